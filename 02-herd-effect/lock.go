@@ -1,0 +1,199 @@
+// Package herd is step 2: a fair queue in which everybody watches the whole
+// queue.
+//
+// The idea (article B, its first ZooKeeper algorithm): each contender makes
+// an ephemeral sequential znode under one parent. The server numbers the
+// nodes, and whose number is the smallest holds the lock. All others watch
+// the parent's list of children, and when it changes they look again.
+//
+// The number is not the number of children, as article B says: it counts the
+// children ever made under this parent, and none is given twice. So a node's
+// name is ours alone, and Unlock cannot delete anybody else's node.
+//
+// Cost, with w contenders waiting: a release sends w watch events, and each
+// brings back the whole list: w+1 requests, of which w carry up to w names.
+// An arrival costs the same, for the list has changed. N contenders that
+// arrive one by one and each lock once send N²+N+1 requests: N+1 per
+// acquisition. Alone, it costs create, children, delete.
+//
+// What is still wrong, and the step that cures it:
+//
+//   - Every release, and every arrival, wakes everybody: step 3.
+//   - The reply to create is lost with the connection, but the node was made:
+//     Lock returns an error, and the node blocks the queue until the session
+//     ends. So does one that could not be deleted after another error: step 5.
+//   - The names sort by number only until the server's counter passes 2³¹-1;
+//     and if somebody deletes the parent, a new one counts from 0 again, so
+//     that names come back: step 5.
+//   - Not reentrant: whoever locks twice waits for itself: step 4.
+//   - A waiter cannot give up: step 5.
+//   - A holder that is cut off for longer than its session goes on believing
+//     that it holds the lock: step 5.
+package herd
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// ErrNotLocked is returned by Unlock when the Lock does not hold its lock:
+// it never did, or its session has ended meanwhile.
+var ErrNotLocked = errors.New("herd: not locked")
+
+const prefix = "lock-" // the server appends the number, ten digits
+
+// A Lock is one contender for the lock at a path. It is for one goroutine at
+// a time, and can be used again after Unlock.
+type Lock struct {
+	conn *zk.Conn
+	path string
+	node string // our node's path while we hold the lock; "" when we do not
+}
+
+// New returns a contender for the lock whose queue is under path. The parent
+// and all above it are made when they are needed.
+func New(conn *zk.Conn, path string) *Lock {
+	return &Lock{conn: conn, path: path}
+}
+
+// Lock waits until it holds the lock, for as long as that takes. After an
+// error it does not hold it and has left the queue, or the error says that
+// its node is still there; errors.Is finds the zk error, such as
+// zk.ErrSessionExpired if the session ended while it waited.
+func (l *Lock) Lock() error {
+	node, err := l.enqueue()
+	if err != nil {
+		return err
+	}
+	for {
+		// One request looks at the queue and sets the watch, so no change
+		// falls between the two.
+		children, _, changed, err := l.conn.ChildrenW(l.path)
+		if err != nil {
+			return l.giveUp(node, err)
+		}
+		first, err := isFirst(node, children)
+		if err != nil {
+			return l.giveUp(node, err)
+		}
+		if first {
+			l.node = node
+			return nil
+		}
+		// The change may be anything: somebody came, or gave up. Only the
+		// list says who is first.
+		if event := <-changed; event.Err != nil {
+			return l.giveUp(node, event.Err)
+		}
+	}
+}
+
+// TryLock takes the lock if nobody holds it or waits for it. It never waits.
+// False without an error means that somebody does, and that nothing was left
+// behind.
+func (l *Lock) TryLock() (bool, error) {
+	node, err := l.enqueue()
+	if err != nil {
+		return false, err
+	}
+	children, _, err := l.conn.Children(l.path)
+	if err != nil {
+		return false, l.giveUp(node, err)
+	}
+	first, err := isFirst(node, children)
+	if err != nil {
+		return false, l.giveUp(node, err)
+	}
+	if first {
+		l.node = node
+		return true, nil
+	}
+	return false, l.giveUp(node, nil)
+}
+
+// enqueue takes a place at the end of the queue.
+func (l *Lock) enqueue() (node string, err error) {
+	for {
+		node, err = l.conn.Create(l.path+"/"+prefix, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		if errors.Is(err, zk.ErrNoNode) {
+			err = l.createParents(l.path)
+			if err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return "", fmt.Errorf("herd: lock %s: %w", l.path, err)
+		}
+		return node, nil
+	}
+}
+
+func (l *Lock) createParents(dir string) error {
+	for {
+		_, err := l.conn.Create(dir, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		if errors.Is(err, zk.ErrNodeExists) {
+			return nil // somebody else was faster
+		}
+		if !errors.Is(err, zk.ErrNoNode) {
+			return err
+		}
+		if err := l.createParents(path.Dir(dir)); err != nil {
+			return err
+		}
+	}
+}
+
+// isFirst says whether no node of the queue has a smaller number than ours.
+func isFirst(node string, children []string) (bool, error) {
+	name := path.Base(node)
+	if !slices.Contains(children, name) {
+		return false, fmt.Errorf("our node has gone, most likely with its session: %w", zk.ErrNoNode)
+	}
+	for _, child := range children {
+		// What does not bear our prefix is no contender.
+		if strings.HasPrefix(child, prefix) && child < name {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// giveUp leaves the queue: a node left behind would block all who come
+// after. It returns cause, and what went wrong on the way out.
+func (l *Lock) giveUp(node string, cause error) error {
+	if cause != nil {
+		cause = fmt.Errorf("herd: wait at %s: %w", node, cause)
+	}
+	if errors.Is(cause, zk.ErrSessionExpired) || errors.Is(cause, zk.ErrClosing) {
+		return cause // the session has taken the node along
+	}
+	if err := l.conn.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return errors.Join(cause, fmt.Errorf("herd: %s stays in the queue until its session ends: %w", node, err))
+	}
+	return cause
+}
+
+// Unlock lets go of the lock. It returns ErrNotLocked if this Lock does not
+// hold it. After any other error it may still hold it, and Unlock can be
+// called again.
+func (l *Lock) Unlock() error {
+	if l.node == "" {
+		return ErrNotLocked
+	}
+	err := l.conn.Delete(l.node, -1)
+	if errors.Is(err, zk.ErrNoNode) {
+		err = fmt.Errorf("%w: %s has gone, most likely with its session", ErrNotLocked, l.node)
+		l.node = ""
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("herd: unlock %s: %w", l.node, err)
+	}
+	l.node = ""
+	return nil
+}

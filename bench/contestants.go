@@ -1,0 +1,48 @@
+package main
+
+import (
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	naive "example.com/zklock/01-naive-ephemeral"
+	herd "example.com/zklock/02-herd-effect"
+	predecessor "example.com/zklock/03-sequential-predecessor"
+)
+
+// A locker is one contender: all that the benchmark knows of a lock.
+type locker interface {
+	Lock() error
+	Unlock() error
+}
+
+// A contestant is a kind of lock that takes part.
+type contestant struct {
+	name string
+	new  func(conn *zk.Conn, path string) locker
+	// queue: path is the parent of a queue, and made before the clock starts;
+	// else it is the lock's own node.
+	queue bool
+	// article holds article A's times, on the author's virtual machine, by
+	// the number of threads.
+	article map[int]time.Duration
+}
+
+var contestants = []contestant{
+	{
+		name:    "naive",
+		new:     func(conn *zk.Conn, path string) locker { return naive.New(conn, path) },
+		article: map[int]time.Duration{100: 1625 * time.Millisecond, 1000: 125062 * time.Millisecond},
+	},
+	{
+		name:  "herd",
+		new:   func(conn *zk.Conn, path string) locker { return herd.New(conn, path) },
+		queue: true,
+	},
+	{
+		name:    "predecessor",
+		new:     func(conn *zk.Conn, path string) locker { return predecessor.New(conn, path) },
+		queue:   true,
+		article: map[int]time.Duration{100: 636 * time.Millisecond, 1000: 5398 * time.Millisecond},
+	},
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/wiretap"
+)
+
+// A result is one run of one lock. The names in JSON are fixed.
+type result struct {
+	Lock        string        `json:"lock"`
+	Server      string        `json:"server"`
+	Goroutines  int           `json:"goroutines"`
+	Sessions    int           `json:"sessions"`
+	Round       int           `json:"round"` // from 1
+	Count       int           `json:"count"`
+	Elapsed     time.Duration `json:"elapsed_ns"`
+	Requests    int64         `json:"requests"` // pings left out
+	WatchEvents int64         `json:"watch_events"`
+	Bytes       int64         `json:"bytes"` // both ways
+	Error       string        `json:"error"` // "" if all went well
+
+	contestant contestant
+}
+
+type benchmark struct {
+	cfg      config
+	zoo      *ensemble.Ensemble
+	progress *progress
+	admin    *zk.Conn // makes and removes the nodes around the locks
+	root     string   // what this benchmark works under
+	results  []result
+}
+
+// connectTimeout is how long a server that answered once may take to open a
+// session.
+const connectTimeout = 10 * time.Second
+
+// runAll runs every lock with every number of goroutines, the locks taking
+// turns. It stops at the first run that fails.
+func (b *benchmark) runAll(ctx context.Context) (err error) {
+	connectCtx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	if b.admin, err = b.zoo.Connect(connectCtx, ensemble.Options{}); err != nil {
+		return err
+	}
+	defer b.admin.Close()
+	b.root = b.cfg.path + "/" + rand.Text()[:8] // its own, should two benchmarks run at once
+	if err := b.create(b.root); err != nil {
+		return fmt.Errorf("-path: create %s: %w", b.root, err)
+	}
+	defer func() {
+		if cleanErr := b.clean(); cleanErr != nil && err == nil {
+			err = cleanErr
+		}
+	}()
+	for _, n := range b.cfg.sizes {
+		for round := 1; round <= b.cfg.rounds; round++ {
+			for _, c := range b.cfg.locks {
+				b.progress.start(c.name, n, round)
+				r, err := b.runOne(ctx, c, n, round)
+				if ctx.Err() != nil {
+					return ctx.Err() // half a run is no result
+				}
+				if err != nil {
+					r.Error = err.Error()
+				}
+				b.results = append(b.results, r)
+				if err != nil {
+					return fmt.Errorf("%s with %d goroutines: %w", c.name, n, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// runOne is article A's main: N contenders, one counter.
+func (b *benchmark) runOne(ctx context.Context, c contestant, n, round int) (result, error) {
+	r := result{
+		Lock: c.name, Server: b.zoo.String(), Goroutines: n, Sessions: b.cfg.sessions, Round: round,
+		contestant: c,
+	}
+	dir := fmt.Sprintf("%s/%s-%d-%d", b.root, c.name, n, round)
+	lockPath := dir + "/lock"
+	made := dir
+	if c.queue {
+		made = lockPath
+	}
+	if err := b.create(made); err != nil {
+		return r, err
+	}
+	tap := wiretap.New()
+	conns, err := b.connect(ctx, tap, n)
+	defer closeAll(conns)
+	if err != nil {
+		return r, err
+	}
+	// Ctrl-C: nothing but the end of its session gets a contender out of Lock.
+	interrupted := context.AfterFunc(ctx, func() { closeAll(conns) })
+	defer interrupted()
+
+	var (
+		num     int          // guarded by the lock under test, and by nothing else
+		inside  atomic.Int32 // holders at this moment
+		overlap atomic.Bool
+		failure error
+		once    sync.Once
+		wg      sync.WaitGroup
+		start   = make(chan struct{})
+	)
+	for i := range n {
+		l := c.new(conns[i%len(conns)], lockPath)
+		wg.Go(func() {
+			<-start
+			err := l.Lock()
+			if err == nil {
+				if inside.Add(1) != 1 {
+					overlap.Store(true)
+				}
+				num++
+				inside.Add(-1)
+				err = l.Unlock()
+			}
+			if err != nil {
+				once.Do(func() { failure = err })
+			}
+			b.progress.step()
+		})
+	}
+	before := tap.Counts()
+	began := time.Now()
+	close(start)
+	wg.Wait()
+	r.Elapsed = time.Since(began)
+	used := tap.Counts().Since(before)
+	r.Count, r.Requests, r.WatchEvents, r.Bytes = num, used.Total(), used.Events, used.BytesIn+used.BytesOut
+	switch {
+	case failure != nil:
+		return r, failure
+	case overlap.Load():
+		return r, errors.New("two goroutines held the lock at once")
+	case num != n:
+		return r, fmt.Errorf("the count is %d, not %d: two goroutines held the lock at once", num, n)
+	}
+	return r, nil
+}
+
+// connect opens the sessions that n contenders share.
+func (b *benchmark) connect(ctx context.Context, tap *wiretap.Tap, n int) ([]*zk.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout+time.Duration(b.cfg.sessions)*10*time.Millisecond)
+	defer cancel()
+	options := ensemble.Options{SessionTimeout: 40 * time.Second, Tap: tap}
+	if b.cfg.sessions > 1 {
+		options.Buffer = 64<<10 + 80*n // enough for a list of n names
+	}
+	var conns []*zk.Conn
+	for range b.cfg.sessions {
+		conn, err := b.zoo.Connect(ctx, options)
+		if err != nil {
+			return conns, err
+		}
+		conns = append(conns, conn)
+	}
+	return conns, nil
+}
+
+func closeAll(conns []*zk.Conn) {
+	var wg sync.WaitGroup
+	for _, conn := range conns {
+		wg.Go(conn.Close)
+	}
+	wg.Wait()
+}
+
+// create makes a node and all above it.
+func (b *benchmark) create(p string) error {
+	_, err := b.admin.Create(p, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	if errors.Is(err, zk.ErrNoNode) {
+		if err := b.create(path.Dir(p)); err != nil {
+			return err
+		}
+		return b.create(p)
+	}
+	if errors.Is(err, zk.ErrNodeExists) {
+		return nil
+	}
+	return err
+}
+
+// clean removes all that was made, and the node of -path with it if nobody
+// else uses that.
+func (b *benchmark) clean() error {
+	if err := b.remove(b.root); err != nil {
+		return fmt.Errorf("clean up %s: %w", b.root, err)
+	}
+	err := b.admin.Delete(b.cfg.path, -1)
+	if err != nil && !errors.Is(err, zk.ErrNotEmpty) && !errors.Is(err, zk.ErrNoNode) {
+		return fmt.Errorf("clean up %s: %w", b.cfg.path, err)
+	}
+	return nil
+}
+
+func (b *benchmark) remove(p string) error {
+	children, _, err := b.admin.Children(p)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	for _, child := range children {
+		if err := b.remove(p + "/" + child); err != nil {
+			return err
+		}
+	}
+	if err := b.admin.Delete(p, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+type config struct {
+	zk       string
+	locks    []contestant
+	sizes    []int // goroutines
+	sessions int
+	rounds   int
+	json     string
+	path     string
+}
+
+var errHelp = errors.New("help was asked for")
+
+// maxGoroutines keeps a slip of the finger from filling the memory.
+const maxGoroutines = 100_000
+
+// parseFlags reads the command line. The usage, if it is asked for, goes to
+// help. All that is wrong is said in one line.
+func parseFlags(args []string, help io.Writer) (config, error) {
+	var cfg config
+	var names []string
+	for _, c := range contestants {
+		names = append(names, c.name)
+	}
+	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.StringVar(&cfg.zk, "zk", "embedded", "the `ZooKeeper` to run against: embedded, or host:port,host:port,… of one that runs")
+	locks := fs.String("locks", strings.Join(names, ","), "the locks to compare, in this order: a comma-separated `list`")
+	sizes := fs.String("n", "100,1000", "the numbers of goroutines: a comma-separated `list`")
+	fs.IntVar(&cfg.sessions, "sessions", 1, "how many `sessions` the goroutines share; at most one each")
+	fs.IntVar(&cfg.rounds, "rounds", 1, "how many `times` each lock runs; the locks take turns, the table shows medians")
+	fs.StringVar(&cfg.json, "json", "", "also write every single run to this `file`, as JSON")
+	fs.StringVar(&cfg.path, "path", "/zklock-bench", "the znode to work under; what the benchmark makes there it removes")
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintf(help, "Usage: go run ./bench [flags]\n\n")
+			fs.SetOutput(help)
+			fs.PrintDefaults()
+			return cfg, errHelp
+		}
+		return cfg, fmt.Errorf("%w (-help lists the flags)", err)
+	}
+	if fs.NArg() > 0 {
+		return cfg, fmt.Errorf("unexpected argument %q (-help lists the flags)", fs.Arg(0))
+	}
+	for name := range strings.SplitSeq(*locks, ",") {
+		i := slices.IndexFunc(contestants, func(c contestant) bool { return c.name == name })
+		if i < 0 {
+			return cfg, fmt.Errorf("-locks: no lock is called %q; there are %s", name, strings.Join(names, ", "))
+		}
+		if slices.ContainsFunc(cfg.locks, func(c contestant) bool { return c.name == name }) {
+			return cfg, fmt.Errorf("-locks: %s is named twice", name)
+		}
+		cfg.locks = append(cfg.locks, contestants[i])
+	}
+	for s := range strings.SplitSeq(*sizes, ",") {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 || n > maxGoroutines {
+			return cfg, fmt.Errorf("-n: %q is no number of goroutines between 1 and %d", s, maxGoroutines)
+		}
+		if slices.Contains(cfg.sizes, n) {
+			return cfg, fmt.Errorf("-n: %d is named twice", n)
+		}
+		cfg.sizes = append(cfg.sizes, n)
+	}
+	if most := slices.Min(cfg.sizes); cfg.sessions < 1 || cfg.sessions > most {
+		return cfg, fmt.Errorf("-sessions: %d is not between 1 and the number of goroutines, %d", cfg.sessions, most)
+	}
+	if cfg.rounds < 1 {
+		return cfg, fmt.Errorf("-rounds: %d is not a number of rounds: at least 1", cfg.rounds)
+	}
+	if !strings.HasPrefix(cfg.path, "/") || strings.HasSuffix(cfg.path, "/") || strings.Contains(cfg.path, "//") {
+		return cfg, fmt.Errorf("-path: %q is not the path of a znode: like /a/b, and not / itself", cfg.path)
+	}
+	return cfg, nil
+}

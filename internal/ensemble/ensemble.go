@@ -1,0 +1,239 @@
+// Package ensemble opens the ZooKeeper that a benchmark or a test is to run
+// against: the embedded one, or one that runs already.
+package ensemble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/wiretap"
+	"example.com/zklock/internal/zkserver"
+)
+
+// Embedded is the spec of the server inside the process.
+const Embedded = "embedded"
+
+// An Ensemble is a ZooKeeper that can be connected to. All methods may be
+// called from any goroutine.
+type Ensemble struct {
+	servers []string
+	label   string
+	dial    wiretap.Dialer
+	close   func()
+}
+
+// answerTimeout is how long a server may take to say what it is.
+const answerTimeout = 3 * time.Second
+
+// Open starts or finds the ZooKeeper that spec names: "embedded" (or ""), or
+// "host:port,host:port,…" for servers that run already, one of which must
+// answer within a few seconds. Close must be called.
+func Open(ctx context.Context, spec string) (*Ensemble, error) {
+	switch {
+	case spec == Embedded || spec == "":
+		s := zkserver.New()
+		addr, err := s.Listen()
+		if err != nil {
+			s.Close()
+			return nil, fmt.Errorf("embedded server: %w", err)
+		}
+		return &Ensemble{[]string{addr}, "embedded (in memory, no disk)", net.DialTimeout, s.Close}, nil
+	case spec == "docker" || strings.HasPrefix(spec, "docker:"):
+		return nil, fmt.Errorf("ZooKeeper %q: docker is not supported yet; use embedded, or host:port of one that runs", spec)
+	}
+	servers := strings.Split(spec, ",")
+	for _, s := range servers {
+		if host, port, err := net.SplitHostPort(s); err != nil || host == "" || port == "" {
+			return nil, fmt.Errorf("ZooKeeper %q: %q is neither %s nor host:port", spec, s, Embedded)
+		}
+	}
+	var errs []error
+	for _, s := range servers {
+		version, mode, err := ask(ctx, s)
+		if err == nil {
+			label := fmt.Sprintf("%s (ZooKeeper %s, %s)", spec, version, mode)
+			return &Ensemble{servers, label, net.DialTimeout, func() {}}, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, fmt.Errorf("no ZooKeeper answers: %w", joinLines(errs))
+}
+
+// OverPipes is a server of the caller's, reached over net.Pipe: in a
+// testing/synctest bubble it and its clients run in virtual time. Close
+// leaves it running.
+func OverPipes(s *zkserver.Server) *Ensemble {
+	return &Ensemble{[]string{"127.0.0.1:2181"}, "embedded (over pipes)", s.Dial, func() {}}
+}
+
+// joinLines is errors.Join on one line.
+func joinLines(errs []error) error {
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	texts := make([]string, len(errs))
+	for i, err := range errs {
+		texts[i] = err.Error()
+	}
+	return errors.New(strings.Join(texts, "; "))
+}
+
+// ask finds out what listens at addr.
+func ask(ctx context.Context, addr string) (version, mode string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	nc, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return "", "", err
+	}
+	defer nc.Close()
+	deadline, _ := ctx.Deadline()
+	nc.SetDeadline(deadline)
+	stop := context.AfterFunc(ctx, func() { nc.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if _, err := nc.Write([]byte("srvr")); err != nil {
+		return "", "", err
+	}
+	// A real server answers at once and closes.
+	text, err := io.ReadAll(io.LimitReader(nc, 4096))
+	if err != nil && len(text) == 0 {
+		return "", "", fmt.Errorf("%s accepts connections but said nothing within %v", addr, answerTimeout)
+	}
+	version, mode = "of unknown version", "mode unknown"
+	for line := range strings.Lines(string(text)) {
+		if v, ok := strings.CutPrefix(line, "Zookeeper version: "); ok {
+			version, _, _ = strings.Cut(strings.TrimSpace(v), "-")
+		}
+		if v, ok := strings.CutPrefix(line, "Mode: "); ok {
+			mode = strings.TrimSpace(v)
+		}
+	}
+	if !strings.Contains(string(text), "Zookeeper version: ") && !strings.Contains(string(text), "whitelist") {
+		return "", "", fmt.Errorf("%s is no ZooKeeper that serves: asked srvr, it said %q", addr, firstLine(string(text)))
+	}
+	return version, mode, nil
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	if len(s) > 80 {
+		s = s[:80]
+	}
+	return s
+}
+
+// String says which ZooKeeper it is, for people to read beside a figure.
+func (e *Ensemble) String() string { return e.label }
+
+// Close stops what Open started. Clients must have been closed before.
+func (e *Ensemble) Close() { e.close() }
+
+// Options says how to connect.
+type Options struct {
+	// SessionTimeout is asked of the server; 30 s if zero.
+	SessionTimeout time.Duration
+	// Tap listens in, if not nil.
+	Tap *wiretap.Tap
+	// Buffer is the largest packet that the client sends or takes, in bytes.
+	// If zero it sends 1.5 MiB and takes anything, and keeps 3 MiB for that:
+	// too much where there are a thousand clients.
+	Buffer int
+}
+
+// Connect opens a session and returns when the server has confirmed it, or
+// when ctx ends. The error names the servers and what was last heard of them.
+func (e *Ensemble) Connect(ctx context.Context, o Options) (*zk.Conn, error) {
+	if o.SessionTimeout == 0 {
+		o.SessionTimeout = 30 * time.Second
+	}
+	sendBuffer := o.Buffer
+	if sendBuffer == 0 {
+		sendBuffer = 1536 << 10 // the client's own
+	}
+	dial := e.dial
+	if o.Tap != nil {
+		dial = o.Tap.Dialer(dial)
+	}
+	var heard lastLine
+	ready := make(chan struct{})
+	var once sync.Once
+	conn, _, err := zk.Connect(e.servers, o.SessionTimeout,
+		zk.WithDialer(dial), zk.WithLogger(&heard), zk.WithLogInfo(false),
+		zk.WithMaxBufferSize(o.Buffer), zk.WithMaxConnBufferSize(sendBuffer),
+		zk.WithEventCallback(func(ev zk.Event) {
+			if ev.State == zk.StateHasSession {
+				once.Do(func() { close(ready) })
+			}
+		}))
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", strings.Join(e.servers, ","), err)
+	}
+	select {
+	case <-ready:
+		return conn, nil
+	case <-ctx.Done():
+		conn.Close()
+		return nil, fmt.Errorf("connect to %s: %w; last heard: %s", strings.Join(e.servers, ","), ctx.Err(), heard.String())
+	}
+}
+
+// EndSession ends a session that tap has seen beginning, as its own client
+// could, but behind the client's back: to the client it looks expired.
+func (e *Ensemble) EndSession(tap *wiretap.Tap, session int64) error {
+	nc, err := e.dial("tcp", e.servers[0], answerTimeout)
+	if err != nil {
+		return fmt.Errorf("end session %#x: %w", session, err)
+	}
+	defer nc.Close()
+	nc.SetDeadline(time.Now().Add(answerTimeout))
+	steps := []func(*jute.Encoder){
+		func(enc *jute.Encoder) {
+			r := jute.ConnectRequest{TimeoutMs: 4000, SessionID: session, Password: tap.Password(session)}
+			r.Encode(enc)
+		},
+		func(enc *jute.Encoder) {
+			h := jute.RequestHeader{Xid: 1, Op: jute.OpCloseSession}
+			h.Encode(enc)
+		},
+	}
+	for _, encode := range steps {
+		var enc jute.Encoder
+		mark := enc.BeginFrame()
+		encode(&enc)
+		enc.EndFrame(mark)
+		if _, err := nc.Write(enc.Bytes()); err != nil {
+			return fmt.Errorf("end session %#x: %w", session, err)
+		}
+		if _, err := jute.ReadFrame(nc, nil, jute.MaxFrame); err != nil {
+			return fmt.Errorf("end session %#x: %w", session, err)
+		}
+	}
+	return nil
+}
+
+// lastLine is a logger that keeps what was said last.
+type lastLine struct {
+	mu   sync.Mutex
+	line string
+}
+
+func (l *lastLine) Printf(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.line = fmt.Sprintf(format, args...)
+}
+
+func (l *lastLine) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.line
+}

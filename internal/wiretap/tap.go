@@ -1,0 +1,216 @@
+// Package wiretap listens in on the line between a ZooKeeper client and any
+// server: it counts requests, watch events and bytes as they cross the wire,
+// and on demand keeps a log of them.
+//
+//	tap := wiretap.New()
+//	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(tap.Dialer(net.DialTimeout)))
+//	…
+//	fmt.Println(tap.Counts().Requests[jute.OpCreate])
+//
+// Counting costs a few atomic additions per packet and looks at no more than
+// its first bytes. A packet that makes no sense is passed on untouched, and
+// its connection is no longer counted.
+package wiretap
+
+import (
+	"encoding/binary"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"example.com/zklock/internal/jute"
+)
+
+// A Dialer opens a connection; it is the type that zk.WithDialer takes.
+type Dialer = func(network, address string, timeout time.Duration) (net.Conn, error)
+
+// A Tap counts what crosses the connections of all its dialers. All methods
+// may be called from any goroutine.
+type Tap struct {
+	requests [128]atomic.Int64 // by opcode + opBase
+	events   atomic.Int64
+	out, in  atomic.Int64 // bytes, to and from the server
+	logging  bool
+
+	mu        sync.Mutex // guards what follows
+	dialed    int
+	conns     map[*conn]struct{} // that are open
+	log       []Entry
+	passwords map[int64][]byte
+}
+
+// opBase moves closeSession, the lowest opcode, to an index.
+const opBase = -int32(jute.OpCloseSession)
+
+// An Option changes a new Tap.
+type Option func(*Tap)
+
+// WithLog makes the tap keep every request, reply and event. It costs memory
+// for each, and time.
+func WithLog() Option { return func(t *Tap) { t.logging = true } }
+
+// New returns a Tap that has seen nothing yet.
+func New(options ...Option) *Tap {
+	t := &Tap{conns: make(map[*conn]struct{}), passwords: make(map[int64][]byte)}
+	for _, option := range options {
+		option(t)
+	}
+	return t
+}
+
+// Counts is what a Tap has seen. Handshakes are no requests.
+type Counts struct {
+	Requests map[jute.Op]int64
+	Events   int64 // watch events
+	BytesOut int64 // from client to server, lengths and handshakes included
+	BytesIn  int64
+}
+
+// Counts returns the numbers so far.
+func (t *Tap) Counts() Counts {
+	c := Counts{Requests: make(map[jute.Op]int64), Events: t.events.Load(), BytesOut: t.out.Load(), BytesIn: t.in.Load()}
+	for i := range t.requests {
+		if n := t.requests[i].Load(); n != 0 {
+			c.Requests[jute.Op(int32(i)-opBase)] = n
+		}
+	}
+	return c
+}
+
+// Since returns what came after earlier.
+func (c Counts) Since(earlier Counts) Counts {
+	d := Counts{make(map[jute.Op]int64), c.Events - earlier.Events, c.BytesOut - earlier.BytesOut, c.BytesIn - earlier.BytesIn}
+	for op, n := range c.Requests {
+		if n -= earlier.Requests[op]; n != 0 {
+			d.Requests[op] = n
+		}
+	}
+	return d
+}
+
+// Total is the number of requests, pings left out: those the client sends to
+// keep its session, not the user's program.
+func (c Counts) Total() int64 {
+	var n int64
+	for op, k := range c.Requests {
+		if op != jute.OpPing {
+			n += k
+		}
+	}
+	return n
+}
+
+// Dialer returns a dialer that connects as next does and listens in.
+func (t *Tap) Dialer(next Dialer) Dialer {
+	return func(network, address string, timeout time.Duration) (net.Conn, error) {
+		nc, err := next(network, address, timeout)
+		if err != nil {
+			return nil, err
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.dialed++
+		c := &conn{Conn: nc, tap: t, id: t.dialed, pending: make(map[int32]Entry), watches: make(map[watch]struct{})}
+		t.conns[c] = struct{}{}
+		c.up = framer{limit: t.prefix(), frame: c.request}
+		c.down = framer{limit: t.prefix(), frame: c.reply}
+		return c, nil
+	}
+}
+
+// prefix is how much of a packet is looked at.
+func (t *Tap) prefix() int {
+	if t.logging {
+		return jute.MaxFrame
+	}
+	return 64 // a handshake, or a header
+}
+
+// A conn is one connection that is listened in on. The client reads and
+// writes it from one goroutine each.
+type conn struct {
+	net.Conn
+	tap      *Tap
+	id       int
+	up, down framer
+	greeted  bool // the handshake has gone up
+	welcomed bool // its answer has come down
+
+	// Guarded by tap.mu, and used only where there is a log.
+	session int64
+	pending map[int32]Entry // requests without a reply, by xid
+	watches map[watch]struct{}
+}
+
+// A watch is armed on one connection.
+type watch struct {
+	path     string
+	children bool
+}
+
+func (c *conn) Write(b []byte) (int, error) {
+	c.tap.out.Add(int64(len(b)))
+	// Counted before it is sent, so that no reply comes before its request.
+	c.up.feed(b)
+	return c.Conn.Write(b)
+}
+
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.tap.in.Add(int64(n))
+	c.down.feed(b[:n])
+	return n, err
+}
+
+// Close forgets what was under way: no reply comes now, and the watches are
+// gone with the connection.
+func (c *conn) Close() error {
+	c.tap.mu.Lock()
+	delete(c.tap.conns, c)
+	c.tap.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// A framer cuts a stream into packets, whatever pieces it comes in.
+type framer struct {
+	limit int                                 // bytes of a packet that are wanted
+	frame func(prefix []byte, whole int) bool // called for each packet; false: stop
+	buf   []byte                              // the length and the wanted bytes, as far as they have come
+	whole int                                 // length of the packet in buf
+	skip  int                                 // bytes to come that are not wanted
+	off   bool
+}
+
+func (f *framer) feed(b []byte) {
+	for len(b) > 0 && !f.off {
+		if f.skip > 0 {
+			n := min(f.skip, len(b))
+			f.skip -= n
+			b = b[n:]
+			continue
+		}
+		if len(f.buf) < 4 {
+			n := min(4-len(f.buf), len(b))
+			f.buf = append(f.buf, b[:n]...)
+			b = b[n:]
+			if len(f.buf) < 4 {
+				return
+			}
+			f.whole = int(int32(binary.BigEndian.Uint32(f.buf)))
+			if f.whole < 0 {
+				f.off = true
+				return
+			}
+		}
+		wanted := min(f.whole, f.limit)
+		n := min(4+wanted-len(f.buf), len(b))
+		f.buf = append(f.buf, b[:n]...)
+		b = b[n:]
+		if len(f.buf) == 4+wanted {
+			f.off = !f.frame(f.buf[4:], f.whole)
+			f.skip = f.whole - wanted
+			f.buf = f.buf[:0]
+		}
+	}
+}

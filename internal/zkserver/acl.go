@@ -1,0 +1,135 @@
+package zkserver
+
+import (
+	"crypto/sha1"
+	"encoding/base64"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"example.com/zklock/internal/jute"
+)
+
+// An identity is what a connection is known as: its address, and each digest
+// that it has authenticated with.
+type identity struct{ scheme, id string }
+
+// digest is the identity of "user:password".
+func digest(userPassword string) string {
+	user, _, _ := strings.Cut(userPassword, ":")
+	sum := sha1.Sum([]byte(userPassword))
+	return user + ":" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// authenticate adds the identity that the packet proves. False: the scheme
+// is unknown.
+func (c *conn) authenticate(p *jute.AuthPacket) bool {
+	switch p.Scheme {
+	case "digest":
+		if id := (identity{"digest", digest(string(p.Auth))}); !slices.Contains(c.identities, id) {
+			c.identities = append(c.identities, id)
+		}
+		return true
+	case "ip":
+		return true // every connection has its address already
+	}
+	return false
+}
+
+// resolveACL returns the list that a node gets when c asks for acl: without
+// duplicates, and "auth" replaced by who c is. False: not a valid list.
+func (c *conn) resolveACL(acl []jute.ACL) ([]jute.ACL, bool) {
+	var out []jute.ACL
+	add := func(a jute.ACL) {
+		if !slices.Contains(out, a) {
+			out = append(out, a)
+		}
+	}
+	for _, a := range acl {
+		switch {
+		case a.Scheme == "world" && a.ID == "anyone":
+			add(a)
+		case a.Scheme == "auth":
+			known := false
+			for _, who := range c.identities {
+				if who.scheme == "digest" {
+					add(jute.ACL{Perms: a.Perms, Scheme: who.scheme, ID: who.id})
+					known = true
+				}
+			}
+			if !known {
+				return nil, false
+			}
+		case a.Scheme == "digest" && strings.Count(a.ID, ":") == 1:
+			add(a)
+		case a.Scheme == "ip" && validNetwork(a.ID):
+			add(a)
+		default:
+			return nil, false
+		}
+	}
+	return out, len(out) > 0
+}
+
+// may says whether c has any of the permissions under acl.
+func (c *conn) may(perms int32, acl []jute.ACL) bool {
+	for _, a := range acl {
+		if a.Perms&perms == 0 {
+			continue
+		}
+		if a.Scheme == "world" {
+			return true
+		}
+		for _, who := range c.identities {
+			if who.scheme != a.Scheme {
+				continue
+			}
+			if who.id == a.ID || a.Scheme == "ip" && inNetwork(who.id, a.ID) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// maskDigests hides the password hashes from those who may not administer a
+// node.
+func maskDigests(acl []jute.ACL) []jute.ACL {
+	out := slices.Clone(acl)
+	for i, a := range out {
+		if a.Scheme == "digest" {
+			user, _, _ := strings.Cut(a.ID, ":")
+			out[i].ID = user + ":x"
+		}
+	}
+	return out
+}
+
+// parseNetwork reads "address" or "address/bits".
+func parseNetwork(s string) (netip.Prefix, bool) {
+	host, bits, slash := strings.Cut(s, "/")
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.Prefix{}, false
+	}
+	n := addr.BitLen()
+	if slash {
+		if n, err = strconv.Atoi(bits); err != nil {
+			return netip.Prefix{}, false
+		}
+	}
+	p, err := addr.Prefix(n)
+	return p, err == nil
+}
+
+func validNetwork(s string) bool {
+	_, ok := parseNetwork(s)
+	return ok
+}
+
+func inNetwork(address, network string) bool {
+	p, ok := parseNetwork(network)
+	addr, err := netip.ParseAddr(address)
+	return ok && err == nil && p.Contains(addr)
+}

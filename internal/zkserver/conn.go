@@ -1,0 +1,303 @@
+package zkserver
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"example.com/zklock/internal/jute"
+)
+
+// maxBacklog is how many bytes may wait for a client before no more of its
+// requests are read: one that asks and never reads must not fill the memory.
+const maxBacklog = 1 << 20
+
+// A conn is one client connection: a reader goroutine that carries out its
+// requests in order, and a writer goroutine that sends what has been put
+// into out.
+type conn struct {
+	s      *Server
+	net    net.Conn
+	wake   chan struct{} // there may be something to send
+	space  chan struct{} // the writer has taken the backlog
+	closed chan struct{} // closed with the connection
+
+	// Guarded by s.mu.
+	session    *session // nil before the handshake
+	identities []identity
+	out        jute.Encoder // frames that wait to be sent
+	gates      []gate       // where sending stops, in order
+	ending     bool         // to be closed once out is sent
+	dead       bool
+}
+
+// A gate holds back all of out from an offset on.
+type gate struct {
+	offset int
+	fault  *Fault
+}
+
+// serve takes over a connection.
+func (s *Server) serve(nc net.Conn) error {
+	c := &conn{
+		s: s, net: nc,
+		wake:   make(chan struct{}, 1),
+		space:  make(chan struct{}, 1),
+		closed: make(chan struct{}),
+	}
+	ip := "127.0.0.1" // a pipe has no address; its other end is in this process
+	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
+		ip = a.IP.String()
+	}
+	c.identities = []identity{{"ip", ip}}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	s.conns[c] = struct{}{}
+	s.wg.Go(c.read)
+	s.wg.Go(c.write)
+	return nil
+}
+
+// closeLocked ends the connection at once. What was not sent is lost; the
+// session lives on.
+func (c *conn) closeLocked() {
+	if c.dead {
+		return
+	}
+	c.detachLocked()
+	c.dead = true
+	delete(c.s.conns, c)
+	close(c.closed)
+	c.net.Close()
+}
+
+// endLocked ends the connection when all that is in out has been sent.
+func (c *conn) endLocked() {
+	if c.dead {
+		return
+	}
+	c.detachLocked()
+	c.ending = true
+	// A peer that does not read its last packets does not keep us.
+	c.net.SetWriteDeadline(time.Now().Add(handshakeTimeout))
+	signal(c.wake)
+}
+
+func (c *conn) detachLocked() {
+	c.s.dataWatches.drop(c)
+	c.s.childWatches.drop(c)
+	if c.session != nil && c.session.conn == c {
+		c.session.conn = nil
+	}
+}
+
+func (c *conn) close() {
+	c.s.mu.Lock()
+	c.closeLocked()
+	c.s.mu.Unlock()
+}
+
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// sendEventLocked queues a watch event.
+func (c *conn) sendEventLocked(event jute.EventType, path string) {
+	if c.dead || c.ending {
+		return
+	}
+	mark := c.out.BeginFrame()
+	(&jute.ReplyHeader{Xid: jute.XidEvent, Zxid: -1}).Encode(&c.out)
+	(&jute.WatcherEvent{Type: event, State: jute.StateSyncConnected, Path: path}).Encode(&c.out)
+	c.out.EndFrame(mark)
+	c.s.sent++
+	signal(c.wake)
+}
+
+// sendReplyLocked queues a reply; the body is dropped unless all went well.
+func (c *conn) sendReplyLocked(h jute.ReplyHeader, body []byte) {
+	if c.dead || c.ending {
+		return
+	}
+	mark := c.out.BeginFrame()
+	h.Encode(&c.out)
+	if h.Err == jute.OK {
+		c.out.Raw(body)
+	}
+	c.out.EndFrame(mark)
+	c.s.sent++
+	signal(c.wake)
+}
+
+// write sends what is queued, up to the first gate, in as few writes as
+// there is work for.
+func (c *conn) write() {
+	defer c.close()
+	var batch []byte
+	for {
+		select {
+		case <-c.wake:
+		case <-c.closed:
+			return
+		}
+		c.s.mu.Lock()
+		n := c.out.Len()
+		if len(c.gates) > 0 {
+			n = c.gates[0].offset
+		}
+		batch = append(batch[:0], c.out.Bytes()[:n]...)
+		c.out.Shift(n)
+		for i := range c.gates {
+			c.gates[i].offset -= n
+		}
+		ending := c.ending && c.out.Len() == 0
+		c.s.mu.Unlock()
+
+		if n > 0 {
+			signal(c.space)
+			if _, err := c.net.Write(batch); err != nil {
+				return
+			}
+			if cap(batch) > maxBacklog {
+				batch = nil
+			}
+		}
+		if ending {
+			return
+		}
+	}
+}
+
+// read does the handshake and then carries out one request after the other.
+func (c *conn) read() {
+	defer func() {
+		c.s.mu.Lock()
+		defer c.s.mu.Unlock()
+		if !c.ending { // else the writer closes, when it has sent all
+			c.closeLocked()
+		}
+	}()
+	r := bufio.NewReader(c.net)
+	if !c.handshake(r) {
+		return
+	}
+	var frame []byte
+	for {
+		var err error
+		if frame, err = jute.ReadFrame(r, frame, jute.MaxFrame); err != nil {
+			return
+		}
+		if !c.handle(frame) || !c.waitForSpace() {
+			return
+		}
+		if cap(frame) > 64<<10 {
+			frame = nil // one large packet is no reason to keep its memory
+		}
+	}
+}
+
+// waitForSpace returns when the backlog is no longer too long; false: the
+// connection is closed.
+func (c *conn) waitForSpace() bool {
+	for {
+		c.s.mu.Lock()
+		n := c.out.Len()
+		c.s.mu.Unlock()
+		if n <= maxBacklog {
+			return true
+		}
+		select {
+		case <-c.space:
+		case <-c.closed:
+			return false
+		}
+	}
+}
+
+// handshake attaches the connection to a session, or answers a four-letter
+// word. False: there is nothing more to read.
+func (c *conn) handshake(r *bufio.Reader) bool {
+	c.net.SetReadDeadline(time.Now().Add(handshakeTimeout))
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return false
+	}
+	if c.fourLetterWord(string(head[:])) {
+		return false
+	}
+	frame, err := jute.ReadFrameBody(r, nil, int32(binary.BigEndian.Uint32(head[:])), jute.MaxFrame)
+	if err != nil {
+		return false
+	}
+	c.net.SetReadDeadline(time.Time{})
+
+	var req jute.ConnectRequest
+	d := jute.NewDecoder(frame)
+	req.Decode(d)
+	if d.Err() != nil {
+		return false
+	}
+	s := c.s
+	f, ok := c.meetFault(Request{Session: req.SessionID, Op: jute.OpConnect})
+	if !ok {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.received++
+	if c.dead || req.LastZxidSeen > s.zxid {
+		return false // a client that knows more than this server must look elsewhere
+	}
+	resp := jute.ConnectResponse{Password: make([]byte, 16), HasReadOnly: req.HasReadOnly}
+	attached := s.attachLocked(c, &req)
+	if attached {
+		resp.TimeoutMs = int32(c.session.timeout / time.Millisecond)
+		resp.SessionID = c.session.id
+		resp.Password = c.session.password
+	}
+	mark := c.out.BeginFrame()
+	resp.Encode(&c.out)
+	c.out.EndFrame(mark)
+	s.sent++
+	c.applyReplyFaultLocked(f, mark)
+	signal(c.wake)
+	if !attached {
+		c.endLocked()
+	}
+	return attached && !c.ending
+}
+
+// fourLetterWord answers the commands that monitoring tools send in place of
+// a handshake.
+func (c *conn) fourLetterWord(word string) bool {
+	s := c.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var text string
+	switch word {
+	case "ruok":
+		text = "imok"
+	case "srvr":
+		text = fmt.Sprintf("Zookeeper version: 3.8.0-zklock, embedded, in memory\n"+
+			"Latency min/avg/max: 0/0.0/0\nReceived: %d\nSent: %d\nConnections: %d\nOutstanding: 0\n"+
+			"Zxid: %#x\nMode: standalone\nNode count: %d\n",
+			s.received, s.sent, len(s.conns), s.zxid, len(s.nodes))
+	case "conf", "cons", "crst", "dirs", "dump", "envi", "gtmk", "hash", "isro", "lead", "mntr", "srst", "stat", "stmk", "wchc", "wchp", "wchs":
+		text = word + " is not executed because it is not in the whitelist.\n"
+	default:
+		return false
+	}
+	c.out.Raw([]byte(text))
+	c.endLocked()
+	return true
+}

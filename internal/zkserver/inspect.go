@@ -1,0 +1,114 @@
+package zkserver
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"example.com/zklock/internal/jute"
+)
+
+// A Node is a copy of what the server knows of one znode.
+type Node struct {
+	Data      []byte
+	ACL       []jute.ACL
+	Stat      jute.Stat
+	Container bool
+}
+
+// Node returns the node at path; false: there is none.
+func (s *Server) Node(path string) (Node, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.nodes[path]
+	if n == nil {
+		return Node{}, false
+	}
+	return Node{bytes.Clone(n.data), slices.Clone(n.acl), n.stat(), n.container}, true
+}
+
+// Children returns the names of a node's children, sorted; none if there is
+// no such node.
+func (s *Server) Children(path string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.nodes[path]
+	if n == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(n.children))
+}
+
+// A Session is a copy of what the server knows of one session.
+type Session struct {
+	ID         int64
+	Timeout    time.Duration // as negotiated
+	Connected  bool          // a client is attached
+	Ephemerals []string      // paths, sorted
+}
+
+// Sessions returns the sessions that live, oldest first.
+func (s *Server) Sessions() []Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Session
+	for _, id := range slices.Sorted(maps.Keys(s.sessions)) {
+		ss := s.sessions[id]
+		out = append(out, Session{id, ss.timeout, ss.conn != nil, slices.Sorted(maps.Keys(ss.ephemerals))})
+	}
+	return out
+}
+
+// A Watch says that a session's connection is to be told of a change.
+type Watch struct {
+	Path     string
+	Children bool // of the list of children; else of the node itself
+	Session  int64
+}
+
+// Watches returns all armed watches, sorted.
+func (s *Server) Watches() []Watch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Watch
+	collect := func(w watchTable, children bool) {
+		for c, paths := range w.paths {
+			for path := range paths {
+				out = append(out, Watch{path, children, c.session.id})
+			}
+		}
+	}
+	collect(s.dataWatches, false)
+	collect(s.childWatches, true)
+	slices.SortFunc(out, func(a, b Watch) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Session, b.Session))
+	})
+	return out
+}
+
+// Expire ends a session as if its timeout had run out: its ephemeral nodes
+// go and its connection is closed. False: there is no such session.
+func (s *Server) Expire(session int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ss := s.sessions[session]
+	if ss != nil {
+		s.expireLocked(ss)
+	}
+	return ss != nil
+}
+
+// Cut closes a session's connection; the session lives on until its timeout.
+// False: there is no such session, or no client is attached to it.
+func (s *Server) Cut(session int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ss := s.sessions[session]
+	if ss == nil || ss.conn == nil {
+		return false
+	}
+	ss.conn.closeLocked()
+	return true
+}

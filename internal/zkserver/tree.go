@@ -1,0 +1,346 @@
+package zkserver
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/zklock/internal/jute"
+)
+
+// A node is one znode. Guarded by Server.mu.
+type node struct {
+	data                []byte // nil and empty are told apart
+	acl                 []jute.ACL
+	czxid, mzxid, pzxid int64
+	ctime, mtime        int64
+	version, aversion   int32
+	creates             int32 // children ever made: the next sequence number
+	owner               int64 // session of an ephemeral node, else 0
+	container           bool
+	children            map[string]struct{}
+	list                []byte // names of the children as on the wire; nil: to be made anew
+}
+
+func (n *node) stat() jute.Stat {
+	return jute.Stat{
+		Czxid: n.czxid, Mzxid: n.mzxid, Pzxid: n.pzxid,
+		Ctime: n.ctime, Mtime: n.mtime,
+		Version: n.version, Aversion: n.aversion,
+		// Clients are shown changes, the server counts creations: each child
+		// was made once, and those that are gone were deleted once.
+		Cversion:       2*n.creates - int32(len(n.children)),
+		EphemeralOwner: n.owner,
+		DataLength:     int32(len(n.data)),
+		NumChildren:    int32(len(n.children)),
+	}
+}
+
+// encodeChildren writes the names. A herd asks for the same list over and
+// over, so it is kept until it changes.
+func (n *node) encodeChildren(e *jute.Encoder) {
+	if n.list == nil {
+		var list jute.Encoder
+		list.Int32(int32(len(n.children)))
+		for name := range n.children {
+			list.String(name)
+		}
+		n.list = list.Bytes()
+	}
+	e.Raw(n.list)
+}
+
+// split returns the path of the parent and the name. "/a" has the parent "/".
+func split(path string) (parent, name string) {
+	i := strings.LastIndexByte(path, '/')
+	return path[:max(i, 1)], path[i+1:]
+}
+
+// plant makes the nodes that every server has.
+func (s *Server) plant() {
+	for _, path := range []string{"/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"} {
+		s.nodes[path] = &node{data: []byte{}, acl: jute.WorldACL(), children: make(map[string]struct{})}
+		if parent, name := split(path); path != "/" {
+			s.nodes[parent].children[name] = struct{}{}
+		}
+	}
+	config := s.nodes["/zookeeper/config"]
+	config.acl = []jute.ACL{{Perms: jute.PermRead, Scheme: "world", ID: "anyone"}}
+	config.version = -1
+}
+
+// permanent says that a path can never be deleted.
+func permanent(path string) bool {
+	return path == "/" || path == "/zookeeper" || path == "/zookeeper/quota" || path == "/zookeeper/config"
+}
+
+// lookup finds the node that a read asks for. Like the real server it takes
+// the empty path for the root.
+func (s *Server) lookup(path string) *node {
+	if path == "" {
+		path = "/"
+	}
+	return s.nodes[path]
+}
+
+// A txn is one transaction: all its changes carry the same zxid, and their
+// events are sent when it is committed. It can be rolled back until then.
+type txn struct {
+	s      *Server
+	now    int64
+	undo   []func()
+	events []func()
+}
+
+// begin uses up a zxid, as every attempt to write does, a failed one too.
+func (s *Server) begin() *txn {
+	s.zxid++
+	return &txn{s: s, now: time.Now().UnixMilli()}
+}
+
+func (t *txn) commit() {
+	for _, fire := range t.events {
+		fire()
+	}
+}
+
+func (t *txn) rollback() {
+	for _, undo := range slices.Backward(t.undo) {
+		undo()
+	}
+	t.undo, t.events = nil, nil
+}
+
+// create makes a node, whatever its kind, as c asks.
+func (t *txn) create(c *conn, op jute.Op, r *jute.CreateRequest) (path string, code jute.Code) {
+	if r.Flags < jute.FlagPersistent || r.Flags > jute.FlagSequentialTTL {
+		return "", jute.ErrBadArguments
+	}
+	if r.Flags == jute.FlagTTL || r.Flags == jute.FlagSequentialTTL {
+		return "", jute.ErrUnimplemented
+	}
+	slash := strings.LastIndexByte(r.Path, '/')
+	if slash < 0 || strings.IndexByte(r.Path, 0) >= 0 {
+		return "", jute.ErrBadArguments
+	}
+	acl, ok := c.resolveACL(r.ACL)
+	if !ok {
+		return "", jute.ErrInvalidACL
+	}
+	parentPath := r.Path[:slash]
+	parent := t.s.lookup(parentPath)
+	if parent == nil {
+		return "", jute.ErrNoNode
+	}
+	if !c.may(jute.PermCreate, parent.acl) {
+		return "", jute.ErrNoAuth
+	}
+	path = r.Path
+	if r.Flags&jute.FlagSequential != 0 {
+		path += fmt.Sprintf("%010d", parent.creates)
+	}
+	switch {
+	case !validPath(path):
+		return "", jute.ErrBadArguments
+	case t.s.nodes[path] != nil:
+		return "", jute.ErrNodeExists
+	case parent.owner != 0:
+		return "", jute.ErrNoChildrenForEphemeral
+	}
+
+	n := &node{
+		data: r.Data, acl: acl,
+		czxid: t.s.zxid, mzxid: t.s.zxid, pzxid: t.s.zxid,
+		ctime: t.now, mtime: t.now,
+		children: make(map[string]struct{}),
+	}
+	// What makes a container is the kind of the request, not the flag in it.
+	n.container = op == jute.OpCreateContainer
+	if r.Flags&jute.FlagEphemeral != 0 && !n.container {
+		n.owner = c.session.id
+	}
+	parentPath, _ = split(path)
+	before := *parent
+	t.undo = append(t.undo, func() {
+		t.s.unlink(path)
+		parent.creates, parent.pzxid = before.creates, before.pzxid
+	})
+	parent.creates++
+	t.s.link(path, n)
+	t.events = append(t.events, func() {
+		t.s.dataWatches.fire(path, jute.EventCreated, nil)
+		t.s.childWatches.fire(parentPath, jute.EventChildrenChanged, nil)
+	})
+	return path, jute.OK
+}
+
+// delete removes a node as c asks.
+func (t *txn) delete(c *conn, r *jute.PathVersion) jute.Code {
+	slash := strings.LastIndexByte(r.Path, '/')
+	if slash < 0 || strings.IndexByte(r.Path, 0) >= 0 || permanent(r.Path) {
+		return jute.ErrBadArguments
+	}
+	parent := t.s.lookup(r.Path[:slash])
+	if parent == nil {
+		return jute.ErrNoNode
+	}
+	if !c.may(jute.PermDelete, parent.acl) {
+		return jute.ErrNoAuth
+	}
+	n := t.s.nodes[r.Path]
+	switch {
+	case n == nil:
+		return jute.ErrNoNode
+	case r.Version != -1 && r.Version != n.version:
+		return jute.ErrBadVersion
+	case len(n.children) > 0:
+		return jute.ErrNotEmpty
+	}
+	t.remove(r.Path)
+	return jute.OK
+}
+
+// remove takes a node away that is known to be there and to have no children.
+func (t *txn) remove(path string) {
+	n := t.s.nodes[path]
+	parentPath, _ := split(path)
+	parent := t.s.nodes[parentPath]
+	before := parent.pzxid
+	t.undo = append(t.undo, func() {
+		t.s.link(path, n)
+		parent.pzxid = before
+	})
+	t.s.unlink(path)
+	t.events = append(t.events, func() {
+		told := t.s.dataWatches.fire(path, jute.EventDeleted, nil)
+		t.s.childWatches.fire(path, jute.EventDeleted, told)
+		t.s.childWatches.fire(parentPath, jute.EventChildrenChanged, nil)
+	})
+}
+
+// link and unlink enter a node into the tree and all indexes, and take it
+// out of them.
+func (s *Server) link(path string, n *node) {
+	parentPath, name := split(path)
+	parent := s.nodes[parentPath]
+	parent.children[name] = struct{}{}
+	parent.list, parent.pzxid = nil, s.zxid
+	s.nodes[path] = n
+	if n.container {
+		s.containers[path] = struct{}{}
+	}
+	if n.owner != 0 {
+		s.sessions[n.owner].ephemerals[path] = struct{}{}
+	}
+}
+
+func (s *Server) unlink(path string) {
+	n := s.nodes[path]
+	parentPath, name := split(path)
+	parent := s.nodes[parentPath]
+	delete(parent.children, name)
+	parent.list, parent.pzxid = nil, s.zxid
+	delete(s.nodes, path)
+	delete(s.containers, path)
+	if n.owner != 0 {
+		delete(s.sessions[n.owner].ephemerals, path)
+	}
+}
+
+// change finds a node that a write is about. The real server checks the
+// path's form first, which a read does not.
+func (t *txn) change(c *conn, path string, perm int32) (*node, jute.Code) {
+	if !validPath(path) {
+		return nil, jute.ErrBadArguments
+	}
+	n := t.s.nodes[path]
+	if n == nil {
+		return nil, jute.ErrNoNode
+	}
+	if !c.may(perm, n.acl) {
+		return nil, jute.ErrNoAuth
+	}
+	before := *n
+	t.undo = append(t.undo, func() {
+		n.data, n.version, n.mzxid, n.mtime = before.data, before.version, before.mzxid, before.mtime
+	})
+	return n, jute.OK
+}
+
+func (t *txn) setData(c *conn, r *jute.SetDataRequest) (jute.Stat, jute.Code) {
+	n, code := t.change(c, r.Path, jute.PermWrite)
+	if code != jute.OK {
+		return jute.Stat{}, code
+	}
+	if r.Version != -1 && r.Version != n.version {
+		return jute.Stat{}, jute.ErrBadVersion
+	}
+	n.data, n.mzxid, n.mtime = r.Data, t.s.zxid, t.now
+	n.version++
+	t.events = append(t.events, func() { t.s.dataWatches.fire(r.Path, jute.EventDataChanged, nil) })
+	return n.stat(), jute.OK
+}
+
+func (t *txn) setACL(c *conn, r *jute.SetACLRequest) (jute.Stat, jute.Code) {
+	if !validPath(r.Path) {
+		return jute.Stat{}, jute.ErrBadArguments
+	}
+	acl, ok := c.resolveACL(r.ACL)
+	if !ok {
+		return jute.Stat{}, jute.ErrInvalidACL
+	}
+	n, code := t.change(c, r.Path, jute.PermAdmin)
+	if code != jute.OK {
+		return jute.Stat{}, code
+	}
+	if r.Version != -1 && r.Version != n.aversion {
+		return jute.Stat{}, jute.ErrBadVersion
+	}
+	n.acl = acl
+	n.aversion++
+	return n.stat(), jute.OK
+}
+
+func (t *txn) check(c *conn, r *jute.PathVersion) jute.Code {
+	n, code := t.change(c, r.Path, jute.PermRead)
+	if code == jute.OK && r.Version != -1 && r.Version != n.version {
+		return jute.ErrBadVersion
+	}
+	return code
+}
+
+// reapContainersLocked removes the containers that have been used and are
+// empty.
+func (s *Server) reapContainersLocked() {
+	for _, path := range slices.Sorted(maps.Keys(s.containers)) {
+		if n := s.nodes[path]; n.creates != 0 && len(n.children) == 0 {
+			t := s.begin()
+			t.remove(path)
+			t.commit()
+		}
+	}
+}
+
+// validPath says whether a node may have this path (PathUtils.validatePath
+// in the Apache source).
+func validPath(path string) bool {
+	if path == "" || path[0] != '/' {
+		return false
+	}
+	if path == "/" {
+		return true
+	}
+	for name := range strings.SplitSeq(path[1:], "/") {
+		if name == "" || name == "." || name == ".." {
+			return false
+		}
+	}
+	for _, r := range path {
+		if r <= 0x1f || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 {
+			return false // control, private, special, or in need of two chars in Java
+		}
+	}
+	return true
+}
