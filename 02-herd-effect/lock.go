@@ -35,7 +35,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -151,16 +150,22 @@ func (l *Lock) createParents(dir string) error {
 // isFirst says whether no node of the queue has a smaller number than ours.
 func isFirst(node string, children []string) (bool, error) {
 	name := path.Base(node)
-	if !slices.Contains(children, name) {
-		return false, fmt.Errorf("our node has gone, most likely with its session: %w", zk.ErrNoNode)
-	}
+	found, first := false, true
 	for _, child := range children {
-		// What does not bear our prefix is no contender.
-		if strings.HasPrefix(child, prefix) && child < name {
-			return false, nil
+		if !strings.HasPrefix(child, prefix) {
+			continue // no contender
+		}
+		switch strings.Compare(child, name) {
+		case 0:
+			found = true
+		case -1:
+			first = false
 		}
 	}
-	return true, nil
+	if !found {
+		return false, fmt.Errorf("our node has gone, most likely with its session: %w", zk.ErrNoNode)
+	}
+	return first, nil
 }
 
 // giveUp leaves the queue: a node left behind would block all who come

@@ -171,5 +171,10 @@ func (e *Encoder) Strings(ss []string) {
 	}
 }
 
-// Shift drops the first n bytes.
-func (e *Encoder) Shift(n int) { e.buf = e.buf[:copy(e.buf, e.buf[n:])] }
+// Take removes the first n bytes and returns them. The rest, and what is
+// written from now on, goes into the memory of spare.
+func (e *Encoder) Take(n int, spare []byte) []byte {
+	taken := e.buf[:n]
+	e.buf = append(spare[:0], e.buf[n:]...)
+	return taken
+}

@@ -13,6 +13,7 @@
 package wiretap
 
 import (
+	"bufio"
 	"encoding/binary"
 	"net"
 	"sync"
@@ -111,7 +112,7 @@ func (t *Tap) Dialer(next Dialer) Dialer {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.dialed++
-		c := &conn{Conn: nc, tap: t, id: t.dialed, pending: make(map[int32]Entry), watches: make(map[watch]struct{})}
+		c := &conn{Conn: nc, buffered: bufio.NewReaderSize(nc, 32<<10), tap: t, id: t.dialed, pending: make(map[int32]Entry), watches: make(map[watch]struct{})}
 		t.conns[c] = struct{}{}
 		c.up = framer{limit: t.prefix(), frame: c.request}
 		c.down = framer{limit: t.prefix(), frame: c.reply}
@@ -131,6 +132,7 @@ func (t *Tap) prefix() int {
 // writes it from one goroutine each.
 type conn struct {
 	net.Conn
+	buffered *bufio.Reader
 	tap      *Tap
 	id       int
 	up, down framer
@@ -157,7 +159,7 @@ func (c *conn) Write(b []byte) (int, error) {
 }
 
 func (c *conn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
+	n, err := c.buffered.Read(b)
 	c.tap.in.Add(int64(n))
 	c.down.feed(b[:n])
 	return n, err

@@ -155,8 +155,7 @@ func (c *conn) write() {
 		if len(c.gates) > 0 {
 			n = c.gates[0].offset
 		}
-		batch = append(batch[:0], c.out.Bytes()[:n]...)
-		c.out.Shift(n)
+		batch = c.out.Take(n, batch)
 		for i := range c.gates {
 			c.gates[i].offset -= n
 		}

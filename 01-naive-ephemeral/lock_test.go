@@ -1,0 +1,22 @@
+package naive_test
+
+import (
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"go.uber.org/goleak"
+
+	naive "example.com/zklock/01-naive-ephemeral"
+	"example.com/zklock/internal/locktest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestLock(t *testing.T) {
+	locktest.Run(t, locktest.Subject{
+		New:          func(conn *zk.Conn, path string) locktest.Lock { return naive.New(conn, path) },
+		ErrNotLocked: naive.ErrNotLocked,
+		WakeUps:      func(waiting int) int { return waiting },
+		Requests:     func(n int) int { return n*n + 2*n },
+	})
+}

@@ -1,0 +1,23 @@
+package herd_test
+
+import (
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"go.uber.org/goleak"
+
+	herd "example.com/zklock/02-herd-effect"
+	"example.com/zklock/internal/locktest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestLock(t *testing.T) {
+	locktest.Run(t, locktest.Subject{
+		New:          func(conn *zk.Conn, path string) locktest.Lock { return herd.New(conn, path) },
+		ErrNotLocked: herd.ErrNotLocked,
+		Queue:        true,
+		WakeUps:      func(waiting int) int { return waiting },
+		Requests:     func(n int) int { return n*n + n + 1 },
+	})
+}

@@ -1,0 +1,23 @@
+package predecessor_test
+
+import (
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"go.uber.org/goleak"
+
+	predecessor "example.com/zklock/03-sequential-predecessor"
+	"example.com/zklock/internal/locktest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestLock(t *testing.T) {
+	locktest.Run(t, locktest.Subject{
+		New:          func(conn *zk.Conn, path string) locktest.Lock { return predecessor.New(conn, path) },
+		ErrNotLocked: predecessor.ErrNotLocked,
+		Queue:        true,
+		WakeUps:      func(waiting int) int { return 1 },
+		Requests:     func(n int) int { return 5*n - 2 },
+	})
+}
