@@ -112,3 +112,15 @@ func (s *Server) Cut(session int64) bool {
 	ss.conn.closeLocked()
 	return true
 }
+
+// SetSequence makes the next child of the node at path the one with number
+// next, as if that many had been made before. False: there is no such node.
+func (s *Server) SetSequence(path string, next int32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.nodes[path]
+	if n != nil {
+		n.creates = next
+	}
+	return n != nil
+}

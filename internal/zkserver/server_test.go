@@ -1,0 +1,424 @@
+package zkserver_test
+
+import (
+	"fmt"
+	"net"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+)
+
+// inBubble runs a test with an embedded server in virtual time.
+func inBubble(t *testing.T, f func(tg *target)) {
+	embedded(t)
+	synctest.Test(t, func(t *testing.T) { f(newTarget(t)) })
+}
+
+// on is the condition that a request of a session is of a kind.
+func on(c *wire, op jute.Op) func(zkserver.Request) bool {
+	return func(r zkserver.Request) bool { return r.Session == c.session.SessionID && r.Op == op }
+}
+
+func (tg *target) lives(c *wire) bool {
+	return slices.ContainsFunc(tg.srv.Sessions(), func(s zkserver.Session) bool { return s.ID == c.session.SessionID })
+}
+
+func TestASessionExpiresWithinATickAfterItsTimeout(t *testing.T) {
+	for offset := time.Duration(0); offset < 2*time.Second; offset += 333 * time.Millisecond {
+		inBubble(t, func(tg *target) {
+			time.Sleep(offset)
+			c := tg.dial()
+			_, err := c.handshake(jute.ConnectRequest{TimeoutMs: 5000})
+			require.NoError(tg, err)
+			require.Equal(tg, jute.OK, c.create(tg.root+"/e", jute.FlagEphemeral))
+			last := time.Now()
+			for tg.lives(c) {
+				time.Sleep(time.Millisecond)
+				synctest.Wait()
+			}
+			took := time.Since(last)
+			require.Greater(tg, took, 5*time.Second)
+			require.LessOrEqual(tg, took, 7*time.Second+time.Millisecond)
+			_, there := tg.srv.Node(tg.root + "/e")
+			require.False(tg, there)
+			c.closes()
+		})
+	}
+}
+
+func TestAnyPacketKeepsASessionAlive(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		c := tg.connect()
+		c.SetDeadline(time.Time{})
+		for range 20 {
+			time.Sleep(9 * time.Second)
+			c.eventsNow() // pings
+		}
+		require.True(tg, tg.lives(c))
+	})
+}
+
+func TestACutConnectionKeepsItsSessionAndEphemerals(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		c := tg.connect()
+		require.Equal(tg, jute.OK, c.create(tg.root+"/e", jute.FlagEphemeral))
+		require.Equal(tg, jute.OK, c.watch(jute.OpGetData, tg.root))
+		require.Len(tg, tg.srv.Watches(), 1)
+		require.True(tg, tg.srv.Cut(c.session.SessionID))
+		c.closes()
+		require.False(tg, tg.srv.Cut(c.session.SessionID), "there is no connection left")
+		require.Empty(tg, tg.srv.Watches(), "watches die with their connection")
+		sessions := tg.srv.Sessions()
+		last := sessions[len(sessions)-1]
+		require.Equal(tg, zkserver.Session{ID: c.session.SessionID, Timeout: 10 * time.Second, Ephemerals: []string{tg.root + "/e"}}, last)
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		require.False(tg, tg.lives(c))
+		require.Empty(tg, tg.srv.Children(tg.root))
+	})
+}
+
+func TestExpireEndsASessionAtOnce(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		c, other := tg.connect(), tg.connect()
+		for i := range 3 {
+			require.Equal(tg, jute.OK, c.create(fmt.Sprintf("%s/%d", tg.root, i), jute.FlagEphemeral))
+		}
+		other.stat(tg.root)
+		before := other.zxid
+		require.True(tg, tg.srv.Expire(c.session.SessionID))
+		require.False(tg, tg.srv.Expire(c.session.SessionID))
+		require.Zero(tg, other.stat(tg.root).NumChildren)
+		require.Equal(tg, before+1, other.zxid, "all went in one transaction")
+		c.closes()
+	})
+}
+
+func TestContainersGoOnceUsedAndEmpty(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		c := tg.connect()
+		for _, name := range []string{"/used", "/unused", "/busy"} {
+			code, _ := c.do(jute.OpCreateContainer, &jute.CreateRequest{Path: tg.root + name, Data: []byte{}, ACL: jute.WorldACL(), Flags: jute.FlagContainer})
+			require.Equal(tg, jute.OK, code)
+			n, _ := tg.srv.Node(tg.root + name)
+			require.True(tg, n.Container)
+		}
+		require.Equal(tg, jute.OK, c.create(tg.root+"/used/x", jute.FlagPersistent))
+		require.Equal(tg, jute.OK, c.create(tg.root+"/busy/x", jute.FlagPersistent))
+		require.Equal(tg, jute.OK, c.delete(tg.root+"/used/x"))
+		watcher := tg.connect()
+		require.Equal(tg, jute.OK, watcher.watch(jute.OpExists, tg.root+"/used"))
+		watcher.SetDeadline(time.Time{})
+		for range 9 {
+			time.Sleep(7 * time.Second)
+			watcher.eventsNow()
+		}
+		require.Equal(tg, []string{"busy", "unused"}, tg.srv.Children(tg.root))
+	})
+}
+
+func TestSequenceNumbersWrap(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		c := tg.connect()
+		tg.srv.SetSequence(tg.root, 1<<31-1)
+		for _, want := range []string{"2147483647", "-2147483648", "-2147483647"} {
+			_, d := c.do(jute.OpCreate, &jute.CreateRequest{Path: tg.root + "/n", ACL: jute.WorldACL(), Flags: jute.FlagSequential})
+			require.Equal(tg, tg.root+"/n"+want, d.String())
+		}
+	})
+}
+
+func TestHoldKeepsARequestFromTheServer(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		c, other := tg.connect(), tg.connect()
+		held := tg.srv.Hold(on(c, jute.OpCreate))
+		c.write(frame(&jute.RequestHeader{Xid: 7, Op: jute.OpCreate}, &jute.CreateRequest{Path: tg.root + "/x", ACL: jute.WorldACL()}))
+		require.Equal(tg, zkserver.Request{Session: c.session.SessionID, Xid: 7, Op: jute.OpCreate, Path: tg.root + "/x"}, <-held.Hit())
+		synctest.Wait()
+		require.Empty(tg, tg.srv.Children(tg.root))
+		require.Equal(tg, jute.OK, other.create(tg.root+"/y", jute.FlagPersistent), "others go on")
+		held.Release()
+		h, _, err := c.read()
+		require.NoError(tg, err)
+		require.Equal(tg, jute.OK, h.Err)
+		require.Equal(tg, []string{"x", "y"}, tg.srv.Children(tg.root))
+		require.Equal(tg, jute.OK, c.create(tg.root+"/z", jute.FlagPersistent), "a fault is spent when it has been met")
+	})
+}
+
+func TestARequestThatIsHeldDiesWithItsConnection(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		c := tg.connect()
+		held := tg.srv.Hold(on(c, jute.OpCreate))
+		c.write(frame(&jute.RequestHeader{Xid: 7, Op: jute.OpCreate}, &jute.CreateRequest{Path: tg.root + "/x", ACL: jute.WorldACL()}))
+		<-held.Hit()
+		tg.srv.Expire(c.session.SessionID)
+		held.Release()
+		synctest.Wait()
+		require.Empty(tg, tg.srv.Children(tg.root))
+	})
+}
+
+func TestHoldReplyCarriesOutAndKeepsWhatFollows(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		c, other := tg.connect(), tg.connect()
+		require.Equal(tg, jute.OK, c.watch(jute.OpGetData, tg.root))
+		held := tg.srv.HoldReply(on(c, jute.OpCreate))
+		c.write(frame(&jute.RequestHeader{Xid: 7, Op: jute.OpCreate}, &jute.CreateRequest{Path: tg.root + "/x", ACL: jute.WorldACL()}))
+		<-held.Hit()
+		synctest.Wait()
+		require.Equal(tg, []string{"x"}, tg.srv.Children(tg.root))
+		require.Equal(tg, jute.OK, other.set(tg.root, "", -1))
+		got := make(chan jute.ReplyHeader, 1)
+		go func() {
+			h, _, _ := c.read()
+			got <- h
+		}()
+		synctest.Wait()
+		require.Empty(tg, got)
+		held.Release()
+		require.EqualValues(tg, 7, (<-got).Xid)
+		require.Equal(tg, []event{{jute.EventDataChanged, tg.root}}, c.eventsNow(), "the event waited behind the reply")
+	})
+}
+
+func TestLoseRequestAndLoseReply(t *testing.T) {
+	for _, carriedOut := range []bool{false, true} {
+		inBubble(t, func(tg *target) {
+			c := tg.connect()
+			require.Equal(tg, jute.OK, c.watch(jute.OpGetChildren, tg.root))
+			lose := tg.srv.LoseRequest
+			if carriedOut {
+				lose = tg.srv.LoseReply
+			}
+			fault := lose(on(c, jute.OpCreate))
+			c.write(frame(&jute.RequestHeader{Xid: 7, Op: jute.OpCreate}, &jute.CreateRequest{Path: tg.root + "/x", ACL: jute.WorldACL(), Flags: jute.FlagEphemeral}))
+			_, _, err := c.read()
+			require.Error(tg, err)
+			require.Equal(tg, carriedOut, len(c.events) == 1, "what came before the reply is sent")
+			require.Len(tg, fault.Hit(), 1)
+			require.Equal(tg, carriedOut, len(tg.srv.Children(tg.root)) == 1)
+			require.True(tg, tg.lives(c))
+		})
+	}
+}
+
+func TestFailAnswersInPlaceOfTheServer(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		c := tg.connect()
+		tg.srv.Fail(jute.ErrNoAuth, on(c, jute.OpCreate))
+		require.Equal(tg, jute.ErrNoAuth, c.create(tg.root+"/x", jute.FlagPersistent))
+		require.Equal(tg, jute.OK, c.create(tg.root+"/x", jute.FlagPersistent))
+	})
+}
+
+func TestAFaultThatIsReleasedIsCalledOff(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		c := tg.connect()
+		for _, f := range []*zkserver.Fault{tg.srv.Hold(on(c, jute.OpCreate)), tg.srv.HoldReply(on(c, jute.OpCreate)), tg.srv.LoseReply(on(c, jute.OpCreate))} {
+			f.Release()
+			f.Release()
+		}
+		require.Equal(tg, jute.OK, c.create(tg.root+"/x", jute.FlagPersistent))
+	})
+}
+
+func TestAHandshakeCanBeHeldAndLost(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		c := tg.connect()
+		back := func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == c.session.SessionID }
+		tg.srv.LoseReply(back)
+		_, err := tg.dial().handshake(jute.ConnectRequest{TimeoutMs: 5000, SessionID: c.session.SessionID, Password: c.session.Password})
+		require.Error(tg, err)
+		held := tg.srv.Hold(back)
+		second := tg.dial()
+		second.write(frame(&jute.ConnectRequest{TimeoutMs: 5000, SessionID: c.session.SessionID, Password: c.session.Password}))
+		<-held.Hit()
+		tg.srv.Expire(c.session.SessionID)
+		held.Release()
+		b, err := second.readFrame()
+		require.NoError(tg, err)
+		var r jute.ConnectResponse
+		r.Decode(jute.NewDecoder(b))
+		require.Zero(tg, r.SessionID, "it came too late")
+	})
+}
+
+func TestAClientThatNeverReadsIsReadNoFurther(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		c := tg.connect()
+		code, _ := c.do(jute.OpCreate, &jute.CreateRequest{Path: tg.root + "/x", Data: make([]byte, 1<<19), ACL: jute.WorldACL()})
+		require.Equal(tg, jute.OK, code)
+		sent := make(chan int)
+		go func() {
+			n := 0
+			for ; n < 1000; n++ {
+				if _, err := c.Conn.Write(frame(&jute.RequestHeader{Xid: 1, Op: jute.OpGetData}, &jute.PathWatch{Path: tg.root + "/x"})); err != nil {
+					break
+				}
+			}
+			sent <- n
+		}()
+		require.Less(tg, <-sent, 20, "500 MB of replies are waiting in the server")
+		synctest.Wait()
+		require.False(tg, tg.lives(c), "its session expires like any that is not heard of")
+	})
+}
+
+func TestCloseEndsEverything(t *testing.T) {
+	embedded(t)
+	srv := zkserver.New()
+	addr, err := srv.Listen()
+	require.NoError(t, err)
+	again, err := srv.Listen()
+	require.NoError(t, err)
+	require.Equal(t, addr, again)
+	host, _, err := net.SplitHostPort(addr)
+	require.NoError(t, err)
+	require.True(t, net.ParseIP(host).IsLoopback(), "listens on %s", host)
+	silent, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	defer silent.Close()
+	srv.Close()
+	srv.Close()
+	silent.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_, err = silent.Read(make([]byte, 1))
+	require.Error(t, err)
+	_, err = srv.Dial("", "", 0)
+	require.ErrorIs(t, err, zkserver.ErrClosed)
+	_, err = srv.Listen()
+	require.ErrorIs(t, err, zkserver.ErrClosed)
+}
+
+func TestASilentConnectionIsClosed(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		start := time.Now()
+		tg.dial().closes()
+		require.Equal(tg, 10*time.Second, time.Since(start))
+	})
+}
+
+// quiet keeps go-zookeeper from writing to standard error.
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+func clientOf(t testing.TB, srv *zkserver.Server) *zk.Conn {
+	addr, err := srv.Listen()
+	require.NoError(t, err)
+	conn, events, err := zk.Connect([]string{addr}, 20*time.Second, zk.WithLogger(quiet{}), zk.WithLogInfo(false),
+		zk.WithMaxBufferSize(64<<10), zk.WithMaxConnBufferSize(64<<10))
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	for ev := range events {
+		if ev.State == zk.StateHasSession {
+			return conn
+		}
+	}
+	t.Fatal("no session")
+	return nil
+}
+
+func TestAThousandSessionsInAGigabyte(t *testing.T) {
+	embedded(t)
+	srv := zkserver.Run(t)
+	conns := make([]*zk.Conn, 1000)
+	for i := range conns {
+		conns[i] = clientOf(t, srv)
+	}
+	var wg sync.WaitGroup
+	for i, conn := range conns {
+		wg.Go(func() {
+			path := fmt.Sprintf("/%d", i)
+			_, err := conn.Create(path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+			if err == nil {
+				_, _, err = conn.Children("/")
+			}
+			if err != nil {
+				t.Errorf("session %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	require.Len(t, srv.Sessions(), 1000)
+	require.Len(t, srv.Children("/"), 1001)
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	require.Less(t, m.Sys-m.HeapReleased, uint64(1<<30), "memory of the process, the thousand clients included")
+	debug.FreeOSMemory()
+}
+
+// BenchmarkCreateDelete is one client over loopback TCP that makes one node
+// and deletes it again.
+func BenchmarkCreateDelete(b *testing.B) {
+	srv := zkserver.Run(b)
+	conn := clientOf(b, srv)
+	for b.Loop() {
+		if _, err := conn.Create("/x", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+			b.Fatal(err)
+		}
+		if err := conn.Delete("/x", -1); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// FuzzConn sends any bytes after a good handshake, and as a handshake. The
+// server must not panic, and must go on serving others.
+func FuzzConn(f *testing.F) {
+	for op := range jute.Op(25) {
+		f.Add(true, frame(&jute.RequestHeader{Xid: 1, Op: op}, &jute.CreateRequest{Path: "/a", Data: []byte("d"), ACL: jute.WorldACL(), Flags: 1}))
+		f.Add(true, frame(&jute.RequestHeader{Xid: 1, Op: op}, &jute.PathWatch{Path: "/a", Watch: true}))
+	}
+	f.Add(true, frame(&jute.RequestHeader{Xid: 1, Op: jute.OpMulti}, multi{
+		{jute.OpCreate, &jute.CreateRequest{Path: "/a", ACL: jute.WorldACL(), Flags: 3}},
+		{jute.OpSetData, &jute.SetDataRequest{Path: "/a", Version: -1}},
+		{jute.OpDelete, &jute.PathVersion{Path: "/a", Version: 9}},
+	}))
+	f.Add(true, frame(&jute.RequestHeader{Xid: -8, Op: jute.OpSetWatches}, &jute.SetWatches{Data: []string{"/a"}, Exist: []string{"/b"}, Child: []string{"/"}}))
+	f.Add(true, frame(&jute.RequestHeader{Xid: -4, Op: jute.OpAuth}, &jute.AuthPacket{Scheme: "digest", Auth: []byte("a:b")}))
+	f.Add(false, frame(&jute.ConnectRequest{TimeoutMs: 1, SessionID: 77}))
+	f.Add(false, []byte("srvr"))
+	f.Add(false, []byte{0x7f, 0xff, 0xff, 0xff, 0})
+
+	srv := zkserver.New()
+	f.Cleanup(srv.Close)
+	f.Fuzz(func(t *testing.T, greeted bool, b []byte) {
+		tg := &target{T: t, srv: srv}
+		bystander := tg.connect()
+		c := tg.dial()
+		if greeted {
+			_, err := c.handshake(jute.ConnectRequest{TimeoutMs: 10_000})
+			require.NoError(t, err)
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for c.SetReadDeadline(time.Now().Add(time.Minute)); ; {
+				if _, err := c.readFrame(); err != nil {
+					return
+				}
+			}
+		}()
+		c.Conn.Write(b) // fails if the server closes first, which is its right
+		require.Equal(t, jute.OK, bystander.create("/bystander", jute.FlagEphemeral))
+		require.Equal(t, jute.OK, bystander.delete("/bystander"))
+		c.Close()
+		<-done
+		code, _ := bystander.do(jute.OpCloseSession, none{})
+		require.Equal(t, jute.OK, code)
+		if c.session.SessionID != 0 {
+			srv.Expire(c.session.SessionID)
+		}
+	})
+}

@@ -1,0 +1,245 @@
+package zkserver_test
+
+import (
+	"bufio"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A target is a server that speaks ZooKeeper: the embedded one, or with
+// ZK=host:port a real one. What the tests assert of it holds for both.
+type target struct {
+	*testing.T
+	srv  *zkserver.Server // nil: a real one
+	addr string
+	root string // a node of the test's own; "/t" on the embedded server
+}
+
+func newTarget(t *testing.T) *target {
+	tg := &target{T: t, root: "/t"}
+	if zk := os.Getenv("ZK"); zk != "" && zk != "embedded" {
+		tg.addr, _, _ = strings.Cut(zk, ",")
+		tg.root += rand.Text()
+	} else {
+		tg.srv = zkserver.Run(t)
+	}
+	c := tg.connect()
+	require.Equal(t, jute.OK, c.create(tg.root, jute.FlagPersistent))
+	t.Cleanup(func() { tg.removeAll(tg.connect(), tg.root) })
+	return tg
+}
+
+// embedded skips a test that needs what only the embedded server can do.
+func embedded(t *testing.T) {
+	if zk := os.Getenv("ZK"); zk != "" && zk != "embedded" {
+		t.Skip("is about the embedded server alone (unset ZK)")
+	}
+}
+
+func (tg *target) removeAll(c *wire, path string) {
+	for _, child := range c.children(path) {
+		tg.removeAll(c, path+"/"+child)
+	}
+	c.do(jute.OpDelete, &jute.PathVersion{Path: path, Version: -1})
+}
+
+// dial opens a connection that has said nothing yet.
+func (tg *target) dial() *wire {
+	tg.Helper()
+	var nc net.Conn
+	var err error
+	if tg.srv != nil {
+		nc, err = tg.srv.Dial("", "", 0)
+	} else {
+		nc, err = net.Dial("tcp", tg.addr)
+	}
+	require.NoError(tg, err)
+	tg.Cleanup(func() { nc.Close() })
+	// No reply takes this long; a test that waits for one fails by it.
+	require.NoError(tg, nc.SetDeadline(time.Now().Add(30*time.Second)))
+	return &wire{t: tg.T, Conn: nc, r: bufio.NewReader(nc)}
+}
+
+// connect opens a connection with a session of its own.
+func (tg *target) connect() *wire {
+	tg.Helper()
+	c := tg.dial()
+	resp, err := c.handshake(jute.ConnectRequest{TimeoutMs: 10_000, Password: make([]byte, 16)})
+	require.NoError(tg, err)
+	require.NotZero(tg, resp.SessionID)
+	return c
+}
+
+// A wire is a client that sees every byte.
+type wire struct {
+	net.Conn
+	t       *testing.T
+	r       *bufio.Reader
+	xid     int32
+	session jute.ConnectResponse
+	zxid    int64   // of the last reply
+	events  []event // that came before the last reply
+}
+
+type event struct {
+	typ  jute.EventType
+	path string
+}
+
+type encoder interface{ Encode(*jute.Encoder) }
+
+// raw is a body given as bytes.
+type raw []byte
+
+func (r raw) Encode(e *jute.Encoder) { e.Raw(r) }
+
+type none struct{}
+
+func (none) Encode(*jute.Encoder) {}
+
+// path is a body that is just a path.
+type justPath string
+
+func (p justPath) Encode(e *jute.Encoder) { e.String(string(p)) }
+
+func frame(parts ...encoder) []byte {
+	var e jute.Encoder
+	mark := e.BeginFrame()
+	for _, p := range parts {
+		p.Encode(&e)
+	}
+	e.EndFrame(mark)
+	return e.Bytes()
+}
+
+// write sends bytes from a goroutine of its own: over a pipe a write waits
+// for its reader, and the server may be writing to us.
+func (c *wire) write(b []byte) {
+	go c.Conn.Write(b)
+}
+
+func (c *wire) readFrame() ([]byte, error) { return jute.ReadFrame(c.r, nil, 64<<20) }
+
+func (c *wire) handshake(r jute.ConnectRequest) (jute.ConnectResponse, error) {
+	c.write(frame(&r))
+	b, err := c.readFrame()
+	if err != nil {
+		return jute.ConnectResponse{}, err
+	}
+	d := jute.NewDecoder(b)
+	c.session = jute.ConnectResponse{}
+	c.session.Decode(d)
+	return c.session, d.Err()
+}
+
+// read returns the next packet that is no event.
+func (c *wire) read() (jute.ReplyHeader, *jute.Decoder, error) {
+	c.events = nil
+	for {
+		b, err := c.readFrame()
+		if err != nil {
+			return jute.ReplyHeader{}, nil, err
+		}
+		d := jute.NewDecoder(b)
+		var h jute.ReplyHeader
+		h.Decode(d)
+		if h.Xid != jute.XidEvent {
+			return h, d, d.Err()
+		}
+		var ev jute.WatcherEvent
+		ev.Decode(d)
+		if d.Err() != nil || h.Zxid != -1 || h.Err != 0 || ev.State != jute.StateSyncConnected {
+			return h, nil, errors.New("malformed event")
+		}
+		c.events = append(c.events, event{ev.Type, ev.Path})
+	}
+}
+
+// do sends a request and returns the outcome and the body of its reply.
+func (c *wire) do(op jute.Op, body encoder) (jute.Code, *jute.Decoder) {
+	c.t.Helper()
+	c.xid++
+	c.write(frame(&jute.RequestHeader{Xid: c.xid, Op: op}, body))
+	h, d, err := c.read()
+	require.NoError(c.t, err, "%v", op)
+	require.Equal(c.t, c.xid, h.Xid)
+	if h.Err != jute.OK {
+		require.Zero(c.t, d.Len(), "an error reply has no body")
+	}
+	c.zxid = h.Zxid
+	return h.Err, d
+}
+
+// closes asserts that the server closes the connection without a word.
+func (c *wire) closes() {
+	c.t.Helper()
+	b, err := c.readFrame()
+	require.Error(c.t, err, "the server says % x in place of closing the connection", b)
+	require.False(c.t, errors.Is(err, os.ErrDeadlineExceeded), "the server leaves the connection open")
+}
+
+func (c *wire) create(path string, flags int32) jute.Code {
+	c.t.Helper()
+	code, _ := c.do(jute.OpCreate, &jute.CreateRequest{Path: path, Data: []byte{}, ACL: jute.WorldACL(), Flags: flags})
+	return code
+}
+
+func (c *wire) delete(path string) jute.Code {
+	c.t.Helper()
+	code, _ := c.do(jute.OpDelete, &jute.PathVersion{Path: path, Version: -1})
+	return code
+}
+
+func (c *wire) set(path, data string, version int32) jute.Code {
+	c.t.Helper()
+	code, _ := c.do(jute.OpSetData, &jute.SetDataRequest{Path: path, Data: []byte(data), Version: version})
+	return code
+}
+
+func (c *wire) stat(path string) (s jute.Stat) {
+	c.t.Helper()
+	code, d := c.do(jute.OpExists, &jute.PathWatch{Path: path})
+	require.Equal(c.t, jute.OK, code, "exists %s", path)
+	s.Decode(d)
+	require.NoError(c.t, d.Err())
+	return s
+}
+
+func (c *wire) children(path string) []string {
+	c.t.Helper()
+	_, d := c.do(jute.OpGetChildren, &jute.PathWatch{Path: path})
+	return d.Strings()
+}
+
+func (c *wire) watch(op jute.Op, path string) jute.Code {
+	c.t.Helper()
+	code, _ := c.do(op, &jute.PathWatch{Path: path, Watch: true})
+	return code
+}
+
+// eventsNow returns the events that have been sent so far: a ping comes back
+// behind them.
+func (c *wire) eventsNow() []event {
+	c.t.Helper()
+	c.write(frame(&jute.RequestHeader{Xid: jute.XidPing, Op: jute.OpPing}))
+	h, _, err := c.read()
+	require.NoError(c.t, err)
+	require.Equal(c.t, jute.XidPing, h.Xid)
+	return c.events
+}
+
+var _ io.Closer = (*wire)(nil)
