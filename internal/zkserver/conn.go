@@ -16,8 +16,8 @@ import (
 const maxBacklog = 1 << 20
 
 // A conn is one client connection: a reader goroutine that carries out its
-// requests in order, and a writer goroutine that sends what has been put
-// into out.
+// requests in order and sends their replies, and a writer goroutine that
+// sends what others put into out.
 type conn struct {
 	s      *Server
 	net    net.Conn
@@ -29,6 +29,8 @@ type conn struct {
 	session    *session // nil before the handshake
 	identities []identity
 	out        jute.Encoder // frames that wait to be sent
+	spare      []byte       // memory for the next out
+	writing    bool         // one of the two goroutines is sending
 	gates      []gate       // where sending stops, in order
 	ending     bool         // to be closed once out is sent
 	dead       bool
@@ -124,7 +126,8 @@ func (c *conn) sendEventLocked(event jute.EventType, path string) {
 	signal(c.wake)
 }
 
-// sendReplyLocked queues a reply; the body is dropped unless all went well.
+// sendReplyLocked queues a reply, for the reader to send; the body is dropped
+// unless all went well.
 func (c *conn) sendReplyLocked(h jute.ReplyHeader, body []byte) {
 	if c.dead || c.ending {
 		return
@@ -136,43 +139,56 @@ func (c *conn) sendReplyLocked(h jute.ReplyHeader, body []byte) {
 	}
 	c.out.EndFrame(mark)
 	c.s.sent++
-	signal(c.wake)
 }
 
-// write sends what is queued, up to the first gate, in as few writes as
-// there is work for.
+// write sends what others have queued for the client: events, mostly.
 func (c *conn) write() {
 	defer c.close()
-	var batch []byte
 	for {
 		select {
 		case <-c.wake:
 		case <-c.closed:
 			return
 		}
-		c.s.mu.Lock()
+		if !c.flush() {
+			return
+		}
+	}
+}
+
+// flush sends what is queued, up to the first gate. It returns when there is
+// no more, or at once if the other goroutine is at it already. False: the
+// connection is to be closed.
+func (c *conn) flush() bool {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	if c.writing {
+		return true // it looks again before it stops
+	}
+	c.writing = true
+	defer func() { c.writing = false }()
+	for {
 		n := c.out.Len()
 		if len(c.gates) > 0 {
 			n = c.gates[0].offset
 		}
-		batch = c.out.Take(n, batch)
+		if n == 0 {
+			return !c.ending || c.out.Len() > 0
+		}
+		batch := c.out.Take(n, c.spare)
 		for i := range c.gates {
 			c.gates[i].offset -= n
 		}
-		ending := c.ending && c.out.Len() == 0
-		c.s.mu.Unlock()
+		signal(c.space)
 
-		if n > 0 {
-			signal(c.space)
-			if _, err := c.net.Write(batch); err != nil {
-				return
-			}
-			if cap(batch) > maxBacklog {
-				batch = nil
-			}
+		c.s.mu.Unlock()
+		_, err := c.net.Write(batch)
+		c.s.mu.Lock()
+		if err != nil {
+			return false
 		}
-		if ending {
-			return
+		if c.spare = batch; cap(batch) > maxBacklog {
+			c.spare = nil
 		}
 	}
 }
@@ -182,7 +198,9 @@ func (c *conn) read() {
 	defer func() {
 		c.s.mu.Lock()
 		defer c.s.mu.Unlock()
-		if !c.ending { // else the writer closes, when it has sent all
+		if c.ending {
+			signal(c.wake) // the writer closes it when all has been sent
+		} else {
 			c.closeLocked()
 		}
 	}()
@@ -192,6 +210,11 @@ func (c *conn) read() {
 	}
 	var frame []byte
 	for {
+		// Replies are sent when there is no other request at hand: one by
+		// one to a client that waits for each, many at once under load.
+		if !frameReady(r) && !c.flush() {
+			return
+		}
 		var err error
 		if frame, err = jute.ReadFrame(r, frame, jute.MaxFrame); err != nil {
 			return
@@ -205,6 +228,15 @@ func (c *conn) read() {
 	}
 }
 
+// frameReady says whether a whole packet has been read ahead.
+func frameReady(r *bufio.Reader) bool {
+	if r.Buffered() < 4 {
+		return false
+	}
+	head, _ := r.Peek(4)
+	return r.Buffered()-4 >= int(binary.BigEndian.Uint32(head))
+}
+
 // waitForSpace returns when the backlog is no longer too long; false: the
 // connection is closed.
 func (c *conn) waitForSpace() bool {
@@ -214,6 +246,9 @@ func (c *conn) waitForSpace() bool {
 		c.s.mu.Unlock()
 		if n <= maxBacklog {
 			return true
+		}
+		if !c.flush() {
+			return false
 		}
 		select {
 		case <-c.space:
