@@ -1,0 +1,135 @@
+package ensemble_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/wiretap"
+	"example.com/zklock/internal/zkserver"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// listener accepts connections and answers each with what it is told to.
+func listener(t *testing.T, answer func(net.Conn)) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			nc, err := l.Accept()
+			if err != nil {
+				return
+			}
+			answer(nc)
+		}
+	}()
+	t.Cleanup(func() { l.Close(); <-done })
+	return l.Addr().String()
+}
+
+func closedPort(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func TestOpenThatFailsSaysWhyInOneLine(t *testing.T) {
+	closed := closedPort(t)
+	var silent []net.Conn
+	mute := listener(t, func(nc net.Conn) { silent = append(silent, nc) })
+	web := listener(t, func(nc net.Conn) {
+		nc.Write([]byte("HTTP/1.1 400 Bad Request\r\n"))
+		nc.Close()
+	})
+	for spec, want := range map[string]string{
+		"embeded":          `"embeded" is neither embedded nor host:port`,
+		"127.0.0.1":        `"127.0.0.1" is neither embedded nor host:port`,
+		"127.0.0.1:1,":     `"" is neither embedded nor host:port`,
+		":2181":            `":2181" is neither embedded nor host:port`,
+		"docker":           "not supported yet",
+		closed:             "connection refused",
+		mute:               "said nothing within 3s",
+		web:                "is no ZooKeeper",
+		closed + "," + web: "connection refused; " + web + " is no ZooKeeper",
+	} {
+		start := time.Now()
+		_, err := ensemble.Open(context.Background(), spec)
+		require.ErrorContains(t, err, want, spec)
+		require.NotContains(t, err.Error(), "\n")
+		require.Less(t, time.Since(start), 20*time.Second)
+	}
+	for _, nc := range silent {
+		nc.Close()
+	}
+}
+
+func TestOpenCanBeCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	mute := listener(t, func(nc net.Conn) {
+		cancel()
+		nc.Read(make([]byte, 100))
+		nc.Read(make([]byte, 100)) // until the other side goes away
+		nc.Close()
+	})
+	_, err := ensemble.Open(ctx, mute)
+	require.Error(t, err)
+}
+
+func TestOpenFindsOneThatAnswers(t *testing.T) {
+	srv := zkserver.Run(t)
+	addr, err := srv.Listen()
+	require.NoError(t, err)
+	zoo, err := ensemble.Open(context.Background(), closedPort(t)+","+addr)
+	require.NoError(t, err)
+	defer zoo.Close()
+	require.Contains(t, zoo.String(), "(ZooKeeper 3.8.0, standalone)")
+	conn, err := zoo.Connect(t.Context(), ensemble.Options{})
+	require.NoError(t, err)
+	conn.Close()
+}
+
+func TestConnect(t *testing.T) {
+	zoo, err := ensemble.Open(context.Background(), os.Getenv("ZK"))
+	require.NoError(t, err)
+	defer zoo.Close()
+	tap := wiretap.New()
+	conn, err := zoo.Connect(t.Context(), ensemble.Options{Tap: tap, Buffer: 4096})
+	require.NoError(t, err)
+	defer conn.Close()
+	_, _, err = conn.Get("/")
+	require.NoError(t, err)
+	require.EqualValues(t, 1, tap.Counts().Total())
+
+	// Ending a session from outside.
+	_, _, gone, err := conn.ExistsW("/never")
+	require.NoError(t, err)
+	require.NoError(t, zoo.EndSession(tap, conn.SessionID()))
+	require.ErrorIs(t, (<-gone).Err, zk.ErrSessionExpired)
+	require.Error(t, zoo.EndSession(wiretap.New(), 77), "a session that nobody has")
+}
+
+func TestConnectGivesUpWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.New()
+		srv.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		_, err := ensemble.OverPipes(srv).Connect(ctx, ensemble.Options{})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "server closed", "what was heard last")
+		require.False(t, strings.Contains(err.Error(), "\n"))
+	})
+}

@@ -1,0 +1,249 @@
+package wiretap_test
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/wiretap"
+	"example.com/zklock/internal/zkserver"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+// meter counts the bytes that really cross, below the tap.
+type meter struct {
+	net.Conn
+	in, out *int64
+}
+
+func (m meter) Read(b []byte) (int, error) {
+	n, err := m.Conn.Read(b)
+	*m.in += int64(n)
+	return n, err
+}
+
+func (m meter) Write(b []byte) (int, error) {
+	n, err := m.Conn.Write(b)
+	*m.out += int64(n)
+	return n, err
+}
+
+// connect opens a session through a tap, in virtual time.
+func connect(t *testing.T, srv *zkserver.Server, tap *wiretap.Tap) (conn *zk.Conn, in, out *int64) {
+	in, out = new(int64), new(int64)
+	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
+		nc, err := srv.Dial(network, address, timeout)
+		return meter{nc, in, out}, err
+	}
+	conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, 10*time.Second, zk.WithDialer(tap.Dialer(dial)), zk.WithLogger(quiet{}))
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	synctest.Wait()
+	require.Equal(t, zk.StateHasSession, conn.State())
+	return conn, in, out
+}
+
+var world = zk.WorldACL(zk.PermAll)
+
+func TestCountsAreWhatCrossesTheWire(t *testing.T) {
+	for _, options := range [][]wiretap.Option{nil, {wiretap.WithLog()}} {
+		synctest.Test(t, func(t *testing.T) {
+			srv := zkserver.Run(t)
+			tap := wiretap.New(options...)
+			conn, in, out := connect(t, srv, tap)
+			require.Zero(t, tap.Counts().Total(), "a handshake is no request")
+
+			for range 3 {
+				_, err := conn.Create("/a", nil, zk.FlagEphemeral, world)
+				require.NoError(t, err)
+				_, _, _, err = conn.GetW("/a")
+				require.NoError(t, err)
+				require.NoError(t, conn.Delete("/a", -1))
+			}
+			before := tap.Counts()
+			_, err := conn.Create("/large", make([]byte, 100_000), zk.FlagEphemeral, world)
+			require.NoError(t, err)
+			_, _, err = conn.Get("/large")
+			require.NoError(t, err)
+			synctest.Wait()
+
+			c := tap.Counts()
+			require.Equal(t, map[jute.Op]int64{jute.OpCreate: 4, jute.OpGetData: 4, jute.OpDelete: 3}, c.Requests)
+			require.EqualValues(t, 11, c.Total())
+			require.EqualValues(t, 3, c.Events)
+			require.Equal(t, *in, c.BytesIn)
+			require.Equal(t, *out, c.BytesOut)
+			since := c.Since(before)
+			require.Equal(t, map[jute.Op]int64{jute.OpCreate: 1, jute.OpGetData: 1}, since.Requests)
+			require.Greater(t, since.BytesIn, int64(100_000))
+			require.Greater(t, since.BytesOut, int64(100_000))
+
+			time.Sleep(time.Minute)
+			require.Greater(t, tap.Counts().Requests[jute.OpPing], int64(10))
+			require.EqualValues(t, 11, tap.Counts().Total(), "pings are left out")
+		})
+	}
+}
+
+func TestTheLogTellsWhatHappenedInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		tap := wiretap.New(wiretap.WithLog())
+		conn, _, _ := connect(t, srv, tap)
+		path, err := conn.Create("/n-", nil, zk.FlagEphemeralSequential, world)
+		require.NoError(t, err)
+		require.Equal(t, "/n-0000000000", path)
+		_, _, _, err = conn.ChildrenW("/")
+		require.NoError(t, err)
+		_, _, _, err = conn.GetW("/gone")
+		require.ErrorIs(t, err, zk.ErrNoNode)
+		require.Equal(t, 1, tap.Armed())
+		require.Zero(t, tap.Pending())
+
+		held := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpDelete })
+		done := make(chan error)
+		go func() { done <- conn.Delete(path, -1) }()
+		<-held.Hit()
+		require.Equal(t, 1, tap.Pending())
+		held.Release()
+		require.NoError(t, <-done)
+		require.Zero(t, tap.Armed())
+
+		id := conn.SessionID()
+		want := []wiretap.Entry{
+			{Kind: wiretap.Request, Op: jute.OpConnect, Session: 0},
+			{Kind: wiretap.Reply, Op: jute.OpConnect, Session: id},
+			{Kind: wiretap.Request, Op: jute.OpCreate, Path: "/n-", Xid: 1, Session: id},
+			{Kind: wiretap.Reply, Op: jute.OpCreate, Path: "/n-0000000000", Xid: 1, Zxid: 2, Session: id},
+			{Kind: wiretap.Request, Op: jute.OpGetChildren2, Path: "/", Xid: 2, Watch: true, Session: id},
+			{Kind: wiretap.Reply, Op: jute.OpGetChildren2, Path: "/", Xid: 2, Zxid: 2, Session: id},
+			{Kind: wiretap.Request, Op: jute.OpGetData, Path: "/gone", Xid: 3, Watch: true, Session: id},
+			{Kind: wiretap.Reply, Op: jute.OpGetData, Path: "/gone", Xid: 3, Zxid: 2, Err: jute.ErrNoNode, Session: id},
+			{Kind: wiretap.Request, Op: jute.OpDelete, Path: path, Xid: 4, Session: id},
+			{Kind: wiretap.Event, Event: jute.EventChildrenChanged, Path: "/", Xid: -1, Session: id},
+			{Kind: wiretap.Reply, Op: jute.OpDelete, Path: path, Xid: 4, Zxid: 3, Session: id},
+		}
+		for i := range want {
+			want[i].Order, want[i].Conn = i, 1
+		}
+		require.Equal(t, want, tap.Log())
+		require.Contains(t, want[9].String(), "event childrenChanged /")
+	})
+}
+
+func TestWatchesAreArmedAgainAfterAReconnect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		tap := wiretap.New(wiretap.WithLog())
+		conn, _, _ := connect(t, srv, tap)
+		_, _, _, err := conn.ChildrenW("/")
+		require.NoError(t, err)
+		require.True(t, srv.Cut(conn.SessionID()))
+		synctest.Wait()
+		require.Zero(t, tap.Armed(), "watches are gone with their connection")
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		require.Equal(t, 1, tap.Armed())
+		require.Len(t, srv.Watches(), 1)
+		require.NotNil(t, tap.Password(conn.SessionID()))
+	})
+}
+
+// stream is a connection that delivers what it is given, in pieces.
+type stream struct {
+	net.Conn
+	down  io.Reader
+	wrote bytes.Buffer
+}
+
+func (s *stream) Read(b []byte) (int, error)  { return s.down.Read(b) }
+func (s *stream) Write(b []byte) (int, error) { return s.wrote.Write(b) }
+func (s *stream) Close() error                { return nil }
+
+func frame(encode ...func(*jute.Encoder)) []byte {
+	var e jute.Encoder
+	for _, f := range encode {
+		mark := e.BeginFrame()
+		f(&e)
+		e.EndFrame(mark)
+	}
+	return e.Bytes()
+}
+
+func TestPacketsAreCountedHoweverTheyAreCut(t *testing.T) {
+	up := frame(
+		(&jute.ConnectRequest{Password: make([]byte, 16)}).Encode,
+		func(e *jute.Encoder) { (&jute.RequestHeader{Op: jute.OpCreate}).Encode(e); e.Raw(make([]byte, 5000)) },
+		func(e *jute.Encoder) { (&jute.RequestHeader{Op: jute.OpCloseSession}).Encode(e) },
+		func(e *jute.Encoder) { (&jute.RequestHeader{Op: 4711}).Encode(e) },
+		func(e *jute.Encoder) { (&jute.RequestHeader{Op: jute.OpDelete}).Encode(e) },
+	)
+	down := frame(
+		(&jute.ConnectResponse{SessionID: 5, Password: make([]byte, 16)}).Encode,
+		func(e *jute.Encoder) { (&jute.ReplyHeader{Xid: 1}).Encode(e); e.Raw(make([]byte, 5000)) },
+		func(e *jute.Encoder) {
+			(&jute.ReplyHeader{Xid: -1}).Encode(e)
+			(&jute.WatcherEvent{Path: "/a"}).Encode(e)
+		},
+		(&jute.ReplyHeader{Xid: -2}).Encode,
+	)
+	for piece := range 40 {
+		piece++
+		tap := wiretap.New()
+		s := &stream{down: bytes.NewReader(down)}
+		nc, err := tap.Dialer(func(string, string, time.Duration) (net.Conn, error) { return s, nil })("", "", 0)
+		require.NoError(t, err)
+		for b := up; len(b) > 0; b = b[min(piece, len(b)):] {
+			_, err := nc.Write(b[:min(piece, len(b))])
+			require.NoError(t, err)
+		}
+		got := make([]byte, len(down))
+		for n := 0; n < len(got); {
+			k, err := nc.Read(got[n:min(n+piece, len(got))])
+			require.NoError(t, err)
+			n += k
+		}
+		require.Equal(t, up, s.wrote.Bytes())
+		require.Equal(t, down, got)
+		c := tap.Counts()
+		require.Equal(t, map[jute.Op]int64{jute.OpCreate: 1, jute.OpCloseSession: 1, jute.OpDelete: 1}, c.Requests)
+		require.EqualValues(t, 1, c.Events)
+		require.EqualValues(t, len(up), c.BytesOut)
+	}
+}
+
+// FuzzTap sends nonsense both ways: it comes through as it was.
+func FuzzTap(f *testing.F) {
+	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"), true)
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 1}, false)
+	f.Add(frame((&jute.ConnectRequest{}).Encode, (&jute.SetWatches{Data: []string{"/a"}}).Encode), true)
+	f.Fuzz(func(t *testing.T, b []byte, logged bool) {
+		var options []wiretap.Option
+		if logged {
+			options = append(options, wiretap.WithLog())
+		}
+		s := &stream{down: bytes.NewReader(b)}
+		nc, err := wiretap.New(options...).Dialer(func(string, string, time.Duration) (net.Conn, error) { return s, nil })("", "", 0)
+		require.NoError(t, err)
+		_, err = nc.Write(b)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(b, s.wrote.Bytes()))
+		got, err := io.ReadAll(nc)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(b, got))
+		require.NoError(t, nc.Close())
+	})
+}
