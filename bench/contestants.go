@@ -28,11 +28,13 @@ type contestant struct {
 	article map[int]time.Duration
 }
 
+var articleNaive = map[int]time.Duration{100: 1625 * time.Millisecond, 1000: 125062 * time.Millisecond}
+
 var contestants = []contestant{
 	{
 		name:    "naive",
 		new:     func(conn *zk.Conn, path string) locker { return naive.New(conn, path) },
-		article: map[int]time.Duration{100: 1625 * time.Millisecond, 1000: 125062 * time.Millisecond},
+		article: articleNaive,
 	},
 	{
 		name:  "herd",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,12 +40,19 @@ type benchmark struct {
 	progress *progress
 	admin    *zk.Conn // makes and removes the nodes around the locks
 	root     string   // what this benchmark works under
+	runs     int      // so far: each has a path of its own
 	results  []result
 }
 
 // connectTimeout is how long a server that answered once may take to open a
 // session.
 const connectTimeout = 10 * time.Second
+
+const cleanTimeout = 10 * time.Second
+
+// meet is called by who holds the lock. In a test of the benchmark two
+// holders can wait for each other here.
+var meet = func() {}
 
 // runAll runs every lock with every number of goroutines, the locks taking
 // turns. It stops at the first run that fails.
@@ -64,11 +72,14 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 			err = cleanErr
 		}
 	}()
+	if err := b.warmUp(ctx); err != nil {
+		return err
+	}
 	for _, n := range b.cfg.sizes {
 		for round := 1; round <= b.cfg.rounds; round++ {
 			for _, c := range b.cfg.locks {
 				b.progress.start(c.name, n, round)
-				r, err := b.runOne(ctx, c, n, round)
+				r, err := b.runOne(ctx, c, n, round, b.progress.step)
 				if ctx.Err() != nil {
 					return ctx.Err() // half a run is no result
 				}
@@ -77,7 +88,7 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 				}
 				b.results = append(b.results, r)
 				if err != nil {
-					return fmt.Errorf("%s with %d goroutines: %w", c.name, n, err)
+					return fmt.Errorf("%s with %d goroutines on %v: %w", c.name, n, b.zoo, err)
 				}
 			}
 		}
@@ -85,13 +96,33 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 	return nil
 }
 
+// warmUp runs the locks unmeasured, so that the first to be measured does not
+// pay for a server that has just started: a JVM is slow until it has compiled
+// what it does often. The embedded server has no such need.
+func (b *benchmark) warmUp(ctx context.Context) error {
+	if b.zoo.Embedded() || b.cfg.warmup == 0 {
+		return nil
+	}
+	b.progress.warmUp()
+	for until := time.Now().Add(b.cfg.warmup); time.Now().Before(until); {
+		for _, c := range b.cfg.locks {
+			n := max(b.cfg.sessions, min(100, slices.Min(b.cfg.sizes)))
+			if _, err := b.runOne(ctx, c, n, 0, func() {}); err != nil {
+				return fmt.Errorf("%s, warming up on %v: %w", c.name, b.zoo, err)
+			}
+		}
+	}
+	return nil
+}
+
 // runOne is article A's main: N contenders, one counter.
-func (b *benchmark) runOne(ctx context.Context, c contestant, n, round int) (result, error) {
+func (b *benchmark) runOne(ctx context.Context, c contestant, n, round int, step func()) (result, error) {
 	r := result{
 		Lock: c.name, Server: b.zoo.String(), Goroutines: n, Sessions: b.cfg.sessions, Round: round,
 		contestant: c,
 	}
-	dir := fmt.Sprintf("%s/%s-%d-%d", b.root, c.name, n, round)
+	b.runs++
+	dir := fmt.Sprintf("%s/%d-%s", b.root, b.runs, c.name)
 	lockPath := dir + "/lock"
 	made := dir
 	if c.queue {
@@ -106,9 +137,12 @@ func (b *benchmark) runOne(ctx context.Context, c contestant, n, round int) (res
 	if err != nil {
 		return r, err
 	}
-	// Ctrl-C: nothing but the end of its session gets a contender out of Lock.
-	interrupted := context.AfterFunc(ctx, func() { closeAll(conns) })
-	defer interrupted()
+	// Nothing but the end of its session gets a contender out of Lock. Ctrl-C
+	// needs that, and so does a contender that fails: the others might wait
+	// for it for ever.
+	ctx, abort := context.WithCancel(ctx)
+	defer abort()
+	defer context.AfterFunc(ctx, func() { closeAll(conns) })()
 
 	var (
 		num     int          // guarded by the lock under test, and by nothing else
@@ -129,13 +163,14 @@ func (b *benchmark) runOne(ctx context.Context, c contestant, n, round int) (res
 					overlap.Store(true)
 				}
 				num++
+				meet()
 				inside.Add(-1)
 				err = l.Unlock()
 			}
 			if err != nil {
-				once.Do(func() { failure = err })
+				once.Do(func() { failure = err; abort() })
 			}
-			b.progress.step()
+			step()
 		})
 	}
 	before := tap.Counts()
@@ -160,7 +195,7 @@ func (b *benchmark) runOne(ctx context.Context, c contestant, n, round int) (res
 func (b *benchmark) connect(ctx context.Context, tap *wiretap.Tap, n int) ([]*zk.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout+time.Duration(b.cfg.sessions)*10*time.Millisecond)
 	defer cancel()
-	options := ensemble.Options{SessionTimeout: 40 * time.Second, Tap: tap}
+	options := ensemble.Options{Tap: tap}
 	if b.cfg.sessions > 1 {
 		options.Buffer = 64<<10 + 80*n // enough for a list of n names
 	}
@@ -199,16 +234,28 @@ func (b *benchmark) create(p string) error {
 }
 
 // clean removes all that was made, and the node of -path with it if nobody
-// else uses that.
+// else uses that. A server that has gone silent does not keep it.
 func (b *benchmark) clean() error {
-	if err := b.remove(b.root); err != nil {
-		return fmt.Errorf("clean up %s: %w", b.root, err)
+	done := make(chan error, 1)
+	go func() {
+		err := b.remove(b.root)
+		if err == nil {
+			err = b.admin.Delete(b.cfg.path, -1)
+			if errors.Is(err, zk.ErrNotEmpty) || errors.Is(err, zk.ErrNoNode) {
+				err = nil
+			}
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			return fmt.Errorf("clean up %s: %w", b.root, err)
+		}
+		return nil
+	case <-time.After(cleanTimeout):
+		return fmt.Errorf("clean up %s: no answer from %v within %v", b.root, b.zoo, cleanTimeout)
 	}
-	err := b.admin.Delete(b.cfg.path, -1)
-	if err != nil && !errors.Is(err, zk.ErrNotEmpty) && !errors.Is(err, zk.ErrNoNode) {
-		return fmt.Errorf("clean up %s: %w", b.cfg.path, err)
-	}
-	return nil
 }
 
 func (b *benchmark) remove(p string) error {

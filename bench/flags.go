@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 type config struct {
@@ -16,6 +17,7 @@ type config struct {
 	sizes    []int // goroutines
 	sessions int
 	rounds   int
+	warmup   time.Duration
 	json     string
 	path     string
 }
@@ -35,13 +37,14 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	}
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	fs.StringVar(&cfg.zk, "zk", "embedded", "the `ZooKeeper` to run against: embedded, or host:port,host:port,… of one that runs")
+	fs.StringVar(&cfg.zk, "zk", "embedded", "the `servers` to run against: embedded, or host:port,host:port,… of a ZooKeeper that runs")
 	locks := fs.String("locks", strings.Join(names, ","), "the locks to compare, in this order: a comma-separated `list`")
 	sizes := fs.String("n", "100,1000", "the numbers of goroutines: a comma-separated `list`")
-	fs.IntVar(&cfg.sessions, "sessions", 1, "how many `sessions` the goroutines share; at most one each")
-	fs.IntVar(&cfg.rounds, "rounds", 1, "how many `times` each lock runs; the locks take turns, the table shows medians")
+	fs.IntVar(&cfg.sessions, "sessions", 1, "how `many` sessions the goroutines share; at most one each")
+	fs.IntVar(&cfg.rounds, "rounds", 1, "how `many` times each lock runs; the locks take turns, the table shows medians")
+	fs.DurationVar(&cfg.warmup, "warmup", 5*time.Second, "the `time` to run unmeasured first, on a real server")
 	fs.StringVar(&cfg.json, "json", "", "also write every single run to this `file`, as JSON")
-	fs.StringVar(&cfg.path, "path", "/zklock-bench", "the znode to work under; what the benchmark makes there it removes")
+	fs.StringVar(&cfg.path, "path", "/zklock-bench", "the `znode` to work under; what the benchmark makes there it removes")
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintf(help, "Usage: go run ./bench [flags]\n\n")
@@ -55,6 +58,7 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 		return cfg, fmt.Errorf("unexpected argument %q (-help lists the flags)", fs.Arg(0))
 	}
 	for name := range strings.SplitSeq(*locks, ",") {
+		name = strings.TrimSpace(name)
 		i := slices.IndexFunc(contestants, func(c contestant) bool { return c.name == name })
 		if i < 0 {
 			return cfg, fmt.Errorf("-locks: no lock is called %q; there are %s", name, strings.Join(names, ", "))
@@ -65,7 +69,7 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 		cfg.locks = append(cfg.locks, contestants[i])
 	}
 	for s := range strings.SplitSeq(*sizes, ",") {
-		n, err := strconv.Atoi(s)
+		n, err := strconv.Atoi(strings.TrimSpace(s))
 		if err != nil || n < 1 || n > maxGoroutines {
 			return cfg, fmt.Errorf("-n: %q is no number of goroutines between 1 and %d", s, maxGoroutines)
 		}
@@ -76,6 +80,9 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	}
 	if most := slices.Min(cfg.sizes); cfg.sessions < 1 || cfg.sessions > most {
 		return cfg, fmt.Errorf("-sessions: %d is not between 1 and the number of goroutines, %d", cfg.sessions, most)
+	}
+	if cfg.warmup < 0 {
+		return cfg, fmt.Errorf("-warmup: %v is less than nothing", cfg.warmup)
 	}
 	if cfg.rounds < 1 {
 		return cfg, fmt.Errorf("-rounds: %d is not a number of rounds: at least 1", cfg.rounds)

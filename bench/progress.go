@@ -35,13 +35,19 @@ func newProgress(w io.Writer, cfg config) *progress {
 	return p
 }
 
+func (p *progress) warmUp() { p.say(fmt.Sprintf("warming up for %v", p.cfg.warmup)) }
+
 func (p *progress) start(lock string, n, round int) {
 	text := fmt.Sprintf("%s, %d goroutines", lock, n)
 	if p.cfg.rounds > 1 {
 		text += fmt.Sprintf(", round %d of %d", round, p.cfg.rounds)
 	}
+	p.say(text)
+}
+
+func (p *progress) say(text string) {
 	if p.bar == nil {
-		fmt.Fprintf(p.w, "running %s\n", text)
+		fmt.Fprintf(p.w, "%s …\n", text)
 		return
 	}
 	p.bar.Describe(text)

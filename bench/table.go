@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"text/tabwriter"
 	"time"
 )
 
@@ -27,25 +26,50 @@ func printTable(w io.Writer, results []result) {
 	}
 	slices.SortStableFunc(keys, func(a, b key) int { return cmp.Compare(a.n, b.n) })
 
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "lock\tN\tcount\telapsed\tvs naive\trequests\tevents\tarticle\tvs naive\t")
-	fmt.Fprintln(tw, "\t\t\t\t\tper acq.\tper acq.\tA\t\t")
+	rows := [][]string{{"lock", "N", "count", "elapsed", "vs naive", "requests/acq", "events/acq", "article A", "vs naive"}}
 	for i, k := range keys {
 		if i > 0 && keys[i-1].n != k.n {
-			fmt.Fprintln(tw, "\t\t\t\t\t\t\t\t\t")
+			rows = append(rows, nil)
 		}
 		rs, naive := runs[k], runs[key{"naive", k.n}]
-		c := rs[0].contestant
-		perAcquisition := func(f func(result) int64) string {
-			return strconv.FormatFloat(median(rs, func(r result) float64 { return float64(f(r)) / float64(max(r.Count, 1)) }), 'f', 1, 64)
-		}
-		fmt.Fprintf(tw, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n",
-			k.lock, k.n, count(rs), milliseconds(elapsed(rs)), ratio(elapsed(naive), elapsed(rs)),
-			perAcquisition(func(r result) int64 { return r.Requests }),
-			perAcquisition(func(r result) int64 { return r.WatchEvents }),
-			milliseconds(c.article[k.n]), ratio(contestants[0].article[k.n], c.article[k.n]))
+		article := rs[0].contestant.article[k.n]
+		rows = append(rows, []string{
+			k.lock, strconv.Itoa(k.n), count(rs), milliseconds(elapsed(rs)), ratio(elapsed(naive), elapsed(rs)),
+			perAcquisition(rs, func(r result) int64 { return r.Requests }),
+			perAcquisition(rs, func(r result) int64 { return r.WatchEvents }),
+			milliseconds(article), ratio(articleNaive[k.n], article),
+		})
 	}
-	tw.Flush()
+	printColumns(w, rows)
+	fmt.Fprint(w, "\nrequests and watch events are counted on the wire, per acquisition; pings are left out.\n"+
+		"article A: its author's times, on another machine and network; compare the ratios.\n")
+}
+
+// printColumns aligns the first column to the left and the others to the
+// right. A nil row is an empty line.
+func printColumns(w io.Writer, rows [][]string) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], len(cell))
+		}
+	}
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == 0 {
+				fmt.Fprintf(w, "%-*s", widths[i], cell)
+			} else {
+				fmt.Fprintf(w, "  %*s", widths[i], cell)
+			}
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// perAcquisition is the median of a figure, divided by the count.
+func perAcquisition(rs []result, figure func(result) int64) string {
+	m := median(rs, func(r result) float64 { return float64(figure(r)) / float64(max(r.Count, 1)) })
+	return strconv.FormatFloat(m, 'f', 1, 64)
 }
 
 // count is the common count of all runs, or each of them where they differ.

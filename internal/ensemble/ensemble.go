@@ -19,8 +19,8 @@ import (
 	"example.com/zklock/internal/zkserver"
 )
 
-// Embedded is the spec of the server inside the process.
-const Embedded = "embedded"
+// SpecEmbedded is the spec of the server inside the process.
+const SpecEmbedded = "embedded"
 
 // An Ensemble is a ZooKeeper that can be connected to. All methods may be
 // called from any goroutine.
@@ -28,7 +28,7 @@ type Ensemble struct {
 	servers []string
 	label   string
 	dial    wiretap.Dialer
-	close   func()
+	close   func() // nil: a server that is not ours
 }
 
 // answerTimeout is how long a server may take to say what it is.
@@ -39,7 +39,7 @@ const answerTimeout = 3 * time.Second
 // answer within a few seconds. Close must be called.
 func Open(ctx context.Context, spec string) (*Ensemble, error) {
 	switch {
-	case spec == Embedded || spec == "":
+	case spec == SpecEmbedded || spec == "":
 		s := zkserver.New()
 		addr, err := s.Listen()
 		if err != nil {
@@ -53,7 +53,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 	servers := strings.Split(spec, ",")
 	for _, s := range servers {
 		if host, port, err := net.SplitHostPort(s); err != nil || host == "" || port == "" {
-			return nil, fmt.Errorf("ZooKeeper %q: %q is neither %s nor host:port", spec, s, Embedded)
+			return nil, fmt.Errorf("ZooKeeper %q: %q is neither %s nor host:port", spec, s, SpecEmbedded)
 		}
 	}
 	var errs []error
@@ -61,7 +61,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 		version, mode, err := ask(ctx, s)
 		if err == nil {
 			label := fmt.Sprintf("%s (ZooKeeper %s, %s)", spec, version, mode)
-			return &Ensemble{servers, label, net.DialTimeout, func() {}}, nil
+			return &Ensemble{servers, label, net.DialTimeout, nil}, nil
 		}
 		errs = append(errs, err)
 	}
@@ -72,7 +72,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 // testing/synctest bubble it and its clients run in virtual time. Close
 // leaves it running.
 func OverPipes(s *zkserver.Server) *Ensemble {
-	return &Ensemble{[]string{"127.0.0.1:2181"}, "embedded (over pipes)", s.Dial, func() {}}
+	return &Ensemble{[]string{"127.0.0.1:2181"}, "embedded (over pipes)", s.Dial, nil}
 }
 
 // joinLines is errors.Join on one line.
@@ -135,7 +135,14 @@ func firstLine(s string) string {
 func (e *Ensemble) String() string { return e.label }
 
 // Close stops what Open started. Clients must have been closed before.
-func (e *Ensemble) Close() { e.close() }
+func (e *Ensemble) Close() {
+	if e.close != nil {
+		e.close()
+	}
+}
+
+// Embedded says whether it is the server inside the process.
+func (e *Ensemble) Embedded() bool { return e.close != nil }
 
 // Options says how to connect.
 type Options struct {

@@ -37,7 +37,7 @@ type world struct {
 // inWorld runs a case against the ZooKeeper that ZK names.
 func inWorld(t *testing.T, s Subject, exact bool, run func(w *world)) {
 	spec := os.Getenv("ZK")
-	if spec == "" || spec == ensemble.Embedded {
+	if spec == "" || spec == ensemble.SpecEmbedded {
 		synctest.Test(t, func(t *testing.T) {
 			srv := zkserver.Run(t)
 			run(&world{T: t, subject: s, srv: srv, zoo: ensemble.OverPipes(srv), path: "/locktest/a/lock"})

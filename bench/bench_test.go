@@ -1,0 +1,326 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bench runs the benchmark against the ZooKeeper that ZK names, unless args
+// name one, and returns its exit status and what it printed.
+func bench(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	return benchWith(t, t.Context(), args...)
+}
+
+func benchWith(t *testing.T, ctx context.Context, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	if spec := os.Getenv("ZK"); spec != "" {
+		args = append([]string{"-zk", spec, "-warmup", "100ms"}, args...)
+	}
+	var out, errOut bytes.Buffer
+	status = run(ctx, args, &out, &errOut)
+	return status, out.String(), errOut.String()
+}
+
+// compete replaces the contestants for the time of a test.
+func compete(t *testing.T, cs ...contestant) {
+	old := contestants
+	contestants = cs
+	t.Cleanup(func() { contestants = old })
+}
+
+// oneLine asserts that text is a single line that says want.
+func oneLine(t *testing.T, text, want string) {
+	t.Helper()
+	require.Contains(t, text, want)
+	require.Equal(t, 1, strings.Count(text, "\n"), "more than one line: %s", text)
+	require.True(t, strings.HasPrefix(text, "bench: "), text)
+}
+
+func TestEveryStepCountsToN(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "out.json")
+	status, stdout, stderr := bench(t, "-n", "5,20", "-rounds", "2", "-json", file)
+	require.Zero(t, status, stderr)
+	for _, c := range contestants {
+		require.Regexp(t, `(?m)^`+c.name+` +5 +5 `, stdout)
+		require.Regexp(t, `(?m)^`+c.name+` +20 +20 `, stdout)
+	}
+	for line := range strings.Lines(stdout) {
+		require.LessOrEqual(t, len(line), 101, "too wide: %q", line)
+	}
+
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var rows []map[string]any
+	require.NoError(t, json.Unmarshal(b, &rows))
+	require.Len(t, rows, 2*2*len(contestants))
+	turn := []string{}
+	for _, row := range rows {
+		for _, key := range []string{"lock", "server", "goroutines", "sessions", "round", "count", "elapsed_ns", "requests", "watch_events", "bytes", "error"} {
+			require.Contains(t, row, key)
+		}
+		require.Equal(t, row["goroutines"], row["count"])
+		require.EqualValues(t, 1, row["sessions"])
+		require.Greater(t, row["elapsed_ns"], 0.0)
+		require.Greater(t, row["bytes"], 1000.0)
+		require.Empty(t, row["error"])
+		turn = append(turn, row["lock"].(string))
+	}
+	require.Equal(t, []string{"naive", "herd", "predecessor", "naive", "herd", "predecessor"}, turn[:6], "the locks take turns")
+}
+
+func TestRequestsAreThoseOfTheFormula(t *testing.T) {
+	// Step 3 sends the same requests whatever the schedule, but for those who
+	// find nobody before them.
+	file := filepath.Join(t.TempDir(), "out.json")
+	status, _, stderr := bench(t, "-n", "1,30", "-locks", "predecessor", "-json", file)
+	require.Zero(t, status, stderr)
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var rows []result
+	require.NoError(t, json.Unmarshal(b, &rows))
+	require.EqualValues(t, 3, rows[0].Requests, "alone: create, children, delete")
+	require.Zero(t, rows[0].WatchEvents)
+	require.LessOrEqual(t, rows[1].Requests, int64(5*30-2))
+	require.Greater(t, rows[1].Requests, int64(3*30))
+}
+
+func TestEachContenderCanHaveASession(t *testing.T) {
+	status, stdout, stderr := bench(t, "-n", "8", "-sessions", "8")
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "8 sessions")
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	srv := zkserver.Run(t)
+	addr, err := srv.Listen()
+	require.NoError(t, err)
+	status, stdout, stderr := benchWith(t, t.Context(), "-zk", addr, "-warmup", "10ms", "-n", "10", "-path", "/a/b")
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "ZooKeeper: "+addr+" (ZooKeeper 3.8.0, standalone)")
+	require.Empty(t, srv.Children("/a"))
+	require.Empty(t, srv.Sessions())
+}
+
+func TestWhatIsWrongIsSaidInOneLine(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and says nothing
+	require.NoError(t, err)
+	defer l.Close()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	closed := free.Addr().String()
+	free.Close()
+
+	for _, tc := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"-nonsense"}, exitUsage, "-nonsense"},
+		{[]string{"rubbish"}, exitUsage, `unexpected argument "rubbish"`},
+		{[]string{"-locks", "naive,nave"}, exitUsage, `no lock is called "nave"; there are naive, herd, predecessor`},
+		{[]string{"-locks", ""}, exitUsage, `no lock is called ""`},
+		{[]string{"-locks", "naive,naive"}, exitUsage, "twice"},
+		{[]string{"-n", "0"}, exitUsage, `"0" is no number of goroutines`},
+		{[]string{"-n", "-5"}, exitUsage, "goroutines"},
+		{[]string{"-n", "ten"}, exitUsage, "goroutines"},
+		{[]string{"-n", ""}, exitUsage, "goroutines"},
+		{[]string{"-n", "5,5"}, exitUsage, "twice"},
+		{[]string{"-n", "99999999999999999999"}, exitUsage, "goroutines"},
+		{[]string{"-sessions", "0"}, exitUsage, "-sessions"},
+		{[]string{"-n", "5,10", "-sessions", "6"}, exitUsage, "-sessions"},
+		{[]string{"-rounds", "0"}, exitUsage, "-rounds"},
+		{[]string{"-rounds", "x"}, exitUsage, "-rounds"},
+		{[]string{"-warmup", "-1s"}, exitUsage, "-warmup"},
+		{[]string{"-path", "lock"}, exitUsage, "-path"},
+		{[]string{"-path", "/"}, exitUsage, "-path"},
+		{[]string{"-path", "/a//b"}, exitUsage, "-path"},
+		{[]string{"-path", "/a/../b"}, exitFailure, "-path"},
+		{[]string{"-path", "/zookeeper/config/x"}, exitFailure, "-path"},
+		{[]string{"-zk", "embeded"}, exitFailure, "neither embedded nor host:port"},
+		{[]string{"-zk", closed}, exitFailure, "connection refused"},
+		{[]string{"-zk", l.Addr().String()}, exitFailure, "said nothing"},
+		{[]string{"-json", t.TempDir() + "/no/such/file"}, exitFailure, "no such file or directory"},
+	} {
+		start := time.Now()
+		status, _, stderr := bench(t, tc.args...)
+		require.Equal(t, tc.status, status, "%q: %s", tc.args, stderr)
+		oneLine(t, stderr, tc.want)
+		require.Less(t, time.Since(start), 15*time.Second)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	status, stdout, stderr := bench(t, "-help")
+	require.Zero(t, status)
+	require.Empty(t, stderr)
+	require.Contains(t, stdout, "-sessions")
+}
+
+// A sham lets everybody in: the second contender as soon as the first is
+// inside, and counts.
+type sham struct {
+	second  bool
+	counted <-chan struct{}
+}
+
+func (l sham) Lock() error {
+	if l.second {
+		<-l.counted
+	}
+	return nil
+}
+
+func (l sham) Unlock() error { return nil }
+
+func TestALockThatDoesNotLockFails(t *testing.T) {
+	counted, both := make(chan struct{}), make(chan struct{})
+	made, met := 0, 0
+	compete(t, contestant{name: "naive", new: func(*zk.Conn, string) locker {
+		made++
+		return sham{made == 2, counted}
+	}})
+	meet = func() { // the first waits here until the second is inside, too
+		if met++; met == 1 {
+			close(counted)
+			<-both
+		} else {
+			close(both)
+		}
+	}
+	t.Cleanup(func() { meet = func() {} })
+	status, stdout, stderr := bench(t, "-n", "2", "-warmup", "0s")
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "naive with 2 goroutines on ")
+	require.Contains(t, stderr, "two goroutines held the lock at once")
+	require.Contains(t, stdout, "FAILED")
+}
+
+// failing is a lock whose second contender fails while the others wait.
+type failing struct {
+	conn *zk.Conn
+	path string
+	bad  bool
+}
+
+func (l failing) Lock() error {
+	if l.bad {
+		return zk.ErrNoAuth
+	}
+	_, _, changed, err := l.conn.ExistsW(l.path + "/never")
+	if err != nil {
+		return err
+	}
+	return (<-changed).Err
+}
+
+func (l failing) Unlock() error { return nil }
+
+func TestAContenderThatFailsEndsTheRun(t *testing.T) {
+	made := 0
+	compete(t, contestant{name: "naive", new: func(conn *zk.Conn, path string) locker {
+		made++
+		return failing{conn, path, made == 2}
+	}})
+	file := filepath.Join(t.TempDir(), "out.json")
+	status, stdout, stderr := bench(t, "-n", "10", "-warmup", "0s", "-json", file)
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "naive with 10 goroutines on ")
+	require.Contains(t, stderr, zk.ErrNoAuth.Error())
+	require.Contains(t, stdout, "FAILED 0")
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(b), `"error": "`+zk.ErrNoAuth.Error())
+}
+
+func TestALostSessionEndsTheRun(t *testing.T) {
+	srv := zkserver.Run(t)
+	addr, err := srv.Listen()
+	require.NoError(t, err)
+	// When the tenth delete comes, the session of the contenders expires.
+	deletes := 0
+	var victim int64
+	fault := srv.Hold(func(r zkserver.Request) bool {
+		if r.Op == jute.OpDelete {
+			deletes++
+			victim = r.Session
+		}
+		return deletes == 10
+	})
+	go func() {
+		<-fault.Hit()
+		srv.Expire(victim)
+		fault.Release()
+	}()
+	status, stdout, stderr := benchWith(t, t.Context(), "-zk", addr, "-warmup", "0s", "-n", "50", "-locks", "predecessor")
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "predecessor with 50 goroutines on "+addr)
+	require.Contains(t, stdout, "FAILED")
+	require.Empty(t, srv.Children("/zklock-bench"))
+}
+
+func TestCtrlCPrintsWhatIsFinished(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	stuck := contestant{name: "stuck", new: func(conn *zk.Conn, path string) locker {
+		interrupt()
+		return failing{conn, path, false}
+	}}
+	compete(t, contestants[0], stuck)
+	file := filepath.Join(t.TempDir(), "out.json")
+	status, stdout, stderr := benchWith(t, ctx, "-n", "10", "-warmup", "0s", "-json", file)
+	require.Equal(t, exitInterrupted, status)
+	require.Regexp(t, `(?m)^naive +10 +10 `, stdout)
+	require.NotContains(t, stdout, "stuck")
+	require.True(t, strings.HasSuffix(stderr, "bench: interrupted\n"), stderr)
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(b), `"lock": "naive"`)
+}
+
+func TestMedianOfRounds(t *testing.T) {
+	var out bytes.Buffer
+	var results []result
+	for i, ms := range []time.Duration{30, 10, 20, 40} {
+		results = append(results, result{Lock: "naive", Goroutines: 100, Round: i + 1, Count: 100, Elapsed: ms * time.Millisecond, Requests: int64(ms) * 100, contestant: contestants[0]})
+		results = append(results, result{Lock: "predecessor", Goroutines: 100, Round: i + 1, Count: 100, Elapsed: ms * time.Millisecond / 10, Requests: 500, contestant: contestants[2]})
+	}
+	printTable(&out, results)
+	require.Regexp(t, `naive +100 +100 +25\.0 ms +1\.0x +25\.0 +0\.0 +1625 ms +1\.0x\n`, out.String())
+	require.Regexp(t, `predecessor +100 +100 +2\.5 ms +10\.0x +5\.0 +0\.0 +636 ms +2\.6x\n`, out.String())
+}
+
+// TestTheReadmeShowsWhatIsPrinted compares the README's transcript with what
+// the command prints, numbers aside.
+func TestTheReadmeShowsWhatIsPrinted(t *testing.T) {
+	b, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	_, transcript, ok := strings.Cut(string(b), "$ go run ./bench\n")
+	require.True(t, ok)
+	transcript, _, ok = strings.Cut(transcript, "```")
+	require.True(t, ok)
+	var out, errOut bytes.Buffer
+	require.Zero(t, run(t.Context(), []string{"-n", "2,3"}, &out, &errOut), errOut.String())
+	shape := func(s string) string {
+		s = regexp.MustCompile(`(?m)^(\w+) +\d+ +\d+ .*$`).ReplaceAllString(s, "$1 #")
+		s = regexp.MustCompile(` +`).ReplaceAllString(s, " ")
+		return strings.TrimSpace(s)
+	}
+	require.Equal(t, shape(out.String()), shape(transcript))
+}
