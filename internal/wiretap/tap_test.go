@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,24 +27,24 @@ func (quiet) Printf(string, ...any) {}
 // meter counts the bytes that really cross, below the tap.
 type meter struct {
 	net.Conn
-	in, out *int64
+	in, out *atomic.Int64
 }
 
 func (m meter) Read(b []byte) (int, error) {
 	n, err := m.Conn.Read(b)
-	*m.in += int64(n)
+	m.in.Add(int64(n))
 	return n, err
 }
 
 func (m meter) Write(b []byte) (int, error) {
 	n, err := m.Conn.Write(b)
-	*m.out += int64(n)
+	m.out.Add(int64(n))
 	return n, err
 }
 
 // connect opens a session through a tap, in virtual time.
-func connect(t *testing.T, srv *zkserver.Server, tap *wiretap.Tap) (conn *zk.Conn, in, out *int64) {
-	in, out = new(int64), new(int64)
+func connect(t *testing.T, srv *zkserver.Server, tap *wiretap.Tap) (conn *zk.Conn, in, out *atomic.Int64) {
+	in, out = new(atomic.Int64), new(atomic.Int64)
 	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
 		nc, err := srv.Dial(network, address, timeout)
 		return meter{nc, in, out}, err
@@ -84,8 +85,8 @@ func TestCountsAreWhatCrossesTheWire(t *testing.T) {
 			require.Equal(t, map[jute.Op]int64{jute.OpCreate: 4, jute.OpGetData: 4, jute.OpDelete: 3}, c.Requests)
 			require.EqualValues(t, 11, c.Total())
 			require.EqualValues(t, 3, c.Events)
-			require.Equal(t, *in, c.BytesIn)
-			require.Equal(t, *out, c.BytesOut)
+			require.Equal(t, in.Load(), c.BytesIn)
+			require.Equal(t, out.Load(), c.BytesOut)
 			since := c.Since(before)
 			require.Equal(t, map[jute.Op]int64{jute.OpCreate: 1, jute.OpGetData: 1}, since.Requests)
 			require.Greater(t, since.BytesIn, int64(100_000))
