@@ -63,6 +63,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitFailure
 	}
 
+	zoo, err := ensemble.Open(ctx, cfg.zk)
+	if err != nil {
+		return fail(fmt.Errorf("-zk: %w", err))
+	}
+	defer zoo.Close()
 	var report *os.File
 	if cfg.json != "" {
 		// Opened first: a long run must not end with nowhere to write to.
@@ -71,12 +76,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		defer report.Close()
 	}
-	zoo, err := ensemble.Open(ctx, cfg.zk)
-	if err != nil {
-		return fail(fmt.Errorf("-zk: %w", err))
-	}
-	defer zoo.Close()
-
 	fmt.Fprintf(stdout, "ZooKeeper: %v\n", zoo)
 	fmt.Fprintf(stdout, "N goroutines over %s, each: lock, num++, unlock.", sessionsText(cfg.sessions))
 	if cfg.rounds > 1 {
