@@ -3,11 +3,13 @@
 package ensemble
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -28,7 +30,8 @@ type Ensemble struct {
 	servers []string
 	label   string
 	dial    wiretap.Dialer
-	close   func() // nil: a server that is not ours
+	server  *zkserver.Server // what Open started, or nil
+	inside  bool             // the server is in this process
 }
 
 // answerTimeout is how long a server may take to say what it is.
@@ -46,7 +49,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 			s.Close()
 			return nil, fmt.Errorf("embedded server: %w", err)
 		}
-		return &Ensemble{[]string{addr}, "embedded (in memory, no disk)", net.DialTimeout, s.Close}, nil
+		return &Ensemble{[]string{addr}, "embedded (in memory, no disk)", net.DialTimeout, s, true}, nil
 	case spec == "docker" || strings.HasPrefix(spec, "docker:"):
 		return nil, fmt.Errorf("ZooKeeper %q: docker is not supported yet; use embedded, or host:port of one that runs", spec)
 	}
@@ -61,35 +64,36 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 		version, mode, err := ask(ctx, s)
 		if err == nil {
 			label := fmt.Sprintf("%s (ZooKeeper %s, %s)", spec, version, mode)
-			return &Ensemble{servers, label, net.DialTimeout, nil}, nil
+			return &Ensemble{servers, label, net.DialTimeout, nil, false}, nil
 		}
 		errs = append(errs, err)
 	}
-	return nil, fmt.Errorf("no ZooKeeper answers: %w", joinLines(errs))
+	return nil, fmt.Errorf("no ZooKeeper answers: %w", joined(errs))
 }
 
 // OverPipes is a server of the caller's, reached over net.Pipe: in a
 // testing/synctest bubble it and its clients run in virtual time. Close
 // leaves it running.
 func OverPipes(s *zkserver.Server) *Ensemble {
-	return &Ensemble{[]string{"127.0.0.1:2181"}, "embedded (over pipes)", s.Dial, nil}
+	return &Ensemble{[]string{"127.0.0.1:2181"}, "embedded (over pipes)", s.Dial, nil, true}
 }
 
-// joinLines is errors.Join on one line.
-func joinLines(errs []error) error {
-	if len(errs) == 1 {
-		return errs[0]
-	}
-	texts := make([]string, len(errs))
-	for i, err := range errs {
+// joined is errors.Join on one line.
+type joined []error
+
+func (j joined) Error() string {
+	texts := make([]string, len(j))
+	for i, err := range j {
 		texts[i] = err.Error()
 	}
-	return errors.New(strings.Join(texts, "; "))
+	return strings.Join(texts, "; ")
 }
 
+func (j joined) Unwrap() []error { return j }
+
 // ask finds out what listens at addr.
-func ask(ctx context.Context, addr string) (version, mode string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+func ask(parent context.Context, addr string) (version, mode string, err error) {
+	ctx, cancel := context.WithTimeout(parent, answerTimeout)
 	defer cancel()
 	nc, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -106,7 +110,10 @@ func ask(ctx context.Context, addr string) (version, mode string, err error) {
 	// A real server answers at once and closes.
 	text, err := io.ReadAll(io.LimitReader(nc, 4096))
 	if err != nil && len(text) == 0 {
-		return "", "", fmt.Errorf("%s accepts connections but said nothing within %v", addr, answerTimeout)
+		if errors.Is(err, os.ErrDeadlineExceeded) && parent.Err() == nil {
+			return "", "", fmt.Errorf("%s accepts connections but said nothing within %v", addr, answerTimeout)
+		}
+		return "", "", cmp.Or(parent.Err(), fmt.Errorf("%s: %w", addr, err))
 	}
 	version, mode = "of unknown version", "mode unknown"
 	for line := range strings.Lines(string(text)) {
@@ -136,13 +143,13 @@ func (e *Ensemble) String() string { return e.label }
 
 // Close stops what Open started. Clients must have been closed before.
 func (e *Ensemble) Close() {
-	if e.close != nil {
-		e.close()
+	if e.server != nil {
+		e.server.Close()
 	}
 }
 
 // Embedded says whether it is the server inside the process.
-func (e *Ensemble) Embedded() bool { return e.close != nil }
+func (e *Ensemble) Embedded() bool { return e.inside }
 
 // Options says how to connect.
 type Options struct {
@@ -166,7 +173,19 @@ func (e *Ensemble) Connect(ctx context.Context, o Options) (*zk.Conn, error) {
 	if sendBuffer == 0 {
 		sendBuffer = 1536 << 10 // the client's own
 	}
-	dial := e.dial
+	// The connection that was dialed last: where a server accepts and says
+	// nothing, the client would keep it for minutes.
+	var last struct {
+		sync.Mutex
+		net.Conn
+	}
+	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
+		nc, err := e.dial(network, address, timeout)
+		last.Lock()
+		last.Conn = nc
+		last.Unlock()
+		return nc, err
+	}
 	if o.Tap != nil {
 		dial = o.Tap.Dialer(dial)
 	}
@@ -189,6 +208,11 @@ func (e *Ensemble) Connect(ctx context.Context, o Options) (*zk.Conn, error) {
 		return conn, nil
 	case <-ctx.Done():
 		conn.Close()
+		last.Lock()
+		if last.Conn != nil {
+			last.Conn.Close()
+		}
+		last.Unlock()
 		return nil, fmt.Errorf("connect to %s: %w; last heard: %s", strings.Join(e.servers, ","), ctx.Err(), heard.String())
 	}
 }
@@ -196,32 +220,43 @@ func (e *Ensemble) Connect(ctx context.Context, o Options) (*zk.Conn, error) {
 // EndSession ends a session that tap has seen beginning, as its own client
 // could, but behind the client's back: to the client it looks expired.
 func (e *Ensemble) EndSession(tap *wiretap.Tap, session int64) error {
-	nc, err := e.dial("tcp", e.servers[0], answerTimeout)
+	password := tap.Password(session)
+	if password == nil {
+		return fmt.Errorf("end session %#x: the tap has not seen it begin", session)
+	}
+	var errs []error
+	for _, server := range e.servers {
+		err := e.endSession(server, session, password)
+		if err == nil {
+			return nil
+		}
+		errs = append(errs, err)
+	}
+	return fmt.Errorf("end session %#x: %w", session, joined(errs))
+}
+
+func (e *Ensemble) endSession(server string, session int64, password []byte) error {
+	nc, err := e.dial("tcp", server, answerTimeout)
 	if err != nil {
-		return fmt.Errorf("end session %#x: %w", session, err)
+		return err
 	}
 	defer nc.Close()
 	nc.SetDeadline(time.Now().Add(answerTimeout))
-	steps := []func(*jute.Encoder){
-		func(enc *jute.Encoder) {
-			r := jute.ConnectRequest{TimeoutMs: 4000, SessionID: session, Password: tap.Password(session)}
-			r.Encode(enc)
-		},
-		func(enc *jute.Encoder) {
-			h := jute.RequestHeader{Xid: 1, Op: jute.OpCloseSession}
-			h.Encode(enc)
-		},
+	// Both in one write: the client comes back as soon as its connection is
+	// taken over, and takes it over in turn.
+	var enc jute.Encoder
+	mark := enc.BeginFrame()
+	(&jute.ConnectRequest{TimeoutMs: 4000, SessionID: session, Password: password}).Encode(&enc)
+	enc.EndFrame(mark)
+	mark = enc.BeginFrame()
+	(&jute.RequestHeader{Xid: 1, Op: jute.OpCloseSession}).Encode(&enc)
+	enc.EndFrame(mark)
+	if _, err := nc.Write(enc.Bytes()); err != nil {
+		return err
 	}
-	for _, encode := range steps {
-		var enc jute.Encoder
-		mark := enc.BeginFrame()
-		encode(&enc)
-		enc.EndFrame(mark)
-		if _, err := nc.Write(enc.Bytes()); err != nil {
-			return fmt.Errorf("end session %#x: %w", session, err)
-		}
+	for range 2 { // the handshake's answer, and the reply
 		if _, err := jute.ReadFrame(nc, nil, jute.MaxFrame); err != nil {
-			return fmt.Errorf("end session %#x: %w", session, err)
+			return fmt.Errorf("%s: %w", server, err)
 		}
 	}
 	return nil

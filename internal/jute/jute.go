@@ -10,6 +10,7 @@ package jute
 import (
 	"encoding/binary"
 	"errors"
+	"unicode/utf8"
 )
 
 // ErrMalformed says that bytes do not form the record they should be: they
@@ -81,13 +82,18 @@ func (d *Decoder) Buffer() []byte {
 	return append(make([]byte, 0, n), b...)
 }
 
-// NullString reads a string; ok is false for null.
+// NullString reads a string; ok is false for null. Bytes that are not UTF-8
+// read as U+FFFD, as in Java.
 func (d *Decoder) NullString() (s string, ok bool) {
 	n := d.Int32()
 	if n == -1 || d.err != nil {
 		return "", false
 	}
-	return string(d.take(int(n))), d.err == nil
+	s = string(d.take(int(n)))
+	if !utf8.ValidString(s) {
+		s = string([]rune(s))
+	}
+	return s, d.err == nil
 }
 
 // String reads a string that may not be null.

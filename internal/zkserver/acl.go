@@ -61,7 +61,7 @@ func (c *conn) resolveACL(acl []jute.ACL) ([]jute.ACL, bool) {
 			if !known {
 				return nil, false
 			}
-		case a.Scheme == "digest" && strings.Count(a.ID, ":") == 1:
+		case a.Scheme == "digest" && validDigest(a.ID):
 			add(a)
 		case a.Scheme == "ip" && validNetwork(a.ID):
 			add(a)
@@ -106,12 +106,16 @@ func maskDigests(acl []jute.ACL) []jute.ACL {
 	return out
 }
 
+// validDigest says whether an id is "user:hash". As in Java's split, colons
+// at the end do not count.
+func validDigest(id string) bool { return strings.Count(strings.TrimRight(id, ":"), ":") == 1 }
+
 // parseNetwork reads "address" or "address/bits".
 func parseNetwork(s string) (netip.Prefix, bool) {
 	host, bits, slash := strings.Cut(s, "/")
 	addr, err := netip.ParseAddr(host)
-	if err != nil {
-		return netip.Prefix{}, false
+	if err != nil || !addr.Is4() {
+		return netip.Prefix{}, false // the real server knows IPv4 alone
 	}
 	n := addr.BitLen()
 	if slash {

@@ -2,6 +2,8 @@ package zkserver_test
 
 import (
 	"bytes"
+	"crypto/sha1"
+	"encoding/base64"
 	"fmt"
 	"slices"
 	"testing"
@@ -138,6 +140,10 @@ func TestOrderOfChecks(t *testing.T) {
 	for _, special := range []string{"/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota", "", "x"} {
 		require.Equal(t, jute.ErrBadArguments, delete(special, -1), "delete %q", special)
 	}
+	code, _ := c.do(jute.OpCreateTTL, &jute.CreateTTLRequest{CreateRequest: jute.CreateRequest{Path: p + "/ttl", ACL: world}, TTL: 5})
+	require.Equal(t, jute.ErrBadArguments, code, "a time to live without the flag")
+	code, _ = c.do(jute.OpCreateTTL, &jute.CreateTTLRequest{CreateRequest: jute.CreateRequest{Path: p + "/ttl", ACL: world, Flags: jute.FlagTTL}, TTL: 5})
+	require.Equal(t, jute.ErrUnimplemented, code)
 	require.Equal(t, jute.ErrBadArguments, c.set(p+"/a/", "", -1), "an invalid path fails a write")
 	require.Equal(t, jute.ErrBadVersion, c.set(p+"/a", "", 1))
 	require.Equal(t, jute.ErrNoNode, c.set(p+"/no", "", -1))
@@ -145,7 +151,7 @@ func TestOrderOfChecks(t *testing.T) {
 		code, _ := c.do(op, &jute.PathWatch{Path: p + "/a/"})
 		require.Equal(t, jute.ErrNoNode, code, "a read of an invalid path, %v", op)
 	}
-	code, _ := c.do(jute.OpExists, &jute.PathWatch{Path: p + "/\x00"})
+	code, _ = c.do(jute.OpExists, &jute.PathWatch{Path: p + "/\x00"})
 	require.Equal(t, jute.ErrBadArguments, code)
 	code, _ = c.do(jute.OpGetData, &jute.PathWatch{Path: ""})
 	require.Equal(t, jute.OK, code, "the empty path reads the root")
@@ -376,6 +382,12 @@ func TestCheckAndRemoveWatches(t *testing.T) {
 	require.Equal(t, jute.ErrNoWatcher, ask(jute.OpRemoveWatches, jute.WatcherChildren))
 	require.Equal(t, jute.OK, ask(jute.OpRemoveWatches, jute.WatcherAny))
 	require.Equal(t, jute.ErrNoWatcher, ask(jute.OpRemoveWatches, jute.WatcherAny))
+	require.Equal(t, jute.ErrNoWatcher, ask(jute.OpCheckWatches, jute.WatcherAny))
+	other := tg.connect()
+	require.Equal(t, jute.OK, other.watch(jute.OpGetChildren, tg.root))
+	require.Equal(t, jute.OK, ask(jute.OpCheckWatches, jute.WatcherChildren), "anybody's watch will do")
+	require.Equal(t, jute.ErrNoWatcher, ask(jute.OpRemoveWatches, jute.WatcherChildren))
+	require.Equal(t, jute.OK, other.set(tg.root, "", -1))
 	require.Equal(t, jute.OK, c.set(tg.root, "", -1))
 	require.Empty(t, c.events)
 	require.Equal(t, jute.ErrMarshalling, ask(jute.OpCheckWatches, 9))
@@ -441,6 +453,41 @@ func TestMulti(t *testing.T) {
 	require.Equal(t, end, header(d))
 	require.Equal(t, before, c.stat(p), "nothing has changed")
 	require.Equal(t, []string{"m-0000000000"}, c.children(p))
+
+	// A failing create alone in its parent, and a deleted ephemeral that must
+	// come back as its owner's.
+	require.Equal(t, jute.OK, c.create(p+"/e", jute.FlagEphemeral))
+	before = c.stat(p)
+	ephemeral := c.stat(p + "/e")
+	c.do(jute.OpMulti, multi{
+		{jute.OpCreate, &jute.CreateRequest{Path: p + "/m4", ACL: jute.WorldACL(), Flags: jute.FlagSequential}},
+		{jute.OpCheck, &jute.PathVersion{Path: p, Version: 77}},
+	})
+	require.Equal(t, before, c.stat(p))
+	c.do(jute.OpMulti, multi{
+		{jute.OpDelete, &jute.PathVersion{Path: p + "/e", Version: -1}},
+		{jute.OpCheck, &jute.PathVersion{Path: p, Version: 77}},
+	})
+	require.Equal(t, before, c.stat(p))
+	require.Equal(t, ephemeral, c.stat(p+"/e"))
+	c.do(jute.OpCloseSession, none{})
+	c = tg.connect()
+	require.Equal(t, []string{"m-0000000000"}, c.children(p), "the ephemeral went with its session")
+
+	code, d = c.do(jute.OpMulti, multi{
+		{jute.OpCreate, &jute.CreateRequest{Path: p + "/c", Data: []byte("xyz"), ACL: jute.WorldACL(), Flags: jute.FlagContainer}},
+		{jute.OpCreateContainer, &jute.CreateRequest{Path: p + "/c2", Data: []byte{}, ACL: jute.WorldACL()}},
+	})
+	require.Equal(t, jute.OK, code)
+	require.Equal(t, jute.MultiHeader{Op: jute.OpCreate2}, header(d), "the flag makes a container, and a container answers with its stat")
+	require.Equal(t, p+"/c", d.String())
+	s.Decode(d)
+	require.EqualValues(t, 3, s.DataLength)
+	require.Equal(t, jute.MultiHeader{Op: jute.OpCreate}, header(d), "without the flag it is a plain node")
+	require.Equal(t, p+"/c2", d.String())
+	require.Equal(t, end, header(d))
+	code, _ = c.do(jute.OpMulti, multi{{jute.OpCreate, &jute.CreateRequest{Path: p + "/ttl", ACL: jute.WorldACL(), Flags: jute.FlagTTL}}})
+	require.Equal(t, jute.ErrMarshalling, code)
 
 	code, d = c.do(jute.OpMulti, multi{})
 	require.Equal(t, jute.OK, code)
@@ -595,9 +642,72 @@ func TestACLs(t *testing.T) {
 	for _, bad := range []jute.ACL{{Scheme: "foo", ID: "bar"}, {Scheme: "digest", ID: "nocolon"}, {Scheme: "ip", ID: "nonsense"}, {Scheme: "world", ID: "someone"}} {
 		require.Equal(t, jute.ErrInvalidACL, create(owner, tg.root+"/bad", []jute.ACL{bad}), "%v", bad)
 	}
+	for id, want := range map[string]jute.Code{"a:": jute.ErrInvalidACL, "a:b:": jute.OK, "a:b:c": jute.ErrInvalidACL} {
+		require.Equal(t, want, create(owner, tg.root+"/digest", []jute.ACL{{Perms: jute.PermAll, Scheme: "digest", ID: id}}), id)
+	}
+	require.Equal(t, jute.ErrInvalidACL, create(owner, tg.root+"/v6", []jute.ACL{{Perms: jute.PermAll, Scheme: "ip", ID: "::1"}}))
+
+	// One who is somebody, but not the one.
+	require.Equal(t, jute.OK, auth(stranger, "digest", "other:secret"))
+	code, _ := stranger.do(jute.OpGetData, &jute.PathWatch{Path: p})
+	require.Equal(t, jute.ErrNoAuth, code)
+
+	// Each permission is for its own kind of request.
+	for _, tc := range []struct {
+		perm  int32
+		op    jute.Op
+		body  encoder
+		where string // whose ACL counts
+	}{
+		{jute.PermRead, jute.OpGetData, &jute.PathWatch{Path: tg.root + "/p/n"}, "/p/n"},
+		{jute.PermRead, jute.OpMulti, multi{{jute.OpCheck, &jute.PathVersion{Path: tg.root + "/p/n", Version: -1}}}, "/p/n"},
+		{jute.PermWrite, jute.OpSetData, &jute.SetDataRequest{Path: tg.root + "/p/n", Version: -1}, "/p/n"},
+		{jute.PermAdmin, jute.OpSetACL, &jute.SetACLRequest{Path: tg.root + "/p/n", ACL: jute.WorldACL(), Version: -1}, "/p/n"},
+		{jute.PermCreate, jute.OpCreate, &jute.CreateRequest{Path: tg.root + "/p/new", ACL: jute.WorldACL()}, "/p"},
+		{jute.PermDelete, jute.OpDelete, &jute.PathVersion{Path: tg.root + "/p/n", Version: -1}, "/p"},
+	} {
+		for _, granted := range []bool{true, false} {
+			require.Equal(t, jute.OK, create(owner, tg.root+"/p", jute.WorldACL()))
+			require.Equal(t, jute.OK, create(owner, tg.root+"/p/n", jute.WorldACL()))
+			perms := tc.perm
+			if !granted {
+				perms = jute.PermAll &^ tc.perm
+			}
+			acl := []jute.ACL{{Perms: perms, Scheme: "digest", ID: "other:" + digestOf("other:secret")}, {Perms: jute.PermAll, Scheme: "digest", ID: "me:" + digestOf("me:secret")}}
+			code, _ := owner.do(jute.OpSetACL, &jute.SetACLRequest{Path: tg.root + tc.where, ACL: acl, Version: -1})
+			require.Equal(t, jute.OK, code)
+			code, d := stranger.do(tc.op, tc.body)
+			if tc.op == jute.OpMulti {
+				d.Int32()
+				d.Bool()
+				code = jute.Code(d.Int32())
+			}
+			require.Equal(t, granted, code == jute.OK, "%v with permissions %d: %d", tc.op, perms, code)
+			for _, n := range []string{"/p/n", "/p/new", "/p"} {
+				owner.delete(tg.root + n)
+			}
+		}
+	}
+
+	// Who may not read a node is not told of it; its watch is gone all the same.
+	hidden := tg.root + "/hidden"
+	require.Equal(t, jute.ErrNoNode, stranger.watch(jute.OpExists, hidden))
+	require.Equal(t, jute.OK, create(owner, hidden, secret))
+	require.Empty(t, stranger.eventsNow())
+	require.Equal(t, jute.OK, stranger.watch(jute.OpExists, hidden))
+	require.Equal(t, jute.OK, owner.set(hidden, "", -1))
+	require.Empty(t, stranger.eventsNow())
+	require.Equal(t, jute.OK, owner.delete(hidden))
+	require.Empty(t, stranger.eventsNow())
+
 	require.Equal(t, jute.OK, owner.delete(p))
 	require.Equal(t, jute.ErrAuthFailed, auth(stranger, "nonsense", ""))
 	stranger.closes()
+}
+
+func digestOf(userPassword string) string {
+	sum := sha1.Sum([]byte(userPassword))
+	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
 func TestSyncEchoesThePath(t *testing.T) {
@@ -631,6 +741,6 @@ func TestTheServersOwnNodes(t *testing.T) {
 	c := tg.connect()
 	require.Subset(t, c.children("/zookeeper"), []string{"config", "quota"})
 	s := c.stat("/zookeeper/config")
-	require.EqualValues(t, -1, s.Version)
+	require.Equal(t, []int32{0, -1}, []int32{s.Version, s.Aversion})
 	require.Equal(t, jute.ErrNoAuth, c.set("/zookeeper/config", "", -1))
 }

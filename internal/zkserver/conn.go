@@ -87,8 +87,6 @@ func (c *conn) endLocked() {
 	}
 	c.detachLocked()
 	c.ending = true
-	// A peer that does not read its last packets does not keep us.
-	c.net.SetWriteDeadline(time.Now().Add(handshakeTimeout))
 	signal(c.wake)
 }
 
@@ -180,6 +178,9 @@ func (c *conn) flush() bool {
 			c.gates[i].offset -= n
 		}
 		signal(c.space)
+		if c.ending { // a peer that does not read its last packets does not keep us
+			c.net.SetWriteDeadline(time.Now().Add(handshakeTimeout))
+		}
 
 		c.s.mu.Unlock()
 		_, err := c.net.Write(batch)
@@ -293,7 +294,8 @@ func (c *conn) handshake(r *bufio.Reader) bool {
 		return false // a client that knows more than this server must look elsewhere
 	}
 	resp := jute.ConnectResponse{Password: make([]byte, 16), HasReadOnly: req.HasReadOnly}
-	attached := s.attachLocked(c, &req)
+	_, refused := f.answer()
+	attached := !refused && s.attachLocked(c, &req)
 	if attached {
 		resp.TimeoutMs = int32(c.session.timeout / time.Millisecond)
 		resp.SessionID = c.session.id

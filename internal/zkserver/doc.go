@@ -27,11 +27,13 @@
 //     getEphemerals, getAllChildrenNumber, whoAmI.
 //   - No TTL nodes (a real server refuses them, too, unless told otherwise),
 //     no quotas, no read-only mode, no limit of connections per address.
-//   - ACL schemes: world, auth, digest, ip. No super user, no x509.
+//   - ACL schemes: world, auth, digest, ip (in canonical form). No super
+//     user, no x509.
 //   - Four-letter words: ruok and srvr; the others are answered as not on
 //     the whitelist.
 //   - A node's children are listed in no particular order, by both, but not
 //     in the same one.
+//   - createTTL has no place in a multi.
 //   - The server touches a session when it reads a packet of it. A packet
 //     that is held back by a test does not touch it.
 package zkserver

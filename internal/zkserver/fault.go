@@ -26,7 +26,8 @@ const (
 )
 
 // A Fault interferes with the first request, from when it was made on, that
-// fulfils its condition. Then it is spent.
+// fulfils its condition. Then it is spent. Where several wait for the same
+// request, it meets the one that was made first; the others go on waiting.
 type Fault struct {
 	s    *Server
 	when func(Request) bool
@@ -35,7 +36,8 @@ type Fault struct {
 	hit  chan Request
 	free chan struct{} // closed by Release
 	once sync.Once
-	on   *conn // whose reply is held; guarded by s.mu
+	met  Request // what it interferes with
+	on   *conn   // whose reply is held; guarded by s.mu
 }
 
 func (s *Server) fault(kind faultKind, code jute.Code, when func(Request) bool) *Fault {
@@ -63,12 +65,15 @@ func (s *Server) LoseRequest(when func(Request) bool) *Fault { return s.fault(lo
 // of sending the reply. Events that come before the reply are sent.
 func (s *Server) LoseReply(when func(Request) bool) *Fault { return s.fault(loseReply, 0, when) }
 
-// Fail answers a request with an error in place of carrying it out.
+// Fail answers a request with an error in place of carrying it out. Whatever
+// the error is, a handshake is told that its session has expired: it can be
+// told nothing else.
 func (s *Server) Fail(code jute.Code, when func(Request) bool) *Fault {
 	return s.fault(fail, code, when)
 }
 
-// Hit delivers the request that met the fault, once.
+// Hit delivers the request that met the fault, once: for HoldReply and
+// LoseReply after it has been carried out, else before.
 func (f *Fault) Hit() <-chan Request { return f.hit }
 
 // Release lets go what is held, and calls the fault off if nothing has met
@@ -93,9 +98,15 @@ func (c *conn) meetFault(req Request) (f *Fault, ok bool) {
 		if candidate.when(req) {
 			f = candidate
 			s.faults = slices.Delete(s.faults, i, i+1)
-			f.hit <- req // has room: a fault is met once
-			if f.kind == loseRequest {
+			f.met = req
+			switch f.kind {
+			case loseRequest:
 				c.endLocked()
+			case holdRequest:
+				signal(c.wake) // the replies before it are not held
+			}
+			if f.kind != holdReply && f.kind != loseReply {
+				f.hit <- req // has room: a fault is met once
 			}
 			break
 		}
@@ -131,9 +142,11 @@ func (c *conn) applyReplyFaultLocked(f *Fault, mark int) {
 	}
 	switch f.kind {
 	case loseReply:
+		f.hit <- f.met
 		c.out.Truncate(mark)
 		c.endLocked()
 	case holdReply:
+		f.hit <- f.met
 		select {
 		case <-f.free: // released before it was met
 		default:

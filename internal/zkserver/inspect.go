@@ -83,7 +83,13 @@ func (s *Server) Watches() []Watch {
 	collect(s.dataWatches, false)
 	collect(s.childWatches, true)
 	slices.SortFunc(out, func(a, b Watch) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Session, b.Session))
+		kind := func(w Watch) int {
+			if w.Children {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Session, b.Session), cmp.Compare(kind(a), kind(b)))
 	})
 	return out
 }

@@ -154,7 +154,7 @@ func (s *Server) execute(c *conn, op jute.Op, d *jute.Decoder, body *jute.Encode
 			if op == jute.OpRemoveWatches {
 				return w.remove(r.Path, c)
 			}
-			return w.has(r.Path, c)
+			return len(w.conns[r.Path]) > 0 // whosever it is: so does the real server
 		}
 		children, data := has(s.childWatches, jute.WatcherChildren), has(s.dataWatches, jute.WatcherData)
 		if !children && !data {
@@ -239,18 +239,7 @@ func decodeWrite(op jute.Op, d *jute.Decoder) write {
 		} else {
 			r.CreateRequest.Decode(d)
 		}
-		return func(t *txn, c *conn, body *jute.Encoder) jute.Code {
-			path, code := t.create(c, op, &r.CreateRequest)
-			if code != jute.OK {
-				return code
-			}
-			body.String(path)
-			if op != jute.OpCreate {
-				stat := t.s.nodes[path].stat()
-				stat.Encode(body)
-			}
-			return jute.OK
-		}
+		return createAs(op, &r)
 	case jute.OpDelete:
 		var r jute.PathVersion
 		r.Decode(d)
@@ -279,12 +268,29 @@ func decodeWrite(op jute.Op, d *jute.Decoder) write {
 	return nil
 }
 
+// createAs makes a node and answers as a request of kind op does.
+func createAs(op jute.Op, r *jute.CreateTTLRequest) write {
+	return func(t *txn, c *conn, body *jute.Encoder) jute.Code {
+		path, code := t.create(c, op, r)
+		if code != jute.OK {
+			return code
+		}
+		body.String(path)
+		if op != jute.OpCreate {
+			stat := t.s.nodes[path].stat()
+			stat.Encode(body)
+		}
+		return jute.OK
+	}
+}
+
 // executeMulti carries out all operations of a multi or none. The reply's
 // header says OK either way; what failed is said operation by operation.
 func (s *Server) executeMulti(c *conn, d *jute.Decoder, body *jute.Encoder) jute.Code {
 	type step struct {
-		op jute.Op
-		do write
+		op  jute.Op
+		do  write
+		ttl bool // has flags that ask for a time to live, and none
 	}
 	var steps []step
 	t := s.begin()
@@ -297,16 +303,18 @@ func (s *Server) executeMulti(c *conn, d *jute.Decoder, body *jute.Encoder) jute
 			break
 		}
 		switch h.Op {
-		case jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:
-			// The real server takes them for what their flags say; their
-			// results read as those of a create.
-			w := step{jute.OpCreate, decodeWrite(jute.OpCreate, d)}
-			if h.Op == jute.OpCreateTTL {
-				d.Int64()
+		case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
+			// In a multi the flags alone say what is made, and what the result
+			// looks like.
+			var r jute.CreateTTLRequest
+			r.CreateRequest.Decode(d)
+			op := jute.OpCreate
+			if r.Flags == jute.FlagContainer {
+				op = jute.OpCreateContainer
 			}
-			steps = append(steps, w)
-		case jute.OpCreate, jute.OpDelete, jute.OpSetData, jute.OpCheck:
-			steps = append(steps, step{h.Op, decodeWrite(h.Op, d)})
+			steps = append(steps, step{op, createAs(op, &r), r.Flags == jute.FlagTTL || r.Flags == jute.FlagSequentialTTL})
+		case jute.OpDelete, jute.OpSetData, jute.OpCheck:
+			steps = append(steps, step{h.Op, decodeWrite(h.Op, d), false})
 		default:
 			return jute.ErrMarshalling
 		}
@@ -316,7 +324,15 @@ func (s *Server) executeMulti(c *conn, d *jute.Decoder, body *jute.Encoder) jute
 	}
 
 	for i, st := range steps {
-		(&jute.MultiHeader{Op: st.op}).Encode(body)
+		if st.ttl { // the real server stumbles over it
+			t.rollback()
+			return jute.ErrMarshalling
+		}
+		h := jute.MultiHeader{Op: st.op}
+		if st.op == jute.OpCreateContainer {
+			h.Op = jute.OpCreate2 // path and stat
+		}
+		h.Encode(body)
 		code := st.do(t, c, body)
 		if code == jute.OK {
 			continue

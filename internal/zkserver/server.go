@@ -50,7 +50,13 @@ type Option func(*Server)
 
 // WithTick sets the tick, the grain of session expiry, 2 s unless told
 // otherwise. Session timeouts are clamped to between 2 and 20 ticks.
-func WithTick(tick time.Duration) Option { return func(s *Server) { s.tick = tick } }
+// It panics if tick is not positive.
+func WithTick(tick time.Duration) Option {
+	if tick <= 0 {
+		panic("zkserver: a tick must be positive")
+	}
+	return func(s *Server) { s.tick = tick }
+}
 
 // New starts a server. It listens nowhere until Listen is called; Dial works
 // at once. Close must be called.

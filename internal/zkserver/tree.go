@@ -3,6 +3,7 @@ package zkserver
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -68,7 +69,7 @@ func (s *Server) plant() {
 	}
 	config := s.nodes["/zookeeper/config"]
 	config.acl = []jute.ACL{{Perms: jute.PermRead, Scheme: "world", ID: "anyone"}}
-	config.version = -1
+	config.aversion = -1
 }
 
 // permanent says that a path can never be deleted.
@@ -114,12 +115,15 @@ func (t *txn) rollback() {
 }
 
 // create makes a node, whatever its kind, as c asks.
-func (t *txn) create(c *conn, op jute.Op, r *jute.CreateRequest) (path string, code jute.Code) {
+func (t *txn) create(c *conn, op jute.Op, r *jute.CreateTTLRequest) (path string, code jute.Code) {
 	if r.Flags < jute.FlagPersistent || r.Flags > jute.FlagSequentialTTL {
 		return "", jute.ErrBadArguments
 	}
 	if r.Flags == jute.FlagTTL || r.Flags == jute.FlagSequentialTTL {
 		return "", jute.ErrUnimplemented
+	}
+	if op == jute.OpCreateTTL && r.TTL >= 0 {
+		return "", jute.ErrBadArguments // a time to live, and flags that do not ask for it
 	}
 	slash := strings.LastIndexByte(r.Path, '/')
 	if slash < 0 || strings.IndexByte(r.Path, 0) >= 0 {
@@ -167,11 +171,18 @@ func (t *txn) create(c *conn, op jute.Op, r *jute.CreateRequest) (path string, c
 		t.s.unlink(path)
 		parent.creates, parent.pzxid = before.creates, before.pzxid
 	})
-	parent.creates++
 	t.s.link(path, n)
+	if parent.creates == math.MaxInt32 {
+		// The real server only ever raises the number: here it stays, and the
+		// zxid of the change with it. The next sequential create meets the
+		// node that this one has made.
+		parent.pzxid = before.pzxid
+	} else {
+		parent.creates++
+	}
 	t.events = append(t.events, func() {
-		t.s.dataWatches.fire(path, jute.EventCreated, nil)
-		t.s.childWatches.fire(parentPath, jute.EventChildrenChanged, nil)
+		t.s.dataWatches.fire(path, jute.EventCreated, n.acl, nil)
+		t.s.childWatches.fire(parentPath, jute.EventChildrenChanged, parent.acl, nil)
 	})
 	return path, jute.OK
 }
@@ -214,9 +225,9 @@ func (t *txn) remove(path string) {
 	})
 	t.s.unlink(path)
 	t.events = append(t.events, func() {
-		told := t.s.dataWatches.fire(path, jute.EventDeleted, nil)
-		t.s.childWatches.fire(path, jute.EventDeleted, told)
-		t.s.childWatches.fire(parentPath, jute.EventChildrenChanged, nil)
+		told := t.s.dataWatches.fire(path, jute.EventDeleted, n.acl, nil)
+		t.s.childWatches.fire(path, jute.EventDeleted, n.acl, told)
+		t.s.childWatches.fire(parentPath, jute.EventChildrenChanged, parent.acl, nil)
 	})
 }
 
@@ -279,7 +290,7 @@ func (t *txn) setData(c *conn, r *jute.SetDataRequest) (jute.Stat, jute.Code) {
 	}
 	n.data, n.mzxid, n.mtime = r.Data, t.s.zxid, t.now
 	n.version++
-	t.events = append(t.events, func() { t.s.dataWatches.fire(r.Path, jute.EventDataChanged, nil) })
+	t.events = append(t.events, func() { t.s.dataWatches.fire(r.Path, jute.EventDataChanged, n.acl, nil) })
 	return n.stat(), jute.OK
 }
 

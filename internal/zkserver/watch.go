@@ -49,15 +49,16 @@ func (w watchTable) drop(c *conn) {
 }
 
 // fire ends all watches of path and tells their connections, except those in
-// told. It returns all whose watch has ended.
-func (w watchTable) fire(path string, event jute.EventType, told map[*conn]struct{}) map[*conn]struct{} {
+// told. Who may not read the node, by its acl, is not told; the watch has
+// ended all the same (CVE-2024-23944). It returns all whose watch has ended.
+func (w watchTable) fire(path string, event jute.EventType, acl []jute.ACL, told map[*conn]struct{}) map[*conn]struct{} {
 	set := w.conns[path]
 	delete(w.conns, path)
 	for c := range set {
 		if delete(w.paths[c], path); len(w.paths[c]) == 0 {
 			delete(w.paths, c)
 		}
-		if _, ok := told[c]; !ok {
+		if _, ok := told[c]; !ok && c.may(jute.PermRead, acl) {
 			c.sendEventLocked(event, path)
 		}
 	}
@@ -68,7 +69,7 @@ func (w watchTable) fire(path string, event jute.EventType, told map[*conn]struc
 // it at once what it missed.
 func (s *Server) setWatchesLocked(c *conn, r *jute.SetWatches) {
 	for _, path := range r.Data {
-		if n := s.nodes[path]; n == nil {
+		if n := s.lookup(path); n == nil {
 			c.sendEventLocked(jute.EventDeleted, path)
 		} else if n.mzxid > r.RelativeZxid {
 			c.sendEventLocked(jute.EventDataChanged, path)
@@ -77,14 +78,14 @@ func (s *Server) setWatchesLocked(c *conn, r *jute.SetWatches) {
 		}
 	}
 	for _, path := range r.Exist {
-		if s.nodes[path] != nil {
+		if s.lookup(path) != nil {
 			c.sendEventLocked(jute.EventCreated, path)
 		} else {
 			s.dataWatches.add(path, c)
 		}
 	}
 	for _, path := range r.Child {
-		if n := s.nodes[path]; n == nil {
+		if n := s.lookup(path); n == nil {
 			c.sendEventLocked(jute.EventDeleted, path)
 		} else if n.pzxid > r.RelativeZxid {
 			c.sendEventLocked(jute.EventChildrenChanged, path)

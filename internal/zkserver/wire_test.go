@@ -184,9 +184,16 @@ func (c *wire) do(op jute.Op, body encoder) (jute.Code, *jute.Decoder) {
 	return h.Err, d
 }
 
-// closes asserts that the server closes the connection without a word.
+// closes asserts that the server closes the connection without a word, and
+// long before the session could expire.
 func (c *wire) closes() {
 	c.t.Helper()
+	c.closesWithin(3 * time.Second)
+}
+
+func (c *wire) closesWithin(d time.Duration) {
+	c.t.Helper()
+	c.SetReadDeadline(time.Now().Add(d))
 	b, err := c.readFrame()
 	require.Error(c.t, err, "the server says % x in place of closing the connection", b)
 	require.False(c.t, errors.Is(err, os.ErrDeadlineExceeded), "the server leaves the connection open")

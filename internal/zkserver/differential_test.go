@@ -1,0 +1,530 @@
+package zkserver_test
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+)
+
+// TestDifferential sends generated sequences of requests to the embedded
+// server and to the real one that ZK names, byte for byte the same. Replies,
+// events and their order must agree; session ids, passwords and times are
+// masked, zxids compared by their order. A difference is shrunk to its
+// smallest case. -rapid.checks says how many sequences.
+func TestDifferential(t *testing.T) {
+	real := newTarget(t)
+	if real.srv != nil {
+		t.Skip("needs a real ZooKeeper to compare with (set ZK=host:port)")
+	}
+	embedded := &target{T: t, srv: zkserver.Run(t)}
+	rapid.Check(t, func(rt *rapid.T) {
+		steps := sequence().Draw(rt, "steps")
+		root := newRoot()
+		agree(rt, steps, play(rt, embedded, root, steps, nil), play(rt, real, root, steps, nil))
+	})
+}
+
+// TestDifferentialFindsADifference is the test of the test: a server that
+// checks for children before it checks the version must be told apart from
+// one that does not within a normal run.
+func TestDifferentialFindsADifference(t *testing.T) {
+	embedded(t)
+	notEmptyFirst := func(tg *target, op jute.Op, body encoder, code jute.Code) jute.Code {
+		if r, ok := body.(*jute.PathVersion); ok && op == jute.OpDelete && code == jute.ErrBadVersion {
+			if n, _ := tg.srv.Node(r.Path); n.Stat.NumChildren > 0 {
+				return jute.ErrNotEmpty
+			}
+		}
+		return code
+	}
+	one, other := &target{T: t, srv: zkserver.Run(t)}, &target{T: t, srv: zkserver.Run(t)}
+	found := fails(t, func(tb rapid.TB) {
+		rapid.Check(tb, func(rt *rapid.T) {
+			steps := sequence().Draw(rt, "steps")
+			root := newRoot()
+			agree(rt, steps, play(rt, one, root, steps, nil), play(rt, other, root, steps, notEmptyFirst))
+		})
+	})
+	require.True(t, found, "a difference that was put in on purpose is not found")
+}
+
+// TestDifferentialAgreesWithItself runs everywhere, and keeps the test from
+// rotting where there is no real server.
+func TestDifferentialAgreesWithItself(t *testing.T) {
+	embedded(t)
+	one, other := &target{T: t, srv: zkserver.Run(t)}, &target{T: t, srv: zkserver.Run(t)}
+	rapid.Check(t, func(rt *rapid.T) {
+		steps := sequence().Draw(rt, "steps")
+		root := newRoot()
+		agree(rt, steps, play(rt, one, root, steps, nil), play(rt, other, root, steps, nil))
+	})
+}
+
+// failing is a test that may fail without failing the one that runs it.
+type failing struct {
+	*testing.T
+	failed bool
+}
+
+func (f *failing) Errorf(string, ...any) { f.failed = true }
+func (f *failing) Error(...any)          { f.failed = true }
+func (f *failing) Fail()                 { f.failed = true }
+func (f *failing) FailNow()              { f.failed = true; runtime.Goexit() }
+func (f *failing) Fatalf(string, ...any) { f.FailNow() }
+func (f *failing) Fatal(...any)          { f.FailNow() }
+func (f *failing) Failed() bool          { return f.failed }
+func (f *failing) Logf(string, ...any)   {}
+
+func fails(t *testing.T, run func(tb rapid.TB)) bool {
+	f := &failing{T: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		run(f)
+	}()
+	<-done
+	return f.failed
+}
+
+// newRoot is a node that a sequence works on, under a parent of its own: the
+// numbers of sequential nodes count what is made there.
+func newRoot() string { return "/diff" + rand.Text() + "/r" }
+
+// A diffStep is one thing that one of the clients does.
+type diffStep struct {
+	client int
+	what   string // "request", or what else a client can do
+	op     jute.Op
+	body   func(root string, writes []int64) encoder // writes: zxids so far
+	text   string
+}
+
+// String is what a failing sequence is printed as.
+func (s diffStep) String() string { return fmt.Sprintf("client %d: %s", s.client, s.text) }
+
+const clients = 3
+
+// names are the nodes that a sequence works on, so few that requests meet.
+var names = []string{"", "/a", "/b", "/a/c", "/a/d", "/b/e", "/a/c/f"}
+
+// odd are paths that are wrong, or special.
+var odd = []string{"/a/", "//a", "/a//c", "/.", "/a/..", "/a\x00", "/\x01", "/锁", "/no/such", "/\xff"}
+
+func anyPath() *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		if rapid.IntRange(0, 9).Draw(t, "odd") == 0 {
+			return rapid.SampledFrom(odd).Draw(t, "path")
+		}
+		return rapid.SampledFrom(names).Draw(t, "path")
+	})
+}
+
+// diffACLs all leave the clean-up, which authenticates as u:p, the right to
+// remove what it finds.
+var diffACLs = [][]jute.ACL{
+	jute.WorldACL(), jute.WorldACL(), jute.WorldACL(), jute.WorldACL(),
+	{{Perms: jute.PermRead, Scheme: "world", ID: "anyone"}, {Perms: jute.PermAll, Scheme: "digest", ID: "u:Jq7wMyA/w2Vd5WIDAKdu4OIIFEQ="}},
+	{{Perms: jute.PermAll, Scheme: "auth"}},
+	{{Perms: jute.PermAll, Scheme: "nonsense", ID: "x"}},
+	{},
+}
+
+func version() *rapid.Generator[int32] { return rapid.SampledFrom([]int32{-1, -1, 0, 1, 2}) }
+
+// write draws a request that changes the tree.
+func drawWrite(t *rapid.T) (jute.Op, func(root string) encoder, string) {
+	path := anyPath().Draw(t, "path")
+	data := rapid.SampledFrom([][]byte{nil, {}, []byte("data")}).Draw(t, "data")
+	v := version().Draw(t, "version")
+	switch rapid.IntRange(0, 9).Draw(t, "write") {
+	case 0, 1, 2, 3, 4:
+		op := rapid.SampledFrom([]jute.Op{jute.OpCreate, jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer}).Draw(t, "op")
+		flags := rapid.SampledFrom([]int32{0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7, -1}).Draw(t, "flags")
+		acl := rapid.SampledFrom(diffACLs).Draw(t, "acl")
+		return op, func(root string) encoder {
+			return &jute.CreateRequest{Path: root + path, Data: data, ACL: acl, Flags: flags}
+		}, fmt.Sprintf("%v %q flags %d acl %v", op, path, flags, acl)
+	case 5, 6, 7:
+		return jute.OpDelete, func(root string) encoder { return &jute.PathVersion{Path: root + path, Version: v} },
+			fmt.Sprintf("delete %q version %d", path, v)
+	case 8:
+		return jute.OpSetData, func(root string) encoder { return &jute.SetDataRequest{Path: root + path, Data: data, Version: v} },
+			fmt.Sprintf("setData %q version %d", path, v)
+	}
+	return jute.OpCheck, func(root string) encoder { return &jute.PathVersion{Path: root + path, Version: v} },
+		fmt.Sprintf("check %q version %d", path, v)
+}
+
+func sequence() *rapid.Generator[[]diffStep] {
+	return rapid.SliceOfN(rapid.Custom(drawStep), 1, 30)
+}
+
+func drawStep(t *rapid.T) diffStep {
+	s := diffStep{client: rapid.IntRange(0, clients-1).Draw(t, "client"), what: "request"}
+	fixed := func(body func(root string) encoder) func(string, []int64) encoder {
+		return func(root string, _ []int64) encoder { return body(root) }
+	}
+	path := anyPath().Draw(t, "path")
+	switch kind := rapid.IntRange(0, 39).Draw(t, "kind"); {
+	case kind < 18:
+		op, body, text := drawWrite(t)
+		if op == jute.OpCheck { // only in a multi
+			op, body, text = jute.OpSync, func(root string) encoder { return justPath(root + path) }, fmt.Sprintf("sync %q", path)
+		}
+		s.op, s.body, s.text = op, fixed(body), text
+	case kind < 29:
+		watch := rapid.Bool().Draw(t, "watch")
+		s.op = rapid.SampledFrom([]jute.Op{jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2}).Draw(t, "op")
+		s.body = fixed(func(root string) encoder { return &jute.PathWatch{Path: root + path, Watch: watch} })
+		s.text = fmt.Sprintf("%v %q watch %v", s.op, path, watch)
+	case kind < 33:
+		var ops []jute.Op
+		var bodies []func(string) encoder
+		s.text = "multi"
+		for range rapid.IntRange(0, 4).Draw(t, "parts") {
+			op, body, text := drawWrite(t)
+			ops, bodies = append(ops, op), append(bodies, body)
+			s.text += " [" + text + "]"
+		}
+		s.op, s.body = jute.OpMulti, fixed(func(root string) encoder {
+			var m multi
+			for i := range ops {
+				m = append(m, struct {
+					op   jute.Op
+					body encoder
+				}{ops[i], bodies[i](root)})
+			}
+			return m
+		})
+	case kind == 33:
+		s.op, s.text = jute.OpGetACL, fmt.Sprintf("getACL %q", path)
+		s.body = fixed(func(root string) encoder { return justPath(root + path) })
+	case kind == 34:
+		acl := rapid.SampledFrom(diffACLs).Draw(t, "acl")
+		v := version().Draw(t, "version")
+		s.op, s.text = jute.OpSetACL, fmt.Sprintf("setACL %q %v version %d", path, acl, v)
+		s.body = fixed(func(root string) encoder { return &jute.SetACLRequest{Path: root + path, ACL: acl, Version: v} })
+	case kind == 35:
+		s.op = rapid.SampledFrom([]jute.Op{jute.OpCheckWatches, jute.OpRemoveWatches}).Draw(t, "op")
+		typ := rapid.Int32Range(0, 4).Draw(t, "type")
+		s.text = fmt.Sprintf("%v %q type %d", s.op, path, typ)
+		s.body = fixed(func(root string) encoder { return &jute.PathType{Path: root + path, Type: typ} })
+	case kind == 36:
+		s.op, s.text = jute.OpAuth, "auth u:p"
+		s.body = fixed(func(string) encoder { return &jute.AuthPacket{Scheme: "digest", Auth: []byte("u:p")} })
+	case kind == 37:
+		s.what = rapid.SampledFrom([]string{"closeSession", "wrong password", "unknown op", "garbage body"}).Draw(t, "what")
+		s.text = s.what
+	default:
+		s.what = "reconnect"
+		ago := rapid.IntRange(0, 5).Draw(t, "writes missed")
+		data := rapid.SliceOfN(rapid.SampledFrom(names), 0, 3).Draw(t, "data")
+		exist := rapid.SliceOfN(rapid.SampledFrom(names), 0, 3).Draw(t, "exist")
+		child := rapid.SliceOfN(rapid.SampledFrom(names), 0, 3).Draw(t, "child")
+		s.text = fmt.Sprintf("reconnect, setWatches as of %d writes ago: data %q exist %q child %q", ago, data, exist, child)
+		s.op = jute.OpSetWatches
+		s.body = func(root string, writes []int64) encoder {
+			prefix := func(ps []string) (out []string) {
+				for _, p := range ps {
+					out = append(out, root+p)
+				}
+				return out
+			}
+			return &jute.SetWatches{RelativeZxid: writes[max(0, len(writes)-1-ago)], Data: prefix(data), Exist: prefix(exist), Child: prefix(child)}
+		}
+	}
+	return s
+}
+
+// A player plays a sequence on one server and writes down what it hears.
+type player struct {
+	tg       *target
+	conns    []*wire
+	sessions map[int64]string // id → name that is the same on both servers
+	writes   []int64          // zxids of our own writes
+	heard    []string
+	mutate   func(tg *target, op jute.Op, body encoder, code jute.Code) jute.Code
+}
+
+func (p *player) say(format string, args ...any) {
+	p.heard = append(p.heard, fmt.Sprintf(format, args...))
+}
+
+func (p *player) connect(i int) {
+	c := p.tg.dial()
+	resp, err := c.handshake(jute.ConnectRequest{TimeoutMs: 20_000, Password: make([]byte, 16)})
+	if err != nil || resp.SessionID == 0 {
+		p.say("no session: %v", err)
+	}
+	p.sessions[resp.SessionID] = fmt.Sprintf("<session %d.%d>", i, len(p.sessions))
+	p.conns[i] = c
+}
+
+func (p *player) reattach(i int, password []byte) {
+	old := p.conns[i]
+	c := p.tg.dial()
+	resp, err := c.handshake(jute.ConnectRequest{TimeoutMs: 20_000, SessionID: old.session.SessionID, Password: password})
+	p.say("handshake: %v %s timeout %d", err, p.sessions[resp.SessionID], resp.TimeoutMs)
+	for {
+		if _, err := old.readFrame(); err != nil {
+			p.say("old connection: closed %v", !errors.Is(err, os.ErrDeadlineExceeded))
+			break
+		}
+	}
+	old.Close()
+	if resp.SessionID != 0 {
+		c.xid = old.xid
+		p.conns[i] = c
+	}
+}
+
+// play returns what every client heard, in order.
+func play(t *rapid.T, tg *target, root string, steps []diffStep, mutate func(*target, jute.Op, encoder, jute.Code) jute.Code) []string {
+	p := &player{tg: tg, conns: make([]*wire, clients), sessions: map[int64]string{0: "none"}, mutate: mutate}
+	admin := tg.connect()
+	auth := func() { admin.do(jute.OpAuth, &jute.AuthPacket{Scheme: "digest", Auth: []byte("u:p")}) }
+	auth()
+	parent := path.Dir(root)
+	for _, p := range []string{parent, root} {
+		if code := admin.create(p, jute.FlagPersistent); code != jute.OK {
+			t.Fatalf("create %s: %d", p, code)
+		}
+	}
+	p.writes = append(p.writes, admin.zxid)
+	for i := range p.conns {
+		p.connect(i)
+	}
+	for n, s := range steps {
+		p.say("%d %v", n, s)
+		p.step(s, root)
+		p.events(s.what == "closeSession")
+	}
+	for _, c := range p.conns {
+		c.write(frame(&jute.RequestHeader{Xid: 1 << 20, Op: jute.OpCloseSession}))
+		io.Copy(io.Discard, c.r)
+		c.Close()
+	}
+	tg.removeAll(admin, parent)
+	admin.do(jute.OpCloseSession, none{})
+	admin.Close()
+	return p.masked(root)
+}
+
+func (p *player) step(s diffStep, root string) {
+	c := p.conns[s.client]
+	switch s.what {
+	case "request", "reconnect":
+		if s.what == "reconnect" {
+			p.reattach(s.client, c.session.Password)
+			c = p.conns[s.client]
+		}
+		p.request(c, s.op, s.body(root, p.writes))
+	case "closeSession":
+		p.request(c, jute.OpCloseSession, none{})
+		p.end(c)
+		p.connect(s.client)
+	case "wrong password":
+		p.reattach(s.client, []byte("wrong password !"))
+		p.reattach(s.client, c.session.Password)
+	case "unknown op":
+		p.request(c, 99, none{})
+		p.end(c)
+		p.reattach(s.client, c.session.Password)
+	case "garbage body":
+		p.request(c, jute.OpCreate, raw{0, 0, 0, 99})
+		p.request(c, jute.OpGetData, raw{0, 0, 0, 99})
+	}
+}
+
+func (p *player) end(c *wire) {
+	_, err := c.readFrame()
+	p.say("connection closed: %v", err != nil && !errors.Is(err, os.ErrDeadlineExceeded))
+}
+
+// request sends one request and writes down its reply and the events before.
+func (p *player) request(c *wire, op jute.Op, body encoder) {
+	c.xid++
+	c.write(frame(&jute.RequestHeader{Xid: c.xid, Op: op}, body))
+	h, d, err := c.read()
+	for _, ev := range c.events {
+		p.say("  own event %v %s", ev.typ, ev.path)
+	}
+	if err != nil {
+		p.say("  no reply: %v", err)
+		return
+	}
+	if p.mutate != nil {
+		h.Err = p.mutate(p.tg, op, body, h.Err)
+	}
+	zxid := "" // of a read: others may write to the real server meanwhile
+	switch op {
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpDelete, jute.OpSetData, jute.OpSetACL, jute.OpMulti, jute.OpCloseSession:
+		p.writes = append(p.writes, h.Zxid)
+		zxid = mark(h.Zxid)
+	case jute.OpAuth, 99:
+		zxid = fmt.Sprint(h.Zxid)
+	}
+	p.say("  reply xid+%d zxid %s err %d %s", h.Xid-c.xid, zxid, h.Err, p.body(op, h.Err, d))
+}
+
+// mark wraps a zxid so that masked finds it.
+func mark(zxid int64) string { return fmt.Sprintf("{%d}", zxid) }
+
+func (p *player) stat(d *jute.Decoder) string {
+	var s jute.Stat
+	s.Decode(d)
+	return fmt.Sprintf("stat{c%s m%s p%s v%d cv%d av%d owner %s len %d children %d times %v}",
+		mark(s.Czxid), mark(s.Mzxid), mark(s.Pzxid), s.Version, s.Cversion, s.Aversion,
+		p.sessions[s.EphemeralOwner], s.DataLength, s.NumChildren, s.Ctime > 0 && s.Mtime >= s.Ctime)
+}
+
+func (p *player) body(op jute.Op, code jute.Code, d *jute.Decoder) (text string) {
+	defer func() { text += fmt.Sprintf(" rest %d err %v", d.Len(), d.Err()) }()
+	if code != jute.OK {
+		return ""
+	}
+	data := func() string {
+		b := d.Buffer()
+		return fmt.Sprintf("%q null %v ", b, b == nil)
+	}
+	children := func() string {
+		names := d.Strings()
+		slices.Sort(names)
+		return fmt.Sprintf("%q ", names)
+	}
+	switch op {
+	case jute.OpCreate, jute.OpSync:
+		return d.String()
+	case jute.OpCreate2, jute.OpCreateContainer:
+		return d.String() + " " + p.stat(d)
+	case jute.OpExists, jute.OpSetData, jute.OpSetACL:
+		return p.stat(d)
+	case jute.OpGetData:
+		return data() + p.stat(d)
+	case jute.OpGetChildren:
+		return children()
+	case jute.OpGetChildren2:
+		return children() + p.stat(d)
+	case jute.OpGetACL:
+		return fmt.Sprint(d.ACLs(), p.stat(d))
+	case jute.OpMulti:
+		for {
+			var h jute.MultiHeader
+			h.Decode(d)
+			text += fmt.Sprintf("[%v %v %d] ", h.Op, h.Done, h.Err)
+			switch {
+			case h.Done || d.Err() != nil:
+				return text
+			case h.Op == jute.OpCreate:
+				text += d.String()
+			case h.Op == jute.OpSetData:
+				text += p.stat(d)
+			case h.Op == jute.OpError:
+				text += fmt.Sprint(d.Int32())
+			}
+		}
+	}
+	return ""
+}
+
+// events writes down what the clients were told of a step.
+func (p *player) events(anyOrder bool) {
+	for i, c := range p.conns {
+		c.write(frame(&jute.RequestHeader{Xid: jute.XidPing, Op: jute.OpPing}))
+		h, _, err := c.read()
+		if err != nil || h.Xid != jute.XidPing {
+			p.say("  client %d: ping: %v %d", i, err, h.Xid)
+		}
+		if anyOrder { // the nodes of a session go in no particular order
+			slices.SortFunc(c.events, func(a, b event) int { return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.typ, b.typ)) })
+		}
+		for _, ev := range c.events {
+			p.say("  client %d: event %v %s", i, ev.typ, ev.path)
+		}
+	}
+}
+
+var marked = regexp.MustCompile(`\{(-?\d+)\}`)
+
+// masked replaces each zxid by its place among all that were heard, and the
+// name of the root, which is another one each time.
+func (p *player) masked(root string) []string {
+	var zxids []int64
+	for _, line := range p.heard {
+		for _, m := range marked.FindAllStringSubmatch(line, -1) {
+			z, _ := strconv.ParseInt(m[1], 10, 64)
+			zxids = append(zxids, z)
+		}
+	}
+	slices.Sort(zxids)
+	zxids = slices.Compact(zxids)
+	for i, line := range p.heard {
+		line = strings.ReplaceAll(line, root, "~")
+		p.heard[i] = marked.ReplaceAllStringFunc(line, func(m string) string {
+			z, _ := strconv.ParseInt(strings.Trim(m, "{}"), 10, 64)
+			rank, _ := slices.BinarySearch(zxids, z)
+			return fmt.Sprintf("#%d", rank)
+		})
+	}
+	return p.heard
+}
+
+func agree(t *rapid.T, steps []diffStep, embedded, other []string) {
+	for i := range max(len(embedded), len(other)) {
+		if i < len(embedded) && i < len(other) && embedded[i] == other[i] {
+			continue
+		}
+		var b bytes.Buffer
+		for _, line := range embedded[:min(i, len(embedded))] {
+			fmt.Fprintln(&b, line)
+		}
+		tail := func(lines []string) string { return strings.Join(lines[min(i, len(lines)):min(i+3, len(lines))], "\n") }
+		t.Fatalf("after\n%sembedded:\n%s\nthe other:\n%s", b.String(), tail(embedded), tail(other))
+	}
+}
+
+// TestExpiryIsAlikeOnBoth is what a sequence is too short for: a session
+// that ends by its timeout.
+func TestExpiryIsAlikeOnBoth(t *testing.T) {
+	tg := newTarget(t)
+	watcher := tg.connect()
+	c := tg.dial()
+	resp, err := c.handshake(jute.ConnectRequest{TimeoutMs: 4000, Password: make([]byte, 16)})
+	require.NoError(t, err)
+	for _, name := range []string{"/a", "/b"} {
+		require.Equal(t, jute.OK, c.create(tg.root+name, jute.FlagEphemeral))
+		require.Equal(t, jute.OK, watcher.watch(jute.OpExists, tg.root+name))
+	}
+	require.Equal(t, jute.OK, watcher.watch(jute.OpGetChildren, tg.root))
+	start := time.Now()
+	c.closesWithin(10 * time.Second)
+	require.Greater(t, time.Since(start), 3900*time.Millisecond)
+	events := watcher.eventsNow()
+	require.Len(t, events, 3)
+	first := slices.IndexFunc(events, func(e event) bool { return e.typ == jute.EventChildrenChanged })
+	require.Equal(t, 1, first, "the parent's watch fires with the first of them: %v", events)
+	s := watcher.stat(tg.root)
+	require.Zero(t, s.NumChildren)
+	require.EqualValues(t, 4, s.Cversion)
+	late, err := tg.dial().handshake(jute.ConnectRequest{TimeoutMs: 4000, SessionID: resp.SessionID, Password: resp.Password})
+	require.NoError(t, err)
+	require.Zero(t, late.SessionID)
+}
