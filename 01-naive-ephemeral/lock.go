@@ -40,8 +40,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ErrNotLocked is returned by Unlock when the Lock does not hold its lock:
-// it never did, or its session has ended meanwhile.
+// ErrNotLocked is returned by Unlock when the Lock does not hold its lock: it
+// never did, its session has ended meanwhile, or an earlier Unlock whose reply
+// was lost has let go of it after all.
 var ErrNotLocked = errors.New("naive: not locked")
 
 // A Lock is one contender for the lock at a path. It is for one goroutine at
@@ -121,8 +122,8 @@ func (l *Lock) createParents(dir string) error {
 // waitForRelease returns when the holder's node has gone, or may have.
 func (l *Lock) waitForRelease() error {
 	// One request looks at the node and sets the watch, so no release falls
-	// between the two. Get and not Exists: Exists would leave a watch behind
-	// also where there is no node any more, for the next holder to fire.
+	// between the two. Get and not Exists: where there is no node any more,
+	// Exists succeeds, and waits for the next holder to come.
 	_, _, changed, err := l.conn.GetW(l.path)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil

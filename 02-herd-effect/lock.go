@@ -10,9 +10,11 @@
 // children ever made under this parent, and none is given twice. So a node's
 // name is ours alone, and Unlock cannot delete anybody else's node.
 //
-// Cost, with w contenders waiting: a release sends w watch events, and each
-// brings back the whole list: w+1 requests, of which w carry up to w names.
-// An arrival costs the same, for the list has changed. N contenders that
+// Cost, with w contenders waiting: a release wakes all w, and each brings
+// back the whole list: w+1 requests, of which w carry up to w names. An
+// arrival costs the same, for the list has changed. (The list in which a
+// contender finds itself first leaves a watch, too: the next change sends one
+// event to the holder, which nobody waits for.) N contenders that
 // arrive one by one and each lock once send N²+N+1 requests: N+1 per
 // acquisition. Alone, it costs create, children, delete.
 //
@@ -40,8 +42,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ErrNotLocked is returned by Unlock when the Lock does not hold its lock:
-// it never did, or its session has ended meanwhile.
+// ErrNotLocked is returned by Unlock when the Lock does not hold its lock: it
+// never did, its session has ended meanwhile, or an earlier Unlock whose reply
+// was lost has let go of it after all.
 var ErrNotLocked = errors.New("herd: not locked")
 
 const prefix = "lock-" // the server appends the number, ten digits
@@ -62,8 +65,8 @@ func New(conn *zk.Conn, path string) *Lock {
 
 // Lock waits until it holds the lock, for as long as that takes. After an
 // error it does not hold it and has left the queue, or the error says that
-// its node is still there; errors.Is finds the zk error, such as
-// zk.ErrSessionExpired if the session ended while it waited.
+// its node is still there. errors.Is finds the zk error: zk.ErrSessionExpired
+// or zk.ErrNoNode if the session ended, and the node with it.
 func (l *Lock) Lock() error {
 	node, err := l.enqueue()
 	if err != nil {
@@ -175,12 +178,16 @@ func (l *Lock) giveUp(node string, cause error) error {
 		cause = fmt.Errorf("herd: wait at %s: %w", node, cause)
 	}
 	if errors.Is(cause, zk.ErrSessionExpired) || errors.Is(cause, zk.ErrClosing) {
-		return cause // the session has taken the node along
+		return cause // the end of the session takes the node along
 	}
-	if err := l.conn.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return errors.Join(cause, fmt.Errorf("herd: %s stays in the queue until its session ends: %w", node, err))
+	var err error
+	for range 3 { // a connection that breaks fails what is under way; the next try waits for the new one
+		err = l.conn.Delete(node, -1)
+		if err == nil || errors.Is(err, zk.ErrNoNode) {
+			return cause
+		}
 	}
-	return cause
+	return errors.Join(cause, fmt.Errorf("herd: %s stays in the queue until its session ends: %w", node, err))
 }
 
 // Unlock lets go of the lock. It returns ErrNotLocked if this Lock does not

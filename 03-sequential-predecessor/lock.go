@@ -43,8 +43,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ErrNotLocked is returned by Unlock when the Lock does not hold its lock:
-// it never did, or its session has ended meanwhile.
+// ErrNotLocked is returned by Unlock when the Lock does not hold its lock: it
+// never did, its session has ended meanwhile, or an earlier Unlock whose reply
+// was lost has let go of it after all.
 var ErrNotLocked = errors.New("predecessor: not locked")
 
 const prefix = "lock-" // the server appends the number, ten digits
@@ -65,8 +66,8 @@ func New(conn *zk.Conn, path string) *Lock {
 
 // Lock waits until it holds the lock, for as long as that takes. After an
 // error it does not hold it and has left the queue, or the error says that
-// its node is still there; errors.Is finds the zk error, such as
-// zk.ErrSessionExpired if the session ended while it waited.
+// its node is still there. errors.Is finds the zk error: zk.ErrSessionExpired
+// or zk.ErrNoNode if the session ended, and the node with it.
 func (l *Lock) Lock() error {
 	node, err := l.enqueue()
 	if err != nil {
@@ -171,12 +172,16 @@ func (l *Lock) giveUp(node string, cause error) error {
 		cause = fmt.Errorf("predecessor: wait at %s: %w", node, cause)
 	}
 	if errors.Is(cause, zk.ErrSessionExpired) || errors.Is(cause, zk.ErrClosing) {
-		return cause // the session has taken the node along
+		return cause // the end of the session takes the node along
 	}
-	if err := l.conn.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return errors.Join(cause, fmt.Errorf("predecessor: %s stays in the queue until its session ends: %w", node, err))
+	var err error
+	for range 3 { // a connection that breaks fails what is under way; the next try waits for the new one
+		err = l.conn.Delete(node, -1)
+		if err == nil || errors.Is(err, zk.ErrNoNode) {
+			return cause
+		}
 	}
-	return cause
+	return errors.Join(cause, fmt.Errorf("predecessor: %s stays in the queue until its session ends: %w", node, err))
 }
 
 // Unlock lets go of the lock. It returns ErrNotLocked if this Lock does not

@@ -41,6 +41,7 @@ type benchmark struct {
 	admin    *zk.Conn // makes and removes the nodes around the locks
 	root     string   // what this benchmark works under
 	runs     int      // so far: each has a path of its own
+	made     []string // nodes above root that were not there before
 	results  []result
 }
 
@@ -48,11 +49,13 @@ type benchmark struct {
 // session.
 const connectTimeout = 10 * time.Second
 
-const cleanTimeout = 10 * time.Second
+const cleanTimeout = 5 * time.Second
 
 // meet is called by who holds the lock. In a test of the benchmark two
 // holders can wait for each other here.
 var meet = func() {}
+
+var errInterrupted = errors.New("interrupted")
 
 // runAll runs every lock with every number of goroutines, the locks taking
 // turns. It stops at the first run that fails.
@@ -64,14 +67,10 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 	}
 	defer b.admin.Close()
 	b.root = b.cfg.path + "/" + rand.Text()[:8] // its own, should two benchmarks run at once
-	if err := b.create(b.root); err != nil {
+	if err := b.create(b.root, &b.made); err != nil {
 		return fmt.Errorf("-path: create %s: %w", b.root, err)
 	}
-	defer func() {
-		if cleanErr := b.clean(); cleanErr != nil && err == nil {
-			err = cleanErr
-		}
-	}()
+	defer func() { err = errors.Join(err, b.clean()) }()
 	if err := b.warmUp(ctx); err != nil {
 		return err
 	}
@@ -81,7 +80,7 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 				b.progress.start(c.name, n, round)
 				r, err := b.runOne(ctx, c, n, round, b.progress.step)
 				if ctx.Err() != nil {
-					return ctx.Err() // half a run is no result
+					return errInterrupted // half a run is no result
 				}
 				if err != nil {
 					r.Error = err.Error()
@@ -107,7 +106,11 @@ func (b *benchmark) warmUp(ctx context.Context) error {
 	for until := time.Now().Add(b.cfg.warmup); time.Now().Before(until); {
 		for _, c := range b.cfg.locks {
 			n := max(b.cfg.sessions, min(100, slices.Min(b.cfg.sizes)))
-			if _, err := b.runOne(ctx, c, n, 0, func() {}); err != nil {
+			_, err := b.runOne(ctx, c, n, 0, func() {})
+			if ctx.Err() != nil {
+				return errInterrupted
+			}
+			if err != nil {
 				return fmt.Errorf("%s, warming up on %v: %w", c.name, b.zoo, err)
 			}
 		}
@@ -128,7 +131,7 @@ func (b *benchmark) runOne(ctx context.Context, c contestant, n, round int, step
 	if c.queue {
 		made = lockPath
 	}
-	if err := b.create(made); err != nil {
+	if err := b.create(made, new([]string)); err != nil {
 		return r, err
 	}
 	tap := wiretap.New()
@@ -142,7 +145,10 @@ func (b *benchmark) runOne(ctx context.Context, c contestant, n, round int, step
 	// for it for ever.
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
-	defer context.AfterFunc(ctx, func() { closeAll(conns) })()
+	defer context.AfterFunc(ctx, func() {
+		closeAll(conns)
+		tap.Cut() // a server that has gone silent would keep the clients for its whole read deadline
+	})()
 
 	var (
 		num     int          // guarded by the lock under test, and by nothing else
@@ -218,29 +224,33 @@ func closeAll(conns []*zk.Conn) {
 	wg.Wait()
 }
 
-// create makes a node and all above it.
-func (b *benchmark) create(p string) error {
+// create makes a node and all above it, and notes what was not there.
+func (b *benchmark) create(p string, made *[]string) error {
 	_, err := b.admin.Create(p, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-	if errors.Is(err, zk.ErrNoNode) {
-		if err := b.create(path.Dir(p)); err != nil {
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		if err := b.create(path.Dir(p), made); err != nil {
 			return err
 		}
-		return b.create(p)
-	}
-	if errors.Is(err, zk.ErrNodeExists) {
+		return b.create(p, made)
+	case errors.Is(err, zk.ErrNodeExists):
 		return nil
+	case err == nil:
+		*made = append(*made, p)
 	}
 	return err
 }
 
-// clean removes all that was made, and the node of -path with it if nobody
-// else uses that. A server that has gone silent does not keep it.
+// clean removes all that was made, the nodes above it only if nobody else
+// uses them now. A server that has gone silent does not keep it.
 func (b *benchmark) clean() error {
 	done := make(chan error, 1)
 	go func() {
 		err := b.remove(b.root)
-		if err == nil {
-			err = b.admin.Delete(b.cfg.path, -1)
+		for _, p := range slices.Backward(b.made) {
+			if err == nil {
+				err = b.admin.Delete(p, -1)
+			}
 			if errors.Is(err, zk.ErrNotEmpty) || errors.Is(err, zk.ErrNoNode) {
 				err = nil
 			}
@@ -250,11 +260,11 @@ func (b *benchmark) clean() error {
 	select {
 	case err := <-done:
 		if err != nil {
-			return fmt.Errorf("clean up %s: %w", b.root, err)
+			return fmt.Errorf("left behind: %s: %w", b.root, err)
 		}
 		return nil
 	case <-time.After(cleanTimeout):
-		return fmt.Errorf("clean up %s: no answer from %v within %v", b.root, b.zoo, cleanTimeout)
+		return fmt.Errorf("left behind: %s: no answer from %v within %v", b.root, b.zoo, cleanTimeout)
 	}
 }
 

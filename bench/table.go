@@ -31,14 +31,17 @@ func printTable(w io.Writer, results []result) {
 		if i > 0 && keys[i-1].n != k.n {
 			rows = append(rows, nil)
 		}
-		rs, naive := runs[k], runs[key{"naive", k.n}]
-		article := rs[0].contestant.article[k.n]
-		rows = append(rows, []string{
-			k.lock, strconv.Itoa(k.n), count(rs), milliseconds(elapsed(rs)), ratio(elapsed(naive), elapsed(rs)),
-			perAcquisition(rs, func(r result) int64 { return r.Requests }),
-			perAcquisition(rs, func(r result) int64 { return r.WatchEvents }),
-			milliseconds(article), ratio(articleNaive[k.n], article),
-		})
+		article := runs[k][0].contestant.article[k.n]
+		row := []string{k.lock, strconv.Itoa(k.n), "FAILED", "-", "-", "-", "-"}
+		if rs := succeeded(runs[k]); len(rs) == len(runs[k]) {
+			row = []string{
+				k.lock, strconv.Itoa(k.n), strconv.Itoa(rs[0].Count),
+				milliseconds(elapsed(rs)), ratio(elapsed(succeeded(runs[key{"naive", k.n}])), elapsed(rs)),
+				perAcquisition(rs, func(r result) int64 { return r.Requests }),
+				perAcquisition(rs, func(r result) int64 { return r.WatchEvents }),
+			}
+		}
+		rows = append(rows, append(row, milliseconds(article), ratio(articleNaive[k.n], article)))
 	}
 	printColumns(w, rows)
 	fmt.Fprint(w, "\nrequests and watch events are counted on the wire, per acquisition; pings are left out.\n"+
@@ -72,18 +75,9 @@ func perAcquisition(rs []result, figure func(result) int64) string {
 	return strconv.FormatFloat(m, 'f', 1, 64)
 }
 
-// count is the common count of all runs, or each of them where they differ.
-func count(rs []result) string {
-	text := strconv.Itoa(rs[0].Count)
-	for _, r := range rs[1:] {
-		if r.Count != rs[0].Count {
-			text += "/" + strconv.Itoa(r.Count)
-		}
-	}
-	if rs[len(rs)-1].Error != "" {
-		text = "FAILED " + text
-	}
-	return text
+// succeeded leaves out the runs that failed: their figures mean nothing.
+func succeeded(rs []result) []result {
+	return slices.DeleteFunc(slices.Clone(rs), func(r result) bool { return r.Error != "" })
 }
 
 func median(rs []result, f func(result) float64) float64 {

@@ -189,6 +189,14 @@ func (e *Ensemble) Connect(ctx context.Context, o Options) (*zk.Conn, error) {
 	if o.Tap != nil {
 		dial = o.Tap.Dialer(dial)
 	}
+	listened := dial
+	dial = func(network, address string, timeout time.Duration) (net.Conn, error) {
+		nc, err := listened(network, address, timeout)
+		if err != nil {
+			return nil, err
+		}
+		return writeNeverFails{nc}, nil
+	}
 	var heard lastLine
 	ready := make(chan struct{})
 	var once sync.Once
@@ -215,6 +223,19 @@ func (e *Ensemble) Connect(ctx context.Context, o Options) (*zk.Conn, error) {
 		last.Unlock()
 		return nil, fmt.Errorf("connect to %s: %w; last heard: %s", strings.Join(e.servers, ","), ctx.Err(), heard.String())
 	}
+}
+
+// writeNeverFails closes the connection in place of reporting that a write
+// has failed: the reader notices. go-zookeeper 1.0.4 has room for two answers
+// to a request, and gives three to one that is queued while Close runs and
+// whose write fails; then it hangs, and with it everybody who waits on a watch.
+type writeNeverFails struct{ net.Conn }
+
+func (c writeNeverFails) Write(b []byte) (int, error) {
+	if _, err := c.Conn.Write(b); err != nil {
+		c.Conn.Close()
+	}
+	return len(b), nil
 }
 
 // EndSession ends a session that tap has seen beginning, as its own client

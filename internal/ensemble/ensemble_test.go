@@ -48,8 +48,7 @@ func closedPort(t *testing.T) string {
 
 func TestOpenThatFailsSaysWhyInOneLine(t *testing.T) {
 	closed := closedPort(t)
-	var silent []net.Conn
-	mute := listener(t, func(nc net.Conn) { silent = append(silent, nc) })
+	mute := listener(t, func(nc net.Conn) { t.Cleanup(func() { nc.Close() }) })
 	web := listener(t, func(nc net.Conn) {
 		nc.Write([]byte("HTTP/1.1 400 Bad Request\r\n"))
 		nc.Close()
@@ -70,9 +69,6 @@ func TestOpenThatFailsSaysWhyInOneLine(t *testing.T) {
 		require.ErrorContains(t, err, want, spec)
 		require.NotContains(t, err.Error(), "\n")
 		require.Less(t, time.Since(start), 20*time.Second)
-	}
-	for _, nc := range silent {
-		nc.Close()
 	}
 }
 
@@ -121,6 +117,39 @@ func TestConnect(t *testing.T) {
 	require.NoError(t, zoo.EndSession(tap, conn.SessionID()))
 	require.ErrorIs(t, (<-gone).Err, zk.ErrSessionExpired)
 	require.ErrorContains(t, zoo.EndSession(wiretap.New(), conn.SessionID()), "has not seen it begin")
+}
+
+func TestAnEndpointThatIsDeadIsPassedOver(t *testing.T) {
+	srv := zkserver.Run(t)
+	addr, err := srv.Listen()
+	require.NoError(t, err)
+	zoo, err := ensemble.Open(t.Context(), closedPort(t)+","+addr)
+	require.NoError(t, err)
+	defer zoo.Close()
+	tap := wiretap.New()
+	conn, err := zoo.Connect(t.Context(), ensemble.Options{Tap: tap})
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, zoo.EndSession(tap, conn.SessionID()))
+	require.Empty(t, srv.Sessions())
+}
+
+// A server that accepts and says nothing: goleak sees a client that stays.
+func TestConnectLeavesNoClientBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		held := srv.Hold(func(zkserver.Request) bool { return true })
+		defer held.Release()
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		start := time.Now()
+		_, err := ensemble.OverPipes(srv).Connect(ctx, ensemble.Options{})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		time.Sleep(5 * time.Second) // Close may take its time
+		synctest.Wait()
+		require.Less(t, time.Since(start), 10*time.Second)
+		require.Empty(t, srv.Sessions())
+	})
 }
 
 func TestConnectGivesUpWithItsContext(t *testing.T) {

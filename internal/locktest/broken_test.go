@@ -3,6 +3,7 @@ package locktest_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path"
@@ -38,6 +39,14 @@ var bugs = map[bug]string{
 	"Unlock asks nobody":           "Unlock by who does not hold it is ErrNotLocked and frees nothing",
 	"Unlock deletes the first":     "Unlock after the session expired is ErrNotLocked and touches nobody else's node",
 	"works once":                   "can be used again after Unlock",
+	"gone before it is watched":    "a waiter that goes before it is watched lets nobody in",
+	"own node is not looked for":   "a waiter whose own node has gone does not take the lock",
+	"Unlock hides its error":       "an Unlock that fails can be tried again",
+	"Unlock forgets too early":     "an Unlock that fails can be tried again",
+	"the cause is hidden":          "an error on the way leaves no node behind",
+	"no clean-up after TryLock":    "an error in TryLock leaves no node behind",
+	"clean-up is tried once":       "an error on the way leaves no node behind",
+	"parents made by others fail":  "parents that another contender makes at the same moment are no error",
 }
 
 // lockWith is a lock like step 3's, with a bug.
@@ -58,14 +67,17 @@ func (l *lockWith) enqueue() (string, error) {
 	l.used = true
 	for {
 		node, err := l.conn.Create(l.path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-		if !errors.Is(err, zk.ErrNoNode) || l.bug == "parents are not made" {
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return "", fmt.Errorf("%s: %w", l.path, err)
+		}
+		if err == nil || l.bug == "parents are not made" {
 			return node, err
 		}
 		for i := 1; i <= len(l.path); i++ {
 			if i < len(l.path) && l.path[i] != '/' {
 				continue
 			}
-			if _, err := l.conn.Create(l.path[:i], nil, 0, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+			if _, err := l.conn.Create(l.path[:i], nil, 0, zk.WorldACL(zk.PermAll)); err != nil && (!errors.Is(err, zk.ErrNodeExists) || l.bug == "parents made by others fail") {
 				return "", err
 			}
 		}
@@ -78,7 +90,7 @@ func (l *lockWith) ahead(node string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(children, path.Base(node)) {
+	if !slices.Contains(children, path.Base(node)) && l.bug != "own node is not looked for" {
 		return nil, zk.ErrNoNode
 	}
 	if l.bug == "everybody is first" {
@@ -97,10 +109,22 @@ func (l *lockWith) ahead(node string) ([]string, error) {
 }
 
 func (l *lockWith) giveUp(node string, err error) error {
-	if l.bug != "no clean-up after an error" {
-		l.conn.Delete(node, -1)
+	if l.bug == "no clean-up after an error" {
+		return err
 	}
-	return err
+	if l.bug == "the cause is hidden" {
+		return l.conn.Delete(node, -1)
+	}
+	if errors.Is(err, zk.ErrSessionExpired) || errors.Is(err, zk.ErrClosing) {
+		return err
+	}
+	for range 3 {
+		deleteErr := l.conn.Delete(node, -1)
+		if deleteErr == nil || errors.Is(deleteErr, zk.ErrNoNode) || l.bug == "clean-up is tried once" {
+			break
+		}
+	}
+	return fmt.Errorf("%s: %w", node, err)
 }
 
 func (l *lockWith) Lock() error {
@@ -131,6 +155,10 @@ func (l *lockWith) Lock() error {
 			_, _, gone, err = l.conn.GetW(watched)
 		}
 		if errors.Is(err, zk.ErrNoNode) {
+			if l.bug == "gone before it is watched" {
+				l.node = node
+				return nil
+			}
 			continue
 		}
 		if err != nil {
@@ -159,6 +187,9 @@ func (l *lockWith) TryLock() (bool, error) {
 		l.node = node
 		return true, nil
 	}
+	if err != nil && l.bug != "no clean-up after TryLock" {
+		return false, l.giveUp(node, err)
+	}
 	if l.bug != "TryLock leaves its node" {
 		l.conn.Delete(node, -1)
 	}
@@ -182,8 +213,13 @@ func (l *lockWith) Unlock() error {
 	err := l.conn.Delete(node, -1)
 	if errors.Is(err, zk.ErrNoNode) {
 		err = errNotLocked
+	} else if err != nil && l.bug != "Unlock forgets too early" && l.bug != "Unlock hides its error" {
+		return err
 	}
 	l.node = ""
+	if l.bug == "Unlock hides its error" {
+		return nil
+	}
 	return err
 }
 

@@ -1,8 +1,12 @@
 package locktest
 
 import (
+	"errors"
 	"fmt"
-	"sync"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -19,36 +23,40 @@ import (
 func exclusion(w *world, contenders []Lock) {
 	const times = 5
 	num := 0
-	var wg sync.WaitGroup
+	var holders atomic.Int32
+	round := func(l Lock) error {
+		if err := l.Lock(); err != nil {
+			return fmt.Errorf("Lock fails: %w", err)
+		}
+		alone := holders.Add(1) == 1
+		num++
+		// Time for others to come in, if the lock lets them. In virtual time it
+		// ends when all others have got as far as they can.
+		time.Sleep(time.Millisecond)
+		holders.Add(-1)
+		if err := l.Unlock(); err != nil {
+			return fmt.Errorf("Unlock fails: %w", err)
+		}
+		if !alone {
+			return errors.New("has got the lock while somebody else holds it: two holders")
+		}
+		return nil
+	}
+	results := make([]chan error, len(contenders))
 	for i, l := range contenders {
-		wg.Go(func() {
-			for range times {
-				if err := l.Lock(); err != nil {
-					w.Errorf("Lock of contender %d fails: %v", i, err)
-					return
-				}
-				leave, alone := w.inside()
-				if !alone {
-					w.Errorf("contender %d has got the lock while somebody else holds it: two holders", i)
-				}
-				num++
-				// Time for others to come in, if the lock lets them. In virtual
-				// time it ends when all others have got as far as they can.
-				time.Sleep(time.Millisecond)
-				leave()
-				if err := l.Unlock(); err != nil {
-					w.Errorf("Unlock of contender %d fails: %v", i, err)
-					return
-				}
+		results[i] = make(chan error, 1)
+		go func() {
+			var err error
+			for n := 0; n < times && err == nil; n++ {
+				err = round(l)
 			}
-		})
+			results[i] <- err
+		}()
 	}
-	done := make(chan error, 1)
-	go func() { wg.Wait(); done <- nil }()
-	w.result(done, "one of the contenders")
-	if !w.Failed() {
-		require.Equal(w, times*len(contenders), num, "the count is wrong: two holders at once")
+	for i, result := range results {
+		require.NoError(w, w.result(result, fmt.Sprintf("contender %d", i)), "contender %d", i)
 	}
+	require.Equal(w, times*len(contenders), num, "the count is wrong: two holders at once")
 	w.nothingLeft()
 }
 
@@ -85,8 +93,6 @@ func reuse(w *world) {
 }
 
 func missingParents(w *world) {
-	// Two at once: each finds the parents missing, and one of them made by
-	// the other.
 	a, _ := w.contender()
 	b, _ := w.contender()
 	resultA, resultB := w.lock(a), w.lock(b)
@@ -105,6 +111,32 @@ func missingParents(w *world) {
 	w.unlock(first, "the first")
 	w.holds(second, "the second")
 	w.unlock(last, "the second")
+	w.nothingLeft()
+}
+
+// parentsAtOnce lets two contenders find the parents missing, and make them
+// at the same moment.
+func parentsAtOnce(w *world) {
+	a, sa := w.contender()
+	b, sb := w.contender()
+	topmost := "/" + strings.Split(w.path, "/")[1]
+	var held []*zkserver.Fault
+	for _, s := range []*session{sa, sb} {
+		held = append(held, w.srv.Hold(func(r zkserver.Request) bool {
+			return r.Session == s.id && r.Op == jute.OpCreate && r.Path == topmost
+		}))
+	}
+	resultA := w.lock(a)
+	<-held[0].Hit()
+	resultB := w.lock(b)
+	<-held[1].Hit()
+	held[0].Release()
+	w.holds(resultA, "who made the parents")
+	held[1].Release()
+	w.stillWaits(resultB, sb, "who found them made")
+	w.unlock(a, "the first")
+	w.holds(resultB, "the second")
+	w.unlock(b, "it")
 	w.nothingLeft()
 }
 
@@ -265,7 +297,9 @@ func (w *world) queue(n int) (locks []Lock, results []<-chan error, sessions []*
 	w.parents(w.session().Conn, zk.WorldACL(zk.PermAll))
 	if w.subject.Queue {
 		_, err := sessions[0].Create(w.path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(w, err)
+		if !errors.Is(err, zk.ErrNodeExists) {
+			require.NoError(w, err)
+		}
 	}
 	for i, l := range locks {
 		result := w.lock(l)
@@ -322,50 +356,114 @@ func foreignChild(w *world) {
 	require.Len(w, w.nodes(), 3)
 }
 
-// watching says that a request of a session sets the watch that a waiter
-// sleeps on, as far as its kind tells.
-func watching(s *session) func(zkserver.Request) bool {
-	return func(r zkserver.Request) bool {
-		return r.Session == s.id && (r.Op == jute.OpGetData || r.Op == jute.OpExists || r.Op == jute.OpGetChildren2)
+// atEachRead lets a contender lock while somebody else holds the lock, again
+// and again: first its first read is held back on its way to the server, then
+// its second, until it has sent all that it sends before it waits. Which reads
+// those are differs from lock to lock. Once the read is held, or the contender
+// waits, f is called; it gets the lock to what the case is about.
+func (w *world) atEachRead(f func(l Lock, s *session, result <-chan error, release func(), step string)) {
+	for n := 1; ; n++ {
+		l, s := w.contender()
+		reads := 0
+		held := w.srv.Hold(func(r zkserver.Request) bool {
+			if r.Session == s.id && (r.Op == jute.OpGetData || r.Op == jute.OpExists || r.Op == jute.OpGetChildren2) {
+				reads++
+				return reads == n
+			}
+			return false
+		})
+		result := w.lock(l)
+		met := w.meets(held, s, "the waiter's read is held back, or it waits")
+		f(l, s, result, held.Release, fmt.Sprintf("read number %d", n))
+		if !met {
+			require.Greater(w, n, 1, "the waiter sends no read")
+			return
+		}
 	}
 }
 
-func releaseBeforeWatch(w *world) {
-	// Which requests a waiter sends before it sleeps differs from lock to
-	// lock: hold back each of the reads in turn, and release meanwhile.
-	for skip := 0; ; skip++ {
-		holder, _ := w.contender()
-		w.mustLock(holder, "the holder")
-		waiter, s := w.contender()
-		reads := 0
-		read := watching(s)
-		held := w.srv.Hold(func(r zkserver.Request) bool {
-			if !read(r) {
-				return false
-			}
-			reads++
-			return reads == skip+1
-		})
-		result := w.lock(waiter)
-		met := false
-		w.eventually("the waiter's read is held back, or it waits", func() bool {
-			select {
-			case <-held.Hit():
-				met = true
-			default:
-			}
-			return met || s.tap.Armed() > 0 && s.tap.Pending() == 0
-		})
-		w.unlock(holder, "the holder")
-		held.Release()
-		w.holds(result, fmt.Sprintf("a waiter whose read number %d came after the release", skip+1))
-		w.unlock(waiter, "it")
-		if !met {
-			require.NotZero(w, skip, "the waiter sends no read")
-			break
+// meets waits until a request meets a fault, or the session's contender waits
+// and no request will.
+func (w *world) meets(f *zkserver.Fault, s *session, what string) (met bool) {
+	w.Helper()
+	w.eventually(what, func() bool {
+		select {
+		case <-f.Hit():
+			met = true
+		default:
 		}
-	}
+		return met || s.tap.Armed() > 0 && s.tap.Pending() == 0
+	})
+	return met
+}
+
+func releaseBeforeWatch(w *world) {
+	holder, _ := w.contender()
+	w.mustLock(holder, "the holder")
+	w.atEachRead(func(l Lock, s *session, result <-chan error, release func(), step string) {
+		w.unlock(holder, "the holder")
+		release()
+		w.holds(result, "a waiter whose "+step+" came after the release")
+		holder = l
+	})
+	w.unlock(holder, "the last")
 	w.nothingLeft()
+}
+
+func waiterGoesBeforeWatch(w *world) {
+	holder, _ := w.contender()
+	w.mustLock(holder, "the holder")
+	w.waitingBehind(func(middle *session, gone <-chan error) {
+		w.atEachRead(func(l Lock, s *session, result <-chan error, release func(), step string) {
+			if middle != nil {
+				w.expire(middle)
+				require.Error(w, w.result(gone, "Lock of a waiter whose session has expired"))
+			}
+			release()
+			w.stillWaits(result, s, "a waiter whose "+step+" came after the waiter before it had gone")
+			middle, gone = s, result // it is in the middle for the next one
+		})
+		w.expire(middle)
+	})
+	w.unlock(holder, "the holder")
+	w.nothingLeft()
+}
+
+// waitingBehind puts one waiter behind the holder.
+func (w *world) waitingBehind(f func(s *session, result <-chan error)) {
+	w.Helper()
+	l, s := w.contender()
+	result := w.lock(l)
+	w.waits(s, "the waiter")
+	f(s, result)
+}
+
+func nodeGoes(w *world) {
+	admin := w.session()
+	holder, _ := w.contender()
+	w.mustLock(holder, "the holder")
+	before := w.nodes()
+	w.atEachRead(func(l Lock, s *session, result <-chan error, release func(), step string) {
+		for _, node := range w.nodes() {
+			if !slices.Contains(before, node) {
+				require.NoError(w, admin.Delete(w.path+"/"+node, -1))
+			}
+		}
+		release()
+		// Who only sleeps on the holder's node learns of it at the release.
+		synctest.Wait()
+		if s.tap.Armed() > 0 {
+			w.unlock(holder, "the holder")
+			require.Error(w, w.result(result, "Lock of a waiter whose node has gone"), "a waiter whose node had gone before its %s holds the lock without one", step)
+			w.mustLock(holder, "the holder, once more")
+			before = w.nodes()
+			return
+		}
+		require.Error(w, w.result(result, "Lock of a waiter whose node has gone"), "a waiter whose node had gone before its %s holds the lock without one", step)
+		require.ErrorIs(w, l.Unlock(), w.subject.ErrNotLocked)
+	})
+	w.unlock(holder, "the holder")
+	require.Empty(w, w.nodes())
 }
 
 func releaseWhileCutOff(w *world) {
@@ -385,88 +483,208 @@ func releaseWhileCutOff(w *world) {
 	w.nothingLeft()
 }
 
-func errorOnTheWay(w *world) {
-	// What a waiter sends, from a run without faults.
-	locks, results, sessions := w.queue(2)
-	w.unlock(locks[0], "the holder")
-	w.holds(results[1], "the waiter")
-	sent := requestsOf(sessions[1])
-	w.unlock(locks[1], "it")
-	var ops []wiretap.Entry
-	for _, e := range sent {
-		if e.Op != jute.OpConnect {
-			ops = append(ops, e)
+// number counts the requests of a session, pings and handshakes left out, and
+// is true of number n.
+func number(s *session, n int) func(zkserver.Request) bool {
+	count := 0
+	return func(r zkserver.Request) bool {
+		if r.Session != s.id || r.Op == jute.OpPing || r.Op == jute.OpConnect {
+			return false
 		}
-	}
-	require.NotEmpty(w, ops)
-
-	for i, failing := range ops {
-		step := fmt.Sprintf("request %d of the waiter, %v,", i+1, failing.Op)
-		holder, _ := w.contender()
-		w.mustLock(holder, "the holder")
-		waiter, s := w.contender()
-		count := 0
-		fault := w.srv.Fail(jute.ErrRuntimeInconsistency, func(r zkserver.Request) bool {
-			if r.Session != s.id || r.Op == jute.OpPing || r.Op == jute.OpConnect {
-				return false
-			}
-			count++
-			return count == i+1
-		})
-		result := w.lock(waiter)
-		met := false
-		w.eventually(step+" is sent, or the waiter waits", func() bool {
-			select {
-			case <-fault.Hit():
-				met = true
-			default:
-			}
-			return met || s.tap.Armed() > 0 && s.tap.Pending() == 0
-		})
-		if met {
-			require.Error(w, w.result(result, "Lock after an error"), "%s fails, and Lock takes no notice", step)
-			require.Len(w, w.nodes(), 1, "%s fails, and Lock leaves its node behind: it blocks everybody after it", step)
-			w.unlock(holder, "the holder")
-		} else {
-			w.unlock(holder, "the holder")
-			require.Error(w, w.result(result, "Lock after an error"), "%s fails, and Lock takes no notice", step)
-		}
-		require.Empty(w, w.nodes(), "%s fails, and Lock leaves its node behind: it blocks everybody after it", step)
-		require.ErrorIs(w, waiter.Unlock(), w.subject.ErrNotLocked)
-		w.mustLock(waiter, "the waiter, once more,")
-		w.unlock(waiter, "it")
+		count++
+		return count == n
 	}
 }
 
+// A spoiler is a fault for the n-th request of a contender, and what else is
+// to go wrong then.
+type spoiler struct {
+	what  string
+	spoil func(s *session, n int) (fault, then *zkserver.Fault)
+}
+
+func (w *world) spoilers() []spoiler {
+	spoilers := []spoiler{
+		{"is answered with an error", func(s *session, n int) (_, _ *zkserver.Fault) {
+			return w.srv.Fail(jute.ErrRuntimeInconsistency, number(s, n)), nil
+		}},
+		{"is lost with its connection", func(s *session, n int) (_, _ *zkserver.Fault) { return w.srv.LoseRequest(number(s, n)), nil }},
+		{"is carried out, and its reply is lost with the connection", func(s *session, n int) (_, _ *zkserver.Fault) { return w.srv.LoseReply(number(s, n)), nil }},
+	}
+	if w.subject.Queue { // others have nothing to clean up
+		spoilers = append(spoilers, spoiler{"fails, and the first try to clean up is lost with its connection", func(s *session, n int) (_, _ *zkserver.Fault) {
+			cleanUp := func(r zkserver.Request) bool { return r.Session == s.id && r.Op == jute.OpDelete }
+			return w.srv.Fail(jute.ErrRuntimeInconsistency, number(s, n)), w.srv.LoseRequest(cleanUp)
+		}})
+	}
+	return spoilers
+}
+
+// errorOnTheWay spoils each request of a waiter in turn.
+func errorOnTheWay(w *world) {
+	for _, sp := range w.spoilers() {
+		for n := 1; ; n++ {
+			holder, _ := w.contender()
+			w.mustLock(holder, "the holder")
+			waiter, s := w.contender()
+			fault, then := sp.spoil(s, n)
+			result := w.lock(waiter)
+			early := w.meets(fault, s, "the request is spoiled, or the waiter waits")
+			if !early {
+				w.unlock(holder, "the holder")
+			}
+			err := w.result(result, fmt.Sprintf("Lock, when its request %d %s,", n, sp.what))
+			if then != nil {
+				then.Release()
+			}
+			if err == nil { // it sends no such request
+				fault.Release()
+				w.unlock(waiter, "the waiter")
+				require.False(w, early, "request %d %s, and Lock takes no notice", n, sp.what)
+				require.Greater(w, n, 2)
+				break
+			}
+			last := lastRequest(s, n)
+			w.leavesNothing(waiter, s, last, fmt.Sprintf("its request %d, %v, %s", n, last, sp.what), err)
+			if early {
+				w.unlock(holder, "the holder")
+			}
+			w.mustLock(waiter, "the waiter, once more,")
+			w.unlock(waiter, "it")
+			require.Empty(w, w.nodes())
+		}
+	}
+}
+
+// errorInTryLock spoils each request of TryLock on a free lock in turn.
+func errorInTryLock(w *world) {
+	w.parents(w.session().Conn, zk.WorldACL(zk.PermAll))
+	if w.subject.Queue {
+		_, err := w.session().Create(w.path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(w, err)
+	}
+	for _, sp := range w.spoilers() {
+		for n := 1; ; n++ {
+			l, s := w.contender()
+			fault, then := sp.spoil(s, n)
+			ok, err := l.TryLock()
+			if then != nil {
+				then.Release()
+			}
+			if err == nil {
+				fault.Release()
+				require.True(w, ok)
+				require.Empty(w, fault.Hit(), "request %d %s, and TryLock takes no notice", n, sp.what)
+				w.unlock(l, "it")
+				require.Greater(w, n, 1)
+				break
+			}
+			require.False(w, ok)
+			last := lastRequest(s, n)
+			w.leavesNothing(l, s, last, fmt.Sprintf("request %d, %v, %s", n, last, sp.what), err)
+			w.mustLock(l, "it, once more,")
+			w.unlock(l, "it")
+		}
+	}
+}
+
+// lastRequest is the kind of the n-th request of a session.
+func lastRequest(s *session, n int) jute.Op {
+	for _, e := range s.tap.Log() {
+		if e.Kind == wiretap.Request && e.Op != jute.OpConnect {
+			if n--; n == 0 {
+				return e.Op
+			}
+		}
+	}
+	return jute.OpError
+}
+
+// leavesNothing fails if a contender whose Lock has failed has left a node.
+// A create whose reply was lost is another matter: its node is there until the
+// session ends, and the steps say so.
+func (w *world) leavesNothing(l Lock, s *session, last jute.Op, how string, err error) {
+	w.Helper()
+	require.NotErrorIs(w, err, w.subject.ErrNotLocked)
+	require.ErrorContains(w, err, w.path, "the error does not say which lock it is about")
+	require.ErrorIs(w, l.Unlock(), w.subject.ErrNotLocked, "Lock has failed: %s", how)
+	mine := func() (nodes []string) {
+		for _, session := range w.srv.Sessions() {
+			if session.ID == s.id {
+				nodes = session.Ephemerals
+			}
+		}
+		return nodes
+	}
+	if last != jute.OpCreate {
+		w.eventually("nothing more is sent", func() bool { return s.tap.Pending() == 0 })
+		require.Empty(w, mine(), "%s, and Lock leaves its node behind: it blocks everybody after it", how)
+		return
+	}
+	require.LessOrEqual(w, len(mine()), 1, "%s, and there are two nodes", how)
+	w.srv.Expire(s.id)
+	w.eventually("the client has a new session", func() bool { return s.State() == zk.StateHasSession && s.SessionID() != s.id })
+}
+
+// unlockAgain spoils each request of Unlock in turn.
+func unlockAgain(w *world) {
+	for n := 1; ; n++ {
+		l, s := w.contender()
+		w.mustLock(l, "the holder")
+		before := w.nodes()
+		fault := w.srv.Fail(jute.ErrRuntimeInconsistency, number(s, n))
+		err := l.Unlock()
+		if err == nil {
+			require.Empty(w, fault.Hit(), "request %d of Unlock fails, and Unlock takes no notice", n)
+			require.Greater(w, n, 1)
+			break
+		}
+		require.NotErrorIs(w, err, w.subject.ErrNotLocked, "Unlock has failed, and holds the lock still")
+		require.Equal(w, before, w.nodes())
+		w.unlock(l, "the holder, who tries again,")
+		require.ErrorIs(w, l.Unlock(), w.subject.ErrNotLocked)
+		require.Empty(w, w.nodes())
+	}
+}
+
+// wakeUps measures the first release, before which somebody came last, and
+// the second.
 func wakeUps(w *world) {
 	for n := 1; n <= 12; n += 11 {
 		locks, results, sessions := w.queue(n + 1)
-		before := events(sessions)
-		w.unlock(locks[0], "the holder")
-		got := make(chan int, n)
+		type acquired struct {
+			who int
+			err error
+		}
+		got := make(chan acquired, n)
 		for i, result := range results[1:] {
-			go func() {
-				if <-result == nil {
-					got <- i + 1
-				}
-			}()
+			go func() { got <- acquired{i + 1, <-result} }()
 		}
-		next := <-got
-		w.eventually("all others wait again", func() bool {
-			for i, s := range sessions {
-				if i != 0 && i != next && (s.tap.Armed() == 0 || s.tap.Pending() > 0) {
-					return false
-				}
+		holder := 0
+		done := map[int]bool{0: true}
+		for waiting := n; waiting > 0; waiting-- {
+			before := events(sessions, done)
+			w.unlock(locks[holder], fmt.Sprintf("contender %d", holder))
+			select {
+			case a := <-got:
+				require.NoError(w, a.err, "Lock of contender %d fails", a.who)
+				holder = a.who
+			case <-time.After(patience):
+				w.Fatalf("nobody is woken by a release, with %d waiting", waiting)
 			}
-			return true
-		})
-		require.EqualValues(w, w.subject.WakeUps(n), events(sessions)-before,
-			"a release with %d waiting sends another number of watch events than predicted", n)
-		for range n - 1 {
-			w.unlock(locks[next], fmt.Sprintf("contender %d", next))
-			next = <-got
+			w.eventually("all others wait again", func() bool {
+				for i, s := range sessions {
+					if !done[i] && i != holder && (s.tap.Armed() == 0 || s.tap.Pending() > 0) {
+						return false
+					}
+				}
+				return true
+			})
+			require.EqualValues(w, w.subject.WakeUps(waiting), events(sessions, done)-before,
+				"a release with %d waiting sends those who wait another number of watch events than predicted", waiting)
+			done[holder] = true
 		}
-		w.unlock(locks[next], "the last")
+		w.unlock(locks[holder], "the last")
 		w.nothingLeft()
 		if w.subject.Queue {
 			require.NoError(w, w.session().Delete(w.path, -1))
@@ -474,9 +692,12 @@ func wakeUps(w *world) {
 	}
 }
 
-func events(sessions []*session) (n int64) {
-	for _, s := range sessions {
-		n += s.tap.Counts().Events
+// events counts the watch events that those have been sent who are not done.
+func events(sessions []*session, done map[int]bool) (n int64) {
+	for i, s := range sessions {
+		if !done[i] {
+			n += s.tap.Counts().Events
+		}
 	}
 	return n
 }

@@ -37,8 +37,8 @@ type Subject struct {
 	ErrNotLocked error
 	// Queue says that contenders are let in in the order in which they came.
 	Queue bool
-	// WakeUps predicts how many watch events a release sends when so many
-	// contenders wait, each in a session of its own.
+	// WakeUps predicts how many watch events a release sends to those who wait,
+	// each in a session of its own.
 	WakeUps func(waiting int) int
 	// Requests predicts how many requests n contenders send in all, each in a
 	// session of its own, that arrive one by one while the first holds the
@@ -68,6 +68,7 @@ var cases = []testCase{
 	{name: "one at a time holds it, each contender in a session of its own", run: exclusionInManySessions},
 	{name: "can be used again after Unlock", run: reuse},
 	{name: "missing parents are made", run: missingParents},
+	{name: "parents that another contender makes at the same moment are no error", run: parentsAtOnce, exact: true},
 	{name: "a path that is not one is an error at once", run: badPaths},
 	{name: "TryLock takes a free lock", run: tryLockFree},
 	{name: "TryLock on a held lock says false at once and leaves nothing behind", run: tryLockHeld},
@@ -81,8 +82,12 @@ var cases = []testCase{
 	{name: "a waiter that goes lets nobody in before the holder has let go", run: waiterGoes, queueOnly: true},
 	{name: "a child that is no contender is ignored", run: foreignChild, queueOnly: true},
 	{name: "a release between looking and watching is not missed", run: releaseBeforeWatch, exact: true},
+	{name: "a waiter that goes before it is watched lets nobody in", run: waiterGoesBeforeWatch, exact: true, queueOnly: true},
+	{name: "a waiter whose own node has gone does not take the lock", run: nodeGoes, exact: true, queueOnly: true},
 	{name: "a release while a waiter is cut off is not missed", run: releaseWhileCutOff, exact: true},
 	{name: "an error on the way leaves no node behind", run: errorOnTheWay, exact: true},
+	{name: "an error in TryLock leaves no node behind", run: errorInTryLock, exact: true},
+	{name: "an Unlock that fails can be tried again", run: unlockAgain, exact: true},
 	{name: "a release wakes exactly as many as predicted", run: wakeUps, exact: true},
 	{name: "the requests are exactly as many as predicted", run: requestCount, exact: true},
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,13 +30,19 @@ type world struct {
 	zoo     *ensemble.Ensemble
 	srv     *zkserver.Server // nil: a real ZooKeeper
 	path    string           // of the lock; nothing is there yet, nor above it
-	holders atomic.Int32
 }
 
 // inWorld runs a case against the ZooKeeper that ZK names.
 func inWorld(t *testing.T, s Subject, exact bool, run func(w *world)) {
 	spec := os.Getenv("ZK")
 	if spec == "" || spec == ensemble.SpecEmbedded {
+		// Virtual time stands still while anybody is busy, so patience does not
+		// end a lock that spins. Real time does.
+		name := t.Name()
+		watchdog := time.AfterFunc(time.Minute, func() {
+			panic(name + ": busy for a minute of real time: the lock polls in place of waiting on a watch")
+		})
+		defer watchdog.Stop()
 		synctest.Test(t, func(t *testing.T) {
 			srv := zkserver.Run(t)
 			run(&world{T: t, subject: s, srv: srv, zoo: ensemble.OverPipes(srv), path: "/locktest/a/lock"})
@@ -145,16 +150,15 @@ func (w *world) waits(s *session, who string) {
 // stillWaits fails if a contender has got the lock, or an error.
 func (w *world) stillWaits(ch <-chan error, s *session, who string) {
 	w.Helper()
-	w.waits(s, who)
-	if w.srv != nil {
-		synctest.Wait()
-	}
-	select {
-	case err := <-ch:
-		require.NoError(w, err, "%s is to wait, but Lock fails", who)
-		w.Fatalf("%s has got the lock while somebody else holds it: two holders", who)
-	default:
-	}
+	w.eventually(who+" waits on a watch", func() bool {
+		select {
+		case err := <-ch:
+			require.NoError(w, err, "%s is to wait, but Lock fails", who)
+			w.Fatalf("%s has got the lock while somebody else holds it: two holders", who)
+		default:
+		}
+		return s.tap.Armed() > 0 && s.tap.Pending() == 0
+	})
 }
 
 // eventually waits for a state. It polls: in virtual time that is exact and
@@ -209,13 +213,6 @@ func (w *world) nothingLeft() {
 		synctest.Wait()
 		require.Empty(w, w.srv.Watches(), "the lock leaves watches behind")
 	}
-}
-
-// inside counts who holds the lock at this moment, and says if it is more
-// than one.
-func (w *world) inside() (leave func(), alone bool) {
-	alone = w.holders.Add(1) == 1
-	return func() { w.holders.Add(-1) }, alone
 }
 
 // parents makes all nodes above the lock's.

@@ -174,6 +174,20 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
+// Cut closes all connections that are open. The clients notice, and connect
+// again unless they have been closed.
+func (t *Tap) Cut() {
+	t.mu.Lock()
+	var open []*conn
+	for c := range t.conns {
+		open = append(open, c)
+	}
+	t.mu.Unlock()
+	for _, c := range open {
+		c.Close()
+	}
+}
+
 // A framer cuts a stream into packets, whatever pieces it comes in.
 type framer struct {
 	limit int                                 // bytes of a packet that are wanted
