@@ -39,6 +39,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -174,12 +175,15 @@ func (l *Lock) giveUp(node string, cause error) error {
 	if errors.Is(cause, zk.ErrSessionExpired) || errors.Is(cause, zk.ErrClosing) {
 		return cause // the end of the session takes the node along
 	}
+	// A connection that breaks fails what is under way. A moment later the
+	// client has noticed, and the next try waits for its new connection.
 	var err error
-	for range 3 { // a connection that breaks fails what is under way; the next try waits for the new one
+	for range 3 {
 		err = l.conn.Delete(node, -1)
 		if err == nil || errors.Is(err, zk.ErrNoNode) {
 			return cause
 		}
+		time.Sleep(100 * time.Millisecond)
 	}
 	return errors.Join(cause, fmt.Errorf("predecessor: %s stays in the queue until its session ends: %w", node, err))
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -123,6 +124,7 @@ func (l *lockWith) giveUp(node string, err error) error {
 		if deleteErr == nil || errors.Is(deleteErr, zk.ErrNoNode) || l.bug == "clean-up is tried once" {
 			break
 		}
+		time.Sleep(100 * time.Millisecond)
 	}
 	return fmt.Errorf("%s: %w", node, err)
 }

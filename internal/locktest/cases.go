@@ -483,12 +483,18 @@ func releaseWhileCutOff(w *world) {
 	w.nothingLeft()
 }
 
-// number counts the requests of a session, pings and handshakes left out, and
-// is true of number n.
+// byClient says that the client sends a request of this kind of its own
+// accord: whether and when, no lock decides.
+func byClient(op jute.Op) bool {
+	return op == jute.OpPing || op == jute.OpConnect || op == jute.OpSetWatches
+}
+
+// number counts the requests that the lock of a session makes, and is true of
+// number n.
 func number(s *session, n int) func(zkserver.Request) bool {
 	count := 0
 	return func(r zkserver.Request) bool {
-		if r.Session != s.id || r.Op == jute.OpPing || r.Op == jute.OpConnect {
+		if r.Session != s.id || byClient(r.Op) {
 			return false
 		}
 		count++
@@ -591,7 +597,7 @@ func errorInTryLock(w *world) {
 // lastRequest is the kind of the n-th request of a session.
 func lastRequest(s *session, n int) jute.Op {
 	for _, e := range s.tap.Log() {
-		if e.Kind == wiretap.Request && e.Op != jute.OpConnect {
+		if e.Kind == wiretap.Request && !byClient(e.Op) {
 			if n--; n == 0 {
 				return e.Op
 			}

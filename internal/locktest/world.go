@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -231,13 +230,4 @@ func (w *world) parents(conn *zk.Conn, acl []zk.ACL) {
 			require.NoError(w, err)
 		}
 	}
-}
-
-func requestsOf(s *session) (ops []wiretap.Entry) {
-	for _, e := range s.tap.Log() {
-		if e.Kind == wiretap.Request && !strings.HasPrefix(e.Path, "/zookeeper") {
-			ops = append(ops, e)
-		}
-	}
-	return ops
 }

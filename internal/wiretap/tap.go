@@ -90,12 +90,13 @@ func (c Counts) Since(earlier Counts) Counts {
 	return d
 }
 
-// Total is the number of requests, pings left out: those the client sends to
-// keep its session, not the user's program.
+// Total is the number of requests that the user's program has made. Pings are
+// left out, and so is setWatches, which the client sends of its own accord
+// when it has (re)connected.
 func (c Counts) Total() int64 {
 	var n int64
 	for op, k := range c.Requests {
-		if op != jute.OpPing {
+		if op != jute.OpPing && op != jute.OpSetWatches {
 			n += k
 		}
 	}
