@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -56,14 +57,20 @@ func TestDifferentialFindsADifference(t *testing.T) {
 		return code
 	}
 	one, other := &target{T: t, srv: zkserver.Run(t)}, &target{T: t, srv: zkserver.Run(t)}
-	found := fails(t, func(tb rapid.TB) {
+	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.checks": "3000"} {
+		old := flag.Lookup(name).Value.String()
+		require.NoError(t, flag.Set(name, value))
+		defer flag.Set(name, old)
+	}
+	said := fails(t, func(tb rapid.TB) {
 		rapid.Check(tb, func(rt *rapid.T) {
 			steps := sequence().Draw(rt, "steps")
 			root := newRoot()
 			agree(rt, steps, play(rt, one, root, steps, nil), play(rt, other, root, steps, notEmptyFirst))
 		})
 	})
-	require.True(t, found, "a difference that was put in on purpose is not found")
+	require.Contains(t, said, "err -103", "a difference that was put in on purpose is not found")
+	require.Contains(t, said, "err -111", "a difference that was put in on purpose is not found")
 }
 
 // TestDifferentialAgreesWithItself runs everywhere, and keeps the test from
@@ -82,18 +89,20 @@ func TestDifferentialAgreesWithItself(t *testing.T) {
 type failing struct {
 	*testing.T
 	failed bool
+	said   string
 }
 
-func (f *failing) Errorf(string, ...any) { f.failed = true }
-func (f *failing) Error(...any)          { f.failed = true }
-func (f *failing) Fail()                 { f.failed = true }
-func (f *failing) FailNow()              { f.failed = true; runtime.Goexit() }
-func (f *failing) Fatalf(string, ...any) { f.FailNow() }
-func (f *failing) Fatal(...any)          { f.FailNow() }
-func (f *failing) Failed() bool          { return f.failed }
-func (f *failing) Logf(string, ...any)   {}
+func (f *failing) Errorf(format string, args ...any) { f.Logf(format, args...); f.failed = true }
+func (f *failing) Error(args ...any)                 { f.Errorf("%s", fmt.Sprint(args...)) }
+func (f *failing) Fail()                             { f.failed = true }
+func (f *failing) FailNow()                          { f.failed = true; runtime.Goexit() }
+func (f *failing) Fatalf(format string, args ...any) { f.Logf(format, args...); f.FailNow() }
+func (f *failing) Fatal(args ...any)                 { f.Fatalf("%s", fmt.Sprint(args...)) }
+func (f *failing) Failed() bool                      { return f.failed }
+func (f *failing) Logf(format string, args ...any)   { f.said += fmt.Sprintf(format, args...) }
 
-func fails(t *testing.T, run func(tb rapid.TB)) bool {
+// fails returns what a test says when it fails, "" if it passes.
+func fails(t *testing.T, run func(tb rapid.TB)) string {
 	f := &failing{T: t}
 	done := make(chan struct{})
 	go func() {
@@ -101,7 +110,10 @@ func fails(t *testing.T, run func(tb rapid.TB)) bool {
 		run(f)
 	}()
 	<-done
-	return f.failed
+	if !f.failed {
+		return ""
+	}
+	return f.said
 }
 
 // newRoot is a node that a sequence works on, under a parent of its own: the
@@ -303,7 +315,7 @@ func play(t *rapid.T, tg *target, root string, steps []diffStep, mutate func(*ta
 	auth := func() { admin.do(jute.OpAuth, &jute.AuthPacket{Scheme: "digest", Auth: []byte("u:p")}) }
 	auth()
 	parent := path.Dir(root)
-	for _, p := range []string{parent, root} {
+	for _, p := range []string{parent, root, root + "/a", root + "/a/c"} { // something to begin with
 		if code := admin.create(p, jute.FlagPersistent); code != jute.OK {
 			t.Fatalf("create %s: %d", p, code)
 		}
