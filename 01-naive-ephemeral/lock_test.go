@@ -4,13 +4,12 @@ import (
 	"testing"
 
 	"github.com/go-zookeeper/zk"
-	"go.uber.org/goleak"
 
 	naive "example.com/zklock/01-naive-ephemeral"
 	"example.com/zklock/internal/locktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { locktest.Main(m) }
 
 func TestLock(t *testing.T) {
 	locktest.Run(t, locktest.Subject{

@@ -4,13 +4,12 @@ import (
 	"testing"
 
 	"github.com/go-zookeeper/zk"
-	"go.uber.org/goleak"
 
 	predecessor "example.com/zklock/03-sequential-predecessor"
 	"example.com/zklock/internal/locktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { locktest.Main(m) }
 
 func TestLock(t *testing.T) {
 	locktest.Run(t, locktest.Subject{

@@ -14,13 +14,13 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/zkserver"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { locktest.Main(m) }
 
 // bench runs the benchmark against the ZooKeeper that ZK names, unless args
 // name one, and returns its exit status and what it printed.
@@ -31,8 +31,8 @@ func bench(t *testing.T, args ...string) (status int, stdout, stderr string) {
 
 func benchWith(t *testing.T, ctx context.Context, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
-	if spec := os.Getenv("ZK"); spec != "" {
-		args = append([]string{"-zk", spec, "-warmup", "100ms"}, args...)
+	if zoo := locktest.Real(t); zoo != nil {
+		args = append([]string{"-zk", strings.Join(zoo.Servers(), ","), "-warmup", "100ms"}, args...)
 	}
 	var out, errOut bytes.Buffer
 	status = run(ctx, args, &out, &errOut)
@@ -155,7 +155,7 @@ func TestWhatIsWrongIsSaidInOneLine(t *testing.T) {
 		{[]string{"-path", "/a//b"}, exitUsage, "-path"},
 		{[]string{"-path", "/a/../b"}, exitFailure, "-path"},
 		{[]string{"-path", "/zookeeper/config/x"}, exitFailure, "-path"},
-		{[]string{"-zk", "embeded"}, exitFailure, "neither embedded nor host:port"},
+		{[]string{"-zk", "embeded"}, exitFailure, "neither embedded, docker, docker:3 nor host:port"},
 		{[]string{"-zk", closed}, exitFailure, "connection refused"},
 		{[]string{"-zk", l.Addr().String()}, exitFailure, "said nothing"},
 		{[]string{"-json", t.TempDir() + "/no/such/file"}, exitFailure, "no such file or directory"},

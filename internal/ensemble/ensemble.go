@@ -1,5 +1,5 @@
 // Package ensemble opens the ZooKeeper that a benchmark or a test is to run
-// against: the embedded one, or one that runs already.
+// against: the embedded one, one in Docker, or one that runs already.
 package ensemble
 
 import (
@@ -10,11 +10,14 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/wiretap"
@@ -32,14 +35,22 @@ type Ensemble struct {
 	dial    wiretap.Dialer
 	server  *zkserver.Server // what Open started, or nil
 	inside  bool             // the server is in this process
+
+	// Of servers in Docker.
+	docker  *client.Client
+	nodes   []*Node
+	network *testcontainers.DockerNetwork // nil for a single server
 }
 
 // answerTimeout is how long a server may take to say what it is.
 const answerTimeout = 3 * time.Second
 
-// Open starts or finds the ZooKeeper that spec names: "embedded" (or ""), or
-// "host:port,host:port,…" for servers that run already, one of which must
-// answer within a few seconds. Close must be called.
+// Open starts or finds the ZooKeeper that spec names: "embedded" (or "");
+// "docker" for a server in a container, "docker:3" for an ensemble of three,
+// both of the image that the environment variable ZK_IMAGE names, by default
+// the official zookeeper:3.9; or "host:port,host:port,…" for servers that run
+// already, one of which must answer within a few seconds. Close must be
+// called.
 func Open(ctx context.Context, spec string) (*Ensemble, error) {
 	switch {
 	case spec == SpecEmbedded || spec == "":
@@ -49,14 +60,16 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 			s.Close()
 			return nil, fmt.Errorf("embedded server: %w", err)
 		}
-		return &Ensemble{[]string{addr}, "embedded (in memory, no disk)", net.DialTimeout, s, true}, nil
-	case spec == "docker" || strings.HasPrefix(spec, "docker:"):
-		return nil, fmt.Errorf("ZooKeeper %q: docker is not supported yet; use embedded, or host:port of one that runs", spec)
+		return &Ensemble{servers: []string{addr}, label: "embedded (in memory, no disk)", dial: net.DialTimeout, server: s, inside: true}, nil
+	case spec == "docker" || spec == "docker:1":
+		return openDocker(ctx, 1)
+	case spec == "docker:3":
+		return openDocker(ctx, 3)
 	}
 	servers := strings.Split(spec, ",")
 	for _, s := range servers {
-		if host, port, err := net.SplitHostPort(s); err != nil || host == "" || port == "" {
-			return nil, fmt.Errorf("ZooKeeper %q: %q is neither %s nor host:port", spec, s, SpecEmbedded)
+		if host, port, err := net.SplitHostPort(s); err != nil || host == "" || port == "" || host == "docker" {
+			return nil, fmt.Errorf("ZooKeeper %q: %q is neither embedded, docker, docker:3 nor host:port", spec, s)
 		}
 	}
 	var errs []error
@@ -64,7 +77,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 		version, mode, err := ask(ctx, s)
 		if err == nil {
 			label := fmt.Sprintf("%s (ZooKeeper %s, %s)", spec, version, mode)
-			return &Ensemble{servers, label, net.DialTimeout, nil, false}, nil
+			return &Ensemble{servers: servers, label: label, dial: net.DialTimeout}, nil
 		}
 		errs = append(errs, err)
 	}
@@ -75,7 +88,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 // testing/synctest bubble it and its clients run in virtual time. Close
 // leaves it running.
 func OverPipes(s *zkserver.Server) *Ensemble {
-	return &Ensemble{[]string{"127.0.0.1:2181"}, "embedded (over pipes)", s.Dial, nil, true}
+	return &Ensemble{servers: []string{"127.0.0.1:2181"}, label: "embedded (over pipes)", dial: s.Dial, inside: true}
 }
 
 // joined is errors.Join on one line.
@@ -138,6 +151,43 @@ func firstLine(s string) string {
 	return s
 }
 
+var shared struct {
+	sync.Mutex
+	ensembles map[string]*Ensemble // by spec
+}
+
+// Shared is Open for tests: it opens each spec once in a process, since a
+// container takes seconds to start. CloseShared closes them all.
+func Shared(ctx context.Context, spec string) (*Ensemble, error) {
+	shared.Lock()
+	defer shared.Unlock()
+	if e := shared.ensembles[spec]; e != nil {
+		return e, nil
+	}
+	e, err := Open(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	if shared.ensembles == nil {
+		shared.ensembles = make(map[string]*Ensemble)
+	}
+	shared.ensembles[spec] = e
+	return e, nil
+}
+
+// CloseShared closes what Shared has opened.
+func CloseShared() {
+	shared.Lock()
+	defer shared.Unlock()
+	for _, e := range shared.ensembles {
+		e.Close()
+	}
+	shared.ensembles = nil
+}
+
+// Servers are the addresses of the servers, host:port each.
+func (e *Ensemble) Servers() []string { return slices.Clone(e.servers) }
+
 // String says which ZooKeeper it is, for people to read beside a figure.
 func (e *Ensemble) String() string { return e.label }
 
@@ -145,6 +195,9 @@ func (e *Ensemble) String() string { return e.label }
 func (e *Ensemble) Close() {
 	if e.server != nil {
 		e.server.Close()
+	}
+	if e.docker != nil {
+		e.closeDocker()
 	}
 }
 

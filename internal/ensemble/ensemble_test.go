@@ -11,14 +11,14 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/internal/zkserver"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { locktest.Main(m) }
 
 // listener accepts connections and answers each with what it is told to.
 func listener(t *testing.T, answer func(net.Conn)) string {
@@ -54,11 +54,11 @@ func TestOpenThatFailsSaysWhyInOneLine(t *testing.T) {
 		nc.Close()
 	})
 	for spec, want := range map[string]string{
-		"embeded":          `"embeded" is neither embedded nor host:port`,
-		"127.0.0.1":        `"127.0.0.1" is neither embedded nor host:port`,
-		"127.0.0.1:1,":     `"" is neither embedded nor host:port`,
-		":2181":            `":2181" is neither embedded nor host:port`,
-		"docker":           "not supported yet",
+		"embeded":          `"embeded" is neither embedded, docker, docker:3 nor host:port`,
+		"127.0.0.1":        `"127.0.0.1" is neither embedded, docker, docker:3 nor host:port`,
+		"127.0.0.1:1,":     `"" is neither embedded, docker, docker:3 nor host:port`,
+		":2181":            `":2181" is neither embedded, docker, docker:3 nor host:port`,
+		"docker:2":         `"docker:2" is neither embedded, docker, docker:3 nor host:port`,
 		closed:             "connection refused",
 		mute:               "said nothing within 3s",
 		web:                "is no ZooKeeper",
@@ -100,7 +100,7 @@ func TestOpenFindsOneThatAnswers(t *testing.T) {
 }
 
 func TestConnect(t *testing.T) {
-	zoo, err := ensemble.Open(context.Background(), os.Getenv("ZK"))
+	zoo, err := ensemble.Open(t.Context(), os.Getenv("ZK"))
 	require.NoError(t, err)
 	defer zoo.Close()
 	tap := wiretap.New()

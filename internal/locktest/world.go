@@ -33,8 +33,11 @@ type world struct {
 
 // inWorld runs a case against the ZooKeeper that ZK names.
 func inWorld(t *testing.T, s Subject, exact bool, run func(w *world)) {
-	spec := os.Getenv("ZK")
-	if spec == "" || spec == ensemble.SpecEmbedded {
+	if exact && os.Getenv("ZK") != "" && os.Getenv("ZK") != ensemble.SpecEmbedded {
+		t.Skip("needs exact control of the server, which only the embedded one gives (unset ZK)")
+	}
+	zoo := Real(t)
+	if zoo == nil {
 		// Virtual time stands still while anybody is busy, so patience does not
 		// end a lock that spins. Real time does.
 		name := t.Name()
@@ -48,12 +51,6 @@ func inWorld(t *testing.T, s Subject, exact bool, run func(w *world)) {
 		})
 		return
 	}
-	if exact {
-		t.Skip("needs exact control of the server, which only the embedded one gives (unset ZK)")
-	}
-	zoo, err := ensemble.Open(context.Background(), spec)
-	require.NoError(t, err)
-	t.Cleanup(zoo.Close)
 	root := "/locktest-" + rand.Text()
 	w := &world{T: t, subject: s, zoo: zoo, path: root + "/a/lock"}
 	admin := w.session()

@@ -728,7 +728,7 @@ func TestFourLetterWords(t *testing.T) {
 		require.NoError(t, err)
 		return b.String()
 	}
-	require.Contains(t, say("srvr"), "\nMode: standalone\nNode count: ")
+	require.Regexp(t, `\nMode: (standalone|leader|follower)\n(Proposal.*\n)?Node count: `, say("srvr"))
 	require.Contains(t, say("srvr"), "Zookeeper version: 3.")
 	if tg.srv != nil { // on a real one both are up to its configuration
 		require.Equal(t, "imok", say("ruok"))

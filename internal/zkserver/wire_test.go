@@ -7,18 +7,17 @@ import (
 	"io"
 	"net"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/zkserver"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { locktest.Main(m) }
 
 // A target is a server that speaks ZooKeeper: the embedded one, or with
 // ZK=host:port a real one. What the tests assert of it holds for both.
@@ -31,8 +30,8 @@ type target struct {
 
 func newTarget(t *testing.T) *target {
 	tg := &target{T: t, root: "/t"}
-	if zk := os.Getenv("ZK"); zk != "" && zk != "embedded" {
-		tg.addr, _, _ = strings.Cut(zk, ",")
+	if zoo := locktest.Real(t); zoo != nil {
+		tg.addr = zoo.Servers()[0]
 		tg.root += rand.Text()
 	} else {
 		tg.srv = zkserver.Run(t)

@@ -1,0 +1,103 @@
+package ensemble_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/ensemble"
+)
+
+// inDocker opens an ensemble of three, or skips the test where Docker is not
+// what ZK asks for.
+func inDocker(t *testing.T) *ensemble.Ensemble {
+	if !strings.HasPrefix(os.Getenv("ZK"), "docker") {
+		t.Skip("needs Docker (set ZK=docker or ZK=docker:3)")
+	}
+	zoo, err := ensemble.Shared(context.Background(), "docker:3")
+	require.NoError(t, err)
+	return zoo
+}
+
+// leads waits until a node other than not leads.
+func leads(t *testing.T, zoo *ensemble.Ensemble, not *ensemble.Node) *ensemble.Node {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if n, err := zoo.Leader(t.Context()); err == nil && n != not {
+			return n
+		}
+	}
+	t.Fatal("nobody leads")
+	return nil
+}
+
+// all waits until every node serves.
+func all(t *testing.T, zoo *ensemble.Ensemble) {
+	t.Helper()
+	for _, n := range zoo.Nodes() {
+		require.Eventually(t, func() bool { _, err := n.Mode(t.Context()); return err == nil }, time.Minute, 100*time.Millisecond, "%s does not serve", n.Addr())
+	}
+}
+
+func TestAnEnsembleOutlivesItsLeader(t *testing.T) {
+	zoo := inDocker(t)
+	require.Len(t, zoo.Nodes(), 3)
+	require.Contains(t, zoo.String(), "ensemble of 3")
+	ctx := t.Context()
+	conn, err := zoo.Connect(ctx, ensemble.Options{SessionTimeout: 20 * time.Second})
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.Create("/survives", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	session := conn.SessionID()
+
+	for _, how := range []struct {
+		what        string
+		breaks, fix func(*ensemble.Node) error
+	}{
+		{"kill", func(n *ensemble.Node) error { return n.Kill(ctx) }, func(n *ensemble.Node) error { return n.Start(ctx) }},
+		{"stop", func(n *ensemble.Node) error { return n.Stop(ctx) }, func(n *ensemble.Node) error { return n.Start(ctx) }},
+		{"cut off", func(n *ensemble.Node) error { return n.CutOff(ctx) }, func(n *ensemble.Node) error { return n.Rejoin(ctx) }},
+		{"pause", func(n *ensemble.Node) error { return n.Pause(ctx) }, func(n *ensemble.Node) error { return n.Unpause(ctx) }},
+	} {
+		old := leads(t, zoo, nil)
+		require.NoError(t, how.breaks(old), how.what)
+		_, err := old.Mode(ctx)
+		require.Error(t, err, "%s: it serves still", how.what)
+		leads(t, zoo, old)
+		require.Eventually(t, func() bool {
+			there, _, err := conn.Exists("/survives")
+			return err == nil && there
+		}, time.Minute, 100*time.Millisecond, "%s: the session's node is lost", how.what)
+		require.Equal(t, session, conn.SessionID(), how.what)
+		require.NoError(t, how.fix(old), how.what)
+		all(t, zoo)
+	}
+}
+
+func TestDockerThatIsNotThereIsSaidInOneLine(t *testing.T) {
+	t.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true")
+	t.Setenv("DOCKER_HOST", "tcp://"+closedPort(t))
+	start := time.Now()
+	_, err := ensemble.Open(t.Context(), "docker")
+	require.ErrorContains(t, err, "docker: no daemon answers at tcp://")
+	require.NotContains(t, err.Error(), "\n")
+	require.Less(t, time.Since(start), 20*time.Second)
+}
+
+func TestAnImageThatIsNotThereIsSaidInOneLine(t *testing.T) {
+	if !strings.HasPrefix(os.Getenv("ZK"), "docker") {
+		t.Skip("needs Docker (set ZK=docker or ZK=docker:3)")
+	}
+	t.Setenv("ZK_IMAGE", "zklock.invalid/no/such:image")
+	start := time.Now()
+	_, err := ensemble.Open(t.Context(), "docker")
+	require.ErrorContains(t, err, "docker: image zklock.invalid/no/such:image is not here and cannot be pulled")
+	require.NotContains(t, err.Error(), "\n")
+	require.Less(t, time.Since(start), 20*time.Second)
+}
