@@ -160,7 +160,9 @@ func (b *benchmark) runOne(ctx context.Context, c contestant, n, round int, step
 		start   = make(chan struct{})
 	)
 	for i := range n {
-		l := c.new(conns[i%len(conns)], lockPath)
+		conn := conns[i%len(conns)]
+		session := conn.SessionID()
+		l := c.new(conn, lockPath)
 		wg.Go(func() {
 			<-start
 			err := l.Lock()
@@ -174,7 +176,7 @@ func (b *benchmark) runOne(ctx context.Context, c contestant, n, round int, step
 				err = l.Unlock()
 			}
 			if err != nil {
-				once.Do(func() { failure = err; abort() })
+				once.Do(func() { failure = fmt.Errorf("session %#x: %w", session, err); abort() })
 			}
 			step()
 		})

@@ -152,6 +152,23 @@ func TestConnectLeavesNoClientBehind(t *testing.T) {
 	})
 }
 
+// The first server accepts and says nothing; the session begins on another
+// long before it could have ended.
+func TestAServerThatSaysNothingIsPassedOver(t *testing.T) {
+	mute := listener(t, func(nc net.Conn) { t.Cleanup(func() { nc.Close() }) })
+	srv := zkserver.Run(t)
+	addr, err := srv.Listen()
+	require.NoError(t, err)
+	zoo, err := ensemble.Open(t.Context(), addr+","+mute+","+mute)
+	require.NoError(t, err)
+	defer zoo.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	conn, err := zoo.Connect(ctx, ensemble.Options{})
+	require.NoError(t, err)
+	conn.Close()
+}
+
 func TestConnectGivesUpWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.New()

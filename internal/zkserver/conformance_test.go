@@ -633,7 +633,7 @@ func TestACLs(t *testing.T) {
 	stranger.stat(p) // whether a node exists is no secret
 	require.Equal(t, jute.OK, owner.delete(p+"/child"))
 
-	half := []jute.ACL{{Perms: jute.PermRead, Scheme: "world", ID: "anyone"}, {Perms: jute.PermAll, Scheme: "digest", ID: "me:hash"}, {Perms: jute.PermWrite, Scheme: "ip", ID: "127.0.0.0/8"}}
+	half := []jute.ACL{{Perms: jute.PermRead, Scheme: "world", ID: "anyone"}, {Perms: jute.PermAll, Scheme: "digest", ID: "me:hash"}, {Perms: jute.PermWrite, Scheme: "ip", ID: "0.0.0.0/0"}}
 	require.Equal(t, jute.OK, create(owner, tg.root+"/half", half))
 	_, d = stranger.do(jute.OpGetACL, justPath(tg.root+"/half"))
 	half[1].ID = "me:x"
