@@ -321,8 +321,10 @@ func (e *Ensemble) EndSession(tap *wiretap.Tap, session int64) error {
 	if password == nil {
 		return fmt.Errorf("end session %#x: the tap has not seen it begin", session)
 	}
+	// In an ensemble the connection may end before the reply has been sent;
+	// then the next server that is asked does not know the session any more.
 	var errs []error
-	for _, server := range e.servers {
+	for _, server := range slices.Concat(e.servers, e.servers) {
 		err := e.endSession(server, session, password)
 		if err == nil {
 			return nil
@@ -351,10 +353,17 @@ func (e *Ensemble) endSession(server string, session int64, password []byte) err
 	if _, err := nc.Write(enc.Bytes()); err != nil {
 		return err
 	}
-	for range 2 { // the handshake's answer, and the reply
-		if _, err := jute.ReadFrame(nc, nil, jute.MaxFrame); err != nil {
-			return fmt.Errorf("%s: %w", server, err)
-		}
+	answer, err := jute.ReadFrame(nc, nil, jute.MaxFrame)
+	if err != nil {
+		return fmt.Errorf("%s: %w", server, err)
+	}
+	var r jute.ConnectResponse
+	r.Decode(jute.NewDecoder(answer))
+	if r.SessionID == 0 {
+		return nil // it has ended
+	}
+	if _, err := jute.ReadFrame(nc, nil, jute.MaxFrame); err != nil {
+		return fmt.Errorf("%s: %w", server, err)
 	}
 	return nil
 }
