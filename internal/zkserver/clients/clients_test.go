@@ -23,6 +23,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -62,25 +63,35 @@ func aboutTheEmbeddedServer(t *testing.T) {
 }
 
 // needs skips a test of a foreign client unless it is asked for, and unless
-// all that it is made of is there: a file, or a command to be found on PATH,
-// and the Debian package that has it. In CI nothing may be missing.
+// all that it is made of is there: files, and commands on PATH, each with the
+// Debian package that has it. In CI nothing may be missing.
 func needs(t *testing.T, packages map[string]string) {
 	t.Helper()
 	aboutTheEmbeddedServer(t)
 	if os.Getenv("ZKLOCK_CLIENTS") != "1" {
 		t.Skip("set ZKLOCK_CLIENTS=1 to run clients that we did not write: Curator, kazoo, zkCli.sh")
 	}
+	var missing []string
 	for file, debian := range packages {
-		if _, err := exec.LookPath(file); err == nil {
-			continue
-		} else if _, err := os.Stat(file); err == nil {
-			continue
+		var err error
+		if strings.Contains(file, "/") {
+			_, err = os.Stat(file)
+		} else {
+			_, err = exec.LookPath(file)
 		}
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("there is no %s: install Debian's package %s", file, debian)
+		if err != nil {
+			missing = append(missing, debian)
 		}
-		t.Skipf("there is no %s: install Debian's package %s", file, debian)
 	}
+	if len(missing) == 0 {
+		return
+	}
+	slices.Sort(missing)
+	report := t.Skipf
+	if os.Getenv("CI") == "true" {
+		report = t.Fatalf
+	}
+	report("not installed: Debian's %s", strings.Join(slices.Compact(missing), ", "))
 }
 
 // A game is one counter and those who count.
