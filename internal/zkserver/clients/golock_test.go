@@ -36,8 +36,17 @@ func countAs(role string) error {
 	if _, err := fmt.Sscan(role, &addr, &kind, &path, &turns); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	started := make(chan struct{}, 1)
+	// The end of the input says that the test is over, or that it has died.
+	go func() {
+		defer cancel()
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			started <- struct{}{}
+		}
+	}()
+
 	zoo, err := ensemble.Open(ctx, addr)
 	if err != nil {
 		return err
@@ -47,27 +56,21 @@ func countAs(role string) error {
 		return err
 	}
 	fmt.Println("ready")
-	in := bufio.NewReader(os.Stdin)
-	if _, err := in.ReadString('\n'); err != nil {
-		return err
-	}
-	ended := make(chan struct{}) // the input: the test is over, or has died
 	finished := make(chan error, 1)
 	go func() {
-		defer close(ended)
-		io.Copy(io.Discard, in)
+		<-started
+		finished <- count(conn, kind, path, turns)
 	}()
-	go func() { finished <- count(conn, kind, path, turns) }()
 	select {
 	case err = <-finished:
-	case <-ended:
+	case <-ctx.Done():
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
 		return err
 	}
 	fmt.Println("done") // still connected: what is left behind is to be seen
-	<-ended
+	<-ctx.Done()
 	conn.Close()
 	return nil
 }

@@ -1,4 +1,6 @@
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.util.concurrent.CountDownLatch;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
@@ -25,6 +27,10 @@ public class Counter {
         String address = args[0], kind = args[1], path = args[2], counter = args[3];
         int turns = Integer.parseInt(args[4]);
 
+        Thread input = new Thread(Counter::watchInput);
+        input.setDaemon(true);
+        input.start();
+
         // Nothing is tried again: what goes wrong is to be seen.
         CuratorFramework client = CuratorFrameworkFactory.newClient(address, new RetryNTimes(0, 0));
         client.start();
@@ -37,12 +43,7 @@ public class Counter {
                     default -> throw new IllegalArgumentException(kind);
                 };
         System.out.println("ready");
-        if (System.in.read() != '\n') {
-            System.exit(1);
-        }
-        Thread inputEnds = new Thread(Counter::watchInput);
-        inputEnds.setDaemon(true);
-        inputEnds.start();
+        started.await();
 
         Stat before = new Stat();
         for (int i = 0; i < turns; i++) {
@@ -67,17 +68,22 @@ public class Counter {
         }
         finished = true;
         System.out.println("done"); // still connected: what is left behind is to be seen
-        inputEnds.join();
+        input.join();
         client.close();
     }
 
+    private static final CountDownLatch started = new CountDownLatch(1);
     private static volatile boolean finished; // all turns are over
 
     /** The end of the input says that the test is over, or that it has died. */
     private static void watchInput() {
         try {
-            while (System.in.read() >= 0) {}
-        } catch (java.io.IOException e) {
+            for (int c = System.in.read(); c >= 0; c = System.in.read()) {
+                if (c == '\n') {
+                    started.countDown();
+                }
+            }
+        } catch (IOException e) {
             // as good as the end
         }
         if (!finished) {

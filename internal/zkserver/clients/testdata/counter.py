@@ -8,25 +8,26 @@ import threading
 from kazoo.client import KazooClient
 
 address, kind, path, counter, turns = sys.argv[1:]
-client = KazooClient(hosts=address, timeout=30)
-client.start()
-print("ready", flush=True)
-if sys.stdin.readline() != "\n":
-    sys.exit(1)
-
-over = threading.Event()  # all turns are done
-ended = threading.Event()  # the input has ended
+started = threading.Event()
+finished = threading.Event()  # all turns are over
+ended = threading.Event()  # the input has
 
 
 def watch_input():
     # The end of the input says that the test is over, or that it has died.
-    sys.stdin.read()
-    if not over.is_set():
+    for _ in sys.stdin:
+        started.set()
+    if not finished.is_set():
         os._exit(1)
     ended.set()
 
 
 threading.Thread(target=watch_input, daemon=True).start()
+
+client = KazooClient(hosts=address, timeout=30)
+client.start()
+print("ready", flush=True)
+started.wait()
 
 lock = client.Lock(path) if kind == "lock" else client.Semaphore(path, max_leases=1)
 for _ in range(int(turns)):
@@ -34,7 +35,7 @@ for _ in range(int(turns)):
         data, stat = client.get(counter)
         client.set(counter, str(int(data) + 1).encode(), version=stat.version)
 
-over.set()
+finished.set()
 print("done", flush=True)  # still connected: what is left behind is to be seen
 ended.wait()
 client.stop()
