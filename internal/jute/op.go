@@ -8,58 +8,60 @@ type Op int32
 // The requests that clients send. OpConnect is the handshake: it has no
 // header and so no number on the wire; the name is ours.
 const (
-	OpConnect              Op = -100
-	OpCloseSession         Op = -11
-	OpError                Op = -1
-	OpCreate               Op = 1
-	OpDelete               Op = 2
-	OpExists               Op = 3
-	OpGetData              Op = 4
-	OpSetData              Op = 5
-	OpGetACL               Op = 6
-	OpSetACL               Op = 7
-	OpGetChildren          Op = 8
-	OpSync                 Op = 9
-	OpPing                 Op = 11
-	OpGetChildren2         Op = 12
-	OpCheck                Op = 13
-	OpMulti                Op = 14
-	OpCreate2              Op = 15
-	OpCheckWatches         Op = 17
-	OpRemoveWatches        Op = 18
-	OpCreateContainer      Op = 19
-	OpCreateTTL            Op = 21
-	OpAuth                 Op = 100
-	OpSetWatches           Op = 101
+	OpConnect         Op = -100
+	OpCloseSession    Op = -11
+	OpError           Op = -1
+	OpCreate          Op = 1
+	OpDelete          Op = 2
+	OpExists          Op = 3
+	OpGetData         Op = 4
+	OpSetData         Op = 5
+	OpGetACL          Op = 6
+	OpSetACL          Op = 7
+	OpGetChildren     Op = 8
+	OpSync            Op = 9
+	OpPing            Op = 11
+	OpGetChildren2    Op = 12
+	OpCheck           Op = 13
+	OpMulti           Op = 14
+	OpCreate2         Op = 15
+	OpCheckWatches    Op = 17
+	OpRemoveWatches   Op = 18
+	OpCreateContainer Op = 19
+	OpCreateTTL       Op = 21
+	OpAuth            Op = 100
+	OpSetWatches      Op = 101
+
 	OpGetEphemerals        Op = 103
 	OpGetAllChildrenNumber Op = 104
 	OpWhoAmI               Op = 107
 )
 
 var opNames = map[Op]string{
-	OpConnect:              "connect",
-	OpCloseSession:         "closeSession",
-	OpError:                "error",
-	OpCreate:               "create",
-	OpDelete:               "delete",
-	OpExists:               "exists",
-	OpGetData:              "getData",
-	OpSetData:              "setData",
-	OpGetACL:               "getACL",
-	OpSetACL:               "setACL",
-	OpGetChildren:          "getChildren",
-	OpSync:                 "sync",
-	OpPing:                 "ping",
-	OpGetChildren2:         "getChildren2",
-	OpCheck:                "check",
-	OpMulti:                "multi",
-	OpCreate2:              "create2",
-	OpCheckWatches:         "checkWatches",
-	OpRemoveWatches:        "removeWatches",
-	OpCreateContainer:      "createContainer",
-	OpCreateTTL:            "createTTL",
-	OpAuth:                 "auth",
-	OpSetWatches:           "setWatches",
+	OpConnect:         "connect",
+	OpCloseSession:    "closeSession",
+	OpError:           "error",
+	OpCreate:          "create",
+	OpDelete:          "delete",
+	OpExists:          "exists",
+	OpGetData:         "getData",
+	OpSetData:         "setData",
+	OpGetACL:          "getACL",
+	OpSetACL:          "setACL",
+	OpGetChildren:     "getChildren",
+	OpSync:            "sync",
+	OpPing:            "ping",
+	OpGetChildren2:    "getChildren2",
+	OpCheck:           "check",
+	OpMulti:           "multi",
+	OpCreate2:         "create2",
+	OpCheckWatches:    "checkWatches",
+	OpRemoveWatches:   "removeWatches",
+	OpCreateContainer: "createContainer",
+	OpCreateTTL:       "createTTL",
+	OpAuth:            "auth",
+	OpSetWatches:      "setWatches",
+
 	OpGetEphemerals:        "getEphemerals",
 	OpGetAllChildrenNumber: "getAllChildrenNumber",
 	OpWhoAmI:               "whoAmI",
