@@ -31,6 +31,10 @@ const (
 	OpCreateTTL       Op = 21
 	OpAuth            Op = 100
 	OpSetWatches      Op = 101
+
+	OpGetEphemerals        Op = 103
+	OpGetAllChildrenNumber Op = 104
+	OpWhoAmI               Op = 107
 )
 
 var opNames = map[Op]string{
@@ -57,6 +61,10 @@ var opNames = map[Op]string{
 	OpCreateTTL:       "createTTL",
 	OpAuth:            "auth",
 	OpSetWatches:      "setWatches",
+
+	OpGetEphemerals:        "getEphemerals",
+	OpGetAllChildrenNumber: "getAllChildrenNumber",
+	OpWhoAmI:               "whoAmI",
 }
 
 // String is the name that ZooKeeper's documentation uses.
@@ -72,7 +80,8 @@ func (o Op) String() string {
 func (o Op) PathFirst() bool {
 	switch o {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpExists, OpGetData, OpSetData,
-		OpGetACL, OpSetACL, OpGetChildren, OpGetChildren2, OpSync, OpCheck, OpCheckWatches, OpRemoveWatches:
+		OpGetACL, OpSetACL, OpGetChildren, OpGetChildren2, OpSync, OpCheck, OpCheckWatches, OpRemoveWatches,
+		OpGetAllChildrenNumber:
 		return true
 	}
 	return false

@@ -502,7 +502,8 @@ func TestMalformedBodiesAreMarshallingErrors(t *testing.T) {
 	tg := newTarget(t)
 	c := tg.connect()
 	for _, op := range []jute.Op{jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpDelete, jute.OpExists, jute.OpGetData,
-		jute.OpSetData, jute.OpGetACL, jute.OpSetACL, jute.OpGetChildren, jute.OpGetChildren2, jute.OpMulti, jute.OpSetWatches, jute.OpSync} {
+		jute.OpSetData, jute.OpGetACL, jute.OpSetACL, jute.OpGetChildren, jute.OpGetChildren2, jute.OpMulti, jute.OpSetWatches, jute.OpSync,
+		jute.OpGetAllChildrenNumber, jute.OpGetEphemerals} {
 		for _, body := range []raw{{}, {0, 0, 0, 9, '/'}, {0xff, 0xff, 0xff, 0xf0}, {0x7f, 0xff, 0xff, 0xff}} {
 			code, _ := c.do(op, body)
 			require.Equal(t, jute.ErrMarshalling, code, "%v % x", op, body)
@@ -747,4 +748,102 @@ func TestTheServersOwnNodes(t *testing.T) {
 	require.EqualValues(t, -1, s.Aversion)
 	require.Contains(t, []int32{0, -1}, s.Version, "-1 in an ensemble, whose configuration it holds")
 	require.Equal(t, jute.ErrNoAuth, c.set("/zookeeper/config", "", -1))
+}
+
+func TestGetEphemeralsListsTheSessionsOwn(t *testing.T) {
+	tg := newTarget(t)
+	c, other := tg.connect(), tg.connect()
+	p := tg.root
+	for _, path := range []string{p + "/a", p + "/ab", p + "/b"} {
+		require.Equal(t, jute.OK, c.create(path, jute.FlagEphemeral))
+	}
+	require.Equal(t, jute.OK, other.create(p+"/others", jute.FlagEphemeral))
+	require.Equal(t, jute.OK, c.create(p+"/persistent", jute.FlagPersistent))
+
+	all := []string{p + "/a", p + "/ab", p + "/b"}
+	for _, test := range []struct {
+		prefix encoder
+		want   []string
+	}{
+		{justPath("/"), all},
+		{justPath(""), all},
+		{justPath(" \t/\n"), all},
+		{raw{0xff, 0xff, 0xff, 0xff}, all}, // null
+		{justPath(p), all},
+		{justPath(p + "/a"), all[:2]}, // a prefix of the text
+		{justPath(p + "/a/"), nil},
+		{justPath(" " + p), nil},
+		{justPath("no path"), nil},
+	} {
+		code, d := c.do(jute.OpGetEphemerals, test.prefix)
+		require.Equal(t, jute.OK, code, "%q", test.prefix)
+		require.ElementsMatch(t, test.want, d.Strings(), "%q", test.prefix)
+		require.NoError(t, d.Err())
+		require.Zero(t, d.Len())
+	}
+}
+
+func TestGetAllChildrenNumberCountsAtAnyDepth(t *testing.T) {
+	tg := newTarget(t)
+	c := tg.connect()
+	p := tg.root
+	number := func(path string) int32 {
+		t.Helper()
+		code, d := c.do(jute.OpGetAllChildrenNumber, justPath(path))
+		require.Equal(t, jute.OK, code)
+		n := d.Int32()
+		require.NoError(t, d.Err())
+		require.Zero(t, d.Len())
+		return n
+	}
+	require.EqualValues(t, 0, number(p))
+	for _, path := range []string{"/a", "/a/b", "/a/b/c", "/ab", "/d"} {
+		require.Equal(t, jute.OK, c.create(p+path, jute.FlagPersistent))
+	}
+	require.EqualValues(t, 5, number(p))
+	require.EqualValues(t, 2, number(p+"/a"))
+	require.EqualValues(t, 0, number(p+"/d"))
+	require.GreaterOrEqual(t, number("/"), int32(6))
+	if tg.srv != nil { // nobody else makes nodes there
+		require.EqualValues(t, 9, number("/"))
+		require.EqualValues(t, 10, number(""))
+	}
+	for path, want := range map[string]jute.Code{p + "/none": jute.ErrNoNode, p + "/": jute.ErrNoNode, "a": jute.ErrNoNode} {
+		code, _ := c.do(jute.OpGetAllChildrenNumber, justPath(path))
+		require.Equal(t, want, code, path)
+	}
+	code, _ := c.do(jute.OpGetAllChildrenNumber, raw{0xff, 0xff, 0xff, 0xff})
+	require.Equal(t, jute.ErrMarshalling, code, "null")
+
+	secret := &jute.CreateRequest{Path: p + "/secret", ACL: []jute.ACL{{Perms: jute.PermAll &^ jute.PermRead, Scheme: "world", ID: "anyone"}}}
+	code, _ = c.do(jute.OpCreate, secret)
+	require.Equal(t, jute.OK, code)
+	code, _ = c.do(jute.OpGetAllChildrenNumber, justPath(p+"/secret"))
+	require.Equal(t, jute.ErrNoAuth, code)
+}
+
+func TestWhoAmINamesUsersWithoutTheirDigests(t *testing.T) {
+	tg := newTarget(t)
+	c := tg.connect()
+	who := func() (out []string) {
+		t.Helper()
+		code, d := c.do(jute.OpWhoAmI, none{})
+		require.Equal(t, jute.OK, code)
+		for range d.Int32() {
+			out = append(out, d.String()+" "+d.String())
+		}
+		require.NoError(t, d.Err())
+		require.Zero(t, d.Len())
+		return out
+	}
+	require.Len(t, who(), 1)
+	ip := who()[0]
+	require.Regexp(t, "^ip [0-9a-f.:]+$", ip)
+	for _, as := range []string{"ann:secret", "ann:secret", "ann:other", "bob:", "carl"} {
+		c.write(frame(&jute.RequestHeader{Xid: jute.XidAuth, Op: jute.OpAuth}, &jute.AuthPacket{Scheme: "digest", Auth: []byte(as)}))
+		h, _, err := c.read()
+		require.NoError(t, err)
+		require.Equal(t, jute.OK, h.Err, as)
+	}
+	require.ElementsMatch(t, []string{ip, "digest ann", "digest ann", "digest bob", "digest carl"}, who())
 }

@@ -23,8 +23,7 @@
 //     sync has nothing to wait for.
 //   - Answered with -6 and a closed connection, though a real server knows
 //     them: SASL, reconfig, createSession, deleteContainer, top-level check,
-//     multiRead, addWatch and setWatches2 (persistent watches),
-//     getEphemerals, getAllChildrenNumber, whoAmI.
+//     multiRead, addWatch and setWatches2 (persistent watches).
 //   - No TTL nodes (a real server refuses them, too, unless told otherwise),
 //     no quotas, no read-only mode, no limit of connections per address.
 //   - ACL schemes: world, auth, digest, ip (in canonical form). No super

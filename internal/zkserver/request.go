@@ -68,7 +68,7 @@ func (c *conn) handle(frame []byte) bool {
 
 func implemented(op jute.Op) bool {
 	switch op {
-	case jute.OpCloseSession, jute.OpPing, jute.OpMulti, jute.OpAuth, jute.OpSetWatches:
+	case jute.OpCloseSession, jute.OpPing, jute.OpMulti, jute.OpAuth, jute.OpSetWatches, jute.OpGetEphemerals, jute.OpWhoAmI:
 		return true
 	case jute.OpCheck:
 		return false
@@ -142,6 +142,51 @@ func (s *Server) execute(c *conn, op jute.Op, d *jute.Decoder, body *jute.Encode
 		stat.Encode(body)
 		return jute.OK
 
+	case jute.OpGetEphemerals:
+		prefix, _ := d.NullString()
+		if d.Err() != nil {
+			return jute.ErrMarshalling
+		}
+		// A prefix of the path as text, not of its nodes: /a has /ab, too.
+		if all := javaTrim(prefix); all == "" || all == "/" {
+			prefix = ""
+		}
+		var paths []string
+		for path := range c.session.ephemerals {
+			if strings.HasPrefix(path, prefix) {
+				paths = append(paths, path)
+			}
+		}
+		body.Strings(paths)
+		return jute.OK
+
+	case jute.OpGetAllChildrenNumber:
+		path := d.String()
+		if d.Err() != nil {
+			return jute.ErrMarshalling
+		}
+		n := s.lookup(path)
+		if n == nil {
+			return jute.ErrNoNode
+		}
+		if !c.may(jute.PermRead, n.acl) {
+			return jute.ErrNoAuth
+		}
+		body.Int32(s.countBelow(path))
+		return jute.OK
+
+	case jute.OpWhoAmI:
+		body.Int32(int32(len(c.identities)))
+		for _, who := range c.identities {
+			user := who.id
+			if who.scheme == "digest" {
+				user, _, _ = strings.Cut(who.id, ":")
+			}
+			body.String(who.scheme)
+			body.String(user)
+		}
+		return jute.OK
+
 	case jute.OpCheckWatches, jute.OpRemoveWatches:
 		var r jute.PathType
 		if r.Decode(d); d.Err() != nil || r.Type < jute.WatcherChildren || r.Type > jute.WatcherAny {
@@ -180,6 +225,11 @@ func (s *Server) execute(c *conn, op jute.Op, d *jute.Decoder, body *jute.Encode
 		t.commit()
 	}
 	return code
+}
+
+// javaTrim is what String.trim does in Java: control characters go as well.
+func javaTrim(s string) string {
+	return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
 }
 
 // executeRead answers the reads that can leave a watch.

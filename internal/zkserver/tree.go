@@ -86,6 +86,23 @@ func (s *Server) lookup(path string) *node {
 	return s.nodes[path]
 }
 
+// countBelow counts the nodes below path, at any depth.
+func (s *Server) countBelow(path string) int32 {
+	switch path {
+	case "/":
+		return int32(len(s.nodes) - 1)
+	case "":
+		return int32(len(s.nodes)) // so the real server: "/" lies below it
+	}
+	n := int32(0)
+	for other := range s.nodes {
+		if strings.HasPrefix(other, path) && strings.HasPrefix(other[len(path):], "/") {
+			n++
+		}
+	}
+	return n
+}
+
 // A txn is one transaction: all its changes carry the same zxid, and their
 // events are sent when it is committed. It can be rolled back until then.
 type txn struct {

@@ -1,0 +1,335 @@
+//go:build unix
+
+// Package clients_test lets clients that are not ours count to 100 on the
+// embedded server: what it serves is ZooKeeper's protocol, not what one Go
+// library happens to need of it.
+//
+// Each client runs as several operating-system processes. A process takes the
+// lock under test, reads the counter, writes it back plus one, and lets go.
+// It writes with the version that it has read, so that two who hold the lock
+// at once are found out: the later write fails, and with it the process.
+//
+// The processes of zk.Lock, Curator and kazoo keep in step with the test over
+// their standard streams: each says "ready" when it is connected, starts at a
+// line, says "done" after its last turn, and at the end of its input closes
+// its session and exits with status 0. An end that comes too early means that
+// the test has died; the process ends at once.
+package clients_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(roleVariable) != "" {
+		workAsCounter()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+const (
+	total    = 100         // what the processes of a client count to, together
+	patience = time.Minute // how long something that must happen may take
+	counter  = "/counter"
+)
+
+// aboutTheEmbeddedServer skips a test where another server is asked for.
+func aboutTheEmbeddedServer(t *testing.T) {
+	t.Helper()
+	if spec := os.Getenv("ZK"); spec != "" && spec != ensemble.SpecEmbedded {
+		t.Skip("is about the embedded server alone (unset ZK)")
+	}
+}
+
+// needs skips a test of a foreign client unless it is asked for, and unless
+// all that it is made of is there: files, and commands on PATH, each with the
+// Debian package that has it. In CI nothing may be missing.
+func needs(t *testing.T, packages map[string]string) {
+	t.Helper()
+	aboutTheEmbeddedServer(t)
+	if os.Getenv("ZKLOCK_CLIENTS") != "1" {
+		t.Skip("set ZKLOCK_CLIENTS=1 to run clients that we did not write: Curator, kazoo, zkCli.sh")
+	}
+	var missing []string
+	for file, debian := range packages {
+		var err error
+		if strings.Contains(file, "/") {
+			_, err = os.Stat(file)
+		} else {
+			_, err = exec.LookPath(file)
+		}
+		if err != nil {
+			missing = append(missing, debian)
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	slices.Sort(missing)
+	report := t.Skipf
+	if os.Getenv("CI") == "true" {
+		report = t.Fatalf
+	}
+	report("not installed: Debian's %s", strings.Join(slices.Compact(missing), ", "))
+}
+
+// A game is one counter and those who count.
+type game struct {
+	*testing.T
+	srv       *zkserver.Server
+	addr      string
+	processes []*process
+}
+
+// newGame starts a server with a counter that stands at 0.
+func newGame(t *testing.T) *game {
+	g := &game{T: t, srv: zkserver.Run(t)}
+	var err error
+	g.addr, err = g.srv.Listen()
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	conn, err := ensemble.OverPipes(g.srv).Connect(ctx, ensemble.Options{})
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.Create(counter, []byte("0"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	return g
+}
+
+// start runs one more process, which is killed when the test ends if it still
+// lives.
+func (g *game) start(env []string, argv ...string) *process {
+	g.Helper()
+	p := &process{
+		name:   fmt.Sprintf("process %d", len(g.processes)+1),
+		said:   make(chan struct{}),
+		exited: make(chan struct{}),
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr = p, p // the same one: so both keep their order
+	// A group of its own: zkCli.sh is a script, whose JVM has to go with it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var err error
+	p.stdin, err = cmd.StdinPipe()
+	require.NoError(g, err)
+	require.NoError(g, cmd.Start())
+	go func() {
+		p.err = cmd.Wait()
+		close(p.exited)
+	}()
+	g.Cleanup(func() {
+		select {
+		case <-p.exited:
+		default:
+			syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			<-p.exited
+		}
+	})
+	g.processes = append(g.processes, p)
+	return p
+}
+
+// all waits until every one of the processes has said a line.
+func (g *game) all(processes []*process, line string) {
+	g.Helper()
+	ctx, cancel := context.WithTimeout(g.Context(), patience)
+	defer cancel()
+	for _, p := range processes {
+		_, err := p.hear(ctx, regexp.MustCompile("^"+regexp.QuoteMeta(line)+"$"))
+		require.NoError(g, err)
+	}
+}
+
+// say sends a line to each of the processes.
+func say(processes []*process, line string) {
+	for _, p := range processes {
+		// One that cannot be told has ended; that shows where it is heard.
+		io.WriteString(p.stdin, line+"\n")
+	}
+}
+
+// hold keeps the next request of a kind for the counter from the server until
+// Release, and with it whoever sent it in its critical section.
+func (g *game) hold(op jute.Op) *zkserver.Fault {
+	return g.srv.Hold(func(r zkserver.Request) bool { return r.Op == op && r.Path == counter })
+}
+
+// hit waits until somebody has met a fault.
+func (g *game) hit(f *zkserver.Fault, what string) {
+	g.Helper()
+	g.eventually(what, func() bool {
+		select {
+		case <-f.Hit():
+			return true
+		default:
+			return false
+		}
+	})
+}
+
+// eventually waits for a state of the server. It polls: there is nothing to
+// be told by. It gives up when a process ends, for nobody is to end before
+// being told to.
+func (g *game) eventually(what string, ok func() bool) {
+	g.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
+		for _, p := range g.processes {
+			select {
+			case <-p.exited:
+				g.Fatalf("never happens: %s; %v", what, p.ended())
+			default:
+			}
+		}
+		if time.Now().After(deadline) {
+			g.Fatalf("never happens: %s", what)
+		}
+	}
+}
+
+// exits waits until a process has ended.
+func (g *game) exits(p *process) {
+	g.Helper()
+	select {
+	case <-p.exited:
+	case <-time.After(patience):
+		g.Fatalf("%s does not exit; it said:\n%s", p.name, p.all())
+	}
+}
+
+// leave lets the processes end, and checks that each ends well and in good
+// order: with its session closed, not left to expire.
+func (g *game) leave() {
+	g.Helper()
+	for _, p := range g.processes {
+		p.stdin.Close()
+	}
+	for _, p := range g.processes {
+		g.exits(p)
+		require.NoError(g, p.err, "%v", p.ended())
+	}
+	require.Empty(g, g.srv.Sessions(), "a client goes without closing its session")
+}
+
+// counted fails unless everybody's turns are on the counter, each written
+// once, and none of the nodes has a child left.
+func (g *game) counted(locks ...string) {
+	g.Helper()
+	n, ok := g.srv.Node(counter)
+	require.True(g, ok)
+	require.Equal(g, strconv.Itoa(total), string(n.Data))
+	require.EqualValues(g, total, n.Stat.Version, "the counter was written this often")
+	for _, lock := range locks {
+		_, there := g.srv.Node(lock)
+		require.True(g, there, "%s: nobody has made it", lock)
+		require.Empty(g, g.srv.Children(lock), "nodes are left behind at %s", lock)
+	}
+}
+
+// queueing plays the whole game with processes that have been started. The
+// first who gets the lock is held in it until all others are in the queue:
+// from there on everybody has company, and that does not depend on who is
+// fast. The nodes of the queue are children of the locks.
+func (g *game) queueing(locks ...string) {
+	g.Helper()
+	first := g.hold(jute.OpSetData)
+	g.all(g.processes, "ready")
+	say(g.processes, "")
+	g.hit(first, "somebody gets the lock")
+	g.eventually("all others queue for the lock", func() bool {
+		n := 0
+		for _, lock := range locks {
+			n += len(g.srv.Children(lock))
+		}
+		return n == len(g.processes)
+	})
+	first.Release()
+	g.all(g.processes, "done")
+	g.counted(locks...)
+	g.leave()
+}
+
+// A process is one client. As a writer it takes what the process says.
+type process struct {
+	name   string
+	stdin  io.WriteCloser
+	exited chan struct{} // closed when it has ended and been heard to the end
+	err    error         // what it ended with; to be read after exited
+
+	mu   sync.Mutex // guards what follows
+	text string     // all that it has said
+	next int        // offset of the first line in text that hear has not seen
+	said chan struct{}
+}
+
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.text += string(b)
+	close(p.said)
+	p.said = make(chan struct{})
+	return len(b), nil
+}
+
+// hear returns the next line that matches, and drops those before it.
+func (p *process) hear(ctx context.Context, want *regexp.Regexp) (string, error) {
+	for over := false; ; {
+		p.mu.Lock()
+		for {
+			line, _, whole := strings.Cut(p.text[p.next:], "\n")
+			if !whole {
+				break
+			}
+			p.next += len(line) + 1
+			if want.MatchString(line) {
+				p.mu.Unlock()
+				return line, nil
+			}
+		}
+		said := p.said
+		p.mu.Unlock()
+		if over {
+			return "", p.ended()
+		}
+		select {
+		case <-said:
+		case <-p.exited:
+			over = true // look once more at what it said last
+		case <-ctx.Done():
+			return "", fmt.Errorf("%s does not say %q; it said:\n%s", p.name, want, p.all())
+		}
+	}
+}
+
+func (p *process) all() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text
+}
+
+// ended describes how a process has ended.
+func (p *process) ended() error {
+	return fmt.Errorf("%s has ended (%v); it said:\n%s", p.name, p.err, p.all())
+}

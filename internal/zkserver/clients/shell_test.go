@@ -1,0 +1,259 @@
+//go:build unix
+
+package clients_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+)
+
+const zkCli = "/usr/share/zookeeper/bin/zkCli.sh"
+
+// A shell is one zkCli.sh and whoever types at it.
+type shell struct {
+	*process
+	events []string // of watches, as far as they were heard: "NodeDeleted /path"
+}
+
+var (
+	shellConnected = regexp.MustCompile(`^WatchedEvent state:SyncConnected type:None `)
+	shellEvent     = regexp.MustCompile(`^WatchedEvent state:SyncConnected type:(\w+) path:(.*)$`)
+	shellVersion   = regexp.MustCompile(`^ZooKeeper CLI version: `)
+	anyLine        = regexp.MustCompile(``)
+)
+
+// startShells runs shells and waits until they are connected.
+func (g *game) startShells(n int) []*shell {
+	g.Helper()
+	var shells []*shell
+	for range n {
+		faster := "JVMFLAGS=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+		shells = append(shells, &shell{process: g.start([]string{faster}, zkCli, "-server", g.addr)})
+	}
+	ctx, cancel := context.WithTimeout(g.Context(), patience)
+	defer cancel()
+	for _, sh := range shells {
+		_, err := sh.hear(ctx, shellConnected)
+		require.NoError(g, err)
+	}
+	return shells
+}
+
+// line returns what the shell says next. News of watches come whenever they
+// come, in the midst of anything: they are put aside.
+func (sh *shell) line(ctx context.Context) (string, error) {
+	for {
+		line, err := sh.hear(ctx, anyLine)
+		if err != nil {
+			return "", err
+		}
+		switch event := shellEvent.FindStringSubmatch(line); {
+		case event != nil:
+			sh.events = append(sh.events, event[1]+" "+event[2])
+		case line != "" && line != "WATCHER::":
+			return line, nil
+		}
+	}
+}
+
+// run types a command and returns what the shell says to it. There may be
+// nothing to hear: so its version is asked for as well, and ends the answer.
+func (sh *shell) run(ctx context.Context, command string) ([]string, error) {
+	io.WriteString(sh.stdin, command+"\nversion\n")
+	var answer []string
+	for {
+		line, err := sh.line(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("after %q: %w", command, err)
+		}
+		if shellVersion.MatchString(line) {
+			return answer, nil
+		}
+		answer = append(answer, line)
+	}
+}
+
+// count takes turns at the counter. The shell has no lock: it is typed by
+// hand, the naive one, which everybody watches that does not hold it.
+func (sh *shell) count(ctx context.Context, lock string, turns int) error {
+	for range turns {
+		for {
+			answer, err := sh.run(ctx, "create -e "+lock+" taken")
+			if err != nil {
+				return err
+			}
+			if slices.Equal(answer, []string{"Created " + lock}) {
+				break
+			}
+			if !slices.Equal(answer, []string{"Node already exists: " + lock}) {
+				return fmt.Errorf("%s: create says %q", sh.name, answer)
+			}
+			sh.events = nil
+			if answer, err = sh.run(ctx, "get -w "+lock); err != nil {
+				return err
+			}
+			if slices.Equal(answer, []string{"Node does not exist: " + lock}) {
+				continue // and there is no watch
+			}
+			if !slices.Equal(answer, []string{"taken"}) {
+				return fmt.Errorf("%s: get -w says %q", sh.name, answer)
+			}
+			for !slices.Contains(sh.events, "NodeDeleted "+lock) {
+				line, err := sh.hear(ctx, shellEvent)
+				if err != nil {
+					return err
+				}
+				event := shellEvent.FindStringSubmatch(line)
+				sh.events = append(sh.events, event[1]+" "+event[2])
+			}
+		}
+		answer, err := sh.run(ctx, "get -s "+counter)
+		if err != nil {
+			return err
+		}
+		n, version := -1, ""
+		for i, line := range answer {
+			if i == 0 {
+				n, err = strconv.Atoi(line)
+			}
+			if v, ok := strings.CutPrefix(line, "dataVersion = "); ok {
+				version = v
+			}
+		}
+		if err != nil || version == "" {
+			return fmt.Errorf("%s: get -s says %q", sh.name, answer)
+		}
+		for _, command := range []string{
+			fmt.Sprintf("set -v %s %s %d", version, counter, n+1),
+			"delete " + lock,
+		} {
+			// Both have nothing to say when all is well.
+			if answer, err = sh.run(ctx, command); err != nil {
+				return err
+			}
+			if len(answer) > 0 {
+				return fmt.Errorf("%s: %s says %q", sh.name, command, answer)
+			}
+		}
+	}
+	return nil
+}
+
+func TestZkCliCountsTo100(t *testing.T) {
+	const lock = "/shell-lock"
+	needsShell(t)
+	g := newGame(t)
+	shells := g.startShells(4)
+	first := g.hold(jute.OpSetData)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	results := make(chan error)
+	for _, sh := range shells {
+		go func() { results <- sh.count(ctx, lock, total/len(shells)) }()
+	}
+	left := len(shells)
+	defer func() {
+		cancel()
+		for range left {
+			<-results
+		}
+	}()
+
+	g.hit(first, "somebody gets the lock")
+	g.eventually("all others watch it", func() bool {
+		n := 0
+		for _, w := range g.srv.Watches() {
+			if w.Path == lock {
+				n++
+			}
+		}
+		return n == len(shells)-1
+	})
+	first.Release()
+	for left > 0 {
+		err := <-results
+		left--
+		require.NoError(t, err)
+	}
+	g.counted()
+	_, there := g.srv.Node(lock)
+	require.False(t, there, "the lock is left behind")
+	say(g.processes, "quit") // at the mere end of its input it leaves its session behind
+	g.leave()
+}
+
+func TestZkCliDoesWhatAUserTypes(t *testing.T) {
+	needsShell(t)
+	g := newGame(t)
+	sh := g.startShells(1)[0]
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	// stat stands for the eleven lines of a stat.
+	for _, step := range []struct{ command, want string }{
+		{"create /s one", "Created /s"},
+		{"create /s two", "Node already exists: /s"},
+		{"create /no/parent", "Node does not exist: /no/parent"},
+		{"get /s", "one"},
+		{"get -s /s", "one|stat"},
+		{"get -w /s", "one"},
+		{"set -s -v 0 /s two", "stat"},
+		{"set -v 0 /s three", "version No is not valid : /s"},
+		{"stat /s", "stat"},
+		{"create -s /s/q-", "Created /s/q-0000000000"},
+		{"create -s -e /s/q-", "Created /s/q-0000000001"},
+		{"create -e /s/e mine", "Created /s/e"},
+		{"create /s/e/child", "Ephemerals cannot have children: /s/e/child"},
+		{"create -c /s/box", "Created /s/box"},
+		{"ls /s", "[box, e, q-0000000000, q-0000000001]"},
+		{"ls -R /s", "/s|/s/box|/s/e|/s/q-0000000000|/s/q-0000000001"},
+		{"getAllChildrenNumber /s", "4"},
+		{"getEphemerals /s/q", "[/s/q-0000000001]"},
+		{"getAcl /s", "'world,'anyone|: cdrwa"},
+		{"addauth digest ann:secret", ""},
+		{"setAcl /s/box auth::r", ""},
+		{"sync /s", "Sync is OK"},
+		{"config", ""},
+		{"delete /s", "Node not empty: /s"},
+		{"delete -v 7 /s/box", "version No is not valid : /s/box"},
+		{"delete /s/box", ""},
+		{"delete /s/box", "Node does not exist: /s/box"},
+		{"deleteall /s/q-0000000000", ""},
+	} {
+		answer, err := sh.run(ctx, step.command)
+		require.NoError(t, err)
+		got := strings.Join(answer, "|")
+		got = statLines.ReplaceAllString(got, "stat")
+		require.Equal(t, step.want, got, "%s", step.command)
+	}
+	require.Equal(t, []string{"NodeDataChanged /s"}, sh.events)
+
+	who, err := sh.run(ctx, "whoami")
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{"Auth scheme: User", "ip: 127.0.0.1", "digest: ann"}, who)
+
+	// The shell says of an ephemeral node whose it is, and takes it along.
+	stat, err := sh.run(ctx, "stat /s/e")
+	require.NoError(t, err)
+	require.Contains(t, stat, fmt.Sprintf("ephemeralOwner = %#x", g.srv.Sessions()[0].ID))
+	require.Equal(t, []string{"e", "q-0000000001"}, g.srv.Children("/s"))
+	say(g.processes, "quit") // at the mere end of its input it leaves its session behind
+	g.leave()
+	require.Empty(t, g.srv.Children("/s"))
+}
+
+var statLines = regexp.MustCompile(`cZxid = 0x[0-9a-f]+\|ctime = [^|]+\|mZxid = 0x[0-9a-f]+\|mtime = [^|]+\|pZxid = 0x[0-9a-f]+\|` +
+	`cversion = \d+\|dataVersion = \d+\|aclVersion = \d+\|ephemeralOwner = 0x[0-9a-f]+\|dataLength = \d+\|numChildren = \d+`)
+
+func needsShell(t *testing.T) {
+	t.Helper()
+	needs(t, map[string]string{zkCli: "zookeeper", "/usr/bin/java": "default-jre-headless"})
+}
