@@ -284,7 +284,11 @@ func haveImage(ctx context.Context, docker *client.Client, image string) error {
 func removeStale(ctx context.Context, docker *client.Client) {
 	dead := func(labels map[string]string) bool {
 		pid, err := strconv.Atoi(labels[ownerLabel])
-		return err == nil && syscall.Kill(pid, 0) == syscall.ESRCH
+		if err != nil {
+			return false
+		}
+		owner, err := os.FindProcess(pid)
+		return err == nil && errors.Is(owner.Signal(syscall.Signal(0)), os.ErrProcessDone)
 	}
 	filters := make(client.Filters).Add("label", ownerLabel)
 	if list, err := docker.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters}); err == nil {
