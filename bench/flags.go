@@ -37,7 +37,7 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	}
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	fs.StringVar(&cfg.zk, "zk", "embedded", "the `servers` to run against: embedded, or host:port,host:port,… of a ZooKeeper that runs")
+	fs.StringVar(&cfg.zk, "zk", "embedded", "the `servers` to run against: embedded, docker, docker:3, or host:port,host:port,… of a ZooKeeper that runs")
 	locks := fs.String("locks", strings.Join(names, ","), "the locks to compare, in this order: a comma-separated `list`")
 	sizes := fs.String("n", "100,1000", "the numbers of goroutines: a comma-separated `list`")
 	fs.IntVar(&cfg.sessions, "sessions", 1, "how `many` sessions the goroutines share; at most one each")
