@@ -37,7 +37,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -154,14 +153,20 @@ func (l *Lock) predecessor(node string) (before string, err error) {
 		return "", err
 	}
 	name := path.Base(node)
-	if !slices.Contains(children, name) {
-		return "", fmt.Errorf("our node has gone, most likely with its session: %w", zk.ErrNoNode)
-	}
+	found := false
 	for _, child := range children {
-		// What does not bear our prefix is no contender.
-		if strings.HasPrefix(child, prefix) && child < name && child > before {
-			before = child
+		if !strings.HasPrefix(child, prefix) {
+			continue // no contender
 		}
+		switch strings.Compare(child, name) {
+		case 0:
+			found = true
+		case -1:
+			before = max(before, child)
+		}
+	}
+	if !found {
+		return "", fmt.Errorf("our node has gone, most likely with its session: %w", zk.ErrNoNode)
 	}
 	return before, nil
 }
