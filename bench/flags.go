@@ -42,7 +42,7 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	sizes := fs.String("n", "100,1000", "the numbers of goroutines: a comma-separated `list`")
 	fs.IntVar(&cfg.sessions, "sessions", 1, "how `many` sessions the goroutines share; at most one each")
 	fs.IntVar(&cfg.rounds, "rounds", 1, "how `many` times each lock runs; the locks take turns, the table shows medians")
-	fs.DurationVar(&cfg.warmup, "warmup", 2*time.Second, "the `time` to run unmeasured first, on a real server")
+	fs.DurationVar(&cfg.warmup, "warmup", 4*time.Second, "the `time` to run unmeasured first, on a real server")
 	fs.StringVar(&cfg.json, "json", "", "also write every single run to this `file`, as JSON")
 	fs.StringVar(&cfg.path, "path", "/zklock-bench", "the `znode` to work under; what the benchmark makes there it removes")
 	if err := fs.Parse(args); err != nil {
