@@ -49,7 +49,7 @@ func TestAnEnsembleOutlivesItsLeader(t *testing.T) {
 	require.Len(t, zoo.Nodes(), 3)
 	require.Contains(t, zoo.String(), "ensemble of 3")
 	ctx := t.Context()
-	conn, err := zoo.Connect(ctx, ensemble.Options{SessionTimeout: 20 * time.Second})
+	conn, err := zoo.Connect(ctx, ensemble.Options{SessionTimeout: 40 * time.Second})
 	require.NoError(t, err)
 	defer conn.Close()
 	_, err = conn.Create("/survives", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
@@ -73,7 +73,7 @@ func TestAnEnsembleOutlivesItsLeader(t *testing.T) {
 		require.Eventually(t, func() bool {
 			there, _, err := conn.Exists("/survives")
 			return err == nil && there
-		}, time.Minute, 100*time.Millisecond, "%s: the session's node is lost", how.what)
+		}, 2*time.Minute, 100*time.Millisecond, "%s: the session's node is lost", how.what)
 		require.Equal(t, session, conn.SessionID(), how.what)
 		require.NoError(t, how.fix(old), how.what)
 		all(t, zoo)
