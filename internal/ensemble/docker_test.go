@@ -24,7 +24,8 @@ func inDocker(t *testing.T) *ensemble.Ensemble {
 	return zoo
 }
 
-// leads waits until a node other than not leads.
+// leads waits until a node other than not leads. It polls: an election tells
+// nobody that it is over.
 func leads(t *testing.T, zoo *ensemble.Ensemble, not *ensemble.Node) *ensemble.Node {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {

@@ -145,7 +145,7 @@ func TestConnectLeavesNoClientBehind(t *testing.T) {
 		start := time.Now()
 		_, err := ensemble.OverPipes(srv).Connect(ctx, ensemble.Options{})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		time.Sleep(5 * time.Second) // Close may take its time
+		time.Sleep(5 * time.Second) // of virtual time: Close may take a second
 		synctest.Wait()
 		require.Less(t, time.Since(start), 10*time.Second)
 		require.Empty(t, srv.Sessions())

@@ -124,7 +124,7 @@ func (l *lockWith) giveUp(node string, err error) error {
 		if deleteErr == nil || errors.Is(deleteErr, zk.ErrNoNode) || l.bug == "clean-up is tried once" {
 			break
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // as in step 3, and in virtual time
 	}
 	return fmt.Errorf("%s: %w", node, err)
 }

@@ -92,7 +92,7 @@ func TestCountsAreWhatCrossesTheWire(t *testing.T) {
 			require.Greater(t, since.BytesIn, int64(100_000))
 			require.Greater(t, since.BytesOut, int64(100_000))
 
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute) // of virtual time, for pings
 			require.Greater(t, tap.Counts().Requests[jute.OpPing], int64(10))
 			require.EqualValues(t, 11, tap.Counts().Total(), "pings are left out")
 		})
@@ -155,7 +155,7 @@ func TestWatchesAreArmedAgainAfterAReconnect(t *testing.T) {
 		tap.Cut()
 		synctest.Wait()
 		require.Zero(t, tap.Armed(), "watches are gone with their connection")
-		time.Sleep(5 * time.Second)
+		time.Sleep(5 * time.Second) // of virtual time: the client waits one before it reconnects
 		synctest.Wait()
 		require.Equal(t, 1, tap.Armed())
 		require.Len(t, srv.Watches(), 1)
