@@ -123,7 +123,7 @@ func parentsAtOnce(w *world) {
 	var held []*zkserver.Fault
 	for _, s := range []*session{sa, sb} {
 		held = append(held, w.srv.Hold(func(r zkserver.Request) bool {
-			return r.Session == s.id && r.Op == jute.OpCreate && r.Path == topmost
+			return r.Session == s.id && r.Path == topmost
 		}))
 	}
 	resultA := w.lock(a)
@@ -230,6 +230,16 @@ func expiredWaiter(w *world) {
 	result := w.lock(waiter)
 	w.waits(s, "the waiter")
 	w.expire(s)
+	if w.subject.Requeues {
+		w.eventually("who waited has a new session", func() bool { return s.SessionID() != 0 && s.SessionID() != s.id })
+		w.eventually("it queues again", func() bool { return len(w.nodes()) == 2 })
+		w.stillWaits(result, s, "a waiter that has queued again")
+		w.unlock(holder, "the holder")
+		w.holds(result, "a waiter whose session has expired, and that has queued again,")
+		w.unlock(waiter, "it")
+		w.nothingLeft()
+		return
+	}
 	err := w.result(result, "Lock of a waiter whose session has expired")
 	require.Error(w, err)
 	if w.srv != nil { // elsewhere its connection or its own node may go first
@@ -333,8 +343,8 @@ func queueOrder(w *world) {
 
 func waiterGoes(w *world) {
 	locks, results, sessions := w.queue(3)
-	w.expire(sessions[1])
-	require.Error(w, w.result(results[1], "Lock of a waiter whose session has expired"))
+	sessions[1].Close()
+	require.Error(w, w.result(results[1], "Lock of a waiter whose client has been closed"))
 	w.stillWaits(results[2], sessions[2], "the one after the waiter that has gone")
 	w.unlock(locks[0], "the holder")
 	w.holds(results[2], "the one after the waiter that has gone")
@@ -420,14 +430,15 @@ func waiterGoesBeforeWatch(w *world) {
 	w.waitingBehind(func(middle *session, gone <-chan error) {
 		w.atEachRead(func(l Lock, s *session, result <-chan error, release func(), step string) {
 			if middle != nil {
-				w.expire(middle)
-				require.Error(w, w.result(gone, "Lock of a waiter whose session has expired"))
+				middle.Close()
+				require.Error(w, w.result(gone, "Lock of a waiter whose client has been closed"))
 			}
 			release()
 			w.stillWaits(result, s, "a waiter whose "+step+" came after the waiter before it had gone")
 			middle, gone = s, result // it is in the middle for the next one
 		})
-		w.expire(middle)
+		middle.Close()
+		require.Error(w, w.result(gone, "Lock of a waiter whose client has been closed"))
 	})
 	w.unlock(holder, "the holder")
 	w.nothingLeft()
@@ -454,6 +465,17 @@ func nodeGoes(w *world) {
 			}
 		}
 		release()
+		if w.subject.Requeues {
+			w.eventually("who has lost its node makes another", func() bool { return len(w.nodes()) == 2 })
+			w.stillWaits(result, s, "a waiter whose node had gone before its "+step)
+			w.unlock(holder, "the holder")
+			w.holds(result, "a waiter whose node had gone, and that has queued again,")
+			require.Len(w, w.nodes(), 1, "who holds the lock has no node")
+			w.unlock(l, "it")
+			w.mustLock(holder, "the holder, once more")
+			before = w.nodes()
+			return
+		}
 		// Who only sleeps on the holder's node learns of it at the release.
 		synctest.Wait()
 		if s.tap.Armed() > 0 {
@@ -540,12 +562,18 @@ func errorOnTheWay(w *world) {
 			fault, then := sp.spoil(s, n)
 			result := w.lock(waiter)
 			early := w.meets(fault, s, "the request is spoiled, or the waiter waits")
-			if !early {
+			free := !early || w.subject.Requeues
+			if free {
 				w.unlock(holder, "the holder")
 			}
 			err := w.result(result, fmt.Sprintf("Lock, when its request %d %s,", n, sp.what))
 			if then != nil {
 				then.Release()
+			}
+			if err == nil && early && w.subject.Requeues {
+				w.unlock(waiter, "the waiter")
+				w.nothingLeft()
+				continue
 			}
 			if err == nil { // it sends no such request
 				fault.Release()
@@ -556,7 +584,7 @@ func errorOnTheWay(w *world) {
 			}
 			last := lastRequest(s, n)
 			w.leavesNothing(waiter, s, last, fmt.Sprintf("its request %d, %v, %s", n, last, sp.what), err)
-			if early {
+			if !free {
 				w.unlock(holder, "the holder")
 			}
 			w.mustLock(waiter, "the waiter, once more,")
@@ -584,8 +612,12 @@ func errorInTryLock(w *world) {
 			if err == nil {
 				fault.Release()
 				require.True(w, ok)
-				require.Empty(w, fault.Hit(), "request %d %s, and TryLock takes no notice", n, sp.what)
 				w.unlock(l, "it")
+				if w.subject.Requeues && len(fault.Hit()) > 0 {
+					w.nothingLeft()
+					continue
+				}
+				require.Empty(w, fault.Hit(), "request %d %s, and TryLock takes no notice", n, sp.what)
 				require.Greater(w, n, 1)
 				break
 			}
@@ -644,6 +676,10 @@ func unlockAgain(w *world) {
 		before := w.nodes()
 		fault := w.srv.Fail(jute.ErrRuntimeInconsistency, number(s, n))
 		err := l.Unlock()
+		if err == nil && w.subject.Requeues && len(fault.Hit()) > 0 {
+			w.nothingLeft() // it has tried again itself
+			continue
+		}
 		if err == nil {
 			require.Empty(w, fault.Hit(), "request %d of Unlock fails, and Unlock takes no notice", n)
 			require.Greater(w, n, 1)

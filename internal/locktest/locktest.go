@@ -37,6 +37,10 @@ type Subject struct {
 	ErrNotLocked error
 	// Queue says that contenders are let in in the order in which they came.
 	Queue bool
+	// Requeues says that Lock outlives what ends a connection or a session: it
+	// tries again, and queues again if it must, and so do TryLock and Unlock.
+	// Otherwise they return an error.
+	Requeues bool
 	// WakeUps predicts how many watch events a release sends to those who wait,
 	// each in a session of its own.
 	WakeUps func(waiting int) int

@@ -1,0 +1,177 @@
+// Package reentrant is step 4: who holds the lock may lock again.
+//
+// The idea (article A's look at Curator's InterProcessMutex, articles B and
+// C): a book that says who holds the lock and how often. Who is in it locks
+// again by counting up; all others queue as in step 3, whose lock this is a
+// thin layer over. Java keys the book by thread. A goroutine has no identity
+// to key on, so the caller says who it is, with an Owner.
+//
+// Cost: the first Lock and the last Unlock of an owner cost what they cost in
+// step 3: N owners that arrive one by one and each lock once send 5N-2
+// requests. Every Lock and Unlock in between sends nothing.
+//
+// What is still wrong, and the step that cures it:
+//
+//   - An owner whose session has expired is in the book still: its next Lock
+//     counts up, though somebody else may hold the lock by then. It learns of
+//     it at its last Unlock: step 5.
+//   - All that step 3 lists, but that whoever locks twice waits for itself.
+package reentrant
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+
+	predecessor "example.com/zklock/03-sequential-predecessor"
+)
+
+// ErrNotOwner is returned by Unlock when the owner does not hold the lock: it
+// never did, it has unlocked as often as it locked, or its session has ended
+// meanwhile, and the lock with it.
+var ErrNotOwner = errors.New("reentrant: not the owner")
+
+var errNoOwner = errors.New("reentrant: the owner is nil: make one with NewOwner")
+
+// An Owner is who holds a lock, as a thread is in Java: one line of work,
+// that may pass through many functions.
+type Owner struct{ name string }
+
+// NewOwner makes an owner that is like no other, whatever its name.
+func NewOwner(name string) *Owner { return &Owner{name} }
+
+// String returns the owner's name.
+func (o *Owner) String() string { return o.name }
+
+// A Mutex is the lock at a path for all goroutines of a process. It is safe
+// for concurrent use. Goroutines that share an owner share its lock, too:
+// they do not keep each other out.
+type Mutex struct {
+	conn *zk.Conn
+	path string
+
+	mu   sync.Mutex
+	book map[*Owner]*hold // guarded by mu
+}
+
+// A hold is an owner's entry in the book.
+type hold struct {
+	lock  *predecessor.Lock
+	times int           // guarded by mu; 0 while the first Lock or the last Unlock is under way
+	ended chan struct{} // closed when that has ended
+}
+
+// New returns the lock whose queue is under path. The parent and all above it
+// are made when they are needed.
+func New(conn *zk.Conn, path string) *Mutex {
+	return &Mutex{conn: conn, path: path, book: make(map[*Owner]*hold)}
+}
+
+// Lock waits until the owner holds the lock, for as long as that takes; who
+// holds it already holds it once more. After an error, which is one of
+// predecessor.Lock's, the owner holds it no more often than before.
+func (m *Mutex) Lock(owner *Owner) error {
+	for {
+		h, entered, err := m.enter(owner)
+		if err != nil || h == nil {
+			return err
+		}
+		if entered {
+			err := h.lock.Lock()
+			m.settle(owner, h, err == nil)
+			return err
+		}
+		<-h.ended // another goroutine locks or unlocks for the same owner
+	}
+}
+
+// TryLock is Lock, but never waits: false without an error means that
+// somebody else holds the lock or waits for it, and that nothing was left
+// behind.
+func (m *Mutex) TryLock(owner *Owner) (bool, error) {
+	h, entered, err := m.enter(owner)
+	if err != nil || h == nil {
+		return err == nil, err
+	}
+	if !entered {
+		return false, nil
+	}
+	ok, err := h.lock.TryLock()
+	m.settle(owner, h, ok)
+	return ok, err
+}
+
+// enter looks the owner up in the book. No hold: the owner held the lock, and
+// it has been counted. Entered: the owner was not in the book, and the caller
+// must lock for it and settle.
+func (m *Mutex) enter(owner *Owner) (h *hold, entered bool, err error) {
+	if owner == nil {
+		return nil, false, errNoOwner
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch h := m.book[owner]; {
+	case h == nil:
+		h = &hold{lock: predecessor.New(m.conn, m.path), ended: make(chan struct{})}
+		m.book[owner] = h
+		return h, true, nil
+	case h.times == 0:
+		return h, false, nil
+	default:
+		h.times++
+		return nil, false, nil
+	}
+}
+
+// settle ends a first Lock or a last Unlock. Nobody stays in the book who does
+// not hold the lock.
+func (m *Mutex) settle(owner *Owner, h *hold, holds bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if holds {
+		h.times = 1
+	} else {
+		delete(m.book, owner)
+	}
+	close(h.ended)
+}
+
+// Unlock undoes one Lock of the owner; the last one lets go of the lock. It
+// returns ErrNotOwner if the owner does not hold it. After any other error
+// the owner holds it as often as before, and Unlock can be called again.
+func (m *Mutex) Unlock(owner *Owner) error {
+	m.mu.Lock()
+	h := m.book[owner]
+	if h == nil || h.times == 0 {
+		m.mu.Unlock()
+		return fmt.Errorf("%w: %s", ErrNotOwner, m.path)
+	}
+	h.times--
+	if h.times > 0 {
+		m.mu.Unlock()
+		return nil
+	}
+	h.ended = make(chan struct{})
+	m.mu.Unlock()
+
+	err := h.lock.Unlock()
+	gone := errors.Is(err, predecessor.ErrNotLocked)
+	m.settle(owner, h, err != nil && !gone)
+	if gone {
+		return fmt.Errorf("%w any more: %w", ErrNotOwner, err)
+	}
+	return err
+}
+
+// Holds returns how many times the owner has locked without unlocking. It
+// asks no server: a session that has expired may have taken the lock away.
+func (m *Mutex) Holds(owner *Owner) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if h := m.book[owner]; h != nil {
+		return h.times
+	}
+	return 0
+}

@@ -1,0 +1,34 @@
+package reentrant_test
+
+import (
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	reentrant "example.com/zklock/04-reentrant"
+	"example.com/zklock/internal/locktest"
+)
+
+func TestMain(m *testing.M) { locktest.Main(m) }
+
+// An owned Mutex is a contender, as step 3's Lock is.
+type owned struct {
+	mutex *reentrant.Mutex
+	owner *reentrant.Owner
+}
+
+func (o *owned) Lock() error            { return o.mutex.Lock(o.owner) }
+func (o *owned) TryLock() (bool, error) { return o.mutex.TryLock(o.owner) }
+func (o *owned) Unlock() error          { return o.mutex.Unlock(o.owner) }
+
+func TestLock(t *testing.T) {
+	locktest.Run(t, locktest.Subject{
+		New: func(conn *zk.Conn, path string) locktest.Lock {
+			return &owned{reentrant.New(conn, path), reentrant.NewOwner("contender")}
+		},
+		ErrNotLocked: reentrant.ErrNotOwner,
+		Queue:        true,
+		WakeUps:      func(waiting int) int { return 1 },
+		Requests:     func(n int) int { return 5*n - 2 },
+	})
+}

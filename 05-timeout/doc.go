@@ -1,0 +1,2 @@
+// Package timeout is step 5: the complete lock.
+package timeout

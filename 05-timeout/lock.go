@@ -1,0 +1,265 @@
+package timeout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Errors that errors.Is finds.
+var (
+	// ErrHeld: TryLock found somebody who holds the lock or waits for it.
+	ErrHeld = errors.New("timeout: somebody else holds the lock")
+	// ErrLost: the lock was gone before Unlock, most likely with its session.
+	ErrLost = errors.New("timeout: the lock was lost")
+	// ErrUnlocked: the lease was unlocked before.
+	ErrUnlocked = errors.New("timeout: the lease was unlocked before")
+)
+
+var errNoOwner = errors.New("timeout: the owner is nil: make one with NewOwner")
+
+// An Owner is who holds a lock, as a thread is in Java: one line of work,
+// that may pass through many functions. Goroutines that share an owner share
+// its lock, too: they do not keep each other out.
+type Owner struct{ name string }
+
+// NewOwner makes an owner that is like no other, whatever its name. The name
+// is what Participants shows.
+func NewOwner(name string) *Owner { return &Owner{name} }
+
+// String returns the owner's name.
+func (o *Owner) String() string { return o.name }
+
+// A Mutex is the lock at a path for all goroutines of a process. It is safe
+// for concurrent use. Make one per process and path and share it: its
+// contenders share what they know of the queue.
+type Mutex struct {
+	conn    *zk.Conn
+	path    string
+	timeout time.Duration
+	acl     []zk.ACL
+	data    []byte
+
+	kick      chan struct{} // wakes the scout
+	searching chan struct{} // holds a value while a search runs
+
+	mu        sync.Mutex
+	owners    map[*Owner]*place // who holds the lock, or is about to
+	line      []*place          // our places in the queue, by number
+	scouting  bool
+	search    *search // the one that has not begun yet
+	session   int64   // the session that the server was heard in last,
+	heard     time.Time
+	beating   bool
+	trouble   error // the last request without an answer
+	troubleAt time.Time
+}
+
+// An Option changes how a Mutex works.
+type Option func(*Mutex) error
+
+// WithSessionTimeout says what session timeout conn was opened with; the
+// default is 10 s. The client does not tell what the server has made of it:
+// if that is less, say so here, or Lost comes too late.
+func WithSessionTimeout(d time.Duration) Option {
+	return func(m *Mutex) error {
+		if d < time.Millisecond {
+			return fmt.Errorf("WithSessionTimeout: %v is too short", d)
+		}
+		m.timeout = d
+		return nil
+	}
+}
+
+// WithACL says who may do what with the nodes that are made, the parents
+// among them; the default is that everybody may do everything. All
+// contenders must be allowed to create, delete and read: a waiter that may
+// not read the node before its own is never told that it has gone.
+func WithACL(acl []zk.ACL) Option {
+	return func(m *Mutex) error {
+		if len(acl) == 0 {
+			return errors.New("WithACL: the list is empty: nobody could do anything")
+		}
+		m.acl = acl
+		return nil
+	}
+}
+
+const maxData = 64 << 10
+
+// WithData says who we are; Participants shows it. The default is the host's
+// name and the process's number, "host:pid". At most 64 KiB.
+func WithData(data []byte) Option {
+	return func(m *Mutex) error {
+		if len(data) > maxData {
+			return fmt.Errorf("WithData: %d bytes, more than %d", len(data), maxData)
+		}
+		m.data = data
+		return nil
+	}
+}
+
+// New returns the lock whose queue is under path. It sends nothing: the
+// parent and all above it are made when they are needed. The error, if any,
+// says which argument is wrong; of a path that is none it wraps
+// zk.ErrInvalidPath.
+func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
+	if conn == nil {
+		return nil, errors.New("timeout: the connection is nil")
+	}
+	if err := checkPath(path); err != nil {
+		return nil, fmt.Errorf("timeout: path %q: %w", path, err)
+	}
+	host, _ := os.Hostname()
+	m := &Mutex{
+		conn: conn, path: path, timeout: 10 * time.Second, acl: zk.WorldACL(zk.PermAll),
+		data:      fmt.Appendf(nil, "%s:%d", host, os.Getpid()),
+		kick:      make(chan struct{}, 1),
+		searching: make(chan struct{}, 1),
+		owners:    make(map[*Owner]*place),
+	}
+	for _, option := range options {
+		if err := option(m); err != nil {
+			return nil, fmt.Errorf("timeout: lock %s: %w", path, err)
+		}
+	}
+	return m, nil
+}
+
+func checkPath(path string) error {
+	rest, ok := strings.CutPrefix(path, "/")
+	if !ok || rest == "" {
+		return fmt.Errorf("%w: it must begin with a slash and name a node", zk.ErrInvalidPath)
+	}
+	for _, part := range strings.Split(rest, "/") {
+		if part == "" || part == "." || part == ".." {
+			return fmt.Errorf("%w: it has an empty part, or one that is a dot or two", zk.ErrInvalidPath)
+		}
+	}
+	for _, r := range path {
+		if r < 0x20 || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 && r <= 0xffff {
+			return fmt.Errorf("%w: it has the character %#U", zk.ErrInvalidPath, r)
+		}
+	}
+	return nil
+}
+
+// Lock waits until the owner holds the lock, or ctx ends. An owner that holds
+// it already gets another lease of it, without a request.
+//
+// A session that expires while Lock waits is no error: it queues again, at
+// the end, in the client's new session. Nor is a connection that breaks.
+//
+// Once ctx has ended Lock does not return a lease, even if it got the lock in
+// the same instant: it returns, promptly, an error that wraps ctx.Err(). Its
+// node is then removed as soon as a server can be reached, and nobody waits
+// for it in vain. Other errors are the server's: zk.ErrNoAuth for one, or
+// zk.ErrClosing if conn has been closed. After any error the owner holds the
+// lock no more often than before.
+func (m *Mutex) Lock(ctx context.Context, owner *Owner) (*Lease, error) {
+	return m.acquire(ctx, owner, false)
+}
+
+// TryLock is Lock for who does not want to wait: it returns ErrHeld if
+// somebody else holds the lock or waits for it, and has left nothing behind
+// then. It takes as long as the server takes to answer, or until ctx ends.
+func (m *Mutex) TryLock(ctx context.Context, owner *Owner) (*Lease, error) {
+	return m.acquire(ctx, owner, true)
+}
+
+func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, error) {
+	if owner == nil {
+		return nil, errNoOwner
+	}
+	for began := time.Now(); ; {
+		if ctx.Err() != nil {
+			return nil, m.ended(ctx, "lock", began)
+		}
+		m.mu.Lock()
+		p := m.owners[owner]
+		switch {
+		case p != nil && p.held:
+			p.leases++
+			m.mu.Unlock()
+			return &Lease{m: m, p: p}, nil
+		case try && (p != nil || len(m.line) > 0):
+			m.mu.Unlock()
+			return nil, fmt.Errorf("%w: %s", ErrHeld, m.path)
+		case p != nil: // another goroutine is about to lock for the same owner
+			m.mu.Unlock()
+			select {
+			case <-p.ready:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		p = newPlace(owner, try)
+		m.owners[owner] = p
+		m.mu.Unlock()
+		go m.live(p)
+		select {
+		case <-p.ready:
+		case <-ctx.Done():
+		}
+		m.mu.Lock()
+		if ctx.Err() == nil && p.held && !isClosed(p.lost) {
+			m.mu.Unlock()
+			return &Lease{m: m, p: p}, nil
+		}
+		p.leases--
+		if p.leases == 0 {
+			m.leaveLocked(p)
+		}
+		err := p.err
+		m.mu.Unlock()
+		if ctx.Err() != nil || errors.Is(err, errGone) || errors.Is(err, errLeft) {
+			continue // the first line of this loop says what follows from it
+		}
+		err = fmt.Errorf("timeout: lock %s: %w", m.path, err)
+		select {
+		case <-p.gone:
+			return nil, err
+		case <-p.stuck:
+			return nil, errors.Join(err, p.unlocked)
+		case <-ctx.Done():
+			return nil, errors.Join(err, m.ended(ctx, "remove the node of a contender of", began))
+		}
+	}
+}
+
+// Do locks, calls f, and unlocks whatever happens: after an error, a panic,
+// and when ctx has ended. The ctx that f gets ends when ctx does, and with
+// ErrLost as its cause when the lock is lost; f must then stop. Do returns
+// f's error, ErrLost if the lock was lost before f returned, or both. Should
+// the server not answer, Do waits for the Unlock no longer than the session
+// timeout; the node goes later.
+func (m *Mutex) Do(ctx context.Context, owner *Owner, f func(ctx context.Context, l *Lease) error) (err error) {
+	l, err := m.Lock(ctx, owner)
+	if err != nil {
+		return err
+	}
+	within, cancel := context.WithCancelCause(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-l.Lost():
+			cancel(ErrLost)
+		case <-within.Done():
+		}
+	}()
+	defer func() {
+		cancel(nil)
+		<-watched
+		unlockCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), m.timeout)
+		defer stop()
+		err = errors.Join(err, l.Unlock(unlockCtx))
+	}()
+	return f(within, l)
+}

@@ -1,0 +1,75 @@
+package timeout_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/locktest"
+)
+
+func TestMain(m *testing.M) { locktest.Main(m) }
+
+var errNotLocked = errors.New("not locked")
+
+// contender shows the complete lock to the suite as it shows a step 3 lock.
+type contender struct {
+	mutex *timeout.Mutex
+	owner *timeout.Owner
+	err   error
+	lease *timeout.Lease
+}
+
+func (c *contender) Lock() (err error) {
+	if c.err != nil {
+		return c.err
+	}
+	c.lease, err = c.mutex.Lock(context.Background(), c.owner)
+	return err
+}
+
+func (c *contender) TryLock() (ok bool, err error) {
+	if c.err != nil {
+		return false, c.err
+	}
+	lease, err := c.mutex.TryLock(context.Background(), c.owner)
+	if errors.Is(err, timeout.ErrHeld) {
+		return false, nil
+	}
+	if err == nil {
+		c.lease = lease
+	}
+	return err == nil, err
+}
+
+func (c *contender) Unlock() error {
+	if c.lease == nil {
+		return errNotLocked
+	}
+	err := c.lease.Unlock(context.Background())
+	if errors.Is(err, timeout.ErrLost) {
+		err = fmt.Errorf("%w: %w", errNotLocked, err)
+	}
+	if err == nil || errors.Is(err, timeout.ErrLost) {
+		c.lease = nil
+	}
+	return err
+}
+
+func TestLock(t *testing.T) {
+	locktest.Run(t, locktest.Subject{
+		New: func(conn *zk.Conn, path string) locktest.Lock {
+			m, err := timeout.New(conn, path)
+			return &contender{mutex: m, err: err, owner: timeout.NewOwner("contender")}
+		},
+		ErrNotLocked: errNotLocked,
+		Queue:        true,
+		Requeues:     true,
+		WakeUps:      func(waiting int) int { return 1 },
+		Requests:     func(n int) int { return 6*n - 2 },
+	})
+}
