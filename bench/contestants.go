@@ -19,17 +19,46 @@ type locker interface {
 // A contestant is a kind of lock that takes part.
 type contestant struct {
 	name string
-	new  func(conn *zk.Conn, path string) locker
+	// new makes one contender.
+	new func(conn *zk.Conn, path string) locker
+	// begin, in place of new, is called once for each run of n contenders, and
+	// returns what makes them: for locks whose contenders share something.
+	begin func(n int) func(conn *zk.Conn, path string) locker
 	// queue: path is the parent of a queue, and made before the clock starts;
 	// else it is the lock's own node.
 	queue bool
 	// article holds article A's times, on the author's virtual machine, by
 	// the number of threads.
 	article map[int]time.Duration
+	// unsafe: it is no lock, and its row says so.
+	unsafe bool
+}
+
+// contenders returns what makes the n contenders of one run.
+func (c contestant) contenders(n int) func(conn *zk.Conn, path string) locker {
+	if c.begin != nil {
+		return c.begin(n)
+	}
+	return c.new
+}
+
+// perSession is the begin of a lock that has one value for each session,
+// which open returns a maker of contenders for.
+func perSession(open func(conn *zk.Conn, path string) func() locker) func(int) func(*zk.Conn, string) locker {
+	return func(int) func(*zk.Conn, string) locker {
+		makers := make(map[*zk.Conn]func() locker)
+		return func(conn *zk.Conn, path string) locker {
+			if makers[conn] == nil {
+				makers[conn] = open(conn, path)
+			}
+			return makers[conn]()
+		}
+	}
 }
 
 var articleNaive = map[int]time.Duration{100: 1625 * time.Millisecond, 1000: 125062 * time.Millisecond}
 
+// contestants are the steps, which take part if -locks does not say otherwise.
 var contestants = []contestant{
 	{
 		name:    "naive",

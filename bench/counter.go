@@ -159,10 +159,11 @@ func (b *benchmark) runOne(ctx context.Context, c contestant, n, round int, step
 		wg      sync.WaitGroup
 		start   = make(chan struct{})
 	)
+	contender := c.contenders(n)
 	for i := range n {
 		conn := conns[i%len(conns)]
 		session := conn.SessionID()
-		l := c.new(conn, lockPath)
+		l := contender(conn, lockPath)
 		wg.Go(func() {
 			<-start
 			err := l.Lock()

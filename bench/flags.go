@@ -35,10 +35,15 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	for _, c := range contestants {
 		names = append(names, c.name)
 	}
+	steps := strings.Join(names, ",")
+	all := slices.Concat(contestants, peers)
+	for _, c := range peers {
+		names = append(names, c.name)
+	}
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.StringVar(&cfg.zk, "zk", "embedded", "the `servers` to run against: embedded, docker, docker:3, or host:port,host:port,… of a ZooKeeper that runs")
-	locks := fs.String("locks", strings.Join(names, ","), "the locks to compare, in this order: a comma-separated `list`")
+	locks := fs.String("locks", steps, "the locks to compare, in this order: a comma-separated `list` of "+strings.Join(names, ", ")+"; or all")
 	sizes := fs.String("n", "100,1000", "the numbers of goroutines: a comma-separated `list`")
 	fs.IntVar(&cfg.sessions, "sessions", 1, "how `many` sessions the goroutines share; at most one each")
 	fs.IntVar(&cfg.rounds, "rounds", 1, "how `many` times each lock runs; the locks take turns, the table shows medians")
@@ -57,16 +62,19 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	if fs.NArg() > 0 {
 		return cfg, fmt.Errorf("unexpected argument %q (-help lists the flags)", fs.Arg(0))
 	}
+	if *locks == "all" {
+		*locks = strings.Join(names, ",")
+	}
 	for name := range strings.SplitSeq(*locks, ",") {
 		name = strings.TrimSpace(name)
-		i := slices.IndexFunc(contestants, func(c contestant) bool { return c.name == name })
+		i := slices.IndexFunc(all, func(c contestant) bool { return c.name == name })
 		if i < 0 {
 			return cfg, fmt.Errorf("-locks: no lock is called %q; there are %s", name, strings.Join(names, ", "))
 		}
 		if slices.ContainsFunc(cfg.locks, func(c contestant) bool { return c.name == name }) {
 			return cfg, fmt.Errorf("-locks: %s is named twice", name)
 		}
-		cfg.locks = append(cfg.locks, contestants[i])
+		cfg.locks = append(cfg.locks, all[i])
 	}
 	for s := range strings.SplitSeq(*sizes, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(s))

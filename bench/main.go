@@ -4,6 +4,7 @@
 //
 //	go run ./bench
 //	go run ./bench -zk 127.0.0.1:2181 -locks naive,predecessor -n 100 -rounds 5
+//	go run ./bench -locks all
 //
 // It prints one table: the final count, which must be N; the elapsed time;
 // how many times faster that is than the naive lock; the requests and watch

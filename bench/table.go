@@ -34,8 +34,12 @@ func printTable(w io.Writer, results []result) {
 		article := runs[k][0].contestant.article[k.n]
 		row := []string{k.lock, strconv.Itoa(k.n), "FAILED", "-", "-", "-", "-"}
 		if rs := succeeded(runs[k]); len(rs) == len(runs[k]) {
+			count := strconv.Itoa(rs[0].Count)
+			if rs[0].contestant.unsafe {
+				count = "no lock"
+			}
 			row = []string{
-				k.lock, strconv.Itoa(k.n), strconv.Itoa(rs[0].Count),
+				k.lock, strconv.Itoa(k.n), count,
 				milliseconds(elapsed(rs)), ratio(elapsed(succeeded(runs[key{"naive", k.n}])), elapsed(rs)),
 				perAcquisition(rs, func(r result) int64 { return r.Requests }),
 				perAcquisition(rs, func(r result) int64 { return r.WatchEvents }),

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// floor is what any queue of N contenders on this server must pay: N nodes are
+// made at once, then deleted one after the other, each once the one before it
+// has been deleted. It is no lock: its contenders find their turn in the
+// memory of this process, without a question to ZooKeeper, and another process
+// would not be kept out.
+type floor struct {
+	mu     sync.Mutex // guards what follows
+	coming int        // contenders whose nodes are not made yet
+	queue  []*floorContender
+	err    error         // what the first to fail met
+	failed chan struct{} // closed then: the others would wait for ever
+}
+
+type floorContender struct {
+	*floor
+	conn *zk.Conn
+	path string
+	node string
+	turn chan struct{} // closed when the nodes before ours have gone
+}
+
+// newFloor begins a run of n contenders.
+func newFloor(n int) func(conn *zk.Conn, path string) locker {
+	f := &floor{coming: n, failed: make(chan struct{})}
+	return func(conn *zk.Conn, path string) locker {
+		return &floorContender{floor: f, conn: conn, path: path, turn: make(chan struct{})}
+	}
+}
+
+func (c *floorContender) Lock() error {
+	node, err := c.conn.Create(c.path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		return c.fail(err)
+	}
+	c.mu.Lock()
+	c.node = node
+	c.queue = append(c.queue, c)
+	if c.coming--; c.coming == 0 {
+		slices.SortFunc(c.queue, func(a, b *floorContender) int { return cmp.Compare(a.node, b.node) })
+		c.nextLocked()
+	}
+	c.mu.Unlock()
+	select {
+	case <-c.turn:
+		return nil
+	case <-c.failed:
+		return c.err
+	}
+}
+
+func (c *floorContender) Unlock() error {
+	if err := c.conn.Delete(c.node, -1); err != nil {
+		return c.fail(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nextLocked()
+	return nil
+}
+
+// nextLocked gives the turn to the first in the queue.
+func (f *floor) nextLocked() {
+	if len(f.queue) > 0 {
+		close(f.queue[0].turn)
+		f.queue = f.queue[1:]
+	}
+}
+
+func (f *floor) fail(err error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		f.err = err
+		close(f.failed)
+	}
+	return err
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+)
+
+// results runs the benchmark and returns what it wrote with -json.
+func results(t *testing.T, args ...string) (rs []result, stdout string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "out.json")
+	status, stdout, stderr := bench(t, append(args, "-json", file)...)
+	require.Zero(t, status, stderr)
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(b, &rs))
+	return rs, stdout
+}
+
+func TestPeersCountToN(t *testing.T) {
+	rs, stdout := results(t, "-n", "10,30", "-locks", "zk.Lock,floor")
+	require.Len(t, rs, 4)
+	require.Regexp(t, `(?m)^zk\.Lock +30 +30 `, stdout)
+	for _, r := range rs {
+		require.Equal(t, r.Goroutines, r.Count)
+	}
+}
+
+func TestTheFloorIsOneCreateAndOneDeleteEach(t *testing.T) {
+	rs, stdout := results(t, "-n", "1,40", "-locks", "floor", "-sessions", "1")
+	require.EqualValues(t, 2, rs[0].Requests)
+	require.EqualValues(t, 2*40, rs[1].Requests)
+	require.Zero(t, rs[1].WatchEvents)
+	require.Regexp(t, `(?m)^floor +40 +no lock `, stdout, "it says that it is none")
+}
+
+// The floor deletes in the order of the queue, each when the one before has
+// been deleted, and none before all have been made.
+func TestTheFloorKeepsItsOrder(t *testing.T) {
+	srv := zkserver.Run(t)
+	addr, err := srv.Listen()
+	require.NoError(t, err)
+	var deleted []string
+	made := 0
+	srv.Hold(func(r zkserver.Request) bool {
+		switch {
+		case r.Op == jute.OpCreate && filepath.Base(r.Path) == "lock-":
+			made++
+		case r.Op == jute.OpDelete && filepath.Base(filepath.Dir(r.Path)) == "lock":
+			require.Equal(t, 20, made)
+			deleted = append(deleted, filepath.Base(r.Path))
+		}
+		return false
+	})
+	status, _, stderr := benchWith(t, t.Context(), "-zk", addr, "-warmup", "0s", "-n", "20", "-locks", "floor", "-sessions", "4")
+	require.Zero(t, status, stderr)
+	require.Len(t, deleted, 20)
+	require.IsIncreasing(t, deleted)
+}
+
+func TestAFloorThatFailsLetsAllGo(t *testing.T) {
+	srv := zkserver.Run(t)
+	addr, err := srv.Listen()
+	require.NoError(t, err)
+	made := 0
+	fault := srv.Hold(func(r zkserver.Request) bool {
+		if r.Op == jute.OpCreate && filepath.Base(r.Path) == "lock-" {
+			made++
+		}
+		return made == 10
+	})
+	go func() {
+		srv.Expire((<-fault.Hit()).Session)
+		fault.Release()
+	}()
+	status, stdout, stderr := benchWith(t, t.Context(), "-zk", addr, "-warmup", "0s", "-n", "20", "-locks", "floor")
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "floor with 20 goroutines on ")
+	require.Contains(t, stdout, "FAILED")
+}
+
+func TestAllNamesThePeersAsWell(t *testing.T) {
+	compete(t, contestants[2])
+	cfg, err := parseFlags([]string{"-locks", "all"}, nil)
+	require.NoError(t, err)
+	require.Len(t, cfg.locks, 1+len(peers))
+	cfg, err = parseFlags(nil, nil)
+	require.NoError(t, err)
+	require.Len(t, cfg.locks, 1)
+}
+
+// Locks that have one value per session get one per session, and anew in each
+// run.
+func TestContendersShareWhatIsTheirSessions(t *testing.T) {
+	opened := 0
+	begin := perSession(func(*zk.Conn, string) func() locker {
+		opened++
+		return func() locker { return sham{} }
+	})
+	a, b := new(zk.Conn), new(zk.Conn)
+	first := begin(4)
+	for _, conn := range []*zk.Conn{a, b, a, b} {
+		first(conn, "/p")
+	}
+	require.Equal(t, 2, opened)
+	begin(4)(a, "/p")
+	require.Equal(t, 3, opened)
+}
