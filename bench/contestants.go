@@ -76,4 +76,6 @@ var contestants = []contestant{
 		queue:   true,
 		article: map[int]time.Duration{100: 636 * time.Millisecond, 1000: 5398 * time.Millisecond},
 	},
+	{name: "reentrant", begin: perSession(newReentrant), queue: true},
+	{name: "timeout", begin: perSession(newTimeout), queue: true},
 }
