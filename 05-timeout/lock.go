@@ -53,6 +53,7 @@ type Mutex struct {
 	owners    map[*Owner]*place // who holds the lock, or is about to
 	line      []*place          // our places in the queue, by number
 	scouting  bool
+	crowded   bool    // the last list had somebody else's node before ours
 	search    *search // the one that has not begun yet
 	session   int64   // the session that the server was heard in last,
 	heard     time.Time

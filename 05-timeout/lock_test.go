@@ -69,7 +69,7 @@ func TestLock(t *testing.T) {
 		ErrNotLocked: errNotLocked,
 		Queue:        true,
 		Requeues:     true,
-		WakeUps:      func(waiting int) int { return 1 },
-		Requests:     func(n int) int { return 6*n - 2 },
+		WakeUps:      func(waiting int) int { return min(waiting, 2) },
+		Requests:     func(n int) int { return max(4, 7*n-5) },
 	})
 }

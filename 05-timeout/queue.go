@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"time"
 
@@ -44,9 +43,7 @@ type place struct {
 	clock    *time.Timer
 	beating  bool
 
-	// The scout's.
-	guess string          // who may be directly before it
-	ahead <-chan zk.Event // a watch on who is
+	scouted // what the scout knows of it
 }
 
 // errGone says that a place has lost its node before it held the lock.
@@ -221,9 +218,7 @@ func (m *Mutex) leaveLocked(p *place) {
 func (m *Mutex) join(p *place) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.line) > 0 {
-		p.guess = fmt.Sprintf("%s%010d", prefix, p.number-1)
-	}
+	p.unlisted = m.crowded || len(m.line) > 0
 	i := len(m.line)
 	for i > 0 && before(p.number, m.line[i-1].number) {
 		i--
@@ -267,145 +262,4 @@ func (p *place) tell(m *Mutex, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p.tellLocked(err)
-}
-
-// The scout is the goroutine that finds out for the first of our places that
-// wait who is before it, and waits until that one has gone. The others are
-// behind the first, and need not know more. There is a scout only while it
-// has something to do.
-func (m *Mutex) wakeScoutLocked() {
-	if m.scouting {
-		select {
-		case m.kick <- struct{}{}:
-		default:
-		}
-		return
-	}
-	m.scouting = true
-	go func() {
-		for {
-			m.mu.Lock()
-			p := m.nextLocked()
-			m.scouting = p != nil
-			m.mu.Unlock()
-			if p == nil {
-				return
-			}
-			m.look(p)
-		}
-	}()
-}
-
-// nextLocked returns the first place that waits, nil if there is none, or if
-// its turn comes when the place of ours before it goes.
-func (m *Mutex) nextLocked() *place {
-	for i, p := range m.line {
-		if p.told || isClosed(p.left) {
-			continue
-		}
-		if i > 0 && p.directlyBehind(m.line[i-1]) {
-			return nil
-		}
-		return p
-	}
-	return nil
-}
-
-// look takes one step towards a place's turn.
-func (m *Mutex) look(p *place) {
-	if p.ahead == nil {
-		if err := m.findAhead(p); err != nil {
-			if err := new(retry).again(m, err, p.left); err != nil {
-				p.tell(m, err)
-			}
-			return
-		}
-	}
-	if p.ahead != nil {
-		select {
-		case <-p.ahead:
-			p.ahead = nil
-		case <-m.kick:
-		}
-	}
-}
-
-// findAhead sets a watch on who is directly before a place. Often that is the
-// node with the number before, and no list is needed. If there is nobody, or
-// a place of ours, it says so to whom it concerns.
-func (m *Mutex) findAhead(p *place) error {
-	name := p.guess
-	p.guess = ""
-	if name == "" {
-		var err error
-		if name, err = m.predecessor(p); err != nil {
-			return err
-		}
-		m.mu.Lock()
-		if name == "" {
-			p.tellLocked(nil)
-		}
-		for _, q := range m.line {
-			if q.node == m.path+"/"+name && q != p {
-				p.behind = q
-			}
-		}
-		known := name == "" || p.behind != nil
-		m.mu.Unlock()
-		if known {
-			return nil
-		}
-	}
-	// Get and not Exists, which would leave a watch on a node that has gone.
-	err := m.call(func() (err error) { _, _, p.ahead, err = m.conn.GetW(m.path + "/" + name); return err })
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil
-	}
-	return err
-}
-
-// predecessor lists the queue and returns who is directly before a place, ""
-// if it is the first.
-func (m *Mutex) predecessor(p *place) (name string, err error) {
-	names, err := m.children()
-	if errors.Is(err, zk.ErrNoNode) {
-		return "", errGone
-	}
-	if err != nil {
-		return "", err
-	}
-	own := path.Base(p.node)
-	found := false
-	var nearest int32
-	for _, child := range names {
-		n, ok := sequence(child)
-		switch {
-		case child == own:
-			found = true
-		case ok && before(n, p.number) && (name == "" || before(nearest, n)):
-			name, nearest = child, n
-		}
-	}
-	if !found {
-		return "", errGone
-	}
-	return name, nil
-}
-
-// tryFirst is nil if nobody is before a place, and ErrHeld if somebody is.
-func (m *Mutex) tryFirst(p *place) error {
-	var r retry
-	for {
-		name, err := m.predecessor(p)
-		if err == nil && name != "" {
-			return ErrHeld
-		}
-		if err == nil {
-			p.tell(m, nil)
-			return nil
-		}
-		if err := r.again(m, err, p.left); err != nil {
-			return err
-		}
-	}
 }
