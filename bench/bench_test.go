@@ -21,8 +21,6 @@ import (
 	"example.com/zklock/internal/zkserver"
 )
 
-func TestMain(m *testing.M) { locktest.Main(m) }
-
 // bench runs the benchmark against the ZooKeeper that ZK names, unless args
 // name one, and returns its exit status and what it printed.
 func bench(t *testing.T, args ...string) (status int, stdout, stderr string) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -25,6 +26,8 @@ type result struct {
 	Sessions    int           `json:"sessions"`
 	Round       int           `json:"round"` // from 1
 	Count       int           `json:"count"`
+	Processes   int           `json:"processes"`
+	Total       int           `json:"total"` // of all processes
 	Elapsed     time.Duration `json:"elapsed_ns"`
 	Requests    int64         `json:"requests"` // pings left out
 	WatchEvents int64         `json:"watch_events"`
@@ -43,6 +46,7 @@ type benchmark struct {
 	runs     int      // so far: each has a path of its own
 	made     []string // nodes above root that were not there before
 	results  []result
+	party    *party // nil without -join
 }
 
 // connectTimeout is how long a server that answered once may take to open a
@@ -62,15 +66,22 @@ var errInterrupted = errors.New("interrupted")
 func (b *benchmark) runAll(ctx context.Context) (err error) {
 	connectCtx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	if b.admin, err = b.zoo.Connect(connectCtx, ensemble.Options{}); err != nil {
+	if b.admin, err = b.zoo.Connect(connectCtx, ensemble.Options{SessionTimeout: b.sessionTimeout()}); err != nil {
 		return err
 	}
 	defer b.admin.Close()
-	b.root = b.cfg.path + "/" + rand.Text()[:8] // its own, should two benchmarks run at once
-	if err := b.create(b.root, &b.made); err != nil {
-		return fmt.Errorf("-path: create %s: %w", b.root, err)
+	if b.cfg.join {
+		defer func() { err = b.leave(ctx, err) }()
+		if err := b.join(ctx); err != nil {
+			return err
+		}
+	} else {
+		b.root = b.cfg.path + "/" + rand.Text()[:8] // its own, should two benchmarks run at once
+		if err := b.create(b.root, &b.made); err != nil {
+			return fmt.Errorf("-path: create %s: %w", b.root, err)
+		}
+		defer func() { err = errors.Join(err, b.clean()) }()
 	}
-	defer func() { err = errors.Join(err, b.clean()) }()
 	if err := b.warmUp(ctx); err != nil {
 		return err
 	}
@@ -119,13 +130,17 @@ func (b *benchmark) warmUp(ctx context.Context) error {
 }
 
 // runOne is article A's main: N contenders, one counter.
-func (b *benchmark) runOne(ctx context.Context, c contestant, n, round int, step func()) (result, error) {
-	r := result{
+func (b *benchmark) runOne(ctx context.Context, c contestant, n, round int, step func()) (r result, err error) {
+	r = result{
 		Lock: c.name, Server: b.zoo.String(), Goroutines: n, Sessions: b.cfg.sessions, Round: round,
-		contestant: c,
+		Processes: b.cfg.procs, contestant: c,
 	}
 	b.runs++
 	dir := fmt.Sprintf("%s/%d-%s", b.root, b.runs, c.name)
+	if p := b.party; p != nil {
+		ctx, dir = p.ctx, p.dir(c, n, round)
+		defer func() { err = b.because(err) }()
+	}
 	lockPath := dir + "/lock"
 	made := dir
 	if c.queue {
@@ -150,6 +165,10 @@ func (b *benchmark) runOne(ctx context.Context, c contestant, n, round int, step
 		tap.Cut() // a server that has gone silent would keep the clients for its whole read deadline
 	})()
 
+	counter, err := b.begin(dir, round)
+	if err != nil {
+		return r, err
+	}
 	var (
 		num     int          // guarded by the lock under test, and by nothing else
 		inside  atomic.Int32 // holders at this moment
@@ -172,9 +191,9 @@ func (b *benchmark) runOne(ctx context.Context, c contestant, n, round int, step
 					overlap.Store(true)
 				}
 				num++
-				meet()
+				err = counter.add(conn)
 				inside.Add(-1)
-				err = l.Unlock()
+				err = cmp.Or(err, l.Unlock())
 			}
 			if err != nil {
 				once.Do(func() { failure = fmt.Errorf("session %#x: %w", session, err); abort() })
@@ -189,6 +208,9 @@ func (b *benchmark) runOne(ctx context.Context, c contestant, n, round int, step
 	r.Elapsed = time.Since(began)
 	used := tap.Counts().Since(before)
 	r.Count, r.Requests, r.WatchEvents, r.Bytes = num, used.Total(), used.Events, used.BytesIn+used.BytesOut
+	if failure == nil {
+		failure = counter.finish(&r)
+	}
 	switch {
 	case failure != nil:
 		return r, failure
@@ -204,9 +226,9 @@ func (b *benchmark) runOne(ctx context.Context, c contestant, n, round int, step
 func (b *benchmark) connect(ctx context.Context, tap *wiretap.Tap, n int) ([]*zk.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout+time.Duration(b.cfg.sessions)*10*time.Millisecond)
 	defer cancel()
-	options := ensemble.Options{Tap: tap}
+	options := ensemble.Options{Tap: tap, SessionTimeout: b.sessionTimeout()}
 	if b.cfg.sessions > 1 {
-		options.Buffer = 64<<10 + 80*n // enough for a list of n names
+		options.Buffer = 64<<10 + 80*n*b.cfg.procs // enough for a list of all names
 	}
 	var conns []*zk.Conn
 	for range b.cfg.sessions {
@@ -245,10 +267,9 @@ func (b *benchmark) create(p string, made *[]string) error {
 }
 
 // clean removes all that was made, the nodes above it only if nobody else
-// uses them now. A server that has gone silent does not keep it.
+// uses them now.
 func (b *benchmark) clean() error {
-	done := make(chan error, 1)
-	go func() {
+	return b.bounded(func() error {
 		err := b.remove(b.root)
 		for _, p := range slices.Backward(b.made) {
 			if err == nil {
@@ -258,8 +279,14 @@ func (b *benchmark) clean() error {
 				err = nil
 			}
 		}
-		done <- err
-	}()
+		return err
+	})
+}
+
+// bounded runs a clean-up. A server that has gone silent does not keep it.
+func (b *benchmark) bounded(cleanUp func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- cleanUp() }()
 	select {
 	case err := <-done:
 		if err != nil {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"example.com/zklock/internal/ensemble"
 )
 
 type config struct {
@@ -20,6 +22,8 @@ type config struct {
 	warmup   time.Duration
 	json     string
 	path     string
+	join     bool
+	procs    int // that take part; 1 unless join
 }
 
 var errHelp = errors.New("help was asked for")
@@ -50,6 +54,8 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	fs.DurationVar(&cfg.warmup, "warmup", 4*time.Second, "the `time` to run unmeasured first, on a real server")
 	fs.StringVar(&cfg.json, "json", "", "also write every single run to this `file`, as JSON")
 	fs.StringVar(&cfg.path, "path", "/zklock-bench", "the `znode` to work under; what the benchmark makes there it removes")
+	fs.BoolVar(&cfg.join, "join", false, "contend with other processes that are started so, here or on other machines; needs -zk host:port,…")
+	fs.IntVar(&cfg.procs, "procs", 2, "with -join: how `many` processes are to take part, all started with the same flags")
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintf(help, "Usage: go run ./bench [flags]\n\n")
@@ -97,6 +103,19 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	}
 	if !strings.HasPrefix(cfg.path, "/") || strings.HasSuffix(cfg.path, "/") || strings.Contains(cfg.path, "//") {
 		return cfg, fmt.Errorf("-path: %q is not the path of a znode: like /a/b, and not / itself", cfg.path)
+	}
+	procsGiven := false
+	fs.Visit(func(f *flag.Flag) { procsGiven = procsGiven || f.Name == "procs" })
+	kind, _, _ := strings.Cut(cfg.zk, ":")
+	switch {
+	case procsGiven && !cfg.join:
+		return cfg, errors.New("-procs: is for processes that take part with -join")
+	case cfg.join && (kind == "" || kind == ensemble.SpecEmbedded || kind == "docker"):
+		return cfg, errors.New("-join: other processes cannot reach a server of this one's own: name one that runs, -zk host:port")
+	case cfg.procs < 1 || cfg.procs > maxProcs:
+		return cfg, fmt.Errorf("-procs: %d is not between 1 and %d", cfg.procs, maxProcs)
+	case !cfg.join:
+		cfg.procs = 1
 	}
 	return cfg, nil
 }

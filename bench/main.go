@@ -12,6 +12,9 @@
 // beside them. A count that is not N, two holders at once, or a lock that
 // fails is a failure: exit status 1. Wrong flags: 2. Interrupted: 130. (Those
 // are the built program's; go run exits with 1 for all of them.)
+//
+// With -join several such processes, on one machine or more, contend for the
+// same locks; docs/several-machines.md says how.
 package main
 
 import (
@@ -82,6 +85,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		defer report.Close()
 	}
 	fmt.Fprintf(stdout, "ZooKeeper: %v\n", zoo)
+	if cfg.join {
+		fmt.Fprintf(stdout, "%d processes that share a counter; in each of them\n", cfg.procs)
+	}
 	fmt.Fprintf(stdout, "N goroutines over %s, each: lock, num++, unlock.", sessionsText(cfg.sessions))
 	if cfg.rounds > 1 {
 		fmt.Fprintf(stdout, " Medians of %d rounds.", cfg.rounds)

@@ -27,6 +27,10 @@ func printTable(w io.Writer, results []result) {
 	slices.SortStableFunc(keys, func(a, b key) int { return cmp.Compare(a.n, b.n) })
 
 	rows := [][]string{{"lock", "N", "count", "elapsed", "vs naive", "requests/acq", "events/acq", "article A", "vs naive"}}
+	joined := slices.ContainsFunc(results, func(r result) bool { return r.Processes > 1 })
+	if joined {
+		rows[0] = slices.Insert(rows[0], 3, "total")
+	}
 	for i, k := range keys {
 		if i > 0 && keys[i-1].n != k.n {
 			rows = append(rows, nil)
@@ -44,6 +48,13 @@ func printTable(w io.Writer, results []result) {
 				perAcquisition(rs, func(r result) int64 { return r.Requests }),
 				perAcquisition(rs, func(r result) int64 { return r.WatchEvents }),
 			}
+		}
+		if joined {
+			total := "-"
+			if row[2] != "FAILED" {
+				total = strconv.Itoa(runs[k][0].Total)
+			}
+			row = slices.Insert(row, 3, total)
 		}
 		rows = append(rows, append(row, milliseconds(article), ratio(articleNaive[k.n], article)))
 	}
