@@ -66,7 +66,8 @@ var errInterrupted = errors.New("interrupted")
 func (b *benchmark) runAll(ctx context.Context) (err error) {
 	connectCtx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	if b.admin, err = b.zoo.Connect(connectCtx, ensemble.Options{SessionTimeout: b.sessionTimeout()}); err != nil {
+	options := ensemble.Options{SessionTimeout: b.sessionTimeout()}
+	if b.admin, err = b.zoo.Connect(connectCtx, options); err != nil {
 		return err
 	}
 	defer b.admin.Close()
@@ -130,7 +131,9 @@ func (b *benchmark) warmUp(ctx context.Context) error {
 }
 
 // runOne is article A's main: N contenders, one counter.
-func (b *benchmark) runOne(ctx context.Context, c contestant, n, round int, step func()) (r result, err error) {
+func (b *benchmark) runOne(
+	ctx context.Context, c contestant, n, round int, step func(),
+) (r result, err error) {
 	r = result{
 		Lock: c.name, Server: b.zoo.String(), Goroutines: n, Sessions: b.cfg.sessions, Round: round,
 		Processes: b.cfg.procs, contestant: c,

@@ -94,7 +94,7 @@ func (b *benchmark) join(ctx context.Context) error {
 	}
 	if err == nil {
 		b.root = p.me.LineUp.Run
-		err = p.watchOthers()
+		p.watchOthers()
 	}
 	if ctx.Err() != nil {
 		err = errInterrupted
@@ -182,7 +182,8 @@ func (p *party) enter() error {
 	for {
 		err := p.create(p.hall, madeHere)
 		if err == nil {
-			p.node, err = p.b.admin.Create(p.hall+"/"+processPrefix, data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+			p.node, err = p.b.admin.Create(p.hall+"/"+processPrefix, data,
+				zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		}
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return fmt.Errorf("-path: create %s: %w", p.hall, err)
@@ -317,62 +318,48 @@ func (p *party) lead(names []string, chosen []arrived) error {
 func (p *party) await(changed <-chan zk.Event) error {
 	select {
 	case event := <-changed:
-		return sessionEnded(event)
+		if event.Err != nil {
+			return fmt.Errorf("our session has ended: %w", event.Err)
+		}
+		return nil
 	case <-p.ctx.Done():
 		return context.Cause(p.ctx)
 	}
 }
 
-func sessionEnded(event zk.Event) error {
-	if event.Err != nil {
-		return fmt.Errorf("our session has ended: %w", event.Err)
-	}
-	return nil
-}
-
 // watchOthers ends the line-up as soon as a process gives up or is gone.
-func (p *party) watchOthers() error {
-	watch := func(node string, unless bool, ended func() error) error {
-		there, _, changed, err := p.b.admin.ExistsW(node)
-		if err != nil {
-			return err
-		}
-		if there == unless {
-			return ended()
-		}
-		go func() {
-			select {
-			case event := <-changed:
-				if err := sessionEnded(event); err != nil {
-					p.end(err)
-				} else {
-					p.end(ended())
-				}
-			case <-p.ctx.Done():
+func (p *party) watchOthers() {
+	admin, run := p.b.admin, p.me.LineUp.Run
+	watch := func(node string, until bool, ended func() error) {
+		for {
+			there, _, changed, err := admin.ExistsW(node)
+			if err == nil && there == until {
+				err = ended()
+			} else if err == nil {
+				err = p.await(changed)
 			}
-		}()
-		return nil
-	}
-	why := p.me.LineUp.Run + "/why"
-	for _, m := range p.me.LineUp.Members {
-		err := watch(p.hall+"/"+m.Node, false, func() error {
-			// Whoever can, says why before it goes.
-			if text, _, err := p.b.admin.Get(why); err == nil {
-				return errors.New(string(text))
+			if err != nil {
+				p.end(err)
+				return
 			}
-			return fmt.Errorf("process %s has gone: it was killed, or has lost its connection to ZooKeeper", m.Name)
-		})
-		if err != nil {
-			return err
 		}
 	}
-	return watch(why, true, func() error {
-		text, _, err := p.b.admin.Get(why)
+	why := func() error {
+		text, _, err := admin.Get(run + "/why")
 		if err != nil {
 			return err
 		}
 		return errors.New(string(text))
-	})
+	}
+	go watch(run+"/why", true, why)
+	for _, m := range p.me.LineUp.Members {
+		go watch(p.hall+"/"+m.Node, false, func() error {
+			if err := why(); !errors.Is(err, zk.ErrNoNode) {
+				return err // it said so before it left
+			}
+			return fmt.Errorf("process %s has gone: it was killed, or has lost its connection to ZooKeeper", m.Name)
+		})
+	}
 }
 
 // barrier waits until all processes of the line-up have come to the node.
@@ -428,8 +415,10 @@ func (b *benchmark) leave(ctx context.Context, err error) error {
 			if err != nil && !errors.Is(err, zk.ErrNoNode) {
 				return err
 			}
-			if slices.ContainsFunc(p.me.LineUp.Members, func(m member) bool { return slices.Contains(names, m.Node) }) {
-				return nil
+			for _, m := range p.me.LineUp.Members {
+				if slices.Contains(names, m.Node) {
+					return nil
+				}
 			}
 			if err := b.remove(p.me.LineUp.Run); err != nil {
 				return err
