@@ -36,11 +36,14 @@ func parseRecord(data []byte) (r record, ok bool) {
 // Curator and zk.Lock, which put "_c_<id>-" before it. False: the child is no
 // contender.
 func sequence(name string) (n int32, ok bool) {
-	i := strings.LastIndex(name, prefix)
-	if i < 0 || i > 0 && !(strings.HasPrefix(name, "_c_") && name[i-1] == '-') {
-		return 0, false
+	digits, ours := strings.CutPrefix(name, prefix)
+	if !ours {
+		i := strings.LastIndex(name, "-"+prefix)
+		if i < 0 || !strings.HasPrefix(name, "_c_") {
+			return 0, false
+		}
+		digits = name[i+len("-"+prefix):]
 	}
-	digits := name[i+len(prefix):]
 	if len(digits) != 10 && digits != "-2147483648" || digits[0] == '+' {
 		return 0, false
 	}
