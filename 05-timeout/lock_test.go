@@ -73,3 +73,28 @@ func TestLock(t *testing.T) {
 		Requests:     func(n int) int { return max(4, 7*n-5) },
 	})
 }
+
+// leases shows it to the suite for locks with leases.
+var leases = locktest.LeaseSubject{
+	Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
+		m, err := timeout.New(conn, path)
+		if err != nil {
+			panic(err)
+		}
+		return func(name string) locktest.LeaseLock { return owned{m, timeout.NewOwner(name)} }
+	},
+	ErrHeld: timeout.ErrHeld,
+	ErrLost: timeout.ErrLost,
+}
+
+type owned struct {
+	mutex *timeout.Mutex
+	owner *timeout.Owner
+}
+
+func (o owned) Lock(ctx context.Context) (locktest.Lease, error) { return o.mutex.Lock(ctx, o.owner) }
+func (o owned) TryLock(ctx context.Context) (locktest.Lease, error) {
+	return o.mutex.TryLock(ctx, o.owner)
+}
+
+func TestFaults(t *testing.T) { locktest.RunFaults(t, leases) }

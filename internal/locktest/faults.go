@@ -1,0 +1,355 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/wiretap"
+	"example.com/zklock/internal/zkserver"
+)
+
+// RunFaults is the fault series. For each request that an acquisition and its
+// release send, in each of several situations, one case loses the request
+// with its connection, one the reply; in one the session expires before, in
+// one after it is carried out; and in each of these ctx goes on, or ends at
+// that moment. Which requests there are is recorded in a run without a fault,
+// so that the series stays complete when the lock changes. With
+// -locktest.pairs each request that is sent after a fault is spoiled in turn,
+// too.
+//
+// After each: never two holders, tokens that grow, the next one gets in, and
+// no node, watch or goroutine is left.
+//
+// On ZooKeepers other than the embedded one the series is skipped.
+func RunFaults(t *testing.T, s LeaseSubject) {
+	cases := 0
+	for _, sit := range situations {
+		plain := faultCase{situation: sit}
+		requests := plain.run(t, s, "without a fault")
+		require.NotEmpty(t, requests)
+		for n := range requests {
+			for _, damage := range damages {
+				for _, ends := range []bool{false, true} {
+					c := faultCase{sit, []fault{{n, damage}}, ends}
+					after := c.run(t, s, c.name(requests))
+					cases++
+					if ends || !*pairs {
+						continue
+					}
+					for m := n + 1; m < len(after); m++ {
+						for _, second := range damages {
+							c := faultCase{sit, []fault{{n, damage}, {m, second}}, false}
+							c.run(t, s, c.name(after))
+							cases++
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("fault series: %d cases", cases)
+}
+
+var pairs = flag.Bool("locktest.pairs", false, "the fault series has pairs of faults, too: some thousand cases more")
+
+// A situation is what a contender meets.
+type situation struct {
+	name   string
+	holder bool // a contender of another session holds the lock, and lets go of it while ours waits
+	beside bool // a contender of the same Mutex holds the lock, and lets go of it while ours waits
+	before bool // another contender waits before ours
+	try    bool // ours calls TryLock
+}
+
+var situations = []situation{
+	{name: "the lock is free"},
+	{name: "the lock is free, TryLock", try: true},
+	{name: "another session holds the lock", holder: true},
+	{name: "another session holds the lock, TryLock", holder: true, try: true},
+	{name: "another session holds the lock and one waits", holder: true, before: true},
+	{name: "the same Mutex holds the lock", beside: true},
+	{name: "the same Mutex holds the lock and another session waits", beside: true, before: true},
+}
+
+// A damage is what happens to a request.
+type damage struct {
+	name   string
+	inject func(w *world, s *session, n int) *zkserver.Fault
+	then   func(w *world, s *session) // before what is held goes on
+}
+
+var damages = []damage{
+	{name: "is held for a while", inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.Hold(nth(s, n)) }},
+	{name: "is lost", inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.LoseRequest(nth(s, n)) }},
+	{name: "loses its reply", inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.LoseReply(nth(s, n)) }},
+	{
+		name:   "comes after the session has expired",
+		inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.Hold(nth(s, n)) },
+		then:   func(w *world, s *session) { w.srv.Expire(s.id) },
+	},
+	{
+		name:   "is followed by the session's expiry",
+		inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.HoldReply(nth(s, n)) },
+		then:   func(w *world, s *session) { w.srv.Expire(s.id) },
+	},
+}
+
+// nth is true of the n-th request from now on that the lock of a client makes,
+// in whichever session.
+func nth(s *session, n int) func(zkserver.Request) bool {
+	count := 0
+	return func(r zkserver.Request) bool {
+		if r.Session != s.SessionID() || byClient(r.Op) {
+			return false
+		}
+		count++
+		return count == n
+	}
+}
+
+type fault struct {
+	n int // of ours, from 0
+	damage
+}
+
+type faultCase struct {
+	situation
+	faults []fault
+	ends   bool // ctx ends at the first fault
+}
+
+func (c faultCase) name(requests []jute.Op) string {
+	name := ""
+	for _, f := range c.faults {
+		name += fmt.Sprintf("; request %d, %v, %s", f.n+1, requests[f.n], f.name)
+	}
+	if c.ends {
+		name += "; ctx ends"
+	}
+	return name[2:]
+}
+
+// run runs a case, and returns the requests that our contender's session has
+// sent from Lock on.
+func (c faultCase) run(t *testing.T, subject LeaseSubject, name string) (requests []jute.Op) {
+	t.Run(c.situation.name+": "+name, func(t *testing.T) {
+		inWorld(t, Subject{}, true, func(w *world) { requests = c.inWorld(w, subject) })
+	})
+	return requests
+}
+
+func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
+	seen := &witness{w: w}
+	ours := w.session()
+	open := subject.Open(ours.Conn, w.path)
+	var others []*guest
+	if c.beside {
+		others = append(others, seen.guest("the holder, of the same Mutex", ours, open("beside"), subject))
+	}
+	if c.holder {
+		others = append(others, seen.guest("the holder", w.session(), nil, subject))
+	}
+	if c.before {
+		others = append(others, seen.guest("who waits before", w.session(), nil, subject))
+	}
+	already := len(requestsOf(ours))
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var ended time.Time
+	stop := make(chan struct{})
+	var faults sync.WaitGroup
+	for i, f := range c.faults {
+		met := f.inject(w, ours, f.n+1)
+		faults.Go(func() {
+			defer met.Release()
+			select {
+			case <-met.Hit():
+			case <-stop:
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+			if c.ends && i == 0 {
+				ended = time.Now()
+				cancel()
+				time.Sleep(10 * time.Millisecond)
+			}
+			if f.then != nil {
+				f.then(w, ours)
+			}
+		})
+	}
+
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.contend(ctx, w, seen, ours, open("ours"), subject)
+		if late := time.Since(ended); !ended.IsZero() && late > 0 && ctx.Err() != nil {
+			w.Errorf("ctx has ended, and Lock or Unlock returns %v later", late)
+		}
+	}()
+	// The others let go when ours waits, or is through, or all has been held up
+	// that is to be.
+	time.Sleep(5 * time.Second)
+	for _, g := range others {
+		g.leave()
+	}
+	w.eventually("our contender is through", func() bool { return isClosed(done) })
+	for _, g := range others {
+		w.eventually(g.name+" is through", func() bool { return isClosed(g.through) })
+	}
+	requests := requestsOf(ours)[already:]
+	close(stop)
+	faults.Wait()
+	time.Sleep(time.Minute) // whatever goes on in the background has ended by now
+	next := seen.guest("the next one", w.session(), nil, subject)
+	next.leave()
+	w.eventually("the next one has been let in, and has let go", func() bool { return isClosed(next.through) })
+	w.nothingLeft()
+	return requests
+}
+
+// contend is our contender.
+func (c faultCase) contend(ctx context.Context, w *world, seen *witness, s *session, l LeaseLock, subject LeaseSubject) {
+	acquire := l.Lock
+	if c.try {
+		acquire = l.TryLock
+	}
+	lease, err := acquire(ctx)
+	switch {
+	case err == nil:
+	case c.try && c.holder && errors.Is(err, subject.ErrHeld):
+		return
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return
+	default:
+		w.Errorf("Lock fails, and not because ctx has ended: %v", err)
+		return
+	}
+	out := seen.in("ours", s, lease)
+	time.Sleep(time.Millisecond) // time for others to come in, if the lock lets them
+	lost := isClosed(lease.Lost())
+	out()
+	err = lease.Unlock(ctx)
+	switch {
+	case lost && !errors.Is(err, subject.ErrLost):
+		w.Errorf("the lease is lost, and its Unlock says: %v", err)
+	case err == nil, errors.Is(err, subject.ErrLost) && !seen.alive(s):
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+	default:
+		w.Errorf("Unlock fails: %v", err)
+	}
+}
+
+// requestsOf lists what a session's lock has sent.
+func requestsOf(s *session) (ops []jute.Op) {
+	for _, e := range s.tap.Log() {
+		if e.Kind == wiretap.Request && !byClient(e.Op) {
+			ops = append(ops, e.Op)
+		}
+	}
+	return ops
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// A witness sees who holds the lock, and that they do so one after the other.
+type witness struct {
+	w       *world
+	mu      sync.Mutex
+	inside  []*stay
+	highest int64 // token
+}
+
+type stay struct {
+	name    string
+	session *session
+	id      int64 // of the session
+	lease   Lease
+}
+
+// in notes that somebody holds the lock until the func is called, the lease
+// is lost, or its session is ended behind its back: nobody can know of that
+// before it hears from a server.
+func (v *witness) in(name string, s *session, lease Lease) (out func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	me := &stay{name, s, s.SessionID(), lease}
+	if !v.valid(me) {
+		return func() {}
+	}
+	for _, other := range v.inside {
+		if v.valid(other) {
+			v.w.Errorf("%s has got the lock while %s holds it: two holders", name, other.name)
+		}
+	}
+	if lease.Token() <= v.highest {
+		v.w.Errorf("the token of %s is %#x, and a holder before had %#x", name, lease.Token(), v.highest)
+	}
+	v.highest = max(v.highest, lease.Token())
+	v.inside = append(v.inside, me)
+	return func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.inside = slices.DeleteFunc(v.inside, func(s *stay) bool { return s == me })
+	}
+}
+
+func (v *witness) valid(s *stay) bool {
+	return !isClosed(s.lease.Lost()) &&
+		slices.ContainsFunc(v.w.srv.Sessions(), func(live zkserver.Session) bool { return live.ID == s.id })
+}
+
+// alive says that a client has the session still with which it began.
+func (v *witness) alive(s *session) bool {
+	return slices.ContainsFunc(v.w.srv.Sessions(), func(live zkserver.Session) bool { return live.ID == s.id })
+}
+
+// A guest is a contender that nothing happens to, but what happens to ours if
+// it is of the same session. It lets go when it is told to.
+type guest struct {
+	name    string
+	leave   func()
+	through chan struct{}
+}
+
+// guest returns when the guest holds the lock or waits for it.
+func (v *witness) guest(name string, s *session, l LeaseLock, subject LeaseSubject) *guest {
+	if l == nil {
+		l = subject.Open(s.Conn, v.w.path)(name)
+	}
+	let := make(chan struct{})
+	g := &guest{name: name, leave: func() { close(let) }, through: make(chan struct{})}
+	go func() {
+		defer close(g.through)
+		lease, err := l.Lock(context.Background())
+		if err != nil {
+			v.w.Errorf("Lock of %s fails: %v", name, err)
+			return
+		}
+		out := v.in(name, s, lease)
+		<-let
+		out()
+		if err := lease.Unlock(context.Background()); err != nil && v.alive(s) {
+			v.w.Errorf("Unlock of %s fails: %v", name, err)
+		}
+	}()
+	time.Sleep(100 * time.Millisecond)
+	return g
+}

@@ -1,0 +1,32 @@
+package locktest
+
+import (
+	"context"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A LeaseSubject is a kind of lock that hands out leases: it takes a ctx,
+// tells when it is lost, and has fencing tokens.
+type LeaseSubject struct {
+	// Open returns what makes the contenders of one client, which share what
+	// they may share. The session timeout is ten seconds.
+	Open func(conn *zk.Conn, path string) func(name string) LeaseLock
+	// ErrHeld is what TryLock returns, or wraps, if somebody holds the lock.
+	ErrHeld error
+	// ErrLost is what Unlock returns, or wraps, if the lock was gone before.
+	ErrLost error
+}
+
+// A LeaseLock is one contender of its own.
+type LeaseLock interface {
+	Lock(ctx context.Context) (Lease, error)
+	TryLock(ctx context.Context) (Lease, error)
+}
+
+// A Lease is a lock that is held.
+type Lease interface {
+	Unlock(ctx context.Context) error
+	Token() int64
+	Lost() <-chan struct{}
+}
