@@ -98,3 +98,5 @@ func (o owned) TryLock(ctx context.Context) (locktest.Lease, error) {
 }
 
 func TestFaults(t *testing.T) { locktest.RunFaults(t, leases) }
+
+func TestLeases(t *testing.T) { locktest.RunLeases(t, leases) }

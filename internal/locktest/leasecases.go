@@ -1,0 +1,549 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+)
+
+// RunLeases runs what a lock with leases must do as subtests.
+func RunLeases(t *testing.T, s LeaseSubject) {
+	for _, c := range leaseCases {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, Subject{Queue: true}, c.exact, func(w *world) { c.run(&leaseWorld{w, s}) })
+		})
+	}
+}
+
+var leaseCases = []struct {
+	name  string
+	run   func(w *leaseWorld)
+	exact bool
+}{
+	{name: "a ctx that has ended gets no lock and sends nothing", run: endedCtx},
+	{name: "a waiter whose ctx ends returns, leaves the queue and lets nobody in", run: ctxEndsWhileWaiting},
+	{name: "a waiter whose ctx ends returns though no server answers", run: ctxEndsInSilence, exact: true},
+	{name: "a create that is answered after ctx has ended leaves no node", run: lateCreate, exact: true},
+	{name: "TryLock returns though no server answers", run: tryLockInSilence, exact: true},
+	{name: "Unlock returns though no server answers and the node goes later", run: unlockInSilence, exact: true},
+	{name: "who is cancelled in the instant in which it gets the lock has let go of it", run: cancelledAtOnce, exact: true},
+	{name: "a create whose reply is lost makes one node", run: lostCreate, exact: true},
+	{name: "the node of a lost create is looked for after a sync", run: searchAfterSync, exact: true},
+	{name: "an expired session's holder is told and its Unlock is ErrLost", run: expiredLease},
+	{name: "who is cut off loses the lock before the next one gets in", run: cutOff, exact: true},
+	{name: "who is cut off for a moment keeps the lock", run: shortCut, exact: true},
+	{name: "who holds the lock for long keeps it", run: longHold, exact: true},
+	{name: "a holder whose node is deleted is told", run: deletedLease},
+	{name: "tokens grow though the parent is made anew", run: tokensGrow},
+	{name: "the queue goes by number where numbers wrap", run: wrap, exact: true},
+	{name: "a contender with another name waits its turn", run: curatorName},
+	{name: "zk.Lock and ours keep each other out", run: zkLock},
+	{name: "a predecessor that changes and does not go lets nobody in", run: predecessorChanges},
+	{name: "the parent is a container", run: container, exact: true},
+	{name: "the parent is persistent where there are no containers", run: noContainers, exact: true},
+	{name: "a parent that goes between is made again", run: parentGoes, exact: true},
+	{name: "a closed client ends Lock with an error", run: closedClient},
+}
+
+type leaseWorld struct {
+	*world
+	kind LeaseSubject
+}
+
+// open makes a contender, in a session of its own unless one is given.
+func (w *leaseWorld) open(in ...*session) (LeaseLock, *session) {
+	w.Helper()
+	if len(in) == 0 {
+		in = []*session{w.session()}
+	}
+	return w.kind.Open(in[0].Conn, w.path)("contender"), in[0]
+}
+
+// An attempt is a Lock that is under way.
+type attempt struct {
+	done   chan struct{} // closed once it has returned
+	lease  Lease
+	err    error
+	cancel context.CancelFunc
+}
+
+func (w *leaseWorld) begin(l LeaseLock) *attempt {
+	ctx, cancel := context.WithCancel(context.Background())
+	w.Cleanup(cancel)
+	a := &attempt{done: make(chan struct{}), cancel: cancel}
+	go func() {
+		defer close(a.done)
+		a.lease, a.err = l.Lock(ctx)
+	}()
+	return a
+}
+
+func (w *leaseWorld) gets(a *attempt, who string) Lease {
+	w.Helper()
+	w.eventually(who+" gets the lock", func() bool { return isClosed(a.done) })
+	require.NoError(w, a.err, "Lock of %s fails", who)
+	return a.lease
+}
+
+func (w *leaseWorld) holder(in ...*session) (Lease, *session) {
+	w.Helper()
+	l, s := w.open(in...)
+	return w.gets(w.begin(l), "the holder"), s
+}
+
+func (w *leaseWorld) keepsWaiting(a *attempt, s *session, who string) {
+	w.Helper()
+	w.eventually(who+" waits on a watch", func() bool {
+		if isClosed(a.done) {
+			require.NoError(w, a.err, "%s is to wait, but Lock fails", who)
+			w.Fatalf("%s has got the lock while somebody else holds it: two holders", who)
+		}
+		return s.tap.Armed() > 0 && s.tap.Pending() == 0
+	})
+}
+
+func (w *leaseWorld) release(l Lease, who string) {
+	w.Helper()
+	require.NoError(w, l.Unlock(within(w)), "Unlock of %s fails", who)
+}
+
+// within is a ctx for what must end.
+func within(w *leaseWorld) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	w.Cleanup(cancel)
+	return ctx
+}
+
+func (w *leaseWorld) lost(l Lease, what string) {
+	w.Helper()
+	select {
+	case <-l.Lost():
+	case <-time.After(patience):
+		w.Fatalf("%s, and Lost is not closed", what)
+	}
+}
+
+// silence holds all that a session sends, its pings among it, until the func
+// is called.
+func (w *leaseWorld) silence(s *session) (end func()) {
+	f := w.srv.Hold(func(r zkserver.Request) bool { return r.Session == s.id })
+	return f.Release
+}
+
+func endedCtx(w *leaseWorld) {
+	l, s := w.open()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := l.Lock(ctx)
+	require.ErrorIs(w, err, context.Canceled)
+	_, err = l.TryLock(ctx)
+	require.ErrorIs(w, err, context.Canceled)
+	require.Empty(w, requestsOf(s), "something is sent though ctx had ended")
+	lease, _ := w.holder()
+	w.release(lease, "the holder")
+}
+
+func ctxEndsWhileWaiting(w *leaseWorld) {
+	first, _ := w.holder()
+	middle, ms := w.open()
+	a := w.begin(middle)
+	w.keepsWaiting(a, ms, "the one in the middle")
+	last, ls := w.open()
+	b := w.begin(last)
+	w.keepsWaiting(b, ls, "the last")
+	a.cancel()
+	w.eventually("Lock returns when its ctx has ended", func() bool { return isClosed(a.done) })
+	require.ErrorIs(w, a.err, context.Canceled)
+	require.ErrorContains(w, a.err, w.path, "the error does not say which lock it is about")
+	w.eventually("the node of who was cancelled goes", func() bool { return len(w.nodes()) == 2 })
+	w.keepsWaiting(b, ls, "the one after who was cancelled")
+	w.release(first, "the holder")
+	w.release(w.gets(b, "the one after who was cancelled"), "it")
+	w.nothingLeft()
+}
+
+func ctxEndsInSilence(w *leaseWorld) {
+	for n := 1; ; n++ {
+		first, _ := w.holder()
+		l, s := w.open()
+		held := w.srv.Hold(nth(s, n))
+		a := w.begin(l)
+		met := w.meets(held, s, "the request is held, or the waiter waits")
+		cancelled := time.Now()
+		a.cancel()
+		w.eventually("Lock returns when its ctx has ended, though no server answers", func() bool { return isClosed(a.done) })
+		require.Less(w, time.Since(cancelled), 100*time.Millisecond, "Lock waits for the server, not for ctx")
+		require.ErrorIs(w, a.err, context.Canceled)
+		held.Release()
+		w.release(first, "the holder")
+		next, _ := w.holder()
+		w.release(next, "the next one")
+		w.eventually("the node of who was cancelled goes", func() bool { return len(w.nodes()) == 0 })
+		if !met {
+			require.Greater(w, n, 1)
+			break
+		}
+	}
+	time.Sleep(patience)
+	w.nothingLeft()
+}
+
+func lateCreate(w *leaseWorld) {
+	for _, damage := range damages[:3] { // held, lost, reply lost
+		l, s := w.open()
+		w.release(w.gets(w.begin(l), "the first, who makes the parent"), "it")
+		f := damage.inject(w.world, s, 1)
+		a := w.begin(l)
+		<-f.Hit()
+		a.cancel()
+		w.eventually("Lock returns", func() bool { return isClosed(a.done) })
+		require.ErrorIs(w, a.err, context.Canceled)
+		f.Release()
+		time.Sleep(patience)
+		require.Empty(w, w.nodes(), "the create %s, ctx had ended, and its node stays: it blocks everybody after it", damage.name)
+	}
+	w.nothingLeft()
+}
+
+func tryLockInSilence(w *leaseWorld) {
+	l, s := w.open()
+	held := w.srv.Hold(nth(s, 1))
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_, err := l.TryLock(ctx)
+	require.ErrorIs(w, err, context.DeadlineExceeded)
+	require.Equal(w, time.Second, time.Since(began))
+	held.Release()
+	time.Sleep(patience)
+	w.nothingLeft()
+}
+
+func unlockInSilence(w *leaseWorld) {
+	lease, s := w.holder()
+	held := w.srv.Hold(nth(s, 1))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	began := time.Now()
+	err := lease.Unlock(ctx)
+	require.ErrorIs(w, err, context.DeadlineExceeded)
+	require.ErrorContains(w, err, w.path)
+	require.Equal(w, time.Second, time.Since(began), "Unlock waits for the server, not for ctx")
+	held.Release()
+	require.NoError(w, lease.Unlock(within(w)), "Unlock, called again, waits for the end of the first")
+	w.nothingLeft()
+}
+
+// cancelledAtOnce cancels a waiter at every moment from when the holder's
+// node has gone until it holds the lock itself.
+func cancelledAtOnce(w *leaseWorld) {
+	first, fs := w.holder()
+	for range 20 {
+		l, s := w.open()
+		a := w.begin(l)
+		w.keepsWaiting(a, s, "the waiter")
+		// The reply to the holder's delete is kept back, the events are not.
+		held := w.srv.HoldReply(func(r zkserver.Request) bool { return r.Session == fs.id && r.Op == jute.OpDelete })
+		go first.Unlock(context.Background())
+		<-held.Hit()
+		a.cancel()
+		held.Release()
+		w.eventually("Lock returns", func() bool { return isClosed(a.done) })
+		if a.err == nil {
+			w.release(a.lease, "who got the lock before it was cancelled")
+		} else {
+			require.ErrorIs(w, a.err, context.Canceled)
+		}
+		w.eventually("nobody is in the queue", func() bool { return len(w.nodes()) == 0 })
+		first, fs = w.holder()
+	}
+	w.release(first, "the holder")
+	w.nothingLeft()
+}
+
+func lostCreate(w *leaseWorld) {
+	first, _ := w.holder()
+	w.release(first, "the first, who makes the parent")
+	l, s := w.open()
+	lost := w.srv.LoseReply(func(r zkserver.Request) bool { return r.Session == s.id && r.Op == jute.OpCreate })
+	lease := w.gets(w.begin(l), "who never got the reply to its create")
+	require.NotEmpty(w, lost.Hit())
+	require.Len(w, w.nodes(), 1, "the reply to create was lost, and there are two nodes: the lock waits for itself, or others for nobody")
+	w.release(lease, "it")
+	w.nothingLeft()
+}
+
+func searchAfterSync(w *leaseWorld) {
+	first, _ := w.holder()
+	l, s := w.open()
+	w.srv.LoseReply(func(r zkserver.Request) bool { return r.Session == s.id && r.Op == jute.OpCreate })
+	a := w.begin(l)
+	w.keepsWaiting(a, s, "who never got the reply to its create")
+	ops := requestsOf(s)
+	require.Equal(w, jute.OpCreate, ops[0])
+	require.Equal(w, jute.OpSync, ops[1], "the node of a lost create is looked for without a sync: another server may not know of it yet")
+	w.release(first, "the holder")
+	w.release(w.gets(a, "it"), "it")
+	w.nothingLeft()
+}
+
+func expiredLease(w *leaseWorld) {
+	lease, s := w.holder()
+	w.expire(s)
+	next, _ := w.holder()
+	w.lost(lease, "the session has expired")
+	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
+	require.Len(w, w.nodes(), 1, "an expired holder's Unlock has deleted the new holder's node: two holders")
+	require.False(w, isClosed(next.Lost()), "the new holder is told that it has lost the lock")
+	require.Greater(w, next.Token(), lease.Token(), "the token of the next holder is not higher")
+	w.release(next, "the new holder")
+	again, _ := w.holder(s)
+	w.release(again, "the old holder's client, in its new session")
+	w.nothingLeft()
+}
+
+// cutOff lets nothing of a holder's through, from different moments on.
+func cutOff(w *leaseWorld) {
+	for _, quiet := range []time.Duration{0, 2 * time.Second, 5 * time.Second, 30 * time.Second} {
+		lease, s := w.holder()
+		next, _ := w.open()
+		a := w.begin(next)
+		time.Sleep(quiet)
+		end := w.silence(s)
+		began := time.Now()
+		w.lost(lease, "the holder has been cut off for longer than its session")
+		require.LessOrEqual(w, time.Since(began), 10*time.Second, "Lost closes later than the session timeout")
+		require.False(w, isClosed(a.done), "the next one has got the lock before the holder knew that it had lost it: two holders")
+		w.release(w.gets(a, "the next one, when the session has expired"), "it")
+		require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
+		end()
+		w.eventually("nobody is in the queue", func() bool { return len(w.nodes()) == 0 })
+	}
+	time.Sleep(patience)
+	w.nothingLeft()
+}
+
+func shortCut(w *leaseWorld) {
+	lease, s := w.holder()
+	for range 5 {
+		time.Sleep(7 * time.Second)
+		require.True(w, w.srv.Cut(s.id))
+	}
+	time.Sleep(time.Minute)
+	require.False(w, isClosed(lease.Lost()), "the connection broke and came back, and the lock is said to be lost")
+	w.release(lease, "the holder")
+	w.nothingLeft()
+}
+
+func longHold(w *leaseWorld) {
+	lease, _ := w.holder()
+	time.Sleep(time.Hour)
+	require.False(w, isClosed(lease.Lost()), "nothing happened for an hour, and the lock is said to be lost")
+	w.release(lease, "the holder")
+	w.nothingLeft()
+}
+
+func deletedLease(w *leaseWorld) {
+	lease, _ := w.holder()
+	admin := w.session()
+	require.NoError(w, admin.Delete(w.path+"/"+w.nodes()[0], -1))
+	w.lost(lease, "somebody has deleted the holder's node")
+	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
+	w.nothingLeft()
+}
+
+func tokensGrow(w *leaseWorld) {
+	var highest int64
+	for i := range 4 {
+		lease, _ := w.holder()
+		require.Greater(w, lease.Token(), highest, "the token of the next holder is not higher")
+		highest = lease.Token()
+		w.release(lease, "the holder")
+		if i%2 == 0 {
+			require.NoError(w, w.session().Delete(w.path, -1), "the parent cannot be deleted when nobody uses the lock")
+		}
+	}
+}
+
+func wrap(w *leaseWorld) {
+	lease, _ := w.holder()
+	w.release(lease, "the first, who makes the parent")
+	require.True(w, w.srv.SetSequence(w.path, 1<<31-3))
+	var attempts []*attempt
+	var sessions []*session
+	for i := range 6 {
+		if i == 3 { // ZooKeeper 3.8 has no more numbers now; others go on here
+			l, s := w.open()
+			a := w.begin(l)
+			w.eventually("Lock returns", func() bool { return isClosed(a.done) })
+			require.ErrorIs(w, a.err, zk.ErrNodeExists, "the server has no more numbers")
+			require.Zero(w, s.tap.Armed())
+			require.True(w, w.srv.SetSequence(w.path, -1<<31))
+		}
+		l, s := w.open()
+		a := w.begin(l)
+		attempts, sessions = append(attempts, a), append(sessions, s)
+		if i > 0 {
+			w.keepsWaiting(a, s, fmt.Sprintf("contender %d", i))
+		} else {
+			w.gets(a, "contender 0")
+		}
+	}
+	for i, a := range attempts {
+		lease := w.gets(a, fmt.Sprintf("contender %d, whose turn it is,", i))
+		for j := i + 1; j < len(attempts); j++ {
+			w.keepsWaiting(attempts[j], sessions[j], fmt.Sprintf("contender %d", j))
+		}
+		w.release(lease, fmt.Sprintf("contender %d", i))
+	}
+	w.nothingLeft()
+}
+
+func curatorName(w *leaseWorld) {
+	lease, s := w.holder()
+	admin := w.session()
+	// As Curator makes it, and zk.Lock.
+	theirs, err := admin.Create(w.path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	require.NoError(w, err)
+	l, ls := w.open()
+	a := w.begin(l)
+	w.keepsWaiting(a, ls, "who comes after a contender of Curator's")
+	neighbour, _ := w.open(s)
+	b := w.begin(neighbour)
+	w.release(lease, "the holder")
+	time.Sleep(time.Second)
+	w.keepsWaiting(a, ls, "who comes after a contender of Curator's")
+	require.False(w, isClosed(b.done), "who comes after a contender of Curator's has got the lock: two holders")
+	require.NoError(w, admin.Delete(theirs, -1))
+	w.release(w.gets(a, "who comes after a contender of Curator's that has gone"), "it")
+	w.release(w.gets(b, "the last"), "it")
+	w.nothingLeft()
+}
+
+func zkLock(w *leaseWorld) {
+	lease, _ := w.holder()
+	s := w.session()
+	theirs := zk.NewLock(s.Conn, w.path, zk.WorldACL(zk.PermAll))
+	locked := make(chan error, 1)
+	go func() { locked <- theirs.Lock() }()
+	w.waits(s, "zk.Lock")
+	require.Empty(w, locked, "zk.Lock has got the lock while ours holds it")
+	l, ls := w.open()
+	a := w.begin(l)
+	w.keepsWaiting(a, ls, "ours, who comes after it")
+	w.release(lease, "ours")
+	w.holds(locked, "zk.Lock")
+	w.keepsWaiting(a, ls, "ours, who comes after it")
+	require.NoError(w, theirs.Unlock())
+	w.release(w.gets(a, "ours"), "ours")
+	w.nothingLeft()
+}
+
+// predecessorChanges changes the data of each node before a waiter's.
+func predecessorChanges(w *leaseWorld) {
+	lease, s := w.holder()
+	var attempts []*attempt
+	for i := range 3 {
+		l, ls := w.open()
+		a := w.begin(l)
+		attempts = append(attempts, a)
+		w.keepsWaiting(a, ls, fmt.Sprintf("waiter %d", i))
+	}
+	neighbour, _ := w.open(s)
+	attempts = append(attempts, w.begin(neighbour))
+	admin := w.session()
+	for range 3 {
+		for _, node := range w.nodes() {
+			data, _, err := admin.Get(w.path + "/" + node)
+			require.NoError(w, err)
+			_, err = admin.Set(w.path+"/"+node, data, -1)
+			require.NoError(w, err)
+			time.Sleep(10 * time.Millisecond)
+			for _, a := range attempts {
+				require.False(w, isClosed(a.done), "the data of %s has changed, and a waiter takes it for gone: two holders", node)
+			}
+		}
+	}
+	require.False(w, isClosed(lease.Lost()), "the data of the holder's node has changed, and the lock is said to be lost")
+	for i, a := range attempts {
+		w.release(lease, "the holder")
+		lease = w.gets(a, fmt.Sprintf("waiter %d", i))
+	}
+	w.release(lease, "the last")
+	w.nothingLeft()
+}
+
+func container(w *leaseWorld) {
+	lease, _ := w.holder()
+	for dir := w.path; dir != "/"; dir = path.Dir(dir) {
+		node, ok := w.srv.Node(dir)
+		require.True(w, ok)
+		require.True(w, node.Container, "%s is no container: it stays when nobody uses it any more", dir)
+	}
+	w.release(lease, "the holder")
+	time.Sleep(5 * time.Minute)
+	_, ok := w.srv.Node(w.path)
+	require.False(w, ok, "the parent stays though nobody uses it any more")
+	again, _ := w.holder()
+	w.release(again, "who comes when the parent has gone")
+	w.nothingLeft()
+}
+
+func noContainers(w *leaseWorld) {
+	for range 10 {
+		w.srv.Fail(jute.ErrUnimplemented, func(r zkserver.Request) bool { return r.Op == jute.OpCreateContainer })
+	}
+	lease, _ := w.holder()
+	node, ok := w.srv.Node(w.path)
+	require.True(w, ok)
+	require.False(w, node.Container)
+	w.release(lease, "the holder")
+	w.nothingLeft()
+}
+
+// parentGoes takes the parent away before each create.
+func parentGoes(w *leaseWorld) {
+	lease, _ := w.holder()
+	w.release(lease, "the first, who makes the parent")
+	l, s := w.open()
+	for range 3 {
+		held := w.srv.Hold(func(r zkserver.Request) bool { return r.Session == s.id && r.Op == jute.OpCreate })
+		a := w.begin(l)
+		<-held.Hit()
+		require.NoError(w, w.session().Delete(w.path, -1))
+		held.Release()
+		w.release(w.gets(a, "whose parent was deleted"), "it")
+	}
+	w.nothingLeft()
+}
+
+func closedClient(w *leaseWorld) {
+	lease, s := w.holder()
+	l, _ := w.open(s)
+	a := w.begin(l)
+	if w.srv != nil {
+		synctest.Wait()
+	}
+	s.Close()
+	w.lost(lease, "the client has been closed")
+	w.eventually("Lock returns when its client has been closed", func() bool { return isClosed(a.done) })
+	require.Error(w, a.err)
+	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
+	began := time.Now()
+	_, err := l.Lock(within(w))
+	require.ErrorIs(w, err, zk.ErrClosing, "Lock with a closed client")
+	require.Less(w, time.Since(began), 5*time.Second)
+	_, err = l.TryLock(within(w))
+	require.False(w, err == nil || errors.Is(err, w.kind.ErrHeld), "TryLock with a closed client says: %v", err)
+	w.eventually("the session's nodes go", func() bool { return len(w.nodes()) == 0 })
+}
