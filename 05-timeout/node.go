@@ -44,11 +44,14 @@ func sequence(name string) (n int32, ok bool) {
 		}
 		digits = name[i+len("-"+prefix):]
 	}
-	if len(digits) != 10 && digits != "-2147483648" || digits[0] == '+' {
+	if len(digits) < 10 || digits[0] == '+' {
 		return 0, false
 	}
 	v, err := strconv.ParseInt(digits, 10, 32)
-	return int32(v), err == nil
+	if err != nil || len(digits) > 10 && digits != fmt.Sprintf("%010d", v) {
+		return 0, false
+	}
+	return int32(v), true
 }
 
 // before says which of two numbers was given out first. The server's counter
