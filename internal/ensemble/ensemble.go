@@ -248,7 +248,7 @@ func (e *Ensemble) Connect(ctx context.Context, o Options) (*zk.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &carefulConn{Conn: nc}, nil
+		return newCarefulConn(nc), nil
 	}
 	var heard lastLine
 	ready := make(chan struct{})
@@ -276,42 +276,6 @@ func (e *Ensemble) Connect(ctx context.Context, o Options) (*zk.Conn, error) {
 		last.Unlock()
 		return nil, fmt.Errorf("connect to %s: %w; last heard: %s", strings.Join(e.servers, ","), ctx.Err(), heard.String())
 	}
-}
-
-// A carefulConn works around two faults of go-zookeeper 1.0.4.
-//
-// It gives a server that accepts and says nothing, such as one that is
-// frozen, ten times the read deadline, minutes in which the session ends
-// that another server would have kept: until the first byte has come, no
-// deadline is later than answerTimeout.
-//
-// And it has room for two answers to a request, but gives three to one that
-// is queued while Close runs and whose write fails; then it hangs, and with it
-// everybody who waits on a watch: a write that fails closes the connection and
-// is not reported, for the reader notices.
-type carefulConn struct {
-	net.Conn
-	greeted bool // used by the client's reader alone
-}
-
-func (c *carefulConn) SetReadDeadline(t time.Time) error {
-	if latest := time.Now().Add(answerTimeout); !c.greeted && t.After(latest) {
-		t = latest
-	}
-	return c.Conn.SetReadDeadline(t)
-}
-
-func (c *carefulConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	c.greeted = c.greeted || n > 0
-	return n, err
-}
-
-func (c *carefulConn) Write(b []byte) (int, error) {
-	if _, err := c.Conn.Write(b); err != nil {
-		c.Conn.Close()
-	}
-	return len(b), nil
 }
 
 // EndSession ends a session that tap has seen beginning, as its own client
