@@ -191,6 +191,21 @@ func (e *Ensemble) Servers() []string { return slices.Clone(e.servers) }
 // String says which ZooKeeper it is, for people to read beside a figure.
 func (e *Ensemble) String() string { return e.label }
 
+// Members says of each server what it is: its version, and whether it is
+// alone, leads or follows. One that does not tell is left out.
+func (e *Ensemble) Members(ctx context.Context) []string {
+	if e.inside {
+		return []string{e.label}
+	}
+	var members []string
+	for _, s := range e.servers {
+		if version, mode, err := ask(ctx, s); err == nil {
+			members = append(members, fmt.Sprintf("%s: ZooKeeper %s, %s", s, version, mode))
+		}
+	}
+	return members
+}
+
 // Close stops what Open started. Clients must have been closed before.
 func (e *Ensemble) Close() {
 	if e.server != nil {

@@ -113,6 +113,8 @@ func (c *conn) request(b []byte, _ int) bool {
 	if i := int64(h.Op) + int64(opBase); i >= 0 && i < int64(len(c.tap.requests)) {
 		c.tap.requests[i].Add(1)
 	}
+	body := *d
+	c.watchers.request(h, &body)
 	if !c.tap.logging || h.Op == jute.OpPing {
 		return true
 	}
@@ -164,6 +166,12 @@ func (c *conn) reply(b []byte, _ int) bool {
 	}
 	if h.Xid == jute.XidEvent {
 		c.tap.events.Add(1)
+		var ev jute.WatcherEvent
+		body := *d
+		ev.Decode(&body)
+		c.tap.wakeUps.Add(c.watchers.event(ev))
+	} else {
+		c.watchers.reply(h)
 	}
 	if !c.tap.logging || h.Xid == jute.XidPing {
 		return true

@@ -31,6 +31,7 @@ type Dialer = func(network, address string, timeout time.Duration) (net.Conn, er
 type Tap struct {
 	requests [128]atomic.Int64 // by opcode + opBase
 	events   atomic.Int64
+	wakeUps  atomic.Int64
 	out, in  atomic.Int64 // bytes, to and from the server
 	logging  bool
 
@@ -64,13 +65,21 @@ func New(options ...Option) *Tap {
 type Counts struct {
 	Requests map[jute.Op]int64
 	Events   int64 // watch events
+	// WakeUps is how many watchers the events were for: the client library
+	// wakes everybody who has set a watch on the node through the connection,
+	// and the server sends but one event. What is set again after a reconnect
+	// is not seen.
+	WakeUps  int64
 	BytesOut int64 // from client to server, lengths and handshakes included
 	BytesIn  int64
 }
 
 // Counts returns the numbers so far.
 func (t *Tap) Counts() Counts {
-	c := Counts{Requests: make(map[jute.Op]int64), Events: t.events.Load(), BytesOut: t.out.Load(), BytesIn: t.in.Load()}
+	c := Counts{
+		Requests: make(map[jute.Op]int64), Events: t.events.Load(), WakeUps: t.wakeUps.Load(),
+		BytesOut: t.out.Load(), BytesIn: t.in.Load(),
+	}
 	for i := range t.requests {
 		if n := t.requests[i].Load(); n != 0 {
 			c.Requests[jute.Op(int32(i)-opBase)] = n
@@ -81,7 +90,10 @@ func (t *Tap) Counts() Counts {
 
 // Since returns what came after earlier.
 func (c Counts) Since(earlier Counts) Counts {
-	d := Counts{make(map[jute.Op]int64), c.Events - earlier.Events, c.BytesOut - earlier.BytesOut, c.BytesIn - earlier.BytesIn}
+	d := Counts{
+		Requests: make(map[jute.Op]int64), Events: c.Events - earlier.Events, WakeUps: c.WakeUps - earlier.WakeUps,
+		BytesOut: c.BytesOut - earlier.BytesOut, BytesIn: c.BytesIn - earlier.BytesIn,
+	}
 	for op, n := range c.Requests {
 		if n -= earlier.Requests[op]; n != 0 {
 			d.Requests[op] = n
@@ -114,6 +126,7 @@ func (t *Tap) Dialer(next Dialer) Dialer {
 		defer t.mu.Unlock()
 		t.dialed++
 		c := &conn{Conn: nc, buffered: bufio.NewReaderSize(nc, 32<<10), tap: t, id: t.dialed, pending: make(map[int32]Entry), watches: make(map[watch]struct{})}
+		c.watchers = watchers{asked: make(map[int32]asked), set: make(map[watch]int64)}
 		t.conns[c] = struct{}{}
 		c.up = framer{limit: t.prefix(), frame: c.request}
 		c.down = framer{limit: t.prefix(), frame: c.reply}
@@ -126,7 +139,7 @@ func (t *Tap) prefix() int {
 	if t.logging {
 		return jute.MaxFrame
 	}
-	return 64 // a handshake, or a header
+	return 512 // a handshake, or a header and a path
 }
 
 // A conn is one connection that is listened in on. The client reads and
@@ -139,6 +152,7 @@ type conn struct {
 	up, down framer
 	greeted  bool // the handshake has gone up
 	welcomed bool // its answer has come down
+	watchers watchers
 
 	// Guarded by tap.mu, and used only where there is a log.
 	session int64

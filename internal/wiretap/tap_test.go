@@ -99,6 +99,45 @@ func TestCountsAreWhatCrossesTheWire(t *testing.T) {
 	}
 }
 
+func TestOneEventWakesAllWhoShareTheConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		tap := wiretap.New()
+		conn, _, _ := connect(t, srv, tap)
+		_, err := conn.Create("/a", nil, zk.FlagPersistent, world)
+		require.NoError(t, err)
+		for range 5 {
+			_, _, _, err := conn.GetW("/a")
+			require.NoError(t, err)
+		}
+		_, _, err = conn.Get("/a") // no watch
+		require.NoError(t, err)
+		_, _, _, err = conn.ChildrenW("/")
+		require.NoError(t, err)
+		_, _, _, err = conn.GetW("/gone") // sets none
+		require.ErrorIs(t, err, zk.ErrNoNode)
+		_, _, _, err = conn.ExistsW("/to-come") // sets one
+		require.NoError(t, err)
+
+		require.NoError(t, conn.Delete("/a", -1))
+		synctest.Wait()
+		require.EqualValues(t, 2, tap.Counts().Events)
+		require.EqualValues(t, 5+1, tap.Counts().WakeUps)
+
+		before := tap.Counts()
+		for range 2 { // watches are one-shot
+			for _, path := range []string{"/gone", "/to-come"} {
+				_, err = conn.Create(path, nil, zk.FlagPersistent, world)
+				require.NoError(t, err)
+				require.NoError(t, conn.Delete(path, -1))
+			}
+		}
+		synctest.Wait()
+		require.EqualValues(t, 1, tap.Counts().Since(before).Events)
+		require.EqualValues(t, 1, tap.Counts().Since(before).WakeUps)
+	})
+}
+
 func TestTheLogTellsWhatHappenedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
