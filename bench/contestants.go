@@ -32,6 +32,17 @@ type contestant struct {
 	article map[int]time.Duration
 	// unsafe: it is no lock, and its row says so.
 	unsafe bool
+	// java: it is Curator, which runs in a process of its own.
+	java bool
+	// formula is what the README of a step predicts for N contenders of which
+	// each is in the queue before the first lets go.
+	formula formula
+}
+
+// A formula predicts what a run of N contenders sends.
+type formula struct {
+	text     string // for one acquisition
+	requests func(n float64) float64
 }
 
 // contenders returns what makes the n contenders of one run.
@@ -64,18 +75,26 @@ var contestants = []contestant{
 		name:    "naive",
 		new:     func(conn *zk.Conn, path string) locker { return naive.New(conn, path) },
 		article: articleNaive,
+		formula: formula{"N + 2", func(n float64) float64 { return n * (n + 2) }},
 	},
 	{
 		name:  "herd",
 		new:   func(conn *zk.Conn, path string) locker { return herd.New(conn, path) },
 		queue: true,
+		// Half of N+1: the lists that arrivals cause are spared where all
+		// arrive at once.
+		formula: formula{"(N + 5) / 2", func(n float64) float64 { return n * (n + 5) / 2 }},
 	},
 	{
 		name:    "predecessor",
 		new:     func(conn *zk.Conn, path string) locker { return predecessor.New(conn, path) },
 		queue:   true,
 		article: map[int]time.Duration{100: 636 * time.Millisecond, 1000: 5398 * time.Millisecond},
+		formula: formula{"5 - 2/N", func(n float64) float64 { return 5*n - 2 }},
 	},
-	{name: "reentrant", begin: perSession(newReentrant), queue: true},
+	{
+		name: "reentrant", begin: perSession(newReentrant), queue: true,
+		formula: formula{"5 - 2/N", func(n float64) float64 { return 5*n - 2 }},
+	},
 	{name: "timeout", begin: perSession(newTimeout), queue: true},
 }

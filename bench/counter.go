@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,25 +19,6 @@ import (
 	"example.com/zklock/internal/wiretap"
 )
 
-// A result is one run of one lock. The names in JSON are fixed.
-type result struct {
-	Lock        string        `json:"lock"`
-	Server      string        `json:"server"`
-	Goroutines  int           `json:"goroutines"`
-	Sessions    int           `json:"sessions"`
-	Round       int           `json:"round"` // from 1
-	Count       int           `json:"count"`
-	Processes   int           `json:"processes"`
-	Total       int           `json:"total"` // of all processes
-	Elapsed     time.Duration `json:"elapsed_ns"`
-	Requests    int64         `json:"requests"` // pings left out
-	WatchEvents int64         `json:"watch_events"`
-	Bytes       int64         `json:"bytes"` // both ways
-	Error       string        `json:"error"` // "" if all went well
-
-	contestant contestant
-}
-
 type benchmark struct {
 	cfg      config
 	zoo      *ensemble.Ensemble
@@ -46,7 +28,10 @@ type benchmark struct {
 	runs     int      // so far: each has a path of its own
 	made     []string // nodes above root that were not there before
 	results  []result
-	party    *party // nil without -join
+	facts    facts
+	stopped  map[string]int // by lock: the number of goroutines that came to the limit
+	curator  *jvm           // nil: none runs
+	party    *party         // nil without -join
 }
 
 // connectTimeout is how long a server that answered once may take to open a
@@ -60,6 +45,16 @@ const cleanTimeout = 5 * time.Second
 var meet = func() {}
 
 var errInterrupted = errors.New("interrupted")
+
+// An errStopped is the end of a run that came to the limit.
+type errStopped struct {
+	limit time.Duration
+}
+
+func (e errStopped) Error() string { return fmt.Sprintf("stopped after %v", e.limit) }
+
+// An errCannotRun says what a contestant lacks.
+type errCannotRun struct{ error }
 
 // runAll runs every lock with every number of goroutines, the locks taking
 // turns. It stops at the first run that fails.
@@ -83,46 +78,95 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 		}
 		defer func() { err = errors.Join(err, b.clean()) }()
 	}
+	b.facts = gatherFacts(ctx, b.zoo)
+	b.stopped = make(map[string]int)
+	defer b.endCurator()
 	if err := b.warmUp(ctx); err != nil {
 		return err
 	}
 	for _, n := range b.cfg.sizes {
 		for round := 1; round <= b.cfg.rounds; round++ {
 			for _, c := range b.cfg.locks {
-				b.progress.start(c.name, n, round)
-				r, err := b.runOne(ctx, c, n, round, b.progress.step)
-				if ctx.Err() != nil {
-					return errInterrupted // half a run is no result
-				}
-				if err != nil {
-					r.Error = err.Error()
-				}
-				b.results = append(b.results, r)
-				if err != nil {
-					return fmt.Errorf("%s with %d goroutines on %v: %w", c.name, n, b.zoo, err)
+				if err := b.runRound(ctx, c, n, round); err != nil {
+					return err
 				}
 			}
 		}
+		b.endCurator()
 	}
 	return nil
+}
+
+// runRound runs one lock, unless it is known that this leads nowhere, and
+// keeps the result.
+func (b *benchmark) runRound(ctx context.Context, c contestant, n, round int) error {
+	b.progress.start(c.name, n, round)
+	if at, ok := b.stopped[c.name]; ok && n >= at {
+		if n > at && round == 1 {
+			r := b.newResult(c, n, round)
+			r.Status, r.Error = statusSkipped, fmt.Sprintf("skipped: stopped after %v with %d", b.cfg.limit, at)
+			b.results = append(b.results, r)
+		}
+		return nil
+	}
+	r, err := b.runOne(ctx, c, n, round, b.progress.step)
+	if ctx.Err() != nil {
+		return errInterrupted // half a run is no result
+	}
+	r.Status = statusOK
+	if err != nil {
+		r.Status, r.Error = statusFailed, err.Error()
+	}
+	var cannot errCannotRun
+	switch {
+	case errors.As(err, new(errStopped)) && b.party == nil: // else the others would wait for us
+		b.stopped[c.name] = n
+		r.Status, r.Error = statusStopped, fmt.Sprintf("%v, at %d of %d", err, r.Count, n)
+		err = nil
+	case errors.As(err, &cannot):
+		r.Status = statusNone
+		if round > 1 {
+			return nil
+		}
+		err = nil
+	}
+	b.results = append(b.results, r)
+	if err != nil {
+		return fmt.Errorf("%s with %d goroutines on %v: %w", c.name, n, b.zoo, err)
+	}
+	return nil
+}
+
+func (b *benchmark) newResult(c contestant, n, round int) result {
+	r := result{
+		Lock: c.name, Server: b.zoo.String(), Goroutines: n, Sessions: b.cfg.sessions, Round: round,
+		Processes: b.cfg.procs, Client: goClient(), facts: b.facts, contestant: c,
+	}
+	if c.formula.requests != nil && b.party == nil {
+		r.Predicted = c.formula.requests(float64(n))
+	}
+	return r
 }
 
 // warmUp runs the locks unmeasured, so that the first to be measured does not
 // pay for a server that has just started: a JVM is slow until it has compiled
 // what it does often. The embedded server has no such need.
 func (b *benchmark) warmUp(ctx context.Context) error {
-	if b.zoo.Embedded() || b.cfg.warmup == 0 {
+	locks := slices.DeleteFunc(slices.Clone(b.cfg.locks), func(c contestant) bool {
+		return c.java // it warms up in its own way
+	})
+	if b.zoo.Embedded() || b.cfg.warmup == 0 || len(locks) == 0 {
 		return nil
 	}
 	b.progress.warmUp()
 	for until := time.Now().Add(b.cfg.warmup); time.Now().Before(until); {
-		for _, c := range b.cfg.locks {
+		for _, c := range locks {
 			n := max(b.cfg.sessions, min(100, slices.Min(b.cfg.sizes)))
 			_, err := b.runOne(ctx, c, n, 0, func() {})
 			if ctx.Err() != nil {
 				return errInterrupted
 			}
-			if err != nil {
+			if err != nil && !errors.As(err, new(errStopped)) {
 				return fmt.Errorf("%s, warming up on %v: %w", c.name, b.zoo, err)
 			}
 		}
@@ -134,22 +178,16 @@ func (b *benchmark) warmUp(ctx context.Context) error {
 func (b *benchmark) runOne(
 	ctx context.Context, c contestant, n, round int, step func(),
 ) (r result, err error) {
-	r = result{
-		Lock: c.name, Server: b.zoo.String(), Goroutines: n, Sessions: b.cfg.sessions, Round: round,
-		Processes: b.cfg.procs, contestant: c,
+	r = b.newResult(c, n, round)
+	if c.java {
+		return b.runCurator(ctx, r, step)
 	}
-	b.runs++
-	dir := fmt.Sprintf("%s/%d-%s", b.root, b.runs, c.name)
 	if p := b.party; p != nil {
-		ctx, dir = p.ctx, p.dir(c, n, round)
+		ctx = p.ctx
 		defer func() { err = b.because(err) }()
 	}
-	lockPath := dir + "/lock"
-	made := dir
-	if c.queue {
-		made = lockPath
-	}
-	if err := b.create(made, new([]string)); err != nil {
+	dir, lockPath, err := b.freshPath(c, n, round)
+	if err != nil {
 		return r, err
 	}
 	tap := wiretap.New()
@@ -176,10 +214,13 @@ func (b *benchmark) runOne(
 		num     int          // guarded by the lock under test, and by nothing else
 		inside  atomic.Int32 // holders at this moment
 		overlap atomic.Bool
+		late    atomic.Bool
 		failure error
 		once    sync.Once
 		wg      sync.WaitGroup
 		start   = make(chan struct{})
+		began   time.Time
+		turns   = make([]turn, n)
 	)
 	contender := c.contenders(n)
 	for i := range n {
@@ -188,11 +229,15 @@ func (b *benchmark) runOne(
 		l := contender(conn, lockPath)
 		wg.Go(func() {
 			<-start
+			turns[i].arrived = time.Since(began)
 			err := l.Lock()
+			turns[i].got = time.Since(began)
 			if err == nil {
-				if inside.Add(1) != 1 {
+				// At the limit sessions end under their holders.
+				if inside.Add(1) != 1 && !late.Load() {
 					overlap.Store(true)
 				}
+				turns[i].place = num
 				num++
 				err = counter.add(conn)
 				inside.Add(-1)
@@ -204,25 +249,48 @@ func (b *benchmark) runOne(
 			step()
 		})
 	}
+	runtime.GC() // what the run before has left is not to slow down this one
 	before := tap.Counts()
-	began := time.Now()
+	if b.cfg.limit > 0 {
+		defer time.AfterFunc(b.cfg.limit, func() { late.Store(true); abort() }).Stop()
+	}
+	began = time.Now()
 	close(start)
 	wg.Wait()
 	r.Elapsed = time.Since(began)
-	used := tap.Counts().Since(before)
-	r.Count, r.Requests, r.WatchEvents, r.Bytes = num, used.Total(), used.Events, used.BytesIn+used.BytesOut
+	r.Count = num
+	r.used(tap.Counts().Since(before))
 	if failure == nil {
 		failure = counter.finish(&r)
 	}
 	switch {
-	case failure != nil:
+	case failure != nil && !late.Load():
 		return r, failure
 	case overlap.Load():
 		return r, errors.New("two goroutines held the lock at once")
+	case failure != nil:
+		return r, errStopped{b.cfg.limit}
 	case num != n:
 		return r, fmt.Errorf("the count is %d, not %d: two goroutines held the lock at once", num, n)
 	}
+	r.fared(turns)
 	return r, nil
+}
+
+// freshPath makes a node for a run alone, and returns it and the path of the
+// lock in it.
+func (b *benchmark) freshPath(c contestant, n, round int) (dir, lockPath string, err error) {
+	b.runs++
+	dir = fmt.Sprintf("%s/%d-%s", b.root, b.runs, c.name)
+	if b.party != nil {
+		dir = b.party.dir(c, n, round)
+	}
+	lockPath = dir + "/lock"
+	made := dir
+	if c.queue {
+		made = lockPath
+	}
+	return dir, lockPath, b.create(made, new([]string))
 }
 
 // connect opens the sessions that n contenders share.

@@ -14,13 +14,20 @@ import (
 )
 
 type config struct {
+	args     []string // as given
 	zk       string
 	locks    []contestant
 	sizes    []int // goroutines
 	sessions int
 	rounds   int
 	warmup   time.Duration
+	limit    time.Duration // of a run; 0: none
+	jars     string        // class path of Curator; "": Debian's
+	explain  bool
 	json     string
+	csv      string
+	report   string
+	svg      string
 	path     string
 	join     bool
 	procs    int // that take part; 1 unless join
@@ -34,7 +41,7 @@ const maxGoroutines = 100_000
 // parseFlags reads the command line. The usage, if it is asked for, goes to
 // help. All that is wrong is said in one line.
 func parseFlags(args []string, help io.Writer) (config, error) {
-	var cfg config
+	cfg := config{args: args}
 	var names []string
 	for _, c := range contestants {
 		names = append(names, c.name)
@@ -47,12 +54,20 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.StringVar(&cfg.zk, "zk", "embedded", "the `servers` to run against: embedded, docker, docker:3, or host:port,host:port,… of a ZooKeeper that runs")
-	locks := fs.String("locks", steps, "the locks to compare, in this order: a comma-separated `list` of "+strings.Join(names, ", ")+"; or all")
+	locks := fs.String("locks", steps, "the locks to compare, in this order: a comma-separated `list` of "+
+		strings.Join(names, ", ")+"; or all")
 	sizes := fs.String("n", "100,1000", "the numbers of goroutines: a comma-separated `list`")
 	fs.IntVar(&cfg.sessions, "sessions", 1, "how `many` sessions the goroutines share; at most one each")
 	fs.IntVar(&cfg.rounds, "rounds", 1, "how `many` times each lock runs; the locks take turns, the table shows medians")
-	fs.DurationVar(&cfg.warmup, "warmup", 4*time.Second, "the `time` to run unmeasured first, on a real server")
+	fs.DurationVar(&cfg.warmup, "warmup", 4*time.Second, "the `time` to run unmeasured first, on a real server and in Curator's JVM")
+	fs.DurationVar(&cfg.limit, "limit", 2*time.Minute, "the longest `time` that a run may take; one that takes longer is stopped, "+
+		"and the same lock with more goroutines left out; 0: no limit, as with -join")
+	fs.StringVar(&cfg.jars, "curator-classpath", "", "the class `path` of Curator's recipes and all that they need; by default that of Debian's libcurator-recipes-java")
+	fs.BoolVar(&cfg.explain, "explain", false, "also print what explains the times: who waited how long, and what was sent")
 	fs.StringVar(&cfg.json, "json", "", "also write every single run to this `file`, as JSON")
+	fs.StringVar(&cfg.csv, "csv", "", "also write every single run to this `file`, as comma-separated values")
+	fs.StringVar(&cfg.report, "report", "", "also write a page with charts to this `file`, as HTML")
+	fs.StringVar(&cfg.svg, "svg", "", "also write the charts to files that begin with this `prefix`, as SVG")
 	fs.StringVar(&cfg.path, "path", "/zklock-bench", "the `znode` to work under; what the benchmark makes there it removes")
 	fs.BoolVar(&cfg.join, "join", false, "contend with other processes that are started so, here or on other machines; needs -zk host:port,…")
 	fs.IntVar(&cfg.procs, "procs", 2, "with -join: how `many` processes are to take part, all started with the same flags")
@@ -98,17 +113,20 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	if cfg.warmup < 0 {
 		return cfg, fmt.Errorf("-warmup: %v is less than nothing", cfg.warmup)
 	}
+	if cfg.limit < 0 {
+		return cfg, fmt.Errorf("-limit: %v is less than nothing (0: no limit)", cfg.limit)
+	}
 	if cfg.rounds < 1 {
 		return cfg, fmt.Errorf("-rounds: %d is not a number of rounds: at least 1", cfg.rounds)
 	}
 	if !strings.HasPrefix(cfg.path, "/") || strings.HasSuffix(cfg.path, "/") || strings.Contains(cfg.path, "//") {
 		return cfg, fmt.Errorf("-path: %q is not the path of a znode: like /a/b, and not / itself", cfg.path)
 	}
-	procsGiven := false
-	fs.Visit(func(f *flag.Flag) { procsGiven = procsGiven || f.Name == "procs" })
+	given := make(map[string]bool)
+	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	kind, _, _ := strings.Cut(cfg.zk, ":")
 	switch {
-	case procsGiven && !cfg.join:
+	case given["procs"] && !cfg.join:
 		return cfg, errors.New("-procs: is for processes that take part with -join")
 	case cfg.join && (kind == "" || kind == ensemble.SpecEmbedded || kind == "docker"):
 		return cfg, errors.New("-join: other processes cannot reach a server of this one's own: name one that runs, -zk host:port")
@@ -116,6 +134,8 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 		return cfg, fmt.Errorf("-procs: %d is not between 1 and %d", cfg.procs, maxProcs)
 	case !cfg.join:
 		cfg.procs = 1
+	case !given["limit"]:
+		cfg.limit = 0 // it would end the run of all
 	}
 	return cfg, nil
 }

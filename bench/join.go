@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/jute"
 )
 
 // With -join several processes contend for the same locks. All that they
@@ -519,6 +521,8 @@ func (t *tally) finish(r *result) error {
 		return err
 	}
 	r.Requests -= int64(2 * r.Count) // those of the counter are not the lock's
+	r.Kinds["get"] -= int64(r.Count)
+	delete(r.Kinds, jute.OpSetData.String())
 	if bad := t.bad.Load(); bad > 0 {
 		return fmt.Errorf("%d of %d writes of the counter met a bad version, the total is %d: %w",
 			bad, r.Count, r.Total, errTwoHolders)

@@ -11,7 +11,11 @@
 // events per acquisition, counted on the wire; and the article's own figures
 // beside them. A count that is not N, two holders at once, or a lock that
 // fails is a failure: exit status 1. Wrong flags: 2. Interrupted: 130. (Those
-// are the built program's; go run exits with 1 for all of them.)
+// are the built program's; go run exits with 1 for all of them.) A run that
+// comes to the limit, or a peer that cannot run, is a row that says so.
+//
+// -explain prints what explains the times, -report writes a page with charts;
+// docs/benchmark.md says how to read them.
 //
 // With -join several such processes, on one machine or more, contend for the
 // same locks; docs/several-machines.md says how.
@@ -19,7 +23,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -76,14 +79,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return fail(fmt.Errorf("-zk: %w", err))
 	}
 	defer zoo.Close()
-	var report *os.File
-	if cfg.json != "" {
-		// Opened first: a long run must not end with nowhere to write to.
-		if report, err = os.Create(cfg.json); err != nil {
-			return fail(fmt.Errorf("-json: %w", err))
-		}
-		defer report.Close()
+	files, err := openFiles(cfg)
+	if err != nil {
+		return fail(err)
 	}
+	defer files.close()
 	fmt.Fprintf(stdout, "ZooKeeper: %v\n", zoo)
 	if cfg.join {
 		fmt.Fprintf(stdout, "%d processes that share a counter; in each of them\n", cfg.procs)
@@ -99,11 +99,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	b.progress.finish()
 	if len(b.results) > 0 {
 		printTable(stdout, b.results)
-	}
-	if report != nil {
-		if jsonErr := writeJSON(report, b.results); jsonErr != nil && err == nil {
-			err = fmt.Errorf("-json: %w", jsonErr)
+		if cfg.rounds > 1 || cfg.explain {
+			printTimes(stdout, b.results)
 		}
+		if cfg.explain {
+			printWire(stdout, b.results)
+		}
+	}
+	if fileErr := files.write(cfg, b.results); fileErr != nil && err == nil {
+		err = fileErr
 	}
 	if err != nil {
 		return fail(err)
@@ -116,16 +120,4 @@ func sessionsText(n int) string {
 		return "1 shared session"
 	}
 	return fmt.Sprintf("%d sessions", n)
-}
-
-func writeJSON(f *os.File, results []result) error {
-	if results == nil {
-		results = []result{} // an empty array, not null
-	}
-	enc := json.NewEncoder(f)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(results); err != nil {
-		return err
-	}
-	return f.Close()
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"github.com/go-zookeeper/zk"
 )
 
@@ -12,12 +14,21 @@ var peers = []contestant{
 		new: func(conn *zk.Conn, path string) locker {
 			return zk.NewLock(conn, path, zk.WorldACL(zk.PermAll))
 		},
-		queue: true,
+		queue:   true,
+		formula: formula{"5 - 2/N", func(n float64) float64 { return 5*n - 2 }},
 	},
 	{
-		name:   "floor",
-		begin:  newFloor,
-		queue:  true,
-		unsafe: true,
+		name:    "curator",
+		java:    true,
+		queue:   true,
+		article: map[int]time.Duration{100: 606 * time.Millisecond, 1000: 6785 * time.Millisecond},
+		formula: formula{"5 - 2/N", func(n float64) float64 { return 5*n - 2 }},
+	},
+	{
+		name:    "floor",
+		begin:   newFloor,
+		queue:   true,
+		unsafe:  true,
+		formula: formula{"2", func(n float64) float64 { return 2 * n }},
 	},
 }

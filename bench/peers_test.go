@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -113,4 +116,57 @@ func TestContendersShareWhatIsTheirSessions(t *testing.T) {
 	require.Equal(t, 2, opened)
 	begin(4)(a, "/p")
 	require.Equal(t, 3, opened)
+}
+
+// Where everybody is in the queue before the first lets go, what is sent
+// depends on nothing but N.
+func TestContendedTheRequestsAreExactlyThoseOfTheFormula(t *testing.T) {
+	const n = 12
+	for name, want := range map[string]struct {
+		kinds   map[string]int64
+		wakeUps int64
+	}{
+		"predecessor": {map[string]int64{"create": n, "children": 2*n - 1, "get": n - 1, "delete": n}, n - 1},
+		"zk.Lock":     {map[string]int64{"create": n, "children": 2*n - 1, "get": n - 1, "delete": n}, n - 1},
+	} {
+		srv := zkserver.Run(t)
+		addr, err := srv.Listen()
+		require.NoError(t, err)
+		// Others can go on while a delete is held: each has a connection.
+		first := srv.Hold(func(r zkserver.Request) bool {
+			return r.Op == jute.OpDelete && filepath.Base(filepath.Dir(r.Path)) == "lock"
+		})
+		go func() {
+			defer first.Release()
+			for end := time.Now().Add(patience); len(srv.Watches()) < n-1 && time.Now().Before(end); {
+				time.Sleep(time.Millisecond)
+			}
+		}()
+		rs, _ := results(t, "-zk", addr, "-warmup", "0s", "-n", strconv.Itoa(n), "-sessions", strconv.Itoa(n), "-locks", name)
+		require.Equal(t, want.kinds, rs[0].Kinds, name)
+		require.EqualValues(t, rs[0].Predicted, rs[0].Requests, name)
+		require.EqualValues(t, 5*n-2, rs[0].Requests, name)
+		require.Equal(t, want.wakeUps, rs[0].WakeUps, name)
+		require.EqualValues(t, n-1, rs[0].WatchEvents, name)
+	}
+}
+
+func TestEachRunSaysWhatItWasMeasuredOn(t *testing.T) {
+	rs, _ := results(t, "-n", "5", "-locks", "predecessor")
+	r := rs[0]
+	require.NotEmpty(t, r.Members)
+	require.Equal(t, runtime.Version(), r.Go)
+	require.Equal(t, runtime.NumCPU(), r.CPUs)
+	require.NotEmpty(t, r.OS)
+	require.NotEmpty(t, r.CPU)
+	require.Contains(t, r.Client, "go-zookeeper")
+	require.WithinDuration(t, time.Now(), r.Began, time.Hour)
+	require.Greater(t, r.WaitMax, time.Duration(0))
+	require.GreaterOrEqual(t, r.WaitMax, r.WaitP99)
+	require.GreaterOrEqual(t, r.WaitP99, r.WaitP50)
+	var kinds int64
+	for _, k := range r.Kinds {
+		kinds += k
+	}
+	require.Equal(t, r.Requests, kinds)
 }

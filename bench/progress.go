@@ -4,53 +4,117 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
-// progress shows where a long run stands: a bar on a terminal, a line per
-// run elsewhere.
+// progress shows where a long run stands: on a terminal a bar with the count,
+// the rate and what is to come, elsewhere a line per run.
 type progress struct {
-	w   io.Writer
-	bar *progressbar.ProgressBar // nil: no terminal
-	cfg config
+	w        io.Writer
+	cfg      config
+	terminal bool
+	bar      *progressbar.ProgressBar // of the present run, on a terminal
+	runs     int                      // begun so far
+	again    func()                   // shows the present run, after something else was
 }
 
 func newProgress(w io.Writer, cfg config) *progress {
-	p := &progress{w: w, cfg: cfg}
-	if f, ok := w.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
-		return p
-	}
-	total := 0
-	for _, n := range cfg.sizes {
-		total += n * cfg.rounds * len(cfg.locks)
-	}
-	p.bar = progressbar.NewOptions(total,
-		progressbar.OptionSetWriter(w),
-		progressbar.OptionShowCount(),
-		progressbar.OptionThrottle(100e6), // ns
-		progressbar.OptionSetWidth(30),
-		progressbar.OptionClearOnFinish())
-	return p
+	return &progress{w: w, cfg: cfg, terminal: isTerminal(w)}
 }
+
+func (p *progress) total() int { return len(p.cfg.sizes) * p.cfg.rounds * len(p.cfg.locks) }
 
 func (p *progress) warmUp() { p.say(fmt.Sprintf("warming up for %v", p.cfg.warmup)) }
 
+// start says which run comes now, of those that are to be measured.
 func (p *progress) start(lock string, n, round int) {
-	text := fmt.Sprintf("%s, %d goroutines", lock, n)
+	p.runs++
+	text := fmt.Sprintf("%d/%d %s, %d goroutines", p.runs, p.total(), lock, n)
 	if p.cfg.rounds > 1 {
 		text += fmt.Sprintf(", round %d of %d", round, p.cfg.rounds)
 	}
-	p.say(text)
+	if next := p.next(); next != "" && p.terminal {
+		text += then + next
+	}
+	p.show(text, n)
+	p.again = func() {
+		if p.terminal {
+			p.show(text, n)
+		}
+	}
 }
 
+const then = "; then "
+
+// next is what runs after this, as much of it as there is room for.
+func (p *progress) next() string {
+	locks := p.cfg.locks
+	i := p.runs - 1 // of this run
+	if p.runs >= p.total() {
+		return ""
+	}
+	next := locks[(i+1)%len(locks)].name
+	if size := (i + 1) / len(locks) / p.cfg.rounds; (i+1)%len(locks) == 0 {
+		next += fmt.Sprintf(" %d", p.cfg.sizes[size])
+	}
+	return next
+}
+
+// say tells of something that is not counted.
 func (p *progress) say(text string) {
-	if p.bar == nil {
+	if !p.terminal {
 		fmt.Fprintf(p.w, "%s …\n", text)
 		return
 	}
-	p.bar.Describe(text)
+	p.finish()
+	p.bar = nil
+	fmt.Fprint(p.w, p.fitting(text)+" …")
+}
+
+// show tells what runs now, and how many acquisitions that will be.
+func (p *progress) show(text string, n int) {
+	if !p.terminal {
+		p.say(text)
+		return
+	}
+	p.finish()
+	p.bar = progressbar.NewOptions(n,
+		progressbar.OptionSetWriter(p.w),
+		progressbar.OptionSetDescription(p.fitting(text)),
+		progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(),
+		progressbar.OptionSetItsString("locks"),
+		progressbar.OptionSetPredictTime(false), // the naive lock would make a fool of it
+		progressbar.OptionThrottle(100e6),       // ns
+		progressbar.OptionSetWidth(16),
+		progressbar.OptionClearOnFinish())
+	p.bar.RenderBlank()
+}
+
+// besideTheText is what the bar, the count and the rate need of a line.
+const besideTheText = 56
+
+// fitting cuts a text off where the bar would not fit in a line any more: one
+// that wraps cannot be taken away.
+func (p *progress) fitting(text string) string {
+	width := 80
+	if f, ok := p.w.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			width = w
+		}
+	}
+	room := max(width-besideTheText, 8)
+	if len(text) <= room {
+		return text
+	}
+	// What is to come goes first, then the end.
+	if text, _, _ = strings.Cut(text, then); len(text) > room {
+		text = text[:room-1] + "…"
+	}
+	return text
 }
 
 // step counts one acquisition.
@@ -60,9 +124,9 @@ func (p *progress) step() {
 	}
 }
 
-// finish takes the bar away.
+// finish takes away what stands on the terminal.
 func (p *progress) finish() {
-	if p.bar != nil {
-		p.bar.Clear()
+	if p.terminal {
+		fmt.Fprint(p.w, "\r\x1b[K")
 	}
 }

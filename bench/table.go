@@ -1,118 +1,176 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
-// printTable prints one line for each lock and number of goroutines.
-func printTable(w io.Writer, results []result) {
-	type key struct {
-		lock string
-		n    int
-	}
-	runs := make(map[key][]result)
-	var keys []key
-	for _, r := range results {
-		k := key{r.Lock, r.Goroutines}
-		if runs[k] == nil {
-			keys = append(keys, k)
+// mainTable has one line for each lock and number of goroutines.
+func mainTable(results []result) table {
+	groups := group(results)
+	best := make(map[int]time.Duration) // by number of goroutines
+	for _, g := range groups {
+		if !g.contestant().unsafe && g.ok() && (best[g.n] == 0 || g.elapsed() < best[g.n]) {
+			best[g.n] = g.elapsed()
 		}
-		runs[k] = append(runs[k], r)
 	}
-	slices.SortStableFunc(keys, func(a, b key) int { return cmp.Compare(a.n, b.n) })
-
-	rows := [][]string{{"lock", "N", "count", "elapsed", "vs naive", "requests/acq", "events/acq", "article A", "vs naive"}}
+	t := table{header: []string{
+		"lock", "N", "count", "elapsed", "vs naive", "requests/acq", "events/acq", "article A", "vs naive",
+	}}
 	joined := slices.ContainsFunc(results, func(r result) bool { return r.Processes > 1 })
 	if joined {
-		rows[0] = slices.Insert(rows[0], 3, "total")
+		t.header = slices.Insert(t.header, 3, "total")
 	}
-	for i, k := range keys {
-		if i > 0 && keys[i-1].n != k.n {
-			rows = append(rows, nil)
-		}
-		article := runs[k][0].contestant.article[k.n]
-		row := []string{k.lock, strconv.Itoa(k.n), "FAILED", "-", "-", "-", "-"}
-		if rs := succeeded(runs[k]); len(rs) == len(runs[k]) {
-			count := strconv.Itoa(rs[0].Count)
-			if rs[0].contestant.unsafe {
-				count = "no lock"
-			}
-			row = []string{
-				k.lock, strconv.Itoa(k.n), count,
-				milliseconds(elapsed(rs)), ratio(elapsed(succeeded(runs[key{"naive", k.n}])), elapsed(rs)),
-				perAcquisition(rs, func(r result) int64 { return r.Requests }),
-				perAcquisition(rs, func(r result) int64 { return r.WatchEvents }),
-			}
-		}
+	// total puts what all processes have counted where there is more than one.
+	total := func(what string, row []string) []string {
 		if joined {
-			total := "-"
-			if row[2] != "FAILED" {
-				total = strconv.Itoa(runs[k][0].Total)
-			}
-			row = slices.Insert(row, 3, total)
+			return slices.Insert(row, 3, what)
 		}
-		rows = append(rows, append(row, milliseconds(article), ratio(articleNaive[k.n], article)))
+		return row
 	}
-	printColumns(w, rows)
+	for i, g := range groups {
+		if i > 0 && groups[i-1].n != g.n {
+			t.add(plain)
+		}
+		article := g.article()
+		tail := []string{milliseconds(article), ratio(articleNaive[g.n], article)}
+		switch {
+		case g.ok():
+			count, style := strconv.Itoa(g.runs[0].Count), plain
+			if g.contestant().unsafe {
+				count = "no lock"
+			} else if g.elapsed() == best[g.n] && len(groups) > 1 {
+				style = green
+			}
+			t.add(style, slices.Concat(total(strconv.Itoa(g.runs[0].Total), []string{
+				g.name(), strconv.Itoa(g.n), count, milliseconds(g.elapsed()), ratio(naiveTime(groups, g.n), g.elapsed()),
+				g.perAcquisition(func(r result) float64 { return float64(r.Requests) }),
+				g.perAcquisition(func(r result) float64 { return float64(r.WatchEvents) }),
+			}), tail)...)
+		case g.problem().Status == statusFailed || g.problem().Status == "":
+			t.add(red, slices.Concat(total("-", []string{g.name(), strconv.Itoa(g.n), "FAILED", "-", "-", "-", "-"}), tail)...)
+		default:
+			t.add(yellow, slices.Concat([]string{g.name(), strconv.Itoa(g.n), g.problem().Error}, tail)...)
+		}
+	}
+	return t
+}
+
+func printTable(w io.Writer, results []result) {
+	t := mainTable(results)
+	t.print(w)
 	fmt.Fprint(w, "\nrequests and watch events are counted on the wire, per acquisition; pings are left out.\n"+
 		"article A: its author's times, on another machine and network; compare the ratios.\n")
-}
-
-// printColumns aligns the first column to the left and the others to the
-// right. A nil row is an empty line.
-func printColumns(w io.Writer, rows [][]string) {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], len(cell))
+	for _, r := range results {
+		if r.contestant.unsafe {
+			fmt.Fprint(w, "no lock: floor makes N nodes at once and deletes them in order, what any queue must pay.\n")
+			break
 		}
 	}
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == 0 {
-				fmt.Fprintf(w, "%-*s", widths[i], cell)
-			} else {
-				fmt.Fprintf(w, "  %*s", widths[i], cell)
-			}
+}
+
+// timesTable says how much the rounds differ, and how the contenders fared.
+func timesTable(results []result) table {
+	t := table{header: []string{"lock", "N", "rounds", "min", "median", "max", "wait p50", "p99", "max", "overtaken", "most"}}
+	for _, g := range group(results) {
+		if !g.ok() {
+			continue
 		}
-		fmt.Fprintln(w)
+		t.add(plain, g.name(), strconv.Itoa(g.n), strconv.Itoa(len(g.runs)),
+			bare(g.least(func(r result) time.Duration { return r.Elapsed })), bare(g.elapsed()),
+			bare(g.most(func(r result) time.Duration { return r.Elapsed })),
+			bare(g.wait(func(r result) time.Duration { return r.WaitP50 })),
+			bare(g.wait(func(r result) time.Duration { return r.WaitP99 })),
+			bare(g.wait(func(r result) time.Duration { return r.WaitMax })),
+			figure(g.median(func(r result) float64 { return r.Overtaken })),
+			figure(g.median(func(r result) float64 { return float64(r.OvertakenMax) })))
+	}
+	return t
+}
+
+func printTimes(w io.Writer, results []result) {
+	t := timesTable(results)
+	if len(t.rows) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nTimes in ms: of the rounds, and of the waits for the lock, whose figures are medians of the rounds.\n\n")
+	t.print(w)
+	fmt.Fprint(w, "\novertaken: how many asked for the lock later and held it earlier, on average and at most;\n"+
+		"in a queue about 0, in a lottery (N-1)/4 on average.\n")
+}
+
+// tableKinds are the kinds of request that have a column of their own.
+var tableKinds = []string{"create", "children", "get", "delete"}
+
+// wireTable says what was sent, beside what the steps predict.
+func wireTable(results []result) table {
+	t := table{header: slices.Concat([]string{"lock", "N", "requests", "predicted"}, tableKinds, []string{"other", "wake-ups", "bytes"})}
+	for _, g := range group(results) {
+		if !g.ok() || g.runs[0].Kinds == nil {
+			continue
+		}
+		row := []string{
+			g.name(), strconv.Itoa(g.n), g.perAcquisition(func(r result) float64 { return float64(r.Requests) }), "-",
+		}
+		if p := g.runs[0].Predicted; p > 0 {
+			row[3] = figure(p / float64(g.n))
+		}
+		for _, kind := range tableKinds {
+			row = append(row, g.perAcquisition(func(r result) float64 { return float64(r.Kinds[kind]) }))
+		}
+		t.add(plain, append(row,
+			g.perAcquisition(result.otherKinds),
+			g.perAcquisition(func(r result) float64 { return float64(r.WakeUps) }),
+			figure0(g.median(func(r result) float64 { return float64(r.Bytes) / float64(max(r.Count, 1)) })))...)
+	}
+	return t
+}
+
+// formulas are those of the locks that took part, each with the locks that it
+// is for.
+func formulas(results []result) []string {
+	var texts, locks []string
+	for _, r := range results {
+		text := r.contestant.formula.text
+		i := slices.Index(texts, text)
+		switch {
+		case text == "":
+		case i < 0:
+			texts, locks = append(texts, text), append(locks, r.Lock)
+		case !slices.Contains(strings.Split(locks[i], ", "), r.Lock):
+			locks[i] += ", " + r.Lock
+		}
+	}
+	for i := range texts {
+		texts[i] += ": " + locks[i]
+	}
+	return texts
+}
+
+func printWire(w io.Writer, results []result) {
+	t := wireTable(results)
+	if len(t.rows) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nOn the wire, per acquisition:\n\n")
+	t.print(w)
+	fmt.Fprint(w, "\nwake-ups: watchers that the client library woke; one event wakes all that share its session.\n")
+	if all := formulas(results); all != nil {
+		fmt.Fprintf(w, "predicted, if each is in the queue before the first lets go:\n  %s\n", strings.Join(all, "\n  "))
 	}
 }
 
-// perAcquisition is the median of a figure, divided by the count.
-func perAcquisition(rs []result, figure func(result) int64) string {
-	m := median(rs, func(r result) float64 { return float64(figure(r)) / float64(max(r.Count, 1)) })
-	return strconv.FormatFloat(m, 'f', 1, 64)
-}
-
-// succeeded leaves out the runs that failed: their figures mean nothing.
-func succeeded(rs []result) []result {
-	return slices.DeleteFunc(slices.Clone(rs), func(r result) bool { return r.Error != "" })
-}
-
-func median(rs []result, f func(result) float64) float64 {
-	values := make([]float64, len(rs))
-	for i, r := range rs {
-		values[i] = f(r)
+// otherKinds counts the requests that have no column.
+func (r result) otherKinds() float64 {
+	n := r.Requests
+	for _, kind := range tableKinds {
+		n -= r.Kinds[kind]
 	}
-	slices.Sort(values)
-	if n := len(values); n%2 == 0 {
-		return (values[n/2-1] + values[n/2]) / 2
-	}
-	return values[len(values)/2]
-}
-
-// elapsed is the median time, 0 if there is no run.
-func elapsed(rs []result) time.Duration {
-	if len(rs) == 0 {
-		return 0
-	}
-	return time.Duration(median(rs, func(r result) float64 { return float64(r.Elapsed) }))
+	return float64(n)
 }
 
 // milliseconds prints a time, or a dash where there is none.
@@ -120,12 +178,25 @@ func milliseconds(d time.Duration) string {
 	if d == 0 {
 		return "-"
 	}
-	ms := float64(d) / float64(time.Millisecond)
-	if ms < 100 {
-		return strconv.FormatFloat(ms, 'f', 1, 64) + " ms"
-	}
-	return strconv.FormatFloat(ms, 'f', 0, 64) + " ms"
+	return bare(d) + " ms"
 }
+
+// bare is a time in milliseconds without its unit.
+func bare(d time.Duration) string {
+	return figure(float64(d) / float64(time.Millisecond))
+}
+
+// figure prints a number with as many digits as it deserves.
+func figure(f float64) string {
+	if f < 99.95 {
+		return figure1(f)
+	}
+	return figure0(f)
+}
+
+func figure1(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
+
+func figure0(f float64) string { return strconv.FormatFloat(f, 'f', 0, 64) }
 
 // ratio says how many times as fast as the reference something is.
 func ratio(reference, d time.Duration) string {

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/zklock/internal/wiretap"
+)
+
+// runCurator is one run of article A's third lock, Curator's
+// InterProcessMutex: the same counter, in Java, timed there. Each number of
+// threads has a JVM of its own, as each of the article's runs had. What it
+// does first is reported apart, as round 0: a cold JVM is about half as fast.
+func (b *benchmark) runCurator(ctx context.Context, r result, step func()) (result, error) {
+	if b.party != nil {
+		return r, errCannotRun{errors.New("cannot run: Curator does not take part with -join")}
+	}
+	if b.curator == nil {
+		cold, err := b.warmCurator(ctx, r)
+		if err != nil {
+			r.Count, r.Client = cold.Count, cold.Client
+			return r, err
+		}
+		b.results = append(b.results, cold)
+		b.progress.again()
+	}
+	err := b.curator.round(ctx, b, &r, b.zoo.Servers(), step)
+	// Counted in an earlier run: to count, a proxy has to stand between, and
+	// that takes time.
+	r.used(b.curator.used)
+	return r, err
+}
+
+// warmCurator starts a JVM, and runs the counter in it once cold, once with
+// its requests counted, and on until it is warm.
+func (b *benchmark) warmCurator(ctx context.Context, cold result) (result, error) {
+	cold.Round, cold.Status, cold.Predicted = 0, statusWarmUp, 0
+	b.progress.say(fmt.Sprintf("a new JVM for %d threads warms up", cold.Goroutines))
+	warm := time.Now().Add(b.cfg.warmup)
+	var err error
+	if b.curator, err = startJVM(ctx, b.cfg.jars); err != nil {
+		return cold, err
+	}
+	if err := b.curator.round(ctx, b, &cold, b.zoo.Servers(), func() {}); err != nil {
+		return cold, err
+	}
+	tap := wiretap.New()
+	addr, closeProxy, err := proxy(tap, b.zoo.Servers()[0])
+	if err != nil {
+		return cold, err
+	}
+	counted := cold
+	err = b.curator.round(ctx, b, &counted, []string{addr}, func() {})
+	closeProxy()
+	if err != nil {
+		return cold, err
+	}
+	b.curator.used = tap.Counts()
+	for time.Now().Before(warm) {
+		again := cold
+		if err := b.curator.round(ctx, b, &again, b.zoo.Servers(), func() {}); err != nil {
+			return cold, err
+		}
+	}
+	return cold, nil
+}
+
+func (b *benchmark) endCurator() {
+	if b.curator != nil {
+		b.curator.end()
+		b.curator = nil
+	}
+}
+
+const forEver = math.MaxInt64
+
+// round runs the counter once and notes how it went.
+func (j *jvm) round(ctx context.Context, b *benchmark, r *result, servers []string, step func()) error {
+	r.Client, r.Count = j.versions, 0
+	_, path, err := b.freshPath(r.contestant, r.Goroutines, r.Round)
+	if err != nil {
+		return err
+	}
+	line := fmt.Sprintln(strings.Join(servers, ","), path, r.Goroutines, r.Sessions)
+	if _, err := io.WriteString(j.stdin, line); err != nil {
+		return j.died()
+	}
+	// The limit is for what is timed alone.
+	timed, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	limit := time.AfterFunc(forEver, func() { stop(errStopped{b.cfg.limit}) })
+	defer limit.Stop()
+	var turns []turn
+	for {
+		line, err := j.hear(timed)
+		if err != nil {
+			return err
+		}
+		count := r.Count
+		word, rest, _ := strings.Cut(line, " ")
+		switch word {
+		case "began":
+			if b.cfg.limit > 0 {
+				limit.Reset(b.cfg.limit)
+			}
+		case "at":
+			_, err = fmt.Sscan(rest, &r.Count)
+		case "done":
+			limit.Stop()
+			_, err = fmt.Sscan(rest, (*int64)(&r.Elapsed), &r.Count)
+		case "turn":
+			var t turn
+			_, err = fmt.Sscan(rest, (*int64)(&t.arrived), (*int64)(&t.got), &t.place)
+			turns = append(turns, t)
+		case "failed":
+			return errors.New(rest)
+		case "end":
+			r.fared(turns)
+			r.Total = r.Count
+			if r.Count != r.Goroutines {
+				return fmt.Errorf("the count is %d, not %d: two threads held the lock at once", r.Count, r.Goroutines)
+			}
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the JVM said %q: %w", line, err)
+		}
+		for ; count < r.Count; count++ {
+			step()
+		}
+	}
+}
+
+// proxy passes on what a client that is not in this process says to a server,
+// through a tap. close ends it and all its connections.
+func proxy(tap *wiretap.Tap, server string) (addr string, close func(), err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	dial := tap.Dialer(net.DialTimeout)
+	var wg sync.WaitGroup
+	var mu sync.Mutex // guards what follows
+	var open []net.Conn
+	pass := func(dst, src net.Conn) {
+		io.Copy(dst, src)
+		dst.Close() // each end of the line goes with the other
+		src.Close()
+	}
+	wg.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			up, err := dial("tcp", server, connectTimeout)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			mu.Lock()
+			open = append(open, client, up)
+			mu.Unlock()
+			wg.Go(func() { pass(up, client) })
+			wg.Go(func() { pass(client, up) })
+		}
+	})
+	return l.Addr().String(), func() {
+		l.Close()
+		mu.Lock()
+		for _, c := range slices.Clone(open) {
+			c.Close()
+		}
+		mu.Unlock()
+		wg.Wait()
+	}, nil
+}

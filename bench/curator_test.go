@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// javaIs puts a command called java on PATH that does what a shell script
+// says. It has its own words for what CuratorCounter.java does.
+func javaIs(t *testing.T, script string) {
+	t.Helper()
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("needs a shell")
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "java"), []byte("#!/bin/sh\n"+script), 0o700))
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
+// twoTurns answers each run as two threads would.
+const twoTurns = `echo ready Curator 1.2.3, Java 4
+while read servers path threads clients; do
+	echo began
+	echo at 1
+	echo done 5000000 2
+	echo turn 0 1000000 0
+	echo turn 500000 3000000 1
+	echo end
+done`
+
+func runCuratorOnly(t *testing.T, args ...string) (rs []result, status int, stdout, stderr string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "out.json")
+	status, stdout, stderr = bench(t, append([]string{"-locks", "curator", "-warmup", "0s", "-n", "2",
+		"-curator-classpath", "nowhere", "-json", file}, args...)...)
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(b, &rs))
+	return rs, status, stdout, stderr
+}
+
+func TestCuratorsWarmUpIsApart(t *testing.T) {
+	javaIs(t, twoTurns)
+	rs, status, stdout, stderr := runCuratorOnly(t, "-rounds", "2")
+	require.Zero(t, status, stderr)
+	require.Regexp(t, `(?m)^curator cold +2 +2 +5\.0 ms +- +- +- `, stdout)
+	require.Regexp(t, `(?m)^curator +2 +2 +5\.0 ms `, stdout)
+	require.Len(t, rs, 3)
+	for i, r := range rs {
+		require.Equal(t, i, r.Round, "the warm-up is round 0")
+		require.Equal(t, 2, r.Count)
+		require.EqualValues(t, 5e6, r.Elapsed)
+		require.EqualValues(t, 1e6, r.WaitP50)
+		require.EqualValues(t, 25e5, r.WaitMax)
+		require.Equal(t, "Curator 1.2.3, Java 4", r.Client)
+	}
+	require.Equal(t, statusWarmUp, rs[0].Status)
+	require.Equal(t, statusOK, rs[1].Status)
+}
+
+func TestWithoutJavaARowSaysSo(t *testing.T) {
+	t.Setenv("PATH", "")
+	rs, status, stdout, stderr := runCuratorOnly(t, "-n", "2,3", "-rounds", "2", "-locks", "curator,predecessor")
+	require.Zero(t, status, stderr)
+	require.Regexp(t, `(?m)^curator +2 +cannot run: java is not on PATH`, stdout)
+	require.Regexp(t, `(?m)^curator +3 +cannot run: java is not on PATH`, stdout)
+	require.Regexp(t, `(?m)^predecessor +3 +3 `, stdout)
+	require.Equal(t, statusNone, rs[0].Status)
+	require.Len(t, rs, 2*(1+2), "one row of Curator's for each number of threads")
+}
+
+func TestAJVMThatDoesNotStartSaysWhy(t *testing.T) {
+	for script, want := range map[string]string{
+		"echo '/x/CuratorCounter.java:8: error: package org.apache.curator does not exist' >&2; exit 1": "cannot run: java: package org.apache.curator does not exist",
+		"echo 'module jdk.compiler not found' >&2; exit 1":                                              "cannot run: java: java has no compiler with it",
+		"exit 3": "cannot run: java: exit status 3",
+	} {
+		javaIs(t, script)
+		_, status, stdout, stderr := runCuratorOnly(t)
+		require.Zero(t, status, stderr)
+		require.Contains(t, stdout, want)
+	}
+}
+
+func TestAJVMThatFailsFailsTheBenchmark(t *testing.T) {
+	for script, want := range map[string]string{
+		"echo began; echo failed two threads held the lock at once": "two threads held the lock at once",
+		"echo began; echo done 5 1; echo end":                       "the count is 1, not 2",
+		"echo began; echo done five 2":                              `the JVM said "done five 2"`,
+		"echo began; echo at 1; echo 'out of memory' >&2; exit 1":   "java: out of memory",
+	} {
+		javaIs(t, "echo ready; read line; "+script+"; read line")
+		_, status, stdout, stderr := runCuratorOnly(t)
+		require.Equal(t, exitFailure, status, script)
+		require.Contains(t, stderr, "curator with 2 goroutines on ")
+		require.Contains(t, stderr, want)
+		require.Contains(t, stdout, "FAILED")
+	}
+}
+
+func TestAJVMThatTakesTooLongIsStopped(t *testing.T) {
+	javaIs(t, "echo ready; read line; echo began; echo at 1; read line")
+	rs, status, stdout, stderr := runCuratorOnly(t, "-limit", "100ms", "-n", "2,3", "-rounds", "2")
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "stopped after 100ms, at 1 of 2")
+	require.Contains(t, stdout, "skipped: stopped after 100ms with 2")
+	require.Len(t, rs, 2)
+	require.Equal(t, 1, rs[0].Round)
+}
+
+func TestCtrlCEndsTheJVM(t *testing.T) {
+	javaIs(t, `echo ready; read line; echo began; touch "$(dirname "$0")/began"; read line`)
+	ctx, interrupt := context.WithCancel(t.Context())
+	java, err := exec.LookPath("java")
+	require.NoError(t, err)
+	go func() {
+		defer interrupt()
+		require.Eventually(t, func() bool {
+			_, err := os.Stat(filepath.Join(filepath.Dir(java), "began"))
+			return err == nil
+		}, patience, time.Millisecond)
+	}()
+	status, _, stderr := benchWith(t, ctx, "-locks", "curator", "-warmup", "0s", "-n", "2", "-curator-classpath", "nowhere")
+	require.Equal(t, exitInterrupted, status)
+	require.Contains(t, stderr, "bench: interrupted\n")
+}
+
+// TestCuratorCountsToN is about the real one.
+func TestCuratorCountsToN(t *testing.T) {
+	if os.Getenv("ZKLOCK_CLIENTS") != "1" {
+		t.Skip("set ZKLOCK_CLIENTS=1 to run Curator (Debian: default-jdk-headless, libcurator-recipes-java)")
+	}
+	for _, sessions := range []string{"1", "20"} {
+		rs, stdout := results(t, "-locks", "predecessor,curator", "-n", "20", "-warmup", "100ms", "-sessions", sessions)
+		require.Regexp(t, `(?m)^curator +20 +20 `, stdout)
+		curator := rs[len(rs)-1]
+		require.Equal(t, "curator", curator.Lock)
+		require.Regexp(t, `^Curator \d.*, Java \d`, curator.Client)
+		require.EqualValues(t, 20, curator.Kinds["create"])
+		require.EqualValues(t, 20, curator.Kinds["delete"])
+		require.Equal(t, 20+curator.Kinds["get"], curator.Kinds["children"])
+		// It may take back a watch that is not needed any more, by checkWatches.
+		require.LessOrEqual(t, float64(curator.Requests)-curator.otherKinds(), 5*20-2.0)
+		require.Greater(t, curator.Requests, int64(3*20))
+	}
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"example.com/zklock/internal/ensemble"
+)
+
+// facts are what a figure means nothing without.
+type facts struct {
+	Members []string  `json:"servers"` // version and mode of each
+	Go      string    `json:"go"`
+	OS      string    `json:"os"`
+	CPU     string    `json:"cpu"`
+	CPUs    int       `json:"cpus"`
+	Began   time.Time `json:"began"`
+}
+
+func gatherFacts(ctx context.Context, zoo *ensemble.Ensemble) facts {
+	return facts{
+		Members: zoo.Members(ctx),
+		Go:      runtime.Version(),
+		OS:      valueIn("/etc/os-release", "PRETTY_NAME=", runtime.GOOS) + ", " + runtime.GOARCH,
+		CPU:     valueIn("/proc/cpuinfo", "model name", "of unknown make"),
+		CPUs:    runtime.NumCPU(),
+		Began:   time.Now().Truncate(time.Second),
+	}
+}
+
+// valueIn returns what follows a key at the beginning of a line, which only
+// some systems have.
+func valueIn(file, key, otherwise string) string {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return otherwise
+	}
+	for line := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(line, key); ok {
+			return strings.Trim(v, "\t\n :\"")
+		}
+	}
+	return otherwise
+}
+
+// goClient is the client library of all but Curator, with its version where
+// the program knows it.
+func goClient() string {
+	const module = "github.com/go-zookeeper/zk"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, dep := range info.Deps {
+			if dep.Path == module {
+				return "go-zookeeper " + dep.Version
+			}
+		}
+	}
+	return "go-zookeeper"
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"example.com/zklock/internal/wiretap"
+)
+
+//go:embed curator/CuratorCounter.java
+var curatorSource []byte
+
+const debianJars = "/usr/share/java/"
+
+// curatorPath is the class path of Debian's Curator. Each jar names what it
+// needs in turn, but for those of which Debian has several to choose from.
+var curatorPath = strings.Join([]string{
+	debianJars + "curator-recipes.jar", debianJars + "curator-framework.jar", debianJars + "curator-client.jar",
+	debianJars + "zookeeper.jar", debianJars + "zookeeper-jute.jar", debianJars + "guava.jar",
+	debianJars + "slf4j-api.jar", debianJars + "slf4j-nop.jar",
+}, string(os.PathListSeparator))
+
+// A jvm is a Java process that runs CuratorCounter.java, where what it says
+// is described.
+type jvm struct {
+	cmd      *exec.Cmd
+	stdin    io.WriteCloser
+	lines    chan string   // closed when it has ended
+	stderr   *bytes.Buffer // to be read then
+	dir      string        // where the source is
+	versions string
+	used     wiretap.Counts // what the run that was counted has sent
+}
+
+// startJVM starts one. That it cannot for want of something is an
+// errCannotRun.
+func startJVM(ctx context.Context, classPath string) (*jvm, error) {
+	java, err := exec.LookPath("java")
+	if err != nil {
+		return nil, errCannotRun{errors.New("cannot run: java is not on PATH (Debian: default-jdk-headless)")}
+	}
+	if classPath == "" {
+		classPath = curatorPath
+		if _, err := os.Stat(debianJars + "curator-recipes.jar"); err != nil {
+			return nil, errCannotRun{errors.New("cannot run: no Curator (Debian: libcurator-recipes-java; or set -curator-classpath)")}
+		}
+	}
+	j := &jvm{lines: make(chan string), stderr: new(bytes.Buffer)}
+	if j.dir, err = os.MkdirTemp("", "zklock-curator-"); err != nil {
+		return nil, err
+	}
+	source := filepath.Join(j.dir, "CuratorCounter.java")
+	if err := os.WriteFile(source, curatorSource, 0o600); err != nil {
+		os.RemoveAll(j.dir)
+		return nil, err
+	}
+	j.cmd = exec.Command(java, "-cp", classPath, source) // java compiles it itself
+	j.cmd.Stderr = j.stderr
+	stdout, err := j.cmd.StdoutPipe()
+	if err == nil {
+		j.stdin, err = j.cmd.StdinPipe()
+	}
+	if err == nil {
+		err = j.cmd.Start()
+	}
+	if err != nil {
+		os.RemoveAll(j.dir)
+		return nil, errCannotRun{fmt.Errorf("cannot run: %w", err)}
+	}
+	go func() {
+		for in := bufio.NewScanner(stdout); in.Scan(); {
+			j.lines <- in.Text()
+		}
+		j.cmd.Wait()
+		close(j.lines)
+	}()
+	line, err := j.hear(ctx)
+	if err != nil {
+		j.end()
+		if ctx.Err() == nil {
+			err = errCannotRun{fmt.Errorf("cannot run: %w", err)}
+		}
+		return nil, err
+	}
+	j.versions = strings.TrimPrefix(line, "ready ")
+	return j, nil
+}
+
+// hear returns the next line that the JVM says. If ctx ends before, it kills
+// the JVM, and so all that waits there.
+func (j *jvm) hear(ctx context.Context) (string, error) {
+	select {
+	case line, ok := <-j.lines:
+		if !ok {
+			return "", j.died()
+		}
+		return line, nil
+	case <-ctx.Done():
+		j.cmd.Process.Kill()
+		return "", context.Cause(ctx)
+	}
+}
+
+// died says why the JVM has ended, as far as it told.
+func (j *jvm) died() error {
+	j.end()
+	said := j.stderr.String()
+	if _, after, ok := strings.Cut(said, "error: "); ok {
+		said = after // and not where in a file that is gone by now
+	}
+	said = firstLine(said)
+	if strings.Contains(j.stderr.String(), "jdk.compiler") {
+		said = "java has no compiler with it (Debian: default-jdk-headless)"
+	}
+	if said == "" {
+		said = j.cmd.ProcessState.String()
+	}
+	return fmt.Errorf("java: %s", said)
+}
+
+// end kills the JVM if it still runs: it holds nothing that matters now. The
+// server ends its sessions when their time is up, and their nodes are removed
+// with all others.
+func (j *jvm) end() {
+	j.stdin.Close()
+	j.cmd.Process.Kill()
+	for range j.lines {
+	}
+	os.RemoveAll(j.dir)
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	return s[:min(len(s), 70)]
+}

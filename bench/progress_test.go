@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWhereThereIsNoTerminalEachRunIsALine(t *testing.T) {
+	status, _, stderr := bench(t, "-n", "3,5", "-rounds", "2", "-locks", "predecessor,floor", "-warmup", "0s")
+	require.Zero(t, status)
+	require.NotContains(t, stderr, "\x1b")
+	require.NotContains(t, stderr, "\r")
+	require.Equal(t, ""+
+		"1/8 predecessor, 3 goroutines, round 1 of 2 …\n"+
+		"2/8 floor, 3 goroutines, round 1 of 2 …\n"+
+		"3/8 predecessor, 3 goroutines, round 2 of 2 …\n"+
+		"4/8 floor, 3 goroutines, round 2 of 2 …\n"+
+		"5/8 predecessor, 5 goroutines, round 1 of 2 …\n"+
+		"6/8 floor, 5 goroutines, round 1 of 2 …\n"+
+		"7/8 predecessor, 5 goroutines, round 2 of 2 …\n"+
+		"8/8 floor, 5 goroutines, round 2 of 2 …\n", stderr)
+}
+
+func TestWhatIsToCome(t *testing.T) {
+	p := newProgress(new(bytes.Buffer), config{locks: contestants[:2], sizes: []int{5, 10}, rounds: 2})
+	var next []string
+	for range p.total() {
+		p.runs++
+		next = append(next, p.next())
+	}
+	require.Equal(t, []string{"herd", "naive 5", "herd", "naive 10", "herd", "naive 10", "herd", ""}, next)
+}
+
+func TestABarFitsInALine(t *testing.T) {
+	p := newProgress(new(bytes.Buffer), config{}) // as wide as 80
+	for text, want := range map[string]string{
+		"1/8 naive; then herd":                            "1/8 naive; then herd",
+		"1/8 naive, 5 goroutines; then predecessor 10000": "1/8 naive, 5 goroutines",
+		"1/8 predecessor, 10000 goroutines, round 1 of 9": "1/8 predecessor, 10000 …",
+	} {
+		require.Equal(t, want, p.fitting(text))
+	}
+}
+
+// TestTheDocsNameFlagsThatThereAre keeps docs/benchmark.md from drifting away.
+func TestTheDocsNameFlagsThatThereAre(t *testing.T) {
+	page, err := os.ReadFile("../docs/benchmark.md")
+	require.NoError(t, err)
+	_, help, _ := bench(t, "-help")
+	commands := regexp.MustCompile(`go run \./bench [^\n`+"`"+`]*`).FindAllString(string(page), -1)
+	require.NotEmpty(t, commands)
+	for _, command := range commands {
+		args := strings.Fields(command)[3:]
+		_, err := parseFlags(args, new(bytes.Buffer))
+		require.NoError(t, err, command)
+	}
+	for _, flag := range regexp.MustCompile("`(-[a-z]+)[ `]").FindAllStringSubmatch(string(page), -1) {
+		require.Contains(t, help, "  "+flag[1], "docs/benchmark.md names it")
+	}
+	for _, c := range append(contestants, peers...) {
+		require.Contains(t, string(page), c.name)
+	}
+}

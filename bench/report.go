@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+)
+
+//go:embed report.html
+var reportPage string
+
+// writeReport writes one page that needs nothing but a browser.
+func writeReport(w io.Writer, cfg config, results []result, charts []chart) error {
+	page, err := template.New("report").Funcs(template.FuncMap{
+		"svg":   inline,
+		"class": class,
+		"span":  span,
+	}).Parse(reportPage)
+	if err != nil {
+		return err
+	}
+	var clients []string
+	var first result
+	for i, r := range results {
+		if i == 0 {
+			first = r
+		}
+		if !slices.Contains(clients, r.Client) {
+			clients = append(clients, r.Client)
+		}
+	}
+	return page.Execute(w, map[string]any{
+		"Config":   cfg,
+		"First":    first,
+		"Clients":  clients,
+		"Charts":   charts,
+		"Main":     mainTable(results),
+		"Times":    timesTable(results),
+		"Wire":     wireTable(results),
+		"Formulas": strings.Join(formulas(results), "; "),
+	})
+}
+
+// inline is a chart as part of a page.
+func inline(c chart) template.HTML {
+	_, picture, _ := bytes.Cut(c.svg, []byte("<svg"))
+	return template.HTML("<svg" + string(picture)) // ours, and not a user's
+}
+
+// class is what the page calls a style of the terminal.
+func class(style string) string {
+	return map[string]string{red: "bad", yellow: "note", green: "best"}[style]
+}
+
+// A spanned is a cell of the page.
+type spanned struct {
+	Text string
+	Span int
+}
+
+// span gives the long cell of a short row the room of those that are missing.
+func span(t table, row tableRow) []spanned {
+	var cells []spanned
+	for i, text := range row.cells {
+		c := spanned{strings.TrimSpace(text), 1}
+		if i == long {
+			c.Span += len(t.header) - len(row.cells)
+		}
+		cells = append(cells, c)
+	}
+	return cells
+}
+
+func (t table) Header() []string { return t.header }
+func (t table) Rows() []tableRow { return t.rows }
+func (r tableRow) Style() string { return r.style }
+func (c config) Command() string { return "go run ./bench " + strings.Join(c.args, " ") }
+func (c config) Shared() string  { return sessionsText(c.sessions) }
+func (c config) Rounds() int     { return c.rounds }
+func (c config) WarmUp() string  { return c.warmup.String() }
+func (c config) Limit() string   { return c.limit.String() }
