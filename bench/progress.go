@@ -71,7 +71,7 @@ func (p *progress) say(text string) {
 	}
 	p.finish()
 	p.bar = nil
-	fmt.Fprint(p.w, p.fitting(text)+" …")
+	fmt.Fprint(p.w, p.fitting(text, 3)+" …")
 }
 
 // show tells what runs now, and how many acquisitions that will be.
@@ -83,30 +83,30 @@ func (p *progress) show(text string, n int) {
 	p.finish()
 	p.bar = progressbar.NewOptions(n,
 		progressbar.OptionSetWriter(p.w),
-		progressbar.OptionSetDescription(p.fitting(text)),
+		progressbar.OptionSetDescription(p.fitting(text, besideTheText)),
 		progressbar.OptionShowCount(),
 		progressbar.OptionShowIts(),
 		progressbar.OptionSetItsString("locks"),
 		progressbar.OptionSetPredictTime(false), // the naive lock would make a fool of it
 		progressbar.OptionThrottle(100e6),       // ns
-		progressbar.OptionSetWidth(16),
+		progressbar.OptionSetWidth(10),
 		progressbar.OptionClearOnFinish())
 	p.bar.RenderBlank()
 }
 
 // besideTheText is what the bar, the count and the rate need of a line.
-const besideTheText = 56
+const besideTheText = 50
 
-// fitting cuts a text off where the bar would not fit in a line any more: one
-// that wraps cannot be taken away.
-func (p *progress) fitting(text string) string {
+// fitting cuts a text off where what stands beside it would not fit in the line
+// any more: one that wraps cannot be taken away.
+func (p *progress) fitting(text string, beside int) string {
 	width := 80
 	if f, ok := p.w.(*os.File); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 			width = w
 		}
 	}
-	room := max(width-besideTheText, 8)
+	room := max(width-beside, 8)
 	if len(text) <= room {
 		return text
 	}

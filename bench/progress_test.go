@@ -41,9 +41,9 @@ func TestABarFitsInALine(t *testing.T) {
 	for text, want := range map[string]string{
 		"1/8 naive; then herd":                            "1/8 naive; then herd",
 		"1/8 naive, 5 goroutines; then predecessor 10000": "1/8 naive, 5 goroutines",
-		"1/8 predecessor, 10000 goroutines, round 1 of 9": "1/8 predecessor, 10000 …",
+		"1/8 predecessor, 10000 goroutines, round 1 of 9": "1/8 predecessor, 10000 gorout…",
 	} {
-		require.Equal(t, want, p.fitting(text))
+		require.Equal(t, want, p.fitting(text, besideTheText))
 	}
 }
 
