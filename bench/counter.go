@@ -374,10 +374,15 @@ func (b *benchmark) remove(p string) error {
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return err
 	}
-	for _, child := range children {
-		if err := b.remove(p + "/" + child); err != nil {
-			return err
-		}
+	// All at once: a JVM that was stopped may have left thousands.
+	errs := make([]error, len(children))
+	var wg sync.WaitGroup
+	for i, child := range children {
+		wg.Go(func() { errs[i] = b.remove(p + "/" + child) })
+	}
+	wg.Wait()
+	if err := cmp.Or(errs...); err != nil {
+		return err
 	}
 	if err := b.admin.Delete(p, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return err

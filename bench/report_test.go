@@ -48,12 +48,13 @@ func TestOneRunWritesEverything(t *testing.T) {
 
 	page := read("r.html")
 	for _, want := range []string{
-		"embedded (in memory, no disk)", "go-zookeeper", "cannot run: java is not on PATH", "no lock",
+		"ZooKeeper</dt>", "go-zookeeper", "cannot run: java is not on PATH", "no lock",
 		"-n 5,10 -rounds 2 -locks all", "predecessor, article A", `id="elapsed"`, `id="requests"`, `id="waits-5"`, `id="waits-10"`,
 		"wait p50", "overtaken", "predicted", "wake-ups",
 	} {
 		require.Contains(t, page, want)
 	}
+	require.Contains(t, page, "<dd>"+strings.TrimPrefix(strings.SplitN(stdout, "\n", 2)[0], "ZooKeeper: ")+"</dd>")
 	require.Equal(t, 4, strings.Count(page, "<svg"))
 	// It is complete in itself: nothing is loaded. Namespaces are but names.
 	require.NotRegexp(t, `(?i)<script|<link|<img|src=|@import|url\(`, page)
