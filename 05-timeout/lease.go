@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // A Lease is one successful Lock or TryLock. An owner that locks again while
@@ -139,22 +141,23 @@ func (m *Mutex) startClockLocked(p *place) {
 	})
 }
 
-// beatLocked asks the server for the node of a place, unless it has been
-// asked and does not answer.
+// beatLocked reads the node of a place, unless the server has been asked
+// before and does not answer.
 func (m *Mutex) beatLocked(p *place) {
 	if m.beating {
 		return
 	}
 	m.beating = true
 	go func() {
-		var there bool
-		err := m.call(func() (err error) { there, _, err = m.conn.Exists(p.node); return err })
+		var data []byte
+		var stat *zk.Stat
+		err := m.call(func() (err error) { data, stat, err = m.conn.Get(p.node); return err })
+		if errors.Is(err, zk.ErrNoNode) || err == nil && !m.recognize(p, data, stat) {
+			m.lose(p)
+		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.beating = false
-		if err == nil && !there {
-			m.loseLocked(p)
-		}
 	}()
 }
 

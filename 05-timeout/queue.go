@@ -30,7 +30,7 @@ type place struct {
 	node    string
 	number  int32
 	session int64
-	token   int64 // the node's czxid
+	token   int64 // the node's czxid; 0 before it is known
 
 	// Guarded by Mutex.mu.
 	err      error // why the lock is not held
@@ -41,7 +41,6 @@ type place struct {
 	first    bool   // and it was nil
 	behind   *place // a place of ours that is directly before it
 	clock    *time.Timer
-	beating  bool
 
 	scouted // what the scout knows of it
 }
@@ -145,18 +144,10 @@ func (m *Mutex) watch(p *place) (own <-chan zk.Event, err error) {
 		var data []byte
 		var stat *zk.Stat
 		err := m.call(func() (err error) { data, stat, own, err = m.conn.GetW(p.node); return err })
-		if err == nil && (stat.EphemeralOwner != p.session || p.token != 0 && p.token != stat.Czxid) {
-			err = zk.ErrNoNode // another has the name: the parent was made anew
-		}
-		if err == nil {
-			p.token = stat.Czxid
-			rec, ours := parseRecord(data)
-			if (ours && rec.Revoke || string(data) == curatorRevoke) && !isClosed(p.revoke) {
-				close(p.revoke)
-			}
+		if err == nil && m.recognize(p, data, stat) {
 			return own, nil
 		}
-		if errors.Is(err, zk.ErrNoNode) {
+		if err == nil || errors.Is(err, zk.ErrNoNode) {
 			m.lose(p)
 			return nil, errGone
 		}
@@ -164,6 +155,24 @@ func (m *Mutex) watch(p *place) (own <-chan zk.Event, err error) {
 			return nil, err
 		}
 	}
+}
+
+// recognize takes in what was read from a place's node. False: the node is
+// another's of the same name, for the parent was made anew.
+func (m *Mutex) recognize(p *place, data []byte, stat *zk.Stat) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p.token == 0 {
+		p.token = stat.Czxid
+	}
+	if stat.EphemeralOwner != p.session || stat.Czxid != p.token {
+		return false
+	}
+	rec, ours := parseRecord(data)
+	if (ours && rec.Revoke || string(data) == curatorRevoke) && !isClosed(p.revoke) {
+		close(p.revoke)
+	}
+	return true
 }
 
 // take takes the lock for a place that nobody is before. False: it is too

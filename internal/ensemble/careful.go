@@ -1,6 +1,7 @@
 package ensemble
 
 import (
+	"bufio"
 	"encoding/binary"
 	"net"
 	"sync"
@@ -29,6 +30,7 @@ type carefulConn struct {
 	net.Conn
 
 	// Used by who writes the handshake, and then by the client's reader alone.
+	reader   *bufio.Reader
 	unread   int           // of the handshake's reply; -1 before its length is known
 	greeted  bool          // its first byte has come
 	wait     time.Duration // for the watches, before the first reply is read
@@ -46,7 +48,7 @@ const (
 )
 
 func newCarefulConn(nc net.Conn) *carefulConn {
-	return &carefulConn{Conn: nc, unread: -1, watching: make(chan struct{})}
+	return &carefulConn{Conn: nc, reader: bufio.NewReader(nc), unread: -1, watching: make(chan struct{})}
 }
 
 func (c *carefulConn) SetReadDeadline(t time.Time) error {
@@ -58,6 +60,11 @@ func (c *carefulConn) SetReadDeadline(t time.Time) error {
 
 func (c *carefulConn) Read(b []byte) (int, error) {
 	if c.unread == 0 && c.wait > 0 {
+		// Fill the buffer first: over a pipe the server cannot take the watches
+		// while a reply that it writes is not read.
+		if _, err := c.reader.Peek(1); err != nil {
+			return 0, err
+		}
 		timer := time.NewTimer(c.wait)
 		c.wait = 0
 		defer timer.Stop()
@@ -69,7 +76,7 @@ func (c *carefulConn) Read(b []byte) (int, error) {
 	if c.unread > 0 {
 		b = b[:min(len(b), c.unread)]
 	}
-	n, err := c.Conn.Read(b)
+	n, err := c.reader.Read(b)
 	c.greeted = c.greeted || n > 0
 	switch {
 	case c.unread > 0:
