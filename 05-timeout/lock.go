@@ -219,6 +219,9 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 		}
 		err := p.err
 		m.mu.Unlock()
+		if errors.Is(err, errGone) {
+			<-p.gone // at once: there is no node to remove
+		}
 		if ctx.Err() != nil || errors.Is(err, errGone) || errors.Is(err, errLeft) {
 			continue // the first line of this loop says what follows from it
 		}

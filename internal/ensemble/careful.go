@@ -44,7 +44,7 @@ type carefulConn struct {
 // there should be none.
 const (
 	firstWatches = time.Millisecond
-	againWatches = 20 * time.Millisecond
+	againWatches = 200 * time.Millisecond
 )
 
 func newCarefulConn(nc net.Conn) *carefulConn {
