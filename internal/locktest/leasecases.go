@@ -39,7 +39,9 @@ var leaseCases = []struct {
 	{name: "who is cancelled in the instant in which it gets the lock has let go of it", run: cancelledAtOnce, exact: true},
 	{name: "a create whose reply is lost makes one node", run: lostCreate, exact: true},
 	{name: "the node of a lost create is looked for after a sync", run: searchAfterSync, exact: true},
+	{name: "a node of another session is not taken for one's own", run: foreignCopy, exact: true},
 	{name: "an expired session's holder is told and its Unlock is ErrLost", run: expiredLease},
+	{name: "Unlock after the parent was made anew touches nobody else's node", run: unlockAfterParentAnew},
 	{name: "who is cut off loses the lock before the next one gets in", run: cutOff, exact: true},
 	{name: "who is cut off for a moment keeps the lock", run: shortCut, exact: true},
 	{name: "who holds the lock for long keeps it", run: longHold, exact: true},
@@ -47,6 +49,7 @@ var leaseCases = []struct {
 	{name: "tokens grow though the parent is made anew", run: tokensGrow},
 	{name: "the queue goes by number where numbers wrap", run: wrap, exact: true},
 	{name: "a contender with another name waits its turn", run: curatorName},
+	{name: "a contender with another name that comes later waits", run: curatorComesLater},
 	{name: "zk.Lock and ours keep each other out", run: zkLock},
 	{name: "a predecessor that changes and does not go lets nobody in", run: predecessorChanges},
 	{name: "the parent is a container", run: container, exact: true},
@@ -297,6 +300,51 @@ func searchAfterSync(w *leaseWorld) {
 	w.nothingLeft()
 }
 
+// foreignCopy puts a node of another session's, with the same data, in the
+// place of the one that a lost create has made.
+func foreignCopy(w *leaseWorld) {
+	first, _ := w.holder()
+	w.release(first, "the first, who makes the parent")
+	l, s := w.open()
+	admin := w.session()
+	w.srv.LoseReply(func(r zkserver.Request) bool { return r.Session == s.id && r.Op == jute.OpCreate })
+	held := w.srv.Hold(func(r zkserver.Request) bool { return r.Session == s.id && r.Op == jute.OpGetChildren2 })
+	a := w.begin(l)
+	if !w.meets(held, s, "who never got the reply to its create looks for its node") {
+		w.Fatal("who never got the reply to its create does not look for its node")
+	}
+	node := w.path + "/" + w.nodes()[0]
+	data, _, err := admin.Get(node)
+	require.NoError(w, err)
+	require.NoError(w, admin.Delete(node, -1))
+	theirs, err := admin.Create(w.path+"/lock-", data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	require.NoError(w, err)
+	held.Release()
+	w.keepsWaiting(a, s, "who has found another session's node with its own data")
+	require.NoError(w, admin.Delete(theirs, -1))
+	w.release(w.gets(a, "it, once that node has gone,"), "it")
+	w.nothingLeft()
+}
+
+// unlockAfterParentAnew lets the next holder have a node of the same name.
+func unlockAfterParentAnew(w *leaseWorld) {
+	lease, s := w.holder()
+	name := w.nodes()[0]
+	w.expire(s)
+	admin := w.session()
+	w.eventually("the parent can be deleted", func() bool { return admin.Delete(w.path, -1) == nil })
+	next, _ := w.holder()
+	require.Equal(w, []string{name}, w.nodes())
+	w.eventually("the old holder's client has a new session", func() bool {
+		return s.SessionID() != 0 && s.SessionID() != s.id && s.State() == zk.StateHasSession
+	})
+	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
+	require.Equal(w, []string{name}, w.nodes(), "an expired holder's Unlock has deleted the new holder's node: two holders")
+	require.False(w, isClosed(next.Lost()))
+	w.release(next, "the new holder")
+	w.nothingLeft()
+}
+
 func expiredLease(w *leaseWorld) {
 	lease, s := w.holder()
 	w.expire(s)
@@ -427,6 +475,22 @@ func curatorName(w *leaseWorld) {
 	require.NoError(w, admin.Delete(theirs, -1))
 	w.release(w.gets(a, "who comes after a contender of Curator's that has gone"), "it")
 	w.release(w.gets(b, "the last"), "it")
+	w.nothingLeft()
+}
+
+// curatorComesLater has Curator's names sorted before ours: it is the number
+// that counts.
+func curatorComesLater(w *leaseWorld) {
+	lease, _ := w.holder()
+	l, s := w.open()
+	a := w.begin(l)
+	w.keepsWaiting(a, s, "the waiter")
+	admin := w.session()
+	theirs, err := admin.Create(w.path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	require.NoError(w, err)
+	w.release(lease, "the holder")
+	w.release(w.gets(a, "who comes before a contender of Curator's"), "it")
+	require.NoError(w, admin.Delete(theirs, -1))
 	w.nothingLeft()
 }
 

@@ -184,6 +184,13 @@ func (w *world) expire(s *session) {
 // above left out, seen from a fresh session.
 func (w *world) nodes() []string {
 	w.Helper()
+	if w.srv != nil {
+		nodes := w.srv.Children(w.path)
+		if node, ok := w.srv.Node(w.path); ok && node.Stat.EphemeralOwner != 0 {
+			nodes = append(nodes, path.Base(w.path))
+		}
+		return nodes
+	}
 	s := w.session()
 	_, err := s.Sync("/")
 	require.NoError(w, err)

@@ -1,0 +1,263 @@
+package locktest_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"os"
+	"os/exec"
+	"path"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/locktest"
+)
+
+// Each breaks one line of a lock with leases that is right as far as it goes,
+// and names the case that must notice.
+var leaseBugs = map[bug]string{
+	"no look after waking":                "a waiter whose ctx ends returns, leaves the queue and lets nobody in",
+	"the node stays on cancel":            "a waiter whose ctx ends returns, leaves the queue and lets nobody in",
+	"clean-up on the cancelled ctx":       "a waiter whose ctx ends returns, leaves the queue and lets nobody in",
+	"found without looking at session":    "a node of another session is not taken for one's own",
+	"a lost create is made again":         "a create whose reply is lost makes one node",
+	"searched without a sync":             "the node of a lost create is looked for after a sync",
+	"Unlock by path after an expiry":      "Unlock after the parent was made anew touches nobody else's node",
+	"order by whole name":                 "a contender with another name that comes later waits",
+	"other names are ignored":             "a contender with another name waits its turn",
+	"signed order":                        "the queue goes by number where numbers wrap",
+	"the token is the number":             "tokens grow though the parent is made anew",
+	"Lost is never closed":                "an expired session's holder is told and its Unlock is ErrLost",
+	"waits for the create whatever ctx":   "a create that is answered after ctx has ended leaves no node",
+	"any event on the predecessor counts": "a predecessor that changes and does not go lets nobody in",
+}
+
+var errHeld, errLost = errors.New("held"), errors.New("lost")
+
+// leaseWith is a plain lock with leases, with a bug.
+type leaseWith struct {
+	bug
+	conn *zk.Conn
+	path string
+	name string
+}
+
+type leaseOf struct {
+	*leaseWith
+	node    string
+	token   int64
+	session int64
+	lost    chan struct{}
+}
+
+func (l *leaseWith) enqueue(ctx context.Context) (node string, err error) {
+	id := l.name + rnd()
+	for {
+		node, err = l.conn.Create(l.path+"/lock-", []byte(id), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		switch {
+		case errors.Is(err, zk.ErrNoNode):
+			for i := 1; i <= len(l.path); i++ {
+				if i == len(l.path) || l.path[i] == '/' {
+					l.conn.Create(l.path[:i], nil, 0, zk.WorldACL(zk.PermAll))
+				}
+			}
+		case errors.Is(err, zk.ErrConnectionClosed):
+			if l.bug == "a lost create is made again" {
+				continue
+			}
+			if node = l.find(id); node != "" {
+				return node, nil
+			}
+		default:
+			return node, err
+		}
+	}
+}
+
+func (l *leaseWith) find(id string) string {
+	for l.bug != "searched without a sync" {
+		if _, err := l.conn.Sync(l.path); err == nil {
+			break
+		}
+	}
+	names, _, err := l.conn.Children(l.path)
+	for err != nil {
+		names, _, err = l.conn.Children(l.path)
+	}
+	for _, name := range names {
+		data, stat, err := l.conn.Get(l.path + "/" + name)
+		mine := err == nil && (stat.EphemeralOwner == l.conn.SessionID() || l.bug == "found without looking at session")
+		if mine && string(data) == id {
+			return l.path + "/" + name
+		}
+	}
+	return ""
+}
+
+// before says whether a comes before b.
+func (l *leaseWith) before(a, b string) bool {
+	na, nb := suffix(a), suffix(b)
+	switch l.bug {
+	case "order by whole name":
+		return a < b
+	case "signed order":
+		return na < nb
+	}
+	return na-nb < 0
+}
+
+func (l *leaseWith) Lock(ctx context.Context) (locktest.Lease, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	type made struct {
+		node string
+		err  error
+	}
+	create := make(chan made, 1)
+	go func() {
+		node, err := l.enqueue(ctx)
+		create <- made{node, err}
+	}()
+	var node string
+	select {
+	case m := <-create:
+		if m.err != nil {
+			return nil, m.err
+		}
+		node = m.node
+	case <-ctx.Done():
+		if l.bug != "waits for the create whatever ctx" {
+			go func() {
+				if m := <-create; m.err == nil {
+					l.conn.Delete(m.node, -1)
+				}
+			}()
+		}
+		return nil, errors.Join(errors.New(l.path), ctx.Err())
+	}
+	woken := false
+	for {
+		names, _, err := l.conn.Children(l.path)
+		if err != nil {
+			return nil, err
+		}
+		ahead := ""
+		for _, name := range names {
+			contender := strings.HasPrefix(name, "lock-") || strings.Contains(name, "-lock-") && l.bug != "other names are ignored"
+			if contender && l.before(name, path.Base(node)) && (ahead == "" || l.before(ahead, name)) {
+				ahead = name
+			}
+		}
+		if ahead == "" || woken && l.bug == "no look after waking" {
+			return l.lease(node)
+		}
+		_, _, gone, err := l.conn.GetW(l.path + "/" + ahead)
+		if errors.Is(err, zk.ErrNoNode) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case ev := <-gone:
+			woken = true
+			if l.bug == "any event on the predecessor counts" && ev.Type == zk.EventNodeDataChanged {
+				return l.lease(node)
+			}
+		case <-ctx.Done():
+			switch l.bug {
+			case "the node stays on cancel":
+			case "clean-up on the cancelled ctx":
+				if ctx.Err() == nil {
+					l.conn.Delete(node, -1)
+				}
+			default:
+				l.conn.Delete(node, -1)
+			}
+			return nil, errors.Join(errors.New(l.path), ctx.Err())
+		}
+	}
+}
+
+func (l *leaseWith) lease(node string) (locktest.Lease, error) {
+	_, stat, gone, err := l.conn.GetW(node)
+	if err != nil {
+		return nil, err
+	}
+	lease := &leaseOf{l, node, stat.Czxid, stat.EphemeralOwner, make(chan struct{})}
+	if l.bug == "the token is the number" {
+		lease.token = int64(suffix(node)) + 1
+	}
+	go func() {
+		if ev := <-gone; ev.Type != zk.EventNodeDataChanged && l.bug != "Lost is never closed" {
+			close(lease.lost)
+		}
+	}()
+	return lease, nil
+}
+
+func (l *leaseWith) TryLock(ctx context.Context) (locktest.Lease, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return nil, errHeld
+}
+
+func (l *leaseOf) Unlock(ctx context.Context) error {
+	if l.conn.SessionID() != l.session && l.bug != "Unlock by path after an expiry" {
+		return errLost
+	}
+	if err := l.conn.Delete(l.node, -1); err != nil {
+		return errLost
+	}
+	return nil
+}
+
+func (l *leaseOf) Token() int64          { return l.token }
+func (l *leaseOf) Lost() <-chan struct{} { return l.lost }
+
+// TestBrokenLeasesFailUnderTheRightName is to locks with leases what
+// TestBrokenLocksFailUnderTheRightName is to the others. Without a bug the
+// lock passes each of the cases that are named.
+func TestBrokenLeasesFailUnderTheRightName(t *testing.T) {
+	const variable = "LOCKTEST_LEASE_BUG"
+	if b, ok := os.LookupEnv(variable); ok {
+		locktest.RunLeases(t, locktest.LeaseSubject{
+			Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
+				return func(name string) locktest.LeaseLock { return &leaseWith{bug(b), conn, path, name} }
+			},
+			ErrHeld: errHeld, ErrLost: errLost,
+		})
+		return
+	}
+	run := func(b bug, name string) ([]byte, error) {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestBrokenLeasesFailUnderTheRightName$/^"+name+"$", "-test.v")
+		cmd.Env = append(os.Environ(), variable+"="+string(b), "ZK=embedded")
+		return cmd.CombinedOutput()
+	}
+	for b, name := range leaseBugs {
+		t.Run(string(b), func(t *testing.T) {
+			t.Parallel()
+			out, err := run(b, name)
+			require.Error(t, err, "the suite passes a lock with the bug %q", b)
+			failed := "--- FAIL: TestBrokenLeasesFailUnderTheRightName/" + strings.ReplaceAll(name, " ", "_")
+			require.True(t, bytes.Contains(out, []byte(failed)), "the case %q does not fail:\n%s", name, out)
+			out, err = run("", name)
+			require.NoError(t, err, "the suite fails a lock that is right:\n%s", out)
+		})
+	}
+}
+
+func rnd() string { return rand.Text() }
+
+// suffix is the number at the end of a node's name.
+func suffix(name string) int32 {
+	n, _ := strconv.ParseInt(name[strings.LastIndex(name, "lock-")+len("lock-"):], 10, 32)
+	return int32(n)
+}
