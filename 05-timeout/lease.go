@@ -119,9 +119,10 @@ func (m *Mutex) silence(p *place) time.Duration {
 // learns nothing from its client before that reaches a server again; by then
 // the session may have ended, and the next one been let in. So the lock is
 // lost when no request has been answered for as long as the session timeout;
-// and every third of it, should nobody else ask anything, a read is sent.
+// and every third of it, should nobody else ask anything, a read is sent. Who
+// has waited in quiet may be due for one at once.
 func (m *Mutex) startClockLocked(p *place) {
-	p.clock = time.AfterFunc(m.timeout/3, func() {
+	p.clock = time.AfterFunc(m.timeout/3-m.silence(p), func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if isClosed(p.left) {

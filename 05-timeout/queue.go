@@ -176,14 +176,15 @@ func (m *Mutex) recognize(p *place, data []byte, stat *zk.Stat) bool {
 }
 
 // take takes the lock for a place that nobody is before. False: it is too
-// long ago that the server was heard for the session to be trusted.
+// long ago that the server was heard for the session to be trusted, or so long
+// that the lock might be lost before the next answer comes.
 func (m *Mutex) take(p *place) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if isClosed(p.left) {
 		return true // and nobody wants it
 	}
-	if m.silence(p) >= m.timeout {
+	if m.silence(p) >= m.timeout*2/3 {
 		return false
 	}
 	p.held = true

@@ -1,0 +1,144 @@
+package timeout_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+)
+
+const lockPath = "/lock"
+
+// A table is what a forced schedule is played on: the embedded server, in
+// virtual time.
+type table struct {
+	*testing.T
+	srv *zkserver.Server
+}
+
+func onTable(t *testing.T, play func(tb *table)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { time.Sleep(time.Minute) }) // what is tried again in the background notices that the clients are closed
+		play(&table{t, zkserver.Run(t)})
+	})
+}
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+// connect opens a session that ends with the test. Its client knows three
+// servers, as one of an ensemble does, so that it does not call requests off
+// that it has not sent while it changes over from one to the next.
+func (tb *table) connect() *zk.Conn {
+	tb.Helper()
+	servers := []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}
+	conn, _, err := zk.Connect(servers, 10*time.Second, zk.WithDialer(tb.srv.Dial), zk.WithLogger(quiet{}),
+		zk.WithLogInfo(false), zk.WithMaxBufferSize(64<<10), zk.WithMaxConnBufferSize(64<<10))
+	require.NoError(tb, err)
+	tb.Cleanup(conn.Close)
+	_, _, err = conn.Exists("/")
+	require.NoError(tb, err)
+	return conn
+}
+
+func (tb *table) mutex(conn *zk.Conn) *timeout.Mutex {
+	tb.Helper()
+	m, err := timeout.New(conn, lockPath)
+	require.NoError(tb, err)
+	return m
+}
+
+func (tb *table) mustLock(m *timeout.Mutex, who *timeout.Owner) *timeout.Lease {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	l, err := m.Lock(ctx, who)
+	require.NoError(tb, err)
+	return l
+}
+
+type locked struct {
+	lease *timeout.Lease
+	err   error
+}
+
+// lock locks aside.
+func lock(ctx context.Context, m *timeout.Mutex, who *timeout.Owner) <-chan locked {
+	done := make(chan locked, 1)
+	go func() {
+		l, err := m.Lock(ctx, who)
+		done <- locked{l, err}
+	}()
+	return done
+}
+
+func (tb *table) isLost(l *timeout.Lease) bool {
+	select {
+	case <-l.Lost():
+		return true
+	default:
+		return false
+	}
+}
+
+// of is true of the requests of one kind that a session makes for one node.
+func of(session int64, op jute.Op, path string) func(zkserver.Request) bool {
+	return func(r zkserver.Request) bool {
+		return r.Session == session && r.Op == op && (path == "" || r.Path == path)
+	}
+}
+
+func TestALeaseIsNotLostForTheQuietBeforeIt(t *testing.T) {
+	onTable(t, func(tb *table) {
+		holder := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("holder"))
+		waiter := lock(context.Background(), tb.mutex(tb.connect()), timeout.NewOwner("waiter"))
+		time.Sleep(8 * time.Second) // less than the session timeout, more than two thirds of it
+		require.NoError(tb, holder.Unlock(context.Background()))
+		got := <-waiter
+		require.NoError(tb, got.err)
+		time.Sleep(time.Minute)
+		require.False(tb, tb.isLost(got.lease), "the lease is lost, and all is well with the connection")
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
+// TestLostClosesInTimeAfterAHandOver: nothing of the new holder has reached
+// the server for nearly the session timeout when it gets the lock.
+func TestLostClosesInTimeAfterAHandOver(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		id := conn.SessionID()
+		_, err := admin.Create("/config", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		holder := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("holder"))
+		_, _, _, err = conn.GetW("/config")
+		require.NoError(tb, err)
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		waiter := lock(ctx, tb.mutex(conn), timeout.NewOwner("waiter"))
+		synctest.Wait()
+		sent := time.Now() // the last that the server hears of it
+		silence := tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id })
+		time.Sleep(6 * time.Second)
+		_, err = admin.Set("/config", nil, -1) // so that the client hears something
+		require.NoError(tb, err)
+		time.Sleep(time.Until(sent.Add(9900 * time.Millisecond)))
+		require.NoError(tb, holder.Unlock(context.Background()))
+		select {
+		case got := <-waiter:
+			<-got.lease.Lost()
+			require.LessOrEqual(tb, time.Since(sent), 10*time.Second, "Lost closes too late")
+		case <-time.After(time.Second): // it does not take a lock that is as good as lost
+		}
+		silence.Release()
+	})
+}
