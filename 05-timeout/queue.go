@@ -75,7 +75,9 @@ func (m *Mutex) live(p *place) {
 	}
 	if err == nil {
 		m.join(p)
-		err = m.stay(p)
+		if err = m.stay(p); err != nil {
+			m.lose(p) // before the node goes, and the next one is in
+		}
 	}
 	m.settle(p, err)
 	switch {
@@ -127,7 +129,6 @@ func (m *Mutex) stay(p *place) error {
 			if ev.Type == 0 || ev.Type == zk.EventNodeDataChanged {
 				break // look afresh
 			}
-			m.lose(p)
 			if errors.Is(ev.Err, zk.ErrClosing) {
 				return errClosed
 			}
@@ -148,7 +149,6 @@ func (m *Mutex) watch(p *place) (own <-chan zk.Event, err error) {
 			return own, nil
 		}
 		if err == nil || errors.Is(err, zk.ErrNoNode) {
-			m.lose(p)
 			return nil, errGone
 		}
 		if err := r.again(m, err, p.left); err != nil {

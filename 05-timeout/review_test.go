@@ -142,3 +142,42 @@ func TestLostClosesInTimeAfterAHandOver(t *testing.T) {
 		silence.Release()
 	})
 }
+
+func TestAHolderWhoseNodeTheServerDoesNotShowLosesTheLeaseBeforeTheLock(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		holder := tb.mustLock(tb.mutex(conn), timeout.NewOwner("holder"))
+		waiter := lock(context.Background(), tb.mutex(tb.connect()), timeout.NewOwner("waiter"))
+		time.Sleep(time.Second)
+		tb.srv.Fail(jute.Code(-127), of(conn.SessionID(), jute.OpGetData, lockPath+"/lock-0000000000")) // throttled
+		_, err := tb.connect().Set(lockPath+"/lock-0000000000", nil, -1)
+		require.NoError(tb, err)
+		synctest.Wait()
+		select {
+		case got := <-waiter:
+			require.True(tb, tb.isLost(holder), "two holders: the lock was let go behind the back of the first")
+			require.NoError(tb, got.lease.Unlock(context.Background()))
+		default:
+			require.False(tb, tb.isLost(holder))
+			require.NoError(tb, holder.Unlock(context.Background()))
+			got := <-waiter
+			require.NoError(tb, got.lease.Unlock(context.Background()))
+		}
+	})
+}
+
+func TestLostClosesWhenTheClientIsClosedWhateverIsOnTheWay(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		holder := tb.mustLock(tb.mutex(conn), timeout.NewOwner("holder"))
+		held := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, lockPath+"/lock-0000000000"))
+		_, err := tb.connect().Set(lockPath+"/lock-0000000000", nil, -1)
+		require.NoError(tb, err)
+		<-held.Hit() // it has no watch now
+		go conn.Close()
+		synctest.Wait()
+		held.Release()
+		time.Sleep(20 * time.Second)
+		require.True(tb, tb.isLost(holder), "Lost is open, and the client has been closed long ago")
+	})
+}
