@@ -338,11 +338,16 @@ func (m *Mutex) remove(p *place) error {
 		if m.conn.SessionID() != p.session {
 			return fmt.Errorf("%w: session %#x has expired", ErrLost, p.session)
 		}
-		err := m.call(func() error { return m.conn.Delete(p.node, -1) })
+		err := m.delete(p, sent)
 		switch {
 		case err == nil:
 			return nil
 		case errors.Is(err, zk.ErrNoNode) && sent:
+			// It has gone earlier than now: the parent may have been made anew
+			// since, and who is in it would not be behind us.
+			m.mu.Lock()
+			p.first = false
+			m.mu.Unlock()
 			return nil
 		case errors.Is(err, zk.ErrNoNode):
 			return fmt.Errorf("%w: %s was gone", ErrLost, p.node)
@@ -358,4 +363,37 @@ func (m *Mutex) remove(p *place) error {
 			return fmt.Errorf("%w: %w", ErrLost, err)
 		}
 	}
+}
+
+// delete sends one delete of a place's node. The server goes by the name, and
+// once the node has gone, another may have that: the parent is removed when it
+// is empty, and the next one counts from 0. So there must be no delete that
+// waits in the client for a connection, which may be the next session's; and
+// after one that was not answered, it is looked first whose the node is.
+func (m *Mutex) delete(p *place, sent bool) error {
+	if m.conn.State() != zk.StateHasSession || m.conn.SessionID() != p.session {
+		return &noAnswer{m.conn.Server(), zk.ErrNoServer}
+	}
+	if !sent {
+		return m.call(func() error { return m.conn.Delete(p.node, -1) })
+	}
+	err := m.call(func() error { _, err := m.conn.Sync(m.path); return err })
+	if err != nil {
+		return err
+	}
+	var there bool
+	var stat *zk.Stat
+	err = m.call(func() (err error) { there, stat, err = m.conn.Exists(p.node); return err })
+	if err == nil && (!there || !p.made(stat)) {
+		err = zk.ErrNoNode
+	}
+	if err != nil {
+		return err
+	}
+	return m.delete(p, false)
+}
+
+// made says whether a node with a place's name is the place's.
+func (p *place) made(stat *zk.Stat) bool {
+	return stat.EphemeralOwner == p.session && (p.token == 0 || p.token == stat.Czxid)
 }

@@ -162,11 +162,11 @@ func (m *Mutex) watch(p *place) (own <-chan zk.Event, err error) {
 func (m *Mutex) recognize(p *place, data []byte, stat *zk.Stat) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if p.token == 0 {
-		p.token = stat.Czxid
-	}
-	if stat.EphemeralOwner != p.session || stat.Czxid != p.token {
+	if !p.made(stat) {
 		return false
+	}
+	if p.token == 0 { // others read it later
+		p.token = stat.Czxid
 	}
 	rec, ours := parseRecord(data)
 	if (ours && rec.Revoke || string(data) == curatorRevoke) && !isClosed(p.revoke) {

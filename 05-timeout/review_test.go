@@ -181,3 +181,78 @@ func TestLostClosesWhenTheClientIsClosedWhateverIsOnTheWay(t *testing.T) {
 		require.True(tb, tb.isLost(holder), "Lost is open, and the client has been closed long ago")
 	})
 }
+
+func TestUnlockInAnExpiredSessionTouchesNobodyElsesNode(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		id := conn.SessionID()
+		holder := tb.mustLock(tb.mutex(conn), timeout.NewOwner("holder"))
+		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
+		tb.srv.Cut(id)
+		<-back.Hit()
+		unlocked := make(chan error, 1)
+		go func() { unlocked <- holder.Unlock(context.Background()) }()
+		synctest.Wait()
+		tb.srv.Expire(id)
+		require.NoError(tb, admin.Delete(lockPath, -1)) // as the server does with a container
+		next := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("next"))
+		back.Release()
+		require.ErrorIs(tb, <-unlocked, timeout.ErrLost)
+		require.Len(tb, tb.srv.Children(lockPath), 1, "the expired holder has deleted the node of the next one: two holders")
+		require.False(tb, tb.isLost(next))
+		require.NoError(tb, next.Unlock(context.Background()))
+	})
+}
+
+func TestUnlockThatIsTriedAgainTouchesNobodyElsesNode(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		id := conn.SessionID()
+		holder := tb.mustLock(tb.mutex(conn), timeout.NewOwner("holder"))
+		lost := tb.srv.LoseReply(of(id, jute.OpDelete, ""))
+		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
+		unlocked := make(chan error, 1)
+		go func() { unlocked <- holder.Unlock(context.Background()) }()
+		<-lost.Hit()
+		<-back.Hit()
+		require.NoError(tb, admin.Delete(lockPath, -1)) // as the server does with a container
+		next := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("next"))
+		back.Release()
+		require.NoError(tb, <-unlocked)
+		require.Len(tb, tb.srv.Children(lockPath), 1, "who unlocks has deleted the node of the next one: two holders")
+		require.False(tb, tb.isLost(next))
+		require.NoError(tb, next.Unlock(context.Background()))
+	})
+}
+
+func TestWhoIsInAParentMadeAnewIsNotBehindWhoWasInTheOldOne(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		id := conn.SessionID()
+		m := tb.mutex(conn)
+		holder := tb.mustLock(m, timeout.NewOwner("holder"))
+		lost := tb.srv.LoseReply(of(id, jute.OpDelete, ""))
+		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
+		unlocked := make(chan error, 1)
+		go func() { unlocked <- holder.Unlock(context.Background()) }()
+		<-lost.Hit()
+		<-back.Hit()
+		require.NoError(tb, admin.Delete(lockPath, -1)) // as the server does with a container
+		next := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("next"))
+		second := lock(context.Background(), m, timeout.NewOwner("second"))
+		synctest.Wait()
+		back.Release()
+		require.NoError(tb, <-unlocked)
+		time.Sleep(time.Second)
+		select {
+		case <-second:
+			require.Fail(tb, "two holders: the second was let in by who held the lock in the old parent")
+		default:
+		}
+		require.NoError(tb, next.Unlock(context.Background()))
+		got := <-second
+		require.NoError(tb, got.err)
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+		require.Empty(tb, tb.srv.Children(lockPath))
+	})
+}
