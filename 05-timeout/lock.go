@@ -217,12 +217,12 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 		if p.leases == 0 {
 			m.leaveLocked(p)
 		}
-		err := p.err
+		err := p.err // nil: the lock was held, and lost at once
 		m.mu.Unlock()
 		if errors.Is(err, errGone) {
 			<-p.gone // at once: there is no node to remove
 		}
-		if ctx.Err() != nil || errors.Is(err, errGone) || errors.Is(err, errLeft) {
+		if ctx.Err() != nil || err == nil || errors.Is(err, errGone) || errors.Is(err, errLeft) {
 			continue // the first line of this loop says what follows from it
 		}
 		err = fmt.Errorf("timeout: lock %s: %w", m.path, err)

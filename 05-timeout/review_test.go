@@ -256,3 +256,31 @@ func TestWhoIsInAParentMadeAnewIsNotBehindWhoWasInTheOldOne(t *testing.T) {
 		require.Empty(tb, tb.srv.Children(lockPath))
 	})
 }
+
+// slowCtx is a ctx whose reader is put to sleep by the scheduler at the worst
+// of times.
+type slowCtx struct {
+	context.Context
+	done func()
+}
+
+func (c slowCtx) Done() <-chan struct{} { c.done(); return c.Context.Done() }
+
+func TestALockThatIsLostBeforeLockReturnsIsLockedAgain(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin := tb.connect()
+		asleep := true
+		ctx := slowCtx{context.Background(), func() {
+			if asleep {
+				asleep = false
+				time.Sleep(time.Second) // it gets the lock meanwhile
+				admin.Delete(lockPath+"/lock-0000000000", -1)
+				time.Sleep(time.Second)
+			}
+		}}
+		l, err := tb.mutex(tb.connect()).Lock(ctx, timeout.NewOwner("slow"))
+		require.NoError(tb, err)
+		require.False(tb, tb.isLost(l))
+		require.NoError(tb, l.Unlock(context.Background()))
+	})
+}
