@@ -162,13 +162,13 @@ func (m *Mutex) watch(p *place) (own <-chan zk.Event, err error) {
 func (m *Mutex) recognize(p *place, data []byte, stat *zk.Stat) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !p.made(stat) {
+	rec, ours := parseRecord(data)
+	if !p.made(stat) || ours && rec.ID != p.id {
 		return false
 	}
 	if p.token == 0 { // others read it later
 		p.token = stat.Czxid
 	}
-	rec, ours := parseRecord(data)
 	if (ours && rec.Revoke || string(data) == curatorRevoke) && !isClosed(p.revoke) {
 		close(p.revoke)
 	}

@@ -284,3 +284,46 @@ func TestALockThatIsLostBeforeLockReturnsIsLockedAgain(t *testing.T) {
 		require.NoError(tb, l.Unlock(context.Background()))
 	})
 }
+
+func TestTwoOwnersOfOneSessionDoNotTakeOneNodeForTheirs(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		id := conn.SessionID()
+		_, err := admin.Create(lockPath, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		m := tb.mutex(conn)
+		lost := tb.srv.LoseRequest(of(id, jute.OpGetData, lockPath+"/lock-0000000000"))
+		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
+		one := lock(context.Background(), m, timeout.NewOwner("one"))
+		<-lost.Hit()
+		<-back.Hit()
+		require.NoError(tb, admin.Delete(lockPath+"/lock-0000000000", -1))
+		require.NoError(tb, admin.Delete(lockPath, -1))
+		_, err = admin.Create(lockPath, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		two := lock(context.Background(), m, timeout.NewOwner("two"))
+		synctest.Wait()
+		back.Release()
+		time.Sleep(5 * time.Second)
+		var holders []*timeout.Lease
+		for _, c := range []<-chan locked{one, two} {
+			select {
+			case got := <-c:
+				require.NoError(tb, got.err)
+				if !tb.isLost(got.lease) {
+					holders = append(holders, got.lease)
+				}
+			default:
+			}
+		}
+		require.Len(tb, holders, 1, "two holders")
+		require.NoError(tb, holders[0].Unlock(context.Background()))
+		for _, c := range []<-chan locked{one, two} {
+			select {
+			case got := <-c:
+				require.NoError(tb, got.lease.Unlock(context.Background()))
+			case <-time.After(time.Second):
+			}
+		}
+	})
+}
