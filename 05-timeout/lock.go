@@ -230,6 +230,8 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 		case <-p.gone:
 			return nil, err
 		case <-p.stuck:
+			m.mu.Lock()
+			defer m.mu.Unlock()
 			return nil, errors.Join(err, p.unlocked)
 		case <-ctx.Done():
 			return nil, errors.Join(err, m.ended(ctx, "remove the node of a contender of", began))

@@ -327,3 +327,47 @@ func TestTwoOwnersOfOneSessionDoNotTakeOneNodeForTheirs(t *testing.T) {
 		}
 	})
 }
+
+// TestTokenMayBeReadAtAnyTime is for the race detector.
+func TestTokenMayBeReadAtAnyTime(t *testing.T) {
+	onTable(t, func(tb *table) {
+		holder := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("holder"))
+		stop, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(time.Millisecond):
+					holder.Token()
+				}
+			}
+		}()
+		for range 3 {
+			_, err := tb.connect().Set(lockPath+"/lock-0000000000", nil, -1)
+			require.NoError(tb, err)
+			time.Sleep(time.Second)
+		}
+		close(stop)
+		<-done
+		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}
+
+// TestARefusedDeleteIsReportedWhole is for the race detector.
+func TestARefusedDeleteIsReportedWhole(t *testing.T) {
+	onTable(t, func(tb *table) {
+		holder := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("holder"))
+		conn := tb.connect()
+		for range 3 {
+			tb.srv.Fail(jute.ErrNoAuth, of(conn.SessionID(), jute.OpDelete, ""))
+		}
+		_, err := tb.mutex(conn).TryLock(context.Background(), timeout.NewOwner("other"))
+		require.ErrorIs(tb, err, timeout.ErrHeld)
+		require.ErrorIs(tb, err, zk.ErrNoAuth)
+		time.Sleep(time.Second)
+		require.NoError(tb, holder.Unlock(context.Background()))
+		require.Empty(tb, tb.srv.Children(lockPath))
+	})
+}
