@@ -30,7 +30,7 @@ var errNoOwner = errors.New("timeout: the owner is nil: make one with NewOwner")
 type Owner struct{ name string }
 
 // NewOwner makes an owner that is like no other, whatever its name. The name
-// is what Participants shows.
+// is what Participants shows; it has at most 64 KiB.
 func NewOwner(name string) *Owner { return &Owner{name} }
 
 // String returns the owner's name.
@@ -177,6 +177,9 @@ func (m *Mutex) TryLock(ctx context.Context, owner *Owner) (*Lease, error) {
 func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, error) {
 	if owner == nil {
 		return nil, errNoOwner
+	}
+	if len(owner.name) > maxData {
+		return nil, fmt.Errorf("timeout: lock %s: the owner's name has %d bytes, more than %d", m.path, len(owner.name), maxData)
 	}
 	for began := time.Now(); ; {
 		if ctx.Err() != nil {

@@ -94,8 +94,8 @@ func (e *noAnswer) Unwrap() error { return e.err }
 // sent, not answered, and its session lives on.
 func maybe(err error) bool {
 	var lost *noAnswer
-	return errors.As(err, &lost) && !errors.Is(err, zk.ErrNoServer) && !errors.Is(err, zk.ErrSessionExpired) &&
-		!errors.Is(err, zk.ErrSessionMoved)
+	return errors.As(err, &lost) && !errors.Is(err, zk.ErrNoServer) && !errors.Is(err, zk.ErrShortBuffer) &&
+		!errors.Is(err, zk.ErrSessionExpired) && !errors.Is(err, zk.ErrSessionMoved)
 }
 
 // transient says that an error tells of the connection or the session, not of
@@ -133,7 +133,7 @@ var errLeft = errors.New("timeout: nobody wants the place any more")
 // at once and is never seen connecting again.
 func (r *retry) again(m *Mutex, err error, left <-chan struct{}) error {
 	var lost *noAnswer
-	if !errors.As(err, &lost) {
+	if !errors.As(err, &lost) || errors.Is(err, zk.ErrShortBuffer) { // the client's buffer will not grow
 		return err
 	}
 	m.mu.Lock()

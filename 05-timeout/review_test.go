@@ -2,6 +2,7 @@ package timeout_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -368,6 +369,28 @@ func TestARefusedDeleteIsReportedWhole(t *testing.T) {
 		require.ErrorIs(tb, err, zk.ErrNoAuth)
 		time.Sleep(time.Second)
 		require.NoError(tb, holder.Unlock(context.Background()))
+		require.Empty(tb, tb.srv.Children(lockPath))
+	})
+}
+
+// The clients here send no more than 64 KiB at once.
+func TestAContenderThatDoesNotFitIntoAPacketIsToldSo(t *testing.T) {
+	onTable(t, func(tb *table) {
+		m := tb.mutex(tb.connect())
+		for _, size := range []int{60 << 10, 65 << 10, 2 << 20} {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			began := time.Now()
+			l, err := m.Lock(ctx, timeout.NewOwner(strings.Repeat("x", size)))
+			cancel()
+			if size < 64<<10 {
+				require.NoError(tb, err)
+				require.NoError(tb, l.Unlock(context.Background()))
+				continue
+			}
+			require.Error(tb, err)
+			require.NotErrorIs(tb, err, context.DeadlineExceeded, "it is tried again and again")
+			require.Less(tb, time.Since(began), time.Second)
+		}
 		require.Empty(tb, tb.srv.Children(lockPath))
 	})
 }
