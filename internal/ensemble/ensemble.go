@@ -225,6 +225,8 @@ type Options struct {
 	SessionTimeout time.Duration
 	// Tap listens in, if not nil.
 	Tap *wiretap.Tap
+	// Wrap, if not nil, is put around each connection: a slow network, say.
+	Wrap func(net.Conn) net.Conn
 	// Buffer is the largest packet that the client sends or takes, in bytes.
 	// If zero it sends 1.5 MiB and takes anything, and keeps 3 MiB for that:
 	// too much where there are a thousand clients.
@@ -252,6 +254,9 @@ func (e *Ensemble) Connect(ctx context.Context, o Options) (*zk.Conn, error) {
 		last.Lock()
 		last.Conn = nc
 		last.Unlock()
+		if err == nil && o.Wrap != nil {
+			nc = o.Wrap(nc)
+		}
 		return nc, err
 	}
 	if o.Tap != nil {
