@@ -40,7 +40,7 @@ func mutex(t *testing.T, conn *zk.Conn, options ...timeout.Option) *timeout.Mute
 	return m
 }
 
-func lock(t *testing.T, m *timeout.Mutex, owner string) *timeout.Lease {
+func mustLock(t *testing.T, m *timeout.Mutex, owner string) *timeout.Lease {
 	t.Helper()
 	l, err := m.Lock(t.Context(), timeout.NewOwner(owner))
 	require.NoError(t, err)
@@ -54,7 +54,7 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, all, "of a path that is not there")
 
-		first := lock(t, a, "first")
+		first := mustLock(t, a, "first")
 		other := connect()
 		_, err = other.Create(path+"/config", nil, 0, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 
 func TestWhoLeavesMeanwhileIsNotShown(t *testing.T) {
 	inBubble(t, func(t *testing.T, srv *zkserver.Server, connect func() *zk.Conn) {
-		holder := lock(t, mutex(t, connect()), "holder")
+		holder := mustLock(t, mutex(t, connect()), "holder")
 		m := mutex(t, connect())
 		held := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpGetData })
 		done := make(chan error)
@@ -105,7 +105,7 @@ func TestWhoLeavesMeanwhileIsNotShown(t *testing.T) {
 func TestParticipantsAndRevokeEndWithCtxThoughNoServerAnswers(t *testing.T) {
 	inBubble(t, func(t *testing.T, srv *zkserver.Server, connect func() *zk.Conn) {
 		m := mutex(t, connect())
-		holder := lock(t, m, "holder")
+		holder := mustLock(t, m, "holder")
 		all, err := m.Participants(t.Context())
 		require.NoError(t, err)
 		for _, f := range []func(ctx context.Context) error{
@@ -128,7 +128,7 @@ func TestParticipantsAndRevokeEndWithCtxThoughNoServerAnswers(t *testing.T) {
 
 func TestAHolderIsAskedForTheLock(t *testing.T) {
 	inBubble(t, func(t *testing.T, srv *zkserver.Server, connect func() *zk.Conn) {
-		holder := lock(t, mutex(t, connect(), timeout.WithData([]byte("who"))), "holder")
+		holder := mustLock(t, mutex(t, connect(), timeout.WithData([]byte("who"))), "holder")
 		synctest.Wait()
 		select {
 		case <-holder.RevokeRequested():
@@ -159,7 +159,7 @@ func TestAWaiterThatWasAskedKnowsWhenItHoldsTheLock(t *testing.T) {
 	inBubble(t, func(t *testing.T, srv *zkserver.Server, connect func() *zk.Conn) {
 		conn := connect()
 		m := mutex(t, conn)
-		holder := lock(t, m, "holder")
+		holder := mustLock(t, m, "holder")
 		done := make(chan *timeout.Lease)
 		go func() {
 			l, _ := m.Lock(t.Context(), timeout.NewOwner("waiter"))
@@ -180,7 +180,7 @@ func TestCuratorsWayOfAskingIsUnderstoodAndSpoken(t *testing.T) {
 	inBubble(t, func(t *testing.T, srv *zkserver.Server, connect func() *zk.Conn) {
 		conn := connect()
 		m := mutex(t, conn)
-		holder := lock(t, m, "holder")
+		holder := mustLock(t, m, "holder")
 		all, err := m.Participants(t.Context())
 		require.NoError(t, err)
 		_, err = conn.Set(all[0].Node, []byte("__REVOKE__"), -1) // as Curator's Revoker does
@@ -200,7 +200,7 @@ func TestRevokeOfSomethingElseIsAnErrorAndChangesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, srv *zkserver.Server, connect func() *zk.Conn) {
 		conn := connect()
 		m := mutex(t, conn)
-		holder := lock(t, m, "holder")
+		holder := mustLock(t, m, "holder")
 		_, err := conn.Create(path+"/config", []byte("x"), 0, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
 		for _, node := range []string{"", path, path + "/config", "/elsewhere/lock-0000000000", "lock-0000000000"} {
@@ -295,7 +295,7 @@ func TestBadArgumentsAreSaidAtOnce(t *testing.T) {
 		require.ErrorContains(t, err, "NewOwner")
 		_, err = m.TryLock(t.Context(), nil)
 		require.ErrorContains(t, err, "NewOwner")
-		l := lock(t, m, "owner")
+		l := mustLock(t, m, "owner")
 		require.NoError(t, l.Unlock(t.Context()))
 		require.ErrorIs(t, l.Unlock(t.Context()), timeout.ErrUnlocked)
 	})
@@ -328,7 +328,7 @@ func TestUnlockSaysThatTheServerRefuses(t *testing.T) {
 	inBubble(t, func(t *testing.T, srv *zkserver.Server, connect func() *zk.Conn) {
 		admin := connect()
 		m := mutex(t, connect())
-		l := lock(t, m, "owner")
+		l := mustLock(t, m, "owner")
 		_, err := admin.SetACL(path, zk.WorldACL(zk.PermRead|zk.PermAdmin), -1)
 		require.NoError(t, err)
 		err = l.Unlock(t.Context())

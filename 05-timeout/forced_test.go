@@ -15,7 +15,7 @@ import (
 	"example.com/zklock/internal/zkserver"
 )
 
-const lockPath = "/lock"
+const top = "/lock" // the root is its parent, and does not go
 
 // A table is what a forced schedule is played on: the embedded server, in
 // virtual time.
@@ -53,7 +53,7 @@ func (tb *table) connect() *zk.Conn {
 
 func (tb *table) mutex(conn *zk.Conn) *timeout.Mutex {
 	tb.Helper()
-	m, err := timeout.New(conn, lockPath)
+	m, err := timeout.New(conn, top)
 	require.NoError(tb, err)
 	return m
 }
@@ -72,8 +72,8 @@ type locked struct {
 	err   error
 }
 
-// lock locks aside.
-func lock(ctx context.Context, m *timeout.Mutex, who *timeout.Owner) <-chan locked {
+// lockAside locks aside.
+func lockAside(ctx context.Context, m *timeout.Mutex, who *timeout.Owner) <-chan locked {
 	done := make(chan locked, 1)
 	go func() {
 		l, err := m.Lock(ctx, who)
@@ -101,7 +101,7 @@ func of(session int64, op jute.Op, path string) func(zkserver.Request) bool {
 func TestALeaseIsNotLostForTheQuietBeforeIt(t *testing.T) {
 	onTable(t, func(tb *table) {
 		holder := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("holder"))
-		waiter := lock(context.Background(), tb.mutex(tb.connect()), timeout.NewOwner("waiter"))
+		waiter := lockAside(context.Background(), tb.mutex(tb.connect()), timeout.NewOwner("waiter"))
 		time.Sleep(8 * time.Second) // less than the session timeout, more than two thirds of it
 		require.NoError(tb, holder.Unlock(context.Background()))
 		got := <-waiter
@@ -125,7 +125,7 @@ func TestLostClosesInTimeAfterAHandOver(t *testing.T) {
 		require.NoError(tb, err)
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		waiter := lock(ctx, tb.mutex(conn), timeout.NewOwner("waiter"))
+		waiter := lockAside(ctx, tb.mutex(conn), timeout.NewOwner("waiter"))
 		synctest.Wait()
 		sent := time.Now() // the last that the server hears of it
 		silence := tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id })
@@ -148,10 +148,10 @@ func TestAHolderWhoseNodeTheServerDoesNotShowLosesTheLeaseBeforeTheLock(t *testi
 	onTable(t, func(tb *table) {
 		conn := tb.connect()
 		holder := tb.mustLock(tb.mutex(conn), timeout.NewOwner("holder"))
-		waiter := lock(context.Background(), tb.mutex(tb.connect()), timeout.NewOwner("waiter"))
+		waiter := lockAside(context.Background(), tb.mutex(tb.connect()), timeout.NewOwner("waiter"))
 		time.Sleep(time.Second)
-		tb.srv.Fail(jute.Code(-127), of(conn.SessionID(), jute.OpGetData, lockPath+"/lock-0000000000")) // throttled
-		_, err := tb.connect().Set(lockPath+"/lock-0000000000", nil, -1)
+		tb.srv.Fail(jute.Code(-127), of(conn.SessionID(), jute.OpGetData, top+"/lock-0000000000")) // throttled
+		_, err := tb.connect().Set(top+"/lock-0000000000", nil, -1)
 		require.NoError(tb, err)
 		synctest.Wait()
 		select {
@@ -171,8 +171,8 @@ func TestLostClosesWhenTheClientIsClosedWhateverIsOnTheWay(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()
 		holder := tb.mustLock(tb.mutex(conn), timeout.NewOwner("holder"))
-		held := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, lockPath+"/lock-0000000000"))
-		_, err := tb.connect().Set(lockPath+"/lock-0000000000", nil, -1)
+		held := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, top+"/lock-0000000000"))
+		_, err := tb.connect().Set(top+"/lock-0000000000", nil, -1)
 		require.NoError(tb, err)
 		<-held.Hit() // it has no watch now
 		go conn.Close()
@@ -195,11 +195,11 @@ func TestUnlockInAnExpiredSessionTouchesNobodyElsesNode(t *testing.T) {
 		go func() { unlocked <- holder.Unlock(context.Background()) }()
 		synctest.Wait()
 		tb.srv.Expire(id)
-		require.NoError(tb, admin.Delete(lockPath, -1)) // as the server does with a container
+		require.NoError(tb, admin.Delete(top, -1)) // as the server does with a container
 		next := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("next"))
 		back.Release()
 		require.ErrorIs(tb, <-unlocked, timeout.ErrLost)
-		require.Len(tb, tb.srv.Children(lockPath), 1, "the expired holder has deleted the node of the next one: two holders")
+		require.Len(tb, tb.srv.Children(top), 1, "the expired holder has deleted the node of the next one: two holders")
 		require.False(tb, tb.isLost(next))
 		require.NoError(tb, next.Unlock(context.Background()))
 	})
@@ -216,11 +216,11 @@ func TestUnlockThatIsTriedAgainTouchesNobodyElsesNode(t *testing.T) {
 		go func() { unlocked <- holder.Unlock(context.Background()) }()
 		<-lost.Hit()
 		<-back.Hit()
-		require.NoError(tb, admin.Delete(lockPath, -1)) // as the server does with a container
+		require.NoError(tb, admin.Delete(top, -1)) // as the server does with a container
 		next := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("next"))
 		back.Release()
 		require.NoError(tb, <-unlocked)
-		require.Len(tb, tb.srv.Children(lockPath), 1, "who unlocks has deleted the node of the next one: two holders")
+		require.Len(tb, tb.srv.Children(top), 1, "who unlocks has deleted the node of the next one: two holders")
 		require.False(tb, tb.isLost(next))
 		require.NoError(tb, next.Unlock(context.Background()))
 	})
@@ -238,9 +238,9 @@ func TestWhoIsInAParentMadeAnewIsNotBehindWhoWasInTheOldOne(t *testing.T) {
 		go func() { unlocked <- holder.Unlock(context.Background()) }()
 		<-lost.Hit()
 		<-back.Hit()
-		require.NoError(tb, admin.Delete(lockPath, -1)) // as the server does with a container
+		require.NoError(tb, admin.Delete(top, -1)) // as the server does with a container
 		next := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("next"))
-		second := lock(context.Background(), m, timeout.NewOwner("second"))
+		second := lockAside(context.Background(), m, timeout.NewOwner("second"))
 		synctest.Wait()
 		back.Release()
 		require.NoError(tb, <-unlocked)
@@ -254,7 +254,7 @@ func TestWhoIsInAParentMadeAnewIsNotBehindWhoWasInTheOldOne(t *testing.T) {
 		got := <-second
 		require.NoError(tb, got.err)
 		require.NoError(tb, got.lease.Unlock(context.Background()))
-		require.Empty(tb, tb.srv.Children(lockPath))
+		require.Empty(tb, tb.srv.Children(top))
 	})
 }
 
@@ -275,7 +275,7 @@ func TestALockThatIsLostBeforeLockReturnsIsLockedAgain(t *testing.T) {
 			if asleep {
 				asleep = false
 				time.Sleep(time.Second) // it gets the lock meanwhile
-				admin.Delete(lockPath+"/lock-0000000000", -1)
+				admin.Delete(top+"/lock-0000000000", -1)
 				time.Sleep(time.Second)
 			}
 		}}
@@ -290,19 +290,19 @@ func TestTwoOwnersOfOneSessionDoNotTakeOneNodeForTheirs(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connect(), tb.connect()
 		id := conn.SessionID()
-		_, err := admin.Create(lockPath, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		_, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(tb, err)
 		m := tb.mutex(conn)
-		lost := tb.srv.LoseRequest(of(id, jute.OpGetData, lockPath+"/lock-0000000000"))
+		lost := tb.srv.LoseRequest(of(id, jute.OpGetData, top+"/lock-0000000000"))
 		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
-		one := lock(context.Background(), m, timeout.NewOwner("one"))
+		one := lockAside(context.Background(), m, timeout.NewOwner("one"))
 		<-lost.Hit()
 		<-back.Hit()
-		require.NoError(tb, admin.Delete(lockPath+"/lock-0000000000", -1))
-		require.NoError(tb, admin.Delete(lockPath, -1))
-		_, err = admin.Create(lockPath, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
+		require.NoError(tb, admin.Delete(top, -1))
+		_, err = admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(tb, err)
-		two := lock(context.Background(), m, timeout.NewOwner("two"))
+		two := lockAside(context.Background(), m, timeout.NewOwner("two"))
 		synctest.Wait()
 		back.Release()
 		time.Sleep(5 * time.Second)
@@ -346,7 +346,7 @@ func TestTokenMayBeReadAtAnyTime(t *testing.T) {
 			}
 		}()
 		for range 3 {
-			_, err := tb.connect().Set(lockPath+"/lock-0000000000", nil, -1)
+			_, err := tb.connect().Set(top+"/lock-0000000000", nil, -1)
 			require.NoError(tb, err)
 			time.Sleep(time.Second)
 		}
@@ -369,7 +369,7 @@ func TestARefusedDeleteIsReportedWhole(t *testing.T) {
 		require.ErrorIs(tb, err, zk.ErrNoAuth)
 		time.Sleep(time.Second)
 		require.NoError(tb, holder.Unlock(context.Background()))
-		require.Empty(tb, tb.srv.Children(lockPath))
+		require.Empty(tb, tb.srv.Children(top))
 	})
 }
 
@@ -391,6 +391,6 @@ func TestAContenderThatDoesNotFitIntoAPacketIsToldSo(t *testing.T) {
 			require.NotErrorIs(tb, err, context.DeadlineExceeded, "it is tried again and again")
 			require.Less(tb, time.Since(began), time.Second)
 		}
-		require.Empty(tb, tb.srv.Children(lockPath))
+		require.Empty(tb, tb.srv.Children(top))
 	})
 }
