@@ -161,8 +161,8 @@ func (r *retry) again(m *Mutex, err error, left <-chan struct{}) error {
 // create makes the node of a place, once, whatever happens on the way. After
 // errLeft there is none.
 func (m *Mutex) create(p *place) error {
-	data, err := json.Marshal(record{ID: p.id, Owner: p.owner.name, Data: m.data})
-	if err != nil {
+	var err error
+	if p.data, err = json.Marshal(record{ID: p.id, Owner: p.owner.name, Data: m.data}); err != nil {
 		return err
 	}
 	var r retry
@@ -170,7 +170,7 @@ func (m *Mutex) create(p *place) error {
 		session := m.conn.SessionID()
 		var node string
 		err := m.call(func() (err error) {
-			node, err = m.conn.Create(m.path+"/"+prefix, data, zk.FlagEphemeralSequential, m.acl)
+			node, err = m.conn.Create(m.path+"/"+prefix, p.data, zk.FlagEphemeralSequential, m.acl)
 			return err
 		})
 		if maybe(err) || err == nil && m.conn.SessionID() != session {

@@ -1,6 +1,7 @@
 package timeout
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type place struct {
 	turn   chan error    // tells live, once, that nobody is before it (nil), or what went wrong
 
 	// Written by live before the place is in the line, token before ready is closed.
+	data    []byte // what the node was made with
 	node    string
 	number  int32
 	session int64
@@ -162,15 +164,20 @@ func (m *Mutex) watch(p *place) (own <-chan zk.Event, err error) {
 func (m *Mutex) recognize(p *place, data []byte, stat *zk.Stat) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	rec, ours := parseRecord(data)
-	if !p.made(stat) || ours && rec.ID != p.id {
+	if !p.made(stat) {
 		return false
+	}
+	if !bytes.Equal(data, p.data) {
+		rec, ours := parseRecord(data)
+		if ours && rec.ID != p.id {
+			return false
+		}
+		if (ours && rec.Revoke || string(data) == curatorRevoke) && !isClosed(p.revoke) {
+			close(p.revoke)
+		}
 	}
 	if p.token == 0 { // others read it later
 		p.token = stat.Czxid
-	}
-	if (ours && rec.Revoke || string(data) == curatorRevoke) && !isClosed(p.revoke) {
-		close(p.revoke)
 	}
 	return true
 }
