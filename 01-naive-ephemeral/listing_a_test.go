@@ -1,0 +1,62 @@
+package naive_test
+
+import (
+	"github.com/go-zookeeper/zk"
+
+	naive "example.com/zklock/01-naive-ephemeral"
+	"example.com/zklock/internal/museum"
+)
+
+// zookeeperLock is article A's first lock, section 2, as it stands there: the
+// same methods in the same order, an exception that is caught is an error that
+// is looked at no further. The bugs A1 to A6 are all in it; each has a test of
+// its own, bug_a1_test.go to bug_a6_test.go.
+type zookeeperLock struct {
+	currentPath string
+	zooKeeper   *zk.Conn
+}
+
+func newZookeeperLock(conn *zk.Conn, path string) museum.Lock {
+	return &zookeeperLock{currentPath: path, zooKeeper: conn}
+}
+
+// Lock says neither that it has failed nor why. [A3]
+func (l *zookeeperLock) Lock() error {
+	if !l.tryLock() {
+		l.waitForRelease()
+	}
+	return nil
+}
+
+func (l *zookeeperLock) tryLock() bool {
+	_, err := l.zooKeeper.Create(l.currentPath, []byte("1"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+	return err == nil // catch (Exception e): whatever it is [A1, A5, A6]
+}
+
+func (l *zookeeperLock) waitForRelease() {
+	countDownLatch := museum.NewCountDownLatch()
+	exists, _, watcher, err := l.zooKeeper.ExistsW(l.currentPath)
+	if err != nil {
+		return // e.printStackTrace()
+	}
+	go func() {
+		for watchedEvent := range watcher {
+			if watchedEvent.Type == zk.EventNodeDeleted { // and nothing else [A4]
+				countDownLatch.CountDown()
+			}
+		}
+	}()
+	if !exists {
+		l.Lock() // one frame deeper [A1, A3]
+	} else {
+		countDownLatch.Await()
+		l.Lock()
+	}
+}
+
+func (l *zookeeperLock) Unlock() error {
+	l.zooKeeper.Delete(l.currentPath, -1) // whoever made it [A2]
+	return nil
+}
+
+func newNaive(conn *zk.Conn, path string) museum.Lock { return naive.New(conn, path) }

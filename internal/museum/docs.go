@@ -1,0 +1,65 @@
+package museum
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the diagrams of docs/bugs.md anew; with -p 1, for the packages share the page")
+
+// Page is the catalogue, seen from a step's folder.
+const Page = "../docs/bugs.md"
+
+// inDocs compares what the catalogue says of the bug with what has happened.
+func (b Bug) inDocs(t *testing.T, diagram string) {
+	t.Helper()
+	if t.Failed() {
+		return
+	}
+	dir, err := os.Getwd()
+	require.NoError(t, err)
+	page, err := os.ReadFile(Page)
+	require.NoError(t, err)
+	text := string(page)
+	heading := fmt.Sprintf("### %s: %s\n", b.ID, b.What)
+	require.Contains(t, strings.SplitAfter(text, "\n"), heading, "docs/bugs.md has no entry with this heading")
+	folder, file := "./"+filepath.Base(dir), fmt.Sprintf("bug_%s_test.go", strings.ToLower(b.ID))
+	require.FileExists(t, file, "where the catalogue says that the bug is")
+
+	changed := text
+	for _, part := range []struct{ pattern, want string }{
+		{`(?m)^\| \[` + b.ID + `[\]:].*$`, b.row()},
+		{"(?ms)^<!-- " + b.ID + " -->\n.*?^```\n", fmt.Sprintf(
+			"<!-- %s -->\n`go test -v -run Bug%s_ %s` shows it: [%s](.%s/%s)\n\n```mermaid\n%s```\n",
+			b.ID, b.ID, folder, file, folder, file, diagram)},
+	} {
+		found := regexp.MustCompile(part.pattern).FindAllString(text, -1)
+		require.Len(t, found, 1, "parts of docs/bugs.md that match %s", part.pattern)
+		if !*update {
+			require.Equal(t, found[0], part.want, "docs/bugs.md is stale: go test -p 1 -run Bug ./0[1345]* -update")
+		}
+		changed = strings.Replace(changed, found[0], part.want, 1)
+	}
+	if changed != text {
+		require.NoError(t, os.WriteFile(Page, []byte(changed), 0o644))
+	}
+}
+
+// row is the bug's line in the table.
+func (b Bug) row() string {
+	return fmt.Sprintf("| [%s: %s](#%s) | %s | %s | %d |", b.ID, b.What, anchor(b.ID+": "+b.What), b.Article(), b.Kind, b.Cure)
+}
+
+var noAnchor = regexp.MustCompile(`[^a-z0-9 _-]`)
+
+// anchor is what GitHub makes of a heading.
+func anchor(heading string) string {
+	return strings.ReplaceAll(noAnchor.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
+}

@@ -1,0 +1,248 @@
+package museum
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/wiretap"
+)
+
+// A note stands in the diagram before the log's entry number at.
+type note struct {
+	at, scene int
+	actor     string // whose thread has written it; "" for the play's own
+	over      string // names, separated by commas
+	text      string
+}
+
+// Note writes something beside the server's line.
+func (s *Stage) Note(format string, args ...any) { s.note("", "S", fmt.Sprintf(format, args...)) }
+
+// Note writes something beside the client's line.
+func (c *Client) Note(format string, args ...any) {
+	c.s.note("", c.Name, fmt.Sprintf(format, args...))
+}
+
+func (s *Stage) note(actor, over, text string) {
+	n := len(s.tap.Log())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notes = append(s.notes, note{n, len(s.marks), actor, over, text})
+}
+
+// Aside plays a part that is not drawn: the tenth time is like the first.
+func (s *Stage) Aside(f func()) {
+	s.Settle()
+	from, notes := len(s.tap.Log()), len(s.notes)
+	f()
+	s.Settle()
+	s.aside = append(s.aside, from, len(s.tap.Log()))
+	s.notes = s.notes[:notes]
+}
+
+// A line of the diagram.
+type line struct {
+	scene int
+	actor string  // whose doing it is; "" for the play's own
+	place float64 // in the log
+	event bool
+	text  string
+}
+
+// diagram draws what has crossed the wire so far, and the notes.
+//
+// What happens between two moments at which all was settled is a scene: one
+// client acts, others may react. Which of two reactions came first is chance
+// and no part of the schedule, so in a scene each has its lines together:
+// first who acted, then the others by name. For the same reason a request and
+// its reply are one arrow, unless the reply belongs to a later scene.
+func (s *Stage) diagram() string {
+	actors := make(map[int64]string) // by session
+	for _, c := range s.clients {
+		for id := range c.sessions {
+			actors[id] = c.Name
+		}
+	}
+	var lines []line
+	log := s.tap.Log()
+	for i, e := range log {
+		actor := actors[e.Session]
+		if actor == "" || s.isAside(i) || e.Path == "/" || hidden(e.Op) && e.Kind != wiretap.Event {
+			continue
+		}
+		l := line{s.scene(i), actor, float64(i), e.Kind == wiretap.Event, ""}
+		switch e.Kind {
+		case wiretap.Request:
+			l.text = request(e) + watch(e)
+			if reply := replyTo(log, i); reply >= 0 && s.scene(reply) == l.scene {
+				l.text = request(log[reply]) + watch(e) + outcome(log[reply])
+			}
+			l.text = actor + "->>S: " + l.text
+		case wiretap.Reply:
+			if s.scene(requestOf(log, i)) == l.scene {
+				continue
+			}
+			l.text = "S-->>" + actor + ": " + request(e) + cmp.Or(outcome(e), ": done")
+		case wiretap.Event:
+			l.text = "S-)" + actor + ": event: " + short(e.Path) + " " + eventName(e.Event)
+		}
+		lines = append(lines, l)
+	}
+	for _, n := range s.notes {
+		lines = append(lines, line{n.scene, n.actor, float64(n.at) - 0.5, false, "Note over " + n.over + ": " + n.text})
+	}
+	slices.SortStableFunc(lines, func(a, b line) int {
+		return cmp.Or(cmp.Compare(a.scene, b.scene), cmp.Compare(a.place, b.place))
+	})
+	acts := make(map[int]string) // by scene
+	for _, l := range lines {
+		if _, known := acts[l.scene]; !known && l.actor != "" {
+			acts[l.scene] = l.actor
+			if l.event {
+				acts[l.scene] = ""
+			}
+		}
+	}
+	rank := func(l line) string {
+		if l.actor == acts[l.scene] {
+			return ""
+		}
+		return l.actor
+	}
+	slices.SortStableFunc(lines, func(a, b line) int {
+		return cmp.Or(cmp.Compare(a.scene, b.scene), cmp.Compare(rank(a), rank(b)))
+	})
+
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString("    " + l.text + "\n")
+	}
+	diagram := "sequenceDiagram\n"
+	for i, c := range s.clients {
+		if takesPart := regexp.MustCompile(`\b` + c.Name + `-|[ ,)>]` + c.Name + `[:,]`); takesPart.MatchString(b.String()) {
+			diagram += fmt.Sprintf("    participant %s as %v\n", c.Name, c)
+		}
+		if i == 0 {
+			diagram += "    participant S as server\n"
+		}
+	}
+	diagram += b.String()
+	checkMermaid(s, diagram)
+	return diagram
+}
+
+// checkMermaid refuses what breaks a sequence diagram: a semicolon is a new
+// line, # begins an entity, and the word end closes a block.
+func checkMermaid(t require.TestingT, diagram string) {
+	for line := range strings.Lines(diagram) {
+		require.NotRegexp(t, `[;#{}<]|\bend\b|%%`, line, "mermaid cannot take this line")
+		require.LessOrEqual(t, strings.Count(line, ": "), 3, line)
+	}
+}
+
+func (s *Stage) isAside(i int) bool {
+	for k := 0; k < len(s.aside); k += 2 {
+		if i >= s.aside[k] && i < s.aside[k+1] {
+			return true
+		}
+	}
+	return false
+}
+
+// scene numbers the parts of the log between two moments at which all was
+// settled.
+func (s *Stage) scene(i int) int {
+	for k, mark := range s.marks {
+		if i < mark {
+			return k
+		}
+	}
+	return len(s.marks)
+}
+
+// hidden says what a client sends of its own accord.
+func hidden(op jute.Op) bool {
+	return op == jute.OpConnect || op == jute.OpPing || op == jute.OpSetWatches || op == jute.OpCloseSession
+}
+
+func replyTo(log []wiretap.Entry, request int) int {
+	for i := request + 1; i < len(log); i++ {
+		if log[i].Kind == wiretap.Reply && log[i].Conn == log[request].Conn && log[i].Xid == log[request].Xid {
+			return i
+		}
+	}
+	return -1
+}
+
+func requestOf(log []wiretap.Entry, reply int) int {
+	for i := reply - 1; i >= 0; i-- {
+		if log[i].Kind == wiretap.Request && log[i].Conn == log[reply].Conn && log[i].Xid == log[reply].Xid {
+			return i
+		}
+	}
+	return -1
+}
+
+func request(e wiretap.Entry) string {
+	return strings.TrimSpace(opName(e.Op) + " " + short(e.Path))
+}
+
+func opName(op jute.Op) string { return strings.TrimSuffix(op.String(), "2") }
+
+func watch(e wiretap.Entry) string {
+	if e.Watch {
+		return " and watch"
+	}
+	return ""
+}
+
+func outcome(reply wiretap.Entry) string {
+	switch reply.Err {
+	case jute.OK:
+		return ""
+	case jute.ErrNoNode:
+		return ": no node"
+	case jute.ErrNodeExists:
+		return ": node exists"
+	case jute.ErrNoAuth:
+		return ": no permission"
+	case jute.ErrSessionExpired:
+		return ": session expired"
+	}
+	return ": error"
+}
+
+func eventName(t jute.EventType) string {
+	switch t {
+	case jute.EventDataChanged:
+		return "has new data"
+	case jute.EventChildrenChanged:
+		return "has other children"
+	}
+	return "is " + t.String()
+}
+
+var number = regexp.MustCompile(`\d{10}`)
+
+// short is a node as the page shows it: /lock/lock-0000000003 is lock-3.
+func short(p string) string {
+	return number.ReplaceAllStringFunc(path.Base(p), func(digits string) string {
+		n, _ := strconv.Atoi(digits)
+		return strconv.Itoa(n)
+	})
+}
+
+// stacks are those of all threads.
+func stacks() string {
+	buf := make([]byte, 1<<20)
+	return string(buf[:runtime.Stack(buf, true)])
+}

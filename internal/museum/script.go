@@ -1,0 +1,60 @@
+package museum
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// A Script is a Stage for what is not on ZooKeeper: one thread plays all
+// clients in turn, and says what it does.
+type Script struct {
+	*testing.T
+	server string
+	actors []string
+	lines  []string
+}
+
+// Say records what a client asks of the server, and what the answer is.
+func (s *Script) Say(actor, format string, args ...any) {
+	s.meet(actor)
+	s.lines = append(s.lines, actor+"->>S: "+fmt.Sprintf(format, args...))
+}
+
+// Note writes something beside a client's line, or the server's, which is S.
+func (s *Script) Note(actor, format string, args ...any) {
+	if actor != "S" {
+		s.meet(actor)
+	}
+	s.lines = append(s.lines, "Note over "+actor+": "+fmt.Sprintf(format, args...))
+}
+
+// TwoHolders notes what the play has asserted.
+func (s *Script) TwoHolders(a, b string) {
+	s.lines = append(s.lines, "Note over "+a+","+b+": two holders")
+}
+
+func (s *Script) meet(actor string) {
+	for _, a := range s.actors {
+		if a == actor {
+			return
+		}
+	}
+	s.actors = append(s.actors, actor)
+}
+
+func (s *Script) diagram() string {
+	var b strings.Builder
+	b.WriteString("sequenceDiagram\n")
+	for i, a := range s.actors {
+		fmt.Fprintf(&b, "    participant %s as client %s\n", a, a)
+		if i == 0 {
+			fmt.Fprintf(&b, "    participant S as %s\n", s.server)
+		}
+	}
+	for _, line := range s.lines {
+		b.WriteString("    " + line + "\n")
+	}
+	checkMermaid(s, b.String())
+	return b.String()
+}
