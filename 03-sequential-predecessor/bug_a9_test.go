@@ -1,0 +1,40 @@
+package predecessor_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/museum"
+)
+
+// A9. Article A, tryLock() and unlock():
+//
+//	if (currentPath==null || …) { currentPath = client.create…
+//	…
+//	client.delete(currentPath);
+//
+// Nobody clears currentPath. The second lock() on the same object makes no
+// node, and looks for the one that unlock() has deleted.
+func TestBugA9_ALockThatWasUnlockedCannotBeLockedAgain(t *testing.T) {
+	bug := museum.Bug{ID: "A9", Kind: museum.Crash, Cure: 3, What: "good for one use: the second lock() panics"}
+	play := func(s *museum.Stage) (a, b *museum.Client) {
+		a, b = s.Client(), s.Client()
+		withParent(s, a)
+		a.Lock()
+		require.NoError(s, a.Unlock())
+		b.Lock()
+		a.Start()
+		return a, b
+	}
+	bug.Happens(t, newZkClientLock, func(s *museum.Stage) {
+		a, _ := play(s)
+		require.ErrorContains(s, a.Fails(), "panic: runtime error: index out of range [-")
+	})
+	bug.Cured(t, newPredecessor, func(s *museum.Stage) {
+		a, b := play(s)
+		a.Waits()
+		require.NoError(s, b.Unlock())
+		a.GetsIn()
+	})
+}

@@ -1,0 +1,72 @@
+package predecessor_test
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/museum"
+)
+
+// B1. Article B, on sequential nodes: 会根据当前的子节点数量自动添加整数序号, the
+// number is the number of children at the time. It is not: it counts the
+// children ever made. countingLock believes the article: its number is how
+// many stand before it, and so many releases it waits for.
+type countingLock struct {
+	conn       *zk.Conn
+	path, node string
+}
+
+func newCountingLock(conn *zk.Conn, path string) museum.Lock {
+	return &countingLock{conn: conn, path: path}
+}
+
+func (l *countingLock) Lock() (err error) {
+	l.node, err = l.conn.Create(l.path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		return err
+	}
+	children, _, changed, err := l.conn.ChildrenW(l.path)
+	before, _ := strconv.Atoi(l.node[len(l.path+"/lock-"):])
+	for before > 0 && err == nil {
+		<-changed
+		were := len(children)
+		children, _, changed, err = l.conn.ChildrenW(l.path)
+		if len(children) < were {
+			before--
+		}
+	}
+	return err
+}
+
+func (l *countingLock) Unlock() error { return l.conn.Delete(l.node, -1) }
+
+func TestBugB1_TheNumberIsNotHowManyStandBefore(t *testing.T) {
+	bug := museum.Bug{ID: "B1", Kind: museum.Hang, Cure: 3, What: "the number is taken for the number of children"}
+	play := func(s *museum.Stage) (b *museum.Client) {
+		a := s.Client()
+		withParent(s, a)
+		b = s.Client()
+		a.Lock()
+		b.Start()
+		b.Waits()
+		require.NoError(s, a.Unlock())
+		b.GetsIn() // so far the article seems to be right
+		require.NoError(s, b.Unlock())
+		require.Empty(s, s.Server.Children(s.Path), "children")
+		b.Start()
+		return b
+	}
+	bug.Happens(t, newCountingLock, func(s *museum.Stage) {
+		b := play(s)
+		require.Equal(s, []string{"lock-0000000002"}, s.Server.Children(s.Path))
+		b.WaitsForEver()
+	})
+	bug.Cured(t, newPredecessor, func(s *museum.Stage) {
+		b := play(s)
+		require.Equal(s, []string{"lock-0000000002"}, s.Server.Children(s.Path))
+		b.GetsIn()
+	})
+}
