@@ -1,0 +1,43 @@
+package predecessor_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/museum"
+)
+
+// D3. Article D, ZkLock.getLock():
+//
+//	synchronized (this){ wait(); }
+//	return true;
+//
+// The node before it has gone, but that need not have been the holder's. Its
+// own text says 重新执行第四步, look again; the code does not.
+func TestBugD3_AWaiterThatGivesUpLetsTheNextOneIn(t *testing.T) {
+	bug := museum.Bug{ID: "D3", Kind: museum.TwoHolders, Cure: 3, What: "who is woken does not look again"}
+	play := func(s *museum.Stage) (a, c *museum.Client) {
+		a = s.Client()
+		b := s.Client()
+		c = s.Client()
+		a.Lock()
+		b.Start()
+		b.Waits()
+		c.Start()
+		c.Waits()
+		b.Expire()
+		return a, c
+	}
+	bug.Happens(t, newZkLock, func(s *museum.Stage) {
+		a, c := play(s)
+		s.TwoHolders(a, c)
+	})
+	bug.Cured(t, newPredecessor, func(s *museum.Stage) {
+		a, c := play(s)
+		s.OnlyHolder(a)
+		c.Waits()
+		require.NoError(s, a.Unlock())
+		c.GetsIn()
+	})
+}

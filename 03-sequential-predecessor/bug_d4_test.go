@@ -1,0 +1,40 @@
+package predecessor_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/museum"
+)
+
+// D4. Article D, ZkLock.getLock():
+//
+//	Stat stat = zookeeper.exists("/" + businesscode, false);
+//	if (stat==null){ zookeeper.create("/" + businesscode, …
+//
+// Two clients may both find no parent. The second create throws, and getLock
+// says false: not because the lock is held, but because the parent is there.
+func TestBugD4_TwoWhoMakeTheParentAtOnce(t *testing.T) {
+	bug := museum.Bug{ID: "D4", Kind: museum.Crash, Cure: 3, What: "two make the parent at once: one gets false"}
+	play := func(s *museum.Stage) (a, b *museum.Client) {
+		a, b = s.Client(), s.Client()
+		slow := b.HoldRequest(jute.OpCreate, s.Path)
+		b.Start()
+		slow.Reached()
+		a.Lock()
+		require.NoError(s, a.Unlock())
+		require.Empty(s, s.Server.Children(s.Path), "nobody holds the lock")
+		slow.Release()
+		return a, b
+	}
+	bug.Happens(t, newZkLock, func(s *museum.Stage) {
+		_, b := play(s)
+		require.ErrorIs(s, b.Fails(), museum.ErrFalse)
+	})
+	bug.Cured(t, newPredecessor, func(s *museum.Stage) {
+		_, b := play(s)
+		b.GetsIn()
+	})
+}

@@ -1,0 +1,78 @@
+package predecessor_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/museum"
+)
+
+// D8. Article D, wait-time version:
+//
+//	if (latch.await(waittime, timeunit.milliseconds)) {
+//	    lock(waittime);
+//
+// The call starts the time anew. Whoever is woken before its time is up, and
+// finds another waiter before it, waits as long again, without a bound.
+func TestBugD8_TheWaitTimeStartsAnewAtEachWakeUp(t *testing.T) {
+	bug := museum.Bug{ID: "D8", Kind: museum.Hang, Cure: 5, What: "the wait time starts anew at each wake-up"}
+	const rounds = 20
+	// Each time B's time is nearly up, the waiter before it gives up, and there
+	// is another.
+	play := func(s *museum.Stage, queue string) (b *museum.Client) {
+		a := s.Client()
+		b = s.Client()
+		c := s.Client()
+		comes := func() string {
+			node, err := c.Create(queue, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+			require.NoError(s, err)
+			s.Settle()
+			return node
+		}
+		a.Lock()
+		before := comes()
+		b.Start()
+		round := func() {
+			next := comes()
+			s.Pass(waitTime * 9 / 10)
+			require.NoError(s, c.Delete(before, -1))
+			s.Settle()
+			before = next
+		}
+		round()
+		s.Note("and so on")
+		s.Aside(func() {
+			for range rounds - 1 {
+				round()
+			}
+		})
+		return b
+	}
+	bug.Happens(t, newDistributedLock, func(s *museum.Stage) {
+		s.Path = "/lock/order"
+		b := play(s, "/lock/order_")
+		b.Waits()
+		b.Note("has waited %.0f times as long as it wanted to", float64(b.Took())/float64(waitTime))
+		require.Equal(s, rounds*waitTime*9/10, b.Took())
+	})
+	newTimeout := func(conn *zk.Conn, path string) museum.Lock {
+		mutex, err := timeout.New(conn, path)
+		must(err)
+		return museum.Calls{CallLock: func() error {
+			ctx, cancel := context.WithTimeout(context.Background(), waitTime)
+			defer cancel()
+			_, err := mutex.Lock(ctx, timeout.NewOwner("somebody"))
+			return err
+		}}
+	}
+	bug.Cured(t, newTimeout, func(s *museum.Stage) {
+		b := play(s, "/lock/lock-")
+		require.ErrorIs(s, b.Fails(), context.DeadlineExceeded)
+		require.Equal(s, waitTime, b.Took())
+		require.Empty(s, b.Nodes())
+	})
+}

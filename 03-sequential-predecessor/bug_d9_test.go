@@ -1,0 +1,36 @@
+package predecessor_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/museum"
+)
+
+// D9. Article D, wait-time version:
+//
+//	zkclient.create(root_node + "/" + lockname + "_", …
+//	…
+//	list<string> children = zkclient.getchildren(root_node, false);
+//
+// All locks have one parent, and their nodes are sorted together: who wants
+// the lock b waits for whoever has the lock a.
+func TestBugD9_TheLockBWaitsForTheLockA(t *testing.T) {
+	bug := museum.Bug{ID: "D9", Kind: museum.Hang, Cure: 3, What: "lock b waits for lock a"}
+	play := func(s *museum.Stage) (b *museum.Client) {
+		a := s.ClientAt("/lock/a")
+		b = s.ClientAt("/lock/b")
+		a.Lock()
+		b.Start()
+		return b
+	}
+	bug.Happens(t, newDistributedLock, func(s *museum.Stage) {
+		b := play(s)
+		b.Note("wants the lock b, which is free")
+		require.ErrorIs(s, b.Fails(), errWaitTime)
+	})
+	bug.Cured(t, newPredecessor, func(s *museum.Stage) {
+		play(s).GetsIn()
+	})
+}

@@ -1,0 +1,90 @@
+package predecessor_test
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/museum"
+)
+
+// zkLock is article D's first version, ZkLock: AutoCloseable and Watcher, as
+// it stands there. The bugs D1 to D5 are all in it; each has a test of its
+// own, bug_d1_test.go to bug_d5_test.go.
+type zkLock struct {
+	museum.Monitor // wait and notify
+	zookeeper      *zk.Conn
+	znode          string
+	businessCode   string
+}
+
+// newZkLock is the constructor: it waits for no session. [D5]
+func newZkLock(conn *zk.Conn, path string) museum.Lock {
+	return &zkLock{zookeeper: conn, businessCode: path[1:]}
+}
+
+func (l *zkLock) getLock(businessCode string) bool {
+	found, err := l.exists("/"+businessCode, false)
+	if err == nil && !found {
+		_, err = l.create("/"+businessCode, zk.FlagPersistent) // somebody else may have, meanwhile [D4]
+	}
+	if err == nil {
+		l.znode, err = l.create("/"+businessCode+"/"+businessCode+"_", zk.FlagEphemeralSequential)
+	}
+	var childrenNodes []string
+	if err == nil {
+		childrenNodes, _, err = l.zookeeper.Children("/" + businessCode)
+	}
+	if err != nil {
+		return false // catch (Exception e), whatever it is
+	}
+	slices.Sort(childrenNodes)
+	firstNode := childrenNodes[0]
+	if strings.HasSuffix(l.znode, firstNode) {
+		return true
+	}
+	lastNode := firstNode
+	for _, node := range childrenNodes {
+		if strings.HasSuffix(l.znode, node) {
+			l.exists("/"+businessCode+"/"+lastNode, true) // and what if not? [D1]
+			break
+		}
+		lastNode = node
+	}
+	museum.Preemptible("D2") // who calls notify now calls nobody
+	l.Wait()                 // once, in no loop
+	return true              // without another look [D3]
+}
+
+func (l *zkLock) Lock() error { return museum.False(l.getLock(l.businessCode)) }
+
+// Unlock is close.
+func (l *zkLock) Unlock() error {
+	err := l.zookeeper.Delete(l.znode, -1)
+	l.zookeeper.Close()
+	return err
+}
+
+func (l *zkLock) process(event zk.Event) {
+	if event.Type == zk.EventNodeDeleted {
+		l.Notify()
+	}
+}
+
+func (l *zkLock) create(path string, flags int32) (string, error) {
+	return l.zookeeper.Create(path, []byte(l.businessCode), flags, zk.WorldACL(zk.PermAll))
+}
+
+// exists watches if it is told to: events go to process.
+func (l *zkLock) exists(path string, watch bool) (bool, error) {
+	if !watch {
+		found, _, err := l.zookeeper.Exists(path)
+		return found, err
+	}
+	found, _, events, err := l.zookeeper.ExistsW(path)
+	if err == nil {
+		go func() { l.process(<-events) }()
+	}
+	return found, err
+}

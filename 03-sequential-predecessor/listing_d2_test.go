@@ -1,0 +1,89 @@
+package predecessor_test
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/museum"
+)
+
+// distributedLock is article D's second version, with a wait time, as it
+// stands there. The bugs D6 to D10 are all in it; each has a test of its own,
+// bug_d6_test.go to bug_d10_test.go.
+type distributedLock struct {
+	rootNode            string
+	zkClient            *zk.Conn
+	lockName            string
+	currentLockNodePath string
+}
+
+const waitTime = 5 * time.Second
+
+// newDistributedLock is the constructor. A lock of another name has the same
+// root node. [D9]
+func newDistributedLock(conn *zk.Conn, p string) museum.Lock {
+	l := &distributedLock{rootNode: path.Dir(p), zkClient: conn, lockName: path.Base(p)}
+	if found, _, err := conn.Exists(l.rootNode); err == nil && !found {
+		conn.Create(l.rootNode, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	}
+	return l
+}
+
+func (l *distributedLock) lock(waitTime time.Duration) (err error) {
+	l.currentLockNodePath, err = l.zkClient.Create(l.rootNode+"/"+l.lockName+"_", nil,
+		zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll)) // each time, a second one, too [D6]
+	if err != nil {
+		return fmt.Errorf("failed to acquire lock: %w", err)
+	}
+	sortedNodes, _, err := l.zkClient.Children(l.rootNode)
+	if err != nil {
+		return fmt.Errorf("failed to acquire lock: %w", err)
+	}
+	slices.Sort(sortedNodes)
+	currentNodeIndex := museum.BinarySearch(sortedNodes, path.Base(l.currentLockNodePath))
+	if currentNodeIndex == 0 {
+		return nil
+	}
+	latch := museum.NewCountDownLatch()
+	previousNodePath := l.rootNode + "/" + sortedNodes[currentNodeIndex-1]
+	stat, _, events, err := l.zkClient.ExistsW(previousNodePath)
+	if err != nil {
+		return fmt.Errorf("failed to acquire lock: %w", err)
+	}
+	go func() {
+		if event := <-events; event.Type == zk.EventNodeDeleted {
+			latch.CountDown()
+		}
+	}()
+	if stat {
+		if latch.AwaitFor(waitTime) {
+			return l.lock(waitTime) // with all the time again [D8]
+		}
+		l.zkClient.Delete(l.currentLockNodePath, -1)
+		return errWaitTime
+	}
+	return nil // not first, but the previous one has gone [D7]
+}
+
+var errWaitTime = errors.New("failed to acquire lock within wait time")
+
+func (l *distributedLock) Lock() error { return l.lock(waitTime) }
+
+// Unlock is close.
+func (l *distributedLock) Unlock() error {
+	if l.currentLockNodePath == "" {
+		return errNullPath // what delete(null, -1) throws [D10]
+	}
+	if err := l.zkClient.Delete(l.currentLockNodePath, -1); err != nil {
+		return fmt.Errorf("failed to release lock: %w", err)
+	}
+	l.zkClient.Close()
+	return nil
+}
+
+var errNullPath = errors.New("IllegalArgumentException: Path cannot be null")
