@@ -1,0 +1,52 @@
+package timeout_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/museum"
+)
+
+// D12. Article D, heartbeat version:
+//
+//	zkclient.setdata(currentlocknodepath, null, -1);
+//	thread.sleep(heartbeat_rate);
+//
+// to keep the session alive: the client library does that by itself, with
+// pings, which write nothing. And a session that has run out no heartbeat
+// brings back: locked stays true, and the next one is let in.
+func TestBugD12_TheHeartbeatKeepsNothing(t *testing.T) {
+	bug := museum.Bug{ID: "D12", Kind: museum.TwoHolders, Cure: 5, What: "the heartbeat writes, and does not keep the lock"}
+	writes := func(s *museum.Stage) int { return s.Requests(jute.OpSetData, jute.OpCreate, jute.OpDelete) }
+	bug.Happens(t, newHeartbeatLock, func(s *museum.Stage) {
+		s.Path = "/lock/order"
+		a, b := s.Client(), s.Client()
+		a.Lock()
+		s.Pass(heartbeatRate + heartbeatRate/2)
+		before := writes(s)
+		s.Aside(func() { s.Pass(time.Minute) })
+		require.Equal(s, before+60, writes(s))
+		a.Note("60 writes a minute")
+		b.Start()
+		a.CutOff()
+		s.Note("the session of client A runs out, and its nodes go")
+		b.GetsIn()
+		s.TwoHolders(a, b)
+	})
+	bug.Cured(t, newLeaseLock, func(s *museum.Stage) {
+		a, b := s.Client(), s.Client()
+		a.Lock()
+		before := writes(s)
+		s.Pass(time.Hour)
+		require.Equal(s, before, writes(s), "writes in an hour")
+		require.False(s, lost(a))
+		b.Start()
+		a.CutOff()
+		s.Pass(museum.SessionTimeout)
+		require.True(s, lost(a), "who is cut off knows that the lock is lost")
+		b.GetsIn()
+	})
+}

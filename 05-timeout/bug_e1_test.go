@@ -1,0 +1,90 @@
+package timeout_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	predecessor "example.com/zklock/03-sequential-predecessor"
+	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/museum"
+)
+
+// E1. Article E: 不怕中间截断吗? Does the chain break? 着实…能担保, it cannot, for
+// the node of who is cut off goes with its session.
+//
+// That is what breaks it. The node goes, the next one is let in, and who was
+// cut off or paused knows nothing of it: it goes on where it was. No lock can
+// prevent that, ours neither. But ours hands out a fencing token, and with it
+// the resource can tell who comes late.
+//
+// The article has no listing of it. So it happens to step 3's lock, which is
+// the article's chain and makes no mistake.
+
+// A register is what the lock is to guard: a number that two read, add one
+// to, and write back.
+type register struct {
+	value   int
+	highest int64 // token seen so far
+}
+
+var errStale = errors.New("the register refuses a token that is lower than one it has seen")
+
+func (r *register) write(value int) { r.value = value }
+
+func (r *register) writeFenced(value int, token int64) error {
+	if token < r.highest {
+		return errStale
+	}
+	r.value, r.highest = value, token
+	return nil
+}
+
+func TestBugE1_WhoIsPausedBeyondItsSessionWritesLate(t *testing.T) {
+	bug := museum.Bug{ID: "E1", Kind: museum.TwoHolders, Cure: 5, What: "who was paused works on, while the next one does"}
+	// A reads, and is paused. B reads, adds one and writes. A goes on.
+	play := func(s *museum.Stage, r *register, write func(c *museum.Client, value int) error) (a, b *museum.Client, late error) {
+		a = s.Client()
+		b = s.Client()
+		a.Lock()
+		valueOfA := r.value
+		a.Note("reads %d", valueOfA)
+		b.Start()
+		b.Waits()
+		back := a.CutOff()
+		s.Note("the session of client A runs out, and its nodes go")
+		b.GetsIn()
+		s.TwoHolders(a, b)
+		require.NoError(s, write(b, r.value+1))
+		b.Note("reads 0, adds one, writes %d", r.value)
+		back()
+		late = write(a, valueOfA+1)
+		return a, b, late
+	}
+	newChain := func(conn *zk.Conn, path string) museum.Lock { return predecessor.New(conn, path) }
+	bug.Happens(t, newChain, func(s *museum.Stage) {
+		var r register
+		a, _, late := play(s, &r, func(_ *museum.Client, value int) error {
+			r.write(value)
+			return nil
+		})
+		require.NoError(s, late)
+		require.Equal(s, 1, r.value, "after two who each added one")
+		a.Note("adds one to what it has read, writes %d: one of the two is lost", r.value)
+	})
+	bug.Cured(t, newLeaseLock, func(s *museum.Stage) {
+		var r register
+		a, b, late := play(s, &r, func(c *museum.Client, value int) error {
+			return r.writeFenced(value, leaseOf(c).Token())
+		})
+		require.ErrorIs(s, late, errStale)
+		require.True(s, lost(a), "and it knows")
+		require.ErrorIs(s, a.Unlock(), timeout.ErrLost)
+		require.NoError(s, b.Unlock())
+		a.Lock()
+		require.NoError(s, r.writeFenced(r.value+1, leaseOf(a).Token()))
+		require.Equal(s, 2, r.value)
+	})
+}

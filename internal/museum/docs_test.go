@@ -1,0 +1,55 @@
+package museum_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const page = "../../docs/bugs.md"
+
+// all is every bug of the articles, in the order of the catalogue.
+var all = strings.Fields("A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 B1 C2 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 C1 B2 B3 B4 D11 D12 E1")
+
+// What an entry says of its run, the test of its exhibit checks.
+func TestTheCatalogueHasEveryBugOnceInOneOrder(t *testing.T) {
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	for what, pattern := range map[string]string{
+		"rows of the table": `(?m)^\| \[(\w+): `,
+		"headings":          `(?m)^### (\w+): `,
+		"diagrams":          `(?m)^<!-- (\w+) -->$`,
+	} {
+		var ids []string
+		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
+			ids = append(ids, m[1])
+		}
+		require.Equal(t, all, ids, what)
+	}
+	exhibits, err := filepath.Glob("../../0*/bug_*_test.go")
+	require.NoError(t, err)
+	for _, file := range exhibits {
+		_, name, _ := strings.Cut(file, "../../")
+		if !strings.HasSuffix(file, "_paused_test.go") {
+			require.Contains(t, string(text), "(../"+name+")", "an exhibit that the catalogue does not show")
+		}
+	}
+}
+
+// A cure that is said to stand in a function stands in a function.
+func TestTheCatalogueNamesFunctionsThatAreThere(t *testing.T) {
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	flat := strings.ReplaceAll(string(text), "\n", " ")
+	cures := regexp.MustCompile("`(\\w+)` in \\[[\\w.]+\\]\\(\\.\\./([^)]+)\\)").FindAllStringSubmatch(flat, -1)
+	require.GreaterOrEqual(t, len(cures), len(all), "each bug has a cure")
+	for _, cure := range cures {
+		source, err := os.ReadFile("../../" + cure[2])
+		require.NoError(t, err)
+		require.Contains(t, string(source), ") "+cure[1]+"(", "%s in %s", cure[1], cure[2])
+	}
+}
