@@ -1,6 +1,7 @@
 package timeout_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -64,21 +65,57 @@ func between(r *rand.Rand, low, high time.Duration) time.Duration {
 
 // A slow connection takes a while for every packet, and so gives everything
 // that happens a moment of its own: the seed decides what comes first, and
-// not Go's scheduler, as far as that is possible.
+// not Go's scheduler, as far as that is possible. As with a socket, who writes
+// does not wait for who reads.
 type slow struct {
 	net.Conn
-	in, out *rand.Rand // each used by one goroutine
+	delays *rand.Rand // of what comes in
+	out    chan []byte
+	once   sync.Once
+	closed chan struct{}
 }
 
-func (c slow) Read(b []byte) (int, error) {
+// newSlow makes a slow connection, which is over when ctx ends at the latest:
+// the client forgets to close one that has told it of an expired session.
+func newSlow(ctx context.Context, nc net.Conn, in, out *rand.Rand) *slow {
+	c := &slow{Conn: nc, delays: in, out: make(chan []byte, 1000), closed: make(chan struct{})}
+	go func() {
+		defer c.Close()
+		for {
+			select {
+			case b := <-c.out:
+				time.Sleep(between(out, time.Microsecond, 5*time.Millisecond))
+				if _, err := nc.Write(b); err != nil {
+					return
+				}
+			case <-c.closed:
+				return
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return c
+}
+
+func (c *slow) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	time.Sleep(between(c.in, time.Microsecond, 5*time.Millisecond))
+	time.Sleep(between(c.delays, time.Microsecond, 5*time.Millisecond))
 	return n, err
 }
 
-func (c slow) Write(b []byte) (int, error) {
-	time.Sleep(between(c.out, time.Microsecond, 5*time.Millisecond))
-	return c.Conn.Write(b)
+func (c *slow) Write(b []byte) (int, error) {
+	select {
+	case c.out <- bytes.Clone(b):
+		return len(b), nil
+	case <-c.closed:
+		return 0, net.ErrClosed
+	}
+}
+
+func (c *slow) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
 }
 
 // A stage is where one schedule is played, in virtual time.
@@ -99,7 +136,11 @@ func play(t *testing.T, seed uint64, lock subject) *history {
 	h := &history{seed: seed, losses: make(map[int64]*op), leased: make(map[int64]bool)}
 	synctest.Test(t, func(t *testing.T) {
 		h.start = time.Now()
-		t.Cleanup(func() { time.Sleep(3 * time.Second) }) // all notice that what they use has been closed
+		lines, hangUp := context.WithCancel(context.Background())
+		t.Cleanup(func() {
+			hangUp()
+			time.Sleep(3 * time.Second) // all notice that what they use has been closed
+		})
 		srv := zkserver.Run(t)
 		zoo := ensemble.OverPipes(srv)
 		limit, cancel := context.WithCancel(t.Context())
@@ -120,7 +161,7 @@ func play(t *testing.T, seed uint64, lock subject) *history {
 			conn := connect(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
 				dials += 2
 				stream := uint64(i+1)<<32 | dials
-				return slow{nc, rand.New(rand.NewPCG(seed, stream)), rand.New(rand.NewPCG(seed, stream+1))}
+				return newSlow(lines, nc, rand.New(rand.NewPCG(seed, stream)), rand.New(rand.NewPCG(seed, stream+1)))
 			}})
 			s.sessions = append(s.sessions, conn)
 			for j := range 1 + s.r.IntN(2) {
@@ -158,15 +199,14 @@ func play(t *testing.T, seed uint64, lock subject) *history {
 
 func (s *stage) must(_ any, err error) { require.NoError(s.t, err) }
 
+// nothingLeft gives what was given up time to go: then nobody may be asking
+// the server anything, for the client has a data race if it is closed then.
 func (s *stage) nothingLeft() {
-	for range 600 {
-		if len(s.srv.Children(lockPath)) == 0 && len(s.srv.Watches()) == 0 {
-			synctest.Wait()
-			return
-		}
-		time.Sleep(100 * time.Millisecond)
+	time.Sleep(3 * sessionTimeout)
+	synctest.Wait()
+	if nodes, watches := s.srv.Children(lockPath), s.srv.Watches(); len(nodes)+len(watches) > 0 {
+		s.problem("left behind: nodes %v, watches %v", nodes, watches)
 	}
-	s.problem("left behind: nodes %v, watches %v", s.srv.Children(lockPath), s.srv.Watches())
 }
 
 // A client locks and unlocks a few times.
