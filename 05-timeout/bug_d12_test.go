@@ -42,11 +42,11 @@ func TestBugD12_TheHeartbeatKeepsNothing(t *testing.T) {
 		before := writes(s)
 		s.Pass(time.Hour)
 		require.Equal(s, before, writes(s), "writes in an hour")
-		require.False(s, lost(a))
+		require.False(s, isLost(a))
 		b.Start()
 		a.CutOff()
 		s.Pass(museum.SessionTimeout)
-		require.True(s, lost(a), "who is cut off knows that the lock is lost")
+		require.True(s, isLost(a), "who is cut off knows that the lock is lost")
 		b.GetsIn()
 	})
 }

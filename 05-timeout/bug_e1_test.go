@@ -80,7 +80,7 @@ func TestBugE1_WhoIsPausedBeyondItsSessionWritesLate(t *testing.T) {
 			return r.writeFenced(value, leaseOf(c).Token())
 		})
 		require.ErrorIs(s, late, errStale)
-		require.True(s, lost(a), "and it knows")
+		require.True(s, isLost(a), "and it knows")
 		require.ErrorIs(s, a.Unlock(), timeout.ErrLost)
 		require.NoError(s, b.Unlock())
 		a.Lock()

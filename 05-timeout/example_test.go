@@ -199,14 +199,14 @@ func ExampleMutex_Revoke() {
 	// it has: <nil>
 }
 
-// A register is a resource that is fenced: it refuses writers whose lock
+// A resource is fenced: it refuses writers whose lock
 // somebody else has got in the meantime.
-type register struct {
+type resource struct {
 	highest int64
 	value   string
 }
 
-func (r *register) write(token int64, value string) error {
+func (r *resource) write(token int64, value string) error {
 	if token < r.highest {
 		return fmt.Errorf("refused %q: its token is too low", value)
 	}
@@ -223,7 +223,7 @@ func ExampleLease_Token() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	var r register
+	var r resource
 	var tokens []int64
 	for _, name := range []string{"the first", "the second"} {
 		err := mutex.Do(ctx, timeout.NewOwner(name), func(_ context.Context, l *timeout.Lease) error {

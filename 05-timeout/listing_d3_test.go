@@ -123,7 +123,7 @@ func (l *leaseLock) Unlock() error { return l.lease.Unlock(context.Background())
 // leaseOf is what a client holds.
 func leaseOf(c *museum.Client) *timeout.Lease { return c.Contender().(*leaseLock).lease }
 
-func lost(c *museum.Client) bool {
+func isLost(c *museum.Client) bool {
 	select {
 	case <-leaseOf(c).Lost():
 		return true
