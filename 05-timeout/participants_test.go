@@ -16,8 +16,6 @@ import (
 	"example.com/zklock/internal/zkserver"
 )
 
-const path = "/locks/a"
-
 // inBubble runs a test on a server of its own in virtual time. Connect opens
 // a session.
 func inBubble(t *testing.T, test func(t *testing.T, srv *zkserver.Server, connect func() *zk.Conn)) {
@@ -35,7 +33,7 @@ func inBubble(t *testing.T, test func(t *testing.T, srv *zkserver.Server, connec
 
 func mutex(t *testing.T, conn *zk.Conn, options ...timeout.Option) *timeout.Mutex {
 	t.Helper()
-	m, err := timeout.New(conn, path, options...)
+	m, err := timeout.New(conn, lockPath, options...)
 	require.NoError(t, err)
 	return m
 }
@@ -52,13 +50,13 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 		a := mutex(t, connect(), timeout.WithData([]byte("host a\n\xff")))
 		all, err := a.Participants(t.Context())
 		require.NoError(t, err)
-		require.Empty(t, all, "of a path that is not there")
+		require.Empty(t, all, "of a lockPath that is not there")
 
 		first := mustLock(t, a, "first")
 		other := connect()
-		_, err = other.Create(path+"/config", nil, 0, zk.WorldACL(zk.PermAll))
+		_, err = other.Create(lockPath+"/config", nil, 0, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
-		curator, err := other.Create(path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", []byte("192.0.2.1"),
+		curator, err := other.Create(lockPath+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", []byte("192.0.2.1"),
 			zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
 		done := make(chan *timeout.Lease)
@@ -71,9 +69,9 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 		all, err = a.Participants(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []timeout.Participant{
-			{Owner: "first", Data: []byte("host a\n\xff"), Position: 0, Node: path + "/lock-0000000000"},
+			{Owner: "first", Data: []byte("host a\n\xff"), Position: 0, Node: lockPath + "/lock-0000000000"},
 			{Owner: "", Data: []byte("192.0.2.1"), Position: 1, Node: curator},
-			{Owner: "last", Data: nil, Position: 2, Node: path + "/lock-0000000003"},
+			{Owner: "last", Data: nil, Position: 2, Node: lockPath + "/lock-0000000003"},
 		}, all)
 
 		require.NoError(t, first.Unlock(t.Context()))
@@ -186,7 +184,7 @@ func TestCuratorsWayOfAskingIsUnderstoodAndSpoken(t *testing.T) {
 		_, err = conn.Set(all[0].Node, []byte("__REVOKE__"), -1) // as Curator's Revoker does
 		require.NoError(t, err)
 		<-holder.RevokeRequested()
-		theirs, err := conn.Create(path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", []byte("192.0.2.1"),
+		theirs, err := conn.Create(lockPath+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", []byte("192.0.2.1"),
 			zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
 		require.NoError(t, m.Revoke(t.Context(), timeout.Participant{Node: theirs}))
@@ -201,12 +199,12 @@ func TestRevokeOfSomethingElseIsAnErrorAndChangesNothing(t *testing.T) {
 		conn := connect()
 		m := mutex(t, conn)
 		holder := mustLock(t, m, "holder")
-		_, err := conn.Create(path+"/config", []byte("x"), 0, zk.WorldACL(zk.PermAll))
+		_, err := conn.Create(lockPath+"/config", []byte("x"), 0, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
-		for _, node := range []string{"", path, path + "/config", "/elsewhere/lock-0000000000", "lock-0000000000"} {
+		for _, node := range []string{"", lockPath, lockPath + "/config", "/elsewhere/lock-0000000000", "lock-0000000000"} {
 			require.Error(t, m.Revoke(t.Context(), timeout.Participant{Node: node}), node)
 		}
-		node, _ := srv.Node(path + "/config")
+		node, _ := srv.Node(lockPath + "/config")
 		require.Equal(t, "x", string(node.Data))
 		require.NoError(t, holder.Unlock(t.Context()))
 	})
@@ -219,12 +217,12 @@ func TestDoUnlocksWhateverHappens(t *testing.T) {
 		oops := errors.New("oops")
 		free := func() {
 			t.Helper()
-			require.Empty(t, srv.Children(path), "the lock is held still")
+			require.Empty(t, srv.Children(lockPath), "the lock is held still")
 		}
 		require.NoError(t, m.Do(t.Context(), owner, func(ctx context.Context, l *timeout.Lease) error {
 			require.NoError(t, ctx.Err())
 			require.Positive(t, l.Token())
-			require.Len(t, srv.Children(path), 1)
+			require.Len(t, srv.Children(lockPath), 1)
 			return nil
 		}))
 		free()
@@ -266,7 +264,7 @@ func TestDoEndsTheCtxOfWhoHasLostTheLock(t *testing.T) {
 				require.ErrorIs(t, err, want)
 			}
 			synctest.Wait()
-			require.Empty(t, srv.Children(path))
+			require.Empty(t, srv.Children(lockPath))
 		}
 	})
 }
@@ -281,14 +279,14 @@ func TestBadArgumentsAreSaidAtOnce(t *testing.T) {
 		}
 		_, err := timeout.New(conn, "/zürich/锁")
 		require.NoError(t, err)
-		_, err = timeout.New(nil, path)
+		_, err = timeout.New(nil, lockPath)
 		require.Error(t, err)
 		for _, o := range []timeout.Option{
 			timeout.WithSessionTimeout(0), timeout.WithSessionTimeout(-time.Second), timeout.WithACL(nil),
 			timeout.WithData(make([]byte, 64<<10+1)),
 		} {
-			_, err := timeout.New(conn, path, o)
-			require.ErrorContains(t, err, path)
+			_, err := timeout.New(conn, lockPath, o)
+			require.ErrorContains(t, err, lockPath)
 		}
 		m := mutex(t, conn, timeout.WithData(make([]byte, 64<<10)))
 		_, err = m.Lock(t.Context(), nil)
@@ -320,7 +318,7 @@ func TestAnOwnerLocksAgainWithoutARequest(t *testing.T) {
 		_, err = m.TryLock(t.Context(), timeout.NewOwner("owner"))
 		require.ErrorIs(t, err, timeout.ErrHeld, "an owner of the same name is another one")
 		require.NoError(t, second.Unlock(t.Context()))
-		require.Empty(t, srv.Children(path))
+		require.Empty(t, srv.Children(lockPath))
 	})
 }
 
@@ -329,15 +327,15 @@ func TestUnlockSaysThatTheServerRefuses(t *testing.T) {
 		admin := connect()
 		m := mutex(t, connect())
 		l := mustLock(t, m, "owner")
-		_, err := admin.SetACL(path, zk.WorldACL(zk.PermRead|zk.PermAdmin), -1)
+		_, err := admin.SetACL(lockPath, zk.WorldACL(zk.PermRead|zk.PermAdmin), -1)
 		require.NoError(t, err)
 		err = l.Unlock(t.Context())
 		require.ErrorIs(t, err, zk.ErrNoAuth)
-		require.ErrorContains(t, err, path)
-		_, err = admin.SetACL(path, zk.WorldACL(zk.PermAll), -1)
+		require.ErrorContains(t, err, lockPath)
+		_, err = admin.SetACL(lockPath, zk.WorldACL(zk.PermAll), -1)
 		require.NoError(t, err)
 		time.Sleep(time.Second)
-		require.Empty(t, srv.Children(path), "the node goes as soon as it may")
+		require.Empty(t, srv.Children(lockPath), "the node goes as soon as it may")
 		require.NoError(t, l.Unlock(t.Context()))
 	})
 }

@@ -97,6 +97,8 @@ func (m *Mutex) live(p *place) {
 // node has gone (errGone). A place watches its own node. Should that go before
 // the lock becomes free, the event comes first, for a server tells a client of
 // changes in their order. So nobody takes the lock who is not in the queue.
+// (Where the client comes back to its session in between, the order is lost;
+// see the package doc.)
 func (m *Mutex) stay(p *place) error {
 	first := false
 	for {
