@@ -317,7 +317,7 @@ func ExampleWithSessionTimeout() {
 
 	// Output:
 	// <nil>
-	// timeout: lock /locks/stock: WithSessionTimeout: 8ns is too short
+	// timeout: lock /locks/stock: WithSessionTimeout: 8ns is less than 100ms
 }
 
 // Only who knows the password may contend.

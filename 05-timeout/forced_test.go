@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/zkserver"
 )
@@ -32,22 +33,15 @@ func onTable(t *testing.T, play func(tb *table)) {
 	})
 }
 
-type quiet struct{}
-
-func (quiet) Printf(string, ...any) {}
-
 // connect opens a session that ends with the test. Its client knows three
 // servers, as one of an ensemble does, so that it does not call requests off
 // that it has not sent while it changes over from one to the next.
 func (tb *table) connect() *zk.Conn {
 	tb.Helper()
-	servers := []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}
-	conn, _, err := zk.Connect(servers, 10*time.Second, zk.WithDialer(tb.srv.Dial), zk.WithLogger(quiet{}),
-		zk.WithLogInfo(false), zk.WithMaxBufferSize(64<<10), zk.WithMaxConnBufferSize(64<<10))
+	zoo := ensemble.OverPipes(tb.srv, "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3")
+	conn, err := zoo.Connect(context.Background(), ensemble.Options{SessionTimeout: 10 * time.Second, Buffer: 64 << 10})
 	require.NoError(tb, err)
 	tb.Cleanup(conn.Close)
-	_, _, err = conn.Exists("/")
-	require.NoError(tb, err)
 	return conn
 }
 
@@ -393,4 +387,19 @@ func TestAContenderThatDoesNotFitIntoAPacketIsToldSo(t *testing.T) {
 		}
 		require.Empty(tb, tb.srv.Children(top))
 	})
+}
+
+// TestNobodyHoldsALockInASessionThatHasEnded: the nodes of a session go in one
+// transaction, and the server tells of them in no particular order.
+func TestNobodyHoldsALockInASessionThatHasEnded(t *testing.T) {
+	for range 20 {
+		onTable(t, func(tb *table) {
+			conn := tb.connect()
+			tb.mustLock(tb.mutex(conn), timeout.NewOwner("holder"))
+			waiter := lockAside(context.Background(), tb.mutex(conn), timeout.NewOwner("waiter, by another Mutex"))
+			synctest.Wait()
+			conn.Close()
+			require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing, "who waited has got the lock, and there is no session")
+		})
+	}
 }

@@ -16,6 +16,7 @@ type Lease struct {
 	m        *Mutex
 	p        *place
 	given    bool // Unlock has been called; guarded by m.mu
+	refused  bool // and has said that the server refuses; guarded by m.mu
 	reported bool // and has said how it ended; guarded by m.mu
 }
 
@@ -69,17 +70,22 @@ func (l *Lease) Unlock(ctx context.Context) error {
 		return nil
 	}
 	m.leaveLocked(p)
+	stuck := p.stuck
+	if l.refused {
+		stuck = nil
+	}
 	m.mu.Unlock()
 	began := time.Now()
 	select {
 	case <-p.gone:
-	case <-p.stuck:
+	case <-stuck:
 	case <-ctx.Done():
 		return m.ended(ctx, "unlock", began)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l.reported = isClosed(p.gone)
+	l.refused = true
 	return p.unlocked
 }
 

@@ -65,13 +65,16 @@ type Mutex struct {
 // An Option changes how a Mutex works.
 type Option func(*Mutex) error
 
+// shortest leaves room for the reads that keep a lease alive.
+const shortest = 100 * time.Millisecond
+
 // WithSessionTimeout says what session timeout conn was opened with; the
 // default is 10 s. The client does not tell what the server has made of it:
 // if that is less, say so here, or Lost comes too late.
 func WithSessionTimeout(d time.Duration) Option {
 	return func(m *Mutex) error {
-		if d < time.Millisecond {
-			return fmt.Errorf("WithSessionTimeout: %v is too short", d)
+		if d < shortest {
+			return fmt.Errorf("WithSessionTimeout: %v is less than %v", d, shortest)
 		}
 		m.timeout = d
 		return nil

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"strconv"
 	"strings"
@@ -70,10 +71,8 @@ func (m *Mutex) call(request func() error) error {
 	}
 	if m.conn.SessionID() == session && session != 0 {
 		m.mu.Lock()
-		if m.session != session {
+		if m.heard.Before(sent) {
 			m.session, m.heard = session, sent
-		} else if m.heard.Before(sent) {
-			m.heard = sent
 		}
 		m.mu.Unlock()
 	}
@@ -192,19 +191,28 @@ func (m *Mutex) create(p *place) error {
 				return fmt.Errorf("the server says that it has made %q", node)
 			}
 			p.node, p.number, p.session = node, n, session
+			if n == math.MaxInt32 {
+				// A server that sticks at this number gives it out again and again.
+				m.remove(p)
+				return m.usedUp(zk.ErrNodeExists)
+			}
 			return nil
 		case errors.Is(err, zk.ErrNoNode):
 			if err = m.createParents(m.path); err == nil {
 				continue
 			}
 		case errors.Is(err, zk.ErrNodeExists):
-			return fmt.Errorf("%w: the server has given out the last number that there is: "+
-				"when nobody uses the lock, delete %s", err, m.path)
+			return m.usedUp(err)
 		}
 		if err := r.again(m, err, p.left); err != nil {
 			return err
 		}
 	}
+}
+
+func (m *Mutex) usedUp(err error) error {
+	return fmt.Errorf("%w: the server has given out the last number that there is: "+
+		"when nobody uses the lock, delete %s", err, m.path)
 }
 
 // createParents makes containers, which go when they have become empty.

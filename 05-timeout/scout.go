@@ -31,6 +31,7 @@ type scouted struct {
 type sentry struct {
 	name string
 	gone <-chan zk.Event
+	ours bool // it is of our session
 }
 
 func (m *Mutex) wakeScoutLocked() {
@@ -92,13 +93,15 @@ func (m *Mutex) look(p *place) error {
 			continue
 		}
 		// Get and not Exists, which would leave a watch on a node that has gone.
-		err := m.call(func() (err error) { _, _, s.gone, err = m.conn.GetW(m.path + "/" + s.name); return err })
+		var stat *zk.Stat
+		err := m.call(func() (err error) { _, stat, s.gone, err = m.conn.GetW(m.path + "/" + s.name); return err })
 		if errors.Is(err, zk.ErrNoNode) {
 			return m.passed(p, s, zk.EventNodeDeleted)
 		}
 		if err != nil {
 			return err
 		}
+		s.ours = stat.EphemeralOwner == p.session
 	}
 	select {
 	case ev := <-p.nearer.gone:
@@ -112,10 +115,13 @@ func (m *Mutex) look(p *place) error {
 
 // passed is what follows when a sentry has gone. It may also have changed, for
 // somebody asks it for the lock, or the session may have ended: then only a
-// list can tell.
+// list can tell. If it was of our own session, that may have ended, too: our
+// node goes in the same transaction then, and which of the two we are told of
+// first is open.
 func (m *Mutex) passed(p *place, s *sentry, what zk.EventType) error {
+	ours := s.ours
 	*s = sentry{}
-	if s == &p.nearer && p.alone && what == zk.EventNodeDeleted {
+	if s == &p.nearer && p.alone && what == zk.EventNodeDeleted && !ours {
 		p.tell(m, nil)
 		return nil
 	}

@@ -86,9 +86,13 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 
 // OverPipes is a server of the caller's, reached over net.Pipe: in a
 // testing/synctest bubble it and its clients run in virtual time. Close
-// leaves it running.
-func OverPipes(s *zkserver.Server) *Ensemble {
-	return &Ensemble{servers: []string{"127.0.0.1:2181"}, label: "embedded (over pipes)", dial: s.Dial, inside: true}
+// leaves it running. Clients know it by the given addresses, of which there is
+// one if none is given: with several they behave as in an ensemble.
+func OverPipes(s *zkserver.Server, addresses ...string) *Ensemble {
+	if len(addresses) == 0 {
+		addresses = []string{"127.0.0.1:2181"}
+	}
+	return &Ensemble{servers: addresses, label: "embedded (over pipes)", dial: s.Dial, inside: true}
 }
 
 // joined is errors.Join on one line.

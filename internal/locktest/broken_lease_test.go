@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"path"
@@ -73,6 +74,9 @@ func (l *leaseWith) enqueue(ctx context.Context) (node string, err error) {
 			if node = l.find(id); node != "" {
 				return node, nil
 			}
+		case err == nil && suffix(node) == math.MaxInt32:
+			l.conn.Delete(node, -1)
+			return "", zk.ErrNodeExists
 		default:
 			return node, err
 		}

@@ -426,11 +426,11 @@ func tokensGrow(w *leaseWorld) {
 func wrap(w *leaseWorld) {
 	lease, _ := w.holder()
 	w.release(lease, "the first, who makes the parent")
-	require.True(w, w.srv.SetSequence(w.path, 1<<31-3))
+	require.True(w, w.srv.SetSequence(w.path, 1<<31-4))
 	var attempts []*attempt
 	var sessions []*session
 	for i := range 6 {
-		if i == 3 { // ZooKeeper 3.8 has no more numbers now; others go on here
+		if i == 3 { // 2³¹-1 is not used: ZooKeeper 3.8 sticks there; others go on
 			l, s := w.open()
 			a := w.begin(l)
 			w.eventually("Lock returns", func() bool { return isClosed(a.done) })
