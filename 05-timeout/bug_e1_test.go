@@ -45,7 +45,8 @@ func (r *register) writeFenced(value int, token int64) error {
 func TestBugE1_WhoIsPausedBeyondItsSessionWritesLate(t *testing.T) {
 	bug := museum.Bug{ID: "E1", Kind: museum.TwoHolders, Cure: 5, What: "who was paused works on, while the next one does"}
 	// A reads, and is paused. B reads, adds one and writes. A goes on.
-	play := func(s *museum.Stage, r *register, write func(c *museum.Client, value int) error) (a, b *museum.Client, late error) {
+	type write = func(c *museum.Client, value int) error
+	play := func(s *museum.Stage, r *register, write write) (a, b *museum.Client, late error) {
 		a = s.Client()
 		b = s.Client()
 		a.Lock()

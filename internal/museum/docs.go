@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the diagrams of docs/bugs.md anew; with -p 1, for the packages share the page")
+var update = flag.Bool("update", false,
+	"write the diagrams of docs/bugs.md anew; with -p 1, for the packages share the page")
 
 // Page is the catalogue, seen from a step's folder.
 const Page = "../docs/bugs.md"
@@ -54,7 +55,8 @@ func (b Bug) inDocs(t *testing.T, diagram string) {
 
 // row is the bug's line in the table.
 func (b Bug) row() string {
-	return fmt.Sprintf("| [%s: %s](#%s) | %s | %s | %d |", b.ID, b.What, anchor(b.ID+": "+b.What), b.Article(), b.Kind, b.Cure)
+	heading := b.ID + ": " + b.What
+	return fmt.Sprintf("| [%s](#%s) | %s | %s | %d |", heading, anchor(heading), b.Article(), b.Kind, b.Cure)
 }
 
 var noAnchor = regexp.MustCompile(`[^a-z0-9 _-]`)

@@ -98,7 +98,8 @@ func (s *Stage) diagram() string {
 		lines = append(lines, l)
 	}
 	for _, n := range s.notes {
-		lines = append(lines, line{n.scene, n.actor, float64(n.at) - 0.5, false, "Note over " + n.over + ": " + n.text})
+		text := "Note over " + n.over + ": " + n.text
+		lines = append(lines, line{n.scene, n.actor, float64(n.at) - 0.5, false, text})
 	}
 	slices.SortStableFunc(lines, func(a, b line) int {
 		return cmp.Or(cmp.Compare(a.scene, b.scene), cmp.Compare(a.place, b.place))
@@ -128,7 +129,8 @@ func (s *Stage) diagram() string {
 	}
 	diagram := "sequenceDiagram\n"
 	for i, c := range s.clients {
-		if takesPart := regexp.MustCompile(`\b` + c.Name + `-|[ ,)>]` + c.Name + `[:,]`); takesPart.MatchString(b.String()) {
+		takesPart := regexp.MustCompile(`\b` + c.Name + `-|[ ,)>]` + c.Name + `[:,]`)
+		if takesPart.MatchString(b.String()) {
 			diagram += fmt.Sprintf("    participant %s as %v\n", c.Name, c)
 		}
 		if i == 0 {
