@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -108,9 +109,14 @@ func (c zkClient) delete(path string) {
 	}
 }
 
-// subscribeDataChanges watches, and in a new session it watches again.
+// subscribeDataChanges watches, and in a new session it watches again. As the
+// library does, it tries until it is connected.
 func (c zkClient) subscribeDataChanges(path string, l *dataListener) {
 	_, _, events, err := c.conn.ExistsW(path)
+	for tries := 0; errors.Is(err, zk.ErrNoServer) && tries < 100; tries++ {
+		time.Sleep(100 * time.Millisecond)
+		_, _, events, err = c.conn.ExistsW(path)
+	}
 	must(err)
 	go func() {
 		event := <-events
