@@ -38,17 +38,17 @@ func compileCurator(t *testing.T) string {
 	return classes + ":" + curatorPath
 }
 
-func (g *game) startCurator(classPath, kind, path string, turns int) *process {
+func (g *game) startCurator(classPath, kind, path string, threads, turns int) *process {
 	g.Helper()
 	return g.start(nil, "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classPath, // starts faster
-		"Counter", g.addr, kind, path, counter, strconv.Itoa(turns))
+		"Counter", g.addr, kind, path, g.counter, strconv.Itoa(threads), strconv.Itoa(turns))
 }
 
 func TestCuratorInterProcessMutexCountsTo100(t *testing.T) {
 	classPath := compileCurator(t)
 	g := newGame(t)
 	for range 4 {
-		g.startCurator(classPath, "mutex", "/curator/mutex", total/4)
+		g.startCurator(classPath, "mutex", "/curator/mutex", 1, total/4)
 	}
 	g.queueing("/curator/mutex")
 }
@@ -59,8 +59,8 @@ func TestCuratorInterProcessReadWriteLockCountsTo100(t *testing.T) {
 	g := newGame(t)
 	var readers, writers []*process
 	for range 2 {
-		readers = append(readers, g.startCurator(classPath, "read", lock, total/2))
-		writers = append(writers, g.startCurator(classPath, "write", lock, total/2))
+		readers = append(readers, g.startCurator(classPath, "read", lock, 1, total/2))
+		writers = append(writers, g.startCurator(classPath, "write", lock, 1, total/2))
 	}
 	g.all(g.processes, "ready")
 

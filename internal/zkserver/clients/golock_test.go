@@ -10,18 +10,23 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 )
 
 // roleVariable makes the test binary one process of the counter test. Its
-// value is a sequence of words: address, "zk.Lock" or "nothing" for the lock,
-// path of the lock, and turns.
+// value is a sequence of words: address, "zk.Lock", "step5" or "nothing" for
+// the lock, path of the lock, path of the counter, sessions, contenders in
+// each of them, and turns of each of those.
 const roleVariable = "ZKLOCK_CLIENTS_ROLE"
+
+const sessionTimeout = 30 * time.Second
 
 func workAsCounter() {
 	if err := countAs(os.Getenv(roleVariable)); err != nil {
@@ -31,9 +36,9 @@ func workAsCounter() {
 }
 
 func countAs(role string) error {
-	var addr, kind, path string
-	var turns int
-	if _, err := fmt.Sscan(role, &addr, &kind, &path, &turns); err != nil {
+	var addr, kind, path, counter string
+	var sessions, each, turns int
+	if _, err := fmt.Sscan(role, &addr, &kind, &path, &counter, &sessions, &each, &turns); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -51,27 +56,45 @@ func countAs(role string) error {
 	if err != nil {
 		return err
 	}
-	conn, err := zoo.Connect(ctx, ensemble.Options{})
-	if err != nil {
-		return err
+	begin := make(chan struct{})
+	finished := make(chan error, sessions*each)
+	for range sessions {
+		conn, err := zoo.Connect(ctx, ensemble.Options{SessionTimeout: sessionTimeout})
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		newLock, err := locksOf(kind, conn, path)
+		if err != nil {
+			return err
+		}
+		for range each {
+			lock := newLock()
+			go func() {
+				<-begin
+				finished <- count(conn, lock, counter, turns)
+			}()
+		}
 	}
 	fmt.Println("ready")
-	finished := make(chan error, 1)
-	go func() {
-		<-started
-		finished <- count(conn, kind, path, turns)
-	}()
 	select {
-	case err = <-finished:
+	case <-started:
+		close(begin)
 	case <-ctx.Done():
-		err = io.ErrUnexpectedEOF
+		return io.ErrUnexpectedEOF
 	}
-	if err != nil {
-		return err
+	for range sessions * each {
+		select {
+		case err = <-finished:
+		case <-ctx.Done():
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return err
+		}
 	}
 	fmt.Println("done") // still connected: what is left behind is to be seen
 	<-ctx.Done()
-	conn.Close()
 	return nil
 }
 
@@ -85,12 +108,23 @@ type nothing struct{}
 func (nothing) Lock() error   { return nil }
 func (nothing) Unlock() error { return nil }
 
-func count(conn *zk.Conn, kind, path string, turns int) error {
-	locks := map[string]locker{
-		"zk.Lock": zk.NewLock(conn, path, zk.WorldACL(zk.PermAll)),
-		"nothing": nothing{},
+// locksOf returns what makes the locks of the contenders in a session.
+func locksOf(kind string, conn *zk.Conn, path string) (func() locker, error) {
+	switch kind {
+	case "zk.Lock":
+		return func() locker { return zk.NewLock(conn, path, zk.WorldACL(zk.PermAll)) }, nil
+	case "step5":
+		mutex, err := timeout.New(conn, path, timeout.WithSessionTimeout(sessionTimeout))
+		return func() locker { return &owned{mutex: mutex, owner: timeout.NewOwner("counter")} }, err
+	case "nothing":
+		return func() locker { return nothing{} }, nil
 	}
-	lock := locks[kind]
+	return nil, fmt.Errorf("no lock is called %q", kind)
+}
+
+// count takes turns at the counter. It is read in the session of the lock: of
+// another one's server it is not sure that it knows what was written last.
+func count(conn *zk.Conn, lock locker, counter string, turns int) error {
 	for range turns {
 		if err := lock.Lock(); err != nil {
 			return fmt.Errorf("lock: %w", err)
@@ -113,33 +147,32 @@ func count(conn *zk.Conn, kind, path string, turns int) error {
 	return nil
 }
 
-func (g *game) startGo(kind, path string, turns int) *process {
+func (g *game) startGo(kind, path string, sessions, each, turns int) *process {
 	g.Helper()
 	self, err := os.Executable()
 	require.NoError(g, err)
-	return g.start([]string{fmt.Sprintf("%s=%s %s %s %d", roleVariable, g.addr, kind, path, turns)}, self)
+	role := fmt.Sprintf("%s %s %s %s %d %d %d", g.addr, kind, path, g.counter, sessions, each, turns)
+	return g.start([]string{roleVariable + "=" + role}, self)
 }
 
 func TestZkLockCountsTo100(t *testing.T) {
-	aboutTheEmbeddedServer(t)
 	g := newGame(t)
 	for range 4 {
-		g.startGo("zk.Lock", "/zk/lock", total/4)
+		g.startGo("zk.Lock", "/zk/lock", 1, 1, total/4)
 	}
 	g.queueing("/zk/lock")
 }
 
 // What the other tests rely on: without a lock the counting fails.
 func TestTwoHoldersAreFoundOut(t *testing.T) {
-	aboutTheEmbeddedServer(t)
 	g := newGame(t)
-	slow := g.startGo("nothing", "-", 1)
+	slow := g.startGo("nothing", "-", 1, 1, 1)
 	g.all(g.processes, "ready")
 	// It has read the counter, and another one writes it before it does.
 	held := g.hold(jute.OpSetData)
 	say([]*process{slow}, "")
 	g.hit(held, "the slow one writes the counter")
-	fast := g.startGo("nothing", "-", 1)
+	fast := g.startGo("nothing", "-", 1, 1, 1)
 	g.all([]*process{fast}, "ready")
 	say([]*process{fast}, "")
 	g.all([]*process{fast}, "done")

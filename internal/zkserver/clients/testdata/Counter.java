@@ -1,6 +1,11 @@
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.util.Collections;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
@@ -10,8 +15,8 @@ import org.apache.curator.retry.RetryNTimes;
 import org.apache.zookeeper.data.Stat;
 
 /**
- * One process of the counter test, with a lock of Curator's. What it says and
- * waits for is described in clients_test.go.
+ * One process of the counter test, with a lock of Curator's that its threads
+ * share. What it says and waits for is described in clients_test.go.
  */
 public class Counter {
     public static void main(String[] args) {
@@ -25,7 +30,7 @@ public class Counter {
 
     private static void count(String[] args) throws Exception {
         String address = args[0], kind = args[1], path = args[2], counter = args[3];
-        int turns = Integer.parseInt(args[4]);
+        int threads = Integer.parseInt(args[4]), turns = Integer.parseInt(args[5]);
 
         Thread input = new Thread(Counter::watchInput);
         input.setDaemon(true);
@@ -45,6 +50,23 @@ public class Counter {
         System.out.println("ready");
         started.await();
 
+        ExecutorService pool = Executors.newFixedThreadPool(threads);
+        Callable<Void> work = () -> {
+            take(turns, client, lock, kind, counter);
+            return null;
+        };
+        for (Future<Void> thread : pool.invokeAll(Collections.nCopies(threads, work))) {
+            thread.get(); // throws what it has thrown
+        }
+        pool.shutdown();
+        finished = true;
+        System.out.println("done"); // still connected: what is left behind is to be seen
+        input.join();
+        client.close();
+    }
+
+    private static void take(int turns, CuratorFramework client, InterProcessLock lock, String kind, String counter)
+            throws Exception {
         Stat before = new Stat();
         for (int i = 0; i < turns; i++) {
             lock.acquire();
@@ -66,10 +88,6 @@ public class Counter {
                 lock.release();
             }
         }
-        finished = true;
-        System.out.println("done"); // still connected: what is left behind is to be seen
-        input.join();
-        client.close();
     }
 
     private static final CountDownLatch started = new CountDownLatch(1);

@@ -1,0 +1,99 @@
+//go:build unix
+
+package clients_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/ensemble"
+)
+
+// owned shows step 5 to count as it shows zk.Lock.
+type owned struct {
+	mutex *timeout.Mutex
+	owner *timeout.Owner
+	lease *timeout.Lease
+}
+
+func (o *owned) Lock() (err error) {
+	o.lease, err = o.mutex.Lock(context.Background(), o.owner)
+	return err
+}
+
+func (o *owned) Unlock() error { return o.lease.Unlock(context.Background()) }
+
+// Curator, zk.Lock and step 5 keep each other out where they share a path.
+func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
+	const (
+		turns      = 1000 // of each of the three
+		contenders = 8    // as many of each: the queue is fair, so they meet to the end
+	)
+	classPath := compileCurator(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	zoo, err := ensemble.Open(ctx, os.Getenv("ZK"))
+	require.NoError(t, err)
+	t.Cleanup(zoo.Close)
+	conn, err := zoo.Connect(ctx, ensemble.Options{SessionTimeout: sessionTimeout})
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+
+	root := "/mixed-" + rand.Text() // on a server that may not be ours alone
+	lock := root + "/lock"
+	g := &game{T: t, addr: strings.Join(zoo.Servers(), ","), counter: root + "/counter"}
+	paths := []string{root, lock, g.counter}
+	for _, path := range paths {
+		_, err = conn.Create(path, []byte("0"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+	}
+	g.startCurator(classPath, "mutex", lock, contenders, turns/contenders)
+	g.startGo("zk.Lock", lock, 1, contenders, turns/contenders)
+	g.startGo("step5", lock, 2, contenders/2, turns/contenders) // two mutexes
+	g.all(g.processes, "ready")
+
+	// The test has the lock until all queue for it: from there on everybody
+	// has company, and that does not depend on who is fast.
+	first := zk.NewLock(conn, lock, zk.WorldACL(zk.PermAll))
+	require.NoError(t, first.Lock())
+	say(g.processes, "")
+	g.eventually("all queue for the lock", func() bool {
+		queue, _, err := conn.Children(lock)
+		require.NoError(t, err)
+		return len(queue) == 1+3*contenders
+	})
+	require.NoError(t, first.Unlock())
+	// Patience is for a hundred at a time: a slow disk is no fault.
+	for n := int32(100); n <= 3*turns; n += 100 {
+		g.eventually(fmt.Sprintf("the counter is written %d times", n), func() bool {
+			_, stat, err := conn.Get(g.counter)
+			require.NoError(t, err)
+			return stat.Version >= n
+		})
+	}
+	g.all(g.processes, "done")
+
+	_, err = conn.Sync(root) // of an ensemble, our server may not have heard all
+	require.NoError(t, err)
+	data, stat, err := conn.Get(g.counter)
+	require.NoError(t, err)
+	require.Equal(t, strconv.Itoa(3*turns), string(data))
+	require.EqualValues(t, 3*turns, stat.Version, "the counter was written this often")
+	left, _, err := conn.Children(lock)
+	require.NoError(t, err)
+	require.Empty(t, left, "nodes are left behind")
+	g.leave()
+	for _, path := range slices.Backward(paths) {
+		require.NoError(t, conn.Delete(path, -1))
+	}
+}
