@@ -15,6 +15,8 @@
 //   - An owner whose session has expired is in the book still: its next Lock
 //     counts up, though somebody else may hold the lock by then. It learns of
 //     it at its last Unlock: step 5.
+//   - An Unlock that fails is not tried again. Until its owner does so nobody
+//     may get in: step 5.
 //   - All that step 3 lists, but that whoever locks twice waits for itself.
 package reentrant
 
@@ -29,8 +31,9 @@ import (
 )
 
 // ErrNotOwner is returned by Unlock when the owner does not hold the lock: it
-// never did, it has unlocked as often as it locked, or its session has ended
-// meanwhile, and the lock with it.
+// never did, it has unlocked as often as it locked, its session has ended
+// meanwhile, or an earlier Unlock whose reply was lost has let go of it after
+// all.
 var ErrNotOwner = errors.New("reentrant: not the owner")
 
 var errNoOwner = errors.New("reentrant: the owner is nil: make one with NewOwner")
@@ -53,14 +56,15 @@ type Mutex struct {
 	path string
 
 	mu   sync.Mutex
-	book map[*Owner]*hold // guarded by mu
+	book map[*Owner]*hold // guarded by mu, and so are the entries
 }
 
 // A hold is an owner's entry in the book.
 type hold struct {
-	lock  *predecessor.Lock
-	times int           // guarded by mu; 0 while the first Lock or the last Unlock is under way
-	ended chan struct{} // closed when that has ended
+	lock    *predecessor.Lock
+	times   int        // 0 while the first Lock or the last Unlock is under way
+	settled *sync.Cond // is told when that has ended
+	failed  error      // of the last Unlock: the lock may be held still, or not
 }
 
 // New returns the lock whose queue is under path. The parent and all above it
@@ -70,59 +74,70 @@ func New(conn *zk.Conn, path string) *Mutex {
 }
 
 // Lock waits until the owner holds the lock, for as long as that takes; who
-// holds it already holds it once more. After an error, which is one of
-// predecessor.Lock's, the owner holds it no more often than before.
+// holds it already holds it once more. After an error the owner holds it no
+// more often than before; errors.Is finds what predecessor.Lock's errors wrap.
 func (m *Mutex) Lock(owner *Owner) error {
-	for {
-		h, entered, err := m.enter(owner)
-		if err != nil || h == nil {
-			return err
-		}
-		if entered {
-			err := h.lock.Lock()
-			m.settle(owner, h, err == nil)
-			return err
-		}
-		<-h.ended // another goroutine locks or unlocks for the same owner
+	if owner == nil {
+		return errNoOwner
 	}
+	m.mu.Lock()
+	h := m.book[owner]
+	for h != nil && h.times == 0 {
+		h.settled.Wait() // another goroutine locks or unlocks for the same owner
+		h = m.book[owner]
+	}
+	if h != nil {
+		defer m.mu.Unlock()
+		return m.againLocked(h)
+	}
+	h = m.enterLocked(owner)
+	m.mu.Unlock()
+
+	err := h.lock.Lock()
+	m.settle(owner, h, err == nil)
+	return err
 }
 
 // TryLock is Lock, but never waits: false without an error means that
-// somebody else holds the lock or waits for it, and that nothing was left
-// behind.
+// somebody else holds the lock or waits for it, or that another goroutine
+// locks or unlocks for the same owner, and that nothing was left behind.
 func (m *Mutex) TryLock(owner *Owner) (bool, error) {
-	h, entered, err := m.enter(owner)
-	if err != nil || h == nil {
+	if owner == nil {
+		return false, errNoOwner
+	}
+	m.mu.Lock()
+	if h := m.book[owner]; h != nil {
+		defer m.mu.Unlock()
+		if h.times == 0 {
+			return false, nil
+		}
+		err := m.againLocked(h)
 		return err == nil, err
 	}
-	if !entered {
-		return false, nil
-	}
+	h := m.enterLocked(owner)
+	m.mu.Unlock()
+
 	ok, err := h.lock.TryLock()
 	m.settle(owner, h, ok)
 	return ok, err
 }
 
-// enter looks the owner up in the book. No hold: the owner held the lock, and
-// it has been counted. Entered: the owner was not in the book, and the caller
-// must lock for it and settle.
-func (m *Mutex) enter(owner *Owner) (h *hold, entered bool, err error) {
-	if owner == nil {
-		return nil, false, errNoOwner
+// againLocked counts a holder that locks again.
+func (m *Mutex) againLocked(h *hold) error {
+	if h.failed != nil {
+		return fmt.Errorf("reentrant: lock %s: Unlock has failed, call it again first: %w", m.path, h.failed)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch h := m.book[owner]; {
-	case h == nil:
-		h = &hold{lock: predecessor.New(m.conn, m.path), ended: make(chan struct{})}
-		m.book[owner] = h
-		return h, true, nil
-	case h.times == 0:
-		return h, false, nil
-	default:
-		h.times++
-		return nil, false, nil
-	}
+	h.times++
+	return nil
+}
+
+// enterLocked puts an owner into the book before it holds the lock, so that
+// its other goroutines wait and do not queue as well. Times stays 0 until
+// settle: whoever is only about to hold the lock does not hold it.
+func (m *Mutex) enterLocked(owner *Owner) *hold {
+	h := &hold{lock: predecessor.New(m.conn, m.path), settled: sync.NewCond(&m.mu)}
+	m.book[owner] = h
+	return h
 }
 
 // settle ends a first Lock or a last Unlock. Nobody stays in the book who does
@@ -135,32 +150,33 @@ func (m *Mutex) settle(owner *Owner, h *hold, holds bool) {
 	} else {
 		delete(m.book, owner)
 	}
-	close(h.ended)
+	h.settled.Broadcast()
 }
 
 // Unlock undoes one Lock of the owner; the last one lets go of the lock. It
 // returns ErrNotOwner if the owner does not hold it. After any other error
-// the owner holds it as often as before, and Unlock can be called again.
+// the owner may still hold it, or not: its Lock fails until another Unlock has
+// found out.
 func (m *Mutex) Unlock(owner *Owner) error {
 	m.mu.Lock()
 	h := m.book[owner]
 	if h == nil || h.times == 0 {
 		m.mu.Unlock()
-		return fmt.Errorf("%w: %s", ErrNotOwner, m.path)
+		return fmt.Errorf("%w: %v at %s", ErrNotOwner, owner, m.path)
 	}
 	h.times--
-	if h.times > 0 {
-		m.mu.Unlock()
+	last := h.times == 0
+	m.mu.Unlock()
+	if !last {
 		return nil
 	}
-	h.ended = make(chan struct{})
-	m.mu.Unlock()
 
 	err := h.lock.Unlock()
 	gone := errors.Is(err, predecessor.ErrNotLocked)
+	h.failed = err // until settle nobody else reads it, for times is 0
 	m.settle(owner, h, err != nil && !gone)
 	if gone {
-		return fmt.Errorf("%w any more: %w", ErrNotOwner, err)
+		return fmt.Errorf("%w any more: %v: %w", ErrNotOwner, owner, err)
 	}
 	return err
 }

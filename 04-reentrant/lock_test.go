@@ -32,3 +32,15 @@ func TestLock(t *testing.T) {
 		Requests:     func(n int) int { return 5*n - 2 },
 	})
 }
+
+func TestOwners(t *testing.T) {
+	locktest.RunOwners(t, locktest.OwnersSubject{
+		Open: func(conn *zk.Conn, path string) func(string) locktest.Lock {
+			m := reentrant.New(conn, path)
+			return func(name string) locktest.Lock { return &owned{m, reentrant.NewOwner(name)} }
+		},
+		Nobody:      func(conn *zk.Conn, path string) locktest.Lock { return &owned{reentrant.New(conn, path), nil} },
+		ErrNotOwner: reentrant.ErrNotOwner,
+		Holds:       func(l locktest.Lock) int { o := l.(*owned); return o.mutex.Holds(o.owner) },
+	})
+}

@@ -226,24 +226,33 @@ func (l *lockWith) Unlock() error {
 }
 
 // TestBrokenLocksFailUnderTheRightName breaks a lock in one place after the
-// other. The suite must fail, in a process of its own, and the case that is
-// there for this bug must be among those that fail.
+// other.
 func TestBrokenLocksFailUnderTheRightName(t *testing.T) {
-	const variable = "LOCKTEST_BUG"
-	if b := os.Getenv(variable); b != "" {
+	failUnderTheRightName(t, bugs, func(t *testing.T, b bug) {
 		locktest.Run(t, locktest.Subject{
-			New:          func(conn *zk.Conn, path string) locktest.Lock { return &lockWith{bug: bug(b), conn: conn, path: path} },
+			New:          func(conn *zk.Conn, path string) locktest.Lock { return &lockWith{bug: b, conn: conn, path: path} },
 			ErrNotLocked: errNotLocked,
 			Queue:        true,
 			WakeUps:      func(int) int { return 1 },
 			Requests:     func(n int) int { return 5*n - 2 },
 		})
+	})
+}
+
+// failUnderTheRightName runs a suite on one bug after the other. It must fail,
+// in a process of its own, and the case that is there for this bug must be
+// among those that fail.
+func failUnderTheRightName(t *testing.T, bugs map[bug]string, suite func(t *testing.T, b bug)) {
+	const variable = "LOCKTEST_BUG"
+	if b := os.Getenv(variable); b != "" {
+		suite(t, bug(b))
 		return
 	}
+	test := t.Name()
 	for b, name := range bugs {
 		t.Run(string(b), func(t *testing.T) {
 			t.Parallel()
-			run := "^" + strings.TrimSuffix(t.Name(), "/"+strings.ReplaceAll(string(b), " ", "_")) + "$"
+			run := "^" + test + "$"
 			if name != "" {
 				run += "/^" + name + "$"
 			}
@@ -255,7 +264,7 @@ func TestBrokenLocksFailUnderTheRightName(t *testing.T) {
 				return
 			}
 			require.Error(t, err, "the suite passes a lock with the bug %q", b)
-			require.True(t, bytes.Contains(out, []byte("--- FAIL: "+strings.SplitN(t.Name(), "/", 2)[0]+"/"+strings.ReplaceAll(name, " ", "_"))),
+			require.True(t, bytes.Contains(out, []byte("--- FAIL: "+test+"/"+strings.ReplaceAll(name, " ", "_"))),
 				"the case %q does not fail:\n%s", name, out)
 		})
 	}

@@ -1,0 +1,69 @@
+package locktest
+
+import (
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// An OwnersSubject is a kind of lock that knows owners: many of them share
+// one Mutex, and who holds the lock may lock again.
+type OwnersSubject struct {
+	// Open makes one Mutex for the lock at path. Each call of what it returns
+	// makes another owner, and is the Mutex as this owner sees it. Such a Lock
+	// is used by several goroutines at once.
+	Open func(conn *zk.Conn, path string) func(name string) Lock
+	// Nobody makes a Mutex, as somebody sees it who gives nil for an owner.
+	Nobody func(conn *zk.Conn, path string) Lock
+	// ErrNotOwner is what Unlock returns, or wraps, if the owner does not hold
+	// the lock, or not any more.
+	ErrNotOwner error
+	// Holds, where there is such a thing, is how many times the owner has
+	// locked and not unlocked.
+	Holds func(l Lock) int
+	// Requeues is as in Subject.
+	Requeues bool
+}
+
+// RunOwners runs every case about owners as a subtest. What holds for any
+// contender is Run's: the two suites complete each other.
+func RunOwners(t *testing.T, s OwnersSubject) {
+	contender := Subject{
+		New:          func(conn *zk.Conn, path string) Lock { return s.Open(conn, path)("of another Mutex") },
+		ErrNotLocked: s.ErrNotOwner,
+		Queue:        true,
+		Requeues:     s.Requeues,
+	}
+	for _, c := range ownersCases {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, contender, c.exact, func(w *world) { c.run(&owners{w, s}) })
+		})
+	}
+}
+
+type ownersCase struct {
+	name  string
+	run   func(w *owners)
+	exact bool // needs the embedded server's control
+}
+
+var ownersCases = []ownersCase{
+	{name: "a second Lock by the same owner costs no request", run: lockAgain},
+	{name: "the node goes with the last Unlock and not before", run: lastUnlock},
+	{name: "another owner of the same Mutex waits its turn in the queue", run: anotherOwner},
+	{name: "owners with equal names are distinct", run: equalNames},
+	{name: "one owner at a time is inside, many owners that lock twice", run: manyOwners},
+	{name: "one owner at a time is inside, many goroutines of each", run: manyGoroutines},
+	{name: "two goroutines of one owner that lock at once make one node", run: lockAtOnce, exact: true},
+	{name: "a Lock that fails fails no other goroutine of its owner", run: lockFailsForOne, exact: true},
+	{name: "a Lock during the last Unlock of its owner makes a new node", run: lockDuringUnlock, exact: true},
+	{name: "TryLock by the holder counts up, by another owner it is false at once", run: tryLockOwners},
+	{name: "TryLock of an owner whose Lock waits is false at once", run: tryLockWhileWaiting},
+	{name: "Unlock by another owner is ErrNotOwner and frees nothing", run: unlockByAnother},
+	{name: "one Unlock too many is ErrNotOwner", run: unlockTooMany},
+	{name: "a Lock that fails leaves the books clean", run: lockFails, exact: true},
+	{name: "a TryLock that fails leaves the books clean", run: tryLockFails, exact: true},
+	{name: "an owner whose Unlock has failed does not get in without a node", run: unlockFails, exact: true},
+	{name: "an owner whose session has expired learns it by its last Unlock and can lock again", run: expiredOwner},
+	{name: "no owner at all is an error at once", run: nilOwner},
+}

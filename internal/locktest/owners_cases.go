@@ -1,0 +1,554 @@
+package locktest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing/synctest"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+)
+
+// owners is the world of one case about owners.
+type owners struct {
+	*world
+	subject OwnersSubject
+}
+
+// mutex makes one Mutex in a session of its own. Each call of what it returns
+// makes another owner.
+func (w *owners) mutex() (open func(name string) Lock, s *session) {
+	w.Helper()
+	s = w.session()
+	return w.subject.Open(s.Conn, w.path), s
+}
+
+// times fails if an owner does not hold the lock as often as it should.
+func (w *owners) times(n int, l Lock, when string) {
+	w.Helper()
+	if w.subject.Holds != nil {
+		require.Equal(w, n, w.subject.Holds(l), "Holds is wrong, %s", when)
+	}
+}
+
+// tryLock fails if TryLock does not say at once what it should.
+func (w *owners) tryLock(want bool, l Lock, who string) {
+	w.Helper()
+	result := make(chan error, 1)
+	var ok bool
+	go func() {
+		var err error
+		ok, err = l.TryLock()
+		result <- err
+	}()
+	require.NoError(w, w.result(result, "TryLock of "+who), "TryLock of %s fails", who)
+	if want {
+		require.True(w, ok, "TryLock of %s says false, and nobody else holds the lock", who)
+	} else {
+		require.False(w, ok, "TryLock of %s says true, and it does not hold the lock", who)
+	}
+}
+
+// notOwner fails if Unlock is anything but ErrNotOwner.
+func (w *owners) notOwner(l Lock, who string) {
+	w.Helper()
+	result := make(chan error, 1)
+	go func() { result <- l.Unlock() }()
+	require.ErrorIs(w, w.result(result, "Unlock by "+who), w.subject.ErrNotOwner, "Unlock by %s", who)
+}
+
+// queues calls Lock aside, and waits until the queue has n nodes and whoever
+// has called waits.
+func (w *owners) queues(l Lock, s *session, n int, who string) <-chan error {
+	w.Helper()
+	result := w.lock(l)
+	look := w.session()
+	w.eventually(who+" is in the queue", func() bool {
+		select {
+		case err := <-result:
+			require.NoError(w, err, "%s is to wait, but Lock fails at once", who)
+			w.Fatalf("%s has got the lock while another owner holds it: two holders", who)
+		default:
+		}
+		nodes, _, err := look.Children(w.path)
+		require.NoError(w, err)
+		return len(nodes) == n
+	})
+	w.stillWaits(result, s, who)
+	return result
+}
+
+func lockAgain(w *owners) {
+	open, s := w.mutex()
+	owner := open("owner")
+	w.mustLock(owner, "the owner")
+	w.eventually("all requests of Lock are answered", func() bool { return s.tap.Pending() == 0 })
+	before := s.tap.Counts().Total()
+	w.mustLock(owner, "the owner, which holds the lock already,")
+	w.tryLock(true, owner, "the owner, which holds the lock already,")
+	w.times(3, owner, "after a Lock, a Lock and a TryLock")
+	w.unlock(owner, "the owner, for the third time")
+	w.unlock(owner, "the owner, for the second time")
+	w.times(1, owner, "after three Locks and two Unlocks")
+	require.Equal(w, before, s.tap.Counts().Total(), "who holds the lock locks again, and asks the server")
+	w.unlock(owner, "the owner")
+	w.nothingLeft()
+}
+
+func lastUnlock(w *owners) {
+	open, _ := w.mutex()
+	owner, another := open("owner"), open("another")
+	stranger, _ := w.contender()
+	for range 2 { // the second time all must be as if there had been no first
+		w.mustLock(owner, "the owner")
+		nodes := w.nodes()
+		require.Len(w, nodes, 1)
+		w.mustLock(owner, "the owner, for the second time")
+		w.mustLock(owner, "the owner, for the third time")
+		require.Equal(w, nodes, w.nodes(), "an owner that locks three times has one node")
+		for i := range 2 {
+			w.unlock(owner, "the owner")
+			require.Equal(w, nodes, w.nodes(),
+				"3 Locks, %d Unlocks: the owner holds the lock still, and its node has gone", i+1)
+			w.tryLock(false, another, "another owner, after too few Unlocks,")
+			w.tryLock(false, stranger, "a stranger, after too few Unlocks,")
+		}
+		w.unlock(owner, "the owner, for the last time,")
+		require.Empty(w, w.nodes(), "the owner has unlocked as often as it has locked, and its node is there still")
+		w.times(0, owner, "after the last Unlock")
+		w.tryLock(true, another, "another owner, after the last Unlock,")
+		w.unlock(another, "the other owner")
+	}
+	w.nothingLeft()
+}
+
+func anotherOwner(w *owners) {
+	open, s := w.mutex()
+	a, b, c := open("a"), open("b"), open("c")
+	stranger, ss := w.contender()
+	w.mustLock(a, "the first owner")
+	resultB := w.queues(b, s, 2, "the second owner")
+	resultS := w.queues(stranger, ss, 3, "a stranger")
+	resultC := w.queues(c, s, 4, "the third owner")
+	w.times(0, b, "while it waits")
+	w.mustLock(a, "the first owner, while others wait,")
+	w.unlock(a, "the first owner, which has locked twice,")
+	w.stillWaits(resultB, s, "the second owner")
+	w.unlock(a, "the first owner")
+	w.holds(resultB, "the second owner, whose turn it is,")
+	w.times(1, b, "after its turn has come")
+	w.stillWaits(resultS, ss, "a stranger that came after the second owner")
+	w.stillWaits(resultC, s, "the third owner")
+	w.unlock(b, "the second owner")
+	w.holds(resultS, "a stranger, whose turn it is,")
+	w.stillWaits(resultC, s, "the third owner, which came after a stranger,")
+	w.unlock(stranger, "the stranger")
+	w.holds(resultC, "the third owner")
+	w.unlock(c, "the third owner")
+	w.nothingLeft()
+}
+
+func equalNames(w *owners) {
+	open, s := w.mutex()
+	a, b := open("worker"), open("worker")
+	w.mustLock(a, "the first of two owners with one name")
+	w.tryLock(false, b, "the second of two owners with one name")
+	w.notOwner(b, "the second of two owners with one name")
+	result := w.queues(b, s, 2, "the second of two owners with one name")
+	w.unlock(a, "the first")
+	w.holds(result, "the second")
+	w.notOwner(a, "the first, which has let go,")
+	w.unlock(b, "the second")
+	w.nothingLeft()
+}
+
+// twice locks and unlocks two times in place of once.
+type twice struct{ once Lock }
+
+func (l twice) Lock() error            { return errors.Join(l.once.Lock(), l.once.Lock()) }
+func (l twice) TryLock() (bool, error) { return l.once.TryLock() }
+func (l twice) Unlock() error          { return errors.Join(l.once.Unlock(), l.once.Unlock()) }
+
+func manyOwners(w *owners) {
+	open, _ := w.mutex()
+	var contenders []Lock
+	for i := range 16 {
+		contenders = append(contenders, twice{open(fmt.Sprint("owner ", i))})
+	}
+	exclusion(w.world, contenders)
+}
+
+// manyGoroutines has goroutines of one owner inside together, and never those
+// of two. They hurry, and meet at all points of Lock and Unlock; the race
+// detector sees what goes wrong in the books.
+func manyGoroutines(w *owners) {
+	const ownersN, goroutines, rounds = 4, 4, 25
+	open, _ := w.mutex()
+	var mu sync.Mutex
+	inside := make(map[int]int) // goroutines, by owner
+	enter := func(owner, n int) (alone bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if inside[owner] += n; inside[owner] == 0 {
+			delete(inside, owner)
+		}
+		return len(inside) <= 1
+	}
+	var results []<-chan error
+	for owner := range ownersN {
+		l := open(fmt.Sprint("owner ", owner))
+		for range goroutines {
+			result := make(chan error, 1)
+			results = append(results, result)
+			go func() {
+				var err error
+				for i := 0; i < rounds && err == nil; i++ {
+					if err = l.Lock(); err != nil {
+						break
+					}
+					alone := enter(owner, 1)
+					enter(owner, -1)
+					err = l.Unlock()
+					if err == nil && !alone {
+						err = errors.New("an owner has got the lock while another one holds it: two holders")
+					}
+				}
+				result <- err
+			}()
+		}
+	}
+	for _, result := range results {
+		require.NoError(w, w.result(result, "one of four goroutines of an owner"))
+	}
+	w.nothingLeft()
+}
+
+// request is true of the first request of one kind in a session.
+func request(s *session, op jute.Op) func(zkserver.Request) bool {
+	return func(r zkserver.Request) bool { return r.Session == s.id && r.Op == op }
+}
+
+// queueNode makes the parent of the queue, so that the next create is that of
+// a node in it.
+func (w *owners) queueNode(l Lock) {
+	w.Helper()
+	w.mustLock(l, "a first owner")
+	w.unlock(l, "it")
+}
+
+func lockAtOnce(w *owners) {
+	open, s := w.mutex()
+	owner := open("owner")
+	w.queueNode(owner)
+	held := w.srv.Hold(request(s, jute.OpCreate))
+	first := w.lock(owner)
+	<-held.Hit()
+	second := w.lock(owner)
+	synctest.Wait()
+	w.times(0, owner, "while its first Lock is under way")
+	held.Release()
+	w.holds(first, "the first goroutine")
+	w.holds(second, "the second goroutine of the same owner")
+	require.Len(w, w.nodes(), 1, "two goroutines of one owner that lock at once make two nodes: it waits for itself")
+	w.times(2, owner, "after both of its goroutines have locked")
+	w.unlock(owner, "one goroutine")
+	require.Len(w, w.nodes(), 1, "one goroutine of two has unlocked, and the node has gone")
+	w.unlock(owner, "the other goroutine")
+	w.nothingLeft()
+}
+
+func lockFailsForOne(w *owners) {
+	open, s := w.mutex()
+	owner := open("owner")
+	w.queueNode(owner)
+	held := w.srv.Hold(request(s, jute.OpCreate))
+	first := w.lock(owner)
+	<-held.Hit()
+	second := w.lock(owner)
+	synctest.Wait()
+	require.True(w, w.srv.Cut(s.id)) // what is held is lost
+	locked := 0
+	for _, result := range []<-chan error{first, second} {
+		if w.result(result, "Lock of one of two goroutines") == nil {
+			locked++
+		}
+	}
+	want := 1
+	if w.subject.Requeues {
+		want = 2
+	}
+	require.Equal(w, want, locked,
+		"one goroutine's request is lost, and another number of two has got the lock than should")
+	w.times(want, owner, "after one of two Locks has failed")
+	for range locked {
+		w.unlock(owner, "the owner")
+	}
+	w.notOwner(owner, "the owner, which has unlocked as often as it has locked,")
+	w.nothingLeft()
+}
+
+func lockDuringUnlock(w *owners) {
+	open, s := w.mutex()
+	owner := open("owner")
+	w.mustLock(owner, "the owner")
+	nodes := w.nodes()
+	held := w.srv.Hold(request(s, jute.OpDelete))
+	unlocked := make(chan error, 1)
+	go func() { unlocked <- owner.Unlock() }()
+	<-held.Hit()
+	result := w.lock(owner)
+	synctest.Wait()
+	held.Release()
+	require.NoError(w, w.result(unlocked, "the last Unlock"))
+	w.holds(result, "an owner that locks during its last Unlock")
+	now := w.nodes()
+	require.Len(w, now, 1, "an owner that locks during its last Unlock holds the lock without a node")
+	require.NotEqual(w, nodes, now)
+	w.unlock(owner, "the owner, once more,")
+	w.nothingLeft()
+}
+
+func tryLockOwners(w *owners) {
+	open, _ := w.mutex()
+	owner, another := open("owner"), open("another")
+	w.tryLock(true, owner, "an owner, on a free lock,")
+	w.tryLock(true, owner, "the owner that holds the lock")
+	w.times(2, owner, "after TryLock has said true twice")
+	nodes := w.nodes()
+	require.Len(w, nodes, 1, "an owner that locks twice has one node")
+	w.tryLock(false, another, "another owner of the same Mutex")
+	w.times(0, another, "after TryLock has said false")
+	w.unlock(owner, "the owner, which has locked twice,")
+	w.tryLock(false, another, "another owner, after one of two Unlocks,")
+	require.Equal(w, nodes, w.nodes(), "TryLock that said false has left a node behind, or the holder's has gone")
+	w.unlock(owner, "the owner")
+	w.tryLock(true, another, "another owner, on a free lock,")
+	w.unlock(another, "the other owner")
+	w.nothingLeft()
+}
+
+func tryLockWhileWaiting(w *owners) {
+	open, s := w.mutex()
+	holder, owner := open("holder"), open("owner")
+	w.mustLock(holder, "the holder")
+	result := w.queues(owner, s, 2, "the owner")
+	w.tryLock(false, owner, "an owner whose Lock waits")
+	require.Len(w, w.nodes(), 2, "TryLock that said false has left a node behind, or the waiter's has gone")
+	w.unlock(holder, "the holder")
+	w.holds(result, "the owner")
+	w.tryLock(true, owner, "an owner whose Lock has got in")
+	w.unlock(owner, "it, for the first time,")
+	w.unlock(owner, "it, for the second time,")
+	w.nothingLeft()
+}
+
+func unlockByAnother(w *owners) {
+	open, s := w.mutex()
+	holder, waiter, idle := open("holder"), open("waiter"), open("idle")
+	w.mustLock(holder, "the holder")
+	result := w.queues(waiter, s, 2, "the waiter")
+	nodes := w.nodes()
+	w.notOwner(idle, "an owner that has never locked")
+	w.notOwner(waiter, "an owner whose Lock waits")
+	require.ElementsMatch(w, nodes, w.nodes(), "Unlock by who does not hold the lock has taken a node away")
+	w.times(1, holder, "after another owner's Unlock")
+	w.stillWaits(result, s, "the waiter")
+	w.unlock(holder, "the holder")
+	w.holds(result, "the waiter")
+	w.notOwner(holder, "an owner that has let go")
+	w.tryLock(false, idle, "an owner that does not hold the lock")
+	w.unlock(waiter, "it")
+	w.nothingLeft()
+}
+
+func unlockTooMany(w *owners) {
+	open, _ := w.mutex()
+	owner, next := open("owner"), open("next")
+	w.mustLock(owner, "the owner")
+	w.mustLock(owner, "the owner, for the second time,")
+	w.unlock(owner, "the owner")
+	w.unlock(owner, "the owner, for the second time,")
+	w.notOwner(owner, "an owner, two Locks and three Unlocks,")
+	w.mustLock(next, "the next owner")
+	w.notOwner(owner, "an owner, two Locks and four Unlocks,")
+	w.tryLock(false, owner, "an owner that has unlocked too often")
+	w.unlock(next, "the next owner")
+	w.mustLock(owner, "an owner that has unlocked too often")
+	w.times(1, owner, "after Unlocks too many, and one Lock")
+	w.unlock(owner, "it")
+	require.Empty(w, w.nodes(), "an Unlock too many is still in the count")
+	w.nothingLeft()
+}
+
+// lockFails spoils each request of an owner's Lock in turn, while a stranger
+// holds the lock. Article C's lock sets its count and its owner before it asks
+// for the lock: if that fails they stay.
+func lockFails(w *owners) {
+	for _, sp := range w.spoilers() {
+		for n := 1; ; n++ {
+			holder, _ := w.contender()
+			w.mustLock(holder, "the holder")
+			open, s := w.mutex()
+			owner := open("owner")
+			fault, then := sp.spoil(s, n)
+			result := w.lock(owner)
+			early := w.meets(fault, s, "the request is spoiled, or the owner waits")
+			free := !early || w.subject.Requeues
+			if free {
+				w.unlock(holder, "the holder")
+			}
+			err := w.result(result, fmt.Sprintf("Lock, when its request %d %s,", n, sp.what))
+			if then != nil {
+				then.Release()
+			}
+			if err == nil {
+				fault.Release()
+				w.times(1, owner, "after a Lock")
+				w.unlock(owner, "the owner")
+				if early && w.subject.Requeues { // it has tried again itself
+					continue
+				}
+				require.False(w, early, "request %d %s, and Lock takes no notice", n, sp.what)
+				require.Greater(w, n, 2)
+				break
+			}
+			w.cleanBooks(owner, open("another"), s, n, sp.what, err, func() {
+				if !free {
+					w.unlock(holder, "the holder")
+				}
+			})
+		}
+	}
+}
+
+// tryLockFails spoils each request of TryLock on a free lock in turn.
+func tryLockFails(w *owners) {
+	first, _ := w.contender()
+	w.queueNode(first)
+	for _, sp := range w.spoilers() {
+		for n := 1; ; n++ {
+			open, s := w.mutex()
+			owner := open("owner")
+			fault, then := sp.spoil(s, n)
+			ok, err := owner.TryLock()
+			if then != nil {
+				then.Release()
+			}
+			if err == nil {
+				fault.Release()
+				require.True(w, ok)
+				w.unlock(owner, "the owner")
+				if w.subject.Requeues && len(fault.Hit()) > 0 {
+					continue
+				}
+				require.Empty(w, fault.Hit(), "request %d %s, and TryLock takes no notice", n, sp.what)
+				require.Greater(w, n, 1)
+				break
+			}
+			require.False(w, ok)
+			w.cleanBooks(owner, open("another"), s, n, sp.what, err, func() {})
+		}
+	}
+}
+
+// cleanBooks fails if an owner whose Lock has failed, because request n of its
+// session was spoiled, is taken for the holder or for anything but new.
+func (w *owners) cleanBooks(owner, another Lock, s *session, n int, what string, err error, freed func()) {
+	w.Helper()
+	last := lastRequest(s, n)
+	how := fmt.Sprintf("its request %d, %v, %s", n, last, what)
+	w.times(0, owner, "after a Lock that failed: "+how)
+	w.eventually("the owner's client is connected", func() bool { return s.State() == zk.StateHasSession })
+	if ok, _ := owner.TryLock(); ok {
+		require.True(w, slices.ContainsFunc(w.srv.Sessions(), func(ss zkserver.Session) bool {
+			return ss.ID == s.id && len(ss.Ephemerals) > 0
+		}), "the owner's Lock has failed (%s), and it is in the books: it locks again, and has no node", how)
+		w.unlock(owner, "it")
+	}
+	w.leavesNothing(owner, s, last, how, err)
+	result := w.lock(another)
+	freed()
+	w.holds(result, "another owner, after one has failed to lock ("+how+"),")
+	w.tryLock(false, owner, "an owner whose Lock has failed ("+how+") while another one holds the lock")
+	w.notOwner(owner, "an owner whose Lock has failed ("+how+")")
+	w.unlock(another, "the other owner")
+	w.mustLock(owner, "the owner whose Lock has failed ("+how+"), once more,")
+	w.times(1, owner, "after a Lock that failed and one that did not")
+	w.unlock(owner, "it")
+	require.Empty(w, w.nodes())
+}
+
+// unlockFails loses the reply to the last Unlock's delete: the node has gone,
+// and the owner cannot know.
+func unlockFails(w *owners) {
+	open, s := w.mutex()
+	owner := open("owner")
+	next, _ := w.contender()
+	w.mustLock(owner, "the owner")
+	fault := w.srv.LoseReply(request(s, jute.OpDelete))
+	unlocked := make(chan error, 1)
+	go func() { unlocked <- owner.Unlock() }()
+	err := w.result(unlocked, "Unlock, when the reply to its delete is lost,")
+	require.NotEmpty(w, fault.Hit())
+	require.NotErrorIs(w, err, w.subject.ErrNotOwner, "the owner's own delete has let go of the lock")
+	w.eventually("the owner's client is connected again", func() bool { return s.State() == zk.StateHasSession })
+	w.mustLock(next, "the next one")
+	if err == nil { // it has asked again
+		w.tryLock(false, owner, "an owner that has let go")
+	} else {
+		ok, _ := owner.TryLock()
+		require.False(w, ok, "an owner whose Unlock has failed counts up, and the next one holds the lock: two holders")
+		require.Error(w, w.result(w.lock(owner), "Lock of an owner whose Unlock has failed"))
+	}
+	w.notOwner(owner, "an owner whose first Unlock let go of the lock after all")
+	w.unlock(next, "the next one")
+	w.mustLock(owner, "the owner, once more,")
+	w.unlock(owner, "it")
+	w.nothingLeft()
+}
+
+func expiredOwner(w *owners) {
+	open, s := w.mutex()
+	owner, another := open("owner"), open("another")
+	w.mustLock(owner, "the owner")
+	w.mustLock(owner, "the owner, for the second time,")
+	w.expire(s)
+	next, _ := w.contender()
+	w.mustLock(next, "the next one")
+	w.eventually("the old owner's client has a new session", func() bool {
+		return s.SessionID() != 0 && s.SessionID() != s.id && s.State() == zk.StateHasSession
+	})
+	result := make(chan error, 1)
+	go func() { result <- owner.Unlock() }()
+	if err := w.result(result, "Unlock after the session expired"); err != nil {
+		require.ErrorIs(w, err, w.subject.ErrNotOwner, "the first of two Unlocks after the session expired")
+	}
+	w.notOwner(owner, "an owner whose session has expired, its last,")
+	w.times(0, owner, "after Unlock has said ErrNotOwner")
+	require.Len(w, w.nodes(), 1, "an expired owner's Unlock has deleted the new holder's node: two holders")
+	w.tryLock(false, owner, "an owner whose session has expired, while the next one holds the lock,")
+	w.tryLock(false, another, "another owner of its Mutex, while the next one holds the lock,")
+	w.unlock(next, "the next one")
+	w.mustLock(owner, "the owner, in its new session,")
+	w.times(1, owner, "in its new session")
+	w.tryLock(false, another, "another owner of its Mutex")
+	w.unlock(owner, "the owner")
+	w.nothingLeft()
+}
+
+func nilOwner(w *owners) {
+	s := w.session()
+	nobody := w.subject.Nobody(s.Conn, w.path)
+	before := s.tap.Counts().Total()
+	require.Error(w, w.result(w.lock(nobody), "Lock without an owner"), "Lock without an owner succeeds")
+	ok, err := nobody.TryLock()
+	require.Error(w, err, "TryLock without an owner is no error")
+	require.False(w, ok)
+	require.Error(w, nobody.Unlock(), "Unlock without an owner is no error")
+	require.Equal(w, before, s.tap.Counts().Total(), "without an owner there is nothing to ask the server")
+}
