@@ -35,6 +35,7 @@ func (l *zookeeperLock) tryLock() bool {
 
 func (l *zookeeperLock) waitForRelease() {
 	countDownLatch := museum.NewCountDownLatch()
+	museum.Preemptible("A5")
 	exists, _, watcher, err := l.zooKeeper.ExistsW(l.currentPath)
 	if err != nil {
 		return // e.printStackTrace()

@@ -177,7 +177,10 @@ var model = porcupine.Model{
 	Init: func() any { return state{} },
 	Step: func(s, in, _ any) (bool, any) { return step(s.(state), in.(*op)) },
 	DescribeOperation: func(in, _ any) string {
-		o := in.(*op)
+		o, ok := in.(*op)
+		if !ok {
+			return "" // porcupine asks of an annotation
+		}
 		text := fmt.Sprintf("%s %s: ", o.owner, o.kind)
 		switch {
 		case errors.Is(o.err, timeout.ErrHeld):
@@ -286,7 +289,13 @@ func (h *history) check(dir string) string {
 	h.excuseLocked()
 	h.toldLocked()
 	operations := make([]porcupine.Operation, len(h.ops))
-	end := h.nowLocked()
+	end := int64(0) // of the play: it is real time now
+	for _, o := range h.ops {
+		end = max(end, o.call+1)
+		if o.ret != never {
+			end = max(end, o.ret+1)
+		}
+	}
 	for i, o := range h.ops {
 		operations[i] = porcupine.Operation{ClientId: o.lane, Input: o, Call: o.call, Return: min(o.ret, end)}
 	}

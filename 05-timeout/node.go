@@ -71,7 +71,7 @@ func (m *Mutex) call(request func() error) error {
 	}
 	if m.conn.SessionID() == session && session != 0 {
 		m.mu.Lock()
-		if m.heard.Before(sent) {
+		if !sent.Before(m.heard) {
 			m.session, m.heard = session, sent
 		}
 		m.mu.Unlock()
