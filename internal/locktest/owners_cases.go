@@ -265,25 +265,27 @@ func lockAtOnce(w *owners) {
 func lockFailsForOne(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
-	w.queueNode(owner)
-	held := w.srv.Hold(request(s, jute.OpCreate))
-	first := w.lock(owner)
-	<-held.Hit()
+	holder, _ := w.contender()
+	w.mustLock(holder, "the holder")
+	first := w.queues(owner, s, 2, "one goroutine")
 	second := w.lock(owner)
 	synctest.Wait()
-	require.True(w, w.srv.Cut(s.id)) // what is held is lost
+	fault := w.srv.Fail(jute.ErrRuntimeInconsistency, request(s, jute.OpGetChildren2)) // when it looks again
+	w.unlock(holder, "the holder")
 	locked := 0
 	for _, result := range []<-chan error{first, second} {
 		if w.result(result, "Lock of one of two goroutines") == nil {
 			locked++
 		}
 	}
+	fault.Release()
 	want := 1
 	if w.subject.Requeues {
 		want = 2
+	} else {
+		require.NotEmpty(w, fault.Hit())
 	}
-	require.Equal(w, want, locked,
-		"one goroutine's request is lost, and another number of two has got the lock than should")
+	require.Equal(w, want, locked, "one goroutine's request fails: so many of two have got the lock")
 	w.times(want, owner, "after one of two Locks has failed")
 	for range locked {
 		w.unlock(owner, "the owner")
