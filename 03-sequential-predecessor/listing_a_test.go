@@ -114,7 +114,7 @@ func (c zkClient) delete(path string) {
 func (c zkClient) subscribeDataChanges(path string, l *dataListener) {
 	_, _, events, err := c.conn.ExistsW(path)
 	for tries := 0; errors.Is(err, zk.ErrNoServer) && tries < 100; tries++ {
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // as the library does; virtual
 		_, _, events, err = c.conn.ExistsW(path)
 	}
 	must(err)

@@ -19,7 +19,7 @@ import (
 const top = "/lock" // the root is its parent, and does not go
 
 // A table is what a forced schedule is played on: the embedded server, in
-// virtual time.
+// virtual time. A sleep there is an exact moment of the schedule, and is free.
 type table struct {
 	*testing.T
 	srv *zkserver.Server
@@ -100,7 +100,7 @@ func TestALeaseIsNotLostForTheQuietBeforeIt(t *testing.T) {
 		require.NoError(tb, holder.Unlock(context.Background()))
 		got := <-waiter
 		require.NoError(tb, got.err)
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // long enough for the clock to close Lost by mistake
 		require.False(tb, tb.isLost(got.lease), "the lease is lost, and all is well with the connection")
 		require.NoError(tb, got.lease.Unlock(context.Background()))
 	})
@@ -123,10 +123,10 @@ func TestLostClosesInTimeAfterAHandOver(t *testing.T) {
 		synctest.Wait()
 		sent := time.Now() // the last that the server hears of it
 		silence := tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id })
-		time.Sleep(6 * time.Second)
+		time.Sleep(6 * time.Second)            // the server hears nothing, and its session lives
 		_, err = admin.Set("/config", nil, -1) // so that the client hears something
 		require.NoError(tb, err)
-		time.Sleep(time.Until(sent.Add(9900 * time.Millisecond)))
+		time.Sleep(time.Until(sent.Add(9900 * time.Millisecond))) // just before the session ends
 		require.NoError(tb, holder.Unlock(context.Background()))
 		select {
 		case got := <-waiter:
@@ -143,7 +143,7 @@ func TestAHolderWhoseNodeTheServerDoesNotShowLosesTheLeaseBeforeTheLock(t *testi
 		conn := tb.connect()
 		holder := tb.mustLock(tb.mutex(conn), timeout.NewOwner("holder"))
 		waiter := lockAside(context.Background(), tb.mutex(tb.connect()), timeout.NewOwner("waiter"))
-		time.Sleep(time.Second)
+		time.Sleep(time.Second)                                                                    // until it waits
 		tb.srv.Fail(jute.Code(-127), of(conn.SessionID(), jute.OpGetData, top+"/lock-0000000000")) // throttled
 		_, err := tb.connect().Set(top+"/lock-0000000000", nil, -1)
 		require.NoError(tb, err)
@@ -172,7 +172,7 @@ func TestLostClosesWhenTheClientIsClosedWhateverIsOnTheWay(t *testing.T) {
 		go conn.Close()
 		synctest.Wait()
 		held.Release()
-		time.Sleep(20 * time.Second)
+		time.Sleep(20 * time.Second) // twice the session timeout
 		require.True(tb, tb.isLost(holder), "Lost is open, and the client has been closed long ago")
 	})
 }
@@ -238,7 +238,7 @@ func TestWhoIsInAParentMadeAnewIsNotBehindWhoWasInTheOldOne(t *testing.T) {
 		synctest.Wait()
 		back.Release()
 		require.NoError(tb, <-unlocked)
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // for whoever is let in by mistake
 		select {
 		case <-second:
 			require.Fail(tb, "two holders: the second was let in by who held the lock in the old parent")
@@ -270,7 +270,7 @@ func TestALockThatIsLostBeforeLockReturnsIsLockedAgain(t *testing.T) {
 				asleep = false
 				time.Sleep(time.Second) // it gets the lock meanwhile
 				admin.Delete(top+"/lock-0000000000", -1)
-				time.Sleep(time.Second)
+				time.Sleep(time.Second) // for the next one to get in, should it
 			}
 		}}
 		l, err := tb.mutex(tb.connect()).Lock(ctx, timeout.NewOwner("slow"))
@@ -299,7 +299,7 @@ func TestTwoOwnersOfOneSessionDoNotTakeOneNodeForTheirs(t *testing.T) {
 		two := lockAside(context.Background(), m, timeout.NewOwner("two"))
 		synctest.Wait()
 		back.Release()
-		time.Sleep(5 * time.Second)
+		time.Sleep(5 * time.Second) // until both have what they get
 		var holders []*timeout.Lease
 		for _, c := range []<-chan locked{one, two} {
 			select {
@@ -342,7 +342,7 @@ func TestTokenMayBeReadAtAnyTime(t *testing.T) {
 		for range 3 {
 			_, err := tb.connect().Set(top+"/lock-0000000000", nil, -1)
 			require.NoError(tb, err)
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // until the node has been read again
 		}
 		close(stop)
 		<-done
@@ -361,7 +361,7 @@ func TestARefusedDeleteIsReportedWhole(t *testing.T) {
 		_, err := tb.mutex(conn).TryLock(context.Background(), timeout.NewOwner("other"))
 		require.ErrorIs(tb, err, timeout.ErrHeld)
 		require.ErrorIs(tb, err, zk.ErrNoAuth)
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // until the next try to delete is due
 		require.NoError(tb, holder.Unlock(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
 	})

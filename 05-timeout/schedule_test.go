@@ -84,7 +84,7 @@ func newSlow(ctx context.Context, nc net.Conn, in, out *rand.Rand) *slow {
 		for {
 			select {
 			case b := <-c.out:
-				time.Sleep(between(out, time.Microsecond, 5*time.Millisecond))
+				time.Sleep(between(out, time.Microsecond, 5*time.Millisecond)) // a slow network
 				if _, err := nc.Write(b); err != nil {
 					return
 				}
@@ -100,7 +100,7 @@ func newSlow(ctx context.Context, nc net.Conn, in, out *rand.Rand) *slow {
 
 func (c *slow) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	time.Sleep(between(c.delays, time.Microsecond, 5*time.Millisecond))
+	time.Sleep(between(c.delays, time.Microsecond, 5*time.Millisecond)) // a slow network
 	return n, err
 }
 
@@ -202,7 +202,7 @@ func (s *stage) must(_ any, err error) { require.NoError(s.t, err) }
 // nothingLeft gives what was given up time to go: then nobody may be asking
 // the server anything, for the client has a data race if it is closed then.
 func (s *stage) nothingLeft() {
-	time.Sleep(3 * sessionTimeout)
+	time.Sleep(3 * sessionTimeout) // whatever goes on in the background has ended by now
 	synctest.Wait()
 	if nodes, watches := s.srv.Children(lockPath), s.srv.Watches(); len(nodes)+len(watches) > 0 {
 		s.problem("left behind: nodes %v, watches %v", nodes, watches)
@@ -220,7 +220,7 @@ type client struct {
 
 func (c *client) work() {
 	for range 3 + c.r.IntN(4) {
-		time.Sleep(between(c.r, 100*time.Microsecond, 5*time.Second))
+		time.Sleep(between(c.r, 100*time.Microsecond, 5*time.Second)) // at a random moment
 		var leases []lease
 		for again := true; again; again = len(leases) > 0 && c.r.IntN(4) == 0 {
 			if l := c.lock(); l != nil {
@@ -282,7 +282,7 @@ func (c *client) unlock(l lease) {
 	o := c.begin(unlock, c.lane, c.owner.String(), l.Token())
 	err := l.Unlock(ctx)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) && c.r.IntN(2) == 0 {
-		time.Sleep(between(c.r, time.Millisecond, 5*time.Second))
+		time.Sleep(between(c.r, time.Millisecond, 5*time.Second)) // at a random moment
 		ctx = c.limit
 		err = l.Unlock(ctx)
 	}
@@ -355,7 +355,7 @@ func (s *stage) operate(done <-chan struct{}) {
 				if s.admin.Delete(lockPath, -1) == nil {
 					break
 				}
-				time.Sleep(between(s.r, time.Millisecond, 500*time.Millisecond))
+				time.Sleep(between(s.r, time.Millisecond, 500*time.Millisecond)) // until it may be empty
 			}
 			over()
 		case 6:

@@ -17,7 +17,7 @@ import (
 func javaIs(t *testing.T, script string) {
 	t.Helper()
 	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip("needs a shell")
+		t.Skip("needs sh: it stands in for java here")
 	}
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "java"), []byte("#!/bin/sh\n"+script), 0o700))

@@ -24,7 +24,7 @@ import (
 //
 //	join/                  where they wait for each other
 //	  process-%010d        one each, ephemeral: who it is, its flags and, once it takes part, the line-up
-//	  run-XXXXXXXX/        what a line-up works under; the last of it that leaves removes it
+//	  run-<random>/        what a line-up works under; the last of it that leaves removes it
 //	    why                who gave up, and why: so that nobody waits for those who do not come
 //	    LOCK-N-ROUND/      a run: the lock,
 //	      start/, end/     barriers, with a node for each process that has come,

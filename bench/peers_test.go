@@ -139,7 +139,7 @@ func TestContendedTheRequestsAreExactlyThoseOfTheFormula(t *testing.T) {
 		go func() {
 			defer first.Release()
 			for end := time.Now().Add(patience); len(srv.Watches()) < n-1 && time.Now().Before(end); {
-				time.Sleep(time.Millisecond)
+				time.Sleep(time.Millisecond) // a poll: the server tells of no watch that is set
 			}
 		}()
 		rs, _ := results(t, "-zk", addr, "-warmup", "0s", "-n", strconv.Itoa(n), "-sessions", strconv.Itoa(n), "-locks", name)

@@ -180,11 +180,11 @@ func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
 			case <-stop:
 				return
 			}
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond) // what is held is late, and others go on meanwhile
 			if c.ends && i == 0 {
 				ended = time.Now()
 				cancel()
-				time.Sleep(10 * time.Millisecond)
+				time.Sleep(10 * time.Millisecond) // time to return, while what is held is held still
 			}
 			if f.then != nil {
 				f.then(w, ours)
@@ -353,6 +353,6 @@ func (v *witness) guest(name string, s *session, l LeaseLock, subject LeaseSubje
 			v.w.Errorf("Unlock of %s fails: %v", name, err)
 		}
 	}()
-	time.Sleep(100 * time.Millisecond)
+	time.Sleep(100 * time.Millisecond) // until it holds the lock, or waits
 	return g
 }

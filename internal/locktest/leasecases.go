@@ -16,7 +16,8 @@ import (
 	"example.com/zklock/internal/zkserver"
 )
 
-// RunLeases runs what a lock with leases must do as subtests.
+// RunLeases runs what a lock with leases must do as subtests. Where a case
+// needs exact control, its sleeps are of virtual time: exact, and free.
 func RunLeases(t *testing.T, s LeaseSubject) {
 	for _, c := range leaseCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -197,7 +198,7 @@ func ctxEndsInSilence(w *leaseWorld) {
 			break
 		}
 	}
-	time.Sleep(patience)
+	time.Sleep(patience) // what goes on in the background has ended by now
 	w.nothingLeft()
 }
 
@@ -212,7 +213,7 @@ func lateCreate(w *leaseWorld) {
 		w.eventually("Lock returns", func() bool { return isClosed(a.done) })
 		require.ErrorIs(w, a.err, context.Canceled)
 		f.Release()
-		time.Sleep(patience)
+		time.Sleep(patience) // the node has been removed by now
 		require.Empty(w, w.nodes(), "the create %s, ctx had ended, and its node stays: it blocks everybody after it", damage.name)
 	}
 	w.nothingLeft()
@@ -228,7 +229,7 @@ func tryLockInSilence(w *leaseWorld) {
 	require.ErrorIs(w, err, context.DeadlineExceeded)
 	require.Equal(w, time.Second, time.Since(began))
 	held.Release()
-	time.Sleep(patience)
+	time.Sleep(patience) // what goes on in the background has ended by now
 	w.nothingLeft()
 }
 
@@ -366,7 +367,7 @@ func cutOff(w *leaseWorld) {
 		lease, s := w.holder()
 		next, _ := w.open()
 		a := w.begin(next)
-		time.Sleep(quiet)
+		time.Sleep(quiet) // the holder has been heard this long ago
 		end := w.silence(s)
 		began := time.Now()
 		w.lost(lease, "the holder has been cut off for longer than its session")
@@ -377,17 +378,17 @@ func cutOff(w *leaseWorld) {
 		end()
 		w.eventually("nobody is in the queue", func() bool { return len(w.nodes()) == 0 })
 	}
-	time.Sleep(patience)
+	time.Sleep(patience) // what goes on in the background has ended by now
 	w.nothingLeft()
 }
 
 func shortCut(w *leaseWorld) {
 	lease, s := w.holder()
 	for range 5 {
-		time.Sleep(7 * time.Second)
+		time.Sleep(7 * time.Second) // less than the session timeout
 		require.True(w, w.srv.Cut(s.id))
 	}
-	time.Sleep(time.Minute)
+	time.Sleep(time.Minute) // for the clock to close Lost by mistake
 	require.False(w, isClosed(lease.Lost()), "the connection broke and came back, and the lock is said to be lost")
 	w.release(lease, "the holder")
 	w.nothingLeft()
@@ -395,7 +396,7 @@ func shortCut(w *leaseWorld) {
 
 func longHold(w *leaseWorld) {
 	lease, _ := w.holder()
-	time.Sleep(time.Hour)
+	time.Sleep(time.Hour) // for the clock to close Lost by mistake
 	require.False(w, isClosed(lease.Lost()), "nothing happened for an hour, and the lock is said to be lost")
 	w.release(lease, "the holder")
 	w.nothingLeft()
@@ -469,7 +470,7 @@ func curatorName(w *leaseWorld) {
 	neighbour, _ := w.open(s)
 	b := w.begin(neighbour)
 	w.release(lease, "the holder")
-	time.Sleep(time.Second)
+	time.Sleep(time.Second) // for somebody to be let in by mistake: nothing tells when nobody is
 	w.keepsWaiting(a, ls, "who comes after a contender of Curator's")
 	require.False(w, isClosed(b.done), "who comes after a contender of Curator's has got the lock: two holders")
 	require.NoError(w, admin.Delete(theirs, -1))
@@ -532,7 +533,7 @@ func predecessorChanges(w *leaseWorld) {
 			require.NoError(w, err)
 			_, err = admin.Set(w.path+"/"+node, data, -1)
 			require.NoError(w, err)
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond) // for somebody to be let in by mistake: nothing tells when nobody is
 			for _, a := range attempts {
 				require.False(w, isClosed(a.done), "the data of %s has changed, and a waiter takes it for gone: two holders", node)
 			}
@@ -555,7 +556,7 @@ func container(w *leaseWorld) {
 		require.True(w, node.Container, "%s is no container: it stays when nobody uses it any more", dir)
 	}
 	w.release(lease, "the holder")
-	time.Sleep(5 * time.Minute)
+	time.Sleep(5 * time.Minute) // a container goes some time after its last child
 	_, ok := w.srv.Node(w.path)
 	require.False(w, ok, "the parent stays though nobody uses it any more")
 	again, _ := w.holder()
