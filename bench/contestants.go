@@ -41,8 +41,21 @@ type contestant struct {
 
 // A formula predicts what a run of N contenders sends.
 type formula struct {
-	text     string // for one acquisition
-	requests func(n float64) float64
+	text     string                  // for one acquisition
+	requests func(n float64) float64 // of all
+	apart    func(n float64) float64 // where each has a session; nil: the same
+}
+
+// predict returns 0 where a formula says nothing: where some share a session
+// and others do not, and that makes a difference.
+func (f formula) predict(n, sessions int) float64 {
+	switch {
+	case f.requests == nil || f.apart != nil && sessions > 1 && sessions < n:
+		return 0
+	case f.apart != nil && sessions > 1:
+		return f.apart(float64(n))
+	}
+	return f.requests(float64(n))
 }
 
 // contenders returns what makes the n contenders of one run.
@@ -75,7 +88,7 @@ var contestants = []contestant{
 		name:    "naive",
 		new:     func(conn *zk.Conn, path string) locker { return naive.New(conn, path) },
 		article: articleNaive,
-		formula: formula{"N + 2", func(n float64) float64 { return n * (n + 2) }},
+		formula: formula{text: "N + 2", requests: func(n float64) float64 { return n * (n + 2) }},
 	},
 	{
 		name:  "herd",
@@ -83,18 +96,25 @@ var contestants = []contestant{
 		queue: true,
 		// Half of N+1: the lists that arrivals cause are spared where all
 		// arrive at once.
-		formula: formula{"(N + 5) / 2", func(n float64) float64 { return n * (n + 5) / 2 }},
+		formula: formula{text: "(N + 5) / 2", requests: func(n float64) float64 { return n * (n + 5) / 2 }},
 	},
 	{
 		name:    "predecessor",
 		new:     func(conn *zk.Conn, path string) locker { return predecessor.New(conn, path) },
 		queue:   true,
 		article: map[int]time.Duration{100: 636 * time.Millisecond, 1000: 5398 * time.Millisecond},
-		formula: formula{"5 - 2/N", func(n float64) float64 { return 5*n - 2 }},
+		formula: formula{text: "5 - 2/N", requests: func(n float64) float64 { return 5*n - 2 }},
 	},
 	{
 		name: "reentrant", begin: perSession(newReentrant), queue: true,
-		formula: formula{"5 - 2/N", func(n float64) float64 { return 5*n - 2 }},
+		formula: formula{text: "5 - 2/N", requests: func(n float64) float64 { return 5*n - 2 }},
 	},
-	{name: "timeout", begin: perSession(newTimeout), queue: true},
+	{
+		name: "timeout", begin: perSession(newTimeout), queue: true,
+		formula: formula{
+			text:     "3 + 1/N in one session, 7 - 5/N with a session each",
+			requests: func(n float64) float64 { return 3*n + 1 },
+			apart:    func(n float64) float64 { return max(7*n-5, 4) },
+		},
+	},
 }

@@ -142,8 +142,8 @@ func (b *benchmark) newResult(c contestant, n, round int) result {
 		Lock: c.name, Server: b.zoo.String(), Goroutines: n, Sessions: b.cfg.sessions, Round: round,
 		Processes: b.cfg.procs, Client: goClient(), facts: b.facts, contestant: c,
 	}
-	if c.formula.requests != nil && b.party == nil {
-		r.Predicted = c.formula.requests(float64(n))
+	if b.party == nil {
+		r.Predicted = c.formula.predict(n, b.cfg.sessions)
 	}
 	return r
 }

@@ -15,20 +15,20 @@ var peers = []contestant{
 			return zk.NewLock(conn, path, zk.WorldACL(zk.PermAll))
 		},
 		queue:   true,
-		formula: formula{"5 - 2/N", func(n float64) float64 { return 5*n - 2 }},
+		formula: formula{text: "5 - 2/N", requests: func(n float64) float64 { return 5*n - 2 }},
 	},
 	{
 		name:    "curator",
 		java:    true,
 		queue:   true,
 		article: map[int]time.Duration{100: 606 * time.Millisecond, 1000: 6785 * time.Millisecond},
-		formula: formula{"5 - 2/N", func(n float64) float64 { return 5*n - 2 }},
+		formula: formula{text: "5 - 2/N", requests: func(n float64) float64 { return 5*n - 2 }},
 	},
 	{
 		name:    "floor",
 		begin:   newFloor,
 		queue:   true,
 		unsafe:  true,
-		formula: formula{"2", func(n float64) float64 { return 2 * n }},
+		formula: formula{text: "2", requests: func(n float64) float64 { return 2 * n }},
 	},
 }
