@@ -1,8 +1,14 @@
 package timeout_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
+	"io"
+	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,8 +44,14 @@ func onTable(t *testing.T, play func(tb *table)) {
 // that it has not sent while it changes over from one to the next.
 func (tb *table) connect() *zk.Conn {
 	tb.Helper()
+	return tb.connectWith(ensemble.Options{})
+}
+
+func (tb *table) connectWith(options ensemble.Options) *zk.Conn {
+	tb.Helper()
 	zoo := ensemble.OverPipes(tb.srv, "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3")
-	conn, err := zoo.Connect(context.Background(), ensemble.Options{SessionTimeout: 10 * time.Second, Buffer: 64 << 10})
+	options.SessionTimeout, options.Buffer = 10*time.Second, 64<<10
+	conn, err := zoo.Connect(context.Background(), options)
 	require.NoError(tb, err)
 	tb.Cleanup(conn.Close)
 	return conn
@@ -389,17 +401,256 @@ func TestAContenderThatDoesNotFitIntoAPacketIsToldSo(t *testing.T) {
 	})
 }
 
+// slowly takes a millisecond for every few bytes from the server, so that each
+// of two events has a moment of its own.
+type slowly struct{ net.Conn }
+
+func (c slowly) Read(b []byte) (int, error) {
+	time.Sleep(time.Millisecond) // a slow network
+	return c.Conn.Read(b[:min(len(b), 16)])
+}
+
 // TestNobodyHoldsALockInASessionThatHasEnded: the nodes of a session go in one
 // transaction, and the server tells of them in no particular order.
 func TestNobodyHoldsALockInASessionThatHasEnded(t *testing.T) {
 	for range 20 {
 		onTable(t, func(tb *table) {
-			conn := tb.connect()
+			conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn { return slowly{nc} }})
 			tb.mustLock(tb.mutex(conn), timeout.NewOwner("holder"))
 			waiter := lockAside(context.Background(), tb.mutex(conn), timeout.NewOwner("waiter, by another Mutex"))
-			synctest.Wait()
+			time.Sleep(time.Second) // until it waits
 			conn.Close()
 			require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing, "who waited has got the lock, and there is no session")
 		})
 	}
+}
+
+// quietCtx is a ctx that has ended and whose readers have not been woken yet.
+type quietCtx struct {
+	context.Context
+	ended atomic.Bool
+}
+
+func (c *quietCtx) Err() error {
+	if c.ended.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestOnceCtxHasEndedLockReturnsNoLease(t *testing.T) {
+	onTable(t, func(tb *table) {
+		holder := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("holder"))
+		ctx := &quietCtx{Context: context.Background()}
+		waiter := lockAside(ctx, tb.mutex(tb.connect()), timeout.NewOwner("waiter"))
+		time.Sleep(time.Second) // until it waits
+		ctx.ended.Store(true)
+		require.NoError(tb, holder.Unlock(context.Background()))
+		require.ErrorIs(tb, (<-waiter).err, context.Canceled, "it got the lock when ctx had ended")
+		synctest.Wait()
+		require.Empty(tb, tb.srv.Children(top), "it has given up and left its node")
+	})
+}
+
+func TestWhoGivesUpLeavesTheLockToWhoSharesTheOwner(t *testing.T) {
+	onTable(t, func(tb *table) {
+		m, shared := tb.mutex(tb.connect()), timeout.NewOwner("shared")
+		holder := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("holder"))
+		ctx := &quietCtx{Context: context.Background()}
+		givesUp := lockAside(slowCtx{ctx, sync.OnceFunc(func() { time.Sleep(time.Minute) })}, m, shared)
+		synctest.Wait() // it has queued, and falls asleep before it waits
+		stays := lockAside(context.Background(), m, shared)
+		time.Sleep(time.Second) // until both have what they want
+		require.NoError(tb, holder.Unlock(context.Background()))
+		got := <-stays
+		require.NoError(tb, got.err)
+		ctx.ended.Store(true)
+		require.ErrorIs(tb, (<-givesUp).err, context.Canceled)
+		time.Sleep(time.Second) // for a node that goes by mistake
+		require.Len(tb, tb.srv.Children(top), 1, "the node has gone, and the lease is held: the next one gets in")
+		require.False(tb, tb.isLost(got.lease))
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
+// TestANodeOfTheSameNameIsNotTakenForOurs: step 3's nodes have our names, and
+// nothing in them to tell whose they are.
+func TestANodeOfTheSameNameIsNotTakenForOurs(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		id := conn.SessionID()
+		holder := tb.mustLock(tb.mutex(conn), timeout.NewOwner("holder"))
+		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
+		tb.srv.Cut(id)
+		<-back.Hit()
+		require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
+		require.NoError(tb, admin.Delete(top, -1))
+		_, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		_, err = admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		back.Release()
+		time.Sleep(time.Second) // until it is connected and has looked
+		require.True(tb, tb.isLost(holder), "two holders: ours takes the other's node for its own")
+		require.ErrorIs(tb, holder.Unlock(context.Background()), timeout.ErrLost)
+		require.Len(tb, tb.srv.Children(top), 1, "the other's node has been deleted")
+	})
+}
+
+// TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession is
+// TestUnlockThatIsTriedAgainTouchesNobodyElsesNode where the next one has the
+// same session, and so the same ephemeral owner.
+func TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		id := conn.SessionID()
+		holder := tb.mustLock(tb.mutex(conn), timeout.NewOwner("holder"))
+		lost := tb.srv.LoseReply(of(id, jute.OpDelete, ""))
+		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
+		unlocked := make(chan error, 1)
+		go func() { unlocked <- holder.Unlock(context.Background()) }()
+		<-lost.Hit()
+		<-back.Hit()
+		require.NoError(tb, admin.Delete(top, -1))        // as the server does with a container
+		asks := tb.srv.HoldReply(of(id, jute.OpSync, "")) // before it looks whose the node is
+		back.Release()
+		<-asks.Hit()
+		next := lockAside(context.Background(), tb.mutex(conn), timeout.NewOwner("next"))
+		synctest.Wait() // its node is made meanwhile
+		asks.Release()
+		require.NoError(tb, <-unlocked)
+		got := <-next
+		require.NoError(tb, got.err)
+		time.Sleep(time.Second) // for a delete that is tried again
+		require.Len(tb, tb.srv.Children(top), 1, "who unlocks has deleted the node of the next one: two holders")
+		require.False(tb, tb.isLost(got.lease))
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
+func TestLostCountsFromWhenARequestWasSent(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		id := conn.SessionID()
+		holder := tb.mustLock(tb.mutex(conn), timeout.NewOwner("holder"))
+		late := tb.srv.HoldReply(of(id, jute.OpGetData, top+"/lock-0000000000"))
+		<-late.Hit()
+		sent := time.Now() // the last that the server hears of it
+		silence := tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id })
+		time.Sleep(5 * time.Second) // the reply is on its way
+		late.Release()
+		<-holder.Lost()
+		require.LessOrEqual(tb, time.Since(sent), 10*time.Second, "the session had ended, and Lost was open")
+		silence.Release()
+		require.ErrorIs(tb, holder.Unlock(context.Background()), timeout.ErrLost)
+	})
+}
+
+// TestWhoHasWaitedInQuietIsHeardAtOnce: or the lease is soon lost for nothing.
+func TestWhoHasWaitedInQuietIsHeardAtOnce(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		holder := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("holder"))
+		waiter := lockAside(context.Background(), tb.mutex(conn), timeout.NewOwner("waiter"))
+		time.Sleep(6 * time.Second) // more than a third of the session timeout, less than two
+		beat := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, ""))
+		require.NoError(tb, holder.Unlock(context.Background()))
+		got := <-waiter
+		require.NoError(tb, got.err)
+		synctest.Wait()
+		require.Len(tb, beat.Hit(), 1, "it was not heard for 6 s, and asks nothing")
+		beat.Release()
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
+// eventless is a connection on which no watch event arrives.
+type eventless struct {
+	net.Conn
+	in *bytes.Buffer // what has arrived of packets that are whole
+}
+
+func (c eventless) Read(b []byte) (int, error) {
+	for c.in.Len() == 0 {
+		var length [4]byte
+		if _, err := io.ReadFull(c.Conn, length[:]); err != nil {
+			return 0, err
+		}
+		packet := make([]byte, binary.BigEndian.Uint32(length[:]))
+		if _, err := io.ReadFull(c.Conn, packet); err != nil {
+			return 0, err
+		}
+		if xid := int32(binary.BigEndian.Uint32(packet)); xid != -1 {
+			c.in.Write(append(length[:], packet...))
+		}
+	}
+	return c.in.Read(b)
+}
+
+// TestALeaseIsLostThoughNoEventTellsOfIt: a client may miss an event while it
+// reconnects.
+func TestALeaseIsLostThoughNoEventTellsOfIt(t *testing.T) {
+	for what, another := range map[string]bool{"its node has gone": false, "its node is another's": true} {
+		t.Run(what, func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				admin := tb.connect()
+				conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn { return eventless{nc, new(bytes.Buffer)} }})
+				holder := tb.mustLock(tb.mutex(conn), timeout.NewOwner("holder"))
+				require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
+				require.NoError(tb, admin.Delete(top, -1))
+				if another {
+					tb.mustLock(tb.mutex(admin), timeout.NewOwner("another"))
+				}
+				time.Sleep(4 * time.Second) // more than a third of the session timeout
+				require.True(tb, tb.isLost(holder), "Lost is open, and "+what)
+			})
+		})
+	}
+}
+
+// TestWhoseNodeIsFoundLateIsStillBeforeWhoCameLater: the reply to its create
+// is lost, and while it looks for its node another of its Mutex queues.
+func TestWhoseNodeIsFoundLateIsStillBeforeWhoCameLater(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		m, id := tb.mutex(conn), conn.SessionID()
+		_, err := tb.connect().Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		lost := tb.srv.LoseReply(of(id, jute.OpCreate, ""))
+		looks := tb.srv.HoldReply(of(id, jute.OpSync, ""))
+		one := lockAside(context.Background(), m, timeout.NewOwner("one"))
+		<-lost.Hit()
+		<-looks.Hit()
+		two := lockAside(context.Background(), m, timeout.NewOwner("two"))
+		synctest.Wait()
+		looks.Release()
+		time.Sleep(time.Minute) // until one of them has the lock
+		require.Len(tb, one, 1, "nobody lets in the one that is first in the queue")
+		require.Empty(tb, two)
+		require.NoError(tb, (<-one).lease.Unlock(context.Background()))
+		require.NoError(tb, (<-two).lease.Unlock(context.Background()))
+	})
+}
+
+func TestAnOwnerThatGaveUpAndCameBackLocksAgainWithoutWaitingForItself(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		m, owner := tb.mutex(conn), timeout.NewOwner("owner")
+		_, err := tb.connect().Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		slow := tb.srv.Hold(of(conn.SessionID(), jute.OpCreate, ""))
+		ctx, cancel := context.WithCancel(context.Background())
+		first := lockAside(ctx, m, owner)
+		<-slow.Hit()
+		cancel()
+		require.ErrorIs(tb, (<-first).err, context.Canceled)
+		second := lockAside(context.Background(), m, owner)
+		synctest.Wait()
+		slow.Release() // the node of the first is made, and goes again
+		got := <-second
+		require.NoError(tb, got.err)
+		again := tb.mustLock(m, owner)
+		require.NoError(tb, again.Unlock(context.Background()))
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
 }

@@ -121,7 +121,7 @@ func (m *Mutex) look(p *place) error {
 func (m *Mutex) passed(p *place, s *sentry, what zk.EventType) error {
 	ours := s.ours
 	*s = sentry{}
-	if s == &p.nearer && p.alone && what == zk.EventNodeDeleted && !ours {
+	if p.alone && what == zk.EventNodeDeleted && !ours { // it was the nearer one
 		p.tell(m, nil)
 		return nil
 	}

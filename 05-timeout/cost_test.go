@@ -1,0 +1,200 @@
+package timeout_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/wiretap"
+)
+
+// A meter is a table on which all that the clients send is counted.
+type meter struct {
+	*table
+	tap *wiretap.Tap
+}
+
+func onMeter(t *testing.T, play func(m *meter)) {
+	t.Helper()
+	onTable(t, func(tb *table) {
+		m := &meter{tb, wiretap.New()}
+		_, err := tb.connect().Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)) // or the first makes it
+		require.NoError(t, err)
+		play(m)
+	})
+}
+
+func (m *meter) newMutex() *timeout.Mutex {
+	m.Helper()
+	return m.mutex(m.connectWith(ensemble.Options{Tap: m.tap}))
+}
+
+type requests = map[jute.Op]int64
+
+// settle is until everybody waits for something. The first reply of a
+// connection takes its client a millisecond.
+func (m *meter) settle() { time.Sleep(10 * time.Millisecond) }
+
+// sent returns what is sent while f runs and until everybody waits for
+// something.
+func (m *meter) sent(f func()) requests {
+	m.settle()
+	before := m.tap.Counts()
+	f()
+	m.settle()
+	sent := m.tap.Counts().Since(before).Requests
+	delete(sent, jute.OpPing)
+	return sent
+}
+
+// arrives locks aside, and fails the test if the lock is free.
+func (m *meter) arrives(mutex *timeout.Mutex) <-chan locked {
+	m.Helper()
+	waiter := lockAside(context.Background(), mutex, timeout.NewOwner("waiter"))
+	m.settle()
+	require.Empty(m, waiter, "it holds the lock")
+	return waiter
+}
+
+// goesOn takes what a waiter has got by now.
+func (m *meter) goesOn(waiter <-chan locked) *timeout.Lease {
+	m.Helper()
+	m.settle()
+	require.Len(m, waiter, 1, "it waits, and nobody is before it")
+	got := <-waiter
+	require.NoError(m, got.err)
+	return got.lease
+}
+
+func (m *meter) mustUnlock(l *timeout.Lease) {
+	m.Helper()
+	require.NoError(m, l.Unlock(context.Background()))
+}
+
+func TestCostWithoutContention(t *testing.T) {
+	onMeter(t, func(m *meter) {
+		mutex := m.newMutex()
+		require.Equal(t, requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpGetData: 1, jute.OpDelete: 1}, m.sent(func() {
+			m.mustUnlock(m.mustLock(mutex, timeout.NewOwner("alone")))
+		}))
+	})
+}
+
+func TestCostBehindAnotherOfTheSameMutex(t *testing.T) {
+	const n = 10
+	onMeter(t, func(m *meter) {
+		mutex := m.newMutex()
+		require.Equal(t, requests{jute.OpCreate: n, jute.OpGetChildren2: 1, jute.OpGetData: n, jute.OpDelete: n}, m.sent(func() {
+			holder := m.mustLock(mutex, timeout.NewOwner("first"))
+			var waiters []<-chan locked
+			for range n - 1 {
+				waiters = append(waiters, m.arrives(mutex))
+			}
+			for _, waiter := range waiters {
+				m.mustUnlock(holder)
+				holder = m.goesOn(waiter)
+			}
+			m.mustUnlock(holder)
+		}))
+	})
+}
+
+// TestCostOfSessionsThatComeOneByOne is 7N - 5, and the watch events 3N - 3.
+func TestCostOfSessionsThatComeOneByOne(t *testing.T) {
+	const n = 10
+	onMeter(t, func(m *meter) {
+		before := m.tap.Counts().Events
+		want := requests{jute.OpCreate: n, jute.OpGetChildren2: 2*n - 2, jute.OpGetData: 3*n - 3, jute.OpDelete: n}
+		require.Equal(t, want, m.sent(func() {
+			holder := m.mustLock(m.newMutex(), timeout.NewOwner("first"))
+			var waiters []<-chan locked
+			for range n - 1 {
+				waiters = append(waiters, m.arrives(m.newMutex()))
+			}
+			for _, waiter := range waiters {
+				m.mustUnlock(holder)
+				holder = m.goesOn(waiter)
+			}
+			m.mustUnlock(holder)
+		}))
+		require.EqualValues(t, 3*n-3, m.tap.Counts().Events-before)
+	})
+}
+
+func TestCostBehindStrangersForWhoHasMetThem(t *testing.T) {
+	onMeter(t, func(m *meter) {
+		ours := m.newMutex()
+		behindTwo := func() requests {
+			// Their requests do not count: they have no tap.
+			one := m.mustLock(m.mutex(m.connect()), timeout.NewOwner("one"))
+			two := m.arrives(m.mutex(m.connect()))
+			return m.sent(func() {
+				waiter := m.arrives(ours)
+				m.mustUnlock(one)
+				m.mustUnlock(m.goesOn(two))
+				m.mustUnlock(m.goesOn(waiter))
+			})
+		}
+		require.Equal(t, requests{jute.OpCreate: 1, jute.OpGetChildren2: 2, jute.OpGetData: 3, jute.OpDelete: 1}, behindTwo())
+		require.Equal(t, requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpGetData: 3, jute.OpDelete: 1}, behindTwo())
+	})
+}
+
+// TestTheNextOfAMutexLooksAheadWhileTheFirstHolds: then the lock changes hands
+// without a request.
+func TestTheNextOfAMutexLooksAheadWhileTheFirstHolds(t *testing.T) {
+	onMeter(t, func(m *meter) {
+		ours := m.newMutex()
+		first := m.mustLock(ours, timeout.NewOwner("first"))
+		stranger := m.arrives(m.mutex(m.connect()))
+		second := m.arrives(ours)
+		require.Equal(t, requests{jute.OpDelete: 1, jute.OpGetChildren2: 1}, m.sent(func() { m.mustUnlock(first) }))
+		require.Empty(t, m.sent(func() { m.mustUnlock(m.goesOn(stranger)) }))
+		m.mustUnlock(m.goesOn(second))
+	})
+}
+
+// TestAStrangerThatLeavesMakesNeighbours: the next of the Mutex is told in
+// memory from then on.
+func TestAStrangerThatLeavesMakesNeighbours(t *testing.T) {
+	onMeter(t, func(m *meter) {
+		ours := m.newMutex()
+		first := m.mustLock(ours, timeout.NewOwner("first"))
+		ctx, leave := context.WithCancel(context.Background())
+		stranger := lockAside(ctx, m.mutex(m.connect()), timeout.NewOwner("stranger"))
+		m.settle()
+		second := m.arrives(ours)
+		leave()
+		require.ErrorIs(t, (<-stranger).err, context.Canceled)
+		require.Equal(t, requests{jute.OpDelete: 1}, m.sent(func() { m.mustUnlock(first) }))
+		m.mustUnlock(m.goesOn(second))
+	})
+}
+
+func TestTryLockBehindAnotherOfTheSameMutexSendsNothing(t *testing.T) {
+	onMeter(t, func(m *meter) {
+		mutex := m.newMutex()
+		holder := m.mustLock(mutex, timeout.NewOwner("holder"))
+		require.Empty(t, m.sent(func() {
+			_, err := mutex.TryLock(context.Background(), timeout.NewOwner("other"))
+			require.ErrorIs(t, err, timeout.ErrHeld)
+		}))
+		m.mustUnlock(holder)
+	})
+}
+
+func TestCostOfHoldingIsARequestPerThirdOfTheSessionTimeout(t *testing.T) {
+	onMeter(t, func(m *meter) {
+		holder := m.mustLock(m.newMutex(), timeout.NewOwner("holder"))
+		sent := m.sent(func() { time.Sleep(100 * time.Second) }) // ten session timeouts
+		require.InDelta(t, 30, sent[jute.OpGetData], 1)
+		require.Len(t, sent, 1)
+		m.mustUnlock(holder)
+	})
+}
