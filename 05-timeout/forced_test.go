@@ -44,13 +44,13 @@ func onTable(t *testing.T, play func(tb *table)) {
 // that it has not sent while it changes over from one to the next.
 func (tb *table) connect() *zk.Conn {
 	tb.Helper()
-	return tb.connectWith(ensemble.Options{})
+	return tb.connectWith(ensemble.Options{Buffer: 64 << 10})
 }
 
 func (tb *table) connectWith(options ensemble.Options) *zk.Conn {
 	tb.Helper()
 	zoo := ensemble.OverPipes(tb.srv, "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3")
-	options.SessionTimeout, options.Buffer = 10*time.Second, 64<<10
+	options.SessionTimeout = 10 * time.Second
 	conn, err := zoo.Connect(context.Background(), options)
 	require.NoError(tb, err)
 	tb.Cleanup(conn.Close)
@@ -379,22 +379,23 @@ func TestARefusedDeleteIsReportedWhole(t *testing.T) {
 	})
 }
 
-// The clients here send no more than 64 KiB at once.
 func TestAContenderThatDoesNotFitIntoAPacketIsToldSo(t *testing.T) {
 	onTable(t, func(tb *table) {
-		m := tb.mutex(tb.connect())
-		for _, size := range []int{60 << 10, 65 << 10, 2 << 20} {
+		const most = 32 << 10 // that the client sends at once
+		m := tb.mutex(tb.connectWith(ensemble.Options{Buffer: most}))
+		for _, size := range []int{most - 1<<10, most, 64 << 10} {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			began := time.Now()
 			l, err := m.Lock(ctx, timeout.NewOwner(strings.Repeat("x", size)))
 			cancel()
-			if size < 64<<10 {
+			if size < most {
 				require.NoError(tb, err)
 				require.NoError(tb, l.Unlock(context.Background()))
 				continue
 			}
 			require.Error(tb, err)
 			require.NotErrorIs(tb, err, context.DeadlineExceeded, "it is tried again and again")
+			require.ErrorContains(tb, err, "zk.WithMaxConnBufferSize")
 			require.Less(tb, time.Since(began), time.Second)
 		}
 		require.Empty(tb, tb.srv.Children(top))

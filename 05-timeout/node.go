@@ -132,8 +132,11 @@ var errLeft = errors.New("timeout: nobody wants the place any more")
 // at once and is never seen connecting again.
 func (r *retry) again(m *Mutex, err error, left <-chan struct{}) error {
 	var lost *noAnswer
-	if !errors.As(err, &lost) || errors.Is(err, zk.ErrShortBuffer) { // the client's buffer will not grow
+	if !errors.As(err, &lost) {
 		return err
+	}
+	if errors.Is(err, zk.ErrShortBuffer) { // and it will not grow
+		return fmt.Errorf("the client sends no packet that large, see zk.WithMaxConnBufferSize: %w", lost.err)
 	}
 	m.mu.Lock()
 	m.trouble, m.troubleAt = lost, time.Now()

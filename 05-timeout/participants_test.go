@@ -19,15 +19,9 @@ import (
 // inBubble runs a test on a server of its own in virtual time. Connect opens
 // a session.
 func inBubble(t *testing.T, test func(t *testing.T, srv *zkserver.Server, connect func() *zk.Conn)) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
-		zoo := ensemble.OverPipes(srv)
-		test(t, srv, func() *zk.Conn {
-			conn, err := zoo.Connect(t.Context(), ensemble.Options{SessionTimeout: 10 * time.Second})
-			require.NoError(t, err)
-			t.Cleanup(conn.Close)
-			return conn
-		})
+	t.Helper()
+	onTable(t, func(tb *table) {
+		test(tb.T, tb.srv, func() *zk.Conn { return tb.connectWith(ensemble.Options{}) })
 	})
 }
 
