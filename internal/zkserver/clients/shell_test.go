@@ -32,7 +32,8 @@ var (
 	anyLine        = regexp.MustCompile(``)
 )
 
-// startShells runs shells and waits until they are connected.
+// startShells runs shells and waits until they are connected, and have said
+// whatever they say by way of greeting, which may be before that or after.
 func (g *game) startShells(n int) []*shell {
 	g.Helper()
 	var shells []*shell
@@ -44,6 +45,8 @@ func (g *game) startShells(n int) []*shell {
 	defer cancel()
 	for _, sh := range shells {
 		_, err := sh.hear(ctx, shellConnected)
+		require.NoError(g, err)
+		_, err = sh.run(ctx, "")
 		require.NoError(g, err)
 	}
 	return shells
