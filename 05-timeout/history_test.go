@@ -230,15 +230,16 @@ func step(s state, o *op) (bool, state) {
 
 // excuseLocked says which operations may tell what the model does not allow:
 // of a token that an operator has taken the lock from, until Lost closes; and
-// that the lock is held, when others try to get it or may have left a node.
+// that the lock is held, when others try to get it, have not been told yet
+// that they have let it go, or may have left a node.
 func (h *history) excuseLocked() {
 	for _, o := range h.ops {
 		if errors.Is(o.err, timeout.ErrHeld) {
 			for _, other := range h.ops {
 				failed := other.err != nil && !errors.Is(other.err, timeout.ErrHeld)
 				left := failed || other.kind == lost || other.ret == never
-				tries := other.ret > o.call && (other.kind == lock || other.kind == tryLock)
-				if other != o && other.call < o.ret && (left || tries) {
+				underWay := other.ret > o.call
+				if other != o && other.call < o.ret && (left || underWay) {
 					o.excuse = true
 				}
 			}
