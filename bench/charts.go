@@ -303,15 +303,19 @@ func (p *picture) logPlain(a *plot.Axis) {
 func (p *picture) log(a *plot.Axis, label func(float64) string) {
 	a.Scale = plot.LogScale{}
 	a.Tick.Marker = plot.TickerFunc(func(low, high float64) []plot.Tick {
-		steps := []float64{1, 2, 5}
-		if high/low > 1e4 {
-			steps = steps[:1]
+		room := 1e4 // beside the axis there is more than below it
+		if a == &p.X {
+			room = 1e3
 		}
 		var ticks []plot.Tick
 		for decade := math.Pow(10, math.Floor(math.Log10(low))); decade <= high; decade *= 10 {
-			for _, s := range steps {
-				if v := decade * s; v >= low && v <= high {
-					ticks = append(ticks, plot.Tick{Value: v, Label: label(v)})
+			for _, s := range []float64{1, 2, 5} {
+				tick := plot.Tick{Value: decade * s}
+				if s == 1 || high/low <= room {
+					tick.Label = label(tick.Value)
+				}
+				if tick.Value >= low && tick.Value <= high {
+					ticks = append(ticks, tick)
 				}
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/xml"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -149,4 +150,23 @@ func TestALongCellTakesTheRoomOfThoseThatAreMissing(t *testing.T) {
 		"herd     1000  stopped          9.0x\n"+
 		"\n"+
 		"curator     5  cannot run: it is a long story\n", out.String(), "and no colours where there is no terminal")
+}
+
+func TestLabelsBelowTheAxisDoNotRunIntoEachOther(t *testing.T) {
+	const widest = 40.0 // points, of a label and the gap after it
+	for span := 2.0; span < 1e9; span *= 1.7 {
+		p := newPicture("", "", nil)
+		p.logTime(&p.X)
+		var labels []float64
+		for _, tick := range p.X.Tick.Marker.Ticks(0.7, 0.7*span) {
+			if tick.Label != "" {
+				labels = append(labels, math.Log(tick.Value))
+			}
+		}
+		require.NotEmpty(t, labels, "%g", span)
+		for i := range len(labels) - 1 {
+			gap := (labels[i+1] - labels[i]) / math.Log(span) * (chartWidth - 70) // but for the other axis
+			require.Greater(t, gap, widest, "from 0.7 to %g", 0.7*span)
+		}
+	}
 }
