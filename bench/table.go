@@ -117,7 +117,7 @@ func wireTable(results []result) table {
 			g.name(), strconv.Itoa(g.n), g.perAcquisition(func(r result) float64 { return float64(r.Requests) }), "-",
 		}
 		if p := g.runs[0].Predicted; p > 0 {
-			row[3] = figure(p / float64(g.n))
+			row[3] = figure1(p / float64(g.n))
 		}
 		for _, kind := range tableKinds {
 			row = append(row, g.perAcquisition(func(r result) float64 { return float64(r.Kinds[kind]) }))
