@@ -39,14 +39,15 @@ func onTable(t *testing.T, play func(tb *table)) {
 	})
 }
 
-// connect opens a session that ends with the test. Its client knows three
-// servers, as one of an ensemble does, so that it does not call requests off
-// that it has not sent while it changes over from one to the next.
+// connect opens a session that ends with the test.
 func (tb *table) connect() *zk.Conn {
 	tb.Helper()
 	return tb.connectWith(ensemble.Options{Buffer: 64 << 10})
 }
 
+// connectWith is connect with other options. The client knows three servers, as
+// one of an ensemble does, so that it does not call requests off that it has
+// not sent while it changes over from one to the next.
 func (tb *table) connectWith(options ensemble.Options) *zk.Conn {
 	tb.Helper()
 	zoo := ensemble.OverPipes(tb.srv, "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3")
@@ -461,7 +462,7 @@ func TestWhoGivesUpLeavesTheLockToWhoSharesTheOwner(t *testing.T) {
 		givesUp := lockAside(slowCtx{ctx, sync.OnceFunc(func() { time.Sleep(time.Minute) })}, m, shared)
 		synctest.Wait() // it has queued, and falls asleep before it waits
 		stays := lockAside(context.Background(), m, shared)
-		time.Sleep(time.Second) // until both have what they want
+		time.Sleep(time.Second) // until both wait
 		require.NoError(tb, holder.Unlock(context.Background()))
 		got := <-stays
 		require.NoError(tb, got.err)
@@ -512,18 +513,22 @@ func TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession(t *testing.T) {
 		go func() { unlocked <- holder.Unlock(context.Background()) }()
 		<-lost.Hit()
 		<-back.Hit()
-		require.NoError(tb, admin.Delete(top, -1))        // as the server does with a container
+		require.NoError(tb, admin.Delete(top, -1)) // as the server does with a container
+		_, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
 		asks := tb.srv.HoldReply(of(id, jute.OpSync, "")) // before it looks whose the node is
 		back.Release()
 		<-asks.Hit()
 		next := lockAside(context.Background(), tb.mutex(conn), timeout.NewOwner("next"))
-		synctest.Wait() // its node is made meanwhile
+		synctest.Wait()
+		require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top))
 		asks.Release()
 		require.NoError(tb, <-unlocked)
 		got := <-next
 		require.NoError(tb, got.err)
 		time.Sleep(time.Second) // for a delete that is tried again
-		require.Len(tb, tb.srv.Children(top), 1, "who unlocks has deleted the node of the next one: two holders")
+		require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top),
+			"who unlocks has deleted the node of the next one: two holders")
 		require.False(tb, tb.isLost(got.lease))
 		require.NoError(tb, got.lease.Unlock(context.Background()))
 	})
@@ -553,7 +558,7 @@ func TestWhoHasWaitedInQuietIsHeardAtOnce(t *testing.T) {
 		conn := tb.connect()
 		holder := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("holder"))
 		waiter := lockAside(context.Background(), tb.mutex(conn), timeout.NewOwner("waiter"))
-		time.Sleep(6 * time.Second) // more than a third of the session timeout, less than two
+		time.Sleep(6 * time.Second) // more than a third of the session timeout, less than two thirds
 		beat := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, ""))
 		require.NoError(tb, holder.Unlock(context.Background()))
 		got := <-waiter
@@ -595,15 +600,20 @@ func TestALeaseIsLostThoughNoEventTellsOfIt(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			onTable(t, func(tb *table) {
 				admin := tb.connect()
-				conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn { return eventless{nc, new(bytes.Buffer)} }})
+				conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
+					return eventless{nc, new(bytes.Buffer)}
+				}})
 				holder := tb.mustLock(tb.mutex(conn), timeout.NewOwner("holder"))
 				require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
 				require.NoError(tb, admin.Delete(top, -1))
 				if another {
 					tb.mustLock(tb.mutex(admin), timeout.NewOwner("another"))
 				}
+				nodes := tb.srv.Children(top)
 				time.Sleep(4 * time.Second) // more than a third of the session timeout
 				require.True(tb, tb.isLost(holder), "Lost is open, and "+what)
+				require.ErrorIs(tb, holder.Unlock(context.Background()), timeout.ErrLost)
+				require.Equal(tb, nodes, tb.srv.Children(top), "it has deleted the node of another")
 			})
 		})
 	}

@@ -201,7 +201,7 @@ func step(s state, o *op) (bool, state) {
 	case lock, tryLock:
 		switch {
 		case errors.Is(o.err, timeout.ErrHeld):
-			return s.token != 0 || o.excuse, s
+			return s.token != 0 && s.owner != o.owner || o.excuse, s
 		case o.err != nil:
 			return true, s
 		case mine:
@@ -238,8 +238,7 @@ func (h *history) excuseLocked() {
 			for _, other := range h.ops {
 				failed := other.err != nil && !errors.Is(other.err, timeout.ErrHeld)
 				left := failed || other.kind == lost || other.ret == never
-				underWay := other.ret > o.call
-				if other != o && other.call < o.ret && (left || underWay) {
+				if other != o && other.call < o.ret && (left || other.ret > o.call) {
 					o.excuse = true
 				}
 			}
@@ -374,6 +373,19 @@ var broken = map[string]subject{
 		everybody := timeout.NewOwner("everybody")
 		return func(ctx context.Context, _ *timeout.Owner, try bool) (lease, error) {
 			return real(ctx, everybody, try)
+		}
+	}},
+	"TryLock says held to the holder": {wrap: func(real acquire) acquire {
+		var leased sync.Map // tokens
+		return func(ctx context.Context, owner *timeout.Owner, try bool) (lease, error) {
+			l, err := real(ctx, owner, try)
+			if err != nil {
+				return nil, err
+			}
+			if _, again := leased.LoadOrStore(l.Token(), true); again && try {
+				return nil, errors.Join(timeout.ErrHeld, l.Unlock(context.Background()))
+			}
+			return l, nil
 		}
 	}},
 	"Lost never closes":       {wrap: wrapping(func(l lease) lease { return deaf{l} })},

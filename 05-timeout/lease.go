@@ -111,6 +111,12 @@ func (m *Mutex) loseLocked(p *place) {
 	}
 }
 
+func (m *Mutex) hasVanished(p *place) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return p.vanished
+}
+
 // silence is how long ago the session of a place was last known to be alive:
 // when a request was sent that has been answered. The server counts from when
 // it received that, or from later.
@@ -159,12 +165,14 @@ func (m *Mutex) beatLocked(p *place) {
 		var data []byte
 		var stat *zk.Stat
 		err := m.call(func() (err error) { data, stat, err = m.conn.Get(p.node); return err })
-		if errors.Is(err, zk.ErrNoNode) || err == nil && !m.recognize(p, data, stat) {
-			m.lose(p)
-		}
+		gone := errors.Is(err, zk.ErrNoNode) || err == nil && !m.recognize(p, data, stat)
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.beating = false
+		if gone {
+			p.vanished = true
+			m.loseLocked(p)
+		}
 	}()
 }
 

@@ -172,7 +172,8 @@ func (m *Mutex) Lock(ctx context.Context, owner *Owner) (*Lease, error) {
 
 // TryLock is Lock for who does not want to wait: it returns ErrHeld if
 // somebody else holds the lock or waits for it, and has left nothing behind
-// then. It takes as long as the server takes to answer, or until ctx ends.
+// then. Who unlocks through this Mutex holds the lock until the server has
+// answered. It takes as long as the server takes to answer, or until ctx ends.
 func (m *Mutex) TryLock(ctx context.Context, owner *Owner) (*Lease, error) {
 	return m.acquire(ctx, owner, true)
 }

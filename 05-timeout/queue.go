@@ -39,6 +39,7 @@ type place struct {
 	unlocked error // what the last Unlock is told
 	leases   int
 	held     bool
+	vanished bool   // its node has gone, or its name is another's now: there is none to remove
 	told     bool   // something was sent on turn
 	first    bool   // and it was nil
 	behind   *place // a place of ours that is directly before it
@@ -79,6 +80,8 @@ func (m *Mutex) live(p *place) {
 		m.join(p)
 		if err = m.stay(p); err != nil {
 			m.lose(p) // before the node goes, and the next one is in
+		} else if m.hasVanished(p) {
+			err = errGone
 		}
 	}
 	m.settle(p, err)

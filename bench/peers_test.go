@@ -155,11 +155,13 @@ func TestContendedTheRequestsAreExactlyThoseOfTheFormula(t *testing.T) {
 }
 
 func TestAFormulaSaysNothingWhereSomeShareASession(t *testing.T) {
-	i := slices.IndexFunc(contestants, func(c contestant) bool { return c.name == "timeout" })
-	require.Equal(t, 301.0, contestants[i].formula.predict(100, 1))
-	require.Equal(t, 695.0, contestants[i].formula.predict(100, 100))
-	require.Zero(t, contestants[i].formula.predict(100, 50))
-	require.Equal(t, 498.0, contestants[2].formula.predict(100, 50), "step 3 sends the same in any case")
+	of := func(name string) formula {
+		return contestants[slices.IndexFunc(contestants, func(c contestant) bool { return c.name == name })].formula
+	}
+	require.Equal(t, 301.0, of("timeout").predict(100, 1))
+	require.Equal(t, 695.0, of("timeout").predict(100, 100))
+	require.Zero(t, of("timeout").predict(100, 50))
+	require.Equal(t, 498.0, of("predecessor").predict(100, 50), "step 3 sends the same in any case")
 	require.Zero(t, formula{}.predict(100, 1))
 }
 
