@@ -250,6 +250,8 @@ func expiredWaiter(w *world) {
 	require.ErrorIs(w, waiter.Unlock(), w.subject.ErrNotLocked)
 	require.Len(w, w.nodes(), 1, "besides the holder's there is a node of a session that has expired")
 	w.unlock(holder, "the holder")
+	// The client fails what is asked of it while it changes over.
+	w.eventually("who waited has a new session", func() bool { return s.SessionID() != 0 && s.SessionID() != s.id })
 	w.mustLock(waiter, "the waiter, in its new session")
 	w.unlock(waiter, "it")
 	w.nothingLeft()
