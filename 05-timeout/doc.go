@@ -38,6 +38,9 @@
 //     ZooKeeper has no delete for "this node of mine". The same goes for a
 //     node that somebody deletes by hand while the client is just coming back
 //     to its session.
+//   - A node whose create was not answered is known again by its data. If
+//     somebody else writes to it in the moment before it is looked for, as
+//     Curator's Revoker may, it stays in the queue until the session ends.
 //   - ZooKeeper 3.8 gives out 2³¹ numbers per parent; then Lock fails with
 //     zk.ErrNodeExists until the parent has been deleted.
 package timeout
