@@ -97,10 +97,14 @@ type Thread struct{ interrupted chan struct{} }
 // ErrInterrupted is what Sleep throws.
 var ErrInterrupted = errors.New("InterruptedException")
 
-// StartThread runs f in a thread of its own.
+// StartThread runs f in a thread of its own, which begins when all others wait
+// for something: so a play always goes the same way.
 func StartThread(f func(t *Thread)) *Thread {
 	t := &Thread{make(chan struct{}, 1)}
-	go f(t)
+	go func() {
+		time.Sleep(1) // virtual time passes only then
+		f(t)
+	}()
 	return t
 }
 
