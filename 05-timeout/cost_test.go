@@ -37,9 +37,10 @@ func (m *meter) newMutex() *timeout.Mutex {
 
 type requests = map[jute.Op]int64
 
-// settle is until everybody waits for something. The first reply of a
-// connection takes its client a millisecond.
-func (m *meter) settle() { time.Sleep(10 * time.Millisecond) }
+// settle is until everybody waits for something.
+func (m *meter) settle() {
+	time.Sleep(10 * time.Millisecond) // of virtual time: a client takes one for the first reply of a connection
+}
 
 // sent returns what is sent while f runs and until everybody waits for
 // something.

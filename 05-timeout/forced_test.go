@@ -98,6 +98,18 @@ func (tb *table) isLost(l *timeout.Lease) bool {
 	}
 }
 
+// unlockUnanswered unlocks aside. The node goes, the reply is lost with the
+// connection, and the session has no other one until back is released.
+func (tb *table) unlockUnanswered(session int64, holder *timeout.Lease) (back *zkserver.Fault, unlocked <-chan error) {
+	lost := tb.srv.LoseReply(of(session, jute.OpDelete, ""))
+	back = tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == session })
+	done := make(chan error, 1)
+	go func() { done <- holder.Unlock(context.Background()) }()
+	<-lost.Hit()
+	<-back.Hit()
+	return back, done
+}
+
 // of is true of the requests of one kind that a session makes for one node.
 func of(session int64, op jute.Op, path string) func(zkserver.Request) bool {
 	return func(r zkserver.Request) bool {
@@ -217,12 +229,7 @@ func TestUnlockThatIsTriedAgainTouchesNobodyElsesNode(t *testing.T) {
 		conn, admin := tb.connect(), tb.connect()
 		id := conn.SessionID()
 		holder := tb.mustLock(tb.mutex(conn), timeout.NewOwner("holder"))
-		lost := tb.srv.LoseReply(of(id, jute.OpDelete, ""))
-		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
-		unlocked := make(chan error, 1)
-		go func() { unlocked <- holder.Unlock(context.Background()) }()
-		<-lost.Hit()
-		<-back.Hit()
+		back, unlocked := tb.unlockUnanswered(id, holder)
 		require.NoError(tb, admin.Delete(top, -1)) // as the server does with a container
 		next := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("next"))
 		back.Release()
@@ -239,12 +246,7 @@ func TestWhoIsInAParentMadeAnewIsNotBehindWhoWasInTheOldOne(t *testing.T) {
 		id := conn.SessionID()
 		m := tb.mutex(conn)
 		holder := tb.mustLock(m, timeout.NewOwner("holder"))
-		lost := tb.srv.LoseReply(of(id, jute.OpDelete, ""))
-		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
-		unlocked := make(chan error, 1)
-		go func() { unlocked <- holder.Unlock(context.Background()) }()
-		<-lost.Hit()
-		<-back.Hit()
+		back, unlocked := tb.unlockUnanswered(id, holder)
 		require.NoError(tb, admin.Delete(top, -1)) // as the server does with a container
 		next := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("next"))
 		second := lockAside(context.Background(), m, timeout.NewOwner("second"))
@@ -459,7 +461,9 @@ func TestWhoGivesUpLeavesTheLockToWhoSharesTheOwner(t *testing.T) {
 		m, shared := tb.mutex(tb.connect()), timeout.NewOwner("shared")
 		holder := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("holder"))
 		ctx := &quietCtx{Context: context.Background()}
-		givesUp := lockAside(slowCtx{ctx, sync.OnceFunc(func() { time.Sleep(time.Minute) })}, m, shared)
+		givesUp := lockAside(slowCtx{ctx, sync.OnceFunc(func() {
+			time.Sleep(time.Minute) // meanwhile the lock is theirs, and the other one takes it
+		})}, m, shared)
 		synctest.Wait() // it has queued, and falls asleep before it waits
 		stays := lockAside(context.Background(), m, shared)
 		time.Sleep(time.Second) // until both wait
@@ -507,12 +511,7 @@ func TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession(t *testing.T) {
 		conn, admin := tb.connect(), tb.connect()
 		id := conn.SessionID()
 		holder := tb.mustLock(tb.mutex(conn), timeout.NewOwner("holder"))
-		lost := tb.srv.LoseReply(of(id, jute.OpDelete, ""))
-		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
-		unlocked := make(chan error, 1)
-		go func() { unlocked <- holder.Unlock(context.Background()) }()
-		<-lost.Hit()
-		<-back.Hit()
+		back, unlocked := tb.unlockUnanswered(id, holder)
 		require.NoError(tb, admin.Delete(top, -1)) // as the server does with a container
 		_, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(tb, err)
