@@ -14,6 +14,7 @@ import (
 
 	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/wiretap"
 )
 
 // ordinary is how most users of go-zookeeper connect: with zk.Connect and
@@ -139,4 +140,13 @@ func (c *watchesFirstConn) Read(b []byte) (int, error) {
 func (c *watchesFirstConn) Close() error {
 	c.once.Do(func() { close(c.sent) })
 	return c.Conn.Close()
+}
+
+// tapped wraps each connection of a client for a tap.
+func tapped(tap *wiretap.Tap) func(net.Conn) net.Conn {
+	return func(nc net.Conn) net.Conn {
+		dial := tap.Dialer(func(string, string, time.Duration) (net.Conn, error) { return nc, nil })
+		nc, _ = dial("", "", 0) // it fails only if what it is given does
+		return nc
+	}
 }
