@@ -2,7 +2,11 @@ package timeout_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
+	"os"
+	"os/exec"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -12,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/jute"
 )
 
 // stuckClose opens a client that gets no further than StateDisconnected after
@@ -106,6 +111,70 @@ func TestLostClosesAndUnlockReturnsAfterAnOrdinaryClientHasBeenClosed(t *testing
 		}
 		require.NoError(tb, (<-next).lease.Unlock(context.Background()))
 	})
+}
+
+// TestLockReturnsThoughTheClientHangsInClose plays what stuckClose stands for.
+// A request that is made after Close goes to the sender half of the time, with
+// one answer in its channel. The sender, whose connection takes nothing more,
+// gives it a second one when the write fails. Half of the time nobody has taken
+// the first; then the client's loop hangs with the third. That goroutine can
+// never end, so the schedule is played in a process of its own.
+func TestLockReturnsThoughTheClientHangsInClose(t *testing.T) {
+	const variable = "ZKLOCK_HANGS_IN_CLOSE"
+	if os.Getenv(variable) != "" {
+		onTable(t, hangsInClose)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	child := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+t.Name()+"$")
+	child.Env = append(os.Environ(), variable+"=1")
+	said, err := child.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	require.Contains(t, string(said), "the client hangs, and Lock has returned")
+}
+
+func hangsInClose(tb *table) {
+	fail := func(format string, args ...any) {
+		fmt.Printf(format+"\n", args...)
+		os.Exit(1)
+	}
+	tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("holder"))
+	for range 100 {
+		conn, events, err := zk.Connect([]string{"127.0.0.1:1"}, 10*time.Second, zk.WithDialer(tb.srv.Dial),
+			zk.WithLogger(silentLogger{}), zk.WithLogInfo(false))
+		require.NoError(tb, err)
+		waiter := lockAside(context.Background(), tb.mutexWith(conn), timeout.NewOwner("waiter"))
+		time.Sleep(time.Second) // until it waits
+		tb.srv.Hold(of(conn.SessionID(), jute.OpCloseSession, ""))
+		conn.Close()
+		for range 10 {
+			conn.Exists("/")
+		}
+		time.Sleep(time.Minute) // until the write has failed, and the lock has noticed
+		for len(events) > 0 {
+			<-events
+		}
+		hangs := true // its last act is to close the channel
+		select {
+		case <-events:
+			hangs = false
+		default:
+		}
+		select {
+		case got := <-waiter:
+			if !errors.Is(got.err, zk.ErrClosing) {
+				fail("Lock returns %v", got.err)
+			}
+		default:
+			fail("Lock has not returned; the client hangs: %t", hangs)
+		}
+		if hangs {
+			fmt.Println("the client hangs, and Lock has returned")
+			os.Exit(0)
+		}
+	}
+	fail("no client hangs in Close")
 }
 
 // sluggish opens a client whose event callback takes a while to hear that the
