@@ -15,7 +15,7 @@ const page = "../../docs/bugs.md"
 // all is every bug of the articles, in the order of the catalogue.
 var all = strings.Fields("A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 B1 C2 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 C1 B2 B3 B4 D11 D12 E1")
 
-// What an entry says of its run, the test of its exhibit checks.
+// The text of each entry is checked by the test of its exhibit.
 func TestTheCatalogueHasEveryBugOnceInOneOrder(t *testing.T) {
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
@@ -35,13 +35,13 @@ func TestTheCatalogueHasEveryBugOnceInOneOrder(t *testing.T) {
 	for _, file := range exhibits {
 		_, name, _ := strings.Cut(file, "../../")
 		if !strings.HasSuffix(file, "_paused_test.go") {
-			require.Contains(t, string(text), "(../"+name+")", "an exhibit that the catalogue does not show")
+			require.Contains(t, string(text), "(../"+name+")", "the catalogue does not link this exhibit")
 		}
 	}
 }
 
-// A cure that is said to stand in a function stands in a function.
-func TestTheCatalogueNamesFunctionsThatAreThere(t *testing.T) {
+// Each cure names a function and a file; the file has that function.
+func TestTheCatalogueNamesFunctionsThatExist(t *testing.T) {
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	flat := strings.ReplaceAll(string(text), "\n", " ")
