@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/moby/moby/client"
-	"github.com/testcontainers/testcontainers-go"
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/wiretap"
@@ -33,13 +31,9 @@ type Ensemble struct {
 	servers []string
 	label   string
 	dial    wiretap.Dialer
-	server  *zkserver.Server // what Open started, or nil
-	inside  bool             // the server is in this process
-
-	// Of servers in Docker.
-	docker  *client.Client
-	nodes   []*Node
-	network *testcontainers.DockerNetwork // nil for a single server
+	server  *zkserver.Server     // what Open started, or nil
+	inside  bool                 // the server is in this process
+	docker  interface{ Close() } // servers in Docker, or nil
 }
 
 // answerTimeout is how long a server may take to say what it is.
@@ -47,10 +41,10 @@ const answerTimeout = 3 * time.Second
 
 // Open starts or finds the ZooKeeper that spec names: "embedded" (or "");
 // "docker" for a server in a container, "docker:3" for an ensemble of three,
-// both of the image that the environment variable ZK_IMAGE names, by default
-// the official zookeeper:3.9; or "host:port,host:port,…" for servers that run
-// already, one of which must answer within a few seconds. Close must be
-// called.
+// both in programs that are built with the tag docker, and of the image that
+// the environment variable ZK_IMAGE names, by default the official
+// zookeeper:3.9; or "host:port,host:port,…" for servers that run already, one
+// of which must answer within a few seconds. Close must be called.
 func Open(ctx context.Context, spec string) (*Ensemble, error) {
 	switch {
 	case spec == SpecEmbedded || spec == "":
@@ -62,9 +56,9 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 		}
 		return &Ensemble{servers: []string{addr}, label: "embedded (in memory, no disk)", dial: net.DialTimeout, server: s, inside: true}, nil
 	case spec == "docker" || spec == "docker:1":
-		return openDocker(ctx, 1)
+		return openDocker(ctx, spec, 1)
 	case spec == "docker:3":
-		return openDocker(ctx, 3)
+		return openDocker(ctx, spec, 3)
 	}
 	servers := strings.Split(spec, ",")
 	for _, s := range servers {
@@ -216,7 +210,7 @@ func (e *Ensemble) Close() {
 		e.server.Close()
 	}
 	if e.docker != nil {
-		e.closeDocker()
+		e.docker.Close()
 	}
 }
 
