@@ -9,8 +9,8 @@ import (
 
 // zookeeperLock is article A's first lock, from section 2, with the same
 // methods in the same order. An exception that the article catches is an error
-// that is ignored here. It has the bugs A1 to A6; each has a test of its own,
-// bug_a1_test.go to bug_a6_test.go.
+// that is ignored here. It has the bugs A1 to A6 and A11; each has a test of
+// its own, such as bug_a1_test.go.
 type zookeeperLock struct {
 	currentPath string
 	zooKeeper   *zk.Conn
@@ -38,7 +38,7 @@ func (l *zookeeperLock) waitForRelease() {
 	museum.Preemptible("A5")
 	exists, _, watcher, err := l.zooKeeper.ExistsW(l.currentPath)
 	if err != nil {
-		return // e.printStackTrace()
+		return // e.printStackTrace(), and lock returns as well [A11]
 	}
 	go func() {
 		for watchedEvent := range watcher {
