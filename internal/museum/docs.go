@@ -59,7 +59,7 @@ func (b Bug) row() string {
 	return fmt.Sprintf("| [%s](#%s) | %s | %s | %d |", heading, anchor(heading), b.Article(), b.Kind, b.Cure)
 }
 
-var noAnchor = regexp.MustCompile(`[^a-z0-9 _-]`)
+var noAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
 // anchor returns the anchor that GitHub gives a heading.
 func anchor(heading string) string {
