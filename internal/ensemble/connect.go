@@ -107,9 +107,10 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 	case <-ready:
 		return conn, nil
 	case <-ctx.Done():
+		err := fmt.Errorf("no session after %v: %w (%s)", time.Since(began).Round(time.Millisecond), whyEnded(ctx), c.report())
 		c.giveUp()
 		conn.Close()
-		return fail(fmt.Errorf("no session after %v: %w (%s)", time.Since(began).Round(time.Millisecond), whyEnded(ctx), c.report()))
+		return fail(err)
 	}
 }
 
@@ -196,9 +197,7 @@ func (c *client) dialer(dial zk.Dialer) zk.Dialer {
 func (c *client) note(address string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.givenUp { // else it is our own doing
-		c.tried[address] = err
-	}
+	c.tried[address] = err
 }
 
 func (c *client) giveUp() {

@@ -64,6 +64,9 @@ type Node struct {
 	network   string // id; "" for a single server
 }
 
+// String is the node's name on its network: zoo1, zoo2, …
+func (n *Node) String() string { return n.name }
+
 // Addr is the address for clients, host:port. It stays the same when the node
 // is started again.
 func (n *Node) Addr() string { return n.addr }
