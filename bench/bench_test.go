@@ -143,7 +143,7 @@ func TestWhatIsWrongIsSaidInOneLine(t *testing.T) {
 		{[]string{"-locks", "naive,nave"}, exitUsage, `no lock is called "nave"; there are naive, herd, predecessor`},
 		{[]string{"-locks", ""}, exitUsage, `no lock is called ""`},
 		{[]string{"-locks", "naive,naive"}, exitUsage, "twice"},
-		{[]string{"-n", "0"}, exitUsage, `"0" is no number of goroutines`},
+		{[]string{"-n", "0"}, exitUsage, `"0" is not a number of goroutines`},
 		{[]string{"-n", "-5"}, exitUsage, "goroutines"},
 		{[]string{"-n", "ten"}, exitUsage, "goroutines"},
 		{[]string{"-n", ""}, exitUsage, "goroutines"},
@@ -179,8 +179,8 @@ func TestHelp(t *testing.T) {
 	require.Contains(t, stdout, "-sessions")
 }
 
-// A sham lets everybody in: the second contender as soon as the first is
-// inside, and counts.
+// A sham lets everybody in: the second contender as soon as the first one is
+// inside and has counted.
 type sham struct {
 	second  bool
 	counted <-chan struct{}
@@ -211,6 +211,7 @@ func TestALockThatDoesNotLockFails(t *testing.T) {
 		}
 	}
 	t.Cleanup(func() { meet = func() {} })
+	untried(t)
 	status, stdout, stderr := bench(t, "-n", "2", "-warmup", "0s")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "naive with 2 goroutines on ")
@@ -244,6 +245,7 @@ func TestAContenderThatFailsEndsTheRun(t *testing.T) {
 		made++
 		return failing{conn, path, made == 2}
 	}})
+	untried(t)
 	file := filepath.Join(t.TempDir(), "out.json")
 	status, stdout, stderr := bench(t, "-n", "10", "-warmup", "0s", "-json", file)
 	require.Equal(t, exitFailure, status)
@@ -259,6 +261,7 @@ func TestALostSessionEndsTheRun(t *testing.T) {
 	srv := zkserver.Run(t)
 	addr, err := srv.Listen()
 	require.NoError(t, err)
+	untried(t)
 	// When the tenth delete comes, the session of the contenders expires.
 	deletes := 0
 	var victim int64
@@ -336,6 +339,7 @@ func TestCtrlCPrintsWhatIsFinished(t *testing.T) {
 		return failing{conn, path, false}
 	}}
 	compete(t, contestants[0], stuck)
+	untried(t)
 	file := filepath.Join(t.TempDir(), "out.json")
 	status, stdout, stderr := benchWith(t, ctx, "-n", "10", "-warmup", "0s", "-json", file)
 	require.Equal(t, exitInterrupted, status)

@@ -15,7 +15,7 @@ func TestWhereThereIsNoTerminalEachRunIsALine(t *testing.T) {
 	require.Zero(t, status)
 	require.NotContains(t, stderr, "\x1b")
 	require.NotContains(t, stderr, "\r")
-	require.Equal(t, ""+
+	require.Equal(t, "trying predecessor …\n"+
 		"1/8 predecessor, 3 goroutines, round 1 of 2 …\n"+
 		"2/8 floor, 3 goroutines, round 1 of 2 …\n"+
 		"3/8 predecessor, 3 goroutines, round 2 of 2 …\n"+

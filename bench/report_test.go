@@ -92,13 +92,14 @@ func TestOneRunWritesEverything(t *testing.T) {
 }
 
 func TestAReportOfNothingSaysSo(t *testing.T) {
-	compete(t, neverHad)
+	compete(t, asking)
+	untried(t)
 	page := filepath.Join(t.TempDir(), "r.html")
-	status, _, stderr := bench(t, "-n", "5,6", "-limit", "100ms", "-warmup", "0s", "-locks", "stuck", "-report", page)
+	status, _, stderr := bench(t, "-n", "5,6", "-limit", limit.String(), "-warmup", "0s", "-report", page)
 	require.Zero(t, status, stderr)
 	b, err := os.ReadFile(page)
 	require.NoError(t, err)
-	require.Contains(t, string(b), "stopped after 100ms, at 0 of 5")
+	require.Contains(t, string(b), "stopped after 2s, at 0 of 5")
 	require.Contains(t, string(b), `colspan="5"`)
 	require.Contains(t, string(b), "No run went well enough")
 }
