@@ -198,7 +198,7 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 		require.Contains(t, out.String(), "article A")
 		require.Contains(t, out.String(), "events/acq")
 		if !tc.article {
-			require.Contains(t, out.String(), "article A's times have no room in")
+			require.Contains(t, out.String(), "article A's times need more than")
 			for line := range strings.Lines(out.String()) {
 				require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), tc.width, "%q", line)
 			}
