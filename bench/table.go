@@ -81,7 +81,7 @@ func printTable(w io.Writer, results []result, width int) {
 
 // timesTable says how much the rounds differ, and how the contenders fared.
 func timesTable(results []result) table {
-	t := table{header: []string{"lock", "N", "rounds", "min", "median", "max", "wait p50", "wait p99", "wait max", "overtaken", "at most"}}
+	t := table{header: []string{"lock", "N", "rounds", "min", "median", "max", "wait p50", "p99", "wait max", "overtaken", "most"}}
 	for _, g := range group(results) {
 		if !g.ok() {
 			continue
