@@ -103,7 +103,7 @@ func printTimes(w io.Writer, results []result, width int) {
 	if len(t.rows) == 0 {
 		return
 	}
-	fmt.Fprint(w, "\nTimes in ms: of the rounds, and of the waits for the lock (medians of the rounds).\n\n")
+	fmt.Fprint(w, "\nTimes in ms: of the rounds, and of the waits for the lock (their medians).\n\n")
 	t.print(w, width)
 	fmt.Fprint(w, "\novertaken: how many others asked for the lock later and held it earlier, on\n"+
 		"average and at most; about 0 in a queue, (N-1)/4 on average in a lottery.\n")
