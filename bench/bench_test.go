@@ -22,7 +22,7 @@ import (
 )
 
 // bench runs the benchmark against the ZooKeeper that ZK names, unless args
-// name one, and returns its exit status and what it printed.
+// name one, and returns its exit status and its output.
 func bench(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	return benchWith(t, t.Context(), args...)
@@ -38,7 +38,7 @@ func benchWith(t *testing.T, ctx context.Context, args ...string) (status int, s
 	return status, out.String(), errOut.String()
 }
 
-// compete replaces the contestants for the time of a test.
+// compete replaces the contestants during a test.
 func compete(t *testing.T, cs ...contestant) {
 	old := contestants
 	contestants = cs
@@ -89,9 +89,9 @@ func TestEveryStepCountsToN(t *testing.T) {
 	require.Equal(t, slices.Concat(names, names), turn[:2*len(names)], "the locks take turns")
 }
 
-func TestRequestsAreThoseOfTheFormula(t *testing.T) {
-	// Step 3 sends the same requests whatever the schedule, but for those who
-	// find nobody before them.
+func TestRequestsAreAsManyAsTheFormulaSays(t *testing.T) {
+	// Step 3 sends the same requests whatever the schedule, and fewer for
+	// contenders that find the queue empty.
 	file := filepath.Join(t.TempDir(), "out.json")
 	status, _, stderr := bench(t, "-n", "1,30", "-locks", "predecessor", "-json", file)
 	require.Zero(t, status, stderr)
@@ -123,7 +123,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	require.Empty(t, srv.Sessions())
 }
 
-func TestWhatIsWrongIsSaidInOneLine(t *testing.T) {
+func TestAnErrorIsOneLine(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and says nothing
 	require.NoError(t, err)
 	defer l.Close()

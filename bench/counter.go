@@ -26,7 +26,7 @@ type benchmark struct {
 	zoo      *ensemble.Ensemble
 	progress *progress
 	admin    *zk.Conn // makes and removes the nodes around the locks
-	root     string   // what this benchmark works under
+	root     string   // the parent of all nodes of this benchmark
 	runs     int      // so far: each has a path of its own
 	made     []string // nodes above root that were not there before
 	results  []result

@@ -24,7 +24,7 @@ import (
 )
 
 // roleVariable makes the test binary a benchmark process: an honest one, one
-// whose lock nobody ever gets, or one whose lock lets everybody in.
+// whose lock no contender gets, or one whose lock lets everybody in.
 const roleVariable = "ZKLOCK_BENCH_ROLE"
 
 const (
@@ -422,7 +422,7 @@ func TestLeftoversOfAKilledRun(t *testing.T) {
 }
 
 // A third process where two take part waits for a fourth.
-func TestWhoComesTooLateWaitsForTheNextLineUp(t *testing.T) {
+func TestAProcessThatComesTooLateWaitsForTheNextLineUp(t *testing.T) {
 	srv, addr := listen(t)
 	early := []*child{join(t, broken, addr, "-n", "1"), join(t, broken, addr, "-n", "1")}
 	for _, c := range early {

@@ -95,7 +95,7 @@ func TestAPanicInAnotherGoroutineIsReported(t *testing.T) {
 		"bench: the benchmark crashed (exit status 2): a goroutine of background or of right panicked, see above\n"), stderr)
 }
 
-func TestWhatIsWrongWithAFolderIsSaidInOneLine(t *testing.T) {
+func TestAFolderWithoutAUsableLockIsOneLine(t *testing.T) {
 	t.Chdir(t.TempDir()) // a folder need not be in the repository
 	testdata, err := sourceFolder()
 	require.NoError(t, err)

@@ -106,7 +106,7 @@ func TestAReportOfNothingSaysSo(t *testing.T) {
 	require.Contains(t, string(b), "No run went well enough")
 }
 
-func TestWhereThereIsNowhereToWriteTo(t *testing.T) {
+func TestAFileThatCannotBeWrittenIsReportedFirst(t *testing.T) {
 	nowhere := t.TempDir() + "/no/such/"
 	for _, flag := range []string{"-json", "-csv", "-report", "-svg"} {
 		status, stdout, stderr := bench(t, "-n", "5", flag, nowhere+"file")
@@ -116,7 +116,7 @@ func TestWhereThereIsNowhereToWriteTo(t *testing.T) {
 	}
 }
 
-// A page shows what was typed as text.
+// The page shows the command line as text.
 func TestNoMarkupComesFromTheCommandLine(t *testing.T) {
 	var page bytes.Buffer
 	r := result{Lock: "naive", Server: "<b>server", Goroutines: 5, Count: 5, Elapsed: time.Second, Status: statusOK, contestant: contestants[0]}
@@ -139,7 +139,7 @@ func TestASinglePointIsAChartAsWell(t *testing.T) {
 	}
 }
 
-func TestALongCellTakesTheRoomOfThoseThatAreMissing(t *testing.T) {
+func TestALongCellTakesTheRoomOfTheMissingCells(t *testing.T) {
 	tbl := table{header: []string{"lock", "N", "count", "elapsed", "ratio"}}
 	tbl.add(plain, "naive", "5", "5", "10 ms", "1.0x")
 	tbl.add(yellow, "herd", "1000", "stopped", "9.0x")
@@ -168,7 +168,7 @@ func TestLabelsBelowTheAxisDoNotRunIntoEachOther(t *testing.T) {
 		}
 		require.NotEmpty(t, labels, "%g", span)
 		for i := range len(labels) - 1 {
-			gap := (labels[i+1] - labels[i]) / math.Log(span) * (chartWidth - 70) // but for the other axis
+			gap := (labels[i+1] - labels[i]) / math.Log(span) * (chartWidth - 70) // the other axis has the rest
 			require.Greater(t, gap, widest, "from 0.7 to %g", 0.7*span)
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"io"
 	"net"
+	"os"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +35,12 @@ func TestServeServesTheEmbeddedServerUntilCtrlC(t *testing.T) {
 	}
 	addr := string(address.FindSubmatch(text.Bytes())[1])
 	require.Equal(t, addr, string(address.FindSubmatch(text.Bytes())[2]))
+
+	page, err := os.ReadFile("../docs/benchmark.md")
+	require.NoError(t, err)
+	_, transcript, _ := strings.Cut(string(page), "$ go run ./bench -serve 127.0.0.1:2181\n")
+	transcript, _, _ = strings.Cut(transcript, "```")
+	require.Equal(t, strings.TrimSpace(strings.ReplaceAll(transcript, "127.0.0.1:2181", addr)), strings.TrimSpace(text.String()))
 
 	// A program of one's own.
 	conn, _, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogger(quiet{}))
