@@ -23,10 +23,13 @@ func digest(userPassword string) string {
 }
 
 // authenticate adds the identity that the packet proves. False: the scheme
-// is unknown.
+// is unknown, or the packet proves nothing.
 func (c *conn) authenticate(p *jute.AuthPacket) bool {
 	switch p.Scheme {
 	case "digest":
+		if p.Auth == nil {
+			return false
+		}
 		if id := (identity{"digest", digest(string(p.Auth))}); !slices.Contains(c.identities, id) {
 			c.identities = append(c.identities, id)
 		}

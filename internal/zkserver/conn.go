@@ -24,6 +24,7 @@ type conn struct {
 	wake   chan struct{} // there may be something to send
 	space  chan struct{} // the writer has taken the backlog
 	closed chan struct{} // closed with the connection
+	number int64         // of the connections, in the order in which they came
 
 	// Guarded by s.mu.
 	session    *session // nil before the handshake
@@ -61,6 +62,8 @@ func (s *Server) serve(nc net.Conn) error {
 	if s.closed {
 		return ErrClosed
 	}
+	s.lastConn++
+	c.number = s.lastConn
 	s.conns[c] = struct{}{}
 	s.wg.Go(c.read)
 	s.wg.Go(c.write)

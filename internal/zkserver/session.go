@@ -3,6 +3,8 @@ package zkserver
 import (
 	"crypto/rand"
 	"crypto/subtle"
+	"maps"
+	"slices"
 	"time"
 
 	"example.com/zklock/internal/jute"
@@ -55,10 +57,11 @@ func (s *Server) attachLocked(c *conn, req *jute.ConnectRequest) (ok bool) {
 }
 
 // endSessionLocked removes a session and, in one transaction, all its
-// ephemeral nodes.
+// ephemeral nodes, by path. A real server promises no order; a fixed one lets
+// a run be repeated exactly.
 func (s *Server) endSessionLocked(ss *session) {
 	t := s.begin()
-	for path := range ss.ephemerals {
+	for _, path := range slices.Sorted(maps.Keys(ss.ephemerals)) {
 		t.remove(path)
 	}
 	t.commit()
