@@ -149,14 +149,14 @@ func (r *Stat) Decode(d *Decoder) {
 	r.Pzxid = d.Int64()
 }
 
-// ACL grants permissions to whoever has the identity Scheme:ID.
+// ACL grants permissions to every client that has the identity Scheme:ID.
 type ACL struct {
 	Perms  int32
 	Scheme string
 	ID     string
 }
 
-// WorldACL lets everybody do everything.
+// WorldACL grants every client every permission.
 func WorldACL() []ACL { return []ACL{{PermAll, "world", "anyone"}} }
 
 // ACLs writes a vector of ACLs.

@@ -21,7 +21,7 @@ func TestHandshake(t *testing.T) {
 	tg := newTarget(t)
 	password := make([]byte, 16)
 
-	t.Run("answers with readOnly to those who sent it", func(t *testing.T) {
+	t.Run("answers with readOnly a client that has sent it", func(t *testing.T) {
 		for _, has := range []bool{true, false} {
 			c := tg.dial()
 			c.write(frame(&jute.ConnectRequest{TimeoutMs: 10_000, Password: password, HasReadOnly: has}))
@@ -297,7 +297,7 @@ func TestWatches(t *testing.T) {
 	require.Equal(t, jute.OK, watcher.watch(jute.OpGetData, p+"/c"))
 	require.Equal(t, jute.OK, writer.delete(p+"/c"))
 	require.Equal(t, []event{{deleted, p + "/c"}, {children, p}}, watcher.eventsNow(),
-		"who watches a node's data and children is told once that it has gone, then the parent's watchers are")
+		"a client that watches a node's data and children is told once that it has gone, then the parent's watchers are")
 
 	require.Equal(t, jute.OK, watcher.watch(jute.OpGetChildren, p))
 	code, _ := writer.do(jute.OpSetACL, &jute.SetACLRequest{Path: p, ACL: jute.WorldACL(), Version: -1})
@@ -797,7 +797,7 @@ func TestACLs(t *testing.T) {
 	require.Equal(t, jute.OK, create(owner, tg.root+"/half", half))
 	_, d = stranger.do(jute.OpGetACL, justPath(tg.root+"/half"))
 	half[1].ID = "me:x"
-	require.Equal(t, half, d.ACLs(), "a hash is shown to nobody but who may administer the node")
+	require.Equal(t, half, d.ACLs(), "a hash is shown only to a client that may administer the node")
 	require.Equal(t, jute.OK, stranger.set(tg.root+"/half", "", -1), "from this address")
 	for _, bad := range []jute.ACL{{Scheme: "foo", ID: "bar"}, {Scheme: "digest", ID: "nocolon"}, {Scheme: "ip", ID: "nonsense"}, {Scheme: "world", ID: "someone"}} {
 		require.Equal(t, jute.ErrInvalidACL, create(owner, tg.root+"/bad", []jute.ACL{bad}), "%v", bad)
@@ -807,7 +807,7 @@ func TestACLs(t *testing.T) {
 	}
 	require.Equal(t, jute.ErrInvalidACL, create(owner, tg.root+"/v6", []jute.ACL{{Perms: jute.PermAll, Scheme: "ip", ID: "::1"}}))
 
-	// One who is somebody, but not the one.
+	// A client that has authenticated, as another user.
 	require.Equal(t, jute.OK, auth(stranger, "digest", "other:secret"))
 	code, _ := stranger.do(jute.OpGetData, &jute.PathWatch{Path: p})
 	require.Equal(t, jute.ErrNoAuth, code)
@@ -817,7 +817,7 @@ func TestACLs(t *testing.T) {
 		perm  int32
 		op    jute.Op
 		body  encoder
-		where string // whose ACL counts
+		where string // the node whose ACL counts
 	}{
 		{jute.PermRead, jute.OpGetData, &jute.PathWatch{Path: tg.root + "/p/n"}, "/p/n"},
 		{jute.PermRead, jute.OpMulti, multi{{jute.OpCheck, &jute.PathVersion{Path: tg.root + "/p/n", Version: -1}}}, "/p/n"},
@@ -859,7 +859,7 @@ func TestACLs(t *testing.T) {
 	require.Equal(t, jute.OK, create(owner, tg.root+"/open", jute.WorldACL()))
 	require.Equal(t, []event{{jute.EventCreated, tg.root + "/open"}}, below.eventsNow())
 
-	// Who may not read a node is not told of it; its watch is gone all the same.
+	// A client that may not read a node is not told of it; its watch is gone all the same.
 	hidden := tg.root + "/hidden"
 	require.Equal(t, jute.ErrNoNode, stranger.watch(jute.OpExists, hidden))
 	require.Equal(t, jute.OK, create(owner, hidden, secret))
@@ -980,7 +980,7 @@ func TestGetAllChildrenNumberCountsAtAnyDepth(t *testing.T) {
 	require.EqualValues(t, 2, number(p+"/a"))
 	require.EqualValues(t, 0, number(p+"/d"))
 	require.GreaterOrEqual(t, number("/"), int32(6))
-	if tg.srv != nil { // nobody else makes nodes there
+	if tg.srv != nil { // no other test makes nodes there
 		require.EqualValues(t, 9, number("/"))
 		require.EqualValues(t, 10, number(""))
 	}

@@ -215,7 +215,7 @@ func (s *Server) execute(c *conn, op jute.Op, d *jute.Decoder, body *jute.Encode
 			if op == jute.OpRemoveWatches {
 				return w.remove(r.Path, c)
 			}
-			return len(w.conns[r.Path]) > 0 // whosever it is: so does the real server
+			return len(w.conns[r.Path]) > 0 // of any connection, as on the real server
 		}
 		children, data := has(s.childWatches, jute.WatcherChildren), has(s.dataWatches, jute.WatcherData)
 		if !children && !data {

@@ -41,8 +41,8 @@ func (s *Server) attachLocked(c *conn, req *jute.ConnectRequest) (ok bool) {
 	case ss == nil:
 		return false
 	default:
-		// As the real server does it: whoever names the session kicks out
-		// its connection, and only then is asked for the password.
+		// As on the real server, a handshake that names the session closes
+		// its connection first, and the password is checked after that.
 		if ss.conn != nil {
 			ss.conn.closeLocked()
 		}

@@ -17,7 +17,7 @@ import (
 const jars = "/usr/share/java/"
 
 // curatorPath is the class path of Curator. Each jar names what it needs in
-// turn, but for those of which Debian has several to choose from.
+// turn, except those of which Debian has several to choose from.
 var curatorPath = strings.Join([]string{
 	jars + "curator-recipes.jar", jars + "curator-framework.jar", jars + "curator-client.jar",
 	jars + "zookeeper.jar", jars + "zookeeper-jute.jar", jars + "guava.jar", jars + "slf4j-api.jar", jars + "slf4j-nop.jar",

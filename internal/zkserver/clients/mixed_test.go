@@ -66,7 +66,7 @@ func removeAll(t *testing.T, conn *zk.Conn, path string) {
 	}
 }
 
-// Curator, zk.Lock and step 5 keep each other out where they share a path.
+// Curator, zk.Lock and step 5 exclude each other where they share a path.
 func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
 	const (
 		turns      = 1000 // of each of the three
@@ -85,8 +85,8 @@ func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
 	g.startGo("step5", lock, 2, contenders/2, turns/contenders) // two mutexes
 	g.all(g.processes, "ready")
 
-	// The test has the lock until all queue for it: from there on everybody
-	// has company, and that does not depend on who is fast.
+	// The test has the lock until all contenders queue for it: from there on
+	// each of them competes, however fast it is.
 	first := zk.NewLock(conn, lock, zk.WorldACL(zk.PermAll))
 	require.NoError(t, first.Lock())
 	say(g.processes, "")

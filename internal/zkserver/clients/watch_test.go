@@ -186,7 +186,7 @@ func TestCuratorCacheAndPersistentWatcherAndMutexTogether(t *testing.T) {
 	say(g.processes, "")
 	g.all(g.processes, "closed")
 	write(one, "5")
-	write(tree+"/a", "5") // nobody hears it
+	write(tree+"/a", "5") // no recipe hears of it
 	say(g.processes, "")
 	g.all(g.processes, "done")
 	queue, _, err := conn.Children(root + "/lock")

@@ -70,9 +70,9 @@ public class Watchers {
         client.close();
     }
 
-    private static void print(String who, WatchedEvent event) {
+    private static void print(String recipe, WatchedEvent event) {
         if (event.getPath() != null) { // else it tells of the connection
-            System.out.println(who + " " + event.getType() + " " + event.getPath());
+            System.out.println(recipe + " " + event.getType() + " " + event.getPath());
         }
     }
 
