@@ -12,27 +12,27 @@ import (
 
 // Each breaks one line of a reentrant lock that is otherwise right, and names
 // the case that must notice. The first two are article C's.
-var ownerBugs = map[bug]string{
-	"none":                          "",
-	"counted before it is locked":   "a Lock that fails leaves the books clean",
-	"another owner is sent away":    "another owner of the same Mutex waits its turn in the queue",
-	"a failure leaves the entry":    "a TryLock that fails leaves the books clean",
-	"known by its name":             "owners with equal names are distinct",
-	"gone with the first Unlock":    "the node goes with the last Unlock and not before",
-	"gone with no Unlock":           "the node goes with the last Unlock and not before",
-	"the count is not reset":        "one Unlock too many is ErrNotOwner",
-	"asks when it locks again":      "a second Lock by the same owner costs no request",
-	"in the book once it is locked": "two goroutines of one owner that lock at once make one node",
-	"one fails, all fail":           "a Lock that fails fails no other goroutine of its owner",
-	"in the book while it unlocks":  "a Lock during the last Unlock of its owner makes a new node",
-	"TryLock does not count":        "TryLock by the holder counts up, by another owner it is false at once",
-	"TryLock waits for its owner":   "TryLock of an owner whose Lock waits is false at once",
-	"anybody may unlock":            "Unlock by another owner is ErrNotOwner and frees nothing",
-	"counts on after an error":      "an owner whose Unlock has failed does not get in without a node",
-	"expiry does not end it":        "an owner whose session has expired learns it by its last Unlock and can lock again",
-	"nil is an owner":               "no owner at all is an error at once",
-	"the lock is nobody's":          "one owner at a time is inside, many owners that lock twice",
-	"goroutines are let in":         "one owner at a time is inside, many goroutines of each",
+var ownerBugs = map[bug]failure{
+	"none":                          {},
+	"counted before it is locked":   {"a Lock that fails leaves the books clean", "WORDS"},
+	"another owner is sent away":    {"another owner of the same Mutex waits its turn in the queue", "WORDS"},
+	"a failure leaves the entry":    {"a TryLock that fails leaves the books clean", "WORDS"},
+	"known by its name":             {"owners with equal names are distinct", "WORDS"},
+	"gone with the first Unlock":    {"the node goes with the last Unlock and not before", "WORDS"},
+	"gone with no Unlock":           {"the node goes with the last Unlock and not before", "WORDS"},
+	"the count is not reset":        {"one Unlock too many is ErrNotOwner", "WORDS"},
+	"asks when it locks again":      {"a second Lock by the same owner costs no request", "WORDS"},
+	"in the book once it is locked": {"two goroutines of one owner that lock at once make one node", "WORDS"},
+	"one fails, all fail":           {"a Lock that fails fails no other goroutine of its owner", "WORDS"},
+	"in the book while it unlocks":  {"a Lock during the last Unlock of its owner makes a new node", "WORDS"},
+	"TryLock does not count":        {"TryLock by the holder counts up, by another owner it is false at once", "WORDS"},
+	"TryLock waits for its owner":   {"TryLock of an owner whose Lock waits is false at once", "WORDS"},
+	"anybody may unlock":            {"Unlock by another owner is ErrNotOwner and frees nothing", "WORDS"},
+	"counts on after an error":      {"an owner whose Unlock has failed does not get in without a node", "WORDS"},
+	"expiry does not end it":        {"an owner whose session has expired learns it by its last Unlock and can lock again", "WORDS"},
+	"nil is an owner":               {"no owner at all is an error at once", "WORDS"},
+	"the lock is nobody's":          {"one owner at a time is inside, many owners that lock twice", "WORDS"},
+	"goroutines are let in":         {"one owner at a time is inside, many goroutines of each", "WORDS"},
 }
 
 var errFailed = errors.New("failed")
@@ -182,19 +182,22 @@ func (v *view) Unlock() error {
 // TestBrokenOwnersFailUnderTheRightName breaks a reentrant lock in one place
 // after the other.
 func TestBrokenOwnersFailUnderTheRightName(t *testing.T) {
-	failUnderTheRightName(t, ownerBugs, func(t *testing.T, b bug) {
-		open := func(conn *zk.Conn, path string) *mutexWith {
-			m := &mutexWith{bug: b, conn: conn, path: path, book: make(map[any]*entry)}
-			m.changed = sync.NewCond(&m.mu)
-			return m
-		}
-		locktest.RunOwners(t, locktest.OwnersSubject{
-			Open: func(conn *zk.Conn, path string) func(string) locktest.Lock {
-				m := open(conn, path)
-				return func(name string) locktest.Lock { return &view{m, &name} }
-			},
-			Nobody:      func(conn *zk.Conn, path string) locktest.Lock { return &view{open(conn, path), nil} },
-			ErrNotOwner: errNotLocked,
+	for b, want := range ownerBugs {
+		t.Run(string(b), func(t *testing.T) {
+			t.Parallel()
+			open := func(conn *zk.Conn, path string) *mutexWith {
+				m := &mutexWith{bug: b, conn: conn, path: path, book: make(map[any]*entry)}
+				m.changed = sync.NewCond(&m.mu)
+				return m
+			}
+			failsFirst(t, want, locktest.OwnersSubject{
+				Open: func(conn *zk.Conn, path string) func(string) locktest.Lock {
+					m := open(conn, path)
+					return func(name string) locktest.Lock { return &view{m, &name} }
+				},
+				Nobody:      func(conn *zk.Conn, path string) locktest.Lock { return &view{open(conn, path), nil} },
+				ErrNotOwner: errNotLocked,
+			})
 		})
-	})
+	}
 }

@@ -16,25 +16,31 @@ import (
 	"example.com/zklock/internal/zkserver"
 )
 
-// RunLeases runs what a lock with leases must do as subtests. Where a case
-// needs exact control, its sleeps are of virtual time: exact, and free.
+// RunLeases runs what a lock with leases must do as subtests, in a process of
+// its own as Run does. Where a case needs exact control, its sleeps are of
+// virtual time: exact, and free.
 func RunLeases(t *testing.T, s LeaseSubject) {
 	t.Helper()
+	g, names := s.grader(t)
+	g.doAll(names)
+}
+
+func (s LeaseSubject) grader(t *testing.T) (*grader, []string) {
+	t.Helper()
+	if s.Open == nil {
+		t.Fatal("locktest: LeaseSubject.Open is nil: it must make contenders")
+	}
+	var names []string
 	byName := make(map[string]leaseCase)
 	for _, c := range leaseCases {
+		names = append(names, c.name)
 		byName[c.name] = c
 	}
-	g := grade(t, func(t *testing.T, r request) any {
+	return grade(t, func(t *testing.T, r request) any {
 		c := byName[r.Case]
 		inWorld(t, Subject{Queue: true}, c.exact, func(w *world) { c.run(&leaseWorld{w, s}) })
 		return nil
-	})
-	if g == nil {
-		return
-	}
-	for _, c := range leaseCases {
-		g.do(c.name, c.name, nil, nil)
-	}
+	}), names
 }
 
 type leaseCase struct {

@@ -94,14 +94,27 @@ func (l Level) String() string {
 // ZooKeeper the cases run in the process of the test.
 func Run(t *testing.T, s Subject) {
 	t.Helper()
+	g, names := s.grader(t)
+	g.doAll(names)
+}
+
+// grader returns a grader, nil in the process that has run the cases, and the
+// names of the cases that are to be run.
+func (s Subject) grader(t *testing.T) (*grader, []string) {
+	t.Helper()
 	if s.New == nil {
 		t.Fatal("locktest: Subject.New is nil: it must make a contender")
 	}
+	var names []string
 	byName := make(map[string]testCase)
 	for _, c := range cases {
+		if c.queueOnly && !s.Queue || s.Level == Basic && !c.basic {
+			continue
+		}
+		names = append(names, c.name)
 		byName[c.name] = c
 	}
-	g := grade(t, func(t *testing.T, r request) any {
+	return grade(t, func(t *testing.T, r request) any {
 		c := byName[r.Case]
 		inWorld(t, s, c.exact, func(w *world) {
 			if !c.bare {
@@ -111,16 +124,7 @@ func Run(t *testing.T, s Subject) {
 			c.run(w)
 		})
 		return nil
-	})
-	if g == nil {
-		return
-	}
-	for _, c := range cases {
-		if c.queueOnly && !s.Queue || s.Level == Basic && !c.basic {
-			continue
-		}
-		g.do(c.name, c.name, nil, nil)
-	}
+	}), names
 }
 
 type testCase struct {

@@ -31,27 +31,32 @@ type OwnersSubject struct {
 // complete each other.
 func RunOwners(t *testing.T, s OwnersSubject) {
 	t.Helper()
+	g, names := s.grader(t)
+	g.doAll(names)
+}
+
+func (s OwnersSubject) grader(t *testing.T) (*grader, []string) {
+	t.Helper()
+	if s.Open == nil {
+		t.Fatal("locktest: OwnersSubject.Open is nil: it must make a Mutex")
+	}
 	contender := Subject{
 		New:          func(conn *zk.Conn, path string) Lock { return s.Open(conn, path)("of another Mutex") },
 		ErrNotLocked: s.ErrNotOwner,
 		Queue:        true,
 		Requeues:     s.Requeues,
 	}
+	var names []string
 	byName := make(map[string]ownersCase)
 	for _, c := range ownersCases {
+		names = append(names, c.name)
 		byName[c.name] = c
 	}
-	g := grade(t, func(t *testing.T, r request) any {
+	return grade(t, func(t *testing.T, r request) any {
 		c := byName[r.Case]
 		inWorld(t, contender, c.exact, func(w *world) { c.run(&owners{w, s}) })
 		return nil
-	})
-	if g == nil {
-		return
-	}
-	for _, c := range ownersCases {
-		g.do(c.name, c.name, nil, nil)
-	}
+	}), names
 }
 
 type ownersCase struct {
