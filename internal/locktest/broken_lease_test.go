@@ -17,22 +17,22 @@ import (
 )
 
 // Each breaks one line of a lock with leases that is right as far as it goes,
-// and names the case that must notice.
+// and names the case that must fail.
 var leaseBugs = map[bug]failure{
-	"no look after waking":                {"a waiter whose ctx ends returns, leaves the queue and lets nobody in", "WORDS"},
-	"the node stays on cancel":            {"a waiter whose ctx ends returns, leaves the queue and lets nobody in", "WORDS"},
-	"clean-up on the cancelled ctx":       {"a waiter whose ctx ends returns, leaves the queue and lets nobody in", "WORDS"},
-	"found without looking at session":    {"a node of another session is not taken for one's own", "WORDS"},
-	"a lost create is made again":         {"a create whose reply is lost makes one node", "WORDS"},
-	"searched without a sync":             {"the node of a lost create is looked for after a sync", "WORDS"},
-	"Unlock by path after an expiry":      {"Unlock after the parent was made anew touches nobody else's node", "WORDS"},
-	"order by whole name":                 {"a contender with another name that comes later waits", "WORDS"},
-	"other names are ignored":             {"a contender with another name waits its turn", "WORDS"},
-	"signed order":                        {"the queue goes by number where numbers wrap", "WORDS"},
-	"the token is the number":             {"tokens grow though the parent is made anew", "WORDS"},
-	"Lost is never closed":                {"an expired session's holder is told and its Unlock is ErrLost", "WORDS"},
-	"waits for the create whatever ctx":   {"a create that is answered after ctx has ended leaves no node", "WORDS"},
-	"any event on the predecessor counts": {"a predecessor that changes and does not go lets nobody in", "WORDS"},
+	"no look after waking":                {"a waiter whose ctx ends returns, leaves the queue and lets nobody in", "the waiter after the cancelled one has got the lock while another contender holds it: two holders"},
+	"the node stays on cancel":            {"a waiter whose ctx ends returns, leaves the queue and lets nobody in", "the node of the cancelled waiter goes"},
+	"clean-up on the cancelled ctx":       {"a waiter whose ctx ends returns, leaves the queue and lets nobody in", "the node of the cancelled waiter goes"},
+	"found without looking at session":    {"a node of another session is not taken for one's own", "with its own data has got the lock while another contender holds it: two holders"},
+	"a lost create is made again":         {"a create whose reply is lost makes one node", "the contender that never got the reply to its create gets the lock"},
+	"searched without a sync":             {"the node of a lost create is looked for after a sync", "is looked for without a sync"},
+	"Unlock by path after an expiry":      {"Unlock after the parent was made anew touches nobody else's node", "has deleted another contender's node"},
+	"order by whole name":                 {"a contender with another name that comes later waits", "the contender before one of Curator's gets the lock"},
+	"other names are ignored":             {"a contender with another name waits its turn", "the contender after one of Curator's has got the lock while another contender holds it: two holders"},
+	"signed order":                        {"the queue goes by number where numbers wrap", "two holders"},
+	"the token is the number":             {"tokens grow though the parent is made anew", "the token of the next holder is not higher"},
+	"Lost is never closed":                {"an expired session's holder is told and its Unlock is ErrLost", "the session has expired, and Lost is not closed"},
+	"waits for the create whatever ctx":   {"a create that is answered after ctx has ended leaves no node", "and its node stays: it blocks every contender that comes later"},
+	"any event on the predecessor counts": {"a predecessor that changes and does not go lets nobody in", "takes it for gone: two holders"},
 }
 
 var errHeld, errLost = errors.New("held"), errors.New("lost")

@@ -32,7 +32,8 @@ var bugs = map[bug]failure{
 	"watches the parent":           {"a waiter sleeps on a watch and does not poll", "watches lock, the parent: a release does not change the parent's data; watch the node before its own"},
 	"watches the list":             {"a release wakes exactly as many as predicted", "you wake everybody: a release with 12 waiting sent 12 watch events, and 1 was predicted (the herd effect); watch only the node before yours"},
 	"not ephemeral":                {"the holder has a node and it is ephemeral", "is not ephemeral: if the holder dies, its node stays"},
-	"Unlock deletes the first":     {"Unlock by a contender that does not hold it is ErrNotLocked and frees nothing", "has deleted another contender's node"},
+	"Unlock deletes the first":     {"Unlock after the session expired is ErrNotLocked and touches nobody else's node", "has deleted another contender's node"},
+	"Unlock deletes the holder's":  {"Unlock by a contender that does not hold it is ErrNotLocked and frees nothing", "has deleted another contender's node, the holder's: delete only the node that this contender has made"},
 	"look first, watch later":      {"a release between looking and watching is not missed", "the event is lost"},
 	"polls":                        {"a waiter sleeps on a watch and does not poll", "polls"},
 	"polls without a pause":        {"a waiter sleeps on a watch and does not poll", "polls"},
@@ -51,12 +52,12 @@ var bugs = map[bug]failure{
 	"works once":                   {"can be used again after Unlock", "used up"},
 	"gone before it is watched":    {"a waiter that goes before it is watched lets nobody in", "look again at the whole queue"},
 	"own node is not looked for":   {"a waiter whose own node has gone does not take the lock", "takes the lock without a node"},
-	"Unlock hides its error":       {"an Unlock that fails can be tried again", "the caller believes that the lock is free"},
+	"Unlock hides its error":       {"Unlock after the session expired is ErrNotLocked and touches nobody else's node", "returns no error, though the lock is not held"},
 	"Unlock forgets too early":     {"an Unlock that fails can be tried again", "forget the node only once it has gone"},
-	"the cause is hidden":          {"an expired session wakes a waiter with an error", "Lock returns no error"},
+	"the cause is hidden":          {"an expired session wakes a waiter with an error", "zk.ErrSessionExpired in Err"},
 	"no clean-up after TryLock":    {"an error in TryLock leaves no node behind", "it leaves its node behind"},
 	"clean-up is tried once":       {"an error on the way leaves no node behind", "it leaves its node behind"},
-	"parents made by others fail":  {"parents that another contender makes at the same moment are no error", "Lock of the contender"},
+	"parents made by others fail":  {"parents that another contender makes at the same moment are no error", "another one has made at the same moment"},
 	"the error names nothing":      {"an error on the way leaves no node behind", "the error does not name the lock"},
 }
 
@@ -228,10 +229,13 @@ func (l *lockWith) TryLock() (bool, error) {
 	if err != nil && l.bug != "no clean-up after TryLock" {
 		return false, l.giveUp(node, err)
 	}
+	if err != nil { // no clean-up after TryLock
+		return false, fmt.Errorf("%s: %w", l.path, err)
+	}
 	if l.bug != "TryLock leaves its node" {
 		l.conn.Delete(node, -1)
 	}
-	return false, err
+	return false, nil
 }
 
 func (l *lockWith) Unlock() error {
@@ -239,11 +243,11 @@ func (l *lockWith) Unlock() error {
 		l.conn.Delete(l.node, -1)
 		return nil
 	}
-	if l.node == "" {
+	if l.node == "" && l.bug != "Unlock deletes the holder's" {
 		return errNotLocked
 	}
 	node := l.node
-	if l.bug == "Unlock deletes the first" {
+	if l.bug == "Unlock deletes the first" || l.bug == "Unlock deletes the holder's" {
 		if children, _, _ := l.conn.Children(l.path); len(children) > 0 {
 			node = l.path + "/" + slices.Min(children)
 		}

@@ -31,7 +31,7 @@ type watchdog struct {
 	token string
 
 	steps   atomic.Int64 // of the case
-	polling atomic.Bool  // thousands of requests at one instant of virtual time
+	instant atomic.Int64 // requests at one instant of virtual time
 
 	mu     sync.Mutex
 	active bool // a case runs
@@ -46,20 +46,20 @@ type limits struct {
 	processor time.Duration // that the process uses
 	idle      int           // ticks in a row at which no goroutine could run
 	any       int           // ticks, whatever happens: the lock may wait in a system call
+	requests  int64         // at one instant of virtual time
 }
 
 // patienceWith is by how many cases in a row have not ended, so that a suite in
 // which every case hangs ends soon.
 var patienceWith = []limits{
-	{600 * time.Millisecond, 25, 1000},
-	{200 * time.Millisecond, 15, 400},
-	{100 * time.Millisecond, 10, 100},
-	{50 * time.Millisecond, 5, 50},
+	{600 * time.Millisecond, 25, 1000, 10000},
+	{200 * time.Millisecond, 15, 400, 5000},
+	{100 * time.Millisecond, 10, 100, 3000},
+	{50 * time.Millisecond, 5, 50, 2000},
 }
 
 const (
 	tick          = 10 * time.Millisecond
-	maxRequests   = 2000 // at one instant
 	maxGoroutines = 50000
 	maxMemory     = 1 << 30 // bytes
 )
@@ -102,7 +102,7 @@ func (d *watchdog) begin(r request) {
 	d.active, d.limits, d.doing, d.notes, d.skip = true, patienceWith[r.Stuck], nil, nil, ""
 	d.steps.Add(1)
 	d.mu.Unlock()
-	d.polling.Store(false)
+	d.instant.Store(0)
 	d.say(report{Begun: true})
 }
 
@@ -219,8 +219,8 @@ func (d *watchdog) watch() {
 			idle = 0
 		}
 		switch {
-		case d.polling.Load():
-			d.stuck(fmt.Sprintf("the lock polls: it has sent more than %d requests at one instant, one after the other; a contender that has to wait must sleep on a watch", maxRequests))
+		case d.instant.Load() > limits.requests:
+			d.stuck(fmt.Sprintf("the lock polls: it has sent more than %d requests at one instant, one after the other; a contender that has to wait must sleep on a watch", limits.requests))
 		case read(0)-read(1) > maxMemory:
 			d.stuck("the lock uses more than 1 GiB of memory")
 		case read(2) > maxGoroutines:
