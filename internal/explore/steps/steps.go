@@ -1,0 +1,65 @@
+// Package steps shows the locks of the steps to the explorer.
+package steps
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+
+	naive "example.com/zklock/01-naive-ephemeral"
+	herd "example.com/zklock/02-herd-effect"
+	predecessor "example.com/zklock/03-sequential-predecessor"
+	"example.com/zklock/internal/explore"
+)
+
+// A Plain lock is one of the kind of steps 1 to 3.
+type Plain interface {
+	Lock() error
+	TryLock() (bool, error)
+	Unlock() error
+}
+
+// FromPlain makes a contender of a lock without contexts.
+func FromPlain(l Plain) explore.Lock { return plain{l} }
+
+type plain struct{ Plain }
+
+func (p plain) Lock(context.Context) error            { return p.Plain.Lock() }
+func (p plain) TryLock(context.Context) (bool, error) { return p.Plain.TryLock() }
+func (p plain) Unlock(context.Context) error          { return p.Plain.Unlock() }
+
+// Naive is step 1.
+func Naive() explore.Subject {
+	return explore.Subject{
+		Name: "naive",
+		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
+			return func(string) explore.Lock { return FromPlain(naive.New(conn, path)) }
+		},
+		NotLocked: func(err error) bool { return errors.Is(err, naive.ErrNotLocked) },
+	}
+}
+
+// Herd is step 2.
+func Herd() explore.Subject {
+	return explore.Subject{
+		Name: "herd",
+		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
+			return func(string) explore.Lock { return FromPlain(herd.New(conn, path)) }
+		},
+		NotLocked: func(err error) bool { return errors.Is(err, herd.ErrNotLocked) },
+		Queue:     true,
+	}
+}
+
+// Predecessor is step 3.
+func Predecessor() explore.Subject {
+	return explore.Subject{
+		Name: "predecessor",
+		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
+			return func(string) explore.Lock { return FromPlain(predecessor.New(conn, path)) }
+		},
+		NotLocked: func(err error) bool { return errors.Is(err, predecessor.ErrNotLocked) },
+		Queue:     true,
+	}
+}
