@@ -50,12 +50,13 @@ func (w *world) violate(v Violation) {
 // violateLocked notes a violation. The first one ends the schedule.
 func (w *world) violateLocked(v Violation) {
 	r := w.run
-	if w.free || r.Violation != nil || slices.Contains(w.Lock.Ignore, v.Kind) {
+	if w.free || r.over || r.Violation != nil || slices.Contains(w.Lock.Ignore, v.Kind) {
 		return
 	}
 	for _, k := range w.Lock.Known {
 		if k.Match(v, r.Facts) {
 			w.knownLocked(k.Name, v)
+			r.over = true // what follows follows from it
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"slices"
+	"strings"
 	"testing/synctest"
 	"time"
 
@@ -37,11 +38,11 @@ func (w *world) faultsLocked(c *client, cutOff bool) (list []action) {
 		add(Expire, func() { w.expire(c) })
 		add(Stop, func() { w.stop(c) })
 	}
-	if live && !c.stalled && len(l.up) == 0 {
+	if live && !c.stalled {
 		add(Stall, func() { w.stall(c) })
 	}
 	for _, k := range c.players {
-		if k.cancel != nil && k.state == waiting && !k.ended {
+		if w.Lock.Contexts && k.cancel != nil && k.state == waiting && !k.ended {
 			if slices.Contains(w.Kinds, EndContext) {
 				list = append(list, action{k.name, string(EndContext), EndContext, func() {
 					w.mu.Lock()
@@ -78,7 +79,7 @@ func (w *world) cutLocked(c *client) {
 		}
 		w.logLocked(Entry{Who: c.name, Kind: "lost", Op: p.op.String(), Path: p.path, Text: "the reply is lost"})
 		switch {
-		case p.made != "":
+		case strings.HasPrefix(p.made, lockPath):
 			w.run.Facts.OrphanCreate = true
 		case p.op == jute.OpDelete:
 			w.run.Facts.OrphanDelete = true
@@ -88,7 +89,7 @@ func (w *world) cutLocked(c *client) {
 		w.logLocked(Entry{Who: c.name, Kind: "note", Text: "the connection breaks"})
 	}
 	c.faulted = true
-	w.foot.everything = true
+	w.foot.client(c)
 	l.breakLocked()
 }
 
@@ -126,7 +127,11 @@ func (w *world) expire(c *client) {
 func (w *world) endLocked(c *client, how string) {
 	w.logLocked(Entry{Who: c.name, Kind: "note", Text: how})
 	c.faulted, c.expired = true, true
-	w.foot.everything = true
+	w.foot.client(c)
+	w.foot.everything = w.Lock.Timed
+	for _, p := range w.nodesOf(c) {
+		w.foot.request(packet{op: jute.OpDelete, path: p})
+	}
 	w.run.unordered = true
 	for _, k := range c.players {
 		if k.state == inside {
@@ -159,7 +164,7 @@ func (w *world) runOn(c *client) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c.stopped = false
-	w.foot.everything = true
+	w.foot.client(c)
 	w.logLocked(Entry{Who: c.name, Kind: "note", Text: "runs on"})
 	c.line.breakLocked()
 }
@@ -192,12 +197,13 @@ func (w *world) letPass(c *client, d time.Duration) {
 }
 
 // stall keeps what a client sends from now on inside it, behind a request of
-// another goroutine of the same client that does not get through.
+// another goroutine of the same client that does not get through. What the
+// client has sent before arrives. In the end the session expires.
 func (w *world) stall(c *client) {
 	w.mu.Lock()
-	c.stalled = true
-	w.foot.everything = true
-	w.logLocked(Entry{Who: c.name, Kind: "note", Text: "sends no more: another request of the same client does not get through"})
+	c.stalled, c.faulted = true, true
+	w.foot.client(c)
+	w.logLocked(Entry{Who: c.name, Kind: "note", Text: "gets no more requests through, until its session has expired"})
 	w.mu.Unlock()
 	go c.conn.Exists("/stalled")
 }

@@ -159,6 +159,7 @@ func (e serverEnd) Write(b []byte) (int, error) {
 		})
 		p.turn = l.w.turn
 		l.down = append(l.down, p)
+		l.w.foot.client(l.c)
 		if l.w.free {
 			l.answerLocked()
 		}

@@ -119,7 +119,7 @@ func (w *world) stirLocked() {
 // After each action acted gets its number, from 0, and what it has touched.
 func play(t *testing.T, config World, hashing bool, choose func(p *Point) int, acted func(n int, f footprint)) (r *Run) {
 	config.Name = config.Lock.Name
-	r = &Run{hashing: hashing}
+	r = &Run{hashing: hashing, Facts: Facts{World: config}}
 	defer func() {
 		if p := recover(); p != nil {
 			// The bubble ends with goroutines that wait for something.
@@ -214,6 +214,9 @@ func (w *world) makeParents() {
 		if w.Stranger {
 			_, err = conn.Create(lockPath+"/a-stranger", nil, 0, acl)
 			must(err)
+		}
+		if w.Sequence != 0 {
+			w.srv.SetSequence(lockPath, w.Sequence)
 		}
 	}
 }
@@ -469,7 +472,7 @@ func (w *world) play(choose func(p *Point) int, acted func(n int, f footprint)) 
 		w.settle()
 	}
 	for {
-		if r.Violation != nil {
+		if r.Violation != nil || r.over {
 			break
 		}
 		if len(r.Points) >= maxPoints {
@@ -585,7 +588,10 @@ func (w *world) enabled() []action {
 		case cutOff && !c.gone:
 			add(c.name, "reconnect", func() { w.reconnect(c) })
 		}
-		if len(l.up) > 0 && !cutOff && !c.stalled {
+		if c.stalled && !cutOff {
+			add(c.name, string(Expire), func() { w.expire(c) })
+		}
+		if len(l.up) > 0 && !cutOff {
 			add(c.name, "request", func() { w.request(c) })
 		}
 		if w.Packets && len(l.down) > 0 && !l.broken {
@@ -666,7 +672,10 @@ func (w *world) ownerLocked(session int64) string {
 // while the client library pauses.
 func (w *world) reconnect(c *client) {
 	w.mu.Lock()
-	w.foot.everything = true
+	w.foot.client(c)
+	// Where a fault has happened to one client only, no other contender waits
+	// for a timer, so the pause makes no difference to it.
+	w.foot.everything = w.Lock.Timed || w.faults > 1
 	w.mu.Unlock()
 	for deadline := time.Now().Add(5 * time.Second); ; {
 		w.mu.Lock()

@@ -198,11 +198,9 @@ func (r *Report) count(t *testing.T, w World, s Search, run *Run) {
 	if run.Events > r.MostEvents {
 		r.MostEvents, r.WithEvents = run.Events, run.choices()
 	}
-	if !run.Aborted || run.Violation != nil {
-		for _, name := range run.Known {
-			if old := r.Known[name]; old == nil {
-				r.Known[name] = Shrink(t, w, run.choices(), func(r *Run) bool { return slices.Contains(r.Known, name) })
-			}
+	for _, name := range run.Known {
+		if r.Known[name] == nil {
+			r.Known[name] = Shrink(t, w, run.choices(), func(r *Run) bool { return slices.Contains(r.Known, name) })
 		}
 	}
 	if v := run.Violation; v != nil {

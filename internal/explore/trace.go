@@ -91,6 +91,7 @@ type Run struct {
 	Results   []string // what became of each contender
 	Aborted   bool     // by the search
 
+	over      bool // by something known
 	unordered bool // the action causes events in no particular order
 	hashing   bool
 	final     uint64

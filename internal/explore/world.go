@@ -39,6 +39,8 @@ type Subject struct {
 	// Timed: the lock watches over its session by the clock, so a session
 	// expires only after its timeout has passed.
 	Timed bool
+	// Contexts: Lock and TryLock end when their ctx does.
+	Contexts bool
 	// Exists: the lock takes for granted that its path is there, as the
 	// parent of a queue. The explorer makes it in every world.
 	Exists bool
@@ -63,10 +65,8 @@ type Facts struct {
 	OrphanCreate bool
 	// OrphanDelete: a request to delete, or its reply, was lost.
 	OrphanDelete bool
-	// Carried: a request that was not sent when its connection broke was sent
-	// in the next session.
-	Carried bool
-	Faults  []string // that were chosen, in order
+	Faults       []string // that were chosen, in order
+	World        World
 }
 
 // An Op is a call in the script of a contender.
@@ -92,7 +92,7 @@ const (
 	Expire      Fault = "expire"       // the client is cut off until its session has expired
 	Stop        Fault = "stop"         // the client is stopped; its session expires; later it runs on
 	EndContext  Fault = "end ctx"      // the ctx of a Lock or TryLock ends
-	Stall       Fault = "stall"        // what the client sends from now on stays in it until its connection breaks
+	Stall       Fault = "stall"        // what the client sends from now on stays in it until its session has expired
 )
 
 // AllFaults are all kinds of fault.
@@ -120,6 +120,8 @@ type World struct {
 	Missing bool `json:"missing,omitempty"`
 	// Stranger: the parent of the queue has a child that is no contender.
 	Stranger bool `json:"stranger,omitempty"`
+	// Sequence is the number of the next node in the queue.
+	Sequence int32 `json:"sequence,omitempty"`
 	// Ensemble: the client knows three servers, not one; it connects to the
 	// next one at once and keeps what it has not sent.
 	Ensemble bool `json:"ensemble,omitempty"`
