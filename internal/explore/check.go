@@ -97,6 +97,9 @@ func (w *world) checkLocked() {
 		w.knownLocked(string(Outlived), Violation{Kind: Outlived, Who: outlived[0], What: fmt.Sprintf("%s still believes that it holds the lock, and %s holds it", outlived[0], holders[0])})
 	}
 	for _, k := range w.players {
+		if k.state == waiting && !k.company {
+			k.company = w.companyLocked(k)
+		}
 		if k.state == inside && k.node == "" {
 			k.node = "-"
 			w.enteredLocked(k)

@@ -88,6 +88,7 @@ type contender struct {
 	notes   []Entry
 	results []string
 	bad     []Violation
+	company bool // at some time during TryLock somebody else wanted the lock
 	lost    bool // its session ended while it held the lock
 	node    string
 }
@@ -481,7 +482,7 @@ func (w *world) play(choose func(p *Point) int, acted func(n int, f footprint)) 
 		}
 		actions := w.enabled()
 		if len(actions) == 0 {
-			if w.allDone() {
+			if w.allDone() && (!w.Lock.Timed || !w.left() || w.idle > maxIdle) {
 				w.final()
 				break
 			}
@@ -493,7 +494,8 @@ func (w *world) play(choose func(p *Point) int, acted func(n int, f footprint)) 
 					continue
 				}
 				if w.allDone() {
-					continue
+					w.final()
+					break
 				}
 				w.hang()
 				break
@@ -543,6 +545,14 @@ func (w *world) play(choose func(p *Point) int, acted func(n int, f footprint)) 
 	if r.hashing {
 		r.final = w.hashLocked()
 	}
+}
+
+// left says whether a client still has a node of the lock: it may be about to
+// remove it.
+func (w *world) left() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.clients, func(c *client) bool { return len(w.nodesOf(c)) > 0 })
 }
 
 func (w *world) allDone() bool {
@@ -712,6 +722,17 @@ func (w *world) reconnect(c *client) {
 	w.logLocked(Entry{Who: c.name, Kind: "note", Text: what})
 }
 
+// companyLocked says whether another contender holds the lock, waits for it
+// or unlocks it, or has left a node.
+func (w *world) companyLocked(k *contender) bool {
+	for _, o := range w.players {
+		if o != k && (o.state == waiting || o.state == inside || o.state == unlocking || o.c != k.c && len(w.nodesOf(o.c)) > 0) {
+			return true
+		}
+	}
+	return false
+}
+
 func (k *contender) start() {
 	go func() {
 		defer func() {
@@ -768,6 +789,8 @@ func (k *contender) getIn(op Op) bool {
 	w.mu.Lock()
 	k.ctx, k.cancel, k.ended = ctx, cancel, false
 	k.state = waiting
+	k.company = w.companyLocked(k)
+	session := k.c.conn.SessionID()
 	w.mu.Unlock()
 	defer cancel()
 	ok, err := true, error(nil)
@@ -778,6 +801,7 @@ func (k *contender) getIn(op Op) bool {
 	}
 	w.mu.Lock()
 	k.cancel = nil
+	alone := !k.company && !w.companyLocked(k) && !w.run.Facts.OrphanCreate
 	allowed := k.c.faulted && !w.Lock.Requeues || k.ended
 	w.mu.Unlock()
 	switch {
@@ -787,8 +811,14 @@ func (k *contender) getIn(op Op) bool {
 	case err != nil:
 		k.note(outside, "gets an error: "+short(err))
 		return false
+	case !ok && alone:
+		k.note(outside, "finds the lock held", Violation{Kind: Failure, Who: k.name, What: "TryLock of " + k.name + " finds the lock held, and nobody else holds it or waits for it"})
+		return false
 	case !ok:
 		k.note(outside, "finds the lock held")
+		return false
+	case !w.Lock.Requeues && !w.Ensemble && session != 0 && session != k.c.conn.SessionID():
+		k.note(outside, "gets the lock in a new session", Violation{Kind: Failure, Who: k.name, What: fmt.Sprintf("%s of %s succeeds, though its session ended meanwhile", op, k.name)})
 		return false
 	}
 	w.mu.Lock()
@@ -866,7 +896,7 @@ func (k *contender) unlockAgain() {
 
 // short is an error without what differs between runs.
 func short(err error) string {
-	for _, e := range []error{zk.ErrSessionExpired, zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrClosing, zk.ErrNoNode, zk.ErrNodeExists, context.Canceled} {
+	for _, e := range []error{context.Canceled, zk.ErrSessionExpired, zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrClosing, zk.ErrNoNode, zk.ErrNodeExists} {
 		if errors.Is(err, e) {
 			return e.Error()
 		}

@@ -13,6 +13,8 @@ import (
 	naive "example.com/zklock/01-naive-ephemeral"
 	herd "example.com/zklock/02-herd-effect"
 	predecessor "example.com/zklock/03-sequential-predecessor"
+	reentrant "example.com/zklock/04-reentrant"
+	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/explore"
 )
 
@@ -93,3 +95,83 @@ func Predecessor() explore.Subject {
 		Known:     []explore.Known{lostReply, wrap},
 	}
 }
+
+// Reentrant is step 4. The contenders of a client share its Mutex; each is an
+// owner.
+func Reentrant() explore.Subject {
+	return explore.Subject{
+		Name: "reentrant",
+		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
+			m := reentrant.New(conn, path)
+			return func(name string) explore.Lock { return &owner{m, reentrant.NewOwner(name)} }
+		},
+		NotLocked: func(err error) bool { return errors.Is(err, reentrant.ErrNotOwner) },
+		Queue:     true,
+		Known:     []explore.Known{lostReply, wrap},
+	}
+}
+
+type owner struct {
+	m *reentrant.Mutex
+	o *reentrant.Owner
+}
+
+func (o *owner) Lock(context.Context) error            { return o.m.Lock(o.o) }
+func (o *owner) TryLock(context.Context) (bool, error) { return o.m.TryLock(o.o) }
+func (o *owner) Unlock(context.Context) error          { return o.m.Unlock(o.o) }
+
+// Timeout is step 5. The contenders of a client share its Mutex; each is an
+// owner.
+func Timeout() explore.Subject {
+	return explore.Subject{
+		Name: "timeout",
+		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
+			m, err := timeout.New(conn, path, timeout.WithSessionTimeout(explore.SessionTimeout))
+			if err != nil {
+				panic(err) // the path is a constant
+			}
+			return func(name string) explore.Lock { return &leased{m: m, o: timeout.NewOwner(name)} }
+		},
+		NotLocked: func(err error) bool { return errors.Is(err, timeout.ErrLost) || errors.Is(err, errNoLease) },
+		Queue:     true,
+		Requeues:  true,
+		Timed:     true,
+		Contexts:  true,
+	}
+}
+
+var errNoLease = errors.New("steps: there is no lease")
+
+type leased struct {
+	m *timeout.Mutex
+	o *timeout.Owner
+	l *timeout.Lease
+}
+
+func (l *leased) Lock(ctx context.Context) (err error) {
+	l.l, err = l.m.Lock(ctx, l.o)
+	return err
+}
+
+func (l *leased) TryLock(ctx context.Context) (bool, error) {
+	lease, err := l.m.TryLock(ctx, l.o)
+	if errors.Is(err, timeout.ErrHeld) {
+		return false, nil
+	}
+	l.l = lease
+	return err == nil, err
+}
+
+func (l *leased) Unlock(ctx context.Context) error {
+	if l.l == nil {
+		return errNoLease
+	}
+	err := l.l.Unlock(ctx)
+	if err == nil || errors.Is(err, timeout.ErrLost) {
+		l.l = nil
+	}
+	return err
+}
+
+func (l *leased) Token() int64          { return l.l.Token() }
+func (l *leased) Lost() <-chan struct{} { return l.l.Lost() }
