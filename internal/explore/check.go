@@ -27,6 +27,8 @@ const (
 	LateLoss      Kind = "loss reported too late"
 	ForeignDelete Kind = "deletes another's node"
 	Crash         Kind = "panic"
+	NodeMissing   Kind = "holder without a node"
+	Costly        Kind = "more requests or wake-ups than predicted"
 	// Outlived is a holder whose session has ended while it held the lock, and
 	// that cannot know: article E. It is reported apart, as Known, always.
 	Outlived Kind = "holder outlives its session"
@@ -157,7 +159,7 @@ func (w *world) enteredLocked(k *contender) {
 	own := w.nodesOf(k.c)
 	if len(own) == 0 {
 		if !k.c.faulted {
-			w.violateLocked(Violation{Kind: TwoHolders, Who: k.name, What: k.name + " holds the lock without a node, so the next contender gets it, too"})
+			w.violateLocked(Violation{Kind: NodeMissing, Who: k.name, What: k.name + " holds the lock, and its session has no node of the lock"})
 		}
 		return
 	}
@@ -213,6 +215,14 @@ func (w *world) final() {
 	}
 	if node, ok := w.srv.Node(lockPath); ok && !w.Lock.Queue && !w.Lock.Exists && node.Stat.EphemeralOwner == 0 {
 		w.violateLocked(Violation{Kind: NodeLeft, What: lockPath + " stays, and no end of a session removes it"})
+	}
+	if r, s, n := w.run, w.Lock, w.contenders(); w.faults == 0 && !w.Missing && len(w.Scripts) == 0 {
+		if s.Requests != nil && r.Requests > s.Requests(n) {
+			w.violateLocked(Violation{Kind: Costly, What: fmt.Sprintf("%d requests, at most %d are predicted", r.Requests, s.Requests(n))})
+		}
+		if s.Events != nil && r.Events > s.Events(n) {
+			w.violateLocked(Violation{Kind: Costly, What: fmt.Sprintf("%d watch events, at most %d are predicted", r.Events, s.Events(n))})
+		}
 	}
 	if watches := w.srv.Watches(); w.faults == 0 && len(watches) > 0 {
 		w.violateLocked(Violation{Kind: WatchLeft, Who: w.ownerLocked(watches[0].Session), What: fmt.Sprintf("%s has left a watch on %s", w.ownerLocked(watches[0].Session), watches[0].Path)})

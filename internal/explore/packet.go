@@ -51,9 +51,8 @@ func parseRequest(raw []byte) packet {
 
 // parseReply reads a reply or an event. Asked is the request of a reply.
 //
-// A list of children is put into an order of its own: ZooKeeper promises
-// none, and a lock that takes the first name for the smallest must be found
-// out each time alike.
+// A list of children is put into descending order: ZooKeeper promises none,
+// and a lock that relies on one must be found out, each time alike.
 func parseReply(raw []byte, asked func(xid int32) packet) packet {
 	p := packet{raw: raw}
 	d := jute.NewDecoder(raw[4:])
@@ -77,7 +76,7 @@ func parseReply(raw []byte, asked func(xid int32) packet) packet {
 	case jute.OpGetChildren, jute.OpGetChildren2:
 		p.names = d.Strings()
 		rest := raw[len(raw)-d.Len():]
-		slices.SortFunc(p.names, func(a, b string) int { return cmp.Compare(mix(a), mix(b)) })
+		slices.SortFunc(p.names, func(a, b string) int { return cmp.Compare(b, a) })
 		var e jute.Encoder
 		mark := e.BeginFrame()
 		h.Encode(&e)

@@ -44,6 +44,10 @@ type Subject struct {
 	// Exists: the lock takes for granted that its path is there, as the
 	// parent of a queue. The explorer makes it in every world.
 	Exists bool
+	// Requests and Events are how many requests n contenders send at most, and
+	// how many watch events they are sent, if each locks once and no fault
+	// happens. Nil: not checked.
+	Requests, Events func(n int) int
 	// Ignore lists violations that are not reported, because the lock makes
 	// no such promise.
 	Ignore []Kind

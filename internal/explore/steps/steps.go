@@ -66,6 +66,8 @@ func Naive() explore.Subject {
 			return func(string) explore.Lock { return FromPlain(naive.New(conn, path)) }
 		},
 		NotLocked: func(err error) bool { return errors.Is(err, naive.ErrNotLocked) },
+		Requests:  func(n int) int { return n*n + 2*n },
+		Events:    func(n int) int { return n * (n - 1) / 2 },
 		Known:     []explore.Known{lostReply, lookThenDelete},
 	}
 }
@@ -78,6 +80,8 @@ func Herd() explore.Subject {
 			return func(string) explore.Lock { return FromPlain(herd.New(conn, path)) }
 		},
 		NotLocked: func(err error) bool { return errors.Is(err, herd.ErrNotLocked) },
+		Requests:  func(n int) int { return n*n + n + 1 },
+		Events:    func(n int) int { return n*n - n + 1 },
 		Queue:     true,
 		Known:     []explore.Known{lostReply, wrap},
 	}
@@ -91,6 +95,8 @@ func Predecessor() explore.Subject {
 			return func(string) explore.Lock { return FromPlain(predecessor.New(conn, path)) }
 		},
 		NotLocked: func(err error) bool { return errors.Is(err, predecessor.ErrNotLocked) },
+		Requests:  func(n int) int { return 5*n - 2 },
+		Events:    func(n int) int { return n - 1 },
 		Queue:     true,
 		Known:     []explore.Known{lostReply, wrap},
 	}
@@ -106,6 +112,8 @@ func Reentrant() explore.Subject {
 			return func(name string) explore.Lock { return &owner{m, reentrant.NewOwner(name)} }
 		},
 		NotLocked: func(err error) bool { return errors.Is(err, reentrant.ErrNotOwner) },
+		Requests:  func(n int) int { return 5*n - 2 },
+		Events:    func(n int) int { return n - 1 },
 		Queue:     true,
 		Known:     []explore.Known{lostReply, wrap},
 	}
