@@ -487,8 +487,10 @@ func (w *world) play(choose func(p *Point) int, acted func(n int, f footprint)) 
 				break
 			}
 			w.drainStir()
+			w.mu.Lock()
 			w.idle++
 			w.turn++
+			w.mu.Unlock()
 			if !w.pass(patience) || w.idle > maxIdle {
 				if len(w.enabled()) > 0 && w.idle <= maxIdle {
 					continue
