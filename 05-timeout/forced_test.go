@@ -60,7 +60,7 @@ func (tb *table) connectWith(options ensemble.Options) *zk.Conn {
 
 func (tb *table) mutex(conn *zk.Conn) *timeout.Mutex {
 	tb.Helper()
-	m, err := timeout.New(conn, top)
+	m, err := timeout.New(conn, top, timeout.WithSessionTimeout(10*time.Second))
 	require.NoError(tb, err)
 	return m
 }

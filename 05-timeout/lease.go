@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -15,9 +16,10 @@ import (
 type Lease struct {
 	m        *Mutex
 	p        *place
-	given    bool // Unlock has been called; guarded by m.mu
-	refused  bool // and has said that the server refuses; guarded by m.mu
-	reported bool // and has said how it ended; guarded by m.mu
+	done     chan struct{} // closed when the lease is over
+	given    bool          // Unlock has been called; guarded by m.mu
+	refused  bool          // and has said that the server refuses; guarded by m.mu
+	reported bool          // and has said how it ended; guarded by m.mu
 }
 
 // Token returns the lock's fencing token: the zxid with which the holder's
@@ -27,16 +29,32 @@ type Lease struct {
 // from a holder that has lost the lock and does not know it yet.
 func (l *Lease) Token() int64 { return l.p.token }
 
+// Node returns the path of the holder's node, by which it is found among the
+// Participants.
+func (l *Lease) Node() string { return l.p.node }
+
 // Lost returns a channel that is closed when the lock can no longer be
 // trusted: the session has expired, somebody has deleted the lock's node, or
-// no server has been heard for as long as the session timeout, by this
-// process's clock. What was begun under the lock must stop. Unlock must still
-// be called. The channel stays open when the lease ends with Unlock.
-func (l *Lease) Lost() <-chan struct{} { return l.p.lost }
+// the servers have not proved, within the session timeout, that the session
+// lives. The clock for that is this process's. If the machine is suspended,
+// Lost looks at the wall clock when it is called, and soon after the machine
+// has come back; a wall clock that is set forward by hand may cost the lease.
+// What was begun under the lock must stop. Unlock must still be called. The
+// channel stays open when the lease ends with Unlock; see Done.
+func (l *Lease) Lost() <-chan struct{} {
+	l.m.mu.Lock()
+	defer l.m.mu.Unlock()
+	l.m.isLostLocked(l.p)
+	return l.p.lost
+}
+
+// Done returns a channel that is closed when the lease is over: when Unlock is
+// called for it, or when the lock is lost.
+func (l *Lease) Done() <-chan struct{} { return l.done }
 
 // RevokeRequested returns a channel that is closed when somebody has called
 // Revoke for this holder, or Curator's Revoker. It is a request: the lock is
-// held until Unlock.
+// held until Unlock. The channel stays open if nobody does; see Done.
 func (l *Lease) RevokeRequested() <-chan struct{} { return l.p.revoke }
 
 // Unlock ends the lease; an owner's last Unlock lets go of the lock, and
@@ -55,16 +73,18 @@ func (l *Lease) Unlock(ctx context.Context) error {
 		m.mu.Unlock()
 		return fmt.Errorf("%w: %s", ErrUnlocked, m.path)
 	}
+	lost := isClosed(p.lost)
 	if !l.given {
+		lost = m.isLostLocked(p)
 		l.given = true
-		p.leases--
+		l.endLocked()
 	}
 	switch {
-	case isClosed(p.lost):
+	case lost:
 		l.reported = true
 		m.mu.Unlock()
 		return fmt.Errorf("%w: %s", ErrLost, p.node)
-	case p.leases > 0:
+	case len(p.leases) > 0:
 		l.reported = true
 		m.mu.Unlock()
 		return nil
@@ -80,7 +100,7 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	case <-p.gone:
 	case <-stuck:
 	case <-ctx.Done():
-		return m.ended(ctx, "unlock", began)
+		return m.link.ended(ctx, "unlock "+m.path, began)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,104 +109,88 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	return p.unlocked
 }
 
-// refused tells who waits in Unlock that the server does not delete the node.
+// endLocked takes a lease away from its place, which is left with the last one.
+func (l *Lease) endLocked() {
+	i := slices.Index(l.p.leases, l)
+	if i < 0 {
+		return // it is lost
+	}
+	l.p.leases = slices.Delete(l.p.leases, i, i+1)
+	close(l.done)
+	if len(l.p.leases) == 0 {
+		l.m.leaveLocked(l.p)
+	}
+}
+
+// refused tells a caller that waits that a server refuses what would end it.
 func (m *Mutex) refused(p *place, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	p.unlocked = fmt.Errorf("timeout: unlock: delete %s: %w (it is tried again until the session ends)", p.node, err)
-	close(p.stuck)
-}
-
-// lose ends a lease that its owner has not ended.
-func (m *Mutex) lose(p *place) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.loseLocked(p)
+	p.unlocked = fmt.Errorf("timeout: %w (it is tried again until the session ends)", err)
+	if !isClosed(p.stuck) {
+		close(p.stuck)
+	}
 }
 
 func (m *Mutex) loseLocked(p *place) {
 	if p.held && !isClosed(p.left) {
 		close(p.lost)
 		m.leaveLocked(p)
+		for _, l := range p.leases {
+			close(l.done)
+		}
+		p.leases = nil
 	}
 }
 
-func (m *Mutex) hasVanished(p *place) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return p.vanished
-}
-
-// silence is how long ago the session of a place was last known to be alive:
-// when a request was sent that has been answered. The server counts from when
-// it received that, or from later.
-func (m *Mutex) silence(p *place) time.Duration {
-	if m.session != p.session {
-		return m.timeout // there is a new one
+// isLostLocked says whether a lock is lost, and lets it be so if the time is
+// over until which its session is known to live.
+func (m *Mutex) isLostLocked(p *place) bool {
+	if isOver(m.link.safeUntil(p.session)) {
+		m.loseLocked(p)
 	}
-	return time.Since(m.heard)
+	return isClosed(p.lost)
 }
 
 // startClockLocked watches over a lock that is held. A holder that is cut off
 // learns nothing from its client before that reaches a server again; by then
 // the session may have ended, and the next one been let in. So the lock is
-// lost when no request has been answered for as long as the session timeout;
-// and every third of it, should nobody else ask anything, a read is sent. Who
-// has waited in quiet may be due for one at once.
+// lost when the session is no longer known to live. The clock goes off more
+// often than that, for it stands still while the machine is suspended. And once
+// in a third of the session timeout it reads the node: the client may miss the
+// event of its end while it reconnects.
 func (m *Mutex) startClockLocked(p *place) {
-	p.clock = time.AfterFunc(m.timeout/3-m.silence(p), func() {
+	p.checked = time.Now()
+	tick := func() time.Duration {
+		return max(time.Millisecond, min(time.Until(m.link.safeUntil(p.session)), m.link.timeout/8))
+	}
+	p.clock = time.AfterFunc(tick(), func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if isClosed(p.left) {
+		if isClosed(p.left) || m.isLostLocked(p) {
 			return
 		}
-		silence := m.silence(p)
-		if silence >= m.timeout {
-			m.loseLocked(p)
-			return
+		if time.Since(p.checked) >= m.link.timeout/3 {
+			p.checked = time.Now()
+			m.link.spawn(func() { m.check(p) })
 		}
-		next := m.timeout/3 - silence
-		if next <= 0 {
-			next = min(m.timeout/30, m.timeout-silence)
-			m.beatLocked(p)
-		}
-		p.clock.Reset(next)
+		p.clock.Reset(tick())
 	})
 }
 
-// beatLocked reads the node of a place, unless the server has been asked
-// before and does not answer.
-func (m *Mutex) beatLocked(p *place) {
-	if m.beating {
+// check reads the node of a place that holds the lock.
+func (m *Mutex) check(p *place) {
+	data, stat, err := m.get(p.left, p.node)
+	ours := false
+	if err == nil {
+		ours, _ = m.recognize(p, data, stat)
+	} else if !errors.Is(err, zk.ErrNoNode) {
 		return
-	}
-	m.beating = true
-	go func() {
-		var data []byte
-		var stat *zk.Stat
-		err := m.call(func() (err error) { data, stat, err = m.conn.Get(p.node); return err })
-		gone := errors.Is(err, zk.ErrNoNode) || err == nil && !m.recognize(p, data, stat)
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.beating = false
-		if gone {
-			p.vanished = true
-			m.loseLocked(p)
-		}
-	}()
-}
-
-// ended is the error of a call whose ctx has ended. It wraps ctx.Err() and
-// says what the trouble with the server was, if there was any.
-func (m *Mutex) ended(ctx context.Context, what string, began time.Time) error {
-	err := ctx.Err()
-	if cause := context.Cause(ctx); !errors.Is(cause, err) {
-		err = fmt.Errorf("%w: %w", err, cause)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.trouble != nil && m.troubleAt.After(began) {
-		err = fmt.Errorf("%w (%w)", err, m.trouble)
+	if !ours {
+		p.vanished = true
+		m.loseLocked(p)
 	}
-	return fmt.Errorf("timeout: %s %s, after %v: %w", what, m.path, time.Since(began).Round(time.Millisecond), err)
 }

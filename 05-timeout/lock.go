@@ -1,10 +1,12 @@
 package timeout
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -40,43 +42,41 @@ func (o *Owner) String() string { return o.name }
 // for concurrent use. Make one per process and path and share it: its
 // contenders share what they know of the queue.
 type Mutex struct {
-	conn    *zk.Conn
-	path    string
-	timeout time.Duration
-	acl     []zk.ACL
-	data    []byte
+	conn *zk.Conn
+	link *link
+	path string
+	acl  []zk.ACL
+	data []byte
 
-	kick      chan struct{} // wakes the scout
-	searching chan struct{} // holds a value while a search runs
+	kick      chan struct{}     // wakes the scout
+	sentries  map[string]sentry // by name; used by the scout alone
+	searching sync.Mutex        // held while a search runs
 
-	mu        sync.Mutex
-	owners    map[*Owner]*place // who holds the lock, or is about to
-	line      []*place          // our places in the queue, by number
-	scouting  bool
-	crowded   bool    // the last list had somebody else's node before ours
-	search    *search // the one that has not begun yet
-	session   int64   // the session that the server was heard in last,
-	heard     time.Time
-	beating   bool
-	trouble   error // the last request without an answer
-	troubleAt time.Time
+	mu       sync.Mutex
+	owners   map[*Owner]*place // those that hold the lock, or are about to
+	line     []*place          // our places in the queue, by number
+	scouting bool
+	crowded  bool    // the last list had somebody else's node before ours
+	search   *search // the one that has not begun yet
 }
 
 // An Option changes how a Mutex works.
 type Option func(*Mutex) error
 
-// shortest leaves room for the reads that keep a lease alive.
+// shortest leaves room for the requests that keep a lease alive.
 const shortest = 100 * time.Millisecond
 
-// WithSessionTimeout says what session timeout conn was opened with; the
-// default is 10 s. The client does not tell what the server has made of it:
-// if that is less, say so here, or Lost comes too late.
+// WithSessionTimeout says what session timeout the server has agreed to. Without
+// it that is what Connect has learned; or, if another function has opened conn,
+// 4 s, because a server with the default configuration agrees to no less. A
+// value that is too long lets Lost close after the next holder got in; one that
+// is too short loses leases for nothing.
 func WithSessionTimeout(d time.Duration) Option {
 	return func(m *Mutex) error {
 		if d < shortest {
 			return fmt.Errorf("WithSessionTimeout: %v is less than %v", d, shortest)
 		}
-		m.timeout = d
+		m.link.timeout = d
 		return nil
 	}
 }
@@ -84,13 +84,14 @@ func WithSessionTimeout(d time.Duration) Option {
 // WithACL says who may do what with the nodes that are made, the parents
 // among them; the default is that everybody may do everything. All
 // contenders must be allowed to create, delete and read: a waiter that may
-// not read the node before its own is never told that it has gone.
+// not read the node before its own is never told that it has gone. To be found
+// by Revoke they must be allowed to write.
 func WithACL(acl []zk.ACL) Option {
 	return func(m *Mutex) error {
 		if len(acl) == 0 {
 			return errors.New("WithACL: the list is empty: nobody could do anything")
 		}
-		m.acl = acl
+		m.acl = slices.Clone(acl)
 		return nil
 	}
 }
@@ -104,7 +105,7 @@ func WithData(data []byte) Option {
 		if len(data) > maxData {
 			return fmt.Errorf("WithData: %d bytes, more than %d", len(data), maxData)
 		}
-		m.data = data
+		m.data = bytes.Clone(data)
 		return nil
 	}
 }
@@ -122,11 +123,11 @@ func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 	}
 	host, _ := os.Hostname()
 	m := &Mutex{
-		conn: conn, path: path, timeout: 10 * time.Second, acl: zk.WorldACL(zk.PermAll),
-		data:      fmt.Appendf(nil, "%s:%d", host, os.Getpid()),
-		kick:      make(chan struct{}, 1),
-		searching: make(chan struct{}, 1),
-		owners:    make(map[*Owner]*place),
+		conn: conn, link: newLink(conn, path), path: path, acl: zk.WorldACL(zk.PermAll),
+		data:     fmt.Appendf(nil, "%s:%d", host, os.Getpid()),
+		kick:     make(chan struct{}, 1),
+		sentries: make(map[string]sentry),
+		owners:   make(map[*Owner]*place),
 	}
 	for _, option := range options {
 		if err := option(m); err != nil {
@@ -147,7 +148,7 @@ func checkPath(path string) error {
 		}
 	}
 	for _, r := range path {
-		if r < 0x20 || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 && r <= 0xffff {
+		if r < 0x20 || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 {
 			return fmt.Errorf("%w: it has the character %#U", zk.ErrInvalidPath, r)
 		}
 	}
@@ -187,49 +188,45 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 	}
 	for began := time.Now(); ; {
 		if ctx.Err() != nil {
-			return nil, m.ended(ctx, "lock", began)
+			return nil, m.link.ended(ctx, "lock "+m.path, began)
 		}
 		m.mu.Lock()
 		p := m.owners[owner]
 		switch {
-		case p != nil && p.held:
-			p.leases++
-			m.mu.Unlock()
-			return &Lease{m: m, p: p}, nil
-		case try && (p != nil || len(m.line) > 0):
+		case try && (p == nil && len(m.line) > 0 || p != nil && !p.held):
 			m.mu.Unlock()
 			return nil, fmt.Errorf("%w: %s", ErrHeld, m.path)
-		case p != nil: // another goroutine is about to lock for the same owner
+		case p != nil && p.try && !p.held: // another goroutine of the owner tries
 			m.mu.Unlock()
 			select {
 			case <-p.ready:
 			case <-ctx.Done():
 			}
 			continue
+		case p == nil:
+			p = newPlace(m, owner, try)
+			m.owners[owner] = p
+			m.link.spawn(func() { m.live(p) })
 		}
-		p = newPlace(owner, try)
-		m.owners[owner] = p
+		l := &Lease{m: m, p: p, done: make(chan struct{})}
+		p.leases = append(p.leases, l)
 		m.mu.Unlock()
-		go m.live(p)
 		select {
 		case <-p.ready:
 		case <-ctx.Done():
 		}
 		m.mu.Lock()
-		if ctx.Err() == nil && p.held && !isClosed(p.lost) {
+		if ctx.Err() == nil && p.held && !m.isLostLocked(p) {
 			m.mu.Unlock()
-			return &Lease{m: m, p: p}, nil
+			return l, nil
 		}
-		p.leases--
-		if p.leases == 0 {
-			m.leaveLocked(p)
-		}
+		l.endLocked()
 		err := p.err // nil: the lock was held, and lost at once
 		m.mu.Unlock()
 		if errors.Is(err, errGone) {
 			<-p.gone // at once: there is no node to remove
 		}
-		if ctx.Err() != nil || err == nil || errors.Is(err, errGone) || errors.Is(err, errLeft) {
+		if ctx.Err() != nil || err == nil || errors.Is(err, errGone) || errors.Is(err, errStopped) {
 			continue // the first line of this loop says what follows from it
 		}
 		err = fmt.Errorf("timeout: lock %s: %w", m.path, err)
@@ -241,9 +238,40 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 			defer m.mu.Unlock()
 			return nil, errors.Join(err, p.unlocked)
 		case <-ctx.Done():
-			return nil, errors.Join(err, m.ended(ctx, "remove the node of a contender of", began))
+			return nil, errors.Join(err, m.link.ended(ctx, "remove the node of a contender of "+m.path, began))
 		}
 	}
+}
+
+// Holds returns how many leases an owner has: how often it has locked and not
+// unlocked yet. It is 0 once the lock is lost.
+func (m *Mutex) Holds(owner *Owner) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.owners[owner]
+	if p == nil || !p.held || m.isLostLocked(p) {
+		return 0
+	}
+	return len(p.leases)
+}
+
+// Wait waits until the Mutex does nothing: nobody holds the lock or waits for
+// it through this Mutex, and no request of it is under way. What has been given
+// up is removed in the background; so call Wait before conn.Close, or nodes
+// may stay until the session ends, and goroutines for a moment. If ctx ends
+// first, it returns an error that wraps ctx.Err(), and nothing has changed.
+func (m *Mutex) Wait(ctx context.Context) error {
+	began := time.Now()
+	idle := m.link.idle()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+	}
+	if isClosed(idle) {
+		return nil
+	}
+	return m.link.ended(ctx, "wait until nobody uses "+m.path, began)
 }
 
 // Do locks, calls f, and unlocks whatever happens: after an error, a panic,
@@ -270,7 +298,7 @@ func (m *Mutex) Do(ctx context.Context, owner *Owner, f func(ctx context.Context
 	defer func() {
 		cancel(nil)
 		<-watched
-		unlockCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), m.timeout)
+		unlockCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), m.link.timeout)
 		defer stop()
 		err = errors.Join(err, l.Unlock(unlockCtx))
 	}()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -63,7 +64,7 @@ func (c *contender) Unlock() error {
 func TestLock(t *testing.T) {
 	locktest.Run(t, locktest.Subject{
 		New: func(conn *zk.Conn, path string) locktest.Lock {
-			m, err := timeout.New(conn, path)
+			m, err := timeout.New(conn, path, timeout.WithSessionTimeout(10*time.Second))
 			return &contender{mutex: m, err: err, owner: timeout.NewOwner("contender")}
 		},
 		ErrNotLocked: errNotLocked,
@@ -77,7 +78,7 @@ func TestLock(t *testing.T) {
 // leases shows it to the suite for locks with leases.
 var leases = locktest.LeaseSubject{
 	Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
-		m, err := timeout.New(conn, path)
+		m, err := timeout.New(conn, path, timeout.WithSessionTimeout(10*time.Second))
 		if err != nil {
 			panic(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -76,7 +77,7 @@ func (h *holder) Unlock() error {
 
 func TestOwners(t *testing.T) {
 	open := func(conn *zk.Conn, path string) *timeout.Mutex {
-		m, err := timeout.New(conn, path)
+		m, err := timeout.New(conn, path, timeout.WithSessionTimeout(10*time.Second))
 		if err != nil {
 			panic(err) // the paths are the suite's, and right
 		}

@@ -3,11 +3,10 @@ package timeout
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -19,6 +18,7 @@ type Participant struct {
 	Data     []byte // who it says it is: WithData; the node's data if it is not one of ours
 	Position int    // 0 is the holder
 	Node     string // the path of its node
+	Token    int64  // its node's czxid: its fencing token once it holds the lock
 }
 
 // Participants returns who holds the lock and who waits for it, the holder
@@ -28,12 +28,11 @@ type Participant struct {
 func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 	return aside(ctx, m, "list the participants of", func(left <-chan struct{}) ([]Participant, error) {
 		// What was made through another server is to be seen, too.
-		err := m.insist(left, func() error { _, err := m.conn.Sync(m.path); return err })
+		err := m.link.insist(left, theLeader, func() error { _, err := m.conn.Sync(m.path); return err })
 		if err != nil {
 			return nil, err
 		}
-		var names []string
-		err = m.insist(left, func() (err error) { names, _, err = m.conn.Children(m.path); return err })
+		names, err := m.children(left)
 		if errors.Is(err, zk.ErrNoNode) {
 			return nil, nil
 		}
@@ -48,18 +47,18 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 		})
 		var all []Participant
 		for _, name := range names {
-			p := Participant{Node: m.path + "/" + name}
-			err := m.insist(left, func() (err error) { p.Data, _, err = m.conn.Get(p.Node); return err })
+			p := Participant{Node: m.path + "/" + name, Position: len(all)}
+			data, stat, err := m.get(left, p.Node)
 			if errors.Is(err, zk.ErrNoNode) {
 				continue
 			}
 			if err != nil {
 				return nil, fmt.Errorf("read %s: %w", p.Node, err)
 			}
-			if r, ok := parseRecord(p.Data); ok {
-				p.Owner, p.Data = r.Owner, r.Data
+			p.Data, p.Token = data, stat.Czxid
+			if r, ok := parseRecord(data); ok {
+				p.Owner, p.Data = r.Owner, r.data()
 			}
-			p.Position = len(all)
 			all = append(all, p)
 		}
 		return all, nil
@@ -72,23 +71,20 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 // participant has gone is no error. An error wraps what the server said, or
 // ctx.Err().
 func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
-	if _, ok := sequence(path.Base(p.Node)); !ok || path.Dir(p.Node) != m.path {
+	name, below := strings.CutPrefix(p.Node, m.path+"/")
+	if _, ok := sequence(name); !ok || !below || strings.Contains(name, "/") {
 		return fmt.Errorf("timeout: revoke %s: %q is no participant", m.path, p.Node)
 	}
 	_, err := aside(ctx, m, "revoke a participant of", func(left <-chan struct{}) (struct{}, error) {
 		for {
-			var data []byte
-			var stat *zk.Stat
-			err := m.insist(left, func() (err error) { data, stat, err = m.conn.Get(p.Node); return err })
+			data, stat, err := m.get(left, p.Node)
 			if err == nil {
 				asked := []byte(curatorRevoke)
 				if r, ours := parseRecord(data); ours {
-					r.Revoke = true
-					if asked, err = json.Marshal(r); err != nil {
-						return struct{}{}, err
-					}
+					r.Revoke = stat.Czxid
+					asked = r.encode()
 				}
-				err = m.insist(left, func() error { _, err := m.conn.Set(p.Node, asked, stat.Version); return err })
+				err = m.link.insist(left, aQuorum, func() error { _, err := m.conn.Set(p.Node, asked, stat.Version); return err })
 			}
 			switch {
 			case errors.Is(err, zk.ErrBadVersion):
@@ -103,20 +99,6 @@ func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 	return err
 }
 
-// insist makes one request until it is answered, or left is closed.
-func (m *Mutex) insist(left <-chan struct{}, request func() error) error {
-	var r retry
-	for {
-		err := m.call(request)
-		if err == nil {
-			return nil
-		}
-		if err := r.again(m, err, left); err != nil {
-			return err
-		}
-	}
-}
-
 // aside runs f in a goroutine of its own, for its requests cannot be
 // cancelled, and waits until it is done or ctx ends. Left is closed then.
 func aside[T any](ctx context.Context, m *Mutex, what string, f func(left <-chan struct{}) (T, error)) (T, error) {
@@ -126,23 +108,23 @@ func aside[T any](ctx context.Context, m *Mutex, what string, f func(left <-chan
 	}
 	began := time.Now()
 	if ctx.Err() != nil {
-		return *new(T), m.ended(ctx, what, began)
+		return *new(T), m.link.ended(ctx, what+" "+m.path, began)
 	}
 	done := make(chan outcome, 1)
-	go func() {
+	m.link.spawn(func() {
 		value, err := f(ctx.Done())
 		done <- outcome{value, err}
-	}()
+	})
 	select {
 	case o := <-done:
-		if errors.Is(o.err, errLeft) {
-			return o.value, m.ended(ctx, what, began)
+		if errors.Is(o.err, errStopped) {
+			return o.value, m.link.ended(ctx, what+" "+m.path, began)
 		}
 		if o.err != nil {
 			return o.value, fmt.Errorf("timeout: %s %s: %w", what, m.path, o.err)
 		}
 		return o.value, nil
 	case <-ctx.Done():
-		return *new(T), m.ended(ctx, what, began)
+		return *new(T), m.link.ended(ctx, what+" "+m.path, began)
 	}
 }

@@ -27,7 +27,7 @@ func inBubble(t *testing.T, test func(t *testing.T, srv *zkserver.Server, connec
 
 func mutex(t *testing.T, conn *zk.Conn, options ...timeout.Option) *timeout.Mutex {
 	t.Helper()
-	m, err := timeout.New(conn, lockPath, options...)
+	m, err := timeout.New(conn, lockPath, append([]timeout.Option{timeout.WithSessionTimeout(sessionTimeout)}, options...)...)
 	require.NoError(t, err)
 	return m
 }

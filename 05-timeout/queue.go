@@ -13,22 +13,21 @@ import (
 
 // A place is one node of ours in the queue, and its owner's hold on the lock
 // once nobody is before it. One goroutine, live, makes all its requests from
-// the create to the delete. Everybody else waits on its channels, ctx in hand.
+// the create to the delete. Callers wait on its channels, ctx in hand.
 type place struct {
 	owner *Owner
-	id    string
-	try   bool // does not wait
+	try   bool   // does not wait
+	rec   record // what the node is made with
 
 	ready  chan struct{} // closed when the lock is held, or err says why not
 	left   chan struct{} // closed when nobody wants the place any more
 	lost   chan struct{} // closed when it is held and can no longer be trusted
 	gone   chan struct{} // closed when the node has gone and no goroutine is left
-	stuck  chan struct{} // closed when the server refuses to delete the node
+	stuck  chan struct{} // closed when a server refuses what the node's end needs
 	revoke chan struct{} // closed when somebody asks for the lock
 	turn   chan error    // tells live, once, that nobody is before it (nil), or what went wrong
 
 	// Written by live before the place is in the line, token before ready is closed.
-	data    []byte // what the node was made with
 	node    string
 	number  int32
 	session int64
@@ -37,52 +36,53 @@ type place struct {
 	// Guarded by Mutex.mu.
 	err      error // why the lock is not held
 	unlocked error // what the last Unlock is told
-	leases   int
+	leases   []*Lease
 	held     bool
 	vanished bool   // its node has gone, or its name is another's now: there is none to remove
 	told     bool   // something was sent on turn
 	first    bool   // and it was nil
 	behind   *place // a place of ours that is directly before it
 	clock    *time.Timer
+	checked  time.Time // when the clock last read the node
 
 	scouted // what the scout knows of it
 }
 
-// errGone says that a place has lost its node before it held the lock.
+// errGone says that a place has lost its node.
 var errGone = errors.New("timeout: the node in the queue has gone")
 
-func newPlace(owner *Owner, try bool) *place {
+func newPlace(m *Mutex, owner *Owner, try bool) *place {
 	return &place{
-		owner: owner, id: rand.Text(), try: try, leases: 1,
+		owner: owner, try: try, rec: newRecord(owner.name, rand.Text(), m.data),
 		ready: make(chan struct{}), left: make(chan struct{}), lost: make(chan struct{}), gone: make(chan struct{}),
 		stuck: make(chan struct{}), revoke: make(chan struct{}), turn: make(chan error, 1),
 	}
 }
 
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
-// live is the life of a place.
+// live is the life of a place: it takes a place in the queue, stays until
+// nobody wants it or it has lost its node, and leaves.
 func (m *Mutex) live(p *place) {
 	defer close(p.gone)
 	err := m.create(p)
-	made := err == nil
-	if made && p.try {
+	if err != nil {
+		m.settle(p, err)
+		m.part(p, err)
+		return
+	}
+	if p.try {
 		err = m.tryFirst(p)
 	}
 	if err == nil {
 		m.join(p)
-		if err = m.stay(p); err != nil {
-			m.lose(p) // before the node goes, and the next one is in
-		} else if m.hasVanished(p) {
+		err = m.stay(p)
+		m.mu.Lock()
+		if err != nil {
+			m.loseLocked(p) // before the node goes, and the next one is in
+		}
+		if p.vanished {
 			err = errGone
 		}
+		m.mu.Unlock()
 	}
 	m.settle(p, err)
 	switch {
@@ -90,113 +90,136 @@ func (m *Mutex) live(p *place) {
 		err = fmt.Errorf("%w: %w", ErrLost, errClosed)
 	case errors.Is(err, errGone):
 		err = fmt.Errorf("%w: %s has gone", ErrLost, p.node)
-	case made:
+	default:
 		err = m.remove(p)
 	}
 	m.part(p, err)
 }
 
 // stay keeps a place until nobody wants it (nil), it cannot be kept, or its
-// node has gone (errGone). A place watches its own node. Should that go before
-// the lock becomes free, the event comes first, for a server tells a client of
-// changes in their order. So nobody takes the lock who is not in the queue.
-// (Where the client comes back to its session in between, the order is lost;
-// see the package doc.)
+// node has gone (errGone). It is the loop of step 3, in which the scout looks
+// for the node before and waits until that has gone. Meanwhile a place watches
+// its own node. If that goes before the lock becomes free, its event comes
+// first, because a server tells a client of changes in their order. So a
+// contender that is no longer in the queue does not take the lock. (If the
+// client comes back to its session in between, the order is lost; see the
+// package doc.)
 func (m *Mutex) stay(p *place) error {
-	first := false
-	for {
-		own, err := m.watch(p)
-		if err != nil {
-			return err
-		}
-		if first && !m.take(p) {
-			continue
-		}
-		first = false
-		for {
-			var ev zk.Event
+	own, err := m.watch(p)
+	if err != nil {
+		return err
+	}
+	var turn <-chan error = p.turn
+	var proof <-chan struct{} // nil unless it is our turn and the session is not known to be safe
+	for proofs := 0; ; {
+		var ev zk.Event
+		select {
+		case ev = <-own:
+		case err := <-turn:
+			if err != nil {
+				return err
+			}
+			turn, proof = nil, closedChan
+		case <-proof:
 			select {
-			case ev = <-own:
-			case err := <-p.turn:
-				if err != nil {
-					return err
+			case ev = <-own: // it comes before the lock
+			default:
+				proof = nil
+				if m.take(p) {
+					break
 				}
-				first = true
-				select {
-				case ev = <-own:
-				default:
+				if m.link.tooSlow() || proofs == 3 {
+					return errSlow
 				}
-			case <-p.left:
-				return nil
+				proofs++
+				proof = m.link.nextProof()
 			}
-			if ev.Type == 0 && m.take(p) {
-				first = false
-				continue
+		case <-p.left:
+			return nil
+		case <-m.link.closed:
+			return errClosed
+		}
+		switch {
+		case ev.Type == 0:
+		case ev.Type == zk.EventNodeDataChanged:
+			if own, err = m.watch(p); err != nil {
+				return err
 			}
-			if ev.Type == 0 || ev.Type == zk.EventNodeDataChanged {
-				break // look afresh
-			}
-			if errors.Is(ev.Err, zk.ErrClosing) {
-				return errClosed
-			}
+		case errors.Is(ev.Err, zk.ErrClosing):
+			m.link.noteClosed()
+			return errClosed
+		default:
 			return errGone
 		}
 	}
 }
 
+var closedChan = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+var errSlow = errors.New("the servers answer too slowly: before one answer proves that the session lives, " +
+	"the session timeout is over; a round trip must take less than a fifth of it")
+
 // watch sets a watch on a place's own node, and reads when it was made and
 // whether it has been asked for.
 func (m *Mutex) watch(p *place) (own <-chan zk.Event, err error) {
-	var r retry
-	for {
-		var data []byte
-		var stat *zk.Stat
-		err := m.call(func() (err error) { data, stat, own, err = m.conn.GetW(p.node); return err })
-		if err == nil && m.recognize(p, data, stat) {
-			return own, nil
-		}
-		if err == nil || errors.Is(err, zk.ErrNoNode) {
-			return nil, errGone
-		}
-		if err := r.again(m, err, p.left); err != nil {
-			return nil, err
-		}
+	var data []byte
+	var stat *zk.Stat
+	err = m.link.insist(p.left, anyServer, func() (err error) { data, stat, own, err = m.conn.GetW(p.node); return err })
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, errGone
 	}
+	if err != nil {
+		return nil, err
+	}
+	ours, want := m.recognize(p, data, stat)
+	if !ours {
+		return nil, errGone
+	}
+	if !bytes.Equal(data, want) {
+		// Another has written over the record, as Curator's Revoker does. If this
+		// fails, only Participants misses it.
+		m.link.call(aQuorum, func() error { _, err := m.conn.Set(p.node, want, stat.Version); return err })
+	}
+	return own, nil
 }
 
-// recognize takes in what was read from a place's node. False: the node is
-// another's of the same name, for the parent was made anew.
-func (m *Mutex) recognize(p *place, data []byte, stat *zk.Stat) bool {
+// recognize takes in what was read from a place's node, and returns what ought
+// to be there. False: the node is another's of the same name, for the parent
+// was made anew.
+func (m *Mutex) recognize(p *place, data []byte, stat *zk.Stat) (ours bool, want []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !p.made(stat) {
-		return false
+	if stat.EphemeralOwner != p.session || p.token != 0 && p.token != stat.Czxid {
+		return false, nil
 	}
-	if !bytes.Equal(data, p.data) {
-		rec, ours := parseRecord(data)
-		if ours && rec.ID != p.id {
-			return false
+	rec, isRecord := parseRecord(data)
+	if p.token == 0 { // the record tells, unless a late Revoke has put an earlier node's there
+		if isRecord && rec.ID != p.rec.ID && (rec.Revoke == 0 || rec.Revoke == stat.Czxid) {
+			return false, nil
 		}
-		if (ours && rec.Revoke || string(data) == curatorRevoke) && !isClosed(p.revoke) {
-			close(p.revoke)
-		}
+		p.token = stat.Czxid // others read it later
 	}
-	if p.token == 0 { // others read it later
-		p.token = stat.Czxid
+	if (isRecord && rec.Revoke == p.token || string(data) == curatorRevoke) && !isClosed(p.revoke) {
+		p.rec.Revoke = p.token
+		close(p.revoke)
 	}
-	return true
+	return true, p.rec.encode()
 }
 
-// take takes the lock for a place that nobody is before. False: it is too
-// long ago that the server was heard for the session to be trusted, or so long
-// that the lock might be lost before the next answer comes.
+// made says whether a node with a place's name is the place's.
+func (p *place) made(stat *zk.Stat) bool {
+	return stat.EphemeralOwner == p.session && (p.token == 0 || p.token == stat.Czxid)
+}
+
+// take takes the lock for a place that nobody is before. False: the session is
+// not known to be safe.
 func (m *Mutex) take(p *place) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if isClosed(p.left) {
+	if isClosed(p.left) || p.err != nil {
 		return true // and nobody wants it
 	}
-	if m.silence(p) >= m.timeout*2/3 {
+	if isOver(m.link.safeUntil(p.session)) {
 		return false
 	}
 	p.held = true
@@ -213,7 +236,7 @@ func (m *Mutex) settle(p *place, err error) {
 		return
 	}
 	if err == nil {
-		err = errLeft
+		err = errStopped
 	}
 	p.err = err
 	close(p.ready)
@@ -240,6 +263,7 @@ func (m *Mutex) leaveLocked(p *place) {
 func (m *Mutex) join(p *place) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.link.use()
 	p.unlisted = m.crowded || len(m.line) > 0
 	i := len(m.line)
 	for i > 0 && before(p.number, m.line[i-1].number) {
@@ -260,6 +284,7 @@ func (m *Mutex) part(p *place, removed error) {
 	if i < 0 {
 		return
 	}
+	m.link.release()
 	m.line = slices.Delete(m.line, i, i+1)
 	// The short way, without a request: our node was the first until we
 	// deleted it, and the next number is ours, too. So the parent has been

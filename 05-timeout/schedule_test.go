@@ -44,7 +44,7 @@ type lease interface {
 }
 
 func (s subject) open(t *testing.T, conn *zk.Conn) acquire {
-	m, err := timeout.New(conn, lockPath, s.options...)
+	m, err := timeout.New(conn, lockPath, append([]timeout.Option{timeout.WithSessionTimeout(sessionTimeout)}, s.options...)...)
 	require.NoError(t, err)
 	real := func(ctx context.Context, owner *timeout.Owner, try bool) (lease, error) {
 		if try {

@@ -21,17 +21,18 @@ import (
 
 // What the scout knows of a place.
 type scouted struct {
-	unlisted bool // expect the two numbers before it there, rather than list
-	nearer   sentry
-	farther  sentry
+	unlisted bool   // expect the two numbers before it there, rather than list
+	nearer   string // the names of the two nodes before it; "" if there is none
+	farther  string
 	alone    bool // a list has shown nobody before it but the nearer one
 }
 
-// A sentry is a node before ours that is watched.
+// A sentry is a node before ours that is watched. It stays watched when the
+// place that needed it leaves, because the client cannot take a watch back; the
+// next place uses it again.
 type sentry struct {
-	name string
-	gone <-chan zk.Event
-	ours bool // it is of our session
+	gone  <-chan zk.Event
+	owner int64 // its session
 }
 
 func (m *Mutex) wakeScoutLocked() {
@@ -43,7 +44,7 @@ func (m *Mutex) wakeScoutLocked() {
 		return
 	}
 	m.scouting = true
-	go func() {
+	m.link.spawn(func() {
 		for {
 			m.mu.Lock()
 			p := m.nextLocked()
@@ -53,13 +54,10 @@ func (m *Mutex) wakeScoutLocked() {
 				return
 			}
 			if err := m.look(p); err != nil {
-				var r retry
-				if err := r.again(m, err, p.left); err != nil {
-					p.tell(m, err)
-				}
+				p.tell(m, err)
 			}
 		}
-	}()
+	})
 }
 
 // nextLocked returns the first place that waits, nil if there is none, or if
@@ -83,65 +81,70 @@ func (m *Mutex) look(p *place) error {
 	switch {
 	case p.unlisted:
 		p.unlisted = false
-		p.nearer.name = fmt.Sprintf("%s%010d", prefix, p.number-1)
-		p.farther.name = fmt.Sprintf("%s%010d", prefix, p.number-2)
-	case p.nearer.name == "":
+		p.nearer = fmt.Sprintf("%s%010d", prefix, p.number-1)
+		p.farther = fmt.Sprintf("%s%010d", prefix, p.number-2)
+	case p.nearer == "":
 		return m.list(p)
 	}
-	for _, s := range []*sentry{&p.nearer, &p.farther} {
-		if s.name == "" || s.gone != nil {
+	for _, name := range []string{p.nearer, p.farther} {
+		if _, ok := m.sentries[name]; ok || name == "" {
 			continue
 		}
 		// Get and not Exists, which would leave a watch on a node that has gone.
 		var stat *zk.Stat
-		err := m.call(func() (err error) { _, stat, s.gone, err = m.conn.GetW(m.path + "/" + s.name); return err })
-		if errors.Is(err, zk.ErrNoNode) {
-			return m.passed(p, s, zk.EventNodeDeleted)
-		}
-		if err != nil {
+		var gone <-chan zk.Event
+		err := m.link.insist(p.left, anyServer, func() (err error) {
+			_, stat, gone, err = m.conn.GetW(m.path + "/" + name)
+			return err
+		})
+		switch {
+		case errors.Is(err, zk.ErrNoNode) && name == p.nearer && p.alone:
+			p.tell(m, nil)
+			return nil
+		case errors.Is(err, zk.ErrNoNode):
+			return m.list(p)
+		case err != nil:
 			return err
 		}
-		s.ours = stat.EphemeralOwner == p.session
+		m.sentries[name] = sentry{gone, stat.EphemeralOwner}
 	}
+	nearer, farther := m.sentries[p.nearer], m.sentries[p.farther]
 	select {
-	case ev := <-p.nearer.gone:
-		return m.passed(p, &p.nearer, ev.Type)
-	case ev := <-p.farther.gone:
-		return m.passed(p, &p.farther, ev.Type)
+	case ev := <-nearer.gone:
+		delete(m.sentries, p.nearer)
+		// If it was of our own session, that may have ended, too: our node goes
+		// in the same transaction then, and the server may tell of either first.
+		if p.alone && ev.Type == zk.EventNodeDeleted && nearer.owner != p.session {
+			p.tell(m, nil)
+			return nil
+		}
+	case <-farther.gone:
+		delete(m.sentries, p.farther)
 	case <-m.kick:
 		return nil
+	case <-m.link.closed:
+		return errClosed
 	}
-}
-
-// passed is what follows when a sentry has gone. It may also have changed, for
-// somebody asks it for the lock, or the session may have ended: then only a
-// list can tell. If it was of our own session, that may have ended, too: our
-// node goes in the same transaction then, and which of the two we are told of
-// first is open.
-func (m *Mutex) passed(p *place, s *sentry, what zk.EventType) error {
-	ours := s.ours
-	*s = sentry{}
-	if p.alone && what == zk.EventNodeDeleted && !ours { // it was the nearer one
-		p.tell(m, nil)
-		return nil
-	}
+	// It has gone; or it has changed, for somebody asks it for the lock; or the
+	// session has ended. Only a list can tell.
 	return m.list(p)
 }
 
-// list looks through the queue for who is before a place. If there is nobody,
-// or a place of ours, it says so to whom it concerns.
+// list looks through the queue for what is before a place. If there is nobody,
+// or a place of ours, it says so to the place that it concerns.
 func (m *Mutex) list(p *place) error {
 	nearer, farther, err := m.predecessors(p)
 	if err != nil {
 		return err
 	}
-	if p.nearer.name != nearer {
-		p.nearer = sentry{name: nearer}
+	for name, s := range m.sentries { // what has gone by now may have come again
+		select {
+		case <-s.gone:
+			delete(m.sentries, name)
+		default:
+		}
 	}
-	if p.farther.name != farther {
-		p.farther = sentry{name: farther}
-	}
-	p.alone = farther == ""
+	p.nearer, p.farther, p.alone = nearer, farther, farther == ""
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.crowded = nearer != ""
@@ -159,7 +162,7 @@ func (m *Mutex) list(p *place) error {
 // predecessors lists the queue and returns who is directly before a place, and
 // who is before that one; "" for nobody.
 func (m *Mutex) predecessors(p *place) (nearer, farther string, err error) {
-	names, err := m.children()
+	names, err := m.children(p.left)
 	if errors.Is(err, zk.ErrNoNode) {
 		return "", "", errGone
 	}
@@ -188,18 +191,12 @@ func (m *Mutex) predecessors(p *place) (nearer, farther string, err error) {
 
 // tryFirst is nil if nobody is before a place, and ErrHeld if somebody is.
 func (m *Mutex) tryFirst(p *place) error {
-	var r retry
-	for {
-		nearer, _, err := m.predecessors(p)
-		if err == nil && nearer != "" {
-			return ErrHeld
-		}
-		if err == nil {
-			p.tell(m, nil)
-			return nil
-		}
-		if err := r.again(m, err, p.left); err != nil {
-			return err
-		}
+	nearer, _, err := m.predecessors(p)
+	if err == nil && nearer != "" {
+		return ErrHeld
 	}
+	if err == nil {
+		p.tell(m, nil)
+	}
+	return err
 }

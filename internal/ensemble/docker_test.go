@@ -1,3 +1,5 @@
+//go:build docker
+
 package ensemble_test
 
 import (
@@ -11,10 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/ensemble/docker"
 )
 
-// inDocker opens an ensemble of three, or skips the test where Docker is not
-// what ZK asks for.
+// inDocker opens an ensemble of three. It skips the test if ZK does not ask
+// for Docker.
 func inDocker(t *testing.T) *ensemble.Ensemble {
 	if !strings.HasPrefix(os.Getenv("ZK"), "docker") {
 		t.Skip("needs Docker (set ZK=docker or ZK=docker:3)")
@@ -24,30 +27,30 @@ func inDocker(t *testing.T) *ensemble.Ensemble {
 	return zoo
 }
 
-// leads waits until a node other than not leads. It polls: an election tells
-// nobody that it is over.
-func leads(t *testing.T, zoo *ensemble.Ensemble, not *ensemble.Node) *ensemble.Node {
+// leads waits until a node other than not leads. It polls, for no event says
+// that an election is over.
+func leads(t *testing.T, zoo *ensemble.Ensemble, not *docker.Node) *docker.Node {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		if n, err := zoo.Leader(t.Context()); err == nil && n != not {
+		if n, err := zoo.Docker().Leader(t.Context()); err == nil && n != not {
 			return n
 		}
 	}
-	t.Fatal("nobody leads")
+	t.Fatal("no server leads")
 	return nil
 }
 
 // all waits until every node serves.
 func all(t *testing.T, zoo *ensemble.Ensemble) {
 	t.Helper()
-	for _, n := range zoo.Nodes() {
+	for _, n := range zoo.Docker().Nodes() {
 		require.Eventually(t, func() bool { _, err := n.Mode(t.Context()); return err == nil }, time.Minute, 100*time.Millisecond, "%s does not serve", n.Addr())
 	}
 }
 
 func TestAnEnsembleOutlivesItsLeader(t *testing.T) {
 	zoo := inDocker(t)
-	require.Len(t, zoo.Nodes(), 3)
+	require.Len(t, zoo.Docker().Nodes(), 3)
 	require.Contains(t, zoo.String(), "ensemble of 3")
 	ctx := t.Context()
 	conn, err := zoo.Connect(ctx, ensemble.Options{SessionTimeout: 40 * time.Second})
@@ -59,12 +62,12 @@ func TestAnEnsembleOutlivesItsLeader(t *testing.T) {
 
 	for _, how := range []struct {
 		what        string
-		breaks, fix func(*ensemble.Node) error
+		breaks, fix func(*docker.Node) error
 	}{
-		{"kill", func(n *ensemble.Node) error { return n.Kill(ctx) }, func(n *ensemble.Node) error { return n.Start(ctx) }},
-		{"stop", func(n *ensemble.Node) error { return n.Stop(ctx) }, func(n *ensemble.Node) error { return n.Start(ctx) }},
-		{"cut off", func(n *ensemble.Node) error { return n.CutOff(ctx) }, func(n *ensemble.Node) error { return n.Rejoin(ctx) }},
-		{"pause", func(n *ensemble.Node) error { return n.Pause(ctx) }, func(n *ensemble.Node) error { return n.Unpause(ctx) }},
+		{"kill", func(n *docker.Node) error { return n.Kill(ctx) }, func(n *docker.Node) error { return n.Start(ctx) }},
+		{"stop", func(n *docker.Node) error { return n.Stop(ctx) }, func(n *docker.Node) error { return n.Start(ctx) }},
+		{"cut off", func(n *docker.Node) error { return n.CutOff(ctx) }, func(n *docker.Node) error { return n.Rejoin(ctx) }},
+		{"pause", func(n *docker.Node) error { return n.Pause(ctx) }, func(n *docker.Node) error { return n.Unpause(ctx) }},
 	} {
 		old := leads(t, zoo, nil)
 		require.NoError(t, how.breaks(old), how.what)

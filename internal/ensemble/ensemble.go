@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/moby/moby/client"
-	"github.com/testcontainers/testcontainers-go"
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/wiretap"
@@ -33,13 +31,9 @@ type Ensemble struct {
 	servers []string
 	label   string
 	dial    wiretap.Dialer
-	server  *zkserver.Server // what Open started, or nil
-	inside  bool             // the server is in this process
-
-	// Of servers in Docker.
-	docker  *client.Client
-	nodes   []*Node
-	network *testcontainers.DockerNetwork // nil for a single server
+	server  *zkserver.Server     // what Open started, or nil
+	inside  bool                 // the server is in this process
+	docker  interface{ Close() } // servers in Docker, or nil
 }
 
 // answerTimeout is how long a server may take to say what it is.
@@ -47,10 +41,10 @@ const answerTimeout = 3 * time.Second
 
 // Open starts or finds the ZooKeeper that spec names: "embedded" (or "");
 // "docker" for a server in a container, "docker:3" for an ensemble of three,
-// both of the image that the environment variable ZK_IMAGE names, by default
-// the official zookeeper:3.9; or "host:port,host:port,…" for servers that run
-// already, one of which must answer within a few seconds. Close must be
-// called.
+// both in programs that are built with the tag docker, and of the image that
+// the environment variable ZK_IMAGE names, by default the official
+// zookeeper:3.9; or "host:port,host:port,…" for servers that run already, one
+// of which must answer within a few seconds. Close must be called.
 func Open(ctx context.Context, spec string) (*Ensemble, error) {
 	switch {
 	case spec == SpecEmbedded || spec == "":
@@ -62,9 +56,9 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 		}
 		return &Ensemble{servers: []string{addr}, label: "embedded (in memory, no disk)", dial: net.DialTimeout, server: s, inside: true}, nil
 	case spec == "docker" || spec == "docker:1":
-		return openDocker(ctx, 1)
+		return openDocker(ctx, spec, 1)
 	case spec == "docker:3":
-		return openDocker(ctx, 3)
+		return openDocker(ctx, spec, 3)
 	}
 	servers := strings.Split(spec, ",")
 	for _, s := range servers {
@@ -216,7 +210,7 @@ func (e *Ensemble) Close() {
 		e.server.Close()
 	}
 	if e.docker != nil {
-		e.closeDocker()
+		e.docker.Close()
 	}
 }
 
@@ -238,7 +232,7 @@ type Options struct {
 }
 
 // Connect opens a session and returns when the server has confirmed it, or
-// when ctx ends. The error names the servers and what was last heard of them.
+// when ctx ends. The error says what was wrong with each server.
 func (e *Ensemble) Connect(ctx context.Context, o Options) (*zk.Conn, error) {
 	if o.SessionTimeout == 0 {
 		o.SessionTimeout = 30 * time.Second
@@ -247,60 +241,27 @@ func (e *Ensemble) Connect(ctx context.Context, o Options) (*zk.Conn, error) {
 	if sendBuffer == 0 {
 		sendBuffer = 1536 << 10 // the client's own
 	}
-	// The connection that was dialed last: where a server accepts and says
-	// nothing, the client would keep it for minutes.
-	var last struct {
-		sync.Mutex
-		net.Conn
-	}
-	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
-		nc, err := e.dial(network, address, timeout)
-		last.Lock()
-		last.Conn = nc
-		last.Unlock()
-		if err == nil && o.Wrap != nil {
-			nc = o.Wrap(nc)
+	dial := e.dial
+	if o.Wrap != nil {
+		dial = func(network, address string, timeout time.Duration) (net.Conn, error) {
+			nc, err := e.dial(network, address, timeout)
+			if err == nil {
+				nc = o.Wrap(nc)
+			}
+			return nc, err
 		}
-		return nc, err
 	}
 	if o.Tap != nil {
 		dial = o.Tap.Dialer(dial)
 	}
-	listened := dial
-	dial = func(network, address string, timeout time.Duration) (net.Conn, error) {
-		nc, err := listened(network, address, timeout)
-		if err != nil {
-			return nil, err
-		}
-		return newCarefulConn(nc), nil
-	}
-	var heard lastLine
-	ready := make(chan struct{})
-	var once sync.Once
-	conn, _, err := zk.Connect(e.servers, o.SessionTimeout,
-		zk.WithDialer(dial), zk.WithLogger(&heard), zk.WithLogInfo(false),
-		zk.WithMaxBufferSize(o.Buffer), zk.WithMaxConnBufferSize(sendBuffer),
-		zk.WithEventCallback(func(ev zk.Event) {
-			if ev.State == zk.StateHasSession {
-				once.Do(func() { close(ready) })
-			}
-		}))
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", strings.Join(e.servers, ","), err)
-	}
-	select {
-	case <-ready:
-		return conn, nil
-	case <-ctx.Done():
-		conn.Close()
-		last.Lock()
-		if last.Conn != nil {
-			last.Conn.Close()
-		}
-		last.Unlock()
-		return nil, fmt.Errorf("connect to %s: %w; last heard: %s", strings.Join(e.servers, ","), ctx.Err(), heard.String())
-	}
+	return Connect(ctx, e.servers, o.SessionTimeout, zk.WithDialer(zk.Dialer(dial)), zk.WithLogger(silent{}),
+		zk.WithMaxBufferSize(o.Buffer), zk.WithMaxConnBufferSize(sendBuffer))
 }
+
+// silent is a logger that drops what it is told: Connect's error has it all.
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
 
 // EndSession ends a session that tap has seen beginning, as its own client
 // could, but behind the client's back: to the client it looks expired.
@@ -354,22 +315,4 @@ func (e *Ensemble) endSession(server string, session int64, password []byte) err
 		return fmt.Errorf("%s: %w", server, err)
 	}
 	return nil
-}
-
-// lastLine is a logger that keeps what was said last.
-type lastLine struct {
-	mu   sync.Mutex
-	line string
-}
-
-func (l *lastLine) Printf(format string, args ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.line = fmt.Sprintf(format, args...)
-}
-
-func (l *lastLine) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.line
 }

@@ -1,0 +1,83 @@
+package timeout
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const prefix = "lock-" // the server appends the number, ten digits
+
+// curatorRevoke is what Curator's Revoker writes into the node of a holder.
+const curatorRevoke = "__REVOKE__"
+
+// A record is the data of a contender's node, as JSON. The id is here and not
+// in the name, as it is with Curator. So names are short, and tell what the
+// name before them is likely to be.
+type record struct {
+	Owner  string `json:"owner"`
+	Data   string `json:"data,omitempty"`
+	Bytes  []byte `json:"base64,omitempty"` // in place of Data if that is no text
+	ID     string `json:"id"`               // identifies a node whose create was never answered
+	Revoke int64  `json:"revoke,omitempty"` // the czxid of the node that is asked for
+}
+
+func newRecord(owner, id string, data []byte) record {
+	if utf8.Valid(data) {
+		return record{Owner: owner, ID: id, Data: string(data)}
+	}
+	return record{Owner: owner, ID: id, Bytes: data}
+}
+
+// parseRecord reads the data of a node. False: it is not a node of ours.
+func parseRecord(data []byte) (r record, ok bool) {
+	return r, json.Unmarshal(data, &r) == nil && r.ID != ""
+}
+
+func (r record) encode() []byte {
+	data, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // there is nothing in a record that JSON cannot hold
+	}
+	return data
+}
+
+func (r record) data() []byte {
+	if r.Data == "" {
+		return r.Bytes
+	}
+	return []byte(r.Data)
+}
+
+// contender matches the names that put an id before the number: Curator's and
+// zk.Lock's, and kazoo's.
+var contender = regexp.MustCompile(`^(?:_c_.*-lock-|[0-9a-f]{32}__lock__)(-?[0-9]+)$`)
+
+// sequence reads the number out of a contender's name. False: the child is no
+// contender.
+func sequence(name string) (n int32, ok bool) {
+	digits, ours := strings.CutPrefix(name, prefix)
+	if !ours {
+		match := contender.FindStringSubmatch(name)
+		if match == nil {
+			return 0, false
+		}
+		digits = match[1]
+	}
+	if len(digits) < 10 || digits[0] == '+' {
+		return 0, false
+	}
+	v, err := strconv.ParseInt(digits, 10, 32)
+	if err != nil || len(digits) > 10 && digits != fmt.Sprintf("%010d", v) {
+		return 0, false
+	}
+	return int32(v), true
+}
+
+// before says which of two numbers was given out first. The server's counter
+// has 32 bits: where it wraps, 2³¹-1 is followed by -2³¹, and the difference
+// wraps with it.
+func before(a, b int32) bool { return a-b < 0 }

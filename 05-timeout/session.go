@@ -1,0 +1,435 @@
+package timeout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A link makes requests of one client that get a definite answer, and knows
+// until when the client's session is safe. It knows nothing of queues.
+//
+// Only the leader ends sessions. A follower that is cut off from it goes on
+// answering reads, and a leader that is cut off from a quorum goes on
+// answering syncs. So the link takes three answered requests together:
+//
+//   - i, any request. The follower has heard the session.
+//   - j, a sync or a write, sent half a tick or more after i was answered. In
+//     that half tick the leader has sent the follower a ping. The follower
+//     replied to the ping with what it had heard, i among it, before it passed
+//     on j's answer, because it keeps the order of what the leader sends.
+//   - k, a write, sent after j was answered. It is behind that reply on its
+//     way to the leader, so the leader knew of i when it handled k; and a
+//     quorum followed this leader still. A later leader gives each session a
+//     full timeout from its own start.
+//
+// So the session cannot end before the session timeout has passed since i was
+// sent. If the client has changed servers in between, the leader has heard the
+// session even later than i. Half a tick is at most a quarter of the session
+// timeout, for a server agrees to no less than two ticks by default.
+//
+// While a link is in use for longer than that, it sends a sync and a write once
+// in a third of the session timeout: j and k for the write before them.
+type link struct {
+	conn    *zk.Conn
+	timeout time.Duration // of the session
+	probe   string        // the path of the requests that only prove
+	closed  chan struct{} // closed once the client is found to be closed
+
+	mu        sync.Mutex
+	running   int           // goroutines that make requests
+	quiet     chan struct{} // closed when there are none; nil if nobody waits for that
+	users     int           // places that need the session to be safe
+	unused    chan struct{} // closed when there are none
+	timer     *time.Timer   // when the next proof is due
+	proving   bool
+	round     chan struct{} // closed when a proof is complete
+	slow      bool          // the last one took longer than a proof may
+	trouble   error         // the last request without an answer
+	troubleAt time.Time
+
+	session int64     // what follows is of this session
+	heard   exchange  // i
+	led     exchange  // when i was sent, and j answered
+	proved  time.Time // when the latest i was sent of which there is a k
+	written time.Time // when the latest write was sent before there was a proof
+}
+
+type exchange struct{ sent, answered time.Time }
+
+func newLink(conn *zk.Conn, probe string) *link {
+	return &link{
+		conn: conn, timeout: sessionTimeout(conn), probe: probe,
+		closed: make(chan struct{}), round: make(chan struct{}),
+	}
+}
+
+// leastTimeout is the least session timeout that a server with the default
+// configuration agrees to: two ticks of two seconds.
+const leastTimeout = 4 * time.Second
+
+func sessionTimeout(*zk.Conn) time.Duration { return leastTimeout }
+
+// Which server's word an answer is.
+type answerer int
+
+const (
+	anyServer answerer = iota // of a read
+	theLeader                 // of a sync
+	aQuorum                   // of a write, even of one that fails
+)
+
+// call makes one request, notes what its answer proves, and sorts the error.
+// The client's calls cannot be cancelled: only a goroutine that nobody waits
+// for without a ctx may call it.
+func (l *link) call(by answerer, request func() error) error {
+	session, sent := l.conn.SessionID(), time.Now()
+	err := request()
+	switch {
+	case !isOneOf(err, answers) && transient(err):
+		return &noAnswer{l.conn.Server(), err}
+	case isOneOf(err, answers) && session != 0 && l.conn.SessionID() == session:
+		l.note(session, by, exchange{sent, time.Now()})
+	}
+	return err
+}
+
+func (l *link) note(session int64, by answerer, e exchange) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.session != session {
+		l.session, l.heard, l.led, l.proved, l.written = session, e, exchange{}, time.Time{}, time.Time{}
+		if l.users > 0 {
+			l.timer.Reset(l.timeout / 4)
+		}
+	}
+	if by == aQuorum && (l.users == 0 || l.proved.IsZero()) && e.sent.After(l.written) {
+		l.written = e.sent
+	}
+	switch {
+	case l.users == 0: // no proof is under way
+		l.heard, l.led = e, exchange{}
+	case by == aQuorum && l.led.sent.After(l.proved) && !e.sent.Before(l.led.answered):
+		l.proved = l.led.sent
+		l.heard = e
+	case by >= theLeader && l.heard.sent.After(l.led.sent) && e.sent.Sub(l.heard.answered) >= l.timeout/4:
+		l.led = exchange{l.heard.sent, e.answered}
+	}
+}
+
+// safeUntil returns when a session may end. Before the first proof there is
+// only the write that made the node: the leader has found the session alive.
+// What the leader knew of it then was as old as the client's last ping, a
+// third of the session timeout, and the follower's last report, a quarter.
+func (l *link) safeUntil(session int64) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.safeUntilLocked(session)
+}
+
+func (l *link) safeUntilLocked(session int64) time.Time {
+	if l.session != session {
+		return time.Time{}
+	}
+	proved, presumed := l.proved.Add(l.timeout), l.written.Add(l.timeout*5/12)
+	if presumed.After(proved) {
+		return presumed
+	}
+	return proved
+}
+
+// isOver says whether a time has come, by the clock that stands still while
+// the machine is suspended, or by the one on the wall.
+func isOver(t time.Time) bool {
+	now := time.Now()
+	return !now.Before(t) || !now.Round(0).Before(t.Round(0))
+}
+
+// use begins to keep the session's safety proved, until the matching release.
+func (l *link) use() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.users++; l.users > 1 {
+		return
+	}
+	l.unused = make(chan struct{})
+	if l.timer == nil {
+		l.timer = time.AfterFunc(l.timeout/4, l.prove)
+	} else {
+		l.timer.Reset(l.timeout / 4)
+	}
+}
+
+func (l *link) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.users--; l.users == 0 {
+		l.timer.Stop()
+		close(l.unused)
+	}
+}
+
+// nextProof returns a channel that is closed when the next proof is complete,
+// which is as soon as may be.
+func (l *link) nextProof() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.armLocked()
+	return l.round
+}
+
+func (l *link) tooSlow() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.slow
+}
+
+// armLocked sets the timer to when j may be sent, or ought to be.
+func (l *link) armLocked() {
+	if l.users == 0 || l.proving || isClosed(l.closed) {
+		return
+	}
+	pause := l.timeout / 3
+	if isOver(l.safeUntilLocked(l.session)) {
+		pause = l.timeout / 4
+	}
+	l.timer.Reset(max(pause-time.Since(l.heard.answered), l.timeout/30))
+}
+
+// prove sends a sync and, when that is answered, a write that fails and changes
+// nothing, for no node has that version.
+func (l *link) prove() {
+	l.mu.Lock()
+	if l.users == 0 || l.proving {
+		l.mu.Unlock()
+		return
+	}
+	if time.Since(l.heard.answered) < l.timeout/4 { // another write was a proof meanwhile
+		l.armLocked()
+		l.mu.Unlock()
+		return
+	}
+	l.proving = true
+	l.running++
+	unused := l.unused
+	l.mu.Unlock()
+	defer l.exit()
+
+	err := l.insist(unused, theLeader, func() error { _, err := l.conn.Sync(l.probe); return err })
+	var sent time.Time
+	if err == nil {
+		err = l.insist(unused, aQuorum, func() error { sent = time.Now(); return l.conn.Delete(l.probe, math.MinInt32) })
+	}
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.slow = isOneOf(err, answers) && time.Since(sent) >= l.timeout/4
+	l.proving = false
+	close(l.round)
+	l.round = make(chan struct{})
+	l.armLocked()
+}
+
+// spawn runs f in a goroutine that idle knows of.
+func (l *link) spawn(f func()) {
+	l.mu.Lock()
+	l.running++
+	l.mu.Unlock()
+	go func() {
+		defer l.exit()
+		f()
+	}()
+}
+
+func (l *link) exit() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.running--; l.running == 0 && l.quiet != nil {
+		close(l.quiet)
+		l.quiet = nil
+	}
+}
+
+// idle returns a channel that is closed when no goroutine makes requests.
+func (l *link) idle() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	quiet := l.quiet
+	if quiet == nil {
+		quiet = make(chan struct{})
+		if l.running == 0 {
+			close(quiet)
+		} else {
+			l.quiet = quiet
+		}
+	}
+	return quiet
+}
+
+// answers are the errors with which a server carries out a request.
+var answers = []error{
+	nil, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNotEmpty, zk.ErrInvalidACL,
+	zk.ErrNoChildrenForEphemerals,
+}
+
+// refusals are other errors that the next try would meet, too.
+var refusals = []error{
+	zk.ErrInvalidPath, zk.ErrInvalidFlags, zk.ErrBadArguments, zk.ErrAuthFailed, zk.ErrAPIError, zk.ErrReconfigDisabled,
+}
+
+// passing are codes for which the client has no name, and which pass: of a
+// server that is in trouble, and of one that has too much to do.
+var passing = []string{"-1", "-2", "-3", "-4", "-5", "-7", "-127"}
+
+func isOneOf(err error, list []error) bool {
+	return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
+}
+
+// transient says that the next try may have another answer. The client passes
+// on what the net package says when a write fails, whatever that is; so all is
+// transient that is not known.
+func transient(err error) bool {
+	code, unnamed := strings.CutPrefix(err.Error(), "unknown error: ")
+	return !isOneOf(err, refusals) && (!unnamed || slices.Contains(passing, code))
+}
+
+// noAnswer is the error of a request that no server has answered: it may have
+// been carried out, or not.
+type noAnswer struct {
+	server string
+	err    error
+}
+
+func (e *noAnswer) Error() string { return fmt.Sprintf("no answer from %s: %v", e.server, e.err) }
+func (e *noAnswer) Unwrap() error { return e.err }
+
+// maybe says that a request with this error may have been carried out: it was
+// sent, not answered, and its session lives on.
+func maybe(err error) bool {
+	var lost *noAnswer
+	return errors.As(err, &lost) && !errors.Is(err, zk.ErrNoServer) && !errors.Is(err, zk.ErrShortBuffer) &&
+		!errors.Is(err, zk.ErrSessionExpired) && !errors.Is(err, zk.ErrSessionMoved)
+}
+
+var (
+	// errClosed: the session ends with the client, and takes all nodes along.
+	errClosed = fmt.Errorf("the client has been closed: %w", zk.ErrClosing)
+	// errStopped: nobody wants the answer any more.
+	errStopped = errors.New("timeout: nobody wants the answer any more")
+)
+
+// A retry paces the tries of one request that gets no answer.
+type retry struct {
+	refused int // how often in a row a server has refused
+}
+
+const (
+	shortPause = 100 * time.Millisecond
+	longPause  = 30 * time.Second
+)
+
+// insist makes one request until it is answered, or stop is closed.
+func (l *link) insist(stop <-chan struct{}, by answerer, request func() error) error {
+	for r := (retry{}); ; {
+		if isClosed(stop) {
+			return errStopped
+		}
+		err := l.call(by, request)
+		if err == nil {
+			return nil
+		}
+		if err := r.again(l, err, stop); err != nil {
+			return err
+		}
+	}
+}
+
+// again waits until the next try. It returns err if that is no reason to try
+// again, errStopped once stop is closed, and errClosed if the client has been
+// closed.
+func (r *retry) again(l *link, err error, stop <-chan struct{}) error {
+	var lost *noAnswer
+	if !errors.As(err, &lost) {
+		return err
+	}
+	if errors.Is(err, zk.ErrShortBuffer) { // and it will not grow
+		return fmt.Errorf("the client sends no packet that large, see zk.WithMaxConnBufferSize: %w", lost.err)
+	}
+	l.mu.Lock()
+	l.trouble, l.troubleAt = lost, time.Now()
+	l.mu.Unlock()
+	if errors.Is(err, zk.ErrClosing) || errors.Is(err, zk.ErrConnectionClosed) && l.hasClosed() {
+		l.noteClosed()
+	}
+	return l.pause(shortPause, stop)
+}
+
+// refuse is again for a request that is not to be given up though a server
+// refuses it: the reason may pass. The pauses grow.
+func (r *retry) refuse(l *link, stop <-chan struct{}) error {
+	r.refused++
+	return l.pause(min(shortPause<<min(r.refused-1, 10), longPause), stop)
+}
+
+func (l *link) pause(d time.Duration, stop <-chan struct{}) error {
+	if isClosed(l.closed) {
+		return errClosed
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-l.closed:
+		return errClosed
+	case <-stop:
+		return errStopped
+	}
+}
+
+// hasClosed asks the client whether Close has been called, which it does not
+// tell otherwise. A check of nothing cannot be encoded, so it never leaves the
+// client; and one that lives says just that, once it is connected.
+func (l *link) hasClosed() bool {
+	_, err := l.conn.Multi((*zk.CheckVersionRequest)(nil))
+	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrClosing)
+}
+
+func (l *link) noteClosed() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !isClosed(l.closed) {
+		close(l.closed)
+	}
+}
+
+// ended is the error of a call whose ctx has ended. It wraps ctx.Err() and
+// says what the trouble with the server was, if there was any.
+func (l *link) ended(ctx context.Context, what string, began time.Time) error {
+	err := ctx.Err()
+	if cause := context.Cause(ctx); !errors.Is(cause, err) {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.trouble != nil && l.troubleAt.After(began) {
+		err = fmt.Errorf("%w (%w)", err, l.trouble)
+	}
+	return fmt.Errorf("timeout: %s, after %v: %w", what, time.Since(began).Round(time.Millisecond), err)
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

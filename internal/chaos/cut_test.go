@@ -1,0 +1,182 @@
+//go:build docker
+
+package chaos_test
+
+import (
+	"context"
+	"crypto/rand"
+	"flag"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/ensemble/docker"
+)
+
+var (
+	cutTimes   = flag.Int("cut.n", 1, "how `many` times each cut is made")
+	cutSession = flag.Duration("cut.session", 4*time.Second, "the session `timeout` of the contenders")
+	cutHolders = flag.Int("cut.holders", 4, "how `many` paths have a holder and a contender that waits")
+)
+
+// A holder's server is cut from the rest of the ensemble, and goes on
+// answering reads. Only the leader ends sessions, and it ends the holder's as
+// soon as its own clock says so. The next contender, whose server is not cut,
+// must not be in before the holder's Lost has closed.
+func TestCut(t *testing.T) {
+	deafen := func(t *testing.T, n, to *docker.Node) { require.NoError(t, n.Deafen(t.Context(), to)) }
+	for _, cut := range []struct {
+		name string
+		// The holder's server is cut off, the contender's is not.
+		make func(t *testing.T, zoo *docker.Servers) (holders, contenders *docker.Node, cut func())
+	}{
+		{"a follower from its leader", func(t *testing.T, zoo *docker.Servers) (_, _ *docker.Node, _ func()) {
+			leader, followers := roles(t, zoo)
+			return followers[0], followers[1], func() {
+				deafen(t, followers[0], leader)
+				deafen(t, leader, followers[0])
+			}
+		}},
+		{"a follower does not hear its leader", func(t *testing.T, zoo *docker.Servers) (_, _ *docker.Node, _ func()) {
+			leader, followers := roles(t, zoo)
+			return followers[0], leader, func() { deafen(t, followers[0], leader) }
+		}},
+		{"a leader does not hear its follower", func(t *testing.T, zoo *docker.Servers) (_, _ *docker.Node, _ func()) {
+			leader, followers := roles(t, zoo)
+			return followers[0], followers[1], func() { deafen(t, leader, followers[0]) }
+		}},
+		{"the leader from both followers", func(t *testing.T, zoo *docker.Servers) (_, _ *docker.Node, _ func()) {
+			leader, followers := roles(t, zoo)
+			return leader, followers[0], func() {
+				for _, f := range followers {
+					deafen(t, f, leader)
+					deafen(t, leader, f)
+				}
+			}
+		}},
+	} {
+		t.Run(cut.name, func(t *testing.T) {
+			for i := range *cutTimes {
+				zoo := three(t)
+				holders, contenders, make := cut.make(t, zoo)
+				pairs := newPairs(t, holders, contenders, i%2 == 0)
+				make()
+				began := time.Now()
+				var wg sync.WaitGroup
+				for _, p := range pairs {
+					wg.Go(func() { p.run(t, began) })
+				}
+				wg.Wait()
+				for j, p := range pairs {
+					t.Logf("cut %d, %v, path %d: Lost closed after %.2f s, the next one was in after %.2f s",
+						i+1, holders, j+1, p.lost.Sub(began).Seconds(), p.in.Sub(began).Seconds())
+					if p.both {
+						t.Errorf("two held the lock at once for %v", p.lost.Sub(p.in))
+					}
+				}
+				for _, p := range pairs {
+					p.close(t)
+				}
+				require.NoError(t, heal(t.Context(), zoo))
+			}
+		})
+	}
+}
+
+// A pair is a holder and the contender that waits for it.
+type pair struct {
+	path   string
+	conns  []*zk.Conn
+	stop   context.CancelFunc
+	holder *timeout.Lease
+	lost   time.Time // when Lost of the holder was seen to be closed
+
+	done chan struct{} // closed when the contender's Lock has returned
+	in   time.Time     // when it did
+	next *timeout.Lease
+	err  error
+	both bool // and the holder's Lost was open then
+}
+
+func newPairs(t *testing.T, holders, contenders *docker.Node, ordinary bool) []*pair {
+	pairs := make([]*pair, *cutHolders)
+	for i := range pairs {
+		p := &pair{path: "/cut-" + rand.Text(), done: make(chan struct{})}
+		pairs[i] = p
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+		p.stop = cancel
+		h, err := timeout.New(p.connect(t, holders, ordinary), p.path, timeout.WithSessionTimeout(*cutSession))
+		require.NoError(t, err)
+		p.holder, err = h.Lock(ctx, timeout.NewOwner("holder"))
+		require.NoError(t, err)
+		c, err := timeout.New(p.connect(t, contenders, ordinary), p.path, timeout.WithSessionTimeout(*cutSession))
+		require.NoError(t, err)
+		go func() {
+			defer close(p.done)
+			p.next, p.err = c.Lock(ctx, timeout.NewOwner("contender"))
+			select {
+			case <-p.holder.Lost():
+			default:
+				p.both = p.err == nil
+			}
+			p.in = time.Now()
+		}()
+		require.Eventually(t, func() bool {
+			list, err := h.Participants(ctx)
+			return err == nil && len(list) == 2
+		}, time.Minute, 50*time.Millisecond)
+		time.Sleep(time.Duration(300+i*170) * time.Millisecond) // so that the beats of the holders have different phases
+	}
+	return pairs
+}
+
+// connect opens a client of one server, an ordinary one or timeout.Connect's.
+func (p *pair) connect(t *testing.T, n *docker.Node, ordinary bool) *zk.Conn {
+	var conn *zk.Conn
+	var err error
+	if ordinary {
+		conn, _, err = zk.Connect([]string{n.Addr()}, *cutSession, zk.WithLogger(silent{}))
+	} else {
+		conn, err = timeout.Connect(t.Context(), []string{n.Addr()}, *cutSession, zk.WithLogger(silent{}))
+	}
+	require.NoError(t, err)
+	p.conns = append(p.conns, conn)
+	return conn
+}
+
+// run waits until the holder has lost the lock and the contender is in.
+func (p *pair) run(t *testing.T, began time.Time) {
+	select {
+	case <-p.holder.Lost():
+	case <-time.After(3 * time.Minute):
+		t.Errorf("the holder's server was cut off %v ago, and Lost is open", time.Since(began))
+	}
+	p.lost = time.Now()
+	<-p.done
+	if p.err != nil {
+		t.Errorf("the contender: %v", p.err)
+	}
+}
+
+func (p *pair) close(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if p.next != nil {
+		if err := p.next.Unlock(ctx); err != nil {
+			t.Logf("the contender's unlock: %v", err)
+		}
+	}
+	p.stop()
+	<-p.done
+	for _, conn := range p.conns {
+		conn.Close()
+	}
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
