@@ -262,6 +262,13 @@ func (c *client) dial(string, string, time.Duration) (net.Conn, error) {
 	w := c.w
 	w.mu.Lock()
 	if !w.free {
+		// The library pauses for a second and locks for tenths of one: without
+		// this moment both could end at the same instant, in either order.
+		w.mu.Unlock()
+		time.Sleep(137 * time.Microsecond)
+		w.mu.Lock()
+	}
+	if !w.free {
 		gate := make(chan struct{})
 		c.dialing = gate
 		w.stirLocked()
@@ -278,13 +285,13 @@ func (c *client) dial(string, string, time.Duration) (net.Conn, error) {
 	return clientEnd{l}, nil
 }
 
-// event is the client library's callback. Before the library connects anew it
-// throws away what it has not sent; a goroutine that has just been told that
-// the connection broke may send something before or after that. Here it is
-// always before: the library waits until all others have got as far as they
-// can.
+// event is the client library's callback. When a connection has broken the
+// library tells the watches, then fails the requests that were sent, and then,
+// before it connects anew, throws away those that were not. The goroutines
+// that are told go on at once, beside it. Here each of these steps waits until
+// all others have got as far as they can, so that the order is always the same.
 func (c *client) event(ev zk.Event) {
-	if ev.Type != zk.EventSession || ev.State != zk.StateConnecting {
+	if ev.Type != zk.EventSession || ev.State != zk.StateConnecting && ev.State != zk.StateDisconnected {
 		return
 	}
 	w := c.w

@@ -25,9 +25,6 @@ type Search struct {
 	// Depth is the number of changes of priority of a random schedule, as in
 	// PCT; 0: each action is drawn.
 	Depth int
-	// Share and Shares: this search plays the part number Share, from 0, of
-	// Shares parts of the schedules. All parts together are complete.
-	Share, Shares int
 	// Count counts the states, too. It takes memory for each.
 	Count bool
 	// All goes on after a violation.
@@ -43,6 +40,7 @@ type Report struct {
 	Cut       int // that the reduction ended: they repeat another one
 	States    int // different ones, if they were counted
 	Depth     int // actions of the longest schedule
+	Diverged  int // schedules that had to be played again, because they did not repeat
 	Complete  bool
 	Took      time.Duration
 	// Found is the first violation's trace, shrunk.
@@ -74,7 +72,6 @@ func (r *Report) String() string {
 // A branch is a point of the schedule that the search is at.
 type branch struct {
 	enabled []string
-	faults  []Fault
 	sleep   map[string]footprint // actions that need not be taken here
 	tried   map[string]footprint
 	chosen  int
@@ -97,42 +94,30 @@ func Explore(t *testing.T, w World, s Search) *Report {
 	}
 	var stack []*branch
 	for {
-		depth := 0
-		run := watched(t, w, s.Count, func(p *Point) int {
-			b := &branch{}
-			if depth < len(stack) {
-				b = stack[depth]
-				if !slices.Equal(b.enabled, p.Enabled) {
-					panic(fmt.Sprintf("explore: the schedule does not repeat: at point %d %q was possible, and now %q is", depth+1, b.enabled, p.Enabled))
-				}
-			} else {
-				*b = branch{enabled: p.Enabled, faults: p.faults, sleep: map[string]footprint{}, tried: map[string]footprint{}, chosen: -1}
-				if depth > 0 && !s.Whole {
-					b.inherit(stack[depth-1])
-				}
-				b.chosen = b.next()
-				if b.chosen < 0 {
-					return -1
-				}
-				stack = append(stack, b)
+		var run *Run
+		for try := 1; run == nil; try++ {
+			known := len(stack)
+			if run = step(t, w, s, &stack); run != nil {
+				break
 			}
-			depth++
-			return b.chosen
-		}, func(depth int, foot footprint) {
-			stack[depth].tried[stack[depth].enabled[stack[depth].chosen]] = foot
-		})
+			r.Diverged++
+			for len(stack) > known {
+				stack = stack[:known]
+			}
+			if try == w.tries() {
+				panic(fmt.Sprintf("explore: %s: a schedule does not repeat, tried %d times: %q", w.Name, try, names(stack)))
+			}
+		}
 		r.count(t, w, s, run)
 		if r.Found != nil && !s.All {
 			return r
 		}
 		for len(stack) > 0 {
 			b := stack[len(stack)-1]
-			if b.chosen = b.next(); b.chosen >= 0 && !skip(stack, s) {
+			if b.chosen = b.next(); b.chosen >= 0 {
 				break
 			}
-			if b.chosen < 0 {
-				stack = stack[:len(stack)-1]
-			}
+			stack = stack[:len(stack)-1]
 		}
 		if len(stack) == 0 {
 			r.Complete = true
@@ -144,11 +129,63 @@ func Explore(t *testing.T, w World, s Search) *Report {
 	}
 }
 
+// tries is how often a schedule is played until it repeats. A lock that waits
+// for timers in several goroutines has two of them end at the same instant
+// now and then, and either may go first; any other lock repeats at once.
+func (w World) tries() int {
+	if w.Lock.Timed {
+		return 200
+	}
+	return 1
+}
+
+func names(stack []*branch) (list []string) {
+	for _, b := range stack {
+		list = append(list, b.enabled[b.chosen])
+	}
+	return list
+}
+
+// step plays the schedule that the branches say, and adds a branch for each
+// further point. Nil: the schedule did not repeat.
+func step(t *testing.T, w World, s Search, stack *[]*branch) *Run {
+	depth, repeats := 0, true
+	run := watched(t, w, s.Count, func(p *Point) int {
+		b := &branch{}
+		if depth < len(*stack) {
+			b = (*stack)[depth]
+			if !slices.Equal(b.enabled, p.Enabled) {
+				repeats = false
+				return -1
+			}
+		} else {
+			*b = branch{enabled: p.Enabled, sleep: map[string]footprint{}, tried: map[string]footprint{}, chosen: -1}
+			if depth > 0 && !s.Whole {
+				b.inherit((*stack)[depth-1])
+			}
+			if b.chosen = b.next(); b.chosen < 0 {
+				return -1
+			}
+			*stack = append(*stack, b)
+		}
+		depth++
+		return b.chosen
+	}, func(n int, foot footprint) {
+		b := (*stack)[n]
+		b.tried[b.enabled[b.chosen]] = foot
+	})
+	if depth < len(*stack) {
+		repeats = false
+	}
+	if !repeats {
+		return nil
+	}
+	return run
+}
+
 func (s Search) over(r *Report, began time.Time) bool {
 	return s.Limit > 0 && r.Schedules+r.Cut >= s.Limit || s.For > 0 && time.Since(began) > s.For
 }
-
-func skip([]*branch, Search) bool { return false }
 
 // next is the next action to take here; -1: none is left.
 func (b *branch) next() int {

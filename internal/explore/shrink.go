@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -32,19 +33,27 @@ func follow(names []string) func(p *Point) int {
 func Shrink(t *testing.T, w World, choices []string, still func(r *Run) bool) *Trace {
 	t.Helper()
 	try := func(names []string) (*Run, bool) {
-		r := watched(t, w, false, follow(names), nil)
-		return r, still(r)
+		var r *Run
+		for range min(w.tries(), 5) {
+			if r = watched(t, w, false, follow(names), nil); still(r) {
+				return r, true
+			}
+		}
+		return r, false
 	}
 	best := slices.Clone(choices)
-	r, ok := try(best)
-	if !ok {
-		panic(fmt.Sprintf("explore: a schedule does not repeat: %q", choices))
+	shortest, ok := try(best)
+	for n := 1; !ok; n++ {
+		if n >= w.tries() {
+			panic(fmt.Sprintf("explore: %s: a schedule does not repeat: %q", w.Lock.Name, choices))
+		}
+		shortest, ok = try(best)
 	}
 	// First the end, by halves; then piece by piece.
 	for n := 0; n < len(best); {
 		half := (n + len(best)) / 2
-		if _, ok := try(best[:half]); ok {
-			best = best[:half]
+		if r, ok := try(best[:half]); ok {
+			best, shortest = best[:half], r
 		} else {
 			n = half + 1
 		}
@@ -54,8 +63,8 @@ func Shrink(t *testing.T, w World, choices []string, still func(r *Run) bool) *T
 		for size := max(len(best)/2, 1); size > 0; size /= 2 {
 			for i := 0; i+size <= len(best); {
 				if names := slices.Delete(slices.Clone(best), i, i+size); len(names) < len(best) {
-					if _, ok := try(names); ok {
-						best, changed = names, true
+					if r, ok := try(names); ok {
+						best, shortest, changed = names, r, true
 						continue
 					}
 				}
@@ -63,13 +72,12 @@ func Shrink(t *testing.T, w World, choices []string, still func(r *Run) bool) *T
 			}
 		}
 	}
-	r, _ = try(best)
-	return traceOf(w, r, len(best))
+	return traceOf(w, shortest)
 }
 
-// traceOf makes a trace of a run, with at most n choices: after them the
-// explorer would have gone on as it did.
-func traceOf(w World, r *Run, n int) *Trace {
+// traceOf makes a trace of a run. It leaves out the choices at the end that
+// the explorer would make by itself.
+func traceOf(w World, r *Run) *Trace {
 	w.Name = w.Lock.Name
 	tr := &Trace{World: w, Choices: []string{}, Widths: []int{}, Violation: r.Violation, Known: r.Known, Results: r.Results, Log: r.Log}
 	last := 0
@@ -87,10 +95,21 @@ func traceOf(w World, r *Run, n int) *Trace {
 	return tr
 }
 
-// Replay plays a trace. It fails if the schedule is not possible, or if there
-// are more or fewer possibilities at a choice than there were.
-func Replay(t *testing.T, tr *Trace) (*Trace, error) {
+// Replay plays a trace, and returns what it has shown. It fails if the
+// schedule is not possible, or if there are more or fewer possibilities at a
+// choice than there were. A lock that is Timed is given several tries to
+// repeat its log.
+func Replay(t *testing.T, tr *Trace) (again *Trace, err error) {
 	t.Helper()
+	for range tr.World.tries() {
+		if again, err = replay(t, tr); err == nil && reflect.DeepEqual(again.Log, tr.Log) {
+			break
+		}
+	}
+	return again, err
+}
+
+func replay(t *testing.T, tr *Trace) (*Trace, error) {
 	n := 0
 	var err error
 	r := watched(t, tr.World, false, func(p *Point) int {
@@ -112,10 +131,7 @@ func Replay(t *testing.T, tr *Trace) (*Trace, error) {
 	if err == nil && n < len(tr.Choices) {
 		err = fmt.Errorf("the schedule ends after %d of %d choices", n, len(tr.Choices))
 	}
-	return traceOf(tr.World, r, 0).with(tr), err
-}
-
-func (tr *Trace) with(old *Trace) *Trace {
-	tr.Choices, tr.Widths = old.Choices, old.Widths
-	return tr
+	again := traceOf(tr.World, r)
+	again.Choices, again.Widths = tr.Choices, tr.Widths
+	return again, err
 }
