@@ -192,12 +192,28 @@ func TestTryLockBehindAnotherOfTheSameMutexSendsNothing(t *testing.T) {
 	})
 }
 
-func TestCostOfHoldingIsARequestPerThirdOfTheSessionTimeout(t *testing.T) {
+// TestCostOfHoldingIsThreeRequestsPerThirdOfTheSessionTimeout, and that of
+// waiting is two, however many wait.
+func TestCostOfHoldingIsThreeRequestsPerThirdOfTheSessionTimeout(t *testing.T) {
 	onMeter(t, func(m *meter) {
+		wait := func() { time.Sleep(100 * time.Second) } // ten session timeouts
 		holder := m.mustLock(m.newMutex(), timeout.NewOwner("holder"))
-		sent := m.sent(func() { time.Sleep(100 * time.Second) }) // ten session timeouts
-		require.InDelta(t, 30, sent[jute.OpGetData], 1)
-		require.Len(t, sent, 1)
+		sent := m.sent(wait)
+		require.Len(t, sent, 3)
+		require.InDelta(t, 30, sent[jute.OpSync], 1)
+		require.InDelta(t, 30, sent[jute.OpDelete], 1)
+		require.InDelta(t, 30, sent[jute.OpGetData], 4)
 		m.mustUnlock(holder)
+
+		stranger := m.mustLock(m.mutex(m.connect()), timeout.NewOwner("stranger"))
+		ours := m.newMutex()
+		first, second := m.arrives(ours), m.arrives(ours)
+		sent = m.sent(wait)
+		require.Len(t, sent, 2)
+		require.InDelta(t, 30, sent[jute.OpSync], 1)
+		require.InDelta(t, 30, sent[jute.OpDelete], 1)
+		m.mustUnlock(stranger)
+		m.mustUnlock(m.goesOn(first))
+		m.mustUnlock(m.goesOn(second))
 	})
 }

@@ -50,7 +50,7 @@ type Mutex struct {
 
 	kick      chan struct{}     // wakes the scout
 	sentries  map[string]sentry // by name; used by the scout alone
-	searching sync.Mutex        // held while a search runs
+	searching chan struct{}     // holds a value while a search runs
 
 	mu       sync.Mutex
 	owners   map[*Owner]*place // those that hold the lock, or are about to
@@ -124,10 +124,9 @@ func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 	host, _ := os.Hostname()
 	m := &Mutex{
 		conn: conn, link: newLink(conn, path), path: path, acl: zk.WorldACL(zk.PermAll),
-		data:     fmt.Appendf(nil, "%s:%d", host, os.Getpid()),
-		kick:     make(chan struct{}, 1),
-		sentries: make(map[string]sentry),
-		owners:   make(map[*Owner]*place),
+		data: fmt.Appendf(nil, "%s:%d", host, os.Getpid()),
+		kick: make(chan struct{}, 1), sentries: make(map[string]sentry), searching: make(chan struct{}, 1),
+		owners: make(map[*Owner]*place),
 	}
 	for _, option := range options {
 		if err := option(m); err != nil {

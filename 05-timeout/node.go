@@ -110,12 +110,12 @@ func (m *Mutex) find(p *place) (node string, session int64, err error) {
 			s = &search{done: make(chan struct{})}
 			m.search = s
 			m.link.spawn(func() {
-				m.searching.Lock() // one at a time
+				m.searching <- struct{}{} // one at a time
 				m.mu.Lock()
 				m.search = nil // a contender that asks from now on needs another
 				m.mu.Unlock()
 				s.nodes, s.session, s.err = m.lookAround()
-				m.searching.Unlock()
+				<-m.searching
 				close(s.done)
 			})
 		}

@@ -62,6 +62,11 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 
 		all, err = a.Participants(t.Context())
 		require.NoError(t, err)
+		for i := range all {
+			node, _ := srv.Node(all[i].Node)
+			require.Equal(t, node.Stat.Czxid, all[i].Token)
+			all[i].Token = 0
+		}
 		require.Equal(t, []timeout.Participant{
 			{Owner: "first", Data: []byte("host a\n\xff"), Position: 0, Node: lockPath + "/lock-0000000000"},
 			{Owner: "", Data: []byte("192.0.2.1"), Position: 1, Node: curator},

@@ -1,0 +1,115 @@
+package timeout_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/wiretap"
+)
+
+// TestAttemptsThatGiveUpShareTheirWatches: go-zookeeper keeps a channel for
+// each GetW until the node goes. The tap counts how many it wakes then.
+func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
+	for what, behind := range map[string]int{"of the holder": 1, "of the two before it": 2} {
+		t.Run(what, func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				tap := wiretap.New()
+				m := tb.mutexWith(tb.connectAs(ordinary{wrap: tapped(tap)}))
+				var others []<-chan locked
+				for range behind {
+					others = append(others, lockAside(context.Background(), tb.mutexWith(tb.connect()), timeout.NewOwner("other")))
+					time.Sleep(time.Second) // until it holds the lock, or waits
+				}
+				for range 1000 {
+					ctx, cancel := context.WithCancel(context.Background())
+					waiter := lockAside(ctx, m, timeout.NewOwner("impatient"))
+					synctest.Wait()
+					cancel()
+					require.ErrorIs(tb, (<-waiter).err, context.Canceled)
+					synctest.Wait()
+				}
+				time.Sleep(time.Second) // until the last node has gone
+				require.Len(tb, tb.srv.Children(top), behind)
+				before := tap.Counts()
+				for _, other := range others {
+					require.NoError(tb, (<-other).lease.Unlock(context.Background()))
+					synctest.Wait()
+				}
+				require.LessOrEqual(tb, tap.Counts().Since(before).WakeUps, int64(2*behind),
+					"channels that 1000 attempts have left in the client")
+			})
+		})
+	}
+}
+
+// TestOneWaiterAfterManyThatGaveUpIsLetInAtOnce: what those have left is of
+// use, and does not mislead.
+func TestOneWaiterAfterManyThatGaveUpIsLetInAtOnce(t *testing.T) {
+	onTable(t, func(tb *table) {
+		m := tb.mutexWith(tb.connectAs(ordinary{}))
+		holder := tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("holder"))
+		for range 10 {
+			ctx, cancel := context.WithCancel(context.Background())
+			waiter := lockAside(ctx, m, timeout.NewOwner("impatient"))
+			synctest.Wait()
+			cancel()
+			require.ErrorIs(tb, (<-waiter).err, context.Canceled)
+			synctest.Wait()
+		}
+		stays := lockAside(context.Background(), m, timeout.NewOwner("patient"))
+		synctest.Wait()
+		require.Empty(tb, stays, "two holders")
+		freed := time.Now()
+		require.NoError(tb, holder.Unlock(context.Background()))
+		got := <-stays
+		require.NoError(tb, got.err)
+		require.Zero(tb, time.Since(freed))
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+		synctest.Wait()
+		require.Empty(tb, tb.srv.Watches())
+	})
+}
+
+// TestRefusedDeletesBackOff counts what a server that refuses is sent in an
+// hour, and that the node goes soon after it has stopped refusing.
+func TestRefusedDeletesBackOff(t *testing.T) {
+	onTable(t, func(tb *table) {
+		const places, mostPerPlace = 3, 600
+		admin := tb.connect()
+		tb.makeTop(admin)
+		tap := wiretap.New()
+		conn := tb.connectAs(ordinary{wrap: tapped(tap)})
+		m := tb.mutexWith(conn)
+		var waiters []<-chan locked
+		ctx, cancel := context.WithCancel(context.Background())
+		for range places {
+			waiters = append(waiters, lockAside(ctx, m, timeout.NewOwner("owner")))
+			synctest.Wait()
+		}
+		first := <-waiters[0]
+		require.NoError(tb, first.err)
+		_, err := admin.SetACL(top, zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
+		require.NoError(tb, err)
+		cancel()
+		for _, w := range waiters[1:] {
+			require.ErrorIs(tb, (<-w).err, context.Canceled)
+		}
+		require.ErrorIs(tb, first.lease.Unlock(context.Background()), zk.ErrNoAuth)
+		before := tap.Counts()
+		time.Sleep(time.Hour) // in which nothing changes
+		deletes := tap.Counts().Since(before).Requests[jute.OpDelete]
+		require.LessOrEqual(tb, deletes, int64(places*mostPerPlace), "deletes in an hour that the server has refused")
+		require.Positive(tb, deletes, "nobody tries again")
+		_, err = admin.SetACL(top, zk.WorldACL(zk.PermAll), -1)
+		require.NoError(tb, err)
+		time.Sleep(5 * time.Minute) // until the next try
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}

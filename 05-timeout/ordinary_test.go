@@ -1,0 +1,155 @@
+package timeout_test
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+	"net"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/wiretap"
+)
+
+// ordinary is how most users of go-zookeeper connect: with zk.Connect and
+// nothing that works around the client's faults.
+type ordinary struct {
+	sessionTimeout time.Duration // asked of the server; 10 s if zero
+	onEvent        zk.EventCallback
+	wrap           func(net.Conn) net.Conn
+}
+
+type silentLogger struct{}
+
+func (silentLogger) Printf(string, ...any) {}
+
+// connectAs opens a session that ends with the test, and returns when the
+// client is at rest.
+func (tb *table) connectAs(o ordinary) *zk.Conn {
+	tb.Helper()
+	if o.sessionTimeout == 0 {
+		o.sessionTimeout = 10 * time.Second
+	}
+	dial := func(network, address string, patience time.Duration) (net.Conn, error) {
+		nc, err := tb.srv.Dial(network, address, patience)
+		if err == nil && o.wrap != nil {
+			nc = o.wrap(nc)
+		}
+		return nc, err
+	}
+	onEvent := o.onEvent
+	if onEvent == nil {
+		onEvent = func(zk.Event) {}
+	}
+	conn, _, err := zk.Connect([]string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, o.sessionTimeout, zk.WithDialer(dial),
+		zk.WithLogger(silentLogger{}), zk.WithLogInfo(false), zk.WithEventCallback(onEvent))
+	require.NoError(tb, err)
+	tb.Cleanup(conn.Close)
+	for conn.State() != zk.StateHasSession {
+		time.Sleep(time.Millisecond) // until the server has answered
+	}
+	synctest.Wait()
+	return conn
+}
+
+// mutexWith is a Mutex of a client that was opened with 10 s, unless the
+// options say otherwise.
+func (tb *table) mutexWith(conn *zk.Conn, options ...timeout.Option) *timeout.Mutex {
+	tb.Helper()
+	options = append([]timeout.Option{timeout.WithSessionTimeout(10 * time.Second)}, options...)
+	m, err := timeout.New(conn, top, options...)
+	require.NoError(tb, err)
+	return m
+}
+
+// makeTop makes the lock's parent, so that the first create of a contender is
+// that of its node.
+func (tb *table) makeTop(admin *zk.Conn) {
+	tb.Helper()
+	_, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	require.NoError(tb, err)
+}
+
+// remakeTop removes the lock's parent, which is empty, and makes it anew: the
+// numbers begin at 0 again.
+func (tb *table) remakeTop(admin *zk.Conn) {
+	tb.Helper()
+	require.NoError(tb, admin.Delete(top, -1))
+	tb.makeTop(admin)
+}
+
+// watchesFirst is a connection that works around one fault of go-zookeeper:
+// when the client comes back to its session, it reads the last zxid for
+// SetWatches while its reader writes it for other replies, which is a data
+// race. Here no reply but the handshake's is read before SetWatches has been
+// written, or a moment of virtual time has passed: then there are no watches.
+func watchesFirst(nc net.Conn) net.Conn {
+	return &watchesFirstConn{Conn: nc, reader: bufio.NewReader(nc), unread: -1, sent: make(chan struct{})}
+}
+
+type watchesFirstConn struct {
+	net.Conn
+	reader *bufio.Reader
+	unread int           // of the handshake's reply; -1 before its length is known
+	shaken bool          // the handshake has been written
+	again  bool          // for a session that goes on
+	sent   chan struct{} // closed when SetWatches has been written, or the connection closed
+	once   sync.Once
+}
+
+func (c *watchesFirstConn) Write(b []byte) (int, error) {
+	switch {
+	case !c.shaken: // length, version, zxid, timeout, session
+		c.shaken, c.again = true, binary.BigEndian.Uint64(b[20:]) != 0
+	case jute.Op(binary.BigEndian.Uint32(b[8:])) == jute.OpSetWatches: // after length and xid
+		defer c.once.Do(func() { close(c.sent) })
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *watchesFirstConn) Read(b []byte) (int, error) {
+	switch {
+	case c.unread < 0:
+		if _, err := c.reader.Peek(4); err != nil {
+			return 0, err
+		}
+		n, err := io.ReadFull(c.reader, b[:4])
+		c.unread = int(binary.BigEndian.Uint32(b))
+		return n, err
+	case c.unread > 0:
+		n, err := c.reader.Read(b[:min(len(b), c.unread)])
+		c.unread -= n
+		return n, err
+	case c.again:
+		// Peek: over a pipe the server takes nothing while its own packet is not read.
+		if _, err := c.reader.Peek(1); err != nil {
+			return 0, err
+		}
+		select {
+		case <-c.sent:
+		case <-time.After(time.Microsecond):
+		}
+		c.again = false
+	}
+	return c.reader.Read(b)
+}
+
+func (c *watchesFirstConn) Close() error {
+	c.once.Do(func() { close(c.sent) })
+	return c.Conn.Close()
+}
+
+// tapped wraps each connection of a client for a tap.
+func tapped(tap *wiretap.Tap) func(net.Conn) net.Conn {
+	return func(nc net.Conn) net.Conn {
+		dial := tap.Dialer(func(string, string, time.Duration) (net.Conn, error) { return nc, nil })
+		nc, _ = dial("", "", 0) // it fails only if what it is given does
+		return nc
+	}
+}

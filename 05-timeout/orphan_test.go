@@ -1,0 +1,155 @@
+package timeout_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/jute"
+)
+
+const throttled = jute.Code(-127) // what a server under load says; it passes
+
+// TestASearchThatIsThrottledLeavesNoOrphan: the reply to create is lost, and
+// the server refuses once to answer one of the requests with which the
+// contender looks for its node.
+func TestASearchThatIsThrottledLeavesNoOrphan(t *testing.T) {
+	for what, op := range map[string]jute.Op{"Sync": jute.OpSync, "Children": jute.OpGetChildren2, "Get": jute.OpGetData} {
+		t.Run(what, func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				tb.makeTop(tb.connect())
+				conn := tb.connectAs(ordinary{})
+				id := conn.SessionID()
+				lost := tb.srv.LoseReply(of(id, jute.OpCreate, ""))
+				refused := tb.srv.Fail(throttled, of(id, op, ""))
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+				defer cancel()
+				l, err := tb.mutexWith(conn).Lock(ctx, timeout.NewOwner("owner"))
+				require.Len(tb, lost.Hit(), 1)
+				require.Len(tb, refused.Hit(), 1)
+				require.NoError(tb, err, "Lock returns while its node is in the queue")
+				require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top))
+				require.NoError(tb, l.Unlock(context.Background()))
+				synctest.Wait()
+				require.Empty(tb, tb.srv.Children(top))
+			})
+		})
+	}
+}
+
+// TestAContenderThatGivesUpDuringAThrottledSearchLeavesNoOrphan is the same
+// for a contender that nobody waits for when the search is refused.
+func TestAContenderThatGivesUpDuringAThrottledSearchLeavesNoOrphan(t *testing.T) {
+	onTable(t, func(tb *table) {
+		tb.makeTop(tb.connect())
+		conn := tb.connectAs(ordinary{})
+		id := conn.SessionID()
+		tb.srv.LoseReply(of(id, jute.OpCreate, ""))
+		asks := tb.srv.Hold(of(id, jute.OpSync, ""))
+		tb.srv.Fail(throttled, of(id, jute.OpGetChildren2, ""))
+		ctx, cancel := context.WithCancel(context.Background())
+		waiter := lockAside(ctx, tb.mutexWith(conn), timeout.NewOwner("owner"))
+		<-asks.Hit()
+		cancel()
+		require.ErrorIs(tb, (<-waiter).err, context.Canceled)
+		asks.Release()
+		time.Sleep(5 * time.Second) // much less than the session timeout
+		require.Empty(tb, tb.srv.Children(top), "a contender that has given up leaves its node")
+	})
+}
+
+// TestALostCreateIsFoundUnderTheNameOfANodeThatHasGone: the parent was made
+// anew, and the contender's node has the name that another place of the same
+// Mutex has, which has not been told yet that its own node has gone.
+func TestALostCreateIsFoundUnderTheNameOfANodeThatHasGone(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin := tb.connect()
+		conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
+			return eventless{nc, new(bytes.Buffer)}
+		}})
+		id := conn.SessionID()
+		m := tb.mutexWith(conn)
+		former := tb.mustLock(m, timeout.NewOwner("former"))
+		require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
+		tb.remakeTop(admin)
+
+		lost := tb.srv.LoseReply(of(id, jute.OpCreate, ""))
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		l, err := m.Lock(ctx, timeout.NewOwner("next"))
+		require.Len(tb, lost.Hit(), 1)
+		require.NoError(tb, err, "it waits for its own node: %v", tb.srv.Children(top))
+		require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top))
+		<-former.Lost()
+		require.ErrorIs(tb, former.Unlock(context.Background()), timeout.ErrLost)
+		time.Sleep(5 * time.Second) // for a node that goes by mistake
+		require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top))
+		require.False(tb, tb.isLost(l))
+		require.NoError(tb, l.Unlock(context.Background()))
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestALateRevokeOrphansNobody: Revoke has read the node of a holder that goes
+// then, with the parent. What it writes meets the first version of a node of
+// the same name in the parent that was made anew.
+func TestALateRevokeOrphansNobody(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin, asker := tb.connect(), tb.connectAs(ordinary{})
+		old := tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("old"))
+		late := tb.srv.Hold(of(asker.SessionID(), jute.OpSetData, ""))
+		revoked := make(chan error, 1)
+		go func() {
+			m := tb.mutexWith(asker)
+			revoked <- m.Revoke(context.Background(), timeout.Participant{Node: top + "/lock-0000000000"})
+		}()
+		<-late.Hit()
+		require.NoError(tb, old.Unlock(context.Background()))
+		require.NoError(tb, admin.Delete(top, -1))
+		holder := tb.mustLock(tb.mutexWith(tb.connectAs(ordinary{})), timeout.NewOwner("new"))
+		next := lockAside(context.Background(), tb.mutexWith(tb.connect()), timeout.NewOwner("next"))
+		time.Sleep(time.Second) // until it waits
+		require.Equal(tb, []string{"lock-0000000000", "lock-0000000001"}, tb.srv.Children(top))
+		late.Release()
+		<-revoked
+		time.Sleep(5 * time.Second) // until the holder has read its node again
+		if !tb.isLost(holder) {
+			require.NoError(tb, holder.Unlock(context.Background()))
+		}
+		select {
+		case got := <-next:
+			require.NoError(tb, got.err)
+			require.NoError(tb, got.lease.Unlock(context.Background()))
+		case <-time.After(time.Minute):
+			require.Fail(tb, "the node of a holder whose record was overwritten blocks the queue")
+		}
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestALateRevokeDoesNotCostTheLease is TestALateRevokeOrphansNobody for the
+// holder: what was written into its node is a request at most.
+func TestALateRevokeDoesNotCostTheLease(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin := tb.connect()
+		old := tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("old"))
+		record, ok := tb.srv.Node(top + "/lock-0000000000")
+		require.True(tb, ok)
+		require.NoError(tb, old.Unlock(context.Background()))
+		require.NoError(tb, admin.Delete(top, -1))
+		holder := tb.mustLock(tb.mutexWith(tb.connectAs(ordinary{})), timeout.NewOwner("new"))
+		_, err := admin.Set(top+"/lock-0000000000", record.Data, 0) // as Revoke writes it
+		require.NoError(tb, err)
+		time.Sleep(time.Minute) // until the node has been read many times
+		require.False(tb, tb.isLost(holder))
+		require.NoError(tb, holder.Unlock(context.Background()))
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
