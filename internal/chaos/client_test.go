@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -54,6 +55,7 @@ type record struct {
 	Open  int64  `json:"open,omitempty"`
 	End   int64  `json:"end,omitempty"`
 	How   string `json:"how,omitempty"`
+	Calm  bool   `json:"calm,omitempty"` // before the first fault, or after the last
 
 	// Of a write: its number, and whether it was acknowledged, refused, or
 	// neither.
@@ -78,11 +80,13 @@ type session struct {
 	tap     *wiretap.Tap
 	mutexes []*timeout.Mutex // by path
 
-	mu       sync.Mutex
-	dialed   net.Conn
-	expiring bool
-	expired  []int64 // when somebody began to end a session of this client
+	mu      sync.Mutex
+	dialed  net.Conn
+	expired []*span // when a session of this client may be ended from outside
 }
+
+// A span is from one instant to another, both included.
+type span struct{ from, to int64 }
 
 type process struct {
 	orders
@@ -128,7 +132,6 @@ func (p *process) run() error {
 		p.sessions = append(p.sessions, s)
 	}
 	go p.obey()
-	p.log(record{Kind: "ready"})
 	var wg sync.WaitGroup
 	for i := range p.Contenders {
 		wg.Go(func() { p.contend(i) })
@@ -188,12 +191,11 @@ func (p *process) obey() {
 		fmt.Sscan(lines.Text(), &what, &n)
 		switch what {
 		case "cut":
-			s := p.sessions[n]
-			s.mu.Lock()
-			if s.dialed != nil {
-				s.dialed.Close()
+			p.sessions[n].cut()
+		case "spread": // each client goes to the next server of its list
+			for _, s := range p.sessions {
+				s.cut()
 			}
-			s.mu.Unlock()
 		case "expire":
 			go p.expire(p.sessions[n])
 		case "finish":
@@ -203,37 +205,55 @@ func (p *process) obey() {
 	}
 }
 
+func (s *session) cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dialed != nil {
+		s.dialed.Close()
+	}
+}
+
 // expire ends a session from outside. That its leases are valid from then
 // until Lost closes is nobody's fault.
 func (p *process) expire(s *session) {
+	at := &span{now(), math.MaxInt64}
 	s.mu.Lock()
-	s.expired = append(s.expired, now())
-	s.expiring = true
+	s.expired = append(s.expired, at)
 	s.mu.Unlock()
 	err := p.zoo.EndSession(s.tap, s.conn.SessionID())
-	// The client takes the news in.
-	time.Sleep(100 * time.Millisecond)
 	s.mu.Lock()
-	s.expiring = false
-	s.mu.Unlock()
-	p.log(record{Kind: "expired", How: fmt.Sprint(err)})
+	defer s.mu.Unlock()
+	at.to = now()
+	if err != nil {
+		// The request may be on its way to a server that does not hear it yet.
+		at.to += int64(time.Minute)
+		p.log(record{Kind: "not expired", How: err.Error()})
+		return
+	}
+	p.log(record{Kind: "expired"})
 }
 
-// contend locks and unlocks until the test says finish, and then once more.
+// contend locks and unlocks until the test says finish. It does so once for
+// each path before the first fault, and once after the last.
 func (p *process) contend(i int) {
 	rng := rand.New(rand.NewPCG(p.Seed, uint64(p.Process*1000+i)))
 	owner := timeout.NewOwner(fmt.Sprintf("process %d contender %d", p.Process, i))
 	s := p.sessions[i%len(p.sessions)]
+	round := func(deadline time.Time) {
+		for path := range paths {
+			ctx, cancel := context.WithDeadline(context.Background(), deadline)
+			if err := p.lock(ctx, rng, s, path, owner, false, true); err != nil {
+				p.log(record{Kind: "problem", Owner: owner.String(), Path: paths[path], How: fmt.Sprintf("no turn in a round without faults: %v", err)})
+			}
+			cancel()
+		}
+	}
+	round(time.Now().Add(2 * time.Minute))
+	p.log(record{Kind: "calm"})
 	for {
 		select {
 		case <-p.finish:
-			for path := range paths {
-				ctx, cancel := context.WithDeadline(context.Background(), p.deadline)
-				if err := p.lock(ctx, rng, s, path, owner, false, true); err != nil {
-					p.log(record{Kind: "problem", Owner: owner.String(), Path: paths[path], How: fmt.Sprintf("not in within two session timeouts after the last fault: %v", err)})
-				}
-				cancel()
-			}
+			round(p.deadline)
 			return
 		default:
 		}
@@ -256,7 +276,7 @@ func (p *process) contend(i int) {
 	}
 }
 
-func (p *process) lock(ctx context.Context, rng *rand.Rand, s *session, path int, owner *timeout.Owner, try, last bool) error {
+func (p *process) lock(ctx context.Context, rng *rand.Rand, s *session, path int, owner *timeout.Owner, try, calm bool) error {
 	m := s.mutexes[path]
 	r := record{Kind: "lease", Path: paths[path], Owner: owner.String(), Call: now()}
 	acquire := m.Lock
@@ -269,7 +289,7 @@ func (p *process) lock(ctx context.Context, rng *rand.Rand, s *session, path int
 	}
 	r.Begin, r.Token = now(), l.Token()
 	r.Open = r.Begin
-	r.How = "unlocked"
+	r.How, r.Calm = "unlocked", calm
 	done := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {
@@ -289,7 +309,7 @@ func (p *process) lock(ctx context.Context, rng *rand.Rand, s *session, path int
 			}
 		}
 	})
-	if !last {
+	if !calm {
 		hold := time.Duration(rng.Int64N(int64(20 * time.Millisecond)))
 		if rng.IntN(40) == 0 {
 			hold = time.Duration(rng.Int64N(int64(2 * p.Session)))
@@ -301,8 +321,8 @@ func (p *process) lock(ctx context.Context, rng *rand.Rand, s *session, path int
 		case <-l.RevokeRequested():
 		case <-p.finish:
 		}
+		p.write(s, path, l)
 	}
-	p.write(s, path, l)
 	close(done)
 	watching.Wait()
 	unlockCtx, cancel := context.WithTimeout(context.Background(), 10*p.Session)
@@ -312,20 +332,13 @@ func (p *process) lock(ctx context.Context, rng *rand.Rand, s *session, path int
 	}
 	r.End = now()
 	s.mu.Lock()
-	excused := s.expiring
 	for _, at := range s.expired {
-		switch {
-		case at >= r.Begin:
-			r.Open = min(r.Open, at)
-		case at >= r.Call:
-			excused = true
+		if r.Begin <= at.to && at.from <= r.End {
+			r.How += ", its session was ended from outside"
+			r.Open = max(r.Begin, min(r.Open, at.from))
 		}
 	}
 	s.mu.Unlock()
-	if excused {
-		r.How += ", its session was ended meanwhile"
-		r.Open = r.Begin
-	}
 	p.log(r)
 	return nil
 }
