@@ -111,7 +111,7 @@ func (m *Mutex) stay(p *place) error {
 	}
 	var turn <-chan error = p.turn
 	var proof <-chan struct{} // nil unless it is our turn and the session is not known to be safe
-	for proofs := 0; ; {
+	for slow := 0; ; {
 		var ev zk.Event
 		select {
 		case ev = <-own:
@@ -128,10 +128,11 @@ func (m *Mutex) stay(p *place) error {
 				if m.take(p) {
 					break
 				}
-				if m.link.tooSlow() || proofs == 3 {
+				if slow++; !m.link.isSlow() {
+					slow = 0
+				} else if slow == 3 {
 					return errSlow
 				}
-				proofs++
 				proof = m.link.nextProof()
 			}
 		case <-p.left:
@@ -157,7 +158,7 @@ func (m *Mutex) stay(p *place) error {
 var closedChan = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 var errSlow = errors.New("the servers answer too slowly: before one answer proves that the session lives, " +
-	"the session timeout is over; a round trip must take less than a fifth of it")
+	"the session timeout is over; a round trip must take less than a seventh of it")
 
 // watch sets a watch on a place's own node, and reads when it was made and
 // whether it has been asked for.
@@ -212,14 +213,14 @@ func (p *place) made(stat *zk.Stat) bool {
 }
 
 // take takes the lock for a place that nobody is before. False: the session is
-// not known to be safe.
+// not known to be safe, or not for as long as the next proof takes.
 func (m *Mutex) take(p *place) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if isClosed(p.left) || p.err != nil {
 		return true // and nobody wants it
 	}
-	if isOver(m.link.safeUntil(p.session)) {
+	if isOver(m.link.safeUntil(p.session).Add(-m.link.timeout / 4)) {
 		return false
 	}
 	p.held = true

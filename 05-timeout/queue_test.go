@@ -163,10 +163,11 @@ func TestOneSlowAnswerOnlyDelaysTheLock(t *testing.T) {
 		m := tb.mutexWith(conn)
 		holder := tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("holder"))
 		waiter := lockAside(context.Background(), m, timeout.NewOwner("waiter"))
-		time.Sleep(8 * time.Second) // in quiet, if the lock lets it
+		time.Sleep(time.Second) // until it waits, and its session is not proved yet
 		slow := tb.srv.HoldReply(func(r zkserver.Request) bool { return r.Session == conn.SessionID() && r.Op != jute.OpPing })
+		time.Sleep(5 * time.Second) // more than what a create is good for
 		require.NoError(tb, holder.Unlock(context.Background()))
-		time.Sleep(7 * time.Second) // more than two thirds of 10 s
+		time.Sleep(2 * time.Second) // more than two thirds of 10 s in all
 		slow.Release()
 		got := <-waiter
 		require.NoError(tb, got.err)

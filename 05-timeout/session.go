@@ -51,7 +51,7 @@ type link struct {
 	timer     *time.Timer   // when the next proof is due
 	proving   bool
 	round     chan struct{} // closed when a proof is complete
-	slow      bool          // the last one took longer than a proof may
+	slow      bool          // a request of the last one took a seventh of the session timeout
 	trouble   error         // the last request without an answer
 	troubleAt time.Time
 
@@ -185,7 +185,7 @@ func (l *link) nextProof() <-chan struct{} {
 	return l.round
 }
 
-func (l *link) tooSlow() bool {
+func (l *link) isSlow() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.slow
@@ -197,7 +197,7 @@ func (l *link) armLocked() {
 		return
 	}
 	pause := l.timeout / 3
-	if isOver(l.safeUntilLocked(l.session)) {
+	if isOver(l.safeUntilLocked(l.session).Add(-l.timeout / 2)) {
 		pause = l.timeout / 4
 	}
 	l.timer.Reset(max(pause-time.Since(l.heard.answered), l.timeout/30))
@@ -230,7 +230,7 @@ func (l *link) prove() {
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.slow = isOneOf(err, answers) && time.Since(sent) >= l.timeout/4
+	l.slow = isOneOf(err, answers) && time.Since(sent) >= l.timeout/7
 	l.proving = false
 	close(l.round)
 	l.round = make(chan struct{})
