@@ -319,26 +319,8 @@ func (c *chaos) check() {
 	var around int64 // of the first overlap, for the picture
 	for _, path := range paths {
 		leases := c.leases(path)
-		if !slices.ContainsFunc(leases, func(r record) bool { return !r.Calm }) {
-			problem("there is no lease of %s: this run shows nothing", path)
-		}
-		var a record // of those so far, which have lower tokens, the one that was valid last
-		for _, b := range leases {
-			switch {
-			case a.Token == b.Token:
-				problem("two leases with the token %d: %s and %s", a.Token, a.Owner, b.Owner)
-			case b.Begin < a.Open:
-				problem("two hold %s at once, or a token does not grow, for %v: %+v and %+v", path, time.Duration(min(a.Open, b.Open)-b.Begin), a, b)
-				around = cmp.Or(around, b.Begin)
-			}
-			if b.Open >= a.Open {
-				a = b
-			}
-		}
+		around = cmp.Or(around, judgeLeases(leases, problem))
 		c.checkRegister(path, problem)
-		if result := porcupine.CheckOperationsTimeout(model, operations(leases), time.Minute); result == porcupine.Illegal {
-			problem("the history of %s is not linearizable", path)
-		}
 		if left := c.left(path); left != nil {
 			problem("left under %s: %v", path, left)
 		}
@@ -350,6 +332,31 @@ func (c *chaos) check() {
 		c.Errorf("%s", p)
 	}
 	c.Errorf("%d problems with seed %d; %s", len(problems), c.seed, c.draw(around))
+}
+
+// judgeLeases reports what is wrong with the leases of one path, and returns
+// when two were valid at once first, 0 if never.
+func judgeLeases(leases []record, problem func(string, ...any)) (around int64) {
+	if !slices.ContainsFunc(leases, func(r record) bool { return !r.Calm }) {
+		problem("there is no lease between the first fault and the last: this run shows nothing")
+	}
+	var a record // of those so far, which have lower tokens, the one that was valid last
+	for _, b := range leases {
+		switch {
+		case a.Token == b.Token:
+			problem("two leases with one token: %+v and %+v", a, b)
+		case b.Begin < a.Open:
+			problem("two hold the lock at once, or a token does not grow, for %v: %+v and %+v", time.Duration(min(a.Open, b.Open)-b.Begin), a, b)
+			around = cmp.Or(around, b.Begin)
+		}
+		if b.Open >= a.Open {
+			a = b
+		}
+	}
+	if result := porcupine.CheckOperationsTimeout(model, operations(leases), time.Minute); result == porcupine.Illegal {
+		problem("the history is not linearizable")
+	}
+	return around
 }
 
 // left returns the nodes that are under a lock's path when all clients have
@@ -382,6 +389,19 @@ func (c *chaos) checkRegister(path string, problem func(string, ...any)) {
 	require.NoError(c, err)
 	names, _, err := c.admin.Children(c.root + "/log-" + path)
 	require.NoError(c, err)
+	data, _, err := c.admin.Get(c.root + "/register-" + path)
+	require.NoError(c, err)
+	var r register
+	require.NoError(c, json.Unmarshal(data, &r))
+	c.Logf("register %s: %d writes", path, r.Count)
+	judgeRegister(r, names, slices.DeleteFunc(slices.Clone(c.records), func(r record) bool {
+		return r.Kind != "write" || r.Path != path
+	}), problem)
+}
+
+// judgeRegister reports what is wrong with a register, given the names in its
+// log and what the writers say.
+func judgeRegister(r register, names []string, writes []record, problem func(string, ...any)) {
 	slices.Sort(names)
 	written := make(map[string]bool)
 	highest := int64(0)
@@ -390,30 +410,22 @@ func (c *chaos) checkRegister(path string, problem func(string, ...any)) {
 		var token int64
 		var nonce string
 		if _, err := fmt.Sscanf(name, "%08d-%016x-%s", &count, &token, &nonce); err != nil || count != i+1 {
-			problem("write %d of %s is %q", i+1, path, name)
+			problem("write %d is %q", i+1, name)
 		}
 		if token < highest {
-			problem("write %d of %s has the token %d, after %d", count, path, token, highest)
+			problem("write %d has the token %d, after %d", count, token, highest)
 		}
 		highest = max(highest, token)
 		written[nonce] = true
 	}
-	for _, r := range c.records {
-		if r.Kind != "write" || r.Path != path {
-			continue
-		}
-		if r.How == "acknowledged" != written[r.Nonce] && r.How != "unknown" {
-			problem("the write %+v is in the log: %v", r, written[r.Nonce])
+	for _, w := range writes {
+		if w.How != "unknown" && (w.How == "acknowledged") != written[w.Nonce] {
+			problem("in the log: %v, of the write %+v", written[w.Nonce], w)
 		}
 	}
-	data, _, err := c.admin.Get(c.root + "/register-" + path)
-	require.NoError(c, err)
-	var r register
-	require.NoError(c, json.Unmarshal(data, &r))
 	if r.Count != len(names) {
-		problem("the register of %s has counted %d, and %d were written", path, r.Count, len(names))
+		problem("the register has counted %d, and there were %d writes", r.Count, len(names))
 	}
-	c.Logf("register %s: %d writes", path, r.Count)
 }
 
 // The state of the model is the token of the lease that is valid, 0 for none,
