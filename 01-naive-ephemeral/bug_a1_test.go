@@ -15,9 +15,9 @@ import (
 //	} catch (Exception e) { logger.error(…); }
 //	return false;
 //
-// False means "somebody else holds it", and so lock() waits for a release:
-// there is no node, so it locks again, which fails again, each time deeper
-// down the stack, until it is gone.
+// False means "another client holds it", and so lock() waits for a release.
+// There is no node to wait for, so lock() calls itself again, and fails again,
+// each time one frame deeper, until the stack overflows.
 func TestBugA1_NoPermissionIsTakenForHeldAndEatsTheStack(t *testing.T) {
 	bug := museum.Bug{ID: "A1", Kind: museum.Crash, Cure: 1, What: "every error means held, and the stack grows"}
 	const mayAll = zk.PermAll
@@ -42,7 +42,7 @@ func TestBugA1_NoPermissionIsTakenForHeldAndEatsTheStack(t *testing.T) {
 		})
 		require.Equal(s, 40, museum.Frames("(*zookeeperLock).Lock"), "calls of Lock on the stack")
 		a.Note("and so on, 40 calls of lock on the stack after 40 requests to create")
-		// Else it would go on until the stack is gone.
+		// Otherwise it would go on until the stack overflows.
 		s.Aside(func() {
 			_, err := admin.SetACL("/private", zk.WorldACL(mayAll), -1)
 			require.NoError(s, err)

@@ -13,8 +13,9 @@ import (
 //
 //	zooKeeper.delete(current_path,-1);
 //
-// The node at the path need not be the one that this lock has made, and
-// version -1 takes any. Nor does it help that unlock stands in a finally.
+// The node at the path may be another client's, and version -1 matches any
+// version. The articles call unlock in a finally, which makes it worse: a
+// lock() that failed deletes the holder's node, too.
 func TestBugA2_UnlockDeletesItsSuccessorsNode(t *testing.T) {
 	bug := museum.Bug{ID: "A2", Kind: museum.TwoHolders, Cure: 1, What: "unlock deletes its successor's node"}
 	play := func(s *museum.Stage) (b, c *museum.Client, unlocked error) {

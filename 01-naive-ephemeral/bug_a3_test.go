@@ -14,10 +14,10 @@ import (
 //	countDownLatch.await();
 //	lock();
 //
-// Whoever is woken and comes too late is one call deeper down the stack, and
-// comes back only when it holds the lock at last.
-func TestBugA3_EachLostRaceIsOneFrameMoreOnTheStack(t *testing.T) {
-	bug := museum.Bug{ID: "A3", Kind: museum.Crash, Cure: 1, What: "the retry calls itself, a frame for each lost race"}
+// A waiter that is woken and loses the race is one call deeper, and returns
+// from all the calls only when it holds the lock.
+func TestBugA3_EachLostRaceAddsAFrameToTheStack(t *testing.T) {
+	bug := museum.Bug{ID: "A3", Kind: museum.Crash, Cure: 1, What: "each lost race adds a frame to the stack"}
 	const races = 20
 	play := func(s *museum.Stage, function string) (frames []int) {
 		a, b := s.Client(), s.Client()

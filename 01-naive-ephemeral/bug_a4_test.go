@@ -13,8 +13,8 @@ import (
 //
 //	if (Watcher.Event.EventType.NodeDeleted.equals(type)){
 //
-// A watch is gone with its session. What it delivers then, or when the client
-// is closed, is another event, and the last one.
+// A watch ends with its session, or with the client. The event that it
+// delivers then is of another type, and it is the last one.
 func TestBugA4_AWaiterWhoseSessionIsGoneNeverWakes(t *testing.T) {
 	bug := museum.Bug{ID: "A4", Kind: museum.Hang, Cure: 1, What: "a waiter whose session is gone never wakes"}
 	play := func(s *museum.Stage) (b, c *museum.Client) {
@@ -36,8 +36,8 @@ func TestBugA4_AWaiterWhoseSessionIsGoneNeverWakes(t *testing.T) {
 		b, c := play(s)
 		_, held := s.Server.Node(s.Path)
 		require.False(s, held, "the lock is free")
-		b.WaitsForEver()
-		c.WaitsForEver()
+		b.WaitsForever()
+		c.WaitsForever()
 	})
 	bug.Cured(t, newNaive, func(s *museum.Stage) {
 		b, c := play(s)

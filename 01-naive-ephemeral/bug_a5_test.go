@@ -19,16 +19,15 @@ import (
 //	} catch (Exception e) {
 //
 // A connection that breaks after the request and before the reply is an
-// exception, too, but the node is there: "somebody else", whose release is
-// waited for, is oneself.
-func TestBugA5_WhoseReplyToCreateIsLostWaitsForItself(t *testing.T) {
-	bug := museum.Bug{ID: "A5", Kind: museum.Hang, Cure: 5, What: "the reply to create is lost: it waits for its own node"}
+// exception, too, but the node exists: the client waits for its own release.
+func TestBugA5_AClientWhoseReplyToCreateIsLostWaitsForItself(t *testing.T) {
+	bug := museum.Bug{ID: "A5", Kind: museum.Hang, Cure: 5, What: "the reply to create is lost: the client waits for itself"}
 	play := func(s *museum.Stage, prepare func(a *museum.Client)) (a, b *museum.Client) {
 		a, b = s.Client(), s.Client()
 		prepare(a)
 		lost := a.LoseReply(jute.OpCreate)
-		// What it asks next, it asks when it is connected again, to the same
-		// session. Before, that might fail, too, and lock() would return.
+		// Its next request has to wait until the client is connected again, in
+		// the same session: before that it might fail, and lock() would return.
 		gap := s.HoldGap("A5", 1)
 		a.Start()
 		lost.Reached()
@@ -40,11 +39,11 @@ func TestBugA5_WhoseReplyToCreateIsLostWaitsForItself(t *testing.T) {
 	bug.Happens(t, newZookeeperLock, func(s *museum.Stage) {
 		a, b := play(s, func(*museum.Client) {})
 		require.Equal(s, []string{s.Path}, a.Nodes())
-		a.WaitsForEver()
-		b.WaitsForEver()
+		a.WaitsForever()
+		b.WaitsForever()
 	})
 	bug.Cured(t, newTimeout, func(s *museum.Stage) {
-		a, b := play(s, func(a *museum.Client) { // else the first create is the one that finds no parent
+		a, b := play(s, func(a *museum.Client) { // without a parent the first create would be another request
 			_, err := a.Create(s.Path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 			require.NoError(s, err)
 		})
@@ -57,7 +56,7 @@ func TestBugA5_WhoseReplyToCreateIsLostWaitsForItself(t *testing.T) {
 	})
 }
 
-// newTimeout is step 5's lock, with a context that does not end.
+// newTimeout returns step 5's lock, with a context that does not end.
 func newTimeout(conn *zk.Conn, path string) museum.Lock {
 	mutex, err := timeout.New(conn, path)
 	if err != nil {

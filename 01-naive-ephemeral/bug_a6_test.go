@@ -12,10 +12,10 @@ import (
 )
 
 // A6. Article A, section 2, step 4 of the idea: 重复步骤1, start over at step 1.
-// All who wait start over, and so does who comes just now; nothing says whose
-// turn it is. A waiter on a slow line loses every time.
-func TestBugA6_AWaiterOnASlowLineNeverGetsIn(t *testing.T) {
-	bug := museum.Bug{ID: "A6", Kind: museum.Starvation, Cure: 2, What: "no order among waiters: a slow one starves"}
+// All waiters start over together with every new contender, and nothing
+// decides whose turn it is. A waiter on a slow connection loses every time.
+func TestBugA6_AWaiterOnASlowConnectionNeverGetsIn(t *testing.T) {
+	bug := museum.Bug{ID: "A6", Kind: museum.Starvation, Cure: 2, What: "waiters have no order: a slow one starves"}
 	bug.Happens(t, newZookeeperLock, func(s *museum.Stage) {
 		a, b := s.Client(), s.Client()
 		a.Lock()

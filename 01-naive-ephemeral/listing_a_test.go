@@ -7,10 +7,10 @@ import (
 	"example.com/zklock/internal/museum"
 )
 
-// zookeeperLock is article A's first lock, section 2, as it stands there: the
-// same methods in the same order, an exception that is caught is an error that
-// is looked at no further. The bugs A1 to A6 are all in it; each has a test of
-// its own, bug_a1_test.go to bug_a6_test.go.
+// zookeeperLock is article A's first lock, from section 2, with the same
+// methods in the same order. An exception that the article catches is an error
+// that is ignored here. It has the bugs A1 to A6 and A11; each has a test of
+// its own, such as bug_a1_test.go.
 type zookeeperLock struct {
 	currentPath string
 	zooKeeper   *zk.Conn
@@ -20,7 +20,7 @@ func newZookeeperLock(conn *zk.Conn, path string) museum.Lock {
 	return &zookeeperLock{currentPath: path, zooKeeper: conn}
 }
 
-// Lock says neither that it has failed nor why. [A3]
+// Lock reports neither that it has failed nor why. [A3]
 func (l *zookeeperLock) Lock() error {
 	if !l.tryLock() {
 		l.waitForRelease()
@@ -30,7 +30,7 @@ func (l *zookeeperLock) Lock() error {
 
 func (l *zookeeperLock) tryLock() bool {
 	_, err := l.zooKeeper.Create(l.currentPath, []byte("1"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-	return err == nil // catch (Exception e): whatever it is [A1, A5, A6]
+	return err == nil // catch (Exception e), for every kind of error [A1, A5, A6]
 }
 
 func (l *zookeeperLock) waitForRelease() {
@@ -38,7 +38,7 @@ func (l *zookeeperLock) waitForRelease() {
 	museum.Preemptible("A5")
 	exists, _, watcher, err := l.zooKeeper.ExistsW(l.currentPath)
 	if err != nil {
-		return // e.printStackTrace()
+		return // e.printStackTrace(), and lock returns as well [A11]
 	}
 	go func() {
 		for watchedEvent := range watcher {
@@ -56,7 +56,7 @@ func (l *zookeeperLock) waitForRelease() {
 }
 
 func (l *zookeeperLock) Unlock() error {
-	l.zooKeeper.Delete(l.currentPath, -1) // whoever made it [A2]
+	l.zooKeeper.Delete(l.currentPath, -1) // even if it is another client's node [A2]
 	return nil
 }
 

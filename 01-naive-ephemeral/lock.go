@@ -1,34 +1,36 @@
 // Package naive is step 1: a lock that is one ephemeral znode.
 //
-// The idea (article A, section 2): a znode can be made only once, so whoever
-// makes it holds the lock. All others watch the node, and when it goes they
-// all try again. It is ephemeral, so a holder that dies lets go when its
-// session ends.
+// The idea (article A, section 2): a znode can be created only once, so the
+// contender that creates it holds the lock. All others watch the node, and
+// when it is deleted they all try again. The node is ephemeral: if the holder
+// dies, the server deletes the node at the end of the session.
 //
 // Cost, with w contenders waiting: a release sends w watch events, and 2w+1
-// requests follow it (get, delete, w creates of which one succeeds, w-1 gets
-// that set a new watch). N contenders that arrive one by one and each lock
-// once send N²+2N requests: N+2 per acquisition, growing with the crowd. That
-// is the herd effect. Alone, it costs create, get, delete.
+// requests belong to it (get and delete; then w creates, of which one
+// succeeds, and w-1 gets that set a new watch). N contenders that arrive one
+// by one and each lock once send N²+2N requests: N+2 per acquisition, growing
+// with the crowd. That is the herd effect. A contender that is alone sends
+// create, get and delete.
 //
 // What is still wrong, and the step that cures it:
 //
 //   - Every release wakes everybody: step 3. (Step 2 queues, but still wakes
 //     everybody.)
-//   - Nobody waits in line, so a waiter can starve: step 2.
-//   - Unlock looks whether the node is ours and then deletes it. If the
-//     session ends between the two and somebody else takes the lock, their
-//     node is deleted: ZooKeeper can make a delete depend on a version, but
-//     every new node starts at version 0. Step 2, whose nodes have names that
-//     nobody else ever gets.
-//   - The reply to create is lost with the connection, but the node was made:
-//     Lock returns an error, and the node keeps everybody out until the
-//     session ends: step 5.
-//   - Not reentrant: whoever locks twice waits for itself: step 4.
+//   - The waiters have no order, so a waiter can starve: step 2.
+//   - Unlock checks that the node is its own and then deletes it. If the
+//     session ends between the two and another contender takes the lock,
+//     Unlock deletes that contender's node. A delete can depend on a version,
+//     but every new node starts at version 0. Step 2 cures this: there, every
+//     node has a name of its own.
+//   - The reply to create is lost with the connection, but the node was
+//     created: Lock returns an error, and the node keeps everybody out until
+//     the session ends: step 5.
+//   - The lock is not reentrant: a holder that locks again waits for itself:
+//     step 4.
 //   - A waiter cannot give up: step 5.
-//   - A holder that is cut off for longer than its session goes on believing
-//     that it holds the lock: step 5, which says when it is lost and has a
-//     fencing token for what it protects.
+//   - A holder that is cut off for longer than its session timeout still
+//     believes that it holds the lock: step 5, which tells the holder when the
+//     lock is lost and has a fencing token for the protected resource.
 package naive
 
 import (
@@ -41,8 +43,8 @@ import (
 )
 
 // ErrNotLocked is returned by Unlock when the Lock does not hold its lock: it
-// never did, its session has ended meanwhile, or an earlier Unlock whose reply
-// was lost has let go of it after all.
+// never held it, its session has ended since, or an earlier Unlock released it
+// but the reply was lost.
 var ErrNotLocked = errors.New("naive: not locked")
 
 // A Lock is one contender for the lock at a path. It is for one goroutine at
@@ -50,18 +52,18 @@ var ErrNotLocked = errors.New("naive: not locked")
 type Lock struct {
 	conn *zk.Conn
 	path string
-	id   string // stands in our node while we hold the lock; "" when we do not
+	id   string // the data of our node while we hold the lock; "" when we do not
 }
 
 // New returns a contender for the lock whose znode is path. Missing parents
-// are made when they are needed.
+// are created when they are needed.
 func New(conn *zk.Conn, path string) *Lock {
 	return &Lock{conn: conn, path: path}
 }
 
-// Lock waits until it holds the lock, for as long as that takes. After an
-// error it does not hold it; errors.Is finds the zk error, such as
-// zk.ErrSessionExpired if the session ended while it waited.
+// Lock waits until it holds the lock, for as long as that takes. If it returns
+// an error, it does not hold the lock; errors.Is finds the zk error, such as
+// zk.ErrSessionExpired if the session ended while Lock waited.
 func (l *Lock) Lock() error {
 	for {
 		held, err := l.TryLock()
@@ -74,8 +76,8 @@ func (l *Lock) Lock() error {
 	}
 }
 
-// TryLock takes the lock if nobody holds it. It never waits. False without
-// an error means that somebody holds it, and nothing else does.
+// TryLock takes the lock if nobody holds it. It does not wait for a release.
+// It returns false and no error only if another contender holds the lock.
 func (l *Lock) TryLock() (bool, error) {
 	id := rand.Text()
 	err := l.create(id)
@@ -91,7 +93,7 @@ func (l *Lock) TryLock() (bool, error) {
 
 func (l *Lock) create(id string) error {
 	if l.path == "/" {
-		return zk.ErrInvalidPath // it exists always: we would wait for ever
+		return zk.ErrInvalidPath // it always exists, so Lock would never return
 	}
 	for {
 		_, err := l.conn.Create(l.path, []byte(id), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
@@ -108,7 +110,7 @@ func (l *Lock) createParents(dir string) error {
 	for {
 		_, err := l.conn.Create(dir, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		if errors.Is(err, zk.ErrNodeExists) {
-			return nil // somebody else was faster
+			return nil // another contender was faster
 		}
 		if !errors.Is(err, zk.ErrNoNode) {
 			return err
@@ -119,11 +121,11 @@ func (l *Lock) createParents(dir string) error {
 	}
 }
 
-// waitForRelease returns when the holder's node has gone, or may have.
+// waitForRelease returns when the holder's node is gone, or may be gone.
 func (l *Lock) waitForRelease() error {
-	// One request looks at the node and sets the watch, so no release falls
-	// between the two. Get and not Exists: where there is no node any more,
-	// Exists succeeds, and waits for the next holder to come.
+	// One request reads the node and sets the watch, so no release can happen
+	// between the two. GetW and not ExistsW: if the node is gone, ExistsW
+	// succeeds, and its watch waits for the next holder to create the node.
 	_, _, changed, err := l.conn.GetW(l.path)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
@@ -131,31 +133,31 @@ func (l *Lock) waitForRelease() error {
 	if err != nil {
 		return fmt.Errorf("naive: watch %s: %w", l.path, err)
 	}
-	// Whatever the event is, Lock looks again; but when the session ends no
-	// other event will ever come.
+	// After any event Lock tries again. An event with an error is the end of
+	// the session or of the client: no other event follows it.
 	if event := <-changed; event.Err != nil {
 		return fmt.Errorf("naive: wait for %s: %w", l.path, event.Err)
 	}
 	return nil
 }
 
-// Unlock lets go of the lock. It returns ErrNotLocked, and touches nobody
-// else's node, if this Lock does not hold it. After any other error it may
-// still hold it, and Unlock can be called again.
+// Unlock releases the lock. If this Lock does not hold it, Unlock returns
+// ErrNotLocked and deletes no other contender's node. After any other error
+// the lock may still be held, and Unlock can be called again.
 func (l *Lock) Unlock() error {
 	if l.id == "" {
 		return ErrNotLocked
 	}
 	data, stat, err := l.conn.Get(l.path)
 	if err == nil && string(data) != l.id {
-		err = zk.ErrNoNode // our node has gone, and this is somebody else's
+		err = zk.ErrNoNode // our node is gone, and this one is another contender's
 	}
 	if err == nil {
 		err = l.conn.Delete(l.path, stat.Version)
 	}
 	if errors.Is(err, zk.ErrNoNode) {
 		l.id = ""
-		return fmt.Errorf("%w: the node at %s has gone, most likely with its session", ErrNotLocked, l.path)
+		return fmt.Errorf("%w: the node at %s is gone, most likely with its session", ErrNotLocked, l.path)
 	}
 	if err != nil {
 		return fmt.Errorf("naive: unlock %s: %w", l.path, err)

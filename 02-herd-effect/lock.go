@@ -1,36 +1,40 @@
 // Package herd is step 2: a fair queue in which everybody watches the whole
 // queue.
 //
-// The idea (article B, its first ZooKeeper algorithm): each contender makes
+// The idea (article B, its first ZooKeeper algorithm): each contender creates
 // an ephemeral sequential znode under one parent. The server numbers the
-// nodes, and whose number is the smallest holds the lock. All others watch
-// the parent's list of children, and when it changes they look again.
+// nodes, and the contender whose number is the smallest holds the lock. All
+// others watch the parent's list of children, and when it changes they read it
+// again.
 //
-// The number is not the number of children, as article B says: it counts the
-// children ever made under this parent, and none is given twice. So a node's
-// name is ours alone, and Unlock cannot delete anybody else's node.
+// Article B says that the number is the number of children. It is not: it
+// counts the children ever created under this parent, and no number is given
+// twice. So a node's name belongs to one contender, and Unlock cannot delete
+// another contender's node.
 //
-// Cost, with w contenders waiting: a release wakes all w, and each brings
-// back the whole list: w+1 requests, of which w carry up to w names. An
-// arrival costs the same, for the list has changed. (The list in which a
-// contender finds itself first leaves a watch, too: the next change sends one
-// event to the holder, which nobody waits for.) N contenders that
-// arrive one by one and each lock once send N²+N+1 requests: N+1 per
-// acquisition. Alone, it costs create, children, delete.
+// Cost, with w contenders waiting: a release wakes all w, and each of them
+// reads the whole list: w+1 requests, of which w carry up to w names. An
+// arrival costs the same, because it changes the list. (The list in which a
+// contender finds itself first sets a watch, too: the next change sends one
+// event to the holder, which does not wait for it.) N contenders that arrive
+// one by one and each lock once send N²+N+1 requests: N+1 per acquisition. A
+// contender that is alone sends create, children and delete.
 //
 // What is still wrong, and the step that cures it:
 //
 //   - Every release, and every arrival, wakes everybody: step 3.
-//   - The reply to create is lost with the connection, but the node was made:
-//     Lock returns an error, and the node blocks the queue until the session
-//     ends. So does one that could not be deleted after another error: step 5.
-//   - The names sort by number only until the server's counter passes 2³¹-1;
-//     and if somebody deletes the parent, a new one counts from 0 again, so
-//     that names come back: step 5.
-//   - Not reentrant: whoever locks twice waits for itself: step 4.
+//   - The reply to create is lost with the connection, but the node was
+//     created: Lock returns an error, and the node blocks the queue until the
+//     session ends. A node that could not be deleted after another error does
+//     the same: step 5.
+//   - The names sort by number only until the server's counter passes 2³¹-1.
+//     If somebody deletes the parent, a new one counts from 0 again, so that
+//     names occur a second time: step 5.
+//   - The lock is not reentrant: a holder that locks again waits for itself:
+//     step 4.
 //   - A waiter cannot give up: step 5.
-//   - A holder that is cut off for longer than its session goes on believing
-//     that it holds the lock: step 5.
+//   - A holder that is cut off for longer than its session timeout still
+//     believes that it holds the lock: step 5.
 package herd
 
 import (
@@ -44,8 +48,8 @@ import (
 )
 
 // ErrNotLocked is returned by Unlock when the Lock does not hold its lock: it
-// never did, its session has ended meanwhile, or an earlier Unlock whose reply
-// was lost has let go of it after all.
+// never held it, its session has ended since, or an earlier Unlock released it
+// but the reply was lost.
 var ErrNotLocked = errors.New("herd: not locked")
 
 const prefix = "lock-" // the server appends the number, ten digits
@@ -59,23 +63,24 @@ type Lock struct {
 }
 
 // New returns a contender for the lock whose queue is under path. The parent
-// and all above it are made when they are needed.
+// and all nodes above it are created when they are needed.
 func New(conn *zk.Conn, path string) *Lock {
 	return &Lock{conn: conn, path: path}
 }
 
-// Lock waits until it holds the lock, for as long as that takes. After an
-// error it does not hold it and has left the queue, or the error says that
-// its node is still there. errors.Is finds the zk error: zk.ErrSessionExpired
-// or zk.ErrNoNode if the session ended, and the node with it.
+// Lock waits until it holds the lock, for as long as that takes. If it returns
+// an error, it does not hold the lock, and it has left the queue or the error
+// says that its node is still there. errors.Is finds the zk error:
+// zk.ErrSessionExpired or zk.ErrNoNode if the session ended and its node was
+// deleted.
 func (l *Lock) Lock() error {
 	node, err := l.enqueue()
 	if err != nil {
 		return err
 	}
 	for {
-		// One request looks at the queue and sets the watch, so no change
-		// falls between the two.
+		// One request reads the queue and sets the watch, so no change can
+		// happen between the two.
 		children, _, changed, err := l.conn.ChildrenW(l.path)
 		if err != nil {
 			return l.giveUp(node, err)
@@ -88,17 +93,17 @@ func (l *Lock) Lock() error {
 			l.node = node
 			return nil
 		}
-		// The change may be anything: somebody came, or gave up. Only the
-		// list says who is first.
+		// The change may be anything: a contender arrived, or gave up. Only
+		// the list says which contender is first.
 		if event := <-changed; event.Err != nil {
 			return l.giveUp(node, event.Err)
 		}
 	}
 }
 
-// TryLock takes the lock if nobody holds it or waits for it. It never waits.
-// False without an error means that somebody does, and that nothing was left
-// behind.
+// TryLock takes the lock if nobody holds it or waits for it. It does not wait
+// for a release. If it returns false and no error, another contender holds the
+// lock or waits for it, and no node of ours is left behind.
 func (l *Lock) TryLock() (bool, error) {
 	node, err := l.enqueue()
 	if err != nil {
@@ -119,7 +124,7 @@ func (l *Lock) TryLock() (bool, error) {
 	return false, l.giveUp(node, nil)
 }
 
-// enqueue takes a place at the end of the queue.
+// enqueue creates our node, at the end of the queue.
 func (l *Lock) enqueue() (node string, err error) {
 	for {
 		node, err = l.conn.Create(l.path+"/"+prefix, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
@@ -140,7 +145,7 @@ func (l *Lock) createParents(dir string) error {
 	for {
 		_, err := l.conn.Create(dir, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		if errors.Is(err, zk.ErrNodeExists) {
-			return nil // somebody else was faster
+			return nil // another contender was faster
 		}
 		if !errors.Is(err, zk.ErrNoNode) {
 			return err
@@ -157,7 +162,7 @@ func isFirst(node string, children []string) (bool, error) {
 	found, first := false, true
 	for _, child := range children {
 		if !strings.HasPrefix(child, prefix) {
-			continue // no contender
+			continue // this node is no contender's
 		}
 		switch strings.Compare(child, name) {
 		case 0:
@@ -167,22 +172,22 @@ func isFirst(node string, children []string) (bool, error) {
 		}
 	}
 	if !found {
-		return false, fmt.Errorf("our node has gone, most likely with its session: %w", zk.ErrNoNode)
+		return false, fmt.Errorf("our node is gone, most likely with its session: %w", zk.ErrNoNode)
 	}
 	return first, nil
 }
 
-// giveUp leaves the queue: a node left behind would block all who come
-// after. It returns cause, and what went wrong on the way out.
+// giveUp leaves the queue: a node left behind would block all later
+// contenders. It returns cause, joined with the error of the delete, if any.
 func (l *Lock) giveUp(node string, cause error) error {
 	if cause != nil {
 		cause = fmt.Errorf("herd: wait at %s: %w", node, cause)
 	}
 	if errors.Is(cause, zk.ErrSessionExpired) || errors.Is(cause, zk.ErrClosing) {
-		return cause // the end of the session takes the node along
+		return cause // the server deletes the node at the end of the session
 	}
-	// A connection that breaks fails what is under way. A moment later the
-	// client has noticed, and the next try waits for its new connection.
+	// When a connection breaks, the requests under way fail. A moment later
+	// the client has noticed, and the next delete waits for a new connection.
 	var err error
 	for range 3 {
 		err = l.conn.Delete(node, -1)
@@ -194,8 +199,8 @@ func (l *Lock) giveUp(node string, cause error) error {
 	return errors.Join(cause, fmt.Errorf("herd: %s stays in the queue until its session ends: %w", node, err))
 }
 
-// Unlock lets go of the lock. It returns ErrNotLocked if this Lock does not
-// hold it. After any other error it may still hold it, and Unlock can be
+// Unlock releases the lock. It returns ErrNotLocked if this Lock does not hold
+// it. After any other error the lock may still be held, and Unlock can be
 // called again.
 func (l *Lock) Unlock() error {
 	if l.node == "" {
@@ -203,7 +208,7 @@ func (l *Lock) Unlock() error {
 	}
 	err := l.conn.Delete(l.node, -1)
 	if errors.Is(err, zk.ErrNoNode) {
-		err = fmt.Errorf("%w: %s has gone, most likely with its session", ErrNotLocked, l.node)
+		err = fmt.Errorf("%w: %s is gone, most likely with its session", ErrNotLocked, l.node)
 		l.node = ""
 		return err
 	}

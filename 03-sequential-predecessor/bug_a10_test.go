@@ -12,9 +12,9 @@ import (
 //
 //	currentPath = client.createEphemeralSequential(lock_path+"/","lock");
 //
-// Nothing makes lock_path. On a server on which nobody has, lock() throws.
+// Nothing creates lock_path. On a new server lock() throws.
 func TestBugA10_WithoutAParentNobodyCanLock(t *testing.T) {
-	bug := museum.Bug{ID: "A10", Kind: museum.Crash, Cure: 3, What: "the parent must be there already, or lock() throws"}
+	bug := museum.Bug{ID: "A10", Kind: museum.Crash, Cure: 3, What: "lock() throws if the parent does not exist"}
 	bug.Happens(t, newZkClientLock, func(s *museum.Stage) {
 		a := s.Client()
 		a.Start()

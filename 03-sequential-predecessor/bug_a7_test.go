@@ -16,10 +16,10 @@ import (
 //	if (this.client.exists(beforePath)) {
 //	    countDownLatch = new CountDownLatch(1);
 //
-// Between the two lines there is no latch yet: the listener drops what it is
-// told, and nobody is told twice.
-func TestBugA7_AReleaseBeforeThereIsALatchIsLost(t *testing.T) {
-	bug := museum.Bug{ID: "A7", Kind: museum.Hang, Cure: 3, What: "a release before there is a latch is lost"}
+// Between the two lines there is no latch yet: the listener drops the event,
+// and no second event comes.
+func TestBugA7_AReleaseBeforeTheLatchExistsIsLost(t *testing.T) {
+	bug := museum.Bug{ID: "A7", Kind: museum.Hang, Cure: 3, What: "a release before the latch exists is lost"}
 	bug.Happens(t, newZkClientLock, func(s *museum.Stage) {
 		a, b := s.Client(), s.Client()
 		withParent(s, a)
@@ -27,25 +27,25 @@ func TestBugA7_AReleaseBeforeThereIsALatchIsLost(t *testing.T) {
 		gap := s.HoldGap("A7", 1)
 		b.Start()
 		gap.Reached()
-		b.Note("comes no further for a moment")
+		b.Note("is stopped here for a moment")
 		require.NoError(s, a.Unlock())
 		b.Note("no latch yet, so the event is dropped")
 		gap.Release()
-		b.WaitsForEver()
+		b.WaitsForever()
 		require.Len(s, s.Server.Children(s.Path), 1, "nodes besides its own")
 	})
 	bug.Cured(t, newPredecessor, func(s *museum.Stage) {
 		a, b, c := s.Client(), s.Client(), s.Client()
 		withParent(s, a)
 		a.Lock()
-		// It has looked, and the watch is set, but it does not know yet.
+		// The server has set the watch, but the client has no reply yet.
 		slow := b.HoldReply(jute.OpGetData)
 		b.Start()
 		slow.Reached()
 		require.NoError(s, a.Unlock())
 		slow.Release()
 		b.GetsIn()
-		// It has looked, and the watch is not set yet.
+		// The client has listed the children, and the watch is not set yet.
 		slow = c.HoldRequest(jute.OpGetData)
 		c.Start()
 		slow.Reached()

@@ -14,8 +14,8 @@ import (
 //	int i = Collections.binarySearch(children, sequenceNodeName);
 //	beforePath = lock_path + '/' + children.get(i - 1);
 //
-// The own node goes with the session. Then it is not among the children, the
-// index is negative, and get throws.
+// The waiter's node is deleted with its session. Then it is not among the
+// children, the index is negative, and get throws.
 func TestBugA8_AWaiterWhoseNodeIsGonePanics(t *testing.T) {
 	bug := museum.Bug{ID: "A8", Kind: museum.Crash, Cure: 3, What: "a waiter whose own node is gone panics"}
 	play := func(s *museum.Stage, gone func(b, c *museum.Client)) (b *museum.Client) {
@@ -26,7 +26,7 @@ func TestBugA8_AWaiterWhoseNodeIsGonePanics(t *testing.T) {
 		a.Lock()
 		b.Start()
 		b.Waits()
-		// Somebody stands behind them.
+		// A third contender is behind them in the queue.
 		_, err := c.Create(s.Path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		require.NoError(s, err)
 		gone(b, c)

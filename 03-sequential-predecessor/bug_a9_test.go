@@ -14,10 +14,10 @@ import (
 //	…
 //	client.delete(currentPath);
 //
-// Nobody clears currentPath. The second lock() on the same object makes no
-// node, and looks for the one that unlock() has deleted.
+// Nothing clears currentPath. The second lock() on the same object creates no
+// node, and looks for the node that unlock() has deleted.
 func TestBugA9_ALockThatWasUnlockedCannotBeLockedAgain(t *testing.T) {
-	bug := museum.Bug{ID: "A9", Kind: museum.Crash, Cure: 3, What: "good for one use: the second lock() panics"}
+	bug := museum.Bug{ID: "A9", Kind: museum.Crash, Cure: 3, What: "the second lock() on the same object panics"}
 	play := func(s *museum.Stage) (a, b *museum.Client) {
 		a, b = s.Client(), s.Client()
 		withParent(s, a)

@@ -12,8 +12,9 @@ import (
 
 // B1. Article B, on sequential nodes: 会根据当前的子节点数量自动添加整数序号, the
 // number is the number of children at the time. It is not: it counts the
-// children ever made. countingLock believes the article: its number is how
-// many stand before it, and so many releases it waits for.
+// children ever created. countingLock does what the article says: it takes its
+// number for the number of contenders before it, and waits for as many
+// releases.
 type countingLock struct {
 	conn       *zk.Conn
 	path, node string
@@ -43,8 +44,8 @@ func (l *countingLock) Lock() (err error) {
 
 func (l *countingLock) Unlock() error { return l.conn.Delete(l.node, -1) }
 
-func TestBugB1_TheNumberIsNotHowManyStandBefore(t *testing.T) {
-	bug := museum.Bug{ID: "B1", Kind: museum.Hang, Cure: 3, What: "the number is taken for the number of children"}
+func TestBugB1_TheNumberIsNotTheNumberOfContendersBefore(t *testing.T) {
+	bug := museum.Bug{ID: "B1", Kind: museum.Hang, Cure: 3, What: "the sequence number is taken for the number of children"}
 	play := func(s *museum.Stage) (b *museum.Client) {
 		a := s.Client()
 		withParent(s, a)
@@ -62,7 +63,7 @@ func TestBugB1_TheNumberIsNotHowManyStandBefore(t *testing.T) {
 	bug.Happens(t, newCountingLock, func(s *museum.Stage) {
 		b := play(s)
 		require.Equal(s, []string{"lock-0000000002"}, s.Server.Children(s.Path))
-		b.WaitsForEver()
+		b.WaitsForever()
 	})
 	bug.Cured(t, newPredecessor, func(s *museum.Stage) {
 		b := play(s)

@@ -18,8 +18,9 @@ import (
 //	…
 //	latch.await(WAIT_TIME, TimeUnit.SECONDS);
 //
-// If prior_path has gone since the children were listed, forPath throws
-// NoNode. That is no reason to fail, but to look again: one may be the first.
+// If prior_path was deleted after the children were listed, forPath throws
+// NoNode. The call must not fail then, but list the children again: its own
+// node may be the first.
 type awaitLock struct {
 	client          *zk.Conn
 	path            string
@@ -72,8 +73,8 @@ func (l *awaitLock) await() error {
 
 func (l *awaitLock) Unlock() error { return l.client.Delete(l.lockedPath, -1) }
 
-func TestBugC2_WhoIsNextFailsAsTheHolderLetsGo(t *testing.T) {
-	bug := museum.Bug{ID: "C2", Kind: museum.Crash, Cure: 3, What: "the lock call fails just as it could be first"}
+func TestBugC2_TheNextWaiterFailsWhenTheHolderUnlocks(t *testing.T) {
+	bug := museum.Bug{ID: "C2", Kind: museum.Crash, Cure: 3, What: "the lock call fails just when its node becomes the first"}
 	play := func(s *museum.Stage) (b *museum.Client) {
 		a := s.Client()
 		withParent(s, a)

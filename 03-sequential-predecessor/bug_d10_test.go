@@ -15,8 +15,8 @@ import (
 //	zkclient.delete(currentlocknodepath, -1);
 //	zkclient.close();
 //
-// After a lock() that failed before it had a node, the path is null: delete
-// throws, and the next line is not reached. The session stays, pinging.
+// If lock() failed before it had a node, the path is null: delete throws, and
+// the next line is not reached. The client keeps its session alive with pings.
 func TestBugD10_CloseAfterAFailedLockLeavesTheSession(t *testing.T) {
 	bug := museum.Bug{ID: "D10", Kind: museum.Leak, Cure: 3, What: "close() after a failed lock() deletes path null"}
 	play := func(s *museum.Stage) (a *museum.Client, unlocked error) {
@@ -34,9 +34,9 @@ func TestBugD10_CloseAfterAFailedLockLeavesTheSession(t *testing.T) {
 		a.Note("close throws, the client stays open")
 		s.Pass(100 * museum.SessionTimeout)
 		require.Len(s, s.Server.Sessions(), 2, "sessions")
-		s.Note("the session of client B is there still")
+		s.Note("the session of client B still exists")
 	})
-	// The client is the caller's, and no failed lock is in the way of its end.
+	// The caller closes its client itself, even after a Lock that failed.
 	bug.Cured(t, newPredecessor, func(s *museum.Stage) {
 		a, unlocked := play(s)
 		require.ErrorIs(s, unlocked, predecessor.ErrNotLocked)

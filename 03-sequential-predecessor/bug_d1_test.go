@@ -14,10 +14,10 @@ import (
 //	zookeeper.exists("/"+businesscode+"/"+lastnode,true);
 //	break;
 //
-// The answer is thrown away. If lastnode has gone since the children were
-// listed, the watch waits for a node that nobody will ever make.
-func TestBugD1_TheAnswerOfExistsIsThrownAway(t *testing.T) {
-	bug := museum.Bug{ID: "D1", Kind: museum.Hang, Cure: 3, What: "a watch on a node that has gone never fires"}
+// The result is ignored. If lastnode was deleted after the children were
+// listed, the watch waits for a node that nobody will ever create.
+func TestBugD1_TheResultOfExistsIsIgnored(t *testing.T) {
+	bug := museum.Bug{ID: "D1", Kind: museum.Hang, Cure: 3, What: "a watch on a deleted node never fires"}
 	play := func(s *museum.Stage, look jute.Op) (b *museum.Client) {
 		a := s.Client()
 		b = s.Client()
@@ -32,7 +32,7 @@ func TestBugD1_TheAnswerOfExistsIsThrownAway(t *testing.T) {
 	bug.Happens(t, newZkLock, func(s *museum.Stage) {
 		b := play(s, jute.OpExists)
 		require.Equal(s, b.Nodes(), []string{"/lock/lock_0000000001"}, "it is the first")
-		b.WaitsForEver()
+		b.WaitsForever()
 	})
 	bug.Cured(t, newPredecessor, func(s *museum.Stage) {
 		b := play(s, jute.OpGetData)

@@ -16,7 +16,7 @@ import (
 //	synchronized (this){ wait(); }
 //
 // and in process(), on another thread: notify(). An event that comes between
-// the two lines wakes nobody, and there is no other.
+// the two lines wakes nobody, and no other event follows.
 func TestBugD2_ANotifyBeforeTheWaitIsLost(t *testing.T) {
 	bug := museum.Bug{ID: "D2", Kind: museum.Hang, Cure: 3, What: "a notify that comes before the wait is lost"}
 	bug.Happens(t, newZkLock, func(s *museum.Stage) {
@@ -25,11 +25,11 @@ func TestBugD2_ANotifyBeforeTheWaitIsLost(t *testing.T) {
 		gap := s.HoldGap("D2", 1)
 		b.Start()
 		gap.Reached()
-		b.Note("comes no further for a moment")
+		b.Note("is stopped here for a moment")
 		require.NoError(s, a.Unlock())
 		b.Note("nobody waits yet, so notify wakes nobody")
 		gap.Release()
-		b.WaitsForEver()
+		b.WaitsForever()
 		require.Equal(s, b.Nodes(), []string{"/lock/lock_0000000001"}, "it is the first")
 	})
 	bug.Cured(t, newPredecessor, func(s *museum.Stage) {

@@ -13,10 +13,11 @@ import (
 //	synchronized (this){ wait(); }
 //	return true;
 //
-// The node before it has gone, but that need not have been the holder's. Its
-// own text says 重新执行第四步, look again; the code does not.
+// The node before its own is deleted, but perhaps that was not the holder's.
+// The article's text says 重新执行第四步, list the children again; its code does
+// not.
 func TestBugD3_AWaiterThatGivesUpLetsTheNextOneIn(t *testing.T) {
-	bug := museum.Bug{ID: "D3", Kind: museum.TwoHolders, Cure: 3, What: "who is woken does not look again"}
+	bug := museum.Bug{ID: "D3", Kind: museum.TwoHolders, Cure: 3, What: "a waiter that is woken does not read the list again"}
 	play := func(s *museum.Stage) (a, c *museum.Client) {
 		a = s.Client()
 		b := s.Client()

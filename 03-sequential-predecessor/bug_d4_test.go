@@ -15,9 +15,9 @@ import (
 //	if (stat==null){ zookeeper.create("/" + businesscode, …
 //
 // Two clients may both find no parent. The second create throws, and getLock
-// says false: not because the lock is held, but because the parent is there.
-func TestBugD4_TwoWhoMakeTheParentAtOnce(t *testing.T) {
-	bug := museum.Bug{ID: "D4", Kind: museum.Crash, Cure: 3, What: "two make the parent at once: one gets false"}
+// returns false: not because the lock is held, but because the parent exists.
+func TestBugD4_TwoClientsCreateTheParentAtOnce(t *testing.T) {
+	bug := museum.Bug{ID: "D4", Kind: museum.Crash, Cure: 3, What: "two clients create the parent at once: one gets false"}
 	play := func(s *museum.Stage) (a, b *museum.Client) {
 		a, b = s.Client(), s.Client()
 		slow := b.HoldRequest(jute.OpCreate, s.Path)

@@ -13,11 +13,11 @@ import (
 //
 //	this.zookeeper = new zookeeper("localhost:2181", 10000,this);
 //
-// It returns before there is a session. If the first attempt to connect
-// fails, so does what was asked meanwhile: getLock says false, though the lock
-// is free and the second attempt succeeds.
+// It returns before there is a session. If the first attempt to connect fails,
+// the requests that waited for it fail, too: getLock returns false, although
+// the lock is free and the second attempt succeeds.
 func TestBugD5_TheConstructorDoesNotWaitForTheSession(t *testing.T) {
-	bug := museum.Bug{ID: "D5", Kind: museum.Crash, Cure: 3, What: "no session yet is taken for held"}
+	bug := museum.Bug{ID: "D5", Kind: museum.Crash, Cure: 3, What: "a missing session is taken for a held lock"}
 	play := func(s *museum.Stage) (a *museum.Client, err error) {
 		a, refuse := s.ClientNotConnected()
 		a.Start()
@@ -34,7 +34,7 @@ func TestBugD5_TheConstructorDoesNotWaitForTheSession(t *testing.T) {
 		s.Note("nobody has ever held the lock")
 		require.Empty(s, s.Server.Children(s.Path))
 	})
-	// Ours says what is wrong, and not that somebody holds the lock.
+	// Our lock returns the error, and does not say that the lock is held.
 	bug.Cured(t, newPredecessor, func(s *museum.Stage) {
 		a, err := play(s)
 		require.ErrorIs(s, err, zk.ErrNoServer)

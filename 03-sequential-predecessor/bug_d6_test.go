@@ -14,11 +14,12 @@ import (
 //	    // 等待成功,重新执行获取锁操作
 //	    lock(waittime);
 //
-// lock begins with a create: who is woken queues a second time, behind its
-// own first node, and waits for itself until its time is up. Then it deletes
-// the second node. The first stays, and everybody who comes stands behind it.
-func TestBugD6_WhoIsWokenQueuesBehindItself(t *testing.T) {
-	bug := museum.Bug{ID: "D6", Kind: museum.Leak, Cure: 3, What: "who is woken queues again, behind its own node"}
+// lock begins with a create: a waiter that is woken queues a second time,
+// behind its own first node, and waits for itself until its time is up. Then
+// it deletes the second node. The first node stays, and blocks all later
+// contenders.
+func TestBugD6_AWaiterThatIsWokenQueuesBehindItself(t *testing.T) {
+	bug := museum.Bug{ID: "D6", Kind: museum.Leak, Cure: 3, What: "a waiter that is woken queues again, behind its own node"}
 	play := func(s *museum.Stage) (b *museum.Client) {
 		s.Path = "/lock/order"
 		a := s.Client()

@@ -13,10 +13,11 @@ import (
 //
 //	if (stat != null) { … }
 //
-// and no else. The previous node has gone since the children were listed: lock
-// returns as if it were the first. The previous one may have been a waiter.
-func TestBugD7_ThePreviousOneHasGoneAndItTakesTheLock(t *testing.T) {
-	bug := museum.Bug{ID: "D7", Kind: museum.TwoHolders, Cure: 3, What: "the one before has gone: it takes the lock"}
+// and no else. If the previous node was deleted after the children were
+// listed, lock returns as if its own node were the first. But the previous
+// node may have been a waiter's.
+func TestBugD7_ThePreviousNodeIsGoneAndTheWaiterTakesTheLock(t *testing.T) {
+	bug := museum.Bug{ID: "D7", Kind: museum.TwoHolders, Cure: 3, What: "the node before is gone: the waiter takes the lock"}
 	play := func(s *museum.Stage, look jute.Op) (a, c *museum.Client) {
 		s.Path = "/lock/order"
 		a = s.Client()

@@ -16,13 +16,14 @@ import (
 //	if (latch.await(waittime, timeunit.milliseconds)) {
 //	    lock(waittime);
 //
-// The call starts the time anew. Whoever is woken before its time is up, and
-// finds another waiter before it, waits as long again, without a bound.
-func TestBugD8_TheWaitTimeStartsAnewAtEachWakeUp(t *testing.T) {
-	bug := museum.Bug{ID: "D8", Kind: museum.Hang, Cure: 5, What: "the wait time starts anew at each wake-up"}
+// The call starts the wait time anew. A waiter that is woken before its time
+// is up, and finds another waiter before it, waits the whole time again,
+// without a bound.
+func TestBugD8_EachWakeUpStartsTheWaitTimeAnew(t *testing.T) {
+	bug := museum.Bug{ID: "D8", Kind: museum.Hang, Cure: 5, What: "each wake-up starts the wait time anew"}
 	const rounds = 20
-	// Each time B's time is nearly up, the waiter before it gives up, and there
-	// is another.
+	// Each time when B's time is nearly up, the waiter before it gives up, and
+	// another waiter is then the one before it.
 	play := func(s *museum.Stage, queue string) (b *museum.Client) {
 		a := s.Client()
 		b = s.Client()

@@ -14,8 +14,8 @@ import (
 //	…
 //	list<string> children = zkclient.getchildren(root_node, false);
 //
-// All locks have one parent, and their nodes are sorted together: who wants
-// the lock b waits for whoever has the lock a.
+// All locks have one parent, and their nodes are sorted together: a contender
+// for the lock b waits for the holder of the lock a.
 func TestBugD9_TheLockBWaitsForTheLockA(t *testing.T) {
 	bug := museum.Bug{ID: "D9", Kind: museum.Hang, Cure: 3, What: "lock b waits for lock a"}
 	play := func(s *museum.Stage) (b *museum.Client) {

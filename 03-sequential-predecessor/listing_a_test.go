@@ -12,9 +12,10 @@ import (
 	"example.com/zklock/internal/museum"
 )
 
-// zkClientLock is article A's second lock, section 3, as it stands there; an
-// exception that nobody catches is a panic. The bugs A7 to A10 are all in it;
-// each has a test of its own, bug_a7_test.go to bug_a10_test.go.
+// zkClientLock is article A's second lock, from section 3, with the same
+// methods in the same order. An exception that the article does not catch is a
+// panic here. It has the bugs A7 to A10; each has a test of its own,
+// bug_a7_test.go to bug_a10_test.go.
 type zkClientLock struct {
 	lockPath       string
 	client         zkClient
@@ -37,7 +38,7 @@ func (l *zkClientLock) Lock() error {
 
 func (l *zkClientLock) tryLock() bool {
 	if l.currentPath == "" { // only the first time [A9]
-		l.currentPath = l.client.createEphemeralSequential(l.lockPath+"/", "lock") // nobody makes lockPath [A10]
+		l.currentPath = l.client.createEphemeralSequential(l.lockPath+"/", "lock") // nothing creates lockPath [A10]
 	}
 	children := l.client.getChildren(l.lockPath)
 	slices.Sort(children)
@@ -46,7 +47,7 @@ func (l *zkClientLock) tryLock() bool {
 	}
 	sequenceNodeName := l.currentPath[len(l.lockPath)+1:]
 	i := museum.BinarySearch(children, sequenceNodeName)
-	l.beforePath = l.lockPath + "/" + children[i-1] // where the own node has gone, i is negative [A8]
+	l.beforePath = l.lockPath + "/" + children[i-1] // if its own node is gone, i is negative [A8]
 	return false
 }
 
@@ -58,8 +59,8 @@ func (l *zkClientLock) waitForRelease() {
 	}}
 	l.client.subscribeDataChanges(l.beforePath, listener)
 	if l.client.exists(l.beforePath) {
-		museum.Preemptible("A7")                      // what is deleted here
-		l.countDownLatch = museum.NewCountDownLatch() // opens no latch
+		museum.Preemptible("A7")                      // an event that comes here
+		l.countDownLatch = museum.NewCountDownLatch() // finds no latch [A7]
 		l.countDownLatch.Await()
 	}
 	l.client.unsubscribeDataChanges(listener)
@@ -109,8 +110,8 @@ func (c zkClient) delete(path string) {
 	}
 }
 
-// subscribeDataChanges watches, and in a new session it watches again. As the
-// library does, it tries until it is connected.
+// subscribeDataChanges sets a watch, and sets it again in a new session. Like
+// the library, it tries until the client is connected.
 func (c zkClient) subscribeDataChanges(path string, l *dataListener) {
 	_, _, events, err := c.conn.ExistsW(path)
 	for tries := 0; errors.Is(err, zk.ErrNoServer) && tries < 100; tries++ {
@@ -134,7 +135,7 @@ func (c zkClient) unsubscribeDataChanges(l *dataListener) { l.unsubscribed.Store
 
 func newPredecessor(conn *zk.Conn, path string) museum.Lock { return predecessor.New(conn, path) }
 
-// withParent makes the lock's parent, which the listings take for granted.
+// withParent creates the lock's parent, which the listings require.
 func withParent(s *museum.Stage, c *museum.Client) {
 	s.Aside(func() {
 		_, err := c.Create(s.Path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))

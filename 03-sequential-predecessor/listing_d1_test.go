@@ -9,9 +9,9 @@ import (
 	"example.com/zklock/internal/museum"
 )
 
-// zkLock is article D's first version, ZkLock: AutoCloseable and Watcher, as
-// it stands there. The bugs D1 to D5 are all in it; each has a test of its
-// own, bug_d1_test.go to bug_d5_test.go.
+// zkLock is article D's first version, ZkLock, an AutoCloseable and a Watcher.
+// It has the bugs D1 to D5; each has a test of its own, bug_d1_test.go to
+// bug_d5_test.go.
 type zkLock struct {
 	museum.Monitor // wait and notify
 	zookeeper      *zk.Conn
@@ -27,7 +27,7 @@ func newZkLock(conn *zk.Conn, path string) museum.Lock {
 func (l *zkLock) getLock(businessCode string) bool {
 	found, err := l.exists("/"+businessCode, false)
 	if err == nil && !found {
-		_, err = l.create("/"+businessCode, zk.FlagPersistent) // somebody else may have, meanwhile [D4]
+		_, err = l.create("/"+businessCode, zk.FlagPersistent) // another client may have created it meanwhile [D4]
 	}
 	if err == nil {
 		l.znode, err = l.create("/"+businessCode+"/"+businessCode+"_", zk.FlagEphemeralSequential)
@@ -37,7 +37,7 @@ func (l *zkLock) getLock(businessCode string) bool {
 		childrenNodes, _, err = l.zookeeper.Children("/" + businessCode)
 	}
 	if err != nil {
-		return false // catch (Exception e), whatever it is
+		return false // catch (Exception e), for every kind of error
 	}
 	slices.Sort(childrenNodes)
 	firstNode := childrenNodes[0]
@@ -47,14 +47,14 @@ func (l *zkLock) getLock(businessCode string) bool {
 	lastNode := firstNode
 	for _, node := range childrenNodes {
 		if strings.HasSuffix(l.znode, node) {
-			l.exists("/"+businessCode+"/"+lastNode, true) // and what if not? [D1]
+			l.exists("/"+businessCode+"/"+lastNode, true) // and if it does not exist? [D1]
 			break
 		}
 		lastNode = node
 	}
-	museum.Preemptible("D2") // who calls notify now calls nobody
+	museum.Preemptible("D2") // a notify at this moment wakes nobody [D2]
 	l.Wait()                 // once, in no loop
-	return true              // without another look [D3]
+	return true              // without another list of the children [D3]
 }
 
 func (l *zkLock) Lock() error { return museum.False(l.getLock(l.businessCode)) }
@@ -76,7 +76,7 @@ func (l *zkLock) create(path string, flags int32) (string, error) {
 	return l.zookeeper.Create(path, []byte(l.businessCode), flags, zk.WorldACL(zk.PermAll))
 }
 
-// exists watches if it is told to: events go to process.
+// exists sets a watch if watch is true; the event goes to process.
 func (l *zkLock) exists(path string, watch bool) (bool, error) {
 	if !watch {
 		found, _, err := l.zookeeper.Exists(path)

@@ -12,9 +12,9 @@ import (
 	"example.com/zklock/internal/museum"
 )
 
-// distributedLock is article D's second version, with a wait time, as it
-// stands there. The bugs D6 to D10 are all in it; each has a test of its own,
-// bug_d6_test.go to bug_d10_test.go.
+// distributedLock is article D's second version, with a wait time. It has the
+// bugs D6 to D10; each has a test of its own, bug_d6_test.go to
+// bug_d10_test.go.
 type distributedLock struct {
 	rootNode            string
 	zkClient            *zk.Conn
@@ -36,7 +36,7 @@ func newDistributedLock(conn *zk.Conn, p string) museum.Lock {
 
 func (l *distributedLock) lock(waitTime time.Duration) (err error) {
 	l.currentLockNodePath, err = l.zkClient.Create(l.rootNode+"/"+l.lockName+"_", nil,
-		zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll)) // each time, a second one, too [D6]
+		zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll)) // at each call, so also a second node [D6]
 	if err != nil {
 		return fmt.Errorf("failed to acquire lock: %w", err)
 	}
@@ -62,12 +62,12 @@ func (l *distributedLock) lock(waitTime time.Duration) (err error) {
 	}()
 	if stat {
 		if latch.AwaitFor(waitTime) {
-			return l.lock(waitTime) // with all the time again [D8]
+			return l.lock(waitTime) // with the whole wait time again [D8]
 		}
 		l.zkClient.Delete(l.currentLockNodePath, -1)
 		return errWaitTime
 	}
-	return nil // not first, but the previous one has gone [D7]
+	return nil // not the first, but the previous node is gone [D7]
 }
 
 var errWaitTime = errors.New("failed to acquire lock within wait time")

@@ -2,35 +2,38 @@
 // only the one before it.
 //
 // The idea (article A, section 3; article B's second algorithm; articles C
-// and E): as in step 2 each contender makes an ephemeral sequential znode,
-// and whose number is the smallest holds the lock. All others watch just the
-// node before their own. A release then wakes one contender, like a parcel
-// that is passed along the queue.
+// and E): as in step 2 each contender creates an ephemeral sequential znode,
+// and the contender whose number is the smallest holds the lock. Each of the
+// others watches only the node just before its own. A release then wakes one
+// contender, like a parcel that is passed along the queue.
 //
-// The one who wakes looks at the whole queue again before it believes that
-// it holds the lock: the node that went may have been a waiter that gave up.
+// The contender that wakes reads the whole queue again before it believes that
+// it holds the lock: the deleted node may have belonged to a waiter that gave
+// up.
 //
-// Cost: whoever has to wait sends create, children, get (with the watch),
-// children, delete and is sent one event; whoever need not sends create,
-// children, delete. N contenders that arrive one by one and each lock once
-// send 5N-2 requests, fewer than 5 per acquisition, however many there are.
-// What still grows with the crowd is the list of children: two of up to N
-// names per acquisition.
+// Cost: a contender that has to wait sends create, children, get (with the
+// watch), children and delete, and is sent one event; a contender that does
+// not have to wait sends create, children and delete. N contenders that arrive
+// one by one and each lock once send 5N-2 requests: fewer than 5 per
+// acquisition, however many there are. Only the list of children still grows
+// with the crowd: two lists of up to N names per acquisition.
 //
 // What is still wrong, and the step that cures it:
 //
-//   - The reply to create is lost with the connection, but the node was made:
-//     Lock returns an error, and the node blocks the queue until the session
-//     ends. So does one that could not be deleted after another error: step 5.
-//   - The names sort by number only until the server's counter passes 2³¹-1;
-//     and if somebody deletes the parent, a new one counts from 0 again, so
-//     that names come back: step 5.
-//   - Not reentrant: whoever locks twice waits for itself: step 4.
+//   - The reply to create is lost with the connection, but the node was
+//     created: Lock returns an error, and the node blocks the queue until the
+//     session ends. A node that could not be deleted after another error does
+//     the same: step 5.
+//   - The names sort by number only until the server's counter passes 2³¹-1.
+//     If somebody deletes the parent, a new one counts from 0 again, so that
+//     names occur a second time: step 5.
+//   - The lock is not reentrant: a holder that locks again waits for itself:
+//     step 4.
 //   - A waiter cannot give up: step 5.
-//   - A holder that is cut off for longer than its session goes on believing
-//     that it holds the lock ("the chain cannot break", says article E; it
-//     can): step 5, with a fencing token.
-//   - Two lists per acquisition are more than it takes: step 5.
+//   - A holder that is cut off for longer than its session timeout still
+//     believes that it holds the lock (article E says that the chain cannot
+//     break; it can): step 5, with a fencing token.
+//   - Two lists per acquisition are more than necessary: step 5.
 package predecessor
 
 import (
@@ -44,8 +47,8 @@ import (
 )
 
 // ErrNotLocked is returned by Unlock when the Lock does not hold its lock: it
-// never did, its session has ended meanwhile, or an earlier Unlock whose reply
-// was lost has let go of it after all.
+// never held it, its session has ended since, or an earlier Unlock released it
+// but the reply was lost.
 var ErrNotLocked = errors.New("predecessor: not locked")
 
 const prefix = "lock-" // the server appends the number, ten digits
@@ -59,15 +62,16 @@ type Lock struct {
 }
 
 // New returns a contender for the lock whose queue is under path. The parent
-// and all above it are made when they are needed.
+// and all nodes above it are created when they are needed.
 func New(conn *zk.Conn, path string) *Lock {
 	return &Lock{conn: conn, path: path}
 }
 
-// Lock waits until it holds the lock, for as long as that takes. After an
-// error it does not hold it and has left the queue, or the error says that
-// its node is still there. errors.Is finds the zk error: zk.ErrSessionExpired
-// or zk.ErrNoNode if the session ended, and the node with it.
+// Lock waits until it holds the lock, for as long as that takes. If it returns
+// an error, it does not hold the lock, and it has left the queue or the error
+// says that its node is still there. errors.Is finds the zk error:
+// zk.ErrSessionExpired or zk.ErrNoNode if the session ended and its node was
+// deleted.
 func (l *Lock) Lock() error {
 	node, err := l.enqueue()
 	if err != nil {
@@ -82,8 +86,8 @@ func (l *Lock) Lock() error {
 			l.node = node
 			return nil
 		}
-		// Get and not Exists: on a node that went after the list was read,
-		// Exists would set a watch that nothing ever fires.
+		// GetW and not ExistsW: if the node was deleted after the list was
+		// read, ExistsW would set a watch that nothing ever fires.
 		_, _, changed, err := l.conn.GetW(l.path + "/" + before)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
@@ -97,9 +101,9 @@ func (l *Lock) Lock() error {
 	}
 }
 
-// TryLock takes the lock if nobody holds it or waits for it. It never waits.
-// False without an error means that somebody does, and that nothing was left
-// behind.
+// TryLock takes the lock if nobody holds it or waits for it. It does not wait
+// for a release. If it returns false and no error, another contender holds the
+// lock or waits for it, and no node of ours is left behind.
 func (l *Lock) TryLock() (bool, error) {
 	node, err := l.enqueue()
 	if err != nil {
@@ -113,7 +117,7 @@ func (l *Lock) TryLock() (bool, error) {
 	return false, l.giveUp(node, err)
 }
 
-// enqueue takes a place at the end of the queue.
+// enqueue creates our node, at the end of the queue.
 func (l *Lock) enqueue() (node string, err error) {
 	for {
 		node, err = l.conn.Create(l.path+"/"+prefix, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
@@ -134,7 +138,7 @@ func (l *Lock) createParents(dir string) error {
 	for {
 		_, err := l.conn.Create(dir, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		if errors.Is(err, zk.ErrNodeExists) {
-			return nil // somebody else was faster
+			return nil // another contender was faster
 		}
 		if !errors.Is(err, zk.ErrNoNode) {
 			return err
@@ -156,7 +160,7 @@ func (l *Lock) predecessor(node string) (before string, err error) {
 	found := false
 	for _, child := range children {
 		if !strings.HasPrefix(child, prefix) {
-			continue // no contender
+			continue // this node is no contender's
 		}
 		switch strings.Compare(child, name) {
 		case 0:
@@ -166,22 +170,22 @@ func (l *Lock) predecessor(node string) (before string, err error) {
 		}
 	}
 	if !found {
-		return "", fmt.Errorf("our node has gone, most likely with its session: %w", zk.ErrNoNode)
+		return "", fmt.Errorf("our node is gone, most likely with its session: %w", zk.ErrNoNode)
 	}
 	return before, nil
 }
 
-// giveUp leaves the queue: a node left behind would block all who come
-// after. It returns cause, and what went wrong on the way out.
+// giveUp leaves the queue: a node left behind would block all later
+// contenders. It returns cause, joined with the error of the delete, if any.
 func (l *Lock) giveUp(node string, cause error) error {
 	if cause != nil {
 		cause = fmt.Errorf("predecessor: wait at %s: %w", node, cause)
 	}
 	if errors.Is(cause, zk.ErrSessionExpired) || errors.Is(cause, zk.ErrClosing) {
-		return cause // the end of the session takes the node along
+		return cause // the server deletes the node at the end of the session
 	}
-	// A connection that breaks fails what is under way. A moment later the
-	// client has noticed, and the next try waits for its new connection.
+	// When a connection breaks, the requests under way fail. A moment later
+	// the client has noticed, and the next delete waits for a new connection.
 	var err error
 	for range 3 {
 		err = l.conn.Delete(node, -1)
@@ -193,8 +197,8 @@ func (l *Lock) giveUp(node string, cause error) error {
 	return errors.Join(cause, fmt.Errorf("predecessor: %s stays in the queue until its session ends: %w", node, err))
 }
 
-// Unlock lets go of the lock. It returns ErrNotLocked if this Lock does not
-// hold it. After any other error it may still hold it, and Unlock can be
+// Unlock releases the lock. It returns ErrNotLocked if this Lock does not hold
+// it. After any other error the lock may still be held, and Unlock can be
 // called again.
 func (l *Lock) Unlock() error {
 	if l.node == "" {
@@ -202,7 +206,7 @@ func (l *Lock) Unlock() error {
 	}
 	err := l.conn.Delete(l.node, -1)
 	if errors.Is(err, zk.ErrNoNode) {
-		err = fmt.Errorf("%w: %s has gone, most likely with its session", ErrNotLocked, l.node)
+		err = fmt.Errorf("%w: %s is gone, most likely with its session", ErrNotLocked, l.node)
 		l.node = ""
 		return err
 	}

@@ -18,9 +18,9 @@ import (
 //	if (lockCount.get() == 0) { thread = Thread.currentThread(); lockCount.incrementAndGet(); }
 //	else { if (!thread.equals(Thread.currentThread())) { return false; }
 //
-// and only then it tries to get the lock. If that fails, the count stays:
-// from now on lock() says true to this thread, which holds nothing, and false
-// to all others of the process, at once, for ever.
+// and only then tries to get the lock. If that fails, the count stays: from
+// then on lock() returns true in this thread, which holds nothing, and false
+// in all other threads of the process, forever and without waiting.
 type countedLock struct {
 	client     *zk.Conn
 	path       string
@@ -54,7 +54,7 @@ func (l *countedLock) tryLock() bool {
 }
 
 func TestBugC1_TheCountIsSetBeforeTheLockIsHeld(t *testing.T) {
-	bug := museum.Bug{ID: "C1", Kind: museum.TwoHolders, Cure: 4, What: "who failed to lock is counted as the holder"}
+	bug := museum.Bug{ID: "C1", Kind: museum.TwoHolders, Cure: 4, What: "a thread that failed to lock is counted as the holder"}
 	// Lock locks for the thread "main" of the process.
 	play := func(s *museum.Stage) (a, b *museum.Client) {
 		a, b = s.Client(), s.Client()

@@ -1,10 +1,11 @@
-// Package reentrant is step 4: who holds the lock may lock again.
+// Package reentrant is step 4: the holder of the lock may lock again.
 //
 // The idea (article A's look at Curator's InterProcessMutex, articles B and
-// C): a book that says who holds the lock and how often. Who is in it locks
-// again by counting up; all others queue as in step 3, whose lock this is a
-// thin layer over. Java keys the book by thread. A goroutine has no identity
-// to key on, so the caller says who it is, with an Owner.
+// C): a book in which each holder has an entry with the number of its locks.
+// When a holder locks again, Lock only adds one to that number; all other
+// owners queue as in step 3. This package is a thin layer over step 3's lock.
+// Java keys the book by thread. A goroutine has no identity that could be a
+// key, so the caller passes an Owner.
 //
 // Cost: the first Lock and the last Unlock of an owner cost what they cost in
 // step 3: N owners that arrive one by one and each lock once send 5N-2
@@ -12,12 +13,13 @@
 //
 // What is still wrong, and the step that cures it:
 //
-//   - An owner whose session has expired is in the book still: its next Lock
-//     counts up, though somebody else may hold the lock by then. It learns of
-//     it at its last Unlock: step 5.
-//   - An Unlock that fails is not tried again. Until its owner does so nobody
-//     may get in: step 5.
-//   - All that step 3 lists, but that whoever locks twice waits for itself.
+//   - An owner whose session has expired still has its entry: its next Lock
+//     only counts, although another contender may hold the lock by then. The
+//     owner learns it from its last Unlock: step 5.
+//   - An Unlock that fails is not tried again. Until its owner calls Unlock
+//     again, perhaps nobody can get the lock: step 5.
+//   - Everything that step 3 lists, except that a holder that locks again
+//     waits for itself.
 package reentrant
 
 import (
@@ -31,26 +33,26 @@ import (
 )
 
 // ErrNotOwner is returned by Unlock when the owner does not hold the lock: it
-// never did, it has unlocked as often as it locked, its session has ended
-// meanwhile, or an earlier Unlock whose reply was lost has let go of it after
-// all.
+// never held it, it has unlocked as often as it locked, its session has ended
+// since, or an earlier Unlock released the lock but the reply was lost.
 var ErrNotOwner = errors.New("reentrant: not the owner")
 
 var errNoOwner = errors.New("reentrant: the owner is nil: make one with NewOwner")
 
-// An Owner is who holds a lock, as a thread is in Java: one line of work,
-// that may pass through many functions.
+// An Owner is the identity of a holder, as a thread is in Java: one line of
+// work, which may pass through many functions and goroutines.
 type Owner struct{ name string }
 
-// NewOwner makes an owner that is like no other, whatever its name.
+// NewOwner returns a new owner. Two owners are distinct even if their names
+// are equal.
 func NewOwner(name string) *Owner { return &Owner{name} }
 
 // String returns the owner's name.
 func (o *Owner) String() string { return o.name }
 
 // A Mutex is the lock at a path for all goroutines of a process. It is safe
-// for concurrent use. Goroutines that share an owner share its lock, too:
-// they do not keep each other out.
+// for concurrent use. Goroutines that share an owner also share its lock: they
+// do not exclude each other.
 type Mutex struct {
 	conn *zk.Conn
 	path string
@@ -63,19 +65,20 @@ type Mutex struct {
 type hold struct {
 	lock    *predecessor.Lock
 	times   int        // 0 while the first Lock or the last Unlock is under way
-	settled *sync.Cond // is told when that has ended
-	failed  error      // of the last Unlock: the lock may be held still, or not
+	settled *sync.Cond // signaled when that first Lock or last Unlock has ended
+	failed  error      // of the last Unlock: the lock may still be held, or not
 }
 
-// New returns the lock whose queue is under path. The parent and all above it
-// are made when they are needed.
+// New returns the lock whose queue is under path. The parent and all nodes
+// above it are created when they are needed.
 func New(conn *zk.Conn, path string) *Mutex {
 	return &Mutex{conn: conn, path: path, book: make(map[*Owner]*hold)}
 }
 
-// Lock waits until the owner holds the lock, for as long as that takes; who
-// holds it already holds it once more. After an error the owner holds it no
-// more often than before; errors.Is finds what predecessor.Lock's errors wrap.
+// Lock waits until the owner holds the lock, for as long as that takes. If the
+// owner already holds it, Lock returns at once and the owner holds it once
+// more. After an error the owner holds it as often as before; errors.Is finds
+// what predecessor.Lock's errors wrap.
 func (m *Mutex) Lock(owner *Owner) error {
 	if owner == nil {
 		return errNoOwner
@@ -98,9 +101,10 @@ func (m *Mutex) Lock(owner *Owner) error {
 	return err
 }
 
-// TryLock is Lock, but never waits: false without an error means that
-// somebody else holds the lock or waits for it, or that another goroutine
-// locks or unlocks for the same owner, and that nothing was left behind.
+// TryLock is Lock, but does not wait for a release. If it returns false and no
+// error, another contender holds the lock or waits for it, or another
+// goroutine is locking or unlocking for the same owner; no node is left
+// behind.
 func (m *Mutex) TryLock(owner *Owner) (bool, error) {
 	if owner == nil {
 		return false, errNoOwner
@@ -125,23 +129,23 @@ func (m *Mutex) TryLock(owner *Owner) (bool, error) {
 // againLocked counts a holder that locks again.
 func (m *Mutex) againLocked(h *hold) error {
 	if h.failed != nil {
-		return fmt.Errorf("reentrant: lock %s: Unlock has failed, call it again first: %w", m.path, h.failed)
+		return fmt.Errorf("reentrant: lock %s: the last Unlock failed, call Unlock again first: %w", m.path, h.failed)
 	}
 	h.times++
 	return nil
 }
 
-// enterLocked puts an owner into the book before it holds the lock, so that
-// its other goroutines wait and do not queue as well. Times stays 0 until
-// settle: whoever is only about to hold the lock does not hold it.
+// enterLocked makes an owner's entry before the owner holds the lock, so that
+// its other goroutines wait for this one and do not queue as well. Times stays
+// 0 until settle: an owner that waits for the lock does not hold it.
 func (m *Mutex) enterLocked(owner *Owner) *hold {
 	h := &hold{lock: predecessor.New(m.conn, m.path), settled: sync.NewCond(&m.mu)}
 	m.book[owner] = h
 	return h
 }
 
-// settle ends a first Lock or a last Unlock. Nobody stays in the book who does
-// not hold the lock.
+// settle ends a first Lock or a last Unlock. An owner that does not hold the
+// lock afterwards loses its entry.
 func (m *Mutex) settle(owner *Owner, h *hold, holds bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -153,10 +157,10 @@ func (m *Mutex) settle(owner *Owner, h *hold, holds bool) {
 	h.settled.Broadcast()
 }
 
-// Unlock undoes one Lock of the owner; the last one lets go of the lock. It
-// returns ErrNotOwner if the owner does not hold it. After any other error
-// the owner may still hold it, or not: its Lock fails until another Unlock has
-// found out.
+// Unlock undoes one Lock of the owner; the last Unlock releases the lock. It
+// returns ErrNotOwner if the owner does not hold the lock. After any other
+// error the owner may still hold it, or not: its Lock fails until another
+// Unlock has found out.
 func (m *Mutex) Unlock(owner *Owner) error {
 	m.mu.Lock()
 	h := m.book[owner]
@@ -173,7 +177,7 @@ func (m *Mutex) Unlock(owner *Owner) error {
 
 	err := h.lock.Unlock()
 	gone := errors.Is(err, predecessor.ErrNotLocked)
-	h.failed = err // until settle nobody else reads it, for times is 0
+	h.failed = err // no other goroutine reads it before settle, because times is 0
 	m.settle(owner, h, err != nil && !gone)
 	if gone {
 		return fmt.Errorf("%w any more: %v: %w", ErrNotOwner, owner, err)
@@ -182,7 +186,8 @@ func (m *Mutex) Unlock(owner *Owner) error {
 }
 
 // Holds returns how many times the owner has locked without unlocking. It
-// asks no server: a session that has expired may have taken the lock away.
+// sends no request: if the session has expired, the lock may be lost although
+// Holds is not 0.
 func (m *Mutex) Holds(owner *Owner) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"example.com/zklock/internal/museum"
 )
 
-// Interpreted it is there at once; compiling SQLite takes longer than all
+// The interpreter starts at once; compiling SQLite takes longer than all
 // exhibits together.
 func init() { sqlite3.RuntimeConfig = wazero.NewRuntimeConfigInterpreter() }
 
@@ -25,10 +25,10 @@ func init() { sqlite3.RuntimeConfig = wazero.NewRuntimeConfigInterpreter() }
 //	insert into myLock(method_name,desc) values ('分布式','分布式锁');
 //	delete from myLock where method_name = 分布式
 //
-// The row does not say whose it is, and delete asks nobody: who failed to lock
-// and unlocks in a finally, as the articles do, frees the lock of who holds
-// it. And a row has no end: who crashes holds the lock for ever, as the
-// article says itself.
+// The row has no owner, and delete checks nothing: a client that failed to
+// lock and unlocks in a finally, as the articles do, deletes the holder's row.
+// And a row has no expiry: if the holder crashes, the row stays, as the
+// article itself says.
 type rowLock struct {
 	db     *sql.DB
 	method string
@@ -58,13 +58,13 @@ func (l *rowLock) unlock() {
 	l.script.Say(l.client, "delete from myLock: %d row", n)
 }
 
-func TestBugB2_AnybodyMayDeleteTheRowAndNothingElseDoes(t *testing.T) {
-	bug := museum.Bug{ID: "B2", Kind: museum.TwoHolders, Cure: 5, What: "anybody may delete the row, and nothing else does"}
+func TestBugB2_AnybodyMayDeleteTheRowAndItHasNoExpiry(t *testing.T) {
+	bug := museum.Bug{ID: "B2", Kind: museum.TwoHolders, Cure: 5, What: "anybody may delete the row, and it has no expiry"}
 	bug.HappensOff(t, "database", func(s *museum.Script) {
 		db, err := sql.Open("sqlite3", ":memory:")
 		require.NoError(s, err)
 		defer db.Close()
-		db.SetMaxOpenConns(1) // else each has a database of its own
+		db.SetMaxOpenConns(1) // each connection would have a database of its own
 		_, err = db.Exec(`create table myLock(id integer primary key autoincrement,
 			method_name varchar(64) not null unique, desc varchar(1024) not null)`)
 		require.NoError(s, err)
@@ -80,19 +80,19 @@ func TestBugB2_AnybodyMayDeleteTheRowAndNothingElseDoes(t *testing.T) {
 
 		s.Note("C", "crashes")
 		require.False(s, b.lock())
-		s.Note("S", "nothing ever takes the row away")
+		s.Note("S", "nothing ever deletes the row")
 	})
 	bug.Cured(t, newLeaseLock, func(s *museum.Stage) {
 		a, b, c := s.Client(), s.Client(), s.Client()
 		a.Lock()
-		// Who failed to lock has no lease, and nothing to unlock with.
+		// A contender that failed to lock has no lease, so it cannot unlock.
 		_, err := b.Contender().(*leaseLock).mutex.TryLock(s.Context(), timeout.NewOwner("somebody"))
 		require.ErrorIs(s, err, timeout.ErrHeld)
 		require.Nil(s, leaseOf(b))
 		c.Start()
 		c.Waits()
 		s.OnlyHolder(a)
-		// And who crashes lets go.
+		// A holder that crashes loses its node.
 		a.CutOff()
 		s.Pass(museum.SessionTimeout + 2*time.Second)
 		c.GetsIn()

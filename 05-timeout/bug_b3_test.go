@@ -20,8 +20,8 @@ import (
 //	127.0.0.1:6379> setnx dis-lock test
 //	(integer) 1
 //
-// The key has no time to live. Whoever crashes holds the lock for ever, as the
-// article says itself.
+// The key has no time to live. If its holder crashes, the lock stays held, as
+// the article itself says.
 func setnxLock(client *redis.Client) bool {
 	ok, err := client.SetNX(context.Background(), "dis-lock", "test", 0).Result()
 	if err != nil {
@@ -30,8 +30,8 @@ func setnxLock(client *redis.Client) bool {
 	return ok
 }
 
-func TestBugB3_WhoCrashesKeepsTheKeyForEver(t *testing.T) {
-	bug := museum.Bug{ID: "B3", Kind: museum.Hang, Cure: 5, What: "a crash keeps a key without a time to live"}
+func TestBugB3_AfterACrashTheKeyStays(t *testing.T) {
+	bug := museum.Bug{ID: "B3", Kind: museum.Hang, Cure: 5, What: "after a crash, a key without a time to live stays"}
 	bug.HappensOff(t, "Redis", func(s *museum.Script) {
 		server := miniredis.RunT(s)
 		a, b := redisClient(s, server, "A"), redisClient(s, server, "B")
@@ -42,7 +42,7 @@ func TestBugB3_WhoCrashesKeepsTheKeyForEver(t *testing.T) {
 		server.FastForward(365 * 24 * time.Hour)
 		s.Note("S", "a year later")
 		require.False(s, setnxLock(b))
-		s.Note("B", "does not get in, though nobody holds the lock")
+		s.Note("B", "does not get in, although nobody holds the lock")
 	})
 	bug.Cured(t, newLeaseLock, func(s *museum.Stage) {
 		a, b := s.Client(), s.Client()
@@ -55,7 +55,7 @@ func TestBugB3_WhoCrashesKeepsTheKeyForEver(t *testing.T) {
 	})
 }
 
-// redisClient is a client whose commands stand in the script.
+// redisClient returns a client whose commands are written into the script.
 func redisClient(s *museum.Script, server *miniredis.Miniredis, name string) *redis.Client {
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Protocol: 2, DisableIdentity: true})
 	client.AddHook(recorder{s, name})

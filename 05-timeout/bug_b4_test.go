@@ -13,17 +13,16 @@ import (
 	"example.com/zklock/internal/museum"
 )
 
-// redisWithReentrantLock is article B's class of that name, as it stands
-// there.
+// redisWithReentrantLock is article B's class of that name.
 //
-// B4. Its value is empty, and so nobody can know whose the key is:
+// B4. The value is empty, so nobody can know which client set the key:
 //
 //	return jedis.set(key, "", "nx", "ex", 5L) != null;
 //	…
 //	jedis.del(key);
 //
-// After 5 seconds the key is gone, and a slow holder deletes its successor's.
-// Nor does the counter in memory notice: lock(key) goes on saying true.
+// After 5 seconds the key expires, and a slow holder deletes its successor's
+// key. The counter in memory does not notice: lock(key) still returns true.
 type redisWithReentrantLock struct {
 	jedis   *redis.Client
 	lockers map[string]int // of the one thread that we have
@@ -69,11 +68,11 @@ func TestBugB4_ASlowHolderDeletesItsSuccessorsKey(t *testing.T) {
 		require.True(s, a.lock(key))
 		s.Note("A", "holds the lock")
 		server.FastForward(6 * time.Second)
-		s.Note("S", "6 seconds later the key has gone")
+		s.Note("S", "6 seconds later the key has expired")
 		require.True(s, b.lock(key))
 		s.Note("B", "holds the lock")
 
-		require.True(s, a.lock(key), "it says held, and asks nobody")
+		require.True(s, a.lock(key), "it returns true without a request")
 		s.Note("A", "locks again, without a request")
 		s.TwoHolders("A", "B")
 

@@ -15,9 +15,9 @@ import (
 //	    try { zkclient.setdata(…); thread.sleep(heartbeat_rate);
 //	    } catch (exception e) { system.out.println(…); }
 //
-// interrupt() is such an exception: the thread swallows it and goes on. After
-// the release setdata fails, so that the sleep is not reached any more: a loop
-// that keeps a processor busy until the process ends.
+// interrupt() causes such an exception: the thread swallows it and continues.
+// After the release setdata fails, so the sleep is not reached any more: the
+// loop keeps a processor busy until the process ends.
 func TestBugD11_TheHeartbeatNeverStops(t *testing.T) {
 	bug := museum.Bug{ID: "D11", Kind: museum.Leak, Cure: 5, What: "the heartbeat outlives the lock, as a hot loop"}
 	bug.Happens(t, newHeartbeatLock, func(s *museum.Stage) {
@@ -27,7 +27,7 @@ func TestBugD11_TheHeartbeatNeverStops(t *testing.T) {
 		s.Pass(heartbeatRate + heartbeatRate/2)
 		first := s.HoldGap("D11", 10)
 		a.Note("deletes its node, interrupts the thread, closes the client")
-		s.Aside(func() { // whether a heartbeat gets through before the close is chance
+		s.Aside(func() { // it is chance whether a heartbeat is sent before the close
 			require.NoError(s, a.Unlock())
 			first.Reached()
 		})

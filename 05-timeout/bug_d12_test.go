@@ -15,9 +15,9 @@ import (
 //	zkclient.setdata(currentlocknodepath, null, -1);
 //	thread.sleep(heartbeat_rate);
 //
-// to keep the session alive: the client library does that by itself, with
-// pings, which write nothing. And a session that has run out no heartbeat
-// brings back: locked stays true, and the next one is let in.
+// This is to keep the session alive, but the client library does that by
+// itself, with pings, which write nothing. And no heartbeat brings an expired
+// session back: locked stays true, and the next contender gets the lock.
 func TestBugD12_TheHeartbeatKeepsNothing(t *testing.T) {
 	bug := museum.Bug{ID: "D12", Kind: museum.TwoHolders, Cure: 5, What: "the heartbeat writes, and does not keep the lock"}
 	writes := func(s *museum.Stage) int { return s.Requests(jute.OpSetData, jute.OpCreate, jute.OpDelete) }
@@ -32,7 +32,7 @@ func TestBugD12_TheHeartbeatKeepsNothing(t *testing.T) {
 		a.Note("60 writes a minute")
 		b.Start()
 		a.CutOff()
-		s.Note("the session of client A runs out, and its nodes go")
+		s.Note("the session of client A expires, and its nodes are deleted")
 		b.GetsIn()
 		s.TwoHolders(a, b)
 	})
@@ -47,7 +47,7 @@ func TestBugD12_TheHeartbeatKeepsNothing(t *testing.T) {
 		b.Start()
 		a.CutOff()
 		s.Pass(museum.SessionTimeout)
-		require.True(s, isLost(a), "who is cut off knows that the lock is lost")
+		require.True(s, isLost(a), "a holder that is cut off knows that the lock is lost")
 		b.GetsIn()
 	})
 }

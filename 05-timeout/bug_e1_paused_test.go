@@ -67,7 +67,7 @@ func TestBugE1_AProcessThatIsPausedWritesLate(t *testing.T) {
 	var unfenced, fenced register
 	hears("holds")
 	require.NoError(t, child.Process.Signal(syscall.SIGSTOP))
-	fmt.Fprintln(in, "go on") // what it finds when it is woken
+	fmt.Fprintln(in, "go on") // the child reads it when it is woken
 
 	conn, err := zoo.Connect(ctx, ensemble.Options{SessionTimeout: pausedSession})
 	require.NoError(t, err)
@@ -75,7 +75,7 @@ func TestBugE1_AProcessThatIsPausedWritesLate(t *testing.T) {
 	m, err := timeout.New(conn, path, timeout.WithSessionTimeout(pausedSession))
 	require.NoError(t, err)
 	l, err := m.Lock(ctx, timeout.NewOwner("next"))
-	require.NoError(t, err, "the next one is not let in")
+	require.NoError(t, err, "the next contender does not get the lock")
 	unfenced.write(unfenced.value + 1)
 	require.NoError(t, fenced.writeFenced(fenced.value+1, l.Token()))
 
@@ -85,7 +85,7 @@ func TestBugE1_AProcessThatIsPausedWritesLate(t *testing.T) {
 	unfenced.write(0 + 1) // it had read 0
 	require.Equal(t, 1, unfenced.value, "without a token one of two additions is lost")
 	require.ErrorIs(t, fenced.writeFenced(0+1, token), errStale)
-	require.Equal(t, "true", hears("lost"), "the lease of who was paused is lost")
+	require.Equal(t, "true", hears("lost"), "the lease of the paused process is lost")
 	io.Copy(io.Discard, out)
 
 	require.NoError(t, fenced.writeFenced(fenced.value+1, l.Token()))

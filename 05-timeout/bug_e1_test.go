@@ -12,19 +12,20 @@ import (
 	"example.com/zklock/internal/museum"
 )
 
-// E1. Article E: 不怕中间截断吗? Does the chain break? 着实…能担保, it cannot, for
-// the node of who is cut off goes with its session.
+// E1. Article E: 不怕中间截断吗? Does the chain break? 着实…能担保, it cannot,
+// because the node of a client that is cut off is deleted with its session.
 //
-// That is what breaks it. The node goes, the next one is let in, and who was
-// cut off or paused knows nothing of it: it goes on where it was. No lock can
-// prevent that, ours neither. But ours hands out a fencing token, and with it
-// the resource can tell who comes late.
+// That is what breaks it. The node is deleted, the next contender gets the
+// lock, and the holder that was cut off or paused does not know it: it
+// continues where it was. No lock can prevent that, and ours cannot either.
+// But our lock has a fencing token, and with it the resource can refuse a
+// write that comes late.
 //
 // The article has no listing of it. So it happens to step 3's lock, which is
-// the article's chain and makes no mistake.
+// the article's chain without a mistake.
 
-// A register is what the lock is to guard: a number that two read, add one
-// to, and write back.
+// A register is what the lock is to protect: a number that two clients read,
+// add one to, and write back.
 type register struct {
 	value   int
 	highest int64 // token seen so far
@@ -42,9 +43,9 @@ func (r *register) writeFenced(value int, token int64) error {
 	return nil
 }
 
-func TestBugE1_WhoIsPausedBeyondItsSessionWritesLate(t *testing.T) {
-	bug := museum.Bug{ID: "E1", Kind: museum.TwoHolders, Cure: 5, What: "who was paused works on, while the next one does"}
-	// A reads, and is paused. B reads, adds one and writes. A goes on.
+func TestBugE1_AHolderPausedBeyondItsSessionWritesLate(t *testing.T) {
+	bug := museum.Bug{ID: "E1", Kind: museum.TwoHolders, Cure: 5, What: "a paused holder writes after the next one has started"}
+	// A reads, and is paused. B reads, adds one and writes. A continues.
 	type write = func(c *museum.Client, value int) error
 	play := func(s *museum.Stage, r *register, write write) (a, b *museum.Client, late error) {
 		a = s.Client()
@@ -55,7 +56,7 @@ func TestBugE1_WhoIsPausedBeyondItsSessionWritesLate(t *testing.T) {
 		b.Start()
 		b.Waits()
 		back := a.CutOff()
-		s.Note("the session of client A runs out, and its nodes go")
+		s.Note("the session of client A expires, and its nodes are deleted")
 		b.GetsIn()
 		s.TwoHolders(a, b)
 		require.NoError(s, write(b, r.value+1))
@@ -72,8 +73,8 @@ func TestBugE1_WhoIsPausedBeyondItsSessionWritesLate(t *testing.T) {
 			return nil
 		})
 		require.NoError(s, late)
-		require.Equal(s, 1, r.value, "after two who each added one")
-		a.Note("adds one to what it has read, writes %d: one of the two is lost", r.value)
+		require.Equal(s, 1, r.value, "after two clients each added one")
+		a.Note("adds one to what it has read, writes %d: one addition is lost", r.value)
 	})
 	bug.Cured(t, newLeaseLock, func(s *museum.Stage) {
 		var r register

@@ -12,9 +12,9 @@ import (
 	"example.com/zklock/internal/museum"
 )
 
-// heartbeatLock is article D's third version, with a heartbeat, as it stands
-// there. The bugs D11 and D12 are in it; each has a test of its own,
-// bug_d11_test.go and bug_d12_test.go.
+// heartbeatLock is article D's third version, with a heartbeat. It has the
+// bugs D11 and D12; each has a test of its own, bug_d11_test.go and
+// bug_d12_test.go.
 type heartbeatLock struct {
 	rootNode            string
 	zkClient            *zk.Conn
@@ -46,7 +46,7 @@ func (l *heartbeatLock) Lock() (err error) {
 		slices.Sort(sortedNodes)
 		currentNodeIndex := slices.Index(sortedNodes, path.Base(l.currentLockNodePath))
 		if currentNodeIndex == 0 {
-			l.locked = true // and never false again [D12]
+			l.locked = true // nothing sets it to false [D12]
 			l.startHeartbeatThread()
 			break
 		}
@@ -120,7 +120,7 @@ func (l *leaseLock) Lock() (err error) {
 
 func (l *leaseLock) Unlock() error { return l.lease.Unlock(context.Background()) }
 
-// leaseOf is what a client holds.
+// leaseOf returns the lease that a client holds.
 func leaseOf(c *museum.Client) *timeout.Lease { return c.Contender().(*leaseLock).lease }
 
 func isLost(c *museum.Client) bool {

@@ -305,7 +305,7 @@ func TestMedianOfRounds(t *testing.T) {
 		results = append(results, result{Lock: "naive", Goroutines: 100, Round: i + 1, Count: 100, Elapsed: ms * time.Millisecond, Requests: int64(ms) * 100, contestant: contestants[0]})
 		results = append(results, result{Lock: "predecessor", Goroutines: 100, Round: i + 1, Count: 100, Elapsed: ms * time.Millisecond / 10, Requests: 500, contestant: contestants[2]})
 	}
-	printTable(&out, results)
+	printTable(&out, results, 0)
 	require.Regexp(t, `naive +100 +100 +25\.0 ms +1\.0x +25\.0 +0\.0 +1625 ms +1\.0x\n`, out.String())
 	require.Regexp(t, `predecessor +100 +100 +2\.5 ms +10\.0x +5\.0 +0\.0 +636 ms +2\.6x\n`, out.String())
 }

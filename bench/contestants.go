@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -16,26 +17,44 @@ type locker interface {
 	Unlock() error
 }
 
+// A waiter is a locker that works on in the background after Unlock.
+type waiter interface {
+	// Wait returns when no such work is left: before that the client must not
+	// be closed.
+	Wait(ctx context.Context) error
+}
+
+// A maker makes one contender.
+type maker = func(conn *zk.Conn, path string) locker
+
+// A setting is what the contenders of a run have in common.
+type setting struct {
+	n              int // contenders
+	sessionTimeout func(conn *zk.Conn) time.Duration
+}
+
 // A contestant is a kind of lock that takes part.
 type contestant struct {
 	name string
-	// new makes one contender.
-	new func(conn *zk.Conn, path string) locker
-	// begin, in place of new, is called once for each run of n contenders, and
-	// returns what makes them: for locks whose contenders share something.
-	begin func(n int) func(conn *zk.Conn, path string) locker
-	// queue: path is the parent of a queue, and made before the clock starts;
-	// else it is the lock's own node.
+	new  maker
+	// begin, in place of new, is called once for each run and returns the
+	// maker of its contenders: for locks whose contenders share something.
+	begin func(setting) maker
+	// queue: path is the parent of a queue and is made before the clock
+	// starts; otherwise it is the lock's own node.
 	queue bool
-	// article holds article A's times, on the author's virtual machine, by
+	// article holds article A's times, on its author's virtual machine, by
 	// the number of threads.
 	article map[int]time.Duration
-	// unsafe: it is no lock, and its row says so.
+	// unsafe: it is not a lock, and its row says so.
 	unsafe bool
 	// java: it is Curator, which runs in a process of its own.
 	java bool
-	// formula is what the README of a step predicts for N contenders of which
-	// each is in the queue before the first lets go.
+	// folder is that of a lock that -locks names by its folder, as it was
+	// typed; "" for all others.
+	folder string
+	// formula is what the README of a step predicts for N contenders that are
+	// all in the queue before the first one unlocks.
 	formula formula
 }
 
@@ -46,8 +65,8 @@ type formula struct {
 	apart    func(n float64) float64 // where each has a session; nil: the same
 }
 
-// predict returns 0 where a formula says nothing: where some share a session
-// and others do not, and that makes a difference.
+// predict returns 0 where a formula says nothing: where only some contenders
+// share a session, and that makes a difference.
 func (f formula) predict(n, sessions int) float64 {
 	switch {
 	case f.requests == nil || f.apart != nil && sessions > 1 && sessions < n:
@@ -58,31 +77,17 @@ func (f formula) predict(n, sessions int) float64 {
 	return f.requests(float64(n))
 }
 
-// contenders returns what makes the n contenders of one run.
-func (c contestant) contenders(n int) func(conn *zk.Conn, path string) locker {
+// contenders returns the maker of the contenders of one run.
+func (c contestant) contenders(s setting) maker {
 	if c.begin != nil {
-		return c.begin(n)
+		return c.begin(s)
 	}
 	return c.new
 }
 
-// perSession is the begin of a lock that has one value for each session,
-// which open returns a maker of contenders for.
-func perSession(open func(conn *zk.Conn, path string) func() locker) func(int) func(*zk.Conn, string) locker {
-	return func(int) func(*zk.Conn, string) locker {
-		makers := make(map[*zk.Conn]func() locker)
-		return func(conn *zk.Conn, path string) locker {
-			if makers[conn] == nil {
-				makers[conn] = open(conn, path)
-			}
-			return makers[conn]()
-		}
-	}
-}
-
 var articleNaive = map[int]time.Duration{100: 1625 * time.Millisecond, 1000: 125062 * time.Millisecond}
 
-// contestants are the steps, which take part if -locks does not say otherwise.
+// contestants are the steps, which take part unless -locks says otherwise.
 var contestants = []contestant{
 	{
 		name:    "naive",
@@ -106,11 +111,11 @@ var contestants = []contestant{
 		formula: formula{text: "5 - 2/N", requests: func(n float64) float64 { return 5*n - 2 }},
 	},
 	{
-		name: "reentrant", begin: perSession(newReentrant), queue: true,
+		name: "reentrant", begin: newReentrant, queue: true,
 		formula: formula{text: "5 - 2/N", requests: func(n float64) float64 { return 5*n - 2 }},
 	},
 	{
-		name: "timeout", begin: perSession(newTimeout), queue: true,
+		name: "timeout", begin: newTimeout, queue: true,
 		formula: formula{
 			text:     "3 + 1/N in one session, 7 - 5/N with a session each",
 			requests: func(n float64) float64 { return 3*n + 1 },

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,7 +31,7 @@ type benchmark struct {
 	made     []string // nodes above root that were not there before
 	results  []result
 	facts    facts
-	stopped  map[string]int // by lock: the number of goroutines that came to the limit
+	stopped  map[string]int // by lock: the number of goroutines with which a run reached the limit
 	curator  *jvm           // nil: none runs
 	party    *party         // nil without -join
 }
@@ -40,13 +42,23 @@ const connectTimeout = 10 * time.Second
 
 const cleanTimeout = 5 * time.Second
 
-// meet is called by who holds the lock. In a test of the benchmark two
+// usualTimeout is the session timeout that the benchmark asks for.
+const usualTimeout = 30 * time.Second
+
+// returnTimeout is how long a contender may take to return from Lock or Unlock
+// after its session has ended.
+var returnTimeout = 10 * time.Second
+
+// meet is called by the holder of the lock. In a test of the benchmark two
 // holders can wait for each other here.
 var meet = func() {}
 
-var errInterrupted = errors.New("interrupted")
+var (
+	errInterrupted   = errors.New("interrupted")
+	errTwoGoroutines = errors.New("two goroutines held the lock at once")
+)
 
-// An errStopped is the end of a run that came to the limit.
+// An errStopped is the end of a run that reached the limit.
 type errStopped struct {
 	limit time.Duration
 }
@@ -56,8 +68,8 @@ func (e errStopped) Error() string { return fmt.Sprintf("stopped after %v", e.li
 // An errCannotRun says what a contestant lacks.
 type errCannotRun struct{ error }
 
-// runAll runs every lock with every number of goroutines, the locks taking
-// turns. It stops at the first run that fails.
+// runAll tries every lock, then runs it with every number of goroutines, the
+// locks taking turns. It stops at the first run that fails.
 func (b *benchmark) runAll(ctx context.Context) (err error) {
 	connectCtx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -81,6 +93,9 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 	b.facts = gatherFacts(ctx, b.zoo)
 	b.stopped = make(map[string]int)
 	defer b.endCurator()
+	if err := b.tryAll(ctx); err != nil {
+		return err
+	}
 	if err := b.warmUp(ctx); err != nil {
 		return err
 	}
@@ -88,6 +103,7 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 		for round := 1; round <= b.cfg.rounds; round++ {
 			for _, c := range b.cfg.locks {
 				if err := b.runRound(ctx, c, n, round); err != nil {
+					b.notRun(c, n)
 					return err
 				}
 			}
@@ -97,8 +113,27 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 	return nil
 }
 
-// runRound runs one lock, unless it is known that this leads nowhere, and
-// keeps the result.
+// notRun adds a row for each lock and number of goroutines that has none,
+// because c failed with n goroutines. An interrupted benchmark has no such
+// rows.
+func (b *benchmark) notRun(failed contestant, n int) {
+	if i := len(b.results) - 1; i < 0 || b.results[i].Status != statusFailed {
+		return
+	}
+	why := fmt.Sprintf("not run: %s with %d failed", failed.name, n)
+	for _, n := range b.cfg.sizes {
+		for _, c := range b.cfg.locks {
+			if !slices.ContainsFunc(b.results, func(r result) bool { return r.Lock == c.name && r.Goroutines == n }) {
+				r := b.newResult(c, n, 1)
+				r.Status, r.Error = statusNotRun, why
+				b.results = append(b.results, r)
+			}
+		}
+	}
+}
+
+// runRound runs one lock and keeps the result, unless the lock has reached the
+// limit with as many goroutines or fewer.
 func (b *benchmark) runRound(ctx context.Context, c contestant, n, round int) error {
 	b.progress.start(c.name, n, round)
 	if at, ok := b.stopped[c.name]; ok && n >= at {
@@ -119,7 +154,7 @@ func (b *benchmark) runRound(ctx context.Context, c contestant, n, round int) er
 	}
 	var cannot errCannotRun
 	switch {
-	case errors.As(err, new(errStopped)) && b.party == nil: // else the others would wait for us
+	case errors.As(err, new(errStopped)) && b.party == nil: // with one, the others would wait for this process
 		b.stopped[c.name] = n
 		r.Status, r.Error = statusStopped, fmt.Sprintf("%v, at %d of %d", err, r.Count, n)
 		err = nil
@@ -148,9 +183,9 @@ func (b *benchmark) newResult(c contestant, n, round int) result {
 	return r
 }
 
-// warmUp runs the locks unmeasured, so that the first to be measured does not
-// pay for a server that has just started: a JVM is slow until it has compiled
-// what it does often. The embedded server has no such need.
+// warmUp runs the locks unmeasured, so that the first one to be measured does
+// not pay for a server that has just started: a JVM is slow until it has
+// compiled what it does often. The embedded server does not need it.
 func (b *benchmark) warmUp(ctx context.Context) error {
 	locks := slices.DeleteFunc(slices.Clone(b.cfg.locks), func(c contestant) bool {
 		return c.java // it warms up in its own way
@@ -191,97 +226,214 @@ func (b *benchmark) runOne(
 		return r, err
 	}
 	tap := wiretap.New()
-	conns, err := b.connect(ctx, tap, n)
+	conns, err := b.connect(ctx, tap, b.cfg.sessions, n)
 	defer closeAll(conns)
 	if err != nil {
 		return r, err
 	}
-	// Nothing but the end of its session gets a contender out of Lock. Ctrl-C
-	// needs that, and so does a contender that fails: the others might wait
-	// for it for ever.
+	// Only the end of its session makes a contender leave Lock. That is needed
+	// at Ctrl-C, and when a contender fails: the others may wait for it.
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
 	defer context.AfterFunc(ctx, func() {
 		closeAll(conns)
-		tap.Cut() // a server that has gone silent would keep the clients for its whole read deadline
+		tap.Cut() // a silent server would keep the clients for their whole read deadline
 	})()
 
 	counter, err := b.begin(dir, round)
 	if err != nil {
 		return r, err
 	}
+	lockers, err := makeContenders(c, n, tap, conns, lockPath)
+	if err != nil {
+		return r, err
+	}
 	var (
 		num     int          // guarded by the lock under test, and by nothing else
 		inside  atomic.Int32 // holders at this moment
+		held    atomic.Int32 // contenders that have held the lock
 		overlap atomic.Bool
-		late    atomic.Bool
-		failure error
-		once    sync.Once
+		late    atomic.Bool // the limit has been reached
+		failure atomic.Pointer[error]
 		wg      sync.WaitGroup
 		start   = make(chan struct{})
 		began   time.Time
 		turns   = make([]turn, n)
 	)
-	contender := c.contenders(n)
-	for i := range n {
+	for i, l := range lockers {
 		conn := conns[i%len(conns)]
 		session := conn.SessionID()
-		l := contender(conn, lockPath)
 		wg.Go(func() {
 			<-start
 			turns[i].arrived = time.Since(began)
-			err := l.Lock()
+			err := guarded("Lock", l.Lock)
 			turns[i].got = time.Since(began)
 			if err == nil {
 				// At the limit sessions end under their holders.
 				if inside.Add(1) != 1 && !late.Load() {
 					overlap.Store(true)
 				}
-				turns[i].place = num
-				num++
+				seen := num
+				turns[i].place = seen
+				runtime.Gosched() // without it a second holder would seldom come in between
+				num = seen + 1
+				held.Add(1)
 				err = counter.add(conn)
 				inside.Add(-1)
-				err = cmp.Or(err, l.Unlock())
+				err = cmp.Or(err, guarded("Unlock", l.Unlock))
 			}
 			if err != nil {
-				once.Do(func() { failure = fmt.Errorf("session %#x: %w", session, err); abort() })
+				err := fmt.Errorf("session %#x: %w", session, err)
+				if failure.CompareAndSwap(nil, &err) {
+					abort()
+				}
 			}
 			step()
 		})
 	}
-	runtime.GC() // what the run before has left is not to slow down this one
+	runtime.GC() // the garbage of the run before must not slow this one down
 	before := tap.Counts()
-	if b.cfg.limit > 0 {
-		defer time.AfterFunc(b.cfg.limit, func() { late.Store(true); abort() }).Stop()
+	var hangs error
+	if limit := b.cfg.limit; limit > 0 {
+		go func() {
+			if !sleep(ctx, limit/2) {
+				return
+			}
+			heldThen, sentThen := held.Load(), tap.Counts().Total()
+			if !sleep(ctx, limit-limit/2) {
+				return
+			}
+			if held.Load() == heldThen && tap.Counts().Total() == sentThen {
+				hangs = fmt.Errorf("it hangs: for %v no contender got the lock and nothing was sent, at %d of %d",
+					limit-limit/2, heldThen, n)
+			}
+			late.Store(true)
+			abort()
+		}()
 	}
 	began = time.Now()
 	close(start)
-	wg.Wait()
-	r.Elapsed = time.Since(began)
-	r.Count = num
+	var elapsed time.Duration
+	returned := make(chan struct{})
+	go func() {
+		wg.Wait()
+		elapsed = time.Since(began)
+		close(returned)
+	}()
+	select {
+	case <-returned:
+	case <-ctx.Done():
+		select {
+		case <-returned:
+		case <-time.After(returnTimeout): // num and turns may still be written to
+			r.Count = int(held.Load())
+			if late.Load() && hangs != nil {
+				return r, hangs
+			}
+			if err := failure.Load(); err != nil && !late.Load() {
+				return r, *err
+			}
+			return r, fmt.Errorf("it hangs: %v after all sessions ended contenders have not returned from Lock or Unlock, at %d of %d",
+				returnTimeout, r.Count, n)
+		}
+	}
+	r.Elapsed, r.Count = elapsed, num
 	r.used(tap.Counts().Since(before))
-	if failure == nil {
-		failure = counter.finish(&r)
+	var failed error
+	if err := failure.Load(); err != nil {
+		failed = *err
+	} else {
+		failed = counter.finish(&r)
 	}
 	switch {
-	case failure != nil && !late.Load():
-		return r, failure
+	case failed != nil && !late.Load():
+		return r, failed
 	case overlap.Load():
-		return r, errors.New("two goroutines held the lock at once")
-	case failure != nil:
-		return r, errStopped{b.cfg.limit}
+		return r, errTwoGoroutines
+	case failed != nil:
+		return r, cmp.Or(hangs, error(errStopped{b.cfg.limit}))
+	case int(held.Load()) != n:
+		return r, fmt.Errorf("%d of %d contenders got neither the lock nor an error: their goroutines ended in Lock", n-int(held.Load()), n)
 	case num != n:
-		return r, fmt.Errorf("the count is %d, not %d: two goroutines held the lock at once", num, n)
+		return r, fmt.Errorf("the count is %d, not %d: %w", num, n, errTwoGoroutines)
 	}
 	r.fared(turns)
-	return r, nil
+	return r, waitForAll(lockers)
 }
 
-// freshPath makes a node for a run alone, and returns it and the path of the
-// lock in it.
+// makeContenders makes n contenders that share the connections.
+func makeContenders(c contestant, n int, tap *wiretap.Tap, conns []*zk.Conn, lockPath string) (lockers []locker, err error) {
+	err = guarded("New", func() error {
+		make := c.contenders(setting{n, func(conn *zk.Conn) time.Duration { return tap.SessionTimeout(conn.SessionID()) }})
+		for i := range n {
+			lockers = append(lockers, make(conns[i%len(conns)], lockPath))
+		}
+		return nil
+	})
+	return lockers, err
+}
+
+// guarded calls a function of the lock under test. A panic becomes an error
+// that says where it was.
+func guarded(name string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s panicked: %v%s", name, p, panicPlace())
+		}
+	}()
+	return f()
+}
+
+// panicPlace returns the line that panicked. It is called by the function
+// that recovers.
+func panicPlace() string {
+	pcs := make([]uintptr, 32)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	panicking := false
+	for {
+		f, more := frames.Next()
+		inRuntime := strings.HasPrefix(f.Function, "runtime.")
+		if panicking && !inRuntime {
+			return fmt.Sprintf(" (%s:%d)", filepath.Base(f.File), f.Line)
+		}
+		panicking = panicking || inRuntime
+		if !more {
+			return ""
+		}
+	}
+}
+
+// sleep returns false if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// waitForAll returns when no contender works on in the background.
+func waitForAll(lockers []locker) error {
+	ctx, cancel := context.WithTimeout(context.Background(), cleanTimeout)
+	defer cancel()
+	for _, l := range lockers {
+		if w, ok := l.(waiter); ok {
+			if err := w.Wait(ctx); err != nil {
+				return fmt.Errorf("Wait: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// freshPath makes a node for one run, and returns it and the path of the lock
+// in it.
 func (b *benchmark) freshPath(c contestant, n, round int) (dir, lockPath string, err error) {
 	b.runs++
-	dir = fmt.Sprintf("%s/%d-%s", b.root, b.runs, c.name)
+	dir = fmt.Sprintf("%s/%d-%s", b.root, b.runs, c.nodeName())
 	if b.party != nil {
 		dir = b.party.dir(c, n, round)
 	}
@@ -293,16 +445,19 @@ func (b *benchmark) freshPath(c contestant, n, round int) (dir, lockPath string,
 	return dir, lockPath, b.create(made, new([]string))
 }
 
+// nodeName is the name of the lock as part of a znode's name.
+func (c contestant) nodeName() string { return strings.ReplaceAll(c.name, "/", "_") }
+
 // connect opens the sessions that n contenders share.
-func (b *benchmark) connect(ctx context.Context, tap *wiretap.Tap, n int) ([]*zk.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout+time.Duration(b.cfg.sessions)*10*time.Millisecond)
+func (b *benchmark) connect(ctx context.Context, tap *wiretap.Tap, sessions, n int) ([]*zk.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout+time.Duration(sessions)*10*time.Millisecond)
 	defer cancel()
 	options := ensemble.Options{Tap: tap, SessionTimeout: b.sessionTimeout()}
-	if b.cfg.sessions > 1 {
+	if sessions > 1 {
 		options.Buffer = 64<<10 + 80*n*b.cfg.procs // enough for a list of all names
 	}
 	var conns []*zk.Conn
-	for range b.cfg.sessions {
+	for range sessions {
 		conn, err := b.zoo.Connect(ctx, options)
 		if err != nil {
 			return conns, err
@@ -320,7 +475,7 @@ func closeAll(conns []*zk.Conn) {
 	wg.Wait()
 }
 
-// create makes a node and all above it, and notes what was not there.
+// create makes a node and its missing parents, and notes those that it made.
 func (b *benchmark) create(p string, made *[]string) error {
 	_, err := b.admin.Create(p, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	switch {
@@ -337,8 +492,8 @@ func (b *benchmark) create(p string, made *[]string) error {
 	return err
 }
 
-// clean removes all that was made, the nodes above it only if nobody else
-// uses them now.
+// clean removes all that was made. Nodes above the root stay if they have
+// other children by then.
 func (b *benchmark) clean() error {
 	return b.bounded(func() error {
 		err := b.remove(b.root)
@@ -354,7 +509,7 @@ func (b *benchmark) clean() error {
 	})
 }
 
-// bounded runs a clean-up. A server that has gone silent does not keep it.
+// bounded runs a clean-up. It returns in time if the server is silent.
 func (b *benchmark) bounded(cleanUp func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- cleanUp() }()
@@ -374,7 +529,7 @@ func (b *benchmark) remove(p string) error {
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return err
 	}
-	// All at once: a JVM that was stopped may have left thousands.
+	// All at once, for a JVM that was stopped may have left thousands.
 	errs := make([]error, len(children))
 	var wg sync.WaitGroup
 	for i, child := range children {

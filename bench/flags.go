@@ -30,7 +30,8 @@ type config struct {
 	svg      string
 	path     string
 	join     bool
-	procs    int // that take part; 1 unless join
+	procs    int    // that take part; 1 unless join
+	serve    string // "": it runs a benchmark
 }
 
 var errHelp = errors.New("help was asked for")
@@ -39,7 +40,7 @@ var errHelp = errors.New("help was asked for")
 const maxGoroutines = 100_000
 
 // parseFlags reads the command line. The usage, if it is asked for, goes to
-// help. All that is wrong is said in one line.
+// help. An error is one line.
 func parseFlags(args []string, help io.Writer) (config, error) {
 	cfg := config{args: args}
 	var names []string
@@ -53,24 +54,25 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	}
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	fs.StringVar(&cfg.zk, "zk", "embedded", "the `servers` to run against: embedded, docker, docker:3, or host:port,host:port,… of a ZooKeeper that runs")
+	fs.StringVar(&cfg.zk, "zk", "embedded", "the `servers` to run against: embedded, docker, docker:3, or host:port,host:port,… of a ZooKeeper that is running")
 	locks := fs.String("locks", steps, "the locks to compare, in this order: a comma-separated `list` of "+
-		strings.Join(names, ", ")+"; or all")
+		strings.Join(names, ", ")+", and of folders with locks of your own, such as ./mylock; or all")
 	sizes := fs.String("n", "100,1000", "the numbers of goroutines: a comma-separated `list`")
 	fs.IntVar(&cfg.sessions, "sessions", 1, "how `many` sessions the goroutines share; at most one each")
 	fs.IntVar(&cfg.rounds, "rounds", 1, "how `many` times each lock runs; the locks take turns, the table shows medians")
 	fs.DurationVar(&cfg.warmup, "warmup", 4*time.Second, "the `time` to run unmeasured first, on a real server and in Curator's JVM")
-	fs.DurationVar(&cfg.limit, "limit", 2*time.Minute, "the longest `time` that a run may take; one that takes longer is stopped, "+
-		"and the same lock with more goroutines left out; 0: no limit, as with -join")
-	fs.StringVar(&cfg.jars, "curator-classpath", "", "the class `path` of Curator's recipes and all that they need; by default that of Debian's libcurator-recipes-java")
-	fs.BoolVar(&cfg.explain, "explain", false, "also print what explains the times: who waited how long, and what was sent")
+	fs.DurationVar(&cfg.limit, "limit", 2*time.Minute, "the longest `time` that a run may take; a run that takes longer is stopped, "+
+		"and the same lock with more goroutines is left out; 0: no limit, as with -join")
+	fs.StringVar(&cfg.jars, "curator-classpath", "", "the class `path` of Curator's recipes and their dependencies; by default that of Debian's libcurator-recipes-java")
+	fs.BoolVar(&cfg.explain, "explain", false, "also print what explains the times: how long the contenders waited, and what was sent")
 	fs.StringVar(&cfg.json, "json", "", "also write every single run to this `file`, as JSON")
 	fs.StringVar(&cfg.csv, "csv", "", "also write every single run to this `file`, as comma-separated values")
 	fs.StringVar(&cfg.report, "report", "", "also write a page with charts to this `file`, as HTML")
 	fs.StringVar(&cfg.svg, "svg", "", "also write the charts to files that begin with this `prefix`, as SVG")
-	fs.StringVar(&cfg.path, "path", "/zklock-bench", "the `znode` to work under; what the benchmark makes there it removes")
-	fs.BoolVar(&cfg.join, "join", false, "contend with other processes that are started so, here or on other machines; needs -zk host:port,…")
-	fs.IntVar(&cfg.procs, "procs", 2, "with -join: how `many` processes are to take part, all started with the same flags")
+	fs.StringVar(&cfg.path, "path", "/zklock-bench", "the `znode` to work under; the benchmark removes the nodes that it makes there")
+	fs.BoolVar(&cfg.join, "join", false, "contend with other processes that are started with -join, on this machine or others; needs -zk host:port,…")
+	fs.IntVar(&cfg.procs, "procs", 2, "with -join: how `many` processes take part, all started with the same flags")
+	fs.StringVar(&cfg.serve, "serve", "", "run no benchmark, but the embedded server at this `address`, such as 127.0.0.1:2181, until Ctrl-C")
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintf(help, "Usage: go run ./bench [flags]\n\n")
@@ -86,13 +88,37 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	if *locks == "all" {
 		*locks = strings.Join(names, ",")
 	}
+	given := make(map[string]bool)
+	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if given["serve"] {
+		if len(given) > 1 {
+			return cfg, errors.New("-serve: it runs no benchmark, so it takes no other flags")
+		}
+		return cfg, checkServe(cfg.serve)
+	}
+	for _, f := range []string{"json", "csv", "report", "svg"} {
+		if name := fs.Lookup(f).Value.String(); strings.HasPrefix(name, "-") {
+			return cfg, fmt.Errorf("-%s: %q begins with a dash: it looks like a flag; a file of that name is ./%s", f, name, name)
+		}
+	}
+	var folders []string
+	for name := range strings.SplitSeq(*locks, ",") {
+		if name = strings.TrimSpace(name); isFolder(name) {
+			folders = append(folders, name)
+		}
+	}
+	students, err := ownContestants(folders, names)
+	if err != nil {
+		return cfg, err
+	}
+	all = append(all, students...)
 	for name := range strings.SplitSeq(*locks, ",") {
 		name = strings.TrimSpace(name)
-		i := slices.IndexFunc(all, func(c contestant) bool { return c.name == name })
-		if i < 0 {
-			return cfg, fmt.Errorf("-locks: no lock is called %q; there are %s", name, strings.Join(names, ", "))
+		i := slices.IndexFunc(all, func(c contestant) bool { return c.folder == name || c.folder == "" && c.name == name })
+		if i < 0 || name == "" {
+			return cfg, fmt.Errorf("-locks: no lock is called %q; there are %s, and folders such as ./mylock", name, strings.Join(names, ", "))
 		}
-		if slices.ContainsFunc(cfg.locks, func(c contestant) bool { return c.name == name }) {
+		if slices.ContainsFunc(cfg.locks, func(c contestant) bool { return c.name == all[i].name }) {
 			return cfg, fmt.Errorf("-locks: %s is named twice", name)
 		}
 		cfg.locks = append(cfg.locks, all[i])
@@ -100,7 +126,7 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	for s := range strings.SplitSeq(*sizes, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(s))
 		if err != nil || n < 1 || n > maxGoroutines {
-			return cfg, fmt.Errorf("-n: %q is no number of goroutines between 1 and %d", s, maxGoroutines)
+			return cfg, fmt.Errorf("-n: %q is not a number of goroutines between 1 and %d", s, maxGoroutines)
 		}
 		if slices.Contains(cfg.sizes, n) {
 			return cfg, fmt.Errorf("-n: %d is named twice", n)
@@ -111,10 +137,10 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 		return cfg, fmt.Errorf("-sessions: %d is not between 1 and the number of goroutines, %d", cfg.sessions, most)
 	}
 	if cfg.warmup < 0 {
-		return cfg, fmt.Errorf("-warmup: %v is less than nothing", cfg.warmup)
+		return cfg, fmt.Errorf("-warmup: %v is negative", cfg.warmup)
 	}
 	if cfg.limit < 0 {
-		return cfg, fmt.Errorf("-limit: %v is less than nothing (0: no limit)", cfg.limit)
+		return cfg, fmt.Errorf("-limit: %v is negative (0: no limit)", cfg.limit)
 	}
 	if cfg.rounds < 1 {
 		return cfg, fmt.Errorf("-rounds: %d is not a number of rounds: at least 1", cfg.rounds)
@@ -122,20 +148,18 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	if !strings.HasPrefix(cfg.path, "/") || strings.HasSuffix(cfg.path, "/") || strings.Contains(cfg.path, "//") {
 		return cfg, fmt.Errorf("-path: %q is not the path of a znode: like /a/b, and not / itself", cfg.path)
 	}
-	given := make(map[string]bool)
-	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	kind, _, _ := strings.Cut(cfg.zk, ":")
 	switch {
 	case given["procs"] && !cfg.join:
 		return cfg, errors.New("-procs: is for processes that take part with -join")
 	case cfg.join && (kind == "" || kind == ensemble.SpecEmbedded || kind == "docker"):
-		return cfg, errors.New("-join: other processes cannot reach a server of this one's own: name one that runs, -zk host:port")
+		return cfg, errors.New("-join: other processes cannot reach a server of this process: name one that is running, -zk host:port")
 	case cfg.procs < 1 || cfg.procs > maxProcs:
 		return cfg, fmt.Errorf("-procs: %d is not between 1 and %d", cfg.procs, maxProcs)
 	case !cfg.join:
 		cfg.procs = 1
 	case !given["limit"]:
-		cfg.limit = 0 // it would end the run of all
+		cfg.limit = 0 // a limit in one process would end the run of all
 	}
 	return cfg, nil
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// floor is what any queue of N contenders on this server must pay: N nodes are
-// made at once, then deleted one after the other, each once the one before it
-// has been deleted. It is no lock: its contenders find their turn in the
-// memory of this process, without a question to ZooKeeper, and another process
-// would not be kept out.
+// floor is the minimum cost of any queue of N contenders on this server: N nodes
+// are made at once, then deleted one after the other, each after the one before
+// it has been deleted. It is not a lock: its contenders find their turn in the
+// memory of this process, without asking ZooKeeper, and nothing keeps another
+// process out.
 type floor struct {
 	mu     sync.Mutex // guards what follows
 	coming int        // contenders whose nodes are not made yet
 	queue  []*floorContender
-	err    error         // what the first to fail met
-	failed chan struct{} // closed then: the others would wait for ever
+	err    error         // of the first contender that failed
+	failed chan struct{} // closed then: without it the others would not return
 }
 
 type floorContender struct {
@@ -26,12 +26,12 @@ type floorContender struct {
 	conn *zk.Conn
 	path string
 	node string
-	turn chan struct{} // closed when the nodes before ours have gone
+	turn chan struct{} // closed when the nodes before its own have gone
 }
 
-// newFloor begins a run of n contenders.
-func newFloor(n int) func(conn *zk.Conn, path string) locker {
-	f := &floor{coming: n, failed: make(chan struct{})}
+// newFloor begins a run.
+func newFloor(s setting) maker {
+	f := &floor{coming: s.n, failed: make(chan struct{})}
 	return func(conn *zk.Conn, path string) locker {
 		return &floorContender{floor: f, conn: conn, path: path, turn: make(chan struct{})}
 	}

@@ -104,12 +104,12 @@ func (b *benchmark) join(ctx context.Context) error {
 	return b.because(err)
 }
 
-// sessionTimeout is what to ask of the server, 0 for the usual.
+// sessionTimeout is what to ask of the server.
 func (b *benchmark) sessionTimeout() time.Duration {
 	if b.cfg.join {
 		return joinTimeout
 	}
-	return 0
+	return usualTimeout
 }
 
 // shared are the flags in which all processes must agree.
@@ -132,7 +132,7 @@ func (cfg config) shared() [][2]string {
 
 // because returns why the line-up has ended, where that is the reason for err.
 func (b *benchmark) because(err error) error {
-	if err == nil || b.party == nil || errors.Is(err, errTwoHolders) || errors.Is(err, errInterrupted) {
+	if err == nil || b.party == nil || errors.Is(err, errTwoHolders) || errors.Is(err, errTwoGoroutines) || errors.Is(err, errInterrupted) {
 		return err
 	}
 	if cause := context.Cause(b.party.ctx); cause != nil {
@@ -455,7 +455,7 @@ func (p *party) dir(c contestant, n, round int) string {
 	if round == 0 {
 		return fmt.Sprintf("%s/warmup-%s-%d", p.b.root, path.Base(p.node), p.b.runs)
 	}
-	return fmt.Sprintf("%s/%s-%d-%d", p.b.root, c.name, n, round)
+	return fmt.Sprintf("%s/%s-%d-%d", p.b.root, c.nodeName(), n, round)
 }
 
 // A tally is the counter of a run, kept in a znode. The nil tally is that of a

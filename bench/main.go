@@ -6,19 +6,26 @@
 //	go run ./bench -zk 127.0.0.1:2181 -locks naive,predecessor -n 100 -rounds 5
 //	go run ./bench -locks all
 //
-// It prints one table: the final count, which must be N; the elapsed time;
-// how many times faster that is than the naive lock; the requests and watch
-// events per acquisition, counted on the wire; and the article's own figures
-// beside them. A count that is not N, two holders at once, or a lock that
-// fails is a failure: exit status 1. Wrong flags: 2. Interrupted: 130. (Those
-// are the built program's; go run exits with 1 for all of them.) A run that
-// comes to the limit, or a peer that cannot run, is a row that says so.
+// Before it measures, it tries each lock with a few contenders: a lock that
+// lets two in, hangs or panics ends the benchmark. Then it prints one table:
+// the final count, which must be N; the elapsed time; how many times faster
+// that is than the naive lock; the requests and watch events per acquisition,
+// counted on the wire; and the article's own figures beside them. A count that
+// is not N, two holders at once, or a lock that fails, panics or hangs is a
+// failure: exit status 1. Wrong flags: 2. Interrupted: 130. (Those are the
+// built program's; go run exits with 1 for all of them.) A run that reaches the
+// limit, or a peer that cannot run, is a row that says so.
+//
+// -locks also takes folders, for locks of your own:
+//
+//	go run ./bench -locks predecessor,./mylock
 //
 // -explain prints what explains the times, -report writes a page with charts;
 // docs/benchmark.md says how to read them.
 //
 // With -join several such processes, on one machine or more, contend for the
-// same locks; docs/several-machines.md says how.
+// same locks; docs/several-machines.md says how. With -serve it runs no
+// benchmark, but the embedded server for other programs.
 package main
 
 import (
@@ -37,13 +44,14 @@ import (
 )
 
 func main() {
-	// The herd's lists are garbage as soon as they are read. Collected rarely
-	// they cost less, and disturb the figures less; the limit keeps memory
-	// bounded all the same.
+	// The herd's lists are garbage as soon as they are read. If they are
+	// collected rarely, they cost less and disturb the figures less; the limit
+	// keeps memory bounded.
 	debug.SetGCPercent(1600)
 	debug.SetMemoryLimit(512 << 20)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second Ctrl-C kills. Not at once: some shells and tools send two.
+	// A second Ctrl-C kills, but only after a second: some shells and tools send
+	// two at once.
 	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -66,7 +74,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	fail := func(err error) int {
-		// One line, also of errors that were joined.
+		// Joined errors have several lines.
 		fmt.Fprintf(stderr, "bench: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
 		if ctx.Err() != nil {
 			return exitInterrupted
@@ -74,6 +82,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitFailure
 	}
 
+	if cfg.serve != "" {
+		if err := serve(ctx, cfg.serve, stdout, stderr); err != nil {
+			return fail(err)
+		}
+		return exitOK
+	}
+	if missing := cfg.missing(); len(missing) > 0 {
+		status, err := runWith(ctx, missing, args, stdout, stderr)
+		if err != nil {
+			return fail(err)
+		}
+		return status
+	}
 	zoo, err := ensemble.Open(ctx, cfg.zk)
 	if err != nil {
 		return fail(fmt.Errorf("-zk: %w", err))
@@ -98,12 +119,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err = b.runAll(ctx)
 	b.progress.finish()
 	if len(b.results) > 0 {
-		printTable(stdout, b.results)
+		width := terminalWidth(stdout)
+		printTable(stdout, b.results, width)
 		if cfg.rounds > 1 || cfg.explain {
-			printTimes(stdout, b.results)
+			printTimes(stdout, b.results, width)
 		}
 		if cfg.explain {
-			printWire(stdout, b.results)
+			printWire(stdout, b.results, width)
 		}
 	}
 	if fileErr := files.write(cfg, b.results); fileErr != nil && err == nil {

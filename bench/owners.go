@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -10,46 +11,99 @@ import (
 	timeout "example.com/zklock/05-timeout"
 )
 
-// newReentrant gives all contenders of a session one Mutex of step 4, and
-// each an owner.
-func newReentrant(conn *zk.Conn, path string) func() locker {
-	m := reentrant.New(conn, path)
-	return func() locker { return &reentrantOwner{m, reentrant.NewOwner("bench")} }
-}
+// newReentrant makes the contenders of a run of step 4.
+var newReentrant = owned(reentrant.New, reentrant.NewOwner)
 
-type reentrantOwner struct {
-	mutex *reentrant.Mutex
-	owner *reentrant.Owner
-}
+// newTimeout makes the contenders of a run of step 5.
+var newTimeout = leased(func(conn *zk.Conn, path string, session time.Duration) (*timeout.Mutex, error) {
+	return timeout.New(conn, path, timeout.WithSessionTimeout(session))
+}, timeout.NewOwner)
 
-func (o *reentrantOwner) Lock() error   { return o.mutex.Lock(o.owner) }
-func (o *reentrantOwner) Unlock() error { return o.mutex.Unlock(o.owner) }
-
-// newTimeout does the same for step 5.
-func newTimeout(conn *zk.Conn, path string) func() locker {
-	m, err := timeout.New(conn, path)
-	if err != nil {
-		panic(err) // the path is the benchmark's own
-	}
-	return func() locker { return &timeoutOwner{mutex: m, owner: timeout.NewOwner("bench")} }
-}
-
-type timeoutOwner struct {
-	mutex *timeout.Mutex
-	owner *timeout.Owner
-	lease *timeout.Lease
-}
-
-func (o *timeoutOwner) Lock() (err error) {
-	o.lease, err = o.mutex.Lock(context.Background(), o.owner)
-	return err
-}
-
-func (o *timeoutOwner) Unlock() error {
-	select {
-	case <-o.lease.Lost():
-		return fmt.Errorf("%w before its Unlock", timeout.ErrLost)
-	default:
-		return o.lease.Unlock(context.Background())
+// perSession is the begin of a lock that has one value for each session,
+// for which open returns a maker of contenders.
+func perSession(open func(conn *zk.Conn, path string, session time.Duration) func() locker) func(setting) maker {
+	return func(s setting) maker {
+		makers := make(map[*zk.Conn]func() locker)
+		return func(conn *zk.Conn, path string) locker {
+			if makers[conn] == nil {
+				makers[conn] = open(conn, path, s.sessionTimeout(conn))
+			}
+			return makers[conn]()
+		}
 	}
 }
+
+// owned is the begin of a lock with the API of step 4. All contenders of a
+// session share one mutex, and each has an owner of its own.
+func owned[O any, M interface {
+	Lock(O) error
+	Unlock(O) error
+}](open func(*zk.Conn, string) M, newOwner func(string) O) func(setting) maker {
+	return perSession(func(conn *zk.Conn, path string, _ time.Duration) func() locker {
+		m := open(conn, path)
+		return func() locker {
+			owner := newOwner("bench")
+			return &adapted{
+				lock:   func(context.Context) error { return m.Lock(owner) },
+				unlock: func() error { return m.Unlock(owner) },
+				mutex:  m,
+			}
+		}
+	})
+}
+
+// leased is the same for the API of step 5.
+func leased[O any, L interface{ Unlock(context.Context) error }, M interface {
+	Lock(context.Context, O) (L, error)
+}](open func(*zk.Conn, string, time.Duration) (M, error), newOwner func(string) O) func(setting) maker {
+	return perSession(func(conn *zk.Conn, path string, session time.Duration) func() locker {
+		m, err := open(conn, path, session)
+		return func() locker {
+			if err != nil {
+				return &adapted{lock: func(context.Context) error { return fmt.Errorf("New: %w", err) }}
+			}
+			owner := newOwner("bench")
+			var lease L
+			return &givingUp{adapted{
+				lock: func(ctx context.Context) (err error) {
+					lease, err = m.Lock(ctx, owner)
+					return err
+				},
+				unlock: func() error {
+					if l, ok := any(lease).(interface{ Lost() <-chan struct{} }); ok {
+						select {
+						case <-l.Lost():
+							return fmt.Errorf("%w before its Unlock", timeout.ErrLost)
+						default:
+						}
+					}
+					return lease.Unlock(context.Background())
+				},
+				mutex: m,
+			}}
+		}
+	})
+}
+
+// adapted makes a locker of a lock with another API.
+type adapted struct {
+	lock   func(context.Context) error
+	unlock func() error
+	mutex  any // shared by the contenders of a session
+}
+
+func (a *adapted) Lock() error   { return a.lock(context.Background()) }
+func (a *adapted) Unlock() error { return a.unlock() }
+
+// Wait returns when the mutex has no work under way in the background.
+func (a *adapted) Wait(ctx context.Context) error {
+	if m, ok := a.mutex.(waiter); ok {
+		return m.Wait(ctx)
+	}
+	return nil
+}
+
+// givingUp is an adapted lock whose Lock returns when a context ends.
+type givingUp struct{ adapted }
+
+func (g *givingUp) LockContext(ctx context.Context) error { return g.lock(ctx) }

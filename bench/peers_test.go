@@ -105,17 +105,18 @@ func TestAllNamesThePeersAsWell(t *testing.T) {
 // run.
 func TestContendersShareWhatIsTheirSessions(t *testing.T) {
 	opened := 0
-	begin := perSession(func(*zk.Conn, string) func() locker {
+	begin := perSession(func(*zk.Conn, string, time.Duration) func() locker {
 		opened++
 		return func() locker { return sham{} }
 	})
 	a, b := new(zk.Conn), new(zk.Conn)
-	first := begin(4)
+	anyTimeout := setting{4, func(*zk.Conn) time.Duration { return 0 }}
+	first := begin(anyTimeout)
 	for _, conn := range []*zk.Conn{a, b, a, b} {
 		first(conn, "/p")
 	}
 	require.Equal(t, 2, opened)
-	begin(4)(a, "/p")
+	begin(anyTimeout)(a, "/p")
 	require.Equal(t, 3, opened)
 }
 

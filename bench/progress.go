@@ -3,22 +3,20 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
-// progress shows where a long run stands: on a terminal a bar with the count,
-// the rate and what is to come, elsewhere a line per run.
+// progress shows where a long run stands: on a terminal a bar with the count
+// and the next lock, elsewhere a line per run.
 type progress struct {
 	w        io.Writer
 	cfg      config
 	terminal bool
 	bar      *progressbar.ProgressBar // of the present run, on a terminal
 	runs     int                      // begun so far
-	again    func()                   // shows the present run, after something else was
+	again    func()                   // shows the present run again, after say
 }
 
 func newProgress(w io.Writer, cfg config) *progress {
@@ -29,7 +27,7 @@ func (p *progress) total() int { return len(p.cfg.sizes) * p.cfg.rounds * len(p.
 
 func (p *progress) warmUp() { p.say(fmt.Sprintf("warming up for %v", p.cfg.warmup)) }
 
-// start says which run comes now, of those that are to be measured.
+// start shows which of the measured runs begins.
 func (p *progress) start(lock string, n, round int) {
 	p.runs++
 	text := fmt.Sprintf("%d/%d %s, %d goroutines", p.runs, p.total(), lock, n)
@@ -49,7 +47,7 @@ func (p *progress) start(lock string, n, round int) {
 
 const then = "; then "
 
-// next is what runs after this, as much of it as there is room for.
+// next is the run after this one: its lock, and its size if that changes.
 func (p *progress) next() string {
 	locks := p.cfg.locks
 	i := p.runs - 1 // of this run
@@ -63,7 +61,7 @@ func (p *progress) next() string {
 	return next
 }
 
-// say tells of something that is not counted.
+// say shows something that is not counted.
 func (p *progress) say(text string) {
 	if !p.terminal {
 		fmt.Fprintf(p.w, "%s …\n", text)
@@ -74,7 +72,7 @@ func (p *progress) say(text string) {
 	fmt.Fprint(p.w, p.fitting(text, 3)+" …")
 }
 
-// show tells what runs now, and how many acquisitions that will be.
+// show shows the present run of n acquisitions.
 func (p *progress) show(text string, n int) {
 	if !p.terminal {
 		p.say(text)
@@ -85,32 +83,28 @@ func (p *progress) show(text string, n int) {
 		progressbar.OptionSetWriter(p.w),
 		progressbar.OptionSetDescription(p.fitting(text, besideTheText)),
 		progressbar.OptionShowCount(),
-		progressbar.OptionShowIts(),
-		progressbar.OptionSetItsString("locks"),
-		progressbar.OptionSetPredictTime(false), // the naive lock would make a fool of it
+		progressbar.OptionSetPredictTime(false), // it would be far off for the naive lock
 		progressbar.OptionThrottle(100e6),       // ns
 		progressbar.OptionSetWidth(10),
 		progressbar.OptionClearOnFinish())
 	p.bar.RenderBlank()
 }
 
-// besideTheText is what the bar, the count and the rate need of a line.
+// besideTheText is what the bar, the count and the time need of a line.
 const besideTheText = 50
 
-// fitting cuts a text off where what stands beside it would not fit in the line
-// any more: one that wraps cannot be taken away.
+// fitting cuts a text off so that it fits in a line beside the bar: a line that
+// wraps cannot be erased.
 func (p *progress) fitting(text string, beside int) string {
-	width := 80
-	if f, ok := p.w.(*os.File); ok {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-			width = w
-		}
+	width := terminalWidth(p.w)
+	if width <= 0 {
+		width = 80
 	}
 	room := max(width-beside, 8)
 	if len(text) <= room {
 		return text
 	}
-	// What is to come goes first, then the end.
+	// The next lock is cut first, then the end.
 	if text, _, _ = strings.Cut(text, then); len(text) > room {
 		text = text[:room-1] + "…"
 	}
@@ -124,7 +118,7 @@ func (p *progress) step() {
 	}
 }
 
-// finish takes away what stands on the terminal.
+// finish erases the line on the terminal.
 func (p *progress) finish() {
 	if p.terminal {
 		fmt.Fprint(p.w, "\r\x1b[K")

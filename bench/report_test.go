@@ -143,7 +143,7 @@ func TestALongCellTakesTheRoomOfThoseThatAreMissing(t *testing.T) {
 	tbl.add(plain)
 	tbl.add(yellow, "curator", "5", "cannot run: it is a long story", "-")
 	var out bytes.Buffer
-	tbl.print(&out)
+	tbl.print(&out, 0)
 	require.Equal(t, ""+
 		"lock        N  count  elapsed  ratio\n"+
 		"naive       5      5    10 ms   1.0x\n"+

@@ -27,11 +27,11 @@ type result struct {
 	Kinds        map[string]int64 `json:"requests_by_kind"`
 	WakeUps      int64            `json:"wake_ups"`      // see wiretap.Counts
 	Predicted    float64          `json:"predicted"`     // requests, by the step's formula; 0: none
-	WaitP50      time.Duration    `json:"wait_p50_ns"`   // from asking for the lock to having it
+	WaitP50      time.Duration    `json:"wait_p50_ns"`   // from the call of Lock to its return
 	WaitP99      time.Duration    `json:"wait_p99_ns"`   //
 	WaitMax      time.Duration    `json:"wait_max_ns"`   //
 	Overtaken    float64          `json:"overtaken"`     // mean, see overtakings
-	OvertakenMax int              `json:"overtaken_max"` // of the one who was overtaken most often
+	OvertakenMax int              `json:"overtaken_max"` // of the contender that was overtaken most often
 	Client       string           `json:"client"`        // library and version
 	facts
 
@@ -39,24 +39,25 @@ type result struct {
 	waits      []time.Duration // sorted
 }
 
-// What has become of a run. In all but the first Error says why.
+// How a run ended. In all but the first and the last Error says why.
 const (
 	statusOK      = "ok"
 	statusFailed  = "failed"
-	statusStopped = "stopped"    // it came to the limit
-	statusSkipped = "skipped"    // a smaller one did
-	statusNone    = "cannot run" // what it needs is not there
-	statusWarmUp  = "warm-up"    // went well, and is reported apart
+	statusStopped = "stopped"    // it reached the limit
+	statusSkipped = "skipped"    // a run with fewer goroutines reached the limit
+	statusNotRun  = "not run"    // another one failed before
+	statusNone    = "cannot run" // something that it needs is missing
+	statusWarmUp  = "warm-up"    // it went well, and is reported apart
 )
 
-// fared notes what the contenders went through.
+// fared notes how the contenders waited.
 func (r *result) fared(turns []turn) {
 	r.waits = waitTimes(turns)
 	r.WaitP50, r.WaitP99, r.WaitMax = quantile(r.waits, 0.5), quantile(r.waits, 0.99), quantile(r.waits, 1)
 	r.Overtaken, r.OvertakenMax = overtakings(turns)
 }
 
-// used notes what has crossed the wire.
+// used notes what crossed the wire.
 func (r *result) used(c wiretap.Counts) {
 	delete(c.Requests, jute.OpCloseSession) // the end of the client, not of the lock
 	r.Requests, r.WatchEvents, r.WakeUps, r.Bytes = c.Total(), c.Events, c.WakeUps, c.BytesIn+c.BytesOut
@@ -68,8 +69,8 @@ func (r *result) used(c wiretap.Counts) {
 	}
 }
 
-// kind is what an operation is called here: variants that serve the same end
-// have one name.
+// kind is the name of an operation in the tables: variants with the same
+// purpose have one name.
 func kind(op jute.Op) string {
 	switch op {
 	case jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:

@@ -19,13 +19,13 @@ func mainTable(results []result) table {
 		}
 	}
 	t := table{header: []string{
-		"lock", "N", "count", "elapsed", "vs naive", "requests/acq", "events/acq", "article A", "vs naive",
-	}}
+		"lock", "N", "count", "elapsed", "vs naive", "requests/acq", "events/acq", "article A", "A vs naive",
+	}, extra: 2}
 	joined := slices.ContainsFunc(results, func(r result) bool { return r.Processes > 1 })
 	if joined {
 		t.header = slices.Insert(t.header, 3, "total")
 	}
-	// total puts what all processes have counted where there is more than one.
+	// total inserts the count of all processes where there is more than one.
 	total := func(what string, row []string) []string {
 		if joined {
 			return slices.Insert(row, 3, what)
@@ -60,14 +60,19 @@ func mainTable(results []result) table {
 	return t
 }
 
-func printTable(w io.Writer, results []result) {
+func printTable(w io.Writer, results []result, width int) {
 	t := mainTable(results)
-	t.print(w)
-	fmt.Fprint(w, "\nrequests and watch events are counted on the wire, per acquisition; pings are left out.\n"+
-		"article A: its author's times, on another machine and network; compare the ratios.\n")
+	narrowed := t.print(w, width)
+	fmt.Fprint(w, "\nrequests and watch events are counted on the wire, per acquisition; pings are left out.\n")
+	if narrowed {
+		fmt.Fprintf(w, "article A's times have no room in %d columns: widen the terminal, or see -report.\n", width)
+	} else {
+		fmt.Fprint(w, "article A: the times in the blog post whose benchmark this is (docs/benchmark.md), on another\n"+
+			"machine and network; compare the ratios.\n")
+	}
 	for _, r := range results {
 		if r.contestant.unsafe {
-			fmt.Fprint(w, "no lock: floor makes N nodes at once and deletes them in order, what any queue must pay.\n")
+			fmt.Fprint(w, "no lock: floor makes N nodes at once and deletes them in order, the minimum cost of any queue.\n")
 			break
 		}
 	}
@@ -75,7 +80,7 @@ func printTable(w io.Writer, results []result) {
 
 // timesTable says how much the rounds differ, and how the contenders fared.
 func timesTable(results []result) table {
-	t := table{header: []string{"lock", "N", "rounds", "min", "median", "max", "wait p50", "p99", "max", "overtaken", "most"}}
+	t := table{header: []string{"lock", "N", "rounds", "min", "median", "max", "wait p50", "wait p99", "wait max", "overtaken", "at most"}}
 	for _, g := range group(results) {
 		if !g.ok() {
 			continue
@@ -92,21 +97,21 @@ func timesTable(results []result) table {
 	return t
 }
 
-func printTimes(w io.Writer, results []result) {
+func printTimes(w io.Writer, results []result, width int) {
 	t := timesTable(results)
 	if len(t.rows) == 0 {
 		return
 	}
-	fmt.Fprint(w, "\nTimes in ms: of the rounds, and of the waits for the lock, whose figures are medians of the rounds.\n\n")
-	t.print(w)
-	fmt.Fprint(w, "\novertaken: how many asked for the lock later and held it earlier, on average and at most;\n"+
-		"in a queue about 0, in a lottery (N-1)/4 on average.\n")
+	fmt.Fprint(w, "\nTimes in ms: of the rounds, and of the waits for the lock, which are medians of the rounds.\n\n")
+	t.print(w, width)
+	fmt.Fprint(w, "\novertaken: how many others asked for the lock later and held it earlier, on average and at\n"+
+		"most; about 0 in a queue, (N-1)/4 on average in a lottery.\n")
 }
 
 // tableKinds are the kinds of request that have a column of their own.
 var tableKinds = []string{"create", "children", "get", "delete"}
 
-// wireTable says what was sent, beside what the steps predict.
+// wireTable says what was sent and what the steps predict.
 func wireTable(results []result) table {
 	t := table{header: slices.Concat([]string{"lock", "N", "requests", "predicted"}, tableKinds, []string{"other", "wake-ups", "bytes"})}
 	for _, g := range group(results) {
@@ -130,8 +135,8 @@ func wireTable(results []result) table {
 	return t
 }
 
-// formulas are those of the locks that took part, each with the locks that it
-// is for.
+// formulas are those of the locks that took part, each with the names of its
+// locks.
 func formulas(results []result) []string {
 	var texts, locks []string
 	for _, r := range results {
@@ -151,16 +156,16 @@ func formulas(results []result) []string {
 	return texts
 }
 
-func printWire(w io.Writer, results []result) {
+func printWire(w io.Writer, results []result, width int) {
 	t := wireTable(results)
 	if len(t.rows) == 0 {
 		return
 	}
 	fmt.Fprint(w, "\nOn the wire, per acquisition:\n\n")
-	t.print(w)
+	t.print(w, width)
 	fmt.Fprint(w, "\nwake-ups: watchers that the client library woke; one event wakes all that share its session.\n")
 	if all := formulas(results); all != nil {
-		fmt.Fprintf(w, "predicted, if each is in the queue before the first lets go:\n  %s\n", strings.Join(all, "\n  "))
+		fmt.Fprintf(w, "predicted, if all are in the queue before the first one unlocks:\n  %s\n", strings.Join(all, "\n  "))
 	}
 }
 
@@ -173,7 +178,7 @@ func (r result) otherKinds() float64 {
 	return float64(n)
 }
 
-// milliseconds prints a time, or a dash where there is none.
+// milliseconds prints a time, or a dash for 0.
 func milliseconds(d time.Duration) string {
 	if d == 0 {
 		return "-"

@@ -19,18 +19,31 @@ import (
 // RunLeases runs what a lock with leases must do as subtests. Where a case
 // needs exact control, its sleeps are of virtual time: exact, and free.
 func RunLeases(t *testing.T, s LeaseSubject) {
+	t.Helper()
+	byName := make(map[string]leaseCase)
 	for _, c := range leaseCases {
-		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, Subject{Queue: true}, c.exact, func(w *world) { c.run(&leaseWorld{w, s}) })
-		})
+		byName[c.name] = c
+	}
+	g := grade(t, func(t *testing.T, r request) any {
+		c := byName[r.Case]
+		inWorld(t, Subject{Queue: true}, c.exact, func(w *world) { c.run(&leaseWorld{w, s}) })
+		return nil
+	})
+	if g == nil {
+		return
+	}
+	for _, c := range leaseCases {
+		g.do(c.name, c.name, nil, nil)
 	}
 }
 
-var leaseCases = []struct {
+type leaseCase struct {
 	name  string
 	run   func(w *leaseWorld)
-	exact bool
-}{
+	exact bool // needs the embedded server's control
+}
+
+var leaseCases = []leaseCase{
 	{name: "a ctx that has ended gets no lock and sends nothing", run: endedCtx},
 	{name: "a waiter whose ctx ends returns, leaves the queue and lets nobody in", run: ctxEndsWhileWaiting},
 	{name: "a waiter whose ctx ends returns though no server answers", run: ctxEndsInSilence, exact: true},
@@ -501,7 +514,7 @@ func zkLock(w *leaseWorld) {
 	theirs := zk.NewLock(s.Conn, w.path, zk.WorldACL(zk.PermAll))
 	locked := make(chan error, 1)
 	go func() { locked <- theirs.Lock() }()
-	w.waits(s, "zk.Lock")
+	w.waits(locked, s, "zk.Lock")
 	require.Empty(w, locked, "zk.Lock has got the lock while ours holds it")
 	l, ls := w.open()
 	a := w.begin(l)

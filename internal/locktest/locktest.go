@@ -17,6 +17,7 @@
 package locktest
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -34,64 +35,132 @@ type Subject struct {
 	// New makes a contender for the lock at path.
 	New func(conn *zk.Conn, path string) Lock
 	// ErrNotLocked is what Unlock returns, or wraps, if the lock is not held.
+	// If it is nil any error will do.
 	ErrNotLocked error
-	// Queue says that contenders are let in in the order in which they came.
+	// Level says how much is asked of the lock. The zero Level is Full.
+	Level Level
+	// Queue says that contenders get the lock in the order in which they came,
+	// and that path is the parent of their nodes. Otherwise path is the node
+	// that the holder makes.
 	Queue bool
 	// Requeues says that Lock outlives what ends a connection or a session: it
 	// tries again, and queues again if it must, and so do TryLock and Unlock.
 	// Otherwise they return an error.
 	Requeues bool
 	// WakeUps predicts how many watch events a release sends to those who wait,
-	// each in a session of its own.
+	// each in a session of its own. If it is nil they are not counted.
 	WakeUps func(waiting int) int
 	// Requests predicts how many requests n contenders send in all, each in a
 	// session of its own, that arrive one by one while the first holds the
-	// lock, and then each let go of it in turn.
+	// lock, and then each let go of it in turn. If it is nil they are not
+	// counted.
 	Requests func(n int) int
 }
 
-// Run runs every case as a subtest.
+// A Level says how much is asked of a lock.
+type Level int
+
+const (
+	// Full asks for everything: errors that name the lock, exact counts of
+	// requests and watch events, and the right thing on connections that break.
+	Full Level = iota
+	// Basic asks for what a first attempt must do: one holder at a time, a node
+	// that goes with its session, waiters that sleep on a watch and are woken,
+	// TryLock and Unlock that do what they say.
+	Basic
+)
+
+// String returns "full" or "basic".
+func (l Level) String() string {
+	switch l {
+	case Full:
+		return "full"
+	case Basic:
+		return "basic"
+	}
+	return fmt.Sprintf("Level(%d)", int(l))
+}
+
+// Run runs the cases of the subject's Level as subtests. The first case that
+// fails is the most telling: the simplest cases come first.
+//
+// The cases run in a process of their own, which is the same test binary,
+// started again for the test t. Whatever the lock does there (it hangs, spins,
+// panics in a goroutine of its own, calls os.Exit, prints without end) costs
+// only the case that it happens in: that case fails and says so, and the next
+// one runs in a new process. The test function must therefore come to the call
+// of Run again when it is called again, and what it does before is done in
+// each process. With the flag -locktest.here, with coverage, and on a real
+// ZooKeeper the cases run in the process of the test.
 func Run(t *testing.T, s Subject) {
+	t.Helper()
+	if s.New == nil {
+		t.Fatal("locktest: Subject.New is nil: it must make a contender")
+	}
+	byName := make(map[string]testCase)
 	for _, c := range cases {
-		if c.queueOnly && !s.Queue {
+		byName[c.name] = c
+	}
+	g := grade(t, func(t *testing.T, r request) any {
+		c := byName[r.Case]
+		inWorld(t, s, c.exact, func(w *world) {
+			if !c.bare {
+				w.parents(w.session().Conn, zk.WorldACL(zk.PermAll))
+				w.parent()
+			}
+			c.run(w)
+		})
+		return nil
+	})
+	if g == nil {
+		return
+	}
+	for _, c := range cases {
+		if c.queueOnly && !s.Queue || s.Level == Basic && !c.basic {
 			continue
 		}
-		t.Run(c.name, func(t *testing.T) { inWorld(t, s, c.exact, c.run) })
+		g.do(c.name, c.name, nil, nil)
 	}
 }
 
 type testCase struct {
 	name      string
 	run       func(w *world)
+	basic     bool // of the level Basic
 	exact     bool // needs the embedded server's control
 	queueOnly bool
+	bare      bool // the parents of the lock's node are not there yet
 }
 
+// The cases, in the order in which they run: a case comes after those that it
+// builds on, so that the first one that fails is the one that tells most.
 var cases = []testCase{
-	{name: "one at a time holds it, contenders of one session", run: exclusionInOneSession},
-	{name: "one at a time holds it, each contender in a session of its own", run: exclusionInManySessions},
-	{name: "can be used again after Unlock", run: reuse},
-	{name: "missing parents are made", run: missingParents},
-	{name: "parents that another contender makes at the same moment are no error", run: parentsAtOnce, exact: true},
-	{name: "a path that is not one is an error at once", run: badPaths},
-	{name: "TryLock takes a free lock", run: tryLockFree},
-	{name: "TryLock on a held lock says false at once and leaves nothing behind", run: tryLockHeld},
-	{name: "Unlock by who does not hold it is ErrNotLocked and frees nothing", run: unlockByNonHolder},
-	{name: "an error other than node exists is returned and not taken for held", run: noPermission},
+	{name: "the holder has a node and it is ephemeral", run: ephemeralNode, basic: true},
+	{name: "can be used again after Unlock", run: reuse, basic: true},
+	{name: "Unlock by a contender that does not hold it is ErrNotLocked and frees nothing", run: unlockByNonHolder, basic: true},
+	{name: "a waiter sleeps on a watch and does not poll", run: waiterSleeps, basic: true},
+	{name: "TryLock takes a free lock", run: tryLockFree, basic: true},
+	{name: "TryLock on a held lock says false at once and leaves nothing behind", run: tryLockHeld, basic: true},
+	{name: "contenders get in in the order in which they came", run: queueOrder, basic: true, queueOnly: true},
+	{name: "a waiter that goes lets nobody in before the holder has let go", run: waiterGoes, basic: true, queueOnly: true},
+	{name: "a release between looking and watching is not missed", run: releaseBeforeWatch, basic: true, exact: true},
+	{name: "one at a time holds it, contenders of one session", run: exclusionInOneSession, basic: true},
+	{name: "one at a time holds it, each contender in a session of its own", run: exclusionInManySessions, basic: true},
+	{name: "missing parents are made", run: missingParents, basic: true, bare: true},
+	{name: "a holder whose session expires lets the next one in", run: expiredHolder, basic: true},
+	{name: "Unlock after the session expired is ErrNotLocked and touches nobody else's node", run: unlockAfterExpiry, basic: true},
+	{name: "a release wakes exactly as many as predicted", run: wakeUps, exact: true},
+	{name: "the requests are exactly as many as predicted", run: requestCount, exact: true},
+	{name: "parents that another contender makes at the same moment are no error", run: parentsAtOnce, exact: true, bare: true},
+	{name: "a path that is not one is an error at once", run: badPaths, bare: true},
+	{name: "an error other than node exists is returned and not taken for held", run: noPermission, bare: true},
+	{name: "a child that is no contender is ignored", run: foreignChild, queueOnly: true, bare: true},
 	{name: "an expired session wakes a waiter with an error", run: expiredWaiter},
 	{name: "a closed session wakes a waiter with an error", run: closedWaiter},
-	{name: "a holder whose session expires lets the next one in", run: expiredHolder},
-	{name: "Unlock after the session expired is ErrNotLocked and touches nobody else's node", run: unlockAfterExpiry},
-	{name: "contenders get in in the order in which they came", run: queueOrder, queueOnly: true},
-	{name: "a waiter that goes lets nobody in before the holder has let go", run: waiterGoes, queueOnly: true},
-	{name: "a child that is no contender is ignored", run: foreignChild, queueOnly: true},
-	{name: "a release between looking and watching is not missed", run: releaseBeforeWatch, exact: true},
 	{name: "a waiter that goes before it is watched lets nobody in", run: waiterGoesBeforeWatch, exact: true, queueOnly: true},
 	{name: "a waiter whose own node has gone does not take the lock", run: nodeGoes, exact: true, queueOnly: true},
 	{name: "a release while a waiter is cut off is not missed", run: releaseWhileCutOff, exact: true},
 	{name: "an error on the way leaves no node behind", run: errorOnTheWay, exact: true},
 	{name: "an error in TryLock leaves no node behind", run: errorInTryLock, exact: true},
 	{name: "an Unlock that fails can be tried again", run: unlockAgain, exact: true},
-	{name: "a release wakes exactly as many as predicted", run: wakeUps, exact: true},
-	{name: "the requests are exactly as many as predicted", run: requestCount, exact: true},
 }

@@ -7,16 +7,17 @@ import (
 )
 
 // An OwnersSubject is a kind of lock that knows owners: many of them share
-// one Mutex, and who holds the lock may lock again.
+// one Mutex, and the owner that holds the lock may lock again.
 type OwnersSubject struct {
 	// Open makes one Mutex for the lock at path. Each call of what it returns
 	// makes another owner, and is the Mutex as this owner sees it. Such a Lock
 	// is used by several goroutines at once.
 	Open func(conn *zk.Conn, path string) func(name string) Lock
-	// Nobody makes a Mutex, as somebody sees it who gives nil for an owner.
+	// Nobody makes a Mutex as a caller sees it that gives nil for the owner. If
+	// it is nil that case is skipped.
 	Nobody func(conn *zk.Conn, path string) Lock
 	// ErrNotOwner is what Unlock returns, or wraps, if the owner does not hold
-	// the lock, or not any more.
+	// the lock, or does not hold it any more.
 	ErrNotOwner error
 	// Holds, where there is such a thing, is how many times the owner has
 	// locked and not unlocked.
@@ -25,19 +26,31 @@ type OwnersSubject struct {
 	Requeues bool
 }
 
-// RunOwners runs every case about owners as a subtest. What holds for any
-// contender is Run's: the two suites complete each other.
+// RunOwners runs every case about owners as a subtest, in a process of its own
+// as Run does. Run has the cases that hold for any contender: the two suites
+// complete each other.
 func RunOwners(t *testing.T, s OwnersSubject) {
+	t.Helper()
 	contender := Subject{
 		New:          func(conn *zk.Conn, path string) Lock { return s.Open(conn, path)("of another Mutex") },
 		ErrNotLocked: s.ErrNotOwner,
 		Queue:        true,
 		Requeues:     s.Requeues,
 	}
+	byName := make(map[string]ownersCase)
 	for _, c := range ownersCases {
-		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, contender, c.exact, func(w *world) { c.run(&owners{w, s}) })
-		})
+		byName[c.name] = c
+	}
+	g := grade(t, func(t *testing.T, r request) any {
+		c := byName[r.Case]
+		inWorld(t, contender, c.exact, func(w *world) { c.run(&owners{w, s}) })
+		return nil
+	})
+	if g == nil {
+		return
+	}
+	for _, c := range ownersCases {
+		g.do(c.name, c.name, nil, nil)
 	}
 }
 

@@ -228,8 +228,8 @@ func manyGoroutines(w *owners) {
 	w.nothingLeft()
 }
 
-// request is true of the first request of one kind in a session.
-func request(s *session, op jute.Op) func(zkserver.Request) bool {
+// firstOf is true of the first request of one kind in a session.
+func firstOf(s *session, op jute.Op) func(zkserver.Request) bool {
 	return func(r zkserver.Request) bool { return r.Session == s.id && r.Op == op }
 }
 
@@ -245,7 +245,7 @@ func lockAtOnce(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
 	w.queueNode(owner)
-	held := w.srv.Hold(request(s, jute.OpCreate))
+	held := w.srv.Hold(firstOf(s, jute.OpCreate))
 	first := w.lock(owner)
 	<-held.Hit()
 	second := w.lock(owner)
@@ -270,7 +270,7 @@ func lockFailsForOne(w *owners) {
 	first := w.queues(owner, s, 2, "one goroutine")
 	second := w.lock(owner)
 	synctest.Wait()
-	fault := w.srv.Fail(jute.ErrRuntimeInconsistency, request(s, jute.OpGetChildren2)) // when it looks again
+	fault := w.srv.Fail(jute.ErrRuntimeInconsistency, firstOf(s, jute.OpGetChildren2)) // when it looks again
 	w.unlock(holder, "the holder")
 	locked := 0
 	for _, result := range []<-chan error{first, second} {
@@ -299,7 +299,7 @@ func lockDuringUnlock(w *owners) {
 	owner := open("owner")
 	w.mustLock(owner, "the owner")
 	nodes := w.nodes()
-	held := w.srv.Hold(request(s, jute.OpDelete))
+	held := w.srv.Hold(firstOf(s, jute.OpDelete))
 	unlocked := make(chan error, 1)
 	go func() { unlocked <- owner.Unlock() }()
 	<-held.Hit()
@@ -492,7 +492,7 @@ func unlockFails(w *owners) {
 	owner := open("owner")
 	next, _ := w.contender()
 	w.mustLock(owner, "the owner")
-	fault := w.srv.LoseReply(request(s, jute.OpDelete))
+	fault := w.srv.LoseReply(firstOf(s, jute.OpDelete))
 	unlocked := make(chan error, 1)
 	go func() { unlocked <- owner.Unlock() }()
 	err := w.result(unlocked, "Unlock, when the reply to its delete is lost,")

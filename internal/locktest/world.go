@@ -4,8 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"path"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,16 +42,21 @@ func inWorld(t *testing.T, s Subject, exact bool, run func(w *world)) {
 	}
 	zoo := Real(t)
 	if zoo == nil {
-		// Virtual time stands still while anybody is busy, so patience does not
-		// end a lock that spins. Real time does.
-		name := t.Name()
-		watchdog := time.AfterFunc(time.Minute, func() {
-			panic(name + ": busy for a minute of real time: the lock polls in place of waiting on a watch")
-		})
-		defer watchdog.Stop()
+		if self == nil { // no process of its own, and nothing else ends a lock that spins
+			name := t.Name()
+			watchdog := time.AfterFunc(time.Minute, func() {
+				panic(name + ": busy for a minute of real time: the lock spins or polls")
+			})
+			defer watchdog.Stop()
+		}
 		synctest.Test(t, func(t *testing.T) {
-			srv := zkserver.Run(t)
-			run(&world{T: t, subject: s, srv: srv, zoo: ensemble.OverPipes(srv), path: "/locktest/a/lock"})
+			w := &world{T: t, subject: s, path: "/locktest/a/lock"}
+			defer func() { self.left(t.Failed()) }()
+			w.srv = zkserver.Run(t)
+			w.zoo = ensemble.OverPipes(w.srv)
+			w.observe()
+			defer w.bound().Stop()
+			run(w)
 		})
 		return
 	}
@@ -56,6 +65,98 @@ func inWorld(t *testing.T, s Subject, exact bool, run func(w *world)) {
 	admin := w.session()
 	t.Cleanup(func() { w.removeAll(admin.Conn, root) }) // before admin's session is closed
 	run(w)
+}
+
+// observe tells the watchdog of every request that reaches the server.
+func (w *world) observe() {
+	if self == nil {
+		return
+	}
+	var instant time.Time
+	n := 0 // requests at this instant
+	w.srv.Hold(func(r zkserver.Request) bool {
+		self.step()
+		if now := time.Now(); !now.Equal(instant) {
+			instant, n = now, 0
+		}
+		if n++; n > maxRequests {
+			self.polling.Store(true)
+		}
+		return false
+	})
+}
+
+// bound ends a case that waits without patience: its clients' pings keep
+// virtual time going.
+func (w *world) bound() *time.Timer {
+	return time.AfterFunc(5*time.Hour, func() {
+		if self == nil {
+			panic(w.Name() + ": hours of virtual time have passed")
+		}
+		self.stuck("the lock hangs: hours of virtual time have passed")
+	})
+}
+
+// Errorf, Fatalf, Fatal and Skip keep the words for the process that has
+// asked for the case.
+func (w *world) Errorf(format string, args ...any) {
+	w.Helper()
+	text := plain(fmt.Sprintf(format, args...))
+	self.note(text)
+	w.T.Error(text)
+}
+
+func (w *world) Fatalf(format string, args ...any) {
+	w.Helper()
+	w.Errorf(format, args...)
+	w.FailNow()
+}
+
+func (w *world) Fatal(args ...any) {
+	w.Helper()
+	w.Fatalf("%s", fmt.Sprint(args...))
+}
+
+func (w *world) Skip(args ...any) {
+	w.Helper()
+	if self != nil {
+		self.mu.Lock()
+		self.skip = fmt.Sprint(args...)
+		self.mu.Unlock()
+	}
+	w.T.Skip(args...)
+}
+
+// plain puts what a case says of a failure before what testify says of it.
+func plain(text string) string {
+	if !strings.Contains(text, "\tError Trace:\t") {
+		return text
+	}
+	parts := make(map[string][]string)
+	label := ""
+	for line := range strings.Lines(text) {
+		fields := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 3)
+		if len(fields) < 3 {
+			continue
+		}
+		if name := strings.TrimSpace(fields[1]); strings.HasSuffix(name, ":") {
+			label = strings.TrimSuffix(name, ":")
+		}
+		parts[label] = append(parts[label], strings.TrimRight(fields[2], " \t"))
+	}
+	var places []string
+	for _, place := range parts["Error Trace"] {
+		if place = filepath.Base(strings.TrimSpace(place)); place != "" && place != "." && len(places) < 3 {
+			places = append(places, place)
+		}
+	}
+	at := " (" + strings.Join(places, " < ") + ")"
+	detail := strings.Join(parts["Error"], "\n    ")
+	message := strings.Join(parts["Messages"], "\n")
+	if message == "" {
+		return detail + at
+	}
+	return message + at + "\n    " + detail
 }
 
 // removeAll deletes what a case may have left on a real server.
@@ -98,12 +199,21 @@ func (w *world) contender(in ...*session) (Lock, *session) {
 	return w.subject.New(in[0].Conn, w.path), in[0]
 }
 
-// lock calls Lock aside; its result comes on the channel.
-func (w *world) lock(l Lock) <-chan error {
+// aside calls an operation of a lock in a goroutine of its own; its result
+// comes on the channel.
+func (w *world) aside(what string, f func() error) <-chan error {
 	result := make(chan error, 1)
-	go func() { result <- l.Lock() }()
+	done := self.does(what)
+	go aside(func() {
+		err := f()
+		done()
+		result <- err
+	})
 	return result
 }
+
+// lock calls Lock aside.
+func (w *world) lock(l Lock) <-chan error { return w.aside("Lock", l.Lock) }
 
 // result waits for what an operation that must end returns.
 func (w *world) result(ch <-chan error, what string) error {
@@ -112,66 +222,166 @@ func (w *world) result(ch <-chan error, what string) error {
 	case err := <-ch:
 		return err
 	case <-time.After(patience):
-		w.Fatalf("%s does not return: it waits for something that never comes", what)
+		w.Fatalf("%s does not return%s", what, w.why())
 		return nil
 	}
 }
 
 // holds waits until a contender has got the lock.
-func (w *world) holds(ch <-chan error, who string) {
+func (w *world) holds(ch <-chan error, name string) {
 	w.Helper()
-	require.NoError(w, w.result(ch, "Lock of "+who), "Lock of %s fails", who)
+	require.NoError(w, w.result(ch, "Lock of "+name), "Lock of %s fails", name)
 }
 
 // mustLock locks and fails if that does not work.
-func (w *world) mustLock(l Lock, who string) {
+func (w *world) mustLock(l Lock, name string) {
 	w.Helper()
-	w.holds(w.lock(l), who)
+	w.holds(w.lock(l), name)
+}
+
+// try calls TryLock, which must return.
+func (w *world) try(l Lock, what string) (ok bool, err error) {
+	w.Helper()
+	err = w.result(w.aside("TryLock", func() (err error) {
+		ok, err = l.TryLock()
+		return err
+	}), what)
+	return ok, err
 }
 
 // unlock lets go, and fails if that does not work.
-func (w *world) unlock(l Lock, who string) {
+func (w *world) unlock(l Lock, name string) {
 	w.Helper()
-	done := make(chan error, 1)
-	go func() { done <- l.Unlock() }()
-	require.NoError(w, w.result(done, "Unlock of "+who), "Unlock of %s fails", who)
+	require.NoError(w, w.unlockErr(l, "Unlock of "+name), "Unlock of %s fails", name)
+}
+
+// unlockErr calls Unlock, which must return.
+func (w *world) unlockErr(l Lock, what string) error {
+	w.Helper()
+	return w.result(w.aside("Unlock", l.Unlock), what)
+}
+
+// notLocked fails if Unlock says anything but ErrNotLocked.
+func (w *world) notLocked(l Lock, what string) {
+	w.Helper()
+	w.isNotLocked(w.unlockErr(l, what), what)
+}
+
+// isNotLocked fails if an error of Unlock is not ErrNotLocked, or is none
+// where the subject does not say what that is.
+func (w *world) isNotLocked(err error, what string) {
+	w.Helper()
+	require.Error(w, err, "%s returns no error, though the lock is not held: return ErrNotLocked", what)
+	if w.subject.ErrNotLocked != nil {
+		require.ErrorIs(w, err, w.subject.ErrNotLocked, "%s returns another error than ErrNotLocked", what)
+	}
+}
+
+// mayHold fails if an error is ErrNotLocked.
+func (w *world) mayHold(err error, message string) {
+	w.Helper()
+	if w.subject.ErrNotLocked != nil {
+		require.NotErrorIs(w, err, w.subject.ErrNotLocked, message)
+	}
+}
+
+// hit waits until a request meets a fault.
+func (w *world) hit(f *zkserver.Fault, what string) {
+	w.Helper()
+	select {
+	case <-f.Hit():
+	case <-time.After(patience):
+		w.Fatalf("never happens: %s%s", what, w.why())
+	}
 }
 
 // waits returns when the contender whose session this is sleeps on a watch.
-func (w *world) waits(s *session, who string) {
+func (w *world) waits(ch <-chan error, s *session, name string) {
 	w.Helper()
-	w.eventually(who+" waits on a watch", func() bool { return s.tap.Armed() > 0 && s.tap.Pending() == 0 })
+	w.stillWaits(ch, s, name)
 }
 
-// stillWaits fails if a contender has got the lock, or an error.
-func (w *world) stillWaits(ch <-chan error, s *session, who string) {
+// stillWaits fails if a contender has got the lock, or an error, or does not
+// sleep on a watch.
+func (w *world) stillWaits(ch <-chan error, s *session, name string) {
 	w.Helper()
-	w.eventually(who+" waits on a watch", func() bool {
+	before := s.tap.Counts().Total()
+	w.waitUntil(name+" waits on a watch", func() bool {
 		select {
 		case err := <-ch:
-			require.NoError(w, err, "%s is to wait, but Lock fails", who)
-			w.Fatalf("%s has got the lock while somebody else holds it: two holders", who)
+			require.NoError(w, err, "%s must wait, and Lock fails", name)
+			w.Fatalf("%s has got the lock while another contender holds it: two holders", name)
 		default:
 		}
 		return s.tap.Armed() > 0 && s.tap.Pending() == 0
+	}, func() string {
+		if n := s.tap.Counts().Total() - before; n > 5 {
+			return fmt.Sprintf("%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, patience)
+		}
+		return fmt.Sprintf("%s waits without a watch: no event will tell it of the release%s", name, w.why())
 	})
 }
 
-// eventually waits for a state. It polls: in virtual time that is exact and
-// free, and against a real server there is nothing to be told by.
+// eventually waits for a state.
 func (w *world) eventually(what string, ok func() bool) {
 	w.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	w.waitUntil(what, ok, func() string { return "never happens: " + what + w.why() })
+}
+
+// waitUntil waits for a state. It polls: in virtual time that is exact to one
+// part in a hundred and almost free, and a real server tells nothing.
+func (w *world) waitUntil(what string, ok func() bool, failure func() string) {
+	w.Helper()
+	begin := time.Now()
+	for {
 		if w.srv != nil {
 			synctest.Wait()
+			self.step()
 		}
 		if ok() {
 			return
 		}
-		if time.Now().After(deadline) {
-			w.Fatalf("never happens: %s", what)
+		waited := time.Since(begin)
+		if waited > patience {
+			w.Fatal(failure())
+		}
+		time.Sleep(max(time.Millisecond, waited/100))
+	}
+}
+
+// why says, of an operation that does not return, what the server knows of
+// those who wait, in the words of the lesson.
+func (w *world) why() string {
+	if w.srv == nil {
+		return ""
+	}
+	synctest.Wait()
+	nodes := w.nodes()
+	var lines []string
+	for _, watch := range w.srv.Watches() {
+		_, exists := w.srv.Node(watch.Path)
+		name := strings.TrimPrefix(watch.Path, path.Dir(w.path)+"/")
+		switch {
+		case !watch.Children && !exists:
+			lines = append(lines, fmt.Sprintf("a contender watches %s, which has gone: the event is lost, for the node went before the watch was set; use one request that looks and sets the watch (GetW), and look again if it finds no node", name))
+		case !watch.Children && watch.Path == w.path && w.subject.Queue:
+			lines = append(lines, fmt.Sprintf("a contender watches %s, the parent: a release does not change the parent's data; watch the node before its own", name))
+		case watch.Children:
+			lines = append(lines, fmt.Sprintf("a contender watches the children of %s", name))
+		default:
+			lines = append(lines, fmt.Sprintf("a contender watches %s, which is there still", name))
 		}
 	}
+	switch {
+	case len(nodes) == 0:
+		lines = append(lines, "no contender has a node: the lock is free")
+	default:
+		lines = append(lines, "the nodes that are there: "+strings.Join(nodes, ", "))
+	}
+	if len(w.srv.Watches()) == 0 {
+		lines = append(lines, "no contender has a watch: nothing will wake one that waits")
+	}
+	return ":\n    " + strings.Join(slices.Compact(lines), "\n    ")
 }
 
 // expire ends a session behind its client's back.
@@ -180,8 +390,8 @@ func (w *world) expire(s *session) {
 	require.NoError(w, w.zoo.EndSession(s.tap, s.id))
 }
 
-// nodes counts the nodes at and below the lock's path, its parent and those
-// above left out, seen from a fresh session.
+// nodes lists the nodes of contenders: those below the lock's path, and the
+// one at the path if it is ephemeral.
 func (w *world) nodes() []string {
 	w.Helper()
 	if w.srv != nil {
@@ -211,10 +421,10 @@ func (w *world) nodes() []string {
 // a watch.
 func (w *world) nothingLeft() {
 	w.Helper()
-	require.Empty(w, w.nodes(), "the lock leaves nodes behind at %s", w.path)
+	w.noNodes("every contender has let go, and the lock leaves a node behind: it blocks every contender that comes later")
 	if w.srv != nil {
 		synctest.Wait()
-		require.Empty(w, w.srv.Watches(), "the lock leaves watches behind")
+		require.Empty(w, w.srv.Watches(), "every contender has let go, and the lock leaves a watch behind")
 	}
 }
 
@@ -234,4 +444,19 @@ func (w *world) parents(conn *zk.Conn, acl []zk.ACL) {
 			require.NoError(w, err)
 		}
 	}
+}
+
+// noNodes fails if a contender has a node.
+func (w *world) noNodes(message string) {
+	w.Helper()
+	require.Empty(w, w.nodes(), message)
+}
+
+// goesOn is the condition of a loop over the requests of one operation.
+func (w *world) goesOn(n int) bool {
+	w.Helper()
+	if n > 100 {
+		w.Fatal("the lock polls: it sends more than 100 requests for one operation")
+	}
+	return true
 }

@@ -13,12 +13,12 @@ import (
 )
 
 var update = flag.Bool("update", false,
-	"write the diagrams of docs/bugs.md anew; with -p 1, for the packages share the page")
+	"write the diagrams of docs/bugs.md anew; use it with -p 1, because the packages share the page")
 
 // Page is the catalogue, seen from a step's folder.
 const Page = "../docs/bugs.md"
 
-// inDocs compares what the catalogue says of the bug with what has happened.
+// inDocs compares the bug's entry in the catalogue with what has happened.
 func (b Bug) inDocs(t *testing.T, diagram string) {
 	t.Helper()
 	if t.Failed() {
@@ -32,7 +32,7 @@ func (b Bug) inDocs(t *testing.T, diagram string) {
 	heading := fmt.Sprintf("### %s: %s\n", b.ID, b.What)
 	require.Contains(t, strings.SplitAfter(text, "\n"), heading, "docs/bugs.md has no entry with this heading")
 	folder, file := "./"+filepath.Base(dir), fmt.Sprintf("bug_%s_test.go", strings.ToLower(b.ID))
-	require.FileExists(t, file, "where the catalogue says that the bug is")
+	require.FileExists(t, file, "the catalogue expects the bug's test in this file")
 
 	changed := text
 	for _, part := range []struct{ pattern, want string }{
@@ -53,15 +53,15 @@ func (b Bug) inDocs(t *testing.T, diagram string) {
 	}
 }
 
-// row is the bug's line in the table.
+// row returns the bug's line in the table.
 func (b Bug) row() string {
 	heading := b.ID + ": " + b.What
 	return fmt.Sprintf("| [%s](#%s) | %s | %s | %d |", heading, anchor(heading), b.Article(), b.Kind, b.Cure)
 }
 
-var noAnchor = regexp.MustCompile(`[^a-z0-9 _-]`)
+var noAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
-// anchor is what GitHub makes of a heading.
+// anchor returns the anchor that GitHub gives a heading.
 func anchor(heading string) string {
 	return strings.ReplaceAll(noAnchor.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
 }

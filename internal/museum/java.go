@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// What the articles' Java has and Go has not. Whoever waits here when the play
-// is over goes home, so that a bug that makes a thread wait for ever does not
-// make the test do so.
+// This file has what Java offers and Go does not. A thread that still waits
+// here at the end of the play exits, so that the test ends although the bug
+// makes the thread wait forever.
 
-// onAir is the stage of the play that runs. Exhibits do not run in parallel.
+// onAir is the stage of the running play. Exhibits do not run in parallel.
 var onAir atomic.Pointer[Stage]
 
 // A CountDownLatch of 1, as in java.util.concurrent.
@@ -40,7 +40,8 @@ func (l *CountDownLatch) Await() {
 	}
 }
 
-// AwaitFor waits for so long at most; false: the latch is still closed.
+// AwaitFor waits until the latch is open, for d at most. It returns false if
+// the latch is still closed.
 func (l *CountDownLatch) AwaitFor(d time.Duration) bool {
 	select {
 	case <-l.open:
@@ -53,13 +54,13 @@ func (l *CountDownLatch) AwaitFor(d time.Duration) bool {
 	}
 }
 
-// A Monitor is what every Java object has: wait and notify.
+// A Monitor has the wait and notify of every Java object.
 type Monitor struct {
 	mu      sync.Mutex
 	waiting []chan struct{}
 }
 
-// Wait waits for a Notify that comes later. One that came before is lost.
+// Wait waits for a later Notify. A Notify that came before is lost.
 func (m *Monitor) Wait() {
 	woken := make(chan struct{})
 	m.mu.Lock()
@@ -72,7 +73,7 @@ func (m *Monitor) Wait() {
 	}
 }
 
-// Notify wakes one who waits, if anybody does.
+// Notify wakes one waiting thread, if there is one.
 func (m *Monitor) Notify() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,7 +83,7 @@ func (m *Monitor) Notify() {
 	}
 }
 
-// BinarySearch is Java's: where the name is not found, the index is negative.
+// BinarySearch is Java's: if the name is not found, the index is negative.
 func BinarySearch(names []string, name string) int {
 	i, found := slices.BinarySearch(names, name)
 	if !found {
@@ -97,18 +98,18 @@ type Thread struct{ interrupted chan struct{} }
 // ErrInterrupted is what Sleep throws.
 var ErrInterrupted = errors.New("InterruptedException")
 
-// StartThread runs f in a thread of its own, which begins when all others wait
-// for something: so a play always goes the same way.
+// StartThread runs f in a thread of its own, which begins when all other
+// threads wait for something, so that each run of a play is the same.
 func StartThread(f func(t *Thread)) *Thread {
 	t := &Thread{make(chan struct{}, 1)}
 	go func() {
-		time.Sleep(1) // virtual time passes only then
+		time.Sleep(1) // virtual time passes only when all others wait
 		f(t)
 	}()
 	return t
 }
 
-// Interrupt wakes the thread, now or when it sleeps next.
+// Interrupt wakes the thread from its sleep, or from its next sleep.
 func (t *Thread) Interrupt() {
 	select {
 	case t.interrupted <- struct{}{}:
@@ -116,7 +117,7 @@ func (t *Thread) Interrupt() {
 	}
 }
 
-// Sleep sleeps, unless the thread has been interrupted, or is.
+// Sleep sleeps for d, or until the thread is interrupted.
 func (t *Thread) Sleep(d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -129,9 +130,9 @@ func (t *Thread) Sleep(d time.Duration) error {
 	}
 }
 
-// Preemptible marks the gap between two lines of a listing in which the
-// scheduler may let other threads run. A play can make it do so, see
-// [Stage.HoldGap]; else nothing happens here.
+// Preemptible marks a gap between two lines of a listing in which the
+// scheduler may let other threads run. A play can force that with
+// [Stage.HoldGap]; otherwise nothing happens here.
 func Preemptible(name string) {
 	s := onAir.Load()
 	if s == nil {
@@ -161,7 +162,7 @@ func Preemptible(name string) {
 	}
 }
 
-// A Gap is a place in a listing where a thread is kept.
+// A Gap is a place in a listing where a thread is held.
 type Gap struct {
 	s       *Stage
 	passes  int // guarded by s.mu
@@ -169,7 +170,7 @@ type Gap struct {
 	free    chan struct{}
 }
 
-// HoldGap keeps the thread that comes to the gap for the n-th time.
+// HoldGap holds the n-th thread that reaches the gap.
 func (s *Stage) HoldGap(name string, n int) *Gap {
 	g := &Gap{s: s, passes: n, reached: make(chan struct{}), free: make(chan struct{})}
 	s.mu.Lock()
@@ -178,14 +179,14 @@ func (s *Stage) HoldGap(name string, n int) *Gap {
 	return g
 }
 
-// Reached fails the play unless a thread is kept here.
+// Reached fails the play unless a thread is held here.
 func (g *Gap) Reached() {
 	g.s.Helper()
 	g.s.Settle()
 	select {
 	case <-g.reached:
 	default:
-		g.s.Fatal("the thread has not come to the gap")
+		g.s.Fatal("no thread has reached the gap")
 	}
 }
 

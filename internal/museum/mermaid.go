@@ -19,15 +19,15 @@ import (
 // A note stands in the diagram before the log's entry number at.
 type note struct {
 	at, scene int
-	actor     string // whose thread has written it; "" for the play's own
+	actor     string // the client whose thread has written it; "" for the play itself
 	over      string // names, separated by commas
 	text      string
 }
 
-// Note writes something beside the server's line.
+// Note writes a note beside the server's line.
 func (s *Stage) Note(format string, args ...any) { s.note("", "S", fmt.Sprintf(format, args...)) }
 
-// Note writes something beside the client's line.
+// Note writes a note beside the client's line.
 func (c *Client) Note(format string, args ...any) {
 	c.s.note("", c.Name, fmt.Sprintf(format, args...))
 }
@@ -39,7 +39,7 @@ func (s *Stage) note(actor, over, text string) {
 	s.notes = append(s.notes, note{n, len(s.marks), actor, over, text})
 }
 
-// Aside plays a part that is not drawn: the tenth time is like the first.
+// Aside plays a part that is not drawn, such as repetitions.
 func (s *Stage) Aside(f func()) {
 	s.Settle()
 	from, notes := len(s.tap.Log()), len(s.notes)
@@ -52,7 +52,7 @@ func (s *Stage) Aside(f func()) {
 // A line of the diagram.
 type line struct {
 	scene int
-	actor string  // whose doing it is; "" for the play's own
+	actor string  // the client that did it; "" for the play itself
 	place float64 // in the log
 	event bool
 	text  string
@@ -60,11 +60,12 @@ type line struct {
 
 // diagram draws what has crossed the wire so far, and the notes.
 //
-// What happens between two moments at which all was settled is a scene: one
-// client acts, others may react. Which of two reactions came first is chance
-// and no part of the schedule, so in a scene each has its lines together:
-// first who acted, then the others by name. For the same reason a request and
-// its reply are one arrow, unless the reply belongs to a later scene.
+// A scene is what happens between two moments at which everything was settled:
+// one client acts, others may react. The order of two reactions is chance and
+// no part of the schedule, so in a scene the lines of each client stand
+// together: first those of the client that acted, then the others by name. For
+// the same reason a request and its reply are one arrow, unless the reply
+// belongs to a later scene.
 func (s *Stage) diagram() string {
 	actors := make(map[int64]string) // by session
 	for _, c := range s.clients {
@@ -142,7 +143,7 @@ func (s *Stage) diagram() string {
 	return diagram
 }
 
-// checkMermaid refuses what breaks a sequence diagram: a semicolon is a new
+// checkMermaid fails if a line would break the diagram: a semicolon is a new
 // line, # begins an entity, and the word end closes a block.
 func checkMermaid(t require.TestingT, diagram string) {
 	for line := range strings.Lines(diagram) {
@@ -160,8 +161,7 @@ func (s *Stage) isAside(i int) bool {
 	return false
 }
 
-// scene numbers the parts of the log between two moments at which all was
-// settled.
+// scene returns the number of the scene that entry i of the log belongs to.
 func (s *Stage) scene(i int) int {
 	for k, mark := range s.marks {
 		if i < mark {
@@ -171,7 +171,7 @@ func (s *Stage) scene(i int) int {
 	return len(s.marks)
 }
 
-// hidden says what a client sends of its own accord.
+// hidden reports whether the client library sends op by itself.
 func hidden(op jute.Op) bool {
 	return op == jute.OpConnect || op == jute.OpPing || op == jute.OpSetWatches || op == jute.OpCloseSession
 }
@@ -235,7 +235,7 @@ func eventName(t jute.EventType) string {
 
 var number = regexp.MustCompile(`\d{10}`)
 
-// short is a node as the page shows it: /lock/lock-0000000003 is lock-3.
+// short returns a node's name on the page: /lock/lock-0000000003 is lock-3.
 func short(p string) string {
 	return number.ReplaceAllStringFunc(path.Base(p), func(digits string) string {
 		n, _ := strconv.Atoi(digits)
@@ -243,7 +243,7 @@ func short(p string) string {
 	})
 }
 
-// stacks are those of all threads.
+// stacks returns the stacks of all threads.
 func stacks() string {
 	buf := make([]byte, 1<<20)
 	return string(buf[:runtime.Stack(buf, true)])

@@ -1,7 +1,7 @@
-// Package museum is what the exhibits of the bug museum share: the tests
-// named TestBug… beside the steps. Each forces one bug of the articles'
-// listings to happen, by an exact schedule in virtual time, and then plays the
-// same schedule with our lock, to which it must not happen.
+// Package museum has what the exhibits of the bug museum share. The exhibits
+// are the tests named TestBug… beside the steps. Each forces one bug of the
+// articles' listings to happen, by an exact schedule in virtual time, and then
+// plays the same schedule with our lock, where it must not happen.
 //
 //	func TestBugA2_UnlockDeletesItsSuccessorsNode(t *testing.T) {
 //		bug := museum.Bug{ID: "A2", Kind: museum.TwoHolders, Cure: 1, What: "unlock deletes its successor's node"}
@@ -9,9 +9,9 @@
 //		bug.Cured(t, newOurLock, func(s *museum.Stage) { … })
 //	}
 //
-// What crosses the wire while it happens is drawn as the bug's sequence
-// diagram in docs/bugs.md. The test fails when the page shows another one;
-// the flag -update writes it anew.
+// The requests, replies and events of that run are drawn as the bug's sequence
+// diagram in docs/bugs.md. The test fails if the page shows another diagram;
+// the flag -update writes the diagram anew.
 package museum
 
 import (
@@ -28,16 +28,16 @@ import (
 	"example.com/zklock/internal/zkserver"
 )
 
-// A Kind says what a bug does to who has it.
+// A Kind is the effect of a bug.
 type Kind string
 
 // The kinds of bug.
 const (
-	Hang       Kind = "hang"        // somebody waits for something that never comes
+	Hang       Kind = "hang"        // a contender waits for something that never comes
 	TwoHolders Kind = "two holders" // the lock does not exclude
-	Leak       Kind = "leak"        // something stays, or goes on, that should have gone
-	Starvation Kind = "starvation"  // others get in again and again, one never
-	Crash      Kind = "crash"       // an error or a panic where there should be a lock
+	Leak       Kind = "leak"        // a node, a session or a thread stays that should have ended
+	Starvation Kind = "starvation"  // others get the lock again and again, one contender never does
+	Crash      Kind = "crash"       // an error or a panic instead of a lock
 )
 
 // A Bug is one exhibit.
@@ -79,8 +79,9 @@ func (b Bug) Happens(t *testing.T, article NewLock, play func(s *Stage)) {
 	})
 }
 
-// HappensOff shows a bug of a lock that is not on ZooKeeper but on server, in
-// real time. At its end play asserts that the bug has happened.
+// HappensOff shows a bug of a lock that is on another server than ZooKeeper, in
+// real time; server is the name of its kind. At its end play asserts that the
+// bug has happened.
 func (b Bug) HappensOff(t *testing.T, server string, play func(s *Script)) {
 	t.Helper()
 	t.Run("it happens to the article's lock", func(t *testing.T) {
@@ -121,13 +122,13 @@ func NeedsEmbedded(t *testing.T) {
 // returns the diagram.
 func onStage(t *testing.T, newLock NewLock, play func(s *Stage)) string {
 	t.Helper()
-	// A lock that spins keeps virtual time from passing; real time passes.
+	// If a lock spins, virtual time does not pass, but real time does.
 	name := t.Name()
 	watchdog := time.AfterFunc(time.Minute, func() { panic(name + ": busy for a minute of real time") })
 	defer watchdog.Stop()
 	var diagram string
 	synctest.Test(t, func(t *testing.T) {
-		// Comes last: who waits for a timer gets to its end.
+		// This clean-up runs last: it lets the remaining timers run out.
 		t.Cleanup(func() { time.Sleep(patience) })
 		srv := zkserver.Run(t)
 		s := &Stage{
@@ -137,7 +138,7 @@ func onStage(t *testing.T, newLock NewLock, play func(s *Stage)) string {
 		}
 		onAir.Store(s)
 		defer func() {
-			close(s.over) // who hangs in an article's lock goes home
+			close(s.over) // a thread that hangs in an article's lock exits
 			synctest.Wait()
 		}()
 		play(s)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A Script is a Stage for what is not on ZooKeeper: one thread plays all
-// clients in turn, and says what it does.
+// A Script is a Stage for a lock that is not on ZooKeeper: one thread plays all
+// clients in turn, and records what it does.
 type Script struct {
 	*testing.T
 	server string
@@ -15,13 +15,14 @@ type Script struct {
 	lines  []string
 }
 
-// Say records what a client asks of the server, and what the answer is.
+// Say records a client's request to the server, with the answer.
 func (s *Script) Say(actor, format string, args ...any) {
 	s.meet(actor)
 	s.lines = append(s.lines, actor+"->>S: "+fmt.Sprintf(format, args...))
 }
 
-// Note writes something beside a client's line, or the server's, which is S.
+// Note writes a note beside a client's line, or beside the server's, which is
+// S.
 func (s *Script) Note(actor, format string, args ...any) {
 	if actor != "S" {
 		s.meet(actor)
@@ -29,7 +30,8 @@ func (s *Script) Note(actor, format string, args ...any) {
 	s.lines = append(s.lines, "Note over "+actor+": "+fmt.Sprintf(format, args...))
 }
 
-// TwoHolders notes what the play has asserted.
+// TwoHolders writes a note that both clients hold the lock, which the play has
+// asserted.
 func (s *Script) TwoHolders(a, b string) {
 	s.lines = append(s.lines, "Note over "+a+","+b+": two holders")
 }

@@ -28,32 +28,32 @@ const (
 	// SessionTimeout is that of every client on the stage.
 	SessionTimeout = 10 * time.Second
 
-	patience = time.Minute      // virtual: how long something may take that must happen
-	forEver  = 10 * time.Minute // virtual: 60 session timeouts in which nothing happens
+	patience = time.Minute      // virtual: what must happen may take so long
+	forever  = 10 * time.Minute // virtual: 60 session timeouts in which nothing happens
 )
 
-// A Stage is where one schedule is played: a server, and clients with a lock
-// each. The play tells them one after the other what to do; each time all have
-// got as far as they can before it goes on.
+// A Stage is the place of one schedule: a server, and clients with a lock
+// each. The play tells one client after the other what to do. Before each next
+// line of the play, all clients have got as far as they can.
 type Stage struct {
 	*testing.T
 	Server *zkserver.Server
-	Path   string // of the lock; nothing is there yet
+	Path   string // of the lock; no node exists there yet
 
 	newLock NewLock
 	zoo     *ensemble.Ensemble
-	tap     *wiretap.Tap // listens in on all clients, so that there is one order
+	tap     *wiretap.Tap // one for all clients, so that their requests have one order
 	over    chan struct{}
 	clients []*Client
 
-	mu    sync.Mutex // guards what follows, and the state of the clients
+	mu    sync.Mutex // guards the fields below, and the state of the clients
 	gaps  map[string]*Gap
 	notes []note
-	marks []int // lengths of the tap's log whenever all was settled
+	marks []int // lengths of the tap's log whenever everything was settled
 	aside []int // from, to, from, to, …: parts of the log that are not drawn
 }
 
-// Settle returns when everybody has got as far as they can.
+// Settle returns when all clients have got as far as they can.
 func (s *Stage) Settle() {
 	synctest.Wait()
 	n := len(s.tap.Log())
@@ -72,7 +72,7 @@ func (s *Stage) Pass(d time.Duration) {
 }
 
 // eventually waits for a state. It polls: in virtual time that costs nothing.
-// What happens meanwhile is one scene.
+// Everything that happens meanwhile is one scene.
 func (s *Stage) eventually(what string, ok func() bool) {
 	s.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
@@ -130,16 +130,16 @@ func (s *Stage) ClientAt(path string) *Client {
 	return c
 }
 
-// warm makes a request that is not drawn. Package ensemble lets a moment pass
-// before a new connection's first reply is read; then a client that is settled
-// would not have got as far as it can.
+// warm sends a request that is not drawn. Package ensemble lets a moment pass
+// before a new connection's first reply is read; without this request a client
+// would be settled before it has got as far as it can.
 func (c *Client) warm() bool {
 	_, _, err := c.Exists("/")
 	return err == nil
 }
 
-// ClientNotConnected is a client whose session has not begun. Its first
-// attempt to connect is refused when refuse is called, the next one succeeds.
+// ClientNotConnected returns a client whose session has not begun. Its first
+// attempt to connect is refused when refuse is called; the next one succeeds.
 func (s *Stage) ClientNotConnected() (c *Client, refuse func()) {
 	s.Helper()
 	refused := make(chan struct{})
@@ -175,10 +175,10 @@ func (s *Stage) client(conn *zk.Conn, path string) *Client {
 	return c
 }
 
-// Contender is the client's lock.
+// Contender returns the client's lock.
 func (c *Client) Contender() Lock { return c.lock }
 
-// String is the client's name on the page.
+// String returns the client's name on the page.
 func (c *Client) String() string { return "client " + c.Name }
 
 func (c *Client) is(st state, err error) {
@@ -193,21 +193,21 @@ func (c *Client) is(st state, err error) {
 	c.state, c.err = st, err
 }
 
-// State is outside, waiting, inside or failed.
+// State returns outside, waiting, inside or failed.
 func (c *Client) State() string {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	return string(c.state)
 }
 
-// Err is what Lock has failed with.
+// Err returns the error of Lock, nil if it has not failed.
 func (c *Client) Err() error {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	return c.err
 }
 
-// Took is how long Lock took, or has been taking.
+// Took returns how long Lock took, or how long it has waited so far.
 func (c *Client) Took() time.Duration {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
@@ -217,8 +217,8 @@ func (c *Client) Took() time.Duration {
 	return c.took
 }
 
-// Start calls Lock in a thread of its own, and returns when it can get no
-// further.
+// Start calls Lock in a thread of its own, and returns when that thread has
+// got as far as it can.
 func (c *Client) Start() {
 	c.is(waiting, nil)
 	go func() {
@@ -239,14 +239,15 @@ func (c *Client) Start() {
 	c.s.Settle()
 }
 
-// Lock calls Lock; the client must get in.
+// Lock calls Lock. It fails the play unless the client gets the lock.
 func (c *Client) Lock() {
 	c.s.Helper()
 	c.Start()
 	c.GetsIn()
 }
 
-// GetsIn fails the play unless the client, which has been started, gets in.
+// GetsIn fails the play unless the client, which has been started, gets the
+// lock.
 func (c *Client) GetsIn() {
 	c.s.Helper()
 	c.Settles()
@@ -259,7 +260,7 @@ func (c *Client) Settles() {
 	c.s.eventually(fmt.Sprintf("Lock of %v returns", c), func() bool { return c.State() != string(waiting) })
 }
 
-// Fails waits until Lock has failed, and returns what with.
+// Fails waits until Lock has failed, and returns its error.
 func (c *Client) Fails() error {
 	c.s.Helper()
 	c.Settles()
@@ -271,27 +272,27 @@ func (c *Client) Fails() error {
 func (c *Client) Waits() {
 	c.s.Helper()
 	c.s.Settle()
-	require.NoError(c.s, c.Err(), "%v is to wait, but Lock fails", c)
+	require.NoError(c.s, c.Err(), "%v must wait, but its Lock fails", c)
 	require.Equal(c.s, string(waiting), c.State(), "%v does not wait", c)
 }
 
-// WaitsForEver lets a very long time pass, after which the client must still
-// wait.
-func (c *Client) WaitsForEver() {
+// WaitsForever lets a very long time pass. It fails the play unless the client
+// still waits then.
+func (c *Client) WaitsForever() {
 	c.s.Helper()
-	c.s.Pass(forEver)
+	c.s.Pass(forever)
 	c.Waits()
-	c.Note("waits for ever")
+	c.Note("waits forever")
 }
 
-// Unlock calls Unlock and returns what it returns.
+// Unlock calls Unlock and returns its error.
 func (c *Client) Unlock() error {
 	c.s.Helper()
 	c.is(outside, nil)
 	return c.Run("Unlock", c.lock.Unlock)
 }
 
-// Run runs f in a thread of its own and returns what it returns.
+// Run runs f in a thread of its own and returns its error.
 func (c *Client) Run(what string, f func() error) error {
 	c.s.Helper()
 	result := make(chan error, 1)
@@ -319,12 +320,12 @@ func (c *Client) Expire() {
 func (c *Client) Forget() {
 	c.s.Helper()
 	c.s.Settle()
-	c.s.Note("the session of %v has run out, and its nodes go", c)
+	c.s.Note("the session of %v has expired, and its nodes are deleted", c)
 	require.True(c.s, c.s.Server.Expire(c.SessionID()))
 	c.s.Settle()
 }
 
-// Noticed returns when a client whose session has run out has a new one.
+// Noticed returns when a client whose session has expired has a new one.
 func (c *Client) Noticed() {
 	c.s.Helper()
 	c.s.eventually(fmt.Sprintf("%v has a new session", c), func() bool {
@@ -333,15 +334,15 @@ func (c *Client) Noticed() {
 	})
 }
 
-// CutOff keeps the client from every server until back is called. Its session
-// runs out meanwhile, unless back comes soon.
+// CutOff cuts the client off from every server until back is called. Its
+// session expires meanwhile, unless back is called soon.
 func (c *Client) CutOff() (back func()) {
 	c.s.Helper()
 	c.s.Settle()
 	c.Note("is cut off")
 	id := c.SessionID()
 	var faults []*zkserver.Fault
-	for range 1000 { // attempts to connect, more than there is time for
+	for range 1000 { // more attempts to connect than there is time for
 		faults = append(faults, c.s.Server.LoseRequest(func(r zkserver.Request) bool {
 			return r.Op == jute.OpConnect && r.Session == id
 		}))
@@ -357,7 +358,8 @@ func (c *Client) CutOff() (back func()) {
 	}
 }
 
-// Requests counts the requests of these kinds that all clients have sent.
+// Requests returns the number of requests of these kinds that all clients have
+// sent.
 func (s *Stage) Requests(ops ...jute.Op) (n int) {
 	for _, e := range s.tap.Log() {
 		if e.Kind == wiretap.Request && slices.Contains(ops, e.Op) {
@@ -367,7 +369,8 @@ func (s *Stage) Requests(ops ...jute.Op) (n int) {
 	return n
 }
 
-// Nodes are the nodes that the server keeps for the client's sessions.
+// Nodes returns the paths of the nodes that the server has for the client's
+// sessions.
 func (c *Client) Nodes() (paths []string) {
 	c.s.Settle()
 	for _, session := range c.s.Server.Sessions() {
@@ -378,7 +381,8 @@ func (c *Client) Nodes() (paths []string) {
 	return paths
 }
 
-// Inside are the names of those who hold the lock, or believe so.
+// Inside returns the names of the clients that hold the lock, or believe that
+// they do.
 func (s *Stage) Inside() (names []string) {
 	s.Settle()
 	for _, c := range s.clients {
@@ -392,24 +396,25 @@ func (s *Stage) Inside() (names []string) {
 // TwoHolders fails the play unless exactly these two hold the lock at once.
 func (s *Stage) TwoHolders(a, b *Client) {
 	s.Helper()
-	require.Equal(s, []string{a.Name, b.Name}, s.Inside(), "who holds the lock")
+	require.Equal(s, []string{a.Name, b.Name}, s.Inside(), "the holders of the lock")
 	s.note("", a.Name+","+b.Name, "two holders")
 }
 
-// OnlyHolder fails the play unless this one holds the lock, alone.
+// OnlyHolder fails the play unless c holds the lock and no other client does.
 func (s *Stage) OnlyHolder(c *Client) {
 	s.Helper()
-	require.Equal(s, []string{c.Name}, s.Inside(), "who holds the lock")
+	require.Equal(s, []string{c.Name}, s.Inside(), "the holders of the lock")
 }
 
-// Held is a request or a reply that a slow network keeps.
+// Held is a request or a reply that a slow network delays.
 type Held struct {
 	c     *Client
 	fault *zkserver.Fault
 	what  string
 }
 
-// match is true of the client's next request of this kind.
+// match returns a function that reports whether a request is the client's and
+// of this kind.
 func (c *Client) match(op jute.Op, path []string) func(zkserver.Request) bool {
 	id := c.SessionID()
 	return func(r zkserver.Request) bool {
@@ -417,13 +422,13 @@ func (c *Client) match(op jute.Op, path []string) func(zkserver.Request) bool {
 	}
 }
 
-// HoldRequest keeps the client's next request of this kind, about path if one
-// is given, on its way to the server.
+// HoldRequest holds the client's next request of this kind, for path if one is
+// given, on its way to the server.
 func (c *Client) HoldRequest(op jute.Op, path ...string) *Held {
 	return &Held{c, c.s.Server.Hold(c.match(op, path)), "is slow to arrive"}
 }
 
-// HoldNth keeps the client's n-th request of this kind from now on.
+// HoldNth holds the client's n-th request of this kind from now on.
 func (c *Client) HoldNth(n int, op jute.Op) *Held {
 	match, left := c.match(op, nil), n
 	return &Held{c, c.s.Server.Hold(func(r zkserver.Request) bool {
@@ -434,14 +439,14 @@ func (c *Client) HoldNth(n int, op jute.Op) *Held {
 	}), "is slow to arrive"}
 }
 
-// HoldReply keeps the reply to the client's next request of this kind on its
-// way back, and all that comes after it.
+// HoldReply holds the reply to the client's next request of this kind on its
+// way back, and everything that the server sends after it.
 func (c *Client) HoldReply(op jute.Op, path ...string) *Held {
 	return &Held{c, c.s.Server.HoldReply(c.match(op, path)), "is carried out, the reply is slow"}
 }
 
-// LoseReply lets the client's next request of this kind be carried out, and
-// closes the connection in place of sending the reply.
+// LoseReply lets the server carry out the client's next request of this kind.
+// The server then closes the connection and sends no reply.
 func (c *Client) LoseReply(op jute.Op, path ...string) *Held {
 	return &Held{c, c.s.Server.LoseReply(c.match(op, path)), "is carried out, the reply is lost with the connection"}
 }
@@ -451,7 +456,7 @@ func (c *Client) FailNext(op jute.Op, code jute.Code) {
 	c.s.Server.Fail(code, c.match(op, nil))
 }
 
-// Reached fails the play unless something is held here.
+// Reached fails the play unless a request or a reply is held here.
 func (h *Held) Reached() {
 	h.c.s.Helper()
 	h.c.s.Settle()
@@ -459,31 +464,33 @@ func (h *Held) Reached() {
 	case r := <-h.fault.Hit():
 		h.c.s.Note("%v of %v %s", opName(r.Op), h.c, h.what)
 	default:
-		h.c.s.Fatalf("%v has not sent what is to be held", h.c)
+		h.c.s.Fatalf("%v has not sent the request that is to be held", h.c)
 	}
 }
 
-// Release lets it go on.
+// Release lets the request or the reply go on.
 func (h *Held) Release() {
 	h.c.s.Helper()
 	h.fault.Release()
 	h.c.s.Settle()
 }
 
-// Frames counts the frames of a function on the stacks of all threads.
+// Frames returns the number of frames of a function on the stacks of all
+// threads.
 func Frames(function string) int {
 	return strings.Count(stacks(), "."+function+"(")
 }
 
-// Threads counts the threads that a package or function has started.
+// Threads returns the number of threads that a package or function has
+// started.
 func Threads(starter string) int {
 	return strings.Count(stacks(), "created by "+starter)
 }
 
-// ErrFalse is the article's boolean.
-var ErrFalse = errors.New("museum: the lock call says false")
+// ErrFalse stands for the article's return value false.
+var ErrFalse = errors.New("museum: the lock call returned false")
 
-// False turns the article's boolean into an error.
+// False returns ErrFalse if the article's lock call returned false.
 func False(ok bool) error {
 	if !ok {
 		return ErrFalse

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"example.com/zklock/internal/jute"
 )
@@ -94,6 +95,14 @@ func (t *Tap) Password(session int64) []byte {
 	return slices.Clone(t.passwords[session])
 }
 
+// SessionTimeout returns the timeout that the server granted a session; 0 if
+// the tap has not seen the session.
+func (t *Tap) SessionTimeout(session int64) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.granted[session]
+}
+
 // request counts one packet to the server. False: it makes no sense.
 func (c *conn) request(b []byte, _ int) bool {
 	d := jute.NewDecoder(b)
@@ -154,6 +163,7 @@ func (c *conn) reply(b []byte, _ int) bool {
 		t.mu.Lock()
 		c.session = r.SessionID
 		t.passwords[r.SessionID] = r.Password
+		t.granted[r.SessionID] = time.Duration(r.TimeoutMs) * time.Millisecond
 		t.mu.Unlock()
 		if t.logging {
 			t.add(c, Entry{Kind: Reply, Op: jute.OpConnect})

@@ -40,6 +40,7 @@ type Tap struct {
 	conns     map[*conn]struct{} // that are open
 	log       []Entry
 	passwords map[int64][]byte
+	granted   map[int64]time.Duration
 }
 
 // opBase moves closeSession, the lowest opcode, to an index.
@@ -54,7 +55,7 @@ func WithLog() Option { return func(t *Tap) { t.logging = true } }
 
 // New returns a Tap that has seen nothing yet.
 func New(options ...Option) *Tap {
-	t := &Tap{conns: make(map[*conn]struct{}), passwords: make(map[int64][]byte)}
+	t := &Tap{conns: make(map[*conn]struct{}), passwords: make(map[int64][]byte), granted: make(map[int64]time.Duration)}
 	for _, option := range options {
 		option(t)
 	}

@@ -199,6 +199,8 @@ func TestWatchesAreArmedAgainAfterAReconnect(t *testing.T) {
 		require.Equal(t, 1, tap.Armed())
 		require.Len(t, srv.Watches(), 1)
 		require.NotNil(t, tap.Password(conn.SessionID()))
+		require.Positive(t, tap.SessionTimeout(conn.SessionID()))
+		require.Zero(t, tap.SessionTimeout(conn.SessionID()+1))
 	})
 }
 

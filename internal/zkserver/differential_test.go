@@ -282,7 +282,7 @@ func (p *player) say(format string, args ...any) {
 
 func (p *player) connect(i int) {
 	c := p.tg.dial()
-	resp, err := c.handshake(jute.ConnectRequest{TimeoutMs: 20_000, Password: make([]byte, 16)})
+	resp, err := c.handshake(jute.ConnectRequest{TimeoutMs: longest, Password: make([]byte, 16)})
 	if err != nil || resp.SessionID == 0 {
 		p.say("no session: %v", err)
 	}
@@ -293,7 +293,7 @@ func (p *player) connect(i int) {
 func (p *player) reattach(i int, password []byte) {
 	old := p.conns[i]
 	c := p.tg.dial()
-	resp, err := c.handshake(jute.ConnectRequest{TimeoutMs: 20_000, SessionID: old.session.SessionID, Password: password})
+	resp, err := c.handshake(jute.ConnectRequest{TimeoutMs: longest, SessionID: old.session.SessionID, Password: password})
 	p.say("handshake: %v %s timeout %d", err, p.sessions[resp.SessionID], resp.TimeoutMs)
 	for {
 		if _, err := old.readFrame(); err != nil {
@@ -328,6 +328,7 @@ func play(t *rapid.T, tg *target, root string, steps []diffStep, mutate func(*ta
 		p.say("%d %v", n, s)
 		p.step(s, root)
 		p.events(s.what == "closeSession")
+		admin.eventsNow() // keeps its session alive
 	}
 	for _, c := range p.conns {
 		c.write(frame(&jute.RequestHeader{Xid: 1 << 20, Op: jute.OpCloseSession}))
@@ -387,11 +388,11 @@ func (p *player) request(c *wire, op jute.Op, body encoder) {
 		h.Err = p.mutate(p.tg, op, body, h.Err)
 	}
 	zxid := "" // of a read: others may write to the real server meanwhile
-	switch op {
-	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpDelete, jute.OpSetData, jute.OpSetACL, jute.OpMulti, jute.OpCloseSession:
+	switch {
+	case writes(op):
 		p.writes = append(p.writes, h.Zxid)
 		zxid = mark(h.Zxid)
-	case jute.OpAuth, 99:
+	case op == jute.OpAuth || op == 99:
 		zxid = fmt.Sprint(h.Zxid)
 	}
 	p.say("  reply xid+%d zxid %s err %d %s", h.Xid-c.xid, zxid, h.Err, p.body(op, h.Err, d))
@@ -405,7 +406,7 @@ func (p *player) stat(d *jute.Decoder) string {
 	s.Decode(d)
 	return fmt.Sprintf("stat{c%s m%s p%s v%d cv%d av%d owner %s len %d children %d times %v}",
 		mark(s.Czxid), mark(s.Mzxid), mark(s.Pzxid), s.Version, s.Cversion, s.Aversion,
-		p.sessions[s.EphemeralOwner], s.DataLength, s.NumChildren, s.Ctime > 0 && s.Mtime >= s.Ctime)
+		p.sessions[s.EphemeralOwner], s.DataLength, s.NumChildren, s.Ctime > 0 && s.Mtime > 0)
 }
 
 func (p *player) body(op jute.Op, code jute.Code, d *jute.Decoder) (text string) {
@@ -517,21 +518,23 @@ func agree(t *rapid.T, steps []diffStep, embedded, other []string) {
 // that ends by its timeout.
 func TestExpiryIsAlikeOnBoth(t *testing.T) {
 	tg := newTarget(t)
-	watcher := tg.connect()
-	c := tg.dial()
-	resp, err := c.handshake(jute.ConnectRequest{TimeoutMs: 4000, Password: make([]byte, 16)})
-	require.NoError(t, err)
+	watcher, owner := tg.connect(), tg.connect()
 	for _, name := range []string{"/a", "/b"} {
-		require.Equal(t, jute.OK, c.create(tg.root+name, jute.FlagEphemeral))
+		require.Equal(t, jute.OK, owner.create(tg.root+name, jute.FlagEphemeral))
 		require.Equal(t, jute.OK, watcher.watch(jute.OpExists, tg.root+name))
 	}
 	require.Equal(t, jute.OK, watcher.watch(jute.OpGetChildren, tg.root))
+	// The session gets its short timeout when nothing is left to do in it.
 	start := time.Now()
-	c.closesWithin(10 * time.Second)
+	c := tg.dial()
+	resp, err := c.handshake(jute.ConnectRequest{TimeoutMs: 4000, SessionID: owner.session.SessionID, Password: owner.session.Password})
+	require.NoError(t, err)
+	require.EqualValues(t, 4000, resp.TimeoutMs)
+	c.closesWithin(patience)
 	require.Greater(t, time.Since(start), 3900*time.Millisecond)
 	// In an ensemble the connection may go before the nodes do.
 	var events []event
-	for deadline := time.Now().Add(10 * time.Second); len(events) < 3 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(patience); len(events) < 3 && time.Now().Before(deadline); {
 		events = append(events, watcher.eventsNow()...)
 	}
 	require.Len(t, events, 3)

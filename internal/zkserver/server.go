@@ -101,14 +101,19 @@ func Run(t TB, options ...Option) *Server {
 // address. Called again, it returns the same address. Not for use in a
 // testing/synctest bubble: time stands still there while a socket is waited
 // for.
-func (s *Server) Listen() (addr string, err error) {
+func (s *Server) Listen() (addr string, err error) { return s.ListenAt("127.0.0.1:0") }
+
+// ListenAt is Listen at an address of the caller's choice. The server asks
+// nobody for a password: the caller must see to it that the address is
+// loopback.
+func (s *Server) ListenAt(address string) (addr string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return "", ErrClosed
 	}
 	if s.listener == nil {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := net.Listen("tcp", address)
 		if err != nil {
 			return "", err
 		}

@@ -68,16 +68,19 @@ func (tg *target) dial() *wire {
 	}
 	require.NoError(tg, err)
 	tg.Cleanup(func() { nc.Close() })
-	// No reply takes this long; a test that waits for one fails by it.
-	require.NoError(tg, nc.SetDeadline(time.Now().Add(30*time.Second)))
 	return &wire{t: tg.T, Conn: nc, r: bufio.NewReader(nc)}
 }
 
-// connect opens a connection with a session of its own.
+// longest is the longest session timeout that a server grants by default, in
+// milliseconds.
+const longest = 40_000
+
+// connect opens a connection with a session of its own. The session has the
+// longest timeout: a test that is slow does not lose it.
 func (tg *target) connect() *wire {
 	tg.Helper()
 	c := tg.dial()
-	resp, err := c.handshake(jute.ConnectRequest{TimeoutMs: 10_000, Password: make([]byte, 16)})
+	resp, err := c.handshake(jute.ConnectRequest{TimeoutMs: longest, Password: make([]byte, 16)})
 	require.NoError(tg, err)
 	require.NotZero(tg, resp.SessionID)
 	return c
@@ -90,7 +93,8 @@ type wire struct {
 	r       *bufio.Reader
 	xid     int32
 	session jute.ConnectResponse
-	zxid    int64   // of the last reply
+	zxid    int64   // of the reply to the last write
+	seen    int64   // of the last reply: a read's counts what other sessions have written, too
 	events  []event // that came before the last reply
 }
 
@@ -131,7 +135,15 @@ func (c *wire) write(b []byte) {
 	go c.Conn.Write(b)
 }
 
-func (c *wire) readFrame() ([]byte, error) { return jute.ReadFrame(c.r, nil, 64<<20) }
+// patience is how long a reply may take before a test fails.
+const patience = time.Minute
+
+func (c *wire) readFrame() ([]byte, error) { return c.readFrameWithin(patience) }
+
+func (c *wire) readFrameWithin(d time.Duration) ([]byte, error) {
+	c.SetReadDeadline(time.Now().Add(d))
+	return jute.ReadFrame(c.r, nil, 64<<20)
+}
 
 func (c *wire) handshake(r jute.ConnectRequest) (jute.ConnectResponse, error) {
 	c.write(frame(&r))
@@ -179,21 +191,34 @@ func (c *wire) do(op jute.Op, body encoder) (jute.Code, *jute.Decoder) {
 	if h.Err != jute.OK {
 		require.Zero(c.t, d.Len(), "an error reply has no body")
 	}
-	c.zxid = h.Zxid
+	c.seen = h.Zxid
+	if writes(op) {
+		c.zxid = h.Zxid
+	}
 	return h.Err, d
+}
+
+// writes reports whether a request of kind op is a transaction, so that its
+// reply carries a zxid of its own.
+func writes(op jute.Op) bool {
+	switch op {
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL, jute.OpDelete,
+		jute.OpSetData, jute.OpSetACL, jute.OpMulti, jute.OpCloseSession:
+		return true
+	}
+	return false
 }
 
 // closes asserts that the server closes the connection without a word, and
 // long before the session could expire.
 func (c *wire) closes() {
 	c.t.Helper()
-	c.closesWithin(3 * time.Second)
+	c.closesWithin(longest / 2 * time.Millisecond)
 }
 
 func (c *wire) closesWithin(d time.Duration) {
 	c.t.Helper()
-	c.SetReadDeadline(time.Now().Add(d))
-	b, err := c.readFrame()
+	b, err := c.readFrameWithin(d)
 	require.Error(c.t, err, "the server says % x in place of closing the connection", b)
 	require.False(c.t, errors.Is(err, os.ErrDeadlineExceeded), "the server leaves the connection open")
 }

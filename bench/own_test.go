@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/locktest"
+)
+
+// TestBrokenLocksAreCaught runs locks of readers through the benchmark as
+// go run ./bench would, from one program that has them all.
+func TestBrokenLocksAreCaught(t *testing.T) {
+	folder := func(name string) string { return "./testdata/" + name }
+	names := []string{"everybody", "second", "giveup", "panics", "background", "right"}
+	steps := []string{"../01-naive-ephemeral", "../03-sequential-predecessor", "../04-reentrant", "../05-timeout"}
+	folders := slices.Clone(steps)
+	for _, name := range names {
+		folders = append(folders, folder(name))
+	}
+	program, err := buildWith(t.Context(), folders, t.TempDir())
+	require.NoError(t, err)
+	bench := func(t *testing.T, args ...string) (status int, stdout, stderr string) {
+		if zoo := locktest.Real(t); zoo != nil {
+			args = append([]string{"-zk", strings.Join(zoo.Servers(), ","), "-warmup", "0s"}, args...)
+		}
+		var out, errOut bytes.Buffer
+		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd.Stdout, cmd.Stderr = &out, &errOut
+		if err := cmd.Run(); err != nil {
+			require.ErrorAs(t, err, new(*exec.ExitError))
+		}
+		return cmd.ProcessState.ExitCode(), out.String(), errOut.String()
+	}
+	for name, want := range map[string]string{
+		"everybody": "a contender got the lock although its holder had not unlocked: two goroutines held the lock at once",
+		"second":    "a contender got the lock although its holder had not unlocked: two goroutines held the lock at once",
+		"giveup": "when a waiter gave up another one got the lock, although its holder had not unlocked: " +
+			"two goroutines held the lock at once",
+		"panics": "Lock panicked: runtime error: index out of range [0] with length 0 (lock.go:17)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, stdout, stderr := bench(t, "-locks", "predecessor,"+folder(name)+","+folder("right"), "-n", "5,10")
+			require.Equal(t, exitFailure, status, stderr)
+			require.True(t, strings.HasSuffix(stderr, want+"\n"), stderr)
+			require.Equal(t, 1, strings.Count(stderr, "bench: "), stderr)
+			require.Contains(t, stderr, "bench: "+name+", tried with 5 contenders on ")
+			require.Regexp(t, `(?m)^`+name+` +5 +FAILED `, stdout)
+			for _, other := range []string{"predecessor +5", "right +5", "predecessor +10", name + " +10", "right +10"} {
+				require.Regexp(t, `(?m)^`+other+` +not run: `+name+` with 5 failed`, stdout)
+			}
+		})
+	}
+	t.Run("a panic in another goroutine ends the program, and stderr names the lock", func(t *testing.T) {
+		status, _, stderr := bench(t, "-locks", folder("background"), "-n", "5")
+		require.Equal(t, 2, status, "of Go's runtime")
+		require.Contains(t, stderr, "trying background …\n")
+		require.Contains(t, stderr, "panic: no queue")
+	})
+	t.Run("locks that are right are measured, whichever step's API they have", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "out.json")
+		status, stdout, stderr := bench(t, "-locks", strings.Join(steps, ",")+",naive,"+folder("right"), "-n", "20", "-json", file)
+		require.Zero(t, status, stderr)
+		b, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var rs []result
+		require.NoError(t, json.Unmarshal(b, &rs))
+		require.Len(t, rs, 6)
+		for i, name := range []string{"01-naive-ephemeral", "03-sequential-predecessor", "04-reentrant", "05-timeout", "naive", "right"} {
+			require.Regexp(t, `(?m)^`+name+` +20 +20 `, stdout)
+			require.Equal(t, name, rs[i].Lock)
+			require.Equal(t, 20, rs[i].Count)
+		}
+		for _, r := range rs[1:4] {
+			require.LessOrEqual(t, r.Requests, int64(5*20), "the parent of the queue was there before the clock started")
+		}
+	})
+}
+
+func TestAPanicInAnotherGoroutineIsReported(t *testing.T) {
+	status, _, stderr := bench(t, "-n", "5", "-locks", "naive,./testdata/background,./testdata/right")
+	require.Equal(t, exitFailure, status)
+	require.True(t, strings.HasSuffix(stderr,
+		"bench: the benchmark crashed (exit status 2): a goroutine of background or of right panicked, see above\n"), stderr)
+}
+
+func TestWhatIsWrongWithAFolderIsSaidInOneLine(t *testing.T) {
+	t.Chdir(t.TempDir()) // a folder need not be in the repository
+	testdata, err := sourceFolder()
+	require.NoError(t, err)
+	testdata = filepath.Join(testdata, "testdata")
+	lock := func(name, text string) string {
+		require.NoError(t, os.Mkdir(name, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(name, "lock.go"), []byte(text), 0o600))
+		return "./" + name
+	}
+	const start = "package mine\n\nimport \"github.com/go-zookeeper/zk\"\n\ntype Lock struct{}\n\n"
+	require.NoError(t, os.Mkdir("empty", 0o700))
+	for _, tc := range []struct{ locks, want string }{
+		{"naive,./missing", "bench: -locks: ./missing: there is no such folder\n"},
+		{"./empty", "bench: -locks: ./empty: the folder has no Go files\n"},
+		{filepath.Join(testdata, "nonew"), "nonew: it has no function New; the benchmark needs New(conn *zk.Conn, path string) *Lock"},
+		{filepath.Join(testdata, "program"), "program: package main cannot be imported: give the package another name\n"},
+		{filepath.Join(testdata, "badlock"), "badlock: New is not what the benchmark needs: New(conn *zk.Conn, path string) *Lock, with " +
+			"Lock() error and Unlock() error, as in 03-sequential-predecessor; the compiler says: cannot use New(conn, path)"},
+		{lock("syntax", "package mine\n\nfunc {"), "bench: -locks: ./syntax: does not compile: lock.go:3:6: expected 'IDENT', found '{'"},
+		{lock("types", start+"func New(conn *zk.Conn, path string) *Lock { return nothing }\n"),
+			"bench: -locks: does not compile: types/lock.go:7:53: undefined: nothing\n"},
+		{lock("import", "package mine\n\nimport \"example.com/not/there\"\n\nfunc New() { there.Be() }\n"),
+			"bench: -locks: does not compile: import/lock.go:3:8: no required module provides package example.com/not/there"},
+		{lock("value", start+"func New(conn *zk.Conn, path string) (Lock, error) { return Lock{}, nil }\n"),
+			"./value: New is not what the benchmark needs: New(conn *zk.Conn, path string) (*Mutex, error)"},
+	} {
+		status, stdout, stderr := bench(t, "-n", "5", "-locks", tc.locks)
+		require.Equal(t, exitFailure, status, tc.locks)
+		oneLine(t, stderr, tc.want)
+		require.Empty(t, stdout)
+	}
+	for locks, want := range map[string]string{
+		"./types,types/":  "-locks: types/ is named twice",
+		"./types,./types": "-locks: ./types is named twice",
+		"types":           `no lock is called "types"; there are naive, herd, predecessor`,
+	} {
+		status, _, stderr := bench(t, "-locks", locks)
+		require.Equal(t, exitUsage, status)
+		oneLine(t, stderr, want)
+	}
+}
+
+func TestFoldersWithOneNameAreToldApart(t *testing.T) {
+	cs, err := ownContestants([]string{"./ann/lock", "./ben/lock/", "./naive", "carl/queue"}, []string{"naive"})
+	require.NoError(t, err)
+	var names []string
+	for _, c := range cs {
+		names = append(names, c.name)
+		require.NotContains(t, c.nodeName(), "/")
+	}
+	require.Equal(t, []string{"ann/lock", "ben/lock", "naive", "queue"}, names)
+}
+
+// untried measures locks that would fail a trial.
+func untried(t *testing.T) {
+	tries = false
+	t.Cleanup(func() { tries = true })
+}
+
+// impatient makes a trial end soon after its lock hangs.
+func impatient(t *testing.T) {
+	patience, returns := trialPatience, returnTimeout
+	trialPatience, returnTimeout = 50e6, 50e6 // ns; only locks that hang meet them
+	t.Cleanup(func() { trialPatience, returnTimeout = patience, returns })
+}
+
+func TestALockThatHangsFailsItsTrial(t *testing.T) {
+	impatient(t)
+	compete(t, neverHad, contestants[2])
+	status, stdout, stderr := bench(t, "-n", "5", "-warmup", "0s")
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "bench: stuck, tried with 5 contenders on ")
+	require.Contains(t, stderr, ": it hangs: for 50ms no contender got the lock although it was free\n")
+	require.Regexp(t, `(?m)^stuck +5 +FAILED `, stdout)
+	require.Regexp(t, `(?m)^predecessor +5 +not run: stuck with 5 failed`, stdout)
+}
+
+// deaf does not even return when its session ends.
+type deaf struct{ end <-chan struct{} }
+
+func (l deaf) Lock() error   { <-l.end; return errors.New("the test is over") }
+func (l deaf) Unlock() error { return nil }
+
+func TestALockThatNeverReturnsDoesNotKeepTheBenchmark(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	compete(t, contestant{name: "deaf", new: func(*zk.Conn, string) locker { return deaf{ctx.Done()} }})
+	impatient(t)
+	status, _, stderr := bench(t, "-n", "5", "-warmup", "0s")
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "it hangs: for 50ms no contender got the lock although it was free\n")
+
+	untried(t)
+	for limit, want := range map[string]string{
+		"100ms": "it hangs: for 50ms no contender got the lock and nothing was sent, at 0 of 5\n",
+	} {
+		status, _, stderr = bench(t, "-n", "5", "-warmup", "0s", "-limit", limit)
+		require.Equal(t, exitFailure, status)
+		require.Contains(t, stderr, want)
+	}
+}
+
+// panicky panics in Unlock.
+type panicky struct{ sham }
+
+func (panicky) Unlock() error { panic("no such node") }
+
+func TestAPanicEndsTheRun(t *testing.T) {
+	compete(t, contestant{name: "panicky", new: func(*zk.Conn, string) locker { return panicky{} }})
+	untried(t)
+	status, _, stderr := bench(t, "-n", "1", "-warmup", "0s")
+	require.Equal(t, exitFailure, status)
+	require.Regexp(t, `panicky with 1 goroutines on .*: session 0x\w+: Unlock panicked: no such node \(own_test.go:\d+\)`, stderr)
+}

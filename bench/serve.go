@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"example.com/zklock/internal/zkserver"
+)
+
+// checkServe accepts a port on loopback: the embedded server asks nobody for
+// a password.
+func checkServe(address string) error {
+	_, err := loopback(address)
+	return err
+}
+
+// loopback returns the address with the host as an IP address.
+func loopback(address string) (string, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || port == "" {
+		return "", fmt.Errorf("-serve: %q is not an address such as 127.0.0.1:2181", address)
+	}
+	refused := fmt.Errorf("-serve: %q is not on loopback, and the embedded server asks nobody for a password: use 127.0.0.1:%s", address, port)
+	ip := net.ParseIP(host)
+	if host == "localhost" {
+		ip = net.IPv4(127, 0, 0, 1)
+	}
+	if ip == nil || !ip.IsLoopback() {
+		return "", refused
+	}
+	return net.JoinHostPort(ip.String(), port), nil
+}
+
+// serve runs the embedded server until ctx ends.
+func serve(ctx context.Context, address string, stdout, stderr io.Writer) error {
+	address, err := loopback(address)
+	if err != nil {
+		return err
+	}
+	s := zkserver.New()
+	defer s.Close()
+	addr, err := s.ListenAt(address)
+	if err != nil {
+		var op *net.OpError
+		if errors.As(err, &op) {
+			err = op.Err
+		}
+		return fmt.Errorf("-serve: %s: %w", address, err)
+	}
+	fmt.Fprintf(stdout, `The embedded ZooKeeper serves at %[1]s. It keeps everything in memory. Ctrl-C ends it.
+
+  zkCli.sh -server %[1]s
+  conn, _, err := zk.Connect([]string{"%[1]s"}, 10*time.Second)
+  go run ./bench -zk %[1]s
+
+`, addr)
+	<-ctx.Done()
+	fmt.Fprintf(stderr, "bench: interrupted: the server at %s and all its nodes are gone\n", addr)
+	return nil
+}

@@ -1,0 +1,5 @@
+// Package nonew has no New.
+package nonew
+
+// A Lock is one contender.
+type Lock struct{}

@@ -1,0 +1,4 @@
+// Program is not a package that can be imported.
+package main
+
+func main() {}

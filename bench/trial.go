@@ -1,0 +1,281 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/wiretap"
+)
+
+// Before any lock is measured each one is tried. In a trial a few contenders
+// follow a schedule in which a lock that does not exclude lets two in: one
+// contender holds the lock and keeps it while the others ask for it and while
+// a waiter gives up. Runs alone would not show that: in a run the holder
+// leaves at once and no waiter gives up.
+
+// tries is false in tests that measure broken locks.
+var tries = true
+
+// trialPatience is how long a contender may take to get a free lock.
+var trialPatience = 30 * time.Second
+
+// A trial goes on when nothing has crossed the wire for some polls in a row.
+const (
+	pollEvery   = time.Millisecond
+	calmPolls   = 15
+	patientCalm = 60  // after a waiter gave up
+	mostPolls   = 500 // for a lock that never stops asking
+	gaveUpText  = "when a waiter gave up another one got the lock, although its holder had not unlocked"
+	cameInText  = "a contender got the lock although its holder had not unlocked"
+)
+
+// The contenders of a trial, in the order in which they come.
+const (
+	theHolder       = iota
+	theDying        // gives up: its session ends
+	theImpatient    // gives up, if it can: its context ends
+	theNext         // shares a session with the impatient one
+	theLast         // shares the holder's session
+	trialContenders = iota
+)
+
+var trialSessions = [trialContenders]int{theDying: 1, theImpatient: 2, theNext: 2}
+
+type trial struct {
+	ctx      context.Context
+	tap      *wiretap.Tap
+	conns    []*zk.Conn
+	lockers  []locker
+	outcomes chan outcome
+	running  int    // contenders that are in Lock
+	waiting  int    // those of them that do not give up
+	held     bool   // by a contender that has not unlocked
+	entry    string // what to say if another one gets in
+}
+
+// An outcome is what Lock returned to a contender.
+type outcome struct {
+	contender int
+	err       error
+}
+
+// tryAll tries every lock, and fails with the first that fails.
+func (b *benchmark) tryAll(ctx context.Context) error {
+	for i := range b.cfg.locks {
+		c := &b.cfg.locks[i]
+		if c.java || c.unsafe || !tries {
+			continue
+		}
+		b.progress.say("trying " + c.name)
+		err := b.try(ctx, c)
+		if ctx.Err() != nil {
+			return errInterrupted
+		}
+		if err != nil {
+			n := b.cfg.sizes[0]
+			r := b.newResult(*c, n, 1)
+			r.Status, r.Error = statusFailed, err.Error()
+			b.results = append(b.results, r)
+			b.notRun(*c, n)
+			slices.SortStableFunc(b.results, func(x, y result) int { // as if they had run
+				return cmp.Or(slices.Index(b.cfg.sizes, x.Goroutines)-slices.Index(b.cfg.sizes, y.Goroutines),
+					b.place(x.Lock)-b.place(y.Lock))
+			})
+			return fmt.Errorf("%s, tried with %d contenders on %v: %w", c.name, trialContenders, b.zoo, err)
+		}
+	}
+	return nil
+}
+
+// place is where a lock stands in -locks.
+func (b *benchmark) place(lock string) int {
+	return slices.IndexFunc(b.cfg.locks, func(c contestant) bool { return c.name == lock })
+}
+
+// try tries one lock. It also finds out whether the path of a student's lock
+// is the parent of a queue.
+func (b *benchmark) try(ctx context.Context, c *contestant) (err error) {
+	if b.party != nil {
+		ctx = b.party.ctx
+		defer func() { err = b.because(err) }()
+	}
+	_, lockPath, err := b.freshPath(*c, trialContenders, 0)
+	if err != nil {
+		return err
+	}
+	t := &trial{ctx: ctx, tap: wiretap.New(wiretap.WithLog()), outcomes: make(chan outcome, trialContenders), entry: cameInText}
+	t.conns, err = b.connect(ctx, t.tap, 3, trialContenders)
+	defer t.end()
+	if err != nil {
+		return err
+	}
+	var makers []*zk.Conn
+	for _, session := range trialSessions {
+		makers = append(makers, t.conns[session])
+	}
+	if t.lockers, err = makeContenders(*c, trialContenders, t.tap, makers, lockPath); err != nil {
+		return err
+	}
+	if err := t.run(b, c, lockPath); err != nil {
+		return err
+	}
+	return waitForAll(t.lockers)
+}
+
+func (t *trial) run(b *benchmark, c *contestant, lockPath string) error {
+	session := t.conns[0].SessionID()
+	t.start(theHolder, t.lockers[theHolder].Lock)
+	if _, err := t.enter(); err != nil {
+		return err
+	}
+	if c.folder != "" {
+		_, stat, err := b.admin.Exists(lockPath)
+		c.queue = err == nil && stat.EphemeralOwner == 0 && stat.Czxid != 0
+	}
+	ctx, giveUp := context.WithCancel(t.ctx)
+	defer giveUp()
+	for contender := theDying; contender < trialContenders; contender++ {
+		lock := t.lockers[contender].Lock
+		if contender == theImpatient {
+			l, ok := t.lockers[contender].(interface{ LockContext(context.Context) error })
+			if !ok {
+				continue // this kind of lock does not give up
+			}
+			lock = func() error { return l.LockContext(ctx) }
+		}
+		t.start(contender, lock)
+		if err := t.calm(calmPolls); err != nil {
+			return err
+		}
+	}
+	t.entry = gaveUpText
+	t.conns[trialSessions[theDying]].Close()
+	// In an ensemble the server of the next contender may learn of it later.
+	if _, err := t.conns[trialSessions[theNext]].Sync(lockPath); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	if err := t.calm(patientCalm); err != nil {
+		return err
+	}
+	giveUp()
+	if err := t.calm(patientCalm); err != nil {
+		return err
+	}
+	if conn := t.conns[0]; conn.SessionID() != session || conn.State() != zk.StateHasSession {
+		return fmt.Errorf("session %#x of the holder was lost", session)
+	}
+	t.entry = cameInText
+	for contender := theHolder; ; {
+		t.held = false
+		if err := guarded("Unlock", t.lockers[contender].Unlock); err != nil {
+			return err
+		}
+		if t.waiting == 0 {
+			return nil
+		}
+		var err error
+		if contender, err = t.enter(); err != nil {
+			return err
+		}
+		if err := t.calm(calmPolls); err != nil {
+			return err
+		}
+	}
+}
+
+func (o outcome) givesUp() bool { return o.contender == theDying || o.contender == theImpatient }
+
+func (t *trial) start(contender int, lock func() error) {
+	t.running++
+	if !(outcome{contender: contender}).givesUp() {
+		t.waiting++
+	}
+	go func() { t.outcomes <- outcome{contender, guarded("Lock", lock)} }()
+}
+
+// enter waits until a contender gets the lock, which is free.
+func (t *trial) enter() (contender int, err error) {
+	late := time.After(trialPatience)
+	for {
+		select {
+		case o := <-t.outcomes:
+			if err := t.take(o); err != nil {
+				return 0, err
+			}
+			if t.held {
+				return o.contender, nil
+			}
+		case <-late:
+			return 0, fmt.Errorf("it hangs: for %v no contender got the lock although it was free", trialPatience)
+		case <-t.ctx.Done():
+			return 0, context.Cause(t.ctx)
+		}
+	}
+}
+
+// calm returns when all requests have been answered and nothing has crossed
+// the wire for some polls.
+func (t *trial) calm(polls int) error {
+	seen, calm := t.traffic(), 0
+	for range mostPolls {
+		select {
+		case o := <-t.outcomes:
+			if err := t.take(o); err != nil {
+				return err
+			}
+		case <-time.After(pollEvery):
+		case <-t.ctx.Done():
+			return context.Cause(t.ctx)
+		}
+		calm++
+		if traffic := t.traffic(); traffic != seen || t.tap.Pending() > 0 {
+			seen, calm = traffic, 0
+		}
+		if calm >= polls {
+			break
+		}
+	}
+	return nil
+}
+
+func (t *trial) traffic() int64 {
+	c := t.tap.Counts()
+	return c.BytesIn + c.BytesOut
+}
+
+// take notes what Lock returned.
+func (t *trial) take(o outcome) error {
+	t.running--
+	if !o.givesUp() {
+		t.waiting--
+	}
+	switch {
+	case o.err == nil && t.held:
+		return fmt.Errorf("%s: %w", t.entry, errTwoGoroutines)
+	case o.err == nil:
+		t.held = true
+		return nil
+	case o.givesUp():
+		return nil
+	}
+	return o.err
+}
+
+// end waits, but not without end, until no contender is in Lock.
+func (t *trial) end() {
+	closeAll(t.conns)
+	late := time.After(returnTimeout)
+	for ; t.running > 0; t.running-- {
+		select {
+		case <-t.outcomes:
+		case <-late:
+			return
+		}
+	}
+}

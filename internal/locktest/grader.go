@@ -1,0 +1,446 @@
+package locktest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/zklock/internal/ensemble"
+)
+
+// A grader runs the cases of one suite in another process, which is the same
+// test binary, started again for the same test: a lock that hangs, spins,
+// panics or ends its process costs only the case that it was in. The next case
+// gets a new process. Cases that pass share one.
+//
+// The process takes one request after the other from its standard input and
+// writes reports to its standard output, each on a line of its own that begins
+// with a mark. Whatever else it prints belongs to the lock.
+type grader struct {
+	t        *testing.T
+	suite    string
+	run      func(t *testing.T, r request) (payload any)
+	worker   *worker // nil: none runs
+	inside   bool    // cases run in this process
+	stuck    int     // cases in a row that did not end
+	everBeen bool    // whether any case did not end
+}
+
+// A request asks for one case.
+type request struct {
+	Name  string          // of the case, for people
+	Case  string          // which one
+	Arg   json.RawMessage `json:",omitempty"`
+	Ticks int             // how long the case may stand still, see watchdog
+}
+
+// A report is what a case says. There are several of one case, the last of
+// which has Ended set, unless the process ends before.
+type report struct {
+	Begun    bool
+	Left     bool     // the case has run without a failure; it has not been cleaned up
+	Failures []string // then the process ends
+	Skipped  string
+	Stuck    bool // the case does not end
+	Ended    bool
+	OK       bool // the case has not failed, if it has ended
+	Payload  json.RawMessage
+}
+
+const (
+	workerVariable = "LOCKTEST_WORKER" // "token number name": which call of a suite the process is for
+	mark           = "locktest-report "
+	// silence is how long a process may say nothing at all: its watchdog, which
+	// ends a case that stands still, speaks several times a second.
+	silence = time.Minute
+)
+
+var here = flag.Bool("locktest.here", false, "run the cases in this process, for a debugger: a lock that hangs or panics ends the test")
+
+var calls struct {
+	sync.Mutex
+	n map[*testing.T]int // of suites, by test
+}
+
+// grade makes the grader of one suite. In the process that runs the cases it
+// returns nil once all have been asked for, or if it is there for another
+// suite of the same test.
+func grade(t *testing.T, run func(t *testing.T, r request) any) *grader {
+	t.Helper()
+	calls.Lock()
+	if calls.n == nil {
+		calls.n = make(map[*testing.T]int)
+	}
+	if calls.n[t] == 0 {
+		t.Cleanup(func() {
+			calls.Lock()
+			defer calls.Unlock()
+			delete(calls.n, t)
+		})
+	}
+	calls.n[t]++
+	suite := fmt.Sprintf("%d %s", calls.n[t], t.Name())
+	calls.Unlock()
+
+	if mine, ok := os.LookupEnv(workerVariable); ok {
+		token, wanted, _ := strings.Cut(mine, " ")
+		if wanted == suite {
+			serve(t, token, run)
+		}
+		return nil
+	}
+	g := &grader{t: t, suite: suite, run: run}
+	// A server in Docker is shared by the tests of a process, and coverage is
+	// counted in this one.
+	g.inside = *here || testing.CoverMode() != "" || Real(t) != nil
+	if !g.inside {
+		t.Cleanup(g.close)
+	}
+	return g
+}
+
+// do runs one case as a subtest, and stores what it returns in payload, if
+// that is not nil and the case has passed.
+func (g *grader) do(name, which string, arg, payload any) {
+	g.t.Helper()
+	g.t.Run(name, func(t *testing.T) {
+		t.Helper()
+		raw, err := json.Marshal(arg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := request{Name: name, Case: which, Arg: raw}
+		if g.inside {
+			result := g.run(t, r)
+			if payload != nil {
+				raw, _ := json.Marshal(result)
+				json.Unmarshal(raw, payload)
+			}
+			return
+		}
+		v := g.ask(r)
+		if out := v.output; out != "" {
+			t.Logf("the test has printed:\n%s", out)
+		}
+		switch {
+		case len(v.failures) > 0:
+			t.Error(strings.Join(v.failures, "\n"))
+		case v.skipped != "":
+			t.Skip(v.skipped)
+		case payload != nil:
+			json.Unmarshal(v.payload, payload)
+		}
+	})
+}
+
+// A verdict is what became of a case.
+type verdict struct {
+	failures []string // none: it has passed, or was skipped
+	skipped  string
+	payload  json.RawMessage
+	output   string
+}
+
+// ticks says for how many ticks a case may stand still. A lock that has hung
+// before gets less, so that a suite in which every case hangs ends soon.
+func (g *grader) ticks() int {
+	if !g.everBeen {
+		return 200
+	}
+	return []int{60, 60, 30, 15, 12}[min(g.stuck, 4)]
+}
+
+// ask has one case run, by a new process if need be.
+func (g *grader) ask(r request) verdict {
+	r.Ticks = g.ticks()
+	var v verdict
+	for range 3 {
+		if g.worker == nil {
+			w, err := startWorker(g.t.Name(), g.suite)
+			if err != nil {
+				return verdict{failures: []string{"the process that runs the cases does not start: " + err.Error()}}
+			}
+			g.worker = w
+		}
+		begun, stuck := false, false
+		v, begun, stuck = g.worker.ask(r)
+		if v.failures != nil {
+			g.close()
+		}
+		if begun || v.failures == nil {
+			g.everBeen = g.everBeen || stuck
+			if stuck {
+				g.stuck++
+			} else {
+				g.stuck = 0
+			}
+			break
+		}
+	}
+	return v
+}
+
+func (g *grader) close() {
+	if g.worker != nil {
+		g.worker.close()
+		g.worker = nil
+	}
+}
+
+// A worker is the process that runs the cases, as seen from the other one.
+type worker struct {
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	reports chan report // closed when the process has closed its output
+	printed *printed
+	ended   bool
+}
+
+func startWorker(test, suite string) (*worker, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	var pattern []string
+	for element := range strings.SplitSeq(test, "/") {
+		pattern = append(pattern, "^"+regexp.QuoteMeta(element)+"$")
+	}
+	w := &worker{reports: make(chan report), printed: new(printed)}
+	w.cmd = exec.Command(self, "-test.run="+strings.Join(pattern, "/"), fmt.Sprint("-test.short=", testing.Short()))
+	token := mark + fmt.Sprintf("%x ", time.Now().UnixNano())
+	w.cmd.Env = append(os.Environ(), workerVariable+"="+strings.TrimSpace(strings.TrimPrefix(token, mark))+" "+suite, "ZK="+ensemble.SpecEmbedded)
+	w.cmd.Stderr = w.printed
+	w.cmd.WaitDelay = 5 * time.Second // a process of its own that the lock has started may hold the pipes
+	if w.in, err = w.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := w.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := w.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go w.read(out, token)
+	return w, nil
+}
+
+// read turns what the process writes into reports.
+func (w *worker) read(out io.Reader, token string) {
+	defer close(w.reports)
+	lines := bufio.NewReaderSize(out, 1<<20)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if _, text, ok := bytes.Cut(line, []byte(token)); ok {
+			var r report
+			if json.Unmarshal(text, &r) == nil {
+				w.reports <- r
+			}
+		} else {
+			w.printed.Write(line)
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return
+		}
+	}
+}
+
+// ask has a case run. Unless that passes, the process is of no use afterwards.
+func (w *worker) ask(r request) (v verdict, begun, stuck bool) {
+	text, err := json.Marshal(r)
+	if err == nil {
+		_, err = w.in.Write(append(text, '\n'))
+	}
+	left := false
+	mute := time.NewTimer(silence)
+	defer mute.Stop()
+	for err == nil {
+		var report report
+		var ok bool
+		select {
+		case report, ok = <-w.reports:
+		case <-mute.C:
+			w.cmd.Process.Kill()
+			v.failures = []string{fmt.Sprintf("the test's process has said nothing for %v, and was killed", silence)}
+			return v, true, true
+		}
+		if !ok {
+			break
+		}
+		mute.Reset(silence)
+		begun = begun || report.Begun
+		left = left || report.Left
+		switch {
+		case len(report.Failures) > 0:
+			v.failures = report.Failures
+			w.close()
+			v.output = w.printed.take()
+			return v, begun, report.Stuck
+		case report.Ended && report.OK:
+			v.skipped, v.payload = report.Skipped, report.Payload
+			v.output = w.printed.take()
+			return v, begun, false
+		case report.Ended:
+			w.close()
+			v.output = w.printed.take()
+			v.failures = []string{"the case fails; see what it has printed"}
+			if strings.Contains(v.output, "WARNING: DATA RACE") {
+				v.failures = []string{"data race: two goroutines use one variable at once; see what the race detector has printed"}
+			}
+			return v, begun, false
+		}
+	}
+	w.close()
+	v.output = w.printed.take()
+	v.failures = []string{died(v.output, w.cmd.ProcessState, left)}
+	return v, begun, false
+}
+
+// close ends the process.
+func (w *worker) close() {
+	if w.ended {
+		return
+	}
+	w.ended = true
+	w.in.Close()
+	kill := time.AfterFunc(5*time.Second, func() { w.cmd.Process.Kill() })
+	defer kill.Stop()
+	for range w.reports { // until its output is closed, as Wait demands
+	}
+	w.cmd.Wait()
+}
+
+// died says why a process has ended in the middle of a case.
+func died(output string, state *os.ProcessState, left bool) string {
+	why, rest := "", ""
+	for line := range strings.Lines(output) {
+		if why == "" && (strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")) {
+			why = strings.TrimSpace(line)
+		} else if why != "" {
+			rest += line
+		}
+	}
+	at := ""
+	if place := stackOf(rest, func(string) bool { return true }); place != "" {
+		at = ", in " + place
+	}
+	switch {
+	case strings.Contains(why, "main bubble goroutine has exited"):
+		return "the lock leaks a goroutine: the case is over, every contender has let go, and the goroutine still waits" + leakedAt(rest)
+	case strings.Contains(why, "all goroutines in bubble are blocked"):
+		return "the lock hangs: every goroutine waits for another one" + leakedAt(rest)
+	case why != "":
+		return "the lock panics: " + strings.TrimPrefix(why, "panic: ") + at
+	case left:
+		return fmt.Sprintf("the process ends (%v) after the case is over: the lock calls os.Exit or log.Fatal", state)
+	}
+	return fmt.Sprintf("the process ends (%v) in the middle of the case: the lock calls os.Exit or log.Fatal; return an error", state)
+}
+
+// leakedAt says where a goroutine that is left waits.
+func leakedAt(stacks string) string {
+	if place := stackOf(stacks, func(block string) bool {
+		return strings.Contains(block, "synctest bubble") && !strings.Contains(block, "testing/synctest.Test(")
+	}); place != "" {
+		return " in " + place
+	}
+	return ""
+}
+
+// stackOf finds the first goroutine that wanted is true of, and in it the
+// first function that is neither of the standard library, the client nor this
+// package.
+func stackOf(stacks string, wanted func(block string) bool) string {
+	for block := range strings.SplitSeq(stacks, "\n\n") {
+		_, frames, ok := strings.Cut(block, "]:\n")
+		if !ok || !wanted(block) {
+			continue
+		}
+		lines := strings.Split(frames, "\n")
+		for i := 0; i+1 < len(lines); i += 2 {
+			function, file := lines[i], strings.TrimSpace(lines[i+1])
+			if i := strings.LastIndex(function, "("); i > 0 {
+				function = function[:i]
+			}
+			file, _, _ = strings.Cut(file, " +0x")
+			if function == "" || strings.HasPrefix(function, "created by ") || ofOthers(function) {
+				continue
+			}
+			return fmt.Sprintf("%s (%s)", function[strings.LastIndex(function, "/")+1:], file[strings.LastIndexAny(file, `/\`)+1:])
+		}
+	}
+	return ""
+}
+
+// ofOthers says that a function is of the standard library, whose import paths
+// have no dot, or of what a lock is tested with.
+func ofOthers(function string) bool {
+	first, _, slash := strings.Cut(function, "/")
+	if !slash {
+		first, _, _ = strings.Cut(function, ".")
+		return first != "main" && first != "command-line-arguments"
+	}
+	if !strings.Contains(first, ".") {
+		return true
+	}
+	for _, prefix := range []string{"example.com/zklock/internal/locktest.", "example.com/zklock/internal/zkserver.", "example.com/zklock/internal/wiretap.", "github.com/go-zookeeper/", "github.com/stretchr/"} {
+		if strings.HasPrefix(function, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// printed keeps the beginning and the end of what a process prints.
+type printed struct {
+	mu   sync.Mutex
+	head []byte
+	tail []byte // at most twice as long as it has to be
+	n    int
+}
+
+const kept = 16 << 10 // of the beginning and of the end, in bytes
+
+func (p *printed) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.n += len(b)
+	rest := b
+	if room := kept - len(p.head); room > 0 {
+		n := min(room, len(rest))
+		p.head, rest = append(p.head, rest[:n]...), rest[n:]
+	}
+	rest = rest[max(0, len(rest)-kept):]
+	p.tail = append(p.tail, rest...)
+	if len(p.tail) > 2*kept {
+		p.tail = append([]byte(nil), p.tail[len(p.tail)-kept:]...)
+	}
+	return len(b), nil
+}
+
+// take returns what was printed and forgets it.
+func (p *printed) take() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := string(p.head)
+	if len(p.tail) > 0 {
+		tail := p.tail[max(0, len(p.tail)-kept):]
+		if left := p.n - len(p.head) - len(tail); left > 0 {
+			text += fmt.Sprintf("\n… %d bytes are left out …\n", left)
+		}
+		text += string(tail)
+	}
+	p.head, p.tail, p.n = nil, nil, 0
+	return strings.TrimSpace(text)
+}
