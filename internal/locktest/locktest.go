@@ -130,7 +130,7 @@ func (s Subject) grader(t *testing.T) (*grader, []string) {
 		names = append(names, c.name)
 		byName[c.name] = c
 	}
-	return grade(t, func(t *testing.T, r request) any {
+	return grade(t, func(t *testing.T, r request) {
 		c := byName[r.Case]
 		inWorld(t, s, c.exact, func(w *world) {
 			if !c.bare {
@@ -139,7 +139,6 @@ func (s Subject) grader(t *testing.T) (*grader, []string) {
 			}
 			c.run(w)
 		})
-		return nil
 	}), names
 }
 
