@@ -1,5 +1,3 @@
-//go:build api
-
 package timeout_test
 
 import (

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -260,7 +261,7 @@ func (h *history) toldLocked() {
 		case o.kind != lost && o.err == nil:
 			first(leased, o.token, o.ret)
 		}
-		if !h.harsh && (o.kind == lost || errors.Is(o.err, timeout.ErrLost)) {
+		if !h.harsh && (o.kind == lost || errors.Is(o.err, timeout.ErrLost)) && h.calmLocked(o.call) {
 			h.problemLocked("nothing happened, and the lock with token %d is lost", o.token)
 		}
 	}
@@ -274,6 +275,14 @@ func (h *history) toldLocked() {
 			h.problemLocked("the holder with token %d is not told that the lock is lost", token)
 		}
 	}
+}
+
+// calmLocked says whether there was no fault in the session timeout before a
+// time. A lease survives a mild fault, but not as many as may come together.
+func (h *history) calmLocked(at int64) bool {
+	return !slices.ContainsFunc(h.faults, func(f porcupine.Annotation) bool {
+		return f.Start <= at && (f.End == 0 || f.End >= at-int64(sessionTimeout)<<within)
+	})
 }
 
 // check returns what is wrong with a history, "" if nothing, and puts a

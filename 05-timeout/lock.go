@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -51,13 +52,14 @@ type Mutex struct {
 	kick      chan struct{}     // wakes the scout
 	sentries  map[string]sentry // by name; used by the scout alone
 	searching chan struct{}     // holds a value while a search runs
+	search    search            // the last one; used by the holder of that value
+	asked     atomic.Int64
 
 	mu       sync.Mutex
 	owners   map[*Owner]*place // those that hold the lock, or are about to
 	line     []*place          // our places in the queue, by number
 	scouting bool
-	crowded  bool    // the last list had somebody else's node before ours
-	search   *search // the one that has not begun yet
+	crowded  bool // the last list had somebody else's node before ours
 }
 
 // An Option changes how a Mutex works.

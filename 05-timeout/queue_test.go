@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,32 +123,34 @@ func tokens(tb *table) (all []int64) {
 	return all
 }
 
-// TestAContenderThatHearsAtOnceOfItsTurnAndOfItsEndDoesNotTakeTheLock: both
-// have reached the client when its goroutine is woken. One processor lets the
-// client read all before anybody else does anything.
+// TestAContenderThatHearsAtOnceOfItsTurnAndOfItsEndDoesNotTakeTheLock: while
+// it reads its node, which somebody has touched, the node goes, and the
+// holder's after it. One processor lets the client read all of that before
+// the contender goes on.
 func TestAContenderThatHearsAtOnceOfItsTurnAndOfItsEndDoesNotTakeTheLock(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	for range 40 {
+	for range 10 {
 		onTable(t, func(tb *table) {
-			admin := tb.connect()
-			_, err := admin.Create("/other", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-			require.NoError(tb, err)
-			conn := tb.connectAs(ordinary{wrap: watchesFirst})
+			admin, conn := tb.connect(), tb.connectAs(ordinary{wrap: watchesFirst})
 			m := tb.mutexWith(conn)
 			holder := tb.mustLock(m, timeout.NewOwner("holder"))
 			waiter := lockAside(context.Background(), m, timeout.NewOwner("waiter"))
 			synctest.Wait()
-			late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpExists, "/other"))
-			go conn.Exists("/other")
+			const node = top + "/lock-0000000001"
+			late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpGetData, node)) // and all that follows
+			was, ok := tb.srv.Node(node)
+			require.True(tb, ok)
+			_, err := admin.Set(node, was.Data, -1)
+			require.NoError(tb, err)
 			<-late.Hit()
-			require.NoError(tb, admin.Delete(top+"/lock-0000000001", -1))
+			require.NoError(tb, admin.Delete(node, -1))
 			unlocked := make(chan error, 1)
 			go func() { unlocked <- holder.Unlock(context.Background()) }()
 			synctest.Wait()
 			require.Empty(tb, tb.srv.Children(top))
 			require.NoError(tb, admin.Delete(top, -1))
 			next := tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("next"))
-			late.Release() // its node has gone, and the holder's: in one packet
+			late.Release()
 			require.NoError(tb, <-unlocked)
 			time.Sleep(time.Second) // for the waiter to get in by mistake
 			require.Empty(tb, waiter, "two holders: the waiter had no node any more")
@@ -156,24 +160,42 @@ func TestAContenderThatHearsAtOnceOfItsTurnAndOfItsEndDoesNotTakeTheLock(t *test
 	}
 }
 
-// TestOneSlowAnswerOnlyDelaysTheLock: after it the session is proved afresh.
+// TestOneSlowAnswerOnlyDelaysTheLock: it has proved too little when it came,
+// and so the session is proved afresh. An answer that is slow once is no
+// reason to give up.
 func TestOneSlowAnswerOnlyDelaysTheLock(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{sessionTimeout: 40 * time.Second})
-		m := tb.mutexWith(conn)
-		holder := tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("holder"))
-		waiter := lockAside(context.Background(), m, timeout.NewOwner("waiter"))
-		time.Sleep(8 * time.Second) // in quiet, if the lock lets it
-		slow := tb.srv.HoldReply(func(r zkserver.Request) bool { return r.Session == conn.SessionID() && r.Op != jute.OpPing })
-		require.NoError(tb, holder.Unlock(context.Background()))
-		time.Sleep(7 * time.Second) // more than two thirds of 10 s
-		slow.Release()
-		got := <-waiter
-		require.NoError(tb, got.err)
-		time.Sleep(time.Minute) // long enough for the lease to be lost by mistake
-		require.False(tb, tb.isLost(got.lease))
-		require.NoError(tb, got.lease.Unlock(context.Background()))
-	})
+	for nth := range 4 {
+		t.Run(fmt.Sprintf("request %d", nth), func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				conn := tb.connectAs(ordinary{sessionTimeout: 40 * time.Second}) // patient
+				m := tb.mutexWith(conn)
+				holder := tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("holder"))
+				waiter := lockAside(context.Background(), m, timeout.NewOwner("waiter"))
+				time.Sleep(8 * time.Second) // until it waits in quiet
+				before := nth
+				slow := tb.srv.HoldReply(func(r zkserver.Request) bool {
+					if r.Session != conn.SessionID() || r.Op == jute.OpPing {
+						return false
+					}
+					before--
+					return before < 0
+				})
+				select {
+				case <-slow.Hit():
+				case <-time.After(time.Minute): // it asks nothing while it waits
+				}
+				require.NoError(tb, holder.Unlock(context.Background()))
+				time.Sleep(9 * time.Second) // less than the session timeout, more than two thirds of it
+				slow.Release()
+				got := <-waiter
+				require.NoError(tb, got.err)
+				require.False(tb, tb.isLost(got.lease))
+				time.Sleep(time.Minute) // long enough for the lease to be lost by mistake
+				require.False(tb, tb.isLost(got.lease))
+				require.NoError(tb, got.lease.Unlock(context.Background()))
+			})
+		})
+	}
 }
 
 // TestANodeThatIsGoneBeforeItIsFoundIsMadeAgain: the create was carried out in
@@ -207,22 +229,62 @@ func TestANodeThatIsGoneBeforeItIsFoundIsMadeAgain(t *testing.T) {
 // TestTryLockWhoseNodeIsTakenAwayTriesAgain: what is left of the first try is
 // no contender that keeps the second one out.
 func TestTryLockWhoseNodeIsTakenAwayTriesAgain(t *testing.T) {
-	for range 50 {
+	for _, op := range []jute.Op{jute.OpCreate, jute.OpGetChildren2} {
+		for range 10 {
+			onTable(t, func(tb *table) {
+				admin, conn := tb.connect(), tb.connectAs(ordinary{})
+				tb.makeTop(admin)
+				late := tb.srv.HoldReply(of(conn.SessionID(), op, ""))
+				got := make(chan locked, 1)
+				go func() {
+					l, err := tb.mutexWith(conn).TryLock(context.Background(), timeout.NewOwner("owner"))
+					got <- locked{l, err}
+				}()
+				<-late.Hit()
+				require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
+				late.Release()
+				tried := <-got
+				require.NoError(tb, tried.err, "nobody holds the lock")
+				require.NoError(tb, tried.lease.Unlock(context.Background()))
+			})
+		}
+	}
+}
+
+// lateCtx is a ctx whose first reader is woken late.
+type lateCtx struct {
+	context.Context
+	readers *atomic.Int32
+}
+
+func (c lateCtx) Done() <-chan struct{} {
+	if c.readers.Add(1) == 1 {
+		time.Sleep(time.Minute) // the scheduler has other things to do
+	}
+	return c.Context.Done()
+}
+
+// TestACallThatIsStoppedSaysThatItsCtxHasEnded, and not how it was stopped,
+// though the goroutine that asks has noticed the end before the caller. One
+// processor makes the caller the first reader of its ctx.
+func TestACallThatIsStoppedSaysThatItsCtxHasEnded(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for range 20 {
 		onTable(t, func(tb *table) {
-			admin, conn := tb.connect(), tb.connectAs(ordinary{})
-			tb.makeTop(admin)
-			asks := tb.srv.HoldReply(of(conn.SessionID(), jute.OpCreate, ""))
-			got := make(chan locked, 1)
+			conn := tb.connectAs(ordinary{})
+			m := tb.mutexWith(conn)
+			late := tb.srv.Hold(of(conn.SessionID(), jute.OpSync, ""))
+			ended, cancel := context.WithCancel(context.Background())
+			ctx := lateCtx{ended, new(atomic.Int32)}
+			asked := make(chan error, 1)
 			go func() {
-				l, err := tb.mutexWith(conn).TryLock(context.Background(), timeout.NewOwner("owner"))
-				got <- locked{l, err}
+				_, err := m.Participants(ctx)
+				asked <- err
 			}()
-			<-asks.Hit()
-			require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
-			asks.Release()
-			tried := <-got
-			require.NoError(tb, tried.err, "nobody holds the lock")
-			require.NoError(tb, tried.lease.Unlock(context.Background()))
+			synctest.Wait()
+			cancel()
+			late.Release()
+			require.ErrorIs(tb, <-asked, context.Canceled)
 		})
 	}
 }

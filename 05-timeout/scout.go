@@ -133,16 +133,16 @@ func (m *Mutex) look(p *place) error {
 // list looks through the queue for what is before a place. If there is nobody,
 // or a place of ours, it says so to the place that it concerns.
 func (m *Mutex) list(p *place) error {
-	nearer, farther, err := m.predecessors(p)
-	if err != nil {
-		return err
-	}
-	for name, s := range m.sentries { // what has gone by now may have come again
+	for name, s := range m.sentries { // the parent may have been made anew before our create
 		select {
 		case <-s.gone:
 			delete(m.sentries, name)
 		default:
 		}
+	}
+	nearer, farther, err := m.predecessors(p)
+	if err != nil {
+		return err
 	}
 	p.nearer, p.farther, p.alone = nearer, farther, farther == ""
 	m.mu.Lock()

@@ -59,15 +59,6 @@ func (c *distant) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Write does not report an error: the client, which hangs in Close after one,
-// hears of it from Read.
-func (c *distant) Write(b []byte) (int, error) {
-	if _, err := c.Conn.Write(b); err != nil {
-		c.Conn.Close()
-	}
-	return len(b), nil
-}
-
 // SetReadDeadline does nothing: what keeps a client with so distant a server
 // from giving up is not the lock's affair.
 func (c *distant) SetReadDeadline(time.Time) error { return nil }
