@@ -72,15 +72,16 @@ func Shrink(t *testing.T, w World, choices []string, still func(r *Run) bool) *T
 			}
 		}
 	}
-	return traceOf(w, shortest)
+	tr := traceOf(w, shortest)
+	// The choices at the end that the explorer would make by itself go.
+	tr.Choices, tr.Widths = tr.Choices[:tr.needed], tr.Widths[:tr.needed]
+	return tr
 }
 
-// traceOf makes a trace of a run. It leaves out the choices at the end that
-// the explorer would make by itself.
+// traceOf makes a trace of a run, with all its choices.
 func traceOf(w World, r *Run) *Trace {
 	w.Name = w.Lock.Name
 	tr := &Trace{World: w, Choices: []string{}, Widths: []int{}, Violation: r.Violation, Known: r.Known, Results: r.Results, Log: r.Log}
-	last := 0
 	for _, p := range r.Points {
 		if len(p.Enabled) == 1 {
 			continue
@@ -88,10 +89,9 @@ func traceOf(w World, r *Run) *Trace {
 		tr.Choices = append(tr.Choices, p.choice())
 		tr.Widths = append(tr.Widths, len(p.Enabled))
 		if p.Chosen != 0 {
-			last = len(tr.Choices)
+			tr.needed = len(tr.Choices)
 		}
 	}
-	tr.Choices, tr.Widths = tr.Choices[:last], tr.Widths[:last]
 	return tr
 }
 

@@ -112,6 +112,8 @@ type Trace struct {
 	Known     []string   `json:"known,omitempty"`
 	Results   []string   `json:"results"`
 	Log       []Entry    `json:"log"`
+
+	needed int // choices after which the explorer would have gone on as it did
 }
 
 // String shows a trace to people.
