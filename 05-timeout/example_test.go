@@ -43,7 +43,8 @@ func ExampleMutex_Lock() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	order := timeout.NewOwner("order 1") // one per line of work
+	defer stock.Wait(context.Background()) // before stop closes the client
+	order := timeout.NewOwner("order 1")   // one per line of work
 
 	lease, err := stock.Lock(ctx, order)
 	if err != nil {
@@ -75,6 +76,7 @@ func ExampleMutex_Lock_deadline() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	defer stock.Wait(context.Background()) // before stop closes the client
 	lease, err := stock.Lock(ctx, timeout.NewOwner("order 1"))
 	if err != nil {
 		log.Fatal(err)
@@ -99,6 +101,7 @@ func ExampleMutex_TryLock() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	defer cleanup.Wait(context.Background()) // before stop closes the client
 	lease, err := cleanup.TryLock(ctx, timeout.NewOwner("the first"))
 	if err != nil {
 		log.Fatal(err)
@@ -122,6 +125,7 @@ func ExampleMutex_Do() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	defer stock.Wait(context.Background()) // before stop closes the client
 	items := 3
 	err = stock.Do(context.Background(), timeout.NewOwner("order 1"),
 		func(ctx context.Context, _ *timeout.Lease) error {
@@ -148,6 +152,7 @@ func ExampleMutex_Participants() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	defer stock.Wait(context.Background()) // before stop closes the client
 	lease, err := stock.Lock(ctx, timeout.NewOwner("order 1"))
 	if err != nil {
 		log.Fatal(err)
@@ -177,6 +182,7 @@ func ExampleMutex_Revoke() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	defer index.Wait(context.Background()) // before stop closes the client
 	lease, err := index.Lock(ctx, timeout.NewOwner("rebuild"))
 	if err != nil {
 		log.Fatal(err)
@@ -223,6 +229,7 @@ func ExampleLease_Token() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	defer mutex.Wait(context.Background()) // before stop closes the client
 	var r resource
 	var tokens []int64
 	for _, name := range []string{"the first", "the second"} {
@@ -253,6 +260,7 @@ func ExampleLease_Lost() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	defer stock.Wait(context.Background()) // before stop closes the client
 	lease, err := stock.Lock(ctx, timeout.NewOwner("order 1"))
 	if err != nil {
 		log.Fatal(err)
@@ -292,6 +300,7 @@ func ExampleLease_Unlock_twice() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	defer stock.Wait(context.Background()) // before stop closes the client
 	lease, err := stock.Lock(ctx, timeout.NewOwner("order 1"))
 	if err != nil {
 		log.Fatal(err)
@@ -333,6 +342,7 @@ func ExampleWithACL() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	defer stock.Wait(context.Background()) // before stop closes the client
 	lease, err := stock.Lock(ctx, timeout.NewOwner("order 1"))
 	if err != nil {
 		log.Fatal(err)
@@ -358,6 +368,7 @@ func ExampleWithData() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	defer stock.Wait(context.Background()) // before stop closes the client
 	lease, err := stock.Lock(ctx, timeout.NewOwner("order 1"))
 	if err != nil {
 		log.Fatal(err)

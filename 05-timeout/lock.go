@@ -17,7 +17,7 @@ import (
 
 // Errors that errors.Is finds.
 var (
-	// ErrHeld: TryLock found somebody who holds the lock or waits for it.
+	// ErrHeld: another contender holds the lock or waits for it.
 	ErrHeld = errors.New("timeout: somebody else holds the lock")
 	// ErrLost: the lock was gone before Unlock, most likely with its session.
 	ErrLost = errors.New("timeout: the lock was lost")
@@ -27,7 +27,7 @@ var (
 
 var errNoOwner = errors.New("timeout: the owner is nil: make one with NewOwner")
 
-// An Owner is who holds a lock, as a thread is in Java: one line of work,
+// An Owner is what holds a lock, as a thread does in Java: one line of work,
 // that may pass through many functions. Goroutines that share an owner share
 // its lock, too: they do not keep each other out.
 type Owner struct{ name string }
@@ -83,11 +83,11 @@ func WithSessionTimeout(d time.Duration) Option {
 	}
 }
 
-// WithACL says who may do what with the nodes that are made, the parents
+// WithACL says which clients may do what with the nodes that are made, the parents
 // among them; the default is that everybody may do everything. All
 // contenders must be allowed to create, delete and read: a waiter that may
-// not read the node before its own is never told that it has gone. To be found
-// by Revoke they must be allowed to write.
+// not read the node before its own is never told that it has gone. To be
+// asked by Revoke they must be allowed to write.
 func WithACL(acl []zk.ACL) Option {
 	return func(m *Mutex) error {
 		if len(acl) == 0 {
@@ -100,7 +100,7 @@ func WithACL(acl []zk.ACL) Option {
 
 const maxData = 64 << 10
 
-// WithData says who we are; Participants shows it. The default is the host's
+// WithData describes this contender; Participants shows it. The default is the host's
 // name and the process's number, "host:pid". At most 64 KiB.
 func WithData(data []byte) Option {
 	return func(m *Mutex) error {
@@ -164,18 +164,17 @@ func checkPath(path string) error {
 //
 // Once ctx has ended Lock does not return a lease, even if it got the lock in
 // the same instant: it returns, promptly, an error that wraps ctx.Err(). Its
-// node is then removed as soon as a server can be reached, and nobody waits
-// for it in vain. Other errors are the server's: zk.ErrNoAuth for one, or
+// node is then removed as soon as a server can be reached, so that the
+// contenders behind it do not wait for it. Other errors are the server's: zk.ErrNoAuth for one, or
 // zk.ErrClosing if conn has been closed. After any error the owner holds the
 // lock no more often than before.
 func (m *Mutex) Lock(ctx context.Context, owner *Owner) (*Lease, error) {
 	return m.acquire(ctx, owner, false)
 }
 
-// TryLock is Lock for who does not want to wait: it returns ErrHeld if
-// somebody else holds the lock or waits for it, and has left nothing behind
-// then. Who unlocks through this Mutex holds the lock until the server has
-// answered. It takes as long as the server takes to answer, or until ctx ends.
+// TryLock is Lock without the wait: it returns ErrHeld if another contender
+// holds the lock or waits for it, and has left nothing behind then. A holder
+// that unlocks through this Mutex holds the lock until the server has answered. It takes as long as the server takes to answer, or until ctx ends.
 func (m *Mutex) TryLock(ctx context.Context, owner *Owner) (*Lease, error) {
 	return m.acquire(ctx, owner, true)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -230,6 +231,12 @@ func (m *Mutex) delete(p *place, sent bool) error {
 		return &noAnswer{m.conn.Server(), zk.ErrNoServer}
 	}
 	if !sent {
+		m.mu.Lock()
+		p.heir = nil
+		if i := slices.Index(m.line, p) + 1; i > 0 && i < len(m.line) && m.line[i].directlyBehind(p) {
+			p.heir = m.line[i]
+		}
+		m.mu.Unlock()
 		return m.link.call(aQuorum, func() error { return m.conn.Delete(p.node, -1) })
 	}
 	err := m.link.call(theLeader, func() error { _, err := m.conn.Sync(m.path); return err })

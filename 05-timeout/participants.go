@@ -15,7 +15,7 @@ import (
 // A Participant is a contender in the queue, of whatever process and library.
 type Participant struct {
 	Owner    string // its owner's name; "" if it is not one of ours
-	Data     []byte // who it says it is: WithData; the node's data if it is not one of ours
+	Data     []byte // what it says of itself: WithData; the node's data if it is not one of ours
 	Position int    // 0 is the holder
 	Node     string // the path of its node
 	Token    int64  // its node's czxid: its fencing token once it holds the lock

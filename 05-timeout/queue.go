@@ -41,6 +41,7 @@ type place struct {
 	told     bool   // something was sent on turn
 	first    bool   // and it was nil
 	behind   *place // a place of ours that is directly before it
+	heir     *place // a place of ours that was directly behind it when its delete was sent
 	clock    *time.Timer
 
 	scouted // what the scout knows of it
@@ -293,9 +294,10 @@ func (m *Mutex) part(p *place, removed error) {
 	m.link.release()
 	m.line = slices.Delete(m.line, i, i+1)
 	// The short way, without a request: our node was the first until we
-	// deleted it, and the next number is ours, too. So the parent has been
-	// there all the time, and a number below cannot be given out again.
-	if removed == nil && p.first && i < len(m.line) && m.line[i].directlyBehind(p) {
+	// deleted it, and the next number is ours, too, and was in the queue before
+	// the delete was sent. So both were in one parent, which has been there all
+	// the time, and a number below cannot be given out again.
+	if removed == nil && p.first && i < len(m.line) && m.line[i] == p.heir {
 		m.line[i].tellLocked(nil)
 	} else {
 		m.wakeScoutLocked()

@@ -9,7 +9,7 @@ import (
 )
 
 // The scout is the goroutine that finds out for the first of our places that
-// wait who is before it, and waits until they have gone. Our other places are
+// wait what is before it, and waits until that has gone. Our other places are
 // behind that one, and need not know more. There is a scout only while it has
 // something to do.
 //
@@ -17,7 +17,8 @@ import (
 // lists the queue while the nearer one still holds the lock, and most often
 // finds that nobody else is left. Then the lock is ours the moment that one
 // goes, without another request: the numbers before ours have been given out,
-// and cannot be given out again while our node keeps the parent in being.
+// and cannot be given out again while our node prevents the parent from
+// being removed.
 
 // What the scout knows of a place.
 type scouted struct {
@@ -159,8 +160,8 @@ func (m *Mutex) list(p *place) error {
 	return nil
 }
 
-// predecessors lists the queue and returns who is directly before a place, and
-// who is before that one; "" for nobody.
+// predecessors lists the queue and returns what is directly before a place, and
+// what is before that one; "" for nothing.
 func (m *Mutex) predecessors(p *place) (nearer, farther string, err error) {
 	names, err := m.children(p.left)
 	if errors.Is(err, zk.ErrNoNode) {
