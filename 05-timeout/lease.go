@@ -2,12 +2,9 @@ package timeout
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 )
 
 // A Lease is one successful Lock or TryLock. An owner that locks again while
@@ -73,12 +70,8 @@ func (l *Lease) Unlock(ctx context.Context) error {
 		m.mu.Unlock()
 		return fmt.Errorf("%w: %s", ErrUnlocked, m.path)
 	}
-	lost := isClosed(p.lost)
-	if !l.given {
-		lost = m.isLostLocked(p)
-		l.given = true
-		l.endLocked()
-	}
+	lost := m.isLostLocked(p)
+	l.endLocked()
 	switch {
 	case lost:
 		l.reported = true
@@ -154,43 +147,18 @@ func (m *Mutex) isLostLocked(p *place) bool {
 
 // startClockLocked watches over a lock that is held. A holder that is cut off
 // learns nothing from its client before that reaches a server again; by then
-// the session may have ended, and the next one been let in. So the lock is
-// lost when the session is no longer known to live. The clock goes off more
-// often than that, for it stands still while the machine is suspended. And once
-// in a third of the session timeout it reads the node: the client may miss the
-// event of its end while it reconnects.
+// the session may have ended, and the next one been let in. So the lock is lost
+// when the session is no longer known to live. The clock looks more often than
+// it must, because it stands still while the machine is suspended.
 func (m *Mutex) startClockLocked(p *place) {
-	p.checked = time.Now()
 	tick := func() time.Duration {
 		return max(time.Millisecond, min(time.Until(m.link.safeUntil(p.session)), m.link.timeout/8))
 	}
 	p.clock = time.AfterFunc(tick(), func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if isClosed(p.left) || m.isLostLocked(p) {
-			return
+		if !isClosed(p.left) && !m.isLostLocked(p) {
+			p.clock.Reset(tick())
 		}
-		if time.Since(p.checked) >= m.link.timeout/3 {
-			p.checked = time.Now()
-			m.link.spawn(func() { m.check(p) })
-		}
-		p.clock.Reset(tick())
 	})
-}
-
-// check reads the node of a place that holds the lock.
-func (m *Mutex) check(p *place) {
-	data, stat, err := m.get(p.left, p.node)
-	ours := false
-	if err == nil {
-		ours, _ = m.recognize(p, data, stat)
-	} else if !errors.Is(err, zk.ErrNoNode) {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !ours {
-		p.vanished = true
-		m.loseLocked(p)
-	}
 }

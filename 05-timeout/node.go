@@ -93,7 +93,7 @@ func (m *Mutex) createParents(dir string) error {
 // before it began shares it: a connection that breaks may leave a thousand
 // creates unanswered.
 type search struct {
-	done    chan struct{}
+	began   int64 // by the clock that counts searches and those that ask
 	session int64
 	nodes   map[string]string // id to path
 	err     error
@@ -104,49 +104,40 @@ type search struct {
 // until the session ends.
 func (m *Mutex) find(p *place) (node string, session int64, err error) {
 	for r := (retry{}); ; {
-		m.mu.Lock()
-		s := m.search
-		if s == nil {
-			s = &search{done: make(chan struct{})}
-			m.search = s
-			m.link.spawn(func() {
-				m.searching <- struct{}{} // one at a time
-				m.mu.Lock()
-				m.search = nil // a contender that asks from now on needs another
-				m.mu.Unlock()
-				s.nodes, s.session, s.err = m.lookAround()
-				<-m.searching
-				close(s.done)
-			})
+		asked := m.asked.Add(1)
+		m.searching <- struct{}{} // one at a time
+		if m.search.began < asked {
+			m.search = m.lookAround(m.asked.Add(1))
 		}
-		m.mu.Unlock()
-		<-s.done
+		s := m.search
+		<-m.searching
 		if s.err == nil || errors.Is(s.err, errClosed) {
 			return s.nodes[p.rec.ID], s.session, s.err
+		}
+		if r.refused == 2 {
+			err := fmt.Errorf("look for the node of a create that was not answered: %w", s.err)
+			m.settle(p, err)
+			m.refused(p, err)
 		}
 		if err := r.refuse(m.link, nil); err != nil {
 			return "", 0, err
 		}
-		if r.refused == 3 {
-			m.settle(p, fmt.Errorf("look for the node of a create that was not answered: %w", s.err))
-			m.refused(p, fmt.Errorf("list %s: %w", m.path, s.err))
-		}
 	}
 }
 
-// lookAround returns the nodes of the present session. It reads after a sync:
-// the server that the client is connected to now may not have heard yet of what
-// was made through another.
-func (m *Mutex) lookAround() (nodes map[string]string, session int64, err error) {
+// lookAround finds the nodes of the present session. It reads after a sync: the
+// server that the client is connected to now may not have heard yet of what was
+// made through another.
+func (m *Mutex) lookAround(began int64) search {
 	for {
-		session = m.conn.SessionID()
-		err := m.link.insist(nil, theLeader, func() error { _, err := m.conn.Sync(m.path); return err })
-		if err == nil {
-			nodes, err = m.nodesOf(session)
+		s := search{began: began, session: m.conn.SessionID()}
+		s.err = m.link.insist(nil, theLeader, func() error { _, err := m.conn.Sync(m.path); return err })
+		if s.err == nil {
+			s.nodes, s.err = m.nodesOf(s.session)
 		}
 		// In a new session what was made in the old one has gone.
-		if err != nil || m.conn.SessionID() == session {
-			return nodes, session, err
+		if s.err != nil || m.conn.SessionID() == s.session {
+			return s
 		}
 	}
 }

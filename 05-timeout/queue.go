@@ -38,12 +38,10 @@ type place struct {
 	unlocked error // what the last Unlock is told
 	leases   []*Lease
 	held     bool
-	vanished bool   // its node has gone, or its name is another's now: there is none to remove
 	told     bool   // something was sent on turn
 	first    bool   // and it was nil
 	behind   *place // a place of ours that is directly before it
 	clock    *time.Timer
-	checked  time.Time // when the clock last read the node
 
 	scouted // what the scout knows of it
 }
@@ -79,9 +77,6 @@ func (m *Mutex) live(p *place) {
 		if err != nil {
 			m.loseLocked(p) // before the node goes, and the next one is in
 		}
-		if p.vanished {
-			err = errGone
-		}
 		m.mu.Unlock()
 	}
 	m.settle(p, err)
@@ -109,31 +104,41 @@ func (m *Mutex) stay(p *place) error {
 	if err != nil {
 		return err
 	}
-	var turn <-chan error = p.turn
 	var proof <-chan struct{} // nil unless it is our turn and the session is not known to be safe
+	var look <-chan time.Time // nil unless the lock is held: the client may miss an event while it reconnects
 	for slow := 0; ; {
 		var ev zk.Event
 		select {
 		case ev = <-own:
-		case err := <-turn:
+		case err := <-p.turn:
 			if err != nil {
 				return err
 			}
-			turn, proof = nil, closedChan
+			proof = closedChan
 		case <-proof:
 			select {
 			case ev = <-own: // it comes before the lock
 			default:
-				proof = nil
 				if m.take(p) {
+					proof, look = nil, time.Tick(m.link.timeout/3)
 					break
 				}
-				if slow++; !m.link.isSlow() {
+				var isSlow bool
+				if proof, isSlow = m.link.nextProof(); !isSlow {
 					slow = 0
-				} else if slow == 3 {
+				} else if slow++; slow == 3 {
 					return errSlow
 				}
-				proof = m.link.nextProof()
+			}
+		case <-look:
+			data, stat, err := m.get(p.left, p.node)
+			if err == nil {
+				if ours, _ := m.recognize(p, data, stat); ours {
+					continue
+				}
+			}
+			if err == nil || errors.Is(err, zk.ErrNoNode) {
+				return errGone
 			}
 		case <-p.left:
 			return nil
@@ -147,7 +152,7 @@ func (m *Mutex) stay(p *place) error {
 				return err
 			}
 		case errors.Is(ev.Err, zk.ErrClosing):
-			m.link.noteClosed()
+			m.link.close()
 			return errClosed
 		default:
 			return errGone

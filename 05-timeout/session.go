@@ -23,17 +23,17 @@ import (
 //   - i, any request. The follower has heard the session.
 //   - j, a sync or a write, sent half a tick or more after i was answered. In
 //     that half tick the leader has sent the follower a ping. The follower
-//     replied to the ping with what it had heard, i among it, before it passed
-//     on j's answer, because it keeps the order of what the leader sends.
-//   - k, a write, sent after j was answered. It is behind that reply on its
-//     way to the leader, so the leader knew of i when it handled k; and a
-//     quorum followed this leader still. A later leader gives each session a
-//     full timeout from its own start.
+//     replied to it with what it had heard, i among it, before it passed on
+//     j's answer, because it keeps the order of what the leader sends.
+//   - k, a write, sent after j was answered. It is behind that reply on its way
+//     to the leader, so the leader knew of i when it handled k; and a quorum
+//     followed this leader still. A later leader gives each session a full
+//     timeout from its own start.
 //
 // So the session cannot end before the session timeout has passed since i was
 // sent. If the client has changed servers in between, the leader has heard the
 // session even later than i. Half a tick is at most a quarter of the session
-// timeout, for a server agrees to no less than two ticks by default.
+// timeout, because a server agrees to no less than two ticks by default.
 //
 // While a link is in use for longer than that, it sends a sync and a write once
 // in a third of the session timeout: j and k for the write before them.
@@ -42,10 +42,11 @@ type link struct {
 	timeout time.Duration // of the session
 	probe   string        // the path of the requests that only prove
 	closed  chan struct{} // closed once the client is found to be closed
+	close   func()
 
 	mu        sync.Mutex
 	running   int           // goroutines that make requests
-	quiet     chan struct{} // closed when there are none; nil if nobody waits for that
+	quiet     chan struct{} // closed when there are none
 	users     int           // places that need the session to be safe
 	unused    chan struct{} // closed when there are none
 	timer     *time.Timer   // when the next proof is due
@@ -65,17 +66,21 @@ type link struct {
 type exchange struct{ sent, answered time.Time }
 
 func newLink(conn *zk.Conn, probe string) *link {
-	return &link{
-		conn: conn, timeout: sessionTimeout(conn), probe: probe,
-		closed: make(chan struct{}), round: make(chan struct{}),
+	l := &link{conn: conn, timeout: leastTimeout, probe: probe, closed: make(chan struct{}),
+		quiet: make(chan struct{}), round: make(chan struct{})}
+	if agreed, ok := negotiated(conn); ok {
+		l.timeout = agreed
 	}
+	close(l.quiet)
+	l.close = sync.OnceFunc(func() { close(l.closed) })
+	l.timer = time.AfterFunc(time.Hour, l.prove)
+	l.timer.Stop()
+	return l
 }
 
 // leastTimeout is the least session timeout that a server with the default
 // configuration agrees to: two ticks of two seconds.
 const leastTimeout = 4 * time.Second
-
-func sessionTimeout(*zk.Conn) time.Duration { return leastTimeout }
 
 // Which server's word an answer is.
 type answerer int
@@ -156,13 +161,8 @@ func isOver(t time.Time) bool {
 func (l *link) use() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.users++; l.users > 1 {
-		return
-	}
-	l.unused = make(chan struct{})
-	if l.timer == nil {
-		l.timer = time.AfterFunc(l.timeout/4, l.prove)
-	} else {
+	if l.users++; l.users == 1 {
+		l.unused = make(chan struct{})
 		l.timer.Reset(l.timeout / 4)
 	}
 }
@@ -176,19 +176,13 @@ func (l *link) release() {
 	}
 }
 
-// nextProof returns a channel that is closed when the next proof is complete,
-// which is as soon as may be.
-func (l *link) nextProof() <-chan struct{} {
+// nextProof begins the next proof as soon as may be. Done is closed when it is
+// complete; slow tells of the last one.
+func (l *link) nextProof() (done <-chan struct{}, slow bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.armLocked()
-	return l.round
-}
-
-func (l *link) isSlow() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.slow
+	return l.round, l.slow
 }
 
 // armLocked sets the timer to when j may be sent, or ought to be.
@@ -217,7 +211,7 @@ func (l *link) prove() {
 		return
 	}
 	l.proving = true
-	l.running++
+	l.enterLocked()
 	unused := l.unused
 	l.mu.Unlock()
 	defer l.exit()
@@ -240,20 +234,25 @@ func (l *link) prove() {
 // spawn runs f in a goroutine that idle knows of.
 func (l *link) spawn(f func()) {
 	l.mu.Lock()
-	l.running++
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	l.enterLocked()
 	go func() {
 		defer l.exit()
 		f()
 	}()
 }
 
+func (l *link) enterLocked() {
+	if l.running++; l.running == 1 {
+		l.quiet = make(chan struct{})
+	}
+}
+
 func (l *link) exit() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.running--; l.running == 0 && l.quiet != nil {
+	if l.running--; l.running == 0 {
 		close(l.quiet)
-		l.quiet = nil
 	}
 }
 
@@ -261,16 +260,7 @@ func (l *link) exit() {
 func (l *link) idle() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	quiet := l.quiet
-	if quiet == nil {
-		quiet = make(chan struct{})
-		if l.running == 0 {
-			close(quiet)
-		} else {
-			l.quiet = quiet
-		}
-	}
-	return quiet
+	return l.quiet
 }
 
 // answers are the errors with which a server carries out a request.
@@ -325,10 +315,8 @@ var (
 	errStopped = errors.New("timeout: nobody wants the answer any more")
 )
 
-// A retry paces the tries of one request that gets no answer.
-type retry struct {
-	refused int // how often in a row a server has refused
-}
+// A retry paces the tries of one request.
+type retry struct{ refused int } // how often a server has refused it
 
 const (
 	shortPause = 100 * time.Millisecond
@@ -366,7 +354,7 @@ func (r *retry) again(l *link, err error, stop <-chan struct{}) error {
 	l.trouble, l.troubleAt = lost, time.Now()
 	l.mu.Unlock()
 	if errors.Is(err, zk.ErrClosing) || errors.Is(err, zk.ErrConnectionClosed) && l.hasClosed() {
-		l.noteClosed()
+		l.close()
 	}
 	return l.pause(shortPause, stop)
 }
@@ -400,14 +388,6 @@ func (l *link) pause(d time.Duration, stop <-chan struct{}) error {
 func (l *link) hasClosed() bool {
 	_, err := l.conn.Multi((*zk.CheckVersionRequest)(nil))
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrClosing)
-}
-
-func (l *link) noteClosed() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !isClosed(l.closed) {
-		close(l.closed)
-	}
 }
 
 // ended is the error of a call whose ctx has ended. It wraps ctx.Err() and

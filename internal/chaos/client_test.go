@@ -1,7 +1,406 @@
-//go:build docker
+//go:build docker && linux
 
 package chaos_test
 
+import (
+	"bufio"
+	"context"
+	crand "crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"github.com/go-zookeeper/zk"
+
+	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/wiretap"
+)
+
+// clientEnv holds the orders of a process that is a client.
 const clientEnv = "ZKLOCK_CHAOS_CLIENT"
 
-func beClient() int { return 0 }
+type orders struct {
+	Process    int
+	Servers    []string
+	Root       string
+	Seed       uint64
+	Ordinary   bool // clients of zk.Connect
+	Session    time.Duration
+	Sessions   int
+	Contenders int
+}
+
+// A record is one line that a client process writes. Times are those of the
+// machine's CLOCK_MONOTONIC, in nanoseconds.
+type record struct {
+	Kind  string `json:"kind"`
+	Path  string `json:"path,omitempty"`
+	Owner string `json:"owner,omitempty"`
+	Token int64  `json:"token,omitempty"`
+
+	// Of a lease: when Lock was called, when it had returned, when Lost was
+	// last seen open, and when the lease had ended.
+	Call  int64  `json:"call,omitempty"`
+	Begin int64  `json:"begin,omitempty"`
+	Open  int64  `json:"open,omitempty"`
+	End   int64  `json:"end,omitempty"`
+	How   string `json:"how,omitempty"`
+	Calm  bool   `json:"calm,omitempty"` // before the first fault, or after the last
+
+	// Of a write: its number, and whether it was acknowledged, refused, or
+	// neither.
+	Nonce string `json:"nonce,omitempty"`
+}
+
+func now() int64 {
+	var ts syscall.Timespec
+	const monotonic = 1
+	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, monotonic, uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
+		panic(errno)
+	}
+	return ts.Nano()
+}
+
+// The paths of the locks, below the root.
+var paths = []string{"a", "b"}
+
+// A session is one client of a process.
+type session struct {
+	conn    *zk.Conn
+	tap     *wiretap.Tap
+	mutexes []*timeout.Mutex // by path
+
+	mu      sync.Mutex
+	dialed  net.Conn
+	expired []*span // when a session of this client may be ended from outside
+}
+
+// A span is from one instant to another, both included.
+type span struct{ from, to int64 }
+
+type process struct {
+	orders
+	zoo      *ensemble.Ensemble
+	sessions []*session
+	finish   chan struct{}
+	deadline time.Time // of the last locks; set before finish is closed
+
+	mu  sync.Mutex
+	out *json.Encoder
+}
+
+func (p *process) log(r record) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.out.Encode(r)
+}
+
+// beClient is the main function of a client process.
+func beClient() int {
+	p := &process{finish: make(chan struct{}), out: json.NewEncoder(os.Stdout)}
+	if err := p.run(); err != nil {
+		fmt.Fprintf(os.Stderr, "process %d: %v\n", p.Process, err)
+		return 1
+	}
+	return 0
+}
+
+func (p *process) run() error {
+	if err := json.Unmarshal([]byte(os.Getenv(clientEnv)), &p.orders); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	var err error
+	if p.zoo, err = ensemble.Open(ctx, strings.Join(p.Servers, ",")); err != nil {
+		return err
+	}
+	for range p.Sessions {
+		s, err := p.connect(ctx)
+		if err != nil {
+			return err
+		}
+		p.sessions = append(p.sessions, s)
+	}
+	go p.obey()
+	var wg sync.WaitGroup
+	for i := range p.Contenders {
+		wg.Go(func() { p.contend(i) })
+	}
+	wg.Wait()
+	for i, s := range p.sessions {
+		for _, m := range s.mutexes {
+			within, cancel := context.WithTimeout(ctx, time.Minute)
+			if err := m.Wait(within); err != nil {
+				p.log(record{Kind: "problem", How: fmt.Sprintf("session %d: %v", i, err)})
+			}
+			cancel()
+		}
+		s.conn.Close()
+	}
+	return nil
+}
+
+func (p *process) connect(ctx context.Context) (*session, error) {
+	s := &session{tap: wiretap.New()}
+	dial := s.tap.Dialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+		nc, err := net.DialTimeout(network, address, timeout)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.dialed = nc
+		return nc, err
+	})
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	var err error
+	var options []timeout.Option
+	if p.Ordinary {
+		s.conn, _, err = zk.Connect(p.Servers, p.Session, zk.WithDialer(zk.Dialer(dial)), zk.WithLogger(silent{}))
+		options = append(options, timeout.WithSessionTimeout(p.Session))
+	} else {
+		s.conn, err = timeout.Connect(ctx, p.Servers, p.Session, zk.WithDialer(zk.Dialer(dial)), zk.WithLogger(silent{}))
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		m, err := timeout.New(s.conn, p.Root+"/"+path, options...)
+		if err != nil {
+			return nil, err
+		}
+		s.mutexes = append(s.mutexes, m)
+	}
+	return s, nil
+}
+
+// obey does what the test says on the standard input.
+func (p *process) obey() {
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		var what string
+		var n int64
+		fmt.Sscan(lines.Text(), &what, &n)
+		switch what {
+		case "cut":
+			p.sessions[n].cut()
+		case "spread": // each client goes to the next server of its list
+			for _, s := range p.sessions {
+				s.cut()
+			}
+		case "expire":
+			go p.expire(p.sessions[n])
+		case "finish":
+			p.deadline = time.Now().Add(time.Duration(n - now()))
+			close(p.finish)
+		}
+	}
+}
+
+func (s *session) cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dialed != nil {
+		s.dialed.Close()
+	}
+}
+
+// expire ends a session from outside. That its leases are valid from then
+// until Lost closes is nobody's fault.
+func (p *process) expire(s *session) {
+	at := &span{now(), math.MaxInt64}
+	s.mu.Lock()
+	s.expired = append(s.expired, at)
+	s.mu.Unlock()
+	err := p.zoo.EndSession(s.tap, s.conn.SessionID())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at.to = now()
+	if err != nil {
+		// The request may be on its way to a server that does not hear it yet.
+		at.to += int64(time.Minute)
+		p.log(record{Kind: "not expired", How: err.Error()})
+		return
+	}
+	p.log(record{Kind: "expired"})
+}
+
+// contend locks and unlocks until the test says finish. It does so once for
+// each path before the first fault, and once after the last.
+func (p *process) contend(i int) {
+	rng := rand.New(rand.NewPCG(p.Seed, uint64(p.Process*1000+i)))
+	owner := timeout.NewOwner(fmt.Sprintf("process %d contender %d", p.Process, i))
+	s := p.sessions[i%len(p.sessions)]
+	round := func(deadline time.Time) {
+		for path := range paths {
+			ctx, cancel := context.WithDeadline(context.Background(), deadline)
+			err := p.lock(ctx, rng, s, path, owner, false, true)
+			for err != nil && ctx.Err() == nil { // the servers are too slow for the lease to be safe, say
+				time.Sleep(100 * time.Millisecond)
+				err = p.lock(ctx, rng, s, path, owner, false, true)
+			}
+			if err != nil {
+				p.log(record{Kind: "problem", Owner: owner.String(), Path: paths[path], How: fmt.Sprintf("no turn in a round without faults: %v", err)})
+			}
+			cancel()
+		}
+	}
+	round(time.Now().Add(2 * time.Minute))
+	p.log(record{Kind: "calm"})
+	for {
+		select {
+		case <-p.finish:
+			round(p.deadline)
+			return
+		default:
+		}
+		patience := time.Minute
+		if rng.IntN(4) == 0 {
+			patience = time.Duration(rng.Int64N(int64(3 * time.Second)))
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		path, try := rng.IntN(len(paths)), rng.IntN(5) == 0
+		err := p.lock(ctx, rng, s, path, owner, try, false)
+		if err != nil {
+			time.Sleep(time.Duration(rng.Int64N(int64(300 * time.Millisecond))))
+		}
+		if rng.IntN(20) == 0 {
+			if list, err := s.mutexes[path].Participants(ctx); err == nil && len(list) > 0 {
+				s.mutexes[path].Revoke(ctx, list[0])
+			}
+		}
+		cancel()
+	}
+}
+
+func (p *process) lock(ctx context.Context, rng *rand.Rand, s *session, path int, owner *timeout.Owner, try, calm bool) error {
+	m := s.mutexes[path]
+	r := record{Kind: "lease", Path: paths[path], Owner: owner.String(), Call: now()}
+	acquire := m.Lock
+	if try {
+		acquire = m.TryLock
+	}
+	l, err := acquire(ctx, owner)
+	if err != nil {
+		return err
+	}
+	r.Begin, r.Token = now(), l.Token()
+	r.Open = r.Begin
+	r.How, r.Calm = "unlocked", calm
+	done := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		tick := time.NewTicker(2 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			at := now()
+			if isClosed(l.Lost()) { // at or after at
+				r.How = "lost"
+				return
+			}
+			r.Open = at
+			select {
+			case <-tick.C:
+			case <-done:
+				return
+			}
+		}
+	})
+	if !calm {
+		hold := time.Duration(rng.Int64N(int64(20 * time.Millisecond)))
+		if rng.IntN(40) == 0 {
+			hold = time.Duration(rng.Int64N(int64(2 * p.Session)))
+		}
+		p.write(s, path, l)
+		select {
+		case <-time.After(hold):
+		case <-l.Lost():
+		case <-l.RevokeRequested():
+		case <-p.finish:
+		}
+		p.write(s, path, l)
+	}
+	close(done)
+	watching.Wait()
+	unlockCtx, cancel := context.WithTimeout(context.Background(), 10*p.Session)
+	defer cancel()
+	if err := l.Unlock(unlockCtx); err != nil && !errors.Is(err, timeout.ErrLost) {
+		r.How += ": " + err.Error()
+	}
+	r.End = now()
+	s.mu.Lock()
+	for _, at := range s.expired {
+		if r.Begin <= at.to && at.from <= r.End {
+			r.How += ", its session was ended from outside"
+			r.Open = max(r.Begin, min(r.Open, at.from))
+		}
+	}
+	s.mu.Unlock()
+	p.log(r)
+	return nil
+}
+
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// The register is a znode with the highest token that has written to it and
+// the number of writes. A write is refused if its token is lower. It makes a
+// node in the log in the same transaction.
+type register struct {
+	Token int64
+	Count int
+}
+
+func (p *process) write(s *session, path int, l *timeout.Lease) {
+	reg := p.Root + "/register-" + paths[path]
+	for !isClosed(l.Lost()) {
+		data, stat, err := s.conn.Get(reg)
+		if err != nil {
+			return
+		}
+		var r register
+		if err := json.Unmarshal(data, &r); err != nil {
+			p.log(record{Kind: "problem", How: "register: " + err.Error()})
+			return
+		}
+		w := record{Kind: "write", Path: paths[path], Token: l.Token(), Nonce: crand.Text(), How: "refused"}
+		if r.Token > l.Token() {
+			p.log(w)
+			return
+		}
+		r = register{l.Token(), r.Count + 1}
+		data, _ = json.Marshal(r)
+		results, err := s.conn.Multi(
+			&zk.SetDataRequest{Path: reg, Data: data, Version: stat.Version},
+			&zk.CreateRequest{Path: fmt.Sprintf("%s/log-%s/%08d-%016x-%s", p.Root, paths[path], r.Count, r.Token, w.Nonce), Acl: zk.WorldACL(zk.PermAll)})
+		if err == nil {
+			for _, result := range results {
+				err = errors.Join(err, result.Error)
+			}
+		}
+		switch {
+		case err == nil:
+			w.How = "acknowledged"
+		case errors.Is(err, zk.ErrBadVersion):
+			continue // a late write of another holder, or what was read was old
+		default:
+			w.How = "unknown"
+		}
+		p.log(w)
+		return
+	}
+}

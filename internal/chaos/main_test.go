@@ -1,4 +1,4 @@
-//go:build docker
+//go:build docker && linux
 
 package chaos_test
 
@@ -84,8 +84,11 @@ func serve(ctx context.Context, zoo *docker.Servers) error {
 // roles returns the leader and the two followers.
 func roles(t *testing.T, zoo *docker.Servers) (leader *docker.Node, followers []*docker.Node) {
 	t.Helper()
-	leader, err := zoo.Leader(t.Context())
-	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		var err error
+		leader, err = zoo.Leader(t.Context())
+		return err == nil
+	}, time.Minute, 100*time.Millisecond)
 	for _, n := range zoo.Nodes() {
 		if n != leader {
 			followers = append(followers, n)

@@ -1,0 +1,520 @@
+//go:build docker && linux
+
+package chaos_test
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/ensemble/docker"
+)
+
+var (
+	chaosFor  = flag.Duration("chaos.for", 30*time.Second, "how `long` there are faults, half of it with ordinary clients")
+	chaosSeed = flag.Uint64("chaos.seed", 0, "the `seed` of the faults and of the clients; 0: a random one")
+)
+
+const (
+	processes      = 3
+	contenders     = 17 // in each process
+	sessionTimeout = 4 * time.Second
+)
+
+// Three servers, three processes with 17 contenders each on two paths, and
+// faults. See check for what must hold.
+func TestChaos(t *testing.T) {
+	seed := cmp.Or(*chaosSeed, rand.Uint64())
+	for _, ordinary := range []bool{false, true} {
+		name := "clients of Connect"
+		if ordinary {
+			name = "ordinary clients"
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Logf("again: go test -tags docker ./internal/chaos -run 'TestChaos/%s' -chaos.for %v -chaos.seed %d", strings.ReplaceAll(name, " ", "_"), *chaosFor, seed)
+			newChaos(t, seed, ordinary).play(*chaosFor / 2)
+		})
+	}
+}
+
+type chaos struct {
+	*testing.T
+	seed    uint64
+	zoo     *docker.Servers
+	admin   *zk.Conn
+	root    string
+	clients []*clientProcess
+
+	patience time.Duration // for the round after the last fault
+
+	mu      sync.Mutex
+	records []record
+	faults  []porcupine.Annotation // their times are those of the records
+}
+
+type clientProcess struct {
+	cmd   *exec.Cmd
+	in    io.Writer
+	calm  chan struct{} // gets a value when a contender's first round is over
+	ended chan error
+}
+
+func newChaos(t *testing.T, seed uint64, ordinary bool) *chaos {
+	c := &chaos{T: t, seed: seed, zoo: three(t), root: "/chaos-" + strconv.FormatUint(seed, 36) + "-" + strconv.FormatInt(now(), 36)}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var err error
+	c.admin, err = timeout.Connect(ctx, c.zoo.Addrs(), 40*time.Second, zk.WithLogger(silent{}))
+	require.NoError(t, err)
+	t.Cleanup(c.admin.Close)
+	nodes := []string{c.root}
+	for _, path := range paths {
+		nodes = append(nodes, c.root+"/register-"+path, c.root+"/log-"+path)
+	}
+	for _, node := range nodes {
+		_, err := c.admin.Create(node, []byte("{}"), 0, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+	}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for i := range processes {
+		o, _ := json.Marshal(orders{
+			Process: i, Servers: c.zoo.Addrs(), Root: c.root, Seed: seed, Ordinary: ordinary,
+			Session: sessionTimeout, Sessions: 3, Contenders: contenders,
+		})
+		cmd := exec.Command(self)
+		cmd.Env = append(os.Environ(), clientEnv+"="+string(o))
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		cmd.Stderr = os.Stderr
+		in, err := cmd.StdinPipe()
+		require.NoError(t, err)
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		p := &clientProcess{cmd, in, make(chan struct{}, contenders), make(chan error, 1)}
+		c.clients = append(c.clients, p)
+		t.Cleanup(func() { cmd.Process.Kill() })
+		go func() {
+			lines := bufio.NewScanner(out)
+			for lines.Scan() {
+				var r record
+				if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+					r = record{Kind: "problem", How: fmt.Sprintf("process %d said %q", i, lines.Text())}
+				}
+				if r.Kind == "calm" {
+					p.calm <- struct{}{}
+					continue
+				}
+				r.Owner = cmp.Or(r.Owner, fmt.Sprintf("process %d", i))
+				c.mu.Lock()
+				c.records = append(c.records, r)
+				c.mu.Unlock()
+			}
+			p.ended <- cmd.Wait()
+		}()
+	}
+	began := time.Now()
+	for _, p := range c.clients {
+		for range contenders {
+			select {
+			case <-p.calm:
+			case err := <-p.ended:
+				t.Fatalf("a client process has ended: %v", err)
+			}
+		}
+	}
+	// On this machine, as busy as it is, a round takes so long without faults.
+	c.patience = 2*sessionTimeout + 3*time.Since(began)
+	if ordinary {
+		// It gives a server that does not answer ten times the read deadline.
+		c.patience += 10 * sessionTimeout * 2 / 3
+	}
+	return c
+}
+
+// A fault begins and ends; in between it lasts.
+type fault struct {
+	name       string
+	begin, end func(ctx context.Context) error
+	lasts      time.Duration
+}
+
+func (c *chaos) play(d time.Duration) {
+	ctx := c.Context()
+	deadline := time.Now().Add(d)
+	var wg sync.WaitGroup
+	for who, next := range []func(*rand.Rand) fault{c.serverFault, c.clientFault} {
+		rng := rand.New(rand.NewPCG(c.seed, uint64(who)))
+		wg.Go(func() {
+			for time.Now().Before(deadline) && ctx.Err() == nil {
+				c.fault(ctx, who, next(rng))
+				if who == 0 {
+					// The clients have left the server that was broken; most of them
+					// would stay where they are, and the next fault would miss them.
+					for _, p := range c.clients {
+						fmt.Fprintln(p.in, "spread")
+					}
+				}
+				time.Sleep(time.Duration(rng.Int64N(int64(5 * time.Second))))
+			}
+		})
+	}
+	wg.Wait()
+	if err := heal(ctx, c.zoo); err != nil {
+		c.Fatalf("the servers do not recover: %v", err)
+	}
+	c.Logf("no more faults; each contender must get both locks within %v", c.patience.Round(time.Millisecond))
+	last := now() + int64(c.patience)
+	for _, p := range c.clients {
+		fmt.Fprintf(p.in, "finish %d\n", last)
+	}
+	for i, p := range c.clients {
+		select {
+		case err := <-p.ended:
+			if err != nil {
+				c.Errorf("process %d: %v", i, err)
+			}
+		case <-time.After(3 * time.Minute):
+			p.cmd.Process.Signal(syscall.SIGQUIT) // shows where it hangs
+			c.Errorf("process %d does not end", i)
+			<-p.ended
+		}
+	}
+	c.check()
+}
+
+func (c *chaos) fault(ctx context.Context, who int, f fault) {
+	begin := now()
+	c.Logf("%s for %v", f.name, f.lasts.Round(time.Millisecond))
+	err := f.begin(ctx)
+	if err == nil {
+		time.Sleep(f.lasts)
+	}
+	if f.end != nil {
+		err = errors.Join(err, f.end(ctx))
+	}
+	if err != nil {
+		c.Logf("%s: %v", f.name, err) // of a server that does not run, for one
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.faults = append(c.faults, porcupine.Annotation{
+		Tag: []string{"servers", "clients"}[who], Description: f.name, Start: begin, End: now(),
+	})
+}
+
+// serverFault breaks the leader or a follower, one at a time.
+func (c *chaos) serverFault(rng *rand.Rand) fault {
+	nodes := c.zoo.Nodes()
+	victim := nodes[rng.IntN(len(nodes))] // if there is no leader
+	other := nodes[(slices.Index(nodes, victim)+1)%len(nodes)]
+	name := fmt.Sprintf("%v", victim)
+	if leader, err := c.zoo.Leader(c.Context()); err == nil {
+		follower := nodes[(slices.Index(nodes, leader)+1+rng.IntN(2))%len(nodes)]
+		if victim, other, name = leader, follower, fmt.Sprintf("the leader, %v", leader); rng.IntN(3) > 0 {
+			victim, other, name = follower, leader, fmt.Sprintf("a follower, %v", follower)
+		}
+	}
+	lasts := func(from, to time.Duration) time.Duration { return from + time.Duration(rng.Int64N(int64(to-from))) }
+	deafen := func(from ...*docker.Node) func(context.Context) error { // pairs
+		return func(ctx context.Context) (err error) {
+			for i := 0; i < len(from); i += 2 {
+				err = errors.Join(err, from[i].Deafen(ctx, from[i+1]))
+			}
+			return err
+		}
+	}
+	whole := func(ctx context.Context) (err error) {
+		for _, n := range nodes {
+			err = errors.Join(err, n.Heal(ctx))
+		}
+		return err
+	}
+	switch rng.IntN(9) {
+	case 0:
+		return fault{"kill -9 of " + name, victim.Kill, victim.Start, lasts(time.Second, 8*time.Second)}
+	case 1:
+		return fault{"pause of " + name, victim.Pause, victim.Unpause, lasts(time.Second, 12*time.Second)}
+	case 2:
+		return fault{name + " does not hear " + other.String(), deafen(victim, other), whole, lasts(5*time.Second, 14*time.Second)}
+	case 3:
+		return fault{other.String() + " does not hear " + name, deafen(other, victim), whole, lasts(5*time.Second, 14*time.Second)}
+	case 4:
+		return fault{name + " does not hear its clients", victim.DeafenToClients, victim.Heal, lasts(2*time.Second, 9*time.Second)}
+	case 5:
+		return fault{"the clients do not hear " + name, victim.MuteToClients, victim.Heal, lasts(2*time.Second, 9*time.Second)}
+	case 6:
+		third := nodes[3-slices.Index(nodes, victim)-slices.Index(nodes, other)]
+		return fault{name + " and both others are cut", deafen(victim, other, other, victim, victim, third, third, victim), whole, lasts(5*time.Second, 14*time.Second)}
+	default:
+		return fault{name + " and " + other.String() + " are cut", deafen(victim, other, other, victim), whole, lasts(5*time.Second, 14*time.Second)}
+	}
+}
+
+func (c *chaos) clientFault(rng *rand.Rand) fault {
+	n := rng.IntN(processes)
+	p := c.clients[n]
+	say := func(what string) fault {
+		order := fmt.Sprintf("%s %d", what, rng.IntN(3))
+		return fault{name: fmt.Sprintf("process %d: %s", n, order), begin: func(context.Context) error {
+			_, err := fmt.Fprintln(p.in, order)
+			return err
+		}}
+	}
+	signal := func(s syscall.Signal) func(context.Context) error {
+		return func(context.Context) error { return p.cmd.Process.Signal(s) }
+	}
+	switch rng.IntN(4) {
+	case 0:
+		return fault{fmt.Sprintf("process %d is stopped", n), signal(syscall.SIGSTOP), signal(syscall.SIGCONT),
+			time.Duration(rng.Int64N(int64(3 * sessionTimeout)))}
+	case 1:
+		return say("expire")
+	default:
+		return say("cut")
+	}
+}
+
+// check says what must hold:
+//   - no two leases of a path are valid at once, each by its own Lost;
+//   - of two leases of a path, the later one has the higher token;
+//   - the register has counted each write exactly once, and none with a token
+//     lower than one before it;
+//   - after the last fault every contender got both locks within two session
+//     timeouts, and what this machine needs for that; and nothing is left.
+func (c *chaos) check() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var problems []string
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	counts := make(map[string]int)
+	for _, r := range c.records {
+		counts[strings.TrimSpace(r.Kind+" "+strings.SplitN(r.How, ":", 2)[0])]++
+		if r.Kind == "problem" {
+			problem("%s %s: %s", r.Owner, r.Path, r.How)
+		}
+	}
+	c.Logf("%v", counts)
+	var around int64 // of the first overlap, for the picture
+	for _, path := range paths {
+		leases := c.leases(path)
+		around = cmp.Or(around, judgeLeases(leases, problem))
+		c.checkRegister(path, problem)
+		if left := c.left(path); left != nil {
+			problem("left under %s: %v", path, left)
+		}
+	}
+	if len(problems) == 0 && !c.Failed() {
+		return
+	}
+	for _, p := range problems[:min(len(problems), 20)] {
+		c.Errorf("%s", p)
+	}
+	c.Errorf("%d problems with seed %d; %s", len(problems), c.seed, c.draw(around))
+}
+
+// judgeLeases reports what is wrong with the leases of one path, and returns
+// when two were valid at once first, 0 if never.
+func judgeLeases(leases []record, problem func(string, ...any)) (around int64) {
+	if !slices.ContainsFunc(leases, func(r record) bool { return !r.Calm }) {
+		problem("there is no lease between the first fault and the last: this run shows nothing")
+	}
+	var a record // of those so far, which have lower tokens, the one that was valid last
+	for _, b := range leases {
+		switch {
+		case a.Token == b.Token:
+			problem("two leases with one token: %+v and %+v", a, b)
+		case b.Begin < a.Open:
+			problem("two hold the lock at once, or a token does not grow, for %v: %+v and %+v", time.Duration(min(a.Open, b.Open)-b.Begin), a, b)
+			around = cmp.Or(around, b.Begin)
+		}
+		if b.Open >= a.Open {
+			a = b
+		}
+	}
+	if result := porcupine.CheckOperationsTimeout(model, operations(leases), time.Minute); result == porcupine.Illegal {
+		problem("the history is not linearizable")
+	}
+	return around
+}
+
+// left returns the nodes that are under a lock's path when all clients have
+// been closed, and their sessions, if a Close was not answered, have expired.
+func (c *chaos) left(path string) []string {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		names, _, err := c.admin.Children(c.root + "/" + path)
+		if len(names) == 0 && (err == nil || errors.Is(err, zk.ErrNoNode)) {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return append(names, fmt.Sprint(err))
+		}
+	}
+}
+
+// leases returns the leases of a path by token.
+func (c *chaos) leases(path string) (leases []record) {
+	for _, r := range c.records {
+		if r.Kind == "lease" && r.Path == path {
+			leases = append(leases, r)
+		}
+	}
+	slices.SortStableFunc(leases, func(a, b record) int { return cmp.Compare(a.Token, b.Token) })
+	return leases
+}
+
+func (c *chaos) checkRegister(path string, problem func(string, ...any)) {
+	_, err := c.admin.Sync(c.root)
+	require.NoError(c, err)
+	names, _, err := c.admin.Children(c.root + "/log-" + path)
+	require.NoError(c, err)
+	data, _, err := c.admin.Get(c.root + "/register-" + path)
+	require.NoError(c, err)
+	var r register
+	require.NoError(c, json.Unmarshal(data, &r))
+	c.Logf("register %s: %d writes", path, r.Count)
+	judgeRegister(r, names, slices.DeleteFunc(slices.Clone(c.records), func(r record) bool {
+		return r.Kind != "write" || r.Path != path
+	}), problem)
+}
+
+// judgeRegister reports what is wrong with a register, given the names in its
+// log and what the writers say.
+func judgeRegister(r register, names []string, writes []record, problem func(string, ...any)) {
+	slices.Sort(names)
+	written := make(map[string]bool)
+	highest := int64(0)
+	for i, name := range names {
+		var count int
+		var token int64
+		var nonce string
+		if _, err := fmt.Sscanf(name, "%08d-%016x-%s", &count, &token, &nonce); err != nil || count != i+1 {
+			problem("write %d is %q", i+1, name)
+		}
+		if token < highest {
+			problem("write %d has the token %d, after %d", count, token, highest)
+		}
+		highest = max(highest, token)
+		written[nonce] = true
+	}
+	for _, w := range writes {
+		if w.How != "unknown" && (w.How == "acknowledged") != written[w.Nonce] {
+			problem("in the log: %v, of the write %+v", written[w.Nonce], w)
+		}
+	}
+	if r.Count != len(names) {
+		problem("the register has counted %d, and there were %d writes", r.Count, len(names))
+	}
+}
+
+// The state of the model is the token of the lease that is valid, 0 for none,
+// and the highest so far.
+type state struct{ token, highest int64 }
+
+type step struct {
+	lease record
+	ends  bool
+}
+
+var model = porcupine.Model{
+	Init: func() any { return state{} },
+	Step: func(s, in, _ any) (bool, any) {
+		now, do := s.(state), in.(step)
+		if do.ends {
+			return now.token == do.lease.Token, state{0, now.highest}
+		}
+		return now.token == 0 && do.lease.Token > now.highest, state{do.lease.Token, do.lease.Token}
+	},
+	DescribeOperation: func(in, _ any) string {
+		do, ok := in.(step)
+		if !ok {
+			return "" // porcupine asks of an annotation
+		}
+		what := "locks"
+		if do.ends {
+			what = "ends: " + do.lease.How
+		}
+		return fmt.Sprintf("%s %s: %d", do.lease.Owner, what, do.lease.Token)
+	},
+	DescribeState: func(s any) string { return fmt.Sprintf("%+v", s) },
+}
+
+// operations makes two operations of each lease: it begins between the call of
+// Lock and its return, and ends between the moment when Lost was last seen open
+// and its own end.
+func operations(leases []record) (ops []porcupine.Operation) {
+	lanes := make(map[string]int)
+	for _, l := range leases {
+		if _, ok := lanes[l.Owner]; !ok {
+			lanes[l.Owner] = len(lanes)
+		}
+		ops = append(ops,
+			porcupine.Operation{ClientId: lanes[l.Owner], Input: step{l, false}, Call: l.Call, Return: l.Begin},
+			porcupine.Operation{ClientId: lanes[l.Owner], Input: step{l, true}, Call: l.Open + 1, Return: max(l.Open+2, l.End)})
+	}
+	return ops
+}
+
+// draw writes the history, and a picture of the half minute around a moment,
+// and returns where they are.
+func (c *chaos) draw(around int64) string {
+	dir := c.ArtifactDir()
+	if f := flag.Lookup("test.artifacts"); f == nil || f.Value.String() != "true" {
+		dir = os.TempDir() // the other one is removed with the test
+	}
+	base := filepath.Join(dir, fmt.Sprintf("chaos-%d-%s", c.seed, filepath.Base(c.Name())))
+	var history strings.Builder
+	enc := json.NewEncoder(&history)
+	for _, f := range c.faults {
+		enc.Encode(f)
+	}
+	for _, r := range c.records {
+		enc.Encode(r)
+	}
+	if err := os.WriteFile(base+".jsonl", []byte(history.String()), 0o644); err != nil {
+		return err.Error()
+	}
+	text := "history: " + base + ".jsonl"
+	const half = int64(15 * time.Second)
+	for _, path := range paths {
+		leases := c.leases(path)
+		if around != 0 {
+			leases = slices.DeleteFunc(leases, func(r record) bool { return r.End < around-half || r.Begin > around+half })
+		}
+		leases = leases[:min(len(leases), 2000)]
+		_, info := porcupine.CheckOperationsVerbose(model, operations(leases), 10*time.Second)
+		if len(leases) == 0 {
+			continue
+		}
+		info.AddAnnotations(slices.DeleteFunc(slices.Clone(c.faults), func(a porcupine.Annotation) bool {
+			return around != 0 && (a.End < around-half || a.Start > around+half)
+		}))
+		picture := base + "-" + path + ".html"
+		if err := porcupine.VisualizePath(model, info, picture); err != nil {
+			picture = err.Error()
+		}
+		text += "\npicture: " + picture
+	}
+	return text
+}
