@@ -153,3 +153,54 @@ func TestALateRevokeDoesNotCostTheLease(t *testing.T) {
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
+
+// TestALateRevokeBeforeTheFirstReadOrphansNobody: the new holder finds the
+// record of the old one when it reads its node for the first time.
+func TestALateRevokeBeforeTheFirstReadOrphansNobody(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin, asker, conn := tb.connect(), tb.connectAs(ordinary{}), tb.connectAs(ordinary{})
+		old := tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("old"))
+		late := tb.srv.Hold(of(asker.SessionID(), jute.OpSetData, ""))
+		revoked := make(chan error, 1)
+		go func() {
+			revoked <- tb.mutexWith(asker).Revoke(context.Background(), timeout.Participant{Node: top + "/lock-0000000000"})
+		}()
+		<-late.Hit()
+		require.NoError(tb, old.Unlock(context.Background()))
+		tb.remakeTop(admin)
+		reads := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, top+"/lock-0000000000"))
+		waiter := lockAside(context.Background(), tb.mutexWith(conn), timeout.NewOwner("new"))
+		<-reads.Hit()
+		late.Release()
+		<-revoked
+		reads.Release()
+		select {
+		case got := <-waiter:
+			require.NoError(tb, got.err)
+			require.False(tb, isClosed(got.lease.RevokeRequested()), "the old holder was asked, and not the new one")
+			require.NoError(tb, got.lease.Unlock(context.Background()))
+		case <-time.After(time.Minute):
+			require.Fail(tb, "it waits for its own node", "%v", tb.srv.Children(top))
+		}
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestWhatCuratorWritesDoesNotHideTheOwner: Curator's Revoker puts its word in
+// the place of the record.
+func TestWhatCuratorWritesDoesNotHideTheOwner(t *testing.T) {
+	onTable(t, func(tb *table) {
+		m := tb.mutexWith(tb.connectAs(ordinary{}), timeout.WithData([]byte("the host")))
+		holder := tb.mustLock(m, timeout.NewOwner("holder"))
+		_, err := tb.connect().Set(top+"/lock-0000000000", []byte("__REVOKE__"), -1)
+		require.NoError(tb, err)
+		time.Sleep(time.Second) // until the holder has read it
+		require.True(tb, isClosed(holder.RevokeRequested()))
+		queue, err := m.Participants(context.Background())
+		require.NoError(tb, err)
+		require.Len(tb, queue, 1)
+		require.Equal(tb, "holder", queue[0].Owner)
+		require.Equal(tb, "the host", string(queue[0].Data))
+		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}

@@ -288,3 +288,131 @@ func TestACallThatIsStoppedSaysThatItsCtxHasEnded(t *testing.T) {
 		})
 	}
 }
+
+// TestASecondLostCreateIsFoundByASearchOfItsOwn: what the first search has
+// seen is of no use to it.
+func TestASecondLostCreateIsFoundByASearchOfItsOwn(t *testing.T) {
+	onTable(t, func(tb *table) {
+		tb.makeTop(tb.connect())
+		conn := tb.connectAs(ordinary{})
+		m := tb.mutexWith(conn)
+		for i := range 3 {
+			lost := tb.srv.LoseReply(of(conn.SessionID(), jute.OpCreate, ""))
+			l := tb.mustLock(m, timeout.NewOwner("owner"))
+			require.Len(tb, lost.Hit(), 1)
+			require.Equal(tb, []string{fmt.Sprintf("lock-%010d", i)}, tb.srv.Children(top))
+			require.NoError(tb, l.Unlock(context.Background()))
+			require.Empty(tb, tb.srv.Children(top))
+		}
+	})
+}
+
+// TestAForeignNodeOfTheSameNameIsNotTakenForOursBeforeTheFirstRead: step 3's
+// nodes have our names, and no record.
+func TestAForeignNodeOfTheSameNameIsNotTakenForOursBeforeTheFirstRead(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin, conn := tb.connect(), tb.connectAs(ordinary{})
+		tb.makeTop(admin)
+		reads := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, top+"/lock-0000000000"))
+		waiter := lockAside(context.Background(), tb.mutexWith(conn), timeout.NewOwner("owner"))
+		<-reads.Hit()
+		require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
+		tb.remakeTop(admin)
+		foreign, err := admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		require.Equal(tb, top+"/lock-0000000000", foreign)
+		reads.Release()
+		time.Sleep(time.Second) // for it to get in by mistake
+		require.Empty(tb, waiter, "two holders: it takes another's node for its own")
+		require.NoError(tb, admin.Delete(foreign, -1))
+		got := <-waiter
+		require.NoError(tb, got.err)
+		require.Contains(tb, tokens(tb), got.lease.Token())
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestLockOfAnOwnerThatIsTryingWaits: what TryLock of another goroutine says to
+// the same owner is no answer to Lock.
+func TestLockOfAnOwnerThatIsTryingWaits(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		m, owner := tb.mutexWith(conn), timeout.NewOwner("owner")
+		holder := tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("holder"))
+		late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpGetChildren2, ""))
+		tried := make(chan error, 1)
+		go func() {
+			_, err := m.TryLock(context.Background(), owner)
+			tried <- err
+		}()
+		<-late.Hit()
+		waiter := lockAside(context.Background(), m, owner)
+		synctest.Wait()
+		late.Release()
+		require.ErrorIs(tb, <-tried, timeout.ErrHeld)
+		time.Sleep(time.Second) // for Lock to return by mistake
+		require.Empty(tb, waiter)
+		require.NoError(tb, holder.Unlock(context.Background()))
+		got := <-waiter
+		require.NoError(tb, got.err)
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
+// TestALeaseIsLostWhenNothingIsWritten: reads and syncs are answered, and
+// writes are refused. So answers a leader without a quorum, and the session
+// may have ended in the eyes of the others.
+func TestALeaseIsLostWhenNothingIsWritten(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		id := conn.SessionID()
+		m := tb.mutexWith(conn)
+		holder := tb.mustLock(m, timeout.NewOwner("holder"))
+		time.Sleep(time.Minute) // the lease is proved many times
+		require.False(tb, tb.isLost(holder))
+		last := time.Now()
+		refused := make([]*zkserver.Fault, 1000)
+		for i := range refused {
+			refused[i] = tb.srv.Fail(throttled, of(id, jute.OpDelete, ""))
+		}
+		for time.Since(last) < 20*time.Second && !tb.isLost(holder) {
+			_, err := m.Participants(context.Background())
+			require.NoError(tb, err)
+			time.Sleep(500 * time.Millisecond) // until the next sync and reads
+		}
+		require.True(tb, tb.isLost(holder), "Lost is open, and nothing has been written for %v", time.Since(last))
+		require.LessOrEqual(tb, time.Since(last), 10*time.Second+500*time.Millisecond)
+		for _, f := range refused {
+			f.Release()
+		}
+		require.ErrorIs(tb, holder.Unlock(context.Background()), timeout.ErrLost)
+		time.Sleep(time.Minute) // until its node has gone
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestASearchAndADeleteThatAreBothRefusedAreSurvived: an operator has taken
+// away both rights, and gives back one after the other.
+func TestASearchAndADeleteThatAreBothRefusedAreSurvived(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin := tb.connect()
+		tb.makeTop(admin)
+		may := func(perms int32) {
+			_, err := admin.SetACL(top, zk.WorldACL(perms|zk.PermAdmin), -1)
+			require.NoError(tb, err)
+		}
+		conn := tb.connectAs(ordinary{})
+		may(zk.PermCreate)
+		lost := tb.srv.LoseReply(of(conn.SessionID(), jute.OpCreate, ""))
+		_, err := tb.mutexWith(conn).Lock(context.Background(), timeout.NewOwner("owner"))
+		require.Len(tb, lost.Hit(), 1)
+		require.ErrorIs(tb, err, zk.ErrNoAuth)
+		may(zk.PermRead | zk.PermCreate)
+		time.Sleep(5 * time.Minute) // until it has been found, and its delete refused often
+		require.Len(tb, tb.srv.Children(top), 1)
+		may(zk.PermAll)
+		time.Sleep(5 * time.Minute) // until the next try
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}

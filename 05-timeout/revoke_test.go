@@ -19,6 +19,7 @@ import (
 var notExactly = []string{
 	top + "//lock-0000000000", "/" + top + "/lock-0000000000", top + "/./lock-0000000000",
 	top + "/x/../lock-0000000000", top + "/lock-0000000000/", "lock/lock-0000000000",
+	top + "/_c_x/y-lock-0000000000",
 }
 
 func TestRevokeTakesTheNodeOfAParticipantExactlyAsItIs(t *testing.T) {
