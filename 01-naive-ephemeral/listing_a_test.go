@@ -30,7 +30,7 @@ func (l *zookeeperLock) Lock() error {
 
 func (l *zookeeperLock) tryLock() bool {
 	_, err := l.zooKeeper.Create(l.currentPath, []byte("1"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-	return err == nil // catch (Exception e), for every kind of error [A1, A5, A6]
+	return err == nil // catch (Exception e), for any kind of error [A1, A5, A6]
 }
 
 func (l *zookeeperLock) waitForRelease() {

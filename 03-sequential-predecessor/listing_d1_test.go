@@ -37,7 +37,7 @@ func (l *zkLock) getLock(businessCode string) bool {
 		childrenNodes, _, err = l.zookeeper.Children("/" + businessCode)
 	}
 	if err != nil {
-		return false // catch (Exception e), for every kind of error
+		return false // catch (Exception e), for any kind of error
 	}
 	slices.Sort(childrenNodes)
 	firstNode := childrenNodes[0]

@@ -84,11 +84,16 @@ func (r recorder) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		}
 		var words []string
 		for _, arg := range cmd.Args() {
+			if arg == compareAndDelete {
+				arg = "compare-and-delete"
+			}
 			words = append(words, fmt.Sprintf("%v", arg))
 		}
 		answer := "nil"
 		switch c := cmd.(type) {
 		case *redis.BoolCmd:
+			answer = fmt.Sprint(c.Val())
+		case *redis.Cmd:
 			answer = fmt.Sprint(c.Val())
 		case *redis.IntCmd:
 			answer = fmt.Sprint(c.Val())

@@ -51,7 +51,7 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 	require.NoError(t, os.WriteFile(overlay, replace, 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	build := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", binary, "./program-of-the-readme")
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-overlay", overlay, "-o", binary, "./program-of-the-readme")
 	build.Dir = root
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "go build: %s", out)

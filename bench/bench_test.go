@@ -22,7 +22,7 @@ import (
 )
 
 // bench runs the benchmark against the ZooKeeper that ZK names, unless args
-// name one, and returns its exit status and what it printed.
+// name one, and returns its exit status and its output.
 func bench(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	return benchWith(t, t.Context(), args...)
@@ -38,7 +38,7 @@ func benchWith(t *testing.T, ctx context.Context, args ...string) (status int, s
 	return status, out.String(), errOut.String()
 }
 
-// compete replaces the contestants for the time of a test.
+// compete replaces the contestants during a test.
 func compete(t *testing.T, cs ...contestant) {
 	old := contestants
 	contestants = cs
@@ -89,9 +89,9 @@ func TestEveryStepCountsToN(t *testing.T) {
 	require.Equal(t, slices.Concat(names, names), turn[:2*len(names)], "the locks take turns")
 }
 
-func TestRequestsAreThoseOfTheFormula(t *testing.T) {
-	// Step 3 sends the same requests whatever the schedule, but for those who
-	// find nobody before them.
+func TestRequestsAreAsManyAsTheFormulaSays(t *testing.T) {
+	// Step 3 sends the same requests whatever the schedule, and fewer for
+	// contenders that find the queue empty.
 	file := filepath.Join(t.TempDir(), "out.json")
 	status, _, stderr := bench(t, "-n", "1,30", "-locks", "predecessor", "-json", file)
 	require.Zero(t, status, stderr)
@@ -123,7 +123,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	require.Empty(t, srv.Sessions())
 }
 
-func TestWhatIsWrongIsSaidInOneLine(t *testing.T) {
+func TestAnErrorIsOneLine(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and says nothing
 	require.NoError(t, err)
 	defer l.Close()
@@ -142,7 +142,7 @@ func TestWhatIsWrongIsSaidInOneLine(t *testing.T) {
 		{[]string{"-locks", "naive,nave"}, exitUsage, `no lock is called "nave"; there are naive, herd, predecessor`},
 		{[]string{"-locks", ""}, exitUsage, `no lock is called ""`},
 		{[]string{"-locks", "naive,naive"}, exitUsage, "twice"},
-		{[]string{"-n", "0"}, exitUsage, `"0" is no number of goroutines`},
+		{[]string{"-n", "0"}, exitUsage, `"0" is not a number of goroutines`},
 		{[]string{"-n", "-5"}, exitUsage, "goroutines"},
 		{[]string{"-n", "ten"}, exitUsage, "goroutines"},
 		{[]string{"-n", ""}, exitUsage, "goroutines"},
@@ -153,6 +153,10 @@ func TestWhatIsWrongIsSaidInOneLine(t *testing.T) {
 		{[]string{"-rounds", "0"}, exitUsage, "-rounds"},
 		{[]string{"-rounds", "x"}, exitUsage, "-rounds"},
 		{[]string{"-warmup", "-1s"}, exitUsage, "-warmup"},
+		{[]string{"-json", "-csv"}, exitUsage, `-json: "-csv" begins with a dash: it looks like a flag; a file of that name is ./-csv`},
+		{[]string{"-csv", "-"}, exitUsage, `-csv: "-" begins with a dash`},
+		{[]string{"-report", "--svg", "-n", "5"}, exitUsage, `-report: "--svg" begins with a dash`},
+		{[]string{"-svg=-x"}, exitUsage, `-svg: "-x" begins with a dash`},
 		{[]string{"-path", "lock"}, exitUsage, "-path"},
 		{[]string{"-path", "/"}, exitUsage, "-path"},
 		{[]string{"-path", "/a//b"}, exitUsage, "-path"},
@@ -178,8 +182,8 @@ func TestHelp(t *testing.T) {
 	require.Contains(t, stdout, "-sessions")
 }
 
-// A sham lets everybody in: the second contender as soon as the first is
-// inside, and counts.
+// A sham lets everybody in: the second contender as soon as the first one is
+// inside and has counted.
 type sham struct {
 	second  bool
 	counted <-chan struct{}
@@ -210,6 +214,7 @@ func TestALockThatDoesNotLockFails(t *testing.T) {
 		}
 	}
 	t.Cleanup(func() { meet = func() {} })
+	untried(t)
 	status, stdout, stderr := bench(t, "-n", "2", "-warmup", "0s")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "naive with 2 goroutines on ")
@@ -243,6 +248,7 @@ func TestAContenderThatFailsEndsTheRun(t *testing.T) {
 		made++
 		return failing{conn, path, made == 2}
 	}})
+	untried(t)
 	file := filepath.Join(t.TempDir(), "out.json")
 	status, stdout, stderr := bench(t, "-n", "10", "-warmup", "0s", "-json", file)
 	require.Equal(t, exitFailure, status)
@@ -258,6 +264,7 @@ func TestALostSessionEndsTheRun(t *testing.T) {
 	srv := zkserver.Run(t)
 	addr, err := srv.Listen()
 	require.NoError(t, err)
+	untried(t)
 	// When the tenth delete comes, the session of the contenders expires.
 	deletes := 0
 	var victim int64
@@ -287,6 +294,7 @@ func TestCtrlCPrintsWhatIsFinished(t *testing.T) {
 		return failing{conn, path, false}
 	}}
 	compete(t, contestants[0], stuck)
+	untried(t)
 	file := filepath.Join(t.TempDir(), "out.json")
 	status, stdout, stderr := benchWith(t, ctx, "-n", "10", "-warmup", "0s", "-json", file)
 	require.Equal(t, exitInterrupted, status)

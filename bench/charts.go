@@ -28,13 +28,13 @@ type chart struct {
 }
 
 const (
-	chartWidth    = 520 // points
-	chartHeight   = 320 // without the legend
-	legendColumns = 3
-	legendLine    = 16
+	chartWidth    = 400 // points: as wide as a phone, so that labels are legible there
+	chartHeight   = 290 // without the legend
+	legendColumns = 2
+	legendLine    = 17
 )
 
-// drawCharts makes all charts that the results are enough for.
+// drawCharts draws all charts for which there are results.
 func drawCharts(results []result) ([]chart, error) {
 	groups := slices.DeleteFunc(group(results), func(g runGroup) bool { return !g.ok() })
 	if len(groups) == 0 {
@@ -50,20 +50,20 @@ func drawCharts(results []result) ([]chart, error) {
 		return err
 	}
 	p, err := elapsedChart(groups)
-	if err := add("elapsed", "How long N contenders take, each locking once. Both axes are logarithmic: a straight line "+
-		"is a power of N. Bars reach from the fastest round to the slowest; dashed lines with squares are "+
-		"article A's times, on its author's machine.", p, err); err != nil {
+	if err := add("elapsed", "How long N contenders take if each locks once. Both axes are logarithmic: a straight line "+
+		"is a power of N. Bars reach from the fastest round to the slowest. Dashed lines with squares are the times "+
+		"in article A, the blog post whose benchmark this is, on its author's machine.", p, err); err != nil {
 		return nil, err
 	}
 	p, err = requestsChart(groups)
-	if err := add("requests", "Requests per acquisition, counted on the wire; broad and pale, what the steps predict. "+
-		"Rings in each other are locks that need the same.", p, err); err != nil {
+	if err := add("requests", "Requests per acquisition, counted on the wire. Broad pale lines are what the steps predict. "+
+		"Rings inside each other are locks that send the same number.", p, err); err != nil {
 		return nil, err
 	}
 	for _, n := range sizes(groups) {
 		p, err = waitsChart(groups, n)
 		caption := fmt.Sprintf("How long the %d contenders waited for the lock: the share that had it after a time. "+
-			"All come at once, so even the best line is slanted; the farther to the left, the better.", n)
+			"All come at once, so even the best line rises slowly; the farther to the left, the better.", n)
 		if err := add("waits-"+strconv.Itoa(n), caption, p, err); err != nil {
 			return nil, err
 		}
@@ -110,7 +110,8 @@ func elapsedChart(groups []runGroup) (*picture, error) {
 	slices.Sort(ns)
 	p := newPicture("elapsed", "N contenders", slices.Compact(ns))
 	p.logTime(&p.Y)
-	for _, name := range series(groups) {
+	names := series(groups)
+	for _, name := range names {
 		var points plotter.XYs
 		var spread plotter.YErrors
 		article := make(map[int]time.Duration)
@@ -129,7 +130,7 @@ func elapsedChart(groups []runGroup) (*picture, error) {
 				article = g.contestant().article
 			}
 		}
-		style := lineStyle(name)
+		style := lineStyle(name, names)
 		if err := p.line(name, points, style, draw.CircleGlyph{}); err != nil {
 			return nil, err
 		}
@@ -162,20 +163,21 @@ func elapsedChart(groups []runGroup) (*picture, error) {
 func requestsChart(groups []runGroup) (*picture, error) {
 	p := newPicture("requests per acquisition", "N contenders", sizes(groups))
 	p.logPlain(&p.Y)
-	radius := vg.Length(min(2+len(series(groups)), 7))
-	for _, name := range series(groups) {
+	names := series(groups)
+	radius := vg.Length(min(2+len(names), 7))
+	for _, name := range names {
 		var measured, predicted plotter.XYs
 		for _, g := range groups {
 			if g.name() != name || g.cold {
 				continue
 			}
 			n := float64(g.n)
-			measured = append(measured, plotter.XY{X: n, Y: g.each(func(r result) float64 { return float64(r.Requests) })})
+			measured = append(measured, plotter.XY{X: n, Y: max(g.each(func(r result) float64 { return float64(r.Requests) }), 0.1)}) // the axis has no 0
 			if r := g.runs[0]; r.Predicted > 0 {
 				predicted = append(predicted, plotter.XY{X: n, Y: r.Predicted / n})
 			}
 		}
-		style := lineStyle(name)
+		style := lineStyle(name, names)
 		if len(predicted) > 1 {
 			l, err := plotter.NewLine(predicted)
 			if err != nil {
@@ -213,7 +215,7 @@ func waitsChart(groups []runGroup, n int) (*picture, error) {
 			q := float64(i) / steps
 			points = append(points, plotter.XY{X: max(float64(quantile(waits, q))/1e6, 0.01), Y: q})
 		}
-		if err := p.line(g.name(), points, lineStyle(g.name()), nil); err != nil {
+		if err := p.line(g.name(), points, lineStyle(g.name(), series(groups)), nil); err != nil {
 			return nil, err
 		}
 	}
@@ -256,11 +258,11 @@ func newPicture(y, x string, ns []int) *picture {
 	return p
 }
 
-var sans = font.Font{Typeface: "Liberation", Variant: "Sans", Size: 11}
+var sans = font.Font{Typeface: "Liberation", Variant: "Sans", Size: 12}
 
 var pale = color.Gray{225}
 
-// line draws a line, or a point where it has but one.
+// line draws a line, or a single point.
 func (p *picture) line(name string, points plotter.XYs, style draw.LineStyle, glyph draw.GlyphDrawer) error {
 	l, err := plotter.NewLine(points)
 	if err != nil {
@@ -282,8 +284,7 @@ func (p *picture) line(name string, points plotter.XYs, style draw.LineStyle, gl
 	return nil
 }
 
-// logTime makes an axis of milliseconds logarithmic, with labels that people
-// read.
+// logTime makes an axis of milliseconds logarithmic, with units in its labels.
 func (p *picture) logTime(a *plot.Axis) {
 	p.log(a, func(ms float64) string {
 		switch {
@@ -305,7 +306,7 @@ func (p *picture) log(a *plot.Axis, label func(float64) string) {
 	a.Tick.Marker = plot.TickerFunc(func(low, high float64) []plot.Tick {
 		room := 1e4 // beside the axis there is more than below it
 		if a == &p.X {
-			room = 1e3
+			room = 1e2
 		}
 		var ticks []plot.Tick
 		for decade := math.Pow(10, math.Floor(math.Log10(low))); decade <= high; decade *= 10 {
@@ -326,7 +327,7 @@ func (p *picture) log(a *plot.Axis, label func(float64) string) {
 // svg draws the picture.
 func (p *picture) svg() ([]byte, error) {
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
-		if _, ok := a.Scale.(plot.LogScale); ok { // room around what touches the edge, or is but a point
+		if _, ok := a.Scale.(plot.LogScale); ok { // room around a single point, and around what touches the edge
 			a.Min, a.Max = a.Min/1.3, a.Max*1.3
 		}
 	}
@@ -350,7 +351,7 @@ func (p *picture) svg() ([]byte, error) {
 	if _, err := c.WriteTo(&b); err != nil {
 		return nil, err
 	}
-	// As an image a chart has no page around it that would know better.
+	// A chart that is used as an image has no page around it that sets a font.
 	const family = "font-family:Liberation Sans"
 	return bytes.ReplaceAll(b.Bytes(), []byte(family), []byte(family+",Arial,Helvetica,sans-serif")), nil
 }
@@ -370,17 +371,28 @@ var colours = map[string]color.Color{
 
 func rgb(c uint32) color.Color { return color.RGBA{uint8(c >> 16), uint8(c >> 8), uint8(c), 255} }
 
-// faded is a colour mixed with white.
+// faded is a colour that lets most of what is behind it through.
 func faded(c color.Color) color.Color {
 	r, g, b, _ := c.RGBA()
-	mix := func(v uint32) uint8 { return uint8((v>>8 + 3*255) / 4) }
-	return color.RGBA{mix(r), mix(g), mix(b), 255}
+	return color.NRGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), 64}
 }
 
-func lineStyle(name string) draw.LineStyle {
-	c, ok := colours[name]
-	if !ok {
-		c = color.Black
+// ownColours are for locks that readers bring, in the order in which they run.
+var ownColours = []color.Color{
+	rgb(0xb00020), rgb(0x6b8e00), rgb(0x8c510a), rgb(0x00868b), rgb(0xd6006e), rgb(0x3f51b5), rgb(0x222222),
+}
+
+// lineStyle tells the line of a lock from those of all others in the series:
+// by its colour, and where colours are used up also by its dashes.
+func lineStyle(name string, series []string) draw.LineStyle {
+	style := draw.LineStyle{Color: colours[name], Width: 1.6}
+	if style.Color == nil {
+		others := slices.DeleteFunc(slices.Clone(series), func(s string) bool { return colours[s] != nil })
+		i := max(slices.Index(others, name), 0)
+		style.Color = ownColours[i%len(ownColours)]
+		if i >= len(ownColours) {
+			style.Dashes = []vg.Length{vg.Length(2 * (i / len(ownColours))), 2}
+		}
 	}
-	return draw.LineStyle{Color: c, Width: 1.6}
+	return style
 }

@@ -26,7 +26,7 @@ type benchmark struct {
 	zoo      *ensemble.Ensemble
 	progress *progress
 	admin    *zk.Conn // makes and removes the nodes around the locks
-	root     string   // what this benchmark works under
+	root     string   // the parent of all nodes of this benchmark
 	runs     int      // so far: each has a path of its own
 	made     []string // nodes above root that were not there before
 	results  []result
@@ -275,7 +275,9 @@ func (b *benchmark) runOne(
 				}
 				seen := num
 				turns[i].place = seen
-				runtime.Gosched() // without it a second holder would seldom come in between
+				if seen < 8 || seen%16 == 0 {
+					runtime.Gosched() // without it a second holder would seldom come in between
+				}
 				num = seen + 1
 				held.Add(1)
 				err = counter.add(conn)

@@ -93,7 +93,7 @@ func (j *jvm) round(ctx context.Context, b *benchmark, r *result, servers []stri
 	if _, err := io.WriteString(j.stdin, line); err != nil {
 		return j.died()
 	}
-	// The limit is for what is timed alone.
+	// The limit is only for the part that is timed.
 	timed, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	limit := time.AfterFunc(forEver, func() { stop(errStopped{b.cfg.limit}) })
@@ -139,8 +139,7 @@ func (j *jvm) round(ctx context.Context, b *benchmark, r *result, servers []stri
 	}
 }
 
-// proxy passes on what a client that is not in this process says to a server,
-// through a tap. close ends it and all its connections.
+// proxy connects clients outside this process to a server, through a tap. close ends it and all its connections.
 func proxy(tap *wiretap.Tap, server string) (addr string, close func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // javaIs puts a command called java on PATH that does what a shell script
-// says. It has its own words for what CuratorCounter.java does.
+// says, in the protocol of CuratorCounter.java.
 func javaIs(t *testing.T, script string) {
 	t.Helper()
 	if _, err := exec.LookPath("sh"); err != nil {

@@ -11,7 +11,7 @@ import (
 	"example.com/zklock/internal/ensemble"
 )
 
-// facts are what a figure means nothing without.
+// facts describe the server and the machine that a figure was measured on.
 type facts struct {
 	Members []string  `json:"servers"` // version and mode of each
 	Go      string    `json:"go"`

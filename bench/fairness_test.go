@@ -18,7 +18,7 @@ func served(places ...int) []turn {
 	return turns
 }
 
-func TestWhoCameLaterAndWasServedEarlierOvertook(t *testing.T) {
+func TestAContenderThatCameLaterAndWasServedEarlierOvertook(t *testing.T) {
 	for _, tc := range []struct {
 		turns []turn
 		mean  float64

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// files are what the results are to be written to. They are opened first: a
-// long run must not end with nowhere to write to.
+// files are those that the results are written to. They are opened first: a
+// long run must not end without a file to write to.
 type files struct {
 	json, csv, report *os.File // nil: not asked for
 }

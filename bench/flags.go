@@ -85,9 +85,6 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	if fs.NArg() > 0 {
 		return cfg, fmt.Errorf("unexpected argument %q (-help lists the flags)", fs.Arg(0))
 	}
-	if *locks == "all" {
-		*locks = strings.Join(names, ",")
-	}
 	given := make(map[string]bool)
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	if given["serve"] {
@@ -101,19 +98,23 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 			return cfg, fmt.Errorf("-%s: %q begins with a dash: it looks like a flag; a file of that name is ./%s", f, name, name)
 		}
 	}
-	var folders []string
+	var wanted, folders []string
 	for name := range strings.SplitSeq(*locks, ",") {
-		if name = strings.TrimSpace(name); isFolder(name) {
+		switch name = strings.TrimSpace(name); {
+		case name == "all":
+			wanted = append(wanted, names...)
+			continue
+		case isFolder(name):
 			folders = append(folders, name)
 		}
+		wanted = append(wanted, name)
 	}
 	students, err := ownContestants(folders, names)
 	if err != nil {
 		return cfg, err
 	}
 	all = append(all, students...)
-	for name := range strings.SplitSeq(*locks, ",") {
-		name = strings.TrimSpace(name)
+	for _, name := range wanted {
 		i := slices.IndexFunc(all, func(c contestant) bool { return c.folder == name || c.folder == "" && c.name == name })
 		if i < 0 || name == "" {
 			return cfg, fmt.Errorf("-locks: no lock is called %q; there are %s, and folders such as ./mylock", name, strings.Join(names, ", "))

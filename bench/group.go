@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A runGroup is all rounds of one lock with one number of goroutines, but for
-// Curator's cold one, which is a group of its own.
+// A runGroup is all rounds of one lock with one number of goroutines. Curator's
+// cold round is a group of its own.
 type runGroup struct {
 	lock string
 	n    int
@@ -43,7 +43,7 @@ func (g runGroup) name() string {
 	return g.lock
 }
 
-// ok says whether all rounds went well: else the figures mean nothing.
+// ok says whether all rounds went well: otherwise the figures mean nothing.
 func (g runGroup) ok() bool { return g.problem().Error == "" }
 
 // problem returns the first run that did not go well.
@@ -98,7 +98,7 @@ func (g runGroup) each(f func(result) float64) float64 {
 	return g.median(func(r result) float64 { return f(r) / float64(max(r.Count, 1)) })
 }
 
-// perAcquisition prints that; a dash where nothing was counted.
+// perAcquisition prints each; a dash where nothing was counted.
 func (g runGroup) perAcquisition(f func(result) float64) string {
 	if g.cold {
 		return "-"

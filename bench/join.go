@@ -23,26 +23,27 @@ import (
 // share is ZooKeeper; below -path they use
 //
 //	join/                  where they wait for each other
-//	  process-%010d        one each, ephemeral: who it is, its flags and, once it takes part, the line-up
-//	  run-<random>/        what a line-up works under; the last of it that leaves removes it
-//	    why                who gave up, and why: so that nobody waits for those who do not come
+//	  process-%010d        one each, ephemeral: its name, its flags and, once it takes part, the line-up
+//	  run-<random>/        the nodes of a line-up; its last process to leave removes them
+//	    why                which process gave up, and why: so that no other one waits for it
 //	    LOCK-N-ROUND/      a run: the lock,
 //	      start/, end/     barriers, with a node for each process that has come,
 //	      count            and the counter
 //
-// The smallest process- node leads: once enough are there it writes the line-up
-// into the node of each member, all in one transaction. While there is a node
-// with a line-up nobody else begins; it goes when its process leaves, or dies.
+// The process with the smallest node leads: once enough are there it writes the
+// line-up into the node of each member, all in one transaction. While there is a
+// node with a line-up no other line-up begins; the node goes when its process
+// leaves or dies.
 
-// joinTimeout is the session timeout with -join, and how long a silent server
-// is waited for. Until then a process that was killed counts as being there.
+// joinTimeout is the session timeout with -join, and how long a process waits
+// for a silent server. Until then a process that was killed counts as present.
 var joinTimeout = 10 * time.Second
 
 const (
 	maxProcs      = 100
 	processPrefix = "process-"
-	// madeHere stands in the nodes around the line-ups, to be removed by
-	// whoever leaves them empty.
+	// madeHere is the data of the nodes around the line-ups. The process that
+	// leaves such a node empty removes it.
 	madeHere = "made by bench -join"
 )
 
@@ -51,7 +52,7 @@ var (
 	errTwoHolders = errors.New("two held the lock at once")
 )
 
-// A party is this process among those that take part.
+// A party is this process as one of those that take part.
 type party struct {
 	b    *benchmark
 	hall string // where the processes meet
@@ -61,7 +62,7 @@ type party struct {
 	end  context.CancelCauseFunc
 }
 
-// A process is what stands in a process- node.
+// A process is the data of a process- node.
 type process struct {
 	Name   string      `json:"name"`
 	Flags  [][2]string `json:"flags"`
@@ -141,8 +142,8 @@ func (b *benchmark) because(err error) error {
 	return err
 }
 
-// watchConnection ends the line-up when no server answers any more: to those
-// who wait for an event the client would say nothing, for ever.
+// watchConnection ends the line-up when no server answers: a contender that
+// waits for an event would not hear of that from the client.
 func (p *party) watchConnection() {
 	tick := time.NewTicker(joinTimeout / 20)
 	defer tick.Stop()
@@ -192,7 +193,7 @@ func (p *party) enter() error {
 		}
 		if err == nil {
 			return nil
-		} // else somebody has just left, and removed the empty hall
+		} // else a process that left has just removed the empty hall
 	}
 }
 
@@ -203,7 +204,7 @@ type arrived struct {
 	version int32
 }
 
-// lineUp waits until we are in a line-up. Whoever is first makes it.
+// lineUp waits until this process is in a line-up. The first process makes it.
 func (p *party) lineUp() error {
 	said := ""
 	for {
@@ -230,7 +231,7 @@ func (p *party) lineUp() error {
 			if err := differ(p.me, here[0].process); err != nil {
 				return err
 			}
-			// Who has other flags is about to notice.
+			// A process with other flags is about to notice that.
 			alike := slices.DeleteFunc(here, func(a arrived) bool { return differ(p.me, a.process) != nil })
 			if i == 0 && len(alike) >= p.b.cfg.procs {
 				if err := p.lead(names, alike[:p.b.cfg.procs]); err != nil {
@@ -385,14 +386,14 @@ func (p *party) barrier(node string) error {
 	}
 }
 
-// leave tells the others why, should err be news to them, and leaves nothing
-// behind that nobody uses.
+// leave tells the others why it leaves, unless they know, and removes all nodes
+// that no other process uses.
 func (b *benchmark) leave(ctx context.Context, err error) error {
 	p := b.party
 	cause := context.Cause(p.ctx)
 	p.end(nil)
 	if errors.Is(cause, errSilent) {
-		return err // nobody is there to clean up; the next line-up does it
+		return err // no server is there for a clean-up; the next line-up does it
 	}
 	return errors.Join(err, b.bounded(func() error {
 		if p.node != "" {
@@ -411,7 +412,7 @@ func (b *benchmark) leave(ctx context.Context, err error) error {
 			}
 		}
 		if p.me.LineUp != nil {
-			// After our own node has gone: so of two who leave at the same
+			// After our own node has gone: so of two that leave at the same
 			// time, one at least sees that it is the last.
 			names, _, err := b.admin.Children(p.hall)
 			if err != nil && !errors.Is(err, zk.ErrNoNode) {
@@ -479,9 +480,9 @@ func (b *benchmark) begin(dir string, round int) (*tally, error) {
 	return &tally{p: b.party, dir: dir}, b.party.barrier(dir + "/start")
 }
 
-// add is called by who holds the lock, with the connection that it holds it
-// by: that one has seen the lock let go, and so all that was written before,
-// also where its server is behind the others.
+// add is called by the holder, with the connection by which it holds the lock:
+// that connection has seen the release before, and so all writes before it,
+// even if its server is behind the others.
 func (t *tally) add(conn *zk.Conn) error {
 	if t == nil {
 		meet()

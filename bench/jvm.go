@@ -21,8 +21,8 @@ var curatorSource []byte
 
 const debianJars = "/usr/share/java/"
 
-// curatorPath is the class path of Debian's Curator. Each jar names what it
-// needs in turn, but for those of which Debian has several to choose from.
+// curatorPath is the class path of Debian's Curator. Each jar names its
+// dependencies, except those of which Debian has several to choose from.
 var curatorPath = strings.Join([]string{
 	debianJars + "curator-recipes.jar", debianJars + "curator-framework.jar", debianJars + "curator-client.jar",
 	debianJars + "zookeeper.jar", debianJars + "zookeeper-jute.jar", debianJars + "guava.jar",
@@ -41,7 +41,7 @@ type jvm struct {
 	used     wiretap.Counts // what the run that was counted has sent
 }
 
-// startJVM starts one. That it cannot for want of something is an
+// startJVM starts one. If something that it needs is missing, the error is an
 // errCannotRun.
 func startJVM(ctx context.Context, classPath string) (*jvm, error) {
 	java, err := exec.LookPath("java")

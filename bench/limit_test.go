@@ -5,22 +5,42 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 )
 
-// neverHad is a lock that nobody gets.
+// neverHad is a lock that no contender gets.
 var neverHad = contestant{name: "stuck", new: func(conn *zk.Conn, path string) locker { return failing{conn, path, false} }}
 
+// asking is a lock that no contender gets either, but each goes on asking.
+var asking = contestant{name: "slow", new: func(conn *zk.Conn, path string) locker { return &asks{conn: conn} }}
+
+type asks struct{ conn *zk.Conn }
+
+func (l *asks) Lock() error {
+	for {
+		if _, _, err := l.conn.Exists("/"); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *asks) Unlock() error { return nil }
+
+// limit is short, but so long that a request is answered within half of it.
+const limit = 4 * time.Second
+
 func TestARunThatTakesTooLongIsStopped(t *testing.T) {
-	compete(t, contestants[2], neverHad)
+	compete(t, contestants[2], asking)
+	untried(t)
 	file := filepath.Join(t.TempDir(), "out.json")
-	status, stdout, stderr := bench(t, "-n", "10,5,20", "-rounds", "2", "-limit", "100ms", "-json", file, "-warmup", "0s", "-locks", "stuck")
+	status, stdout, stderr := bench(t, "-n", "4,2,8", "-rounds", "2", "-limit", limit.String(), "-json", file, "-warmup", "0s", "-locks", "slow")
 	require.Zero(t, status, stderr)
-	require.Regexp(t, `(?m)^stuck +10 +stopped after 100ms, at 0 of 10 `, stdout)
-	require.Regexp(t, `(?m)^stuck +5 +stopped after 100ms, at 0 of 5 `, stdout, "with fewer it might have gone well")
-	require.Regexp(t, `(?m)^stuck +20 +skipped: stopped after 100ms with 5 `, stdout)
+	require.Regexp(t, `(?m)^slow +4 +stopped after 4s, at 0 of 4 `, stdout)
+	require.Regexp(t, `(?m)^slow +2 +stopped after 4s, at 0 of 2 `, stdout, "with fewer contenders it might have gone well")
+	require.Regexp(t, `(?m)^slow +8 +skipped: stopped after 4s with 2 `, stdout)
 
 	var rs []result
 	b, err := os.ReadFile(file)
@@ -34,9 +54,22 @@ func TestARunThatTakesTooLongIsStopped(t *testing.T) {
 }
 
 func TestOthersGoOnWhenOneIsStopped(t *testing.T) {
-	compete(t, neverHad, contestants[2])
-	status, stdout, stderr := bench(t, "-n", "5,10", "-limit", "1s", "-warmup", "0s")
+	compete(t, asking, contestants[2])
+	untried(t)
+	status, stdout, stderr := bench(t, "-n", "5", "-limit", (8 * time.Second).String(), "-warmup", "0s")
 	require.Zero(t, status, stderr)
 	require.Regexp(t, `(?m)^predecessor +5 +5 `, stdout)
-	require.Regexp(t, `(?m)^predecessor +10 +10 `, stdout)
+	require.Regexp(t, `(?m)^slow +5 +stopped after 8s`, stdout)
+}
+
+// A run in which nothing moves is a failure, and not a lock that is slow.
+func TestARunThatHangsFails(t *testing.T) {
+	compete(t, neverHad, contestants[2])
+	untried(t)
+	status, stdout, stderr := bench(t, "-n", "5", "-limit", limit.String(), "-warmup", "0s")
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "stuck with 5 goroutines on ")
+	require.Contains(t, stderr, ": it hangs: for 2s no contender got the lock and nothing was sent, at 0 of 5\n")
+	require.Regexp(t, `(?m)^stuck +5 +FAILED `, stdout)
+	require.Regexp(t, `(?m)^predecessor +5 +not run: stuck with 5 failed `, stdout)
 }

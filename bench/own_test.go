@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -94,7 +95,7 @@ func TestAPanicInAnotherGoroutineIsReported(t *testing.T) {
 		"bench: the benchmark crashed (exit status 2): a goroutine of background or of right panicked, see above\n"), stderr)
 }
 
-func TestWhatIsWrongWithAFolderIsSaidInOneLine(t *testing.T) {
+func TestAFolderWithoutAUsableLockIsOneLine(t *testing.T) {
 	t.Chdir(t.TempDir()) // a folder need not be in the repository
 	testdata, err := sourceFolder()
 	require.NoError(t, err)
@@ -171,6 +172,25 @@ func TestALockThatHangsFailsItsTrial(t *testing.T) {
 	require.Regexp(t, `(?m)^stuck +5 +FAILED `, stdout)
 	require.Regexp(t, `(?m)^predecessor +5 +not run: stuck with 5 failed`, stdout)
 }
+
+// A lock that is only a mutex excludes, but not from another process.
+func TestALockThatDoesNotAskZooKeeperFailsItsTrial(t *testing.T) {
+	mutexes := make(map[string]*sync.Mutex) // by path
+	compete(t, contestant{name: "mutex", new: func(_ *zk.Conn, path string) locker {
+		if mutexes[path] == nil {
+			mutexes[path] = new(sync.Mutex)
+		}
+		return local{mutexes[path]}
+	}})
+	status, _, stderr := bench(t, "-n", "5", "-warmup", "0s")
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, ": it sent nothing to ZooKeeper: it excludes no contender of another process\n")
+}
+
+type local struct{ *sync.Mutex }
+
+func (l local) Lock() error   { l.Mutex.Lock(); return nil }
+func (l local) Unlock() error { l.Mutex.Unlock(); return nil }
 
 // deaf does not even return when its session ends.
 type deaf struct{ end <-chan struct{} }

@@ -6,8 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// peers take part when -locks names them: what the steps are measured
-// against.
+// peers take part when -locks names them: the steps are compared with them.
 var peers = []contestant{
 	{
 		name: "zk.Lock", // the client library's own recipe

@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhereThereIsNoTerminalEachRunIsALine(t *testing.T) {
+func TestWithoutATerminalEachRunIsALine(t *testing.T) {
 	status, _, stderr := bench(t, "-n", "3,5", "-rounds", "2", "-locks", "predecessor,floor", "-warmup", "0s")
 	require.Zero(t, status)
 	require.NotContains(t, stderr, "\x1b")
 	require.NotContains(t, stderr, "\r")
-	require.Equal(t, ""+
+	require.Equal(t, "trying predecessor …\n"+
 		"1/8 predecessor, 3 goroutines, round 1 of 2 …\n"+
 		"2/8 floor, 3 goroutines, round 1 of 2 …\n"+
 		"3/8 predecessor, 3 goroutines, round 2 of 2 …\n"+
@@ -26,7 +26,7 @@ func TestWhereThereIsNoTerminalEachRunIsALine(t *testing.T) {
 		"8/8 floor, 5 goroutines, round 2 of 2 …\n", stderr)
 }
 
-func TestWhatIsToCome(t *testing.T) {
+func TestTheNextRunIsNamed(t *testing.T) {
 	p := newProgress(new(bytes.Buffer), config{locks: contestants[:2], sizes: []int{5, 10}, rounds: 2})
 	var next []string
 	for range p.total() {
@@ -47,8 +47,8 @@ func TestABarFitsInALine(t *testing.T) {
 	}
 }
 
-// TestTheDocsNameFlagsThatThereAre keeps docs/benchmark.md from drifting away.
-func TestTheDocsNameFlagsThatThereAre(t *testing.T) {
+// TestTheDocsNameOnlyFlagsThatExist keeps docs/benchmark.md from drifting away.
+func TestTheDocsNameOnlyFlagsThatExist(t *testing.T) {
 	page, err := os.ReadFile("../docs/benchmark.md")
 	require.NoError(t, err)
 	_, help, _ := bench(t, "-help")

@@ -44,30 +44,40 @@ func writeReport(w io.Writer, cfg config, results []result, charts []chart) erro
 	})
 }
 
-// inline is a chart as part of a page.
+// inline is a chart as part of a page. It takes the page's colours in place of
+// black, white and the grid's grey, for they differ in dark mode.
 func inline(c chart) template.HTML {
 	_, picture, _ := bytes.Cut(c.svg, []byte("<svg"))
-	return template.HTML("<svg" + string(picture)) // ours, and not a user's
+	adapted := strings.NewReplacer("fill:#FFFFFF", "fill:none", "stroke:#000000", "stroke:var(--ink)",
+		"stroke:#E1E1E1", "stroke:var(--line)", "stroke:#222222", "stroke:var(--ink)", "fill:#222222", "fill:var(--ink)").Replace(string(picture))
+	return template.HTML("<svg" + adapted) // ours, and not a user's
 }
 
-// class is what the page calls a style of the terminal.
+// class is the page's name for a style of the terminal.
 func class(style string) string {
 	return map[string]string{red: "bad", yellow: "note", green: "best"}[style]
 }
 
 // A spanned is a cell of the page.
 type spanned struct {
-	Text string
-	Span int
+	Label string // of its column, for pages where rows are cards
+	Text  string
+	Span  int
 }
 
-// span gives the long cell of a short row the room of those that are missing.
+// span gives the long cell of a short row the room of the missing cells.
 func span(t table, row tableRow) []spanned {
 	var cells []spanned
 	for i, text := range row.cells {
-		c := spanned{strings.TrimSpace(text), 1}
-		if i == long {
-			c.Span += len(t.header) - len(row.cells)
+		missing := len(t.header) - len(row.cells)
+		c := spanned{Text: strings.TrimSpace(text), Span: 1}
+		switch {
+		case i < long || missing == 0:
+			c.Label = t.header[i]
+		case i == long:
+			c.Span += missing
+		default:
+			c.Label = t.header[i+missing]
 		}
 		cells = append(cells, c)
 	}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/xml"
+	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,18 +94,19 @@ func TestOneRunWritesEverything(t *testing.T) {
 }
 
 func TestAReportOfNothingSaysSo(t *testing.T) {
-	compete(t, neverHad)
+	compete(t, asking)
+	untried(t)
 	page := filepath.Join(t.TempDir(), "r.html")
-	status, _, stderr := bench(t, "-n", "5,6", "-limit", "100ms", "-warmup", "0s", "-locks", "stuck", "-report", page)
+	status, _, stderr := bench(t, "-n", "5,6", "-limit", limit.String(), "-warmup", "0s", "-report", page)
 	require.Zero(t, status, stderr)
 	b, err := os.ReadFile(page)
 	require.NoError(t, err)
-	require.Contains(t, string(b), "stopped after 100ms, at 0 of 5")
+	require.Contains(t, string(b), "stopped after 2s, at 0 of 5")
 	require.Contains(t, string(b), `colspan="5"`)
 	require.Contains(t, string(b), "No run went well enough")
 }
 
-func TestWhereThereIsNowhereToWriteTo(t *testing.T) {
+func TestAFileThatCannotBeWrittenIsReportedFirst(t *testing.T) {
 	nowhere := t.TempDir() + "/no/such/"
 	for _, flag := range []string{"-json", "-csv", "-report", "-svg"} {
 		status, stdout, stderr := bench(t, "-n", "5", flag, nowhere+"file")
@@ -113,7 +116,7 @@ func TestWhereThereIsNowhereToWriteTo(t *testing.T) {
 	}
 }
 
-// A page shows what was typed as text.
+// The page shows the command line as text.
 func TestNoMarkupComesFromTheCommandLine(t *testing.T) {
 	var page bytes.Buffer
 	r := result{Lock: "naive", Server: "<b>server", Goroutines: 5, Count: 5, Elapsed: time.Second, Status: statusOK, contestant: contestants[0]}
@@ -136,7 +139,7 @@ func TestASinglePointIsAChartAsWell(t *testing.T) {
 	}
 }
 
-func TestALongCellTakesTheRoomOfThoseThatAreMissing(t *testing.T) {
+func TestALongCellTakesTheRoomOfTheMissingCells(t *testing.T) {
 	tbl := table{header: []string{"lock", "N", "count", "elapsed", "ratio"}}
 	tbl.add(plain, "naive", "5", "5", "10 ms", "1.0x")
 	tbl.add(yellow, "herd", "1000", "stopped", "9.0x")
@@ -153,8 +156,8 @@ func TestALongCellTakesTheRoomOfThoseThatAreMissing(t *testing.T) {
 }
 
 func TestLabelsBelowTheAxisDoNotRunIntoEachOther(t *testing.T) {
-	const widest = 40.0 // points, of a label and the gap after it
-	for span := 2.0; span < 1e9; span *= 1.7 {
+	const widest = 44.0 // points, of a label and the gap after it
+	for span := 2.0; span < 1e7; span *= 1.7 {
 		p := newPicture("", "", nil)
 		p.logTime(&p.X)
 		var labels []float64
@@ -165,8 +168,89 @@ func TestLabelsBelowTheAxisDoNotRunIntoEachOther(t *testing.T) {
 		}
 		require.NotEmpty(t, labels, "%g", span)
 		for i := range len(labels) - 1 {
-			gap := (labels[i+1] - labels[i]) / math.Log(span) * (chartWidth - 70) // but for the other axis
+			gap := (labels[i+1] - labels[i]) / math.Log(span) * (chartWidth - 70) // the other axis has the rest
 			require.Greater(t, gap, widest, "from 0.7 to %g", 0.7*span)
 		}
+	}
+}
+
+func TestTheTableFitsTheTerminal(t *testing.T) {
+	var rs []result
+	for _, c := range contestants {
+		for _, n := range []int{100, 1000} {
+			rs = append(rs, result{Lock: c.name, Goroutines: n, Count: n, Elapsed: 14 * time.Second, Requests: int64(n * n),
+				Status: statusOK, contestant: c})
+		}
+	}
+	rs = append(rs, result{Lock: "mine", Goroutines: 1000, Status: statusNotRun, Error: "not run: predecessor with 100 failed"})
+	var full bytes.Buffer
+	all := mainTable(rs)
+	all.print(&full, 0)
+	needed := strings.IndexByte(full.String(), '\n')
+	require.Greater(t, needed, 80)
+	for _, tc := range []struct {
+		width   int
+		article bool
+	}{{0, true}, {200, true}, {needed, true}, {needed - 1, false}, {80, false}} {
+		var out bytes.Buffer
+		printTable(&out, rs, tc.width)
+		require.Equal(t, tc.article, strings.Contains(out.String(), "A vs naive"), "%d columns", tc.width)
+		require.Contains(t, out.String(), "article A")
+		require.Contains(t, out.String(), "events/acq")
+		if !tc.article {
+			require.Contains(t, out.String(), "article A's times need more than")
+			for line := range strings.Lines(out.String()) {
+				require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), tc.width, "%q", line)
+			}
+		}
+		require.Regexp(t, `(?m)^mine +1000 +not run: predecessor with 100 failed`, out.String())
+	}
+	// The tables of -explain have no columns to spare, but gaps.
+	var out bytes.Buffer
+	printTimes(&out, rs, 80)
+	printWire(&out, rs, 80)
+	for line := range strings.Lines(out.String()) {
+		require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), 80, "%q", line)
+	}
+}
+
+func TestNoTwoColumnsHaveOneName(t *testing.T) {
+	for _, tbl := range []table{mainTable(nil), mainTable([]result{{Processes: 2}}), timesTable(nil), wireTable(nil)} {
+		names := slices.Clone(tbl.header)
+		slices.Sort(names)
+		require.Len(t, slices.Compact(names), len(tbl.header), "%q", tbl.header)
+	}
+}
+
+// Where rows are cards, each cell carries the name of its column.
+func TestEachCellOfThePageHasALabel(t *testing.T) {
+	var page bytes.Buffer
+	ok := result{Lock: "naive", Goroutines: 5, Count: 5, Elapsed: time.Second, Status: statusOK, contestant: contestants[0]}
+	stopped := result{Lock: "herd", Goroutines: 5, Status: statusStopped, Error: "stopped after 2m", contestant: contestants[1]}
+	charts, err := drawCharts([]result{ok})
+	require.NoError(t, err)
+	require.NoError(t, writeReport(&page, config{}, []result{ok, stopped}, charts))
+	for _, name := range mainTable(nil).header {
+		require.Contains(t, page.String(), `<td data-label="`+name+`">`)
+	}
+	require.Contains(t, page.String(), `<td colspan="5" class="long">stopped after 2m</td><td data-label="article A">-</td><td data-label="A vs naive">-</td>`)
+	// Charts take the colours of the page, which has two sets.
+	require.Contains(t, page.String(), "prefers-color-scheme: dark")
+	require.Contains(t, page.String(), "stroke:var(--ink)")
+	require.NotContains(t, page.String(), "#000000")
+	require.NotContains(t, page.String(), "#FFFFFF")
+}
+
+func TestLocksOfReadersHaveColoursOfTheirOwn(t *testing.T) {
+	names := []string{"naive", "curator cold", "floor"}
+	for i := range 15 {
+		names = append(names, fmt.Sprintf("mine%d", i))
+	}
+	seen := make(map[string]bool)
+	for _, name := range names {
+		style := lineStyle(name, names)
+		key := fmt.Sprint(style.Color, style.Dashes)
+		require.False(t, seen[key], name)
+		seen[key] = true
 	}
 }

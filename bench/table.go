@@ -63,16 +63,17 @@ func mainTable(results []result) table {
 func printTable(w io.Writer, results []result, width int) {
 	t := mainTable(results)
 	narrowed := t.print(w, width)
-	fmt.Fprint(w, "\nrequests and watch events are counted on the wire, per acquisition; pings are left out.\n")
+	fmt.Fprint(w, "\nrequests and watch events: per acquisition, counted on the wire, without pings.\n")
 	if narrowed {
-		fmt.Fprintf(w, "article A's times have no room in %d columns: widen the terminal, or see -report.\n", width)
+		fmt.Fprintf(w, "article A's times need more than %d columns: use a wider terminal, or -report.\n", width)
 	} else {
-		fmt.Fprint(w, "article A: the times in the blog post whose benchmark this is (docs/benchmark.md), on another\n"+
-			"machine and network; compare the ratios.\n")
+		fmt.Fprint(w, "article A: the times in the blog post whose benchmark this is, on another\n"+
+			"machine and network (docs/benchmark.md); compare the ratios.\n")
 	}
 	for _, r := range results {
 		if r.contestant.unsafe {
-			fmt.Fprint(w, "no lock: floor makes N nodes at once and deletes them in order, the minimum cost of any queue.\n")
+			fmt.Fprint(w, "no lock: floor makes N nodes at once and deletes them in order, the minimum\n"+
+				"cost of any queue.\n")
 			break
 		}
 	}
@@ -80,7 +81,7 @@ func printTable(w io.Writer, results []result, width int) {
 
 // timesTable says how much the rounds differ, and how the contenders fared.
 func timesTable(results []result) table {
-	t := table{header: []string{"lock", "N", "rounds", "min", "median", "max", "wait p50", "wait p99", "wait max", "overtaken", "at most"}}
+	t := table{header: []string{"lock", "N", "rounds", "min", "median", "max", "wait p50", "p99", "wait max", "overtaken", "most"}}
 	for _, g := range group(results) {
 		if !g.ok() {
 			continue
@@ -102,10 +103,10 @@ func printTimes(w io.Writer, results []result, width int) {
 	if len(t.rows) == 0 {
 		return
 	}
-	fmt.Fprint(w, "\nTimes in ms: of the rounds, and of the waits for the lock, which are medians of the rounds.\n\n")
+	fmt.Fprint(w, "\nTimes in ms: of the rounds, and of the waits for the lock (their medians).\n\n")
 	t.print(w, width)
-	fmt.Fprint(w, "\novertaken: how many others asked for the lock later and held it earlier, on average and at\n"+
-		"most; about 0 in a queue, (N-1)/4 on average in a lottery.\n")
+	fmt.Fprint(w, "\novertaken: how many others asked for the lock later and held it earlier, on\n"+
+		"average and at most; about 0 in a queue, (N-1)/4 on average in a lottery.\n")
 }
 
 // tableKinds are the kinds of request that have a column of their own.
@@ -163,7 +164,8 @@ func printWire(w io.Writer, results []result, width int) {
 	}
 	fmt.Fprint(w, "\nOn the wire, per acquisition:\n\n")
 	t.print(w, width)
-	fmt.Fprint(w, "\nwake-ups: watchers that the client library woke; one event wakes all that share its session.\n")
+	fmt.Fprint(w, "\nwake-ups: watchers that the client library woke; one event wakes all that share\n"+
+		"its session.\n")
 	if all := formulas(results); all != nil {
 		fmt.Fprintf(w, "predicted, if all are in the queue before the first one unlocks:\n  %s\n", strings.Join(all, "\n  "))
 	}

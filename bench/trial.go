@@ -154,6 +154,7 @@ func (t *trial) run(b *benchmark, c *contestant, lockPath string) error {
 			return err
 		}
 	}
+	sent := t.tap.Counts().Total()
 	t.entry = gaveUpText
 	t.conns[trialSessions[theDying]].Close()
 	// In an ensemble the server of the next contender may learn of it later.
@@ -175,6 +176,9 @@ func (t *trial) run(b *benchmark, c *contestant, lockPath string) error {
 		t.held = false
 		if err := guarded("Unlock", t.lockers[contender].Unlock); err != nil {
 			return err
+		}
+		if t.waiting == 0 && sent == 0 {
+			return errors.New("it sent nothing to ZooKeeper: it excludes no contender of another process")
 		}
 		if t.waiting == 0 {
 			return nil

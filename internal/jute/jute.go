@@ -120,6 +120,14 @@ func (d *Decoder) Strings() []string {
 	return ss
 }
 
+// notNullStrings reads a vector of strings that may not be null.
+func (d *Decoder) notNullStrings() []string {
+	if len(d.rest) >= 4 && int32(binary.BigEndian.Uint32(d.rest)) == -1 {
+		d.fail()
+	}
+	return d.Strings()
+}
+
 // An Encoder appends values to a byte slice. The zero value is ready to use.
 type Encoder struct{ buf []byte }
 

@@ -36,6 +36,11 @@ var records = []record{
 	&jute.SetDataRequest{Path: "/a", Data: []byte("d"), Version: 2},
 	&jute.SetACLRequest{Path: "/a", ACL: jute.WorldACL(), Version: 2},
 	&jute.SetWatches{RelativeZxid: 1, Data: []string{"/a", "/b"}, Exist: []string{"/c"}, Child: []string{"/d"}},
+	&jute.SetWatches2{
+		SetWatches: jute.SetWatches{RelativeZxid: 1, Data: []string{"/a"}, Exist: []string{"/b"}, Child: []string{"/c"}},
+		Persistent: []string{"/d", "/e"}, Recursive: []string{"/f"},
+	},
+	&jute.AddWatch{Path: "/a", Mode: jute.ModePersistentRecursive},
 	&jute.PathType{Path: "/a", Type: jute.WatcherAny},
 	&jute.AuthPacket{Type: 1, Scheme: "digest", Auth: []byte("a:b")},
 	&jute.MultiHeader{Op: jute.OpCheck, Done: true, Err: -1},

@@ -34,6 +34,8 @@ const (
 
 	OpGetEphemerals        Op = 103
 	OpGetAllChildrenNumber Op = 104
+	OpSetWatches2          Op = 105
+	OpAddWatch             Op = 106
 	OpWhoAmI               Op = 107
 )
 
@@ -64,6 +66,8 @@ var opNames = map[Op]string{
 
 	OpGetEphemerals:        "getEphemerals",
 	OpGetAllChildrenNumber: "getAllChildrenNumber",
+	OpSetWatches2:          "setWatches2",
+	OpAddWatch:             "addWatch",
 	OpWhoAmI:               "whoAmI",
 }
 
@@ -81,7 +85,7 @@ func (o Op) PathFirst() bool {
 	switch o {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpExists, OpGetData, OpSetData,
 		OpGetACL, OpSetACL, OpGetChildren, OpGetChildren2, OpSync, OpCheck, OpCheckWatches, OpRemoveWatches,
-		OpGetAllChildrenNumber:
+		OpGetAllChildrenNumber, OpAddWatch:
 		return true
 	}
 	return false
@@ -120,7 +124,7 @@ const (
 // An EventType says what happened to a watched node.
 type EventType int32
 
-// The events that a one-shot watch delivers.
+// The events that a watch delivers.
 const (
 	EventCreated         EventType = 1
 	EventDeleted         EventType = 2
@@ -172,4 +176,10 @@ const (
 	WatcherChildren int32 = 1
 	WatcherData     int32 = 2
 	WatcherAny      int32 = 3
+)
+
+// The modes of an addWatch. Both kinds of watch stay when they have fired.
+const (
+	ModePersistent          int32 = 0 // the node and the list of its children
+	ModePersistentRecursive int32 = 1 // the node and all nodes below it
 )

@@ -149,14 +149,14 @@ func (r *Stat) Decode(d *Decoder) {
 	r.Pzxid = d.Int64()
 }
 
-// ACL grants permissions to whoever has the identity Scheme:ID.
+// ACL grants permissions to every client that has the identity Scheme:ID.
 type ACL struct {
 	Perms  int32
 	Scheme string
 	ID     string
 }
 
-// WorldACL lets everybody do everything.
+// WorldACL grants every client every permission.
 func WorldACL() []ACL { return []ACL{{PermAll, "world", "anyone"}} }
 
 // ACLs writes a vector of ACLs.
@@ -252,7 +252,8 @@ func (r *SetACLRequest) Decode(d *Decoder) {
 	r.Path, r.ACL, r.Version = d.String(), d.ACLs(), d.Int32()
 }
 
-// SetWatches arms a client's watches again after a reconnect.
+// SetWatches arms a client's watches again after a reconnect. None of its
+// lists may be null.
 type SetWatches struct {
 	RelativeZxid       int64 // the last zxid that the client has seen
 	Data, Exist, Child []string
@@ -266,19 +267,48 @@ func (r *SetWatches) Encode(e *Encoder) {
 }
 
 func (r *SetWatches) Decode(d *Decoder) {
-	r.RelativeZxid, r.Data, r.Exist, r.Child = d.Int64(), d.Strings(), d.Strings(), d.Strings()
+	r.RelativeZxid, r.Data, r.Exist, r.Child = d.Int64(), d.notNullStrings(), d.notNullStrings(), d.notNullStrings()
 }
 
-// PathType is the body of checkWatches and removeWatches.
+// SetWatches2 is SetWatches with the watches of addWatch.
+type SetWatches2 struct {
+	SetWatches
+	Persistent, Recursive []string
+}
+
+func (r *SetWatches2) Encode(e *Encoder) {
+	r.SetWatches.Encode(e)
+	e.Strings(r.Persistent)
+	e.Strings(r.Recursive)
+}
+
+func (r *SetWatches2) Decode(d *Decoder) {
+	r.SetWatches.Decode(d)
+	r.Persistent, r.Recursive = d.notNullStrings(), d.notNullStrings()
+}
+
+// AddWatch is the body of addWatch. A null path reads as "", which no node
+// has.
+type AddWatch struct {
+	Path string
+	Mode int32 // ModePersistent or ModePersistentRecursive
+}
+
+func (r *AddWatch) Encode(e *Encoder) { e.String(r.Path); e.Int32(r.Mode) }
+func (r *AddWatch) Decode(d *Decoder) { r.Path, _ = d.NullString(); r.Mode = d.Int32() }
+
+// PathType is the body of checkWatches and removeWatches. A null path reads
+// as "".
 type PathType struct {
 	Path string
 	Type int32 // WatcherChildren, WatcherData or WatcherAny
 }
 
 func (r *PathType) Encode(e *Encoder) { e.String(r.Path); e.Int32(r.Type) }
-func (r *PathType) Decode(d *Decoder) { r.Path, r.Type = d.String(), d.Int32() }
+func (r *PathType) Decode(d *Decoder) { r.Path, _ = d.NullString(); r.Type = d.Int32() }
 
-// AuthPacket adds an identity to a connection.
+// AuthPacket adds an identity to a connection. A null scheme reads as "",
+// which is none.
 type AuthPacket struct {
 	Type   int32
 	Scheme string
@@ -286,7 +316,11 @@ type AuthPacket struct {
 }
 
 func (r *AuthPacket) Encode(e *Encoder) { e.Int32(r.Type); e.String(r.Scheme); e.Buffer(r.Auth) }
-func (r *AuthPacket) Decode(d *Decoder) { r.Type, r.Scheme, r.Auth = d.Int32(), d.String(), d.Buffer() }
+func (r *AuthPacket) Decode(d *Decoder) {
+	r.Type = d.Int32()
+	r.Scheme, _ = d.NullString()
+	r.Auth = d.Buffer()
+}
 
 // MultiHeader stands before each operation of a multi and, with Done, after
 // the last.

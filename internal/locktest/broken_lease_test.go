@@ -1,13 +1,10 @@
 package locktest_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"math"
-	"os"
-	"os/exec"
 	"path"
 	"strconv"
 	"strings"
@@ -20,22 +17,22 @@ import (
 )
 
 // Each breaks one line of a lock with leases that is right as far as it goes,
-// and names the case that must notice.
-var leaseBugs = map[bug]string{
-	"no look after waking":                "a waiter whose ctx ends returns, leaves the queue and lets nobody in",
-	"the node stays on cancel":            "a waiter whose ctx ends returns, leaves the queue and lets nobody in",
-	"clean-up on the cancelled ctx":       "a waiter whose ctx ends returns, leaves the queue and lets nobody in",
-	"found without looking at session":    "a node of another session is not taken for one's own",
-	"a lost create is made again":         "a create whose reply is lost makes one node",
-	"searched without a sync":             "the node of a lost create is looked for after a sync",
-	"Unlock by path after an expiry":      "Unlock after the parent was made anew touches nobody else's node",
-	"order by whole name":                 "a contender with another name that comes later waits",
-	"other names are ignored":             "a contender with another name waits its turn",
-	"signed order":                        "the queue goes by number where numbers wrap",
-	"the token is the number":             "tokens grow though the parent is made anew",
-	"Lost is never closed":                "an expired session's holder is told and its Unlock is ErrLost",
-	"waits for the create whatever ctx":   "a create that is answered after ctx has ended leaves no node",
-	"any event on the predecessor counts": "a predecessor that changes and does not go lets nobody in",
+// and names the case that must fail.
+var leaseBugs = map[bug]failure{
+	"no look after waking":                {"a waiter whose ctx ends returns, leaves the queue and lets nobody in", "the waiter after the cancelled one has got the lock while another contender holds it: two holders"},
+	"the node stays on cancel":            {"a waiter whose ctx ends returns, leaves the queue and lets nobody in", "the node of the cancelled waiter goes"},
+	"clean-up on the cancelled ctx":       {"a waiter whose ctx ends returns, leaves the queue and lets nobody in", "the node of the cancelled waiter goes"},
+	"found without looking at session":    {"a node of another session is not taken for one's own", "with its own data has got the lock while another contender holds it: two holders"},
+	"a lost create is made again":         {"a create whose reply is lost makes one node", "the contender that never got the reply to its create gets the lock"},
+	"searched without a sync":             {"the node of a lost create is looked for after a sync", "is looked for without a sync"},
+	"Unlock by path after an expiry":      {"Unlock after the parent was made anew touches nobody else's node", "has deleted another contender's node"},
+	"order by whole name":                 {"a contender with another name that comes later waits", "the contender before one of Curator's gets the lock"},
+	"other names are ignored":             {"a contender with another name waits its turn", "the contender after one of Curator's has got the lock while another contender holds it: two holders"},
+	"signed order":                        {"the queue goes by number where numbers wrap", "two holders"},
+	"the token is the number":             {"tokens grow though the parent is made anew", "the token of the next holder is not higher"},
+	"Lost is never closed":                {"an expired session's holder is told and its Unlock is ErrLost", "the session has expired, and Lost is not closed"},
+	"waits for the create whatever ctx":   {"a create that is answered after ctx has ended leaves no node", "and its node stays: it blocks every contender that comes later"},
+	"any event on the predecessor counts": {"a predecessor that changes and does not go lets nobody in", "takes it for gone: two holders"},
 }
 
 var errHeld, errLost = errors.New("held"), errors.New("lost")
@@ -227,33 +224,33 @@ func (l *leaseOf) Token() int64          { return l.token }
 func (l *leaseOf) Lost() <-chan struct{} { return l.lost }
 
 // TestBrokenLeasesFailUnderTheRightName is to locks with leases what
-// TestBrokenLocksFailUnderTheRightName is to the others. Without a bug the
-// lock passes each of the cases that are named.
+// TestBrokenLocksFailUnderTheRightName is to the others. The lock is right only
+// as far as the cases that are named here go: without a bug it passes each of
+// them.
 func TestBrokenLeasesFailUnderTheRightName(t *testing.T) {
-	const variable = "LOCKTEST_LEASE_BUG"
-	if b, ok := os.LookupEnv(variable); ok {
-		locktest.RunLeases(t, locktest.LeaseSubject{
+	subject := func(b bug) locktest.LeaseSubject {
+		return locktest.LeaseSubject{
 			Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
-				return func(name string) locktest.LeaseLock { return &leaseWith{bug(b), conn, path, name} }
+				return func(name string) locktest.LeaseLock { return &leaseWith{b, conn, path, name} }
 			},
 			ErrHeld: errHeld, ErrLost: errLost,
-		})
-		return
+		}
 	}
-	run := func(b bug, name string) ([]byte, error) {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestBrokenLeasesFailUnderTheRightName$/^"+name+"$", "-test.v")
-		cmd.Env = append(os.Environ(), variable+"="+string(b), "ZK=embedded")
-		return cmd.CombinedOutput()
-	}
-	for b, name := range leaseBugs {
+	for b, want := range leaseBugs {
 		t.Run(string(b), func(t *testing.T) {
 			t.Parallel()
-			out, err := run(b, name)
-			require.Error(t, err, "the suite passes a lock with the bug %q", b)
-			failed := "--- FAIL: TestBrokenLeasesFailUnderTheRightName/" + strings.ReplaceAll(name, " ", "_")
-			require.True(t, bytes.Contains(out, []byte(failed)), "the case %q does not fail:\n%s", name, out)
-			out, err = run("", name)
-			require.NoError(t, err, "the suite fails a lock that is right:\n%s", out)
+			never := func(locktest.Verdict) bool { return false }
+			named := func(name string) bool { return name == want.name }
+			verdicts := locktest.Verdicts(t, subject(b), named, never)
+			if verdicts != nil {
+				require.Len(t, verdicts, 1)
+				require.NotEmpty(t, verdicts[0].Words, "the case %q passes a lock with the bug %q", want.name, b)
+				require.Contains(t, verdicts[0].Words, want.words)
+			}
+			verdicts = locktest.Verdicts(t, subject(""), named, never)
+			if verdicts != nil {
+				require.Empty(t, verdicts[0].Words, "the case %q fails a lock that is right", want.name)
+			}
 		})
 	}
 }

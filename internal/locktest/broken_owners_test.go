@@ -11,28 +11,28 @@ import (
 )
 
 // Each breaks one line of a reentrant lock that is otherwise right, and names
-// the case that must notice. The first two are article C's.
-var ownerBugs = map[bug]string{
-	"none":                          "",
-	"counted before it is locked":   "a Lock that fails leaves the books clean",
-	"another owner is sent away":    "another owner of the same Mutex waits its turn in the queue",
-	"a failure leaves the entry":    "a TryLock that fails leaves the books clean",
-	"known by its name":             "owners with equal names are distinct",
-	"gone with the first Unlock":    "the node goes with the last Unlock and not before",
-	"gone with no Unlock":           "the node goes with the last Unlock and not before",
-	"the count is not reset":        "one Unlock too many is ErrNotOwner",
-	"asks when it locks again":      "a second Lock by the same owner costs no request",
-	"in the book once it is locked": "two goroutines of one owner that lock at once make one node",
-	"one fails, all fail":           "a Lock that fails fails no other goroutine of its owner",
-	"in the book while it unlocks":  "a Lock during the last Unlock of its owner makes a new node",
-	"TryLock does not count":        "TryLock by the holder counts up, by another owner it is false at once",
-	"TryLock waits for its owner":   "TryLock of an owner whose Lock waits is false at once",
-	"anybody may unlock":            "Unlock by another owner is ErrNotOwner and frees nothing",
-	"counts on after an error":      "an owner whose Unlock has failed does not get in without a node",
-	"expiry does not end it":        "an owner whose session has expired learns it by its last Unlock and can lock again",
-	"nil is an owner":               "no owner at all is an error at once",
-	"the lock is nobody's":          "one owner at a time is inside, many owners that lock twice",
-	"goroutines are let in":         "one owner at a time is inside, many goroutines of each",
+// the case that must fail first. The first two are article C's.
+var ownerBugs = map[bug]failure{
+	"none":                          {},
+	"counted before it is locked":   {"the node goes with the last Unlock and not before", "returns true, and it does not get the lock: two holders"},
+	"another owner is sent away":    {"another owner of the same Mutex waits its turn in the queue", "must wait its turn in the queue, and Lock fails at once"},
+	"a failure leaves the entry":    {"the node goes with the last Unlock and not before", "returns true, and it does not get the lock: two holders"},
+	"known by its name":             {"owners with equal names are distinct", "the second of two owners with one name returns true"},
+	"gone with the first Unlock":    {"another owner of the same Mutex waits its turn in the queue", "two holders"},
+	"gone with no Unlock":           {"another owner of the same Mutex waits its turn in the queue", "does not return"},
+	"the count is not reset":        {"the node goes with the last Unlock and not before", "an owner that holds the lock must have one node"},
+	"asks when it locks again":      {"a second Lock by the same owner costs no request", "asks the server: count in memory"},
+	"in the book once it is locked": {"two goroutines of one owner that lock at once make one node", "Lock of the second goroutine of the same owner does not return"},
+	"one fails, all fail":           {"a Lock that fails fails no other goroutine of its owner", "a failure must fail only the goroutine that it happened to"},
+	"in the book while it unlocks":  {"a Lock during the last Unlock of its owner makes a new node", "holds the lock without a node"},
+	"TryLock does not count":        {"TryLock by the holder counts up, by another owner it is false at once", "after one of two Unlocks, returns true, and it does not get the lock: two holders"},
+	"TryLock waits for its owner":   {"TryLock of an owner whose Lock waits is false at once", "TryLock of an owner whose Lock waits does not return"},
+	"anybody may unlock":            {"Unlock by another owner is ErrNotOwner and frees nothing", "returns no error, though it does not hold the lock: return ErrNotOwner"},
+	"counts on after an error":      {"an owner whose Unlock has failed does not get in without a node", "counts up, and the next one holds the lock: two holders"},
+	"expiry does not end it":        {"an owner whose session has expired learns it by its last Unlock and can lock again", "an owner whose session has expired, while the next one holds the lock, fails"},
+	"nil is an owner":               {"no owner at all is an error at once", "Lock without an owner returns no error"},
+	"the lock is nobody's":          {"another owner of the same Mutex waits its turn in the queue", "the second owner has got the lock while another owner holds it: two holders"},
+	"goroutines are let in":         {"two goroutines of one owner that lock at once make one node", "one goroutine of two has unlocked, and the node has gone"},
 }
 
 var errFailed = errors.New("failed")
@@ -126,7 +126,7 @@ func (v *view) acquire(wait bool, first func(*lockWith) (bool, error)) (bool, er
 	return ok && err == nil, err
 }
 
-// again counts up for who is in the book.
+// again counts up for an owner that is in the book.
 func (v *view) again(e *entry, wait bool) (bool, error) {
 	if e.failed && v.bug != "counts on after an error" {
 		return false, errFailed
@@ -182,19 +182,22 @@ func (v *view) Unlock() error {
 // TestBrokenOwnersFailUnderTheRightName breaks a reentrant lock in one place
 // after the other.
 func TestBrokenOwnersFailUnderTheRightName(t *testing.T) {
-	failUnderTheRightName(t, ownerBugs, func(t *testing.T, b bug) {
-		open := func(conn *zk.Conn, path string) *mutexWith {
-			m := &mutexWith{bug: b, conn: conn, path: path, book: make(map[any]*entry)}
-			m.changed = sync.NewCond(&m.mu)
-			return m
-		}
-		locktest.RunOwners(t, locktest.OwnersSubject{
-			Open: func(conn *zk.Conn, path string) func(string) locktest.Lock {
-				m := open(conn, path)
-				return func(name string) locktest.Lock { return &view{m, &name} }
-			},
-			Nobody:      func(conn *zk.Conn, path string) locktest.Lock { return &view{open(conn, path), nil} },
-			ErrNotOwner: errNotLocked,
+	for b, want := range ownerBugs {
+		t.Run(string(b), func(t *testing.T) {
+			t.Parallel()
+			open := func(conn *zk.Conn, path string) *mutexWith {
+				m := &mutexWith{bug: b, conn: conn, path: path, book: make(map[any]*entry)}
+				m.changed = sync.NewCond(&m.mu)
+				return m
+			}
+			failsFirst(t, want, locktest.OwnersSubject{
+				Open: func(conn *zk.Conn, path string) func(string) locktest.Lock {
+					m := open(conn, path)
+					return func(name string) locktest.Lock { return &view{m, &name} }
+				},
+				Nobody:      func(conn *zk.Conn, path string) locktest.Lock { return &view{open(conn, path), nil} },
+				ErrNotOwner: errNotLocked,
+			})
 		})
-	})
+	}
 }

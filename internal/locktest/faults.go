@@ -162,7 +162,7 @@ func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
 		others = append(others, seen.guest("the holder", w.session(), nil, subject))
 	}
 	if c.before {
-		others = append(others, seen.guest("who waits before", w.session(), nil, subject))
+		others = append(others, seen.guest("the waiter before ours", w.session(), nil, subject))
 	}
 	already := len(requestsOf(ours))
 
@@ -192,16 +192,18 @@ func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
 		})
 	}
 
+	mine := open("ours")
+	w.settle(mine)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.contend(ctx, w, seen, ours, open("ours"), subject)
+		c.contend(ctx, w, seen, ours, mine, subject)
 		if late := time.Since(ended); !ended.IsZero() && late > 0 && ctx.Err() != nil {
 			w.Errorf("ctx has ended, and Lock or Unlock returns %v later", late)
 		}
 	}()
-	// The others let go when ours waits, or is through, or all has been held up
-	// that is to be.
+	// The others let go when ours waits or is through, or when every fault has
+	// held up what it was to hold up.
 	time.Sleep(5 * time.Second)
 	for _, g := range others {
 		g.leave()
@@ -272,7 +274,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// A witness sees who holds the lock, and that they do so one after the other.
+// A witness sees which contenders hold the lock, and that they do so one after
+// the other.
 type witness struct {
 	w       *world
 	mu      sync.Mutex
@@ -287,8 +290,8 @@ type stay struct {
 	lease   Lease
 }
 
-// in notes that somebody holds the lock until the func is called, the lease
-// is lost, or its session is ended behind its back: nobody can know of that
+// in notes that a contender holds the lock until the func is called, the lease
+// is lost, or its session is ended behind its back: no client can know of that
 // before it hears from a server.
 func (v *witness) in(name string, s *session, lease Lease) (out func()) {
 	v.mu.Lock()
@@ -324,8 +327,8 @@ func (v *witness) alive(s *session) bool {
 	return slices.ContainsFunc(v.w.srv.Sessions(), func(live zkserver.Session) bool { return live.ID == s.id })
 }
 
-// A guest is a contender that nothing happens to, but what happens to ours if
-// it is of the same session. It lets go when it is told to.
+// A guest is a contender without faults of its own; one of the same session as
+// ours meets those of ours. It lets go when it is told to.
 type guest struct {
 	name    string
 	leave   func()
@@ -336,6 +339,7 @@ type guest struct {
 func (v *witness) guest(name string, s *session, l LeaseLock, subject LeaseSubject) *guest {
 	if l == nil {
 		l = subject.Open(s.Conn, v.w.path)(name)
+		v.w.settle(l)
 	}
 	let := make(chan struct{})
 	g := &guest{name: name, leave: func() { close(let) }, through: make(chan struct{})}

@@ -28,21 +28,18 @@ import (
 // writes reports to its standard output, each on a line of its own that begins
 // with a mark. Whatever else it prints belongs to the lock.
 type grader struct {
-	t        *testing.T
-	suite    string
-	run      func(t *testing.T, r request) (payload any)
-	worker   *worker // nil: none runs
-	inside   bool    // cases run in this process
-	stuck    int     // cases in a row that did not end
-	everBeen bool    // whether any case did not end
+	t      *testing.T
+	suite  string
+	run    func(t *testing.T, r request)
+	worker *worker // nil: none runs
+	inside bool    // cases run in this process
+	stuck  int     // cases in a row that did not end; not 0 again after the first
 }
 
 // A request asks for one case.
 type request struct {
-	Name  string          // of the case, for people
-	Case  string          // which one
-	Arg   json.RawMessage `json:",omitempty"`
-	Ticks int             // how long the case may stand still, see watchdog
+	Case  string // its name
+	Stuck int    // index in patienceWith
 }
 
 // A report is what a case says. There are several of one case, the last of
@@ -55,7 +52,6 @@ type report struct {
 	Stuck    bool // the case does not end
 	Ended    bool
 	OK       bool // the case has not failed, if it has ended
-	Payload  json.RawMessage
 }
 
 const (
@@ -76,7 +72,7 @@ var calls struct {
 // grade makes the grader of one suite. In the process that runs the cases it
 // returns nil once all have been asked for, or if it is there for another
 // suite of the same test.
-func grade(t *testing.T, run func(t *testing.T, r request) any) *grader {
+func grade(t *testing.T, run func(t *testing.T, r request)) *grader {
 	t.Helper()
 	calls.Lock()
 	if calls.n == nil {
@@ -110,60 +106,44 @@ func grade(t *testing.T, run func(t *testing.T, r request) any) *grader {
 	return g
 }
 
-// do runs one case as a subtest, and stores what it returns in payload, if
-// that is not nil and the case has passed.
-func (g *grader) do(name, which string, arg, payload any) {
+// doAll runs the cases one after the other as subtests; none in the process
+// that has run them.
+func (g *grader) doAll(names []string) {
+	if g == nil {
+		return
+	}
 	g.t.Helper()
-	g.t.Run(name, func(t *testing.T) {
-		t.Helper()
-		raw, err := json.Marshal(arg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := request{Name: name, Case: which, Arg: raw}
-		if g.inside {
-			result := g.run(t, r)
-			if payload != nil {
-				raw, _ := json.Marshal(result)
-				json.Unmarshal(raw, payload)
+	for _, name := range names {
+		g.t.Run(name, func(t *testing.T) {
+			t.Helper()
+			if g.inside {
+				g.run(t, request{Case: name})
+				return
 			}
-			return
-		}
-		v := g.ask(r)
-		if out := v.output; out != "" {
-			t.Logf("the test has printed:\n%s", out)
-		}
-		switch {
-		case len(v.failures) > 0:
-			t.Error(strings.Join(v.failures, "\n"))
-		case v.skipped != "":
-			t.Skip(v.skipped)
-		case payload != nil:
-			json.Unmarshal(v.payload, payload)
-		}
-	})
+			v := g.ask(request{Case: name})
+			if v.output != "" {
+				t.Logf("the test has printed:\n%s", v.output)
+			}
+			switch {
+			case len(v.failures) > 0:
+				t.Error(strings.Join(v.failures, "\n"))
+			case v.skipped != "":
+				t.Skip(v.skipped)
+			}
+		})
+	}
 }
 
 // A verdict is what became of a case.
 type verdict struct {
 	failures []string // none: it has passed, or was skipped
 	skipped  string
-	payload  json.RawMessage
 	output   string
-}
-
-// ticks says for how many ticks a case may stand still. A lock that has hung
-// before gets less, so that a suite in which every case hangs ends soon.
-func (g *grader) ticks() int {
-	if !g.everBeen {
-		return 200
-	}
-	return []int{60, 60, 30, 15, 12}[min(g.stuck, 4)]
 }
 
 // ask has one case run, by a new process if need be.
 func (g *grader) ask(r request) verdict {
-	r.Ticks = g.ticks()
+	r.Stuck = min(g.stuck, len(patienceWith)-1)
 	var v verdict
 	for range 3 {
 		if g.worker == nil {
@@ -179,11 +159,10 @@ func (g *grader) ask(r request) verdict {
 			g.close()
 		}
 		if begun || v.failures == nil {
-			g.everBeen = g.everBeen || stuck
 			if stuck {
 				g.stuck++
 			} else {
-				g.stuck = 0
+				g.stuck = min(g.stuck, 1)
 			}
 			break
 		}
@@ -216,7 +195,7 @@ func startWorker(test, suite string) (*worker, error) {
 	for element := range strings.SplitSeq(test, "/") {
 		pattern = append(pattern, "^"+regexp.QuoteMeta(element)+"$")
 	}
-	w := &worker{reports: make(chan report), printed: new(printed)}
+	w := &worker{reports: make(chan report), printed: &printed{over: make(chan struct{})}}
 	w.cmd = exec.Command(self, "-test.run="+strings.Join(pattern, "/"), fmt.Sprint("-test.short=", testing.Short()))
 	token := mark + fmt.Sprintf("%x ", time.Now().UnixNano())
 	w.cmd.Env = append(os.Environ(), workerVariable+"="+strings.TrimSpace(strings.TrimPrefix(token, mark))+" "+suite, "ZK="+ensemble.SpecEmbedded)
@@ -270,6 +249,12 @@ func (w *worker) ask(r request) (v verdict, begun, stuck bool) {
 		var ok bool
 		select {
 		case report, ok = <-w.reports:
+		case <-w.printed.over:
+			w.cmd.Process.Kill()
+			w.close()
+			v.output = w.printed.take()
+			v.failures = []string{fmt.Sprintf("the lock prints more than %d MiB", flood>>20)}
+			return v, true, true
 		case <-mute.C:
 			w.cmd.Process.Kill()
 			v.failures = []string{fmt.Sprintf("the test's process has said nothing for %v, and was killed", silence)}
@@ -288,7 +273,7 @@ func (w *worker) ask(r request) (v verdict, begun, stuck bool) {
 			v.output = w.printed.take()
 			return v, begun, report.Stuck
 		case report.Ended && report.OK:
-			v.skipped, v.payload = report.Skipped, report.Payload
+			v.skipped = report.Skipped
 			v.output = w.printed.take()
 			return v, begun, false
 		case report.Ended:
@@ -408,7 +393,10 @@ type printed struct {
 	head []byte
 	tail []byte // at most twice as long as it has to be
 	n    int
+	over chan struct{} // closed when that is too much
 }
+
+const flood = 16 << 20 // bytes that one case may print
 
 const kept = 16 << 10 // of the beginning and of the end, in bytes
 
@@ -416,6 +404,9 @@ func (p *printed) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.n += len(b)
+	if p.n > flood && !isClosed(p.over) {
+		close(p.over)
+	}
 	rest := b
 	if room := kept - len(p.head); room > 0 {
 		n := min(room, len(rest))

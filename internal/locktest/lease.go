@@ -12,7 +12,8 @@ type LeaseSubject struct {
 	// Open returns what makes the contenders of one client, which share what
 	// they may share. The session timeout is ten seconds.
 	Open func(conn *zk.Conn, path string) func(name string) LeaseLock
-	// ErrHeld is what TryLock returns, or wraps, if somebody holds the lock.
+	// ErrHeld is what TryLock returns, or wraps, if another contender holds the
+	// lock.
 	ErrHeld error
 	// ErrLost is what Unlock returns, or wraps, if the lock was gone before.
 	ErrLost error
@@ -22,6 +23,13 @@ type LeaseSubject struct {
 type LeaseLock interface {
 	Lock(ctx context.Context) (Lease, error)
 	TryLock(ctx context.Context) (Lease, error)
+}
+
+// A LeaseWaiter is a LeaseLock that can tell when what it does in the background
+// has ended. Before the suite closes a client it calls Wait of every LeaseLock
+// of the client that has one; an error fails the case.
+type LeaseWaiter interface {
+	Wait(ctx context.Context) error
 }
 
 // A Lease is a lock that is held.

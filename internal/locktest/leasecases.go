@@ -16,25 +16,30 @@ import (
 	"example.com/zklock/internal/zkserver"
 )
 
-// RunLeases runs what a lock with leases must do as subtests. Where a case
-// needs exact control, its sleeps are of virtual time: exact, and free.
+// RunLeases runs what a lock with leases must do as subtests, in a process of
+// its own as Run does. Where a case needs exact control, its sleeps are of
+// virtual time: exact, and free.
 func RunLeases(t *testing.T, s LeaseSubject) {
 	t.Helper()
+	g, names := s.grader(t)
+	g.doAll(names)
+}
+
+func (s LeaseSubject) grader(t *testing.T) (*grader, []string) {
+	t.Helper()
+	if s.Open == nil {
+		t.Fatal("locktest: LeaseSubject.Open is nil: it must make contenders")
+	}
+	var names []string
 	byName := make(map[string]leaseCase)
 	for _, c := range leaseCases {
+		names = append(names, c.name)
 		byName[c.name] = c
 	}
-	g := grade(t, func(t *testing.T, r request) any {
+	return grade(t, func(t *testing.T, r request) {
 		c := byName[r.Case]
 		inWorld(t, Subject{Queue: true}, c.exact, func(w *world) { c.run(&leaseWorld{w, s}) })
-		return nil
-	})
-	if g == nil {
-		return
-	}
-	for _, c := range leaseCases {
-		g.do(c.name, c.name, nil, nil)
-	}
+	}), names
 }
 
 type leaseCase struct {
@@ -50,15 +55,15 @@ var leaseCases = []leaseCase{
 	{name: "a create that is answered after ctx has ended leaves no node", run: lateCreate, exact: true},
 	{name: "TryLock returns though no server answers", run: tryLockInSilence, exact: true},
 	{name: "Unlock returns though no server answers and the node goes later", run: unlockInSilence, exact: true},
-	{name: "who is cancelled in the instant in which it gets the lock has let go of it", run: cancelledAtOnce, exact: true},
+	{name: "a waiter that is cancelled in the instant in which it gets the lock has let go of it", run: cancelledAtOnce, exact: true},
 	{name: "a create whose reply is lost makes one node", run: lostCreate, exact: true},
 	{name: "the node of a lost create is looked for after a sync", run: searchAfterSync, exact: true},
 	{name: "a node of another session is not taken for one's own", run: foreignCopy, exact: true},
 	{name: "an expired session's holder is told and its Unlock is ErrLost", run: expiredLease},
 	{name: "Unlock after the parent was made anew touches nobody else's node", run: unlockAfterParentAnew},
-	{name: "who is cut off loses the lock before the next one gets in", run: cutOff, exact: true},
-	{name: "who is cut off for a moment keeps the lock", run: shortCut, exact: true},
-	{name: "who holds the lock for long keeps it", run: longHold, exact: true},
+	{name: "a holder that is cut off loses the lock before the next one gets in", run: cutOff, exact: true},
+	{name: "a holder that is cut off for a moment keeps the lock", run: shortCut, exact: true},
+	{name: "a holder that holds the lock for long keeps it", run: longHold, exact: true},
 	{name: "a holder whose node is deleted is told", run: deletedLease},
 	{name: "tokens grow though the parent is made anew", run: tokensGrow},
 	{name: "the queue goes by number where numbers wrap", run: wrap, exact: true},
@@ -83,7 +88,25 @@ func (w *leaseWorld) open(in ...*session) (LeaseLock, *session) {
 	if len(in) == 0 {
 		in = []*session{w.session()}
 	}
-	return w.kind.Open(in[0].Conn, w.path)("contender"), in[0]
+	l := w.kind.Open(in[0].Conn, w.path)("contender")
+	w.settle(l)
+	return l, in[0]
+}
+
+// settle waits, before the client is closed, for what a lock does in the
+// background.
+func (w *world) settle(l LeaseLock) {
+	waiter, ok := l.(LeaseWaiter)
+	if !ok {
+		return
+	}
+	w.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := waiter.Wait(ctx); err != nil {
+			w.Errorf("the case is over, and Wait returns an error: %v", err)
+		}
+	})
 }
 
 // An attempt is a Lock that is under way.
@@ -98,17 +121,19 @@ func (w *leaseWorld) begin(l LeaseLock) *attempt {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.Cleanup(cancel)
 	a := &attempt{done: make(chan struct{}), cancel: cancel}
-	go func() {
+	done := self.does("Lock")
+	go aside(func() {
 		defer close(a.done)
 		a.lease, a.err = l.Lock(ctx)
-	}()
+		done()
+	})
 	return a
 }
 
-func (w *leaseWorld) gets(a *attempt, who string) Lease {
+func (w *leaseWorld) gets(a *attempt, name string) Lease {
 	w.Helper()
-	w.eventually(who+" gets the lock", func() bool { return isClosed(a.done) })
-	require.NoError(w, a.err, "Lock of %s fails", who)
+	w.eventually(name+" gets the lock", func() bool { return isClosed(a.done) })
+	require.NoError(w, a.err, "Lock of %s fails", name)
 	return a.lease
 }
 
@@ -118,20 +143,20 @@ func (w *leaseWorld) holder(in ...*session) (Lease, *session) {
 	return w.gets(w.begin(l), "the holder"), s
 }
 
-func (w *leaseWorld) keepsWaiting(a *attempt, s *session, who string) {
+func (w *leaseWorld) keepsWaiting(a *attempt, s *session, name string) {
 	w.Helper()
-	w.eventually(who+" waits on a watch", func() bool {
+	w.eventually(name+" waits on a watch", func() bool {
 		if isClosed(a.done) {
-			require.NoError(w, a.err, "%s is to wait, but Lock fails", who)
-			w.Fatalf("%s has got the lock while somebody else holds it: two holders", who)
+			require.NoError(w, a.err, "%s must wait, and Lock fails", name)
+			w.Fatalf("%s has got the lock while another contender holds it: two holders", name)
 		}
 		return s.tap.Armed() > 0 && s.tap.Pending() == 0
 	})
 }
 
-func (w *leaseWorld) release(l Lease, who string) {
+func (w *leaseWorld) release(l Lease, name string) {
 	w.Helper()
-	require.NoError(w, l.Unlock(within(w)), "Unlock of %s fails", who)
+	require.NoError(w, l.Unlock(within(w)), "Unlock of %s fails", name)
 }
 
 // within is a ctx for what must end.
@@ -165,7 +190,7 @@ func endedCtx(w *leaseWorld) {
 	require.ErrorIs(w, err, context.Canceled)
 	_, err = l.TryLock(ctx)
 	require.ErrorIs(w, err, context.Canceled)
-	require.Empty(w, requestsOf(s), "something is sent though ctx had ended")
+	require.Empty(w, requestsOf(s), "ctx had ended before, and Lock or TryLock has sent something")
 	lease, _ := w.holder()
 	w.release(lease, "the holder")
 }
@@ -182,10 +207,10 @@ func ctxEndsWhileWaiting(w *leaseWorld) {
 	w.eventually("Lock returns when its ctx has ended", func() bool { return isClosed(a.done) })
 	require.ErrorIs(w, a.err, context.Canceled)
 	require.ErrorContains(w, a.err, w.path, "the error does not say which lock it is about")
-	w.eventually("the node of who was cancelled goes", func() bool { return len(w.nodes()) == 2 })
-	w.keepsWaiting(b, ls, "the one after who was cancelled")
+	w.eventually("the node of the cancelled waiter goes", func() bool { return len(w.nodes()) == 2 })
+	w.keepsWaiting(b, ls, "the waiter after the cancelled one")
 	w.release(first, "the holder")
-	w.release(w.gets(b, "the one after who was cancelled"), "it")
+	w.release(w.gets(b, "the waiter after the cancelled one"), "it")
 	w.nothingLeft()
 }
 
@@ -205,7 +230,7 @@ func ctxEndsInSilence(w *leaseWorld) {
 		w.release(first, "the holder")
 		next, _ := w.holder()
 		w.release(next, "the next one")
-		w.eventually("the node of who was cancelled goes", func() bool { return len(w.nodes()) == 0 })
+		w.eventually("the node of the cancelled waiter goes", func() bool { return len(w.nodes()) == 0 })
 		if !met {
 			require.Greater(w, n, 1)
 			break
@@ -218,16 +243,16 @@ func ctxEndsInSilence(w *leaseWorld) {
 func lateCreate(w *leaseWorld) {
 	for _, damage := range damages[:3] { // held, lost, reply lost
 		l, s := w.open()
-		w.release(w.gets(w.begin(l), "the first, who makes the parent"), "it")
+		w.release(w.gets(w.begin(l), "the first holder, which makes the parent,"), "it")
 		f := damage.inject(w.world, s, 1)
 		a := w.begin(l)
-		<-f.Hit()
+		w.hit(f, "the create is sent")
 		a.cancel()
 		w.eventually("Lock returns", func() bool { return isClosed(a.done) })
 		require.ErrorIs(w, a.err, context.Canceled)
 		f.Release()
 		time.Sleep(patience) // the node has been removed by now
-		require.Empty(w, w.nodes(), "the create %s, ctx had ended, and its node stays: it blocks everybody after it", damage.name)
+		require.Empty(w, w.nodes(), "the create %s, ctx had ended, and its node stays: it blocks every contender that comes later", damage.name)
 	}
 	w.nothingLeft()
 }
@@ -272,16 +297,16 @@ func cancelledAtOnce(w *leaseWorld) {
 		// The reply to the holder's delete is kept back, the events are not.
 		held := w.srv.HoldReply(func(r zkserver.Request) bool { return r.Session == fs.id && r.Op == jute.OpDelete })
 		go first.Unlock(context.Background())
-		<-held.Hit()
+		w.hit(held, "the request is sent")
 		a.cancel()
 		held.Release()
 		w.eventually("Lock returns", func() bool { return isClosed(a.done) })
 		if a.err == nil {
-			w.release(a.lease, "who got the lock before it was cancelled")
+			w.release(a.lease, "the contender that got the lock before it was cancelled")
 		} else {
 			require.ErrorIs(w, a.err, context.Canceled)
 		}
-		w.eventually("nobody is in the queue", func() bool { return len(w.nodes()) == 0 })
+		w.eventually("the queue is empty", func() bool { return len(w.nodes()) == 0 })
 		first, fs = w.holder()
 	}
 	w.release(first, "the holder")
@@ -290,12 +315,12 @@ func cancelledAtOnce(w *leaseWorld) {
 
 func lostCreate(w *leaseWorld) {
 	first, _ := w.holder()
-	w.release(first, "the first, who makes the parent")
+	w.release(first, "the first holder, which makes the parent,")
 	l, s := w.open()
 	lost := w.srv.LoseReply(func(r zkserver.Request) bool { return r.Session == s.id && r.Op == jute.OpCreate })
-	lease := w.gets(w.begin(l), "who never got the reply to its create")
+	lease := w.gets(w.begin(l), "the contender that never got the reply to its create")
 	require.NotEmpty(w, lost.Hit())
-	require.Len(w, w.nodes(), 1, "the reply to create was lost, and there are two nodes: the lock waits for itself, or others for nobody")
+	require.Len(w, w.nodes(), 1, "the reply to create was lost, and there are two nodes: the second waits for the first, which nothing deletes")
 	w.release(lease, "it")
 	w.nothingLeft()
 }
@@ -305,7 +330,7 @@ func searchAfterSync(w *leaseWorld) {
 	l, s := w.open()
 	w.srv.LoseReply(func(r zkserver.Request) bool { return r.Session == s.id && r.Op == jute.OpCreate })
 	a := w.begin(l)
-	w.keepsWaiting(a, s, "who never got the reply to its create")
+	w.keepsWaiting(a, s, "the contender that never got the reply to its create")
 	ops := requestsOf(s)
 	require.Equal(w, jute.OpCreate, ops[0])
 	require.Equal(w, jute.OpSync, ops[1], "the node of a lost create is looked for without a sync: another server may not know of it yet")
@@ -314,18 +339,18 @@ func searchAfterSync(w *leaseWorld) {
 	w.nothingLeft()
 }
 
-// foreignCopy puts a node of another session's, with the same data, in the
-// place of the one that a lost create has made.
+// foreignCopy puts a node of another session, with the same data, in the place
+// of the one that a lost create has made.
 func foreignCopy(w *leaseWorld) {
 	first, _ := w.holder()
-	w.release(first, "the first, who makes the parent")
+	w.release(first, "the first holder, which makes the parent,")
 	l, s := w.open()
 	admin := w.session()
 	w.srv.LoseReply(func(r zkserver.Request) bool { return r.Session == s.id && r.Op == jute.OpCreate })
 	held := w.srv.Hold(func(r zkserver.Request) bool { return r.Session == s.id && r.Op == jute.OpGetChildren2 })
 	a := w.begin(l)
-	if !w.meets(held, s, "who never got the reply to its create looks for its node") {
-		w.Fatal("who never got the reply to its create does not look for its node")
+	if !w.meets(held, s, "the contender that never got the reply to its create looks for its node") {
+		w.Fatal("the contender that never got the reply to its create does not look for its node")
 	}
 	node := w.path + "/" + w.nodes()[0]
 	data, _, err := admin.Get(node)
@@ -334,7 +359,7 @@ func foreignCopy(w *leaseWorld) {
 	theirs, err := admin.Create(w.path+"/lock-", data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
 	held.Release()
-	w.keepsWaiting(a, s, "who has found another session's node with its own data")
+	w.keepsWaiting(a, s, "the contender that has found another session's node with its own data")
 	require.NoError(w, admin.Delete(theirs, -1))
 	w.release(w.gets(a, "it, once that node has gone,"), "it")
 	w.nothingLeft()
@@ -352,9 +377,14 @@ func unlockAfterParentAnew(w *leaseWorld) {
 	w.eventually("the old holder's client has a new session", func() bool {
 		return s.SessionID() != 0 && s.SessionID() != s.id && s.State() == zk.StateHasSession
 	})
-	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
-	require.Equal(w, []string{name}, w.nodes(), "an expired holder's Unlock has deleted the new holder's node: two holders")
-	require.False(w, isClosed(next.Lost()))
+	before, _, err := admin.Get(w.path + "/" + name)
+	require.NoError(w, err)
+	unlocked := lease.Unlock(within(w))
+	after, _, err := admin.Get(w.path + "/" + name)
+	require.NoError(w, err, "an expired holder's Unlock has deleted another contender's node, the new holder's of the same name: two holders")
+	require.Equal(w, before, after, "an expired holder's Unlock has changed the new holder's node")
+	require.ErrorIs(w, unlocked, w.kind.ErrLost, "Unlock after the session has expired")
+	require.False(w, isClosed(next.Lost()), "the new holder is told that it has lost the lock")
 	w.release(next, "the new holder")
 	w.nothingLeft()
 }
@@ -364,8 +394,10 @@ func expiredLease(w *leaseWorld) {
 	w.expire(s)
 	next, _ := w.holder()
 	w.lost(lease, "the session has expired")
-	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
-	require.Len(w, w.nodes(), 1, "an expired holder's Unlock has deleted the new holder's node: two holders")
+	before := w.nodes()
+	err := lease.Unlock(within(w))
+	require.Equal(w, before, w.nodes(), "an expired holder's Unlock has deleted another contender's node, the new holder's: two holders")
+	require.ErrorIs(w, err, w.kind.ErrLost, "Unlock after the session has expired")
 	require.False(w, isClosed(next.Lost()), "the new holder is told that it has lost the lock")
 	require.Greater(w, next.Token(), lease.Token(), "the token of the next holder is not higher")
 	w.release(next, "the new holder")
@@ -389,7 +421,7 @@ func cutOff(w *leaseWorld) {
 		w.release(w.gets(a, "the next one, when the session has expired"), "it")
 		require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
 		end()
-		w.eventually("nobody is in the queue", func() bool { return len(w.nodes()) == 0 })
+		w.eventually("the queue is empty", func() bool { return len(w.nodes()) == 0 })
 	}
 	time.Sleep(patience) // what goes on in the background has ended by now
 	w.nothingLeft()
@@ -402,7 +434,7 @@ func shortCut(w *leaseWorld) {
 		require.True(w, w.srv.Cut(s.id))
 	}
 	time.Sleep(time.Minute) // for the clock to close Lost by mistake
-	require.False(w, isClosed(lease.Lost()), "the connection broke and came back, and the lock is said to be lost")
+	require.False(w, isClosed(lease.Lost()), "the connection broke and came back, and Lost is closed")
 	w.release(lease, "the holder")
 	w.nothingLeft()
 }
@@ -410,7 +442,7 @@ func shortCut(w *leaseWorld) {
 func longHold(w *leaseWorld) {
 	lease, _ := w.holder()
 	time.Sleep(time.Hour) // for the clock to close Lost by mistake
-	require.False(w, isClosed(lease.Lost()), "nothing happened for an hour, and the lock is said to be lost")
+	require.False(w, isClosed(lease.Lost()), "nothing happened for an hour, and Lost is closed")
 	w.release(lease, "the holder")
 	w.nothingLeft()
 }
@@ -419,7 +451,7 @@ func deletedLease(w *leaseWorld) {
 	lease, _ := w.holder()
 	admin := w.session()
 	require.NoError(w, admin.Delete(w.path+"/"+w.nodes()[0], -1))
-	w.lost(lease, "somebody has deleted the holder's node")
+	w.lost(lease, "the holder's node was deleted")
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
 	w.nothingLeft()
 }
@@ -432,14 +464,14 @@ func tokensGrow(w *leaseWorld) {
 		highest = lease.Token()
 		w.release(lease, "the holder")
 		if i%2 == 0 {
-			require.NoError(w, w.session().Delete(w.path, -1), "the parent cannot be deleted when nobody uses the lock")
+			require.NoError(w, w.session().Delete(w.path, -1), "no contender uses the lock, and its parent cannot be deleted")
 		}
 	}
 }
 
 func wrap(w *leaseWorld) {
 	lease, _ := w.holder()
-	w.release(lease, "the first, who makes the parent")
+	w.release(lease, "the first holder, which makes the parent,")
 	require.True(w, w.srv.SetSequence(w.path, 1<<31-4))
 	var attempts []*attempt
 	var sessions []*session
@@ -474,26 +506,26 @@ func wrap(w *leaseWorld) {
 func curatorName(w *leaseWorld) {
 	lease, s := w.holder()
 	admin := w.session()
-	// As Curator makes it, and zk.Lock.
+	// As Curator and zk.Lock make it.
 	theirs, err := admin.Create(w.path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
 	l, ls := w.open()
 	a := w.begin(l)
-	w.keepsWaiting(a, ls, "who comes after a contender of Curator's")
+	w.keepsWaiting(a, ls, "the contender after one of Curator's")
 	neighbour, _ := w.open(s)
 	b := w.begin(neighbour)
 	w.release(lease, "the holder")
-	time.Sleep(time.Second) // for somebody to be let in by mistake: nothing tells when nobody is
-	w.keepsWaiting(a, ls, "who comes after a contender of Curator's")
-	require.False(w, isClosed(b.done), "who comes after a contender of Curator's has got the lock: two holders")
+	time.Sleep(time.Second) // for a contender to get in by mistake: no event says that none does
+	w.keepsWaiting(a, ls, "the contender after one of Curator's")
+	require.False(w, isClosed(b.done), "the contender after one of Curator's has got the lock: two holders")
 	require.NoError(w, admin.Delete(theirs, -1))
-	w.release(w.gets(a, "who comes after a contender of Curator's that has gone"), "it")
+	w.release(w.gets(a, "the contender after one of Curator's that has gone"), "it")
 	w.release(w.gets(b, "the last"), "it")
 	w.nothingLeft()
 }
 
-// curatorComesLater has Curator's names sorted before ours: it is the number
-// that counts.
+// curatorComesLater has a name of Curator's that sorts before ours: only the
+// number counts.
 func curatorComesLater(w *leaseWorld) {
 	lease, _ := w.holder()
 	l, s := w.open()
@@ -503,7 +535,7 @@ func curatorComesLater(w *leaseWorld) {
 	theirs, err := admin.Create(w.path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
 	w.release(lease, "the holder")
-	w.release(w.gets(a, "who comes before a contender of Curator's"), "it")
+	w.release(w.gets(a, "the contender before one of Curator's"), "it")
 	require.NoError(w, admin.Delete(theirs, -1))
 	w.nothingLeft()
 }
@@ -515,15 +547,15 @@ func zkLock(w *leaseWorld) {
 	locked := make(chan error, 1)
 	go func() { locked <- theirs.Lock() }()
 	w.waits(locked, s, "zk.Lock")
-	require.Empty(w, locked, "zk.Lock has got the lock while ours holds it")
+	require.Empty(w, locked, "zk.Lock has got the lock while our contender holds it")
 	l, ls := w.open()
 	a := w.begin(l)
-	w.keepsWaiting(a, ls, "ours, who comes after it")
-	w.release(lease, "ours")
+	w.keepsWaiting(a, ls, "our second contender, which comes after zk.Lock,")
+	w.release(lease, "our first contender")
 	w.holds(locked, "zk.Lock")
-	w.keepsWaiting(a, ls, "ours, who comes after it")
+	w.keepsWaiting(a, ls, "our second contender, which comes after zk.Lock,")
 	require.NoError(w, theirs.Unlock())
-	w.release(w.gets(a, "ours"), "ours")
+	w.release(w.gets(a, "our second contender"), "it")
 	w.nothingLeft()
 }
 
@@ -546,13 +578,13 @@ func predecessorChanges(w *leaseWorld) {
 			require.NoError(w, err)
 			_, err = admin.Set(w.path+"/"+node, data, -1)
 			require.NoError(w, err)
-			time.Sleep(10 * time.Millisecond) // for somebody to be let in by mistake: nothing tells when nobody is
+			time.Sleep(10 * time.Millisecond) // for a contender to get in by mistake: no event says that none does
 			for _, a := range attempts {
 				require.False(w, isClosed(a.done), "the data of %s has changed, and a waiter takes it for gone: two holders", node)
 			}
 		}
 	}
-	require.False(w, isClosed(lease.Lost()), "the data of the holder's node has changed, and the lock is said to be lost")
+	require.False(w, isClosed(lease.Lost()), "the data of the holder's node has changed, and Lost is closed")
 	for i, a := range attempts {
 		w.release(lease, "the holder")
 		lease = w.gets(a, fmt.Sprintf("waiter %d", i))
@@ -566,14 +598,14 @@ func container(w *leaseWorld) {
 	for dir := w.path; dir != "/"; dir = path.Dir(dir) {
 		node, ok := w.srv.Node(dir)
 		require.True(w, ok)
-		require.True(w, node.Container, "%s is no container: it stays when nobody uses it any more", dir)
+		require.True(w, node.Container, "%s is no container: it stays when no contender uses it", dir)
 	}
 	w.release(lease, "the holder")
 	time.Sleep(5 * time.Minute) // a container goes some time after its last child
 	_, ok := w.srv.Node(w.path)
-	require.False(w, ok, "the parent stays though nobody uses it any more")
+	require.False(w, ok, "the parent stays though no contender uses it")
 	again, _ := w.holder()
-	w.release(again, "who comes when the parent has gone")
+	w.release(again, "the contender that comes when the parent has gone")
 	w.nothingLeft()
 }
 
@@ -583,8 +615,8 @@ func noContainers(w *leaseWorld) {
 	}
 	lease, _ := w.holder()
 	node, ok := w.srv.Node(w.path)
-	require.True(w, ok)
-	require.False(w, node.Container)
+	require.True(w, ok, "there is no parent")
+	require.False(w, node.Container, "the parent is a container, and the server has refused those")
 	w.release(lease, "the holder")
 	w.nothingLeft()
 }
@@ -592,15 +624,15 @@ func noContainers(w *leaseWorld) {
 // parentGoes takes the parent away before each create.
 func parentGoes(w *leaseWorld) {
 	lease, _ := w.holder()
-	w.release(lease, "the first, who makes the parent")
+	w.release(lease, "the first holder, which makes the parent,")
 	l, s := w.open()
 	for range 3 {
 		held := w.srv.Hold(func(r zkserver.Request) bool { return r.Session == s.id && r.Op == jute.OpCreate })
 		a := w.begin(l)
-		<-held.Hit()
+		w.hit(held, "the request is sent")
 		require.NoError(w, w.session().Delete(w.path, -1))
 		held.Release()
-		w.release(w.gets(a, "whose parent was deleted"), "it")
+		w.release(w.gets(a, "the contender whose parent was deleted"), "it")
 	}
 	w.nothingLeft()
 }

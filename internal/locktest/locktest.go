@@ -1,19 +1,35 @@
 // Package locktest is what every lock of this project must do, as one suite.
-// Each case is a sentence; a lock that breaks it fails under that name.
+// Each case is a sentence; a lock that breaks it fails under that name, and
+// says what is wrong with it and what to do.
+//
+// A lock of your own is graded with one short file beside it:
+//
+//	package mylock
+//
+//	import (
+//		"testing"
+//
+//		"github.com/go-zookeeper/zk"
+//
+//		"example.com/zklock/internal/locktest"
+//	)
 //
 //	func TestLock(t *testing.T) {
 //		locktest.Run(t, locktest.Subject{
 //			New:          func(conn *zk.Conn, path string) locktest.Lock { return New(conn, path) },
 //			ErrNotLocked: ErrNotLocked,
-//			…
+//			Level:        locktest.Basic, // leave it out once that passes
+//			Queue:        true,           // a fair queue under path
 //		})
 //	}
+//
+// TestYourOwnLock in this package is such a test, with its lock.
 //
 // The environment variable ZK says which ZooKeeper the suite runs against,
 // as in package ensemble. On the embedded one, the default, each case has a
 // server of its own and runs in virtual time: seconds of waiting cost
-// nothing, and "nobody comes in" is a fact, not a hope. Cases that need exact
-// control of the server are skipped elsewhere, and say so.
+// nothing, and "no contender gets in" is a fact, not a hope. Cases that need
+// exact control of the server are skipped elsewhere, and say so.
 package locktest
 
 import (
@@ -47,7 +63,7 @@ type Subject struct {
 	// tries again, and queues again if it must, and so do TryLock and Unlock.
 	// Otherwise they return an error.
 	Requeues bool
-	// WakeUps predicts how many watch events a release sends to those who wait,
+	// WakeUps predicts how many watch events a release sends to the contenders that wait,
 	// each in a session of its own. If it is nil they are not counted.
 	WakeUps func(waiting int) int
 	// Requests predicts how many requests n contenders send in all, each in a
@@ -94,14 +110,27 @@ func (l Level) String() string {
 // ZooKeeper the cases run in the process of the test.
 func Run(t *testing.T, s Subject) {
 	t.Helper()
+	g, names := s.grader(t)
+	g.doAll(names)
+}
+
+// grader returns a grader, nil in the process that has run the cases, and the
+// names of the cases that are to be run.
+func (s Subject) grader(t *testing.T) (*grader, []string) {
+	t.Helper()
 	if s.New == nil {
 		t.Fatal("locktest: Subject.New is nil: it must make a contender")
 	}
+	var names []string
 	byName := make(map[string]testCase)
 	for _, c := range cases {
+		if c.queueOnly && !s.Queue || s.Level == Basic && !c.basic {
+			continue
+		}
+		names = append(names, c.name)
 		byName[c.name] = c
 	}
-	g := grade(t, func(t *testing.T, r request) any {
+	return grade(t, func(t *testing.T, r request) {
 		c := byName[r.Case]
 		inWorld(t, s, c.exact, func(w *world) {
 			if !c.bare {
@@ -110,17 +139,7 @@ func Run(t *testing.T, s Subject) {
 			}
 			c.run(w)
 		})
-		return nil
-	})
-	if g == nil {
-		return
-	}
-	for _, c := range cases {
-		if c.queueOnly && !s.Queue || s.Level == Basic && !c.basic {
-			continue
-		}
-		g.do(c.name, c.name, nil, nil)
-	}
+	}), names
 }
 
 type testCase struct {
@@ -137,10 +156,10 @@ type testCase struct {
 var cases = []testCase{
 	{name: "the holder has a node and it is ephemeral", run: ephemeralNode, basic: true},
 	{name: "can be used again after Unlock", run: reuse, basic: true},
-	{name: "Unlock by a contender that does not hold it is ErrNotLocked and frees nothing", run: unlockByNonHolder, basic: true},
 	{name: "a waiter sleeps on a watch and does not poll", run: waiterSleeps, basic: true},
 	{name: "TryLock takes a free lock", run: tryLockFree, basic: true},
 	{name: "TryLock on a held lock says false at once and leaves nothing behind", run: tryLockHeld, basic: true},
+	{name: "Unlock by a contender that does not hold it is ErrNotLocked and frees nothing", run: unlockByNonHolder, basic: true},
 	{name: "contenders get in in the order in which they came", run: queueOrder, basic: true, queueOnly: true},
 	{name: "a waiter that goes lets nobody in before the holder has let go", run: waiterGoes, basic: true, queueOnly: true},
 	{name: "a release between looking and watching is not missed", run: releaseBeforeWatch, basic: true, exact: true},
@@ -152,7 +171,6 @@ var cases = []testCase{
 	{name: "a release wakes exactly as many as predicted", run: wakeUps, exact: true},
 	{name: "the requests are exactly as many as predicted", run: requestCount, exact: true},
 	{name: "parents that another contender makes at the same moment are no error", run: parentsAtOnce, exact: true, bare: true},
-	{name: "a path that is not one is an error at once", run: badPaths, bare: true},
 	{name: "an error other than node exists is returned and not taken for held", run: noPermission, bare: true},
 	{name: "a child that is no contender is ignored", run: foreignChild, queueOnly: true, bare: true},
 	{name: "an expired session wakes a waiter with an error", run: expiredWaiter},
@@ -163,4 +181,5 @@ var cases = []testCase{
 	{name: "an error on the way leaves no node behind", run: errorOnTheWay, exact: true},
 	{name: "an error in TryLock leaves no node behind", run: errorInTryLock, exact: true},
 	{name: "an Unlock that fails can be tried again", run: unlockAgain, exact: true},
+	{name: "a path that is not one is an error at once", run: badPaths, bare: true},
 }

@@ -31,27 +31,31 @@ type OwnersSubject struct {
 // complete each other.
 func RunOwners(t *testing.T, s OwnersSubject) {
 	t.Helper()
+	g, names := s.grader(t)
+	g.doAll(names)
+}
+
+func (s OwnersSubject) grader(t *testing.T) (*grader, []string) {
+	t.Helper()
+	if s.Open == nil {
+		t.Fatal("locktest: OwnersSubject.Open is nil: it must make a Mutex")
+	}
 	contender := Subject{
 		New:          func(conn *zk.Conn, path string) Lock { return s.Open(conn, path)("of another Mutex") },
 		ErrNotLocked: s.ErrNotOwner,
 		Queue:        true,
 		Requeues:     s.Requeues,
 	}
+	var names []string
 	byName := make(map[string]ownersCase)
 	for _, c := range ownersCases {
+		names = append(names, c.name)
 		byName[c.name] = c
 	}
-	g := grade(t, func(t *testing.T, r request) any {
+	return grade(t, func(t *testing.T, r request) {
 		c := byName[r.Case]
 		inWorld(t, contender, c.exact, func(w *world) { c.run(&owners{w, s}) })
-		return nil
-	})
-	if g == nil {
-		return
-	}
-	for _, c := range ownersCases {
-		g.do(c.name, c.name, nil, nil)
-	}
+	}), names
 }
 
 type ownersCase struct {
@@ -61,22 +65,22 @@ type ownersCase struct {
 }
 
 var ownersCases = []ownersCase{
-	{name: "a second Lock by the same owner costs no request", run: lockAgain},
-	{name: "the node goes with the last Unlock and not before", run: lastUnlock},
 	{name: "another owner of the same Mutex waits its turn in the queue", run: anotherOwner},
+	{name: "the node goes with the last Unlock and not before", run: lastUnlock},
+	{name: "TryLock by the holder counts up, by another owner it is false at once", run: tryLockOwners},
+	{name: "Unlock by another owner is ErrNotOwner and frees nothing", run: unlockByAnother},
+	{name: "one Unlock too many is ErrNotOwner", run: unlockTooMany},
+	{name: "a second Lock by the same owner costs no request", run: lockAgain},
 	{name: "owners with equal names are distinct", run: equalNames},
-	{name: "one owner at a time is inside, many owners that lock twice", run: manyOwners},
-	{name: "one owner at a time is inside, many goroutines of each", run: manyGoroutines},
+	{name: "no owner at all is an error at once", run: nilOwner},
 	{name: "two goroutines of one owner that lock at once make one node", run: lockAtOnce, exact: true},
 	{name: "a Lock that fails fails no other goroutine of its owner", run: lockFailsForOne, exact: true},
 	{name: "a Lock during the last Unlock of its owner makes a new node", run: lockDuringUnlock, exact: true},
-	{name: "TryLock by the holder counts up, by another owner it is false at once", run: tryLockOwners},
 	{name: "TryLock of an owner whose Lock waits is false at once", run: tryLockWhileWaiting},
-	{name: "Unlock by another owner is ErrNotOwner and frees nothing", run: unlockByAnother},
-	{name: "one Unlock too many is ErrNotOwner", run: unlockTooMany},
 	{name: "a Lock that fails leaves the books clean", run: lockFails, exact: true},
 	{name: "a TryLock that fails leaves the books clean", run: tryLockFails, exact: true},
-	{name: "an owner whose Unlock has failed does not get in without a node", run: unlockFails, exact: true},
 	{name: "an owner whose session has expired learns it by its last Unlock and can lock again", run: expiredOwner},
-	{name: "no owner at all is an error at once", run: nilOwner},
+	{name: "an owner whose Unlock has failed does not get in without a node", run: unlockFails, exact: true},
+	{name: "one owner at a time is inside, many owners that lock twice", run: manyOwners},
+	{name: "one owner at a time is inside, many goroutines of each", run: manyGoroutines},
 }

@@ -36,50 +36,46 @@ func (w *owners) times(n int, l Lock, when string) {
 	}
 }
 
-// tryLock fails if TryLock does not say at once what it should.
-func (w *owners) tryLock(want bool, l Lock, who string) {
+// tryLock fails if TryLock does not return at once what it should.
+func (w *owners) tryLock(want bool, l Lock, name string) {
 	w.Helper()
-	result := make(chan error, 1)
-	var ok bool
-	go func() {
-		var err error
-		ok, err = l.TryLock()
-		result <- err
-	}()
-	require.NoError(w, w.result(result, "TryLock of "+who), "TryLock of %s fails", who)
+	ok, err := w.try(l, "TryLock of "+name)
+	require.NoError(w, err, "TryLock of %s fails", name)
 	if want {
-		require.True(w, ok, "TryLock of %s says false, and nobody else holds the lock", who)
+		require.True(w, ok, "TryLock of %s returns false, and no other owner holds the lock", name)
 	} else {
-		require.False(w, ok, "TryLock of %s says true, and it does not hold the lock", who)
+		require.False(w, ok, "TryLock of %s returns true, and it does not get the lock: two holders", name)
 	}
 }
 
 // notOwner fails if Unlock is anything but ErrNotOwner.
-func (w *owners) notOwner(l Lock, who string) {
+func (w *owners) notOwner(l Lock, name string) {
 	w.Helper()
-	result := make(chan error, 1)
-	go func() { result <- l.Unlock() }()
-	require.ErrorIs(w, w.result(result, "Unlock by "+who), w.subject.ErrNotOwner, "Unlock by %s", who)
+	err := w.unlockErr(l, "Unlock by "+name)
+	require.Error(w, err, "Unlock by %s returns no error, though it does not hold the lock: return ErrNotOwner", name)
+	if w.subject.ErrNotOwner != nil {
+		require.ErrorIs(w, err, w.subject.ErrNotOwner, "Unlock by %s returns another error than ErrNotOwner", name)
+	}
 }
 
-// queues calls Lock aside, and waits until the queue has n nodes and whoever
-// has called waits.
-func (w *owners) queues(l Lock, s *session, n int, who string) <-chan error {
+// queues calls Lock aside, and waits until the queue has n nodes and the caller
+// waits.
+func (w *owners) queues(l Lock, s *session, n int, name string) <-chan error {
 	w.Helper()
 	result := w.lock(l)
 	look := w.session()
-	w.eventually(who+" is in the queue", func() bool {
+	w.eventually(name+" is in the queue", func() bool {
 		select {
 		case err := <-result:
-			require.NoError(w, err, "%s is to wait, but Lock fails at once", who)
-			w.Fatalf("%s has got the lock while another owner holds it: two holders", who)
+			require.NoError(w, err, "%s must wait its turn in the queue, and Lock fails at once", name)
+			w.Fatalf("%s has got the lock while another owner holds it: two holders", name)
 		default:
 		}
 		nodes, _, err := look.Children(w.path)
 		require.NoError(w, err)
 		return len(nodes) == n
 	})
-	w.stillWaits(result, s, who)
+	w.stillWaits(result, s, name)
 	return result
 }
 
@@ -88,14 +84,14 @@ func lockAgain(w *owners) {
 	owner := open("owner")
 	w.mustLock(owner, "the owner")
 	w.eventually("all requests of Lock are answered", func() bool { return s.tap.Pending() == 0 })
-	before := s.tap.Counts().Total()
+	before := len(requestsOf(s))
 	w.mustLock(owner, "the owner, which holds the lock already,")
 	w.tryLock(true, owner, "the owner, which holds the lock already,")
 	w.times(3, owner, "after a Lock, a Lock and a TryLock")
-	w.unlock(owner, "the owner, for the third time")
-	w.unlock(owner, "the owner, for the second time")
+	w.unlock(owner, "the owner, which has locked three times,")
+	w.unlock(owner, "the owner, which has locked three times and unlocked once,")
 	w.times(1, owner, "after three Locks and two Unlocks")
-	require.Equal(w, before, s.tap.Counts().Total(), "who holds the lock locks again, and asks the server")
+	require.Len(w, requestsOf(s), before, "an owner that holds the lock locks again, and asks the server: count in memory")
 	w.unlock(owner, "the owner")
 	w.nothingLeft()
 }
@@ -107,19 +103,19 @@ func lastUnlock(w *owners) {
 	for range 2 { // the second time all must be as if there had been no first
 		w.mustLock(owner, "the owner")
 		nodes := w.nodes()
-		require.Len(w, nodes, 1)
+		require.Len(w, nodes, 1, "an owner that holds the lock must have one node")
 		w.mustLock(owner, "the owner, for the second time")
 		w.mustLock(owner, "the owner, for the third time")
-		require.Equal(w, nodes, w.nodes(), "an owner that locks three times has one node")
+		require.Equal(w, nodes, w.nodes(), "an owner that locks three times must have one node, the one that it has made first")
 		for i := range 2 {
 			w.unlock(owner, "the owner")
 			require.Equal(w, nodes, w.nodes(),
-				"3 Locks, %d Unlocks: the owner holds the lock still, and its node has gone", i+1)
+				"after 3 Locks and %d Unlocks the owner holds the lock still, and its node has gone: delete it with the last Unlock", i+1)
 			w.tryLock(false, another, "another owner, after too few Unlocks,")
 			w.tryLock(false, stranger, "a stranger, after too few Unlocks,")
 		}
 		w.unlock(owner, "the owner, for the last time,")
-		require.Empty(w, w.nodes(), "the owner has unlocked as often as it has locked, and its node is there still")
+		w.noNodes("the owner has unlocked as often as it has locked, and its node is there still: delete it with the last Unlock")
 		w.times(0, owner, "after the last Unlock")
 		w.tryLock(true, another, "another owner, after the last Unlock,")
 		w.unlock(another, "the other owner")
@@ -203,10 +199,7 @@ func manyGoroutines(w *owners) {
 	for owner := range ownersN {
 		l := open(fmt.Sprint("owner ", owner))
 		for range goroutines {
-			result := make(chan error, 1)
-			results = append(results, result)
-			go func() {
-				var err error
+			results = append(results, w.aside("Lock, Unlock", func() (err error) {
 				for i := 0; i < rounds && err == nil; i++ {
 					if err = l.Lock(); err != nil {
 						break
@@ -218,12 +211,12 @@ func manyGoroutines(w *owners) {
 						err = errors.New("an owner has got the lock while another one holds it: two holders")
 					}
 				}
-				result <- err
-			}()
+				return err
+			}))
 		}
 	}
 	for _, result := range results {
-		require.NoError(w, w.result(result, "one of four goroutines of an owner"))
+		require.NoError(w, w.result(result, "Lock or Unlock of one of four goroutines of an owner"), "one of four goroutines of an owner that lock and unlock at once")
 	}
 	w.nothingLeft()
 }
@@ -247,7 +240,7 @@ func lockAtOnce(w *owners) {
 	w.queueNode(owner)
 	held := w.srv.Hold(firstOf(s, jute.OpCreate))
 	first := w.lock(owner)
-	<-held.Hit()
+	w.hit(held, "the request is sent")
 	second := w.lock(owner)
 	synctest.Wait()
 	w.times(0, owner, "while its first Lock is under way")
@@ -285,7 +278,7 @@ func lockFailsForOne(w *owners) {
 	} else {
 		require.NotEmpty(w, fault.Hit())
 	}
-	require.Equal(w, want, locked, "one goroutine's request fails: so many of two have got the lock")
+	require.Equal(w, want, locked, "a request of one goroutine fails, and another number of the owner's two goroutines than expected has got the lock: a failure must fail only the goroutine that it happened to")
 	w.times(want, owner, "after one of two Locks has failed")
 	for range locked {
 		w.unlock(owner, "the owner")
@@ -300,9 +293,8 @@ func lockDuringUnlock(w *owners) {
 	w.mustLock(owner, "the owner")
 	nodes := w.nodes()
 	held := w.srv.Hold(firstOf(s, jute.OpDelete))
-	unlocked := make(chan error, 1)
-	go func() { unlocked <- owner.Unlock() }()
-	<-held.Hit()
+	unlocked := w.aside("Unlock", owner.Unlock)
+	w.hit(held, "the request is sent")
 	result := w.lock(owner)
 	synctest.Wait()
 	held.Release()
@@ -310,7 +302,7 @@ func lockDuringUnlock(w *owners) {
 	w.holds(result, "an owner that locks during its last Unlock")
 	now := w.nodes()
 	require.Len(w, now, 1, "an owner that locks during its last Unlock holds the lock without a node")
-	require.NotEqual(w, nodes, now)
+	require.NotEqual(w, nodes, now, "the node must be a new one")
 	w.unlock(owner, "the owner, once more,")
 	w.nothingLeft()
 }
@@ -320,14 +312,14 @@ func tryLockOwners(w *owners) {
 	owner, another := open("owner"), open("another")
 	w.tryLock(true, owner, "an owner, on a free lock,")
 	w.tryLock(true, owner, "the owner that holds the lock")
-	w.times(2, owner, "after TryLock has said true twice")
+	w.times(2, owner, "after TryLock has returned true twice")
 	nodes := w.nodes()
 	require.Len(w, nodes, 1, "an owner that locks twice has one node")
 	w.tryLock(false, another, "another owner of the same Mutex")
-	w.times(0, another, "after TryLock has said false")
+	w.times(0, another, "after TryLock has returned false")
 	w.unlock(owner, "the owner, which has locked twice,")
 	w.tryLock(false, another, "another owner, after one of two Unlocks,")
-	require.Equal(w, nodes, w.nodes(), "TryLock that said false has left a node behind, or the holder's has gone")
+	require.Equal(w, nodes, w.nodes(), "TryLock has returned false, and it has left a node behind, or the holder's has gone")
 	w.unlock(owner, "the owner")
 	w.tryLock(true, another, "another owner, on a free lock,")
 	w.unlock(another, "the other owner")
@@ -340,7 +332,7 @@ func tryLockWhileWaiting(w *owners) {
 	w.mustLock(holder, "the holder")
 	result := w.queues(owner, s, 2, "the owner")
 	w.tryLock(false, owner, "an owner whose Lock waits")
-	require.Len(w, w.nodes(), 2, "TryLock that said false has left a node behind, or the waiter's has gone")
+	require.Len(w, w.nodes(), 2, "TryLock has returned false, and it has left a node behind, or the waiter's has gone")
 	w.unlock(holder, "the holder")
 	w.holds(result, "the owner")
 	w.tryLock(true, owner, "an owner whose Lock has got in")
@@ -357,7 +349,7 @@ func unlockByAnother(w *owners) {
 	nodes := w.nodes()
 	w.notOwner(idle, "an owner that has never locked")
 	w.notOwner(waiter, "an owner whose Lock waits")
-	require.ElementsMatch(w, nodes, w.nodes(), "Unlock by who does not hold the lock has taken a node away")
+	require.ElementsMatch(w, nodes, w.nodes(), "Unlock by an owner that does not hold the lock has deleted another contender's node")
 	w.times(1, holder, "after another owner's Unlock")
 	w.stillWaits(result, s, "the waiter")
 	w.unlock(holder, "the holder")
@@ -383,7 +375,7 @@ func unlockTooMany(w *owners) {
 	w.mustLock(owner, "an owner that has unlocked too often")
 	w.times(1, owner, "after Unlocks too many, and one Lock")
 	w.unlock(owner, "it")
-	require.Empty(w, w.nodes(), "an Unlock too many is still in the count")
+	w.noNodes("an Unlock too many is still in the count: the node stays after the next Unlock")
 	w.nothingLeft()
 }
 
@@ -392,7 +384,7 @@ func unlockTooMany(w *owners) {
 // for the lock: if that fails they stay.
 func lockFails(w *owners) {
 	for _, sp := range w.spoilers() {
-		for n := 1; ; n++ {
+		for n := 1; w.goesOn(n); n++ {
 			holder, _ := w.contender()
 			w.mustLock(holder, "the holder")
 			open, s := w.mutex()
@@ -415,8 +407,8 @@ func lockFails(w *owners) {
 				if early && w.subject.Requeues { // it has tried again itself
 					continue
 				}
-				require.False(w, early, "request %d %s, and Lock takes no notice", n, sp.what)
-				require.Greater(w, n, 2)
+				require.False(w, early, "request %d %s, and Lock returns no error", n, sp.what)
+				require.Greater(w, n, 2, "an owner that waits sends only one request")
 				break
 			}
 			w.cleanBooks(owner, open("another"), s, n, sp.what, err, func() {
@@ -433,40 +425,41 @@ func tryLockFails(w *owners) {
 	first, _ := w.contender()
 	w.queueNode(first)
 	for _, sp := range w.spoilers() {
-		for n := 1; ; n++ {
+		for n := 1; w.goesOn(n); n++ {
 			open, s := w.mutex()
 			owner := open("owner")
 			fault, then := sp.spoil(s, n)
-			ok, err := owner.TryLock()
+			ok, err := w.try(owner, fmt.Sprintf("TryLock, when its request %d %s,", n, sp.what))
 			if then != nil {
 				then.Release()
 			}
 			if err == nil {
 				fault.Release()
-				require.True(w, ok)
+				require.True(w, ok, "TryLock on a free lock returns false")
 				w.unlock(owner, "the owner")
 				if w.subject.Requeues && len(fault.Hit()) > 0 {
 					continue
 				}
-				require.Empty(w, fault.Hit(), "request %d %s, and TryLock takes no notice", n, sp.what)
-				require.Greater(w, n, 1)
+				require.Empty(w, fault.Hit(), "request %d %s, and TryLock returns no error", n, sp.what)
+				require.Greater(w, n, 1, "TryLock takes a lock without a request")
 				break
 			}
-			require.False(w, ok)
+			require.False(w, ok, "TryLock returns true and an error")
 			w.cleanBooks(owner, open("another"), s, n, sp.what, err, func() {})
 		}
 	}
 }
 
 // cleanBooks fails if an owner whose Lock has failed, because request n of its
-// session was spoiled, is taken for the holder or for anything but new.
+// session was spoiled, is taken for the holder or for anything else than a new
+// owner.
 func (w *owners) cleanBooks(owner, another Lock, s *session, n int, what string, err error, freed func()) {
 	w.Helper()
 	last := lastRequest(s, n)
 	how := fmt.Sprintf("its request %d, %v, %s", n, last, what)
 	w.times(0, owner, "after a Lock that failed: "+how)
 	w.eventually("the owner's client is connected", func() bool { return s.State() == zk.StateHasSession })
-	if ok, _ := owner.TryLock(); ok {
+	if ok, _ := w.try(owner, "TryLock of an owner whose Lock has failed"); ok {
 		require.True(w, slices.ContainsFunc(w.srv.Sessions(), func(ss zkserver.Session) bool {
 			return ss.ID == s.id && len(ss.Ephemerals) > 0
 		}), "the owner's Lock has failed (%s), and it is in the books: it locks again, and has no node", how)
@@ -482,7 +475,7 @@ func (w *owners) cleanBooks(owner, another Lock, s *session, n int, what string,
 	w.mustLock(owner, "the owner whose Lock has failed ("+how+"), once more,")
 	w.times(1, owner, "after a Lock that failed and one that did not")
 	w.unlock(owner, "it")
-	require.Empty(w, w.nodes())
+	w.noNodes("every owner has let go, and a node is left")
 }
 
 // unlockFails loses the reply to the last Unlock's delete: the node has gone,
@@ -493,19 +486,18 @@ func unlockFails(w *owners) {
 	next, _ := w.contender()
 	w.mustLock(owner, "the owner")
 	fault := w.srv.LoseReply(firstOf(s, jute.OpDelete))
-	unlocked := make(chan error, 1)
-	go func() { unlocked <- owner.Unlock() }()
+	unlocked := w.aside("Unlock", owner.Unlock)
 	err := w.result(unlocked, "Unlock, when the reply to its delete is lost,")
 	require.NotEmpty(w, fault.Hit())
-	require.NotErrorIs(w, err, w.subject.ErrNotOwner, "the owner's own delete has let go of the lock")
+	require.NotErrorIs(w, err, w.subject.ErrNotOwner, "the owner's own delete has let go of the lock, and Unlock returns ErrNotOwner")
 	w.eventually("the owner's client is connected again", func() bool { return s.State() == zk.StateHasSession })
 	w.mustLock(next, "the next one")
 	if err == nil { // it has asked again
 		w.tryLock(false, owner, "an owner that has let go")
 	} else {
-		ok, _ := owner.TryLock()
+		ok, _ := w.try(owner, "TryLock of an owner whose Unlock has failed")
 		require.False(w, ok, "an owner whose Unlock has failed counts up, and the next one holds the lock: two holders")
-		require.Error(w, w.result(w.lock(owner), "Lock of an owner whose Unlock has failed"))
+		require.Error(w, w.result(w.lock(owner), "Lock of an owner whose Unlock has failed"), "Lock of an owner whose Unlock has failed returns no error, and the next one holds the lock: two holders")
 	}
 	w.notOwner(owner, "an owner whose first Unlock let go of the lock after all")
 	w.unlock(next, "the next one")
@@ -525,14 +517,13 @@ func expiredOwner(w *owners) {
 	w.eventually("the old owner's client has a new session", func() bool {
 		return s.SessionID() != 0 && s.SessionID() != s.id && s.State() == zk.StateHasSession
 	})
-	result := make(chan error, 1)
-	go func() { result <- owner.Unlock() }()
-	if err := w.result(result, "Unlock after the session expired"); err != nil {
-		require.ErrorIs(w, err, w.subject.ErrNotOwner, "the first of two Unlocks after the session expired")
+	before := w.nodes()
+	if err := w.unlockErr(owner, "Unlock after the session has expired"); err != nil && w.subject.ErrNotOwner != nil {
+		require.ErrorIs(w, err, w.subject.ErrNotOwner, "the first of two Unlocks after the session has expired")
 	}
 	w.notOwner(owner, "an owner whose session has expired, its last,")
-	w.times(0, owner, "after Unlock has said ErrNotOwner")
-	require.Len(w, w.nodes(), 1, "an expired owner's Unlock has deleted the new holder's node: two holders")
+	w.times(0, owner, "after Unlock has returned ErrNotOwner")
+	require.Equal(w, before, w.nodes(), "an expired owner's Unlock has deleted another contender's node, the new holder's: two holders")
 	w.tryLock(false, owner, "an owner whose session has expired, while the next one holds the lock,")
 	w.tryLock(false, another, "another owner of its Mutex, while the next one holds the lock,")
 	w.unlock(next, "the next one")
@@ -545,12 +536,15 @@ func expiredOwner(w *owners) {
 
 func nilOwner(w *owners) {
 	s := w.session()
+	if w.subject.Nobody == nil {
+		w.Skip("OwnersSubject.Nobody is nil: there is no Mutex to call without an owner")
+	}
 	nobody := w.subject.Nobody(s.Conn, w.path)
-	before := s.tap.Counts().Total()
-	require.Error(w, w.result(w.lock(nobody), "Lock without an owner"), "Lock without an owner succeeds")
-	ok, err := nobody.TryLock()
-	require.Error(w, err, "TryLock without an owner is no error")
-	require.False(w, ok)
-	require.Error(w, nobody.Unlock(), "Unlock without an owner is no error")
-	require.Equal(w, before, s.tap.Counts().Total(), "without an owner there is nothing to ask the server")
+	before := len(requestsOf(s))
+	require.Error(w, w.result(w.lock(nobody), "Lock without an owner"), "Lock without an owner returns no error")
+	ok, err := w.try(nobody, "TryLock without an owner")
+	require.Error(w, err, "TryLock without an owner returns no error")
+	require.False(w, ok, "TryLock without an owner returns true")
+	require.Error(w, w.unlockErr(nobody, "Unlock without an owner"), "Unlock without an owner returns no error")
+	require.Len(w, requestsOf(s), before, "without an owner there is nothing to ask the server")
 }

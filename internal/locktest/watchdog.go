@@ -22,34 +22,51 @@ var self *watchdog
 //
 // Virtual time stands still while anything is busy, so no deadline inside the
 // case ends a lock that spins; and a deadline in real time would fail a lock
-// that is right on a busy machine. So the watchdog counts its own ticks, of 10
-// ms each, between two steps of the case: a request that reaches the server,
-// or a moment at which every goroutine waits. A machine that does not run the
-// process does not let it tick either.
+// that is right on a busy machine. So the watchdog looks at what the process
+// does between two steps of the case: a step is a request that reaches the
+// server, or a moment at which every goroutine waits. A process in which no
+// goroutine can run hangs; one that uses much processor time spins.
 type watchdog struct {
 	out   *os.File
 	token string
 
 	steps   atomic.Int64 // of the case
-	polling atomic.Bool  // thousands of requests at one instant of virtual time
+	instant atomic.Int64 // requests at one instant of virtual time
 
 	mu     sync.Mutex
 	active bool // a case runs
-	limit  int  // ticks without a step
+	limits limits
 	doing  []string
 	notes  []string // failures of the case
 	skip   string
 }
 
+// limits say what may happen between two steps of a case.
+type limits struct {
+	processor time.Duration // that the process uses
+	idle      int           // ticks in a row at which no goroutine could run
+	any       int           // ticks, whatever happens: the lock may wait in a system call
+	requests  int64         // at one instant of virtual time
+}
+
+// patienceWith is by how many cases in a row have not ended, so that a suite in
+// which every case hangs ends soon.
+var patienceWith = []limits{
+	{600 * time.Millisecond, 100, 1000, 10000},
+	{200 * time.Millisecond, 30, 400, 5000},
+	{100 * time.Millisecond, 10, 100, 3000},
+	{50 * time.Millisecond, 5, 50, 2000},
+}
+
 const (
-	tick        = 10 * time.Millisecond
-	maxRequests = 5000    // at one instant
-	maxMemory   = 1 << 30 // bytes
+	tick          = 10 * time.Millisecond
+	maxGoroutines = 50000
+	maxMemory     = 1 << 30 // bytes
 )
 
 // serve runs the cases that the other process asks for, until that closes the
 // input.
-func serve(t *testing.T, token string, run func(t *testing.T, r request) any) {
+func serve(t *testing.T, token string, run func(t *testing.T, r request)) {
 	os.Unsetenv(workerVariable) // a lock that starts processes must not start workers
 	self = &watchdog{out: os.Stdout, token: mark + token + " "}
 	os.Stdout = os.Stderr
@@ -69,9 +86,7 @@ func serve(t *testing.T, token string, run func(t *testing.T, r request) any) {
 	go self.watch()
 	for r := range requests {
 		self.begin(r)
-		var payload any
-		ok := t.Run(r.Name, func(t *testing.T) { payload = run(t, r) })
-		self.end(ok, payload)
+		self.end(t.Run(r.Case, func(t *testing.T) { run(t, r) }))
 	}
 }
 
@@ -82,20 +97,20 @@ func (d *watchdog) say(r report) {
 
 func (d *watchdog) begin(r request) {
 	d.mu.Lock()
-	d.active, d.limit, d.doing, d.notes, d.skip = true, r.Ticks, nil, nil, ""
+	d.active, d.limits, d.doing, d.notes, d.skip = true, patienceWith[r.Stuck], nil, nil, ""
+	d.steps.Add(1)
 	d.mu.Unlock()
-	d.polling.Store(false)
+	d.instant.Store(0)
 	d.say(report{Begun: true})
 }
 
 // end reports a case that has been cleaned up. If it has failed the process
 // ends: it may not be as it was.
-func (d *watchdog) end(ok bool, payload any) {
+func (d *watchdog) end(ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.active = false
-	raw, _ := json.Marshal(payload)
-	d.say(report{Ended: true, OK: ok, Failures: d.notes, Skipped: d.skip, Payload: raw})
+	d.say(report{Ended: true, OK: ok, Failures: d.notes, Skipped: d.skip})
 	if !ok {
 		os.Exit(1)
 	}
@@ -158,30 +173,56 @@ func (d *watchdog) does(what string) (done func()) {
 
 // watch ends the process when its case does not end.
 func (d *watchdog) watch() {
+	samples := []metrics.Sample{
+		{Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"},
+		{Name: "/sched/goroutines:goroutines"},
+		{Name: "/sched/goroutines/running:goroutines"},
+		{Name: "/sched/goroutines/runnable:goroutines"},
+		{Name: "/sched/goroutines/not-in-go:goroutines"},
+	}
+	read := func(i int) uint64 {
+		if samples[i].Value.Kind() != metrics.KindUint64 {
+			return 0
+		}
+		return samples[i].Value.Uint64()
+	}
 	var last int64
-	still, beat := 0, 0
-	memory := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	var began time.Duration // processor time at the last step
+	still, idle := 0, 0
+	beats := time.Now()
 	for range time.Tick(tick) {
-		if beat++; beat%20 == 0 {
+		if time.Since(beats) > time.Second {
+			beats = time.Now()
 			d.say(report{})
 		}
 		d.mu.Lock()
-		active, limit := d.active, d.limit
+		active, limits := d.active, d.limits
 		d.mu.Unlock()
+		metrics.Read(samples)
+		used := processorTime()
 		steps := d.steps.Load()
 		if !active || steps != last {
-			last, still = steps, 0
-		} else {
-			still++
+			last, began, still, idle = steps, used, 0, 0
+			if !active {
+				continue
+			}
 		}
-		metrics.Read(memory)
+		still++
+		// This goroutine runs, and another one reads the requests.
+		if read(3) <= 1 && read(4) == 0 && read(5) <= 1 {
+			idle++
+		} else {
+			idle = 0
+		}
 		switch {
-		case !active:
-		case d.polling.Load():
-			d.stuck(fmt.Sprintf("the lock polls: it has sent %d requests at one instant, one after the other; a contender that has to wait must sleep on a watch", maxRequests))
-		case memory[0].Value.Uint64()-memory[1].Value.Uint64() > maxMemory:
+		case d.instant.Load() > limits.requests:
+			d.stuck(fmt.Sprintf("the lock polls: it has sent more than %d requests at one instant, one after the other; a contender that has to wait must sleep on a watch", limits.requests))
+		case read(0)-read(1) > maxMemory:
 			d.stuck("the lock uses more than 1 GiB of memory")
-		case still > limit:
+		case read(2) > maxGoroutines:
+			d.stuck(fmt.Sprintf("the lock has started more than %d goroutines", maxGoroutines))
+		case used-began > limits.processor, idle > limits.idle, still > limits.any:
 			d.stuck("")
 		}
 	}

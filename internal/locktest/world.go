@@ -73,15 +73,13 @@ func (w *world) observe() {
 		return
 	}
 	var instant time.Time
-	n := 0 // requests at this instant
 	w.srv.Hold(func(r zkserver.Request) bool {
 		self.step()
 		if now := time.Now(); !now.Equal(instant) {
-			instant, n = now, 0
+			instant = now
+			self.instant.Store(0)
 		}
-		if n++; n > maxRequests {
-			self.polling.Store(true)
-		}
+		self.instant.Add(1)
 		return false
 	})
 }
@@ -349,8 +347,8 @@ func (w *world) waitUntil(what string, ok func() bool, failure func() string) {
 	}
 }
 
-// why says, of an operation that does not return, what the server knows of
-// those who wait, in the words of the lesson.
+// why says, of an operation that does not return, what the server knows of the
+// contenders that wait, in the words of the lesson.
 func (w *world) why() string {
 	if w.srv == nil {
 		return ""

@@ -101,6 +101,14 @@ func (b Bug) Cured(t *testing.T, ours NewLock, play func(s *Stage)) {
 	b.Print(t)
 }
 
+// Play plays a schedule that shows no bug with a lock. At its end play asserts
+// what it claims.
+func Play(t *testing.T, lock NewLock, play func(s *Stage)) {
+	t.Helper()
+	NeedsEmbedded(t)
+	onStage(t, lock, play)
+}
+
 // Print prints the bug's one line, if t has not failed; go test shows it with
 // -v.
 func (b Bug) Print(t *testing.T) {

@@ -1,6 +1,6 @@
 // Package wiretap listens in on the line between a ZooKeeper client and any
 // server: it counts requests, watch events and bytes as they cross the wire,
-// and on demand keeps a log of them.
+// and keeps a log of them on demand.
 //
 //	tap := wiretap.New()
 //	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(tap.Dialer(net.DialTimeout)))
@@ -34,6 +34,7 @@ type Tap struct {
 	wakeUps  atomic.Int64
 	out, in  atomic.Int64 // bytes, to and from the server
 	logging  bool
+	timing   bool
 
 	mu        sync.Mutex // guards what follows
 	dialed    int
@@ -53,6 +54,9 @@ type Option func(*Tap)
 // for each, and time.
 func WithLog() Option { return func(t *Tap) { t.logging = true } }
 
+// WithTimes is WithLog, and each entry says when the tap saw it.
+func WithTimes() Option { return func(t *Tap) { t.logging, t.timing = true, true } }
+
 // New returns a Tap that has seen nothing yet.
 func New(options ...Option) *Tap {
 	t := &Tap{conns: make(map[*conn]struct{}), passwords: make(map[int64][]byte), granted: make(map[int64]time.Duration)}
@@ -67,9 +71,9 @@ type Counts struct {
 	Requests map[jute.Op]int64
 	Events   int64 // watch events
 	// WakeUps is how many watchers the events were for: the client library
-	// wakes everybody who has set a watch on the node through the connection,
-	// and the server sends but one event. What is set again after a reconnect
-	// is not seen.
+	// wakes every watcher that was set on the node through the connection,
+	// and the server sends only one event. Watches that are set again after a
+	// reconnect, and those of addWatch, are not seen.
 	WakeUps  int64
 	BytesOut int64 // from client to server, lengths and handshakes included
 	BytesIn  int64
@@ -104,8 +108,8 @@ func (c Counts) Since(earlier Counts) Counts {
 }
 
 // Total is the number of requests that the user's program has made. Pings are
-// left out, and so is setWatches, which the client sends of its own accord
-// when it has (re)connected.
+// left out, and so is setWatches, which the client library sends by itself
+// when it has connected again.
 func (c Counts) Total() int64 {
 	var n int64
 	for op, k := range c.Requests {

@@ -23,10 +23,13 @@ func digest(userPassword string) string {
 }
 
 // authenticate adds the identity that the packet proves. False: the scheme
-// is unknown.
+// is unknown, or the packet proves nothing.
 func (c *conn) authenticate(p *jute.AuthPacket) bool {
 	switch p.Scheme {
 	case "digest":
+		if p.Auth == nil {
+			return false
+		}
 		if id := (identity{"digest", digest(string(p.Auth))}); !slices.Contains(c.identities, id) {
 			c.identities = append(c.identities, id)
 		}
@@ -38,7 +41,7 @@ func (c *conn) authenticate(p *jute.AuthPacket) bool {
 }
 
 // resolveACL returns the list that a node gets when c asks for acl: without
-// duplicates, and "auth" replaced by who c is. False: not a valid list.
+// duplicates, and "auth" replaced by the identities of c. False: not a valid list.
 func (c *conn) resolveACL(acl []jute.ACL) ([]jute.ACL, bool) {
 	var out []jute.ACL
 	add := func(a jute.ACL) {
@@ -93,8 +96,8 @@ func (c *conn) may(perms int32, acl []jute.ACL) bool {
 	return false
 }
 
-// maskDigests hides the password hashes from those who may not administer a
-// node.
+// maskDigests hides the password hashes from a client that may not administer
+// the node.
 func maskDigests(acl []jute.ACL) []jute.ACL {
 	out := slices.Clone(acl)
 	for i, a := range out {

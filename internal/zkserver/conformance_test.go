@@ -21,7 +21,7 @@ func TestHandshake(t *testing.T) {
 	tg := newTarget(t)
 	password := make([]byte, 16)
 
-	t.Run("answers with readOnly to those who sent it", func(t *testing.T) {
+	t.Run("answers with readOnly a client that has sent it", func(t *testing.T) {
 		for _, has := range []bool{true, false} {
 			c := tg.dial()
 			c.write(frame(&jute.ConnectRequest{TimeoutMs: 10_000, Password: password, HasReadOnly: has}))
@@ -297,7 +297,7 @@ func TestWatches(t *testing.T) {
 	require.Equal(t, jute.OK, watcher.watch(jute.OpGetData, p+"/c"))
 	require.Equal(t, jute.OK, writer.delete(p+"/c"))
 	require.Equal(t, []event{{deleted, p + "/c"}, {children, p}}, watcher.eventsNow(),
-		"who watches a node's data and children is told once that it has gone, then the parent's watchers are")
+		"a client that watches a node's data and children is told once that it has gone, then the parent's watchers are")
 
 	require.Equal(t, jute.OK, watcher.watch(jute.OpGetChildren, p))
 	code, _ := writer.do(jute.OpSetACL, &jute.SetACLRequest{Path: p, ACL: jute.WorldACL(), Version: -1})
@@ -392,6 +392,164 @@ func TestCheckAndRemoveWatches(t *testing.T) {
 	require.Equal(t, jute.OK, c.set(tg.root, "", -1))
 	require.Empty(t, c.events)
 	require.Equal(t, jute.ErrMarshalling, ask(jute.OpCheckWatches, 9))
+}
+
+func (c *wire) addWatch(path string, mode int32) jute.Code {
+	c.t.Helper()
+	code, d := c.do(jute.OpAddWatch, &jute.AddWatch{Path: path, Mode: mode})
+	if code == jute.OK {
+		require.Zero(c.t, d.Int32())
+		require.NoError(c.t, d.Err())
+		require.Zero(c.t, d.Len())
+	}
+	return code
+}
+
+func TestAPersistentWatchTellsEveryChangeOfItsNodeAndItsChildren(t *testing.T) {
+	tg := newTarget(t)
+	watcher, writer := tg.connect(), tg.connect()
+	p := tg.root + "/w"
+	require.Equal(t, jute.OK, watcher.addWatch(p, jute.ModePersistent), "on a node that is not there yet")
+	for range 2 {
+		require.Equal(t, jute.OK, writer.create(p, jute.FlagPersistent))
+		require.Equal(t, jute.OK, writer.set(p, "", -1))
+		require.Equal(t, jute.OK, writer.create(p+"/c", jute.FlagPersistent))
+		require.Equal(t, jute.OK, writer.set(p+"/c", "", -1))
+		require.Equal(t, jute.OK, writer.delete(p+"/c"))
+		require.Equal(t, jute.OK, writer.delete(p))
+		require.Equal(t, []event{
+			{jute.EventCreated, p}, {jute.EventDataChanged, p},
+			{jute.EventChildrenChanged, p}, {jute.EventChildrenChanged, p},
+			{jute.EventDeleted, p},
+		}, watcher.eventsNow())
+	}
+}
+
+func TestARecursiveWatchTellsEveryChangeOfANodeBelow(t *testing.T) {
+	tg := newTarget(t)
+	watcher, writer := tg.connect(), tg.connect()
+	p := tg.root + "/w"
+	require.Equal(t, jute.OK, watcher.addWatch(p, jute.ModePersistentRecursive))
+	require.Equal(t, jute.OK, watcher.addWatch(tg.root, jute.ModePersistentRecursive), "two watches that cover a node, one event")
+	require.Equal(t, jute.OK, writer.create(p+"x", jute.FlagPersistent), "a neighbour whose name begins alike")
+	require.Equal(t, []event{{jute.EventCreated, p + "x"}}, watcher.eventsNow(), "from the watch of the parent")
+	for range 2 {
+		require.Equal(t, jute.OK, writer.create(p, jute.FlagPersistent))
+		require.Equal(t, jute.OK, writer.create(p+"/c", jute.FlagPersistent))
+		require.Equal(t, jute.OK, writer.create(p+"/c/d", jute.FlagPersistent))
+		require.Equal(t, jute.OK, writer.set(p+"/c/d", "", -1))
+		require.Equal(t, jute.OK, writer.delete(p+"/c/d"))
+		require.Equal(t, jute.OK, writer.delete(p+"/c"))
+		require.Equal(t, jute.OK, writer.delete(p))
+		require.Equal(t, []event{
+			{jute.EventCreated, p}, {jute.EventCreated, p + "/c"}, {jute.EventCreated, p + "/c/d"},
+			{jute.EventDataChanged, p + "/c/d"},
+			{jute.EventDeleted, p + "/c/d"}, {jute.EventDeleted, p + "/c"}, {jute.EventDeleted, p},
+		}, watcher.eventsNow(), "no change of a list of children")
+	}
+	root := tg.connect()
+	require.Equal(t, jute.OK, root.addWatch("/", jute.ModePersistentRecursive))
+	require.Equal(t, jute.OK, writer.create(p, jute.FlagPersistent))
+	require.Contains(t, root.eventsNow(), event{jute.EventCreated, p}, "everything lies below the root")
+}
+
+func TestTheLastWatchOnAPathSaysHowLongItLasts(t *testing.T) {
+	tg := newTarget(t)
+	watcher, writer := tg.connect(), tg.connect()
+	p := tg.root
+	created, children := event{jute.EventCreated, p + "/c"}, event{jute.EventChildrenChanged, p}
+	change := func() []event {
+		require.Equal(t, jute.OK, writer.create(p+"/c", jute.FlagPersistent))
+		require.Equal(t, jute.OK, writer.delete(p+"/c"))
+		return watcher.eventsNow()
+	}
+	require.Equal(t, jute.OK, watcher.addWatch(p, jute.ModePersistentRecursive))
+	require.Equal(t, []event{created, {jute.EventDeleted, p + "/c"}}, change())
+	require.Equal(t, jute.OK, watcher.addWatch(p, jute.ModePersistent))
+	require.Equal(t, []event{children, children}, change())
+	require.Equal(t, jute.OK, watcher.watch(jute.OpGetChildren, p))
+	require.Equal(t, []event{children}, change(), "a read with a watch makes it one-shot")
+	require.Equal(t, jute.OK, writer.set(p, "", -1))
+	require.Equal(t, jute.OK, writer.set(p, "", -1))
+	require.Len(t, watcher.eventsNow(), 2, "but not the half of it that is about the node")
+}
+
+func TestRemoveWatchesEndsWatchesOfEveryKind(t *testing.T) {
+	tg := newTarget(t)
+	watcher, writer := tg.connect(), tg.connect()
+	ask := func(op jute.Op, typ int32) jute.Code {
+		code, _ := watcher.do(op, &jute.PathType{Path: tg.root, Type: typ})
+		return code
+	}
+	change := func() []event {
+		require.Equal(t, jute.OK, writer.set(tg.root, "", -1))
+		require.Equal(t, jute.OK, writer.create(tg.root+"/c", jute.FlagPersistent))
+		require.Equal(t, jute.OK, writer.delete(tg.root+"/c"))
+		return watcher.eventsNow()
+	}
+	for _, mode := range []int32{jute.ModePersistent, jute.ModePersistentRecursive} {
+		require.Equal(t, jute.OK, watcher.addWatch(tg.root, mode))
+		require.Len(t, change(), 3)
+		for _, typ := range []int32{jute.WatcherAny, jute.WatcherData, jute.WatcherChildren} {
+			require.Equal(t, jute.OK, ask(jute.OpCheckWatches, typ))
+		}
+		require.Equal(t, jute.OK, ask(jute.OpRemoveWatches, jute.WatcherAny))
+		require.Equal(t, jute.ErrNoWatcher, ask(jute.OpCheckWatches, jute.WatcherAny))
+		require.Equal(t, jute.ErrNoWatcher, ask(jute.OpRemoveWatches, jute.WatcherAny))
+		require.Empty(t, change())
+	}
+	require.Equal(t, jute.OK, watcher.addWatch(tg.root, jute.ModePersistent))
+	require.Equal(t, jute.OK, ask(jute.OpRemoveWatches, jute.WatcherData))
+	require.Equal(t, []event{{jute.EventChildrenChanged, tg.root}, {jute.EventChildrenChanged, tg.root}}, change(), "the half that is about the children")
+	require.Equal(t, jute.ErrMarshalling, watcher.addWatch(tg.root, 2))
+	require.Equal(t, jute.ErrMarshalling, watcher.addWatch(tg.root, -1))
+}
+
+func TestSetWatches2ArmsWatchesOfEveryKind(t *testing.T) {
+	tg := newTarget(t)
+	c, writer := tg.connect(), tg.connect()
+	p := tg.root
+	for _, name := range []string{"/gone", "/one", "/all"} {
+		require.Equal(t, jute.OK, writer.create(p+name, jute.FlagPersistent))
+	}
+	before := writer.zxid
+	require.Equal(t, jute.OK, writer.delete(p+"/gone"))
+	require.Equal(t, jute.OK, writer.set(p+"/one", "", -1))
+	require.Equal(t, jute.OK, writer.set(p+"/all", "", -1))
+	code, d := c.do(jute.OpSetWatches2, &jute.SetWatches2{
+		SetWatches: jute.SetWatches{RelativeZxid: before, Data: []string{p + "/gone"}},
+		Persistent: []string{p + "/one"}, Recursive: []string{p + "/all"},
+	})
+	require.Equal(t, jute.OK, code)
+	require.Zero(t, d.Len())
+	require.Equal(t, []event{{jute.EventDeleted, p + "/gone"}}, c.events, "a persistent watch is told nothing that it missed")
+	for range 2 {
+		require.Equal(t, jute.OK, writer.set(p+"/one", "", -1))
+		require.Equal(t, jute.OK, writer.create(p+"/all/c", jute.FlagPersistent))
+		require.Equal(t, jute.OK, writer.delete(p+"/all/c"))
+		require.Equal(t, []event{
+			{jute.EventDataChanged, p + "/one"}, {jute.EventCreated, p + "/all/c"}, {jute.EventDeleted, p + "/all/c"},
+		}, c.eventsNow())
+	}
+}
+
+func TestWatchesOfANullListAreMarshallingErrors(t *testing.T) {
+	tg := newTarget(t)
+	c := tg.connect()
+	for op, lists := range map[jute.Op]int{jute.OpSetWatches: 3, jute.OpSetWatches2: 5} {
+		for null := range lists {
+			body := make(raw, 8) // the zxid
+			for i := range lists {
+				if i == null {
+					body = append(body, 0xff, 0xff, 0xff, 0xff)
+				} else {
+					body = append(body, 0, 0, 0, 0)
+				}
+			}
+			code, _ := c.do(op, body)
+			require.Equal(t, jute.ErrMarshalling, code, "%v, list %d", op, null)
+		}
+	}
 }
 
 // A multi is the body of a multi request.
@@ -503,7 +661,7 @@ func TestMalformedBodiesAreMarshallingErrors(t *testing.T) {
 	tg := newTarget(t)
 	c := tg.connect()
 	for _, op := range []jute.Op{jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpDelete, jute.OpExists, jute.OpGetData,
-		jute.OpSetData, jute.OpGetACL, jute.OpSetACL, jute.OpGetChildren, jute.OpGetChildren2, jute.OpMulti, jute.OpSetWatches, jute.OpSync,
+		jute.OpSetData, jute.OpGetACL, jute.OpSetACL, jute.OpGetChildren, jute.OpGetChildren2, jute.OpMulti, jute.OpSetWatches, jute.OpSetWatches2, jute.OpAddWatch, jute.OpSync,
 		jute.OpGetAllChildrenNumber, jute.OpGetEphemerals} {
 		for _, body := range []raw{{}, {0, 0, 0, 9, '/'}, {0xff, 0xff, 0xff, 0xf0}, {0x7f, 0xff, 0xff, 0xff}} {
 			code, _ := c.do(op, body)
@@ -639,7 +797,7 @@ func TestACLs(t *testing.T) {
 	require.Equal(t, jute.OK, create(owner, tg.root+"/half", half))
 	_, d = stranger.do(jute.OpGetACL, justPath(tg.root+"/half"))
 	half[1].ID = "me:x"
-	require.Equal(t, half, d.ACLs(), "a hash is shown to nobody but who may administer the node")
+	require.Equal(t, half, d.ACLs(), "a hash is shown only to a client that may administer the node")
 	require.Equal(t, jute.OK, stranger.set(tg.root+"/half", "", -1), "from this address")
 	for _, bad := range []jute.ACL{{Scheme: "foo", ID: "bar"}, {Scheme: "digest", ID: "nocolon"}, {Scheme: "ip", ID: "nonsense"}, {Scheme: "world", ID: "someone"}} {
 		require.Equal(t, jute.ErrInvalidACL, create(owner, tg.root+"/bad", []jute.ACL{bad}), "%v", bad)
@@ -649,7 +807,7 @@ func TestACLs(t *testing.T) {
 	}
 	require.Equal(t, jute.ErrInvalidACL, create(owner, tg.root+"/v6", []jute.ACL{{Perms: jute.PermAll, Scheme: "ip", ID: "::1"}}))
 
-	// One who is somebody, but not the one.
+	// A client that has authenticated, as another user.
 	require.Equal(t, jute.OK, auth(stranger, "digest", "other:secret"))
 	code, _ := stranger.do(jute.OpGetData, &jute.PathWatch{Path: p})
 	require.Equal(t, jute.ErrNoAuth, code)
@@ -659,7 +817,7 @@ func TestACLs(t *testing.T) {
 		perm  int32
 		op    jute.Op
 		body  encoder
-		where string // whose ACL counts
+		where string // the node whose ACL counts
 	}{
 		{jute.PermRead, jute.OpGetData, &jute.PathWatch{Path: tg.root + "/p/n"}, "/p/n"},
 		{jute.PermRead, jute.OpMulti, multi{{jute.OpCheck, &jute.PathVersion{Path: tg.root + "/p/n", Version: -1}}}, "/p/n"},
@@ -694,7 +852,14 @@ func TestACLs(t *testing.T) {
 		}
 	}
 
-	// Who may not read a node is not told of it; its watch is gone all the same.
+	// A recursive watch is told only of the nodes that its client may read.
+	below := tg.connect()
+	require.Equal(t, jute.OK, below.addWatch(tg.root, jute.ModePersistentRecursive))
+	require.Equal(t, jute.OK, create(owner, tg.root+"/secret", secret))
+	require.Equal(t, jute.OK, create(owner, tg.root+"/open", jute.WorldACL()))
+	require.Equal(t, []event{{jute.EventCreated, tg.root + "/open"}}, below.eventsNow())
+
+	// A client that may not read a node is not told of it; its watch is gone all the same.
 	hidden := tg.root + "/hidden"
 	require.Equal(t, jute.ErrNoNode, stranger.watch(jute.OpExists, hidden))
 	require.Equal(t, jute.OK, create(owner, hidden, secret))
@@ -708,6 +873,15 @@ func TestACLs(t *testing.T) {
 	require.Equal(t, jute.OK, owner.delete(p))
 	require.Equal(t, jute.ErrAuthFailed, auth(stranger, "nonsense", ""))
 	stranger.closes()
+	for _, proof := range []raw{
+		{0, 0, 0, 0, 0, 0, 0, 6, 'd', 'i', 'g', 'e', 's', 't', 0xff, 0xff, 0xff, 0xff}, // no data
+		{0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0},                               // no scheme
+	} {
+		c := tg.connect()
+		code, _ := c.do(jute.OpAuth, proof)
+		require.Equal(t, jute.ErrAuthFailed, code)
+		c.closes()
+	}
 }
 
 func digestOf(userPassword string) string {
@@ -806,7 +980,7 @@ func TestGetAllChildrenNumberCountsAtAnyDepth(t *testing.T) {
 	require.EqualValues(t, 2, number(p+"/a"))
 	require.EqualValues(t, 0, number(p+"/d"))
 	require.GreaterOrEqual(t, number("/"), int32(6))
-	if tg.srv != nil { // nobody else makes nodes there
+	if tg.srv != nil { // no other test makes nodes there
 		require.EqualValues(t, 9, number("/"))
 		require.EqualValues(t, 10, number(""))
 	}

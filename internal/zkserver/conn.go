@@ -12,18 +12,20 @@ import (
 )
 
 // maxBacklog is how many bytes may wait for a client before no more of its
-// requests are read: one that asks and never reads must not fill the memory.
+// requests are read: a client that asks and never reads must not fill the
+// memory.
 const maxBacklog = 1 << 20
 
 // A conn is one client connection: a reader goroutine that carries out its
 // requests in order and sends their replies, and a writer goroutine that
-// sends what others put into out.
+// sends what other goroutines put into out.
 type conn struct {
 	s      *Server
 	net    net.Conn
 	wake   chan struct{} // there may be something to send
 	space  chan struct{} // the writer has taken the backlog
 	closed chan struct{} // closed with the connection
+	number int64         // of the connections, in the order in which they came
 
 	// Guarded by s.mu.
 	session    *session // nil before the handshake
@@ -61,6 +63,8 @@ func (s *Server) serve(nc net.Conn) error {
 	if s.closed {
 		return ErrClosed
 	}
+	s.lastConn++
+	c.number = s.lastConn
 	s.conns[c] = struct{}{}
 	s.wg.Go(c.read)
 	s.wg.Go(c.write)
@@ -139,7 +143,7 @@ func (c *conn) sendReplyLocked(h jute.ReplyHeader, body []byte) {
 	c.s.sent++
 }
 
-// write sends what others have queued for the client: events, mostly.
+// write sends what other goroutines have queued for the client: events, mostly.
 func (c *conn) write() {
 	defer c.close()
 	for {
@@ -178,7 +182,7 @@ func (c *conn) flush() bool {
 			c.gates[i].offset -= n
 		}
 		signal(c.space)
-		if c.ending { // a peer that does not read its last packets does not keep us
+		if c.ending { // a peer that does not read its last packets does not keep the goroutine
 			c.net.SetWriteDeadline(time.Now().Add(handshakeTimeout))
 		}
 
@@ -238,8 +242,8 @@ func frameReady(r *bufio.Reader) bool {
 	return r.Buffered()-4 >= int(binary.BigEndian.Uint32(head))
 }
 
-// waitForSpace returns when the backlog is no longer too long; false: the
-// connection is closed.
+// waitForSpace returns when the backlog is short enough; false: the connection
+// is closed.
 func (c *conn) waitForSpace() bool {
 	for {
 		c.s.mu.Lock()

@@ -9,8 +9,8 @@
 //	srv := zkserver.Run(t)
 //	conn, _, err := zk.Connect([]string{"127.0.0.1"}, 10*time.Second, zk.WithDialer(srv.Dial))
 //
-// It can be looked into (Node, Children, Sessions, Watches) and told to
-// misbehave by exact condition (Expire, Cut, Hold, HoldReply, LoseRequest,
+// A test can look into it (Node, Children, Sessions, Watches) and make it
+// misbehave under an exact condition (Expire, Cut, Hold, HoldReply, LoseRequest,
 // LoseReply, Fail).
 //
 // # How it differs from a real server
@@ -18,20 +18,25 @@
 // Checked against Apache ZooKeeper 3.8.0, standalone:
 //
 //   - Nothing is written to disk, so a write costs microseconds where a real
-//     server waits for its disk. All is gone when the server closes.
+//     server waits for its disk. All nodes are gone when the server closes.
 //   - One server, no ensemble: every read is as fresh as every write, and
 //     sync has nothing to wait for.
 //   - Answered with -6 and a closed connection, though a real server knows
-//     them: SASL, reconfig, createSession, deleteContainer, top-level check,
-//     multiRead, addWatch and setWatches2 (persistent watches).
+//     them: SASL, reconfig, createSession, deleteContainer, multiRead, and a
+//     check outside of a multi. A real server answers such a check only if it
+//     fails; one that succeeds uses up a zxid and gets no reply.
+//   - A setWatches or setWatches2 with a null list does nothing and is answered
+//     with -5, by both; the real server first carries out the lists before it.
 //   - No TTL nodes (a real server refuses them, too, unless told otherwise),
 //     no quotas, no read-only mode, no limit of connections per address.
 //   - ACL schemes: world, auth, digest, ip (in canonical form). No super
 //     user, no x509.
 //   - Four-letter words: ruok and srvr; the others are answered as not on
 //     the whitelist.
-//   - A node's children are listed in no particular order, by both, but not
-//     in the same one.
+//   - Two orders are arbitrary on a real server: that of the names in a list
+//     of children, and that of the events when a session ends and several
+//     ephemeral nodes go with it. This server lists children in a random
+//     order, and deletes the nodes of a session by path.
 //   - createTTL has no place in a multi.
 //   - The server touches a session when it reads a packet of it. A packet
 //     that is held back by a test does not touch it.

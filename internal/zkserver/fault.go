@@ -37,7 +37,7 @@ type Fault struct {
 	free chan struct{} // closed by Release
 	once sync.Once
 	met  Request // what it interferes with
-	on   *conn   // whose reply is held; guarded by s.mu
+	on   *conn   // the connection whose reply is held; guarded by s.mu
 }
 
 func (s *Server) fault(kind faultKind, code jute.Code, when func(Request) bool) *Fault {
@@ -76,8 +76,8 @@ func (s *Server) Fail(code jute.Code, when func(Request) bool) *Fault {
 // LoseReply after it has been carried out, else before.
 func (f *Fault) Hit() <-chan Request { return f.hit }
 
-// Release lets go what is held, and calls the fault off if nothing has met
-// it yet. It may be called more than once.
+// Release lets the held request or reply go on, and cancels the fault if no
+// request has met it yet. It may be called more than once.
 func (f *Fault) Release() {
 	f.once.Do(func() { close(f.free) })
 	f.s.mu.Lock()

@@ -61,11 +61,14 @@ func (s *Server) Sessions() []Session {
 	return out
 }
 
-// A Watch says that a session's connection is to be told of a change.
+// A Watch says that a session's connection is to be told of a change. A watch
+// of addWatch counts as two, one with Children and one without.
 type Watch struct {
-	Path     string
-	Children bool // of the list of children; else of the node itself
-	Session  int64
+	Path       string
+	Children   bool // of the list of children; else of the node itself
+	Session    int64
+	Persistent bool // it stays when it has fired
+	Recursive  bool // it is about all nodes below the path, too
 }
 
 // Watches returns all armed watches, sorted.
@@ -73,10 +76,10 @@ func (s *Server) Watches() []Watch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []Watch
-	collect := func(w watchTable, children bool) {
-		for c, paths := range w.paths {
-			for path := range paths {
-				out = append(out, Watch{path, children, c.session.id})
+	collect := func(w *watchTable, children bool) {
+		for path, conns := range w.conns {
+			for c, mode := range conns {
+				out = append(out, Watch{path, children, c.session.id, mode != oneShot, mode == recursive})
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func (c *conn) handle(frame []byte) bool {
 
 func implemented(op jute.Op) bool {
 	switch op {
-	case jute.OpCloseSession, jute.OpPing, jute.OpMulti, jute.OpAuth, jute.OpSetWatches, jute.OpGetEphemerals, jute.OpWhoAmI:
+	case jute.OpCloseSession, jute.OpPing, jute.OpMulti, jute.OpAuth, jute.OpSetWatches, jute.OpSetWatches2, jute.OpGetEphemerals, jute.OpWhoAmI:
 		return true
 	case jute.OpCheck:
 		return false
@@ -110,12 +110,28 @@ func (s *Server) execute(c *conn, op jute.Op, d *jute.Decoder, body *jute.Encode
 		}
 		return jute.OK
 
-	case jute.OpSetWatches:
-		var r jute.SetWatches
-		if r.Decode(d); d.Err() != nil {
+	case jute.OpSetWatches, jute.OpSetWatches2:
+		var r jute.SetWatches2
+		if op == jute.OpSetWatches {
+			r.SetWatches.Decode(d)
+		} else {
+			r.Decode(d)
+		}
+		if d.Err() != nil {
 			return jute.ErrMarshalling
 		}
 		s.setWatchesLocked(c, &r)
+		return jute.OK
+
+	case jute.OpAddWatch:
+		var r jute.AddWatch
+		r.Decode(d)
+		mode, known := map[int32]watchMode{jute.ModePersistent: persistent, jute.ModePersistentRecursive: recursive}[r.Mode]
+		if d.Err() != nil || !known {
+			return jute.ErrMarshalling
+		}
+		s.addWatchLocked(c, r.Path, mode)
+		body.Int32(0) // an error code, besides the one in the header
 		return jute.OK
 
 	case jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2:
@@ -192,14 +208,14 @@ func (s *Server) execute(c *conn, op jute.Op, d *jute.Decoder, body *jute.Encode
 		if r.Decode(d); d.Err() != nil || r.Type < jute.WatcherChildren || r.Type > jute.WatcherAny {
 			return jute.ErrMarshalling
 		}
-		has := func(w watchTable, kind int32) bool {
+		has := func(w *watchTable, kind int32) bool {
 			if r.Type != kind && r.Type != jute.WatcherAny {
 				return false
 			}
 			if op == jute.OpRemoveWatches {
 				return w.remove(r.Path, c)
 			}
-			return len(w.conns[r.Path]) > 0 // whosever it is: so does the real server
+			return len(w.conns[r.Path]) > 0 // of any connection, as on the real server
 		}
 		children, data := has(s.childWatches, jute.WatcherChildren), has(s.dataWatches, jute.WatcherData)
 		if !children && !data {
@@ -243,7 +259,7 @@ func (s *Server) executeRead(c *conn, op jute.Op, d *jute.Decoder, body *jute.En
 	}
 	n := s.lookup(r.Path)
 	if op == jute.OpExists && r.Watch {
-		s.dataWatches.add(r.Path, c) // also on a node that is not there yet
+		s.dataWatches.add(r.Path, c, oneShot) // also on a node that is not there yet
 	}
 	if n == nil {
 		return jute.ErrNoNode
@@ -259,13 +275,13 @@ func (s *Server) executeRead(c *conn, op jute.Op, d *jute.Decoder, body *jute.En
 	switch op {
 	case jute.OpGetData:
 		if r.Watch {
-			s.dataWatches.add(r.Path, c)
+			s.dataWatches.add(r.Path, c, oneShot)
 		}
 		body.Buffer(n.data)
 		stat.Encode(body)
 	default:
 		if r.Watch {
-			s.childWatches.add(r.Path, c)
+			s.childWatches.add(r.Path, c, oneShot)
 		}
 		n.encodeChildren(body)
 		if op == jute.OpGetChildren2 {

@@ -2,7 +2,9 @@ package zkserver
 
 import (
 	"errors"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,13 +34,14 @@ type Server struct {
 	closed       bool
 	listener     net.Listener
 	conns        map[*conn]struct{}
+	lastConn     int64
 	sessions     map[int64]*session
 	lastSession  int64
 	zxid         int64 // of the last transaction
 	nodes        map[string]*node
 	containers   map[string]struct{} // paths of the container nodes
-	dataWatches  watchTable
-	childWatches watchTable
+	dataWatches  *watchTable
+	childWatches *watchTable
 	faults       []*Fault
 	body         jute.Encoder // the reply in the making
 	received     int64        // packets, for srvr
@@ -181,8 +184,8 @@ func (s *Server) clock() {
 		}
 		s.mu.Lock()
 		now := time.Since(s.start)
-		for _, ss := range s.sessions {
-			if now >= ss.deadline {
+		for _, id := range slices.Sorted(maps.Keys(s.sessions)) { // oldest first, so that a run can be repeated exactly
+			if ss := s.sessions[id]; now >= ss.deadline {
 				s.expireLocked(ss)
 			}
 		}

@@ -2,6 +2,7 @@ package zkserver_test
 
 import (
 	"fmt"
+	"math/rand"
 	"net"
 	"runtime"
 	"runtime/debug"
@@ -84,7 +85,16 @@ func TestACutConnectionKeepsItsSessionAndEphemerals(t *testing.T) {
 		c := tg.connect()
 		require.Equal(tg, jute.OK, c.create(tg.root+"/e", jute.FlagEphemeral))
 		require.Equal(tg, jute.OK, c.watch(jute.OpGetData, tg.root))
-		require.Len(tg, tg.srv.Watches(), 1)
+		id := c.session.SessionID
+		require.Equal(tg, jute.OK, c.addWatch(tg.root+"/one", jute.ModePersistent))
+		require.Equal(tg, jute.OK, c.addWatch(tg.root+"/two", jute.ModePersistentRecursive))
+		require.Equal(tg, []zkserver.Watch{
+			{Path: tg.root, Session: id},
+			{Path: tg.root + "/one", Session: id, Persistent: true},
+			{Path: tg.root + "/one", Session: id, Persistent: true, Children: true},
+			{Path: tg.root + "/two", Session: id, Persistent: true, Recursive: true},
+			{Path: tg.root + "/two", Session: id, Persistent: true, Recursive: true, Children: true},
+		}, tg.srv.Watches())
 		require.True(tg, tg.srv.Cut(c.session.SessionID))
 		c.closes()
 		require.False(tg, tg.srv.Cut(c.session.SessionID), "there is no connection left")
@@ -113,6 +123,24 @@ func TestExpireEndsASessionAtOnce(t *testing.T) {
 		require.Equal(tg, before+1, other.seen, "all went in one transaction")
 		c.closes()
 	})
+}
+
+func TestTheNodesOfASessionGoByPath(t *testing.T) {
+	for range 5 {
+		inBubble(t, func(tg *target) {
+			c, watcher := tg.connect(), tg.connect()
+			for _, name := range rand.Perm(9) {
+				require.Equal(tg, jute.OK, c.create(fmt.Sprintf("%s/%d", tg.root, name), jute.FlagEphemeral))
+			}
+			require.Equal(tg, jute.OK, watcher.addWatch(tg.root, jute.ModePersistentRecursive))
+			tg.srv.Expire(c.session.SessionID)
+			var want []event
+			for name := range 9 {
+				want = append(want, event{jute.EventDeleted, fmt.Sprintf("%s/%d", tg.root, name)})
+			}
+			require.Equal(tg, want, watcher.eventsNow())
+		})
+	}
 }
 
 func TestContainersGoOnceUsedAndEmpty(t *testing.T) {
@@ -475,6 +503,8 @@ func FuzzConn(f *testing.F) {
 		{jute.OpDelete, &jute.PathVersion{Path: "/a", Version: 9}},
 	}))
 	f.Add(true, frame(&jute.RequestHeader{Xid: -8, Op: jute.OpSetWatches}, &jute.SetWatches{Data: []string{"/a"}, Exist: []string{"/b"}, Child: []string{"/"}}))
+	f.Add(true, frame(&jute.RequestHeader{Xid: -8, Op: jute.OpSetWatches2}, &jute.SetWatches2{Persistent: []string{"/a"}, Recursive: []string{"/", "x", ""}}))
+	f.Add(true, frame(&jute.RequestHeader{Xid: 1, Op: jute.OpAddWatch}, &jute.AddWatch{Path: "/", Mode: 1}))
 	f.Add(true, frame(&jute.RequestHeader{Xid: -4, Op: jute.OpAuth}, &jute.AuthPacket{Scheme: "digest", Auth: []byte("a:b")}))
 	f.Add(false, frame(&jute.ConnectRequest{TimeoutMs: 1, SessionID: 77}))
 	f.Add(false, []byte("srvr"))

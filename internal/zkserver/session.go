@@ -3,6 +3,8 @@ package zkserver
 import (
 	"crypto/rand"
 	"crypto/subtle"
+	"maps"
+	"slices"
 	"time"
 
 	"example.com/zklock/internal/jute"
@@ -39,8 +41,8 @@ func (s *Server) attachLocked(c *conn, req *jute.ConnectRequest) (ok bool) {
 	case ss == nil:
 		return false
 	default:
-		// As the real server does it: whoever names the session kicks out
-		// its connection, and only then is asked for the password.
+		// As on the real server, a handshake that names the session closes
+		// its connection first, and the password is checked after that.
 		if ss.conn != nil {
 			ss.conn.closeLocked()
 		}
@@ -55,10 +57,11 @@ func (s *Server) attachLocked(c *conn, req *jute.ConnectRequest) (ok bool) {
 }
 
 // endSessionLocked removes a session and, in one transaction, all its
-// ephemeral nodes.
+// ephemeral nodes, by path. A real server promises no order; a fixed one lets
+// a run be repeated exactly.
 func (s *Server) endSessionLocked(ss *session) {
 	t := s.begin()
-	for path := range ss.ephemerals {
+	for _, path := range slices.Sorted(maps.Keys(ss.ephemerals)) {
 		t.remove(path)
 	}
 	t.commit()

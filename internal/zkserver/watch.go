@@ -1,87 +1,131 @@
 package zkserver
 
-import "example.com/zklock/internal/jute"
+import (
+	"cmp"
+	"slices"
 
-// A watchTable holds the one-shot watches of one kind: which connections
-// watch which path. A connection that watches a path more than once is told
-// once.
+	"example.com/zklock/internal/jute"
+)
+
+// A watchMode says how long a watch lasts and which nodes it is about.
+type watchMode int8
+
+const (
+	oneShot    watchMode = iota // one event of one node
+	persistent                  // every event of one node
+	recursive                   // every event of the node and all below it, except changes of a list of children
+)
+
+// A watchTable holds the watches of one kind: which connections watch which
+// path. A connection that watches a path more than once is told once, and the
+// mode of its last watch counts: in 3.8.0 a read with a watch makes a
+// persistent watch on the same path a one-shot one.
 type watchTable struct {
-	conns map[string]map[*conn]struct{} // by path
-	paths map[*conn]map[string]struct{} // the same pairs, by connection
+	conns     map[string]map[*conn]watchMode // by path
+	paths     map[*conn]map[string]struct{}  // the same pairs, by connection
+	recursive int                            // how many of them are recursive
 }
 
-func newWatchTable() watchTable {
-	return watchTable{make(map[string]map[*conn]struct{}), make(map[*conn]map[string]struct{})}
+func newWatchTable() *watchTable {
+	return &watchTable{conns: make(map[string]map[*conn]watchMode), paths: make(map[*conn]map[string]struct{})}
 }
 
-func (w watchTable) add(path string, c *conn) {
+func (w *watchTable) add(path string, c *conn, mode watchMode) {
+	w.remove(path, c)
 	if w.conns[path] == nil {
-		w.conns[path] = make(map[*conn]struct{})
+		w.conns[path] = make(map[*conn]watchMode)
 	}
 	if w.paths[c] == nil {
 		w.paths[c] = make(map[string]struct{})
 	}
-	w.conns[path][c] = struct{}{}
+	w.conns[path][c] = mode
 	w.paths[c][path] = struct{}{}
+	if mode == recursive {
+		w.recursive++
+	}
 }
 
-func (w watchTable) has(path string, c *conn) bool {
-	_, ok := w.conns[path][c]
-	return ok
-}
-
-func (w watchTable) remove(path string, c *conn) (had bool) {
-	had = w.has(path, c)
+func (w *watchTable) remove(path string, c *conn) (had bool) {
+	mode, had := w.conns[path][c]
+	if !had {
+		return false
+	}
 	if delete(w.conns[path], c); len(w.conns[path]) == 0 {
 		delete(w.conns, path)
 	}
 	if delete(w.paths[c], path); len(w.paths[c]) == 0 {
 		delete(w.paths, c)
 	}
-	return had
+	if mode == recursive {
+		w.recursive--
+	}
+	return true
 }
 
 // drop forgets all watches of a connection.
-func (w watchTable) drop(c *conn) {
+func (w *watchTable) drop(c *conn) {
 	for path := range w.paths[c] {
 		w.remove(path, c)
 	}
 }
 
-// fire ends all watches of path and tells their connections, except those in
-// told. Who may not read the node, by its acl, is not told; the watch has
-// ended all the same (CVE-2024-23944). It returns all whose watch has ended.
-func (w watchTable) fire(path string, event jute.EventType, acl []jute.ACL, told map[*conn]struct{}) map[*conn]struct{} {
-	set := w.conns[path]
-	delete(w.conns, path)
-	for c := range set {
-		if delete(w.paths[c], path); len(w.paths[c]) == 0 {
-			delete(w.paths, c)
+// fire tells all connections that watch path, except those in told, and ends
+// the one-shot watches among theirs. A connection that may not read the node,
+// by its acl, is not told; its watch has fired all the same (CVE-2024-23944).
+// The result holds all connections whose watch has fired, oldest first: the
+// order in which they are told, so that a run can be repeated exactly.
+func (w *watchTable) fire(path string, event jute.EventType, acl []jute.ACL, told []*conn) (fired []*conn) {
+	for at := path; ; at, _ = split(at) {
+		for c, mode := range w.conns[at] {
+			switch {
+			case mode == recursive && event == jute.EventChildrenChanged,
+				mode != recursive && at != path:
+				continue
+			case mode == oneShot:
+				w.remove(at, c)
+			}
+			fired = append(fired, c)
 		}
-		if _, ok := told[c]; !ok && c.may(jute.PermRead, acl) {
+		if w.recursive == 0 || at == "/" {
+			break
+		}
+	}
+	older := func(a, b *conn) int { return cmp.Compare(a.number, b.number) }
+	slices.SortFunc(fired, older)
+	fired = slices.Compact(fired) // a connection that watches the node and one above it is told once
+	for _, c := range fired {
+		if _, known := slices.BinarySearchFunc(told, c, older); !known && c.may(jute.PermRead, acl) {
 			c.sendEventLocked(event, path)
 		}
 	}
-	return set
+	return fired
+}
+
+// addWatchLocked arms a watch of addWatch, which is about the node and about
+// its list of children.
+func (s *Server) addWatchLocked(c *conn, path string, mode watchMode) {
+	s.dataWatches.add(path, c, mode)
+	s.childWatches.add(path, c, mode)
 }
 
 // setWatchesLocked arms the watches of a client that has come back, and tells
-// it at once what it missed.
-func (s *Server) setWatchesLocked(c *conn, r *jute.SetWatches) {
+// it at once what it missed. A watch of addWatch is told nothing: its client
+// reads again when it is connected again.
+func (s *Server) setWatchesLocked(c *conn, r *jute.SetWatches2) {
 	for _, path := range r.Data {
 		if n := s.lookup(path); n == nil {
 			c.sendEventLocked(jute.EventDeleted, path)
 		} else if n.mzxid > r.RelativeZxid {
 			c.sendEventLocked(jute.EventDataChanged, path)
 		} else {
-			s.dataWatches.add(path, c)
+			s.dataWatches.add(path, c, oneShot)
 		}
 	}
 	for _, path := range r.Exist {
 		if s.lookup(path) != nil {
 			c.sendEventLocked(jute.EventCreated, path)
 		} else {
-			s.dataWatches.add(path, c)
+			s.dataWatches.add(path, c, oneShot)
 		}
 	}
 	for _, path := range r.Child {
@@ -90,7 +134,13 @@ func (s *Server) setWatchesLocked(c *conn, r *jute.SetWatches) {
 		} else if n.pzxid > r.RelativeZxid {
 			c.sendEventLocked(jute.EventChildrenChanged, path)
 		} else {
-			s.childWatches.add(path, c)
+			s.childWatches.add(path, c, oneShot)
 		}
+	}
+	for _, path := range r.Persistent {
+		s.addWatchLocked(c, path, persistent)
+	}
+	for _, path := range r.Recursive {
+		s.addWatchLocked(c, path, recursive)
 	}
 }

@@ -5,9 +5,10 @@
 // library happens to need of it.
 //
 // Each client runs as several operating-system processes. A process takes the
-// lock under test, reads the counter, writes it back plus one, and lets go.
-// It writes with the version that it has read, so that two who hold the lock
-// at once are found out: the later write fails, and with it the process.
+// lock under test, reads the counter, writes it back plus one, and releases
+// the lock. It writes with the version that it has read. So two processes that
+// hold the lock at once are found out: the later write fails, and with it the
+// process.
 //
 // One game is about a lock of ours: step 5 shares its path with Curator's and
 // zk.Lock. It is played on the server that ZK names, too.
@@ -96,7 +97,7 @@ func needs(t *testing.T, packages map[string]string) {
 	report("not installed: Debian's %s", strings.Join(slices.Compact(missing), ", "))
 }
 
-// A game is one counter and those who count.
+// A game is one counter and the processes that count.
 type game struct {
 	*testing.T
 	srv       *zkserver.Server // nil: whatever ZK names
@@ -177,12 +178,12 @@ func say(processes []*process, line string) {
 }
 
 // hold keeps the next request of a kind for the counter from the server until
-// Release, and with it whoever sent it in its critical section.
+// Release, and with it the process that sent it in its critical section.
 func (g *game) hold(op jute.Op) *zkserver.Fault {
 	return g.srv.Hold(func(r zkserver.Request) bool { return r.Op == op && r.Path == counter })
 }
 
-// hit waits until somebody has met a fault.
+// hit waits until a process has met a fault.
 func (g *game) hit(f *zkserver.Fault, what string) {
 	g.Helper()
 	g.eventually(what, func() bool {
@@ -196,8 +197,8 @@ func (g *game) hit(f *zkserver.Fault, what string) {
 }
 
 // eventually waits for a state of the server. It polls: there is nothing to
-// be told by. It gives up when a process ends, for nobody is to end before
-// being told to.
+// be told by. It gives up when a process ends, because no process may end before
+// it is told to.
 func (g *game) eventually(what string, ok func() bool) {
 	g.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
@@ -241,7 +242,7 @@ func (g *game) leave() {
 	}
 }
 
-// counted fails unless everybody's turns are on the counter, each written
+// counted fails unless the turns of all processes are on the counter, each written
 // once, and none of the nodes has a child left.
 func (g *game) counted(locks ...string) {
 	g.Helper()
@@ -251,21 +252,21 @@ func (g *game) counted(locks ...string) {
 	require.EqualValues(g, total, n.Stat.Version, "the counter was written this often")
 	for _, lock := range locks {
 		_, there := g.srv.Node(lock)
-		require.True(g, there, "%s: nobody has made it", lock)
+		require.True(g, there, "%s: no process has made it", lock)
 		require.Empty(g, g.srv.Children(lock), "nodes are left behind at %s", lock)
 	}
 }
 
 // queueing plays the whole game with processes that have been started. The
-// first who gets the lock is held in it until all others are in the queue:
-// from there on everybody has company, and that does not depend on who is
-// fast. The nodes of the queue are children of the locks.
+// first process that gets the lock is held in it until all others are in the
+// queue: from there on each process competes, however fast it is. The nodes of
+// the queue are children of the locks.
 func (g *game) queueing(locks ...string) {
 	g.Helper()
 	first := g.hold(jute.OpSetData)
 	g.all(g.processes, "ready")
 	say(g.processes, "")
-	g.hit(first, "somebody gets the lock")
+	g.hit(first, "a process gets the lock")
 	g.eventually("all others queue for the lock", func() bool {
 		n := 0
 		for _, lock := range locks {

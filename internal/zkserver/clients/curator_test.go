@@ -17,13 +17,14 @@ import (
 const jars = "/usr/share/java/"
 
 // curatorPath is the class path of Curator. Each jar names what it needs in
-// turn, but for those of which Debian has several to choose from.
+// turn, except those of which Debian has several to choose from.
 var curatorPath = strings.Join([]string{
 	jars + "curator-recipes.jar", jars + "curator-framework.jar", jars + "curator-client.jar",
 	jars + "zookeeper.jar", jars + "zookeeper-jute.jar", jars + "guava.jar", jars + "slf4j-api.jar", jars + "slf4j-nop.jar",
 }, ":")
 
-// compileCurator compiles the counter and returns the class path to run it.
+// compileCurator compiles our programs for Curator and returns the class path
+// to run them.
 func compileCurator(t *testing.T) string {
 	t.Helper()
 	needs(t, map[string]string{
@@ -33,15 +34,20 @@ func compileCurator(t *testing.T) string {
 	})
 	classes := t.TempDir()
 	out, err := exec.CommandContext(t.Context(), "javac", "-cp", curatorPath, "-d", classes,
-		filepath.Join("testdata", "Counter.java")).CombinedOutput()
+		filepath.Join("testdata", "Counter.java"), filepath.Join("testdata", "Watchers.java")).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return classes + ":" + curatorPath
 }
 
+func (g *game) startJava(classPath, program string, args ...string) *process {
+	g.Helper()
+	java := []string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classPath, program} // starts faster
+	return g.start(nil, append(java, args...)...)
+}
+
 func (g *game) startCurator(classPath, kind, path string, threads, turns int) *process {
 	g.Helper()
-	return g.start(nil, "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classPath, // starts faster
-		"Counter", g.addr, kind, path, g.counter, strconv.Itoa(threads), strconv.Itoa(turns))
+	return g.startJava(classPath, "Counter", g.addr, kind, path, g.counter, strconv.Itoa(threads), strconv.Itoa(turns))
 }
 
 func TestCuratorInterProcessMutexCountsTo100(t *testing.T) {

@@ -37,6 +37,6 @@ func TestKazooSemaphoreOfOneCountsTo100(t *testing.T) {
 	for range 4 {
 		g.startKazoo("semaphore", "/kazoo/semaphore", total/4)
 	}
-	// The lease of the one who is in, and the lock that the others queue for.
+	// The lease of the holder, and the lock that the others queue for.
 	g.queueing("/kazoo/semaphore", "/kazoo/semaphore-__lock__")
 }

@@ -5,9 +5,9 @@ package clients_test
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,28 +33,51 @@ func (o *owned) Lock() (err error) {
 
 func (o *owned) Unlock() error { return o.lease.Unlock(context.Background()) }
 
-// Curator, zk.Lock and step 5 keep each other out where they share a path.
+// newSharedGame opens a session on the server that ZK names, which others may
+// use as well, and makes a node for the test alone. The node goes with the
+// test.
+func newSharedGame(t *testing.T) (g *game, conn *zk.Conn, root string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	zoo, err := ensemble.Open(ctx, os.Getenv("ZK"))
+	require.NoError(t, err)
+	t.Cleanup(zoo.Close)
+	conn, err = zoo.Connect(ctx, ensemble.Options{SessionTimeout: sessionTimeout})
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	root = "/shared-" + rand.Text()
+	_, err = conn.Create(root, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	t.Cleanup(func() { removeAll(t, conn, root) })
+	return &game{T: t, addr: strings.Join(zoo.Servers(), ",")}, conn, root
+}
+
+func removeAll(t *testing.T, conn *zk.Conn, path string) {
+	children, _, err := conn.Children(path)
+	if err == nil {
+		for _, child := range children {
+			removeAll(t, conn, path+"/"+child)
+		}
+		err = conn.Delete(path, -1)
+	}
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		t.Errorf("clean up: %s: %v", path, err)
+	}
+}
+
+// Curator, zk.Lock and step 5 exclude each other where they share a path.
 func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
 	const (
 		turns      = 1000 // of each of the three
 		contenders = 8    // as many of each: the queue is fair, so they meet to the end
 	)
 	classPath := compileCurator(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	zoo, err := ensemble.Open(ctx, os.Getenv("ZK"))
-	require.NoError(t, err)
-	t.Cleanup(zoo.Close)
-	conn, err := zoo.Connect(ctx, ensemble.Options{SessionTimeout: sessionTimeout})
-	require.NoError(t, err)
-	t.Cleanup(conn.Close)
-
-	root := "/mixed-" + rand.Text() // on a server that may not be ours alone
+	g, conn, root := newSharedGame(t)
 	lock := root + "/lock"
-	g := &game{T: t, addr: strings.Join(zoo.Servers(), ","), counter: root + "/counter"}
-	paths := []string{root, lock, g.counter}
-	for _, path := range paths {
-		_, err = conn.Create(path, []byte("0"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	g.counter = root + "/counter"
+	for _, path := range []string{lock, g.counter} {
+		_, err := conn.Create(path, []byte("0"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
 	}
 	g.startCurator(classPath, "mutex", lock, contenders, turns/contenders)
@@ -62,8 +85,8 @@ func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
 	g.startGo("step5", lock, 2, contenders/2, turns/contenders) // two mutexes
 	g.all(g.processes, "ready")
 
-	// The test has the lock until all queue for it: from there on everybody
-	// has company, and that does not depend on who is fast.
+	// The test has the lock until all contenders queue for it: from there on
+	// each of them competes, however fast it is.
 	first := zk.NewLock(conn, lock, zk.WorldACL(zk.PermAll))
 	require.NoError(t, first.Lock())
 	say(g.processes, "")
@@ -83,7 +106,7 @@ func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
 	}
 	g.all(g.processes, "done")
 
-	_, err = conn.Sync(root) // of an ensemble, our server may not have heard all
+	_, err := conn.Sync(root) // of an ensemble, our server may not have heard all
 	require.NoError(t, err)
 	data, stat, err := conn.Get(g.counter)
 	require.NoError(t, err)
@@ -93,7 +116,4 @@ func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left, "nodes are left behind")
 	g.leave()
-	for _, path := range slices.Backward(paths) {
-		require.NoError(t, conn.Delete(path, -1))
-	}
 }

@@ -19,7 +19,7 @@ import (
 
 const zkCli = "/usr/share/zookeeper/bin/zkCli.sh"
 
-// A shell is one zkCli.sh and whoever types at it.
+// A shell is one zkCli.sh and the test that types at it.
 type shell struct {
 	*process
 	events []string // of watches, as far as they were heard: "NodeDeleted /path"
@@ -87,7 +87,7 @@ func (sh *shell) run(ctx context.Context, command string) ([]string, error) {
 }
 
 // count takes turns at the counter. The shell has no lock: it is typed by
-// hand, the naive one, which everybody watches that does not hold it.
+// hand, the naive one, which every shell watches that does not hold it.
 func (sh *shell) count(ctx context.Context, lock string, turns int) error {
 	for range turns {
 		for {
@@ -171,7 +171,7 @@ func TestZkCliCountsTo100(t *testing.T) {
 		}
 	}()
 
-	g.hit(first, "somebody gets the lock")
+	g.hit(first, "a shell gets the lock")
 	g.eventually("all others watch it", func() bool {
 		n := 0
 		for _, w := range g.srv.Watches() {
@@ -243,7 +243,8 @@ func TestZkCliDoesWhatAUserTypes(t *testing.T) {
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"Auth scheme: User", "ip: 127.0.0.1", "digest: ann"}, who)
 
-	// The shell says of an ephemeral node whose it is, and takes it along.
+	// The shell prints which session owns an ephemeral node. The node goes with
+	// the shell.
 	stat, err := sh.run(ctx, "stat /s/e")
 	require.NoError(t, err)
 	require.Contains(t, stat, fmt.Sprintf("ephemeralOwner = %#x", g.srv.Sessions()[0].ID))

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+)
+
+func TestServeServesTheEmbeddedServerUntilCtrlC(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	said, stdout := io.Pipe()
+	var stderr bytes.Buffer
+	ended := make(chan int)
+	go func() {
+		status := run(ctx, []string{"-serve", "127.0.0.1:0"}, stdout, &stderr)
+		stdout.Close()
+		ended <- status
+	}()
+	var text bytes.Buffer
+	address := regexp.MustCompile(`(?m)^  zkCli\.sh -server (127\.0\.0\.1:[1-9]\d*)\n  conn, _, err := zk\.Connect\(\[\]string\{"(.*)"\}, 10\*time\.Second\)\n  go run`)
+	for b := make([]byte, 1000); !address.Match(text.Bytes()); {
+		n, err := said.Read(b)
+		require.NoError(t, err, text.String())
+		text.Write(b[:n])
+	}
+	addr := string(address.FindSubmatch(text.Bytes())[1])
+	require.Equal(t, addr, string(address.FindSubmatch(text.Bytes())[2]))
+
+	page, err := os.ReadFile("../docs/benchmark.md")
+	require.NoError(t, err)
+	_, transcript, _ := strings.Cut(string(page), "$ go run ./bench -serve 127.0.0.1:2181\n")
+	transcript, _, _ = strings.Cut(transcript, "```")
+	require.Equal(t, strings.TrimSpace(strings.ReplaceAll(transcript, "127.0.0.1:2181", addr)), strings.TrimSpace(text.String()))
+
+	// A program of one's own.
+	conn, _, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogger(quiet{}))
+	require.NoError(t, err)
+	_, err = conn.Create("/mine", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	conn.Close()
+	// The benchmark, as the last line says.
+	status, table, errOut := runAlone(t, "-zk", addr, "-n", "3", "-locks", "naive", "-warmup", "0s")
+	require.Zero(t, status, errOut)
+	require.Contains(t, table, "ZooKeeper: "+addr)
+
+	// A second server cannot have the same port.
+	status, _, errOut = runAlone(t, "-serve", addr)
+	require.Equal(t, exitFailure, status)
+	oneLine(t, errOut, "-serve: "+addr+": ")
+	require.Contains(t, errOut, "address already in use")
+
+	interrupt()
+	_, err = io.Copy(io.Discard, said)
+	require.NoError(t, err)
+	require.Zero(t, <-ended, "Ctrl-C is how it is meant to end")
+	oneLine(t, stderr.String(), "bench: interrupted: the server at "+addr+" and all its nodes are gone")
+	_, err = net.DialTimeout("tcp", addr, time.Second)
+	require.Error(t, err)
+}
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+func TestServeIsForLoopbackOnly(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-serve", "0.0.0.0:2181"}, `"0.0.0.0:2181" is not on loopback, and the embedded server asks nobody for a password: use 127.0.0.1:2181`},
+		{[]string{"-serve", ":2181"}, `":2181" is not on loopback`},
+		{[]string{"-serve", "[::]:2181"}, "is not on loopback"},
+		{[]string{"-serve", "192.168.1.10:2181"}, "is not on loopback"},
+		{[]string{"-serve", "example.com:2181"}, "is not on loopback"},
+		{[]string{"-serve", "127.0.0.1"}, `"127.0.0.1" is not an address such as 127.0.0.1:2181`},
+		{[]string{"-serve", "2181"}, "is not an address"},
+		{[]string{"-serve", ""}, "is not an address"},
+		{[]string{"-serve", "127.0.0.1:2181", "-n", "5"}, "-serve: it runs no benchmark, so it takes no other flags"},
+	} {
+		status, stdout, stderr := runAlone(t, tc.args...)
+		require.Equal(t, exitUsage, status, tc.args)
+		oneLine(t, stderr, tc.want)
+		require.Empty(t, stdout)
+	}
+	for _, address := range []string{"127.0.0.1:2181", "127.9.9.9:1", "localhost:2181", "[::1]:2181"} {
+		require.NoError(t, checkServe(address))
+	}
+}

@@ -1,0 +1,305 @@
+package explore
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"example.com/zklock/internal/jute"
+)
+
+// A Kind of violation.
+type Kind string
+
+// What a schedule may show.
+const (
+	TwoHolders    Kind = "two holders"
+	Hang          Kind = "hang" // nothing can happen any more, and a contender waits
+	Endless       Kind = "endless"
+	TokenShrinks  Kind = "token does not grow"
+	Overtaken     Kind = "order overturned"
+	NodeLeft      Kind = "node left"
+	WatchLeft     Kind = "watch left"
+	GoroutineLeft Kind = "goroutine left"
+	Failure       Kind = "error not allowed"
+	HidesLoss     Kind = "loss not reported"
+	LateLoss      Kind = "loss reported too late"
+	ForeignDelete Kind = "deletes another's node"
+	Crash         Kind = "panic"
+	NodeMissing   Kind = "holder without a node"
+	Costly        Kind = "more requests or wake-ups than predicted"
+	// Outlived is a holder whose session has ended while it held the lock, and
+	// that cannot know: article E. It is reported apart, as Known, always.
+	Outlived Kind = "holder outlives its session"
+)
+
+// A Violation is something that a lock must not do.
+type Violation struct {
+	Kind Kind   `json:"kind"`
+	Who  string `json:"who,omitempty"`
+	What string `json:"what"`
+}
+
+func (v Violation) String() string { return fmt.Sprintf("%s: %s", v.Kind, v.What) }
+
+func (w *world) violate(v Violation) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.violateLocked(v)
+}
+
+// violateLocked notes a violation. The first one ends the schedule.
+func (w *world) violateLocked(v Violation) {
+	r := w.run
+	if w.free || r.over || r.Violation != nil || slices.Contains(w.Lock.Ignore, v.Kind) {
+		return
+	}
+	for _, k := range w.Lock.Known {
+		if k.Match(v, r.Facts) {
+			w.knownLocked(k.Name, v)
+			r.over = true // what follows follows from it
+			return
+		}
+	}
+	r.Violation = &v
+	w.logLocked(Entry{Who: v.Who, Kind: "note", Text: v.String()})
+}
+
+func (w *world) knownLocked(name string, v Violation) {
+	if !slices.Contains(w.run.Known, name) {
+		w.run.Known = append(w.run.Known, name)
+		w.logLocked(Entry{Who: v.Who, Kind: "note", Text: "known: " + v.String()})
+	}
+}
+
+// checkLocked checks a state in which all have got as far as they can.
+func (w *world) checkLocked() {
+	if w.free {
+		return
+	}
+	var holders, outlived []string
+	for _, k := range w.players {
+		if k.state != inside {
+			continue
+		}
+		if leased, ok := k.lock.(Leased); ok && isClosed(leased.Lost()) {
+			continue // it knows
+		}
+		if k.lost || !w.lives(k.held) {
+			outlived = append(outlived, k.name)
+			continue
+		}
+		holders = append(holders, k.name)
+	}
+	if len(holders) > 1 {
+		w.violateLocked(Violation{Kind: TwoHolders, What: strings.Join(holders, " and ") + " hold the lock at once"})
+	}
+	if len(outlived) > 0 && len(holders) > 0 && !slices.Contains(w.run.Known, string(Outlived)) {
+		w.knownLocked(string(Outlived), Violation{Kind: Outlived, Who: outlived[0], What: fmt.Sprintf("%s still believes that it holds the lock, and %s holds it", outlived[0], holders[0])})
+	}
+	for _, k := range w.players {
+		if k.state == waiting && !k.company {
+			k.company = w.companyLocked(k)
+		}
+		if k.state == inside && k.node == "" {
+			k.node = "-"
+			w.enteredLocked(k)
+		} else if k.state != inside {
+			k.node = ""
+		}
+	}
+}
+
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+func (w *world) lives(session int64) bool {
+	for _, s := range w.srv.Sessions() {
+		if s.ID == session {
+			return true
+		}
+	}
+	return false
+}
+
+// nodesOf lists the ephemeral nodes of a client at or below the lock's path.
+func (w *world) nodesOf(c *client) (nodes []string) {
+	for _, s := range w.srv.Sessions() {
+		if s.ID == c.conn.SessionID() {
+			for _, p := range s.Ephemerals {
+				if p == lockPath || path.Dir(p) == lockPath {
+					nodes = append(nodes, p)
+				}
+			}
+		}
+	}
+	return nodes
+}
+
+// enteredLocked checks a contender that has just got the lock: its token
+// grows, and nobody who queues before it has been overtaken.
+func (w *world) enteredLocked(k *contender) {
+	if leased, ok := k.lock.(Leased); ok {
+		token := leased.Token()
+		if token <= w.token {
+			w.violateLocked(Violation{Kind: TokenShrinks, Who: k.name, What: fmt.Sprintf("the token of %s is not above that of the holder before it", k.name)})
+		}
+		w.token = max(w.token, token)
+	}
+	if !w.Lock.Queue || w.Shared || k.lost {
+		return
+	}
+	own := w.nodesOf(k.c)
+	if len(own) == 0 {
+		if !k.c.faulted {
+			w.violateLocked(Violation{Kind: NodeMissing, Who: k.name, What: k.name + " holds the lock, and its session has no node of the lock"})
+		}
+		return
+	}
+	for _, o := range w.players {
+		if o == k || o.state != waiting || o.c.faulted || o.ended {
+			continue
+		}
+		for _, p := range w.nodesOf(o.c) {
+			if number(p) < number(own[0]) {
+				w.violateLocked(Violation{Kind: Overtaken, Who: k.name, What: fmt.Sprintf("%s gets in with %s, before %s with %s", k.name, path.Base(own[0]), o.name, path.Base(p))})
+			}
+		}
+	}
+}
+
+// number is the sequence number in a node's name, as text of equal length.
+func number(p string) string {
+	if len(p) < 10 {
+		return p
+	}
+	return p[len(p)-10:]
+}
+
+// hang reports who waits when nothing can happen any more.
+func (w *world) hang() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var who []string
+	for _, k := range w.players {
+		if k.state == done {
+			continue
+		}
+		who = append(who, k.name)
+	}
+	w.violateLocked(Violation{Kind: Hang, Who: who[0], What: strings.Join(who, ", ") + " waits, and nothing can happen any more"})
+	w.run.Known = slices.Compact(w.run.Known)
+}
+
+// final checks what is left when all scripts have ended.
+func (w *world) final() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.clients {
+		for _, p := range w.nodesOf(c) {
+			w.violateLocked(Violation{Kind: NodeLeft, Who: c.name, What: fmt.Sprintf("%s has left %s behind", c.name, p)})
+		}
+	}
+	for _, name := range w.srv.Children(lockPath) {
+		node, ok := w.srv.Node(lockPath + "/" + name)
+		if name != "a-stranger" && ok && node.Stat.EphemeralOwner == 0 {
+			w.violateLocked(Violation{Kind: NodeLeft, What: fmt.Sprintf("%s stays, and no end of a session removes it", name)})
+		}
+	}
+	if node, ok := w.srv.Node(lockPath); ok && !w.Lock.Queue && !w.Lock.Exists && node.Stat.EphemeralOwner == 0 {
+		w.violateLocked(Violation{Kind: NodeLeft, What: lockPath + " stays, and no end of a session removes it"})
+	}
+	if r, s, n := w.run, w.Lock, w.contenders(); w.faults == 0 && !w.Missing && len(w.Scripts) == 0 {
+		if s.Requests != nil && r.Requests > s.Requests(n) {
+			w.violateLocked(Violation{Kind: Costly, What: fmt.Sprintf("%d requests, at most %d are predicted", r.Requests, s.Requests(n))})
+		}
+		if s.Events != nil && r.Events > s.Events(n) {
+			w.violateLocked(Violation{Kind: Costly, What: fmt.Sprintf("%d watch events, at most %d are predicted", r.Events, s.Events(n))})
+		}
+	}
+	if watches := w.srv.Watches(); w.faults == 0 && len(watches) > 0 {
+		w.violateLocked(Violation{Kind: WatchLeft, Who: w.ownerLocked(watches[0].Session), What: fmt.Sprintf("%s has left a watch on %s", w.ownerLocked(watches[0].Session), watches[0].Path)})
+	}
+}
+
+// A footprint is what an action has touched. Two actions that have touched
+// different things can be swapped.
+type footprint struct {
+	clients    uint64
+	everything bool // time has passed, or a session or a connection has ended
+	fault      bool // it has used up a part of the budget
+	access     []access
+}
+
+// An access is what a request does to a node or to a list of children.
+type access struct {
+	path string
+	kids bool // the list
+	mode byte // of a node: 'r' or 'w'; of a list: see clash
+}
+
+// clash says which two accesses to one list of children do not commute: 'r'
+// reads the list, 'c' and 'd' make and delete a child, 'n' makes one with a
+// number of the parent's, 'g' reads a child by name, which an 'n' may make.
+func clash(a, b byte) bool {
+	switch string([]byte{min(a, b), max(a, b)}) {
+	case "cr", "dr", "nr", "gn", "cn", "nn":
+		return true
+	}
+	return false
+}
+
+func (f *footprint) client(c *client) { f.clients |= 1 << c.index }
+
+func (f *footprint) request(p packet) {
+	dir := path.Dir(p.path)
+	node := func(path string, mode byte) { f.access = append(f.access, access{path, false, mode}) }
+	list := func(path string, mode byte) { f.access = append(f.access, access{path, true, mode}) }
+	switch p.op {
+	case jute.OpGetData, jute.OpExists:
+		node(p.path, 'r')
+		list(dir, 'g')
+	case jute.OpGetChildren, jute.OpGetChildren2:
+		node(p.path, 'r')
+		list(p.path, 'r')
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
+		node(dir, 'r')
+		if p.numbered {
+			list(dir, 'n')
+		} else {
+			node(p.path, 'w')
+			list(dir, 'c')
+		}
+	case jute.OpDelete:
+		node(p.path, 'w')
+		list(dir, 'd')
+	case jute.OpSync:
+	default:
+		f.everything = true
+	}
+}
+
+// dependent says whether the order of two actions may matter.
+func dependent(a, b *footprint) bool {
+	if a.everything || b.everything || a.clients&b.clients != 0 || a.fault && b.fault {
+		return true
+	}
+	for _, x := range a.access {
+		for _, y := range b.access {
+			if x.path != y.path || x.kids != y.kids {
+				continue
+			}
+			if x.kids && clash(x.mode, y.mode) || !x.kids && (x.mode == 'w' || y.mode == 'w') {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,38 @@
+package explore
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// Draw plays one random schedule and returns its trace, with all choices.
+func Draw(t *testing.T, w World, seed uint64) *Trace {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	return traceOf(w, watched(t, w, false, func(p *Point) int { return rng.IntN(len(p.Enabled)) }, nil))
+}
+
+// Play plays the schedule that the choices say, as a Trace does, and returns
+// its trace: for tools that let a person choose. Possible are the actions from
+// which the next choice can be made; there are none at the end.
+func Play(t *testing.T, w World, choices []string) (tr *Trace, possible []string) {
+	t.Helper()
+	rest := choices
+	r := watched(t, w, false, func(p *Point) int {
+		if len(p.Enabled) == 1 {
+			return 0
+		}
+		if len(rest) == 0 {
+			possible = p.Enabled
+			return -1
+		}
+		for i, name := range p.Enabled {
+			if name == rest[0] {
+				rest = rest[1:]
+				return i
+			}
+		}
+		return -1
+	}, nil)
+	return traceOf(w, r), possible
+}

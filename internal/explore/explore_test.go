@@ -1,0 +1,147 @@
+package explore_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/steps"
+)
+
+var times = flag.Int("explore.replays", 5, "how often each trace is replayed")
+
+// deaf is a lock that is wrong: no contender waits for another.
+type deaf struct {
+	conn *zk.Conn
+	path string
+}
+
+func (d *deaf) Lock(context.Context) error {
+	node, err := d.conn.Create(d.path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	d.path = node
+	return err
+}
+func (d *deaf) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
+func (d *deaf) Unlock(context.Context) error          { return d.conn.Delete(d.path, -1) }
+
+func wrong() explore.Subject {
+	return explore.Subject{
+		Name: "deaf",
+		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
+			return func(string) explore.Lock { return &deaf{conn, path} }
+		},
+		Exists: true,
+	}
+}
+
+// TestATraceRepeats replays traces of all steps: each time the log is the
+// same, entry by entry.
+func TestATraceRepeats(t *testing.T) {
+	var traces []*explore.Trace
+	for _, s := range []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Timeout()} {
+		for _, kind := range []explore.Fault{"", explore.LoseReply, explore.Cut, explore.Stop, explore.Expire} {
+			w := explore.World{Lock: s, Contenders: 3}
+			if kind != "" {
+				w.Contenders, w.Kinds, w.Faults = 2, []explore.Fault{kind}, 1
+			}
+			traces = append(traces, explore.Draw(t, w, uint64(len(traces)+1)))
+		}
+	}
+	require.Len(t, traces, 20)
+	for _, tr := range traces {
+		for range *times {
+			again, err := explore.Replay(t, tr)
+			require.NoError(t, err)
+			require.Equal(t, tr.Log, again.Log, "%s %v", tr.World.Name, tr.World.Kinds)
+			require.Equal(t, tr.Results, again.Results)
+		}
+	}
+}
+
+func TestAScheduleThatIsNotPossibleIsAnError(t *testing.T) {
+	tr := explore.Draw(t, explore.World{Lock: steps.Predecessor()}, 1)
+	other := *tr
+	other.Choices = append(slices.Clone(tr.Choices[:3]), "C: request")
+	_, err := explore.Replay(t, &other)
+	require.ErrorContains(t, err, `choice 4 is "C: request"`)
+	other = *tr
+	other.Widths = slices.Clone(tr.Widths)
+	other.Widths[2]++
+	_, err = explore.Replay(t, &other)
+	require.ErrorContains(t, err, "choice 3 had")
+	other = *tr
+	other.Choices = slices.Concat(tr.Choices, slices.Repeat([]string{"A: request"}, 50))
+	_, err = explore.Replay(t, &other)
+	require.Error(t, err)
+}
+
+func TestATraceIsData(t *testing.T) {
+	r := explore.Explore(t, explore.World{Lock: wrong()}, explore.Search{})
+	require.NotNil(t, r.Found)
+	require.Equal(t, explore.TwoHolders, r.Found.Violation.Kind)
+	file := filepath.Join(t.TempDir(), "trace.json")
+	require.NoError(t, r.Found.WriteFile(file))
+	read, err := explore.ReadTrace(file)
+	require.NoError(t, err)
+	read.World.Lock = wrong()
+	again, err := explore.Replay(t, read)
+	require.NoError(t, err)
+	want, err := json.Marshal(r.Found)
+	require.NoError(t, err)
+	got, err := json.Marshal(again)
+	require.NoError(t, err)
+	require.JSONEq(t, string(want), string(got))
+	require.Contains(t, r.Found.String(), "A and B hold the lock at once")
+}
+
+func TestRandomSearchesRepeatAndFind(t *testing.T) {
+	for _, depth := range []int{0, 3} {
+		search := explore.Search{Seed: 7, Limit: 500, Depth: depth}
+		a := explore.Explore(t, explore.World{Lock: wrong(), Contenders: 4}, search)
+		b := explore.Explore(t, explore.World{Lock: wrong(), Contenders: 4}, search)
+		require.NotNil(t, a.Found)
+		require.Equal(t, a.Schedules, b.Schedules)
+		require.Equal(t, a.Found.Log, b.Found.Log)
+	}
+}
+
+func TestAPersonMayChoose(t *testing.T) {
+	w := explore.World{Lock: steps.Predecessor()}
+	var choices []string
+	for range 100 {
+		tr, possible := explore.Play(t, w, choices)
+		if len(possible) == 0 {
+			require.Equal(t, "A: holds the lock, unlocks, has unlocked, done", tr.Results[0])
+			return
+		}
+		choices = append(choices, possible[len(possible)-1])
+	}
+	t.Fatal("the schedule does not end")
+}
+
+// BenchmarkSchedule is one schedule of two contenders of step 3, from the
+// first packet of the sessions to the end of the last goroutine. A benchmark
+// cannot begin a synctest bubble, so it runs a test.
+func BenchmarkSchedule(b *testing.B) {
+	w := explore.World{Lock: steps.Predecessor()}
+	schedules := 0
+	ok := testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "schedules", F: func(t *testing.T) {
+		b.ResetTimer()
+		for schedules < b.N {
+			r := explore.Explore(t, w, explore.Search{Whole: true, Limit: b.N - schedules})
+			schedules += r.Schedules
+		}
+	}}})
+	if !ok {
+		b.Fatal("the search fails")
+	}
+	b.ReportMetric(float64(schedules)/b.Elapsed().Seconds(), "schedules/s")
+}

@@ -1,0 +1,304 @@
+package exploretest_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/exploretest"
+)
+
+// bugs breaks one line each of a queue lock that is otherwise right, and says
+// what the explorer must call it.
+var bugs = map[string][]explore.Kind{
+	"everybody is first":                  {explore.TwoHolders, explore.Overtaken},
+	"the last comes first":                {explore.TwoHolders, explore.Overtaken},
+	"no second look":                      {explore.TwoHolders, explore.Overtaken},
+	"gone before it is watched":           {explore.TwoHolders, explore.Overtaken},
+	"exists, not get":                     {explore.Hang},
+	"the first is watched":                {explore.TwoHolders, explore.Overtaken, explore.Hang, explore.WatchLeft},
+	"every child is a contender":          {explore.Hang},
+	"TryLock leaves its node":             {explore.NodeLeft, explore.Hang},
+	"no clean-up after an error":          {explore.NodeLeft, explore.Hang},
+	"clean-up is tried once":              {explore.NodeLeft, explore.Hang},
+	"the session's nodes stay":            {explore.NodeMissing},
+	"Unlock is deaf":                      {explore.HidesLoss},
+	"Unlock deletes the first":            {explore.ForeignDelete},
+	"Unlock does not forget":              {explore.Failure},
+	"parents made by others are an error": {explore.Failure},
+	"the end of the session is not heard": {explore.Hang, explore.Endless},
+	"works once":                          {explore.Failure},
+	"panics when it is overtaken":         {explore.Crash},
+	"a watch too many":                    {explore.WatchLeft},
+	"a goroutine too many":                {explore.GoroutineLeft},
+}
+
+var errNotLocked = errors.New("broken: not locked")
+
+type broken struct {
+	bug  string
+	conn *zk.Conn
+	path string
+	node string
+	used bool
+}
+
+func (l *broken) enqueue() (string, error) {
+	if l.used && l.bug == "works once" {
+		return "", errors.New("used up")
+	}
+	l.used = true
+	flags := int32(zk.FlagEphemeralSequential)
+	if l.bug == "the session's nodes stay" {
+		flags = zk.FlagSequence
+	}
+	for {
+		node, err := l.conn.Create(l.path+"/lock-", nil, flags, zk.WorldACL(zk.PermAll))
+		if !errors.Is(err, zk.ErrNoNode) {
+			return node, err
+		}
+		for _, p := range []string{path.Dir(l.path), l.path} {
+			_, err := l.conn.Create(p, nil, 0, zk.WorldACL(zk.PermAll))
+			if err != nil && (!errors.Is(err, zk.ErrNodeExists) || l.bug == "parents made by others are an error" && p == l.path) {
+				return "", err
+			}
+		}
+	}
+}
+
+// ahead is who is watched: the node before ours, "" if ours is the first.
+func (l *broken) ahead(node string) (before string, err error) {
+	names, _, err := l.conn.Children(l.path)
+	if err != nil {
+		return "", err
+	}
+	own := path.Base(node)
+	if !slices.Contains(names, own) {
+		if l.bug == "panics when it is overtaken" {
+			panic("not in the list")
+		}
+		return "", zk.ErrNoNode
+	}
+	names = slices.DeleteFunc(names, func(n string) bool {
+		return !strings.HasPrefix(n, "lock-") && l.bug != "every child is a contender"
+	})
+	slices.Sort(names)
+	i := slices.Index(names, own)
+	switch {
+	case l.bug == "everybody is first":
+		return "", nil
+	case l.bug == "the last comes first" && i < len(names)-1:
+		return names[i+1], nil
+	case l.bug == "the last comes first" || i == 0:
+		return "", nil
+	case l.bug == "the first is watched":
+		return names[0], nil
+	}
+	return names[i-1], nil
+}
+
+func (l *broken) Lock(context.Context) error {
+	node, err := l.enqueue()
+	if err != nil {
+		return err
+	}
+	if l.bug == "a goroutine too many" {
+		go func() { <-make(chan int) }()
+	}
+	for {
+		before, err := l.ahead(node)
+		if err != nil {
+			return l.giveUp(node, err)
+		}
+		if before == "" {
+			if l.bug == "a watch too many" {
+				l.conn.ExistsW(l.path)
+			}
+			l.node = node
+			return nil
+		}
+		var gone <-chan zk.Event
+		if l.bug == "exists, not get" {
+			_, _, gone, err = l.conn.ExistsW(l.path + "/" + before)
+		} else {
+			_, _, gone, err = l.conn.GetW(l.path + "/" + before)
+		}
+		if errors.Is(err, zk.ErrNoNode) {
+			if l.bug == "gone before it is watched" {
+				l.node = node
+				return nil
+			}
+			continue
+		}
+		if err != nil {
+			return l.giveUp(node, err)
+		}
+		ev := <-gone
+		if ev.Err != nil {
+			if l.bug == "the end of the session is not heard" && !errors.Is(ev.Err, zk.ErrClosing) {
+				<-gone
+				select {}
+			}
+			return l.giveUp(node, ev.Err)
+		}
+		if l.bug == "no second look" {
+			l.node = node
+			return nil
+		}
+		if l.bug == "the first is watched" {
+			l.node = node
+			return nil
+		}
+	}
+}
+
+func (l *broken) giveUp(node string, cause error) error {
+	if errors.Is(cause, zk.ErrSessionExpired) || errors.Is(cause, zk.ErrClosing) || l.bug == "no clean-up after an error" {
+		return cause
+	}
+	for range 3 {
+		err := l.conn.Delete(node, -1)
+		if err == nil || errors.Is(err, zk.ErrNoNode) || l.bug == "clean-up is tried once" {
+			break
+		}
+		time.Sleep(100 * time.Millisecond) // virtual
+	}
+	return cause
+}
+
+var errHeld = errors.New("broken: held")
+
+func (l *broken) TryLock(context.Context) (bool, error) {
+	node, err := l.enqueue()
+	if err != nil {
+		return false, err
+	}
+	before, err := l.ahead(node)
+	if err == nil && before == "" {
+		l.node = node
+		return true, nil
+	}
+	if err != nil {
+		return false, l.giveUp(node, err)
+	}
+	if l.bug == "TryLock leaves its node" {
+		return false, nil
+	}
+	if err := l.giveUp(node, errHeld); !errors.Is(err, errHeld) {
+		return false, err
+	}
+	return false, nil
+}
+
+func (l *broken) Unlock(context.Context) error {
+	if l.node == "" {
+		return errNotLocked
+	}
+	node := l.node
+	if l.bug == "Unlock deletes the first" {
+		if names, _, _ := l.conn.Children(l.path); len(names) > 0 {
+			node = l.path + "/" + slices.Min(slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, "lock-") }))
+		}
+	}
+	err := l.conn.Delete(node, -1)
+	if errors.Is(err, zk.ErrNoNode) && l.bug != "Unlock is deaf" {
+		l.node = ""
+		return errNotLocked
+	}
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	if l.bug != "Unlock does not forget" {
+		l.node = ""
+	}
+	return nil
+}
+
+func subject(bug string) explore.Subject {
+	return explore.Subject{
+		Name: bug,
+		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
+			return func(string) explore.Lock { return &broken{bug: bug, conn: conn, path: path} }
+		},
+		NotLocked: func(err error) bool { return errors.Is(err, errNotLocked) },
+		Queue:     true,
+		Known: []explore.Known{{Name: "the reply to create is lost", Match: func(v explore.Violation, f explore.Facts) bool {
+			return f.OrphanCreate && (v.Kind == explore.Hang || v.Kind == explore.NodeLeft)
+		}}},
+	}
+}
+
+// find puts a lock through the worlds of go test ./... until one shows
+// something.
+func find(t *testing.T, s explore.Subject) (*explore.Trace, int) {
+	schedules := 0
+	for _, p := range exploretest.Plans(s) {
+		r := explore.Explore(t, p.World, p.Search)
+		schedules += r.Schedules
+		if r.Found != nil {
+			return r.Found, schedules
+		}
+	}
+	return nil, schedules
+}
+
+func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
+	t.Run("none", func(t *testing.T) {
+		tr, _ := find(t, subject("none"))
+		require.Nil(t, tr, "the explorer finds something in a lock that is right:\n%v", tr)
+	})
+	for _, bug := range slices.Sorted(maps.Keys(bugs)) {
+		t.Run(bug, func(t *testing.T) {
+			tr, schedules := find(t, subject(bug))
+			require.NotNil(t, tr, "%d schedules show nothing", schedules)
+			t.Logf("%d schedules, %d choices %q: %v", schedules, len(tr.Choices), tr.Choices, tr.Violation)
+			require.Contains(t, bugs[bug], tr.Violation.Kind, "%v", tr)
+			require.LessOrEqual(t, len(tr.Choices), 12, "%v", tr)
+			for range 3 {
+				again, err := explore.Replay(t, tr)
+				require.NoError(t, err)
+				require.Equal(t, tr.Log, again.Log)
+			}
+		})
+	}
+}
+
+var large = flag.Bool("explore.large", false, "compare the reduced search with the whole one under faults, too")
+
+// TestTheReductionLosesNoBug compares the reduced search with the whole one on
+// each broken lock.
+func TestTheReductionLosesNoBug(t *testing.T) {
+	for _, bug := range slices.Sorted(maps.Keys(bugs)) {
+		t.Run(bug, func(t *testing.T) {
+			faults := []explore.Fault{""}
+			if *large {
+				faults = append(faults, explore.LoseReply)
+			}
+			for _, f := range faults {
+				w := explore.World{Lock: subject(bug), Stranger: true}
+				if f != "" {
+					w.Kinds, w.Faults = []explore.Fault{f}, 1
+				}
+				whole := explore.Explore(t, w, explore.Search{Whole: true, All: true, Count: true})
+				reduced := explore.Explore(t, w, explore.Search{All: true, Count: true})
+				require.True(t, whole.Complete && reduced.Complete)
+				require.Equal(t, slices.Sorted(maps.Keys(whole.Kinds)), slices.Sorted(maps.Keys(reduced.Kinds)), "%v\n%v", whole, reduced)
+				if len(whole.Kinds)+len(whole.Known) == 0 { // a violation ends a schedule
+					require.Equal(t, whole.States, reduced.States, "%v\n%v", whole, reduced)
+				}
+				t.Log(fmt.Sprint(whole, whole.Kinds), "\n", fmt.Sprint(reduced, reduced.Kinds))
+			}
+		})
+	}
+}

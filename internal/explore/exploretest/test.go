@@ -1,0 +1,183 @@
+// Package exploretest is the explorer as a test: which worlds a lock is put
+// through in go test ./..., and the flags that ask for more.
+package exploretest
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/explore"
+)
+
+var (
+	contenders = flag.Int("explore.contenders", 0, "explore a world of its own with this number of contenders")
+	faults     = flag.Int("explore.faults", 0, "explore a world of its own in which up to this number of faults happen, of all kinds")
+	duration   = flag.Duration("explore.for", 0, "end the exploration of a world of its own after this time; a random one begins again and again")
+	seed       = flag.Uint64("explore.seed", 0, "explore a world of its own with random schedules that follow from this number; 0: depth first")
+	packets    = flag.Bool("explore.packets", false, "explore a world of its own in which replies and events are choices, too")
+	trace      = flag.String("explore.trace", "", "replay the trace in this file")
+)
+
+// A Plan is one world and how it is searched.
+type Plan struct {
+	What string
+	explore.World
+	explore.Search
+}
+
+// kinds are the faults that a lock can be expected to meet alone.
+func kinds(s explore.Subject) (list []explore.Fault) {
+	for _, f := range explore.AllFaults {
+		if f != explore.EndContext || s.Contexts {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// Plans are the worlds that a lock is put through if no flag says otherwise.
+func Plans(s explore.Subject) []Plan {
+	lock, unlock, try := explore.LockOp, explore.UnlockOp, explore.TryLockOp
+	again := [][]explore.Op{{lock, unlock, lock, unlock}, {try, unlock, lock, unlock}}
+	plans := []Plan{
+		{"two contenders, every packet", explore.World{Lock: s, Packets: true, Stranger: true}, explore.Search{}},
+		{"two contenders that try, and lock again", explore.World{Lock: s, Scripts: again, Stranger: true}, explore.Search{}},
+		{"two contenders that make the parents, random", explore.World{Lock: s, Missing: true}, explore.Search{Seed: 1, Limit: 200}},
+		{"two contenders, a stall, random", explore.World{Lock: s, Kinds: []explore.Fault{explore.Stall}, Faults: 1, Ensemble: true}, explore.Search{Seed: 1, Limit: 300}},
+	}
+	// A lock that looks at the clock has several times as many schedules: what
+	// it does when sessions end, and three contenders, are drawn here and are
+	// complete in CI.
+	drawn := explore.Search{}
+	if s.Timed {
+		drawn = explore.Search{Seed: 1, Limit: 300}
+	}
+	for _, f := range kinds(s) {
+		// A session that expires is one whose client is stopped and runs on at
+		// once, but for a lock that looks at the clock.
+		if f == explore.Stall || f == explore.Expire && !s.Timed {
+			continue
+		}
+		search := drawn
+		if f != explore.Expire && f != explore.Stop {
+			search = explore.Search{}
+		}
+		plans = append(plans, Plan{"two contenders, one fault: " + string(f),
+			explore.World{Lock: s, Kinds: []explore.Fault{f}, Faults: 1, Stranger: true}, search})
+	}
+	plans = append(plans,
+		Plan{"one contender that tries, one fault", explore.World{Lock: s, Contenders: 1, Scripts: again[1:], Kinds: kinds(s), Faults: 1}, explore.Search{}},
+		Plan{"three contenders", explore.World{Lock: s, Contenders: 3}, drawn},
+		Plan{"three contenders, one tries", explore.World{Lock: s, Contenders: 3, Scripts: [][]explore.Op{nil, {try, unlock}}}, drawn},
+		Plan{"three contenders, two faults, random", explore.World{Lock: s, Contenders: 3, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300}},
+		Plan{"three contenders that try, two faults, random", explore.World{Lock: s, Contenders: 3, Scripts: again, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300, Depth: 3}},
+	)
+	wraps := explore.Violation{Kind: explore.Failure}
+	if slices.ContainsFunc(s.Known, func(k explore.Known) bool {
+		return k.Match(wraps, explore.Facts{World: explore.World{Sequence: math.MaxInt32}})
+	}) {
+		plans = append(plans, Plan{"two contenders, the numbers wrap", explore.World{Lock: s, Sequence: math.MaxInt32}, explore.Search{}})
+	}
+	return plans
+}
+
+// Test explores a lock. It fails with the shortest trace that the search has
+// found, and writes it to a file that -explore.trace replays. What the lock is
+// known to do wrong must come up: each Known of the Subject.
+func Test(t *testing.T, s explore.Subject) {
+	t.Helper()
+	switch {
+	case *trace != "":
+		Replay(t, s, *trace)
+		return
+	case *contenders > 0 || *faults > 0 || *duration > 0 || *seed > 0 || *packets:
+		large(t, s)
+		return
+	}
+	known := map[string]bool{}
+	for _, p := range Plans(s) {
+		t.Run(p.What, func(t *testing.T) {
+			r := explore.Explore(t, p.World, p.Search)
+			report(t, r)
+			for name := range r.Known {
+				known[name] = true
+			}
+		})
+		if t.Failed() {
+			return // one trace is enough to begin with
+		}
+	}
+	for _, k := range s.Known {
+		require.True(t, known[k.Name], "the page says that this is still wrong, and no schedule shows it: %s", k.Name)
+	}
+}
+
+func report(t *testing.T, r *explore.Report) {
+	t.Helper()
+	if r.Found == nil {
+		t.Log(r)
+		for name, tr := range r.Known {
+			t.Logf("known: %s: %q", name, tr.Choices)
+		}
+		return
+	}
+	file := filepath.Join(os.TempDir(), fmt.Sprintf("explore-%s-%d.json", r.World.Name, os.Getpid()))
+	hint := ""
+	if err := r.Found.WriteFile(file); err == nil {
+		hint = "\nreplay it: go test -run TestExplore -explore.trace=" + file
+	}
+	t.Errorf("%v\n%v%s", r, r.Found, hint)
+}
+
+// large explores one world that the flags describe, with no fault, one fault,
+// and so on.
+func large(t *testing.T, s explore.Subject) {
+	w := explore.World{Lock: s, Contenders: max(*contenders, 2), Packets: *packets, Kinds: kinds(s)}
+	search := explore.Search{Seed: *seed, For: *duration}
+	if *seed > 0 {
+		w.Faults = *faults
+		if *duration == 0 {
+			search.Limit = 10000
+		}
+		report(t, explore.Explore(t, w, search))
+		return
+	}
+	began := time.Now()
+	for n := 0; n <= *faults; n++ {
+		w.Faults = n
+		if *duration > 0 {
+			search.For = *duration - time.Since(began)
+			if search.For <= 0 {
+				t.Logf("the time is over before the search with %d faults", n)
+				return
+			}
+		}
+		r := explore.Explore(t, w, search)
+		report(t, r)
+		if r.Found != nil {
+			return
+		}
+	}
+}
+
+// Replay plays the trace in a file. It passes if the same happens again.
+func Replay(t *testing.T, s explore.Subject, file string) {
+	t.Helper()
+	tr, err := explore.ReadTrace(file)
+	require.NoError(t, err)
+	require.Equal(t, s.Name, tr.World.Name, "the trace is of another lock")
+	tr.World.Lock = s
+	again, err := explore.Replay(t, tr)
+	t.Log(again)
+	require.NoError(t, err, "the schedule does not repeat")
+	require.Equal(t, tr.Violation, again.Violation, "the schedule ends otherwise")
+	require.Equal(t, tr.Log, again.Log, "the schedule repeats, and the log differs")
+}

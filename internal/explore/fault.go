@@ -1,0 +1,209 @@
+package explore
+
+import (
+	"slices"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	"example.com/zklock/internal/jute"
+)
+
+// faultsLocked lists the faults that may happen to a client now.
+func (w *world) faultsLocked(c *client, cutOff bool) (list []action) {
+	if w.faults >= w.Faults || c.stopped || c.gone {
+		return nil
+	}
+	busy := slices.ContainsFunc(c.players, func(k *contender) bool { return k.state != done })
+	if !busy {
+		return nil // nothing depends on it any more
+	}
+	add := func(f Fault, do func()) {
+		if slices.Contains(w.Kinds, f) {
+			list = append(list, action{c.name, string(f), f, do})
+		}
+	}
+	l := c.line
+	live := !cutOff && !c.expired
+	switch {
+	case live && len(l.up) > 0 && !c.stalled:
+		add(LoseRequest, func() { w.cut(c) })
+		add(LoseReply, func() { w.loseReply(c) })
+	case live && w.Packets && len(l.down) > 0:
+		add(LoseReply, func() { w.cut(c) })
+	case live:
+		add(Cut, func() { w.cut(c) })
+	}
+	if !c.expired {
+		add(Expire, func() { w.expire(c) })
+		add(Stop, func() { w.stop(c) })
+	}
+	if live && !c.stalled {
+		add(Stall, func() { w.stall(c) })
+	}
+	for _, k := range c.players {
+		if w.Lock.Contexts && k.cancel != nil && k.state == waiting && !k.ended {
+			if slices.Contains(w.Kinds, EndContext) {
+				list = append(list, action{k.name, string(EndContext), EndContext, func() {
+					w.mu.Lock()
+					k.ended = true
+					w.foot.client(c)
+					cancel := k.cancel
+					w.mu.Unlock()
+					cancel()
+				}})
+			}
+		}
+	}
+	return list
+}
+
+// cut breaks a client's connection; what is on it is lost.
+func (w *world) cut(c *client) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cutLocked(c)
+}
+
+func (w *world) cutLocked(c *client) {
+	l := c.line
+	for _, p := range l.up {
+		w.logLocked(Entry{Who: c.name, Kind: "lost", Op: p.op.String(), Path: p.path, Text: "the request is lost"})
+		if p.op == jute.OpDelete {
+			w.run.Facts.OrphanDelete = true
+		}
+	}
+	for _, p := range l.down {
+		if p.isEvent {
+			continue
+		}
+		w.logLocked(Entry{Who: c.name, Kind: "lost", Op: p.op.String(), Path: p.path, Text: "the reply is lost"})
+		switch {
+		case strings.HasPrefix(p.made, lockPath):
+			w.run.Facts.OrphanCreate = true
+		case p.op == jute.OpDelete:
+			w.run.Facts.OrphanDelete = true
+		}
+	}
+	if len(l.up)+len(l.down) == 0 {
+		w.logLocked(Entry{Who: c.name, Kind: "note", Text: "the connection breaks"})
+	}
+	c.faulted = true
+	w.foot.client(c)
+	l.breakLocked()
+}
+
+// loseReply carries a client's request out and then breaks the connection.
+func (w *world) loseReply(c *client) {
+	w.request(c)
+	synctest.Wait() // the server has answered, and nothing has arrived
+	w.cut(c)
+}
+
+// expire ends a client's session as its timeout does.
+func (w *world) expire(c *client) {
+	w.mu.Lock()
+	w.endLocked(c, "is cut off until its session has expired")
+	timed := w.Lock.Timed
+	w.mu.Unlock()
+	if timed {
+		w.letPass(c, SessionTimeout+time.Second)
+	}
+	w.srv.Expire(c.session)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, k := range c.players {
+		if leased, ok := k.lock.(Leased); ok && timed && k.state == inside {
+			select {
+			case <-leased.Lost():
+			default:
+				w.violateLocked(Violation{Kind: LateLoss, Who: k.name, What: k.name + " is not told that it has lost the lock, though its session has expired"})
+			}
+		}
+	}
+}
+
+// endLocked is what Expire and Stop have in common.
+func (w *world) endLocked(c *client, how string) {
+	w.logLocked(Entry{Who: c.name, Kind: "note", Text: how})
+	c.faulted, c.expired = true, true
+	w.foot.client(c)
+	w.foot.everything = w.Lock.Timed
+	for _, p := range w.nodesOf(c) {
+		w.foot.request(packet{op: jute.OpDelete, path: p})
+	}
+	w.run.unordered = true
+	for _, k := range c.players {
+		if k.state == inside {
+			k.lost = true
+		}
+	}
+	if !c.line.serverEnd {
+		for _, p := range c.line.up {
+			w.logLocked(Entry{Who: c.name, Kind: "lost", Op: p.op.String(), Path: p.path, Text: "the request is lost"})
+		}
+	}
+	if how != stoppedNote {
+		c.line.breakLocked()
+	}
+}
+
+const stoppedNote = "is stopped; its session expires meanwhile"
+
+// stop ends a client's session without the client's noticing.
+func (w *world) stop(c *client) {
+	w.mu.Lock()
+	c.stopped = true
+	w.endLocked(c, stoppedNote)
+	w.mu.Unlock()
+	w.srv.Expire(c.session)
+}
+
+// runOn lets a stopped client notice what has happened to it.
+func (w *world) runOn(c *client) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.stopped = false
+	w.foot.client(c)
+	w.logLocked(Entry{Who: c.name, Kind: "note", Text: "runs on"})
+	c.line.breakLocked()
+}
+
+// letPass lets time pass. What others than c send meanwhile is carried out at
+// once.
+func (w *world) letPass(c *client, d time.Duration) {
+	for deadline := time.Now().Add(d); ; {
+		w.settle()
+		w.mu.Lock()
+		var next *client
+		for _, o := range w.clients {
+			if o != c && len(o.line.up) > 0 && !o.line.broken && !o.stopped && !o.stalled {
+				next = o
+				break
+			}
+		}
+		w.mu.Unlock()
+		if next != nil {
+			w.request(next)
+			continue
+		}
+		w.drainStir()
+		left := time.Until(deadline)
+		if left <= 0 {
+			return
+		}
+		w.pass(left)
+	}
+}
+
+// stall keeps what a client sends from now on inside it, behind a request of
+// another goroutine of the same client that does not get through. What the
+// client has sent before arrives. In the end the session expires.
+func (w *world) stall(c *client) {
+	w.mu.Lock()
+	c.stalled, c.faulted = true, true
+	w.foot.client(c)
+	w.logLocked(Entry{Who: c.name, Kind: "note", Text: "gets no more requests through, until its session has expired"})
+	w.mu.Unlock()
+	go c.conn.Exists("/stalled")
+}

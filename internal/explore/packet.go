@@ -1,0 +1,125 @@
+package explore
+
+import (
+	"cmp"
+	"encoding/binary"
+	"hash/fnv"
+	"slices"
+
+	"example.com/zklock/internal/jute"
+)
+
+// A packet is one frame on its way.
+type packet struct {
+	raw      []byte // with the four bytes of its length
+	turn     int    // the action during which it was sent
+	xid      int32
+	op       jute.Op // of a request; a reply gets that of its request
+	path     string  // of a request or an event; of a reply the request's
+	made     string  // of a reply to create: the new node's path
+	watch    bool
+	event    jute.EventType
+	isEvent  bool
+	err      jute.Code
+	names    []string // of a reply: the list of children
+	data     int      // length of a create's data, to tell two requests apart
+	numbered bool     // the server completes the name of what is created
+}
+
+// parseRequest reads what the explorer needs to know of a request.
+func parseRequest(raw []byte) packet {
+	p := packet{raw: raw}
+	d := jute.NewDecoder(raw[4:])
+	var h jute.RequestHeader
+	h.Decode(d)
+	p.xid, p.op = h.Xid, h.Op
+	if h.Op.PathFirst() {
+		p.path = d.String()
+	}
+	switch h.Op {
+	case jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2:
+		p.watch = d.Bool()
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
+		p.data = len(d.Buffer())
+		d.ACLs()
+		p.numbered = d.Int32()&jute.FlagSequential != 0
+	case jute.OpSync:
+		p.path, _ = d.NullString()
+	}
+	return p
+}
+
+// parseReply reads a reply or an event. Asked is the request of a reply.
+//
+// A list of children is put into descending order: ZooKeeper promises none,
+// and a lock that relies on one must be found out, each time alike.
+func parseReply(raw []byte, asked func(xid int32) packet) packet {
+	p := packet{raw: raw}
+	d := jute.NewDecoder(raw[4:])
+	var h jute.ReplyHeader
+	h.Decode(d)
+	p.xid, p.err = h.Xid, h.Err
+	if h.Xid == jute.XidEvent {
+		var ev jute.WatcherEvent
+		ev.Decode(d)
+		p.isEvent, p.event, p.path = true, ev.Type, ev.Path
+		return p
+	}
+	req := asked(h.Xid)
+	p.op, p.path, p.watch = req.op, req.path, req.watch
+	if h.Err != jute.OK {
+		return p
+	}
+	switch req.op {
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
+		p.made = d.String()
+	case jute.OpGetChildren, jute.OpGetChildren2:
+		p.names = d.Strings()
+		rest := raw[len(raw)-d.Len():]
+		slices.SortFunc(p.names, func(a, b string) int { return cmp.Compare(b, a) })
+		var e jute.Encoder
+		mark := e.BeginFrame()
+		h.Encode(&e)
+		e.Strings(p.names)
+		e.Raw(rest)
+		e.EndFrame(mark)
+		p.raw = e.Bytes()
+		slices.Sort(p.names) // for the log
+	}
+	return p
+}
+
+func mix(s string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(s))
+	x := h.Sum64()
+	x ^= x >> 29
+	return x * 0xbf58476d1ce4e5b9
+}
+
+// pong answers a ping.
+func pong() []byte {
+	var e jute.Encoder
+	mark := e.BeginFrame()
+	(&jute.ReplyHeader{Xid: jute.XidPing}).Encode(&e)
+	e.EndFrame(mark)
+	return e.Bytes()
+}
+
+// cutFrames splits what the server has written.
+func cutFrames(b []byte, frame func([]byte)) {
+	for len(b) >= 4 {
+		n := 4 + int(binary.BigEndian.Uint32(b))
+		frame(slices.Clone(b[:n]))
+		b = b[n:]
+	}
+}
+
+// what orders packets that goroutines of one client have sent at the same
+// instant, so that it does not matter which of them ran first.
+func (p *packet) what() (rank int, op jute.Op, path string, data int) {
+	if p.op == jute.OpSetWatches { // the client sends it last
+		rank = 1
+	}
+	return rank, p.op, p.path, p.data
+}

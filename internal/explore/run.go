@@ -1,0 +1,942 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"path"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+)
+
+// lockPath is deep, so that a lock has parents to make.
+const lockPath = "/explore/lock"
+
+// A world is a World while one schedule is played.
+type world struct {
+	World
+	srv     *zkserver.Server
+	start   time.Time
+	clients []*client
+	players []*contender
+	run     *Run
+
+	mu   sync.Mutex // guards what follows, all lines, clients and contenders
+	free bool       // nobody is held: the world is set up or taken down
+	turn int        // of the action
+	stir chan struct{}
+
+	faults   int    // that have happened
+	last     string // who acted last
+	idle     int    // how often time has passed since a contender got on
+	token    int64
+	foot     footprint
+	apart    bool
+	gaps     []*gap
+	sessions map[int64]*client
+}
+
+// A client is a session of the client library.
+type client struct {
+	w       *world
+	index   int
+	name    string
+	conn    *zk.Conn
+	players []*contender
+
+	// Guarded by w.mu.
+	line       *line
+	session    int64         // that the explorer knows of
+	expired    bool          // that session has ended, by a fault
+	connecting chan struct{} // not nil: the library waits to connect
+	dialing    chan struct{} // not nil: the library dials
+	stopped    bool
+	stalled    bool
+	faulted    bool // a fault has happened to it
+	gone       bool // it connects no more
+	history    uint64
+}
+
+// A contender plays its script.
+type contender struct {
+	w      *world
+	c      *client
+	name   string
+	lock   Lock
+	script []Op
+
+	// Guarded by w.mu.
+	state   string        // see the constants
+	gate    chan struct{} // not nil: waits until the explorer lets it unlock
+	ctx     context.Context
+	cancel  context.CancelFunc
+	ended   bool // its ctx was ended
+	held    int64
+	notes   []Entry
+	results []string
+	bad     []Violation
+	company bool // at some time during TryLock somebody else wanted the lock
+	lost    bool // its session ended while it held the lock
+	node    string
+}
+
+const (
+	outside   = "outside"
+	waiting   = "waiting"
+	inside    = "inside"
+	unlocking = "unlocking"
+	done      = "done"
+	failed    = "failed"
+)
+
+// A gap is a place in a lock where a goroutine may be kept: Preemptible.
+type gap struct {
+	name string
+	free chan struct{}
+}
+
+func (w *world) stirLocked() {
+	select {
+	case w.stir <- struct{}{}:
+	default:
+	}
+}
+
+// play plays one schedule. At each point with more than one action choose
+// says which one; a negative number ends the run.
+// After each action acted gets its number, from 0, and what it has touched.
+func play(t *testing.T, config World, hashing bool, choose func(p *Point) int, acted func(n int, f footprint)) (r *Run) {
+	config.Name = config.Lock.Name
+	r = &Run{hashing: hashing, Facts: Facts{World: config}}
+	defer func() {
+		if p := recover(); p != nil {
+			// The bubble ends with goroutines that wait for something.
+			if r.Violation == nil && !r.Aborted {
+				r.Violation = &Violation{Kind: GoroutineLeft, What: fmt.Sprint(p)}
+			}
+		}
+	}()
+	synctest.Test(t, func(*testing.T) {
+		w := &world{World: config, run: r, start: time.Now(), free: true, stir: make(chan struct{}, 1), sessions: make(map[int64]*client)}
+		w.setUp()
+		defer w.takeDown()
+		defer func() {
+			if p := recover(); p != nil {
+				panic(fmt.Sprintf("explore: %v\n%s", p, debug.Stack()))
+			}
+		}()
+		w.play(choose, acted)
+	})
+	return r
+}
+
+var quiet = log.New(io.Discard, "", 0)
+
+// setUp connects the clients and makes the contenders.
+func (w *world) setUp() {
+	// The server's own clock must not end a session: the explorer does.
+	w.srv = zkserver.New(zkserver.WithTick(time.Hour))
+	clients := w.contenders()
+	if w.Shared {
+		clients = 1
+	}
+	servers := []string{"127.0.0.1:2181"}
+	if w.Ensemble {
+		servers = append(servers, "127.0.0.2:2181", "127.0.0.3:2181")
+	}
+	for i := range clients {
+		c := &client{w: w, index: i, name: letter(i)}
+		if w.Shared {
+			c.name = "client"
+		}
+		w.clients = append(w.clients, c)
+		conn, events, err := zk.Connect(servers, SessionTimeout, zk.WithDialer(c.dial), zk.WithLogger(quiet), zk.WithLogInfo(false),
+			zk.WithMaxBufferSize(64<<10), zk.WithMaxConnBufferSize(16<<10), zk.WithEventCallback(c.event))
+		if err != nil {
+			panic(err)
+		}
+		_ = events
+		c.conn = conn
+		synctest.Wait()
+		if conn.State() != zk.StateHasSession {
+			panic("a client has no session")
+		}
+		c.session = conn.SessionID()
+		w.sessions[c.session] = c
+	}
+	w.makeParents()
+	for i := range w.contenders() {
+		c := w.clients[min(i, clients-1)]
+		k := &contender{w: w, c: c, name: letter(i), script: w.script(i), state: outside}
+		c.players = append(c.players, k)
+		w.players = append(w.players, k)
+	}
+	for _, c := range w.clients {
+		open := w.Lock.Open(c.conn, lockPath)
+		for _, k := range c.players {
+			k.lock = open(k.name)
+		}
+	}
+	synctest.Wait()
+	w.mu.Lock()
+	w.free = false
+	w.mu.Unlock()
+}
+
+func (w *world) makeParents() {
+	acl := zk.WorldACL(zk.PermAll)
+	conn := w.clients[0].conn
+	must := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	if w.Missing && !w.Lock.Exists {
+		return
+	}
+	_, err := conn.Create(path.Dir(lockPath), nil, 0, acl)
+	must(err)
+	if w.Lock.Queue || w.Lock.Exists {
+		_, err = conn.Create(lockPath, nil, 0, acl)
+		must(err)
+		if w.Stranger {
+			_, err = conn.Create(lockPath+"/a-stranger", nil, 0, acl)
+			must(err)
+		}
+		if w.Sequence != 0 {
+			w.srv.SetSequence(lockPath, w.Sequence)
+		}
+	}
+}
+
+// takeDown ends everything.
+func (w *world) takeDown() {
+	w.mu.Lock()
+	w.free = true
+	for _, c := range w.clients {
+		c.stopped, c.stalled = false, false
+		c.openLocked()
+		if c.line != nil {
+			for len(c.line.up) > 0 && !c.line.broken {
+				c.line.carryLocked()
+			}
+			for len(c.line.down) > 0 {
+				c.line.answerLocked()
+			}
+			c.line.client.Broadcast()
+		}
+	}
+	for _, k := range w.players {
+		if k.gate != nil {
+			close(k.gate)
+			k.gate = nil
+		}
+		if k.cancel != nil {
+			k.cancel()
+		}
+	}
+	w.mu.Unlock()
+	for _, c := range w.clients {
+		go c.conn.Close()
+	}
+	synctest.Wait()
+	time.Sleep(patience) // a goroutine that waits for a timer gets to its end
+	w.srv.Close()
+}
+
+// dial is the client library's dialer.
+func (c *client) dial(string, string, time.Duration) (net.Conn, error) {
+	w := c.w
+	w.mu.Lock()
+	if !w.free {
+		// The library pauses for a second and locks for tenths of one: without
+		// this moment both could end at the same instant, in either order.
+		w.mu.Unlock()
+		time.Sleep(137 * time.Microsecond)
+		w.mu.Lock()
+	}
+	if !w.free {
+		gate := make(chan struct{})
+		c.dialing = gate
+		w.stirLocked()
+		w.mu.Unlock()
+		<-gate
+		w.mu.Lock()
+	}
+	l := newLine(w, c)
+	c.line, c.stalled = l, false
+	w.mu.Unlock()
+	if err := w.srv.Serve(serverEnd{l}); err != nil {
+		return nil, err
+	}
+	return clientEnd{l}, nil
+}
+
+// event is the client library's callback. When a connection has broken the
+// library tells the watches, then fails the requests that were sent, and then,
+// before it connects anew, throws away those that were not. The goroutines
+// that are told go on at once, beside it. Here each of these steps waits until
+// all others have got as far as they can, so that the order is always the same.
+func (c *client) event(ev zk.Event) {
+	if ev.Type != zk.EventSession || ev.State != zk.StateConnecting && ev.State != zk.StateDisconnected {
+		return
+	}
+	w := c.w
+	w.mu.Lock()
+	if w.free {
+		w.mu.Unlock()
+		return
+	}
+	gate := make(chan struct{})
+	c.connecting = gate
+	w.stirLocked()
+	w.mu.Unlock()
+	<-gate
+}
+
+func (c *client) openLocked() {
+	for _, gate := range []*chan struct{}{&c.connecting, &c.dialing} {
+		if *gate != nil {
+			close(*gate)
+			*gate = nil
+		}
+	}
+}
+
+// settle returns when all goroutines have got as far as they can.
+func (w *world) settle() {
+	for {
+		synctest.Wait()
+		w.mu.Lock()
+		again := false
+		for _, c := range w.clients {
+			if c.connecting != nil && !c.stopped {
+				close(c.connecting)
+				c.connecting = nil
+				again = true
+				break
+			}
+		}
+		if !again && !w.Packets {
+			for _, c := range w.clients {
+				if l := c.line; !c.stopped && !l.broken && len(l.down) > 0 {
+					w.sortEventsLocked(l)
+					for len(l.down) > 0 {
+						w.arrivesLocked(c)
+					}
+					again = true
+				}
+			}
+		}
+		if !again {
+			w.takeNotesLocked()
+			w.mu.Unlock()
+			return
+		}
+		w.mu.Unlock()
+	}
+}
+
+// arrivesLocked delivers the first packet of a client's way down.
+func (w *world) arrivesLocked(c *client) {
+	p := c.line.answerLocked()
+	w.foot.client(c)
+	e := Entry{Who: c.name, Kind: "reply", Op: p.op.String(), Path: p.path, Made: p.made, Watch: p.watch, Err: code(p.err), Names: p.names}
+	if p.isEvent {
+		e = Entry{Who: c.name, Kind: "event", Op: p.event.String(), Path: p.path}
+		w.run.Events++
+	}
+	c.history = c.history*1099511628211 ^ e.hash()
+	w.logLocked(e)
+}
+
+func code(c jute.Code) string {
+	switch c {
+	case jute.OK:
+		return ""
+	case jute.ErrNoNode:
+		return "no node"
+	case jute.ErrNodeExists:
+		return "node exists"
+	}
+	return fmt.Sprintf("error %d", c)
+}
+
+// sortEventsLocked puts events that one transaction has caused for several
+// paths into a fixed order: the end of a session takes its nodes in none.
+func (w *world) sortEventsLocked(l *line) {
+	for i := 0; i < len(l.down); {
+		j := i
+		for j < len(l.down) && l.down[j].isEvent && l.down[j].turn == l.down[i].turn {
+			j++
+		}
+		if w.run.unordered && j > i {
+			slices.SortStableFunc(l.down[i:j], func(a, b packet) int { return strings.Compare(b.path, a.path) })
+		}
+		i = max(j, i+1)
+	}
+}
+
+// takeNotesLocked logs what the clients and contenders have done since the
+// last time, in a fixed order, and checks the state.
+func (w *world) takeNotesLocked() {
+	for _, c := range w.clients {
+		l := c.line
+		from := len(l.up)
+		for from > 0 && l.up[from-1].turn == w.turn {
+			from--
+		}
+		sent := l.up[from:]
+		slices.SortStableFunc(sent, func(a, b packet) int {
+			ra, oa, pa, da := a.what()
+			rb, ob, pb, db := b.what()
+			if ra != rb {
+				return ra - rb
+			}
+			if oa != ob {
+				return int(oa) - int(ob)
+			}
+			if pa != pb {
+				return strings.Compare(pa, pb)
+			}
+			return da - db
+		})
+		for i := range sent {
+			w.foot.client(c)
+			w.logLocked(Entry{Who: c.name, Kind: "sends", Op: sent[i].op.String(), Path: sent[i].path, Watch: sent[i].watch})
+			if sent[i].op != jute.OpSetWatches {
+				w.run.Requests++
+			}
+			sent[i].turn = -1 // it is noted
+		}
+	}
+	for _, k := range w.players {
+		for _, e := range k.notes {
+			e.Who = k.name
+			w.logLocked(e)
+			w.foot.client(k.c)
+			w.idle = 0
+		}
+		k.notes = nil
+		for _, v := range k.bad {
+			w.violateLocked(v)
+		}
+		k.bad = nil
+	}
+	w.checkLocked()
+}
+
+func (w *world) logLocked(e Entry) {
+	e.At = time.Since(w.start)
+	e.Point = len(w.run.Points)
+	w.run.Log = append(w.run.Log, e)
+}
+
+// pass lets time pass until something happens, for so long at most.
+func (w *world) pass(limit time.Duration) bool {
+	select {
+	case <-w.stir:
+		w.settle()
+		return true
+	default:
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-w.stir:
+		w.settle()
+		return true
+	case <-timer.C:
+		w.settle()
+		return false
+	}
+}
+
+func (w *world) drainStir() {
+	select {
+	case <-w.stir:
+	default:
+	}
+}
+
+// play starts the contenders and then carries out one action after the other.
+func (w *world) play(choose func(p *Point) int, acted func(n int, f footprint)) {
+	r := w.run
+	for _, k := range w.players {
+		k.start()
+		w.settle()
+	}
+	for {
+		if r.Violation != nil || r.over {
+			break
+		}
+		if len(r.Points) >= maxPoints {
+			w.violate(Violation{Kind: Endless, What: fmt.Sprintf("%d actions, and no end", len(r.Points))})
+			break
+		}
+		actions := w.enabled()
+		if len(actions) == 0 {
+			if w.allDone() && (!w.Lock.Timed || !w.left() || w.idle > maxIdle) {
+				w.final()
+				break
+			}
+			w.drainStir()
+			w.mu.Lock()
+			w.idle++
+			w.turn++
+			w.mu.Unlock()
+			if !w.pass(patience) || w.idle > maxIdle {
+				if len(w.enabled()) > 0 && w.idle <= maxIdle {
+					continue
+				}
+				if w.allDone() {
+					w.final()
+					break
+				}
+				w.hang()
+				break
+			}
+			continue
+		}
+		p := &Point{}
+		for _, a := range actions {
+			p.Enabled = append(p.Enabled, a.String())
+			p.faults = append(p.faults, a.fault)
+		}
+		w.mu.Lock()
+		if r.hashing {
+			p.state = w.hashLocked()
+		}
+		w.mu.Unlock()
+		if p.Chosen = choose(p); p.Chosen < 0 || p.Chosen >= len(actions) {
+			r.Aborted = true
+			break
+		}
+		r.Points = append(r.Points, p)
+		a := actions[p.Chosen]
+		w.mu.Lock()
+		w.foot = footprint{}
+		w.turn++
+		w.last = a.who
+		w.mu.Unlock()
+		a.do()
+		w.settle()
+		w.mu.Lock()
+		if a.fault != "" {
+			w.faults++
+			r.Facts.Faults = append(r.Facts.Faults, a.String())
+			w.foot.fault = true
+		}
+		p.foot = w.foot
+		w.mu.Unlock()
+		if acted != nil {
+			acted(len(r.Points)-1, p.foot)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, k := range w.players {
+		r.Results = append(r.Results, k.name+": "+strings.Join(append(slices.Clone(k.results), k.state), ", "))
+	}
+	if r.hashing {
+		r.final = w.hashLocked()
+	}
+}
+
+// left says whether a client still has a node of the lock: it may be about to
+// remove it.
+func (w *world) left() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.clients, func(c *client) bool { return len(w.nodesOf(c)) > 0 })
+}
+
+func (w *world) allDone() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, k := range w.players {
+		if k.state != done {
+			return false
+		}
+	}
+	return true
+}
+
+// An action is what the explorer can do next.
+type action struct {
+	who, what string
+	fault     Fault
+	do        func()
+}
+
+func (a action) String() string { return a.who + ": " + a.what }
+
+// enabled lists the actions, first those of the client that acted last, and
+// the faults at the end.
+func (w *world) enabled() []action {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var first, rest, faults []action
+	add := func(who, what string, do func()) {
+		if who == w.last {
+			first = append(first, action{who, what, "", do})
+		} else {
+			rest = append(rest, action{who, what, "", do})
+		}
+	}
+	for _, c := range w.clients {
+		l := c.line
+		cutOff := l.broken || l.serverEnd && len(l.down) == 0
+		switch {
+		case c.stopped:
+			add(c.name, "run on", func() { w.runOn(c) })
+			continue
+		case cutOff && !c.gone:
+			add(c.name, "reconnect", func() { w.reconnect(c) })
+		}
+		if c.stalled && !cutOff {
+			add(c.name, string(Expire), func() { w.expire(c) })
+		}
+		if len(l.up) > 0 && !cutOff {
+			add(c.name, "request", func() { w.request(c) })
+		}
+		if w.Packets && len(l.down) > 0 && !l.broken {
+			what := "reply"
+			if l.down[0].isEvent {
+				what = "event"
+			}
+			add(c.name, what, func() {
+				w.mu.Lock()
+				w.sortEventsLocked(l)
+				w.arrivesLocked(c)
+				w.mu.Unlock()
+			})
+		}
+		for _, k := range c.players {
+			if k.gate != nil {
+				add(k.name, "unlock", func() {
+					w.mu.Lock()
+					w.foot.client(c)
+					close(k.gate)
+					k.gate = nil
+					w.mu.Unlock()
+				})
+			}
+		}
+		faults = append(faults, w.faultsLocked(c, cutOff)...)
+	}
+	for _, g := range w.gaps {
+		add("gap "+g.name, "go on", func() {
+			w.mu.Lock()
+			w.foot.everything = true
+			w.gaps = slices.DeleteFunc(w.gaps, func(h *gap) bool { return h == g })
+			close(g.free)
+			w.mu.Unlock()
+		})
+	}
+	if len(first)+len(rest) == 0 {
+		return nil
+	}
+	return append(append(first, rest...), faults...)
+}
+
+// request carries out a client's next request.
+func (w *world) request(c *client) {
+	w.mu.Lock()
+	p := c.line.carryLocked()
+	w.executedLocked(c, p)
+	w.mu.Unlock()
+}
+
+// executedLocked notes a request that reaches the server.
+func (w *world) executedLocked(c *client, p packet) {
+	w.foot.client(c)
+	w.foot.request(p)
+	w.run.unordered = p.op == jute.OpSetWatches || p.op == jute.OpMulti
+	w.logLocked(Entry{Who: c.name, Kind: "carried out", Op: p.op.String(), Path: p.path, Watch: p.watch})
+	if p.op == jute.OpDelete {
+		node, ok := w.srv.Node(p.path)
+		if owner := node.Stat.EphemeralOwner; ok && owner != 0 && owner != c.conn.SessionID() {
+			w.violateLocked(Violation{Kind: ForeignDelete, Who: c.name, What: fmt.Sprintf("%s deletes %s, the node of %s", c.name, p.path, w.ownerLocked(owner))})
+		}
+	}
+}
+
+func (w *world) ownerLocked(session int64) string {
+	if c := w.sessions[session]; c != nil {
+		return c.name
+	}
+	for _, c := range w.clients {
+		if c.conn.SessionID() == session {
+			return c.name
+		}
+	}
+	return "another session"
+}
+
+// reconnect lets a client that has lost its connection connect. Time passes
+// while the client library pauses.
+func (w *world) reconnect(c *client) {
+	w.mu.Lock()
+	w.foot.client(c)
+	// Where a fault has happened to one client only, no other contender waits
+	// for a timer, so the pause makes no difference to it.
+	w.foot.everything = w.Lock.Timed || w.faults > 1
+	w.mu.Unlock()
+	for deadline := time.Now().Add(5 * time.Second); ; {
+		w.mu.Lock()
+		gate := c.dialing
+		w.mu.Unlock()
+		if gate != nil {
+			break
+		}
+		if left := time.Until(deadline); left > 0 {
+			w.pass(left)
+			continue
+		}
+		w.mu.Lock()
+		c.gone = true // its lock has closed it
+		w.mu.Unlock()
+		return
+	}
+	w.mu.Lock()
+	close(c.dialing)
+	c.dialing = nil
+	w.mu.Unlock()
+	w.settle()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	what := "is connected again"
+	switch id := c.conn.SessionID(); {
+	case id == 0:
+		what = "is told that its session has expired"
+	case id != c.session:
+		c.session, c.expired = id, false
+		w.sessions[id] = c
+		what = "is connected, in a new session"
+	}
+	w.logLocked(Entry{Who: c.name, Kind: "note", Text: what})
+}
+
+// companyLocked says whether another contender holds the lock, waits for it
+// or unlocks it, or has left a node.
+func (w *world) companyLocked(k *contender) bool {
+	for _, o := range w.players {
+		if o != k && (o.state == waiting || o.state == inside || o.state == unlocking || o.c != k.c && len(w.nodesOf(o.c)) > 0) {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *contender) start() {
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				k.note(failed, "panics", Violation{Kind: Crash, Who: k.name, What: fmt.Sprintf("%s panics: %v", k.name, p)})
+			}
+		}()
+		k.playScript()
+	}()
+}
+
+// note changes the state of a contender, and says so in the log.
+func (k *contender) note(state, text string, bad ...Violation) {
+	w := k.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.free {
+		return // the schedule is over
+	}
+	k.state = state
+	if text != "" {
+		k.notes = append(k.notes, Entry{Kind: "note", Text: text})
+		k.results = append(k.results, text)
+	}
+	k.bad = append(k.bad, bad...)
+	w.stirLocked()
+}
+
+func (k *contender) playScript() {
+	holds := false
+	for _, op := range k.script {
+		switch op {
+		case LockOp, TryLockOp:
+			holds = k.getIn(op)
+		case UnlockOp:
+			if holds {
+				holds = false
+				if !k.letGo() {
+					k.note(done, "")
+					return
+				}
+			}
+		}
+	}
+	k.unlockAgain()
+	k.note(done, "")
+}
+
+// getIn calls Lock or TryLock and, if it succeeds, waits until the explorer
+// lets the contender unlock.
+func (k *contender) getIn(op Op) bool {
+	w := k.w
+	ctx, cancel := context.WithCancel(context.Background())
+	w.mu.Lock()
+	k.ctx, k.cancel, k.ended = ctx, cancel, false
+	k.state = waiting
+	k.company = w.companyLocked(k)
+	session := k.c.conn.SessionID()
+	w.mu.Unlock()
+	defer cancel()
+	ok, err := true, error(nil)
+	if op == LockOp {
+		err = k.lock.Lock(ctx)
+	} else {
+		ok, err = k.lock.TryLock(ctx)
+	}
+	w.mu.Lock()
+	k.cancel = nil
+	alone := !k.company && !w.companyLocked(k) && !w.run.Facts.OrphanCreate
+	allowed := k.c.faulted && !w.Lock.Requeues || k.ended
+	w.mu.Unlock()
+	switch {
+	case err != nil && !allowed:
+		k.note(outside, "gets an error: "+short(err), Violation{Kind: Failure, Who: k.name, What: fmt.Sprintf("%s of %s fails: %v", op, k.name, short(err))})
+		return false
+	case err != nil:
+		k.note(outside, "gets an error: "+short(err))
+		return false
+	case !ok && alone:
+		k.note(outside, "finds the lock held", Violation{Kind: Failure, Who: k.name, What: "TryLock of " + k.name + " finds the lock held, and nobody else holds it or waits for it"})
+		return false
+	case !ok:
+		k.note(outside, "finds the lock held")
+		return false
+	case !w.Lock.Requeues && !w.Ensemble && session != 0 && session != k.c.conn.SessionID():
+		k.note(outside, "gets the lock in a new session", Violation{Kind: Failure, Who: k.name, What: fmt.Sprintf("%s of %s succeeds, though its session ended meanwhile", op, k.name)})
+		return false
+	}
+	w.mu.Lock()
+	if w.free {
+		w.mu.Unlock()
+		return false
+	}
+	gate := make(chan struct{})
+	k.gate = gate
+	k.held, k.lost = k.c.conn.SessionID(), false
+	w.mu.Unlock()
+	k.note(inside, "holds the lock")
+	<-gate
+	return true
+}
+
+// letGo calls Unlock, and again if that fails after a fault. False: it did
+// not work in the end.
+func (k *contender) letGo() bool {
+	w := k.w
+	for try := 0; ; try++ {
+		w.mu.Lock()
+		lost := k.lost
+		w.mu.Unlock()
+		if try == 0 {
+			k.note(unlocking, "unlocks")
+		}
+		err := k.lock.Unlock(context.Background())
+		w.mu.Lock()
+		faulted := k.c.faulted
+		w.mu.Unlock()
+		notLocked := err != nil && w.Lock.NotLocked != nil && w.Lock.NotLocked(err)
+		switch {
+		case err == nil && lost && try == 0 && w.Lock.NotLocked != nil:
+			k.note(outside, "has unlocked", Violation{Kind: HidesLoss, Who: k.name, What: "Unlock of " + k.name + " reports success, but the lock was lost before"})
+			return true
+		case err == nil:
+			k.note(outside, "has unlocked")
+			return true
+		case notLocked && faulted:
+			k.note(outside, "learns that the lock was lost")
+			return true
+		case !faulted || w.Lock.Requeues:
+			k.note(outside, "cannot unlock: "+short(err), Violation{Kind: Failure, Who: k.name, What: fmt.Sprintf("Unlock of %s fails: %v", k.name, short(err))})
+			return false
+		case try == 5:
+			k.note(outside, "cannot unlock: "+short(err))
+			return false
+		}
+		k.note(unlocking, "fails to unlock and tries again")
+		time.Sleep(time.Second)
+	}
+}
+
+// unlockAgain calls Unlock once more than the lock was got.
+func (k *contender) unlockAgain() {
+	w := k.w
+	if w.Lock.NotLocked == nil {
+		return
+	}
+	w.mu.Lock()
+	over := w.free
+	w.mu.Unlock()
+	if over {
+		return
+	}
+	if err := k.lock.Unlock(context.Background()); err == nil || !w.Lock.NotLocked(err) {
+		what := "succeeds"
+		if err != nil {
+			what = "says " + short(err)
+		}
+		k.note(outside, "", Violation{Kind: Failure, Who: k.name, What: "Unlock of " + k.name + ", which does not hold the lock, " + what})
+	}
+}
+
+// short is an error without what differs between runs.
+func short(err error) string {
+	for _, e := range []error{context.Canceled, zk.ErrSessionExpired, zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrClosing, zk.ErrNoNode, zk.ErrNodeExists} {
+		if errors.Is(err, e) {
+			return e.Error()
+		}
+	}
+	s := err.Error()
+	if len(s) > 100 {
+		s = s[:100]
+	}
+	return s
+}
+
+func (w *world) hashLocked() uint64 {
+	var b strings.Builder
+	for _, c := range w.clients {
+		fmt.Fprintf(&b, "%s %x %v %v %v", c.name, c.history, c.stopped, c.line.broken, c.expired)
+		for _, p := range c.line.up {
+			fmt.Fprintf(&b, " >%d%s", p.op, p.path)
+		}
+		for _, p := range c.line.down {
+			fmt.Fprintf(&b, " <%d%s%d%s", p.op, p.path, p.err, p.made)
+		}
+	}
+	for _, k := range w.players {
+		fmt.Fprintf(&b, " %s %s %v", k.name, k.state, k.results)
+	}
+	for _, dir := range []string{path.Dir(lockPath), lockPath} {
+		fmt.Fprint(&b, w.srv.Children(dir))
+	}
+	for _, x := range w.srv.Watches() {
+		fmt.Fprint(&b, x.Path, x.Children, w.ownerLocked(x.Session))
+	}
+	fmt.Fprint(&b, w.faults)
+	return mix(b.String())
+}

@@ -1,0 +1,313 @@
+package explore
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"slices"
+	"testing"
+	"time"
+)
+
+// A Search says how the schedules of a World are gone through. The zero
+// Search is complete: depth first, with the reduction.
+type Search struct {
+	// Whole turns the reduction off: each order of two actions is played,
+	// even where it cannot matter.
+	Whole bool
+	// Limit ends the search after so many schedules; 0: none.
+	Limit int
+	// For ends the search after so long, in real time; 0: never.
+	For time.Duration
+	// Seed, if it is not 0, makes the search random: Limit schedules, or as
+	// many as fit into For.
+	Seed uint64
+	// Depth is the number of changes of priority of a random schedule, as in
+	// PCT; 0: each action is drawn.
+	Depth int
+	// Count counts the states, too. It takes memory for each.
+	Count bool
+	// All goes on after a violation.
+	All bool
+	// Progress, if it is not nil, is called after each schedule.
+	Progress func(r *Report)
+}
+
+// A Report is what a search has found.
+type Report struct {
+	World     World
+	Schedules int // that were played to the end
+	Cut       int // that the reduction ended: they repeat another one
+	States    int // different ones, if they were counted
+	Depth     int // actions of the longest schedule
+	Diverged  int // schedules that had to be played again, because they did not repeat
+	Complete  bool
+	Took      time.Duration
+	// Found is the first violation's trace, shrunk.
+	Found *Trace
+	// Kinds counts the schedules by what they violate, if All is set.
+	Kinds map[Kind]int
+	// Known are the shortest traces of what the lock is known to do wrong.
+	Known map[string]*Trace
+	// MostRequests and MostEvents are the highest numbers in a schedule, and
+	// the schedule.
+	MostRequests, MostEvents int
+	WithRequests, WithEvents []string
+	states, finals           map[uint64]struct{}
+	prefixes                 int
+}
+
+func (r *Report) String() string {
+	end := "complete"
+	if !r.Complete {
+		end = "not complete"
+	}
+	s := fmt.Sprintf("%s, %d contenders, %d faults: %d schedules", r.World.Name, r.World.contenders(), r.World.Faults, r.Schedules)
+	if r.Cut > 0 {
+		s += fmt.Sprintf(" and %d that repeat one", r.Cut)
+	}
+	return fmt.Sprintf("%s, at most %d actions, %v, %s", s, r.Depth, r.Took.Round(time.Millisecond), end)
+}
+
+// A branch is a point of the schedule that the search is at.
+type branch struct {
+	enabled []string
+	sleep   map[string]footprint // actions that need not be taken here
+	tried   map[string]footprint
+	chosen  int
+}
+
+// Explore plays the schedules of a world until it has found a violation, or
+// has played all.
+func Explore(t *testing.T, w World, s Search) *Report {
+	t.Helper()
+	w.Name = w.Lock.Name
+	// A client library that connects takes megabytes. They are garbage at
+	// once, and collecting them each time takes longer than the schedule.
+	defer debug.SetGCPercent(debug.SetGCPercent(800))
+	r := &Report{World: w, Known: make(map[string]*Trace), Kinds: make(map[Kind]int), states: make(map[uint64]struct{}), finals: make(map[uint64]struct{})}
+	began := time.Now()
+	defer func() { r.Took = time.Since(began) }()
+	if s.Seed != 0 {
+		random(t, w, s, r, began)
+		return r
+	}
+	var stack []*branch
+	for {
+		var run *Run
+		for try := 1; run == nil; try++ {
+			known := len(stack)
+			if run = step(t, w, s, &stack); run != nil {
+				break
+			}
+			r.Diverged++
+			for len(stack) > known {
+				stack = stack[:known]
+			}
+			if try == w.tries() {
+				panic(fmt.Sprintf("explore: %s: a schedule does not repeat, tried %d times: %q", w.Name, try, names(stack)))
+			}
+		}
+		r.count(t, w, s, run)
+		if r.Found != nil && !s.All {
+			return r
+		}
+		for len(stack) > 0 {
+			b := stack[len(stack)-1]
+			if b.chosen = b.next(); b.chosen >= 0 {
+				break
+			}
+			stack = stack[:len(stack)-1]
+		}
+		if len(stack) == 0 {
+			r.Complete = true
+			return r
+		}
+		if s.over(r, began) {
+			return r
+		}
+	}
+}
+
+// tries is how often a schedule is played until it repeats. A lock that waits
+// for timers in several goroutines has two of them end at the same instant
+// now and then, and either may go first; any other lock repeats at once.
+func (w World) tries() int {
+	if w.Lock.Timed {
+		return 200
+	}
+	return 1
+}
+
+func names(stack []*branch) (list []string) {
+	for _, b := range stack {
+		list = append(list, b.enabled[b.chosen])
+	}
+	return list
+}
+
+// step plays the schedule that the branches say, and adds a branch for each
+// further point. Nil: the schedule did not repeat.
+func step(t *testing.T, w World, s Search, stack *[]*branch) *Run {
+	depth, repeats := 0, true
+	run := watched(t, w, s.Count, func(p *Point) int {
+		b := &branch{}
+		if depth < len(*stack) {
+			b = (*stack)[depth]
+			if !slices.Equal(b.enabled, p.Enabled) {
+				repeats = false
+				return -1
+			}
+		} else {
+			*b = branch{enabled: p.Enabled, sleep: map[string]footprint{}, tried: map[string]footprint{}, chosen: -1}
+			if depth > 0 && !s.Whole {
+				b.inherit((*stack)[depth-1])
+			}
+			if b.chosen = b.next(); b.chosen < 0 {
+				return -1
+			}
+			*stack = append(*stack, b)
+		}
+		depth++
+		return b.chosen
+	}, func(n int, foot footprint) {
+		b := (*stack)[n]
+		b.tried[b.enabled[b.chosen]] = foot
+	})
+	if depth < len(*stack) {
+		repeats = false
+	}
+	if !repeats {
+		return nil
+	}
+	return run
+}
+
+func (s Search) over(r *Report, began time.Time) bool {
+	return s.Limit > 0 && r.Schedules+r.Cut >= s.Limit || s.For > 0 && time.Since(began) > s.For
+}
+
+// next is the next action to take here; -1: none is left.
+func (b *branch) next() int {
+	for i := b.chosen + 1; i < len(b.enabled); i++ {
+		if _, asleep := b.sleep[b.enabled[i]]; !asleep {
+			return i
+		}
+	}
+	return -1
+}
+
+// inherit puts to sleep what need not be taken here: it was taken at the
+// branch above, before the action that leads here, and the two can be swapped.
+func (b *branch) inherit(above *branch) {
+	name := above.enabled[above.chosen]
+	foot := above.tried[name]
+	for _, set := range []map[string]footprint{above.sleep, above.tried} {
+		for other, f := range set {
+			if other != name && !dependent(&f, &foot) {
+				b.sleep[other] = f
+			}
+		}
+	}
+}
+
+// count takes in what a schedule has shown.
+func (r *Report) count(t *testing.T, w World, s Search, run *Run) {
+	if run.Aborted {
+		r.Cut++
+	} else {
+		r.Schedules++
+	}
+	r.Depth = max(r.Depth, len(run.Points))
+	if s.Count {
+		for _, p := range run.Points {
+			r.states[p.state] = struct{}{}
+		}
+		r.states[run.final] = struct{}{}
+		if !run.Aborted {
+			r.finals[run.final] = struct{}{}
+		}
+		r.States = len(r.states)
+	}
+	if run.Requests > r.MostRequests {
+		r.MostRequests, r.WithRequests = run.Requests, run.choices()
+	}
+	if run.Events > r.MostEvents {
+		r.MostEvents, r.WithEvents = run.Events, run.choices()
+	}
+	for _, name := range run.Known {
+		if r.Known[name] == nil {
+			r.Known[name] = Shrink(t, w, run.choices(), func(r *Run) bool { return slices.Contains(r.Known, name) })
+		}
+	}
+	if v := run.Violation; v != nil {
+		r.Kinds[v.Kind]++
+		if r.Found == nil {
+			r.Found = Shrink(t, w, run.choices(), func(r *Run) bool { return r.Violation != nil && r.Violation.Kind == v.Kind })
+		}
+	}
+	if s.Progress != nil {
+		s.Progress(r)
+	}
+}
+
+// choices are the actions taken where more than one was possible.
+func (r *Run) choices() (names []string) {
+	for _, p := range r.Points {
+		if len(p.Enabled) > 1 {
+			names = append(names, p.choice())
+		}
+	}
+	return names
+}
+
+// random draws schedules.
+func random(t *testing.T, w World, s Search, r *Report, began time.Time) {
+	for n := uint64(0); !s.over(r, began); n++ {
+		rng := rand.New(rand.NewPCG(s.Seed, n))
+		choose := func(p *Point) int { return rng.IntN(len(p.Enabled)) }
+		if s.Depth > 0 {
+			choose = pct(rng, s.Depth)
+		}
+		r.count(t, w, s, watched(t, w, s.Count, choose, nil))
+		if r.Found != nil && !s.All {
+			return
+		}
+	}
+}
+
+// pct is Burckhardt's probabilistic concurrency testing: each actor has a
+// priority, the highest acts, and at a few points drawn before, the actor that
+// would act falls behind all others.
+func pct(rng *rand.Rand, depth int) func(p *Point) int {
+	priority := make(map[string]int)
+	drop := make(map[int]bool)
+	for range depth {
+		drop[rng.IntN(40)] = true
+	}
+	step, low := 0, 0
+	return func(p *Point) int {
+		best, top := 0, -1<<31
+		for i, name := range p.Enabled {
+			actor := name
+			if p.faults[i] == "" {
+				actor, _, _ = cutName(name)
+			}
+			if _, ok := priority[actor]; !ok {
+				priority[actor] = rng.IntN(1000)
+				if p.faults[i] != "" {
+					priority[actor] -= 900 // a fault is not the rule
+				}
+			}
+			if priority[actor] > top {
+				best, top = i, priority[actor]
+			}
+		}
+		if step++; drop[step] {
+			actor, _, _ := cutName(p.Enabled[best])
+			low--
+			priority[actor] = -1000 + low
+		}
+		return best
+	}
+}

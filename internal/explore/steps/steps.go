@@ -1,0 +1,185 @@
+// Package steps shows the locks of the steps to the explorer.
+package steps
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	naive "example.com/zklock/01-naive-ephemeral"
+	herd "example.com/zklock/02-herd-effect"
+	predecessor "example.com/zklock/03-sequential-predecessor"
+	reentrant "example.com/zklock/04-reentrant"
+	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/explore"
+)
+
+// A Plain lock is one of the kind of steps 1 to 3.
+type Plain interface {
+	Lock() error
+	TryLock() (bool, error)
+	Unlock() error
+}
+
+// FromPlain makes a contender of a lock without contexts.
+func FromPlain(l Plain) explore.Lock { return plain{l} }
+
+type plain struct{ Plain }
+
+func (p plain) Lock(context.Context) error            { return p.Plain.Lock() }
+func (p plain) TryLock(context.Context) (bool, error) { return p.Plain.TryLock() }
+func (p plain) Unlock(context.Context) error          { return p.Plain.Unlock() }
+
+// What is still wrong with steps 1 to 4 by their own pages, as far as it is a
+// matter of messages. A holder that outlives its session (explore.Outlived)
+// is reported of every lock that is not timed.
+var (
+	lostReply = explore.Known{
+		Name: "the reply to create is lost, and the node stays until the session ends",
+		Match: func(v explore.Violation, f explore.Facts) bool {
+			return f.OrphanCreate && (v.Kind == explore.Hang || v.Kind == explore.NodeLeft)
+		},
+	}
+	lookThenDelete = explore.Known{
+		Name: "Unlock looks, the session ends, and Unlock deletes the node of the next holder",
+		Match: func(v explore.Violation, f explore.Facts) bool {
+			return v.Kind == explore.ForeignDelete && slices.ContainsFunc(f.Faults, func(s string) bool { return strings.HasSuffix(s, string(explore.Stall)) })
+		},
+	}
+	wrap = explore.Known{
+		Name: "the numbers pass 2³¹-1, and then the names do not sort by number",
+		Match: func(v explore.Violation, f explore.Facts) bool {
+			return f.World.Sequence == math.MaxInt32
+		},
+	}
+)
+
+// Naive is step 1.
+func Naive() explore.Subject {
+	return explore.Subject{
+		Name: "naive",
+		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
+			return func(string) explore.Lock { return FromPlain(naive.New(conn, path)) }
+		},
+		NotLocked: func(err error) bool { return errors.Is(err, naive.ErrNotLocked) },
+		Requests:  func(n int) int { return n*n + 2*n },
+		Events:    func(n int) int { return n * (n - 1) / 2 },
+		Known:     []explore.Known{lostReply, lookThenDelete},
+	}
+}
+
+// Herd is step 2.
+func Herd() explore.Subject {
+	return explore.Subject{
+		Name: "herd",
+		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
+			return func(string) explore.Lock { return FromPlain(herd.New(conn, path)) }
+		},
+		NotLocked: func(err error) bool { return errors.Is(err, herd.ErrNotLocked) },
+		Requests:  func(n int) int { return n*n + n + 1 },
+		Events:    func(n int) int { return n*n - n + 1 },
+		Queue:     true,
+		Known:     []explore.Known{lostReply, wrap},
+	}
+}
+
+// Predecessor is step 3.
+func Predecessor() explore.Subject {
+	return explore.Subject{
+		Name: "predecessor",
+		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
+			return func(string) explore.Lock { return FromPlain(predecessor.New(conn, path)) }
+		},
+		NotLocked: func(err error) bool { return errors.Is(err, predecessor.ErrNotLocked) },
+		Requests:  func(n int) int { return 5*n - 2 },
+		Events:    func(n int) int { return n - 1 },
+		Queue:     true,
+		Known:     []explore.Known{lostReply, wrap},
+	}
+}
+
+// Reentrant is step 4. The contenders of a client share its Mutex; each is an
+// owner.
+func Reentrant() explore.Subject {
+	return explore.Subject{
+		Name: "reentrant",
+		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
+			m := reentrant.New(conn, path)
+			return func(name string) explore.Lock { return &owner{m, reentrant.NewOwner(name)} }
+		},
+		NotLocked: func(err error) bool { return errors.Is(err, reentrant.ErrNotOwner) },
+		Requests:  func(n int) int { return 5*n - 2 },
+		Events:    func(n int) int { return n - 1 },
+		Queue:     true,
+		Known:     []explore.Known{lostReply, wrap},
+	}
+}
+
+type owner struct {
+	m *reentrant.Mutex
+	o *reentrant.Owner
+}
+
+func (o *owner) Lock(context.Context) error            { return o.m.Lock(o.o) }
+func (o *owner) TryLock(context.Context) (bool, error) { return o.m.TryLock(o.o) }
+func (o *owner) Unlock(context.Context) error          { return o.m.Unlock(o.o) }
+
+// Timeout is step 5. The contenders of a client share its Mutex; each is an
+// owner.
+func Timeout() explore.Subject {
+	return explore.Subject{
+		Name: "timeout",
+		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
+			m, err := timeout.New(conn, path, timeout.WithSessionTimeout(explore.SessionTimeout))
+			if err != nil {
+				panic(err) // the path is a constant
+			}
+			return func(name string) explore.Lock { return &leased{m: m, o: timeout.NewOwner(name)} }
+		},
+		NotLocked: func(err error) bool { return errors.Is(err, timeout.ErrLost) || errors.Is(err, errNoLease) },
+		Queue:     true,
+		Requeues:  true,
+		Timed:     true,
+		Contexts:  true,
+	}
+}
+
+var errNoLease = errors.New("steps: there is no lease")
+
+type leased struct {
+	m *timeout.Mutex
+	o *timeout.Owner
+	l *timeout.Lease
+}
+
+func (l *leased) Lock(ctx context.Context) (err error) {
+	l.l, err = l.m.Lock(ctx, l.o)
+	return err
+}
+
+func (l *leased) TryLock(ctx context.Context) (bool, error) {
+	lease, err := l.m.TryLock(ctx, l.o)
+	if errors.Is(err, timeout.ErrHeld) {
+		return false, nil
+	}
+	l.l = lease
+	return err == nil, err
+}
+
+func (l *leased) Unlock(ctx context.Context) error {
+	if l.l == nil {
+		return errNoLease
+	}
+	err := l.l.Unlock(ctx)
+	if err == nil || errors.Is(err, timeout.ErrLost) {
+		l.l = nil
+	}
+	return err
+}
+
+func (l *leased) Token() int64          { return l.l.Token() }
+func (l *leased) Lost() <-chan struct{} { return l.l.Lost() }

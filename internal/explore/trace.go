@@ -1,0 +1,162 @@
+package explore
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// An Entry is one line of a schedule's log.
+type Entry struct {
+	// Point is the number of the action that caused it, from 1; 0 is the start.
+	Point int `json:"point"`
+	// At is virtual time since the start. It stands still but for what the
+	// lock, the client library and the session timeout wait for.
+	At time.Duration `json:"at_ns"`
+	// Who is the client or the contender.
+	Who string `json:"who"`
+	// Kind is "sends", "carried out", "reply", "event", "lost" or "note".
+	// A reply and an event arrive at the client.
+	Kind  string   `json:"kind"`
+	Op    string   `json:"op,omitempty"`
+	Path  string   `json:"path,omitempty"`
+	Watch bool     `json:"watch,omitempty"`
+	Made  string   `json:"made,omitempty"`  // by a create: the node
+	Names []string `json:"names,omitempty"` // children, sorted
+	Err   string   `json:"error,omitempty"`
+	Text  string   `json:"text,omitempty"` // of a note
+}
+
+func (e Entry) hash() uint64 {
+	return mix(fmt.Sprint(e.Kind, e.Op, e.Path, e.Made, e.Names, e.Err))
+}
+
+// String is one line for people to read.
+func (e Entry) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%8.3fs %s ", e.At.Seconds(), e.Who)
+	switch e.Kind {
+	case "note":
+		b.WriteString(e.Text)
+		return b.String()
+	case "reply":
+		b.WriteString("<- ")
+	case "event":
+		b.WriteString("<- event ")
+	case "sends":
+		b.WriteString("-> ")
+	case "carried out":
+		b.WriteString("   at the server: ")
+	case "lost":
+		fmt.Fprintf(&b, "-- %s: ", e.Text)
+	}
+	b.WriteString(e.Op + " " + e.Path)
+	if e.Watch {
+		b.WriteString(" (watch)")
+	}
+	switch {
+	case e.Err != "":
+		b.WriteString(": " + e.Err)
+	case e.Made != "":
+		b.WriteString(": " + e.Made)
+	case len(e.Names) > 0:
+		fmt.Fprintf(&b, ": %v", e.Names)
+	}
+	return b.String()
+}
+
+// A Point is a moment of a schedule at which one action was chosen.
+type Point struct {
+	Enabled []string // the actions that were possible
+	Chosen  int
+
+	faults []Fault
+	foot   footprint
+	state  uint64
+}
+
+func (p *Point) choice() string { return p.Enabled[p.Chosen] }
+
+// A Run is one schedule that was played.
+type Run struct {
+	Points    []*Point
+	Log       []Entry
+	Violation *Violation
+	Known     []string // names of the Known that came up
+	Facts     Facts
+	Requests  int      // that the contenders have sent
+	Events    int      // watch events that have arrived
+	Results   []string // what became of each contender
+	Aborted   bool     // by the search
+
+	over      bool // by something known
+	unordered bool // the action causes events in no particular order
+	hashing   bool
+	final     uint64
+}
+
+// A Trace is a schedule as data: what a search has found, or what to play.
+type Trace struct {
+	World World `json:"world"`
+	// Choices are the actions chosen where more than one was possible, from
+	// the first on. After the last of them the explorer goes on by itself: it
+	// takes the first action that is no fault, in the order of the clients'
+	// names, the client that acted last before all others.
+	Choices []string `json:"choices"`
+	// Widths are how many actions were possible at each of the choices. A
+	// replay at which there are more or fewer is an error.
+	Widths    []int      `json:"widths"`
+	Violation *Violation `json:"violation,omitempty"`
+	Known     []string   `json:"known,omitempty"`
+	Results   []string   `json:"results"`
+	Log       []Entry    `json:"log"`
+
+	needed int // choices after which the explorer would have gone on as it did
+}
+
+// String shows a trace to people.
+func (tr *Trace) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %d contenders", tr.World.Name, tr.World.contenders())
+	if tr.Violation != nil {
+		fmt.Fprintf(&b, ": %s", tr.Violation)
+	}
+	fmt.Fprintf(&b, "\nchoices (%d):\n", len(tr.Choices))
+	for i, c := range tr.Choices {
+		fmt.Fprintf(&b, "  %2d. %s\n", i+1, c)
+	}
+	b.WriteString("log:\n")
+	for _, e := range tr.Log {
+		fmt.Fprintf(&b, "  %s\n", e)
+	}
+	fmt.Fprintf(&b, "at the end:\n")
+	for _, r := range tr.Results {
+		fmt.Fprintf(&b, "  %s\n", r)
+	}
+	return b.String()
+}
+
+// WriteFile writes a trace as JSON.
+func (tr *Trace) WriteFile(name string) error {
+	b, err := json.MarshalIndent(tr, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, append(b, '\n'), 0o644)
+}
+
+// ReadTrace reads what WriteFile has written. The lock of its world is to be
+// set by the caller.
+func ReadTrace(name string) (*Trace, error) {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	tr := new(Trace)
+	if err := json.Unmarshal(b, tr); err != nil {
+		return nil, fmt.Errorf("%s is no trace: %w", name, err)
+	}
+	return tr, nil
+}

@@ -1,0 +1,162 @@
+package explore
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A Lock is one contender for a lock, used by one goroutine at a time.
+// TryLock may return errors.ErrUnsupported if no script calls it.
+type Lock interface {
+	Lock(ctx context.Context) error
+	TryLock(ctx context.Context) (bool, error)
+	Unlock(ctx context.Context) error
+}
+
+// A Leased lock knows a fencing token, and when it has been lost. Both are
+// asked between a successful Lock or TryLock and the call of Unlock.
+type Leased interface {
+	Token() int64
+	Lost() <-chan struct{}
+}
+
+// A Subject is a kind of lock under exploration.
+type Subject struct {
+	Name string
+	// Open is called once per client; what it returns makes the contenders of
+	// that client.
+	Open func(conn *zk.Conn, path string) func(name string) Lock
+	// NotLocked says whether an error of Unlock means that the lock was not
+	// held. Nil: the lock cannot tell.
+	NotLocked func(err error) bool
+	// Queue: contenders are let in in the order of their nodes' numbers.
+	Queue bool
+	// Requeues: an error of the connection or the session is no error of Lock,
+	// TryLock or Unlock; they try again. Otherwise they may fail after a fault.
+	Requeues bool
+	// Timed: the lock watches over its session by the clock, so a session
+	// expires only after its timeout has passed.
+	Timed bool
+	// Contexts: Lock and TryLock end when their ctx does.
+	Contexts bool
+	// Exists: the lock takes for granted that its path is there, as the
+	// parent of a queue. The explorer makes it in every world.
+	Exists bool
+	// Requests and Events are how many requests n contenders send at most, and
+	// how many watch events they are sent, if each locks once and no fault
+	// happens. Nil: not checked.
+	Requests, Events func(n int) int
+	// Ignore lists violations that are not reported, because the lock makes
+	// no such promise.
+	Ignore []Kind
+	// Known lists what the lock is known to do wrong; see Known.
+	Known []Known
+}
+
+// A Known is something that a lock does wrong and whose page says so. A
+// violation that matches is reported apart and does not end a search.
+type Known struct {
+	Name  string
+	Match func(v Violation, f Facts) bool
+}
+
+// Facts are what happened in a schedule before its violation.
+type Facts struct {
+	// OrphanCreate: the reply to a create that made an ephemeral node was
+	// lost, and the session went on.
+	OrphanCreate bool
+	// OrphanDelete: a request to delete, or its reply, was lost.
+	OrphanDelete bool
+	Faults       []string // that were chosen, in order
+	World        World
+}
+
+// An Op is a call in the script of a contender.
+type Op string
+
+// The calls. After LockOp or TryLockOp has got the lock, the explorer chooses
+// when the next call, UnlockOp, comes. UnlockOp is left out if the lock was
+// not got.
+const (
+	LockOp    Op = "lock"
+	TryLockOp Op = "trylock"
+	UnlockOp  Op = "unlock"
+)
+
+// A Fault is a kind of fault. Each fault that happens is a choice.
+type Fault string
+
+// The kinds of fault.
+const (
+	LoseRequest Fault = "lose request" // a request is lost with its connection
+	LoseReply   Fault = "lose reply"   // a request is carried out, its reply is lost with the connection
+	Cut         Fault = "cut"          // an idle connection breaks; the session lives on
+	Expire      Fault = "expire"       // the client is cut off until its session has expired
+	Stop        Fault = "stop"         // the client is stopped; its session expires; later it runs on
+	EndContext  Fault = "end ctx"      // the ctx of a Lock or TryLock ends
+	Stall       Fault = "stall"        // what the client sends from now on stays in it until its session has expired
+)
+
+// AllFaults are all kinds of fault.
+var AllFaults = []Fault{LoseRequest, LoseReply, Cut, Expire, Stop, EndContext, Stall}
+
+// A World is what a search plays: a lock, contenders, and what may go wrong.
+// The zero value of every field but Lock has a meaning.
+type World struct {
+	Lock Subject `json:"-"`
+	// Name of the lock; set from Lock.
+	Name string `json:"lock"`
+	// Contenders is how many there are, 2 if it is 0. They are called A, B, …
+	Contenders int `json:"contenders"`
+	// Shared: all contenders are goroutines of one client. Otherwise each has
+	// a client of its own.
+	Shared bool `json:"shared,omitempty"`
+	// Scripts are the calls of each contender; one that has none, or an empty
+	// one, locks and unlocks.
+	Scripts [][]Op `json:"scripts,omitempty"`
+	// Packets: replies and events are choices of their own. Otherwise they
+	// arrive at once.
+	Packets bool `json:"packets,omitempty"`
+	// Missing: no node above the lock's path exists. Otherwise all do, and
+	// the parent of a queue does, too.
+	Missing bool `json:"missing,omitempty"`
+	// Stranger: the parent of the queue has a child that is no contender.
+	Stranger bool `json:"stranger,omitempty"`
+	// Sequence is the number of the next node in the queue.
+	Sequence int32 `json:"sequence,omitempty"`
+	// Ensemble: the client knows three servers, not one; it connects to the
+	// next one at once and keeps what it has not sent.
+	Ensemble bool `json:"ensemble,omitempty"`
+	// Kinds are the kinds of fault that may happen, Faults is how many may
+	// happen in one schedule, all kinds together.
+	Kinds  []Fault `json:"kinds,omitempty"`
+	Faults int     `json:"faults,omitempty"`
+}
+
+// SessionTimeout is that of every client in a world. It passes in virtual
+// time.
+const SessionTimeout = 10 * time.Second
+
+const (
+	patience  = time.Minute // virtual: a contender that nothing has woken for so long hangs
+	maxIdle   = 60          // how often time passes without any progress of a contender
+	maxPoints = 400         // actions in a schedule; a longer one does not end
+)
+
+func (w World) contenders() int {
+	if w.Contenders == 0 {
+		return 2
+	}
+	return w.Contenders
+}
+
+func (w World) script(i int) []Op {
+	if i < len(w.Scripts) && len(w.Scripts[i]) > 0 {
+		return w.Scripts[i]
+	}
+	return []Op{LockOp, UnlockOp}
+}
+
+func letter(i int) string { return string(rune('A' + i)) }

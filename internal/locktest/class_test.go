@@ -1,0 +1,192 @@
+package locktest_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	herd "example.com/zklock/02-herd-effect"
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/wiretap"
+	"example.com/zklock/internal/zkserver"
+)
+
+// An edit is what a question for a class asks for.
+type edit struct {
+	old *regexp.Regexp // is found once in the step's files
+	new string
+}
+
+func lines(old, new string) edit { return edit{regexp.MustCompile(old), new} }
+
+// The questions of the steps' READMEs that ask for an edit, and the case that
+// the edit must fail first.
+var questions = []struct {
+	step   string
+	number int
+	edits  []edit
+	test   string // of the step
+	fails  string // "": the test itself
+}{
+	{"01-naive-ephemeral", 2, []edit{lines(`\.GetW\(l\.path\)`, ".ExistsW(l.path)")},
+		"TestLock", "a release between looking and watching is not missed"},
+	{"01-naive-ephemeral", 3, []edit{lines(`return false, fmt\.Errorf\("naive: lock.*\n`, "return false, nil\n")},
+		"TestLock", "an error other than node exists is returned and not taken for held"},
+	{"02-herd-effect", 2, []edit{
+		lines(`children, _, changed, err := l\.conn\.ChildrenW\(l\.path\)`, "children, _, err := l.conn.Children(l.path)"),
+		lines(`(?m)^(\t\tif event := <-changed)`, "\t\t_, _, changed, err := l.conn.GetW(l.path + \"/\" + slices.Min(children))\n\t\tif errors.Is(err, zk.ErrNoNode) {\n\t\t\tcontinue\n\t\t}\n\t\tif err != nil {\n\t\t\treturn l.giveUp(node, err)\n\t\t}\n$1"),
+		lines(`(?m)^\t"path"\n`, "\t\"path\"\n\t\"slices\"\n")},
+		"TestLock", "the requests are exactly as many as predicted"},
+	{"03-sequential-predecessor", 1, []edit{lines(`(?s)(if event := <-changed; event\.Err != nil \{.*?\n\t\t\}\n)`, "$1\t\tl.node = node\n\t\treturn nil\n")},
+		"TestLock", "a waiter that goes lets nobody in before the holder has let go"},
+	{"03-sequential-predecessor", 2, []edit{
+		lines(`\.GetW\(l\.path \+ "/" \+ before\)`, `.ExistsW(l.path + "/" + before)`),
+		lines(`\t\tif errors\.Is\(err, zk\.ErrNoNode\) \{\n\t\t\tcontinue\n\t\t\}\n`, "")},
+		"TestLock", "a release between looking and watching is not missed"},
+	{"04-reentrant", 1, []edit{lines(`h := &hold\{`, "h := &hold{times: 1, ")},
+		"TestOwners", "another owner of the same Mutex waits its turn in the queue"},
+	{"04-reentrant", 2, []edit{
+		lines(`\tm\.book\[owner\] = h\n`, ""),
+		lines(`\t\th\.times = 1\n`, "\t\th.times = 1\n\t\tm.book[owner] = h\n")},
+		"TestOwners", "two goroutines of one owner that lock at once make one node"},
+	{"05-timeout", 1, []edit{
+		lines(`case ev := <-nearer\.gone:`, "case <-nearer.gone:"),
+		lines(` && ev\.Type == zk\.EventNodeDeleted`, "")},
+		"TestLeases", "a predecessor that changes and does not go lets nobody in"},
+	{"05-timeout", 2, []edit{
+		lines(`m\.conn\.State\(\) != zk\.StateHasSession \|\| m\.conn\.SessionID\(\) != p\.session`, "m.conn.State() != zk.StateHasSession"),
+		lines(`if m\.conn\.SessionID\(\) != p\.session \{`, "if false {")},
+		"TestUnlockInAnExpiredSessionTouchesNobodyElsesNode", ""},
+	{"05-timeout", 3, []edit{lines(`if isOver\(m\.link\.safeUntil\(p\.session\)\.Add.*\{`, "if false {")},
+		"TestLockSaysThatTheServerIsTooFarAway", ""},
+}
+
+// TestClassQuestions does what each question asks for, with go test -overlay.
+func TestClassQuestions(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	for _, q := range questions {
+		t.Run(fmt.Sprintf("%s question %d", q.step, q.number), func(t *testing.T) {
+			t.Parallel()
+			files, err := filepath.Glob(filepath.Join(root, q.step, "*.go"))
+			require.NoError(t, err)
+			texts := make(map[string]string) // of the files that are edited
+			for _, e := range q.edits {
+				found := 0
+				for _, file := range files {
+					if strings.HasSuffix(file, "_test.go") {
+						continue
+					}
+					text, ok := texts[file]
+					if !ok {
+						read, err := os.ReadFile(file)
+						require.NoError(t, err)
+						text = string(read)
+					}
+					if n := len(e.old.FindAllString(text, -1)); n > 0 {
+						found += n
+						texts[file] = e.old.ReplaceAllString(text, e.new)
+					}
+				}
+				require.Equal(t, 1, found, "question %d of %s: the lines to edit, %q, must be there once", q.number, q.step, e.old)
+			}
+			out := overlaid(t, root, texts, "-run=^"+q.test+"$", "-failfast", "./"+q.step)
+			pattern, want := `(?m)^--- FAIL: (\S+)`, q.test
+			if q.fails != "" {
+				pattern, want = `(?m)^    --- FAIL: (\S+)`, q.test+"/"+strings.ReplaceAll(q.fails, " ", "_")
+			}
+			failed := regexp.MustCompile(pattern).FindStringSubmatch(out)
+			require.NotEmpty(t, failed, "the edit fails no case:\n%s", out)
+			require.Equal(t, want, failed[1], "%s", out)
+			readme, err := os.ReadFile(filepath.Join(root, q.step, "README.md"))
+			require.NoError(t, err)
+			_, class, _ := strings.Cut(string(readme), "**For a class.**")
+			_, question, _ := strings.Cut(class, fmt.Sprintf("\n%d. ", q.number))
+			question, _, _ = strings.Cut(question, fmt.Sprintf("\n%d. ", q.number+1))
+			require.Contains(t, strings.Join(strings.Fields(question), " "), cmp.Or(q.fails, q.test), "the question must name the case that fails")
+			require.NotContains(t, out, "panic: ", "the edit ends the test in a panic")
+		})
+	}
+}
+
+// overlaid runs go test with other texts in place of some files. It must fail.
+func overlaid(t *testing.T, root string, texts map[string]string, args ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	replace := make(map[string]string)
+	for file, text := range texts {
+		other := filepath.Join(dir, filepath.Base(file))
+		require.NoError(t, os.WriteFile(other, []byte(text), 0o644))
+		replace[file] = other
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	require.NoError(t, err)
+	file := filepath.Join(dir, "overlay.json")
+	require.NoError(t, os.WriteFile(file, overlay, 0o644))
+	cmd := exec.Command("go", append([]string{"test", "-vet=off", "-count=1", "-overlay=" + file}, args...)...)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "ZK="+ensemble.SpecEmbedded)
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err, "the edit fails no test:\n%s", out)
+	require.NotContains(t, string(out), "[build failed]", "the edit does not compile:\n%s", out)
+	return string(out)
+}
+
+// TestClassSequenceNumbers is the first question of step 2, asked of the server
+// that go run ./bench -serve serves.
+func TestClassSequenceNumbers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn, _ := classSession(t, ensemble.OverPipes(zkserver.Run(t)))
+		var last string
+		for range 3 {
+			node, err := conn.Create("/n-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
+			require.NoError(t, err)
+			require.NoError(t, conn.Delete(node, -1))
+		}
+		last, err := conn.Create("/n-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		require.Equal(t, "/n-0000000003", last, "the number is not that of the children, of which there are none, but of those ever made")
+	})
+}
+
+// TestClassHoldersEvent is the third question of step 2: the holder's last
+// ChildrenW has left a watch behind, whose event nothing waits for.
+func TestClassHoldersEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		zoo := ensemble.OverPipes(zkserver.Run(t))
+		conn, holder := classSession(t, zoo)
+		first := herd.New(conn, "/lock")
+		require.NoError(t, first.Lock())
+		before := holder.Counts().Total()
+		conn, _ = classSession(t, zoo)
+		second := herd.New(conn, "/lock")
+		locked := make(chan error, 1)
+		go func() { locked <- second.Lock() }()
+		time.Sleep(time.Second) // the second waits by then
+		require.EqualValues(t, 1, holder.Counts().Events, "the arrival of a waiter sends the holder an event")
+		require.Equal(t, before, holder.Counts().Total(), "the event makes the holder send a request")
+		require.NoError(t, first.Unlock())
+		require.NoError(t, <-locked)
+		require.NoError(t, second.Unlock())
+	})
+}
+
+func classSession(t *testing.T, zoo *ensemble.Ensemble) (*zk.Conn, *wiretap.Tap) {
+	t.Helper()
+	tap := wiretap.New(wiretap.WithLog())
+	conn, err := zoo.Connect(t.Context(), ensemble.Options{Tap: tap})
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	return conn, tap
+}

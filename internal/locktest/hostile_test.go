@@ -1,0 +1,115 @@
+package locktest_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/locktest"
+)
+
+// funcLock is a lock of three functions.
+type funcLock struct {
+	lock    func() error
+	tryLock func() (bool, error)
+	unlock  func() error
+}
+
+func (l funcLock) Lock() error            { return l.lock() }
+func (l funcLock) TryLock() (bool, error) { return l.tryLock() }
+func (l funcLock) Unlock() error          { return l.unlock() }
+
+// always is a lock all of whose methods do the same.
+func always(f func(conn *zk.Conn, path string) error) func(*zk.Conn, string) locktest.Lock {
+	return func(conn *zk.Conn, path string) locktest.Lock {
+		g := func() error { return f(conn, path) }
+		return funcLock{g, func() (bool, error) { err := g(); return err == nil, err }, g}
+	}
+}
+
+// Locks that do what no lock should, and words that the first case that fails
+// must say.
+var hostile = map[string]struct {
+	lock  func(conn *zk.Conn, path string) locktest.Lock
+	words string
+}{
+	"a stub that returns at once":     {always(func(*zk.Conn, string) error { return nil }), "there is no node of the holder"},
+	"a stub that returns errors":      {always(func(_ *zk.Conn, path string) error { return errors.New("not written yet: " + path) }), "Lock of the holder fails"},
+	"nil in place of a lock":          {func(*zk.Conn, string) locktest.Lock { return nil }, "nil pointer dereference"},
+	"waits on a channel of its own":   {always(func(*zk.Conn, string) error { <-make(chan int); return nil }), "Lock of the holder does not return"},
+	"waits on a channel from outside": {always(func(*zk.Conn, string) error { <-outside; return nil }), "the lock hangs"},
+	"waits on a mutex": {always(func(*zk.Conn, string) error {
+		var mu sync.Mutex
+		mu.Lock()
+		mu.Lock()
+		return nil
+	}), "the lock hangs"},
+	"spins": {always(func(*zk.Conn, string) error {
+		for {
+		}
+	}), "the lock spins"},
+	"polls and never sleeps": {always(func(conn *zk.Conn, path string) error {
+		for {
+			conn.Exists(path)
+		}
+	}), "the lock polls"},
+	"polls and sleeps": {always(func(conn *zk.Conn, path string) error {
+		for {
+			conn.Exists(path)
+			time.Sleep(100 * time.Millisecond)
+		}
+	}), "Lock of the holder does not return"},
+	"panics":                {always(func(*zk.Conn, string) error { panic("not written yet") }), "the lock panics: not written yet"},
+	"panics in a goroutine": {always(func(*zk.Conn, string) error { go panic("aside"); return nil }), "the lock panics: aside"},
+	"ends the process":      {always(func(*zk.Conn, string) error { os.Exit(0); return nil }), "os.Exit"},
+	"leaks a goroutine":     {always(func(*zk.Conn, string) error { go func() { select {} }(); return nil }), "there is no node of the holder"},
+	"prints 200 megabytes":  {always(func(*zk.Conn, string) error { return printAll(200 << 20) }), "the lock"},
+}
+
+var outside = make(chan int) // made outside of every bubble
+
+func printAll(n int) error {
+	line := strings.Repeat("lock! ", 1000)
+	for ; n > 0; n -= len(line) {
+		fmt.Println(line)
+	}
+	return nil
+}
+
+// TestHostileLocks grades locks that would end the test, if their cases ran in
+// its process. Every case has a verdict, and so have the cases that the lock is
+// innocent of.
+func TestHostileLocks(t *testing.T) {
+	for name, h := range hostile {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			verdicts := locktest.Verdicts(t, locktest.Subject{New: h.lock, ErrNotLocked: errNotLocked, Queue: true},
+				nil, func(locktest.Verdict) bool { return false })
+			if verdicts == nil {
+				return // this is the process in which the lock was tried
+			}
+			require.Len(t, verdicts, 28)
+			first := ""
+			for _, v := range verdicts {
+				if v.Words != "" && first == "" {
+					first = v.Words
+				}
+				require.Less(t, len(v.Printed), 100<<10, "what the lock prints is shown whole")
+				switch v.Case {
+				case "a release wakes exactly as many as predicted", "the requests are exactly as many as predicted":
+					require.Contains(t, v.Skipped+v.Words, "is nil", "%s", v.Case)
+				}
+			}
+			require.Contains(t, first, h.words)
+			t.Logf("graded in %v; the first failure: %s", time.Since(began).Round(time.Millisecond), first)
+		})
+	}
+}
