@@ -138,7 +138,7 @@ func TestFaultCloseHangsTheClient(t *testing.T) {
 			synctest.Wait() // it waits for an answer
 			for range 64 {
 				_, _, err := conn.Get("/")
-				require.ErrorIs(t, err, zk.ErrConnectionClosed)
+				require.Error(t, err)
 			}
 			select {
 			case event := <-watch:

@@ -385,12 +385,19 @@ func (c *chaos) leases(path string) (leases []record) {
 }
 
 func (c *chaos) checkRegister(path string, problem func(string, ...any)) {
-	_, err := c.admin.Sync(c.root)
-	require.NoError(c, err)
-	names, _, err := c.admin.Children(c.root + "/log-" + path)
-	require.NoError(c, err)
-	data, _, err := c.admin.Get(c.root + "/register-" + path)
-	require.NoError(c, err)
+	var names []string
+	var data []byte
+	// A connection that a fault has broken may be noticed only now.
+	require.Eventually(c, func() bool {
+		_, err := c.admin.Sync(c.root)
+		if err == nil {
+			names, _, err = c.admin.Children(c.root + "/log-" + path)
+		}
+		if err == nil {
+			data, _, err = c.admin.Get(c.root + "/register-" + path)
+		}
+		return err == nil
+	}, 2*time.Minute, 100*time.Millisecond)
 	var r register
 	require.NoError(c, json.Unmarshal(data, &r))
 	c.Logf("register %s: %d writes", path, r.Count)

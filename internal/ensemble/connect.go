@@ -42,9 +42,10 @@ import (
 //     Here it fails with zk.ErrNoServer when its session has expired; the next
 //     session begins 1 s later.
 //
-// A Mutex on an ordinary *zk.Conn is as safe, provided that WithSessionTimeout
-// says what the server has agreed to; but it notices later that a server is
-// silent, and Lock may hang if Close is called meanwhile.
+// A Mutex on an ordinary *zk.Conn is as safe. But without WithSessionTimeout it
+// takes the session timeout for 4 s, so a longer one is of no use to its leases;
+// it reconnects late after a silent server, and may lose a lease by that; and a
+// goroutine of the caller's that waits on a watch may hang after Close.
 //
 // The servers are host:port; sessionTimeout is what the server is asked for,
 // from 1 ms to 24 days, and by default it agrees to something between 4 and
