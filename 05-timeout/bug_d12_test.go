@@ -42,7 +42,7 @@ func TestBugD12_TheHeartbeatKeepsNothing(t *testing.T) {
 		changes := func() int { return s.Requests(jute.OpSetData, jute.OpCreate) }
 		before := changes()
 		s.Pass(time.Hour)
-		require.Equal(s, before, changes(), "what holds the lock changes a node")
+		require.Equal(s, before, changes(), "requests of the holder that change a node")
 		require.False(s, isLost(a))
 		b.Start()
 		a.CutOff()

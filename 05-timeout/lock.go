@@ -197,13 +197,6 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 		case try && (p == nil && len(m.line) > 0 || p != nil && !p.held):
 			m.mu.Unlock()
 			return nil, fmt.Errorf("%w: %s", ErrHeld, m.path)
-		case p != nil && p.try && !p.held: // another goroutine of the owner tries
-			m.mu.Unlock()
-			select {
-			case <-p.ready:
-			case <-ctx.Done():
-			}
-			continue
 		case p == nil:
 			p = newPlace(m, owner, try)
 			m.owners[owner] = p
@@ -227,7 +220,8 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 		if errors.Is(err, errGone) {
 			<-p.gone // at once: there is no node to remove
 		}
-		if ctx.Err() != nil || err == nil || errors.Is(err, errGone) || errors.Is(err, errStopped) {
+		again := err == nil || errors.Is(err, errGone) || errors.Is(err, errStopped)
+		if ctx.Err() != nil || again || !try && errors.Is(err, ErrHeld) { // another goroutine of the owner tried
 			continue // the first line of this loop says what follows from it
 		}
 		err = fmt.Errorf("timeout: lock %s: %w", m.path, err)

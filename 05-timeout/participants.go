@@ -21,23 +21,23 @@ type Participant struct {
 	Token    int64  // its node's czxid: its fencing token once it holds the lock
 }
 
-// Participants returns who holds the lock and who waits for it, the holder
-// first, none if nobody does. It is a picture of a moment: contenders that
-// leave while it is taken are left out. An error wraps what the server said,
-// or ctx.Err().
+// Participants returns the queue: the holder, and then those that wait, in
+// their order. It is a picture of a moment: contenders that leave while it is
+// taken are left out. An error wraps what the server said, or ctx.Err().
 func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
-	return aside(ctx, m, "list the participants of", func(left <-chan struct{}) ([]Participant, error) {
+	var all []Participant
+	err := m.aside(ctx, "list the participants of", func(left <-chan struct{}) error {
 		// What was made through another server is to be seen, too.
 		err := m.link.insist(left, theLeader, func() error { _, err := m.conn.Sync(m.path); return err })
 		if err != nil {
-			return nil, err
+			return err
 		}
 		names, err := m.children(left)
 		if errors.Is(err, zk.ErrNoNode) {
-			return nil, nil
+			return nil
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		names = slices.DeleteFunc(names, func(name string) bool { _, ok := sequence(name); return !ok })
 		slices.SortFunc(names, func(a, b string) int {
@@ -45,7 +45,6 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 			nb, _ := sequence(b)
 			return cmp.Compare(na-nb, 0) // as before does
 		})
-		var all []Participant
 		for _, name := range names {
 			p := Participant{Node: m.path + "/" + name, Position: len(all)}
 			data, stat, err := m.get(left, p.Node)
@@ -53,7 +52,7 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 				continue
 			}
 			if err != nil {
-				return nil, fmt.Errorf("read %s: %w", p.Node, err)
+				return fmt.Errorf("read %s: %w", p.Node, err)
 			}
 			p.Data, p.Token = data, stat.Czxid
 			if r, ok := parseRecord(data); ok {
@@ -61,21 +60,25 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 			}
 			all = append(all, p)
 		}
-		return all, nil
+		return nil
 	})
+	if err != nil {
+		return nil, err // and all may still be written to
+	}
+	return all, nil
 }
 
 // Revoke asks a participant to let go of the lock: its Lease's
 // RevokeRequested is closed, now or once it holds the lock. Nobody is forced.
-// A holder of Curator's that is revocable is asked in Curator's way. That the
-// participant has gone is no error. An error wraps what the server said, or
+// A holder of Curator's that is revocable is asked in Curator's way. Revoking a
+// participant that has left is not an error. An error wraps what the server said, or
 // ctx.Err().
 func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 	name, below := strings.CutPrefix(p.Node, m.path+"/")
 	if _, ok := sequence(name); !ok || !below || strings.Contains(name, "/") {
 		return fmt.Errorf("timeout: revoke %s: %q is no participant", m.path, p.Node)
 	}
-	_, err := aside(ctx, m, "revoke a participant of", func(left <-chan struct{}) (struct{}, error) {
+	return m.aside(ctx, "revoke a participant of", func(left <-chan struct{}) error {
 		for {
 			data, stat, err := m.get(left, p.Node)
 			if err == nil {
@@ -90,41 +93,31 @@ func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 			case errors.Is(err, zk.ErrBadVersion):
 				// somebody else asks, too
 			case errors.Is(err, zk.ErrNoNode):
-				return struct{}{}, nil
+				return nil
 			default:
-				return struct{}{}, err
+				return err
 			}
 		}
 	})
-	return err
 }
 
-// aside runs f in a goroutine of its own, for its requests cannot be
+// aside runs f in a goroutine of its own, because its requests cannot be
 // cancelled, and waits until it is done or ctx ends. Left is closed then.
-func aside[T any](ctx context.Context, m *Mutex, what string, f func(left <-chan struct{}) (T, error)) (T, error) {
-	type outcome struct {
-		value T
-		err   error
-	}
+func (m *Mutex) aside(ctx context.Context, what string, f func(left <-chan struct{}) error) error {
 	began := time.Now()
-	if ctx.Err() != nil {
-		return *new(T), m.link.ended(ctx, what+" "+m.path, began)
+	done := make(chan error, 1)
+	if ctx.Err() == nil {
+		m.link.spawn(func() { done <- f(ctx.Done()) })
 	}
-	done := make(chan outcome, 1)
-	m.link.spawn(func() {
-		value, err := f(ctx.Done())
-		done <- outcome{value, err}
-	})
 	select {
-	case o := <-done:
-		if errors.Is(o.err, errStopped) {
-			return o.value, m.link.ended(ctx, what+" "+m.path, began)
+	case err := <-done:
+		if err == nil {
+			return nil
 		}
-		if o.err != nil {
-			return o.value, fmt.Errorf("timeout: %s %s: %w", what, m.path, o.err)
+		if !errors.Is(err, errStopped) {
+			return fmt.Errorf("timeout: %s %s: %w", what, m.path, err)
 		}
-		return o.value, nil
 	case <-ctx.Done():
-		return *new(T), m.link.ended(ctx, what+" "+m.path, began)
 	}
+	return m.link.ended(ctx, what+" "+m.path, began)
 }

@@ -66,8 +66,11 @@ type link struct {
 type exchange struct{ sent, answered time.Time }
 
 func newLink(conn *zk.Conn, probe string) *link {
-	l := &link{conn: conn, timeout: sessionTimeout(conn), probe: probe, closed: make(chan struct{}),
+	l := &link{conn: conn, timeout: leastTimeout, probe: probe, closed: make(chan struct{}),
 		quiet: make(chan struct{}), round: make(chan struct{})}
+	if agreed, ok := negotiated(conn); ok {
+		l.timeout = agreed
+	}
 	close(l.quiet)
 	l.close = sync.OnceFunc(func() { close(l.closed) })
 	l.timer = time.AfterFunc(time.Hour, l.prove)
@@ -78,8 +81,6 @@ func newLink(conn *zk.Conn, probe string) *link {
 // leastTimeout is the least session timeout that a server with the default
 // configuration agrees to: two ticks of two seconds.
 const leastTimeout = 4 * time.Second
-
-func sessionTimeout(*zk.Conn) time.Duration { return leastTimeout }
 
 // Which server's word an answer is.
 type answerer int

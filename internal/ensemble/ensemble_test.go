@@ -80,10 +80,8 @@ func TestOpenCanBeCancelled(t *testing.T) {
 		nc.Read(make([]byte, 100)) // until the other side goes away
 		nc.Close()
 	})
-	start := time.Now()
 	_, err := ensemble.Open(ctx, mute)
-	require.ErrorIs(t, err, context.Canceled)
-	require.Less(t, time.Since(start), 2500*time.Millisecond)
+	require.ErrorIs(t, err, context.Canceled, "and not that the server says nothing")
 }
 
 func TestOpenFindsOneThatAnswers(t *testing.T) {

@@ -1,6 +1,7 @@
 package locktest_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -54,18 +55,21 @@ var questions = []struct {
 		lines(`\t\tif errors\.Is\(err, zk\.ErrNoNode\) \{\n\t\t\tcontinue\n\t\t\}\n`, "")},
 		"TestLock", "a release between looking and watching is not missed"},
 	{"04-reentrant", 1, []edit{lines(`h := &hold\{`, "h := &hold{times: 1, ")},
-		"TestOwners", "two goroutines of one owner that lock at once make one node"},
+		"TestOwners", "another owner of the same Mutex waits its turn in the queue"},
 	{"04-reentrant", 2, []edit{
 		lines(`\tm\.book\[owner\] = h\n`, ""),
 		lines(`\t\th\.times = 1\n`, "\t\th.times = 1\n\t\tm.book[owner] = h\n")},
 		"TestOwners", "two goroutines of one owner that lock at once make one node"},
-	{"05-timeout", 1, []edit{lines(`PASSED`, "")},
+	{"05-timeout", 1, []edit{
+		lines(`case ev := <-nearer\.gone:`, "case <-nearer.gone:"),
+		lines(` && ev\.Type == zk\.EventNodeDeleted`, "")},
 		"TestLeases", "a predecessor that changes and does not go lets nobody in"},
-	{"05-timeout", 2, []edit{lines(`m\.conn\.State\(\) != zk\.StateHasSession \|\| m\.conn\.SessionID\(\) != p\.session`, "m.conn.State() != zk.StateHasSession"),
-		lines(`if m\.conn\.SessionID\(\) != p\.session \{\n\t\t\treturn fmt`, "if false {\n\t\t\treturn fmt")},
-		"TestLeases", "X"},
-	{"05-timeout", 3, []edit{lines(`if m\.silence\(p\) >= m\.timeout\*2/3 \{`, "if false {")},
-		"Test", "X"},
+	{"05-timeout", 2, []edit{
+		lines(`m\.conn\.State\(\) != zk\.StateHasSession \|\| m\.conn\.SessionID\(\) != p\.session`, "m.conn.State() != zk.StateHasSession"),
+		lines(`if m\.conn\.SessionID\(\) != p\.session \{`, "if false {")},
+		"TestUnlockInAnExpiredSessionTouchesNobodyElsesNode", ""},
+	{"05-timeout", 3, []edit{lines(`if isOver\(m\.link\.safeUntil\(p\.session\)\.Add.*\{`, "if false {")},
+		"TestLockSaysThatTheServerIsTooFarAway", ""},
 }
 
 // TestClassQuestions does what each question asks for, with go test -overlay.
@@ -98,9 +102,19 @@ func TestClassQuestions(t *testing.T) {
 				require.Equal(t, 1, found, "question %d of %s: the lines to edit, %q, must be there once", q.number, q.step, e.old)
 			}
 			out := overlaid(t, root, texts, "-run=^"+q.test+"$", "-failfast", "./"+q.step)
-			failed := regexp.MustCompile(`(?m)^    --- FAIL: (\S+)`).FindStringSubmatch(out)
+			pattern, want := `(?m)^--- FAIL: (\S+)`, q.test
+			if q.fails != "" {
+				pattern, want = `(?m)^    --- FAIL: (\S+)`, q.test+"/"+strings.ReplaceAll(q.fails, " ", "_")
+			}
+			failed := regexp.MustCompile(pattern).FindStringSubmatch(out)
 			require.NotEmpty(t, failed, "the edit fails no case:\n%s", out)
-			require.Equal(t, q.test+"/"+strings.ReplaceAll(q.fails, " ", "_"), failed[1], "%s", out)
+			require.Equal(t, want, failed[1], "%s", out)
+			readme, err := os.ReadFile(filepath.Join(root, q.step, "README.md"))
+			require.NoError(t, err)
+			_, class, _ := strings.Cut(string(readme), "**For a class.**")
+			_, question, _ := strings.Cut(class, fmt.Sprintf("\n%d. ", q.number))
+			question, _, _ = strings.Cut(question, fmt.Sprintf("\n%d. ", q.number+1))
+			require.Contains(t, strings.Join(strings.Fields(question), " "), cmp.Or(q.fails, q.test), "the question must name the case that fails")
 			require.NotContains(t, out, "panic: ", "the edit ends the test in a panic")
 		})
 	}

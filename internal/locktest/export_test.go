@@ -31,7 +31,7 @@ func Verdicts(t *testing.T, s Suite, wanted func(name string) bool, stop func(Ve
 		if wanted != nil && !wanted(name) {
 			continue
 		}
-		v := g.ask(request{Name: name, Case: name})
+		v := g.ask(request{Case: name})
 		verdict := Verdict{name, strings.Join(v.failures, "\n"), v.skipped, v.output}
 		verdicts = append(verdicts, verdict)
 		if stop(verdict) {

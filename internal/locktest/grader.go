@@ -30,7 +30,7 @@ import (
 type grader struct {
 	t      *testing.T
 	suite  string
-	run    func(t *testing.T, r request) (payload any)
+	run    func(t *testing.T, r request)
 	worker *worker // nil: none runs
 	inside bool    // cases run in this process
 	stuck  int     // cases in a row that did not end; not 0 again after the first
@@ -38,10 +38,8 @@ type grader struct {
 
 // A request asks for one case.
 type request struct {
-	Name  string          // of the case, for people
-	Case  string          // which one
-	Arg   json.RawMessage `json:",omitempty"`
-	Stuck int             // index in patienceWith
+	Case  string // its name
+	Stuck int    // index in patienceWith
 }
 
 // A report is what a case says. There are several of one case, the last of
@@ -54,7 +52,6 @@ type report struct {
 	Stuck    bool // the case does not end
 	Ended    bool
 	OK       bool // the case has not failed, if it has ended
-	Payload  json.RawMessage
 }
 
 const (
@@ -75,7 +72,7 @@ var calls struct {
 // grade makes the grader of one suite. In the process that runs the cases it
 // returns nil once all have been asked for, or if it is there for another
 // suite of the same test.
-func grade(t *testing.T, run func(t *testing.T, r request) any) *grader {
+func grade(t *testing.T, run func(t *testing.T, r request)) *grader {
 	t.Helper()
 	calls.Lock()
 	if calls.n == nil {
@@ -109,49 +106,31 @@ func grade(t *testing.T, run func(t *testing.T, r request) any) *grader {
 	return g
 }
 
-// do runs one case as a subtest, and stores what it returns in payload, if
-// that is not nil and the case has passed.
-func (g *grader) do(name, which string, arg, payload any) {
-	g.t.Helper()
-	g.t.Run(name, func(t *testing.T) {
-		t.Helper()
-		raw, err := json.Marshal(arg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := request{Name: name, Case: which, Arg: raw}
-		if g.inside {
-			result := g.run(t, r)
-			if payload != nil {
-				raw, _ := json.Marshal(result)
-				json.Unmarshal(raw, payload)
-			}
-			return
-		}
-		v := g.ask(r)
-		if out := v.output; out != "" {
-			t.Logf("the test has printed:\n%s", out)
-		}
-		switch {
-		case len(v.failures) > 0:
-			t.Error(strings.Join(v.failures, "\n"))
-		case v.skipped != "":
-			t.Skip(v.skipped)
-		case payload != nil:
-			json.Unmarshal(v.payload, payload)
-		}
-	})
-}
-
-// doAll runs the cases one after the other; none in the process that has run
-// them.
+// doAll runs the cases one after the other as subtests; none in the process
+// that has run them.
 func (g *grader) doAll(names []string) {
 	if g == nil {
 		return
 	}
 	g.t.Helper()
 	for _, name := range names {
-		g.do(name, name, nil, nil)
+		g.t.Run(name, func(t *testing.T) {
+			t.Helper()
+			if g.inside {
+				g.run(t, request{Case: name})
+				return
+			}
+			v := g.ask(request{Case: name})
+			if v.output != "" {
+				t.Logf("the test has printed:\n%s", v.output)
+			}
+			switch {
+			case len(v.failures) > 0:
+				t.Error(strings.Join(v.failures, "\n"))
+			case v.skipped != "":
+				t.Skip(v.skipped)
+			}
+		})
 	}
 }
 
@@ -159,7 +138,6 @@ func (g *grader) doAll(names []string) {
 type verdict struct {
 	failures []string // none: it has passed, or was skipped
 	skipped  string
-	payload  json.RawMessage
 	output   string
 }
 
@@ -295,7 +273,7 @@ func (w *worker) ask(r request) (v verdict, begun, stuck bool) {
 			v.output = w.printed.take()
 			return v, begun, report.Stuck
 		case report.Ended && report.OK:
-			v.skipped, v.payload = report.Skipped, report.Payload
+			v.skipped = report.Skipped
 			v.output = w.printed.take()
 			return v, begun, false
 		case report.Ended:

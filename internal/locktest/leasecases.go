@@ -36,10 +36,9 @@ func (s LeaseSubject) grader(t *testing.T) (*grader, []string) {
 		names = append(names, c.name)
 		byName[c.name] = c
 	}
-	return grade(t, func(t *testing.T, r request) any {
+	return grade(t, func(t *testing.T, r request) {
 		c := byName[r.Case]
 		inWorld(t, Subject{Queue: true}, c.exact, func(w *world) { c.run(&leaseWorld{w, s}) })
-		return nil
 	}), names
 }
 

@@ -1,19 +1,35 @@
 // Package locktest is what every lock of this project must do, as one suite.
-// Each case is a sentence; a lock that breaks it fails under that name.
+// Each case is a sentence; a lock that breaks it fails under that name, and
+// says what is wrong with it and what to do.
+//
+// A lock of your own is graded with one short file beside it:
+//
+//	package mylock
+//
+//	import (
+//		"testing"
+//
+//		"github.com/go-zookeeper/zk"
+//
+//		"example.com/zklock/internal/locktest"
+//	)
 //
 //	func TestLock(t *testing.T) {
 //		locktest.Run(t, locktest.Subject{
 //			New:          func(conn *zk.Conn, path string) locktest.Lock { return New(conn, path) },
 //			ErrNotLocked: ErrNotLocked,
-//			…
+//			Level:        locktest.Basic, // leave it out once that passes
+//			Queue:        true,           // a fair queue under path
 //		})
 //	}
+//
+// TestYourOwnLock in this package is such a test, with its lock.
 //
 // The environment variable ZK says which ZooKeeper the suite runs against,
 // as in package ensemble. On the embedded one, the default, each case has a
 // server of its own and runs in virtual time: seconds of waiting cost
-// nothing, and "no contender gets in" is a fact, not a hope. Cases that need exact
-// control of the server are skipped elsewhere, and say so.
+// nothing, and "no contender gets in" is a fact, not a hope. Cases that need
+// exact control of the server are skipped elsewhere, and say so.
 package locktest
 
 import (
@@ -114,7 +130,7 @@ func (s Subject) grader(t *testing.T) (*grader, []string) {
 		names = append(names, c.name)
 		byName[c.name] = c
 	}
-	return grade(t, func(t *testing.T, r request) any {
+	return grade(t, func(t *testing.T, r request) {
 		c := byName[r.Case]
 		inWorld(t, s, c.exact, func(w *world) {
 			if !c.bare {
@@ -123,7 +139,6 @@ func (s Subject) grader(t *testing.T) (*grader, []string) {
 			}
 			c.run(w)
 		})
-		return nil
 	}), names
 }
 

@@ -52,10 +52,9 @@ func (s OwnersSubject) grader(t *testing.T) (*grader, []string) {
 		names = append(names, c.name)
 		byName[c.name] = c
 	}
-	return grade(t, func(t *testing.T, r request) any {
+	return grade(t, func(t *testing.T, r request) {
 		c := byName[r.Case]
 		inWorld(t, contender, c.exact, func(w *world) { c.run(&owners{w, s}) })
-		return nil
 	}), names
 }
 

@@ -52,8 +52,8 @@ type limits struct {
 // patienceWith is by how many cases in a row have not ended, so that a suite in
 // which every case hangs ends soon.
 var patienceWith = []limits{
-	{600 * time.Millisecond, 25, 1000, 10000},
-	{200 * time.Millisecond, 15, 400, 5000},
+	{600 * time.Millisecond, 100, 1000, 10000},
+	{200 * time.Millisecond, 30, 400, 5000},
 	{100 * time.Millisecond, 10, 100, 3000},
 	{50 * time.Millisecond, 5, 50, 2000},
 }
@@ -66,7 +66,7 @@ const (
 
 // serve runs the cases that the other process asks for, until that closes the
 // input.
-func serve(t *testing.T, token string, run func(t *testing.T, r request) any) {
+func serve(t *testing.T, token string, run func(t *testing.T, r request)) {
 	os.Unsetenv(workerVariable) // a lock that starts processes must not start workers
 	self = &watchdog{out: os.Stdout, token: mark + token + " "}
 	os.Stdout = os.Stderr
@@ -86,9 +86,7 @@ func serve(t *testing.T, token string, run func(t *testing.T, r request) any) {
 	go self.watch()
 	for r := range requests {
 		self.begin(r)
-		var payload any
-		ok := t.Run(r.Name, func(t *testing.T) { payload = run(t, r) })
-		self.end(ok, payload)
+		self.end(t.Run(r.Case, func(t *testing.T) { run(t, r) }))
 	}
 }
 
@@ -108,12 +106,11 @@ func (d *watchdog) begin(r request) {
 
 // end reports a case that has been cleaned up. If it has failed the process
 // ends: it may not be as it was.
-func (d *watchdog) end(ok bool, payload any) {
+func (d *watchdog) end(ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.active = false
-	raw, _ := json.Marshal(payload)
-	d.say(report{Ended: true, OK: ok, Failures: d.notes, Skipped: d.skip, Payload: raw})
+	d.say(report{Ended: true, OK: ok, Failures: d.notes, Skipped: d.skip})
 	if !ok {
 		os.Exit(1)
 	}

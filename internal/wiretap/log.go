@@ -32,6 +32,7 @@ type Entry struct {
 	Err     jute.Code // of a reply
 	Path    string    // of a reply: the path made, if one was
 	Watch   bool      // the request asks for a watch
+	Time    time.Time // when the tap saw it; zero without WithTimes
 }
 
 // String is one line for people to read.
@@ -212,6 +213,9 @@ func (t *Tap) add(c *conn, e Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.Order, e.Conn = len(t.log), c.id
+	if t.timing {
+		e.Time = time.Now()
+	}
 	if e.Session == 0 {
 		e.Session = c.session
 	}
