@@ -18,6 +18,7 @@ import (
 // one of the kinds of violation, in at most so many choices.
 func Found(t *testing.T, article NewLock, world explore.World, most int, kinds ...explore.Kind) {
 	t.Helper()
+	NeedsEmbedded(t)
 	world.Lock.Name = t.Name()
 	world.Lock.Begin = func(gap func(string)) func() {
 		s := &Stage{over: make(chan struct{}), preempt: gap}
