@@ -42,7 +42,6 @@ type world struct {
 	idle     int    // how often time has passed since a contender got on
 	token    int64
 	foot     footprint
-	apart    bool
 	gaps     []*gap
 	sessions map[int64]*client
 }
