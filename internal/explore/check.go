@@ -34,6 +34,12 @@ const (
 	Outlived Kind = "holder outlives its session"
 )
 
+// Kinds are all kinds of violation that end a schedule.
+var Kinds = []Kind{
+	TwoHolders, Hang, Endless, TokenShrinks, Overtaken, NodeLeft, WatchLeft, GoroutineLeft, Failure, HidesLoss,
+	LateLoss, ForeignDelete, Crash, NodeMissing, Costly,
+}
+
 // A Violation is something that a lock must not do.
 type Violation struct {
 	Kind Kind   `json:"kind"`
@@ -134,7 +140,7 @@ func (w *world) nodesOf(c *client) (nodes []string) {
 	for _, s := range w.srv.Sessions() {
 		if s.ID == c.conn.SessionID() {
 			for _, p := range s.Ephemerals {
-				if p == lockPath || path.Dir(p) == lockPath {
+				if strings.HasPrefix(p, w.at()) {
 					nodes = append(nodes, p)
 				}
 			}
@@ -207,14 +213,14 @@ func (w *world) final() {
 			w.violateLocked(Violation{Kind: NodeLeft, Who: c.name, What: fmt.Sprintf("%s has left %s behind", c.name, p)})
 		}
 	}
-	for _, name := range w.srv.Children(lockPath) {
-		node, ok := w.srv.Node(lockPath + "/" + name)
+	for _, name := range w.srv.Children(w.at()) {
+		node, ok := w.srv.Node(w.at() + "/" + name)
 		if name != "a-stranger" && ok && node.Stat.EphemeralOwner == 0 {
 			w.violateLocked(Violation{Kind: NodeLeft, What: fmt.Sprintf("%s stays, and no end of a session removes it", name)})
 		}
 	}
-	if node, ok := w.srv.Node(lockPath); ok && !w.Lock.Queue && !w.Lock.Exists && node.Stat.EphemeralOwner == 0 {
-		w.violateLocked(Violation{Kind: NodeLeft, What: lockPath + " stays, and no end of a session removes it"})
+	if node, ok := w.srv.Node(w.at()); ok && !w.Lock.Queue && !w.Lock.Exists && node.Stat.EphemeralOwner == 0 {
+		w.violateLocked(Violation{Kind: NodeLeft, What: w.at() + " stays, and no end of a session removes it"})
 	}
 	if r, s, n := w.run, w.Lock, w.contenders(); w.faults == 0 && !w.Missing && len(w.Scripts) == 0 {
 		if s.Requests != nil && r.Requests > s.Requests(n) {

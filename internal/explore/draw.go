@@ -9,7 +9,7 @@ import (
 func Draw(t *testing.T, w World, seed uint64) *Trace {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 0))
-	return traceOf(w, watched(t, w, false, func(p *Point) int { return rng.IntN(len(p.Enabled)) }, nil))
+	return traceOf(w, watched(t, w, false, func(p *Point) int { return draw(rng, p) }, nil))
 }
 
 // Play plays the schedule that the choices say, as a Trace does, and returns

@@ -79,7 +79,7 @@ func (w *world) cutLocked(c *client) {
 		}
 		w.logLocked(Entry{Who: c.name, Kind: "lost", Op: p.op.String(), Path: p.path, Text: "the reply is lost"})
 		switch {
-		case strings.HasPrefix(p.made, lockPath):
+		case strings.HasPrefix(p.made, w.at()):
 			w.run.Facts.OrphanCreate = true
 		case p.op == jute.OpDelete:
 			w.run.Facts.OrphanDelete = true

@@ -22,9 +22,6 @@ import (
 	"example.com/zklock/internal/zkserver"
 )
 
-// lockPath is deep, so that a lock has parents to make.
-const lockPath = "/explore/lock"
-
 // A world is a World while one schedule is played.
 type world struct {
 	World
@@ -33,6 +30,7 @@ type world struct {
 	clients []*client
 	players []*contender
 	run     *Run
+	end     func() // of the lock's own set-up, or nil
 
 	mu   sync.Mutex // guards what follows, all lines, clients and contenders
 	free bool       // nobody is held: the world is set up or taken down
@@ -44,7 +42,6 @@ type world struct {
 	idle     int    // how often time has passed since a contender got on
 	token    int64
 	foot     footprint
-	apart    bool
 	gaps     []*gap
 	sessions map[int64]*client
 }
@@ -108,6 +105,23 @@ type gap struct {
 	free chan struct{}
 }
 
+// gap keeps a goroutine of the lock until the explorer lets it go on.
+func (w *world) gap(name string) {
+	w.mu.Lock()
+	if w.free {
+		w.mu.Unlock()
+		return
+	}
+	for slices.ContainsFunc(w.gaps, func(g *gap) bool { return g.name == name }) {
+		name += "'" // a goroutine is there already
+	}
+	g := &gap{name, make(chan struct{})}
+	w.gaps = append(w.gaps, g)
+	w.stirLocked()
+	w.mu.Unlock()
+	<-g.free
+}
+
 func (w *world) stirLocked() {
 	select {
 	case w.stir <- struct{}{}:
@@ -149,6 +163,9 @@ var quiet = log.New(io.Discard, "", 0)
 func (w *world) setUp() {
 	// The server's own clock must not end a session: the explorer does.
 	w.srv = zkserver.New(zkserver.WithTick(time.Hour))
+	if w.Lock.Begin != nil {
+		w.end = w.Lock.Begin(w.gap)
+	}
 	clients := w.contenders()
 	if w.Shared {
 		clients = 1
@@ -185,7 +202,7 @@ func (w *world) setUp() {
 		w.players = append(w.players, k)
 	}
 	for _, c := range w.clients {
-		open := w.Lock.Open(c.conn, lockPath)
+		open := w.Lock.Open(c.conn, w.at())
 		for _, k := range c.players {
 			k.lock = open(k.name)
 		}
@@ -207,17 +224,20 @@ func (w *world) makeParents() {
 	if w.Missing && !w.Lock.Exists {
 		return
 	}
-	_, err := conn.Create(path.Dir(lockPath), nil, 0, acl)
-	must(err)
+	var err error
+	if dir := path.Dir(w.at()); dir != "/" {
+		_, err = conn.Create(dir, nil, 0, acl)
+		must(err)
+	}
 	if w.Lock.Queue || w.Lock.Exists {
-		_, err = conn.Create(lockPath, nil, 0, acl)
+		_, err = conn.Create(w.at(), nil, 0, acl)
 		must(err)
 		if w.Stranger {
-			_, err = conn.Create(lockPath+"/a-stranger", nil, 0, acl)
+			_, err = conn.Create(w.at()+"/a-stranger", nil, 0, acl)
 			must(err)
 		}
 		if w.Sequence != 0 {
-			w.srv.SetSequence(lockPath, w.Sequence)
+			w.srv.SetSequence(w.at(), w.Sequence)
 		}
 	}
 }
@@ -239,6 +259,10 @@ func (w *world) takeDown() {
 			c.line.client.Broadcast()
 		}
 	}
+	for _, g := range w.gaps {
+		close(g.free)
+	}
+	w.gaps = nil
 	for _, k := range w.players {
 		if k.gate != nil {
 			close(k.gate)
@@ -249,6 +273,10 @@ func (w *world) takeDown() {
 		}
 	}
 	w.mu.Unlock()
+	if w.end != nil {
+		w.end()
+		synctest.Wait()
+	}
 	for _, c := range w.clients {
 		go c.conn.Close()
 	}
@@ -639,13 +667,13 @@ func (w *world) enabled() []action {
 		faults = append(faults, w.faultsLocked(c, cutOff)...)
 	}
 	for _, g := range w.gaps {
-		add("gap "+g.name, "go on", func() {
+		first = slices.Insert(first, 0, action{"gap " + g.name, "go on", "", func() {
 			w.mu.Lock()
 			w.foot.everything = true
 			w.gaps = slices.DeleteFunc(w.gaps, func(h *gap) bool { return h == g })
 			close(g.free)
 			w.mu.Unlock()
-		})
+		}})
 	}
 	if len(first)+len(rest) == 0 {
 		return nil
@@ -931,7 +959,7 @@ func (w *world) hashLocked() uint64 {
 	for _, k := range w.players {
 		fmt.Fprintf(&b, " %s %s %v", k.name, k.state, k.results)
 	}
-	for _, dir := range []string{path.Dir(lockPath), lockPath} {
+	for _, dir := range []string{path.Dir(w.at()), w.at()} {
 		fmt.Fprint(&b, w.srv.Children(dir))
 	}
 	for _, x := range w.srv.Watches() {

@@ -265,7 +265,7 @@ func (r *Run) choices() (names []string) {
 func random(t *testing.T, w World, s Search, r *Report, began time.Time) {
 	for n := uint64(0); !s.over(r, began); n++ {
 		rng := rand.New(rand.NewPCG(s.Seed, n))
-		choose := func(p *Point) int { return rng.IntN(len(p.Enabled)) }
+		choose := func(p *Point) int { return draw(rng, p) }
 		if s.Depth > 0 {
 			choose = pct(rng, s.Depth)
 		}
@@ -274,6 +274,19 @@ func random(t *testing.T, w World, s Search, r *Report, began time.Time) {
 			return
 		}
 	}
+}
+
+// draw takes a fault once in eight points, if one is possible: taken as often
+// as anything else, they would all come at the start.
+func draw(rng *rand.Rand, p *Point) int {
+	plain := slices.IndexFunc(p.faults, func(f Fault) bool { return f != "" }) // the faults come last
+	switch {
+	case plain < 0:
+		return rng.IntN(len(p.Enabled))
+	case rng.IntN(8) == 0:
+		return plain + rng.IntN(len(p.Enabled)-plain)
+	}
+	return rng.IntN(plain)
 }
 
 // pct is Burckhardt's probabilistic concurrency testing: each actor has a

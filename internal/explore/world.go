@@ -31,6 +31,13 @@ type Subject struct {
 	// NotLocked says whether an error of Unlock means that the lock was not
 	// held. Nil: the lock cannot tell.
 	NotLocked func(err error) bool
+	// Path of the lock; "/explore/lock" if it is empty.
+	Path string
+	// Begin, if it is not nil, is called before each schedule. A lock that calls
+	// gap(name) at a place where the scheduler may let others run stops there
+	// until the explorer chooses to let it go on. End is called when the
+	// schedule is over; goroutines of the lock that still wait must exit then.
+	Begin func(gap func(name string)) (end func())
 	// Queue: contenders are let in in the order of their nodes' numbers.
 	Queue bool
 	// Requeues: an error of the connection or the session is no error of Lock,
@@ -144,6 +151,14 @@ const (
 	maxIdle   = 60          // how often time passes without any progress of a contender
 	maxPoints = 400         // actions in a schedule; a longer one does not end
 )
+
+// at is the lock's path. It is deep, so that a lock has parents to make.
+func (w World) at() string {
+	if w.Lock.Path != "" {
+		return w.Lock.Path
+	}
+	return "/explore/lock"
+}
 
 func (w World) contenders() int {
 	if w.Contenders == 0 {

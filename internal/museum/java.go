@@ -143,6 +143,10 @@ func Preemptible(name string) {
 		runtime.Goexit()
 	default:
 	}
+	if s.preempt != nil {
+		s.preempt(name)
+		return
+	}
 	s.mu.Lock()
 	g := s.gaps[name]
 	held := false

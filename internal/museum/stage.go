@@ -44,6 +44,7 @@ type Stage struct {
 	zoo     *ensemble.Ensemble
 	tap     *wiretap.Tap // one for all clients, so that their requests have one order
 	over    chan struct{}
+	preempt func(gap string) // where the explorer plays, and no schedule is given
 	clients []*Client
 
 	mu    sync.Mutex // guards the fields below, and the state of the clients

@@ -28,7 +28,7 @@ func Rows(s explore.Subject) []Row {
 			continue // for a lock that looks at the clock it is what Expire is
 		}
 		rows = append(rows, Row{explore.World{Lock: s, Kinds: []explore.Fault{f}, Faults: 1, Ensemble: f == explore.Stall},
-			s.Timed && (f == explore.Expire || f == explore.Stop) || f == explore.Stall})
+			s.Timed || f == explore.Stall})
 	}
 	return rows
 }

@@ -94,6 +94,9 @@ func Plans(s explore.Subject) []Plan {
 // known to do wrong must come up: each Known of the Subject.
 func Test(t *testing.T, s explore.Subject) {
 	t.Helper()
+	if zk := os.Getenv("ZK"); zk != "" && zk != "embedded" {
+		t.Skip("the explorer brings its own server (unset ZK)")
+	}
 	switch {
 	case *trace != "":
 		Replay(t, s, *trace)
@@ -142,7 +145,13 @@ func report(t *testing.T, r *explore.Report) {
 func large(t *testing.T, s explore.Subject) {
 	w := explore.World{Lock: s, Contenders: max(*contenders, 2), Packets: *packets, Kinds: kinds(s)}
 	search := explore.Search{Seed: *seed, For: *duration}
+	if show := progress(); show != nil {
+		search.Progress = func(r *explore.Report) { show(r.Schedules + r.Cut) }
+	}
 	if *seed > 0 {
+		if inProcesses(t) {
+			return
+		}
 		w.Faults = *faults
 		if *duration == 0 {
 			search.Limit = 10000
@@ -165,6 +174,20 @@ func large(t *testing.T, s explore.Subject) {
 		if r.Found != nil {
 			return
 		}
+	}
+}
+
+// newRate returns a function that says once a second how fast a number grows.
+func newRate() func(n int) (perSecond int, ok bool) {
+	last, before := time.Now(), 0
+	return func(n int) (int, bool) {
+		passed := time.Since(last)
+		if passed < time.Second {
+			return 0, false
+		}
+		perSecond := int(float64(n-before) / passed.Seconds())
+		last, before = time.Now(), n
+		return perSecond, true
 	}
 }
 
