@@ -111,9 +111,7 @@ func (l *link) note(session int64, by answerer, e exchange) {
 	defer l.mu.Unlock()
 	if l.session != session {
 		l.session, l.heard, l.led, l.proved, l.written = session, e, exchange{}, time.Time{}, time.Time{}
-		if l.users > 0 {
-			l.timer.Reset(l.timeout / 4)
-		}
+		defer l.armLocked()
 	}
 	if by == aQuorum && (l.users == 0 || l.proved.IsZero()) && e.sent.After(l.written) {
 		l.written = e.sent
@@ -129,10 +127,11 @@ func (l *link) note(session int64, by answerer, e exchange) {
 	}
 }
 
-// safeUntil returns when a session may end. Before the first proof there is
-// only the write that made the node: the leader has found the session alive.
-// What the leader knew of it then was as old as the client's last ping, a
-// third of the session timeout, and the follower's last report, a quarter.
+// safeUntil returns when a session may end. Before the first proof it is only
+// presumed to live, because the leader has carried out a write of it. What the
+// leader knew of the session then was not older than the client's own pings,
+// sent every third of the session timeout, and the follower's reports, sent
+// every quarter of it at least. So 5/12 of it are left.
 func (l *link) safeUntil(session int64) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,7 +162,7 @@ func (l *link) use() {
 	defer l.mu.Unlock()
 	if l.users++; l.users == 1 {
 		l.unused = make(chan struct{})
-		l.timer.Reset(l.timeout / 4)
+		l.armLocked()
 	}
 }
 
@@ -190,22 +189,34 @@ func (l *link) armLocked() {
 	if l.users == 0 || l.proving || isClosed(l.closed) {
 		return
 	}
-	pause := l.timeout / 3
-	if isOver(l.safeUntilLocked(l.session).Add(-l.timeout / 2)) {
-		pause = l.timeout / 4
+	due := l.heard.answered.Add(l.timeout / 3)
+	if l.tooLateLocked() {
+		due = l.written.Add(l.timeout / 4)
+	} else if isOver(l.safeUntilLocked(l.session).Add(-l.timeout / 2)) {
+		due = l.heard.answered.Add(l.timeout / 4)
 	}
-	l.timer.Reset(max(pause-time.Since(l.heard.answered), l.timeout/30))
+	l.timer.Reset(max(time.Until(due), l.timeout/30))
+}
+
+// tooLateLocked says whether the presumption would end before the first proof
+// can be complete, because the answer to the last write came late. A proof
+// begins a quarter of the session timeout after that answer, and takes two
+// round trips, for which half of the remaining sixth is spared.
+func (l *link) tooLateLocked() bool {
+	return l.proved.IsZero() && !l.written.IsZero() && l.heard.answered.Sub(l.written) > l.timeout/24
 }
 
 // prove sends a sync and, when that is answered, a write that fails and changes
-// nothing, for no node has that version.
+// nothing, for no node has that version. If the first proof would be too late,
+// prove sends the write alone before, because that renews the presumption.
 func (l *link) prove() {
 	l.mu.Lock()
 	if l.users == 0 || l.proving {
 		l.mu.Unlock()
 		return
 	}
-	if time.Since(l.heard.answered) < l.timeout/4 { // another write was a proof meanwhile
+	alone := time.Since(l.heard.answered) < l.timeout/4
+	if alone && !l.tooLateLocked() { // another write was a proof meanwhile
 		l.armLocked()
 		l.mu.Unlock()
 		return
@@ -216,7 +227,10 @@ func (l *link) prove() {
 	l.mu.Unlock()
 	defer l.exit()
 
-	err := l.insist(unused, theLeader, func() error { _, err := l.conn.Sync(l.probe); return err })
+	var err error
+	if !alone {
+		err = l.insist(unused, theLeader, func() error { _, err := l.conn.Sync(l.probe); return err })
+	}
 	var sent time.Time
 	if err == nil {
 		err = l.insist(unused, aQuorum, func() error { sent = time.Now(); return l.conn.Delete(l.probe, math.MinInt32) })
