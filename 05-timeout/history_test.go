@@ -261,7 +261,11 @@ func (h *history) toldLocked() {
 		case o.kind != lost && o.err == nil:
 			first(leased, o.token, o.ret)
 		}
-		if !h.harsh && (o.kind == lost || errors.Is(o.err, timeout.ErrLost)) && h.calmLocked(o.call) {
+		at := o.call
+		if loss := h.losses[o.token]; loss != nil {
+			at = loss.call // an Unlock may say it much later
+		}
+		if !h.harsh && (o.kind == lost || errors.Is(o.err, timeout.ErrLost)) && h.calmLocked(at) {
 			h.problemLocked("nothing happened, and the lock with token %d is lost", o.token)
 		}
 	}
