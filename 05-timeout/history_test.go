@@ -166,7 +166,7 @@ func (h *history) problemLocked(format string, args ...any) {
 	h.problems = append(h.problems, fmt.Sprintf(format, args...))
 }
 
-// The state of the model: who holds the lock.
+// The state of the model: the holder, and its leases.
 type state struct {
 	token   int64 // 0: nobody
 	owner   string
@@ -371,7 +371,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 
 // Each of these locks has one fault. The check above must see it.
 var broken = map[string]subject{
-	"who has waited for a second takes the lock for its own": {wrap: func(real acquire) acquire {
+	"a waiter takes the lock for its own after a second": {wrap: func(real acquire) acquire {
 		return func(ctx context.Context, owner *timeout.Owner, try bool) (lease, error) {
 			patience, cancel := context.WithTimeout(ctx, time.Second)
 			defer cancel()
