@@ -27,7 +27,7 @@ import (
 //     j's answer, because it keeps the order of what the leader sends.
 //   - k, a write, sent after j was answered. It is behind that reply on its way
 //     to the leader, so the leader knew of i when it handled k; and a quorum
-//     followed this leader still. A later leader gives each session a full
+//     still followed this leader. A later leader gives each session a full
 //     timeout from its own start.
 //
 // So the session cannot end before the session timeout has passed since i was
@@ -82,7 +82,7 @@ func newLink(conn *zk.Conn, probe string) *link {
 // configuration agrees to: two ticks of two seconds.
 const leastTimeout = 4 * time.Second
 
-// Which server's word an answer is.
+// An answerer is the server from which an answer comes.
 type answerer int
 
 const (
@@ -175,7 +175,7 @@ func (l *link) release() {
 	}
 }
 
-// nextProof begins the next proof as soon as may be. Done is closed when it is
+// nextProof begins the next proof as soon as possible. Done is closed when it is
 // complete; slow tells of the last one.
 func (l *link) nextProof() (done <-chan struct{}, slow bool) {
 	l.mu.Lock()
@@ -199,9 +199,9 @@ func (l *link) armLocked() {
 }
 
 // tooLateLocked says whether the presumption would end before the first proof
-// can be complete, because the answer to the last write came late. A proof
+// can be complete, because the answer to the last write came late. The proof
 // begins a quarter of the session timeout after that answer, and takes two
-// round trips, for which half of the remaining sixth is spared.
+// round trips; an eighth of the session timeout is reserved for them.
 func (l *link) tooLateLocked() bool {
 	return l.proved.IsZero() && !l.written.IsZero() && l.heard.answered.Sub(l.written) > l.timeout/24
 }
@@ -288,17 +288,17 @@ var refusals = []error{
 	zk.ErrInvalidPath, zk.ErrInvalidFlags, zk.ErrBadArguments, zk.ErrAuthFailed, zk.ErrAPIError, zk.ErrReconfigDisabled,
 }
 
-// passing are codes for which the client has no name, and which pass: of a
-// server that is in trouble, and of one that has too much to do.
+// passing are codes for which the client has no name: the server is in trouble,
+// or has too much to do. The next try may have another answer.
 var passing = []string{"-1", "-2", "-3", "-4", "-5", "-7", "-127"}
 
 func isOneOf(err error, list []error) bool {
 	return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
 }
 
-// transient says that the next try may have another answer. The client passes
-// on what the net package says when a write fails, whatever that is; so all is
-// transient that is not known.
+// transient says that the next try may have another answer. If a write fails,
+// the client returns the net package's error, whatever that is. So every error
+// that is not known is transient.
 func transient(err error) bool {
 	code, unnamed := strings.CutPrefix(err.Error(), "unknown error: ")
 	return !isOneOf(err, refusals) && (!unnamed || slices.Contains(passing, code))
@@ -323,7 +323,7 @@ func maybe(err error) bool {
 }
 
 var (
-	// errClosed: the session ends with the client, and takes all nodes along.
+	// errClosed: the session ends with the client, and all its nodes go.
 	errClosed = fmt.Errorf("the client has been closed: %w", zk.ErrClosing)
 	// errStopped: nobody wants the answer any more.
 	errStopped = errors.New("timeout: nobody wants the answer any more")
@@ -337,7 +337,7 @@ const (
 	longPause  = 30 * time.Second
 )
 
-// insist makes one request until it is answered, or stop is closed.
+// insist repeats one request until it is answered, or stop is closed.
 func (l *link) insist(stop <-chan struct{}, by answerer, request func() error) error {
 	for r := (retry{}); ; {
 		if isClosed(stop) {
@@ -373,8 +373,8 @@ func (r *retry) again(l *link, err error, stop <-chan struct{}) error {
 	return l.pause(shortPause, stop)
 }
 
-// refuse is again for a request that is not to be given up though a server
-// refuses it: the reason may pass. The pauses grow.
+// refuse is like again, for a request that must not be given up though a server
+// refuses it, because the reason may pass. The pauses grow.
 func (r *retry) refuse(l *link, stop <-chan struct{}) error {
 	r.refused++
 	return l.pause(min(shortPause<<min(r.refused-1, 10), longPause), stop)
@@ -396,9 +396,9 @@ func (l *link) pause(d time.Duration, stop <-chan struct{}) error {
 	}
 }
 
-// hasClosed asks the client whether Close has been called, which it does not
-// tell otherwise. A check of nothing cannot be encoded, so it never leaves the
-// client; and one that lives says just that, once it is connected.
+// hasClosed asks the client whether Close has been called. It has no other way
+// to tell. A check of nothing cannot be encoded, so it never leaves the client,
+// and an open client returns another error for it once it is connected.
 func (l *link) hasClosed() bool {
 	_, err := l.conn.Multi((*zk.CheckVersionRequest)(nil))
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrClosing)
