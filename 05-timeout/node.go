@@ -14,7 +14,6 @@ import (
 // create makes the node of a place, once, whatever happens on the way. After
 // an error there is none.
 func (m *Mutex) create(p *place) error {
-	var r retry
 	for {
 		session := m.conn.SessionID()
 		var node string
@@ -54,7 +53,7 @@ func (m *Mutex) create(p *place) error {
 		case errors.Is(err, zk.ErrNodeExists):
 			return m.usedUp(err)
 		}
-		if err := r.again(m.link, err, p.left); err != nil {
+		if err := m.link.again(err, p.left); err != nil {
 			return err
 		}
 	}
@@ -104,7 +103,7 @@ type search struct {
 // made and will not be. It does not give up: the node would stay in the queue
 // until the session ends.
 func (m *Mutex) find(p *place) (node string, session int64, err error) {
-	for r := (retry{}); ; {
+	for refused := 0; ; refused++ {
 		asked := m.asked.Add(1)
 		m.searching <- struct{}{} // one at a time
 		if m.search.began < asked {
@@ -115,12 +114,12 @@ func (m *Mutex) find(p *place) (node string, session int64, err error) {
 		if s.err == nil || errors.Is(s.err, errClosed) {
 			return s.nodes[p.rec.ID], s.session, s.err
 		}
-		if r.refused == 2 {
+		if refused == 2 {
 			err := fmt.Errorf("look for the node of a create that was not answered: %w", s.err)
 			m.settle(p, err)
 			m.refused(p, err)
 		}
-		if err := r.refuse(m.link, nil); err != nil {
+		if err := m.link.afterRefusals(refused); err != nil {
 			return "", 0, err
 		}
 	}
@@ -186,8 +185,8 @@ func (m *Mutex) get(stop <-chan struct{}, node string) (data []byte, stat *zk.St
 // remove deletes the node of a place, and tries until the node or its session
 // has gone. It returns ErrLost if it was not this that ended the lock.
 func (m *Mutex) remove(p *place) error {
-	var r retry
 	sent := false // a delete that was not answered
+	refused := 0
 	for {
 		if m.conn.SessionID() != p.session {
 			return fmt.Errorf("%w: session %#x has expired", ErrLost, p.session)
@@ -208,12 +207,13 @@ func (m *Mutex) remove(p *place) error {
 			return fmt.Errorf("%w: %s was gone", ErrLost, p.node)
 		case errors.As(err, &lost):
 			sent = sent || maybe(err)
-			err = r.again(m.link, err, nil)
+			err = m.link.again(err, nil)
 		default: // refused, which may pass: somebody has changed an ACL
-			if r.refused == 2 {
+			if refused == 2 {
 				m.refused(p, fmt.Errorf("delete %s: %w", p.node, err))
 			}
-			err = r.refuse(m.link, nil)
+			err = m.link.afterRefusals(refused)
+			refused++
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrLost, err)

@@ -329,9 +329,6 @@ var (
 	errStopped = errors.New("timeout: nobody wants the answer any more")
 )
 
-// A retry paces the tries of one request.
-type retry struct{ refused int } // how often a server has refused it
-
 const (
 	shortPause = 100 * time.Millisecond
 	longPause  = 30 * time.Second
@@ -339,24 +336,22 @@ const (
 
 // insist repeats one request until it is answered, or stop is closed.
 func (l *link) insist(stop <-chan struct{}, by answerer, request func() error) error {
-	for r := (retry{}); ; {
-		if isClosed(stop) {
-			return errStopped
-		}
+	for !isClosed(stop) {
 		err := l.call(by, request)
 		if err == nil {
 			return nil
 		}
-		if err := r.again(l, err, stop); err != nil {
+		if err = l.again(err, stop); err != nil {
 			return err
 		}
 	}
+	return errStopped
 }
 
 // again waits until the next try. It returns err if that is no reason to try
 // again, errStopped once stop is closed, and errClosed if the client has been
 // closed.
-func (r *retry) again(l *link, err error, stop <-chan struct{}) error {
+func (l *link) again(err error, stop <-chan struct{}) error {
 	var lost *noAnswer
 	if !errors.As(err, &lost) {
 		return err
@@ -373,11 +368,10 @@ func (r *retry) again(l *link, err error, stop <-chan struct{}) error {
 	return l.pause(shortPause, stop)
 }
 
-// refuse is like again, for a request that must not be given up though a server
-// refuses it, because the reason may pass. The pauses grow.
-func (r *retry) refuse(l *link, stop <-chan struct{}) error {
-	r.refused++
-	return l.pause(min(shortPause<<min(r.refused-1, 10), longPause), stop)
+// afterRefusals waits before the next try of a request that must not be given
+// up though a server refuses it, because the reason may pass. The pauses grow.
+func (l *link) afterRefusals(n int) error {
+	return l.pause(min(shortPause<<min(n, 10), longPause), nil)
 }
 
 func (l *link) pause(d time.Duration, stop <-chan struct{}) error {
@@ -407,10 +401,7 @@ func (l *link) hasClosed() bool {
 // ended is the error of a call whose ctx has ended. It wraps ctx.Err() and
 // says what the trouble with the server was, if there was any.
 func (l *link) ended(ctx context.Context, what string, began time.Time) error {
-	err := ctx.Err()
-	if cause := context.Cause(ctx); !errors.Is(cause, err) {
-		err = fmt.Errorf("%w: %w", err, cause)
-	}
+	err := whyEnded(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.trouble != nil && l.troubleAt.After(began) {
