@@ -6,7 +6,6 @@ import (
 	"math"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -125,16 +124,15 @@ func (m *Mutex) find(p *place) (node string, session int64, err error) {
 	}
 }
 
-// lookAround finds the nodes of the present session. It reads after a sync: the
-// server that the client is connected to now may not have heard yet of what was
-// made through another.
+// lookAround finds the nodes of the present session.
 func (m *Mutex) lookAround(began int64) search {
 	for {
-		s := search{began: began, session: m.conn.SessionID()}
-		s.err = m.link.insist(nil, theLeader, func() error { _, err := m.conn.Sync(m.path); return err })
-		if s.err == nil {
-			s.nodes, s.err = m.nodesOf(s.session)
-		}
+		s := search{began: began, session: m.conn.SessionID(), nodes: make(map[string]string)}
+		s.err = m.readAll(nil, []error{zk.ErrNoNode, zk.ErrNoAuth}, func(node string, data []byte, stat *zk.Stat) {
+			if r, ok := parseRecord(data); ok && stat.EphemeralOwner == s.session {
+				s.nodes[r.ID] = node
+			}
+		})
 		// In a new session what was made in the old one has gone.
 		if s.err != nil || m.conn.SessionID() == s.session {
 			return s
@@ -142,39 +140,45 @@ func (m *Mutex) lookAround(began int64) search {
 	}
 }
 
-// nodesOf reads every node, even one that a place of ours has the name of: the
-// parent may have been made anew.
-func (m *Mutex) nodesOf(session int64) (map[string]string, error) {
-	nodes := make(map[string]string)
-	names, err := m.children(nil)
-	if errors.Is(err, zk.ErrNoNode) {
-		return nodes, nil
-	}
+// readAll reads the contenders' nodes in their order, except those that it
+// cannot read because of the errors to skip. It reads after a sync: the server
+// that the client is connected to may not have heard yet of what was made
+// through another.
+func (m *Mutex) readAll(stop <-chan struct{}, skip []error, each func(node string, data []byte, stat *zk.Stat)) error {
+	err := m.link.insist(stop, theLeader, func() error { _, err := m.conn.Sync(m.path); return err })
 	if err != nil {
+		return err
+	}
+	queue, err := m.queue(stop)
+	if err != nil {
+		return err
+	}
+	for _, c := range queue {
+		node := m.path + "/" + c.name
+		data, stat, err := m.get(stop, node)
+		if err == nil {
+			each(node, data, stat)
+		} else if !isOneOf(err, skip) {
+			return fmt.Errorf("read %s: %w", node, err)
+		}
+	}
+	return nil
+}
+
+// queue lists the contenders in their order.
+func (m *Mutex) queue(stop <-chan struct{}) (queue []contender, err error) {
+	var names []string
+	err = m.link.insist(stop, anyServer, func() (err error) { names, _, err = m.conn.Children(m.path); return err })
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return nil, err
 	}
 	for _, name := range names {
-		node := m.path + "/" + name
-		if _, ok := sequence(name); !ok || !strings.HasPrefix(name, prefix) {
-			continue
-		}
-		data, stat, err := m.get(nil, node)
-		switch {
-		case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNoAuth): // not ours
-		case err != nil:
-			return nil, err
-		case stat.EphemeralOwner == session:
-			if r, ok := parseRecord(data); ok {
-				nodes[r.ID] = node
-			}
+		if n, ok := sequence(name); ok {
+			queue = append(queue, contender{name, n})
 		}
 	}
-	return nodes, nil
-}
-
-func (m *Mutex) children(stop <-chan struct{}) (names []string, err error) {
-	err = m.link.insist(stop, anyServer, func() (err error) { names, _, err = m.conn.Children(m.path); return err })
-	return names, err
+	slices.SortFunc(queue, contender.compare)
+	return queue, nil
 }
 
 func (m *Mutex) get(stop <-chan struct{}, node string) (data []byte, stat *zk.Stat, err error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -163,29 +164,20 @@ func (m *Mutex) list(p *place) error {
 // predecessors lists the queue and returns what is directly before a place, and
 // what is before that one; "" for nothing.
 func (m *Mutex) predecessors(p *place) (nearer, farther string, err error) {
-	names, err := m.children(p.left)
-	if errors.Is(err, zk.ErrNoNode) {
-		return "", "", errGone
-	}
+	queue, err := m.queue(p.left)
 	if err != nil {
 		return "", "", err
 	}
-	own, found := path.Base(p.node), false
-	var n1, n2 int32 // the numbers of the two
-	for _, child := range names {
-		n, ok := sequence(child)
-		switch {
-		case child == own:
-			found = true
-		case !ok || !before(n, p.number):
-		case nearer == "" || before(n1, n):
-			nearer, n1, farther, n2 = child, n, nearer, n1
-		case farther == "" || before(n2, n):
-			farther, n2 = child, n
-		}
-	}
-	if !found {
+	own := contender{path.Base(p.node), p.number}
+	if !slices.Contains(queue, own) {
 		return "", "", errGone
+	}
+	before, _ := slices.BinarySearchFunc(queue, own, contender.compare)
+	if before > 0 {
+		nearer = queue[before-1].name
+	}
+	if before > 1 {
+		farther = queue[before-2].name
 	}
 	return nearer, farther, nil
 }
