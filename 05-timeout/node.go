@@ -68,21 +68,20 @@ func (m *Mutex) createParents(dir string) error {
 	for {
 		err := m.link.call(aQuorum, func() error {
 			_, err := m.conn.CreateContainer(dir, nil, zk.FlagContainer, m.acl)
+			if err != nil && err.Error() == "unknown error: -6" { // unimplemented: before 3.5
+				_, err = m.conn.Create(dir, nil, zk.FlagPersistent, m.acl)
+			}
 			return err
 		})
-		if err != nil && err.Error() == "unknown error: -6" { // unimplemented: before 3.5
-			err = m.link.call(aQuorum, func() error {
-				_, err := m.conn.Create(dir, nil, zk.FlagPersistent, m.acl)
-				return err
-			})
-		}
-		if err == nil || errors.Is(err, zk.ErrNodeExists) {
+		switch {
+		case err == nil || errors.Is(err, zk.ErrNodeExists):
 			return nil
+		case errors.Is(err, zk.ErrNoNode):
+			err = m.createParents(path.Dir(dir))
+		default:
+			err = fmt.Errorf("create the parent %s: %w", dir, err)
 		}
-		if !errors.Is(err, zk.ErrNoNode) {
-			return fmt.Errorf("create the parent %s: %w", dir, err)
-		}
-		if err := m.createParents(path.Dir(dir)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
