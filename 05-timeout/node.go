@@ -176,7 +176,7 @@ func (m *Mutex) queue(stop <-chan struct{}) (queue []contender, err error) {
 			queue = append(queue, contender{name, n})
 		}
 	}
-	slices.SortFunc(queue, contender.compare)
+	slices.SortFunc(queue, contender.order)
 	return queue, nil
 }
 

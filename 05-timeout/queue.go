@@ -266,10 +266,7 @@ func (m *Mutex) join(p *place) {
 	defer m.mu.Unlock()
 	m.link.use()
 	p.unlisted = m.crowded || len(m.line) > 0
-	i := len(m.line)
-	for i > 0 && before(p.number, m.line[i-1].number) {
-		i--
-	}
+	i, _ := slices.BinarySearchFunc(m.line, p, func(a, b *place) int { return order(a.number, b.number) })
 	m.line = slices.Insert(m.line, i, p)
 	m.wakeScoutLocked()
 }

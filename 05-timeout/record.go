@@ -77,10 +77,10 @@ func sequence(name string) (n int32, ok bool) {
 	return int32(v), true
 }
 
-// before says which of two numbers was given out first. The server's counter
+// order is negative if the number a was given out before b. The server's counter
 // has 32 bits: where it wraps, 2³¹-1 is followed by -2³¹, and the difference
 // wraps with it.
-func before(a, b int32) bool { return a-b < 0 }
+func order(a, b int32) int { return int(a - b) }
 
 // A contender is a child of the queue's parent.
 type contender struct {
@@ -88,4 +88,4 @@ type contender struct {
 	number int32
 }
 
-func (c contender) compare(other contender) int { return int(c.number - other.number) }
+func (c contender) order(other contender) int { return order(c.number, other.number) }

@@ -47,14 +47,7 @@ func (m *Mutex) wakeScoutLocked() {
 	}
 	m.scouting = true
 	m.link.spawn(func() {
-		for {
-			m.mu.Lock()
-			p := m.nextLocked()
-			m.scouting = p != nil
-			m.mu.Unlock()
-			if p == nil {
-				return
-			}
+		for p := m.next(); p != nil; p = m.next() {
 			if err := m.look(p); err != nil {
 				p.tell(m, err)
 			}
@@ -62,19 +55,17 @@ func (m *Mutex) wakeScoutLocked() {
 	})
 }
 
-// nextLocked returns the first place that waits, nil if there is none, or if
-// its turn comes when the place of ours before it goes.
-func (m *Mutex) nextLocked() *place {
-	for i, p := range m.line {
-		if p.told || isClosed(p.left) {
-			continue
-		}
-		if i > 0 && p.directlyBehind(m.line[i-1]) {
-			return nil
-		}
-		return p
+// next returns the first place that waits; nil, and then the scout ends, if
+// there is none, or if its turn comes when the place of ours before it goes.
+func (m *Mutex) next() *place {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.IndexFunc(m.line, func(p *place) bool { return !p.told && !isClosed(p.left) })
+	m.scouting = i == 0 || i > 0 && !m.line[i].directlyBehind(m.line[i-1])
+	if !m.scouting {
+		return nil
 	}
-	return nil
+	return m.line[i]
 }
 
 // look takes one step towards a place's turn: it sets a watch that is
@@ -172,7 +163,7 @@ func (m *Mutex) predecessors(p *place) (nearer, farther string, err error) {
 	if !slices.Contains(queue, own) {
 		return "", "", errGone
 	}
-	before, _ := slices.BinarySearchFunc(queue, own, contender.compare)
+	before, _ := slices.BinarySearchFunc(queue, own, contender.order)
 	if before > 0 {
 		nearer = queue[before-1].name
 	}
