@@ -180,6 +180,11 @@ func (m *Mutex) queue(stop <-chan struct{}) (queue []contender, err error) {
 	return queue, nil
 }
 
+func (m *Mutex) getW(stop <-chan struct{}, node string) (data []byte, stat *zk.Stat, changed <-chan zk.Event, err error) {
+	err = m.link.insist(stop, anyServer, func() (err error) { data, stat, changed, err = m.conn.GetW(node); return err })
+	return data, stat, changed, err
+}
+
 func (m *Mutex) get(stop <-chan struct{}, node string) (data []byte, stat *zk.Stat, err error) {
 	err = m.link.insist(stop, anyServer, func() (err error) { data, stat, err = m.conn.Get(node); return err })
 	return data, stat, err

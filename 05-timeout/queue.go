@@ -167,10 +167,8 @@ var errSlow = errors.New("the servers answer too slowly: before one answer prove
 
 // watch sets a watch on a place's own node, and reads when it was made and
 // whether it has been asked for.
-func (m *Mutex) watch(p *place) (own <-chan zk.Event, err error) {
-	var data []byte
-	var stat *zk.Stat
-	err = m.link.insist(p.left, anyServer, func() (err error) { data, stat, own, err = m.conn.GetW(p.node); return err })
+func (m *Mutex) watch(p *place) (<-chan zk.Event, error) {
+	data, stat, own, err := m.getW(p.left, p.node)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, errGone
 	}

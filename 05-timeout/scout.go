@@ -84,12 +84,7 @@ func (m *Mutex) look(p *place) error {
 			continue
 		}
 		// Get and not Exists, which would leave a watch on a node that has gone.
-		var stat *zk.Stat
-		var gone <-chan zk.Event
-		err := m.link.insist(p.left, anyServer, func() (err error) {
-			_, stat, gone, err = m.conn.GetW(m.path + "/" + name)
-			return err
-		})
+		_, stat, gone, err := m.getW(p.left, m.path+"/"+name)
 		switch {
 		case errors.Is(err, zk.ErrNoNode) && name == p.nearer && p.alone:
 			p.tell(m, nil)
