@@ -128,7 +128,7 @@ func TestCostOfSessionsThatComeOneByOne(t *testing.T) {
 	})
 }
 
-func TestCostBehindStrangersForWhoHasMetThem(t *testing.T) {
+func TestCostBehindStrangersThatAMutexHasMet(t *testing.T) {
 	onMeter(t, func(m *meter) {
 		ours := m.newMutex()
 		behindTwo := func() requests {

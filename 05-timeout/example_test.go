@@ -329,7 +329,7 @@ func ExampleWithSessionTimeout() {
 	// timeout: lock /locks/stock: WithSessionTimeout: 8ns is less than 100ms
 }
 
-// Only who knows the password may contend.
+// Only a client that knows the password may contend.
 func ExampleWithACL() {
 	conn, stop := connect()
 	defer stop()
@@ -358,7 +358,7 @@ func ExampleWithACL() {
 	// digest shop:
 }
 
-// Data says to whoever looks at the queue who holds the lock.
+// The data tells every reader of the queue which contender holds the lock.
 func ExampleWithData() {
 	conn, stop := connect()
 	defer stop()

@@ -239,13 +239,13 @@ func TestUnlockThatIsTriedAgainTouchesNobodyElsesNode(t *testing.T) {
 		next := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("next"))
 		back.Release()
 		require.NoError(tb, <-unlocked)
-		require.Len(tb, tb.srv.Children(top), 1, "who unlocks has deleted the node of the next one: two holders")
+		require.Len(tb, tb.srv.Children(top), 1, "the Unlock has deleted the node of the next holder: two holders")
 		require.False(tb, tb.isLost(next))
 		require.NoError(tb, next.Unlock(context.Background()))
 	})
 }
 
-func TestWhoIsInAParentMadeAnewIsNotBehindWhoWasInTheOldOne(t *testing.T) {
+func TestAPlaceInAParentMadeAnewIsNotBehindOneInTheOldParent(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connect(), tb.connect()
 		id := conn.SessionID()
@@ -258,10 +258,10 @@ func TestWhoIsInAParentMadeAnewIsNotBehindWhoWasInTheOldOne(t *testing.T) {
 		synctest.Wait()
 		back.Release()
 		require.NoError(tb, <-unlocked)
-		time.Sleep(time.Second) // for whoever is let in by mistake
+		time.Sleep(time.Second) // for a contender that is let in by mistake
 		select {
 		case <-second:
-			require.Fail(tb, "two holders: the second was let in by who held the lock in the old parent")
+			require.Fail(tb, "two holders: the second was let in by the holder in the old parent")
 		default:
 		}
 		require.NoError(tb, next.Unlock(context.Background()))
@@ -429,7 +429,7 @@ func TestNobodyHoldsALockInASessionThatHasEnded(t *testing.T) {
 			waiter := lockAside(context.Background(), tb.mutex(conn), timeout.NewOwner("waiter, by another Mutex"))
 			time.Sleep(time.Second) // until it waits
 			conn.Close()
-			require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing, "who waited has got the lock, and there is no session")
+			require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing, "the waiter has got the lock, and there is no session")
 		})
 	}
 }
@@ -461,7 +461,7 @@ func TestOnceCtxHasEndedLockReturnsNoLease(t *testing.T) {
 	})
 }
 
-func TestWhoGivesUpLeavesTheLockToWhoSharesTheOwner(t *testing.T) {
+func TestACallerThatGivesUpLeavesTheLockToOneOfTheSameOwner(t *testing.T) {
 	onTable(t, func(tb *table) {
 		m, shared := tb.mutex(tb.connect()), timeout.NewOwner("shared")
 		holder := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("holder"))
@@ -532,7 +532,7 @@ func TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession(t *testing.T) {
 		require.NoError(tb, got.err)
 		time.Sleep(time.Second) // for a delete that is tried again
 		require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top),
-			"who unlocks has deleted the node of the next one: two holders")
+			"the Unlock has deleted the node of the next holder: two holders")
 		require.False(tb, tb.isLost(got.lease))
 		require.NoError(tb, got.lease.Unlock(context.Background()))
 	})
@@ -626,9 +626,9 @@ func TestALeaseIsLostThoughNoEventTellsOfIt(t *testing.T) {
 	}
 }
 
-// TestWhoseNodeIsFoundLateIsStillBeforeWhoCameLater: the reply to its create
+// TestAPlaceWhoseNodeIsFoundLateIsStillBeforeALaterOne: the reply to its create
 // is lost, and while it looks for its node another of its Mutex queues.
-func TestWhoseNodeIsFoundLateIsStillBeforeWhoCameLater(t *testing.T) {
+func TestAPlaceWhoseNodeIsFoundLateIsStillBeforeALaterOne(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()
 		m, id := tb.mutex(conn), conn.SessionID()

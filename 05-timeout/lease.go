@@ -115,7 +115,7 @@ func (l *Lease) endLocked() {
 	}
 }
 
-// refused tells a caller that waits that a server refuses what would end it.
+// refused tells waiting callers that a server refuses what would end a place.
 func (m *Mutex) refused(p *place, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -136,8 +136,8 @@ func (m *Mutex) loseLocked(p *place) {
 	}
 }
 
-// isLostLocked says whether a lock is lost, and lets it be so if the time is
-// over until which its session is known to live.
+// isLostLocked says whether a lock is lost. It is, at the latest, when its
+// session is no longer known to live.
 func (m *Mutex) isLostLocked(p *place) bool {
 	if isOver(m.link.safeUntil(p.session)) {
 		m.loseLocked(p)
@@ -147,9 +147,8 @@ func (m *Mutex) isLostLocked(p *place) bool {
 
 // startClockLocked watches over a lock that is held. A holder that is cut off
 // learns nothing from its client before that reaches a server again; by then
-// the session may have ended, and the next one been let in. So the lock is lost
-// when the session is no longer known to live. The clock looks more often than
-// it must, because it stands still while the machine is suspended.
+// the session may have ended, and the next contender may hold the lock. The
+// clock looks often, because it stands still while the machine is suspended.
 func (m *Mutex) startClockLocked(p *place) {
 	tick := func() time.Duration {
 		return max(time.Millisecond, min(time.Until(m.link.safeUntil(p.session)), m.link.timeout/8))

@@ -27,7 +27,7 @@ var (
 
 var errNoOwner = errors.New("timeout: the owner is nil: make one with NewOwner")
 
-// An Owner is what holds a lock, as a thread does in Java: one line of work,
+// An Owner is what holds a lock, as a thread does in Java: one line of work
 // that may pass through many functions. Goroutines that share an owner share
 // its lock, too: they do not keep each other out.
 type Owner struct{ name string }
@@ -68,11 +68,11 @@ type Option func(*Mutex) error
 // shortest leaves room for the requests that keep a lease alive.
 const shortest = 100 * time.Millisecond
 
-// WithSessionTimeout says what session timeout the server has agreed to. Without
-// it that is what Connect has learned; or, if another function has opened conn,
-// 4 s, because a server with the default configuration agrees to no less. A
-// value that is too long lets Lost close after the next holder got in; one that
-// is too short loses leases for nothing.
+// WithSessionTimeout says what session timeout the server has agreed to. The
+// default is what Connect has learned; or, if another function has opened conn,
+// 4 s, because a server with the default configuration agrees to no less. If
+// the value is too long, Lost may close after the next holder got in; if it is
+// too short, leases are lost without need.
 func WithSessionTimeout(d time.Duration) Option {
 	return func(m *Mutex) error {
 		if d < shortest {
@@ -83,11 +83,11 @@ func WithSessionTimeout(d time.Duration) Option {
 	}
 }
 
-// WithACL says which clients may do what with the nodes that are made, the parents
-// among them; the default is that everybody may do everything. All
-// contenders must be allowed to create, delete and read: a waiter that may
-// not read the node before its own is never told that it has gone. To be
-// asked by Revoke they must be allowed to write.
+// WithACL says which clients may do what with the nodes that are made, the
+// parents among them; the default is that everybody may do everything. All
+// contenders must be allowed to create, delete and read: a waiter that may not
+// read the node before its own is never told that it has gone. Revoke also
+// needs the permission to write.
 func WithACL(acl []zk.ACL) Option {
 	return func(m *Mutex) error {
 		if len(acl) == 0 {
@@ -100,8 +100,8 @@ func WithACL(acl []zk.ACL) Option {
 
 const maxData = 64 << 10
 
-// WithData describes this contender; Participants shows it. The default is the host's
-// name and the process's number, "host:pid". At most 64 KiB.
+// WithData describes this contender; Participants shows it. The default is the
+// host's name and the process's number, "host:pid". The data has at most 64 KiB.
 func WithData(data []byte) Option {
 	return func(m *Mutex) error {
 		if len(data) > maxData {
@@ -114,7 +114,7 @@ func WithData(data []byte) Option {
 
 // New returns the lock whose queue is under path. It sends nothing: the
 // parent and all above it are made when they are needed. The error, if any,
-// says which argument is wrong; of a path that is none it wraps
+// says which argument is wrong; for a path that is not valid it wraps
 // zk.ErrInvalidPath.
 func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 	if conn == nil {
@@ -162,19 +162,21 @@ func checkPath(path string) error {
 // A session that expires while Lock waits is no error: it queues again, at
 // the end, in the client's new session. Nor is a connection that breaks.
 //
-// Once ctx has ended Lock does not return a lease, even if it got the lock in
+// Once ctx has ended, Lock does not return a lease, even if it got the lock in
 // the same instant: it returns, promptly, an error that wraps ctx.Err(). Its
 // node is then removed as soon as a server can be reached, so that the
-// contenders behind it do not wait for it. Other errors are the server's: zk.ErrNoAuth for one, or
-// zk.ErrClosing if conn has been closed. After any error the owner holds the
-// lock no more often than before.
+// contenders behind it do not wait for it. Other errors are the server's, such
+// as zk.ErrNoAuth, or zk.ErrClosing if conn has been closed. After any error
+// the owner has as many leases as before.
 func (m *Mutex) Lock(ctx context.Context, owner *Owner) (*Lease, error) {
 	return m.acquire(ctx, owner, false)
 }
 
-// TryLock is Lock without the wait: it returns ErrHeld if another contender
-// holds the lock or waits for it, and has left nothing behind then. A holder
-// that unlocks through this Mutex holds the lock until the server has answered. It takes as long as the server takes to answer, or until ctx ends.
+// TryLock is Lock without the wait for other contenders: if one of them holds
+// the lock or waits for it, TryLock returns ErrHeld, and has left nothing
+// behind. A holder that unlocks through this Mutex holds the lock until the
+// server has answered. TryLock returns when the server has answered, or when
+// ctx ends.
 func (m *Mutex) TryLock(ctx context.Context, owner *Owner) (*Lease, error) {
 	return m.acquire(ctx, owner, true)
 }

@@ -90,8 +90,8 @@ func (m *Mutex) createParents(dir string) error {
 	}
 }
 
-// A search is one look at all nodes that might be ours. Everybody that asked
-// before it began shares it: a connection that breaks may leave a thousand
+// A search is one look at all nodes that might be ours. All places that asked
+// before it began share it: a connection that breaks may leave a thousand
 // creates unanswered.
 type search struct {
 	began   int64 // by the clock that counts searches and those that ask
@@ -198,8 +198,8 @@ func (m *Mutex) remove(p *place) error {
 		case err == nil:
 			return nil
 		case errors.Is(err, zk.ErrNoNode) && sent:
-			// It has gone earlier than now: the parent may have been made anew
-			// since, and a node in it would not be behind ours.
+			// It went some time ago. The parent may have been made anew since, and
+			// a node in the new one was not behind ours.
 			m.mu.Lock()
 			p.first = false
 			m.mu.Unlock()
@@ -225,7 +225,7 @@ func (m *Mutex) remove(p *place) error {
 // once the node has gone, another may have that: the parent is removed when it
 // is empty, and the next one counts from 0. So there must be no delete that
 // waits in the client for a connection, which may be the next session's. And
-// after one that was not answered, delete checks first whose the node is.
+// after one that was not answered, delete first checks whether the node is ours.
 func (m *Mutex) delete(p *place, sent bool) error {
 	if m.conn.State() != zk.StateHasSession || m.conn.SessionID() != p.session {
 		return &noAnswer{m.conn.Server(), zk.ErrNoServer}

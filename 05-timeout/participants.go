@@ -27,7 +27,7 @@ type Participant struct {
 func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 	var all []Participant
 	err := m.aside(ctx, "list the participants of", func(left <-chan struct{}) error {
-		// What was made through another server is to be seen, too.
+		// Nodes that were made through another server must be seen, too.
 		err := m.link.insist(left, theLeader, func() error { _, err := m.conn.Sync(m.path); return err })
 		if err != nil {
 			return err

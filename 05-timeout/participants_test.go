@@ -79,7 +79,7 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 	})
 }
 
-func TestWhoLeavesMeanwhileIsNotShown(t *testing.T) {
+func TestAParticipantThatLeavesMeanwhileIsNotShown(t *testing.T) {
 	inBubble(t, func(t *testing.T, srv *zkserver.Server, connect func() *zk.Conn) {
 		holder := mustLock(t, mutex(t, connect()), "holder")
 		m := mutex(t, connect())
@@ -141,10 +141,10 @@ func TestAHolderIsAskedForTheLock(t *testing.T) {
 		<-holder.RevokeRequested()
 		again, err := m.Participants(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, all, again, "who is asked is still shown as it was")
+		require.Equal(t, all, again, "a holder that is asked is not shown as before")
 		select {
 		case <-holder.Lost():
-			t.Fatal("who is asked has lost the lock")
+			t.Fatal("a holder that is asked has lost the lock")
 		default:
 		}
 		require.NoError(t, holder.Unlock(t.Context()))
@@ -247,7 +247,7 @@ func TestDoUnlocksWhateverHappens(t *testing.T) {
 	})
 }
 
-func TestDoEndsTheCtxOfWhoHasLostTheLock(t *testing.T) {
+func TestDoEndsTheCtxWhenTheLockIsLost(t *testing.T) {
 	inBubble(t, func(t *testing.T, srv *zkserver.Server, connect func() *zk.Conn) {
 		conn := connect()
 		m := mutex(t, conn)

@@ -164,7 +164,7 @@ func (m *Mutex) stay(p *place) error {
 var closedChan = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 var errSlow = errors.New("the servers answer too slowly: before one answer proves that the session lives, " +
-	"the session timeout is over; a round trip must take less than a seventh of it")
+	"the session timeout is over; a round trip must take less than a twelfth of it")
 
 // watch sets a watch on a place's own node, and reads when it was made and
 // whether it has been asked for.
@@ -191,8 +191,8 @@ func (m *Mutex) watch(p *place) (own <-chan zk.Event, err error) {
 }
 
 // recognize takes in what was read from a place's node, and returns what ought
-// to be there. False: the node is another's of the same name, for the parent
-// was made anew.
+// to be there. False: the node has the same name, but is another's, because the
+// parent was made anew.
 func (m *Mutex) recognize(p *place, data []byte, stat *zk.Stat) (ours bool, want []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -218,7 +218,7 @@ func (p *place) made(stat *zk.Stat) bool {
 	return stat.EphemeralOwner == p.session && (p.token == 0 || p.token == stat.Czxid)
 }
 
-// take takes the lock for a place that nobody is before. False: the session is
+// take takes the lock for a place whose turn has come. False: the session is
 // not known to be safe, or not for as long as the next proof takes.
 func (m *Mutex) take(p *place) bool {
 	m.mu.Lock()
@@ -235,7 +235,7 @@ func (m *Mutex) take(p *place) bool {
 	return true
 }
 
-// settle says why a place does not hold the lock, should anybody wait for it.
+// settle tells the callers that wait for a place why it does not hold the lock.
 func (m *Mutex) settle(p *place, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -252,7 +252,7 @@ func (m *Mutex) settle(p *place, err error) {
 	}
 }
 
-// leaveLocked gives a place up. Its goroutine does the rest.
+// leaveLocked gives a place up. Its goroutine then removes the node.
 func (m *Mutex) leaveLocked(p *place) {
 	if isClosed(p.left) {
 		return

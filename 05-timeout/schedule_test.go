@@ -65,8 +65,8 @@ func between(r *rand.Rand, low, high time.Duration) time.Duration {
 
 // A slow connection takes a while for every packet, and so gives everything
 // that happens a moment of its own: the seed decides what comes first, and
-// not Go's scheduler, as far as that is possible. As with a socket, who writes
-// does not wait for who reads.
+// not Go's scheduler, as far as that is possible. As with a socket, the
+// writer does not wait for the reader.
 type slow struct {
 	net.Conn
 	delays *rand.Rand // of what comes in

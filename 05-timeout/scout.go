@@ -126,8 +126,8 @@ func (m *Mutex) look(p *place) error {
 	case <-m.link.closed:
 		return errClosed
 	}
-	// It has gone; or it has changed, for somebody asks it for the lock; or the
-	// session has ended. Only a list can tell.
+	// It has gone; or it has changed, because another asks it for the lock; or
+	// the session has ended. Only a list can tell.
 	return m.list(p)
 }
 

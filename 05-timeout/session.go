@@ -27,7 +27,7 @@ import (
 //     j's answer, because it keeps the order of what the leader sends.
 //   - k, a write, sent after j was answered. It is behind that reply on its way
 //     to the leader, so the leader knew of i when it handled k; and a quorum
-//     followed this leader still. A later leader gives each session a full
+//     still followed this leader. A later leader gives each session a full
 //     timeout from its own start.
 //
 // So the session cannot end before the session timeout has passed since i was
@@ -82,7 +82,7 @@ func newLink(conn *zk.Conn, probe string) *link {
 // configuration agrees to: two ticks of two seconds.
 const leastTimeout = 4 * time.Second
 
-// Which server's word an answer is.
+// An answerer is the server from which an answer comes.
 type answerer int
 
 const (
@@ -111,9 +111,7 @@ func (l *link) note(session int64, by answerer, e exchange) {
 	defer l.mu.Unlock()
 	if l.session != session {
 		l.session, l.heard, l.led, l.proved, l.written = session, e, exchange{}, time.Time{}, time.Time{}
-		if l.users > 0 {
-			l.timer.Reset(l.timeout / 4)
-		}
+		defer l.armLocked()
 	}
 	if by == aQuorum && (l.users == 0 || l.proved.IsZero()) && e.sent.After(l.written) {
 		l.written = e.sent
@@ -129,10 +127,11 @@ func (l *link) note(session int64, by answerer, e exchange) {
 	}
 }
 
-// safeUntil returns when a session may end. Before the first proof there is
-// only the write that made the node: the leader has found the session alive.
-// What the leader knew of it then was as old as the client's last ping, a
-// third of the session timeout, and the follower's last report, a quarter.
+// safeUntil returns when a session may end. Before the first proof it is only
+// presumed to live, because the leader has carried out a write of it. What the
+// leader knew of the session then was not older than the client's own pings,
+// sent every third of the session timeout, and the follower's reports, sent
+// every quarter of it at least. So 5/12 of it are left.
 func (l *link) safeUntil(session int64) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,7 +162,7 @@ func (l *link) use() {
 	defer l.mu.Unlock()
 	if l.users++; l.users == 1 {
 		l.unused = make(chan struct{})
-		l.timer.Reset(l.timeout / 4)
+		l.armLocked()
 	}
 }
 
@@ -176,7 +175,7 @@ func (l *link) release() {
 	}
 }
 
-// nextProof begins the next proof as soon as may be. Done is closed when it is
+// nextProof begins the next proof as soon as possible. Done is closed when it is
 // complete; slow tells of the last one.
 func (l *link) nextProof() (done <-chan struct{}, slow bool) {
 	l.mu.Lock()
@@ -190,22 +189,34 @@ func (l *link) armLocked() {
 	if l.users == 0 || l.proving || isClosed(l.closed) {
 		return
 	}
-	pause := l.timeout / 3
-	if isOver(l.safeUntilLocked(l.session).Add(-l.timeout / 2)) {
-		pause = l.timeout / 4
+	due := l.heard.answered.Add(l.timeout / 3)
+	if l.tooLateLocked() {
+		due = l.written.Add(l.timeout / 4)
+	} else if isOver(l.safeUntilLocked(l.session).Add(-l.timeout / 2)) {
+		due = l.heard.answered.Add(l.timeout / 4)
 	}
-	l.timer.Reset(max(pause-time.Since(l.heard.answered), l.timeout/30))
+	l.timer.Reset(max(time.Until(due), l.timeout/30))
+}
+
+// tooLateLocked says whether the presumption would end before the first proof
+// can be complete, because the answer to the last write came late. The proof
+// begins a quarter of the session timeout after that answer, and takes two
+// round trips; an eighth of the session timeout is reserved for them.
+func (l *link) tooLateLocked() bool {
+	return l.proved.IsZero() && !l.written.IsZero() && l.heard.answered.Sub(l.written) > l.timeout/24
 }
 
 // prove sends a sync and, when that is answered, a write that fails and changes
-// nothing, for no node has that version.
+// nothing, for no node has that version. If the first proof would be too late,
+// prove sends the write alone before, because that renews the presumption.
 func (l *link) prove() {
 	l.mu.Lock()
 	if l.users == 0 || l.proving {
 		l.mu.Unlock()
 		return
 	}
-	if time.Since(l.heard.answered) < l.timeout/4 { // another write was a proof meanwhile
+	alone := time.Since(l.heard.answered) < l.timeout/4
+	if alone && !l.tooLateLocked() { // another write was a proof meanwhile
 		l.armLocked()
 		l.mu.Unlock()
 		return
@@ -216,7 +227,10 @@ func (l *link) prove() {
 	l.mu.Unlock()
 	defer l.exit()
 
-	err := l.insist(unused, theLeader, func() error { _, err := l.conn.Sync(l.probe); return err })
+	var err error
+	if !alone {
+		err = l.insist(unused, theLeader, func() error { _, err := l.conn.Sync(l.probe); return err })
+	}
 	var sent time.Time
 	if err == nil {
 		err = l.insist(unused, aQuorum, func() error { sent = time.Now(); return l.conn.Delete(l.probe, math.MinInt32) })
@@ -274,17 +288,17 @@ var refusals = []error{
 	zk.ErrInvalidPath, zk.ErrInvalidFlags, zk.ErrBadArguments, zk.ErrAuthFailed, zk.ErrAPIError, zk.ErrReconfigDisabled,
 }
 
-// passing are codes for which the client has no name, and which pass: of a
-// server that is in trouble, and of one that has too much to do.
+// passing are codes for which the client has no name: the server is in trouble,
+// or has too much to do. The next try may have another answer.
 var passing = []string{"-1", "-2", "-3", "-4", "-5", "-7", "-127"}
 
 func isOneOf(err error, list []error) bool {
 	return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
 }
 
-// transient says that the next try may have another answer. The client passes
-// on what the net package says when a write fails, whatever that is; so all is
-// transient that is not known.
+// transient says that the next try may have another answer. If a write fails,
+// the client returns the net package's error, whatever that is. So every error
+// that is not known is transient.
 func transient(err error) bool {
 	code, unnamed := strings.CutPrefix(err.Error(), "unknown error: ")
 	return !isOneOf(err, refusals) && (!unnamed || slices.Contains(passing, code))
@@ -309,7 +323,7 @@ func maybe(err error) bool {
 }
 
 var (
-	// errClosed: the session ends with the client, and takes all nodes along.
+	// errClosed: the session ends with the client, and all its nodes go.
 	errClosed = fmt.Errorf("the client has been closed: %w", zk.ErrClosing)
 	// errStopped: nobody wants the answer any more.
 	errStopped = errors.New("timeout: nobody wants the answer any more")
@@ -323,7 +337,7 @@ const (
 	longPause  = 30 * time.Second
 )
 
-// insist makes one request until it is answered, or stop is closed.
+// insist repeats one request until it is answered, or stop is closed.
 func (l *link) insist(stop <-chan struct{}, by answerer, request func() error) error {
 	for r := (retry{}); ; {
 		if isClosed(stop) {
@@ -359,8 +373,8 @@ func (r *retry) again(l *link, err error, stop <-chan struct{}) error {
 	return l.pause(shortPause, stop)
 }
 
-// refuse is again for a request that is not to be given up though a server
-// refuses it: the reason may pass. The pauses grow.
+// refuse is like again, for a request that must not be given up though a server
+// refuses it, because the reason may pass. The pauses grow.
 func (r *retry) refuse(l *link, stop <-chan struct{}) error {
 	r.refused++
 	return l.pause(min(shortPause<<min(r.refused-1, 10), longPause), stop)
@@ -382,9 +396,9 @@ func (l *link) pause(d time.Duration, stop <-chan struct{}) error {
 	}
 }
 
-// hasClosed asks the client whether Close has been called, which it does not
-// tell otherwise. A check of nothing cannot be encoded, so it never leaves the
-// client; and one that lives says just that, once it is connected.
+// hasClosed asks the client whether Close has been called. It has no other way
+// to tell. A check of nothing cannot be encoded, so it never leaves the client,
+// and an open client returns another error for it once it is connected.
 func (l *link) hasClosed() bool {
 	_, err := l.conn.Multi((*zk.CheckVersionRequest)(nil))
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrClosing)

@@ -94,6 +94,45 @@ func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 	}
 }
 
+// TestALeaseOutlastsSlowAnswers: round trips of up to a twelfth of the session
+// timeout cost no lease, though the first proof is complete later then than
+// the presumption that begins with the create would end.
+func TestALeaseOutlastsSlowAnswers(t *testing.T) {
+	for _, ms := range []time.Duration{0, 300, 500, 600, 700, 800, 833} {
+		roundTrip := ms * time.Millisecond
+		t.Run(roundTrip.String(), func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				tb.makeTop(tb.connect())
+				conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return newDistant(nc, roundTrip) }})
+				holder := tb.mustLock(tb.mutexWith(conn), timeout.NewOwner("holder"))
+				time.Sleep(time.Minute) // long enough for the lease to be lost
+				require.False(tb, tb.isLost(holder))
+				require.NoError(tb, holder.Unlock(context.Background()))
+			})
+		})
+	}
+}
+
+// TestALeaseOutlastsACreateThatIsAnsweredLate: the same, with one slow
+// answer.
+func TestALeaseOutlastsACreateThatIsAnsweredLate(t *testing.T) {
+	for _, late := range []time.Duration{time.Second, 1400 * time.Millisecond, 2 * time.Second, 3 * time.Second} {
+		t.Run(late.String(), func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				tb.makeTop(tb.connect())
+				conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return newDistant(nc, 100*time.Millisecond) }})
+				reply := tb.srv.HoldReply(of(conn.SessionID(), jute.OpCreate, ""))
+				time.AfterFunc(late, reply.Release)
+				holder := tb.mustLock(tb.mutexWith(conn), timeout.NewOwner("holder"))
+				require.Len(tb, reply.Hit(), 1)
+				time.Sleep(time.Minute) // long enough for the lease to be lost
+				require.False(tb, tb.isLost(holder))
+				require.NoError(tb, holder.Unlock(context.Background()))
+			})
+		})
+	}
+}
+
 // TestOneThrottledReadDoesNotCostTheLease: a server under load refuses to
 // answer, and says so.
 func TestOneThrottledReadDoesNotCostTheLease(t *testing.T) {
