@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"example.com/zklock/internal/jute"
 )
 
 // A process that runs cases has one of these; others have nil.
@@ -66,7 +68,7 @@ const (
 
 // serve runs the cases that the other process asks for, until that closes the
 // input.
-func serve(t *testing.T, token string, run func(t *testing.T, r request)) {
+func serve(t *testing.T, token string, run func(t *testing.T, r request) (sent []jute.Op)) {
 	os.Unsetenv(workerVariable) // a lock that starts processes must not start workers
 	self = &watchdog{out: os.Stdout, token: mark + token + " "}
 	os.Stdout = os.Stderr
@@ -86,7 +88,8 @@ func serve(t *testing.T, token string, run func(t *testing.T, r request)) {
 	go self.watch()
 	for r := range requests {
 		self.begin(r)
-		self.end(t.Run(r.Case, func(t *testing.T) { run(t, r) }))
+		var sent []jute.Op
+		self.end(t.Run(r.Case, func(t *testing.T) { sent = run(t, r) }), sent)
 	}
 }
 
@@ -106,11 +109,11 @@ func (d *watchdog) begin(r request) {
 
 // end reports a case that has been cleaned up. If it has failed the process
 // ends: it may not be as it was.
-func (d *watchdog) end(ok bool) {
+func (d *watchdog) end(ok bool, sent []jute.Op) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.active = false
-	d.say(report{Ended: true, OK: ok, Failures: d.notes, Skipped: d.skip})
+	d.say(report{Ended: true, OK: ok, Failures: d.notes, Skipped: d.skip, Sent: sent})
 	if !ok {
 		os.Exit(1)
 	}
@@ -260,6 +263,12 @@ func (d *watchdog) stuck(why string) {
 	}
 	d.say(report{Stuck: true, Failures: append(d.notes, why)})
 	os.Exit(1)
+}
+
+// call calls an operation of a lock.
+func (w *world) call(what string, f func()) {
+	defer self.does(what)()
+	aside(f)
 }
 
 // aside has a name that is found in the stack of a goroutine that calls a
