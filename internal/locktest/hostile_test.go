@@ -1,6 +1,7 @@
 package locktest_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -110,6 +111,63 @@ func TestHostileLocks(t *testing.T) {
 			}
 			require.Contains(t, first, h.words)
 			t.Logf("graded in %v; the first failure: %s", time.Since(began).Round(time.Millisecond), first)
+		})
+	}
+}
+
+// hostileLease is a lock with leases that is right until a fault of one kind
+// meets it.
+type hostileLease struct {
+	locktest.LeaseLock
+	does func()
+}
+
+func (l hostileLease) Lock(ctx context.Context) (locktest.Lease, error) {
+	lease, err := l.LeaseLock.Lock(ctx)
+	if errors.Is(err, zk.ErrSessionExpired) {
+		l.does()
+	}
+	return lease, err
+}
+
+// TestHostileFaults has the fault series try locks that would end the test, if
+// its cases ran in the test's process. Each case in which the lock does what no
+// lock should has its verdict, and the cases after it have theirs.
+func TestHostileFaults(t *testing.T) {
+	for name, h := range map[string]struct {
+		does  func()
+		words string
+	}{
+		"hangs": {func() { <-outside }, "the lock hangs: it waits for something that never comes, and that is no watch"},
+		"spins": {func() {
+			for {
+			}
+		}, "the lock spins: it is busy, and sends nothing"},
+		"panics": {func() { panic("not written yet") }, "the lock panics: not written yet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			verdicts, stopped := locktest.FaultVerdicts(t, locktest.LeaseSubject{
+				Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
+					return func(name string) locktest.LeaseLock {
+						return hostileLease{&leaseWith{"", conn, path, name}, h.does}
+					}
+				},
+				ErrHeld: errHeld, ErrLost: errLost,
+			})
+			if verdicts == nil {
+				return // this is the process in which the lock was tried
+			}
+			n := 0
+			for _, v := range verdicts {
+				if strings.Contains(v.Words, h.words) {
+					n++
+				}
+			}
+			t.Log(len(verdicts), n, stopped)
+			for _, v := range verdicts {
+				t.Logf("%s => %.150s", v.Case, v.Words)
+			}
 		})
 	}
 }
