@@ -77,7 +77,7 @@ func (l *broken) enqueue() (string, error) {
 	}
 }
 
-// ahead is who is watched: the node before ours, "" if ours is the first.
+// ahead is the node to watch: the one before ours, "" if ours is the first.
 func (l *broken) ahead(node string) (before string, err error) {
 	names, _, err := l.conn.Children(l.path)
 	if err != nil {

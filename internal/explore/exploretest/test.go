@@ -61,8 +61,8 @@ func Plans(s explore.Subject) []Plan {
 		drawn = explore.Search{Seed: 1, Limit: 300}
 	}
 	for _, f := range kinds(s) {
-		// A session that expires is one whose client is stopped and runs on at
-		// once, but for a lock that looks at the clock.
+		// Expire is Stop with a client that runs on at once, unless the lock looks
+		// at the clock.
 		if f == explore.Stall || f == explore.Expire && !s.Timed {
 			continue
 		}
