@@ -38,7 +38,7 @@ type world struct {
 	stir chan struct{}
 
 	faults   int    // that have happened
-	last     string // who acted last
+	last     string // the client or contender that acted last
 	idle     int    // how often time has passed since a contender got on
 	token    int64
 	foot     footprint
