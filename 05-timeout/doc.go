@@ -15,18 +15,14 @@
 // that get a definite answer, and proves that the session lives;
 // participants.go shows the queue.
 //
-// Cost: an acquisition without contention sends create, children, get and
-// delete: 4 requests. A contender behind another one of the same Mutex sends
-// create, get and delete: 3, because the releasing holder tells it in memory.
-// One behind a contender of another process watches the two before it, and
-// lists when the farther one has gone: 7, or 6 once it has met others. N
-// contenders in a session of their own each that arrive one by one and each
-// lock once send 7N-5 requests (4 if N is 1), and each is sent up to 3 events:
-// of its own node's end, and of the two before it.
-//
-// A Mutex that has held the lock or waited for longer than a quarter of the
-// session timeout sends a sync and a write that fails, once in a third of the
-// session timeout; and one read for each lock that it holds.
+// Cost: an acquisition sends 4 requests without contention; 3 behind another
+// contender of the same Mutex, because the releasing holder tells it in memory;
+// 7 behind a contender of another process, or 6 once it has met others. N
+// contenders in a session of their own each, that arrive one by one, send 7N-5
+// requests (4 if N is 1), and each is sent up to 3 events. A Mutex that holds
+// the lock or waits for longer than a quarter of the session timeout sends two
+// requests per third of it, and one more for each lock that it holds. README.md
+// says which requests these are.
 //
 // What it relies on, and what is still wrong:
 //

@@ -14,9 +14,8 @@ type Lease struct {
 	m        *Mutex
 	p        *place
 	done     chan struct{} // closed when the lease is over
-	given    bool          // Unlock has been called; guarded by m.mu
-	refused  bool          // and has said that the server refuses; guarded by m.mu
-	reported bool          // and has said how it ended; guarded by m.mu
+	refused  bool          // Unlock has said that the server refuses; guarded by m.mu
+	reported bool          // Unlock has said how it ended; guarded by m.mu
 }
 
 // Token returns the lock's fencing token: the zxid with which the holder's
@@ -64,41 +63,38 @@ func (l *Lease) RevokeRequested() <-chan struct{} { return l.p.revoke }
 // may be called again to wait for that. After any other error the server
 // refuses to delete the node, and the same holds.
 func (l *Lease) Unlock(ctx context.Context) error {
-	m, p := l.m, l.p
+	m, p, began := l.m, l.p, time.Now()
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	if l.reported {
-		m.mu.Unlock()
 		return fmt.Errorf("%w: %s", ErrUnlocked, m.path)
 	}
 	lost := m.isLostLocked(p)
 	l.endLocked()
+	l.reported = lost || len(p.leases) > 0
 	switch {
 	case lost:
-		l.reported = true
-		m.mu.Unlock()
 		return fmt.Errorf("%w: %s", ErrLost, p.node)
-	case len(p.leases) > 0:
-		l.reported = true
-		m.mu.Unlock()
+	case l.reported:
 		return nil
 	}
-	m.leaveLocked(p)
 	stuck := p.stuck
 	if l.refused {
 		stuck = nil
 	}
 	m.mu.Unlock()
-	began := time.Now()
+	var err error
 	select {
 	case <-p.gone:
 	case <-stuck:
 	case <-ctx.Done():
-		return m.link.ended(ctx, "unlock "+m.path, began)
+		err = m.link.ended(ctx, "unlock "+m.path, began)
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	l.reported = isClosed(p.gone)
-	l.refused = true
+	if err != nil {
+		return err
+	}
+	l.reported, l.refused = isClosed(p.gone), true
 	return p.unlocked
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -24,8 +25,6 @@ var (
 	// ErrUnlocked: the lease was unlocked before.
 	ErrUnlocked = errors.New("timeout: the lease was unlocked before")
 )
-
-var errNoOwner = errors.New("timeout: the owner is nil: make one with NewOwner")
 
 // An Owner is what holds a lock, as a thread does in Java: one line of work
 // that may pass through many functions. Goroutines that share an owner share
@@ -138,17 +137,14 @@ func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 	return m, nil
 }
 
-func checkPath(path string) error {
-	rest, ok := strings.CutPrefix(path, "/")
-	if !ok || rest == "" {
+func checkPath(name string) error {
+	if !strings.HasPrefix(name, "/") || name == "/" {
 		return fmt.Errorf("%w: it must begin with a slash and name a node", zk.ErrInvalidPath)
 	}
-	for _, part := range strings.Split(rest, "/") {
-		if part == "" || part == "." || part == ".." {
-			return fmt.Errorf("%w: it has an empty part, or one that is a dot or two", zk.ErrInvalidPath)
-		}
+	if path.Clean(name) != name {
+		return fmt.Errorf("%w: it has an empty part, or one that is a dot or two", zk.ErrInvalidPath)
 	}
-	for _, r := range path {
+	for _, r := range name {
 		if r < 0x20 || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 {
 			return fmt.Errorf("%w: it has the character %#U", zk.ErrInvalidPath, r)
 		}
@@ -183,7 +179,7 @@ func (m *Mutex) TryLock(ctx context.Context, owner *Owner) (*Lease, error) {
 
 func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, error) {
 	if owner == nil {
-		return nil, errNoOwner
+		return nil, errors.New("timeout: the owner is nil: make one with NewOwner")
 	}
 	if len(owner.name) > maxData {
 		return nil, fmt.Errorf("timeout: lock %s: the owner's name has %d bytes, more than %d", m.path, len(owner.name), maxData)
@@ -261,13 +257,12 @@ func (m *Mutex) Wait(ctx context.Context) error {
 	idle := m.link.idle()
 	select {
 	case <-idle:
-		return nil
 	case <-ctx.Done():
+		if !isClosed(idle) {
+			return m.link.ended(ctx, "wait until nobody uses "+m.path, began)
+		}
 	}
-	if isClosed(idle) {
-		return nil
-	}
-	return m.link.ended(ctx, "wait until nobody uses "+m.path, began)
+	return nil
 }
 
 // Do locks, calls f, and unlocks whatever happens: after an error, a panic,
@@ -282,18 +277,17 @@ func (m *Mutex) Do(ctx context.Context, owner *Owner, f func(ctx context.Context
 		return err
 	}
 	within, cancel := context.WithCancelCause(ctx)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
+	var watch sync.WaitGroup
+	watch.Go(func() {
 		select {
 		case <-l.Lost():
 			cancel(ErrLost)
 		case <-within.Done():
 		}
-	}()
+	})
 	defer func() {
 		cancel(nil)
-		<-watched
+		watch.Wait()
 		unlockCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), m.link.timeout)
 		defer stop()
 		err = errors.Join(err, l.Unlock(unlockCtx))

@@ -6,7 +6,6 @@ import (
 	"math"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -14,7 +13,6 @@ import (
 // create makes the node of a place, once, whatever happens on the way. After
 // an error there is none.
 func (m *Mutex) create(p *place) error {
-	var r retry
 	for {
 		session := m.conn.SessionID()
 		var node string
@@ -54,7 +52,7 @@ func (m *Mutex) create(p *place) error {
 		case errors.Is(err, zk.ErrNodeExists):
 			return m.usedUp(err)
 		}
-		if err := r.again(m.link, err, p.left); err != nil {
+		if err := m.link.again(err, p.left); err != nil {
 			return err
 		}
 	}
@@ -70,21 +68,20 @@ func (m *Mutex) createParents(dir string) error {
 	for {
 		err := m.link.call(aQuorum, func() error {
 			_, err := m.conn.CreateContainer(dir, nil, zk.FlagContainer, m.acl)
+			if err != nil && err.Error() == "unknown error: -6" { // unimplemented: before 3.5
+				_, err = m.conn.Create(dir, nil, zk.FlagPersistent, m.acl)
+			}
 			return err
 		})
-		if err != nil && err.Error() == "unknown error: -6" { // unimplemented: before 3.5
-			err = m.link.call(aQuorum, func() error {
-				_, err := m.conn.Create(dir, nil, zk.FlagPersistent, m.acl)
-				return err
-			})
-		}
-		if err == nil || errors.Is(err, zk.ErrNodeExists) {
+		switch {
+		case err == nil || errors.Is(err, zk.ErrNodeExists):
 			return nil
+		case errors.Is(err, zk.ErrNoNode):
+			err = m.createParents(path.Dir(dir))
+		default:
+			err = fmt.Errorf("create the parent %s: %w", dir, err)
 		}
-		if !errors.Is(err, zk.ErrNoNode) {
-			return fmt.Errorf("create the parent %s: %w", dir, err)
-		}
-		if err := m.createParents(path.Dir(dir)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -104,7 +101,7 @@ type search struct {
 // made and will not be. It does not give up: the node would stay in the queue
 // until the session ends.
 func (m *Mutex) find(p *place) (node string, session int64, err error) {
-	for r := (retry{}); ; {
+	for refused := 0; ; refused++ {
 		asked := m.asked.Add(1)
 		m.searching <- struct{}{} // one at a time
 		if m.search.began < asked {
@@ -115,27 +112,26 @@ func (m *Mutex) find(p *place) (node string, session int64, err error) {
 		if s.err == nil || errors.Is(s.err, errClosed) {
 			return s.nodes[p.rec.ID], s.session, s.err
 		}
-		if r.refused == 2 {
+		if refused == 2 {
 			err := fmt.Errorf("look for the node of a create that was not answered: %w", s.err)
 			m.settle(p, err)
 			m.refused(p, err)
 		}
-		if err := r.refuse(m.link, nil); err != nil {
+		if err := m.link.afterRefusals(refused); err != nil {
 			return "", 0, err
 		}
 	}
 }
 
-// lookAround finds the nodes of the present session. It reads after a sync: the
-// server that the client is connected to now may not have heard yet of what was
-// made through another.
+// lookAround finds the nodes of the present session.
 func (m *Mutex) lookAround(began int64) search {
 	for {
-		s := search{began: began, session: m.conn.SessionID()}
-		s.err = m.link.insist(nil, theLeader, func() error { _, err := m.conn.Sync(m.path); return err })
-		if s.err == nil {
-			s.nodes, s.err = m.nodesOf(s.session)
-		}
+		s := search{began: began, session: m.conn.SessionID(), nodes: make(map[string]string)}
+		s.err = m.readAll(nil, []error{zk.ErrNoNode, zk.ErrNoAuth}, func(node string, data []byte, stat *zk.Stat) {
+			if r, ok := parseRecord(data); ok && stat.EphemeralOwner == s.session {
+				s.nodes[r.ID] = node
+			}
+		})
 		// In a new session what was made in the old one has gone.
 		if s.err != nil || m.conn.SessionID() == s.session {
 			return s
@@ -143,39 +139,45 @@ func (m *Mutex) lookAround(began int64) search {
 	}
 }
 
-// nodesOf reads every node, even one that a place of ours has the name of: the
-// parent may have been made anew.
-func (m *Mutex) nodesOf(session int64) (map[string]string, error) {
-	nodes := make(map[string]string)
-	names, err := m.children(nil)
-	if errors.Is(err, zk.ErrNoNode) {
-		return nodes, nil
-	}
+// readAll reads the contenders' nodes in their order, except those that it
+// cannot read because of the errors to skip. It reads after a sync: the server
+// that the client is connected to may not have heard yet of what was made
+// through another.
+func (m *Mutex) readAll(stop <-chan struct{}, skip []error, each func(node string, data []byte, stat *zk.Stat)) error {
+	err := m.link.insist(stop, theLeader, func() error { _, err := m.conn.Sync(m.path); return err })
 	if err != nil {
+		return err
+	}
+	queue, err := m.queue(stop)
+	if err != nil {
+		return err
+	}
+	for _, c := range queue {
+		node := m.path + "/" + c.name
+		data, stat, err := m.get(stop, node)
+		if err == nil {
+			each(node, data, stat)
+		} else if !isOneOf(err, skip) {
+			return fmt.Errorf("read %s: %w", node, err)
+		}
+	}
+	return nil
+}
+
+// queue lists the contenders in their order.
+func (m *Mutex) queue(stop <-chan struct{}) (queue []contender, err error) {
+	var names []string
+	err = m.link.insist(stop, anyServer, func() (err error) { names, _, err = m.conn.Children(m.path); return err })
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return nil, err
 	}
 	for _, name := range names {
-		node := m.path + "/" + name
-		if _, ok := sequence(name); !ok || !strings.HasPrefix(name, prefix) {
-			continue
-		}
-		data, stat, err := m.get(nil, node)
-		switch {
-		case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNoAuth): // not ours
-		case err != nil:
-			return nil, err
-		case stat.EphemeralOwner == session:
-			if r, ok := parseRecord(data); ok {
-				nodes[r.ID] = node
-			}
+		if n, ok := sequence(name); ok {
+			queue = append(queue, contender{name, n})
 		}
 	}
-	return nodes, nil
-}
-
-func (m *Mutex) children(stop <-chan struct{}) (names []string, err error) {
-	err = m.link.insist(stop, anyServer, func() (err error) { names, _, err = m.conn.Children(m.path); return err })
-	return names, err
+	slices.SortFunc(queue, contender.order)
+	return queue, nil
 }
 
 func (m *Mutex) get(stop <-chan struct{}, node string) (data []byte, stat *zk.Stat, err error) {
@@ -186,8 +188,8 @@ func (m *Mutex) get(stop <-chan struct{}, node string) (data []byte, stat *zk.St
 // remove deletes the node of a place, and tries until the node or its session
 // has gone. It returns ErrLost if it was not this that ended the lock.
 func (m *Mutex) remove(p *place) error {
-	var r retry
 	sent := false // a delete that was not answered
+	refused := 0
 	for {
 		if m.conn.SessionID() != p.session {
 			return fmt.Errorf("%w: session %#x has expired", ErrLost, p.session)
@@ -208,12 +210,13 @@ func (m *Mutex) remove(p *place) error {
 			return fmt.Errorf("%w: %s was gone", ErrLost, p.node)
 		case errors.As(err, &lost):
 			sent = sent || maybe(err)
-			err = r.again(m.link, err, nil)
+			err = m.link.again(err, nil)
 		default: // refused, which may pass: somebody has changed an ACL
-			if r.refused == 2 {
+			if refused == 2 {
 				m.refused(p, fmt.Errorf("delete %s: %w", p.node, err))
 			}
-			err = r.refuse(m.link, nil)
+			err = m.link.afterRefusals(refused)
+			refused++
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrLost, err)

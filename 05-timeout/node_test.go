@@ -35,10 +35,10 @@ func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
 }
 
 func TestNumbersAreOrderedWhereTheyWrap(t *testing.T) {
-	order := []int32{math.MaxInt32 - 1, math.MaxInt32, math.MinInt32, math.MinInt32 + 1}
-	for i, a := range order {
-		for j, b := range order {
-			require.Equal(t, i < j, before(a, b), "%d, %d", a, b)
+	numbers := []int32{math.MaxInt32 - 1, math.MaxInt32, math.MinInt32, math.MinInt32 + 1}
+	for i, a := range numbers {
+		for j, b := range numbers {
+			require.Equal(t, i < j, order(a, b) < 0, "%d, %d", a, b)
 		}
 	}
 	for _, n := range []int32{0, -1, math.MinInt32, math.MaxInt32} {

@@ -1,11 +1,9 @@
 package timeout
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,40 +25,13 @@ type Participant struct {
 func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 	var all []Participant
 	err := m.aside(ctx, "list the participants of", func(left <-chan struct{}) error {
-		// Nodes that were made through another server must be seen, too.
-		err := m.link.insist(left, theLeader, func() error { _, err := m.conn.Sync(m.path); return err })
-		if err != nil {
-			return err
-		}
-		names, err := m.children(left)
-		if errors.Is(err, zk.ErrNoNode) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		names = slices.DeleteFunc(names, func(name string) bool { _, ok := sequence(name); return !ok })
-		slices.SortFunc(names, func(a, b string) int {
-			na, _ := sequence(a)
-			nb, _ := sequence(b)
-			return cmp.Compare(na-nb, 0) // as before does
-		})
-		for _, name := range names {
-			p := Participant{Node: m.path + "/" + name, Position: len(all)}
-			data, stat, err := m.get(left, p.Node)
-			if errors.Is(err, zk.ErrNoNode) {
-				continue
-			}
-			if err != nil {
-				return fmt.Errorf("read %s: %w", p.Node, err)
-			}
-			p.Data, p.Token = data, stat.Czxid
+		return m.readAll(left, []error{zk.ErrNoNode}, func(node string, data []byte, stat *zk.Stat) {
+			p := Participant{Node: node, Position: len(all), Data: data, Token: stat.Czxid}
 			if r, ok := parseRecord(data); ok {
 				p.Owner, p.Data = r.Owner, r.data()
 			}
 			all = append(all, p)
-		}
-		return nil
+		})
 	})
 	if err != nil {
 		return nil, err // and all may still be written to

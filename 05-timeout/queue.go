@@ -2,6 +2,7 @@ package timeout
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -75,9 +76,7 @@ func (m *Mutex) live(p *place) {
 		m.join(p)
 		err = m.stay(p)
 		m.mu.Lock()
-		if err != nil {
-			m.loseLocked(p) // before the node goes, and the next one is in
-		}
+		m.loseLocked(p) // before the node goes, and the next one is in
 		m.mu.Unlock()
 	}
 	m.settle(p, err)
@@ -196,7 +195,7 @@ func (m *Mutex) watch(p *place) (own <-chan zk.Event, err error) {
 func (m *Mutex) recognize(p *place, data []byte, stat *zk.Stat) (ours bool, want []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if stat.EphemeralOwner != p.session || p.token != 0 && p.token != stat.Czxid {
+	if !p.made(stat) {
 		return false, nil
 	}
 	rec, isRecord := parseRecord(data)
@@ -213,7 +212,7 @@ func (m *Mutex) recognize(p *place, data []byte, stat *zk.Stat) (ours bool, want
 	return true, p.rec.encode()
 }
 
-// made says whether a node with a place's name is the place's.
+// made says whether a node with a place's name is the place's own.
 func (p *place) made(stat *zk.Stat) bool {
 	return stat.EphemeralOwner == p.session && (p.token == 0 || p.token == stat.Czxid)
 }
@@ -223,7 +222,7 @@ func (p *place) made(stat *zk.Stat) bool {
 func (m *Mutex) take(p *place) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if isClosed(p.left) || p.err != nil {
+	if isClosed(p.left) {
 		return true // and nobody wants it
 	}
 	if isOver(m.link.safeUntil(p.session).Add(-m.link.timeout / 4)) {
@@ -242,14 +241,9 @@ func (m *Mutex) settle(p *place, err error) {
 	if isClosed(p.ready) {
 		return
 	}
-	if err == nil {
-		err = errStopped
-	}
-	p.err = err
+	p.err = cmp.Or(err, errStopped)
 	close(p.ready)
-	if m.owners[p.owner] == p {
-		delete(m.owners, p.owner)
-	}
+	m.leaveLocked(p)
 }
 
 // leaveLocked gives a place up. Its goroutine then removes the node.
@@ -272,10 +266,7 @@ func (m *Mutex) join(p *place) {
 	defer m.mu.Unlock()
 	m.link.use()
 	p.unlisted = m.crowded || len(m.line) > 0
-	i := len(m.line)
-	for i > 0 && before(p.number, m.line[i-1].number) {
-		i--
-	}
+	i, _ := slices.BinarySearchFunc(m.line, p, func(a, b *place) int { return order(a.number, b.number) })
 	m.line = slices.Insert(m.line, i, p)
 	m.wakeScoutLocked()
 }

@@ -52,16 +52,16 @@ func (r record) data() []byte {
 	return []byte(r.Data)
 }
 
-// contender matches the names that put an id before the number: Curator's and
+// foreign matches the names that put an id before the number: Curator's and
 // zk.Lock's, and kazoo's.
-var contender = regexp.MustCompile(`^(?:_c_.*-lock-|[0-9a-f]{32}__lock__)(-?[0-9]+)$`)
+var foreign = regexp.MustCompile(`^(?:_c_.*-lock-|[0-9a-f]{32}__lock__)(-?[0-9]+)$`)
 
 // sequence reads the number out of a contender's name. False: the child is no
 // contender.
 func sequence(name string) (n int32, ok bool) {
 	digits, ours := strings.CutPrefix(name, prefix)
 	if !ours {
-		match := contender.FindStringSubmatch(name)
+		match := foreign.FindStringSubmatch(name)
 		if match == nil {
 			return 0, false
 		}
@@ -77,7 +77,15 @@ func sequence(name string) (n int32, ok bool) {
 	return int32(v), true
 }
 
-// before says which of two numbers was given out first. The server's counter
+// order is negative if the number a was given out before b. The server's counter
 // has 32 bits: where it wraps, 2³¹-1 is followed by -2³¹, and the difference
 // wraps with it.
-func before(a, b int32) bool { return a-b < 0 }
+func order(a, b int32) int { return int(a - b) }
+
+// A contender is a child of the queue's parent.
+type contender struct {
+	name   string
+	number int32
+}
+
+func (c contender) order(other contender) int { return order(c.number, other.number) }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -46,14 +47,7 @@ func (m *Mutex) wakeScoutLocked() {
 	}
 	m.scouting = true
 	m.link.spawn(func() {
-		for {
-			m.mu.Lock()
-			p := m.nextLocked()
-			m.scouting = p != nil
-			m.mu.Unlock()
-			if p == nil {
-				return
-			}
+		for p := m.next(); p != nil; p = m.next() {
 			if err := m.look(p); err != nil {
 				p.tell(m, err)
 			}
@@ -61,19 +55,17 @@ func (m *Mutex) wakeScoutLocked() {
 	})
 }
 
-// nextLocked returns the first place that waits, nil if there is none, or if
-// its turn comes when the place of ours before it goes.
-func (m *Mutex) nextLocked() *place {
-	for i, p := range m.line {
-		if p.told || isClosed(p.left) {
-			continue
-		}
-		if i > 0 && p.directlyBehind(m.line[i-1]) {
-			return nil
-		}
-		return p
+// next returns the first place that waits; nil, and then the scout ends, if
+// there is none, or if its turn comes when the place of ours before it goes.
+func (m *Mutex) next() *place {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.IndexFunc(m.line, func(p *place) bool { return !p.told && !isClosed(p.left) })
+	m.scouting = i == 0 || i > 0 && !m.line[i].directlyBehind(m.line[i-1])
+	if !m.scouting {
+		return nil
 	}
-	return nil
+	return m.line[i]
 }
 
 // look takes one step towards a place's turn: it sets a watch that is
@@ -163,29 +155,20 @@ func (m *Mutex) list(p *place) error {
 // predecessors lists the queue and returns what is directly before a place, and
 // what is before that one; "" for nothing.
 func (m *Mutex) predecessors(p *place) (nearer, farther string, err error) {
-	names, err := m.children(p.left)
-	if errors.Is(err, zk.ErrNoNode) {
-		return "", "", errGone
-	}
+	queue, err := m.queue(p.left)
 	if err != nil {
 		return "", "", err
 	}
-	own, found := path.Base(p.node), false
-	var n1, n2 int32 // the numbers of the two
-	for _, child := range names {
-		n, ok := sequence(child)
-		switch {
-		case child == own:
-			found = true
-		case !ok || !before(n, p.number):
-		case nearer == "" || before(n1, n):
-			nearer, n1, farther, n2 = child, n, nearer, n1
-		case farther == "" || before(n2, n):
-			farther, n2 = child, n
-		}
-	}
-	if !found {
+	own := contender{path.Base(p.node), p.number}
+	if !slices.Contains(queue, own) {
 		return "", "", errGone
+	}
+	before, _ := slices.BinarySearchFunc(queue, own, contender.order)
+	if before > 0 {
+		nearer = queue[before-1].name
+	}
+	if before > 1 {
+		farther = queue[before-2].name
 	}
 	return nearer, farther, nil
 }

@@ -39,17 +39,15 @@ import (
 // in a third of the session timeout: j and k for the write before them.
 type link struct {
 	conn    *zk.Conn
-	timeout time.Duration // of the session
-	probe   string        // the path of the requests that only prove
-	closed  chan struct{} // closed once the client is found to be closed
+	timeout time.Duration   // of the session
+	probe   string          // the path of the requests that only prove
+	closed  <-chan struct{} // closed once the client is found to be closed
 	close   func()
 
 	mu        sync.Mutex
-	running   int           // goroutines that make requests
-	quiet     chan struct{} // closed when there are none
-	users     int           // places that need the session to be safe
-	unused    chan struct{} // closed when there are none
-	timer     *time.Timer   // when the next proof is due
+	running   count       // goroutines that make requests
+	users     count       // places that need the session to be safe
+	timer     *time.Timer // when the next proof is due
 	proving   bool
 	round     chan struct{} // closed when a proof is complete
 	slow      bool          // a request of the last one took a seventh of the session timeout
@@ -65,14 +63,31 @@ type link struct {
 
 type exchange struct{ sent, answered time.Time }
 
+// A count is of something that may end.
+type count struct {
+	n    int
+	none chan struct{} // closed when there are none
+}
+
+func (c *count) up() {
+	if c.n++; c.n == 1 {
+		c.none = make(chan struct{})
+	}
+}
+
+func (c *count) down() {
+	if c.n--; c.n == 0 {
+		close(c.none)
+	}
+}
+
 func newLink(conn *zk.Conn, probe string) *link {
-	l := &link{conn: conn, timeout: leastTimeout, probe: probe, closed: make(chan struct{}),
-		quiet: make(chan struct{}), round: make(chan struct{})}
+	closed, close := context.WithCancel(context.Background())
+	l := &link{conn: conn, timeout: leastTimeout, probe: probe, closed: closed.Done(), close: close,
+		running: count{none: closedChan}, round: make(chan struct{})}
 	if agreed, ok := negotiated(conn); ok {
 		l.timeout = agreed
 	}
-	close(l.quiet)
-	l.close = sync.OnceFunc(func() { close(l.closed) })
 	l.timer = time.AfterFunc(time.Hour, l.prove)
 	l.timer.Stop()
 	return l
@@ -113,11 +128,11 @@ func (l *link) note(session int64, by answerer, e exchange) {
 		l.session, l.heard, l.led, l.proved, l.written = session, e, exchange{}, time.Time{}, time.Time{}
 		defer l.armLocked()
 	}
-	if by == aQuorum && (l.users == 0 || l.proved.IsZero()) && e.sent.After(l.written) {
+	if by == aQuorum && (l.users.n == 0 || l.proved.IsZero()) && e.sent.After(l.written) {
 		l.written = e.sent
 	}
 	switch {
-	case l.users == 0: // no proof is under way
+	case l.users.n == 0: // no proof is under way
 		l.heard, l.led = e, exchange{}
 	case by == aQuorum && l.led.sent.After(l.proved) && !e.sent.Before(l.led.answered):
 		l.proved = l.led.sent
@@ -160,8 +175,7 @@ func isOver(t time.Time) bool {
 func (l *link) use() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.users++; l.users == 1 {
-		l.unused = make(chan struct{})
+	if l.users.up(); l.users.n == 1 {
 		l.armLocked()
 	}
 }
@@ -169,10 +183,7 @@ func (l *link) use() {
 func (l *link) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.users--; l.users == 0 {
-		l.timer.Stop()
-		close(l.unused)
-	}
+	l.users.down()
 }
 
 // nextProof begins the next proof as soon as possible. Done is closed when it is
@@ -186,7 +197,7 @@ func (l *link) nextProof() (done <-chan struct{}, slow bool) {
 
 // armLocked sets the timer to when j may be sent, or ought to be.
 func (l *link) armLocked() {
-	if l.users == 0 || l.proving || isClosed(l.closed) {
+	if l.users.n == 0 || l.proving || isClosed(l.closed) {
 		return
 	}
 	due := l.heard.answered.Add(l.timeout / 3)
@@ -211,7 +222,7 @@ func (l *link) tooLateLocked() bool {
 // prove sends the write alone before, because that renews the presumption.
 func (l *link) prove() {
 	l.mu.Lock()
-	if l.users == 0 || l.proving {
+	if l.users.n == 0 || l.proving {
 		l.mu.Unlock()
 		return
 	}
@@ -222,8 +233,8 @@ func (l *link) prove() {
 		return
 	}
 	l.proving = true
-	l.enterLocked()
-	unused := l.unused
+	l.running.up()
+	unused := l.users.none
 	l.mu.Unlock()
 	defer l.exit()
 
@@ -249,32 +260,24 @@ func (l *link) prove() {
 func (l *link) spawn(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.enterLocked()
+	l.running.up()
 	go func() {
 		defer l.exit()
 		f()
 	}()
 }
 
-func (l *link) enterLocked() {
-	if l.running++; l.running == 1 {
-		l.quiet = make(chan struct{})
-	}
-}
-
 func (l *link) exit() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.running--; l.running == 0 {
-		close(l.quiet)
-	}
+	l.running.down()
 }
 
 // idle returns a channel that is closed when no goroutine makes requests.
 func (l *link) idle() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.quiet
+	return l.running.none
 }
 
 // answers are the errors with which a server carries out a request.
@@ -329,9 +332,6 @@ var (
 	errStopped = errors.New("timeout: nobody wants the answer any more")
 )
 
-// A retry paces the tries of one request.
-type retry struct{ refused int } // how often a server has refused it
-
 const (
 	shortPause = 100 * time.Millisecond
 	longPause  = 30 * time.Second
@@ -339,24 +339,22 @@ const (
 
 // insist repeats one request until it is answered, or stop is closed.
 func (l *link) insist(stop <-chan struct{}, by answerer, request func() error) error {
-	for r := (retry{}); ; {
-		if isClosed(stop) {
-			return errStopped
-		}
+	for !isClosed(stop) {
 		err := l.call(by, request)
 		if err == nil {
 			return nil
 		}
-		if err := r.again(l, err, stop); err != nil {
+		if err = l.again(err, stop); err != nil {
 			return err
 		}
 	}
+	return errStopped
 }
 
 // again waits until the next try. It returns err if that is no reason to try
 // again, errStopped once stop is closed, and errClosed if the client has been
 // closed.
-func (r *retry) again(l *link, err error, stop <-chan struct{}) error {
+func (l *link) again(err error, stop <-chan struct{}) error {
 	var lost *noAnswer
 	if !errors.As(err, &lost) {
 		return err
@@ -373,11 +371,10 @@ func (r *retry) again(l *link, err error, stop <-chan struct{}) error {
 	return l.pause(shortPause, stop)
 }
 
-// refuse is like again, for a request that must not be given up though a server
-// refuses it, because the reason may pass. The pauses grow.
-func (r *retry) refuse(l *link, stop <-chan struct{}) error {
-	r.refused++
-	return l.pause(min(shortPause<<min(r.refused-1, 10), longPause), stop)
+// afterRefusals waits before the next try of a request that must not be given
+// up though a server refuses it, because the reason may pass. The pauses grow.
+func (l *link) afterRefusals(n int) error {
+	return l.pause(min(shortPause<<min(n, 10), longPause), nil)
 }
 
 func (l *link) pause(d time.Duration, stop <-chan struct{}) error {
@@ -407,10 +404,7 @@ func (l *link) hasClosed() bool {
 // ended is the error of a call whose ctx has ended. It wraps ctx.Err() and
 // says what the trouble with the server was, if there was any.
 func (l *link) ended(ctx context.Context, what string, began time.Time) error {
-	err := ctx.Err()
-	if cause := context.Cause(ctx); !errors.Is(cause, err) {
-		err = fmt.Errorf("%w: %w", err, cause)
-	}
+	err := whyEnded(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.trouble != nil && l.troubleAt.After(began) {
