@@ -33,6 +33,7 @@ type grader struct {
 	suite  string
 	run    func(t *testing.T, r request) (sent []jute.Op)
 	worker *worker // nil: none runs
+	asked  int     // cases, of worker
 	inside bool    // cases run in this process
 	stuck  int     // cases in a row that did not end; not 0 again after the first
 }
@@ -157,6 +158,9 @@ type verdict struct {
 func (g *grader) ask(r request) verdict {
 	r.Stuck = min(g.stuck, len(patienceWith)-1)
 	var v verdict
+	if g.asked++; g.asked > casesOfWorker {
+		g.close()
+	}
 	for range 3 {
 		if g.worker == nil {
 			w, err := startWorker(g.t.Name(), g.suite)
@@ -182,7 +186,12 @@ func (g *grader) ask(r request) verdict {
 	return v
 }
 
+// casesOfWorker bounds what cases leave in the memory of a process, for that of a
+// lock is bounded.
+const casesOfWorker = 50
+
 func (g *grader) close() {
+	g.asked = 0
 	if g.worker != nil {
 		g.worker.close()
 		g.worker = nil

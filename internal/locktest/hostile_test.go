@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/locktest"
 )
 
@@ -52,10 +53,7 @@ var hostile = map[string]struct {
 		mu.Lock()
 		return nil
 	}), "the lock hangs"},
-	"spins": {always(func(*zk.Conn, string) error {
-		for {
-		}
-	}), "the lock spins"},
+	"spins": {always(func(*zk.Conn, string) error { spin(); return nil }), "the lock spins"},
 	"polls and never sleeps": {always(func(conn *zk.Conn, path string) error {
 		for {
 			conn.Exists(path)
@@ -115,59 +113,97 @@ func TestHostileLocks(t *testing.T) {
 	}
 }
 
-// hostileLease is a lock with leases that is right until a fault of one kind
-// meets it.
+// hostileLease is step 5's lock, and right until a session expires during an
+// operation that is spoiled.
 type hostileLease struct {
-	locktest.LeaseLock
-	does func()
+	conn    *zk.Conn
+	mutex   *timeout.Mutex
+	owner   *timeout.Owner
+	does    func(err error)
+	tryOnly bool // Lock is not spoiled
 }
 
 func (l hostileLease) Lock(ctx context.Context) (locktest.Lease, error) {
-	lease, err := l.LeaseLock.Lock(ctx)
-	if errors.Is(err, zk.ErrSessionExpired) {
-		l.does()
+	before := l.conn.SessionID()
+	lease, err := l.mutex.Lock(ctx, l.owner)
+	if !l.tryOnly && l.conn.SessionID() != before {
+		l.does(err)
 	}
 	return lease, err
 }
 
+func (l hostileLease) TryLock(ctx context.Context) (locktest.Lease, error) {
+	before := l.conn.SessionID()
+	lease, err := l.mutex.TryLock(ctx, l.owner)
+	if l.conn.SessionID() != before {
+		l.does(err)
+	}
+	return lease, err
+}
+
+func (l hostileLease) Wait(ctx context.Context) error { return l.mutex.Wait(ctx) }
+
 // TestHostileFaults has the fault series try locks that would end the test, if
-// its cases ran in the test's process. Each case in which the lock does what no
-// lock should has its verdict, and the cases after it have theirs.
+// its cases ran in the test's process. Each case in which a lock does what no
+// lock should fails and says so, and every other case passes. The series stops
+// only if very many cases do not end.
 func TestHostileFaults(t *testing.T) {
 	for name, h := range map[string]struct {
-		does  func()
-		words string
+		does    func(err error)
+		words   string
+		tryOnly bool
 	}{
-		"hangs": {func() { <-outside }, "the lock hangs: it waits for something that never comes, and that is no watch"},
-		"spins": {func() {
-			for {
+		"spins": {func(err error) {
+			if errors.Is(err, timeout.ErrHeld) { // in a few cases, because each costs processor time
+				spin()
 			}
-		}, "the lock spins: it is busy, and sends nothing"},
-		"panics": {func() { panic("not written yet") }, "the lock panics: not written yet"},
+		}, "the lock spins: it is busy, and sends nothing", true},
+		"panics": {func(error) { panic("not written yet") }, "the lock panics: not written yet", true},
+		"hangs":  {func(error) { <-outside }, "the lock hangs: it waits for something that never comes, and that is no watch", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			verdicts, stopped := locktest.FaultVerdicts(t, locktest.LeaseSubject{
 				Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
+					m, err := timeout.New(conn, path, timeout.WithSessionTimeout(10*time.Second))
+					if err != nil {
+						panic(err)
+					}
 					return func(name string) locktest.LeaseLock {
-						return hostileLease{&leaseWith{"", conn, path, name}, h.does}
+						return hostileLease{conn, m, timeout.NewOwner(name), h.does, h.tryOnly}
 					}
 				},
-				ErrHeld: errHeld, ErrLost: errLost,
+				ErrHeld: timeout.ErrHeld, ErrLost: timeout.ErrLost,
 			})
 			if verdicts == nil {
 				return // this is the process in which the lock was tried
 			}
-			n := 0
+			failed := 0
 			for _, v := range verdicts {
-				if strings.Contains(v.Words, h.words) {
-					n++
+				if v.Words == "" {
+					continue
+				}
+				failed++
+				require.Contains(t, v.Words, h.words, "%s", v.Case)
+				require.Contains(t, v.Case, "session", "the lock does wrong when a session expires")
+				if h.tryOnly {
+					require.Contains(t, v.Case, "TryLock")
 				}
 			}
-			t.Log(len(verdicts), n, stopped)
-			for _, v := range verdicts {
-				t.Logf("%s => %.150s", v.Case, v.Words)
+			t.Logf("%d of %d cases fail", failed, len(verdicts))
+			if h.tryOnly {
+				require.GreaterOrEqual(t, failed, 3)
+				require.Greater(t, len(verdicts), 500, "the series goes on")
+				require.False(t, stopped)
+			} else {
+				require.Equal(t, 50, failed)
+				require.True(t, stopped)
 			}
 		})
+	}
+}
+
+func spin() {
+	for {
 	}
 }
