@@ -194,6 +194,7 @@ func (w *world) setUp() {
 	w.makeParents()
 	if w.Unconnected {
 		w.clients[0].conn.Close()
+		synctest.Wait() // its goroutines have ended
 		w.mu.Lock()
 		w.free = false // from here on they wait for the explorer
 		w.mu.Unlock()
