@@ -40,7 +40,7 @@
 //     more, which is the default. Until the first proof, about a quarter of the
 //     session timeout after the create, it also relies on the client's pings:
 //     on a process that was not suspended just before.
-//   - A round trip to the server must take less than about a seventh of the
+//   - A round trip to the server must take less than a tenth of the
 //     session timeout, or Lock returns an error that says so.
 //   - The delete of a node is bound to its name, not to its session. A client
 //     that keeps it back until it has another session, while the parent was

@@ -16,6 +16,12 @@ import (
 func (m *Mutex) create(p *place) error {
 	var r retry
 	for {
+		if m.conn.SessionID() == 0 { // wait for a session: the answer to the create is to count for it
+			err := m.link.insist(p.left, theLeader, func() error { _, err := m.conn.Sync(m.path); return err })
+			if err != nil {
+				return err
+			}
+		}
 		session := m.conn.SessionID()
 		var node string
 		err := m.link.call(aQuorum, func() (err error) {
