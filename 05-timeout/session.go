@@ -50,7 +50,7 @@ type link struct {
 	timer     *time.Timer // when the next proof is due
 	proving   bool
 	round     chan struct{} // closed when a proof is complete
-	slow      bool          // a request of the last one took a seventh of the session timeout
+	slow      bool          // a request of the last one took a tenth of the session timeout
 	trouble   error         // the last request without an answer
 	troubleAt time.Time
 
@@ -164,6 +164,20 @@ func (l *link) safeUntilLocked(session int64) time.Time {
 	return proved
 }
 
+// lasts says whether a session is safe for as long as the next proof takes, if
+// its two requests are answered as fast as the last one.
+func (l *link) lasts(session int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	until := l.safeUntilLocked(session)
+	next := l.heard.answered.Add(l.timeout / 4)
+	if now := time.Now(); now.After(next) {
+		next = now
+	}
+	next = next.Add(2 * l.heard.answered.Sub(l.heard.sent))
+	return next.Before(until) && !isOver(until.Add(-l.timeout/4))
+}
+
 // isOver says whether a time has come, by the clock that stands still while
 // the machine is suspended, or by the one on the wall.
 func isOver(t time.Time) bool {
@@ -249,7 +263,7 @@ func (l *link) prove() {
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.slow = isOneOf(err, answers) && time.Since(sent) >= l.timeout/7
+	l.slow = isOneOf(err, answers) && time.Since(sent) >= l.timeout/10
 	l.proving = false
 	close(l.round)
 	l.round = make(chan struct{})
@@ -365,7 +379,8 @@ func (l *link) again(err error, stop <-chan struct{}) error {
 	l.mu.Lock()
 	l.trouble, l.troubleAt = lost, time.Now()
 	l.mu.Unlock()
-	if errors.Is(err, zk.ErrClosing) || errors.Is(err, zk.ErrConnectionClosed) && l.hasClosed() {
+	maybeClosed := errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer)
+	if errors.Is(err, zk.ErrClosing) || maybeClosed && l.hasClosed() {
 		l.close()
 	}
 	return l.pause(shortPause, stop)
