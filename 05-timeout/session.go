@@ -174,8 +174,8 @@ func (l *link) lasts(session int64) bool {
 	if now := time.Now(); now.After(next) {
 		next = now
 	}
-	next = next.Add(2 * l.heard.answered.Sub(l.heard.sent))
-	return next.Before(until) && !isOver(until.Add(-l.timeout/4))
+	roundTrip := l.heard.answered.Sub(l.heard.sent)
+	return roundTrip < l.timeout/10 && next.Add(2*roundTrip).Before(until) && !isOver(until.Add(-l.timeout/4))
 }
 
 // isOver says whether a time has come, by the clock that stands still while
