@@ -36,9 +36,8 @@
 //     more, which is the default. Until the first proof, about a quarter of the
 //     session timeout after the create, it also relies on the client's pings:
 //     on a process that was not suspended just before.
-//   - A round trip to the server must take less than about a twelfth of the
-//     session timeout. Slower answers cost leases; from about a sixth on, Lock
-//     returns an error that says so.
+//   - A round trip to the server must take less than a tenth of the
+//     session timeout, or Lock returns an error that says so.
 //   - The delete of a node is bound to its name, not to its session. A client
 //     that keeps it back until it has another session deletes another's node if
 //     the parent was made anew in between and has reached the same number.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path"
 	"slices"
@@ -67,6 +68,9 @@ type Option func(*Mutex) error
 // shortest leaves room for the requests that keep a lease alive.
 const shortest = 100 * time.Millisecond
 
+// longest is the most that ZooKeeper's protocol has room for.
+const longest = math.MaxInt32 * time.Millisecond
+
 // WithSessionTimeout says what session timeout the server has agreed to. The
 // default is what Connect has learned; or, if another function has opened conn,
 // 4 s, because a server with the default configuration agrees to no less. If
@@ -76,6 +80,9 @@ func WithSessionTimeout(d time.Duration) Option {
 	return func(m *Mutex) error {
 		if d < shortest {
 			return fmt.Errorf("WithSessionTimeout: %v is less than %v", d, shortest)
+		}
+		if d > longest {
+			return fmt.Errorf("WithSessionTimeout: %v is more than %v", d, longest)
 		}
 		m.link.timeout = d
 		return nil

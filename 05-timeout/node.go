@@ -14,6 +14,12 @@ import (
 // an error there is none.
 func (m *Mutex) create(p *place) error {
 	for {
+		if m.conn.SessionID() == 0 { // wait for a session: the answer to the create is to count for it
+			err := m.link.insist(p.left, theLeader, func() error { _, err := m.conn.Sync(m.path); return err })
+			if err != nil {
+				return err
+			}
+		}
 		session := m.conn.SessionID()
 		var node string
 		err := m.link.call(aQuorum, func() (err error) {

@@ -50,7 +50,7 @@ type link struct {
 	timer     *time.Timer // when the next proof is due
 	proving   bool
 	round     chan struct{} // closed when a proof is complete
-	slow      bool          // a request of the last one took a seventh of the session timeout
+	slow      bool          // a request of the last one took a tenth of the session timeout
 	trouble   error         // the last request without an answer
 	troubleAt time.Time
 
@@ -128,7 +128,7 @@ func (l *link) note(session int64, by answerer, e exchange) {
 		l.session, l.heard, l.led, l.proved, l.written = session, e, exchange{}, time.Time{}, time.Time{}
 		defer l.armLocked()
 	}
-	if by == aQuorum && (l.users.n == 0 || l.proved.IsZero()) && e.sent.After(l.written) {
+	if by == aQuorum && (l.users.n == 0 || l.proved.IsZero() || l.presumedLocked()) && e.sent.After(l.written) {
 		l.written = e.sent
 	}
 	switch {
@@ -157,11 +157,31 @@ func (l *link) safeUntilLocked(session int64) time.Time {
 	if l.session != session {
 		return time.Time{}
 	}
-	proved, presumed := l.proved.Add(l.timeout), l.written.Add(l.timeout*5/12)
-	if presumed.After(proved) {
-		return presumed
+	if l.presumedLocked() {
+		return l.written.Add(l.presumption())
 	}
-	return proved
+	return l.proved.Add(l.timeout)
+}
+
+func (l *link) presumption() time.Duration { return l.timeout * 5 / 12 }
+
+// presumedLocked says whether no proof tells more than the latest write does.
+func (l *link) presumedLocked() bool {
+	return l.written.Add(l.presumption()).After(l.proved.Add(l.timeout))
+}
+
+// lasts says whether a session is safe for as long as the next proof takes, if
+// its two requests are answered as fast as the last one.
+func (l *link) lasts(session int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	until := l.safeUntilLocked(session)
+	next := l.heard.answered.Add(l.timeout / 4)
+	if now := time.Now(); now.After(next) {
+		next = now
+	}
+	roundTrip := l.heard.answered.Sub(l.heard.sent)
+	return roundTrip < l.timeout/10 && next.Add(2*roundTrip).Before(until) && !isOver(until.Add(-l.timeout/4))
 }
 
 // isOver says whether a time has come, by the clock that stands still while
@@ -201,25 +221,19 @@ func (l *link) armLocked() {
 		return
 	}
 	due := l.heard.answered.Add(l.timeout / 3)
-	if l.tooLateLocked() {
-		due = l.written.Add(l.timeout / 4)
-	} else if isOver(l.safeUntilLocked(l.session).Add(-l.timeout / 2)) {
+	if isOver(l.safeUntilLocked(l.session).Add(-l.timeout / 2)) {
 		due = l.heard.answered.Add(l.timeout / 4)
+	}
+	if renewal := l.written.Add(l.timeout / 8); l.presumedLocked() && renewal.Before(due) {
+		due = renewal
 	}
 	l.timer.Reset(max(time.Until(due), l.timeout/30))
 }
 
-// tooLateLocked says whether the presumption would end before the first proof
-// can be complete, because the answer to the last write came late. The proof
-// begins a quarter of the session timeout after that answer, and takes two
-// round trips; an eighth of the session timeout is reserved for them.
-func (l *link) tooLateLocked() bool {
-	return l.proved.IsZero() && !l.written.IsZero() && l.heard.answered.Sub(l.written) > l.timeout/24
-}
-
 // prove sends a sync and, when that is answered, a write that fails and changes
-// nothing, for no node has that version. If the first proof would be too late,
-// prove sends the write alone before, because that renews the presumption.
+// nothing, for no node has that version. Before a first proof can begin, prove
+// sends the write alone: that renews the presumption, so that a lease outlasts
+// two connections that break just then, and answers that come late.
 func (l *link) prove() {
 	l.mu.Lock()
 	if l.users.n == 0 || l.proving {
@@ -227,7 +241,7 @@ func (l *link) prove() {
 		return
 	}
 	alone := time.Since(l.heard.answered) < l.timeout/4
-	if alone && !l.tooLateLocked() { // another write was a proof meanwhile
+	if alone && !(l.presumedLocked() && time.Since(l.written) >= l.timeout/8) { // another write came before
 		l.armLocked()
 		l.mu.Unlock()
 		return
@@ -249,7 +263,7 @@ func (l *link) prove() {
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.slow = isOneOf(err, answers) && time.Since(sent) >= l.timeout/7
+	l.slow = isOneOf(err, answers) && time.Since(sent) >= l.timeout/10
 	l.proving = false
 	close(l.round)
 	l.round = make(chan struct{})
@@ -365,7 +379,8 @@ func (l *link) again(err error, stop <-chan struct{}) error {
 	l.mu.Lock()
 	l.trouble, l.troubleAt = lost, time.Now()
 	l.mu.Unlock()
-	if errors.Is(err, zk.ErrClosing) || errors.Is(err, zk.ErrConnectionClosed) && l.hasClosed() {
+	maybeClosed := errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer)
+	if errors.Is(err, zk.ErrClosing) || maybeClosed && l.hasClosed() {
 		l.close()
 	}
 	return l.pause(shortPause, stop)

@@ -30,7 +30,7 @@ func (l *asks) Lock() error {
 func (l *asks) Unlock() error { return nil }
 
 // limit is short, but so long that a request is answered within half of it.
-const limit = 4 * time.Second
+const limit = 3 * time.Second
 
 func TestARunThatTakesTooLongIsStopped(t *testing.T) {
 	compete(t, contestants[2], asking)
@@ -38,9 +38,9 @@ func TestARunThatTakesTooLongIsStopped(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out.json")
 	status, stdout, stderr := bench(t, "-n", "4,2,8", "-rounds", "2", "-limit", limit.String(), "-json", file, "-warmup", "0s", "-locks", "slow")
 	require.Zero(t, status, stderr)
-	require.Regexp(t, `(?m)^slow +4 +stopped after 4s, at 0 of 4 `, stdout)
-	require.Regexp(t, `(?m)^slow +2 +stopped after 4s, at 0 of 2 `, stdout, "with fewer contenders it might have gone well")
-	require.Regexp(t, `(?m)^slow +8 +skipped: stopped after 4s with 2 `, stdout)
+	require.Regexp(t, `(?m)^slow +4 +stopped after 3s, at 0 of 4 `, stdout)
+	require.Regexp(t, `(?m)^slow +2 +stopped after 3s, at 0 of 2 `, stdout, "with fewer contenders it might have gone well")
+	require.Regexp(t, `(?m)^slow +8 +skipped: stopped after 3s with 2 `, stdout)
 
 	var rs []result
 	b, err := os.ReadFile(file)
@@ -56,10 +56,10 @@ func TestARunThatTakesTooLongIsStopped(t *testing.T) {
 func TestOthersGoOnWhenOneIsStopped(t *testing.T) {
 	compete(t, asking, contestants[2])
 	untried(t)
-	status, stdout, stderr := bench(t, "-n", "5", "-limit", (8 * time.Second).String(), "-warmup", "0s")
+	status, stdout, stderr := bench(t, "-n", "5", "-limit", (5 * time.Second).String(), "-warmup", "0s")
 	require.Zero(t, status, stderr)
 	require.Regexp(t, `(?m)^predecessor +5 +5 `, stdout)
-	require.Regexp(t, `(?m)^slow +5 +stopped after 8s`, stdout)
+	require.Regexp(t, `(?m)^slow +5 +stopped after 5s`, stdout)
 }
 
 // A run in which nothing moves is a failure, and not a lock that is slow.
@@ -69,7 +69,7 @@ func TestARunThatHangsFails(t *testing.T) {
 	status, stdout, stderr := bench(t, "-n", "5", "-limit", limit.String(), "-warmup", "0s")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "stuck with 5 goroutines on ")
-	require.Contains(t, stderr, ": it hangs: for 2s no contender got the lock and nothing was sent, at 0 of 5\n")
+	require.Contains(t, stderr, ": it hangs: for 1.5s no contender got the lock and nothing was sent, at 0 of 5\n")
 	require.Regexp(t, `(?m)^stuck +5 +FAILED `, stdout)
 	require.Regexp(t, `(?m)^predecessor +5 +not run: stuck with 5 failed `, stdout)
 }

@@ -101,7 +101,7 @@ func TestAReportOfNothingSaysSo(t *testing.T) {
 	require.Zero(t, status, stderr)
 	b, err := os.ReadFile(page)
 	require.NoError(t, err)
-	require.Contains(t, string(b), "stopped after 2s, at 0 of 5")
+	require.Contains(t, string(b), "stopped after 3s, at 0 of 5")
 	require.Contains(t, string(b), `colspan="5"`)
 	require.Contains(t, string(b), "No run went well enough")
 }

@@ -39,7 +39,7 @@ again:	atomic {        /* create: made, or there is a node already */
 		before = NONE; k = 0;
 		do :: k < N -> if :: node[k] -> before = k :: else fi; k++ :: else -> break od; k = 0;
 		if :: before == NONE -> node[i] = 1; goto in :: else fi };
-	atomic {        /* get and watch, whoever's node it is by now */
+	atomic {        /* get and watch the node, which may be another contender's by then */
 		before = NONE;
 		do :: k < N -> if :: node[k] -> before = k :: else fi; k++ :: else -> break od; k = 0;
 		if :: before != NONE -> watch[i * N + before] = 1 :: before == NONE && BUG != 2 -> goto again :: else fi };

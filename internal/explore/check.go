@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"example.com/zklock/internal/jute"
 )
@@ -29,6 +30,10 @@ const (
 	Crash         Kind = "panic"
 	NodeMissing   Kind = "holder without a node"
 	Costly        Kind = "more requests or wake-ups than predicted"
+	TooLong       Kind = "waits too long"
+	Starves       Kind = "starves"
+	SessionLeft   Kind = "session left"
+	OwnCheck      Kind = "own check fails" // Subject.Check
 	// Outlived is a holder whose session has ended while it held the lock, and
 	// that cannot know: article E. It is reported apart, as Known, always.
 	Outlived Kind = "holder outlives its session"
@@ -37,7 +42,7 @@ const (
 // Kinds are all kinds of violation that end a schedule.
 var Kinds = []Kind{
 	TwoHolders, Hang, Endless, TokenShrinks, Overtaken, NodeLeft, WatchLeft, GoroutineLeft, Failure, HidesLoss,
-	LateLoss, ForeignDelete, Crash, NodeMissing, Costly,
+	LateLoss, ForeignDelete, Crash, NodeMissing, Costly, TooLong, Starves, SessionLeft, OwnCheck,
 }
 
 // A Violation is something that a lock must not do.
@@ -98,21 +103,46 @@ func (w *world) checkLocked() {
 		}
 		holders = append(holders, k.name)
 	}
-	if len(holders) > 1 {
+	if len(holders) > 1 && !w.Apart {
 		w.violateLocked(Violation{Kind: TwoHolders, What: strings.Join(holders, " and ") + " hold the lock at once"})
 	}
-	if len(outlived) > 0 && len(holders) > 0 && !slices.Contains(w.run.Known, string(Outlived)) {
+	if len(outlived) > 0 && len(holders) > 0 && !w.Apart && !slices.Contains(w.run.Known, string(Outlived)) {
 		w.knownLocked(string(Outlived), Violation{Kind: Outlived, Who: outlived[0], What: fmt.Sprintf("%s still believes that it holds the lock, and %s holds it", outlived[0], holders[0])})
+	}
+	if w.Lock.Check != nil {
+		if what := w.Lock.Check(); what != "" {
+			w.violateLocked(Violation{Kind: OwnCheck, What: what})
+		}
 	}
 	for _, k := range w.players {
 		if k.state == waiting && !k.company {
 			k.company = w.companyLocked(k)
+		}
+		if k.state == waiting && w.Lock.Within > 0 && time.Since(k.since) > w.Lock.Within {
+			w.violateLocked(Violation{Kind: TooLong, Who: k.name, What: fmt.Sprintf("%s has waited for %v, and its Lock is to give up after %v", k.name, time.Since(k.since), w.Lock.Within)})
+		}
+		if l := k.c.line; k.state == waiting && w.Apart && !k.c.faulted && !l.broken && len(l.up)+len(l.down) == 0 {
+			w.violateLocked(Violation{Kind: Hang, Who: k.name, What: k.name + " waits for a lock that no other contender wants"})
 		}
 		if k.state == inside && k.node == "" {
 			k.node = "-"
 			w.enteredLocked(k)
 		} else if k.state != inside {
 			k.node = ""
+		}
+	}
+}
+
+// overtakenLocked counts how often contenders that called Lock later get in
+// before one that waits.
+func (w *world) overtakenLocked(k *contender) {
+	k.passed = 0
+	for _, o := range w.players {
+		if o == k || o.state != waiting || o.joined == 0 || o.joined > k.called || o.c.faulted {
+			continue
+		}
+		if o.passed++; o.passed >= w.Lock.Bypass {
+			w.violateLocked(Violation{Kind: Starves, Who: o.name, What: fmt.Sprintf("%d times a contender that called Lock later gets in before %s", o.passed, o.name)})
 		}
 	}
 }
@@ -159,7 +189,10 @@ func (w *world) enteredLocked(k *contender) {
 		}
 		w.token = max(w.token, token)
 	}
-	if !w.Lock.Queue || w.Shared || k.lost {
+	if w.Lock.Bypass > 0 && !w.Shared {
+		w.overtakenLocked(k)
+	}
+	if !w.Lock.Queue || w.Shared || w.Apart || k.lost {
 		return
 	}
 	own := w.nodesOf(k.c)
@@ -222,7 +255,12 @@ func (w *world) final() {
 	if node, ok := w.srv.Node(w.at()); ok && !w.Lock.Queue && !w.Lock.Exists && node.Stat.EphemeralOwner == 0 {
 		w.violateLocked(Violation{Kind: NodeLeft, What: w.at() + " stays, and no end of a session removes it"})
 	}
-	if r, s, n := w.run, w.Lock, w.contenders(); w.faults == 0 && !w.Missing && len(w.Scripts) == 0 {
+	for _, c := range w.clients {
+		if w.Lock.Closes && !c.faulted && w.lives(c.session) {
+			w.violateLocked(Violation{Kind: SessionLeft, Who: c.name, What: "the session of " + c.name + " still exists, though " + c.name + " has unlocked"})
+		}
+	}
+	if r, s, n := w.run, w.Lock, w.contenders(); w.faults == 0 && !w.Missing && !w.Apart && len(w.Scripts) == 0 {
 		if s.Requests != nil && r.Requests > s.Requests(n) {
 			w.violateLocked(Violation{Kind: Costly, What: fmt.Sprintf("%d requests, at most %d are predicted", r.Requests, s.Requests(n))})
 		}

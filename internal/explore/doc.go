@@ -35,8 +35,8 @@
 // # What is not a choice
 //
 //   - The order in which goroutines of one client run between two packets.
-//   - A pause of a client between two of its requests, but for [Stop], [Stall]
-//     and the gaps of [Subject].Begin.
+//   - A pause of a client between two of its requests, except for [Stop],
+//     [Stall] and the gaps of [Subject].Begin.
 //   - What a ping does: the line answers it.
 //   - With World.Shared, which of two goroutines of a client gets the answer to
 //     which of two equal requests. Explore such a world at random: depth first

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing/synctest"
@@ -25,6 +26,12 @@ func (w *world) faultsLocked(c *client, cutOff bool) (list []action) {
 	}
 	l := c.line
 	live := !cutOff && !c.expired
+	if c.session == 0 {
+		if !c.faulted {
+			add(Refuse, func() { w.refuse(c) })
+		}
+		return list
+	}
 	switch {
 	case live && len(l.up) > 0 && !c.stalled:
 		add(LoseRequest, func() { w.cut(c) })
@@ -98,6 +105,27 @@ func (w *world) loseReply(c *client) {
 	w.request(c)
 	synctest.Wait() // the server has answered, and nothing has arrived
 	w.cut(c)
+}
+
+// pause lets time pass for all.
+func (w *world) pause() {
+	w.mu.Lock()
+	w.foot.everything = true
+	w.logLocked(Entry{Kind: "note", Text: fmt.Sprintf("%v pass", pause)})
+	w.mu.Unlock()
+	w.letPass(nil, pause)
+}
+
+// refuse refuses a client's first connection. The library fails what waits
+// for it, and tries again after a second.
+func (w *world) refuse(c *client) {
+	w.mu.Lock()
+	c.refuse, c.faulted = true, true
+	w.mu.Unlock()
+	w.reconnect(c)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.foot.everything = true // time has passed
 }
 
 // expire ends a client's session as its timeout does.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,7 +39,7 @@ type world struct {
 	stir chan struct{}
 
 	faults   int    // that have happened
-	last     string // who acted last
+	last     string // the client or contender that acted last
 	idle     int    // how often time has passed since a contender got on
 	token    int64
 	foot     footprint
@@ -63,6 +64,7 @@ type client struct {
 	stopped    bool
 	stalled    bool
 	faulted    bool // a fault has happened to it
+	refuse     bool // its next connection is refused
 	gone       bool // it connects no more
 	history    uint64
 }
@@ -88,6 +90,11 @@ type contender struct {
 	company bool // at some time during TryLock somebody else wanted the lock
 	lost    bool // its session ended while it held the lock
 	node    string
+	since   time.Time // when Lock was called
+	// Lock was called, and its first request was carried out, at these turns;
+	// 0: it has not been.
+	called, joined int
+	passed         int // how often a later contender got in before this one
 }
 
 const (
@@ -180,21 +187,23 @@ func (w *world) setUp() {
 			c.name = "client"
 		}
 		w.clients = append(w.clients, c)
-		conn, events, err := zk.Connect(servers, SessionTimeout, zk.WithDialer(c.dial), zk.WithLogger(quiet), zk.WithLogInfo(false),
-			zk.WithMaxBufferSize(64<<10), zk.WithMaxConnBufferSize(16<<10), zk.WithEventCallback(c.event))
-		if err != nil {
-			panic(err)
+		if i == 0 || !w.Unconnected {
+			c.connect(servers)
 		}
-		_ = events
-		c.conn = conn
-		synctest.Wait()
-		if conn.State() != zk.StateHasSession {
-			panic("a client has no session")
-		}
-		c.session = conn.SessionID()
-		w.sessions[c.session] = c
 	}
 	w.makeParents()
+	if w.Unconnected {
+		w.clients[0].conn.Close()
+		synctest.Wait() // its goroutines have ended
+		w.mu.Lock()
+		w.free = false // from here on they wait for the explorer
+		w.mu.Unlock()
+		for _, c := range w.clients {
+			c.line = newLine(w, c)
+			c.line.broken = true
+			c.connect(servers)
+		}
+	}
 	for i := range w.contenders() {
 		c := w.clients[min(i, clients-1)]
 		k := &contender{w: w, c: c, name: letter(i), script: w.script(i), state: outside}
@@ -202,7 +211,11 @@ func (w *world) setUp() {
 		w.players = append(w.players, k)
 	}
 	for _, c := range w.clients {
-		open := w.Lock.Open(c.conn, w.at())
+		at := w.at()
+		if w.Apart {
+			at += c.name
+		}
+		open := w.Lock.Open(c.conn, at)
 		for _, k := range c.players {
 			k.lock = open(k.name)
 		}
@@ -213,8 +226,32 @@ func (w *world) setUp() {
 	w.mu.Unlock()
 }
 
+// connect makes the client of the library.
+func (c *client) connect(servers []string) {
+	conn, _, err := zk.Connect(servers, SessionTimeout, zk.WithDialer(c.dial), zk.WithLogger(quiet), zk.WithLogInfo(false),
+		zk.WithMaxBufferSize(64<<10), zk.WithMaxConnBufferSize(16<<10), zk.WithEventCallback(c.event))
+	if err != nil {
+		panic(err)
+	}
+	c.conn = conn
+	synctest.Wait()
+	c.session = conn.SessionID()
+	if c.session == 0 {
+		if !c.w.Unconnected {
+			panic("a client has no session")
+		}
+		return
+	}
+	c.w.sessions[c.session] = c
+}
+
 func (w *world) makeParents() {
 	acl := zk.WorldACL(zk.PermAll)
+	last := acl // of the node in which the lock makes its own
+	if w.Forbidden {
+		last = zk.WorldACL(zk.PermAll &^ zk.PermCreate)
+	}
+	queue := w.Lock.Queue || w.Lock.Exists
 	conn := w.clients[0].conn
 	must := func(err error) {
 		if err != nil {
@@ -226,11 +263,15 @@ func (w *world) makeParents() {
 	}
 	var err error
 	if dir := path.Dir(w.at()); dir != "/" {
-		_, err = conn.Create(dir, nil, 0, acl)
+		if queue {
+			_, err = conn.Create(dir, nil, 0, acl)
+		} else {
+			_, err = conn.Create(dir, nil, 0, last)
+		}
 		must(err)
 	}
-	if w.Lock.Queue || w.Lock.Exists {
-		_, err = conn.Create(w.at(), nil, 0, acl)
+	if queue {
+		_, err = conn.Create(w.at(), nil, 0, last)
 		must(err)
 		if w.Stranger {
 			_, err = conn.Create(w.at()+"/a-stranger", nil, 0, acl)
@@ -303,6 +344,11 @@ func (c *client) dial(string, string, time.Duration) (net.Conn, error) {
 		w.mu.Unlock()
 		<-gate
 		w.mu.Lock()
+	}
+	if c.refuse {
+		c.refuse = false
+		w.mu.Unlock()
+		return nil, syscall.ECONNREFUSED
 	}
 	l := newLine(w, c)
 	c.line, c.stalled = l, false
@@ -678,6 +724,9 @@ func (w *world) enabled() []action {
 	if len(first)+len(rest) == 0 {
 		return nil
 	}
+	if w.faults < w.Faults && slices.Contains(w.Kinds, Pause) {
+		faults = append(faults, action{"all", string(Pause), Pause, w.pause})
+	}
 	return append(append(first, rest...), faults...)
 }
 
@@ -695,6 +744,11 @@ func (w *world) executedLocked(c *client, p packet) {
 	w.foot.request(p)
 	w.run.unordered = p.op == jute.OpSetWatches || p.op == jute.OpMulti
 	w.logLocked(Entry{Who: c.name, Kind: "carried out", Op: p.op.String(), Path: p.path, Watch: p.watch})
+	for _, k := range c.players {
+		if k.state == waiting && k.joined == 0 {
+			k.joined = w.turn
+		}
+	}
 	if p.op == jute.OpDelete {
 		node, ok := w.srv.Node(p.path)
 		if owner := node.Stat.EphemeralOwner; ok && owner != 0 && owner != c.conn.SessionID() {
@@ -749,6 +803,8 @@ func (w *world) reconnect(c *client) {
 	defer w.mu.Unlock()
 	what := "is connected again"
 	switch id := c.conn.SessionID(); {
+	case id == 0 && c.session == 0:
+		what = "cannot connect"
 	case id == 0:
 		what = "is told that its session has expired"
 	case id != c.session:
@@ -805,6 +861,9 @@ func (k *contender) playScript() {
 		case LockOp, TryLockOp:
 			holds = k.getIn(op)
 		case UnlockOp:
+			if !holds && k.w.Lock.Closes {
+				k.close()
+			}
 			if holds {
 				holds = false
 				if !k.letGo() {
@@ -825,6 +884,7 @@ func (k *contender) getIn(op Op) bool {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.mu.Lock()
 	k.ctx, k.cancel, k.ended = ctx, cancel, false
+	k.since, k.called, k.joined = time.Now(), w.turn, 0
 	k.state = waiting
 	k.company = w.companyLocked(k)
 	session := k.c.conn.SessionID()
@@ -907,6 +967,13 @@ func (k *contender) letGo() bool {
 		}
 		k.note(unlocking, "fails to unlock and tries again")
 		time.Sleep(time.Second)
+	}
+}
+
+// close calls Unlock after a Lock that failed.
+func (k *contender) close() {
+	if err := k.lock.Unlock(context.Background()); err != nil {
+		k.note(outside, "Unlock fails, too: "+short(err))
 	}
 }
 

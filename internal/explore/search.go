@@ -88,6 +88,9 @@ func Explore(t *testing.T, w World, s Search) *Report {
 	r := &Report{World: w, Known: make(map[string]*Trace), Kinds: make(map[Kind]int), states: make(map[uint64]struct{}), finals: make(map[uint64]struct{})}
 	began := time.Now()
 	defer func() { r.Took = time.Since(began) }()
+	if w.Lock.Bypass > 0 {
+		s.Whole = true // when Lock was called counts, and no footprint says it
+	}
 	if s.Seed != 0 {
 		random(t, w, s, r, began)
 		return r

@@ -12,10 +12,10 @@ import (
 type Entry struct {
 	// Point is the number of the action that caused it, from 1; 0 is the start.
 	Point int `json:"point"`
-	// At is virtual time since the start. It stands still but for what the
-	// lock, the client library and the session timeout wait for.
+	// At is virtual time since the start. Time passes only while the lock, the
+	// client library or a session timeout waits for it.
 	At time.Duration `json:"at_ns"`
-	// Who is the client or the contender.
+	// The name of the client or the contender.
 	Who string `json:"who"`
 	// Kind is "sends", "carried out", "reply", "event", "lost" or "note".
 	// A reply and an event arrive at the client.

@@ -51,6 +51,16 @@ type Subject struct {
 	// Exists: the lock takes for granted that its path is there, as the
 	// parent of a queue. The explorer makes it in every world.
 	Exists bool
+	// Closes: Unlock closes the client, after a Lock that failed, too.
+	Closes bool
+	// Within: Lock gives up after so long. 0: it does not.
+	Within time.Duration
+	// Bypass: a contender whose first request has been carried out starves if
+	// contenders that call Lock later get in so often before it. 0: not checked.
+	Bypass int
+	// Check, if it is not nil, is asked whenever all have got as far as they
+	// can. It says what is wrong with the lock, "" if nothing is.
+	Check func() string
 	// Requests and Events are how many requests n contenders send at most, and
 	// how many watch events they are sent, if each locks once and no fault
 	// happens. Nil: not checked.
@@ -104,9 +114,12 @@ const (
 	Stop        Fault = "stop"         // the client is stopped; its session expires; later it runs on
 	EndContext  Fault = "end ctx"      // the ctx of a Lock or TryLock ends
 	Stall       Fault = "stall"        // what the client sends from now on stays in it until its session has expired
+	Pause       Fault = "time passes"  // for 4.5 s; what is sent meanwhile is carried out at once
+	Refuse      Fault = "refuse"       // the first connection of a client is refused: World.Unconnected
 )
 
-// AllFaults are all kinds of fault.
+// AllFaults are all kinds of fault, without Pause and Refuse, which are for
+// some locks and worlds.
 var AllFaults = []Fault{LoseRequest, LoseReply, Cut, Expire, Stop, EndContext, Stall}
 
 // A World is what a search plays: a lock, contenders, and what may go wrong.
@@ -131,6 +144,13 @@ type World struct {
 	Missing bool `json:"missing,omitempty"`
 	// Stranger: the parent of the queue has a child that is no contender.
 	Stranger bool `json:"stranger,omitempty"`
+	// Forbidden: no client may make a node where the lock makes its own.
+	Forbidden bool `json:"forbidden,omitempty"`
+	// Apart: each contender has a lock of its own, whose path ends with the
+	// contender's name. None of them has to wait.
+	Apart bool `json:"apart,omitempty"`
+	// Unconnected: no client is connected at the start. Open must send nothing.
+	Unconnected bool `json:"unconnected,omitempty"`
 	// Sequence is the number of the next node in the queue.
 	Sequence int32 `json:"sequence,omitempty"`
 	// Ensemble: the client knows three servers, not one; it connects to the
@@ -147,6 +167,7 @@ type World struct {
 const SessionTimeout = 10 * time.Second
 
 const (
+	pause     = SessionTimeout * 9 / 20
 	patience  = time.Minute // virtual: a contender that nothing has woken for so long hangs
 	maxIdle   = 60          // how often time passes without any progress of a contender
 	maxPoints = 400         // actions in a schedule; a longer one does not end

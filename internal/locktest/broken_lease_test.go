@@ -64,7 +64,7 @@ func (l *leaseWith) enqueue(ctx context.Context) (node string, err error) {
 					l.conn.Create(l.path[:i], nil, 0, zk.WorldACL(zk.PermAll))
 				}
 			}
-		case errors.Is(err, zk.ErrConnectionClosed):
+		case errors.Is(err, zk.ErrConnectionClosed), errors.Is(err, zk.ErrNoServer): // the second until the client has connected again
 			if l.bug == "a lost create is made again" {
 				continue
 			}

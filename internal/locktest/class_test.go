@@ -134,7 +134,7 @@ func overlaid(t *testing.T, root string, texts map[string]string, args ...string
 	require.NoError(t, err)
 	file := filepath.Join(dir, "overlay.json")
 	require.NoError(t, os.WriteFile(file, overlay, 0o644))
-	cmd := exec.Command("go", append([]string{"test", "-vet=off", "-count=1", "-overlay=" + file}, args...)...)
+	cmd := exec.Command("go", append([]string{"test", "-vet=off", "-ldflags=-s -w", "-count=1", "-overlay=" + file}, args...)...)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "ZK="+ensemble.SpecEmbedded)
 	out, err := cmd.CombinedOutput()

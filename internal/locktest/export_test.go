@@ -40,3 +40,20 @@ func Verdicts(t *testing.T, s Suite, wanted func(name string) bool, stop func(Ve
 	}
 	return verdicts
 }
+
+// FaultVerdicts runs the fault series as RunFaults does, and returns what becomes
+// of its cases in place of failing, and whether the series has stopped. It
+// returns nil in the process in which they ran.
+func FaultVerdicts(t *testing.T, s LeaseSubject) (verdicts []Verdict, stopped bool) {
+	g := s.faults(t)
+	if g == nil {
+		return nil, false
+	}
+	defer g.close()
+	_, stopped = faultSeries(false, func(r request) verdict {
+		v := g.ask(r)
+		verdicts = append(verdicts, Verdict{r.Case, strings.Join(v.failures, "\n"), v.skipped, v.output})
+		return v
+	})
+	return verdicts, stopped
+}

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/internal/zkserver"
@@ -30,36 +28,80 @@ import (
 // no node, watch or goroutine is left.
 //
 // On ZooKeepers other than the embedded one the series is skipped.
+//
+// The cases run in a process of their own, as those of Run do. If many cases do
+// not end, the series stops, and says so.
 func RunFaults(t *testing.T, s LeaseSubject) {
+	t.Helper()
 	if Real(t) != nil {
 		t.Skip("needs exact control of the server, which only the embedded one gives (unset ZK)")
 	}
-	cases := 0
-	for _, sit := range situations {
-		plain := faultCase{situation: sit}
-		requests := plain.run(t, s, "without a fault")
-		require.NotEmpty(t, requests)
+	g := s.faults(t)
+	if g == nil {
+		return
+	}
+	cases, stopped := faultSeries(*pairs, g.do)
+	if stopped {
+		t.Errorf("the fault series stops: %d cases did not end", enough)
+	}
+	t.Logf("fault series: %d cases", cases)
+}
+
+// faults returns the grader of the fault series, nil in the process that has
+// run the cases.
+func (s LeaseSubject) faults(t *testing.T) *grader {
+	t.Helper()
+	if s.Open == nil {
+		t.Fatal("locktest: LeaseSubject.Open is nil: it must make contenders")
+	}
+	return grade(t, func(t *testing.T, r request) (sent []jute.Op) {
+		inWorld(t, Subject{}, true, func(w *world) { sent = r.Fault.inWorld(w, s) })
+		return sent
+	})
+}
+
+// enough is how many cases that do not end stop the series.
+const enough = 50
+
+// faultSeries has the cases run one after the other. Which cases there are
+// depends on what the cases before have sent; a case that has failed has no
+// pairs.
+func faultSeries(pairs bool, do func(r request) verdict) (cases int, stopped bool) {
+	stuck := 0
+	run := func(c faultCase, name string) []jute.Op {
+		if stuck >= enough {
+			return nil
+		}
+		v := do(request{Case: situations[c.Situation].name + ": " + name, Fault: c})
+		if v.stuck {
+			stuck++
+		}
+		if len(c.Faults) > 0 {
+			cases++
+		}
+		return v.sent
+	}
+	for sit := range situations {
+		requests := run(faultCase{Situation: sit}, "without a fault")
 		for n := range requests {
-			for _, damage := range damages {
+			for first := range damages {
 				for _, ends := range []bool{false, true} {
-					c := faultCase{sit, []fault{{n, damage}}, ends}
-					after := c.run(t, s, c.name(requests))
-					cases++
-					if ends || !*pairs {
+					c := faultCase{sit, []fault{{n, first}}, ends}
+					after := run(c, c.name(requests))
+					if ends || !pairs {
 						continue
 					}
 					for m := n + 1; m < len(after); m++ {
-						for _, second := range damages {
-							c := faultCase{sit, []fault{{n, damage}, {m, second}}, false}
-							c.run(t, s, c.name(after))
-							cases++
+						for second := range damages {
+							c := faultCase{sit, []fault{{n, first}, {m, second}}, false}
+							run(c, c.name(after))
 						}
 					}
 				}
 			}
 		}
 	}
-	t.Logf("fault series: %d cases", cases)
+	return cases, stuck >= enough
 }
 
 var pairs = flag.Bool("locktest.pairs", false, "the fault series has pairs of faults, too: some thousand cases more")
@@ -120,48 +162,42 @@ func nth(s *session, n int) func(zkserver.Request) bool {
 }
 
 type fault struct {
-	n int // of ours, from 0
-	damage
+	N      int // of our requests, from 0
+	Damage int // index in damages
 }
 
 type faultCase struct {
-	situation
-	faults []fault
-	ends   bool // ctx ends at the first fault
+	Situation int // index in situations
+	Faults    []fault
+	Ends      bool // ctx ends at the first fault
 }
 
 func (c faultCase) name(requests []jute.Op) string {
 	name := ""
-	for _, f := range c.faults {
-		name += fmt.Sprintf("; request %d, %v, %s", f.n+1, requests[f.n], f.name)
+	for _, f := range c.Faults {
+		name += fmt.Sprintf("; request %d, %v, %s", f.N+1, requests[f.N], damages[f.Damage].name)
 	}
-	if c.ends {
+	if c.Ends {
 		name += "; ctx ends"
 	}
 	return name[2:]
 }
 
-// run runs a case, and returns the requests that our contender's session has
-// sent from Lock on.
-func (c faultCase) run(t *testing.T, subject LeaseSubject, name string) (requests []jute.Op) {
-	t.Run(c.situation.name+": "+name, func(t *testing.T) {
-		inWorld(t, Subject{}, true, func(w *world) { requests = c.inWorld(w, subject) })
-	})
-	return requests
-}
-
+// inWorld runs a case, and returns the requests that our contender's session
+// has sent from Lock on.
 func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
+	sit := situations[c.Situation]
 	seen := &witness{w: w}
 	ours := w.session()
 	open := subject.Open(ours.Conn, w.path)
 	var others []*guest
-	if c.beside {
+	if sit.beside {
 		others = append(others, seen.guest("the holder, of the same Mutex", ours, open("beside"), subject))
 	}
-	if c.holder {
+	if sit.holder {
 		others = append(others, seen.guest("the holder", w.session(), nil, subject))
 	}
-	if c.before {
+	if sit.before {
 		others = append(others, seen.guest("the waiter before ours", w.session(), nil, subject))
 	}
 	already := len(requestsOf(ours))
@@ -171,8 +207,9 @@ func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
 	var ended time.Time
 	stop := make(chan struct{})
 	var faults sync.WaitGroup
-	for i, f := range c.faults {
-		met := f.inject(w, ours, f.n+1)
+	for i, f := range c.Faults {
+		damage := damages[f.Damage]
+		met := damage.inject(w, ours, f.N+1)
 		faults.Go(func() {
 			defer met.Release()
 			select {
@@ -181,13 +218,13 @@ func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
 				return
 			}
 			time.Sleep(10 * time.Millisecond) // what is held is late, and others go on meanwhile
-			if c.ends && i == 0 {
+			if c.Ends && i == 0 {
 				ended = time.Now()
 				cancel()
 				time.Sleep(10 * time.Millisecond) // time to return, while what is held is held still
 			}
-			if f.then != nil {
-				f.then(w, ours)
+			if damage.then != nil {
+				damage.then(w, ours)
 			}
 		})
 	}
@@ -197,7 +234,7 @@ func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.contend(ctx, w, seen, ours, mine, subject)
+		sit.contend(ctx, w, seen, ours, mine, subject)
 		if late := time.Since(ended); !ended.IsZero() && late > 0 && ctx.Err() != nil {
 			w.Errorf("ctx has ended, and Lock or Unlock returns %v later", late)
 		}
@@ -213,6 +250,9 @@ func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
 		w.eventually(g.name+" is through", func() bool { return isClosed(g.through) })
 	}
 	requests := requestsOf(ours)[already:]
+	if len(requests) == 0 {
+		w.Errorf("the lock is taken and let go, and sends no request")
+	}
 	close(stop)
 	faults.Wait()
 	time.Sleep(time.Minute) // whatever goes on in the background has ended by now
@@ -224,15 +264,17 @@ func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
 }
 
 // contend is our contender.
-func (c faultCase) contend(ctx context.Context, w *world, seen *witness, s *session, l LeaseLock, subject LeaseSubject) {
+func (sit situation) contend(ctx context.Context, w *world, seen *witness, s *session, l LeaseLock, subject LeaseSubject) {
 	acquire := l.Lock
-	if c.try {
+	if sit.try {
 		acquire = l.TryLock
 	}
-	lease, err := acquire(ctx)
+	var lease Lease
+	var err error
+	w.call("Lock", func() { lease, err = acquire(ctx) })
 	switch {
 	case err == nil:
-	case c.try && c.holder && errors.Is(err, subject.ErrHeld):
+	case sit.try && sit.holder && errors.Is(err, subject.ErrHeld):
 		return
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return
@@ -244,7 +286,7 @@ func (c faultCase) contend(ctx context.Context, w *world, seen *witness, s *sess
 	time.Sleep(time.Millisecond) // time for others to come in, if the lock lets them
 	lost := isClosed(lease.Lost())
 	out()
-	err = lease.Unlock(ctx)
+	w.call("Unlock", func() { err = lease.Unlock(ctx) })
 	switch {
 	case lost && !errors.Is(err, subject.ErrLost):
 		w.Errorf("the lease is lost, and its Unlock says: %v", err)
@@ -345,7 +387,9 @@ func (v *witness) guest(name string, s *session, l LeaseLock, subject LeaseSubje
 	g := &guest{name: name, leave: func() { close(let) }, through: make(chan struct{})}
 	go func() {
 		defer close(g.through)
-		lease, err := l.Lock(context.Background())
+		var lease Lease
+		var err error
+		v.w.call("Lock of "+name, func() { lease, err = l.Lock(context.Background()) })
 		if err != nil {
 			v.w.Errorf("Lock of %s fails: %v", name, err)
 			return
@@ -353,7 +397,8 @@ func (v *witness) guest(name string, s *session, l LeaseLock, subject LeaseSubje
 		out := v.in(name, s, lease)
 		<-let
 		out()
-		if err := lease.Unlock(context.Background()); err != nil && v.alive(s) {
+		v.w.call("Unlock of "+name, func() { err = lease.Unlock(context.Background()) })
+		if err != nil && v.alive(s) {
 			v.w.Errorf("Unlock of %s fails: %v", name, err)
 		}
 	}()

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/jute"
 )
 
 // A grader runs the cases of one suite in another process, which is the same
@@ -30,16 +31,18 @@ import (
 type grader struct {
 	t      *testing.T
 	suite  string
-	run    func(t *testing.T, r request)
+	run    func(t *testing.T, r request) (sent []jute.Op)
 	worker *worker // nil: none runs
+	asked  int     // cases, of worker
 	inside bool    // cases run in this process
 	stuck  int     // cases in a row that did not end; not 0 again after the first
 }
 
 // A request asks for one case.
 type request struct {
-	Case  string // its name
-	Stuck int    // index in patienceWith
+	Case  string    // its name
+	Stuck int       // index in patienceWith
+	Fault faultCase // of the fault series
 }
 
 // A report is what a case says. There are several of one case, the last of
@@ -52,6 +55,7 @@ type report struct {
 	Stuck    bool // the case does not end
 	Ended    bool
 	OK       bool // the case has not failed, if it has ended
+	Sent     []jute.Op
 }
 
 const (
@@ -59,7 +63,7 @@ const (
 	mark           = "locktest-report "
 	// silence is how long a process may say nothing at all: its watchdog, which
 	// ends a case that stands still, speaks several times a second.
-	silence = time.Minute
+	silence = 2 * time.Minute
 )
 
 var here = flag.Bool("locktest.here", false, "run the cases in this process, for a debugger: a lock that hangs or panics ends the test")
@@ -72,7 +76,7 @@ var calls struct {
 // grade makes the grader of one suite. In the process that runs the cases it
 // returns nil once all have been asked for, or if it is there for another
 // suite of the same test.
-func grade(t *testing.T, run func(t *testing.T, r request)) *grader {
+func grade(t *testing.T, run func(t *testing.T, r request) (sent []jute.Op)) *grader {
 	t.Helper()
 	calls.Lock()
 	if calls.n == nil {
@@ -114,24 +118,31 @@ func (g *grader) doAll(names []string) {
 	}
 	g.t.Helper()
 	for _, name := range names {
-		g.t.Run(name, func(t *testing.T) {
-			t.Helper()
-			if g.inside {
-				g.run(t, request{Case: name})
-				return
-			}
-			v := g.ask(request{Case: name})
-			if v.output != "" {
-				t.Logf("the test has printed:\n%s", v.output)
-			}
-			switch {
-			case len(v.failures) > 0:
-				t.Error(strings.Join(v.failures, "\n"))
-			case v.skipped != "":
-				t.Skip(v.skipped)
-			}
-		})
+		g.do(request{Case: name})
 	}
+}
+
+// do runs a case as a subtest.
+func (g *grader) do(r request) (v verdict) {
+	g.t.Helper()
+	g.t.Run(r.Case, func(t *testing.T) {
+		t.Helper()
+		if g.inside {
+			v.sent = g.run(t, r)
+			return
+		}
+		v = g.ask(r)
+		if v.output != "" {
+			t.Logf("the test has printed:\n%s", v.output)
+		}
+		switch {
+		case len(v.failures) > 0:
+			t.Error(strings.Join(v.failures, "\n"))
+		case v.skipped != "":
+			t.Skip(v.skipped)
+		}
+	})
+	return v
 }
 
 // A verdict is what became of a case.
@@ -139,12 +150,17 @@ type verdict struct {
 	failures []string // none: it has passed, or was skipped
 	skipped  string
 	output   string
+	stuck    bool      // the case did not end
+	sent     []jute.Op // what the case returns, if it has passed
 }
 
 // ask has one case run, by a new process if need be.
 func (g *grader) ask(r request) verdict {
 	r.Stuck = min(g.stuck, len(patienceWith)-1)
 	var v verdict
+	if g.asked++; g.asked > casesOfWorker {
+		g.close()
+	}
 	for range 3 {
 		if g.worker == nil {
 			w, err := startWorker(g.t.Name(), g.suite)
@@ -153,13 +169,13 @@ func (g *grader) ask(r request) verdict {
 			}
 			g.worker = w
 		}
-		begun, stuck := false, false
-		v, begun, stuck = g.worker.ask(r)
+		begun := false
+		v, begun = g.worker.ask(r)
 		if v.failures != nil {
 			g.close()
 		}
 		if begun || v.failures == nil {
-			if stuck {
+			if v.stuck {
 				g.stuck++
 			} else {
 				g.stuck = min(g.stuck, 1)
@@ -170,7 +186,12 @@ func (g *grader) ask(r request) verdict {
 	return v
 }
 
+// casesOfWorker bounds what cases leave in the memory of a process, for that of a
+// lock is bounded.
+const casesOfWorker = 50
+
 func (g *grader) close() {
+	g.asked = 0
 	if g.worker != nil {
 		g.worker.close()
 		g.worker = nil
@@ -236,7 +257,7 @@ func (w *worker) read(out io.Reader, token string) {
 }
 
 // ask has a case run. Unless that passes, the process is of no use afterwards.
-func (w *worker) ask(r request) (v verdict, begun, stuck bool) {
+func (w *worker) ask(r request) (v verdict, begun bool) {
 	text, err := json.Marshal(r)
 	if err == nil {
 		_, err = w.in.Write(append(text, '\n'))
@@ -253,12 +274,12 @@ func (w *worker) ask(r request) (v verdict, begun, stuck bool) {
 			w.cmd.Process.Kill()
 			w.close()
 			v.output = w.printed.take()
-			v.failures = []string{fmt.Sprintf("the lock prints more than %d MiB", flood>>20)}
-			return v, true, true
+			v.failures, v.stuck = []string{fmt.Sprintf("the lock prints more than %d MiB", flood>>20)}, true
+			return v, true
 		case <-mute.C:
 			w.cmd.Process.Kill()
-			v.failures = []string{fmt.Sprintf("the test's process has said nothing for %v, and was killed", silence)}
-			return v, true, true
+			v.failures, v.stuck = []string{fmt.Sprintf("the test's process has said nothing for %v, and was killed", silence)}, true
+			return v, true
 		}
 		if !ok {
 			break
@@ -268,14 +289,14 @@ func (w *worker) ask(r request) (v verdict, begun, stuck bool) {
 		left = left || report.Left
 		switch {
 		case len(report.Failures) > 0:
-			v.failures = report.Failures
+			v.failures, v.stuck = report.Failures, report.Stuck
 			w.close()
 			v.output = w.printed.take()
-			return v, begun, report.Stuck
+			return v, begun
 		case report.Ended && report.OK:
-			v.skipped = report.Skipped
+			v.skipped, v.sent = report.Skipped, report.Sent
 			v.output = w.printed.take()
-			return v, begun, false
+			return v, begun
 		case report.Ended:
 			w.close()
 			v.output = w.printed.take()
@@ -283,13 +304,13 @@ func (w *worker) ask(r request) (v verdict, begun, stuck bool) {
 			if strings.Contains(v.output, "WARNING: DATA RACE") {
 				v.failures = []string{"data race: two goroutines use one variable at once; see what the race detector has printed"}
 			}
-			return v, begun, false
+			return v, begun
 		}
 	}
 	w.close()
 	v.output = w.printed.take()
 	v.failures = []string{died(v.output, w.cmd.ProcessState, left)}
-	return v, begun, false
+	return v, begun
 }
 
 // close ends the process.
@@ -299,7 +320,7 @@ func (w *worker) close() {
 	}
 	w.ended = true
 	w.in.Close()
-	kill := time.AfterFunc(5*time.Second, func() { w.cmd.Process.Kill() })
+	kill := time.AfterFunc(30*time.Second, func() { w.cmd.Process.Kill() })
 	defer kill.Stop()
 	for range w.reports { // until its output is closed, as Wait demands
 	}

@@ -1,6 +1,7 @@
 package locktest_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/locktest"
 )
 
@@ -51,10 +53,7 @@ var hostile = map[string]struct {
 		mu.Lock()
 		return nil
 	}), "the lock hangs"},
-	"spins": {always(func(*zk.Conn, string) error {
-		for {
-		}
-	}), "the lock spins"},
+	"spins": {always(func(*zk.Conn, string) error { spin(); return nil }), "the lock spins"},
 	"polls and never sleeps": {always(func(conn *zk.Conn, path string) error {
 		for {
 			conn.Exists(path)
@@ -111,5 +110,100 @@ func TestHostileLocks(t *testing.T) {
 			require.Contains(t, first, h.words)
 			t.Logf("graded in %v; the first failure: %s", time.Since(began).Round(time.Millisecond), first)
 		})
+	}
+}
+
+// hostileLease is step 5's lock, and right until a session expires during an
+// operation that is spoiled.
+type hostileLease struct {
+	conn    *zk.Conn
+	mutex   *timeout.Mutex
+	owner   *timeout.Owner
+	does    func(err error)
+	tryOnly bool // Lock is not spoiled
+}
+
+func (l hostileLease) Lock(ctx context.Context) (locktest.Lease, error) {
+	before := l.conn.SessionID()
+	lease, err := l.mutex.Lock(ctx, l.owner)
+	if !l.tryOnly && l.conn.SessionID() != before {
+		l.does(err)
+	}
+	return lease, err
+}
+
+func (l hostileLease) TryLock(ctx context.Context) (locktest.Lease, error) {
+	before := l.conn.SessionID()
+	lease, err := l.mutex.TryLock(ctx, l.owner)
+	if l.conn.SessionID() != before {
+		l.does(err)
+	}
+	return lease, err
+}
+
+func (l hostileLease) Wait(ctx context.Context) error { return l.mutex.Wait(ctx) }
+
+// TestHostileFaults has the fault series try locks that would end the test, if
+// its cases ran in the test's process. Each case in which a lock does what no
+// lock should fails and says so, and every other case passes. The series stops
+// only if very many cases do not end.
+func TestHostileFaults(t *testing.T) {
+	for name, h := range map[string]struct {
+		does    func(err error)
+		words   string
+		tryOnly bool
+	}{
+		"spins": {func(err error) {
+			if errors.Is(err, timeout.ErrHeld) { // in a few cases, because each costs processor time
+				spin()
+			}
+		}, "the lock spins: it is busy, and sends nothing", true},
+		"panics": {func(error) { panic("not written yet") }, "the lock panics: not written yet", true},
+		"hangs":  {func(error) { <-outside }, "the lock hangs: it waits for something that never comes, and that is no watch", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			verdicts, stopped := locktest.FaultVerdicts(t, locktest.LeaseSubject{
+				Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
+					m, err := timeout.New(conn, path, timeout.WithSessionTimeout(10*time.Second))
+					if err != nil {
+						panic(err)
+					}
+					return func(name string) locktest.LeaseLock {
+						return hostileLease{conn, m, timeout.NewOwner(name), h.does, h.tryOnly}
+					}
+				},
+				ErrHeld: timeout.ErrHeld, ErrLost: timeout.ErrLost,
+			})
+			if verdicts == nil {
+				return // this is the process in which the lock was tried
+			}
+			failed := 0
+			for _, v := range verdicts {
+				if v.Words == "" {
+					continue
+				}
+				failed++
+				require.Contains(t, v.Words, h.words, "%s", v.Case)
+				require.Contains(t, v.Case, "session", "the lock does wrong when a session expires")
+				if h.tryOnly {
+					require.Contains(t, v.Case, "TryLock")
+				}
+			}
+			t.Logf("%d of %d cases fail", failed, len(verdicts))
+			if h.tryOnly {
+				require.GreaterOrEqual(t, failed, 3)
+				require.Greater(t, len(verdicts), 500, "the series goes on")
+				require.False(t, stopped)
+			} else {
+				require.Equal(t, 50, failed)
+				require.True(t, stopped)
+			}
+		})
+	}
+}
+
+func spin() {
+	for {
 	}
 }

@@ -10,7 +10,8 @@ import (
 // tells when it is lost, and has fencing tokens.
 type LeaseSubject struct {
 	// Open returns what makes the contenders of one client, which share what
-	// they may share. The session timeout is ten seconds.
+	// they may share. The session timeout is ten seconds, and on a ZooKeeper
+	// other than the embedded one 40.
 	Open func(conn *zk.Conn, path string) func(name string) LeaseLock
 	// ErrHeld is what TryLock returns, or wraps, if another contender holds the
 	// lock.

@@ -36,9 +36,10 @@ func (s LeaseSubject) grader(t *testing.T) (*grader, []string) {
 		names = append(names, c.name)
 		byName[c.name] = c
 	}
-	return grade(t, func(t *testing.T, r request) {
+	return grade(t, func(t *testing.T, r request) []jute.Op {
 		c := byName[r.Case]
 		inWorld(t, Subject{Queue: true}, c.exact, func(w *world) { c.run(&leaseWorld{w, s}) })
+		return nil
 	}), names
 }
 
@@ -652,7 +653,9 @@ func closedClient(w *leaseWorld) {
 	began := time.Now()
 	_, err := l.Lock(within(w))
 	require.ErrorIs(w, err, zk.ErrClosing, "Lock with a closed client")
-	require.Less(w, time.Since(began), 5*time.Second)
+	if w.srv != nil { // a real server and a busy machine take what time they need
+		require.Less(w, time.Since(began), 5*time.Second)
+	}
 	_, err = l.TryLock(within(w))
 	require.False(w, err == nil || errors.Is(err, w.kind.ErrHeld), "TryLock with a closed client says: %v", err)
 	w.eventually("the session's nodes go", func() bool { return len(w.nodes()) == 0 })

@@ -37,6 +37,8 @@ import (
 	"testing"
 
 	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/jute"
 )
 
 // A Lock is one contender, used by one goroutine at a time.
@@ -130,7 +132,7 @@ func (s Subject) grader(t *testing.T) (*grader, []string) {
 		names = append(names, c.name)
 		byName[c.name] = c
 	}
-	return grade(t, func(t *testing.T, r request) {
+	return grade(t, func(t *testing.T, r request) []jute.Op {
 		c := byName[r.Case]
 		inWorld(t, s, c.exact, func(w *world) {
 			if !c.bare {
@@ -139,6 +141,7 @@ func (s Subject) grader(t *testing.T) (*grader, []string) {
 			}
 			c.run(w)
 		})
+		return nil
 	}), names
 }
 

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/jute"
 )
 
 // An OwnersSubject is a kind of lock that knows owners: many of them share
@@ -52,9 +54,10 @@ func (s OwnersSubject) grader(t *testing.T) (*grader, []string) {
 		names = append(names, c.name)
 		byName[c.name] = c
 	}
-	return grade(t, func(t *testing.T, r request) {
+	return grade(t, func(t *testing.T, r request) []jute.Op {
 		c := byName[r.Case]
 		inWorld(t, contender, c.exact, func(w *world) { c.run(&owners{w, s}) })
+		return nil
 	}), names
 }
 

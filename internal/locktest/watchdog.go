@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"example.com/zklock/internal/jute"
 )
 
 // A process that runs cases has one of these; others have nil.
@@ -24,8 +26,10 @@ var self *watchdog
 // case ends a lock that spins; and a deadline in real time would fail a lock
 // that is right on a busy machine. So the watchdog looks at what the process
 // does between two steps of the case: a step is a request that reaches the
-// server, or a moment at which every goroutine waits. A process in which no
-// goroutine can run hangs; one that uses much processor time spins.
+// server, or a moment at which every goroutine waits. A process in which every
+// goroutine waits for another one hangs, and that does not depend on time; one
+// that uses much processor time spins. A goroutine that could run and gets no
+// processor counts for neither.
 type watchdog struct {
 	out   *os.File
 	token string
@@ -43,30 +47,31 @@ type watchdog struct {
 
 // limits say what may happen between two steps of a case.
 type limits struct {
-	processor time.Duration // that the process uses
-	idle      int           // ticks in a row at which no goroutine could run
-	any       int           // ticks, whatever happens: the lock may wait in a system call
+	processor time.Duration // that the process uses, at most twice a tick in each: a machine may stand still for seconds and count them
+	idle      int           // ticks at which no goroutine could run, and what they wait for is unknown
 	requests  int64         // at one instant of virtual time
 }
 
 // patienceWith is by how many cases in a row have not ended, so that a suite in
-// which every case hangs ends soon.
+// which every case spins ends soon. A lock that ends each case meets the first
+// only: a right one uses a few milliseconds of the processor between two steps.
 var patienceWith = []limits{
-	{600 * time.Millisecond, 100, 1000, 10000},
-	{200 * time.Millisecond, 30, 400, 5000},
-	{100 * time.Millisecond, 10, 100, 3000},
-	{50 * time.Millisecond, 5, 50, 2000},
+	{time.Second, 2000, 10000},
+	{300 * time.Millisecond, 200, 5000},
+	{100 * time.Millisecond, 50, 3000},
+	{60 * time.Millisecond, 20, 2000},
 }
 
 const (
 	tick          = 10 * time.Millisecond
+	look          = 5 // ticks at which no goroutine could run, before their stacks are read
 	maxGoroutines = 50000
 	maxMemory     = 1 << 30 // bytes
 )
 
 // serve runs the cases that the other process asks for, until that closes the
 // input.
-func serve(t *testing.T, token string, run func(t *testing.T, r request)) {
+func serve(t *testing.T, token string, run func(t *testing.T, r request) (sent []jute.Op)) {
 	os.Unsetenv(workerVariable) // a lock that starts processes must not start workers
 	self = &watchdog{out: os.Stdout, token: mark + token + " "}
 	os.Stdout = os.Stderr
@@ -86,7 +91,8 @@ func serve(t *testing.T, token string, run func(t *testing.T, r request)) {
 	go self.watch()
 	for r := range requests {
 		self.begin(r)
-		self.end(t.Run(r.Case, func(t *testing.T) { run(t, r) }))
+		var sent []jute.Op
+		self.end(t.Run(r.Case, func(t *testing.T) { sent = run(t, r) }), sent)
 	}
 }
 
@@ -106,11 +112,11 @@ func (d *watchdog) begin(r request) {
 
 // end reports a case that has been cleaned up. If it has failed the process
 // ends: it may not be as it was.
-func (d *watchdog) end(ok bool) {
+func (d *watchdog) end(ok bool, sent []jute.Op) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.active = false
-	d.say(report{Ended: true, OK: ok, Failures: d.notes, Skipped: d.skip})
+	d.say(report{Ended: true, OK: ok, Failures: d.notes, Skipped: d.skip, Sent: sent})
 	if !ok {
 		os.Exit(1)
 	}
@@ -179,7 +185,6 @@ func (d *watchdog) watch() {
 		{Name: "/sched/goroutines:goroutines"},
 		{Name: "/sched/goroutines/running:goroutines"},
 		{Name: "/sched/goroutines/runnable:goroutines"},
-		{Name: "/sched/goroutines/not-in-go:goroutines"},
 	}
 	read := func(i int) uint64 {
 		if samples[i].Value.Kind() != metrics.KindUint64 {
@@ -188,8 +193,8 @@ func (d *watchdog) watch() {
 		return samples[i].Value.Uint64()
 	}
 	var last int64
-	var began time.Duration // processor time at the last step
-	still, idle := 0, 0
+	var before, spent time.Duration // processor time: at the last tick, and since the last step
+	idle := 0
 	beats := time.Now()
 	for range time.Tick(tick) {
 		if time.Since(beats) > time.Second {
@@ -201,19 +206,17 @@ func (d *watchdog) watch() {
 		d.mu.Unlock()
 		metrics.Read(samples)
 		used := processorTime()
+		spent += min(used-before, 2*tick)
+		before = used
 		steps := d.steps.Load()
 		if !active || steps != last {
-			last, began, still, idle = steps, used, 0, 0
+			last, spent, idle = steps, 0, 0
 			if !active {
 				continue
 			}
 		}
-		still++
-		// This goroutine runs, and another one reads the requests.
-		if read(3) <= 1 && read(4) == 0 && read(5) <= 1 {
+		if read(3) <= 1 && read(4) == 0 { // this one runs
 			idle++
-		} else {
-			idle = 0
 		}
 		switch {
 		case d.instant.Load() > limits.requests:
@@ -222,21 +225,72 @@ func (d *watchdog) watch() {
 			d.stuck("the lock uses more than 1 GiB of memory")
 		case read(2) > maxGoroutines:
 			d.stuck(fmt.Sprintf("the lock has started more than %d goroutines", maxGoroutines))
-		case used-began > limits.processor, idle > limits.idle, still > limits.any:
-			d.stuck("")
+		case spent > 4*limits.processor, idle > limits.idle,
+			spent > limits.processor && anyGoroutine(allStacks(), spins),
+			idle > 0 && idle%look == 0 && !anyGoroutine(allStacks(), mayGoOn):
+			d.mu.Lock()
+			goesOn := !d.active || d.steps.Load() != steps // since the stacks were read
+			d.mu.Unlock()
+			if !goesOn {
+				d.stuck("")
+			}
 		}
 	}
 }
 
+// allStacks are those of one moment: no goroutine runs while they are read.
+func allStacks() string {
+	for size := 1 << 18; ; size *= 4 {
+		buffer := make([]byte, size)
+		if n := runtime.Stack(buffer, true); n < size {
+			return string(buffer[:n])
+		}
+	}
+}
+
+// anyGoroutine says whether is is true of a goroutine. The one that asks, and
+// the one that reads the requests, do not count.
+func anyGoroutine(stacks string, is func(state, frames string) bool) bool {
+	for block := range strings.SplitSeq(strings.TrimSpace(stacks), "\n\n") {
+		header, frames, _ := strings.Cut(block, "\n")
+		if strings.Contains(frames, "locktest.(*watchdog).watch(") || strings.Contains(frames, "locktest.serve.func1(") {
+			continue
+		}
+		_, state, _ := strings.Cut(header, "[")
+		if is(state, frames) {
+			return true
+		}
+	}
+	return false
+}
+
+const inBubble = "synctest bubble"
+
+func spins(state, _ string) bool {
+	return strings.Contains(state, inBubble) && strings.HasPrefix(state, "run") // running, runnable
+}
+
+// mayGoOn is true of a goroutine that waits for something else than another
+// goroutine: for a processor, the operating system, the runtime or, outside of
+// the bubble, for real time. If it is true of none, none will ever go on: virtual
+// time would have gone on before.
+func mayGoOn(state, frames string) bool {
+	for _, wait := range []string{"chan ", "select", "sync.", "synctest."} {
+		if strings.HasPrefix(state, wait) {
+			return !strings.Contains(state, inBubble) && !strings.Contains(frames, "testing.")
+		}
+	}
+	return !(strings.HasPrefix(state, "sleep") && strings.Contains(state, inBubble))
+}
+
 // stuck reports what the lock does in place of ending.
 func (d *watchdog) stuck(why string) {
-	buffer := make([]byte, 1<<20)
-	stacks := string(buffer[:runtime.Stack(buffer, true)])
+	stacks := allStacks()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	doing := strings.Join(slices.Compact(slices.Sorted(slices.Values(d.doing))), ", ")
 	if why == "" {
-		spins := func(block string) bool {
+		busy := func(block string) bool {
 			header, _, _ := strings.Cut(block, "\n")
 			return strings.Contains(block, asideName) && (strings.Contains(header, "[running") || strings.Contains(header, "[runnable"))
 		}
@@ -245,8 +299,8 @@ func (d *watchdog) stuck(why string) {
 			return strings.Contains(block, asideName) && !strings.Contains(header, "(durable)")
 		}
 		switch {
-		case stackOf(stacks, spins) != "":
-			why = "the lock spins: it is busy, and sends nothing; it is in " + stackOf(stacks, spins)
+		case stackOf(stacks, busy) != "":
+			why = "the lock spins: it is busy, and sends nothing; it is in " + stackOf(stacks, busy)
 		case stackOf(stacks, blocked) != "":
 			why = "the lock hangs: it waits for something that never comes, and that is no watch; it is in " + stackOf(stacks, blocked)
 		case doing == "":
@@ -260,6 +314,12 @@ func (d *watchdog) stuck(why string) {
 	}
 	d.say(report{Stuck: true, Failures: append(d.notes, why)})
 	os.Exit(1)
+}
+
+// call calls an operation of a lock.
+func (w *world) call(what string, f func()) {
+	defer self.does(what)()
+	aside(f)
 }
 
 // aside has a name that is found in the stack of a goroutine that calls a

@@ -77,7 +77,7 @@ func (l *broken) enqueue() (string, error) {
 	}
 }
 
-// ahead is who is watched: the node before ours, "" if ours is the first.
+// ahead is the node to watch: the one before ours, "" if ours is the first.
 func (l *broken) ahead(node string) (before string, err error) {
 	names, _, err := l.conn.Children(l.path)
 	if err != nil {
@@ -255,8 +255,15 @@ func find(t *testing.T, s explore.Subject) (*explore.Trace, int) {
 
 func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 	t.Run("none", func(t *testing.T) {
-		tr, _ := find(t, subject("none"))
-		require.Nil(t, tr, "the explorer finds something in a lock that is right:\n%v", tr)
+		for _, p := range exploretest.Plans(subject("none")) {
+			// Complete searches of three contenders take seconds; of a lock that
+			// is right, TestExplore of step 3 plays the same ones.
+			if p.Contenders == 3 && p.Seed == 0 && !*large {
+				continue
+			}
+			r := explore.Explore(t, p.World, p.Search)
+			require.Nil(t, r.Found, "%s: the explorer finds something in a lock that is right:\n%v", p.What, r.Found)
+		}
 	})
 	for _, bug := range slices.Sorted(maps.Keys(bugs)) {
 		t.Run(bug, func(t *testing.T) {

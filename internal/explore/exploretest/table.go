@@ -12,7 +12,7 @@ import (
 // A Row of the table in docs/explorer.md.
 type Row struct {
 	explore.World
-	Slow bool // more than a second on the project's machine
+	Slow bool // played with -explore.large only
 }
 
 // Rows are what the table shows of a lock: every schedule of two and of three
@@ -28,7 +28,7 @@ func Rows(s explore.Subject) []Row {
 			continue // for a lock that looks at the clock it is what Expire is
 		}
 		rows = append(rows, Row{explore.World{Lock: s, Kinds: []explore.Fault{f}, Faults: 1, Ensemble: f == explore.Stall},
-			s.Timed || f == explore.Stall})
+			s.Timed || f == explore.Stall || f == explore.Stop})
 	}
 	return rows
 }

@@ -32,7 +32,7 @@ const (
 )
 
 // TestTableOfThePage plays what the table in docs/explorer.md says. Without
-// -explore.large it takes the rows that end in a second, and looks for the
+// -explore.large it takes the rows that end soon, and looks for the
 // others only whether they are there.
 func TestTableOfThePage(t *testing.T) {
 	text, err := os.ReadFile(page)

@@ -49,9 +49,9 @@ func Plans(s explore.Subject) []Plan {
 	again := [][]explore.Op{{lock, unlock, lock, unlock}, {try, unlock, lock, unlock}}
 	plans := []Plan{
 		{"two contenders, every packet", explore.World{Lock: s, Packets: true, Stranger: true}, explore.Search{}},
-		{"two contenders that try, and lock again", explore.World{Lock: s, Scripts: again, Stranger: true}, explore.Search{}},
 		{"two contenders that make the parents, random", explore.World{Lock: s, Missing: true}, explore.Search{Seed: 1, Limit: 200}},
 		{"two contenders, a stall, random", explore.World{Lock: s, Kinds: []explore.Fault{explore.Stall}, Faults: 1, Ensemble: true}, explore.Search{Seed: 1, Limit: 300}},
+		{"two contenders that try, and lock again", explore.World{Lock: s, Scripts: again, Stranger: true}, explore.Search{}},
 	}
 	// A lock that looks at the clock has several times as many schedules: what
 	// it does when sessions end, and three contenders, are drawn here and are
@@ -61,8 +61,8 @@ func Plans(s explore.Subject) []Plan {
 		drawn = explore.Search{Seed: 1, Limit: 300}
 	}
 	for _, f := range kinds(s) {
-		// A session that expires is one whose client is stopped and runs on at
-		// once, but for a lock that looks at the clock.
+		// Expire is Stop with a client that runs on at once, unless the lock looks
+		// at the clock.
 		if f == explore.Stall || f == explore.Expire && !s.Timed {
 			continue
 		}
@@ -75,8 +75,8 @@ func Plans(s explore.Subject) []Plan {
 	}
 	plans = append(plans,
 		Plan{"one contender that tries, one fault", explore.World{Lock: s, Contenders: 1, Scripts: again[1:], Kinds: kinds(s), Faults: 1}, explore.Search{}},
-		Plan{"three contenders", explore.World{Lock: s, Contenders: 3}, drawn},
 		Plan{"three contenders, one tries", explore.World{Lock: s, Contenders: 3, Scripts: [][]explore.Op{nil, {try, unlock}}}, drawn},
+		Plan{"three contenders", explore.World{Lock: s, Contenders: 3}, drawn},
 		Plan{"three contenders, two faults, random", explore.World{Lock: s, Contenders: 3, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300}},
 		Plan{"three contenders that try, two faults, random", explore.World{Lock: s, Contenders: 3, Scripts: again, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300, Depth: 3}},
 	)

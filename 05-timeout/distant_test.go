@@ -1,0 +1,119 @@
+package timeout_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+)
+
+// TestALeaseLastsThoughTheServerIsFarAway: every request is answered after the
+// same time. So a lease lasts, or Lock says why there is none.
+func TestALeaseLastsThoughTheServerIsFarAway(t *testing.T) {
+	const session = 10 * time.Second
+	for roundTrip := session / 40; roundTrip <= session/5; roundTrip += session / 80 {
+		for name, lock := range map[string]func(*timeout.Mutex, context.Context, *timeout.Owner) (*timeout.Lease, error){
+			"Lock": (*timeout.Mutex).Lock, "TryLock": (*timeout.Mutex).TryLock,
+		} {
+			t.Run(fmt.Sprintf("%s, %v", name, roundTrip), func(t *testing.T) {
+				onTable(t, func(tb *table) {
+					tb.makeTop(tb.connect())
+					m := tb.mutexWith(tb.connectAs(ordinary{
+						sessionTimeout: session,
+						wrap:           func(nc net.Conn) net.Conn { return newDistant(nc, roundTrip) },
+					}))
+					ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+					defer cancel()
+					l, err := lock(m, ctx, timeout.NewOwner("owner"))
+					if roundTrip < session/10 {
+						require.NoError(tb, err)
+					}
+					if err != nil {
+						require.ErrorContains(tb, err, "session timeout")
+						return
+					}
+					got := time.Now()
+					select {
+					case <-l.Lost():
+						require.Fail(tb, "the lease is lost, and every request was answered", "after %v", time.Since(got))
+					case <-time.After(5 * time.Minute):
+					}
+					require.NoError(tb, l.Unlock(ctx))
+				})
+			})
+		}
+	}
+}
+
+// TestTheFirstLockOfAClientTakesNoLonger: zk.Connect returns before there is a
+// session.
+func TestTheFirstLockOfAClientTakesNoLonger(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, _, err := zk.Connect([]string{"127.0.0.1:1"}, 10*time.Second, zk.WithDialer(tb.srv.Dial),
+			zk.WithLogger(silentLogger{}), zk.WithLogInfo(false))
+		require.NoError(tb, err)
+		tb.Cleanup(conn.Close)
+		began := time.Now()
+		l, err := tb.mutexWith(conn).Lock(context.Background(), timeout.NewOwner("first"))
+		require.NoError(tb, err)
+		require.Zero(tb, time.Since(began), "the lock is free, and every request is answered at once")
+		require.NoError(tb, l.Unlock(context.Background()))
+	})
+}
+
+// TestTryLockReturnsThoughTheClientIsClosedWhileNoServerAnswers: the node of
+// the contender that has found the lock held cannot be deleted.
+func TestTryLockReturnsThoughTheClientIsClosedWhileNoServerAnswers(t *testing.T) {
+	onTable(t, func(tb *table) {
+		holder := tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("holder"))
+		conn := tb.connectAs(ordinary{})
+		id := conn.SessionID()
+		m := tb.mutexWith(conn)
+		lost := tb.srv.LoseReply(of(id, jute.OpDelete, ""))
+		down := many(tb.srv.LoseRequest, func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
+		tried := make(chan error, 1)
+		go func() {
+			_, err := m.TryLock(context.Background(), timeout.NewOwner("other"))
+			tried <- err
+		}()
+		<-lost.Hit()
+		time.Sleep(5 * time.Second) // until the client has tried every server
+		conn.Close()
+		synctest.Wait()
+		for _, d := range down {
+			d.Release()
+		}
+		select {
+		case err := <-tried:
+			require.ErrorIs(tb, err, timeout.ErrHeld)
+		case <-time.After(time.Minute):
+			require.Fail(tb, "TryLock hangs, and the client has been closed")
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		require.NoError(tb, m.Wait(ctx))
+		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}
+
+func TestASessionTimeoutThatNoServerAgreesToIsRefused(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		for _, d := range []time.Duration{math.MaxInt32*time.Millisecond + 1, 1 << 61, math.MaxInt64} {
+			_, err := timeout.New(conn, top, timeout.WithSessionTimeout(d))
+			require.Error(tb, err, "%v", d)
+		}
+		_, err := timeout.New(conn, top, timeout.WithSessionTimeout(math.MaxInt32*time.Millisecond))
+		require.NoError(tb, err)
+	})
+}
