@@ -2,6 +2,8 @@ package timeout_test
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"encoding/binary"
 	"io"
 	"net"
@@ -102,12 +104,14 @@ func (tb *table) remakeTop(admin *zk.Conn) {
 }
 
 // watchesFirst is a connection that works around one fault of go-zookeeper:
-// when the client comes back to its session, it reads the last zxid for
-// SetWatches while its reader writes it for other replies, which is a data
-// race. Here no reply but the handshake's is read before SetWatches has been
-// written, or a moment of virtual time has passed: then there are no watches.
+// when the client has connected, it reads the last zxid for SetWatches while
+// its reader writes it for other replies, which is a data race. In a new
+// session the watches may be those that the first replies have set. Here no
+// reply but the handshake's is read before SetWatches is written, or a
+// moment of virtual time has passed: then there are no watches.
 func watchesFirst(nc net.Conn) net.Conn {
-	return &watchesFirstConn{Conn: nc, reader: bufio.NewReader(nc), unread: -1, sent: make(chan struct{})}
+	ended, end := context.WithCancel(context.Background())
+	return &watchesFirstConn{Conn: nc, reader: bufio.NewReader(nc), unread: -1, sent: make(chan struct{}), ended: ended, end: end}
 }
 
 type watchesFirstConn struct {
@@ -115,19 +119,49 @@ type watchesFirstConn struct {
 	reader *bufio.Reader
 	unread int           // of the handshake's reply; -1 before its length is known
 	shaken bool          // the handshake has been written
-	again  bool          // for a session that goes on
-	sent   chan struct{} // closed when SetWatches has been written, or the connection closed
+	begun  bool          // the first reply may be read
+	sent   chan struct{} // closed when SetWatches is written
 	once   sync.Once
+	ended  context.Context // when the connection is closed
+	end    context.CancelFunc
+
+	mu      sync.Mutex
+	out     [][]byte // what waits to be written
+	writing bool
 }
 
 func (c *watchesFirstConn) Write(b []byte) (int, error) {
 	switch {
-	case !c.shaken: // length, version, zxid, timeout, session
-		c.shaken, c.again = true, binary.BigEndian.Uint64(b[20:]) != 0
+	case !c.shaken:
+		c.shaken = true
 	case jute.Op(binary.BigEndian.Uint32(b[8:])) == jute.OpSetWatches: // after length and xid
-		defer c.once.Do(func() { close(c.sent) })
+		c.once.Do(func() { close(c.sent) })
 	}
-	return c.Conn.Write(b)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out = append(c.out, bytes.Clone(b))
+	if !c.writing {
+		c.writing = true
+		go c.write()
+	}
+	return len(b), nil
+}
+
+// write writes what waits. As with a socket, the client does not wait for the
+// server to read; or else SetWatches might wait for a request that is held.
+func (c *watchesFirstConn) write() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for ; len(c.out) > 0; c.out = c.out[1:] {
+		b := c.out[0]
+		c.mu.Unlock()
+		_, err := c.Conn.Write(b)
+		c.mu.Lock()
+		if err != nil {
+			c.Close()
+		}
+	}
+	c.writing = false
 }
 
 func (c *watchesFirstConn) Read(b []byte) (int, error) {
@@ -143,7 +177,7 @@ func (c *watchesFirstConn) Read(b []byte) (int, error) {
 		n, err := c.reader.Read(b[:min(len(b), c.unread)])
 		c.unread -= n
 		return n, err
-	case c.again:
+	case !c.begun:
 		// Peek: over a pipe the server takes nothing while its own packet is not read.
 		if _, err := c.reader.Peek(1); err != nil {
 			return 0, err
@@ -151,14 +185,16 @@ func (c *watchesFirstConn) Read(b []byte) (int, error) {
 		select {
 		case <-c.sent:
 		case <-time.After(time.Microsecond):
+		case <-c.ended.Done(): // what has been read ahead would be the race
+			return 0, net.ErrClosed
 		}
-		c.again = false
+		c.begun = true
 	}
 	return c.reader.Read(b)
 }
 
 func (c *watchesFirstConn) Close() error {
-	c.once.Do(func() { close(c.sent) })
+	c.end()
 	return c.Conn.Close()
 }
 
