@@ -35,7 +35,7 @@ func TestALeaseLastsThoughTheServerIsFarAway(t *testing.T) {
 					ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 					defer cancel()
 					l, err := lock(m, ctx, timeout.NewOwner("owner"))
-					if roundTrip < session/10 {
+					if roundTrip < session/12 {
 						require.NoError(tb, err)
 					}
 					if err != nil {
@@ -115,5 +115,24 @@ func TestASessionTimeoutThatNoServerAgreesToIsRefused(t *testing.T) {
 		}
 		_, err := timeout.New(conn, top, timeout.WithSessionTimeout(math.MaxInt32*time.Millisecond))
 		require.NoError(tb, err)
+	})
+}
+
+// TestTheFirstProofWaitsForAPingThatIsLate: the leader pauses for half a tick
+// between two pings, and is late by what its own work takes. A session timeout
+// of two ticks, the least, leaves no room for that in a quarter of it.
+func TestTheFirstProofWaitsForAPingThatIsLate(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		probe := tb.srv.Hold(of(conn.SessionID(), jute.OpSync, ""))
+		holder := tb.mustLock(tb.mutex(conn), timeout.NewOwner("holder"))
+		began := time.Now()
+		<-probe.Hit()
+		const session, late = 10 * time.Second, 250 * time.Millisecond
+		require.GreaterOrEqual(tb, time.Since(began), session/4+late)
+		probe.Release()
+		time.Sleep(time.Minute) // long enough for a lease that is not proved
+		require.False(tb, tb.isLost(holder))
+		require.NoError(tb, holder.Unlock(context.Background()))
 	})
 }

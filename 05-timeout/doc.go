@@ -33,10 +33,10 @@
 //   - The session timeout must not be longer than what the server has agreed
 //     to; see WithSessionTimeout. Clocks must not run slower than the server's.
 //   - Lost closes in time if the servers' minSessionTimeout is two ticks or
-//     more, which is the default. Until the first proof, about a quarter of the
-//     session timeout after the create, it also relies on the client's pings:
+//     more, which is the default. Until the first proof, about 0.3 of the session
+//     timeout after the create, it also relies on the client's pings:
 //     on a process that was not suspended just before.
-//   - A round trip to the server must take less than a tenth of the
+//   - A round trip to the server must take less than a twelfth of the
 //     session timeout, or Lock returns an error that says so.
 //   - The delete of a node is bound to its name, not to its session. A client
 //     that keeps it back until it has another session deletes another's node if

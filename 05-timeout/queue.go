@@ -163,7 +163,7 @@ func (m *Mutex) stay(p *place) error {
 var closedChan = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 var errSlow = errors.New("the servers answer too slowly: before one answer proves that the session lives, " +
-	"the session timeout is over; a round trip must take less than a tenth of it")
+	"the session timeout is over; a round trip must take less than a twelfth of it")
 
 // watch sets a watch on a place's own node, and reads when it was made and
 // whether it has been asked for.

@@ -21,8 +21,9 @@ import (
 // answering syncs. So the link takes three answered requests together:
 //
 //   - i, any request. The follower has heard the session.
-//   - j, a sync or a write, sent half a tick or more after i was answered. In
-//     that half tick the leader has sent the follower a ping. The follower
+//   - j, a sync or a write, sent more than half a tick after i was answered. In
+//     that time the leader has sent the follower a ping: it pauses for half a
+//     tick between two, and is late by what its own work takes. The follower
 //     replied to it with what it had heard, i among it, before it passed on
 //     j's answer, because it keeps the order of what the leader sends.
 //   - k, a write, sent after j was answered. It is behind that reply on its way
@@ -33,7 +34,8 @@ import (
 // So the session cannot end before the session timeout has passed since i was
 // sent. If the client has changed servers in between, the leader has heard the
 // session even later than i. Half a tick is at most a quarter of the session
-// timeout, because a server agrees to no less than two ticks by default.
+// timeout, because a server agrees to no less than two ticks by default; j
+// comes after 7/24 of it, so that a ping may be late by 1/24.
 //
 // While a link is in use for longer than that, it sends a sync and a write once
 // in a third of the session timeout: j and k for the write before them.
@@ -50,7 +52,7 @@ type link struct {
 	timer     *time.Timer // when the next proof is due
 	proving   bool
 	round     chan struct{} // closed when a proof is complete
-	slow      bool          // a request of the last one took a tenth of the session timeout
+	slow      bool          // a request of the last one took a twelfth of the session timeout
 	trouble   error         // the last request without an answer
 	troubleAt time.Time
 
@@ -62,6 +64,9 @@ type link struct {
 }
 
 type exchange struct{ sent, answered time.Time }
+
+// betweenPings is how long the leader takes at most from one ping to the next.
+func (l *link) betweenPings() time.Duration { return l.timeout * 7 / 24 }
 
 // A count is of something that may end.
 type count struct {
@@ -137,7 +142,7 @@ func (l *link) note(session int64, by answerer, e exchange) {
 	case by == aQuorum && l.led.sent.After(l.proved) && !e.sent.Before(l.led.answered):
 		l.proved = l.led.sent
 		l.heard = e
-	case by >= theLeader && l.heard.sent.After(l.led.sent) && e.sent.Sub(l.heard.answered) >= l.timeout/4:
+	case by >= theLeader && l.heard.sent.After(l.led.sent) && e.sent.Sub(l.heard.answered) >= l.betweenPings():
 		l.led = exchange{l.heard.sent, e.answered}
 	}
 }
@@ -146,7 +151,7 @@ func (l *link) note(session int64, by answerer, e exchange) {
 // presumed to live, because the leader has carried out a write of it. What the
 // leader knew of the session then was not older than the client's own pings,
 // sent every third of the session timeout, and the follower's reports, sent
-// every quarter of it at least. So 5/12 of it are left.
+// every 7/24 of it at least. So 3/8 of it are left.
 func (l *link) safeUntil(session int64) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,25 +168,28 @@ func (l *link) safeUntilLocked(session int64) time.Time {
 	return l.proved.Add(l.timeout)
 }
 
-func (l *link) presumption() time.Duration { return l.timeout * 5 / 12 }
+func (l *link) presumption() time.Duration { return l.timeout*2/3 - l.betweenPings() }
 
 // presumedLocked says whether no proof tells more than the latest write does.
 func (l *link) presumedLocked() bool {
 	return l.written.Add(l.presumption()).After(l.proved.Add(l.timeout))
 }
 
-// lasts says whether a session is safe for as long as the next proof takes, if
-// its two requests are answered as fast as the last one.
+// lasts says whether a session is safe until what comes next proves more, if
+// that is answered as fast as the last request.
 func (l *link) lasts(session int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	until := l.safeUntilLocked(session)
-	next := l.heard.answered.Add(l.timeout / 4)
+	next := l.heard.answered.Add(l.betweenPings())
+	if l.presumedLocked() {
+		next = l.written.Add(l.timeout / 8)
+	}
 	if now := time.Now(); now.After(next) {
 		next = now
 	}
 	roundTrip := l.heard.answered.Sub(l.heard.sent)
-	return roundTrip < l.timeout/10 && next.Add(2*roundTrip).Before(until) && !isOver(until.Add(-l.timeout/4))
+	return roundTrip < l.timeout/12 && next.Add(2*roundTrip).Before(until) && !isOver(until.Add(-l.timeout/4))
 }
 
 // isOver says whether a time has come, by the clock that stands still while
@@ -222,10 +230,10 @@ func (l *link) armLocked() {
 	}
 	due := l.heard.answered.Add(l.timeout / 3)
 	if isOver(l.safeUntilLocked(l.session).Add(-l.timeout / 2)) {
-		due = l.heard.answered.Add(l.timeout / 4)
+		due = l.heard.answered.Add(l.betweenPings())
 	}
-	if renewal := l.written.Add(l.timeout / 8); l.presumedLocked() && renewal.Before(due) {
-		due = renewal
+	if renewal := l.written.Add(l.timeout / 8); l.presumedLocked() && renewal.Add(l.timeout/12).Before(due) {
+		due = renewal // which is answered before a proof can begin
 	}
 	l.timer.Reset(max(time.Until(due), l.timeout/30))
 }
@@ -240,8 +248,9 @@ func (l *link) prove() {
 		l.mu.Unlock()
 		return
 	}
-	alone := time.Since(l.heard.answered) < l.timeout/4
-	if alone && !(l.presumedLocked() && time.Since(l.written) >= l.timeout/8) { // another write came before
+	proof := l.heard.answered.Add(l.betweenPings())
+	alone := time.Now().Before(proof)
+	if alone && !(l.presumedLocked() && isOver(l.written.Add(l.timeout/8)) && !isOver(proof.Add(-l.timeout/12))) {
 		l.armLocked()
 		l.mu.Unlock()
 		return
@@ -263,7 +272,7 @@ func (l *link) prove() {
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.slow = isOneOf(err, answers) && time.Since(sent) >= l.timeout/10
+	l.slow = isOneOf(err, answers) && time.Since(sent) >= l.timeout/12
 	l.proving = false
 	close(l.round)
 	l.round = make(chan struct{})

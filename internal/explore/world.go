@@ -164,7 +164,7 @@ type World struct {
 
 // SessionTimeout is that of every client in a world. It passes in virtual
 // time.
-const SessionTimeout = 10 * time.Second
+const SessionTimeout = 40 * time.Second
 
 const (
 	pause     = SessionTimeout * 9 / 20

@@ -68,7 +68,7 @@ var questions = []struct {
 		lines(`m\.conn\.State\(\) != zk\.StateHasSession \|\| m\.conn\.SessionID\(\) != p\.session`, "m.conn.State() != zk.StateHasSession"),
 		lines(`if m\.conn\.SessionID\(\) != p\.session \{`, "if false {")},
 		"TestUnlockInAnExpiredSessionTouchesNobodyElsesNode", ""},
-	{"05-timeout", 3, []edit{lines(`if isOver\(m\.link\.safeUntil\(p\.session\)\.Add.*\{`, "if false {")},
+	{"05-timeout", 3, []edit{lines(`if !m\.link\.lasts\(p\.session\) \{`, "if false {")},
 		"TestLockSaysThatTheServerIsTooFarAway", ""},
 }
 
