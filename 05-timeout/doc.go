@@ -20,9 +20,9 @@
 // 7 behind a contender of another process, or 6 once it has met others. N
 // contenders in a session of their own each, that arrive one by one, send 7N-5
 // requests (4 if N is 1), and each is sent up to 3 events. A Mutex that holds
-// the lock or waits for longer than a quarter of the session timeout sends two
-// requests per third of it, and one more for each lock that it holds. README.md
-// says which requests these are.
+// the lock or waits for longer than an eighth of the session timeout sends one
+// request more, then two per third of it, and one for each lock that it holds.
+// README.md says which requests these are.
 //
 // What it relies on, and what is still wrong:
 //
