@@ -41,6 +41,7 @@ type Report struct {
 	States    int // different ones, if they were counted
 	Depth     int // actions of the longest schedule
 	Diverged  int // schedules that had to be played again, because they did not repeat
+	Left      int // schedules of a lock with timers that never repeated, and were left out with what follows them
 	Complete  bool
 	Took      time.Duration
 	// Found is the first violation's trace, shrunk.
@@ -65,6 +66,9 @@ func (r *Report) String() string {
 	s := fmt.Sprintf("%s, %d contenders, %d faults: %d schedules", r.World.Name, r.World.contenders(), r.World.Faults, r.Schedules)
 	if r.Cut > 0 {
 		s += fmt.Sprintf(" and %d that repeat one", r.Cut)
+	}
+	if r.Left > 0 {
+		s += fmt.Sprintf(" (%d that never repeated left out)", r.Left)
 	}
 	return fmt.Sprintf("%s, at most %d actions, %v, %s", s, r.Depth, r.Took.Round(time.Millisecond), end)
 }
@@ -98,20 +102,28 @@ func Explore(t *testing.T, w World, s Search) *Report {
 	var stack []*branch
 	for {
 		var run *Run
+		common := 0 // choices that have repeated
 		for try := 1; run == nil; try++ {
-			known := len(stack)
-			if run = step(t, w, s, &stack); run != nil {
+			known, depth := len(stack), 0
+			if run, depth = step(t, w, s, &stack); run != nil {
 				break
 			}
 			r.Diverged++
-			for len(stack) > known {
-				stack = stack[:known]
+			stack = stack[:known]
+			common = max(common, depth)
+			if try < w.tries() {
+				continue
 			}
-			if try == w.tries() {
+			if !w.Lock.Timed {
 				panic(fmt.Sprintf("explore: %s: a schedule does not repeat, tried %d times: %q", w.Name, try, names(stack)))
 			}
+			r.Left++
+			stack = stack[:common]
+			break
 		}
-		r.count(t, w, s, run)
+		if run != nil {
+			r.count(t, w, s, run)
+		}
 		if r.Found != nil && !s.All {
 			return r
 		}
@@ -150,8 +162,9 @@ func names(stack []*branch) (list []string) {
 }
 
 // step plays the schedule that the branches say, and adds a branch for each
-// further point. Nil: the schedule did not repeat.
-func step(t *testing.T, w World, s Search, stack *[]*branch) *Run {
+// further point. It returns how many choices it made, and nil for the run if
+// the schedule did not repeat.
+func step(t *testing.T, w World, s Search, stack *[]*branch) (*Run, int) {
 	depth, repeats := 0, true
 	run := watched(t, w, s.Count, func(p *Point) int {
 		b := &branch{}
@@ -181,9 +194,9 @@ func step(t *testing.T, w World, s Search, stack *[]*branch) *Run {
 		repeats = false
 	}
 	if !repeats {
-		return nil
+		return nil, depth
 	}
-	return run
+	return run, depth
 }
 
 func (s Search) over(r *Report, began time.Time) bool {
