@@ -72,7 +72,6 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 	c := &client{
 		patience: max(time.Second, sessionTimeout/3/time.Duration(max(1, len(servers)))),
 		tried:    make(map[string]error),
-		ended:    make(chan struct{}),
 	}
 	var strange error
 	conn, events, err := zk.Connect(servers, sessionTimeout, zk.WithLogInfo(false), func(conn *zk.Conn) {
@@ -81,14 +80,14 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 		}
 		strange = errors.Join(
 			replace(conn, "dialer", c.dialer),
-			replace(conn, "hostProvider", func(h zk.HostProvider) zk.HostProvider { return hosts{h, c} }))
+			replace(conn, "hostProvider", func(h zk.HostProvider) zk.HostProvider { return hosts{h, c} }),
+			hook(conn, "setWatchCallback", c.watches))
 	})
 	if err != nil {
 		return fail(err)
 	}
 	ready := make(chan struct{})
 	go func() {
-		defer close(c.ended)
 		once := sync.OnceFunc(func() { close(ready) })
 		for range events {
 			// An event is lost where six others wait, but then they are read after
@@ -127,23 +126,18 @@ func whyEnded(ctx context.Context) error {
 // pointer, so that it keeps none of them alive.
 var clients sync.Map // weak.Pointer[zk.Conn] → *client
 
+// leastTimeout is the least session timeout that a server with the default
+// configuration agrees to: two ticks of two seconds.
+const leastTimeout = 4 * time.Second
+
 // negotiated returns the session timeout that the server has agreed to;
-// false if conn is not one of Connect's.
-func negotiated(conn *zk.Conn) (time.Duration, bool) {
+// false, and the least that it may be, if conn is not one of Connect's.
+func negotiated(conn *zk.Conn) (timeout time.Duration, known bool) {
 	c, ok := clients.Load(weak.Make(conn))
 	if !ok {
-		return 0, false
+		return leastTimeout, false
 	}
 	return time.Duration(c.(*client).timeout.Load()), true
-}
-
-// ended returns a channel that is closed when conn has been closed and its work
-// is over; nil, which is never closed, if conn is not one of Connect's.
-func ended(conn *zk.Conn) <-chan struct{} {
-	if c, ok := clients.Load(weak.Make(conn)); ok {
-		return c.(*client).ended
-	}
-	return nil
 }
 
 // replace replaces an unexported field of a client that the options have set:
@@ -158,16 +152,27 @@ func replace[T any](conn *zk.Conn, field string, by func(T) T) error {
 	return nil
 }
 
+// hook has f called where a client calls the function in one of its unexported
+// fields, whose type is unexported, too.
+func hook(conn *zk.Conn, field string, f func()) error {
+	v := reflect.ValueOf(conn).Elem().FieldByName(field)
+	if !v.IsValid() || v.Kind() != reflect.Func || v.Type().NumOut() > 0 {
+		return fmt.Errorf("this version of go-zookeeper has no function %s: use zk.Connect", field)
+	}
+	by := reflect.MakeFunc(v.Type(), func([]reflect.Value) []reflect.Value { f(); return nil })
+	reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem().Set(by)
+	return nil
+}
+
 // A client is what Connect knows of a *zk.Conn.
 type client struct {
 	patience time.Duration // with a server that does not answer the handshake
 	timeout  atomic.Int64  // that the last handshake agreed on
 	expired  atomic.Bool   // the session has expired, and no server has been looked for since
-	ended    chan struct{}
 
 	mu      sync.Mutex
 	tried   map[string]error // by server: what was wrong last, nil if nothing
-	dialed  net.Conn         // last
+	dialed  *carefulConn     // last
 	givenUp bool
 }
 
@@ -190,9 +195,17 @@ func (c *client) dialer(dial zk.Dialer) zk.Dialer {
 			nc.Close()
 			return nil, net.ErrClosed
 		}
-		c.dialed = nc
-		return newCarefulConn(nc, c, address), nil
+		c.dialed = newCarefulConn(nc, c, address)
+		return c.dialed, nil
 	}
+}
+
+// watches is called by the goroutine that dials, when the client has put down
+// the watches that it asks for, and the zxid.
+func (c *client) watches() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dialed.watchesAreSet()
 }
 
 func (c *client) note(address string, err error) {
@@ -251,9 +264,9 @@ func (h hosts) Next() (server string, retryStart bool) {
 //
 // Once connected, the client tells the server up to which zxid it has seen
 // what it watches, while replies move that number on: a data race, and a change
-// can be missed. So in a resumed session no reply is read before the watches
-// have been sent, or before againWatches has passed, for a client without
-// watches sends none.
+// can be missed. So in a resumed session no reply is read before that request
+// has been made, or before againWatches has passed, for a client without
+// watches makes none.
 //
 // In a new session there is nothing to set again, but the client does so with
 // what the first replies have set. So it sets an empty list.
@@ -275,7 +288,7 @@ type carefulConn struct {
 	wait     time.Duration // for the watches, before the first reply is read
 
 	once     sync.Once
-	watching chan struct{} // closed when the watches have been sent
+	watching chan struct{} // closed when the request for the watches has been made
 }
 
 const (
@@ -364,6 +377,8 @@ func (c *carefulConn) greet() (err error) {
 	return nil
 }
 
+func (c *carefulConn) watchesAreSet() { c.once.Do(func() { close(c.watching) }) }
+
 func (c *carefulConn) Write(b []byte) (int, error) {
 	const (
 		session = 4 + 4 + 8 + 4 // its offset in a handshake: after length, version, zxid and timeout
@@ -376,7 +391,7 @@ func (c *carefulConn) Write(b []byte) (int, error) {
 			c.resumed, c.wait = true, againWatches
 		}
 	case len(b) >= op+4+8 && binary.BigEndian.Uint32(b[op:]) == setWatches:
-		c.once.Do(func() { close(c.watching) })
+		c.watchesAreSet()
 		if !c.resumed {
 			const lists = 3
 			frame = append(slices.Clone(b[:op+4+8]), make([]byte, lists*4)...)

@@ -36,8 +36,13 @@ type Ensemble struct {
 	docker  interface{ Close() } // servers in Docker, or nil
 }
 
-// answerTimeout is how long a server may take to say what it is.
-const answerTimeout = 3 * time.Second
+// AnswerTimeout is how long Open gives a server to say what it is. Time in
+// which the whole machine stands still does not count. Tests with silent
+// servers set a shorter one.
+var AnswerTimeout = 10 * time.Second
+
+// again is how long a server has that is asked more than once.
+const again = 3 * time.Second
 
 // Open starts or finds the ZooKeeper that spec names: "embedded" (or "");
 // "docker" for a server in a container, "docker:3" for an ensemble of three,
@@ -68,7 +73,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 	}
 	var errs []error
 	for _, s := range servers {
-		version, mode, err := ask(ctx, s)
+		version, mode, err := askWithin(ctx, s, AnswerTimeout)
 		if err == nil {
 			label := fmt.Sprintf("%s (ZooKeeper %s, %s)", spec, version, mode)
 			return &Ensemble{servers: servers, label: label, dial: net.DialTimeout}, nil
@@ -103,16 +108,22 @@ func (j joined) Error() string {
 func (j joined) Unwrap() []error { return j }
 
 // ask finds out what listens at addr.
-func ask(parent context.Context, addr string) (version, mode string, err error) {
-	ctx, cancel := context.WithTimeout(parent, answerTimeout)
-	defer cancel()
+func ask(ctx context.Context, addr string) (version, mode string, err error) {
+	return askWithin(ctx, addr, again)
+}
+
+func askWithin(parent context.Context, addr string, patience time.Duration) (version, mode string, err error) {
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	go giveUp(ctx, patience, cancel)
 	nc, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
+		if context.Cause(ctx) == errMute {
+			err = fmt.Errorf("%s does not accept a connection within %v", addr, patience)
+		}
 		return "", "", err
 	}
 	defer nc.Close()
-	deadline, _ := ctx.Deadline()
-	nc.SetDeadline(deadline)
 	stop := context.AfterFunc(ctx, func() { nc.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if _, err := nc.Write([]byte("srvr")); err != nil {
@@ -122,7 +133,7 @@ func ask(parent context.Context, addr string) (version, mode string, err error) 
 	text, err := io.ReadAll(io.LimitReader(nc, 4096))
 	if err != nil && len(text) == 0 {
 		if errors.Is(err, os.ErrDeadlineExceeded) && parent.Err() == nil {
-			return "", "", fmt.Errorf("%s accepts connections but said nothing within %v", addr, answerTimeout)
+			return "", "", fmt.Errorf("%s accepts connections but said nothing within %v", addr, patience)
 		}
 		return "", "", cmp.Or(parent.Err(), fmt.Errorf("%s: %w", addr, err))
 	}
@@ -139,6 +150,24 @@ func ask(parent context.Context, addr string) (version, mode string, err error) 
 		return "", "", fmt.Errorf("%s is no ZooKeeper that serves: asked srvr, it said %q", addr, firstLine(string(text)))
 	}
 	return version, mode, nil
+}
+
+var errMute = errors.New("the server is silent")
+
+// giveUp cancels when patience is over, unless ctx ends before. It counts
+// ticks: after a machine has stood still, the answer has as much time as before.
+func giveUp(ctx context.Context, patience time.Duration, cancel context.CancelCauseFunc) {
+	const ticks = 20
+	tick := time.NewTicker(patience / ticks)
+	defer tick.Stop()
+	for range ticks {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+	cancel(errMute)
 }
 
 func firstLine(s string) string {
@@ -284,12 +313,12 @@ func (e *Ensemble) EndSession(tap *wiretap.Tap, session int64) error {
 }
 
 func (e *Ensemble) endSession(server string, session int64, password []byte) error {
-	nc, err := e.dial("tcp", server, answerTimeout)
+	nc, err := e.dial("tcp", server, again)
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	nc.SetDeadline(time.Now().Add(answerTimeout))
+	nc.SetDeadline(time.Now().Add(again))
 	// Both in one write: the client comes back as soon as its connection is
 	// taken over, and takes it over in turn.
 	var enc jute.Encoder

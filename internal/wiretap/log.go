@@ -32,7 +32,9 @@ type Entry struct {
 	Err     jute.Code // of a reply
 	Path    string    // of a reply: the path made, if one was
 	Watch   bool      // the request asks for a watch
-	Time    time.Time // when the tap saw it; zero without WithTimes
+	// A create asks for a node that goes with its session.
+	Ephemeral bool
+	Time      time.Time // when the tap saw it; zero without WithTimes
 }
 
 // String is one line for people to read.
@@ -104,6 +106,9 @@ func (t *Tap) SessionTimeout(session int64) time.Duration {
 	return t.granted[session]
 }
 
+// flagEphemeral is a bit of a create's flags.
+const flagEphemeral = 1
+
 // request counts one packet to the server. False: it makes no sense.
 func (c *conn) request(b []byte, _ int) bool {
 	d := jute.NewDecoder(b)
@@ -135,6 +140,10 @@ func (c *conn) request(b []byte, _ int) bool {
 	switch h.Op {
 	case jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2:
 		e.Watch = d.Bool()
+	case jute.OpCreate, jute.OpCreate2:
+		d.Buffer() // the data
+		d.ACLs()
+		e.Ephemeral = d.Int32()&flagEphemeral != 0
 	case jute.OpSetWatches:
 		var r jute.SetWatches
 		r.Decode(d)

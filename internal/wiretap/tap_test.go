@@ -166,7 +166,7 @@ func TestTheLogTellsWhatHappenedInOrder(t *testing.T) {
 		want := []wiretap.Entry{
 			{Kind: wiretap.Request, Op: jute.OpConnect, Session: 0},
 			{Kind: wiretap.Reply, Op: jute.OpConnect, Session: id},
-			{Kind: wiretap.Request, Op: jute.OpCreate, Path: "/n-", Xid: 1, Session: id},
+			{Kind: wiretap.Request, Op: jute.OpCreate, Path: "/n-", Ephemeral: true, Xid: 1, Session: id},
 			{Kind: wiretap.Reply, Op: jute.OpCreate, Path: "/n-0000000000", Xid: 1, Zxid: 2, Session: id},
 			{Kind: wiretap.Request, Op: jute.OpGetChildren2, Path: "/", Xid: 2, Watch: true, Session: id},
 			{Kind: wiretap.Reply, Op: jute.OpGetChildren2, Path: "/", Xid: 2, Zxid: 2, Session: id},

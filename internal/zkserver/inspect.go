@@ -61,6 +61,18 @@ func (s *Server) Sessions() []Session {
 	return out
 }
 
+// Ephemerals returns the paths of a session's ephemeral nodes, sorted. False:
+// there is no such session.
+func (s *Server) Ephemerals(session int64) ([]string, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ss := s.sessions[session]
+	if ss == nil {
+		return nil, false
+	}
+	return slices.Sorted(maps.Keys(ss.ephemerals)), true
+}
+
 // A Watch says that a session's connection is to be told of a change. A watch
 // of addWatch counts as two, one with Children and one without.
 type Watch struct {
@@ -94,6 +106,24 @@ func (s *Server) Watches() []Watch {
 		}
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Session, b.Session), cmp.Compare(kind(a), kind(b)))
 	})
+	return out
+}
+
+// WatchesOf returns the armed watches of a session, in no order.
+func (s *Server) WatchesOf(session int64) []Watch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ss := s.sessions[session]
+	if ss == nil || ss.conn == nil {
+		return nil
+	}
+	var out []Watch
+	for _, w := range []*watchTable{s.dataWatches, s.childWatches} {
+		for path := range w.paths[ss.conn] {
+			mode := w.conns[path][ss.conn]
+			out = append(out, Watch{path, w == s.childWatches, session, mode != oneShot, mode == recursive})
+		}
+	}
 	return out
 }
 
@@ -132,4 +162,12 @@ func (s *Server) SetSequence(path string, next int32) bool {
 		n.creates = next
 	}
 	return n != nil
+}
+
+// ReapContainers removes the containers that have been used and are empty, as
+// the server does by itself now and then.
+func (s *Server) ReapContainers() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reapContainersLocked()
 }

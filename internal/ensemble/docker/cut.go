@@ -24,6 +24,20 @@ import (
 // the container. It takes root, or sudo without a password, on the machine of
 // the Docker daemon.
 func (n *Node) Deafen(ctx context.Context, from *Node) error {
+	return n.deafen(ctx, from)
+}
+
+// DeafenToData is Deafen, but the node receives acknowledgements of what it
+// sends, so that it can send more; and after Heal it soon receives what was
+// dropped, because the other one tries again at equal intervals.
+func (n *Node) DeafenToData(ctx context.Context, from *Node) error {
+	if err := from.inside(ctx, "sh", "-c", "echo 1 >/proc/sys/net/ipv4/tcp_thin_linear_timeouts"); err != nil {
+		return err
+	}
+	return n.deafen(ctx, from, "-p", "tcp", "-m", "length", "--length", "65:")
+}
+
+func (n *Node) deafen(ctx context.Context, from *Node, only ...string) error {
 	_, ip, err := from.where(ctx)
 	if err == nil && !ip.IsValid() {
 		err = errors.New("it is on no network")
@@ -31,7 +45,7 @@ func (n *Node) Deafen(ctx context.Context, from *Node) error {
 	if err != nil {
 		return fmt.Errorf("cut %s from %s: %w", n.name, from.name, err)
 	}
-	return n.iptables(ctx, "-A", "INPUT", "-s", ip.String(), "-j", "DROP")
+	return n.iptables(ctx, append([]string{"-A", "INPUT", "-s", ip.String(), "-j", "DROP"}, only...)...)
 }
 
 // DeafenToClients drops the packets that clients send to the node, until Heal.
@@ -70,6 +84,11 @@ func (n *Node) where(ctx context.Context) (pid int, ip netip.Addr, err error) {
 }
 
 func (n *Node) iptables(ctx context.Context, rule ...string) error {
+	return n.inside(ctx, append([]string{"iptables", "-w"}, rule...)...)
+}
+
+// inside runs a command of this machine in the node's network.
+func (n *Node) inside(ctx context.Context, command ...string) error {
 	pid, _, err := n.where(ctx)
 	if err == nil && pid == 0 {
 		err = errors.New("it does not run")
@@ -77,7 +96,7 @@ func (n *Node) iptables(ctx context.Context, rule ...string) error {
 	if err != nil {
 		return n.wrap("cut", err)
 	}
-	args := append([]string{"nsenter", "-t", strconv.Itoa(pid), "-n", "iptables", "-w"}, rule...)
+	args := append([]string{"nsenter", "-t", strconv.Itoa(pid), "-n"}, command...)
 	if os.Getuid() != 0 {
 		args = append([]string{"sudo", "-n"}, args...)
 	}

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -34,9 +35,9 @@ const (
 	// that a later process can remove what a killed one has left.
 	ownerLabel = "zklock.owner"
 
-	daemonTimeout = 5 * time.Second  // for the daemon to answer
-	stallTimeout  = 15 * time.Second // without progress of a pull
-	startTimeout  = time.Minute      // for the servers to serve: a JVM each, and an election
+	daemonTimeout = 30 * time.Second // for the daemon to answer
+	stallTimeout  = time.Minute      // without progress of a pull
+	startTimeout  = 3 * time.Minute  // for the servers to serve: a JVM each, and an election
 )
 
 // An Ask function asks the server at addr, host:port, for its version and its
@@ -209,7 +210,7 @@ func Open(ctx context.Context, n int, ask Ask) (_ *Servers, err error) {
 			req := testcontainers.ContainerRequest{
 				Image:        image,
 				ExposedPorts: []string{"2181/tcp"},
-				Labels:       labels,
+				Labels:       maps.Clone(labels), // testcontainers writes into it
 				Files: []testcontainers.ContainerFile{
 					{Reader: strings.NewReader(configFile(n)), ContainerFilePath: "/conf/zoo.cfg", FileMode: 0o644},
 					{Reader: strings.NewReader(strconv.Itoa(i+1) + "\n"), ContainerFilePath: "/data/myid", FileMode: 0o644},

@@ -53,8 +53,8 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	total    = 100         // what the processes of a client count to, together
-	patience = time.Minute // how long something that must happen may take
+	total    = 100             // what the processes of a client count to, together
+	patience = 5 * time.Minute // how long something that must happen may take
 	counter  = "/counter"
 )
 

@@ -1,0 +1,238 @@
+// Package proxy is a line between the clients of a process and one server. Tests
+// cut it, silence it, and make it lose a reply that they choose.
+package proxy
+
+import (
+	"bytes"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A Proxy passes on what clients and one server send to each other. Its methods
+// may be called concurrently.
+type Proxy struct {
+	listener net.Listener
+	server   string
+
+	mu      sync.Mutex
+	cut     bool
+	open    [2]chan struct{} // by direction; closed while what is sent arrives
+	conns   map[net.Conn]bool
+	loss    *loss // nil until LoseReply
+	forward sync.WaitGroup
+}
+
+// A Direction is one of the two in which bytes travel.
+type Direction int
+
+const (
+	ToServer Direction = iota
+	ToClient
+)
+
+// New opens a proxy for the server at an address, host:port, until the test
+// ends. It needs no server yet.
+func New(t testing.TB, server string) *Proxy {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	p := &Proxy{listener: l, server: server, conns: make(map[net.Conn]bool)}
+	for d := range p.open {
+		p.open[d] = make(chan struct{})
+		close(p.open[d])
+	}
+	p.forward.Go(p.accept)
+	t.Cleanup(func() {
+		l.Close()
+		p.Heal()
+		p.Sever()
+		p.forward.Wait()
+	})
+	return p
+}
+
+// Addr is the address that clients connect to.
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.forward.Go(func() { p.join(client) })
+	}
+}
+
+// A link is a client's connection, joined to one to the server.
+type link struct {
+	asked []byte // the end of what the client has sent, for a text that comes in two pieces
+	lost  *loss  // guarded by mu of the proxy; set while the link's reply is to be lost
+}
+
+// join joins a client's connection to one to the server, until either ends.
+func (p *Proxy) join(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("tcp", p.server)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	p.mu.Lock()
+	if p.cut {
+		p.mu.Unlock()
+		return
+	}
+	p.conns[client], p.conns[server] = true, true
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.conns, client)
+		delete(p.conns, server)
+	}()
+	l := &link{}
+	answers := make(chan struct{})
+	p.forward.Go(func() {
+		defer close(answers)
+		p.pass(client, server, ToClient, l)
+	})
+	p.pass(server, client, ToServer, l)
+	<-answers
+}
+
+// pass passes bytes on, those that came before a silence when it is over. Then
+// it closes both connections.
+func (p *Proxy) pass(to, from net.Conn, d Direction, l *link) {
+	defer to.Close()
+	defer from.Close()
+	b := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(b)
+		for open := p.isOpen(d); !isClosed(open); open = p.isOpen(d) {
+			<-open
+		}
+		if d == ToServer {
+			p.look(l, b[:n])
+		} else if lost := p.isLost(l); lost != nil && n > 0 {
+			if lost.cut != nil {
+				lost.cut()
+			}
+			return
+		}
+		if _, failed := to.Write(b[:n]); failed != nil || err != nil {
+			return
+		}
+	}
+}
+
+func (p *Proxy) isOpen(d Direction) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.open[d]
+}
+
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// Sever ends the connections. New ones can be made.
+func (p *Proxy) Sever() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn := range p.conns {
+		conn.Close()
+	}
+}
+
+// CutOff ends the connections, and lets no new ones be made until Heal.
+func (p *Proxy) CutOff() {
+	p.mu.Lock()
+	p.cut = true
+	p.mu.Unlock()
+	p.Sever()
+}
+
+// Silence lets nothing arrive until Heal. Connections can be made.
+func (p *Proxy) Silence(ds ...Direction) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, d := range ds {
+		p.open[d] = make(chan struct{})
+	}
+}
+
+// Heal ends CutOff and Silence. What was held back arrives.
+func (p *Proxy) Heal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = false
+	for _, open := range p.open {
+		if !isClosed(open) {
+			close(open)
+		}
+	}
+}
+
+// A loss is a reply that is to be lost.
+type loss struct {
+	request  []byte // in lower case
+	cut      func()
+	requests int // that have come, guarded by mu
+}
+
+// LoseReply lets the next request that contains a text, in capitals or not,
+// reach the server, and drops what the server then sends. The connection is cut
+// at the first bytes that are dropped; cut, which may be nil, is called just
+// before. So CutOff as cut keeps the client from coming back, and a cut that
+// waits until the server has done what was asked serves protocols in which
+// the first bytes need not be the reply. Requests returns how many requests with
+// the text have come so far: more than one if the client has asked again.
+//
+// The connection must not be encrypted, and its client must wait for each reply
+// before it sends the next request.
+func (p *Proxy) LoseReply(request string, cut func()) (requests func() int) {
+	lost := &loss{request: bytes.ToLower([]byte(request)), cut: cut}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.loss = lost
+	return func() int {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return lost.requests
+	}
+}
+
+// look looks for the request whose reply is to be lost, before it is passed on.
+func (p *Proxy) look(l *link, sent []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.loss == nil {
+		l.asked = nil
+		return
+	}
+	l.asked = append(l.asked, bytes.ToLower(sent)...)
+	if n := bytes.Count(l.asked, p.loss.request); n > 0 {
+		if p.loss.requests == 0 {
+			l.lost = p.loss
+		}
+		p.loss.requests += n
+		l.asked = nil
+	}
+	if keep := len(p.loss.request) - 1; len(l.asked) > keep {
+		l.asked = l.asked[len(l.asked)-keep:]
+	}
+}
+
+func (p *Proxy) isLost(l *link) *loss {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return l.lost
+}

@@ -1,0 +1,115 @@
+package proxy_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/proxy"
+)
+
+// echo is the address of a server that answers each line with the same line. It
+// keeps in lines what has come.
+func echo(t *testing.T) (addr string, lines chan string) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { listener.Close() })
+	lines = make(chan string, 100)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				for in := bufio.NewScanner(conn); in.Scan(); {
+					lines <- in.Text()
+					fmt.Fprintln(conn, in.Text())
+				}
+			}()
+		}
+	}()
+	return listener.Addr().String(), lines
+}
+
+type client struct {
+	net.Conn
+	in *bufio.Scanner
+}
+
+func dial(t *testing.T, addr string) client {
+	conn, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	require.NoError(t, conn.SetDeadline(time.Now().Add(2*time.Minute)))
+	t.Cleanup(func() { conn.Close() })
+	return client{conn, bufio.NewScanner(conn)}
+}
+
+// ask sends a line and returns the answer, "" if the connection has ended.
+func (c client) ask(pieces ...string) string {
+	for _, piece := range pieces {
+		fmt.Fprint(c, piece)
+		if len(pieces) > 1 {
+			time.Sleep(time.Millisecond) // most likely they are read one by one; they may not be
+		}
+	}
+	fmt.Fprintln(c)
+	c.in.Scan()
+	return c.in.Text()
+}
+
+func TestOneReplyIsLost(t *testing.T) {
+	for _, request := range [][]string{{"please Insert it"}, {"please ins", "ert it"}} {
+		addr, lines := echo(t)
+		p := proxy.New(t, addr)
+		a, b := dial(t, p.Addr()), dial(t, p.Addr())
+		require.Equal(t, "insert", a.ask("insert"))
+		<-lines
+		requests := p.LoseReply("INSERT", nil)
+		require.Equal(t, "select", a.ask("select"), "another request")
+		<-lines
+		require.Zero(t, requests())
+		require.Empty(t, a.ask(request...))
+		require.Contains(t, <-lines, "it", "the request has come in")
+		require.Equal(t, 1, requests())
+		require.Equal(t, "insert", b.ask("insert"), "only one is lost, and only its connection ends")
+		require.Equal(t, 2, requests())
+	}
+}
+
+func TestTheLineCanStayDownAfterALostReply(t *testing.T) {
+	addr, _ := echo(t)
+	p := proxy.New(t, addr)
+	a, b := dial(t, p.Addr()), dial(t, p.Addr())
+	require.Equal(t, "hello", b.ask("hello"))
+	p.LoseReply("insert", p.CutOff)
+	require.Empty(t, a.ask("insert"))
+	require.Empty(t, b.ask("hello"))
+	require.Empty(t, dial(t, p.Addr()).ask("hello"))
+	p.Heal()
+	require.Equal(t, "hello", dial(t, p.Addr()).ask("hello"))
+}
+
+func TestSilence(t *testing.T) {
+	addr, lines := echo(t)
+	p := proxy.New(t, addr)
+	a := dial(t, p.Addr())
+	require.Equal(t, "hello", a.ask("hello"))
+	<-lines
+	p.Silence(proxy.ToClient)
+	answer := make(chan string, 1)
+	go func() { answer <- a.ask("late") }()
+	require.Equal(t, "late", <-lines, "it comes in")
+	select {
+	case got := <-answer:
+		t.Fatalf("an answer: %q", got)
+	default:
+	}
+	p.Heal()
+	require.Equal(t, "late", <-answer)
+}
