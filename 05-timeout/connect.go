@@ -70,7 +70,6 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 	c := &client{
 		patience: max(time.Second, sessionTimeout/3/time.Duration(max(1, len(servers)))),
 		tried:    make(map[string]error),
-		ended:    make(chan struct{}),
 	}
 	var strange error
 	conn, events, err := zk.Connect(servers, sessionTimeout, zk.WithLogInfo(false), func(conn *zk.Conn) {
@@ -79,14 +78,14 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 		}
 		strange = errors.Join(
 			replace(conn, "dialer", c.dialer),
-			replace(conn, "hostProvider", func(h zk.HostProvider) zk.HostProvider { return hosts{h, c} }))
+			replace(conn, "hostProvider", func(h zk.HostProvider) zk.HostProvider { return hosts{h, c} }),
+			hook(conn, "setWatchCallback", c.watches))
 	})
 	if err != nil {
 		return fail(err)
 	}
 	ready := make(chan struct{})
 	go func() {
-		defer close(c.ended)
 		once := sync.OnceFunc(func() { close(ready) })
 		for range events {
 			// An event is lost where six others wait, but then they are read after
@@ -125,23 +124,18 @@ func whyEnded(ctx context.Context) error {
 // pointer, so that it keeps none of them alive.
 var clients sync.Map // weak.Pointer[zk.Conn] → *client
 
+// leastTimeout is the least session timeout that a server with the default
+// configuration agrees to: two ticks of two seconds.
+const leastTimeout = 4 * time.Second
+
 // negotiated returns the session timeout that the server has agreed to;
-// false if conn is not one of Connect's.
-func negotiated(conn *zk.Conn) (time.Duration, bool) {
+// false, and the least that it may be, if conn is not one of Connect's.
+func negotiated(conn *zk.Conn) (timeout time.Duration, known bool) {
 	c, ok := clients.Load(weak.Make(conn))
 	if !ok {
-		return 0, false
+		return leastTimeout, false
 	}
 	return time.Duration(c.(*client).timeout.Load()), true
-}
-
-// ended returns a channel that is closed when conn has been closed and its work
-// is over; nil, which is never closed, if conn is not one of Connect's.
-func ended(conn *zk.Conn) <-chan struct{} {
-	if c, ok := clients.Load(weak.Make(conn)); ok {
-		return c.(*client).ended
-	}
-	return nil
 }
 
 // replace replaces an unexported field of a client that the options have set:
@@ -156,16 +150,27 @@ func replace[T any](conn *zk.Conn, field string, by func(T) T) error {
 	return nil
 }
 
+// hook has f called where a client calls the function in one of its unexported
+// fields, whose type is unexported, too.
+func hook(conn *zk.Conn, field string, f func()) error {
+	v := reflect.ValueOf(conn).Elem().FieldByName(field)
+	if !v.IsValid() || v.Kind() != reflect.Func || v.Type().NumOut() > 0 {
+		return fmt.Errorf("this version of go-zookeeper has no function %s: use zk.Connect", field)
+	}
+	by := reflect.MakeFunc(v.Type(), func([]reflect.Value) []reflect.Value { f(); return nil })
+	reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem().Set(by)
+	return nil
+}
+
 // A client is what Connect knows of a *zk.Conn.
 type client struct {
 	patience time.Duration // with a server that does not answer the handshake
 	timeout  atomic.Int64  // that the last handshake agreed on
 	expired  atomic.Bool   // the session has expired, and no server has been looked for since
-	ended    chan struct{}
 
 	mu      sync.Mutex
 	tried   map[string]error // by server: what was wrong last, nil if nothing
-	dialed  net.Conn         // last
+	dialed  *carefulConn     // last
 	givenUp bool
 }
 
@@ -188,9 +193,17 @@ func (c *client) dialer(dial zk.Dialer) zk.Dialer {
 			nc.Close()
 			return nil, net.ErrClosed
 		}
-		c.dialed = nc
-		return newCarefulConn(nc, c, address), nil
+		c.dialed = newCarefulConn(nc, c, address)
+		return c.dialed, nil
 	}
+}
+
+// watches is called by the goroutine that dials, when the client has put down
+// the watches that it asks for, and the zxid.
+func (c *client) watches() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dialed.watchesAreSet()
 }
 
 func (c *client) note(address string, err error) {
@@ -249,9 +262,9 @@ func (h hosts) Next() (server string, retryStart bool) {
 //
 // Once connected, the client tells the server up to which zxid it has seen
 // what it watches, while replies move that number on: a data race, and a change
-// can be missed. So in a resumed session no reply is read before the watches
-// have been sent, or before againWatches has passed, for a client without
-// watches sends none.
+// can be missed. So in a resumed session no reply is read before that request
+// has been made, or before againWatches has passed, for a client without
+// watches makes none.
 //
 // In a new session there is nothing to set again, but the client does so with
 // what the first replies have set. So it sets an empty list.
@@ -273,7 +286,7 @@ type carefulConn struct {
 	wait     time.Duration // for the watches, before the first reply is read
 
 	once     sync.Once
-	watching chan struct{} // closed when the watches have been sent
+	watching chan struct{} // closed when the request for the watches has been made
 }
 
 const (
@@ -362,6 +375,8 @@ func (c *carefulConn) greet() (err error) {
 	return nil
 }
 
+func (c *carefulConn) watchesAreSet() { c.once.Do(func() { close(c.watching) }) }
+
 func (c *carefulConn) Write(b []byte) (int, error) {
 	const (
 		session = 4 + 4 + 8 + 4 // its offset in a handshake: after length, version, zxid and timeout
@@ -374,7 +389,7 @@ func (c *carefulConn) Write(b []byte) (int, error) {
 			c.resumed, c.wait = true, againWatches
 		}
 	case len(b) >= op+4+8 && binary.BigEndian.Uint32(b[op:]) == setWatches:
-		c.once.Do(func() { close(c.watching) })
+		c.watchesAreSet()
 		if !c.resumed {
 			const lists = 3
 			frame = append(slices.Clone(b[:op+4+8]), make([]byte, lists*4)...)
@@ -385,4 +400,126 @@ func (c *carefulConn) Write(b []byte) (int, error) {
 		c.Conn.Close()
 	}
 	return len(b), nil
+}
+
+// hasClosed asks the client whether Close has been called. It has no other way
+// to tell. A check of nothing cannot be encoded, so it never leaves the client,
+// and an open client returns another error for it once it is connected.
+func hasClosed(conn *zk.Conn) bool {
+	_, err := conn.Multi((*zk.CheckVersionRequest)(nil))
+	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrClosing)
+}
+
+// answers are the errors with which a server carries out a request.
+var answers = []error{
+	nil, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNotEmpty, zk.ErrInvalidACL,
+	zk.ErrNoChildrenForEphemerals,
+}
+
+// refusals are other errors that the next try would meet, too.
+var refusals = []error{
+	zk.ErrInvalidPath, zk.ErrInvalidFlags, zk.ErrBadArguments, zk.ErrAuthFailed, zk.ErrAPIError, zk.ErrReconfigDisabled,
+}
+
+// passing are codes for which the client has no name: the server is in trouble,
+// or has too much to do. The next try may have another answer.
+var passing = []string{"-1", "-2", "-3", "-4", "-5", "-7", "-127"}
+
+func isOneOf(err error, list []error) bool {
+	return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
+}
+
+// transient says that the next try may have another answer. If a write fails,
+// the client returns the net package's error, whatever that is. So every error
+// that is not known is transient.
+func transient(err error) bool {
+	code, unnamed := strings.CutPrefix(err.Error(), "unknown error: ")
+	return !isOneOf(err, refusals) && (!unnamed || slices.Contains(passing, code))
+}
+
+// noAnswer is the error of a request that no server has answered: it may have
+// been carried out, or not.
+type noAnswer struct {
+	server string
+	err    error
+}
+
+func (e *noAnswer) Error() string { return fmt.Sprintf("no answer from %s: %v", e.server, e.err) }
+func (e *noAnswer) Unwrap() error { return e.err }
+
+// maybe says that a request with this error may have been carried out: it was
+// sent, not answered, and its session lives on.
+func maybe(err error) bool {
+	var lost *noAnswer
+	return errors.As(err, &lost) && !errors.Is(err, zk.ErrNoServer) && !errors.Is(err, zk.ErrShortBuffer) &&
+		!errors.Is(err, zk.ErrSessionExpired) && !errors.Is(err, zk.ErrSessionMoved)
+}
+
+var (
+	// errClosed: the session ends with the client, and all its nodes go.
+	errClosed = fmt.Errorf("the client has been closed: %w", zk.ErrClosing)
+	// errStopped: nobody wants the answer any more.
+	errStopped = errors.New("timeout: nobody wants the answer any more")
+)
+
+const (
+	shortPause = 100 * time.Millisecond
+	longPause  = 30 * time.Second
+)
+
+// insist repeats one request until it is answered, or stop is closed.
+func (l *link) insist(stop <-chan struct{}, by answerer, request func() error) error {
+	for !isClosed(stop) {
+		err := l.call(by, request)
+		if err == nil {
+			return nil
+		}
+		if err = l.again(err, stop); err != nil {
+			return err
+		}
+	}
+	return errStopped
+}
+
+// again waits until the next try. It returns err if that is no reason for one,
+// errStopped once stop is closed, and errClosed if the client has been closed.
+func (l *link) again(err error, stop <-chan struct{}) error {
+	var lost *noAnswer
+	if !errors.As(err, &lost) {
+		return err
+	}
+	if errors.Is(err, zk.ErrShortBuffer) { // and it will not grow
+		return fmt.Errorf("the client sends no packet that large, see zk.WithMaxConnBufferSize: %w", lost.err)
+	}
+	l.mu.Lock()
+	l.trouble, l.troubleAt = lost, time.Now()
+	l.mu.Unlock()
+	maybeClosed := errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer)
+	if errors.Is(err, zk.ErrClosing) || maybeClosed && hasClosed(l.conn) {
+		l.close()
+	}
+	return l.pause(shortPause, stop)
+}
+
+func (l *link) pause(d time.Duration, stop <-chan struct{}) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-l.closed:
+		return errClosed
+	case <-stop:
+		return errStopped
+	}
+}
+
+// ended is the error of a call whose ctx has ended. It wraps ctx.Err() and
+// says what the trouble with the server was, if there was any.
+func (l *link) ended(ctx context.Context, what string, began time.Time) error {
+	err := whyEnded(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.trouble != nil && l.troubleAt.After(began) {
+		err = fmt.Errorf("%w (%w)", err, l.trouble)
+	}
+	return fmt.Errorf("timeout: %s, after %v: %w", what, time.Since(began).Round(time.Millisecond), err)
 }

@@ -6,23 +6,12 @@
 // gives up when its ctx ends, whatever the server does. The holder has a
 // Lease, which tells when the lock is lost and carries a fencing token for the
 // resource that it protects. Sessions that expire and connections that break
-// are the lock's business, not the caller's.
+// are the lock's business, not the caller's. README.md says in which order to
+// read the files.
 //
-// How to read it: lock.go has what callers use, and lease.go what they get;
-// queue.go is the life of one node, with step 3's loop in stay; scout.go finds
-// out when its turn has come; node.go makes the node, finds it again and
-// deletes it, and record.go has its name and data; session.go makes requests
-// that get a definite answer, and proves that the session lives;
-// participants.go shows the queue.
-//
-// Cost: an acquisition sends 4 requests without contention; 3 behind another
-// contender of the same Mutex, because the releasing holder tells it in memory;
-// 7 behind a contender of another process, or 6 once it has met others. N
-// contenders in a session of their own each, that arrive one by one, send 7N-5
-// requests (4 if N is 1), and each is sent up to 3 events. A Mutex that holds
-// the lock or waits for longer than an eighth of the session timeout sends one
-// request more, then two per third of it, and one for each lock that it holds.
-// README.md says which requests these are.
+// Cost: an acquisition sends 4 requests without contention, 3 behind another
+// contender of the same Mutex, and 6 or 7 behind one of another process.
+// README.md says which, and what is sent while a lock is held for long.
 //
 // What it relies on, and what is still wrong:
 //
@@ -37,13 +26,13 @@
 //     timeout after the create, it also relies on the client's pings:
 //     on a process that was not suspended just before.
 //   - A round trip to the server must take less than a twelfth of the
-//     session timeout, or Lock returns an error that says so.
-//   - The delete of a node is bound to its name, not to its session. A client
-//     that keeps it back until it has another session deletes another's node if
-//     the parent was made anew in between and has reached the same number.
-//     ZooKeeper has no delete for "this node of mine". The same goes for a
-//     node that somebody deletes by hand while the client is just coming back
-//     to its session.
+//     session timeout, or Lock returns an error that says so. How long a
+//     request waits behind others of the same Mutex does not count.
+//   - The delete of a node is bound to its name, not to its session. If the
+//     parent was made anew and has reached the same number, a delete that the
+//     client keeps back until it has another session takes another's node. So
+//     may one of a node that somebody deletes by hand while the client is just
+//     coming back to its session.
 //   - A node whose create was not answered is identified by its data. If
 //     another client writes to it in the moment before it is looked for, as
 //     Curator's Revoker may, it stays in the queue until the session ends.

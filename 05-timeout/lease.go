@@ -2,8 +2,8 @@ package timeout
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -13,9 +13,9 @@ import (
 type Lease struct {
 	m        *Mutex
 	p        *place
-	done     chan struct{} // closed when the lease is over
-	refused  bool          // Unlock has said that the server refuses; guarded by m.mu
-	reported bool          // Unlock has said how it ended; guarded by m.mu
+	over     context.Context // of the lease
+	end      func()
+	reported bool // Unlock has said how it ended; guarded by m.mu
 }
 
 // Token returns the lock's fencing token: the zxid with which the holder's
@@ -41,12 +41,12 @@ func (l *Lease) Lost() <-chan struct{} {
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
 	l.m.isLostLocked(l.p)
-	return l.p.lost
+	return l.p.lost.Done()
 }
 
 // Done returns a channel that is closed when the lease is over: when Unlock is
 // called for it, or when the lock is lost.
-func (l *Lease) Done() <-chan struct{} { return l.done }
+func (l *Lease) Done() <-chan struct{} { return l.over.Done() }
 
 // RevokeRequested returns a channel that is closed when somebody has called
 // Revoke for this holder, or Curator's Revoker. It is a request: the lock is
@@ -71,7 +71,7 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	}
 	lost := m.isLostLocked(p)
 	l.endLocked()
-	l.reported = lost || len(p.leases) > 0
+	l.reported = lost || p.leases > 0
 	switch {
 	case lost:
 		return fmt.Errorf("%w: %s", ErrLost, p.node)
@@ -79,9 +79,6 @@ func (l *Lease) Unlock(ctx context.Context) error {
 		return nil
 	}
 	stuck := p.stuck
-	if l.refused {
-		stuck = nil
-	}
 	m.mu.Unlock()
 	var err error
 	select {
@@ -94,41 +91,43 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.reported, l.refused = isClosed(p.gone), true
-	return p.unlocked
+	l.reported, p.stuck = isClosed(p.gone), make(chan struct{}) // the next Unlock waits until it has gone
+	return p.err
 }
 
 // endLocked takes a lease away from its place, which is left with the last one.
 func (l *Lease) endLocked() {
-	i := slices.Index(l.p.leases, l)
-	if i < 0 {
-		return // it is lost
+	if l.over.Err() != nil {
+		return // it was taken away, or is lost
 	}
-	l.p.leases = slices.Delete(l.p.leases, i, i+1)
-	close(l.done)
-	if len(l.p.leases) == 0 {
+	l.end()
+	if l.p.leases--; l.p.leases == 0 {
 		l.m.leaveLocked(l.p)
 	}
 }
 
-// refused tells waiting callers that a server refuses what would end a place.
-func (m *Mutex) refused(p *place, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p.unlocked = fmt.Errorf("timeout: %w (it is tried again until the session ends)", err)
-	if !isClosed(p.stuck) {
-		close(p.stuck)
+// refused waits before the next try of what would end a place and must not be
+// given up though a server has refused it n times: the reason may pass. The
+// pauses grow. The waiting callers are told.
+func (m *Mutex) refused(p *place, n int, err error) error {
+	if n == 3 {
+		m.mu.Lock()
+		m.leaveLocked(p)
+		p.err = errors.Join(p.err, fmt.Errorf("timeout: %w (it is tried again until the session ends)", err))
+		for _, c := range []chan struct{}{p.ready, p.stuck} {
+			if !isClosed(c) {
+				close(c)
+			}
+		}
+		m.mu.Unlock()
 	}
+	return m.link.pause(min(shortPause<<min(n-1, 10), longPause), nil)
 }
 
 func (m *Mutex) loseLocked(p *place) {
 	if p.held && !isClosed(p.left) {
-		close(p.lost)
+		p.lose()
 		m.leaveLocked(p)
-		for _, l := range p.leases {
-			close(l.done)
-		}
-		p.leases = nil
 	}
 }
 
@@ -138,22 +137,19 @@ func (m *Mutex) isLostLocked(p *place) bool {
 	if isOver(m.link.safeUntil(p.session)) {
 		m.loseLocked(p)
 	}
-	return isClosed(p.lost)
+	return p.lost.Err() != nil
 }
 
-// startClockLocked watches over a lock that is held. A holder that is cut off
-// learns nothing from its client before that reaches a server again; by then
-// the session may have ended, and the next contender may hold the lock. The
+// startClockLocked watches over a lock that is held: a holder that is cut off
+// learns nothing from its client before the next contender may hold the lock. The
 // clock looks often, because it stands still while the machine is suspended.
 func (m *Mutex) startClockLocked(p *place) {
-	tick := func() time.Duration {
-		return max(time.Millisecond, min(time.Until(m.link.safeUntil(p.session)), m.link.timeout/8))
-	}
-	p.clock = time.AfterFunc(tick(), func() {
+	tick := max(time.Millisecond, min(time.Until(m.link.safeUntil(p.session)), m.link.timeout/8))
+	p.clock = time.AfterFunc(tick, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if !isClosed(p.left) && !m.isLostLocked(p) {
-			p.clock.Reset(tick())
+			m.startClockLocked(p)
 		}
 	})
 }

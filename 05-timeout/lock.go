@@ -65,11 +65,11 @@ type Mutex struct {
 // An Option changes how a Mutex works.
 type Option func(*Mutex) error
 
-// shortest leaves room for the requests that keep a lease alive.
-const shortest = 100 * time.Millisecond
-
-// longest is the most that ZooKeeper's protocol has room for.
-const longest = math.MaxInt32 * time.Millisecond
+const (
+	shortest = 100 * time.Millisecond           // leaves room for the requests that keep a lease alive
+	longest  = math.MaxInt32 * time.Millisecond // is the most that ZooKeeper's protocol has room for
+	maxData  = 64 << 10
+)
 
 // WithSessionTimeout says what session timeout the server has agreed to. The
 // default is what Connect has learned; or, if another function has opened conn,
@@ -103,8 +103,6 @@ func WithACL(acl []zk.ACL) Option {
 		return nil
 	}
 }
-
-const maxData = 64 << 10
 
 // WithData describes this contender; Participants shows it. The default is the
 // host's name and the process's number, "host:pid". The data has at most 64 KiB.
@@ -206,8 +204,9 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 			m.owners[owner] = p
 			m.link.spawn(func() { m.live(p) })
 		}
-		l := &Lease{m: m, p: p, done: make(chan struct{})}
-		p.leases = append(p.leases, l)
+		l := &Lease{m: m, p: p}
+		l.over, l.end = context.WithCancel(p.lost)
+		p.leases++
 		m.mu.Unlock()
 		select {
 		case <-p.ready:
@@ -219,25 +218,12 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 			return l, nil
 		}
 		l.endLocked()
-		err := p.err // nil: the lock was held, and lost at once
+		held, err := p.held, p.err // held: the lock was lost at once
 		m.mu.Unlock()
-		if errors.Is(err, errGone) {
-			<-p.gone // at once: there is no node to remove
-		}
-		again := err == nil || errors.Is(err, errGone) || errors.Is(err, errStopped)
-		if ctx.Err() != nil || again || !try && errors.Is(err, ErrHeld) { // another goroutine of the owner tried
-			continue // the first line of this loop says what follows from it
-		}
-		err = fmt.Errorf("timeout: lock %s: %w", m.path, err)
-		select {
-		case <-p.gone:
-			return nil, err
-		case <-p.stuck:
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			return nil, errors.Join(err, p.unlocked)
-		case <-ctx.Done():
-			return nil, errors.Join(err, m.link.ended(ctx, "remove the node of a contender of "+m.path, began))
+		again := held || isOneOf(err, []error{errGone, errStopped}) ||
+			!try && errors.Is(err, ErrHeld) // another goroutine of the owner tried
+		if ctx.Err() == nil && !again {
+			return nil, fmt.Errorf("timeout: lock %s: %w", m.path, err)
 		}
 	}
 }
@@ -251,7 +237,7 @@ func (m *Mutex) Holds(owner *Owner) int {
 	if p == nil || !p.held || m.isLostLocked(p) {
 		return 0
 	}
-	return len(p.leases)
+	return p.leases
 }
 
 // Wait waits until the Mutex does nothing: nobody holds the lock or waits for
@@ -260,8 +246,7 @@ func (m *Mutex) Holds(owner *Owner) int {
 // may stay until the session ends, and goroutines for a moment. If ctx ends
 // first, it returns an error that wraps ctx.Err(), and nothing has changed.
 func (m *Mutex) Wait(ctx context.Context) error {
-	began := time.Now()
-	idle := m.link.idle()
+	idle, began := m.link.idle(), time.Now()
 	select {
 	case <-idle:
 	case <-ctx.Done():
@@ -284,17 +269,10 @@ func (m *Mutex) Do(ctx context.Context, owner *Owner, f func(ctx context.Context
 		return err
 	}
 	within, cancel := context.WithCancelCause(ctx)
-	var watch sync.WaitGroup
-	watch.Go(func() {
-		select {
-		case <-l.Lost():
-			cancel(ErrLost)
-		case <-within.Done():
-		}
-	})
+	unwatch := context.AfterFunc(l.p.lost, func() { cancel(ErrLost) })
 	defer func() {
+		unwatch()
 		cancel(nil)
-		watch.Wait()
 		unlockCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), m.link.timeout)
 		defer stop()
 		err = errors.Join(err, l.Unlock(unlockCtx))

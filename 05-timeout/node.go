@@ -10,63 +10,56 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// create makes the node of a place, once, whatever happens on the way. After
-// an error there is none.
+// create makes the node of a place, once, whatever happens on the way. After an
+// error there is none, or place.node names it.
 func (m *Mutex) create(p *place) error {
 	for {
 		if m.conn.SessionID() == 0 { // wait for a session: the answer to the create is to count for it
-			err := m.link.insist(p.left, theLeader, func() error { _, err := m.conn.Sync(m.path); return err })
-			if err != nil {
+			if err := m.link.insist(p.left, theLeader, m.link.sync); err != nil {
 				return err
 			}
 		}
 		session := m.conn.SessionID()
 		var node string
 		err := m.link.call(aQuorum, func() (err error) {
-			node, err = m.conn.Create(m.path+"/"+prefix, p.rec.encode(), zk.FlagEphemeralSequential, m.acl)
+			node, err = m.conn.Create(m.path+"/"+prefix, p.data, zk.FlagEphemeralSequential, m.acl)
 			return err
 		})
 		if maybe(err) || err == nil && m.conn.SessionID() != session {
 			// It was made or not, in this session or in another.
-			var findErr error
-			if node, session, findErr = m.find(p); findErr != nil {
-				return fmt.Errorf("look for the node of a create that was not answered: %w", findErr)
-			}
-			if node != "" {
-				err = nil
-			} else if err == nil {
+			found, in, findErr := m.find(p)
+			switch {
+			case findErr != nil:
+				return findErr
+			case found != "":
+				node, session, err = found, in, nil
+			case err == nil:
 				continue
 			}
 		}
 		switch {
+		case errors.Is(err, zk.ErrNoNode):
+			if err = m.createParents(m.path); err == nil {
+				continue
+			}
 		case err == nil:
 			n, ok := sequence(path.Base(node))
 			if !ok || path.Dir(node) != m.path {
 				return fmt.Errorf("the server says that it has made %q", node)
 			}
 			p.node, p.number, p.session = node, n, session
-			if n == math.MaxInt32 {
-				// A server that sticks at this number gives it out again and again.
-				m.remove(p)
-				return m.usedUp(zk.ErrNodeExists)
+			if n < math.MaxInt32 {
+				return nil
 			}
-			return nil
-		case errors.Is(err, zk.ErrNoNode):
-			if err = m.createParents(m.path); err == nil {
-				continue
-			}
+			fallthrough // a server that sticks at this number gives it out again and again
 		case errors.Is(err, zk.ErrNodeExists):
-			return m.usedUp(err)
+			return fmt.Errorf("%w: the server has given out the last number that there is: "+
+				"when nobody uses the lock, delete %s", zk.ErrNodeExists, m.path)
 		}
 		if err := m.link.again(err, p.left); err != nil {
 			return err
 		}
 	}
-}
-
-func (m *Mutex) usedUp(err error) error {
-	return fmt.Errorf("%w: the server has given out the last number that there is: "+
-		"when nobody uses the lock, delete %s", err, m.path)
 }
 
 // createParents makes containers, which go when they have become empty.
@@ -82,12 +75,10 @@ func (m *Mutex) createParents(dir string) error {
 		switch {
 		case err == nil || errors.Is(err, zk.ErrNodeExists):
 			return nil
-		case errors.Is(err, zk.ErrNoNode):
-			err = m.createParents(path.Dir(dir))
-		default:
-			err = fmt.Errorf("create the parent %s: %w", dir, err)
+		case !errors.Is(err, zk.ErrNoNode):
+			return fmt.Errorf("create the parent %s: %w", dir, err)
 		}
-		if err != nil {
+		if err := m.createParents(path.Dir(dir)); err != nil {
 			return err
 		}
 	}
@@ -107,51 +98,36 @@ type search struct {
 // made and will not be. It does not give up: the node would stay in the queue
 // until the session ends.
 func (m *Mutex) find(p *place) (node string, session int64, err error) {
-	for refused := 0; ; refused++ {
+	for refused := 1; ; refused++ {
 		asked := m.asked.Add(1)
 		m.searching <- struct{}{} // one at a time
 		if m.search.began < asked {
-			m.search = m.lookAround(m.asked.Add(1))
+			// If the session ends meanwhile its nodes go, and those of them that are found will notice.
+			s := search{began: m.asked.Add(1), session: m.conn.SessionID(), nodes: make(map[string]string)}
+			s.err = m.readAll(nil, []error{zk.ErrNoNode, zk.ErrNoAuth}, func(node string, data []byte, stat *zk.Stat) {
+				if r, ok := parseRecord(data); ok && stat.EphemeralOwner == s.session {
+					s.nodes[r.ID] = node
+				}
+			})
+			m.search = s
 		}
 		s := m.search
 		<-m.searching
-		if s.err == nil || errors.Is(s.err, errClosed) {
-			return s.nodes[p.rec.ID], s.session, s.err
+		if s.err == nil {
+			return s.nodes[p.rec.ID], s.session, nil
 		}
-		if refused == 2 {
-			err := fmt.Errorf("look for the node of a create that was not answered: %w", s.err)
-			m.settle(p, err)
-			m.refused(p, err)
-		}
-		if err := m.link.afterRefusals(refused); err != nil {
+		err := fmt.Errorf("look for the node of a create that was not answered: %w", s.err)
+		if err := m.refused(p, refused, err); err != nil {
 			return "", 0, err
 		}
 	}
 }
 
-// lookAround finds the nodes of the present session.
-func (m *Mutex) lookAround(began int64) search {
-	for {
-		s := search{began: began, session: m.conn.SessionID(), nodes: make(map[string]string)}
-		s.err = m.readAll(nil, []error{zk.ErrNoNode, zk.ErrNoAuth}, func(node string, data []byte, stat *zk.Stat) {
-			if r, ok := parseRecord(data); ok && stat.EphemeralOwner == s.session {
-				s.nodes[r.ID] = node
-			}
-		})
-		// In a new session what was made in the old one has gone.
-		if s.err != nil || m.conn.SessionID() == s.session {
-			return s
-		}
-	}
-}
-
-// readAll reads the contenders' nodes in their order, except those that it
-// cannot read because of the errors to skip. It reads after a sync: the server
-// that the client is connected to may not have heard yet of what was made
-// through another.
+// readAll reads the contenders' nodes in their order, but not those for which it
+// gets an error to skip. It begins with a sync: the client's server may not have
+// heard yet of what was made through another.
 func (m *Mutex) readAll(stop <-chan struct{}, skip []error, each func(node string, data []byte, stat *zk.Stat)) error {
-	err := m.link.insist(stop, theLeader, func() error { _, err := m.conn.Sync(m.path); return err })
-	if err != nil {
+	if err := m.link.insist(stop, theLeader, m.link.sync); err != nil {
 		return err
 	}
 	queue, err := m.queue(stop)
@@ -182,7 +158,7 @@ func (m *Mutex) queue(stop <-chan struct{}) (queue []contender, err error) {
 			queue = append(queue, contender{name, n})
 		}
 	}
-	slices.SortFunc(queue, contender.order)
+	slices.SortFunc(queue, func(a, b contender) int { return order(a.number, b.number) })
 	return queue, nil
 }
 
@@ -197,40 +173,33 @@ func (m *Mutex) get(stop <-chan struct{}, node string) (data []byte, stat *zk.St
 }
 
 // remove deletes the node of a place, and tries until the node or its session
-// has gone. It returns ErrLost if it was not this that ended the lock.
+// has gone. Its error says what has ended the place if it was not this.
 func (m *Mutex) remove(p *place) error {
-	sent := false // a delete that was not answered
-	refused := 0
-	for {
+	for sent, refused := false, 0; ; { // sent: a delete that was not answered
 		if m.conn.SessionID() != p.session {
-			return fmt.Errorf("%w: session %#x has expired", ErrLost, p.session)
+			return fmt.Errorf("session %#x has expired", p.session)
 		}
 		err := m.delete(p, sent)
 		var lost *noAnswer
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, zk.ErrNoNode) && sent:
+		case errors.Is(err, zk.ErrNoNode) && !sent:
+			return errGone
+		case errors.Is(err, zk.ErrNoNode):
 			// It went some time ago. The parent may have been made anew since, and
 			// a node in the new one was not behind ours.
-			m.mu.Lock()
-			p.first = false
-			m.mu.Unlock()
+			p.heir = nil
 			return nil
-		case errors.Is(err, zk.ErrNoNode):
-			return fmt.Errorf("%w: %s was gone", ErrLost, p.node)
 		case errors.As(err, &lost):
 			sent = sent || maybe(err)
 			err = m.link.again(err, nil)
 		default: // refused, which may pass: somebody has changed an ACL
-			if refused == 2 {
-				m.refused(p, fmt.Errorf("delete %s: %w", p.node, err))
-			}
-			err = m.link.afterRefusals(refused)
 			refused++
+			err = m.refused(p, refused, fmt.Errorf("delete %s: %w", p.node, err))
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrLost, err)
+			return err
 		}
 	}
 }
@@ -247,22 +216,23 @@ func (m *Mutex) delete(p *place, sent bool) error {
 	if !sent {
 		m.mu.Lock()
 		p.heir = nil
-		if i := slices.Index(m.line, p) + 1; i > 0 && i < len(m.line) && m.line[i].directlyBehind(p) {
+		first := isClosed(p.turn) && p.failed == nil
+		if i := slices.Index(m.line, p) + 1; first && i > 0 && i < len(m.line) && m.line[i].directlyBehind(p) {
 			p.heir = m.line[i]
 		}
 		m.mu.Unlock()
 		return m.link.call(aQuorum, func() error { return m.conn.Delete(p.node, -1) })
 	}
-	err := m.link.call(theLeader, func() error { _, err := m.conn.Sync(m.path); return err })
-	if err != nil {
+	if err := m.link.call(theLeader, m.link.sync); err != nil {
 		return err
 	}
-	var there bool
-	var stat *zk.Stat
-	err = m.link.call(anyServer, func() (err error) { there, stat, err = m.conn.Exists(p.node); return err })
-	if err == nil && (!there || !p.made(stat)) {
-		err = zk.ErrNoNode
-	}
+	err := m.link.call(anyServer, func() error {
+		there, stat, err := m.conn.Exists(p.node)
+		if err == nil && (!there || !p.made(stat)) {
+			return zk.ErrNoNode
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -186,6 +186,38 @@ func TestALateRevokeBeforeTheFirstReadOrphansNobody(t *testing.T) {
 	})
 }
 
+// TestALateRepairBeforeTheFirstReadOrphansNobody: a holder puts its record back
+// into its node, and that meets the next holder's.
+func TestALateRepairBeforeTheFirstReadOrphansNobody(t *testing.T) {
+	onTable(t, func(tb *table) {
+		const node = top + "/lock-0000000000"
+		admin, conn := tb.connect(), tb.connectAs(ordinary{})
+		old := tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("old"))
+		_, err := admin.Set(node, []byte("scribble"), -1)
+		require.NoError(tb, err)
+		synctest.Wait()
+		repaired, ok := tb.srv.Node(node)
+		require.True(tb, ok)
+		require.Contains(tb, string(repaired.Data), `"owner":"old"`)
+		require.NoError(tb, old.Unlock(context.Background()))
+		tb.remakeTop(admin)
+		reads := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, node))
+		got := lockAside(context.Background(), tb.mutexWith(conn), timeout.NewOwner("new"))
+		<-reads.Hit()
+		_, err = admin.Set(node, repaired.Data, 0) // as the repair would
+		require.NoError(tb, err)
+		reads.Release()
+		select {
+		case g := <-got:
+			require.NoError(tb, g.err)
+			require.NoError(tb, g.lease.Unlock(context.Background()))
+		case <-time.After(time.Minute):
+			require.Fail(tb, "it waits for its own node", "%v", tb.srv.Children(top))
+		}
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
 // TestWhatCuratorWritesDoesNotHideTheOwner: Curator's Revoker puts its word in
 // the place of the record.
 func TestWhatCuratorWritesDoesNotHideTheOwner(t *testing.T) {

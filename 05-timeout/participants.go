@@ -55,17 +55,15 @@ func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 			if err == nil {
 				asked := []byte(curatorRevoke)
 				if r, ours := parseRecord(data); ours {
-					r.Revoke = stat.Czxid
+					r.Of, r.Revoke = stat.Czxid, stat.Czxid
 					asked = r.encode()
 				}
 				err = m.link.insist(left, aQuorum, func() error { _, err := m.conn.Set(p.Node, asked, stat.Version); return err })
 			}
-			switch {
-			case errors.Is(err, zk.ErrBadVersion):
-				// somebody else asks, too
-			case errors.Is(err, zk.ErrNoNode):
+			if errors.Is(err, zk.ErrNoNode) {
 				return nil
-			default:
+			}
+			if !errors.Is(err, zk.ErrBadVersion) { // or else somebody else asks, too
 				return err
 			}
 		}
@@ -77,18 +75,17 @@ func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 func (m *Mutex) aside(ctx context.Context, what string, f func(left <-chan struct{}) error) error {
 	began := time.Now()
 	done := make(chan error, 1)
-	if ctx.Err() == nil {
-		m.link.spawn(func() { done <- f(ctx.Done()) })
-	}
+	m.link.spawn(func() { done <- f(ctx.Done()) })
+	err := errStopped
 	select {
-	case err := <-done:
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, errStopped) {
-			return fmt.Errorf("timeout: %s %s: %w", what, m.path, err)
-		}
+	case err = <-done:
 	case <-ctx.Done():
 	}
-	return m.link.ended(ctx, what+" "+m.path, began)
+	switch {
+	case errors.Is(err, errStopped):
+		return m.link.ended(ctx, what+" "+m.path, began)
+	case err != nil:
+		return fmt.Errorf("timeout: %s %s: %w", what, m.path, err)
+	}
+	return nil
 }

@@ -22,7 +22,8 @@ type record struct {
 	Data   string `json:"data,omitempty"`
 	Bytes  []byte `json:"base64,omitempty"` // in place of Data if that is no text
 	ID     string `json:"id"`               // identifies a node whose create was never answered
-	Revoke int64  `json:"revoke,omitempty"` // the czxid of the node that is asked for
+	Of     int64  `json:"of,omitempty"`     // the czxid of the node, in all but its first record
+	Revoke int64  `json:"revoke,omitempty"` // the same, if it is asked for the lock
 }
 
 func newRecord(owner, id string, data []byte) record {
@@ -38,19 +39,11 @@ func parseRecord(data []byte) (r record, ok bool) {
 }
 
 func (r record) encode() []byte {
-	data, err := json.Marshal(r)
-	if err != nil {
-		panic(err) // there is nothing in a record that JSON cannot hold
-	}
+	data, _ := json.Marshal(r) // there is nothing in a record that JSON cannot hold
 	return data
 }
 
-func (r record) data() []byte {
-	if r.Data == "" {
-		return r.Bytes
-	}
-	return []byte(r.Data)
-}
+func (r record) data() []byte { return append(r.Bytes, r.Data...) } // one of them is empty
 
 // foreign matches the names that put an id before the number: Curator's and
 // zk.Lock's, and kazoo's.
@@ -67,11 +60,8 @@ func sequence(name string) (n int32, ok bool) {
 		}
 		digits = match[1]
 	}
-	if len(digits) < 10 || digits[0] == '+' {
-		return 0, false
-	}
 	v, err := strconv.ParseInt(digits, 10, 32)
-	if err != nil || len(digits) > 10 && digits != fmt.Sprintf("%010d", v) {
+	if err != nil || digits != fmt.Sprintf("%010d", v) {
 		return 0, false
 	}
 	return int32(v), true
@@ -87,5 +77,3 @@ type contender struct {
 	name   string
 	number int32
 }
-
-func (c contender) order(other contender) int { return order(c.number, other.number) }

@@ -3,18 +3,17 @@ package timeout
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
-	"slices"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 )
 
 // A link makes requests of one client that get a definite answer, and knows
-// until when the client's session is safe. It knows nothing of queues.
+// until when the client's session is safe. It knows nothing of queues. How it
+// asks again when a connection breaks stands in connect.go.
 //
 // Only the leader ends sessions. A follower that is cut off from it goes on
 // answering reads, and a leader that is cut off from a quorum goes on
@@ -35,10 +34,14 @@ import (
 // sent. If the client has changed servers in between, the leader has heard the
 // session even later than i. Half a tick is at most a quarter of the session
 // timeout, because a server agrees to no less than two ticks by default; j
-// comes after 7/24 of it, so that a ping may be late by 1/24.
+// comes after 7/24 of it, so that a ping may be late by 1/24. The k of one proof
+// is the i of the next.
 //
-// While a link is in use for longer than that, it sends a sync and a write once
-// in a third of the session timeout: j and k for the write before them.
+// Before the first proof a session is only presumed to live, because the leader
+// has carried out a write of it. What the leader knew of the session then was
+// not older than the client's own pings, sent every third of the session
+// timeout, and the follower's reports, sent every 7/24 of it at least. So 3/8
+// of it are left.
 type link struct {
 	conn    *zk.Conn
 	timeout time.Duration   // of the session
@@ -47,60 +50,43 @@ type link struct {
 	close   func()
 
 	mu        sync.Mutex
-	running   count       // goroutines that make requests
-	users     count       // places that need the session to be safe
-	timer     *time.Timer // when the next proof is due
+	running   int           // goroutines that make requests
+	quiet     chan struct{} // closed while there are none
+	users     int           // places that need the session to be safe
+	underway  atomic.Int64  // requests
+	distance  time.Duration // a round trip to the server takes no longer, by what was measured last
+	timer     *time.Timer   // when the next proof is due
 	proving   bool
 	round     chan struct{} // closed when a proof is complete
-	slow      bool          // a request of the last one took a twelfth of the session timeout
+	unproved  error         // why the last one is not, or is of little use
 	trouble   error         // the last request without an answer
 	troubleAt time.Time
 
-	session int64     // what follows is of this session
-	heard   exchange  // i
-	led     exchange  // when i was sent, and j answered
-	proved  time.Time // when the latest i was sent of which there is a k
-	written time.Time // when the latest write was sent before there was a proof
+	session  int64     // what follows is of this session
+	heard    exchange  // i
+	led      exchange  // when i was sent, and j answered
+	proved   time.Time // until when the session is safe, by a proof
+	presumed time.Time // the same by a write, before there was a proof
 }
 
-type exchange struct{ sent, answered time.Time }
+type exchange struct {
+	sent, answered time.Time
+	first          bool // no other request of this link was under way when it was sent
+}
 
 // betweenPings is how long the leader takes at most from one ping to the next.
 func (l *link) betweenPings() time.Duration { return l.timeout * 7 / 24 }
 
-// A count is of something that may end.
-type count struct {
-	n    int
-	none chan struct{} // closed when there are none
-}
-
-func (c *count) up() {
-	if c.n++; c.n == 1 {
-		c.none = make(chan struct{})
-	}
-}
-
-func (c *count) down() {
-	if c.n--; c.n == 0 {
-		close(c.none)
-	}
-}
-
 func newLink(conn *zk.Conn, probe string) *link {
-	closed, close := context.WithCancel(context.Background())
-	l := &link{conn: conn, timeout: leastTimeout, probe: probe, closed: closed.Done(), close: close,
-		running: count{none: closedChan}, round: make(chan struct{})}
-	if agreed, ok := negotiated(conn); ok {
-		l.timeout = agreed
-	}
+	closed, noteClosed := context.WithCancel(context.Background())
+	l := &link{conn: conn, probe: probe, closed: closed.Done(), close: noteClosed,
+		quiet: make(chan struct{}), round: make(chan struct{})}
+	close(l.quiet)
+	l.timeout, _ = negotiated(conn)
 	l.timer = time.AfterFunc(time.Hour, l.prove)
 	l.timer.Stop()
 	return l
 }
-
-// leastTimeout is the least session timeout that a server with the default
-// configuration agrees to: two ticks of two seconds.
-const leastTimeout = 4 * time.Second
 
 // An answerer is the server from which an answer comes.
 type answerer int
@@ -115,13 +101,15 @@ const (
 // The client's calls cannot be cancelled: only a goroutine that nobody waits
 // for without a ctx may call it.
 func (l *link) call(by answerer, request func() error) error {
-	session, sent := l.conn.SessionID(), time.Now()
+	session, e := l.conn.SessionID(), exchange{sent: time.Now(), first: l.underway.Add(1) == 1}
 	err := request()
+	l.underway.Add(-1)
 	switch {
 	case !isOneOf(err, answers) && transient(err):
 		return &noAnswer{l.conn.Server(), err}
-	case isOneOf(err, answers) && session != 0 && l.conn.SessionID() == session:
-		l.note(session, by, exchange{sent, time.Now()})
+	case isOneOf(err, answers):
+		e.answered = time.Now()
+		l.note(session, by, e)
 	}
 	return err
 }
@@ -129,29 +117,33 @@ func (l *link) call(by answerer, request func() error) error {
 func (l *link) note(session int64, by answerer, e exchange) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if session == 0 || l.conn.SessionID() != session { // looked up here: no later session has been noted
+		return
+	}
 	if l.session != session {
-		l.session, l.heard, l.led, l.proved, l.written = session, e, exchange{}, time.Time{}, time.Time{}
+		l.session, l.heard, l.led, l.proved, l.presumed = session, e, exchange{}, time.Time{}, time.Time{}
 		defer l.armLocked()
 	}
-	if by == aQuorum && (l.users.n == 0 || l.proved.IsZero() || l.presumedLocked()) && e.sent.After(l.written) {
-		l.written = e.sent
+	if took := e.answered.Sub(e.sent); e.first || took < l.distance {
+		l.distance = took // any other may have waited for those in front of it
 	}
+	until := e.sent.Add(l.timeout * 3 / 8)
+	if by == aQuorum && (l.users == 0 || !l.proved.After(l.presumed)) && until.After(l.presumed) {
+		l.presumed = until
+	}
+	until = l.led.sent.Add(l.timeout)
 	switch {
-	case l.users.n == 0: // no proof is under way
+	case l.users == 0: // no proof is under way
 		l.heard, l.led = e, exchange{}
-	case by == aQuorum && l.led.sent.After(l.proved) && !e.sent.Before(l.led.answered):
-		l.proved = l.led.sent
+	case by == aQuorum && !l.led.sent.IsZero() && until.After(l.proved) && !e.sent.Before(l.led.answered):
+		l.proved = until
 		l.heard = e
 	case by >= theLeader && l.heard.sent.After(l.led.sent) && e.sent.Sub(l.heard.answered) >= l.betweenPings():
-		l.led = exchange{l.heard.sent, e.answered}
+		l.led = exchange{sent: l.heard.sent, answered: e.answered}
 	}
 }
 
-// safeUntil returns when a session may end. Before the first proof it is only
-// presumed to live, because the leader has carried out a write of it. What the
-// leader knew of the session then was not older than the client's own pings,
-// sent every third of the session timeout, and the follower's reports, sent
-// every 7/24 of it at least. So 3/8 of it are left.
+// safeUntil returns when a session may end.
 func (l *link) safeUntil(session int64) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,283 +151,155 @@ func (l *link) safeUntil(session int64) time.Time {
 }
 
 func (l *link) safeUntilLocked(session int64) time.Time {
-	if l.session != session {
+	switch {
+	case l.session != session:
 		return time.Time{}
+	case l.presumed.After(l.proved):
+		return l.presumed
 	}
-	if l.presumedLocked() {
-		return l.written.Add(l.presumption())
-	}
-	return l.proved.Add(l.timeout)
-}
-
-func (l *link) presumption() time.Duration { return l.timeout*2/3 - l.betweenPings() }
-
-// presumedLocked says whether no proof tells more than the latest write does.
-func (l *link) presumedLocked() bool {
-	return l.written.Add(l.presumption()).After(l.proved.Add(l.timeout))
+	return l.proved
 }
 
 // lasts says whether a session is safe until what comes next proves more, if
-// that is answered as fast as the last request.
+// that is answered as fast as one request. If a thousand others are in front of
+// it, the lease may be lost early, but ends no later than the session.
 func (l *link) lasts(session int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	until := l.safeUntilLocked(session)
-	next := l.heard.answered.Add(l.betweenPings())
-	if l.presumedLocked() {
-		next = l.written.Add(l.timeout / 8)
-	}
-	if now := time.Now(); now.After(next) {
-		next = now
-	}
-	roundTrip := l.heard.answered.Sub(l.heard.sent)
-	return roundTrip < l.timeout/12 && next.Add(2*roundTrip).Before(until) && !isOver(until.Add(-l.timeout/4))
+	next, _ := l.nextLocked()
+	return l.distance < l.timeout/12 && next.Add(2*l.distance).Before(until) && !isOver(until.Add(-l.timeout/4))
 }
+
+// nextLocked returns when j may be sent. Before that a write alone renews what
+// is presumed if there is time for it, so that a lease outlasts two connections
+// that break just then, and answers that come late.
+func (l *link) nextLocked() (at time.Time, alone bool) {
+	at = l.heard.answered.Add(l.betweenPings())
+	renewal := l.presumed.Add(-l.timeout / 4)
+	if l.presumed.After(l.proved) && renewal.Add(l.timeout/12).Before(at) {
+		return renewal, true
+	}
+	return at, false
+}
+
+var clock = time.Now // except in a test that suspends the machine
 
 // isOver says whether a time has come, by the clock that stands still while
 // the machine is suspended, or by the one on the wall.
 func isOver(t time.Time) bool {
-	now := time.Now()
+	now := clock()
 	return !now.Before(t) || !now.Round(0).Before(t.Round(0))
 }
 
-// use begins to keep the session's safety proved, until the matching release.
-func (l *link) use() {
+// use counts the places that need the session to be safe. While there are any, a
+// sync and a write are sent per third of the session timeout.
+func (l *link) use(places int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.users.up(); l.users.n == 1 {
+	if l.users += places; places > 0 && l.users == places {
 		l.armLocked()
 	}
 }
 
-func (l *link) release() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.users.down()
-}
-
 // nextProof begins the next proof as soon as possible. Done is closed when it is
-// complete; slow tells of the last one.
-func (l *link) nextProof() (done <-chan struct{}, slow bool) {
+// complete; unproved tells of the last one.
+func (l *link) nextProof() (done <-chan struct{}, unproved error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.armLocked()
-	return l.round, l.slow
+	return l.round, l.unproved
 }
 
-// armLocked sets the timer to when j may be sent, or ought to be.
+// armLocked sets the timer to when the next request may be sent, or ought to be.
 func (l *link) armLocked() {
-	if l.users.n == 0 || l.proving || isClosed(l.closed) {
+	if l.users == 0 || l.proving || isClosed(l.closed) {
 		return
 	}
-	due := l.heard.answered.Add(l.timeout / 3)
-	if isOver(l.safeUntilLocked(l.session).Add(-l.timeout / 2)) {
-		due = l.heard.answered.Add(l.betweenPings())
-	}
-	if renewal := l.written.Add(l.timeout / 8); l.presumedLocked() && renewal.Add(l.timeout/12).Before(due) {
-		due = renewal // which is answered before a proof can begin
+	due, alone := l.nextLocked()
+	if !alone && !isOver(l.safeUntilLocked(l.session).Add(-l.timeout/2)) {
+		due = l.heard.answered.Add(l.timeout / 3)
 	}
 	l.timer.Reset(max(time.Until(due), l.timeout/30))
 }
 
-// prove sends a sync and, when that is answered, a write that fails and changes
-// nothing, for no node has that version. Before a first proof can begin, prove
-// sends the write alone: that renews the presumption, so that a lease outlasts
-// two connections that break just then, and answers that come late.
+// prove begins what is due.
 func (l *link) prove() {
 	l.mu.Lock()
-	if l.users.n == 0 || l.proving {
-		l.mu.Unlock()
-		return
-	}
-	proof := l.heard.answered.Add(l.betweenPings())
-	alone := time.Now().Before(proof)
-	if alone && !(l.presumedLocked() && isOver(l.written.Add(l.timeout/8)) && !isOver(proof.Add(-l.timeout/12))) {
+	defer l.mu.Unlock()
+	due, alone := l.nextLocked()
+	if l.users == 0 || l.proving || time.Now().Before(due) {
 		l.armLocked()
-		l.mu.Unlock()
 		return
 	}
 	l.proving = true
-	l.running.up()
-	unused := l.users.none
-	l.mu.Unlock()
-	defer l.exit()
-
-	var err error
-	if !alone {
-		err = l.insist(unused, theLeader, func() error { _, err := l.conn.Sync(l.probe); return err })
-	}
-	var sent time.Time
-	if err == nil {
-		err = l.insist(unused, aQuorum, func() error { sent = time.Now(); return l.conn.Delete(l.probe, math.MinInt32) })
-	}
-
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.slow = isOneOf(err, answers) && time.Since(sent) >= l.timeout/12
-	l.proving = false
-	close(l.round)
-	l.round = make(chan struct{})
-	l.armLocked()
+	l.spawnLocked(func() {
+		first, err := l.underway.Load() == 0, error(nil) // if not first, answers wait for others
+		if !alone {
+			err = l.call(theLeader, l.sync)
+		}
+		if err == nil {
+			if err = l.call(aQuorum, l.write); isOneOf(err, answers) {
+				err = nil
+			}
+		}
+		reason := l.again(err, nil)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.proving = false
+		if err != nil && reason == nil {
+			l.timer.Reset(0) // to try again; it has paused, and the session may end soon
+			return
+		}
+		defer l.armLocked()
+		if err = reason; err == nil && first && l.distance >= l.timeout/12 {
+			err = errSlow
+		}
+		l.unproved = err
+		close(l.round)
+		l.round = make(chan struct{})
+	})
 }
+
+// sync is the request after which a server has heard of all that came before.
+func (l *link) sync() error {
+	_, err := l.conn.Sync(l.probe)
+	return err
+}
+
+// write fails and changes nothing, for no node has that version.
+func (l *link) write() error { return l.conn.Delete(l.probe, math.MinInt32) }
 
 // spawn runs f in a goroutine that idle knows of.
 func (l *link) spawn(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.running.up()
-	go func() {
-		defer l.exit()
-		f()
-	}()
+	l.spawnLocked(f)
 }
 
-func (l *link) exit() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.running.down()
+func (l *link) spawnLocked(f func()) {
+	if l.running++; l.running == 1 {
+		l.quiet = make(chan struct{})
+	}
+	go func() {
+		f()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.running--; l.running == 0 {
+			close(l.quiet)
+		}
+	}()
 }
 
 // idle returns a channel that is closed when no goroutine makes requests.
 func (l *link) idle() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.running.none
+	return l.quiet
 }
 
-// answers are the errors with which a server carries out a request.
-var answers = []error{
-	nil, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNotEmpty, zk.ErrInvalidACL,
-	zk.ErrNoChildrenForEphemerals,
-}
-
-// refusals are other errors that the next try would meet, too.
-var refusals = []error{
-	zk.ErrInvalidPath, zk.ErrInvalidFlags, zk.ErrBadArguments, zk.ErrAuthFailed, zk.ErrAPIError, zk.ErrReconfigDisabled,
-}
-
-// passing are codes for which the client has no name: the server is in trouble,
-// or has too much to do. The next try may have another answer.
-var passing = []string{"-1", "-2", "-3", "-4", "-5", "-7", "-127"}
-
-func isOneOf(err error, list []error) bool {
-	return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
-}
-
-// transient says that the next try may have another answer. If a write fails,
-// the client returns the net package's error, whatever that is. So every error
-// that is not known is transient.
-func transient(err error) bool {
-	code, unnamed := strings.CutPrefix(err.Error(), "unknown error: ")
-	return !isOneOf(err, refusals) && (!unnamed || slices.Contains(passing, code))
-}
-
-// noAnswer is the error of a request that no server has answered: it may have
-// been carried out, or not.
-type noAnswer struct {
-	server string
-	err    error
-}
-
-func (e *noAnswer) Error() string { return fmt.Sprintf("no answer from %s: %v", e.server, e.err) }
-func (e *noAnswer) Unwrap() error { return e.err }
-
-// maybe says that a request with this error may have been carried out: it was
-// sent, not answered, and its session lives on.
-func maybe(err error) bool {
-	var lost *noAnswer
-	return errors.As(err, &lost) && !errors.Is(err, zk.ErrNoServer) && !errors.Is(err, zk.ErrShortBuffer) &&
-		!errors.Is(err, zk.ErrSessionExpired) && !errors.Is(err, zk.ErrSessionMoved)
-}
-
-var (
-	// errClosed: the session ends with the client, and all its nodes go.
-	errClosed = fmt.Errorf("the client has been closed: %w", zk.ErrClosing)
-	// errStopped: nobody wants the answer any more.
-	errStopped = errors.New("timeout: nobody wants the answer any more")
-)
-
-const (
-	shortPause = 100 * time.Millisecond
-	longPause  = 30 * time.Second
-)
-
-// insist repeats one request until it is answered, or stop is closed.
-func (l *link) insist(stop <-chan struct{}, by answerer, request func() error) error {
-	for !isClosed(stop) {
-		err := l.call(by, request)
-		if err == nil {
-			return nil
-		}
-		if err = l.again(err, stop); err != nil {
-			return err
-		}
-	}
-	return errStopped
-}
-
-// again waits until the next try. It returns err if that is no reason to try
-// again, errStopped once stop is closed, and errClosed if the client has been
-// closed.
-func (l *link) again(err error, stop <-chan struct{}) error {
-	var lost *noAnswer
-	if !errors.As(err, &lost) {
-		return err
-	}
-	if errors.Is(err, zk.ErrShortBuffer) { // and it will not grow
-		return fmt.Errorf("the client sends no packet that large, see zk.WithMaxConnBufferSize: %w", lost.err)
-	}
-	l.mu.Lock()
-	l.trouble, l.troubleAt = lost, time.Now()
-	l.mu.Unlock()
-	maybeClosed := errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer)
-	if errors.Is(err, zk.ErrClosing) || maybeClosed && l.hasClosed() {
-		l.close()
-	}
-	return l.pause(shortPause, stop)
-}
-
-// afterRefusals waits before the next try of a request that must not be given
-// up though a server refuses it, because the reason may pass. The pauses grow.
-func (l *link) afterRefusals(n int) error {
-	return l.pause(min(shortPause<<min(n, 10), longPause), nil)
-}
-
-func (l *link) pause(d time.Duration, stop <-chan struct{}) error {
-	if isClosed(l.closed) {
-		return errClosed
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-l.closed:
-		return errClosed
-	case <-stop:
-		return errStopped
-	}
-}
-
-// hasClosed asks the client whether Close has been called. It has no other way
-// to tell. A check of nothing cannot be encoded, so it never leaves the client,
-// and an open client returns another error for it once it is connected.
-func (l *link) hasClosed() bool {
-	_, err := l.conn.Multi((*zk.CheckVersionRequest)(nil))
-	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrClosing)
-}
-
-// ended is the error of a call whose ctx has ended. It wraps ctx.Err() and
-// says what the trouble with the server was, if there was any.
-func (l *link) ended(ctx context.Context, what string, began time.Time) error {
-	err := whyEnded(ctx)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.trouble != nil && l.troubleAt.After(began) {
-		err = fmt.Errorf("%w (%w)", err, l.trouble)
-	}
-	return fmt.Errorf("timeout: %s, after %v: %w", what, time.Since(began).Round(time.Millisecond), err)
-}
+var errSlow = errors.New("the servers answer too slowly: before one answer proves that the session lives, " +
+	"the session timeout is over; a round trip must take less than a twelfth of it")
 
 func isClosed(c <-chan struct{}) bool {
 	select {

@@ -2,11 +2,13 @@ package timeout_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	timeout "example.com/zklock/05-timeout"
@@ -94,6 +96,85 @@ func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 	}
 }
 
+// newNarrow makes a line to a near server on which so many bytes at a time are
+// on their way.
+func newNarrow(nc net.Conn, size int, each time.Duration) net.Conn {
+	c := &distant{Conn: nc, arrived: make(chan packet, 10000)}
+	go func() {
+		for {
+			b := make([]byte, size)
+			n, err := nc.Read(b)
+			time.Sleep(each) // of virtual time: the answer is on its way
+			c.arrived <- packet{b[:n], time.Now(), err}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return c
+}
+
+// TestABurstOfRequestsIsNoFarServer: the create is answered late, because a
+// hundred requests of the same client are in front of it.
+func TestABurstOfRequestsIsNoFarServer(t *testing.T) {
+	const session = 10 * time.Second
+	onTable(t, func(tb *table) {
+		tb.makeTop(tb.connect())
+		conn := tb.connectAs(ordinary{
+			sessionTimeout: session, wrap: func(nc net.Conn) net.Conn { return newNarrow(nc, 4<<10, 10*time.Millisecond) },
+		})
+		for range 100 {
+			go conn.Exists(top)
+		}
+		synctest.Wait() // they are queued
+		began := time.Now()
+		holder := tb.mustLock(tb.mutexWith(conn), timeout.NewOwner("holder"))
+		require.Greater(tb, time.Since(began), session/12, "the create was answered too soon to show anything")
+		require.Less(tb, time.Since(began), session/8, "Lock has waited for a proof")
+		time.Sleep(time.Minute) // long enough for the lease to be lost
+		require.False(tb, tb.isLost(holder))
+		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}
+
+// TestRequestsInFrontOfAProofAreNoFarServer: the create alone is answered
+// late. After that every answer comes late, but because hundreds of requests of
+// the same Mutex are in front of it.
+func TestRequestsInFrontOfAProofAreNoFarServer(t *testing.T) {
+	onTable(t, func(tb *table) {
+		tb.makeTop(tb.connect())
+		conn := tb.connectAs(ordinary{
+			sessionTimeout: 40 * time.Second, // patient
+			wrap:           func(nc net.Conn) net.Conn { return newNarrow(nc, 128, 40*time.Millisecond) },
+		})
+		m := tb.mutexWith(conn)
+		late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpCreate, ""))
+		waiter := lockAside(context.Background(), m, timeout.NewOwner("waiter"))
+		<-late.Hit()
+		busy, rest := context.WithCancel(context.Background())
+		defer rest()
+		for range 200 {
+			go func() {
+				for busy.Err() == nil {
+					m.Participants(busy)
+				}
+			}()
+		}
+		time.Sleep(1500 * time.Millisecond) // more than a twelfth of the session timeout
+		late.Release()
+		select {
+		case got := <-waiter:
+			require.NoError(tb, got.err)
+			require.Fail(tb, "the session was proved in time: there is nothing to show")
+		case <-time.After(time.Minute): // it waits for a proof
+		}
+		rest()
+		got := <-waiter
+		require.NoError(tb, got.err)
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
 // TestALeaseOutlastsSlowAnswers: round trips of up to a twelfth of the session
 // timeout cost no lease, though the first proof is complete later then than
 // the presumption that begins with the create would end.
@@ -131,6 +212,61 @@ func TestALeaseOutlastsACreateThatIsAnsweredLate(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestALeaseOutlastsABreakInItsFirstProof: the client has one server, to which
+// it returns a second later. The first proof is then made in the last moment.
+func TestALeaseOutlastsABreakInItsFirstProof(t *testing.T) {
+	for _, c := range []struct {
+		op  jute.Op
+		nth int
+	}{{jute.OpDelete, 1}, {jute.OpSync, 1}, {jute.OpDelete, 2}} {
+		t.Run(fmt.Sprintf("%v %d", c.op, c.nth), func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				conn, err := timeout.Connect(context.Background(), []string{"127.0.0.1:1"}, 6*time.Second,
+					zk.WithDialer(tb.srv.Dial), zk.WithLogger(silentLogger{}))
+				require.NoError(tb, err)
+				defer conn.Close()
+				m, err := timeout.New(conn, top)
+				require.NoError(tb, err)
+				holder := tb.mustLock(m, timeout.NewOwner("holder"))
+				id, met := conn.SessionID(), 0
+				lost := tb.srv.LoseReply(func(r zkserver.Request) bool {
+					if r.Session == id && r.Op == c.op {
+						met++
+						return met == c.nth
+					}
+					return false
+				})
+				time.Sleep(time.Minute) // long enough for the lease to be lost
+				require.Len(tb, lost.Hit(), 1)
+				require.Equal(tb, id, conn.SessionID())
+				require.False(tb, tb.isLost(holder))
+				require.NoError(tb, holder.Unlock(context.Background()))
+			})
+		})
+	}
+}
+
+// TestLockEndsWhereEverySyncIsRefused: without a sync there is no proof.
+func TestLockEndsWhereEverySyncIsRefused(t *testing.T) {
+	onTable(t, func(tb *table) {
+		tb.makeTop(tb.connect())
+		conn := tb.connectAs(ordinary{})
+		id := conn.SessionID()
+		for range 1000 { // unimplemented
+			tb.srv.Fail(jute.Code(-6), of(id, jute.OpSync, ""))
+		}
+		node := tb.srv.HoldReply(of(id, jute.OpGetData, ""))
+		time.AfterFunc(4*time.Second, node.Release) // the session is not known to be safe by then
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		defer cancel()
+		_, err := tb.mutexWith(conn).Lock(ctx, timeout.NewOwner("owner"))
+		require.Error(tb, err)
+		require.NotErrorIs(tb, err, context.DeadlineExceeded, "it is tried without end")
+		time.Sleep(time.Minute) // until the node has gone
+		require.Empty(tb, tb.srv.Children(top))
+	})
 }
 
 // TestOneThrottledReadDoesNotCostTheLease: a server under load refuses to

@@ -96,3 +96,25 @@ func TestTheFirstGivesUpAndOneUnlockOfTheSecondIsEnough(t *testing.T) {
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
+
+// TestAWaiterThatGivesUpHandsOverNothing: one of the same Mutex is directly
+// behind it, and a holder of another process is before both.
+func TestAWaiterThatGivesUpHandsOverNothing(t *testing.T) {
+	onTable(t, func(tb *table) {
+		holder := tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("holder"))
+		m := tb.mutexWith(tb.connect())
+		ctx, giveUp := context.WithCancel(context.Background())
+		first := lockAside(ctx, m, timeout.NewOwner("first"))
+		time.Sleep(time.Second) // until it waits
+		second := lockAside(context.Background(), m, timeout.NewOwner("second"))
+		time.Sleep(time.Second) // until it waits behind the first
+		giveUp()
+		require.ErrorIs(tb, (<-first).err, context.Canceled)
+		time.Sleep(time.Second) // for the second to get in by mistake
+		require.Empty(tb, second, "two holders: the first was not the first of all")
+		require.NoError(tb, holder.Unlock(context.Background()))
+		got := <-second
+		require.NoError(tb, got.err)
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
