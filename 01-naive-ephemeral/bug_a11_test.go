@@ -8,6 +8,7 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // A11. Article A, waitForRelease():
@@ -35,7 +36,7 @@ func TestBugA11_AnExceptionWhileWaitingEndsLockAsIfItWereHeld(t *testing.T) {
 		slow.Release()
 		return a, b
 	}
-	bug.Happens(t, newZookeeperLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewZookeeperLock, func(s *museum.Stage) {
 		a, b := play(s, jute.OpExists)
 		b.GetsIn()
 		s.TwoHolders(a, b)

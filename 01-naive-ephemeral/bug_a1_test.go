@@ -8,6 +8,7 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // A1. Article A, tryLock():
@@ -28,7 +29,7 @@ func TestBugA1_NoPermissionIsTakenForHeldAndEatsTheStack(t *testing.T) {
 		require.NoError(s, err)
 		return a, admin
 	}
-	bug.Happens(t, newZookeeperLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewZookeeperLock, func(s *museum.Stage) {
 		a, admin := play(s)
 		third := a.HoldNth(3, jute.OpCreate)
 		a.Start()

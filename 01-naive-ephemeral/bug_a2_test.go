@@ -7,6 +7,7 @@ import (
 
 	naive "example.com/zklock/01-naive-ephemeral"
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // A2. Article A, unlock():
@@ -29,7 +30,7 @@ func TestBugA2_UnlockDeletesItsSuccessorsNode(t *testing.T) {
 		c.Start()
 		return b, c, unlocked
 	}
-	bug.Happens(t, newZookeeperLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewZookeeperLock, func(s *museum.Stage) {
 		b, c, _ := play(s)
 		s.TwoHolders(b, c)
 	})

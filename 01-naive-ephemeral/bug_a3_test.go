@@ -7,6 +7,7 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // A3. Article A, waitForRelease():
@@ -46,7 +47,7 @@ func TestBugA3_EachLostRaceAddsAFrameToTheStack(t *testing.T) {
 		})
 		return frames
 	}
-	bug.Happens(t, newZookeeperLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewZookeeperLock, func(s *museum.Stage) {
 		for i, frames := range play(s, "(*zookeeperLock).Lock") {
 			require.Equal(s, i+2, frames, "calls of Lock on the stack after %d lost races", i+1)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // A4. Article A, waitForRelease():
@@ -32,7 +33,7 @@ func TestBugA4_AWaiterWhoseSessionIsGoneNeverWakes(t *testing.T) {
 		require.NoError(s, a.Unlock())
 		return b, c
 	}
-	bug.Happens(t, newZookeeperLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewZookeeperLock, func(s *museum.Stage) {
 		b, c := play(s)
 		_, held := s.Server.Node(s.Path)
 		require.False(s, held, "the lock is free")

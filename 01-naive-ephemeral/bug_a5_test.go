@@ -10,6 +10,7 @@ import (
 	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // A5. Article A, tryLock():
@@ -36,7 +37,7 @@ func TestBugA5_AClientWhoseReplyToCreateIsLostWaitsForItself(t *testing.T) {
 		b.Start()
 		return a, b
 	}
-	bug.Happens(t, newZookeeperLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewZookeeperLock, func(s *museum.Stage) {
 		a, b := play(s, func(*museum.Client) {})
 		require.Equal(s, []string{s.Path}, a.Nodes())
 		a.WaitsForever()

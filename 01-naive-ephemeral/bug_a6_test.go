@@ -9,6 +9,7 @@ import (
 	herd "example.com/zklock/02-herd-effect"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // A6. Article A, section 2, step 4 of the idea: 重复步骤1, start over at step 1.
@@ -16,7 +17,7 @@ import (
 // decides whose turn it is. A waiter on a slow connection loses every time.
 func TestBugA6_AWaiterOnASlowConnectionNeverGetsIn(t *testing.T) {
 	bug := museum.Bug{ID: "A6", Kind: museum.Starvation, Cure: 2, What: "waiters have no order: a slow one starves"}
-	bug.Happens(t, newZookeeperLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewZookeeperLock, func(s *museum.Stage) {
 		a, b := s.Client(), s.Client()
 		a.Lock()
 		b.Start()

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // A10. Article A, tryLock():
@@ -15,7 +16,7 @@ import (
 // Nothing creates lock_path. On a new server lock() throws.
 func TestBugA10_WithoutAParentNobodyCanLock(t *testing.T) {
 	bug := museum.Bug{ID: "A10", Kind: museum.Crash, Cure: 3, What: "lock() throws if the parent does not exist"}
-	bug.Happens(t, newZkClientLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewZkClientLock, func(s *museum.Stage) {
 		a := s.Client()
 		a.Start()
 		require.EqualError(s, a.Fails(), "panic: zk: node does not exist")

@@ -7,6 +7,7 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // A7. Article A, waitForRelease():
@@ -20,7 +21,7 @@ import (
 // and no second event comes.
 func TestBugA7_AReleaseBeforeTheLatchExistsIsLost(t *testing.T) {
 	bug := museum.Bug{ID: "A7", Kind: museum.Hang, Cure: 3, What: "a release before the latch exists is lost"}
-	bug.Happens(t, newZkClientLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewZkClientLock, func(s *museum.Stage) {
 		a, b := s.Client(), s.Client()
 		withParent(s, a)
 		a.Lock()

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // A8. Article A, tryLock():
@@ -34,7 +35,7 @@ func TestBugA8_AWaiterWhoseNodeIsGonePanics(t *testing.T) {
 		return b
 	}
 	sessionEnds := func(b, _ *museum.Client) { b.Expire() }
-	bug.Happens(t, newZkClientLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewZkClientLock, func(s *museum.Stage) {
 		b := play(s, sessionEnds)
 		require.ErrorContains(s, b.Fails(), "panic: runtime error: index out of range [-")
 	})

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // A9. Article A, tryLock() and unlock():
@@ -27,7 +28,7 @@ func TestBugA9_ALockThatWasUnlockedCannotBeLockedAgain(t *testing.T) {
 		a.Start()
 		return a, b
 	}
-	bug.Happens(t, newZkClientLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewZkClientLock, func(s *museum.Stage) {
 		a, _ := play(s)
 		require.ErrorContains(s, a.Fails(), "panic: runtime error: index out of range [-")
 	})

@@ -1,49 +1,19 @@
 package predecessor_test
 
 import (
-	"strconv"
 	"testing"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // B1. Article B, on sequential nodes: 会根据当前的子节点数量自动添加整数序号, the
 // number is the number of children at the time. It is not: it counts the
-// children ever created. countingLock does what the article says: it takes its
-// number for the number of contenders before it, and waits for as many
-// releases.
-type countingLock struct {
-	conn       *zk.Conn
-	path, node string
-}
-
-func newCountingLock(conn *zk.Conn, path string) museum.Lock {
-	return &countingLock{conn: conn, path: path}
-}
-
-func (l *countingLock) Lock() (err error) {
-	l.node, err = l.conn.Create(l.path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-	if err != nil {
-		return err
-	}
-	children, _, changed, err := l.conn.ChildrenW(l.path)
-	before, _ := strconv.Atoi(l.node[len(l.path+"/lock-"):])
-	for before > 0 && err == nil {
-		<-changed
-		were := len(children)
-		children, _, changed, err = l.conn.ChildrenW(l.path)
-		if len(children) < were {
-			before--
-		}
-	}
-	return err
-}
-
-func (l *countingLock) Unlock() error { return l.conn.Delete(l.node, -1) }
-
+// children ever created. The lock of the listing does what the article
+// says: it takes its number for the number of contenders before it, and waits
+// for as many releases.
 func TestBugB1_TheNumberIsNotTheNumberOfContendersBefore(t *testing.T) {
 	bug := museum.Bug{ID: "B1", Kind: museum.Hang, Cure: 3, What: "the sequence number is taken for the number of children"}
 	play := func(s *museum.Stage) (b *museum.Client) {
@@ -60,7 +30,7 @@ func TestBugB1_TheNumberIsNotTheNumberOfContendersBefore(t *testing.T) {
 		b.Start()
 		return b
 	}
-	bug.Happens(t, newCountingLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewCountingLock, func(s *museum.Stage) {
 		b := play(s)
 		require.Equal(s, []string{"lock-0000000002"}, s.Server.Children(s.Path))
 		b.WaitsForever()

@@ -8,6 +8,7 @@ import (
 
 	predecessor "example.com/zklock/03-sequential-predecessor"
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // D10. Article D, wait-time version, close():
@@ -28,9 +29,9 @@ func TestBugD10_CloseAfterAFailedLockLeavesTheSession(t *testing.T) {
 		require.ErrorIs(s, a.Fails(), zk.ErrNoAuth)
 		return a, a.Unlock()
 	}
-	bug.Happens(t, newDistributedLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewDistributedLock, func(s *museum.Stage) {
 		a, unlocked := play(s)
-		require.ErrorIs(s, unlocked, errNullPath)
+		require.ErrorIs(s, unlocked, listings.ErrNullPath)
 		a.Note("close throws, the client stays open")
 		s.Pass(100 * museum.SessionTimeout)
 		require.Len(s, s.Server.Sessions(), 2, "sessions")

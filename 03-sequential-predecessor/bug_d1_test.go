@@ -7,6 +7,7 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // D1. Article D, ZkLock.getLock():
@@ -29,7 +30,7 @@ func TestBugD1_TheResultOfExistsIsIgnored(t *testing.T) {
 		slow.Release()
 		return b
 	}
-	bug.Happens(t, newZkLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewZkLock, func(s *museum.Stage) {
 		b := play(s, jute.OpExists)
 		require.Equal(s, b.Nodes(), []string{"/lock/lock_0000000001"}, "it is the first")
 		b.WaitsForever()

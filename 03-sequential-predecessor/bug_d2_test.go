@@ -7,6 +7,7 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // D2. Article D, ZkLock:
@@ -19,7 +20,7 @@ import (
 // the two lines wakes nobody, and no other event follows.
 func TestBugD2_ANotifyBeforeTheWaitIsLost(t *testing.T) {
 	bug := museum.Bug{ID: "D2", Kind: museum.Hang, Cure: 3, What: "a notify that comes before the wait is lost"}
-	bug.Happens(t, newZkLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewZkLock, func(s *museum.Stage) {
 		a, b := s.Client(), s.Client()
 		a.Lock()
 		gap := s.HoldGap("D2", 1)

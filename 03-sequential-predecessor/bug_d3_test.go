@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // D3. Article D, ZkLock.getLock():
@@ -30,7 +31,7 @@ func TestBugD3_AWaiterThatGivesUpLetsTheNextOneIn(t *testing.T) {
 		b.Expire()
 		return a, c
 	}
-	bug.Happens(t, newZkLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewZkLock, func(s *museum.Stage) {
 		a, c := play(s)
 		s.TwoHolders(a, c)
 	})

@@ -7,6 +7,7 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // D4. Article D, ZkLock.getLock():
@@ -29,9 +30,9 @@ func TestBugD4_TwoClientsCreateTheParentAtOnce(t *testing.T) {
 		slow.Release()
 		return a, b
 	}
-	bug.Happens(t, newZkLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewZkLock, func(s *museum.Stage) {
 		_, b := play(s)
-		require.ErrorIs(s, b.Fails(), museum.ErrFalse)
+		require.ErrorIs(s, b.Fails(), listings.ErrFalse)
 	})
 	bug.Cured(t, newPredecessor, func(s *museum.Stage) {
 		_, b := play(s)

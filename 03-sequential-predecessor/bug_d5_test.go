@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // D5. Article D, the constructor:
@@ -28,9 +29,9 @@ func TestBugD5_TheConstructorDoesNotWaitForTheSession(t *testing.T) {
 		require.Equal(s, zk.StateHasSession, a.Conn.State())
 		return a, err
 	}
-	bug.Happens(t, newZkLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewZkLock, func(s *museum.Stage) {
 		_, err := play(s)
-		require.ErrorIs(s, err, museum.ErrFalse)
+		require.ErrorIs(s, err, listings.ErrFalse)
 		s.Note("nobody has ever held the lock")
 		require.Empty(s, s.Server.Children(s.Path))
 	})

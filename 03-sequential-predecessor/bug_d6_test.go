@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // D6. Article D, wait-time version:
@@ -30,17 +31,17 @@ func TestBugD6_AWaiterThatIsWokenQueuesBehindItself(t *testing.T) {
 		require.NoError(s, a.Unlock())
 		return b
 	}
-	bug.Happens(t, newDistributedLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewDistributedLock, func(s *museum.Stage) {
 		b := play(s)
 		require.Equal(s, []string{"/lock/order_0000000001", "/lock/order_0000000002"}, b.Nodes())
-		require.ErrorIs(s, b.Fails(), errWaitTime)
+		require.ErrorIs(s, b.Fails(), listings.ErrWaitTime)
 		require.Error(s, b.Unlock(), "close has no node to delete, and does not get to close the client")
 		b.Note("close throws, the client stays open")
 		s.Pass(10 * museum.SessionTimeout)
 		require.Equal(s, []string{"/lock/order_0000000001"}, b.Nodes())
 		c := s.Client()
 		c.Start()
-		require.ErrorIs(s, c.Fails(), errWaitTime)
+		require.ErrorIs(s, c.Fails(), listings.ErrWaitTime)
 	})
 	bug.Cured(t, newPredecessor, func(s *museum.Stage) {
 		b := play(s)

@@ -7,6 +7,7 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // D7. Article D, wait-time version:
@@ -33,7 +34,7 @@ func TestBugD7_ThePreviousNodeIsGoneAndTheWaiterTakesTheLock(t *testing.T) {
 		slow.Release()
 		return a, c
 	}
-	bug.Happens(t, newDistributedLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewDistributedLock, func(s *museum.Stage) {
 		a, c := play(s, jute.OpExists)
 		s.TwoHolders(a, c)
 	})

@@ -9,6 +9,7 @@ import (
 
 	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // D8. Article D, wait-time version:
@@ -39,7 +40,7 @@ func TestBugD8_EachWakeUpStartsTheWaitTimeAnew(t *testing.T) {
 		b.Start()
 		round := func() {
 			next := comes()
-			s.Pass(waitTime * 9 / 10)
+			s.Pass(listings.WaitTime * 9 / 10)
 			require.NoError(s, c.Delete(before, -1))
 			s.Settle()
 			before = next
@@ -53,18 +54,18 @@ func TestBugD8_EachWakeUpStartsTheWaitTimeAnew(t *testing.T) {
 		})
 		return b
 	}
-	bug.Happens(t, newDistributedLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewDistributedLock, func(s *museum.Stage) {
 		s.Path = "/lock/order"
 		b := play(s, "/lock/order_")
 		b.Waits()
-		b.Note("has waited %.0f times as long as it wanted to", float64(b.Took())/float64(waitTime))
-		require.Equal(s, rounds*waitTime*9/10, b.Took())
+		b.Note("has waited %.0f times as long as it wanted to", float64(b.Took())/float64(listings.WaitTime))
+		require.Equal(s, rounds*listings.WaitTime*9/10, b.Took())
 	})
 	newTimeout := func(conn *zk.Conn, path string) museum.Lock {
 		mutex, err := timeout.New(conn, path)
 		must(err)
 		return museum.Calls{CallLock: func() error {
-			ctx, cancel := context.WithTimeout(context.Background(), waitTime)
+			ctx, cancel := context.WithTimeout(context.Background(), listings.WaitTime)
 			defer cancel()
 			_, err := mutex.Lock(ctx, timeout.NewOwner("somebody"))
 			return err
@@ -73,7 +74,7 @@ func TestBugD8_EachWakeUpStartsTheWaitTimeAnew(t *testing.T) {
 	bug.Cured(t, newTimeout, func(s *museum.Stage) {
 		b := play(s, "/lock/lock-")
 		require.ErrorIs(s, b.Fails(), context.DeadlineExceeded)
-		require.Equal(s, waitTime, b.Took())
+		require.Equal(s, listings.WaitTime, b.Took())
 		require.Empty(s, b.Nodes())
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // D9. Article D, wait-time version:
@@ -25,10 +26,10 @@ func TestBugD9_TheLockBWaitsForTheLockA(t *testing.T) {
 		b.Start()
 		return b
 	}
-	bug.Happens(t, newDistributedLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewDistributedLock, func(s *museum.Stage) {
 		b := play(s)
 		b.Note("wants the lock b, which is free")
-		require.ErrorIs(s, b.Fails(), errWaitTime)
+		require.ErrorIs(s, b.Fails(), listings.ErrWaitTime)
 	})
 	bug.Cured(t, newPredecessor, func(s *museum.Stage) {
 		play(s).GetsIn()

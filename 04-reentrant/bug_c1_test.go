@@ -1,8 +1,6 @@
 package reentrant_test
 
 import (
-	"path"
-	"slices"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -11,6 +9,7 @@ import (
 	reentrant "example.com/zklock/04-reentrant"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // C1. Article C, lock():
@@ -21,41 +20,9 @@ import (
 // and only then tries to get the lock. If that fails, the count stays: from
 // then on lock() returns true in this thread, which holds nothing, and false
 // in all other threads of the process, forever and without waiting.
-type countedLock struct {
-	client     *zk.Conn
-	path       string
-	lockCount  int
-	thread     string
-	lockedPath string
-}
-
-func (l *countedLock) lock(thread string) bool {
-	if l.lockCount == 0 {
-		l.thread = thread
-		l.lockCount++
-	} else {
-		if thread != l.thread {
-			return false
-		}
-		l.lockCount++
-		return true
-	}
-	return l.tryLock() // //.... in the article
-}
-
-func (l *countedLock) tryLock() bool {
-	var err error
-	l.lockedPath, err = l.client.Create(l.path+"/seq-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-	if err != nil {
-		return false
-	}
-	waiters, _, err := l.client.Children(l.path)
-	return err == nil && slices.Min(waiters) == path.Base(l.lockedPath)
-}
-
 func TestBugC1_TheCountIsSetBeforeTheLockIsHeld(t *testing.T) {
 	bug := museum.Bug{ID: "C1", Kind: museum.TwoHolders, Cure: 4, What: "a thread that failed to lock is counted as the holder"}
-	// Lock locks for the thread "main" of the process.
+	// Lock is called in the thread "main" of the process.
 	play := func(s *museum.Stage) (a, b *museum.Client) {
 		a, b = s.Client(), s.Client()
 		s.Aside(func() {
@@ -69,16 +36,10 @@ func TestBugC1_TheCountIsSetBeforeTheLockIsHeld(t *testing.T) {
 		a.Start()
 		return a, b
 	}
-	var locks []*countedLock // one for each client
-	newCounted := func(conn *zk.Conn, path string) museum.Lock {
-		l := &countedLock{client: conn, path: path}
-		locks = append(locks, l)
-		return museum.Calls{CallLock: func() error { return museum.False(l.lock("main")) }}
-	}
-	bug.Happens(t, newCounted, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewCountedLock, func(s *museum.Stage) {
 		a, b := play(s)
 		s.TwoHolders(a, b)
-		require.False(s, locks[0].lock("another thread"), "another thread does not wait")
+		require.False(s, a.Contender().(*listings.CountedLock).LockFor("another thread"), "another thread does not wait")
 		a.Note("another thread of client A gets false at once")
 	})
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // D11. Article D, heartbeat version, the thread:
@@ -20,11 +21,11 @@ import (
 // loop keeps a processor busy until the process ends.
 func TestBugD11_TheHeartbeatNeverStops(t *testing.T) {
 	bug := museum.Bug{ID: "D11", Kind: museum.Leak, Cure: 5, What: "the heartbeat outlives the lock, as a hot loop"}
-	bug.Happens(t, newHeartbeatLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewHeartbeatLock, func(s *museum.Stage) {
 		s.Path = "/lock/order"
 		a := s.Client()
 		a.Lock()
-		s.Pass(heartbeatRate + heartbeatRate/2)
+		s.Pass(listings.HeartbeatRate + listings.HeartbeatRate/2)
 		first := s.HoldGap("D11", 10)
 		a.Note("deletes its node, interrupts the thread, closes the client")
 		s.Aside(func() { // it is chance whether a heartbeat is sent before the close
@@ -36,7 +37,7 @@ func TestBugD11_TheHeartbeatNeverStops(t *testing.T) {
 		first.Release()
 		last.Reached()
 		require.Zero(s, time.Since(released), "time in which 1000 heartbeats have failed")
-		require.Equal(s, 1, museum.Threads("example.com/zklock/internal/museum.StartThread"))
+		require.Equal(s, 1, museum.Threads("example.com/zklock/internal/museum/java.StartThread"))
 		a.Note("1000 more heartbeats fail, and no time has passed")
 	})
 	bug.Cured(t, newLeaseLock, func(s *museum.Stage) {

@@ -8,6 +8,7 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/listings"
 )
 
 // D12. Article D, heartbeat version:
@@ -21,11 +22,11 @@ import (
 func TestBugD12_TheHeartbeatKeepsNothing(t *testing.T) {
 	bug := museum.Bug{ID: "D12", Kind: museum.TwoHolders, Cure: 5, What: "the heartbeat writes, and does not keep the lock"}
 	writes := func(s *museum.Stage) int { return s.Requests(jute.OpSetData, jute.OpCreate, jute.OpDelete) }
-	bug.Happens(t, newHeartbeatLock, func(s *museum.Stage) {
+	bug.Happens(t, listings.NewHeartbeatLock, func(s *museum.Stage) {
 		s.Path = "/lock/order"
 		a, b := s.Client(), s.Client()
 		a.Lock()
-		s.Pass(heartbeatRate + heartbeatRate/2)
+		s.Pass(listings.HeartbeatRate + listings.HeartbeatRate/2)
 		before := writes(s)
 		s.Aside(func() { s.Pass(time.Minute) })
 		require.Equal(s, before+60, writes(s))

@@ -63,7 +63,17 @@ func (w *world) violate(v Violation) {
 // violateLocked notes a violation. The first one ends the schedule.
 func (w *world) violateLocked(v Violation) {
 	r := w.run
-	if w.free || r.over || r.Violation != nil || slices.Contains(w.Lock.Ignore, v.Kind) {
+	if w.free || slices.Contains(w.Lock.Ignore, v.Kind) {
+		return
+	}
+	known := ""
+	for _, k := range w.Lock.Known {
+		if known == "" && k.Match(v, r.Facts) {
+			known = k.Name
+		}
+	}
+	w.film.violation(v, known)
+	if r.over || r.Violation != nil {
 		return
 	}
 	for _, k := range w.Lock.Known {
@@ -78,6 +88,7 @@ func (w *world) violateLocked(v Violation) {
 }
 
 func (w *world) knownLocked(name string, v Violation) {
+	w.film.violation(v, name)
 	if !slices.Contains(w.run.Known, name) {
 		w.run.Known = append(w.run.Known, name)
 		w.logLocked(Entry{Who: v.Who, Kind: "note", Text: "known: " + v.String()})
@@ -94,7 +105,7 @@ func (w *world) checkLocked() {
 		if k.state != inside {
 			continue
 		}
-		if leased, ok := k.lock.(Leased); ok && isClosed(leased.Lost()) {
+		if k.told != nil && isClosed(k.told) {
 			continue // it knows
 		}
 		if k.lost || !w.lives(k.held) {
@@ -157,23 +168,16 @@ func isClosed(ch <-chan struct{}) bool {
 }
 
 func (w *world) lives(session int64) bool {
-	for _, s := range w.srv.Sessions() {
-		if s.ID == session {
-			return true
-		}
-	}
-	return false
+	_, ok := w.srv.Ephemerals(session)
+	return ok
 }
 
 // nodesOf lists the ephemeral nodes of a client at or below the lock's path.
 func (w *world) nodesOf(c *client) (nodes []string) {
-	for _, s := range w.srv.Sessions() {
-		if s.ID == c.conn.SessionID() {
-			for _, p := range s.Ephemerals {
-				if strings.HasPrefix(p, w.at()) {
-					nodes = append(nodes, p)
-				}
-			}
+	all, _ := w.srv.Ephemerals(c.conn.SessionID())
+	for _, p := range all {
+		if strings.HasPrefix(p, w.at()) {
+			nodes = append(nodes, p)
 		}
 	}
 	return nodes
@@ -233,7 +237,11 @@ func (w *world) hang() {
 		}
 		who = append(who, k.name)
 	}
-	w.violateLocked(Violation{Kind: Hang, Who: who[0], What: strings.Join(who, ", ") + " waits, and nothing can happen any more"})
+	waits := " waits"
+	if len(who) > 1 {
+		waits = " wait"
+	}
+	w.violateLocked(Violation{Kind: Hang, Who: who[0], What: strings.Join(who, " and ") + waits + ", and nothing can happen any more"})
 	w.run.Known = slices.Compact(w.run.Known)
 }
 

@@ -16,6 +16,10 @@
 // [Play] plays a schedule as far as a person has chosen and says what can be
 // chosen next, which is what a page or a grader needs. [Draw] plays a random one.
 //
+// A [Film] is a schedule as something to look at: [PlayFilm] and [FilmOf] make
+// one of choices, and [Paced] of a run in which nobody chooses, because each
+// packet takes a while that a seed draws. The lab (docs/lab) shows films.
+//
 // A schedule runs in a testing/synctest bubble, so all functions need a
 // *testing.T; outside of go test, testing.Main gives one. One search at a time
 // runs in a process. The package builds for GOOS=js GOARCH=wasm. Package

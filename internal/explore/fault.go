@@ -15,12 +15,20 @@ func (w *world) faultsLocked(c *client, cutOff bool) (list []action) {
 	if w.faults >= w.Faults || c.stopped || c.gone {
 		return nil
 	}
+	happened := func(f Fault) (n int) {
+		for _, s := range w.run.Facts.Faults {
+			if strings.HasSuffix(s, ": "+string(f)) {
+				n++
+			}
+		}
+		return n
+	}
 	busy := slices.ContainsFunc(c.players, func(k *contender) bool { return k.state != done })
 	if !busy {
 		return nil // nothing depends on it any more
 	}
 	add := func(f Fault, do func()) {
-		if slices.Contains(w.Kinds, f) {
+		if slices.Contains(w.Kinds, f) && (w.Each == 0 || happened(f) < w.Each) {
 			list = append(list, action{c.name, string(f), f, do})
 		}
 	}
@@ -50,9 +58,10 @@ func (w *world) faultsLocked(c *client, cutOff bool) (list []action) {
 	}
 	for _, k := range c.players {
 		if w.Lock.Contexts && k.cancel != nil && k.state == waiting && !k.ended {
-			if slices.Contains(w.Kinds, EndContext) {
+			if slices.Contains(w.Kinds, EndContext) && (w.Each == 0 || happened(EndContext) < w.Each) {
 				list = append(list, action{k.name, string(EndContext), EndContext, func() {
 					w.mu.Lock()
+					w.film.note(k.name, "its ctx ends")
 					k.ended = true
 					w.foot.client(c)
 					cancel := k.cancel
@@ -74,6 +83,7 @@ func (w *world) cut(c *client) {
 
 func (w *world) cutLocked(c *client) {
 	l := c.line
+	w.film.departLocked()
 	for _, p := range l.up {
 		w.logLocked(Entry{Who: c.name, Kind: "lost", Op: p.op.String(), Path: p.path, Text: "the request is lost"})
 		if p.op == jute.OpDelete {
@@ -98,6 +108,7 @@ func (w *world) cutLocked(c *client) {
 	c.faulted = true
 	w.foot.client(c)
 	l.breakLocked()
+	w.film.client(c, "cut off")
 }
 
 // loseReply carries a client's request out and then breaks the connection.
@@ -112,8 +123,19 @@ func (w *world) pause() {
 	w.mu.Lock()
 	w.foot.everything = true
 	w.logLocked(Entry{Kind: "note", Text: fmt.Sprintf("%v pass", pause)})
+	w.film.note("", fmt.Sprintf("%v pass", pause))
 	w.mu.Unlock()
 	w.letPass(nil, pause)
+}
+
+// remake removes the parent of the queue, as the server does with a container
+// that is empty. The next contender makes it anew, and numbers begin at 0.
+func (w *world) remake() {
+	w.mu.Lock()
+	w.foot.everything = true
+	w.logLocked(Entry{Who: "server", Kind: "note", Text: "removes " + w.at() + ", which is empty"})
+	w.mu.Unlock()
+	w.srv.ReapContainers()
 }
 
 // refuse refuses a client's first connection. The library fails what waits
@@ -133,20 +155,17 @@ func (w *world) expire(c *client) {
 	w.mu.Lock()
 	w.endLocked(c, "is cut off until its session has expired")
 	timed := w.Lock.Timed
+	w.foot.everything = timed // time passes
 	w.mu.Unlock()
 	if timed {
-		w.letPass(c, SessionTimeout+time.Second)
+		w.letPass(c, w.session()+time.Second)
 	}
 	w.srv.Expire(c.session)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, k := range c.players {
-		if leased, ok := k.lock.(Leased); ok && timed && k.state == inside {
-			select {
-			case <-leased.Lost():
-			default:
-				w.violateLocked(Violation{Kind: LateLoss, Who: k.name, What: k.name + " is not told that it has lost the lock, though its session has expired"})
-			}
+		if k.told != nil && !isClosed(k.told) && timed && k.state == inside {
+			w.violateLocked(Violation{Kind: LateLoss, Who: k.name, What: k.name + " is not told that it has lost the lock, though its session has expired"})
 		}
 	}
 }
@@ -156,14 +175,18 @@ func (w *world) endLocked(c *client, how string) {
 	w.logLocked(Entry{Who: c.name, Kind: "note", Text: how})
 	c.faulted, c.expired = true, true
 	w.foot.client(c)
-	w.foot.everything = w.Lock.Timed
 	for _, p := range w.nodesOf(c) {
 		w.foot.request(packet{op: jute.OpDelete, path: p})
 	}
 	w.run.unordered = true
+	if how == stoppedNote {
+		w.film.client(c, "stopped")
+	}
+	w.film.client(c, "expired")
 	for _, k := range c.players {
 		if k.state == inside {
 			k.lost = true
+			w.film.lost(k, false)
 		}
 	}
 	if !c.line.serverEnd {
@@ -194,6 +217,7 @@ func (w *world) runOn(c *client) {
 	c.stopped = false
 	w.foot.client(c)
 	w.logLocked(Entry{Who: c.name, Kind: "note", Text: "runs on"})
+	w.film.client(c, "runs on")
 	c.line.breakLocked()
 }
 
@@ -232,6 +256,7 @@ func (w *world) stall(c *client) {
 	c.stalled, c.faulted = true, true
 	w.foot.client(c)
 	w.logLocked(Entry{Who: c.name, Kind: "note", Text: "gets no more requests through, until its session has expired"})
+	w.film.note(c.name, "gets no more requests through, until its session has expired")
 	w.mu.Unlock()
 	go c.conn.Exists("/stalled")
 }

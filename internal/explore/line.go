@@ -24,8 +24,10 @@ type line struct {
 	asked     map[int32]packet // requests that have no reply yet
 	broken    bool             // nothing crosses it any more
 	serverEnd bool             // the server has closed its end
-	server    *sync.Cond
-	client    *sync.Cond
+	// The newest reply is an error. Requests are carried out one by one.
+	failedLast bool
+	server     *sync.Cond
+	client     *sync.Cond
 }
 
 func newLine(w *world, c *client) *line {
@@ -35,9 +37,17 @@ func newLine(w *world, c *client) *line {
 // breakLocked loses all that is on the line.
 func (l *line) breakLocked() {
 	l.broken = true
-	l.up, l.down = nil, nil
+	l.loseLocked(&l.up)
+	l.loseLocked(&l.down)
 	l.server.Broadcast()
 	l.client.Broadcast()
+}
+
+func (l *line) loseLocked(queue *[]packet) {
+	for i := range *queue {
+		l.w.film.arrive(&(*queue)[i], true)
+	}
+	*queue = nil
 }
 
 // carryLocked delivers the first packet of the way up.
@@ -45,6 +55,7 @@ func (l *line) carryLocked() packet {
 	p := l.up[0]
 	l.up = l.up[1:]
 	l.asked[p.xid] = p
+	l.w.film.arrive(&p, false)
 	l.toServer = append(l.toServer, p.raw...)
 	l.server.Broadcast()
 	return p
@@ -54,7 +65,12 @@ func (l *line) carryLocked() packet {
 func (l *line) answerLocked() packet {
 	p := l.down[0]
 	l.down = l.down[1:]
-	l.toClient = append(l.toClient, p.raw...)
+	l.w.film.arrive(&p, false)
+	if p.isEvent && l.w.tagged {
+		l.toClient = append(l.toClient, p.forEach(l.c.players)...)
+	} else {
+		l.toClient = append(l.toClient, p.raw...)
+	}
 	l.client.Broadcast()
 	return p
 }
@@ -81,7 +97,12 @@ func (e clientEnd) Write(b []byte) (int, error) {
 		l.toClient = append(l.toClient, pong()...)
 		l.client.Broadcast()
 	default:
-		p := parseRequest(append([]byte(nil), b...))
+		raw, tag := append([]byte(nil), b...), ""
+		if l.w.tagged {
+			raw, tag = untag(raw)
+		}
+		p := parseRequest(raw)
+		p.tag = tag
 		p.turn = l.w.turn
 		l.up = append(l.up, p)
 		l.w.stirLocked()
@@ -157,8 +178,14 @@ func (e serverEnd) Write(b []byte) (int, error) {
 			delete(l.asked, xid)
 			return req
 		})
+		p.retag()
 		p.turn = l.w.turn
+		l.failedLast = !p.isEvent && p.err != jute.OK
+		if !p.isEvent {
+			l.w.noteReplyLocked(l.c, &p)
+		}
 		l.down = append(l.down, p)
+		l.w.unscheduled = true
 		l.w.foot.client(l.c)
 		if l.w.free {
 			l.answerLocked()
@@ -172,7 +199,7 @@ func (e serverEnd) Close() error {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	l.serverEnd = true
-	l.up = nil
+	l.loseLocked(&l.up)
 	l.server.Broadcast()
 	l.client.Broadcast()
 	return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"slices"
+	"time"
 
 	"example.com/zklock/internal/jute"
 )
@@ -22,8 +23,15 @@ type packet struct {
 	isEvent  bool
 	err      jute.Code
 	names    []string // of a reply: the list of children
-	data     int      // length of a create's data, to tell two requests apart
+	data     string   // of a create, to tell two requests apart
+	tells    digest   // of a reply: what an Entry does not show
 	numbered bool     // the server completes the name of what is created
+
+	// Of a schedule that is filmed.
+	id  int           // of the film's packet
+	tag string        // the contender of a tagged world
+	of  int           // of a reply: the id of its request
+	due time.Duration // when it arrives, in a paced run; 0: not known yet
 }
 
 // parseRequest reads what the explorer needs to know of a request.
@@ -40,7 +48,7 @@ func parseRequest(raw []byte) packet {
 	case jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2:
 		p.watch = d.Bool()
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
-		p.data = len(d.Buffer())
+		p.data = string(d.Buffer())
 		d.ACLs()
 		p.numbered = d.Int32()&jute.FlagSequential != 0
 	case jute.OpSync:
@@ -66,7 +74,7 @@ func parseReply(raw []byte, asked func(xid int32) packet) packet {
 		return p
 	}
 	req := asked(h.Xid)
-	p.op, p.path, p.watch = req.op, req.path, req.watch
+	p.op, p.path, p.watch, p.of, p.tag = req.op, req.path, req.watch, req.id, req.tag
 	if h.Err != jute.OK {
 		return p
 	}
@@ -97,6 +105,14 @@ func mix(s string) uint64 {
 	return x * 0xbf58476d1ce4e5b9
 }
 
+// kind is that of the film's packet, on the way down.
+func (p *packet) kind() string {
+	if p.isEvent {
+		return "event"
+	}
+	return "reply"
+}
+
 // pong answers a ping.
 func pong() []byte {
 	var e jute.Encoder
@@ -117,7 +133,7 @@ func cutFrames(b []byte, frame func([]byte)) {
 
 // what orders packets that goroutines of one client have sent at the same
 // instant, so that it does not matter which of them ran first.
-func (p *packet) what() (rank int, op jute.Op, path string, data int) {
+func (p *packet) what() (rank int, op jute.Op, path, data string) {
 	if p.op == jute.OpSetWatches { // the client sends it last
 		rank = 1
 	}

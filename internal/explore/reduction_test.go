@@ -15,21 +15,25 @@ import (
 
 var large = flag.Bool("explore.large", false, "compare the reduced search with the whole one where that takes a minute, too")
 
-// TestTheReductionLosesNothing compares the reduced search with the one that
-// plays every order: both must come to the same states and find the same.
+// TestTheReductionLosesNothing compares the reduced searches with the one that
+// plays every order: all must come to the same states and find the same.
 func TestTheReductionLosesNothing(t *testing.T) {
 	compare := func(w explore.World) {
 		t.Helper()
 		t.Run(fmt.Sprint(w.Lock.Name, w.Packets, w.Kinds), func(t *testing.T) {
 			whole := explore.Explore(t, w, explore.Search{Whole: true, Count: true, All: true})
-			reduced := explore.Explore(t, w, explore.Search{Count: true, All: true})
 			require.True(t, whole.Complete)
-			require.True(t, reduced.Complete)
-			require.Equal(t, whole.States, reduced.States, "states\n%v\n%v", whole, reduced)
-			require.True(t, explore.SameStates(whole, reduced), "the states differ")
-			require.Equal(t, slices.Sorted(maps.Keys(whole.Kinds)), slices.Sorted(maps.Keys(reduced.Kinds)), "violations")
-			require.Equal(t, slices.Sorted(maps.Keys(whole.Known)), slices.Sorted(maps.Keys(reduced.Known)), "what is known")
-			t.Log(whole, whole.Kinds, "\n", reduced, reduced.Kinds)
+			for _, merge := range []bool{false, true} {
+				reduced := explore.Explore(t, w, explore.Search{Count: true, All: true, Merge: merge})
+				require.True(t, reduced.Complete)
+				require.Equal(t, whole.States, reduced.States, "states\n%v\n%v", whole, reduced)
+				require.True(t, explore.SameStates(whole, reduced), "the states differ")
+				require.Equal(t, slices.Sorted(maps.Keys(whole.Kinds)), slices.Sorted(maps.Keys(reduced.Kinds)), "violations")
+				require.Equal(t, slices.Sorted(maps.Keys(whole.Known)), slices.Sorted(maps.Keys(reduced.Known)), "what is known")
+				require.Equal(t, whole.MostRequests, reduced.MostRequests, "requests")
+				require.Equal(t, whole.MostEvents, reduced.MostEvents, "watch events")
+				t.Log(whole, whole.Kinds, "\n", reduced, reduced.Kinds)
+			}
 		})
 	}
 	for _, s := range []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor()} {
@@ -40,6 +44,12 @@ func TestTheReductionLosesNothing(t *testing.T) {
 		}
 		for _, f := range faults {
 			compare(explore.World{Lock: s, Kinds: []explore.Fault{f}, Faults: 1})
+		}
+	}
+	compare(explore.World{Lock: steps.Timeout()})
+	if *large {
+		for _, f := range []explore.Fault{explore.Cut, explore.LoseRequest, explore.EndContext, explore.Stop} {
+			compare(explore.World{Lock: steps.Timeout(), Kinds: []explore.Fault{f}, Faults: 1})
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,12 @@ type world struct {
 	free bool       // nobody is held: the world is set up or taken down
 	turn int        // of the action
 	stir chan struct{}
+	// The film is all that is wanted of the schedule: it has no log.
+	paced bool
+	// In a paced run: what the last look at all contenders, and at all lines,
+	// has not seen. With a hundred contenders a look takes a while, and most
+	// packets concern one of them.
+	unnoted, unscheduled bool
 
 	faults   int    // that have happened
 	last     string // the client or contender that acted last
@@ -45,6 +52,9 @@ type world struct {
 	foot     footprint
 	gaps     []*gap
 	sessions map[int64]*client
+	film     *recorder         // or nil
+	origins  map[string]origin // of the nodes
+	births   map[string]int    // how many children each node has been given
 }
 
 // A client is a session of the client library.
@@ -67,6 +77,8 @@ type client struct {
 	refuse     bool // its next connection is refused
 	gone       bool // it connects no more
 	history    uint64
+	past       digest // of its lines in the log
+	carried    int    // requests that the server has answered
 }
 
 // A contender plays its script.
@@ -87,14 +99,18 @@ type contender struct {
 	notes   []Entry
 	results []string
 	bad     []Violation
-	company bool // at some time during TryLock somebody else wanted the lock
-	lost    bool // its session ended while it held the lock
+	company bool            // at some time during TryLock somebody else wanted the lock
+	lost    bool            // its session ended while it held the lock
+	told    <-chan struct{} // of a Leased lock, from when it was got: closed when it says that it is lost
 	node    string
 	since   time.Time // when Lock was called
 	// Lock was called, and its first request was carried out, at these turns;
 	// 0: it has not been.
 	called, joined int
 	passed         int // how often a later contender got in before this one
+	// Of a schedule that is filmed.
+	marks   []Mark
+	gateDue time.Duration // when it unlocks, in a paced run
 }
 
 const (
@@ -130,6 +146,7 @@ func (w *world) gap(name string) {
 }
 
 func (w *world) stirLocked() {
+	w.unnoted, w.unscheduled = true, true
 	select {
 	case w.stir <- struct{}{}:
 	default:
@@ -139,9 +156,17 @@ func (w *world) stirLocked() {
 // play plays one schedule. At each point with more than one action choose
 // says which one; a negative number ends the run.
 // After each action acted gets its number, from 0, and what it has touched.
-func play(t *testing.T, config World, hashing bool, choose func(p *Point) int, acted func(n int, f footprint)) (r *Run) {
+func play(t *testing.T, config World, hashing bool, choose func(p *Point) int, acted func(n int, f footprint)) *Run {
+	return inBubble(t, config, func(w *world) {
+		w.run.hashing = hashing
+		w.play(choose, acted)
+	})
+}
+
+// inBubble sets a world up in a bubble of its own, plays it and takes it down.
+func inBubble(t *testing.T, config World, playIt func(w *world)) (r *Run) {
 	config.Name = config.Lock.Name
-	r = &Run{hashing: hashing, Facts: Facts{World: config}}
+	r = &Run{Facts: Facts{World: config}}
 	defer func() {
 		if p := recover(); p != nil {
 			// The bubble ends with goroutines that wait for something.
@@ -151,7 +176,7 @@ func play(t *testing.T, config World, hashing bool, choose func(p *Point) int, a
 		}
 	}()
 	synctest.Test(t, func(*testing.T) {
-		w := &world{World: config, run: r, start: time.Now(), free: true, stir: make(chan struct{}, 1), sessions: make(map[int64]*client)}
+		w := &world{World: config, run: r, start: time.Now(), free: true, stir: make(chan struct{}, 1), sessions: make(map[int64]*client), origins: make(map[string]origin), births: make(map[string]int)}
 		w.setUp()
 		defer w.takeDown()
 		defer func() {
@@ -159,7 +184,7 @@ func play(t *testing.T, config World, hashing bool, choose func(p *Point) int, a
 				panic(fmt.Sprintf("explore: %v\n%s", p, debug.Stack()))
 			}
 		}()
-		w.play(choose, acted)
+		playIt(w)
 	})
 	return r
 }
@@ -215,6 +240,12 @@ func (w *world) setUp() {
 		if w.Apart {
 			at += c.name
 		}
+		if w.tagged {
+			for _, k := range c.players {
+				k.lock = w.Lock.Open(c.conn, tagged(at, k.name))(k.name)
+			}
+			continue
+		}
 		open := w.Lock.Open(c.conn, at)
 		for _, k := range c.players {
 			k.lock = open(k.name)
@@ -228,7 +259,8 @@ func (w *world) setUp() {
 
 // connect makes the client of the library.
 func (c *client) connect(servers []string) {
-	conn, _, err := zk.Connect(servers, SessionTimeout, zk.WithDialer(c.dial), zk.WithLogger(quiet), zk.WithLogInfo(false),
+	w := c.w
+	conn, _, err := zk.Connect(servers, w.session(), zk.WithDialer(c.dial), zk.WithLogger(quiet), zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(64<<10), zk.WithMaxConnBufferSize(16<<10), zk.WithEventCallback(c.event))
 	if err != nil {
 		panic(err)
@@ -271,7 +303,11 @@ func (w *world) makeParents() {
 		must(err)
 	}
 	if queue {
-		_, err = conn.Create(w.at(), nil, 0, last)
+		if slices.Contains(w.Kinds, Remake) {
+			_, err = conn.CreateContainer(w.at(), nil, zk.FlagContainer, last)
+		} else {
+			_, err = conn.Create(w.at(), nil, 0, last)
+		}
 		must(err)
 		if w.Stranger {
 			_, err = conn.Create(w.at()+"/a-stranger", nil, 0, acl)
@@ -395,6 +431,7 @@ func (w *world) settle() {
 	for {
 		synctest.Wait()
 		w.mu.Lock()
+		w.film.departLocked()
 		again := false
 		for _, c := range w.clients {
 			if c.connecting != nil && !c.stopped {
@@ -408,6 +445,7 @@ func (w *world) settle() {
 			for _, c := range w.clients {
 				if l := c.line; !c.stopped && !l.broken && len(l.down) > 0 {
 					w.sortEventsLocked(l)
+					w.film.tick(slot / 2)
 					for len(l.down) > 0 {
 						w.arrivesLocked(c)
 					}
@@ -428,12 +466,21 @@ func (w *world) settle() {
 func (w *world) arrivesLocked(c *client) {
 	p := c.line.answerLocked()
 	w.foot.client(c)
+	if w.paced {
+		if p.isEvent {
+			w.run.Events++
+			w.film.woken(c, p)
+		}
+		return
+	}
 	e := Entry{Who: c.name, Kind: "reply", Op: p.op.String(), Path: p.path, Made: p.made, Watch: p.watch, Err: code(p.err), Names: p.names}
 	if p.isEvent {
 		e = Entry{Who: c.name, Kind: "event", Op: p.event.String(), Path: p.path}
 		w.run.Events++
+		w.film.woken(c, p)
 	}
 	c.history = c.history*1099511628211 ^ e.hash()
+	c.past.num(uint64(p.tells))
 	w.logLocked(e)
 }
 
@@ -451,14 +498,16 @@ func code(c jute.Code) string {
 
 // sortEventsLocked puts events that one transaction has caused for several
 // paths into a fixed order: the end of a session takes its nodes in none.
-func (w *world) sortEventsLocked(l *line) {
-	for i := 0; i < len(l.down); {
+func (w *world) sortEventsLocked(l *line) { w.sortEvents(l.down) }
+
+func (w *world) sortEvents(down []packet) {
+	for i := 0; i < len(down); {
 		j := i
-		for j < len(l.down) && l.down[j].isEvent && l.down[j].turn == l.down[i].turn {
+		for j < len(down) && down[j].isEvent && down[j].turn == down[i].turn {
 			j++
 		}
 		if w.run.unordered && j > i {
-			slices.SortStableFunc(l.down[i:j], func(a, b packet) int { return strings.Compare(b.path, a.path) })
+			slices.SortStableFunc(down[i:j], func(a, b packet) int { return strings.Compare(b.path, a.path) })
 		}
 		i = max(j, i+1)
 	}
@@ -467,6 +516,10 @@ func (w *world) sortEventsLocked(l *line) {
 // takeNotesLocked logs what the clients and contenders have done since the
 // last time, in a fixed order, and checks the state.
 func (w *world) takeNotesLocked() {
+	if !w.unnoted && w.calm() {
+		return
+	}
+	w.unnoted = false
 	for _, c := range w.clients {
 		l := c.line
 		from := len(l.up)
@@ -474,6 +527,9 @@ func (w *world) takeNotesLocked() {
 			from--
 		}
 		sent := l.up[from:]
+		if len(sent) == 0 {
+			continue
+		}
 		slices.SortStableFunc(sent, func(a, b packet) int {
 			ra, oa, pa, da := a.what()
 			rb, ob, pb, db := b.what()
@@ -486,7 +542,8 @@ func (w *world) takeNotesLocked() {
 			if pa != pb {
 				return strings.Compare(pa, pb)
 			}
-			return da - db
+			// What is in the data is last: an id that a lock draws differs each time.
+			return cmp.Or(len(da)-len(db), byName(a.tag, b.tag), strings.Compare(da, db))
 		})
 		for i := range sent {
 			w.foot.client(c)
@@ -495,6 +552,9 @@ func (w *world) takeNotesLocked() {
 				w.run.Requests++
 			}
 			sent[i].turn = -1 // it is noted
+			if w.film != nil && w.film.slots {
+				w.film.send(c, &sent[i], "request")
+			}
 		}
 	}
 	for _, k := range w.players {
@@ -505,6 +565,7 @@ func (w *world) takeNotesLocked() {
 			w.idle = 0
 		}
 		k.notes = nil
+		w.film.flush(k)
 		for _, v := range k.bad {
 			w.violateLocked(v)
 		}
@@ -513,9 +574,24 @@ func (w *world) takeNotesLocked() {
 	w.checkLocked()
 }
 
+// calm says whether, in a paced run, nothing changes but by packets and by
+// what contenders do: no fault has happened, and no clock plays a part.
+func (w *world) calm() bool {
+	l := w.Lock
+	return w.paced && w.faults == 0 && !l.Timed && l.Within == 0 && l.Check == nil && !w.Apart
+}
+
 func (w *world) logLocked(e Entry) {
+	if w.paced {
+		return // its film has all of it, and it is no situation to come back to
+	}
 	e.At = time.Since(w.start)
 	e.Point = len(w.run.Points)
+	for _, c := range w.clients {
+		if w.Shared || c.name == e.Who {
+			c.remember(e)
+		}
+	}
 	w.run.Log = append(w.run.Log, e)
 }
 
@@ -585,16 +661,21 @@ func (w *world) play(choose func(p *Point) int, acted func(n int, f footprint)) 
 			}
 			continue
 		}
-		p := &Point{}
+		p := &Point{log: r.Log}
 		for _, a := range actions {
 			p.Enabled = append(p.Enabled, a.String())
 			p.faults = append(p.faults, a.fault)
 		}
-		w.mu.Lock()
-		if r.hashing {
-			p.state = w.hashLocked()
+		p.situation = func() uint64 {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.situationLocked()
 		}
-		w.mu.Unlock()
+		if r.hashing {
+			w.mu.Lock()
+			p.state = w.hashLocked()
+			w.mu.Unlock()
+		}
 		if p.Chosen = choose(p); p.Chosen < 0 || p.Chosen >= len(actions) {
 			r.Aborted = true
 			break
@@ -605,6 +686,7 @@ func (w *world) play(choose func(p *Point) int, acted func(n int, f footprint)) 
 		w.foot = footprint{}
 		w.turn++
 		w.last = a.who
+		w.film.tick(slot)
 		w.mu.Unlock()
 		a.do()
 		w.settle()
@@ -727,15 +809,21 @@ func (w *world) enabled() []action {
 	if w.faults < w.Faults && slices.Contains(w.Kinds, Pause) {
 		faults = append(faults, action{"all", string(Pause), Pause, w.pause})
 	}
+	if w.faults < w.Faults && slices.Contains(w.Kinds, Remake) {
+		if node, ok := w.srv.Node(w.at()); ok && node.Container && node.Stat.Cversion > 0 && node.Stat.NumChildren == 0 {
+			faults = append(faults, action{"server", string(Remake), Remake, w.remake})
+		}
+	}
 	return append(append(first, rest...), faults...)
 }
 
 // request carries out a client's next request.
-func (w *world) request(c *client) {
+func (w *world) request(c *client) packet {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	p := c.line.carryLocked()
 	w.executedLocked(c, p)
-	w.mu.Unlock()
+	return p
 }
 
 // executedLocked notes a request that reaches the server.
@@ -743,6 +831,7 @@ func (w *world) executedLocked(c *client, p packet) {
 	w.foot.client(c)
 	w.foot.request(p)
 	w.run.unordered = p.op == jute.OpSetWatches || p.op == jute.OpMulti
+	w.film.askedLocked(c, p)
 	w.logLocked(Entry{Who: c.name, Kind: "carried out", Op: p.op.String(), Path: p.path, Watch: p.watch})
 	for _, k := range c.players {
 		if k.state == waiting && k.joined == 0 {
@@ -801,18 +890,25 @@ func (w *world) reconnect(c *client) {
 	w.settle()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	what := "is connected again"
+	w.connectedLocked(c)
+}
+
+// connectedLocked notes what has become of a client that has connected.
+func (w *world) connectedLocked(c *client) {
+	what, state := "is connected again", "connected"
 	switch id := c.conn.SessionID(); {
 	case id == 0 && c.session == 0:
-		what = "cannot connect"
+		what, state = "cannot connect", "unconnected"
 	case id == 0:
-		what = "is told that its session has expired"
+		what, state = "is told that its session has expired", "expired"
 	case id != c.session:
 		c.session, c.expired = id, false
 		w.sessions[id] = c
 		what = "is connected, in a new session"
 	}
 	w.logLocked(Entry{Who: c.name, Kind: "note", Text: what})
+	w.film.client(c, state)
+	w.film.note(c.name, what)
 }
 
 // companyLocked says whether another contender holds the lock, waits for it
@@ -846,6 +942,7 @@ func (k *contender) note(state, text string, bad ...Violation) {
 		return // the schedule is over
 	}
 	k.state = state
+	w.film.state(k, text)
 	if text != "" {
 		k.notes = append(k.notes, Entry{Kind: "note", Text: text})
 		k.results = append(k.results, text)
@@ -887,6 +984,7 @@ func (k *contender) getIn(op Op) bool {
 	k.since, k.called, k.joined = time.Now(), w.turn, 0
 	k.state = waiting
 	k.company = w.companyLocked(k)
+	w.film.state(k, "")
 	session := k.c.conn.SessionID()
 	w.mu.Unlock()
 	defer cancel()
@@ -918,13 +1016,17 @@ func (k *contender) getIn(op Op) bool {
 		k.note(outside, "gets the lock in a new session", Violation{Kind: Failure, Who: k.name, What: fmt.Sprintf("%s of %s succeeds, though its session ended meanwhile", op, k.name)})
 		return false
 	}
+	var told <-chan struct{}
+	if leased, ok := k.lock.(Leased); ok {
+		told = leased.Lost() // once: it must be closed though nobody asks again
+	}
 	w.mu.Lock()
 	if w.free {
 		w.mu.Unlock()
 		return false
 	}
 	gate := make(chan struct{})
-	k.gate = gate
+	k.gate, k.told = gate, told
 	k.held, k.lost = k.c.conn.SessionID(), false
 	w.mu.Unlock()
 	k.note(inside, "holds the lock")
@@ -945,8 +1047,10 @@ func (k *contender) letGo() bool {
 		}
 		err := k.lock.Unlock(context.Background())
 		w.mu.Lock()
-		faulted := k.c.faulted
+		faulted, held := k.c.faulted, k.held
+		sound := w.Lock.Requeues && k.told != nil && !isClosed(k.told) && !k.lost
 		w.mu.Unlock()
+		sound = sound && w.lives(held) // without mu: a server that closes a line has its own lock, and waits for mu
 		notLocked := err != nil && w.Lock.NotLocked != nil && w.Lock.NotLocked(err)
 		switch {
 		case err == nil && lost && try == 0 && w.Lock.NotLocked != nil:
@@ -954,6 +1058,9 @@ func (k *contender) letGo() bool {
 			return true
 		case err == nil:
 			k.note(outside, "has unlocked")
+			return true
+		case notLocked && faulted && sound: // a lock that tries again must know that it has deleted its node itself
+			k.note(outside, "learns that the lock was lost", Violation{Kind: Failure, Who: k.name, What: "Unlock of " + k.name + " says that the lock was lost, though its session lives"})
 			return true
 		case notLocked && faulted:
 			k.note(outside, "learns that the lock was lost")

@@ -2,7 +2,9 @@ package explore
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"testing"
@@ -27,10 +29,15 @@ type Search struct {
 	Depth int
 	// Count counts the states, too. It takes memory for each.
 	Count bool
+	// Merge goes through a situation once, however it came about. The search
+	// plays fewer schedules, and keeps a number for each situation. It presumes
+	// that clients share no memory, so it is left out where they do: with
+	// Subject.Begin and World.Shared.
+	Merge bool
 	// All goes on after a violation.
 	All bool
 	// Progress, if it is not nil, is called after each schedule.
-	Progress func(r *Report)
+	Progress func(r *Report) `json:"-"`
 }
 
 // A Report is what a search has found.
@@ -55,7 +62,8 @@ type Report struct {
 	MostRequests, MostEvents int
 	WithRequests, WithEvents []string
 	states, finals           map[uint64]struct{}
-	prefixes                 int
+	seen                     map[uint64][]string // situations, and what was asleep in each
+	raw                      bool                // traces are not shrunk
 }
 
 func (r *Report) String() string {
@@ -76,8 +84,10 @@ func (r *Report) String() string {
 // A branch is a point of the schedule that the search is at.
 type branch struct {
 	enabled []string
+	log     []Entry              // up to here
 	sleep   map[string]footprint // actions that need not be taken here
 	tried   map[string]footprint
+	only    []string // if it is not nil: all other actions were taken in the same situation
 	chosen  int
 }
 
@@ -85,73 +95,93 @@ type branch struct {
 // has played all.
 func Explore(t *testing.T, w World, s Search) *Report {
 	t.Helper()
-	w.Name = w.Lock.Name
+	return explore(t, w, s, nil, nil)
+}
+
+func (r *Report) explore(t *testing.T, w World, s Search, from []*branch, cut func(stack []*branch) bool, began time.Time) {
+	t.Helper()
 	// A client library that connects takes megabytes. They are garbage at
 	// once, and collecting them each time takes longer than the schedule.
 	defer debug.SetGCPercent(debug.SetGCPercent(800))
-	r := &Report{World: w, Known: make(map[string]*Trace), Kinds: make(map[Kind]int), states: make(map[uint64]struct{}), finals: make(map[uint64]struct{})}
-	began := time.Now()
-	defer func() { r.Took = time.Since(began) }()
+	defer oneCore()()
 	if w.Lock.Bypass > 0 {
-		s.Whole = true // when Lock was called counts, and no footprint says it
+		s.Whole, s.Merge = true, false // when Lock was called counts, and no footprint says it
+	}
+	if s.Merge && w.Lock.Begin == nil && !w.Shared {
+		r.seen = make(map[uint64][]string)
 	}
 	if s.Seed != 0 {
 		random(t, w, s, r, began)
-		return r
+		return
 	}
-	var stack []*branch
+	stack := slices.Clone(from)
+	floor := max(len(from)-1, 0) // the branches below are not of this part
 	for {
 		var run *Run
 		common := 0 // choices that have repeated
 		for try := 1; run == nil; try++ {
 			known, depth := len(stack), 0
-			if run, depth = step(t, w, s, &stack); run != nil {
+			if run, depth = step(t, w, s, r.seen, cut, &stack); run != nil {
 				break
 			}
 			r.Diverged++
 			stack = stack[:known]
 			common = max(common, depth)
-			if try < w.tries() {
+			if try%5 == 0 && common > floor {
+				// It was odd when it was first played. What comes after the choices
+				// that have repeated is gone through anew.
+				stack = stack[:common]
+			}
+			if try < tries {
 				continue
 			}
-			if !w.Lock.Timed {
+			if !w.Lock.Timed || common <= floor {
 				panic(fmt.Sprintf("explore: %s: a schedule does not repeat, tried %d times: %q", w.Name, try, names(stack)))
 			}
 			r.Left++
-			stack = stack[:common]
+			stack = stack[:min(common, len(stack))]
 			break
 		}
-		if run != nil {
+		if run != nil && !run.left {
 			r.count(t, w, s, run)
 		}
 		if r.Found != nil && !s.All {
-			return r
+			return
 		}
-		for len(stack) > 0 {
+		for len(stack) > floor {
 			b := stack[len(stack)-1]
 			if b.chosen = b.next(); b.chosen >= 0 {
 				break
 			}
 			stack = stack[:len(stack)-1]
 		}
-		if len(stack) == 0 {
+		if len(stack) == floor {
 			r.Complete = true
-			return r
+			return
 		}
 		if s.over(r, began) {
-			return r
+			return
 		}
 	}
 }
 
-// tries is how often a schedule is played until it repeats. A lock that waits
-// for timers in several goroutines has two of them end at the same instant
-// now and then, and either may go first; any other lock repeats at once.
-func (w World) tries() int {
-	if w.Lock.Timed {
-		return 200
+// tries is how often a schedule is played until it repeats. On one core it
+// repeats at once, unless the operating system takes the core away for so long,
+// in the middle of a step, that Go's scheduler lets another goroutine go on.
+const tries = 20
+
+// oneCore makes this process use one core, until the function that it returns
+// is called. When the client library loses its connection it fails its
+// requests one after the other, and the goroutines that wait for them send the
+// next ones at once; on two cores some of these are failed, too, or not. On one
+// core they begin when the library has done its step.
+func oneCore() (again func()) {
+	n := runtime.GOMAXPROCS(0)
+	if n == 1 {
+		return func() {}
 	}
-	return 1
+	runtime.GOMAXPROCS(1)
+	return func() { runtime.GOMAXPROCS(n) }
 }
 
 func names(stack []*branch) (list []string) {
@@ -164,22 +194,33 @@ func names(stack []*branch) (list []string) {
 // step plays the schedule that the branches say, and adds a branch for each
 // further point. It returns how many choices it made, and nil for the run if
 // the schedule did not repeat.
-func step(t *testing.T, w World, s Search, stack *[]*branch) (*Run, int) {
-	depth, repeats := 0, true
+func step(t *testing.T, w World, s Search, seen map[uint64][]string, cut func(stack []*branch) bool, stack *[]*branch) (*Run, int) {
+	depth, repeats, left := 0, true, false
 	run := watched(t, w, s.Count, func(p *Point) int {
 		b := &branch{}
 		if depth < len(*stack) {
 			b = (*stack)[depth]
-			if !slices.Equal(b.enabled, p.Enabled) {
+			from := 0
+			if depth > 0 {
+				from = len((*stack)[depth-1].log)
+			}
+			if !slices.Equal(b.enabled, p.Enabled) || b.log != nil && (len(p.log) < from || !slices.EqualFunc(b.log[from:], p.log[from:], Entry.equal)) {
 				repeats = false
 				return -1
 			}
 		} else {
-			*b = branch{enabled: p.Enabled, sleep: map[string]footprint{}, tried: map[string]footprint{}, chosen: -1}
+			*b = branch{enabled: p.Enabled, log: p.log, sleep: map[string]footprint{}, tried: map[string]footprint{}, chosen: -1}
 			if depth > 0 && !s.Whole {
 				b.inherit((*stack)[depth-1])
 			}
+			if seen != nil {
+				b.meet(seen, p.situation())
+			}
 			if b.chosen = b.next(); b.chosen < 0 {
+				return -1
+			}
+			if cut != nil && cut(append(*stack, b)) {
+				left = true
 				return -1
 			}
 			*stack = append(*stack, b)
@@ -196,6 +237,7 @@ func step(t *testing.T, w World, s Search, stack *[]*branch) (*Run, int) {
 	if !repeats {
 		return nil, depth
 	}
+	run.left = left
 	return run, depth
 }
 
@@ -206,11 +248,27 @@ func (s Search) over(r *Report, began time.Time) bool {
 // next is the next action to take here; -1: none is left.
 func (b *branch) next() int {
 	for i := b.chosen + 1; i < len(b.enabled); i++ {
-		if _, asleep := b.sleep[b.enabled[i]]; !asleep {
+		if _, asleep := b.sleep[b.enabled[i]]; !asleep && (b.only == nil || slices.Contains(b.only, b.enabled[i])) {
 			return i
 		}
 	}
 	return -1
+}
+
+// meet leaves out what was taken in the same situation before: all that was
+// not asleep then.
+func (b *branch) meet(seen map[uint64][]string, situation uint64) {
+	asleep, again := seen[situation]
+	if again {
+		b.only = []string{}
+		for _, name := range asleep {
+			if _, still := b.sleep[name]; !still {
+				b.only = append(b.only, name)
+			}
+		}
+		maps.DeleteFunc(b.sleep, func(name string, _ footprint) bool { return !slices.Contains(asleep, name) })
+	}
+	seen[situation] = slices.Collect(maps.Keys(b.sleep))
 }
 
 // inherit puts to sleep what need not be taken here: it was taken at the
@@ -252,13 +310,17 @@ func (r *Report) count(t *testing.T, w World, s Search, run *Run) {
 		r.MostEvents, r.WithEvents = run.Events, run.choices()
 	}
 	for _, name := range run.Known {
-		if r.Known[name] == nil {
+		if r.Known[name] == nil && r.raw {
+			r.Known[name] = traceOf(w, run)
+		} else if r.Known[name] == nil {
 			r.Known[name] = Shrink(t, w, run.choices(), func(r *Run) bool { return slices.Contains(r.Known, name) })
 		}
 	}
 	if v := run.Violation; v != nil {
 		r.Kinds[v.Kind]++
-		if r.Found == nil {
+		if r.Found == nil && r.raw {
+			r.Found = traceOf(w, run)
+		} else if r.Found == nil {
 			r.Found = Shrink(t, w, run.choices(), func(r *Run) bool { return r.Violation != nil && r.Violation.Kind == v.Kind })
 		}
 	}

@@ -34,7 +34,7 @@ func Shrink(t *testing.T, w World, choices []string, still func(r *Run) bool) *T
 	t.Helper()
 	try := func(names []string) (*Run, bool) {
 		var r *Run
-		for range min(w.tries(), 5) {
+		for range 2 {
 			if r = watched(t, w, false, follow(names), nil); still(r) {
 				return r, true
 			}
@@ -44,7 +44,7 @@ func Shrink(t *testing.T, w World, choices []string, still func(r *Run) bool) *T
 	best := slices.Clone(choices)
 	shortest, ok := try(best)
 	for n := 1; !ok; n++ {
-		if n >= w.tries() {
+		if n >= tries {
 			panic(fmt.Sprintf("explore: %s: a schedule does not repeat: %q", w.Lock.Name, choices))
 		}
 		shortest, ok = try(best)
@@ -97,11 +97,11 @@ func traceOf(w World, r *Run) *Trace {
 
 // Replay plays a trace, and returns what it has shown. It fails if the
 // schedule is not possible, or if there are more or fewer possibilities at a
-// choice than there were. A lock that is Timed is given several tries to
-// repeat its log.
+// choice than there were. It is played again if the log is not the same; see
+// tries.
 func Replay(t *testing.T, tr *Trace) (again *Trace, err error) {
 	t.Helper()
-	for range tr.World.tries() {
+	for range tries {
 		if again, err = replay(t, tr); err == nil && reflect.DeepEqual(again.Log, tr.Log) {
 			break
 		}
@@ -112,26 +112,32 @@ func Replay(t *testing.T, tr *Trace) (again *Trace, err error) {
 func replay(t *testing.T, tr *Trace) (*Trace, error) {
 	n := 0
 	var err error
-	r := watched(t, tr.World, false, func(p *Point) int {
-		if len(p.Enabled) == 1 || n >= len(tr.Choices) {
-			return 0
-		}
-		name := tr.Choices[n]
-		i := slices.Index(p.Enabled, name)
-		switch {
-		case i < 0:
-			err = fmt.Errorf("choice %d is %q, but these are possible: %q", n+1, name, p.Enabled)
-		case n < len(tr.Widths) && tr.Widths[n] != len(p.Enabled):
-			err = fmt.Errorf("choice %d had %d possibilities, and now %q", n+1, tr.Widths[n], p.Enabled)
-			i = -1
-		}
-		n++
-		return i
-	}, nil)
+	r := watched(t, tr.World, false, tr.chooser(&n, &err), nil)
 	if err == nil && n < len(tr.Choices) {
 		err = fmt.Errorf("the schedule ends after %d of %d choices", n, len(tr.Choices))
 	}
 	again := traceOf(tr.World, r)
 	again.Choices, again.Widths = tr.Choices, tr.Widths
 	return again, err
+}
+
+// chooser chooses as a trace says. It counts the choices that it has made, and
+// says why it cannot make one.
+func (tr *Trace) chooser(n *int, err *error) func(p *Point) int {
+	return func(p *Point) int {
+		if len(p.Enabled) == 1 || *n >= len(tr.Choices) {
+			return 0
+		}
+		name := tr.Choices[*n]
+		i := slices.Index(p.Enabled, name)
+		switch {
+		case i < 0:
+			*err = fmt.Errorf("choice %d is %q, but these are possible: %q", *n+1, name, p.Enabled)
+		case *n < len(tr.Widths) && tr.Widths[*n] != len(p.Enabled):
+			*err = fmt.Errorf("choice %d had %d possibilities, and now %q", *n+1, tr.Widths[*n], p.Enabled)
+			i = -1
+		}
+		*n++
+		return i
+	}
 }

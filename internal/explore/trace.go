@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -31,6 +32,11 @@ type Entry struct {
 
 func (e Entry) hash() uint64 {
 	return mix(fmt.Sprint(e.Kind, e.Op, e.Path, e.Made, e.Names, e.Err))
+}
+
+func (e Entry) equal(f Entry) bool {
+	return e.Point == f.Point && e.At == f.At && e.Who == f.Who && e.Kind == f.Kind && e.Op == f.Op && e.Path == f.Path &&
+		e.Watch == f.Watch && e.Made == f.Made && e.Err == f.Err && e.Text == f.Text && slices.Equal(e.Names, f.Names)
 }
 
 // String is one line for people to read.
@@ -75,6 +81,9 @@ type Point struct {
 	faults []Fault
 	foot   footprint
 	state  uint64
+	log    []Entry // up to here
+	// Two schedules that come to one situation go on alike.
+	situation func() uint64
 }
 
 func (p *Point) choice() string { return p.Enabled[p.Chosen] }
@@ -92,6 +101,7 @@ type Run struct {
 	Aborted   bool     // by the search
 
 	over      bool // by something known
+	left      bool // to a part
 	unordered bool // the action causes events in no particular order
 	hashing   bool
 	final     uint64

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"runtime/debug"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ const busy = time.Minute
 // watched plays a schedule, and panics with its choices if it does not end.
 func watched(t *testing.T, w World, hashing bool, choose func(p *Point) int, acted func(n int, f footprint)) *Run {
 	t.Helper()
+	defer oneCore()()
 	var made atomic.Pointer[[]string]
 	var names []string
 	watchdog := time.AfterFunc(busy, func() {
@@ -22,6 +24,7 @@ func watched(t *testing.T, w World, hashing bool, choose func(p *Point) int, act
 		if so == nil {
 			so = new([]string)
 		}
+		debug.SetTraceback("all") // what it is busy with
 		panic(fmt.Sprintf("explore: %s is busy for a minute of real time, so it waits for nothing: a goroutine of the lock spins. The schedule: %q", w.Lock.Name, *so))
 	})
 	defer watchdog.Stop()

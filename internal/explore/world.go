@@ -1,7 +1,10 @@
 package explore
 
 import (
+	"cmp"
 	"context"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -15,8 +18,8 @@ type Lock interface {
 	Unlock(ctx context.Context) error
 }
 
-// A Leased lock knows a fencing token, and when it has been lost. Both are
-// asked between a successful Lock or TryLock and the call of Unlock.
+// A Leased lock knows a fencing token, and when it has been lost. Lost is asked
+// once, after a successful Lock or TryLock.
 type Leased interface {
 	Token() int64
 	Lost() <-chan struct{}
@@ -53,6 +56,11 @@ type Subject struct {
 	Exists bool
 	// Closes: Unlock closes the client, after a Lock that failed, too.
 	Closes bool
+	// Session is the session timeout of the clients; SessionTimeout if it is 0.
+	Session time.Duration
+	// Alone: the contenders of a client share nothing but the client, so Open
+	// may be called for each of them. A film then tells their requests apart.
+	Alone bool
 	// Within: Lock gives up after so long. 0: it does not.
 	Within time.Duration
 	// Bypass: a contender whose first request has been carried out starves if
@@ -114,12 +122,13 @@ const (
 	Stop        Fault = "stop"         // the client is stopped; its session expires; later it runs on
 	EndContext  Fault = "end ctx"      // the ctx of a Lock or TryLock ends
 	Stall       Fault = "stall"        // what the client sends from now on stays in it until its session has expired
-	Pause       Fault = "time passes"  // for 4.5 s; what is sent meanwhile is carried out at once
+	Pause       Fault = "time passes"  // for 18 s; what is sent meanwhile is carried out at once
+	Remake      Fault = "parent goes"  // the server removes the queue's parent, which is an empty container
 	Refuse      Fault = "refuse"       // the first connection of a client is refused: World.Unconnected
 )
 
-// AllFaults are all kinds of fault, without Pause and Refuse, which are for
-// some locks and worlds.
+// AllFaults are all kinds of fault, without Pause, Remake and Refuse, which are
+// for some locks and worlds.
 var AllFaults = []Fault{LoseRequest, LoseReply, Cut, Expire, Stop, EndContext, Stall}
 
 // A World is what a search plays: a lock, contenders, and what may go wrong.
@@ -157,13 +166,17 @@ type World struct {
 	// next one at once and keeps what it has not sent.
 	Ensemble bool `json:"ensemble,omitempty"`
 	// Kinds are the kinds of fault that may happen, Faults is how many may
-	// happen in one schedule, all kinds together.
+	// happen in one schedule, all kinds together, and Each is how many of one
+	// kind; 0: as many as Faults says.
 	Kinds  []Fault `json:"kinds,omitempty"`
 	Faults int     `json:"faults,omitempty"`
+	Each   int     `json:"each,omitempty"`
+
+	tagged bool // see tag.go
 }
 
-// SessionTimeout is that of every client in a world. It passes in virtual
-// time.
+// SessionTimeout is that of every client in a world, if its Subject names no
+// other. It passes in virtual time.
 const SessionTimeout = 40 * time.Second
 
 const (
@@ -181,6 +194,8 @@ func (w World) at() string {
 	return "/explore/lock"
 }
 
+func (w World) session() time.Duration { return cmp.Or(w.Lock.Session, SessionTimeout) }
+
 func (w World) contenders() int {
 	if w.Contenders == 0 {
 		return 2
@@ -195,4 +210,16 @@ func (w World) script(i int) []Op {
 	return []Op{LockOp, UnlockOp}
 }
 
-func letter(i int) string { return string(rune('A' + i)) }
+// byName orders the names of contenders.
+func byName(a, b string) int {
+	return cmp.Or(len(a)-len(b), strings.Compare(a, b))
+}
+
+// letter is the name of a contender: A, B, … Z, A2, B2, …
+func letter(i int) string {
+	name := string(rune('A' + i%26))
+	if i >= 26 {
+		name += strconv.Itoa(i/26 + 1)
+	}
+	return name
+}

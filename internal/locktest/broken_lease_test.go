@@ -16,6 +16,9 @@ import (
 	"example.com/zklock/internal/locktest"
 )
 
+// A bug is what is wrong with a broken lock.
+type bug string
+
 // Each breaks one line of a lock with leases that is right as far as it goes,
 // and names the case that must fail.
 var leaseBugs = map[bug]failure{

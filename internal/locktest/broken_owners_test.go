@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/locktest/broken"
 )
 
 // Each breaks one line of a reentrant lock that is otherwise right, and names
@@ -49,7 +50,7 @@ type mutexWith struct {
 }
 
 type entry struct {
-	lock   *lockWith
+	lock   *broken.Lock
 	times  int
 	busy   bool
 	failed bool // the last Unlock has, or, with a bug, the first Lock
@@ -69,15 +70,15 @@ func (v *view) key() any {
 }
 
 func (v *view) Lock() error {
-	_, err := v.acquire(true, func(l *lockWith) (bool, error) { return true, l.Lock() })
+	_, err := v.acquire(true, func(l *broken.Lock) (bool, error) { return true, l.Lock() })
 	return err
 }
 
 func (v *view) TryLock() (bool, error) {
-	return v.acquire(v.bug == "TryLock waits for its owner", (*lockWith).TryLock)
+	return v.acquire(v.bug == "TryLock waits for its owner", (*broken.Lock).TryLock)
 }
 
-func (v *view) acquire(wait bool, first func(*lockWith) (bool, error)) (bool, error) {
+func (v *view) acquire(wait bool, first func(*broken.Lock) (bool, error)) (bool, error) {
 	if v.owner == nil && v.bug != "nil is an owner" {
 		return false, errors.New("no owner")
 	}
@@ -103,7 +104,7 @@ func (v *view) acquire(wait bool, first func(*lockWith) (bool, error)) (bool, er
 	if e != nil {
 		return v.again(e, wait)
 	}
-	e = &entry{lock: &lockWith{conn: v.conn, path: v.path}}
+	e = &entry{lock: broken.New("none", v.conn, v.path)}
 	e.busy = v.bug != "counted before it is locked"
 	if !e.busy {
 		e.times = 1
@@ -135,7 +136,7 @@ func (v *view) again(e *entry, wait bool) (bool, error) {
 		e.times++
 	}
 	if v.bug == "asks when it locks again" {
-		v.conn.Exists(e.lock.node)
+		v.conn.Exists(v.path)
 	}
 	return true, nil
 }
@@ -151,7 +152,7 @@ func (v *view) Unlock() error {
 		}
 	}
 	if e == nil || e.busy || e.times == 0 && v.bug != "the count is not reset" {
-		return errNotLocked
+		return broken.ErrNotLocked
 	}
 	e.times--
 	if e.times > 0 && v.bug != "gone with the first Unlock" {
@@ -170,7 +171,7 @@ func (v *view) Unlock() error {
 	e.busy = false
 	e.failed = err != nil
 	switch {
-	case e.failed && (!errors.Is(err, errNotLocked) || v.bug == "expiry does not end it"):
+	case e.failed && (!errors.Is(err, broken.ErrNotLocked) || v.bug == "expiry does not end it"):
 		e.times = 1
 	case v.bug != "the count is not reset":
 		delete(v.book, key)
@@ -196,7 +197,7 @@ func TestBrokenOwnersFailUnderTheRightName(t *testing.T) {
 					return func(name string) locktest.Lock { return &view{m, &name} }
 				},
 				Nobody:      func(conn *zk.Conn, path string) locktest.Lock { return &view{open(conn, path), nil} },
-				ErrNotOwner: errNotLocked,
+				ErrNotOwner: broken.ErrNotLocked,
 			})
 		})
 	}

@@ -631,21 +631,27 @@ func number(s *session, n int) func(zkserver.Request) bool {
 type spoiler struct {
 	what  string
 	spoil func(s *session, n int) (fault, then *zkserver.Fault)
+	loses bool // the connection breaks, and nothing else goes wrong
+}
+
+// outlives says that a lock may go on after its n-th request was spoiled.
+func (w *world) outlives(sp spoiler, s *session, n int) bool {
+	return w.subject.FindsNode && sp.loses && createsNode(lastRequest(s, n))
 }
 
 func (w *world) spoilers() []spoiler {
 	spoilers := []spoiler{
 		{"is answered with an error", func(s *session, n int) (_, _ *zkserver.Fault) {
 			return w.srv.Fail(jute.ErrRuntimeInconsistency, number(s, n)), nil
-		}},
-		{"is lost with its connection", func(s *session, n int) (_, _ *zkserver.Fault) { return w.srv.LoseRequest(number(s, n)), nil }},
-		{"is carried out, and its reply is lost with the connection", func(s *session, n int) (_, _ *zkserver.Fault) { return w.srv.LoseReply(number(s, n)), nil }},
+		}, false},
+		{"is lost with its connection", func(s *session, n int) (_, _ *zkserver.Fault) { return w.srv.LoseRequest(number(s, n)), nil }, true},
+		{"is carried out, and its reply is lost with the connection", func(s *session, n int) (_, _ *zkserver.Fault) { return w.srv.LoseReply(number(s, n)), nil }, true},
 	}
 	if w.subject.Queue { // a lock without a queue has nothing to clean up
 		spoilers = append(spoilers, spoiler{"fails, and the first try to clean up is lost with its connection", func(s *session, n int) (_, _ *zkserver.Fault) {
 			cleanUp := func(r zkserver.Request) bool { return r.Session == s.id && r.Op == jute.OpDelete }
 			return w.srv.Fail(jute.ErrRuntimeInconsistency, number(s, n)), w.srv.LoseRequest(cleanUp)
-		}})
+		}, false})
 	}
 	return spoilers
 }
@@ -660,7 +666,8 @@ func errorOnTheWay(w *world) {
 			fault, then := sp.spoil(s, n)
 			result := w.lock(waiter)
 			early := w.meets(fault, s, "the request is spoiled, or the waiter waits")
-			free := !early || w.subject.Requeues
+			outlived := w.subject.Requeues || early && w.outlives(sp, s, n)
+			free := !early || outlived
 			if free {
 				w.unlock(holder, "the holder")
 			}
@@ -668,7 +675,7 @@ func errorOnTheWay(w *world) {
 			if then != nil {
 				then.Release()
 			}
-			if err == nil && early && w.subject.Requeues {
+			if err == nil && early && outlived {
 				w.unlock(waiter, "the waiter")
 				w.nothingLeft()
 				continue
@@ -708,7 +715,7 @@ func errorInTryLock(w *world) {
 				fault.Release()
 				require.True(w, ok, "TryLock on a free lock returns false and no error, when its request %d %s", n, sp.what)
 				w.unlock(l, "it")
-				if w.subject.Requeues && len(fault.Hit()) > 0 {
+				if hit := len(fault.Hit()) > 0; hit && (w.subject.Requeues || w.outlives(sp, s, n)) {
 					w.nothingLeft()
 					continue
 				}

@@ -16,6 +16,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	naive "example.com/zklock/01-naive-ephemeral"
 	herd "example.com/zklock/02-herd-effect"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/wiretap"
@@ -158,6 +159,79 @@ func TestClassSequenceNumbers(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "/n-0000000003", last, "the number is not that of the children, of which there are none, but of those ever made")
 	})
+}
+
+// TestClassThePredictionIsForACrowd is the first question of step 1: contenders
+// that come when the first ones have finished send fewer requests.
+func TestClassThePredictionIsForACrowd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		zoo := ensemble.OverPipes(zkserver.Run(t))
+		const n = 5
+		var sent int64
+		for range n { // one after the other: nobody waits
+			conn, tap := classSession(t, zoo)
+			before := tap.Counts().Total()
+			lock := naive.New(conn, "/lock")
+			require.NoError(t, lock.Lock())
+			require.NoError(t, lock.Unlock())
+			sent += tap.Counts().Total() - before
+		}
+		require.EqualValues(t, 3*n, sent, "a contender that is alone sends create, get and delete")
+		require.Less(t, sent, int64(n*n+2*n), "which is what a crowd sends")
+	})
+}
+
+// TestClassAnswers: each question of each step has an answer in
+// docs/teaching.md, which names the test that shows it.
+func TestClassAnswers(t *testing.T) {
+	teaching, err := os.ReadFile("../../docs/teaching.md")
+	require.NoError(t, err)
+	var sources strings.Builder // of the tests, and of the suites' cases
+	for _, pattern := range []string{"*.go", "../../0*/*_test.go"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			sources.Write(text)
+		}
+	}
+	steps, err := filepath.Glob("../../0*/README.md")
+	require.NoError(t, err)
+	require.Len(t, steps, 5)
+	answered := 0
+	for _, file := range steps {
+		readme, err := os.ReadFile(file)
+		require.NoError(t, err)
+		step := filepath.Base(filepath.Dir(file))
+		_, class, ok := strings.Cut(string(readme), "**For a class.**")
+		require.True(t, ok, file)
+		for number := range len(regexp.MustCompile(`(?m)^\d+\. `).FindAllString(class, -1)) {
+			name := fmt.Sprintf("Step %s, question %d", strings.TrimLeft(step[:2], "0"), number+1)
+			_, answer, ok := strings.Cut(string(teaching), "### "+name+"\n")
+			require.True(t, ok, "docs/teaching.md has no answer to it: %s", name)
+			answer, _, _ = strings.Cut(answer, "\n#")
+			_, proof, ok := strings.Cut(strings.Join(strings.Fields(answer), " "), "**Proof**: ")
+			require.True(t, ok, "%s names no proof", name)
+			cases := regexp.MustCompile(`\*([^*]+)\*|`+"`(Test\\w+)`").FindAllStringSubmatch(proof, -1)
+			require.NotEmpty(t, cases, name)
+			for _, c := range cases {
+				if c[1] != "" {
+					require.Contains(t, sources.String(), `"`+c[1]+`"`, "%s: there is no such case", name)
+				} else {
+					require.Contains(t, sources.String(), "func "+c[2]+"(", "%s: there is no such test", name)
+				}
+			}
+			for _, q := range questions {
+				if q.step == step && q.number == number+1 {
+					require.Contains(t, proof, cmp.Or(q.fails, q.test), name)
+				}
+			}
+			answered++
+		}
+	}
+	require.GreaterOrEqual(t, answered, 15)
+	require.Equal(t, answered, strings.Count(string(teaching), "\n### Step "), "an answer to no question")
 }
 
 // TestClassHoldersEvent is the third question of step 2: the holder's last

@@ -5,19 +5,6 @@ import (
 	"testing"
 )
 
-// A Verdict is what became of a case.
-type Verdict struct {
-	Case    string
-	Words   string // of its failure; "" if it has not failed
-	Skipped string
-	Printed string
-}
-
-// A Suite is what Run, RunOwners or RunLeases runs.
-type Suite interface {
-	grader(t *testing.T) (*grader, []string)
-}
-
 // Verdicts runs a suite as Run does, and returns what becomes of its cases in
 // place of failing: of those that wanted, if not nil, is true of, up to the first
 // that stop is true of. It returns nil in the process in which they ran.
@@ -32,7 +19,7 @@ func Verdicts(t *testing.T, s Suite, wanted func(name string) bool, stop func(Ve
 			continue
 		}
 		v := g.ask(request{Case: name})
-		verdict := Verdict{name, strings.Join(v.failures, "\n"), v.skipped, v.output}
+		verdict := Verdict{Case: name, Words: strings.Join(v.failures, "\n"), Skipped: v.skipped, Printed: v.output}
 		verdicts = append(verdicts, verdict)
 		if stop(verdict) {
 			break
@@ -52,7 +39,7 @@ func FaultVerdicts(t *testing.T, s LeaseSubject) (verdicts []Verdict, stopped bo
 	defer g.close()
 	_, stopped = faultSeries(false, func(r request) verdict {
 		v := g.ask(r)
-		verdicts = append(verdicts, Verdict{r.Case, strings.Join(v.failures, "\n"), v.skipped, v.output})
+		verdicts = append(verdicts, Verdict{Case: r.Case, Words: strings.Join(v.failures, "\n"), Skipped: v.skipped, Printed: v.output})
 		return v
 	})
 	return verdicts, stopped

@@ -3,6 +3,7 @@ package locktest
 import (
 	"bufio"
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -30,7 +31,7 @@ import (
 // with a mark. Whatever else it prints belongs to the lock.
 type grader struct {
 	t      *testing.T
-	suite  string
+	start  func() (*worker, error)
 	run    func(t *testing.T, r request) (sent []jute.Op)
 	worker *worker // nil: none runs
 	asked  int     // cases, of worker
@@ -41,6 +42,7 @@ type grader struct {
 // A request asks for one case.
 type request struct {
 	Case  string    // its name
+	About string    // of a Case
 	Stuck int       // index in patienceWith
 	Fault faultCase // of the fault series
 }
@@ -56,6 +58,7 @@ type report struct {
 	Ended    bool
 	OK       bool // the case has not failed, if it has ended
 	Sent     []jute.Op
+	Says     string // of a Case
 }
 
 const (
@@ -100,7 +103,9 @@ func grade(t *testing.T, run func(t *testing.T, r request) (sent []jute.Op)) *gr
 		}
 		return nil
 	}
-	g := &grader{t: t, suite: suite, run: run}
+	g := &grader{t: t, run: run, start: func() (*worker, error) {
+		return startWorker(t.Name(), suite, Launcher{thisBinary, func(*exec.Cmd) {}, kill})
+	}}
 	// A server in Docker is shared by the tests of a process, and coverage is
 	// counted in this one.
 	g.inside = *here || testing.CoverMode() != "" || Real(t) != nil
@@ -151,6 +156,8 @@ type verdict struct {
 	skipped  string
 	output   string
 	stuck    bool      // the case did not end
+	died     bool      // the process ended in the middle of it
+	says     string    // what a Case says
 	sent     []jute.Op // what the case returns, if it has passed
 }
 
@@ -163,7 +170,7 @@ func (g *grader) ask(r request) verdict {
 	}
 	for range 3 {
 		if g.worker == nil {
-			w, err := startWorker(g.t.Name(), g.suite)
+			w, err := g.start()
 			if err != nil {
 				return verdict{failures: []string{"the process that runs the cases does not start: " + err.Error()}}
 			}
@@ -201,25 +208,39 @@ func (g *grader) close() {
 // A worker is the process that runs the cases, as seen from the other one.
 type worker struct {
 	cmd     *exec.Cmd
+	kill    func(cmd *exec.Cmd)
 	in      io.WriteCloser
 	reports chan report // closed when the process has closed its output
 	printed *printed
 	ended   bool
+	sweep   bool // kill is called after the end, too, for what the process has started
 }
 
-func startWorker(test, suite string) (*worker, error) {
+// thisBinary starts the running program again.
+func thisBinary(args, env []string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
+	cmd := exec.Command(self, append(args, fmt.Sprint("-test.short=", testing.Short()))...)
+	cmd.Env = append(os.Environ(), env...)
+	return cmd, nil
+}
+
+func kill(cmd *exec.Cmd) { cmd.Process.Kill() }
+
+func startWorker(test, suite string, launch Launcher) (*worker, error) {
 	var pattern []string
 	for element := range strings.SplitSeq(test, "/") {
 		pattern = append(pattern, "^"+regexp.QuoteMeta(element)+"$")
 	}
-	w := &worker{reports: make(chan report), printed: &printed{over: make(chan struct{})}}
-	w.cmd = exec.Command(self, "-test.run="+strings.Join(pattern, "/"), fmt.Sprint("-test.short=", testing.Short()))
-	token := mark + fmt.Sprintf("%x ", time.Now().UnixNano())
-	w.cmd.Env = append(os.Environ(), workerVariable+"="+strings.TrimSpace(strings.TrimPrefix(token, mark))+" "+suite, "ZK="+ensemble.SpecEmbedded)
+	token := rand.Text() // nothing but this package knows it, so a lock cannot write a report
+	cmd, err := launch.Command([]string{"-test.run=" + strings.Join(pattern, "/")},
+		[]string{workerVariable + "=" + token + " " + suite, "ZK=" + ensemble.SpecEmbedded})
+	if err != nil {
+		return nil, err
+	}
+	w := &worker{cmd: cmd, kill: launch.Kill, reports: make(chan report), printed: &printed{over: make(chan struct{})}}
 	w.cmd.Stderr = w.printed
 	w.cmd.WaitDelay = 5 * time.Second // a process of its own that the lock has started may hold the pipes
 	if w.in, err = w.cmd.StdinPipe(); err != nil {
@@ -232,7 +253,8 @@ func startWorker(test, suite string) (*worker, error) {
 	if err := w.cmd.Start(); err != nil {
 		return nil, err
 	}
-	go w.read(out, token)
+	launch.Started(w.cmd)
+	go w.read(out, mark+token+" ")
 	return w, nil
 }
 
@@ -271,13 +293,13 @@ func (w *worker) ask(r request) (v verdict, begun bool) {
 		select {
 		case report, ok = <-w.reports:
 		case <-w.printed.over:
-			w.cmd.Process.Kill()
+			w.kill(w.cmd)
 			w.close()
 			v.output = w.printed.take()
 			v.failures, v.stuck = []string{fmt.Sprintf("the lock prints more than %d MiB", flood>>20)}, true
 			return v, true
 		case <-mute.C:
-			w.cmd.Process.Kill()
+			w.kill(w.cmd)
 			v.failures, v.stuck = []string{fmt.Sprintf("the test's process has said nothing for %v, and was killed", silence)}, true
 			return v, true
 		}
@@ -294,7 +316,7 @@ func (w *worker) ask(r request) (v verdict, begun bool) {
 			v.output = w.printed.take()
 			return v, begun
 		case report.Ended && report.OK:
-			v.skipped, v.sent = report.Skipped, report.Sent
+			v.skipped, v.sent, v.says = report.Skipped, report.Sent, report.Says
 			v.output = w.printed.take()
 			return v, begun
 		case report.Ended:
@@ -309,7 +331,7 @@ func (w *worker) ask(r request) (v verdict, begun bool) {
 	}
 	w.close()
 	v.output = w.printed.take()
-	v.failures = []string{died(v.output, w.cmd.ProcessState, left)}
+	v.failures, v.died = []string{died(v.output, w.cmd.ProcessState, left)}, true
 	return v, begun
 }
 
@@ -320,9 +342,12 @@ func (w *worker) close() {
 	}
 	w.ended = true
 	w.in.Close()
-	kill := time.AfterFunc(30*time.Second, func() { w.cmd.Process.Kill() })
+	kill := time.AfterFunc(30*time.Second, func() { w.kill(w.cmd) })
 	defer kill.Stop()
 	for range w.reports { // until its output is closed, as Wait demands
+	}
+	if w.sweep {
+		w.kill(w.cmd) // before Wait, so that its id is not given to another process
 	}
 	w.cmd.Wait()
 }

@@ -15,6 +15,7 @@ import (
 
 	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/locktest/broken"
 )
 
 // funcLock is a lock of three functions.
@@ -52,7 +53,7 @@ var hostile = map[string]struct {
 		mu.Lock()
 		mu.Lock()
 		return nil
-	}), "the lock hangs"},
+	}), "let go of a mutex before you wait"},
 	"spins": {always(func(*zk.Conn, string) error { spin(); return nil }), "the lock spins"},
 	"polls and never sleeps": {always(func(conn *zk.Conn, path string) error {
 		for {
@@ -90,7 +91,7 @@ func TestHostileLocks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
-			verdicts := locktest.Verdicts(t, locktest.Subject{New: h.lock, ErrNotLocked: errNotLocked, Queue: true},
+			verdicts := locktest.Verdicts(t, locktest.Subject{New: h.lock, ErrNotLocked: broken.ErrNotLocked, Queue: true},
 				nil, func(locktest.Verdict) bool { return false })
 			if verdicts == nil {
 				return // this is the process in which the lock was tried

@@ -30,17 +30,22 @@ func (s LeaseSubject) grader(t *testing.T) (*grader, []string) {
 	if s.Open == nil {
 		t.Fatal("locktest: LeaseSubject.Open is nil: it must make contenders")
 	}
-	var names []string
 	byName := make(map[string]leaseCase)
 	for _, c := range leaseCases {
-		names = append(names, c.name)
 		byName[c.name] = c
 	}
 	return grade(t, func(t *testing.T, r request) []jute.Op {
 		c := byName[r.Case]
 		inWorld(t, Subject{Queue: true}, c.exact, func(w *world) { c.run(&leaseWorld{w, s}) })
 		return nil
-	}), names
+	}), s.names()
+}
+
+func (s LeaseSubject) names() (names []string) {
+	for _, c := range leaseCases {
+		names = append(names, c.name)
+	}
+	return names
 }
 
 type leaseCase struct {

@@ -65,6 +65,10 @@ type Subject struct {
 	// tries again, and queues again if it must, and so do TryLock and Unlock.
 	// Otherwise they return an error.
 	Requeues bool
+	// FindsNode says that Lock and TryLock outlive a create that is lost with its
+	// connection: they find the node, or make another. RunLostReplies has the
+	// cases.
+	FindsNode bool
 	// WakeUps predicts how many watch events a release sends to the contenders that wait,
 	// each in a session of its own. If it is nil they are not counted.
 	WakeUps func(waiting int) int
@@ -123,13 +127,8 @@ func (s Subject) grader(t *testing.T) (*grader, []string) {
 	if s.New == nil {
 		t.Fatal("locktest: Subject.New is nil: it must make a contender")
 	}
-	var names []string
 	byName := make(map[string]testCase)
 	for _, c := range cases {
-		if c.queueOnly && !s.Queue || s.Level == Basic && !c.basic {
-			continue
-		}
-		names = append(names, c.name)
 		byName[c.name] = c
 	}
 	return grade(t, func(t *testing.T, r request) []jute.Op {
@@ -142,7 +141,17 @@ func (s Subject) grader(t *testing.T) (*grader, []string) {
 			c.run(w)
 		})
 		return nil
-	}), names
+	}), s.names()
+}
+
+func (s Subject) names() (names []string) {
+	for _, c := range cases {
+		if c.queueOnly && !s.Queue || s.Level == Basic && !c.basic {
+			continue
+		}
+		names = append(names, c.name)
+	}
+	return names
 }
 
 type testCase struct {

@@ -11,13 +11,14 @@ import (
 )
 
 // Main is TestMain for a package whose tests use the ZooKeeper that ZK names:
-// it stops what was started for them, and then no goroutine may be left.
-func Main(m goleak.TestingM) {
-	goleak.VerifyTestMain(closing{m},
+// it stops what was started for them, and then no goroutine may be left, but
+// those that the options except.
+func Main(m goleak.TestingM, except ...goleak.Option) {
+	goleak.VerifyTestMain(closing{m}, append(except,
 		// Idle connections to the Docker daemon, which testcontainers keeps.
 		goleak.IgnoreTopFunction("net/http.(*persistConn).readLoop"),
 		goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"),
-		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"))
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"))...)
 }
 
 type closing struct{ goleak.TestingM }

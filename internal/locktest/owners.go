@@ -48,17 +48,22 @@ func (s OwnersSubject) grader(t *testing.T) (*grader, []string) {
 		Queue:        true,
 		Requeues:     s.Requeues,
 	}
-	var names []string
 	byName := make(map[string]ownersCase)
 	for _, c := range ownersCases {
-		names = append(names, c.name)
 		byName[c.name] = c
 	}
 	return grade(t, func(t *testing.T, r request) []jute.Op {
 		c := byName[r.Case]
 		inWorld(t, contender, c.exact, func(w *world) { c.run(&owners{w, s}) })
 		return nil
-	}), names
+	}), s.names()
+}
+
+func (s OwnersSubject) names() (names []string) {
+	for _, c := range ownersCases {
+		names = append(names, c.name)
+	}
+	return names
 }
 
 type ownersCase struct {

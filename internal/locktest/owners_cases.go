@@ -134,6 +134,7 @@ func anotherOwner(w *owners) {
 	w.times(0, b, "while it waits")
 	w.mustLock(a, "the first owner, while others wait,")
 	w.unlock(a, "the first owner, which has locked twice,")
+	require.Len(w, w.nodes(), 4, "an owner has locked twice and unlocked once, and its node has gone: the next contender gets in while it holds the lock: two holders; count, and delete the node with the last Unlock")
 	w.stillWaits(resultB, s, "the second owner")
 	w.unlock(a, "the first owner")
 	w.holds(resultB, "the second owner, whose turn it is,")

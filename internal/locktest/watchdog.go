@@ -43,6 +43,7 @@ type watchdog struct {
 	doing  []string
 	notes  []string // failures of the case
 	skip   string
+	says   string
 }
 
 // limits say what may happen between two steps of a case.
@@ -103,7 +104,7 @@ func (d *watchdog) say(r report) {
 
 func (d *watchdog) begin(r request) {
 	d.mu.Lock()
-	d.active, d.limits, d.doing, d.notes, d.skip = true, patienceWith[r.Stuck], nil, nil, ""
+	d.active, d.limits, d.doing, d.notes, d.skip, d.says = true, patienceWith[r.Stuck], nil, nil, "", ""
 	d.steps.Add(1)
 	d.mu.Unlock()
 	d.instant.Store(0)
@@ -116,7 +117,7 @@ func (d *watchdog) end(ok bool, sent []jute.Op) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.active = false
-	d.say(report{Ended: true, OK: ok, Failures: d.notes, Skipped: d.skip, Sent: sent})
+	d.say(report{Ended: true, OK: ok, Failures: d.notes, Skipped: d.skip, Sent: sent, Says: d.says})
 	if !ok {
 		os.Exit(1)
 	}
@@ -294,6 +295,10 @@ func (d *watchdog) stuck(why string) {
 			header, _, _ := strings.Cut(block, "\n")
 			return strings.Contains(block, asideName) && (strings.Contains(header, "[running") || strings.Contains(header, "[runnable"))
 		}
+		mutex := func(block string) bool {
+			header, _, _ := strings.Cut(block, "\n")
+			return strings.Contains(block, asideName) && (strings.Contains(header, "[sync.Mutex.Lock") || strings.Contains(header, "[sync.RWMutex."))
+		}
 		blocked := func(block string) bool {
 			header, _, _ := strings.Cut(block, "\n")
 			return strings.Contains(block, asideName) && !strings.Contains(header, "(durable)")
@@ -301,6 +306,8 @@ func (d *watchdog) stuck(why string) {
 		switch {
 		case stackOf(stacks, busy) != "":
 			why = "the lock spins: it is busy, and sends nothing; it is in " + stackOf(stacks, busy)
+		case stackOf(stacks, mutex) != "":
+			why = "the lock hangs: it waits for a mutex that another goroutine keeps, which waits itself; let go of a mutex before you wait for the lock or for a reply. It is in " + stackOf(stacks, mutex)
 		case stackOf(stacks, blocked) != "":
 			why = "the lock hangs: it waits for something that never comes, and that is no watch; it is in " + stackOf(stacks, blocked)
 		case doing == "":

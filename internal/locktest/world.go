@@ -84,10 +84,13 @@ func (w *world) observe() {
 	})
 }
 
+// bound is how much virtual time a case may take.
+const bound = 5 * time.Hour
+
 // bound ends a case that waits without patience: its clients' pings keep
 // virtual time going.
 func (w *world) bound() *time.Timer {
-	return time.AfterFunc(5*time.Hour, func() {
+	return time.AfterFunc(bound, func() {
 		if self == nil {
 			panic(w.Name() + ": hours of virtual time have passed")
 		}
@@ -361,18 +364,7 @@ func (w *world) why() string {
 	nodes := w.nodes()
 	var lines []string
 	for _, watch := range w.srv.Watches() {
-		_, exists := w.srv.Node(watch.Path)
-		name := strings.TrimPrefix(watch.Path, path.Dir(w.path)+"/")
-		switch {
-		case !watch.Children && !exists:
-			lines = append(lines, fmt.Sprintf("a contender watches %s, which has gone: the event is lost, for the node went before the watch was set; use one request that looks and sets the watch (GetW), and look again if it finds no node", name))
-		case !watch.Children && watch.Path == w.path && w.subject.Queue:
-			lines = append(lines, fmt.Sprintf("a contender watches %s, the parent: a release does not change the parent's data; watch the node before its own", name))
-		case watch.Children:
-			lines = append(lines, fmt.Sprintf("a contender watches the children of %s", name))
-		default:
-			lines = append(lines, fmt.Sprintf("a contender watches %s, which is there still", name))
-		}
+		lines = append(lines, w.watched(watch))
 	}
 	switch {
 	case len(nodes) == 0:
@@ -384,6 +376,21 @@ func (w *world) why() string {
 		lines = append(lines, "no contender has a watch: nothing will wake one that waits")
 	}
 	return ":\n    " + strings.Join(slices.Compact(lines), "\n    ")
+}
+
+// watched says what a watch that is set will tell of.
+func (w *world) watched(watch zkserver.Watch) string {
+	_, exists := w.srv.Node(watch.Path)
+	name := strings.TrimPrefix(watch.Path, path.Dir(w.path)+"/")
+	switch {
+	case !watch.Children && !exists:
+		return fmt.Sprintf("a contender watches %s, which has gone: the event is lost, for the node went before the watch was set; use one request that looks and sets the watch (GetW), and look again if it finds no node", name)
+	case !watch.Children && watch.Path == w.path && w.subject.Queue:
+		return fmt.Sprintf("a contender watches %s, the parent: a release does not change the parent's data; watch the node before its own, or the list of the children", name)
+	case watch.Children:
+		return fmt.Sprintf("a contender watches the children of %s", name)
+	}
+	return fmt.Sprintf("a contender watches %s, which is there still", name)
 }
 
 // expire ends a session behind its client's back.
@@ -426,7 +433,9 @@ func (w *world) nothingLeft() {
 	w.noNodes("every contender has let go, and the lock leaves a node behind: it blocks every contender that comes later")
 	if w.srv != nil {
 		synctest.Wait()
-		require.Empty(w, w.srv.Watches(), "every contender has let go, and the lock leaves a watch behind")
+		if watches := w.srv.Watches(); len(watches) > 0 {
+			w.Fatalf("every contender has let go, and the lock leaves a watch behind: %s", w.watched(watches[0]))
+		}
 	}
 }
 

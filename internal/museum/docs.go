@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/museum/scenes"
 )
 
 var update = flag.Bool("update", false,
@@ -34,12 +36,16 @@ func (b Bug) inDocs(t *testing.T, diagram string) {
 	folder, file := "./"+filepath.Base(dir), fmt.Sprintf("bug_%s_test.go", strings.ToLower(b.ID))
 	require.FileExists(t, file, "the catalogue expects the bug's test in this file")
 
+	lab := fmt.Sprintf("it has [no scene in the lab](lab/scenes.md#%s)", strings.ToLower(b.ID))
+	if _, ok := scenes.Find(b.ID); ok {
+		lab = fmt.Sprintf("`go run ./docs/lab -open -scene %s` plays it in [the lab](lab/scenes.md#%s)", b.ID, strings.ToLower(b.ID))
+	}
 	changed := text
 	for _, part := range []struct{ pattern, want string }{
 		{`(?m)^\| \[` + b.ID + `[\]:].*$`, b.row()},
 		{"(?ms)^<!-- " + b.ID + " -->\n.*?^```\n", fmt.Sprintf(
-			"<!-- %s -->\n`go test -v -run Bug%s_ %s` shows it: [%s](.%s/%s)\n\n```mermaid\n%s```\n",
-			b.ID, b.ID, folder, file, folder, file, diagram)},
+			"<!-- %s -->\n`go test -v -run Bug%s_ %s` shows it: [%s](.%s/%s);\n%s\n\n```mermaid\n%s```\n",
+			b.ID, b.ID, folder, file, folder, file, lab, diagram)},
 	} {
 		found := regexp.MustCompile(part.pattern).FindAllString(text, -1)
 		require.Len(t, found, 1, "parts of docs/bugs.md that match %s", part.pattern)
@@ -56,12 +62,5 @@ func (b Bug) inDocs(t *testing.T, diagram string) {
 // row returns the bug's line in the table.
 func (b Bug) row() string {
 	heading := b.ID + ": " + b.What
-	return fmt.Sprintf("| [%s](#%s) | %s | %s | %d |", heading, anchor(heading), b.Article(), b.Kind, b.Cure)
-}
-
-var noAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
-
-// anchor returns the anchor that GitHub gives a heading.
-func anchor(heading string) string {
-	return strings.ReplaceAll(noAnchor.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
+	return fmt.Sprintf("| [%s](#%s) | %s | %s | %d |", heading, scenes.Anchor(heading), b.Article(), b.Kind, b.Cure)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/museum/scenes"
 )
 
 // pages returns the repository's pages, with their text but without code.
@@ -37,9 +39,9 @@ func pages(t *testing.T) map[string]string {
 func anchors(text string) map[string]bool {
 	all := make(map[string]bool)
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
-		name := anchor(m[1])
+		name := scenes.Anchor(m[1])
 		for i := 1; all[name]; i++ {
-			name = fmt.Sprintf("%s-%d", anchor(m[1]), i)
+			name = fmt.Sprintf("%s-%d", scenes.Anchor(m[1]), i)
 		}
 		all[name] = true
 	}
@@ -69,7 +71,8 @@ func broken(file, text string, pages map[string]string) (faults []string) {
 func TestEveryLinkOfEveryPageResolves(t *testing.T) {
 	pages := pages(t)
 	for file, text := range pages {
-		require.Empty(t, broken(file, text, pages), file)
+		require.Empty(t, broken(file, text, pages),
+			"links in %s that lead nowhere: mend the link, or write the file or the heading that it names", strings.TrimPrefix(file, "../../"))
 	}
 	t.Run("and a broken one is found", func(t *testing.T) {
 		const text = "[a](LICENSE) [b](nowhere.md) [c](docs/bugs.md#nowhere) [d](#here) [e](#nowhere)\n\n## Here!\n"
@@ -79,20 +82,40 @@ func TestEveryLinkOfEveryPageResolves(t *testing.T) {
 	})
 }
 
-// The README of each step links the bugs whose tests stand beside it.
-func TestEachStepLinksItsBugs(t *testing.T) {
+// The README of each step has a row for each bug whose test stands beside it:
+// the row leads to the bug's entry in the catalogue, and to its scene in the lab.
+func TestEachStepLinksItsBugsAndTheirScenes(t *testing.T) {
 	catalogue, err := os.ReadFile("../../docs/bugs.md")
 	require.NoError(t, err)
-	links := 0
-	for _, m := range regexp.MustCompile(`(?m)^### ((\w+): .*)$`).FindAllStringSubmatch(string(catalogue), -1) {
-		tests, err := filepath.Glob("../../0*/bug_" + strings.ToLower(m[2]) + "_test.go")
+	rows := make(map[string]string)
+	for _, m := range regexp.MustCompile(`(?m)^### ((\w+): (.*))$`).FindAllStringSubmatch(string(catalogue), -1) {
+		id := strings.ToLower(m[2])
+		tests, err := filepath.Glob("../../0*/bug_" + id + "_test.go")
 		require.NoError(t, err)
-		require.Len(t, tests, 1, m[1])
-		readme, err := os.ReadFile(filepath.Dir(tests[0]) + "/README.md")
-		require.NoError(t, err)
-		require.Contains(t, string(readme), fmt.Sprintf("[%s](../docs/bugs.md#%s)", m[2], anchor(m[1])),
-			"%s does not link its bug", filepath.Dir(tests[0]))
-		links++
+		require.Len(t, tests, 1, "the tests of bug %s: one is to stand beside the step that it breaks", m[1])
+		scene := "no scene"
+		if _, ok := scenes.Find(m[2]); ok {
+			scene = "scene " + m[2]
+		}
+		row := fmt.Sprintf("| [%s](../docs/bugs.md#%s) | %s | [%s](../docs/lab/scenes.md#%s) |\n", m[2], scenes.Anchor(m[1]), m[3], scene, id)
+		folder := filepath.Dir(tests[0])
+		rows[folder] += row
+		if m[2] == "A6" { // step 1 has it, and step 2 cures it
+			rows["../../02-herd-effect"] += row
+		}
 	}
-	require.NotZero(t, links)
+	require.Len(t, rows, 5, "steps with bugs")
+	for folder, want := range rows {
+		file := folder + "/README.md"
+		readme, err := os.ReadFile(file)
+		require.NoError(t, err)
+		table := regexp.MustCompile(`(?m)(^\| \[\w+\]\(\.\./docs/bugs\.md#.*\n)+`)
+		found := table.FindAllString(string(readme), -1)
+		require.Len(t, found, 1, "tables of bugs in %s; its rows begin with | [A1](../docs/bugs.md#", file)
+		if *update {
+			require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(readme), found[0], want, 1)), 0o644))
+			continue
+		}
+		require.Equal(t, want, found[0], "the bugs in %s are not those of docs/bugs.md: go test ./internal/museum -run EachStepLinks -update", file)
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -241,10 +240,4 @@ func short(p string) string {
 		n, _ := strconv.Atoi(digits)
 		return strconv.Itoa(n)
 	})
-}
-
-// stacks returns the stacks of all threads.
-func stacks() string {
-	buf := make([]byte, 1<<20)
-	return string(buf[:runtime.Stack(buf, true)])
 }

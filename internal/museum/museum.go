@@ -5,8 +5,8 @@
 //
 //	func TestBugA2_UnlockDeletesItsSuccessorsNode(t *testing.T) {
 //		bug := museum.Bug{ID: "A2", Kind: museum.TwoHolders, Cure: 1, What: "unlock deletes its successor's node"}
-//		bug.Happens(t, newArticleLock, func(s *museum.Stage) { … })
-//		bug.Cured(t, newOurLock, func(s *museum.Stage) { … })
+//		bug.Happens(t, listings.NewZookeeperLock, func(s *museum.Stage) { … })
+//		bug.Cured(t, newNaive, func(s *museum.Stage) { … })
 //	}
 //
 // The requests, replies and events of that run are drawn as the bug's sequence
@@ -21,9 +21,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/museum/java"
+	"example.com/zklock/internal/museum/listings"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/internal/zkserver"
 )
@@ -52,10 +52,7 @@ type Bug struct {
 func (b Bug) Article() string { return b.ID[:1] }
 
 // A Lock is one contender on the stage.
-type Lock interface {
-	Lock() error
-	Unlock() error
-}
+type Lock = listings.Lock
 
 // Calls is a Lock made of two functions.
 type Calls struct{ CallLock, CallUnlock func() error }
@@ -67,7 +64,7 @@ func (c Calls) Lock() error { return c.CallLock() }
 func (c Calls) Unlock() error { return c.CallUnlock() }
 
 // NewLock makes a contender for the lock at path.
-type NewLock func(conn *zk.Conn, path string) Lock
+type NewLock = listings.New
 
 // Happens plays a schedule with the article's lock. At its end play asserts
 // that the bug has happened.
@@ -109,6 +106,22 @@ func Play(t *testing.T, lock NewLock, play func(s *Stage)) {
 	onStage(t, lock, play)
 }
 
+// A Schedule is a play with a name.
+type Schedule struct {
+	Name string
+	Play func(s *Stage)
+}
+
+// PlayFor plays a schedule, as Play does, for a caller that judges it: tell is
+// told the words of each failure.
+func PlayFor(t *testing.T, lock NewLock, tell func(words string), play func(s *Stage)) {
+	t.Helper()
+	onStage(t, lock, func(s *Stage) {
+		s.tell = tell
+		play(s)
+	})
+}
+
 // Print prints the bug's one line, if t has not failed; go test shows it with
 // -v.
 func (b Bug) Print(t *testing.T) {
@@ -144,9 +157,10 @@ func onStage(t *testing.T, newLock NewLock, play func(s *Stage)) string {
 			newLock: newLock, zoo: ensemble.OverPipes(srv), tap: wiretap.New(wiretap.WithLog()),
 			over: make(chan struct{}), gaps: make(map[string]*Gap),
 		}
-		onAir.Store(s)
+		end := java.Begin(s.pass)
 		defer func() {
-			close(s.over) // a thread that hangs in an article's lock exits
+			close(s.over)
+			end() // a thread that hangs in an article's lock exits
 			synctest.Wait()
 		}()
 		play(s)

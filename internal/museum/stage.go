@@ -2,7 +2,6 @@ package museum
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -20,6 +19,7 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/museum/java"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/internal/zkserver"
 )
@@ -41,10 +41,10 @@ type Stage struct {
 	Path   string // of the lock; no node exists there yet
 
 	newLock NewLock
+	tell    func(words string) // of a failure; nil: the test says it
 	zoo     *ensemble.Ensemble
 	tap     *wiretap.Tap // one for all clients, so that their requests have one order
 	over    chan struct{}
-	preempt func(gap string) // where the explorer plays, and no schedule is given
 	clients []*Client
 
 	mu    sync.Mutex // guards the fields below, and the state of the clients
@@ -52,6 +52,36 @@ type Stage struct {
 	notes []note
 	marks []int // lengths of the tap's log whenever everything was settled
 	aside []int // from, to, from, to, …: parts of the log that are not drawn
+}
+
+// Errorf is the test's, and tells PlayFor's caller, too. So do Error, Fatalf and
+// Fatal.
+func (s *Stage) Errorf(format string, args ...any) {
+	s.Helper()
+	s.Error(fmt.Sprintf(format, args...))
+}
+
+// Error is the test's: see Errorf.
+func (s *Stage) Error(args ...any) {
+	s.Helper()
+	if s.tell != nil {
+		s.tell(strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
+	}
+	s.T.Error(args...)
+}
+
+// Fatalf is the test's: see Errorf.
+func (s *Stage) Fatalf(format string, args ...any) {
+	s.Helper()
+	s.Errorf(format, args...)
+	s.FailNow()
+}
+
+// Fatal is the test's: see Errorf.
+func (s *Stage) Fatal(args ...any) {
+	s.Helper()
+	s.Error(args...)
+	s.FailNow()
 }
 
 // Settle returns when all clients have got as far as they can.
@@ -370,6 +400,18 @@ func (s *Stage) Requests(ops ...jute.Op) (n int) {
 	return n
 }
 
+// Events returns the number of watch events that the client has been sent, in
+// all of its sessions.
+func (c *Client) Events() (n int) {
+	c.s.Settle()
+	for _, e := range c.s.tap.Log() {
+		if e.Kind == wiretap.Event && c.sessions[e.Session] {
+			n++
+		}
+	}
+	return n
+}
+
 // Nodes returns the paths of the nodes that the server has for the client's
 // sessions.
 func (c *Client) Nodes() (paths []string) {
@@ -429,6 +471,14 @@ func (c *Client) HoldRequest(op jute.Op, path ...string) *Held {
 	return &Held{c, c.s.Server.Hold(c.match(op, path)), "is slow to arrive"}
 }
 
+// HoldAny holds the client's next request of one of these kinds.
+func (c *Client) HoldAny(ops ...jute.Op) *Held {
+	id := c.SessionID()
+	return &Held{c, c.s.Server.Hold(func(r zkserver.Request) bool {
+		return r.Session == id && slices.Contains(ops, r.Op)
+	}), "is slow to arrive"}
+}
+
 // HoldNth holds the client's n-th request of this kind from now on.
 func (c *Client) HoldNth(n int, op jute.Op) *Held {
 	match, left := c.match(op, nil), n
@@ -478,23 +528,10 @@ func (h *Held) Release() {
 
 // Frames returns the number of frames of a function on the stacks of all
 // threads.
-func Frames(function string) int {
-	return strings.Count(stacks(), "."+function+"(")
-}
+func Frames(function string) int { return java.Frames(function) }
 
 // Threads returns the number of threads that a package or function has
 // started.
 func Threads(starter string) int {
-	return strings.Count(stacks(), "created by "+starter)
-}
-
-// ErrFalse stands for the article's return value false.
-var ErrFalse = errors.New("museum: the lock call returned false")
-
-// False returns ErrFalse if the article's lock call returned false.
-func False(ok bool) error {
-	if !ok {
-		return ErrFalse
-	}
-	return nil
+	return strings.Count(java.Stacks(), "created by "+starter)
 }

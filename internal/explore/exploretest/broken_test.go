@@ -298,13 +298,15 @@ func TestTheReductionLosesNoBug(t *testing.T) {
 					w.Kinds, w.Faults = []explore.Fault{f}, 1
 				}
 				whole := explore.Explore(t, w, explore.Search{Whole: true, All: true, Count: true})
-				reduced := explore.Explore(t, w, explore.Search{All: true, Count: true})
-				require.True(t, whole.Complete && reduced.Complete)
-				require.Equal(t, slices.Sorted(maps.Keys(whole.Kinds)), slices.Sorted(maps.Keys(reduced.Kinds)), "%v\n%v", whole, reduced)
-				if len(whole.Kinds)+len(whole.Known) == 0 { // a violation ends a schedule
-					require.Equal(t, whole.States, reduced.States, "%v\n%v", whole, reduced)
+				for _, merge := range []bool{false, true} {
+					reduced := explore.Explore(t, w, explore.Search{All: true, Count: true, Merge: merge})
+					require.True(t, whole.Complete && reduced.Complete)
+					require.Equal(t, slices.Sorted(maps.Keys(whole.Kinds)), slices.Sorted(maps.Keys(reduced.Kinds)), "%v\n%v", whole, reduced)
+					if len(whole.Kinds)+len(whole.Known) == 0 { // a violation ends a schedule
+						require.Equal(t, whole.States, reduced.States, "%v\n%v", whole, reduced)
+					}
+					t.Log(fmt.Sprint(whole, whole.Kinds), "\n", fmt.Sprint(reduced, reduced.Kinds))
 				}
-				t.Log(fmt.Sprint(whole, whole.Kinds), "\n", fmt.Sprint(reduced, reduced.Kinds))
 			}
 		})
 	}

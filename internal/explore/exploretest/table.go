@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/zklock/internal/explore"
 )
@@ -33,6 +34,57 @@ func Rows(s explore.Subject) []Row {
 	return rows
 }
 
+// result is the last column of a row.
+func result(report *explore.Report) string {
+	switch {
+	case report.Found != nil:
+		return "**" + string(report.Found.Violation.Kind) + "**"
+	case report.Left > 0:
+		return fmt.Sprintf("not complete: %d schedules do not repeat", report.Left)
+	case !report.Complete:
+		return "not complete"
+	case len(report.Known) > 0:
+		var names []string
+		for name, tr := range report.Known {
+			choices := "choices"
+			if len(tr.Choices) == 1 {
+				choices = "choice"
+			}
+			names = append(names, fmt.Sprintf("%s (%d %s)", name, len(tr.Choices), choices))
+		}
+		slices.Sort(names)
+		return strings.Join(names, "; ")
+	}
+	return "right"
+}
+
+// A Pair is two faults in one schedule, in either order.
+type Pair [2]explore.Fault
+
+// Pairs are all of them, also a fault twice, that a lock can meet.
+func Pairs(s explore.Subject) (list []Pair) {
+	kinds := slices.DeleteFunc(kinds(s), func(f explore.Fault) bool { return f == explore.Stall })
+	for i, f := range kinds {
+		for _, g := range kinds[i:] {
+			list = append(list, Pair{f, g})
+		}
+	}
+	return list
+}
+
+func (p Pair) String() string { return string(p[0]) + ", " + string(p[1]) }
+
+// Line is the pair's line in the table of pairs. The schedules without a
+// fault, and with one, are among those that it counts.
+func (p Pair) Line(t *testing.T, s explore.Subject, within time.Duration) string {
+	w := explore.World{Lock: s, Kinds: p[:], Faults: 2, Each: 1}
+	if p[0] == p[1] {
+		w.Kinds, w.Each = p[:1], 2
+	}
+	r := explore.Explore(t, w, explore.Search{Count: true, Merge: true, For: within})
+	return fmt.Sprintf("| %s | %d | %d | %s |", p, r.Schedules, r.States, result(r))
+}
+
 // Line is the row's line in the table.
 func (r Row) Line(t *testing.T) string {
 	report := explore.Explore(t, r.World, explore.Search{Count: true})
@@ -44,23 +96,9 @@ func (r Row) Line(t *testing.T) string {
 	if r.Packets {
 		choices = "packets"
 	}
-	result := "right"
-	switch {
-	case report.Found != nil:
-		result = "**" + string(report.Found.Violation.Kind) + "**"
-	case !report.Complete:
-		result = "not complete"
-	case len(report.Known) > 0:
-		var names []string
-		for name, tr := range report.Known {
-			names = append(names, fmt.Sprintf("%s (%d choices)", name, len(tr.Choices)))
-		}
-		slices.Sort(names)
-		result = strings.Join(names, "; ")
-	}
 	n := r.Contenders
 	if n == 0 {
 		n = 2
 	}
-	return fmt.Sprintf("| %s | %d | %s | %s | %d | %d | %s |", r.Lock.Name, n, choices, fault, report.Schedules, report.States, result)
+	return fmt.Sprintf("| %s | %d | %s | %s | %d | %d | %s |", r.Lock.Name, n, choices, fault, report.Schedules, report.States, result(report))
 }

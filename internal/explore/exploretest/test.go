@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -25,6 +26,9 @@ var (
 	packets    = flag.Bool("explore.packets", false, "explore a world of its own in which replies and events are choices, too")
 	trace      = flag.String("explore.trace", "", "replay the trace in this file")
 )
+
+// For is the value of -explore.for.
+func For() time.Duration { return *duration }
 
 // A Plan is one world and how it is searched.
 type Plan struct {
@@ -80,6 +84,9 @@ func Plans(s explore.Subject) []Plan {
 		Plan{"three contenders, two faults, random", explore.World{Lock: s, Contenders: 3, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300}},
 		Plan{"three contenders that try, two faults, random", explore.World{Lock: s, Contenders: 3, Scripts: again, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300, Depth: 3}},
 	)
+	if s.Timed { // it orders by number, and so must be right where the names' order is another one
+		plans = append(plans, Plan{"two contenders, the numbers pass 0", explore.World{Lock: s, Sequence: -1}, explore.Search{}})
+	}
 	wraps := explore.Violation{Kind: explore.Failure}
 	if slices.ContainsFunc(s.Known, func(k explore.Known) bool {
 		return k.Match(wraps, explore.Facts{World: explore.World{Sequence: math.MaxInt32}})
@@ -169,7 +176,8 @@ func large(t *testing.T, s explore.Subject) {
 				return
 			}
 		}
-		r := explore.Explore(t, w, search)
+		search.Merge = true
+		r := Explore(t, w, search, runtime.GOMAXPROCS(0))
 		report(t, r)
 		if r.Found != nil {
 			return

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -61,7 +62,8 @@ var (
 // Naive is step 1.
 func Naive() explore.Subject {
 	return explore.Subject{
-		Name: "naive",
+		Name:  "naive",
+		Alone: true,
 		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
 			return func(string) explore.Lock { return FromPlain(naive.New(conn, path)) }
 		},
@@ -75,7 +77,8 @@ func Naive() explore.Subject {
 // Herd is step 2.
 func Herd() explore.Subject {
 	return explore.Subject{
-		Name: "herd",
+		Name:  "herd",
+		Alone: true,
 		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
 			return func(string) explore.Lock { return FromPlain(herd.New(conn, path)) }
 		},
@@ -90,7 +93,8 @@ func Herd() explore.Subject {
 // Predecessor is step 3.
 func Predecessor() explore.Subject {
 	return explore.Subject{
-		Name: "predecessor",
+		Name:  "predecessor",
+		Alone: true,
 		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
 			return func(string) explore.Lock { return FromPlain(predecessor.New(conn, path)) }
 		},
@@ -130,11 +134,14 @@ func (o *owner) Unlock(context.Context) error          { return o.m.Unlock(o.o) 
 
 // Timeout is step 5. The contenders of a client share its Mutex; each is an
 // owner.
-func Timeout() explore.Subject {
+func Timeout() explore.Subject { return TimeoutIn(explore.SessionTimeout) }
+
+// TimeoutIn is step 5 with sessions of another timeout.
+func TimeoutIn(session time.Duration) explore.Subject {
 	return explore.Subject{
 		Name: "timeout",
 		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-			m, err := timeout.New(conn, path, timeout.WithSessionTimeout(explore.SessionTimeout))
+			m, err := timeout.New(conn, path, timeout.WithSessionTimeout(session))
 			if err != nil {
 				panic(err) // the path is a constant
 			}
@@ -145,6 +152,7 @@ func Timeout() explore.Subject {
 		Requeues:  true,
 		Timed:     true,
 		Contexts:  true,
+		Session:   session,
 	}
 }
 

@@ -1,4 +1,4 @@
-package predecessor_test
+package listings
 
 import (
 	"errors"
@@ -9,12 +9,12 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/java"
 )
 
 // distributedLock is article D's second version, with a wait time. It has the
-// bugs D6 to D10; each has a test of its own, bug_d6_test.go to
-// bug_d10_test.go.
+// bugs D6 to D10; each has a test of its own beside step 3,
+// bug_d6_test.go to bug_d10_test.go.
 type distributedLock struct {
 	rootNode            string
 	zkClient            *zk.Conn
@@ -22,11 +22,12 @@ type distributedLock struct {
 	currentLockNodePath string
 }
 
-const waitTime = 5 * time.Second
+// WaitTime is how long its Lock is to wait at most.
+const WaitTime = 5 * time.Second
 
-// newDistributedLock is the constructor. A lock of another name has the same
+// NewDistributedLock is the constructor. A lock of another name has the same
 // root node. [D9]
-func newDistributedLock(conn *zk.Conn, p string) museum.Lock {
+func NewDistributedLock(conn *zk.Conn, p string) Lock {
 	l := &distributedLock{rootNode: path.Dir(p), zkClient: conn, lockName: path.Base(p)}
 	if found, _, err := conn.Exists(l.rootNode); err == nil && !found {
 		conn.Create(l.rootNode, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
@@ -45,11 +46,11 @@ func (l *distributedLock) lock(waitTime time.Duration) (err error) {
 		return fmt.Errorf("failed to acquire lock: %w", err)
 	}
 	slices.Sort(sortedNodes)
-	currentNodeIndex := museum.BinarySearch(sortedNodes, path.Base(l.currentLockNodePath))
+	currentNodeIndex := java.BinarySearch(sortedNodes, path.Base(l.currentLockNodePath))
 	if currentNodeIndex == 0 {
 		return nil
 	}
-	latch := museum.NewCountDownLatch()
+	latch := java.NewCountDownLatch()
 	previousNodePath := l.rootNode + "/" + sortedNodes[currentNodeIndex-1]
 	stat, _, events, err := l.zkClient.ExistsW(previousNodePath)
 	if err != nil {
@@ -65,19 +66,20 @@ func (l *distributedLock) lock(waitTime time.Duration) (err error) {
 			return l.lock(waitTime) // with the whole wait time again [D8]
 		}
 		l.zkClient.Delete(l.currentLockNodePath, -1)
-		return errWaitTime
+		return ErrWaitTime
 	}
 	return nil // not the first, but the previous node is gone [D7]
 }
 
-var errWaitTime = errors.New("failed to acquire lock within wait time")
+// ErrWaitTime is the error of a Lock that has waited for so long.
+var ErrWaitTime = errors.New("failed to acquire lock within wait time")
 
-func (l *distributedLock) Lock() error { return l.lock(waitTime) }
+func (l *distributedLock) Lock() error { return l.lock(WaitTime) }
 
 // Unlock is close.
 func (l *distributedLock) Unlock() error {
 	if l.currentLockNodePath == "" {
-		return errNullPath // what delete(null, -1) throws [D10]
+		return ErrNullPath // nothing is closed [D10]
 	}
 	if err := l.zkClient.Delete(l.currentLockNodePath, -1); err != nil {
 		return fmt.Errorf("failed to release lock: %w", err)
@@ -86,4 +88,5 @@ func (l *distributedLock) Unlock() error {
 	return nil
 }
 
-var errNullPath = errors.New("IllegalArgumentException: Path cannot be null")
+// ErrNullPath is what delete(null, -1) throws.
+var ErrNullPath = errors.New("IllegalArgumentException: Path cannot be null")

@@ -1,32 +1,32 @@
-package timeout_test
+package listings
 
 import (
-	"context"
 	"path"
 	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
-	timeout "example.com/zklock/05-timeout"
-	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/java"
 )
 
 // heartbeatLock is article D's third version, with a heartbeat. It has the
-// bugs D11 and D12; each has a test of its own, bug_d11_test.go and
-// bug_d12_test.go.
+// bugs D11 and D12; each has a test of its own beside step 5,
+// bug_d11_test.go and bug_d12_test.go.
 type heartbeatLock struct {
 	rootNode            string
 	zkClient            *zk.Conn
 	lockName            string
 	locked              bool
-	heartbeatThread     *museum.Thread
+	heartbeatThread     *java.Thread
 	currentLockNodePath string
 }
 
-const heartbeatRate = time.Second
+// HeartbeatRate is how often a heartbeat is sent.
+const HeartbeatRate = time.Second
 
-func newHeartbeatLock(conn *zk.Conn, p string) museum.Lock {
+// NewHeartbeatLock makes a contender for the lock at p.
+func NewHeartbeatLock(conn *zk.Conn, p string) Lock {
 	l := &heartbeatLock{rootNode: path.Dir(p), zkClient: conn, lockName: path.Base(p)}
 	conn.Create(l.rootNode, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	return l
@@ -50,7 +50,7 @@ func (l *heartbeatLock) Lock() (err error) {
 			l.startHeartbeatThread()
 			break
 		}
-		latch := museum.NewCountDownLatch()
+		latch := java.NewCountDownLatch()
 		stat, _, events, err := l.zkClient.ExistsW(l.rootNode + "/" + sortedNodes[currentNodeIndex-1])
 		if err != nil {
 			return err
@@ -78,14 +78,14 @@ func (l *heartbeatLock) Unlock() error {
 }
 
 func (l *heartbeatLock) startHeartbeatThread() {
-	l.heartbeatThread = museum.StartThread(func(t *museum.Thread) {
+	l.heartbeatThread = java.StartThread(func(t *java.Thread) {
 		for {
 			_, err := l.zkClient.Set(l.currentLockNodePath, nil, -1)
 			if err == nil {
-				err = t.Sleep(heartbeatRate)
+				err = t.Sleep(HeartbeatRate)
 			}
 			if err != nil {
-				museum.Preemptible("D11") // catch (Exception e): failed to send heartbeat signal [D11]
+				java.Preemptible("D11") // catch (Exception e): failed to send heartbeat signal [D11]
 			}
 		}
 	})
@@ -95,39 +95,5 @@ func (l *heartbeatLock) stopHeartbeatThread() {
 	if l.heartbeatThread != nil {
 		l.heartbeatThread.Interrupt()
 		l.heartbeatThread = nil
-	}
-}
-
-// leaseLock is step 5's lock, for one owner.
-type leaseLock struct {
-	mutex *timeout.Mutex
-	owner *timeout.Owner
-	lease *timeout.Lease
-}
-
-func newLeaseLock(conn *zk.Conn, path string) museum.Lock {
-	mutex, err := timeout.New(conn, path)
-	if err != nil {
-		panic(err)
-	}
-	return &leaseLock{mutex: mutex, owner: timeout.NewOwner("somebody")}
-}
-
-func (l *leaseLock) Lock() (err error) {
-	l.lease, err = l.mutex.Lock(context.Background(), l.owner)
-	return err
-}
-
-func (l *leaseLock) Unlock() error { return l.lease.Unlock(context.Background()) }
-
-// leaseOf returns the lease that a client holds.
-func leaseOf(c *museum.Client) *timeout.Lease { return c.Contender().(*leaseLock).lease }
-
-func isLost(c *museum.Client) bool {
-	select {
-	case <-leaseOf(c).Lost():
-		return true
-	default:
-		return false
 	}
 }

@@ -1,4 +1,4 @@
-package predecessor_test
+package listings
 
 import (
 	"errors"
@@ -8,23 +8,23 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	predecessor "example.com/zklock/03-sequential-predecessor"
-	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/java"
 )
 
 // zkClientLock is article A's second lock, from section 3, with the same
 // methods in the same order. An exception that the article does not catch is a
-// panic here. It has the bugs A7 to A10; each has a test of its own,
-// bug_a7_test.go to bug_a10_test.go.
+// panic here. It has the bugs A7 to A10; each has a test of its own
+// beside step 3, bug_a7_test.go to bug_a10_test.go.
 type zkClientLock struct {
 	lockPath       string
 	client         zkClient
-	countDownLatch *museum.CountDownLatch
+	countDownLatch *java.CountDownLatch
 	beforePath     string
 	currentPath    string
 }
 
-func newZkClientLock(conn *zk.Conn, path string) museum.Lock {
+// NewZkClientLock makes a contender for the queue in path, which must exist.
+func NewZkClientLock(conn *zk.Conn, path string) Lock {
 	return &zkClientLock{lockPath: path, client: zkClient{conn}}
 }
 
@@ -46,7 +46,7 @@ func (l *zkClientLock) tryLock() bool {
 		return true
 	}
 	sequenceNodeName := l.currentPath[len(l.lockPath)+1:]
-	i := museum.BinarySearch(children, sequenceNodeName)
+	i := java.BinarySearch(children, sequenceNodeName)
 	l.beforePath = l.lockPath + "/" + children[i-1] // if its own node is gone, i is negative [A8]
 	return false
 }
@@ -59,8 +59,8 @@ func (l *zkClientLock) waitForRelease() {
 	}}
 	l.client.subscribeDataChanges(l.beforePath, listener)
 	if l.client.exists(l.beforePath) {
-		museum.Preemptible("A7")                      // an event that comes here
-		l.countDownLatch = museum.NewCountDownLatch() // finds no latch [A7]
+		java.Preemptible("A7")                      // an event that comes here
+		l.countDownLatch = java.NewCountDownLatch() // finds no latch [A7]
 		l.countDownLatch.Await()
 	}
 	l.client.unsubscribeDataChanges(listener)
@@ -132,13 +132,3 @@ func (c zkClient) subscribeDataChanges(path string, l *dataListener) {
 }
 
 func (c zkClient) unsubscribeDataChanges(l *dataListener) { l.unsubscribed.Store(true) }
-
-func newPredecessor(conn *zk.Conn, path string) museum.Lock { return predecessor.New(conn, path) }
-
-// withParent creates the lock's parent, which the listings require.
-func withParent(s *museum.Stage, c *museum.Client) {
-	s.Aside(func() {
-		_, err := c.Create(s.Path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		must(err)
-	})
-}

@@ -1,20 +1,41 @@
-package museum
+// Package java has what Java offers and Go does not, for the articles'
+// listings. A thread that still waits here at the end of a play exits, so that
+// a test ends although the bug makes the thread wait forever.
+package java
 
 import (
 	"errors"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// This file has what Java offers and Go does not. A thread that still waits
-// here at the end of the play exits, so that the test ends although the bug
-// makes the thread wait forever.
+// running is the play that runs. Plays do not run in parallel.
+var running atomic.Pointer[play]
 
-// onAir is the stage of the running play. Exhibits do not run in parallel.
-var onAir atomic.Pointer[Stage]
+type play struct {
+	over chan struct{}
+	gap  func(name string)
+}
+
+// Begin begins a play. It calls gap whenever a thread comes to a gap, see
+// [Preemptible]. From the call of end on, a thread that waits exits.
+func Begin(gap func(name string)) (end func()) {
+	p := &play{make(chan struct{}), gap}
+	running.Store(p)
+	return func() { close(p.over) }
+}
+
+// over is closed when the play ends; nil if none runs.
+func over() <-chan struct{} {
+	if p := running.Load(); p != nil {
+		return p.over
+	}
+	return nil
+}
 
 // A CountDownLatch of 1, as in java.util.concurrent.
 type CountDownLatch struct {
@@ -25,7 +46,7 @@ type CountDownLatch struct {
 
 // NewCountDownLatch returns a latch that is closed.
 func NewCountDownLatch() *CountDownLatch {
-	return &CountDownLatch{open: make(chan struct{}), over: onAir.Load().over}
+	return &CountDownLatch{open: make(chan struct{}), over: over()}
 }
 
 // CountDown opens the latch.
@@ -68,7 +89,7 @@ func (m *Monitor) Wait() {
 	m.mu.Unlock()
 	select {
 	case <-woken:
-	case <-onAir.Load().over:
+	case <-over():
 		runtime.Goexit()
 	}
 }
@@ -124,78 +145,33 @@ func (t *Thread) Sleep(d time.Duration) error {
 		return nil
 	case <-t.interrupted:
 		return ErrInterrupted
-	case <-onAir.Load().over:
+	case <-over():
 		runtime.Goexit()
 		return nil
 	}
 }
 
 // Preemptible marks a gap between two lines of a listing in which the
-// scheduler may let other threads run. A play can force that with
-// [Stage.HoldGap]; otherwise nothing happens here.
+// scheduler may let other threads run. The play may keep the thread there.
 func Preemptible(name string) {
-	s := onAir.Load()
-	if s == nil {
+	p := running.Load()
+	if p == nil {
 		return
 	}
 	select {
-	case <-s.over:
+	case <-p.over:
 		runtime.Goexit()
 	default:
 	}
-	if s.preempt != nil {
-		s.preempt(name)
-		return
-	}
-	s.mu.Lock()
-	g := s.gaps[name]
-	held := false
-	if g != nil {
-		g.passes--
-		held = g.passes == 0
-	}
-	s.mu.Unlock()
-	if !held {
-		return
-	}
-	close(g.reached)
-	select {
-	case <-g.free:
-	case <-s.over:
-		runtime.Goexit()
-	}
+	p.gap(name)
 }
 
-// A Gap is a place in a listing where a thread is held.
-type Gap struct {
-	s       *Stage
-	passes  int // guarded by s.mu
-	reached chan struct{}
-	free    chan struct{}
-}
+// Frames returns the number of frames of a function on the stacks of all
+// threads.
+func Frames(function string) int { return strings.Count(Stacks(), "."+function+"(") }
 
-// HoldGap holds the n-th thread that reaches the gap.
-func (s *Stage) HoldGap(name string, n int) *Gap {
-	g := &Gap{s: s, passes: n, reached: make(chan struct{}), free: make(chan struct{})}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.gaps[name] = g
-	return g
-}
-
-// Reached fails the play unless a thread is held here.
-func (g *Gap) Reached() {
-	g.s.Helper()
-	g.s.Settle()
-	select {
-	case <-g.reached:
-	default:
-		g.s.Fatal("no thread has reached the gap")
-	}
-}
-
-// Release lets the thread go on.
-func (g *Gap) Release() {
-	close(g.free)
-	g.s.Settle()
+// Stacks returns the stacks of all threads.
+func Stacks() string {
+	buf := make([]byte, 1<<20)
+	return string(buf[:runtime.Stack(buf, true)])
 }

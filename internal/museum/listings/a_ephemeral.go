@@ -1,22 +1,22 @@
-package naive_test
+package listings
 
 import (
 	"github.com/go-zookeeper/zk"
 
-	naive "example.com/zklock/01-naive-ephemeral"
-	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/java"
 )
 
 // zookeeperLock is article A's first lock, from section 2, with the same
 // methods in the same order. An exception that the article catches is an error
 // that is ignored here. It has the bugs A1 to A6 and A11; each has a test of
-// its own, such as bug_a1_test.go.
+// its own beside step 1, such as bug_a1_test.go.
 type zookeeperLock struct {
 	currentPath string
 	zooKeeper   *zk.Conn
 }
 
-func newZookeeperLock(conn *zk.Conn, path string) museum.Lock {
+// NewZookeeperLock makes a contender for the node at path.
+func NewZookeeperLock(conn *zk.Conn, path string) Lock {
 	return &zookeeperLock{currentPath: path, zooKeeper: conn}
 }
 
@@ -34,8 +34,8 @@ func (l *zookeeperLock) tryLock() bool {
 }
 
 func (l *zookeeperLock) waitForRelease() {
-	countDownLatch := museum.NewCountDownLatch()
-	museum.Preemptible("A5")
+	countDownLatch := java.NewCountDownLatch()
+	java.Preemptible("A5")
 	exists, _, watcher, err := l.zooKeeper.ExistsW(l.currentPath)
 	if err != nil {
 		return // e.printStackTrace(), and lock returns as well [A11]
@@ -59,5 +59,3 @@ func (l *zookeeperLock) Unlock() error {
 	l.zooKeeper.Delete(l.currentPath, -1) // even if it is another client's node [A2]
 	return nil
 }
-
-func newNaive(conn *zk.Conn, path string) museum.Lock { return naive.New(conn, path) }

@@ -1,4 +1,4 @@
-package predecessor_test
+package listings
 
 import (
 	"slices"
@@ -6,21 +6,21 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/java"
 )
 
 // zkLock is article D's first version, ZkLock, an AutoCloseable and a Watcher.
-// It has the bugs D1 to D5; each has a test of its own, bug_d1_test.go to
-// bug_d5_test.go.
+// It has the bugs D1 to D5; each has a test of its own beside
+// step 3, bug_d1_test.go to bug_d5_test.go.
 type zkLock struct {
-	museum.Monitor // wait and notify
-	zookeeper      *zk.Conn
-	znode          string
-	businessCode   string
+	java.Monitor // wait and notify
+	zookeeper    *zk.Conn
+	znode        string
+	businessCode string
 }
 
-// newZkLock is the constructor: it waits for no session. [D5]
-func newZkLock(conn *zk.Conn, path string) museum.Lock {
+// NewZkLock is the constructor: it waits for no session. [D5]
+func NewZkLock(conn *zk.Conn, path string) Lock {
 	return &zkLock{zookeeper: conn, businessCode: path[1:]}
 }
 
@@ -52,12 +52,12 @@ func (l *zkLock) getLock(businessCode string) bool {
 		}
 		lastNode = node
 	}
-	museum.Preemptible("D2") // a notify at this moment wakes nobody [D2]
-	l.Wait()                 // once, in no loop
-	return true              // without another list of the children [D3]
+	java.Preemptible("D2") // a notify at this moment wakes nobody [D2]
+	l.Wait()               // once, in no loop
+	return true            // without another list of the children [D3]
 }
 
-func (l *zkLock) Lock() error { return museum.False(l.getLock(l.businessCode)) }
+func (l *zkLock) Lock() error { return False(l.getLock(l.businessCode)) }
 
 // Unlock is close.
 func (l *zkLock) Unlock() error {

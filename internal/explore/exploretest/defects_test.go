@@ -1,0 +1,193 @@
+//go:build !js
+
+package exploretest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/steps"
+)
+
+var defect = flag.String("explore.defect", "", "what step 5 has been built with: the name of a defect; TestDefectsOfStep5 sets it")
+
+// A change of one line of step 5, which is there once.
+type change struct {
+	file     string
+	old, new string
+}
+
+// defects are what step 5 once did wrong, or would do wrong with a line
+// changed, and the world in which it shows. They are put into step 5 as it is.
+var defects = []struct {
+	name    string
+	changes []change
+	world   func(s explore.Subject) explore.World
+	kinds   []explore.Kind
+}{
+	{
+		"a search that fails is given up",
+		[]change{
+			{"node.go", "err := m.link.insist(stop, theLeader, m.link.sync)", "err := m.link.call(theLeader, m.link.sync)"},
+			{"node.go", "if s.err == nil {\n\t\t\treturn s.nodes[p.rec.ID], s.session, nil", "if true {\n\t\t\treturn s.nodes[p.rec.ID], s.session, s.err"},
+		},
+		oneFault(explore.LoseReply),
+		[]explore.Kind{explore.Failure, explore.NodeLeft, explore.Hang},
+	},
+	{
+		"a late Revoke makes the node a foreign one",
+		[]change{{"queue.go", "if isRecord && rec.ID != p.rec.ID && (rec.Of == 0 || rec.Of == stat.Czxid) {", "if isRecord && rec.ID != p.rec.ID {"}},
+		func(s explore.Subject) explore.World {
+			lock, unlock, try := explore.LockOp, explore.UnlockOp, explore.TryLockOp
+			s = asking(s)
+			return explore.World{Lock: s, Kinds: []explore.Fault{explore.Remake}, Faults: 1,
+				Scripts: [][]explore.Op{{lock, unlock, lock, unlock}, {try}}}
+		},
+		[]explore.Kind{explore.NodeLeft, explore.Hang},
+	},
+	{
+		"a create that was not answered is sent again",
+		[]change{{"node.go", "if maybe(err) || err == nil && m.conn.SessionID() != session {", "if err == nil && m.conn.SessionID() != session {"}},
+		oneFault(explore.LoseReply),
+		[]explore.Kind{explore.NodeLeft, explore.Hang, explore.Overtaken},
+	},
+	{
+		"a delete that was not answered is forgotten",
+		[]change{{"node.go", "sent = sent || maybe(err)", "sent = false"}},
+		oneFault(explore.LoseReply),
+		[]explore.Kind{explore.Failure},
+	},
+	{
+		"nobody looks at the clock",
+		[]change{{"queue.go", "\tm.startClockLocked(p)\n", ""}},
+		oneFault(explore.Expire),
+		[]explore.Kind{explore.LateLoss},
+	},
+	{
+		"the one before the nearest is forgotten",
+		[]change{{"scout.go", "p.farther = queue[i-2].name", "p.farther = \"\""}},
+		func(s explore.Subject) explore.World {
+			return explore.World{Lock: s, Contenders: 3, Scripts: [][]explore.Op{nil, {explore.TryLockOp, explore.UnlockOp}}}
+		},
+		[]explore.Kind{explore.TwoHolders, explore.Overtaken},
+	},
+}
+
+func oneFault(f explore.Fault) func(s explore.Subject) explore.World {
+	return func(s explore.Subject) explore.World {
+		return explore.World{Lock: s, Kinds: []explore.Fault{f}, Faults: 1}
+	}
+}
+
+// asking is step 5 with a TryLock that only asks the first of the queue to let
+// go, as Participants and Revoke do.
+func asking(s explore.Subject) explore.Subject {
+	open := s.Open
+	s.Open = func(conn *zk.Conn, path string) func(string) explore.Lock {
+		contender := open(conn, path)
+		m, err := timeout.New(conn, path, timeout.WithSessionTimeout(explore.SessionTimeout))
+		if err != nil {
+			panic(err) // the path is a constant
+		}
+		return func(name string) explore.Lock { return asker{contender(name), m} }
+	}
+	return s
+}
+
+type contender interface{ explore.Lock }
+
+type asker struct {
+	contender
+	m *timeout.Mutex
+}
+
+func (a asker) TryLock(ctx context.Context) (bool, error) {
+	queue, err := a.m.Participants(ctx)
+	if err == nil && len(queue) > 0 {
+		err = a.m.Revoke(ctx, queue[0])
+	}
+	if err == nil || errors.Is(err, zk.ErrNoNode) {
+		return false, nil
+	}
+	return false, err
+}
+
+// TestDefectsOfStep5 puts each defect into step 5, builds it with go test
+// -overlay, and lets the explorer look for it. Without -explore.large it only
+// looks whether the lines are still there.
+func TestDefectsOfStep5(t *testing.T) {
+	root, err := filepath.Abs("../../..")
+	require.NoError(t, err)
+	page, err := os.ReadFile(page)
+	require.NoError(t, err)
+	for _, d := range defects {
+		t.Run(d.name, func(t *testing.T) {
+			if *defect != "" {
+				if *defect == d.name {
+					s := steps.Timeout()
+					r := explore.Explore(t, d.world(s), explore.Search{Merge: true})
+					require.NotNil(t, r.Found, "%v shows nothing", r)
+					require.Contains(t, d.kinds, r.Found.Violation.Kind, "%v", r.Found)
+					require.LessOrEqual(t, len(r.Found.Choices), 14, "%v", r.Found)
+					fmt.Printf("defect: | %s | %s | %d | %d | %.1f s |\n", d.name, r.Found.Violation.Kind, len(r.Found.Choices), r.Schedules, r.Took.Seconds())
+					fmt.Println(r.Found)
+				}
+				return
+			}
+			require.Contains(t, string(page), "| "+d.name+" |", "the page has no such line")
+			texts := make(map[string]string)
+			for _, c := range d.changes {
+				file := filepath.Join(root, "05-timeout", c.file)
+				if _, ok := texts[file]; !ok {
+					text, err := os.ReadFile(file)
+					require.NoError(t, err)
+					texts[file] = string(text)
+				}
+				require.Equal(t, 1, strings.Count(texts[file], c.old), "%s has changed: the defect %q edits this line, which must be there once: %s", c.file, d.name, c.old)
+				texts[file] = strings.Replace(texts[file], c.old, c.new, 1)
+			}
+			if !*large {
+				return
+			}
+			began := time.Now()
+			right := explore.Explore(t, d.world(steps.Timeout()), explore.Search{Merge: true, Limit: 300})
+			require.Nil(t, right.Found, "without the defect: %v", right.Found)
+			dir := t.TempDir()
+			replace := make(map[string]string)
+			for file, text := range texts {
+				other := filepath.Join(dir, filepath.Base(file))
+				require.NoError(t, os.WriteFile(other, []byte(text), 0o644))
+				replace[file] = other
+			}
+			overlay, err := json.Marshal(map[string]any{"Replace": replace})
+			require.NoError(t, err)
+			file := filepath.Join(dir, "overlay.json")
+			require.NoError(t, os.WriteFile(file, overlay, 0o644))
+			cmd := exec.Command("go", "test", "-v", "-vet=off", "-count=1", "-overlay="+file, "-run=^TestDefectsOfStep5$", "./internal/explore/exploretest", "-explore.defect="+d.name)
+			cmd.Dir = root
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			line := regexp.MustCompile(`(?m)^defect: (.*)$`).FindStringSubmatch(string(out))
+			require.NotNil(t, line, "the process did not look for it:\n%s", out)
+			t.Log(line[1], time.Since(began).Round(time.Second), "with the build")
+			if testing.Verbose() {
+				t.Logf("%s", out)
+			}
+		})
+	}
+}

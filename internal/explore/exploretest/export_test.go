@@ -1,0 +1,6 @@
+//go:build !js
+
+package exploretest
+
+// TellAlways lets a process tell after each schedule how far it has got.
+func TellAlways() { tellEvery = 0 }

@@ -1,0 +1,224 @@
+package explore
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+)
+
+// A Part is a part of the tree of schedules: those that begin with the same
+// choices. It is data, so that another process can go through it.
+type Part struct {
+	branches []*branch
+}
+
+// enough is the number of parts in which Split stops to divide. There are many
+// more than cores, because some parts are much larger than others.
+const enough = 30
+
+// Split divides the tree of a search that is not random into parts, in the
+// order in which Explore goes through them. The same search has the same parts
+// each time. What ends before it comes to a part is in the report; if that has
+// found something, the parts come before it.
+func Split(t *testing.T, w World, s Search) (parts []Part, r *Report) {
+	t.Helper()
+	for depth := 4; ; depth += 3 {
+		var more bool
+		r = explore(t, w, s, nil, func(stack []*branch) bool {
+			if len(stack) <= depth {
+				return false
+			}
+			more = true
+			part := Part{}
+			for _, b := range stack {
+				same := *b
+				same.log, same.sleep, same.tried = nil, maps.Clone(b.sleep), maps.Clone(b.tried)
+				part.branches = append(part.branches, &same)
+			}
+			parts = append(parts, part)
+			return true
+		})
+		if !more || len(parts) >= enough || depth >= 20 || r.Found != nil && !s.All {
+			return parts, r
+		}
+		parts = nil
+	}
+}
+
+// ExplorePart goes through one part. Its traces are not shrunk.
+func ExplorePart(t *testing.T, w World, s Search, p Part) *Report {
+	t.Helper()
+	return explore(t, w, s, p.branches, nil)
+}
+
+// Join adds the report of the next part. False: the search ends here, because
+// it has found something.
+func (r *Report) Join(next *Report, s Search) (goOn bool) {
+	r.Schedules += next.Schedules
+	r.Cut += next.Cut
+	r.Diverged += next.Diverged
+	r.Left += next.Left
+	r.Depth = max(r.Depth, next.Depth)
+	r.Complete = r.Complete && next.Complete
+	for k, n := range next.Kinds {
+		r.Kinds[k] += n
+	}
+	for name, tr := range next.Known {
+		if r.Known[name] == nil {
+			r.Known[name] = tr
+		}
+	}
+	if next.MostRequests > r.MostRequests {
+		r.MostRequests, r.WithRequests = next.MostRequests, next.WithRequests
+	}
+	if next.MostEvents > r.MostEvents {
+		r.MostEvents, r.WithEvents = next.MostEvents, next.WithEvents
+	}
+	maps.Copy(r.states, next.states)
+	maps.Copy(r.finals, next.finals)
+	r.States = len(r.states)
+	if r.Found == nil {
+		r.Found = next.Found
+	}
+	return r.Found == nil || s.All
+}
+
+// Whole makes one report of those of the parts, in their order, and of what
+// Split has reported. Of says the report of a part; it is asked for no part
+// after one that has ended the search.
+func Whole(t *testing.T, w World, s Search, parts []Part, rest *Report, of func(i int) *Report) *Report {
+	t.Helper()
+	r := newReport(w)
+	r.Complete = true
+	goOn := true
+	for i := 0; i < len(parts) && goOn; i++ {
+		goOn = r.Join(of(i), s)
+	}
+	if goOn {
+		r.Join(rest, s)
+	}
+	if r.Found != nil {
+		r.Complete = r.Complete && s.All
+		kind := r.Found.Violation.Kind
+		r.Found = Shrink(t, w, r.Found.Choices, func(r *Run) bool { return r.Violation != nil && r.Violation.Kind == kind })
+	}
+	for name, tr := range r.Known {
+		r.Known[name] = Shrink(t, w, tr.Choices, func(r *Run) bool { return slices.Contains(r.Known, name) })
+	}
+	return r
+}
+
+func newReport(w World) *Report {
+	w.Name = w.Lock.Name
+	return &Report{World: w, Known: make(map[string]*Trace), Kinds: make(map[Kind]int), states: make(map[uint64]struct{}), finals: make(map[uint64]struct{})}
+}
+
+// A Part and a report as JSON, with what only this package knows.
+type (
+	wireBranch struct {
+		Enabled      []string
+		Sleep, Tried map[string]wireFoot
+		Only         []string
+		Limited      bool // only is not nil
+		Chosen       int
+	}
+	wireFoot struct {
+		Clients           uint64
+		Everything, Fault bool
+		Access            []wireAccess
+	}
+	wireAccess struct {
+		Path string
+		Kids bool
+		Mode byte
+	}
+	wireReport struct {
+		*Report
+		AllStates, AllFinals []uint64
+	}
+)
+
+func toWire(set map[string]footprint) map[string]wireFoot {
+	out := make(map[string]wireFoot, len(set))
+	for name, f := range set {
+		x := wireFoot{f.clients, f.everything, f.fault, nil}
+		for _, a := range f.access {
+			x.Access = append(x.Access, wireAccess{a.path, a.kids, a.mode})
+		}
+		out[name] = x
+	}
+	return out
+}
+
+func fromWire(set map[string]wireFoot) map[string]footprint {
+	out := make(map[string]footprint, len(set))
+	for name, f := range set {
+		x := footprint{f.Clients, f.Everything, f.Fault, nil}
+		for _, a := range f.Access {
+			x.access = append(x.access, access{a.Path, a.Kids, a.Mode})
+		}
+		out[name] = x
+	}
+	return out
+}
+
+// MarshalJSON writes a part.
+func (p Part) MarshalJSON() ([]byte, error) {
+	var list []wireBranch
+	for _, b := range p.branches {
+		list = append(list, wireBranch{b.enabled, toWire(b.sleep), toWire(b.tried), b.only, b.only != nil, b.chosen})
+	}
+	return json.Marshal(list)
+}
+
+// UnmarshalJSON reads a part.
+func (p *Part) UnmarshalJSON(text []byte) error {
+	var list []wireBranch
+	if err := json.Unmarshal(text, &list); err != nil {
+		return fmt.Errorf("explore: no part of a search: %w", err)
+	}
+	p.branches = nil
+	for _, x := range list {
+		b := &branch{enabled: x.Enabled, sleep: fromWire(x.Sleep), tried: fromWire(x.Tried), chosen: x.Chosen}
+		if x.Limited {
+			b.only = append([]string{}, x.Only...)
+		}
+		p.branches = append(p.branches, b)
+	}
+	return nil
+}
+
+// Encode writes a report as JSON, with the states that it counts.
+func (r *Report) Encode() ([]byte, error) {
+	return json.Marshal(wireReport{r, slices.Collect(maps.Keys(r.states)), slices.Collect(maps.Keys(r.finals))})
+}
+
+// DecodeReport reads what Encode has written. Its world has no lock.
+func DecodeReport(text []byte) (*Report, error) {
+	x := wireReport{Report: newReport(World{})}
+	if err := json.Unmarshal(text, &x); err != nil {
+		return nil, fmt.Errorf("explore: no report: %w", err)
+	}
+	for _, h := range x.AllStates {
+		x.states[h] = struct{}{}
+	}
+	for _, h := range x.AllFinals {
+		x.finals[h] = struct{}{}
+	}
+	return x.Report, nil
+}
+
+// explore is Explore; or, if it begins at some branches, it goes through the
+// part below the last of them. It asks cut of each new branch whether to leave
+// out what is below it.
+func explore(t *testing.T, w World, s Search, from []*branch, cut func(stack []*branch) bool) *Report {
+	began := time.Now()
+	r := newReport(w)
+	r.raw = from != nil || cut != nil
+	r.explore(t, w, s, from, cut, began)
+	r.Took = time.Since(began)
+	return r
+}

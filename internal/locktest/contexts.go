@@ -1,0 +1,330 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+)
+
+// A ContextLock is one contender, used by one goroutine at a time, that gives
+// up when its ctx ends.
+type ContextLock interface {
+	Lock(ctx context.Context) error
+	TryLock() (bool, error)
+	Unlock() error
+}
+
+// A ContextSubject is a fair queue in which a waiter can give up.
+type ContextSubject struct {
+	// New makes a contender for the lock at path, the parent of its node.
+	New func(conn *zk.Conn, path string) ContextLock
+	// ErrNotLocked is as in Subject.
+	ErrNotLocked error
+	// Level says how much is asked of the lock. The zero Level is Full.
+	Level Level
+}
+
+// RunContexts runs what a lock must do when a ctx ends as subtests, in a process
+// of its own as Run does. Run has the cases that hold for any contender: the two
+// suites complete each other.
+func RunContexts(t *testing.T, s ContextSubject) {
+	t.Helper()
+	g, names := s.grader(t)
+	g.doAll(names)
+}
+
+func (s ContextSubject) grader(t *testing.T) (*grader, []string) {
+	t.Helper()
+	if s.New == nil {
+		t.Fatal("locktest: ContextSubject.New is nil: it must make a contender")
+	}
+	contender := Subject{
+		New:          func(conn *zk.Conn, path string) Lock { return background{s.New(conn, path)} },
+		ErrNotLocked: s.ErrNotLocked,
+		Queue:        true,
+	}
+	byName := make(map[string]contextCase)
+	for _, c := range contextCases {
+		byName[c.name] = c
+	}
+	return grade(t, func(t *testing.T, r request) []jute.Op {
+		c := byName[r.Case]
+		inWorld(t, contender, c.exact, func(w *world) {
+			w.parents(w.session().Conn, zk.WorldACL(zk.PermAll))
+			w.parent()
+			c.run(&contexts{w, s})
+		})
+		return nil
+	}), s.names()
+}
+
+func (s ContextSubject) names() (names []string) {
+	for _, c := range contextCases {
+		if s.Level == Full || c.basic {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+// background is a ContextLock whose ctx does not end.
+type background struct{ ContextLock }
+
+func (b background) Lock() error { return b.ContextLock.Lock(context.Background()) }
+
+type contextCase struct {
+	name  string
+	run   func(w *contexts)
+	basic bool // of the level Basic
+	exact bool // needs the embedded server's control
+}
+
+var contextCases = []contextCase{
+	{name: "a waiter whose ctx ends returns an error that wraps it", run: waiterReturns, basic: true},
+	{name: "a waiter that gives up leaves the queue", run: waiterLeaves, basic: true},
+	{name: "a waiter that gives up lets nobody in and stops nobody", run: waiterBetween, basic: true},
+	{name: "a contender that gave up can lock again", run: locksAgain, basic: true},
+	{name: "a ctx that ends after Lock has returned changes nothing", run: endsAfterLock, basic: true},
+	{name: "a ctx that has ended before gets no lock and sends nothing", run: endedBefore, basic: true},
+	{name: "a waiter that gives up returns though no server answers", run: silentServer, exact: true},
+	{name: "a request that is answered after ctx has ended leaves nothing behind", run: answeredTooLate, exact: true},
+	{name: "a waiter that gives up in the instant in which it gets the lock keeps nobody out", run: givesUpAtOnce, exact: true},
+}
+
+type contexts struct {
+	*world
+	subject ContextSubject
+}
+
+// soon is how long a Lock may take to notice that its ctx has ended, in virtual
+// time; on a real server patience is.
+const soon = 100 * time.Millisecond
+
+// waiting makes a contender that waits behind another one.
+func (w *contexts) waiting(name string) (l Lock, s *session, result <-chan error, giveUp context.CancelFunc) {
+	w.Helper()
+	s = w.session()
+	lock := w.subject.New(s.Conn, w.path)
+	ctx, cancel := context.WithCancel(context.Background())
+	w.Cleanup(cancel)
+	result = w.aside("Lock", func() error { return lock.Lock(ctx) })
+	w.stillWaits(result, s, name)
+	return background{lock}, s, result, cancel
+}
+
+// gaveUp waits for the result of a Lock whose ctx has ended.
+func (w *contexts) gaveUp(result <-chan error, name string) {
+	w.Helper()
+	began := time.Now()
+	err := w.result(result, "the ctx of "+name+" has ended, and its Lock")
+	require.Error(w, err, "the ctx of %s has ended, another contender holds the lock, and Lock returns no error: the caller believes that it holds the lock", name)
+	require.ErrorIs(w, err, context.Canceled, "the ctx of %s has ended, and Lock returns an error that does not wrap ctx.Err(): the caller cannot tell why (fmt.Errorf with %%w)", name)
+	if w.srv != nil {
+		require.LessOrEqual(w, time.Since(began), soon, "the ctx of %s has ended, and Lock returns much later: select on ctx.Done() and on the watch", name)
+	}
+}
+
+func waiterReturns(w *contexts) {
+	holder, _ := w.contender()
+	w.mustLock(holder, "the holder")
+	waiter, _, result, giveUp := w.waiting("the waiter")
+	giveUp()
+	w.gaveUp(result, "the waiter")
+	w.notLocked(waiter, "Unlock after a Lock that gave up")
+	w.unlock(holder, "the holder")
+	w.rest()
+}
+
+// rest lets what a lock does in the background come to its end, before the
+// clients are closed.
+func (w *contexts) rest() {
+	if w.srv != nil {
+		time.Sleep(patience)
+	}
+}
+
+func waiterLeaves(w *contexts) {
+	holder, _ := w.contender()
+	w.mustLock(holder, "the holder")
+	_, _, result, giveUp := w.waiting("the waiter")
+	giveUp()
+	w.gaveUp(result, "the waiter")
+	w.waitUntil("the node of the waiter that gave up goes", func() bool { return len(w.nodes()) == 1 }, func() string {
+		return "a waiter has given up, and its node is in the queue still: it blocks every contender that comes later; delete the node when ctx ends"
+	})
+	w.unlock(holder, "the holder")
+	next, _ := w.contender()
+	w.mustLock(next, "a contender that comes later")
+	w.unlock(next, "it")
+	w.nothingLeft()
+}
+
+func waiterBetween(w *contexts) {
+	holder, _ := w.contender()
+	w.mustLock(holder, "the holder")
+	_, _, middle, giveUp := w.waiting("the waiter in the middle")
+	last, s, result, _ := w.waiting("the last waiter")
+	giveUp()
+	w.gaveUp(middle, "the waiter in the middle")
+	w.eventually("the node of the waiter that gave up goes", func() bool { return len(w.nodes()) == 2 })
+	w.stillWaits(result, s, "the waiter after the one that gave up")
+	w.unlock(holder, "the holder")
+	w.holds(result, "the waiter after the one that gave up")
+	w.unlock(last, "it")
+	w.nothingLeft()
+}
+
+func locksAgain(w *contexts) {
+	holder, _ := w.contender()
+	w.mustLock(holder, "the holder")
+	waiter, _, result, giveUp := w.waiting("the waiter")
+	giveUp()
+	w.gaveUp(result, "the waiter")
+	w.unlock(holder, "the holder")
+	w.mustLock(waiter, "the contender that gave up, with another ctx,")
+	w.unlock(waiter, "it")
+	w.rest()
+}
+
+func endsAfterLock(w *contexts) {
+	s := w.session()
+	l := w.subject.New(s.Conn, w.path)
+	ctx, cancel := context.WithCancel(context.Background())
+	w.Cleanup(cancel)
+	require.NoError(w, w.result(w.aside("Lock", func() error { return l.Lock(ctx) }), "Lock of the holder"), "Lock of the holder fails")
+	cancel()
+	other, _ := w.contender()
+	for range 3 {
+		if w.srv != nil {
+			time.Sleep(time.Second)
+		}
+		require.Len(w, w.nodes(), 1, "the ctx that Lock was called with has ended, after Lock had returned, and the holder's node has gone: ctx bounds the waiting, not the holding")
+		ok, err := w.try(other, "TryLock on a held lock")
+		require.NoError(w, err, "TryLock on a held lock fails")
+		require.False(w, ok, "the ctx that Lock was called with has ended, after Lock had returned, and another contender gets in: two holders")
+	}
+	w.unlock(background{l}, "the holder, whose ctx has ended,")
+	w.nothingLeft()
+}
+
+func endedBefore(w *contexts) {
+	s := w.session()
+	l := w.subject.New(s.Conn, w.path)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	err := w.result(w.aside("Lock", func() error { return l.Lock(ctx) }), "Lock with a ctx that has ended")
+	require.ErrorIs(w, err, context.Canceled, "Lock was called with a ctx that had ended, and returns no error that wraps ctx.Err(): look at ctx before anything else")
+	w.rest()
+	require.Empty(w, requestsOf(s), "Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else")
+	w.notLocked(background{l}, "Unlock after a Lock that gave up")
+	w.noNodes("Lock was called with a ctx that had ended, and has left a node")
+}
+
+// silentServer holds back each request of a waiter in turn, and then its ctx
+// ends.
+func silentServer(w *contexts) {
+	for n := 1; w.goesOn(n); n++ {
+		holder, _ := w.contender()
+		w.mustLock(holder, "the holder")
+		s := w.session()
+		l := w.subject.New(s.Conn, w.path)
+		ctx, cancel := context.WithCancel(context.Background())
+		held := w.srv.Hold(number(s, n))
+		result := w.aside("Lock", func() error { return l.Lock(ctx) })
+		met := w.meets(held, s, "the request is held back, or the waiter waits")
+		op := lastRequest(s, n)
+		cancel()
+		select {
+		case err := <-result:
+			require.ErrorIs(w, err, context.Canceled, "the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()")
+			require.ErrorContains(w, err, w.path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
+		case <-time.After(soon):
+			w.Fatalf("the ctx of a waiter has ended while the server did not answer its request %d, %v, and Lock does not return: the client's calls know no ctx; make them in a goroutine, and let Lock select on its result and on ctx.Done()", n, op)
+		}
+		held.Release()
+		w.rest()
+		w.unlock(holder, "the holder")
+		w.waitUntil("the node of the waiter that gave up goes", func() bool { return len(w.nodes()) == 0 }, func() string {
+			return "a waiter has given up while the server did not answer, and its node stays when the server answers again: it blocks every contender that comes later; delete it in the goroutine that Lock left behind"
+		})
+		if !met {
+			require.Greater(w, n, 1, "the waiter sends nothing before it waits")
+			break
+		}
+	}
+	w.rest()
+	w.nothingLeft()
+}
+
+// answeredTooLate holds back each reply on the way to a free lock in turn, and
+// meanwhile ctx ends.
+func answeredTooLate(w *contexts) {
+	for n := 1; w.goesOn(n); n++ {
+		s := w.session()
+		l := w.subject.New(s.Conn, w.path)
+		ctx, cancel := context.WithCancel(context.Background())
+		held := w.srv.HoldReply(number(s, n))
+		result := w.aside("Lock", func() error { return l.Lock(ctx) })
+		met := false
+		w.eventually("the reply is held back, or Lock returns", func() bool {
+			met = met || len(held.Hit()) > 0
+			return met || len(result) > 0
+		})
+		op := lastRequest(s, n)
+		cancel()
+		err := w.result(result, fmt.Sprintf("the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", n, op))
+		held.Release()
+		if err == nil {
+			w.unlock(background{l}, "a contender that has got the lock though its ctx has ended")
+		} else {
+			require.ErrorIs(w, err, context.Canceled, "the ctx of a contender has ended, and Lock returns an error that does not wrap ctx.Err()")
+		}
+		w.rest()
+		w.noNodes(fmt.Sprintf("request %d of a contender, %v, was answered after ctx had ended, Lock has returned an error, and the node stays: it blocks every contender that comes later; the goroutine that waits for the answer must delete the node, also if it has got the lock", n, op))
+		w.nothingLeft()
+		if !met {
+			require.Greater(w, n, 1, "Lock sends no request")
+			return
+		}
+	}
+}
+
+// givesUpAtOnce ends ctx at every moment from when the holder's node has gone
+// until the waiter has the lock.
+func givesUpAtOnce(w *contexts) {
+	for range 20 {
+		holder, hs := w.contender()
+		w.mustLock(holder, "the holder")
+		waiter, _, result, giveUp := w.waiting("the waiter")
+		// The reply to the holder's delete is kept back, the events are not.
+		held := w.srv.HoldReply(func(r zkserver.Request) bool { return r.Session == hs.id && r.Op == jute.OpDelete })
+		released := w.aside("Unlock", holder.Unlock)
+		w.hit(held, "the holder deletes its node")
+		giveUp()
+		held.Release()
+		err := w.result(result, "the ctx of a waiter ends in the instant in which it gets the lock, and its Lock")
+		require.NoError(w, w.result(released, "Unlock of the holder"), "Unlock of the holder fails")
+		switch {
+		case err == nil:
+			w.unlock(waiter, "a contender that got the lock just before its ctx ended")
+		case !errors.Is(err, context.Canceled):
+			require.ErrorIs(w, err, context.Canceled, "the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()")
+		}
+		w.waitUntil("the queue is empty", func() bool { return len(w.nodes()) == 0 }, func() string {
+			return "the ctx of a waiter has ended in the instant in which it got the lock, Lock has returned an error, and its node stays: every other contender waits; if Lock returns ctx.Err(), the node must go"
+		})
+	}
+	w.nothingLeft()
+}
+
+func createsNode(op jute.Op) bool {
+	return op == jute.OpCreate || op == jute.OpCreate2 || op == jute.OpCreateContainer || op == jute.OpCreateTTL
+}

@@ -1,0 +1,275 @@
+package killing
+
+import (
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/museum"
+)
+
+// judged judges schedules as Run does. It returns nil in the process in which
+// they are played.
+func judged(t *testing.T, wanted []string, schedules ...museum.Schedule) map[string]Outcome {
+	museum.NeedsEmbedded(t)
+	r := locktest.Ask(t, func(c *locktest.Case) { serve(c, schedules) })
+	if r == nil {
+		return nil
+	}
+	all := make(map[string]Outcome)
+	Judge(r, wanted, func(o Outcome) bool {
+		all[o.Case] = o
+		return true
+	})
+	return all
+}
+
+func holderDies(s *museum.Stage) {
+	a, b := s.Client(), s.Client()
+	a.Lock()
+	b.Start()
+	b.Waits()
+	a.Expire()
+	b.GetsIn()
+}
+
+func TestAGoodScheduleKillsItsMutantAndNoOther(t *testing.T) {
+	all, _ := Cases()
+	for name, o := range judged(t, all, museum.Schedule{Name: "a holder dies", Play: holderDies}) {
+		switch name {
+		case dies(0):
+			require.Empty(t, o.Words)
+			require.Equal(t, `schedule "1 a holder dies": never happens: Lock of client B returns`, o.Killed)
+		default:
+			require.Empty(t, o.Killed)
+			require.Equal(t, strings.HasPrefix(name, "mutant "), o.Words != "", "%s: %s", name, o.Words)
+		}
+	}
+}
+
+// TestOtherDifferencesAreFalseAlarms has schedules that know a right lock from
+// a wrong one by something else than what it promises.
+func TestOtherDifferencesAreFalseAlarms(t *testing.T) {
+	for name, test := range map[string]struct {
+		right int // the first on which it must fail
+		play  func(s *museum.Stage)
+	}{
+		"names": {1, func(s *museum.Stage) {
+			a := s.Client()
+			a.Lock()
+			require.Equal(s, []string{"/lock/lock-0000000000"}, a.Nodes())
+		}},
+		"the data of a node": {1, func(s *museum.Stage) {
+			a := s.Client()
+			a.Lock()
+			data, _, err := a.Get(a.Nodes()[0])
+			require.NoError(s, err)
+			require.Empty(s, data)
+		}},
+		"the words of an error": {1, func(s *museum.Stage) {
+			a := s.Client()
+			a.FailNext(jute.OpGetChildren2, jute.ErrRuntimeInconsistency)
+			a.Start()
+			require.ErrorContains(s, a.Fails(), "predecessor: ")
+		}},
+		"the number of requests": {1, func(s *museum.Stage) {
+			a := s.Client()
+			a.Lock()
+			require.NoError(s, a.Unlock())
+			require.Equal(s, 1, s.Requests(jute.OpGetChildren2))
+		}},
+		"a type on the stack": {1, func(s *museum.Stage) {
+			a, b := s.Client(), s.Client()
+			a.Lock()
+			b.Start()
+			require.NotZero(s, strings.Count(stacks(), "/03-sequential-predecessor.(*Lock).Lock("))
+		}},
+		"the kind of the watch": {2, func(s *museum.Stage) {
+			a, b := s.Client(), s.Client()
+			a.Lock()
+			before := s.Requests(jute.OpExists)
+			b.Start()
+			b.Waits()
+			require.LessOrEqual(s, s.Requests(jute.OpExists), before+1) // one is free
+			require.NotEqual(s, 0, s.Requests(jute.OpGetData))
+		}},
+		"a list after each event": {3, func(s *museum.Stage) {
+			a, b := s.Client(), s.Client()
+			a.Lock()
+			b.Start()
+			b.Waits()
+			before := s.Requests(jute.OpGetChildren2)
+			require.NoError(s, a.Unlock())
+			b.GetsIn()
+			require.Greater(s, s.Requests(jute.OpGetChildren2), before)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := judged(t, namesOf(rights), museum.Schedule{Name: name, Play: test.play})
+			if got == nil {
+				return
+			}
+			require.Empty(t, got[rights[0].name].Words, "step 3 is right")
+			require.Contains(t, got[rights[test.right].name].Words, "fails on a lock that is right")
+			require.Contains(t, got[rights[test.right].name].Words, "Assert what a lock promises")
+		})
+	}
+}
+
+// TestAFalseAlarmKillsNothing: such a schedule does not count.
+func TestAFalseAlarmKillsNothing(t *testing.T) {
+	all, _ := Cases()
+	got := judged(t, all,
+		museum.Schedule{Name: "always", Play: func(s *museum.Stage) { s.Fatal("wolf") }},
+		museum.Schedule{Name: "a holder dies", Play: holderDies})
+	if got == nil {
+		return
+	}
+	require.Equal(t, `schedule "1 always" fails on a lock that is right: wolf`, got[rights[0].name].Words)
+	require.Empty(t, got[dies(0)].Words)
+	require.Contains(t, got[dies(1)].Words, `schedule "1 always" does not count`)
+}
+
+// TestHostileSchedulesKillNothing: what else than an assertion ends a play on a mutant kills nothing.
+func TestHostileSchedulesKillNothing(t *testing.T) {
+	// Stuck is true on the first mutant only.
+	stuck := func(s *museum.Stage) bool {
+		a, b := s.Client(), s.Client()
+		a.Lock()
+		b.Start()
+		a.Expire()
+		return b.State() == "waiting"
+	}
+	for name, test := range map[string]struct {
+		do   func(s *museum.Stage)
+		says string
+	}{
+		"loops": {func(*museum.Stage) {
+			for {
+			}
+		}, "does not come to its end: the schedule"},
+		"waits in virtual time": {func(s *museum.Stage) {
+			for {
+				s.Pass(1e9)
+			}
+		}, "hours of virtual time have passed"},
+		"hangs":            {func(*museum.Stage) { select {} }, "does not come to its end: the schedule"},
+		"panics":           {func(*museum.Stage) { panic("aside") }, "the schedule panics: aside"},
+		"ends the process": {func(*museum.Stage) { os.Exit(0) }, "the schedule calls os.Exit"},
+		"prints without end": {func(*museum.Stage) {
+			line := strings.Repeat("x", 1<<16)
+			for {
+				os.Stdout.WriteString(line)
+			}
+		}, "the schedule prints more than"},
+		"skips":                   {func(s *museum.Stage) { s.SkipNow() }, "1 of 1 schedules pass on it"},
+		"panics in a goroutine":   {func(s *museum.Stage) { go panic("aside"); s.Pass(1) }, "the schedule panics: aside"},
+		"makes the test parallel": {func(s *museum.Stage) { s.Parallel() }, "does not come to its end: the schedule panics"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := judged(t, []string{rights[0].name, dies(0)}, museum.Schedule{Name: name, Play: func(s *museum.Stage) {
+				if stuck(s) {
+					test.do(s)
+				}
+			}})
+			if got == nil {
+				return
+			}
+			require.Empty(t, got[rights[0].name].Words)
+			require.Empty(t, got[dies(0)].Killed)
+			require.Contains(t, got[dies(0)].Words, "mutant 1 lives")
+			require.Contains(t, got[dies(0)].Words, test.says)
+		})
+	}
+}
+
+// TestAnAssertionWithoutWordsKills, also one of the test's own.
+func TestAnAssertionWithoutWordsKills(t *testing.T) {
+	got := judged(t, []string{dies(0)}, museum.Schedule{Name: "curt", Play: func(s *museum.Stage) {
+		a, b := s.Client(), s.Client()
+		a.Lock()
+		b.Start()
+		a.Expire()
+		if b.State() == "waiting" {
+			s.FailNow()
+		}
+	}})
+	if got == nil {
+		return
+	}
+	require.Empty(t, got[dies(0)].Words)
+	require.NotEmpty(t, got[dies(0)].Killed)
+}
+
+// TestSchedulesThatAreNotThere: nothing to play is said as such.
+func TestSchedulesThatAreNotThere(t *testing.T) {
+	for says, n := range map[string]int{"there is no schedule": 0, "31 schedules, and 30 are enough": MaxSchedules + 1} {
+		t.Run(says, func(t *testing.T) {
+			got := judged(t, []string{rights[0].name}, make([]museum.Schedule, n)...)
+			if got != nil {
+				require.Contains(t, got[rights[0].name].Words, says)
+			}
+		})
+	}
+}
+
+// TestWhileAllGoesWellAMutantSendsWhatStep3Sends: so a schedule in which
+// nothing goes wrong cannot tell them apart.
+func TestWhileAllGoesWellAMutantSendsWhatStep3Sends(t *testing.T) {
+	sent := func(n int) []map[jute.Op]int {
+		var counts []map[jute.Op]int
+		museum.Play(t, makes(n), func(s *museum.Stage) {
+			a, b := s.Client(), s.Client()
+			count := func() {
+				m := make(map[jute.Op]int)
+				for _, op := range []jute.Op{jute.OpCreate, jute.OpDelete, jute.OpExists, jute.OpGetData, jute.OpGetChildren2, jute.OpSync} {
+					m[op] = s.Requests(op)
+				}
+				counts = append(counts, m)
+			}
+			a.Lock()
+			count()
+			b.Start()
+			b.Waits()
+			count()
+			require.NoError(s, a.Unlock())
+			b.GetsIn()
+			count()
+			require.NoError(s, b.Unlock())
+			count()
+		})
+		return counts
+	}
+	step3 := sent(0)
+	for i, m := range tenMutants {
+		got := sent(len(rights) + i)
+		same := slices.EqualFunc(step3, got, maps.Equal[map[jute.Op]int])
+		// These two do another thing at each wait, and a right lock does so, too.
+		require.Equal(t, !m.takesTheEvent && !m.watchesNoNode, same, "mutant %d sends %v, step 3 %v", i+1, got, step3)
+	}
+}
+
+// TestTheChangesAreOfStep3 fails if step 3 has changed where a mutant does.
+func TestTheChangesAreOfStep3(t *testing.T) {
+	require.Len(t, tenMutants, Count)
+	text, err := os.ReadFile("../../../03-sequential-predecessor/lock.go")
+	require.NoError(t, err)
+	step3 := strings.ReplaceAll(string(text), "\r\n", "\n")
+	for i := range tenMutants {
+		changed, err := Patched(i, step3)
+		require.NoError(t, err)
+		require.NotEqual(t, step3, changed)
+	}
+}
+
+func stacks() string {
+	b := make([]byte, 1<<20)
+	return string(b[:runtime.Stack(b, true)])
+}

@@ -1,0 +1,355 @@
+package locktest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// An Other is a contender for a lock that is not on ZooKeeper, used by one
+// goroutine at a time.
+type Other interface {
+	Lock(ctx context.Context) error
+	TryLock(ctx context.Context) (bool, error)
+	Unlock(ctx context.Context) error
+	Attempts() int64 // how often it has asked for the lock so far
+}
+
+// An OtherSubject is a kind of lock that is not on ZooKeeper.
+type OtherSubject struct {
+	// Client opens a client of the server, such as a pool of connections, that
+	// ends with the test, and returns what makes a contender for the lock of a
+	// name. Contenders of one client share it.
+	Client func(t testing.TB) func(name string) Other
+	// ErrNotLocked is what Unlock returns, or wraps, if the lock is not held.
+	ErrNotLocked error
+	// Expire does at once what happens to a holder that sends nothing for an
+	// hour. If it is nil, the cases that need it must be left out by name.
+	Expire func(t testing.TB, name string, holder Other)
+	// Waiting returns how many contenders wait in the server's queue for the
+	// lock of a name, for the cases about a queue.
+	Waiting func(t testing.TB, name string) int
+	// Without says which cases of the level Basic do not apply, and why.
+	Without map[string]string
+}
+
+// otherPatience is real time, on a machine that may be busy.
+var otherPatience = 2 * time.Minute
+
+// OtherPatience sets how long something that must happen may take, until the test
+// ends: short for a broken lock, which must fail.
+func OtherPatience(t testing.TB, d time.Duration) {
+	before := otherPatience
+	otherPatience = d
+	t.Cleanup(func() { otherPatience = before })
+}
+
+// RunOther runs the cases of the level Basic, by the names that they have for
+// locks on ZooKeeper, in real time. A case that the subject leaves out is logged
+// with the reason; a case that is left out and does not exist is a failure.
+func RunOther(t *testing.T, s OtherSubject) {
+	t.Helper()
+	for _, name := range basicNames() {
+		if why, left := s.Without[name]; left {
+			t.Logf("does not apply: %s: %s", name, why)
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			if words := s.verdict(t, name); words != "" {
+				t.Error(words)
+			}
+		})
+	}
+	for name := range s.Without {
+		require.Contains(t, basicNames(), name, "left out, but there is no such case")
+	}
+}
+
+// OtherVerdict runs one case and returns what is wrong with the lock, "" if it
+// passes: a broken lock must fail, and by the right name.
+func OtherVerdict(t *testing.T, s OtherSubject, name string) string {
+	t.Helper()
+	require.Contains(t, basicNames(), name)
+	return s.verdict(t, name)
+}
+
+func basicNames() (names []string) {
+	for _, c := range cases {
+		if c.basic {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+// otherCases are those that can be asked of any lock.
+var otherCases = map[string]func(w *otherWorld){
+	"can be used again after Unlock": func(w *otherWorld) {
+		a := w.contender()
+		for range 3 {
+			w.lock(a, "the contender")
+			w.unlock(a, "the contender")
+		}
+	},
+	"a waiter sleeps on a watch and does not poll": func(w *otherWorld) {
+		a, b := w.contender(), w.contender()
+		w.lock(a, "the holder")
+		waiter := w.waits(b, "the waiter")
+		w.unlock(a, "the holder")
+		w.holds(waiter, "the waiter")
+		require.EqualValues(w, 1, b.Attempts(), "attempts of a waiter")
+		w.unlock(b, "the waiter")
+	},
+	"TryLock takes a free lock": func(w *otherWorld) {
+		a := w.contender()
+		w.try(a, true, "TryLock on a free lock")
+		w.try(w.contender(), false, "TryLock on a lock that TryLock has taken")
+		w.unlock(a, "the holder")
+	},
+	"TryLock on a held lock says false at once and leaves nothing behind": func(w *otherWorld) {
+		a, b, c := w.contender(), w.contender(), w.contender()
+		w.lock(a, "the holder")
+		w.try(b, false, "TryLock on a held lock")
+		w.unlock(a, "the holder")
+		w.try(c, true, "TryLock after the holder has unlocked, and a TryLock has failed before")
+		w.unlock(c, "the next holder")
+	},
+	"Unlock by a contender that does not hold it is ErrNotLocked and frees nothing": func(w *otherWorld) {
+		a, b := w.contender(), w.contender()
+		w.notLocked(b, "Unlock of a free lock")
+		w.lock(a, "the holder")
+		w.notLocked(b, "Unlock by a contender that never locked")
+		w.try(b, false, "TryLock after another contender called Unlock: TryLock")
+		w.notLocked(b, "Unlock by a contender whose TryLock was refused")
+		w.try(w.contender(), false, "TryLock after a contender that was refused called Unlock: TryLock")
+		w.unlock(a, "the holder")
+	},
+	"contenders get in in the order in which they came": func(w *otherWorld) {
+		a := w.contender()
+		w.lock(a, "the holder")
+		var waiters []<-chan error
+		var locks []Other
+		for i := range 4 {
+			l := w.contender()
+			locks = append(locks, l)
+			waiters = append(waiters, w.waits(l, fmt.Sprintf("waiter %d", i+1)))
+			w.eventually("it is in the queue", func() bool { return w.subject.Waiting(w.t, w.name) == i+1 })
+		}
+		w.unlock(a, "the holder")
+		for i, l := range locks {
+			w.holds(waiters[i], fmt.Sprintf("waiter %d", i+1))
+			for _, later := range waiters[i+1:] {
+				w.notYet(later, "a waiter that came later")
+			}
+			w.unlock(l, "it")
+		}
+	},
+	"a waiter that goes lets nobody in before the holder has let go": func(w *otherWorld) {
+		a, b, c, d := w.contender(), w.contender(), w.contender(), w.contender()
+		w.lock(a, "the holder")
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		first := w.aside(func() error { return b.Lock(ctx) })
+		w.eventually("the first waiter waits", func() bool { return b.Attempts() > 0 })
+		second := w.waits(c, "the second waiter")
+		cancel()
+		require.ErrorIs(w, w.result(first, "Lock of the waiter whose ctx has ended"), context.Canceled)
+		w.notYet(second, "the second waiter")
+		w.try(d, false, "TryLock after a waiter has gone")
+		w.unlock(a, "the holder")
+		w.holds(second, "the second waiter")
+		w.unlock(c, "the second waiter")
+		w.try(d, true, "TryLock after all have gone")
+		w.unlock(d, "the last one")
+	},
+	"one at a time holds it, contenders of one session": func(w *otherWorld) {
+		w.exclusion(6, w.contender)
+	},
+	"one at a time holds it, each contender in a session of its own": func(w *otherWorld) {
+		w.exclusion(4, func() Other { return w.subject.Client(w.t)(w.name) })
+	},
+	"a holder whose session expires lets the next one in": func(w *otherWorld) {
+		a, b := w.contender(), w.contender()
+		w.lock(a, "the holder")
+		waiter := w.waits(b, "the waiter")
+		w.subject.Expire(w.t, w.name, a)
+		w.holds(waiter, "the waiter, an hour after the last sign of the holder,")
+		w.unlock(b, "the waiter")
+	},
+	"Unlock after the session expired is ErrNotLocked and touches nobody else's node": func(w *otherWorld) {
+		a, b := w.contender(), w.contender()
+		w.lock(a, "the holder")
+		w.subject.Expire(w.t, w.name, a)
+		w.lock(b, "the next one")
+		w.notLocked(a, "Unlock of a holder that has expired")
+		w.try(w.contender(), false, "TryLock after a holder that had expired called Unlock: TryLock")
+		w.unlock(b, "the next one")
+	},
+}
+
+// An otherWorld is what one case runs in. It keeps what is wrong in words.
+type otherWorld struct {
+	t       testing.TB
+	subject OtherSubject
+	name    string // of the lock
+	client  func(name string) Other
+	words   []string
+}
+
+var otherNames atomic.Int64
+
+func (s OtherSubject) verdict(t *testing.T, name string) string {
+	t.Helper()
+	run := otherCases[name]
+	if run == nil {
+		t.Fatalf("the case is about ZooKeeper alone: say in Without why it does not apply: %s", name)
+	}
+	w := &otherWorld{t: t, subject: s, name: fmt.Sprintf("locktest-%d-%d", time.Now().UnixNano(), otherNames.Add(1))}
+	w.client = s.Client(t)
+	done := make(chan struct{})
+	go func() { // so that FailNow ends the case, and not the test
+		defer close(done)
+		run(w)
+	}()
+	<-done
+	return strings.Join(w.words, "\n")
+}
+
+// Errorf and FailNow are what testify needs.
+func (w *otherWorld) Errorf(format string, args ...any) {
+	w.words = append(w.words, plain(fmt.Sprintf(format, args...)))
+}
+func (w *otherWorld) FailNow() { runtime.Goexit() }
+func (w *otherWorld) Helper()  {}
+
+func (w *otherWorld) contender() Other { return w.client(w.name) }
+
+func (w *otherWorld) aside(f func() error) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- f() }()
+	return result
+}
+
+func (w *otherWorld) result(ch <-chan error, what string) error {
+	select {
+	case err := <-ch:
+		return err
+	case <-time.After(otherPatience):
+		w.Errorf("%s does not return", what)
+		w.FailNow()
+		return nil
+	}
+}
+
+func (w *otherWorld) holds(ch <-chan error, name string) {
+	require.NoError(w, w.result(ch, "Lock of "+name), "Lock of %s fails", name)
+}
+
+func (w *otherWorld) lock(l Other, name string) {
+	w.holds(w.aside(func() error { return l.Lock(context.Background()) }), name)
+}
+
+// waits calls Lock of a contender that has to wait.
+func (w *otherWorld) waits(l Other, name string) <-chan error {
+	before := l.Attempts()
+	ch := w.aside(func() error { return l.Lock(context.Background()) })
+	w.eventually(name+" asks for the lock", func() bool { return l.Attempts() > before })
+	w.notYet(ch, name)
+	return ch
+}
+
+func (w *otherWorld) notYet(ch <-chan error, name string) {
+	select {
+	case err := <-ch:
+		require.NoError(w, err, "%s must wait, and Lock fails", name)
+		w.Errorf("%s has got the lock while another contender holds it: two holders", name)
+		w.FailNow()
+	default:
+	}
+}
+
+func (w *otherWorld) try(l Other, want bool, what string) {
+	var held bool
+	err := w.result(w.aside(func() (err error) {
+		held, err = l.TryLock(context.Background())
+		return err
+	}), what)
+	require.NoError(w, err, "%s fails", what)
+	if held && !want {
+		w.Errorf("%s returns true: two holders", what)
+		w.FailNow()
+	}
+	require.Equal(w, want, held, "%s", what)
+}
+
+func (w *otherWorld) unlock(l Other, name string) {
+	err := w.result(w.aside(func() error { return l.Unlock(context.Background()) }), "Unlock of "+name)
+	require.NoError(w, err, "Unlock of %s fails", name)
+}
+
+func (w *otherWorld) notLocked(l Other, what string) {
+	err := w.result(w.aside(func() error { return l.Unlock(context.Background()) }), what)
+	require.Error(w, err, "%s returns no error, though the lock is not held: return ErrNotLocked", what)
+	require.ErrorIs(w, err, w.subject.ErrNotLocked, "%s returns another error than ErrNotLocked", what)
+}
+
+func (w *otherWorld) eventually(what string, ok func() bool) {
+	for begin := time.Now(); !ok(); time.Sleep(time.Millisecond) {
+		if time.Since(begin) > otherPatience {
+			w.Errorf("never happens: %s", what)
+			w.FailNow()
+		}
+	}
+}
+
+// exclusion lets contenders lock a few times and count: a count that is read, and
+// then written, is wrong if two do so at once. It is atomic, so that a lock that is
+// meant to be wrong is no data race. Each holder has another contender try: that finds a lock
+// that lets two in, whatever the schedule.
+func (w *otherWorld) exclusion(contenders int, contender func() Other) {
+	const times = 3
+	var num, holders atomic.Int32
+	round := func(l, probe Other) error {
+		ctx := context.Background()
+		if err := l.Lock(ctx); err != nil {
+			return fmt.Errorf("Lock fails: %w", err)
+		}
+		alone := holders.Add(1) == 1
+		seen := num.Load()
+		second, err := probe.TryLock(ctx)
+		if second {
+			err = errors.Join(err, probe.Unlock(ctx))
+		}
+		num.Store(seen + 1)
+		holders.Add(-1)
+		if err := cmp.Or(err, l.Unlock(ctx)); err != nil {
+			return fmt.Errorf("Unlock fails: %w", err)
+		}
+		if !alone || second {
+			return errors.New("another contender gets the lock while it is held: two holders")
+		}
+		return nil
+	}
+	var results []<-chan error
+	for range contenders {
+		l, probe := contender(), contender()
+		results = append(results, w.aside(func() (err error) {
+			for n := 0; n < times && err == nil; n++ {
+				err = round(l, probe)
+			}
+			return err
+		}))
+	}
+	for i, result := range results {
+		require.NoError(w, w.result(result, fmt.Sprintf("contender %d", i)), "contender %d", i)
+	}
+	require.EqualValues(w, times*contenders, num.Load(), "the count is wrong: two contenders held the lock at once")
+}

@@ -1,0 +1,40 @@
+package listings
+
+import (
+	"strconv"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// countingLock does what article B says of sequential nodes: it takes its
+// number for the number of contenders before it, and waits for as many
+// releases. It has the bug B1; bug_b1_test.go beside step 3 shows it.
+type countingLock struct {
+	conn       *zk.Conn
+	path, node string
+}
+
+// NewCountingLock makes a contender for the queue in path, which must exist.
+func NewCountingLock(conn *zk.Conn, path string) Lock {
+	return &countingLock{conn: conn, path: path}
+}
+
+func (l *countingLock) Lock() (err error) {
+	l.node, err = l.conn.Create(l.path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		return err
+	}
+	children, _, changed, err := l.conn.ChildrenW(l.path)
+	before, _ := strconv.Atoi(l.node[len(l.path+"/lock-"):])
+	for before > 0 && err == nil { // the number is no count of those who are there [B1]
+		<-changed
+		were := len(children)
+		children, _, changed, err = l.conn.ChildrenW(l.path)
+		if len(children) < were {
+			before--
+		}
+	}
+	return err
+}
+
+func (l *countingLock) Unlock() error { return l.conn.Delete(l.node, -1) }

@@ -1,0 +1,63 @@
+package listings
+
+import (
+	"path"
+	"slices"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// awaitLock is article C's lock without its count. It has the bug C2;
+// bug_c2_test.go beside step 3 shows it.
+type awaitLock struct {
+	client          *zk.Conn
+	path            string
+	lockedPath      string
+	lockedShortPath string
+	priorPath       string
+}
+
+// NewAwaitLock makes a contender for the queue in path, which must exist.
+func NewAwaitLock(conn *zk.Conn, path string) Lock {
+	return &awaitLock{client: conn, path: path}
+}
+
+func (l *awaitLock) Lock() (err error) {
+	l.lockedPath, err = l.client.Create(l.path+"/seq-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		return err
+	}
+	l.lockedShortPath = path.Base(l.lockedPath)
+	for {
+		waiters, _, err := l.client.Children(l.path)
+		if err != nil {
+			return err
+		}
+		if l.checkLocked(waiters) {
+			return nil
+		}
+		if err := l.await(); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *awaitLock) checkLocked(waiters []string) bool {
+	slices.Sort(waiters)
+	if l.lockedShortPath == waiters[0] {
+		return true
+	}
+	l.priorPath = l.path + "/" + waiters[slices.Index(waiters, l.lockedShortPath)-1]
+	return false
+}
+
+func (l *awaitLock) await() error {
+	_, _, w, err := l.client.GetW(l.priorPath)
+	if err != nil {
+		return err // also NoNode, though its own node may be the first now [C2]
+	}
+	<-w
+	return nil
+}
+
+func (l *awaitLock) Unlock() error { return l.client.Delete(l.lockedPath, -1) }

@@ -1,0 +1,55 @@
+package listings
+
+import (
+	"path"
+	"slices"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A CountedLock is article C's lock with its count. It has the bug C1;
+// bug_c1_test.go beside step 4 shows it.
+type CountedLock struct {
+	client     *zk.Conn
+	path       string
+	lockCount  int
+	thread     string
+	lockedPath string
+}
+
+// NewCountedLock makes a contender for the queue in path, which must exist. Its
+// Lock is called in the thread "main".
+func NewCountedLock(conn *zk.Conn, path string) Lock {
+	return &CountedLock{client: conn, path: path}
+}
+
+// Lock calls LockFor in the thread "main".
+func (l *CountedLock) Lock() error { return False(l.LockFor("main")) }
+
+// LockFor is lock in a thread, which Go cannot name.
+func (l *CountedLock) LockFor(thread string) bool {
+	if l.lockCount == 0 {
+		l.thread = thread
+		l.lockCount++ // before the lock is held [C1]
+	} else {
+		if thread != l.thread {
+			return false
+		}
+		l.lockCount++
+		return true
+	}
+	return l.tryLock() // "//...." in the article; if it fails, the count stays [C1]
+}
+
+func (l *CountedLock) tryLock() bool {
+	var err error
+	l.lockedPath, err = l.client.Create(l.path+"/seq-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		return false
+	}
+	waiters, _, err := l.client.Children(l.path)
+	return err == nil && slices.Min(waiters) == path.Base(l.lockedPath)
+}
+
+// Unlock deletes the node.
+func (l *CountedLock) Unlock() error { return l.client.Delete(l.lockedPath, -1) }

@@ -1,0 +1,179 @@
+package scenes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/explore"
+)
+
+// A stock is what the lock of E1 and E2 protects: a number in the znode above
+// the lock's own. Each holder reads it when it gets the lock, and writes it,
+// with one added, when it unlocks. A holder that was paused in between writes
+// what it has computed from an old number.
+type stock struct {
+	fenced bool // it refuses a token that is lower than one it has seen
+
+	mu      sync.Mutex
+	added   int // how many holders have written their number, and have called Unlock
+	highest int // of these numbers
+}
+
+var errStale = errors.New("scenes: the stock has seen a higher token")
+
+// under lets the holders of a lock add one to the stock each.
+func (s *stock) under(lock explore.Subject) explore.Subject {
+	open := lock.Open
+	lock.Path = "/stock/lock"
+	lock.Requests, lock.Events = nil, nil // the stock's come on top
+	lock.Check = s.lost
+	lock.Begin = func(func(gap string)) (end func()) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.added, s.highest = 0, 0
+		return func() {}
+	}
+	lock.Open = func(conn *zk.Conn, at string) func(string) explore.Lock {
+		contender := open(conn, at)
+		return func(name string) explore.Lock {
+			a := adds{s: s, conn: conn, stock: path.Dir(at), l: contender(name)}
+			if leased, ok := a.l.(explore.Leased); ok {
+				return &addsWithToken{a, leased}
+			}
+			return &a
+		}
+	}
+	return lock
+}
+
+// lost says whether an addition is lost: then there are more of them than the
+// highest number says.
+func (s *stock) lost() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.highest >= s.added {
+		return ""
+	}
+	return fmt.Sprintf("%d holders have added one each, but the highest number that was written to /stock is %d: one addition is lost", s.added, s.highest)
+}
+
+// read returns the number. A fenced stock keeps the reader's token, so that it
+// refuses all holders before this one from now on.
+func (s *stock) read(conn *zk.Conn, at string, token int64) (number int, err error) {
+	for {
+		number, seen, version, err := look(conn, at)
+		switch {
+		case err != nil || !s.fenced:
+			return number, err
+		case token < seen:
+			return 0, errStale
+		}
+		if err := store(conn, at, number, token, version); !errors.Is(err, zk.ErrBadVersion) {
+			return number, err
+		}
+	}
+}
+
+// write writes the number. A fenced stock refuses a token lower than one that
+// it has seen, and nothing comes between its look and its write.
+func (s *stock) write(conn *zk.Conn, at string, token int64, number int) error {
+	if !s.fenced {
+		return store(conn, at, number, token, -1)
+	}
+	for {
+		_, seen, version, err := look(conn, at)
+		switch {
+		case err != nil:
+			return err
+		case token < seen:
+			return errStale
+		}
+		if err := store(conn, at, number, token, version); !errors.Is(err, zk.ErrBadVersion) {
+			return err
+		}
+	}
+}
+
+// look returns what is stored: 0 and 0 at first.
+func look(conn *zk.Conn, at string) (number int, token int64, version int32, err error) {
+	data, stat, err := conn.Get(at)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	if len(data) > 0 {
+		_, err = fmt.Sscan(string(data), &number, &token)
+	}
+	return number, token, stat.Version, err
+}
+
+func store(conn *zk.Conn, at string, number int, token int64, version int32) error {
+	_, err := conn.Set(at, []byte(fmt.Sprint(number, " ", token)), version)
+	return err
+}
+
+// adds is a contender that adds one to the stock while it holds the lock.
+type adds struct {
+	s     *stock
+	conn  *zk.Conn
+	stock string // its path
+	l     explore.Lock
+
+	holds  bool
+	number int // that it has read
+}
+
+func (a *adds) token() int64 {
+	if leased, ok := a.l.(explore.Leased); ok {
+		return leased.Token()
+	}
+	return 0
+}
+
+// Lock returns the lock's error, or that of the first read. A lock with a fence
+// tries again after an error of the read, as step 5 does after its own.
+func (a *adds) Lock(ctx context.Context) error {
+	for {
+		if err := a.l.Lock(ctx); err != nil {
+			return err
+		}
+		number, err := a.s.read(a.conn, a.stock, a.token())
+		if err == nil {
+			a.holds, a.number = true, number
+			return nil
+		}
+		err = errors.Join(err, a.l.Unlock(ctx))
+		if !a.s.fenced || ctx.Err() != nil || errors.Is(err, zk.ErrClosing) {
+			return err
+		}
+	}
+}
+
+func (a *adds) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
+
+// Unlock writes once; if that fails, nothing was added.
+func (a *adds) Unlock(ctx context.Context) error {
+	if !a.holds {
+		return a.l.Unlock(ctx)
+	}
+	a.holds = false
+	wrote := a.s.write(a.conn, a.stock, a.token(), a.number+1) == nil
+	err := a.l.Unlock(ctx)
+	if wrote {
+		a.s.mu.Lock()
+		defer a.s.mu.Unlock()
+		a.s.added++
+		a.s.highest = max(a.s.highest, a.number+1)
+	}
+	return err
+}
+
+// addsWithToken is such a contender whose lock has a lease.
+type addsWithToken struct {
+	adds
+	explore.Leased
+}
