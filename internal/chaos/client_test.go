@@ -1,4 +1,4 @@
-//go:build docker && linux
+//go:build linux
 
 package chaos_test
 
@@ -30,14 +30,14 @@ import (
 const clientEnv = "ZKLOCK_CHAOS_CLIENT"
 
 type orders struct {
-	Process    int
-	Servers    []string
-	Root       string
-	Seed       uint64
-	Ordinary   bool // clients of zk.Connect
-	Session    time.Duration
-	Sessions   int
-	Contenders int
+	Process  int
+	Servers  []string // as its clients reach them
+	Zoo      []string // and as they are
+	Root     string
+	Seed     uint64
+	Session  time.Duration
+	Ordinary []bool        // of each session: whether it is a client of zk.Connect
+	Clock    time.Duration // what an ordinary client's Mutex takes for the session timeout
 }
 
 // A record is one line that a client process writes. Times are those of the
@@ -49,7 +49,7 @@ type record struct {
 	Token int64  `json:"token,omitempty"`
 
 	// Of a lease: when Lock was called, when it had returned, when Lost was
-	// last seen open, and when the lease had ended.
+	// last seen open (before Begin: never), and when the lease had ended.
 	Call  int64  `json:"call,omitempty"`
 	Begin int64  `json:"begin,omitempty"`
 	Open  int64  `json:"open,omitempty"`
@@ -61,6 +61,10 @@ type record struct {
 	// neither.
 	Nonce string `json:"nonce,omitempty"`
 }
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
 
 func now() int64 {
 	var ts syscall.Timespec
@@ -121,11 +125,11 @@ func (p *process) run() error {
 	}
 	ctx := context.Background()
 	var err error
-	if p.zoo, err = ensemble.Open(ctx, strings.Join(p.Servers, ",")); err != nil {
+	if p.zoo, err = ensemble.Open(ctx, strings.Join(p.Zoo, ",")); err != nil {
 		return err
 	}
-	for range p.Sessions {
-		s, err := p.connect(ctx)
+	for _, ordinary := range p.Ordinary {
+		s, err := p.connect(ctx, ordinary)
 		if err != nil {
 			return err
 		}
@@ -133,13 +137,13 @@ func (p *process) run() error {
 	}
 	go p.obey()
 	var wg sync.WaitGroup
-	for i := range p.Contenders {
+	for i := range contenders {
 		wg.Go(func() { p.contend(i) })
 	}
 	wg.Wait()
 	for i, s := range p.sessions {
 		for _, m := range s.mutexes {
-			within, cancel := context.WithTimeout(ctx, time.Minute)
+			within, cancel := context.WithTimeout(ctx, 2*time.Minute)
 			if err := m.Wait(within); err != nil {
 				p.log(record{Kind: "problem", How: fmt.Sprintf("session %d: %v", i, err)})
 			}
@@ -150,7 +154,7 @@ func (p *process) run() error {
 	return nil
 }
 
-func (p *process) connect(ctx context.Context) (*session, error) {
+func (p *process) connect(ctx context.Context, ordinary bool) (*session, error) {
 	s := &session{tap: wiretap.New()}
 	dial := s.tap.Dialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 		nc, err := net.DialTimeout(network, address, timeout)
@@ -159,15 +163,24 @@ func (p *process) connect(ctx context.Context) (*session, error) {
 		s.dialed = nc
 		return nc, err
 	})
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	var err error
 	var options []timeout.Option
-	if p.Ordinary {
-		s.conn, _, err = zk.Connect(p.Servers, p.Session, zk.WithDialer(zk.Dialer(dial)), zk.WithLogger(silent{}))
-		options = append(options, timeout.WithSessionTimeout(p.Session))
+	with := func(conn *zk.Conn) {
+		zk.WithDialer(zk.Dialer(dial))(conn)
+		zk.WithLogger(silent{})(conn)
+		zk.WithEventCallback(func(e zk.Event) {
+			if e.State == zk.StateExpired {
+				p.log(record{Kind: "session over"})
+			}
+		})(conn)
+	}
+	if ordinary {
+		s.conn, _, err = zk.Connect(p.Servers, p.Session, with)
+		options = append(options, timeout.WithSessionTimeout(p.Clock))
 	} else {
-		s.conn, err = timeout.Connect(ctx, p.Servers, p.Session, zk.WithDialer(zk.Dialer(dial)), zk.WithLogger(silent{}))
+		s.conn, err = timeout.Connect(ctx, p.Servers, p.Session, with)
 	}
 	if err != nil {
 		return nil, err
@@ -253,7 +266,7 @@ func (p *process) contend(i int) {
 			cancel()
 		}
 	}
-	round(time.Now().Add(2 * time.Minute))
+	round(time.Now().Add(5 * time.Minute))
 	p.log(record{Kind: "calm"})
 	for {
 		select {
@@ -293,7 +306,7 @@ func (p *process) lock(ctx context.Context, rng *rand.Rand, s *session, path int
 		return err
 	}
 	r.Begin, r.Token = now(), l.Token()
-	r.Open = r.Begin
+	r.Open = r.Call // it has not been seen open: the process may have been stopped just now
 	r.How, r.Calm = "unlocked", calm
 	done := make(chan struct{})
 	var watching sync.WaitGroup
@@ -340,7 +353,7 @@ func (p *process) lock(ctx context.Context, rng *rand.Rand, s *session, path int
 	for _, at := range s.expired {
 		if r.Begin <= at.to && at.from <= r.End {
 			r.How += ", its session was ended from outside"
-			r.Open = max(r.Begin, min(r.Open, at.from))
+			r.Open = min(r.Open, at.from)
 		}
 	}
 	s.mu.Unlock()

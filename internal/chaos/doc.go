@@ -1,5 +1,42 @@
-//go:build docker && linux
-
-// Package chaos plays step 5's lock on three real servers that break. Its
-// tests are built with the tag docker, and need Docker and root.
+// Package chaos plays step 5's lock where things break. It has tests only.
+//
+// Three processes, each with 17 contenders on two paths, lock and unlock, and
+// write to a fenced register. Meanwhile there are faults at random. Then no two
+// leases may have been valid at once, tokens must have grown, the register must
+// have counted each write once, each contender must get in again, and nothing
+// may be left. A test that fails prints its seed and where the history and its
+// picture are.
+//
+// On a ZooKeeper without faults, clients are cut off, paused and expired for
+// shorter and for longer than their sessions:
+//
+//	ZK=host:port go test ./internal/chaos -run Clients -v -chaos.for 20s
+//
+// On three servers in Docker, which are killed, paused, and cut from each other
+// and from their clients (this needs root):
+//
+//	go test -tags docker ./internal/chaos -run 'TestChaos$' -v -timeout 30m -chaos.for 10m -chaos.seed 1
+//	go test -tags docker ./internal/chaos -run 'TestCut$' -v -timeout 30m -cut.n 5 -cut.session 4s
+//
+// # What has been run
+//
+// On ZooKeeper 3.8.0, on a machine of two cores that was busy with other work:
+//
+//   - TestChaos for 10 minutes with each of the seeds 1, 2, 3 and 4: no
+//     violation in 35,000 writes to the registers.
+//   - The same with seed 1, and a lock whose lease is renewed by reads: two
+//     holders after 189 s of faults.
+//   - TestCut, four kinds of cuts, four holders each. 20 cuts with a session
+//     timeout of 4 s: the next one was in 0.62 s or more after Lost had closed.
+//     12 cuts with 10 s: 4.0 s or more. With a lock whose lease is renewed by
+//     reads, all 24 holders of three kinds still held it when the next one
+//     got in, for 7.6 s to 10.8 s.
+//   - TestCut's fifth kind, for the order of the requests that a proof is made
+//     of (see session.go in step 5), with -cut.holders 8. If the second request
+//     is a read, 2 of 128 holders still held the lock when the next one got in,
+//     first in the 14th cut, after four minutes. If the third is sent together
+//     with the second, 7 of 160, first in the 9th cut, after three minutes. As
+//     it is, none of 128.
+//   - TestChaosOfClients for 20 s, on one server: no violation in 20 runs. The
+//     lock whose lease has a wrong clock: two holders in each of them.
 package chaos

@@ -1,4 +1,4 @@
-//go:build docker && linux
+//go:build linux
 
 package chaos_test
 

@@ -1,0 +1,159 @@
+//go:build linux
+
+package chaos_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/proxy"
+)
+
+// On the ZooKeeper that the environment variable ZK names, which has no faults:
+// three processes with 17 contenders each on two paths, which are cut off and
+// paused, for shorter and for longer than their sessions. Half of the sessions
+// are of ordinary clients. See check for what must hold.
+func TestChaosOfClients(t *testing.T) {
+	t.Parallel()
+	seed := cmp.Or(*chaosSeed, rand.Uint64())
+	t.Logf("again: ZK=%s go test ./internal/chaos -run 'TestChaosOfClients$' -chaos.for %v -chaos.seed %d", os.Getenv("ZK"), *chaosFor, seed)
+	c := newCutOff(t, seed, orders{
+		Session: sessionTimeout, Clock: sessionTimeout, Ordinary: []bool{false, true, false, true},
+	})
+	c.play(*chaosFor,
+		lane{name: "lines", next: c.lineFault, pause: time.Second},
+		lane{name: "processes", next: c.processFault, pause: time.Second})
+	c.finish()
+	c.check()
+	require.NotZero(t, c.over(), "sessions that are over")
+}
+
+// The checks see two holders where a lease's clock is wrong: these clients take
+// their session timeout for a minute. All processes but one are cut off, and
+// with them, most likely, a holder.
+func TestChaosSeesALeaseClockThatIsLate(t *testing.T) {
+	t.Parallel()
+	c := newCutOff(t, rand.Uint64(), orders{
+		Session: sessionTimeout, Clock: time.Minute, Ordinary: []bool{true, true},
+	})
+	overlap := func() bool { // which a process that was cut off tells only later
+		for range 20 {
+			time.Sleep(100 * time.Millisecond)
+			c.mu.Lock()
+			found := slices.ContainsFunc(paths, func(path string) bool {
+				return judgeLeases(c.leases(path), func(string, ...any) {}) != 0
+			})
+			c.mu.Unlock()
+			if found {
+				return true
+			}
+		}
+		return false
+	}
+	for i := 0; !overlap(); i++ {
+		require.Less(t, i, 40, "cuts without two holders")
+		others := slices.Concat(c.lines[:i%processes], c.lines[i%processes+1:])
+		c.fault(t.Context(), "lines", fault{
+			fmt.Sprintf("all processes but %d are cut off", i%processes), each(others, silence), each(others, (*proxy.Proxy).Heal), 2 * sessionTimeout,
+		})
+	}
+	c.finish()
+	problems, _ := c.problems()
+	t.Logf("%d problems, for one: %s", len(problems), problems[0])
+	require.True(t, slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, "two hold the lock at once") }))
+}
+
+// cutOff is chaos of clients alone.
+type cutOff struct {
+	*chaos
+	lines [][]*proxy.Proxy // of each process, one for each server
+	made  int              // faults of lines
+	stops int              // of processes
+}
+
+func newCutOff(t *testing.T, seed uint64, o orders) *cutOff {
+	if os.Getenv("ZK") == "" {
+		t.Skip("cuts processes off and pauses them for longer than their sessions, in real time: needs a real server (set ZK)")
+	}
+	zoo, err := ensemble.Shared(t.Context(), os.Getenv("ZK"))
+	require.NoError(t, err)
+	c := &cutOff{}
+	var via [processes][]string
+	for i := range processes {
+		var lines []*proxy.Proxy
+		for _, server := range zoo.Servers() {
+			p := proxy.New(t, server)
+			lines = append(lines, p)
+			via[i] = append(via[i], p.Addr())
+		}
+		c.lines = append(c.lines, lines)
+	}
+	o.Zoo = zoo.Servers()
+	c.chaos = newChaos(t, seed, o, via)
+	return c
+}
+
+func each(lines [][]*proxy.Proxy, do func(*proxy.Proxy)) func(context.Context) error {
+	return func(context.Context) error {
+		for _, p := range slices.Concat(lines...) {
+			do(p)
+		}
+		return nil
+	}
+}
+
+func silence(p *proxy.Proxy) { p.Silence(proxy.ToServer, proxy.ToClient) }
+
+// lasts returns for how long a fault lasts: every other one for so long that
+// the session ends. The server looks every two seconds.
+func lasts(rng *rand.Rand, i int) time.Duration {
+	s := int64(sessionTimeout)
+	if i%2 == 0 {
+		return time.Duration(s*16/10 + rng.Int64N(s*6/10))
+	}
+	return time.Duration(s/10 + rng.Int64N(s*8/10))
+}
+
+// lineFault breaks the lines of one process.
+func (c *cutOff) lineFault(rng *rand.Rand) fault {
+	n := rng.IntN(processes)
+	what, begin := "is cut off", (*proxy.Proxy).CutOff
+	switch rng.IntN(4) {
+	case 0:
+		what, begin = "is cut off without a word", silence
+	case 1:
+		what, begin = "is not heard", func(p *proxy.Proxy) { p.Silence(proxy.ToServer) }
+	case 2:
+		what, begin = "hears nothing", func(p *proxy.Proxy) { p.Silence(proxy.ToClient) }
+	}
+	c.made++
+	lines := c.lines[n : n+1]
+	return fault{fmt.Sprintf("process %d %s", n, what), each(lines, begin), each(lines, (*proxy.Proxy).Heal), lasts(rng, c.made-1)}
+}
+
+// processFault is clientFault, but until a session has expired of itself it
+// stops processes, so that it is known that the faults have an effect.
+func (c *cutOff) processFault(rng *rand.Rand) fault {
+	if f := c.clientFault(rng); f.end == nil && c.over() > 0 {
+		return f
+	}
+	c.stops++
+	return c.stop(rng.IntN(processes), lasts(rng, c.stops-1))
+}
+
+// over returns how many sessions are over.
+func (c *cutOff) over() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.counts()["session over"]
+}
