@@ -50,6 +50,8 @@ type contestant struct {
 	unsafe bool
 	// java: it is Curator, which runs in a process of its own.
 	java bool
+	// other is what a lock has that is not on ZooKeeper; nil for all others.
+	other *other
 	// folder is that of a lock that -locks names by its folder, as it was
 	// typed; "" for all others.
 	folder string

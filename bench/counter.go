@@ -18,6 +18,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/wiretap"
 )
 
@@ -34,20 +35,22 @@ type benchmark struct {
 	stopped  map[string]int // by lock: the number of goroutines with which a run reached the limit
 	curator  *jvm           // nil: none runs
 	party    *party         // nil without -join
+	arenas   map[string]arena
+	film     *explore.Film // of -record
 }
 
 // connectTimeout is how long a server that answered once may take to open a
 // session.
-const connectTimeout = 10 * time.Second
+const connectTimeout = 30 * time.Second
 
-const cleanTimeout = 5 * time.Second
+const cleanTimeout = 30 * time.Second
 
 // usualTimeout is the session timeout that the benchmark asks for.
 const usualTimeout = 30 * time.Second
 
 // returnTimeout is how long a contender may take to return from Lock or Unlock
 // after its session has ended.
-var returnTimeout = 10 * time.Second
+var returnTimeout = 30 * time.Second
 
 // meet is called by the holder of the lock. In a test of the benchmark two
 // holders can wait for each other here.
@@ -167,14 +170,14 @@ func (b *benchmark) runRound(ctx context.Context, c contestant, n, round int) er
 	}
 	b.results = append(b.results, r)
 	if err != nil {
-		return fmt.Errorf("%s with %d goroutines on %v: %w", c.name, n, b.zoo, err)
+		return fmt.Errorf("%s with %d goroutines on %s: %w", c.name, n, r.Server, err)
 	}
 	return nil
 }
 
 func (b *benchmark) newResult(c contestant, n, round int) result {
 	r := result{
-		Lock: c.name, Server: b.zoo.String(), Goroutines: n, Sessions: b.cfg.sessions, Round: round,
+		Lock: c.name, Server: b.serverOf(c), Goroutines: n, Sessions: b.cfg.sessions, Round: round,
 		Processes: b.cfg.procs, Client: goClient(), facts: b.facts, contestant: c,
 	}
 	if b.party == nil {
@@ -188,7 +191,7 @@ func (b *benchmark) newResult(c contestant, n, round int) result {
 // compiled what it does often. The embedded server does not need it.
 func (b *benchmark) warmUp(ctx context.Context) error {
 	locks := slices.DeleteFunc(slices.Clone(b.cfg.locks), func(c contestant) bool {
-		return c.java // it warms up in its own way
+		return c.java || c.other != nil // Curator warms up in its own way
 	})
 	if b.zoo.Embedded() || b.cfg.warmup == 0 || len(locks) == 0 {
 		return nil
@@ -217,6 +220,9 @@ func (b *benchmark) runOne(
 	if c.java {
 		return b.runCurator(ctx, r, step)
 	}
+	if c.other != nil {
+		return b.runOther(ctx, c, r, step)
+	}
 	if p := b.party; p != nil {
 		ctx = p.ctx
 		defer func() { err = b.because(err) }()
@@ -225,11 +231,20 @@ func (b *benchmark) runOne(
 	if err != nil {
 		return r, err
 	}
-	tap := wiretap.New()
+	var options []wiretap.Option
+	recorded := b.cfg.record != "" && round > 0
+	if recorded {
+		options = append(options, wiretap.WithTimes())
+	}
+	tap := wiretap.New(options...)
 	conns, err := b.connect(ctx, tap, b.cfg.sessions, n)
 	defer closeAll(conns)
 	if err != nil {
 		return r, err
+	}
+	var rec *recording
+	if recorded {
+		rec = newRecording(tap, conns, n)
 	}
 	// Only the end of its session makes a contender leave Lock. That is needed
 	// at Ctrl-C, and when a contender fails: the others may wait for it.
@@ -266,9 +281,11 @@ func (b *benchmark) runOne(
 		wg.Go(func() {
 			<-start
 			turns[i].arrived = time.Since(began)
+			rec.state(i, "waits", "")
 			err := guarded("Lock", l.Lock)
 			turns[i].got = time.Since(began)
 			if err == nil {
+				rec.state(i, "holds", "holds the lock")
 				// At the limit sessions end under their holders.
 				if inside.Add(1) != 1 && !late.Load() {
 					overlap.Store(true)
@@ -282,9 +299,13 @@ func (b *benchmark) runOne(
 				held.Add(1)
 				err = counter.add(conn)
 				inside.Add(-1)
+				rec.state(i, "unlocks", "unlocks")
 				err = cmp.Or(err, guarded("Unlock", l.Unlock))
 			}
-			if err != nil {
+			if err == nil {
+				rec.state(i, "done", "has unlocked")
+			} else {
+				rec.state(i, "failed", err.Error())
 				err := fmt.Errorf("session %#x: %w", session, err)
 				if failure.CompareAndSwap(nil, &err) {
 					abort()
@@ -296,7 +317,7 @@ func (b *benchmark) runOne(
 	runtime.GC() // the garbage of the run before must not slow this one down
 	before := tap.Counts()
 	var hangs error
-	if limit := b.cfg.limit; limit > 0 {
+	if limit, sleep := b.cfg.limit, sleep; limit > 0 {
 		go func() {
 			if !sleep(ctx, limit/2) {
 				return
@@ -314,6 +335,7 @@ func (b *benchmark) runOne(
 		}()
 	}
 	began = time.Now()
+	rec.begin(began)
 	close(start)
 	var elapsed time.Duration
 	returned := make(chan struct{})
@@ -340,7 +362,19 @@ func (b *benchmark) runOne(
 		}
 	}
 	r.Elapsed, r.Count = elapsed, num
-	r.used(tap.Counts().Since(before))
+	used := tap.Counts()
+	if rec != nil {
+		var log []wiretap.Entry
+		log, used = rec.log(before)
+		there := []string{dir}
+		if c.queue {
+			there = append(there, lockPath)
+		}
+		if b.film, err = rec.film(r, log, there); err != nil {
+			return r, fmt.Errorf("-record: %w", err)
+		}
+	}
+	r.used(used.Since(before))
 	var failed error
 	if err := failure.Load(); err != nil {
 		failed = *err
@@ -405,8 +439,9 @@ func panicPlace() string {
 	}
 }
 
-// sleep returns false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
+// sleep returns false if ctx ends first. In a test of the benchmark half a
+// limit can last until something has happened.
+var sleep = func(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -24,6 +24,7 @@ var csvColumns = []struct {
 	{"processes", func(r result) string { return strconv.Itoa(r.Processes) }},
 	{"total", func(r result) string { return strconv.Itoa(r.Total) }},
 	{"elapsed_ns", func(r result) string { return integer(r.Elapsed) }},
+	{"attempts", func(r result) string { return integer(r.Attempts) }},
 	{"requests", func(r result) string { return integer(r.Requests) }},
 	{"predicted", func(r result) string { return strconv.FormatFloat(r.Predicted, 'f', -1, 64) }},
 	{"requests_create", func(r result) string { return integer(r.Kinds["create"]) }},

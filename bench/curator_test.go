@@ -106,7 +106,7 @@ func TestAJVMThatFailsFailsTheBenchmark(t *testing.T) {
 }
 
 func TestAJVMThatTakesTooLongIsStopped(t *testing.T) {
-	javaIs(t, "echo ready; read line; echo began; echo at 1; read line")
+	javaIs(t, "echo ready; read line; echo at 1; echo began; read line") // the limit is of what follows began
 	rs, status, stdout, stderr := runCuratorOnly(t, "-limit", "100ms", "-n", "2,3", "-rounds", "2")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "stopped after 100ms, at 1 of 2")

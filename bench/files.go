@@ -6,19 +6,21 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"example.com/zklock/internal/explore"
 )
 
 // files are those that the results are written to. They are opened first: a
 // long run must not end without a file to write to.
 type files struct {
-	json, csv, report *os.File // nil: not asked for
+	json, csv, report, record *os.File // nil: not asked for
 }
 
 func openFiles(cfg config) (f files, err error) {
 	for _, o := range []struct {
 		flag, name string
 		file       **os.File
-	}{{"-json", cfg.json, &f.json}, {"-csv", cfg.csv, &f.csv}, {"-report", cfg.report, &f.report}} {
+	}{{"-json", cfg.json, &f.json}, {"-csv", cfg.csv, &f.csv}, {"-report", cfg.report, &f.report}, {"-record", cfg.record, &f.record}} {
 		if o.name == "" {
 			continue
 		}
@@ -37,7 +39,7 @@ func openFiles(cfg config) (f files, err error) {
 }
 
 func (f files) close() {
-	for _, file := range []*os.File{f.json, f.csv, f.report} {
+	for _, file := range []*os.File{f.json, f.csv, f.report, f.record} {
 		if file != nil {
 			file.Close()
 		}
@@ -45,7 +47,7 @@ func (f files) close() {
 }
 
 // write writes the results to all files, and returns the first error.
-func (f files) write(cfg config, results []result) (err error) {
+func (f files) write(cfg config, results []result, film *explore.Film) (err error) {
 	note := func(flag string, e error) {
 		if e != nil && err == nil {
 			err = fmt.Errorf("%s: %w", flag, e)
@@ -60,6 +62,7 @@ func (f files) write(cfg config, results []result) (err error) {
 	}
 	to("-json", f.json, func(w io.Writer) error { return writeJSON(w, results) })
 	to("-csv", f.csv, func(w io.Writer) error { return writeCSV(w, results) })
+	to("-record", f.record, func(w io.Writer) error { return writeFilm(w, film) })
 	if f.report == nil && cfg.svg == "" {
 		return err
 	}

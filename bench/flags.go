@@ -17,7 +17,8 @@ type config struct {
 	args     []string // as given
 	zk       string
 	locks    []contestant
-	sizes    []int // goroutines
+	servers  map[string]string // of others, by flag
+	sizes    []int             // goroutines
 	sessions int
 	rounds   int
 	warmup   time.Duration
@@ -28,6 +29,7 @@ type config struct {
 	csv      string
 	report   string
 	svg      string
+	record   string
 	path     string
 	join     bool
 	procs    int    // that take part; 1 unless join
@@ -52,11 +54,17 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	for _, c := range peers {
 		names = append(names, c.name)
 	}
+	all = append(all, others...)
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.StringVar(&cfg.zk, "zk", "embedded", "the `servers` to run against: embedded, docker, docker:3, or host:port,host:port,… of a ZooKeeper that is running")
 	locks := fs.String("locks", steps, "the locks to compare, in this order: a comma-separated `list` of "+
-		strings.Join(names, ", ")+", and of folders with locks of your own, such as ./mylock; or all")
+		strings.Join(names, ", ")+", and of folders with locks of your own, such as ./mylock; or all; and of "+
+		strings.Join(otherNames(), ", ")+", which are not on ZooKeeper; or others")
+	sql := fs.String("sql", "embedded", "the `database` of the SQL locks: embedded, which is SQLite in memory, sqlite:FILE, postgres://user:password@host:port/database, "+
+		"mysql://… (also for MariaDB); or several, separated by commas, each with a label in front, as in disk=sqlite:FILE,memory=embedded")
+	redis := fs.String("redis", "embedded", "the `server` of the lock on Redis: embedded, host:port, or redis://user:password@host:port; or several, as with -sql")
+	etcd := fs.String("etcd", "", "the `server` of the lock on etcd, host:port, which must be running")
 	sizes := fs.String("n", "100,1000", "the numbers of goroutines: a comma-separated `list`")
 	fs.IntVar(&cfg.sessions, "sessions", 1, "how `many` sessions the goroutines share; at most one each")
 	fs.IntVar(&cfg.rounds, "rounds", 1, "how `many` times each lock runs; the locks take turns, the table shows medians")
@@ -69,6 +77,7 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	fs.StringVar(&cfg.csv, "csv", "", "also write every single run to this `file`, as comma-separated values")
 	fs.StringVar(&cfg.report, "report", "", "also write a page with charts to this `file`, as HTML")
 	fs.StringVar(&cfg.svg, "svg", "", "also write the charts to files that begin with this `prefix`, as SVG")
+	fs.StringVar(&cfg.record, "record", "", "also write the run to this `file`, as a film for the lab's page; one lock, one number of goroutines, 100 at most")
 	fs.StringVar(&cfg.path, "path", "/zklock-bench", "the `znode` to work under; the benchmark removes the nodes that it makes there")
 	fs.BoolVar(&cfg.join, "join", false, "contend with other processes that are started with -join, on this machine or others; needs -zk host:port,…")
 	fs.IntVar(&cfg.procs, "procs", 2, "with -join: how `many` processes take part, all started with the same flags")
@@ -93,7 +102,7 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 		}
 		return cfg, checkServe(cfg.serve)
 	}
-	for _, f := range []string{"json", "csv", "report", "svg"} {
+	for _, f := range []string{"json", "csv", "report", "svg", "record"} {
 		if name := fs.Lookup(f).Value.String(); strings.HasPrefix(name, "-") {
 			return cfg, fmt.Errorf("-%s: %q begins with a dash: it looks like a flag; a file of that name is ./%s", f, name, name)
 		}
@@ -104,12 +113,15 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 		case name == "all":
 			wanted = append(wanted, names...)
 			continue
+		case name == "others":
+			wanted = append(wanted, otherNames()...)
+			continue
 		case isFolder(name):
 			folders = append(folders, name)
 		}
 		wanted = append(wanted, name)
 	}
-	students, err := ownContestants(folders, names)
+	students, err := ownContestants(folders, slices.Concat(names, otherNames()))
 	if err != nil {
 		return cfg, err
 	}
@@ -123,6 +135,15 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 			return cfg, fmt.Errorf("-locks: %s is named twice", name)
 		}
 		cfg.locks = append(cfg.locks, all[i])
+	}
+	cfg.servers = map[string]string{"sql": *sql, "redis": *redis, "etcd": *etcd}
+	if cfg.locks, err = onServers(cfg.locks, cfg.servers); err != nil {
+		return cfg, err
+	}
+	for _, f := range []string{"sql", "redis", "etcd"} {
+		if given[f] && !slices.ContainsFunc(cfg.locks, func(c contestant) bool { return c.other != nil && c.other.flag == f }) {
+			return cfg, fmt.Errorf("-%s: -locks names no lock that runs there; add %s", f, "others")
+		}
 	}
 	for s := range strings.SplitSeq(*sizes, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(s))
@@ -149,8 +170,15 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	if !strings.HasPrefix(cfg.path, "/") || strings.HasSuffix(cfg.path, "/") || strings.Contains(cfg.path, "//") {
 		return cfg, fmt.Errorf("-path: %q is not the path of a znode: like /a/b, and not / itself", cfg.path)
 	}
+	if cfg.record != "" {
+		if err := cfg.checkRecord(); err != nil {
+			return cfg, err
+		}
+	}
 	kind, _, _ := strings.Cut(cfg.zk, ":")
 	switch {
+	case cfg.join && slices.ContainsFunc(cfg.locks, func(c contestant) bool { return c.other != nil }):
+		return cfg, errors.New("-join: it is for locks on ZooKeeper")
 	case given["procs"] && !cfg.join:
 		return cfg, errors.New("-procs: is for processes that take part with -join")
 	case cfg.join && (kind == "" || kind == ensemble.SpecEmbedded || kind == "docker"):

@@ -35,9 +35,12 @@ import (
 // node with a line-up no other line-up begins; the node goes when its process
 // leaves or dies.
 
-// joinTimeout is the session timeout with -join, and how long a process waits
-// for a silent server. Until then a process that was killed counts as present.
+// joinTimeout is the session timeout with -join. Until it is over a process
+// that was killed counts as present.
 var joinTimeout = 10 * time.Second
+
+// silence is how long a process waits for a silent server.
+var silence = 10 * time.Second
 
 const (
 	maxProcs      = 100
@@ -145,7 +148,7 @@ func (b *benchmark) because(err error) error {
 // watchConnection ends the line-up when no server answers: a contender that
 // waits for an event would not hear of that from the client.
 func (p *party) watchConnection() {
-	tick := time.NewTicker(joinTimeout / 20)
+	tick := time.NewTicker(silence / 20)
 	defer tick.Stop()
 	answered := time.Now()
 	for {
@@ -155,8 +158,8 @@ func (p *party) watchConnection() {
 		case now := <-tick.C:
 			if p.b.admin.State() == zk.StateHasSession {
 				answered = now
-			} else if now.Sub(answered) > joinTimeout {
-				p.end(fmt.Errorf("%w for %v: %v", errSilent, joinTimeout, p.b.zoo))
+			} else if now.Sub(answered) > silence {
+				p.end(fmt.Errorf("%w for %v: %v", errSilent, silence, p.b.zoo))
 			}
 		}
 	}

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,22 +21,46 @@ var asking = contestant{name: "slow", new: func(conn *zk.Conn, path string) lock
 
 type asks struct{ conn *zk.Conn }
 
+// asked is how many answers such locks have had.
+var asked atomic.Int64
+
 func (l *asks) Lock() error {
 	for {
 		if _, _, err := l.conn.Exists("/"); err != nil {
 			return err
 		}
+		asked.Add(1)
 	}
 }
 
 func (l *asks) Unlock() error { return nil }
 
-// limit is short, but so long that a request is answered within half of it.
-const limit = 3 * time.Second
+const (
+	limit = 3 * time.Second
+	many  = 100 // answers, more than there are requests on the way
+)
+
+// limitAfter lets each half of a limit last until n has grown by so much, in
+// place of half its time. The last figure is that of all further halves.
+func limitAfter(t *testing.T, n *atomic.Int64, grows ...int64) {
+	usual := sleep
+	t.Cleanup(func() { sleep = usual })
+	var half atomic.Int32
+	sleep = func(ctx context.Context, _ time.Duration) bool {
+		i := min(int(half.Add(1)), len(grows)) - 1
+		for until := n.Load() + grows[i]; n.Load() < until; {
+			if !usual(ctx, time.Millisecond) {
+				return false
+			}
+		}
+		return ctx.Err() == nil
+	}
+}
 
 func TestARunThatTakesTooLongIsStopped(t *testing.T) {
 	compete(t, contestants[2], asking)
 	untried(t)
+	limitAfter(t, &asked, many)
 	file := filepath.Join(t.TempDir(), "out.json")
 	status, stdout, stderr := bench(t, "-n", "4,2,8", "-rounds", "2", "-limit", limit.String(), "-json", file, "-warmup", "0s", "-locks", "slow")
 	require.Zero(t, status, stderr)
@@ -56,6 +82,7 @@ func TestARunThatTakesTooLongIsStopped(t *testing.T) {
 func TestOthersGoOnWhenOneIsStopped(t *testing.T) {
 	compete(t, asking, contestants[2])
 	untried(t)
+	limitAfter(t, &asked, many)
 	status, stdout, stderr := bench(t, "-n", "5", "-limit", (5 * time.Second).String(), "-warmup", "0s")
 	require.Zero(t, status, stderr)
 	require.Regexp(t, `(?m)^predecessor +5 +5 `, stdout)
@@ -66,6 +93,7 @@ func TestOthersGoOnWhenOneIsStopped(t *testing.T) {
 func TestARunThatHangsFails(t *testing.T) {
 	compete(t, neverHad, contestants[2])
 	untried(t)
+	limitAfter(t, &watching, 5, 0)
 	status, stdout, stderr := bench(t, "-n", "5", "-limit", limit.String(), "-warmup", "0s")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "stuck with 5 goroutines on ")

@@ -20,6 +20,9 @@
 //
 //	go run ./bench -locks predecessor,./mylock
 //
+// -locks others, or their names, adds the locks of docs/other-locks: on a SQL
+// database, Redis and etcd. -sql, -redis and -etcd name their servers.
+//
 // -explain prints what explains the times, -report writes a page with charts;
 // docs/benchmark.md says how to read them.
 //
@@ -105,7 +108,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return fail(err)
 	}
 	defer files.close()
+	b := &benchmark{cfg: cfg, zoo: zoo, progress: newProgress(stderr, cfg)}
+	if err := b.openArenas(ctx); err != nil {
+		return fail(err)
+	}
 	fmt.Fprintf(stdout, "ZooKeeper: %v\n", zoo)
+	for _, line := range b.arenaLines() {
+		fmt.Fprintln(stdout, line)
+	}
 	if cfg.join {
 		fmt.Fprintf(stdout, "%d processes that share a counter; in each of them\n", cfg.procs)
 	}
@@ -115,9 +125,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprint(stdout, "\n\n")
 
-	b := &benchmark{cfg: cfg, zoo: zoo, progress: newProgress(stderr, cfg)}
 	err = b.runAll(ctx)
 	b.progress.finish()
+	err = errors.Join(err, b.closeArenas())
 	if len(b.results) > 0 {
 		width := terminalWidth(stdout)
 		printTable(stdout, b.results, width)
@@ -128,7 +138,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			printWire(stdout, b.results, width)
 		}
 	}
-	if fileErr := files.write(cfg, b.results); fileErr != nil && err == nil {
+	if fileErr := files.write(cfg, b.results, b.film); fileErr != nil && err == nil {
 		err = fileErr
 	}
 	if err != nil {

@@ -85,7 +85,12 @@ func ownContestants(folders, taken []string) ([]contestant, error) {
 }
 
 // built says whether this program can run the lock.
-func (c contestant) built() bool { return c.folder == "" || c.new != nil || c.begin != nil }
+func (c contestant) built() bool {
+	if c.other != nil {
+		return c.other.built()
+	}
+	return c.folder == "" || c.new != nil || c.begin != nil
+}
 
 // missing are the locks of cfg that this program was not built with.
 func (cfg config) missing() []contestant {
@@ -102,9 +107,16 @@ func runWith(ctx context.Context, missing []contestant, args []string, stdout, s
 	defer os.RemoveAll(dir)
 	var folders, names []string
 	for _, c := range missing {
-		folders, names = append(folders, c.folder), append(names, c.name)
+		if c.other == nil {
+			folders = append(folders, c.folder)
+		}
+		names = append(names, c.name)
 	}
-	program, err := buildWith(ctx, folders, dir)
+	tags := tagsOf(missing)
+	if len(tags) > 0 {
+		fmt.Fprintln(stderr, "building a program that has the other locks; the first time their clients are downloaded …")
+	}
+	program, err := buildWith(ctx, folders, tags, dir)
 	if err != nil {
 		return exitFailure, fmt.Errorf("-locks: %w", err)
 	}
@@ -128,21 +140,21 @@ func runWith(ctx context.Context, missing []contestant, args []string, stdout, s
 func sourceFolder() (string, error) {
 	_, file, _, _ := runtime.Caller(0)
 	if _, err := os.Stat(file); err != nil || !filepath.IsAbs(file) {
-		return "", errors.New("a folder needs the source of this program: use go run ./bench in a clone")
+		return "", errors.New("a lock that is not built in needs the source of this program: use go run ./bench in a clone")
 	}
 	return filepath.Dir(file), nil
 }
 
-// buildWith builds a program that has the locks in the folders. It writes to
-// dir alone.
-func buildWith(ctx context.Context, folders []string, dir string) (program string, err error) {
+// buildWith builds a program that has the locks in the folders, and those of the
+// tags. It writes to dir alone.
+func buildWith(ctx context.Context, folders, tags []string, dir string) (program string, err error) {
 	source, err := sourceFolder()
 	if err != nil {
 		return "", err
 	}
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
-		return "", fmt.Errorf("a folder needs the go command: %w", err)
+		return "", fmt.Errorf("a lock that is not built in needs the go command: %w", err)
 	}
 	replace := make(map[string]string)
 	var locks []ownLock
@@ -165,7 +177,9 @@ func buildWith(ctx context.Context, folders []string, dir string) (program strin
 	if err := os.WriteFile(generated, code.Bytes(), 0o600); err != nil {
 		return "", err
 	}
-	replace[filepath.Join(source, generatedName)] = generated
+	if len(locks) > 0 {
+		replace[filepath.Join(source, generatedName)] = generated
+	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return "", err
@@ -179,8 +193,11 @@ func buildWith(ctx context.Context, folders []string, dir string) (program strin
 		program += ".exe"
 	}
 	args := []string{"build", "-overlay", overlayFile, "-o", program, "-ldflags=-s -w"} // to link in half the time
-	if tags := buildTags(); tags != "" {
-		args = append(args, "-tags", tags)
+	if own := buildTags(); own != "" {
+		tags = append(tags, own)
+	}
+	if len(tags) > 0 {
+		args = append(args, "-tags", strings.Join(tags, ","))
 	}
 	cmd := exec.CommandContext(ctx, goCommand, append(args, ".")...)
 	cmd.Dir = source
@@ -314,7 +331,7 @@ func compileError(out string, err error, source string, locks []ownLock) error {
 	var lines []string
 	for line := range strings.Lines(out) {
 		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
+		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "go: downloading ") {
 			continue
 		}
 		if strings.Contains(line, generatedName) {

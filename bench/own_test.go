@@ -29,7 +29,7 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 	for _, name := range names {
 		folders = append(folders, folder(name))
 	}
-	program, err := buildWith(t.Context(), folders, t.TempDir())
+	program, err := buildWith(t.Context(), folders, nil, t.TempDir())
 	require.NoError(t, err)
 	bench := func(t *testing.T, args ...string) (status int, stdout, stderr string) {
 		if zoo := locktest.Real(t); zoo != nil {

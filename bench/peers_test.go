@@ -135,7 +135,8 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 		// comes and when the farther one has gone; the second has no farther one.
 		"timeout": {map[string]int64{"create": n, "children": 2*n - 2, "get": 3*n - 3, "delete": n}, 3*n - 3},
 	} {
-		srv := zkserver.Run(t)
+		// The session timeout is two ticks: no lease is proved while the machine stands still.
+		srv := zkserver.Run(t, zkserver.WithTick(time.Minute))
 		addr, err := srv.Listen()
 		require.NoError(t, err)
 		// Others can go on while a delete is held: each has a connection.

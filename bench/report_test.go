@@ -96,6 +96,7 @@ func TestOneRunWritesEverything(t *testing.T) {
 func TestAReportOfNothingSaysSo(t *testing.T) {
 	compete(t, asking)
 	untried(t)
+	limitAfter(t, &asked, many)
 	page := filepath.Join(t.TempDir(), "r.html")
 	status, _, stderr := bench(t, "-n", "5,6", "-limit", limit.String(), "-warmup", "0s", "-report", page)
 	require.Zero(t, status, stderr)

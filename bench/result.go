@@ -23,6 +23,7 @@ type result struct {
 	Bytes       int64         `json:"bytes"` // both ways
 	Error       string        `json:"error"` // "" if all went well
 
+	Attempts     int64            `json:"attempts"` // to get the lock; on ZooKeeper: nodes that were asked for
 	Status       string           `json:"status"`
 	Kinds        map[string]int64 `json:"requests_by_kind"`
 	WakeUps      int64            `json:"wake_ups"`      // see wiretap.Counts
@@ -67,6 +68,7 @@ func (r *result) used(c wiretap.Counts) {
 			r.Kinds[kind(op)] += k
 		}
 	}
+	r.Attempts = r.Kinds["create"]
 }
 
 // kind is the name of an operation in the tables: variants with the same

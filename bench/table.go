@@ -32,6 +32,12 @@ func mainTable(results []result) table {
 		}
 		return row
 	}
+	// attempts is a column only beside locks that are not on ZooKeeper.
+	attempts := slices.ContainsFunc(results, func(r result) bool { return r.contestant.other != nil })
+	const requests = 5 // the column of requests
+	if attempts {
+		t.header = slices.Insert(t.header, requests, "attempts/acq")
+	}
 	for i, g := range groups {
 		if i > 0 && groups[i-1].n != g.n {
 			t.add(plain)
@@ -46,13 +52,24 @@ func mainTable(results []result) table {
 			} else if g.elapsed() == best[g.n] && len(groups) > 1 {
 				style = green
 			}
-			t.add(style, slices.Concat(total(strconv.Itoa(g.runs[0].Total), []string{
+			row := []string{
 				g.name(), strconv.Itoa(g.n), count, milliseconds(g.elapsed()), ratio(naiveTime(groups, g.n), g.elapsed()),
 				g.perAcquisition(func(r result) float64 { return float64(r.Requests) }),
 				g.perAcquisition(func(r result) float64 { return float64(r.WatchEvents) }),
-			}), tail)...)
+			}
+			if g.contestant().other != nil {
+				row[requests+1] = "-"
+			}
+			if attempts {
+				row = slices.Insert(row, requests, g.perAcquisition(func(r result) float64 { return float64(r.Attempts) }))
+			}
+			t.add(style, slices.Concat(total(strconv.Itoa(g.runs[0].Total), row), tail)...)
 		case g.problem().Status == statusFailed || g.problem().Status == "":
-			t.add(red, slices.Concat(total("-", []string{g.name(), strconv.Itoa(g.n), "FAILED", "-", "-", "-", "-"}), tail)...)
+			row := []string{g.name(), strconv.Itoa(g.n), "FAILED", "-", "-", "-", "-"}
+			if attempts {
+				row = append(row, "-")
+			}
+			t.add(red, slices.Concat(total("-", row), tail)...)
 		default:
 			t.add(yellow, slices.Concat([]string{g.name(), strconv.Itoa(g.n), g.problem().Error}, tail)...)
 		}
@@ -63,6 +80,11 @@ func mainTable(results []result) table {
 func printTable(w io.Writer, results []result, width int) {
 	t := mainTable(results)
 	narrowed := t.print(w, width)
+	if slices.ContainsFunc(results, func(r result) bool { return r.contestant.other != nil }) {
+		fmt.Fprint(w, "\nattempts: how often a contender asked for the lock, per acquisition; on\n"+
+			"ZooKeeper, the nodes that it asked for. requests of locks that are not on\n"+
+			"ZooKeeper: statements, commands or calls that the client sent.\n")
+	}
 	fmt.Fprint(w, "\nrequests and watch events: per acquisition, counted on the wire, without pings.\n")
 	if narrowed {
 		fmt.Fprintf(w, "article A's times need more than %d columns: use a wider terminal, or -report.\n", width)

@@ -87,7 +87,7 @@ func (b *benchmark) tryAll(ctx context.Context) error {
 				return cmp.Or(slices.Index(b.cfg.sizes, x.Goroutines)-slices.Index(b.cfg.sizes, y.Goroutines),
 					b.place(x.Lock)-b.place(y.Lock))
 			})
-			return fmt.Errorf("%s, tried with %d contenders on %v: %w", c.name, trialContenders, b.zoo, err)
+			return fmt.Errorf("%s, tried with %d contenders on %s: %w", c.name, trialContenders, r.Server, err)
 		}
 	}
 	return nil
@@ -101,6 +101,9 @@ func (b *benchmark) place(lock string) int {
 // try tries one lock. It also finds out whether the path of a student's lock
 // is the parent of a queue.
 func (b *benchmark) try(ctx context.Context, c *contestant) (err error) {
+	if c.other != nil {
+		return b.tryOther(ctx, *c)
+	}
 	if b.party != nil {
 		ctx = b.party.ctx
 		defer func() { err = b.because(err) }()

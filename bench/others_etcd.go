@@ -1,0 +1,110 @@
+//go:build etcd
+
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+
+	"example.com/zklock/docs/other-locks/etcd"
+)
+
+func init() { arenas["etcd"] = openEtcd }
+
+// etcdTTL is that of the leases, in seconds.
+const etcdTTL = 30
+
+// How long opening the sessions may take: so long, and that for each of them.
+const (
+	openTimeout = 10 * time.Second
+	openEach    = 20 * time.Millisecond
+)
+
+type etcdArena struct {
+	client   *clientv3.Client
+	text     string
+	requests atomic.Int64 // and streams that were opened
+	prefix   string
+	locks    []*etcd.Lock // of the present run
+}
+
+func openEtcd(ctx context.Context, spec string) (arena, error) {
+	a := &etcdArena{}
+	addresses := strings.Split(spec, ",")
+	count := func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		a.requests.Add(1)
+		return invoke(ctx, method, req, reply, conn, opts...)
+	}
+	var err error
+	if a.client, err = etcd.Connect(ctx, addresses, grpc.WithChainUnaryInterceptor(count)); err != nil {
+		return nil, err
+	}
+	a.text = "etcd at " + spec
+	if status, err := a.client.Status(ctx, addresses[0]); err == nil {
+		a.text = fmt.Sprintf("etcd %s at %s, fsync unless it was turned off there", status.Version, spec)
+	}
+	return a, nil
+}
+
+func (a *etcdArena) String() string { return a.text }
+
+// begin opens the sessions, as runOne does before the clock starts.
+func (a *etcdArena) begin(ctx context.Context, n int) (func() otherLocker, error) {
+	a.prefix = "zklock-bench/" + rand.Text()
+	patience := openTimeout + time.Duration(n)*openEach // without a server it would wait
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	a.locks = make([]*etcd.Lock, n)
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range a.locks {
+		a.locks[i] = etcd.New(a.client, a.prefix, etcdTTL)
+		wg.Go(func() { errs[i] = a.locks[i].Open(ctx) })
+	}
+	wg.Wait()
+	i := 0
+	err := first(errs)
+	if err != nil {
+		err = fmt.Errorf("%d sessions cannot be opened within %v: %w", n, patience, err)
+	}
+	return func() otherLocker { i++; return a.locks[i-1] }, err
+}
+
+func (a *etcdArena) count(context.Context) (int, error) { return 0, nil }
+func (a *etcdArena) sent() int64                        { return a.requests.Load() }
+
+func (a *etcdArena) end(ctx context.Context) error {
+	probe, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if _, err := a.client.Get(probe, a.prefix); err != nil {
+		return nil // no server is there; the keys go with their leases, etcdTTL after it is back
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, len(a.locks))
+	for i, l := range a.locks {
+		wg.Go(func() { errs[i] = l.Close(ctx) })
+	}
+	wg.Wait()
+	a.locks = nil
+	return first(errs)
+}
+
+// first is one line; all of them joined are many.
+func first(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *etcdArena) close(context.Context) error { return a.client.Close() }

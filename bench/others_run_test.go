@@ -1,0 +1,131 @@
+//go:build others
+
+package main
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/stretchr/testify/require"
+)
+
+// brokenArena has locks that are wrong in one way or another.
+type brokenArena struct{ contender func() otherLocker }
+
+func (brokenArena) String() string                     { return "a server" }
+func (brokenArena) count(context.Context) (int, error) { return 0, nil }
+func (brokenArena) sent() int64                        { return 0 }
+func (brokenArena) end(context.Context) error          { return nil }
+func (brokenArena) close(context.Context) error        { return nil }
+func (a brokenArena) begin(context.Context, int) (func() otherLocker, error) {
+	return a.contender, nil
+}
+
+type brokenLock struct {
+	lock     func(ctx context.Context) error
+	attempts atomic.Int64
+}
+
+func (l *brokenLock) Lock(ctx context.Context) error { l.attempts.Add(1); return l.lock(ctx) }
+func (l *brokenLock) Unlock(context.Context) error   { return nil }
+func (l *brokenLock) Attempts() int64                { return l.attempts.Load() }
+
+func TestAnOtherLockThatIsWrongEndsTheBenchmark(t *testing.T) {
+	patience := trialPatience
+	t.Cleanup(func() { trialPatience = patience })
+	for _, c := range []struct {
+		name string
+		lock func() func(ctx context.Context) error
+		want string
+	}{
+		{"lets everybody in", func() func(context.Context) error {
+			return func(context.Context) error { return nil }
+		}, "two goroutines held the lock at once"},
+		{"hangs", func() func(context.Context) error {
+			var first sync.Once
+			return func(ctx context.Context) error {
+				held := false
+				first.Do(func() { held = true })
+				if held {
+					return nil
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			}
+		}, "it hangs"},
+		{"panics", func() func(context.Context) error {
+			return func(context.Context) error { panic("no lock") }
+		}, "Lock panicked: no lock"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			trialPatience = 2 * time.Minute
+			if c.name == "hangs" { // only this one has to wait for its end
+				trialPatience = time.Second
+			}
+			old := arenas["redis"]
+			t.Cleanup(func() { arenas["redis"] = old })
+			arenas["redis"] = func(context.Context, string) (arena, error) {
+				lock := c.lock()
+				return brokenArena{func() otherLocker { return &brokenLock{lock: lock} }}, nil
+			}
+			status, stdout, stderr := bench(t, "-locks", "redis", "-n", "5")
+			require.Equal(t, exitFailure, status)
+			require.Contains(t, stderr, c.want)
+			require.Regexp(t, `(?m)^redis +5 +FAILED`, stdout)
+		})
+	}
+}
+
+// The server is killed while the contenders count on it.
+func TestAnOtherServerThatIsKilledIsOneLine(t *testing.T) {
+	server := miniredis.NewMiniRedis()
+	require.NoError(t, server.Start())
+	defer server.Close()
+	untried(t)
+	old := arenas["redis"]
+	t.Cleanup(func() { arenas["redis"] = old })
+	arenas["redis"] = func(ctx context.Context, spec string) (arena, error) {
+		a, err := old(ctx, spec)
+		return killing{a, server}, err
+	}
+	status, stdout, stderr := bench(t, "-locks", "redis", "-n", "50", "-redis", server.Addr())
+	require.Equal(t, exitFailure, status)
+	require.Regexp(t, `(?m)^redis +50 +FAILED`, stdout)
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	last := lines[len(lines)-1]
+	require.Contains(t, last, "bench: redis with 50 goroutines on Redis ")
+	for _, line := range lines[:len(lines)-1] {
+		require.True(t, strings.HasSuffix(line, " …"), line)
+	}
+}
+
+// killing kills the server once some contenders have locked.
+type killing struct {
+	arena
+	server *miniredis.Miniredis
+}
+
+func (k killing) begin(ctx context.Context, n int) (func() otherLocker, error) {
+	new, err := k.arena.begin(ctx, n)
+	var locked atomic.Int32
+	return func() otherLocker { return killer{new(), k.server, &locked} }, err
+}
+
+type killer struct {
+	otherLocker
+	server *miniredis.Miniredis
+	locked *atomic.Int32
+}
+
+func (k killer) Lock(ctx context.Context) error {
+	err := k.otherLocker.Lock(ctx)
+	if err == nil && k.locked.Add(1) == 5 {
+		k.server.Close()
+	}
+	return err
+}

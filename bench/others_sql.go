@@ -1,0 +1,118 @@
+//go:build others
+
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+
+	"example.com/zklock/docs/other-locks/database"
+	"example.com/zklock/docs/other-locks/sqlforupdate"
+	"example.com/zklock/docs/other-locks/sqlrow"
+	"example.com/zklock/docs/other-locks/sqlversion"
+)
+
+func init() {
+	arenas["sqlrow"] = openSQL("zklock_row", "method_name", database.Open, sqlrow.Prepare,
+		func(db *database.DB, name string) func() otherLocker {
+			return func() otherLocker { return sqlrow.New(db, name, sqlrow.DefaultTTL) }
+		})
+	arenas["sqlversion"] = openSQL("zklock_version", "id", database.Open, sqlversion.Prepare,
+		func(db *database.DB, name string) func() otherLocker {
+			return func() otherLocker { return buyer{sqlversion.New(db, name)} }
+		})
+	arenas["sqlforupdate"] = openSQL("zklock_forupdate", "name", openTx, sqlforupdate.Prepare,
+		func(db *database.DB, name string) func() otherLocker {
+			return func() otherLocker { return sqlforupdate.New(db, name) }
+		})
+}
+
+// Every waiter keeps a connection. Each one of SQLite's is an interpreter with
+// a memory of its own, and polls; PostgreSQL admits 100 by default.
+const (
+	sqliteConns = 8
+	serverConns = 50
+)
+
+func openTx(ctx context.Context, spec string) (*database.DB, error) {
+	if database.IsSQLite(spec) {
+		return database.OpenTx(ctx, spec, sqliteConns)
+	}
+	return database.OpenTx(ctx, spec, serverConns)
+}
+
+// A buyer adds to the count on the server: it takes one piece of the stock.
+type buyer struct{ *sqlversion.Stock }
+
+func (b buyer) Lock(ctx context.Context) error { return b.Buy(ctx) }
+func (b buyer) Unlock(context.Context) error   { return nil }
+
+type sqlArena struct {
+	db         *database.DB
+	table, key string
+	made       bool // the table did not exist before
+	text       string
+	new        func(db *database.DB, name string) func() otherLocker
+	run        string // the name of the present run's lock
+	n          int
+}
+
+func openSQL(table, key string,
+	open func(ctx context.Context, spec string) (*database.DB, error),
+	prepare func(ctx context.Context, db *database.DB) error,
+	new func(db *database.DB, name string) func() otherLocker,
+) func(ctx context.Context, spec string) (arena, error) {
+	return func(ctx context.Context, spec string) (arena, error) {
+		db, err := open(ctx, spec)
+		if err != nil {
+			return nil, err
+		}
+		a := &sqlArena{db: db, table: table, key: key, new: new}
+		a.text = fmt.Sprintf("%s at %s, %s", db.Version(ctx), database.Redacted(spec), db.Durable(ctx))
+		if spec == database.Embedded {
+			a.text = fmt.Sprintf("%s, embedded, %s", db.Version(ctx), db.Durable(ctx))
+		}
+		_, err = db.Exec(ctx, "SELECT 1 FROM "+table+" WHERE 1 = 0")
+		a.made = err != nil
+		if err := prepare(ctx, db); err != nil {
+			db.Close()
+			return nil, fmt.Errorf("%s: %w", database.Redacted(spec), err)
+		}
+		db.Rest()
+		return a, nil
+	}
+}
+
+func (a *sqlArena) String() string { return a.text }
+
+func (a *sqlArena) begin(ctx context.Context, n int) (func() otherLocker, error) {
+	a.run, a.n = "bench-"+rand.Text(), n
+	if a.table == "zklock_version" {
+		if err := sqlversion.New(a.db, a.run).Put(ctx, n); err != nil {
+			return nil, err
+		}
+	}
+	return a.new(a.db, a.run), a.db.Warm(ctx, n)
+}
+
+func (a *sqlArena) count(ctx context.Context) (int, error) {
+	left, err := sqlversion.New(a.db, a.run).Read(ctx)
+	return a.n - left.Resource, err
+}
+
+func (a *sqlArena) sent() int64 { return a.db.Statements() }
+
+func (a *sqlArena) end(ctx context.Context) error {
+	_, err := a.db.Exec(ctx, "DELETE FROM "+a.table+" WHERE "+a.key+" = ?", a.run)
+	a.db.Rest() // a server has room for one pool, not for that of each lock
+	return err
+}
+
+func (a *sqlArena) close(ctx context.Context) (err error) {
+	if a.made {
+		_, err = a.db.Exec(ctx, "DROP TABLE "+a.table)
+	}
+	a.db.Close()
+	return err
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// This builds the second program and runs it, with nothing but Go.
+func TestOtherLocksCountRightOnEmbeddedServers(t *testing.T) {
+	status, stdout, stderr := bench(t, "-locks", "predecessor,others", "-n", "5,20")
+	require.Zero(t, status, stderr)
+	for _, n := range []string{"5", "20"} {
+		for _, lock := range []string{"predecessor", "sqlrow", "sqlversion", "sqlforupdate", "redis"} {
+			require.Regexp(t, `(?m)^`+lock+` +`+n+` +`+n+` +[0-9.]+ ms +- +[0-9.]+ +[0-9.]+ `, stdout, "attempts and requests")
+		}
+		require.Regexp(t, `(?m)^etcd +`+n+` +cannot run: it has no embedded server; name one that is running, -etcd host:port`, stdout)
+		require.Regexp(t, `(?m)^sqlforupdate +`+n+` .* 1\.0 +3\.0 `, stdout, "a queue at the server: one attempt each")
+	}
+	require.Contains(t, stdout, "sqlrow: SQLite 3.")
+	require.Contains(t, stdout, "attempts: how often a contender asked for the lock")
+}
+
+func TestOtherServersThatAreNotThereAreOneLine(t *testing.T) {
+	program, err := buildWith(t.Context(), nil, []string{"others"}, t.TempDir())
+	require.NoError(t, err)
+	for flag, spec := range map[string]string{"-redis": "127.0.0.1:1", "-sql": "postgres://zklock:secret@127.0.0.1:1/x"} {
+		lock := map[string]string{"-redis": "redis", "-sql": "sqlrow"}[flag]
+		var stdout, stderr bytes.Buffer
+		cmd := exec.CommandContext(t.Context(), program, "-locks", lock, "-n", "5", flag, spec)
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		require.ErrorAs(t, cmd.Run(), new(*exec.ExitError))
+		require.Equal(t, exitFailure, cmd.ProcessState.ExitCode())
+		require.NotContains(t, stdout.String(), lock)
+		oneLine(t, stderr.String(), "bench: "+flag+": ")
+		require.Contains(t, stderr.String(), "127.0.0.1:1")
+		require.NotContains(t, stderr.String(), "secret")
+	}
+}
+
+func TestFlagsOfOtherLocks(t *testing.T) {
+	cfg, err := parseFlags(strings.Fields("-locks sqlrow,naive -sql disk=sqlite:a.db,memory=embedded,embedded"), new(bytes.Buffer))
+	require.NoError(t, err)
+	var names []string
+	for _, c := range cfg.locks {
+		names = append(names, c.name)
+	}
+	require.Equal(t, []string{"sqlrow/disk", "sqlrow/memory", "sqlrow/3", "naive"}, names)
+	require.Equal(t, "sqlite:a.db", cfg.locks[0].other.spec)
+
+	cfg, err = parseFlags(strings.Fields("-locks etcd -etcd a:1,b:2"), new(bytes.Buffer))
+	require.NoError(t, err)
+	require.Equal(t, "a:1,b:2", cfg.locks[0].other.spec, "one cluster")
+
+	for args, want := range map[string]string{
+		"-sql embedded":                                 "-sql: -locks names no lock that runs there; add others",
+		"-locks redis -redis a=x:1,a=y:2":               "-redis: a is named twice",
+		"-locks redis -redis x:1,":                      "-redis: it names no server",
+		"-locks redis,others":                           "-locks: redis is named twice",
+		"-locks redis -join -zk 127.0.0.1:2181":         "-join: it is for locks on ZooKeeper",
+		"-locks sqlrow,redis,nosuch -redis 127.0.0.1:1": `-locks: no lock is called "nosuch"`,
+	} {
+		_, err := parseFlags(strings.Fields(args), new(bytes.Buffer))
+		require.ErrorContains(t, err, want, args)
+	}
+}

@@ -1,0 +1,283 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/wiretap"
+)
+
+// record runs the benchmark with -record and returns the film and the row.
+func record(t *testing.T, args ...string) (status int, film explore.Film, row result, stderr string) {
+	t.Helper()
+	dir := t.TempDir()
+	file, table := filepath.Join(dir, "film.json"), filepath.Join(dir, "out.json")
+	status, _, stderr = bench(t, append([]string{"-record", file, "-json", table}, args...)...)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &film), stderr)
+	text, err = os.ReadFile(table)
+	require.NoError(t, err)
+	var rows []result
+	require.NoError(t, json.Unmarshal(text, &rows))
+	require.Len(t, rows, 1)
+	return status, film, rows[0], stderr
+}
+
+// checkRecorded returns what is wrong with a film that was recorded without
+// faults.
+func checkRecorded(f explore.Film, row result) error {
+	var sent time.Duration
+	var requests, events, wakeups int64
+	replies := make(map[int]bool)
+	for i, p := range f.Packets {
+		switch {
+		case p.ID != i+1 || p.Sent < sent:
+			return fmt.Errorf("packet %d leaves at %v, after %v", p.ID, p.Sent, sent)
+		case p.Arrived < p.Sent || p.Arrived > f.End:
+			return fmt.Errorf("packet %d arrives at %v, and leaves at %v", p.ID, p.Arrived, p.Sent)
+		}
+		sent = p.Sent
+		switch p.Kind {
+		case "request":
+			requests++
+		case "event":
+			events++
+		case "reply":
+			if p.Of < 1 || p.Of >= p.ID || replies[p.Of] {
+				return fmt.Errorf("reply %d answers packet %d", p.ID, p.Of)
+			}
+			replies[p.Of] = true
+			if of := f.Packets[p.Of-1]; of.Kind != "request" || of.Client != p.Client || of.Arrived != p.Sent {
+				return fmt.Errorf("reply %d does not leave when request %d arrives", p.ID, p.Of)
+			}
+		}
+	}
+	var at time.Duration
+	nodes, watches := make(map[string]bool), make(map[string]bool)
+	holder := ""
+	for _, m := range f.Marks {
+		if m.At < at || m.At > f.End {
+			return fmt.Errorf("a mark at %v comes after one at %v", m.At, at)
+		}
+		at = m.At
+		switch m.Kind {
+		case "node":
+			if nodes[m.Path] == *m.Made {
+				return fmt.Errorf("made %v, twice: %s", *m.Made, m.Path)
+			}
+			nodes[m.Path] = *m.Made
+		case "watch":
+			k := m.Client + m.Path + m.Of
+			if watches[k] == *m.Set {
+				return fmt.Errorf("set %v, twice: %s", *m.Set, k)
+			}
+			watches[k] = *m.Set
+		case "wakeup":
+			wakeups++
+		case "state":
+			switch {
+			case m.State == "holds" && holder != "":
+				return fmt.Errorf("%s holds the lock while %s does", m.Who, holder)
+			case m.State == "holds":
+				holder = m.Who
+			case m.Who == holder:
+				holder = ""
+			}
+		}
+	}
+	if requests != row.Requests || events != row.WatchEvents || wakeups != row.WakeUps ||
+		int64(f.Counters.Requests) != requests || int64(f.Counters.Events) != events || int64(f.Counters.Wakeups) != wakeups {
+		return fmt.Errorf("the film has %d requests, %d events and %d wake-ups, %+v; the table %d, %d and %d",
+			requests, events, wakeups, f.Counters, row.Requests, row.WatchEvents, row.WakeUps)
+	}
+	if len(f.Results) != row.Goroutines {
+		return fmt.Errorf("the film has %d results", len(f.Results))
+	}
+	return nil
+}
+
+func TestARecordingIsAFilm(t *testing.T) {
+	for _, lock := range []string{"naive", "herd", "predecessor", "reentrant", "timeout"} {
+		for _, sessions := range []string{"1", "3", "12"} {
+			t.Run(lock+" over "+sessions, func(t *testing.T) {
+				status, f, row, stderr := record(t, "-locks", lock, "-n", "12", "-sessions", sessions)
+				require.Zero(t, status, stderr)
+				require.NoError(t, checkRecorded(f, row))
+				require.True(t, f.Recorded)
+				require.Contains(t, f.Server, "estimates")
+				require.Equal(t, lock, f.Lock)
+				require.Len(t, f.Clients, row.Sessions)
+				require.Nil(t, f.Violation)
+				for _, r := range f.Results {
+					require.Contains(t, r, "has unlocked")
+				}
+			})
+		}
+	}
+}
+
+// A broken recording is found: each of these changes makes checkRecorded fail.
+func TestAWrongRecordingIsFound(t *testing.T) {
+	_, f, row, stderr := record(t, "-locks", "predecessor", "-n", "3")
+	require.NoError(t, checkRecorded(f, row), stderr)
+	text, err := json.Marshal(f)
+	require.NoError(t, err)
+	first := func(f *explore.Film, kind string) int {
+		for i, p := range f.Packets {
+			if p.Kind == kind {
+				return i
+			}
+		}
+		t.Fatalf("there is no %s", kind)
+		return 0
+	}
+	for name, change := range map[string]func(f *explore.Film){
+		"a reply leaves too early":     func(f *explore.Film) { f.Packets[first(f, "reply")].Sent-- },
+		"a request arrives too early":  func(f *explore.Film) { f.Packets[0].Arrived = f.Packets[0].Sent - 1 },
+		"an event is missing":          func(f *explore.Film) { f.Packets[first(f, "event")].Kind = "note" },
+		"a request is counted too few": func(f *explore.Film) { f.Counters.Requests-- },
+		"two hold the lock": func(f *explore.Film) {
+			for i, m := range f.Marks {
+				if m.State == "unlocks" {
+					f.Marks[i].Who = "nobody"
+				}
+				if m.State == "done" {
+					f.Marks[i].Who = "nobody"
+				}
+			}
+		},
+	} {
+		var broken explore.Film
+		require.NoError(t, json.Unmarshal(text, &broken))
+		change(&broken)
+		require.Error(t, checkRecorded(broken, row), name)
+	}
+}
+
+func TestARecordingShowsTwoHolders(t *testing.T) {
+	counted, both := make(chan struct{}), make(chan struct{})
+	made, met := 0, 0
+	compete(t, contestant{name: "none", new: func(*zk.Conn, string) locker {
+		made++
+		return sham{made == 2, counted}
+	}})
+	meet = func() { // the first waits here until the second is inside, too
+		if met++; met == 1 {
+			close(counted)
+			<-both
+		} else {
+			close(both)
+		}
+	}
+	t.Cleanup(func() { meet = func() {} })
+	untried(t)
+	status, f, row, _ := record(t, "-locks", "none", "-n", "2", "-warmup", "0s")
+	require.Equal(t, exitFailure, status)
+	require.NotNil(t, f.Violation)
+	require.Equal(t, explore.TwoHolders, f.Violation.Kind)
+	require.ErrorContains(t, checkRecorded(f, row), "holds the lock while")
+}
+
+func TestWhatCannotBeRecordedIsRefusedFirst(t *testing.T) {
+	for _, c := range [][]string{
+		{"-n", "101", "-locks", "predecessor"},
+		{"-n", "10"},
+		{"-n", "10,20", "-locks", "herd"},
+		{"-n", "10", "-locks", "herd", "-rounds", "2"},
+		{"-n", "10", "-locks", "sqlrow"},
+	} {
+		file := filepath.Join(t.TempDir(), "film.json")
+		status, _, stderr := bench(t, append([]string{"-record", file}, c...)...)
+		require.Equal(t, exitUsage, status, "%q", c)
+		oneLine(t, stderr, "-record: ")
+		require.NoFileExists(t, file)
+	}
+}
+
+// TestTheServersInstantsFollowItsNumbers: requests whose middles are in the
+// wrong order are put into that of the transactions, each between its request
+// and its reply.
+func TestTheServersInstantsFollowItsNumbers(t *testing.T) {
+	write := func(client int, zxid int64, sent, came time.Duration, path string) *traveller {
+		return &traveller{
+			client: client, asked: wiretap.Entry{Op: jute.OpCreate, Path: path}, answered: true,
+			answer: wiretap.Entry{Op: jute.OpCreate, Path: path, Zxid: zxid}, sent: sent, came: came, heardFrom: came,
+		}
+	}
+	slow := write(0, 7, 0, 100, "/a")  // its middle is 50, but it was before the next
+	quick := write(1, 8, 10, 20, "/b") // 15
+	read := &traveller{
+		client: 2, asked: wiretap.Entry{Op: jute.OpExists, Path: "/b", Watch: true}, answered: true,
+		answer: wiretap.Entry{Op: jute.OpExists, Err: jute.ErrNoNode, Zxid: 7}, sent: 0, came: 60,
+	}
+	event := &traveller{client: 2, asked: wiretap.Entry{Kind: wiretap.Event, Event: jute.EventCreated, Path: "/b"}, sent: -1, came: 70}
+	for i, t := range []*traveller{quick, read, event, slow} { // as they came
+		t.asked.Order, t.answer.Order = i, i
+	}
+	server([]*traveller{slow, read, quick, event})
+	require.LessOrEqual(t, slow.at, quick.at)
+	require.LessOrEqual(t, quick.at, time.Duration(20))
+	require.GreaterOrEqual(t, quick.at, time.Duration(10))
+	require.GreaterOrEqual(t, read.at, slow.at, "it has seen that transaction")
+	require.LessOrEqual(t, read.at, quick.at, "it has not seen this one")
+	require.Equal(t, quick, event.cause)
+	require.Equal(t, quick.at, event.at)
+}
+
+// TestARecordingPlaysInThePage lets the page's own module make its index.
+func TestARecordingPlaysInThePage(t *testing.T) {
+	if _, err := exec.LookPath("node"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("there is no node: apt-get install nodejs")
+		}
+		t.Skip("there is no node: apt-get install nodejs")
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "film.json")
+	status, _, stderr := bench(t, "-record", file, "-locks", "herd", "-n", "7", "-sessions", "7")
+	require.Zero(t, status, stderr)
+	module, err := os.ReadFile(filepath.Join("..", "docs", "lab", "page", "film.js"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "film.mjs"), module, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "ask.mjs"), []byte(`
+import { readFileSync } from "fs";
+import { indexFilm, stateAt, packetsIn, makeClock } from "./film.mjs";
+const F = indexFilm(JSON.parse(readFileSync("film.json", "utf8")));
+const clock = makeClock([F]);
+const holders = t => stateAt(F, t).units.filter(u => u.state === "holds").length;
+let most = 0, flying = 0;
+for (const t of clock.instants) { most = Math.max(most, holders(t)); flying += packetsIn(F, t, t).length; }
+const last = stateAt(F, F.end);
+console.log(JSON.stringify({ most, flying: flying > 0, done: last.units.filter(u => u.state === "done").length, requests: last.requests, leaves: F.leaves.length }));
+`), 0o600))
+	cmd := exec.CommandContext(t.Context(), "node", "ask.mjs")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	var got struct {
+		Most, Done, Requests, Leaves int
+		Flying                       bool
+	}
+	require.NoError(t, json.Unmarshal(out, &got), "%s", out)
+	var f explore.Film
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &f))
+	require.Equal(t, 1, got.Most, "one at a time")
+	require.True(t, got.Flying)
+	require.Equal(t, 7, got.Done)
+	require.Equal(t, f.Counters.Requests, got.Requests)
+	require.Equal(t, 7, got.Leaves, strings.TrimSpace(string(out)))
+}

@@ -1,0 +1,419 @@
+// Package database opens the database that the SQL locks run on, and hides
+// what differs between three of them: SQLite, which runs inside the process,
+// PostgreSQL and MariaDB (or MySQL).
+//
+// What decides how a lock fares is set here on purpose:
+//
+//   - The pool. SQLite has one writer, and its other connections poll for
+//     their turn, so one connection is the fastest pool; the lock that keeps a
+//     transaction open needs more and says how many. The others get 50, which
+//     is below PostgreSQL's limit of 100. A contender for which no connection
+//     is free waits in the process, in database/sql's queue.
+//   - Isolation. READ COMMITTED on PostgreSQL (its default) and on MariaDB
+//     (whose default is REPEATABLE READ, with locks on the gaps between rows).
+//     SQLite is always serializable.
+//   - fsync. The servers decide; Durable says what they do. SQLite writes to
+//     memory ("embedded"), or to a file, after each commit with fsync.
+//   - Round trips. MariaDB's driver puts the arguments into the text
+//     (InterpolateParams); it would otherwise prepare each statement first, which is
+//     a round trip more.
+package database
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/ncruces/go-sqlite3"
+	_ "github.com/ncruces/go-sqlite3/driver" // the driver "sqlite3"
+	_ "github.com/ncruces/go-sqlite3/embed"
+	"github.com/ncruces/go-sqlite3/vfs/memdb"
+)
+
+// A Kind is one of the databases.
+type Kind string
+
+const (
+	SQLite     Kind = "sqlite"
+	PostgreSQL Kind = "postgres"
+	MariaDB    Kind = "mariadb"
+)
+
+// Embedded is the name of a new SQLite database in memory.
+const Embedded = "embedded"
+
+// ErrNoReply says that the connection to the server broke, or could not be
+// made, before its reply came. Whether the server has done what the statement
+// asks is unknown; a server that still has the connection's transaction open rolls
+// it back. A statement with parameters is not sent again; pgx may send one
+// without parameters again.
+var ErrNoReply = errors.New("no reply from the database, which may have done what was asked")
+
+// connectTimeout bounds how long a server may take to answer at first.
+const connectTimeout = 5 * time.Second
+
+// A DB is a pool of connections to a database. It may be used concurrently.
+type DB struct {
+	*sql.DB
+	Kind  Kind
+	memdb string // the name of a database in memory that this DB has made
+	spec  string
+
+	statements atomic.Int64
+}
+
+// Open connects to a database:
+//
+//   - "embedded": a new SQLite database in memory, gone with Close;
+//   - "sqlite:FILE": a SQLite database in a file;
+//   - "postgres://user:password@host:port/database";
+//   - "mysql://user:password@host:port/database", also for MariaDB.
+//
+// An error is one line, and comes within seconds.
+func Open(ctx context.Context, spec string) (*DB, error) { return open(ctx, spec, 0) }
+
+// OpenTx is Open for locks that keep a transaction open while they hold the
+// lock or wait for it: each of them keeps a connection for itself. There are
+// conns connections.
+func OpenTx(ctx context.Context, spec string, conns int) (*DB, error) { return open(ctx, spec, conns) }
+
+func open(ctx context.Context, spec string, conns int) (*DB, error) {
+	db := &DB{spec: spec}
+	if !IsSQLite(spec) { // which is compiled first, and that takes as long as it takes
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, connectTimeout)
+		defer cancel()
+	}
+	if err := db.connect(conns); err != nil {
+		return nil, fmt.Errorf("%s: %w", Redacted(spec), oneLine(err))
+	}
+	if err := db.PingContext(ctx); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("%s: %w", Redacted(spec), oneLine(err))
+	}
+	return db, nil
+}
+
+func (db *DB) connect(conns int) (err error) {
+	scheme, rest, _ := strings.Cut(db.spec, ":")
+	switch scheme {
+	case Embedded:
+		if rest == "" {
+			rest = rand.Text()
+			memdb.Create(rest, nil) // else it would go with its last connection
+			db.memdb, db.spec = rest, Embedded+":"+rest
+		}
+		return db.sqlite("file:/"+rest+"?vfs=memdb", "&_pragma=journal_mode(memory)", conns)
+	case "sqlite":
+		return db.sqlite("file:"+rest+"?", "&_pragma=journal_mode(wal)&_pragma=synchronous(full)", conns)
+	case "postgres", "postgresql":
+		db.Kind = PostgreSQL
+		cfg, err := pgx.ParseConfig(db.spec)
+		if err != nil {
+			return err
+		}
+		cfg.RuntimeParams["default_transaction_isolation"] = "read committed"
+		db.DB = stdlib.OpenDB(*cfg)
+	case "mysql", "mariadb":
+		db.Kind = MariaDB
+		u, err := url.Parse(db.spec)
+		if err != nil {
+			return err
+		}
+		cfg := mysql.NewConfig()
+		cfg.User = u.User.Username()
+		cfg.Passwd, _ = u.User.Password()
+		cfg.Net, cfg.Addr, cfg.DBName = "tcp", u.Host, strings.TrimPrefix(u.Path, "/")
+		if u.Port() == "" {
+			cfg.Addr = net.JoinHostPort(u.Hostname(), "3306")
+		}
+		cfg.InterpolateParams = true
+		cfg.ClientFoundRows = true // an update's rows are those that it found, as in the other databases
+		cfg.Timeout = connectTimeout
+		cfg.Logger = &mysql.NopLogger{} // each error is returned, too
+		cfg.Params = map[string]string{"tx_isolation": "'READ-COMMITTED'"}
+		connector, err := mysql.NewConnector(cfg)
+		if err != nil {
+			return err
+		}
+		db.DB = sql.OpenDB(connector)
+	default:
+		return errors.New("no database: it is embedded, sqlite:FILE, postgres://… or mysql://…")
+	}
+	if conns == 0 {
+		conns = 50
+	}
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns) // else each turn of a waiter would connect anew
+	return nil
+}
+
+func (db *DB) sqlite(dsn, pragmas string, conns int) (err error) {
+	db.Kind = SQLite
+	if conns == 0 {
+		conns = 1
+	}
+	if db.DB, err = sql.Open("sqlite3", dsn+"&_txlock=immediate&_pragma=busy_timeout(60000)"+pragmas); err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
+	return nil
+}
+
+// Close closes all connections. A database in memory goes with the DB that has
+// made it.
+func (db *DB) Close() error {
+	err := db.DB.Close()
+	if db.memdb != "" {
+		memdb.Delete(db.memdb)
+	}
+	return err
+}
+
+// Spec is what opens the same database again.
+func (db *DB) Spec() string { return db.spec }
+
+// Durable says what the database does before it answers a commit.
+func (db *DB) Durable(ctx context.Context) string {
+	scan := func(query string) (value string) {
+		if err := db.QueryRowContext(ctx, query).Scan(&value); err != nil {
+			return "?"
+		}
+		return value
+	}
+	switch db.Kind {
+	case PostgreSQL:
+		if scan("SHOW fsync") == "on" && scan("SHOW synchronous_commit") != "off" {
+			return "fsync"
+		}
+		return "no fsync"
+	case MariaDB:
+		if scan("SELECT @@innodb_flush_log_at_trx_commit") == "1" {
+			return "fsync"
+		}
+		return "no fsync"
+	}
+	if strings.HasPrefix(db.spec, Embedded) {
+		return "in memory"
+	}
+	return "fsync"
+}
+
+// Version is the server's own name for itself.
+func (db *DB) Version(ctx context.Context) string {
+	query := map[Kind]string{SQLite: "SELECT 'SQLite ' || sqlite_version()", PostgreSQL: "SHOW server_version", MariaDB: "SELECT version()"}
+	var version string
+	if err := db.QueryRowContext(ctx, query[db.Kind]).Scan(&version); err != nil {
+		return string(db.Kind)
+	}
+	if db.Kind == PostgreSQL {
+		version = "PostgreSQL " + version
+	}
+	return version
+}
+
+// Statements is how many statements have been sent so far by Exec and Row, and
+// Count for those that a transaction sends.
+func (db *DB) Statements() int64 { return db.statements.Load() }
+
+// Count counts statements that were sent in another way.
+func (db *DB) Count(n int64) { db.statements.Add(n) }
+
+// Exec sends a statement, which is a transaction by itself, and returns how
+// many rows it has changed.
+func (db *DB) Exec(ctx context.Context, query string, args ...any) (rows int64, err error) {
+	db.statements.Add(1)
+	result, err := db.ExecContext(ctx, db.Bind(query), args...)
+	if err != nil {
+		return 0, Explain(ctx, err)
+	}
+	return result.RowsAffected()
+}
+
+// A Row is the one row that a statement reads.
+type Row struct {
+	ctx context.Context
+	row *sql.Row
+}
+
+// Scan copies the row's columns. The error is sql.ErrNoRows if there is no row.
+func (r Row) Scan(columns ...any) error {
+	if err := r.row.Scan(columns...); err != nil {
+		return Explain(r.ctx, err)
+	}
+	return nil
+}
+
+// Row reads one row.
+func (db *DB) Row(ctx context.Context, query string, args ...any) Row {
+	db.statements.Add(1)
+	return Row{ctx, db.QueryRowContext(ctx, db.Bind(query), args...)}
+}
+
+// Warm opens n connections, but no more than the pool may have, so that a
+// measurement does not pay for them.
+func (db *DB) Warm(ctx context.Context, n int) error {
+	var conns []*sql.Conn
+	defer func() {
+		for _, conn := range conns {
+			conn.Close() // back to the pool
+		}
+	}()
+	for range min(n, db.Stats().MaxOpenConnections) {
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			return oneLine(err)
+		}
+		conns = append(conns, conn)
+	}
+	return nil
+}
+
+// Rest closes the connections that nobody uses.
+func (db *DB) Rest() {
+	db.SetMaxIdleConns(0)
+	db.SetMaxIdleConns(db.Stats().MaxOpenConnections)
+}
+
+// Bind writes a statement's parameters, which are question marks, and {now},
+// which is the database's time in milliseconds, in the database's way.
+func (db *DB) Bind(query string) string {
+	query = strings.ReplaceAll(query, "{now}", map[Kind]string{
+		SQLite:     "CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER)",
+		PostgreSQL: "(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::bigint",
+		MariaDB:    "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)",
+	}[db.Kind])
+	if db.Kind != PostgreSQL {
+		return query
+	}
+	var bound strings.Builder
+	n := 0
+	for part := range strings.SplitSeq(query, "?") {
+		if n > 0 {
+			bound.WriteString("$" + strconv.Itoa(n))
+		}
+		bound.WriteString(part)
+		n++
+	}
+	return bound.String()
+}
+
+// CreateTable creates a table unless it exists. On PostgreSQL two clients that
+// do so at once collide in the catalogue: the one that fails finds the table.
+func (db *DB) CreateTable(ctx context.Context, name, columns string) error {
+	statement := "CREATE TABLE IF NOT EXISTS " + name + " (" + columns + ")"
+	if db.Kind == MariaDB {
+		statement += " ENGINE=InnoDB" // others have no row locks
+	}
+	_, err := db.Exec(ctx, statement)
+	if err != nil && (IsDuplicate(err) || code(err) == "42P07") {
+		err = nil
+	}
+	return err
+}
+
+// IsDuplicate says that a row with the same key exists.
+func IsDuplicate(err error) bool {
+	return errors.Is(err, sqlite3.CONSTRAINT_UNIQUE) || errors.Is(err, sqlite3.CONSTRAINT_PRIMARYKEY) ||
+		code(err) == "23505" || code(err) == "1062"
+}
+
+// IsDeadlock says that the database has ended this transaction so that another
+// one could go on. On MariaDB that happens to an insert: one that fails because
+// the row exists leaves a shared lock on it, and two that wait for the
+// deletion of the same row both get that lock, and then wait for each other.
+func IsDeadlock(err error) bool { return code(err) == "1213" || code(err) == "40P01" }
+
+// IsHeld says that another transaction has not let go of a row in time: error
+// 1205 on MariaDB, 55P03 on PostgreSQL, SQLITE_BUSY on SQLite.
+func IsHeld(err error) bool {
+	return code(err) == "1205" || code(err) == "55P03" || errors.Is(err, sqlite3.BUSY)
+}
+
+// code is a server's code of an error, "" for others.
+func code(err error) string {
+	if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) {
+		return pg.Code
+	}
+	if my := (*mysql.MySQLError)(nil); errors.As(err, &my) {
+		return strconv.Itoa(int(my.Number))
+	}
+	return ""
+}
+
+// IsSQLite says whether a spec names a SQLite database.
+func IsSQLite(spec string) bool {
+	scheme, _, _ := strings.Cut(spec, ":")
+	return scheme == Embedded || scheme == string(SQLite)
+}
+
+// Redacted is a spec without its password.
+func Redacted(spec string) string {
+	if u, err := url.Parse(spec); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return spec
+}
+
+// Explain adds to a statement's error what the drivers do not say: that the end
+// of ctx has interrupted it, which SQLite's error does not have, or ErrNoReply.
+// The text of the result is one line.
+func Explain(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = oneLine(err)
+	cause := ctx.Err()
+	if cause == nil && noReply(err) {
+		cause = ErrNoReply
+	}
+	if cause != nil && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
+}
+
+// noReply says that an error is the connection's and not the server's.
+func noReply(err error) bool {
+	if code(err) != "" || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	for _, broken := range []error{driver.ErrBadConn, pgconn.ErrConnClosed, mysql.ErrInvalidConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
+		if errors.Is(err, broken) {
+			return true
+		}
+	}
+	var network *net.OpError
+	return errors.As(err, &network)
+}
+
+// oneLine is an error whose text is one line.
+func oneLine(err error) error {
+	if text := strings.Join(strings.Fields(err.Error()), " "); text != err.Error() {
+		return lineError{text, err}
+	}
+	return err
+}
+
+type lineError struct {
+	text string
+	error
+}
+
+func (e lineError) Error() string { return e.text }
+func (e lineError) Unwrap() error { return e.error }

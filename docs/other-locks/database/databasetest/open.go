@@ -1,0 +1,90 @@
+// Package databasetest opens the database that tests run on.
+package databasetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/stretchr/testify/require"
+	"github.com/tetratelabs/wazero"
+
+	"example.com/zklock/docs/other-locks/database"
+	"example.com/zklock/internal/proxy"
+)
+
+// In tests SQLite starts often and does little: the interpreter starts at
+// once, and compiling takes a second.
+func init() { sqlite3.RuntimeConfig = wazero.NewRuntimeConfigInterpreter() }
+
+// Spec is what the environment variable SQL names, as for database.Open; without
+// it, a SQLite database in memory that lives as long as the test.
+func Spec(t testing.TB) string {
+	if spec := os.Getenv("SQL"); spec != "" && spec != database.Embedded {
+		return spec
+	}
+	db, err := database.Open(context.Background(), database.Embedded)
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db.Spec()
+}
+
+// Open opens the database with that spec until the test ends.
+func Open(t testing.TB, spec string) *database.DB { return opened(t)(database.Open(t.Context(), spec)) }
+
+// OpenTx is Open for locks that keep connections.
+func OpenTx(t testing.TB, spec string, conns int) *database.DB {
+	return opened(t)(database.OpenTx(t.Context(), spec, conns))
+}
+
+func opened(t testing.TB) func(db *database.DB, err error) *database.DB {
+	return func(db *database.DB, err error) *database.DB {
+		require.NoError(t, err)
+		t.Cleanup(func() { db.Close() })
+		return db
+	}
+}
+
+// Via is a spec of the same database by way of a proxy. It skips a test that runs
+// on SQLite.
+func Via(t testing.TB, spec string) (*proxy.Proxy, string) {
+	if database.IsSQLite(spec) {
+		t.Skip("SQLite is part of the process, so there is no line that could break: SQL=postgres://… (Debian: postgresql) or mysql://… (mariadb-server)")
+	}
+	u, err := url.Parse(spec)
+	require.NoError(t, err)
+	mysql := u.Scheme == "mysql" || u.Scheme == "mariadb"
+	if u.Port() == "" {
+		u.Host = net.JoinHostPort(u.Hostname(), map[bool]string{true: "3306", false: "5432"}[mysql])
+	}
+	line := proxy.New(t, u.Host)
+	u.Host = line.Addr()
+	if !mysql { // each statement in plain text, in one message
+		query := u.Query()
+		query.Set("sslmode", "disable")
+		query.Set("default_query_exec_mode", "exec")
+		u.RawQuery = query.Encode()
+	}
+	return line, u.String()
+}
+
+// WhileNoReply calls what uses a pool some of whose connections have broken: each of
+// them costs an error.
+func WhileNoReply(t testing.TB, do func() error) error {
+	for begin := time.Now(); ; {
+		err := do()
+		if !errors.Is(err, database.ErrNoReply) {
+			return err
+		}
+		require.Less(t, time.Since(begin), 2*time.Minute, "no connection can be made: %v", err)
+	}
+}
+
+// Name is a name of at most 40 bytes that no other test uses.
+func Name(t testing.TB) string { return fmt.Sprintf("%.19s-%d", t.Name(), time.Now().UnixNano()) }

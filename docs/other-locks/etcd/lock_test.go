@@ -1,0 +1,181 @@
+package etcd_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"example.com/zklock/docs/other-locks/etcd"
+	"example.com/zklock/internal/locktest"
+)
+
+// ttl is how many seconds a lease lives.
+const ttl = 600
+
+// connect opens a client of the etcd that the environment variable ETCD names.
+// etcd's server as a library would double this module, so there is no embedded
+// one.
+func connect(t testing.TB) *clientv3.Client {
+	addresses := os.Getenv("ETCD")
+	if addresses == "" {
+		t.Skip("needs a running etcd: ETCD=host:port")
+	}
+	client, err := etcd.Connect(t.Context(), strings.Split(addresses, ","))
+	require.NoError(t, err)
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+func prefix(t testing.TB) string { return fmt.Sprintf("zklock-test/%d", time.Now().UnixNano()) }
+
+func newLock(t testing.TB, client *clientv3.Client, prefix string) *etcd.Lock {
+	l := etcd.New(client, prefix, ttl)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		l.Close(ctx)
+	})
+	return l
+}
+
+func keys(t testing.TB, client *clientv3.Client, prefix string) int {
+	response, err := client.Get(t.Context(), prefix+"/", clientv3.WithPrefix(), clientv3.WithCountOnly())
+	require.NoError(t, err)
+	return int(response.Count)
+}
+
+func subject(contender func(t testing.TB, client *clientv3.Client) func(prefix string) locktest.Other) locktest.OtherSubject {
+	return locktest.OtherSubject{
+		Client:       func(t testing.TB) func(string) locktest.Other { return contender(t, connect(t)) },
+		ErrNotLocked: etcd.ErrNotLocked,
+		Expire: func(t testing.TB, _ string, holder locktest.Other) {
+			_, err := connect(t).Revoke(t.Context(), holder.(*etcd.Lock).Lease())
+			require.NoError(t, err)
+		},
+		Waiting: func(t testing.TB, prefix string) int { return keys(t, connect(t), prefix) - 1 },
+		Without: map[string]string{
+			"the holder has a node and it is ephemeral":            "the key with its lease is one; what it does for the next contender is asked below",
+			"a release between looking and watching is not missed": "the watch begins at the revision of the list, so nothing can come between",
+			"missing parents are made":                             "a key has no parent",
+		},
+	}
+}
+
+func TestBasic(t *testing.T) {
+	connect(t)
+	locktest.RunOther(t, subject(func(t testing.TB, client *clientv3.Client) func(string) locktest.Other {
+		return func(prefix string) locktest.Other { return newLock(t, client, prefix) }
+	}))
+}
+
+// inOneSession is a Mutex of a session that it shares with others.
+type inOneSession struct {
+	*concurrency.Mutex
+	attempts atomic.Int64
+}
+
+func (l *inOneSession) Attempts() int64 { return l.attempts.Load() }
+
+func (l *inOneSession) Lock(ctx context.Context) error {
+	l.attempts.Add(1)
+	return l.Mutex.Lock(ctx)
+}
+
+func (l *inOneSession) TryLock(ctx context.Context) (bool, error) {
+	l.attempts.Add(1)
+	if err := l.Mutex.TryLock(ctx); err != concurrency.ErrLocked {
+		return err == nil, err
+	}
+	return false, nil
+}
+
+func oneSession(t testing.TB, client *clientv3.Client) func(prefix string) locktest.Other {
+	session, err := concurrency.NewSession(client, concurrency.WithTTL(ttl))
+	require.NoError(t, err)
+	t.Cleanup(func() { session.Close() })
+	return func(prefix string) locktest.Other {
+		return &inOneSession{Mutex: concurrency.NewMutex(session, prefix)}
+	}
+}
+
+// The key is the prefix and the lease. So all Mutexes of one session have the
+// same key, and each finds that it is the first.
+func TestTenMutexesInOneSessionAreAllInside(t *testing.T) {
+	client := connect(t)
+	mutex := oneSession(t, client)
+	prefix := prefix(t)
+	for range 10 {
+		require.NoError(t, mutex(prefix).Lock(t.Context()), "inside, and none of them has unlocked")
+	}
+	require.Equal(t, 1, keys(t, client, prefix), "keys")
+
+	name := "one at a time holds it, contenders of one session"
+	require.Contains(t, locktest.OtherVerdict(t, subject(oneSession), name), "two holders")
+}
+
+// The holder crashes: its lease is not kept alive, and ends.
+func TestTheKeyOfAHolderThatCrashesGoesWithItsLease(t *testing.T) {
+	client := connect(t)
+	crashing, err := etcd.Connect(t.Context(), strings.Split(os.Getenv("ETCD"), ","))
+	require.NoError(t, err)
+	prefix := prefix(t)
+	require.NoError(t, etcd.New(crashing, prefix, 1).Lock(t.Context()))
+	crashing.Close()
+	next := newLock(t, client, prefix)
+	require.NoError(t, next.Lock(t.Context()))
+	require.NoError(t, next.Unlock(t.Context()))
+}
+
+// A holder that was paused for longer than its lease is told, its token is lower
+// than the next one's, and its Unlock deletes nothing.
+func TestAPausedHolderIsToldAndItsTokenIsLower(t *testing.T) {
+	defer etcd.CleanUp(2 * time.Minute)()
+	client := connect(t)
+	prefix := prefix(t)
+	paused, next := newLock(t, client, prefix), newLock(t, client, prefix)
+	require.NoError(t, paused.Lock(t.Context()))
+	_, err := client.Revoke(t.Context(), paused.Lease())
+	require.NoError(t, err)
+	require.NoError(t, next.Lock(t.Context()))
+	require.Greater(t, next.Token(), paused.Token())
+	require.ErrorIs(t, paused.Unlock(t.Context()), etcd.ErrNotLocked)
+	require.Equal(t, 1, keys(t, client, prefix))
+	require.NoError(t, next.Unlock(t.Context()))
+	// It queues again, in a new session.
+	require.NoError(t, paused.Lock(t.Context()))
+	require.NoError(t, paused.Unlock(t.Context()))
+}
+
+func TestNothingIsLeft(t *testing.T) {
+	client := connect(t)
+	prefix := prefix(t)
+	a, b := newLock(t, client, prefix), newLock(t, client, prefix)
+	require.NoError(t, a.Lock(t.Context()))
+	held, err := b.TryLock(t.Context())
+	require.NoError(t, err)
+	require.False(t, held)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, b.Lock(ctx), context.Canceled)
+	require.NoError(t, a.Unlock(t.Context()))
+	require.Zero(t, keys(t, client, prefix))
+}
+
+func TestAWrongAddressIsOneLine(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	nobody := listener.Addr().String()
+	listener.Close()
+	_, err = etcd.Connect(t.Context(), []string{nobody})
+	require.ErrorContains(t, err, "etcd at "+nobody)
+	require.NotContains(t, err.Error(), "\n")
+}

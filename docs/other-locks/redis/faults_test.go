@@ -1,0 +1,170 @@
+package redis_test
+
+import (
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/other-locks/redis"
+	"example.com/zklock/internal/proxy"
+)
+
+// The commands as they are on the wire.
+const (
+	set     = "\r\nset\r\n"
+	evalsha = "\r\nevalsha\r\n"
+)
+
+// lossy connects a client directly and one by way of a proxy.
+func lossy(t *testing.T) (client *goredis.Client, line *proxy.Proxy, cutOff *goredis.Client) {
+	address := address(t)
+	client = connect(t, address)
+	line = proxy.New(t, client.Options().Addr)
+	via := line.Addr()
+	if options := client.Options(); options.Password != "" {
+		via = "redis://" + options.Username + ":" + options.Password + "@" + via
+	}
+	return client, line, connect(t, via)
+}
+
+func exists(t testing.TB, client *goredis.Client, key string) bool {
+	n, err := client.Exists(t.Context(), key).Result()
+	require.NoError(t, err)
+	return n == 1
+}
+
+// The reply to SET is lost. The contender sees an error, and its clean-up removes
+// the key over another connection.
+func TestALostReplyIsAnErrorAndLeavesNoKey(t *testing.T) {
+	defer redis.CleanUp(2 * time.Minute)()
+	client, line, cutOff := lossy(t)
+	k := key(t)
+	l := redis.New(cutOff, k, longer)
+	sets := line.LoseReply(set, nil)
+	require.ErrorIs(t, l.Lock(t.Context()), redis.ErrNoReply)
+	require.Equal(t, 1, sets(), "neither the lock nor the client sends it again")
+	require.ErrorIs(t, l.Unlock(t.Context()), redis.ErrNotLocked)
+	require.False(t, exists(t, client, k))
+	require.NoError(t, l.Lock(t.Context()))
+	require.NoError(t, l.Unlock(t.Context()))
+}
+
+// The same, and the server cannot be reached afterwards: the key of a contender
+// that does not hold the lock stays until it expires.
+func TestWithoutALineTheKeyOfALostReplyStaysUntilItExpires(t *testing.T) {
+	client, line, cutOff := lossy(t)
+	k := key(t)
+	l := redis.New(cutOff, k, longer)
+	line.LoseReply(set, line.CutOff)
+	require.ErrorIs(t, l.Lock(t.Context()), redis.ErrNoReply)
+	require.ErrorIs(t, l.Unlock(t.Context()), redis.ErrNotLocked, "it does not believe that it holds the lock")
+	require.True(t, exists(t, client, k), "the key was set all the same")
+	anHourPasses(t, client, k)
+	require.False(t, exists(t, client, k))
+}
+
+// A client that sends commands again by itself is the default of go-redis: the
+// second SET finds the key of the first, and the contender would wait for itself.
+func TestAClientThatRetriesWaitsForItself(t *testing.T) {
+	client, line, cutOff := lossy(t)
+	k := key(t)
+	options := *cutOff.Options()
+	options.MaxRetries = 3 // the default
+	retries := goredis.NewClient(&options)
+	defer retries.Close()
+	require.NoError(t, retries.Ping(t.Context()).Err())
+	sets := line.LoseReply(set, nil)
+	held, err := redis.New(retries, k, longer).TryLock(t.Context())
+	require.NoError(t, err)
+	require.False(t, held, "nobody else has asked for the lock")
+	require.Equal(t, 2, sets())
+	require.True(t, exists(t, client, k))
+	require.NoError(t, client.Del(t.Context(), k).Err())
+}
+
+// The reply to the script that deletes is lost. A holder that calls Unlock again
+// learns that the key is gone, and disturbs nobody.
+func TestALostReplyToUnlockCanBeAskedAgain(t *testing.T) {
+	client, line, cutOff := lossy(t)
+	k := key(t)
+	l, next := redis.New(cutOff, k, longer), redis.New(client, k, longer)
+	require.NoError(t, l.Lock(t.Context()))
+	require.NoError(t, l.Unlock(t.Context()), "the server knows the script from now on")
+	require.NoError(t, l.Lock(t.Context()))
+	scripts := line.LoseReply(evalsha, nil)
+	err := l.Unlock(t.Context())
+	require.ErrorIs(t, err, redis.ErrNoReply)
+	require.NotErrorIs(t, err, redis.ErrNotLocked)
+	require.Equal(t, 1, scripts())
+	held, err := next.TryLock(t.Context())
+	require.NoError(t, err)
+	require.True(t, held, "the key is gone")
+	require.ErrorIs(t, l.Unlock(t.Context()), redis.ErrNotLocked)
+	require.True(t, exists(t, client, k), "the next holder's key")
+	require.NoError(t, next.Unlock(t.Context()))
+}
+
+// A holder that could not reach the server still holds the lock, and can release it
+// later.
+func TestUnlockCanBeCalledAgainWhenTheServerIsBack(t *testing.T) {
+	client, line, cutOff := lossy(t)
+	k := key(t)
+	l := redis.New(cutOff, k, longer)
+	require.NoError(t, l.Lock(t.Context()))
+	line.CutOff()
+	require.ErrorIs(t, l.Unlock(t.Context()), redis.ErrNoReply)
+	line.Heal()
+	require.True(t, exists(t, client, k))
+	for begin := time.Now(); ; { // a connection that has broken costs an error
+		err := l.Unlock(t.Context())
+		if err == nil {
+			break
+		}
+		require.ErrorIs(t, err, redis.ErrNoReply)
+		require.Less(t, time.Since(begin), 2*time.Minute)
+	}
+	require.False(t, exists(t, client, k))
+}
+
+// The count of a Reentrant is at the server. After a lost reply it is one more than
+// the owner believes, and the next result says so.
+func TestALostReplyToAReentrantCounts(t *testing.T) {
+	_, line, cutOff := lossy(t)
+	r := redis.NewReentrant(cutOff, key(t), longer)
+	_, err := r.TryLock(t.Context(), "A")
+	require.NoError(t, err)
+	line.LoseReply(evalsha, nil)
+	_, err = r.TryLock(t.Context(), "A")
+	require.ErrorIs(t, err, redis.ErrNoReply)
+	times, err := r.TryLock(t.Context(), "A")
+	require.NoError(t, err)
+	require.Equal(t, 3, times, "of which A knows two")
+	for range times {
+		times, err = r.Unlock(t.Context(), "A")
+		require.NoError(t, err)
+	}
+	require.Zero(t, times)
+}
+
+// The server is away for longer than the key lives: the holder is told, a waiter
+// gets an error, and when the server is back the lock belongs to another.
+func TestAHolderIsToldThatTheServerIsAway(t *testing.T) {
+	client, line, cutOff := lossy(t)
+	k := key(t)
+	holder, waiter := redis.New(cutOff, k, time.Second), redis.New(cutOff, k, longer)
+	redis.Renew(holder, time.Millisecond)
+	require.NoError(t, holder.Lock(t.Context()))
+	line.CutOff()
+	require.ErrorIs(t, waiter.Lock(t.Context()), redis.ErrNoReply, "the waiter is told, and does not wait on")
+	<-holder.Lost()
+	require.ErrorIs(t, holder.Unlock(t.Context()), redis.ErrNoReply)
+	anHourPasses(t, client, k) // miniredis has no clock
+	next := redis.New(client, k, longer)
+	require.NoError(t, next.Lock(t.Context()))
+	line.Heal()
+	require.ErrorIs(t, holder.Unlock(t.Context()), redis.ErrNotLocked)
+	require.True(t, exists(t, client, k), "the next holder's key")
+	require.NoError(t, next.Unlock(t.Context()))
+}

@@ -1,0 +1,254 @@
+// Package redis is the lock of articles B and E on Redis.
+//
+// The idea: SET with NX sets a key only if it does not exist, so the contender
+// whose SET succeeds holds the lock. Four things were learned the hard way, and
+// each is one line here:
+//
+//   - The key has a time to live (PX), in the same command. With SETNX and
+//     nothing else the key of a holder that crashed stays (bug B3).
+//   - Its value is random, new in each acquisition, and a script deletes the key
+//     only if it has that value: article E's compare-and-delete in Lua. With a bare
+//     DEL a slow holder deletes its successor's key (bug B4).
+//   - A watchdog renews the key while the lock is held, every third of the time
+//     to live, in a script that compares, too. When a renewal finds another value,
+//     or none has succeeded for as long as the key lives, Lost is closed.
+//   - The client must not send a command again by itself. If the reply to a SET
+//     is lost, a second SET finds the key of the first, and the contender waits for
+//     itself. go-redis does that by default; Connect turns it off. Lock returns an
+//     error that wraps ErrNoReply and removes the key that it may have set.
+//
+// Cost: 2 commands an acquisition that finds the lock free (SET, the script),
+// and one for each renewal. A waiter pauses after each attempt: 1 ms at first,
+// then twice as long, up to 64 ms, each pause random between half of that and
+// all of it. So one that waits for a time T makes about T/48 ms attempts of
+// one command each, and N contenders whose turn takes t each about
+// N/2 · t/48 ms per acquisition: with N the load grows as N². The article's waiters
+// spin without a pause.
+//
+// What still goes wrong:
+//
+//   - A holder that is paused for longer than the key lives writes to the
+//     resource beside the next holder (bugs E1, E2). Compare-and-delete protects
+//     the key and nothing else, and a watchdog is paused with its process.
+//     Redis has no number that grows with each holder unless one is made: INCR
+//     beside the SET, in a script. The resource must compare it.
+//   - Redis answers before the key is on a disk, and before a replica has it. If
+//     the server dies and comes back without the key, or a replica without it
+//     takes over, there are two holders: the test
+//     TestAServerThatForgetsGivesTwoHolders forces it. "appendfsync always"
+//     cures the first, for an fsync each; nothing cures the second (WAIT makes it
+//     rarer).
+//   - If the reply to SET is lost and the server cannot be reached afterwards, the key
+//     stays until it expires, though nobody holds the lock. If the reply to the
+//     script that deletes is lost, Unlock returns ErrNoReply; called again it
+//     returns ErrNotLocked, because the key is gone, or nil.
+//   - While the server is away, waiters get ErrNoReply. The holder works on
+//     until Lost is closed, at the end of its key's life.
+//   - Nobody queues: a waiter can starve.
+//   - The expiry is by the server's clock: if it jumps, keys live shorter or longer.
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// ErrNotLocked is returned by Unlock when the Lock does not hold its lock: it
+// never did, or its key has expired.
+var ErrNotLocked = errors.New("redis: not locked")
+
+// ErrNoReply says that the connection broke, or could not be made, before the
+// server's reply came. Whether the command has been executed is unknown.
+var ErrNoReply = errors.New("no reply from Redis, which may have done what was asked")
+
+// DefaultTTL is how long a key lives without a renewal.
+const DefaultTTL = 10 * time.Second
+
+const (
+	firstPause     = time.Millisecond
+	lastPause      = 64 * time.Millisecond
+	connectTimeout = 5 * time.Second
+)
+
+// cleanUp is how long an attempt that failed may take to remove what it may have made.
+var cleanUp = 2 * time.Second
+
+// The scripts. Redis runs one at a time, so nothing comes between the
+// comparison and what follows. The first is article E's, word for word.
+var (
+	compareAndDelete = redis.NewScript(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end`)
+	compareAndRenew  = redis.NewScript(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) else return 0 end`)
+)
+
+// Connect opens a client of the server at an address, host:port or
+// redis://user:password@host:port/0. An error is one line, and comes within
+// seconds.
+func Connect(ctx context.Context, address string) (*redis.Client, error) {
+	options := &redis.Options{Addr: address}
+	if strings.Contains(address, "://") {
+		var err error
+		if options, err = redis.ParseURL(address); err != nil {
+			return nil, err
+		}
+	}
+	options.MaxRetries = -1           // see the package's comment
+	options.PoolSize = 50             // connections; further commands wait for one
+	options.PoolTimeout = time.Minute // for that
+	options.Protocol = 2
+	options.DisableIdentity = true // else each connection sends two commands more
+	options.MaintNotificationsConfig = nil
+	options.DialTimeout = connectTimeout
+	options.DialerRetries = 1
+	client := redis.NewClient(options)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	if err := client.Ping(ctx).Err(); err != nil {
+		client.Close()
+		return nil, fmt.Errorf("redis at %s: %w", options.Addr, err)
+	}
+	return client, nil
+}
+
+// A Lock is one contender for the lock whose key is given. It is for one
+// goroutine at a time, and can be used again after Unlock.
+type Lock struct {
+	client   *redis.Client
+	key      string
+	ttl      time.Duration
+	held     *holding // nil while we do not hold the lock
+	attempts atomic.Int64
+
+	renewEvery time.Duration
+}
+
+// A holding is one acquisition.
+type holding struct {
+	value string
+	lost  chan struct{} // closed when the lock can no longer be trusted
+	stop  context.CancelFunc
+	ended chan struct{} // closed when the watchdog has returned
+}
+
+// New returns a contender. The key lives for ttl after the last renewal.
+func New(client *redis.Client, key string, ttl time.Duration) *Lock {
+	return &Lock{client: client, key: key, ttl: ttl, renewEvery: ttl / 3}
+}
+
+// Attempts is how often the contender has asked for the lock so far.
+func (l *Lock) Attempts() int64 { return l.attempts.Load() }
+
+// Lock waits until it holds the lock or ctx ends. If it returns an error it does
+// not hold the lock; the error wraps ctx.Err() if that was the reason.
+func (l *Lock) Lock(ctx context.Context) error {
+	pause := firstPause
+	for {
+		held, err := l.TryLock(ctx)
+		if held || err != nil {
+			return err
+		}
+		select {
+		case <-time.After(pause/2 + mathrand.N(pause/2)):
+		case <-ctx.Done():
+			return fmt.Errorf("redis: lock %s: %w", l.key, ctx.Err())
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+// TryLock takes the lock if nobody holds it. It returns false and no error only
+// if another contender holds the lock.
+func (l *Lock) TryLock(ctx context.Context) (bool, error) {
+	if l.held != nil {
+		return false, fmt.Errorf("redis: lock %s: this Lock holds it already; Reentrant may lock again", l.key)
+	}
+	l.attempts.Add(1)
+	value := rand.Text()
+	sent := time.Now()
+	err := l.client.SetArgs(ctx, l.key, value, redis.SetArgs{Mode: "NX", TTL: l.ttl}).Err() // SET key value PX … NX
+	if errors.Is(err, redis.Nil) {
+		return false, nil
+	}
+	if err != nil {
+		err = explain(ctx, err)
+		// The key may be set all the same.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
+		defer cancel()
+		compareAndDelete.Run(ctx, l.client, []string{l.key}, value)
+		return false, fmt.Errorf("redis: lock %s: %w", l.key, err)
+	}
+	watch, stop := context.WithCancel(context.Background())
+	l.held = &holding{value, make(chan struct{}), stop, make(chan struct{})}
+	go l.held.renew(watch, l.client, l.key, l.ttl, l.renewEvery, sent)
+	return true, nil
+}
+
+// renew is the watchdog. The key lives for ttl from the moment when the last
+// renewal that succeeded was sent, or longer.
+func (h *holding) renew(ctx context.Context, client *redis.Client, key string, ttl, every time.Duration, sent time.Time) {
+	defer close(h.ended)
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		now := time.Now()
+		attempt, cancel := context.WithDeadline(ctx, sent.Add(ttl))
+		renewed, err := compareAndRenew.Run(attempt, client, []string{key}, h.value, ttl.Milliseconds()).Int()
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil && renewed == 1:
+			sent = now
+		case err == nil, time.Since(sent) >= ttl:
+			close(h.lost)
+			return
+		}
+	}
+}
+
+// Lost is closed when the lock can no longer be trusted: its key has gone, or
+// could not be renewed for as long as it lives. It must be called while the
+// lock is held.
+func (l *Lock) Lost() <-chan struct{} { return l.held.lost }
+
+// Unlock releases the lock. If this Lock does not hold it, Unlock returns
+// ErrNotLocked and deletes no other contender's key. After any other error the
+// lock may still be held, and is no longer renewed; Unlock can be called again.
+func (l *Lock) Unlock(ctx context.Context) error {
+	if l.held == nil {
+		return ErrNotLocked
+	}
+	l.held.stop()
+	<-l.held.ended
+	deleted, err := compareAndDelete.Run(ctx, l.client, []string{l.key}, l.held.value).Int()
+	if err != nil {
+		return fmt.Errorf("redis: unlock %s: %w", l.key, explain(ctx, err))
+	}
+	l.held = nil
+	if deleted == 0 {
+		return fmt.Errorf("%w: the key %s has expired", ErrNotLocked, l.key)
+	}
+	return nil
+}
+
+// explain adds ErrNoReply to an error that is not the server's own, unless ctx has
+// ended.
+func explain(ctx context.Context, err error) error {
+	var answer redis.Error
+	if ctx.Err() != nil || errors.As(err, &answer) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrNoReply, err)
+}

@@ -1,0 +1,350 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/other-locks/redis"
+	"example.com/zklock/internal/locktest"
+)
+
+const longer = time.Hour / 2
+
+func init() { logging.Disable() } // each error is returned, too
+
+// address is that of the server that the environment variable REDIS names, or
+// of a miniredis that lives as long as the test.
+func address(t testing.TB) string {
+	if real := os.Getenv("REDIS"); real != "" {
+		return real
+	}
+	server := miniredis.NewMiniRedis()
+	require.NoError(t, server.Start())
+	t.Cleanup(server.Close)
+	return server.Addr()
+}
+
+func connect(t testing.TB, address string) *goredis.Client {
+	client, err := redis.Connect(t.Context(), address)
+	require.NoError(t, err)
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// key is one that no other test uses.
+func key(t testing.TB) string { return t.Name() + time.Now().String() }
+
+// anHourPasses takes an hour from a key's life, if it has one.
+func anHourPasses(t testing.TB, client *goredis.Client, key string) {
+	left, err := client.PTTL(t.Context(), key).Result()
+	require.NoError(t, err)
+	switch {
+	case left < 0: // it has no end
+	case left <= time.Hour:
+		require.NoError(t, client.Del(t.Context(), key).Err())
+	default:
+		require.NoError(t, client.PExpire(t.Context(), key, left-time.Hour).Err())
+	}
+}
+
+func subject(t testing.TB, contender func(client *goredis.Client, key string) locktest.Other) locktest.OtherSubject {
+	address := address(t)
+	return locktest.OtherSubject{
+		Client: func(t testing.TB) func(string) locktest.Other {
+			client := connect(t, address)
+			return func(name string) locktest.Other { return contender(client, name) }
+		},
+		ErrNotLocked: redis.ErrNotLocked,
+		Expire: func(t testing.TB, name string, _ locktest.Other) {
+			anHourPasses(t, connect(t, address), name)
+		},
+		Without: map[string]string{
+			"the holder has a node and it is ephemeral":            "Redis deletes no key with the connection that set it; the key expires",
+			"a waiter sleeps on a watch and does not poll":         "this lock subscribes to nothing: a message can be lost, so a waiter polls all the same",
+			"contenders get in in the order in which they came":    "nobody queues",
+			"a release between looking and watching is not missed": "there is no watch; the next attempt comes within 64 ms",
+			"missing parents are made":                             "a key has no parent",
+		},
+	}
+}
+
+func newLock(client *goredis.Client, key string) locktest.Other {
+	return redis.New(client, key, longer)
+}
+
+func TestBasic(t *testing.T) { locktest.RunOther(t, subject(t, newLock)) }
+
+// owned is a Reentrant as one owner sees it.
+type owned struct {
+	*redis.Reentrant
+	owner    string
+	attempts atomic.Int64
+}
+
+var owners atomic.Int64
+
+func newOwned(client *goredis.Client, key string) locktest.Other {
+	owner := time.Now().String() + string(rune('a'+owners.Add(1)))
+	return &owned{Reentrant: redis.NewReentrant(client, key, longer), owner: owner}
+}
+
+func (o *owned) Attempts() int64 { return o.attempts.Load() }
+
+func (o *owned) Lock(ctx context.Context) error {
+	o.attempts.Add(1)
+	_, err := o.Reentrant.Lock(ctx, o.owner)
+	return err
+}
+
+func (o *owned) TryLock(ctx context.Context) (bool, error) {
+	o.attempts.Add(1)
+	times, err := o.Reentrant.TryLock(ctx, o.owner)
+	return times > 0, err
+}
+
+func (o *owned) Unlock(ctx context.Context) error {
+	_, err := o.Reentrant.Unlock(ctx, o.owner)
+	return err
+}
+
+func TestBasicReentrant(t *testing.T) { locktest.RunOther(t, subject(t, newOwned)) }
+
+func TestTheCountIsInTheKey(t *testing.T) {
+	client := connect(t, address(t))
+	k := key(t)
+	r := redis.NewReentrant(client, k, longer)
+	for want := 1; want <= 3; want++ {
+		times, err := r.TryLock(t.Context(), "A")
+		require.NoError(t, err)
+		require.Equal(t, want, times)
+	}
+	times, err := r.TryLock(t.Context(), "B")
+	require.NoError(t, err)
+	require.Zero(t, times, "another owner")
+	_, err = r.Unlock(t.Context(), "B")
+	require.ErrorIs(t, err, redis.ErrNotLocked)
+	for want := 2; want >= 0; want-- {
+		times, err := r.Unlock(t.Context(), "A")
+		require.NoError(t, err)
+		require.Equal(t, want, times)
+	}
+
+	// What a counter in memory does not notice (bug B4).
+	_, err = r.TryLock(t.Context(), "A")
+	require.NoError(t, err)
+	anHourPasses(t, client, k)
+	times, err = r.TryLock(t.Context(), "B")
+	require.NoError(t, err)
+	require.Equal(t, 1, times)
+	times, err = r.TryLock(t.Context(), "A")
+	require.NoError(t, err)
+	require.Zero(t, times, "A, whose key has expired, locks again")
+	_, err = r.Unlock(t.Context(), "B")
+	require.NoError(t, err)
+}
+
+// articleLock is article B's: SETNX, or with hasTTL its SET NX EX, and DEL.
+type articleLock struct {
+	client   *goredis.Client
+	key      string
+	hasTTL   bool
+	holds    bool
+	attempts atomic.Int64
+}
+
+func (l *articleLock) Attempts() int64 { return l.attempts.Load() }
+
+func (l *articleLock) Lock(ctx context.Context) error {
+	for {
+		if held, err := l.TryLock(ctx); held || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+func (l *articleLock) TryLock(ctx context.Context) (bool, error) {
+	l.attempts.Add(1)
+	args := goredis.SetArgs{Mode: "NX"}
+	if l.hasTTL {
+		args.TTL = longer
+	}
+	err := l.client.SetArgs(ctx, l.key, "", args).Err()
+	if errors.Is(err, goredis.Nil) {
+		return false, nil
+	}
+	l.holds = err == nil
+	return l.holds, err
+}
+
+func (l *articleLock) Unlock(ctx context.Context) error {
+	if !l.holds {
+		return redis.ErrNotLocked
+	}
+	l.holds = false
+	return l.client.Del(ctx, l.key).Err()
+}
+
+func TestTheArticlesFaultsFailByName(t *testing.T) {
+	article := func(hasTTL bool) func(*goredis.Client, string) locktest.Other {
+		return func(client *goredis.Client, key string) locktest.Other {
+			return &articleLock{client: client, key: key, hasTTL: hasTTL}
+		}
+	}
+	for name, c := range map[string]struct {
+		broken, mended func(*goredis.Client, string) locktest.Other
+		words          string
+	}{
+		"a holder whose session expires lets the next one in":                             {article(false), article(true), "does not return"},
+		"Unlock after the session expired is ErrNotLocked and touches nobody else's node": {article(true), newLock, "though the lock is not held"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.words == "does not return" { // nothing else has to be done within a second
+				locktest.OtherPatience(t, time.Second)
+			}
+			require.Contains(t, locktest.OtherVerdict(t, subject(t, c.broken), name), c.words)
+			locktest.OtherPatience(t, 2*time.Minute)
+			require.Empty(t, locktest.OtherVerdict(t, subject(t, c.mended), name))
+		})
+	}
+}
+
+// The holder crashes: its watchdog goes with it.
+func TestTheKeyOfAHolderThatCrashesExpires(t *testing.T) {
+	address := address(t)
+	client, crashing := connect(t, address), connect(t, address)
+	k := key(t)
+	holder := redis.New(crashing, k, time.Minute)
+	require.NoError(t, holder.Lock(t.Context()))
+	crashing.Close()
+	left, err := client.PTTL(t.Context(), k).Result()
+	require.NoError(t, err)
+	require.Positive(t, left, "the key has an end")
+	require.LessOrEqual(t, left, time.Minute)
+	anHourPasses(t, client, k)
+	next := redis.New(client, k, longer)
+	require.NoError(t, next.Lock(t.Context()))
+	require.NoError(t, next.Unlock(t.Context()))
+}
+
+// The watchdog gives the key a new life before the old one ends.
+func TestTheWatchdogRenews(t *testing.T) {
+	client := connect(t, address(t))
+	k := key(t)
+	l := redis.New(client, k, time.Minute)
+	redis.Renew(l, time.Millisecond)
+	require.NoError(t, l.Lock(t.Context()))
+	require.NoError(t, client.PExpire(t.Context(), k, 30*time.Second).Err())
+	require.Eventually(t, func() bool {
+		left, err := client.PTTL(t.Context(), k).Result()
+		return err == nil && left > 30*time.Second
+	}, 2*time.Minute, time.Millisecond)
+	select {
+	case <-l.Lost():
+		t.Fatal("the lock is said to be lost")
+	default:
+	}
+	require.NoError(t, l.Unlock(t.Context()))
+	require.Zero(t, client.Exists(t.Context(), k).Val(), "Unlock while the watchdog renews")
+}
+
+// Without a watchdog the key of a holder that works for longer than it lives
+// expires: there are two holders, and the first does not know.
+func TestWithoutAWatchdogThereAreTwoHolders(t *testing.T) {
+	client := connect(t, address(t))
+	k := key(t)
+	holder, next := redis.New(client, k, time.Minute), redis.New(client, k, longer)
+	redis.Renew(holder, 1000*time.Hour)
+	require.NoError(t, holder.Lock(t.Context()))
+	anHourPasses(t, client, k)
+	held, err := next.TryLock(t.Context())
+	require.NoError(t, err)
+	require.True(t, held)
+	select {
+	case <-holder.Lost():
+		t.Fatal("the first holder knows")
+	default:
+	}
+	require.ErrorIs(t, holder.Unlock(t.Context()), redis.ErrNotLocked)
+	require.NoError(t, next.Unlock(t.Context()))
+}
+
+// A holder whose key expired while it was paused learns it from its watchdog,
+// and does not renew or delete the next holder's key.
+func TestAPausedHolderIsToldThatItsKeyHasExpired(t *testing.T) {
+	client := connect(t, address(t))
+	k := key(t)
+	paused, next := redis.New(client, k, time.Minute), redis.New(client, k, longer)
+	redis.Renew(paused, time.Millisecond)
+	require.NoError(t, paused.Lock(t.Context()))
+	lost := paused.Lost()
+	for { // the watchdog may come in between
+		require.NoError(t, client.Del(t.Context(), k).Err())
+		held, err := next.TryLock(t.Context())
+		require.NoError(t, err)
+		if held {
+			break
+		}
+	}
+	<-lost
+	require.ErrorIs(t, paused.Unlock(t.Context()), redis.ErrNotLocked)
+	left, err := client.PTTL(t.Context(), k).Result()
+	require.NoError(t, err)
+	require.Greater(t, left, 2*time.Minute, "the paused holder's watchdog has set the life of the next holder's key")
+	require.NoError(t, next.Unlock(t.Context()))
+}
+
+func TestAWrongAddressAndAWrongPasswordAreOneLine(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	nobody := listener.Addr().String()
+	listener.Close()
+	_, err = redis.Connect(t.Context(), nobody)
+	require.ErrorContains(t, err, "redis at "+nobody)
+	require.NotContains(t, err.Error(), "\n")
+	_, err = redis.Connect(t.Context(), "redis://user:wrong@"+address(t))
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "\n")
+	require.NotContains(t, err.Error(), "user:wrong@", "the password is in the error")
+}
+
+// The cost that the package's comment states.
+func TestAFreeLockCostsTwoCommands(t *testing.T) {
+	client := connect(t, address(t))
+	l := redis.New(client, key(t), longer)
+	require.NoError(t, l.Lock(t.Context()))
+	require.NoError(t, l.Unlock(t.Context()), "the script is in the server's memory from now on")
+	count := &counter{}
+	client.AddHook(count)
+	require.NoError(t, l.Lock(t.Context()))
+	require.NoError(t, l.Unlock(t.Context()))
+	require.EqualValues(t, 2, count.n.Load())
+	require.EqualValues(t, 2, l.Attempts())
+}
+
+type counter struct{ n atomic.Int64 }
+
+func (c *counter) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+func (c *counter) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		c.n.Add(1)
+		return next(ctx, cmd)
+	}
+}
+func (c *counter) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}

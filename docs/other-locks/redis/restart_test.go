@@ -1,0 +1,61 @@
+package redis_test
+
+import (
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/other-locks/redis"
+	"example.com/zklock/docs/other-locks/servertest"
+)
+
+// redisServer starts Debian's redis-server with its data in a folder.
+func redisServer(t *testing.T, dir string, settings ...string) (address string, kill func()) {
+	address = servertest.Addr(t)
+	host, port, _ := net.SplitHostPort(address)
+	ready := func() error {
+		client, err := redis.Connect(t.Context(), address)
+		if err == nil {
+			client.Close()
+		}
+		return err
+	}
+	return address, servertest.Start(t, ready, "redis-server",
+		append([]string{"--bind", host, "--port", port, "--dir", dir, "--save", ""}, settings...)...)
+}
+
+// Redis answers before the key is on a disk. The server is killed after it has
+// granted the lock, and comes back without the key.
+func TestAServerThatForgetsGivesTwoHolders(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		settings []string
+		second   bool // a second holder gets in
+	}{
+		{"without a log", []string{"--appendonly", "no"}, true},
+		// The cure: an fsync before each answer.
+		{"with fsync before each answer", []string{"--appendonly", "yes", "--appendfsync", "always"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			servertest.Needs(t, "redis-server", "redis-server", "REDIS")
+			dir := t.TempDir()
+			address, kill := redisServer(t, dir, c.settings...)
+			first := redis.New(connect(t, address), "order", longer)
+			require.NoError(t, first.Lock(t.Context()))
+			lost := first.Lost()
+			kill()
+
+			address, _ = redisServer(t, dir, c.settings...)
+			second := redis.New(connect(t, address), "order", longer)
+			held, err := second.TryLock(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, c.second, held)
+			select {
+			case <-lost:
+				t.Fatal("the first holder knows; then they are not two")
+			default: // the first one holds it still, as far as it knows
+			}
+		})
+	}
+}

@@ -1,0 +1,282 @@
+package sqlforupdate_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/other-locks/database"
+	"example.com/zklock/docs/other-locks/database/databasetest"
+	"example.com/zklock/docs/other-locks/sqlforupdate"
+	"example.com/zklock/internal/locktest"
+)
+
+func open(t testing.TB, spec string, conns int) *database.DB {
+	db := databasetest.OpenTx(t, spec, conns)
+	require.NoError(t, sqlforupdate.Prepare(t.Context(), db))
+	return db
+}
+
+// server opens what the environment variable SQL names; a case about rows needs
+// it.
+func server(t *testing.T) string {
+	spec := databasetest.Spec(t)
+	if database.IsSQLite(spec) {
+		t.Skip("SQLite has no FOR UPDATE and no row locks: SQL=postgres://… or mysql://…")
+	}
+	return spec
+}
+
+func name(t testing.TB) string { return databasetest.Name(t) }
+
+// kill ends the connection of a holder, from another one.
+func kill(t testing.TB, spec string, holder *sqlforupdate.Lock) {
+	db := databasetest.Open(t, spec)
+	query, kill := "SELECT pg_backend_pid()", "SELECT pg_terminate_backend(%d, 60000)"
+	if db.Kind == database.MariaDB {
+		query, kill = "SELECT connection_id()", "KILL %d"
+	}
+	var id int
+	require.NoError(t, holder.Tx().QueryRow(query).Scan(&id))
+	_, err := db.Exec(t.Context(), fmt.Sprintf(kill, id))
+	require.NoError(t, err)
+}
+
+func subject(t testing.TB, contender func(db *database.DB, name string) locktest.Other) locktest.OtherSubject {
+	spec := databasetest.Spec(t)
+	s := locktest.OtherSubject{
+		Client: func(t testing.TB) func(string) locktest.Other {
+			db := open(t, spec, 16)
+			return func(name string) locktest.Other { return contender(db, name) }
+		},
+		ErrNotLocked: sqlforupdate.ErrNotLocked,
+		Expire: func(t testing.TB, _ string, holder locktest.Other) {
+			kill(t, spec, holder.(*sqlforupdate.Lock))
+		},
+		Without: map[string]string{
+			"the holder has a node and it is ephemeral":            "the row stays; what is ephemeral is the transaction",
+			"contenders get in in the order in which they came":    "the server wakes waiters in an order that it does not promise",
+			"a release between looking and watching is not missed": "the server looks and waits in one step",
+			"missing parents are made":                             "Prepare makes the table",
+		},
+	}
+	if database.IsSQLite(spec) {
+		s.Expire = nil
+		for _, name := range []string{
+			"a holder whose session expires lets the next one in",
+			"Unlock after the session expired is ErrNotLocked and touches nobody else's node",
+		} {
+			s.Without[name] = "SQLite has no connection to lose: it is part of the process"
+		}
+	}
+	return s
+}
+
+func newLock(db *database.DB, name string) locktest.Other { return sqlforupdate.New(db, name) }
+
+func TestBasic(t *testing.T) { locktest.RunOther(t, subject(t, newLock)) }
+
+// autocommitLock is the article's without SET AUTOCOMMIT = 0.
+type autocommitLock struct {
+	db       *database.DB
+	name     string
+	attempts atomic.Int64
+	holds    bool
+}
+
+func (l *autocommitLock) Attempts() int64 { return l.attempts.Load() }
+
+func (l *autocommitLock) Lock(ctx context.Context) error {
+	_, err := l.TryLock(ctx)
+	return err
+}
+
+func (l *autocommitLock) TryLock(ctx context.Context) (bool, error) {
+	l.attempts.Add(1)
+	if _, err := l.db.Exec(ctx, "INSERT INTO zklock_forupdate (name) VALUES (?)", l.name); err != nil && !database.IsDuplicate(err) {
+		return false, err
+	}
+	query := "SELECT name FROM zklock_forupdate WHERE name = ?"
+	if l.db.Kind != database.SQLite {
+		query += " FOR UPDATE"
+	}
+	var name string
+	err := l.db.Row(ctx, query, l.name).Scan(&name)
+	l.holds = err == nil
+	return l.holds, err
+}
+
+func (l *autocommitLock) Unlock(context.Context) error {
+	if !l.holds {
+		return sqlforupdate.ErrNotLocked
+	}
+	l.holds = false
+	return nil
+}
+
+func TestWithAutocommitTheLockEndsWithItsStatement(t *testing.T) {
+	s := subject(t, func(db *database.DB, name string) locktest.Other { return &autocommitLock{db: db, name: name} })
+	for _, name := range []string{
+		"TryLock on a held lock says false at once and leaves nothing behind",
+		"one at a time holds it, contenders of one session",
+	} {
+		require.Contains(t, locktest.OtherVerdict(t, s, name), "two holders")
+		require.Empty(t, locktest.OtherVerdict(t, subject(t, newLock), name))
+	}
+}
+
+// A waiter whose attempt has reached its limit, error 1205, asks again, and
+// what its transaction had is given back.
+func TestAWaiterThatReachesTheLimitAsksAgain(t *testing.T) {
+	db := open(t, databasetest.Spec(t), 4)
+	name := name(t)
+	a, b := sqlforupdate.New(db, name), sqlforupdate.New(db, name)
+	sqlforupdate.SetLimit(b, time.Second) // MariaDB counts whole seconds
+	require.NoError(t, a.Lock(t.Context()))
+	got := make(chan error, 1)
+	go func() { got <- b.Lock(context.WithoutCancel(t.Context())) }()
+	require.Eventually(t, func() bool { return b.Attempts() >= 2 }, 2*time.Minute, time.Millisecond)
+	select {
+	case err := <-got:
+		t.Fatalf("the waiter has got the lock, or an error: %v", err)
+	default:
+	}
+	require.NoError(t, a.Unlock(t.Context()))
+	require.NoError(t, <-got)
+	require.NoError(t, b.Unlock(t.Context()))
+}
+
+// All connections wait for the lock, and the holder needs one for its work. The
+// ctx of the work is what ends it here.
+func TestAPoolFullOfWaitersStopsAHolderThatNeedsAnotherConnection(t *testing.T) {
+	db := open(t, databasetest.Spec(t), 3)
+	name := name(t)
+	holder := sqlforupdate.New(db, name)
+	require.NoError(t, holder.Lock(t.Context()))
+	got := make(chan error, 2)
+	for range 2 {
+		waiter := sqlforupdate.New(db, name)
+		go func() { got <- errors.Join(waiter.Lock(context.Background()), waiter.Unlock(context.Background())) }()
+	}
+	require.Eventually(t, func() bool { // once both wait
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		_, err := db.ExecContext(ctx, "SELECT 1")
+		return errors.Is(err, context.DeadlineExceeded)
+	}, 2*time.Minute, time.Millisecond, "a connection is free")
+	// On the connection that it has it can work.
+	_, err := holder.Tx().ExecContext(t.Context(), "SELECT 1")
+	require.NoError(t, err)
+	require.NoError(t, holder.Unlock(t.Context()))
+	require.NoError(t, <-got)
+	require.NoError(t, <-got)
+}
+
+// The holder loses its connection; the next one gets the lock. What the first
+// one writes through Tx is refused, and what it had written is gone: the
+// transaction is its fencing token (bug E1).
+func TestAHolderThatLostItsConnectionCannotWriteLate(t *testing.T) {
+	spec := server(t)
+	db := open(t, spec, 8)
+	name := name(t)
+	cutOff, next := sqlforupdate.New(db, name), sqlforupdate.New(db, name)
+	require.NoError(t, cutOff.Lock(t.Context()))
+	write := db.Bind("UPDATE zklock_forupdate SET description = ? WHERE name = ?")
+	_, err := cutOff.Tx().Exec(write, "early", name)
+	require.NoError(t, err)
+	kill(t, spec, cutOff)
+	require.NoError(t, next.Lock(t.Context()))
+	_, err = cutOff.Tx().Exec(write, "late", name)
+	require.Error(t, err)
+	require.ErrorIs(t, cutOff.Unlock(t.Context()), sqlforupdate.ErrNotLocked)
+	var description sql.NullString
+	require.NoError(t, next.Tx().QueryRow(db.Bind("SELECT description FROM zklock_forupdate WHERE name = ?"), name).Scan(&description))
+	require.False(t, description.Valid, "%q was written", description.String)
+	require.NoError(t, next.Unlock(t.Context()))
+}
+
+// A condition that no index serves locks every row on MariaDB with its default
+// isolation: the article's table lock. With READ COMMITTED, and on PostgreSQL,
+// it locks the rows that match.
+func TestARowOrTheTable(t *testing.T) {
+	db := open(t, server(t), 8)
+	mine, other := name(t)+"-mine", name(t)+"-other"
+	for _, n := range []string{mine, other} {
+		_, err := db.Exec(t.Context(), "INSERT INTO zklock_forupdate (name, description) VALUES (?, ?)", n, n)
+		require.NoError(t, err)
+	}
+	for _, c := range []struct {
+		isolation sql.IsolationLevel
+		condition string
+		table     bool
+	}{
+		{sql.LevelReadCommitted, "name = ?", false},
+		{sql.LevelReadCommitted, "description = ?", false},
+		{sql.LevelRepeatableRead, "name = ?", false},
+		{sql.LevelRepeatableRead, "description = ?", db.Kind == database.MariaDB},
+	} {
+		t.Run(fmt.Sprintf("%v, %s", c.isolation, c.condition), func(t *testing.T) {
+			tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: c.isolation})
+			require.NoError(t, err)
+			defer tx.Rollback()
+			var found string
+			require.NoError(t, tx.QueryRow(db.Bind("SELECT name FROM zklock_forupdate WHERE "+c.condition+" FOR UPDATE"), mine).Scan(&found))
+			l := sqlforupdate.New(db, other)
+			held, err := l.TryLock(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, !c.table, held, "the lock of another row")
+			if held {
+				require.NoError(t, l.Unlock(t.Context()))
+			}
+		})
+	}
+	t.Run("a row that does not exist locks nobody out", func(t *testing.T) {
+		tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+		require.NoError(t, err)
+		defer tx.Rollback()
+		missing := name(t) + "-missing"
+		err = tx.QueryRow(db.Bind("SELECT name FROM zklock_forupdate WHERE name = ? FOR UPDATE"), missing).Scan(new(string))
+		require.ErrorIs(t, err, sql.ErrNoRows)
+		l := sqlforupdate.New(db, missing)
+		held, err := l.TryLock(t.Context())
+		require.NoError(t, err)
+		require.True(t, held)
+		require.NoError(t, l.Unlock(t.Context()))
+	})
+}
+
+// The end of ctx does not end the transaction once the lock is held.
+func TestTheLockOutlivesTheContextOfLock(t *testing.T) {
+	db := open(t, databasetest.Spec(t), 4)
+	name := name(t)
+	a := sqlforupdate.New(db, name)
+	ctx, cancel := context.WithCancel(t.Context())
+	require.NoError(t, a.Lock(ctx))
+	cancel()
+	held, err := sqlforupdate.New(db, name).TryLock(t.Context())
+	require.NoError(t, err)
+	require.False(t, held)
+	require.NoError(t, a.Unlock(t.Context()))
+}
+
+// The cost that the package's comment states.
+func TestARoundOfStatements(t *testing.T) {
+	db := open(t, databasetest.Spec(t), 4)
+	l := sqlforupdate.New(db, name(t))
+	require.NoError(t, l.Lock(t.Context()))
+	require.NoError(t, l.Unlock(t.Context()), "the row exists from now on")
+	before := db.Statements()
+	require.NoError(t, l.Lock(t.Context()))
+	require.NoError(t, l.Unlock(t.Context()))
+	want := 4
+	if db.Kind == database.SQLite {
+		want = 3
+	}
+	require.EqualValues(t, want, db.Statements()-before)
+}

@@ -1,0 +1,56 @@
+package sqlversion_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/other-locks/database"
+	"example.com/zklock/docs/other-locks/database/databasetest"
+	"example.com/zklock/docs/other-locks/sqlversion"
+)
+
+// The reply to the update is lost. The piece is taken, and the buyer does not know
+// it: Buy sends nothing again. A buyer that does so itself buys twice.
+func TestAfterALostReplyThePieceMayBeTaken(t *testing.T) {
+	spec := databasetest.Spec(t)
+	line, via := databasetest.Via(t, spec)
+	s := stock(t, databasetest.Open(t, spec), 20)
+	buyer := sqlversion.On(databasetest.Open(t, via), s)
+	updates := line.LoseReply("UPDATE zklock_version", nil)
+	require.ErrorIs(t, buyer.Buy(t.Context()), database.ErrNoReply)
+	require.Equal(t, 1, updates())
+	r, err := s.Read(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, sqlversion.Reading{Resource: 19, Version: 2}, r)
+
+	require.NoError(t, buyer.Buy(t.Context()))
+	r, err = s.Read(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 18, r.Resource, "one buyer, that wanted one piece")
+}
+
+// The server goes away and comes back, as the proxy plays it. Nobody holds
+// anything, so nothing is lost but the attempt.
+func TestABuyerGoesOnAfterTheServerWasAway(t *testing.T) {
+	spec := databasetest.Spec(t)
+	line, via := databasetest.Via(t, spec)
+	s := stock(t, databasetest.Open(t, spec), 20)
+	buyer := sqlversion.On(databasetest.Open(t, via), s)
+	r, err := buyer.Read(t.Context())
+	require.NoError(t, err)
+	line.CutOff()
+	_, err = buyer.Take(t.Context(), r)
+	require.ErrorIs(t, err, database.ErrNoReply)
+	require.ErrorIs(t, buyer.Buy(t.Context()), database.ErrNoReply)
+	line.Heal()
+	var taken bool
+	require.NoError(t, databasetest.WhileNoReply(t, func() error {
+		taken, err = buyer.Take(t.Context(), r)
+		return err
+	}))
+	require.True(t, taken, "what was read before is still true")
+	r, err = s.Read(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, sqlversion.Reading{Resource: 19, Version: 2}, r)
+}

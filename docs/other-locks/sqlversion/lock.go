@@ -1,0 +1,141 @@
+// Package sqlversion is article B's optimistic lock: a version beside the data.
+//
+// The idea, and the article's example: clients sell from a stock. Each reads
+// the stock and its version, does its work, and then updates the row only if
+// the version is still the one that it has read. Of two clients that have read
+// the same version one succeeds; the other finds that it has changed no row,
+// and begins again. It is not a lock: nobody holds anything and nobody waits,
+// so nothing can be left behind by a crash, and a client that was paused
+// cannot write late: its version is old. That makes the version a fencing
+// token that the resource itself compares.
+//
+// Cost: 2 statements an attempt (select, update); the update that fails
+// changes nothing. A client alone needs one attempt. If N clients come at once
+// and all go in step, one succeeds in each round: N + (N-1) + … + 1 attempts,
+// (N+1)/2 each. The article says so: many requests fail when there are many.
+// A failed attempt is followed by a random pause, up to 1 ms at first, then
+// twice as long, up to 64 ms, so that not all go in step.
+//
+// What still goes wrong:
+//
+//   - The work between reading and writing is done for nothing when the attempt
+//     fails, so it must have no other effect, such as a letter that was sent.
+//   - Nobody queues: a client can starve. Package sqlforupdate queues.
+//   - If the reply to an update is lost, the client does not know whether it has
+//     sold. Buy returns an error that wraps database.ErrNoReply and does not try
+//     again: it might sell twice, as TestAfterALostReplyThePieceMayBeTaken shows.
+//     What cures it is a row with the order's own id, inserted in the same
+//     transaction.
+//   - While the database is away, Buy returns that error, too. A restart costs
+//     nothing else: nobody holds anything.
+//   - The article's updated_at in place of a version: two updates in the same
+//     tick of the clock look like one. A column of whole seconds, the article's
+//     datetime, loses updates; the test
+//     TestATimestampForAVersionLosesUpdates forces it.
+package sqlversion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"example.com/zklock/docs/other-locks/database"
+)
+
+// ErrSoldOut is returned by Buy when nothing is left.
+var ErrSoldOut = errors.New("sqlversion: sold out")
+
+const (
+	firstPause = time.Millisecond
+	lastPause  = 64 * time.Millisecond
+)
+
+// Prepare creates the table unless it exists.
+func Prepare(ctx context.Context, db *database.DB) error {
+	err := db.CreateTable(ctx, "zklock_version", `
+		id       VARCHAR(64) NOT NULL PRIMARY KEY,
+		resource INTEGER     NOT NULL,
+		version  INTEGER     NOT NULL`)
+	if err != nil {
+		return fmt.Errorf("sqlversion: create the table: %w", err)
+	}
+	return nil
+}
+
+// A Stock is something that can be sold. It may be used concurrently.
+type Stock struct {
+	db       *database.DB
+	id       string
+	attempts atomic.Int64
+}
+
+// New returns the stock of that id.
+func New(db *database.DB, id string) *Stock { return &Stock{db: db, id: id} }
+
+// Put makes the stock, with so many pieces. It fails if the stock exists.
+func (s *Stock) Put(ctx context.Context, pieces int) error {
+	if _, err := s.db.Exec(ctx, "INSERT INTO zklock_version (id, resource, version) VALUES (?, ?, 1)", s.id, pieces); err != nil {
+		return fmt.Errorf("sqlversion: put %s: %w", s.id, err)
+	}
+	return nil
+}
+
+// A Reading is what a client has seen: step 1 of the article.
+type Reading struct {
+	Resource, Version int
+}
+
+// Read reads the stock and its version.
+func (s *Stock) Read(ctx context.Context) (r Reading, err error) {
+	err = s.db.Row(ctx, "SELECT resource, version FROM zklock_version WHERE id = ?", s.id).Scan(&r.Resource, &r.Version)
+	if err != nil {
+		return r, fmt.Errorf("sqlversion: read %s: %w", s.id, err)
+	}
+	return r, nil
+}
+
+// Take takes one piece if nothing has changed since the reading: step 3 of the
+// article. It returns false if something has.
+func (s *Stock) Take(ctx context.Context, r Reading) (bool, error) {
+	rows, err := s.db.Exec(ctx, "UPDATE zklock_version SET resource = resource - 1, version = version + 1 WHERE id = ? AND version = ?",
+		s.id, r.Version)
+	if database.IsDeadlock(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("sqlversion: take from %s: %w", s.id, err)
+	}
+	return rows == 1, nil
+}
+
+// Attempts is how often clients have tried to take a piece so far.
+func (s *Stock) Attempts() int64 { return s.attempts.Load() }
+
+// Buy takes one piece, and tries until it succeeds, nothing is left, or ctx
+// ends. After any error but ErrSoldOut the piece may have been taken all the
+// same.
+func (s *Stock) Buy(ctx context.Context) error {
+	pause := firstPause
+	for {
+		s.attempts.Add(1)
+		r, err := s.Read(ctx)
+		if err != nil {
+			return err
+		}
+		if r.Resource < 1 {
+			return ErrSoldOut
+		}
+		if taken, err := s.Take(ctx, r); taken || err != nil {
+			return err
+		}
+		select {
+		case <-time.After(rand.N(pause)):
+		case <-ctx.Done():
+			return fmt.Errorf("sqlversion: buy from %s: %w", s.id, ctx.Err())
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
