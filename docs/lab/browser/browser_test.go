@@ -1,0 +1,250 @@
+// Package browser opens the lab in a browser, as its readers do.
+package browser
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// ceiling is for a machine that is very busy. Nothing waits for it.
+const ceiling = 15 * time.Minute
+
+var all = flag.Bool("lab.all", false, "also the tests that take long, which CI=true runs, too")
+
+// long marks a test that takes more than some seconds.
+func long(t *testing.T) {
+	t.Helper()
+	if !*all && os.Getenv("CI") == "" {
+		t.Skip("takes long: go test ./docs/lab/browser -lab.all")
+	}
+}
+
+var (
+	file    string // the page as one file
+	browser context.Context
+	sources sync.Once
+)
+
+// TestMain builds the page once, and starts one browser. Each test has a tab.
+func TestMain(m *testing.M) {
+	if zk := os.Getenv("ZK"); zk != "" && zk != "embedded" {
+		os.Exit(0) // the lab has a server of its own
+	}
+	if race {
+		os.Exit(0) // what runs here is in other processes
+	}
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	flag.Parse()
+	exe := ""
+	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			exe = path
+			break
+		}
+	}
+	if exe == "" {
+		if os.Getenv("CI") != "" {
+			fmt.Println("no browser is installed: apt-get install chromium-headless-shell")
+			return 1
+		}
+		return m.Run() // each test says that it is skipped
+	}
+	dir, err := os.MkdirTemp("", "zklock-lab-")
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	file = filepath.Join(dir, "lab.html")
+	if given := os.Getenv("LAB_FILE"); given != "" { // to try a broken page
+		file = given
+	} else if out, err := exec.Command("go", "run", "..", "-out", file).CombinedOutput(); err != nil {
+		fmt.Printf("go run ./docs/lab -out FILE: %v\n%s", err, out)
+		return 1
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(exe), chromedp.WindowSize(1200, 900))
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox) // Chromium has none for root
+	}
+	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	defer cancel()
+	browser, cancel = chromedp.NewContext(allocator)
+	defer cancel()
+	if err := chromedp.Do(browser, chromedp.Navigate("about:blank")); err != nil {
+		fmt.Printf("%s does not start: %v\n", exe, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// A tab is a page that is open.
+type tab struct {
+	*testing.T
+	ctx context.Context
+
+	mu     sync.Mutex
+	errors []string // that the page has logged or thrown
+}
+
+// open opens the page at an address, which begins with #, and returns when it
+// is ready.
+func open(t *testing.T, address string) *tab {
+	t.Helper()
+	return openAt(t, "file://"+file+address, 1200, 900)
+}
+
+// openAt opens an address in a window of a size. The page runs the scripts
+// before its own.
+func openAt(t *testing.T, url string, width, height int64, first ...string) *tab {
+	t.Helper()
+	if browser == nil {
+		t.Skip("no browser is installed: apt-get install chromium-headless-shell")
+	}
+	sources.Do(func() {
+		// go test remembers a result until a file changes that a test has read.
+		os.Stat(file)
+		filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				_, err = os.ReadFile(name)
+			}
+			return err
+		})
+	})
+	ctx, cancel := chromedp.NewContext(browser)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, ceiling)
+	t.Cleanup(cancel)
+	p := &tab{T: t, ctx: ctx}
+	messages := chromedp.Console(ctx)
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		for m, err := range messages {
+			if err != nil {
+				return
+			}
+			if m.IsException() || string(m.Type) == "error" {
+				p.mu.Lock()
+				p.errors = append(p.errors, m.String())
+				p.mu.Unlock()
+			}
+		}
+	}()
+	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(width, height)))
+	for _, script := range first {
+		require.NoError(t, chromedp.Do(ctx, atStart(script)))
+	}
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(url)))
+	p.await("document.readyState == 'complete' && typeof lab == 'object'")
+	js[any](p, "lab.ready.then(() => null)")
+	p.settled()
+	t.Cleanup(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		require.Empty(t, p.errors, "what the page has logged or thrown")
+	})
+	return p
+}
+
+// js evaluates an expression in the page, and waits for it if it is a promise.
+func js[T any](p *tab, expression string) T {
+	p.Helper()
+	v, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	require.NoError(p, err, expression)
+	return v
+}
+
+// await waits until an expression is true.
+func (p *tab) await(expression string) {
+	p.Helper()
+	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(0)))
+	require.NoError(p, err, "never true: %s", expression)
+}
+
+// settled waits until the page has what it has asked its engine for.
+func (p *tab) settled() {
+	p.Helper()
+	js[any](p, "Promise.resolve(lab.settled()).then(() => null)")
+}
+
+// open opens another address in the same page.
+func (p *tab) open(address string) {
+	p.Helper()
+	js[any](p, fmt.Sprintf("lab.open(%s).then(() => null)", quoted(address)))
+	p.settled()
+}
+
+// A panel is a lock that is shown.
+type panel struct {
+	Lock, Hash       string
+	Violation        any // that is shown now
+	FilmViolation    any
+	Requests, Events int
+	Wakeups          int
+	Holders          []string
+}
+
+// A state is what the page shows.
+type state struct {
+	T, End   float64 // ns
+	Playing  bool
+	Mode     string
+	Link     string
+	Branches []string
+	Branch   int
+	Panels   []panel
+}
+
+func (p *tab) state() (s state) {
+	p.Helper()
+	require.NoError(p, json.Unmarshal([]byte(js[string](p, "JSON.stringify(lab.state())")), &s))
+	return s
+}
+
+func (p *tab) goTo(ns float64) { p.Helper(); js[any](p, fmt.Sprintf("void lab.goto(%.0f)", ns)) }
+
+// dom is the part of the page that follows from the film and the instant.
+func (p *tab) dom() string {
+	p.Helper()
+	return js[string](p, "document.getElementById('panels').innerHTML")
+}
+
+// click clicks on what a selector finds.
+func (p *tab) click(selector string) {
+	p.Helper()
+	js[any](p, fmt.Sprintf("void document.querySelector(%s).click()", quoted(selector)))
+	p.settled()
+}
+
+func quoted(s string) string {
+	b, _ := json.Marshal(s)
+	return string(bytes.TrimSpace(b))
+}
+
+// kind is the kind of a violation in a state; "" if there is none.
+func kind(violation any) string {
+	switch v := violation.(type) {
+	case string:
+		return v
+	case map[string]any:
+		return strings.TrimSpace(fmt.Sprint(v["kind"]))
+	}
+	return ""
+}

@@ -1,0 +1,106 @@
+package browser
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/lab/locks"
+)
+
+// serve runs go run ./docs/lab, and returns the address that it prints.
+func serve(t *testing.T, args ...string) string {
+	t.Helper()
+	if browser == nil {
+		t.Skip("no browser is installed: apt-get install chromium-headless-shell")
+	}
+	exe := filepath.Join(t.TempDir(), "lab")
+	out, err := exec.Command("go", "build", "-o", exe, "..").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	server := exec.Command(exe, args...)
+	stdout, err := server.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, server.Start())
+	t.Cleanup(func() {
+		server.Process.Kill()
+		server.Wait()
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err)
+	return strings.TrimSpace(line[strings.Index(line, "http://"):])
+}
+
+// violations are what the page has done against its policy since it opened.
+const violations = "window.violations"
+
+// TestTheServedPageIsStrict: the served page has a strict policy, all that it
+// does is within it, and what is not is stopped.
+func TestTheServedPageIsStrict(t *testing.T) {
+	url := serve(t, "-scene", "A7")
+	p := openAt(t, url, 1200, 900, `window.violations = [];
+		document.addEventListener("securitypolicyviolation", e => violations.push(e.effectiveDirective + " " + e.blockedURI));`)
+	require.Equal(t, "A7", p.state().Panels[0].Lock, "the command's address shows its scene")
+	header := js[string](p, "fetch(location.pathname).then(r => r.headers.get('Content-Security-Policy'))")
+	for _, rule := range []string{"default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "style-src 'self'", "connect-src 'self'", "worker-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"} {
+		require.Contains(t, strings.Split(header, "; "), rule)
+	}
+
+	// Each of the page's faces, and what it does there.
+	for _, address := range []string{pagesOf[0], pagesOf[3], "#lock=timeout&n=2&do=200ms.A.stop&vs=parent"} {
+		p.open(address + "&lang=zh")
+		p.goTo(p.state().End)
+	}
+	l, err := locks.Find("A7")
+	require.NoError(t, err)
+	p.open(l.Open().String())
+	p.click("#restart")
+	p.click("#rest")
+	p.click("[data-action=theme]")
+	p.click("[data-action=help]")
+	require.Empty(t, js[[]string](p, violations))
+	others := js[[]string](p, "performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith(location.origin) && !/^(blob|data):/.test(n))")
+	require.Empty(t, others, "what the page has asked others for")
+
+	// What the policy forbids does not happen, and is heard of.
+	p.mu.Lock()
+	require.Empty(t, p.errors)
+	p.mu.Unlock()
+	for what, script := range map[string]string{
+		"script-src-elem": "document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.ran = true'}))",
+		"script-src":      "try { setTimeout('window.ran = true', 0) } catch { }",
+		"style-src-attr":  "document.body.setAttribute('style', 'color: red')",
+		"connect-src":     "fetch('http://127.0.0.1:1/').catch(() => 0)",
+		"img-src":         "Object.assign(new Image(), {src: 'http://127.0.0.1:1/'})",
+		"worker-src":      "try { new Worker(URL.createObjectURL(new Blob(['0']))).onerror = e => e.preventDefault() } catch { }",
+		"form-action":     "(() => { const f = document.createElement('form'); f.action = 'http://127.0.0.1:1/'; document.body.append(f); f.submit(); })()",
+		"frame-src":       "document.body.append(Object.assign(document.createElement('iframe'), {src: 'http://127.0.0.1:1/'}))",
+		"base-uri":        "document.head.append(Object.assign(document.createElement('base'), {href: 'http://127.0.0.1:1/'}))",
+	} {
+		js[any](p, "void ("+fmt.Sprintf("(() => { %s })()", script)+")")
+		p.await(fmt.Sprintf("violations.some(v => v.startsWith(%s))", quoted(what+" ")))
+	}
+	require.False(t, js[bool](p, "'ran' in window"))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.errors {
+		require.Contains(t, e, "Content Security Policy")
+	}
+	p.errors = nil
+}
+
+// atStart adds a script that a page runs before its own.
+func atStart(script string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+		return err
+	})
+}

@@ -1,0 +1,15 @@
+//go:build !(js && wasm)
+
+// Command engine is what runs in the lab's page: build it with GOOS=js
+// GOARCH=wasm, or start the lab with go run ./docs/lab.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	fmt.Fprintln(os.Stderr, "engine: it runs in a page; start it with: go run ./docs/lab")
+	os.Exit(1)
+}

@@ -1,0 +1,210 @@
+// Package lab answers what the page asks its worker. All of it runs in the
+// page, compiled to WebAssembly; go test runs the same.
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"example.com/zklock/docs/lab/locks"
+	"example.com/zklock/internal/explore"
+)
+
+// A request of the page. Its other fields depend on Do.
+type request struct {
+	Do      string          `json:"do"`
+	Scene   locks.Scene     `json:"scene"`
+	World   explore.World   `json:"world"`
+	Choices []string        `json:"choices"`
+	Kinds   []explore.Fault `json:"kinds"`
+	Faults  int             `json:"faults"`
+	ForS    float64         `json:"for_s"`
+	Trace   *explore.Trace  `json:"trace"`
+	Parts   bool            `json:"parts"` // of a film that takes long: progress is its Parts
+}
+
+// Answer answers one request, which is JSON. Progress is called meanwhile
+// where it takes long.
+func Answer(t *testing.T, message []byte, progress func(any)) (any, error) {
+	var r request
+	if err := json.Unmarshal(message, &r); err != nil {
+		return nil, fmt.Errorf("this is no request: %w", err)
+	}
+	switch r.Do {
+	case "locks":
+		return locks.All(), nil
+	case "run":
+		if r.Parts {
+			return runParts(t, r.Scene, progress)
+		}
+		return Run(t, r.Scene)
+	case "play":
+		return Play(t, r.World, r.Choices)
+	case "find":
+		if len(r.Kinds) > 0 {
+			r.World.Kinds = r.Kinds
+		}
+		r.World.Faults = max(r.World.Faults, r.Faults)
+		return Find(t, r.World, time.Duration(r.ForS*float64(time.Second)), progress)
+	case "replay":
+		if r.Trace == nil {
+			return nil, errors.New("there is no trace")
+		}
+		return Replay(t, r.Trace)
+	}
+	return nil, fmt.Errorf("the engine does not know %q", r.Do)
+}
+
+// Run plays a scene and returns its film.
+func Run(t *testing.T, s locks.Scene) (*explore.Film, error) {
+	w, p, err := s.World()
+	if err != nil {
+		return nil, err
+	}
+	return explore.Paced(t, w, p)
+}
+
+// A Part is what a film has more than the Part before it had. Film describes
+// it as a whole, up to its End, but has only the new packets and marks.
+type Part struct {
+	Film    *explore.Film `json:"film"`
+	Packets int           `json:"packets"` // how many the parts before it have
+	Marks   int           `json:"marks"`
+}
+
+// runParts plays a scene and gives its film in parts. The last one is
+// returned.
+func runParts(t *testing.T, s locks.Scene, progress func(any)) (*Part, error) {
+	w, p, err := s.World()
+	if err != nil {
+		return nil, err
+	}
+	var packets, marks int
+	next := func(f *explore.Film) *Part {
+		more := *f
+		more.Packets, more.Marks = f.Packets[packets:], f.Marks[marks:]
+		part := &Part{&more, packets, marks}
+		packets, marks = len(f.Packets), len(f.Marks)
+		return part
+	}
+	p.Part = func(f *explore.Film) { progress(next(f)) }
+	f, err := explore.Paced(t, w, p)
+	if err != nil {
+		return nil, err
+	}
+	return next(f), nil
+}
+
+// complete finds the lock that a world names, and bounds the world.
+func complete(w *explore.World) error {
+	l, err := locks.Find(w.Name)
+	if err != nil {
+		return err
+	}
+	*w = l.In(*w)
+	if w.Contenders < 0 || w.Contenders > 6 {
+		return fmt.Errorf("%d contenders are not possible here: from 1 to 6", w.Contenders)
+	}
+	return nil
+}
+
+// A Played is a schedule as far as a person has chosen.
+type Played struct {
+	Film      *explore.Film      `json:"film"`
+	Enabled   []explore.Possible `json:"enabled"` // the actions to choose from
+	Violation *explore.Violation `json:"violation"`
+	Known     []string           `json:"known,omitempty"`
+	Over      bool               `json:"over"`
+	Trace     *explore.Trace     `json:"trace"`
+}
+
+// Play plays what somebody has chosen so far.
+func Play(t *testing.T, w explore.World, choices []string) (*Played, error) {
+	if err := complete(&w); err != nil {
+		return nil, err
+	}
+	f, tr, possible, err := explore.PlayFilm(t, w, choices)
+	if err != nil {
+		return nil, err
+	}
+	if possible == nil {
+		possible = []explore.Possible{}
+	}
+	return &Played{f, possible, tr.Violation, tr.Known, len(possible) == 0, tr}, nil
+}
+
+// A Progress is how far a search is.
+type Progress struct {
+	Schedules int     `json:"schedules"`
+	PerSecond float64 `json:"per_second"`
+	Faults    int     `json:"faults"` // in the schedules that are played now
+}
+
+// A Found is what a search has come to.
+type Found struct {
+	Schedules int  `json:"schedules"`
+	Complete  bool `json:"complete"` // all schedules within the bounds were played
+	// Trace is the violation's, shrunk; null: none was found.
+	Trace *explore.Trace `json:"trace"`
+	// Known are traces of what the lock is known to do wrong.
+	Known map[string]*explore.Trace `json:"known,omitempty"`
+}
+
+// Find searches a world for so long: first without faults, then with one, and
+// so on, so that what it finds is short. If time is left where the schedules
+// are too many, it goes on at random.
+func Find(t *testing.T, w explore.World, limit time.Duration, progress func(any)) (*Found, error) {
+	if err := complete(&w); err != nil {
+		return nil, err
+	}
+	if limit <= 0 {
+		limit = 30 * time.Second
+	}
+	began, said := time.Now(), time.Now()
+	found := &Found{Complete: true, Known: make(map[string]*explore.Trace)}
+	most := w.Faults
+	search := func(s explore.Search) *explore.Report {
+		s.Progress = func(r *explore.Report) {
+			if now := time.Now(); now.Sub(said) > 200*time.Millisecond {
+				said = now
+				n := found.Schedules + r.Schedules
+				progress(Progress{n, float64(n) / now.Sub(began).Seconds(), w.Faults})
+			}
+		}
+		r := explore.Explore(t, w, s)
+		found.Schedules += r.Schedules
+		found.Trace = r.Found
+		for name, tr := range r.Known {
+			if found.Known[name] == nil {
+				found.Known[name] = tr
+			}
+		}
+		return r
+	}
+	for w.Faults = 0; w.Faults <= most; w.Faults++ {
+		// Half of what is left, so that each number of faults gets its turn.
+		left := limit - time.Since(began)
+		r := search(explore.Search{For: max(left/2, time.Millisecond)})
+		if r.Found != nil {
+			found.Complete = false
+			return found, nil
+		}
+		found.Complete = r.Complete && found.Complete
+	}
+	w.Faults = most
+	if left := limit - time.Since(began); !found.Complete && left > 0 {
+		search(explore.Search{For: left, Seed: 1})
+	}
+	return found, nil
+}
+
+// Replay plays a trace again and returns its film.
+func Replay(t *testing.T, tr *explore.Trace) (*explore.Film, error) {
+	if err := complete(&tr.World); err != nil {
+		return nil, err
+	}
+	return explore.FilmOf(t, tr)
+}

@@ -1,0 +1,316 @@
+package lab_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/lab/lab"
+	"example.com/zklock/docs/lab/locks"
+	"example.com/zklock/internal/explore"
+)
+
+// TestMain leaves the tests out where ZK names a server: the lab has its own,
+// and has been tested without.
+func TestMain(m *testing.M) {
+	if zk := os.Getenv("ZK"); zk != "" && zk != "embedded" {
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// deaf is a lock that is wrong: no contender waits for another.
+type deaf struct {
+	conn *zk.Conn
+	path string
+}
+
+func (d *deaf) Lock(context.Context) error {
+	node, err := d.conn.Create(d.path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	d.path = node
+	return err
+}
+func (d *deaf) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
+func (d *deaf) Unlock(context.Context) error          { return d.conn.Delete(d.path, -1) }
+
+func init() {
+	locks.Add(locks.Lock{Name: "test-deaf", Group: locks.Own, Subject: func(session time.Duration) explore.Subject {
+		return explore.Subject{Name: "test-deaf", Session: session, Exists: true, Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
+			return func(string) explore.Lock { return &deaf{conn, path} }
+		}}
+	}})
+}
+
+// ask asks as the page does, in JSON, and reads the answer as the page does.
+func ask[T any](t *testing.T, message string) (result T, err error) {
+	t.Helper()
+	answer, err := lab.Answer(t, []byte(message), func(any) {})
+	if err != nil {
+		return result, err
+	}
+	b, err := json.Marshal(answer)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(b, &result))
+	return result, nil
+}
+
+func TestTheCatalogueNamesEachLockOnce(t *testing.T) {
+	list, err := ask[[]locks.Lock](t, `{"do":"locks"}`)
+	require.NoError(t, err)
+	seen := make(map[string]bool)
+	for _, l := range list {
+		require.False(t, seen[l.Name], l.Name)
+		seen[l.Name] = true
+		require.Regexp(t, `^[A-Za-z0-9-]+$`, l.Name)
+		if l.Group != locks.Own {
+			require.NotEmpty(t, l.Title.En, l.Name)
+			require.NotEmpty(t, l.Title.Zh, l.Name)
+		}
+	}
+	require.True(t, seen["naive"] && seen["timeout"])
+}
+
+func TestWhatCannotRunIsAnError(t *testing.T) {
+	for message, says := range map[string]string{
+		`{"do":"fly"}`: "does not know",
+		`{"do"`:        "no request",
+		`{"do":"run","scene":{"lock":"none","contenders":2}}`:                                     `no lock "none"`,
+		`{"do":"run","scene":{"lock":"naive","contenders":101}}`:                                  "101 contenders",
+		`{"do":"run","scene":{"lock":"naive","contenders":-1}}`:                                   "-1 contenders",
+		`{"do":"run","scene":{"lock":"naive","contenders":2,"latency_ms":-1}}`:                    "latency",
+		`{"do":"run","scene":{"lock":"naive","contenders":2,"changes":[{"who":"Z","do":"cut"}]}}`: `"Z" is no client`,
+		`{"do":"run","scene":{"lock":"naive","contenders":2,"changes":[{"who":"A","do":"fly"}]}}`: `"fly" is no change`,
+		`{"do":"play","world":{"lock":"naive","contenders":2},"choices":["A: fly"]}`:              `choice 1 is "A: fly"`,
+		`{"do":"play","world":{"lock":"naive","contenders":99}}`:                                  "99 contenders",
+		`{"do":"replay"}`: "no trace",
+		`{"do":"replay","trace":{"world":{"lock":"naive"},"choices":["A: request"],"widths":[7]}}`: "possibilities",
+	} {
+		_, err := ask[any](t, message)
+		require.ErrorContains(t, err, says, message)
+	}
+}
+
+func TestAPersonPlaysTheScheduler(t *testing.T) {
+	world := explore.World{Name: "test-deaf", Contenders: 2, Packets: true, Kinds: []explore.Fault{explore.Cut}, Faults: 1}
+	var choices []string
+	for range 100 {
+		b, err := json.Marshal(map[string]any{"do": "play", "world": world, "choices": choices})
+		require.NoError(t, err)
+		p, err := ask[lab.Played](t, string(b))
+		require.NoError(t, err)
+		require.Equal(t, p.Over, len(p.Enabled) == 0)
+		if p.Over {
+			require.NotNil(t, p.Violation)
+			require.Equal(t, explore.TwoHolders, p.Violation.Kind)
+			require.Equal(t, p.Violation, p.Film.Violation)
+			film, err := lab.Replay(t, p.Trace)
+			require.NoError(t, err)
+			require.Equal(t, p.Film.Hash, film.Hash, "a trace that was played has the same film")
+			return
+		}
+		next := ""
+		for _, x := range p.Enabled {
+			require.Equal(t, x.Choice, x.Who+": "+x.What)
+			require.Equal(t, x.What == "cut", x.Fault)
+			if next == "" && x.What != "unlock" && !x.Fault {
+				next = x.Choice // nobody unlocks, so both get in
+			}
+		}
+		choices = append(choices, next)
+	}
+	t.Fatal("the schedule does not end")
+}
+
+func worldOf(lock string, kind explore.Fault) explore.World {
+	return explore.World{Name: lock, Contenders: 2, Packets: true, Kinds: []explore.Fault{kind}, Faults: 1}
+}
+
+// reach plays what is possible first until a fault is possible, and lets it
+// happen.
+func reach(t *testing.T, lock string, kind explore.Fault) (happened bool) {
+	t.Helper()
+	var choices []string
+	for len(choices) < 60 {
+		b, err := json.Marshal(map[string]any{"do": "play", "world": worldOf(lock, kind), "choices": choices})
+		require.NoError(t, err)
+		p, err := ask[lab.Played](t, string(b))
+		require.NoError(t, err, "%s, %s: %q", lock, kind, choices)
+		if happened || p.Over {
+			return happened
+		}
+		next := p.Enabled[0].Choice
+		for _, x := range p.Enabled {
+			if x.Fault {
+				require.Equal(t, string(kind), x.What)
+				next, happened = x.Choice, true
+			}
+		}
+		choices = append(choices, next)
+	}
+	return false
+}
+
+// TestEveryKindOfFaultCanBeChosen: somebody who plays the scheduler can let
+// happen all that the explorer can, with every lock.
+func TestEveryKindOfFaultCanBeChosen(t *testing.T) {
+	for _, name := range []string{"naive", "herd", "predecessor", "reentrant", "timeout"} {
+		l := mustFind(t, name)
+		for _, kind := range append(slices.Clone(explore.AllFaults), explore.Pause, explore.Refuse, explore.Remake) {
+			can := (kind != explore.EndContext || l.Contexts) && (kind != explore.Remake || l.Parent)
+			require.Equal(t, can, reach(t, name, kind), "%s, %s", name, kind)
+		}
+	}
+}
+
+// TestAClientThatIsNotConnected is shown as such until it is.
+func TestAClientThatIsNotConnected(t *testing.T) {
+	states := func(choices ...string) (list []string) {
+		b, err := json.Marshal(map[string]any{"do": "play", "world": worldOf("predecessor", explore.Refuse), "choices": choices})
+		require.NoError(t, err)
+		p, err := ask[lab.Played](t, string(b))
+		require.NoError(t, err)
+		for _, m := range p.Film.Marks {
+			if m.Kind == "client" {
+				list = append(list, m.Who+" "+m.State)
+			}
+		}
+		return list
+	}
+	require.Equal(t, []string{"A unconnected", "B unconnected"}, states("A: refuse"))
+	require.Equal(t, []string{"A unconnected", "B unconnected", "B connected"}, states("A: refuse", "B: reconnect")[:3])
+}
+
+func TestFindFindsAndSaysHowFarItIs(t *testing.T) {
+	found, err := ask[lab.Found](t, `{"do":"find","world":{"lock":"test-deaf","contenders":3},"kinds":["cut"],"faults":1,"for_s":600}`)
+	require.NoError(t, err)
+	require.NotNil(t, found.Trace)
+	require.Empty(t, found.Trace.World.Faults, "no fault is needed")
+	film, err := lab.Replay(t, found.Trace)
+	require.NoError(t, err)
+	require.Equal(t, explore.TwoHolders, film.Violation.Kind)
+
+	found, err = ask[lab.Found](t, `{"do":"find","world":{"lock":"predecessor","contenders":2},"for_s":600}`)
+	require.NoError(t, err)
+	require.Nil(t, found.Trace)
+	require.True(t, found.Complete)
+	require.Positive(t, found.Schedules)
+}
+
+func TestAFilmOfATraceHasWhatTheLogHas(t *testing.T) {
+	w := explore.World{Lock: mustFind(t, "predecessor").Subject(explore.SessionTimeout), Contenders: 2, Kinds: []explore.Fault{explore.LoseReply, explore.Expire, explore.Stop}, Faults: 1}
+	for seed := range uint64(20) {
+		tr := explore.Draw(t, w, seed)
+		f, err := explore.FilmOf(t, tr)
+		require.NoError(t, err)
+		logged := make(map[string]int)
+		for _, e := range tr.Log {
+			logged[e.Kind]++
+		}
+		filmed := make(map[string]int)
+		for _, p := range f.Packets {
+			filmed[p.Kind]++
+			require.True(t, p.Pending || p.Arrived > p.Sent || p.Lost && p.Arrived == p.Sent, "%+v", p)
+		}
+		require.Equal(t, logged["sends"], filmed["request"])
+		require.LessOrEqual(t, logged["reply"], filmed["reply"])
+		require.LessOrEqual(t, logged["event"], filmed["event"])
+	}
+}
+
+// TestAFilmInParts: what the page puts together is the film.
+func TestAFilmInParts(t *testing.T) {
+	const scene = `{"lock":"naive","contenders":40,"seed":2}`
+	whole, err := ask[explore.Film](t, `{"do":"run","scene":`+scene+`}`)
+	require.NoError(t, err)
+	var packets []explore.Packet
+	var marks []explore.Mark
+	add := func(answer any) (f explore.Film) {
+		b, err := json.Marshal(answer)
+		require.NoError(t, err)
+		var part lab.Part
+		require.NoError(t, json.Unmarshal(b, &part))
+		require.Equal(t, []int{len(packets), len(marks)}, []int{part.Packets, part.Marks})
+		packets, marks = append(packets, part.Film.Packets...), append(marks, part.Film.Marks...)
+		return *part.Film
+	}
+	parts := 0
+	last, err := lab.Answer(t, []byte(`{"do":"run","parts":true,"scene":`+scene+`}`), func(part any) {
+		parts++
+		require.Empty(t, add(part).Hash, "only the whole film has one")
+	})
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, parts, 2)
+	f := add(last)
+	f.Packets, f.Marks = packets, marks
+	require.Equal(t, whole, f)
+}
+
+func mustFind(t *testing.T, name string) locks.Lock {
+	t.Helper()
+	l, err := locks.Find(name)
+	require.NoError(t, err)
+	return l
+}
+
+// TestTheTenScenes prints the hash of each, and plays each twice.
+func TestTheTenScenes(t *testing.T) {
+	for i, s := range lab.Scenes() {
+		f, err := lab.Run(t, s)
+		require.NoError(t, err)
+		again, err := lab.Run(t, s)
+		require.NoError(t, err)
+		require.Equal(t, f, again, "scene %d", i)
+		fmt.Printf("scene %d %s\n", i, f.Hash)
+	}
+}
+
+// TestNodeGivesTheSameFilms runs the ten scenes compiled to WebAssembly, under
+// node.
+func TestNodeGivesTheSameFilms(t *testing.T) {
+	if runtime.GOOS == "js" {
+		t.Skip("this is node")
+	}
+	if _, err := exec.LookPath("node"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("there is no node: apt-get install nodejs")
+		}
+		t.Skip("there is no node: apt-get install nodejs")
+	}
+	want := ""
+	for i, s := range lab.Scenes() {
+		f, err := lab.Run(t, s)
+		require.NoError(t, err)
+		want += fmt.Sprintf("scene %d %s\n", i, f.Hash)
+	}
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	require.NoError(t, err)
+	cmd := exec.Command("go", "test", "-count=1", "-v", "-run=^TestTheTenScenes$", "-exec="+filepath.Join(strings.TrimSpace(string(goroot)), "lib", "wasm", "go_js_wasm_exec"), ".")
+	// What is passed to a program in WebAssembly must be short.
+	cmd.Env = []string{"GOOS=js", "GOARCH=wasm"}
+	for _, name := range []string{"PATH", "HOME", "GOCACHE", "GOMODCACHE", "GOPATH", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "GOSUMDB", "GONOSUMDB", "GOROOT", "TMPDIR"} {
+		if v, ok := os.LookupEnv(name); ok {
+			cmd.Env = append(cmd.Env, name+"="+v)
+		}
+	}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	got := ""
+	for line := range strings.Lines(string(out)) {
+		if strings.HasPrefix(line, "scene ") {
+			got += line
+		}
+	}
+	require.Equal(t, want, got)
+}

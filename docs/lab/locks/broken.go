@@ -1,0 +1,31 @@
+package locks
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/steps"
+	"example.com/zklock/internal/locktest/broken"
+)
+
+var brokenNote = Text{"A queue lock like step 3's, with one line wrong. Which?", "与第 3 步相同的队列锁，但有一行写错了。是哪一行？"}
+
+// slug is the name of a broken lock in addresses.
+func slug(bug string) string {
+	return "broken-" + strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(bug), " ", "-"), ",", ""), "'", "")
+}
+
+func brokenSubject(bug string) explore.Subject {
+	return explore.Subject{
+		Name:  slug(bug),
+		Alone: true,
+		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
+			return func(string) explore.Lock { return steps.FromPlain(broken.New(bug, conn, path)) }
+		},
+		NotLocked: func(err error) bool { return errors.Is(err, broken.ErrNotLocked) },
+		Queue:     true,
+	}
+}

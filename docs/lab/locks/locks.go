@@ -1,0 +1,116 @@
+// Package locks is the catalogue of the lab: every lock that can run in the
+// page, with what the page says of it.
+package locks
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"example.com/zklock/internal/explore"
+)
+
+// A Text is in English and in Chinese.
+type Text struct {
+	En string `json:"en"`
+	Zh string `json:"zh"`
+}
+
+// A Group of locks, in the order in which the page shows them.
+type Group string
+
+// The groups.
+const (
+	Steps     Group = "steps"     // the folders 01 to 05
+	Museum    Group = "museum"    // the articles' listings
+	Broken    Group = "broken"    // locks with one line wrong
+	Exercises Group = "exercises" // what a student edits
+	Own       Group = "own"
+)
+
+var groups = []Group{Steps, Museum, Broken, Exercises, Own}
+
+// A Goal is what somebody who plays the scheduler tries to reach.
+type Goal struct {
+	Kind explore.Kind `json:"kind"`
+	Text
+}
+
+// A Lock is an entry of the catalogue.
+type Lock struct {
+	Name  string `json:"name"` // in addresses: letters, digits and hyphens
+	Group Group  `json:"group"`
+	Title Text   `json:"title"`
+	Note  Text   `json:"note"`
+	// Requests and Events are the formulas for n contenders that lock once
+	// each, as text; "" if none is known.
+	Requests string `json:"requests"`
+	Events   string `json:"events"`
+	Queue    bool   `json:"queue"`    // it lets the contenders in one after the other
+	Contexts bool   `json:"contexts"` // Lock can be given up
+	Alone    bool   `json:"alone"`    // contenders of a session share nothing but the session
+	Parent   bool   `json:"parent"`   // the contenders' nodes have a parent, which may go
+	// Scene shows what the lock is known for; nil: six contenders, no changes.
+	Scene *Scene `json:"scene,omitempty"`
+	Goal  *Goal  `json:"goal,omitempty"`
+	// World is the lock's own, for somebody who chooses the schedule; see In.
+	World explore.World `json:"-"`
+	// Subject is the lock for the explorer, with clients of that session
+	// timeout.
+	Subject func(session time.Duration) explore.Subject `json:"-"`
+}
+
+// In completes a world in which somebody chooses the schedule, or the explorer
+// searches. The contenders and what may go wrong are those of w; a lock with a
+// world of its own brings the rest.
+func (l Lock) In(w explore.World) explore.World {
+	w.Lock, w.Name = l.Subject(explore.SessionTimeout), l.Name
+	if o := l.World; o.Name != "" {
+		w.Scripts, w.Missing, w.Stranger, w.Forbidden, w.Apart, w.Unconnected, w.Sequence, w.Ensemble =
+			o.Scripts, o.Missing, o.Stranger, o.Forbidden, o.Apart, o.Unconnected, o.Sequence, o.Ensemble
+	}
+	if slices.Contains(w.Kinds, explore.Refuse) {
+		w.Unconnected = true // it is a client's first connection that is refused
+	}
+	return w
+}
+
+var all []Lock
+
+// Add puts locks into the catalogue. It is called by init functions, and
+// panics if a name is taken.
+func Add(locks ...Lock) {
+	for _, l := range locks {
+		if _, err := Find(l.Name); err == nil {
+			panic("locks: there are two of " + l.Name)
+		}
+		s := l.Subject(Session)
+		l.Queue, l.Contexts, l.Alone, l.Parent = s.Queue, s.Contexts, s.Alone, s.Queue || s.Exists
+		all = append(all, l)
+	}
+}
+
+// All returns the catalogue, by group; in a group in the order of Add, but the
+// listings of exercise 12 come after the other exercises.
+func All() []Lock {
+	place := func(l Lock) int {
+		place := 2 * slices.Index(groups, l.Group)
+		if l.Group == Exercises && l.Goal != nil {
+			place++
+		}
+		return place
+	}
+	list := slices.Clone(all)
+	slices.SortStableFunc(list, func(a, b Lock) int { return place(a) - place(b) })
+	return list
+}
+
+// Find returns the lock of a name.
+func Find(name string) (Lock, error) {
+	for _, l := range all {
+		if l.Name == name {
+			return l, nil
+		}
+	}
+	return Lock{}, fmt.Errorf("there is no lock %q", name)
+}

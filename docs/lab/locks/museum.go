@@ -1,0 +1,60 @@
+package locks
+
+import (
+	"time"
+
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/locktest/broken"
+	"example.com/zklock/internal/museum/scenes"
+)
+
+// The articles' listings: each bug is an entry, and so is the lock that cures
+// it, in the same world.
+func init() {
+	cured := Text{"The lock of this project that cures it, in the same world: the schedule ends without a violation.", "本项目中修复了这个问题的锁，放在同样的环境里：同样的过程不再出错。"}
+	schedules := scenes.Schedules()
+	for _, s := range scenes.All {
+		en, zh := s.Goal()
+		note := Text{"An article's listing. docs/bugs.md explains the bug.", "文章中的代码。docs/bugs.md 解释了这个问题。"}
+		if s.Stands[0] != "" {
+			note = Text{s.Stands[0] + " docs/bugs.md explains the bug.", s.Stands[1] + "docs/bugs.md 解释了这个问题。"}
+		}
+		played := &Scene{
+			Lock: s.ID, Contenders: max(s.World.Contenders, 1), Seed: 1,
+			Kinds: s.World.Kinds, Faults: s.World.Faults, Choices: schedules[s.ID].Choices,
+		}
+		if s.World.Contenders == 0 {
+			played.Contenders = 2
+		}
+		ours := *played
+		ours.Lock, ours.Choices = s.Ours.Name, nil
+		Add(
+			Lock{
+				Name: s.ID, Group: Museum, Title: Text{s.ID + ": " + s.What, s.ID + "：" + s.WhatZh},
+				Note:  note,
+				Scene: played, Goal: &Goal{Kind: s.Kinds[0], Text: Text{en, zh}},
+				World: s.World, Subject: in(s.World.Lock),
+			},
+			Lock{
+				Name: s.Ours.Name, Group: Museum, Title: Text{s.ID + ", cured", s.ID + "，已修复"},
+				Note: cured, Scene: &ours, World: s.Ours, Subject: in(s.Ours.Lock),
+			},
+		)
+	}
+	for _, bug := range broken.Bugs[1:] { // the first has none
+		Add(Lock{
+			Name: slug(bug), Group: Broken, Title: Text{bug, bug}, Note: brokenNote, Subject: in(brokenSubject(bug)),
+		})
+	}
+}
+
+// in gives a lock the session timeout of its clients. One that watches over its
+// session by the clock has been told another one.
+func in(s explore.Subject) func(time.Duration) explore.Subject {
+	return func(session time.Duration) explore.Subject {
+		if !s.Timed {
+			s.Session = session
+		}
+		return s
+	}
+}

@@ -1,0 +1,205 @@
+package locks_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/lab/locks"
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/museum/scenes"
+)
+
+var update = flag.Bool("update", false, "write docs/lab/scenes.md anew")
+
+const page = "../scenes.md"
+
+// scenesPage is what docs/lab/scenes.md has below its table of contents: each
+// scene with its command and its address, and how it ends.
+func scenesPage(t *testing.T) string {
+	var b strings.Builder
+	entry := func(heading, text, command, address string) {
+		fmt.Fprintf(&b, "### %s\n\n%s\n\n`go run ./docs/lab -open%s`\n\n```\n%s\n```\n\n", heading, text, command, address)
+	}
+	scene := func(name, text string) {
+		l, err := locks.Find(name)
+		require.NoError(t, err)
+		entry(name, text, " -scene "+name, l.Open().String())
+	}
+	// link leads to a bug in the catalogue.
+	catalogue, err := os.ReadFile("../../bugs.md")
+	require.NoError(t, err)
+	link := func(id string) string {
+		m := regexp.MustCompile(`(?m)^### (` + id + `: (.*))$`).FindStringSubmatch(string(catalogue))
+		require.NotNil(t, m, "docs/bugs.md has no %s", id)
+		return fmt.Sprintf("[%s](../bugs.md#%s): %s", id, scenes.Anchor(m[1]), m[2])
+	}
+	b.WriteString("## The steps\n\n")
+	opening, err := locks.ParseAddress("")
+	require.NoError(t, err)
+	entry("The opening scene", "Step 2 beside step 3: the herd and the chain.", "", opening.String())
+	for _, l := range locks.All() {
+		if l.Group == locks.Steps {
+			scene(l.Name, strings.TrimSuffix(l.Title.En, ".")+".")
+		}
+	}
+	b.WriteString("## The articles' bugs\n\n")
+	schedules := scenes.Schedules()
+	for _, s := range scenes.All {
+		text := link(s.ID) + ". "
+		if s.Stands[0] != "" {
+			text += s.Stands[0] + " "
+		}
+		scene(s.ID, text+endsWith+"*"+schedules[s.ID].Violation+"*.")
+	}
+	b.WriteString("## Exercise 12\n\nHere the listing is at its beginning, and the schedule is [the exercise](../exercises/_12-break-this-lock/README.md).\n\n")
+	for _, task := range locks.Tasks {
+		_, what, _ := strings.Cut(task.Lock.Title.En, ": ")
+		scene(task.Lock.Name, fmt.Sprintf("%s, `internal/museum/listings/%s`. %s", strings.ToUpper(what[:1])+what[1:], task.Source, task.Lock.Goal.En))
+	}
+	b.WriteString("## Bugs without a scene\n\n")
+	for _, n := range scenes.Without {
+		near := ""
+		if n.Near != "" {
+			near = fmt.Sprintf(" Scene [%s](#%s) shows the same mistake on ZooKeeper.", n.Near, strings.ToLower(n.Near))
+		}
+		fmt.Fprintf(&b, "### %s\n\n%s. There is no scene: %s.%s\n\n", n.ID, link(n.ID), n.Why, near)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+const endsWith = "It ends with: "
+
+const below = "<!-- written by go test ./docs/lab/locks -update -->\n\n"
+
+// TestEachAddressOnThePageShowsWhatItSays opens each address as the engine
+// does, and plays it.
+func TestEachAddressOnThePageShowsWhatItSays(t *testing.T) {
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	head, rest, ok := strings.Cut(string(text), below)
+	require.True(t, ok)
+	want := scenesPage(t)
+	if *update {
+		require.NoError(t, os.WriteFile(page, []byte(head+below+want), 0o644))
+		rest = want
+	}
+	require.Equal(t, want, rest, "docs/lab/scenes.md is stale: go test ./docs/lab/locks -update")
+	addresses := regexp.MustCompile(`(?m)^#\w+=.*$`).FindAllString(rest, -1)
+	require.Len(t, addresses, 1+5+len(scenes.All)+len(locks.Tasks), "the opening scene, the steps, the bugs, exercise 12")
+	for _, address := range addresses {
+		a, err := locks.ParseAddress(address)
+		require.NoError(t, err, address)
+		require.Equal(t, address, a.String())
+		t.Run(strings.Join(a.Locks, " "), func(t *testing.T) { play(t, a, rest) })
+	}
+}
+
+// play plays an address, as it is behind its command on the page. A bug ends
+// with what the page says.
+func play(t *testing.T, a locks.Address, page string) {
+	if strings.HasPrefix(a.Lock, "break-") {
+		w := a.World()
+		tr, possible := explore.Play(t, w, a.Choices)
+		require.Nil(t, tr.Violation)
+		require.NotEmpty(t, possible)
+		require.Empty(t, a.Choices, "the page gives the answer away")
+		l, err := locks.Find(a.Lock)
+		require.NoError(t, err)
+		require.Equal(t, []any{l.World.Contenders, l.World.Kinds, l.World.Faults}, []any{w.Contenders, w.Kinds, w.Faults}, "the address opens another world than that of the exercise")
+		return
+	}
+	s, ok := scenes.Find(a.Lock)
+	if !ok { // steps
+		for _, name := range a.Locks {
+			scene := a.Scene
+			scene.Lock = name
+			w, p, err := scene.World()
+			require.NoError(t, err)
+			film, err := explore.Paced(t, w, p)
+			require.NoError(t, err)
+			require.Nil(t, film.Violation, "%v", film.Violation)
+			require.NotEmpty(t, film.Packets)
+		}
+		return
+	}
+	w := a.World()
+	tr, _ := explore.Play(t, w, a.Choices)
+	require.True(t, s.Shows(tr), "%s shows something else: %v\ngo test ./internal/museum/scenes -update finds its schedule anew", a.Lock, tr)
+	ending := string(explore.Outlived)
+	if !slices.Contains(s.Kinds, explore.Outlived) { // which is reported apart
+		ending = tr.Violation.String()
+	}
+	require.Contains(t, page, "### "+a.Lock+"\n\n")
+	_, entry, _ := strings.Cut(page, "### "+a.Lock+"\n\n")
+	entry, _, _ = strings.Cut(entry, "\n### ")
+	require.Contains(t, entry, endsWith+"*"+ending+"*.", "docs/lab/scenes.md says of %s that it ends in another way", a.Lock)
+
+	// The lock that cures it is in the catalogue, too, and in the same world.
+	ours, err := locks.Find(s.Ours.Name)
+	require.NoError(t, err)
+	again := ours.In(w)
+	require.Equal(t, []any{w.Scripts, w.Missing, w.Forbidden, w.Unconnected, w.Apart, w.Contenders, w.Kinds, w.Faults, w.Lock.Path},
+		[]any{again.Scripts, again.Missing, again.Forbidden, again.Unconnected, again.Apart, again.Contenders, again.Kinds, again.Faults, again.Lock.Path})
+	r := explore.Explore(t, s.Only(again), explore.Search{Limit: 20})
+	require.Nil(t, r.Found, "%v", r.Found)
+	require.NotContains(t, r.Known, string(explore.Outlived))
+}
+
+// TestACureMayReturnWhatItsWorldForbids: where no client may make a node, the
+// cure of A1 returns the error, and the page shows no violation. No cure shows
+// one before there is something to choose.
+func TestACureMayReturnWhatItsWorldForbids(t *testing.T) {
+	for _, s := range scenes.All {
+		l, err := locks.Find(s.Ours.Name)
+		require.NoError(t, err)
+		a := locks.Address{Scene: *l.Scene}
+		tr, _ := explore.Play(t, a.World(), nil)
+		require.Nil(t, tr.Violation, "%s: %v", l.Name, tr.Violation)
+		if s.ID == "A1" {
+			require.Len(t, tr.Results, 1)
+			require.Contains(t, tr.Results[0], "gets an error: ")
+			require.Contains(t, tr.Results[0], "not authenticated")
+		}
+	}
+}
+
+// TestEachBrokenLockOpens: the explorer can play it.
+func TestEachBrokenLockOpens(t *testing.T) {
+	n := 0
+	for _, l := range locks.All() {
+		if l.Group == locks.Broken {
+			require.Regexp(t, `^[a-z-]+$`, l.Name)
+			explore.Play(t, l.In(explore.World{Contenders: 2}), nil)
+			n++
+		}
+	}
+	require.Equal(t, 30, n)
+}
+
+func TestAnAddressIsReadAsItIsWritten(t *testing.T) {
+	for _, text := range []string{
+		"#lock=herd,predecessor&n=6&latency=20&seed=1&do=1500ms.B.lose-reply,2s.A.stop&vs=parent&t=2300ms&lang=zh",
+		"#lock=naive&n=100&shared=1&latency=50&seed=7",
+		"#lock=timeout&n=3&latency=20&seed=1&mode=find&kinds=lose-reply,expire&faults=2&packets=1",
+		"#lock=D1&n=2&latency=20&seed=1&mode=schedule&kinds=&faults=0&choices=A:+request,gap+D2:+go+on",
+	} {
+		a, err := locks.ParseAddress(text)
+		require.NoError(t, err)
+		require.Equal(t, text, a.String())
+	}
+	a, err := locks.ParseAddress("lock=herd&do=1.5s.B.lose-reply")
+	require.NoError(t, err, "a short one, written by hand")
+	require.Equal(t, []explore.Change{{At: 1500 * time.Millisecond, Who: "B", Do: explore.LoseReply}}, a.Changes)
+	for _, wrong := range []string{"#lock=nobody", "#n=0", "#n=101", "#do=1s.B.explode", "#do=B", "#lock=", "#choices=%zz"} {
+		_, err := locks.ParseAddress(wrong)
+		require.Error(t, err, wrong)
+	}
+}

@@ -1,0 +1,56 @@
+package locks
+
+import (
+	"time"
+
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/steps"
+)
+
+// lasting gives the clients of a lock a session timeout.
+func lasting(subject func() explore.Subject) func(time.Duration) explore.Subject {
+	return func(session time.Duration) explore.Subject {
+		s := subject()
+		s.Session = session
+		return s
+	}
+}
+
+func init() {
+	Add(
+		Lock{
+			Name: "naive", Group: Steps,
+			Title:    Text{"Step 1: one node", "第 1 步：一个节点"},
+			Note:     Text{"One ephemeral node. Everybody watches it, and every release wakes everybody.", "一个临时节点。所有竞争者都监视它，每次释放都会唤醒所有竞争者。"},
+			Requests: "n² + 2n", Events: "n(n−1)/2",
+			Subject: lasting(steps.Naive),
+		},
+		Lock{
+			Name: "herd", Group: Steps,
+			Title:    Text{"Step 2: a queue, and a herd", "第 2 步：队列与羊群效应"},
+			Note:     Text{"A fair queue. Everybody watches its parent, and every change wakes everybody.", "公平队列。所有竞争者都监视父节点，每次变化都会唤醒所有竞争者。"},
+			Requests: "n² + n + 1", Events: "n² − n + 1",
+			Subject: lasting(steps.Herd),
+		},
+		Lock{
+			Name: "predecessor", Group: Steps,
+			Title:    Text{"Step 3: each watches the one before", "第 3 步：只监视前一个节点"},
+			Note:     Text{"A fair queue. Each contender watches the node before its own, and a release wakes one.", "公平队列。每个竞争者只监视自己前面的节点，一次释放只唤醒一个。"},
+			Requests: "5n − 2", Events: "n − 1",
+			Subject: lasting(steps.Predecessor),
+		},
+		Lock{
+			Name: "reentrant", Group: Steps,
+			Title:    Text{"Step 4: reentrant", "第 4 步：可重入"},
+			Note:     Text{"Step 3, and the same owner may lock again.", "在第 3 步的基础上，同一个所有者可以再次加锁。"},
+			Requests: "5n − 2", Events: "n − 1",
+			Subject: lasting(steps.Reentrant),
+		},
+		Lock{
+			Name: "timeout", Group: Steps,
+			Title:   Text{"Step 5: the complete lock", "第 5 步：完整的锁"},
+			Note:    Text{"It survives lost replies, ended sessions and holders that are cut off, and a fast hand-over saves requests.", "能应对应答丢失、会话结束和持有者断线，并以更少的请求完成交接。"},
+			Subject: steps.TimeoutIn,
+		},
+	)
+}

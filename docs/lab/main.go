@@ -1,0 +1,147 @@
+// Command lab is a page in which the real locks run: the steps, the client
+// library and the embedded server, compiled to WebAssembly, in virtual time.
+//
+//	go run ./docs/lab                  # builds, serves on loopback, rebuilds when a lock is saved
+//	go run ./docs/lab -open            # and opens the browser
+//	go run ./docs/lab -open -scene A7  # and that lock's scene in it: docs/lab/scenes.md
+//	go run ./docs/lab -out lab.html    # writes one file, which needs no server
+//	go run ./docs/lab -out site/       # writes a folder for a static site
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"example.com/zklock/docs/lab/locks"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "lab:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("lab", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	out := flags.String("out", "", "write the page to this `file`, or, if it ends with / or is a directory, as a static site")
+	open := flags.Bool("open", false, "open the page in the browser")
+	scene := flags.String("scene", "", "print and open the address of this lock's `scene`, see docs/lab/scenes.md")
+	addr := flags.String("addr", "127.0.0.1:0", "serve on this loopback `address`")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return nil
+		}
+		return errors.New("see -help")
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%q is not understood; see -help", flags.Arg(0))
+	}
+	at := "" // of the scene, in the page
+	if *scene != "" {
+		l, err := find(*scene)
+		if err != nil {
+			return err
+		}
+		at = l.Open().String()
+	}
+	b, err := newBuilder(ctx, ".")
+	if err != nil {
+		return err
+	}
+	if *out != "" {
+		built, err := b.build(ctx)
+		if err != nil {
+			return err
+		}
+		size, err := write(*out, built)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "wrote %s, %.1f MB\n", *out, float64(size)/1e6)
+		return nil
+	}
+	ln, err := listen(*addr)
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	s := newSite(ln.Addr().String())
+	url := "http://" + s.host + "/" + at
+	fmt.Fprintf(stdout, "the lab is at %s\n", url)
+	if *open {
+		if err := openBrowser(url); err != nil {
+			fmt.Fprintf(stderr, "lab: no browser opens: %v\n", err)
+		}
+	}
+	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		<-ctx.Done()
+		server.Close()
+	}()
+	go s.watch(ctx, b, poll(ctx))
+	if err := server.Serve(ln); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// find returns the lock of a name, in capitals or not: a7 is A7.
+func find(name string) (locks.Lock, error) {
+	for _, l := range locks.All() {
+		if strings.EqualFold(l.Name, name) {
+			return l, nil
+		}
+	}
+	return locks.Lock{}, fmt.Errorf("there is no scene %q: docs/lab/scenes.md lists them", name)
+}
+
+func openBrowser(url string) error {
+	name, args := "xdg-open", []string{url}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", url}
+	}
+	cmd := exec.Command(name, args...)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go cmd.Wait() // it may stay as long as the browser does
+	return nil
+}
+
+// poll ticks when it is time to look for changed files.
+func poll(ctx context.Context) <-chan struct{} {
+	tick := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(300 * time.Millisecond):
+			}
+			select {
+			case tick <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return tick
+}

@@ -1,0 +1,541 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestMain leaves the tests out where ZK names a server: the lab has its own,
+// and has been tested without.
+func TestMain(m *testing.M) {
+	if zk := os.Getenv("ZK"); zk != "" && zk != "embedded" {
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// ready is a page that is small.
+func ready() *built {
+	return &built{wasm: []byte("wasm"), gz: compressed([]byte("wasm")), page: map[string][]byte{
+		"index.html":   []byte("<!doctype html>\n<html>\n<head>\n<link rel=\"icon\" href=\"icon.svg\">\n<link rel=\"stylesheet\" href=\"lab.css\">\n<script type=\"module\" src=\"main.js\"></script>\n</head>\n<body></body>\n</html>\n"),
+		"lab.css":      []byte("body { color: black }\n"),
+		"icon.svg":     []byte("<svg/>"),
+		"main.js":      []byte("import {\n  a,\n} from \"./a.js\";\nexport { b } from \"./b.js\";\nsay(a, \"./not-a-module.js\");\n"),
+		"a.js":         []byte("import { b } from \"./b.js\";\nexport const a = b;\n"),
+		"b.js":         []byte("import \"./a.js\";\nexport const b = 1;\n"),
+		"worker.js":    []byte("const s = \"</script>\";\n"),
+		"wasm_exec.js": []byte("// exec\n"),
+	}}
+}
+
+func served(t *testing.T) (*site, *httptest.Server) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(nil)
+	s := newSite(server.Listener.Addr().String())
+	server.Config.Handler = s
+	server.Start()
+	t.Cleanup(server.Close)
+	return s, server
+}
+
+func get(t *testing.T, url, host string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	if host != "" {
+		req.Host = host
+	}
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp, string(b)
+}
+
+func TestNoOtherHostIsAnswered(t *testing.T) {
+	s, server := served(t)
+	s.put(ready(), nil)
+	_, port, err := net.SplitHostPort(s.host)
+	require.NoError(t, err)
+	for _, host := range []string{"", "localhost:" + port, "127.0.0.1:" + port, "[::1]:" + port} {
+		resp, _ := get(t, server.URL+"/engine.wasm", host)
+		require.Equal(t, http.StatusOK, resp.StatusCode, host)
+	}
+	for _, host := range []string{"evil.example", "evil.example:" + port, "localhost", "127.0.0.1:1", "localhost:" + port + ".evil.example"} {
+		for _, path := range []string{"/", "/engine.wasm", "/events?seen=0"} {
+			resp, body := get(t, server.URL+path, host)
+			require.Equal(t, http.StatusMisdirectedRequest, resp.StatusCode, host)
+			require.NotContains(t, body, "wasm")
+		}
+	}
+	resp, err := http.Post(server.URL+"/", "text/plain", nil)
+	require.NoError(t, err)
+	resp.Body.Close()
+	require.Equal(t, http.StatusMethodNotAllowed, resp.StatusCode)
+}
+
+func TestEveryAnswerHasThePolicy(t *testing.T) {
+	s, server := served(t)
+	s.put(ready(), nil)
+	for _, path := range []string{"/", "/main.js", "/engine.wasm", "/none"} {
+		resp, _ := get(t, server.URL+path, "")
+		csp := resp.Header.Get("Content-Security-Policy")
+		require.Contains(t, csp, "default-src 'none'", path)
+		require.Contains(t, csp, "frame-ancestors 'none'", path)
+		require.NotContains(t, csp, "unsafe-inline", path)
+		require.NotRegexp(t, `'unsafe-eval'|https?:|\*`, csp, path)
+		require.Equal(t, "nosniff", resp.Header.Get("X-Content-Type-Options"))
+		require.Equal(t, "same-origin", resp.Header.Get("Cross-Origin-Resource-Policy"))
+	}
+	resp, body := get(t, server.URL+"/engine.wasm", "")
+	require.Equal(t, "application/wasm", resp.Header.Get("Content-Type"))
+	require.Equal(t, "wasm", body, "with Content-Encoding it is what it was")
+	resp, _ = get(t, server.URL+"/../main.go", "")
+	require.Equal(t, http.StatusNotFound, resp.StatusCode)
+}
+
+// TestEveryFileThatThePageNamesIsServed asks for each file whose name stands
+// in the page or in one of its scripts.
+func TestEveryFileThatThePageNamesIsServed(t *testing.T) {
+	b, err := newBuilder(t.Context(), ".")
+	require.NoError(t, err)
+	page, err := b.page()
+	require.NoError(t, err)
+	s, server := served(t)
+	s.put(&built{wasm: []byte("wasm"), gz: compressed([]byte("wasm")), page: page}, nil)
+	named := regexp.MustCompile(`["'](?:\./)?([\w-]+\.(?:js|css|svg|html|wasm))["']`)
+	kinds := map[string]string{".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html", ".wasm": "application/wasm"}
+	asked := make(map[string]bool)
+	for file, text := range page {
+		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+			name := m[1]
+			resp, body := get(t, server.URL+"/"+name, "")
+			require.Equal(t, http.StatusOK, resp.StatusCode, "docs/lab/page/%s names %s, and the lab does not serve it: put it into docs/lab/page", file, name)
+			require.NotEmpty(t, body, name)
+			require.Contains(t, resp.Header.Get("Content-Type"), kinds[filepath.Ext(name)], name)
+			asked[name] = true
+		}
+	}
+	for _, name := range []string{"main.js", "lab.css", "icon.svg", "link.js", "worker.js", "wasm_exec.js", "engine.wasm"} {
+		require.True(t, asked[name], "nothing in docs/lab/page names %s any more: is this test's pattern too narrow?", name)
+	}
+}
+
+// TestEachCommandOnThePagesOpensAScene: each -scene that a page of the project
+// tells its reader to type, and each scene that it names, is known, and
+// docs/lab/scenes.md has its address.
+func TestEachCommandOnThePagesOpensAScene(t *testing.T) {
+	list, err := os.ReadFile("scenes.md")
+	require.NoError(t, err)
+	named := regexp.MustCompile("(?:-scene |[Ss]cenes? `)([\\w-]+)")
+	seen := make(map[string]bool)
+	root := filepath.Join("..", "..")
+	err = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, ".md") {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+			l, err := find(m[1])
+			require.NoError(t, err, "%s says %s", file, m[0])
+			require.Contains(t, string(list), "\n"+l.Open().String()+"\n", "%s says %s, which docs/lab/scenes.md does not list: go test ./docs/lab/locks -update writes it", file, m[0])
+			seen[l.Name] = true
+		}
+		return err
+	})
+	require.NoError(t, err)
+	require.True(t, seen["naive"] && seen["A7"] && seen["E1"], "this test finds no commands: %v", seen)
+	l, err := find("a7")
+	require.NoError(t, err)
+	require.Equal(t, "A7", l.Name)
+}
+
+// news reads what a page is told.
+type news struct {
+	t     *testing.T
+	lines *bufio.Scanner
+}
+
+func listenTo(t *testing.T, url string) *news {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	t.Cleanup(func() { resp.Body.Close() })
+	require.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
+	return &news{t, bufio.NewScanner(resp.Body)}
+}
+
+// until reads on to a message of that kind.
+func (n *news) until(kind string) string {
+	n.t.Helper()
+	for n.lines.Scan() {
+		data, ok := strings.CutPrefix(n.lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var m map[string]any
+		require.NoError(n.t, json.Unmarshal([]byte(data), &m))
+		if v, ok := m[kind]; ok {
+			return fmt.Sprint(v)
+		}
+	}
+	n.t.Fatalf("no %s comes: %v", kind, n.lines.Err())
+	return ""
+}
+
+func TestAPageIsToldOfEachBuild(t *testing.T) {
+	s, server := served(t)
+	s.put(ready(), nil)
+	_, body := get(t, server.URL, "")
+	m := regexp.MustCompile(`<meta name="lab-events" content="([^"]+)">`).FindStringSubmatch(body)
+	require.NotNil(t, m, body)
+	n := listenTo(t, server.URL+"/"+m[1])
+	n.until("current")
+	s.begin()
+	n.until("building")
+	s.put(nil, &compileError{"lock.go:1: no"})
+	require.Contains(t, n.until("error"), "lock.go:1: no")
+	_, body = get(t, server.URL, "")
+	require.Contains(t, body, "lab-events", "the last page that compiled is still there")
+	s.begin()
+	s.put(ready(), nil)
+	n.until("reload")
+	// A page that was loaded before and connects only now.
+	listenTo(t, server.URL+"/events?seen=1").until("reload")
+	listenTo(t, server.URL+"/events?seen=2").until("current")
+}
+
+func TestBeforeTheFirstBuildAPageWaits(t *testing.T) {
+	s, server := served(t)
+	done := make(chan string)
+	go func() {
+		resp, err := http.Get(server.URL)
+		if err != nil {
+			done <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		b, _ := io.ReadAll(resp.Body)
+		done <- string(b)
+	}()
+	s.begin()
+	s.put(nil, &compileError{"a<b"})
+	body := <-done
+	require.Contains(t, body, "a&lt;b")
+	require.Contains(t, body, `src="failed.js"`)
+	_, body = get(t, server.URL+"/failed.js", "")
+	require.Contains(t, body, "EventSource")
+	listenTo(t, server.URL+"/events?seen=0").until("error")
+	s.put(ready(), nil)
+	listenTo(t, server.URL+"/events?seen=0").until("reload")
+}
+
+// The lab plays locks. A semaphore's New and an election's take more than a path,
+// and would not compile here.
+func TestOnlyTheExercisesThatAreLocksAreInTheLab(t *testing.T) {
+	b, err := newBuilder(t.Context(), ".")
+	require.NoError(t, err)
+	source, err := b.exercises()
+	require.NoError(t, err)
+	for _, lock := range []string{"01-naive", "02-herd", "03-predecessor", "04-reentrant", "05-give-up", "06-find-again"} {
+		require.Contains(t, source, `Folder: "`+lock+`"`)
+	}
+	for _, other := range []string{"07-fence", "08-semaphore", "09-read-write", "10-election"} {
+		require.NotContains(t, source, other)
+	}
+}
+
+func TestAPageWithoutTheExercisesIsBetterThanNone(t *testing.T) {
+	s, _ := served(t)
+	less, whole := ready(), ready()
+	s.put(less, &compileError{"exercise"})
+	b, builds, failure, _, _ := s.state()
+	require.True(t, b == less && builds == 1 && failure != "")
+	s.put(whole, nil)
+	s.put(less, &compileError{"exercise"})
+	b, builds, failure, _, _ = s.state()
+	require.True(t, b == whole && builds == 2 && failure != "")
+}
+
+func TestTheOneFileHoldsEverything(t *testing.T) {
+	b := ready()
+	page, err := oneFile(b)
+	require.NoError(t, err)
+	text := string(page)
+	require.NotRegexp(t, `(src|href)="[^"d#]`, text, "nothing is loaded")
+	require.Contains(t, text, "<style>\nbody { color: black }")
+	require.Contains(t, text, `<script type="module">import "lab/main.js"</script>`)
+	require.Less(t, strings.Index(text, "importmap"), strings.Index(text, `import "lab/main.js"`), "the map comes first")
+	m := regexp.MustCompile(`(?s)<script type="importmap">(.*?)</script>`).FindStringSubmatch(text)
+	var imports struct{ Imports map[string]string }
+	require.NoError(t, json.Unmarshal([]byte(m[1]), &imports))
+	require.Len(t, imports.Imports, 3)
+	require.Equal(t, dataURL("text/javascript", []byte("import {\n  a,\n} from \"lab/a.js\";\nexport { b } from \"lab/b.js\";\nsay(a, \"./not-a-module.js\");\n")), imports.Imports["lab/main.js"])
+	require.Equal(t, dataURL("text/javascript", []byte("import \"lab/a.js\";\nexport const b = 1;\n")), imports.Imports["lab/b.js"])
+	worker := regexp.MustCompile(`(?s)id="lab-worker">(.*?)</script>`).FindStringSubmatch(text)
+	require.Contains(t, worker[1], `"<\/script>"`)
+	require.Contains(t, worker[1], "// exec")
+	engine := regexp.MustCompile(`(?s)id="lab-wasm">(.*?)</script>`).FindStringSubmatch(text)
+	require.Equal(t, b.gz, unpack(t, engine[1]))
+
+	delete(b.page, "b.js")
+	_, err = oneFile(b)
+	require.ErrorContains(t, err, "b.js")
+	b = ready()
+	delete(b.page, "lab.css")
+	_, err = oneFile(b)
+	require.ErrorContains(t, err, "lab.css")
+}
+
+// unpack is what engine.js does.
+func unpack(t *testing.T, text string) []byte {
+	t.Helper()
+	require.NotContains(t, text, "<")
+	size, digits, _ := strings.Cut(text, " ")
+	var n int
+	fmt.Sscan(size, &n)
+	var out []byte
+	var bits, have uint
+	for i := 0; i < len(digits); i += 2 {
+		bits |= uint(strings.IndexByte(packing, digits[i])*91+strings.IndexByte(packing, digits[i+1])) << have
+		for have += 13; have >= 8 && len(out) < n; have -= 8 {
+			out = append(out, byte(bits))
+			bits >>= 8
+		}
+	}
+	return out
+}
+
+func TestThePageUnpacksWhatIsPacked(t *testing.T) {
+	node(t)
+	text, err := os.ReadFile(filepath.Join("page", "engine.js"))
+	require.NoError(t, err)
+	var all []byte
+	for i := range 5000 {
+		all = append(all, byte(i*i>>3^i))
+	}
+	for _, n := range []int{0, 1, 2, 3, 12, 13, 14, 5000} {
+		require.Equal(t, string(all[:n]), string(unpack(t, pack(all[:n]))))
+		script := filepath.Join(t.TempDir(), "unpack.mjs")
+		ask, err := json.Marshal(pack(all[:n]))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(script, append(text, "\nprocess.stdout.write(unpack("+string(ask)+"));\n"...), 0o644))
+		out, err := exec.Command("node", script).Output()
+		require.NoError(t, err)
+		require.Equal(t, string(all[:n]), string(out))
+	}
+}
+
+func node(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("node"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("there is no node: apt-get install nodejs")
+		}
+		t.Skip("there is no node: apt-get install nodejs")
+	}
+}
+
+func TestOnlyLoopbackIsServed(t *testing.T) {
+	for _, addr := range []string{"0.0.0.0:0", ":0", "192.0.2.1:0", "example.com:0"} {
+		_, err := listen(addr)
+		require.ErrorContains(t, err, "loopback", addr)
+	}
+	_, err := listen("nonsense")
+	require.ErrorContains(t, err, "no address")
+	ln, err := listen("127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	_, err = listen(ln.Addr().String())
+	require.ErrorContains(t, err, "is taken")
+}
+
+func TestErrorsAreOneClearLine(t *testing.T) {
+	t.Run("no go command", func(t *testing.T) {
+		t.Setenv("PATH", t.TempDir())
+		err := run(t.Context(), nil, io.Discard, io.Discard)
+		require.ErrorContains(t, err, "no go command")
+		require.NotContains(t, err.Error(), "\n")
+	})
+	t.Run("outside the project", func(t *testing.T) {
+		t.Setenv("GOFLAGS", "-mod=mod")
+		_, err := newBuilder(t.Context(), t.TempDir())
+		require.ErrorContains(t, err, "inside them")
+		require.NotContains(t, err.Error(), "\n")
+	})
+	t.Run("cannot write", func(t *testing.T) {
+		_, err := write(filepath.Join(t.TempDir(), "none", "lab.html"), ready())
+		require.ErrorContains(t, err, "cannot be written")
+		file := filepath.Join(t.TempDir(), "file")
+		require.NoError(t, os.WriteFile(file, nil, 0o644))
+		_, err = write(file+"/", ready())
+		require.ErrorContains(t, err, "cannot be written")
+	})
+	t.Run("no such scene", func(t *testing.T) {
+		err := run(t.Context(), []string{"-scene", "Z9"}, io.Discard, io.Discard)
+		require.ErrorContains(t, err, "docs/lab/scenes.md")
+		require.NotContains(t, err.Error(), "\n")
+	})
+	t.Run("an argument too many", func(t *testing.T) {
+		require.ErrorContains(t, run(t.Context(), []string{"x"}, io.Discard, io.Discard), "not understood")
+	})
+}
+
+func TestASiteIsAFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "site") + "/"
+	_, err := write(dir, ready())
+	require.NoError(t, err)
+	index, err := os.ReadFile(filepath.Join(dir, "index.html"))
+	require.NoError(t, err)
+	require.Contains(t, string(index), `http-equiv="Content-Security-Policy"`)
+	require.NotContains(t, string(index), "lab-events")
+	wasm, err := os.ReadFile(filepath.Join(dir, "engine.wasm"))
+	require.NoError(t, err)
+	require.Equal(t, "wasm", string(wasm))
+}
+
+// TestASavedLockRunsInThePage copies the sources, serves them, and saves a
+// lock that does not compile, one that does, and an exercise.
+func TestASavedLockRunsInThePage(t *testing.T) {
+	root := t.TempDir()
+	require.NoError(t, os.CopyFS(root, sources{os.DirFS(filepath.Join("..", ".."))}))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	b, err := newBuilder(ctx, root)
+	require.NoError(t, err)
+	s, server := served(t)
+	tick := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		s.watch(ctx, b, tick)
+		close(ended)
+	}()
+	defer func() {
+		cancel()
+		<-ended
+	}()
+	go func() { // time passes
+		for {
+			select {
+			case tick <- struct{}{}:
+			case <-ended:
+				return
+			}
+		}
+	}()
+	engine := func() []byte {
+		_, body := get(t, server.URL+"/engine.wasm", "")
+		return []byte(body)
+	}
+	first := engine()
+	require.True(t, bytes.HasPrefix(first, []byte("\x00asm")))
+	require.NotContains(t, string(first), "a-mark-of-the-test")
+	lock := filepath.Join(root, "01-naive-ephemeral", "lock.go")
+	text, err := os.ReadFile(lock)
+	require.NoError(t, err)
+	n := listenTo(t, server.URL+"/events?seen=1")
+	n.until("current")
+	require.NoError(t, os.WriteFile(lock, append(text, "\nfunc {\n"...), 0o644))
+	require.Contains(t, n.until("error"), "lock.go")
+	require.Equal(t, first, engine())
+	require.NoError(t, os.WriteFile(lock, bytes.Replace(text, []byte("naive: not locked"), []byte("naive: a-mark-of-the-test"), 1), 0o644))
+	n.until("reload")
+	require.Contains(t, string(engine()), "a-mark-of-the-test")
+
+	exercise := filepath.Join(root, "docs", "exercises", "_01-naive", "lock.go")
+	text, err = os.ReadFile(exercise)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(exercise, append(text, "\nvar mark = 1 + \"\"\n"...), 0o644))
+	require.Contains(t, n.until("error"), "_01-naive")
+	require.NoError(t, os.WriteFile(exercise, bytes.ReplaceAll(text, []byte("not written yet"), []byte("a-mark-of-a-student")), 0o644))
+	n.until("reload")
+	require.Contains(t, string(engine()), "a-mark-of-a-student")
+}
+
+// sources are the files that the engine is built from.
+type sources struct{ fs.FS }
+
+func (s sources) ReadDir(name string) ([]fs.DirEntry, error) {
+	list, err := fs.ReadDir(s.FS, name)
+	return slices.DeleteFunc(list, func(d fs.DirEntry) bool {
+		return strings.HasPrefix(d.Name(), ".") || !d.IsDir() && strings.HasSuffix(d.Name(), "_test.go")
+	}), err
+}
+
+// TestThePageIsToldWhyTheEngineHasEnded runs worker.js in node, with a Go
+// program that panics as a lock may.
+func TestThePageIsToldWhyTheEngineHasEnded(t *testing.T) {
+	if _, err := exec.LookPath("node"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("there is no node: apt-get install nodejs")
+		}
+		t.Skip("there is no node: apt-get install nodejs")
+	}
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	write("go.mod", "module dies\n\ngo 1.24\n")
+	write("main.go", `package main
+
+import "fmt"
+
+func main() {
+	fmt.Println("what a lock prints is no reason")
+	go badUnlock()
+	select {}
+}
+
+func badUnlock() { panic("the node is gone") }
+`)
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", "engine.wasm", ".")
+	build.Dir, build.Env = dir, append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOWORK=off", "GOFLAGS=")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	require.NoError(t, err)
+	write("ask.js", `
+const { readFileSync } = require("fs"), { runInThisContext } = require("vm");
+const [, , worker, runtime] = process.argv;
+globalThis.self = globalThis;
+self.postMessage = m => { if (!m.module) { console.error(JSON.stringify(m)); process.exit(0); } };
+self.importScripts = () => runInThisContext(readFileSync(runtime, "utf8"));
+self.fetch = async () => new Response(readFileSync("engine.wasm"), { headers: { "Content-Type": "application/wasm" } });
+runInThisContext(readFileSync(worker, "utf8"));
+self.onmessage({ data: { wasm: null } });
+`)
+	worker, err := filepath.Abs(filepath.Join("page", "worker.js"))
+	require.NoError(t, err)
+	ask := exec.CommandContext(t.Context(), "node", "ask.js", worker, filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"))
+	ask.Dir = dir
+	var said bytes.Buffer
+	ask.Stderr = &said
+	require.NoError(t, ask.Run(), "%s", said.String())
+	lines := strings.Split(strings.TrimSpace(said.String()), "\n") // node warns of what is new in it
+	var m struct{ Broken string }
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &m), said.String())
+	require.True(t, strings.HasPrefix(m.Broken, "the engine has ended\npanic: the node is gone\n"), m.Broken)
+	require.Contains(t, m.Broken, "main.badUnlock")
+	require.NotContains(t, m.Broken, "no reason")
+}

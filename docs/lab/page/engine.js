@@ -1,0 +1,91 @@
+// The engine is Go in a worker: the real locks, the real client library and
+// the server. A worker can be ended at any time, also when a lock never ends.
+
+// unpack reads what pack in inline.go has written: the number of bytes, a
+// space, and 13 bits in each two characters.
+function unpack(text) {
+  const value = new Uint8Array(128);
+  let n = 0;
+  for (let c = 33; c < 127; c++) if (c !== 60 && c !== 38 && c !== 92) value[c] = n++;
+  const start = text.indexOf(" ");
+  const bytes = new Uint8Array(Number(text.slice(0, start)));
+  let bits = 0, have = 0, at = 0;
+  for (let i = start + 1; i < text.length; i += 2) {
+    bits |= (value[text.charCodeAt(i)] * 91 + value[text.charCodeAt(i + 1)]) << have;
+    for (have += 13; have >= 8 && at < bytes.length; have -= 8, bits >>>= 8) bytes[at++] = bits & 255;
+  }
+  return bytes;
+}
+
+let compiled = null; // the engine's code, once a worker has compiled it
+
+export class Engine {
+  // With dice, what Go draws at random is the same each time that an engine is
+  // started and asked.
+  constructor(dice) {
+    this.dice = !!dice;
+    this.worker = null;
+    this.waiting = new Map();
+    this.next = 1;
+    this.started = null;
+  }
+
+  start() {
+    if (this.started) return this.started;
+    const wait = {};
+    this.started = new Promise((resolve, reject) => { wait.resolve = resolve; wait.reject = reject; });
+    this.started.catch(() => {});
+    this.failStart = wait.reject;
+    let worker;
+    try {
+      const source = document.getElementById("lab-worker");
+      // One file: the worker and the engine are inside the page.
+      worker = new Worker(source ? URL.createObjectURL(new Blob([source.textContent], { type: "text/javascript" })) : "worker.js");
+      const bytes = source && !compiled ? unpack(document.getElementById("lab-wasm").textContent.trim()).buffer : null;
+      worker.postMessage({ wasm: bytes, module: compiled, dice: this.dice }, bytes ? [bytes] : []);
+    } catch (e) {
+      wait.reject(e);
+      return this.started;
+    }
+    this.worker = worker;
+    worker.onmessage = e => {
+      const m = e.data;
+      if (m.module) { compiled = m.module; return; }
+      if (m.ready) { wait.resolve(); return; }
+      if (m.broken) { this.fail(new Error(m.broken)); return; }
+      const w = this.waiting.get(m.id);
+      if (!w) return;
+      if (m.progress !== undefined) { if (w.progress) w.progress(m.progress); return; }
+      this.waiting.delete(m.id);
+      if (m.ok) w.resolve(m.result); else w.reject(new Error(m.error));
+    };
+    worker.onerror = e => { e.preventDefault(); this.fail(new Error(e.message || "the worker does not start")); };
+    return this.started;
+  }
+
+  // ask sends one request. An engine that has stopped starts again.
+  async ask(message, progress) {
+    await this.start();
+    return new Promise((resolve, reject) => {
+      const id = this.next++;
+      this.waiting.set(id, { resolve, reject, progress });
+      this.worker.postMessage({ id, ...message });
+    });
+  }
+
+  fail(error) {
+    if (this.failStart) this.failStart(error);
+    for (const w of this.waiting.values()) w.reject(error);
+    this.waiting.clear();
+    if (this.worker) this.worker.terminate();
+    this.worker = null;
+    this.started = null;
+  }
+
+  // stop ends whatever the engine does.
+  stop() {
+    const e = new Error("stopped");
+    e.name = "Stopped";
+    this.fail(e);
+  }
+}

@@ -1,0 +1,80 @@
+// The address holds a scene: everything that is needed to see the same again.
+
+export const DEFAULT = { locks: ["herd", "predecessor"], n: 6, shared: false, latency: 20, seed: 1, changes: [], mode: "watch", choices: [], kinds: [], faults: 1, packets: false, vs: false };
+
+// 1500ms, 2.3s, 40s, 250us or 17ns, whichever is exact and short.
+export function formatTime(ns) {
+  ns = Math.round(ns);
+  if (ns % 1e6 === 0) return ns % 1e9 === 0 ? ns / 1e9 + "s" : ns / 1e6 + "ms";
+  if (ns % 1e3 === 0) return ns / 1e3 + "us";
+  return ns + "ns";
+}
+
+export function parseTime(text) {
+  const m = /^(\d+(?:\.\d+)?)(ns|us|ms|s|m)?$/.exec(text || "");
+  if (!m) throw new Error("not a time: " + text);
+  return Math.round(Number(m[1]) * { ns: 1, us: 1e3, ms: 1e6, s: 1e9, m: 60e9 }[m[2] || "ms"]);
+}
+
+export function formatChange(c) {
+  return formatTime(c.at_ns) + "." + c.who + "." + c.do.replaceAll(" ", "-");
+}
+
+function parseChange(text) {
+  const m = /^([0-9.]+[a-z]+)\.([^.]+)\.([a-z-]+)$/.exec(text);
+  if (!m) throw new Error("not a change: " + text);
+  return { at_ns: parseTime(m[1]), who: m[2], do: m[3].replaceAll("-", " ") };
+}
+
+export function formatLink(s, extra) {
+  const list = [["lock", s.locks.join(",")], ["n", s.n]];
+  if (s.shared) list.push(["shared", 1]);
+  list.push(["latency", s.latency], ["seed", s.seed]);
+  if (s.changes.length) list.push(["do", s.changes.map(formatChange).join(",")]);
+  if (s.vs) list.push(["vs", "parent"]);
+  if (s.mode !== "watch") {
+    list.push(["mode", s.mode], ["kinds", s.kinds.map(k => k.replaceAll(" ", "-")).join(",")], ["faults", s.faults]);
+    if (s.packets) list.push(["packets", 1]);
+    if (s.choices.length) list.push(["choices", s.choices.map(c => encodeURIComponent(c).replaceAll("%20", "+").replaceAll("%3A", ":")).join(",")]);
+  }
+  for (const [k, v] of Object.entries(extra || {})) if (v !== undefined && v !== "") list.push([k, v]);
+  return "#" + list.map(([k, v]) => k + "=" + v).join("&");
+}
+
+// parseLink reads an address. What is missing has its default, so a short
+// link written by hand works.
+export function parseLink(hash) {
+  const s = { ...DEFAULT, changes: [], choices: [], kinds: [] }, extra = {};
+  const text = hash.replace(/^#/, "");
+  for (const pair of text ? text.split("&") : []) {
+    const i = pair.indexOf("=");
+    const key = i < 0 ? pair : pair.slice(0, i);
+    const raw = i < 0 ? "" : pair.slice(i + 1), value = decodeURIComponent(raw);
+    const number = (lo, hi) => {
+      const x = Number(value);
+      if (!Number.isFinite(x) || x < lo || x > hi) throw new Error(key + ": " + value);
+      return x;
+    };
+    switch (key) {
+      case "lock": s.locks = value.split(",").filter(Boolean).slice(0, 2); break;
+      case "n": s.n = Math.round(number(1, 100)); break;
+      case "shared": s.shared = value === "1" || value === "true"; break;
+      case "latency": s.latency = number(0, 10000); break;
+      case "seed": s.seed = Math.round(number(0, Number.MAX_SAFE_INTEGER)); break;
+      case "do": s.changes = value.split(",").filter(Boolean).map(parseChange); break;
+      case "vs": s.vs = value === "parent"; break;
+      case "mode": s.mode = ["watch", "schedule", "find"].includes(value) ? value : "watch"; break;
+      case "kinds": s.kinds = value.split(",").filter(Boolean).map(k => k.replaceAll("-", " ")); break;
+      case "faults": s.faults = Math.round(number(0, 9)); break;
+      case "packets": s.packets = value === "1"; break;
+      case "choices": s.choices = raw.split(",").filter(Boolean).map(c => decodeURIComponent(c.replaceAll("+", " "))); break;
+      case "t": extra.t = parseTime(value); break;
+      case "lang": extra.lang = value; break;
+      case "speed": extra.speed = number(0.01, 1000); break;
+      case "play": extra.play = value; break;
+      case "panel": extra.panel = value; break;
+    }
+  }
+  if (s.locks.length === 0) s.locks = DEFAULT.locks;
+  return { scene: s, extra };
+}

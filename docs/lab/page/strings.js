@@ -1,0 +1,214 @@
+// All words of the page, in two languages. A word that one language lacks is
+// found by checkStrings, which the page runs when it opens.
+
+export const WORDS = {
+  en: {
+    title: "The lab",
+    tagline: "The real locks, the real client library and a ZooKeeper server run in this page. Nothing is simulated; only the clock is.",
+    lock: "Lock", versus: "beside", none: "nothing", contenders: "Contenders", sessions: "Sessions", apart: "one each", shared: "one for all",
+    latency: "Latency", seed: "Seed", another: "Another order", more: "More settings",
+    "group.steps": "The steps", "group.museum": "The articles' listings", "group.broken": "Broken on purpose", "group.exercises": "Exercises", "group.own": "Your own",
+    watch: "Watch", schedule: "You are the scheduler", find: "Find it for me",
+    "watch.tip": "Watch a run, and interfere", "schedule.tip": "Every packet waits for your click", "find.tip": "The explorer looks for a schedule that breaks the lock",
+    play: "Play", pause: "Pause", stepBack: "One instant back", stepOn: "One instant on", eventBack: "To the event before", eventOn: "To the next event",
+    holdBack: "To the hold before", holdOn: "To the next hold", violationOn: "To the next violation", violationBack: "To the violation before", toStart: "To the start", toEnd: "To the end",
+    speed: "Speed", time: "Time", event: "event", hold: "hold", violation: "violation",
+    language: "中文", languageTip: "用中文", theme: "Light or dark", help: "Help and keys", share: "Copy link", shared_ok: "The link is copied. It holds the whole scene.", open: "Open a file", close: "Close",
+    server: "ZooKeeper", requests: "requests", events: "events", wakeups: "wake-ups", formula: "formula",
+    "requests.tip": "Requests that the contenders have sent, pings aside", "events.tip": "Watch events that have arrived at clients", "wakeups.tip": "Contenders that an event has woken",
+    "of": "of",
+    "state.outside": "outside", "state.waits": "waits", "state.holds": "holds", "state.unlocks": "unlocks", "state.done": "done", "state.failed": "failed",
+    "conn.cut off": "cut off", "conn.expired": "expired", "conn.stopped": "stopped", "conn.unconnected": "not connected",
+    "lost.unaware": "lost, unaware", "lost.knows": "knows: lost",
+    "sentence.outside": "{0} does not want the lock yet.", "sentence.waits": "{0} waits for the lock.", "sentence.holds": "{0} holds the lock.", "sentence.unlocks": "{0} gives the lock back.", "sentence.done": "{0} is done.", "sentence.failed": "{0} has failed: {1}",
+    "sentence.connected": "{0} is connected.", "sentence.unconnected": "{0} is not connected yet.", "sentence.cut off": "{0} is cut off. Its session, and so its znodes, live on for now.", "sentence.expired": "The session of {0} has ended. Its znodes are gone.", "sentence.stopped": "{0} is stopped, as by a long garbage collection. Its session ends meanwhile.", "sentence.runs on": "{0} runs on. It does not know what it has missed.",
+    "sentence.unaware": "{0} has lost the lock and does not know it.", "sentence.knows": "{0} has been told that it has lost the lock.",
+    "stale.stopped": "{0} is stopped, and its session has ended: it has lost the lock and cannot know it.", stale: "The session of {0} has ended: it has lost the lock and does not know it.",
+    "stale.token": "The next holder has a larger fencing token than {0}, whose token is {1}. From then on, what {0} writes is refused.", "stale.noToken": "This lock has no fencing token: nothing refuses what {0} writes.",
+    "sentence.made": "The znode {1} of {0} is there.", "sentence.gone": "The znode {1} is gone.",
+    "sentence.set": "{0} will be told once when {1} changes.", "sentence.setChildren": "{0} will be told once when the children of {1} change.", "sentence.unset": "The watch of {0} on {1} is used up.",
+    "sentence.wakeup": "{0} wakes up.", "sentence.violation": "{0}", "sentence.start": "Nothing has happened yet.",
+    "explain.create": "{0} asks for a znode of its own: {1}.", "explain.delete": "{0} asks to delete {1}.", "explain.exists": "{0} asks whether {1} exists.", "explain.getData": "{0} reads {1}.", "explain.getChildren": "{0} asks for the children of {1}: the queue.",
+    "explain.setData": "{0} writes to {1}.", "explain.sync": "{0} asks that the server it talks to catch up with the leader.", "explain.setWatches": "{0} has connected again and sets its watches anew.", "explain.multi": "{0} sends several changes that happen together or not at all.", "explain.closeSession": "{0} ends its session.", "explain.connect": "{0} connects.", "explain.other": "{0} sends {2} for {1}.",
+    "explain.watch": " It wants to be told once when that changes.", "explain.watchChildren": " It wants to be told once when they change.",
+    "reply.made": "{0} hears that its znode was made: {1}.", "reply.ok": "{0} hears that its {1} was carried out.", "reply.names0": "{0} gets the list of children: it is empty.", "reply.names1": "{0} gets the list of children, 1 name: {2}.", "reply.names": "{0} gets the list of children, {1} names: {2}",
+    "reply.node exists": "{0} hears that the node exists: somebody else holds the lock.", "reply.no node": "{0} hears that there is no such node any more.", "reply.error": "{0} hears: {1}.", "reply.exists": "{0} hears that the node exists.",
+    "event.deleted": "{0} is told that {1} was deleted. The watch is used up.", "event.created": "{0} is told that {1} was created. The watch is used up.", "event.childrenChanged": "{0} is told that the children of {1} have changed. The watch is used up.", "event.dataChanged": "{0} is told that the data of {1} has changed. The watch is used up.", "event.other": "{0} is told: {2} {1}. The watch is used up.",
+    "lost.request": "This request is lost with the connection: the server never sees it.", "lost.reply": "This reply is lost with the connection: the server has done it, and {0} does not know.", "lost.event": "This event is lost with the connection.",
+    "on.way": "Left at {0}, arrives at {1}.", "on.way.lost": "Left at {0}, lost at {1}.",
+    interfere: "Interfere with {0} at {1}", "do.lose request": "Lose its request", "do.lose reply": "Lose the reply", "do.cut": "Cut its connection", "do.expire": "Let its session expire", "do.stop": "Stop it", "do.runs on": "Let it run on", "do.end ctx": "End its ctx",
+    "tip.lose request": "The packet and its connection are lost. The server never sees the request.", "tip.lose reply": "The server carries the request out; the reply and the connection are lost.", "tip.cut": "The connection breaks; the session lives on, and the client connects again.", "tip.expire": "It is cut off for longer than its session timeout. Its znodes go.", "tip.stop": "As by a long garbage collection. Its session ends meanwhile.", "tip.runs on": "It goes on as if no time had passed.", "tip.stall": "What it sends stays inside it until its session has expired.", "tip.time passes": "18 seconds pass for all. What is sent meanwhile is carried out at once.", "tip.refuse": "The clients are not connected at the start, and the first connection of one is refused. The client library tries again.", "tip.parent goes": "The server removes the queue's parent while it is empty, as it does with containers.", "tip.end ctx": "The caller does not want to wait any longer.",
+    "do.reconnect": "Let it reconnect", "do.request": "Carry out its request", "do.reply": "Deliver the reply", "do.event": "Deliver the event", "do.unlock": "Let it unlock", "do.run on": "Let it run on", "do.stall": "Let nothing it sends get through", "do.time passes": "Let time pass", "do.refuse": "Refuse its connection", "do.parent goes": "Remove the empty parent", "who.all": "all", "who.server": "server", "do.go on": "Let it go on",
+    "name.lose request": "{0} loses a request", "name.lose reply": "{0} loses a reply", "name.cut": "{0} is cut off", "name.expire": "{0}'s session expires", "name.stop": "{0} stops", "name.runs on": "{0} runs on", "name.end ctx": "{0}'s ctx ends",
+    runs: "Runs", asItComes: "as it comes", whatIf: "What if", compare: "Compare with what it came from", compareOff: "No comparison", undo: "Undo", rename: "Rename", nameOf: "Name of this run", without: "before", withit: "what if",
+    whatIfHint: "Click a client or a packet to interfere: the run branches from this moment.",
+    goal: "Goal", goalReached: "Goal reached", choicesMade: "Your choices", yourTurn: "Your turn: what happens next?", over: "The run is over. Nothing broke.", broke: "Broken", undoChoice: "Take back", restart: "From the start", faultsLeft: "faults", whatHappens: "what happens", packetsToo: "replies and events wait, too", noEnabled: "Nothing can happen any more.", showMe: "Show me", rest: "Let the rest happen", save: "Save the trace", choicesFound: "The schedule, as choices", fault1: "1 fault", faultN: "{0} faults", butKnown: "What its page lists as still wrong is shown below.", withCure: "The same with the lock that cures it", withBug: "Back to the article's lock",
+    faultKinds: "What may go wrong", howMany: "at most", seconds: "s", start: "Search", stop: "Stop", searching: "Searching: {0} schedules, {1} a second", foundIt: "Found after {0} schedules: {1}", foundNone: "{0} schedules of {1} with {2} contenders and at most {3}: that is all there are, and none breaks it.", foundNoneIncomplete: "{0} schedules of {1} with {2} contenders and at most {3}, then the time was over: none of them breaks it.", openTrace: "Watch it", stopped: "Stopped.", known: "Known, and on its page: {0}",
+    findHint: "The explorer plays the orders of messages one after another, the real code each time, until one breaks the lock.",
+    "kind.lose request": "a lost request", "kind.lose reply": "a lost reply", "kind.cut": "a broken connection", "kind.expire": "an expired session", "kind.stop": "a stopped client", "kind.stall": "a stalled client", "kind.end ctx": "an ended ctx", "kind.time passes": "time that passes", "kind.refuse": "a refused connection", "kind.parent goes": "a parent that goes",
+    "violation.two holders": "Two holders", "violation.hang": "It hangs", "violation.endless": "It never ends", "violation.node left": "A znode is left", "violation.watch left": "A watch is left", "violation.goroutine left": "A goroutine is left", "violation.error not allowed": "An error", "violation.loss not reported": "A loss not reported", "violation.loss reported too late": "A loss reported too late", "violation.deletes another's node": "Deletes another's znode", "violation.panic": "Panic", "violation.holder without a node": "A holder without a znode", "violation.token does not grow": "The token does not grow", "violation.order overturned": "Overtaken", "violation.more requests or wake-ups than predicted": "More than the formula says", "violation.waits too long": "Waits too long", "violation.starves": "Starves", "violation.session left": "A session is left", "violation.own check fails": "Its own check fails", "violation.holder outlives its session": "A holder outlives its session",
+    loading: "The engine starts …", running: "{0} runs …", takesLong: "This run takes long.", stopRun: "Stop it", runStopped: "Stopped. Choose fewer contenders, or another lock.", engineError: "The engine says:", compileError: "Does not compile. The page still runs what compiled last.", building: "Building …", badFile: "{0} cannot be opened: {1}", badLink: "The address cannot be read: {0}", retry: "Try again", unknownLock: "There is no lock called {0}.",
+    fromFile: "from {0}", recorded: "A recorded run", recordedAt: "recorded on {0}", backToLocks: "Back to the locks",
+    instant: "{0} of {1}", soFar: "{0} of {1} …", holder: "holder", holders: "{0} hold the lock at once", later: "{0} pass", legend: "What you see",
+    "legend.request": "request", "legend.reply": "reply", "legend.event": "event: wakes", "legend.watch": "watch", "legend.lost": "lost", "legend.holds": "holds", "legend.waits": "waits", "legend.unaware": "lost the lock, unaware",
+    diagram: "Time, with the packets as lines between clients and server. Drag to move through time.", stage: "The stage: server above, clients below", zoomIn: "Closer", zoomOut: "Further away",
+    results: "In the end", keys: "Keys", about: "What this is",
+    "about.1": "Each panel is a run of a real lock. Above stands the ZooKeeper server with the znodes of the queue, below stand the clients. Packets travel between them. A thread is a watch: it leads from a waiter to the znode that it waits for.",
+    "about.2": "Below each stage is the same run as a diagram: time runs to the right, one lane for each client, the server on top. Drag it, or the slider, through time, forwards and back.",
+    "about.3": "Click a client or a packet to interfere: lose a reply, cut a connection, let a session expire. The run goes on from that moment, as a branch.",
+    "about.4": "The address holds everything you see. A link is a run.",
+    "about.5": "A trace of the explorer or a recorded run (JSON) can be dropped onto the page.",
+    "key.space": "play, pause", "key.arrows": "one instant back, on", "key.shift": "event before, next event", "key.h": "next hold (Shift: before)", "key.v": "next violation (Shift: before)", "key.home": "start, end", "key.speed": "slower, faster", "key.letter": "choose the next, the previous client", "key.packet": "choose the packet before, the next packet", "key.enter": "interfere with the chosen client or packet", "key.u": "undo this branch", "key.c": "compare with what it came from", "key.l": "English, 中文", "key.d": "light, dark", "key.esc": "close", "key.q": "this help", "key.zoom": "diagram closer, further away", "key.digits": "scheduler: take the choice with this number", "key.back": "scheduler: take back",
+    "at": "at", fullStop: ".", packet: "packet", client: "client", nothingThere: "(gone)",
+    dropHere: "Drop a trace or a recorded run here",
+  },
+  zh: {
+    title: "分布式锁实验室",
+    tagline: "页面里运行的是真实的锁、真实的客户端库和 ZooKeeper 服务器。没有模拟，只有时钟是虚拟的。",
+    lock: "锁", versus: "对照", none: "无", contenders: "竞争者", sessions: "会话", apart: "各自一个", shared: "共用一个",
+    latency: "延迟", seed: "种子", another: "换一种次序", more: "更多设置",
+    "group.steps": "各步骤", "group.museum": "文章中的代码", "group.broken": "故意写错的", "group.exercises": "练习", "group.own": "你自己的",
+    watch: "观看", schedule: "由你调度", find: "替我找",
+    "watch.tip": "观看一次运行，并加以干预", "schedule.tip": "每个数据包都等你点击", "find.tip": "由探索器寻找能破坏锁的调度",
+    play: "播放", pause: "暂停", stepBack: "后退一刻", stepOn: "前进一刻", eventBack: "上一个事件", eventOn: "下一个事件",
+    holdBack: "上一次持锁", holdOn: "下一次持锁", violationOn: "下一次违例", violationBack: "上一次违例", toStart: "到开头", toEnd: "到结尾",
+    speed: "速度", time: "时间", event: "事件", hold: "持锁", violation: "违例",
+    language: "English", languageTip: "In English", theme: "浅色或深色", help: "帮助与按键", share: "复制链接", shared_ok: "链接已复制，它包含整个场景。", open: "打开文件", close: "关闭",
+    server: "ZooKeeper", requests: "请求", events: "事件", wakeups: "唤醒", formula: "公式",
+    "requests.tip": "竞争者发出的请求，不含 ping", "events.tip": "到达客户端的 watch 事件", "wakeups.tip": "被事件唤醒的竞争者",
+    "of": "/",
+    "state.outside": "未参与", "state.waits": "等待", "state.holds": "持锁", "state.unlocks": "释放中", "state.done": "完成", "state.failed": "失败",
+    "conn.cut off": "断线", "conn.expired": "已过期", "conn.stopped": "停顿", "conn.unconnected": "未连接",
+    "lost.unaware": "已失锁，不自知", "lost.knows": "已知失锁",
+    "sentence.outside": "{0} 还不想要锁。", "sentence.waits": "{0} 在等锁。", "sentence.holds": "{0} 持有锁。", "sentence.unlocks": "{0} 正在释放锁。", "sentence.done": "{0} 完成了。", "sentence.failed": "{0} 失败：{1}",
+    "sentence.connected": "{0} 已连接。", "sentence.unconnected": "{0} 还没有连接。", "sentence.cut off": "{0} 断线了。它的会话和节点暂时还在。", "sentence.expired": "{0} 的会话已结束，它的节点没有了。", "sentence.stopped": "{0} 停顿了（比如一次很长的垃圾回收），它的会话在此期间结束。", "sentence.runs on": "{0} 继续运行，不知道自己错过了什么。",
+    "sentence.unaware": "{0} 已经失去锁，但自己不知道。", "sentence.knows": "{0} 已得知自己失去了锁。",
+    "stale.stopped": "{0} 停顿期间会话已结束：它已经失去锁，但无从得知。", stale: "{0} 的会话已结束：它已经失去锁，但自己不知道。",
+    "stale.token": "下一个持有者的 fencing token 比 {0} 的 token {1} 更大，从那时起 {0} 的写入会被拒绝。", "stale.noToken": "这个锁没有 fencing token：没有什么会拒绝 {0} 的写入。",
+    "sentence.made": "{0} 的节点 {1} 已建立。", "sentence.gone": "节点 {1} 没有了。",
+    "sentence.set": "{1} 一有变化，就会通知 {0} 一次。", "sentence.setChildren": "{1} 的子节点一有变化，就会通知 {0} 一次。", "sentence.unset": "{0} 对 {1} 的 watch 已用掉。",
+    "sentence.wakeup": "{0} 醒来。", "sentence.violation": "{0}", "sentence.start": "还没有发生任何事。",
+    "explain.create": "{0} 请求建立自己的节点：{1}。", "explain.delete": "{0} 请求删除 {1}。", "explain.exists": "{0} 询问 {1} 是否存在。", "explain.getData": "{0} 读取 {1}。", "explain.getChildren": "{0} 请求 {1} 的子节点列表，也就是队列。",
+    "explain.setData": "{0} 写入 {1}。", "explain.sync": "{0} 请求它所连的服务器与 leader 同步。", "explain.setWatches": "{0} 已重连，重新设置它的 watch。", "explain.multi": "{0} 一次发出多个修改，要么全部发生，要么都不发生。", "explain.closeSession": "{0} 结束自己的会话。", "explain.connect": "{0} 建立连接。", "explain.other": "{0} 对 {1} 发出 {2}。",
+    "explain.watch": "一有变化，请通知一次。", "explain.watchChildren": "列表一有变化，请通知一次。",
+    "reply.made": "{0} 得知节点已建立：{1}。", "reply.ok": "{0} 得知它的 {1} 已执行。", "reply.names0": "{0} 得到子节点列表：空。", "reply.names1": "{0} 得到子节点列表，1 个：{2}。", "reply.names": "{0} 得到子节点列表，{1} 个：{2}",
+    "reply.node exists": "{0} 得知节点已存在：别人持有锁。", "reply.no node": "{0} 得知这个节点已不存在。", "reply.error": "{0} 得到：{1}。", "reply.exists": "{0} 得知节点存在。",
+    "event.deleted": "{0} 被告知 {1} 已删除。这个 watch 用掉了。", "event.created": "{0} 被告知 {1} 已建立。这个 watch 用掉了。", "event.childrenChanged": "{0} 被告知 {1} 的子节点有变化。这个 watch 用掉了。", "event.dataChanged": "{0} 被告知 {1} 的数据有变化。这个 watch 用掉了。", "event.other": "{0} 被告知：{2} {1}。这个 watch 用掉了。",
+    "lost.request": "这个请求随连接丢失：服务器从未看到它。", "lost.reply": "这个应答随连接丢失：服务器已经执行，而 {0} 不知道。", "lost.event": "这个事件随连接丢失。",
+    "on.way": "{0} 发出，{1} 到达。", "on.way.lost": "{0} 发出，{1} 丢失。",
+    interfere: "在 {1} 干预 {0}", "do.lose request": "丢掉它的请求", "do.lose reply": "丢掉应答", "do.cut": "切断连接", "do.expire": "让会话过期", "do.stop": "让它停顿", "do.runs on": "让它继续", "do.end ctx": "结束它的 ctx",
+    "tip.lose request": "数据包和连接一起丢失。服务器看不到这个请求。", "tip.lose reply": "服务器执行请求，应答和连接一起丢失。", "tip.cut": "连接断开，会话还在，客户端会重连。", "tip.expire": "断线时间超过会话超时，它的节点消失。", "tip.stop": "比如一次很长的垃圾回收。会话在此期间结束。", "tip.runs on": "它继续运行，好像时间没有过去。", "tip.stall": "它发出的都留在它自己里面，直到会话过期。", "tip.time passes": "所有参与者都经过 18 秒。期间发出的请求立即执行。", "tip.refuse": "开始时客户端都未连接，某个客户端的第一次连接被拒绝，客户端库会重试。", "tip.parent goes": "队列的父节点空着时，服务器把它删除，就像对待 container 节点那样。", "tip.end ctx": "调用者不想再等了。",
+    "do.reconnect": "让它重连", "do.request": "执行它的请求", "do.reply": "送达应答", "do.event": "送达事件", "do.unlock": "让它解锁", "do.run on": "让它继续", "do.stall": "它发出的都到不了", "do.time passes": "让时间流逝", "do.refuse": "拒绝它的连接", "do.parent goes": "删除空的父节点", "who.all": "所有", "who.server": "服务器", "do.go on": "让它继续",
+    "name.lose request": "{0} 丢失请求", "name.lose reply": "{0} 丢失应答", "name.cut": "{0} 断线", "name.expire": "{0} 会话过期", "name.stop": "{0} 停顿", "name.runs on": "{0} 继续运行", "name.end ctx": "{0} 的 ctx 结束",
+    runs: "运行", asItComes: "原样", whatIf: "假如", compare: "与原来的运行对照", compareOff: "不对照", undo: "撤销", rename: "改名", nameOf: "这次运行的名字", without: "原来", withit: "假如",
+    whatIfHint: "点击客户端或数据包来干预：运行从这一刻分叉。",
+    goal: "目标", goalReached: "目标达成", choicesMade: "你的选择", yourTurn: "轮到你：接下来发生什么？", over: "运行结束，什么都没坏。", broke: "坏了", undoChoice: "收回一步", restart: "从头开始", faultsLeft: "次故障", whatHappens: "发生什么", packetsToo: "应答和事件也要等", noEnabled: "再也不会发生什么了。", showMe: "演示给我看", rest: "让其余的自行发生", save: "保存 trace", choicesFound: "这个调度的各个选择", fault1: "1 次故障", faultN: "{0} 次故障", butKnown: "其页面已列出的遗留问题见下。", withCure: "换成修复了问题的锁", withBug: "回到文章中的锁",
+    faultKinds: "可能出什么错", howMany: "最多", seconds: "秒", start: "开始搜索", stop: "停止", searching: "搜索中：{0} 个调度，每秒 {1} 个", foundIt: "搜索 {0} 个调度后找到：{1}", foundNone: "{1}，{2} 个竞争者，最多 {3}：全部 {0} 个调度都已搜索，没有一个能破坏它。", foundNoneIncomplete: "{1}，{2} 个竞争者，最多 {3}：搜索了 {0} 个调度后时间到，没有一个能破坏它。", openTrace: "看看", stopped: "已停止。", known: "已知问题，其页面有说明：{0}",
+    findHint: "探索器逐一播放消息的各种次序，每次都运行真实代码，直到有一种次序破坏了锁。",
+    "kind.lose request": "请求丢失", "kind.lose reply": "应答丢失", "kind.cut": "连接断开", "kind.expire": "会话过期", "kind.stop": "客户端停顿", "kind.stall": "客户端卡住", "kind.end ctx": "ctx 结束", "kind.time passes": "时间流逝", "kind.refuse": "连接被拒绝", "kind.parent goes": "父节点消失",
+    "violation.two holders": "两个持有者", "violation.hang": "永远等待", "violation.endless": "永不结束", "violation.node left": "残留节点", "violation.watch left": "残留 watch", "violation.goroutine left": "残留 goroutine", "violation.error not allowed": "不该有的错误", "violation.loss not reported": "失锁未报告", "violation.loss reported too late": "失锁报告太晚", "violation.deletes another's node": "删了别人的节点", "violation.panic": "panic", "violation.holder without a node": "持有者没有节点", "violation.token does not grow": "令牌没有增大", "violation.order overturned": "插队", "violation.more requests or wake-ups than predicted": "超出公式", "violation.waits too long": "等待太久", "violation.starves": "饿死", "violation.session left": "残留会话", "violation.own check fails": "自检失败", "violation.holder outlives its session": "持有者比会话活得久",
+    loading: "引擎启动中……", running: "{0} 运行中……", takesLong: "这次运行时间较长。", stopRun: "停止", runStopped: "已停止。请减少竞争者，或换一个锁。", engineError: "引擎报告：", compileError: "编译不通过。页面仍在运行上次编译成功的代码。", building: "构建中……", badFile: "无法打开 {0}：{1}", badLink: "无法读取地址：{0}", retry: "重试", unknownLock: "没有名为 {0} 的锁。",
+    fromFile: "来自 {0}", recorded: "录制的运行", recordedAt: "录制于 {0}", backToLocks: "回到锁",
+    instant: "{0} / {1}", soFar: "{0} / {1} …", holder: "持有者", holders: "{0} 同时持有锁", later: "过去 {0}", legend: "图例",
+    "legend.request": "请求", "legend.reply": "应答", "legend.event": "事件：唤醒", "legend.watch": "watch", "legend.lost": "丢失", "legend.holds": "持锁", "legend.waits": "等待", "legend.unaware": "已失锁，不自知",
+    diagram: "时间图：数据包是客户端与服务器之间的线。拖动以在时间中移动。", stage: "舞台：上面是服务器，下面是客户端", zoomIn: "放大", zoomOut: "缩小",
+    results: "最后", keys: "按键", about: "这是什么",
+    "about.1": "每个面板是一个真实的锁的一次运行。上面是 ZooKeeper 服务器和队列的节点，下面是客户端，数据包在它们之间往来。细线是 watch：从等待者连到它所等的节点。",
+    "about.2": "舞台下方是同一次运行的时间图：时间向右，每个客户端一条泳道，服务器在最上面。拖动它或滑块，可以在时间中前进和后退。",
+    "about.3": "点击客户端或数据包来干预：丢掉应答、切断连接、让会话过期。运行从那一刻起分叉继续。",
+    "about.4": "地址包含你看到的一切：一个链接就是一次运行。",
+    "about.5": "可以把探索器的 trace 或录制的运行（JSON）拖到页面上。",
+    "key.space": "播放、暂停", "key.arrows": "后退、前进一刻", "key.shift": "上一个、下一个事件", "key.h": "下一次持锁（Shift：上一次）", "key.v": "下一次违例（Shift：上一次）", "key.home": "开头、结尾", "key.speed": "减速、加速", "key.letter": "选择下一个、上一个客户端", "key.packet": "选择上一个、下一个数据包", "key.enter": "干预所选的客户端或数据包", "key.u": "撤销这个分支", "key.c": "与原来的运行对照", "key.l": "English、中文", "key.d": "浅色、深色", "key.esc": "关闭", "key.q": "本帮助", "key.zoom": "时间图放大、缩小", "key.digits": "调度：选第几项", "key.back": "调度：收回一步",
+    "at": "在", fullStop: "。", packet: "数据包", client: "客户端", nothingThere: "（已无）",
+    dropHere: "把 trace 或录制的运行拖到这里",
+  },
+};
+
+let language = "en";
+export function setLanguage(l) { language = WORDS[l] ? l : "en"; }
+export function getLanguage() { return language; }
+
+// say returns a text in the language of the page; {0}, {1} … are filled in.
+export function say(key, ...values) {
+  const text = WORDS[language][key] ?? WORDS.en[key];
+  if (text === undefined) return key;
+  return text.replace(/\{(\d)\}/g, (_, i) => values[i] ?? "");
+}
+
+// has says whether there is a text for a key.
+export function has(key) { return WORDS.en[key] !== undefined; }
+
+// checkStrings returns the keys that one language has and another lacks.
+export function checkStrings() {
+  const wrong = [];
+  for (const a of Object.keys(WORDS)) for (const b of Object.keys(WORDS)) {
+    for (const key of Object.keys(WORDS[a])) if (!(key in WORDS[b])) wrong.push(b + " lacks " + key);
+  }
+  return wrong;
+}
+
+// An instant for people: as many digits as packets need.
+export function clockText(ns) {
+  const ms = ns / 1e6;
+  return ms < 9999.95 ? ms.toFixed(1) + " ms" : (ms / 1000).toFixed(3) + " s";
+}
+
+const OPS = { create: "create", create2: "create", createContainer: "create", createTTL: "create", delete: "delete", exists: "exists", getData: "getData", getChildren: "getChildren", getChildren2: "getChildren", setData: "setData", sync: "sync", setWatches: "setWatches", setWatches2: "setWatches", multi: "multi", closeSession: "closeSession", connect: "connect" };
+
+// The kind of an operation, whatever its version.
+export function plainOp(op) { return OPS[op] || op || ""; }
+
+// The server's error codes that have no text in a film.
+const ERRORS = { "error -102": "no auth", "error -103": "bad version", "error -108": "no children allowed", "error -111": "not empty", "error -112": "session expired" };
+const errorOf = p => ERRORS[p.error] || p.error;
+
+// A word for a packet that fits beside it.
+export function packetWord(p) {
+  if (p.kind === "event") return p.event === "childrenChanged" ? "children!" : (p.event || "event") + "!";
+  const op = { getChildren: "children", getData: "get", closeSession: "close" }[plainOp(p.op)] || plainOp(p.op);
+  if (p.kind === "reply") return p.error ? errorOf(p) : p.names ? p.names.length + " names" : op + " ok";
+  return op;
+}
+
+// A name in a list: its number, if it ends in one as the server makes it.
+const tailOf = path => { const m = /(\d{6,})$/.exec(path); return m ? "#" + Number(m[1]) : path; };
+
+// explain says in a sentence or two what a packet is.
+export function explain(p) {
+  const who = p.client, path = p.path || "";
+  let text;
+  if (p.kind === "request") {
+    const op = plainOp(p.op);
+    text = has("explain." + op) ? say("explain." + op, who, path) : say("explain.other", who, path, p.op);
+    if (p.watch) text += say(op === "getChildren" ? "explain.watchChildren" : "explain.watch");
+  } else if (p.kind === "reply") {
+    if (p.error) text = plainOp(p.op) === "create" && p.error === "node exists" ? say("reply.node exists", who) : p.error === "no node" ? say("reply.no node", who) : say("reply.error", who, errorOf(p));
+    else if (p.made) text = say("reply.made", who, p.made);
+    else if (plainOp(p.op) === "getChildren") {
+      const names = p.names || [], shown = names.slice(0, 6).map(tailOf).join(", ") + (names.length > 6 ? ", …" : names.length > 1 ? say("fullStop") : "");
+      text = say(names.length === 0 ? "reply.names0" : names.length === 1 ? "reply.names1" : "reply.names", who, names.length, shown);
+    } else if (plainOp(p.op) === "exists") text = say("reply.exists", who);
+    else text = say("reply.ok", who, p.op);
+  } else {
+    text = has("event." + p.event) ? say("event." + p.event, who, path) : say("event.other", who, path, p.event);
+  }
+  if (p.lost) text += " " + say("lost." + p.kind, who);
+  return text;
+}
+
+// explainMark says in a sentence what a mark is; "" if it is not worth one.
+export function explainMark(m) {
+  switch (m.kind) {
+    case "state": return say("sentence." + m.state, m.who, m.text || "");
+    case "client": return say("sentence." + m.state, m.who);
+    case "lost": return say(m.knows ? "sentence.knows" : "sentence.unaware", m.who);
+    case "node": return m.made ? m.owner ? say("sentence.made", m.owner, m.path) : "" : say("sentence.gone", "", m.path);
+    case "watch": return m.set ? say(m.of === "children" ? "sentence.setChildren" : "sentence.set", m.client, m.path) : "";
+    case "wakeup": return say("sentence.wakeup", m.who);
+    case "violation": return violationText(m.violation) + (m.text ? ": " + m.text : "");
+    case "note": return (m.who ? m.who + ": " : "") + (m.text || "");
+  }
+  return "";
+}
+
+export function violationText(kind) { return has("violation." + kind) ? say("violation." + kind) : kind || ""; }

@@ -1,0 +1,150 @@
+// Package picture draws films for pages that do not move: as SVG, light or dark
+// as the reader has it.
+package picture
+
+import (
+	"fmt"
+	"html"
+	"strings"
+	"time"
+
+	"example.com/zklock/internal/explore"
+)
+
+// A Panel is a film with what stands above it.
+type Panel struct {
+	Title string
+	Film  *explore.Film
+}
+
+const (
+	left   = 62  // of the lanes, for the names
+	right  = 18  // beside them
+	top    = 34  // for a panel's title
+	server = 26  // from the server's lane to the first client's
+	lane   = 22  // from one client's lane to the next one's
+	foot   = 14  // below the last lane
+	width  = 860 // of the picture
+)
+
+const style = `<style>
+.p{font:13px system-ui,sans-serif;fill:#1b2733}
+.t{font-weight:600}
+.s{fill:#526170}
+.bg{fill:#fff}
+.lane{stroke:#d5dde4;stroke-width:1}
+.waits{stroke:#8a99a8;stroke-width:3;stroke-dasharray:2 3}
+.holds{stroke:#0b7a5c;stroke-width:9;stroke-linecap:round}
+.request,.reply{stroke:#2f6fb0;stroke-width:1;opacity:.65}
+.reply{stroke-dasharray:3 2}
+.event{stroke:#c2410c;stroke-width:1.6}
+.woken{fill:#c2410c}
+@media (prefers-color-scheme:dark){
+.p{fill:#e6edf3}.s{fill:#9fb0bf}.bg{fill:#0d1117}.lane{stroke:#2b3540}.waits{stroke:#74879a}.holds{stroke:#3fb68b}
+.request,.reply{stroke:#6cb0f2}.event{stroke:#ff9a5c}.woken{fill:#ff9a5c}}
+</style>`
+
+// Draw draws films one below the other, on one clock. Each has a lane for the
+// server and one for each client; a line between two lanes is a packet, with
+// its real departure and arrival.
+func Draw(alt string, panels ...Panel) string {
+	var end time.Duration
+	height := 0
+	for _, p := range panels {
+		end = max(end, lastHold(p.Film))
+		height += top + server + lane*len(p.Film.Clients) + foot
+	}
+	height += 22 // the legend
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`+"\n",
+		width, height, width, height, html.EscapeString(alt))
+	b.WriteString(style + "\n")
+	fmt.Fprintf(&b, `<rect class="bg" width="%d" height="%d" rx="8"/>`+"\n", width, height)
+	y := 0
+	for _, p := range panels {
+		y = p.draw(&b, y, end)
+	}
+	legend(&b, y+8)
+	b.WriteString("</svg>\n")
+	return b.String()
+}
+
+// lastHold is when the last contender has unlocked.
+func lastHold(f *explore.Film) (at time.Duration) {
+	for _, m := range f.Marks {
+		if m.Kind == "state" && m.State == "done" {
+			at = max(at, m.At)
+		}
+	}
+	return max(at, time.Millisecond)
+}
+
+func (p Panel) draw(b *strings.Builder, y int, end time.Duration) int {
+	f := p.Film
+	x := func(at time.Duration) float64 {
+		return left + float64(min(at, end))/float64(end)*(width-left-right)
+	}
+	n := len(f.Clients)
+	fmt.Fprintf(b, `<text class="p t" x="12" y="%d">%s</text>`+"\n", y+21, html.EscapeString(p.Title))
+	fmt.Fprintf(b, `<text class="p s" x="%d" y="%d" text-anchor="end">%d requests, %d watch events, %d wake-ups</text>`+"\n",
+		width-right, y+21, f.Counters.Requests, f.Counters.Events, f.Counters.Wakeups)
+	serverY := y + top + 6
+	laneY := make(map[string]int)
+	line := func(name string, at int) {
+		fmt.Fprintf(b, `<text class="p s" x="12" y="%d">%s</text><line class="lane" x1="%d" x2="%d" y1="%d" y2="%d"/>`+"\n", at+4, name, left, width-right, at, at)
+	}
+	line("server", serverY)
+	for i, c := range f.Clients {
+		laneY[c.Name] = serverY + server + i*lane
+		line(html.EscapeString(c.Name), laneY[c.Name])
+	}
+	of := make(map[string]string) // contender → client
+	for _, c := range f.Clients {
+		for _, k := range c.Contenders {
+			of[k] = c.Name
+		}
+	}
+	for _, q := range f.Packets {
+		if q.Sent > end || q.Pending {
+			continue
+		}
+		from, to := laneY[q.Client], serverY
+		if q.Kind != "request" {
+			from, to = to, from
+		}
+		fmt.Fprintf(b, `<line class="%s" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>`+"\n", q.Kind, x(q.Sent), from, x(q.Arrived), to)
+	}
+	type since struct {
+		state string
+		at    time.Duration
+	}
+	now := make(map[string]since)
+	for _, m := range f.Marks {
+		at := laneY[of[m.Who]]
+		switch m.Kind {
+		case "wakeup":
+			if at == 0 {
+				at = laneY[m.Who]
+			}
+			fmt.Fprintf(b, `<circle class="woken" cx="%.1f" cy="%d" r="3.2"/>`+"\n", x(m.At), at)
+		case "state":
+			if was := now[m.Who]; was.state == "waits" || was.state == "holds" {
+				fmt.Fprintf(b, `<line class="%s" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`+"\n", was.state, x(was.at), x(m.At), at, at)
+			}
+			now[m.Who] = since{m.State, m.At}
+		}
+	}
+	return serverY + server + (n-1)*lane + foot + 8
+}
+
+func legend(b *strings.Builder, y int) {
+	at := 12
+	for _, item := range []struct{ class, text string }{
+		{"holds", "holds the lock"}, {"waits", "waits"}, {"request", "request"}, {"reply", "reply"}, {"event", "watch event"},
+	} {
+		fmt.Fprintf(b, `<line class="%s" x1="%d" x2="%d" y1="%d" y2="%d"/><text class="p s" x="%d" y="%d">%s</text>`+"\n",
+			item.class, at+4, at+26, y, y, at+36, y+4, item.text)
+		at += 60 + 7*len(item.text)
+	}
+	fmt.Fprintf(b, `<circle class="woken" cx="%d" cy="%d" r="3.2"/><text class="p s" x="%d" y="%d">woken</text>`+"\n", at+4, y, at+16, y+4)
+}

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"mime"
+	"net"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// The page loads nothing from anywhere else, and nobody else may show it in a
+// frame. WebAssembly needs a word of its own.
+const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'"
+
+// listen listens on a loopback address.
+func listen(addr string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("-addr %s is no address: %w", addr, err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("-addr %s is not on loopback: the lab is for this machine only; use 127.0.0.1:PORT", addr)
+	}
+	ln, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("the port of %s is taken; without -addr the lab takes a free one", addr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the lab cannot listen on %s: %w", addr, err)
+	}
+	return ln, nil
+}
+
+// A site serves the page and tells it of each build.
+type site struct {
+	host string // with the port
+
+	mu      sync.Mutex // guards what follows
+	last    *built     // nil: nothing has been built yet
+	builds  int        // how many have succeeded
+	failure string     // of the newest build; "": it has not failed
+	now     bool       // it is building
+	changed chan struct{}
+}
+
+func newSite(host string) *site { return &site{host: host, changed: make(chan struct{})} }
+
+// put notes how a build has ended.
+func (s *site) put(b *built, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = false
+	s.failure = ""
+	if err != nil {
+		s.failure = err.Error()
+	}
+	// One that lacks the exercises is better than none, and worse than one
+	// that has them.
+	if b != nil && (err == nil || s.last == nil) {
+		s.last = b
+		s.builds++
+	}
+	s.tellLocked()
+}
+
+// begin notes that a build has begun.
+func (s *site) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = true
+	s.tellLocked()
+}
+
+func (s *site) tellLocked() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func (s *site) state() (b *built, builds int, failure string, building bool, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last, s.builds, s.failure, s.now, s.changed
+}
+
+// watch builds, and builds again when a tick shows that the sources have
+// changed, until ctx ends.
+func (s *site) watch(ctx context.Context, b *builder, tick <-chan struct{}) {
+	for {
+		before := b.stamp()
+		s.begin()
+		made, err := b.build(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		s.put(made, err)
+		for maps.Equal(before, b.stamp()) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick:
+			}
+		}
+	}
+}
+
+// local says whether a request names this server as a browser on this machine
+// does. A page of another host whose name has come to mean 127.0.0.1 names
+// that other host.
+func (s *site) local(host string) bool {
+	_, port, err := net.SplitHostPort(s.host)
+	if err != nil {
+		return false
+	}
+	return host == s.host || host == net.JoinHostPort("localhost", port) || host == net.JoinHostPort("127.0.0.1", port) || host == net.JoinHostPort("::1", port)
+}
+
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy+"; frame-ancestors 'none'")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	switch {
+	case !s.local(r.Host):
+		http.Error(w, "the lab answers only to http://"+s.host+"/", http.StatusMisdirectedRequest)
+		return
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		http.Error(w, "the lab is only read", http.StatusMethodNotAllowed)
+		return
+	case r.URL.Path == "/events":
+		s.events(w, r)
+		return
+	}
+	b, builds, failure, _, changed := s.state()
+	for b == nil && failure == "" {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-changed:
+		}
+		b, builds, failure, _, changed = s.state()
+	}
+	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
+	if name == "" {
+		name = "index.html"
+	}
+	if b == nil {
+		s.failed(w, name, failure)
+		return
+	}
+	body, ok := b.page[name]
+	if name == "engine.wasm" {
+		body, ok = b.wasm, true
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			h.Set("Content-Encoding", "gzip")
+			body = b.gz
+		}
+	}
+	if !ok {
+		http.Error(w, "the lab has no "+name, http.StatusNotFound)
+		return
+	}
+	if name == "index.html" {
+		body = inHead(body, fmt.Sprintf(`<meta name="lab-events" content="events?seen=%d">`, builds))
+	}
+	h.Set("Content-Type", contentType(name))
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if r.Method == http.MethodGet {
+		w.Write(body)
+	}
+}
+
+// failed answers while there is nothing to show but an error. The page that
+// it shows loads itself again after the next build.
+func (s *site) failed(w http.ResponseWriter, name, failure string) {
+	if name == "failed.js" {
+		w.Header().Set("Content-Type", contentType(name))
+		fmt.Fprint(w, `new EventSource("events?seen=0").onmessage = e => { if (JSON.parse(e.data).reload) location.reload(); };`+"\n")
+		return
+	}
+	if name != "index.html" {
+		http.Error(w, failure, http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", contentType(name))
+	w.WriteHeader(http.StatusServiceUnavailable)
+	fmt.Fprintf(w, "<!doctype html>\n<meta charset=\"utf-8\">\n<title>The lab</title>\n<script src=\"failed.js\"></script>\n<pre>%s</pre>\n", escape(failure))
+}
+
+func contentType(name string) string {
+	switch ext := path.Ext(name); ext {
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".wasm":
+		return "application/wasm"
+	default:
+		if t := mime.TypeByExtension(ext); t != "" {
+			return t
+		}
+	}
+	return "application/octet-stream"
+}
+
+// events tells a page, which has seen so many builds, what has become of the
+// sources since: {"building":true}, {"error":"…"} with the compiler's text, or
+// {"reload":true} when there is a newer build.
+func (s *site) events(w http.ResponseWriter, r *http.Request) {
+	seen, err := strconv.Atoi(r.URL.Query().Get("seen"))
+	if err != nil {
+		http.Error(w, "seen is a number", http.StatusBadRequest)
+		return
+	}
+	flush := http.NewResponseController(w)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return
+	}
+	alive := time.NewTicker(30 * time.Second) // finds out that the page has gone
+	defer alive.Stop()
+	for {
+		_, builds, failure, building, changed := s.state()
+		var message any
+		switch {
+		case building:
+			message = map[string]bool{"building": true}
+		case failure != "":
+			message = map[string]string{"error": failure}
+		case builds > seen:
+			message = map[string]bool{"reload": true}
+			seen = builds
+		default:
+			message = map[string]bool{"current": true}
+		}
+		data, _ := json.Marshal(message) // it is a string or a bool
+		fmt.Fprintf(w, "data: %s\n\n", data)
+		if flush.Flush() != nil {
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-changed:
+		case <-alive.C:
+		}
+	}
+}
