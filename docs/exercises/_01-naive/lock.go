@@ -1,0 +1,42 @@
+// Package naive is exercise 1: a lock that is one ephemeral znode.
+package naive
+
+import (
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// ErrNotLocked is what Unlock returns if this Lock does not hold the lock.
+var ErrNotLocked = errors.New("naive: not locked")
+
+var errNotWritten = errors.New("naive: not written yet")
+
+// A Lock is one contender for the lock at a path. It is for one goroutine at
+// a time, and can be used again after Unlock.
+type Lock struct {
+	conn *zk.Conn
+	path string
+}
+
+// New returns a contender for the lock whose znode is path. It sends nothing.
+func New(conn *zk.Conn, path string) *Lock {
+	return &Lock{conn: conn, path: path}
+}
+
+// Lock waits until it holds the lock, for as long as that takes.
+func (l *Lock) Lock() error {
+	return errNotWritten
+}
+
+// TryLock takes the lock if nobody holds it, and waits for nobody. False and no
+// error: another contender holds the lock, and nothing of ours is left behind.
+func (l *Lock) TryLock() (bool, error) {
+	return false, errNotWritten
+}
+
+// Unlock releases the lock. If this Lock does not hold it, Unlock returns
+// ErrNotLocked and deletes nothing.
+func (l *Lock) Unlock() error {
+	return errNotWritten
+}

@@ -1,0 +1,41 @@
+package reentrant
+
+import (
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/locktest"
+)
+
+// An owned Mutex is a contender, as exercise 3's Lock is.
+type owned struct {
+	mutex *Mutex
+	owner *Owner
+}
+
+func (o *owned) Lock() error            { return o.mutex.Lock(o.owner) }
+func (o *owned) TryLock() (bool, error) { return o.mutex.TryLock(o.owner) }
+func (o *owned) Unlock() error          { return o.mutex.Unlock(o.owner) }
+
+func TestLock(t *testing.T) {
+	locktest.Run(t, locktest.Subject{
+		New:          func(conn *zk.Conn, path string) locktest.Lock { return &owned{New(conn, path), NewOwner("contender")} },
+		ErrNotLocked: ErrNotOwner,
+		Queue:        true,
+		WakeUps:      func(waiting int) int { return 1 },
+		Requests:     func(n int) int { return 5*n - 2 },
+	})
+}
+
+func TestOwners(t *testing.T) {
+	locktest.RunOwners(t, locktest.OwnersSubject{
+		Open: func(conn *zk.Conn, path string) func(string) locktest.Lock {
+			m := New(conn, path)
+			return func(name string) locktest.Lock { return &owned{m, NewOwner(name)} }
+		},
+		Nobody:      func(conn *zk.Conn, path string) locktest.Lock { return &owned{New(conn, path), nil} },
+		ErrNotOwner: ErrNotOwner,
+		Holds:       func(l locktest.Lock) int { o := l.(*owned); return o.mutex.Holds(o.owner) },
+	})
+}

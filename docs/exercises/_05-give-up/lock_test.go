@@ -1,0 +1,34 @@
+package giveup
+
+import (
+	"context"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/locktest"
+)
+
+type contender = Lock
+
+// A patient contender never gives up.
+type patient struct{ *contender }
+
+func (p patient) Lock() error { return p.contender.Lock(context.Background()) }
+
+func TestLock(t *testing.T) {
+	locktest.Run(t, locktest.Subject{
+		New:          func(conn *zk.Conn, path string) locktest.Lock { return patient{New(conn, path)} },
+		ErrNotLocked: ErrNotLocked,
+		Queue:        true,
+		WakeUps:      func(waiting int) int { return 1 },
+		Requests:     func(n int) int { return 5*n - 2 },
+	})
+}
+
+func TestContexts(t *testing.T) {
+	locktest.RunContexts(t, locktest.ContextSubject{
+		New:          func(conn *zk.Conn, path string) locktest.ContextLock { return New(conn, path) },
+		ErrNotLocked: ErrNotLocked,
+	})
+}

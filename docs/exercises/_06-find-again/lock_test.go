@@ -1,0 +1,27 @@
+package findagain
+
+import (
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/locktest"
+)
+
+func TestLock(t *testing.T) {
+	locktest.Run(t, locktest.Subject{
+		New:          func(conn *zk.Conn, path string) locktest.Lock { return New(conn, path) },
+		ErrNotLocked: ErrNotLocked,
+		Queue:        true,
+		FindsNode:    true,
+		WakeUps:      func(waiting int) int { return 1 },
+		Requests:     func(n int) int { return 5*n - 2 },
+	})
+}
+
+func TestLostReplies(t *testing.T) {
+	locktest.RunLostReplies(t, locktest.LostReplySubject{
+		New:          func(conn *zk.Conn, path string) locktest.Lock { return New(conn, path) },
+		ErrNotLocked: ErrNotLocked,
+	})
+}

@@ -1,0 +1,35 @@
+package semaphore
+
+import (
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/locktest"
+)
+
+// With one permit a semaphore is a lock.
+type one struct{ *Semaphore }
+
+func (s one) Lock() error            { return s.Acquire() }
+func (s one) TryLock() (bool, error) { return s.TryAcquire() }
+func (s one) Unlock() error          { return s.Release() }
+
+func TestLock(t *testing.T) {
+	locktest.Run(t, locktest.Subject{
+		New:          func(conn *zk.Conn, path string) locktest.Lock { return one{New(conn, path, 1)} },
+		ErrNotLocked: ErrNotAcquired,
+		Queue:        true,
+		WakeUps:      func(waiting int) int { return 1 },
+		Requests:     func(n int) int { return 5*n - 2 },
+	})
+}
+
+func TestSemaphore(t *testing.T) {
+	locktest.RunSemaphore(t, locktest.SemaphoreSubject{
+		New:            func(conn *zk.Conn, path string, permits int) locktest.Semaphore { return New(conn, path, permits) },
+		ErrNotAcquired: ErrNotAcquired,
+		WakeUps:        func(permits int) int { return permits },
+		Requests:       func(permits, n int) int { return 3*n + max(0, n-permits)*(permits+1) },
+	})
+}

@@ -1,0 +1,11 @@
+package breakthis
+
+import (
+	"testing"
+
+	"example.com/zklock/docs/exercises/breaking"
+)
+
+func TestBreak(t *testing.T) {
+	breaking.Run(t, breaking.File)
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"example.com/zklock/docs/exercises/breaking"
+	"example.com/zklock/internal/locktest"
+)
+
+// An exercise is one folder beside this file.
+type exercise struct {
+	number  int
+	folder  string
+	pkg     string // the package clause of its files, by which a student's folder is recognised
+	title   string
+	basic   int    // points, if all basic cases pass
+	full    int    // points besides, if all cases pass
+	answer  string // the solution, from the root of the repository: a file that takes the place of the student's
+	imports []string
+	tests   []suite // of lock_test.go, in the order in which they are graded
+	// unexplored says why the solution has no explore_test.go; "" if it has one.
+	unexplored string
+
+	// An exercise of another kind than a lock has some of these besides.
+
+	file string // that the student writes; "" is lock.go
+	ext  string // of the files that an attempt consists of, such as ".json"; "" is Go
+	// grade is called in place of the tests of the suites, whose cases it has to
+	// judge: see grading. Nil: lock_test.go does it.
+	grade func(ctx context.Context, g *grading) error
+}
+
+// A suite is one test function of lock_test.go and the cases that it runs.
+type suite struct {
+	test  string // "" if an entry's grade needs no test
+	all   []string
+	basic []string
+}
+
+func levels(test string, full, basic locktest.Suite) suite {
+	return suite{test, locktest.Names(full), locktest.Names(basic)}
+}
+
+func plain(queue bool) suite {
+	return levels("TestLock", locktest.Subject{Queue: queue}, locktest.Subject{Queue: queue, Level: locktest.Basic})
+}
+
+// The basic cases about owners: what a first attempt must do while all goes well.
+var basicOwners = []string{
+	"another owner of the same Mutex waits its turn in the queue",
+	"the node goes with the last Unlock and not before",
+	"TryLock by the holder counts up, by another owner it is false at once",
+	"Unlock by another owner is ErrNotOwner and frees nothing",
+	"one Unlock too many is ErrNotOwner",
+	"a second Lock by the same owner costs no request",
+	"owners with equal names are distinct",
+	"no owner at all is an error at once",
+}
+
+const step3 = "example.com/zklock/03-sequential-predecessor"
+
+var exercises = []*exercise{
+	{
+		number: 1, folder: "_01-naive", pkg: "naive", title: "one ephemeral node",
+		basic: 6, full: 4, answer: "01-naive-ephemeral/lock.go",
+		tests: []suite{plain(false)},
+	},
+	{
+		number: 2, folder: "_02-herd", pkg: "herd", title: "a fair queue",
+		basic: 6, full: 4, answer: "02-herd-effect/lock.go",
+		tests: []suite{plain(true)},
+	},
+	{
+		number: 3, folder: "_03-predecessor", pkg: "predecessor", title: "watch only the node before yours",
+		basic: 10, full: 5, answer: "03-sequential-predecessor/lock.go",
+		tests: []suite{plain(true)},
+	},
+	{
+		number: 4, folder: "_04-reentrant", pkg: "reentrant", title: "the owner may lock again",
+		basic: 10, full: 5, answer: "04-reentrant/lock.go", imports: []string{step3},
+		tests: []suite{plain(true), {"TestOwners", locktest.Names(locktest.OwnersSubject{}), basicOwners}},
+	},
+	{
+		number: 5, folder: "_05-give-up", pkg: "giveup", title: "give up in time",
+		basic: 12, full: 8, answer: "docs/exercises/_05-give-up/.solution/lock.go",
+		tests: []suite{plain(true), levels("TestContexts", locktest.ContextSubject{}, locktest.ContextSubject{Level: locktest.Basic})},
+	},
+	{
+		number: 6, folder: "_06-find-again", pkg: "findagain", title: "the reply to create is lost: find the node again",
+		basic: 12, full: 8, answer: "docs/exercises/_06-find-again/.solution/lock.go",
+		tests: []suite{plain(true), levels("TestLostReplies", locktest.LostReplySubject{}, locktest.LostReplySubject{Level: locktest.Basic})},
+	},
+	{
+		number: 7, folder: "_07-fence", pkg: "fence", title: "the resource refuses an old token",
+		basic: 8, full: 6, answer: "docs/exercises/_07-fence/.solution/lock.go",
+		tests:      []suite{levels("TestFence", locktest.FenceSubject{}, locktest.FenceSubject{Level: locktest.Basic})},
+		unexplored: "the explorer looks for two holders, and a register has none",
+	},
+	{
+		number: 8, folder: "_08-semaphore", pkg: "semaphore", title: "as many inside as there are permits",
+		basic: 12, full: 8, answer: "docs/exercises/_08-semaphore/.solution/lock.go",
+		tests: []suite{plain(true), levels("TestSemaphore", locktest.SemaphoreSubject{}, locktest.SemaphoreSubject{Level: locktest.Basic})},
+	},
+	{
+		number: 9, folder: "_09-read-write", pkg: "rwlock", title: "many readers or one writer",
+		basic: 12, full: 8, answer: "docs/exercises/_09-read-write/.solution/lock.go",
+		tests: []suite{levels("TestReadersAndWriters", locktest.ReadWriteSubject{}, locktest.ReadWriteSubject{Level: locktest.Basic})},
+	},
+	{
+		number: 10, folder: "_10-election", pkg: "election", title: "a hand-over that nobody doubts",
+		basic: 12, full: 13, answer: "docs/exercises/_10-election/.solution/lock.go",
+		unexplored: "the explorer's scripts call TryLock and Unlock, and a candidate has neither: it leads inside one call",
+		tests:      []suite{levels("TestElection", locktest.ElectionSubject{}, locktest.ElectionSubject{Level: locktest.Basic})},
+	},
+	{
+		number: 11, folder: "_11-kill-this-lock", pkg: "kill", title: "schedules that only a wrong lock fails",
+		basic: 10, full: 10, answer: "docs/exercises/_11-kill-this-lock/.solution/schedule.go",
+		file: "schedule.go", tests: []suite{schedules()}, grade: playSchedules,
+		imports:    []string{"example.com/zklock/internal/museum", "example.com/zklock/internal/jute", "github.com/stretchr/testify/require"},
+		unexplored: "a schedule is no lock",
+	},
+	{
+		number: 12, folder: "_12-break-this-lock", pkg: "breakthis", title: "break this lock",
+		basic: 8, full: 10, answer: "docs/exercises/_12-break-this-lock/.solution/answers.txt",
+		file: breaking.File, ext: breaking.File, grade: gradeLinks,
+		unexplored: "the answers are schedules",
+		tests:      []suite{breakingSuite()},
+	},
+}
+
+// points are all that an exercise is worth.
+func (e *exercise) points() int { return e.basic + e.full }
+
+// writes is the file that the student writes.
+func (e *exercise) writes() string { return cmp.Or(e.file, "lock.go") }
+
+// is says that a file of this name belongs to an attempt.
+func (e *exercise) is(name string) bool {
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
+		return false
+	}
+	if e.ext != "" {
+		return strings.HasSuffix(name, e.ext)
+	}
+	return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
+}
+
+func (e *exercise) cases() (n int) {
+	for _, s := range e.tests {
+		n += len(s.all)
+	}
+	return n
+}
+
+func (e *exercise) String() string { return fmt.Sprintf("exercise %d, %s", e.number, e.title) }
+
+// dir is the exercise's folder in the checkout.
+func (e *exercise) dir(root string) string { return filepath.Join(root, "docs", "exercises", e.folder) }
+
+// find returns the exercise that an argument names: its number or its folder.
+func find(arg string) (*exercise, error) {
+	name := filepath.Base(filepath.Clean(arg))
+	n, err := strconv.Atoi(arg)
+	for _, e := range exercises {
+		if err == nil && e.number == n || strings.TrimLeft(e.folder, "_") == strings.TrimLeft(name, "_") {
+			return e, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no exercise %q: give a number from 1 to %d", arg, slices.MaxFunc(exercises, func(a, b *exercise) int { return a.number - b.number }).number)
+}

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Limits are what one attempt may use.
+type limits struct {
+	time   time.Duration // of the clock: to build, and to run
+	memory int64         // bytes in memory, all processes of the attempt together
+}
+
+const (
+	maxProcesses = 32
+	maxDisk      = 256 << 20 // bytes of one file
+	beat         = 50 * time.Millisecond
+	cellVariable = "EXERCISES_CELL" // in the environment of every process of a cell
+)
+
+// A cell is where the processes of one attempt run: in a process group each,
+// with a folder of their own, limits, and an end.
+//
+// On Unix the system limits processor time, address space and the size of files;
+// on Linux a watch sees the memory and the number of processes of the whole
+// group, and processes that have left the group. On Windows the end is at the
+// time limit, and only what locktest itself watches is limited besides.
+type cell struct {
+	limits
+	id  string
+	dir string // home, working and temporary directory
+	end context.CancelFunc
+
+	mu   sync.Mutex
+	live map[int]bool // leaders of process groups
+	why  string       // the cell is over: what is wrong with the attempt
+}
+
+// newCell makes a cell that is over when ctx ends. Close it.
+func newCell(ctx context.Context, l limits) (*cell, error) {
+	dir, err := os.MkdirTemp("", "exercises-")
+	if err != nil {
+		return nil, err
+	}
+	c := &cell{limits: l, id: rand.Text(), dir: dir, live: make(map[int]bool)}
+	ctx, c.end = context.WithCancel(ctx)
+	go c.watch(ctx)
+	return c, nil
+}
+
+// stop ends all processes. The first reason counts.
+func (c *cell) stop(why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.why == "" {
+		c.why = why
+	}
+	for pid := range c.live {
+		killGroup(pid)
+	}
+}
+
+// over says why the cell is over, "" if it is not.
+func (c *cell) over() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.why
+}
+
+func (c *cell) watch(ctx context.Context) {
+	deadline := time.NewTimer(c.time)
+	defer deadline.Stop()
+	ticks := time.NewTicker(beat)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			c.stop("it was interrupted")
+			return
+		case <-deadline.C:
+			c.stop(fmt.Sprintf("it has not come to an end in %v", c.time))
+			return
+		case <-ticks.C:
+		}
+		c.mu.Lock()
+		memory, processes := int64(0), 0
+		for pid := range c.live {
+			m, p := groupUsage(pid)
+			memory, processes = memory+m, processes+p
+		}
+		c.mu.Unlock()
+		switch {
+		case memory > c.memory:
+			c.stop(fmt.Sprintf("it uses more than %s of memory", bytesOf(c.memory)))
+		case processes > maxProcesses:
+			c.stop(fmt.Sprintf("it starts processes: there are more than %d", maxProcesses))
+		}
+	}
+}
+
+// close ends the cell, and nothing of it is left.
+func (c *cell) close() {
+	c.stop("it is over")
+	c.end()
+	sweep(c.id)
+	os.RemoveAll(c.dir)
+}
+
+// command prepares a process.
+func (c *cell) command(program string, args, env []string) *exec.Cmd {
+	cmd := exec.Command(program, args...)
+	cmd.Env = append(env, cellVariable+"="+c.id)
+	limit(cmd, c.limits)
+	return cmd
+}
+
+// started lets the cell's limits apply to a process.
+func (c *cell) started(pid int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.live[pid] = true
+	if c.why != "" {
+		killGroup(pid)
+	}
+}
+
+// done ends a process and what it has started.
+func (c *cell) done(pid int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.live[pid] {
+		killGroup(pid)
+		delete(c.live, pid)
+	}
+}
+
+// build compiles an attempt with our test into a test binary. What it says is
+// for the student.
+func (c *cell) build(root string, a *attempt, flags ...string) (binary string, err error) {
+	pkg := "./docs/exercises/" + a.folder
+	overlay, err := c.overlay(root, a)
+	if err != nil {
+		return "", err
+	}
+	binary = filepath.Join(c.dir, "attempt.test")
+	if runtime.GOOS == "windows" {
+		binary += ".exe"
+	}
+	args := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay=" + overlay, "-o", binary}, flags...)
+	cmd := c.command("go", append(args, pkg), append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local", "TMPDIR="+c.dir, "GOTMPDIR="))
+	cmd.Dir = root
+	var out capped
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.WaitDelay = time.Second
+	if err := cmd.Start(); err != nil {
+		return "", fmt.Errorf("go does not start: %w", err)
+	}
+	c.started(cmd.Process.Pid)
+	err = cmd.Wait()
+	c.done(cmd.Process.Pid)
+	if err == nil {
+		return binary, nil
+	}
+	if why := c.over(); why != "" {
+		return "", refuse("does not compile: %s", why)
+	}
+	text := strings.ReplaceAll(out.String(), filepath.FromSlash("docs/exercises/"+a.folder+"/"), "")
+	for name, file := range a.files {
+		if full, err := filepath.Abs(file); err == nil {
+			text = strings.ReplaceAll(text, full+":", name+":")
+			if short, err := filepath.Rel(root, full); err == nil { // as the compiler says it, where it is shorter
+				text = strings.ReplaceAll(text, short+":", name+":")
+			}
+		}
+	}
+	var lines []string
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "#") && strings.TrimSpace(line) != "" {
+			lines = append(lines, strings.TrimRight(line, "\n"))
+		}
+	}
+	if len(lines) == 0 {
+		return "", fmt.Errorf("go test -c: %w", err)
+	}
+	return "", refuse("does not compile: %s", firstLines(strings.Join(lines, "\n"), 5))
+}
+
+// overlay writes what go test -overlay is to read: the attempt's files in the
+// place of the exercise's, and our test. Nothing is copied into the checkout.
+func (c *cell) overlay(root string, a *attempt) (string, error) {
+	replace := make(map[string]string)
+	folder := a.exercise.dir(root)
+	own, err := filepath.Glob(filepath.Join(escape(folder), "*.go"))
+	if err != nil {
+		return "", err
+	}
+	for _, file := range own {
+		if filepath.Base(file) != "lock_test.go" {
+			replace[file] = "" // as if it were not there
+		}
+	}
+	for name, file := range a.files {
+		if file, err = filepath.Abs(file); err != nil {
+			return "", err
+		}
+		replace[filepath.Join(folder, name)] = file
+	}
+	for file, text := range replace {
+		if file == text {
+			delete(replace, file)
+		}
+	}
+	return writeOverlay(c.dir, replace)
+}
+
+// bare is the environment of an attempt's process.
+func (c *cell) bare() []string {
+	env := []string{"HOME=" + c.dir, "TMPDIR=" + c.dir, "TMP=" + c.dir, "TEMP=" + c.dir, "USERPROFILE=" + c.dir,
+		"GOMEMLIMIT=" + strconv.FormatInt(c.memory*3/4, 10)}
+	if root, ok := os.LookupEnv("SystemRoot"); ok { // Windows starts no program without it
+		env = append(env, "SystemRoot="+root)
+	}
+	return env
+}
+
+// capped keeps the beginning of what is written. The buffer is a field and not
+// embedded: io.Copy would fill it past Write.
+type capped struct{ kept bytes.Buffer }
+
+func (w *capped) Write(b []byte) (int, error) {
+	if room := 64<<10 - w.kept.Len(); room > 0 {
+		w.kept.Write(b[:min(room, len(b))])
+	}
+	return len(b), nil
+}
+
+func (w *capped) String() string { return w.kept.String() }
+
+func bytesOf(n int64) string {
+	switch {
+	case n >= 1<<30 && n%(1<<30) == 0:
+		return fmt.Sprintf("%d GiB", n>>30)
+	default:
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+}

@@ -1,0 +1,47 @@
+// Command exercises grades the exercises beside it. README.md is for students
+// and lecturers; this is for authors of exercises.
+//
+// An exercise is a folder _NN-name and an entry in the catalog (catalog.go).
+// The underscore keeps the stub out of ./..., and go test ./docs/exercises/_NN-name
+// works all the same. The folder has
+//
+//	README.md     goal, article, what counts as done, points, "Ours has N lines"
+//	lock.go       the stub: it compiles, and its functions return errNotWritten
+//	lock_test.go  the grader: one test function for each suite of the entry
+//	hints.md      three headings "## Hint 1" to "## Hint 3"; they end short of the answer
+//	.solution/    lock.go and explore_test.go, unless the solution is a step's lock.go:
+//	              the entry's answer says which file it is. If the explorer does not
+//	              apply, the entry says why in unexplored
+//	mutants/      at least five files: the case that kills the mutant, a text of
+//	              the solution, and what stands in its place
+//
+// and testdata/wrong has three wrong first attempts with what the first message
+// must say. A package has a name of its own, by which grade recognises a student's
+// folder, and the API of its step.
+//
+// The entry lists suites: a test function of lock_test.go and its cases, all of
+// them and the basic ones. Whatever has a list of cases in internal/locktest can be
+// a suite. A case is graded in this order: the basic cases of all suites, then
+// the others.
+//
+// An attempt is the Go files of a folder without its tests. read refuses what a
+// lock need not import. grade compiles the attempt with -overlay into a test binary
+// and asks that, in a cell (limits, process group), for one case after the other
+// through locktest.Remote. The binary's process never says which cases there are.
+//
+// An exercise of another kind, in which the student writes a schedule or records a
+// trace, names the file that the student writes, perhaps an extension in place of
+// .go, and a function grade, which judges the cases of the suites in place of
+// their tests: it goes through grading.each, and calls passes or fails for each
+// case; inCell compiles the attempt and asks its tests. The points, the tables
+// and the pages are those of all exercises. What the proof does with programs is
+// done with data, too: a mutant is a text of the solution with another in its place.
+// The locks on which the schedules of exercise 11 are played are in package
+// internal/locktest/killing, and the proof compares each with a changed step 3.
+//
+// The proof: go test ./docs/exercises looks at pages, stubs and mutants without
+// building them, and grades a few attempts. With -exercises.proof, which .ci/run
+// sets, it builds and grades each: the stub fails, the solution passes with the
+// race detector and in the explorer, each mutant fails the case that it names, each wrong attempt says what it must say, and hostile attempts cost
+// their own points only. After a change to a stub run it with -exercises.update.
+package main

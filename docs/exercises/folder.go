@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	maxFiles = 50      // that one attempt may have
+	maxBytes = 1 << 20 // of its files together
+)
+
+// An attempt is what a student has written for one exercise: the Go files of a
+// folder without its tests, in whose place ours are graded, or the files with
+// the extension that the entry names.
+type attempt struct {
+	*exercise
+	dir   string
+	files map[string]string // name to path
+	hash  string            // of names and texts, without regard to line ends
+}
+
+// A refusal says why an attempt is not run. It costs the attempt its points.
+type refusal struct{ error }
+
+func refuse(format string, args ...any) error { return refusal{fmt.Errorf(format, args...)} }
+
+// read reads the attempt in a folder. E may be nil: then the package clause
+// says which exercise it is. A refusal comes with an attempt, if it is known
+// of which exercise.
+func read(dir string, e *exercise) (*attempt, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	if e == nil {
+		e = ofFiles(entries)
+	}
+	a := &attempt{exercise: e, dir: dir, files: make(map[string]string)}
+	data := e != nil && e.ext != ""
+	sum := sha256.New()
+	size := int64(0)
+	var parsed []*ast.File
+	fset := token.NewFileSet()
+	var bad error // the first; the files after it may still say which exercise this is
+	for _, entry := range entries {
+		name := entry.Name()
+		if !data && (strings.HasSuffix(name, ".s") || strings.HasSuffix(name, ".syso")) {
+			bad = errors.Join(bad, refuse("%s: a lock is written in Go", name))
+		}
+		if entry.IsDir() || !cmp.Or(e, goFiles).is(name) {
+			continue
+		}
+		if !entry.Type().IsRegular() {
+			bad = errors.Join(bad, refuse("%s is not a regular file", name))
+			continue
+		}
+		file := filepath.Join(dir, name)
+		info, err := entry.Info()
+		if err != nil {
+			return nil, err
+		}
+		size += info.Size()
+		if len(a.files) == maxFiles || size > maxBytes {
+			bad = errors.Join(bad, refuse("too much to read: an attempt has fewer than %d files and less than 1 MiB", maxFiles))
+			break
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		a.files[name] = file
+		lines := unixLines(text)
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(lines), lines)
+		if data {
+			continue
+		}
+		f, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
+		if f != nil && f.Name != nil && a.exercise == nil {
+			for _, e := range exercises {
+				if e.pkg == f.Name.Name {
+					a.exercise = e
+				}
+			}
+		}
+		if err != nil {
+			bad = errors.Join(bad, refuse("does not compile: %s", firstLines(err.Error(), 1)))
+			continue
+		}
+		parsed = append(parsed, f)
+	}
+	a.hash = fmt.Sprintf("%x", sum.Sum(nil))
+	switch {
+	case len(a.files) == 0 && bad == nil && !data: // the stub of an exercise that asks for data may be nothing
+		return nil, fmt.Errorf("%s has no Go files: copy the exercise's %s into it", dir, cmp.Or(e, goFiles).writes())
+	case a.exercise == nil && bad != nil:
+		return nil, bad
+	case a.exercise == nil:
+		return nil, fmt.Errorf("%s: no exercise has a package with this name: keep the package clause of the stub", dir)
+	}
+	for _, f := range parsed {
+		bad = errors.Join(bad, a.allowed(fset, f))
+	}
+	if bad != nil {
+		var first refusal
+		errors.As(bad, &first)
+		return a, first
+	}
+	return a, nil
+}
+
+// goFiles is an exercise of which nothing is known.
+var goFiles = &exercise{}
+
+// ofFiles is the exercise that asks for data of which there are files, nil if
+// there are Go files, or none.
+func ofFiles(entries []fs.DirEntry) (found *exercise) {
+	for _, entry := range entries {
+		if entry.IsDir() {
+			continue
+		}
+		if goFiles.is(entry.Name()) {
+			return nil
+		}
+		for _, e := range exercises {
+			if found == nil && e.ext != "" && e.is(entry.Name()) {
+				found = e
+			}
+		}
+	}
+	return found
+}
+
+// begun says whether a folder has a file of an attempt at the exercise.
+func (e *exercise) begun(dir string) bool {
+	entries, _ := os.ReadDir(dir)
+	return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return !entry.IsDir() && e.is(entry.Name()) })
+}
+
+func unixLines(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }
+
+// What a lock may import. What is not here could start a process, read the
+// grader's messages or write a file: os, os/exec, syscall, unsafe, net, …
+var importable = []string{
+	"bytes", "cmp", "container/heap", "container/list", "container/ring", "context", "crypto/rand", "crypto/sha256",
+	"encoding/base64", "encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "hash/fnv", "iter", "log", "maps",
+	"math", "math/rand", "math/rand/v2", "path", "regexp", "slices", "sort", "strconv", "strings", "sync", "sync/atomic",
+	"time", "unicode", "unicode/utf8",
+	client,
+}
+
+const client = "github.com/go-zookeeper/zk"
+
+// allowed refuses a file that imports something else, or hands the exercise to
+// the client's own lock.
+func (a *attempt) allowed(fset *token.FileSet, f *ast.File) error {
+	if f.Name.Name != a.pkg {
+		return refuse("%s: this is package %s, and %v must be package %s", fset.Position(f.Name.Pos()), f.Name.Name, a.exercise, a.pkg)
+	}
+	zk := map[string]bool{}
+	for _, spec := range f.Imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return refuse("does not compile: %v", err)
+		}
+		if !slices.Contains(importable, name) && !slices.Contains(a.imports, name) {
+			return refuse("%s imports %s, which a lock does not need; it may import %s, and the packages of the standard library that README.md lists", fset.Position(spec.Pos()), name, client)
+		}
+		if name == client {
+			if spec.Name != nil && spec.Name.Name == "." {
+				return refuse("%s: import %s under a name, not with a dot", fset.Position(spec.Pos()), client)
+			}
+			local := path.Base(name)
+			if spec.Name != nil {
+				local = spec.Name.Name
+			}
+			zk[local] = true
+		}
+	}
+	var bad error
+	ast.Inspect(f, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok && bad == nil {
+			if x, ok := s.X.(*ast.Ident); ok && zk[x.Name] && (s.Sel.Name == "NewLock" || s.Sel.Name == "Lock") {
+				bad = refuse("%s: %s.%s is the client's own lock, and this exercise is to write one", fset.Position(s.Pos()), x.Name, s.Sel.Name)
+			}
+		}
+		return true
+	})
+	return bad
+}
+
+// attempts lists the attempts in a student's folder: the folder itself, the
+// folders of exercises in it, or those in a clone of this repository. Only is
+// nil or the exercise that is wanted.
+func attempts(dir string, only *exercise) (found []string, err error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, &fs.PathError{Op: "grade", Path: dir, Err: errors.New("is not a folder")}
+	}
+	if entries, _ := os.ReadDir(dir); goFiles.begun(dir) || only != nil && only.begun(dir) || only == nil && ofFiles(entries) != nil {
+		if _, err := os.Stat(filepath.Join(dir, "catalog.go")); err != nil { // that is docs/exercises itself
+			return []string{dir}, nil
+		}
+	}
+	for _, base := range []string{dir, filepath.Join(dir, "docs", "exercises")} {
+		for _, e := range exercises {
+			if only != nil && e != only {
+				continue
+			}
+			for _, name := range []string{e.folder, strings.TrimPrefix(e.folder, "_")} {
+				if e.begun(filepath.Join(base, name)) {
+					found = append(found, filepath.Join(base, name))
+					break
+				}
+			}
+		}
+		if len(found) > 0 {
+			return found, nil
+		}
+	}
+	return nil, fmt.Errorf("%s has no attempt: neither a file of one nor a folder such as %s", dir, exercises[0].folder)
+}
+
+// escape takes the meaning of a pattern from a path.
+func escape(p string) string {
+	if filepath.Separator == '\\' {
+		return p // a backslash cannot be escaped with one
+	}
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(p)
+}
+
+func firstLines(text string, n int) string {
+	lines := strings.SplitN(strings.TrimSpace(text), "\n", n+1)
+	return strings.Join(lines[:min(n, len(lines))], "\n")
+}

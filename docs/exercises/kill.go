@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/locktest/killing"
+)
+
+// schedules is the suite of exercise 11.
+func schedules() suite {
+	all, basic := killing.Cases()
+	return suite{"TestSchedules", all, basic}
+}
+
+// playSchedules has the schedules of an attempt played on the right locks and on
+// the mutants.
+func playSchedules(ctx context.Context, g *grading) error {
+	s := g.tests[0]
+	return g.inCell(ctx, func(judge func(test string) *locktest.Remote, over func() string) {
+		killing.Judge(judge(s.test), s.all, func(o killing.Outcome) bool {
+			why := over()
+			switch {
+			case why != "":
+				o.Words = why
+			case o.Killed != "":
+				g.result.Notes = append(g.result.Notes, o.Case+"\n    "+o.Killed)
+			}
+			if o.Words == "" {
+				return g.passes(o.Case)
+			}
+			goOn := g.fails(failure{Case: o.Case, Words: o.Words, Printed: o.Printed, Basic: slices.Contains(s.basic, o.Case)})
+			return goOn && why == ""
+		})
+		g.result.Score = fmt.Sprintf("%d of %d mutants are dead", len(g.result.Notes), killing.Count)
+	})
+}

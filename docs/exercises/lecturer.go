@@ -1,0 +1,373 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/csv"
+	"errors"
+	"flag"
+	"fmt"
+	"html/template"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A row is the result of one attempt of one student.
+type row struct {
+	Student string // the folder's name
+	*exercise
+	*result
+	Same int // lines in a hundred that are lines of our solution
+}
+
+func (r row) First() failure {
+	if len(r.Failed) > 0 {
+		return r.Failed[0]
+	}
+	return failure{}
+}
+
+func (r row) Title() string { return r.title }
+
+// note says in one line what is to be said of the row.
+func (r row) Note() string {
+	switch {
+	case r.Why != "":
+		return firstLines(r.Why, 1)
+	case len(r.Failed) > 0 && r.Score != "":
+		return r.Score + "; fails: " + r.Failed[0].Case
+	case len(r.Failed) > 0:
+		return "fails: " + r.Failed[0].Case
+	}
+	return r.Score
+}
+
+// memory is a flag: 1GiB, 512MiB, or bytes.
+type memory int64
+
+func (m *memory) String() string { return bytesOf(int64(*m)) }
+
+func (m *memory) Set(text string) error {
+	unit := int64(1)
+	for suffix, n := range map[string]int64{"GiB": 1 << 30, "MiB": 1 << 20, "G": 1 << 30, "M": 1 << 20} {
+		if s, ok := strings.CutSuffix(text, suffix); ok {
+			text, unit = s, n
+		}
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 40)
+	if err != nil || n <= 0 || n*unit < 64<<20 || n*unit > 1<<40 {
+		return errors.New("give it as 512MiB or 2GiB, at least 64MiB")
+	}
+	*m = memory(n * unit)
+	return nil
+}
+
+// gradeAll grades the folders of many students.
+func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) error {
+	only := flags.String("exercise", "", "grade this `number` only")
+	limit := flags.Duration("limit", a.limits.time, "time that one attempt may take to build, and to run")
+	space := memory(a.limits.memory)
+	flags.Var(&space, "memory", "`memory` that one attempt may use")
+	jobs := flags.Int("j", runtime.NumCPU(), "attempts that are graded at the same time")
+	csvFile := flags.String("csv", "", "write the results to this `file`")
+	htmlFile := flags.String("html", "", "write a page with the failing cases to this `file`")
+	labPage := flags.String("lab", "lab.html", "`address` of the lab, in which that page opens a schedule that fails: go run ./docs/lab -out lab.html writes it")
+	dirs, err := parse(flags, args, 0, 1<<20)
+	if err != nil {
+		return err
+	}
+	if len(dirs) == 0 {
+		return complaint("grade needs the students' folders: go run ./docs/exercises grade students/*")
+	}
+	l := limits{*limit, int64(space)}
+	if l.time <= 0 || *jobs <= 0 {
+		return complaint("-limit and -j must be more than 0")
+	}
+	var wanted *exercise
+	if *only != "" {
+		if wanted, err = find(*only); err != nil {
+			return err
+		}
+	}
+	if err := a.warmUp(ctx); err != nil {
+		return err
+	}
+
+	type job struct{ dir, student string }
+	var todo []job
+	var rows []row
+	for _, dir := range dirs {
+		student := filepath.Base(filepath.Clean(dir))
+		found, err := attempts(dir, wanted)
+		if err != nil {
+			rows = append(rows, row{Student: student, exercise: cmp.Or(wanted, &exercise{}), result: &result{Why: err.Error()}})
+		}
+		for _, attempt := range found {
+			todo = append(todo, job{attempt, student})
+		}
+	}
+	began := time.Now()
+	var mu sync.Mutex // guards rows and done
+	done := 0
+	stubs, err := readStubs(a.root)
+	if err != nil {
+		return err
+	}
+	work := make(chan job)
+	var wait sync.WaitGroup
+	for range *jobs {
+		wait.Go(func() {
+			for j := range work {
+				r := a.gradeOne(ctx, j.dir, wanted, l, stubs)
+				r.Student = j.student
+				mu.Lock()
+				rows = append(rows, r)
+				done++
+				if terminal(os.Stderr) {
+					fmt.Fprintf(os.Stderr, "\r%d of %d graded", done, len(todo))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for _, j := range todo {
+		select {
+		case work <- j:
+		case <-ctx.Done():
+		}
+	}
+	close(work)
+	wait.Wait()
+	if terminal(os.Stderr) {
+		fmt.Fprint(os.Stderr, "\r\033[K")
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	slices.SortStableFunc(rows, func(x, y row) int {
+		return cmp.Or(strings.Compare(x.Student, y.Student), cmp.Compare(x.number, y.number))
+	})
+	a.table(rows)
+	a.print("\n%d folders, %d attempts, in %v.\n", len(dirs), len(todo), time.Since(began).Round(time.Second))
+	if *csvFile != "" {
+		err = errors.Join(err, writeFile(*csvFile, func(f *os.File) error { return writeCSV(f, rows) }))
+	}
+	if *htmlFile != "" {
+		err = errors.Join(err, writeFile(*htmlFile, func(f *os.File) error { return page.Execute(f, grades{Rows: rows, Sums: sumsOf(rows), lab: *labPage}) }))
+	}
+	return err
+}
+
+// gradeOne never fails: what is wrong is in the row.
+func (a *app) gradeOne(ctx context.Context, dir string, wanted *exercise, l limits, stubs map[string]string) row {
+	e := wanted
+	if e == nil {
+		e, _ = find(filepath.Base(dir))
+	}
+	at, err := read(dir, e)
+	if at != nil && at.exercise != nil {
+		e = at.exercise
+	}
+	if e == nil {
+		e = &exercise{}
+	}
+	r := row{exercise: e, result: &result{Exercise: e.number, Of: e.points(), Cases: e.cases()}}
+	if err != nil {
+		r.Why = err.Error()
+		return r
+	}
+	if at.hash == stubs[e.folder] {
+		r.Why = "the stub, as it was"
+		return r
+	}
+	r.Same = a.same(at, stubs)
+	graded, err := grade(ctx, a.root, at, l, nil)
+	if err != nil {
+		r.Why = err.Error()
+		return r
+	}
+	r.result = graded
+	return r
+}
+
+// warmUp compiles what every attempt needs, so that no attempt's time goes
+// into it.
+func (a *app) warmUp(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "./internal/locktest/killing", step3}, importable)...)
+	cmd.Dir = a.root
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// same says how many lines in a hundred of an attempt are lines of our solution.
+// Short ones do not count, nor those of the stub.
+func (a *app) same(at *attempt, stubs map[string]string) int {
+	ours, err := os.ReadFile(filepath.Join(a.root, filepath.FromSlash(at.answer)))
+	if err != nil {
+		return 0
+	}
+	known := make(map[string]bool)
+	for _, line := range telling(string(ours)) {
+		known[line] = true
+	}
+	given := make(map[string]bool)
+	if stub, err := read(at.exercise.dir(a.root), at.exercise); err == nil && stub.hash == stubs[at.folder] {
+		for _, file := range stub.files {
+			text, _ := os.ReadFile(file)
+			for _, line := range telling(string(text)) {
+				given[line] = true
+			}
+		}
+	}
+	same, all := 0, 0
+	for _, file := range at.files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		for _, line := range telling(string(text)) {
+			if given[line] {
+				continue
+			}
+			all++
+			if known[line] {
+				same++
+			}
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return 100 * same / all
+}
+
+// telling are the lines of a program that are long enough to recognise, without
+// comments and blanks.
+func telling(text string) (lines []string) {
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "//")
+		if line = strings.Join(strings.Fields(line), " "); len(line) >= 25 {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func (a *app) table(rows []row) {
+	width, folder := len("student"), len("exercise")
+	for _, r := range rows {
+		width = max(width, len([]rune(r.Student)))
+		folder = max(folder, len(strings.TrimPrefix(r.folder, "_")))
+	}
+	a.print("%-*s  %-*s  points   cases  as ours    time  \n", width, "student", folder, "exercise")
+	for _, r := range rows {
+		a.print("%-*s  %-*s  %3d/%-2d  %3d/%-3d  %5d %%  %5.1f s  %s\n",
+			width, r.Student, folder, strings.TrimPrefix(r.folder, "_"), r.Points, r.Of, r.Passed, r.Cases, r.Same, r.Took, r.Note())
+	}
+	if sums := sumsOf(rows); len(sums) < len(rows) {
+		a.print("\n%-*s  points\n", width, "student")
+		for _, s := range sums {
+			a.print("%-*s  %d of %d\n", width, s.Student, s.Points, s.Of)
+		}
+	}
+}
+
+// A sum is what a student has got for all attempts together, and what these
+// are worth.
+type sum struct {
+	Student              string
+	Attempts, Points, Of int
+}
+
+// sumsOf is in the order of the rows.
+func sumsOf(rows []row) (sums []sum) {
+	for _, r := range rows {
+		i := slices.IndexFunc(sums, func(s sum) bool { return s.Student == r.Student })
+		if i < 0 {
+			i = len(sums)
+			sums = append(sums, sum{Student: r.Student})
+		}
+		s := &sums[i]
+		s.Points, s.Of = s.Points+r.Points, s.Of+r.Of
+		if r.number > 0 {
+			s.Attempts++
+		}
+	}
+	return sums
+}
+
+// writeCSV writes a line for each attempt. The sum of a student is on each line of
+// the student.
+func writeCSV(f io.Writer, rows []row) error {
+	w := csv.NewWriter(f)
+	total := make(map[string]int)
+	for _, s := range sumsOf(rows) {
+		total[s.Student] = s.Points
+	}
+	w.Write([]string{"student", "exercise", "folder", "points", "of", "student_points", "basic", "full", "passed", "cases", "score", "same_percent", "seconds", "first_failing_case", "words", "why"})
+	for _, r := range rows {
+		first := r.First()
+		w.Write([]string{cell1(r.Student), strconv.Itoa(r.number), r.folder, strconv.Itoa(r.Points), strconv.Itoa(r.Of), strconv.Itoa(total[r.Student]),
+			strconv.FormatBool(r.Basic), strconv.FormatBool(r.Full), strconv.Itoa(r.Passed), strconv.Itoa(r.Cases), r.Score, strconv.Itoa(r.Same),
+			strconv.FormatFloat(r.Took, 'f', 2, 64), first.Case, cell1(firstLines(first.Words, 1)), cell1(firstLines(r.Why, 1))})
+	}
+	w.Flush()
+	return w.Error()
+}
+
+// cell1 keeps a spreadsheet from taking a text that a student chooses for a
+// formula.
+func cell1(text string) string {
+	if text != "" && strings.ContainsAny(text[:1], "=+-@\t\r") {
+		return "'" + text
+	}
+	return text
+}
+
+// Grades are what the page shows.
+type grades struct {
+	Rows []row
+	Sums []sum
+	lab  string
+}
+
+// Open is the address at which the lab shows a schedule that fails, "" if there
+// is none.
+func (g grades) Open(f failure) template.URL {
+	if !strings.HasPrefix(f.Trace, "#") {
+		return ""
+	}
+	return template.URL(g.lab + f.Trace) // the lecturer's own page, and a fragment of it
+}
+
+// Opens says whether the page has such an address.
+func (g grades) Opens() bool {
+	return slices.ContainsFunc(g.Rows, func(r row) bool {
+		return slices.ContainsFunc(r.Failed, func(f failure) bool { return f.Trace != "" })
+	})
+}
+
+//go:embed grades.html
+var pageText string
+
+var page = template.Must(template.New("grades").Parse(pageText))
+
+func writeFile(name string, write func(f *os.File) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}

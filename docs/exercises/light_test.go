@@ -1,0 +1,429 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"html"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/exercises/breaking"
+	"example.com/zklock/docs/lab/locks"
+)
+
+var (
+	proof  = flag.Bool("exercises.proof", false, "grade every stub, solution, mutant and wrong attempt: minutes")
+	update = flag.Bool("exercises.update", false, "write "+stubsFile)
+)
+
+func TestMain(m *testing.M) {
+	limited(os.Args[1:]) // this program starts attempts, as main's does
+	replaying(os.Args[1:])
+	dying(os.Args[1:])
+	cache, err := os.MkdirTemp("", "exercises-cache-")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("EXERCISES_CACHE", cache)
+	code := m.Run()
+	os.RemoveAll(cache)
+	os.Exit(code)
+}
+
+func rootOf(t *testing.T) string {
+	t.Helper()
+	root, err := findRoot()
+	require.NoError(t, err)
+	return root
+}
+
+func text(t *testing.T, elements ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(elements...))
+	require.NoError(t, err)
+	return string(unixLines(b))
+}
+
+// TestStubsAreRecorded is for list, which does not grade an exercise that
+// nobody has begun.
+func TestStubsAreRecorded(t *testing.T) {
+	root := rootOf(t)
+	stubs := make(map[string]string)
+	for _, e := range exercises {
+		a, err := read(e.dir(root), e)
+		require.NoError(t, err, "the stub of %v is refused", e)
+		stubs[e.folder] = a.hash
+	}
+	want, err := json.MarshalIndent(stubs, "", "\t")
+	require.NoError(t, err)
+	file := filepath.Join(root, stubsFile)
+	if *update {
+		require.NoError(t, os.WriteFile(file, append(want, '\n'), 0o644))
+	}
+	require.Equal(t, string(want)+"\n", text(t, file), "a stub has changed: run go test ./docs/exercises -exercises.update (or do you solve an exercise in this clone? Then this test fails, and that is fine)")
+}
+
+// A stub that Git has checked out with the line ends of Windows is a stub still.
+func TestLineEndsMakeNoDifference(t *testing.T) {
+	e := exercises[0]
+	stub := text(t, e.dir(rootOf(t)), "lock.go")
+	require.Equal(t, written(t, e, stub).hash, written(t, e, strings.ReplaceAll(stub, "\n", "\r\n")).hash)
+}
+
+// TestOnlyWhatAStudentWroteIsCompared: lines of the stub are not lines as ours.
+func TestOnlyWhatAStudentWroteIsCompared(t *testing.T) {
+	root := rootOf(t)
+	stubs, err := readStubs(root)
+	require.NoError(t, err)
+	for _, e := range exercises {
+		stub := text(t, e.dir(root), e.writes())
+		a := &app{root: root}
+		if written(t, e, stub).hash != stubs[e.folder] {
+			continue // solved in this clone; TestStubsAreRecorded says so
+		}
+		require.Zero(t, a.same(written(t, e, stub+"\nfunc (l *Lock) somethingElse(a, b int) int { return a + b }\n"), stubs), "%s", e.folder)
+		require.Equal(t, 100, a.same(written(t, e, text(t, root, e.answer)), stubs), "%s", e.folder)
+	}
+}
+
+// TestWatchOutlivesAFileThatIsAway: to save is, for some editors, to remove the
+// file and to write it anew.
+func TestWatchOutlivesAFileThatIsAway(t *testing.T) {
+	root := t.TempDir()
+	e := exercises[0]
+	require.NoError(t, os.MkdirAll(e.dir(root), 0o755))
+	file := filepath.Join(e.dir(root), "lock.go")
+	// What is refused is not built, so this takes no time. The sleeps below are of
+	// virtual time: so many looks at the file.
+	save := func(name string) {
+		require.NoError(t, os.WriteFile(file, []byte("package naive\n\nimport \""+name+"\"\n"), 0o644))
+	}
+	save("os")
+	synctest.Test(t, func(t *testing.T) {
+		var out shared
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- (&app{root: root, out: &out}).watch(ctx, e, false) }()
+		synctest.Wait()
+		require.Contains(t, out.String(), "imports os,")
+
+		require.NoError(t, os.Remove(file))
+		time.Sleep(2 * poll)
+		synctest.Wait()
+		require.NotContains(t, out.String(), "no Go files", "it is away for a moment only")
+		time.Sleep(20 * poll)
+		synctest.Wait()
+		require.Equal(t, 1, strings.Count(out.String(), "no Go files"))
+
+		save("net")
+		time.Sleep(2 * poll)
+		synctest.Wait()
+		require.Contains(t, out.String(), "imports net,")
+		cancel()
+		require.NoError(t, <-ended)
+	})
+}
+
+// shared is a buffer for two goroutines.
+type shared struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// TestEveryExerciseIsComplete compares the pages with the catalog.
+func TestEveryExerciseIsComplete(t *testing.T) {
+	root := rootOf(t)
+	folders, err := filepath.Glob(filepath.Join(root, "docs/exercises/_[0-9]*"))
+	require.NoError(t, err)
+	require.Len(t, exercises, len(folders), "a folder is not in the catalog, or an exercise has none")
+	index := text(t, root, "docs/exercises/README.md")
+	last := 0
+	for _, e := range exercises {
+		require.Greater(t, e.number, last, "the catalog goes by number")
+		last = e.number
+		require.Equal(t, fmt.Sprintf("_%02d-", e.number), e.folder[:4])
+		for _, s := range e.tests {
+			require.NotEmpty(t, s.basic)
+			for _, name := range s.basic {
+				require.Contains(t, s.all, name, "%v: a basic case of %s", e, s.test)
+			}
+			if s.test != "" {
+				require.Contains(t, text(t, e.dir(root), "lock_test.go"), "func "+s.test+"(t *testing.T) {")
+			}
+		}
+		readme := text(t, e.dir(root), "README.md")
+		for _, fact := range []string{
+			fmt.Sprintf("# Exercise %d: ", e.number), "**Goal.** ", "**Read** ",
+			fmt.Sprintf("| basic | %d |", e.basic), fmt.Sprintf("| full | %d more |", e.full),
+			ours(t, e),
+			fmt.Sprintf("go run ./docs/exercises hint %d", e.number),
+			"go test ./docs/exercises/" + e.folder,
+		} {
+			require.Contains(t, readme, fact, "%s", e.folder)
+		}
+		require.Contains(t, index, fmt.Sprintf("| [%d", e.number), "docs/exercises/README.md")
+		require.Contains(t, index, fmt.Sprintf("](%s/) | %d + %d |", e.folder, e.basic, e.full), "docs/exercises/README.md")
+		hints, err := readHints(e.dir(root))
+		require.NoError(t, err)
+		require.Len(t, hints, 3, "%s/hints.md", e.folder)
+		if step := filepath.Dir(e.answer); !strings.Contains(e.answer, ".solution") {
+			require.Contains(t, text(t, root, step, "explore_test.go"), "exploretest.Test(", "the solution is a step, and no test explores the step")
+		} else if e.unexplored != "" {
+			require.NoFileExists(t, filepath.Join(root, step, "explore_test.go"), "the catalog says that the explorer does not apply: %s", e.unexplored)
+		} else {
+			require.Contains(t, text(t, root, step, "explore_test.go"), "exploretest.Test(", "no test explores the solution")
+		}
+	}
+}
+
+// ours is what a README says of the size of our solution.
+func ours(t *testing.T, e *exercise) string {
+	t.Helper()
+	answer := text(t, rootOf(t), e.answer)
+	if e.file != breaking.File {
+		return fmt.Sprintf("Ours has %d lines", strings.Count(answer, "\n"))
+	}
+	answers, err := breaking.Read([]byte(answer))
+	require.NoError(t, err)
+	var list []string
+	for _, n := range slices.Sorted(maps.Keys(answers)) {
+		a, err := locks.ParseAddress(answers[n])
+		require.NoError(t, err)
+		list = append(list, fmt.Sprint(len(a.Choices)))
+	}
+	last := len(list) - 1
+	return fmt.Sprintf("Ours has %s and %s choices", strings.Join(list[:last], ", "), list[last])
+}
+
+// TestThePageOpensTheSchedule: a lecturer's page has a link to the lab for a
+// schedule that fails, and none for a lock.
+func TestThePageOpensTheSchedule(t *testing.T) {
+	e, err := find("12")
+	require.NoError(t, err)
+	shown := func(f failure) string {
+		var b strings.Builder
+		require.NoError(t, page.Execute(&b, grades{Rows: []row{{"anna", e, &result{Failed: []failure{f}}, 0}}, lab: "http://127.0.0.1:8080/"}))
+		return b.String()
+	}
+	answers, err := breaking.Read([]byte(text(t, rootOf(t), e.answer)))
+	require.NoError(t, err)
+	link := regexp.MustCompile(`<a href="([^"]*)"`).FindStringSubmatch(shown(failure{Case: "x", Trace: breaking.Open(answers[5])}))
+	require.Len(t, link, 2)
+	require.Equal(t, "http://127.0.0.1:8080/"+answers[5], html.UnescapeString(link[1]))
+	for _, trace := range []string{"", "javascript:alert(1)"} {
+		require.NotContains(t, shown(failure{Case: "x", Trace: trace}), "href")
+	}
+	require.NotContains(t, shown(failure{Case: "x", Trace: "#\"><script>"}), "<script>")
+}
+
+// code lists the lines of a program as they are compared: without comments and
+// blanks, and without those that say too little to give anything away.
+func code(program string) (lines []string) {
+	for line := range strings.Lines(program) {
+		line, _, _ = strings.Cut(line, "//")
+		line = strings.Join(strings.Fields(line), "")
+		if len(line) >= 12 {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// TestPagesGiveNothingAway looks for lines of the solution in what a student
+// reads before.
+func TestPagesGiveNothingAway(t *testing.T) {
+	root := rootOf(t)
+	for _, e := range exercises {
+		stub := code(text(t, e.dir(root), e.writes()))
+		var secret []string
+		for _, line := range code(text(t, root, e.answer)) {
+			if !slices.Contains(stub, line) && !strings.HasPrefix(line, `"`) {
+				secret = append(secret, line)
+			}
+		}
+		least := 20
+		if e.file == breaking.File {
+			least = len(locks.Tasks) - 1 // a line each
+		}
+		require.Greater(t, len(secret), least, "%s: the stub has nearly all of the solution", e.folder)
+		for _, page := range []string{"README.md", "hints.md"} {
+			told := strings.Join(strings.Fields(text(t, e.dir(root), page)), "")
+			for _, line := range secret {
+				require.NotContains(t, told, line, "%s/%s has a line of the solution", e.folder, page)
+			}
+		}
+	}
+}
+
+// A mutant is the solution with one place changed, in a file of the folder
+// mutants.
+type mutant struct {
+	name     string
+	dies     string // the first case that it fails
+	old, new string
+}
+
+func mutants(t *testing.T, root string, e *exercise) (list []mutant) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(e.dir(root), "mutants", "*.txt"))
+	require.NoError(t, err)
+	for _, file := range files {
+		head, rest, ok := strings.Cut(text(t, file), "\n--- old\n")
+		old, replacement, ok2 := strings.Cut(rest, "\n--- new\n")
+		require.True(t, ok && ok2, "%s: want the lines case: …, --- old, …, --- new, …", file)
+		list = append(list, mutant{strings.TrimSuffix(filepath.Base(file), ".txt"), strings.TrimPrefix(head, "case: "), old, strings.TrimSuffix(replacement, "\n")})
+	}
+	return list
+}
+
+func (m mutant) of(t *testing.T, solution string) string {
+	t.Helper()
+	require.Equal(t, 1, strings.Count(solution, m.old), "mutant %s: its old text must be in the solution once:\n%s", m.name, m.old)
+	return strings.Replace(solution, m.old, m.new, 1)
+}
+
+func TestMutantsFitTheSolution(t *testing.T) {
+	root := rootOf(t)
+	for _, e := range exercises {
+		solution := text(t, root, e.answer)
+		list := mutants(t, root, e)
+		require.GreaterOrEqual(t, len(list), 5, "%s", e.folder)
+		for _, m := range list {
+			require.NotEqual(t, solution, m.of(t, solution))
+			require.True(t, slices.ContainsFunc(e.tests, func(s suite) bool { return slices.Contains(s.all, m.dies) }),
+				"%s: mutant %s names a case that is not graded: %s", e.folder, m.name, m.dies)
+		}
+	}
+}
+
+// TestWhatALockNeedsNotIsRefused: such an attempt is not run.
+func TestWhatALockNeedsNotIsRefused(t *testing.T) {
+	const lock = "package predecessor\n\nimport %s\n\nfunc init() { %s }\n"
+	for name, test := range map[string]struct{ file, program, says string }{
+		"starts a process":       {"lock.go", fmt.Sprintf(lock, `"os/exec"`, `exec.Command("sh").Run()`), "imports os/exec"},
+		"ends the process":       {"lock.go", fmt.Sprintf(lock, `"os"`, `os.Exit(0)`), "imports os,"},
+		"calls the system":       {"lock.go", fmt.Sprintf(lock, `"syscall"`, `syscall.Exit(0)`), "imports syscall"},
+		"writes into memory":     {"lock.go", fmt.Sprintf(lock, `"unsafe"`, `_ = unsafe.Sizeof(0)`), "imports unsafe"},
+		"is C":                   {"lock.go", fmt.Sprintf(lock, `"C"`, ``), "imports C"},
+		"hides an import":        {"z.go", fmt.Sprintf(lock, `x "runtime/debug"`, `x.SetMaxStack(1)`), "imports runtime/debug"},
+		"is the step":            {"lock.go", fmt.Sprintf(lock, `"example.com/zklock/03-sequential-predecessor"`, ``), "imports example.com/zklock/03"},
+		"talks to the grader":    {"lock.go", fmt.Sprintf(lock, `"example.com/zklock/internal/locktest"`, ``), "imports example.com/zklock/internal/locktest"},
+		"is a test":              {"lock.go", fmt.Sprintf(lock, `"testing"`, ``), "imports testing"},
+		"is the client's":        {"lock.go", fmt.Sprintf(lock, `z "github.com/go-zookeeper/zk"`, `z.NewLock(nil, "", nil)`), "is the client's own lock"},
+		"hides the client":       {"lock.go", fmt.Sprintf(lock, `. "github.com/go-zookeeper/zk"`, `NewLock(nil, "", nil)`), "not with a dot"},
+		"is another package":     {"lock.go", "package naive\n", "must be package predecessor"},
+		"is no Go":               {"lock.go", "package predecessor\n\nfunc {\n", "does not compile: lock.go:3:6"},
+		"is assembly":            {"lock.s", "TEXT", "written in Go"},
+		"is larger than a lock":  {"lock.go", "package predecessor\n//" + strings.Repeat("x", maxBytes), "too much to read"},
+		"is the exercise's stub": {"lock.go", "package predecessor\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "a.go"), []byte("package predecessor\n"), 0o644))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, test.file), []byte(test.program), 0o644))
+			e, err := find("3")
+			require.NoError(t, err)
+			_, err = read(dir, e)
+			if test.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, test.says)
+			require.ErrorAs(t, err, new(refusal))
+			require.NotContains(t, err.Error(), "\n", "an error is one line")
+		})
+	}
+}
+
+// TestASumPerStudent: a lecturer needs one figure for each student.
+func TestASumPerStudent(t *testing.T) {
+	of := func(student string, e *exercise, points int) row {
+		return row{student, e, &result{Exercise: e.number, Points: points, Of: e.points()}, 0}
+	}
+	rows := []row{
+		of("ann", exercises[0], 10), of("ann", exercises[2], 7), of("bob", exercises[0], 6),
+		{Student: "eve", exercise: &exercise{}, result: &result{Why: "no such folder"}},
+	}
+	require.Equal(t, []sum{{"ann", 2, 17, 25}, {"bob", 1, 6, 10}, {"eve", 0, 0, 0}}, sumsOf(rows))
+
+	var out bytes.Buffer
+	require.NoError(t, page.Execute(&out, grades{Rows: rows, Sums: sumsOf(rows)}))
+	require.Contains(t, out.String(), `<td>ann<td class="n">2<td class="n">17 of 25`)
+	require.Contains(t, out.String(), `<td>ann<td>3 watch only the node before yours<td class="n ">7 of 15`)
+
+	out.Reset()
+	(&app{out: &out}).table(rows)
+	require.Regexp(t, `(?m)^ann +17 of 25$`, out.String())
+
+	out.Reset()
+	require.NoError(t, writeCSV(&out, rows))
+	lines, err := csv.NewReader(&out).ReadAll()
+	require.NoError(t, err)
+	column := slices.Index(lines[0], "student_points")
+	var sums []string
+	for _, line := range lines[1:] {
+		require.Len(t, line, len(lines[0]))
+		sums = append(sums, line[column])
+	}
+	require.Equal(t, []string{"17", "17", "6", "0"}, sums)
+}
+
+// TestCommandLine tries what needs no grading.
+func TestCommandLine(t *testing.T) {
+	say := func(args ...string) (string, error) {
+		var out bytes.Buffer
+		err := run(t.Context(), args, &out)
+		return out.String(), err
+	}
+	out, err := say()
+	require.NoError(t, err)
+	require.Contains(t, out, "go run ./docs/exercises next")
+	_, err = say("lst")
+	require.ErrorContains(t, err, `no command "lst"; go run ./docs/exercises lists them`)
+	_, err = say("hint")
+	require.ErrorContains(t, err, "go run ./docs/exercises hint 3")
+	_, err = say("hint", "99")
+	require.ErrorContains(t, err, `no exercise "99": give a number from 1 to`)
+	_, err = say("grade")
+	require.ErrorContains(t, err, "grade students/*")
+
+	for n := 1; n <= 4; n++ {
+		out, err = say("hint", "3")
+		require.NoError(t, err)
+		require.Equal(t, min(n, 3), strings.Count(out, "Hint "), "hints open one by one:\n%s", out)
+	}
+	require.Contains(t, out, "There are no more.")
+
+	if *proof { // the others are in the proof, or are the checkout's own
+		return
+	}
+	out, err = say("show", "3", "-give-up")
+	require.NoError(t, err)
+	require.Contains(t, out, "package predecessor")
+}

@@ -1,0 +1,65 @@
+//go:build linux || darwin
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"syscall"
+)
+
+// limitedArg, in the place of a command, sets this process's limits and then
+// turns it into another program.
+const limitedArg = "limited"
+
+// limit lets a command run in a process group of its own, through this program,
+// which sets the limits that a process inherits.
+func limit(cmd *exec.Cmd, l limits) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	self, err := os.Executable()
+	if err != nil || cmd.Err != nil {
+		return
+	}
+	seconds := max(1, int(l.time.Seconds()))
+	cmd.Args = append([]string{self, limitedArg, strconv.Itoa(seconds), strconv.FormatInt(l.memory, 10), cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = self
+}
+
+// limited is the other side of limit. It returns only if there is nothing to do.
+func limited(args []string) {
+	if len(args) < 4 || args[0] != limitedArg {
+		return
+	}
+	seconds, err1 := strconv.ParseUint(args[1], 10, 63)
+	memory, err2 := strconv.ParseUint(args[2], 10, 62)
+	if err1 != nil || err2 != nil {
+		fmt.Fprintln(os.Stderr, "exercises: limited:", err1, err2)
+		os.Exit(2)
+	}
+	set(syscall.RLIMIT_CPU, seconds)
+	set(syscall.RLIMIT_FSIZE, maxDisk)
+	set(syscall.RLIMIT_CORE, 0)
+	if runtime.GOOS == "linux" {
+		// A Go program reserves more than it uses.
+		set(syscall.RLIMIT_AS, 2*memory+4<<30)
+	}
+	if err := syscall.Exec(args[3], args[3:], os.Environ()); err != nil {
+		fmt.Fprintln(os.Stderr, "exercises: limited:", err)
+		os.Exit(2)
+	}
+}
+
+// set lowers a limit of this process; one that is lower already stays.
+func set(resource int, n uint64) {
+	var now syscall.Rlimit
+	if syscall.Getrlimit(resource, &now) == nil && now.Max < n {
+		n = now.Max
+	}
+	syscall.Setrlimit(resource, &syscall.Rlimit{Cur: n, Max: n})
+}
+
+// killGroup ends a process and the group that it leads.
+func killGroup(pid int) { syscall.Kill(-pid, syscall.SIGKILL) }

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const usage = `Exercises that grade themselves. In the repository's root:
+
+  go run ./docs/exercises list             what is done, and the points
+  go run ./docs/exercises next             what to do next
+  go run ./docs/exercises watch [3]        grades an exercise each time you save it
+  go run ./docs/exercises hint 3           the next hint of exercise 3
+  go run ./docs/exercises show 3           the solution, once you have all points
+  go run ./docs/exercises grade DIR...     for a lecturer: grades students' folders
+
+go test ./docs/exercises/_03-predecessor grades exercise 3, too.
+`
+
+// complaint is an error that says what to do next.
+func complaint(format string, args ...any) error { return fmt.Errorf(format, args...) }
+
+func main() {
+	limited(os.Args[1:])
+	replaying(os.Args[1:])
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	switch {
+	case errors.Is(err, errFailed):
+		os.Exit(1)
+	case errors.Is(err, context.Canceled):
+		os.Exit(130)
+	case errors.Is(err, flag.ErrHelp):
+		os.Exit(0)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "exercises:", err)
+		os.Exit(2)
+	}
+}
+
+// errFailed: all was said, and something does not pass.
+var errFailed = errors.New("failed")
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) == 0 || args[0] == "help" || strings.TrimLeft(args[0], "-") == "help" || args[0] == "-h" {
+		fmt.Fprint(out, usage)
+		return nil
+	}
+	root, err := findRoot()
+	if err != nil {
+		return err
+	}
+	command, args := args[0], args[1:]
+	flags := flag.NewFlagSet(command, flag.ContinueOnError)
+	flags.SetOutput(out)
+	app := &app{root: root, out: out, limits: limits{time.Minute, 1 << 30}}
+	switch command {
+	case "list":
+		if _, err := parse(flags, args, 0, 0); err != nil {
+			return err
+		}
+		return app.list(ctx)
+	case "next":
+		if _, err := parse(flags, args, 0, 0); err != nil {
+			return err
+		}
+		return app.next(ctx)
+	case "watch":
+		once := flags.Bool("once", false, "grade once and end")
+		names, err := parse(flags, args, 0, 1)
+		if err != nil {
+			return err
+		}
+		e, err := app.wanted(ctx, names)
+		if err != nil {
+			return err
+		}
+		return app.watch(ctx, e, *once)
+	case "hint":
+		names, err := parse(flags, args, 1, 1)
+		if err != nil {
+			return err
+		}
+		e, err := find(names[0])
+		if err != nil {
+			return err
+		}
+		return app.hint(e)
+	case "show":
+		giveUp := flags.Bool("give-up", false, "show it though the exercise is not solved")
+		names, err := parse(flags, args, 1, 1)
+		if err != nil {
+			return err
+		}
+		e, err := find(names[0])
+		if err != nil {
+			return err
+		}
+		return app.show(ctx, e, *giveUp)
+	case "grade":
+		return app.gradeAll(ctx, flags, args)
+	}
+	return complaint("there is no command %q; go run ./docs/exercises lists them", command)
+}
+
+// parse takes flags before and after the arguments.
+func parse(flags *flag.FlagSet, args []string, least, most int) (names []string, err error) {
+	for {
+		if err := flags.Parse(args); err != nil {
+			if errors.Is(err, flag.ErrHelp) {
+				return nil, err
+			}
+			return nil, errFailed // the flag package has said it
+		}
+		if args = flags.Args(); len(args) == 0 {
+			break
+		}
+		names, args = append(names, args[0]), args[1:]
+	}
+	switch {
+	case len(names) < least && least == 1:
+		return nil, complaint("%s needs the number of an exercise: go run ./docs/exercises %s 3", flags.Name(), flags.Name())
+	case len(names) > most:
+		return nil, complaint("%s takes no argument %q", flags.Name(), names[most])
+	}
+	return names, nil
+}
+
+// findRoot looks for the repository, upwards from the working directory.
+func findRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for from := dir; ; dir = filepath.Dir(dir) {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && strings.HasPrefix(string(text), "module example.com/zklock\n") || strings.HasPrefix(string(text), "module example.com/zklock\r\n") {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", complaint("%s is not in a clone of this repository: change into one and try again", from)
+		}
+	}
+}

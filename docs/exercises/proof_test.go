@@ -1,0 +1,355 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// generous limits: the proof is about what is wrong, not about how fast it is
+// found on a busy machine.
+var generous = limits{10 * time.Minute, 1 << 30}
+
+// written is an attempt of one file.
+func written(t *testing.T, e *exercise, program string) *attempt {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), e.writes())
+	require.NoError(t, os.WriteFile(file, []byte(program), 0o644))
+	a, err := read(filepath.Dir(file), e)
+	require.NoError(t, err)
+	return a
+}
+
+func graded(t *testing.T, a *attempt, l limits, tell func(failure) bool) *result {
+	t.Helper()
+	r, err := grade(t.Context(), rootOf(t), a, l, tell)
+	require.NoError(t, err)
+	return r
+}
+
+// first grades an attempt up to its first failure.
+func first(t *testing.T, a *attempt) failure {
+	t.Helper()
+	r := graded(t, a, generous, func(failure) bool { return false })
+	require.Empty(t, r.Why)
+	require.NotEmpty(t, r.Failed, "all cases pass")
+	require.Zero(t, r.Points*btoi(r.Failed[0].Basic), "a basic case fails, and there are points")
+	require.False(t, r.Full)
+	return r.Failed[0]
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func heavy(t *testing.T) {
+	if !*proof {
+		t.Skip("takes minutes: go test ./docs/exercises -exercises.proof")
+	}
+	t.Parallel()
+}
+
+// TestGrade grades two attempts at one exercise: the solution in two files, and
+// one that does not compile.
+func TestGrade(t *testing.T) {
+	t.Parallel()
+	root := rootOf(t)
+	e, err := find("3")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	solution := text(t, root, e.answer)
+	at := strings.Index(solution, "// giveUp leaves")
+	require.Positive(t, at)
+	moved := "package predecessor\n\nimport (\n\t\"errors\"\n\t\"fmt\"\n\t\"time\"\n\n\t\"github.com/go-zookeeper/zk\"\n)\n\n" + solution[at:]
+	left := strings.Replace(solution[:at], "\t\"time\"\n", "", 1)
+	// A test of the student's own is not run.
+	for name, program := range map[string]string{"lock.go": left, "more.go": moved,
+		"my_test.go":   "package predecessor\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestMain(m *testing.M) { os.Exit(0) }\n",
+		"lock_test.go": "package predecessor\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(program), 0o644))
+	}
+	a, err := read(dir, nil)
+	require.NoError(t, err)
+	require.Equal(t, e, a.exercise, "the package clause says which exercise it is")
+	r := graded(t, a, generous, nil)
+	require.Empty(t, r.Failed)
+	require.Empty(t, r.Why)
+	require.True(t, r.Full)
+	require.Equal(t, e.points(), r.Points)
+	require.Equal(t, e.cases(), r.Passed)
+
+	r = graded(t, written(t, e, "package predecessor\n\nfunc New() { undefined() }\n"), generous, nil)
+	require.Contains(t, r.Why, "does not compile: lock.go:3:14: undefined: undefined")
+	require.Zero(t, r.Points)
+	require.NotContains(t, text(t, e.dir(root), "lock.go"), "undefined()", "the checkout has been written to")
+}
+
+func TestStubsFail(t *testing.T) {
+	heavy(t)
+	for _, e := range exercises {
+		t.Run(e.folder, func(t *testing.T) {
+			t.Parallel()
+			stub := exec.Command("git", "show", "HEAD:docs/exercises/"+e.folder+"/"+e.writes())
+			program, err := stub.Output()
+			if err != nil { // no git here: the file as it is
+				program = []byte(text(t, e.dir(rootOf(t)), e.writes()))
+			}
+			r := graded(t, written(t, e, string(program)), generous, nil)
+			require.Empty(t, r.Why, "the stub must compile and run")
+			require.Zero(t, r.Points)
+			for _, s := range e.tests {
+				failed := 0
+				for _, f := range r.Failed {
+					if slices.Contains(s.basic, f.Case) {
+						failed++
+					}
+				}
+				require.GreaterOrEqual(t, failed, len(s.basic)-1, "the stub passes basic cases of %s", s.test)
+			}
+			require.Equal(t, e.tests[0].all[0], r.Failed[0].Case)
+			require.Contains(t, r.Failed[0].Words, "not written yet")
+		})
+	}
+}
+
+func TestSolutionsPass(t *testing.T) {
+	heavy(t)
+	root := rootOf(t)
+	for _, e := range exercises {
+		t.Run(e.folder, func(t *testing.T) {
+			t.Parallel()
+			a := written(t, e, text(t, root, e.answer))
+			r := graded(t, a, generous, nil)
+			require.Empty(t, r.Why)
+			require.Empty(t, r.Failed)
+			require.True(t, r.Basic && r.Full)
+			require.Equal(t, e.points(), r.Points)
+			if !strings.Contains(e.answer, ".solution") {
+				return // a step: go test -race ./... and its TestExplore have been through it
+			}
+			if e.ext != "" {
+				return // nothing to compile
+			}
+			folder := e.dir(root)
+			files := map[string]string{filepath.Join(folder, e.writes()): filepath.Join(root, e.answer)}
+			runs := [][]string{{"-race", "-run=^Test(" + testsOf(e) + ")$"}}
+			if e.unexplored == "" {
+				files[filepath.Join(folder, "explore_test.go")] = filepath.Join(root, filepath.Dir(e.answer), "explore_test.go")
+				runs = append(runs, []string{"-run=^TestExplore$", "-timeout=20m"})
+			}
+			overlay, err := writeOverlay(t.TempDir(), files)
+			require.NoError(t, err)
+			for _, args := range runs {
+				if args[0] == "-race" && !raceWorks(t) {
+					continue
+				}
+				cmd := exec.CommandContext(t.Context(), "go", append(append([]string{"test", "-count=1", "-overlay=" + overlay}, args...), "./docs/exercises/"+e.folder)...)
+				cmd.Dir = root
+				out, err := cmd.CombinedOutput()
+				require.NoError(t, err, "%v: %s", args, out)
+				require.NotContains(t, string(out), "no tests to run")
+			}
+		})
+	}
+}
+
+func testsOf(e *exercise) string {
+	var names []string
+	for _, s := range e.tests {
+		names = append(names, strings.TrimPrefix(s.test, "Test"))
+	}
+	return strings.Join(names, "|")
+}
+
+// raceWorks says whether there is what the race detector needs. In CI there is.
+func raceWorks(t *testing.T) bool {
+	out, err := exec.CommandContext(t.Context(), "go", "env", "CGO_ENABLED").Output()
+	require.NoError(t, err)
+	_, missing := exec.LookPath("gcc")
+	works := strings.TrimSpace(string(out)) == "1" && missing == nil
+	if !works {
+		t.Log("the race detector needs cgo and a C compiler: not run")
+	}
+	return works
+}
+
+func TestMutantsDie(t *testing.T) {
+	heavy(t)
+	root := rootOf(t)
+	for _, e := range exercises {
+		solution := text(t, root, e.answer)
+		for _, m := range mutants(t, root, e) {
+			t.Run(e.folder+" "+m.name, func(t *testing.T) {
+				t.Parallel()
+				// Only the case that is named is asked for: another one may fail as well,
+				// and on some days before.
+				one := *e
+				one.tests = nil
+				for _, s := range e.tests {
+					if slices.Contains(s.all, m.dies) {
+						one.tests = []suite{{s.test, []string{m.dies}, []string{m.dies}}}
+					}
+				}
+				a := written(t, e, m.of(t, solution))
+				a.exercise = &one
+				f := first(t, a)
+				require.Equal(t, m.dies, f.Case)
+				t.Logf("%s: %s", f.Case, firstLines(f.Words, 1))
+			})
+		}
+	}
+}
+
+// TestWrongAttemptsAreTold grades first attempts as a class writes them. Each
+// begins with words that the first message must say.
+func TestWrongAttemptsAreTold(t *testing.T) {
+	heavy(t)
+	files, err := filepath.Glob("testdata/wrong/*.txt")
+	require.NoError(t, err)
+	count := make(map[int]int)
+	for _, file := range files {
+		program := text(t, file)
+		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".txt"), ".go")
+		number, _, _ := strings.Cut(name, "-")
+		e, err := find(number)
+		require.NoError(t, err)
+		count[e.number]++
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			says, _, ok := strings.Cut(program, "\n")
+			require.True(t, ok)
+			_, says, ok = strings.Cut(says, " says: ")
+			require.True(t, ok)
+			f := first(t, written(t, e, program))
+			t.Logf("%s: %s: %s", name, f.Case, firstLines(f.Words, 1))
+			require.Contains(t, f.Words, says, "the case %q", f.Case)
+			require.True(t, f.Basic, "the message comes late")
+			require.NotRegexp(t, regexp.MustCompile(`\.go:\d+ <`), f.Words, "places in the grader tell a student nothing")
+		})
+	}
+	for _, e := range exercises {
+		if e.number != 6 {
+			require.GreaterOrEqual(t, count[e.number], 3, "exercise %d", e.number)
+		}
+	}
+}
+
+// TestTheTranscriptOfThePage plays what README.md shows. How many cases pass is
+// left out: after a failure some depend on the order in which packets arrive.
+func TestTheTranscriptOfThePage(t *testing.T) {
+	heavy(t)
+	root := rootOf(t)
+	e, err := find("3")
+	require.NoError(t, err)
+	_, page, ok := strings.Cut(text(t, root, "docs/exercises/README.md"), "$ go run ./docs/exercises watch 3\n")
+	require.True(t, ok)
+	page, _, ok = strings.Cut(page, "```")
+	require.True(t, ok)
+
+	var out bytes.Buffer
+	a := &app{root: root, out: &out, limits: generous}
+	_, err = a.report(t.Context(), e, written(t, e, text(t, "testdata/wrong/3-woken-is-holder.go.txt")), nil)
+	require.NoError(t, err)
+	passed := regexp.MustCompile(`(?m)^\d+ of `)
+	require.Equal(t, passed.ReplaceAllString(strings.TrimSpace(page), "N of "), passed.ReplaceAllString(strings.TrimSpace(out.String()), "N of "))
+}
+
+// Attempts that would harm the lecturer's machine, or buy points. What a lock
+// may import keeps most of them from running; here they run.
+var hostile = map[string]struct {
+	imports string
+	program string // in place of init's body
+	lock    string // in place of Lock's body
+	says    string
+	linux   bool // needs what watches a group of processes
+}{
+	"loops in init":           {"", "for {}", "", "it has not come to an end in", false},
+	"sleeps in init":          {`"time"`, "time.Sleep(time.Hour)", "", "it has not come to an end in", false},
+	"ends in init":            {`"os"`, "os.Exit(0)", "", "os.Exit", false},
+	"says PASS":               {`"fmt"; "os"`, `fmt.Println("=== RUN TestLock\n--- PASS: TestLock (0.00s)\nPASS\nok"); os.Exit(0)`, "", "os.Exit", false},
+	"writes reports":          {`"fmt"; "os"`, `for range 1000 { fmt.Println("locktest-report X {\"Begun\":true,\"Ended\":true,\"OK\":true}") }; os.Exit(0)`, "", "os.Exit", false},
+	"prints a gigabyte":       {`"fmt"; "strings"`, `line := strings.Repeat("x", 1<<20); for range 1024 { fmt.Println(line) }`, "", "prints more than", false},
+	"prints a gigabyte later": {`"fmt"; "strings"`, ``, `line := strings.Repeat("x", 1<<20); for range 1024 { fmt.Println(line) }; return nil`, "prints more than", false},
+	"eats memory in init":     {"", "var all [][]byte; for { b := make([]byte, 16<<20); for i := range b { b[i] = 1 }; all = append(all, b); if len(all) < 0 { return } }", "", "of memory", true},
+	"forks":                   {`"os/exec"; "time"`, `for range 100 { exec.Command("/bin/sleep", "1000").Start() }; time.Sleep(time.Hour)`, "", "starts processes", true},
+	"leaves a process behind": {`"os/exec"; "syscall"`, `c := exec.Command("/bin/sleep", "1000"); c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}; c.Start()`, "", "", true},
+	"spins in Lock":           {"", "", "for {}", "the lock spins", false},
+	"ends in Lock":            {`"os"`, "", "os.Exit(0); return nil", "os.Exit", false},
+	"panics beside Lock":      {"", "", `go panic("aside"); return nil`, "panics: aside", false},
+	"writes where it is":      {`"os"`, `os.WriteFile("lock.go", nil, 0o644); os.WriteFile(os.Getenv("HOME")+"/x", nil, 0o644)`, "", "", false},
+	"changes the client":      {"", `zk.ErrNodeExists, zk.ErrNoNode = nil, nil`, "", "", false},
+}
+
+func TestHostileAttempts(t *testing.T) {
+	heavy(t)
+	root := rootOf(t)
+	e, err := find("1")
+	require.NoError(t, err)
+	short := limits{20 * time.Second, 512 << 20}
+	for name, h := range hostile {
+		t.Run(name, func(t *testing.T) {
+			if h.linux && runtime.GOOS != "linux" {
+				t.Skip("needs what watches a group of processes: Linux")
+			}
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "lock.go")
+			lock := h.lock
+			if lock == "" {
+				lock = "return nil"
+			}
+			program := fmt.Sprintf("package naive\n\nimport (\n\"errors\"\n\"github.com/go-zookeeper/zk\"\n%s\n)\n\nfunc init() {\n%s\n}\n\nvar ErrNotLocked = errors.New(\"x\")\n\ntype Lock struct{}\n\nfunc New(conn *zk.Conn, path string) *Lock { return &Lock{} }\nfunc (l *Lock) Lock() error { %s }\nfunc (l *Lock) TryLock() (bool, error) { return true, nil }\nfunc (l *Lock) Unlock() error { return nil }\n",
+				strings.ReplaceAll(h.imports, "; ", "\n"), h.program, lock)
+			require.NoError(t, os.WriteFile(file, []byte(program), 0o644))
+			// read would refuse most of them.
+			a := &attempt{exercise: e, dir: filepath.Dir(file), files: map[string]string{"lock.go": file}}
+			l := generous
+			l.memory = short.memory
+			if strings.Contains(h.says, "come to an end") {
+				l.time = short.time // it runs into it on any machine, when it has been compiled
+			}
+			r, err := grade(t.Context(), root, a, l, nil)
+			require.NoError(t, err)
+			require.Zero(t, r.Points)
+			require.False(t, r.Basic)
+			words := r.Why
+			for _, f := range r.Failed {
+				words += "\n" + f.Words
+				require.Less(t, len(f.Printed), 1<<20)
+			}
+			require.Contains(t, words, h.says)
+		})
+	}
+}
+
+// TestNothingIsLeftBehind: of a cell that is closed no process and no folder is
+// left, not even of a process that has left its group.
+func TestNothingIsLeftBehind(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs what finds processes by their environment: Linux")
+	}
+	t.Parallel()
+	c, err := newCell(t.Context(), generous)
+	require.NoError(t, err)
+	cmd := c.command("setsid", []string{"sleep", "1000"}, c.bare())
+	require.NoError(t, cmd.Err)
+	require.NoError(t, cmd.Start())
+	c.started(cmd.Process.Pid)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	c.close()
+	<-ended // it was killed: a sleep of 1000 s
+	require.NoDirExists(t, c.dir)
+}

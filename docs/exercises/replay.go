@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/zklock/docs/exercises/breaking"
+)
+
+// Exercise 12 asks for links of the lab. They are played by this very program in
+// a process of its own, which begins with replayArg in the place of a command.
+const replayArg = "replay"
+
+// breakingSuite has the cases of exercise 12.
+func breakingSuite() suite {
+	s := suite{test: "TestBreak"}
+	for _, c := range breaking.Cases() {
+		s.all = append(s.all, c.Name)
+		if c.Basic {
+			s.basic = append(s.basic, c.Name)
+		}
+	}
+	return s
+}
+
+// gradeLinks judges the links of exercise 12.
+func gradeLinks(ctx context.Context, g *grading) error {
+	file, ok := g.files[breaking.File]
+	if !ok {
+		return refuse("%s is not there: git checkout docs/exercises/%s/%s", breaking.File, g.folder, breaking.File)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	answers, err := breaking.Read(text)
+	if err != nil {
+		return refuse("%v", err)
+	}
+	played, why, err := playLinks(ctx, g.limits, replayArg, answers)
+	if err != nil {
+		return err
+	}
+	g.result.Why = why
+	cases := make(map[string]breaking.Case)
+	for _, c := range breaking.Cases() {
+		cases[c.Name] = c
+	}
+	g.each(func(_ int, name string, basic bool) bool {
+		c := cases[name]
+		p, ok := played[c.Number]
+		if !ok && why == "" {
+			p.Words = "there is no answer"
+		} else if !ok {
+			p.Words = "it was not played: " + why
+		}
+		words := c.Words(p)
+		if words == "" {
+			return g.passes(name)
+		}
+		return g.fails(failure{Case: name, Words: words, Basic: basic, Trace: breaking.Open(answers[c.Number])})
+	})
+	return nil
+}
+
+// A replayed answer is a line that the process writes.
+type replayed struct {
+	Number int             `json:"number"`
+	Played breaking.Played `json:"played"`
+}
+
+// playLinks plays answers in a cell, in processes of this program that begin
+// with arg. A listing may end its process; then the
+// answers after it are played in another. Why says why the cell was over before
+// all were played.
+func playLinks(ctx context.Context, l limits, arg string, answers map[int]string) (played map[int]breaking.Played, why string, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, "", err
+	}
+	c, err := newCell(ctx, l)
+	if err != nil {
+		return nil, "", err
+	}
+	defer c.close()
+	played = make(map[int]breaking.Played)
+	for rest := maps.Clone(answers); len(rest) > 0; {
+		question, err := json.Marshal(rest)
+		if err != nil {
+			return nil, "", err
+		}
+		var out, said capped
+		cmd := c.command(self, []string{arg}, c.bare())
+		cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.dir, bytes.NewReader(question), &out, &said
+		cmd.WaitDelay = time.Second
+		if err := cmd.Start(); err != nil {
+			return nil, "", err
+		}
+		c.started(cmd.Process.Pid)
+		ended := cmd.Wait()
+		c.done(cmd.Process.Pid)
+		for line := range strings.Lines(out.String()) {
+			var r replayed
+			if json.Unmarshal([]byte(line), &r) != nil {
+				continue // of the testing package
+			}
+			if _, asked := rest[r.Number]; asked {
+				played[r.Number] = r.Played
+				delete(rest, r.Number)
+			}
+		}
+		if why := c.over(); why != "" {
+			return played, why, nil
+		}
+		if len(rest) > 0 { // it has ended at the first of them
+			first := slices.Min(slices.Collect(maps.Keys(rest)))
+			played[first] = breaking.Played{Words: fmt.Sprintf("the schedule ends the lab's engine (%s): choose another way to the goal", ending(said.String(), ended))}
+			delete(rest, first)
+		}
+	}
+	return played, "", nil
+}
+
+// ending says what a process has ended with, in one line.
+func ending(said string, err error) string {
+	for line := range strings.Lines(said) {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return fmt.Sprint(err)
+}
+
+// replaying is the other side of playLinks. It returns only if there is nothing
+// to do.
+func replaying(args []string) {
+	if len(args) != 1 || args[0] != replayArg {
+		return
+	}
+	answers := make(map[int]string)
+	question, err := io.ReadAll(bufio.NewReader(os.Stdin))
+	if err == nil {
+		err = json.Unmarshal(question, &answers)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "exercises: replay:", err)
+		os.Exit(2)
+	}
+	play := func(t *testing.T) { // a schedule needs a test
+		for _, n := range slices.Sorted(maps.Keys(answers)) {
+			line, err := json.Marshal(replayed{n, breaking.Play(t, n, answers[n])})
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Printf("%s\n", line)
+		}
+	}
+	testing.Main(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: replayArg, F: play}}, nil, nil)
+}

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/zklock/internal/locktest"
+)
+
+// A failure is a case that an attempt fails.
+type failure struct {
+	Case    string `json:"case"`
+	Words   string `json:"words"`
+	Printed string `json:"printed,omitempty"`
+	Basic   bool   `json:"basic"`
+	Trace   string `json:"trace,omitempty"` // the schedule that fails, as an address in the lab, from the # on
+}
+
+// A result is what an attempt has got.
+type result struct {
+	Exercise int       `json:"exercise"`
+	Points   int       `json:"points"`
+	Of       int       `json:"of"`
+	Basic    bool      `json:"basic"` // all basic cases pass
+	Full     bool      `json:"full"`  // all cases pass
+	Passed   int       `json:"passed"`
+	Cases    int       `json:"cases"`
+	Score    string    `json:"score,omitempty"` // in the words of an entry's grade: "7 of 10 killed"; "" says as much as Passed
+	Why      string    `json:"why,omitempty"`   // it was not graded, or not to the end
+	Failed   []failure `json:"failed,omitempty"`
+	Took     float64   `json:"took_s"`
+	Notes    []string  `json:"notes,omitempty"` // for the student: how a mutant has died
+	// Passes are the cases that pass.
+	Passes []string `json:"-"`
+}
+
+// keptOutput is how much of what a lock prints in a case is kept, in bytes.
+const keptOutput = 4 << 10
+
+// A grading is an attempt on its way to a result.
+type grading struct {
+	*attempt
+	limits limits
+	root   string
+	result *result
+	tell   func(failure) bool
+}
+
+// grade makes a result of an attempt. Tell, if it is not nil, is told of
+// each failure as it comes; if it returns false, the rest is not run.
+func grade(ctx context.Context, root string, a *attempt, l limits, tell func(failure) bool) (*result, error) {
+	began := time.Now()
+	g := &grading{attempt: a, limits: l, root: root, tell: tell, result: &result{Exercise: a.number, Of: a.points(), Cases: a.cases()}}
+	by := a.exercise.grade
+	if by == nil {
+		by = askTests
+	}
+	err := by(ctx, g)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	var refused refusal
+	if errors.As(err, &refused) {
+		g.result.Why = refused.Error()
+	} else if err != nil {
+		return nil, err
+	}
+	g.result.judge(a)
+	g.result.Took = time.Since(began).Round(10 * time.Millisecond).Seconds()
+	return g.result, nil
+}
+
+// each calls f for each case of an entry, in the order in which they are
+// graded, with the number of its suite: the basic cases of all suites, then the
+// others. If f returns false, the rest is left out.
+func (g *grading) each(f func(suite int, name string, basic bool) bool) {
+	for _, basic := range []bool{true, false} {
+		for i, s := range g.tests {
+			for _, name := range s.all {
+				if slices.Contains(s.basic, name) == basic && !f(i, name, basic) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// passes notes that a case has passed.
+func (g *grading) passes(name string) bool {
+	g.result.Passed++
+	g.result.Passes = append(g.result.Passes, name)
+	return true
+}
+
+// fails notes that a case has failed. It returns false if the rest need not be
+// graded.
+func (g *grading) fails(f failure) bool {
+	f.Words = forStudents(f.Words)
+	f.Printed = f.Printed[:min(len(f.Printed), keptOutput)]
+	g.result.Failed = append(g.result.Failed, f)
+	return g.tell == nil || g.tell(f)
+}
+
+// askTests has the tests of the suites run against an attempt.
+func askTests(ctx context.Context, g *grading) error {
+	return g.inCell(ctx, func(judge func(test string) *locktest.Remote, over func() string) {
+		g.each(func(suite int, name string, basic bool) bool {
+			v := judge(g.tests[suite].test).Ask(name)
+			why := over()
+			switch {
+			case why != "":
+				v.Words = why
+			case v.Words == "" && v.Skipped == "":
+				return g.passes(name)
+			}
+			goOn := g.fails(failure{Case: name, Words: cmp.Or(v.Words, v.Skipped), Printed: v.Printed, Basic: basic})
+			return goOn && why == ""
+		})
+	})
+}
+
+// inCell compiles an attempt with our test, and calls f, for which judge has the
+// test binary run the cases of a test, in a cell. Over says why the cell is over,
+// "" if it is not: then a case that has failed has not been judged, and nothing
+// can be asked any more.
+func (g *grading) inCell(ctx context.Context, f func(judge func(test string) *locktest.Remote, over func() string)) error {
+	build, err := newCell(ctx, g.limits)
+	if err != nil {
+		return err
+	}
+	defer build.close()
+	binary, err := build.build(g.root, g.attempt)
+	if err != nil {
+		return err
+	}
+	run, err := newCell(ctx, g.limits)
+	if err != nil {
+		return err
+	}
+	defer run.close()
+	judges := make(map[string]*locktest.Remote)
+	f(func(test string) *locktest.Remote {
+		if judges[test] == nil {
+			judges[test] = locktest.NewRemote(test, run.launcher(binary))
+		}
+		return judges[test]
+	}, run.over)
+	g.result.Why = run.over()
+	for _, judge := range judges {
+		judge.Close()
+	}
+	return nil
+}
+
+// places are those in the grader at which a case has failed.
+var places = regexp.MustCompile(` \((\w+\.go:\d+( < )?)+\)`)
+
+// forStudents takes what tells a student nothing from the words of a failure.
+func forStudents(words string) string {
+	var lines []string
+	for line := range strings.Lines(places.ReplaceAllString(words, "")) {
+		if line = strings.TrimRight(line, "\n"); strings.TrimSpace(line) != "Received unexpected error:" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// judge turns cases into points.
+func (r *result) judge(a *attempt) {
+	basic, all := 0, 0
+	for _, s := range a.tests {
+		for _, name := range s.all {
+			if slices.Contains(r.Passes, name) {
+				all++
+				if slices.Contains(s.basic, name) {
+					basic++
+				}
+			}
+		}
+		basic -= len(s.basic)
+		all -= len(s.all)
+	}
+	r.Basic, r.Full = basic == 0, all == 0
+	if r.Basic {
+		r.Points += a.basic
+	}
+	if r.Full {
+		r.Points += a.full
+	}
+}
+
+// launcher starts the test binary inside of the cell.
+func (c *cell) launcher(binary string) locktest.Launcher {
+	return locktest.Launcher{
+		Command: func(args, env []string) (*exec.Cmd, error) {
+			cmd := c.command(binary, args, append(c.bare(), env...))
+			cmd.Dir = c.dir
+			return cmd, nil
+		},
+		Started: func(cmd *exec.Cmd) { c.started(cmd.Process.Pid) },
+		Kill:    func(cmd *exec.Cmd) { c.done(cmd.Process.Pid) },
+	}
+}
+
+func writeOverlay(dir string, replace map[string]string) (string, error) {
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "overlay.json")
+	return file, os.WriteFile(file, text, 0o600)
+}

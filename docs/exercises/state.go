@@ -1,0 +1,146 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// What is done is not stored: it is the grade of the files as they are. Grades
+// are kept in the user's cache directory, by a hash of all that they depend on,
+// and may be deleted at any time; the number of hints that were opened stands
+// beside them. EXERCISES_CACHE names another directory.
+
+func cacheDir() (string, error) {
+	dir := os.Getenv("EXERCISES_CACHE")
+	if dir == "" {
+		base, err := os.UserCacheDir()
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(base, "zklock-exercises")
+	}
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// thisProgram is a hash of the running program, which contains the grader.
+var thisProgram = sync.OnceValue(func() string {
+	self, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	f, err := os.Open(self)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+})
+
+// key names what a grade depends on.
+func (a *app) key(at *attempt) (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %s %s %v\n", thisProgram(), at.folder, at.hash, a.limits)
+	files := []string{filepath.Join(at.exercise.dir(a.root), "lock_test.go")}
+	for _, p := range at.imports {
+		more, err := filepath.Glob(filepath.Join(escape(a.root), strings.TrimPrefix(p, "example.com/zklock/"), "*.go"))
+		if err != nil {
+			return "", err
+		}
+		files = append(files, more...)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) && at.ext != "" {
+			continue // it has no test
+		}
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(h, "%s %d\n%s", filepath.Base(file), len(text), text)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)), nil
+}
+
+// recall returns the grade of a key, nil if there is none. A cache that cannot
+// be used costs time and nothing else.
+func recall(key string) *result {
+	dir, err := cacheDir()
+	if err != nil {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(dir, key+".json"))
+	r := new(result)
+	if err != nil || json.Unmarshal(text, r) != nil {
+		return nil
+	}
+	return r
+}
+
+// remember keeps a grade, unless it was cut short by a limit: another time it
+// may get further.
+func remember(key string, r *result) {
+	dir, err := cacheDir()
+	if err != nil || r.Why != "" {
+		return
+	}
+	if text, err := json.Marshal(r); err == nil {
+		os.WriteFile(filepath.Join(dir, key+".json"), text, 0o644)
+	}
+}
+
+func (a *app) hintsFile() (string, error) {
+	dir, err := cacheDir()
+	return filepath.Join(dir, fmt.Sprintf("hints-%x.json", sha256.Sum256([]byte(a.root)))), err
+}
+
+// opened is how many hints of an exercise have been shown in this checkout.
+func (a *app) opened(e *exercise) int { return a.allOpened()[e.folder] }
+
+func (a *app) allOpened() map[string]int {
+	n := make(map[string]int)
+	if file, err := a.hintsFile(); err == nil {
+		if text, err := os.ReadFile(file); err == nil {
+			json.Unmarshal(text, &n)
+		}
+	}
+	return n
+}
+
+func (a *app) open(e *exercise, n int) error {
+	all := a.allOpened()
+	all[e.folder] = n
+	file, err := a.hintsFile()
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o644)
+}
+
+// stubsFile has the hash of each exercise's stub, so that one that nobody has
+// touched need not be graded. go test ./docs/exercises -exercises.update writes it.
+const stubsFile = "docs/exercises/stubs.json"
+
+func readStubs(root string) (map[string]string, error) {
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(stubsFile)))
+	if err != nil {
+		return nil, err
+	}
+	stubs := make(map[string]string)
+	return stubs, json.Unmarshal(text, &stubs)
+}

@@ -1,0 +1,375 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/zklock/docs/exercises/breaking"
+)
+
+// An app is one call of the command.
+type app struct {
+	root   string
+	out    io.Writer
+	limits limits
+}
+
+func (a *app) print(format string, args ...any) { fmt.Fprintf(a.out, format, args...) }
+
+// A standing is how far a student is with an exercise.
+type standing struct {
+	*exercise
+	stub   bool
+	result *result // nil: not graded
+	err    error
+}
+
+func (s standing) word() string {
+	switch {
+	case s.err != nil:
+		return "error: " + s.err.Error()
+	case s.stub:
+		return "not begun"
+	case s.result.Full:
+		return "done"
+	case s.result.Basic:
+		return "basic done, " + s.result.score()
+	case s.result.Why != "":
+		return firstLines(s.result.Why, 1)
+	}
+	return "begun, " + s.result.score()
+}
+
+// score says how far an attempt is.
+func (r *result) score() string {
+	return cmp.Or(r.Score, fmt.Sprintf("%d of %d cases", r.Passed, r.Cases))
+}
+
+// standings grades what was not graded before in this state.
+func (a *app) standings(ctx context.Context) ([]standing, error) {
+	list := make([]standing, len(exercises))
+	stubs, err := readStubs(a.root)
+	if err != nil {
+		return nil, err
+	}
+	free := make(chan bool, max(1, runtime.NumCPU()))
+	var wait sync.WaitGroup
+	for i, e := range exercises {
+		wait.Go(func() {
+			free <- true
+			defer func() { <-free }()
+			list[i] = a.standing(ctx, e, stubs)
+		})
+	}
+	wait.Wait()
+	return list, ctx.Err()
+}
+
+func (a *app) standing(ctx context.Context, e *exercise, stubs map[string]string) standing {
+	at, err := read(e.dir(a.root), e)
+	var refused refusal
+	switch {
+	case errors.As(err, &refused):
+		return standing{e, false, &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Why: refused.Error()}, nil}
+	case err != nil:
+		return standing{e, false, nil, err}
+	case at.hash == stubs[e.folder]:
+		return standing{e, true, &result{Exercise: e.number, Of: e.points(), Cases: e.cases()}, nil}
+	}
+	r, err := a.graded(ctx, at)
+	return standing{e, false, r, err}
+}
+
+// graded grades an attempt in the checkout, unless that was done before.
+func (a *app) graded(ctx context.Context, at *attempt) (*result, error) {
+	key, err := a.key(at)
+	if err != nil {
+		return nil, err
+	}
+	if r := recall(key); r != nil {
+		return r, nil
+	}
+	r, err := grade(ctx, a.root, at, a.limits, nil)
+	if err == nil {
+		remember(key, r)
+	}
+	return r, err
+}
+
+func (a *app) list(ctx context.Context) error {
+	list, err := a.standings(ctx)
+	if err != nil {
+		return err
+	}
+	points, of := 0, 0
+	for _, s := range list {
+		got := 0
+		if s.result != nil {
+			got = s.result.Points
+		}
+		a.print("%3d  %-16s %2d of %2d points  %s\n", s.number, strings.TrimPrefix(s.folder, "_")[3:], got, s.points(), s.word())
+		points, of = points+got, of+s.points()
+	}
+	a.print("     %-16s %2d of %2d points\n", "in all", points, of)
+	return nil
+}
+
+func (a *app) next(ctx context.Context) error {
+	e, err := a.wanted(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if e == nil {
+		a.print("All exercises are done. Try a lock of your own: README.md, Tests.\n")
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(e.dir(a.root), "README.md"))
+	if err != nil {
+		return err
+	}
+	goal := strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n\n")
+	for _, paragraph := range goal[:min(2, len(goal))] {
+		a.print("%s\n\n", strings.TrimPrefix(paragraph, "# "))
+	}
+	a.print("Read  docs/exercises/%s/README.md\nWrite docs/exercises/%s/%s\nand let this run beside it: go run ./docs/exercises watch %d\n", e.folder, e.folder, e.writes(), e.number)
+	return nil
+}
+
+// wanted is the exercise that is named, or the first that is not done; nil if
+// all are.
+func (a *app) wanted(ctx context.Context, names []string) (*exercise, error) {
+	if len(names) > 0 {
+		return find(names[0])
+	}
+	stubs, err := readStubs(a.root)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range exercises {
+		s := a.standing(ctx, e, stubs)
+		if s.err != nil {
+			return nil, s.err
+		}
+		if !s.result.Full {
+			return e, nil
+		}
+	}
+	return nil, nil
+}
+
+// poll is how often watch looks at the files.
+const poll = 200 * time.Millisecond
+
+// watch grades an exercise each time its files change, until ctx ends.
+func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
+	if e == nil {
+		return a.next(ctx)
+	}
+	last, unread := "", 0
+	for ctx.Err() == nil {
+		at, err := read(e.dir(a.root), e)
+		state := ""
+		if err != nil && !errors.As(err, new(refusal)) && !once {
+			// Some editors, and Git, remove a file and then write it anew. If it
+			// stays away watch says so, and waits for it all the same.
+			if unread++; unread == 10 {
+				a.print("\n%v\n", err)
+			}
+			pause(ctx)
+			continue
+		}
+		unread = 0
+		if err != nil {
+			state = err.Error()
+		}
+		if at != nil {
+			state += at.hash
+		}
+		if state != last {
+			last = state
+			if once || !terminal(a.out) {
+				a.print("\n")
+			} else {
+				a.print("\033[H\033[2J")
+			}
+			r, err := a.report(ctx, e, at, err)
+			if err != nil {
+				return err
+			}
+			if once {
+				if !r.Full {
+					return errFailed
+				}
+				return nil
+			}
+			a.print("\nWaits for the next change of docs/exercises/%s; ctrl-c ends.\n", e.folder)
+		}
+		pause(ctx)
+	}
+	return nil
+}
+
+func pause(ctx context.Context) {
+	select {
+	case <-time.After(poll):
+	case <-ctx.Done():
+	}
+}
+
+// report grades an attempt aloud. Err is that of read.
+func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (*result, error) {
+	a.print("%s (%d points)\n", e, e.points())
+	var r *result
+	var refused refusal
+	switch {
+	case errors.As(err, &refused):
+		r = &result{Exercise: e.number, Why: refused.Error()}
+	case err != nil:
+		return nil, err
+	default:
+		key, err := a.key(at)
+		if err != nil {
+			return nil, err
+		}
+		r = recall(key)
+		told := false
+		if r == nil {
+			r, err = grade(ctx, a.root, at, a.limits, func(f failure) bool {
+				if !told {
+					a.failed(e, f)
+					told = true
+				}
+				return true
+			})
+			if err != nil {
+				return nil, err
+			}
+			remember(key, r)
+		}
+		a.notes(r)
+		if !told && len(r.Failed) > 0 {
+			a.failed(e, r.Failed[0])
+		}
+	}
+	a.print("\n")
+	if r.Score != "" && !r.Full {
+		a.print("%s. ", r.Score)
+	}
+	switch {
+	case r.Full:
+		a.print("All %d cases pass: %d of %d points. Compare with ours: go run ./docs/exercises show %d\nThen: go run ./docs/exercises next\n", r.Cases, r.Points, r.Of, e.number)
+	case r.Cases == 0 || r.Why != "" && len(r.Failed) == 0:
+		a.print("%s\n", r.Why)
+	case r.Basic:
+		a.print("The basic cases pass: %d of %d points. %d of %d cases pass in all.\n", r.Points, r.Of, r.Passed, r.Cases)
+	default:
+		a.print("%d of %d cases pass: %d of %d points. The cases build on each other: begin with this one.\n", r.Passed, r.Cases, r.Points, r.Of)
+	}
+	return r, nil
+}
+
+func (a *app) notes(r *result) {
+	for i, note := range r.Notes {
+		if i == 0 {
+			a.print("\n")
+		}
+		a.print("%s\n", note)
+	}
+}
+
+func (a *app) failed(e *exercise, f failure) {
+	level := "full"
+	if f.Basic {
+		level = "basic"
+	}
+	a.print("\nFAIL (%s): %s\n", level, f.Case)
+	for line := range strings.Lines(strings.TrimSpace(f.Words)) {
+		a.print("    %s\n", strings.TrimRight(line, "\n"))
+	}
+	if f.Printed != "" {
+		a.print("\nIt has printed:\n")
+		for line := range strings.Lines(firstLines(f.Printed, 20)) {
+			a.print("    %s\n", strings.TrimRight(line, "\n"))
+		}
+	}
+}
+
+// hint shows one more hint each time, and all that were shown before.
+func (a *app) hint(e *exercise) error {
+	hints, err := readHints(e.dir(a.root))
+	if err != nil {
+		return err
+	}
+	n := min(a.opened(e)+1, len(hints))
+	for i, h := range hints[:n] {
+		a.print("Hint %d of %d\n\n%s\n\n", i+1, len(hints), h)
+	}
+	if n == len(hints) {
+		a.print("There are no more. The cases say the rest: go run ./docs/exercises watch %d\n", e.number)
+	}
+	return a.open(e, n)
+}
+
+// readHints reads hints.md: what stands below each heading "## Hint".
+func readHints(dir string) ([]string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "hints.md"))
+	if err != nil {
+		return nil, err
+	}
+	var hints []string
+	for i, part := range strings.Split("\n"+string(unixLines(text)), "\n## Hint ") {
+		if _, body, ok := strings.Cut(part, "\n"); ok && i > 0 {
+			hints = append(hints, strings.TrimSpace(body))
+		}
+	}
+	if len(hints) == 0 {
+		return nil, fmt.Errorf("%s has no hints", filepath.Join(dir, "hints.md"))
+	}
+	return hints, nil
+}
+
+func (a *app) show(ctx context.Context, e *exercise, giveUp bool) error {
+	if !giveUp {
+		stubs, err := readStubs(a.root)
+		if err != nil {
+			return err
+		}
+		s := a.standing(ctx, e, stubs)
+		if s.err != nil {
+			return s.err
+		}
+		if !s.result.Full {
+			return complaint("exercise %d is not solved yet (%s): go run ./docs/exercises hint %d helps, and show -give-up %d shows the solution", e.number, s.word(), e.number, e.number)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(a.root, filepath.FromSlash(e.answer)))
+	if err != nil {
+		return err
+	}
+	comment := "//"
+	if e.ext == breaking.File {
+		comment = "#"
+	}
+	a.print("%s %s\n%s", comment, e.answer, bytes.TrimLeft(unixLines(text), "\n"))
+	return nil
+}
+
+// terminal says that a person is likely to read this.
+func terminal(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	if !ok || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
