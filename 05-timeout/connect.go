@@ -448,11 +448,10 @@ func (e *noAnswer) Error() string { return fmt.Sprintf("no answer from %s: %v", 
 func (e *noAnswer) Unwrap() error { return e.err }
 
 // maybe says that a request with this error may have been carried out: it was
-// sent, not answered, and its session lives on.
+// not answered, and the client has not called it off before it was sent.
 func maybe(err error) bool {
 	var lost *noAnswer
-	return errors.As(err, &lost) && !errors.Is(err, zk.ErrNoServer) && !errors.Is(err, zk.ErrShortBuffer) &&
-		!errors.Is(err, zk.ErrSessionExpired) && !errors.Is(err, zk.ErrSessionMoved)
+	return errors.As(err, &lost) && !errors.Is(err, zk.ErrNoServer)
 }
 
 var (

@@ -96,10 +96,8 @@ func (l *Lease) Unlock(ctx context.Context) error {
 }
 
 // endLocked takes a lease away from its place, which is left with the last one.
+// After that the count is of no use: an Unlock that is called again lowers it.
 func (l *Lease) endLocked() {
-	if l.over.Err() != nil {
-		return // it was taken away, or is lost
-	}
 	l.end()
 	if l.p.leases--; l.p.leases == 0 {
 		l.m.leaveLocked(l.p)

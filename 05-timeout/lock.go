@@ -220,7 +220,7 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 		l.endLocked()
 		held, err := p.held, p.err // held: the lock was lost at once
 		m.mu.Unlock()
-		again := held || isOneOf(err, []error{errGone, errStopped}) ||
+		again := held || errors.Is(err, errGone) ||
 			!try && errors.Is(err, ErrHeld) // another goroutine of the owner tried
 		if ctx.Err() == nil && !again {
 			return nil, fmt.Errorf("timeout: lock %s: %w", m.path, err)

@@ -31,10 +31,8 @@ func (m *Mutex) create(p *place) error {
 			switch {
 			case findErr != nil:
 				return findErr
-			case found != "":
+			case found != "": // or else, if it was made, it has gone, which its first read tells
 				node, session, err = found, in, nil
-			case err == nil:
-				continue
 			}
 		}
 		switch {
@@ -187,9 +185,6 @@ func (m *Mutex) remove(p *place) error {
 		case errors.Is(err, zk.ErrNoNode) && !sent:
 			return errGone
 		case errors.Is(err, zk.ErrNoNode):
-			// It went some time ago. The parent may have been made anew since, and
-			// a node in the new one was not behind ours.
-			p.heir = nil
 			return nil
 		case errors.As(err, &lost):
 			sent = sent || maybe(err)
@@ -213,9 +208,9 @@ func (m *Mutex) delete(p *place, sent bool) error {
 	if m.conn.State() != zk.StateHasSession || m.conn.SessionID() != p.session {
 		return &noAnswer{m.conn.Server(), zk.ErrNoServer}
 	}
+	p.heir = nil // what was behind the node at an earlier try may have gone with the parent
 	if !sent {
 		m.mu.Lock()
-		p.heir = nil
 		first := isClosed(p.turn) && p.failed == nil
 		if i := slices.Index(m.line, p) + 1; first && i > 0 && i < len(m.line) && m.line[i].directlyBehind(p) {
 			p.heir = m.line[i]

@@ -191,9 +191,6 @@ func (p *place) made(stat *zk.Stat) bool {
 func (m *Mutex) take(p *place) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if isClosed(p.left) {
-		return true // and nobody wants it
-	}
 	if !m.link.lasts(p.session) {
 		return false
 	}

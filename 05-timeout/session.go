@@ -117,7 +117,7 @@ func (l *link) call(by answerer, request func() error) error {
 func (l *link) note(session int64, by answerer, e exchange) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if session == 0 || l.conn.SessionID() != session { // looked up here: no later session has been noted
+	if l.conn.SessionID() != session { // looked up here: no later session has been noted
 		return
 	}
 	if l.session != session {
