@@ -201,6 +201,25 @@ func TestWaitReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
 	}
 }
 
+// TestWaitReturnsForAContenderWhoseCreateWasNotSent: no server can be reached,
+// and there is no node to look for.
+func TestWaitReturnsForAContenderWhoseCreateWasNotSent(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		m, id := tb.mutexWith(conn), conn.SessionID()
+		many(tb.srv.LoseRequest, func(r zkserver.Request) bool { return r.Op == jute.OpConnect })
+		tb.srv.Cut(id)
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_, err := m.Lock(ctx, timeout.NewOwner("owner"))
+		require.ErrorIs(tb, err, context.DeadlineExceeded)
+		ctx, cancel = context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		require.NoError(tb, m.Wait(ctx), "it waits for a server")
+	})
+}
+
 func TestWaitReturnsForAClientThatHasBeenClosed(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, closeIt := tb.stuckClose()

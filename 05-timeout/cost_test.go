@@ -217,3 +217,17 @@ func TestCostOfHoldingIsThreeRequestsPerThirdOfTheSessionTimeout(t *testing.T) {
 		m.mustUnlock(m.goesOn(second))
 	})
 }
+
+// TestTheFirstProofAfterAQuietTimeIsNotHurried: it begins with the create, and
+// not with what was answered before the quiet.
+func TestTheFirstProofAfterAQuietTimeIsNotHurried(t *testing.T) {
+	onMeter(t, func(m *meter) {
+		mutex := m.newMutex()
+		for range 2 {
+			l := m.mustLock(mutex, timeout.NewOwner("owner"))
+			require.Empty(t, m.sent(func() { time.Sleep(time.Second) })) // less than a seventh of the session timeout
+			m.mustUnlock(l)
+			time.Sleep(time.Minute) // six session timeouts
+		}
+	})
+}

@@ -71,6 +71,22 @@ func TestTheFirstLockOfAClientTakesNoLonger(t *testing.T) {
 	})
 }
 
+// TestALockAfterAQuietTimeTakesNoLonger: what has proved the session while the
+// lock was held before is of no use, and the create is.
+func TestALockAfterAQuietTimeTakesNoLonger(t *testing.T) {
+	onTable(t, func(tb *table) {
+		m := tb.mutexWith(tb.connectAs(ordinary{}))
+		for range 2 {
+			began := time.Now()
+			l := tb.mustLock(m, timeout.NewOwner("owner"))
+			require.Zero(tb, time.Since(began), "the lock is free, and every request is answered at once")
+			time.Sleep(time.Minute) // the lease is proved many times
+			require.NoError(tb, l.Unlock(context.Background()))
+			time.Sleep(time.Minute) // six session timeouts
+		}
+	})
+}
+
 // TestTryLockReturnsThoughTheClientIsClosedWhileNoServerAnswers: the node of
 // the contender that has found the lock held cannot be deleted.
 func TestTryLockReturnsThoughTheClientIsClosedWhileNoServerAnswers(t *testing.T) {

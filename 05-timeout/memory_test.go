@@ -113,3 +113,16 @@ func TestRefusedDeletesBackOff(t *testing.T) {
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
+
+// TestUnlockOutlastsTwoRefusals: the reason may pass.
+func TestUnlockOutlastsTwoRefusals(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		l := tb.mustLock(tb.mutexWith(conn), timeout.NewOwner("owner"))
+		for range 2 {
+			tb.srv.Fail(jute.ErrNoAuth, of(conn.SessionID(), jute.OpDelete, ""))
+		}
+		require.NoError(tb, l.Unlock(context.Background()))
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	timeout "example.com/zklock/05-timeout"
@@ -211,6 +212,62 @@ func TestALateRepairBeforeTheFirstReadOrphansNobody(t *testing.T) {
 		case g := <-got:
 			require.NoError(tb, g.err)
 			require.NoError(tb, g.lease.Unlock(context.Background()))
+		case <-time.After(time.Minute):
+			require.Fail(tb, "it waits for its own node", "%v", tb.srv.Children(top))
+		}
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestASearchDoesNotTakeAnothersNodeForOurs: the reply to create is lost, and
+// before the contender looks for its node, that goes, with the parent. What a
+// late Revoke writes puts its record into another's node; nobody wants the
+// place any more, and the contender deletes what it finds.
+func TestASearchDoesNotTakeAnothersNodeForOurs(t *testing.T) {
+	onTable(t, func(tb *table) {
+		const node = top + "/lock-0000000000"
+		admin, conn := tb.connect(), tb.connectAs(ordinary{})
+		tb.makeTop(admin)
+		tb.srv.LoseReply(of(conn.SessionID(), jute.OpCreate, ""))
+		looks := tb.srv.Hold(of(conn.SessionID(), jute.OpSync, ""))
+		ctx, cancel := context.WithCancel(context.Background())
+		waiter := lockAside(ctx, tb.mutexWith(conn), timeout.NewOwner("owner"))
+		<-looks.Hit()
+		record, ok := tb.srv.Node(node)
+		require.True(tb, ok)
+		require.NoError(tb, admin.Delete(node, -1))
+		tb.remakeTop(admin)
+		_, err := admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		_, err = admin.Set(node, record.Data, 0) // as Revoke writes it
+		require.NoError(tb, err)
+		cancel()
+		require.ErrorIs(tb, (<-waiter).err, context.Canceled)
+		looks.Release()
+		time.Sleep(5 * time.Second) // for a node that goes by mistake
+		require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top), "it has deleted the node of another")
+	})
+}
+
+// TestALostCreateIsFoundInTheNextSession: the create waits in the client until
+// that has another session. The node is of this one.
+func TestALostCreateIsFoundInTheNextSession(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		tb.makeTop(tb.connect())
+		id := conn.SessionID()
+		back := tb.srv.Hold(handshakeOf(id))
+		tb.srv.Cut(id)
+		<-back.Hit()
+		waiter := lockAside(context.Background(), tb.mutexWith(conn), timeout.NewOwner("owner"))
+		synctest.Wait() // its create waits in the client
+		tb.srv.Expire(id)
+		back.Release()
+		select {
+		case got := <-waiter:
+			require.NoError(tb, got.err)
+			require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top))
+			require.NoError(tb, got.lease.Unlock(context.Background()))
 		case <-time.After(time.Minute):
 			require.Fail(tb, "it waits for its own node", "%v", tb.srv.Children(top))
 		}

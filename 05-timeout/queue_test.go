@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -114,6 +115,85 @@ func TestAWaiterWhoseNodeHasGoneWithTheHoldersIsNotLetIn(t *testing.T) {
 	})
 }
 
+// TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone: the holder's delete
+// is carried out and not answered. Before the client is back, an operator
+// removes the waiter's node and the parent, and the waiter misses the event.
+func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin := tb.connect()
+		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
+			return watchesFirst(deafTo{nc, new(bytes.Buffer), top + "/lock-0000000001"})
+		}})
+		m := tb.mutexWith(conn)
+		holder := tb.mustLock(m, timeout.NewOwner("holder"))
+		waiter := lockAside(context.Background(), m, timeout.NewOwner("waiter"))
+		synctest.Wait()
+		back, unlocked := tb.unlockUnanswered(conn.SessionID(), holder)
+		require.NoError(tb, admin.Delete(top+"/lock-0000000001", -1))
+		tb.remakeTop(admin)
+		next := tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("next"))
+		back.Release()
+		require.NoError(tb, <-unlocked)
+		time.Sleep(time.Second) // for the waiter to get in by mistake
+		require.Empty(tb, waiter, "two holders: the waiter was let in, and its node has gone")
+		require.NoError(tb, next.Unlock(context.Background()))
+		require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestAnUnlockThatIsTriedTwiceTouchesNobodyElsesNode: the second try finds no
+// server, and the third must still know of the first.
+func TestAnUnlockThatIsTriedTwiceTouchesNobodyElsesNode(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connectAs(ordinary{wrap: watchesFirst}), tb.connect()
+		id := conn.SessionID()
+		back, unlocked := tb.unlockUnanswered(id, tb.mustLock(tb.mutexWith(conn), timeout.NewOwner("holder")))
+		tb.remakeTop(admin)
+		next := tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("next"))
+		back.Release()
+		synctest.Wait() // until the client is back, and the second try is due
+		back = tb.srv.Hold(handshakeOf(id))
+		tb.srv.Cut(id)
+		<-back.Hit()
+		time.Sleep(time.Second) // until the second try has failed
+		back.Release()
+		require.NoError(tb, <-unlocked)
+		require.Len(tb, tb.srv.Children(top), 1, "the Unlock has deleted the node of the next holder: two holders")
+		require.NoError(tb, next.Unlock(context.Background()))
+	})
+}
+
+// TestAHolderWhoseNodeHasGoneLetsNobodyIn: an operator removes the parent with
+// the nodes of the holder and of the waiter, and both miss the event.
+func TestAHolderWhoseNodeHasGoneLetsNobodyIn(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin := tb.connect()
+		m := tb.mutexWith(tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
+			nc = deafTo{nc, new(bytes.Buffer), top + "/lock-0000000000"}
+			return deafTo{nc, new(bytes.Buffer), top + "/lock-0000000001"}
+		}}))
+		holder := tb.mustLock(m, timeout.NewOwner("holder"))
+		waiter := lockAside(context.Background(), m, timeout.NewOwner("waiter"))
+		synctest.Wait()
+		for _, name := range tb.srv.Children(top) {
+			require.NoError(tb, admin.Delete(top+"/"+name, -1))
+		}
+		tb.remakeTop(admin)
+		others := tb.mutexWith(tb.connect())
+		for range 2 { // which have the names of the holder's node and the waiter's
+			require.NoError(tb, tb.mustLock(others, timeout.NewOwner("other")).Unlock(context.Background()))
+		}
+		next := tb.mustLock(others, timeout.NewOwner("next"))
+		require.ErrorIs(tb, holder.Unlock(context.Background()), timeout.ErrLost)
+		time.Sleep(time.Second) // for the waiter to get in by mistake
+		require.Empty(tb, waiter, "two holders: the waiter was let in by a holder whose node had gone")
+		require.NoError(tb, next.Unlock(context.Background()))
+		require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
 // tokens are what the contenders that are in the queue hold the lock with.
 func tokens(tb *table) (all []int64) {
 	for _, name := range tb.srv.Children(top) {
@@ -123,37 +203,35 @@ func tokens(tb *table) (all []int64) {
 	return all
 }
 
-// TestAContenderThatHearsAtOnceOfItsTurnAndOfItsEndDoesNotTakeTheLock: while
-// it reads its node, which somebody has touched, the node goes, and the
-// holder's after it. One processor lets the client read all of that before
-// the contender goes on.
-func TestAContenderThatHearsAtOnceOfItsTurnAndOfItsEndDoesNotTakeTheLock(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	for range 10 {
+// TestAContenderLooksAtItsNodeBeforeItTakesTheLock: while it puts its record
+// right, its node changes once more and goes, and so does the holder's. Whether
+// it then looks at its node first or at its turn is drawn by lot.
+func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
+	for range 20 {
 		onTable(t, func(tb *table) {
-			admin, conn := tb.connect(), tb.connectAs(ordinary{wrap: watchesFirst})
-			m := tb.mutexWith(conn)
-			holder := tb.mustLock(m, timeout.NewOwner("holder"))
-			waiter := lockAside(context.Background(), m, timeout.NewOwner("waiter"))
-			synctest.Wait()
 			const node = top + "/lock-0000000001"
-			late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpGetData, node)) // and all that follows
-			was, ok := tb.srv.Node(node)
-			require.True(tb, ok)
-			_, err := admin.Set(node, was.Data, -1)
-			require.NoError(tb, err)
-			<-late.Hit()
-			require.NoError(tb, admin.Delete(node, -1))
-			unlocked := make(chan error, 1)
-			go func() { unlocked <- holder.Unlock(context.Background()) }()
+			admin, conn := tb.connect(), tb.connectAs(ordinary{})
+			holder := tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("holder"))
+			waiter := lockAside(context.Background(), tb.mutexWith(conn), timeout.NewOwner("waiter"))
 			synctest.Wait()
-			require.Empty(tb, tb.srv.Children(top))
-			require.NoError(tb, admin.Delete(top, -1))
+			repairs := tb.srv.Hold(of(conn.SessionID(), jute.OpSetData, node))
+			for range 2 {
+				_, err := admin.Set(node, []byte("scribble"), -1)
+				require.NoError(tb, err)
+				synctest.Wait() // until it has read its node, or has an event that says to
+			}
+			<-repairs.Hit()
+			require.NoError(tb, admin.Delete(node, -1))
+			require.NoError(tb, holder.Unlock(context.Background()))
+			synctest.Wait()
+			tb.remakeTop(admin)
 			next := tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("next"))
-			late.Release()
-			require.NoError(tb, <-unlocked)
-			time.Sleep(time.Second) // for the waiter to get in by mistake
+			looks := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, node))
+			repairs.Release()
+			<-looks.Hit()
+			synctest.Wait()
 			require.Empty(tb, waiter, "two holders: the waiter had no node any more")
+			looks.Release()
 			require.NoError(tb, next.Unlock(context.Background()))
 			require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
 		})
@@ -330,6 +408,29 @@ func TestAForeignNodeOfTheSameNameIsNotTakenForOursBeforeTheFirstRead(t *testing
 		require.Contains(tb, tokens(tb), got.lease.Token())
 		require.NoError(tb, got.lease.Unlock(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain: no server answers,
+// so it is the clock that tells, and the node has not been removed.
+func TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{wrap: watchesFirst})
+		id := conn.SessionID()
+		ctx := slowCtx{context.Background(), sync.OnceFunc(func() {
+			time.Sleep(time.Second) // it gets the lock meanwhile
+			silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
+			time.Sleep(15 * time.Second) // more than the session timeout
+			time.AfterFunc(time.Second, func() {
+				for _, held := range silence {
+					held.Release()
+				}
+			})
+		})}
+		l, err := tb.mutexWith(conn).Lock(ctx, timeout.NewOwner("slow"))
+		require.NoError(tb, err)
+		require.False(tb, tb.isLost(l))
+		require.NoError(tb, l.Unlock(context.Background()))
 	})
 }
 

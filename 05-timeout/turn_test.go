@@ -6,9 +6,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/jute"
 )
 
 // TestASecondGoroutineOfAnOwnerKeepsItsTurnWhenTheFirstGivesUp: both wait at
@@ -111,6 +113,114 @@ func TestAWaiterThatGivesUpHandsOverNothing(t *testing.T) {
 		giveUp()
 		require.ErrorIs(tb, (<-first).err, context.Canceled)
 		time.Sleep(time.Second) // for the second to get in by mistake
+		require.Empty(tb, second, "two holders: the first was not the first of all")
+		require.NoError(tb, holder.Unlock(context.Background()))
+		got := <-second
+		require.NoError(tb, got.err)
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
+// TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn: the holder's node goes when the
+// Mutex has no waiter, and the next one in the parent that was made anew has
+// its name.
+func TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn(t *testing.T) {
+	onTable(t, func(tb *table) {
+		m := tb.mutexWith(tb.connectAs(ordinary{}))
+		holder := tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("holder"))
+		ctx, giveUp := context.WithCancel(context.Background())
+		first := lockAside(ctx, m, timeout.NewOwner("first"))
+		synctest.Wait()
+		giveUp()
+		require.ErrorIs(tb, (<-first).err, context.Canceled)
+		synctest.Wait()
+		require.NoError(tb, holder.Unlock(context.Background()))
+		tb.remakeTop(tb.connect())
+		next := tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("next"))
+		second := lockAside(context.Background(), m, timeout.NewOwner("second"))
+		time.Sleep(time.Second) // for the second to get in by mistake
+		require.Empty(tb, second, "two holders: the second was let in by a node that has gone")
+		require.NoError(tb, next.Unlock(context.Background()))
+		got := <-second
+		require.NoError(tb, got.err)
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
+// TestAHolderOvertakesNoStranger: of two places of a Mutex that are behind one
+// another in its line, a contender of another process may be between.
+func TestAHolderOvertakesNoStranger(t *testing.T) {
+	for what, leaves := range map[string]bool{"the next is behind a stranger": false, "the one before the stranger leaves": true} {
+		t.Run(what, func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				conn := tb.connectAs(ordinary{})
+				m, id := tb.mutexWith(conn), conn.SessionID()
+				holder := tb.mustLock(m, timeout.NewOwner("holder"))
+				ctx, giveUp := context.WithCancel(context.Background())
+				defer giveUp()
+				if leaves {
+					lockAside(ctx, m, timeout.NewOwner("leaves"))
+					synctest.Wait()
+				}
+				stranger := lockAside(context.Background(), tb.mutexWith(tb.connect()), timeout.NewOwner("stranger"))
+				synctest.Wait()
+				last := lockAside(context.Background(), m, timeout.NewOwner("last"))
+				synctest.Wait()
+				left := tb.srv.HoldReply(of(id, jute.OpDelete, top+"/lock-0000000001"))
+				giveUp()
+				synctest.Wait() // until its node has gone, which it does not know
+				unlocks := tb.srv.HoldReply(of(id, jute.OpDelete, top+"/lock-0000000000"))
+				unlocked := make(chan error, 1)
+				go func() { unlocked <- holder.Unlock(context.Background()) }()
+				<-unlocks.Hit()
+				left.Release()
+				synctest.Wait() // until it knows
+				unlocks.Release()
+				require.NoError(tb, <-unlocked)
+				synctest.Wait()
+				require.Empty(tb, last, "two holders: the stranger is before the last one")
+				require.NoError(tb, (<-stranger).lease.Unlock(context.Background()))
+				require.NoError(tb, (<-last).lease.Unlock(context.Background()))
+			})
+		})
+	}
+}
+
+// TestAWaiterBehindTwoIsNotLetInWhenTheNearerLeaves: the farther one still holds
+// the lock.
+func TestAWaiterBehindTwoIsNotLetInWhenTheNearerLeaves(t *testing.T) {
+	onTable(t, func(tb *table) {
+		holder := tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("holder"))
+		ctx, giveUp := context.WithCancel(context.Background())
+		nearer := lockAside(ctx, tb.mutexWith(tb.connect()), timeout.NewOwner("nearer"))
+		time.Sleep(time.Second) // until it waits
+		waiter := lockAside(context.Background(), tb.mutexWith(tb.connectAs(ordinary{})), timeout.NewOwner("waiter"))
+		time.Sleep(time.Second) // until it watches both
+		giveUp()
+		require.ErrorIs(tb, (<-nearer).err, context.Canceled)
+		time.Sleep(time.Second) // for the waiter to get in by mistake
+		require.Empty(tb, waiter, "two holders")
+		require.NoError(tb, holder.Unlock(context.Background()))
+		require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
+	})
+}
+
+// TestAWaiterThatIsRefusedHandsOverNothing is TestAWaiterThatGivesUpHandsOverNothing
+// for a waiter that the server does not let see the queue.
+func TestAWaiterThatIsRefusedHandsOverNothing(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		m := tb.mutexWith(conn)
+		holder := tb.mustLock(tb.mutexWith(tb.connect()), timeout.NewOwner("holder"))
+		first := lockAside(context.Background(), m, timeout.NewOwner("first"))
+		synctest.Wait()
+		second := lockAside(context.Background(), m, timeout.NewOwner("second"))
+		synctest.Wait()
+		tb.srv.Fail(jute.ErrNoAuth, of(conn.SessionID(), jute.OpGetChildren2, ""))
+		_, err := tb.connect().Set(top+"/lock-0000000000", nil, -1) // so that the first lists the queue
+		require.NoError(tb, err)
+		require.ErrorIs(tb, (<-first).err, zk.ErrNoAuth)
+		synctest.Wait()
 		require.Empty(tb, second, "two holders: the first was not the first of all")
 		require.NoError(tb, holder.Unlock(context.Background()))
 		got := <-second
