@@ -137,6 +137,37 @@ func TestABurstOfRequestsIsNoFarServer(t *testing.T) {
 	})
 }
 
+// TestOneLateAnswerIsForgottenThoughRequestsOverlap: every later answer may have
+// waited for those in front of it, but the server is not farther away than that.
+func TestOneLateAnswerIsForgottenThoughRequestsOverlap(t *testing.T) {
+	onTable(t, func(tb *table) {
+		tb.makeTop(tb.connect())
+		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return newDistant(nc, 50*time.Millisecond) }})
+		m := tb.mutexWith(conn)
+		ctx, stop := context.WithCancel(context.Background())
+		defer stop()
+		ask := func() {
+			for ctx.Err() == nil {
+				m.Participants(ctx)
+			}
+		}
+		late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpGetChildren2, ""))
+		go m.Participants(ctx)
+		<-late.Hit()
+		time.Sleep(2 * time.Second) // more than a twelfth of the session timeout
+		go ask()
+		time.Sleep(10 * time.Millisecond) // until it has asked
+		late.Release()
+		time.Sleep(25 * time.Millisecond) // until the answers are halfway
+		go ask()
+		within, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		l, err := m.Lock(within, timeout.NewOwner("owner"))
+		require.NoError(tb, err, "one late answer keeps the lock from being taken")
+		require.NoError(tb, l.Unlock(context.Background()))
+	})
+}
+
 // TestRequestsInFrontOfAProofAreNoFarServer: the create alone is answered
 // late. After that every answer comes late, but because hundreds of requests of
 // the same Mutex are in front of it.
