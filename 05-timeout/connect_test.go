@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"reflect"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -32,6 +33,7 @@ var faults = []string{
 	"TestFaultAServerThatFallsSilentInItsAnswerIsKeptForAllTime",
 	"TestFaultANewSessionSetsItsWatchesAgain",
 	"TestFaultAReplyIsReadBeforeTheWatchesAreSet",
+	"TestFaultAReplyIsReadBeforeTheWatchesArePutDown",
 	"TestFaultARequestIsSentInTheNextSession",
 	"TestFaultTheNegotiatedTimeoutIsPrivate",
 }
@@ -282,6 +284,71 @@ func TestFaultAReplyIsReadBeforeTheWatchesAreSet(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The client puts its watches down with the zxid, and only then queues the
+// request for them, which waits for those that are queued already. A reply may
+// be read in between, and not before.
+func TestFaultAReplyIsReadBeforeTheWatchesArePutDown(t *testing.T) {
+	const (
+		down    = 50 * time.Millisecond  // for so long the watches are being put down
+		written = 100 * time.Millisecond // and so long it takes to write the request that is queued before theirs
+	)
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		var resumed time.Time
+		conn := open(t, servers[:1], zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+			nc, err := srv.Dial(network, address, timeout)
+			resumed = time.Now()
+			return wrapped{nc, func(b []byte) (int, error) {
+				if opOf(b) == jute.OpGetData {
+					time.Sleep(written)
+				}
+				return nc.Write(b)
+			}}, err
+		}))
+		_, _, _, err := conn.ExistsW("/never")
+		require.NoError(t, err)
+		slowly(t, conn, "setWatchCallback", down)
+
+		session := conn.SessionID()
+		srv.Cut(session)
+		synctest.Wait() // it waits for a second before it dials again
+		synced := make(chan time.Time, 1)
+		go func() {
+			conn.Sync("/")
+			synced <- time.Now()
+		}()
+		synctest.Wait() // the one is queued before the other
+		got := make(chan error, 1)
+		go func() {
+			_, _, err := conn.Get("/")
+			got <- err
+		}()
+		at := <-synced
+		require.Equal(t, down, at.Sub(resumed))
+		require.NoError(t, <-got)
+		synctest.Wait()
+		require.Equal(t, session, conn.SessionID())
+		require.Len(t, srv.Watches(), 1, "they are set again")
+	})
+}
+
+// slowly makes a client take some time before it calls the function in one of
+// its unexported fields, which may be nil.
+func slowly(t *testing.T, conn *zk.Conn, field string, d time.Duration) {
+	t.Helper()
+	v := reflect.ValueOf(conn).Elem().FieldByName(field)
+	require.True(t, v.IsValid())
+	v = reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem()
+	usual := reflect.ValueOf(v.Interface())
+	v.Set(reflect.MakeFunc(v.Type(), func(args []reflect.Value) []reflect.Value {
+		time.Sleep(d)
+		if !usual.IsNil() {
+			usual.Call(args)
+		}
+		return nil
+	}))
 }
 
 type syncPath string

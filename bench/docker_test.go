@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,9 +25,9 @@ func TestTheLeaderIsKilledInTheMiddle(t *testing.T) {
 	zoo, err := ensemble.Shared(context.Background(), "docker:3")
 	require.NoError(t, err)
 	counted := make(chan struct{})
-	holders := 0
-	meet = func() { // called by holders, one at a time
-		if holders++; holders == 300 {
+	var holders atomic.Int64
+	meet = func() { // called by holders: one at a time, unless a session has ended
+		if holders.Add(1) == 300 {
 			close(counted)
 		}
 	}
@@ -41,7 +42,11 @@ func TestTheLeaderIsKilledInTheMiddle(t *testing.T) {
 		status := run(t.Context(), []string{"-zk", strings.Join(zoo.Servers(), ","), "-n", "1000", "-locks", "predecessor", "-warmup", "0s"}, &out, &errOut)
 		end <- ended{status, out.String(), errOut.String()}
 	}()
-	<-counted
+	select {
+	case <-counted:
+	case e := <-end:
+		t.Fatalf("it has ended before its middle, with status %d: %s", e.status, e.stderr)
+	}
 	leader, err := zoo.Docker().Leader(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, leader.Kill(t.Context()))

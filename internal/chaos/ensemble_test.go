@@ -124,15 +124,15 @@ func three(t *testing.T) *docker.Servers {
 
 // heal ends every fault and returns when all servers serve.
 func heal(ctx context.Context, zoo *docker.Servers) error {
-	for _, n := range zoo.Nodes() {
-		n.Unpause(ctx) // an error if it is not paused
-		n.Start(ctx)   // nothing if it runs
-		if err := n.Heal(ctx); err != nil {
-			return err
-		}
-	}
 	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		err := serve(ctx, zoo)
+		var err error
+		for _, n := range zoo.Nodes() { // each time: a server may have ended since
+			n.Unpause(ctx)                                    // an error if it is not paused
+			err = errors.Join(err, n.Start(ctx), n.Heal(ctx)) // nothing if it runs
+		}
+		if err == nil {
+			err = serve(ctx, zoo)
+		}
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}

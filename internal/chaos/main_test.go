@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 	"testing"
+	"time"
 
 	"example.com/zklock/internal/ensemble"
 )
@@ -14,6 +15,7 @@ import (
 // TestMain removes the servers, also when the process is told to end. What a
 // killed process leaves, the next one removes.
 func TestMain(m *testing.M) {
+	ensemble.AnswerTimeout = time.Minute // for a server on a busy machine
 	if os.Getenv(clientEnv) != "" {
 		os.Exit(beClient())
 	}

@@ -300,25 +300,28 @@ func (e *Ensemble) EndSession(tap *wiretap.Tap, session int64) error {
 		return fmt.Errorf("end session %#x: the tap has not seen it begin", session)
 	}
 	// In an ensemble the connection may end before the reply has been sent;
-	// then the next server that is asked does not know the session any more.
+	// then the next server that is asked does not know the session any more. In
+	// the end they have more time: they write it to their disks first.
 	var errs []error
-	for _, server := range slices.Concat(e.servers, e.servers) {
-		err := e.endSession(server, session, password)
-		if err == nil {
-			return nil
+	for _, patience := range []time.Duration{again, again, 10 * again} {
+		for _, server := range e.servers {
+			err := e.endSession(server, session, password, patience)
+			if err == nil {
+				return nil
+			}
+			errs = append(errs, err)
 		}
-		errs = append(errs, err)
 	}
 	return fmt.Errorf("end session %#x: %w", session, joined(errs))
 }
 
-func (e *Ensemble) endSession(server string, session int64, password []byte) error {
-	nc, err := e.dial("tcp", server, again)
+func (e *Ensemble) endSession(server string, session int64, password []byte, patience time.Duration) error {
+	nc, err := e.dial("tcp", server, patience)
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	nc.SetDeadline(time.Now().Add(again))
+	nc.SetDeadline(time.Now().Add(patience))
 	// Both in one write: the client comes back as soon as its connection is
 	// taken over, and takes it over in turn.
 	var enc jute.Encoder

@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"os"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -14,18 +15,30 @@ import (
 // it stops what was started for them, and then no goroutine may be left, but
 // those that the options except.
 func Main(m goleak.TestingM, except ...goleak.Option) {
-	goleak.VerifyTestMain(closing{m}, append(except,
+	except = append(except,
 		// Idle connections to the Docker daemon, which testcontainers keeps.
 		goleak.IgnoreTopFunction("net/http.(*persistConn).readLoop"),
 		goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"),
-		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"))...)
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"))
+	goleak.VerifyTestMain(closing{m, except}, except...)
 }
 
-type closing struct{ goleak.TestingM }
+type closing struct {
+	goleak.TestingM
+	except []goleak.Option
+}
 
 func (c closing) Run() int {
-	defer ensemble.CloseShared()
-	return c.TestingM.Run()
+	ensemble.AnswerTimeout = time.Minute // for a server on a busy machine
+	status := c.TestingM.Run()
+	ensemble.CloseShared()
+	if status == 0 {
+		// Package goleak waits for half a second. A client that has been closed may
+		// need longer: it ends once it has dialed.
+		for end := time.Now().Add(time.Minute); goleak.Find(c.except...) != nil && time.Now().Before(end); {
+		}
+	}
+	return status
 }
 
 // Real returns the ZooKeeper that ZK names, nil if that is the embedded one.

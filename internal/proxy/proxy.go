@@ -46,8 +46,8 @@ func New(t testing.TB, server string) *Proxy {
 	p.forward.Go(p.accept)
 	t.Cleanup(func() {
 		l.Close()
-		p.Heal()
-		p.Sever()
+		p.Heal() // what is held back goes on
+		p.CutOff()
 		p.forward.Wait()
 	})
 	return p
@@ -165,7 +165,9 @@ func (p *Proxy) Silence(ds ...Direction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, d := range ds {
-		p.open[d] = make(chan struct{})
+		if isClosed(p.open[d]) { // else it is silent already, and somebody may wait for this channel
+			p.open[d] = make(chan struct{})
+		}
 	}
 }
 

@@ -99,8 +99,9 @@ type tab struct {
 	*testing.T
 	ctx context.Context
 
-	mu     sync.Mutex
-	errors []string // that the page has logged or thrown
+	mu       sync.Mutex
+	errors   []string // that the page has logged or thrown
+	expected string   // what errors are allowed to say from now on; "": none is allowed
 }
 
 // open opens the page at an address, which begins with #, and returns when it
@@ -142,7 +143,9 @@ func openAt(t *testing.T, url string, width, height int64, first ...string) *tab
 			}
 			if m.IsException() || string(m.Type) == "error" {
 				p.mu.Lock()
-				p.errors = append(p.errors, m.String())
+				if p.expected == "" || !strings.Contains(m.String(), p.expected) {
+					p.errors = append(p.errors, m.String())
+				}
 				p.mu.Unlock()
 			}
 		}

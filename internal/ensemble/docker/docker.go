@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -241,10 +242,7 @@ func Open(ctx context.Context, n int, ask Ask) (_ *Servers, err error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("docker: start %s: %s", image, strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
-	if err := s.serve(ctx); err != nil {
-		return nil, err
-	}
-	version, mode, err := ask(ctx, s.nodes[0].addr)
+	version, mode, err := s.serve(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -267,24 +265,24 @@ func configFile(n int) string {
 	return b.String()
 }
 
-// serve waits until every node serves.
-func (s *Servers) serve(ctx context.Context) error {
+// serve waits until every node serves. It returns what the last one says of
+// itself.
+func (s *Servers) serve(ctx context.Context) (version, mode string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for _, n := range s.nodes {
 		for {
-			_, err := n.Mode(ctx)
-			if err == nil {
+			if version, mode, err = n.ask(ctx, n.addr); err == nil {
 				break
 			}
 			select {
 			case <-time.After(100 * time.Millisecond): // no event says that a server serves
 			case <-ctx.Done():
-				return fmt.Errorf("docker: %s does not serve within %v: %w", n.name, startTimeout, err)
+				return "", "", fmt.Errorf("docker: %s does not serve within %v: %w", n.name, startTimeout, err)
 			}
 		}
 	}
-	return nil
+	return version, mode, nil
 }
 
 // haveImage returns nil if there is a daemon and it has the image, if need be
@@ -349,18 +347,24 @@ func removeStale(ctx context.Context, docker *client.Client) {
 	}
 }
 
-// freePorts picks n unused ports of loopback.
+// freePorts picks n unused ports of loopback. They are below those that systems
+// give away, so that nobody gets the port of a node by chance: before the node
+// starts, or while it is killed or cut off, and its clients go on dialing it.
 func freePorts(n int) (ports []string, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
+	const from, to = 26_000, 30_000
+	for range 1000 {
+		port := strconv.Itoa(from + rand.IntN(to-from))
+		l, listenErr := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
+		if listenErr != nil {
+			err = listenErr
+			continue
 		}
 		defer l.Close() // together, so that none is picked twice
-		_, port, _ := net.SplitHostPort(l.Addr().String())
-		ports = append(ports, port)
+		if ports = append(ports, port); len(ports) == n {
+			return ports, nil
+		}
 	}
-	return ports, nil
+	return nil, fmt.Errorf("docker: no %d ports from %d on are free: %w", n, from, err)
 }
 
 // Close removes the containers and their network, whatever their state.

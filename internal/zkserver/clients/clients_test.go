@@ -37,10 +37,10 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/zkserver"
 )
 
@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 		workAsCounter()
 		return
 	}
-	goleak.VerifyTestMain(m)
+	locktest.Main(m)
 }
 
 const (

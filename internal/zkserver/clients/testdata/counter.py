@@ -25,7 +25,7 @@ def watch_input():
 threading.Thread(target=watch_input, daemon=True).start()
 
 client = KazooClient(hosts=address, timeout=30)
-client.start()
+client.start(timeout=300)  # by default it gives up after 15 s, which a busy machine may need
 print("ready", flush=True)
 started.wait()
 
