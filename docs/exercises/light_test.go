@@ -395,8 +395,8 @@ func TestASumPerStudent(t *testing.T) {
 	require.Equal(t, []string{"17", "17", "6", "0"}, sums)
 }
 
-// TestWhoIsAStudent: each folder is one, whatever it is called.
-func TestWhoIsAStudent(t *testing.T) {
+// TestStudentsOfOneName: each folder is a student, whatever its name.
+func TestStudentsOfOneName(t *testing.T) {
 	root, dir := rootOf(t), t.TempDir()
 	for _, name := range []string{"a/anna", "b/anna", "b/bob"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.FromSlash(name)), 0o755))

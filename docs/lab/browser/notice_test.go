@@ -2,8 +2,11 @@ package browser
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
 
@@ -41,6 +44,26 @@ func TestAnErrorGoesWithItsScene(t *testing.T) {
 	js[any](p, "document.getElementById('notice').hidden = false, document.getElementById('notice').dataset.stays = 'yes', null")
 	p.open("#lock=herd&n=2&t=0ns")
 	require.False(t, js[bool](p, "document.getElementById('notice').hidden"), "what the compiler says stays")
+}
+
+// A file that is no film and no trace is named, and the page shows what it has
+// shown before.
+func TestAFileThatIsNoFilmIsNamed(t *testing.T) {
+	p := open(t, "#lock=naive&n=2&t=0ns")
+	for text, says := range map[string]string{
+		"no JSON": "JSON", "null": "neither a film nor a trace", "[]": "neither a film", "7": "neither a film", `{"choices":[]}`: "neither a film", `{"packets":5}`: "not a film",
+		`{"packets":[],"marks":null}`: "not a film", `{"world":{"lock":"nosuch"},"choices":[]}`: "nosuch",
+	} {
+		file := filepath.Join(t.TempDir(), "file.json")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+		js[any](p, "document.getElementById('notice').hidden = true, null")
+		require.NoError(t, chromedp.Do(p.ctx, chromedp.SetUploadFiles("#file", []string{file})))
+		p.await("!document.getElementById('notice').hidden")
+		notice := js[string](p, "document.getElementById('notice').textContent")
+		require.Contains(t, notice, "file.json cannot be opened", text)
+		require.Contains(t, notice, says, text)
+		require.Len(t, p.state().Panels, 1, text)
+	}
 }
 
 // A listing that is chosen while somebody searches is searched, and its schedule

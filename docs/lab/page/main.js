@@ -1192,6 +1192,7 @@ async function openFiles(files) {
   for (const file of [...files].slice(0, 2)) {
     try {
       const data = JSON.parse(await file.text());
+      if (!data || !data.packets && !data.world) throw new Error("neither a film nor a trace");
       const F = indexFilm(data.packets ? data : await app.engine.ask({ do: "replay", trace: data }));
       list.push({ lock: F.film.lock || "", caption: lockTitle(F.film.lock || say("recorded")) + " " + say("fromFile", file.name) + (F.film.recorded ? " · " + say("recordedAt", F.film.server || "?") : ""), which: "", F });
     } catch (e) {
