@@ -425,6 +425,7 @@ func TestStudentsOfOneName(t *testing.T) {
 
 // TestCommandLine tries what needs no grading.
 func TestCommandLine(t *testing.T) {
+	t.Setenv("EXERCISES_CACHE", t.TempDir()) // no hint is open yet, each time that this runs
 	say := func(args ...string) (string, error) {
 		var out bytes.Buffer
 		err := run(t.Context(), args, &out)
