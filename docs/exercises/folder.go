@@ -207,14 +207,16 @@ func (a *attempt) allowed(fset *token.FileSet, f *ast.File) error {
 // nil or the exercise that is wanted.
 func attempts(dir string, only *exercise) (found []string, err error) {
 	info, err := os.Stat(dir)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("there is no folder %s", dir)
+	case err != nil:
 		return nil, err
-	}
-	if !info.IsDir() {
-		return nil, &fs.PathError{Op: "grade", Path: dir, Err: errors.New("is not a folder")}
+	case !info.IsDir():
+		return nil, fmt.Errorf("%s is not a folder: give the folder with the student's files", dir)
 	}
 	if entries, _ := os.ReadDir(dir); goFiles.begun(dir) || only != nil && only.begun(dir) || only == nil && ofFiles(entries) != nil {
-		if _, err := os.Stat(filepath.Join(dir, "catalog.go")); err != nil { // that is docs/exercises itself
+		if _, err := os.Stat(filepath.Join(dir, "stubs.json")); err != nil { // that is docs/exercises itself
 			return []string{dir}, nil
 		}
 	}

@@ -98,6 +98,17 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 			return err
 		}
 	}
+	// Better now than after all has been graded.
+	for _, name := range []string{*csvFile, *htmlFile} {
+		if err := writable(name); err != nil {
+			return err
+		}
+	}
+	dirs = expand(dirs)
+	students, err := studentsOf(dirs)
+	if err != nil {
+		return err
+	}
 	if err := a.warmUp(ctx); err != nil {
 		return err
 	}
@@ -105,8 +116,8 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	type job struct{ dir, student string }
 	var todo []job
 	var rows []row
-	for _, dir := range dirs {
-		student := filepath.Base(filepath.Clean(dir))
+	for i, dir := range dirs {
+		student := students[i]
 		found, err := attempts(dir, wanted)
 		if err != nil {
 			rows = append(rows, row{Student: student, exercise: cmp.Or(wanted, &exercise{}), result: &result{Why: err.Error()}})
@@ -157,7 +168,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 		return cmp.Or(strings.Compare(x.Student, y.Student), cmp.Compare(x.number, y.number))
 	})
 	a.table(rows)
-	a.print("\n%d folders, %d attempts, in %v.\n", len(dirs), len(todo), time.Since(began).Round(time.Second))
+	a.print("\n%s, %s, in %v.\n", count(len(dirs), "folder"), count(len(todo), "attempt"), time.Since(began).Round(time.Second))
 	if *csvFile != "" {
 		err = errors.Join(err, writeFile(*csvFile, func(f *os.File) error { return writeCSV(f, rows) }))
 	}
@@ -165,6 +176,53 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 		err = errors.Join(err, writeFile(*htmlFile, func(f *os.File) error { return page.Execute(f, grades{Rows: rows, Sums: sumsOf(rows), lab: *labPage}) }))
 	}
 	return err
+}
+
+// expand takes a pattern for what it matches where no shell has done so, as on
+// Windows, and leaves out a folder that was named before.
+func expand(args []string) (dirs []string) {
+	for _, arg := range args {
+		found := []string{arg}
+		if _, err := os.Stat(arg); err != nil {
+			if matches, _ := filepath.Glob(arg); len(matches) > 0 {
+				found = matches
+			}
+		}
+		for _, dir := range found {
+			if dir = filepath.Clean(dir); !slices.Contains(dirs, dir) {
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	return dirs
+}
+
+// studentsOf names the students: by the name of the folder, or by its path if two
+// folders have one name, for their points must not be added up.
+func studentsOf(dirs []string) ([]string, error) {
+	names := make([]string, len(dirs))
+	times := make(map[string]int)
+	for i, dir := range dirs {
+		full, err := filepath.Abs(dir) // it may be a dot
+		if err != nil {
+			return nil, err
+		}
+		names[i] = filepath.Base(full)
+		times[names[i]]++
+	}
+	for i, dir := range dirs {
+		if times[names[i]] > 1 {
+			names[i] = dir
+		}
+	}
+	return names, nil
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // gradeOne never fails: what is wrong is in the row.
@@ -363,6 +421,24 @@ func (g grades) Opens() bool {
 var pageText string
 
 var page = template.Must(template.New("grades").Parse(pageText))
+
+// writable says why a file cannot be written, and leaves it as it is. No name is
+// no file.
+func writable(name string) error {
+	if name == "" {
+		return nil
+	}
+	_, before := os.Stat(name)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return fmt.Errorf("the results cannot be written: %w", err)
+	}
+	err = f.Close()
+	if before != nil {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
+}
 
 func writeFile(name string, write func(f *os.File) error) error {
 	f, err := os.Create(name)

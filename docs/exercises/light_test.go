@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 	limited(os.Args[1:]) // this program starts attempts, as main's does
 	replaying(os.Args[1:])
 	dying(os.Args[1:])
+	commanding(os.Args[1:])
 	cache, err := os.MkdirTemp("", "exercises-cache-")
 	if err != nil {
 		panic(err)
@@ -394,8 +395,37 @@ func TestASumPerStudent(t *testing.T) {
 	require.Equal(t, []string{"17", "17", "6", "0"}, sums)
 }
 
+// TestStudentsOfOneName: each folder is a student, whatever its name.
+func TestStudentsOfOneName(t *testing.T) {
+	root, dir := rootOf(t), t.TempDir()
+	for _, name := range []string{"a/anna", "b/anna", "b/bob"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.FromSlash(name)), 0o755))
+	}
+	t.Chdir(filepath.Join(dir, "b"))
+	in := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+	dirs := expand([]string{in("a/anna"), in("b") + "/*", in("b/bob") + "/", "."})
+	require.Equal(t, []string{in("a/anna"), in("b/anna"), in("b/bob"), "."}, dirs, "a pattern stands for what it matches, and no folder comes twice")
+	names, err := studentsOf(dirs)
+	require.NoError(t, err)
+	require.Equal(t, []string{in("a/anna"), in("b/anna"), "bob", "b"}, names, "two students of one name are two")
+
+	_, err = attempts(in("nobody"), nil)
+	require.EqualError(t, err, "there is no folder "+in("nobody"))
+	require.NoError(t, os.WriteFile(in("zip"), nil, 0o644))
+	_, err = attempts(in("zip"), nil)
+	require.ErrorContains(t, err, "zip is not a folder")
+	require.NoError(t, os.WriteFile(in("b/bob/catalog.go"), []byte("package herd\n"), 0o644))
+	found, err := attempts(in("b/bob"), nil)
+	require.NoError(t, err, "a file may have the name of one of ours")
+	require.Equal(t, []string{in("b/bob")}, found)
+	found, err = attempts(filepath.Join(root, "docs", "exercises"), nil)
+	require.NoError(t, err)
+	require.Len(t, found, len(exercises), "our own folder is not one attempt")
+}
+
 // TestCommandLine tries what needs no grading.
 func TestCommandLine(t *testing.T) {
+	t.Setenv("EXERCISES_CACHE", t.TempDir()) // no hint is open yet, each time that this runs
 	say := func(args ...string) (string, error) {
 		var out bytes.Buffer
 		err := run(t.Context(), args, &out)
@@ -419,6 +449,31 @@ func TestCommandLine(t *testing.T) {
 		require.Equal(t, min(n, 3), strings.Count(out, "Hint "), "hints open one by one:\n%s", out)
 	}
 	require.Contains(t, out, "There are no more.")
+	for _, kept := range []string{"null", `{"_03-predecessor":-7}`, `{"_03-predec`} {
+		root := rootOf(t)
+		file, err := (&app{root: root}).hintsFile()
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(file, []byte(kept), 0o644))
+		out, err = say("hint", "3")
+		require.NoError(t, err)
+		require.Equal(t, 1, strings.Count(out, "Hint "), "the file says %s", kept)
+	}
+
+	out, err = say("hint", "-1")
+	require.ErrorIs(t, err, errFailed)
+	require.Contains(t, out, "go run ./docs/exercises hint 3", "what is not understood is followed by what is")
+	nowhere := filepath.Join(t.TempDir(), "no", "grades.csv")
+	out, err = say("grade", t.TempDir(), "-csv", nowhere)
+	require.ErrorContains(t, err, "the results cannot be written")
+	require.Empty(t, out, "that is said before all are graded")
+	t.Run("no place for the count of hints", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "file")
+		require.NoError(t, os.WriteFile(file, nil, 0o644))
+		t.Setenv("EXERCISES_CACHE", file)
+		out, err := say("hint", "3")
+		require.Contains(t, out, "Hint 1 of 3")
+		require.ErrorContains(t, err, "set the environment variable EXERCISES_CACHE to a folder that can be written")
+	})
 
 	if *proof { // the others are in the proof, or are the checkout's own
 		return

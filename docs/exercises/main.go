@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -31,7 +32,7 @@ func complaint(format string, args ...any) error { return fmt.Errorf(format, arg
 func main() {
 	limited(os.Args[1:])
 	replaying(os.Args[1:])
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	err := run(ctx, os.Args[1:], os.Stdout)
 	stop()
 	switch {
@@ -45,6 +46,17 @@ func main() {
 		fmt.Fprintln(os.Stderr, "exercises:", err)
 		os.Exit(2)
 	}
+}
+
+// endings are the signals after which this command removes what it has made and
+// ends what it has started: an attempt is in a process group of its own, which a
+// terminal does not end. A command that nohup has started outlives the terminal.
+func endings() []os.Signal {
+	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		list = append(list, syscall.SIGHUP)
+	}
+	return list
 }
 
 // errFailed: all was said, and something does not pass.
@@ -62,6 +74,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	command, args := args[0], args[1:]
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
 	flags.SetOutput(out)
+	flags.Usage = func() {
+		fmt.Fprintf(out, "\n%s", usage)
+		if command == "grade" || command == "watch" || command == "show" {
+			fmt.Fprintf(out, "\nFlags of %s:\n", command)
+			flags.PrintDefaults()
+		}
+	}
 	app := &app{root: root, out: out, limits: limits{time.Minute, 1 << 30}}
 	switch command {
 	case "list":

@@ -353,3 +353,14 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	<-ended // it was killed: a sleep of 1000 s
 	require.NoDirExists(t, c.dir)
 }
+
+// commandArg has the test binary be the command, with the arguments after it.
+const commandArg = "be the command"
+
+func commanding(args []string) {
+	if len(args) > 0 && args[0] == commandArg {
+		os.Args = append(os.Args[:1], args[1:]...)
+		main()
+		os.Exit(0)
+	}
+}

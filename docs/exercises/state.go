@@ -115,21 +115,27 @@ func (a *app) allOpened() map[string]int {
 			json.Unmarshal(text, &n)
 		}
 	}
+	if n == nil { // the file says null
+		n = make(map[string]int)
+	}
 	return n
 }
 
 func (a *app) open(e *exercise, n int) error {
 	all := a.allOpened()
 	all[e.folder] = n
-	file, err := a.hintsFile()
-	if err != nil {
-		return err
-	}
 	text, err := json.Marshal(all)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, text, 0o644)
+	file, err := a.hintsFile()
+	if err == nil {
+		err = os.WriteFile(file, text, 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("how many hints are open cannot be kept, so the next one does not open: set the environment variable EXERCISES_CACHE to a folder that can be written (%w)", err)
+	}
+	return nil
 }
 
 // stubsFile has the hash of each exercise's stub, so that one that nobody has

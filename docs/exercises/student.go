@@ -310,7 +310,7 @@ func (a *app) hint(e *exercise) error {
 	if err != nil {
 		return err
 	}
-	n := min(a.opened(e)+1, len(hints))
+	n := min(max(a.opened(e), 0)+1, len(hints))
 	for i, h := range hints[:n] {
 		a.print("Hint %d of %d\n\n%s\n\n", i+1, len(hints), h)
 	}

@@ -13,7 +13,9 @@ export function formatTime(ns) {
 export function parseTime(text) {
   const m = /^(\d+(?:\.\d+)?)(ns|us|ms|s|m)?$/.exec(text || "");
   if (!m) throw new Error("not a time: " + text);
-  return Math.round(Number(m[1]) * { ns: 1, us: 1e3, ms: 1e6, s: 1e9, m: 60e9 }[m[2] || "ms"]);
+  const ns = Math.round(Number(m[1]) * { ns: 1, us: 1e3, ms: 1e6, s: 1e9, m: 60e9 }[m[2] || "ms"]);
+  if (!Number.isSafeInteger(ns)) throw new Error("too long a time: " + text);
+  return ns;
 }
 
 export function formatChange(c) {

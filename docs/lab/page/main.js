@@ -106,9 +106,14 @@ function helpBox() {
 function notice(title, detail, ...buttons) {
   const n = $("notice");
   n.className = "";
+  delete n.dataset.stays;
   n.replaceChildren(el("div", {}, el("strong", {}, title), detail ? el("pre", {}, detail) : null), el("div", {}, ...buttons, el("button", { onclick: () => { n.hidden = true; }, "data-action": "close-notice" }, say("close"))));
   n.hidden = false;
 }
+
+// settleNotice takes away what was said of a scene that is left. What the
+// compiler says of a lock stays until that compiles.
+function settleNotice() { if (!$("notice").dataset.stays) $("notice").hidden = true; }
 
 function calmNotice(text) {
   notice(text);
@@ -206,6 +211,7 @@ function addBranch(change) {
 }
 
 function go(i) {
+  settleNotice();
   app.branch = i;
   app.scene.changes = app.branches[i].changes;
   if (app.scene.changes.length === 0) app.scene.vs = false;
@@ -1032,6 +1038,14 @@ function saveButton(trace) {
   } }, say("save"));
 }
 
+// whole is the number in a field, as a whole one within bounds, which the field
+// then shows.
+function whole(field, least, most, otherwise) {
+  const n = Math.max(least, Math.min(most, Math.round(Number(field.value)) || otherwise));
+  field.value = n;
+  return n;
+}
+
 function kindBoxes(changed) {
   const s = app.scene, l = app.byName.get(s.locks[0]) || {};
   return el("fieldset", { class: "kinds", "aria-label": say("faultKinds") }, ...KINDS.filter(k => possible(l).includes(k) || s.kinds.includes(k)).map(k => el("label", {}, el("input", { type: "checkbox", "data-kind": k, title: has("tip." + k) ? say("tip." + k) : null, checked: s.kinds.includes(k), onchange: e => {
@@ -1042,7 +1056,7 @@ function kindBoxes(changed) {
 
 function countBox(changed) {
   const s = app.scene;
-  return el("label", {}, say("howMany"), el("input", { type: "number", id: "faults", min: 0, max: 3, value: s.faults, onchange: e => { s.faults = Math.max(0, Math.min(3, Number(e.target.value) || 0)); changed(); } }));
+  return el("label", {}, say("howMany"), el("input", { type: "number", id: "faults", min: 0, max: 3, value: s.faults, onchange: e => { s.faults = whole(e.target, 0, 3, 0); changed(); } }));
 }
 
 function choose(choice) { app.scene.choices = [...app.scene.choices, choice]; load({ keep: true }); }
@@ -1082,7 +1096,12 @@ async function follow(way) {
   await load({ keep: from });
 }
 
-function restartPlay() { app.scene.choices = []; app.play = null; load({ keep: true }); }
+function restartPlay() {
+  settleNotice();
+  app.scene.choices = [];
+  app.play = null;
+  load({ keep: true });
+}
 
 // Clients for whom a choice waits are marked on the stage.
 function drawPlayHints() {
@@ -1103,7 +1122,7 @@ function showFind() {
   const parts = [el("p", { class: "hint" }, say("findHint")),
     el("div", { class: "row" }, el("details", { class: "faults", open: faultsOpen() }, el("summary", {}, say("faultKinds")), kindBoxes(() => showLink(true)), countBox(() => showLink(true)),
       el("label", {}, el("input", { type: "checkbox", id: "packets", checked: s.packets, onchange: e => { s.packets = e.target.checked; showLink(true); } }), say("packetsToo"))),
-      el("label", {}, el("input", { type: "number", id: "for", min: 1, max: 3600, value: app.findFor || 60, onchange: e => { app.findFor = Number(e.target.value) || 60; } }), say("seconds")),
+      el("label", {}, el("input", { type: "number", id: "for", min: 1, max: 3600, value: app.findFor || 60, onchange: e => { app.findFor = whole(e.target, 1, 3600, 60); } }), say("seconds")),
       f.running ? el("button", { id: "stop-find", "data-action": "stop-find", class: "main", onclick: stopFind }, say("stop")) : el("button", { id: "start-find", "data-action": "start-find", class: "main", onclick: startFind }, say("start")))];
   if (f.running) parts.push(el("div", { class: "row" }, el("progress", {}), el("span", { id: "find-progress", role: "status" }, f.text || "…")));
   else if (f.text) parts.push(el("div", { class: "reached" + (f.found ? " bad" : ""), id: "find-result", role: "status" }, el("strong", {}, f.text), f.known ? el("p", {}, f.known) : null));
@@ -1113,6 +1132,7 @@ function showFind() {
 }
 
 async function startFind() {
+  settleNotice();
   const s = app.scene, w = world();
   if (s.n > 4) { s.n = w.contenders = 3; showScene(); }
   stopFind();
@@ -1172,6 +1192,7 @@ async function openFiles(files) {
   for (const file of [...files].slice(0, 2)) {
     try {
       const data = JSON.parse(await file.text());
+      if (!data || !data.packets && !data.world) throw new Error("neither a film nor a trace");
       const F = indexFilm(data.packets ? data : await app.engine.ask({ do: "replay", trace: data }));
       list.push({ lock: F.film.lock || "", caption: lockTitle(F.film.lock || say("recorded")) + " " + say("fromFile", file.name) + (F.film.recorded ? " · " + say("recordedAt", F.film.server || "?") : ""), which: "", F });
     } catch (e) {
@@ -1215,10 +1236,17 @@ function takeScene(l) {
   s.kinds = scene.kinds || [];
   s.faults = scene.faults ?? s.faults;
   s.packets = !!scene.packets || !!(l.world && l.world.packets);
-  s.choices = scene.choices || [];
-  // A scene without changes is a schedule of choices, be they none.
-  if (s.choices.length || l.goal && s.changes.length === 0) s.mode = "schedule";
   app.play = null;
+  if (s.mode === "find") { // and what is searched for is not given away
+    s.n = Math.min(s.n, 4);
+    s.changes = [];
+    s.choices = [];
+    if (s.kinds.length === 0) s.kinds = possible(l).filter(k => !UNUSUAL.includes(k));
+  } else {
+    s.choices = scene.choices || [];
+    // A scene without changes is a schedule of choices, be they none.
+    if (s.choices.length || l.goal && s.changes.length === 0) s.mode = "schedule";
+  }
   rootBranches();
 }
 
@@ -1228,6 +1256,7 @@ function bugOf(name) { const i = name.indexOf("-"); return i > 0 ? app.byName.ge
 
 function setMode(mode) {
   stopFind();
+  settleNotice();
   app.file = null;
   app.search = null;
   app.play = null;
@@ -1252,13 +1281,14 @@ $("choose").addEventListener("change", e => {
   const s = app.scene, before = s.locks[0];
   s.locks = [$("lock").value, $("versus").value].filter(Boolean);
   if (s.mode !== "watch") s.locks = [s.locks[0]];
-  s.n = Math.max(1, Math.min(100, Math.round(Number($("contenders").value)) || 1));
+  s.n = whole($("contenders"), 1, 100, 1);
   s.shared = $("shared").value === "1";
   s.latency = Number($("latency").value);
   s.seed = Math.max(0, Math.round(Number($("seed").value)) || 0);
   app.play = null;
   app.search = null;
   stopFind();
+  settleNotice();
   s.choices = [];
   const l = app.byName.get(s.locks[0]);
   if (e.target.id === "lock" && s.locks[0] !== before && l && l.scene) takeScene(l);
@@ -1351,6 +1381,7 @@ function nextClient(by) {
 // openLink shows what the address says.
 async function openLink() {
   let parsed;
+  settleNotice();
   try {
     parsed = parseLink(location.hash);
   } catch (e) {
@@ -1377,7 +1408,7 @@ function listen() {
   new EventSource(meta.content).onmessage = e => {
     const m = JSON.parse(e.data);
     if (m.building) calmNotice(say("building"));
-    if (m.error) notice(say("compileError"), m.error);
+    if (m.error) { notice(say("compileError"), m.error); $("notice").dataset.stays = "yes"; }
     if (m.reload) { showLink(true); location.reload(); }
   };
 }

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestACommandThatIsEndedLeavesNothing: neither an attempt that never ends nor a
+// folder.
+func TestACommandThatIsEndedLeavesNothing(t *testing.T) {
+	heavy(t)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT} {
+		t.Run(signal.String(), func(t *testing.T) {
+			dir := written(t, exercises[0], text(t, rootOf(t), exercises[0].answer)+"\nfunc init() { for {} }\n").dir
+			temp := t.TempDir()
+			cmd := exec.Command(self, commandArg, "grade", "-limit", "1h", dir)
+			cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+			require.NoError(t, cmd.Start())
+			ended := make(chan error, 1)
+			go func() { ended <- cmd.Wait() }()
+			cells := func() []string {
+				found, err := filepath.Glob(filepath.Join(temp, "exercises-*"))
+				require.NoError(t, err)
+				return found
+			}
+			for len(cells()) < 2 { // to build, and to run
+				select {
+				case err := <-ended:
+					t.Fatal("the command has ended by itself: ", err)
+				case <-time.After(poll):
+				}
+			}
+			require.NoError(t, cmd.Process.Signal(signal))
+			<-ended
+			left := 0
+			eachProcess(func(pid int, dir string) {
+				if env, _ := os.ReadFile(filepath.Join(dir, "environ")); strings.Contains(string(env), temp) {
+					left++
+					syscall.Kill(pid, syscall.SIGKILL)
+				}
+			})
+			require.Zero(t, left, "processes")
+			require.Empty(t, cells())
+			require.Equal(t, 130, cmd.ProcessState.ExitCode())
+		})
+	}
+}
