@@ -178,6 +178,9 @@ type World struct {
 	tagged bool // see tag.go
 }
 
+// MaxContenders is how many a search, or a trace in a file, may have.
+const MaxContenders = 64
+
 // SessionTimeout is that of every client in a world, if its Subject names no
 // other. It passes in virtual time.
 const SessionTimeout = 40 * time.Second

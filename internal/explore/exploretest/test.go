@@ -111,6 +111,12 @@ func Test(t *testing.T, s explore.Subject) {
 		t.Skip("the explorer brings its own server (unset ZK)")
 	}
 	switch {
+	case *contenders < 0 || *contenders > explore.MaxContenders:
+		t.Fatalf("-explore.contenders=%d: there may be 1 to %d", *contenders, explore.MaxContenders)
+	case *faults < 0:
+		t.Fatalf("-explore.faults=%d: it is negative", *faults)
+	case *duration < 0:
+		t.Fatalf("-explore.for=%v: it is negative", *duration)
 	case *trace != "":
 		Replay(t, s, *trace)
 		return
