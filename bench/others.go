@@ -50,6 +50,12 @@ type arena interface {
 	close(ctx context.Context) error
 }
 
+// A server whose client waits for it for long if it goes away in the middle.
+type watched interface {
+	// answers sends a request that is not counted, and waits for seconds.
+	answers(ctx context.Context) error
+}
+
 // An otherLocker is one contender.
 type otherLocker interface {
 	Lock(ctx context.Context) error
@@ -87,6 +93,9 @@ func onServers(locks []contestant, servers map[string]string) (all []contestant,
 			label := fmt.Sprint(i + 1)
 			if m := labelled.FindStringSubmatch(spec); m != nil {
 				label, spec = m[1], m[2]
+			}
+			if i > 0 && strings.Contains(spec, "@") && !strings.Contains(spec, "://") && c.other.flag != "etcd" {
+				return nil, fmt.Errorf("-%s: what follows comma %d is no address; in a password a comma is written %%2C", c.other.flag, i)
 			}
 			if spec == "" && c.other.flag != "etcd" {
 				return nil, fmt.Errorf("-%s: it names no server", c.other.flag)

@@ -40,7 +40,9 @@ func openEtcd(ctx context.Context, spec string) (arena, error) {
 	a := &etcdArena{}
 	addresses := strings.Split(spec, ",")
 	count := func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		a.requests.Add(1)
+		if ctx.Value(uncounted{}) == nil {
+			a.requests.Add(1)
+		}
 		return invoke(ctx, method, req, reply, conn, opts...)
 	}
 	var err error
@@ -76,6 +78,21 @@ func (a *etcdArena) begin(ctx context.Context, n int) (func() otherLocker, error
 		err = fmt.Errorf("%d sessions cannot be opened within %v: %w", n, patience, err)
 	}
 	return func() otherLocker { i++; return a.locks[i-1] }, err
+}
+
+// uncounted marks the ctx of a request that is no contender's.
+type uncounted struct{}
+
+const answerTimeout = 5 * time.Second
+
+// The client waits for a server that has gone until its leases have ended.
+func (a *etcdArena) answers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, uncounted{}, true), answerTimeout)
+	defer cancel()
+	if _, err := a.client.Get(ctx, a.prefix); err != nil {
+		return fmt.Errorf("no answer within %v: %w", answerTimeout, err)
+	}
+	return nil
 }
 
 func (a *etcdArena) count(context.Context) (int, error) { return 0, nil }

@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// watchEvery is how long a watched server is left alone between two questions.
+const watchEvery = 2 * time.Second
+
 // runOther is runOne for a lock that is not on ZooKeeper.
 func (b *benchmark) runOther(ctx context.Context, c contestant, r result, step func()) (_ result, err error) {
 	a := b.arenas[c.name]
@@ -99,6 +102,17 @@ func (b *benchmark) runOther(ctx context.Context, c contestant, r result, step f
 			}
 			late.Store(true)
 			abort()
+		}()
+	}
+	if w, ok := a.(watched); ok {
+		go func() {
+			for sleep(runCtx, watchEvery) {
+				heldThen := held.Load()
+				err := w.answers(runCtx)
+				if err != nil && held.Load() == heldThen && runCtx.Err() == nil && failure.CompareAndSwap(nil, &err) {
+					abort()
+				}
+			}
 		}()
 	}
 	began = time.Now()

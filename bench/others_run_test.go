@@ -91,7 +91,7 @@ func TestAnOtherServerThatIsKilledIsOneLine(t *testing.T) {
 	t.Cleanup(func() { arenas["redis"] = old })
 	arenas["redis"] = func(ctx context.Context, spec string) (arena, error) {
 		a, err := old(ctx, spec)
-		return killing{a, server}, err
+		return killing{a, server.Close}, err
 	}
 	status, stdout, stderr := bench(t, "-locks", "redis", "-n", "50", "-redis", server.Addr())
 	require.Equal(t, exitFailure, status)
@@ -107,25 +107,25 @@ func TestAnOtherServerThatIsKilledIsOneLine(t *testing.T) {
 // killing kills the server once some contenders have locked.
 type killing struct {
 	arena
-	server *miniredis.Miniredis
+	kill func()
 }
 
 func (k killing) begin(ctx context.Context, n int) (func() otherLocker, error) {
 	new, err := k.arena.begin(ctx, n)
 	var locked atomic.Int32
-	return func() otherLocker { return killer{new(), k.server, &locked} }, err
+	return func() otherLocker { return killer{new(), k.kill, &locked} }, err
 }
 
 type killer struct {
 	otherLocker
-	server *miniredis.Miniredis
+	kill   func()
 	locked *atomic.Int32
 }
 
 func (k killer) Lock(ctx context.Context) error {
 	err := k.otherLocker.Lock(ctx)
 	if err == nil && k.locked.Add(1) == 5 {
-		k.server.Close()
+		k.kill()
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,6 +111,29 @@ func TestATraceIsData(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, string(want), string(got))
 	require.Contains(t, r.Found.String(), "A and B hold the lock at once")
+}
+
+func TestAFileThatIsNoTraceIsAnError(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "trace.json")
+	for text, want := range map[string]string{
+		`{"world":{"lock":"naive"`:      "unexpected end of JSON input",
+		`{"world":{"lock":"naive"}} {}`: "after top-level value",
+		`null`:                          "it names no lock",
+		`{"choices":["A: request"]}`:    "it names no lock",
+		`{"world":{"lock":"naive"},"choices":["A: request"]}`: "it has 1 choices, and 0 widths",
+		`{"world":{"lock":"naive","contenders":-5}}`:          "it has -5 contenders, and there are 1 to 64",
+		`{"world":{"lock":"naive","contenders":5000}}`:        "it has 5000 contenders",
+		`{"world":{"lock":"naive","faults":-1}}`:              "negative",
+		`{"world":{"lock":"naive","kinds":["earthquake"]}}`:   `unknown kind, "earthquake"`,
+		`{"world":{"lock":"naive","scripts":[null,["fly"]]}}`: `unknown call in a script, "fly"`,
+	} {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		_, err := explore.ReadTrace(file)
+		require.ErrorContains(t, err, file+" is no trace: ", text)
+		require.ErrorContains(t, err, want, text)
+	}
+	_, err := explore.ReadTrace(file + ".not")
+	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
 func TestRandomSearchesRepeatAndFind(t *testing.T) {

@@ -74,6 +74,21 @@ func (w *world) faultsLocked(c *client, cutOff bool) (list []action) {
 	return list
 }
 
+// faultLocked notes that a fault happens to a client.
+func (c *client) faultLocked() {
+	c.faulted = true
+	for _, k := range c.players {
+		k.disturbed = true
+	}
+}
+
+// soundLocked says whether nothing of an earlier fault can still reach a call
+// that begins now.
+func (c *client) soundLocked() bool {
+	l := c.line
+	return c.session != 0 && !c.expired && !c.stopped && !c.stalled && c.connecting == nil && c.dialing == nil && !l.broken && !l.serverEnd
+}
+
 // cut breaks a client's connection; what is on it is lost.
 func (w *world) cut(c *client) {
 	w.mu.Lock()
@@ -105,7 +120,7 @@ func (w *world) cutLocked(c *client) {
 	if len(l.up)+len(l.down) == 0 {
 		w.logLocked(Entry{Who: c.name, Kind: "note", Text: "the connection breaks"})
 	}
-	c.faulted = true
+	c.faultLocked()
 	w.foot.client(c)
 	l.breakLocked()
 	w.film.client(c, "cut off")
@@ -142,7 +157,8 @@ func (w *world) remake() {
 // for it, and tries again after a second.
 func (w *world) refuse(c *client) {
 	w.mu.Lock()
-	c.refuse, c.faulted = true, true
+	c.refuse = true
+	c.faultLocked()
 	w.mu.Unlock()
 	w.reconnect(c)
 	w.mu.Lock()
@@ -173,7 +189,8 @@ func (w *world) expire(c *client) {
 // endLocked is what Expire and Stop have in common.
 func (w *world) endLocked(c *client, how string) {
 	w.logLocked(Entry{Who: c.name, Kind: "note", Text: how})
-	c.faulted, c.expired = true, true
+	c.expired = true
+	c.faultLocked()
 	w.foot.client(c)
 	for _, p := range w.nodesOf(c) {
 		w.foot.request(packet{op: jute.OpDelete, path: p})
@@ -253,7 +270,8 @@ func (w *world) letPass(c *client, d time.Duration) {
 // client has sent before arrives. In the end the session expires.
 func (w *world) stall(c *client) {
 	w.mu.Lock()
-	c.stalled, c.faulted = true, true
+	c.stalled = true
+	c.faultLocked()
 	w.foot.client(c)
 	w.logLocked(Entry{Who: c.name, Kind: "note", Text: "gets no more requests through, until its session has expired"})
 	w.film.note(c.name, "gets no more requests through, until its session has expired")

@@ -555,16 +555,20 @@ func (p *pacer) change(ch Change) {
 	case Cut:
 		w.cutLocked(c.client)
 	case LoseRequest:
-		c.loseRequest, c.faulted = true, true
+		c.loseRequest = true
+		c.faultLocked()
 	case LoseReply:
-		c.loseReply, c.faulted = true, true
+		c.loseReply = true
+		c.faultLocked()
 	case Expire:
-		c.faulted, c.dark, c.dialAt = true, true, 0
+		c.dark, c.dialAt = true, 0
+		c.faultLocked()
 		w.logLocked(Entry{Who: c.name, Kind: "note", Text: "is cut off until its session has expired"})
 		l.breakLocked()
 		c.expireAt = p.at(w.now() + w.session())
 	case Stop:
-		c.faulted, c.stopped, c.dialAt = true, true, 0
+		c.stopped, c.dialAt = true, 0
+		c.faultLocked()
 		w.film.client(c.client, "stopped")
 		c.expireAt = p.at(w.now() + w.session())
 		c.runsOnAt = p.at(c.expireAt + 4*p.Latency)

@@ -90,20 +90,24 @@ type contender struct {
 	script []Op
 
 	// Guarded by w.mu.
-	state   string        // see the constants
-	gate    chan struct{} // not nil: waits until the explorer lets it unlock
-	ctx     context.Context
-	cancel  context.CancelFunc
-	ended   bool // its ctx was ended
-	held    int64
-	notes   []Entry
-	results []string
-	bad     []Violation
-	company bool            // at some time during TryLock somebody else wanted the lock
-	lost    bool            // its session ended while it held the lock
-	told    <-chan struct{} // of a Leased lock, from when it was got: closed when it says that it is lost
-	node    string
-	since   time.Time // when Lock was called
+	state  string        // see the constants
+	gate   chan struct{} // not nil: waits until the explorer lets it unlock
+	ctx    context.Context
+	cancel context.CancelFunc
+	ended  bool // its ctx was ended
+	// A fault has happened to its client since Lock or TryLock was called, or
+	// one from before may still reach the call.
+	disturbed bool
+	depth     int // how often it has got the lock and not unlocked; its own goroutine counts
+	held      int64
+	notes     []Entry
+	results   []string
+	bad       []Violation
+	company   bool            // at some time during TryLock somebody else wanted the lock
+	lost      bool            // its session ended while it held the lock
+	told      <-chan struct{} // of a Leased lock, from when it was got: closed when it says that it is lost
+	node      string
+	since     time.Time // when Lock was called
 	// Lock was called, and its first request was carried out, at these turns;
 	// 0: it has not been.
 	called, joined int
@@ -952,30 +956,34 @@ func (k *contender) note(state, text string, bad ...Violation) {
 }
 
 func (k *contender) playScript() {
-	holds := false
-	for _, op := range k.script {
-		switch op {
-		case LockOp, TryLockOp:
-			holds = k.getIn(op)
-		case UnlockOp:
-			if !holds && k.w.Lock.Closes {
-				k.close()
+	for i, op := range k.script {
+		switch {
+		case op != UnlockOp && k.depth > 0:
+			k.getInAgain(op)
+		case op != UnlockOp:
+			if k.getIn(op) {
+				k.depth = 1
 			}
-			if holds {
-				holds = false
-				if !k.letGo() {
-					k.note(done, "")
-					return
-				}
+		case k.depth > 1:
+			k.letGoOnce()
+		case k.depth == 1:
+			k.depth = 0
+			if !k.letGo() {
+				k.note(done, "")
+				return
 			}
+		case k.w.Lock.Closes:
+			k.close()
+		}
+		if k.depth > 0 && (i+1 == len(k.script) || k.script[i+1] == UnlockOp) && !k.gated() {
+			return // the schedule is over
 		}
 	}
 	k.unlockAgain()
 	k.note(done, "")
 }
 
-// getIn calls Lock or TryLock and, if it succeeds, waits until the explorer
-// lets the contender unlock.
+// getIn calls Lock or TryLock.
 func (k *contender) getIn(op Op) bool {
 	w := k.w
 	ctx, cancel := context.WithCancel(context.Background())
@@ -984,6 +992,7 @@ func (k *contender) getIn(op Op) bool {
 	k.since, k.called, k.joined = time.Now(), w.turn, 0
 	k.state = waiting
 	k.company = w.companyLocked(k)
+	k.disturbed = !k.c.soundLocked()
 	w.film.state(k, "")
 	session := k.c.conn.SessionID()
 	w.mu.Unlock()
@@ -997,7 +1006,7 @@ func (k *contender) getIn(op Op) bool {
 	w.mu.Lock()
 	k.cancel = nil
 	alone := !k.company && !w.companyLocked(k) && !w.run.Facts.OrphanCreate
-	allowed := k.c.faulted && !w.Lock.Requeues || k.ended
+	allowed := k.disturbed && !w.Lock.Requeues || k.ended
 	w.mu.Unlock()
 	switch {
 	case err != nil && !allowed:
@@ -1025,13 +1034,68 @@ func (k *contender) getIn(op Op) bool {
 		w.mu.Unlock()
 		return false
 	}
-	gate := make(chan struct{})
-	k.gate, k.told = gate, told
+	k.told = told
 	k.held, k.lost = k.c.conn.SessionID(), false
 	w.mu.Unlock()
 	k.note(inside, "holds the lock")
+	return true
+}
+
+// gated waits until the explorer lets the contender unlock. False: the schedule
+// is over.
+func (k *contender) gated() bool {
+	w := k.w
+	w.mu.Lock()
+	if w.free {
+		w.mu.Unlock()
+		return false
+	}
+	gate := make(chan struct{})
+	k.gate = gate
+	w.stirLocked()
+	w.mu.Unlock()
 	<-gate
 	return true
+}
+
+// getInAgain calls Lock or TryLock while the contender holds the lock. It gets it
+// at once, unless the lock has been lost.
+func (k *contender) getInAgain(op Op) {
+	ok, err := true, error(nil)
+	if op == LockOp {
+		err = k.lock.Lock(context.Background())
+	} else {
+		ok, err = k.lock.TryLock(context.Background())
+	}
+	switch {
+	case err == nil && ok:
+		k.depth++
+		k.note(inside, "holds the lock once more")
+	case k.excused():
+		k.note(inside, "does not get it once more")
+	case err != nil:
+		k.note(inside, "does not get it once more", Violation{Kind: Failure, Who: k.name, What: fmt.Sprintf("%s of %s, which holds the lock, fails: %v", op, k.name, short(err))})
+	default:
+		k.note(inside, "does not get it once more", Violation{Kind: Failure, Who: k.name, What: "TryLock of " + k.name + ", which holds the lock, finds it held"})
+	}
+}
+
+// letGoOnce calls Unlock, after which the contender still holds the lock.
+func (k *contender) letGoOnce() {
+	k.depth--
+	err := k.lock.Unlock(context.Background())
+	if err == nil || k.excused() {
+		k.note(inside, "has unlocked once")
+		return
+	}
+	k.note(inside, "cannot unlock once", Violation{Kind: Failure, Who: k.name, What: fmt.Sprintf("Unlock of %s, which has locked twice, fails: %v", k.name, short(err))})
+}
+
+// excused says whether a fault may be the reason of an error.
+func (k *contender) excused() bool {
+	k.w.mu.Lock()
+	defer k.w.mu.Unlock()
+	return k.c.faulted
 }
 
 // letGo calls Unlock, and again if that fails after a fault. False: it did

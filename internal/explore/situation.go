@@ -125,7 +125,8 @@ func (w *world) situationLocked() uint64 {
 	}
 	for _, k := range w.players {
 		d.text(k.state)
-		d.flags(k.gate != nil, k.cancel != nil, k.ended, k.company, k.lost, k.node != "")
+		d.flags(k.gate != nil, k.cancel != nil, k.ended, k.company, k.lost, k.disturbed, k.node != "")
+		d.num(uint64(k.depth))
 		d.num(uint64(k.passed))
 	}
 	w.hashTree(&d, path.Dir(w.at()))

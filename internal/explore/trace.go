@@ -2,6 +2,7 @@ package explore
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -168,5 +169,34 @@ func ReadTrace(name string) (*Trace, error) {
 	if err := json.Unmarshal(b, tr); err != nil {
 		return nil, fmt.Errorf("%s is no trace: %w", name, err)
 	}
+	if err := tr.check(); err != nil {
+		return nil, fmt.Errorf("%s is no trace: %w", name, err)
+	}
 	return tr, nil
+}
+
+// check says what in a trace no search can have written.
+func (tr *Trace) check() error {
+	w := tr.World
+	switch {
+	case w.Name == "":
+		return errors.New("it names no lock")
+	case w.Contenders < 0 || w.Contenders > MaxContenders:
+		return fmt.Errorf("it has %d contenders, and there are 1 to %d", w.Contenders, MaxContenders)
+	case w.Faults < 0 || w.Each < 0:
+		return errors.New("its number of faults is negative")
+	case len(tr.Widths) != len(tr.Choices):
+		return fmt.Errorf("it has %d choices, and %d widths", len(tr.Choices), len(tr.Widths))
+	}
+	for _, f := range w.Kinds {
+		if !slices.Contains(append([]Fault{Pause, Remake, Refuse}, AllFaults...), f) {
+			return fmt.Errorf("it has a fault of an unknown kind, %q", f)
+		}
+	}
+	for _, op := range slices.Concat(w.Scripts...) {
+		if op != LockOp && op != TryLockOp && op != UnlockOp {
+			return fmt.Errorf("it has an unknown call in a script, %q", op)
+		}
+	}
+	return nil
 }

@@ -51,6 +51,9 @@ type Subject struct {
 	Timed bool
 	// Contexts: Lock and TryLock end when their ctx does.
 	Contexts bool
+	// Reentrant: a holder may lock again, and holds the lock until it has unlocked
+	// as often as it has locked.
+	Reentrant bool
 	// Exists: the lock takes for granted that its path is there, as the
 	// parent of a queue. The explorer makes it in every world.
 	Exists bool
@@ -103,7 +106,7 @@ type Op string
 
 // The calls. After LockOp or TryLockOp has got the lock, the explorer chooses
 // when the next call, UnlockOp, comes. UnlockOp is left out if the lock was
-// not got.
+// not got. A holder that locks again does so at once.
 const (
 	LockOp    Op = "lock"
 	TryLockOp Op = "trylock"
@@ -174,6 +177,9 @@ type World struct {
 
 	tagged bool // see tag.go
 }
+
+// MaxContenders is how many a search, or a trace in a file, may have.
+const MaxContenders = 64
 
 // SessionTimeout is that of every client in a world, if its Subject names no
 // other. It passes in virtual time.

@@ -29,6 +29,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -62,6 +63,8 @@ const Embedded = "embedded"
 // it back. A statement with parameters is not sent again; pgx may send one
 // without parameters again.
 var ErrNoReply = errors.New("no reply from the database, which may have done what was asked")
+
+var errNoURL = errors.New("this is no mysql://user:password@host:port/database; in a password %, :, /, ?, #, @ and a comma are written %25, %3A, %2F, %3F, %23, %40 and %2C")
 
 // connectTimeout bounds how long a server may take to answer at first.
 const connectTimeout = 5 * time.Second
@@ -103,6 +106,9 @@ func open(ctx context.Context, spec string, conns int) (*DB, error) {
 	}
 	if err := db.PingContext(ctx); err != nil {
 		db.Close()
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("no answer within %v: %w", connectTimeout, err)
+		}
 		return nil, fmt.Errorf("%s: %w", Redacted(spec), oneLine(err))
 	}
 	return db, nil
@@ -119,6 +125,9 @@ func (db *DB) connect(conns int) (err error) {
 		}
 		return db.sqlite("file:/"+rest+"?vfs=memdb", "&_pragma=journal_mode(memory)", conns)
 	case "sqlite":
+		if rest == "" {
+			return errors.New("it names no file: sqlite:FILE")
+		}
 		return db.sqlite("file:"+rest+"?", "&_pragma=journal_mode(wal)&_pragma=synchronous(full)", conns)
 	case "postgres", "postgresql":
 		db.Kind = PostgreSQL
@@ -131,8 +140,11 @@ func (db *DB) connect(conns int) (err error) {
 	case "mysql", "mariadb":
 		db.Kind = MariaDB
 		u, err := url.Parse(db.spec)
-		if err != nil {
-			return err
+		if err != nil { // which quotes the password
+			return errNoURL
+		}
+		if u.RawQuery != "" {
+			return errors.New("options after a question mark are not supported, and would be ignored")
 		}
 		cfg := mysql.NewConfig()
 		cfg.User = u.User.Username()
@@ -362,12 +374,21 @@ func IsSQLite(spec string) bool {
 	return scheme == Embedded || scheme == string(SQLite)
 }
 
-// Redacted is a spec without its password.
+var passwordOption = regexp.MustCompile(`([?&][^=&]*password=)[^&]*`)
+
+// Redacted is a spec without its password, also if it is no URL because of the
+// characters in the password.
 func Redacted(spec string) string {
-	if u, err := url.Parse(spec); err == nil && u.User != nil {
-		return u.Redacted()
+	scheme, rest, ok := strings.Cut(spec, "://")
+	if !ok {
+		return spec
 	}
-	return spec
+	if at := strings.LastIndex(rest, "@"); at >= 0 {
+		if user, _, ok := strings.Cut(rest[:at], ":"); ok {
+			rest = user + ":xxxxx" + rest[at:]
+		}
+	}
+	return scheme + "://" + passwordOption.ReplaceAllString(rest, "${1}xxxxx")
 }
 
 // Explain adds to a statement's error what the drivers do not say: that the end

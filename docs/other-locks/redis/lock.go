@@ -95,8 +95,9 @@ func Connect(ctx context.Context, address string) (*redis.Client, error) {
 	options := &redis.Options{Addr: address}
 	if strings.Contains(address, "://") {
 		var err error
-		if options, err = redis.ParseURL(address); err != nil {
-			return nil, err
+		if options, err = redis.ParseURL(address); err != nil { // which may quote the password
+			return nil, errors.New("redis: the address is no redis://user:password@host:port/0; " +
+				"in a password %, :, /, ?, #, @ and a comma are written %25, %3A, %2F, %3F, %23, %40 and %2C")
 		}
 	}
 	options.MaxRetries = -1           // see the package's comment
@@ -112,6 +113,9 @@ func Connect(ctx context.Context, address string) (*redis.Client, error) {
 	defer cancel()
 	if err := client.Ping(ctx).Err(); err != nil {
 		client.Close()
+		if redis.HasErrorPrefix(err, "NOAUTH") {
+			err = fmt.Errorf("%w (redis://:password@host:port)", err)
+		}
 		return nil, fmt.Errorf("redis at %s: %w", options.Addr, err)
 	}
 	return client, nil

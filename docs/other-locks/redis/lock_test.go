@@ -316,6 +316,16 @@ func TestAWrongAddressAndAWrongPasswordAreOneLine(t *testing.T) {
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "\n")
 	require.NotContains(t, err.Error(), "user:wrong@", "the password is in the error")
+	_, err = redis.Connect(t.Context(), "redis://user:se%zzcret@"+nobody)
+	require.ErrorContains(t, err, "written %25")
+	require.NotContains(t, err.Error(), "zz", "the password is in the error")
+	server := miniredis.RunT(t)
+	server.RequireAuth("secret")
+	_, err = redis.Connect(t.Context(), server.Addr())
+	require.ErrorContains(t, err, "(redis://:password@host:port)")
+	client, err := redis.Connect(t.Context(), "redis://:secret@"+server.Addr())
+	require.NoError(t, err)
+	require.NoError(t, client.Close())
 }
 
 // The cost that the package's comment states.

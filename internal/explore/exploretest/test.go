@@ -57,6 +57,11 @@ func Plans(s explore.Subject) []Plan {
 		{"two contenders, a stall, random", explore.World{Lock: s, Kinds: []explore.Fault{explore.Stall}, Faults: 1, Ensemble: true}, explore.Search{Seed: 1, Limit: 300}},
 		{"two contenders that try, and lock again", explore.World{Lock: s, Scripts: again, Stranger: true}, explore.Search{}},
 	}
+	if s.Reentrant {
+		twice := [][]explore.Op{{lock, lock, unlock, unlock}, {try, lock, unlock, unlock}}
+		plans = append(plans, Plan{"two contenders that lock twice", explore.World{Lock: s, Scripts: twice, Stranger: true}, explore.Search{}},
+			Plan{"two contenders that lock twice, one fault, random", explore.World{Lock: s, Scripts: twice, Kinds: kinds(s), Faults: 1}, explore.Search{Seed: 1, Limit: 200}})
+	}
 	// A lock that looks at the clock has several times as many schedules: what
 	// it does when sessions end, and three contenders, are drawn here and are
 	// complete in CI.
@@ -79,6 +84,7 @@ func Plans(s explore.Subject) []Plan {
 	}
 	plans = append(plans,
 		Plan{"one contender that tries, one fault", explore.World{Lock: s, Contenders: 1, Scripts: again[1:], Kinds: kinds(s), Faults: 1}, explore.Search{}},
+		Plan{"two contenders, one tries, one fault", explore.World{Lock: s, Scripts: [][]explore.Op{nil, {try, unlock}}, Kinds: []explore.Fault{explore.LoseReply}, Faults: 1}, drawn},
 		Plan{"three contenders, one tries", explore.World{Lock: s, Contenders: 3, Scripts: [][]explore.Op{nil, {try, unlock}}}, drawn},
 		Plan{"three contenders", explore.World{Lock: s, Contenders: 3}, drawn},
 		Plan{"three contenders, two faults, random", explore.World{Lock: s, Contenders: 3, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300}},
@@ -105,6 +111,12 @@ func Test(t *testing.T, s explore.Subject) {
 		t.Skip("the explorer brings its own server (unset ZK)")
 	}
 	switch {
+	case *contenders < 0 || *contenders > explore.MaxContenders:
+		t.Fatalf("-explore.contenders=%d: there may be 1 to %d", *contenders, explore.MaxContenders)
+	case *faults < 0:
+		t.Fatalf("-explore.faults=%d: it is negative", *faults)
+	case *duration < 0:
+		t.Fatalf("-explore.for=%v: it is negative", *duration)
 	case *trace != "":
 		Replay(t, s, *trace)
 		return

@@ -110,7 +110,8 @@ func Predecessor() explore.Subject {
 // owner.
 func Reentrant() explore.Subject {
 	return explore.Subject{
-		Name: "reentrant",
+		Name:      "reentrant",
+		Reentrant: true,
 		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
 			m := reentrant.New(conn, path)
 			return func(name string) explore.Lock { return &owner{m, reentrant.NewOwner(name)} }
@@ -139,7 +140,8 @@ func Timeout() explore.Subject { return TimeoutIn(explore.SessionTimeout) }
 // TimeoutIn is step 5 with sessions of another timeout.
 func TimeoutIn(session time.Duration) explore.Subject {
 	return explore.Subject{
-		Name: "timeout",
+		Name:      "timeout",
+		Reentrant: true,
 		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
 			m, err := timeout.New(conn, path, timeout.WithSessionTimeout(session))
 			if err != nil {
@@ -159,35 +161,40 @@ func TimeoutIn(session time.Duration) explore.Subject {
 var errNoLease = errors.New("steps: there is no lease")
 
 type leased struct {
-	m *timeout.Mutex
-	o *timeout.Owner
-	l *timeout.Lease
+	m      *timeout.Mutex
+	o      *timeout.Owner
+	leases []*timeout.Lease // that were not unlocked
 }
 
-func (l *leased) Lock(ctx context.Context) (err error) {
-	l.l, err = l.m.Lock(ctx, l.o)
+func (l *leased) add(lease *timeout.Lease, err error) error {
+	if err == nil {
+		l.leases = append(l.leases, lease)
+	}
 	return err
 }
 
+func (l *leased) last() *timeout.Lease { return l.leases[len(l.leases)-1] }
+
+func (l *leased) Lock(ctx context.Context) error { return l.add(l.m.Lock(ctx, l.o)) }
+
 func (l *leased) TryLock(ctx context.Context) (bool, error) {
-	lease, err := l.m.TryLock(ctx, l.o)
+	err := l.add(l.m.TryLock(ctx, l.o))
 	if errors.Is(err, timeout.ErrHeld) {
 		return false, nil
 	}
-	l.l = lease
 	return err == nil, err
 }
 
 func (l *leased) Unlock(ctx context.Context) error {
-	if l.l == nil {
+	if len(l.leases) == 0 {
 		return errNoLease
 	}
-	err := l.l.Unlock(ctx)
+	err := l.last().Unlock(ctx)
 	if err == nil || errors.Is(err, timeout.ErrLost) {
-		l.l = nil
+		l.leases = l.leases[:len(l.leases)-1]
 	}
 	return err
 }
 
-func (l *leased) Token() int64          { return l.l.Token() }
-func (l *leased) Lost() <-chan struct{} { return l.l.Lost() }
+func (l *leased) Token() int64          { return l.last().Token() }
+func (l *leased) Lost() <-chan struct{} { return l.last().Lost() }

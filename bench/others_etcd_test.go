@@ -1,0 +1,65 @@
+//go:build others && etcd
+
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/other-locks/servertest"
+)
+
+// watchedKilling is killing that does not hide that the arena is watched.
+type watchedKilling struct {
+	killing
+	watched
+}
+
+// etcd is killed for good while the contenders count on it. Its client would
+// wait until the leases end; the benchmark notices, and says so in one line.
+func TestAnOtherServerEtcdThatIsKilledIsOneLine(t *testing.T) {
+	servertest.Needs(t, "etcd", "etcd-server", "ETCD")
+	client, peer := servertest.Addr(t), servertest.Addr(t)
+	ready := func() error {
+		conn, err := net.DialTimeout("tcp", client, time.Second)
+		if err == nil {
+			err = conn.Close()
+		}
+		return err
+	}
+	kill := servertest.Start(t, ready, "etcd", "--data-dir", t.TempDir(), "--listen-peer-urls", "http://"+peer,
+		"--initial-advertise-peer-urls", "http://"+peer, "--initial-cluster", "default=http://"+peer,
+		"--listen-client-urls", "http://"+client, "--advertise-client-urls", "http://"+client)
+	untried(t)
+	old := arenas["etcd"]
+	t.Cleanup(func() { arenas["etcd"] = old })
+	var killed time.Time
+	arenas["etcd"] = func(ctx context.Context, spec string) (arena, error) {
+		a, err := old(ctx, spec)
+		if err != nil {
+			return nil, err
+		}
+		w, ok := a.(watched)
+		if !ok {
+			return nil, errors.New("nobody watches over the server")
+		}
+		return watchedKilling{killing{a, func() { killed = time.Now(); kill() }}, w}, nil
+	}
+	status, stdout, stderr := bench(t, "-locks", "etcd", "-n", "50", "-etcd", client)
+	require.Equal(t, exitFailure, status)
+	require.False(t, killed.IsZero(), stderr)
+	require.Regexp(t, `(?m)^etcd +50 +FAILED`, stdout)
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	last := lines[len(lines)-1]
+	require.Contains(t, last, "bench: etcd with 50 goroutines on etcd ")
+	require.Contains(t, last, "no answer within 5s")
+	for _, line := range lines[:len(lines)-1] {
+		require.True(t, strings.HasSuffix(line, " …"), line)
+	}
+}
