@@ -292,7 +292,7 @@ func (b *benchmark) runOne(
 				}
 				seen := num
 				turns[i].place = seen
-				if seen < 8 || seen%16 == 0 {
+				if seen%max(1, n/8) == 0 {
 					runtime.Gosched() // without it a second holder would seldom come in between
 				}
 				num = seen + 1
