@@ -90,6 +90,11 @@ func Plans(s explore.Subject) []Plan {
 		Plan{"three contenders, two faults, random", explore.World{Lock: s, Contenders: 3, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300}},
 		Plan{"three contenders that try, two faults, random", explore.World{Lock: s, Contenders: 3, Scripts: again, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300, Depth: 3}},
 	)
+	// Which goroutine gets which answer does not repeat always: these are drawn.
+	plans = append(plans,
+		Plan{"three goroutines of one client, random", explore.World{Lock: s, Contenders: 3, Shared: true, Stranger: true}, explore.Search{Seed: 1, Limit: 100}},
+		Plan{"three goroutines of one client, one fault, random", explore.World{Lock: s, Contenders: 3, Shared: true, Kinds: kinds(s), Faults: 1}, explore.Search{Seed: 1, Limit: 200}},
+		Plan{"three goroutines of one client that try, two faults, random", explore.World{Lock: s, Contenders: 3, Shared: true, Scripts: again, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300, Depth: 3}})
 	if s.Timed { // it orders by number, and so must be right where the names' order is another one
 		plans = append(plans, Plan{"two contenders, the numbers pass 0", explore.World{Lock: s, Sequence: -1}, explore.Search{}})
 	}
