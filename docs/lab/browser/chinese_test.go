@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,14 +11,14 @@ import (
 )
 
 // english are the texts of the page in which two English words follow each other.
-// An error of a lock or of a library stays what it is, and so does the name of
+// An error of a lock, of a library or of the server stays what it is, and so does the name of
 // the other language.
 const english = `(() => {
 	const wrong = new Set(), walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 	while (walk.nextNode()) {
 		const e = walk.currentNode.parentElement, text = walk.currentNode.textContent.trim();
 		if (/^(SCRIPT|STYLE)$/i.test(e.tagName) || e.closest("#notice[hidden], #menu[hidden], #tip[hidden]")) continue;
-		if (/[A-Za-z]{2,},? [a-z]{2,}/.test(text.replace(/(?:失败|错误|返回|panic|无法解锁)：[^]*$/, "").replace(/no node|node exists/g, ""))) wrong.add(text);
+		if (/[A-Za-z]{2,},? [a-z]{2,}/.test(text.replace(/(?:失败|错误|返回|panic|无法解锁)：[^]*$/, "").replace(/no node|node exists|no auth|bad version|no children allowed|not empty|session expired/g, ""))) wrong.add(text);
 	}
 	return [...wrong];
 })()`
@@ -50,7 +49,7 @@ func TestTheChinesePageIsChinese(t *testing.T) {
 		p.goTo(p.state().End)
 		look(s.ID)
 	}
-	for _, bad := range []string{"n=abc", "lock=nosuch", "do=100ms.Z.stop", "do=9999999999s.A.stop", "do=x", "choices=%25", "lock=D3&n=3&mode=schedule&kinds=&faults=0&choices=Q:+request"} {
+	for _, bad := range []string{"n=abc", "lock=nosuch", "do=100ms.Z.stop", "do=9999999999s.A.stop", "do=x", "choices=%zz", "lock=D3&n=3&mode=schedule&kinds=&faults=0&choices=Q:+request"} {
 		p.open("#lang=zh&" + bad)
 		p.await("!document.getElementById('notice').hidden")
 		look(bad)
@@ -61,5 +60,5 @@ func TestTheChinesePageIsChinese(t *testing.T) {
 	p.settled()
 	look("what Find has found")
 	require.NotZero(t, js[int](p, "document.querySelectorAll('#trace li').length"))
-	require.Contains(t, js[string](p, "document.querySelector('#trace').textContent"), "：", fmt.Sprint("choices"))
+	require.Contains(t, js[string](p, "document.querySelector('#trace').textContent"), "：", "its choices")
 }

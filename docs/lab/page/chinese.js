@@ -179,7 +179,7 @@ function fill(kind, value, words) {
   return value;
 }
 
-// whoInChinese is who acts in a choice: a contender, a client, the server, all,
+// whoInChinese names what acts in a choice: a contender, a client, the server, all,
 // or a gap, which is a place in a listing where the scheduler may let others
 // run.
 export function whoInChinese(who, words) { return words["who." + who] || who.replace(/^gap /, "空隙 "); }

@@ -969,7 +969,7 @@ async function loadPlay(turn, options) {
       if (!app.calm) setPlaying(true);
     } else goto(options && options.start !== undefined ? options.start : F.end);
     showLink(true);
-    const last = broke(r) ? violationText(broke(r).kind) + ". " : "";
+    const last = broke(r) ? violationText(broke(r).kind) + say("fullStop") : "";
     announce(last + app.panels[0].sentence(F.end, stateAt(F, F.end)));
   } catch (e) {
     if (turn !== app.turn) return;

@@ -150,7 +150,7 @@ export function told(text) {
 // choiceWords is a choice of a trace, which an address and a file keep as it is.
 export function choiceWords(choice) { return language === "zh" ? choiceInChinese(choice, WORDS.zh) ?? choice : choice; }
 
-// whoWords is who acts in a choice.
+// whoWords names what acts in a choice.
 export function whoWords(who) { return language === "zh" ? whoInChinese(who, WORDS.zh) : has("who." + who) ? say("who." + who) : who; }
 
 // checkStrings returns the keys that one language has and another lacks.
