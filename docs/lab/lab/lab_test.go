@@ -82,21 +82,24 @@ func TestTheCatalogueNamesEachLockOnce(t *testing.T) {
 	require.True(t, seen["naive"] && seen["timeout"])
 }
 
+// notPossible are requests, and what their errors say.
+var notPossible = map[string]string{
+	`{"do":"fly"}`: "does not know",
+	`{"do"`:        "no request",
+	`{"do":"run","scene":{"lock":"none","contenders":2}}`:                                     `no lock "none"`,
+	`{"do":"run","scene":{"lock":"naive","contenders":101}}`:                                  "101 contenders",
+	`{"do":"run","scene":{"lock":"naive","contenders":-1}}`:                                   "-1 contenders",
+	`{"do":"run","scene":{"lock":"naive","contenders":2,"latency_ms":-1}}`:                    "latency",
+	`{"do":"run","scene":{"lock":"naive","contenders":2,"changes":[{"who":"Z","do":"cut"}]}}`: `"Z" is no client`,
+	`{"do":"run","scene":{"lock":"naive","contenders":2,"changes":[{"who":"A","do":"fly"}]}}`: `"fly" is no change`,
+	`{"do":"play","world":{"lock":"naive","contenders":2},"choices":["A: fly"]}`:              `choice 1 is "A: fly"`,
+	`{"do":"play","world":{"lock":"naive","contenders":99}}`:                                  "99 contenders",
+	`{"do":"replay"}`: "no trace",
+	`{"do":"replay","trace":{"world":{"lock":"naive"},"choices":["A: request"],"widths":[7]}}`: "possibilities",
+}
+
 func TestWhatCannotRunIsAnError(t *testing.T) {
-	for message, says := range map[string]string{
-		`{"do":"fly"}`: "does not know",
-		`{"do"`:        "no request",
-		`{"do":"run","scene":{"lock":"none","contenders":2}}`:                                     `no lock "none"`,
-		`{"do":"run","scene":{"lock":"naive","contenders":101}}`:                                  "101 contenders",
-		`{"do":"run","scene":{"lock":"naive","contenders":-1}}`:                                   "-1 contenders",
-		`{"do":"run","scene":{"lock":"naive","contenders":2,"latency_ms":-1}}`:                    "latency",
-		`{"do":"run","scene":{"lock":"naive","contenders":2,"changes":[{"who":"Z","do":"cut"}]}}`: `"Z" is no client`,
-		`{"do":"run","scene":{"lock":"naive","contenders":2,"changes":[{"who":"A","do":"fly"}]}}`: `"fly" is no change`,
-		`{"do":"play","world":{"lock":"naive","contenders":2},"choices":["A: fly"]}`:              `choice 1 is "A: fly"`,
-		`{"do":"play","world":{"lock":"naive","contenders":99}}`:                                  "99 contenders",
-		`{"do":"replay"}`: "no trace",
-		`{"do":"replay","trace":{"world":{"lock":"naive"},"choices":["A: request"],"widths":[7]}}`: "possibilities",
-	} {
+	for message, says := range notPossible {
 		_, err := ask[any](t, message)
 		require.ErrorContains(t, err, says, message)
 	}
@@ -282,12 +285,7 @@ func TestNodeGivesTheSameFilms(t *testing.T) {
 	if runtime.GOOS == "js" {
 		t.Skip("this is node")
 	}
-	if _, err := exec.LookPath("node"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("there is no node: apt-get install nodejs")
-		}
-		t.Skip("there is no node: apt-get install nodejs")
-	}
+	node(t)
 	want := ""
 	for i, s := range lab.Scenes() {
 		f, err := lab.Run(t, s)

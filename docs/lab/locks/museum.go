@@ -43,7 +43,7 @@ func init() {
 	}
 	for _, bug := range broken.Bugs[1:] { // the first has none
 		Add(Lock{
-			Name: slug(bug), Group: Broken, Title: Text{bug, bug}, Note: brokenNote, Subject: in(brokenSubject(bug)),
+			Name: slug(bug), Group: Broken, Title: Text{bug, brokenZh[bug]}, Note: brokenNote, Subject: in(brokenSubject(bug)),
 		})
 	}
 }

@@ -25,7 +25,7 @@ var Tasks = []Task{
 		Text{"Make a contender wait forever.", "让一个竞争者永远等下去。"}),
 	task(2, "a_queue.go", listings.NewZkClientLock, explore.World{Lock: queue, Contenders: 2}, explore.WatchLeft,
 		Text{"article A, the lock with ZkClient", "文章 A，用 ZkClient 的锁"},
-		Text{"Make a client leave a watch behind.", "让一个客户端留下一个 watch。"}),
+		Text{"Make a client leave a watch behind.", "让一个客户端留下一个监听（watch）。"}),
 	task(3, "d_wait.go", listings.NewDistributedLock, explore.World{Lock: explore.Subject{Path: "/locks/lock"}, Contenders: 2, Kinds: []explore.Fault{explore.Cut}, Faults: 1}, explore.NodeLeft,
 		Text{"article D, the lock with a wait time", "文章 D，带等待时间的锁"},
 		Text{"Make a contender give up and leave a node behind.", "让一个竞争者放弃，却留下一个节点。"}),

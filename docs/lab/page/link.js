@@ -43,6 +43,10 @@ export function formatLink(s, extra) {
   return "#" + list.map(([k, v]) => k + "=" + v).join("&");
 }
 
+function decoded(text) {
+  try { return decodeURIComponent(text); } catch { throw new Error("not an address: " + text); }
+}
+
 // parseLink reads an address. What is missing has its default, so a short
 // link written by hand works.
 export function parseLink(hash) {
@@ -51,7 +55,7 @@ export function parseLink(hash) {
   for (const pair of text ? text.split("&") : []) {
     const i = pair.indexOf("=");
     const key = i < 0 ? pair : pair.slice(0, i);
-    const raw = i < 0 ? "" : pair.slice(i + 1), value = decodeURIComponent(raw);
+    const raw = i < 0 ? "" : pair.slice(i + 1), value = decoded(raw);
     const number = (lo, hi) => {
       const x = Number(value);
       if (!Number.isFinite(x) || x < lo || x > hi) throw new Error(key + ": " + value);
@@ -69,7 +73,7 @@ export function parseLink(hash) {
       case "kinds": s.kinds = value.split(",").filter(Boolean).map(k => k.replaceAll("-", " ")); break;
       case "faults": s.faults = Math.round(number(0, 9)); break;
       case "packets": s.packets = value === "1"; break;
-      case "choices": s.choices = raw.split(",").filter(Boolean).map(c => decodeURIComponent(c.replaceAll("+", " "))); break;
+      case "choices": s.choices = raw.split(",").filter(Boolean).map(c => decoded(c.replaceAll("+", " "))); break;
       case "t": extra.t = parseTime(value); break;
       case "lang": extra.lang = value; break;
       case "speed": extra.speed = number(0.01, 1000); break;

@@ -1,4 +1,4 @@
-import { WORDS, setLanguage, getLanguage, say, has, checkStrings, clockText, explain, explainMark, violationText } from "./strings.js";
+import { WORDS, setLanguage, getLanguage, say, has, checkStrings, clockText, explain, explainMark, violationText, told, choiceWords, whoWords } from "./strings.js";
 import { above, looked, indexFilm, stateAt, packetsIn, makeClock, nextOf } from "./film.js";
 import { DEFAULT, formatLink, formatTime, parseLink } from "./link.js";
 import { Engine } from "./engine.js";
@@ -49,6 +49,8 @@ function words() {
   fillLocks();
   legend();
   helpBox();
+  if (app.failure) showFailure();
+  if (app.notice) app.notice();
 }
 
 function lockTitle(name) {
@@ -103,20 +105,28 @@ function helpBox() {
 
 // ---- notices
 
-function notice(title, detail, ...buttons) {
+// Title and detail are functions, so that a notice can be said in the other
+// language, too.
+function notice(title, detail) {
   const n = $("notice");
   n.className = "";
   delete n.dataset.stays;
-  n.replaceChildren(el("div", {}, el("strong", {}, title), detail ? el("pre", {}, detail) : null), el("div", {}, ...buttons, el("button", { onclick: () => { n.hidden = true; }, "data-action": "close-notice" }, say("close"))));
+  n.replaceChildren(el("div", {}, el("strong", {}), detail ? el("pre", {}) : null), el("div", {}, el("button", { onclick: () => { n.hidden = true; }, "data-action": "close-notice" })));
   n.hidden = false;
+  app.notice = () => {
+    n.querySelector("strong").textContent = title();
+    if (detail) n.querySelector("pre").textContent = detail();
+    n.querySelector("button").textContent = say("close");
+  };
+  app.notice();
 }
 
 // settleNotice takes away what was said of a scene that is left. What the
 // compiler says of a lock stays until that compiles.
 function settleNotice() { if (!$("notice").dataset.stays) $("notice").hidden = true; }
 
-function calmNotice(text) {
-  notice(text);
+function calmNotice(key) {
+  notice(() => say(key));
   $("notice").className = "calm";
   const shown = $("notice").firstChild;
   setTimeout(() => { if ($("notice").firstChild === shown) $("notice").hidden = true; }, 4000);
@@ -323,7 +333,7 @@ async function load(options) {
   setPlaying(false);
   const unknown = want.find(w => app.locks.length && !app.byName.has(w.lock));
   if (unknown) {
-    notice(say("unknownLock", unknown.lock));
+    notice(() => say("unknownLock", unknown.lock));
     app.scene.locks = app.scene.locks.filter(l => app.byName.has(l));
     if (app.scene.locks.length === 0) app.scene.locks = DEFAULT.locks;
     return load(options);
@@ -370,7 +380,7 @@ async function load(options) {
     if (turn !== app.turn) return;
     if (e.name === "Stopped" && app.growing) { // what there is stays
       app.growing = false;
-      calmNotice(say("runStopped"));
+      calmNotice("runStopped");
       showRuns();
       draw();
     } else failed(e, want);
@@ -382,12 +392,19 @@ async function load(options) {
 
 function failed(e, want) {
   setPanels([]);
-  $("panels").replaceChildren(el("div", { class: "panel waiting" }, el("p", {}, e.name === "Stopped" ? say("runStopped") : say("engineError") + " " + e.message), el("button", { id: "retry", onclick: () => { $("notice").hidden = true; if (app.locks.length) load({}); else engineStarts().catch(() => {}); } }, say("retry"))));
-  if (e.name !== "Stopped") notice(say("engineError"), e.message);
+  app.failure = e;
+  showFailure();
+  if (e.name !== "Stopped") notice(() => say("engineError"), () => told(e.message));
+}
+
+function showFailure() {
+  const e = app.failure;
+  $("panels").replaceChildren(el("div", { class: "panel waiting" }, el("p", {}, e.name === "Stopped" ? say("runStopped") : say("engineError") + " " + told(e.message)), el("button", { id: "retry", onclick: () => { $("notice").hidden = true; if (app.locks.length) load({}); else engineStarts().catch(() => {}); } }, say("retry"))));
 }
 
 function setWaiting(want, long) {
   app.panels = [];
+  app.failure = null;
   const text = app.locks.length ? say("running", want.map(w => lockTitle(w.lock)).join(", ")) : say("loading");
   $("panels").dataset.count = "1";
   $("panels").replaceChildren(el("div", { class: "panel waiting", role: "status" }, el("p", {}, text), long ? el("p", {}, say("takesLong"), " ", stopButton()) : null));
@@ -589,7 +606,7 @@ class Panel {
     if (list.length === 0) return false;
     if (list.length === 1 && !list[0].fault) { choose(list[0].choice); return true; }
     if (p) { choose(list[0].choice); return true; }
-    showMenu(hit.client + ": " + say("whatHappens"), "", list.map(c => ({ id: c.choice, text: choiceText(c), tip: has("tip." + c.what) ? say("tip." + c.what) : "", fault: c.fault, run: () => choose(c.choice) })), e.pageX, e.pageY);
+    showMenu(hit.client + say("colon") + say("whatHappens"), "", list.map(c => ({ id: c.choice, text: choiceText(c), tip: has("tip." + c.what) ? say("tip." + c.what) : "", fault: c.fault, run: () => choose(c.choice) })), e.pageX, e.pageY);
     return true;
   }
 
@@ -602,6 +619,7 @@ class Panel {
 
 function setPanels(list) {
   hideTip();
+  app.failure = null;
   app.panels = list.map((w, i) => new Panel(w, i));
   $("panels").dataset.count = String(list.length);
   $("panels").replaceChildren(...app.panels.map(p => p.el));
@@ -806,9 +824,9 @@ async function shareLink() {
   showLink(true);
   try {
     await navigator.clipboard.writeText(location.href);
-    calmNotice(say("shared_ok"));
+    calmNotice("shared_ok");
   } catch {
-    notice(location.href);
+    notice(() => location.href);
   }
   announce(say("shared_ok"));
 }
@@ -929,7 +947,7 @@ function world() {
 async function loadPlay(turn, options) {
   setPlaying(false);
   const s = app.scene;
-  if (app.byName.size && !app.byName.has(s.locks[0])) { notice(say("unknownLock", s.locks[0])); s.locks = [DEFAULT.locks[0]]; }
+  if (app.byName.size && !app.byName.has(s.locks[0])) { const lock = s.locks[0]; notice(() => say("unknownLock", lock)); s.locks = [DEFAULT.locks[0]]; }
   if (s.n > 6) s.n = 6;
   showScene();
   const from = app.play && app.play.lock === s.locks[0] && s.choices.length > app.play.length ? app.play.end : null;
@@ -951,7 +969,7 @@ async function loadPlay(turn, options) {
       if (!app.calm) setPlaying(true);
     } else goto(options && options.start !== undefined ? options.start : F.end);
     showLink(true);
-    const last = broke(r) ? violationText(broke(r).kind) + ". " : "";
+    const last = broke(r) ? violationText(broke(r).kind) + say("fullStop") : "";
     announce(last + app.panels[0].sentence(F.end, stateAt(F, F.end)));
   } catch (e) {
     if (turn !== app.turn) return;
@@ -999,7 +1017,7 @@ function faultsOpen() {
 function showPlayBench() {
   const box = $("workbench"), s = app.scene, r = app.play, l = app.byName.get(s.locks[0]) || {};
   box.hidden = false;
-  const goal = l.goal ? el("p", { class: "goal", id: "goal" }, say("goal") + ": " + (l.goal[getLanguage()] || l.goal.en)) : null;
+  const goal = l.goal ? el("p", { class: "goal", id: "goal" }, say("goal") + say("colon") + (l.goal[getLanguage()] || l.goal.en)) : null;
   const settings = el("div", { class: "row" }, el("details", { class: "faults", open: faultsOpen() }, el("summary", {}, say("faultKinds")), kindBoxes(() => restartPlay()), countBox(() => restartPlay()),
     el("label", {}, el("input", { type: "checkbox", id: "packets", checked: s.packets, onchange: e => { s.packets = e.target.checked; restartPlay(); } }), say("packetsToo"))));
   const parts = [goal, settings];
@@ -1009,12 +1027,12 @@ function showPlayBench() {
     if (bad) {
       const reached = l.goal && (!l.goal.kind || l.goal.kind === bad.kind);
       parts.push(el("div", { class: "reached" + (reached ? "" : " bad"), id: "reached", "data-reached": reached ? "yes" : "no" },
-        el("strong", {}, (reached ? say("goalReached") : say("broke")) + ": " + violationText(bad.kind) + "."), " ", bad.what || bad.text || ""));
+        el("strong", {}, (reached ? say("goalReached") : say("broke")) + say("colon") + violationText(bad.kind) + say("fullStop")), " ", told(bad.what)));
     }
     if (enabled.length === 0) { if (!bad) parts.push(el("p", { id: "over" }, r.over ? say("over") : say("noEnabled"))); } else {
       parts.push(el("strong", { id: "your-turn" }, say("yourTurn")), el("div", { class: "choices", role: "group", "aria-labelledby": "your-turn" }, ...enabled.map((c, i) => {
         const p = choicePacket(c), detail = p ? explain({ ...p, lost: false }) : "";
-        return el("button", { "data-choice": c.choice, "data-action": "choose", class: c.fault ? "fault" : null, title: detail, onclick: () => choose(c.choice) }, el("b", {}, has("who." + c.who) ? say("who." + c.who) : c.who), " ", choiceText(c), c.text ? ": " + c.text : p ? ": " + (p.op || p.event) : "", i < 9 ? el("kbd", { "aria-hidden": "true" }, String(i + 1)) : null);
+        return el("button", { "data-choice": c.choice, "data-action": "choose", class: c.fault ? "fault" : null, title: detail, onclick: () => choose(c.choice) }, el("b", {}, whoWords(c.who)), " ", choiceText(c), p ? say("colon") + (p.op || p.event) : "", i < 9 ? el("kbd", { "aria-hidden": "true" }, String(i + 1)) : null);
       })));
     }
     parts.push(el("div", { class: "row" },
@@ -1025,7 +1043,7 @@ function showPlayBench() {
       l.goal && l.scene.choices?.length && l.scene.choices.join() !== s.choices.join() ? el("button", { id: "show-me", "data-action": "show-me", onclick: () => { takeScene(l); load({}); } }, say("showMe")) : null,
       cureOf(s.locks[0]) ? el("button", { id: "cure", "data-action": "cure", onclick: () => other(cureOf(s.locks[0])) }, say("withCure")) : null,
       bugOf(s.locks[0]) ? el("button", { id: "bug", "data-action": "bug", onclick: () => other(bugOf(s.locks[0])) }, say("withBug")) : null));
-    if (s.choices.length) parts.push(el("details", { open: !!broke(r) }, el("summary", {}, say("choicesMade") + " (" + s.choices.length + ")"), el("ol", { id: "trace" }, ...s.choices.map(c => el("li", {}, c)))));
+    if (s.choices.length) parts.push(el("details", { open: !!broke(r) }, el("summary", {}, say("choicesMade") + " (" + s.choices.length + ")"), el("ol", { id: "trace" }, ...s.choices.map(c => el("li", {}, choiceWords(c))))));
   }
   refill(box, parts);
 }
@@ -1124,10 +1142,10 @@ function showFind() {
       el("label", {}, el("input", { type: "checkbox", id: "packets", checked: s.packets, onchange: e => { s.packets = e.target.checked; showLink(true); } }), say("packetsToo"))),
       el("label", {}, el("input", { type: "number", id: "for", min: 1, max: 3600, value: app.findFor || 60, onchange: e => { app.findFor = whole(e.target, 1, 3600, 60); } }), say("seconds")),
       f.running ? el("button", { id: "stop-find", "data-action": "stop-find", class: "main", onclick: stopFind }, say("stop")) : el("button", { id: "start-find", "data-action": "start-find", class: "main", onclick: startFind }, say("start")))];
-  if (f.running) parts.push(el("div", { class: "row" }, el("progress", {}), el("span", { id: "find-progress", role: "status" }, f.text || "…")));
-  else if (f.text) parts.push(el("div", { class: "reached" + (f.found ? " bad" : ""), id: "find-result", role: "status" }, el("strong", {}, f.text), f.known ? el("p", {}, f.known) : null));
-  for (const [name, trace] of Object.entries(f.others || {})) parts.push(el("div", { class: "row known" }, el("span", {}, say("known", has("violation." + name) ? violationText(name) : name)), el("button", { "data-known": name, onclick: () => watchTrace(f, trace) }, say("openTrace"))));
-  if (f.trace) parts.push(el("details", { open: true }, el("summary", {}, say("choicesFound") + " (" + f.trace.choices.length + ")"), el("ol", { id: "trace" }, ...f.trace.choices.map(c => el("li", {}, c)))), el("div", { class: "row" }, saveButton(f.trace)));
+  if (f.running) parts.push(el("div", { class: "row" }, el("progress", {}), el("span", { id: "find-progress", role: "status" }, f.text())));
+  else if (f.text) parts.push(el("div", { class: "reached" + (f.found ? " bad" : ""), id: "find-result", role: "status" }, el("strong", {}, f.text()), f.known ? el("p", {}, told(f.known)) : null));
+  for (const [name, trace] of Object.entries(f.others || {})) parts.push(el("div", { class: "row known" }, el("span", {}, say("known", knownText(name))), el("button", { "data-known": name, onclick: () => watchTrace(f, trace) }, say("openTrace"))));
+  if (f.trace) parts.push(el("details", { open: true }, el("summary", {}, say("choicesFound") + " (" + f.trace.choices.length + ")"), el("ol", { id: "trace" }, ...f.trace.choices.map(c => el("li", {}, choiceWords(c))))), el("div", { class: "row" }, saveButton(f.trace)));
   refill(box, parts);
 }
 
@@ -1138,13 +1156,13 @@ async function startFind() {
   stopFind();
   setPanels([]);
   const finder = app.finder = new Engine();
-  const f = app.search = { running: true, text: say("loading") };
+  const f = app.search = { running: true, text: () => say("loading") };
   showFind();
   try {
     const r = await finder.ask({ do: "find", world: { ...w, kinds: undefined, faults: undefined }, kinds: s.kinds, faults: w.faults, for_s: app.findFor || 60 }, p => {
-      f.text = say("searching", p.schedules, Math.round(p.per_second));
+      f.text = () => say("searching", p.schedules, Math.round(p.per_second));
       const e = $("find-progress");
-      if (e) e.textContent = f.text;
+      if (e) e.textContent = f.text();
     });
     if (app.search !== f) return;
     f.running = false;
@@ -1152,22 +1170,25 @@ async function startFind() {
     f.others = r.known || {};
     if (r.trace) {
       const v = r.trace.violation;
-      f.text = say("foundIt", r.schedules, v ? violationText(v.kind) : (r.trace.known || []).join(", "));
+      f.text = () => say("foundIt", r.schedules, v ? violationText(v.kind) : (r.trace.known || []).map(knownText).join(say("comma")));
       f.known = v && v.what || "";
-    } else f.text = say(r.complete ? "foundNone" : "foundNoneIncomplete", r.schedules, lockTitle(s.locks[0]), w.contenders, w.faults === 1 ? say("fault1") : say("faultN", w.faults)) + (Object.keys(f.others).length ? " " + say("butKnown") : "");
+    } else f.text = () => say(r.complete ? "foundNone" : "foundNoneIncomplete", r.schedules, lockTitle(s.locks[0]), w.contenders, w.faults === 1 ? say("fault1") : say("faultN", w.faults)) + (Object.keys(f.others).length ? " " + say("butKnown") : "");
     f.found = !!r.trace;
-    announce(f.text);
+    announce(f.text());
     showFind();
     finder.stop();
     if (r.trace) await watchTrace(f, r.trace);
   } catch (e) {
     if (app.search !== f) return;
     f.running = false;
-    f.text = e.name === "Stopped" ? say("stopped") : "";
+    f.text = e.name === "Stopped" ? () => say("stopped") : null;
     showFind();
-    if (e.name !== "Stopped") notice(say("engineError"), e.message);
+    if (e.name !== "Stopped") notice(() => say("engineError"), () => told(e.message));
   }
 }
+
+// A lock's page names what it is known to do wrong.
+function knownText(name) { return has("violation." + name) ? violationText(name) : told(name); }
 
 async function watchTrace(f, trace) {
   const F = indexFilm(await app.engine.ask({ do: "replay", trace }));
@@ -1187,16 +1208,20 @@ function stopFind() {
 
 // ---- files
 
+function readJSON(text) {
+  try { return JSON.parse(text); } catch (e) { throw new Error("not JSON: " + e.message); }
+}
+
 async function openFiles(files) {
   const list = [];
   for (const file of [...files].slice(0, 2)) {
     try {
-      const data = JSON.parse(await file.text());
+      const data = readJSON(await file.text());
       if (!data || !data.packets && !data.world) throw new Error("neither a film nor a trace");
       const F = indexFilm(data.packets ? data : await app.engine.ask({ do: "replay", trace: data }));
       list.push({ lock: F.film.lock || "", caption: lockTitle(F.film.lock || say("recorded")) + " " + say("fromFile", file.name) + (F.film.recorded ? " · " + say("recordedAt", F.film.server || "?") : ""), which: "", F });
     } catch (e) {
-      notice(say("badFile", file.name, e.message));
+      notice(() => say("badFile", file.name, told(e.message)));
     }
   }
   if (list.length === 0) return;
@@ -1385,8 +1410,10 @@ async function openLink() {
   try {
     parsed = parseLink(location.hash);
   } catch (e) {
-    notice(say("badLink", e.message));
+    notice(() => say("badLink", told(e.message)));
     parsed = parseLink("");
+    const lang = /[#&]lang=(\w+)/.exec(location.hash);
+    if (lang) parsed.extra.lang = lang[1];
   }
   const { scene, extra } = parsed;
   if (extra.lang && WORDS[extra.lang] && extra.lang !== getLanguage()) { setLanguage(extra.lang); words(); showPlay(); }
@@ -1407,8 +1434,8 @@ function listen() {
   if (!meta) return;
   new EventSource(meta.content).onmessage = e => {
     const m = JSON.parse(e.data);
-    if (m.building) calmNotice(say("building"));
-    if (m.error) { notice(say("compileError"), m.error); $("notice").dataset.stays = "yes"; }
+    if (m.building) calmNotice("building");
+    if (m.error) { notice(() => say("compileError"), () => m.error); $("notice").dataset.stays = "yes"; }
     if (m.reload) { showLink(true); location.reload(); }
   };
 }

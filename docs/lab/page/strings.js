@@ -1,5 +1,8 @@
 // All words of the page, in two languages. A word that one language lacks is
-// found by checkStrings, which the page runs when it opens.
+// found by checkStrings, which the page runs when it opens. What the engine says
+// is in English; chinese.js has it in Chinese.
+
+import { choiceInChinese, inChinese, whoInChinese } from "./chinese.js";
 
 export const WORDS = {
   en: {
@@ -59,7 +62,7 @@ export const WORDS = {
     "about.4": "The address holds everything you see. A link is a run.",
     "about.5": "A trace of the explorer or a recorded run (JSON) can be dropped onto the page.",
     "key.space": "play, pause", "key.arrows": "one instant back, on", "key.shift": "event before, next event", "key.h": "next hold (Shift: before)", "key.v": "next violation (Shift: before)", "key.home": "start, end", "key.speed": "slower, faster", "key.letter": "choose the next, the previous client", "key.packet": "choose the packet before, the next packet", "key.enter": "interfere with the chosen client or packet", "key.u": "undo this branch", "key.c": "compare with what it came from", "key.l": "English, 中文", "key.d": "light, dark", "key.esc": "close", "key.q": "this help", "key.zoom": "diagram closer, further away", "key.digits": "scheduler: take the choice with this number", "key.back": "scheduler: take back",
-    "at": "at", fullStop: ".", packet: "packet", client: "client", nothingThere: "(gone)",
+    "at": "at", fullStop: ".", colon: ": ", comma: ", ", names: "{0} names", packet: "packet", client: "client", nothingThere: "(gone)",
     dropHere: "Drop a trace or a recorded run here",
   },
   zh: {
@@ -75,7 +78,7 @@ export const WORDS = {
     speed: "速度", time: "时间", event: "事件", hold: "持锁", violation: "违例",
     language: "English", languageTip: "In English", theme: "浅色或深色", help: "帮助与按键", share: "复制链接", shared_ok: "链接已复制，它包含整个场景。", open: "打开文件", close: "关闭",
     server: "ZooKeeper", requests: "请求", events: "事件", wakeups: "唤醒", formula: "公式",
-    "requests.tip": "竞争者发出的请求，不含 ping", "events.tip": "到达客户端的 watch 事件", "wakeups.tip": "被事件唤醒的竞争者",
+    "requests.tip": "竞争者发出的请求，不含 ping", "events.tip": "到达客户端的监听事件", "wakeups.tip": "被事件唤醒的竞争者",
     "of": "/",
     "state.outside": "未参与", "state.waits": "等待", "state.holds": "持锁", "state.unlocks": "释放中", "state.done": "完成", "state.failed": "失败",
     "conn.cut off": "断线", "conn.expired": "已过期", "conn.stopped": "停顿", "conn.unconnected": "未连接",
@@ -84,16 +87,16 @@ export const WORDS = {
     "sentence.connected": "{0} 已连接。", "sentence.unconnected": "{0} 还没有连接。", "sentence.cut off": "{0} 断线了。它的会话和节点暂时还在。", "sentence.expired": "{0} 的会话已结束，它的节点没有了。", "sentence.stopped": "{0} 停顿了（比如一次很长的垃圾回收），它的会话在此期间结束。", "sentence.runs on": "{0} 继续运行，不知道自己错过了什么。",
     "sentence.unaware": "{0} 已经失去锁，但自己不知道。", "sentence.knows": "{0} 已得知自己失去了锁。",
     "stale.stopped": "{0} 停顿期间会话已结束：它已经失去锁，但无从得知。", stale: "{0} 的会话已结束：它已经失去锁，但自己不知道。",
-    "stale.token": "下一个持有者的 fencing token 比 {0} 的 token {1} 更大，从那时起 {0} 的写入会被拒绝。", "stale.noToken": "这个锁没有 fencing token：没有什么会拒绝 {0} 的写入。",
+    "stale.token": "下一个持有者的隔离令牌大于 {0} 的令牌 {1}，从那时起 {0} 的写入会被拒绝。", "stale.noToken": "这个锁没有隔离令牌（fencing token）：没有什么会拒绝 {0} 的写入。",
     "sentence.made": "{0} 的节点 {1} 已建立。", "sentence.gone": "节点 {1} 没有了。",
-    "sentence.set": "{1} 一有变化，就会通知 {0} 一次。", "sentence.setChildren": "{1} 的子节点一有变化，就会通知 {0} 一次。", "sentence.unset": "{0} 对 {1} 的 watch 已用掉。",
+    "sentence.set": "{1} 一有变化，就会通知 {0} 一次。", "sentence.setChildren": "{1} 的子节点一有变化，就会通知 {0} 一次。", "sentence.unset": "{0} 对 {1} 的监听已用掉。",
     "sentence.wakeup": "{0} 醒来。", "sentence.violation": "{0}", "sentence.start": "还没有发生任何事。",
     "explain.create": "{0} 请求建立自己的节点：{1}。", "explain.delete": "{0} 请求删除 {1}。", "explain.exists": "{0} 询问 {1} 是否存在。", "explain.getData": "{0} 读取 {1}。", "explain.getChildren": "{0} 请求 {1} 的子节点列表，也就是队列。",
-    "explain.setData": "{0} 写入 {1}。", "explain.sync": "{0} 请求它所连的服务器与 leader 同步。", "explain.setWatches": "{0} 已重连，重新设置它的 watch。", "explain.multi": "{0} 一次发出多个修改，要么全部发生，要么都不发生。", "explain.closeSession": "{0} 结束自己的会话。", "explain.connect": "{0} 建立连接。", "explain.other": "{0} 对 {1} 发出 {2}。",
+    "explain.setData": "{0} 写入 {1}。", "explain.sync": "{0} 请求它所连的服务器与 leader 同步。", "explain.setWatches": "{0} 已重连，重新设置它的监听。", "explain.multi": "{0} 一次发出多个修改，要么全部发生，要么都不发生。", "explain.closeSession": "{0} 结束自己的会话。", "explain.connect": "{0} 建立连接。", "explain.other": "{0} 对 {1} 发出 {2}。",
     "explain.watch": "一有变化，请通知一次。", "explain.watchChildren": "列表一有变化，请通知一次。",
     "reply.made": "{0} 得知节点已建立：{1}。", "reply.ok": "{0} 得知它的 {1} 已执行。", "reply.names0": "{0} 得到子节点列表：空。", "reply.names1": "{0} 得到子节点列表，1 个：{2}。", "reply.names": "{0} 得到子节点列表，{1} 个：{2}",
     "reply.node exists": "{0} 得知节点已存在：别人持有锁。", "reply.no node": "{0} 得知这个节点已不存在。", "reply.error": "{0} 得到：{1}。", "reply.exists": "{0} 得知节点存在。",
-    "event.deleted": "{0} 被告知 {1} 已删除。这个 watch 用掉了。", "event.created": "{0} 被告知 {1} 已建立。这个 watch 用掉了。", "event.childrenChanged": "{0} 被告知 {1} 的子节点有变化。这个 watch 用掉了。", "event.dataChanged": "{0} 被告知 {1} 的数据有变化。这个 watch 用掉了。", "event.other": "{0} 被告知：{2} {1}。这个 watch 用掉了。",
+    "event.deleted": "{0} 被告知 {1} 已删除。这个监听用掉了。", "event.created": "{0} 被告知 {1} 已建立。这个监听用掉了。", "event.childrenChanged": "{0} 被告知 {1} 的子节点有变化。这个监听用掉了。", "event.dataChanged": "{0} 被告知 {1} 的数据有变化。这个监听用掉了。", "event.other": "{0} 被告知：{2} {1}。这个监听用掉了。",
     "lost.request": "这个请求随连接丢失：服务器从未看到它。", "lost.reply": "这个应答随连接丢失：服务器已经执行，而 {0} 不知道。", "lost.event": "这个事件随连接丢失。",
     "on.way": "{0} 发出，{1} 到达。", "on.way.lost": "{0} 发出，{1} 丢失。",
     interfere: "在 {1} 干预 {0}", "do.lose request": "丢掉它的请求", "do.lose reply": "丢掉应答", "do.cut": "切断连接", "do.expire": "让会话过期", "do.stop": "让它停顿", "do.runs on": "让它继续", "do.end ctx": "结束它的 ctx",
@@ -106,20 +109,20 @@ export const WORDS = {
     faultKinds: "可能出什么错", howMany: "最多", seconds: "秒", start: "开始搜索", stop: "停止", searching: "搜索中：{0} 个调度，每秒 {1} 个", foundIt: "搜索 {0} 个调度后找到：{1}", foundNone: "{1}，{2} 个竞争者，最多 {3}：全部 {0} 个调度都已搜索，没有一个能破坏它。", foundNoneIncomplete: "{1}，{2} 个竞争者，最多 {3}：搜索了 {0} 个调度后时间到，没有一个能破坏它。", openTrace: "看看", stopped: "已停止。", known: "已知问题，其页面有说明：{0}",
     findHint: "探索器逐一播放消息的各种次序，每次都运行真实代码，直到有一种次序破坏了锁。",
     "kind.lose request": "请求丢失", "kind.lose reply": "应答丢失", "kind.cut": "连接断开", "kind.expire": "会话过期", "kind.stop": "客户端停顿", "kind.stall": "客户端卡住", "kind.end ctx": "ctx 结束", "kind.time passes": "时间流逝", "kind.refuse": "连接被拒绝", "kind.parent goes": "父节点消失",
-    "violation.two holders": "两个持有者", "violation.hang": "永远等待", "violation.endless": "永不结束", "violation.node left": "残留节点", "violation.watch left": "残留 watch", "violation.goroutine left": "残留 goroutine", "violation.error not allowed": "不该有的错误", "violation.loss not reported": "失锁未报告", "violation.loss reported too late": "失锁报告太晚", "violation.deletes another's node": "删了别人的节点", "violation.panic": "panic", "violation.holder without a node": "持有者没有节点", "violation.token does not grow": "令牌没有增大", "violation.order overturned": "插队", "violation.more requests or wake-ups than predicted": "超出公式", "violation.waits too long": "等待太久", "violation.starves": "饿死", "violation.session left": "残留会话", "violation.own check fails": "自检失败", "violation.holder outlives its session": "持有者比会话活得久",
+    "violation.two holders": "两个持有者", "violation.hang": "永远等待", "violation.endless": "永不结束", "violation.node left": "残留节点", "violation.watch left": "残留监听", "violation.goroutine left": "残留 goroutine", "violation.error not allowed": "不该有的错误", "violation.loss not reported": "失锁未报告", "violation.loss reported too late": "失锁报告太晚", "violation.deletes another's node": "删了别人的节点", "violation.panic": "panic", "violation.holder without a node": "持有者没有节点", "violation.token does not grow": "令牌没有增大", "violation.order overturned": "插队", "violation.more requests or wake-ups than predicted": "超出公式", "violation.waits too long": "等待太久", "violation.starves": "饿死", "violation.session left": "残留会话", "violation.own check fails": "自检失败", "violation.holder outlives its session": "持有者比会话活得久",
     loading: "引擎启动中……", running: "{0} 运行中……", takesLong: "这次运行时间较长。", stopRun: "停止", runStopped: "已停止。请减少竞争者，或换一个锁。", engineError: "引擎报告：", compileError: "编译不通过。页面仍在运行上次编译成功的代码。", building: "构建中……", badFile: "无法打开 {0}：{1}", badLink: "无法读取地址：{0}", retry: "重试", unknownLock: "没有名为 {0} 的锁。",
     fromFile: "来自 {0}", recorded: "录制的运行", recordedAt: "录制于 {0}", backToLocks: "回到锁",
     instant: "{0} / {1}", soFar: "{0} / {1} …", holder: "持有者", holders: "{0} 同时持有锁", later: "过去 {0}", legend: "图例",
-    "legend.request": "请求", "legend.reply": "应答", "legend.event": "事件：唤醒", "legend.watch": "watch", "legend.lost": "丢失", "legend.holds": "持锁", "legend.waits": "等待", "legend.unaware": "已失锁，不自知",
+    "legend.request": "请求", "legend.reply": "应答", "legend.event": "事件：唤醒", "legend.watch": "监听", "legend.lost": "丢失", "legend.holds": "持锁", "legend.waits": "等待", "legend.unaware": "已失锁，不自知",
     diagram: "时间图：数据包是客户端与服务器之间的线。拖动以在时间中移动。", stage: "舞台：上面是服务器，下面是客户端", zoomIn: "放大", zoomOut: "缩小",
     results: "最后", keys: "按键", about: "这是什么",
-    "about.1": "每个面板是一个真实的锁的一次运行。上面是 ZooKeeper 服务器和队列的节点，下面是客户端，数据包在它们之间往来。细线是 watch：从等待者连到它所等的节点。",
+    "about.1": "每个面板是一个真实的锁的一次运行。上面是 ZooKeeper 服务器和队列的节点，下面是客户端，数据包在它们之间往来。细线是监听（watch）：从等待者连到它所等的节点。",
     "about.2": "舞台下方是同一次运行的时间图：时间向右，每个客户端一条泳道，服务器在最上面。拖动它或滑块，可以在时间中前进和后退。",
     "about.3": "点击客户端或数据包来干预：丢掉应答、切断连接、让会话过期。运行从那一刻起分叉继续。",
     "about.4": "地址包含你看到的一切：一个链接就是一次运行。",
     "about.5": "可以把探索器的 trace 或录制的运行（JSON）拖到页面上。",
     "key.space": "播放、暂停", "key.arrows": "后退、前进一刻", "key.shift": "上一个、下一个事件", "key.h": "下一次持锁（Shift：上一次）", "key.v": "下一次违例（Shift：上一次）", "key.home": "开头、结尾", "key.speed": "减速、加速", "key.letter": "选择下一个、上一个客户端", "key.packet": "选择上一个、下一个数据包", "key.enter": "干预所选的客户端或数据包", "key.u": "撤销这个分支", "key.c": "与原来的运行对照", "key.l": "English、中文", "key.d": "浅色、深色", "key.esc": "关闭", "key.q": "本帮助", "key.zoom": "时间图放大、缩小", "key.digits": "调度：选第几项", "key.back": "调度：收回一步",
-    "at": "在", fullStop: "。", packet: "数据包", client: "客户端", nothingThere: "（已无）",
+    "at": "在", fullStop: "。", colon: "：", comma: "、", names: "{0} 个", packet: "数据包", client: "客户端", nothingThere: "（已无）",
     dropHere: "把 trace 或录制的运行拖到这里",
   },
 };
@@ -137,6 +140,18 @@ export function say(key, ...values) {
 
 // has says whether there is a text for a key.
 export function has(key) { return WORDS.en[key] !== undefined; }
+
+// told is what the engine says, in the language of the page. A text that has no
+// Chinese is better than none.
+export function told(text) {
+  return language === "zh" && text ? inChinese(text, WORDS.zh) ?? text : text || "";
+}
+
+// choiceWords is a choice of a trace, which an address and a file keep as it is.
+export function choiceWords(choice) { return language === "zh" ? choiceInChinese(choice, WORDS.zh) ?? choice : choice; }
+
+// whoWords names what acts in a choice.
+export function whoWords(who) { return language === "zh" ? whoInChinese(who, WORDS.zh) : has("who." + who) ? say("who." + who) : who; }
 
 // checkStrings returns the keys that one language has and another lacks.
 export function checkStrings() {
@@ -166,7 +181,7 @@ const errorOf = p => ERRORS[p.error] || p.error;
 export function packetWord(p) {
   if (p.kind === "event") return p.event === "childrenChanged" ? "children!" : (p.event || "event") + "!";
   const op = { getChildren: "children", getData: "get", closeSession: "close" }[plainOp(p.op)] || plainOp(p.op);
-  if (p.kind === "reply") return p.error ? errorOf(p) : p.names ? p.names.length + " names" : op + " ok";
+  if (p.kind === "reply") return p.error ? errorOf(p) : p.names ? say("names", p.names.length) : op + " ok";
   return op;
 }
 
@@ -199,14 +214,14 @@ export function explain(p) {
 // explainMark says in a sentence what a mark is; "" if it is not worth one.
 export function explainMark(m) {
   switch (m.kind) {
-    case "state": return say("sentence." + m.state, m.who, m.text || "");
+    case "state": return say("sentence." + m.state, m.who, told(m.text));
     case "client": return say("sentence." + m.state, m.who);
     case "lost": return say(m.knows ? "sentence.knows" : "sentence.unaware", m.who);
     case "node": return m.made ? m.owner ? say("sentence.made", m.owner, m.path) : "" : say("sentence.gone", "", m.path);
     case "watch": return m.set ? say(m.of === "children" ? "sentence.setChildren" : "sentence.set", m.client, m.path) : "";
     case "wakeup": return say("sentence.wakeup", m.who);
-    case "violation": return violationText(m.violation) + (m.text ? ": " + m.text : "");
-    case "note": return (m.who ? m.who + ": " : "") + (m.text || "");
+    case "violation": return violationText(m.violation) + (m.text ? say("colon") + told(m.text) : "");
+    case "note": return (m.who ? m.who + say("colon") : "") + told(m.text);
   }
   return "";
 }

@@ -57,7 +57,8 @@ async function loadEngine({ wasm, module, dice }) {
     log.apply(console, words);
   };
   await go.run(instance);
-  throw new Error(["the engine has ended", ...why].join("\n"));
+  const last = ["", ...why].join("\n");
+  throw new Error("the engine has ended" + last);
 }
 
 async function serve(m) {

@@ -1,0 +1,64 @@
+package browser
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/lab/locks"
+	"example.com/zklock/internal/museum/scenes"
+)
+
+// english are the texts of the page in which two English words follow each other.
+// An error of a lock, of a library or of the server stays what it is, and so does the name of
+// the other language.
+const english = `(() => {
+	const wrong = new Set(), walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	while (walk.nextNode()) {
+		const e = walk.currentNode.parentElement, text = walk.currentNode.textContent.trim();
+		if (/^(SCRIPT|STYLE)$/i.test(e.tagName) || e.closest("#notice[hidden], #menu[hidden], #tip[hidden]")) continue;
+		if (/[A-Za-z]{2,},? [a-z]{2,}/.test(text.replace(/(?:失败|错误|返回|panic|无法解锁)：[^]*$/, "").replace(/no node|node exists|no auth|bad version|no children allowed|not empty|session expired/g, ""))) wrong.add(text);
+	}
+	return [...wrong];
+})()`
+
+// TestTheChinesePageIsChinese: what the engine says goes through chinese.js
+// wherever the page shows it, also when the reader changes the language later.
+func TestTheChinesePageIsChinese(t *testing.T) {
+	long(t)
+	p := open(t, "#lock=naive&n=2&t=0ns&lang=zh")
+	look := func(what string) {
+		t.Helper()
+		js[any](p, "void lab.pause()")
+		for range 2 {
+			assert.Empty(t, js[[]string](p, english), "%s", what)
+			js[any](p, "document.querySelector('[data-action=language]').click(), document.querySelector('[data-action=language]').click(), null")
+		}
+	}
+	for _, address := range append(pagesOf,
+		"#lock=predecessor&n=2&do=100ms.A.cut&t=40s", "#lock=predecessor&n=2&do=100ms.A.runs-on&t=100ms", // notes of a film
+	) {
+		p.open(address + "&lang=zh")
+		look(address)
+	}
+	for _, s := range scenes.All {
+		l, err := locks.Find(s.ID)
+		require.NoError(t, err)
+		p.open(l.Open().String() + "&lang=zh")
+		p.goTo(p.state().End)
+		look(s.ID)
+	}
+	for _, bad := range []string{"n=abc", "lock=nosuch", "do=100ms.Z.stop", "do=9999999999s.A.stop", "do=x", "choices=%zz", "lock=D3&n=3&mode=schedule&kinds=&faults=0&choices=Q:+request"} {
+		p.open("#lang=zh&" + bad)
+		p.await("!document.getElementById('notice').hidden")
+		look(bad)
+	}
+	p.open("#lock=D3&n=3&mode=find&kinds=expire&faults=1&lang=zh")
+	p.click("#start-find")
+	p.await("!!document.querySelector('#find-result')")
+	p.settled()
+	look("what Find has found")
+	require.NotZero(t, js[int](p, "document.querySelectorAll('#trace li').length"))
+	require.Contains(t, js[string](p, "document.querySelector('#trace').textContent"), "：", "its choices")
+}
