@@ -120,6 +120,7 @@ func (c zkClient) subscribeDataChanges(path string, l *dataListener) {
 	}
 	must(err)
 	go func() {
+		defer func() { _ = recover() }() // the library's event thread logs what is thrown
 		event := <-events
 		switch {
 		case l.unsubscribed.Load():
