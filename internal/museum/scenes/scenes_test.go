@@ -38,19 +38,6 @@ func TestEachScheduleEndsWithItsBug(t *testing.T) {
 	}
 }
 
-// TestEachScheduleCanBeTakenBack: the lab plays a schedule without its last choices
-// when a reader takes them back, and then the world ends there.
-func TestEachScheduleCanBeTakenBack(t *testing.T) {
-	for _, s := range scenes.All {
-		choices := s.Trace().Choices
-		for n := range choices {
-			tr, possible := explore.Play(t, s.World, choices[:n])
-			require.Equal(t, choices[:n], tr.Choices[:n], s.ID)
-			require.Contains(t, possible, choices[n], "%s after %d choices", s.ID, n)
-		}
-	}
-}
-
 // ending is what the trace of a scene ends with.
 func ending(s scenes.Scene, tr *explore.Trace) string {
 	if slices.Contains(s.Kinds, explore.Outlived) {
