@@ -302,7 +302,7 @@ func TestFaultAReplyIsReadBeforeTheWatchesArePutDown(t *testing.T) {
 			resumed = time.Now()
 			return wrapped{nc, func(b []byte) (int, error) {
 				if opOf(b) == jute.OpGetData {
-					time.Sleep(written)
+					time.Sleep(written) // of virtual time
 				}
 				return nc.Write(b)
 			}}, err
@@ -343,7 +343,7 @@ func slowly(t *testing.T, conn *zk.Conn, field string, d time.Duration) {
 	v = reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem()
 	usual := reflect.ValueOf(v.Interface())
 	v.Set(reflect.MakeFunc(v.Type(), func(args []reflect.Value) []reflect.Value {
-		time.Sleep(d)
+		time.Sleep(d) // of virtual time: the caller runs in a bubble
 		if !usual.IsNil() {
 			usual.Call(args)
 		}

@@ -123,15 +123,15 @@ func TestWatchOutlivesAFileThatIsAway(t *testing.T) {
 		require.Contains(t, out.String(), "imports os,")
 
 		require.NoError(t, os.Remove(file))
-		time.Sleep(2 * poll)
+		time.Sleep(2 * poll) // of virtual time: it has looked again
 		synctest.Wait()
 		require.NotContains(t, out.String(), "no Go files", "it is away for a moment only")
-		time.Sleep(20 * poll)
+		time.Sleep(20 * poll) // longer than any editor needs to save
 		synctest.Wait()
 		require.Equal(t, 1, strings.Count(out.String(), "no Go files"))
 
 		save("net")
-		time.Sleep(2 * poll)
+		time.Sleep(2 * poll) // it has looked again
 		synctest.Wait()
 		require.Contains(t, out.String(), "imports net,")
 		cancel()

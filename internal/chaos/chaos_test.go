@@ -167,7 +167,7 @@ func (c *chaos) play(d time.Duration, lanes ...lane) {
 				if l.after != nil {
 					l.after()
 				}
-				time.Sleep(time.Duration(rng.Int64N(int64(l.pause))))
+				time.Sleep(time.Duration(rng.Int64N(int64(l.pause)))) // when a fault comes is drawn, too
 			}
 		})
 	}

@@ -257,7 +257,7 @@ func (p *process) contend(i int) {
 			ctx, cancel := context.WithDeadline(context.Background(), deadline)
 			err := p.lock(ctx, rng, s, path, owner, false, true)
 			for err != nil && ctx.Err() == nil { // the servers are too slow for the lease to be safe, say
-				time.Sleep(100 * time.Millisecond)
+				time.Sleep(100 * time.Millisecond) // and get no faster if they are asked at once
 				err = p.lock(ctx, rng, s, path, owner, false, true)
 			}
 			if err != nil {
@@ -283,7 +283,7 @@ func (p *process) contend(i int) {
 		path, try := rng.IntN(len(paths)), rng.IntN(5) == 0
 		err := p.lock(ctx, rng, s, path, owner, try, false)
 		if err != nil {
-			time.Sleep(time.Duration(rng.Int64N(int64(300 * time.Millisecond))))
+			time.Sleep(time.Duration(rng.Int64N(int64(300 * time.Millisecond)))) // as a program that tries again does
 		}
 		if rng.IntN(20) == 0 {
 			if list, err := s.mutexes[path].Participants(ctx); err == nil && len(list) > 0 {

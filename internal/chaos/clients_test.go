@@ -48,7 +48,7 @@ func TestChaosSeesALeaseClockThatIsLate(t *testing.T) {
 	})
 	overlap := func() bool { // which a process that was cut off tells only later
 		for range 20 {
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(100 * time.Millisecond) // a poll of what the processes have written
 			c.mu.Lock()
 			found := slices.ContainsFunc(paths, func(path string) bool {
 				return judgeLeases(c.leases(path), func(string, ...any) {}) != 0

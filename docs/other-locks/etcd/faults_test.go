@@ -39,7 +39,7 @@ func to(t testing.TB, address string, options ...grpc.DialOption) *clientv3.Clie
 func until(t testing.TB, client *clientv3.Client, prefix string, n int64) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
 	defer cancel()
-	for ; ; time.Sleep(time.Millisecond) {
+	for ; ; time.Sleep(time.Millisecond) { // a poll of a real server
 		response, err := client.Get(ctx, prefix+"/", clientv3.WithPrefix(), clientv3.WithCountOnly())
 		if err != nil || response.Count == n {
 			return // the test itself notices an error
@@ -193,7 +193,7 @@ func TestTheLockSurvivesARestartOfTheServer(t *testing.T) {
 
 // whileNoReply calls what uses a connection that has broken.
 func whileNoReply(t testing.TB, do func() error) error {
-	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) { // a poll: nothing tells when it is whole again
 		err := do()
 		if !errors.Is(err, etcd.ErrNoReply) {
 			return err
