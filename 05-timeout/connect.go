@@ -86,12 +86,12 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 	}
 	ready := make(chan struct{})
 	go func() {
-		once := sync.OnceFunc(func() { close(ready) })
 		for range events {
 			// An event is lost where six others wait, but then they are read after
-			// the state has changed.
+			// the state has changed. Nor does the client need anybody to read the rest.
 			if conn.State() == zk.StateHasSession {
-				once()
+				close(ready)
+				return
 			}
 		}
 	}()

@@ -106,12 +106,12 @@ func TestCostBehindAnotherOfTheSameMutex(t *testing.T) {
 	})
 }
 
-// TestCostOfSessionsThatComeOneByOne is 7N - 5, and the watch events 3N - 3.
+// TestCostOfSessionsThatComeOneByOne is 6N - 3, and the watch events 3N - 3.
 func TestCostOfSessionsThatComeOneByOne(t *testing.T) {
 	const n = 10
 	onMeter(t, func(m *meter) {
 		before := m.tap.Counts().Events
-		want := requests{jute.OpCreate: n, jute.OpGetChildren2: 2*n - 2, jute.OpGetData: 3*n - 3, jute.OpDelete: n}
+		want := requests{jute.OpCreate: n, jute.OpGetChildren2: n, jute.OpGetData: 3*n - 3, jute.OpDelete: n}
 		require.Equal(t, want, m.sent(func() {
 			holder := m.mustLock(m.newMutex(), timeout.NewOwner("first"))
 			var waiters []<-chan locked
@@ -128,24 +128,50 @@ func TestCostOfSessionsThatComeOneByOne(t *testing.T) {
 	})
 }
 
-func TestCostBehindStrangersThatAMutexHasMet(t *testing.T) {
-	onMeter(t, func(m *meter) {
-		ours := m.newMutex()
-		behindTwo := func() requests {
-			// Their requests do not count: they have no tap.
-			one := m.mustLock(m.mutex(m.connect()), timeout.NewOwner("one"))
-			two := m.arrives(m.mutex(m.connect()))
-			return m.sent(func() {
-				waiter := m.arrives(ours)
-				m.mustUnlock(one)
-				m.mustUnlock(m.goesOn(two))
-				m.mustUnlock(m.goesOn(waiter))
-			})
+// behind returns what a Mutex sends for an acquisition behind some contenders
+// of others, whose requests do not count: they have no tap.
+func (m *meter) behind(ours *timeout.Mutex, strangers int) requests {
+	m.Helper()
+	if strangers == 0 {
+		return m.sent(func() { m.mustUnlock(m.mustLock(ours, timeout.NewOwner("alone"))) })
+	}
+	holder := m.mustLock(m.mutex(m.connect()), timeout.NewOwner("first stranger"))
+	var waiters []<-chan locked
+	for range strangers - 1 {
+		waiters = append(waiters, m.arrives(m.mutex(m.connect())))
+	}
+	return m.sent(func() {
+		waiters = append(waiters, m.arrives(ours))
+		for _, waiter := range waiters {
+			m.mustUnlock(holder)
+			holder = m.goesOn(waiter)
 		}
-		want := requests{jute.OpCreate: 1, jute.OpGetChildren2: 2, jute.OpGetData: 3, jute.OpDelete: 1}
-		require.Equal(t, want, behindTwo())
-		want[jute.OpGetChildren2] = 1 // it expects the two to be there
-		require.Equal(t, want, behindTwo())
+		m.mustUnlock(holder)
+	})
+}
+
+func TestCostBehindStrangers(t *testing.T) {
+	onMeter(t, func(m *meter) {
+		used := m.mutex(m.connect())
+		for range 2 {
+			m.mustUnlock(m.mustLock(used, timeout.NewOwner("earlier")))
+		}
+		sends := func(ours *timeout.Mutex, strangers int, lists, gets int64) {
+			t.Helper()
+			require.Equal(t, requests{jute.OpCreate: 1, jute.OpGetChildren2: lists, jute.OpGetData: gets, jute.OpDelete: 1},
+				m.behind(ours, strangers))
+		}
+		ours := m.newMutex()
+		sends(ours, 0, 1, 2) // it expects others
+		sends(ours, 0, 1, 1) // and now nobody
+		sends(ours, 1, 1, 2)
+		sends(ours, 1, 1, 3) // it expects two
+		sends(ours, 2, 1, 3)
+		sends(ours, 0, 1, 2)
+		sends(ours, 2, 2, 3)
+		sends(ours, 3, 1, 3)
+		sends(m.newMutex(), 1, 1, 3)
+		sends(m.newMutex(), 3, 1, 3)
 	})
 }
 

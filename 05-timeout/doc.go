@@ -10,7 +10,7 @@
 // read the files.
 //
 // Cost: an acquisition sends 4 requests without contention, 3 behind another
-// contender of the same Mutex, and 6 or 7 behind one of another process.
+// contender of the same Mutex, and 5 to 7 behind one of another process.
 // README.md says which, and what is sent while a lock is held for long.
 //
 // What it relies on, and what is still wrong:

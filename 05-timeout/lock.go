@@ -59,7 +59,7 @@ type Mutex struct {
 	owners   map[*Owner]*place // those that hold the lock, or are about to
 	line     []*place          // our places in the queue, by number
 	scouting bool
-	crowded  bool // the last list had somebody else's node before ours
+	alone    bool // the last list had nobody before our first; before there is one, nothing is known
 }
 
 // An Option changes how a Mutex works.

@@ -71,7 +71,7 @@ func TestLock(t *testing.T) {
 		Queue:        true,
 		Requeues:     true,
 		WakeUps:      func(waiting int) int { return min(waiting, 2) },
-		Requests:     func(n int) int { return max(4, 7*n-5) },
+		Requests:     func(n int) int { return max(4, 6*n-3) },
 	})
 }
 

@@ -227,7 +227,7 @@ func (m *Mutex) join(p *place) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.link.use(1)
-	if m.crowded || len(m.line) > 0 { // expect the two numbers before it there, rather than list
+	if p.number > 1 && (!m.alone || len(m.line) > 0) { // expect the two numbers before it there, rather than list
 		p.nearer = fmt.Sprintf("%s%010d", prefix, p.number-1)
 		p.farther = fmt.Sprintf("%s%010d", prefix, p.number-2)
 	}

@@ -110,11 +110,11 @@ func (m *Mutex) list(p *place) (first bool, err error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.crowded = p.nearer != ""
+	m.alone = p.nearer == ""
 	if i := slices.Index(m.line, p); i > 0 && m.line[i-1].node == m.path+"/"+p.nearer {
 		p.behind = m.line[i-1]
 	}
-	return !m.crowded, nil
+	return m.alone, nil
 }
 
 // findBefore lists the queue and notes what is before a place.

@@ -119,9 +119,9 @@ var contestants = []contestant{
 	{
 		name: "timeout", begin: newTimeout, queue: true,
 		formula: formula{
-			text:     "3 + 1/N in one session, 7 - 5/N with a session each",
+			text:     "3 + 1/N in one session, 6 - 3/N with a session each",
 			requests: func(n float64) float64 { return 3*n + 1 },
-			apart:    func(n float64) float64 { return max(7*n-5, 4) },
+			apart:    func(n float64) float64 { return max(6*n-3, 4) },
 		},
 	},
 }

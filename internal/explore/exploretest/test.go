@@ -95,8 +95,10 @@ func Plans(s explore.Subject) []Plan {
 		Plan{"three goroutines of one client, random", explore.World{Lock: s, Contenders: 3, Shared: true, Stranger: true}, explore.Search{Seed: 1, Limit: 100}},
 		Plan{"three goroutines of one client, one fault, random", explore.World{Lock: s, Contenders: 3, Shared: true, Kinds: kinds(s), Faults: 1}, explore.Search{Seed: 1, Limit: 200}},
 		Plan{"three goroutines of one client that try, two faults, random", explore.World{Lock: s, Contenders: 3, Shared: true, Scripts: again, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300, Depth: 3}})
-	if s.Timed { // it orders by number, and so must be right where the names' order is another one
-		plans = append(plans, Plan{"two contenders, the numbers pass 0", explore.World{Lock: s, Sequence: -1}, explore.Search{}})
+	if s.Timed { // it goes by the numbers: where the names' order is another one, and where a number says that others were there
+		plans = append(plans, Plan{"two contenders, the numbers pass 0", explore.World{Lock: s, Sequence: -1}, explore.Search{}},
+			Plan{"two contenders on a used path", explore.World{Lock: s, Sequence: 7}, explore.Search{}},
+			Plan{"two contenders on a used path, one fault, random", explore.World{Lock: s, Sequence: 7, Kinds: kinds(s), Faults: 1}, explore.Search{Seed: 1, Limit: 300}})
 	}
 	wraps := explore.Violation{Kind: explore.Failure}
 	if slices.ContainsFunc(s.Known, func(k explore.Known) bool {
