@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -211,19 +212,18 @@ func (w *world) enteredLocked(k *contender) {
 			continue
 		}
 		for _, p := range w.nodesOf(o.c) {
-			if number(p) < number(own[0]) {
+			if number(p)-number(own[0]) < 0 { // the difference wraps, as the counter does
+
 				w.violateLocked(Violation{Kind: Overtaken, Who: k.name, What: fmt.Sprintf("%s gets in with %s, before %s with %s", k.name, path.Base(own[0]), o.name, path.Base(p))})
 			}
 		}
 	}
 }
 
-// number is the sequence number in a node's name, as text of equal length.
-func number(p string) string {
-	if len(p) < 10 {
-		return p
-	}
-	return p[len(p)-10:]
+// number is the sequence number in a node's name, 0 if there is none.
+func number(p string) int32 {
+	n, _ := strconv.ParseInt(p[max(0, len(p)-10):], 10, 64) // -2³¹ has lost its sign, and wraps to it
+	return int32(n)
 }
 
 // hang reports who waits when nothing can happen any more.
