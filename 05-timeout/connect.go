@@ -67,10 +67,8 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 	if ctx.Err() != nil {
 		return fail(whyEnded(ctx))
 	}
-	c := &client{
-		patience: max(time.Second, sessionTimeout/3/time.Duration(max(1, len(servers)))),
-		tried:    make(map[string]error),
-	}
+	c := &client{servers: max(1, len(servers)), tried: make(map[string]error)}
+	c.timeout.Store(int64(sessionTimeout)) // until a server says more
 	var strange error
 	conn, events, err := zk.Connect(servers, sessionTimeout, zk.WithLogInfo(false), func(conn *zk.Conn) {
 		for _, option := range options {
@@ -128,14 +126,21 @@ var clients sync.Map // weak.Pointer[zk.Conn] → *client
 // configuration agrees to: two ticks of two seconds.
 const leastTimeout = 4 * time.Second
 
-// negotiated returns the session timeout that the server has agreed to;
-// false, and the least that it may be, if conn is not one of Connect's.
-func negotiated(conn *zk.Conn) (timeout time.Duration, known bool) {
+// negotiated returns the session timeout, in nanoseconds, that the server agreed
+// to in the last handshake; false, and the least that it may be, if conn is not
+// one of Connect's.
+func negotiated(conn *zk.Conn) (timeout *atomic.Int64, known bool) {
 	c, ok := clients.Load(weak.Make(conn))
 	if !ok {
-		return leastTimeout, false
+		return fixed(leastTimeout), false
 	}
-	return time.Duration(c.(*client).timeout.Load()), true
+	return &c.(*client).timeout, true
+}
+
+func fixed(timeout time.Duration) *atomic.Int64 {
+	n := new(atomic.Int64)
+	n.Store(int64(timeout))
+	return n
 }
 
 // replace replaces an unexported field of a client that the options have set:
@@ -164,9 +169,9 @@ func hook(conn *zk.Conn, field string, f func()) error {
 
 // A client is what Connect knows of a *zk.Conn.
 type client struct {
-	patience time.Duration // with a server that does not answer the handshake
-	timeout  atomic.Int64  // that the last handshake agreed on
-	expired  atomic.Bool   // the session has expired, and no server has been looked for since
+	servers int
+	timeout atomic.Int64 // that the last handshake agreed on; what the server is asked for before there was one
+	expired atomic.Bool  // the session has expired, and no server has been looked for since
 
 	mu      sync.Mutex
 	tried   map[string]error // by server: what was wrong last, nil if nothing
@@ -272,7 +277,10 @@ type carefulConn struct {
 	net.Conn
 	c       *client
 	address string
-	limit   time.Time // for the handshake
+
+	// For the handshake.
+	patience time.Duration
+	limit    time.Time
 
 	// Written by the goroutine that writes and reads the handshake, before the
 	// client's reader and writer begin.
@@ -296,9 +304,15 @@ const (
 	setWatches = 101 // the opcode
 )
 
+// patience is how long a server may take to answer the handshake: all of them
+// may be tried before a third of the session timeout is over.
+func (c *client) patience() time.Duration {
+	return max(time.Second, time.Duration(c.timeout.Load())/3/time.Duration(c.servers))
+}
+
 func newCarefulConn(nc net.Conn, c *client, address string) *carefulConn {
 	return &carefulConn{
-		Conn: nc, c: c, address: address, limit: time.Now().Add(c.patience),
+		Conn: nc, c: c, address: address,
 		reader: bufio.NewReader(nc), wait: firstWatches, watching: make(chan struct{}),
 	}
 }
@@ -311,7 +325,9 @@ func (c *carefulConn) SetReadDeadline(t time.Time) error {
 }
 
 func (c *carefulConn) SetWriteDeadline(t time.Time) error {
-	if !c.shaken {
+	if !c.shaken { // after the dial the user's callback has been called, which may take a while
+		c.patience = c.c.patience()
+		c.limit = time.Now().Add(c.patience)
 		t = c.limit
 	}
 	return c.Conn.SetWriteDeadline(t)
@@ -350,7 +366,7 @@ func (c *carefulConn) greet() (err error) {
 	const size = 4 + 4 + 8 // version, timeout and session, which a password follows
 	defer func() {
 		if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() {
-			err = fmt.Errorf("accepts the connection but has not answered within %v: %w", c.c.patience, err)
+			err = fmt.Errorf("accepts the connection but has not answered within %v: %w", c.patience, err)
 		}
 		c.c.note(c.address, err)
 	}()
@@ -433,8 +449,12 @@ func isOneOf(err error, list []error) bool {
 // the client returns the net package's error, whatever that is. So every error
 // that is not known is transient.
 func transient(err error) bool {
-	code, unnamed := strings.CutPrefix(err.Error(), "unknown error: ")
+	code, unnamed := unnamed(err)
 	return !isOneOf(err, refusals) && (!unnamed || slices.Contains(passing, code))
+}
+
+func unnamed(err error) (code string, ok bool) {
+	return strings.CutPrefix(err.Error(), "unknown error: ")
 }
 
 // noAnswer is the error of a request that no server has answered: it may have
@@ -446,6 +466,14 @@ type noAnswer struct {
 
 func (e *noAnswer) Error() string { return fmt.Sprintf("no answer from %s: %v", e.server, e.err) }
 func (e *noAnswer) Unwrap() error { return e.err }
+
+// busy is 1 if a server has answered that it has not done it now, and else 0.
+func (e *noAnswer) busy() int {
+	if _, ok := unnamed(e.err); ok {
+		return 1
+	}
+	return 0
+}
 
 // maybe says that a request with this error may have been carried out: it was
 // not answered, and the client has not called it off before it was sent.
@@ -473,16 +501,17 @@ func (l *link) insist(stop <-chan struct{}, by answerer, request func() error) e
 		if err == nil {
 			return nil
 		}
-		if err = l.again(err, stop); err != nil {
+		if err = l.again(err, stop, 0); err != nil {
 			return err
 		}
 	}
 	return errStopped
 }
 
-// again waits until the next try. It returns err if that is no reason for one,
-// errStopped once stop is closed, and errClosed if the client has been closed.
-func (l *link) again(err error, stop <-chan struct{}) error {
+// again waits until the next try, the longer the more often the server was too
+// busy. It returns err if that is no reason for one, errStopped once stop is
+// closed, and errClosed if the client has been closed.
+func (l *link) again(err error, stop <-chan struct{}, busy int) error {
 	var lost *noAnswer
 	if !errors.As(err, &lost) {
 		return err
@@ -497,7 +526,7 @@ func (l *link) again(err error, stop <-chan struct{}) error {
 	if errors.Is(err, zk.ErrClosing) || maybeClosed && hasClosed(l.conn) {
 		l.close()
 	}
-	return l.pause(shortPause, stop)
+	return l.pause(min(shortPause<<min(busy, 10), longPause), stop)
 }
 
 func (l *link) pause(d time.Duration, stop <-chan struct{}) error {

@@ -219,7 +219,7 @@ func TestTryLockBehindAnotherOfTheSameMutexSendsNothing(t *testing.T) {
 }
 
 // TestCostOfHoldingIsThreeRequestsPerThirdOfTheSessionTimeout, and that of
-// waiting is two, however many wait.
+// waiting is two, and one per session timeout, however many wait.
 func TestCostOfHoldingIsThreeRequestsPerThirdOfTheSessionTimeout(t *testing.T) {
 	onMeter(t, func(m *meter) {
 		wait := func() { time.Sleep(100 * time.Second) } // ten session timeouts
@@ -235,7 +235,8 @@ func TestCostOfHoldingIsThreeRequestsPerThirdOfTheSessionTimeout(t *testing.T) {
 		ours := m.newMutex()
 		first, second := m.arrives(ours), m.arrives(ours)
 		sent = m.sent(wait)
-		require.Len(t, sent, 2)
+		require.Len(t, sent, 3)
+		require.InDelta(t, 10, sent[jute.OpGetData], 1)
 		require.InDelta(t, 30, sent[jute.OpSync], 1)
 		require.InDelta(t, 31, sent[jute.OpDelete], 2) // one of them alone, before the first proof
 		m.mustUnlock(stranger)

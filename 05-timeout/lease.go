@@ -142,7 +142,7 @@ func (m *Mutex) isLostLocked(p *place) bool {
 // learns nothing from its client before the next contender may hold the lock. The
 // clock looks often, because it stands still while the machine is suspended.
 func (m *Mutex) startClockLocked(p *place) {
-	tick := max(time.Millisecond, min(time.Until(m.link.safeUntil(p.session)), m.link.timeout/8))
+	tick := max(time.Millisecond, min(time.Until(m.link.safeUntil(p.session)), m.link.timeout()/8))
 	p.clock = time.AfterFunc(tick, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()

@@ -72,8 +72,8 @@ const (
 )
 
 // WithSessionTimeout says what session timeout the server has agreed to. The
-// default is what Connect has learned; or, if another function has opened conn,
-// 4 s, because a server with the default configuration agrees to no less. If
+// default is what Connect's client has agreed on last; or, if another function has
+// opened conn, 4 s: a server with the default configuration agrees to no less. If
 // the value is too long, Lost may close after the next holder got in; if it is
 // too short, leases are lost without need.
 func WithSessionTimeout(d time.Duration) Option {
@@ -84,7 +84,7 @@ func WithSessionTimeout(d time.Duration) Option {
 		if d > longest {
 			return fmt.Errorf("WithSessionTimeout: %v is more than %v", d, longest)
 		}
-		m.link.timeout = d
+		m.link.agreed = fixed(d)
 		return nil
 	}
 }
@@ -273,7 +273,7 @@ func (m *Mutex) Do(ctx context.Context, owner *Owner, f func(ctx context.Context
 	defer func() {
 		unwatch()
 		cancel(nil)
-		unlockCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), m.link.timeout)
+		unlockCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), m.link.timeout())
 		defer stop()
 		err = errors.Join(err, l.Unlock(unlockCtx))
 	}()

@@ -2,6 +2,7 @@ package timeout_test
 
 import (
 	"context"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/wiretap"
+	"example.com/zklock/internal/zkserver"
 )
 
 // TestAttemptsThatGiveUpShareTheirWatches: go-zookeeper keeps a channel for
@@ -47,6 +49,36 @@ func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAttemptsBehindOthersThatComeAndGoLeaveNothing: each gives up before the two
+// contenders before it go, and none lists the queue.
+func TestAttemptsBehindOthersThatComeAndGoLeaveNothing(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin := tb.connect()
+		tb.makeTop(admin)
+		m := tb.mutexWith(tb.connectAs(ordinary{}))
+		for range 100 {
+			var nodes []string
+			for range 2 {
+				node, err := admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+				require.NoError(tb, err)
+				nodes = append(nodes, node)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			waiter := lockAside(ctx, m, timeout.NewOwner("impatient"))
+			synctest.Wait()
+			cancel()
+			require.ErrorIs(tb, (<-waiter).err, context.Canceled)
+			require.NoError(tb, m.Wait(context.Background()))
+			for _, node := range nodes {
+				require.NoError(tb, admin.Delete(node, -1))
+			}
+			synctest.Wait()
+		}
+		left := reflect.ValueOf(m).Elem().FieldByName("sentries").Len()
+		require.LessOrEqual(tb, left, 4, "nodes that have gone, and that the Mutex still remembers")
+	})
 }
 
 // TestOneWaiterAfterManyThatGaveUpIsLetInAtOnce: what those have left is of
@@ -110,6 +142,34 @@ func TestRefusedDeletesBackOff(t *testing.T) {
 		_, err = admin.SetACL(top, zk.WorldACL(zk.PermAll), -1)
 		require.NoError(tb, err)
 		time.Sleep(5 * time.Minute) // until the next try
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestThrottledDeletesBackOff: a server that has too much to do says that it has
+// not carried out a request.
+func TestThrottledDeletesBackOff(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		holder := tb.mustLock(tb.mutexWith(conn), timeout.NewOwner("owner"))
+		var refused []*zkserver.Fault
+		for range 1000 {
+			refused = append(refused, tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpDelete, top+"/lock-0000000000")))
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		require.ErrorIs(tb, holder.Unlock(ctx), context.DeadlineExceeded)
+		time.Sleep(time.Hour) // in which nothing changes
+		sent := 0
+		for _, f := range refused {
+			sent += len(f.Hit())
+		}
+		require.LessOrEqual(tb, sent, 150, "deletes in an hour that the server has throttled")
+		require.Greater(tb, sent, 100, "it tries twice a minute")
+		for _, f := range refused {
+			f.Release()
+		}
+		require.NoError(tb, holder.Unlock(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }

@@ -54,7 +54,7 @@ func (m *Mutex) create(p *place) error {
 			return fmt.Errorf("%w: the server has given out the last number that there is: "+
 				"when nobody uses the lock, delete %s", zk.ErrNodeExists, m.path)
 		}
-		if err := m.link.again(err, p.left); err != nil {
+		if err := m.link.again(err, p.left, 0); err != nil {
 			return err
 		}
 	}
@@ -173,7 +173,7 @@ func (m *Mutex) get(stop <-chan struct{}, node string) (data []byte, stat *zk.St
 // remove deletes the node of a place, and tries until the node or its session
 // has gone. Its error says what has ended the place if it was not this.
 func (m *Mutex) remove(p *place) error {
-	for sent, refused := false, 0; ; { // sent: a delete that was not answered
+	for sent, refused, busy := false, 0, 0; ; { // sent: a delete that was not answered
 		if m.conn.SessionID() != p.session {
 			return fmt.Errorf("session %#x has expired", p.session)
 		}
@@ -187,8 +187,8 @@ func (m *Mutex) remove(p *place) error {
 		case errors.Is(err, zk.ErrNoNode):
 			return nil
 		case errors.As(err, &lost):
-			sent = sent || maybe(err)
-			err = m.link.again(err, nil)
+			sent, busy = sent || maybe(err), busy+lost.busy()
+			err = m.link.again(err, nil, busy)
 		default: // refused, which may pass: somebody has changed an ACL
 			refused++
 			err = m.refused(p, refused, fmt.Errorf("delete %s: %w", p.node, err))

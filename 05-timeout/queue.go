@@ -118,7 +118,7 @@ func (m *Mutex) stay(p *place) error {
 				return p.failed
 			case len(own) > 0: // which comes before the lock
 			case m.take(p):
-				try, look = nil, time.Tick(m.link.timeout/3)
+				try, look = nil, time.Tick(m.link.timeout()/3)
 			default: // the session is not known to be safe
 				if try, err = m.link.nextProof(); err == nil {
 					unproved = 0

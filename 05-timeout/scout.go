@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -36,9 +37,10 @@ func (m *Mutex) wakeScoutLocked() {
 		return
 	}
 	m.scouting = true
+	again := time.Tick(m.link.timeout())
 	m.link.spawn(func() {
 		for p := m.next(); p != nil; p = m.next() {
-			if first, err := m.look(p); first || err != nil {
+			if first, err := m.look(p, again); first || err != nil {
 				p.tell(err)
 			}
 		}
@@ -60,10 +62,12 @@ func (m *Mutex) next() *place {
 
 // look takes one step towards a place's turn: it sets a watch that is missing,
 // or else waits. First: nobody is before the place.
-func (m *Mutex) look(p *place) (first bool, err error) {
+func (m *Mutex) look(p *place, again <-chan time.Time) (first bool, err error) {
 	if p.nearer == "" {
 		return m.list(p)
 	}
+	// What earlier places looked for may have gone.
+	maps.DeleteFunc(m.sentries, func(n string, s sentry) bool { return n != p.nearer && n != p.farther && len(s.gone) > 0 })
 	for _, name := range []string{p.nearer, p.farther} {
 		if _, ok := m.sentries[name]; ok || name == "" {
 			continue
@@ -93,6 +97,11 @@ func (m *Mutex) look(p *place) (first bool, err error) {
 		delete(m.sentries, p.farther)
 	case <-m.kick:
 		return false, nil
+	case <-again: // a server may refuse to set the watches anew in the next connection, and the client says nothing
+		if _, _, err := m.get(p.left, m.path+"/"+p.nearer); !errors.Is(err, zk.ErrNoNode) {
+			return false, err
+		}
+		delete(m.sentries, p.nearer)
 	case <-m.link.closed:
 		return false, errClosed
 	}

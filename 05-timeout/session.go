@@ -43,11 +43,11 @@ import (
 // timeout, and the follower's reports, sent every 7/24 of it at least. So 3/8
 // of it are left.
 type link struct {
-	conn    *zk.Conn
-	timeout time.Duration   // of the session
-	probe   string          // the path of the requests that only prove
-	closed  <-chan struct{} // closed once the client is found to be closed
-	close   func()
+	conn   *zk.Conn
+	agreed *atomic.Int64   // the session timeout
+	probe  string          // the path of the requests that only prove
+	closed <-chan struct{} // closed once the client is found to be closed
+	close  func()
 
 	mu        sync.Mutex
 	running   int           // goroutines that make requests
@@ -62,11 +62,12 @@ type link struct {
 	trouble   error         // the last request without an answer
 	troubleAt time.Time
 
-	session  int64     // what follows is of this session
-	heard    exchange  // i
-	led      exchange  // when i was sent, and j answered
-	proved   time.Time // until when the session is safe, by a proof
-	presumed time.Time // the same by a write, before there was a proof
+	session  int64         // what follows is of this session
+	counts   time.Duration // and of this session timeout: the next server may agree to another one
+	heard    exchange      // i
+	led      exchange      // when i was sent, and j answered
+	proved   time.Time     // until when the session is safe, by a proof
+	presumed time.Time     // the same by a write, before there was a proof
 }
 
 type exchange struct {
@@ -74,15 +75,17 @@ type exchange struct {
 	first          bool // no other request of this link was under way when it was sent
 }
 
+func (l *link) timeout() time.Duration { return time.Duration(l.agreed.Load()) }
+
 // betweenPings is how long the leader takes at most from one ping to the next.
-func (l *link) betweenPings() time.Duration { return l.timeout * 7 / 24 }
+func (l *link) betweenPings() time.Duration { return l.timeout() * 7 / 24 }
 
 func newLink(conn *zk.Conn, probe string) *link {
 	closed, noteClosed := context.WithCancel(context.Background())
-	l := &link{conn: conn, probe: probe, closed: closed.Done(), close: noteClosed,
+	agreed, _ := negotiated(conn)
+	l := &link{conn: conn, agreed: agreed, probe: probe, closed: closed.Done(), close: noteClosed,
 		quiet: make(chan struct{}), round: make(chan struct{})}
 	close(l.quiet)
-	l.timeout, _ = negotiated(conn)
 	l.timer = time.AfterFunc(time.Hour, l.prove)
 	l.timer.Stop()
 	return l
@@ -120,18 +123,18 @@ func (l *link) note(session int64, by answerer, e exchange) {
 	if l.conn.SessionID() != session { // looked up here: no later session has been noted
 		return
 	}
-	if l.session != session {
-		l.session, l.heard, l.led, l.proved, l.presumed = session, e, exchange{}, time.Time{}, time.Time{}
+	if timeout := l.timeout(); l.session != session || l.counts != timeout {
+		l.session, l.counts, l.heard, l.led, l.proved, l.presumed = session, timeout, e, exchange{}, time.Time{}, time.Time{}
 		defer l.armLocked()
 	}
 	if took := e.answered.Sub(e.sent); e.first || took < l.distance {
 		l.distance = took // any other may have waited for those in front of it
 	}
-	until := e.sent.Add(l.timeout * 3 / 8)
+	until := e.sent.Add(l.timeout() * 3 / 8)
 	if by == aQuorum && (l.users == 0 || !l.proved.After(l.presumed)) && until.After(l.presumed) {
 		l.presumed = until
 	}
-	until = l.led.sent.Add(l.timeout)
+	until = l.led.sent.Add(l.timeout())
 	switch {
 	case l.users == 0: // no proof is under way
 		l.heard, l.led = e, exchange{}
@@ -152,7 +155,7 @@ func (l *link) safeUntil(session int64) time.Time {
 
 func (l *link) safeUntilLocked(session int64) time.Time {
 	switch {
-	case l.session != session:
+	case l.session != session || l.counts != l.timeout():
 		return time.Time{}
 	case l.presumed.After(l.proved):
 		return l.presumed
@@ -168,7 +171,7 @@ func (l *link) lasts(session int64) bool {
 	defer l.mu.Unlock()
 	until := l.safeUntilLocked(session)
 	next, _ := l.nextLocked()
-	return l.distance < l.timeout/12 && next.Add(2*l.distance).Before(until) && !isOver(until.Add(-l.timeout/4))
+	return l.distance < l.timeout()/12 && next.Add(2*l.distance).Before(until) && !isOver(until.Add(-l.timeout()/4))
 }
 
 // nextLocked returns when j may be sent. Before that a write alone renews what
@@ -176,8 +179,8 @@ func (l *link) lasts(session int64) bool {
 // that break just then, and answers that come late.
 func (l *link) nextLocked() (at time.Time, alone bool) {
 	at = l.heard.answered.Add(l.betweenPings())
-	renewal := l.presumed.Add(-l.timeout / 4)
-	if l.presumed.After(l.proved) && renewal.Add(l.timeout/12).Before(at) {
+	renewal := l.presumed.Add(-l.timeout() / 4)
+	if l.presumed.After(l.proved) && renewal.Add(l.timeout()/12).Before(at) {
 		return renewal, true
 	}
 	return at, false
@@ -217,10 +220,10 @@ func (l *link) armLocked() {
 		return
 	}
 	due, alone := l.nextLocked()
-	if !alone && !isOver(l.safeUntilLocked(l.session).Add(-l.timeout/2)) {
-		due = l.heard.answered.Add(l.timeout / 3)
+	if !alone && !isOver(l.safeUntilLocked(l.session).Add(-l.timeout()/2)) {
+		due = l.heard.answered.Add(l.timeout() / 3)
 	}
-	l.timer.Reset(max(time.Until(due), l.timeout/30))
+	l.timer.Reset(max(time.Until(due), l.timeout()/30))
 }
 
 // prove begins what is due.
@@ -243,7 +246,7 @@ func (l *link) prove() {
 				err = nil
 			}
 		}
-		reason := l.again(err, nil)
+		reason := l.again(err, nil, 0)
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.proving = false
@@ -252,7 +255,7 @@ func (l *link) prove() {
 			return
 		}
 		defer l.armLocked()
-		if err = reason; err == nil && first && l.distance >= l.timeout/12 {
+		if err = reason; err == nil && first && l.distance >= l.timeout()/12 {
 			err = errSlow
 		}
 		l.unproved = err

@@ -34,3 +34,47 @@ func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
 		require.Equal(t, until, l.safeUntil(conn.SessionID()))
 	})
 }
+
+// A proofreader tells a link what was answered, in parts of the session timeout.
+func proofreader(t *testing.T) (l *link, note func(by answerer, sent float64), until func() float64) {
+	conn := open(t, servers[:1], zk.WithDialer(zkserver.Run(t).Dial))
+	l = newLink(conn, "/lock")
+	l.users = 1
+	began := time.Now()
+	return l, func(by answerer, sent float64) {
+			at := began.Add(time.Duration(sent * float64(asked)))
+			l.note(conn.SessionID(), by, exchange{sent: at, answered: at.Add(time.Millisecond)})
+		}, func() float64 {
+			return float64(l.safeUntil(conn.SessionID()).Sub(began)) / float64(asked)
+		}
+}
+
+// TestAWriteAloneAddsNothingToAProof: what the leader knows of the session by
+// then may be older than a client's ping, if the process was suspended.
+func TestAWriteAloneAddsNothingToAProof(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, note, until := proofreader(t)
+		note(aQuorum, 0)
+		require.InDelta(t, 3./8, until(), 1e-6, "presumed")
+		note(theLeader, 0.3)
+		note(aQuorum, 0.31)
+		require.InDelta(t, 1, until(), 1e-6, "proved")
+		note(aQuorum, 0.9)
+		require.InDelta(t, 1, until(), 1e-6)
+	})
+}
+
+// TestAProofIsOfOneSessionTimeout: in the next handshake the session may get
+// another one, and what was proved before says nothing of that.
+func TestAProofIsOfOneSessionTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, note, until := proofreader(t)
+		note(aQuorum, 0)
+		note(theLeader, 0.3)
+		note(aQuorum, 0.31)
+		l.agreed.Store(int64(asked / 2))
+		require.Negative(t, until())
+		note(aQuorum, 0.4)
+		require.InDelta(t, 0.4+3./16, until(), 1e-6, "presumed")
+	})
+}

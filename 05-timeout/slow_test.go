@@ -318,6 +318,30 @@ func TestOneThrottledReadDoesNotCostTheLease(t *testing.T) {
 	})
 }
 
+// TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce: the connection breaks, and
+// the server refuses to set the watches in the next one. The client only logs
+// that, and no event arrives any more.
+func TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce(t *testing.T) {
+	onTable(t, func(tb *table) {
+		for what, conn := range map[string]*zk.Conn{"an ordinary client": tb.connectAs(ordinary{}), "Connect's": tb.connect()} {
+			first := tb.mustLock(tb.mutex(tb.connect()), timeout.NewOwner("first"))
+			second := lockAside(context.Background(), tb.mutex(tb.connect()), timeout.NewOwner("second"))
+			time.Sleep(time.Second) // until it waits
+			waiter := lockAside(context.Background(), tb.mutexWith(conn), timeout.NewOwner("waiter"))
+			time.Sleep(time.Second) // until its watches are set
+			refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpSetWatches, ""))
+			tb.srv.Cut(conn.SessionID())
+			time.Sleep(5 * time.Second) // until the client is back
+			require.Len(tb, refused.Hit(), 1, what)
+			require.NoError(tb, first.Unlock(context.Background()))
+			require.NoError(tb, (<-second).lease.Unlock(context.Background()))
+			time.Sleep(20 * time.Second) // two session timeouts
+			require.Len(tb, waiter, 1, what)
+			require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
+		}
+	})
+}
+
 // TestARevokeIsHeardThoughItsReadIsThrottledOnce: the read after a change
 // must be repeated, and not only survived.
 func TestARevokeIsHeardThoughItsReadIsThrottledOnce(t *testing.T) {

@@ -69,10 +69,8 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 	if ctx.Err() != nil {
 		return fail(whyEnded(ctx))
 	}
-	c := &client{
-		patience: max(time.Second, sessionTimeout/3/time.Duration(max(1, len(servers)))),
-		tried:    make(map[string]error),
-	}
+	c := &client{servers: max(1, len(servers)), tried: make(map[string]error)}
+	c.timeout.Store(int64(sessionTimeout)) // until a server says more
 	var strange error
 	conn, events, err := zk.Connect(servers, sessionTimeout, zk.WithLogInfo(false), func(conn *zk.Conn) {
 		for _, option := range options {
@@ -130,14 +128,21 @@ var clients sync.Map // weak.Pointer[zk.Conn] → *client
 // configuration agrees to: two ticks of two seconds.
 const leastTimeout = 4 * time.Second
 
-// negotiated returns the session timeout that the server has agreed to;
-// false, and the least that it may be, if conn is not one of Connect's.
-func negotiated(conn *zk.Conn) (timeout time.Duration, known bool) {
+// negotiated returns the session timeout, in nanoseconds, that the server agreed
+// to in the last handshake; false, and the least that it may be, if conn is not
+// one of Connect's.
+func negotiated(conn *zk.Conn) (timeout *atomic.Int64, known bool) {
 	c, ok := clients.Load(weak.Make(conn))
 	if !ok {
-		return leastTimeout, false
+		return fixed(leastTimeout), false
 	}
-	return time.Duration(c.(*client).timeout.Load()), true
+	return &c.(*client).timeout, true
+}
+
+func fixed(timeout time.Duration) *atomic.Int64 {
+	n := new(atomic.Int64)
+	n.Store(int64(timeout))
+	return n
 }
 
 // replace replaces an unexported field of a client that the options have set:
@@ -166,9 +171,9 @@ func hook(conn *zk.Conn, field string, f func()) error {
 
 // A client is what Connect knows of a *zk.Conn.
 type client struct {
-	patience time.Duration // with a server that does not answer the handshake
-	timeout  atomic.Int64  // that the last handshake agreed on
-	expired  atomic.Bool   // the session has expired, and no server has been looked for since
+	servers int
+	timeout atomic.Int64 // that the last handshake agreed on; what the server is asked for before there was one
+	expired atomic.Bool  // the session has expired, and no server has been looked for since
 
 	mu      sync.Mutex
 	tried   map[string]error // by server: what was wrong last, nil if nothing
@@ -274,7 +279,10 @@ type carefulConn struct {
 	net.Conn
 	c       *client
 	address string
-	limit   time.Time // for the handshake
+
+	// For the handshake.
+	patience time.Duration
+	limit    time.Time
 
 	// Written by the goroutine that writes and reads the handshake, before the
 	// client's reader and writer begin.
@@ -298,9 +306,15 @@ const (
 	setWatches = 101 // the opcode
 )
 
+// patience is how long a server may take to answer the handshake: all of them
+// may be tried before a third of the session timeout is over.
+func (c *client) patience() time.Duration {
+	return max(time.Second, time.Duration(c.timeout.Load())/3/time.Duration(c.servers))
+}
+
 func newCarefulConn(nc net.Conn, c *client, address string) *carefulConn {
 	return &carefulConn{
-		Conn: nc, c: c, address: address, limit: time.Now().Add(c.patience),
+		Conn: nc, c: c, address: address,
 		reader: bufio.NewReader(nc), wait: firstWatches, watching: make(chan struct{}),
 	}
 }
@@ -313,7 +327,9 @@ func (c *carefulConn) SetReadDeadline(t time.Time) error {
 }
 
 func (c *carefulConn) SetWriteDeadline(t time.Time) error {
-	if !c.shaken {
+	if !c.shaken { // after the dial the user's callback has been called, which may take a while
+		c.patience = c.c.patience()
+		c.limit = time.Now().Add(c.patience)
 		t = c.limit
 	}
 	return c.Conn.SetWriteDeadline(t)
@@ -352,7 +368,7 @@ func (c *carefulConn) greet() (err error) {
 	const size = 4 + 4 + 8 // version, timeout and session, which a password follows
 	defer func() {
 		if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() {
-			err = fmt.Errorf("accepts the connection but has not answered within %v: %w", c.c.patience, err)
+			err = fmt.Errorf("accepts the connection but has not answered within %v: %w", c.patience, err)
 		}
 		c.c.note(c.address, err)
 	}()
