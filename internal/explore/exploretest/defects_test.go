@@ -68,7 +68,7 @@ var defects = []struct {
 	},
 	{
 		"a delete that was not answered is forgotten",
-		[]change{{"node.go", "sent = sent || maybe(err)", "sent = false"}},
+		[]change{{"node.go", "sent, busy = sent || maybe(err), ", "sent, busy = false, "}},
 		oneFault(explore.LoseReply),
 		[]explore.Kind{explore.Failure},
 	},
