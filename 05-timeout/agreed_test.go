@@ -101,7 +101,7 @@ func TestASilentServerIsLeftInTimeThoughTheClientAskedForALongSession(t *testing
 		require.NoError(t, err)
 		silent.Store(2) // of three
 		srv.Cut(conn.SessionID())
-		time.Sleep(40 * time.Second)
+		time.Sleep(40 * time.Second) // the whole session timeout
 		select {
 		case <-lease.Lost():
 			t.Fatal("the lease is lost, and one of three servers answers")
@@ -127,7 +127,7 @@ func TestACallbackMayTakeAWhileBeforeTheHandshake(t *testing.T) {
 		slow.Store(true)
 		session := conn.SessionID()
 		tb.srv.Cut(session)
-		time.Sleep(5 * time.Second)
+		time.Sleep(5 * time.Second) // until the client is back
 		require.Equal(tb, zk.StateHasSession, conn.State(), "it does not come back")
 		require.Equal(tb, session, conn.SessionID())
 	})
