@@ -304,8 +304,8 @@ const (
 	setWatches = 101 // the opcode
 )
 
-// patience is how long a server may take to answer the handshake: all of them
-// may be tried before a third of the session timeout is over.
+// patience is how long a server may take to answer the handshake: 1 s, or longer
+// if all servers can still be tried within a third of the session timeout.
 func (c *client) patience() time.Duration {
 	return max(time.Second, time.Duration(c.timeout.Load())/3/time.Duration(c.servers))
 }
@@ -449,11 +449,12 @@ func isOneOf(err error, list []error) bool {
 // the client returns the net package's error, whatever that is. So every error
 // that is not known is transient.
 func transient(err error) bool {
-	code, unnamed := unnamed(err)
+	code, unnamed := serverCode(err)
 	return !isOneOf(err, refusals) && (!unnamed || slices.Contains(passing, code))
 }
 
-func unnamed(err error) (code string, ok bool) {
+// serverCode returns a server's error code for which the client has no name.
+func serverCode(err error) (code string, ok bool) {
 	return strings.CutPrefix(err.Error(), "unknown error: ")
 }
 
@@ -469,7 +470,7 @@ func (e *noAnswer) Unwrap() error { return e.err }
 
 // busy is 1 if a server has answered that it has not done it now, and else 0.
 func (e *noAnswer) busy() int {
-	if _, ok := unnamed(e.err); ok {
+	if _, ok := serverCode(e.err); ok {
 		return 1
 	}
 	return 0

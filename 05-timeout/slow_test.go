@@ -342,6 +342,28 @@ func TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce(t *testing.T) {
 	})
 }
 
+// TestALeaseWithoutANodeIsLostThoughItsWatchIsThrottled: a waiter's watch on its own
+// node is not set anew, somebody deletes the node by hand, and the lock is handed
+// over in memory.
+func TestALeaseWithoutANodeIsLostThoughItsWatchIsThrottled(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		mutex := tb.mutex(conn)
+		first := tb.mustLock(mutex, timeout.NewOwner("first"))
+		second := lockAside(context.Background(), mutex, timeout.NewOwner("second"))
+		time.Sleep(time.Second) // until its watch is set
+		refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpSetWatches, ""))
+		tb.srv.Cut(conn.SessionID())
+		time.Sleep(2 * time.Second) // until the client is back
+		require.Len(tb, refused.Hit(), 1)
+		require.NoError(tb, tb.connect().Delete(top+"/lock-0000000001", -1))
+		require.NoError(tb, first.Unlock(context.Background()))
+		lease := (<-second).lease
+		time.Sleep(10*time.Second/3 + time.Second/10) // a third of the session timeout, and a read
+		require.True(tb, tb.isLost(lease))
+	})
+}
+
 // TestARevokeIsHeardThoughItsReadIsThrottledOnce: the read after a change
 // must be repeated, and not only survived.
 func TestARevokeIsHeardThoughItsReadIsThrottledOnce(t *testing.T) {

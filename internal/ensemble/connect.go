@@ -306,8 +306,8 @@ const (
 	setWatches = 101 // the opcode
 )
 
-// patience is how long a server may take to answer the handshake: all of them
-// may be tried before a third of the session timeout is over.
+// patience is how long a server may take to answer the handshake: 1 s, or longer
+// if all servers can still be tried within a third of the session timeout.
 func (c *client) patience() time.Duration {
 	return max(time.Second, time.Duration(c.timeout.Load())/3/time.Duration(c.servers))
 }
