@@ -7,10 +7,10 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/museum"
 	"example.com/zklock/internal/museum/listings"
+	"example.com/zklock/zklock"
 )
 
 // A5. Article A, tryLock():
@@ -59,14 +59,14 @@ func TestBugA5_AClientWhoseReplyToCreateIsLostWaitsForItself(t *testing.T) {
 
 // newTimeout returns step 5's lock, with a context that does not end.
 func newTimeout(conn *zk.Conn, path string) museum.Lock {
-	mutex, err := timeout.New(conn, path)
+	mutex, err := zklock.New(conn, path)
 	if err != nil {
 		panic(err)
 	}
-	var lease *timeout.Lease
+	var lease *zklock.Lease
 	return museum.Calls{
 		CallLock: func() (err error) {
-			lease, err = mutex.Lock(context.Background(), timeout.NewOwner("somebody"))
+			lease, err = mutex.Lock(context.Background(), zklock.NewOwner("somebody"))
 			return err
 		},
 		CallUnlock: func() error { return lease.Unlock(context.Background()) },

@@ -117,7 +117,7 @@ var contestants = []contestant{
 		formula: formula{text: "5 - 2/N", requests: func(n float64) float64 { return 5*n - 2 }},
 	},
 	{
-		name: "timeout", begin: newTimeout, queue: true,
+		name: "zklock", begin: newZklock, queue: true,
 		formula: formula{
 			text:     "3 + 1/N in one session, 6 - 3/N with a session each",
 			requests: func(n float64) float64 { return 3*n + 1 },

@@ -253,7 +253,7 @@ func init() {
 var apis = map[int]string{
 	3: "New(conn *zk.Conn, path string) *Lock, with Lock() error and Unlock() error, as in 03-sequential-predecessor",
 	4: "New(conn *zk.Conn, path string) *Mutex, with Lock(owner *Owner) error and Unlock(owner *Owner) error, as in 04-reentrant",
-	5: "New(conn *zk.Conn, path string) (*Mutex, error), with Lock(ctx, owner) (*Lease, error) and Unlock(ctx) error, as in 05-timeout",
+	5: "New(conn *zk.Conn, path string) (*Mutex, error), with Lock(ctx, owner) (*Lease, error) and Unlock(ctx) error, as in zklock",
 }
 
 // readOwnLock finds out what a folder holds.

@@ -24,7 +24,7 @@ import (
 func TestBrokenLocksAreCaught(t *testing.T) {
 	folder := func(name string) string { return "./testdata/" + name }
 	names := []string{"everybody", "second", "giveup", "panics", "background", "right"}
-	steps := []string{"../01-naive-ephemeral", "../03-sequential-predecessor", "../04-reentrant", "../05-timeout"}
+	steps := []string{"../01-naive-ephemeral", "../03-sequential-predecessor", "../04-reentrant", "../zklock"}
 	folders := slices.Clone(steps)
 	for _, name := range names {
 		folders = append(folders, folder(name))
@@ -77,7 +77,7 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 		var rs []result
 		require.NoError(t, json.Unmarshal(b, &rs))
 		require.Len(t, rs, 6)
-		for i, name := range []string{"01-naive-ephemeral", "03-sequential-predecessor", "04-reentrant", "05-timeout", "naive", "right"} {
+		for i, name := range []string{"01-naive-ephemeral", "03-sequential-predecessor", "04-reentrant", "zklock", "naive", "right"} {
 			require.Regexp(t, `(?m)^`+name+` +20 +20 `, stdout)
 			require.Equal(t, name, rs[i].Lock)
 			require.Equal(t, 20, rs[i].Count)

@@ -133,7 +133,7 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 		"zk.Lock":     {map[string]int64{"create": n, "children": 2*n - 1, "get": n - 1, "delete": n}, n - 1},
 		// Each watches its own node and the two before it, and lists as it
 		// comes and when the farther one has gone; the second has no farther one.
-		"timeout": {map[string]int64{"create": n, "children": n, "get": 3*n - 3, "delete": n}, 3*n - 3},
+		"zklock": {map[string]int64{"create": n, "children": n, "get": 3*n - 3, "delete": n}, 3*n - 3},
 	} {
 		// The session timeout is two ticks: no lease is proved while the machine stands still.
 		srv := zkserver.Run(t, zkserver.WithTick(time.Minute))
@@ -161,9 +161,9 @@ func TestAFormulaSaysNothingIfOnlySomeShareASession(t *testing.T) {
 	of := func(name string) formula {
 		return contestants[slices.IndexFunc(contestants, func(c contestant) bool { return c.name == name })].formula
 	}
-	require.Equal(t, 301.0, of("timeout").predict(100, 1))
-	require.Equal(t, 597.0, of("timeout").predict(100, 100))
-	require.Zero(t, of("timeout").predict(100, 50))
+	require.Equal(t, 301.0, of("zklock").predict(100, 1))
+	require.Equal(t, 597.0, of("zklock").predict(100, 100))
+	require.Zero(t, of("zklock").predict(100, 50))
 	require.Equal(t, 498.0, of("predecessor").predict(100, 50), "step 3 sends the same in any case")
 	require.Zero(t, formula{}.predict(100, 1))
 }

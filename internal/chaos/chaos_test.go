@@ -27,7 +27,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/zklock/zkconn"
 )
 
 var (
@@ -71,7 +71,7 @@ func newChaos(t *testing.T, seed uint64, o orders, via [processes][]string) *cha
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var err error
-	c.admin, err = timeout.Connect(ctx, o.Zoo, 40*time.Second, zk.WithLogger(silent{}))
+	c.admin, err = zkconn.Connect(ctx, o.Zoo, 40*time.Second, zk.WithLogger(silent{}))
 	require.NoError(t, err)
 	t.Cleanup(c.admin.Close)
 	nodes := []string{c.root}

@@ -21,9 +21,10 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/wiretap"
+	"example.com/zklock/zklock"
+	"example.com/zklock/zklock/zkconn"
 )
 
 // clientEnv holds the orders of a process that is a client.
@@ -82,7 +83,7 @@ var paths = []string{"a", "b"}
 type session struct {
 	conn    *zk.Conn
 	tap     *wiretap.Tap
-	mutexes []*timeout.Mutex // by path
+	mutexes []*zklock.Mutex // by path
 
 	mu      sync.Mutex
 	dialed  net.Conn
@@ -166,7 +167,7 @@ func (p *process) connect(ctx context.Context, ordinary bool) (*session, error) 
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	var err error
-	var options []timeout.Option
+	var options []zklock.Option
 	with := func(conn *zk.Conn) {
 		zk.WithDialer(zk.Dialer(dial))(conn)
 		zk.WithLogger(silent{})(conn)
@@ -178,15 +179,15 @@ func (p *process) connect(ctx context.Context, ordinary bool) (*session, error) 
 	}
 	if ordinary {
 		s.conn, _, err = zk.Connect(p.Servers, p.Session, with)
-		options = append(options, timeout.WithSessionTimeout(p.Clock))
+		options = append(options, zklock.WithSessionTimeout(p.Clock))
 	} else {
-		s.conn, err = timeout.Connect(ctx, p.Servers, p.Session, with)
+		s.conn, err = zkconn.Connect(ctx, p.Servers, p.Session, with)
 	}
 	if err != nil {
 		return nil, err
 	}
 	for _, path := range paths {
-		m, err := timeout.New(s.conn, p.Root+"/"+path, options...)
+		m, err := zklock.New(s.conn, p.Root+"/"+path, options...)
 		if err != nil {
 			return nil, err
 		}
@@ -250,7 +251,7 @@ func (p *process) expire(s *session) {
 // each path before the first fault, and once after the last.
 func (p *process) contend(i int) {
 	rng := rand.New(rand.NewPCG(p.Seed, uint64(p.Process*1000+i)))
-	owner := timeout.NewOwner(fmt.Sprintf("process %d contender %d", p.Process, i))
+	owner := zklock.NewOwner(fmt.Sprintf("process %d contender %d", p.Process, i))
 	s := p.sessions[i%len(p.sessions)]
 	round := func(deadline time.Time) {
 		for path := range paths {
@@ -294,7 +295,7 @@ func (p *process) contend(i int) {
 	}
 }
 
-func (p *process) lock(ctx context.Context, rng *rand.Rand, s *session, path int, owner *timeout.Owner, try, calm bool) error {
+func (p *process) lock(ctx context.Context, rng *rand.Rand, s *session, path int, owner *zklock.Owner, try, calm bool) error {
 	m := s.mutexes[path]
 	r := record{Kind: "lease", Path: paths[path], Owner: owner.String(), Call: now()}
 	acquire := m.Lock
@@ -345,7 +346,7 @@ func (p *process) lock(ctx context.Context, rng *rand.Rand, s *session, path int
 	watching.Wait()
 	unlockCtx, cancel := context.WithTimeout(context.Background(), 10*p.Session)
 	defer cancel()
-	if err := l.Unlock(unlockCtx); err != nil && !errors.Is(err, timeout.ErrLost) {
+	if err := l.Unlock(unlockCtx); err != nil && !errors.Is(err, zklock.ErrLost) {
 		r.How += ": " + err.Error()
 	}
 	r.End = now()
@@ -378,7 +379,7 @@ type register struct {
 	Count int
 }
 
-func (p *process) write(s *session, path int, l *timeout.Lease) {
+func (p *process) write(s *session, path int, l *zklock.Lease) {
 	reg := p.Root + "/register-" + paths[path]
 	for !isClosed(l.Lost()) {
 		data, stat, err := s.conn.Get(reg)

@@ -13,8 +13,9 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/ensemble/docker"
+	"example.com/zklock/zklock"
+	"example.com/zklock/zklock/zkconn"
 )
 
 var (
@@ -108,14 +109,14 @@ type pair struct {
 	path   string
 	conns  []*zk.Conn
 	stop   context.CancelFunc
-	queue  *timeout.Mutex // the holder's
-	holder *timeout.Lease
+	queue  *zklock.Mutex // the holder's
+	holder *zklock.Lease
 	over   chan struct{}
 	lost   time.Time // when Lost of the holder was seen to be closed, and over was closed
 
 	done chan struct{} // closed when the contender's Lock has returned
 	in   time.Time     // when it did
-	next *timeout.Lease
+	next *zklock.Lease
 	err  error
 	both bool // and the holder's Lost was open then
 }
@@ -137,7 +138,7 @@ func newPair(t *testing.T, holders, contenders *docker.Node, ordinary bool) *pai
 	p := &pair{path: "/cut-" + rand.Text(), over: make(chan struct{}), done: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	p.stop = cancel
-	h, err := timeout.New(p.connect(t, holders, ordinary), p.path, timeout.WithSessionTimeout(*cutSession))
+	h, err := zklock.New(p.connect(t, holders, ordinary), p.path, zklock.WithSessionTimeout(*cutSession))
 	require.NoError(t, err)
 	p.queue = h
 	p.holder, err = insist(ctx, h, "holder")
@@ -147,7 +148,7 @@ func newPair(t *testing.T, holders, contenders *docker.Node, ordinary bool) *pai
 		<-p.holder.Lost()
 		p.lost = time.Now()
 	}()
-	c, err := timeout.New(p.connect(t, contenders, ordinary), p.path, timeout.WithSessionTimeout(*cutSession))
+	c, err := zklock.New(p.connect(t, contenders, ordinary), p.path, zklock.WithSessionTimeout(*cutSession))
 	require.NoError(t, err)
 	go func() {
 		defer close(p.done)
@@ -176,9 +177,9 @@ func (p *pair) waits(t *testing.T) bool {
 
 // insist locks, and tries again after any error until ctx ends: on a busy
 // machine the servers may be too slow for a lease to be safe.
-func insist(ctx context.Context, m *timeout.Mutex, owner string) (*timeout.Lease, error) {
+func insist(ctx context.Context, m *zklock.Mutex, owner string) (*zklock.Lease, error) {
 	for {
-		l, err := m.Lock(ctx, timeout.NewOwner(owner))
+		l, err := m.Lock(ctx, zklock.NewOwner(owner))
 		if err == nil || ctx.Err() != nil {
 			return l, err
 		}
@@ -186,14 +187,14 @@ func insist(ctx context.Context, m *timeout.Mutex, owner string) (*timeout.Lease
 	}
 }
 
-// connect opens a client of one server, an ordinary one or timeout.Connect's.
+// connect opens a client of one server, an ordinary one or zklock.Connect's.
 func (p *pair) connect(t *testing.T, n *docker.Node, ordinary bool) *zk.Conn {
 	var conn *zk.Conn
 	var err error
 	if ordinary {
 		conn, _, err = zk.Connect([]string{n.Addr()}, *cutSession, zk.WithLogger(silent{}))
 	} else {
-		conn, err = timeout.Connect(t.Context(), []string{n.Addr()}, *cutSession, zk.WithLogger(silent{}))
+		conn, err = zkconn.Connect(t.Context(), []string{n.Addr()}, *cutSession, zk.WithLogger(silent{}))
 	}
 	require.NoError(t, err)
 	p.conns = append(p.conns, conn)

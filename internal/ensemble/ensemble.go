@@ -20,6 +20,7 @@ import (
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zklock/zkconn"
 )
 
 // SpecEmbedded is the spec of the server inside the process.
@@ -283,7 +284,7 @@ func (e *Ensemble) Connect(ctx context.Context, o Options) (*zk.Conn, error) {
 	if o.Tap != nil {
 		dial = o.Tap.Dialer(dial)
 	}
-	return Connect(ctx, e.servers, o.SessionTimeout, zk.WithDialer(zk.Dialer(dial)), zk.WithLogger(silent{}),
+	return zkconn.Connect(ctx, e.servers, o.SessionTimeout, zk.WithDialer(zk.Dialer(dial)), zk.WithLogger(silent{}),
 		zk.WithMaxBufferSize(o.Buffer), zk.WithMaxConnBufferSize(sendBuffer))
 }
 

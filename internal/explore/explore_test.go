@@ -57,7 +57,7 @@ func wrong() explore.Subject {
 // same, entry by entry.
 func TestATraceRepeats(t *testing.T) {
 	var traces []*explore.Trace
-	for _, s := range []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Timeout()} {
+	for _, s := range []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Zklock()} {
 		for _, kind := range []explore.Fault{"", explore.LoseReply, explore.Cut, explore.Stop, explore.Expire} {
 			w := explore.World{Lock: s, Contenders: 3}
 			if kind != "" {

@@ -66,7 +66,7 @@ func marks(f *explore.Film, kind string) (list []explore.Mark) {
 }
 
 func subjects() []explore.Subject {
-	list := []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.TimeoutIn(4 * time.Second)}
+	list := []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.ZklockIn(4 * time.Second)}
 	for i := range list {
 		list[i].Session = 4 * time.Second
 	}
@@ -125,7 +125,7 @@ func TestAFilmRepeats(t *testing.T) {
 	for i, s := range subjects() {
 		for j, do := range append([]explore.Fault{""}, explore.PaceFaults...) {
 			for _, shared := range []bool{false, true} {
-				if shared && s.Name == "timeout" && slices.Contains([]explore.Fault{explore.LoseRequest, explore.LoseReply, explore.Cut, explore.Expire, explore.Stop}, do) {
+				if shared && s.Name == "zklock" && slices.Contains([]explore.Fault{explore.LoseRequest, explore.LoseReply, explore.Cut, explore.Expire, explore.Stop}, do) {
 					continue // see Pace
 				}
 				t.Run(fmt.Sprintf("%s %s %v", s.Name, do, shared), func(t *testing.T) {

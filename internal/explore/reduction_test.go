@@ -46,10 +46,10 @@ func TestTheReductionLosesNothing(t *testing.T) {
 			compare(explore.World{Lock: s, Kinds: []explore.Fault{f}, Faults: 1})
 		}
 	}
-	compare(explore.World{Lock: steps.Timeout()})
+	compare(explore.World{Lock: steps.Zklock()})
 	if *large {
 		for _, f := range []explore.Fault{explore.Cut, explore.LoseRequest, explore.EndContext, explore.Stop} {
-			compare(explore.World{Lock: steps.Timeout(), Kinds: []explore.Fault{f}, Faults: 1})
+			compare(explore.World{Lock: steps.Zklock(), Kinds: []explore.Fault{f}, Faults: 1})
 		}
 	}
 }

@@ -61,15 +61,15 @@ var questions = []struct {
 		lines(`\tm\.book\[owner\] = h\n`, ""),
 		lines(`\t\th\.times = 1\n`, "\t\th.times = 1\n\t\tm.book[owner] = h\n")},
 		"TestOwners", "two goroutines of one owner that lock at once make one node"},
-	{"05-timeout", 1, []edit{
+	{"zklock", 1, []edit{
 		lines(`case ev := <-nearer\.gone:`, "case <-nearer.gone:"),
 		lines(` && ev\.Type == zk\.EventNodeDeleted`, "")},
 		"TestLeases", "a predecessor that changes and does not go lets nobody in"},
-	{"05-timeout", 2, []edit{
+	{"zklock", 2, []edit{
 		lines(`m\.conn\.State\(\) != zk\.StateHasSession \|\| m\.conn\.SessionID\(\) != p\.session`, "m.conn.State() != zk.StateHasSession"),
 		lines(`if m\.conn\.SessionID\(\) != p\.session \{`, "if false {")},
 		"TestUnlockInAnExpiredSessionTouchesNobodyElsesNode", ""},
-	{"05-timeout", 3, []edit{lines(`if !m\.link\.lasts\(p\.session\) \{`, "if false {")},
+	{"zklock", 3, []edit{lines(`if !m\.link\.lasts\(p\.session\) \{`, "if false {")},
 		"TestLockSaysThatTheServerIsTooFarAway", ""},
 }
 

@@ -13,9 +13,9 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/broken"
+	"example.com/zklock/zklock"
 )
 
 // funcLock is a lock of three functions.
@@ -118,8 +118,8 @@ func TestHostileLocks(t *testing.T) {
 // operation that is spoiled.
 type hostileLease struct {
 	conn    *zk.Conn
-	mutex   *timeout.Mutex
-	owner   *timeout.Owner
+	mutex   *zklock.Mutex
+	owner   *zklock.Owner
 	does    func(err error)
 	tryOnly bool // Lock is not spoiled
 }
@@ -155,7 +155,7 @@ func TestHostileFaults(t *testing.T) {
 		tryOnly bool
 	}{
 		"spins": {func(err error) {
-			if errors.Is(err, timeout.ErrHeld) { // in a few cases, because each costs processor time
+			if errors.Is(err, zklock.ErrHeld) { // in a few cases, because each costs processor time
 				spin()
 			}
 		}, "the lock spins: it is busy, and sends nothing", true},
@@ -166,15 +166,15 @@ func TestHostileFaults(t *testing.T) {
 			t.Parallel()
 			verdicts, stopped := locktest.FaultVerdicts(t, locktest.LeaseSubject{
 				Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
-					m, err := timeout.New(conn, path, timeout.WithSessionTimeout(10*time.Second))
+					m, err := zklock.New(conn, path, zklock.WithSessionTimeout(10*time.Second))
 					if err != nil {
 						panic(err)
 					}
 					return func(name string) locktest.LeaseLock {
-						return hostileLease{conn, m, timeout.NewOwner(name), h.does, h.tryOnly}
+						return hostileLease{conn, m, zklock.NewOwner(name), h.does, h.tryOnly}
 					}
 				},
-				ErrHeld: timeout.ErrHeld, ErrLost: timeout.ErrLost,
+				ErrHeld: zklock.ErrHeld, ErrLost: zklock.ErrLost,
 			})
 			if verdicts == nil {
 				return // this is the process in which the lock was tried

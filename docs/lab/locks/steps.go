@@ -47,10 +47,10 @@ func init() {
 			Subject: lasting(steps.Reentrant),
 		},
 		Lock{
-			Name: "timeout", Group: Steps,
-			Title:   Text{"Step 5: the complete lock", "第 5 步：完整的锁"},
+			Name: "zklock", Group: Steps,
+			Title:   Text{"zklock: the complete lock", "zklock：完整的锁"},
 			Note:    Text{"It survives lost replies, ended sessions and holders that are cut off, and a fast hand-over saves requests.", "能应对应答丢失、会话结束和持有者断线，并以更少的请求完成交接。"},
-			Subject: steps.TimeoutIn,
+			Subject: steps.ZklockIn,
 		},
 	)
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/steps"
+	"example.com/zklock/zklock"
 )
 
 var defect = flag.String("explore.defect", "", "what step 5 has been built with: the name of a defect; TestDefectsOfStep5 sets it")
@@ -101,7 +101,7 @@ func asking(s explore.Subject) explore.Subject {
 	open := s.Open
 	s.Open = func(conn *zk.Conn, path string) func(string) explore.Lock {
 		contender := open(conn, path)
-		m, err := timeout.New(conn, path, timeout.WithSessionTimeout(explore.SessionTimeout))
+		m, err := zklock.New(conn, path, zklock.WithSessionTimeout(explore.SessionTimeout))
 		if err != nil {
 			panic(err) // the path is a constant
 		}
@@ -114,7 +114,7 @@ type contender interface{ explore.Lock }
 
 type asker struct {
 	contender
-	m *timeout.Mutex
+	m *zklock.Mutex
 }
 
 func (a asker) TryLock(ctx context.Context) (bool, error) {
@@ -140,7 +140,7 @@ func TestDefectsOfStep5(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			if *defect != "" {
 				if *defect == d.name {
-					s := steps.Timeout()
+					s := steps.Zklock()
 					r := explore.Explore(t, d.world(s), explore.Search{Merge: true})
 					require.NotNil(t, r.Found, "%v shows nothing", r)
 					require.Contains(t, d.kinds, r.Found.Violation.Kind, "%v", r.Found)
@@ -153,7 +153,7 @@ func TestDefectsOfStep5(t *testing.T) {
 			require.Contains(t, string(page), "| "+d.name+" |", "the page has no such line")
 			texts := make(map[string]string)
 			for _, c := range d.changes {
-				file := filepath.Join(root, "05-timeout", c.file)
+				file := filepath.Join(root, "zklock", c.file)
 				if _, ok := texts[file]; !ok {
 					text, err := os.ReadFile(file)
 					require.NoError(t, err)
@@ -166,7 +166,7 @@ func TestDefectsOfStep5(t *testing.T) {
 				return
 			}
 			began := time.Now()
-			right := explore.Explore(t, d.world(steps.Timeout()), explore.Search{Merge: true, Limit: 300})
+			right := explore.Explore(t, d.world(steps.Zklock()), explore.Search{Merge: true, Limit: 300})
 			require.Nil(t, right.Found, "without the defect: %v", right.Found)
 			dir := t.TempDir()
 			replace := make(map[string]string)

@@ -44,7 +44,7 @@ func TestTableOfThePage(t *testing.T) {
 	require.True(t, ok, "the table has no end")
 	lines := strings.Split(strings.TrimPrefix(strings.TrimSpace(table), head), "\n")
 	var all []string
-	for _, s := range []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.Timeout()} {
+	for _, s := range []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.Zklock()} {
 		for _, row := range exploretest.Rows(s) {
 			n := len(all)
 			if *update || *large || !row.Slow {
@@ -102,7 +102,7 @@ func TestPairsOfThePage(t *testing.T) {
 	table, after, ok := strings.Cut(rest, pairsEnd)
 	require.True(t, ok, "the table of pairs has no end")
 	lines := strings.Split(strings.TrimPrefix(strings.TrimSpace(table), pairsHead), "\n")
-	step5 := steps.Timeout()
+	step5 := steps.Zklock()
 	for i, p := range exploretest.Pairs(step5) {
 		require.Less(t, i, len(lines), "a pair is missing: %s", p)
 		if !pattern.MatchString(p.String()) {

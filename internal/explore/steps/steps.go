@@ -15,8 +15,8 @@ import (
 	herd "example.com/zklock/02-herd-effect"
 	predecessor "example.com/zklock/03-sequential-predecessor"
 	reentrant "example.com/zklock/04-reentrant"
-	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/zklock"
 )
 
 // A Plain lock is one of the kind of steps 1 to 3.
@@ -133,23 +133,23 @@ func (o *owner) Lock(context.Context) error            { return o.m.Lock(o.o) }
 func (o *owner) TryLock(context.Context) (bool, error) { return o.m.TryLock(o.o) }
 func (o *owner) Unlock(context.Context) error          { return o.m.Unlock(o.o) }
 
-// Timeout is step 5. The contenders of a client share its Mutex; each is an
+// Zklock is the complete lock. The contenders of a client share its Mutex; each is an
 // owner.
-func Timeout() explore.Subject { return TimeoutIn(explore.SessionTimeout) }
+func Zklock() explore.Subject { return ZklockIn(explore.SessionTimeout) }
 
-// TimeoutIn is step 5 with sessions of another timeout.
-func TimeoutIn(session time.Duration) explore.Subject {
+// ZklockIn is the complete lock with sessions of another timeout.
+func ZklockIn(session time.Duration) explore.Subject {
 	return explore.Subject{
-		Name:      "timeout",
+		Name:      "zklock",
 		Reentrant: true,
 		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-			m, err := timeout.New(conn, path, timeout.WithSessionTimeout(session))
+			m, err := zklock.New(conn, path, zklock.WithSessionTimeout(session))
 			if err != nil {
 				panic(err) // the path is a constant
 			}
-			return func(name string) explore.Lock { return &leased{m: m, o: timeout.NewOwner(name)} }
+			return func(name string) explore.Lock { return &leased{m: m, o: zklock.NewOwner(name)} }
 		},
-		NotLocked: func(err error) bool { return errors.Is(err, timeout.ErrLost) || errors.Is(err, errNoLease) },
+		NotLocked: func(err error) bool { return errors.Is(err, zklock.ErrLost) || errors.Is(err, errNoLease) },
 		Queue:     true,
 		Requeues:  true,
 		Timed:     true,
@@ -161,25 +161,25 @@ func TimeoutIn(session time.Duration) explore.Subject {
 var errNoLease = errors.New("steps: there is no lease")
 
 type leased struct {
-	m      *timeout.Mutex
-	o      *timeout.Owner
-	leases []*timeout.Lease // that were not unlocked
+	m      *zklock.Mutex
+	o      *zklock.Owner
+	leases []*zklock.Lease // that were not unlocked
 }
 
-func (l *leased) add(lease *timeout.Lease, err error) error {
+func (l *leased) add(lease *zklock.Lease, err error) error {
 	if err == nil {
 		l.leases = append(l.leases, lease)
 	}
 	return err
 }
 
-func (l *leased) last() *timeout.Lease { return l.leases[len(l.leases)-1] }
+func (l *leased) last() *zklock.Lease { return l.leases[len(l.leases)-1] }
 
 func (l *leased) Lock(ctx context.Context) error { return l.add(l.m.Lock(ctx, l.o)) }
 
 func (l *leased) TryLock(ctx context.Context) (bool, error) {
 	err := l.add(l.m.TryLock(ctx, l.o))
-	if errors.Is(err, timeout.ErrHeld) {
+	if errors.Is(err, zklock.ErrHeld) {
 		return false, nil
 	}
 	return err == nil, err
@@ -190,7 +190,7 @@ func (l *leased) Unlock(ctx context.Context) error {
 		return errNoLease
 	}
 	err := l.last().Unlock(ctx)
-	if err == nil || errors.Is(err, timeout.ErrLost) {
+	if err == nil || errors.Is(err, zklock.ErrLost) {
 		l.leases = l.leases[:len(l.leases)-1]
 	}
 	return err

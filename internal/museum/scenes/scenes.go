@@ -169,9 +169,9 @@ var (
 	first  = "01-naive-ephemeral"
 	third  = "03-sequential-predecessor"
 	fourth = "04-reentrant"
-	fifth  = "05-timeout"
+	fifth  = "zklock"
 
-	naive, herd, predecessor, reentrant, complete = steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.Timeout()
+	naive, herd, predecessor, reentrant, complete = steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.Zklock()
 
 	bare  = explore.Subject{}
 	queue = explore.Subject{Queue: true, Exists: true}

@@ -15,9 +15,9 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/zklock"
 )
 
 // roleVariable makes the test binary one process of the counter test. Its
@@ -114,8 +114,8 @@ func locksOf(kind string, conn *zk.Conn, path string) (func() locker, error) {
 	case "zk.Lock":
 		return func() locker { return zk.NewLock(conn, path, zk.WorldACL(zk.PermAll)) }, nil
 	case "step5":
-		mutex, err := timeout.New(conn, path, timeout.WithSessionTimeout(sessionTimeout))
-		return func() locker { return &owned{mutex: mutex, owner: timeout.NewOwner("counter")} }, err
+		mutex, err := zklock.New(conn, path, zklock.WithSessionTimeout(sessionTimeout))
+		return func() locker { return &owned{mutex: mutex, owner: zklock.NewOwner("counter")} }, err
 	case "nothing":
 		return func() locker { return nothing{} }, nil
 	}

@@ -15,15 +15,15 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/zklock"
 )
 
 // owned shows step 5 to count as it shows zk.Lock.
 type owned struct {
-	mutex *timeout.Mutex
-	owner *timeout.Owner
-	lease *timeout.Lease
+	mutex *zklock.Mutex
+	owner *zklock.Owner
+	lease *zklock.Lease
 }
 
 func (o *owned) Lock() (err error) {

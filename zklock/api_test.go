@@ -1,0 +1,235 @@
+package zklock_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zklock"
+)
+
+func TestAHolderFindsItselfAmongTheParticipants(t *testing.T) {
+	onTable(t, func(tb *table) {
+		peer := tb.connect()
+		m := tb.mutexWith(tb.connectAs(ordinary{}))
+		holder := tb.mustLock(m, zklock.NewOwner("holder"))
+		require.Equal(tb, top+"/lock-0000000000", holder.Node())
+		waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
+		synctest.Wait()
+		foreign, err := peer.CreateProtectedEphemeralSequential(top+"/lock-", nil, zk.WorldACL(zk.PermAll)) // as zk.Lock makes it
+		require.NoError(tb, err)
+
+		queue, err := m.Participants(context.Background())
+		require.NoError(tb, err)
+		require.Len(tb, queue, 3)
+		require.Equal(tb, holder.Node(), queue[0].Node)
+		require.Equal(tb, holder.Token(), queue[0].Token)
+		require.Equal(tb, foreign, queue[2].Node)
+		for i, p := range queue {
+			node, ok := tb.srv.Node(p.Node)
+			require.True(tb, ok)
+			require.Equal(tb, node.Stat.Czxid, p.Token, "participant %d", i)
+		}
+		require.NoError(tb, holder.Unlock(context.Background()))
+		got := <-waiter
+		require.Equal(tb, queue[1].Node, got.lease.Node())
+		require.Equal(tb, queue[1].Token, got.lease.Token(), "a waiter's token is what it will hold the lock with")
+		require.Equal(tb, top+"/lock-0000000000", holder.Node(), "it is known after Unlock, too")
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
+func TestHoldsCountsTheLeasesOfAnOwner(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		m := tb.mutexWith(conn)
+		owner, other := zklock.NewOwner("owner"), zklock.NewOwner("owner")
+		require.Zero(tb, m.Holds(owner))
+		first := tb.mustLock(m, owner)
+		require.Equal(tb, 1, m.Holds(owner))
+		second := tb.mustLock(m, owner)
+		require.Equal(tb, 2, m.Holds(owner))
+		waiter := lockAside(context.Background(), m, other)
+		synctest.Wait()
+		require.Zero(tb, m.Holds(other), "it waits")
+		require.NoError(tb, second.Unlock(context.Background()))
+		require.ErrorIs(tb, second.Unlock(context.Background()), zklock.ErrUnlocked)
+		require.Equal(tb, 1, m.Holds(owner))
+		require.NoError(tb, first.Unlock(context.Background()))
+		require.Zero(tb, m.Holds(owner))
+		got := <-waiter
+		require.NoError(tb, got.err)
+		require.Equal(tb, 1, m.Holds(other))
+		require.Zero(tb, m.Holds(owner))
+		tb.srv.Expire(conn.SessionID())
+		<-got.lease.Lost()
+		require.Zero(tb, m.Holds(other), "the lock is lost")
+		require.ErrorIs(tb, got.lease.Unlock(context.Background()), zklock.ErrLost)
+		require.Zero(tb, m.Holds(other))
+	})
+}
+
+func TestHoldsIsZeroOnceUnlockHasGivenUpTheLease(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		m, owner := tb.mutexWith(conn), zklock.NewOwner("owner")
+		l := tb.mustLock(m, owner)
+		slow := tb.srv.Hold(of(conn.SessionID(), jute.OpDelete, ""))
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		require.ErrorIs(tb, l.Unlock(ctx), context.DeadlineExceeded)
+		require.Zero(tb, m.Holds(owner))
+		require.True(tb, isClosed(l.Done()))
+		slow.Release()
+		require.NoError(tb, l.Unlock(context.Background()))
+	})
+}
+
+func TestDoneClosesWhenTheLeaseIsOverForWhateverReason(t *testing.T) {
+	for what, end := range map[string]func(tb *table, conn *zk.Conn, l *zklock.Lease){
+		"Unlock": func(tb *table, conn *zk.Conn, l *zklock.Lease) {
+			require.NoError(tb, l.Unlock(context.Background()))
+		},
+		"its session has expired": func(tb *table, conn *zk.Conn, l *zklock.Lease) {
+			tb.srv.Expire(conn.SessionID())
+			<-l.Lost()
+		},
+		"its node was deleted": func(tb *table, conn *zk.Conn, l *zklock.Lease) {
+			require.NoError(tb, tb.connect().Delete(top+"/lock-0000000000", -1))
+			<-l.Lost()
+		},
+		"its server is silent": func(tb *table, conn *zk.Conn, l *zklock.Lease) {
+			id := conn.SessionID()
+			silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
+			<-l.Lost()
+			synctest.Wait()
+			require.True(tb, isClosed(l.Done()))
+			time.Sleep(10 * time.Second) // until the session has ended
+			for _, f := range silence {
+				f.Release()
+			}
+		},
+		"its client was closed": func(tb *table, conn *zk.Conn, l *zklock.Lease) {
+			conn.Close()
+			<-l.Lost()
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				conn := tb.connectAs(ordinary{})
+				l := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("owner"))
+				time.Sleep(time.Minute) // in which nothing happens
+				require.False(tb, isClosed(l.Done()))
+				end(tb, conn, l)
+				synctest.Wait()
+				require.True(tb, isClosed(l.Done()))
+				require.Equal(tb, what != "Unlock", tb.isLost(l), "Lost is closed")
+				if what != "Unlock" {
+					require.ErrorIs(tb, l.Unlock(context.Background()), zklock.ErrLost)
+				}
+			})
+		})
+	}
+}
+
+func TestDoneIsOfOneLease(t *testing.T) {
+	onTable(t, func(tb *table) {
+		m, owner := tb.mutexWith(tb.connectAs(ordinary{})), zklock.NewOwner("owner")
+		first, second := tb.mustLock(m, owner), tb.mustLock(m, owner)
+		require.NoError(tb, first.Unlock(context.Background()))
+		require.True(tb, isClosed(first.Done()))
+		require.False(tb, isClosed(second.Done()), "the owner holds the lock still")
+		require.NoError(tb, second.Unlock(context.Background()))
+		require.True(tb, isClosed(second.Done()))
+	})
+}
+
+func TestWaitReturnsAtOnceWhenNothingIsLeftToDo(t *testing.T) {
+	onTable(t, func(tb *table) {
+		m := tb.mutexWith(tb.connectAs(ordinary{}))
+		require.NoError(tb, m.Wait(context.Background()), "nothing was ever done")
+		l := tb.mustLock(m, zklock.NewOwner("owner"))
+		require.NoError(tb, l.Unlock(context.Background()))
+		began := time.Now()
+		require.NoError(tb, m.Wait(context.Background()))
+		require.Zero(tb, time.Since(began))
+	})
+}
+
+// TestWaitReturnsWhenTheNodeOfAContenderThatGaveUpHasGone: then the client may
+// be closed.
+func TestWaitReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
+	for what, op := range map[string]jute.Op{"create": jute.OpCreate, "delete": jute.OpDelete} {
+		t.Run(what+" is slow", func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				tb.makeTop(tb.connect())
+				conn := tb.connectAs(ordinary{})
+				m := tb.mutexWith(conn)
+				holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+				slow := tb.srv.Hold(of(conn.SessionID(), op, ""))
+				ctx, cancel := context.WithCancel(context.Background())
+				waiter := lockAside(ctx, m, zklock.NewOwner("waiter"))
+				synctest.Wait()
+				cancel()
+				require.ErrorIs(tb, (<-waiter).err, context.Canceled)
+
+				short, stop := context.WithTimeout(context.Background(), time.Second)
+				defer stop()
+				began := time.Now()
+				require.ErrorIs(tb, m.Wait(short), context.DeadlineExceeded)
+				require.Equal(tb, time.Second, time.Since(began))
+				done := make(chan error, 1)
+				go func() { done <- m.Wait(context.Background()) }()
+				synctest.Wait()
+				require.Empty(tb, done, "the node of the contender is in the queue")
+				slow.Release()
+				require.NoError(tb, <-done)
+				require.Len(tb, tb.srv.Children(top), 1)
+				watches := tb.srv.Watches()
+				for _, w := range watches {
+					require.NotEqual(tb, top+"/lock-0000000001", w.Path, "it watches the node that it has given up")
+				}
+				require.NoError(tb, holder.Unlock(context.Background()))
+			})
+		})
+	}
+}
+
+// TestWaitReturnsForAContenderWhoseCreateWasNotSent: no server can be reached,
+// and there is no node to look for.
+func TestWaitReturnsForAContenderWhoseCreateWasNotSent(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		m, id := tb.mutexWith(conn), conn.SessionID()
+		many(tb.srv.LoseRequest, func(r zkserver.Request) bool { return r.Op == jute.OpConnect })
+		tb.srv.Cut(id)
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_, err := m.Lock(ctx, zklock.NewOwner("owner"))
+		require.ErrorIs(tb, err, context.DeadlineExceeded)
+		ctx, cancel = context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		require.NoError(tb, m.Wait(ctx), "it waits for a server")
+	})
+}
+
+func TestWaitReturnsForAClientThatHasBeenClosed(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, closeIt := tb.stuckClose()
+		m := tb.mutexWith(conn)
+		holder := tb.mustLock(m, zklock.NewOwner("holder"))
+		closeIt()
+		<-holder.Lost()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		require.NoError(tb, m.Wait(ctx))
+		require.ErrorIs(tb, holder.Unlock(ctx), zklock.ErrLost)
+	})
+}

@@ -1,0 +1,154 @@
+package zklock_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zklock"
+)
+
+// TestALeaseLastsThoughTheServerIsFarAway: every request is answered after the
+// same time. So a lease lasts, or Lock says why there is none.
+func TestALeaseLastsThoughTheServerIsFarAway(t *testing.T) {
+	const session = 10 * time.Second
+	for roundTrip := session / 40; roundTrip <= session/5; roundTrip += session / 80 {
+		for name, lock := range map[string]func(*zklock.Mutex, context.Context, *zklock.Owner) (*zklock.Lease, error){
+			"Lock": (*zklock.Mutex).Lock, "TryLock": (*zklock.Mutex).TryLock,
+		} {
+			t.Run(fmt.Sprintf("%s, %v", name, roundTrip), func(t *testing.T) {
+				onTable(t, func(tb *table) {
+					tb.makeTop(tb.connect())
+					m := tb.mutexWith(tb.connectAs(ordinary{
+						sessionTimeout: session,
+						wrap:           func(nc net.Conn) net.Conn { return newDistant(nc, roundTrip) },
+					}))
+					ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+					defer cancel()
+					l, err := lock(m, ctx, zklock.NewOwner("owner"))
+					if roundTrip < session/12 {
+						require.NoError(tb, err)
+					}
+					if err != nil {
+						require.ErrorContains(tb, err, "session timeout")
+						return
+					}
+					got := time.Now()
+					select {
+					case <-l.Lost():
+						require.Fail(tb, "the lease is lost, and every request was answered", "after %v", time.Since(got))
+					case <-time.After(5 * time.Minute):
+					}
+					require.NoError(tb, l.Unlock(ctx))
+				})
+			})
+		}
+	}
+}
+
+// TestTheFirstLockOfAClientTakesNoLonger: zk.Connect returns before there is a
+// session.
+func TestTheFirstLockOfAClientTakesNoLonger(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, _, err := zk.Connect([]string{"127.0.0.1:1"}, 10*time.Second, zk.WithDialer(tb.srv.Dial),
+			zk.WithLogger(silentLogger{}), zk.WithLogInfo(false))
+		require.NoError(tb, err)
+		tb.Cleanup(conn.Close)
+		began := time.Now()
+		l, err := tb.mutexWith(conn).Lock(context.Background(), zklock.NewOwner("first"))
+		require.NoError(tb, err)
+		require.Zero(tb, time.Since(began), "the lock is free, and every request is answered at once")
+		require.NoError(tb, l.Unlock(context.Background()))
+	})
+}
+
+// TestALockAfterAQuietTimeTakesNoLonger: what has proved the session while the
+// lock was held before is of no use, and the create is.
+func TestALockAfterAQuietTimeTakesNoLonger(t *testing.T) {
+	onTable(t, func(tb *table) {
+		m := tb.mutexWith(tb.connectAs(ordinary{}))
+		for range 2 {
+			began := time.Now()
+			l := tb.mustLock(m, zklock.NewOwner("owner"))
+			require.Zero(tb, time.Since(began), "the lock is free, and every request is answered at once")
+			time.Sleep(time.Minute) // the lease is proved many times
+			require.NoError(tb, l.Unlock(context.Background()))
+			time.Sleep(time.Minute) // six session timeouts
+		}
+	})
+}
+
+// TestTryLockReturnsThoughTheClientIsClosedWhileNoServerAnswers: the node of
+// the contender that has found the lock held cannot be deleted.
+func TestTryLockReturnsThoughTheClientIsClosedWhileNoServerAnswers(t *testing.T) {
+	onTable(t, func(tb *table) {
+		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+		conn := tb.connectAs(ordinary{})
+		id := conn.SessionID()
+		m := tb.mutexWith(conn)
+		lost := tb.srv.LoseReply(of(id, jute.OpDelete, ""))
+		down := many(tb.srv.LoseRequest, func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
+		tried := make(chan error, 1)
+		go func() {
+			_, err := m.TryLock(context.Background(), zklock.NewOwner("other"))
+			tried <- err
+		}()
+		<-lost.Hit()
+		time.Sleep(5 * time.Second) // until the client has tried every server
+		conn.Close()
+		synctest.Wait()
+		for _, d := range down {
+			d.Release()
+		}
+		select {
+		case err := <-tried:
+			require.ErrorIs(tb, err, zklock.ErrHeld)
+		case <-time.After(time.Minute):
+			require.Fail(tb, "TryLock hangs, and the client has been closed")
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		require.NoError(tb, m.Wait(ctx))
+		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}
+
+func TestASessionTimeoutThatNoServerAgreesToIsRefused(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		for _, d := range []time.Duration{math.MaxInt32*time.Millisecond + 1, 1 << 61, math.MaxInt64} {
+			_, err := zklock.New(conn, top, zklock.WithSessionTimeout(d))
+			require.Error(tb, err, "%v", d)
+		}
+		_, err := zklock.New(conn, top, zklock.WithSessionTimeout(math.MaxInt32*time.Millisecond))
+		require.NoError(tb, err)
+	})
+}
+
+// TestTheFirstProofWaitsForAPingThatIsLate: the leader pauses for half a tick
+// between two pings, and is late by what its own work takes. A session timeout
+// of two ticks, the least, leaves no room for that in a quarter of it.
+func TestTheFirstProofWaitsForAPingThatIsLate(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		probe := tb.srv.Hold(of(conn.SessionID(), jute.OpSync, ""))
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		began := time.Now()
+		<-probe.Hit()
+		const session, late = 10 * time.Second, 250 * time.Millisecond
+		require.GreaterOrEqual(tb, time.Since(began), session/4+late)
+		probe.Release()
+		time.Sleep(time.Minute) // long enough for a lease that is not proved
+		require.False(tb, tb.isLost(holder))
+		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}

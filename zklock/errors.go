@@ -1,0 +1,149 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/zklock/zkconn"
+)
+
+// answers are the errors with which a server carries out a request.
+var answers = []error{
+	nil, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNotEmpty, zk.ErrInvalidACL,
+	zk.ErrNoChildrenForEphemerals,
+}
+
+// refusals are other errors that the next try would meet, too.
+var refusals = []error{
+	zk.ErrInvalidPath, zk.ErrInvalidFlags, zk.ErrBadArguments, zk.ErrAuthFailed, zk.ErrAPIError, zk.ErrReconfigDisabled,
+}
+
+// passing are codes for which the client has no name: the server is in trouble,
+// or has too much to do. The next try may have another answer.
+var passing = []string{"-1", "-2", "-3", "-4", "-5", "-7", "-127"}
+
+func isOneOf(err error, list []error) bool {
+	return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
+}
+
+// transient says that the next try may have another answer. If a write fails,
+// the client returns the net package's error, whatever that is. So every error
+// that is not known is transient.
+func transient(err error) bool {
+	code, unnamed := serverCode(err)
+	return !isOneOf(err, refusals) && (!unnamed || slices.Contains(passing, code))
+}
+
+// serverCode returns a server's error code for which the client has no name.
+func serverCode(err error) (code string, ok bool) {
+	return strings.CutPrefix(err.Error(), "unknown error: ")
+}
+
+// noAnswer is the error of a request that no server has answered: it may have
+// been carried out, or not.
+type noAnswer struct {
+	server string
+	err    error
+}
+
+func (e *noAnswer) Error() string { return fmt.Sprintf("no answer from %s: %v", e.server, e.err) }
+func (e *noAnswer) Unwrap() error { return e.err }
+
+// busy is 1 if a server has answered that it has not done it now, and else 0.
+func (e *noAnswer) busy() int {
+	if _, ok := serverCode(e.err); ok {
+		return 1
+	}
+	return 0
+}
+
+// maybe says that a request with this error may have been carried out: it was
+// not answered, and the client has not called it off before it was sent.
+func maybe(err error) bool {
+	var lost *noAnswer
+	return errors.As(err, &lost) && !errors.Is(err, zk.ErrNoServer)
+}
+
+var (
+	// errClosed: the session ends with the client, and all its nodes go.
+	errClosed = fmt.Errorf("the client has been closed: %w", zk.ErrClosing)
+	// errStopped: nobody wants the answer any more.
+	errStopped = errors.New("zklock: nobody wants the answer any more")
+)
+
+const (
+	shortPause = 100 * time.Millisecond
+	longPause  = 30 * time.Second
+)
+
+// insist repeats one request until it is answered, or stop is closed.
+func (s *session) insist(stop <-chan struct{}, by answerer, request func() error) error {
+	for !isClosed(stop) {
+		err := s.call(by, request)
+		if err == nil {
+			return nil
+		}
+		if err = s.again(err, stop, 0); err != nil {
+			return err
+		}
+	}
+	return errStopped
+}
+
+// again waits until the next try, the longer the more often the server was too
+// busy. It returns err if that is no reason for one, errStopped once stop is
+// closed, and errClosed if the client has been closed.
+func (s *session) again(err error, stop <-chan struct{}, busy int) error {
+	var lost *noAnswer
+	if !errors.As(err, &lost) {
+		return err
+	}
+	if errors.Is(err, zk.ErrShortBuffer) { // and it will not grow
+		return fmt.Errorf("the client sends no packet that large, see zk.WithMaxConnBufferSize: %w", lost.err)
+	}
+	s.mu.Lock()
+	s.trouble, s.troubleAt = lost, time.Now()
+	s.mu.Unlock()
+	maybeClosed := errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer)
+	if errors.Is(err, zk.ErrClosing) || maybeClosed && zkconn.Closed(s.conn) {
+		s.close()
+	}
+	return s.pause(min(shortPause<<min(busy, 10), longPause), stop)
+}
+
+func (s *session) pause(d time.Duration, stop <-chan struct{}) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-s.closed:
+		return errClosed
+	case <-stop:
+		return errStopped
+	}
+}
+
+// ended is the error of a call whose ctx has ended. It wraps ctx.Err() and
+// says what the trouble with the server was, if there was any.
+func (s *session) ended(ctx context.Context, what string, began time.Time) error {
+	err := whyEnded(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.trouble != nil && s.troubleAt.After(began) {
+		err = fmt.Errorf("%w (%w)", err, s.trouble)
+	}
+	return fmt.Errorf("zklock: %s, after %v: %w", what, time.Since(began).Round(time.Millisecond), err)
+}
+
+func whyEnded(ctx context.Context) error {
+	err := ctx.Err()
+	if cause := context.Cause(ctx); !errors.Is(cause, err) {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
+}

@@ -1,0 +1,385 @@
+package zklock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/zklock"
+)
+
+// connect opens a session on an embedded server. With a ZooKeeper of your own
+// it is
+//
+//	conn, _, err := zk.Connect([]string{"zk1:2181", "zk2:2181", "zk3:2181"}, 10*time.Second)
+func connect() (conn *zk.Conn, stop func()) {
+	ctx := context.Background()
+	zoo, err := ensemble.Open(ctx, ensemble.SpecEmbedded)
+	if err != nil {
+		log.Fatal(err)
+	}
+	conn, err = zoo.Connect(ctx, ensemble.Options{SessionTimeout: 10 * time.Second})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return conn, func() {
+		conn.Close()
+		zoo.Close()
+	}
+}
+
+func ExampleMutex_Lock() {
+	conn, stop := connect()
+	defer stop()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	stock, err := zklock.New(conn, "/locks/stock") // one per process, shared by its goroutines
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Wait(context.Background()) // before stop closes the client
+	order := zklock.NewOwner("order 1")    // one per line of work
+
+	lease, err := stock.Lock(ctx, order)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("order 1 holds the lock")
+
+	// The same owner may lock again; the lock is let go with the last Unlock.
+	again, err := stock.Lock(ctx, order)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("it is the same lock:", lease.Token() == again.Token())
+	fmt.Println(again.Unlock(ctx), lease.Unlock(ctx))
+
+	// Output:
+	// order 1 holds the lock
+	// it is the same lock: true
+	// <nil> <nil>
+}
+
+// Lock waits no longer than its ctx.
+func ExampleMutex_Lock_deadline() {
+	conn, stop := connect()
+	defer stop()
+	ctx := context.Background()
+
+	stock, err := zklock.New(conn, "/locks/stock")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Wait(context.Background()) // before stop closes the client
+	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lease.Unlock(ctx)
+
+	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	_, err = stock.Lock(short, zklock.NewOwner("order 2"))
+	fmt.Println("too late:", errors.Is(err, context.DeadlineExceeded))
+
+	// Output:
+	// too late: true
+}
+
+func ExampleMutex_TryLock() {
+	conn, stop := connect()
+	defer stop()
+	ctx := context.Background()
+
+	cleanup, err := zklock.New(conn, "/locks/cleanup")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer cleanup.Wait(context.Background()) // before stop closes the client
+	lease, err := cleanup.TryLock(ctx, zklock.NewOwner("the first"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lease.Unlock(ctx)
+
+	_, err = cleanup.TryLock(ctx, zklock.NewOwner("the second"))
+	if errors.Is(err, zklock.ErrHeld) {
+		fmt.Println("somebody else cleans up")
+	}
+
+	// Output:
+	// somebody else cleans up
+}
+
+func ExampleMutex_Do() {
+	conn, stop := connect()
+	defer stop()
+
+	stock, err := zklock.New(conn, "/locks/stock")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Wait(context.Background()) // before stop closes the client
+	items := 3
+	err = stock.Do(context.Background(), zklock.NewOwner("order 1"),
+		func(ctx context.Context, _ *zklock.Lease) error {
+			// Pass ctx on: it ends when the lock is lost.
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			items--
+			return nil
+		})
+	fmt.Println(items, err)
+
+	// Output:
+	// 2 <nil>
+}
+
+func ExampleMutex_Participants() {
+	conn, stop := connect()
+	defer stop()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	stock, err := zklock.New(conn, "/locks/stock", zklock.WithData([]byte("shop 7")))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Wait(context.Background()) // before stop closes the client
+	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	queue, err := stock.Participants(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, p := range queue {
+		fmt.Printf("%d: %s of %s, %s\n", p.Position, p.Owner, p.Data, p.Node)
+	}
+	fmt.Println(lease.Unlock(ctx))
+
+	// Output:
+	// 0: order 1 of shop 7, /locks/stock/lock-0000000000
+	// <nil>
+}
+
+// A holder that works for long lets go when it is asked.
+func ExampleMutex_Revoke() {
+	conn, stop := connect()
+	defer stop()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	index, err := zklock.New(conn, "/locks/index")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer index.Wait(context.Background()) // before stop closes the client
+	lease, err := index.Lock(ctx, zklock.NewOwner("rebuild"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	released := make(chan error)
+	go func() {
+		<-lease.RevokeRequested() // in its loop, where it can stop
+		released <- lease.Unlock(ctx)
+	}()
+
+	queue, err := index.Participants(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(queue[0].Owner, "is asked to let go:", index.Revoke(ctx, queue[0]))
+	fmt.Println("it has:", <-released)
+
+	// Output:
+	// rebuild is asked to let go: <nil>
+	// it has: <nil>
+}
+
+// A resource is fenced: it refuses writers whose lock
+// somebody else has got in the meantime.
+type resource struct {
+	highest int64
+	value   string
+}
+
+func (r *resource) write(token int64, value string) error {
+	if token < r.highest {
+		return fmt.Errorf("refused %q: its token is too low", value)
+	}
+	r.highest, r.value = token, value
+	return nil
+}
+
+func ExampleLease_Token() {
+	conn, stop := connect()
+	defer stop()
+	ctx := context.Background()
+
+	mutex, err := zklock.New(conn, "/locks/register")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer mutex.Wait(context.Background()) // before stop closes the client
+	var r resource
+	var tokens []int64
+	for _, name := range []string{"the first", "the second"} {
+		err := mutex.Do(ctx, zklock.NewOwner(name), func(_ context.Context, l *zklock.Lease) error {
+			tokens = append(tokens, l.Token())
+			return r.write(l.Token(), name)
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	// A write of the first holder, which has been on its way all the time.
+	fmt.Println(r.write(tokens[0], "the first, late"))
+	fmt.Println(r.value)
+
+	// Output:
+	// refused "the first, late": its token is too low
+	// the second
+}
+
+func ExampleLease_Lost() {
+	conn, stop := connect()
+	defer stop()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	stock, err := zklock.New(conn, "/locks/stock")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Wait(context.Background()) // before stop closes the client
+	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	// Somebody deletes the node. It may as well be the session that expires.
+	queue, err := stock.Participants(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := conn.Delete(queue[0].Node, -1); err != nil {
+		log.Fatal(err)
+	}
+
+	select {
+	case <-lease.Lost():
+		fmt.Println("stop, the lock is lost")
+	case <-time.After(time.Minute):
+		fmt.Println("the work is done")
+	}
+	if err := lease.Unlock(ctx); errors.Is(err, zklock.ErrLost) {
+		fmt.Println("what was done must be looked at")
+	}
+
+	// Output:
+	// stop, the lock is lost
+	// what was done must be looked at
+}
+
+// An Unlock too many does no harm: nobody else's lock is touched.
+func ExampleLease_Unlock_twice() {
+	conn, stop := connect()
+	defer stop()
+	ctx := context.Background()
+
+	stock, err := zklock.New(conn, "/locks/stock")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Wait(context.Background()) // before stop closes the client
+	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(lease.Unlock(ctx))
+	fmt.Println(errors.Is(lease.Unlock(ctx), zklock.ErrUnlocked))
+
+	// Output:
+	// <nil>
+	// true
+}
+
+// The session timeout is what zk.Connect was told, or what the server has
+// made of it if that is less.
+func ExampleWithSessionTimeout() {
+	conn, stop := connect()
+	defer stop()
+
+	_, err := zklock.New(conn, "/locks/stock", zklock.WithSessionTimeout(8*time.Second))
+	fmt.Println(err)
+	_, err = zklock.New(conn, "/locks/stock", zklock.WithSessionTimeout(8)) // nanoseconds
+	fmt.Println(err)
+
+	// Output:
+	// <nil>
+	// timeout: lock /locks/stock: WithSessionTimeout: 8ns is less than 100ms
+}
+
+// Only a client that knows the password may contend.
+func ExampleWithACL() {
+	conn, stop := connect()
+	defer stop()
+	ctx := context.Background()
+
+	if err := conn.AddAuth("digest", []byte("shop:secret")); err != nil {
+		log.Fatal(err)
+	}
+	stock, err := zklock.New(conn, "/locks/stock", zklock.WithACL(zk.DigestACL(zk.PermAll, "shop", "secret")))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Wait(context.Background()) // before stop closes the client
+	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lease.Unlock(ctx)
+	acl, _, err := conn.GetACL("/locks/stock")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(acl[0].Scheme, acl[0].ID[:5])
+
+	// Output:
+	// digest shop:
+}
+
+// The data tells every reader of the queue which contender holds the lock.
+func ExampleWithData() {
+	conn, stop := connect()
+	defer stop()
+	ctx := context.Background()
+
+	stock, err := zklock.New(conn, "/locks/stock", zklock.WithData([]byte("shop 7, till 2")))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Wait(context.Background()) // before stop closes the client
+	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lease.Unlock(ctx)
+	queue, err := stock.Participants(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s: %s\n", queue[0].Owner, queue[0].Data)
+
+	// Output:
+	// order 1: shop 7, till 2
+}

@@ -1,0 +1,674 @@
+package zklock_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zklock"
+)
+
+const top = "/lock" // the root is its parent, and does not go
+
+// A table is what a forced schedule is played on: the embedded server, in
+// virtual time. A sleep there is an exact moment of the schedule, and is free.
+type table struct {
+	*testing.T
+	srv *zkserver.Server
+}
+
+func onTable(t *testing.T, play func(tb *table)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { time.Sleep(time.Minute) }) // what is tried again in the background notices that the clients are closed
+		play(&table{t, zkserver.Run(t)})
+	})
+}
+
+// connect opens a session that ends with the test.
+func (tb *table) connect() *zk.Conn {
+	tb.Helper()
+	return tb.connectWith(ensemble.Options{Buffer: 64 << 10})
+}
+
+// connectWith is connect with other options. The client knows three servers, as
+// one of an ensemble does, so that it does not call requests off that it has
+// not sent while it changes over from one to the next.
+func (tb *table) connectWith(options ensemble.Options) *zk.Conn {
+	tb.Helper()
+	if connectOtherwise != nil {
+		return connectOtherwise(tb, options)
+	}
+	zoo := ensemble.OverPipes(tb.srv, "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3")
+	options.SessionTimeout = 10 * time.Second
+	conn, err := zoo.Connect(context.Background(), options)
+	require.NoError(tb, err)
+	tb.Cleanup(conn.Close)
+	return conn
+}
+
+func (tb *table) mutex(conn *zk.Conn) *zklock.Mutex {
+	tb.Helper()
+	m, err := zklock.New(conn, top, zklock.WithSessionTimeout(10*time.Second))
+	require.NoError(tb, err)
+	return m
+}
+
+func (tb *table) mustLock(m *zklock.Mutex, who *zklock.Owner) *zklock.Lease {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	l, err := m.Lock(ctx, who)
+	require.NoError(tb, err)
+	return l
+}
+
+type locked struct {
+	lease *zklock.Lease
+	err   error
+}
+
+// lockAside locks aside.
+func lockAside(ctx context.Context, m *zklock.Mutex, who *zklock.Owner) <-chan locked {
+	done := make(chan locked, 1)
+	go func() {
+		l, err := m.Lock(ctx, who)
+		done <- locked{l, err}
+	}()
+	return done
+}
+
+func (tb *table) isLost(l *zklock.Lease) bool {
+	select {
+	case <-l.Lost():
+		return true
+	default:
+		return false
+	}
+}
+
+// unlockUnanswered unlocks aside. The node goes, the reply is lost with the
+// connection, and the session has no other one until back is released.
+func (tb *table) unlockUnanswered(session int64, holder *zklock.Lease) (back *zkserver.Fault, unlocked <-chan error) {
+	lost := tb.srv.LoseReply(of(session, jute.OpDelete, ""))
+	back = tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == session })
+	done := make(chan error, 1)
+	go func() { done <- holder.Unlock(context.Background()) }()
+	<-lost.Hit()
+	<-back.Hit()
+	return back, done
+}
+
+// of is true of the requests of one kind that a session makes for one node.
+func of(session int64, op jute.Op, path string) func(zkserver.Request) bool {
+	return func(r zkserver.Request) bool {
+		return r.Session == session && r.Op == op && (path == "" || r.Path == path)
+	}
+}
+
+func TestALeaseIsNotLostForTheQuietBeforeIt(t *testing.T) {
+	onTable(t, func(tb *table) {
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		waiter := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("waiter"))
+		time.Sleep(8 * time.Second) // less than the session timeout, more than two thirds of it
+		require.NoError(tb, holder.Unlock(context.Background()))
+		got := <-waiter
+		require.NoError(tb, got.err)
+		time.Sleep(time.Minute) // long enough for the clock to close Lost by mistake
+		require.False(tb, tb.isLost(got.lease), "the lease is lost, and all is well with the connection")
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
+// TestLostClosesInTimeAfterAHandOver: nothing of the new holder has reached
+// the server for nearly the session timeout when it gets the lock.
+func TestLostClosesInTimeAfterAHandOver(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		id := conn.SessionID()
+		_, err := admin.Create("/config", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		_, _, _, err = conn.GetW("/config")
+		require.NoError(tb, err)
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		waiter := lockAside(ctx, tb.mutex(conn), zklock.NewOwner("waiter"))
+		synctest.Wait()
+		sent := time.Now() // the last that the server hears of it
+		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
+		time.Sleep(6 * time.Second)            // the server hears nothing, and its session lives
+		_, err = admin.Set("/config", nil, -1) // so that the client hears something
+		require.NoError(tb, err)
+		time.Sleep(time.Until(sent.Add(9900 * time.Millisecond))) // just before the session ends
+		require.NoError(tb, holder.Unlock(context.Background()))
+		select {
+		case got := <-waiter:
+			<-got.lease.Lost()
+			require.LessOrEqual(tb, time.Since(sent), 10*time.Second, "Lost closes too late")
+		case <-time.After(time.Second): // it does not take a lock that is as good as lost
+		}
+		for _, held := range silence {
+			held.Release()
+		}
+	})
+}
+
+func TestAHolderWhoseNodeTheServerDoesNotShowLosesTheLeaseBeforeTheLock(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		waiter := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("waiter"))
+		time.Sleep(time.Second)                                                                    // until it waits
+		tb.srv.Fail(jute.Code(-127), of(conn.SessionID(), jute.OpGetData, top+"/lock-0000000000")) // throttled
+		_, err := tb.connect().Set(top+"/lock-0000000000", nil, -1)
+		require.NoError(tb, err)
+		synctest.Wait()
+		select {
+		case got := <-waiter:
+			require.True(tb, tb.isLost(holder), "two holders: the lock was let go behind the back of the first")
+			require.NoError(tb, got.lease.Unlock(context.Background()))
+		default:
+			require.False(tb, tb.isLost(holder))
+			require.NoError(tb, holder.Unlock(context.Background()))
+			got := <-waiter
+			require.NoError(tb, got.lease.Unlock(context.Background()))
+		}
+	})
+}
+
+func TestLostClosesWhenTheClientIsClosedWhateverIsOnTheWay(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		held := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, top+"/lock-0000000000"))
+		_, err := tb.connect().Set(top+"/lock-0000000000", nil, -1)
+		require.NoError(tb, err)
+		<-held.Hit() // it has no watch now
+		go conn.Close()
+		synctest.Wait()
+		held.Release()
+		time.Sleep(20 * time.Second) // twice the session timeout
+		require.True(tb, tb.isLost(holder), "Lost is open, and the client has been closed long ago")
+	})
+}
+
+func TestUnlockInAnExpiredSessionTouchesNobodyElsesNode(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		id := conn.SessionID()
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
+		tb.srv.Cut(id)
+		<-back.Hit()
+		unlocked := make(chan error, 1)
+		go func() { unlocked <- holder.Unlock(context.Background()) }()
+		synctest.Wait()
+		tb.srv.Expire(id)
+		require.NoError(tb, admin.Delete(top, -1)) // as the server does with a container
+		next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
+		back.Release()
+		require.ErrorIs(tb, <-unlocked, zklock.ErrLost)
+		require.Len(tb, tb.srv.Children(top), 1, "the expired holder has deleted the node of the next one: two holders")
+		require.False(tb, tb.isLost(next))
+		require.NoError(tb, next.Unlock(context.Background()))
+	})
+}
+
+func TestUnlockThatIsTriedAgainTouchesNobodyElsesNode(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		id := conn.SessionID()
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		back, unlocked := tb.unlockUnanswered(id, holder)
+		require.NoError(tb, admin.Delete(top, -1)) // as the server does with a container
+		next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
+		back.Release()
+		require.NoError(tb, <-unlocked)
+		require.Len(tb, tb.srv.Children(top), 1, "the Unlock has deleted the node of the next holder: two holders")
+		require.False(tb, tb.isLost(next))
+		require.NoError(tb, next.Unlock(context.Background()))
+	})
+}
+
+func TestAPlaceInAParentMadeAnewIsNotBehindOneInTheOldParent(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		id := conn.SessionID()
+		m := tb.mutex(conn)
+		holder := tb.mustLock(m, zklock.NewOwner("holder"))
+		back, unlocked := tb.unlockUnanswered(id, holder)
+		require.NoError(tb, admin.Delete(top, -1)) // as the server does with a container
+		next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
+		second := lockAside(context.Background(), m, zklock.NewOwner("second"))
+		synctest.Wait()
+		back.Release()
+		require.NoError(tb, <-unlocked)
+		time.Sleep(time.Second) // for a contender that is let in by mistake
+		select {
+		case <-second:
+			require.Fail(tb, "two holders: the second was let in by the holder in the old parent")
+		default:
+		}
+		require.NoError(tb, next.Unlock(context.Background()))
+		got := <-second
+		require.NoError(tb, got.err)
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// slowCtx is a ctx whose reader is put to sleep by the scheduler at the worst
+// of times.
+type slowCtx struct {
+	context.Context
+	done func()
+}
+
+func (c slowCtx) Done() <-chan struct{} { c.done(); return c.Context.Done() }
+
+func TestALockThatIsLostBeforeLockReturnsIsLockedAgain(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin := tb.connect()
+		asleep := true
+		ctx := slowCtx{context.Background(), func() {
+			if asleep {
+				asleep = false
+				time.Sleep(time.Second) // it gets the lock meanwhile
+				admin.Delete(top+"/lock-0000000000", -1)
+				time.Sleep(time.Second) // for the next one to get in, should it
+			}
+		}}
+		l, err := tb.mutex(tb.connect()).Lock(ctx, zklock.NewOwner("slow"))
+		require.NoError(tb, err)
+		require.False(tb, tb.isLost(l))
+		require.NoError(tb, l.Unlock(context.Background()))
+	})
+}
+
+func TestTwoOwnersOfOneSessionDoNotTakeOneNodeForTheirs(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		id := conn.SessionID()
+		_, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		m := tb.mutex(conn)
+		lost := tb.srv.LoseRequest(of(id, jute.OpGetData, top+"/lock-0000000000"))
+		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
+		one := lockAside(context.Background(), m, zklock.NewOwner("one"))
+		<-lost.Hit()
+		<-back.Hit()
+		require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
+		require.NoError(tb, admin.Delete(top, -1))
+		_, err = admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		two := lockAside(context.Background(), m, zklock.NewOwner("two"))
+		synctest.Wait()
+		back.Release()
+		time.Sleep(5 * time.Second) // until both have what they get
+		var holders []*zklock.Lease
+		for _, c := range []<-chan locked{one, two} {
+			select {
+			case got := <-c:
+				require.NoError(tb, got.err)
+				if !tb.isLost(got.lease) {
+					holders = append(holders, got.lease)
+				}
+			default:
+			}
+		}
+		require.Len(tb, holders, 1, "two holders")
+		require.NoError(tb, holders[0].Unlock(context.Background()))
+		for _, c := range []<-chan locked{one, two} {
+			select {
+			case got := <-c:
+				require.NoError(tb, got.lease.Unlock(context.Background()))
+			case <-time.After(time.Second):
+			}
+		}
+	})
+}
+
+// TestTokenMayBeReadAtAnyTime is for the race detector.
+func TestTokenMayBeReadAtAnyTime(t *testing.T) {
+	onTable(t, func(tb *table) {
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		stop, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(time.Millisecond):
+					holder.Token()
+				}
+			}
+		}()
+		for range 3 {
+			_, err := tb.connect().Set(top+"/lock-0000000000", nil, -1)
+			require.NoError(tb, err)
+			time.Sleep(time.Second) // until the node has been read again
+		}
+		close(stop)
+		<-done
+		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}
+
+// TestARefusedDeleteIsReportedWhole is for the race detector.
+func TestARefusedDeleteIsReportedWhole(t *testing.T) {
+	onTable(t, func(tb *table) {
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		conn := tb.connect()
+		for range 3 {
+			tb.srv.Fail(jute.ErrNoAuth, of(conn.SessionID(), jute.OpDelete, ""))
+		}
+		_, err := tb.mutex(conn).TryLock(context.Background(), zklock.NewOwner("other"))
+		require.ErrorIs(tb, err, zklock.ErrHeld)
+		require.ErrorIs(tb, err, zk.ErrNoAuth)
+		time.Sleep(time.Second) // until the next try to delete is due
+		require.NoError(tb, holder.Unlock(context.Background()))
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+func TestAContenderThatDoesNotFitIntoAPacketIsToldSo(t *testing.T) {
+	onTable(t, func(tb *table) {
+		const most = 32 << 10 // that the client sends at once
+		m := tb.mutex(tb.connectWith(ensemble.Options{Buffer: most}))
+		for _, size := range []int{most - 1<<10, most, 64 << 10} {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			began := time.Now()
+			l, err := m.Lock(ctx, zklock.NewOwner(strings.Repeat("x", size)))
+			cancel()
+			if size < most {
+				require.NoError(tb, err)
+				require.NoError(tb, l.Unlock(context.Background()))
+				continue
+			}
+			require.Error(tb, err)
+			require.NotErrorIs(tb, err, context.DeadlineExceeded, "it is tried again and again")
+			require.ErrorContains(tb, err, "zk.WithMaxConnBufferSize")
+			require.Less(tb, time.Since(began), time.Second)
+		}
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// slowly takes a millisecond for every few bytes from the server, so that each
+// of two events has a moment of its own.
+type slowly struct{ net.Conn }
+
+func (c slowly) Read(b []byte) (int, error) {
+	time.Sleep(time.Millisecond) // a slow network
+	return c.Conn.Read(b[:min(len(b), 16)])
+}
+
+// TestNobodyHoldsALockInASessionThatHasEnded: the nodes of a session go in one
+// transaction, and the server tells of them in no particular order.
+func TestNobodyHoldsALockInASessionThatHasEnded(t *testing.T) {
+	for range 20 {
+		onTable(t, func(tb *table) {
+			conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn { return slowly{nc} }})
+			tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+			waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("waiter, by another Mutex"))
+			time.Sleep(time.Second) // until it waits
+			conn.Close()
+			require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing, "the waiter has got the lock, and there is no session")
+		})
+	}
+}
+
+// quietCtx is a ctx that has ended and whose readers have not been woken yet.
+type quietCtx struct {
+	context.Context
+	ended atomic.Bool
+}
+
+func (c *quietCtx) Err() error {
+	if c.ended.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestOnceCtxHasEndedLockReturnsNoLease(t *testing.T) {
+	onTable(t, func(tb *table) {
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		ctx := &quietCtx{Context: context.Background()}
+		waiter := lockAside(ctx, tb.mutex(tb.connect()), zklock.NewOwner("waiter"))
+		time.Sleep(time.Second) // until it waits
+		ctx.ended.Store(true)
+		require.NoError(tb, holder.Unlock(context.Background()))
+		require.ErrorIs(tb, (<-waiter).err, context.Canceled, "it got the lock when ctx had ended")
+		synctest.Wait()
+		require.Empty(tb, tb.srv.Children(top), "it has given up and left its node")
+	})
+}
+
+func TestACallerThatGivesUpLeavesTheLockToOneOfTheSameOwner(t *testing.T) {
+	onTable(t, func(tb *table) {
+		m, shared := tb.mutex(tb.connect()), zklock.NewOwner("shared")
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		ctx := &quietCtx{Context: context.Background()}
+		givesUp := lockAside(slowCtx{ctx, sync.OnceFunc(func() {
+			time.Sleep(time.Minute) // meanwhile the lock is theirs, and the other one takes it
+		})}, m, shared)
+		synctest.Wait() // it has queued, and falls asleep before it waits
+		stays := lockAside(context.Background(), m, shared)
+		time.Sleep(time.Second) // until both wait
+		require.NoError(tb, holder.Unlock(context.Background()))
+		got := <-stays
+		require.NoError(tb, got.err)
+		ctx.ended.Store(true)
+		require.ErrorIs(tb, (<-givesUp).err, context.Canceled)
+		time.Sleep(time.Second) // for a node that goes by mistake
+		require.Len(tb, tb.srv.Children(top), 1, "the node has gone, and the lease is held: the next one gets in")
+		require.False(tb, tb.isLost(got.lease))
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
+// TestANodeOfTheSameNameIsNotTakenForOurs: step 3's nodes have our names, and
+// nothing in them to tell whose they are.
+func TestANodeOfTheSameNameIsNotTakenForOurs(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		id := conn.SessionID()
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
+		tb.srv.Cut(id)
+		<-back.Hit()
+		require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
+		require.NoError(tb, admin.Delete(top, -1))
+		_, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		_, err = admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		back.Release()
+		time.Sleep(time.Second) // until it is connected and has looked
+		require.True(tb, tb.isLost(holder), "two holders: ours takes the other's node for its own")
+		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+		require.Len(tb, tb.srv.Children(top), 1, "the other's node has been deleted")
+	})
+}
+
+// TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession is
+// TestUnlockThatIsTriedAgainTouchesNobodyElsesNode where the next one has the
+// same session, and so the same ephemeral owner.
+func TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		id := conn.SessionID()
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		back, unlocked := tb.unlockUnanswered(id, holder)
+		require.NoError(tb, admin.Delete(top, -1)) // as the server does with a container
+		_, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		asks := tb.srv.HoldReply(of(id, jute.OpSync, "")) // before it looks whose the node is
+		back.Release()
+		<-asks.Hit()
+		next := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("next"))
+		synctest.Wait()
+		require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top))
+		asks.Release()
+		require.NoError(tb, <-unlocked)
+		got := <-next
+		require.NoError(tb, got.err)
+		time.Sleep(time.Second) // for a delete that is tried again
+		require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top),
+			"the Unlock has deleted the node of the next holder: two holders")
+		require.False(tb, tb.isLost(got.lease))
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
+func TestLostCountsFromWhenARequestWasSent(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		id := conn.SessionID()
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		late := tb.srv.HoldReply(of(id, jute.OpGetData, top+"/lock-0000000000"))
+		<-late.Hit()
+		sent := time.Now() // the last that the server hears of it
+		silence := tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id })
+		time.Sleep(5 * time.Second) // the reply is on its way
+		late.Release()
+		<-holder.Lost()
+		require.LessOrEqual(tb, time.Since(sent), 10*time.Second, "the session had ended, and Lost was open")
+		silence.Release()
+		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+	})
+}
+
+// TestAWaiterIsHeardWhileItWaits: otherwise a new holder would lose the lease
+// as soon as no server answers for a moment.
+func TestAWaiterIsHeardWhileItWaits(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		id := conn.SessionID()
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("waiter"))
+		time.Sleep(time.Minute) // six session timeouts
+		require.NoError(tb, holder.Unlock(context.Background()))
+		got := <-waiter
+		require.NoError(tb, got.err)
+		silence := tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id })
+		time.Sleep(3 * time.Second) // less than a third of the session timeout
+		silence.Release()
+		time.Sleep(time.Minute) // for the clock to close Lost by mistake
+		require.False(tb, tb.isLost(got.lease))
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
+// eventless is a connection on which no watch event arrives.
+type eventless struct {
+	net.Conn
+	in *bytes.Buffer // what has arrived of packets that are whole
+}
+
+func (c eventless) Read(b []byte) (int, error) {
+	for c.in.Len() == 0 {
+		var length [4]byte
+		if _, err := io.ReadFull(c.Conn, length[:]); err != nil {
+			return 0, err
+		}
+		packet := make([]byte, binary.BigEndian.Uint32(length[:]))
+		if _, err := io.ReadFull(c.Conn, packet); err != nil {
+			return 0, err
+		}
+		if xid := int32(binary.BigEndian.Uint32(packet)); xid != -1 {
+			c.in.Write(append(length[:], packet...))
+		}
+	}
+	return c.in.Read(b)
+}
+
+// TestALeaseIsLostThoughNoEventTellsOfIt: a client may miss an event while it
+// reconnects.
+func TestALeaseIsLostThoughNoEventTellsOfIt(t *testing.T) {
+	for what, another := range map[string]bool{"its node has gone": false, "its node is another's": true} {
+		t.Run(what, func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				admin := tb.connect()
+				conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
+					return eventless{nc, new(bytes.Buffer)}
+				}})
+				holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+				require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
+				require.NoError(tb, admin.Delete(top, -1))
+				if another {
+					tb.mustLock(tb.mutex(admin), zklock.NewOwner("another"))
+				}
+				nodes := tb.srv.Children(top)
+				time.Sleep(4 * time.Second) // more than a third of the session timeout
+				require.True(tb, tb.isLost(holder), "Lost is open, and "+what)
+				require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+				require.Equal(tb, nodes, tb.srv.Children(top), "it has deleted the node of another")
+			})
+		})
+	}
+}
+
+// TestAPlaceWhoseNodeIsFoundLateIsStillBeforeALaterOne: the reply to its create
+// is lost, and while it looks for its node another of its Mutex queues.
+func TestAPlaceWhoseNodeIsFoundLateIsStillBeforeALaterOne(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		m, id := tb.mutex(conn), conn.SessionID()
+		_, err := tb.connect().Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		lost := tb.srv.LoseReply(of(id, jute.OpCreate, ""))
+		looks := tb.srv.HoldReply(of(id, jute.OpSync, ""))
+		one := lockAside(context.Background(), m, zklock.NewOwner("one"))
+		<-lost.Hit()
+		<-looks.Hit()
+		two := lockAside(context.Background(), m, zklock.NewOwner("two"))
+		synctest.Wait()
+		looks.Release()
+		time.Sleep(time.Minute) // until one of them has the lock
+		require.Len(tb, one, 1, "nobody lets in the one that is first in the queue")
+		require.Empty(tb, two)
+		require.NoError(tb, (<-one).lease.Unlock(context.Background()))
+		require.NoError(tb, (<-two).lease.Unlock(context.Background()))
+	})
+}
+
+func TestAnOwnerThatGaveUpAndCameBackLocksAgainWithoutWaitingForItself(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
+		_, err := tb.connect().Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		slow := tb.srv.Hold(of(conn.SessionID(), jute.OpCreate, ""))
+		ctx, cancel := context.WithCancel(context.Background())
+		first := lockAside(ctx, m, owner)
+		<-slow.Hit()
+		cancel()
+		require.ErrorIs(tb, (<-first).err, context.Canceled)
+		second := lockAside(context.Background(), m, owner)
+		synctest.Wait()
+		slow.Release() // the node of the first is made, and goes again
+		got := <-second
+		require.NoError(tb, got.err)
+		again := tb.mustLock(m, owner)
+		require.NoError(tb, again.Unlock(context.Background()))
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}

@@ -1,0 +1,458 @@
+package zklock_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/locktest"
+	"example.com/zklock/zklock"
+)
+
+// A history is what the clients of one schedule have seen of a lock. It is
+// right if some order of its operations, each at one moment between its call
+// and its return, is one that the model allows.
+//
+// From the return of Lock to the call of Unlock, or until Lost closes, nobody
+// else may be let in. There is one excuse. The session that an operator ends,
+// and the node that he deletes, are gone before the holder can know: from
+// then until Lost closes there may be two of them, and their tokens say who
+// is the later one. A session that ends because its client was not heard is
+// none: by then Lost has closed.
+type history struct {
+	seed  uint64
+	start time.Time
+	harsh bool // some faults were such that the lock may be lost
+
+	mu       sync.Mutex
+	events   int64
+	ops      []*op
+	losses   map[int64]*op  // by token
+	leased   map[int64]bool // the tokens of the leases so far
+	faults   []porcupine.Annotation
+	problems []string
+}
+
+type kind string
+
+const (
+	lock    kind = "Lock"
+	tryLock kind = "TryLock"
+	unlock  kind = "Unlock"
+	lost    kind = "Lost"
+)
+
+// An op is one operation. Times are in virtual nanoseconds, and within a
+// nanosecond in the order of events.
+type op struct {
+	kind   kind
+	lane   int    // where it is drawn: 0 for what is lost
+	owner  string // unlike any other; "" if that does not matter
+	token  int64  // 0: no lease
+	call   int64
+	ret    int64 // never: it has not ended, and has its effect at any time
+	err    error
+	taken  bool // lost by an operator's doing
+	excuse bool
+}
+
+const (
+	never  = math.MaxInt64
+	within = 20 // bits for the events of one nanosecond
+)
+
+func (h *history) nowLocked() int64 {
+	h.events++
+	return int64(time.Since(h.start))<<within | h.events
+}
+
+// instant is when the nanosecond of a time began.
+func instant(at int64) int64 { return at >> within << within }
+
+func (h *history) begin(k kind, lane int, owner string, token int64) *op {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	o := &op{kind: k, lane: lane, owner: owner, token: token, call: h.nowLocked(), ret: never}
+	h.ops = append(h.ops, o)
+	return o
+}
+
+func (h *history) end(o *op, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	o.err = err
+	// An Unlock that ctx has ended is under way until another says how it ended.
+	if o.kind != unlock || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+		o.ret = h.nowLocked()
+	}
+}
+
+// watch records when a lease is lost.
+func (h *history) watch(l lease, stop <-chan struct{}) {
+	token := l.Token()
+	h.mu.Lock()
+	again := h.leased[token]
+	h.leased[token] = true
+	h.mu.Unlock()
+	if again {
+		return
+	}
+	go func() {
+		select {
+		case <-l.Lost():
+		case <-stop:
+			return
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		now := h.nowLocked()
+		o := h.losses[token]
+		if o == nil {
+			// It is seen a moment later than it happens, but in the same instant.
+			o = &op{kind: lost, token: token, call: instant(now)}
+			h.losses[token] = o
+		}
+		o.ret = now
+	}()
+}
+
+// take notes that an operator is about to take the lock from tokens.
+func (h *history) take(tokens ...int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := instant(h.nowLocked())
+	for _, token := range tokens {
+		if h.losses[token] == nil {
+			h.losses[token] = &op{kind: lost, token: token, call: now, ret: never, taken: true}
+		}
+	}
+}
+
+// fault notes a fault, for the picture; call the result when it is over.
+func (h *history) fault(format string, args ...any) (over func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := len(h.faults)
+	h.faults = append(h.faults, porcupine.Annotation{
+		Tag: "faults", Description: fmt.Sprintf(format, args...), Start: h.nowLocked(),
+	})
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.faults[i].End = h.nowLocked()
+	}
+}
+
+func (h *history) problem(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.problemLocked(format, args...)
+}
+
+func (h *history) problemLocked(format string, args ...any) {
+	h.problems = append(h.problems, fmt.Sprintf(format, args...))
+}
+
+// The state of the model: the holder, and its leases.
+type state struct {
+	token   int64 // 0: nobody
+	owner   string
+	leases  int
+	highest int64 // token
+}
+
+var model = porcupine.Model{
+	Init: func() any { return state{} },
+	Step: func(s, in, _ any) (bool, any) { return step(s.(state), in.(*op)) },
+	DescribeOperation: func(in, _ any) string {
+		o, ok := in.(*op)
+		if !ok {
+			return "" // porcupine asks of an annotation
+		}
+		text := fmt.Sprintf("%s %s: ", o.owner, o.kind)
+		switch {
+		case errors.Is(o.err, zklock.ErrHeld):
+			return text + "held"
+		case errors.Is(o.err, zklock.ErrLost):
+			return text + fmt.Sprintf("lost %d", o.token)
+		case o.err != nil:
+			return text + fmt.Sprintf("%d, %v", o.token, o.err)
+		}
+		return text + fmt.Sprint(o.token)
+	},
+	DescribeState: func(s any) string { return fmt.Sprintf("%+v", s) },
+}
+
+func step(s state, o *op) (bool, state) {
+	mine := s.token == o.token && s.owner == o.owner
+	switch o.kind {
+	case lock, tryLock:
+		switch {
+		case errors.Is(o.err, zklock.ErrHeld):
+			return s.token != 0 && s.owner != o.owner || o.excuse, s
+		case o.err != nil:
+			return true, s
+		case mine:
+			s.leases++
+			return true, s
+		case s.token == 0 && o.token > s.highest:
+			return true, state{token: o.token, owner: o.owner, leases: 1, highest: o.token}
+		}
+		return o.excuse && o.token <= s.highest, s
+	case unlock:
+		switch {
+		case !mine:
+			return o.err != nil || o.excuse, s
+		case s.leases == 1:
+			return true, state{highest: s.highest}
+		}
+		s.leases--
+		return !errors.Is(o.err, zklock.ErrLost), s
+	default: // lost
+		if s.token == o.token {
+			s = state{highest: s.highest}
+		}
+		return true, s
+	}
+}
+
+// excuseLocked says which operations may tell what the model does not allow:
+// of a token that an operator has taken the lock from, until Lost closes; and
+// that the lock is held, when others try to get it, have not been told yet
+// that they have let it go, or may have left a node.
+func (h *history) excuseLocked() {
+	for _, o := range h.ops {
+		if errors.Is(o.err, zklock.ErrHeld) {
+			for _, other := range h.ops {
+				failed := other.err != nil && !errors.Is(other.err, zklock.ErrHeld)
+				left := failed || other.kind == lost || other.ret == never
+				if other != o && other.call < o.ret && (left || other.ret > o.call) {
+					o.excuse = true
+				}
+			}
+		} else if loss := h.losses[o.token]; loss != nil && loss.taken {
+			o.excuse = loss.call < o.ret && (o.kind == unlock || o.call < loss.ret)
+		}
+	}
+}
+
+// toldLocked looks for leases that are lost for no reason, and for those that
+// an operator took and that were not told in time.
+func (h *history) toldLocked() {
+	leased, unlocked := make(map[int64]int64), make(map[int64]int64) // by token, when first
+	first := func(times map[int64]int64, token, at int64) { times[token] = min(at, cmp.Or(times[token], never)) }
+	for _, o := range h.ops {
+		switch {
+		case o.kind == unlock:
+			first(unlocked, o.token, o.call)
+		case o.kind != lost && o.err == nil:
+			first(leased, o.token, o.ret)
+		}
+		at := o.call
+		if loss := h.losses[o.token]; loss != nil {
+			at = loss.call // an Unlock may say it much later
+		}
+		if !h.harsh && (o.kind == lost || errors.Is(o.err, zklock.ErrLost)) && h.calmLocked(at) {
+			h.problemLocked("nothing happened, and the lock with token %d is lost", o.token)
+		}
+	}
+	for token, at := range leased {
+		loss := h.losses[token]
+		if loss == nil {
+			continue
+		}
+		deadline := max(at, loss.call) + int64(sessionTimeout+time.Second)<<within
+		if loss.ret > deadline && cmp.Or(unlocked[token], never) > deadline {
+			h.problemLocked("the holder with token %d is not told that the lock is lost", token)
+		}
+	}
+}
+
+// calmLocked says whether there was no fault in the session timeout before a
+// time. A lease survives a mild fault, but not as many as may come together.
+func (h *history) calmLocked(at int64) bool {
+	return !slices.ContainsFunc(h.faults, func(f porcupine.Annotation) bool {
+		return f.Start <= at && (f.End == 0 || f.End >= at-int64(sessionTimeout)<<within)
+	})
+}
+
+// check returns what is wrong with a history, "" if nothing, and puts a
+// picture of it into dir.
+func (h *history) check(dir string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for token, o := range h.losses {
+		if h.leased[token] {
+			h.ops = append(h.ops, o)
+		}
+	}
+	h.excuseLocked()
+	h.toldLocked()
+	operations := make([]porcupine.Operation, len(h.ops))
+	end := int64(0) // of the play: it is real time now
+	for _, o := range h.ops {
+		end = max(end, o.call+1)
+		if o.ret != never {
+			end = max(end, o.ret+1)
+		}
+	}
+	for i, o := range h.ops {
+		operations[i] = porcupine.Operation{ClientId: o.lane, Input: o, Call: o.call, Return: min(o.ret, end)}
+	}
+	result := porcupine.CheckOperationsTimeout(model, operations, time.Minute)
+	if result != porcupine.Ok {
+		h.problemLocked("linearizable: %s: two hold the lock at once, or a token does not grow", result)
+	}
+	if len(h.problems) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%q", h.problems)
+	if dir != "" {
+		_, info := porcupine.CheckOperationsVerbose(model, operations, 10*time.Second)
+		info.AddAnnotations(h.faults)
+		picture := filepath.Join(dir, fmt.Sprintf("history-%d.html", h.seed))
+		if err := porcupine.VisualizePath(model, info, picture); err != nil {
+			picture = err.Error()
+		}
+		text += "\npicture: " + picture
+	}
+	return text + fmt.Sprintf("\nagain:   go test ./zklock -run HistoriesAreLinearizable -history.seed %d", h.seed)
+}
+
+var (
+	historySeed  = flag.Uint64("history.seed", 0, "play the schedule with this seed only")
+	historyCount = flag.Int("history.n", 200, "how many schedules are played")
+)
+
+func needsVirtualTime(t *testing.T) {
+	if locktest.Real(t) != nil {
+		t.Skip("needs virtual time and a server that misbehaves on command (unset ZK)")
+	}
+}
+
+func TestHistoriesAreLinearizable(t *testing.T) {
+	needsVirtualTime(t)
+	first, n := cmp.Or(*historySeed, rand.Uint64()), *historyCount
+	if *historySeed != 0 {
+		n = 1
+	}
+	dir := os.TempDir()
+	if f := flag.Lookup("test.artifacts"); f != nil && f.Value.String() == "true" {
+		dir = t.ArtifactDir() // else it would be removed with the test
+	}
+	var ops, leases, losses int
+	for i := range n {
+		h := play(t, first+uint64(i), subject{})
+		require.Empty(t, h.check(dir))
+		ops += len(h.ops)
+		for _, o := range h.ops {
+			if o.kind == lost {
+				losses++
+			} else if o.kind != unlock && o.err == nil {
+				leases++
+			}
+		}
+	}
+	t.Logf("%d histories of %d operations: %d leases, %d of them lost", n, ops, leases, losses)
+}
+
+// Each of these locks has one fault. The check above must see it.
+var broken = map[string]subject{
+	"a waiter takes the lock for its own after a second": {wrap: func(real acquire) acquire {
+		return func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error) {
+			patience, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			l, err := real(patience, owner, try)
+			if err != nil && ctx.Err() == nil && patience.Err() != nil {
+				return impostor{token: math.MaxInt64}, nil
+			}
+			return l, err
+		}
+	}},
+	"owners are not told apart": {wrap: func(real acquire) acquire {
+		everybody := zklock.NewOwner("everybody")
+		return func(ctx context.Context, _ *zklock.Owner, try bool) (lease, error) {
+			return real(ctx, everybody, try)
+		}
+	}},
+	"TryLock says held to the holder": {wrap: func(real acquire) acquire {
+		var leased sync.Map // tokens
+		return func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error) {
+			l, err := real(ctx, owner, try)
+			if err != nil {
+				return nil, err
+			}
+			if _, again := leased.LoadOrStore(l.Token(), true); again && try {
+				return nil, errors.Join(zklock.ErrHeld, l.Unlock(context.Background()))
+			}
+			return l, nil
+		}
+	}},
+	"Lost never closes":       {wrap: wrapping(func(l lease) lease { return deaf{l} })},
+	"Lost closes late":        {options: []zklock.Option{zklock.WithSessionTimeout(3 * sessionTimeout)}},
+	"the token does not grow": {wrap: wrapping(func(l lease) lease { return constant{l} })},
+	"a lease ends after 5 s":  {wrap: wrapping(func(l lease) lease { return expiring(l) })},
+}
+
+func TestHistoriesShowWhatIsBroken(t *testing.T) {
+	needsVirtualTime(t)
+	for name, lock := range broken {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(5 * *historyCount) { // the same ones each time: none is missed by bad luck
+				if problem := play(t, seed, lock).check(""); problem != "" {
+					t.Logf("seed %d: %s", seed, problem)
+					return
+				}
+			}
+			require.Fail(t, "the fault is not found")
+		})
+	}
+}
+
+func wrapping(wrap func(lease) lease) func(acquire) acquire {
+	return func(real acquire) acquire {
+		return func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error) {
+			l, err := real(ctx, owner, try)
+			if err == nil {
+				l = wrap(l)
+			}
+			return l, err
+		}
+	}
+}
+
+type impostor struct {
+	lease
+	token int64
+}
+
+func (i impostor) Token() int64                   { return i.token }
+func (impostor) Lost() <-chan struct{}            { return nil }
+func (impostor) RevokeRequested() <-chan struct{} { return nil }
+func (impostor) Unlock(context.Context) error     { return nil }
+
+type deaf struct{ lease }
+
+func (deaf) Lost() <-chan struct{} { return nil }
+
+type constant struct{ lease }
+
+func (constant) Token() int64 { return 7 }
+
+func expiring(l lease) lease {
+	time.AfterFunc(5*time.Second, func() { l.Unlock(context.Background()) })
+	return l
+}

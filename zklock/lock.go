@@ -1,0 +1,282 @@
+package zklock
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Errors that errors.Is finds.
+var (
+	// ErrHeld: another contender holds the lock or waits for it.
+	ErrHeld = errors.New("zklock: somebody else holds the lock")
+	// ErrLost: the lock was gone before Unlock, most likely with its session.
+	ErrLost = errors.New("zklock: the lock was lost")
+	// ErrUnlocked: the lease was unlocked before.
+	ErrUnlocked = errors.New("zklock: the lease was unlocked before")
+)
+
+// An Owner is what holds a lock, as a thread does in Java: one line of work
+// that may pass through many functions. Goroutines that share an owner share
+// its lock, too: they do not keep each other out.
+type Owner struct{ name string }
+
+// NewOwner makes an owner that is like no other, whatever its name. The name
+// is what Participants shows; it has at most 64 KiB.
+func NewOwner(name string) *Owner { return &Owner{name} }
+
+// String returns the owner's name.
+func (o *Owner) String() string { return o.name }
+
+// A Mutex is the lock at a path for all goroutines of a process. It is safe
+// for concurrent use. Make one per process and path and share it: its
+// contenders share what they know of the queue.
+type Mutex struct {
+	conn *zk.Conn
+	session *session
+	tasks   tasks
+	path string
+	acl  []zk.ACL
+	data []byte
+
+	kick      chan struct{}     // wakes the scout
+	sentries  map[string]sentry // by name; used by the scout alone
+	searching chan struct{}     // holds a value while a search runs
+	search    search            // the last one; used by the holder of that value
+	asked     atomic.Int64
+
+	mu       sync.Mutex
+	owners   map[*Owner]*place // those that hold the lock, or are about to
+	line     []*place          // our places in the queue, by number
+	scouting bool
+	alone    bool // the last list had nobody before our first; before there is one, nothing is known
+}
+
+// An Option changes how a Mutex works.
+type Option func(*Mutex) error
+
+const (
+	shortest = 100 * time.Millisecond           // leaves room for the requests that keep a lease alive
+	longest  = math.MaxInt32 * time.Millisecond // is the most that ZooKeeper's protocol has room for
+	maxData  = 64 << 10
+)
+
+// WithSessionTimeout says what session timeout the server has agreed to. The
+// default is what Connect's client has agreed on last; or, if another function has
+// opened conn, 4 s: a server with the default configuration agrees to no less. If
+// the value is too long, Lost may close after the next holder got in; if it is
+// too short, leases are lost without need.
+func WithSessionTimeout(d time.Duration) Option {
+	return func(m *Mutex) error {
+		if d < shortest {
+			return fmt.Errorf("WithSessionTimeout: %v is less than %v", d, shortest)
+		}
+		if d > longest {
+			return fmt.Errorf("WithSessionTimeout: %v is more than %v", d, longest)
+		}
+		m.session.agreed = func() time.Duration { return d }
+		return nil
+	}
+}
+
+// WithACL says which clients may do what with the nodes that are made, the
+// parents among them; the default is that everybody may do everything. All
+// contenders must be allowed to create, delete and read: a waiter that may not
+// read the node before its own is never told that it has gone. Revoke also
+// needs the permission to write.
+func WithACL(acl []zk.ACL) Option {
+	return func(m *Mutex) error {
+		if len(acl) == 0 {
+			return errors.New("WithACL: the list is empty: nobody could do anything")
+		}
+		m.acl = slices.Clone(acl)
+		return nil
+	}
+}
+
+// WithData describes this contender; Participants shows it. The default is the
+// host's name and the process's number, "host:pid". The data has at most 64 KiB.
+func WithData(data []byte) Option {
+	return func(m *Mutex) error {
+		if len(data) > maxData {
+			return fmt.Errorf("WithData: %d bytes, more than %d", len(data), maxData)
+		}
+		m.data = bytes.Clone(data)
+		return nil
+	}
+}
+
+// New returns the lock whose queue is under path. It sends nothing: the
+// parent and all above it are made when they are needed. The error, if any,
+// says which argument is wrong; for a path that is not valid it wraps
+// zk.ErrInvalidPath.
+func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
+	if conn == nil {
+		return nil, errors.New("zklock: the connection is nil")
+	}
+	if err := checkPath(path); err != nil {
+		return nil, fmt.Errorf("zklock: path %q: %w", path, err)
+	}
+	host, _ := os.Hostname()
+	m := &Mutex{
+		conn: conn, session: sessionOf(conn, path), path: path, acl: zk.WorldACL(zk.PermAll),
+		data: fmt.Appendf(nil, "%s:%d", host, os.Getpid()),
+		kick: make(chan struct{}, 1), sentries: make(map[string]sentry), searching: make(chan struct{}, 1),
+		owners: make(map[*Owner]*place),
+	}
+	for _, option := range options {
+		if err := option(m); err != nil {
+			return nil, fmt.Errorf("zklock: lock %s: %w", path, err)
+		}
+	}
+	return m, nil
+}
+
+func checkPath(name string) error {
+	if !strings.HasPrefix(name, "/") || name == "/" {
+		return fmt.Errorf("%w: it must begin with a slash and name a node", zk.ErrInvalidPath)
+	}
+	if path.Clean(name) != name {
+		return fmt.Errorf("%w: it has an empty part, or one that is a dot or two", zk.ErrInvalidPath)
+	}
+	for _, r := range name {
+		if r < 0x20 || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 {
+			return fmt.Errorf("%w: it has the character %#U", zk.ErrInvalidPath, r)
+		}
+	}
+	return nil
+}
+
+// Lock waits until the owner holds the lock, or ctx ends. An owner that holds
+// it already gets another lease of it, without a request.
+//
+// A session that expires while Lock waits is no error: it queues again, at
+// the end, in the client's new session. Nor is a connection that breaks.
+//
+// Once ctx has ended, Lock does not return a lease, even if it got the lock in
+// the same instant: it returns, promptly, an error that wraps ctx.Err(). Its
+// node is then removed as soon as a server can be reached, so that the
+// contenders behind it do not wait for it. Other errors are the server's, such
+// as zk.ErrNoAuth, or zk.ErrClosing if conn has been closed. After any error
+// the owner has as many leases as before.
+func (m *Mutex) Lock(ctx context.Context, owner *Owner) (*Lease, error) {
+	return m.acquire(ctx, owner, false)
+}
+
+// TryLock is Lock without the wait for other contenders: if one of them holds
+// the lock or waits for it, TryLock returns ErrHeld, and has left nothing
+// behind. A holder that unlocks through this Mutex holds the lock until the
+// server has answered. TryLock returns when the server has answered, or when
+// ctx ends.
+func (m *Mutex) TryLock(ctx context.Context, owner *Owner) (*Lease, error) {
+	return m.acquire(ctx, owner, true)
+}
+
+func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, error) {
+	if owner == nil {
+		return nil, errors.New("zklock: the owner is nil: make one with NewOwner")
+	}
+	if len(owner.name) > maxData {
+		return nil, fmt.Errorf("zklock: lock %s: the owner's name has %d bytes, more than %d", m.path, len(owner.name), maxData)
+	}
+	for began := time.Now(); ; {
+		if ctx.Err() != nil {
+			return nil, m.session.ended(ctx, "lock "+m.path, began)
+		}
+		m.mu.Lock()
+		p := m.owners[owner]
+		switch {
+		case try && (p == nil && len(m.line) > 0 || p != nil && !p.held):
+			m.mu.Unlock()
+			return nil, fmt.Errorf("%w: %s", ErrHeld, m.path)
+		case p == nil:
+			p = newPlace(m, owner, try)
+			m.owners[owner] = p
+			m.tasks.spawn(func() { m.live(p) })
+		}
+		l := &Lease{m: m, p: p}
+		l.over, l.end = context.WithCancel(p.lost)
+		p.leases++
+		m.mu.Unlock()
+		select {
+		case <-p.ready:
+		case <-ctx.Done():
+		}
+		m.mu.Lock()
+		if ctx.Err() == nil && p.held && !m.isLostLocked(p) {
+			m.mu.Unlock()
+			return l, nil
+		}
+		l.endLocked()
+		held, err := p.held, p.err // held: the lock was lost at once
+		m.mu.Unlock()
+		again := held || errors.Is(err, errGone) ||
+			!try && errors.Is(err, ErrHeld) // another goroutine of the owner tried
+		if ctx.Err() == nil && !again {
+			return nil, fmt.Errorf("zklock: lock %s: %w", m.path, err)
+		}
+	}
+}
+
+// Holds returns how many leases an owner has: how often it has locked and not
+// unlocked yet. It is 0 once the lock is lost.
+func (m *Mutex) Holds(owner *Owner) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.owners[owner]
+	if p == nil || !p.held || m.isLostLocked(p) {
+		return 0
+	}
+	return p.leases
+}
+
+// Wait waits until the Mutex does nothing: nobody holds the lock or waits for
+// it through this Mutex, and no request of it is under way. What has been given
+// up is removed in the background; so call Wait before conn.Close, or nodes
+// may stay until the session ends, and goroutines for a moment. If ctx ends
+// first, it returns an error that wraps ctx.Err(), and nothing has changed.
+func (m *Mutex) Wait(ctx context.Context) error {
+	idle, began := m.tasks.idle(), time.Now()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		if !isClosed(idle) {
+			return m.session.ended(ctx, "wait until nobody uses "+m.path, began)
+		}
+	}
+	return nil
+}
+
+// Do locks, calls f, and unlocks whatever happens: after an error, a panic,
+// and when ctx has ended. The ctx that f gets ends when ctx does, and with
+// ErrLost as its cause when the lock is lost; f must then stop. Do returns
+// f's error, ErrLost if the lock was lost before f returned, or both. Should
+// the server not answer, Do waits for the Unlock no longer than the session
+// timeout; the node goes later.
+func (m *Mutex) Do(ctx context.Context, owner *Owner, f func(ctx context.Context, l *Lease) error) (err error) {
+	l, err := m.Lock(ctx, owner)
+	if err != nil {
+		return err
+	}
+	within, cancel := context.WithCancelCause(ctx)
+	unwatch := context.AfterFunc(l.p.lost, func() { cancel(ErrLost) })
+	defer func() {
+		unwatch()
+		cancel(nil)
+		unlockCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), m.session.timeout())
+		defer stop()
+		err = errors.Join(err, l.Unlock(unlockCtx))
+	}()
+	return f(within, l)
+}

@@ -1,0 +1,103 @@
+package zklock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/locktest"
+	"example.com/zklock/zklock"
+)
+
+func TestMain(m *testing.M) { locktest.Main(m) }
+
+var errNotLocked = errors.New("not locked")
+
+// contender shows the complete lock to the suite as it shows a step 3 lock.
+type contender struct {
+	mutex *zklock.Mutex
+	owner *zklock.Owner
+	err   error
+	lease *zklock.Lease
+}
+
+func (c *contender) Lock() (err error) {
+	if c.err != nil {
+		return c.err
+	}
+	c.lease, err = c.mutex.Lock(context.Background(), c.owner)
+	return err
+}
+
+func (c *contender) TryLock() (ok bool, err error) {
+	if c.err != nil {
+		return false, c.err
+	}
+	lease, err := c.mutex.TryLock(context.Background(), c.owner)
+	if errors.Is(err, zklock.ErrHeld) {
+		return false, nil
+	}
+	if err == nil {
+		c.lease = lease
+	}
+	return err == nil, err
+}
+
+func (c *contender) Unlock() error {
+	if c.lease == nil {
+		return errNotLocked
+	}
+	err := c.lease.Unlock(context.Background())
+	if errors.Is(err, zklock.ErrLost) {
+		err = fmt.Errorf("%w: %w", errNotLocked, err)
+	}
+	if err == nil || errors.Is(err, zklock.ErrLost) {
+		c.lease = nil
+	}
+	return err
+}
+
+func TestLock(t *testing.T) {
+	locktest.Run(t, locktest.Subject{
+		New: func(conn *zk.Conn, path string) locktest.Lock {
+			m, err := zklock.New(conn, path, zklock.WithSessionTimeout(10*time.Second))
+			return &contender{mutex: m, err: err, owner: zklock.NewOwner("contender")}
+		},
+		ErrNotLocked: errNotLocked,
+		Queue:        true,
+		Requeues:     true,
+		WakeUps:      func(waiting int) int { return min(waiting, 2) },
+		Requests:     func(n int) int { return max(4, 6*n-3) },
+	})
+}
+
+// leases shows it to the suite for locks with leases.
+var leases = locktest.LeaseSubject{
+	Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
+		m, err := zklock.New(conn, path, zklock.WithSessionTimeout(10*time.Second))
+		if err != nil {
+			panic(err)
+		}
+		return func(name string) locktest.LeaseLock { return owned{m, zklock.NewOwner(name)} }
+	},
+	ErrHeld: zklock.ErrHeld,
+	ErrLost: zklock.ErrLost,
+}
+
+type owned struct {
+	mutex *zklock.Mutex
+	owner *zklock.Owner
+}
+
+func (o owned) Lock(ctx context.Context) (locktest.Lease, error) { return o.mutex.Lock(ctx, o.owner) }
+func (o owned) TryLock(ctx context.Context) (locktest.Lease, error) {
+	return o.mutex.TryLock(ctx, o.owner)
+}
+
+func TestFaults(t *testing.T) { locktest.RunFaults(t, leases) }
+
+func TestLeases(t *testing.T) { locktest.RunLeases(t, leases) }

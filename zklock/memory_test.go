@@ -1,0 +1,188 @@
+package zklock_test
+
+import (
+	"context"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/wiretap"
+	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zklock"
+)
+
+// TestAttemptsThatGiveUpShareTheirWatches: go-zookeeper keeps a channel for
+// each GetW until the node goes. The tap counts how many it wakes then.
+func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
+	for what, behind := range map[string]int{"of the holder": 1, "of the two before it": 2} {
+		t.Run(what, func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				tap := wiretap.New()
+				m := tb.mutexWith(tb.connectAs(ordinary{wrap: tapped(tap)}))
+				var others []<-chan locked
+				for range behind {
+					others = append(others, lockAside(context.Background(), tb.mutexWith(tb.connect()), zklock.NewOwner("other")))
+					time.Sleep(time.Second) // until it holds the lock, or waits
+				}
+				for range 1000 {
+					ctx, cancel := context.WithCancel(context.Background())
+					waiter := lockAside(ctx, m, zklock.NewOwner("impatient"))
+					synctest.Wait()
+					cancel()
+					require.ErrorIs(tb, (<-waiter).err, context.Canceled)
+					synctest.Wait()
+				}
+				time.Sleep(time.Second) // until the last node has gone
+				require.Len(tb, tb.srv.Children(top), behind)
+				before := tap.Counts()
+				for _, other := range others {
+					require.NoError(tb, (<-other).lease.Unlock(context.Background()))
+					synctest.Wait()
+				}
+				require.LessOrEqual(tb, tap.Counts().Since(before).WakeUps, int64(2*behind),
+					"channels that 1000 attempts have left in the client")
+			})
+		})
+	}
+}
+
+// TestAttemptsBehindOthersThatComeAndGoLeaveNothing: each gives up before the two
+// contenders before it go, and none lists the queue.
+func TestAttemptsBehindOthersThatComeAndGoLeaveNothing(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin := tb.connect()
+		tb.makeTop(admin)
+		m := tb.mutexWith(tb.connectAs(ordinary{}))
+		for range 100 {
+			var nodes []string
+			for range 2 {
+				node, err := admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+				require.NoError(tb, err)
+				nodes = append(nodes, node)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			waiter := lockAside(ctx, m, zklock.NewOwner("impatient"))
+			synctest.Wait()
+			cancel()
+			require.ErrorIs(tb, (<-waiter).err, context.Canceled)
+			require.NoError(tb, m.Wait(context.Background()))
+			for _, node := range nodes {
+				require.NoError(tb, admin.Delete(node, -1))
+			}
+			synctest.Wait()
+		}
+		left := reflect.ValueOf(m).Elem().FieldByName("sentries").Len()
+		require.LessOrEqual(tb, left, 4, "nodes that have gone, and that the Mutex still remembers")
+	})
+}
+
+// TestOneWaiterAfterManyThatGaveUpIsLetInAtOnce: what those have left is of
+// use, and does not mislead.
+func TestOneWaiterAfterManyThatGaveUpIsLetInAtOnce(t *testing.T) {
+	onTable(t, func(tb *table) {
+		m := tb.mutexWith(tb.connectAs(ordinary{}))
+		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+		for range 10 {
+			ctx, cancel := context.WithCancel(context.Background())
+			waiter := lockAside(ctx, m, zklock.NewOwner("impatient"))
+			synctest.Wait()
+			cancel()
+			require.ErrorIs(tb, (<-waiter).err, context.Canceled)
+			synctest.Wait()
+		}
+		stays := lockAside(context.Background(), m, zklock.NewOwner("patient"))
+		synctest.Wait()
+		require.Empty(tb, stays, "two holders")
+		freed := time.Now()
+		require.NoError(tb, holder.Unlock(context.Background()))
+		got := <-stays
+		require.NoError(tb, got.err)
+		require.Zero(tb, time.Since(freed))
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+		synctest.Wait()
+		require.Empty(tb, tb.srv.Watches())
+	})
+}
+
+// TestRefusedDeletesBackOff counts what a server that refuses is sent in an
+// hour, and that the node goes soon after it has stopped refusing.
+func TestRefusedDeletesBackOff(t *testing.T) {
+	onTable(t, func(tb *table) {
+		const places, mostPerPlace = 3, 600
+		admin := tb.connect()
+		tb.makeTop(admin)
+		tap := wiretap.New()
+		conn := tb.connectAs(ordinary{wrap: tapped(tap)})
+		m := tb.mutexWith(conn)
+		var waiters []<-chan locked
+		ctx, cancel := context.WithCancel(context.Background())
+		for range places {
+			waiters = append(waiters, lockAside(ctx, m, zklock.NewOwner("owner")))
+			synctest.Wait()
+		}
+		first := <-waiters[0]
+		require.NoError(tb, first.err)
+		_, err := admin.SetACL(top, zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
+		require.NoError(tb, err)
+		cancel()
+		for _, w := range waiters[1:] {
+			require.ErrorIs(tb, (<-w).err, context.Canceled)
+		}
+		require.ErrorIs(tb, first.lease.Unlock(context.Background()), zk.ErrNoAuth)
+		before := tap.Counts()
+		time.Sleep(time.Hour) // in which nothing changes
+		deletes := tap.Counts().Since(before).Requests[jute.OpDelete]
+		require.LessOrEqual(tb, deletes, int64(places*mostPerPlace), "deletes in an hour that the server has refused")
+		require.Positive(tb, deletes, "nobody tries again")
+		_, err = admin.SetACL(top, zk.WorldACL(zk.PermAll), -1)
+		require.NoError(tb, err)
+		time.Sleep(5 * time.Minute) // until the next try
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestThrottledDeletesBackOff: a server that has too much to do says that it has
+// not carried out a request.
+func TestThrottledDeletesBackOff(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("owner"))
+		var refused []*zkserver.Fault
+		for range 1000 {
+			refused = append(refused, tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpDelete, top+"/lock-0000000000")))
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		require.ErrorIs(tb, holder.Unlock(ctx), context.DeadlineExceeded)
+		time.Sleep(time.Hour) // in which nothing changes
+		sent := 0
+		for _, f := range refused {
+			sent += len(f.Hit())
+		}
+		require.LessOrEqual(tb, sent, 150, "deletes in an hour that the server has throttled")
+		require.Greater(tb, sent, 100, "it tries twice a minute")
+		for _, f := range refused {
+			f.Release()
+		}
+		require.NoError(tb, holder.Unlock(context.Background()))
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestUnlockOutlastsTwoRefusals: the reason may pass.
+func TestUnlockOutlastsTwoRefusals(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		l := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("owner"))
+		for range 2 {
+			tb.srv.Fail(jute.ErrNoAuth, of(conn.SessionID(), jute.OpDelete, ""))
+		}
+		require.NoError(tb, l.Unlock(context.Background()))
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}

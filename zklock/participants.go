@@ -1,0 +1,91 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A Participant is a contender in the queue, of whatever process and library.
+type Participant struct {
+	Owner    string // its owner's name; "" if it is not one of ours
+	Data     []byte // what it says of itself: WithData; the node's data if it is not one of ours
+	Position int    // 0 is the holder
+	Node     string // the path of its node
+	Token    int64  // its node's czxid: its fencing token once it holds the lock
+}
+
+// Participants returns the queue: the holder, and then those that wait, in
+// their order. It is a picture of a moment: contenders that leave while it is
+// taken are left out. An error wraps what the server said, or ctx.Err().
+func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
+	var all []Participant
+	err := m.aside(ctx, "list the participants of", func(left <-chan struct{}) error {
+		return m.readAll(left, []error{zk.ErrNoNode}, func(node string, data []byte, stat *zk.Stat) {
+			p := Participant{Node: node, Position: len(all), Data: data, Token: stat.Czxid}
+			if r, ok := parseRecord(data); ok {
+				p.Owner, p.Data = r.Owner, r.data()
+			}
+			all = append(all, p)
+		})
+	})
+	if err != nil {
+		return nil, err // and all may still be written to
+	}
+	return all, nil
+}
+
+// Revoke asks a participant to let go of the lock: its Lease's
+// RevokeRequested is closed, now or once it holds the lock. Nobody is forced.
+// A holder of Curator's that is revocable is asked in Curator's way. Revoking a
+// participant that has left is not an error. An error wraps what the server said, or
+// ctx.Err().
+func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
+	name, below := strings.CutPrefix(p.Node, m.path+"/")
+	if _, ok := sequence(name); !ok || !below || strings.Contains(name, "/") {
+		return fmt.Errorf("zklock: revoke %s: %q is no participant", m.path, p.Node)
+	}
+	return m.aside(ctx, "revoke a participant of", func(left <-chan struct{}) error {
+		for {
+			data, stat, err := m.get(left, p.Node)
+			if err == nil {
+				asked := []byte(curatorRevoke)
+				if r, ours := parseRecord(data); ours {
+					r.Of, r.Revoke = stat.Czxid, stat.Czxid
+					asked = r.encode()
+				}
+				err = m.session.insist(left, aQuorum, func() error { _, err := m.conn.Set(p.Node, asked, stat.Version); return err })
+			}
+			if errors.Is(err, zk.ErrNoNode) {
+				return nil
+			}
+			if !errors.Is(err, zk.ErrBadVersion) { // or else somebody else asks, too
+				return err
+			}
+		}
+	})
+}
+
+// aside runs f in a goroutine of its own, because its requests cannot be
+// cancelled, and waits until it is done or ctx ends. Left is closed then.
+func (m *Mutex) aside(ctx context.Context, what string, f func(left <-chan struct{}) error) error {
+	began := time.Now()
+	done := make(chan error, 1)
+	m.tasks.spawn(func() { done <- f(ctx.Done()) })
+	err := errStopped
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+	}
+	switch {
+	case errors.Is(err, errStopped):
+		return m.session.ended(ctx, what+" "+m.path, began)
+	case err != nil:
+		return fmt.Errorf("zklock: %s %s: %w", what, m.path, err)
+	}
+	return nil
+}

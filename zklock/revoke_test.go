@@ -1,0 +1,73 @@
+package zklock_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/wiretap"
+	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zklock"
+)
+
+// notExactly are names that lead to the first node of the queue only after a
+// clean-up that no server does.
+var notExactly = []string{
+	top + "//lock-0000000000", "/" + top + "/lock-0000000000", top + "/./lock-0000000000",
+	top + "/x/../lock-0000000000", top + "/lock-0000000000/", "lock/lock-0000000000",
+	top + "/_c_x/y-lock-0000000000",
+}
+
+func TestRevokeTakesTheNodeOfAParticipantExactlyAsItIs(t *testing.T) {
+	onTable(t, func(tb *table) {
+		tap := wiretap.New()
+		conn := tb.connectAs(ordinary{wrap: tapped(tap)})
+		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+		m := tb.mutexWith(conn)
+		for _, node := range notExactly {
+			before := tap.Counts()
+			err := m.Revoke(context.Background(), zklock.Participant{Node: node})
+			require.Error(tb, err, node)
+			require.NotErrorIs(tb, err, zk.ErrInvalidPath, "it has come as far as the client")
+			require.Zero(tb, tap.Counts().Since(before).Total(), "requests for %s", node)
+		}
+		require.False(tb, isClosed(holder.RevokeRequested()))
+		require.NoError(tb, m.Revoke(context.Background(), zklock.Participant{Node: top + "/lock-0000000000"}))
+		synctest.Wait()
+		require.True(tb, isClosed(holder.RevokeRequested()))
+		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}
+
+// TestWhatTheClientSaysWithoutAServerDoesNotKeepTheLease: the holder is cut off,
+// and Revoke of a name that the client refuses is called again and again.
+func TestWhatTheClientSaysWithoutAServerDoesNotKeepTheLease(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		id := conn.SessionID()
+		m := tb.mutexWith(conn)
+		holder := tb.mustLock(m, zklock.NewOwner("holder"))
+		synctest.Wait()
+		sent := time.Now() // the last that the server hears of it
+		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
+		for time.Since(sent) < 20*time.Second && !tb.isLost(holder) {
+			for _, node := range notExactly {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+				m.Revoke(ctx, zklock.Participant{Node: node})
+				cancel()
+			}
+			time.Sleep(100 * time.Millisecond) // until the next round
+		}
+		require.True(tb, tb.isLost(holder), "Lost is open %v after the server has heard the holder", time.Since(sent))
+		require.LessOrEqual(tb, time.Since(sent), 10*time.Second+200*time.Millisecond)
+		time.Sleep(5 * time.Second) // until the session has ended
+		for _, f := range silence {
+			f.Release()
+		}
+		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+	})
+}

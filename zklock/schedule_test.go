@@ -1,0 +1,439 @@
+package zklock_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zklock"
+)
+
+const (
+	sessionTimeout = 10 * time.Second
+	lockPath       = "/history/lock"
+)
+
+// A subject is a lock that is put to the test: the one of this package, or
+// what was made of it.
+type subject struct {
+	options []zklock.Option
+	wrap    func(acquire) acquire // or nil
+}
+
+type acquire func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error)
+
+type lease interface {
+	Unlock(ctx context.Context) error
+	Token() int64
+	Lost() <-chan struct{}
+	RevokeRequested() <-chan struct{}
+}
+
+func (s subject) open(t *testing.T, conn *zk.Conn) acquire {
+	m, err := zklock.New(conn, lockPath, append([]zklock.Option{zklock.WithSessionTimeout(sessionTimeout)}, s.options...)...)
+	require.NoError(t, err)
+	real := func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error) {
+		if try {
+			return m.TryLock(ctx, owner)
+		}
+		return m.Lock(ctx, owner)
+	}
+	if s.wrap != nil {
+		return s.wrap(real)
+	}
+	return real
+}
+
+// between draws a duration, short ones as often as long ones.
+func between(r *rand.Rand, low, high time.Duration) time.Duration {
+	return time.Duration(float64(low) * math.Exp(r.Float64()*math.Log(float64(high)/float64(low))))
+}
+
+// A slow connection takes a while for every packet, and so gives everything
+// that happens a moment of its own: the seed decides what comes first, and
+// not Go's scheduler, as far as that is possible. As with a socket, the
+// writer does not wait for the reader.
+type slow struct {
+	net.Conn
+	delays *rand.Rand // of what comes in
+	out    chan []byte
+	once   sync.Once
+	closed chan struct{}
+}
+
+// newSlow makes a slow connection, which is over when ctx ends at the latest:
+// the client forgets to close one that has told it of an expired session.
+func newSlow(ctx context.Context, nc net.Conn, in, out *rand.Rand) *slow {
+	c := &slow{Conn: nc, delays: in, out: make(chan []byte, 1000), closed: make(chan struct{})}
+	go func() {
+		defer c.Close()
+		for {
+			select {
+			case b := <-c.out:
+				time.Sleep(between(out, time.Microsecond, 5*time.Millisecond)) // a slow network
+				if _, err := nc.Write(b); err != nil {
+					return
+				}
+			case <-c.closed:
+				return
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return c
+}
+
+func (c *slow) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	time.Sleep(between(c.delays, time.Microsecond, 5*time.Millisecond)) // a slow network
+	return n, err
+}
+
+func (c *slow) Write(b []byte) (int, error) {
+	select {
+	case c.out <- bytes.Clone(b):
+		return len(b), nil
+	case <-c.closed:
+		return 0, net.ErrClosed
+	}
+}
+
+func (c *slow) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}
+
+// A stage is where one schedule is played, in virtual time.
+type stage struct {
+	*history
+	t        *testing.T
+	r        *rand.Rand // of the operator, who makes the faults
+	srv      *zkserver.Server
+	admin    *zk.Conn // suffers no faults
+	sessions []*zk.Conn
+	limit    context.Context // ends when somebody is stuck
+	stop     chan struct{}   // closed when all clients have done their work
+}
+
+// play lets some clients use a lock while an operator makes faults, all
+// drawn from seed, and returns what they have seen.
+func play(t *testing.T, seed uint64, lock subject) *history {
+	h := &history{seed: seed, losses: make(map[int64]*op), leased: make(map[int64]bool)}
+	synctest.Test(t, func(t *testing.T) {
+		h.start = time.Now()
+		lines, hangUp := context.WithCancel(context.Background())
+		t.Cleanup(func() {
+			hangUp()
+			time.Sleep(3 * time.Second) // all notice that what they use has been closed
+		})
+		srv := zkserver.Run(t)
+		zoo := ensemble.OverPipes(srv)
+		limit, cancel := context.WithCancel(t.Context())
+		r := rand.New(rand.NewPCG(seed, 0))
+		s := &stage{history: h, t: t, r: r, srv: srv, limit: limit, stop: make(chan struct{})}
+		connect := func(o ensemble.Options) *zk.Conn {
+			o.SessionTimeout, o.Buffer = sessionTimeout, 64<<10
+			conn, err := zoo.Connect(t.Context(), o)
+			require.NoError(t, err)
+			t.Cleanup(conn.Close)
+			return conn
+		}
+		s.admin = connect(ensemble.Options{})
+		var clients sync.WaitGroup
+		lane := 1
+		for i := range 2 + s.r.IntN(3) {
+			dials := uint64(0)
+			conn := connect(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
+				dials += 2
+				stream := uint64(i+1)<<32 | dials
+				return newSlow(lines, nc, rand.New(rand.NewPCG(seed, stream)), rand.New(rand.NewPCG(seed, stream+1)))
+			}})
+			s.sessions = append(s.sessions, conn)
+			for j := range 1 + s.r.IntN(2) {
+				acquire := lock.open(t, conn)
+				for k := range 1 + s.r.IntN(2) {
+					owner := zklock.NewOwner(fmt.Sprintf("owner %d.%d.%d", i, j, k))
+					for range 1 + s.r.IntN(4)/3 { // some share an owner
+						r := rand.New(rand.NewPCG(seed, uint64(lane)))
+						c := &client{stage: s, lane: lane, r: r, acquire: acquire, owner: owner}
+						lane++
+						clients.Go(c.work)
+					}
+				}
+			}
+		}
+		done := make(chan struct{})
+		go func() {
+			clients.Wait()
+			close(done)
+		}()
+		s.operate(done)
+		select {
+		case <-done:
+		case <-time.After(10 * time.Minute):
+			h.problem("somebody is stuck")
+			cancel()
+			<-done
+		}
+		s.nothingLeft()
+		close(s.stop)
+		cancel()
+	})
+	return h
+}
+
+func (s *stage) must(_ any, err error) { require.NoError(s.t, err) }
+
+// nothingLeft gives what was given up time to go: then nobody may be asking
+// the server anything, for the client has a data race if it is closed then.
+func (s *stage) nothingLeft() {
+	time.Sleep(3 * sessionTimeout) // whatever goes on in the background has ended by now
+	synctest.Wait()
+	if nodes, watches := s.srv.Children(lockPath), s.srv.Watches(); len(nodes)+len(watches) > 0 {
+		s.problem("left behind: nodes %v, watches %v", nodes, watches)
+	}
+}
+
+// A client locks and unlocks a few times.
+type client struct {
+	*stage
+	lane    int
+	r       *rand.Rand
+	acquire acquire
+	owner   *zklock.Owner
+}
+
+func (c *client) work() {
+	for range 3 + c.r.IntN(4) {
+		time.Sleep(between(c.r, 100*time.Microsecond, 5*time.Second)) // at a random moment
+		var leases []lease
+		for again := true; again; again = len(leases) > 0 && c.r.IntN(4) == 0 {
+			if l := c.lock(); l != nil {
+				leases = append(leases, l)
+			}
+		}
+		for _, l := range leases {
+			hold := time.After(between(c.r, 100*time.Microsecond, 5*time.Second))
+			if c.r.IntN(4) == 0 {
+				hold = time.After(between(c.r, time.Second, 3*sessionTimeout))
+			}
+			if c.r.IntN(2) == 0 { // a polite one, and a careful one
+				select {
+				case <-hold:
+				case <-l.Lost():
+				case <-l.RevokeRequested():
+				}
+			} else {
+				<-hold
+			}
+			c.unlock(l)
+		}
+	}
+}
+
+// ctx ends at random, or hardly ever.
+func (c *client) ctx() (context.Context, context.CancelFunc) {
+	if c.r.IntN(3) > 0 {
+		return context.WithCancel(c.limit)
+	}
+	return context.WithTimeout(c.limit, between(c.r, 100*time.Microsecond, 10*time.Second))
+}
+
+func (c *client) lock() lease {
+	ctx, cancel := c.ctx()
+	defer cancel()
+	k := lock
+	if c.r.IntN(3) == 0 {
+		k = tryLock
+	}
+	o := c.begin(k, c.lane, c.owner.String(), 0)
+	l, err := c.acquire(ctx, c.owner, k == tryLock)
+	if err != nil {
+		c.end(o, err)
+		if ctx.Err() == nil && (k == lock || !errors.Is(err, zklock.ErrHeld)) {
+			c.problem("%s of %s: %v", k, c.owner, err)
+		}
+		return nil
+	}
+	o.token = l.Token()
+	c.end(o, nil)
+	c.watch(l, c.stop)
+	return l
+}
+
+func (c *client) unlock(l lease) {
+	ctx, cancel := c.ctx()
+	defer cancel()
+	o := c.begin(unlock, c.lane, c.owner.String(), l.Token())
+	err := l.Unlock(ctx)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) && c.r.IntN(2) == 0 {
+		time.Sleep(between(c.r, time.Millisecond, 5*time.Second)) // at a random moment
+		ctx = c.limit
+		err = l.Unlock(ctx)
+	}
+	c.end(o, err)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, zklock.ErrLost) {
+		c.problem("Unlock of %s: %v", c.owner, err)
+	}
+}
+
+// operate makes faults until the clients are done, or enough.
+func (s *stage) operate(done <-chan struct{}) {
+	var faults []*zkserver.Fault
+	defer func() {
+		for _, f := range faults {
+			f.Release()
+		}
+	}()
+	calm := time.Now() // when nothing is held any more
+	s.harsh = s.r.IntN(3) > 0
+	for range s.r.IntN(12) {
+		select {
+		case <-done:
+			return
+		case <-time.After(between(s.r, 10*time.Millisecond, 15*time.Second)):
+		}
+		n := s.target()
+		session := s.sessions[n].SessionID()
+		skip := s.r.IntN(4)
+		next := func(r zkserver.Request) bool {
+			if r.Session == session && r.Op != jute.OpPing {
+				skip--
+			}
+			return r.Session == session && skip < 0
+		}
+		all := func(r zkserver.Request) bool { return r.Session == session }
+		hold := func(d time.Duration, over func(), held ...*zkserver.Fault) {
+			faults = append(faults, held...)
+			if end := time.Now().Add(d); calm.Before(end) {
+				calm = end
+			}
+			time.AfterFunc(d, func() {
+				for _, f := range held {
+					f.Release()
+				}
+				over()
+			})
+		}
+		moment, long := between(s.r, time.Millisecond, time.Second), between(s.r, sessionTimeout/2, 3*sessionTimeout)
+		kinds := 7
+		if s.harsh {
+			kinds = 15
+		}
+		switch s.r.IntN(kinds) {
+		case 0:
+			s.fault("session %d is cut off", n)()
+			s.srv.Cut(session)
+		case 1:
+			s.fault("a request of session %d is lost", n)()
+			faults = append(faults, s.srv.LoseRequest(next))
+		case 2:
+			s.fault("a reply to session %d is lost", n)()
+			faults = append(faults, s.srv.LoseReply(next))
+		case 3:
+			hold(moment, s.fault("a request of session %d is held", n), s.srv.Hold(next))
+		case 4:
+			hold(moment, s.fault("a reply to session %d is held", n), s.srv.HoldReply(next))
+		case 5:
+			over := s.fault("an operator deletes the parent when it is empty")
+			for range 50 {
+				if s.admin.Delete(lockPath, -1) == nil {
+					break
+				}
+				time.Sleep(between(s.r, time.Millisecond, 500*time.Millisecond)) // until it may be empty
+			}
+			over()
+		case 6:
+			s.fault("the first is asked to let go")()
+			s.revoke()
+		case 7:
+			s.fault("session %d is ended", n)()
+			s.took(func(node zkserver.Node) bool { return node.Stat.EphemeralOwner == session })
+			s.srv.Expire(session)
+		case 8:
+			if names := s.srv.Children(lockPath); len(names) > 0 {
+				node := lockPath + "/" + names[s.r.IntN(len(names))]
+				s.fault("an operator deletes %s", node)()
+				s.took(func(n zkserver.Node) bool { other, _ := s.srv.Node(node); return n.Stat.Czxid == other.Stat.Czxid })
+				if err := s.admin.Delete(node, -1); !errors.Is(err, zk.ErrNoNode) {
+					s.must(nil, err)
+				}
+			}
+		case 9, 10, 11:
+			hold(long, s.fault("nobody hears session %d", n), many(s.srv.Hold, all)...)
+		case 12, 13, 14:
+			hold(long, s.fault("session %d hears nobody", n), many(s.srv.HoldReply, all)...)
+		}
+	}
+	select {
+	case <-done:
+	case <-time.After(time.Until(calm)):
+	}
+}
+
+// target chooses a session, often that of the holder.
+func (s *stage) target() int {
+	n := s.r.IntN(len(s.sessions))
+	names := s.srv.Children(lockPath)
+	if s.r.IntN(2) == 0 || len(names) == 0 {
+		return n
+	}
+	holder, _ := s.srv.Node(lockPath + "/" + names[0])
+	for i, conn := range s.sessions {
+		if conn.SessionID() == holder.Stat.EphemeralOwner {
+			return i
+		}
+	}
+	return n
+}
+
+type condition = func(zkserver.Request) bool
+
+// many makes a fault for each connection that a client may try.
+func many(fault func(condition) *zkserver.Fault, when condition) []*zkserver.Fault {
+	faults := make([]*zkserver.Fault, 50)
+	for i := range faults {
+		faults[i] = fault(when)
+	}
+	return faults
+}
+
+// took notes whose lock goes with some nodes, in a moment in which nobody
+// else does anything.
+func (s *stage) took(gone func(node zkserver.Node) bool) {
+	synctest.Wait()
+	var tokens []int64
+	for _, name := range s.srv.Children(lockPath) {
+		if node, ok := s.srv.Node(lockPath + "/" + name); ok && gone(node) {
+			tokens = append(tokens, node.Stat.Czxid)
+		}
+	}
+	s.take(tokens...)
+}
+
+func (s *stage) revoke() {
+	ctx, cancel := context.WithTimeout(s.limit, time.Second)
+	defer cancel()
+	m, err := zklock.New(s.admin, lockPath)
+	require.NoError(s.t, err)
+	queue, err := m.Participants(ctx)
+	require.NoError(s.t, err)
+	if len(queue) > 0 {
+		require.NoError(s.t, m.Revoke(ctx, queue[0]))
+	}
+}

@@ -1,0 +1,88 @@
+package zklock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zklock"
+)
+
+// TestWhatAnOptionWasGivenMayBeChangedAfterNew is for the race detector, too.
+func TestWhatAnOptionWasGivenMayBeChangedAfterNew(t *testing.T) {
+	onTable(t, func(tb *table) {
+		data, acl := []byte("the first words"), zk.WorldACL(zk.PermAll)
+		m := tb.mutexWith(tb.connectAs(ordinary{}), zklock.WithData(data), zklock.WithACL(acl))
+		holder := lockAside(context.Background(), m, zklock.NewOwner("holder"))
+		copy(data, "CHANGED") // while the node is made
+		acl[0].Perms = zk.PermAll &^ zk.PermAdmin
+		got := <-holder
+		require.NoError(tb, got.err)
+		queue, err := m.Participants(context.Background())
+		require.NoError(tb, err)
+		require.Len(tb, queue, 1)
+		require.Equal(tb, "the first words", string(queue[0].Data))
+		for _, path := range []string{top, queue[0].Node} {
+			node, ok := tb.srv.Node(path)
+			require.True(tb, ok)
+			require.EqualValues(tb, zk.PermAll, node.ACL[0].Perms, path)
+		}
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
+func TestNewRefusesCharactersThatServersRefuse(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		for _, path := range []string{
+			"/lock/\U00010000", "/lock/\U0001F512", "/\U0010FFFF/lock", "/lock/a\U0001F512b",
+			"/lock/\ufff0", "/lock/\uf8ff", "/lock/\ue000", "/lock/\u0000", "/lock/\u0001", "/lock/\u001f", "/lock/\u007f", "/lock/\u009f",
+		} {
+			_, err := zklock.New(conn, path)
+			require.ErrorIs(tb, err, zk.ErrInvalidPath, "%q", path)
+		}
+		for _, path := range []string{"/lock/ ", "/lock/~", "/lock/\u00a0", "/lock/锁", "/lock/\ud7ff", "/lock/\uf900", "/lock/\uffef"} {
+			m, err := zklock.New(conn, path)
+			require.NoError(tb, err, "%q", path)
+			l, err := m.TryLock(context.Background(), zklock.NewOwner("owner"))
+			require.NoError(tb, err, "%q", path)
+			require.NoError(tb, l.Unlock(context.Background()))
+		}
+	})
+}
+
+// TestLostClosesInTimeThoughNobodyHasToldTheSessionTimeout: the client asks
+// for 1 s, a server of default configuration makes it 4 s, and an ordinary
+// client does not tell.
+func TestLostClosesInTimeThoughNobodyHasToldTheSessionTimeout(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{sessionTimeout: time.Second})
+		id := conn.SessionID()
+		require.Equal(tb, 4*time.Second, tb.srv.Sessions()[0].Timeout)
+		m, err := zklock.New(conn, top)
+		require.NoError(tb, err)
+		holder := tb.mustLock(m, zklock.NewOwner("holder"))
+		next := lockAside(context.Background(), tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
+		time.Sleep(10 * time.Second) // the holder is well
+		require.False(tb, tb.isLost(holder))
+		sent := time.Now() // that the server has heard it is as long ago, or longer
+		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
+		select {
+		case <-holder.Lost():
+		case <-next:
+			require.Fail(tb, "two holders: the next one is in, and Lost is open")
+		}
+		require.LessOrEqual(tb, time.Since(sent), 4*time.Second)
+		got := <-next
+		require.NoError(tb, got.err)
+		for _, f := range silence {
+			f.Release()
+		}
+		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}

@@ -1,0 +1,438 @@
+package zklock_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/wiretap"
+	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zklock"
+	"example.com/zklock/zklock/zkconn"
+)
+
+// A distant server is so far away that each packet from it takes a while.
+// As on a real line, many packets are on the way at a time.
+type distant struct {
+	net.Conn
+	arrived chan packet
+	rest    []byte
+}
+
+type packet struct {
+	bytes []byte
+	at    time.Time // when the client may read it
+	err   error
+}
+
+func newDistant(nc net.Conn, away time.Duration) net.Conn {
+	c := &distant{Conn: nc, arrived: make(chan packet, 10000)}
+	go func() {
+		for {
+			b := make([]byte, 4<<10)
+			n, err := nc.Read(b)
+			c.arrived <- packet{b[:n], time.Now().Add(away), err}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return c
+}
+
+func (c *distant) Read(b []byte) (int, error) {
+	if len(c.rest) == 0 {
+		p := <-c.arrived
+		time.Sleep(time.Until(p.at)) // it is on the way
+		if p.err != nil {
+			c.arrived <- p // for the next call, too
+			return 0, p.err
+		}
+		c.rest = p.bytes
+	}
+	n := copy(b, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// SetReadDeadline does nothing: what keeps a client with so distant a server
+// from giving up is not the lock's affair.
+func (c *distant) SetReadDeadline(time.Time) error { return nil }
+
+// TestLockSaysThatTheServerIsTooFarAway: a lease that is proved by an answer as
+// old as that would be as good as lost, so that there is none.
+func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
+	for _, c := range []struct{ roundTrip, session, told time.Duration }{
+		{7 * time.Second, 10 * time.Second, 10 * time.Second},
+		{9500 * time.Millisecond, 10 * time.Second, 10 * time.Second},
+		{11 * time.Second, 40 * time.Second, 10 * time.Second},
+		{5 * time.Second, 40 * time.Second, 6 * time.Second},
+	} {
+		t.Run(c.roundTrip.String()+" of "+c.told.String(), func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				tb.makeTop(tb.connect())
+				conn := tb.connectAs(ordinary{
+					sessionTimeout: c.session,
+					wrap:           func(nc net.Conn) net.Conn { return newDistant(nc, c.roundTrip) },
+				})
+				m := tb.mutexWith(conn, zklock.WithSessionTimeout(c.told))
+				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+				defer cancel()
+				_, err := m.Lock(ctx, zklock.NewOwner("owner"))
+				require.Error(tb, err)
+				require.NotErrorIs(tb, err, context.DeadlineExceeded, "it is tried without end")
+				require.ErrorContains(tb, err, "session timeout")
+				time.Sleep(time.Minute) // until the node has gone
+				require.Empty(tb, tb.srv.Children(top))
+				require.Empty(tb, tb.srv.Watches())
+			})
+		})
+	}
+}
+
+// newNarrow makes a line to a near server on which so many bytes at a time are
+// on their way.
+func newNarrow(nc net.Conn, size int, each time.Duration) net.Conn {
+	c := &distant{Conn: nc, arrived: make(chan packet, 10000)}
+	go func() {
+		for {
+			b := make([]byte, size)
+			n, err := nc.Read(b)
+			time.Sleep(each) // of virtual time: the answer is on its way
+			c.arrived <- packet{b[:n], time.Now(), err}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return c
+}
+
+// TestABurstOfRequestsIsNoFarServer: the create is answered late, because a
+// hundred requests of the same client are in front of it.
+func TestABurstOfRequestsIsNoFarServer(t *testing.T) {
+	const session = 10 * time.Second
+	onTable(t, func(tb *table) {
+		tb.makeTop(tb.connect())
+		conn := tb.connectAs(ordinary{
+			sessionTimeout: session, wrap: func(nc net.Conn) net.Conn { return newNarrow(nc, 4<<10, 10*time.Millisecond) },
+		})
+		for range 100 {
+			go conn.Exists(top)
+		}
+		synctest.Wait() // they are queued
+		began := time.Now()
+		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
+		require.Greater(tb, time.Since(began), session/12, "the create was answered too soon to show anything")
+		require.Less(tb, time.Since(began), session/8, "Lock has waited for a proof")
+		time.Sleep(time.Minute) // long enough for the lease to be lost
+		require.False(tb, tb.isLost(holder))
+		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}
+
+// TestOneLateAnswerIsForgottenThoughRequestsOverlap: every later answer may have
+// waited for those in front of it, but the server is not farther away than that.
+func TestOneLateAnswerIsForgottenThoughRequestsOverlap(t *testing.T) {
+	onTable(t, func(tb *table) {
+		tb.makeTop(tb.connect())
+		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return newDistant(nc, 50*time.Millisecond) }})
+		m := tb.mutexWith(conn)
+		ctx, stop := context.WithCancel(context.Background())
+		defer stop()
+		ask := func() {
+			for ctx.Err() == nil {
+				m.Participants(ctx)
+			}
+		}
+		late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpGetChildren2, ""))
+		go m.Participants(ctx)
+		<-late.Hit()
+		time.Sleep(2 * time.Second) // more than a twelfth of the session timeout
+		go ask()
+		time.Sleep(10 * time.Millisecond) // until it has asked
+		late.Release()
+		time.Sleep(25 * time.Millisecond) // until the answers are halfway
+		go ask()
+		within, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		l, err := m.Lock(within, zklock.NewOwner("owner"))
+		require.NoError(tb, err, "one late answer keeps the lock from being taken")
+		require.NoError(tb, l.Unlock(context.Background()))
+	})
+}
+
+// TestRequestsInFrontOfAProofAreNoFarServer: the create alone is answered
+// late. After that every answer comes late, but because hundreds of requests of
+// the same Mutex are in front of it.
+func TestRequestsInFrontOfAProofAreNoFarServer(t *testing.T) {
+	onTable(t, func(tb *table) {
+		tb.makeTop(tb.connect())
+		conn := tb.connectAs(ordinary{
+			sessionTimeout: 40 * time.Second, // patient
+			wrap:           func(nc net.Conn) net.Conn { return newNarrow(nc, 128, 40*time.Millisecond) },
+		})
+		m := tb.mutexWith(conn)
+		late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpCreate, ""))
+		waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
+		<-late.Hit()
+		busy, rest := context.WithCancel(context.Background())
+		defer rest()
+		for range 200 {
+			go func() {
+				for busy.Err() == nil {
+					m.Participants(busy)
+				}
+			}()
+		}
+		time.Sleep(1500 * time.Millisecond) // more than a twelfth of the session timeout
+		late.Release()
+		select {
+		case got := <-waiter:
+			require.NoError(tb, got.err)
+			require.Fail(tb, "the session was proved in time: there is nothing to show")
+		case <-time.After(time.Minute): // it waits for a proof
+		}
+		rest()
+		got := <-waiter
+		require.NoError(tb, got.err)
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
+// TestALeaseOutlastsSlowAnswers: round trips of up to a twelfth of the session
+// timeout cost no lease, though the first proof is complete later then than
+// the presumption that begins with the create would end.
+func TestALeaseOutlastsSlowAnswers(t *testing.T) {
+	for _, ms := range []time.Duration{0, 300, 500, 600, 700, 800, 833} {
+		roundTrip := ms * time.Millisecond
+		t.Run(roundTrip.String(), func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				tb.makeTop(tb.connect())
+				conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return newDistant(nc, roundTrip) }})
+				holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
+				time.Sleep(time.Minute) // long enough for the lease to be lost
+				require.False(tb, tb.isLost(holder))
+				require.NoError(tb, holder.Unlock(context.Background()))
+			})
+		})
+	}
+}
+
+// TestALeaseOutlastsACreateThatIsAnsweredLate: the same, with one slow
+// answer.
+func TestALeaseOutlastsACreateThatIsAnsweredLate(t *testing.T) {
+	for _, late := range []time.Duration{time.Second, 1400 * time.Millisecond, 2 * time.Second, 3 * time.Second} {
+		t.Run(late.String(), func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				tb.makeTop(tb.connect())
+				conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return newDistant(nc, 100*time.Millisecond) }})
+				reply := tb.srv.HoldReply(of(conn.SessionID(), jute.OpCreate, ""))
+				time.AfterFunc(late, reply.Release)
+				holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
+				require.Len(tb, reply.Hit(), 1)
+				time.Sleep(time.Minute) // long enough for the lease to be lost
+				require.False(tb, tb.isLost(holder))
+				require.NoError(tb, holder.Unlock(context.Background()))
+			})
+		})
+	}
+}
+
+// TestALeaseOutlastsABreakInItsFirstProof: the client has one server, to which
+// it returns a second later. The first proof is then made in the last moment.
+func TestALeaseOutlastsABreakInItsFirstProof(t *testing.T) {
+	for _, c := range []struct {
+		op  jute.Op
+		nth int
+	}{{jute.OpDelete, 1}, {jute.OpSync, 1}, {jute.OpDelete, 2}} {
+		t.Run(fmt.Sprintf("%v %d", c.op, c.nth), func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				conn, err := zkconn.Connect(context.Background(), []string{"127.0.0.1:1"}, 6*time.Second,
+					zk.WithDialer(tb.srv.Dial), zk.WithLogger(silentLogger{}))
+				require.NoError(tb, err)
+				defer conn.Close()
+				m, err := zklock.New(conn, top)
+				require.NoError(tb, err)
+				holder := tb.mustLock(m, zklock.NewOwner("holder"))
+				id, met := conn.SessionID(), 0
+				lost := tb.srv.LoseReply(func(r zkserver.Request) bool {
+					if r.Session == id && r.Op == c.op {
+						met++
+						return met == c.nth
+					}
+					return false
+				})
+				time.Sleep(time.Minute) // long enough for the lease to be lost
+				require.Len(tb, lost.Hit(), 1)
+				require.Equal(tb, id, conn.SessionID())
+				require.False(tb, tb.isLost(holder))
+				require.NoError(tb, holder.Unlock(context.Background()))
+			})
+		})
+	}
+}
+
+// TestLockEndsWhereEverySyncIsRefused: without a sync there is no proof.
+func TestLockEndsWhereEverySyncIsRefused(t *testing.T) {
+	onTable(t, func(tb *table) {
+		tb.makeTop(tb.connect())
+		conn := tb.connectAs(ordinary{})
+		id := conn.SessionID()
+		for range 1000 { // unimplemented
+			tb.srv.Fail(jute.Code(-6), of(id, jute.OpSync, ""))
+		}
+		node := tb.srv.HoldReply(of(id, jute.OpGetData, ""))
+		time.AfterFunc(4*time.Second, node.Release) // the session is not known to be safe by then
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		defer cancel()
+		_, err := tb.mutexWith(conn).Lock(ctx, zklock.NewOwner("owner"))
+		require.Error(tb, err)
+		require.NotErrorIs(tb, err, context.DeadlineExceeded, "it is tried without end")
+		time.Sleep(time.Minute) // until the node has gone
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestOneThrottledReadDoesNotCostTheLease: a server under load refuses to
+// answer, and says so.
+func TestOneThrottledReadDoesNotCostTheLease(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
+		refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpGetData, top+"/lock-0000000000"))
+		_, err := tb.connect().Set(top+"/lock-0000000000", nil, -1) // so that it is read again
+		require.NoError(tb, err)
+		synctest.Wait()
+		require.Len(tb, refused.Hit(), 1)
+		time.Sleep(time.Minute) // long enough for the lease to be lost by mistake
+		require.False(tb, tb.isLost(holder))
+		require.NoError(tb, holder.Unlock(context.Background()))
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce: the connection breaks, and
+// the server refuses to set the watches in the next one. The client only logs
+// that, and no event arrives any more.
+func TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce(t *testing.T) {
+	onTable(t, func(tb *table) {
+		for what, conn := range map[string]*zk.Conn{"an ordinary client": tb.connectAs(ordinary{}), "Connect's": tb.connect()} {
+			first := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("first"))
+			second := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("second"))
+			time.Sleep(time.Second) // until it waits
+			waiter := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("waiter"))
+			time.Sleep(time.Second) // until its watches are set
+			refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpSetWatches, ""))
+			tb.srv.Cut(conn.SessionID())
+			time.Sleep(5 * time.Second) // until the client is back
+			require.Len(tb, refused.Hit(), 1, what)
+			require.NoError(tb, first.Unlock(context.Background()))
+			require.NoError(tb, (<-second).lease.Unlock(context.Background()))
+			time.Sleep(20 * time.Second) // two session timeouts
+			require.Len(tb, waiter, 1, what)
+			require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
+		}
+	})
+}
+
+// TestALeaseWithoutANodeIsLostThoughItsWatchIsThrottled: a waiter's watch on its own
+// node is not set anew, somebody deletes the node by hand, and the lock is handed
+// over in memory.
+func TestALeaseWithoutANodeIsLostThoughItsWatchIsThrottled(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		mutex := tb.mutex(conn)
+		first := tb.mustLock(mutex, zklock.NewOwner("first"))
+		second := lockAside(context.Background(), mutex, zklock.NewOwner("second"))
+		time.Sleep(time.Second) // until its watch is set
+		refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpSetWatches, ""))
+		tb.srv.Cut(conn.SessionID())
+		time.Sleep(2 * time.Second) // until the client is back
+		require.Len(tb, refused.Hit(), 1)
+		require.NoError(tb, tb.connect().Delete(top+"/lock-0000000001", -1))
+		require.NoError(tb, first.Unlock(context.Background()))
+		lease := (<-second).lease
+		time.Sleep(10*time.Second/3 + time.Second/10) // a third of the session timeout, and a read
+		require.True(tb, tb.isLost(lease))
+	})
+}
+
+// TestARevokeIsHeardThoughItsReadIsThrottledOnce: the read after a change
+// must be repeated, and not only survived.
+func TestARevokeIsHeardThoughItsReadIsThrottledOnce(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
+		refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpGetData, top+"/lock-0000000000"))
+		m := tb.mutexWith(tb.connect())
+		require.NoError(tb, m.Revoke(context.Background(), zklock.Participant{Node: top + "/lock-0000000000"}))
+		time.Sleep(2 * time.Second) // less than until the lease is confirmed
+		require.Len(tb, refused.Hit(), 1)
+		require.True(tb, isClosed(holder.RevokeRequested()))
+		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}
+
+// TestParticipantsStopsWhenItsCtxEnds: what was asked is answered late, and
+// nothing more is asked.
+func TestParticipantsStopsWhenItsCtxEnds(t *testing.T) {
+	onTable(t, func(tb *table) {
+		m := tb.mutexWith(tb.connect())
+		queue, giveUp := context.WithCancel(context.Background())
+		for range 10 {
+			lockAside(queue, m, zklock.NewOwner("contender"))
+		}
+		time.Sleep(time.Second) // until all are in the queue
+		require.Len(tb, tb.srv.Children(top), 10)
+		tap := wiretap.New()
+		conn := tb.connectAs(ordinary{wrap: tapped(tap)})
+		late := tb.srv.Hold(func(r zkserver.Request) bool {
+			return r.Session == conn.SessionID() && r.Path == top+"/lock-0000000003"
+		})
+		ctx, cancel := context.WithCancel(context.Background())
+		asked := make(chan error, 1)
+		go func() {
+			_, err := tb.mutexWith(conn).Participants(ctx)
+			asked <- err
+		}()
+		<-late.Hit()
+		cancel()
+		require.ErrorIs(tb, <-asked, context.Canceled)
+		before := tap.Counts()
+		late.Release()
+		time.Sleep(time.Minute) // long enough for all that would be asked
+		require.Zero(tb, tap.Counts().Since(before).Total(), "requests after ctx has ended")
+		giveUp()
+		time.Sleep(time.Minute) // until all have left
+	})
+}
+
+// TestRevokeStopsWhenItsCtxEnds is the same for Revoke, which must not write
+// what nobody waits for any more.
+func TestRevokeStopsWhenItsCtxEnds(t *testing.T) {
+	onTable(t, func(tb *table) {
+		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+		conn := tb.connectAs(ordinary{})
+		late := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, ""))
+		ctx, cancel := context.WithCancel(context.Background())
+		asked := make(chan error, 1)
+		go func() {
+			asked <- tb.mutexWith(conn).Revoke(ctx, zklock.Participant{Node: top + "/lock-0000000000"})
+		}()
+		<-late.Hit()
+		cancel()
+		require.ErrorIs(tb, <-asked, context.Canceled)
+		late.Release()
+		time.Sleep(time.Minute) // long enough for the write, and for the holder to read it
+		require.False(tb, isClosed(holder.RevokeRequested()))
+		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}

@@ -1,0 +1,72 @@
+package zklock
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/zkserver"
+)
+
+// afterSuspend returns t as the runtime would read it had the machine been
+// suspended for d: the wall clock has gone on, and the monotonic one has not.
+// Package time has no way to make such a time, so it moves the seconds of the
+// wall clock, which are above the 30 bits of the nanoseconds.
+func afterSuspend(t time.Time, d time.Duration) time.Time {
+	*(*uint64)(unsafe.Pointer(&t)) += uint64(d/time.Second) << 30
+	return t
+}
+
+// A machine is suspended while it holds the lock, for longer than its session.
+// When it continues, no time has passed by the clock that timers follow. The
+// test is in real time, because virtual time has one clock.
+func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
+	const session, hour = 10 * time.Second, time.Hour
+	now := time.Now()
+	require.Zero(t, afterSuspend(now, hour).Sub(now), "by the monotonic clock")
+	require.Equal(t, hour, afterSuspend(now, hour).Round(0).Sub(now.Round(0)), "by the wall clock")
+	for _, c := range []struct {
+		name  string
+		after func(t *testing.T, l *Lease, suspend func())
+	}{
+		{"Lost looks at the wall clock", func(t *testing.T, l *Lease, suspend func()) {
+			suspend()
+			require.True(t, isClosed(l.Lost()))
+		}},
+		{"so does Unlock", func(t *testing.T, l *Lease, suspend func()) {
+			suspend()
+			require.ErrorIs(t, l.Unlock(t.Context()), ErrLost)
+		}},
+		{"a channel that the caller has already is closed soon", func(t *testing.T, l *Lease, suspend func()) {
+			lost := l.Lost()
+			suspend()
+			select {
+			case <-lost:
+			case <-time.After(time.Minute): // the server answers, so nothing else closes it
+				require.Fail(t, "Lost is open")
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var suspended atomic.Int64
+			clock = func() time.Time { return afterSuspend(time.Now(), time.Duration(suspended.Load())) }
+			defer func() { clock = time.Now }()
+			srv := zkserver.New()
+			defer srv.Close()
+			conn, err := ensemble.OverPipes(srv).Connect(t.Context(), ensemble.Options{SessionTimeout: session})
+			require.NoError(t, err)
+			defer conn.Close()
+			m, err := New(conn, "/lock", WithSessionTimeout(session))
+			require.NoError(t, err)
+			l, err := m.Lock(t.Context(), NewOwner("owner"))
+			require.NoError(t, err)
+			c.after(t, l, func() { suspended.Store(int64(hour)) })
+			<-l.Done()
+			require.NoError(t, m.Wait(t.Context()))
+		})
+	}
+}
