@@ -20,7 +20,7 @@ import (
 // Errors that errors.Is finds.
 var (
 	// ErrHeld: another contender holds the lock or waits for it.
-	ErrHeld = errors.New("zklock: somebody else holds the lock")
+	ErrHeld = errors.New("zklock: another contender holds the lock or waits for it")
 	// ErrLost: the lock was gone before Unlock, most likely with its session.
 	ErrLost = errors.New("zklock: the lock was lost")
 	// ErrUnlocked: the lease was unlocked before.
@@ -29,7 +29,7 @@ var (
 
 // An Owner is what holds a lock, as a thread does in Java: one line of work
 // that may pass through many functions. Goroutines that share an owner share
-// its lock, too: they do not keep each other out.
+// its lock, too: they do not exclude each other.
 type Owner struct{ name string }
 
 // NewOwner makes an owner that is like no other, whatever its name. The name
@@ -40,27 +40,26 @@ func NewOwner(name string) *Owner { return &Owner{name} }
 func (o *Owner) String() string { return o.name }
 
 // A Mutex is the lock at a path for all goroutines of a process. It is safe
-// for concurrent use. Make one per process and path and share it: its
-// contenders share what they know of the queue.
+// for concurrent use. Make one per process and path and share it: its goroutines
+// queue in memory, and have one node for all of them in the queue at the server.
 type Mutex struct {
-	conn *zk.Conn
+	conn    *zk.Conn
 	session *session
 	tasks   tasks
-	path string
-	acl  []zk.ACL
-	data []byte
+	path    string
+	acl     []zk.ACL
+	data    []byte
+	holds   int           // by one node, at most
+	during  time.Duration // from the first to the last of them
+	way     atomic.Int32  // how nodes are made
 
-	kick      chan struct{}     // wakes the scout
-	sentries  map[string]sentry // by name; used by the scout alone
-	searching chan struct{}     // holds a value while a search runs
-	search    search            // the last one; used by the holder of that value
-	asked     atomic.Int64
-
-	mu       sync.Mutex
-	owners   map[*Owner]*place // those that hold the lock, or are about to
-	line     []*place          // our places in the queue, by number
-	scouting bool
-	alone    bool // the last list had nobody before our first; before there is one, nothing is known
+	mu      sync.Mutex
+	owners  map[*Owner]*hold   // of those that hold the lock or wait for it
+	waiting []*hold            // in their order
+	first   *entry             // by which the lock is held; it has a holder
+	next    *entry             // which queues for those that wait
+	entries map[string]*entry  // all that have a node, by name
+	watches map[string]watched // on other contenders' nodes, by name
 }
 
 // An Option changes how a Mutex works.
@@ -85,7 +84,7 @@ func WithSessionTimeout(d time.Duration) Option {
 		if d > longest {
 			return fmt.Errorf("WithSessionTimeout: %v is more than %v", d, longest)
 		}
-		m.session.agreed = func() time.Duration { return d }
+		m.session = sessionOf(m.conn, d)
 		return nil
 	}
 }
@@ -117,6 +116,25 @@ func WithData(data []byte) Option {
 	}
 }
 
+// WithHandOver says how often, and for how long, goroutines of this Mutex hand
+// the lock on to each other before other contenders get their turn: a node serves
+// at most that many holds, from 1 to 1024, and no hold begins after d. Then it goes
+// to the end of the queue. So no other process waits for this one longer than d and
+// one hold. The default is 16 holds and 50 ms; with 1 hold every release is seen by
+// the server.
+func WithHandOver(holds int, d time.Duration) Option {
+	return func(m *Mutex) error {
+		if holds < 1 || holds > 1<<passBits {
+			return fmt.Errorf("WithHandOver: %d holds are not between 1 and %d", holds, 1<<passBits)
+		}
+		if d < 0 {
+			return fmt.Errorf("WithHandOver: %v is negative", d)
+		}
+		m.holds, m.during = holds, d
+		return nil
+	}
+}
+
 // New returns the lock whose queue is under path. It sends nothing: the
 // parent and all above it are made when they are needed. The error, if any,
 // says which argument is wrong; for a path that is not valid it wraps
@@ -130,15 +148,18 @@ func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 	}
 	host, _ := os.Hostname()
 	m := &Mutex{
-		conn: conn, session: sessionOf(conn, path), path: path, acl: zk.WorldACL(zk.PermAll),
-		data: fmt.Appendf(nil, "%s:%d", host, os.Getpid()),
-		kick: make(chan struct{}, 1), sentries: make(map[string]sentry), searching: make(chan struct{}, 1),
-		owners: make(map[*Owner]*place),
+		conn: conn, path: path, acl: zk.WorldACL(zk.PermAll),
+		data:  fmt.Appendf(nil, "%s:%d", host, os.Getpid()),
+		holds: 16, during: 50 * time.Millisecond,
+		owners: make(map[*Owner]*hold), entries: make(map[string]*entry), watches: make(map[string]watched),
 	}
 	for _, option := range options {
 		if err := option(m); err != nil {
 			return nil, fmt.Errorf("zklock: lock %s: %w", path, err)
 		}
+	}
+	if m.session == nil {
+		m.session = sessionOf(conn, 0)
 	}
 	return m, nil
 }
@@ -195,35 +216,36 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 			return nil, m.session.ended(ctx, "lock "+m.path, began)
 		}
 		m.mu.Lock()
-		p := m.owners[owner]
+		h := m.owners[owner]
 		switch {
-		case try && (p == nil && len(m.line) > 0 || p != nil && !p.held):
+		case try && (h == nil && (m.first != nil || len(m.waiting) > 0) || h != nil && h.entry == nil):
 			m.mu.Unlock()
 			return nil, fmt.Errorf("%w: %s", ErrHeld, m.path)
-		case p == nil:
-			p = newPlace(m, owner, try)
-			m.owners[owner] = p
-			m.tasks.spawn(func() { m.live(p) })
+		case h == nil:
+			h = m.enqueueLocked(owner, try)
 		}
-		l := &Lease{m: m, p: p}
-		l.over, l.end = context.WithCancel(p.lost)
-		p.leases++
+		l := &Lease{m: m, hold: h}
+		l.over, l.end = context.WithCancel(h.lost)
+		h.leases++
 		m.mu.Unlock()
 		select {
-		case <-p.ready:
+		case <-h.ready:
 		case <-ctx.Done():
 		}
 		m.mu.Lock()
-		if ctx.Err() == nil && p.held && !m.isLostLocked(p) {
+		if ctx.Err() == nil && h.entry != nil && !m.isLostLocked(h) {
 			m.mu.Unlock()
 			return l, nil
 		}
 		l.endLocked()
-		held, err := p.held, p.err // held: the lock was lost at once
+		held, err := h.entry != nil, h.err // held: the lock was lost at once
 		m.mu.Unlock()
-		again := held || errors.Is(err, errGone) ||
-			!try && errors.Is(err, ErrHeld) // another goroutine of the owner tried
-		if ctx.Err() == nil && !again {
+		again := held || !try && errors.Is(err, ErrHeld) // another goroutine of the owner tried
+		switch {
+		case ctx.Err() != nil || again:
+		case err == ErrHeld:
+			return nil, fmt.Errorf("%w: %s", ErrHeld, m.path)
+		default:
 			return nil, fmt.Errorf("zklock: lock %s: %w", m.path, err)
 		}
 	}
@@ -234,11 +256,11 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 func (m *Mutex) Holds(owner *Owner) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	p := m.owners[owner]
-	if p == nil || !p.held || m.isLostLocked(p) {
+	h := m.owners[owner]
+	if h == nil || h.entry == nil || m.isLostLocked(h) {
 		return 0
 	}
-	return p.leases
+	return h.leases
 }
 
 // Wait waits until the Mutex does nothing: nobody holds the lock or waits for
@@ -270,7 +292,7 @@ func (m *Mutex) Do(ctx context.Context, owner *Owner, f func(ctx context.Context
 		return err
 	}
 	within, cancel := context.WithCancelCause(ctx)
-	unwatch := context.AfterFunc(l.p.lost, func() { cancel(ErrLost) })
+	unwatch := context.AfterFunc(l.hold.lost, func() { cancel(ErrLost) })
 	defer func() {
 		unwatch()
 		cancel(nil)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,11 +14,11 @@ import (
 
 // A Participant is a contender in the queue, of whatever process and library.
 type Participant struct {
-	Owner    string // its owner's name; "" if it is not one of ours
+	Owner    string // for whom its node was made; of this Mutex's node, the present holder. "" if it is not a zklock's
 	Data     []byte // what it says of itself: WithData; the node's data if it is not one of ours
 	Position int    // 0 is the holder
 	Node     string // the path of its node
-	Token    int64  // its node's czxid: its fencing token once it holds the lock
+	Token    int64  // the fencing token of its node's first hold
 }
 
 // Participants returns the queue: the holder, and then those that wait, in
@@ -25,11 +27,16 @@ type Participant struct {
 func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 	var all []Participant
 	err := m.aside(ctx, "list the participants of", func(left <-chan struct{}) error {
-		return m.readAll(left, []error{zk.ErrNoNode}, func(node string, data []byte, stat *zk.Stat) {
-			p := Participant{Node: node, Position: len(all), Data: data, Token: stat.Czxid}
-			if r, ok := parseRecord(data); ok {
+		return m.readAll(left, func(name string, data []byte, stat *zk.Stat) {
+			p := Participant{Node: m.path + "/" + name, Position: len(all), Data: data, Token: stat.Czxid << passBits}
+			if r, ok := parseRecord(name, data); ok {
 				p.Owner, p.Data = r.Owner, r.data()
 			}
+			m.mu.Lock()
+			if e := m.entries[name]; e != nil && e.holder != nil {
+				p.Owner = e.holder.owner.name
+			}
+			m.mu.Unlock()
 			all = append(all, p)
 		})
 	})
@@ -37,6 +44,34 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 		return nil, err // and all may still be written to
 	}
 	return all, nil
+}
+
+// readAll reads the contenders' nodes in their order. It begins with a sync: the
+// client's server may not have heard yet of what was made through another.
+func (m *Mutex) readAll(stop <-chan struct{}, each func(name string, data []byte, stat *zk.Stat)) error {
+	if err := m.session.insist(stop, theLeader, m.session.sync); err != nil {
+		return err
+	}
+	names, err := m.children(stop)
+	if err != nil {
+		return err
+	}
+	numbers := make(map[string]int32)
+	for _, name := range names {
+		if n, ok := sequence(name); ok {
+			numbers[name] = n
+		}
+	}
+	byNumber := func(a, b string) int { return order(numbers[a], numbers[b]) }
+	for _, name := range slices.SortedFunc(maps.Keys(numbers), byNumber) {
+		data, stat, err := m.get(stop, m.path+"/"+name)
+		if err == nil {
+			each(name, data, stat)
+		} else if !errors.Is(err, zk.ErrNoNode) {
+			return fmt.Errorf("read %s/%s: %w", m.path, name, err)
+		}
+	}
+	return nil
 }
 
 // Revoke asks a participant to let go of the lock: its Lease's
@@ -52,10 +87,13 @@ func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 	return m.aside(ctx, "revoke a participant of", func(left <-chan struct{}) error {
 		for {
 			data, stat, err := m.get(left, p.Node)
+			if err == nil && p.Token != 0 && p.Token>>passBits != stat.Czxid {
+				return nil // it has left, and another node has its name
+			}
 			if err == nil {
 				asked := []byte(curatorRevoke)
-				if r, ours := parseRecord(data); ours {
-					r.Of, r.Revoke = stat.Czxid, stat.Czxid
+				if r, ours := parseRecord(name, data); ours {
+					r.Revoke = true
 					asked = r.encode()
 				}
 				err = m.session.insist(left, aQuorum, func() error { _, err := m.conn.Set(p.Node, asked, stat.Version); return err })

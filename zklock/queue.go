@@ -1,276 +1,203 @@
 package zklock
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"crypto/rand"
-	"errors"
-	"fmt"
 	"slices"
-	"sync"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 )
 
-// A place is one node of ours in the queue, and its owner's hold on the lock
-// once nobody is before it. One goroutine, live, makes all its requests from
-// the create to the delete. Callers wait on its channels, ctx in hand.
-type place struct {
-	owner *Owner
-	try   bool   // does not wait
-	rec   record // what the node says
-	data  []byte // the record, encoded
+// Goroutines of a Mutex queue in its memory, and the Mutex queues at the server
+// with one node for all of them. An owner that lets go of the lock hands it on
+// to the next one in memory, without a request, a few times and not for long.
+// Then the node goes, and the Mutex queues again behind all that wait elsewhere.
+// (Lock cohorting: Dice, Marathe, Shavit, PPoPP 2012.)
 
-	ready  chan struct{} // closed when the lock is held, or err says why not
-	left   chan struct{} // closed when nobody wants the place any more
-	gone   chan struct{} // closed when the node has gone and no goroutine is left
-	stuck  chan struct{} // closed when a server refuses what the node's end needs
-	revoke chan struct{} // closed when somebody asks for the lock
-	turn   chan struct{} // closed when nobody is before it, or failed says what went wrong
-	failed error         // written before that
-	told   sync.Once     // closes turn
+// A hold is what an owner waits for, and then has.
+type hold struct {
+	owner  *Owner
+	try    bool          // it does not wait for other contenders
+	ready  chan struct{} // closed when the owner holds the lock, or err says why not
+	revoke chan struct{} // closed when another contender asks for the lock
 
-	lost context.Context // ends when the place is held and can no longer be trusted
+	lost context.Context // ends when the lock can no longer be trusted
 	lose func()
 
-	// Written by live before the place is in the line, token before ready is closed.
-	node    string
-	number  int32
-	session int64
-	token   int64 // the node's czxid; 0 before it is known
-
-	nearer, farther string // the names of the two nodes before it, for the scout; "" if there is none
-	heir            *place // a place of ours that was directly behind it when it was deleted as the first of all
-
-	// Guarded by Mutex.mu.
-	err    error // why the lock is not held, or was not let go
+	// Guarded by Mutex.mu. After ready is closed, entry and token do not change.
 	leases int
-	held   bool
-	behind *place // a place of ours that is directly before it
-	clock  *time.Timer
+	entry  *entry // by which the lock is held; nil while the owner waits
+	token  int64
+	last   bool // of its entry: Unlock waits until the node has gone
+	err    error
 }
 
-var errGone = errors.New("the node in the queue has gone") // a place has lost it
+// passBits is how far a node's czxid is shifted to make room in the token for
+// the number of times that the lock was handed on within its Mutex. Then tokens
+// grow with each holder: a later node has a higher czxid.
+const passBits = 10
 
-func newPlace(m *Mutex, owner *Owner, try bool) *place {
-	rec := newRecord(owner.name, rand.Text(), m.data)
-	lost, lose := context.WithCancel(context.Background())
-	return &place{
-		owner: owner, try: try, rec: rec, data: rec.encode(), lost: lost, lose: lose,
-		ready: make(chan struct{}), left: make(chan struct{}), gone: make(chan struct{}),
-		stuck: make(chan struct{}), revoke: make(chan struct{}), turn: make(chan struct{}),
-	}
+// enqueueLocked adds an owner to those that wait.
+func (m *Mutex) enqueueLocked(owner *Owner, try bool) *hold {
+	h := &hold{owner: owner, try: try, ready: make(chan struct{}), revoke: make(chan struct{})}
+	h.lost, h.lose = context.WithCancel(context.Background())
+	m.owners[owner] = h
+	m.waiting = append(m.waiting, h)
+	m.queueLocked()
+	return h
 }
 
-// live is the life of a place: it takes a place in the queue, stays until
-// nobody wants it or it has lost its node, and leaves.
-func (m *Mutex) live(p *place) {
-	defer close(p.gone)
-	err := m.create(p)
-	if err == nil && p.try {
-		if err = m.findBefore(p); err == nil && p.nearer != "" {
-			err = ErrHeld
-		}
-		p.tell(err)
+// queueLocked makes a node at the end of the queue if owners wait that the node
+// which holds the lock will not serve.
+func (m *Mutex) queueLocked() {
+	if m.next != nil || len(m.waiting) == 0 || m.first != nil && m.servesLocked(m.first, len(m.waiting)) {
+		return
 	}
-	if err == nil {
-		m.join(p)
-		err = m.stay(p)
-	}
-	m.leave(p, err) // before the node goes, and the next one is in
-	if p.node != "" && !isOneOf(err, []error{errGone, errClosed}) {
-		err = m.remove(p)
-	}
-	m.part(p, err)
+	m.next = newEntry(m, m.waiting[0].owner)
+	m.tasks.begin()
+	go m.run(m.next)
 }
 
-// stay keeps a place until nobody wants it (nil), it cannot be kept, or its
-// node has gone (errGone). It is the loop of step 3, in which the scout looks
-// for the node before and waits until that has gone. Meanwhile a place watches
-// its own node, so that it does not take the lock when it is no longer in the
-// queue: a server tells a client of changes in their order. (If the client
-// comes back to its session in between, that is lost; see the package doc.)
-func (m *Mutex) stay(p *place) error {
-	own, err := m.watch(p)
-	if err != nil {
-		return err
-	}
-	try := (<-chan struct{})(p.turn) // closed when the lock may be taken; nil once it is held
-	var look <-chan time.Time        // nil unless the lock is held: the client may miss an event while it reconnects
-	for unproved := 0; ; {
-		select {
-		case ev := <-own:
-			switch {
-			case errors.Is(ev.Err, zk.ErrClosing):
-				m.session.close()
-				return errClosed
-			case ev.Type != zk.EventNodeDataChanged:
-				return errGone
-			}
-			if own, err = m.watch(p); err != nil {
-				return err
-			}
-		case <-try:
-			switch {
-			case p.failed != nil:
-				return p.failed
-			case len(own) > 0: // which comes before the lock
-			case m.take(p):
-				try, look = nil, time.Tick(m.session.timeout()/3)
-			default: // the session is not known to be safe
-				if try, err = m.session.nextProof(); err == nil {
-					unproved = 0
-				} else if unproved++; unproved == 3 {
-					return err
-				}
-			}
-		case <-look:
-			data, stat, err := m.get(p.left, p.node)
-			if err = m.recognize(p, data, stat, err); errors.Is(err, errGone) {
-				return err
-			}
-		case <-p.left:
-			return nil
-		case <-m.session.closed:
-			return errClosed
-		}
-	}
+// servesLocked reports whether n more owners may hold the lock by e.
+func (m *Mutex) servesLocked(e *entry, n int) bool {
+	return e.holds+n <= m.holds && time.Since(e.entered) < m.during && !e.revoked
 }
 
-func (m *Mutex) watch(p *place) (<-chan zk.Event, error) {
-	data, stat, own, err := m.getW(p.left, p.node)
-	return own, m.recognize(p, data, stat, err)
-}
-
-// recognize takes in what was read from a place's node: when it was made, and
-// whether it is asked for the lock. If another has written over the record, as
-// Curator's Revoker does, it is put right; if that fails, only Participants
-// misses it. ErrGone: there is no node, or one of the same name that is
-// another's, because the parent was made anew.
-func (m *Mutex) recognize(p *place, data []byte, stat *zk.Stat, err error) error {
-	if errors.Is(err, zk.ErrNoNode) || err == nil && !p.made(stat) {
-		return errGone
-	}
-	if err != nil {
-		return err
-	}
-	rec, isRecord := p.rec, true
-	same := bytes.Equal(data, p.data)
-	if !same { // or else it need not be parsed
-		rec, isRecord = parseRecord(data)
-	}
-	if p.token == 0 { // the record tells, unless a late write has put an earlier node's there
-		if isRecord && rec.ID != p.rec.ID && (rec.Of == 0 || rec.Of == stat.Czxid) {
-			return errGone
-		}
-		p.token = stat.Czxid
-	}
-	if same {
-		return nil
-	}
-	if (isRecord && rec.Revoke == p.token || string(data) == curatorRevoke) && !isClosed(p.revoke) {
-		p.rec.Revoke = p.token
-		close(p.revoke)
-	}
-	p.rec.Of = p.token
-	if p.data = p.rec.encode(); !bytes.Equal(data, p.data) {
-		m.session.call(aQuorum, func() error { _, err := m.conn.Set(p.node, p.data, stat.Version); return err })
-	}
-	return nil
-}
-
-// made says whether a node with a place's name is the place's own.
-func (p *place) made(stat *zk.Stat) bool {
-	return stat.EphemeralOwner == p.session && (p.token == 0 || p.token == stat.Czxid)
-}
-
-// take takes the lock for a place whose turn has come. False: the session is
-// not known to be safe, or not for as long as the next proof takes.
-func (m *Mutex) take(p *place) bool {
+// enter makes e, which is the first in the queue, the holder of the lock. It
+// returns false if the session is not known to be safe for long enough.
+func (m *Mutex) enter(e *entry) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.session.lasts(p.session) {
+	if isClosed(e.left) {
+		return true // and its goroutine notices
+	}
+	if !m.session.lasts(e.session) {
 		return false
 	}
-	p.held = true
-	m.startClockLocked(p)
-	close(p.ready)
+	if m.first != nil {
+		m.loseLocked(m.first) // its node is not before ours any more: it was deleted
+	}
+	m.first, m.next = e, nil
+	e.entered = time.Now()
+	e.ends = time.AfterFunc(m.during, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.queueLocked()
+	})
+	m.startClockLocked(e)
+	m.grantLocked(e)
 	return true
 }
 
-// leave gives a place up, because of err or because nobody wants it.
-func (m *Mutex) leave(p *place, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.loseLocked(p)
-	m.leaveLocked(p)
-	if !p.held {
-		p.err = cmp.Or(p.err, err, errStopped)
+// grantLocked gives the lock to the first owner that waits.
+func (m *Mutex) grantLocked(e *entry) {
+	h := m.waiting[0]
+	m.waiting = slices.Delete(m.waiting, 0, 1)
+	h.entry, h.token = e, e.token<<passBits|int64(e.holds)
+	e.holder = h
+	e.holds++
+	if e.revoked {
+		close(h.revoke)
 	}
+	close(h.ready)
+	m.queueLocked()
 }
 
-// leaveLocked gives a place up. Its goroutine then removes the node.
-func (m *Mutex) leaveLocked(p *place) {
-	if isClosed(p.left) {
-		return
+// releaseLocked ends a hold whose last lease has ended. It hands the lock on if
+// it may, and else gives the node up.
+func (m *Mutex) releaseLocked(h *hold) {
+	if m.owners[h.owner] == h {
+		delete(m.owners, h.owner)
 	}
-	close(p.left)
-	if p.clock != nil {
-		p.clock.Stop()
-	}
-	delete(m.owners, p.owner)
-}
-
-func (m *Mutex) join(p *place) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.session.use(1)
-	if p.number > 1 && (!m.alone || len(m.line) > 0) { // expect the two numbers before it there, rather than list
-		p.nearer = fmt.Sprintf("%s%010d", prefix, p.number-1)
-		p.farther = fmt.Sprintf("%s%010d", prefix, p.number-2)
-	}
-	i, _ := slices.BinarySearchFunc(m.line, p, func(a, b *place) int { return order(a.number, b.number) })
-	m.line = slices.Insert(m.line, i, p)
-	m.wakeScoutLocked()
-}
-
-// part takes a place out of the line, and tells the callers that still wait for
-// it. Its err is nil if it was our delete that ended it.
-func (m *Mutex) part(p *place, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if p.held {
-		if p.err = err; err != nil {
-			p.err = fmt.Errorf("%w: %s: %w", ErrLost, p.node, err)
+	if i := slices.Index(m.waiting, h); i >= 0 {
+		m.waiting = slices.Delete(m.waiting, i, i+1)
+		if len(m.waiting) == 0 && m.next != nil {
+			m.leaveLocked(m.next)
 		}
-	} else if !isClosed(p.ready) {
-		close(p.ready)
 	}
-	i := slices.Index(m.line, p)
-	if i < 0 {
+	e := h.entry
+	if e == nil || e.holder != h || isClosed(e.left) {
 		return
 	}
-	m.session.use(-1)
-	m.line = slices.Delete(m.line, i, i+1)
-	// The short way, without a request: our node was the first until we
-	// deleted it, and the next number is ours, too, and was in the queue before
-	// the delete was sent. So both were in one parent, which has been there all
-	// the time, and a number below cannot be given out again.
-	if err == nil && i < len(m.line) && m.line[i] == p.heir {
-		p.heir.tell(nil)
-	} else {
-		m.wakeScoutLocked()
+	e.holder = nil
+	if len(m.waiting) > 0 && m.servesLocked(e, 1) && m.session.lasts(e.session) {
+		m.grantLocked(e)
+		return
+	}
+	h.last = true
+	m.leaveLocked(e)
+}
+
+// leaveLocked gives a node up. Its goroutine then deletes it.
+func (m *Mutex) leaveLocked(e *entry) {
+	if isClosed(e.left) {
+		return
+	}
+	close(e.left)
+	for _, t := range []*time.Timer{e.clock, e.ends, e.rests} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+	if m.first == e {
+		m.first = nil
+	}
+	if m.next == e {
+		m.next = nil
+	}
+	if e.resting {
+		e.resting = false
+		go m.finish(e, nil)
+	}
+	m.queueLocked()
+}
+
+// failLocked tells those that wait for e why none of them will hold the lock, or
+// only those that do not wait for other contenders.
+func (m *Mutex) failLocked(e *entry, err error, onlyTry bool) {
+	if m.next != e {
+		return
+	}
+	m.waiting = slices.DeleteFunc(m.waiting, func(h *hold) bool {
+		if onlyTry && !h.try {
+			return false
+		}
+		h.err = err
+		close(h.ready)
+		delete(m.owners, h.owner)
+		return true
+	})
+	if len(m.waiting) == 0 {
+		m.leaveLocked(e)
 	}
 }
 
-func (q *place) directlyBehind(p *place) bool { return q.behind == p || q.number == p.number+1 }
+// loseLocked ends the hold of a lock that can no longer be trusted.
+func (m *Mutex) loseLocked(e *entry) {
+	if h := e.holder; h != nil && !isClosed(e.left) {
+		h.lose()
+		delete(m.owners, h.owner)
+		m.leaveLocked(e)
+	}
+}
 
-// tell tells live, once, that nobody is before a place, or what went wrong.
-func (p *place) tell(err error) {
-	p.told.Do(func() {
-		p.failed = err
-		close(p.turn)
+// isLostLocked reports whether a lock is lost. It is, at the latest, when its
+// session is no longer known to live.
+func (m *Mutex) isLostLocked(h *hold) bool {
+	if h.entry.holder == h && isOver(m.session.safeUntil(h.entry.session)) {
+		m.loseLocked(h.entry)
+	}
+	return h.lost.Err() != nil
+}
+
+// startClockLocked watches over a lock that is held: a holder that is cut off
+// learns nothing from its client before the next contender may hold the lock. The
+// clock looks often, because it stands still while the machine is suspended.
+func (m *Mutex) startClockLocked(e *entry) {
+	tick := max(time.Millisecond, min(time.Until(m.session.safeUntil(e.session)), m.session.timeout()/8))
+	e.clock = time.AfterFunc(tick, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if !isClosed(e.left) && !m.isLostLocked(e.holder) {
+			m.startClockLocked(e)
+		}
 	})
 }

@@ -9,21 +9,24 @@ import (
 	"unicode/utf8"
 )
 
-const prefix = "lock-" // the server appends the number, ten digits
+// The name of a contender's node is Curator's: _c_<id>-lock-<number>. By the id a
+// contender finds its node if the reply to its create was lost, and no other
+// node ever has the same name. The server appends the number, ten digits.
+const (
+	protected = "_c_"
+	suffix    = "-lock-"
+)
 
 // curatorRevoke is what Curator's Revoker writes into the node of a holder.
 const curatorRevoke = "__REVOKE__"
 
-// A record is the data of a contender's node, as JSON. The id is here and not
-// in the name, as it is with Curator. So names are short, and tell what the
-// name before them is likely to be.
+// A record is the data of a contender's node, as JSON.
 type record struct {
-	Owner  string `json:"owner"`
-	Data   string `json:"data,omitempty"`
-	Bytes  []byte `json:"base64,omitempty"` // in place of Data if that is no text
-	ID     string `json:"id"`               // identifies a node whose create was never answered
-	Of     int64  `json:"of,omitempty"`     // the czxid of the node, in all but its first record
-	Revoke int64  `json:"revoke,omitempty"` // the same, if it is asked for the lock
+	Owner  string `json:"owner"`            // for whom the node was made
+	Data   string `json:"data,omitempty"`   // WithData
+	Bytes  []byte `json:"base64,omitempty"` // in place of Data if that is not text
+	ID     string `json:"id"`               // the id in the node's name: by it the record is known to be ours
+	Revoke bool   `json:"revoke,omitempty"` // the holder is asked to let go
 }
 
 func newRecord(owner, id string, data []byte) record {
@@ -33,9 +36,11 @@ func newRecord(owner, id string, data []byte) record {
 	return record{Owner: owner, ID: id, Bytes: data}
 }
 
-// parseRecord reads the data of a node. False: it is not a node of ours.
-func parseRecord(data []byte) (r record, ok bool) {
-	return r, json.Unmarshal(data, &r) == nil && r.ID != ""
+// parseRecord reads the data of a node. False: the node is another library's, or
+// its data has been written over.
+func parseRecord(name string, data []byte) (r record, ok bool) {
+	ok = json.Unmarshal(data, &r) == nil && r.ID != "" && strings.HasPrefix(name, protected+r.ID+suffix)
+	return r, ok
 }
 
 func (r record) encode() []byte {
@@ -45,35 +50,25 @@ func (r record) encode() []byte {
 
 func (r record) data() []byte { return append(r.Bytes, r.Data...) } // one of them is empty
 
-// foreign matches the names that put an id before the number: Curator's and
-// zk.Lock's, and kazoo's.
-var foreign = regexp.MustCompile(`^(?:_c_.*-lock-|[0-9a-f]{32}__lock__)(-?[0-9]+)$`)
+// contenders matches what stands before the number in a contender's name: ours,
+// Curator's and zk.Lock's; that of a lock without an id; kazoo's.
+var contenders = regexp.MustCompile(`^(?:_c_.*-lock-|lock-|[0-9a-f]{32}__lock__)$`)
 
-// sequence reads the number out of a contender's name. False: the child is no
+// sequence reads the number out of a contender's name. False: the child is not a
 // contender.
 func sequence(name string) (n int32, ok bool) {
-	digits, ours := strings.CutPrefix(name, prefix)
-	if !ours {
-		match := foreign.FindStringSubmatch(name)
-		if match == nil {
-			return 0, false
+	for _, digits := range []int{10, 11} { // 11 with a sign
+		i := len(name) - digits
+		if i < 0 || !contenders.MatchString(name[:i]) {
+			continue
 		}
-		digits = match[1]
+		v, err := strconv.ParseInt(name[i:], 10, 32)
+		return int32(v), err == nil && name[i:] == fmt.Sprintf("%010d", v)
 	}
-	v, err := strconv.ParseInt(digits, 10, 32)
-	if err != nil || digits != fmt.Sprintf("%010d", v) {
-		return 0, false
-	}
-	return int32(v), true
+	return 0, false
 }
 
 // order is negative if the number a was given out before b. The server's counter
 // has 32 bits: where it wraps, 2³¹-1 is followed by -2³¹, and the difference
 // wraps with it.
 func order(a, b int32) int { return int(a - b) }
-
-// A contender is a child of the queue's parent.
-type contender struct {
-	name   string
-	number int32
-}

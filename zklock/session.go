@@ -81,9 +81,16 @@ func (s *session) timeout() time.Duration { return s.agreed() }
 // betweenPings is how long the leader takes at most from one ping to the next.
 func (s *session) betweenPings() time.Duration { return s.timeout() * 7 / 24 }
 
-func sessionOf(conn *zk.Conn, probe string) *session {
+func sessionOf(conn *zk.Conn, timeout time.Duration) *session {
+	probe := "/zookeeper/x"
 	closed, noteClosed := context.WithCancel(context.Background())
-	s := &session{conn: conn, agreed: func() time.Duration { d, _ := zkconn.SessionTimeout(conn); return d }, probe: probe, closed: closed.Done(), close: noteClosed,
+	s := &session{conn: conn, agreed: func() time.Duration {
+		if timeout != 0 {
+			return timeout
+		}
+		d, _ := zkconn.SessionTimeout(conn)
+		return d
+	}, probe: probe, closed: closed.Done(), close: noteClosed,
 		round: make(chan struct{})}
 	s.timer = time.AfterFunc(time.Hour, s.prove)
 	s.timer.Stop()

@@ -27,7 +27,7 @@ func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
 		conn := open(t, srv)
-		l := sessionOf(conn, "/lock")
+		l := sessionOf(conn, 0)
 		write := func() error { return conn.Delete("/lock", -1) }
 		require.ErrorIs(t, l.call(aQuorum, write), zk.ErrNoNode)
 		old := conn.SessionID()
@@ -48,7 +48,7 @@ func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
 // A proofreader tells a link what was answered, in parts of the session timeout.
 func proofreader(t *testing.T) (l *session, note func(by answerer, sent float64), until func() float64) {
 	conn := open(t, zkserver.Run(t))
-	l = sessionOf(conn, "/lock")
+	l = sessionOf(conn, 0)
 	l.users = 1
 	began := time.Now()
 	return l, func(by answerer, sent float64) {
