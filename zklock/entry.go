@@ -2,8 +2,6 @@ package zklock
 
 import (
 	"bytes"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -53,12 +51,8 @@ type entry struct {
 var errGone = errors.New("the node in the queue has gone")
 
 func newEntry(m *Mutex, owner *Owner) *entry {
-	var random [16]byte
-	rand.Read(random[:])
-	id := hex.EncodeToString(random[:])
-	rec := newRecord(owner.name, id, m.data)
 	return &entry{
-		prefix: protected + id + suffix, rec: rec, data: rec.encode(), others: -1,
+		rec: newRecord(owner.name, m.data), others: -1,
 		left: make(chan struct{}), gone: make(chan struct{}), stuck: make(chan struct{}),
 	}
 }
@@ -142,6 +136,10 @@ func (m *Mutex) create(e *entry) error {
 			}
 		}
 		session := m.conn.SessionID()
+		if e.prefix == "" { // no other node, of whatever session, has this id
+			e.rec.ID = fmt.Sprintf("%016x%016x", uint64(session), m.session.serial.Add(1))
+			e.prefix, e.data = protected+e.rec.ID+suffix, e.rec.encode()
+		}
 		node, stat, err := m.createOnce(e)
 		if maybe(err) || err == nil && m.conn.SessionID() != session {
 			// It was made or not, in this session or in another.

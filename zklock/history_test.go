@@ -40,8 +40,9 @@ type history struct {
 	mu       sync.Mutex
 	events   int64
 	ops      []*op
-	losses   map[int64]*op  // by token
-	leased   map[int64]bool // the tokens of the leases so far
+	losses   map[int64]*op   // by token
+	leased   map[int64]bool  // the tokens of the leases so far
+	taken    map[int64]int64 // by the czxid of a node that an operator has taken away: when
 	faults   []porcupine.Annotation
 	problems []string
 }
@@ -106,6 +107,7 @@ func (h *history) watch(l lease, stop <-chan struct{}) {
 	h.mu.Lock()
 	again := h.leased[token]
 	h.leased[token] = true
+	h.takeLocked(token) // the lock was handed on before anybody could know
 	h.mu.Unlock()
 	if again {
 		return
@@ -129,15 +131,26 @@ func (h *history) watch(l lease, stop <-chan struct{}) {
 	}()
 }
 
-// take notes that an operator is about to take the lock from tokens.
-func (h *history) take(tokens ...int64) {
+// take notes that an operator is about to take away the nodes with some czxids.
+func (h *history) take(czxids ...int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := instant(h.nowLocked())
-	for _, token := range tokens {
-		if h.losses[token] == nil {
-			h.losses[token] = &op{kind: lost, token: token, call: now, ret: never, taken: true}
+	for _, czxid := range czxids {
+		if h.taken[czxid] == 0 {
+			h.taken[czxid] = now
 		}
+	}
+	for token := range h.leased {
+		h.takeLocked(token)
+	}
+}
+
+// takeLocked notes the loss of a lease whose node was taken away.
+func (h *history) takeLocked(token int64) {
+	const passBits = 10
+	if at := h.taken[token>>passBits]; at != 0 && h.losses[token] == nil {
+		h.losses[token] = &op{kind: lost, token: token, call: at, ret: never, taken: true}
 	}
 }
 

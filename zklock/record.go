@@ -29,11 +29,11 @@ type record struct {
 	Revoke bool   `json:"revoke,omitempty"` // the holder is asked to let go
 }
 
-func newRecord(owner, id string, data []byte) record {
+func newRecord(owner string, data []byte) record {
 	if utf8.Valid(data) {
-		return record{Owner: owner, ID: id, Data: string(data)}
+		return record{Owner: owner, Data: string(data)}
 	}
-	return record{Owner: owner, ID: id, Bytes: data}
+	return record{Owner: owner, Bytes: data}
 }
 
 // parseRecord reads the data of a node. False: the node is another library's, or

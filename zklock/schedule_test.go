@@ -133,7 +133,7 @@ type stage struct {
 // play lets some clients use a lock while an operator makes faults, all
 // drawn from seed, and returns what they have seen.
 func play(t *testing.T, seed uint64, lock subject) *history {
-	h := &history{seed: seed, losses: make(map[int64]*op), leased: make(map[int64]bool)}
+	h := &history{seed: seed, losses: make(map[int64]*op), leased: make(map[int64]bool), taken: make(map[int64]int64)}
 	synctest.Test(t, func(t *testing.T) {
 		h.start = time.Now()
 		lines, hangUp := context.WithCancel(context.Background())

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/go-zookeeper/zk"
 
@@ -58,6 +59,7 @@ type session struct {
 	distance  time.Duration // a round trip to the server takes no longer, by what was measured last
 	timer     *time.Timer   // when the next proof is due
 	proving   bool
+	serial    *atomic.Int64 // of the client: counts its nodes
 	round     chan struct{} // closed when a proof is complete
 	unproved  error         // why the last one is not, or is of little use
 	trouble   error         // the last request without an answer
@@ -81,10 +83,13 @@ func (s *session) timeout() time.Duration { return s.agreed() }
 // betweenPings is how long the leader takes at most from one ping to the next.
 func (s *session) betweenPings() time.Duration { return s.timeout() * 7 / 24 }
 
+var serials sync.Map // weak.Pointer[zk.Conn] → *atomic.Int64
+
 func sessionOf(conn *zk.Conn, timeout time.Duration) *session {
 	probe := "/zookeeper/x"
 	closed, noteClosed := context.WithCancel(context.Background())
-	s := &session{conn: conn, agreed: func() time.Duration {
+	serial, _ := serials.LoadOrStore(weak.Make(conn), new(atomic.Int64))
+	s := &session{conn: conn, serial: serial.(*atomic.Int64), agreed: func() time.Duration {
 		if timeout != 0 {
 			return timeout
 		}

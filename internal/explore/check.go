@@ -321,6 +321,14 @@ func (f *footprint) request(p packet) {
 	case jute.OpGetChildren, jute.OpGetChildren2:
 		node(p.path, 'r')
 		list(p.path, 'r')
+	case jute.OpMulti:
+		if p.kindOf() != jute.OpCreate {
+			f.everything = true
+			return
+		}
+		// The parent is written as it is: no lock reads how often.
+		node(dir, 'r')
+		list(dir, 'n')
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
 		node(dir, 'r')
 		if p.numbered {

@@ -16,6 +16,7 @@ type packet struct {
 	turn     int    // the action during which it was sent
 	xid      int32
 	op       jute.Op // of a request; a reply gets that of its request
+	first    jute.Op // of a multi: its first part
 	path     string  // of a request or an event; of a reply the request's
 	made     string  // of a reply to create: the new node's path
 	watch    bool
@@ -44,7 +45,10 @@ func parseRequest(raw []byte) packet {
 	if h.Op.PathFirst() {
 		p.path = d.String()
 	}
-	switch h.Op {
+	if h.Op == jute.OpMulti {
+		p.first, p.path = jute.FirstOfMulti(d)
+	}
+	switch p.kindOf() {
 	case jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2:
 		p.watch = d.Bool()
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
@@ -74,13 +78,17 @@ func parseReply(raw []byte, asked func(xid int32) packet) packet {
 		return p
 	}
 	req := asked(h.Xid)
-	p.op, p.path, p.watch, p.of, p.tag = req.op, req.path, req.watch, req.id, req.tag
+	p.op, p.first, p.path, p.watch, p.of, p.tag = req.op, req.first, req.path, req.watch, req.id, req.tag
 	if h.Err != jute.OK {
 		return p
 	}
 	switch req.op {
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
 		p.made = d.String()
+	case jute.OpMulti:
+		if first, made := jute.FirstOfMulti(d); first == jute.OpCreate {
+			p.made = made
+		}
 	case jute.OpGetChildren, jute.OpGetChildren2:
 		p.names = d.Strings()
 		rest := raw[len(raw)-d.Len():]
@@ -95,6 +103,15 @@ func parseReply(raw []byte, asked func(xid int32) packet) packet {
 		slices.Sort(p.names) // for the log
 	}
 	return p
+}
+
+// kindOf is the operation, and of a multi that begins with a create, which is
+// how a lock counts the contenders, a create.
+func (p *packet) kindOf() jute.Op {
+	if p.op == jute.OpMulti && p.first == jute.OpCreate {
+		return jute.OpCreate
+	}
+	return p.op
 }
 
 func mix(s string) uint64 {

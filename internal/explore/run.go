@@ -834,7 +834,7 @@ func (w *world) request(c *client) packet {
 func (w *world) executedLocked(c *client, p packet) {
 	w.foot.client(c)
 	w.foot.request(p)
-	w.run.unordered = p.op == jute.OpSetWatches || p.op == jute.OpMulti
+	w.run.unordered = p.op == jute.OpSetWatches || p.kindOf() == jute.OpMulti
 	w.film.askedLocked(c, p)
 	w.logLocked(Entry{Who: c.name, Kind: "carried out", Op: p.op.String(), Path: p.path, Watch: p.watch})
 	for _, k := range c.players {

@@ -77,8 +77,18 @@ func (w *world) noteReplyLocked(c *client, p *packet) {
 	case jute.OpSetData:
 		w.origins[p.path] = origin{o.made, mark}
 		return
-	case jute.OpMulti: // any of them may have changed
-		for path := range w.origins {
+	case jute.OpMulti:
+		if p.kindOf() == jute.OpCreate {
+			if p.made != "" {
+				w.origins[p.made] = origin{mark, mark}
+				w.births[path.Dir(p.made)]++
+				w.births[p.made] = 0
+				parent, _ := w.srv.Node(path.Dir(p.made))
+				p.tells.num(uint64(parent.Stat.NumChildren))
+			}
+			return
+		}
+		for path := range w.origins { // any of them may have changed
 			w.origins[path] = origin{mark, mark}
 		}
 		return

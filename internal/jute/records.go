@@ -334,3 +334,16 @@ func (h *MultiHeader) Encode(e *Encoder) { e.Int32(int32(h.Op)); e.Bool(h.Done);
 func (h *MultiHeader) Decode(d *Decoder) {
 	h.Op, h.Done, h.Err = Op(d.Int32()), d.Bool(), Code(d.Int32())
 }
+
+// FirstOfMulti reads a multi, or its reply, up to what its first part is about:
+// the part's operation, and the path that the request names, or that the reply
+// says was made. After it, the decoder stands behind that path. A reply to a multi
+// that has failed has no path.
+func FirstOfMulti(d *Decoder) (op Op, path string) {
+	var h MultiHeader
+	h.Decode(d)
+	if h.Done || !h.Op.PathFirst() {
+		return h.Op, ""
+	}
+	return h.Op, d.String()
+}

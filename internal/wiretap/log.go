@@ -30,7 +30,7 @@ type Entry struct {
 	Xid     int32
 	Zxid    int64     // of a reply
 	Err     jute.Code // of a reply
-	Path    string    // of a reply: the path made, if one was
+	Path    string    // of a reply: the path made, if one was; of a multi, that of its first part
 	Watch   bool      // the request asks for a watch
 	// A create asks for a node that goes with its session.
 	Ephemeral bool
@@ -137,7 +137,11 @@ func (c *conn) request(b []byte, _ int) bool {
 	if h.Op.PathFirst() {
 		e.Path = d.String()
 	}
-	switch h.Op {
+	op := h.Op
+	if op == jute.OpMulti {
+		op, e.Path = jute.FirstOfMulti(d)
+	}
+	switch op {
 	case jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2:
 		e.Watch = d.Bool()
 	case jute.OpCreate, jute.OpCreate2:
@@ -210,6 +214,10 @@ func (c *conn) reply(b []byte, _ int) bool {
 		switch op {
 		case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
 			e.Path = d.String()
+		case jute.OpMulti:
+			if first, path := jute.FirstOfMulti(d); first == jute.OpCreate {
+				e.Path = path
+			}
 		}
 	}
 	c.tap.add(c, e)

@@ -12,7 +12,7 @@ type Request struct {
 	Session int64 // in a handshake the session asked for, 0 for a new one
 	Xid     int32
 	Op      jute.Op // jute.OpConnect for a handshake
-	Path    string  // as sent: a sequential create has no number yet
+	Path    string  // as sent: a sequential create has no number yet; of a multi, that of its first part
 }
 
 type faultKind int

@@ -18,6 +18,8 @@ func (c *conn) handle(frame []byte) bool {
 	req := Request{Session: c.session.id, Xid: h.Xid, Op: h.Op}
 	if h.Op.PathFirst() {
 		req.Path = jute.NewDecoder(frame[8:]).String()
+	} else if h.Op == jute.OpMulti {
+		_, req.Path = jute.FirstOfMulti(jute.NewDecoder(frame[8:]))
 	}
 	f, ok := c.meetFault(req)
 	if !ok {
