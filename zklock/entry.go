@@ -36,6 +36,7 @@ type entry struct {
 
 	// Guarded by Mutex.mu.
 	holder  *hold     // by which the lock is held
+	failed  []*hold   // that are still to be told so
 	holds   int       // how many have begun
 	entered time.Time // when the first did
 	revoked bool
@@ -109,6 +110,7 @@ func (m *Mutex) finish(e *entry, err error) {
 		e.err = fmt.Errorf("%w: %s: %w", ErrLost, e.node, err)
 	}
 	close(e.gone)
+	e.tellLocked()
 }
 
 // leave gives e up. If it could not be kept, those that wait get the reason, or
@@ -186,72 +188,39 @@ func (m *Mutex) create(e *entry) error {
 type way = int32
 
 const (
-	unknown    way = iota // the parent has not been looked at
-	alone                 // one create
-	countNull             // with a write of the parent, whose data is null
-	countEmpty            // the same; the data is empty
+	unknown  way = iota // create, until a list tells whether the parent has data
+	counting            // create and write the parent, which has no data
+	creating            // create: the parent's data must stay, or we may not write it
 )
 
-// createOnce sends one create. If the parent has no data, it is written in the
-// same transaction, as it is. The answer to that is the parent's Stat within the
+// createOnce sends one create. If the parent has no data, "no data" is written to
+// it in the same transaction. The answer to that is the parent's Stat within the
 // transaction: the czxid of our node, and the number of children. So a contender
 // that is alone knows it without a list.
 func (m *Mutex) createOnce(e *entry) (node string, parent *zk.Stat, err error) {
-	how := m.way.Load()
-	if how == unknown {
-		if how, err = m.chooseWay(e); err != nil {
-			return "", nil, err
-		}
-	}
-	name := m.path + "/" + e.prefix
+	name, how := m.path+"/"+e.prefix, m.way.Load()
 	err = m.session.call(aQuorum, func() (err error) {
-		if how == alone {
+		if how != counting {
 			node, err = m.conn.Create(name, e.data, zk.FlagEphemeralSequential, m.acl)
 			return err
 		}
-		var data []byte
-		if how == countEmpty {
-			data = []byte{}
-		}
 		done, err := m.conn.Multi(
 			&zk.CreateRequest{Path: name, Data: e.data, Acl: m.acl, Flags: zk.FlagEphemeralSequential},
-			&zk.SetDataRequest{Path: m.path, Data: data, Version: -1})
+			&zk.SetDataRequest{Path: m.path, Version: -1})
 		if err == nil {
 			node, parent = done[0].String, done[1].Stat
 		}
 		return err
 	})
 	switch {
+	case how != counting:
 	case errors.Is(err, zk.ErrNoNode):
-		m.way.Store(unknown)
-	case how != alone && (errors.Is(err, zk.ErrNoAuth) || isUnimplemented(err)):
-		m.way.Store(alone) // most likely we may not write to the parent
+		m.way.Store(unknown) // the next parent may have data
+	case errors.Is(err, zk.ErrNoAuth) || isUnimplemented(err):
+		m.way.Store(creating)
 		return m.createOnce(e)
 	}
 	return node, parent, err
-}
-
-// chooseWay reads the parent, and makes it if there is none. Data that somebody
-// has put there stays: then the parent is not written.
-func (m *Mutex) chooseWay(e *entry) (way, error) {
-	data, _, err := m.get(e.left, m.path)
-	how := countNull
-	switch {
-	case errors.Is(err, zk.ErrNoNode):
-		err = m.createParents(m.path)
-		if err != nil {
-			return unknown, err
-		}
-		return m.chooseWay(e)
-	case len(data) > 0 || errors.Is(err, zk.ErrNoAuth):
-		how = alone
-	case err != nil:
-		return unknown, err
-	case data != nil:
-		how = countEmpty
-	}
-	m.way.Store(how)
-	return how, nil
 }
 
 func isUnimplemented(err error) bool { return err != nil && err.Error() == "unknown error: -6" }
@@ -299,7 +268,7 @@ func (m *Mutex) look(e *entry) (node string, stat *zk.Stat, err error) {
 	if err := m.session.insist(nil, theLeader, m.session.sync); err != nil {
 		return "", nil, err
 	}
-	names, err := m.children(nil)
+	names, _, err := m.children(nil)
 	if err != nil {
 		return "", nil, err
 	}
@@ -316,12 +285,12 @@ func (m *Mutex) look(e *entry) (node string, stat *zk.Stat, err error) {
 }
 
 // children lists the parent. No parent has no children.
-func (m *Mutex) children(stop <-chan struct{}) (names []string, err error) {
-	err = m.session.insist(stop, anyServer, func() (err error) { names, _, err = m.conn.Children(m.path); return err })
+func (m *Mutex) children(stop <-chan struct{}) (names []string, parent *zk.Stat, err error) {
+	err = m.session.insist(stop, anyServer, func() (err error) { names, parent, err = m.conn.Children(m.path); return err })
 	if errors.Is(err, zk.ErrNoNode) {
-		return nil, nil
+		return nil, nil, nil
 	}
-	return names, err
+	return names, parent, err
 }
 
 func (m *Mutex) get(stop <-chan struct{}, node string) (data []byte, stat *zk.Stat, err error) {
@@ -394,7 +363,9 @@ func (m *Mutex) recognize(e *entry, data []byte, stat *zk.Stat, err error) error
 	if err != nil {
 		return err
 	}
-	e.token = stat.Czxid
+	if e.token == 0 {
+		e.token = stat.Czxid
+	}
 	if bytes.Equal(data, e.data) {
 		return nil
 	}
@@ -452,6 +423,7 @@ func (m *Mutex) refused(e *entry, n int, err error) error {
 		err = fmt.Errorf("zklock: %w (it is tried again until the session ends)", err)
 		m.failLocked(e, err, false)
 		m.leaveLocked(e)
+		e.tellLocked()
 		e.err = err
 		close(e.stuck)
 		m.mu.Unlock()

@@ -71,7 +71,7 @@ func TestLock(t *testing.T) {
 		Queue:        true,
 		Requeues:     true,
 		WakeUps:      func(waiting int) int { return min(waiting, 2) },
-		Requests:     func(n int) int { return max(4, 6*n-3) },
+		Requests:     func(n int) int { return 3*min(n, 1) + 5*min(max(n-1, 0), 1) + 6*min(max(n-2, 0), 1) + 7*max(n-3, 0) },
 	})
 }
 

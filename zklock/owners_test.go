@@ -91,5 +91,6 @@ func TestOwners(t *testing.T) {
 		Nobody:      func(conn *zk.Conn, path string) locktest.Lock { return &holder{mutex: open(conn, path)} },
 		ErrNotOwner: errNotLocked,
 		Requeues:    true,
+		Shared:      true,
 	})
 }

@@ -52,7 +52,7 @@ func (m *Mutex) readAll(stop <-chan struct{}, each func(name string, data []byte
 	if err := m.session.insist(stop, theLeader, m.session.sync); err != nil {
 		return err
 	}
-	names, err := m.children(stop)
+	names, _, err := m.children(stop)
 	if err != nil {
 		return err
 	}

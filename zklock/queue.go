@@ -161,13 +161,23 @@ func (m *Mutex) failLocked(e *entry, err error, onlyTry bool) {
 			return false
 		}
 		h.err = err
-		close(h.ready)
 		delete(m.owners, h.owner)
+		e.failed = append(e.failed, h)
 		return true
 	})
-	if len(m.waiting) == 0 {
-		m.leaveLocked(e)
+	if len(m.waiting) > 0 {
+		e.tellLocked()
+	} else {
+		m.leaveLocked(e) // and they are told when the node has gone
 	}
+}
+
+// tellLocked tells the owners that will not hold the lock by e.
+func (e *entry) tellLocked() {
+	for _, h := range e.failed {
+		close(h.ready)
+	}
+	e.failed = nil
 }
 
 // loseLocked ends the hold of a lock that can no longer be trusted.

@@ -39,15 +39,12 @@ func (w watched) gone() <-chan struct{} {
 // event of a node that went before the lock became free has come by then. (If the
 // client comes back to its session in between, that is lost; see the package doc.)
 func (m *Mutex) wait(e *entry) error {
-	var before queue
-	if e.others != 0 {
-		err := m.watchOwn(e)
-		if err != nil {
-			return err
-		}
-		if before, err = m.before(e); err != nil {
-			return err
-		}
+	before, err := m.before(e)
+	if err == nil && (before.length > 0 || e.token == 0) {
+		err = m.watchOwn(e)
+	}
+	if err != nil {
+		return err
 	}
 	again := time.NewTicker(m.session.timeout())
 	defer again.Stop()
@@ -56,7 +53,6 @@ func (m *Mutex) wait(e *entry) error {
 		if before.length <= 2 {
 			m.prove(e) // so that the proof is complete when its turn comes
 		}
-		var err error
 		if before, err = m.await(e, before, again.C); err != nil {
 			return err
 		}
@@ -64,11 +60,14 @@ func (m *Mutex) wait(e *entry) error {
 	return m.take(e)
 }
 
-// before returns what is before e when it has just been made. If one node was
-// there besides, and one of this Mutex is, it was that one: should it go by our
-// own delete, it has been there all the time.
+// before returns what is before e when it has just been made. If one other node
+// was there, and this Mutex has one, it was that one: should it go by our own
+// delete, it has been there all the time.
 func (m *Mutex) before(e *entry) (queue, error) {
-	if e.others == 1 {
+	switch e.others {
+	case 0:
+		return queue{}, nil
+	case 1:
 		m.mu.Lock()
 		for name, other := range m.entries {
 			if other != e && order(other.number, e.number) < 0 {
@@ -82,20 +81,25 @@ func (m *Mutex) before(e *entry) (queue, error) {
 }
 
 // list reads what is before e. The list has e's own node, so it is of the parent
-// in which that was made: a parent that is made anew has no old nodes.
+// in which that was made: a parent that was made after an earlier one has gone has
+// no old nodes.
 func (m *Mutex) list(e *entry) (before queue, err error) {
-	names, err := m.children(e.left)
+	names, parent, err := m.children(e.left)
 	if err != nil {
 		return before, err
 	}
-	found := false
+	contenders, found := 0, false
 	var nearer, farther int32
 	for _, name := range names { // there may be thousands: no sort
 		n, ok := sequence(name)
+		if !ok {
+			continue
+		}
+		contenders++
 		switch {
 		case name == e.name():
 			found = true
-		case !ok || order(n, e.number) >= 0:
+		case order(n, e.number) >= 0:
 		case before.nearer == "" || order(n, nearer) > 0:
 			before = queue{before.length + 1, name, before.nearer}
 			nearer, farther = n, nearer
@@ -107,6 +111,19 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 	}
 	if !found {
 		return before, errGone
+	}
+	if contenders == 1 && e.token == 0 {
+		// The last change of the list is our create, or later. It is before the
+		// create of any later holder, and after those of the earlier ones. So it is
+		// as good a token as the czxid, which would cost a request.
+		e.token = parent.Pzxid
+	}
+	if m.way.Load() == unknown {
+		if parent.DataLength == 0 {
+			m.way.Store(counting)
+		} else {
+			m.way.Store(creating)
+		}
 	}
 	return before, nil
 }

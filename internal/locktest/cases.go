@@ -759,7 +759,7 @@ func (w *world) leavesNothing(l Lock, s *session, last jute.Op, how string, err 
 		}
 		return nodes
 	}
-	if last != jute.OpCreate {
+	if !createsNode(last) {
 		w.eventually("nothing more is sent", func() bool { return s.tap.Pending() == 0 })
 		require.Empty(w, mine(), "%s, Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error", how)
 		require.ErrorContains(w, err, w.path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")

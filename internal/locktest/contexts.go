@@ -325,6 +325,8 @@ func givesUpAtOnce(w *contexts) {
 	w.nothingLeft()
 }
 
+// createsNode: a multi is how a lock creates its node and learns in the same
+// request how many others there are.
 func createsNode(op jute.Op) bool {
-	return op == jute.OpCreate || op == jute.OpCreate2 || op == jute.OpCreateContainer || op == jute.OpCreateTTL
+	return op == jute.OpCreate || op == jute.OpMulti || op == jute.OpCreate2 || op == jute.OpCreateContainer || op == jute.OpCreateTTL
 }

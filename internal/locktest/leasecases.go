@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -323,7 +324,7 @@ func lostCreate(w *leaseWorld) {
 	first, _ := w.holder()
 	w.release(first, "the first holder, which makes the parent,")
 	l, s := w.open()
-	lost := w.srv.LoseReply(func(r zkserver.Request) bool { return r.Session == s.id && r.Op == jute.OpCreate })
+	lost := w.srv.LoseReply(func(r zkserver.Request) bool { return r.Session == s.id && createsNode(r.Op) })
 	lease := w.gets(w.begin(l), "the contender that never got the reply to its create")
 	require.NotEmpty(w, lost.Hit())
 	require.Len(w, w.nodes(), 1, "the reply to create was lost, and there are two nodes: the second waits for the first, which nothing deletes")
@@ -334,11 +335,11 @@ func lostCreate(w *leaseWorld) {
 func searchAfterSync(w *leaseWorld) {
 	first, _ := w.holder()
 	l, s := w.open()
-	w.srv.LoseReply(func(r zkserver.Request) bool { return r.Session == s.id && r.Op == jute.OpCreate })
+	w.srv.LoseReply(func(r zkserver.Request) bool { return r.Session == s.id && createsNode(r.Op) })
 	a := w.begin(l)
 	w.keepsWaiting(a, s, "the contender that never got the reply to its create")
 	ops := requestsOf(s)
-	require.Equal(w, jute.OpCreate, ops[0])
+	ops = ops[slices.IndexFunc(ops, createsNode):]
 	require.Equal(w, jute.OpSync, ops[1], "the node of a lost create is looked for without a sync: another server may not know of it yet")
 	w.release(first, "the holder")
 	w.release(w.gets(a, "it"), "it")
@@ -352,7 +353,7 @@ func foreignCopy(w *leaseWorld) {
 	w.release(first, "the first holder, which makes the parent,")
 	l, s := w.open()
 	admin := w.session()
-	w.srv.LoseReply(func(r zkserver.Request) bool { return r.Session == s.id && r.Op == jute.OpCreate })
+	w.srv.LoseReply(func(r zkserver.Request) bool { return r.Session == s.id && createsNode(r.Op) })
 	held := w.srv.Hold(func(r zkserver.Request) bool { return r.Session == s.id && r.Op == jute.OpGetChildren2 })
 	a := w.begin(l)
 	if !w.meets(held, s, "the contender that never got the reply to its create looks for its node") {
@@ -379,7 +380,8 @@ func unlockAfterParentAnew(w *leaseWorld) {
 	admin := w.session()
 	w.eventually("the parent can be deleted", func() bool { return admin.Delete(w.path, -1) == nil })
 	next, _ := w.holder()
-	require.Equal(w, []string{name}, w.nodes())
+	require.Len(w, w.nodes(), 1)
+	name = w.nodes()[0] // the same one, unless names have ids
 	w.eventually("the old holder's client has a new session", func() bool {
 		return s.SessionID() != 0 && s.SessionID() != s.id && s.State() == zk.StateHasSession
 	})
@@ -633,7 +635,7 @@ func parentGoes(w *leaseWorld) {
 	w.release(lease, "the first holder, which makes the parent,")
 	l, s := w.open()
 	for range 3 {
-		held := w.srv.Hold(func(r zkserver.Request) bool { return r.Session == s.id && r.Op == jute.OpCreate })
+		held := w.srv.Hold(func(r zkserver.Request) bool { return r.Session == s.id && createsNode(r.Op) })
 		a := w.begin(l)
 		w.hit(held, "the request is sent")
 		require.NoError(w, w.session().Delete(w.path, -1))

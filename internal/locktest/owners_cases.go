@@ -239,7 +239,7 @@ func lockAtOnce(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
 	w.queueNode(owner)
-	held := w.srv.Hold(firstOf(s, jute.OpCreate))
+	held := w.srv.Hold(func(r zkserver.Request) bool { return r.Session == s.id && createsNode(r.Op) })
 	first := w.lock(owner)
 	w.hit(held, "the request is sent")
 	second := w.lock(owner)
