@@ -190,7 +190,7 @@ type way = int32
 const (
 	unknown  way = iota // create, until a list tells whether the parent has data
 	counting            // create and write the parent, which has no data
-	creating            // create: the parent's data must stay, or we may not write it
+	creating            // create: the parent has data, or we may not write it
 )
 
 // createOnce sends one create. If the parent has no data, "no data" is written to

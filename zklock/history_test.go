@@ -40,9 +40,10 @@ type history struct {
 	mu       sync.Mutex
 	events   int64
 	ops      []*op
-	losses   map[int64]*op   // by token
-	leased   map[int64]bool  // the tokens of the leases so far
-	taken    map[int64]int64 // by the czxid of a node that an operator has taken away: when
+	losses   map[int64]*op    // by token
+	leased   map[int64]bool   // the tokens of the leases so far
+	nodes    map[int64]string // by token
+	taken    map[string]int64 // by node: when an operator has taken it away
 	faults   []porcupine.Annotation
 	problems []string
 }
@@ -107,6 +108,7 @@ func (h *history) watch(l lease, stop <-chan struct{}) {
 	h.mu.Lock()
 	again := h.leased[token]
 	h.leased[token] = true
+	h.nodes[token] = l.Node()
 	h.takeLocked(token) // the lock was handed on before anybody could know
 	h.mu.Unlock()
 	if again {
@@ -131,14 +133,14 @@ func (h *history) watch(l lease, stop <-chan struct{}) {
 	}()
 }
 
-// take notes that an operator is about to take away the nodes with some czxids.
-func (h *history) take(czxids ...int64) {
+// take notes that an operator is about to take some nodes away.
+func (h *history) take(nodes ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := instant(h.nowLocked())
-	for _, czxid := range czxids {
-		if h.taken[czxid] == 0 {
-			h.taken[czxid] = now
+	for _, node := range nodes {
+		if h.taken[node] == 0 {
+			h.taken[node] = now
 		}
 	}
 	for token := range h.leased {
@@ -148,8 +150,7 @@ func (h *history) take(czxids ...int64) {
 
 // takeLocked notes the loss of a lease whose node was taken away.
 func (h *history) takeLocked(token int64) {
-	const passBits = 10
-	if at := h.taken[token>>passBits]; at != 0 && h.losses[token] == nil {
+	if at := h.taken[h.nodes[token]]; at != 0 && h.losses[token] == nil {
 		h.losses[token] = &op{kind: lost, token: token, call: at, ret: never, taken: true}
 	}
 }
@@ -455,6 +456,7 @@ type impostor struct {
 func (i impostor) Token() int64                   { return i.token }
 func (impostor) Lost() <-chan struct{}            { return nil }
 func (impostor) RevokeRequested() <-chan struct{} { return nil }
+func (impostor) Node() string                     { return "" }
 func (impostor) Unlock(context.Context) error     { return nil }
 
 type deaf struct{ lease }

@@ -41,6 +41,7 @@ type lease interface {
 	Token() int64
 	Lost() <-chan struct{}
 	RevokeRequested() <-chan struct{}
+	Node() string
 }
 
 func (s subject) open(t *testing.T, conn *zk.Conn) acquire {
@@ -133,7 +134,7 @@ type stage struct {
 // play lets some clients use a lock while an operator makes faults, all
 // drawn from seed, and returns what they have seen.
 func play(t *testing.T, seed uint64, lock subject) *history {
-	h := &history{seed: seed, losses: make(map[int64]*op), leased: make(map[int64]bool), taken: make(map[int64]int64)}
+	h := &history{seed: seed, losses: make(map[int64]*op), leased: make(map[int64]bool), nodes: make(map[int64]string), taken: make(map[string]int64)}
 	synctest.Test(t, func(t *testing.T) {
 		h.start = time.Now()
 		lines, hangUp := context.WithCancel(context.Background())
@@ -417,13 +418,13 @@ func many(fault func(condition) *zkserver.Fault, when condition) []*zkserver.Fau
 // else does anything.
 func (s *stage) took(gone func(node zkserver.Node) bool) {
 	synctest.Wait()
-	var tokens []int64
+	var nodes []string
 	for _, name := range s.srv.Children(lockPath) {
 		if node, ok := s.srv.Node(lockPath + "/" + name); ok && gone(node) {
-			tokens = append(tokens, node.Stat.Czxid)
+			nodes = append(nodes, lockPath+"/"+name)
 		}
 	}
-	s.take(tokens...)
+	s.take(nodes...)
 }
 
 func (s *stage) revoke() {

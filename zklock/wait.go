@@ -61,8 +61,8 @@ func (m *Mutex) wait(e *entry) error {
 }
 
 // before returns what is before e when it has just been made. If one other node
-// was there, and this Mutex has one, it was that one: should it go by our own
-// delete, it has been there all the time.
+// was there, and this Mutex has one that it has not given up, it was that one: if
+// it goes by our own delete, which is sent later, it was there all the time.
 func (m *Mutex) before(e *entry) (queue, error) {
 	switch e.others {
 	case 0:
@@ -70,7 +70,7 @@ func (m *Mutex) before(e *entry) (queue, error) {
 	case 1:
 		m.mu.Lock()
 		for name, other := range m.entries {
-			if other != e && order(other.number, e.number) < 0 {
+			if !isClosed(other.left) && order(other.number, e.number) < 0 {
 				m.mu.Unlock()
 				return queue{1, name, ""}, nil
 			}
@@ -113,17 +113,17 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 		return before, errGone
 	}
 	if contenders == 1 && e.token == 0 {
-		// The last change of the list is our create, or later. It is before the
-		// create of any later holder, and after those of the earlier ones. So it is
-		// as good a token as the czxid, which would cost a request.
+		// The last change of this list is our create, or a later one. It comes
+		// before the create of each later holder, and after the last look of each
+		// earlier one. So it is as good a token as the czxid, and spares a request.
 		e.token = parent.Pzxid
 	}
 	if m.way.Load() == unknown {
-		if parent.DataLength == 0 {
-			m.way.Store(counting)
-		} else {
-			m.way.Store(creating)
+		how := counting
+		if parent.DataLength > 0 {
+			how = creating
 		}
+		m.way.Store(how)
 	}
 	return before, nil
 }
