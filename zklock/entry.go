@@ -425,7 +425,9 @@ func (m *Mutex) refused(e *entry, n int, err error) error {
 		m.leaveLocked(e)
 		e.tellLocked()
 		e.err = err
-		close(e.stuck)
+		if !isClosed(e.stuck) {
+			close(e.stuck)
+		}
 		m.mu.Unlock()
 	}
 	return m.session.pause(min(shortPause<<min(n-1, 10), m.session.timeout()/3), nil)
