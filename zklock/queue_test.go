@@ -1,15 +1,9 @@
 package zklock_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
-	"io"
-	"net"
-	"runtime"
-	"sync"
-	"sync/atomic"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,498 +16,356 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// handshakeOf is true of a client that comes back to its session.
-func handshakeOf(session int64) func(zkserver.Request) bool {
-	return func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == session }
+// withHandOver makes a Mutex of a client of its own.
+func (tb *table) withHandOver(holds int, d time.Duration) *zklock.Mutex {
+	tb.Helper()
+	m, err := zklock.New(tb.connect(), top, zklock.WithSessionTimeout(10*time.Second), zklock.WithHandOver(holds, d))
+	require.NoError(tb, err)
+	return m
 }
 
-// TestAHolderInTheOldParentLetsNobodyInInTheNewOne: the holder's delete is
-// carried out and not answered, the parent is made anew, and a contender of
-// the same Mutex gets the number after the holder's in it before the holder
-// knows that its node has gone.
-func TestAHolderInTheOldParentLetsNobodyInInTheNewOne(t *testing.T) {
-	for after := range 10 {
-		onTable(t, func(tb *table) {
-			conn, admin := tb.connectAs(ordinary{wrap: watchesFirst}), tb.connect()
-			id := conn.SessionID()
-			m := tb.mutexWith(conn)
-			holder := tb.mustLock(m, zklock.NewOwner("holder"))
-			back, unlocked := tb.unlockUnanswered(id, holder)
-			require.NoError(tb, admin.Delete(top, -1))
-			next := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
-			second := lockAside(context.Background(), m, zklock.NewOwner("second"))
-			time.Sleep(time.Second + time.Duration(after)*10*time.Millisecond) // until the client's next try is as far away
-			back.Release()
-			require.NoError(tb, <-unlocked)
-			time.Sleep(time.Second) // for the second one to get in by mistake
-			require.Empty(tb, second, "two holders: the second was let in by the holder in the old parent")
-			require.Equal(tb, []string{"lock-0000000000", "lock-0000000001"}, tb.srv.Children(top))
-			require.NoError(tb, next.Unlock(context.Background()))
-			got := <-second
-			require.NoError(tb, got.err)
-			require.NoError(tb, got.lease.Unlock(context.Background()))
-		})
-	}
-}
-
-// deafTo is a connection on which no event of one node arrives, as happens to a
-// client that is just coming back.
-type deafTo struct {
-	net.Conn
-	in   *bytes.Buffer // what has arrived of packets that are whole
-	path string
-}
-
-func (c deafTo) Read(b []byte) (int, error) {
-	for c.in.Len() == 0 {
-		var length [4]byte
-		if _, err := io.ReadFull(c.Conn, length[:]); err != nil {
-			return 0, err
-		}
-		packet := make([]byte, binary.BigEndian.Uint32(length[:]))
-		if _, err := io.ReadFull(c.Conn, packet); err != nil {
-			return 0, err
-		}
-		if int32(binary.BigEndian.Uint32(packet)) != -1 || !bytes.Contains(packet, []byte(c.path)) {
-			c.in.Write(append(length[:], packet...))
-		}
-	}
-	return c.in.Read(b)
-}
-
-// TestAWaiterWhoseNodeHasGoneWithTheHoldersIsNotLetIn: an operator removes the
-// parent with all its nodes, and the waiter misses the event of its own.
-func TestAWaiterWhoseNodeHasGoneWithTheHoldersIsNotLetIn(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin := tb.connect()
-		_, err := admin.Create("/other", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(tb, err)
-		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
-			return deafTo{nc, new(bytes.Buffer), top + "/lock-0000000001"}
-		}})
-		m := tb.mutexWith(conn)
-		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
+// queued locks aside n times, one after the other.
+func queued(m *zklock.Mutex, n int) (waiters []<-chan locked) {
+	for range n {
+		waiters = append(waiters, lockAside(context.Background(), m, zklock.NewOwner("waiter")))
 		synctest.Wait()
-		late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpExists, "/other")) // and all that follows
-		go conn.Exists("/other")
-		<-late.Hit()
-		for _, node := range []string{top + "/lock-0000000001", top + "/lock-0000000000", top} {
-			require.NoError(tb, admin.Delete(node, -1))
-		}
-		next := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
-		late.Release()
-		<-holder.Lost()
-		time.Sleep(time.Second) // for the waiter to get in by mistake
-		require.Empty(tb, waiter, "two holders: the waiter was let in by a holder whose node had gone")
-		require.NoError(tb, next.Unlock(context.Background()))
-		got := <-waiter
-		require.NoError(tb, got.err)
-		require.Contains(tb, tokens(tb), got.lease.Token(), "it holds the lock without a node in the queue")
-		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-		require.NoError(tb, got.lease.Unlock(context.Background()))
-	})
-}
-
-// TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone: the holder's delete
-// is carried out and not answered. Before the client is back, an operator
-// removes the waiter's node and the parent, and the waiter misses the event.
-func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin := tb.connect()
-		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
-			return watchesFirst(deafTo{nc, new(bytes.Buffer), top + "/lock-0000000001"})
-		}})
-		m := tb.mutexWith(conn)
-		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
-		synctest.Wait()
-		back, unlocked := tb.unlockUnanswered(conn.SessionID(), holder)
-		require.NoError(tb, admin.Delete(top+"/lock-0000000001", -1))
-		tb.remakeTop(admin)
-		next := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
-		back.Release()
-		require.NoError(tb, <-unlocked)
-		time.Sleep(time.Second) // for the waiter to get in by mistake
-		require.Empty(tb, waiter, "two holders: the waiter was let in, and its node has gone")
-		require.NoError(tb, next.Unlock(context.Background()))
-		require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
-		require.Empty(tb, tb.srv.Children(top))
-	})
-}
-
-// TestAnUnlockThatIsTriedTwiceTouchesNobodyElsesNode: the second try finds no
-// server, and the third must still know of the first.
-func TestAnUnlockThatIsTriedTwiceTouchesNobodyElsesNode(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn, admin := tb.connectAs(ordinary{wrap: watchesFirst}), tb.connect()
-		id := conn.SessionID()
-		back, unlocked := tb.unlockUnanswered(id, tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder")))
-		tb.remakeTop(admin)
-		next := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
-		back.Release()
-		synctest.Wait() // until the client is back, and the second try is due
-		back = tb.srv.Hold(handshakeOf(id))
-		tb.srv.Cut(id)
-		<-back.Hit()
-		time.Sleep(time.Second) // until the second try has failed
-		back.Release()
-		require.NoError(tb, <-unlocked)
-		require.Len(tb, tb.srv.Children(top), 1, "the Unlock has deleted the node of the next holder: two holders")
-		require.NoError(tb, next.Unlock(context.Background()))
-	})
-}
-
-// TestAHolderWhoseNodeHasGoneLetsNobodyIn: an operator removes the parent with
-// the nodes of the holder and of the waiter, and both miss the event.
-func TestAHolderWhoseNodeHasGoneLetsNobodyIn(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin := tb.connect()
-		m := tb.mutexWith(tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
-			nc = deafTo{nc, new(bytes.Buffer), top + "/lock-0000000000"}
-			return deafTo{nc, new(bytes.Buffer), top + "/lock-0000000001"}
-		}}))
-		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
-		synctest.Wait()
-		for _, name := range tb.srv.Children(top) {
-			require.NoError(tb, admin.Delete(top+"/"+name, -1))
-		}
-		tb.remakeTop(admin)
-		others := tb.mutexWith(tb.connect())
-		for range 2 { // which have the names of the holder's node and the waiter's
-			require.NoError(tb, tb.mustLock(others, zklock.NewOwner("other")).Unlock(context.Background()))
-		}
-		next := tb.mustLock(others, zklock.NewOwner("next"))
-		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-		time.Sleep(time.Second) // for the waiter to get in by mistake
-		require.Empty(tb, waiter, "two holders: the waiter was let in by a holder whose node had gone")
-		require.NoError(tb, next.Unlock(context.Background()))
-		require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
-		require.Empty(tb, tb.srv.Children(top))
-	})
-}
-
-// tokens are what the contenders that are in the queue hold the lock with.
-func tokens(tb *table) (all []int64) {
-	for _, name := range tb.srv.Children(top) {
-		node, _ := tb.srv.Node(top + "/" + name)
-		all = append(all, node.Stat.Czxid)
 	}
-	return all
+	return waiters
 }
 
-// TestAContenderLooksAtItsNodeBeforeItTakesTheLock: while it puts its record
-// right, its node changes once more and goes, and so does the holder's. Whether
-// it then looks at its node first or at its turn is drawn by lot.
-func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
-	for range 20 {
-		onTable(t, func(tb *table) {
-			const node = top + "/lock-0000000001"
-			admin, conn := tb.connect(), tb.connectAs(ordinary{})
-			holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
-			waiter := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("waiter"))
-			synctest.Wait()
-			repairs := tb.srv.Hold(of(conn.SessionID(), jute.OpSetData, node))
-			for range 2 {
-				_, err := admin.Set(node, []byte("scribble"), -1)
-				require.NoError(tb, err)
-				synctest.Wait() // until it has read its node, or has an event that says to
+// TestTheLockIsHandedOnInMemory in the order in which the owners came, and each
+// token is higher than the one before.
+func TestTheLockIsHandedOnInMemory(t *testing.T) {
+	onMeter(t, func(m *meter) {
+		ours := m.newMutex()
+		holder := m.mustLock(ours, zklock.NewOwner("first"))
+		waiters := queued(ours, 10)
+		require.Empty(t, m.sent(func() {
+			for i, waiter := range waiters {
+				before := holder.Token()
+				require.NoError(t, holder.Unlock(context.Background()))
+				require.ErrorIs(t, holder.Unlock(context.Background()), zklock.ErrUnlocked)
+				synctest.Wait()
+				for _, later := range waiters[i+1:] {
+					require.Empty(t, later, "it overtakes waiter %d", i)
+				}
+				holder = (<-waiter).lease
+				require.Greater(t, holder.Token(), before)
 			}
-			<-repairs.Hit()
-			require.NoError(tb, admin.Delete(node, -1))
-			require.NoError(tb, holder.Unlock(context.Background()))
-			synctest.Wait()
-			tb.remakeTop(admin)
-			next := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
-			looks := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, node))
-			repairs.Release()
-			<-looks.Hit()
-			synctest.Wait()
-			require.Empty(tb, waiter, "two holders: the waiter had no node any more")
-			looks.Release()
-			require.NoError(tb, next.Unlock(context.Background()))
-			require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
-		})
-	}
-}
-
-// TestOneSlowAnswerOnlyDelaysTheLock: it has proved too little when it came,
-// and so the session is proved afresh. An answer that is slow once is no
-// reason to give up.
-func TestOneSlowAnswerOnlyDelaysTheLock(t *testing.T) {
-	for nth := range 4 {
-		t.Run(fmt.Sprintf("request %d", nth), func(t *testing.T) {
-			onTable(t, func(tb *table) {
-				conn := tb.connectAs(ordinary{sessionTimeout: 40 * time.Second}) // patient
-				m := tb.mutexWith(conn)
-				holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
-				waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
-				time.Sleep(8 * time.Second) // until it waits in quiet
-				before := nth
-				slow := tb.srv.HoldReply(func(r zkserver.Request) bool {
-					if r.Session != conn.SessionID() || r.Op == jute.OpPing {
-						return false
-					}
-					before--
-					return before < 0
-				})
-				select {
-				case <-slow.Hit():
-				case <-time.After(time.Minute): // it asks nothing while it waits
-				}
-				require.NoError(tb, holder.Unlock(context.Background()))
-				time.Sleep(9 * time.Second) // less than the session timeout, more than two thirds of it
-				slow.Release()
-				got := <-waiter
-				require.NoError(tb, got.err)
-				require.False(tb, tb.isLost(got.lease))
-				time.Sleep(time.Minute) // long enough for the lease to be lost by mistake
-				require.False(tb, tb.isLost(got.lease))
-				require.NoError(tb, got.lease.Unlock(context.Background()))
-			})
-		})
-	}
-}
-
-// TestANodeThatIsGoneBeforeItIsFoundIsMadeAgain: the create was carried out in
-// the client's next session, and somebody deletes the node before the
-// contender has looked in which session it is.
-func TestANodeThatIsGoneBeforeItIsFoundIsMadeAgain(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin, conn := tb.connect(), tb.connectAs(ordinary{})
-		tb.makeTop(admin)
-		id := conn.SessionID()
-		back := tb.srv.Hold(handshakeOf(id))
-		tb.srv.Cut(id)
-		<-back.Hit()
-		waiter := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("owner"))
-		synctest.Wait() // its create waits in the client
-		tb.srv.Expire(id)
-		looks := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpSync && r.Session != admin.SessionID() })
-		back.Release()
-		<-looks.Hit()
-		require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top))
-		require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
-		looks.Release()
-		got := <-waiter
-		require.NoError(tb, got.err)
-		require.Contains(tb, tokens(tb), got.lease.Token())
-		require.NoError(tb, got.lease.Unlock(context.Background()))
-		require.Empty(tb, tb.srv.Children(top))
+		}))
+		last := holder.Token()
+		m.mustUnlock(holder)
+		holder = m.mustLock(ours, zklock.NewOwner("later"))
+		require.Greater(t, holder.Token(), last, "by another node")
+		m.mustUnlock(holder)
 	})
 }
 
-// TestTryLockWhoseNodeIsTakenAwayTriesAgain: what is left of the first try is
-// no contender that keeps the second one out.
-func TestTryLockWhoseNodeIsTakenAwayTriesAgain(t *testing.T) {
-	for _, op := range []jute.Op{jute.OpCreate, jute.OpGetChildren2} {
-		for range 10 {
-			onTable(t, func(tb *table) {
-				admin, conn := tb.connect(), tb.connectAs(ordinary{})
-				tb.makeTop(admin)
-				late := tb.srv.HoldReply(of(conn.SessionID(), op, ""))
-				got := make(chan locked, 1)
-				go func() {
-					l, err := tb.mutexWith(conn).TryLock(context.Background(), zklock.NewOwner("owner"))
-					got <- locked{l, err}
-				}()
-				<-late.Hit()
-				require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
-				late.Release()
-				tried := <-got
-				require.NoError(tb, tried.err, "nobody holds the lock")
-				require.NoError(tb, tried.lease.Unlock(context.Background()))
-			})
-		}
-	}
-}
-
-// lateCtx is a ctx whose first reader is woken late.
-type lateCtx struct {
-	context.Context
-	readers *atomic.Int32
-}
-
-func (c lateCtx) Done() <-chan struct{} {
-	if c.readers.Add(1) == 1 {
-		time.Sleep(time.Minute) // the scheduler has other things to do
-	}
-	return c.Context.Done()
-}
-
-// TestACallThatIsStoppedSaysThatItsCtxHasEnded, and not how it was stopped,
-// though the goroutine that asks has noticed the end before the caller. One
-// processor makes the caller the first reader of its ctx.
-func TestACallThatIsStoppedSaysThatItsCtxHasEnded(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	for range 20 {
+// TestAnotherProcessWaitsForNoMoreHoldsThanAgreed, however many owners wait in
+// the Mutex of the holder.
+func TestAnotherProcessWaitsForNoMoreHoldsThanAgreed(t *testing.T) {
+	for _, holds := range []int{1, 2, 16} {
 		onTable(t, func(tb *table) {
-			conn := tb.connectAs(ordinary{})
-			m := tb.mutexWith(conn)
-			late := tb.srv.Hold(of(conn.SessionID(), jute.OpSync, ""))
-			ended, cancel := context.WithCancel(context.Background())
-			ctx := lateCtx{ended, new(atomic.Int32)}
-			asked := make(chan error, 1)
-			go func() {
-				_, err := m.Participants(ctx)
-				asked <- err
-			}()
-			synctest.Wait()
-			cancel()
-			late.Release()
-			require.ErrorIs(tb, <-asked, context.Canceled)
+			ours := tb.withHandOver(holds, time.Hour)
+			holder := tb.mustLock(ours, zklock.NewOwner("first"))
+			waiters := queued(ours, 50)
+			stranger := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
+			time.Sleep(time.Second) // until it is in the queue
+			// Ours may be before it with two nodes: the holder's, and one for those
+			// whom that will not serve.
+			served := 0
+			for ; len(stranger) == 0; served++ {
+				require.LessOrEqual(tb, served, 2*holds, "holds after which the stranger still waits")
+				require.NoError(tb, holder.Unlock(context.Background()))
+				time.Sleep(10 * time.Millisecond) // for the requests
+				if len(waiters[0]) > 0 {
+					holder, waiters = (<-waiters[0]).lease, waiters[1:]
+				}
+			}
+			require.GreaterOrEqual(tb, served, holds)
+			require.NoError(tb, (<-stranger).lease.Unlock(context.Background()))
+			for _, waiter := range waiters {
+				require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
+			}
 		})
 	}
 }
 
-// TestASecondLostCreateIsFoundByASearchOfItsOwn: what the first search has
-// seen is of no use to it.
-func TestASecondLostCreateIsFoundByASearchOfItsOwn(t *testing.T) {
+// TestAnotherProcessWaitsNoLongerThanAgreed: every process has ten goroutines that
+// always want the lock, and each hold takes a fifth of the time for which a node
+// may serve. A process that has come waits for one turn of each other process.
+func TestAnotherProcessWaitsNoLongerThanAgreed(t *testing.T) {
+	const (
+		during = 50 * time.Millisecond
+		hold   = 10 * time.Millisecond
+	)
+	for _, processes := range []int{2, 50} {
+		t.Run(fmt.Sprint(processes), func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				ctx, stop := context.WithCancel(context.Background())
+				var all []*zklock.Mutex
+				longest := make([]time.Duration, processes) // between two turns of a process
+				for i := range processes {
+					m := tb.withHandOver(16, during)
+					all = append(all, m)
+					last := time.Now()
+					for range 10 {
+						go func() {
+							owner := zklock.NewOwner("goroutine")
+							for ctx.Err() == nil {
+								l, err := m.Lock(ctx, owner)
+								if err != nil {
+									return
+								}
+								longest[i] = max(longest[i], time.Since(last)) // guarded by the lock
+								time.Sleep(hold)                               // the work
+								last = time.Now()
+								if l.Unlock(context.Background()) != nil {
+									return
+								}
+							}
+						}()
+					}
+				}
+				time.Sleep(time.Duration(processes) * time.Second) // of work
+				stop()
+				for _, m := range all {
+					require.NoError(t, m.Wait(context.Background()))
+				}
+				worst := slices.Max(longest)
+				require.LessOrEqual(t, worst, time.Duration(processes)*(during+hold), "a process waits for its next turn")
+				require.Positive(t, slices.Min(longest))
+			})
+		})
+	}
+}
+
+// TestNothingIsHandedOnOnceTheTimeIsOver.
+func TestNothingIsHandedOnOnceTheTimeIsOver(t *testing.T) {
 	onTable(t, func(tb *table) {
-		tb.makeTop(tb.connect())
-		conn := tb.connectAs(ordinary{})
-		m := tb.mutexWith(conn)
-		for i := range 3 {
-			lost := tb.srv.LoseReply(of(conn.SessionID(), jute.OpCreate, ""))
-			l := tb.mustLock(m, zklock.NewOwner("owner"))
-			require.Len(tb, lost.Hit(), 1)
-			require.Equal(tb, []string{fmt.Sprintf("lock-%010d", i)}, tb.srv.Children(top))
-			require.NoError(tb, l.Unlock(context.Background()))
-			require.Empty(tb, tb.srv.Children(top))
+		ours := tb.withHandOver(16, 50*time.Millisecond)
+		holder := tb.mustLock(ours, zklock.NewOwner("first"))
+		next := lockAside(context.Background(), ours, zklock.NewOwner("next"))
+		stranger := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
+		time.Sleep(51 * time.Millisecond) // the node for the next one is made when the time is over
+		late := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("late"))
+		time.Sleep(time.Second) // until it is in the queue
+		require.Len(tb, tb.srv.Children(top), 4)
+		require.NoError(tb, holder.Unlock(context.Background()))
+		for _, waiter := range []<-chan locked{stranger, next, late} {
+			synctest.Wait()
+			require.Len(tb, waiter, 1)
+			require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
+			time.Sleep(10 * time.Millisecond) // for the requests
 		}
 	})
 }
 
-// TestAForeignNodeOfTheSameNameIsNotTakenForOursBeforeTheFirstRead: step 3's
-// nodes have our names, and no record.
-func TestAForeignNodeOfTheSameNameIsNotTakenForOursBeforeTheFirstRead(t *testing.T) {
+// TestAMutexQueuesAgainBeforeItsNodeGoes: the parent, a container, is never empty
+// while owners wait.
+func TestAMutexQueuesAgainBeforeItsNodeGoes(t *testing.T) {
 	onTable(t, func(tb *table) {
-		admin, conn := tb.connect(), tb.connectAs(ordinary{})
-		tb.makeTop(admin)
-		reads := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, top+"/lock-0000000000"))
-		waiter := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("owner"))
-		<-reads.Hit()
-		require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
-		tb.remakeTop(admin)
-		foreign, err := admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-		require.NoError(tb, err)
-		require.Equal(tb, top+"/lock-0000000000", foreign)
-		reads.Release()
-		time.Sleep(time.Second) // for it to get in by mistake
-		require.Empty(tb, waiter, "two holders: it takes another's node for its own")
-		require.NoError(tb, admin.Delete(foreign, -1))
-		got := <-waiter
-		require.NoError(tb, got.err)
-		require.Contains(tb, tokens(tb), got.lease.Token())
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		ours := tb.withHandOver(2, time.Hour)
+		holder := tb.mustLock(ours, zklock.NewOwner("first"))
+		waiters := queued(ours, 20)
+		for _, waiter := range waiters {
+			nodes := tb.srv.Children(top)
+			require.NoError(tb, holder.Unlock(context.Background()))
+			require.NotEmpty(tb, tb.srv.Children(top), "there were %v", nodes)
+			holder = (<-waiter).lease
+			synctest.Wait()
+		}
+		require.NoError(tb, holder.Unlock(context.Background()))
+		require.NoError(tb, ours.Wait(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
 
-// TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain: no server answers,
-// so it is the clock that tells, and the node has not been removed.
-func TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain(t *testing.T) {
+func TestAHolderThatIsAskedForTheLockDoesNotHandItOn(t *testing.T) {
 	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{wrap: watchesFirst})
-		id := conn.SessionID()
-		ctx := slowCtx{context.Background(), sync.OnceFunc(func() {
-			time.Sleep(time.Second) // it gets the lock meanwhile
-			silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
-			time.Sleep(15 * time.Second) // more than the session timeout
-			time.AfterFunc(time.Second, func() {
-				for _, held := range silence {
-					held.Release()
-				}
-			})
-		})}
-		l, err := tb.mutexWith(conn).Lock(ctx, zklock.NewOwner("slow"))
+		ours, other := tb.withHandOver(16, time.Hour), tb.mutex(tb.connect())
+		holder := tb.mustLock(ours, zklock.NewOwner("first"))
+		next := lockAside(context.Background(), ours, zklock.NewOwner("next"))
+		stranger := lockAside(context.Background(), other, zklock.NewOwner("stranger"))
+		time.Sleep(2 * time.Second) // until the holder's node is watched
+		queue, err := other.Participants(context.Background())
 		require.NoError(tb, err)
-		require.False(tb, tb.isLost(l))
+		require.NoError(tb, other.Revoke(context.Background(), queue[0]))
+		<-holder.RevokeRequested()
+		require.NoError(tb, holder.Unlock(context.Background()))
+		got := <-stranger
+		require.NoError(tb, got.err)
+		synctest.Wait()
+		require.Empty(tb, next, "it was handed on")
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+		got = <-next
+		require.NoError(tb, got.err)
+		require.False(tb, isClosed(got.lease.RevokeRequested()), "the other node was asked")
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
+func TestALockThatIsLostIsNotHandedOn(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		ours := tb.mutex(conn)
+		holder := tb.mustLock(ours, zklock.NewOwner("first"))
+		waiters := queued(ours, 3)
+		session := conn.SessionID()
+		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == session })
+		<-holder.Lost()
+		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+		time.Sleep(time.Minute) // until the session has ended
+		for _, waiter := range waiters {
+			require.Empty(tb, waiter)
+		}
+		stranger := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
+		for _, f := range silence {
+			f.Release()
+		}
+		time.Sleep(time.Minute) // they queue again
+		require.NoError(tb, stranger.Unlock(context.Background()))
+		token := stranger.Token()
+		for _, waiter := range waiters {
+			got := <-waiter
+			require.NoError(tb, got.err)
+			require.Greater(tb, got.lease.Token(), token)
+			token = got.lease.Token()
+			require.NoError(tb, got.lease.Unlock(context.Background()))
+		}
+	})
+}
+
+// TestALeaseThatHasEndedIsNotLostWithTheNextOne: they have one node.
+func TestALeaseThatHasEndedIsNotLostWithTheNextOne(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		ours := tb.mutex(conn)
+		first := tb.mustLock(ours, zklock.NewOwner("first"))
+		next := lockAside(context.Background(), ours, zklock.NewOwner("next"))
+		synctest.Wait()
+		require.NoError(tb, first.Unlock(context.Background()))
+		second := (<-next).lease
+		require.Equal(tb, first.Node(), second.Node())
+		tb.srv.Expire(conn.SessionID())
+		<-second.Lost()
+		require.False(tb, isClosed(first.Lost()))
+		require.True(tb, isClosed(first.Done()))
+		require.ErrorIs(tb, second.Unlock(context.Background()), zklock.ErrLost)
+	})
+}
+
+// TestAWaiterThatGivesUpInMemoryIsSkipped, whichever it is, and nothing is left.
+func TestAWaiterThatGivesUpInMemoryIsSkipped(t *testing.T) {
+	onTable(t, func(tb *table) {
+		ours := tb.mutex(tb.connect())
+		holder := tb.mustLock(ours, zklock.NewOwner("first"))
+		var cancels []context.CancelFunc
+		var waiters []<-chan locked
+		for range 4 {
+			ctx, cancel := context.WithCancel(context.Background())
+			cancels = append(cancels, cancel)
+			waiters = append(waiters, lockAside(ctx, ours, zklock.NewOwner("waiter")))
+			synctest.Wait()
+		}
+		for _, i := range []int{0, 2, 3} {
+			cancels[i]()
+			require.ErrorIs(tb, (<-waiters[i]).err, context.Canceled)
+		}
+		require.NoError(tb, holder.Unlock(context.Background()))
+		require.NoError(tb, (<-waiters[1]).lease.Unlock(context.Background()))
+		cancels[1]()
+		require.NoError(tb, ours.Wait(context.Background()))
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestTheHolderIsShownThoughItsNodeWasMadeForAnother.
+func TestTheHolderIsShownThoughItsNodeWasMadeForAnother(t *testing.T) {
+	onTable(t, func(tb *table) {
+		ours := tb.mutex(tb.connect())
+		first := tb.mustLock(ours, zklock.NewOwner("first"))
+		next := lockAside(context.Background(), ours, zklock.NewOwner("next"))
+		synctest.Wait()
+		require.NoError(tb, first.Unlock(context.Background()))
+		got := <-next
+		queue, err := ours.Participants(context.Background())
+		require.NoError(tb, err)
+		require.Len(tb, queue, 1)
+		require.Equal(tb, "next", queue[0].Owner)
+		require.Equal(tb, got.lease.Node(), queue[0].Node)
+		require.LessOrEqual(tb, queue[0].Token, got.lease.Token())
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
+// TestTryLockTakesAFreeLockThoughItsMutexHasJustLostIt: the node that is lost is
+// not another contender's.
+func TestTryLockTakesAFreeLockThoughItsMutexHasJustLostIt(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		ours := tb.mutex(conn)
+		holder := tb.mustLock(ours, zklock.NewOwner("first"))
+		session := conn.SessionID()
+		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == session })
+		<-holder.Lost()
+		time.Sleep(time.Minute) // until the session has ended
+		for _, f := range silence {
+			f.Release()
+		}
+		time.Sleep(10 * time.Second) // until the client has another session
+		require.Empty(tb, tb.srv.Children(top))
+		l, err := ours.TryLock(context.Background(), zklock.NewOwner("second"))
+		require.NoError(tb, err)
+		require.NoError(tb, l.Unlock(context.Background()))
+		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+	})
+}
+
+// TestTryLockWaitsForTheNodeOfItsMutexThatWasGivenUp: its delete is on its way,
+// and nobody else holds the lock or waits for it.
+func TestTryLockWaitsForTheNodeOfItsMutexThatWasGivenUp(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		ours := tb.mutex(conn)
+		holder := tb.mustLock(ours, zklock.NewOwner("first"))
+		slow := tb.srv.Hold(of(conn.SessionID(), jute.OpDelete, ""))
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		require.ErrorIs(tb, holder.Unlock(ctx), context.DeadlineExceeded)
+		time.AfterFunc(time.Second, slow.Release)
+		l, err := ours.TryLock(context.Background(), zklock.NewOwner("second"))
+		require.NoError(tb, err)
 		require.NoError(tb, l.Unlock(context.Background()))
 	})
 }
 
-// TestLockOfAnOwnerThatIsTryingWaits: what TryLock of another goroutine says to
-// the same owner is no answer to Lock.
-func TestLockOfAnOwnerThatIsTryingWaits(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{})
-		m, owner := tb.mutexWith(conn), zklock.NewOwner("owner")
-		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
-		late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpGetChildren2, ""))
-		tried := make(chan error, 1)
-		go func() {
-			_, err := m.TryLock(context.Background(), owner)
-			tried <- err
-		}()
-		<-late.Hit()
-		waiter := lockAside(context.Background(), m, owner)
-		synctest.Wait()
-		late.Release()
-		require.ErrorIs(tb, <-tried, zklock.ErrHeld)
-		time.Sleep(time.Second) // for Lock to return by mistake
-		require.Empty(tb, waiter)
-		require.NoError(tb, holder.Unlock(context.Background()))
-		got := <-waiter
-		require.NoError(tb, got.err)
-		require.NoError(tb, got.lease.Unlock(context.Background()))
-	})
-}
-
-// TestALeaseIsLostWhenNothingIsWritten: reads and syncs are answered, and
-// writes are refused. So answers a leader without a quorum, and the session
-// may have ended in the eyes of the others.
-func TestALeaseIsLostWhenNothingIsWritten(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{})
-		id := conn.SessionID()
-		m := tb.mutexWith(conn)
-		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		time.Sleep(time.Minute) // the lease is proved many times
-		require.False(tb, tb.isLost(holder))
-		last := time.Now()
-		refused := make([]*zkserver.Fault, 1000)
-		for i := range refused {
-			refused[i] = tb.srv.Fail(throttled, of(id, jute.OpDelete, ""))
-		}
-		for time.Since(last) < 20*time.Second && !tb.isLost(holder) {
-			_, err := m.Participants(context.Background())
-			require.NoError(tb, err)
-			time.Sleep(500 * time.Millisecond) // until the next sync and reads
-		}
-		require.True(tb, tb.isLost(holder), "Lost is open, and nothing has been written for %v", time.Since(last))
-		require.LessOrEqual(tb, time.Since(last), 10*time.Second+500*time.Millisecond)
-		for _, f := range refused {
-			f.Release()
-		}
-		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-		time.Sleep(time.Minute) // until its node has gone
-		require.Empty(tb, tb.srv.Children(top))
-	})
-}
-
-// TestASearchAndADeleteThatAreBothRefusedAreSurvived: an operator has taken
-// away both rights, and gives back one after the other.
-func TestASearchAndADeleteThatAreBothRefusedAreSurvived(t *testing.T) {
+// TestAnErrorOfTheServerEndsTheWaitOfAllOwners: each of them would meet it.
+func TestAnErrorOfTheServerEndsTheWaitOfAllOwners(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin := tb.connect()
 		tb.makeTop(admin)
-		may := func(perms int32) {
-			_, err := admin.SetACL(top, zk.WorldACL(perms|zk.PermAdmin), -1)
-			require.NoError(tb, err)
+		_, err := admin.SetACL(top, zk.WorldACL(zk.PermRead|zk.PermAdmin), -1)
+		require.NoError(tb, err)
+		ours := tb.mutex(tb.connect())
+		for _, waiter := range queued(ours, 3) {
+			require.ErrorIs(tb, (<-waiter).err, zk.ErrNoAuth)
 		}
-		conn := tb.connectAs(ordinary{})
-		may(zk.PermCreate)
-		lost := tb.srv.LoseReply(of(conn.SessionID(), jute.OpCreate, ""))
-		_, err := tb.mutexWith(conn).Lock(context.Background(), zklock.NewOwner("owner"))
-		require.Len(tb, lost.Hit(), 1)
-		require.ErrorIs(tb, err, zk.ErrNoAuth)
-		may(zk.PermRead | zk.PermCreate)
-		time.Sleep(5 * time.Minute) // until it has been found, and its delete refused often
-		require.Len(tb, tb.srv.Children(top), 1)
-		may(zk.PermAll)
-		time.Sleep(5 * time.Minute) // until the next try
-		require.Empty(tb, tb.srv.Children(top))
+		require.NoError(tb, ours.Wait(context.Background()))
+	})
+}
+
+func TestAHandOverThatMakesNoSenseIsRefused(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		for want, option := range map[string]zklock.Option{
+			"0 holds":     zklock.WithHandOver(0, time.Second),
+			"1025 holds":  zklock.WithHandOver(1025, time.Second),
+			"is negative": zklock.WithHandOver(2, -1),
+		} {
+			_, err := zklock.New(conn, top, option)
+			require.ErrorContains(tb, err, want)
+			require.ErrorContains(tb, err, top)
+		}
 	})
 }
