@@ -119,7 +119,7 @@ func (m *Mutex) refused(p *place, n int, err error) error {
 		}
 		m.mu.Unlock()
 	}
-	return m.session.pause(min(shortPause<<min(n-1, 10), longPause), nil)
+	return m.session.pause(m.session.backoff(n-1), nil)
 }
 
 func (m *Mutex) loseLocked(p *place) {

@@ -43,12 +43,12 @@ func (o *Owner) String() string { return o.name }
 // for concurrent use. Make one per process and path and share it: its
 // contenders share what they know of the queue.
 type Mutex struct {
-	conn *zk.Conn
+	conn    *zk.Conn
 	session *session
 	tasks   tasks
-	path string
-	acl  []zk.ACL
-	data []byte
+	path    string
+	acl     []zk.ACL
+	data    []byte
 
 	kick      chan struct{}     // wakes the scout
 	sentries  map[string]sentry // by name; used by the scout alone
@@ -85,7 +85,7 @@ func WithSessionTimeout(d time.Duration) Option {
 		if d > longest {
 			return fmt.Errorf("WithSessionTimeout: %v is more than %v", d, longest)
 		}
-		m.session.agreed = func() time.Duration { return d }
+		m.session = sessionOf(m.conn, d)
 		return nil
 	}
 }
@@ -130,7 +130,7 @@ func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 	}
 	host, _ := os.Hostname()
 	m := &Mutex{
-		conn: conn, session: sessionOf(conn, path), path: path, acl: zk.WorldACL(zk.PermAll),
+		conn: conn, session: sessionOf(conn, 0), path: path, acl: zk.WorldACL(zk.PermAll),
 		data: fmt.Appendf(nil, "%s:%d", host, os.Getpid()),
 		kick: make(chan struct{}, 1), sentries: make(map[string]sentry), searching: make(chan struct{}, 1),
 		owners: make(map[*Owner]*place),
@@ -247,12 +247,15 @@ func (m *Mutex) Holds(owner *Owner) int {
 // may stay until the session ends, and goroutines for a moment. If ctx ends
 // first, it returns an error that wraps ctx.Err(), and nothing has changed.
 func (m *Mutex) Wait(ctx context.Context) error {
-	idle, began := m.tasks.idle(), time.Now()
-	select {
-	case <-idle:
-	case <-ctx.Done():
-		if !isClosed(idle) {
-			return m.session.ended(ctx, "wait until nobody uses "+m.path, began)
+	began := time.Now()
+	for _, idle := range []func() <-chan struct{}{m.tasks.idle, m.session.quiet} {
+		done := idle()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			if !isClosed(done) {
+				return m.session.ended(ctx, "wait until nobody uses "+m.path, began)
+			}
 		}
 	}
 	return nil

@@ -1,12 +1,12 @@
 package zklock
 
 import (
-	"context"
 	"errors"
-	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/go-zookeeper/zk"
 
@@ -45,11 +45,10 @@ import (
 // timeout, and the follower's reports, sent every 7/24 of it at least. So 3/8
 // of it are left.
 type session struct {
-	conn   *zk.Conn
-	agreed func() time.Duration // the session timeout
-	probe  string               // the path of the requests that only prove
-	closed <-chan struct{}      // closed once the client is found to be closed
-	close  func()
+	conn    *zk.Conn
+	told    time.Duration // the session timeout by WithSessionTimeout, or 0
+	closed  chan struct{} // closed once the client is found to be closed
+	closing sync.Once     // closes it
 
 	mu        sync.Mutex
 	tasks     tasks         // the proofs
@@ -76,18 +75,48 @@ type exchange struct {
 	first          bool // no other request was under way when it was sent
 }
 
-func (s *session) timeout() time.Duration { return s.agreed() }
-
 // betweenPings is how long the leader takes at most from one ping to the next.
 func (s *session) betweenPings() time.Duration { return s.timeout() * 7 / 24 }
 
-func sessionOf(conn *zk.Conn, probe string) *session {
-	closed, noteClosed := context.WithCancel(context.Background())
-	s := &session{conn: conn, agreed: func() time.Duration { d, _ := zkconn.SessionTimeout(conn); return d }, probe: probe, closed: closed.Done(), close: noteClosed,
-		round: make(chan struct{})}
+// sessions has the session of each client and session timeout, by weak pointer
+// on both sides: it keeps neither the client nor the session alive.
+var sessions sync.Map // client → weak.Pointer[session]
+
+type client struct {
+	conn    weak.Pointer[zk.Conn]
+	timeout time.Duration
+}
+
+// sessionOf returns the session of a client, the same one to all its Mutexes
+// that are told the same session timeout. 0 is what Connect's client has agreed
+// on last, or 4 s.
+func sessionOf(conn *zk.Conn, timeout time.Duration) *session {
+	s := &session{conn: conn, told: timeout, closed: make(chan struct{}), round: make(chan struct{})}
 	s.timer = time.AfterFunc(time.Hour, s.prove)
 	s.timer.Stop()
-	return s
+	key, own := client{weak.Make(conn), timeout}, weak.Make(s)
+	for {
+		v, loaded := sessions.LoadOrStore(key, own)
+		if !loaded {
+			runtime.AddCleanup(s, func(key client) { sessions.CompareAndDelete(key, own) }, key)
+			return s
+		}
+		if present := v.(weak.Pointer[session]).Value(); present != nil {
+			return present
+		}
+		sessions.CompareAndDelete(key, v) // it is garbage
+	}
+}
+
+// close notes that the client is closed.
+func (s *session) close() { s.closing.Do(func() { close(s.closed) }) }
+
+func (s *session) timeout() time.Duration {
+	if s.told != 0 {
+		return s.told
+	}
+	agreed, _ := zkconn.SessionTimeout(s.conn)
+	return agreed
 }
 
 // An answerer is the server from which an answer comes.
@@ -111,6 +140,9 @@ func (s *session) call(by answerer, request func() error) error {
 		return &noAnswer{s.conn.Server(), err}
 	case isOneOf(err, answers):
 		e.answered = time.Now()
+		if isOneOf(err, eager) {
+			by = anyServer
+		}
 		s.note(session, by, e)
 	}
 	return err
@@ -237,13 +269,13 @@ func (s *session) prove() {
 	s.proving = true
 	s.tasks.spawn(func() {
 		first, err := s.underway.Load() == 0, error(nil) // if not first, answers wait for others
+		silent := time.AfterFunc(s.timeout()/8, func() { zkconn.Reconnect(s.conn) })
+		defer silent.Stop()
 		if !alone {
 			err = s.call(theLeader, s.sync)
 		}
 		if err == nil {
-			if err = s.call(aQuorum, s.write); isOneOf(err, answers) {
-				err = nil
-			}
+			err = s.call(aQuorum, s.probe)
 		}
 		reason := s.again(err, nil, 0)
 		s.mu.Lock()
@@ -255,7 +287,7 @@ func (s *session) prove() {
 		}
 		defer s.armLocked()
 		if err = reason; err == nil && first && s.distance >= s.timeout()/12 {
-			err = errSlow
+			err = ErrTooSlow
 		}
 		s.unproved = err
 		close(s.round)
@@ -265,15 +297,24 @@ func (s *session) prove() {
 
 // sync is the request after which a server has heard of all that came before.
 func (s *session) sync() error {
-	_, err := s.conn.Sync(s.probe)
+	_, err := s.conn.Sync("/")
 	return err
 }
 
-// write fails and changes nothing, for no node has that version.
-func (s *session) write() error { return s.conn.Delete(s.probe, math.MinInt32) }
+// probe is a write that changes nothing: a check of the root, which always
+// exists, as a transaction. The leader decides on it, even on the right to read
+// the root, and it goes through a quorum whatever the result.
+func (s *session) probe() error {
+	_, err := s.conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})
+	if errors.Is(err, zk.ErrNoAuth) {
+		return nil
+	}
+	return err
+}
 
-var errSlow = errors.New("the servers answer too slowly: before one answer proves that the session lives, " +
-	"the session timeout is over; a round trip must take less than a twelfth of it")
+// quiet returns a channel that is closed when no proof is under way. Another
+// one begins only for an entry that needs it.
+func (s *session) quiet() <-chan struct{} { return s.tasks.idle() }
 
 func isClosed(c <-chan struct{}) bool {
 	select {
