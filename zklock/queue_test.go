@@ -475,7 +475,7 @@ func TestALeaseIsLostWhenNothingIsWritten(t *testing.T) {
 		last := time.Now()
 		refused := make([]*zkserver.Fault, 1000)
 		for i := range refused {
-			refused[i] = tb.srv.Fail(throttled, of(id, jute.OpDelete, ""))
+			refused[i] = tb.srv.Fail(throttled, of(id, jute.OpMulti, ""))
 		}
 		for time.Since(last) < 20*time.Second && !tb.isLost(holder) {
 			_, err := m.Participants(context.Background())

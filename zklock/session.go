@@ -13,37 +13,67 @@ import (
 	"example.com/zklock/zklock/zkconn"
 )
 
-// A session makes requests of one client that get a definite answer, and knows
-// until when the client's session is safe. It knows nothing of queues. How it
-// asks again when a connection breaks stands in connect.go.
+// A session makes the requests of one client, and proves until when the
+// client's session is safe. All Mutexes of the client share it, so that a
+// hundred of them cost as many proofs as one. It knows nothing of queues.
 //
-// Only the leader ends sessions. A follower that is cut off from it goes on
-// answering reads, and a leader that is cut off from a quorum goes on
-// answering syncs. So it takes three answered requests together:
+// # The proof
+//
+// Only the leader ends a session: when it has not heard of it for the session
+// timeout, T. A follower reports to the leader which sessions it has heard. A
+// follower that is cut off from the leader goes on answering reads, and a leader
+// that is cut off from a quorum goes on answering syncs. So no single answer
+// shows what the leader knows. Three answered requests together do:
 //
 //   - i, any request. The follower has heard the session.
-//   - j, a sync or a write, sent more than half a tick after i was answered. In
-//     that time the leader has sent the follower a ping: it pauses for half a
-//     tick between two, and is late by what its own work takes. The follower
-//     replied to it with what it had heard, i among it, before it passed on
-//     j's answer, because it keeps the order of what the leader sends.
-//   - k, a write, sent after j was answered. It is behind that reply on its way
-//     to the leader, so the leader knew of i when it handled k; and a quorum
-//     still followed this leader. A later leader gives each session a full
-//     timeout from its own start.
+//   - j, a sync or a write, sent at least 7/24 T after i was answered. The leader
+//     pings each follower every half tick, so in that time it has sent at least
+//     one ping, and the follower has replied with what it had heard, i among
+//     it. The leader's messages to a follower keep their order, so the follower
+//     replied to that ping before it passed on the answer to j.
+//   - k, a write, sent after j was answered. The follower's messages to the leader
+//     keep their order, too, so k came after the reply: the leader knew of i
+//     when it handled k. The answer to k came through a quorum, so this leader had
+//     not been replaced. A later leader gives each session T from its own start.
 //
-// So the session cannot end before the session timeout has passed since i was
-// sent. If the client has changed servers in between, the leader has heard the
-// session even later than i. Half a tick is at most a quarter of the session
-// timeout, because a server agrees to no less than two ticks by default; j
-// comes after 7/24 of it, so that a ping may be late by 1/24. The k of one proof
-// is the i of the next.
+// So the session lives until T after i was sent. If the client has changed
+// servers in between, the new server has asked the leader for the session, which
+// counts as hearing it, later than i. Half a tick is at most T/4, because a
+// server by default agrees to no less than two ticks; the other 1/24 T is
+// for a ping that is late. The k of one proof is the i of the next.
 //
-// Before the first proof a session is only presumed to live, because the leader
-// has carried out a write of it. What the leader knew of the session then was
-// not older than the client's own pings, sent every third of the session
-// timeout, and the follower's reports, sent every 7/24 of it at least. So 3/8
-// of it are left.
+// An observer behind an observer master reports a whole tick late. There the
+// proof needs T to be at least four ticks.
+//
+// The k of a proof is a multi with one check (see probe). A write that is refused
+// proves nothing if one server may refuse it alone (see eager).
+//
+// # Before the first proof
+//
+// A session is then only presumed to live, for 3/8 T after a write was sent. The
+// leader has carried out the write, so the session lived. What the leader
+// knew of it was no older than the client's own pings, every T/3, and the follower's
+// reports, at most 7/24 T apart. Until the first proof, a write every T/12 renews this.
+//
+// # Outages
+//
+// A lease outlasts an outage if the servers answer the client again before the
+// session is no longer known to be safe, and two round trips before that. The age
+// is that of the lease when the outage begins; the first proof is complete at 7/24 T.
+//
+//	age of the lease      the servers must answer again within    T = 4 s   10 s
+//	0 to 1/12 T           3/8 T of the Lock                       1.5 s     3.7 s
+//	1/12 to 1/6 T         11/24 T of the Lock                     1.8 s     4.5 s
+//	1/6 to 7/24 T         13/24 T of the Lock                     2.1 s     5.4 s
+//	7/24 to 5/8 T         T of the Lock                           4 s       10 s
+//	later                 1/3 T (the worst) to 2/3 T (the best)   1.3 s     3.3 s
+//
+// A client of Connect leaves a server that is silent for T/8 during a proof, and
+// the next server answers well before the session ends. So a server that hangs
+// costs no lease that has been proved if another server works. An ordinary client
+// notices silence after 2/3 T only: one server that hangs may cost the lease. If
+// the connection breaks, both kinds come back at once, or after 1 s if all servers
+// have been tried.
 type session struct {
 	conn    *zk.Conn
 	told    time.Duration // the session timeout by WithSessionTimeout, or 0
@@ -57,6 +87,9 @@ type session struct {
 	distance  time.Duration // a round trip to the server takes no longer, by what was measured last
 	timer     *time.Timer   // when the next proof is due
 	proving   bool
+	listening bool          // a proof waits for an answer
+	silence   *time.Timer   // runs meanwhile
+	connected bool          // when silence was started
 	round     chan struct{} // closed when a proof is complete
 	unproved  error         // why the last one is not, or is of little use
 	trouble   error         // the last request without an answer
@@ -94,6 +127,8 @@ func sessionOf(conn *zk.Conn, timeout time.Duration) *session {
 	s := &session{conn: conn, told: timeout, closed: make(chan struct{}), round: make(chan struct{})}
 	s.timer = time.AfterFunc(time.Hour, s.prove)
 	s.timer.Stop()
+	s.silence = time.AfterFunc(time.Hour, s.leave)
+	s.silence.Stop()
 	key, own := client{weak.Make(conn), timeout}, weak.Make(s)
 	for {
 		v, loaded := sessions.LoadOrStore(key, own)
@@ -151,6 +186,9 @@ func (s *session) call(by answerer, request func() error) error {
 func (s *session) note(session int64, by answerer, e exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.listening {
+		s.listenLocked()
+	}
 	if s.conn.SessionID() != session { // looked up here: no later session has been noted
 		return
 	}
@@ -210,7 +248,7 @@ func (s *session) lasts(session int64) bool {
 // that break just then, and answers that come late.
 func (s *session) nextLocked() (at time.Time, alone bool) {
 	at = s.heard.answered.Add(s.betweenPings())
-	renewal := s.presumed.Add(-s.timeout() / 4)
+	renewal := s.presumed.Add(-s.betweenPings())
 	if s.presumed.After(s.proved) && renewal.Add(s.timeout()/12).Before(at) {
 		return renewal, true
 	}
@@ -266,17 +304,20 @@ func (s *session) prove() {
 		s.armLocked()
 		return
 	}
-	s.proving = true
+	s.proving, s.listening = true, true
+	s.listenLocked()
 	s.tasks.spawn(func() {
 		first, err := s.underway.Load() == 0, error(nil) // if not first, answers wait for others
-		silent := time.AfterFunc(s.timeout()/8, func() { zkconn.Reconnect(s.conn) })
-		defer silent.Stop()
 		if !alone {
 			err = s.call(theLeader, s.sync)
 		}
 		if err == nil {
 			err = s.call(aQuorum, s.probe)
 		}
+		s.mu.Lock()
+		s.listening = false
+		s.silence.Stop()
+		s.mu.Unlock()
 		reason := s.again(err, nil, 0)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -293,6 +334,27 @@ func (s *session) prove() {
 		close(s.round)
 		s.round = make(chan struct{})
 	})
+}
+
+// listenLocked gives the server an eighth of the session timeout for the next
+// answer, to whatever request.
+func (s *session) listenLocked() {
+	s.connected = s.conn.State() == zk.StateHasSession
+	s.silence.Reset(s.timeout() / 8)
+}
+
+// leave breaks the connection to a server that has been silent. While the client
+// connects, that is the client's affair.
+func (s *session) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.listening {
+		return
+	}
+	if s.connected && s.conn.State() == zk.StateHasSession {
+		zkconn.Reconnect(s.conn)
+	}
+	s.listenLocked()
 }
 
 // sync is the request after which a server has heard of all that came before.
