@@ -253,7 +253,7 @@ func TestCostOfHoldingIsThreeRequestsPerThirdOfTheSessionTimeout(t *testing.T) {
 		sent := m.sent(wait)
 		require.Len(t, sent, 3)
 		require.InDelta(t, 30, sent[jute.OpSync], 1)
-		require.InDelta(t, 31, sent[jute.OpDelete], 2) // one of them alone, before the first proof
+		require.InDelta(t, 32, sent[jute.OpMulti], 2) // two of them alone, before the first proof
 		require.InDelta(t, 30, sent[jute.OpGetData], 4)
 		m.mustUnlock(holder)
 
@@ -264,7 +264,7 @@ func TestCostOfHoldingIsThreeRequestsPerThirdOfTheSessionTimeout(t *testing.T) {
 		require.Len(t, sent, 3)
 		require.InDelta(t, 10, sent[jute.OpGetData], 1)
 		require.InDelta(t, 30, sent[jute.OpSync], 1)
-		require.InDelta(t, 31, sent[jute.OpDelete], 2) // one of them alone, before the first proof
+		require.InDelta(t, 32, sent[jute.OpMulti], 2) // two of them alone, before the first proof
 		m.mustUnlock(stranger)
 		m.mustUnlock(m.goesOn(first))
 		m.mustUnlock(m.goesOn(second))
@@ -278,7 +278,7 @@ func TestTheFirstProofAfterAQuietTimeIsNotHurried(t *testing.T) {
 		mutex := m.newMutex()
 		for range 2 {
 			l := m.mustLock(mutex, zklock.NewOwner("owner"))
-			require.Empty(t, m.sent(func() { time.Sleep(time.Second) })) // less than a seventh of the session timeout
+			require.Empty(t, m.sent(func() { time.Sleep(800 * time.Millisecond) })) // less than a twelfth of the session timeout
 			m.mustUnlock(l)
 			time.Sleep(time.Minute) // six session timeouts
 		}

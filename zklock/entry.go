@@ -430,5 +430,5 @@ func (m *Mutex) refused(e *entry, n int, err error) error {
 		}
 		m.mu.Unlock()
 	}
-	return m.session.pause(min(shortPause<<min(n-1, 10), m.session.timeout()/3), nil)
+	return m.session.pause(m.session.backoff(n-1), nil)
 }

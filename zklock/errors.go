@@ -19,6 +19,10 @@ var answers = []error{
 	zk.ErrNoChildrenForEphemerals,
 }
 
+// eager are those of the answers with which a server may refuse a write alone, without
+// leader or quorum, if it runs with zookeeper.enableEagerACLCheck.
+var eager = []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrInvalidACL}
+
 // refusals are other errors that the next try would meet, too.
 var refusals = []error{
 	zk.ErrInvalidPath, zk.ErrInvalidFlags, zk.ErrBadArguments, zk.ErrAuthFailed, zk.ErrAPIError, zk.ErrReconfigDisabled,
@@ -70,6 +74,12 @@ func maybe(err error) bool {
 	return errors.As(err, &lost) && !errors.Is(err, zk.ErrNoServer)
 }
 
+// ErrTooSlow: Lock gives up because a round trip to the servers takes a twelfth of
+// the session timeout or longer. A lease would be lost as soon as it is granted. Ask
+// for a longer session timeout, or use servers that are nearer or less busy.
+var ErrTooSlow = errors.New("zklock: the servers answer too slowly for the session timeout: " +
+	"a round trip must take less than a twelfth of it")
+
 var (
 	// errClosed: the session ends with the client, and all its nodes go.
 	errClosed = fmt.Errorf("the client has been closed: %w", zk.ErrClosing)
@@ -77,10 +87,7 @@ var (
 	errStopped = errors.New("zklock: nobody wants the answer any more")
 )
 
-const (
-	shortPause = 100 * time.Millisecond
-	longPause  = 30 * time.Second
-)
+const shortPause = 100 * time.Millisecond
 
 // insist repeats one request until it is answered, or stop is closed.
 func (s *session) insist(stop <-chan struct{}, by answerer, request func() error) error {
@@ -114,7 +121,13 @@ func (s *session) again(err error, stop <-chan struct{}, busy int) error {
 	if errors.Is(err, zk.ErrClosing) || maybeClosed && zkconn.Closed(s.conn) {
 		s.close()
 	}
-	return s.pause(min(shortPause<<min(busy, 10), longPause), stop)
+	return s.pause(s.backoff(busy), stop)
+}
+
+// backoff is the pause after a server has refused a request n times: it grows,
+// up to a third of the session timeout.
+func (s *session) backoff(n int) time.Duration {
+	return min(shortPause<<min(n, 10), s.timeout()/3)
 }
 
 func (s *session) pause(d time.Duration, stop <-chan struct{}) error {

@@ -540,9 +540,9 @@ func TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession(t *testing.T) {
 
 func TestLostCountsFromWhenARequestWasSent(t *testing.T) {
 	onTable(t, func(tb *table) {
-		conn := tb.connect()
+		conn := tb.connectAs(ordinary{}) // Connect's would change the connection
 		id := conn.SessionID()
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
 		late := tb.srv.HoldReply(of(id, jute.OpGetData, top+"/lock-0000000000"))
 		<-late.Hit()
 		sent := time.Now() // the last that the server hears of it

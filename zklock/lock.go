@@ -269,12 +269,15 @@ func (m *Mutex) Holds(owner *Owner) int {
 // may stay until the session ends, and goroutines for a moment. If ctx ends
 // first, it returns an error that wraps ctx.Err(), and nothing has changed.
 func (m *Mutex) Wait(ctx context.Context) error {
-	idle, began := m.tasks.idle(), time.Now()
-	select {
-	case <-idle:
-	case <-ctx.Done():
-		if !isClosed(idle) {
-			return m.session.ended(ctx, "wait until nobody uses "+m.path, began)
+	began := time.Now()
+	for _, idle := range []func() <-chan struct{}{m.tasks.idle, m.session.quiet} {
+		done := idle()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			if !isClosed(done) {
+				return m.session.ended(ctx, "wait until nobody uses "+m.path, began)
+			}
 		}
 	}
 	return nil

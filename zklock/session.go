@@ -1,9 +1,8 @@
 package zklock
 
 import (
-	"context"
 	"errors"
-	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,43 +13,72 @@ import (
 	"example.com/zklock/zklock/zkconn"
 )
 
-// A session makes requests of one client that get a definite answer, and knows
-// until when the client's session is safe. It knows nothing of queues. How it
-// asks again when a connection breaks stands in connect.go.
+// A session makes the requests of one client, and proves until when the
+// client's session is safe. All Mutexes of the client share it, so that a
+// hundred of them cost as many proofs as one. It knows nothing of queues.
 //
-// Only the leader ends sessions. A follower that is cut off from it goes on
-// answering reads, and a leader that is cut off from a quorum goes on
-// answering syncs. So it takes three answered requests together:
+// # The proof
+//
+// Only the leader ends a session: when it has not heard of it for the session
+// timeout, T. A follower reports to the leader which sessions it has heard. A
+// follower that is cut off from the leader goes on answering reads, and a leader
+// that is cut off from a quorum goes on answering syncs. So no single answer
+// shows what the leader knows. Three answered requests together do:
 //
 //   - i, any request. The follower has heard the session.
-//   - j, a sync or a write, sent more than half a tick after i was answered. In
-//     that time the leader has sent the follower a ping: it pauses for half a
-//     tick between two, and is late by what its own work takes. The follower
-//     replied to it with what it had heard, i among it, before it passed on
-//     j's answer, because it keeps the order of what the leader sends.
-//   - k, a write, sent after j was answered. It is behind that reply on its way
-//     to the leader, so the leader knew of i when it handled k; and a quorum
-//     still followed this leader. A later leader gives each session a full
-//     timeout from its own start.
+//   - j, a sync or a write, sent at least 7/24 T after i was answered. The leader
+//     pings each follower every half tick, so in that time it has sent at least
+//     one ping, and the follower has replied with what it had heard, i among
+//     it. The leader's messages to a follower keep their order, so the follower
+//     replied to that ping before it passed on the answer to j.
+//   - k, a write, sent after j was answered. The follower's messages to the leader
+//     keep their order, too, so k came after the reply: the leader knew of i
+//     when it handled k. The answer to k came through a quorum, so this leader had
+//     not been replaced. A later leader gives each session T from its own start.
 //
-// So the session cannot end before the session timeout has passed since i was
-// sent. If the client has changed servers in between, the leader has heard the
-// session even later than i. Half a tick is at most a quarter of the session
-// timeout, because a server agrees to no less than two ticks by default; j
-// comes after 7/24 of it, so that a ping may be late by 1/24. The k of one proof
-// is the i of the next.
+// So the session lives until T after i was sent. If the client has changed
+// servers in between, the new server has asked the leader for the session, which
+// counts as hearing it, later than i. Half a tick is at most T/4, because a
+// server by default agrees to no less than two ticks; the other 1/24 T is
+// for a ping that is late. The k of one proof is the i of the next.
 //
-// Before the first proof a session is only presumed to live, because the leader
-// has carried out a write of it. What the leader knew of the session then was
-// not older than the client's own pings, sent every third of the session
-// timeout, and the follower's reports, sent every 7/24 of it at least. So 3/8
-// of it are left.
+// An observer behind an observer master reports a whole tick late. There the
+// proof needs T to be at least four ticks.
+//
+// The k of a proof is a multi with one check (see probe). A write that is refused
+// proves nothing if one server may refuse it alone (see eager).
+//
+// # Before the first proof
+//
+// A session is then only presumed to live, for 3/8 T after a write was sent. The
+// leader has carried out the write, so the session lived. What the leader
+// knew of it was no older than the client's own pings, every T/3, and the follower's
+// reports, at most 7/24 T apart. Until the first proof, a write every T/12 renews this.
+//
+// # Outages
+//
+// A lease outlasts an outage if the servers answer the client again before the
+// session is no longer known to be safe, and two round trips before that. The age
+// is that of the lease when the outage begins; the first proof is complete at 7/24 T.
+//
+//	age of the lease      the servers must answer again within    T = 4 s   10 s
+//	0 to 1/12 T           3/8 T of the Lock                       1.5 s     3.7 s
+//	1/12 to 1/6 T         11/24 T of the Lock                     1.8 s     4.5 s
+//	1/6 to 7/24 T         13/24 T of the Lock                     2.1 s     5.4 s
+//	7/24 to 5/8 T         T of the Lock                           4 s       10 s
+//	later                 1/3 T (the worst) to 2/3 T (the best)   1.3 s     3.3 s
+//
+// A client of Connect leaves a server that is silent for T/8 during a proof, and
+// the next server answers well before the session ends. So a server that hangs
+// costs no lease that has been proved if another server works. An ordinary client
+// notices silence after 2/3 T only: one server that hangs may cost the lease. If
+// the connection breaks, both kinds come back at once, or after 1 s if all servers
+// have been tried.
 type session struct {
-	conn   *zk.Conn
-	agreed func() time.Duration // the session timeout
-	probe  string               // the path of the requests that only prove
-	closed <-chan struct{}      // closed once the client is found to be closed
-	close  func()
+	conn    *zk.Conn
+	told    time.Duration // the session timeout by WithSessionTimeout, or 0
+	closed  chan struct{} // closed once the client is found to be closed
+	closing sync.Once     // closes it
 
 	mu        sync.Mutex
 	tasks     tasks         // the proofs
@@ -59,7 +87,10 @@ type session struct {
 	distance  time.Duration // a round trip to the server takes no longer, by what was measured last
 	timer     *time.Timer   // when the next proof is due
 	proving   bool
-	serial    *atomic.Int64 // of the client: counts its nodes
+	listening bool          // a proof waits for an answer
+	silence   *time.Timer   // runs meanwhile
+	connected bool          // when silence was started
+	serial    *atomic.Int64 // of the client: counts the nodes
 	round     chan struct{} // closed when a proof is complete
 	unproved  error         // why the last one is not, or is of little use
 	trouble   error         // the last request without an answer
@@ -78,28 +109,54 @@ type exchange struct {
 	first          bool // no other request was under way when it was sent
 }
 
-func (s *session) timeout() time.Duration { return s.agreed() }
-
 // betweenPings is how long the leader takes at most from one ping to the next.
 func (s *session) betweenPings() time.Duration { return s.timeout() * 7 / 24 }
 
+// sessions has the session of each client and session timeout, by weak pointer
+// on both sides: it keeps neither the client nor the session alive.
+var sessions sync.Map // client → weak.Pointer[session]
+
+// serials counts the nodes of each client.
 var serials sync.Map // weak.Pointer[zk.Conn] → *atomic.Int64
 
+type client struct {
+	conn    weak.Pointer[zk.Conn]
+	timeout time.Duration
+}
+
+// sessionOf returns the session of a client, the same one to all its Mutexes
+// that are told the same session timeout. 0 is what Connect's client has agreed
+// on last, or 4 s.
 func sessionOf(conn *zk.Conn, timeout time.Duration) *session {
-	probe := "/zookeeper/x"
-	closed, noteClosed := context.WithCancel(context.Background())
 	serial, _ := serials.LoadOrStore(weak.Make(conn), new(atomic.Int64))
-	s := &session{conn: conn, serial: serial.(*atomic.Int64), agreed: func() time.Duration {
-		if timeout != 0 {
-			return timeout
-		}
-		d, _ := zkconn.SessionTimeout(conn)
-		return d
-	}, probe: probe, closed: closed.Done(), close: noteClosed,
-		round: make(chan struct{})}
+	s := &session{conn: conn, told: timeout, serial: serial.(*atomic.Int64), closed: make(chan struct{}), round: make(chan struct{})}
 	s.timer = time.AfterFunc(time.Hour, s.prove)
 	s.timer.Stop()
-	return s
+	s.silence = time.AfterFunc(time.Hour, s.leave)
+	s.silence.Stop()
+	key, own := client{weak.Make(conn), timeout}, weak.Make(s)
+	for {
+		v, loaded := sessions.LoadOrStore(key, own)
+		if !loaded {
+			runtime.AddCleanup(s, func(key client) { sessions.CompareAndDelete(key, own) }, key)
+			return s
+		}
+		if present := v.(weak.Pointer[session]).Value(); present != nil {
+			return present
+		}
+		sessions.CompareAndDelete(key, v) // it is garbage
+	}
+}
+
+// close notes that the client is closed.
+func (s *session) close() { s.closing.Do(func() { close(s.closed) }) }
+
+func (s *session) timeout() time.Duration {
+	if s.told != 0 {
+		return s.told
+	}
+	agreed, _ := zkconn.SessionTimeout(s.conn)
+	return agreed
 }
 
 // An answerer is the server from which an answer comes.
@@ -123,6 +180,9 @@ func (s *session) call(by answerer, request func() error) error {
 		return &noAnswer{s.conn.Server(), err}
 	case isOneOf(err, answers):
 		e.answered = time.Now()
+		if isOneOf(err, eager) {
+			by = anyServer
+		}
 		s.note(session, by, e)
 	}
 	return err
@@ -131,12 +191,15 @@ func (s *session) call(by answerer, request func() error) error {
 func (s *session) note(session int64, by answerer, e exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.listening {
+		s.listenLocked()
+	}
 	if s.conn.SessionID() != session { // looked up here: no later session has been noted
 		return
 	}
 	if timeout := s.timeout(); s.session != session || s.counts != timeout {
 		s.session, s.counts, s.heard, s.led, s.proved, s.presumed = session, timeout, e, exchange{}, time.Time{}, time.Time{}
-		defer s.armLocked()
+		defer s.armLocked(s.timeout() / 30)
 	}
 	if took := e.answered.Sub(e.sent); e.first || took < s.distance {
 		s.distance = took // any other may have waited for those in front of it
@@ -190,7 +253,7 @@ func (s *session) lasts(session int64) bool {
 // that break just then, and answers that come late.
 func (s *session) nextLocked() (at time.Time, alone bool) {
 	at = s.heard.answered.Add(s.betweenPings())
-	renewal := s.presumed.Add(-s.timeout() / 4)
+	renewal := s.presumed.Add(-s.betweenPings())
 	if s.presumed.After(s.proved) && renewal.Add(s.timeout()/12).Before(at) {
 		return renewal, true
 	}
@@ -212,7 +275,7 @@ func (s *session) use(places int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.users += places; places > 0 && s.users == places {
-		s.armLocked()
+		s.armLocked(0)
 	}
 }
 
@@ -221,12 +284,13 @@ func (s *session) use(places int) {
 func (s *session) nextProof() (done <-chan struct{}, unproved error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.armLocked()
+	s.armLocked(s.timeout() / 30)
 	return s.round, s.unproved
 }
 
-// armLocked sets the timer to when the next request may be sent, or ought to be.
-func (s *session) armLocked() {
+// armLocked sets the timer to when the next request may be sent, or ought to be,
+// but not before a pause.
+func (s *session) armLocked(pause time.Duration) {
 	if s.users == 0 || s.proving || isClosed(s.closed) {
 		return
 	}
@@ -234,7 +298,7 @@ func (s *session) armLocked() {
 	if !alone && !isOver(s.safeUntilLocked(s.session).Add(-s.timeout()/2)) {
 		due = s.heard.answered.Add(s.timeout() / 3)
 	}
-	s.timer.Reset(max(time.Until(due), s.timeout()/30))
+	s.timer.Reset(max(time.Until(due), pause, 1)) // 0 can crash the race detector in virtual time (Go 1.26)
 }
 
 // prove begins what is due.
@@ -243,20 +307,23 @@ func (s *session) prove() {
 	defer s.mu.Unlock()
 	due, alone := s.nextLocked()
 	if s.users == 0 || s.proving || time.Now().Before(due) {
-		s.armLocked()
+		s.armLocked(s.timeout() / 30)
 		return
 	}
-	s.proving = true
+	s.proving, s.listening = true, true
+	s.listenLocked()
 	s.tasks.spawn(func() {
 		first, err := s.underway.Load() == 0, error(nil) // if not first, answers wait for others
 		if !alone {
 			err = s.call(theLeader, s.sync)
 		}
 		if err == nil {
-			if err = s.call(aQuorum, s.write); isOneOf(err, answers) {
-				err = nil
-			}
+			err = s.call(aQuorum, s.probe)
 		}
+		s.mu.Lock()
+		s.listening = false
+		s.silence.Stop()
+		s.mu.Unlock()
 		reason := s.again(err, nil, 0)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -265,9 +332,9 @@ func (s *session) prove() {
 			s.timer.Reset(1) // to try again, for the session may end soon; 0 can crash the race detector in virtual time (Go 1.26)
 			return
 		}
-		defer s.armLocked()
+		defer s.armLocked(s.timeout() / 30)
 		if err = reason; err == nil && first && s.distance >= s.timeout()/12 {
-			err = errSlow
+			err = ErrTooSlow
 		}
 		s.unproved = err
 		close(s.round)
@@ -275,17 +342,47 @@ func (s *session) prove() {
 	})
 }
 
+// listenLocked gives the server an eighth of the session timeout for the next
+// answer, to whatever request.
+func (s *session) listenLocked() {
+	s.connected = s.conn.State() == zk.StateHasSession
+	s.silence.Reset(s.timeout() / 8)
+}
+
+// leave breaks the connection to a server that has been silent. While the client
+// connects, that is the client's affair.
+func (s *session) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.listening {
+		return
+	}
+	if s.connected && s.conn.State() == zk.StateHasSession {
+		zkconn.Reconnect(s.conn)
+	}
+	s.listenLocked()
+}
+
 // sync is the request after which a server has heard of all that came before.
 func (s *session) sync() error {
-	_, err := s.conn.Sync(s.probe)
+	_, err := s.conn.Sync("/")
 	return err
 }
 
-// write fails and changes nothing, for no node has that version.
-func (s *session) write() error { return s.conn.Delete(s.probe, math.MinInt32) }
+// probe is a write that changes nothing: a check of the root, which always
+// exists, as a transaction. The leader decides on it, even on the right to read
+// the root, and it goes through a quorum whatever the result.
+func (s *session) probe() error {
+	_, err := s.conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})
+	if errors.Is(err, zk.ErrNoAuth) {
+		return nil
+	}
+	return err
+}
 
-var errSlow = errors.New("the servers answer too slowly: before one answer proves that the session lives, " +
-	"the session timeout is over; a round trip must take less than a twelfth of it")
+// quiet returns a channel that is closed when no proof is under way. Another
+// one begins only for an entry that needs it.
+func (s *session) quiet() <-chan struct{} { return s.tasks.idle() }
 
 func isClosed(c <-chan struct{}) bool {
 	select {

@@ -28,15 +28,14 @@ func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
 		srv := zkserver.Run(t)
 		conn := open(t, srv)
 		l := sessionOf(conn, 0)
-		write := func() error { return conn.Delete("/lock", -1) }
-		require.ErrorIs(t, l.call(aQuorum, write), zk.ErrNoNode)
+		require.NoError(t, l.call(aQuorum, l.probe))
 		old := conn.SessionID()
 		late := exchange{sent: time.Now(), answered: time.Now()}
 		srv.Expire(old)
 		for conn.SessionID() == old || conn.State() != zk.StateHasSession {
 			time.Sleep(time.Millisecond) // of virtual time, until the client has its new session
 		}
-		require.ErrorIs(t, l.call(aQuorum, write), zk.ErrNoNode)
+		require.NoError(t, l.call(aQuorum, l.probe))
 		until := l.safeUntil(conn.SessionID())
 		require.True(t, until.After(time.Now()))
 		require.False(t, l.safeUntil(old).After(time.Now()), "the old session has expired, and is taken for the new one")
@@ -82,7 +81,7 @@ func TestAProofIsOfOneSessionTimeout(t *testing.T) {
 		note(aQuorum, 0)
 		note(theLeader, 0.3)
 		note(aQuorum, 0.31)
-		l.agreed = func() time.Duration { return asked / 2 }
+		l.told = asked / 2
 		require.Negative(t, until())
 		note(aQuorum, 0.4)
 		require.InDelta(t, 0.4+3./16, until(), 1e-6, "presumed")

@@ -252,7 +252,7 @@ func TestALeaseOutlastsABreakInItsFirstProof(t *testing.T) {
 	for _, c := range []struct {
 		op  jute.Op
 		nth int
-	}{{jute.OpDelete, 1}, {jute.OpSync, 1}, {jute.OpDelete, 2}} {
+	}{{jute.OpMulti, 1}, {jute.OpSync, 1}, {jute.OpMulti, 2}} {
 		t.Run(fmt.Sprintf("%v %d", c.op, c.nth), func(t *testing.T) {
 			onTable(t, func(tb *table) {
 				conn, err := zkconn.Connect(context.Background(), []string{"127.0.0.1:1"}, 6*time.Second,

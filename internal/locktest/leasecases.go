@@ -185,8 +185,15 @@ func (w *leaseWorld) lost(l Lease, what string) {
 // silence holds all that a session sends, its pings among it, until the func
 // is called.
 func (w *leaseWorld) silence(s *session) (end func()) {
-	f := w.srv.Hold(func(r zkserver.Request) bool { return r.Session == s.id })
-	return f.Release
+	var held []*zkserver.Fault
+	for range 100 { // connections: a client may break one that is silent
+		held = append(held, w.srv.Hold(func(r zkserver.Request) bool { return r.Session == s.id }))
+	}
+	return func() {
+		for _, f := range held {
+			f.Release()
+		}
+	}
 }
 
 func endedCtx(w *leaseWorld) {

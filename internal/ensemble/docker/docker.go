@@ -170,7 +170,8 @@ func (quietLogger) Printf(string, ...any) {}
 // Open starts n servers and returns when all of them serve. Their image is the
 // one that the environment variable ZK_IMAGE names, by default the official
 // zookeeper:3.9; they have the sample configuration: tickTime 2000, initLimit
-// 10, syncLimit 5. Close must be called.
+// 10, syncLimit 5, and the lines that ZK_CONFIG adds, such as
+// enableEagerACLCheck=true. Close must be called.
 func Open(ctx context.Context, n int, ask Ask) (_ *Servers, err error) {
 	image := cmp.Or(os.Getenv("ZK_IMAGE"), defaultImage)
 	tclog.SetDefault(quietLogger{})
@@ -262,6 +263,7 @@ func configFile(n int) string {
 			fmt.Fprintf(&b, "server.%d=zoo%d:2888:3888\n", i+1, i+1)
 		}
 	}
+	fmt.Fprintln(&b, os.Getenv("ZK_CONFIG"))
 	return b.String()
 }
 

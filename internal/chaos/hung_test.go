@@ -1,0 +1,60 @@
+//go:build docker && linux
+
+package chaos_test
+
+import (
+	"crypto/rand"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/zklock"
+	"example.com/zklock/zklock/zkconn"
+)
+
+// TestALeaseOutlastsAServerThatHangs: a follower keeps its connections and
+// answers nothing. Clients of Connect that know all three servers go to another
+// one before their leases are lost.
+func TestALeaseOutlastsAServerThatHangs(t *testing.T) {
+	const holders, session = 20, 10 * time.Second
+	zoo := three(t)
+	_, followers := roles(t, zoo)
+	hangs := followers[0]
+	var leases []*zklock.Lease
+	for len(leases) < holders {
+		var dials atomic.Int64
+		conn, err := zkconn.Connect(t.Context(), zoo.Addrs(), session, zk.WithLogger(silent{}),
+			zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+				if dials.Add(1) == 1 { // whichever is tried first
+					address = hangs.Addr()
+				}
+				return net.DialTimeout(network, address, timeout)
+			}))
+		require.NoError(t, err)
+		t.Cleanup(conn.Close)
+		m, err := zklock.New(conn, "/hung-"+rand.Text())
+		require.NoError(t, err)
+		l, err := insist(t.Context(), m, "holder")
+		require.NoError(t, err)
+		require.EqualValues(t, 1, dials.Load(), "the client has left the server that is to hang")
+		leases = append(leases, l)
+		time.Sleep(session / holders / 3) // so that the proofs have different phases
+	}
+	time.Sleep(session) // until all leases are proved
+	require.NoError(t, hangs.Pause(t.Context()))
+	time.Sleep(2 * session) // until every lease of a client that stayed is lost
+	lost := 0
+	for _, l := range leases {
+		if isClosed(l.Lost()) {
+			lost++
+		}
+	}
+	require.Zero(t, lost, "leases of %d lost, though their sessions live", holders)
+	for _, l := range leases {
+		require.NoError(t, l.Unlock(t.Context()))
+	}
+}

@@ -1,0 +1,89 @@
+package zklock_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zklock"
+)
+
+// TestSilenceGathersNoGoroutines: whatever the proof waits for, it waits once.
+func TestSilenceGathersNoGoroutines(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		id := conn.SessionID()
+		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
+		time.Sleep(time.Minute) // the lease is proved many times
+		before := runtime.NumGoroutine()
+		var held []*zkserver.Fault
+		for range 100 { // connections
+			held = append(held, tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id }))
+		}
+		time.Sleep(time.Minute)
+		require.Less(tb, runtime.NumGoroutine(), before+20)
+		for _, f := range held {
+			f.Release()
+		}
+		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+	})
+}
+
+// outlasts reports whether a lease of a certain age outlasts an outage of all
+// servers, in parts of the session timeout.
+func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
+	const session = 10 * time.Second
+	part := func(f float64) time.Duration { return time.Duration(f * float64(session)) }
+	onTable(t, func(tb *table) {
+		tb.makeTop(tb.connect())
+		var conn *zk.Conn
+		if connect {
+			conn = kindsOfClients["zkconn.Connect"](tb, ensemble.Options{})
+		} else {
+			conn = tb.connectAs(ordinary{})
+		}
+		id := conn.SessionID()
+		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
+		time.Sleep(part(age))
+		var held []*zkserver.Fault
+		for range 100 { // connections
+			held = append(held, tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id }))
+		}
+		time.Sleep(part(outage))
+		for _, f := range held {
+			f.Release()
+		}
+		time.Sleep(time.Minute) // for Lost to close
+		kept = !tb.isLost(holder)
+		holder.Unlock(context.Background())
+	})
+	return kept
+}
+
+// TestALeaseOutlastsAnOutage as session.go's table says, and no longer one, to a
+// 24th of the session timeout. Connect's client has left the silent server and may
+// need a moment to come back.
+func TestALeaseOutlastsAnOutage(t *testing.T) {
+	for _, c := range []struct{ age, longest, late float64 }{
+		{0, 9, 1}, {1.9, 9 - 1.9, 1},
+		{2.1, 11 - 2.1, 1}, {3.9, 11 - 3.9, 1},
+		{4.1, 13 - 4.1, 1}, {6.9, 13 - 6.9, 1},
+		{7.2, 24 - 7.2, 1}, {10, 24 - 10, 1}, {14.9, 24 - 14.9, 1.5},
+		{15.1, 16, 1}, {22.9, 8.2, 1},
+		{23.1, 16, 1}, {30.9, 8.2, 1},
+	} {
+		for _, connect := range []bool{false, true} {
+			t.Run(fmt.Sprintf("age %v of 24, Connect: %v", c.age, connect), func(t *testing.T) {
+				require.True(t, outlasts(t, connect, c.age/24, (c.longest-c.late)/24))
+				require.False(t, outlasts(t, connect, c.age/24, (c.longest+1)/24))
+			})
+		}
+	}
+}
