@@ -107,6 +107,14 @@ func (s *session) insist(stop <-chan struct{}, by answerer, request func() error
 // busy. It returns err if that is no reason for one, errStopped once stop is
 // closed, and errClosed if the client has been closed.
 func (s *session) again(err error, stop <-chan struct{}, busy int) error {
+	if err := s.final(err); err != nil {
+		return err
+	}
+	return s.pause(s.backoff(busy), stop)
+}
+
+// final returns nil if a request that has failed with err may be tried again.
+func (s *session) final(err error) error {
 	var lost *noAnswer
 	if !errors.As(err, &lost) {
 		return err
@@ -120,8 +128,9 @@ func (s *session) again(err error, stop <-chan struct{}, busy int) error {
 	maybeClosed := errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer)
 	if errors.Is(err, zk.ErrClosing) || maybeClosed && zkconn.Closed(s.conn) {
 		s.close()
+		return errClosed
 	}
-	return s.pause(s.backoff(busy), stop)
+	return nil
 }
 
 // backoff is the pause after a server has refused a request n times: it grows,

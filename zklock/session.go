@@ -229,7 +229,7 @@ func (s *session) safeUntil(session int64) time.Time {
 
 func (s *session) safeUntilLocked(session int64) time.Time {
 	switch {
-	case s.session != session || s.counts != s.timeout():
+	case s.session != session || s.conn.SessionID() != session || s.counts != s.timeout():
 		return time.Time{}
 	case s.presumed.After(s.proved):
 		return s.presumed
@@ -324,12 +324,12 @@ func (s *session) prove() {
 		s.listening = false
 		s.silence.Stop()
 		s.mu.Unlock()
-		reason := s.again(err, nil, 0)
+		reason := s.final(err)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.proving = false
 		if err != nil && reason == nil {
-			s.timer.Reset(1) // to try again, for the session may end soon; 0 can crash the race detector in virtual time (Go 1.26)
+			s.timer.Reset(shortPause) // for the session may end soon
 			return
 		}
 		defer s.armLocked(s.timeout() / 30)
