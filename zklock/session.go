@@ -82,7 +82,8 @@ type session struct {
 
 	mu        sync.Mutex
 	tasks     tasks         // the proofs
-	users     int           // places that need the session to be safe
+	users     int           // entries that need the session to be safe
+	unused    chan struct{} // closed when none does any more
 	underway  atomic.Int64  // requests
 	distance  time.Duration // a round trip to the server takes no longer, by what was measured last
 	timer     *time.Timer   // when the next proof is due
@@ -243,12 +244,15 @@ func (s *session) lasts(session int64) bool {
 	return s.distance < s.timeout()/12 && next.Add(2*s.distance).Before(until) && !isOver(until.Add(-s.timeout()/4))
 }
 
-// nextLocked returns when j may be sent. Before that a write alone renews what
-// is presumed if there is time for it, so that a lease outlasts two connections
-// that break just then, and answers that come late.
+// nextLocked returns when the next request is due. It is a write alone, which
+// renews what is presumed, while there is nothing more and j may not be sent for
+// another T/12.
 func (s *session) nextLocked() (at time.Time, alone bool) {
 	at = s.heard.answered.Add(s.betweenPings())
 	renewal := s.presumed.Add(-s.betweenPings())
+	if now := time.Now(); renewal.Before(now) {
+		renewal = now
+	}
 	if s.presumed.After(s.proved) && renewal.Add(s.timeout()/12).Before(at) {
 		return renewal, true
 	}
@@ -264,13 +268,19 @@ func isOver(t time.Time) bool {
 	return !now.Before(t) || !now.Round(0).Before(t.Round(0))
 }
 
-// use counts the places that need the session to be safe. While there are any, a
-// sync and a write are sent per third of the session timeout.
-func (s *session) use(places int) {
+// use counts the entries that need the session to be safe. While there are any,
+// a sync and a write are sent per third of the session timeout.
+func (s *session) use(entries int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.users += places; places > 0 && s.users == places {
+	before := s.users
+	s.users += entries
+	switch {
+	case before == 0 && s.users > 0:
+		s.unused = make(chan struct{})
 		s.armLocked()
+	case before > 0 && s.users == 0:
+		close(s.unused)
 	}
 }
 
@@ -306,6 +316,7 @@ func (s *session) prove() {
 	}
 	s.proving, s.listening = true, true
 	s.listenLocked()
+	unused := s.unused
 	s.tasks.spawn(func() {
 		first, err := s.underway.Load() == 0, error(nil) // if not first, answers wait for others
 		if !alone {
@@ -318,11 +329,11 @@ func (s *session) prove() {
 		s.listening = false
 		s.silence.Stop()
 		s.mu.Unlock()
-		reason := s.again(err, nil, 0)
+		reason := s.again(err, unused, 0)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.proving = false
-		if err != nil && reason == nil {
+		if err != nil && (reason == nil || reason == errStopped) {
 			s.timer.Reset(1) // to try again, for the session may end soon; 0 can crash the race detector in virtual time (Go 1.26)
 			return
 		}
