@@ -28,8 +28,10 @@ func TestACutOffFollowerAnswersNoCheckInAMulti(t *testing.T) {
 	require.NoError(t, err)
 	defer func() {
 		require.NoError(t, heal(t.Context(), zoo))
-		_, err := conn.SetACL("/", acl, -1)
-		require.NoError(t, err)
+		for _, err := conn.SetACL("/", acl, -1); err != nil; _, err = conn.SetACL("/", acl, -1) {
+			require.NoError(t, t.Context().Err())
+			time.Sleep(100 * time.Millisecond) // until the client is connected again
+		}
 	}()
 	check := func() error {
 		_, err := conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})
