@@ -2,6 +2,7 @@ package zklock_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -283,4 +284,32 @@ func TestTheFirstProofAfterAQuietTimeIsNotHurried(t *testing.T) {
 			time.Sleep(time.Minute) // six session timeouts
 		}
 	})
+}
+
+// TestAHundredMutexesOfAClientProveLikeOne.
+func TestAHundredMutexesOfAClientProveLikeOne(t *testing.T) {
+	for _, mutexes := range []int{1, 100} {
+		onTable(t, func(tb *table) {
+			tap := wiretap.New()
+			conn := tb.connectAs(ordinary{wrap: tapped(tap)})
+			var leases []*zklock.Lease
+			for i := range mutexes {
+				m, err := zklock.New(conn, fmt.Sprintf("%s-%d", top, i), zklock.WithSessionTimeout(10*time.Second))
+				require.NoError(tb, err)
+				leases = append(leases, tb.mustLock(m, zklock.NewOwner("owner")))
+			}
+			time.Sleep(100 * time.Second) // ten session timeouts
+			before := tap.Counts()
+			time.Sleep(100 * time.Second)
+			sent := tap.Counts().Since(before).Requests
+			require.EqualValues(tb, 30, sent[jute.OpSync])
+			require.EqualValues(tb, 30, sent[jute.OpMulti])
+			for _, l := range leases {
+				require.NoError(tb, l.Unlock(context.Background()))
+			}
+			before = tap.Counts()
+			time.Sleep(100 * time.Second)
+			require.Zero(tb, tap.Counts().Since(before).Total(), "nobody needs a proof")
+		})
+	}
 }

@@ -82,7 +82,7 @@ type session struct {
 
 	mu        sync.Mutex
 	tasks     tasks         // the proofs
-	users     int           // places that need the session to be safe
+	users     int           // entries that need the session to be safe
 	underway  atomic.Int64  // requests
 	distance  time.Duration // a round trip to the server takes no longer, by what was measured last
 	timer     *time.Timer   // when the next proof is due
@@ -248,12 +248,15 @@ func (s *session) lasts(session int64) bool {
 	return s.distance < s.timeout()/12 && next.Add(2*s.distance).Before(until) && !isOver(until.Add(-s.timeout()/4))
 }
 
-// nextLocked returns when j may be sent. Before that a write alone renews what
-// is presumed if there is time for it, so that a lease outlasts two connections
-// that break just then, and answers that come late.
+// nextLocked returns when the next request is due. It is a write alone, which
+// renews what is presumed, while there is nothing more and j may not be sent for
+// another T/12.
 func (s *session) nextLocked() (at time.Time, alone bool) {
 	at = s.heard.answered.Add(s.betweenPings())
 	renewal := s.presumed.Add(-s.betweenPings())
+	if now := time.Now(); renewal.Before(now) {
+		renewal = now
+	}
 	if s.presumed.After(s.proved) && renewal.Add(s.timeout()/12).Before(at) {
 		return renewal, true
 	}
@@ -269,12 +272,12 @@ func isOver(t time.Time) bool {
 	return !now.Before(t) || !now.Round(0).Before(t.Round(0))
 }
 
-// use counts the places that need the session to be safe. While there are any, a
-// sync and a write are sent per third of the session timeout.
-func (s *session) use(places int) {
+// use counts the entries that need the session to be safe. While there are any,
+// a sync and a write are sent per third of the session timeout.
+func (s *session) use(entries int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.users += places; places > 0 && s.users == places {
+	if s.users += entries; entries > 0 && s.users == entries {
 		s.armLocked(0)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock/zkconn"
 )
@@ -48,11 +49,12 @@ func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
 func proofreader(t *testing.T) (l *session, note func(by answerer, sent float64), until func() float64) {
 	conn := open(t, zkserver.Run(t))
 	l = sessionOf(conn, 0)
-	l.users = 1
+	l.proving = true // no proof of its own
+	l.use(1)
 	began := time.Now()
 	return l, func(by answerer, sent float64) {
 			at := began.Add(time.Duration(sent * float64(asked)))
-			l.note(conn.SessionID(), by, exchange{sent: at, answered: at.Add(time.Millisecond)})
+			l.note(conn.SessionID(), by, exchange{sent: at, answered: at.Add(time.Millisecond), first: true})
 		}, func() float64 {
 			return float64(l.safeUntil(conn.SessionID()).Sub(began)) / float64(asked)
 		}
@@ -85,5 +87,154 @@ func TestAProofIsOfOneSessionTimeout(t *testing.T) {
 		require.Negative(t, until())
 		note(aQuorum, 0.4)
 		require.InDelta(t, 0.4+3./16, until(), 1e-6, "presumed")
+	})
+}
+
+// TestAReadIsNoPartOfAProof: a follower that is cut off from the leader answers
+// reads.
+func TestAReadIsNoPartOfAProof(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, note, until := proofreader(t)
+		note(aQuorum, 0)
+		note(anyServer, 0.3)
+		note(aQuorum, 0.31)
+		require.InDelta(t, 0.31+3./8, until(), 1e-6, "presumed")
+	})
+}
+
+// noteAll tells a session what was answered, in parts of the session timeout.
+func noteAll(l *session, began time.Time, answers []answered) {
+	at := func(part float64) time.Time { return began.Add(time.Duration(part * float64(asked))) }
+	for _, a := range answers {
+		l.note(l.conn.SessionID(), a.by, exchange{sent: at(a.sent), answered: at(a.at), first: true})
+	}
+}
+
+type answered struct {
+	by       answerer
+	sent, at float64
+}
+
+func TestTheOrderOfAProof(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		notes []answered
+		until float64
+	}{
+		{"i, j and k", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}}, 1},
+		{"j may be a write", []answered{{aQuorum, 0, 0}, {aQuorum, .3, .3}, {aQuorum, .3, .3}}, 1},
+		{"k is no sync", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {theLeader, .3, .3}}, 3. / 8},
+		{"k is sent after the answer to j", []answered{{aQuorum, 0, 0}, {theLeader, .3, .35}, {aQuorum, .34, .36}}, .34 + 3./8},
+		{"j is sent half a tick after i was answered, and not only sent", []answered{{aQuorum, 0, .1}, {theLeader, .3, .3}, {aQuorum, .3, .3}}, .3 + 3./8},
+		{"half a tick and a 24th", []answered{{aQuorum, 0, 0}, {theLeader, .28, .28}, {aQuorum, .28, .28}}, .28 + 3./8},
+		{"the safe time begins when i was sent", []answered{{aQuorum, 0, .1}, {theLeader, .4, .4}, {aQuorum, .4, .4}}, 1},
+		{"the first j after i counts", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {theLeader, .32, .4}, {aQuorum, .35, .41}}, 1},
+		{"k is the next i", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}, {theLeader, .6, .6}, {aQuorum, .6, .6}}, 1.3},
+		{"a second k proves nothing more", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}, {aQuorum, .5, .5}}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, _, until := proofreader(t)
+				noteAll(l, time.Now(), c.notes)
+				require.InDelta(t, c.until, until(), 1e-6)
+			})
+		})
+	}
+}
+
+// TestASessionLastsIfTheNextProofIsInTime.
+func TestASessionLastsIfTheNextProofIsInTime(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		notes []answered
+		now   float64
+		lasts bool
+	}{
+		{"a write", []answered{{aQuorum, 0, 0}}, 0, true},
+		{"a quarter is not left", []answered{{aQuorum, 0, 0}}, .13, false},
+		{"the next j is answered in time", []answered{{aQuorum, 0, 0}, {theLeader, .6, .6}, {aQuorum, .65, .66}}, .66, true},
+		{"the next j is answered too late", []answered{{aQuorum, 0, 0}, {theLeader, .6, .6}, {aQuorum, .62, .69}}, .69, false},
+		{"a distant server", []answered{{aQuorum, 0, .09}}, .09, false},
+		{"a server that was fast", []answered{{aQuorum, 0, 0}, {aQuorum, .01, .1}}, .1, false},
+		{"a server that was slow", []answered{{aQuorum, 0, .09}, {aQuorum, .1, .1}}, .1, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, _, _ := proofreader(t)
+				noteAll(l, time.Now(), c.notes)
+				time.Sleep(time.Duration(c.now * float64(asked)))
+				require.Equal(t, c.lasts, l.lasts(l.conn.SessionID()))
+			})
+		})
+	}
+}
+
+// TestWhatOneServerRefusesProvesNothing: with the eager ACL check it does so
+// without leader or quorum.
+func TestWhatOneServerRefusesProvesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, _, until := proofreader(t)
+		for _, err := range []error{zk.ErrNoAuth, zk.ErrNoNode, zk.ErrInvalidACL} {
+			require.ErrorIs(t, l.call(aQuorum, func() error { return err }), err)
+			require.Negative(t, until(), err)
+		}
+		require.ErrorIs(t, l.call(aQuorum, func() error { return zk.ErrBadVersion }), zk.ErrBadVersion)
+		require.Positive(t, until())
+	})
+}
+
+// TestMutexesOfAClientShareTheirSession, if they are told the same timeout.
+func TestMutexesOfAClientShareTheirSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		a, b := open(t, srv), open(t, srv)
+		s := sessionOf(a, 0)
+		require.Same(t, s, sessionOf(a, 0))
+		require.NotSame(t, s, sessionOf(a, time.Second))
+		require.NotSame(t, s, sessionOf(b, 0))
+	})
+}
+
+// TestAProofThatIsRefusedIsPausedForAndForgotten when one succeeds.
+func TestAProofThatIsRefusedIsPausedForAndForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		conn := open(t, srv)
+		s := sessionOf(conn, 0)
+		require.NoError(t, s.call(aQuorum, s.probe))
+		var refused []*zkserver.Fault
+		for range 100 {
+			refused = append(refused, srv.Fail(-6, func(r zkserver.Request) bool { return r.Op == jute.OpSync }))
+		}
+		s.use(1)
+		time.Sleep(2 * asked)
+		sent := 0
+		for _, f := range refused {
+			sent += len(f.Hit())
+			f.Release()
+		}
+		require.Positive(t, sent)
+		require.LessOrEqual(t, sent, 60, "a pause of a 30th of the session timeout")
+		done, err := s.nextProof()
+		require.Error(t, err)
+		<-done
+		done, _ = s.nextProof()
+		<-done
+		_, err = s.nextProof()
+		require.NoError(t, err)
+		s.use(-1)
+		<-s.quiet()
+	})
+}
+
+// TestWithoutTheRightToReadTheRootThereIsAProof: the leader says so.
+func TestWithoutTheRightToReadTheRootThereIsAProof(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn := open(t, zkserver.Run(t))
+		_, err := conn.SetACL("/", zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+		require.NoError(t, err)
+		require.NoError(t, sessionOf(conn, 0).call(aQuorum, sessionOf(conn, 0).probe))
+		_, err = conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})
+		require.ErrorIs(t, err, zk.ErrNoAuth)
 	})
 }
