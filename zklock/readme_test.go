@@ -45,24 +45,31 @@ func (p page) with(t *testing.T, old, new string) page {
 	return p
 }
 
-// build builds the program in a module of its own, as the page does.
-func (p page) build(t *testing.T) (binary string) {
+// module makes a module of its own for the program, as the page does, and returns
+// its folder.
+func (p page) module(t *testing.T) (dir string) {
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(p.program), 0o600))
+	dir = t.TempDir()
+	p.write(t, dir)
 	sums, err := os.ReadFile("../go.sum") // what this module has verified need not be looked up again
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o600))
-	binary = filepath.Join(dir, "program.exe")
-	for _, command := range append(p.commands, "go build -o "+binary) {
-		args := strings.Fields(strings.Replace(command, "../zklock", root, 1))
-		run := exec.CommandContext(t.Context(), args[0], args[1:]...)
-		run.Dir = dir
-		out, err := run.CombinedOutput()
-		require.NoError(t, err, "%s: %s", command, out)
+	for _, command := range p.commands {
+		run(t, dir, strings.Fields(strings.Replace(command, "../zklock", root, 1))...)
 	}
-	return binary
+	return dir
+}
+
+func (p page) write(t *testing.T, dir string) {
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(p.program), 0o600))
+}
+
+func run(t *testing.T, dir string, args ...string) {
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%q: %s", args, out)
 }
 
 // TestTheProgramInTheReadmeRuns takes the program out of README.md, builds it
@@ -82,8 +89,12 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 	require.Contains(t, p.program, "10*time.Second)")
 	const soon = session / 3 // and not when the session has expired
 
+	dir := p.module(t)
 	start := func(t *testing.T, p page) (program *exec.Cmd, printed *bytes.Buffer) {
-		program, printed = exec.CommandContext(t.Context(), p.build(t)), new(bytes.Buffer)
+		p.write(t, dir)
+		binary := filepath.Join(t.TempDir(), "program.exe")
+		run(t, dir, "go", "build", "-o", binary)
+		program, printed = exec.CommandContext(t.Context(), binary), new(bytes.Buffer)
 		program.Stdout, program.Stderr = printed, printed
 		require.NoError(t, program.Start())
 		return program, printed
