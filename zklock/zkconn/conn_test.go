@@ -413,3 +413,9 @@ func TestASlowHandshakeIsWaitedForInTheEnd(t *testing.T) {
 		})
 	}
 }
+
+func TestPatienceEndsWithTheSession(t *testing.T) {
+	c := newClient(asked)
+	c.patience = 2 * asked
+	require.Equal(t, asked, c.nextPatience())
+}

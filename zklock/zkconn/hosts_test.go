@@ -132,6 +132,56 @@ func TestConnectWaitsForANameServer(t *testing.T) {
 	})
 }
 
+func TestConnectEndsWithCtxBetweenTwoLookUps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		resolve(t, func(_ context.Context, host string) ([]string, error) {
+			return nil, &net.DNSError{Err: "server misbehaving", Name: host, IsTemporary: true}
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		_, err := Connect(ctx, []string{"zk:2181"}, asked)
+		require.Equal(t, 500*time.Millisecond, time.Since(began))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "zk:2181: lookup zk: server misbehaving")
+	})
+}
+
+func TestANameThatHasAddressesIsNotReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		resolve(t, func(context.Context, string) ([]string, error) { return []string{"192.0.2.1"}, nil })
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		_, err := Connect(ctx, []string{"zk:2181"}, asked, zk.WithLogger(quiet{}), zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) {
+			return nil, errors.New("connection refused")
+		}))
+		require.ErrorContains(t, err, "(192.0.2.1:2181: connection refused)")
+	})
+}
+
+func TestANameIsLookedUpOnceAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lookUps atomic.Int32
+		resolve(t, func(ctx context.Context, host string) ([]string, error) {
+			if lookUps.Add(1) > 1 {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return []string{"192.0.2.1"}, nil
+		})
+		srv := zkserver.Run(t)
+		dial, _ := reach(srv)
+		conn := open(t, []string{"zk:2181"}, zk.WithDialer(dial))
+		for range 2 { // within the time of one look-up
+			srv.Cut(conn.SessionID())
+			time.Sleep(lookUpLimit / 2)
+			require.Equal(t, zk.StateHasSession, conn.State())
+		}
+		require.EqualValues(t, 2, lookUps.Load())
+		time.Sleep(lookUpLimit) // until it ends
+	})
+}
+
 func TestAnAddressThatIsNoneIsRefused(t *testing.T) {
 	_, err := Connect(t.Context(), []string{"a:b:c"}, asked)
 	require.ErrorContains(t, err, "too many colons in address")
@@ -186,6 +236,29 @@ func TestServersThatHaveMovedAreFound(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestNewAddressesAreTriedFirstAndTheKnownOnesInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}
+		h := &hosts{ctx: t.Context(), c: newClient(asked), lookupHost: func(context.Context, string) ([]string, error) { return now, nil }}
+		require.NoError(t, h.Init([]string{"zk:1"}))
+		var order []string
+		next := func() string {
+			server, _ := h.Next()
+			return server
+		}
+		for range 3 {
+			order = append(order, next())
+		}
+		require.Equal(t, order[0], next())
+		h.Connected()
+		synctest.Wait() // the look-up of a new round ends
+		now = []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"}
+		require.Equal(t, order[1], next())
+		synctest.Wait() // the look-up ends
+		require.Equal(t, []string{"192.0.2.4:1", order[2], order[0], order[1]}, []string{next(), next(), next(), next()})
+	})
 }
 
 func TestKnownAddressesStayIfALookUpFails(t *testing.T) {
