@@ -53,7 +53,7 @@ func serve(ctx context.Context, address string, stdout, stderr io.Writer) error 
 	fmt.Fprintf(stdout, `The embedded ZooKeeper serves at %[1]s. It keeps everything in memory. Ctrl-C ends it.
 
   zkCli.sh -server %[1]s
-  conn, _, err := zk.Connect([]string{"%[1]s"}, 10*time.Second)
+  conn, err := zkconn.Connect(ctx, []string{"%[1]s"}, 10*time.Second)
   go run ./bench -zk %[1]s
 
 `, addr)

@@ -16,7 +16,7 @@ import (
 // connect opens a session on an embedded server. With a ZooKeeper of your own
 // it is
 //
-//	conn, _, err := zk.Connect([]string{"zk1:2181", "zk2:2181", "zk3:2181"}, 10*time.Second)
+//	conn, err := zkconn.Connect(ctx, []string{"zk1:2181", "zk2:2181", "zk3:2181"}, 10*time.Second)
 func connect() (conn *zk.Conn, stop func()) {
 	ctx := context.Background()
 	zoo, err := ensemble.Open(ctx, ensemble.SpecEmbedded)
@@ -313,8 +313,9 @@ func ExampleLease_Unlock_twice() {
 	// true
 }
 
-// The session timeout is what zk.Connect was told, or what the server has
-// made of it if that is less.
+// A Mutex knows the session timeout of a client of zkconn.Connect. For one of
+// zk.Connect it is what that was told, or what the server has made of it if that
+// is less.
 func ExampleWithSessionTimeout() {
 	conn, stop := connect()
 	defer stop()
@@ -326,7 +327,7 @@ func ExampleWithSessionTimeout() {
 
 	// Output:
 	// <nil>
-	// timeout: lock /locks/stock: WithSessionTimeout: 8ns is less than 100ms
+	// zklock: lock /locks/stock: WithSessionTimeout: 8ns is less than 100ms
 }
 
 // Only a client that knows the password may contend.

@@ -1,64 +1,178 @@
 package zklock_test
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/zklock"
 )
 
-// TestTheProgramInTheReadmeRuns takes the program out of README.md, builds it
-// and runs it. It prints what the page says, numbers aside.
-func TestTheProgramInTheReadmeRuns(t *testing.T) {
-	page, err := os.ReadFile("../README.md")
-	require.NoError(t, err)
-	programs := regexp.MustCompile("(?ms)^```go\n(package main\n.*?)^```$.*?^```\n(.*?)^```$").FindAllSubmatch(page, -1)
-	require.Len(t, programs, 1, "programs in README.md, each with its output")
-	program, printed := string(programs[0][1]), string(programs[0][2])
+// A page is what README.md says of its program.
+type page struct {
+	program  string
+	commands []string // that make its folder a module
+	printed  string
+}
 
+func readme(t *testing.T) page {
+	text, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	found := regexp.MustCompile("(?ms)^```go\n(package main\n.*?)^```$.*?^```\n(.*?)^```$.*?^```\n(.*?)^```$").FindAllSubmatch(text, -1)
+	require.Len(t, found, 1, "programs in README.md, each with its commands and its output")
+	commands := strings.Split(strings.TrimSpace(string(found[0][2])), "\n")
+	require.Equal(t, "go run .", commands[len(commands)-1])
+	return page{string(found[0][1]), commands[:len(commands)-1], string(found[0][3])}
+}
+
+// with returns the program with another text in the place of one that it has once.
+func (p page) with(t *testing.T, old, new string) page {
+	require.Equal(t, 1, strings.Count(p.program, old), "%q in the program", old)
+	p.program = strings.Replace(p.program, old, new, 1)
+	return p
+}
+
+// module makes a module of its own for the program, as the page does, and returns
+// its folder.
+func (p page) module(t *testing.T) (dir string) {
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	dir = t.TempDir()
+	p.write(t, dir)
+	sums, err := os.ReadFile("../go.sum") // what this module has verified need not be looked up again
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o600))
+	for _, command := range p.commands {
+		run(t, dir, strings.Fields(strings.Replace(command, "../zklock", root, 1))...)
+	}
+	return dir
+}
+
+func (p page) write(t *testing.T, dir string) {
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(p.program), 0o600))
+}
+
+func run(t *testing.T, dir string, args ...string) {
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%q: %s", args, out)
+}
+
+// TestTheProgramInTheReadmeRuns takes the program out of README.md, builds it
+// and runs it. It prints what the page says, numbers aside. If it gives up or is
+// told to end, it leaves nothing behind.
+func TestTheProgramInTheReadmeRuns(t *testing.T) {
 	zoo := locktest.Real(t)
 	if zoo == nil {
+		var err error
 		zoo, err = ensemble.Open(t.Context(), ensemble.SpecEmbedded)
 		require.NoError(t, err)
 		defer zoo.Close()
 	}
-	const addr = `"127.0.0.1:2181"`
-	require.Equal(t, 1, strings.Count(program, addr), "the program names its server once")
 	servers := strconv.Quote(strings.Join(zoo.Servers(), `", "`))
-	program = strings.Replace(program, addr, strings.ReplaceAll(servers, `\"`, `"`), 1)
+	p := readme(t).with(t, `"127.0.0.1:2181"`, strings.ReplaceAll(servers, `\"`, `"`))
+	const session = 10 * time.Second
+	require.Contains(t, p.program, "10*time.Second)")
+	const soon = session / 3 // and not when the session has expired
 
-	// The program needs this module, so an overlay puts it into a folder of it.
-	root, err := filepath.Abs("..")
-	require.NoError(t, err)
-	dir := t.TempDir()
-	source, overlay, binary := filepath.Join(dir, "main.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "program.exe")
-	require.NoError(t, os.WriteFile(source, []byte(program), 0o600))
-	replace, err := json.Marshal(map[string]any{
-		"Replace": map[string]string{filepath.Join(root, "program-of-the-readme", "main.go"): source},
+	dir := p.module(t)
+	start := func(t *testing.T, p page) (program *exec.Cmd, printed *bytes.Buffer) {
+		p.write(t, dir)
+		binary := filepath.Join(t.TempDir(), "program.exe")
+		run(t, dir, "go", "build", "-o", binary)
+		program, printed = exec.CommandContext(t.Context(), binary), new(bytes.Buffer)
+		program.Stdout, program.Stderr = printed, printed
+		require.NoError(t, program.Start())
+		return program, printed
+	}
+	other := func(t *testing.T) (*zk.Conn, *zklock.Mutex) {
+		conn, err := zoo.Connect(t.Context(), ensemble.Options{SessionTimeout: session})
+		require.NoError(t, err)
+		t.Cleanup(conn.Close)
+		m, err := zklock.New(conn, "/locks/orders")
+		require.NoError(t, err)
+		return conn, m
+	}
+	queued := func(t *testing.T, conn *zk.Conn, n int) {
+		require.Eventually(t, func() bool {
+			names, _, err := conn.Children("/locks/orders") // there is none at first
+			return err == nil && len(names) == n
+		}, time.Minute, 10*time.Millisecond)
+	}
+
+	alone := func(t *testing.T, conn *zk.Conn) {
+		_, err := conn.Sync("/locks/orders") // the program has another server, perhaps
+		require.NoError(t, err)
+		names, _, err := conn.Children("/locks/orders")
+		require.NoError(t, err)
+		require.Len(t, names, 1, "the holder's node alone")
+	}
+
+	t.Run("alone", func(t *testing.T) {
+		program, printed := start(t, p)
+		require.NoError(t, program.Wait(), "%s", printed)
+		number := regexp.MustCompile(`token \d+`)
+		require.Equal(t, number.ReplaceAllString(p.printed, "token #"), number.ReplaceAllString(printed.String(), "token #"))
 	})
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(overlay, replace, 0o600))
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-overlay", overlay, "-o", binary, "./program-of-the-readme")
-	build.Dir = root
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "go build: %s", out)
 
-	run := exec.CommandContext(ctx, binary)
-	out, err = run.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	number := regexp.MustCompile(`token \d+`)
-	require.Equal(t, number.ReplaceAllString(printed, "token #"), number.ReplaceAllString(string(out), "token #"))
+	t.Run("gives up", func(t *testing.T) {
+		conn, m := other(t)
+		lease, err := m.Lock(t.Context(), zklock.NewOwner("holder"))
+		require.NoError(t, err)
+		program, printed := start(t, p.with(t, "time.Minute", "2*time.Second"))
+		require.Error(t, program.Wait())
+		require.Contains(t, printed.String(), context.DeadlineExceeded.Error())
+		alone(t, conn)
+		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, m.Wait(t.Context()))
+	})
+
+	for what, waits := range map[string]bool{"SIGTERM while it waits": true, "SIGTERM while it holds the lock": false} {
+		t.Run(what, func(t *testing.T) {
+			conn, m := other(t)
+			if waits {
+				lease, err := m.Lock(t.Context(), zklock.NewOwner("holder"))
+				require.NoError(t, err)
+				program, printed := start(t, p)
+				queued(t, conn, 2)
+				require.NoError(t, program.Process.Signal(syscall.SIGTERM))
+				require.Error(t, program.Wait())
+				require.Contains(t, printed.String(), context.Canceled.Error())
+				alone(t, conn)
+				require.NoError(t, lease.Unlock(t.Context()))
+			} else {
+				program, _ := start(t, p.with(t, "return nil\n\t})", "<-ctx.Done()\n\t\treturn ctx.Err()\n\t})"))
+				queued(t, conn, 1)
+				next := make(chan error, 1)
+				go func() {
+					lease, err := m.Lock(t.Context(), zklock.NewOwner("next"))
+					if err == nil {
+						err = lease.Unlock(t.Context())
+					}
+					next <- err
+				}()
+				queued(t, conn, 2)
+				told := time.Now()
+				require.NoError(t, program.Process.Signal(syscall.SIGTERM))
+				require.NoError(t, <-next)
+				require.Less(t, time.Since(told), soon)
+				require.Error(t, program.Wait())
+			}
+			require.NoError(t, m.Wait(t.Context()))
+		})
+	}
 }

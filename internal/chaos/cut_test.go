@@ -187,7 +187,7 @@ func insist(ctx context.Context, m *zklock.Mutex, owner string) (*zklock.Lease, 
 	}
 }
 
-// connect opens a client of one server, an ordinary one or zklock.Connect's.
+// connect opens a client of one server, an ordinary one or zkconn.Connect's.
 func (p *pair) connect(t *testing.T, n *docker.Node, ordinary bool) *zk.Conn {
 	var conn *zk.Conn
 	var err error

@@ -1,0 +1,421 @@
+package zkconn
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"reflect"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+)
+
+// The tests of this name fail with an ordinary client.
+var faults = []string{
+	"TestFaultCloseHangsTheClient",
+	"TestFaultASilentServerIsKeptForMinutes",
+	"TestFaultAServerThatFallsSilentInItsAnswerIsKeptForAllTime",
+	"TestFaultANewSessionSetsItsWatchesAgain",
+	"TestFaultAReplyIsReadBeforeTheWatchesAreSet",
+	"TestFaultAReplyIsReadBeforeTheWatchesArePutDown",
+	"TestFaultARequestIsSentInTheNextSession",
+	"TestFaultTheNegotiatedTimeoutIsPrivate",
+}
+
+func TestAnOrdinaryClientHasEachFault(t *testing.T) {
+	if *ordinary {
+		t.Skip("this process was started by the test itself")
+	}
+	for _, name := range faults {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			// A test that hangs in virtual time panics. One that hangs in a
+			// mutex of the client, which stops virtual time, is ended.
+			out, err := exec.Command(os.Args[0], "-test.run", "^"+name+"$", "-test.timeout", "30s", "-connect.ordinary").CombinedOutput()
+			require.Error(t, err, "%s", out)
+			require.Regexp(t, "FAIL: "+name+`|(?s)panic: test timed out.*`+name, string(out))
+		})
+	}
+}
+
+// A wrapped connection lets a test change what is written.
+type wrapped struct {
+	net.Conn
+	write func(b []byte) (int, error) // nil: as it is
+}
+
+func (w wrapped) Write(b []byte) (int, error) {
+	if w.write == nil {
+		return w.Conn.Write(b)
+	}
+	return w.write(b)
+}
+
+// opOf is the opcode of a request, 0 for a handshake.
+func opOf(b []byte) jute.Op {
+	var h jute.RequestHeader
+	h.Decode(jute.NewDecoder(b[4:]))
+	return h.Op
+}
+
+// A request that is queued while Close runs, and whose write fails, gets three
+// answers on a channel of two. https://github.com/go-zookeeper/zk/pull/163 is
+// the same mistake with two answers on a channel of one.
+//
+// Two coin tosses of the client decide: whether a request is queued after Close
+// has begun, and whether its caller takes one of the answers.
+func TestFaultCloseHangsTheClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		for range 64 {
+			var closing atomic.Bool
+			conn := open(t, servers[:1], zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+				nc, err := srv.Dial(network, address, timeout)
+				return wrapped{nc, func(b []byte) (int, error) {
+					switch {
+					case closing.Load():
+						return 0, errors.New("the cable is cut")
+					case opOf(b) == jute.OpCloseSession:
+						closing.Store(true)
+						return len(b), nil // and it is lost
+					}
+					return nc.Write(b)
+				}}, err
+			}))
+			_, _, watch, err := conn.ExistsW("/never")
+			require.NoError(t, err)
+			go conn.Close()
+			synctest.Wait() // it waits for an answer
+			for range 64 {
+				_, _, err := conn.Get("/")
+				require.Error(t, err)
+			}
+			select {
+			case event := <-watch:
+				require.ErrorIs(t, event.Err, zk.ErrClosing)
+			case <-time.After(time.Minute):
+				t.Fatal("the watch is not called off: the client hangs")
+			}
+		}
+	})
+}
+
+// muteFor returns a dialer that reaches a silent server n times.
+func muteFor(t *testing.T, n int, dial zk.Dialer, says string) zk.Dialer {
+	var dialed atomic.Int32
+	return func(network, address string, timeout time.Duration) (net.Conn, error) {
+		if int(dialed.Add(1)) > n {
+			return dial(network, address, timeout)
+		}
+		client, server := net.Pipe()
+		go func() {
+			defer server.Close()
+			server.Read(make([]byte, 1024))
+			io.WriteString(server, says)
+			defer time.AfterFunc(time.Hour, func() { server.Close() }).Stop()
+			io.Copy(io.Discard, server)
+		}()
+		return client, nil
+	}
+}
+
+// A server that accepts a connection and says nothing, such as a frozen one,
+// is given ten times the read deadline, since
+// https://github.com/samuel/go-zookeeper/pull/48.
+func TestFaultASilentServerIsKeptForMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		began := time.Now()
+		open(t, servers, zk.WithDialer(muteFor(t, 2, srv.Dial, "")))
+		require.Less(t, time.Since(began), asked/3, "two of three are silent, and a session may have ended by now")
+	})
+}
+
+func TestFaultAServerThatFallsSilentInItsAnswerIsKeptForAllTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		began := time.Now()
+		open(t, servers, zk.WithDialer(muteFor(t, 2, srv.Dial, "\x00\x00\x00\x24\x00")))
+		require.Less(t, time.Since(began), asked/3)
+	})
+}
+
+// wire is a connection as the client sees it, after the handshake.
+func wire(t *testing.T, srv *zkserver.Server, h jute.ConnectRequest) (net.Conn, jute.ConnectResponse) {
+	nc, err := srv.Dial("", "", 0)
+	require.NoError(t, err)
+	if !*ordinary {
+		nc = newCarefulConn(nc, newClient(asked), "")
+	}
+	t.Cleanup(func() { nc.Close() })
+	h.TimeoutMs = int32(asked / time.Millisecond)
+	send(t, nc, &h)
+	answer, err := jute.ReadFrame(nc, nil, jute.MaxFrame)
+	require.NoError(t, err)
+	var r jute.ConnectResponse
+	r.Decode(jute.NewDecoder(answer))
+	return nc, r
+}
+
+func send(t *testing.T, nc net.Conn, records ...interface{ Encode(*jute.Encoder) }) {
+	var e jute.Encoder
+	mark := e.BeginFrame()
+	for _, r := range records {
+		r.Encode(&e)
+	}
+	e.EndFrame(mark)
+	_, err := nc.Write(e.Bytes())
+	require.NoError(t, err)
+}
+
+// reply reads until the reply with an xid; an event before it fails the test.
+func reply(t *testing.T, nc net.Conn, xid int32) {
+	frame, err := jute.ReadFrame(nc, nil, jute.MaxFrame)
+	require.NoError(t, err)
+	var h jute.ReplyHeader
+	h.Decode(jute.NewDecoder(frame))
+	require.Equal(t, xid, h.Xid, "-1 is an event: a change that did not happen is reported")
+	require.Zero(t, h.Err)
+}
+
+// The client sets its watches again on every connection, the first one of a
+// session included: should a reply have come before, with the watch that it
+// has set and without the zxid up to which it is up to date.
+func TestFaultANewSessionSetsItsWatchesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		admin, err := Connect(t.Context(), servers, asked, zk.WithDialer(srv.Dial), zk.WithLogger(quiet{}))
+		require.NoError(t, err)
+		defer admin.Close()
+		_, err = admin.Create("/a", nil, 0, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+
+		nc, _ := wire(t, srv, jute.ConnectRequest{})
+		send(t, nc, &jute.RequestHeader{Xid: 1, Op: jute.OpGetData}, &jute.PathWatch{Path: "/a", Watch: true})
+		reply(t, nc, 1)
+		send(t, nc, &jute.RequestHeader{Xid: 2, Op: jute.OpSetWatches}, &jute.SetWatches{Data: []string{"/a"}})
+		reply(t, nc, 2)
+		require.Len(t, srv.Watches(), 1)
+	})
+}
+
+// The client reads the zxid up to which it has seen what it watches while it
+// reads replies, which move it on: https://github.com/samuel/go-zookeeper/issues/260,
+// https://github.com/go-zookeeper/zk/pull/35.
+func TestFaultAReplyIsReadBeforeTheWatchesAreSet(t *testing.T) {
+	for name, watches := range map[string]bool{"with watches": true, "without watches": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := zkserver.Run(t)
+				first, session := wire(t, srv, jute.ConnectRequest{})
+				first.Close()
+				nc, _ := wire(t, srv, jute.ConnectRequest{SessionID: session.SessionID, Password: session.Password})
+				send(t, nc, &jute.RequestHeader{Xid: 1, Op: jute.OpSync}, syncPath("/"))
+				began := time.Now()
+				read := make(chan struct{})
+				go func() {
+					defer close(read)
+					reply(t, nc, 1)
+				}()
+				synctest.Wait()
+				select {
+				case <-read:
+					t.Fatal("a reply is read, and moves the zxid on, before the watches have been set")
+				default:
+				}
+				if watches {
+					send(t, nc, &jute.RequestHeader{Xid: 2, Op: jute.OpSetWatches}, &jute.SetWatches{Data: []string{"/"}})
+					<-read
+					require.Zero(t, time.Since(began))
+					reply(t, nc, 2)
+				} else {
+					<-read
+					require.Equal(t, againWatches, time.Since(began))
+				}
+			})
+		})
+	}
+}
+
+// The client puts its watches down with the zxid, and only then queues the
+// request for them, which waits for those that are queued already. A reply may
+// be read in between, and not before.
+func TestFaultAReplyIsReadBeforeTheWatchesArePutDown(t *testing.T) {
+	const (
+		down    = 50 * time.Millisecond  // the watches take this long to be put down
+		written = 100 * time.Millisecond // and this long to write the request that is queued before theirs
+	)
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		var resumed time.Time
+		conn := open(t, servers[:1], zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+			nc, err := srv.Dial(network, address, timeout)
+			resumed = time.Now()
+			return wrapped{nc, func(b []byte) (int, error) {
+				if opOf(b) == jute.OpGetData {
+					time.Sleep(written) // of virtual time
+				}
+				return nc.Write(b)
+			}}, err
+		}))
+		_, _, _, err := conn.ExistsW("/never")
+		require.NoError(t, err)
+		slowly(t, conn, "setWatchCallback", down)
+
+		session := conn.SessionID()
+		srv.Cut(session)
+		synctest.Wait() // it waits for a second before it dials again
+		synced := make(chan time.Time, 1)
+		go func() {
+			conn.Sync("/")
+			synced <- time.Now()
+		}()
+		synctest.Wait() // the one is queued before the other
+		got := make(chan error, 1)
+		go func() {
+			_, _, err := conn.Get("/")
+			got <- err
+		}()
+		at := <-synced
+		require.Equal(t, down, at.Sub(resumed))
+		require.NoError(t, <-got)
+		synctest.Wait()
+		require.Equal(t, session, conn.SessionID())
+		require.Len(t, srv.Watches(), 1, "they are set again")
+	})
+}
+
+// slowly makes a client take some time before it calls the function in one of
+// its unexported fields, which may be nil.
+func slowly(t *testing.T, conn *zk.Conn, field string, d time.Duration) {
+	t.Helper()
+	v := reflect.ValueOf(conn).Elem().FieldByName(field)
+	require.True(t, v.IsValid())
+	v = reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem()
+	usual := reflect.ValueOf(v.Interface())
+	v.Set(reflect.MakeFunc(v.Type(), func(args []reflect.Value) []reflect.Value {
+		time.Sleep(d) // of virtual time: the caller runs in a bubble
+		if !usual.IsNil() {
+			usual.Call(args)
+		}
+		return nil
+	}))
+}
+
+type syncPath string
+
+func (p syncPath) Encode(e *jute.Encoder) { e.String(string(p)) }
+
+// A request that waits in the client for a connection is sent on the next one,
+// even if that begins another session: an ephemeral node belongs to a session
+// that the caller knows nothing of.
+func TestFaultARequestIsSentInTheNextSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		var down atomic.Bool
+		conn := open(t, servers, zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+			if down.Load() {
+				time.Sleep(timeout) // no answer, and no reason to flush what waits
+			}
+			return srv.Dial(network, address, timeout)
+		}))
+		session := conn.SessionID()
+		down.Store(true)
+		srv.Cut(session)
+		synctest.Wait()
+		created := make(chan error, 1)
+		go func() {
+			_, err := conn.Create("/mine", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+			created <- err
+		}()
+		synctest.Wait() // it is in the queue
+		srv.Expire(session)
+		down.Store(false)
+		require.ErrorIs(t, <-created, zk.ErrNoServer)
+		synctest.Wait()            // the client answers all that is in its queue, and a request that comes meanwhile
+		_, _, err := conn.Get("/") // in the next session
+		require.NoError(t, err)
+		require.NotEqual(t, session, conn.SessionID())
+		_, there := srv.Node("/mine")
+		require.False(t, there)
+	})
+}
+
+// late connects to a server whose answer to the handshake takes d longer.
+func late(t *testing.T, srv *zkserver.Server, d time.Duration) net.Conn {
+	server, err := srv.Dial("", "", 0)
+	require.NoError(t, err)
+	ours, theirs := net.Pipe()
+	go func() {
+		defer server.Close()
+		io.Copy(server, theirs)
+	}()
+	go func() {
+		defer theirs.Close()
+		answer, err := jute.ReadFrame(server, nil, jute.MaxFrame)
+		if err != nil {
+			return
+		}
+		time.Sleep(d) // of virtual time
+		var e jute.Encoder
+		mark := e.BeginFrame()
+		e.Raw(answer)
+		e.EndFrame(mark)
+		theirs.Write(e.Bytes())
+		io.Copy(theirs, server)
+	}()
+	return ours
+}
+
+// A server begins a session with each handshake, even if the client does not wait
+// for the answer.
+func TestASlowHandshakeIsWaitedForInTheEnd(t *testing.T) {
+	for takes, abandoned := range map[time.Duration]int32{
+		1500 * time.Millisecond: 1, // 1.1 and 1.7 s
+		3500 * time.Millisecond: 3,
+		9900 * time.Millisecond: 6,
+	} {
+		t.Run(takes.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				t.Cleanup(func() { time.Sleep(time.Minute) }) // until the client is closed
+				srv := zkserver.Run(t)
+				var dialed atomic.Int32
+				var now atomic.Int64
+				now.Store(int64(takes))
+				conn := open(t, servers, zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) {
+					dialed.Add(1)
+					return late(t, srv, time.Duration(now.Load())), nil
+				}))
+				require.EqualValues(t, abandoned+1, dialed.Load())
+				session := conn.SessionID()
+				reconnected := func(after time.Duration) bool {
+					srv.Cut(session)
+					time.Sleep(after + time.Millisecond)
+					return conn.State() == zk.StateHasSession && conn.SessionID() == session
+				}
+				if takes < 2*time.Second { // a third of the session timeout has gone when the client notices
+					require.True(t, reconnected(takes), "the patience that it needed is what it has now")
+				}
+				now.Store(0)
+				require.True(t, reconnected(time.Second))
+				now.Store(int64(takes))
+				require.False(t, reconnected(takes), "after a fast handshake it is as usual")
+			})
+		})
+	}
+}
+
+func TestPatienceEndsWithTheSession(t *testing.T) {
+	c := newClient(asked)
+	c.patience = 2 * asked
+	require.Equal(t, asked, c.nextPatience())
+}

@@ -1,0 +1,207 @@
+package zkconn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	lookUpLimit = 3 * time.Second // for a name
+	lookUpWait  = time.Second     // for the other names, once there is an address
+	lookUpPause = time.Second     // after a look-up without an address
+)
+
+var errLookingUp = errors.New("its addresses are being looked up")
+
+// lookupHost is replaced by tests.
+var lookupHost = func(ctx context.Context, host string) ([]string, error) {
+	return net.DefaultResolver.LookupHost(ctx, host)
+}
+
+// hosts is a zk.HostProvider that looks its names up again: the package's own
+// does so once, and needs an answer for every name.
+//
+// The client holds a mutex while Next runs, and any request that fails may need
+// it. So Next never waits for a look-up: the answer is used when it is there.
+type hosts struct {
+	ctx        context.Context // of Connect: Init returns when it ends
+	c          *client
+	lookupHost func(ctx context.Context, host string) ([]string, error)
+
+	mu        sync.Mutex
+	names     []*name
+	addresses []string // in the order in which they are tried, from next on
+	next      int
+	tried     int  // addresses since the last session, which had the first
+	connected bool // since the last call of Next
+}
+
+// A name is a server as the caller has given it. Its fields belong to hosts.mu.
+type name struct {
+	server     string // host:port
+	host, port string
+	busy       bool     // it is being looked up
+	addresses  []string // of the last look-up that succeeded
+	err        error    // of the last look-up
+}
+
+// Init returns when there is an address to try. It waits a little longer for
+// names that are still being looked up.
+func (h *hosts) Init(servers []string) error {
+	for _, server := range servers {
+		host, port, err := net.SplitHostPort(server)
+		if err != nil {
+			return err
+		}
+		n := &name{server: server, host: host, port: port}
+		if _, err := netip.ParseAddr(host); err == nil {
+			n.addresses = []string{server}
+		}
+		h.names = append(h.names, n)
+	}
+	h.arrangeLocked() // not locked: the client has not begun
+	for {
+		pending, done := h.lookUp()
+		var enough <-chan time.Time
+		for pending > 0 {
+			if enough == nil && h.Len() > 0 {
+				enough = time.After(lookUpWait)
+			}
+			select {
+			case <-done:
+				pending--
+			case <-enough:
+				pending = 0
+			case <-h.ctx.Done():
+				return h.ctx.Err()
+			}
+		}
+		if h.Len() > 0 {
+			return nil
+		}
+		if err := h.notFound(); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(lookUpPause):
+		case <-h.ctx.Done():
+			return h.ctx.Err()
+		}
+	}
+}
+
+// notFound returns an error if none of the names exists.
+func (h *hosts) notFound() (all error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, n := range h.names {
+		var err *net.DNSError
+		switch {
+		case !errors.As(n.err, &err) || !err.IsNotFound:
+			return nil
+		case all == nil:
+			all = n.err
+		default:
+			all = fmt.Errorf("%w; %w", all, n.err)
+		}
+	}
+	return all
+}
+
+// Len returns the number of addresses.
+func (h *hosts) Len() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.addresses)
+}
+
+// Next returns the next address. It begins a look-up when a connection has been
+// lost, and when all addresses have been tried, which retryStart says.
+func (h *hosts) Next() (server string, retryStart bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if retryStart = h.tried >= len(h.addresses); retryStart {
+		h.tried = 0
+	}
+	if retryStart || h.connected {
+		h.lookUpLocked()
+	}
+	h.connected = false
+	h.tried++
+	server = h.addresses[h.next]
+	h.next = (h.next + 1) % len(h.addresses)
+	return server, retryStart
+}
+
+// Connected is called by the client when it has a session at the server that
+// Next has returned last.
+func (h *hosts) Connected() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tried, h.connected = 1, true
+}
+
+func (h *hosts) lookUp() (pending int, done <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lookUpLocked()
+}
+
+// lookUpLocked begins to look up the names. done receives a value for each.
+func (h *hosts) lookUpLocked() (pending int, done <-chan struct{}) {
+	ended := make(chan struct{}, len(h.names))
+	for _, n := range h.names {
+		if _, err := netip.ParseAddr(n.host); err == nil || n.busy {
+			continue
+		}
+		pending++
+		n.busy = true
+		h.c.lookedUp(n.server, errLookingUp)
+		go func() {
+			ctx, cancel := context.WithTimeout(h.c.ctx, lookUpLimit)
+			defer cancel()
+			found, err := h.lookupHost(ctx, n.host)
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			n.busy, n.err = false, err
+			h.c.lookedUp(n.server, err)
+			if err == nil {
+				n.addresses = nil
+				for _, address := range found {
+					n.addresses = append(n.addresses, net.JoinHostPort(address, n.port))
+				}
+				h.arrangeLocked()
+			}
+			ended <- struct{}{}
+		}()
+	}
+	return pending, ended
+}
+
+// arrangeLocked puts new addresses before those that are known already: if the
+// servers have moved, the known ones are dead.
+func (h *hosts) arrangeLocked() {
+	var fresh, kept []string
+	order := slices.Concat(h.addresses[h.next:], h.addresses[:h.next])
+	for _, n := range h.names {
+		for _, address := range n.addresses {
+			switch {
+			case slices.Contains(order, address):
+				kept = append(kept, address)
+			case !slices.Contains(fresh, address):
+				fresh = append(fresh, address)
+			}
+		}
+	}
+	kept = slices.DeleteFunc(order, func(address string) bool { return !slices.Contains(kept, address) })
+	rand.Shuffle(len(fresh), func(i, j int) { fresh[i], fresh[j] = fresh[j], fresh[i] })
+	h.addresses, h.next = append(fresh, kept...), 0
+	h.tried = min(h.tried, len(kept))
+}

@@ -1,0 +1,376 @@
+package zkconn
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/zkserver"
+)
+
+// resolve has names looked up by f for the rest of a test.
+func resolve(t *testing.T, f func(ctx context.Context, host string) ([]string, error)) {
+	usual := lookupHost
+	lookupHost = f
+	t.Cleanup(func() { lookupHost = usual })
+}
+
+func noSuchHost(host string) error {
+	return &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+}
+
+// reach returns a dialer to a server, and the addresses that were dialed.
+func reach(srv *zkserver.Server) (zk.Dialer, func() []string) {
+	var mu sync.Mutex
+	var dialed []string
+	return func(network, address string, timeout time.Duration) (net.Conn, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			dialed = append(dialed, address)
+			return srv.Dial(network, address, timeout)
+		}, func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return dialed
+		}
+}
+
+func TestANameThatDoesNotExistDoesNotHideTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		resolve(t, func(_ context.Context, host string) ([]string, error) {
+			if host == "gone" {
+				return nil, noSuchHost(host)
+			}
+			return []string{"192.0.2.1", "2001:db8::1"}, nil
+		})
+		dial, dialed := reach(zkserver.Run(t))
+		began := time.Now()
+		conn := open(t, []string{"gone:2181", "zk:2182"}, zk.WithDialer(dial))
+		require.Zero(t, time.Since(began))
+		require.Subset(t, []string{"192.0.2.1:2182", "[2001:db8::1]:2182"}, []string{conn.Server()})
+		require.Len(t, dialed(), 1)
+	})
+}
+
+func TestANameServerThatHangsDoesNotHideTheOtherNames(t *testing.T) {
+	for _, other := range []string{"zk:2181", "192.0.2.1:2181"} {
+		t.Run(other, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				resolve(t, func(ctx context.Context, host string) ([]string, error) {
+					if host == "hangs" {
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}
+					return []string{"192.0.2.1"}, nil
+				})
+				dial, _ := reach(zkserver.Run(t))
+				began := time.Now()
+				conn := open(t, []string{"hangs:2181", other}, zk.WithDialer(dial))
+				require.Equal(t, lookUpWait, time.Since(began))
+				require.Equal(t, "192.0.2.1:2181", conn.Server())
+				time.Sleep(lookUpLimit) // until the look-up ends
+			})
+		})
+	}
+}
+
+func TestConnectEndsWithCtxThoughALookUpHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		resolve(t, func(ctx context.Context, host string) ([]string, error) {
+			time.Sleep(time.Minute) // it does not look at ctx
+			return nil, ctx.Err()
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		_, err := Connect(ctx, []string{"hangs:2181"}, asked)
+		require.Equal(t, 700*time.Millisecond, time.Since(began))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "zkconn: connect to hangs:2181: no session after 700ms")
+		require.ErrorContains(t, err, "hangs:2181: its addresses are being looked up")
+		time.Sleep(time.Minute) // until the look-up ends
+	})
+}
+
+func TestConnectFailsAtOnceIfNoNameExists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		resolve(t, func(_ context.Context, host string) ([]string, error) { return nil, noSuchHost(host) })
+		began := time.Now()
+		_, err := Connect(t.Context(), []string{"zk1", "zk2:2181"}, asked)
+		require.Zero(t, time.Since(began))
+		var dns *net.DNSError
+		require.ErrorAs(t, err, &dns)
+		require.ErrorContains(t, err, "lookup zk1: no such host")
+		require.ErrorContains(t, err, "lookup zk2: no such host")
+		require.NotContains(t, err.Error(), "\n")
+	})
+}
+
+func TestConnectWaitsForANameServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		resolve(t, func(_ context.Context, host string) ([]string, error) {
+			if asked.Add(1) < 3 {
+				return nil, &net.DNSError{Err: "server misbehaving", Name: host, IsTemporary: true}
+			}
+			return []string{"192.0.2.1"}, nil
+		})
+		dial, _ := reach(zkserver.Run(t))
+		began := time.Now()
+		open(t, []string{"zk:2181"}, zk.WithDialer(dial))
+		require.Equal(t, 2*lookUpPause, time.Since(began))
+	})
+}
+
+func TestConnectEndsWithCtxBetweenTwoLookUps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		resolve(t, func(_ context.Context, host string) ([]string, error) {
+			return nil, &net.DNSError{Err: "server misbehaving", Name: host, IsTemporary: true}
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		_, err := Connect(ctx, []string{"zk:2181"}, asked)
+		require.Equal(t, 500*time.Millisecond, time.Since(began))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "zk:2181: lookup zk: server misbehaving")
+	})
+}
+
+func TestANameThatHasAddressesIsNotReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		resolve(t, func(context.Context, string) ([]string, error) { return []string{"192.0.2.1"}, nil })
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		_, err := Connect(ctx, []string{"zk:2181"}, asked, zk.WithLogger(quiet{}), zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) {
+			return nil, errors.New("connection refused")
+		}))
+		require.ErrorContains(t, err, "(192.0.2.1:2181: connection refused)")
+	})
+}
+
+func TestANameIsLookedUpOnceAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lookUps atomic.Int32
+		resolve(t, func(ctx context.Context, host string) ([]string, error) {
+			if lookUps.Add(1) > 1 {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return []string{"192.0.2.1"}, nil
+		})
+		srv := zkserver.Run(t)
+		dial, _ := reach(srv)
+		conn := open(t, []string{"zk:2181"}, zk.WithDialer(dial))
+		for range 2 { // within the time of one look-up
+			srv.Cut(conn.SessionID())
+			time.Sleep(lookUpLimit / 2)
+			require.Equal(t, zk.StateHasSession, conn.State())
+		}
+		require.EqualValues(t, 2, lookUps.Load())
+		time.Sleep(lookUpLimit) // until it ends
+	})
+}
+
+func TestAnAddressThatIsNoneIsRefused(t *testing.T) {
+	_, err := Connect(t.Context(), []string{"a:b:c"}, asked)
+	require.ErrorContains(t, err, "too many colons in address")
+}
+
+// Servers that move get new addresses, as pods of Kubernetes do; the old ones
+// are dead: a dial gets no answer.
+func TestServersThatHaveMovedAreFound(t *testing.T) {
+	for name, servers := range map[string][]string{
+		"one name, one address":                       {"zk0:2181"},
+		"a name for each of three":                    {"zk0:2181", "zk1:2181", "zk2:2181"},
+		"one name for all three":                      {"zk:2181"},
+		"one name for all three, and a fixed address": {"zk:2181", "198.51.100.1:2181"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var net2 atomic.Bool // they have moved to 203.0.113
+				resolve(t, func(_ context.Context, host string) ([]string, error) {
+					prefix := "192.0.2."
+					if net2.Load() {
+						prefix = "203.0.113."
+					}
+					time.Sleep(10 * time.Millisecond)
+					if host == "zk" {
+						return []string{prefix + "0", prefix + "1", prefix + "2"}, nil
+					}
+					return []string{prefix + host[2:]}, nil
+				})
+				srv := zkserver.Run(t)
+				conn := open(t, servers, zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+					if strings.HasPrefix(address, "203.0.113.") != net2.Load() {
+						time.Sleep(timeout)
+						return nil, errors.New("i/o timeout")
+					}
+					return srv.Dial(network, address, timeout)
+				}))
+				session := conn.SessionID()
+				for range 2 {
+					net2.Store(!net2.Load())
+					cut := time.Now()
+					srv.Cut(session)
+					_, _, err := conn.Get("/")
+					for err != nil {
+						time.Sleep(10 * time.Millisecond)
+						_, _, err = conn.Get("/")
+					}
+					require.Equal(t, session, conn.SessionID())
+					// A pause of the client's, an old address that it has begun with, and
+					// the wait for watches.
+					require.LessOrEqual(t, time.Since(cut), 2*time.Second+againWatches+50*time.Millisecond)
+				}
+			})
+		})
+	}
+}
+
+func TestNewAddressesAreTriedFirstAndTheKnownOnesInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}
+		h := &hosts{ctx: t.Context(), c: newClient(asked), lookupHost: func(context.Context, string) ([]string, error) { return now, nil }}
+		require.NoError(t, h.Init([]string{"zk:1"}))
+		var order []string
+		next := func() string {
+			server, _ := h.Next()
+			return server
+		}
+		for range 3 {
+			order = append(order, next())
+		}
+		require.Equal(t, order[0], next())
+		h.Connected()
+		synctest.Wait() // the look-up of a new round ends
+		now = []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"}
+		require.Equal(t, order[1], next())
+		synctest.Wait() // the look-up ends
+		require.Equal(t, []string{"192.0.2.4:1", order[2], order[0], order[1]}, []string{next(), next(), next(), next()})
+	})
+}
+
+func TestKnownAddressesStayIfALookUpFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var down atomic.Bool
+		resolve(t, func(_ context.Context, host string) ([]string, error) {
+			if down.Load() {
+				return nil, noSuchHost(host)
+			}
+			return []string{"192.0.2.1", "192.0.2.2"}, nil
+		})
+		srv := zkserver.Run(t)
+		dial, dialed := reach(srv)
+		conn := open(t, []string{"zk:2181"}, zk.WithDialer(dial))
+		session := conn.SessionID()
+		down.Store(true)
+		for range 4 {
+			srv.Cut(session)
+			time.Sleep(1100 * time.Millisecond) // the pause of a client that has tried all addresses
+			require.Equal(t, zk.StateHasSession, conn.State())
+			require.Equal(t, session, conn.SessionID())
+		}
+		require.Len(t, dialed(), 5)
+		require.NotEqual(t, dialed()[0], dialed()[1])
+	})
+}
+
+// Names are looked up when a search for a server begins and when it begins again
+// from the start, and not for each address.
+func TestNamesAreLookedUpOnceInARound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lookUps atomic.Int32
+		resolve(t, func(_ context.Context, host string) ([]string, error) {
+			lookUps.Add(1)
+			return []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, nil
+		})
+		srv := zkserver.Run(t)
+		var refuse atomic.Int32
+		conn := open(t, []string{"zk:2181"}, zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+			if refuse.Add(-1) >= 0 {
+				time.Sleep(time.Millisecond) // the look-up ends
+				return nil, errors.New("connection refused")
+			}
+			return srv.Dial(network, address, timeout)
+		}))
+		require.EqualValues(t, 1, lookUps.Load())
+		refuse.Store(2 + 3 + 3) // the other two addresses, then twice all three
+		srv.Cut(conn.SessionID())
+		time.Sleep(10 * time.Second)
+		require.Equal(t, zk.StateHasSession, conn.State())
+		require.EqualValues(t, 1+1+3, lookUps.Load())
+	})
+}
+
+func TestAddressesNeedNoLookUp(t *testing.T) {
+	resolve(t, func(_ context.Context, host string) ([]string, error) {
+		t.Errorf("%s is looked up", host)
+		return nil, noSuchHost(host)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		conn := open(t, []string{"192.0.2.1:2181", "[2001:db8::1]:2181", "[fe80::1%eth0]:2181", "192.0.2.2"}, zk.WithDialer(srv.Dial))
+		for range 10 {
+			srv.Cut(conn.SessionID())
+			time.Sleep(3 * time.Second)
+			require.Equal(t, zk.StateHasSession, conn.State())
+		}
+	})
+}
+
+func TestANameIsLookedUpByTheSystem(t *testing.T) {
+	addr, err := zkserver.Run(t).Listen()
+	require.NoError(t, err)
+	_, port, err := net.SplitHostPort(addr)
+	require.NoError(t, err)
+	open(t, []string{net.JoinHostPort("localhost", port)})
+}
+
+// The client pauses when it has tried all addresses, and drops what waits in it.
+// That is as with the host provider of package zk.
+func TestAllAddressesHaveBeenTriedWhenTheClientsOwnProviderSaysSo(t *testing.T) {
+	for n := 1; n <= 4; n++ {
+		var list []string
+		for i := range n {
+			list = append(list, net.JoinHostPort(net.IPv4(192, 0, 2, byte(i)).String(), "2181"))
+		}
+		ours, theirs := &hosts{ctx: t.Context(), c: newClient(asked)}, zk.NewDNSHostProvider()
+		require.NoError(t, ours.Init(list))
+		require.NoError(t, theirs.Init(list))
+		require.Equal(t, n, ours.Len())
+		random := rand.New(rand.NewPCG(1, uint64(n)))
+		for range 1000 {
+			_, want := theirs.Next()
+			_, got := ours.Next()
+			require.Equal(t, want, got)
+			if random.IntN(3) == 0 {
+				ours.Connected()
+				theirs.Connected()
+			}
+		}
+	}
+}
+
+func TestPatienceIsDividedByAddressesAndNotByNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		resolve(t, func(context.Context, string) ([]string, error) {
+			return []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, nil
+		})
+		srv := zkserver.Run(t)
+		began := time.Now()
+		open(t, []string{"zk:2181"}, zk.WithDialer(muteFor(t, 2, srv.Dial, "")))
+		const least = asked / 3 / 3
+		require.Equal(t, least+least*3/2, time.Since(began))
+	})
+}

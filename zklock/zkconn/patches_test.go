@@ -1,0 +1,89 @@
+package zkconn
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The tests of these faults are about a whole client. Those of the others are
+// about a connection of Connect's, or about a function that the patch adds.
+var patched = []string{
+	"TestFaultCloseHangsTheClient",
+	"TestFaultASilentServerIsKeptForMinutes",
+	"TestFaultAServerThatFallsSilentInItsAnswerIsKeptForAllTime",
+	"TestFaultAReplyIsReadBeforeTheWatchesArePutDown",
+	"TestFaultARequestIsSentInTheNextSession",
+}
+
+// The patches of docs/client.md fit the library, and an ordinary client of the
+// patched library passes the tests that it fails without them.
+func TestThePatchesOfThePageCureAnOrdinaryClient(t *testing.T) {
+	require.Subset(t, faults, patched)
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/go-zookeeper/zk").Output()
+	require.NoError(t, err)
+	library := strings.TrimSpace(string(out))
+	page, err := os.ReadFile("../../docs/client.md")
+	require.NoError(t, err)
+	diffs := regexp.MustCompile("(?ms)^```diff\n--- a/(.*?)\n\\+\\+\\+ b/(.*?)\n(.*?)^```$").FindAllStringSubmatch(string(page), -1)
+	require.Len(t, diffs, 7)
+	files := make(map[string]string)
+	for _, diff := range diffs {
+		name := diff[1]
+		require.Equal(t, name, diff[2])
+		if files[name] == "" {
+			text, err := os.ReadFile(filepath.Join(library, name))
+			require.NoError(t, err)
+			files[name] = string(text)
+		}
+		files[name] = apply(t, files[name], diff[3])
+	}
+	dir := t.TempDir()
+	copied := filepath.Join(dir, "zk")
+	require.NoError(t, os.CopyFS(copied, os.DirFS(library)))
+	for name, text := range files {
+		require.NoError(t, os.Remove(filepath.Join(copied, name))) // it cannot be written
+		require.NoError(t, os.WriteFile(filepath.Join(copied, name), []byte(text), 0o600))
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile("../../" + name)
+		require.NoError(t, err)
+		if name == "go.mod" {
+			text = append(text, "replace github.com/go-zookeeper/zk => "+strconv.Quote(copied)+"\n"...)
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	run := exec.Command("go", "test", "-modfile", filepath.Join(dir, "go.mod"), "-timeout", "5m", "-v", "-run", "^("+strings.Join(patched, "|")+")$", ".", "-connect.ordinary")
+	out, err = run.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, len(patched), strings.Count(string(out), "--- PASS: "), "%s", out)
+}
+
+// apply applies the hunks of a unified diff, each where its lines are.
+func apply(t *testing.T, text, diff string) string {
+	for _, hunk := range regexp.MustCompile(`(?m)^@@.*\n`).Split(diff, -1)[1:] {
+		var before, after strings.Builder
+		for line := range strings.Lines(hunk) {
+			switch rest := line[1:]; line[0] {
+			case ' ':
+				before.WriteString(rest)
+				after.WriteString(rest)
+			case '-':
+				before.WriteString(rest)
+			case '+':
+				after.WriteString(rest)
+			default:
+				t.Fatalf("%q is not a line of a diff", line)
+			}
+		}
+		require.Equal(t, 1, strings.Count(text, before.String()), "the page's patch does not fit the library:\n%s", hunk)
+		text = strings.Replace(text, before.String(), after.String(), 1)
+	}
+	return text
+}
