@@ -44,7 +44,7 @@ func TestTableOfThePage(t *testing.T) {
 	require.True(t, ok, "the table has no end")
 	lines := strings.Split(strings.TrimPrefix(strings.TrimSpace(table), head), "\n")
 	var all []string
-	for _, s := range []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.Zklock()} {
+	for _, s := range []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.Timeout(), steps.Zklock()} {
 		for _, row := range exploretest.Rows(s) {
 			n := len(all)
 			if *update || *large || !row.Slow {
