@@ -71,6 +71,7 @@ var leaseCases = []leaseCase{
 	{name: "an expired session's holder is told and its Unlock is ErrLost", run: expiredLease, basic: true},
 	{name: "Unlock after the parent was made anew touches nobody else's node", run: unlockAfterParentAnew, basic: true},
 	{name: "a holder that is cut off loses the lock before the next one gets in", run: cutOff, basic: true, exact: true},
+	{name: "a holder whose answer comes late loses the lock before the next one gets in", run: lateAnswer, basic: true, exact: true},
 	{name: "a holder that is cut off for a moment keeps the lock", run: shortCut, basic: true, exact: true},
 	{name: "a holder that holds the lock for long keeps it", run: longHold, basic: true, exact: true},
 	{name: "a holder whose node is deleted is told", run: deletedLease, basic: true},
@@ -432,6 +433,27 @@ func cutOff(w *leaseWorld) {
 		end()
 		w.eventually("the queue is empty", func() bool { return len(w.nodes()) == 0 })
 	}
+	time.Sleep(patience) // what goes on in the background has ended by now
+	w.nothingLeft()
+}
+
+// lateAnswer keeps back the answer to a holder's request, and nothing that it
+// sends later arrives: the server has heard of the session for the last time when
+// the request arrived.
+func lateAnswer(w *leaseWorld) {
+	lease, s := w.holder()
+	next, _ := w.open()
+	a := w.begin(next)
+	late := w.srv.HoldReply(func(r zkserver.Request) bool { return r.Session == s.id && !byClient(r.Op) })
+	w.hit(late, "the holder sends a request")
+	end := w.silence(s)
+	time.Sleep(6 * time.Second)
+	late.Release()
+	w.lost(lease, "the holder has been cut off for longer than its session")
+	require.False(w, isClosed(a.done), "the next one has got the lock before the holder knew that it had lost it: two holders; count the session timeout from when the request was sent, not from when its answer arrives")
+	w.release(w.gets(a, "the next one, when the session has expired"), "it")
+	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
+	end()
 	time.Sleep(patience) // what goes on in the background has ended by now
 	w.nothingLeft()
 }
