@@ -131,7 +131,7 @@ func waiterSleeps(w *world) {
 		quiet = 500 * time.Millisecond
 	}
 	time.Sleep(quiet) // in which nothing happens that a waiter could wait for
-	// A lock may show now and then that its session lives: step 5 sends two
+	// A lock may show now and then that its session lives: zklock sends two
 	// requests in a third of the session timeout.
 	if n := len(requestsOf(s)) - before; n > 10 {
 		w.Fatalf("the waiter polls: it has sent %d requests in %v while nothing changed (%s); set a watch, and sleep until its event comes", n, quiet, byKind(requestsOf(s)[before:]))
