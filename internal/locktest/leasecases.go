@@ -70,6 +70,7 @@ var leaseCases = []leaseCase{
 	{name: "a node of another session is not taken for one's own", run: foreignCopy, exact: true},
 	{name: "an expired session's holder is told and its Unlock is ErrLost", run: expiredLease, basic: true},
 	{name: "Unlock after the parent was made anew touches nobody else's node", run: unlockAfterParentAnew, basic: true},
+	{name: "Unlock of a holder that is cut off is not carried out in the next session", run: unlockWhileCutOff, basic: true, exact: true},
 	{name: "a holder that is cut off loses the lock before the next one gets in", run: cutOff, basic: true, exact: true},
 	{name: "a holder whose answer comes late loses the lock before the next one gets in", run: lateAnswer, basic: true, exact: true},
 	{name: "a holder that is cut off for a moment keeps the lock", run: shortCut, basic: true, exact: true},
@@ -399,6 +400,30 @@ func unlockAfterParentAnew(w *leaseWorld) {
 	w.nothingLeft()
 }
 
+// unlockWhileCutOff lets the client keep back what it cannot send, until the
+// next holder has a node of the same name.
+func unlockWhileCutOff(w *leaseWorld) {
+	lease, s := w.holder(w.ordinary())
+	name := w.nodes()[0]
+	back := w.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == s.id })
+	require.True(w, w.srv.Cut(s.id))
+	w.hit(back, "the holder's client connects again")
+	unlocked := make(chan error, 1)
+	go aside(func() { unlocked <- lease.Unlock(within(w)) })
+	time.Sleep(time.Second) // for Unlock to send what it sends
+	w.srv.Expire(s.id)
+	admin := w.session()
+	w.eventually("the parent can be deleted", func() bool { return admin.Delete(w.path, -1) == nil })
+	next, _ := w.holder()
+	require.Equal(w, []string{name}, w.nodes())
+	back.Release()
+	require.ErrorIs(w, w.result(unlocked, "Unlock of a holder whose session has expired"), w.kind.ErrLost)
+	time.Sleep(patience) // for a delete that the client has kept back
+	require.Equal(w, []string{name}, w.nodes(), "Unlock was called while the client was cut off; the client has kept the delete back, and sent it in its next session: it has deleted another contender's node; send nothing while the client has no connection")
+	w.release(next, "the next holder")
+	w.nothingLeft()
+}
+
 func expiredLease(w *leaseWorld) {
 	lease, s := w.holder()
 	w.expire(s)
@@ -475,15 +500,27 @@ func longHold(w *leaseWorld) {
 	time.Sleep(time.Hour) // for the clock to close Lost by mistake
 	require.False(w, isClosed(lease.Lost()), "nothing happened for an hour, and Lost is closed")
 	w.release(lease, "the holder")
+	time.Sleep(time.Minute)
+	require.False(w, isClosed(lease.Lost()), "the holder has let go, and a minute later Lost is closed")
 	w.nothingLeft()
 }
 
+// deletedLease lets the next holder have a node of the same name.
 func deletedLease(w *leaseWorld) {
 	lease, _ := w.holder()
+	name := w.nodes()[0]
 	admin := w.session()
-	require.NoError(w, admin.Delete(w.path+"/"+w.nodes()[0], -1))
+	require.NoError(w, admin.Delete(w.path+"/"+name, -1))
+	w.eventually("the parent can be deleted", func() bool { return admin.Delete(w.path, -1) == nil })
+	next, _ := w.holder()
+	require.Equal(w, []string{name}, w.nodes())
 	w.lost(lease, "the holder's node was deleted")
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
+	if w.srv != nil {
+		time.Sleep(patience) // for a delete in the background
+	}
+	require.Equal(w, []string{name}, w.nodes(), "the node of a holder that has lost its own has gone: that of the next holder, which has the same name")
+	w.release(next, "the next holder")
 	w.nothingLeft()
 }
 
