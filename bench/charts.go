@@ -362,6 +362,7 @@ var colours = map[string]color.Color{
 	"herd":         rgb(0xe69f00),
 	"predecessor":  rgb(0x0072b2),
 	"reentrant":    rgb(0x56b4e9),
+	"timeout":      rgb(0xc9a400),
 	"zklock":       rgb(0x009e73),
 	"zk.Lock":      rgb(0xcc79a7),
 	"curator":      rgb(0x7b4fa3),

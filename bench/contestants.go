@@ -117,6 +117,10 @@ var contestants = []contestant{
 		formula: formula{text: "5 - 2/N", requests: func(n float64) float64 { return 5*n - 2 }},
 	},
 	{
+		name: "timeout", begin: newTimeout, queue: true,
+		formula: formula{text: "6 - 2/N", requests: func(n float64) float64 { return 6*n - 2 }},
+	},
+	{
 		name: "zklock", begin: newZklock, queue: true,
 		formula: formula{
 			text:     "3 + 1/N in one session, 6 - 3/N with a session each",

@@ -194,6 +194,24 @@ func (w *world) session() *session {
 	return &session{conn, tap, conn.SessionID()}
 }
 
+// ordinary opens a session as most users of go-zookeeper do, with zk.Connect: in
+// such a client a request can wait for the next session. It knows of three
+// servers, because a client that has tried them all fails what waits.
+func (w *world) ordinary() *session {
+	w.Helper()
+	tap := wiretap.New(wiretap.WithLog())
+	conn, _, err := zk.Connect([]string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, 10*time.Second,
+		zk.WithDialer(tap.Dialer(w.srv.Dial)), zk.WithLogger(silent{}), zk.WithMaxConnBufferSize(64<<10), zk.WithEventCallback(func(zk.Event) {}))
+	require.NoError(w, err)
+	w.Cleanup(conn.Close)
+	w.eventually("the client has a session", func() bool { return conn.State() == zk.StateHasSession })
+	return &session{conn, tap, conn.SessionID()}
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
 // contender makes a contender for the lock, in a session of its own unless
 // one is given.
 func (w *world) contender(in ...*session) (Lock, *session) {
