@@ -130,6 +130,8 @@ func TestTheOrderOfAProof(t *testing.T) {
 		{"the safe time begins when i was sent", []answered{{aQuorum, 0, .1}, {theLeader, .4, .4}, {aQuorum, .4, .4}}, 1},
 		{"the first j after i counts", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {theLeader, .32, .4}, {aQuorum, .35, .41}}, 1},
 		{"k is the next i", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}, {theLeader, .6, .6}, {aQuorum, .6, .6}}, 1.3},
+		{"later writes do not put off the next j", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}, {aQuorum, .5, .5}, {theLeader, .6, .6}, {aQuorum, .6, .6}}, 1.3},
+		{"an answer that is noted late takes nothing away", []answered{{aQuorum, .05, .05}, {aQuorum, 0, .06}}, .05 + 3./8},
 		{"a second k proves nothing more", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}, {aQuorum, .5, .5}}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
