@@ -43,47 +43,35 @@ var defects = []struct {
 	{
 		"a search that fails is given up",
 		[]change{
-			{"node.go", "err := m.link.insist(stop, theLeader, m.link.sync)", "err := m.link.call(theLeader, m.link.sync)"},
-			{"node.go", "if s.err == nil {\n\t\t\treturn s.nodes[p.rec.ID], s.session, nil", "if true {\n\t\t\treturn s.nodes[p.rec.ID], s.session, s.err"},
+			{"entry.go", "err := m.session.insist(nil, theLeader, m.session.sync)", "err := m.session.call(theLeader, m.session.sync)"},
+			{"entry.go", "if err == nil {\n\t\t\treturn node, stat, nil", "if true {\n\t\t\treturn node, stat, err"},
 		},
 		oneFault(explore.LoseReply),
 		[]explore.Kind{explore.Failure, explore.NodeLeft, explore.Hang},
 	},
 	{
-		"a late Revoke makes the node a foreign one",
-		[]change{{"queue.go", "if isRecord && rec.ID != p.rec.ID && (rec.Of == 0 || rec.Of == stat.Czxid) {", "if isRecord && rec.ID != p.rec.ID {"}},
-		func(s explore.Subject) explore.World {
-			lock, unlock, try := explore.LockOp, explore.UnlockOp, explore.TryLockOp
-			s = asking(s)
-			return explore.World{Lock: s, Kinds: []explore.Fault{explore.Remake}, Faults: 1,
-				Scripts: [][]explore.Op{{lock, unlock, lock, unlock}, {try}}}
-		},
-		[]explore.Kind{explore.NodeLeft, explore.Hang},
-	},
-	{
 		"a create that was not answered is sent again",
-		[]change{{"node.go", "if maybe(err) || err == nil && m.conn.SessionID() != session {", "if err == nil && m.conn.SessionID() != session {"}},
+		[]change{{"entry.go", "if maybe(err) || err == nil && m.conn.SessionID() != session {", "if err == nil && m.conn.SessionID() != session {"}},
 		oneFault(explore.LoseReply),
 		[]explore.Kind{explore.NodeLeft, explore.Hang, explore.Overtaken},
 	},
 	{
 		"a delete that was not answered is forgotten",
-		[]change{{"node.go", "sent, busy = sent || maybe(err), ", "sent, busy = false, "}},
+		[]change{{"entry.go", "sent, busy = sent || maybe(err), ", "sent, busy = false, "}},
 		oneFault(explore.LoseReply),
 		[]explore.Kind{explore.Failure},
 	},
 	{
 		"nobody looks at the clock",
-		[]change{{"queue.go", "\tm.startClockLocked(p)\n", ""}},
+		[]change{{"queue.go", "\tm.startClockLocked(e)\n\tm.grantLocked(e)", "\tm.grantLocked(e)"}},
 		oneFault(explore.Expire),
 		[]explore.Kind{explore.LateLoss},
 	},
 	{
-		"the one before the nearest is forgotten",
-		[]change{{"scout.go", "p.farther = queue[i-2].name", "p.farther = \"\""}},
+		"when the nearest one goes, it is taken for the only one",
+		[]change{{"wait.go", "if before.length == 1 {\n\t\treturn queue{}, nil", "if true {\n\t\treturn queue{}, nil"}},
 		func(s explore.Subject) explore.World {
-			// Behind a number below 2 zklock expects nobody, and lists.
-			return explore.World{Lock: s, Contenders: 3, Sequence: -3, Scripts: [][]explore.Op{nil, {explore.TryLockOp, explore.UnlockOp}}}
+			return explore.World{Lock: s, Contenders: 3, Scripts: [][]explore.Op{nil, {explore.TryLockOp, explore.UnlockOp}}}
 		},
 		[]explore.Kind{explore.TwoHolders, explore.Overtaken},
 	},
