@@ -141,3 +141,31 @@ func (c failsOnce) Write(b []byte) (int, error) {
 	}
 	return c.Conn.Write(b)
 }
+
+// TestALeaseCountsFromItsFirstRead: the answer on which Lock returns can be
+// late, too.
+func TestALeaseCountsFromItsFirstRead(t *testing.T) {
+	museum.NeedsEmbedded(t)
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		conn, _, err := zk.Connect([]string{"127.0.0.1:1"}, 10*time.Second, zk.WithDialer(srv.Dial), zk.WithLogInfo(false))
+		require.NoError(t, err)
+		defer time.Sleep(time.Minute) // run ends by itself after Close
+		defer conn.Close()
+		late := srv.HoldReply(func(r zkserver.Request) bool { return r.Op == jute.OpGetData })
+		var sent time.Time
+		go func() {
+			<-late.Hit()
+			sent = time.Now()
+			time.Sleep(4 * time.Second)
+			late.Release()
+		}()
+		lease, err := timeout.New(conn, "/lock", 10*time.Second).Lock(t.Context())
+		require.NoError(t, err)
+		silence := srv.Hold(func(r zkserver.Request) bool { return true })
+		<-lease.Lost()
+		require.Equal(t, 10*time.Second, time.Since(sent))
+		silence.Release()
+		require.ErrorIs(t, lease.Unlock(t.Context()), timeout.ErrLost)
+	})
+}
