@@ -8,8 +8,8 @@
 //     server answers. The client's calls cannot be cancelled, so a goroutine
 //     makes them. It owns the node from its creation to its removal.
 //   - How does a holder learn that its session has ended? The goroutine reads
-//     the node from time to time. A session timeout after the last read that was
-//     answered had been sent, the holder's own clock closes Lost. (D's heartbeat
+//     the node from time to time. The holder's own clock closes Lost a session
+//     timeout after the last read that was answered was sent. (D's heartbeat
 //     writes the node to keep it; the client's pings keep it already.)
 //   - And if the holder does not notice? Each holder's token is higher than the
 //     one before: what the lock protects can refuse the lower one.
