@@ -8,8 +8,8 @@
 //     server answers. The client's calls cannot be cancelled, so a goroutine
 //     makes them. It owns the node from its creation to its removal.
 //   - How does a holder learn that its session has ended? The goroutine reads
-//     the node from time to time. A session timeout after the last read that was
-//     answered had been sent, the holder's own clock closes Lost. (D's heartbeat
+//     the node from time to time. The holder's own clock closes Lost a session
+//     timeout after the last read that was answered was sent. (D's heartbeat
 //     writes the node to keep it; the client's pings keep it already.)
 //   - And if the holder does not notice? Each holder's token is higher than the
 //     one before: what the lock protects can refuse the lower one.
@@ -42,7 +42,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"path"
 	"strings"
@@ -103,10 +102,10 @@ func (l *Lock) contend(ctx context.Context, try bool) (*Lease, error) {
 	return nil, fmt.Errorf("timeout: lock %s: %w", l.path, err)
 }
 
-// retry makes a request that may be carried out twice until it does not fail
-// with the connection, or ctx ends.
-func (l *Lock) retry(ctx context.Context, request func() error) error {
-	for ctx.Err() == nil {
+// retry makes a request that may be carried out twice, until it does not fail
+// with the connection.
+func (l *Lock) retry(request func() error) error {
+	for {
 		err := request()
 		if !broken(err) {
 			return err
@@ -116,7 +115,6 @@ func (l *Lock) retry(ctx context.Context, request func() error) error {
 			return zk.ErrClosing // an open client would be connecting by now
 		}
 	}
-	return ctx.Err()
 }
 
 // broken reports whether a request failed with its connection; it may have been
@@ -124,12 +122,12 @@ func (l *Lock) retry(ctx context.Context, request func() error) error {
 func broken(err error) bool {
 	var write net.Error
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) ||
-		errors.Is(err, io.ErrClosedPipe) || errors.As(err, &write)
+		errors.As(err, &write)
 }
 
 // ended reports whether our node has gone, or goes with its session.
 func ended(err error) bool {
-	return errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrSessionExpired) || errors.Is(err, zk.ErrClosing)
+	return errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrClosing)
 }
 
 // A Lease is one hold of the lock. Any goroutine may call its methods.
@@ -207,7 +205,7 @@ func (l *Lease) enqueue(ctx context.Context) error {
 			return nil
 		}
 		if errors.Is(err, zk.ErrNoNode) {
-			err = l.lock.retry(ctx, func() error { return l.lock.createParents(dir) })
+			err = l.lock.createParents(dir)
 		}
 		if err != nil {
 			return err
@@ -235,7 +233,7 @@ func (l *Lock) createParents(dir string) error {
 func (l *Lease) await(ctx context.Context, try bool) error {
 	for {
 		var before string
-		err := l.lock.retry(ctx, func() (err error) { before, err = l.predecessor(); return err })
+		err := l.lock.retry(func() (err error) { before, err = l.predecessor(); return err })
 		if err != nil || before == "" {
 			return err
 		}
@@ -245,7 +243,7 @@ func (l *Lease) await(ctx context.Context, try bool) error {
 		// GetW and not ExistsW: if the node was deleted after the list was
 		// read, ExistsW would set a watch that nothing ever fires.
 		var changed <-chan zk.Event
-		err = l.lock.retry(ctx, func() (err error) { _, _, changed, err = l.lock.conn.GetW(before); return err })
+		err = l.lock.retry(func() (err error) { _, _, changed, err = l.lock.conn.GetW(before); return err })
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
 		}
@@ -264,32 +262,28 @@ func (l *Lease) await(ctx context.Context, try bool) error {
 }
 
 // predecessor returns the path of the node just before ours, "" if ours is first.
+// Unlike step 3 it does not look for our own node in the list: look reads it.
 func (l *Lease) predecessor() (before string, err error) {
 	children, _, err := l.lock.conn.Children(l.lock.path)
 	if err != nil {
 		return "", err
 	}
-	found := false
 	for _, child := range children {
 		if !strings.HasPrefix(child, prefix) {
 			continue // this node is no contender's
 		}
 		child = l.lock.path + "/" + child
-		found = found || child == l.node
 		if child < l.node {
 			before = max(before, child)
 		}
-	}
-	if !found {
-		return "", errGone // most likely with its session
 	}
 	return before, nil
 }
 
 // look reads our node, and returns until when the lock can be trusted: a server
 // that heard of the session after the read was sent does not end it sooner.
-func (l *Lease) look(ctx context.Context) (until time.Time, err error) {
-	err = l.lock.retry(ctx, func() error {
+func (l *Lease) look() (until time.Time, err error) {
+	err = l.lock.retry(func() error {
 		sent := time.Now()
 		data, stat, err := l.lock.conn.Get(l.node)
 		if err == nil && string(data) != l.id {
@@ -308,7 +302,7 @@ func (l *Lease) look(ctx context.Context) (until time.Time, err error) {
 // The clock that closes Lost is a timer of its own, because a read takes as long
 // as it likes. If hold returns nil, our node may still be there.
 func (l *Lease) hold(ctx context.Context) error {
-	until, err := l.look(ctx)
+	until, err := l.look()
 	if err != nil {
 		return err
 	}
@@ -327,7 +321,7 @@ func (l *Lease) hold(ctx context.Context) error {
 			return nil
 		case <-time.After(l.lock.sessionTimeout / 3):
 		}
-		until, err := l.look(l.over)
+		until, err := l.look()
 		switch {
 		case err == nil:
 			clock.Reset(time.Until(until)) // an answer that comes too late closes Lost at once
@@ -341,7 +335,7 @@ func (l *Lease) hold(ctx context.Context) error {
 // the node or its session has gone. An error means that it had gone before.
 func (l *Lease) remove() error {
 	conn, tried := l.lock.conn, false
-	return l.lock.retry(context.Background(), func() error {
+	return l.lock.retry(func() error {
 		if conn.SessionID() != l.session {
 			return zk.ErrSessionExpired // another contender's node may have the name now
 		}

@@ -2,15 +2,23 @@ package timeout_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
 
 	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/zkserver"
 )
 
 func TestMain(m *testing.M) { locktest.Main(m) }
@@ -97,3 +105,67 @@ var leases = locktest.LeaseSubject{
 func TestLeases(t *testing.T) { locktest.RunLeases(t, leases) }
 
 func TestFaults(t *testing.T) { locktest.RunFaults(t, leases) }
+
+// TestAFailedWriteIsTriedAgain: where the client cannot write, it returns the
+// network's error, and not one of its own.
+func TestAFailedWriteIsTriedAgain(t *testing.T) {
+	museum.NeedsEmbedded(t)
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		failed := false
+		conn, _, err := zk.Connect([]string{"127.0.0.1:1"}, 10*time.Second, zk.WithLogInfo(false),
+			zk.WithDialer(func(network, address string, patience time.Duration) (net.Conn, error) {
+				nc, err := srv.Dial(network, address, patience)
+				return failsOnce{nc, &failed}, err
+			}))
+		require.NoError(t, err)
+		defer conn.Close()
+		lease, err := timeout.New(conn, "/lock", 10*time.Second).Lock(t.Context())
+		require.NoError(t, err)
+		require.True(t, failed)
+		require.NoError(t, lease.Unlock(t.Context()))
+	})
+}
+
+// failsOnce fails the first list of children.
+type failsOnce struct {
+	net.Conn
+	failed *bool
+}
+
+func (c failsOnce) Write(b []byte) (int, error) {
+	if len(b) >= 12 && jute.Op(binary.BigEndian.Uint32(b[8:])) == jute.OpGetChildren2 && !*c.failed {
+		*c.failed = true
+		c.Close()
+		return 0, &net.OpError{Op: "write", Err: syscall.EPIPE}
+	}
+	return c.Conn.Write(b)
+}
+
+// TestALeaseCountsFromItsFirstRead: the answer on which Lock returns can be
+// late, too.
+func TestALeaseCountsFromItsFirstRead(t *testing.T) {
+	museum.NeedsEmbedded(t)
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		conn, _, err := zk.Connect([]string{"127.0.0.1:1"}, 10*time.Second, zk.WithDialer(srv.Dial), zk.WithLogInfo(false))
+		require.NoError(t, err)
+		defer time.Sleep(time.Minute) // run ends by itself after Close
+		defer conn.Close()
+		late := srv.HoldReply(func(r zkserver.Request) bool { return r.Op == jute.OpGetData })
+		var sent time.Time
+		go func() {
+			<-late.Hit()
+			sent = time.Now()
+			time.Sleep(4 * time.Second)
+			late.Release()
+		}()
+		lease, err := timeout.New(conn, "/lock", 10*time.Second).Lock(t.Context())
+		require.NoError(t, err)
+		silence := srv.Hold(func(r zkserver.Request) bool { return true })
+		<-lease.Lost()
+		require.Equal(t, 10*time.Second, time.Since(sent))
+		silence.Release()
+		require.ErrorIs(t, lease.Unlock(t.Context()), timeout.ErrLost)
+	})
+}

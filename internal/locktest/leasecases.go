@@ -69,6 +69,7 @@ var leaseCases = []leaseCase{
 	{name: "a create whose reply is lost makes one node", run: lostCreate, exact: true},
 	{name: "the node of a lost create is looked for after a sync", run: searchAfterSync, exact: true},
 	{name: "a node of another session is not taken for one's own", run: foreignCopy, exact: true},
+	{name: "a create that the client keeps back until its next session makes a node that goes", run: createInTheNextSession, basic: true, exact: true},
 	{name: "an expired session's holder is told and its Unlock is ErrLost", run: expiredLease, basic: true},
 	{name: "Unlock after the parent was made anew touches nobody else's node", run: unlockAfterParentAnew, basic: true},
 	{name: "Unlock of a holder that is cut off is not carried out in the next session", run: unlockWhileCutOff, basic: true, exact: true},
@@ -86,7 +87,8 @@ var leaseCases = []leaseCase{
 	{name: "the parent is a container", run: container, exact: true},
 	{name: "the parent is persistent where there are no containers", run: noContainers, exact: true},
 	{name: "a parent that goes between is made again", run: parentGoes, basic: true, exact: true},
-	{name: "a closed client ends Lock with an error", run: closedClient},
+	{name: "a closed client ends Lock with an error, and the lease", run: closedClient, basic: true},
+	{name: "Lock with a closed client is an error at once", run: closedBefore},
 }
 
 type leaseWorld struct {
@@ -433,6 +435,21 @@ func unlockWhileCutOff(w *leaseWorld) {
 	w.nothingLeft()
 }
 
+func createInTheNextSession(w *leaseWorld) {
+	first, _ := w.holder()
+	w.release(first, "the first holder, which makes the parent,")
+	l, s := w.open(w.ordinary())
+	back := w.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == s.id })
+	require.True(w, w.srv.Cut(s.id))
+	w.hit(back, "the client connects again")
+	a := w.begin(l)
+	time.Sleep(time.Second) // for Lock to send what it sends
+	w.srv.Expire(s.id)
+	back.Release()
+	w.release(w.gets(a, "a contender whose session has expired before its create was sent"), "it")
+	w.nothingLeft()
+}
+
 func expiredLease(w *leaseWorld) {
 	lease, s := w.holder()
 	w.expire(s)
@@ -463,7 +480,9 @@ func cutOff(w *leaseWorld) {
 		require.LessOrEqual(w, time.Since(began), 10*time.Second, "Lost closes later than the session timeout")
 		require.False(w, isClosed(a.done), "the next one has got the lock before the holder knew that it had lost it: two holders")
 		w.release(w.gets(a, "the next one, when the session has expired"), "it")
+		began = time.Now()
 		require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
+		require.Less(w, time.Since(began), time.Second, "the lease is lost, and Unlock waits for the server")
 		end()
 		w.eventually("the queue is empty", func() bool { return len(w.nodes()) == 0 })
 	}
@@ -514,11 +533,17 @@ func longHold(w *leaseWorld) {
 	w.nothingLeft()
 }
 
-// deletedLease lets the next holder have a node of the same name.
+// deletedLease lets Unlock come before the loss is noticed, and then the next
+// holder have a node of the same name.
 func deletedLease(w *leaseWorld) {
-	lease, _ := w.holder()
-	name := w.nodes()[0]
 	admin := w.session()
+	lease, _ := w.holder()
+	require.NoError(w, admin.Delete(w.path+"/"+w.nodes()[0], -1))
+	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost, "the holder's node was deleted before its Unlock")
+	w.eventually("the parent can be deleted", func() bool { return admin.Delete(w.path, -1) == nil })
+
+	lease, _ = w.holder()
+	name := w.nodes()[0]
 	require.NoError(w, admin.Delete(w.path+"/"+name, -1))
 	w.eventually("the parent can be deleted", func() bool { return admin.Delete(w.path, -1) == nil })
 	next, _ := w.holder()
@@ -722,10 +747,20 @@ func closedClient(w *leaseWorld) {
 		synctest.Wait()
 	}
 	s.Close()
+	closed := time.Now()
 	w.lost(lease, "the client has been closed")
+	if w.srv != nil {
+		require.Less(w, time.Since(closed), 5*time.Second, "the client has been closed, which ends its session at once, and Lost closes much later")
+	}
 	w.eventually("Lock returns when its client has been closed", func() bool { return isClosed(a.done) })
 	require.Error(w, a.err)
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
+	w.eventually("the session's nodes go", func() bool { return len(w.nodes()) == 0 })
+}
+
+func closedBefore(w *leaseWorld) {
+	l, s := w.open()
+	s.Close()
 	began := time.Now()
 	_, err := l.Lock(within(w))
 	require.ErrorIs(w, err, zk.ErrClosing, "Lock with a closed client")
@@ -734,5 +769,4 @@ func closedClient(w *leaseWorld) {
 	}
 	_, err = l.TryLock(within(w))
 	require.False(w, err == nil || errors.Is(err, w.kind.ErrHeld), "TryLock with a closed client says: %v", err)
-	w.eventually("the session's nodes go", func() bool { return len(w.nodes()) == 0 })
 }
