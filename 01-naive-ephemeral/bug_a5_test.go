@@ -22,7 +22,7 @@ import (
 // A connection that breaks after the request and before the reply is an
 // exception, too, but the node exists: the client waits for its own release.
 func TestBugA5_AClientWhoseReplyToCreateIsLostWaitsForItself(t *testing.T) {
-	bug := museum.Bug{ID: "A5", Kind: museum.Hang, Cure: 5, What: "the reply to create is lost: the client waits for itself"}
+	bug := museum.Bug{ID: "A5", Kind: museum.Hang, Cure: museum.Zklock, What: "the reply to create is lost: the client waits for itself"}
 	play := func(s *museum.Stage, prepare func(a *museum.Client)) (a, b *museum.Client) {
 		a, b = s.Client(), s.Client()
 		prepare(a)
@@ -43,7 +43,7 @@ func TestBugA5_AClientWhoseReplyToCreateIsLostWaitsForItself(t *testing.T) {
 		a.WaitsForever()
 		b.WaitsForever()
 	})
-	bug.Cured(t, newTimeout, func(s *museum.Stage) {
+	bug.Cured(t, newZklock, func(s *museum.Stage) {
 		a, b := play(s, func(a *museum.Client) { // without a parent the first create would be another request
 			_, err := a.Create(s.Path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 			require.NoError(s, err)
@@ -57,8 +57,8 @@ func TestBugA5_AClientWhoseReplyToCreateIsLostWaitsForItself(t *testing.T) {
 	})
 }
 
-// newTimeout returns step 5's lock, with a context that does not end.
-func newTimeout(conn *zk.Conn, path string) museum.Lock {
+// newZklock returns the complete lock, with a context that does not end.
+func newZklock(conn *zk.Conn, path string) museum.Lock {
 	mutex, err := zklock.New(conn, path)
 	if err != nil {
 		panic(err)

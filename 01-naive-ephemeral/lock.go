@@ -24,7 +24,7 @@
 //     node has a name of its own.
 //   - The reply to create is lost with the connection, but the node was
 //     created: Lock returns an error, and the node keeps everybody out until
-//     the session ends: step 5.
+//     the session ends: zklock.
 //   - The lock is not reentrant: a holder that locks again waits for itself:
 //     step 4.
 //   - A waiter cannot give up: step 5.

@@ -7,9 +7,9 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/museum"
 	"example.com/zklock/internal/museum/listings"
-	"example.com/zklock/zklock"
 )
 
 // D8. Article D, wait-time version:
@@ -62,12 +62,11 @@ func TestBugD8_EachWakeUpStartsTheWaitTimeAnew(t *testing.T) {
 		require.Equal(s, rounds*listings.WaitTime*9/10, b.Took())
 	})
 	newTimeout := func(conn *zk.Conn, path string) museum.Lock {
-		mutex, err := zklock.New(conn, path)
-		must(err)
+		l := timeout.New(conn, path, museum.SessionTimeout)
 		return museum.Calls{CallLock: func() error {
 			ctx, cancel := context.WithTimeout(context.Background(), listings.WaitTime)
 			defer cancel()
-			_, err := mutex.Lock(ctx, zklock.NewOwner("somebody"))
+			_, err := l.Lock(ctx)
 			return err
 		}}
 	}

@@ -22,18 +22,18 @@
 //
 //   - The reply to create is lost with the connection, but the node was
 //     created: Lock returns an error, and the node blocks the queue until the
-//     session ends. A node that could not be deleted after another error does
-//     the same: step 5.
+//     session ends: zklock. A node that could not be deleted after another
+//     error does the same: step 5.
 //   - The names sort by number only until the server's counter passes 2³¹-1.
 //     If somebody deletes the parent, a new one counts from 0 again, so that
-//     names occur a second time: step 5.
+//     names occur a second time: zklock.
 //   - The lock is not reentrant: a holder that locks again waits for itself:
 //     step 4.
 //   - A waiter cannot give up: step 5.
 //   - A holder that is cut off for longer than its session timeout still
 //     believes that it holds the lock (article E says that the chain cannot
 //     break; it can): step 5, with a fencing token.
-//   - Two lists per acquisition are more than necessary: step 5.
+//   - Two lists per acquisition are more than necessary: zklock.
 package predecessor
 
 import (

@@ -112,6 +112,10 @@ var contestants = []contestant{
 		name: "reentrant", begin: newReentrant, queue: true,
 		formula: formula{text: "5 - 2/N", requests: func(n float64) float64 { return 5*n - 2 }},
 	},
+	{
+		name: "timeout", begin: newTimeout, queue: true,
+		formula: formula{text: "6 - 2/N", requests: func(n float64) float64 { return 6*n - 2 }},
+	},
 	// What zklock sends depends on the schedule: it has no formula.
 	{name: "zklock", begin: newZklock, queue: true},
 }

@@ -8,11 +8,24 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	reentrant "example.com/zklock/04-reentrant"
+	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/zklock"
 )
 
 // newReentrant makes the contenders of a run of step 4.
 var newReentrant = owned(reentrant.New, reentrant.NewOwner)
+
+// newTimeout makes the contenders of a run of step 5.
+var newTimeout = leased(func(conn *zk.Conn, path string, session time.Duration) (ownerless, error) {
+	return ownerless{timeout.New(conn, path, session)}, nil
+}, func(string) struct{} { return struct{}{} })
+
+// ownerless is step 5's lock, in which each hold is a contender of its own.
+type ownerless struct{ lock *timeout.Lock }
+
+func (o ownerless) Lock(ctx context.Context, _ struct{}) (*timeout.Lease, error) {
+	return o.lock.Lock(ctx)
+}
 
 // newZklock makes the contenders of a run of the complete lock.
 var newZklock = leased(func(conn *zk.Conn, path string, session time.Duration) (*zklock.Mutex, error) {
@@ -52,7 +65,7 @@ func owned[O any, M interface {
 	})
 }
 
-// leased is the same for the API of step 5.
+// leased is the same for the API of the complete lock, and of step 5.
 func leased[O any, L interface{ Unlock(context.Context) error }, M interface {
 	Lock(context.Context, O) (L, error)
 }](open func(*zk.Conn, string, time.Duration) (M, error), newOwner func(string) O) func(setting) maker {

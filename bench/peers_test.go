@@ -129,6 +129,7 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 		wakeUps int64 // as many as there are watches when all wait
 	}{
 		"predecessor": {map[string]int64{"create": n, "children": 2*n - 1, "get": n - 1, "delete": n}, n - 1},
+		"timeout":     {map[string]int64{"create": n, "children": 2*n - 1, "get": 2*n - 1, "delete": n}, n - 1},
 		"zk.Lock":     {map[string]int64{"create": n, "children": 2*n - 1, "get": n - 1, "delete": n}, n - 1},
 		"least":       {map[string]int64{"create": n, "get": n - 1, "delete": n}, n - 1},
 	} {

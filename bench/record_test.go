@@ -109,7 +109,7 @@ func checkRecorded(f explore.Film, row result) error {
 }
 
 func TestARecordingIsAFilm(t *testing.T) {
-	for _, lock := range []string{"naive", "herd", "predecessor", "reentrant", "zklock"} {
+	for _, lock := range []string{"naive", "herd", "predecessor", "reentrant", "timeout", "zklock"} {
 		for _, sessions := range []string{"1", "3", "12"} {
 			t.Run(lock+" over "+sessions, func(t *testing.T) {
 				status, f, row, stderr := record(t, "-locks", lock, "-n", "12", "-sessions", sessions)

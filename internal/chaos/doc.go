@@ -1,4 +1,4 @@
-// Package chaos plays step 5's lock where things break. It has tests only.
+// Package chaos plays the complete lock where things break. It has tests only.
 //
 // Three processes, each with 17 contenders on two paths, lock and unlock, and
 // write to a fenced register. Meanwhile there are faults at random. Then no two
@@ -32,7 +32,7 @@
 //     reads, all 24 holders of three kinds still held it when the next one
 //     got in, for 7.6 s to 10.8 s.
 //   - TestCut's fifth kind, for the order of the requests that a proof is made
-//     of (see session.go in step 5), with -cut.holders 8. If the second request
+//     of (see session.go in zklock), with -cut.holders 8. If the second request
 //     is a read, 2 of 128 holders still held the lock when the next one got in,
 //     first in the 14th cut, after four minutes. If the third is sent together
 //     with the second, 7 of 160, first in the 9th cut, after three minutes. As

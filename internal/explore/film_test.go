@@ -264,7 +264,7 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 	require.Nil(t, f.Violation)
 
 	f = paced(t, five, explore.Pace{Seed: 1, Changes: []explore.Change{{At: gets + 1, Who: "A", Do: explore.Expire}}})
-	require.Nil(t, f.Violation, "step 5 is told in time: %+v", f.Violation)
+	require.Nil(t, f.Violation, "the holder is told in time: %+v", f.Violation)
 }
 
 func TestAWrongLockShowsTwoHolders(t *testing.T) {

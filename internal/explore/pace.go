@@ -24,7 +24,7 @@ import (
 // map, which the Go runtime draws at random, as it does with the cases of a
 // select. So the film of such a lock and such a Change repeats only in a program
 // that plays it first and whose runtime draws the same numbers. The lab's page
-// starts an engine for it whose numbers are always the same. Step 5 is such a
+// starts an engine for it whose numbers are always the same. zklock is such a
 // lock.
 type Pace struct {
 	// Latency is how long a packet is on its way, on average: from half of it

@@ -131,7 +131,7 @@ func waiterSleeps(w *world) {
 		quiet = 500 * time.Millisecond
 	}
 	time.Sleep(quiet) // in which nothing happens that a waiter could wait for
-	// A lock may show now and then that its session lives: step 5 sends two
+	// A lock may show now and then that its session lives: zklock sends two
 	// requests in a third of the session timeout.
 	if n := len(requestsOf(s)) - before; n > 10 {
 		w.Fatalf("the waiter polls: it has sent %d requests in %v while nothing changed (%s); set a watch, and sleep until its event comes", n, quiet, byKind(requestsOf(s)[before:]))
@@ -339,6 +339,7 @@ func expiredHolder(w *world) {
 	w.holds(result, "the waiter, after the holder's session has expired,")
 	w.unlock(waiter, "the new holder")
 	w.nothingLeft()
+	w.unlockErr(holder, "Unlock after the session has expired") // what a lock does for a holder in the background ends with it; the next case judges the error
 }
 
 func unlockAfterExpiry(w *world) {
@@ -636,7 +637,11 @@ type spoiler struct {
 
 // outlives says that a lock may go on after its n-th request was spoiled.
 func (w *world) outlives(sp spoiler, s *session, n int) bool {
-	return w.subject.FindsNode && sp.loses && createsNode(lastRequest(s, n))
+	if w.subject.Requeues {
+		return true
+	}
+	create := createsNode(lastRequest(s, n))
+	return sp.loses && (w.subject.FindsNode && create || w.subject.Retries && !create)
 }
 
 func (w *world) spoilers() []spoiler {
@@ -715,7 +720,7 @@ func errorInTryLock(w *world) {
 				fault.Release()
 				require.True(w, ok, "TryLock on a free lock returns false and no error, when its request %d %s", n, sp.what)
 				w.unlock(l, "it")
-				if hit := len(fault.Hit()) > 0; hit && (w.subject.Requeues || w.outlives(sp, s, n)) {
+				if hit := len(fault.Hit()) > 0; hit && w.outlives(sp, s, n) {
 					w.nothingLeft()
 					continue
 				}
@@ -779,7 +784,7 @@ func unlockAgain(w *world) {
 		before := w.nodes()
 		fault := w.srv.Fail(jute.ErrRuntimeInconsistency, number(s, n))
 		err := w.unlockErr(l, "Unlock")
-		if err == nil && w.subject.Requeues && len(fault.Hit()) > 0 {
+		if err == nil && (w.subject.Requeues || w.subject.Retries) && len(fault.Hit()) > 0 {
 			w.nothingLeft() // it has tried again itself
 			continue
 		}

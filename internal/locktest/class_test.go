@@ -61,16 +61,14 @@ var questions = []struct {
 		lines(`\tm\.book\[owner\] = h\n`, ""),
 		lines(`\t\th\.times = 1\n`, "\t\th.times = 1\n\t\tm.book[owner] = h\n")},
 		"TestOwners", "two goroutines of one owner that lock at once make one node"},
-	{"zklock", 1, []edit{
-		lines(`case ev := <-nearer\.gone:`, "case <-nearer.gone:"),
-		lines(` && ev\.Type == zk\.EventNodeDeleted`, "")},
-		"TestLeases", "a predecessor that changes and does not go lets nobody in"},
-	{"zklock", 2, []edit{
-		lines(`m\.conn\.State\(\) != zk\.StateHasSession \|\| m\.conn\.SessionID\(\) != p\.session`, "m.conn.State() != zk.StateHasSession"),
-		lines(`if m\.conn\.SessionID\(\) != p\.session \{`, "if false {")},
-		"TestUnlockInAnExpiredSessionTouchesNobodyElsesNode", ""},
-	{"zklock", 3, []edit{lines(`if !m\.link\.lasts\(p\.session\) \{`, "if false {")},
-		"TestLockSaysThatTheServerIsTooFarAway", ""},
+	{"05-timeout", 1, []edit{lines(`(?s)\tselect \{\n\tcase (l\.held <- struct\{\}\{\}):\n\tcase <-ctx\.Done\(\):\n\t\treturn nil\n\t\}\n`, "\t$1\n")},
+		"TestContexts", "a request that is answered after ctx has ended leaves nothing behind"},
+	{"05-timeout", 2, []edit{
+		lines(`\t\tsent := time\.Now\(\)\n`, ""),
+		lines(`sent\.Add\(`, "time.Now().Add(")},
+		"TestLeases", "a holder whose answer comes late loses the lock before the next one gets in"},
+	{"05-timeout", 3, []edit{lines(`if conn\.SessionID\(\) != l\.session \{`, "if false {")},
+		"TestLeases", "Unlock after the parent was made anew touches nobody else's node"},
 }
 
 // TestClassQuestions does what each question asks for, with go test -overlay.

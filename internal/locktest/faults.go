@@ -25,7 +25,9 @@ import (
 // too.
 //
 // After each: never two holders, tokens that grow, the next one gets in, and
-// no node, watch or goroutine is left.
+// no node, watch or goroutine is left. A lock of the level Basic may fail with a
+// create that is lost with its connection and with its session, whose end then
+// removes the node.
 //
 // On ZooKeepers other than the embedded one the series is skipped.
 //
@@ -129,13 +131,14 @@ var situations = []situation{
 type damage struct {
 	name   string
 	inject func(w *world, s *session, n int) *zkserver.Fault
+	breaks bool                       // the connection, and nothing else
 	then   func(w *world, s *session) // before what is held goes on
 }
 
 var damages = []damage{
 	{name: "is held for a while", inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.Hold(nth(s, n)) }},
-	{name: "is lost", inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.LoseRequest(nth(s, n)) }},
-	{name: "loses its reply", inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.LoseReply(nth(s, n)) }},
+	{name: "is lost", inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.LoseRequest(nth(s, n)) }, breaks: true},
+	{name: "loses its reply", inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.LoseReply(nth(s, n)) }, breaks: true},
 	{
 		name:   "comes after the session has expired",
 		inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.Hold(nth(s, n)) },
@@ -204,7 +207,7 @@ func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	var ended time.Time
+	ended := make(chan time.Time, 1)
 	stop := make(chan struct{})
 	var faults sync.WaitGroup
 	for i, f := range c.Faults {
@@ -219,7 +222,7 @@ func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
 			}
 			time.Sleep(10 * time.Millisecond) // what is held is late, and others go on meanwhile
 			if c.Ends && i == 0 {
-				ended = time.Now()
+				ended <- time.Now()
 				cancel()
 				time.Sleep(10 * time.Millisecond) // time to return, while what is held is held still
 			}
@@ -234,9 +237,13 @@ func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		sit.contend(ctx, w, seen, ours, mine, subject)
-		if late := time.Since(ended); !ended.IsZero() && late > 0 && ctx.Err() != nil {
-			w.Errorf("ctx has ended, and Lock or Unlock returns %v later", late)
+		c.contend(ctx, w, seen, ours, mine, subject)
+		select {
+		case at := <-ended:
+			if late := time.Since(at); late > 0 {
+				w.Errorf("ctx has ended, and Lock or Unlock returns %v later", late)
+			}
+		default:
 		}
 	}()
 	// The others let go when ours waits or is through, or when every fault has
@@ -256,6 +263,9 @@ func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
 	close(stop)
 	faults.Wait()
 	time.Sleep(time.Minute) // whatever goes on in the background has ended by now
+	if subject.Level == Basic && c.losesCreate(requests) {
+		w.srv.Expire(ours.SessionID())
+	}
 	next := seen.guest("the next one", w.session(), nil, subject)
 	next.leave()
 	w.eventually("the next one has been let in, and has let go", func() bool { return isClosed(next.through) })
@@ -263,8 +273,17 @@ func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
 	return requests
 }
 
+// losesCreate reports whether a create that is among the requests was lost with
+// its connection, or its reply was.
+func (c faultCase) losesCreate(requests []jute.Op) bool {
+	return slices.ContainsFunc(c.Faults, func(f fault) bool {
+		return damages[f.Damage].breaks && f.N < len(requests) && createsNode(requests[f.N])
+	})
+}
+
 // contend is our contender.
-func (sit situation) contend(ctx context.Context, w *world, seen *witness, s *session, l LeaseLock, subject LeaseSubject) {
+func (c faultCase) contend(ctx context.Context, w *world, seen *witness, s *session, l LeaseLock, subject LeaseSubject) {
+	sit, already := situations[c.Situation], len(requestsOf(s))
 	acquire := l.Lock
 	if sit.try {
 		acquire = l.TryLock
@@ -277,6 +296,8 @@ func (sit situation) contend(ctx context.Context, w *world, seen *witness, s *se
 	case sit.try && sit.holder && errors.Is(err, subject.ErrHeld):
 		return
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return
+	case subject.Level == Basic && (!seen.alive(s) || c.losesCreate(requestsOf(s)[already:])):
 		return
 	default:
 		w.Errorf("Lock fails, and not because ctx has ended: %v", err)

@@ -114,7 +114,7 @@ func TestHostileLocks(t *testing.T) {
 	}
 }
 
-// hostileLease is step 5's lock, and right until a session expires during an
+// hostileLease is the complete lock, and right until a session expires during an
 // operation that is spoiled.
 type hostileLease struct {
 	conn    *zk.Conn

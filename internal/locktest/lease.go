@@ -18,6 +18,11 @@ type LeaseSubject struct {
 	ErrHeld error
 	// ErrLost is what Unlock returns, or wraps, if the lock was gone before.
 	ErrLost error
+	// Level says how much is asked of the lock. The zero Level is Full. Basic does
+	// not ask that Lock outlives a create whose reply is lost or a session that
+	// ends, nor for contenders with other names, numbers that wrap, and parents
+	// that go by themselves.
+	Level Level
 }
 
 // A LeaseLock is one contender of its own.

@@ -65,6 +65,10 @@ type Subject struct {
 	// tries again, and queues again if it must, and so do TryLock and Unlock.
 	// Otherwise they return an error.
 	Requeues bool
+	// Retries says that Lock, TryLock and Unlock outlive what ends a connection or
+	// fails a request, except a create, but not what ends a session: they try
+	// again, but do not queue again. It is between an error and Requeues.
+	Retries bool
 	// FindsNode says that Lock and TryLock outlive a create that is lost with its
 	// connection: they find the node, or make another. RunLostReplies has the
 	// cases.

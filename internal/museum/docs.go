@@ -62,5 +62,5 @@ func (b Bug) inDocs(t *testing.T, diagram string) {
 // row returns the bug's line in the table.
 func (b Bug) row() string {
 	heading := b.ID + ": " + b.What
-	return fmt.Sprintf("| [%s](#%s) | %s | %s | %d |", heading, scenes.Anchor(heading), b.Article(), b.Kind, b.Cure)
+	return fmt.Sprintf("| [%s](#%s) | %s | %s | %s |", heading, scenes.Anchor(heading), b.Article(), b.Kind, b.cure())
 }

@@ -45,7 +45,18 @@ type Bug struct {
 	ID   string // the article's letter and a number
 	Kind Kind
 	What string // what goes wrong, in half a line
-	Cure int    // the step that cures it
+	Cure int    // the step that cures it, or Zklock
+}
+
+// Zklock is the Cure of a bug that no step cures, but the complete lock does.
+const Zklock = 6
+
+// cure names the lock that cures the bug.
+func (b Bug) cure() string {
+	if b.Cure == Zklock {
+		return "zklock"
+	}
+	return fmt.Sprintf("step %d", b.Cure)
 }
 
 // Article is the letter of the article.
@@ -126,7 +137,7 @@ func PlayFor(t *testing.T, lock NewLock, tell func(words string), play func(s *S
 // -v.
 func (b Bug) Print(t *testing.T) {
 	if !t.Failed() && testing.Verbose() {
-		fmt.Printf("%-4s%-13s%-62scured in step %d\n", b.ID, b.Kind, b.What, b.Cure)
+		fmt.Printf("%-4s%-13s%-62scured in %s\n", b.ID, b.Kind, b.What, b.cure())
 	}
 }
 

@@ -79,7 +79,7 @@ func TestTheCatalogueNamesEachLockOnce(t *testing.T) {
 			require.NotEmpty(t, l.Title.Zh, l.Name)
 		}
 	}
-	require.True(t, seen["naive"] && seen["zklock"])
+	require.True(t, seen["naive"] && seen["timeout"] && seen["zklock"])
 }
 
 // notPossible are requests, and what their errors say.
@@ -168,7 +168,7 @@ func reach(t *testing.T, lock string, kind explore.Fault) (happened bool) {
 // TestEveryKindOfFaultCanBeChosen: somebody who plays the scheduler can let
 // happen all that the explorer can, with every lock.
 func TestEveryKindOfFaultCanBeChosen(t *testing.T) {
-	for _, name := range []string{"naive", "herd", "predecessor", "reentrant", "zklock"} {
+	for _, name := range []string{"naive", "herd", "predecessor", "reentrant", "timeout", "zklock"} {
 		l := mustFind(t, name)
 		for _, kind := range append(slices.Clone(explore.AllFaults), explore.Pause, explore.Refuse, explore.Remake) {
 			can := (kind != explore.EndContext || l.Contexts) && (kind != explore.Remake || l.Parent)

@@ -22,7 +22,7 @@ func Scenes() []locks.Scene {
 		{Lock: "reentrant", Contenders: 4, Seed: 5, LatencyMs: 50, Changes: change(ms(300), "A", explore.Expire)},
 		{Lock: "zklock", Contenders: 6, Seed: 6},
 		{Lock: "zklock", Contenders: 3, Seed: 7, Changes: change(ms(20), "A", explore.LoseReply)},
-		{Lock: "zklock", Contenders: 3, Seed: 8, Changes: append(change(ms(150), "A", explore.Expire), change(ms(200), "B", explore.EndContext)...)},
+		{Lock: "timeout", Contenders: 3, Seed: 8, Changes: append(change(ms(150), "A", explore.Expire), change(ms(200), "B", explore.EndContext)...)},
 		{Lock: "naive", Contenders: 20, Shared: true, Seed: 9},
 		{Lock: "herd", Contenders: 30, Seed: 10, LatencyMs: 5},
 	}

@@ -93,7 +93,7 @@ func TestEachAddressOnThePageShowsWhatItSays(t *testing.T) {
 	}
 	require.Equal(t, want, rest, "docs/lab/scenes.md is stale: go test ./docs/lab/locks -update")
 	addresses := regexp.MustCompile(`(?m)^#\w+=.*$`).FindAllString(rest, -1)
-	require.Len(t, addresses, 1+5+len(scenes.All)+len(locks.Tasks), "the opening scene, the steps, the bugs, exercise 12")
+	require.Len(t, addresses, 1+6+len(scenes.All)+len(locks.Tasks), "the opening scene, the steps and zklock, the bugs, exercise 12")
 	for _, address := range addresses {
 		a, err := locks.ParseAddress(address)
 		require.NoError(t, err, address)

@@ -47,6 +47,13 @@ func init() {
 			Subject: lasting(steps.Reentrant),
 		},
 		Lock{
+			Name: "timeout", Group: Steps,
+			Title:    Text{"Step 5: a wait that ends, a lease that tells", "第 5 步：会结束的等待，会告知丢失的租约"},
+			Note:     Text{"Step 3's queue: a waiter can give up, a holder learns by its own clock that the lock is lost, and each holder has a higher token.", "仍是第 3 步的队列：等待者可以放弃，持有者按自己的时钟得知锁已丢失，每个持有者的令牌都比前一个大。"},
+			Requests: "6n − 2", Events: "n − 1",
+			Subject: steps.TimeoutIn,
+		},
+		Lock{
 			Name: "zklock", Group: Steps,
 			Title:   Text{"zklock: the complete lock", "zklock：完整的锁"},
 			Note:    Text{"It survives lost replies, ended sessions and holders that are cut off, and a fast hand-over saves requests.", "能应对应答丢失、会话结束和持有者断线，并以更少的请求完成交接。"},

@@ -28,7 +28,8 @@ var pictures = []struct{ file, page, address, alt string }{
 	{"step-2.svg", "02-herd-effect/README.md", "#lock=herd&n=6&latency=20&seed=1", "Six clients in a queue whose parent all watch: each change wakes all that wait."},
 	{"step-3.svg", "03-sequential-predecessor/README.md", "#lock=predecessor&n=6&latency=20&seed=1", "Six clients in a queue in which each watches the node before its own: each release wakes one."},
 	{"step-4.svg", "04-reentrant/README.md", "#lock=reentrant&n=6&latency=20&seed=1", "Six clients with the lock of step 4: as in step 3, each release wakes one."},
-	{"step-5.svg", "zklock/README.md", "#lock=timeout&n=6&latency=20&seed=1", "Six clients with the complete lock: the next one holds it once the event arrives, and asks nothing more."},
+	{"step-5.svg", "05-timeout/README.md", "#lock=timeout&n=6&latency=20&seed=1", "Six clients with the lock of step 5: as in step 3, each release wakes one, which reads its own node before it takes the lock."},
+	{"zklock.svg", "zklock/README.md", "#lock=zklock&n=6&latency=20&seed=1", "Six clients with the complete lock: the next one holds it once the event arrives, and asks nothing more."},
 }
 
 // TestThePicturesAreTheirScenes: each is drawn from its film, and its page

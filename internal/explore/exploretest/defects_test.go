@@ -24,16 +24,16 @@ import (
 	"example.com/zklock/zklock"
 )
 
-var defect = flag.String("explore.defect", "", "what step 5 has been built with: the name of a defect; TestDefectsOfStep5 sets it")
+var defect = flag.String("explore.defect", "", "what zklock has been built with: the name of a defect; TestDefectsOfZklock sets it")
 
-// A change of one line of step 5, which is there once.
+// A change of one line of zklock, which is there once.
 type change struct {
 	file     string
 	old, new string
 }
 
-// defects are what step 5 once did wrong, or would do wrong with a line
-// changed, and the world in which it shows. They are put into step 5 as it is.
+// defects are what zklock once did wrong, or would do wrong with a line
+// changed, and the world in which it shows. They are put into zklock as it is.
 var defects = []struct {
 	name    string
 	changes []change
@@ -82,7 +82,7 @@ var defects = []struct {
 		"the one before the nearest is forgotten",
 		[]change{{"scout.go", "p.farther = queue[i-2].name", "p.farther = \"\""}},
 		func(s explore.Subject) explore.World {
-			// Behind a number below 2 step 5 expects nobody, and lists.
+			// Behind a number below 2 zklock expects nobody, and lists.
 			return explore.World{Lock: s, Contenders: 3, Sequence: -3, Scripts: [][]explore.Op{nil, {explore.TryLockOp, explore.UnlockOp}}}
 		},
 		[]explore.Kind{explore.TwoHolders, explore.Overtaken},
@@ -95,7 +95,7 @@ func oneFault(f explore.Fault) func(s explore.Subject) explore.World {
 	}
 }
 
-// asking is step 5 with a TryLock that only asks the first of the queue to let
+// asking is zklock with a TryLock that only asks the first of the queue to let
 // go, as Participants and Revoke do.
 func asking(s explore.Subject) explore.Subject {
 	open := s.Open
@@ -128,10 +128,10 @@ func (a asker) TryLock(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-// TestDefectsOfStep5 puts each defect into step 5, builds it with go test
+// TestDefectsOfZklock puts each defect into zklock, builds it with go test
 // -overlay, and lets the explorer look for it. Without -explore.large it only
 // looks whether the lines are still there.
-func TestDefectsOfStep5(t *testing.T) {
+func TestDefectsOfZklock(t *testing.T) {
 	root, err := filepath.Abs("../../..")
 	require.NoError(t, err)
 	page, err := os.ReadFile(page)
@@ -179,7 +179,7 @@ func TestDefectsOfStep5(t *testing.T) {
 			require.NoError(t, err)
 			file := filepath.Join(dir, "overlay.json")
 			require.NoError(t, os.WriteFile(file, overlay, 0o644))
-			cmd := exec.Command("go", "test", "-v", "-vet=off", "-count=1", "-overlay="+file, "-run=^TestDefectsOfStep5$", "./internal/explore/exploretest", "-explore.defect="+d.name)
+			cmd := exec.Command("go", "test", "-v", "-vet=off", "-count=1", "-overlay="+file, "-run=^TestDefectsOfZklock$", "./internal/explore/exploretest", "-explore.defect="+d.name)
 			cmd.Dir = root
 			out, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s", out)

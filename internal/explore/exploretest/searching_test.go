@@ -16,7 +16,7 @@ import (
 )
 
 // A searching lock looks for its node when the reply to create is lost, as
-// step 5 does: the node carries an id. The last Unlock removes the parent, so
+// zklock does: the node carries an id. The last Unlock removes the parent, so
 // that names come again. TryLock makes no node; if the lock is held, it asks
 // the holder to leave, by a write to the holder's node.
 type searching struct {

@@ -44,7 +44,7 @@ func TestTableOfThePage(t *testing.T) {
 	require.True(t, ok, "the table has no end")
 	lines := strings.Split(strings.TrimPrefix(strings.TrimSpace(table), head), "\n")
 	var all []string
-	for _, s := range []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.Zklock()} {
+	for _, s := range []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.Timeout(), steps.Zklock()} {
 		for _, row := range exploretest.Rows(s) {
 			n := len(all)
 			if *update || *large || !row.Slow {
@@ -71,7 +71,7 @@ func TestTableOfThePage(t *testing.T) {
 	require.Len(t, lines, len(all), "the table has other rows")
 }
 
-// lastColumn is the result. A schedule of step 5 that did not come out alike
+// lastColumn is the result. A schedule of a timed lock that did not come out alike
 // twice is gone through anew, so there may be more schedules on a busy machine.
 func lastColumn(line string) string { return line[strings.LastIndex(line[:len(line)-1], "|"):] }
 
@@ -102,14 +102,14 @@ func TestPairsOfThePage(t *testing.T) {
 	table, after, ok := strings.Cut(rest, pairsEnd)
 	require.True(t, ok, "the table of pairs has no end")
 	lines := strings.Split(strings.TrimPrefix(strings.TrimSpace(table), pairsHead), "\n")
-	step5 := steps.Zklock()
-	for i, p := range exploretest.Pairs(step5) {
+	complete := steps.Zklock()
+	for i, p := range exploretest.Pairs(complete) {
 		require.Less(t, i, len(lines), "a pair is missing: %s", p)
 		if !pattern.MatchString(p.String()) {
 			require.True(t, strings.HasPrefix(lines[i], "| "+p.String()+" |"), "the page has another pair than %s: %s", p, lines[i])
 			continue
 		}
-		line := p.Line(t, step5, exploretest.For())
+		line := p.Line(t, complete, exploretest.For())
 		t.Log(line)
 		if !*update {
 			require.Equal(t, lastColumn(lines[i]), lastColumn(line), "the page says otherwise; -explore.update -explore.pairs writes the line")

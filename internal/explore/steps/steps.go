@@ -15,6 +15,7 @@ import (
 	herd "example.com/zklock/02-herd-effect"
 	predecessor "example.com/zklock/03-sequential-predecessor"
 	reentrant "example.com/zklock/04-reentrant"
+	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/zklock"
 )
@@ -35,7 +36,7 @@ func (p plain) Lock(context.Context) error            { return p.Plain.Lock() }
 func (p plain) TryLock(context.Context) (bool, error) { return p.Plain.TryLock() }
 func (p plain) Unlock(context.Context) error          { return p.Plain.Unlock() }
 
-// What is still wrong with steps 1 to 4 by their own pages, as far as it is a
+// What is still wrong with the steps by their own pages, as far as it is a
 // matter of messages. A holder that outlives its session (explore.Outlived)
 // is reported of every lock that is not timed.
 var (
@@ -132,6 +133,62 @@ type owner struct {
 func (o *owner) Lock(context.Context) error            { return o.m.Lock(o.o) }
 func (o *owner) TryLock(context.Context) (bool, error) { return o.m.TryLock(o.o) }
 func (o *owner) Unlock(context.Context) error          { return o.m.Unlock(o.o) }
+
+// Timeout is step 5.
+func Timeout() explore.Subject { return TimeoutIn(explore.SessionTimeout) }
+
+// TimeoutIn is step 5 with sessions of another timeout.
+func TimeoutIn(session time.Duration) explore.Subject {
+	return explore.Subject{
+		Name:  "timeout",
+		Alone: true,
+		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
+			l := timeout.New(conn, path, session)
+			return func(string) explore.Lock { return &contender{lock: l} }
+		},
+		NotLocked: func(err error) bool { return errors.Is(err, timeout.ErrLost) || errors.Is(err, errNoLease) },
+		Requests:  func(n int) int { return 6*n - 2 },
+		Events:    func(n int) int { return n - 1 },
+		Queue:     true,
+		Timed:     true,
+		Contexts:  true,
+		Session:   session,
+		Known:     []explore.Known{lostReply, wrap},
+	}
+}
+
+type contender struct {
+	lock  *timeout.Lock
+	lease *timeout.Lease // that was not unlocked
+}
+
+func (c *contender) Lock(ctx context.Context) (err error) {
+	c.lease, err = c.lock.Lock(ctx)
+	return err
+}
+
+func (c *contender) TryLock(ctx context.Context) (bool, error) {
+	lease, err := c.lock.TryLock(ctx)
+	if errors.Is(err, timeout.ErrHeld) {
+		return false, nil
+	}
+	c.lease = lease
+	return err == nil, err
+}
+
+func (c *contender) Unlock(ctx context.Context) error {
+	if c.lease == nil {
+		return errNoLease
+	}
+	err := c.lease.Unlock(ctx)
+	if err == nil || errors.Is(err, timeout.ErrLost) {
+		c.lease = nil
+	}
+	return err
+}
+
+func (c *contender) Token() int64          { return c.lease.Token() }
+func (c *contender) Lost() <-chan struct{} { return c.lease.Lost() }
 
 // Zklock is the complete lock. The contenders of a client share its Mutex; each is an
 // owner.

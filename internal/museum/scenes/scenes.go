@@ -117,7 +117,7 @@ func late(id string, lock explore.Subject) Scene {
 		return w
 	}
 	s.World = world(id, lock, new(stock))
-	s.Ours = world(id+"-"+complete.Name, complete, &stock{fenced: true})
+	s.Ours = world(id+"-"+timeout.Name, timeout, &stock{fenced: true})
 	s.Stands = stands[id]
 	atRandom(&s)
 	return s
@@ -169,9 +169,10 @@ var (
 	first  = "01-naive-ephemeral"
 	third  = "03-sequential-predecessor"
 	fourth = "04-reentrant"
-	fifth  = "zklock"
+	fifth  = "05-timeout"
 
-	naive, herd, predecessor, reentrant, complete = steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.Zklock()
+	naive, herd, predecessor, reentrant = steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant()
+	timeout, complete                   = steps.Timeout(), steps.Zklock()
 
 	bare  = explore.Subject{}
 	queue = explore.Subject{Queue: true, Exists: true}
@@ -207,10 +208,10 @@ func frames(function string) func() string {
 
 // patient is step 5's lock with the wait time of article D's second version.
 func patient() explore.Subject {
-	s := complete
+	s := timeout
 	s.Open = func(conn *zk.Conn, path string) func(string) explore.Lock {
-		make := complete.Open(conn, path)
-		return func(name string) explore.Lock { return waits{make(name)} }
+		open := timeout.Open(conn, path)
+		return func(name string) explore.Lock { return waits{open(name)} }
 	}
 	return s
 }
@@ -298,8 +299,8 @@ var All = []Scene{
 		Lock: explore.Subject{Queue: true}, Scripts: [][]explore.Op{nil, slices.Repeat([]explore.Op{explore.LockOp, explore.UnlockOp}, 2)},
 		Kinds: []explore.Fault{explore.LoseRequest}, Faults: 1,
 	}, explore.TwoHolders).with(mayFail),
-	scene("D11", fifth, listings.NewHeartbeatLock, complete, explore.World{Lock: deep, Contenders: 1}, explore.Endless),
-	scene("D12", fifth, listings.NewHeartbeatLock, complete, one(deep, explore.Expire), explore.Outlived).with(func(s *Scene) {
+	scene("D11", fifth, listings.NewHeartbeatLock, timeout, explore.World{Lock: deep, Contenders: 1}, explore.Endless),
+	scene("D12", fifth, listings.NewHeartbeatLock, timeout, one(deep, explore.Expire), explore.Outlived).with(func(s *Scene) {
 		// It is reported apart, and does not end a search.
 		s.Search = explore.Search{Seed: 1, Limit: 50}
 	}),

@@ -134,23 +134,17 @@ func (a *adds) token() int64 {
 	return 0
 }
 
-// Lock returns the lock's error, or that of the first read. A lock with a fence
-// tries again after an error of the read, as step 5 does after its own.
+// Lock returns the lock's error, or that of the first read.
 func (a *adds) Lock(ctx context.Context) error {
-	for {
-		if err := a.l.Lock(ctx); err != nil {
-			return err
-		}
-		number, err := a.s.read(a.conn, a.stock, a.token())
-		if err == nil {
-			a.holds, a.number = true, number
-			return nil
-		}
-		err = errors.Join(err, a.l.Unlock(ctx))
-		if !a.s.fenced || ctx.Err() != nil || errors.Is(err, zk.ErrClosing) {
-			return err
-		}
+	if err := a.l.Lock(ctx); err != nil {
+		return err
 	}
+	number, err := a.s.read(a.conn, a.stock, a.token())
+	if err != nil {
+		return errors.Join(err, a.l.Unlock(ctx))
+	}
+	a.holds, a.number = true, number
+	return nil
 }
 
 func (a *adds) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }

@@ -10,7 +10,7 @@
 // hold the lock at once are found out: the later write fails, and with it the
 // process.
 //
-// One game is about a lock of ours: step 5 shares its path with Curator's and
+// One game is about a lock of ours: zklock shares its path with Curator's and
 // zk.Lock. It is played on the server that ZK names, too.
 //
 // The processes of zk.Lock, Curator and kazoo keep in step with the test over

@@ -19,7 +19,7 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// owned shows step 5 to count as it shows zk.Lock.
+// owned shows zklock to count as it shows zk.Lock.
 type owned struct {
 	mutex *zklock.Mutex
 	owner *zklock.Owner
@@ -66,7 +66,7 @@ func removeAll(t *testing.T, conn *zk.Conn, path string) {
 	}
 }
 
-// Curator, zk.Lock and step 5 exclude each other where they share a path.
+// Curator, zk.Lock and zklock exclude each other where they share a path.
 func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
 	const (
 		turns      = 1000 // of each of the three

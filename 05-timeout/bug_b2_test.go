@@ -1,4 +1,4 @@
-package zklock_test
+package timeout_test
 
 import (
 	"database/sql"
@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tetratelabs/wazero"
 
+	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/museum"
-	"example.com/zklock/zklock"
 )
 
 // The interpreter starts at once; compiling SQLite takes longer than all
@@ -82,12 +82,12 @@ func TestBugB2_AnybodyMayDeleteTheRowAndItHasNoExpiry(t *testing.T) {
 		require.False(s, b.lock())
 		s.Note("S", "nothing ever deletes the row")
 	})
-	bug.Cured(t, newLeaseLock, func(s *museum.Stage) {
+	bug.Cured(t, newTimeout, func(s *museum.Stage) {
 		a, b, c := s.Client(), s.Client(), s.Client()
 		a.Lock()
 		// A contender that failed to lock has no lease, so it cannot unlock.
-		_, err := b.Contender().(*leaseLock).mutex.TryLock(s.Context(), zklock.NewOwner("somebody"))
-		require.ErrorIs(s, err, zklock.ErrHeld)
+		_, err := b.Contender().(*leaseLock).lock.TryLock(s.Context())
+		require.ErrorIs(s, err, timeout.ErrHeld)
 		require.Nil(s, leaseOf(b))
 		c.Start()
 		c.Waits()

@@ -1,4 +1,4 @@
-package zklock_test
+package timeout_test
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/museum"
-	"example.com/zklock/zklock"
 )
 
 // redisWithReentrantLock is article B's class of that name.
@@ -82,7 +82,7 @@ func TestBugB4_ASlowHolderDeletesItsSuccessorsKey(t *testing.T) {
 		s.Note("C", "holds the lock")
 		s.TwoHolders("B", "C")
 	})
-	bug.Cured(t, newLeaseLock, func(s *museum.Stage) {
+	bug.Cured(t, newTimeout, func(s *museum.Stage) {
 		a, b, c := s.Client(), s.Client(), s.Client()
 		a.Lock()
 		lease := leaseOf(a)
@@ -93,7 +93,7 @@ func TestBugB4_ASlowHolderDeletesItsSuccessorsKey(t *testing.T) {
 		a.Start() // again, while it has not unlocked
 		a.Waits()
 		s.OnlyHolder(b)
-		require.ErrorIs(s, lease.Unlock(s.Context()), zklock.ErrLost)
+		require.ErrorIs(s, lease.Unlock(s.Context()), timeout.ErrLost)
 		c.Start()
 		c.Waits()
 		s.OnlyHolder(b)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package zklock_test
+package timeout_test
 
 import (
 	"bufio"
@@ -19,9 +19,9 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/locktest"
-	"example.com/zklock/zklock"
 )
 
 const (
@@ -76,9 +76,7 @@ func TestBugE1_AProcessThatIsPausedWritesLate(t *testing.T) {
 	conn, err := zoo.Connect(ctx, ensemble.Options{SessionTimeout: nextSession})
 	require.NoError(t, err)
 	defer conn.Close()
-	m, err := zklock.New(conn, path, zklock.WithSessionTimeout(nextSession))
-	require.NoError(t, err)
-	l, err := m.Lock(ctx, zklock.NewOwner("next"))
+	l, err := timeout.New(conn, path, nextSession).Lock(ctx)
 	require.NoError(t, err, "the next contender does not get the lock")
 	unfenced.write(unfenced.value + 1)
 	require.NoError(t, fenced.writeFenced(fenced.value+1, l.Token()))
@@ -111,9 +109,7 @@ func paused(t *testing.T, at string) {
 	conn, err := zoo.Connect(ctx, ensemble.Options{SessionTimeout: pausedSession})
 	require.NoError(t, err)
 	defer conn.Close()
-	m, err := zklock.New(conn, path, zklock.WithSessionTimeout(pausedSession))
-	require.NoError(t, err)
-	l, err := m.Lock(ctx, zklock.NewOwner("paused"))
+	l, err := timeout.New(conn, path, pausedSession).Lock(ctx)
 	require.NoError(t, err)
 	fmt.Println("holds the lock")
 	bufio.NewReader(os.Stdin).ReadString('\n')
@@ -123,5 +119,5 @@ func paused(t *testing.T, at string) {
 	case <-time.After(pausedSession):
 	}
 	err = l.Unlock(ctx)
-	fmt.Println("lost", err != nil && strings.Contains(err.Error(), zklock.ErrLost.Error()))
+	fmt.Println("lost", err != nil && strings.Contains(err.Error(), timeout.ErrLost.Error()))
 }

@@ -1,4 +1,4 @@
-package zklock_test
+package timeout_test
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func TestBugB3_AfterACrashTheKeyStays(t *testing.T) {
 		require.False(s, setnxLock(b))
 		s.Note("B", "does not get in, although nobody holds the lock")
 	})
-	bug.Cured(t, newLeaseLock, func(s *museum.Stage) {
+	bug.Cured(t, newTimeout, func(s *museum.Stage) {
 		a, b := s.Client(), s.Client()
 		a.Lock()
 		b.Start()

@@ -1,4 +1,4 @@
-package zklock_test
+package timeout_test
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	predecessor "example.com/zklock/03-sequential-predecessor"
+	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/museum"
-	"example.com/zklock/zklock"
 )
 
 // E1. Article E: 不怕中间截断吗? Does the chain break? 着实…能担保, it cannot,
@@ -76,14 +76,14 @@ func TestBugE1_AHolderPausedBeyondItsSessionWritesLate(t *testing.T) {
 		require.Equal(s, 1, r.value, "after two clients each added one")
 		a.Note("adds one to what it has read, writes %d: one addition is lost", r.value)
 	})
-	bug.Cured(t, newLeaseLock, func(s *museum.Stage) {
+	bug.Cured(t, newTimeout, func(s *museum.Stage) {
 		var r register
 		a, b, late := play(s, &r, func(c *museum.Client, value int) error {
 			return r.writeFenced(value, leaseOf(c).Token())
 		})
 		require.ErrorIs(s, late, errStale)
 		require.True(s, isLost(a), "and it knows")
-		require.ErrorIs(s, a.Unlock(), zklock.ErrLost)
+		require.ErrorIs(s, a.Unlock(), timeout.ErrLost)
 		require.NoError(s, b.Unlock())
 		a.Lock()
 		require.NoError(s, r.writeFenced(r.value+1, leaseOf(a).Token()))

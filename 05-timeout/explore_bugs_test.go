@@ -1,4 +1,4 @@
-package zklock_test
+package timeout_test
 
 import (
 	"testing"
@@ -8,4 +8,4 @@ import (
 
 // TestExploreFindsTheBugs: the explorer finds the bugs of article D's
 // heartbeat by itself, and none of them in our lock.
-func TestExploreFindsTheBugs(t *testing.T) { museum.FindsBugs(t, "zklock") }
+func TestExploreFindsTheBugs(t *testing.T) { museum.FindsBugs(t, "05-timeout") }

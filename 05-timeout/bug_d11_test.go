@@ -1,4 +1,4 @@
-package zklock_test
+package timeout_test
 
 import (
 	"testing"
@@ -40,13 +40,13 @@ func TestBugD11_TheHeartbeatNeverStops(t *testing.T) {
 		require.Equal(s, 1, museum.Threads("example.com/zklock/internal/museum/java.StartThread"))
 		a.Note("1000 more heartbeats fail, and no time has passed")
 	})
-	bug.Cured(t, newLeaseLock, func(s *museum.Stage) {
+	bug.Cured(t, newTimeout, func(s *museum.Stage) {
 		a := s.Client()
 		a.Lock()
 		s.Pass(museum.SessionTimeout)
-		require.NotZero(s, museum.Threads("example.com/zklock/zklock."), "threads that watch over the lock")
+		require.NotZero(s, museum.Threads("example.com/zklock/05-timeout."), "threads that watch over the lock")
 		require.NoError(s, a.Unlock())
 		s.Settle()
-		require.Zero(s, museum.Threads("example.com/zklock/zklock."), "threads after Unlock")
+		require.Zero(s, museum.Threads("example.com/zklock/05-timeout."), "threads after Unlock")
 	})
 }

@@ -1,4 +1,4 @@
-package zklock_test
+package timeout_test
 
 import (
 	"context"
@@ -68,7 +68,7 @@ func TestBugE2_CompareAndDeleteDoesNotProtectTheResource(t *testing.T) {
 		s.Note("A", "its unlock deletes nothing, but one addition is lost")
 		require.True(s, b.unlock())
 	})
-	bug.Cured(t, newLeaseLock, func(s *museum.Stage) {
+	bug.Cured(t, newTimeout, func(s *museum.Stage) {
 		a, b := s.Client(), s.Client()
 		var r register
 		a.Lock()

@@ -1,4 +1,4 @@
-package zklock_test
+package timeout_test
 
 import (
 	"testing"
@@ -37,7 +37,7 @@ func TestBugD12_TheHeartbeatKeepsNothing(t *testing.T) {
 		b.GetsIn()
 		s.TwoHolders(a, b)
 	})
-	bug.Cured(t, newLeaseLock, func(s *museum.Stage) {
+	bug.Cured(t, newTimeout, func(s *museum.Stage) {
 		a, b := s.Client(), s.Client()
 		a.Lock()
 		changes := func() int { return s.Requests(jute.OpSetData, jute.OpCreate) }
