@@ -44,6 +44,10 @@ const (
 	maxAcquisitions = 1_000_000 // in a run
 )
 
+// usualSizes are article A's numbers of threads. Tests of the default run have
+// fewer.
+var usualSizes = "100,1000"
+
 // parseFlags reads the command line. The usage, if it is asked for, goes to
 // help. An error is one line.
 func parseFlags(args []string, help io.Writer) (config, error) {
@@ -68,7 +72,7 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 		"mysql://… (also for MariaDB); or several, separated by commas, each with a label in front, as in disk=sqlite:FILE,memory=embedded")
 	redis := fs.String("redis", "embedded", "the `server` of the lock on Redis: embedded, host:port, or redis://user:password@host:port; or several, as with -sql")
 	etcd := fs.String("etcd", "", "the `server` of the lock on etcd, host:port, which must be running")
-	sizes := fs.String("n", "100,1000", "the numbers of goroutines: a comma-separated `list`; without -n, -sessions and -closed a second table has one goroutine alone, and 50 with a session each")
+	sizes := fs.String("n", usualSizes, "the numbers of goroutines: a comma-separated `list`; without -n, -sessions and -closed a second table has one goroutine alone, and 50 with a session each")
 	sessions := fs.Int("sessions", 1, "how `many` sessions the goroutines share; at most one each")
 	times := fs.Int("closed", 1, "how `many` times each goroutine locks, one after the other without a pause")
 	fs.IntVar(&cfg.rounds, "rounds", 1, "how `many` times each lock runs; the locks take turns, each round begins with the next one, and the table shows medians")

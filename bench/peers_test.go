@@ -37,6 +37,15 @@ func TestPeersCountToN(t *testing.T) {
 	}
 }
 
+// Alone neither needs to watch, whatever it did before.
+func TestAloneTheMinimumIsTwoRequests(t *testing.T) {
+	rs, _ := results(t, "-n", "1", "-closed", "7", "-locks", "least,floor")
+	for _, r := range rs {
+		require.EqualValues(t, 2*7, r.Requests, r.Lock)
+		require.Zero(t, r.WatchEvents, r.Lock)
+	}
+}
+
 func TestTheFloorSendsOneCreateAndOneDeleteEach(t *testing.T) {
 	rs, stdout := results(t, "-n", "1,40", "-locks", "floor", "-sessions", "1")
 	require.EqualValues(t, 2, rs[0].Requests)
