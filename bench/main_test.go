@@ -76,7 +76,7 @@ func TestAClosedTerminalLeavesNoNodes(t *testing.T) {
 	require.NoError(t, err)
 	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT} {
 		deletes := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpDelete })
-		cmd, stderr := program(t, nil, "-zk", addr, "-warmup", "0s", "-n", "10", "-locks", "least", "-path", "/a/b")
+		cmd, stderr := program(t, opened(t, os.DevNull, os.O_WRONLY), "-zk", addr, "-warmup", "0s", "-n", "10", "-locks", "least", "-path", "/a/b")
 		require.NoError(t, cmd.Start())
 		select {
 		case <-deletes.Hit():
