@@ -121,7 +121,7 @@ func TestAFileThatCannotBeWrittenIsReportedFirst(t *testing.T) {
 func TestNoMarkupComesFromTheCommandLine(t *testing.T) {
 	var page bytes.Buffer
 	r := result{Lock: "naive", Server: "<b>server", Goroutines: 5, Count: 5, Elapsed: time.Second, Status: statusOK, contestant: contestants[0]}
-	require.NoError(t, writeReport(&page, config{args: []string{"-zk", "<script>"}}, []result{r}, nil))
+	require.NoError(t, writeReport(&page, config{args: []string{"-zk", "<script>"}, loads: everyday}, []result{r}, nil))
 	require.NotContains(t, page.String(), "<script>")
 	require.NotContains(t, page.String(), "<b>")
 }
@@ -230,7 +230,7 @@ func TestEachCellOfThePageHasALabel(t *testing.T) {
 	stopped := result{Lock: "herd", Goroutines: 5, Status: statusStopped, Error: "stopped after 2m", contestant: contestants[1]}
 	charts, err := drawCharts([]result{ok})
 	require.NoError(t, err)
-	require.NoError(t, writeReport(&page, config{}, []result{ok, stopped}, charts))
+	require.NoError(t, writeReport(&page, config{loads: everyday}, []result{ok, stopped}, charts))
 	for _, name := range firstTable(nil).header {
 		require.Contains(t, page.String(), `<td data-label="`+name+`">`)
 	}
