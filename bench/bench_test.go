@@ -88,7 +88,8 @@ func TestEveryStepCountsToN(t *testing.T) {
 	for _, c := range contestants {
 		names = append(names, c.name)
 	}
-	require.Equal(t, slices.Concat(names, names), turn[:2*len(names)], "the locks take turns")
+	second := slices.Concat(names[1:], names[:1])
+	require.Equal(t, slices.Concat(names, second), turn[:2*len(names)], "the locks take turns, and each round begins with the next one")
 }
 
 func TestRequestsAreAsManyAsTheFormulaSays(t *testing.T) {
@@ -152,6 +153,14 @@ func TestAnErrorIsOneLine(t *testing.T) {
 		{[]string{"-n", "5,10", "-sessions", "6"}, exitUsage, "-sessions"},
 		{[]string{"-rounds", "0"}, exitUsage, "-rounds"},
 		{[]string{"-rounds", "x"}, exitUsage, "-rounds"},
+		{[]string{"-closed", "0"}, exitUsage, "-closed: 0 is not between 1 and 10000, the most for 100 goroutines"},
+		{[]string{"-n", "1000", "-closed", "1001"}, exitUsage, "-closed: 1001 is not between 1 and 1000"},
+		{[]string{"-rtt", "-1ms"}, exitUsage, "-rtt: -1ms is negative"},
+		{[]string{"-rtt", "20ms", "-locks", "redis"}, exitUsage, "-rtt: it is for locks on ZooKeeper, and redis is not one"},
+		{[]string{"-limit", "5"}, exitUsage, `invalid value "5" for flag -limit: it has no unit: write 5s`},
+		{[]string{"-warmup", "1.5"}, exitUsage, "write 1.5s"},
+		{[]string{"-rtt", "20"}, exitUsage, "write 20ms"},
+		{[]string{"-limit", "five"}, exitUsage, "it is not a time such as 5s"},
 		{[]string{"-warmup", "-1s"}, exitUsage, "-warmup"},
 		{[]string{"-json", "-csv"}, exitUsage, `-json: "-csv" begins with a dash: it looks like a flag; a file of that name is ./-csv`},
 		{[]string{"-csv", "-"}, exitUsage, `-csv: "-" begins with a dash`},
@@ -334,7 +343,8 @@ func TestTheReadmeShowsWhatIsPrinted(t *testing.T) {
 	transcript, _, ok = strings.Cut(transcript, "```")
 	require.True(t, ok)
 	var out, errOut bytes.Buffer
-	require.Zero(t, run(t.Context(), []string{"-n", "2,3"}, &out, &errOut), errOut.String())
+	small(t)
+	require.Zero(t, run(t.Context(), nil, &out, &errOut), errOut.String())
 	shape := func(s string) string {
 		s = regexp.MustCompile(`(?m)^(\w+) +\d+ +\d+ .*$`).ReplaceAllString(s, "$1 #")
 		s = regexp.MustCompile(` +`).ReplaceAllString(s, " ")

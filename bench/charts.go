@@ -36,7 +36,8 @@ const (
 
 // drawCharts draws all charts for which there are results.
 func drawCharts(results []result) ([]chart, error) {
-	groups := slices.DeleteFunc(group(results), func(g runGroup) bool { return !g.ok() })
+	first, _ := apart(results)
+	groups := slices.DeleteFunc(group(first), func(g runGroup) bool { return !g.ok() })
 	if len(groups) == 0 {
 		return nil, nil
 	}
@@ -368,6 +369,7 @@ var colours = map[string]color.Color{
 	"curator":      rgb(0x7b4fa3),
 	"curator cold": rgb(0xb9a3d0),
 	"floor":        rgb(0x777777),
+	"least":        rgb(0xaaaaaa),
 }
 
 func rgb(c uint32) color.Color { return color.RGBA{uint8(c >> 16), uint8(c >> 8), uint8(c), 255} }

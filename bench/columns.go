@@ -125,6 +125,9 @@ func aligned(cells []string, widths []int, gap string) []string {
 }
 
 func isTerminal(w io.Writer) bool {
+	if s, ok := w.(*stdoutWriter); ok {
+		w = s.Writer
+	}
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -46,8 +46,9 @@ type contestant struct {
 	// article holds article A's times, on its author's virtual machine, by
 	// the number of threads.
 	article map[int]time.Duration
-	// unsafe: it is not a lock, and its row says so.
-	unsafe bool
+	// unsafe says of one that is not a lock what it does in place of one; "" for
+	// all others.
+	unsafe string
 	// java: it is Curator, which runs in a process of its own.
 	java bool
 	// other is what a lock has that is not on ZooKeeper; nil for all others.
@@ -55,8 +56,8 @@ type contestant struct {
 	// folder is that of a lock that -locks names by its folder, as it was
 	// typed; "" for all others.
 	folder string
-	// formula is what the README of a step predicts for N contenders that are
-	// all in the queue before the first one unlocks.
+	// formula is what the README of a step predicts for N contenders that lock
+	// once each and are all in the queue before the first one unlocks.
 	formula formula
 }
 
@@ -64,17 +65,12 @@ type contestant struct {
 type formula struct {
 	text     string                  // for one acquisition
 	requests func(n float64) float64 // of all
-	apart    func(n float64) float64 // where each has a session; nil: the same
 }
 
-// predict returns 0 where a formula says nothing: where only some contenders
-// share a session, and that makes a difference.
-func (f formula) predict(n, sessions int) float64 {
-	switch {
-	case f.requests == nil || f.apart != nil && sessions > 1 && sessions < n:
+// predict returns 0 where there is no formula.
+func (f formula) predict(n int) float64 {
+	if f.requests == nil {
 		return 0
-	case f.apart != nil && sessions > 1:
-		return f.apart(float64(n))
 	}
 	return f.requests(float64(n))
 }
@@ -120,12 +116,6 @@ var contestants = []contestant{
 		name: "timeout", begin: newTimeout, queue: true,
 		formula: formula{text: "6 - 2/N", requests: func(n float64) float64 { return 6*n - 2 }},
 	},
-	{
-		name: "zklock", begin: newZklock, queue: true,
-		formula: formula{
-			text:     "3 + 1/N in one session, 6 - 3/N with a session each",
-			requests: func(n float64) float64 { return 3*n + 1 },
-			apart:    func(n float64) float64 { return max(6*n-3, 4) },
-		},
-	},
+	// What zklock sends depends on the schedule: it has no formula.
+	{name: "zklock", begin: newZklock, queue: true},
 }

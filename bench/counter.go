@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -102,32 +103,30 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 	if err := b.warmUp(ctx); err != nil {
 		return err
 	}
-	for _, n := range b.cfg.sizes {
-		for round := 1; round <= b.cfg.rounds; round++ {
-			for _, c := range b.cfg.locks {
-				if err := b.runRound(ctx, c, n, round); err != nil {
-					b.notRun(c, n)
-					return err
-				}
-			}
+	jobs := b.cfg.jobs()
+	for i, j := range jobs {
+		if i > 0 && j.load != jobs[i-1].load {
+			b.endCurator()
 		}
-		b.endCurator()
+		if err := b.runRound(ctx, j); err != nil {
+			b.notRun(j.contestant, j.load)
+			return err
+		}
 	}
 	return nil
 }
 
-// notRun adds a row for each lock and number of goroutines that has none,
-// because c failed with n goroutines. An interrupted benchmark has no such
-// rows.
-func (b *benchmark) notRun(failed contestant, n int) {
+// notRun adds a row for each lock and load that has none, because a lock
+// failed. An interrupted benchmark has no such rows.
+func (b *benchmark) notRun(failed contestant, with load) {
 	if i := len(b.results) - 1; i < 0 || b.results[i].Status != statusFailed {
 		return
 	}
-	why := fmt.Sprintf("not run: %s with %d failed", failed.name, n)
-	for _, n := range b.cfg.sizes {
+	why := fmt.Sprintf("not run: %s with %d failed", failed.name, with.n)
+	for _, l := range b.cfg.loads {
 		for _, c := range b.cfg.locks {
-			if !slices.ContainsFunc(b.results, func(r result) bool { return r.Lock == c.name && r.Goroutines == n }) {
-				r := b.newResult(c, n, 1)
+			if !slices.ContainsFunc(b.results, func(r result) bool { return r.Lock == c.name && l.of(r) }) {
+				r := b.newResult(c, l, 1)
 				r.Status, r.Error = statusNotRun, why
 				b.results = append(b.results, r)
 			}
@@ -137,17 +136,18 @@ func (b *benchmark) notRun(failed contestant, n int) {
 
 // runRound runs one lock and keeps the result, unless the lock has reached the
 // limit with as many goroutines or fewer.
-func (b *benchmark) runRound(ctx context.Context, c contestant, n, round int) error {
-	b.progress.start(c.name, n, round)
+func (b *benchmark) runRound(ctx context.Context, j job) error {
+	c, l, n, round := j.contestant, j.load, j.n, j.round
+	b.progress.start(j)
 	if at, ok := b.stopped[c.name]; ok && n >= at {
 		if n > at && round == 1 {
-			r := b.newResult(c, n, round)
+			r := b.newResult(c, l, round)
 			r.Status, r.Error = statusSkipped, fmt.Sprintf("skipped: stopped after %v with %d", b.cfg.limit, at)
 			b.results = append(b.results, r)
 		}
 		return nil
 	}
-	r, err := b.runOne(ctx, c, n, round, b.progress.step)
+	r, err := b.runOne(ctx, c, l, round, b.progress.step)
 	if ctx.Err() != nil {
 		return errInterrupted // half a run is no result
 	}
@@ -159,7 +159,7 @@ func (b *benchmark) runRound(ctx context.Context, c contestant, n, round int) er
 	switch {
 	case errors.As(err, new(errStopped)) && b.party == nil: // with one, the others would wait for this process
 		b.stopped[c.name] = n
-		r.Status, r.Error = statusStopped, fmt.Sprintf("%v, at %d of %d", err, r.Count, n)
+		r.Status, r.Error = statusStopped, fmt.Sprintf("%v, at %d of %d", err, r.Count, l.count())
 		err = nil
 	case errors.As(err, &cannot):
 		r.Status = statusNone
@@ -170,18 +170,18 @@ func (b *benchmark) runRound(ctx context.Context, c contestant, n, round int) er
 	}
 	b.results = append(b.results, r)
 	if err != nil {
-		return fmt.Errorf("%s with %d goroutines on %s: %w", c.name, n, r.Server, err)
+		return fmt.Errorf("%s with %v on %s: %w", c.name, l, r.Server, err)
 	}
 	return nil
 }
 
-func (b *benchmark) newResult(c contestant, n, round int) result {
+func (b *benchmark) newResult(c contestant, l load, round int) result {
 	r := result{
-		Lock: c.name, Server: b.serverOf(c), Goroutines: n, Sessions: b.cfg.sessions, Round: round,
-		Processes: b.cfg.procs, Client: goClient(), facts: b.facts, contestant: c,
+		Lock: c.name, Server: b.serverOf(c), Goroutines: l.n, Sessions: l.sessions, Times: l.times, Round: round,
+		Processes: b.cfg.procs, RTT: b.cfg.rtt, Client: goClient(), facts: b.facts, contestant: c, aside: l.aside,
 	}
-	if b.party == nil {
-		r.Predicted = c.formula.predict(n, b.cfg.sessions)
+	if b.party == nil && l.times == 1 {
+		r.Predicted = c.formula.predict(l.n)
 	}
 	return r
 }
@@ -196,11 +196,12 @@ func (b *benchmark) warmUp(ctx context.Context) error {
 	if b.zoo.Embedded() || b.cfg.warmup == 0 || len(locks) == 0 {
 		return nil
 	}
-	b.progress.warmUp()
+	b.progress.say(fmt.Sprintf("warming up for %v", b.cfg.warmup))
 	for until := time.Now().Add(b.cfg.warmup); time.Now().Before(until); {
 		for _, c := range locks {
-			n := max(b.cfg.sessions, min(100, slices.Min(b.cfg.sizes)))
-			_, err := b.runOne(ctx, c, n, 0, func() {})
+			l := b.cfg.loads[0]
+			l.n, l.times = max(l.sessions, min(100, l.n)), 1
+			_, err := b.runOne(ctx, c, l, 0, func() {})
 			if ctx.Err() != nil {
 				return errInterrupted
 			}
@@ -214,9 +215,10 @@ func (b *benchmark) warmUp(ctx context.Context) error {
 
 // runOne is article A's main: N contenders, one counter.
 func (b *benchmark) runOne(
-	ctx context.Context, c contestant, n, round int, step func(),
+	ctx context.Context, c contestant, l load, round int, step func(),
 ) (r result, err error) {
-	r = b.newResult(c, n, round)
+	r = b.newResult(c, l, round)
+	n, all := l.n, l.count()
 	if c.java {
 		return b.runCurator(ctx, r, step)
 	}
@@ -237,7 +239,7 @@ func (b *benchmark) runOne(
 		options = append(options, wiretap.WithTimes())
 	}
 	tap := wiretap.New(options...)
-	conns, err := b.connect(ctx, tap, b.cfg.sessions, n)
+	conns, err := b.connect(ctx, tap, l.sessions, n, b.cfg.rtt)
 	defer closeAll(conns)
 	if err != nil {
 		return r, err
@@ -266,24 +268,23 @@ func (b *benchmark) runOne(
 	var (
 		num     int          // guarded by the lock under test, and by nothing else
 		inside  atomic.Int32 // holders at this moment
-		held    atomic.Int32 // contenders that have held the lock
+		held    atomic.Int32 // how many times the lock has been held
 		overlap atomic.Bool
 		late    atomic.Bool // the limit has been reached
 		failure atomic.Pointer[error]
 		wg      sync.WaitGroup
 		start   = make(chan struct{})
 		began   time.Time
-		turns   = make([]turn, n)
+		turns   = make([]turn, all)
 	)
 	for i, l := range lockers {
 		conn := conns[i%len(conns)]
 		session := conn.SessionID()
-		wg.Go(func() {
-			<-start
-			turns[i].arrived = time.Since(began)
+		once := func(turn *turn) error {
+			turn.arrived = time.Since(began)
 			rec.state(i, "waits", "")
 			err := guarded("Lock", l.Lock)
-			turns[i].got = time.Since(began)
+			turn.got = time.Since(began)
 			if err == nil {
 				rec.state(i, "holds", "holds the lock")
 				// At the limit sessions end under their holders.
@@ -291,8 +292,8 @@ func (b *benchmark) runOne(
 					overlap.Store(true)
 				}
 				seen := num
-				turns[i].place = seen
-				if seen%max(1, n/8) == 0 {
+				turn.place = seen
+				if seen%max(1, all/8) == 0 {
 					runtime.Gosched() // without it a second holder would seldom come in between
 				}
 				num = seen + 1
@@ -306,12 +307,22 @@ func (b *benchmark) runOne(
 				rec.state(i, "done", "has unlocked")
 			} else {
 				rec.state(i, "failed", err.Error())
-				err := fmt.Errorf("session %#x: %w", session, err)
-				if failure.CompareAndSwap(nil, &err) {
-					abort()
+			}
+			return err
+		}
+		wg.Go(func() {
+			<-start
+			for k := range r.Times {
+				err := once(&turns[i*r.Times+k])
+				step()
+				if err != nil {
+					err = fmt.Errorf("session %#x: %w", session, err)
+					if failure.CompareAndSwap(nil, &err) {
+						abort()
+					}
+					return
 				}
 			}
-			step()
 		})
 	}
 	runtime.GC() // the garbage of the run before must not slow this one down
@@ -328,7 +339,7 @@ func (b *benchmark) runOne(
 			}
 			if held.Load() == heldThen && tap.Counts().Total() == sentThen {
 				hangs = fmt.Errorf("it hangs: for %v no contender got the lock and nothing was sent, at %d of %d",
-					limit-limit/2, heldThen, n)
+					limit-limit/2, heldThen, all)
 			}
 			late.Store(true)
 			abort()
@@ -358,7 +369,7 @@ func (b *benchmark) runOne(
 				return r, *err
 			}
 			return r, fmt.Errorf("it hangs: %v after all sessions ended contenders have not returned from Lock or Unlock, at %d of %d",
-				returnTimeout, r.Count, n)
+				returnTimeout, r.Count, all)
 		}
 	}
 	r.Elapsed, r.Count = elapsed, num
@@ -388,10 +399,10 @@ func (b *benchmark) runOne(
 		return r, errTwoGoroutines
 	case failed != nil:
 		return r, cmp.Or(hangs, error(errStopped{b.cfg.limit}))
-	case int(held.Load()) != n:
-		return r, fmt.Errorf("%d of %d contenders got neither the lock nor an error: their goroutines ended in Lock", n-int(held.Load()), n)
-	case num != n:
-		return r, fmt.Errorf("the count is %d, not %d: %w", num, n, errTwoGoroutines)
+	case int(held.Load()) != all:
+		return r, fmt.Errorf("%d of %d calls of Lock returned neither the lock nor an error: their goroutines ended there", all-int(held.Load()), all)
+	case num != all:
+		return r, fmt.Errorf("the count is %d, not %d: %w", num, all, errTwoGoroutines)
 	}
 	r.fared(turns)
 	return r, waitForAll(lockers)
@@ -485,11 +496,15 @@ func (b *benchmark) freshPath(c contestant, n, round int) (dir, lockPath string,
 // nodeName is the name of the lock as part of a znode's name.
 func (c contestant) nodeName() string { return strings.ReplaceAll(c.name, "/", "_") }
 
-// connect opens the sessions that n contenders share.
-func (b *benchmark) connect(ctx context.Context, tap *wiretap.Tap, sessions, n int) ([]*zk.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout+time.Duration(sessions)*10*time.Millisecond)
+// connect opens the sessions that n contenders share, with the server a round
+// trip away.
+func (b *benchmark) connect(ctx context.Context, tap *wiretap.Tap, sessions, n int, rtt time.Duration) ([]*zk.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout+time.Duration(sessions)*(10*time.Millisecond+2*rtt))
 	defer cancel()
 	options := ensemble.Options{Tap: tap, SessionTimeout: b.sessionTimeout()}
+	if rtt > 0 {
+		options.Wrap = func(nc net.Conn) net.Conn { return far(nc, rtt) }
+	}
 	if sessions > 1 {
 		options.Buffer = 64<<10 + 80*n*b.cfg.procs // enough for a list of all names
 	}

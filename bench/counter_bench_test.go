@@ -38,7 +38,7 @@ func BenchmarkCounter(b *testing.B) {
 }
 
 func benchmarkLock(b *testing.B, zoo *ensemble.Ensemble, c contestant, n int) {
-	cfg := config{locks: []contestant{c}, sizes: []int{n}, sessions: 1, rounds: 1, procs: 1, path: "/zklock-bench"}
+	cfg := config{locks: []contestant{c}, loads: []load{{n: n, sessions: 1, times: 1}}, rounds: 1, procs: 1, path: "/zklock-bench"}
 	var elapsed time.Duration
 	var requests, events, bytes float64
 	for b.Loop() {

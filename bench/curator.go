@@ -32,7 +32,12 @@ func (b *benchmark) runCurator(ctx context.Context, r result, step func()) (resu
 		b.results = append(b.results, cold)
 		b.progress.again()
 	}
-	err := b.curator.round(ctx, b, &r, b.zoo.Servers(), step)
+	servers, closeProxies, err := b.reach(b.zoo.Servers())
+	if err != nil {
+		return r, err
+	}
+	defer closeProxies()
+	err = b.curator.round(ctx, b, &r, servers, step)
 	// Counted in an earlier run: to count, a proxy has to stand between, and
 	// that takes time.
 	r.used(b.curator.used)
@@ -53,7 +58,7 @@ func (b *benchmark) warmCurator(ctx context.Context, cold result) (result, error
 		return cold, err
 	}
 	tap := wiretap.New()
-	addr, closeProxy, err := proxy(tap, b.zoo.Servers()[0])
+	addr, closeProxy, err := proxy(tap.Dialer(net.DialTimeout), b.zoo.Servers()[0])
 	if err != nil {
 		return cold, err
 	}
@@ -89,7 +94,7 @@ func (j *jvm) round(ctx context.Context, b *benchmark, r *result, servers []stri
 	if err != nil {
 		return err
 	}
-	line := fmt.Sprintln(strings.Join(servers, ","), path, r.Goroutines, r.Sessions)
+	line := fmt.Sprintln(strings.Join(servers, ","), path, r.Goroutines, r.Sessions, r.Times)
 	if _, err := io.WriteString(j.stdin, line); err != nil {
 		return j.died()
 	}
@@ -125,8 +130,8 @@ func (j *jvm) round(ctx context.Context, b *benchmark, r *result, servers []stri
 		case "end":
 			r.fared(turns)
 			r.Total = r.Count
-			if r.Count != r.Goroutines {
-				return fmt.Errorf("the count is %d, not %d: two threads held the lock at once", r.Count, r.Goroutines)
+			if want := r.Goroutines * r.Times; r.Count != want {
+				return fmt.Errorf("the count is %d, not %d: two threads held the lock at once", r.Count, want)
 			}
 			return nil
 		}
@@ -139,13 +144,42 @@ func (j *jvm) round(ctx context.Context, b *benchmark, r *result, servers []stri
 	}
 }
 
-// proxy connects clients outside this process to a server, through a tap. close ends it and all its connections.
-func proxy(tap *wiretap.Tap, server string) (addr string, close func(), err error) {
+// reach returns what a client outside this process connects to. With -rtt that
+// are proxies, which close ends.
+func (b *benchmark) reach(servers []string) (addrs []string, close func(), err error) {
+	var ends []func()
+	close = func() {
+		for _, end := range ends {
+			end()
+		}
+	}
+	if b.cfg.rtt == 0 {
+		return servers, close, nil
+	}
+	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
+		nc, err := net.DialTimeout(network, address, timeout)
+		if err != nil {
+			return nil, err
+		}
+		return far(nc, b.cfg.rtt), nil
+	}
+	for _, server := range servers {
+		addr, end, err := proxy(dial, server)
+		if err != nil {
+			close()
+			return nil, nil, err
+		}
+		addrs, ends = append(addrs, addr), append(ends, end)
+	}
+	return addrs, close, nil
+}
+
+// proxy connects clients outside this process to a server, by a dialer of this process. close ends it and all its connections.
+func proxy(dial wiretap.Dialer, server string) (addr string, close func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
 	}
-	dial := tap.Dialer(net.DialTimeout)
 	var wg sync.WaitGroup
 	var mu sync.Mutex // guards what follows
 	var open []net.Conn

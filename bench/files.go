@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"example.com/zklock/internal/explore"
 )
@@ -16,15 +17,51 @@ type files struct {
 	json, csv, report, record *os.File // nil: not asked for
 }
 
+// outputs are the files that the flags name.
+func (cfg config) outputs() []output {
+	return []output{{"-json", cfg.json}, {"-csv", cfg.csv}, {"-report", cfg.report}, {"-record", cfg.record}}
+}
+
+// writesFiles says whether the results go to files as well.
+func (cfg config) writesFiles() bool {
+	return cfg.svg != "" || slices.ContainsFunc(cfg.outputs(), func(o output) bool { return o.name != "" })
+}
+
+type output struct{ flag, name string }
+
+// checkFiles refuses a file that two flags name: one would write over the other.
+func (cfg config) checkFiles() error {
+	outputs := slices.DeleteFunc(cfg.outputs(), func(o output) bool { return o.name == "" })
+	for i, o := range outputs {
+		for _, earlier := range outputs[:i] {
+			if sameFile(earlier.name, o.name) {
+				return fmt.Errorf("%s: %s is the file of %s, too: give each its own", o.flag, o.name, earlier.flag)
+			}
+		}
+	}
+	return nil
+}
+
+// sameFile says whether two names are of one file, whether it exists yet or
+// not. A device such as /dev/null takes what several write.
+func sameFile(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	if errA == nil && errB == nil {
+		return os.SameFile(infoA, infoB) && infoA.Mode().IsRegular()
+	}
+	absA, errA := filepath.Abs(a)
+	absB, errB := filepath.Abs(b)
+	return errA == nil && errB == nil && absA == absB
+}
+
 func openFiles(cfg config) (f files, err error) {
-	for _, o := range []struct {
-		flag, name string
-		file       **os.File
-	}{{"-json", cfg.json, &f.json}, {"-csv", cfg.csv, &f.csv}, {"-report", cfg.report, &f.report}, {"-record", cfg.record, &f.record}} {
+	for i, file := range []**os.File{&f.json, &f.csv, &f.report, &f.record} { // as in outputs
+		o := cfg.outputs()[i]
 		if o.name == "" {
 			continue
 		}
-		if *o.file, err = os.Create(o.name); err != nil {
+		if *file, err = os.Create(o.name); err != nil {
 			f.close()
 			return f, fmt.Errorf("%s: %w", o.flag, err)
 		}

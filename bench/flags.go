@@ -14,32 +14,39 @@ import (
 )
 
 type config struct {
-	args     []string // as given
-	zk       string
-	locks    []contestant
-	servers  map[string]string // of others, by flag
-	sizes    []int             // goroutines
-	sessions int
-	rounds   int
-	warmup   time.Duration
-	limit    time.Duration // of a run; 0: none
-	jars     string        // class path of Curator; "": Debian's
-	explain  bool
-	json     string
-	csv      string
-	report   string
-	svg      string
-	record   string
-	path     string
-	join     bool
-	procs    int    // that take part; 1 unless join
-	serve    string // "": it runs a benchmark
+	args    []string // as given
+	zk      string
+	locks   []contestant
+	servers map[string]string // of others, by flag
+	loads   []load
+	rounds  int
+	warmup  time.Duration
+	rtt     time.Duration // put between the clients and the server
+	limit   time.Duration // of a run; 0: none
+	jars    string        // class path of Curator; "": Debian's
+	explain bool
+	json    string
+	csv     string
+	report  string
+	svg     string
+	record  string
+	path    string
+	join    bool
+	procs   int    // that take part; 1 unless join
+	serve   string // "": it runs a benchmark
 }
 
 var errHelp = errors.New("help was asked for")
 
-// maxGoroutines keeps a slip of the finger from filling the memory.
-const maxGoroutines = 100_000
+// These keep a slip of the finger from filling the memory.
+const (
+	maxGoroutines   = 100_000
+	maxAcquisitions = 1_000_000 // in a run
+)
+
+// usualSizes are article A's numbers of threads. Tests of the default run have
+// fewer.
+var usualSizes = "100,1000"
 
 // parseFlags reads the command line. The usage, if it is asked for, goes to
 // help. An error is one line.
@@ -65,11 +72,14 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 		"mysql://… (also for MariaDB); or several, separated by commas, each with a label in front, as in disk=sqlite:FILE,memory=embedded")
 	redis := fs.String("redis", "embedded", "the `server` of the lock on Redis: embedded, host:port, or redis://user:password@host:port; or several, as with -sql")
 	etcd := fs.String("etcd", "", "the `server` of the lock on etcd, host:port, which must be running")
-	sizes := fs.String("n", "100,1000", "the numbers of goroutines: a comma-separated `list`")
-	fs.IntVar(&cfg.sessions, "sessions", 1, "how `many` sessions the goroutines share; at most one each")
-	fs.IntVar(&cfg.rounds, "rounds", 1, "how `many` times each lock runs; the locks take turns, the table shows medians")
-	fs.DurationVar(&cfg.warmup, "warmup", 4*time.Second, "the `time` to run unmeasured first, on a real server and in Curator's JVM")
-	fs.DurationVar(&cfg.limit, "limit", 2*time.Minute, "the longest `time` that a run may take; a run that takes longer is stopped, "+
+	sizes := fs.String("n", usualSizes, "the numbers of goroutines: a comma-separated `list`; without -n, -sessions and -closed a second table has one goroutine alone, and 50 with a session each")
+	sessions := fs.Int("sessions", 1, "how `many` sessions the goroutines share; at most one each")
+	times := fs.Int("closed", 1, "how `many` times each goroutine locks, one after the other without a pause")
+	fs.IntVar(&cfg.rounds, "rounds", 1, "how `many` times each lock runs; the locks take turns, each round begins with the next one, and the table shows medians")
+	cfg.warmup, cfg.limit = 4*time.Second, 2*time.Minute
+	fs.Var(duration{&cfg.warmup, "s"}, "warmup", "the `time` to run unmeasured first, on a real server and in Curator's JVM")
+	fs.Var(duration{&cfg.rtt, "ms"}, "rtt", "the `time` of a round trip to put between the clients and the server, such as 20ms; half of it each way")
+	fs.Var(duration{&cfg.limit, "s"}, "limit", "the longest `time` that a run may take; a run that takes longer is stopped, "+
 		"and the same lock with more goroutines is left out; 0: no limit, as with -join")
 	fs.StringVar(&cfg.jars, "curator-classpath", "", "the class `path` of Curator's recipes and their dependencies; by default that of Debian's libcurator-recipes-java")
 	fs.BoolVar(&cfg.explain, "explain", false, "also print what explains the times: how long the contenders waited, and what was sent")
@@ -106,6 +116,9 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 		if name := fs.Lookup(f).Value.String(); strings.HasPrefix(name, "-") {
 			return cfg, fmt.Errorf("-%s: %q begins with a dash: it looks like a flag; a file of that name is ./%s", f, name, name)
 		}
+	}
+	if err := cfg.checkFiles(); err != nil {
+		return cfg, err
 	}
 	var wanted, folders []string
 	for name := range strings.SplitSeq(*locks, ",") {
@@ -150,13 +163,25 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 		if err != nil || n < 1 || n > maxGoroutines {
 			return cfg, fmt.Errorf("-n: %q is not a number of goroutines between 1 and %d", s, maxGoroutines)
 		}
-		if slices.Contains(cfg.sizes, n) {
+		if slices.ContainsFunc(cfg.loads, func(l load) bool { return l.n == n }) {
 			return cfg, fmt.Errorf("-n: %d is named twice", n)
 		}
-		cfg.sizes = append(cfg.sizes, n)
+		if *sessions < 1 || *sessions > n {
+			return cfg, fmt.Errorf("-sessions: %d is not between 1 and the number of goroutines, %d", *sessions, n)
+		}
+		if *times < 1 || *times > maxAcquisitions/n {
+			return cfg, fmt.Errorf("-closed: %d is not between 1 and %d, the most for %d goroutines", *times, maxAcquisitions/n, n)
+		}
+		cfg.loads = append(cfg.loads, load{n: n, sessions: *sessions, times: *times})
 	}
-	if most := slices.Min(cfg.sizes); cfg.sessions < 1 || cfg.sessions > most {
-		return cfg, fmt.Errorf("-sessions: %d is not between 1 and the number of goroutines, %d", cfg.sessions, most)
+	if !given["n"] && !given["sessions"] && !given["closed"] && !cfg.join {
+		cfg.loads = append(cfg.loads, everyday...)
+	}
+	if cfg.rtt < 0 {
+		return cfg, fmt.Errorf("-rtt: %v is negative", cfg.rtt)
+	}
+	if i := slices.IndexFunc(cfg.locks, func(c contestant) bool { return c.other != nil }); cfg.rtt > 0 && i >= 0 {
+		return cfg, fmt.Errorf("-rtt: it is for locks on ZooKeeper, and %s is not one", cfg.locks[i].name)
 	}
 	if cfg.warmup < 0 {
 		return cfg, fmt.Errorf("-warmup: %v is negative", cfg.warmup)

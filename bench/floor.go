@@ -15,7 +15,8 @@ import (
 // process out.
 type floor struct {
 	mu     sync.Mutex // guards what follows
-	coming int        // contenders whose nodes are not made yet
+	coming int        // contenders that have not made their first node yet
+	held   bool       // by a contender that has not deleted its node
 	queue  []*floorContender
 	err    error         // of the first contender that failed
 	failed chan struct{} // closed then: without it the others would not return
@@ -26,6 +27,7 @@ type floorContender struct {
 	conn *zk.Conn
 	path string
 	node string
+	came bool          // it has made its first node
 	turn chan struct{} // closed when the nodes before its own have gone
 }
 
@@ -33,7 +35,7 @@ type floorContender struct {
 func newFloor(s setting) maker {
 	f := &floor{coming: s.n, failed: make(chan struct{})}
 	return func(conn *zk.Conn, path string) locker {
-		return &floorContender{floor: f, conn: conn, path: path, turn: make(chan struct{})}
+		return &floorContender{floor: f, conn: conn, path: path}
 	}
 }
 
@@ -44,14 +46,18 @@ func (c *floorContender) Lock() error {
 	}
 	c.mu.Lock()
 	c.node = node
+	turn := make(chan struct{})
+	c.turn = turn
 	c.queue = append(c.queue, c)
-	if c.coming--; c.coming == 0 {
-		slices.SortFunc(c.queue, func(a, b *floorContender) int { return cmp.Compare(a.node, b.node) })
-		c.nextLocked()
+	slices.SortFunc(c.queue, func(a, b *floorContender) int { return cmp.Compare(a.node, b.node) })
+	if !c.came {
+		c.came = true
+		c.coming--
 	}
+	c.nextLocked()
 	c.mu.Unlock()
 	select {
-	case <-c.turn:
+	case <-turn:
 		return nil
 	case <-c.failed:
 		return c.err
@@ -64,13 +70,15 @@ func (c *floorContender) Unlock() error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.held = false
 	c.nextLocked()
 	return nil
 }
 
-// nextLocked gives the turn to the first in the queue.
+// nextLocked gives the turn to the first in the queue, if there is one to give.
 func (f *floor) nextLocked() {
-	if len(f.queue) > 0 {
+	if len(f.queue) > 0 && f.coming == 0 && !f.held {
+		f.held = true
 		close(f.queue[0].turn)
 		f.queue = f.queue[1:]
 	}

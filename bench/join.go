@@ -122,14 +122,15 @@ func (cfg config) shared() [][2]string {
 	for _, c := range cfg.locks {
 		locks = append(locks, c.name)
 	}
-	for _, n := range cfg.sizes {
-		sizes = append(sizes, strconv.Itoa(n))
+	for _, l := range cfg.loads {
+		sizes = append(sizes, strconv.Itoa(l.n))
 	}
 	return [][2]string{
 		{"-procs", strconv.Itoa(cfg.procs)},
 		{"-locks", strings.Join(locks, ",")},
 		{"-n", strings.Join(sizes, ",")},
-		{"-sessions", strconv.Itoa(cfg.sessions)},
+		{"-sessions", strconv.Itoa(cfg.loads[0].sessions)},
+		{"-closed", strconv.Itoa(cfg.loads[0].times)},
 		{"-rounds", strconv.Itoa(cfg.rounds)},
 	}
 }
@@ -531,7 +532,7 @@ func (t *tally) finish(r *result) error {
 		return fmt.Errorf("%d of %d writes of the counter met a bad version, the total is %d: %w",
 			bad, r.Count, r.Total, errTwoHolders)
 	}
-	if want := r.Goroutines * r.Processes; r.Total != want {
+	if want := r.Goroutines * r.Times * r.Processes; r.Total != want {
 		return fmt.Errorf("the total is %d, not %d: %w", r.Total, want, errTwoHolders)
 	}
 	return nil

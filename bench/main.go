@@ -32,13 +32,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -47,16 +47,55 @@ import (
 )
 
 func main() {
-	// The herd's lists are garbage as soon as they are read. If they are
-	// collected rarely, they cost less and disturb the figures less; the limit
-	// keeps memory bounded.
-	debug.SetGCPercent(1600)
-	debug.SetMemoryLimit(512 << 20)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup does
+		signals = append(signals, syscall.SIGHUP) // the terminal has been closed
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
+	// A pipe that nobody reads any more is an error of Write, and not the end of
+	// a process that has nodes on a server.
+	signal.Ignore(syscall.SIGPIPE)
 	// A second Ctrl-C kills, but only after a second: some shells and tools send
 	// two at once.
 	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// A stdoutWriter keeps its first error.
+type stdoutWriter struct {
+	io.Writer
+	err error
+}
+
+func (w *stdoutWriter) Write(b []byte) (int, error) {
+	if w.err != nil {
+		return 0, w.err
+	}
+	n, err := w.Writer.Write(b)
+	if err != nil {
+		w.err = fmt.Errorf("standard output: %w", err)
+	}
+	return n, w.err
+}
+
+// checkOpen says whether stdout was closed when the program began. Go then puts
+// /dev/null in its place, for reading, too; a shell opens that for writing alone.
+func checkOpen(stdout io.Writer) error {
+	f, ok := stdout.(*os.File)
+	if !ok {
+		return nil
+	}
+	null, err := os.Stat(os.DevNull)
+	if err != nil {
+		return nil
+	}
+	if info, err := f.Stat(); err != nil || !os.SameFile(info, null) {
+		return nil
+	}
+	if _, err := f.Read(make([]byte, 1)); err == io.EOF {
+		return errors.New("standard output is closed: nobody would see the result; write it to a file, as in >FILE or -json FILE")
+	}
+	return nil
 }
 
 const (
@@ -67,12 +106,10 @@ const (
 )
 
 // run is main without the process around it.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func run(ctx context.Context, args []string, out, stderr io.Writer) int {
+	stdout := &stdoutWriter{Writer: out}
 	cfg, err := parseFlags(args, stdout)
-	if errors.Is(err, errHelp) {
-		return exitOK
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, errHelp) {
 		fmt.Fprintf(stderr, "bench: %v\n", err)
 		return exitUsage
 	}
@@ -85,6 +122,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitFailure
 	}
 
+	if !cfg.writesFiles() {
+		if err := checkOpen(out); err != nil {
+			return fail(err)
+		}
+	}
+	if errors.Is(err, errHelp) {
+		if stdout.err != nil {
+			return fail(stdout.err)
+		}
+		return exitOK
+	}
 	if cfg.serve != "" {
 		if err := serve(ctx, cfg.serve, stdout, stderr); err != nil {
 			return fail(err)
@@ -92,7 +140,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	if missing := cfg.missing(); len(missing) > 0 {
-		status, err := runWith(ctx, missing, args, stdout, stderr)
+		status, err := runWith(ctx, missing, args, out, stderr)
 		if err != nil {
 			return fail(err)
 		}
@@ -119,17 +167,20 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if cfg.join {
 		fmt.Fprintf(stdout, "%d processes that share a counter; in each of them\n", cfg.procs)
 	}
-	fmt.Fprintf(stdout, "N goroutines over %s, each: lock, num++, unlock.", sessionsText(cfg.sessions))
+	fmt.Fprintf(stdout, "N goroutines over %s", cfg.each())
 	if cfg.rounds > 1 {
 		fmt.Fprintf(stdout, " Medians of %d rounds.", cfg.rounds)
 	}
 	fmt.Fprint(stdout, "\n\n")
+	if stdout.err != nil {
+		return fail(stdout.err) // before anything is measured
+	}
 
 	err = b.runAll(ctx)
 	b.progress.finish()
 	err = errors.Join(err, b.closeArenas())
 	if len(b.results) > 0 {
-		width := terminalWidth(stdout)
+		width := terminalWidth(out)
 		printTable(stdout, b.results, width)
 		if cfg.rounds > 1 || cfg.explain {
 			printTimes(stdout, b.results, width)
@@ -141,15 +192,25 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if fileErr := files.write(cfg, b.results, b.film); fileErr != nil && err == nil {
 		err = fileErr
 	}
-	if err != nil {
+	if err = cmp.Or(err, stdout.err); err != nil {
 		return fail(err)
 	}
 	return exitOK
 }
 
-func sessionsText(n int) string {
-	if n == 1 {
-		return "1 shared session"
+// each says what each of the goroutines of the first table does.
+func (cfg config) each() string {
+	l := cfg.loads[0]
+	text := "1 shared session, each"
+	if l.sessions > 1 {
+		text = fmt.Sprintf("%d sessions, each", l.sessions)
 	}
-	return fmt.Sprintf("%d sessions", n)
+	if l.times > 1 {
+		text += fmt.Sprintf(" %d times", l.times)
+	}
+	text += ": lock, num++, unlock."
+	if cfg.rtt > 0 {
+		text += fmt.Sprintf(" A round trip to the server is made %v longer.", cfg.rtt)
+	}
+	return text
 }

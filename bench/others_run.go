@@ -21,7 +21,7 @@ func (b *benchmark) runOther(ctx context.Context, c contestant, r result, step f
 		return r, errCannotRun{fmt.Errorf("cannot run: it has no embedded server; name one that is running, -%s host:port", c.other.flag)}
 	}
 	r.Client = ""
-	n := r.Goroutines
+	n, all := r.Goroutines, r.Goroutines*r.Times
 	new, err := a.begin(ctx, n)
 	defer func() {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
@@ -46,30 +46,29 @@ func (b *benchmark) runOther(ctx context.Context, c contestant, r result, step f
 	var (
 		num     int          // guarded by the lock under test, and by nothing else
 		inside  atomic.Int32 // holders at this moment
-		held    atomic.Int32 // contenders that have held the lock
+		held    atomic.Int32 // how many times the lock has been held
 		overlap atomic.Bool
 		late    atomic.Bool // the limit has been reached
 		failure atomic.Pointer[error]
 		wg      sync.WaitGroup
 		start   = make(chan struct{})
 		began   time.Time
-		turns   = make([]turn, n)
+		turns   = make([]turn, all)
 	)
 	for i, l := range lockers {
-		wg.Go(func() {
-			<-start
-			turns[i].arrived = time.Since(began)
+		once := func(turn *turn) error {
+			turn.arrived = time.Since(began)
 			err := guarded("Lock", func() error { return l.Lock(runCtx) })
-			turns[i].got = time.Since(began)
+			turn.got = time.Since(began)
 			if err == nil {
 				if c.other.counts {
-					turns[i].place = int(held.Add(1)) - 1
+					turn.place = int(held.Add(1)) - 1
 				} else {
 					if inside.Add(1) != 1 {
 						overlap.Store(true)
 					}
 					seen := num
-					turns[i].place = seen
+					turn.place = seen
 					if seen < 8 || seen%16 == 0 {
 						runtime.Gosched() // as in runOne
 					}
@@ -79,10 +78,20 @@ func (b *benchmark) runOther(ctx context.Context, c contestant, r result, step f
 				}
 				err = guarded("Unlock", func() error { return l.Unlock(runCtx) })
 			}
-			if err != nil && failure.CompareAndSwap(nil, &err) {
-				abort()
+			return err
+		}
+		wg.Go(func() {
+			<-start
+			for k := range r.Times {
+				err := once(&turns[i*r.Times+k])
+				step()
+				if err != nil {
+					if failure.CompareAndSwap(nil, &err) {
+						abort()
+					}
+					return
+				}
 			}
-			step()
 		})
 	}
 	runtime.GC()
@@ -98,7 +107,7 @@ func (b *benchmark) runOther(ctx context.Context, c contestant, r result, step f
 				return
 			}
 			if held.Load() == heldThen {
-				hangs = fmt.Errorf("it hangs: for %v no contender got the lock, at %d of %d", limit-limit/2, heldThen, n)
+				hangs = fmt.Errorf("it hangs: for %v no contender got the lock, at %d of %d", limit-limit/2, heldThen, all)
 			}
 			late.Store(true)
 			abort()
@@ -135,7 +144,7 @@ func (b *benchmark) runOther(ctx context.Context, c contestant, r result, step f
 				return r, *err
 			}
 			return r, fmt.Errorf("it hangs: %v after the end contenders have not returned from Lock or Unlock, at %d of %d",
-				returnTimeout, r.Count, n)
+				returnTimeout, r.Count, all)
 		}
 	}
 	r.Elapsed, r.Count, r.Requests = elapsed, num, a.sent()-before
@@ -151,16 +160,16 @@ func (b *benchmark) runOther(ctx context.Context, c contestant, r result, step f
 	case failed != nil:
 		r.Count = int(held.Load())
 		return r, cmp.Or(hangs, error(errStopped{b.cfg.limit}))
-	case int(held.Load()) != n:
-		return r, fmt.Errorf("%d of %d contenders got neither the lock nor an error: their goroutines ended in Lock", n-int(held.Load()), n)
+	case int(held.Load()) != all:
+		return r, fmt.Errorf("%d of %d calls of Lock returned neither the lock nor an error: their goroutines ended there", all-int(held.Load()), all)
 	}
 	if c.other.counts {
 		if r.Count, err = a.count(runCtx); err != nil {
 			return r, err
 		}
 	}
-	if r.Count != n {
-		return r, fmt.Errorf("the count is %d, not %d: %w", r.Count, n, errTwoGoroutines)
+	if r.Count != all {
+		return r, fmt.Errorf("the count is %d, not %d: %w", r.Count, all, errTwoGoroutines)
 	}
 	r.Total = r.Count
 	r.fared(turns)

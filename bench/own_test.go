@@ -227,5 +227,5 @@ func TestAPanicEndsTheRun(t *testing.T) {
 	untried(t)
 	status, _, stderr := bench(t, "-n", "1", "-warmup", "0s")
 	require.Equal(t, exitFailure, status)
-	require.Regexp(t, `panicky with 1 goroutines on .*: session 0x\w+: Unlock panicked: no such node \(own_test.go:\d+\)`, stderr)
+	require.Regexp(t, `panicky with 1 goroutine on .*: session 0x\w+: Unlock panicked: no such node \(own_test.go:\d+\)`, stderr)
 }

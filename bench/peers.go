@@ -24,10 +24,17 @@ var peers = []contestant{
 		formula: formula{text: "5 - 2/N", requests: func(n float64) float64 { return 5*n - 2 }},
 	},
 	{
+		name:    "least",
+		new:     func(conn *zk.Conn, path string) locker { return &least{conn: conn, path: path, mine: -1} },
+		queue:   true,
+		unsafe:  "least creates a node, watches the one before it and deletes its own, the\nminimum of a queue through the server; if a waiter gives up, it lets two in",
+		formula: formula{text: "3 - 1/N", requests: func(n float64) float64 { return 3*n - 1 }},
+	},
+	{
 		name:    "floor",
 		begin:   newFloor,
 		queue:   true,
-		unsafe:  true,
+		unsafe:  "floor makes N nodes at once and deletes them in order, the minimum cost of\nany queue; its contenders find their turn in memory, not by the server",
 		formula: formula{text: "2", requests: func(n float64) float64 { return 2 * n }},
 	},
 }

@@ -12,7 +12,8 @@ import (
 // and the next lock, elsewhere a line per run.
 type progress struct {
 	w        io.Writer
-	cfg      config
+	rounds   int
+	jobs     []job
 	terminal bool
 	bar      *progressbar.ProgressBar // of the present run, on a terminal
 	runs     int                      // begun so far
@@ -20,45 +21,40 @@ type progress struct {
 }
 
 func newProgress(w io.Writer, cfg config) *progress {
-	return &progress{w: w, cfg: cfg, terminal: isTerminal(w)}
+	return &progress{w: w, rounds: cfg.rounds, jobs: cfg.jobs(), terminal: isTerminal(w)}
 }
 
-func (p *progress) total() int { return len(p.cfg.sizes) * p.cfg.rounds * len(p.cfg.locks) }
-
-func (p *progress) warmUp() { p.say(fmt.Sprintf("warming up for %v", p.cfg.warmup)) }
-
 // start shows which of the measured runs begins.
-func (p *progress) start(lock string, n, round int) {
+func (p *progress) start(j job) {
 	p.runs++
-	text := fmt.Sprintf("%d/%d %s, %d goroutines", p.runs, p.total(), lock, n)
-	if p.cfg.rounds > 1 {
-		text += fmt.Sprintf(", round %d of %d", round, p.cfg.rounds)
+	text := fmt.Sprintf("%d/%d %s, %v", p.runs, len(p.jobs), j.name, j.load)
+	if p.rounds > 1 {
+		text += fmt.Sprintf(", round %d of %d", j.round, p.rounds)
 	}
 	if next := p.next(); next != "" && p.terminal {
 		text += then + next
 	}
-	p.show(text, n)
+	p.show(text, j.count())
 	p.again = func() {
 		if p.terminal {
-			p.show(text, n)
+			p.show(text, j.count())
 		}
 	}
 }
 
 const then = "; then "
 
-// next is the run after this one: its lock, and its size if that changes.
+// next is the run after this one: its lock, and its number of goroutines if
+// that changes.
 func (p *progress) next() string {
-	locks := p.cfg.locks
-	i := p.runs - 1 // of this run
-	if p.runs >= p.total() {
+	if p.runs >= len(p.jobs) {
 		return ""
 	}
-	next := locks[(i+1)%len(locks)].name
-	if size := (i + 1) / len(locks) / p.cfg.rounds; (i+1)%len(locks) == 0 {
-		next += fmt.Sprintf(" %d", p.cfg.sizes[size])
+	next := p.jobs[p.runs]
+	if next.load != p.jobs[p.runs-1].load {
+		return fmt.Sprintf("%s %d", next.name, next.n)
 	}
-	return next
+	return next.name
 }
 
 // say shows something that is not counted.

@@ -18,22 +18,22 @@ func TestWithoutATerminalEachRunIsALine(t *testing.T) {
 	require.Equal(t, "trying predecessor …\n"+
 		"1/8 predecessor, 3 goroutines, round 1 of 2 …\n"+
 		"2/8 floor, 3 goroutines, round 1 of 2 …\n"+
-		"3/8 predecessor, 3 goroutines, round 2 of 2 …\n"+
-		"4/8 floor, 3 goroutines, round 2 of 2 …\n"+
+		"3/8 floor, 3 goroutines, round 2 of 2 …\n"+
+		"4/8 predecessor, 3 goroutines, round 2 of 2 …\n"+
 		"5/8 predecessor, 5 goroutines, round 1 of 2 …\n"+
 		"6/8 floor, 5 goroutines, round 1 of 2 …\n"+
-		"7/8 predecessor, 5 goroutines, round 2 of 2 …\n"+
-		"8/8 floor, 5 goroutines, round 2 of 2 …\n", stderr)
+		"7/8 floor, 5 goroutines, round 2 of 2 …\n"+
+		"8/8 predecessor, 5 goroutines, round 2 of 2 …\n", stderr)
 }
 
 func TestTheNextRunIsNamed(t *testing.T) {
-	p := newProgress(new(bytes.Buffer), config{locks: contestants[:2], sizes: []int{5, 10}, rounds: 2})
+	p := newProgress(new(bytes.Buffer), config{locks: contestants[:2], loads: []load{{n: 5}, {n: 10}}, rounds: 2})
 	var next []string
-	for range p.total() {
+	for range p.jobs {
 		p.runs++
 		next = append(next, p.next())
 	}
-	require.Equal(t, []string{"herd", "naive 5", "herd", "naive 10", "herd", "naive 10", "herd", ""}, next)
+	require.Equal(t, []string{"herd", "herd", "naive", "naive 10", "herd", "herd", "naive", ""}, next)
 }
 
 func TestABarFitsInALine(t *testing.T) {

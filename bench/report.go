@@ -37,7 +37,10 @@ func writeReport(w io.Writer, cfg config, results []result, charts []chart) erro
 		"First":    first,
 		"Clients":  clients,
 		"Charts":   charts,
-		"Main":     mainTable(results),
+		"Main":     firstTable(results),
+		"Second":   secondTable(results),
+		"Everyday": everydayText,
+		"NoLocks":  noLocks(results),
 		"Times":    timesTable(results),
 		"Wire":     wireTable(results),
 		"Formulas": strings.Join(formulas(results), "; "),
@@ -88,7 +91,7 @@ func (t table) Header() []string { return t.header }
 func (t table) Rows() []tableRow { return t.rows }
 func (r tableRow) Style() string { return r.style }
 func (c config) Command() string { return "go run ./bench " + strings.Join(c.args, " ") }
-func (c config) Shared() string  { return sessionsText(c.sessions) }
+func (c config) Each() string    { return c.each() }
 func (c config) Rounds() int     { return c.rounds }
 func (c config) WarmUp() string  { return c.warmup.String() }
 func (c config) Limit() string   { return c.limit.String() }

@@ -121,7 +121,7 @@ func TestAFileThatCannotBeWrittenIsReportedFirst(t *testing.T) {
 func TestNoMarkupComesFromTheCommandLine(t *testing.T) {
 	var page bytes.Buffer
 	r := result{Lock: "naive", Server: "<b>server", Goroutines: 5, Count: 5, Elapsed: time.Second, Status: statusOK, contestant: contestants[0]}
-	require.NoError(t, writeReport(&page, config{args: []string{"-zk", "<script>"}}, []result{r}, nil))
+	require.NoError(t, writeReport(&page, config{args: []string{"-zk", "<script>"}, loads: everyday}, []result{r}, nil))
 	require.NotContains(t, page.String(), "<script>")
 	require.NotContains(t, page.String(), "<b>")
 }
@@ -185,7 +185,7 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 	}
 	rs = append(rs, result{Lock: "mine", Goroutines: 1000, Status: statusNotRun, Error: "not run: predecessor with 100 failed"})
 	var full bytes.Buffer
-	all := mainTable(rs)
+	all := firstTable(rs)
 	all.print(&full, 0)
 	needed := strings.IndexByte(full.String(), '\n')
 	require.Greater(t, needed, 80)
@@ -216,7 +216,7 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 }
 
 func TestNoTwoColumnsHaveOneName(t *testing.T) {
-	for _, tbl := range []table{mainTable(nil), mainTable([]result{{Processes: 2}}), timesTable(nil), wireTable(nil)} {
+	for _, tbl := range []table{firstTable(nil), secondTable(nil), firstTable([]result{{Processes: 2}}), timesTable(nil), wireTable(nil)} {
 		names := slices.Clone(tbl.header)
 		slices.Sort(names)
 		require.Len(t, slices.Compact(names), len(tbl.header), "%q", tbl.header)
@@ -230,8 +230,8 @@ func TestEachCellOfThePageHasALabel(t *testing.T) {
 	stopped := result{Lock: "herd", Goroutines: 5, Status: statusStopped, Error: "stopped after 2m", contestant: contestants[1]}
 	charts, err := drawCharts([]result{ok})
 	require.NoError(t, err)
-	require.NoError(t, writeReport(&page, config{}, []result{ok, stopped}, charts))
-	for _, name := range mainTable(nil).header {
+	require.NoError(t, writeReport(&page, config{loads: everyday}, []result{ok, stopped}, charts))
+	for _, name := range firstTable(nil).header {
 		require.Contains(t, page.String(), `<td data-label="`+name+`">`)
 	}
 	require.Contains(t, page.String(), `<td colspan="5" class="long">stopped after 2m</td><td data-label="article A">-</td><td data-label="A vs naive">-</td>`)

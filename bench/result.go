@@ -13,10 +13,12 @@ type result struct {
 	Server      string        `json:"server"`
 	Goroutines  int           `json:"goroutines"`
 	Sessions    int           `json:"sessions"`
+	Times       int           `json:"times"` // how many times each goroutine locks
 	Round       int           `json:"round"` // from 1
 	Count       int           `json:"count"`
 	Processes   int           `json:"processes"`
-	Total       int           `json:"total"` // of all processes
+	RTT         time.Duration `json:"rtt_ns"` // put between the clients and the server
+	Total       int           `json:"total"`  // of all processes
 	Elapsed     time.Duration `json:"elapsed_ns"`
 	Requests    int64         `json:"requests"` // pings left out
 	WatchEvents int64         `json:"watch_events"`
@@ -37,6 +39,7 @@ type result struct {
 	facts
 
 	contestant contestant
+	aside      bool            // it is in the second table
 	waits      []time.Duration // sorted
 }
 

@@ -40,7 +40,13 @@ func serve(ctx context.Context, address string, stdout, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
-	s := zkserver.New()
+	refused := make(chan struct{}, 1)
+	s := zkserver.New(zkserver.WithRefusal(func() {
+		select {
+		case refused <- struct{}{}:
+		default:
+		}
+	}))
 	defer s.Close()
 	addr, err := s.ListenAt(address)
 	if err != nil {
@@ -50,14 +56,23 @@ func serve(ctx context.Context, address string, stdout, stderr io.Writer) error 
 		}
 		return fmt.Errorf("-serve: %s: %w", address, err)
 	}
-	fmt.Fprintf(stdout, `The embedded ZooKeeper serves at %[1]s. It keeps everything in memory. Ctrl-C ends it.
+	_, err = fmt.Fprintf(stdout, `The embedded ZooKeeper serves at %[1]s. It keeps everything in memory. Ctrl-C ends it.
 
   zkCli.sh -server %[1]s
   conn, err := zkconn.Connect(ctx, []string{"%[1]s"}, 10*time.Second)
   go run ./bench -zk %[1]s
 
 `, addr)
-	<-ctx.Done()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-refused: // once: the client tries again every second
+		fmt.Fprint(stderr, "bench: a client is refused, for it has seen later transactions than this server: it was connected to an\n"+
+			"earlier one, whose data is gone (go-zookeeper: \"authentication failed: EOF\"). Start the client again.\n")
+		<-ctx.Done()
+	case <-ctx.Done():
+	}
 	fmt.Fprintf(stderr, "bench: interrupted: the server at %s and all its nodes are gone\n", addr)
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
 )
 
 func TestServeServesTheEmbeddedServerUntilCtrlC(t *testing.T) {
@@ -27,7 +29,7 @@ func TestServeServesTheEmbeddedServerUntilCtrlC(t *testing.T) {
 		ended <- status
 	}()
 	var text bytes.Buffer
-	address := regexp.MustCompile(`(?m)^  zkCli\.sh -server (127\.0\.0\.1:[1-9]\d*)\n  conn, _, err := zk\.Connect\(\[\]string\{"(.*)"\}, 10\*time\.Second\)\n  go run`)
+	address := regexp.MustCompile(`(?m)^  zkCli\.sh -server (127\.0\.0\.1:[1-9]\d*)\n  conn, err := zkconn\.Connect\(ctx, \[\]string\{"(.*)"\}, 10\*time\.Second\)\n  go run`)
 	for b := make([]byte, 1000); !address.Match(text.Bytes()); {
 		n, err := said.Read(b)
 		require.NoError(t, err, text.String())
@@ -71,6 +73,43 @@ func TestServeServesTheEmbeddedServerUntilCtrlC(t *testing.T) {
 type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
+
+// A client of a server that was restarted connects in vain: the server says so.
+func TestServeTellsOfAClientThatHasSeenMore(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	said, stdout := io.Pipe()
+	complaint, stderr := io.Pipe()
+	ended := make(chan int, 1)
+	go func() { ended <- run(ctx, []string{"-serve", "127.0.0.1:0"}, stdout, stderr) }()
+	b := make([]byte, 1000)
+	n, err := said.Read(b)
+	require.NoError(t, err)
+	addr := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(string(b[:n]))
+
+	for range 2 { // it tries again, which is not worth a second line
+		nc, err := net.Dial("tcp", addr)
+		require.NoError(t, err)
+		var enc jute.Encoder
+		mark := enc.BeginFrame()
+		(&jute.ConnectRequest{TimeoutMs: 4000, LastZxidSeen: 1 << 40}).Encode(&enc)
+		enc.EndFrame(mark)
+		_, err = nc.Write(enc.Bytes())
+		require.NoError(t, err)
+		_, err = nc.Read(b)
+		require.Equal(t, io.EOF, err, "as by a real server")
+		nc.Close()
+	}
+	n, err = complaint.Read(b)
+	require.NoError(t, err)
+	require.Contains(t, string(b[:n]), "authentication failed: EOF")
+	require.Contains(t, string(b[:n]), "Start the client again.\n")
+	interrupt()
+	n, err = complaint.Read(b)
+	require.NoError(t, err)
+	oneLine(t, string(b[:n]), "bench: interrupted: ")
+	require.Zero(t, <-ended)
+}
 
 func TestServeIsForLoopbackOnly(t *testing.T) {
 	for _, tc := range []struct {

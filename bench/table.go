@@ -3,24 +3,38 @@ package main
 import (
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// mainTable has one line for each lock and number of goroutines.
-func mainTable(results []result) table {
+// firstTable has one line for each lock and number of goroutines.
+func firstTable(results []result) table {
+	first, _ := apart(results)
+	return mainTable(first, true)
+}
+
+// secondTable is the same for the runs of everyday, which article A has not.
+func secondTable(results []result) table {
+	_, second := apart(results)
+	return mainTable(second, false)
+}
+
+func mainTable(results []result, article bool) table {
 	groups := group(results)
 	best := make(map[int]time.Duration) // by number of goroutines
 	for _, g := range groups {
-		if !g.contestant().unsafe && g.ok() && (best[g.n] == 0 || g.elapsed() < best[g.n]) {
+		if g.contestant().unsafe == "" && g.ok() && (best[g.n] == 0 || g.elapsed() < best[g.n]) {
 			best[g.n] = g.elapsed()
 		}
 	}
-	t := table{header: []string{
-		"lock", "N", "count", "elapsed", "vs naive", "requests/acq", "events/acq", "article A", "A vs naive",
-	}, extra: 2}
+	t := table{header: []string{"lock", "N", "count", "elapsed", "vs naive", "requests/acq", "events/acq"}}
+	if article {
+		t.header = append(t.header, "article A", "A vs naive")
+		t.extra = 2
+	}
 	joined := slices.ContainsFunc(results, func(r result) bool { return r.Processes > 1 })
 	if joined {
 		t.header = slices.Insert(t.header, 3, "total")
@@ -42,12 +56,14 @@ func mainTable(results []result) table {
 		if i > 0 && groups[i-1].n != g.n {
 			t.add(plain)
 		}
-		article := g.article()
-		tail := []string{milliseconds(article), ratio(articleNaive[g.n], article)}
+		var tail []string
+		if article {
+			tail = []string{milliseconds(g.article()), ratio(articleNaive[g.n], g.article())}
+		}
 		switch {
 		case g.ok():
 			count, style := strconv.Itoa(g.runs[0].Count), plain
-			if g.contestant().unsafe {
+			if g.contestant().unsafe != "" {
 				count = "no lock"
 			} else if g.elapsed() == best[g.n] && len(groups) > 1 {
 				style = green
@@ -78,8 +94,12 @@ func mainTable(results []result) table {
 }
 
 func printTable(w io.Writer, results []result, width int) {
-	t := mainTable(results)
+	t := firstTable(results)
 	narrowed := t.print(w, width)
+	if t := secondTable(results); len(t.rows) > 0 {
+		fmt.Fprintf(w, "\n%s\n\n", everydayText)
+		t.print(w, width)
+	}
 	if slices.ContainsFunc(results, func(r result) bool { return r.contestant.other != nil }) {
 		fmt.Fprint(w, "\nattempts: how often a contender asked for the lock, per acquisition; on\n"+
 			"ZooKeeper, the nodes that it asked for. requests of locks that are not on\n"+
@@ -92,11 +112,37 @@ func printTable(w io.Writer, results []result, width int) {
 		fmt.Fprint(w, "article A: the times in the blog post whose benchmark this is, on another\n"+
 			"machine and network (docs/benchmark.md); compare the ratios.\n")
 	}
+	for _, text := range noLocks(results) {
+		fmt.Fprintf(w, "no lock: %s.\n", text)
+	}
+}
+
+// noLocks says what those that are not locks do.
+func noLocks(results []result) (texts []string) {
 	for _, r := range results {
-		if r.contestant.unsafe {
-			fmt.Fprint(w, "no lock: floor makes N nodes at once and deletes them in order, the minimum\n"+
-				"cost of any queue.\n")
-			break
+		if text := r.contestant.unsafe; text != "" && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// rows are the groups of both tables, with an empty line of t between the two.
+func rows(t *table, results []result) iter.Seq[runGroup] {
+	return func(yield func(runGroup) bool) {
+		first, second := apart(results)
+		for _, g := range group(first) {
+			if !yield(g) {
+				return
+			}
+		}
+		if len(first) > 0 && len(second) > 0 {
+			t.add(plain)
+		}
+		for _, g := range group(second) {
+			if !yield(g) {
+				return
+			}
 		}
 	}
 }
@@ -104,7 +150,7 @@ func printTable(w io.Writer, results []result, width int) {
 // timesTable says how much the rounds differ, and how the contenders fared.
 func timesTable(results []result) table {
 	t := table{header: []string{"lock", "N", "rounds", "min", "median", "max", "wait p50", "p99", "wait max", "overtaken", "most"}}
-	for _, g := range group(results) {
+	for g := range rows(&t, results) {
 		if !g.ok() {
 			continue
 		}
@@ -137,7 +183,7 @@ var tableKinds = []string{"create", "children", "get", "delete"}
 // wireTable says what was sent and what the steps predict.
 func wireTable(results []result) table {
 	t := table{header: slices.Concat([]string{"lock", "N", "requests", "predicted"}, tableKinds, []string{"other", "wake-ups", "bytes"})}
-	for _, g := range group(results) {
+	for g := range rows(&t, results) {
 		if !g.ok() || g.runs[0].Kinds == nil {
 			continue
 		}

@@ -69,7 +69,7 @@ type outcome struct {
 func (b *benchmark) tryAll(ctx context.Context) error {
 	for i := range b.cfg.locks {
 		c := &b.cfg.locks[i]
-		if c.java || c.unsafe || !tries {
+		if c.java || c.unsafe != "" || !tries {
 			continue
 		}
 		b.progress.say("trying " + c.name)
@@ -78,14 +78,14 @@ func (b *benchmark) tryAll(ctx context.Context) error {
 			return errInterrupted
 		}
 		if err != nil {
-			n := b.cfg.sizes[0]
-			r := b.newResult(*c, n, 1)
+			l := b.cfg.loads[0]
+			r := b.newResult(*c, l, 1)
 			r.Status, r.Error = statusFailed, err.Error()
 			b.results = append(b.results, r)
-			b.notRun(*c, n)
+			b.notRun(*c, l)
+			under := func(r result) int { return slices.IndexFunc(b.cfg.loads, func(l load) bool { return l.of(r) }) }
 			slices.SortStableFunc(b.results, func(x, y result) int { // as if they had run
-				return cmp.Or(slices.Index(b.cfg.sizes, x.Goroutines)-slices.Index(b.cfg.sizes, y.Goroutines),
-					b.place(x.Lock)-b.place(y.Lock))
+				return cmp.Or(under(x)-under(y), b.place(x.Lock)-b.place(y.Lock))
 			})
 			return fmt.Errorf("%s, tried with %d contenders on %s: %w", c.name, trialContenders, r.Server, err)
 		}
@@ -113,7 +113,7 @@ func (b *benchmark) try(ctx context.Context, c *contestant) (err error) {
 		return err
 	}
 	t := &trial{ctx: ctx, tap: wiretap.New(wiretap.WithLog()), outcomes: make(chan outcome, trialContenders), entry: cameInText}
-	t.conns, err = b.connect(ctx, t.tap, 3, trialContenders)
+	t.conns, err = b.connect(ctx, t.tap, 3, trialContenders, 0)
 	defer t.end()
 	if err != nil {
 		return err

@@ -12,10 +12,10 @@ import org.apache.curator.retry.RetryNTimes;
 
 /**
  * The counter benchmark with Curator's InterProcessMutex. It says "ready" and
- * its versions; then each line "servers path threads clients" on its standard
- * input is a run. It says "began" when its clock starts, "at" and the count from
+ * its versions; then each line "servers path threads clients times" on its
+ * standard input is a run, in which each thread locks so many times. It says "began" when its clock starts, "at" and the count from
  * time to time, "done" with the elapsed time and the count, then "turn" for each
- * thread, and "end". "failed" says what went wrong. The end of the input ends it.
+ * acquisition, and "end". "failed" says what went wrong. The end of the input ends it.
  */
 public class CuratorCounter {
     public static void main(String[] args) throws IOException {
@@ -26,7 +26,7 @@ public class CuratorCounter {
             // In a thread of its own: the end of the input must be noticed.
             new Thread(() -> {
                 try {
-                    run(word[0], word[1], Integer.parseInt(word[2]), Integer.parseInt(word[3]));
+                    run(word[0], word[1], Integer.parseInt(word[2]), Integer.parseInt(word[3]), Integer.parseInt(word[4]));
                 } catch (Throwable t) {
                     fail(t);
                 }
@@ -37,7 +37,7 @@ public class CuratorCounter {
 
     private static int num; // guarded by the lock under test, and by nothing else
 
-    private static void run(String servers, String path, int threads, int sessions) throws Exception {
+    private static void run(String servers, String path, int threads, int sessions, int times) throws Exception {
         CuratorFramework[] clients = new CuratorFramework[sessions];
         for (int i = 0; i < sessions; i++) {
             // Nothing is tried again: what goes wrong is to be seen. And no
@@ -57,24 +57,26 @@ public class CuratorCounter {
         num = 0;
         AtomicInteger inside = new AtomicInteger();
         CountDownLatch start = new CountDownLatch(1), end = new CountDownLatch(threads);
-        long[] began = new long[1], arrived = new long[threads], got = new long[threads];
-        int[] place = new int[threads];
+        long[] began = new long[1], arrived = new long[threads * times], got = new long[threads * times];
+        int[] place = new int[threads * times];
         for (int i = 0; i < threads; i++) {
-            int me = i;
+            int first = i * times;
             InterProcessMutex lock = new InterProcessMutex(clients[i % sessions], path);
             new Thread(null, () -> {
                 try {
                     start.await();
-                    arrived[me] = System.nanoTime() - began[0];
-                    lock.acquire();
-                    got[me] = System.nanoTime() - began[0];
-                    if (inside.incrementAndGet() != 1) {
-                        throw new IllegalStateException("two threads held the lock at once");
+                    for (int k = first; k < first + times; k++) {
+                        arrived[k] = System.nanoTime() - began[0];
+                        lock.acquire();
+                        got[k] = System.nanoTime() - began[0];
+                        if (inside.incrementAndGet() != 1) {
+                            throw new IllegalStateException("two threads held the lock at once");
+                        }
+                        place[k] = num;
+                        num++;
+                        inside.decrementAndGet();
+                        lock.release();
                     }
-                    place[me] = num;
-                    num++;
-                    inside.decrementAndGet();
-                    lock.release();
                     end.countDown();
                 } catch (Throwable t) {
                     fail(t);
@@ -110,7 +112,7 @@ public class CuratorCounter {
             t.join();
         }
         StringBuilder turns = new StringBuilder();
-        for (int i = 0; i < threads; i++) {
+        for (int i = 0; i < threads * times; i++) {
             turns.append("turn ").append(arrived[i]).append(' ').append(got[i]).append(' ').append(place[i]).append('\n');
         }
         System.out.println(turns + "end");

@@ -294,7 +294,11 @@ func (c *conn) handshake(r *bufio.Reader) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.received++
-	if c.dead || req.LastZxidSeen > s.zxid {
+	if c.dead {
+		return false
+	}
+	if req.LastZxidSeen > s.zxid {
+		s.refuses()
 		return false // a client that knows more than this server must look elsewhere
 	}
 	resp := jute.ConnectResponse{Password: make([]byte, 16), HasReadOnly: req.HasReadOnly}

@@ -23,10 +23,11 @@ const (
 // A Server is one embedded ZooKeeper. All methods may be called from any
 // goroutine at any time.
 type Server struct {
-	tick  time.Duration
-	start time.Time
-	done  chan struct{} // closed by Close
-	wg    sync.WaitGroup
+	tick    time.Duration
+	refuses func() // set by WithRefusal
+	start   time.Time
+	done    chan struct{} // closed by Close
+	wg      sync.WaitGroup
 
 	// mu guards everything below, and every conn and session: what the server
 	// does is one sequence, as in ZooKeeper. Nothing blocks while it is held.
@@ -61,11 +62,21 @@ func WithTick(tick time.Duration) Option {
 	return func(s *Server) { s.tick = tick }
 }
 
+// WithRefusal sets a function that is called whenever the server refuses a
+// client that has seen a later transaction than the server knows, which happens
+// where a server has lost its data. The client is not told why: its connection
+// is closed, as by a real server. f is called with the server locked: it must not
+// call the server, and must not block.
+func WithRefusal(f func()) Option {
+	return func(s *Server) { s.refuses = f }
+}
+
 // New starts a server. It listens nowhere until Listen is called; Dial works
 // at once. Close must be called.
 func New(options ...Option) *Server {
 	s := &Server{
 		tick:         defaultTick,
+		refuses:      func() {},
 		start:        time.Now(),
 		done:         make(chan struct{}),
 		conns:        make(map[*conn]struct{}),

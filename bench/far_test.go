@@ -1,0 +1,103 @@
+package main
+
+import (
+	"io"
+	"net"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const rtt = 20 * time.Millisecond
+
+// line returns both ends of a line with distance.
+func line() (client, server net.Conn) {
+	near, server := net.Pipe()
+	return far(near, rtt), server
+}
+
+func read(t *testing.T, from io.Reader, n int) string {
+	t.Helper()
+	b := make([]byte, n)
+	_, err := io.ReadFull(from, b)
+	require.NoError(t, err)
+	return string(b)
+}
+
+func TestEachDirectionTakesHalfOfTheRoundTrip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := line()
+		began := time.Now()
+		go func() {
+			for range 3 {
+				server.Write([]byte(read(t, server, 4)))
+			}
+		}()
+		for _, s := range []string{"one.", "two.", "tri."} { // sent at once, as by a client with many goroutines
+			client.Write([]byte(s))
+		}
+		require.Zero(t, time.Since(began), "a sender does not wait for the distance")
+		require.Equal(t, "one.two.tri.", read(t, client, 12), "in order")
+		require.Equal(t, rtt, time.Since(began), "requests that are on their way together cost one round trip")
+		client.Close()
+		synctest.Wait()
+		time.Sleep(rtt)
+	})
+}
+
+func TestAFarLineHasDeadlines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := line()
+		go server.Write([]byte("late"))
+		client.SetReadDeadline(time.Now().Add(rtt/2 - time.Millisecond))
+		_, err := client.Read(make([]byte, 4))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		client.SetReadDeadline(time.Time{})
+		require.Equal(t, "late", read(t, client, 4), "it is not lost")
+		client.Close()
+		time.Sleep(rtt)
+	})
+}
+
+// Each end hears of the other's end after what was sent before it.
+func TestTheEndOfAFarLineComesLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		client, server := line()
+		client.Write([]byte("bye"))
+		client.Close()
+		_, err := client.Read(make([]byte, 1))
+		require.Error(t, err, "at once at the end that has closed")
+		require.Zero(t, time.Since(began))
+		b, err := io.ReadAll(server)
+		require.NoError(t, err)
+		require.Equal(t, "bye", string(b))
+		require.Equal(t, rtt/2, time.Since(began))
+		time.Sleep(rtt)
+
+		began = time.Now()
+		client, server = line()
+		go func() { server.Write([]byte("bye")); server.Close() }()
+		b, err = io.ReadAll(client)
+		require.NoError(t, err)
+		require.Equal(t, "bye", string(b))
+		require.Equal(t, rtt/2, time.Since(began))
+		client.Close()
+		time.Sleep(rtt)
+	})
+}
+
+// A lock that waits for one answer after the other takes as many round trips.
+func TestADistanceIsPaidForEachRoundTrip(t *testing.T) {
+	rs, stdout := results(t, "-n", "1", "-closed", "3", "-rtt", rtt.String(), "-locks", "predecessor,least")
+	require.Contains(t, stdout, " A round trip to the server is made 20ms longer.\n")
+	for _, r := range rs {
+		require.Equal(t, rtt, r.RTT)
+		require.GreaterOrEqual(t, r.Elapsed, time.Duration(r.Requests)*rtt, r.Lock)
+	}
+	require.EqualValues(t, 3*3, rs[0].Requests)
+	require.EqualValues(t, 3*2, rs[1].Requests)
+}

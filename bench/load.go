@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A load is what a run puts on a lock.
+type load struct {
+	n        int  // goroutines
+	sessions int  // that they share
+	times    int  // that each of them locks
+	aside    bool // its rows are in the second table
+}
+
+// everyday are the loads of the second table: what a lock costs a program that
+// is alone, and one of many processes. Both count to the same number.
+var everyday = []load{
+	{n: 1, sessions: 1, times: 50, aside: true},
+	{n: 50, sessions: 50, times: 1, aside: true},
+}
+
+const everydayText = "One goroutine alone, which locks 50 times, and 50 goroutines with a session each,\n" +
+	"as 50 processes would have:"
+
+// count is how far a lock that excludes lets them count.
+func (l load) count() int { return l.n * l.times }
+
+func (l load) String() string {
+	text := fmt.Sprintf("%d goroutines", l.n)
+	if l.n == 1 {
+		text = "1 goroutine"
+	}
+	if l.aside && l.sessions > 1 {
+		text += " with a session each"
+	}
+	if l.times > 1 {
+		text += fmt.Sprintf(" locking %d times", l.times)
+	}
+	return text
+}
+
+// A job is one of the runs that are measured.
+type job struct {
+	contestant
+	load
+	round int
+}
+
+// jobs are all of them, in their order. Each round begins with the next lock:
+// none always runs after the same neighbour, or while the machine is still busy
+// with what came before the benchmark.
+func (cfg config) jobs() (jobs []job) {
+	for _, l := range cfg.loads {
+		for round := range cfg.rounds {
+			first := round % len(cfg.locks)
+			for _, c := range slices.Concat(cfg.locks[first:], cfg.locks[:first]) {
+				jobs = append(jobs, job{c, l, round + 1})
+			}
+		}
+	}
+	return jobs
+}
+
+// of says whether a result is of this load.
+func (l load) of(r result) bool { return r.Goroutines == l.n && r.aside == l.aside }
+
+// apart separates the results of the second table from the others.
+func apart(results []result) (first, second []result) {
+	for _, r := range results {
+		if r.aside {
+			second = append(second, r)
+		} else {
+			first = append(first, r)
+		}
+	}
+	return first, second
+}
+
+// A span of time on the command line, which says what is wrong with a number
+// that has no unit.
+type duration struct {
+	*time.Duration
+	unit string // that a bare number most likely means
+}
+
+func (d duration) String() string {
+	if d.Duration == nil { // package flag asks a zero value
+		return ""
+	}
+	return d.Duration.String()
+}
+
+func (d duration) Set(text string) (err error) {
+	*d.Duration, err = time.ParseDuration(text)
+	if err != nil {
+		if _, e := time.ParseDuration(text + d.unit); e == nil {
+			return fmt.Errorf("it has no unit: write %s%s", text, d.unit)
+		}
+		return fmt.Errorf("it is not a time such as 5%s", d.unit)
+	}
+	return nil
+}

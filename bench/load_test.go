@@ -1,0 +1,214 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+)
+
+// small makes the default run a short one.
+func small(t *testing.T) {
+	usual := usualSizes
+	usualSizes = "2,3"
+	t.Cleanup(func() { usualSizes = usual })
+}
+
+func TestTheDefaultRunHasASecondTable(t *testing.T) {
+	small(t)
+	rs, stdout := results(t, "-locks", "predecessor,herd", "-rounds", "2")
+	first, second, ok := strings.Cut(stdout, everydayText)
+	require.True(t, ok, stdout)
+	require.Regexp(t, `(?m)^predecessor +2 +2 `, first)
+	require.NotRegexp(t, `(?m)^predecessor +50 `, first)
+	second, _, ok = strings.Cut(second, "requests and watch events:")
+	require.True(t, ok, "the columns are explained below both tables")
+	require.Equal(t, 1, strings.Count(stdout, "requests and watch events:"))
+	require.NotContains(t, second, "article A")
+	for _, lock := range []string{"predecessor", "herd"} {
+		require.Regexp(t, `(?m)^`+lock+` +1 +50 `, second)
+		require.Regexp(t, `(?m)^`+lock+` +50 +50 `, second)
+	}
+
+	type row struct{ goroutines, sessions, times, count int }
+	seen := make(map[row]int)
+	for _, r := range rs {
+		seen[row{r.Goroutines, r.Sessions, r.Times, r.Count}]++
+	}
+	require.Equal(t, map[row]int{{2, 1, 1, 2}: 4, {3, 1, 1, 3}: 4, {1, 1, 50, 50}: 4, {50, 50, 1, 50}: 4}, seen,
+		"JSON has the rows of both")
+	for _, r := range rs {
+		if r.Lock == "herd" && r.Goroutines == 50 {
+			require.Greater(t, r.WatchEvents, int64(2*50), "with a session each the herd is seen in the events")
+		}
+	}
+}
+
+func TestTheSecondTableIsOnlyInTheDefaultRun(t *testing.T) {
+	for _, tc := range []struct {
+		args  []string
+		loads int
+	}{
+		{nil, 4},
+		{[]string{"-rounds", "3", "-locks", "all"}, 4},
+		{[]string{"-rtt", "20ms"}, 4},
+		{[]string{"-n", "100,1000"}, 2},
+		{[]string{"-n", "50"}, 1},
+		{[]string{"-sessions", "1"}, 2},
+		{[]string{"-closed", "1"}, 2},
+		{[]string{"-join", "-zk", "127.0.0.1:2181"}, 2},
+	} {
+		cfg, err := parseFlags(tc.args, nil)
+		require.NoError(t, err)
+		require.Len(t, cfg.loads, tc.loads, tc.args)
+	}
+}
+
+func TestEachRoundBeginsWithTheNextLock(t *testing.T) {
+	cfg := config{locks: contestants[:3], loads: []load{{n: 5}, {n: 7}}, rounds: 4}
+	var order []string
+	for _, j := range cfg.jobs() {
+		order = append(order, j.name)
+	}
+	once := strings.Fields("naive herd predecessor  herd predecessor naive  predecessor naive herd  naive herd predecessor")
+	require.Equal(t, slices.Concat(once, once), order)
+}
+
+func TestEachGoroutineLocksSoManyTimes(t *testing.T) {
+	rs, stdout := results(t, "-n", "4", "-closed", "6", "-sessions", "2", "-locks", "naive,predecessor,reentrant,timeout,zklock,zk.Lock,least,floor")
+	require.Contains(t, stdout, "N goroutines over 2 sessions, each 6 times: lock, num++, unlock.\n")
+	require.Regexp(t, `(?m)^predecessor +4 +24 `, stdout)
+	for _, r := range rs {
+		require.Equal(t, 4, r.Goroutines)
+		require.Equal(t, 6, r.Times)
+		require.Equal(t, 24, r.Count, r.Lock)
+		if r.Lock != "naive" && r.Lock != "zklock" {
+			require.EqualValues(t, 24, r.Kinds["create"], r.Lock)
+			require.EqualValues(t, 24, r.Kinds["delete"], r.Lock)
+		}
+	}
+}
+
+// forgetful is a lock that excludes no contender from its acquisition number
+// from on. Those that it lets in meet while they hold it.
+type forgetful struct {
+	locker
+	from, count int
+	all         *sync.WaitGroup // contenders that have not come so far
+}
+
+func (l *forgetful) Lock() error {
+	if l.count++; l.count < l.from {
+		return l.locker.Lock()
+	}
+	l.all.Done()
+	l.all.Wait()
+	return nil
+}
+
+func (l *forgetful) Unlock() error {
+	if l.count >= l.from {
+		return nil
+	}
+	return l.locker.Unlock()
+}
+
+// forgets competes with a lock that lets n contenders in at once, from their
+// acquisition number from on, where there are n contenders.
+func forgets(t *testing.T, n, from int) {
+	right := contestants[2].new
+	compete(t, contestant{name: "forgets", queue: true, begin: func(s setting) maker {
+		if s.n != n {
+			return right
+		}
+		var holds atomic.Int64
+		met := make(chan struct{})
+		var all sync.WaitGroup
+		all.Add(n)
+		meet = func() {
+			switch k := holds.Add(1) - int64(n*(from-1)); {
+			case k == int64(n):
+				close(met)
+			case k > 0:
+				<-met
+			}
+		}
+		return func(conn *zk.Conn, path string) locker {
+			return &forgetful{locker: right(conn, path), from: from, all: &all}
+		}
+	}})
+	t.Cleanup(func() { meet = func() {} })
+	untried(t)
+}
+
+func TestALockThatDoesNotLockAgainFails(t *testing.T) {
+	forgets(t, 2, 2)
+	status, stdout, stderr := bench(t, "-n", "2", "-closed", "2", "-warmup", "0s")
+	require.Equal(t, exitFailure, status, stdout)
+	require.Contains(t, stderr, "forgets with 2 goroutines locking 2 times on ")
+	require.Contains(t, stderr, errTwoGoroutines.Error())
+}
+
+func TestALockThatLetsEverybodyInFailsInTheSecondTable(t *testing.T) {
+	small(t)
+	forgets(t, 50, 1)
+	status, stdout, stderr := bench(t, "-warmup", "0s")
+	require.Equal(t, exitFailure, status, stdout)
+	require.Contains(t, stderr, "forgets with 50 goroutines with a session each on ")
+	require.Contains(t, stderr, errTwoGoroutines.Error())
+	require.Regexp(t, `(?m)^forgets +3 +3 `, stdout)
+	require.Regexp(t, `(?m)^forgets +50 +FAILED +- +- +- +-$`, stdout)
+}
+
+func TestANumberWithoutAUnitIsToldItsUnit(t *testing.T) {
+	var d time.Duration
+	require.NoError(t, duration{&d, "s"}.Set("1m30s"))
+	require.Equal(t, 90*time.Second, d)
+	require.EqualError(t, duration{&d, "s"}.Set("5"), "it has no unit: write 5s")
+	require.EqualError(t, duration{&d, "ms"}.Set("20"), "it has no unit: write 20ms")
+	require.EqualError(t, duration{&d, "s"}.Set("5 s"), "it is not a time such as 5s")
+}
+
+func TestTwoFlagsCannotNameOneFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "out")
+	require.NoError(t, os.WriteFile(file, []byte("mine"), 0o600))
+	require.NoError(t, os.Symlink(file, filepath.Join(dir, "link")))
+	for _, args := range [][]string{
+		{"-report", file, "-json", file},
+		{"-csv", filepath.Join(dir, "link"), "-json", file},
+		{"-report", filepath.Join(dir, "new"), "-csv", dir + "/./new"},
+	} {
+		status, stdout, stderr := bench(t, append(args, "-n", "2")...)
+		require.Equal(t, exitUsage, status, args)
+		require.Empty(t, stdout)
+		oneLine(t, stderr, ", too: give each its own")
+	}
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "mine", string(b), "nothing was written")
+	status, _, stderr := bench(t, "-json", os.DevNull, "-csv", os.DevNull, "-n", "2", "-locks", "naive")
+	require.Zero(t, status, stderr)
+}
+
+func TestTheHeadSaysWhatIsMeasured(t *testing.T) {
+	l := load{n: 5, sessions: 1, times: 1}
+	require.Equal(t, "1 shared session, each: lock, num++, unlock.", config{loads: []load{l}}.each())
+	l.sessions, l.times = 3, 20
+	require.Equal(t, "3 sessions, each 20 times: lock, num++, unlock. A round trip to the server is made 20ms longer.",
+		config{loads: []load{l}, rtt: 20 * time.Millisecond}.each())
+	var r result
+	b, err := json.Marshal(r)
+	require.NoError(t, err)
+	for _, name := range []string{"times", "rtt_ns"} {
+		require.Contains(t, string(b), `"`+name+`":`)
+	}
+}

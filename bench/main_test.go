@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+)
+
+// program is this program with a standard output of its own.
+func program(t *testing.T, stdout *os.File, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), roleVariable+"="+honest)
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = stdout, &stderr
+	return cmd, &stderr
+}
+
+func opened(t *testing.T, name string, mode int) *os.File {
+	t.Helper()
+	f, err := os.OpenFile(name, mode, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skipf("this system has no %s", name)
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func TestAResultThatCannotBePrintedIsAFailure(t *testing.T) {
+	reader, broken, err := os.Pipe()
+	require.NoError(t, err)
+	defer broken.Close()
+	reader.Close()
+	// What Go puts in the place of a standard output that is closed.
+	closed := opened(t, os.DevNull, os.O_RDWR)
+	for _, tc := range []struct {
+		name   string
+		stdout *os.File
+		want   string
+	}{
+		{"a full disk", opened(t, "/dev/full", os.O_WRONLY), "bench: standard output: write /dev/stdout: no space left on device\n"},
+		{"a pipe without a reader", broken, "bench: standard output: write /dev/stdout: broken pipe\n"},
+		{"closed", closed, "bench: standard output is closed: nobody would see the result; write it to a file, as in >FILE or -json FILE\n"},
+	} {
+		for _, args := range [][]string{{"-n", "2", "-locks", "naive"}, {"-help"}, {"-serve", "127.0.0.1:0"}} {
+			cmd, stderr := program(t, tc.stdout, args...)
+			require.Error(t, cmd.Run(), "%s: %q", tc.name, args)
+			require.Equal(t, exitFailure, cmd.ProcessState.ExitCode(), "%s: %q: %s", tc.name, args, stderr)
+			require.Equal(t, tc.want, stderr.String(), "%s: %q: before anything is measured", tc.name, args)
+		}
+	}
+	// A program that throws the table away, but has the results.
+	for _, stdout := range []*os.File{closed, opened(t, os.DevNull, os.O_WRONLY)} {
+		cmd, stderr := program(t, stdout, "-n", "2", "-locks", "naive", "-json", filepath.Join(t.TempDir(), "out.json"))
+		require.NoError(t, cmd.Run(), stderr.String())
+	}
+	cmd, stderr := program(t, opened(t, os.DevNull, os.O_WRONLY), "-n", "2", "-locks", "naive")
+	require.NoError(t, cmd.Run(), stderr.String())
+}
+
+// The nodes of a benchmark whose terminal is closed are removed, as at Ctrl-C.
+func TestAClosedTerminalLeavesNoNodes(t *testing.T) {
+	srv := zkserver.Run(t)
+	addr, err := srv.Listen()
+	require.NoError(t, err)
+	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT} {
+		deletes := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpDelete })
+		cmd, stderr := program(t, opened(t, os.DevNull, os.O_WRONLY), "-zk", addr, "-warmup", "0s", "-n", "10", "-locks", "least", "-path", "/a/b")
+		require.NoError(t, cmd.Start())
+		select {
+		case <-deletes.Hit():
+		case <-time.After(patience):
+			require.Fail(t, "no run has begun")
+		}
+		require.NotEmpty(t, srv.Children("/a/b"))
+		require.NoError(t, cmd.Process.Signal(signal))
+		deletes.Release()
+		require.Error(t, cmd.Wait())
+		require.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode(), "%v: %s", signal, stderr)
+		require.Equal(t, []string{"zookeeper"}, srv.Children("/"), signal)
+	}
+}
