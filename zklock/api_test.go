@@ -19,8 +19,8 @@ func TestAHolderFindsItselfAmongTheParticipants(t *testing.T) {
 		peer := tb.connect()
 		m := tb.mutexWith(tb.connectAs(ordinary{}))
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		require.Equal(tb, top+"/lock-0000000000", holder.Node())
-		waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
+		require.Equal(tb, tb.node(0), holder.Node())
+		waiter := lockAside(context.Background(), tb.mutexWith(tb.connectAs(ordinary{})), zklock.NewOwner("waiter"))
 		synctest.Wait()
 		foreign, err := peer.CreateProtectedEphemeralSequential(top+"/lock-", nil, zk.WorldACL(zk.PermAll)) // as zk.Lock makes it
 		require.NoError(tb, err)
@@ -34,13 +34,13 @@ func TestAHolderFindsItselfAmongTheParticipants(t *testing.T) {
 		for i, p := range queue {
 			node, ok := tb.srv.Node(p.Node)
 			require.True(tb, ok)
-			require.Equal(tb, node.Stat.Czxid, p.Token, "participant %d", i)
+			require.Equal(tb, node.Stat.Czxid<<10, p.Token, "participant %d", i)
 		}
 		require.NoError(tb, holder.Unlock(context.Background()))
 		got := <-waiter
 		require.Equal(tb, queue[1].Node, got.lease.Node())
 		require.Equal(tb, queue[1].Token, got.lease.Token(), "a waiter's token is what it will hold the lock with")
-		require.Equal(tb, top+"/lock-0000000000", holder.Node(), "it is known after Unlock, too")
+		require.Equal(tb, queue[0].Node, holder.Node(), "it is known after Unlock, too")
 		require.NoError(tb, got.lease.Unlock(context.Background()))
 	})
 }
@@ -101,7 +101,7 @@ func TestDoneClosesWhenTheLeaseIsOverForWhateverReason(t *testing.T) {
 			<-l.Lost()
 		},
 		"its node was deleted": func(tb *table, conn *zk.Conn, l *zklock.Lease) {
-			require.NoError(tb, tb.connect().Delete(top+"/lock-0000000000", -1))
+			require.NoError(tb, tb.connect().Delete(tb.node(0), -1))
 			<-l.Lost()
 		},
 		"its server is silent": func(tb *table, conn *zk.Conn, l *zklock.Lease) {
@@ -191,9 +191,9 @@ func TestWaitReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
 				slow.Release()
 				require.NoError(tb, <-done)
 				require.Len(tb, tb.srv.Children(top), 1)
-				watches := tb.srv.Watches()
-				for _, w := range watches {
-					require.NotEqual(tb, top+"/lock-0000000001", w.Path, "it watches the node that it has given up")
+				for _, w := range tb.srv.Watches() {
+					_, there := tb.srv.Node(w.Path)
+					require.True(tb, there, "it watches the node that it has given up: %v", w.Path)
 				}
 				require.NoError(tb, holder.Unlock(context.Background()))
 			})

@@ -145,13 +145,15 @@ func (m *Mutex) create(e *entry) error {
 		node, stat, err := m.createOnce(e)
 		if maybe(err) || err == nil && m.conn.SessionID() != session {
 			// It was made or not, in this session or in another.
-			if node, stat, err = m.find(e); err != nil {
-				return err
+			found, of, findErr := m.find(e)
+			switch {
+			case findErr != nil:
+				return findErr
+			case found != "":
+				node, session, e.token, err = found, of.EphemeralOwner, of.Czxid, nil
+			case err == nil:
+				continue // it went with the other session
 			}
-			if node == "" {
-				continue
-			}
-			session, e.token = stat.EphemeralOwner, stat.Czxid
 		} else if stat != nil { // of the parent
 			e.token, e.others = stat.Mzxid, int(stat.NumChildren)-1
 		}
@@ -423,6 +425,11 @@ func (m *Mutex) refused(e *entry, n int, err error) error {
 		err = fmt.Errorf("zklock: %w (it is tried again until the session ends)", err)
 		m.failLocked(e, err, false)
 		m.leaveLocked(e)
+		for _, h := range e.failed {
+			if !errors.Is(h.err, err) {
+				h.err = errors.Join(h.err, err)
+			}
+		}
 		e.tellLocked()
 		e.err = err
 		if !isClosed(e.stuck) {

@@ -2,10 +2,12 @@ package zklock_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,6 +39,22 @@ func onTable(t *testing.T, play func(tb *table)) {
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // what is tried again in the background notices that the clients are closed
 		play(&table{t, zkserver.Run(t)})
 	})
+}
+
+// node is the path of a contender's node, by its place among the numbers.
+func (tb *table) node(i int) string {
+	tb.Helper()
+	names := tb.srv.Children(top)
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(a[max(0, len(a)-10):], b[max(0, len(b)-10):]) })
+	require.Greater(tb, len(names), i)
+	return top + "/" + names[i]
+}
+
+// creates is true of the requests with which a session makes a node in the queue.
+func creates(session int64) func(zkserver.Request) bool {
+	return func(r zkserver.Request) bool {
+		return r.Session == session && (r.Op == jute.OpCreate || r.Op == jute.OpMulti && strings.HasPrefix(r.Path, top+"/"))
+	}
 }
 
 // connect opens a session that ends with the test.
@@ -173,9 +191,9 @@ func TestAHolderWhoseNodeTheServerDoesNotShowLosesTheLeaseBeforeTheLock(t *testi
 		conn := tb.connect()
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		waiter := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("waiter"))
-		time.Sleep(time.Second)                                                                    // until it waits
-		tb.srv.Fail(jute.Code(-127), of(conn.SessionID(), jute.OpGetData, top+"/lock-0000000000")) // throttled
-		_, err := tb.connect().Set(top+"/lock-0000000000", nil, -1)
+		time.Sleep(2 * time.Second)                                                    // until it waits, and the holder's node is watched
+		tb.srv.Fail(jute.Code(-127), of(conn.SessionID(), jute.OpGetData, tb.node(0))) // throttled
+		_, err := tb.connect().Set(tb.node(0), nil, -1)
 		require.NoError(tb, err)
 		synctest.Wait()
 		select {
@@ -195,8 +213,9 @@ func TestLostClosesWhenTheClientIsClosedWhateverIsOnTheWay(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		held := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, top+"/lock-0000000000"))
-		_, err := tb.connect().Set(top+"/lock-0000000000", nil, -1)
+		time.Sleep(2 * time.Second) // until its node is watched
+		held := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, tb.node(0)))
+		_, err := tb.connect().Set(tb.node(0), nil, -1)
 		require.NoError(tb, err)
 		<-held.Hit() // it has no watch now
 		go conn.Close()
@@ -289,7 +308,7 @@ func TestALockThatIsLostBeforeLockReturnsIsLockedAgain(t *testing.T) {
 			if asleep {
 				asleep = false
 				time.Sleep(time.Second) // it gets the lock meanwhile
-				admin.Delete(top+"/lock-0000000000", -1)
+				admin.Delete(tb.node(0), -1)
 				time.Sleep(time.Second) // for the next one to get in, should it
 			}
 		}}
@@ -297,49 +316,6 @@ func TestALockThatIsLostBeforeLockReturnsIsLockedAgain(t *testing.T) {
 		require.NoError(tb, err)
 		require.False(tb, tb.isLost(l))
 		require.NoError(tb, l.Unlock(context.Background()))
-	})
-}
-
-func TestTwoOwnersOfOneSessionDoNotTakeOneNodeForTheirs(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn, admin := tb.connect(), tb.connect()
-		id := conn.SessionID()
-		_, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(tb, err)
-		m := tb.mutex(conn)
-		lost := tb.srv.LoseRequest(of(id, jute.OpGetData, top+"/lock-0000000000"))
-		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
-		one := lockAside(context.Background(), m, zklock.NewOwner("one"))
-		<-lost.Hit()
-		<-back.Hit()
-		require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
-		require.NoError(tb, admin.Delete(top, -1))
-		_, err = admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(tb, err)
-		two := lockAside(context.Background(), m, zklock.NewOwner("two"))
-		synctest.Wait()
-		back.Release()
-		time.Sleep(5 * time.Second) // until both have what they get
-		var holders []*zklock.Lease
-		for _, c := range []<-chan locked{one, two} {
-			select {
-			case got := <-c:
-				require.NoError(tb, got.err)
-				if !tb.isLost(got.lease) {
-					holders = append(holders, got.lease)
-				}
-			default:
-			}
-		}
-		require.Len(tb, holders, 1, "two holders")
-		require.NoError(tb, holders[0].Unlock(context.Background()))
-		for _, c := range []<-chan locked{one, two} {
-			select {
-			case got := <-c:
-				require.NoError(tb, got.lease.Unlock(context.Background()))
-			case <-time.After(time.Second):
-			}
-		}
 	})
 }
 
@@ -360,7 +336,7 @@ func TestTokenMayBeReadAtAnyTime(t *testing.T) {
 			}
 		}()
 		for range 3 {
-			_, err := tb.connect().Set(top+"/lock-0000000000", nil, -1)
+			_, err := tb.connect().Set(tb.node(0), nil, -1)
 			require.NoError(tb, err)
 			time.Sleep(time.Second) // until the node has been read again
 		}
@@ -484,66 +460,12 @@ func TestACallerThatGivesUpLeavesTheLockToOneOfTheSameOwner(t *testing.T) {
 	})
 }
 
-// TestANodeOfTheSameNameIsNotTakenForOurs: step 3's nodes have our names, and
-// nothing in them to tell whose they are.
-func TestANodeOfTheSameNameIsNotTakenForOurs(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn, admin := tb.connect(), tb.connect()
-		id := conn.SessionID()
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
-		tb.srv.Cut(id)
-		<-back.Hit()
-		require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
-		require.NoError(tb, admin.Delete(top, -1))
-		_, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(tb, err)
-		_, err = admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-		require.NoError(tb, err)
-		back.Release()
-		time.Sleep(time.Second) // until it is connected and has looked
-		require.True(tb, tb.isLost(holder), "two holders: ours takes the other's node for its own")
-		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-		require.Len(tb, tb.srv.Children(top), 1, "the other's node has been deleted")
-	})
-}
-
-// TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession is
-// TestUnlockThatIsTriedAgainTouchesNobodyElsesNode where the next one has the
-// same session, and so the same ephemeral owner.
-func TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn, admin := tb.connect(), tb.connect()
-		id := conn.SessionID()
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		back, unlocked := tb.unlockUnanswered(id, holder)
-		require.NoError(tb, admin.Delete(top, -1)) // as the server does with a container
-		_, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(tb, err)
-		asks := tb.srv.HoldReply(of(id, jute.OpSync, "")) // before it looks whose the node is
-		back.Release()
-		<-asks.Hit()
-		next := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("next"))
-		synctest.Wait()
-		require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top))
-		asks.Release()
-		require.NoError(tb, <-unlocked)
-		got := <-next
-		require.NoError(tb, got.err)
-		time.Sleep(time.Second) // for a delete that is tried again
-		require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top),
-			"the Unlock has deleted the node of the next holder: two holders")
-		require.False(tb, tb.isLost(got.lease))
-		require.NoError(tb, got.lease.Unlock(context.Background()))
-	})
-}
-
 func TestLostCountsFromWhenARequestWasSent(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{}) // Connect's would change the connection
 		id := conn.SessionID()
 		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
-		late := tb.srv.HoldReply(of(id, jute.OpGetData, top+"/lock-0000000000"))
+		late := tb.srv.HoldReply(of(id, jute.OpGetData, tb.node(0)))
 		<-late.Hit()
 		sent := time.Now() // the last that the server hears of it
 		silence := tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id })
@@ -611,7 +533,7 @@ func TestALeaseIsLostThoughNoEventTellsOfIt(t *testing.T) {
 					return eventless{nc, new(bytes.Buffer)}
 				}})
 				holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-				require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
+				require.NoError(tb, admin.Delete(tb.node(0), -1))
 				require.NoError(tb, admin.Delete(top, -1))
 				if another {
 					tb.mustLock(tb.mutex(admin), zklock.NewOwner("another"))
@@ -634,7 +556,7 @@ func TestAPlaceWhoseNodeIsFoundLateIsStillBeforeALaterOne(t *testing.T) {
 		m, id := tb.mutex(conn), conn.SessionID()
 		_, err := tb.connect().Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(tb, err)
-		lost := tb.srv.LoseReply(of(id, jute.OpCreate, ""))
+		lost := tb.srv.LoseReply(creates(id))
 		looks := tb.srv.HoldReply(of(id, jute.OpSync, ""))
 		one := lockAside(context.Background(), m, zklock.NewOwner("one"))
 		<-lost.Hit()
@@ -656,7 +578,7 @@ func TestAnOwnerThatGaveUpAndCameBackLocksAgainWithoutWaitingForItself(t *testin
 		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
 		_, err := tb.connect().Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(tb, err)
-		slow := tb.srv.Hold(of(conn.SessionID(), jute.OpCreate, ""))
+		slow := tb.srv.Hold(creates(conn.SessionID()))
 		ctx, cancel := context.WithCancel(context.Background())
 		first := lockAside(ctx, m, owner)
 		<-slow.Hit()

@@ -76,7 +76,7 @@ func TestAttemptsBehindOthersThatComeAndGoLeaveNothing(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		left := reflect.ValueOf(m).Elem().FieldByName("sentries").Len()
+		left := reflect.ValueOf(m).Elem().FieldByName("watches").Len()
 		require.LessOrEqual(tb, left, 4, "nodes that have gone, and that the Mutex still remembers")
 	})
 }
@@ -154,7 +154,7 @@ func TestThrottledDeletesBackOff(t *testing.T) {
 		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("owner"))
 		var refused []*zkserver.Fault
 		for range 1200 {
-			refused = append(refused, tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpDelete, top+"/lock-0000000000")))
+			refused = append(refused, tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpDelete, tb.node(0))))
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

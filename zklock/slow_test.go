@@ -180,7 +180,7 @@ func TestRequestsInFrontOfAProofAreNoFarServer(t *testing.T) {
 			wrap:           func(nc net.Conn) net.Conn { return newNarrow(nc, 128, 40*time.Millisecond) },
 		})
 		m := tb.mutexWith(conn)
-		late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpCreate, ""))
+		late := tb.srv.HoldReply(creates(conn.SessionID()))
 		waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
 		<-late.Hit()
 		busy, rest := context.WithCancel(context.Background())
@@ -234,7 +234,7 @@ func TestALeaseOutlastsACreateThatIsAnsweredLate(t *testing.T) {
 			onTable(t, func(tb *table) {
 				tb.makeTop(tb.connect())
 				conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return newDistant(nc, 100*time.Millisecond) }})
-				reply := tb.srv.HoldReply(of(conn.SessionID(), jute.OpCreate, ""))
+				reply := tb.srv.HoldReply(creates(conn.SessionID()))
 				time.AfterFunc(late, reply.Release)
 				holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
 				require.Len(tb, reply.Hit(), 1)
@@ -289,13 +289,21 @@ func TestLockEndsWhereEverySyncIsRefused(t *testing.T) {
 		for range 1000 { // unimplemented
 			tb.srv.Fail(jute.Code(-6), of(id, jute.OpSync, ""))
 		}
-		node := tb.srv.HoldReply(of(id, jute.OpGetData, ""))
+		node := tb.srv.HoldReply(of(id, jute.OpGetChildren2, ""))
 		time.AfterFunc(4*time.Second, node.Release) // the session is not known to be safe by then
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
-		_, err := tb.mutexWith(conn).Lock(ctx, zklock.NewOwner("owner"))
-		require.Error(tb, err)
-		require.NotErrorIs(tb, err, context.DeadlineExceeded, "it is tried without end")
+		l, err := tb.mutexWith(conn).Lock(ctx, zklock.NewOwner("owner"))
+		if err == nil { // for as long as a write alone is good for
+			select {
+			case <-l.Lost():
+			case <-time.After(sessionTimeout):
+				require.Fail(tb, "nothing proves the session, and Lost is open")
+			}
+			require.ErrorIs(tb, l.Unlock(ctx), zklock.ErrLost)
+		} else {
+			require.NotErrorIs(tb, err, context.DeadlineExceeded, "it is tried without end")
+		}
 		time.Sleep(time.Minute) // until the node has gone
 		require.Empty(tb, tb.srv.Children(top))
 	})
@@ -307,8 +315,9 @@ func TestOneThrottledReadDoesNotCostTheLease(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
 		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
-		refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpGetData, top+"/lock-0000000000"))
-		_, err := tb.connect().Set(top+"/lock-0000000000", nil, -1) // so that it is read again
+		time.Sleep(2 * time.Second) // until its node is watched
+		refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpGetData, tb.node(0)))
+		_, err := tb.connect().Set(tb.node(0), nil, -1) // so that it is read again
 		require.NoError(tb, err)
 		synctest.Wait()
 		require.Len(tb, refused.Hit(), 1)
@@ -349,7 +358,7 @@ func TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce(t *testing.T) {
 func TestALeaseWithoutANodeIsLostThoughItsWatchIsThrottled(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()
-		mutex := tb.mutex(conn)
+		mutex := tb.mutexWith(conn, zklock.WithHandOver(1, 0))
 		first := tb.mustLock(mutex, zklock.NewOwner("first"))
 		second := lockAside(context.Background(), mutex, zklock.NewOwner("second"))
 		time.Sleep(time.Second) // until its watch is set
@@ -357,7 +366,7 @@ func TestALeaseWithoutANodeIsLostThoughItsWatchIsThrottled(t *testing.T) {
 		tb.srv.Cut(conn.SessionID())
 		time.Sleep(2 * time.Second) // until the client is back
 		require.Len(tb, refused.Hit(), 1)
-		require.NoError(tb, tb.connect().Delete(top+"/lock-0000000001", -1))
+		require.NoError(tb, tb.connect().Delete(tb.node(1), -1))
 		require.NoError(tb, first.Unlock(context.Background()))
 		lease := (<-second).lease
 		time.Sleep(10*time.Second/3 + time.Second/10) // a third of the session timeout, and a read
@@ -371,9 +380,10 @@ func TestARevokeIsHeardThoughItsReadIsThrottledOnce(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
 		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
-		refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpGetData, top+"/lock-0000000000"))
+		time.Sleep(2 * time.Second) // until its node is watched
+		refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpGetData, tb.node(0)))
 		m := tb.mutexWith(tb.connect())
-		require.NoError(tb, m.Revoke(context.Background(), zklock.Participant{Node: top + "/lock-0000000000"}))
+		require.NoError(tb, m.Revoke(context.Background(), zklock.Participant{Node: tb.node(0)}))
 		time.Sleep(2 * time.Second) // less than until the lease is confirmed
 		require.Len(tb, refused.Hit(), 1)
 		require.True(tb, isClosed(holder.RevokeRequested()))
@@ -385,18 +395,16 @@ func TestARevokeIsHeardThoughItsReadIsThrottledOnce(t *testing.T) {
 // nothing more is asked.
 func TestParticipantsStopsWhenItsCtxEnds(t *testing.T) {
 	onTable(t, func(tb *table) {
-		m := tb.mutexWith(tb.connect())
+		contenders := tb.connect()
 		queue, giveUp := context.WithCancel(context.Background())
 		for range 10 {
-			lockAside(queue, m, zklock.NewOwner("contender"))
+			lockAside(queue, tb.mutexWith(contenders), zklock.NewOwner("contender"))
 		}
 		time.Sleep(time.Second) // until all are in the queue
 		require.Len(tb, tb.srv.Children(top), 10)
 		tap := wiretap.New()
 		conn := tb.connectAs(ordinary{wrap: tapped(tap)})
-		late := tb.srv.Hold(func(r zkserver.Request) bool {
-			return r.Session == conn.SessionID() && r.Path == top+"/lock-0000000003"
-		})
+		late := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, tb.node(3)))
 		ctx, cancel := context.WithCancel(context.Background())
 		asked := make(chan error, 1)
 		go func() {
@@ -425,7 +433,7 @@ func TestRevokeStopsWhenItsCtxEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		asked := make(chan error, 1)
 		go func() {
-			asked <- tb.mutexWith(conn).Revoke(ctx, zklock.Participant{Node: top + "/lock-0000000000"})
+			asked <- tb.mutexWith(conn).Revoke(ctx, zklock.Participant{Node: tb.node(0)})
 		}()
 		<-late.Hit()
 		cancel()

