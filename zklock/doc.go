@@ -1,19 +1,30 @@
-// Package timeout is step 5: the complete lock.
+// Package zklock is a distributed lock on ZooKeeper, for programs in production.
+// It is for work that at most one process may do at a time, and whose processes
+// share a ZooKeeper.
 //
-// The idea (article D's wait time and heartbeat, thought through to the end;
-// what articles A, B, C and E leave out): the queue of step 3, the owners of
-// step 4, and an answer to everything that may happen in between. A caller
-// gives up when its ctx ends, whatever the server does. The holder has a
-// Lease, which tells when the lock is lost and carries a fencing token for the
-// resource that it protects. Sessions that expire and connections that break
-// are the lock's business, not the caller's. README.md says in which order to
-// read the files.
+//	conn, err := zkconn.Connect(ctx, []string{"zk1:2181", "zk2:2181", "zk3:2181"}, 10*time.Second)
+//	orders, err := zklock.New(conn, "/locks/orders") // one per process and path
+//	err = orders.Do(ctx, zklock.NewOwner("worker 7"), func(ctx context.Context, l *zklock.Lease) error {
+//		// ctx ends when the lock is lost. The store refuses a token that is lower
+//		// than one that it has seen.
+//		return store.Write(ctx, l.Token(), order)
+//	})
 //
-// Cost: an acquisition sends 4 requests without contention, 3 behind another
-// contender of the same Mutex, and 5 to 7 behind one of another process.
-// README.md says which, and what is sent while a lock is held for long.
+// A waiter gives up when its ctx ends, whatever the server does. A holder has a
+// [Lease], which tells when the lock is lost and carries a fencing token. Sessions
+// that expire and connections that break while a caller waits are the lock's
+// business, not the caller's.
 //
-// What it relies on, and what is still wrong:
+// A Mutex has one node in the queue at the server for all its goroutines. They
+// queue in memory, and hand the lock on to each other without a request: at most
+// 16 times and for 50 ms before other processes get their turn ([WithHandOver]).
+//
+// Cost: a contender that is alone sends 2 requests, 3 the first time. Behind one
+// contender of another process it sends 5, behind more 6 or 7, and a release is one
+// round trip away from the next holder. N goroutines of a Mutex send about N/5. See
+// README.md.
+//
+// # What it relies on, and what is still wrong
 //
 //   - No lock service can stop a holder that does not look at Lost. Where that
 //     matters, let the resource check the fencing token. For the same reason
@@ -26,19 +37,19 @@
 //     timeout after the create, it also relies on the client's pings:
 //     on a process that was not suspended just before.
 //   - A round trip to the server must take less than a twelfth of the
-//     session timeout, or Lock returns an error that says so. How long a
-//     request waits behind others of the same Mutex does not count.
-//   - The delete of a node is bound to its name, not to its session. If the
-//     parent was made anew and has reached the same number, a delete that the
-//     client keeps back until it has another session takes another's node. So
-//     may one of a node that somebody deletes by hand while the client is just
-//     coming back to its session.
-//   - A node whose create was not answered is identified by its data. If
-//     another client writes to it in the moment before it is looked for, as
-//     Curator's Revoker may, it stays in the queue until the session ends.
+//     session timeout, or Lock returns ErrTooSlow. How long a request waits behind
+//     others of the same Mutex does not count.
+//   - A contender that was alone watches its node only after an eighth of the session
+//     timeout. If somebody deletes the node by hand before that, or a server ends
+//     the session before its time, Lost closes so much later. So does a request
+//     to let go reach the holder.
+//   - A waiter whose node is deleted by hand while its client is just coming back to
+//     its session may get the lock for up to a third of the session timeout.
+//   - The data of the parent is kept if it was there when a Mutex first used the
+//     path. Data that is written to an empty parent later is removed.
 //   - ZooKeeper 3.8 gives out 2³¹ numbers per parent; then Lock fails with
 //     zk.ErrNodeExists until the parent has been deleted.
 //   - Curator, zk.Lock and kazoo may share the path. A kazoo Lock must be told
-//     to wait for these names: extra_lock_patterns=["lock-"]. The pattern
-//     "-lock-" does not match them. Call Wait before you close the client.
+//     to wait for the names of the others: extra_lock_patterns=["-lock-"].
+//   - A program calls Wait before it closes the client.
 package zklock

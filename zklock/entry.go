@@ -34,14 +34,15 @@ type entry struct {
 	own    <-chan zk.Event // the watch on the node; nil if there is none. Used by run alone
 	proved bool            // the session is being proved for it. Used by run alone
 
+	deleted bool // the node was there until our delete; written before gone is closed
+
 	// Guarded by Mutex.mu.
 	holder  *hold     // by which the lock is held
 	failed  []*hold   // that are still to be told so
 	holds   int       // how many have begun
 	entered time.Time // when the first did
 	revoked bool
-	deleted bool        // our own delete has ended it
-	err     error       // why not, or why it is not deleted yet
+	err     error       // why the node has gone, or has not; nil if we have deleted it
 	clock   *time.Timer // closes Lost
 	ends    *time.Timer // until when the lock is handed on
 	resting bool        // the lock is held by it, and it has no goroutine
@@ -106,7 +107,7 @@ func (m *Mutex) finish(e *entry, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.entries, e.name())
-	if e.deleted, e.err = err == nil, err; err != nil {
+	if e.err = err; err != nil {
 		e.err = fmt.Errorf("%w: %s: %w", ErrLost, e.node, err)
 	}
 	close(e.gone)
@@ -399,8 +400,11 @@ func (m *Mutex) remove(e *entry) error {
 		err := m.session.call(aQuorum, func() error { return m.conn.Delete(e.node, -1) })
 		var lost *noAnswer
 		switch {
-		case err == nil || errors.Is(err, zk.ErrNoNode) && sent:
+		case err == nil:
+			e.deleted = true
 			return nil
+		case errors.Is(err, zk.ErrNoNode) && sent:
+			return nil // by an earlier delete, and the parent may have gone since
 		case errors.Is(err, zk.ErrNoNode):
 			return errGone
 		case errors.As(err, &lost):

@@ -162,12 +162,12 @@ func ExampleMutex_Participants() {
 		log.Fatal(err)
 	}
 	for _, p := range queue {
-		fmt.Printf("%d: %s of %s, %s\n", p.Position, p.Owner, p.Data, p.Node)
+		fmt.Printf("%d: %s of %s\n", p.Position, p.Owner, p.Data)
 	}
 	fmt.Println(lease.Unlock(ctx))
 
 	// Output:
-	// 0: order 1 of shop 7, /locks/stock/lock-0000000000
+	// 0: order 1 of shop 7
 	// <nil>
 }
 

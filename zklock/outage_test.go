@@ -76,8 +76,8 @@ func TestALeaseOutlastsAnOutage(t *testing.T) {
 		{2.1, 11 - 2.1, 1}, {3.9, 11 - 3.9, 1},
 		{4.1, 13 - 4.1, 1}, {6.9, 13 - 6.9, 1},
 		{7.2, 24 - 7.2, 2}, {10, 24 - 10, 1}, {14.9, 24 - 14.9, 1.5},
-		{15.1, 16, 1}, {22.9, 8.2, 1},
-		{23.1, 16, 1}, {30.9, 8.2, 1},
+		{15.1, 16, 1}, {22.9, 8.2, 2},
+		{23.1, 16, 1}, {30.9, 8.2, 2},
 	} {
 		for _, connect := range []bool{false, true} {
 			t.Run(fmt.Sprintf("age %v of 24, Connect: %v", c.age, connect), func(t *testing.T) {

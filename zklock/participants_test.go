@@ -161,11 +161,12 @@ func TestAWaiterThatWasAskedKnowsWhenItHoldsTheLock(t *testing.T) {
 		m := mutex(t, conn)
 		holder := mustLock(t, m, "holder")
 		done := make(chan *zklock.Lease)
+		other := mutex(t, connect())
 		go func() {
-			l, _ := mutex(t, connect()).Lock(t.Context(), zklock.NewOwner("waiter"))
+			l, _ := other.Lock(t.Context(), zklock.NewOwner("waiter"))
 			done <- l
 		}()
-		synctest.Wait()
+		time.Sleep(time.Second) // until it waits
 		all, err := m.Participants(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, m.Revoke(t.Context(), all[1]))

@@ -307,25 +307,23 @@ func TestANodeThatIsGoneBeforeItIsFoundIsMadeAgain(t *testing.T) {
 // TestTryLockWhoseNodeIsTakenAwayTriesAgain: what is left of the first try is
 // no contender that keeps the second one out.
 func TestTryLockWhoseNodeIsTakenAwayTriesAgain(t *testing.T) {
-	for _, op := range []jute.Op{jute.OpCreate, jute.OpGetChildren2} { // of the first attempt of a Mutex
-		for range 10 {
-			onTable(t, func(tb *table) {
-				admin, conn := tb.connect(), tb.connectAs(ordinary{})
-				tb.makeTop(admin)
-				late := tb.srv.HoldReply(of(conn.SessionID(), op, ""))
-				got := make(chan locked, 1)
-				go func() {
-					l, err := tb.mutexWith(conn).TryLock(context.Background(), zklock.NewOwner("owner"))
-					got <- locked{l, err}
-				}()
-				<-late.Hit()
-				require.NoError(tb, admin.Delete(tb.node(0), -1))
-				late.Release()
-				tried := <-got
-				require.NoError(tb, tried.err, "nobody holds the lock")
-				require.NoError(tb, tried.lease.Unlock(context.Background()))
-			})
-		}
+	for range 10 {
+		onTable(t, func(tb *table) {
+			admin, conn := tb.connect(), tb.connectAs(ordinary{})
+			tb.makeTop(admin)
+			late := tb.srv.HoldReply(creates(conn.SessionID()))
+			got := make(chan locked, 1)
+			go func() {
+				l, err := tb.mutexWith(conn).TryLock(context.Background(), zklock.NewOwner("owner"))
+				got <- locked{l, err}
+			}()
+			<-late.Hit()
+			require.NoError(tb, admin.Delete(tb.node(0), -1))
+			late.Release()
+			tried := <-got
+			require.NoError(tb, tried.err, "nobody holds the lock")
+			require.NoError(tb, tried.lease.Unlock(context.Background()))
+		})
 	}
 }
 
