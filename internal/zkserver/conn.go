@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"time"
 
 	"example.com/zklock/internal/jute"
@@ -217,7 +218,11 @@ func (c *conn) read() {
 	for {
 		// Replies are sent when there is no other request at hand: one by
 		// one to a client that waits for each, many at once under load.
-		if !frameReady(r) && !c.flush() {
+		if frameReady(r) {
+			// As on a real server, the other connections have their turn between
+			// two requests of this one.
+			runtime.Gosched()
+		} else if !c.flush() {
 			return
 		}
 		var err error
