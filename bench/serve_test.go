@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/zklock/zkconn"
 )
 
 func TestServeServesTheEmbeddedServerUntilCtrlC(t *testing.T) {
@@ -27,7 +29,7 @@ func TestServeServesTheEmbeddedServerUntilCtrlC(t *testing.T) {
 		ended <- status
 	}()
 	var text bytes.Buffer
-	address := regexp.MustCompile(`(?m)^  zkCli\.sh -server (127\.0\.0\.1:[1-9]\d*)\n  conn, _, err := zk\.Connect\(\[\]string\{"(.*)"\}, 10\*time\.Second\)\n  go run`)
+	address := regexp.MustCompile(`(?m)^  zkCli\.sh -server (127\.0\.0\.1:[1-9]\d*)\n  conn, err := zkconn\.Connect\(ctx, \[\]string\{"(.*)"\}, 10\*time\.Second\)\n  go run`)
 	for b := make([]byte, 1000); !address.Match(text.Bytes()); {
 		n, err := said.Read(b)
 		require.NoError(t, err, text.String())
@@ -43,7 +45,7 @@ func TestServeServesTheEmbeddedServerUntilCtrlC(t *testing.T) {
 	require.Equal(t, strings.TrimSpace(strings.ReplaceAll(transcript, "127.0.0.1:2181", addr)), strings.TrimSpace(text.String()))
 
 	// A program of one's own.
-	conn, _, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogger(quiet{}))
+	conn, err := zkconn.Connect(ctx, []string{addr}, 10*time.Second)
 	require.NoError(t, err)
 	_, err = conn.Create("/mine", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
@@ -67,10 +69,6 @@ func TestServeServesTheEmbeddedServerUntilCtrlC(t *testing.T) {
 	_, err = net.DialTimeout("tcp", addr, time.Second)
 	require.Error(t, err)
 }
-
-type quiet struct{}
-
-func (quiet) Printf(string, ...any) {}
 
 func TestServeIsForLoopbackOnly(t *testing.T) {
 	for _, tc := range []struct {
