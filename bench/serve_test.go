@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/zklock/zkconn"
 )
 
 func TestServeServesTheEmbeddedServerUntilCtrlC(t *testing.T) {
@@ -45,7 +46,7 @@ func TestServeServesTheEmbeddedServerUntilCtrlC(t *testing.T) {
 	require.Equal(t, strings.TrimSpace(strings.ReplaceAll(transcript, "127.0.0.1:2181", addr)), strings.TrimSpace(text.String()))
 
 	// A program of one's own.
-	conn, _, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogger(quiet{}))
+	conn, err := zkconn.Connect(ctx, []string{addr}, 10*time.Second)
 	require.NoError(t, err)
 	_, err = conn.Create("/mine", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
