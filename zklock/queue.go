@@ -46,9 +46,13 @@ func (m *Mutex) enqueueLocked(owner *Owner, try bool) *hold {
 }
 
 // queueLocked makes a node at the end of the queue if owners wait that the node
-// which holds the lock will not serve.
+// which holds the lock will not serve. It gives that node up if nobody waits.
 func (m *Mutex) queueLocked() {
-	if m.next != nil || len(m.waiting) == 0 || m.first != nil && m.servesLocked(m.first, len(m.waiting)) {
+	switch {
+	case len(m.waiting) == 0 && m.next != nil:
+		m.leaveLocked(m.next)
+		return
+	case len(m.waiting) == 0 || m.next != nil || m.first != nil && m.servesLocked(m.first, len(m.waiting)):
 		return
 	}
 	m.next = newEntry(m, m.waiting[0].owner)
@@ -109,9 +113,7 @@ func (m *Mutex) releaseLocked(h *hold) {
 	}
 	if i := slices.Index(m.waiting, h); i >= 0 {
 		m.waiting = slices.Delete(m.waiting, i, i+1)
-		if len(m.waiting) == 0 && m.next != nil {
-			m.leaveLocked(m.next)
-		}
+		m.queueLocked()
 	}
 	e := h.entry
 	if e == nil || e.holder != h || isClosed(e.left) {

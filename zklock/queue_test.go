@@ -280,6 +280,36 @@ func TestAWaiterThatGivesUpInMemoryIsSkipped(t *testing.T) {
 	})
 }
 
+// TestANodeThatNobodyNeedsAnyMoreGoes: it was made for owners that the holder's node
+// would not serve, and they have given up.
+func TestANodeThatNobodyNeedsAnyMoreGoes(t *testing.T) {
+	onTable(t, func(tb *table) {
+		ours := tb.withHandOver(4, time.Hour)
+		holder := tb.mustLock(ours, zklock.NewOwner("first"))
+		ctx, giveUp := context.WithCancel(context.Background())
+		served := queued(ours, 2)
+		var others []<-chan locked
+		for range 5 {
+			others = append(others, lockAside(ctx, ours, zklock.NewOwner("other")))
+			synctest.Wait()
+		}
+		require.Len(tb, tb.srv.Children(top), 2)
+		giveUp()
+		for _, other := range others {
+			require.ErrorIs(tb, (<-other).err, context.Canceled)
+		}
+		for _, waiter := range served {
+			require.NoError(tb, holder.Unlock(context.Background()))
+			holder = (<-waiter).lease
+		}
+		synctest.Wait()
+		require.Len(tb, tb.srv.Children(top), 1, "nobody waits")
+		require.NoError(tb, holder.Unlock(context.Background()))
+		require.NoError(tb, ours.Wait(context.Background()))
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
 // TestTheHolderIsShownThoughItsNodeWasMadeForAnother.
 func TestTheHolderIsShownThoughItsNodeWasMadeForAnother(t *testing.T) {
 	onTable(t, func(tb *table) {

@@ -270,6 +270,9 @@ func (m *Mutex) take(e *entry) error {
 		if m.enter(e) {
 			return nil
 		}
+		if m.conn.SessionID() != e.session {
+			return errGone
+		}
 		proof, err := m.session.nextProof()
 		if err == nil {
 			unproved = 0
