@@ -145,10 +145,17 @@ func (m *Mutex) create(e *entry) error {
 		node, stat, err := m.createOnce(e)
 		if maybe(err) || err == nil && m.conn.SessionID() != session {
 			// It was made or not, in this session or in another.
+			why := err
 			if node, stat, err = m.find(e); err != nil {
 				return err
 			}
-			if node == "" {
+			if node == "" { // the reason may be one that stays
+				if why != nil {
+					why = m.session.again(why, e.left, 0)
+				}
+				if why != nil {
+					return why
+				}
 				continue
 			}
 			session, e.token = stat.EphemeralOwner, stat.Czxid
@@ -423,6 +430,11 @@ func (m *Mutex) refused(e *entry, n int, err error) error {
 		err = fmt.Errorf("zklock: %w (it is tried again until the session ends)", err)
 		m.failLocked(e, err, false)
 		m.leaveLocked(e)
+		for _, h := range e.failed {
+			if h.err == ErrHeld { // and the node stays
+				h.err = fmt.Errorf("%w: %w", ErrHeld, err)
+			}
+		}
 		e.tellLocked()
 		e.err = err
 		if !isClosed(e.stuck) {
