@@ -70,7 +70,7 @@ func TestForcedSchedulesWithOtherClients(t *testing.T) {
 		"TestNobodyHoldsALockInASessionThatHasEnded":                         TestNobodyHoldsALockInASessionThatHasEnded,
 		"TestOnceCtxHasEndedLockReturnsNoLease":                              TestOnceCtxHasEndedLockReturnsNoLease,
 		"TestACallerThatGivesUpLeavesTheLockToOneOfTheSameOwner":             TestACallerThatGivesUpLeavesTheLockToOneOfTheSameOwner,
-		"TestANodeOfTheSameNameIsNotTakenForOurs":                            TestANodeOfTheSameNameIsNotTakenForOurs,
+		"TestANodeOfTheSameNumberIsNotTakenForOurs":                          TestANodeOfTheSameNumberIsNotTakenForOurs,
 		"TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession":           TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession,
 		"TestLostCountsFromWhenARequestWasSent":                              TestLostCountsFromWhenARequestWasSent,
 		"TestAWaiterIsHeardWhileItWaits":                                     TestAWaiterIsHeardWhileItWaits,

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -75,6 +77,30 @@ func (tb *table) mustLock(m *zklock.Mutex, who *zklock.Owner) *zklock.Lease {
 	l, err := m.Lock(ctx, who)
 	require.NoError(tb, err)
 	return l
+}
+
+// node returns the path of the i-th child of top in the order of the queue.
+func (tb *table) node(i int) string {
+	tb.Helper()
+	names := tb.srv.Children(top)
+	require.Greater(tb, len(names), i)
+	slices.SortFunc(names, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
+	return top + "/" + names[i]
+}
+
+// ofNode is true of the requests of one kind that a session makes for its node in
+// the queue.
+func ofNode(session int64, op jute.Op) func(zkserver.Request) bool {
+	return func(r zkserver.Request) bool {
+		return r.Session == session && r.Op == op && strings.HasPrefix(r.Path, fmt.Sprintf("%s/_c_%016x", top, uint64(session)))
+	}
+}
+
+// creates is true of a session's requests that make its node in the queue.
+func creates(session int64) func(zkserver.Request) bool {
+	return func(r zkserver.Request) bool {
+		return r.Session == session && (r.Op == jute.OpCreate || r.Op == jute.OpMulti)
+	}
 }
 
 type locked struct {
@@ -173,9 +199,9 @@ func TestAHolderWhoseNodeTheServerDoesNotShowLosesTheLeaseBeforeTheLock(t *testi
 		conn := tb.connect()
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		waiter := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("waiter"))
-		time.Sleep(time.Second)                                                                    // until it waits
-		tb.srv.Fail(jute.Code(-127), of(conn.SessionID(), jute.OpGetData, top+"/lock-0000000000")) // throttled
-		_, err := tb.connect().Set(top+"/lock-0000000000", nil, -1)
+		time.Sleep(2 * time.Second)                                            // until it waits, and the holder watches its node
+		tb.srv.Fail(jute.Code(-127), ofNode(conn.SessionID(), jute.OpGetData)) // throttled
+		_, err := tb.connect().Set(tb.node(0), nil, -1)
 		require.NoError(tb, err)
 		synctest.Wait()
 		select {
@@ -195,8 +221,9 @@ func TestLostClosesWhenTheClientIsClosedWhateverIsOnTheWay(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		held := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, top+"/lock-0000000000"))
-		_, err := tb.connect().Set(top+"/lock-0000000000", nil, -1)
+		time.Sleep(2 * time.Second) // until it watches its node
+		held := tb.srv.Hold(ofNode(conn.SessionID(), jute.OpGetData))
+		_, err := tb.connect().Set(tb.node(0), nil, -1)
 		require.NoError(tb, err)
 		<-held.Hit() // it has no watch now
 		go conn.Close()
@@ -288,8 +315,8 @@ func TestALockThatIsLostBeforeLockReturnsIsLockedAgain(t *testing.T) {
 		ctx := slowCtx{context.Background(), func() {
 			if asleep {
 				asleep = false
-				time.Sleep(time.Second) // it gets the lock meanwhile
-				admin.Delete(top+"/lock-0000000000", -1)
+				time.Sleep(2 * time.Second) // it gets the lock meanwhile, and watches its node
+				require.NoError(tb, admin.Delete(tb.node(0), -1))
 				time.Sleep(time.Second) // for the next one to get in, should it
 			}
 		}}
@@ -306,17 +333,16 @@ func TestTwoOwnersOfOneSessionDoNotTakeOneNodeForTheirs(t *testing.T) {
 		id := conn.SessionID()
 		_, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(tb, err)
-		m := tb.mutex(conn)
-		lost := tb.srv.LoseRequest(of(id, jute.OpGetData, top+"/lock-0000000000"))
+		lost := tb.srv.LoseRequest(of(id, jute.OpGetChildren2, ""))
 		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
-		one := lockAside(context.Background(), m, zklock.NewOwner("one"))
+		one := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("one"))
 		<-lost.Hit()
 		<-back.Hit()
-		require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
+		require.NoError(tb, admin.Delete(tb.node(0), -1))
 		require.NoError(tb, admin.Delete(top, -1))
 		_, err = admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(tb, err)
-		two := lockAside(context.Background(), m, zklock.NewOwner("two"))
+		two := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("two"))
 		synctest.Wait()
 		back.Release()
 		time.Sleep(5 * time.Second) // until both have what they get
@@ -359,8 +385,9 @@ func TestTokenMayBeReadAtAnyTime(t *testing.T) {
 				}
 			}
 		}()
+		time.Sleep(2 * time.Second) // until it watches its node
 		for range 3 {
-			_, err := tb.connect().Set(top+"/lock-0000000000", nil, -1)
+			_, err := tb.connect().Set(tb.node(0), nil, -1)
 			require.NoError(tb, err)
 			time.Sleep(time.Second) // until the node has been read again
 		}
@@ -484,9 +511,9 @@ func TestACallerThatGivesUpLeavesTheLockToOneOfTheSameOwner(t *testing.T) {
 	})
 }
 
-// TestANodeOfTheSameNameIsNotTakenForOurs: step 3's nodes have our names, and
-// nothing in them to tell whose they are.
-func TestANodeOfTheSameNameIsNotTakenForOurs(t *testing.T) {
+// TestANodeOfTheSameNumberIsNotTakenForOurs: the parent was made again, and the
+// first node in it is of another library.
+func TestANodeOfTheSameNumberIsNotTakenForOurs(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connect(), tb.connect()
 		id := conn.SessionID()
@@ -494,7 +521,7 @@ func TestANodeOfTheSameNameIsNotTakenForOurs(t *testing.T) {
 		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
 		tb.srv.Cut(id)
 		<-back.Hit()
-		require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
+		require.NoError(tb, admin.Delete(tb.node(0), -1))
 		require.NoError(tb, admin.Delete(top, -1))
 		_, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(tb, err)
@@ -520,18 +547,14 @@ func TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession(t *testing.T) {
 		require.NoError(tb, admin.Delete(top, -1)) // as the server does with a container
 		_, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(tb, err)
-		asks := tb.srv.HoldReply(of(id, jute.OpSync, "")) // before it looks whose the node is
-		back.Release()
-		<-asks.Hit()
 		next := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("next"))
 		synctest.Wait()
-		require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top))
-		asks.Release()
+		back.Release() // its create and the delete that is tried again are on their way
 		require.NoError(tb, <-unlocked)
 		got := <-next
 		require.NoError(tb, got.err)
 		time.Sleep(time.Second) // for a delete that is tried again
-		require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top),
+		require.Len(tb, tb.srv.Children(top), 1,
 			"the Unlock has deleted the node of the next holder: two holders")
 		require.False(tb, tb.isLost(got.lease))
 		require.NoError(tb, got.lease.Unlock(context.Background()))
@@ -543,7 +566,7 @@ func TestLostCountsFromWhenARequestWasSent(t *testing.T) {
 		conn := tb.connect()
 		id := conn.SessionID()
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		late := tb.srv.HoldReply(of(id, jute.OpGetData, top+"/lock-0000000000"))
+		late := tb.srv.HoldReply(ofNode(id, jute.OpGetData))
 		<-late.Hit()
 		sent := time.Now() // the last that the server hears of it
 		silence := tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id })
@@ -611,7 +634,8 @@ func TestALeaseIsLostThoughNoEventTellsOfIt(t *testing.T) {
 					return eventless{nc, new(bytes.Buffer)}
 				}})
 				holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-				require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
+				time.Sleep(2 * time.Second) // until it watches its node
+				require.NoError(tb, admin.Delete(tb.node(0), -1))
 				require.NoError(tb, admin.Delete(top, -1))
 				if another {
 					tb.mustLock(tb.mutex(admin), zklock.NewOwner("another"))
@@ -634,7 +658,7 @@ func TestAPlaceWhoseNodeIsFoundLateIsStillBeforeALaterOne(t *testing.T) {
 		m, id := tb.mutex(conn), conn.SessionID()
 		_, err := tb.connect().Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(tb, err)
-		lost := tb.srv.LoseReply(of(id, jute.OpCreate, ""))
+		lost := tb.srv.LoseReply(creates(id))
 		looks := tb.srv.HoldReply(of(id, jute.OpSync, ""))
 		one := lockAside(context.Background(), m, zklock.NewOwner("one"))
 		<-lost.Hit()
@@ -656,7 +680,7 @@ func TestAnOwnerThatGaveUpAndCameBackLocksAgainWithoutWaitingForItself(t *testin
 		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
 		_, err := tb.connect().Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(tb, err)
-		slow := tb.srv.Hold(of(conn.SessionID(), jute.OpCreate, ""))
+		slow := tb.srv.Hold(creates(conn.SessionID()))
 		ctx, cancel := context.WithCancel(context.Background())
 		first := lockAside(ctx, m, owner)
 		<-slow.Hit()
