@@ -518,6 +518,7 @@ func TestANodeOfTheSameNumberIsNotTakenForOurs(t *testing.T) {
 		conn, admin := tb.connect(), tb.connect()
 		id := conn.SessionID()
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		time.Sleep(2 * time.Second) // until it watches its node
 		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
 		tb.srv.Cut(id)
 		<-back.Hit()

@@ -28,7 +28,7 @@ func TestASearchThatIsThrottledLeavesNoOrphan(t *testing.T) {
 				tb.makeTop(tb.connect())
 				conn := tb.connectAs(ordinary{})
 				id := conn.SessionID()
-				lost := tb.srv.LoseReply(of(id, jute.OpCreate, ""))
+				lost := tb.srv.LoseReply(creates(id))
 				refused := tb.srv.Fail(throttled, of(id, op, ""))
 				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 				defer cancel()
@@ -36,7 +36,7 @@ func TestASearchThatIsThrottledLeavesNoOrphan(t *testing.T) {
 				require.Len(tb, lost.Hit(), 1)
 				require.Len(tb, refused.Hit(), 1)
 				require.NoError(tb, err, "Lock returns while its node is in the queue")
-				require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top))
+				require.Len(tb, tb.srv.Children(top), 1)
 				require.NoError(tb, l.Unlock(context.Background()))
 				synctest.Wait()
 				require.Empty(tb, tb.srv.Children(top))
@@ -52,7 +52,7 @@ func TestAContenderThatGivesUpDuringAThrottledSearchLeavesNoOrphan(t *testing.T)
 		tb.makeTop(tb.connect())
 		conn := tb.connectAs(ordinary{})
 		id := conn.SessionID()
-		tb.srv.LoseReply(of(id, jute.OpCreate, ""))
+		tb.srv.LoseReply(creates(id))
 		asks := tb.srv.Hold(of(id, jute.OpSync, ""))
 		tb.srv.Fail(throttled, of(id, jute.OpGetChildren2, ""))
 		ctx, cancel := context.WithCancel(context.Background())
@@ -66,10 +66,10 @@ func TestAContenderThatGivesUpDuringAThrottledSearchLeavesNoOrphan(t *testing.T)
 	})
 }
 
-// TestALostCreateIsFoundUnderTheNameOfANodeThatHasGone: the parent was made
-// anew, and the contender's node has the name that another place of the same
-// Mutex has, which has not been told yet that its own node has gone.
-func TestALostCreateIsFoundUnderTheNameOfANodeThatHasGone(t *testing.T) {
+// TestALostCreateIsFoundThoughANodeOfItsNumberHasGone: the parent was made
+// again, and the contender's node has the number of the one by which its Mutex
+// holds the lock, and which has gone without a word.
+func TestALostCreateIsFoundThoughANodeOfItsNumberHasGone(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin := tb.connect()
 		conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
@@ -78,30 +78,31 @@ func TestALostCreateIsFoundUnderTheNameOfANodeThatHasGone(t *testing.T) {
 		id := conn.SessionID()
 		m := tb.mutexWith(conn)
 		former := tb.mustLock(m, zklock.NewOwner("former"))
-		require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
+		time.Sleep(2 * time.Second) // until it watches its node
+		require.NoError(tb, admin.Delete(tb.node(0), -1))
 		tb.remakeTop(admin)
 
-		lost := tb.srv.LoseReply(of(id, jute.OpCreate, ""))
+		lost := tb.srv.LoseReply(creates(id))
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		l, err := m.Lock(ctx, zklock.NewOwner("next"))
 		require.Len(tb, lost.Hit(), 1)
 		require.NoError(tb, err, "it waits for its own node: %v", tb.srv.Children(top))
-		require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top))
+		require.Len(tb, tb.srv.Children(top), 1)
 		<-former.Lost()
 		require.ErrorIs(tb, former.Unlock(context.Background()), zklock.ErrLost)
 		time.Sleep(5 * time.Second) // for a node that goes by mistake
-		require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top))
+		require.Len(tb, tb.srv.Children(top), 1)
 		require.False(tb, tb.isLost(l))
 		require.NoError(tb, l.Unlock(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
 
-// TestALateRevokeOrphansNobody: Revoke has read the node of a holder that goes
-// then, with the parent. What it writes meets the first version of a node of
-// the same name in the parent that was made anew.
-func TestALateRevokeOrphansNobody(t *testing.T) {
+// TestALateRevokeAsksNobodyElse: Revoke has read the node of a holder that goes
+// then, with the parent. What it writes finds the next holder's node in the same
+// place of a parent that was made again.
+func TestALateRevokeAsksNobodyElse(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin, asker := tb.connect(), tb.connectAs(ordinary{})
 		old := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("old"))
@@ -109,7 +110,7 @@ func TestALateRevokeOrphansNobody(t *testing.T) {
 		revoked := make(chan error, 1)
 		go func() {
 			m := tb.mutexWith(asker)
-			revoked <- m.Revoke(context.Background(), zklock.Participant{Node: top + "/lock-0000000000"})
+			revoked <- m.Revoke(context.Background(), zklock.Participant{Node: old.Node()})
 		}()
 		<-late.Hit()
 		require.NoError(tb, old.Unlock(context.Background()))
@@ -117,101 +118,70 @@ func TestALateRevokeOrphansNobody(t *testing.T) {
 		holder := tb.mustLock(tb.mutexWith(tb.connectAs(ordinary{})), zklock.NewOwner("new"))
 		next := lockAside(context.Background(), tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
 		time.Sleep(time.Second) // until it waits
-		require.Equal(tb, []string{"lock-0000000000", "lock-0000000001"}, tb.srv.Children(top))
+		require.Equal(tb, holder.Node(), tb.node(0))
 		late.Release()
-		<-revoked
+		require.NoError(tb, <-revoked)
 		time.Sleep(5 * time.Second) // until the holder has read its node again
-		if !tb.isLost(holder) {
-			require.NoError(tb, holder.Unlock(context.Background()))
-		}
+		require.False(tb, isClosed(holder.RevokeRequested()), "the old holder was asked, and not the new one")
+		require.False(tb, tb.isLost(holder))
+		require.NoError(tb, holder.Unlock(context.Background()))
 		select {
 		case got := <-next:
 			require.NoError(tb, got.err)
 			require.NoError(tb, got.lease.Unlock(context.Background()))
 		case <-time.After(time.Minute):
-			require.Fail(tb, "the node of a holder whose record was overwritten blocks the queue")
+			require.Fail(tb, "the holder has left its node")
 		}
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
 
-// TestALateRevokeDoesNotCostTheLease is TestALateRevokeOrphansNobody for the
-// holder: what was written into its node is a request at most.
-func TestALateRevokeDoesNotCostTheLease(t *testing.T) {
+// TestARecordOfAnotherDoesNotCostTheLease: what somebody writes into a holder's
+// node is a request at most, and this one was for another.
+func TestARecordOfAnotherDoesNotCostTheLease(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin := tb.connect()
 		old := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("old"))
-		record, ok := tb.srv.Node(top + "/lock-0000000000")
+		record, ok := tb.srv.Node(old.Node())
 		require.True(tb, ok)
 		require.NoError(tb, old.Unlock(context.Background()))
-		require.NoError(tb, admin.Delete(top, -1))
 		holder := tb.mustLock(tb.mutexWith(tb.connectAs(ordinary{})), zklock.NewOwner("new"))
-		_, err := admin.Set(top+"/lock-0000000000", record.Data, 0) // as Revoke writes it
+		_, err := admin.Set(holder.Node(), asked(record.Data), 0)
 		require.NoError(tb, err)
 		time.Sleep(time.Minute) // until the node has been read many times
 		require.False(tb, tb.isLost(holder))
+		require.False(tb, isClosed(holder.RevokeRequested()), "another was asked")
 		require.NoError(tb, holder.Unlock(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
 
-// TestALateRevokeBeforeTheFirstReadOrphansNobody: the new holder finds the
-// record of the old one when it reads its node for the first time.
-func TestALateRevokeBeforeTheFirstReadOrphansNobody(t *testing.T) {
+// asked is a record with a request for the lock in it, as Revoke writes it.
+func asked(record []byte) []byte {
+	return append(bytes.TrimSuffix(record, []byte("}")), `,"revoke":true}`...)
+}
+
+// TestARecordOfAnotherBeforeTheFirstReadOrphansNobody is the same for a waiter
+// that finds the other's record when it reads its node for the first time.
+func TestARecordOfAnotherBeforeTheFirstReadOrphansNobody(t *testing.T) {
 	onTable(t, func(tb *table) {
-		admin, asker, conn := tb.connect(), tb.connectAs(ordinary{}), tb.connectAs(ordinary{})
-		old := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("old"))
-		late := tb.srv.Hold(of(asker.SessionID(), jute.OpSetData, ""))
-		revoked := make(chan error, 1)
-		go func() {
-			revoked <- tb.mutexWith(asker).Revoke(context.Background(), zklock.Participant{Node: top + "/lock-0000000000"})
-		}()
-		<-late.Hit()
-		require.NoError(tb, old.Unlock(context.Background()))
-		tb.remakeTop(admin)
-		reads := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, top+"/lock-0000000000"))
-		waiter := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("new"))
+		admin, conn := tb.connect(), tb.connectAs(ordinary{})
+		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+		record, ok := tb.srv.Node(holder.Node())
+		require.True(tb, ok)
+		reads := tb.srv.Hold(ofNode(conn.SessionID(), jute.OpGetData))
+		waiter := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("waiter"))
 		<-reads.Hit()
-		late.Release()
-		<-revoked
+		_, err := admin.Set(tb.node(1), asked(record.Data), 0)
+		require.NoError(tb, err)
 		reads.Release()
+		synctest.Wait()
+		require.NoError(tb, holder.Unlock(context.Background()))
 		select {
 		case got := <-waiter:
 			require.NoError(tb, got.err)
-			require.False(tb, isClosed(got.lease.RevokeRequested()), "the old holder was asked, and not the new one")
+			require.False(tb, isClosed(got.lease.RevokeRequested()), "another was asked")
 			require.NoError(tb, got.lease.Unlock(context.Background()))
-		case <-time.After(time.Minute):
-			require.Fail(tb, "it waits for its own node", "%v", tb.srv.Children(top))
-		}
-		require.Empty(tb, tb.srv.Children(top))
-	})
-}
-
-// TestALateRepairBeforeTheFirstReadOrphansNobody: a holder puts its record back
-// into its node, and that meets the next holder's.
-func TestALateRepairBeforeTheFirstReadOrphansNobody(t *testing.T) {
-	onTable(t, func(tb *table) {
-		const node = top + "/lock-0000000000"
-		admin, conn := tb.connect(), tb.connectAs(ordinary{})
-		old := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("old"))
-		_, err := admin.Set(node, []byte("scribble"), -1)
-		require.NoError(tb, err)
-		synctest.Wait()
-		repaired, ok := tb.srv.Node(node)
-		require.True(tb, ok)
-		require.Contains(tb, string(repaired.Data), `"owner":"old"`)
-		require.NoError(tb, old.Unlock(context.Background()))
-		tb.remakeTop(admin)
-		reads := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, node))
-		got := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("new"))
-		<-reads.Hit()
-		_, err = admin.Set(node, repaired.Data, 0) // as the repair would
-		require.NoError(tb, err)
-		reads.Release()
-		select {
-		case g := <-got:
-			require.NoError(tb, g.err)
-			require.NoError(tb, g.lease.Unlock(context.Background()))
 		case <-time.After(time.Minute):
 			require.Fail(tb, "it waits for its own node", "%v", tb.srv.Children(top))
 		}
@@ -220,26 +190,25 @@ func TestALateRepairBeforeTheFirstReadOrphansNobody(t *testing.T) {
 }
 
 // TestASearchDoesNotTakeAnothersNodeForOurs: the reply to create is lost, and
-// before the contender looks for its node, that goes, with the parent. What a
-// late Revoke writes puts its record into another's node; nobody wants the
-// place any more, and the contender deletes what it finds.
+// before the contender looks for its node, that goes, with the parent. Another's
+// node has its number and its record; nobody wants the place any more, and the
+// contender deletes what it finds.
 func TestASearchDoesNotTakeAnothersNodeForOurs(t *testing.T) {
 	onTable(t, func(tb *table) {
-		const node = top + "/lock-0000000000"
 		admin, conn := tb.connect(), tb.connectAs(ordinary{})
 		tb.makeTop(admin)
-		tb.srv.LoseReply(of(conn.SessionID(), jute.OpCreate, ""))
+		tb.srv.LoseReply(creates(conn.SessionID()))
 		looks := tb.srv.Hold(of(conn.SessionID(), jute.OpSync, ""))
 		ctx, cancel := context.WithCancel(context.Background())
 		waiter := lockAside(ctx, tb.mutexWith(conn), zklock.NewOwner("owner"))
 		<-looks.Hit()
-		record, ok := tb.srv.Node(node)
+		record, ok := tb.srv.Node(tb.node(0))
 		require.True(tb, ok)
-		require.NoError(tb, admin.Delete(node, -1))
+		require.NoError(tb, admin.Delete(tb.node(0), -1))
 		tb.remakeTop(admin)
-		_, err := admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		foreign, err := admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		require.NoError(tb, err)
-		_, err = admin.Set(node, record.Data, 0) // as Revoke writes it
+		_, err = admin.Set(foreign, record.Data, 0)
 		require.NoError(tb, err)
 		cancel()
 		require.ErrorIs(tb, (<-waiter).err, context.Canceled)
@@ -266,7 +235,7 @@ func TestALostCreateIsFoundInTheNextSession(t *testing.T) {
 		select {
 		case got := <-waiter:
 			require.NoError(tb, got.err)
-			require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top))
+			require.Len(tb, tb.srv.Children(top), 1)
 			require.NoError(tb, got.lease.Unlock(context.Background()))
 		case <-time.After(time.Minute):
 			require.Fail(tb, "it waits for its own node", "%v", tb.srv.Children(top))
@@ -281,9 +250,9 @@ func TestWhatCuratorWritesDoesNotHideTheOwner(t *testing.T) {
 	onTable(t, func(tb *table) {
 		m := tb.mutexWith(tb.connectAs(ordinary{}), zklock.WithData([]byte("the host")))
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		_, err := tb.connect().Set(top+"/lock-0000000000", []byte("__REVOKE__"), -1)
+		_, err := tb.connect().Set(tb.node(0), []byte("__REVOKE__"), -1)
 		require.NoError(tb, err)
-		time.Sleep(time.Second) // until the holder has read it
+		time.Sleep(2 * time.Second) // until the holder has read it
 		require.True(tb, isClosed(holder.RevokeRequested()))
 		queue, err := m.Participants(context.Background())
 		require.NoError(tb, err)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -47,7 +48,7 @@ func TestAHolderInTheOldParentLetsNobodyInInTheNewOne(t *testing.T) {
 			require.NoError(tb, <-unlocked)
 			time.Sleep(time.Second) // for the second one to get in by mistake
 			require.Empty(tb, second, "two holders: the second was let in by the holder in the old parent")
-			require.Equal(tb, []string{"lock-0000000000", "lock-0000000001"}, tb.srv.Children(top))
+			require.Len(tb, tb.srv.Children(top), 2)
 			require.NoError(tb, next.Unlock(context.Background()))
 			got := <-second
 			require.NoError(tb, got.err)
@@ -89,16 +90,16 @@ func TestAWaiterWhoseNodeHasGoneWithTheHoldersIsNotLetIn(t *testing.T) {
 		_, err := admin.Create("/other", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(tb, err)
 		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
-			return deafTo{nc, new(bytes.Buffer), top + "/lock-0000000001"}
+			return deafTo{nc, new(bytes.Buffer), "-lock-0000000001"}
 		}})
 		m := tb.mutexWith(conn)
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
-		synctest.Wait()
+		time.Sleep(2 * time.Second)                                             // until it has a node of its own, and the holder watches its
 		late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpExists, "/other")) // and all that follows
 		go conn.Exists("/other")
 		<-late.Hit()
-		for _, node := range []string{top + "/lock-0000000001", top + "/lock-0000000000", top} {
+		for _, node := range []string{tb.node(1), tb.node(0), top} {
 			require.NoError(tb, admin.Delete(node, -1))
 		}
 		next := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
@@ -170,18 +171,18 @@ func TestAHolderWhoseNodeHasGoneLetsNobodyIn(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin := tb.connect()
 		m := tb.mutexWith(tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
-			nc = deafTo{nc, new(bytes.Buffer), top + "/lock-0000000000"}
-			return deafTo{nc, new(bytes.Buffer), top + "/lock-0000000001"}
+			nc = deafTo{nc, new(bytes.Buffer), "-lock-0000000000"}
+			return deafTo{nc, new(bytes.Buffer), "-lock-0000000001"}
 		}}))
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
-		synctest.Wait()
+		time.Sleep(2 * time.Second) // until it has a node of its own, and the holder watches its
 		for _, name := range tb.srv.Children(top) {
 			require.NoError(tb, admin.Delete(top+"/"+name, -1))
 		}
 		tb.remakeTop(admin)
 		others := tb.mutexWith(tb.connect())
-		for range 2 { // which have the names of the holder's node and the waiter's
+		for range 2 { // which have the numbers of the holder's node and the waiter's
 			require.NoError(tb, tb.mustLock(others, zklock.NewOwner("other")).Unlock(context.Background()))
 		}
 		next := tb.mustLock(others, zklock.NewOwner("next"))
@@ -198,7 +199,7 @@ func TestAHolderWhoseNodeHasGoneLetsNobodyIn(t *testing.T) {
 func tokens(tb *table) (all []int64) {
 	for _, name := range tb.srv.Children(top) {
 		node, _ := tb.srv.Node(top + "/" + name)
-		all = append(all, node.Stat.Czxid)
+		all = append(all, node.Stat.Czxid<<10)
 	}
 	return all
 }
@@ -209,11 +210,11 @@ func tokens(tb *table) (all []int64) {
 func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 	for range 20 {
 		onTable(t, func(tb *table) {
-			const node = top + "/lock-0000000001"
 			admin, conn := tb.connect(), tb.connectAs(ordinary{})
 			holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
 			waiter := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("waiter"))
 			synctest.Wait()
+			node := tb.node(1)
 			repairs := tb.srv.Hold(of(conn.SessionID(), jute.OpSetData, node))
 			for range 2 {
 				_, err := admin.Set(node, []byte("scribble"), -1)
@@ -293,8 +294,7 @@ func TestANodeThatIsGoneBeforeItIsFoundIsMadeAgain(t *testing.T) {
 		looks := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpSync && r.Session != admin.SessionID() })
 		back.Release()
 		<-looks.Hit()
-		require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top))
-		require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
+		require.NoError(tb, admin.Delete(tb.node(0), -1))
 		looks.Release()
 		got := <-waiter
 		require.NoError(tb, got.err)
@@ -319,7 +319,7 @@ func TestTryLockWhoseNodeIsTakenAwayTriesAgain(t *testing.T) {
 					got <- locked{l, err}
 				}()
 				<-late.Hit()
-				require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
+				require.NoError(tb, admin.Delete(tb.node(0), -1))
 				late.Release()
 				tried := <-got
 				require.NoError(tb, tried.err, "nobody holds the lock")
@@ -375,31 +375,32 @@ func TestASecondLostCreateIsFoundByASearchOfItsOwn(t *testing.T) {
 		conn := tb.connectAs(ordinary{})
 		m := tb.mutexWith(conn)
 		for i := range 3 {
-			lost := tb.srv.LoseReply(of(conn.SessionID(), jute.OpCreate, ""))
+			lost := tb.srv.LoseReply(creates(conn.SessionID()))
 			l := tb.mustLock(m, zklock.NewOwner("owner"))
 			require.Len(tb, lost.Hit(), 1)
-			require.Equal(tb, []string{fmt.Sprintf("lock-%010d", i)}, tb.srv.Children(top))
+			require.Len(tb, tb.srv.Children(top), 1)
+			require.True(tb, strings.HasSuffix(tb.node(0), fmt.Sprintf("-lock-%010d", i)), tb.node(0))
 			require.NoError(tb, l.Unlock(context.Background()))
 			require.Empty(tb, tb.srv.Children(top))
 		}
 	})
 }
 
-// TestAForeignNodeOfTheSameNameIsNotTakenForOursBeforeTheFirstRead: step 3's
-// nodes have our names, and no record.
-func TestAForeignNodeOfTheSameNameIsNotTakenForOursBeforeTheFirstRead(t *testing.T) {
+// TestAForeignNodeOfTheSameNumberIsNotTakenForOursInTheFirstList: the parent is
+// made again between the contender's create and its list.
+func TestAForeignNodeOfTheSameNumberIsNotTakenForOursInTheFirstList(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin, conn := tb.connect(), tb.connectAs(ordinary{})
 		tb.makeTop(admin)
-		reads := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, top+"/lock-0000000000"))
+		lists := tb.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, ""))
 		waiter := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("owner"))
-		<-reads.Hit()
-		require.NoError(tb, admin.Delete(top+"/lock-0000000000", -1))
+		<-lists.Hit()
+		require.NoError(tb, admin.Delete(tb.node(0), -1))
 		tb.remakeTop(admin)
 		foreign, err := admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		require.NoError(tb, err)
 		require.Equal(tb, top+"/lock-0000000000", foreign)
-		reads.Release()
+		lists.Release()
 		time.Sleep(time.Second) // for it to get in by mistake
 		require.Empty(tb, waiter, "two holders: it takes another's node for its own")
 		require.NoError(tb, admin.Delete(foreign, -1))
@@ -505,7 +506,7 @@ func TestASearchAndADeleteThatAreBothRefusedAreSurvived(t *testing.T) {
 		}
 		conn := tb.connectAs(ordinary{})
 		may(zk.PermCreate)
-		lost := tb.srv.LoseReply(of(conn.SessionID(), jute.OpCreate, ""))
+		lost := tb.srv.LoseReply(creates(conn.SessionID()))
 		_, err := tb.mutexWith(conn).Lock(context.Background(), zklock.NewOwner("owner"))
 		require.Len(tb, lost.Hit(), 1)
 		require.ErrorIs(tb, err, zk.ErrNoAuth)
