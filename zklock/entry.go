@@ -40,7 +40,7 @@ type entry struct {
 	holds   int       // how many have begun
 	entered time.Time // when the first did
 	revoked bool
-	deleted bool        // our own delete has ended it
+	deleted bool        // our own delete has ended it, and was answered at once
 	err     error       // why not, or why it is not deleted yet
 	clock   *time.Timer // closes Lost
 	ends    *time.Timer // until when the lock is handed on
@@ -106,7 +106,7 @@ func (m *Mutex) finish(e *entry, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.entries, e.name())
-	if e.deleted, e.err = err == nil, err; err != nil {
+	if e.err = err; err != nil {
 		e.err = fmt.Errorf("%w: %s: %w", ErrLost, e.node, err)
 	}
 	close(e.gone)
@@ -405,6 +405,7 @@ func (m *Mutex) remove(e *entry) error {
 		var lost *noAnswer
 		switch {
 		case err == nil || errors.Is(err, zk.ErrNoNode) && sent:
+			e.deleted = !sent // else an event of the node behind it may have been missed
 			return nil
 		case errors.Is(err, zk.ErrNoNode):
 			return errGone
