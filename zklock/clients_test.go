@@ -69,6 +69,8 @@ func TestForcedSchedulesWithOtherClients(t *testing.T) {
 		"TestNobodyHoldsALockInASessionThatHasEnded":                         TestNobodyHoldsALockInASessionThatHasEnded,
 		"TestOnceCtxHasEndedLockReturnsNoLease":                              TestOnceCtxHasEndedLockReturnsNoLease,
 		"TestACallerThatGivesUpLeavesTheLockToOneOfTheSameOwner":             TestACallerThatGivesUpLeavesTheLockToOneOfTheSameOwner,
+		"TestANodeOfTheSameNumberIsNotTakenForOurs":                          TestANodeOfTheSameNumberIsNotTakenForOurs,
+		"TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession":           TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession,
 		"TestLostCountsFromWhenARequestWasSent":                              TestLostCountsFromWhenARequestWasSent,
 		"TestAWaiterIsHeardWhileItWaits":                                     TestAWaiterIsHeardWhileItWaits,
 		"TestALeaseIsLostThoughNoEventTellsOfIt":                             TestALeaseIsLostThoughNoEventTellsOfIt,

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -93,6 +94,30 @@ func (tb *table) mustLock(m *zklock.Mutex, who *zklock.Owner) *zklock.Lease {
 	l, err := m.Lock(ctx, who)
 	require.NoError(tb, err)
 	return l
+}
+
+// node returns the path of the i-th child of top in the order of the queue.
+func (tb *table) node(i int) string {
+	tb.Helper()
+	names := tb.srv.Children(top)
+	require.Greater(tb, len(names), i)
+	slices.SortFunc(names, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
+	return top + "/" + names[i]
+}
+
+// ofNode is true of the requests of one kind that a session makes for its node in
+// the queue.
+func ofNode(session int64, op jute.Op) func(zkserver.Request) bool {
+	return func(r zkserver.Request) bool {
+		return r.Session == session && r.Op == op && strings.HasPrefix(r.Path, fmt.Sprintf("%s/_c_%016x", top, uint64(session)))
+	}
+}
+
+// creates is true of a session's requests that make its node in the queue.
+func creates(session int64) func(zkserver.Request) bool {
+	return func(r zkserver.Request) bool {
+		return r.Session == session && (r.Op == jute.OpCreate || r.Op == jute.OpMulti)
+	}
 }
 
 type locked struct {
@@ -191,8 +216,8 @@ func TestAHolderWhoseNodeTheServerDoesNotShowLosesTheLeaseBeforeTheLock(t *testi
 		conn := tb.connect()
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		waiter := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("waiter"))
-		time.Sleep(2 * time.Second)                                                    // until it waits, and the holder's node is watched
-		tb.srv.Fail(jute.Code(-127), of(conn.SessionID(), jute.OpGetData, tb.node(0))) // throttled
+		time.Sleep(2 * time.Second)                                            // until it waits, and the holder watches its node
+		tb.srv.Fail(jute.Code(-127), ofNode(conn.SessionID(), jute.OpGetData)) // throttled
 		_, err := tb.connect().Set(tb.node(0), nil, -1)
 		require.NoError(tb, err)
 		synctest.Wait()
@@ -213,8 +238,8 @@ func TestLostClosesWhenTheClientIsClosedWhateverIsOnTheWay(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		time.Sleep(2 * time.Second) // until its node is watched
-		held := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, tb.node(0)))
+		time.Sleep(2 * time.Second) // until it watches its node
+		held := tb.srv.Hold(ofNode(conn.SessionID(), jute.OpGetData))
 		_, err := tb.connect().Set(tb.node(0), nil, -1)
 		require.NoError(tb, err)
 		<-held.Hit() // it has no watch now
@@ -307,8 +332,8 @@ func TestALockThatIsLostBeforeLockReturnsIsLockedAgain(t *testing.T) {
 		ctx := slowCtx{context.Background(), func() {
 			if asleep {
 				asleep = false
-				time.Sleep(time.Second) // it gets the lock meanwhile
-				admin.Delete(tb.node(0), -1)
+				time.Sleep(2 * time.Second) // it gets the lock meanwhile, and watches its node
+				require.NoError(tb, admin.Delete(tb.node(0), -1))
 				time.Sleep(time.Second) // for the next one to get in, should it
 			}
 		}}
@@ -316,6 +341,48 @@ func TestALockThatIsLostBeforeLockReturnsIsLockedAgain(t *testing.T) {
 		require.NoError(tb, err)
 		require.False(tb, tb.isLost(l))
 		require.NoError(tb, l.Unlock(context.Background()))
+	})
+}
+
+func TestTwoOwnersOfOneSessionDoNotTakeOneNodeForTheirs(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		id := conn.SessionID()
+		_, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		lost := tb.srv.LoseRequest(of(id, jute.OpGetChildren2, ""))
+		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
+		one := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("one"))
+		<-lost.Hit()
+		<-back.Hit()
+		require.NoError(tb, admin.Delete(tb.node(0), -1))
+		require.NoError(tb, admin.Delete(top, -1))
+		_, err = admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		two := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("two"))
+		synctest.Wait()
+		back.Release()
+		time.Sleep(5 * time.Second) // until both have what they get
+		var holders []*zklock.Lease
+		for _, c := range []<-chan locked{one, two} {
+			select {
+			case got := <-c:
+				require.NoError(tb, got.err)
+				if !tb.isLost(got.lease) {
+					holders = append(holders, got.lease)
+				}
+			default:
+			}
+		}
+		require.Len(tb, holders, 1, "two holders")
+		require.NoError(tb, holders[0].Unlock(context.Background()))
+		for _, c := range []<-chan locked{one, two} {
+			select {
+			case got := <-c:
+				require.NoError(tb, got.lease.Unlock(context.Background()))
+			case <-time.After(time.Second):
+			}
+		}
 	})
 }
 
@@ -335,6 +402,7 @@ func TestTokenMayBeReadAtAnyTime(t *testing.T) {
 				}
 			}
 		}()
+		time.Sleep(2 * time.Second) // until it watches its node
 		for range 3 {
 			_, err := tb.connect().Set(tb.node(0), nil, -1)
 			require.NoError(tb, err)
@@ -460,12 +528,63 @@ func TestACallerThatGivesUpLeavesTheLockToOneOfTheSameOwner(t *testing.T) {
 	})
 }
 
+// TestANodeOfTheSameNumberIsNotTakenForOurs: the parent was made again, and the
+// first node in it is of another library.
+func TestANodeOfTheSameNumberIsNotTakenForOurs(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		id := conn.SessionID()
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		time.Sleep(2 * time.Second) // until it watches its node
+		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
+		tb.srv.Cut(id)
+		<-back.Hit()
+		require.NoError(tb, admin.Delete(tb.node(0), -1))
+		require.NoError(tb, admin.Delete(top, -1))
+		_, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		_, err = admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		back.Release()
+		time.Sleep(time.Second) // until it is connected and has looked
+		require.True(tb, tb.isLost(holder), "two holders: ours takes the other's node for its own")
+		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+		require.Len(tb, tb.srv.Children(top), 1, "the other's node has been deleted")
+	})
+}
+
+// TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession is
+// TestUnlockThatIsTriedAgainTouchesNobodyElsesNode where the next one has the
+// same session, and so the same ephemeral owner.
+func TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		id := conn.SessionID()
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		back, unlocked := tb.unlockUnanswered(id, holder)
+		require.NoError(tb, admin.Delete(top, -1)) // as the server does with a container
+		_, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		next := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("next"))
+		synctest.Wait()
+		back.Release() // its create and the delete that is tried again are on their way
+		require.NoError(tb, <-unlocked)
+		got := <-next
+		require.NoError(tb, got.err)
+		time.Sleep(time.Second) // for a delete that is tried again
+		require.Len(tb, tb.srv.Children(top), 1,
+			"the Unlock has deleted the node of the next holder: two holders")
+		require.False(tb, tb.isLost(got.lease))
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
 func TestLostCountsFromWhenARequestWasSent(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{}) // Connect's would change the connection
 		id := conn.SessionID()
-		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
-		late := tb.srv.HoldReply(of(id, jute.OpGetData, tb.node(0)))
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		late := tb.srv.HoldReply(ofNode(id, jute.OpGetData))
 		<-late.Hit()
 		sent := time.Now() // the last that the server hears of it
 		silence := tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id })
@@ -533,6 +652,7 @@ func TestALeaseIsLostThoughNoEventTellsOfIt(t *testing.T) {
 					return eventless{nc, new(bytes.Buffer)}
 				}})
 				holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+				time.Sleep(2 * time.Second) // until it watches its node
 				require.NoError(tb, admin.Delete(tb.node(0), -1))
 				require.NoError(tb, admin.Delete(top, -1))
 				if another {

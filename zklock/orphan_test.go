@@ -65,10 +65,10 @@ func TestAContenderThatGivesUpDuringAThrottledSearchLeavesNoOrphan(t *testing.T)
 	})
 }
 
-// TestALostCreateIsFoundUnderTheNameOfANodeThatHasGone: the parent was made
-// anew, and the contender's node has the name that another place of the same
-// Mutex has, which has not been told yet that its own node has gone.
-func TestALostCreateIsFoundUnderTheNameOfANodeThatHasGone(t *testing.T) {
+// TestALostCreateIsFoundThoughANodeOfItsNumberHasGone: the parent was made
+// again, and the contender's node has the number of the one by which its Mutex
+// holds the lock, and which has gone without a word.
+func TestALostCreateIsFoundThoughANodeOfItsNumberHasGone(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin := tb.connect()
 		conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
@@ -77,6 +77,7 @@ func TestALostCreateIsFoundUnderTheNameOfANodeThatHasGone(t *testing.T) {
 		id := conn.SessionID()
 		m := tb.mutexWith(conn)
 		former := tb.mustLock(m, zklock.NewOwner("former"))
+		time.Sleep(2 * time.Second) // until it watches its node
 		require.NoError(tb, admin.Delete(tb.node(0), -1))
 		tb.remakeTop(admin)
 
@@ -94,6 +95,125 @@ func TestALostCreateIsFoundUnderTheNameOfANodeThatHasGone(t *testing.T) {
 		require.False(tb, tb.isLost(l))
 		require.NoError(tb, l.Unlock(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestALateRevokeAsksNobodyElse: Revoke has read the node of a holder that goes
+// then, with the parent. What it writes finds the next holder's node in the same
+// place of a parent that was made again.
+func TestALateRevokeAsksNobodyElse(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin, asker := tb.connect(), tb.connectAs(ordinary{})
+		old := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("old"))
+		late := tb.srv.Hold(of(asker.SessionID(), jute.OpSetData, ""))
+		revoked := make(chan error, 1)
+		go func() {
+			m := tb.mutexWith(asker)
+			revoked <- m.Revoke(context.Background(), zklock.Participant{Node: old.Node()})
+		}()
+		<-late.Hit()
+		require.NoError(tb, old.Unlock(context.Background()))
+		require.NoError(tb, admin.Delete(top, -1))
+		holder := tb.mustLock(tb.mutexWith(tb.connectAs(ordinary{})), zklock.NewOwner("new"))
+		next := lockAside(context.Background(), tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
+		time.Sleep(time.Second) // until it waits
+		require.Equal(tb, holder.Node(), tb.node(0))
+		late.Release()
+		require.NoError(tb, <-revoked)
+		time.Sleep(5 * time.Second) // until the holder has read its node again
+		require.False(tb, isClosed(holder.RevokeRequested()), "the old holder was asked, and not the new one")
+		require.False(tb, tb.isLost(holder))
+		require.NoError(tb, holder.Unlock(context.Background()))
+		select {
+		case got := <-next:
+			require.NoError(tb, got.err)
+			require.NoError(tb, got.lease.Unlock(context.Background()))
+		case <-time.After(time.Minute):
+			require.Fail(tb, "the holder has left its node")
+		}
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestARecordOfAnotherDoesNotCostTheLease: what somebody writes into a holder's
+// node is a request at most, and this one was for another.
+func TestARecordOfAnotherDoesNotCostTheLease(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin := tb.connect()
+		old := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("old"))
+		record, ok := tb.srv.Node(old.Node())
+		require.True(tb, ok)
+		require.NoError(tb, old.Unlock(context.Background()))
+		holder := tb.mustLock(tb.mutexWith(tb.connectAs(ordinary{})), zklock.NewOwner("new"))
+		_, err := admin.Set(holder.Node(), asked(record.Data), 0)
+		require.NoError(tb, err)
+		time.Sleep(time.Minute) // until the node has been read many times
+		require.False(tb, tb.isLost(holder))
+		require.False(tb, isClosed(holder.RevokeRequested()), "another was asked")
+		require.NoError(tb, holder.Unlock(context.Background()))
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// asked is a record with a request for the lock in it, as Revoke writes it.
+func asked(record []byte) []byte {
+	return append(bytes.TrimSuffix(record, []byte("}")), `,"revoke":true}`...)
+}
+
+// TestARecordOfAnotherBeforeTheFirstReadOrphansNobody is the same for a waiter
+// that finds the other's record when it reads its node for the first time.
+func TestARecordOfAnotherBeforeTheFirstReadOrphansNobody(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin, conn := tb.connect(), tb.connectAs(ordinary{})
+		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+		record, ok := tb.srv.Node(holder.Node())
+		require.True(tb, ok)
+		reads := tb.srv.Hold(ofNode(conn.SessionID(), jute.OpGetData))
+		waiter := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("waiter"))
+		<-reads.Hit()
+		_, err := admin.Set(tb.node(1), asked(record.Data), 0)
+		require.NoError(tb, err)
+		reads.Release()
+		synctest.Wait()
+		require.NoError(tb, holder.Unlock(context.Background()))
+		select {
+		case got := <-waiter:
+			require.NoError(tb, got.err)
+			require.False(tb, isClosed(got.lease.RevokeRequested()), "another was asked")
+			require.NoError(tb, got.lease.Unlock(context.Background()))
+		case <-time.After(time.Minute):
+			require.Fail(tb, "it waits for its own node", "%v", tb.srv.Children(top))
+		}
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestASearchDoesNotTakeAnothersNodeForOurs: the reply to create is lost, and
+// before the contender looks for its node, that goes, with the parent. Another's
+// node has its number and its record; nobody wants the place any more, and the
+// contender deletes what it finds.
+func TestASearchDoesNotTakeAnothersNodeForOurs(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin, conn := tb.connect(), tb.connectAs(ordinary{})
+		tb.makeTop(admin)
+		tb.srv.LoseReply(creates(conn.SessionID()))
+		looks := tb.srv.Hold(of(conn.SessionID(), jute.OpSync, ""))
+		ctx, cancel := context.WithCancel(context.Background())
+		waiter := lockAside(ctx, tb.mutexWith(conn), zklock.NewOwner("owner"))
+		<-looks.Hit()
+		record, ok := tb.srv.Node(tb.node(0))
+		require.True(tb, ok)
+		require.NoError(tb, admin.Delete(tb.node(0), -1))
+		tb.remakeTop(admin)
+		foreign, err := admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		_, err = admin.Set(foreign, record.Data, 0)
+		require.NoError(tb, err)
+		cancel()
+		require.ErrorIs(tb, (<-waiter).err, context.Canceled)
+		looks.Release()
+		time.Sleep(5 * time.Second) // for a node that goes by mistake
+		require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top), "it has deleted the node of another")
 	})
 }
 

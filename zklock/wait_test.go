@@ -1,15 +1,9 @@
 package zklock_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
-	"io"
-	"net"
-	"runtime"
-	"sync"
-	"sync/atomic"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,9 +16,12 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// handshakeOf is true of a client that comes back to its session.
-func handshakeOf(session int64) func(zkserver.Request) bool {
-	return func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == session }
+// withHandOver makes a Mutex of a client of its own.
+func (tb *table) withHandOver(holds int, d time.Duration) *zklock.Mutex {
+	tb.Helper()
+	m, err := zklock.New(tb.connect(), top, zklock.WithSessionTimeout(10*time.Second), zklock.WithHandOver(holds, d))
+	require.NoError(tb, err)
+	return m
 }
 
 // TestAHolderInTheOldParentLetsNobodyInInTheNewOne: the holder's delete is
@@ -36,7 +33,7 @@ func TestAHolderInTheOldParentLetsNobodyInInTheNewOne(t *testing.T) {
 		onTable(t, func(tb *table) {
 			conn, admin := tb.connectAs(ordinary{wrap: watchesFirst}), tb.connect()
 			id := conn.SessionID()
-			m := tb.mutexWith(conn, zklock.WithHandOver(1, 0)) // each owner has a node
+			m := tb.mutexWith(conn)
 			holder := tb.mustLock(m, zklock.NewOwner("holder"))
 			back, unlocked := tb.unlockUnanswered(id, holder)
 			require.NoError(tb, admin.Delete(top, -1))
@@ -91,10 +88,10 @@ func TestAWaiterWhoseNodeHasGoneWithTheHoldersIsNotLetIn(t *testing.T) {
 		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
 			return deafTo{nc, new(bytes.Buffer), "-lock-0000000001"}
 		}})
-		m := tb.mutexWith(conn, zklock.WithHandOver(1, 0)) // each owner has a node
+		m := tb.mutexWith(conn)
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
-		synctest.Wait()
+		time.Sleep(2 * time.Second)                                             // until it has a node of its own, and the holder watches its
 		late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpExists, "/other")) // and all that follows
 		go conn.Exists("/other")
 		<-late.Hit()
@@ -124,10 +121,10 @@ func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
 			return watchesFirst(deafTo{nc, new(bytes.Buffer), "-lock-0000000001"})
 		}})
-		m := tb.mutexWith(conn, zklock.WithHandOver(1, 0)) // each owner has a node
+		m := tb.mutexWith(conn)
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
-		synctest.Wait()
+		time.Sleep(2 * time.Second) // until it has a node of its own, and the holder watches its
 		back, unlocked := tb.unlockUnanswered(conn.SessionID(), holder)
 		require.NoError(tb, admin.Delete(tb.node(0), -1))
 		tb.remakeTop(admin)
@@ -142,28 +139,6 @@ func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 	})
 }
 
-// TestAnUnlockThatIsTriedTwiceTouchesNobodyElsesNode: the second try finds no
-// server, and the third must still know of the first.
-func TestAnUnlockThatIsTriedTwiceTouchesNobodyElsesNode(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn, admin := tb.connectAs(ordinary{wrap: watchesFirst}), tb.connect()
-		id := conn.SessionID()
-		back, unlocked := tb.unlockUnanswered(id, tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder")))
-		tb.remakeTop(admin)
-		next := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
-		back.Release()
-		synctest.Wait() // until the client is back, and the second try is due
-		back = tb.srv.Hold(handshakeOf(id))
-		tb.srv.Cut(id)
-		<-back.Hit()
-		time.Sleep(time.Second) // until the second try has failed
-		back.Release()
-		require.NoError(tb, <-unlocked)
-		require.Len(tb, tb.srv.Children(top), 1, "the Unlock has deleted the node of the next holder: two holders")
-		require.NoError(tb, next.Unlock(context.Background()))
-	})
-}
-
 // TestAHolderWhoseNodeHasGoneLetsNobodyIn: an operator removes the parent with
 // the nodes of the holder and of the waiter, and both miss the event.
 func TestAHolderWhoseNodeHasGoneLetsNobodyIn(t *testing.T) {
@@ -172,16 +147,16 @@ func TestAHolderWhoseNodeHasGoneLetsNobodyIn(t *testing.T) {
 		m := tb.mutexWith(tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
 			nc = deafTo{nc, new(bytes.Buffer), "-lock-0000000000"}
 			return deafTo{nc, new(bytes.Buffer), "-lock-0000000001"}
-		}}), zklock.WithHandOver(1, 0)) // each owner has a node
+		}}))
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
-		synctest.Wait()
+		time.Sleep(2 * time.Second) // until it has a node of its own, and the holder watches its
 		for _, name := range tb.srv.Children(top) {
 			require.NoError(tb, admin.Delete(top+"/"+name, -1))
 		}
 		tb.remakeTop(admin)
 		others := tb.mutexWith(tb.connect())
-		for range 2 { // which have the names of the holder's node and the waiter's
+		for range 2 { // which have the numbers of the holder's node and the waiter's
 			require.NoError(tb, tb.mustLock(others, zklock.NewOwner("other")).Unlock(context.Background()))
 		}
 		next := tb.mustLock(others, zklock.NewOwner("next"))
@@ -200,7 +175,7 @@ func tokens(tb *table) (all []int64) {
 		node, _ := tb.srv.Node(top + "/" + name)
 		all = append(all, node.Stat.Czxid<<10)
 	}
-	return all
+	return waiters
 }
 
 // TestAContenderLooksAtItsNodeBeforeItTakesTheLock: while it puts its record
@@ -276,54 +251,30 @@ func TestOneSlowAnswerOnlyDelaysTheLock(t *testing.T) {
 	}
 }
 
-// TestANodeThatIsGoneBeforeItIsFoundIsMadeAgain: the create was carried out in
-// the client's next session, and somebody deletes the node before the
-// contender has looked in which session it is.
-func TestANodeThatIsGoneBeforeItIsFoundIsMadeAgain(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin, conn := tb.connect(), tb.connectAs(ordinary{})
-		tb.makeTop(admin)
-		id := conn.SessionID()
-		back := tb.srv.Hold(handshakeOf(id))
-		tb.srv.Cut(id)
-		<-back.Hit()
-		waiter := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("owner"))
-		synctest.Wait() // its create waits in the client
-		tb.srv.Expire(id)
-		looks := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpSync && r.Session != admin.SessionID() })
-		back.Release()
-		<-looks.Hit()
-		require.Len(tb, tb.srv.Children(top), 1)
-		require.NoError(tb, admin.Delete(tb.node(0), -1))
-		looks.Release()
-		got := <-waiter
-		require.NoError(tb, got.err)
-		require.Contains(tb, tokens(tb), got.lease.Token())
-		require.NoError(tb, got.lease.Unlock(context.Background()))
-		require.Empty(tb, tb.srv.Children(top))
-	})
-}
-
 // TestTryLockWhoseNodeIsTakenAwayTriesAgain: what is left of the first try is
 // no contender that keeps the second one out.
 func TestTryLockWhoseNodeIsTakenAwayTriesAgain(t *testing.T) {
-	for range 10 {
-		onTable(t, func(tb *table) {
-			admin, conn := tb.connect(), tb.connectAs(ordinary{})
-			tb.makeTop(admin)
-			late := tb.srv.HoldReply(creates(conn.SessionID()))
-			got := make(chan locked, 1)
-			go func() {
-				l, err := tb.mutexWith(conn).TryLock(context.Background(), zklock.NewOwner("owner"))
-				got <- locked{l, err}
-			}()
-			<-late.Hit()
-			require.NoError(tb, admin.Delete(tb.node(0), -1))
-			late.Release()
-			tried := <-got
-			require.NoError(tb, tried.err, "nobody holds the lock")
-			require.NoError(tb, tried.lease.Unlock(context.Background()))
-		})
+	for op, hold := range map[jute.Op]func(*zkserver.Server, func(zkserver.Request) bool) *zkserver.Fault{
+		jute.OpCreate: (*zkserver.Server).HoldReply, jute.OpGetChildren2: (*zkserver.Server).Hold,
+	} {
+		for range 10 {
+			onTable(t, func(tb *table) {
+				admin, conn := tb.connect(), tb.connectAs(ordinary{})
+				tb.makeTop(admin)
+				late := hold(tb.srv, of(conn.SessionID(), op, ""))
+				got := make(chan locked, 1)
+				go func() {
+					l, err := tb.mutexWith(conn).TryLock(context.Background(), zklock.NewOwner("owner"))
+					got <- locked{l, err}
+				}()
+				<-late.Hit()
+				require.NoError(tb, admin.Delete(tb.node(0), -1))
+				late.Release()
+				tried := <-got
+				require.NoError(tb, tried.err, "nobody holds the lock")
+				require.NoError(tb, tried.lease.Unlock(context.Background()))
+			})
+		}
 	}
 }
 
@@ -347,61 +298,242 @@ func TestACallThatIsStoppedSaysThatItsCtxHasEnded(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for range 20 {
 		onTable(t, func(tb *table) {
-			conn := tb.connectAs(ordinary{})
-			m := tb.mutexWith(conn)
-			late := tb.srv.Hold(of(conn.SessionID(), jute.OpSync, ""))
-			ended, cancel := context.WithCancel(context.Background())
-			ctx := lateCtx{ended, new(atomic.Int32)}
-			asked := make(chan error, 1)
-			go func() {
-				_, err := m.Participants(ctx)
-				asked <- err
-			}()
-			synctest.Wait()
-			cancel()
-			late.Release()
-			require.ErrorIs(tb, <-asked, context.Canceled)
+			ours := tb.withHandOver(holds, time.Hour)
+			holder := tb.mustLock(ours, zklock.NewOwner("first"))
+			waiters := queued(ours, 50)
+			stranger := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
+			time.Sleep(time.Second) // until it is in the queue
+			// Ours may be before it with two nodes: the holder's, and one for those
+			// whom that will not serve.
+			served := 0
+			for ; len(stranger) == 0; served++ {
+				require.LessOrEqual(tb, served, 2*holds, "holds after which the stranger still waits")
+				require.NoError(tb, holder.Unlock(context.Background()))
+				time.Sleep(10 * time.Millisecond) // for the requests
+				if len(waiters[0]) > 0 {
+					holder, waiters = (<-waiters[0]).lease, waiters[1:]
+				}
+			}
+			require.GreaterOrEqual(tb, served, holds)
+			require.NoError(tb, (<-stranger).lease.Unlock(context.Background()))
+			for _, waiter := range waiters {
+				require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
+			}
 		})
 	}
 }
 
-// TestASecondLostCreateIsFoundByASearchOfItsOwn: what the first search has
-// seen is of no use to it.
-func TestASecondLostCreateIsFoundByASearchOfItsOwn(t *testing.T) {
+// TestAForeignNodeOfTheSameNumberIsNotTakenForOursInTheFirstList: the parent is
+// made again between the contender's create and its list.
+func TestAForeignNodeOfTheSameNumberIsNotTakenForOursInTheFirstList(t *testing.T) {
 	onTable(t, func(tb *table) {
-		tb.makeTop(tb.connect())
-		conn := tb.connectAs(ordinary{})
-		m := tb.mutexWith(conn)
-		for range 3 {
-			lost := tb.srv.LoseReply(creates(conn.SessionID()))
-			l := tb.mustLock(m, zklock.NewOwner("owner"))
-			require.Len(tb, lost.Hit(), 1)
-			require.Len(tb, tb.srv.Children(top), 1)
-			require.NoError(tb, l.Unlock(context.Background()))
-			require.Empty(tb, tb.srv.Children(top))
+		admin, conn := tb.connect(), tb.connectAs(ordinary{})
+		tb.makeTop(admin)
+		lists := tb.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, ""))
+		waiter := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("owner"))
+		<-lists.Hit()
+		require.NoError(tb, admin.Delete(tb.node(0), -1))
+		tb.remakeTop(admin)
+		foreign, err := admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		require.Equal(tb, top+"/lock-0000000000", foreign)
+		lists.Release()
+		time.Sleep(time.Second) // for it to get in by mistake
+		require.Empty(tb, waiter, "two holders: it takes another's node for its own")
+		require.NoError(tb, admin.Delete(foreign, -1))
+		got := <-waiter
+		require.NoError(tb, got.err)
+		require.Contains(tb, tokens(tb), got.lease.Token())
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+func TestAHolderThatIsAskedForTheLockDoesNotHandItOn(t *testing.T) {
+	onTable(t, func(tb *table) {
+		ours, other := tb.withHandOver(16, time.Hour), tb.mutex(tb.connect())
+		holder := tb.mustLock(ours, zklock.NewOwner("first"))
+		next := lockAside(context.Background(), ours, zklock.NewOwner("next"))
+		stranger := lockAside(context.Background(), other, zklock.NewOwner("stranger"))
+		time.Sleep(2 * time.Second) // until the holder's node is watched
+		queue, err := other.Participants(context.Background())
+		require.NoError(tb, err)
+		require.NoError(tb, other.Revoke(context.Background(), queue[0]))
+		<-holder.RevokeRequested()
+		require.NoError(tb, holder.Unlock(context.Background()))
+		got := <-stranger
+		require.NoError(tb, got.err)
+		synctest.Wait()
+		require.Empty(tb, next, "it was handed on")
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+		got = <-next
+		require.NoError(tb, got.err)
+		require.False(tb, isClosed(got.lease.RevokeRequested()), "the other node was asked")
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
+func TestALockThatIsLostIsNotHandedOn(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		ours := tb.mutex(conn)
+		holder := tb.mustLock(ours, zklock.NewOwner("first"))
+		waiters := queued(ours, 3)
+		session := conn.SessionID()
+		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == session })
+		<-holder.Lost()
+		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+		time.Sleep(time.Minute) // until the session has ended
+		for _, waiter := range waiters {
+			require.Empty(tb, waiter)
+		}
+		stranger := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
+		for _, f := range silence {
+			f.Release()
+		}
+		time.Sleep(time.Minute) // they queue again
+		require.NoError(tb, stranger.Unlock(context.Background()))
+		token := stranger.Token()
+		for _, waiter := range waiters {
+			got := <-waiter
+			require.NoError(tb, got.err)
+			require.Greater(tb, got.lease.Token(), token)
+			token = got.lease.Token()
+			require.NoError(tb, got.lease.Unlock(context.Background()))
 		}
 	})
 }
 
-// TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain: no server answers,
-// so it is the clock that tells, and the node has not been removed.
-func TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain(t *testing.T) {
+// TestALeaseThatHasEndedIsNotLostWithTheNextOne: they have one node.
+func TestALeaseThatHasEndedIsNotLostWithTheNextOne(t *testing.T) {
 	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{wrap: watchesFirst})
-		id := conn.SessionID()
-		ctx := slowCtx{context.Background(), sync.OnceFunc(func() {
-			time.Sleep(time.Second) // it gets the lock meanwhile
-			silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
-			time.Sleep(15 * time.Second) // more than the session timeout
-			time.AfterFunc(time.Second, func() {
-				for _, held := range silence {
-					held.Release()
-				}
-			})
-		})}
-		l, err := tb.mutexWith(conn).Lock(ctx, zklock.NewOwner("slow"))
+		conn := tb.connect()
+		ours := tb.mutex(conn)
+		first := tb.mustLock(ours, zklock.NewOwner("first"))
+		next := lockAside(context.Background(), ours, zklock.NewOwner("next"))
+		synctest.Wait()
+		require.NoError(tb, first.Unlock(context.Background()))
+		second := (<-next).lease
+		require.Equal(tb, first.Node(), second.Node())
+		tb.srv.Expire(conn.SessionID())
+		<-second.Lost()
+		require.False(tb, isClosed(first.Lost()))
+		require.True(tb, isClosed(first.Done()))
+		require.ErrorIs(tb, second.Unlock(context.Background()), zklock.ErrLost)
+	})
+}
+
+// TestAWaiterThatGivesUpInMemoryIsSkipped, whichever it is, and nothing is left.
+func TestAWaiterThatGivesUpInMemoryIsSkipped(t *testing.T) {
+	onTable(t, func(tb *table) {
+		ours := tb.mutex(tb.connect())
+		holder := tb.mustLock(ours, zklock.NewOwner("first"))
+		var cancels []context.CancelFunc
+		var waiters []<-chan locked
+		for range 4 {
+			ctx, cancel := context.WithCancel(context.Background())
+			cancels = append(cancels, cancel)
+			waiters = append(waiters, lockAside(ctx, ours, zklock.NewOwner("waiter")))
+			synctest.Wait()
+		}
+		for _, i := range []int{0, 2, 3} {
+			cancels[i]()
+			require.ErrorIs(tb, (<-waiters[i]).err, context.Canceled)
+		}
+		require.NoError(tb, holder.Unlock(context.Background()))
+		require.NoError(tb, (<-waiters[1]).lease.Unlock(context.Background()))
+		cancels[1]()
+		require.NoError(tb, ours.Wait(context.Background()))
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestANodeThatNobodyNeedsAnyMoreGoes: it was made for owners that the holder's node
+// would not serve, and they have given up.
+func TestANodeThatNobodyNeedsAnyMoreGoes(t *testing.T) {
+	onTable(t, func(tb *table) {
+		ours := tb.withHandOver(4, time.Hour)
+		holder := tb.mustLock(ours, zklock.NewOwner("first"))
+		ctx, giveUp := context.WithCancel(context.Background())
+		served := queued(ours, 2)
+		var others []<-chan locked
+		for range 5 {
+			others = append(others, lockAside(ctx, ours, zklock.NewOwner("other")))
+			synctest.Wait()
+		}
+		require.Len(tb, tb.srv.Children(top), 2)
+		giveUp()
+		for _, other := range others {
+			require.ErrorIs(tb, (<-other).err, context.Canceled)
+		}
+		for _, waiter := range served {
+			require.NoError(tb, holder.Unlock(context.Background()))
+			holder = (<-waiter).lease
+		}
+		synctest.Wait()
+		require.Len(tb, tb.srv.Children(top), 1, "nobody waits")
+		require.NoError(tb, holder.Unlock(context.Background()))
+		require.NoError(tb, ours.Wait(context.Background()))
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestTheHolderIsShownThoughItsNodeWasMadeForAnother.
+func TestTheHolderIsShownThoughItsNodeWasMadeForAnother(t *testing.T) {
+	onTable(t, func(tb *table) {
+		ours := tb.mutex(tb.connect())
+		first := tb.mustLock(ours, zklock.NewOwner("first"))
+		next := lockAside(context.Background(), ours, zklock.NewOwner("next"))
+		synctest.Wait()
+		require.NoError(tb, first.Unlock(context.Background()))
+		got := <-next
+		queue, err := ours.Participants(context.Background())
 		require.NoError(tb, err)
-		require.False(tb, tb.isLost(l))
+		require.Len(tb, queue, 1)
+		require.Equal(tb, "next", queue[0].Owner)
+		require.Equal(tb, got.lease.Node(), queue[0].Node)
+		require.LessOrEqual(tb, queue[0].Token, got.lease.Token())
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
+// TestTryLockTakesAFreeLockThoughItsMutexHasJustLostIt: the node that is lost is
+// not another contender's.
+func TestTryLockTakesAFreeLockThoughItsMutexHasJustLostIt(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		ours := tb.mutex(conn)
+		holder := tb.mustLock(ours, zklock.NewOwner("first"))
+		session := conn.SessionID()
+		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == session })
+		<-holder.Lost()
+		time.Sleep(time.Minute) // until the session has ended
+		for _, f := range silence {
+			f.Release()
+		}
+		time.Sleep(10 * time.Second) // until the client has another session
+		require.Empty(tb, tb.srv.Children(top))
+		l, err := ours.TryLock(context.Background(), zklock.NewOwner("second"))
+		require.NoError(tb, err)
+		require.NoError(tb, l.Unlock(context.Background()))
+		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+	})
+}
+
+// TestTryLockWaitsForTheNodeOfItsMutexThatWasGivenUp: its delete is on its way,
+// and nobody else holds the lock or waits for it.
+func TestTryLockWaitsForTheNodeOfItsMutexThatWasGivenUp(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		ours := tb.mutex(conn)
+		holder := tb.mustLock(ours, zklock.NewOwner("first"))
+		slow := tb.srv.Hold(of(conn.SessionID(), jute.OpDelete, ""))
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		require.ErrorIs(tb, holder.Unlock(ctx), context.DeadlineExceeded)
+		time.AfterFunc(time.Second, slow.Release)
+		l, err := ours.TryLock(context.Background(), zklock.NewOwner("second"))
+		require.NoError(tb, err)
 		require.NoError(tb, l.Unlock(context.Background()))
 	})
 }
@@ -447,7 +579,7 @@ func TestALeaseIsLostWhenNothingIsWritten(t *testing.T) {
 		last := time.Now()
 		refused := make([]*zkserver.Fault, 1000)
 		for i := range refused {
-			refused[i] = tb.srv.Fail(throttled, of(id, jute.OpMulti, ""))
+			refused[i] = tb.srv.Fail(throttled, of(id, jute.OpDelete, ""))
 		}
 		for time.Since(last) < 20*time.Second && !tb.isLost(holder) {
 			_, err := m.Participants(context.Background())
@@ -461,31 +593,6 @@ func TestALeaseIsLostWhenNothingIsWritten(t *testing.T) {
 		}
 		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
 		time.Sleep(time.Minute) // until its node has gone
-		require.Empty(tb, tb.srv.Children(top))
-	})
-}
-
-// TestASearchAndADeleteThatAreBothRefusedAreSurvived: an operator has taken
-// away both rights, and gives back one after the other.
-func TestASearchAndADeleteThatAreBothRefusedAreSurvived(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin := tb.connect()
-		tb.makeTop(admin)
-		may := func(perms int32) {
-			_, err := admin.SetACL(top, zk.WorldACL(perms|zk.PermAdmin), -1)
-			require.NoError(tb, err)
-		}
-		conn := tb.connectAs(ordinary{})
-		may(zk.PermCreate)
-		lost := tb.srv.LoseReply(creates(conn.SessionID()))
-		_, err := tb.mutexWith(conn).Lock(context.Background(), zklock.NewOwner("owner"))
-		require.Len(tb, lost.Hit(), 1)
-		require.ErrorIs(tb, err, zk.ErrNoAuth)
-		may(zk.PermRead | zk.PermCreate)
-		time.Sleep(5 * time.Minute) // until it has been found, and its delete refused often
-		require.Len(tb, tb.srv.Children(top), 1)
-		may(zk.PermAll)
-		time.Sleep(5 * time.Minute) // until the next try
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
