@@ -63,6 +63,7 @@ func TestForcedSchedulesWithOtherClients(t *testing.T) {
 		"TestUnlockThatIsTriedAgainTouchesNobodyElsesNode":                   TestUnlockThatIsTriedAgainTouchesNobodyElsesNode,
 		"TestAPlaceInAParentMadeAnewIsNotBehindOneInTheOldParent":            TestAPlaceInAParentMadeAnewIsNotBehindOneInTheOldParent,
 		"TestALockThatIsLostBeforeLockReturnsIsLockedAgain":                  TestALockThatIsLostBeforeLockReturnsIsLockedAgain,
+		"TestTwoOwnersOfOneSessionDoNotTakeOneNodeForTheirs":                 TestTwoOwnersOfOneSessionDoNotTakeOneNodeForTheirs,
 		"TestTokenMayBeReadAtAnyTime":                                        TestTokenMayBeReadAtAnyTime,
 		"TestARefusedDeleteIsReportedWhole":                                  TestARefusedDeleteIsReportedWhole,
 		"TestAContenderThatDoesNotFitIntoAPacketIsToldSo":                    TestAContenderThatDoesNotFitIntoAPacketIsToldSo,

@@ -42,8 +42,7 @@ type entry struct {
 	holds   int       // how many have begun
 	entered time.Time // when the first did
 	revoked bool
-	deleted bool        // our own delete has ended it, and was answered at once
-	err     error       // why not, or why it is not deleted yet
+	err     error       // why the node has gone, or has not; nil if we have deleted it
 	clock   *time.Timer // closes Lost
 	ends    *time.Timer // until when the lock is handed on
 	resting bool        // the lock is held by it, and it has no goroutine
@@ -147,20 +146,15 @@ func (m *Mutex) create(e *entry) error {
 		node, stat, err := m.createOnce(e)
 		if maybe(err) || err == nil && m.conn.SessionID() != session {
 			// It was made or not, in this session or in another.
-			why := err
-			if node, stat, err = m.find(e); err != nil {
-				return err
+			found, of, findErr := m.find(e)
+			switch {
+			case findErr != nil:
+				return findErr
+			case found != "":
+				node, session, e.token, err = found, of.EphemeralOwner, of.Czxid, nil
+			case err == nil:
+				continue // it went with the other session
 			}
-			if node == "" { // the reason may be one that stays
-				if why != nil {
-					why = m.session.again(why, e.left, 0)
-				}
-				if why != nil {
-					return why
-				}
-				continue
-			}
-			session, e.token = stat.EphemeralOwner, stat.Czxid
 		} else if stat != nil { // of the parent
 			e.token, e.others = stat.Mzxid, int(stat.NumChildren)-1
 		}
@@ -406,8 +400,8 @@ func (m *Mutex) remove(e *entry) error {
 		err := m.session.call(aQuorum, func() error { return m.conn.Delete(e.node, -1) })
 		var lost *noAnswer
 		switch {
-		case err == nil || errors.Is(err, zk.ErrNoNode) && sent:
-			e.deleted = !sent // else an event of the node behind it may have been missed
+		case err == nil:
+			e.deleted = true
 			return nil
 		case errors.Is(err, zk.ErrNoNode) && sent:
 			return nil // by an earlier delete, and the parent may have gone since
@@ -436,8 +430,8 @@ func (m *Mutex) refused(e *entry, n int, err error) error {
 		m.failLocked(e, err, false)
 		m.leaveLocked(e)
 		for _, h := range e.failed {
-			if h.err == ErrHeld { // and the node stays
-				h.err = fmt.Errorf("%w: %w", ErrHeld, err)
+			if !errors.Is(h.err, err) {
+				h.err = errors.Join(h.err, err)
 			}
 		}
 		e.tellLocked()

@@ -42,22 +42,6 @@ func onTable(t *testing.T, play func(tb *table)) {
 	})
 }
 
-// node is the path of a contender's node, by its place among the numbers.
-func (tb *table) node(i int) string {
-	tb.Helper()
-	names := tb.srv.Children(top)
-	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(a[max(0, len(a)-10):], b[max(0, len(b)-10):]) })
-	require.Greater(tb, len(names), i)
-	return top + "/" + names[i]
-}
-
-// creates is true of the requests with which a session makes a node in the queue.
-func creates(session int64) func(zkserver.Request) bool {
-	return func(r zkserver.Request) bool {
-		return r.Session == session && (r.Op == jute.OpCreate || r.Op == jute.OpMulti && strings.HasPrefix(r.Path, top+"/"))
-	}
-}
-
 // connect opens a session that ends with the test.
 func (tb *table) connect() *zk.Conn {
 	tb.Helper()
@@ -101,7 +85,7 @@ func (tb *table) node(i int) string {
 	tb.Helper()
 	names := tb.srv.Children(top)
 	require.Greater(tb, len(names), i)
-	slices.SortFunc(names, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(a[max(0, len(a)-10):], b[max(0, len(b)-10):]) })
 	return top + "/" + names[i]
 }
 
@@ -116,7 +100,7 @@ func ofNode(session int64, op jute.Op) func(zkserver.Request) bool {
 // creates is true of a session's requests that make its node in the queue.
 func creates(session int64) func(zkserver.Request) bool {
 	return func(r zkserver.Request) bool {
-		return r.Session == session && (r.Op == jute.OpCreate || r.Op == jute.OpMulti)
+		return r.Session == session && (r.Op == jute.OpCreate || r.Op == jute.OpMulti && strings.HasPrefix(r.Path, top+"/")) // and not the probe
 	}
 }
 

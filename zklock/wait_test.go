@@ -1,9 +1,15 @@
 package zklock_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
-	"slices"
+	"io"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,12 +22,9 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// withHandOver makes a Mutex of a client of its own.
-func (tb *table) withHandOver(holds int, d time.Duration) *zklock.Mutex {
-	tb.Helper()
-	m, err := zklock.New(tb.connect(), top, zklock.WithSessionTimeout(10*time.Second), zklock.WithHandOver(holds, d))
-	require.NoError(tb, err)
-	return m
+// handshakeOf is true of a client that comes back to its session.
+func handshakeOf(session int64) func(zkserver.Request) bool {
+	return func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == session }
 }
 
 // TestAHolderInTheOldParentLetsNobodyInInTheNewOne: the holder's delete is
@@ -175,7 +178,7 @@ func tokens(tb *table) (all []int64) {
 		node, _ := tb.srv.Node(top + "/" + name)
 		all = append(all, node.Stat.Czxid<<10)
 	}
-	return waiters
+	return all
 }
 
 // TestAContenderLooksAtItsNodeBeforeItTakesTheLock: while it puts its record
@@ -298,27 +301,20 @@ func TestACallThatIsStoppedSaysThatItsCtxHasEnded(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for range 20 {
 		onTable(t, func(tb *table) {
-			ours := tb.withHandOver(holds, time.Hour)
-			holder := tb.mustLock(ours, zklock.NewOwner("first"))
-			waiters := queued(ours, 50)
-			stranger := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
-			time.Sleep(time.Second) // until it is in the queue
-			// Ours may be before it with two nodes: the holder's, and one for those
-			// whom that will not serve.
-			served := 0
-			for ; len(stranger) == 0; served++ {
-				require.LessOrEqual(tb, served, 2*holds, "holds after which the stranger still waits")
-				require.NoError(tb, holder.Unlock(context.Background()))
-				time.Sleep(10 * time.Millisecond) // for the requests
-				if len(waiters[0]) > 0 {
-					holder, waiters = (<-waiters[0]).lease, waiters[1:]
-				}
-			}
-			require.GreaterOrEqual(tb, served, holds)
-			require.NoError(tb, (<-stranger).lease.Unlock(context.Background()))
-			for _, waiter := range waiters {
-				require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
-			}
+			conn := tb.connectAs(ordinary{})
+			m := tb.mutexWith(conn)
+			late := tb.srv.Hold(of(conn.SessionID(), jute.OpSync, ""))
+			ended, cancel := context.WithCancel(context.Background())
+			ctx := lateCtx{ended, new(atomic.Int32)}
+			asked := make(chan error, 1)
+			go func() {
+				_, err := m.Participants(ctx)
+				asked <- err
+			}()
+			synctest.Wait()
+			cancel()
+			late.Release()
+			require.ErrorIs(tb, <-asked, context.Canceled)
 		})
 	}
 }
@@ -349,191 +345,25 @@ func TestAForeignNodeOfTheSameNumberIsNotTakenForOursInTheFirstList(t *testing.T
 	})
 }
 
-func TestAHolderThatIsAskedForTheLockDoesNotHandItOn(t *testing.T) {
+// TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain: no server answers,
+// so it is the clock that tells, and the node has not been removed.
+func TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain(t *testing.T) {
 	onTable(t, func(tb *table) {
-		ours, other := tb.withHandOver(16, time.Hour), tb.mutex(tb.connect())
-		holder := tb.mustLock(ours, zklock.NewOwner("first"))
-		next := lockAside(context.Background(), ours, zklock.NewOwner("next"))
-		stranger := lockAside(context.Background(), other, zklock.NewOwner("stranger"))
-		time.Sleep(2 * time.Second) // until the holder's node is watched
-		queue, err := other.Participants(context.Background())
+		conn := tb.connectAs(ordinary{wrap: watchesFirst})
+		id := conn.SessionID()
+		ctx := slowCtx{context.Background(), sync.OnceFunc(func() {
+			time.Sleep(time.Second) // it gets the lock meanwhile
+			silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
+			time.Sleep(15 * time.Second) // more than the session timeout
+			time.AfterFunc(time.Second, func() {
+				for _, held := range silence {
+					held.Release()
+				}
+			})
+		})}
+		l, err := tb.mutexWith(conn).Lock(ctx, zklock.NewOwner("slow"))
 		require.NoError(tb, err)
-		require.NoError(tb, other.Revoke(context.Background(), queue[0]))
-		<-holder.RevokeRequested()
-		require.NoError(tb, holder.Unlock(context.Background()))
-		got := <-stranger
-		require.NoError(tb, got.err)
-		synctest.Wait()
-		require.Empty(tb, next, "it was handed on")
-		require.NoError(tb, got.lease.Unlock(context.Background()))
-		got = <-next
-		require.NoError(tb, got.err)
-		require.False(tb, isClosed(got.lease.RevokeRequested()), "the other node was asked")
-		require.NoError(tb, got.lease.Unlock(context.Background()))
-	})
-}
-
-func TestALockThatIsLostIsNotHandedOn(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
-		ours := tb.mutex(conn)
-		holder := tb.mustLock(ours, zklock.NewOwner("first"))
-		waiters := queued(ours, 3)
-		session := conn.SessionID()
-		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == session })
-		<-holder.Lost()
-		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-		time.Sleep(time.Minute) // until the session has ended
-		for _, waiter := range waiters {
-			require.Empty(tb, waiter)
-		}
-		stranger := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
-		for _, f := range silence {
-			f.Release()
-		}
-		time.Sleep(time.Minute) // they queue again
-		require.NoError(tb, stranger.Unlock(context.Background()))
-		token := stranger.Token()
-		for _, waiter := range waiters {
-			got := <-waiter
-			require.NoError(tb, got.err)
-			require.Greater(tb, got.lease.Token(), token)
-			token = got.lease.Token()
-			require.NoError(tb, got.lease.Unlock(context.Background()))
-		}
-	})
-}
-
-// TestALeaseThatHasEndedIsNotLostWithTheNextOne: they have one node.
-func TestALeaseThatHasEndedIsNotLostWithTheNextOne(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
-		ours := tb.mutex(conn)
-		first := tb.mustLock(ours, zklock.NewOwner("first"))
-		next := lockAside(context.Background(), ours, zklock.NewOwner("next"))
-		synctest.Wait()
-		require.NoError(tb, first.Unlock(context.Background()))
-		second := (<-next).lease
-		require.Equal(tb, first.Node(), second.Node())
-		tb.srv.Expire(conn.SessionID())
-		<-second.Lost()
-		require.False(tb, isClosed(first.Lost()))
-		require.True(tb, isClosed(first.Done()))
-		require.ErrorIs(tb, second.Unlock(context.Background()), zklock.ErrLost)
-	})
-}
-
-// TestAWaiterThatGivesUpInMemoryIsSkipped, whichever it is, and nothing is left.
-func TestAWaiterThatGivesUpInMemoryIsSkipped(t *testing.T) {
-	onTable(t, func(tb *table) {
-		ours := tb.mutex(tb.connect())
-		holder := tb.mustLock(ours, zklock.NewOwner("first"))
-		var cancels []context.CancelFunc
-		var waiters []<-chan locked
-		for range 4 {
-			ctx, cancel := context.WithCancel(context.Background())
-			cancels = append(cancels, cancel)
-			waiters = append(waiters, lockAside(ctx, ours, zklock.NewOwner("waiter")))
-			synctest.Wait()
-		}
-		for _, i := range []int{0, 2, 3} {
-			cancels[i]()
-			require.ErrorIs(tb, (<-waiters[i]).err, context.Canceled)
-		}
-		require.NoError(tb, holder.Unlock(context.Background()))
-		require.NoError(tb, (<-waiters[1]).lease.Unlock(context.Background()))
-		cancels[1]()
-		require.NoError(tb, ours.Wait(context.Background()))
-		require.Empty(tb, tb.srv.Children(top))
-	})
-}
-
-// TestANodeThatNobodyNeedsAnyMoreGoes: it was made for owners that the holder's node
-// would not serve, and they have given up.
-func TestANodeThatNobodyNeedsAnyMoreGoes(t *testing.T) {
-	onTable(t, func(tb *table) {
-		ours := tb.withHandOver(4, time.Hour)
-		holder := tb.mustLock(ours, zklock.NewOwner("first"))
-		ctx, giveUp := context.WithCancel(context.Background())
-		served := queued(ours, 2)
-		var others []<-chan locked
-		for range 5 {
-			others = append(others, lockAside(ctx, ours, zklock.NewOwner("other")))
-			synctest.Wait()
-		}
-		require.Len(tb, tb.srv.Children(top), 2)
-		giveUp()
-		for _, other := range others {
-			require.ErrorIs(tb, (<-other).err, context.Canceled)
-		}
-		for _, waiter := range served {
-			require.NoError(tb, holder.Unlock(context.Background()))
-			holder = (<-waiter).lease
-		}
-		synctest.Wait()
-		require.Len(tb, tb.srv.Children(top), 1, "nobody waits")
-		require.NoError(tb, holder.Unlock(context.Background()))
-		require.NoError(tb, ours.Wait(context.Background()))
-		require.Empty(tb, tb.srv.Children(top))
-	})
-}
-
-// TestTheHolderIsShownThoughItsNodeWasMadeForAnother.
-func TestTheHolderIsShownThoughItsNodeWasMadeForAnother(t *testing.T) {
-	onTable(t, func(tb *table) {
-		ours := tb.mutex(tb.connect())
-		first := tb.mustLock(ours, zklock.NewOwner("first"))
-		next := lockAside(context.Background(), ours, zklock.NewOwner("next"))
-		synctest.Wait()
-		require.NoError(tb, first.Unlock(context.Background()))
-		got := <-next
-		queue, err := ours.Participants(context.Background())
-		require.NoError(tb, err)
-		require.Len(tb, queue, 1)
-		require.Equal(tb, "next", queue[0].Owner)
-		require.Equal(tb, got.lease.Node(), queue[0].Node)
-		require.LessOrEqual(tb, queue[0].Token, got.lease.Token())
-		require.NoError(tb, got.lease.Unlock(context.Background()))
-	})
-}
-
-// TestTryLockTakesAFreeLockThoughItsMutexHasJustLostIt: the node that is lost is
-// not another contender's.
-func TestTryLockTakesAFreeLockThoughItsMutexHasJustLostIt(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
-		ours := tb.mutex(conn)
-		holder := tb.mustLock(ours, zklock.NewOwner("first"))
-		session := conn.SessionID()
-		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == session })
-		<-holder.Lost()
-		time.Sleep(time.Minute) // until the session has ended
-		for _, f := range silence {
-			f.Release()
-		}
-		time.Sleep(10 * time.Second) // until the client has another session
-		require.Empty(tb, tb.srv.Children(top))
-		l, err := ours.TryLock(context.Background(), zklock.NewOwner("second"))
-		require.NoError(tb, err)
-		require.NoError(tb, l.Unlock(context.Background()))
-		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-	})
-}
-
-// TestTryLockWaitsForTheNodeOfItsMutexThatWasGivenUp: its delete is on its way,
-// and nobody else holds the lock or waits for it.
-func TestTryLockWaitsForTheNodeOfItsMutexThatWasGivenUp(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
-		ours := tb.mutex(conn)
-		holder := tb.mustLock(ours, zklock.NewOwner("first"))
-		slow := tb.srv.Hold(of(conn.SessionID(), jute.OpDelete, ""))
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		require.ErrorIs(tb, holder.Unlock(ctx), context.DeadlineExceeded)
-		time.AfterFunc(time.Second, slow.Release)
-		l, err := ours.TryLock(context.Background(), zklock.NewOwner("second"))
-		require.NoError(tb, err)
+		require.False(tb, tb.isLost(l))
 		require.NoError(tb, l.Unlock(context.Background()))
 	})
 }
@@ -579,7 +409,7 @@ func TestALeaseIsLostWhenNothingIsWritten(t *testing.T) {
 		last := time.Now()
 		refused := make([]*zkserver.Fault, 1000)
 		for i := range refused {
-			refused[i] = tb.srv.Fail(throttled, of(id, jute.OpDelete, ""))
+			refused[i] = tb.srv.Fail(throttled, of(id, jute.OpMulti, ""))
 		}
 		for time.Since(last) < 20*time.Second && !tb.isLost(holder) {
 			_, err := m.Participants(context.Background())
