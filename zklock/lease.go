@@ -58,7 +58,11 @@ func (l *Lease) RevokeRequested() <-chan struct{} { return l.hold.revoke }
 // returns when its node has gone. If the connection is broken it tries again
 // until the node is gone, or its session.
 //
-// It returns ErrLost if the lock was lost before, and ErrUnlocked if this
+// If another owner of the Mutex waits, Unlock may hand the lock on to it, and asks
+// no server. Then a session that has ended without the client's knowing is reported
+// to that owner.
+//
+// Unlock returns ErrLost if the lock was lost before, and ErrUnlocked if this
 // lease was unlocked before. After an error that wraps ctx.Err() the lease is
 // given up, and its node is removed as soon as a server can be reached; Unlock
 // may be called again to wait for that. After any other error the server

@@ -60,6 +60,14 @@ var (
 	}
 )
 
+// An Unlock of zklock that hands the lock on in memory asks no server.
+var handedOn = explore.Known{
+	Name: "the session is ended before its time, and Unlock hands the lock on before the client knows",
+	Match: func(v explore.Violation, f explore.Facts) bool {
+		return v.Kind == explore.HidesLoss && len(f.Faults) > 0
+	},
+}
+
 // Naive is step 1.
 func Naive() explore.Subject {
 	return explore.Subject{
@@ -212,6 +220,7 @@ func ZklockIn(session time.Duration) explore.Subject {
 		Timed:     true,
 		Contexts:  true,
 		Session:   session,
+		Known:     []explore.Known{handedOn},
 	}
 }
 
