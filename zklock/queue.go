@@ -81,7 +81,7 @@ func (m *Mutex) enter(e *entry) bool {
 	}
 	m.first, m.next = e, nil
 	e.entered = time.Now()
-	e.ends = time.AfterFunc(m.during, func() {
+	e.ends = time.AfterFunc(max(m.during, 1), func() { // 0 can crash the race detector in virtual time (Go 1.26)
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.queueLocked()

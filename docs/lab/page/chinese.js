@@ -58,6 +58,7 @@ export const SENTENCES = [
   // What a lock is known to do wrong.
   ["the reply to create is lost, and the node stays until the session ends", "create 的应答丢失，节点一直留到会话结束"],
   ["Unlock looks, the session ends, and Unlock deletes the node of the next holder", "Unlock 先查看，会话随后结束，Unlock 于是删除了下一个持有者的节点"],
+  ["the session is ended before its time, and Unlock hands the lock on before the client knows", "会话被提前结束，客户端得知之前 Unlock 已在进程内移交了锁"],
   ["the numbers pass 2³¹-1, and then the names do not sort by number", "序号超过 2³¹-1 之后，名字的次序就不再是序号的次序"],
 
   // What a contender comes to.
