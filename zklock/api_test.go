@@ -165,18 +165,22 @@ func TestWaitReturnsAtOnceWhenNothingIsLeftToDo(t *testing.T) {
 // TestWaitReturnsWhenTheNodeOfAContenderThatGaveUpHasGone: then the client may
 // be closed.
 func TestWaitReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
-	for what, op := range map[string]jute.Op{"create": jute.OpCreate, "delete": jute.OpDelete} {
+	for what, op := range map[string]jute.Op{"first create": jute.OpCreate, "create": jute.OpMulti, "delete": jute.OpDelete} {
 		t.Run(what+" is slow", func(t *testing.T) {
 			onTable(t, func(tb *table) {
 				tb.makeTop(tb.connect())
 				conn := tb.connectAs(ordinary{})
 				m := tb.mutexWith(conn)
+				if op == jute.OpMulti {
+					require.NoError(tb, tb.mustLock(m, zklock.NewOwner("earlier")).Unlock(context.Background()))
+				}
 				holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
 				slow := tb.srv.Hold(of(conn.SessionID(), op, ""))
 				ctx, cancel := context.WithCancel(context.Background())
 				waiter := lockAside(ctx, m, zklock.NewOwner("waiter"))
 				synctest.Wait()
 				cancel()
+				<-slow.Hit()
 				require.ErrorIs(tb, (<-waiter).err, context.Canceled)
 
 				short, stop := context.WithTimeout(context.Background(), time.Second)

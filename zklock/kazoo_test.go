@@ -2,6 +2,7 @@ package zklock_test
 
 import (
 	"context"
+	"path"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -43,6 +44,19 @@ func TestAHolderOfKazoosIsRespected(t *testing.T) {
 		require.NoError(tb, got.err)
 		require.Zero(tb, time.Since(freed))
 		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
+// TestAHolderIsRespectedByKazoosUsualPattern: with extra_lock_patterns=["-lock-"],
+// which is there for Curator's and zk.Lock's nodes, kazoo's Lock looks for this.
+func TestAHolderIsRespectedByKazoosUsualPattern(t *testing.T) {
+	onTable(t, func(tb *table) {
+		tb.makeTop(tb.connect())
+		tb.srv.SetSequence(top, 7)
+		holder := tb.mustLock(tb.mutexWith(tb.connectAs(ordinary{})), zklock.NewOwner("holder"))
+		require.Regexp(tb, `(?:__lock__|-lock-)(-?\d{10})$`, path.Base(holder.Node()))
+		require.Equal(tb, holder.Node(), tb.node(0), "the name that the server knows")
+		require.NoError(tb, holder.Unlock(context.Background()))
 	})
 }
 

@@ -52,7 +52,7 @@ func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
 }
 
 // TestAttemptsBehindOthersThatComeAndGoLeaveNothing: each gives up before the two
-// contenders before it go, and none lists the queue.
+// contenders before it go.
 func TestAttemptsBehindOthersThatComeAndGoLeaveNothing(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin := tb.connect()
@@ -118,13 +118,13 @@ func TestRefusedDeletesBackOff(t *testing.T) {
 		tb.makeTop(admin)
 		tap := wiretap.New()
 		conn := tb.connectAs(ordinary{wrap: tapped(tap)})
-		m := tb.mutexWith(conn)
 		var waiters []<-chan locked
 		ctx, cancel := context.WithCancel(context.Background())
 		for range places {
-			waiters = append(waiters, lockAside(ctx, m, zklock.NewOwner("owner")))
+			waiters = append(waiters, lockAside(ctx, tb.mutexWith(conn), zklock.NewOwner("owner")))
 			synctest.Wait()
 		}
+		require.Len(tb, tb.srv.Children(top), places)
 		first := <-waiters[0]
 		require.NoError(tb, first.err)
 		_, err := admin.SetACL(top, zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)

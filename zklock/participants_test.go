@@ -62,23 +62,24 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 
 		all, err = a.Participants(t.Context())
 		require.NoError(t, err)
+		require.Len(t, all, 3)
+		require.Regexp(t, "^"+lockPath+"/_c_[0-9a-f]{32}-lock-0000000003$", all[2].Node)
 		for i := range all {
 			node, _ := srv.Node(all[i].Node)
 			require.Equal(t, node.Stat.Czxid<<10, all[i].Token)
 			all[i].Token = 0
-			if all[i].Owner != "" {
-				all[i].Node = all[i].Node[len(all[i].Node)-10:] // before it is an id
-			}
 		}
 		require.Equal(t, []zklock.Participant{
-			{Owner: "first", Data: []byte("host a\n\xff"), Position: 0, Node: "0000000000"},
+			{Owner: "first", Data: []byte("host a\n\xff"), Position: 0, Node: first.Node()},
 			{Owner: "", Data: []byte("192.0.2.1"), Position: 1, Node: curator},
-			{Owner: "last", Data: nil, Position: 2, Node: "0000000003"},
+			{Owner: "last", Data: nil, Position: 2, Node: all[2].Node},
 		}, all)
 
 		require.NoError(t, first.Unlock(t.Context()))
 		require.NoError(t, other.Delete(curator, -1))
-		require.NoError(t, (<-done).Unlock(t.Context()))
+		last := <-done
+		require.Equal(t, all[2].Node, last.Node())
+		require.NoError(t, last.Unlock(t.Context()))
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 )
 
 func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
+	const ours = protected + "01dc6acfac0000010000000000000001" + suffix
 	const curator = "_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-"
 	for name, want := range map[string]int32{
 		"lock-0000000000":        0,
@@ -18,6 +19,8 @@ func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
 		"lock--000000005":        -5,
 		curator + "0000000007":   7,
 		curator + "-2147483648":  math.MinInt32,
+		ours + "0000000042":      42,
+		ours + "-000000005":      -5,
 		"_c_00ff-lock-lock-lock": 0, // not a number
 	} {
 		n, ok := sequence(name)
@@ -27,7 +30,7 @@ func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
 	for _, name := range []string{
 		"", "0", "0000000000", "config", "lock-", "lock-1", "lock-000000001", "lock-00000000001", "lock-000000000x",
 		"lock-+000000001", "lock--0000000005", "lock-9999999999", "block-0000000001", "x-lock-0000000001",
-		"_c_lock-0000000001", "__READ__0000000001", "9f8e__lock__0000000001",
+		"_c_lock-0000000001", "_c_01dc6acfac0000010000000000000001-lock-", "01dc6acfac0000010000000000000001-lock-0000000001", "__READ__0000000001", "9f8e__lock__0000000001",
 	} {
 		_, ok := sequence(name)
 		require.False(t, ok, name)

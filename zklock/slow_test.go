@@ -280,8 +280,9 @@ func TestALeaseOutlastsABreakInItsFirstProof(t *testing.T) {
 	}
 }
 
-// TestLockEndsWhereEverySyncIsRefused: without a sync there is no proof.
-func TestLockEndsWhereEverySyncIsRefused(t *testing.T) {
+// TestALeaseIsLostWhereEverySyncIsRefused: without a sync there is no proof. A
+// write alone is good for a while, and no longer.
+func TestALeaseIsLostWhereEverySyncIsRefused(t *testing.T) {
 	onTable(t, func(tb *table) {
 		tb.makeTop(tb.connect())
 		conn := tb.connectAs(ordinary{})
@@ -289,21 +290,38 @@ func TestLockEndsWhereEverySyncIsRefused(t *testing.T) {
 		for range 1000 { // unimplemented
 			tb.srv.Fail(jute.Code(-6), of(id, jute.OpSync, ""))
 		}
-		node := tb.srv.HoldReply(of(id, jute.OpGetChildren2, ""))
-		time.AfterFunc(4*time.Second, node.Release) // the session is not known to be safe by then
+		l := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("owner"))
+		select {
+		case <-l.Lost():
+		case <-time.After(sessionTimeout):
+			require.Fail(tb, "nothing proves the session, and Lost is open")
+		}
+		require.ErrorIs(tb, l.Unlock(context.Background()), zklock.ErrLost)
+		time.Sleep(time.Minute) // until the node has gone
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestLockEndsWhereEveryProofIsRefused: the session is not known to be safe when
+// the turn of the waiter comes, and never will be.
+func TestLockEndsWhereEveryProofIsRefused(t *testing.T) {
+	onTable(t, func(tb *table) {
+		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+		conn := tb.connectAs(ordinary{})
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
-		l, err := tb.mutexWith(conn).Lock(ctx, zklock.NewOwner("owner"))
-		if err == nil { // for as long as a write alone is good for
-			select {
-			case <-l.Lost():
-			case <-time.After(sessionTimeout):
-				require.Fail(tb, "nothing proves the session, and Lost is open")
-			}
-			require.ErrorIs(tb, l.Unlock(ctx), zklock.ErrLost)
-		} else {
-			require.NotErrorIs(tb, err, context.DeadlineExceeded, "it is tried without end")
+		waiter := lockAside(ctx, tb.mutexWith(conn), zklock.NewOwner("waiter"))
+		synctest.Wait()
+		for range 1000 { // unimplemented
+			tb.srv.Fail(jute.Code(-6), func(r zkserver.Request) bool {
+				return r.Session == conn.SessionID() && (r.Op == jute.OpSync || r.Op == jute.OpMulti)
+			})
 		}
+		time.Sleep(sessionTimeout) // until its create proves nothing any more
+		require.NoError(tb, holder.Unlock(context.Background()))
+		got := <-waiter
+		require.Error(tb, got.err)
+		require.NotErrorIs(tb, got.err, context.DeadlineExceeded, "it is tried without end")
 		time.Sleep(time.Minute) // until the node has gone
 		require.Empty(tb, tb.srv.Children(top))
 	})

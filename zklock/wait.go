@@ -206,6 +206,9 @@ func (m *Mutex) fartherGone(e *entry, before queue) (queue, error) {
 func (m *Mutex) watch(e *entry, name string) (watched, error) {
 	m.mu.Lock()
 	w, ok := m.watches[name]
+	// What has changed may have gone, and another library's next node may have its
+	// name: in a parent that was made again the numbers begin again.
+	ok = ok && len(w.changed) == 0
 	if other := m.entries[name]; other != nil {
 		w, ok = watched{entry: other}, true
 	}

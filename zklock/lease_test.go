@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
@@ -98,48 +99,76 @@ func TestTheFirstGivesUpAndOneUnlockOfTheSecondIsEnough(t *testing.T) {
 	})
 }
 
-// TestAWaiterThatGivesUpHandsOverNothing: one of the same Mutex is directly
-// behind it, and a holder of another process is before both.
-func TestAWaiterThatGivesUpHandsOverNothing(t *testing.T) {
-	onTable(t, func(tb *table) {
-		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
-		m := tb.mutexWith(tb.connect())
-		ctx, giveUp := context.WithCancel(context.Background())
-		first := lockAside(ctx, m, zklock.NewOwner("first"))
-		time.Sleep(time.Second) // until it waits
-		second := lockAside(context.Background(), m, zklock.NewOwner("second"))
-		time.Sleep(time.Second) // until it waits behind the first
-		giveUp()
-		require.ErrorIs(tb, (<-first).err, context.Canceled)
-		time.Sleep(time.Second) // for the second to get in by mistake
-		require.Empty(tb, second, "two holders: the first was not the first of all")
-		require.NoError(tb, holder.Unlock(context.Background()))
-		got := <-second
-		require.NoError(tb, got.err)
-		require.NoError(tb, got.lease.Unlock(context.Background()))
-	})
+// TestAWaiterThatLeavesLetsNobodyIn: before its node has gone, its Mutex has
+// another waiter, with a node behind that one. A holder of another process is
+// before both.
+func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
+	for what, c := range map[string]struct {
+		leave func(tb *table, session int64, giveUp func())
+		want  error
+	}{
+		"it gives up": {func(tb *table, session int64, giveUp func()) { giveUp() }, context.Canceled},
+		"the server does not let it see the queue": {func(tb *table, session int64, giveUp func()) {
+			tb.srv.Fail(jute.ErrNoAuth, of(session, jute.OpGetChildren2, ""))
+			_, err := tb.connect().Set(tb.node(0), nil, -1) // so that it lists the queue
+			require.NoError(tb, err)
+		}, zk.ErrNoAuth},
+	} {
+		t.Run(what, func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+				conn := tb.connectAs(ordinary{})
+				m := tb.mutexWith(conn)
+				ctx, giveUp := context.WithCancel(context.Background())
+				defer giveUp()
+				first := lockAside(ctx, m, zklock.NewOwner("first"))
+				synctest.Wait()
+				refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpDelete, tb.node(1)))
+				c.leave(tb, conn.SessionID(), giveUp)
+				<-refused.Hit()
+				second := lockAside(context.Background(), m, zklock.NewOwner("second"))
+				synctest.Wait()
+				require.Len(tb, tb.srv.Children(top), 3)
+				require.ErrorIs(tb, (<-first).err, c.want)
+				time.Sleep(time.Second) // for the second to get in by mistake
+				require.Len(tb, tb.srv.Children(top), 2, "the node of the first is in the queue")
+				require.Empty(tb, second, "two holders: the first was not the first of all")
+				require.NoError(tb, holder.Unlock(context.Background()))
+				got := <-second
+				require.NoError(tb, got.err)
+				require.NoError(tb, got.lease.Unlock(context.Background()))
+			})
+		})
+	}
 }
 
-// TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn: the holder's node goes when the
-// Mutex has no waiter, and the next one in the parent that was made anew has
-// its name.
+// TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn: a holder of another library goes
+// when the Mutex has no waiter, and the next one has its name, because the parent
+// was made again in between.
 func TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn(t *testing.T) {
 	onTable(t, func(tb *table) {
-		m := tb.mutexWith(tb.connectAs(ordinary{}))
-		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+		m, admin := tb.mutexWith(tb.connectAs(ordinary{})), tb.connect()
+		foreign := func() string { // a lock without ids
+			node, err := admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+			require.NoError(tb, err)
+			return node
+		}
+		tb.makeTop(admin)
+		holder := foreign()
 		ctx, giveUp := context.WithCancel(context.Background())
 		first := lockAside(ctx, m, zklock.NewOwner("first"))
 		synctest.Wait()
 		giveUp()
 		require.ErrorIs(tb, (<-first).err, context.Canceled)
 		synctest.Wait()
-		require.NoError(tb, holder.Unlock(context.Background()))
-		tb.remakeTop(tb.connect())
-		next := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
+		require.NoError(tb, admin.Delete(holder, -1))
+		tb.remakeTop(admin)
+		next := foreign()
+		require.Equal(tb, holder, next)
 		second := lockAside(context.Background(), m, zklock.NewOwner("second"))
 		time.Sleep(time.Second) // for the second to get in by mistake
 		require.Empty(tb, second, "two holders: the second was let in by a node that has gone")
-		require.NoError(tb, next.Unlock(context.Background()))
+		require.NoError(tb, admin.Delete(next, -1))
 		got := <-second
 		require.NoError(tb, got.err)
 		require.NoError(tb, got.lease.Unlock(context.Background()))
@@ -168,24 +197,65 @@ func TestAWaiterBehindTwoIsNotLetInWhenTheNearerLeaves(t *testing.T) {
 // TestAHolderOvertakesNoStranger: of two nodes of a Mutex, a contender of another
 // process may be between.
 func TestAHolderOvertakesNoStranger(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{})
-		m, id := tb.mutexWith(conn, zklock.WithHandOver(1, 0)), conn.SessionID()
-		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		stranger := lockAside(context.Background(), tb.mutexWith(tb.connect()), zklock.NewOwner("stranger"))
-		synctest.Wait()
-		last := lockAside(context.Background(), m, zklock.NewOwner("last"))
-		synctest.Wait()
-		require.Len(tb, tb.srv.Children(top), 3)
-		unlocks := tb.srv.HoldReply(of(id, jute.OpDelete, holder.Node()))
-		unlocked := make(chan error, 1)
-		go func() { unlocked <- holder.Unlock(context.Background()) }()
-		<-unlocks.Hit()
-		unlocks.Release()
-		require.NoError(tb, <-unlocked)
-		synctest.Wait()
-		require.Empty(tb, last, "two holders: the stranger is before the last one")
-		require.NoError(tb, (<-stranger).lease.Unlock(context.Background()))
-		require.NoError(tb, (<-last).lease.Unlock(context.Background()))
-	})
+	for what, leaves := range map[string]bool{"the next is behind a stranger": false, "the one before the stranger leaves": true} {
+		t.Run(what, func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				conn := tb.connectAs(ordinary{})
+				m, id := tb.mutexWith(conn, zklock.WithHandOver(1, 0)), conn.SessionID()
+				holder := tb.mustLock(m, zklock.NewOwner("holder"))
+				ctx, giveUp := context.WithCancel(context.Background())
+				defer giveUp()
+				if leaves {
+					lockAside(ctx, m, zklock.NewOwner("leaves"))
+					synctest.Wait()
+				}
+				stranger := lockAside(context.Background(), tb.mutexWith(tb.connect()), zklock.NewOwner("stranger"))
+				synctest.Wait()
+				if leaves {
+					refused := tb.srv.Fail(throttled, of(id, jute.OpDelete, tb.node(1)))
+					giveUp()
+					<-refused.Hit() // its node is in the queue until the next try
+				}
+				last := lockAside(context.Background(), m, zklock.NewOwner("last"))
+				synctest.Wait()
+				if leaves {
+					require.Len(tb, tb.srv.Children(top), 4)
+					time.Sleep(time.Second) // until the next try
+				}
+				require.Len(tb, tb.srv.Children(top), 3)
+				require.NoError(tb, holder.Unlock(context.Background()))
+				synctest.Wait()
+				require.Empty(tb, last, "two holders: the stranger is before the last one")
+				require.NoError(tb, (<-stranger).lease.Unlock(context.Background()))
+				require.NoError(tb, (<-last).lease.Unlock(context.Background()))
+			})
+		})
+	}
+}
+
+// TestAStrangerIsNotTakenForTheNodeOfItsOwnMutex: somebody deletes the holder's
+// node by hand, and a stranger gets the lock. The next one of the holder's Mutex
+// finds that one node is before its own, and its Mutex believes to have one.
+func TestAStrangerIsNotTakenForTheNodeOfItsOwnMutex(t *testing.T) {
+	for what, unlocks := range map[string]bool{"the holder finds that it has gone": false, "the holder unlocks": true} {
+		t.Run(what, func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				m := tb.mutexWith(tb.connectAs(ordinary{}), zklock.WithHandOver(1, 0))
+				holder := tb.mustLock(m, zklock.NewOwner("holder"))
+				require.NoError(tb, tb.connect().Delete(holder.Node(), -1)) // which nobody watches yet
+				stranger := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("stranger"))
+				require.False(tb, tb.isLost(holder), "it knows: there is nothing to show")
+				last := lockAside(context.Background(), m, zklock.NewOwner("last"))
+				synctest.Wait()
+				if unlocks {
+					require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+				}
+				time.Sleep(2 * time.Second) // until the holder looks at its node
+				require.True(tb, isClosed(holder.Done()))
+				require.Empty(tb, last, "two holders: the stranger is before the last one")
+				require.NoError(tb, stranger.Unlock(context.Background()))
+				require.NoError(tb, (<-last).lease.Unlock(context.Background()))
+			})
+		})
+	}
 }
