@@ -47,7 +47,7 @@ func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 		if connect {
 			conn = kindsOfClients["zkconn.Connect"](tb, ensemble.Options{})
 		} else {
-			conn = tb.connectAs(ordinary{})
+			conn = tb.connectAs(ordinary{wrap: watchesFirst})
 		}
 		id := conn.SessionID()
 		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))

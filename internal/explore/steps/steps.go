@@ -64,7 +64,7 @@ var (
 var handedOn = explore.Known{
 	Name: "the session is ended before its time, and Unlock hands the lock on before the client knows",
 	Match: func(v explore.Violation, f explore.Facts) bool {
-		return v.Kind == explore.HidesLoss && len(f.Faults) > 0
+		return v.Kind == explore.HidesLoss && slices.ContainsFunc(f.Faults, func(s string) bool { return strings.HasSuffix(s, string(explore.Stop)) })
 	},
 }
 
