@@ -22,7 +22,7 @@ type entry struct {
 
 	left  chan struct{} // closed when nobody wants the node any more
 	gone  chan struct{} // closed when the node has gone
-	stuck chan struct{} // closed when the server refuses to delete the node; replaced under Mutex.mu
+	stuck chan struct{} // closed when the server refuses to delete the node
 
 	// Written by create. The session and the token are those of the node.
 	node    string
@@ -139,6 +139,9 @@ func (m *Mutex) create(e *entry) error {
 			}
 		}
 		session := m.conn.SessionID()
+		if session == 0 {
+			continue
+		}
 		if e.prefix == "" { // no other node, of whatever session, has this id
 			e.rec.ID = fmt.Sprintf("%016x%016x", uint64(session), m.session.serial.Add(1))
 			e.prefix, e.data = protected+e.rec.ID+suffix, e.rec.encode()
@@ -255,6 +258,7 @@ func (m *Mutex) createParents(dir string) error {
 // the session ends. The sync is there because the client's server, perhaps a new
 // one, may not have heard yet of what was made through another.
 func (m *Mutex) find(e *entry) (node string, stat *zk.Stat, err error) {
+	session := m.conn.SessionID()
 	for refused := 1; ; refused++ {
 		node, stat, err = m.look(e)
 		if err == nil {
@@ -263,6 +267,9 @@ func (m *Mutex) find(e *entry) (node string, stat *zk.Stat, err error) {
 		err = fmt.Errorf("look for the node of a create that was not answered: %w", err)
 		if err := m.refused(e, refused, err); err != nil {
 			return "", nil, err
+		}
+		if m.conn.SessionID() != session {
+			return "", nil, nil // and the node has gone with its session
 		}
 	}
 }

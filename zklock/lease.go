@@ -15,7 +15,10 @@ type Lease struct {
 	over context.Context // of the lease
 	end  func()
 
-	ended, reported bool // Unlock was called; it has said how it ended. Guarded by m.mu
+	// Guarded by m.mu.
+	ended    bool // Unlock was called
+	reported bool // and has said how it ended
+	told     bool // or that the server refuses to delete the node: the next call waits until it has gone
 }
 
 // Token returns the lock's fencing token. Of two holders of a path the later one
@@ -87,6 +90,9 @@ func (l *Lease) Unlock(ctx context.Context) error {
 		return nil
 	}
 	stuck := e.stuck
+	if l.told {
+		stuck = nil
+	}
 	m.mu.Unlock()
 	var err error
 	select {
@@ -99,7 +105,10 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.reported, e.stuck = isClosed(e.gone), make(chan struct{}) // the next Unlock waits until it has gone
+	if l.reported {
+		return fmt.Errorf("%w: %s", ErrUnlocked, m.path) // another call was faster
+	}
+	l.reported, l.told = isClosed(e.gone), true
 	return e.err
 }
 

@@ -259,3 +259,25 @@ func TestAStrangerIsNotTakenForTheNodeOfItsOwnMutex(t *testing.T) {
 		})
 	}
 }
+
+// TestTryLockDoesNotWaitForANodeThatCannotBeDeleted: Unlock has said so.
+func TestTryLockDoesNotWaitForANodeThatCannotBeDeleted(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		m := tb.mutexWith(conn)
+		l := tb.mustLock(m, zklock.NewOwner("holder"))
+		_, err := admin.SetACL(top, zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
+		require.NoError(tb, err)
+		require.ErrorIs(tb, l.Unlock(context.Background()), zk.ErrNoAuth)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		_, err = m.TryLock(ctx, zklock.NewOwner("other"))
+		require.ErrorIs(tb, err, zklock.ErrHeld)
+		_, err = admin.SetACL(top, zk.WorldACL(zk.PermAll), -1)
+		require.NoError(tb, err)
+		require.NoError(tb, l.Unlock(context.Background()), "it waits until the node has gone")
+		require.ErrorIs(tb, l.Unlock(context.Background()), zklock.ErrUnlocked)
+		require.NoError(tb, m.Wait(context.Background()))
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}

@@ -132,8 +132,8 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 // it then.
 func (m *Mutex) await(e *entry, before queue, again <-chan time.Time) (queue, error) {
 	nearer, err := m.watch(e, before.nearer)
-	if errors.Is(err, zk.ErrNoNode) {
-		return m.nearerGone(e, before)
+	if errors.Is(err, zk.ErrNoNode) { // that it was there is perhaps only concluded; see before
+		return m.list(e)
 	}
 	if err != nil {
 		return before, err
@@ -158,7 +158,7 @@ func (m *Mutex) await(e *entry, before queue, again <-chan time.Time) (queue, er
 	case <-again: // a server may refuse to set the watches again in the next connection, and the client says nothing
 		_, _, err := m.get(e.left, m.path+"/"+before.nearer)
 		if errors.Is(err, zk.ErrNoNode) {
-			return m.nearerGone(e, before)
+			return m.list(e)
 		}
 		return before, err
 	case <-nearer.gone():
@@ -241,8 +241,8 @@ func (m *Mutex) refuseTry(e *entry, before queue) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	leaving := 0
-	for _, name := range []string{before.nearer, before.farther} {
-		if other := m.entries[name]; other != nil && isClosed(other.left) && !isClosed(other.stuck) {
+	for _, other := range m.entries {
+		if isClosed(other.left) && !isClosed(other.stuck) && order(other.number, e.number) < 0 {
 			leaving++
 		}
 	}

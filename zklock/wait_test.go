@@ -206,7 +206,10 @@ func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 			next := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
 			looks := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, node))
 			repairs.Release()
-			<-looks.Hit()
+			select {
+			case <-looks.Hit():
+			case <-time.After(time.Second): // it has listed the queue, which has no node of it
+			}
 			synctest.Wait()
 			require.Empty(tb, waiter, "two holders: the waiter had no node any more")
 			looks.Release()
@@ -425,4 +428,41 @@ func TestALeaseIsLostWhenNothingIsWritten(t *testing.T) {
 		time.Sleep(time.Minute) // until its node has gone
 		require.Empty(tb, tb.srv.Children(top))
 	})
+}
+
+// TestANodeThatIsOnlyConcludedToBeBeforeIsLookedFor: a node of the Mutex has gone by
+// hand, and a stranger holds the lock, when the Mutex makes another one. It is told
+// of one other child, and takes that for its own, of whose end it learns before it
+// waits for it.
+func TestANodeThatIsOnlyConcludedToBeBeforeIsLookedFor(t *testing.T) {
+	for range 10 {
+		onTable(t, func(tb *table) {
+			conn, admin := tb.connect(), tb.connect()
+			id := conn.SessionID()
+			m := tb.mutexWith(conn, zklock.WithHandOver(1, time.Hour))
+			require.NoError(tb, tb.mustLock(m, zklock.NewOwner("earlier")).Unlock(context.Background()))
+			holder := tb.mustLock(m, zklock.NewOwner("holder"))
+			require.NoError(tb, admin.Delete(tb.node(0), -1))
+			stranger := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
+			time.Sleep(time.Second) // less than until the holder's node is looked at
+			made := tb.srv.Hold(creates(id))
+			waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
+			<-made.Hit()
+			time.Sleep(500 * time.Millisecond) // the look at the holder's node is behind it
+			reads := tb.srv.Hold(ofNode(id, jute.OpGetData))
+			made.Release()
+			<-reads.Hit()
+			own := tb.srv.Hold(of(id, jute.OpGetData, "")) // the waiter's look at its own node
+			reads.Release()
+			<-own.Hit()
+			time.Sleep(100 * time.Millisecond) // until the holder's node is known to have gone
+			own.Release()
+			time.Sleep(time.Second) // for the waiter to get in by mistake
+			require.Empty(tb, waiter, "two holders")
+			require.False(tb, tb.isLost(stranger))
+			require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+			require.NoError(tb, stranger.Unlock(context.Background()))
+			require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
+		})
+	}
 }
