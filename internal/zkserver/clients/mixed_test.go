@@ -71,6 +71,7 @@ func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
 	const (
 		turns      = 1000 // of each of the three
 		contenders = 8    // as many of each: the queue is fair, so they meet to the end
+		mutexes    = 2    // of zklock, each with a node for all its goroutines
 	)
 	classPath := compileCurator(t)
 	g, conn, root := newSharedGame(t)
@@ -82,7 +83,7 @@ func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
 	}
 	g.startCurator(classPath, "mutex", lock, contenders, turns/contenders)
 	g.startGo("zk.Lock", lock, 1, contenders, turns/contenders)
-	g.startGo("step5", lock, 2, contenders/2, turns/contenders) // two mutexes
+	g.startGo("step5", lock, mutexes, contenders/mutexes, turns/contenders)
 	g.all(g.processes, "ready")
 
 	// The test has the lock until all contenders queue for it: from there on
@@ -93,7 +94,7 @@ func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
 	g.eventually("all queue for the lock", func() bool {
 		queue, _, err := conn.Children(lock)
 		require.NoError(t, err)
-		return len(queue) == 1+3*contenders
+		return len(queue) == 1+2*contenders+mutexes
 	})
 	require.NoError(t, first.Unlock())
 	// Patience is for a hundred at a time: a slow disk is no fault.
