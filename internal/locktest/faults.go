@@ -190,7 +190,7 @@ func (c faultCase) name(requests []jute.Op) string {
 // has sent from Lock on.
 func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
 	sit := situations[c.Situation]
-	seen := &witness{w: w}
+	seen := &witness{w: w, broken: len(c.Faults) > 1}
 	ours := w.session()
 	open := subject.Open(ours.Conn, w.path)
 	var others []*guest
@@ -311,7 +311,7 @@ func (c faultCase) contend(ctx context.Context, w *world, seen *witness, s *sess
 	switch {
 	case lost && !errors.Is(err, subject.ErrLost):
 		w.Errorf("the lease is lost, and its Unlock says: %v", err)
-	case err == nil, errors.Is(err, subject.ErrLost) && !seen.alive(s):
+	case err == nil, errors.Is(err, subject.ErrLost) && (seen.broken || !seen.alive(s)):
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 	default:
 		w.Errorf("Unlock fails: %v", err)
@@ -344,6 +344,7 @@ type witness struct {
 	mu      sync.Mutex
 	inside  []*stay
 	highest int64 // token
+	broken  bool  // two connections may break, and so a lease may be lost though its session lives
 }
 
 type stay struct {
@@ -419,7 +420,7 @@ func (v *witness) guest(name string, s *session, l LeaseLock, subject LeaseSubje
 		<-let
 		out()
 		v.w.call("Unlock of "+name, func() { err = lease.Unlock(context.Background()) })
-		if err != nil && v.alive(s) {
+		if err != nil && v.alive(s) && !(v.broken && errors.Is(err, subject.ErrLost)) {
 			v.w.Errorf("Unlock of %s fails: %v", name, err)
 		}
 	}()
