@@ -270,7 +270,7 @@ func (l *Lease) predecessor() (before string, err error) {
 	}
 	for _, child := range children {
 		if !strings.HasPrefix(child, prefix) {
-			continue // this node is no contender's
+			continue // this node is not a contender's
 		}
 		child = l.lock.path + "/" + child
 		if child < l.node {

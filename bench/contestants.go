@@ -67,7 +67,7 @@ type formula struct {
 	requests func(n float64) float64 // of all
 }
 
-// predict returns 0 where there is no formula.
+// predict returns 0 if the lock has no formula.
 func (f formula) predict(n int) float64 {
 	if f.requests == nil {
 		return 0

@@ -31,6 +31,7 @@ func opened(t *testing.T, name string, mode int) *os.File {
 	t.Helper()
 	f, err := os.OpenFile(name, mode, 0)
 	if errors.Is(err, os.ErrNotExist) {
+		// Only Linux has /dev/full, so elsewhere there is nothing to write to.
 		t.Skipf("this system has no %s", name)
 	}
 	require.NoError(t, err)

@@ -151,8 +151,8 @@ func TestCostOfManyGoroutines(t *testing.T) {
 	})
 }
 
-// TestCostOfSessionsThatComeOneByOne is 7N - 6 from three on, and the watch events
-// 2N - 3. The first list of a queue with two before it tells that those are all.
+// TestCostOfSessionsThatComeOneByOne is 7N - 7 from three on, and the watch events
+// 3N - 4. The first list of a queue with two before it tells that those are all.
 func TestCostOfSessionsThatComeOneByOne(t *testing.T) {
 	const n = 10
 	onMeter(t, func(m *meter) {

@@ -71,11 +71,11 @@ func (tb *table) mutex(conn *zk.Conn) *zklock.Mutex {
 	return m
 }
 
-func (tb *table) mustLock(m *zklock.Mutex, who *zklock.Owner) *zklock.Lease {
+func (tb *table) mustLock(m *zklock.Mutex, owner *zklock.Owner) *zklock.Lease {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	l, err := m.Lock(ctx, who)
+	l, err := m.Lock(ctx, owner)
 	require.NoError(tb, err)
 	return l
 }
@@ -109,11 +109,11 @@ type locked struct {
 	err   error
 }
 
-// lockAside locks aside.
-func lockAside(ctx context.Context, m *zklock.Mutex, who *zklock.Owner) <-chan locked {
+// lockAside locks in a goroutine of its own.
+func lockAside(ctx context.Context, m *zklock.Mutex, owner *zklock.Owner) <-chan locked {
 	done := make(chan locked, 1)
 	go func() {
-		l, err := m.Lock(ctx, who)
+		l, err := m.Lock(ctx, owner)
 		done <- locked{l, err}
 	}()
 	return done
