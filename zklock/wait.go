@@ -13,6 +13,7 @@ import (
 type queue struct {
 	length          int
 	nearer, farther string // names; "" if there is none
+	concluded       bool   // nearer was not seen in a list
 }
 
 // A watched node is one before an entry. It is watched, or is of this Mutex: then
@@ -20,6 +21,7 @@ type queue struct {
 type watched struct {
 	changed <-chan zk.Event
 	session int64
+	before  *entry // for which the watch was set
 	entry   *entry
 }
 
@@ -72,7 +74,7 @@ func (m *Mutex) before(e *entry) (queue, error) {
 		for name, other := range m.entries {
 			if !isClosed(other.left) && order(other.number, e.number) < 0 {
 				m.mu.Unlock()
-				return queue{1, name, ""}, nil
+				return queue{length: 1, nearer: name, concluded: true}, nil
 			}
 		}
 		m.mu.Unlock()
@@ -101,7 +103,7 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 			found = true
 		case order(n, e.number) >= 0:
 		case before.nearer == "" || order(n, nearer) > 0:
-			before = queue{before.length + 1, name, before.nearer}
+			before = queue{length: before.length + 1, nearer: name, farther: before.nearer}
 			nearer, farther = n, nearer
 		case before.farther == "" || order(n, farther) > 0:
 			before.length, before.farther, farther = before.length+1, name, n
@@ -132,8 +134,11 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 // it then.
 func (m *Mutex) await(e *entry, before queue, again <-chan time.Time) (queue, error) {
 	nearer, err := m.watch(e, before.nearer)
-	if errors.Is(err, zk.ErrNoNode) { // that it was there is perhaps only concluded; see before
-		return m.list(e)
+	if errors.Is(err, zk.ErrNoNode) {
+		if before.concluded {
+			return m.list(e)
+		}
+		return m.nearerGone(e, before)
 	}
 	if err != nil {
 		return before, err
@@ -196,7 +201,7 @@ func (m *Mutex) nearerGone(e *entry, before queue) (queue, error) {
 
 func (m *Mutex) fartherGone(e *entry, before queue) (queue, error) {
 	if before.length == 2 {
-		return queue{1, before.nearer, ""}, nil
+		return queue{length: 1, nearer: before.nearer}, nil
 	}
 	return m.list(e)
 }
@@ -206,9 +211,10 @@ func (m *Mutex) fartherGone(e *entry, before queue) (queue, error) {
 func (m *Mutex) watch(e *entry, name string) (watched, error) {
 	m.mu.Lock()
 	w, ok := m.watches[name]
-	// What has changed may have gone, and another library's next node may have its
-	// name: in a parent that was made again the numbers begin again.
-	ok = ok && len(w.changed) == 0
+	// In a parent that was made again the numbers begin again: another library's
+	// node may have the name of one that has changed, and gone. Not while the entry
+	// for which that one was watched is there: its parent is still the same.
+	ok = ok && (len(w.changed) == 0 || w.before == e)
 	if other := m.entries[name]; other != nil {
 		w, ok = watched{entry: other}, true
 	}
@@ -221,7 +227,7 @@ func (m *Mutex) watch(e *entry, name string) (watched, error) {
 	if err != nil {
 		return w, err
 	}
-	w = watched{changed: changed, session: stat.EphemeralOwner}
+	w = watched{changed: changed, session: stat.EphemeralOwner, before: e}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	maps.DeleteFunc(m.watches, func(_ string, w watched) bool { return len(w.changed) > 0 })

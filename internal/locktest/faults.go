@@ -190,7 +190,7 @@ func (c faultCase) name(requests []jute.Op) string {
 // has sent from Lock on.
 func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
 	sit := situations[c.Situation]
-	seen := &witness{w: w, broken: len(c.Faults) > 1}
+	seen := &witness{w: w, broken: len(c.Faults) > 1 && !slices.ContainsFunc(c.Faults, func(f fault) bool { return !damages[f.Damage].breaks })}
 	ours := w.session()
 	open := subject.Open(ours.Conn, w.path)
 	var others []*guest
@@ -344,7 +344,7 @@ type witness struct {
 	mu      sync.Mutex
 	inside  []*stay
 	highest int64 // token
-	broken  bool  // two connections may break, and so a lease may be lost though its session lives
+	broken  bool  // two connections break, and the client waits for a second after each: a young lease is lost though its session lives
 }
 
 type stay struct {
