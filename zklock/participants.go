@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/zklock/internal/client"
 )
 
 // A Participant is a contender in the queue, of whatever process and library.
@@ -49,10 +51,10 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 // readAll reads the contenders' nodes in their order. It begins with a sync: the
 // client's server may not have heard yet of what was made through another.
 func (m *Mutex) readAll(stop <-chan struct{}, each func(name string, data []byte, stat *zk.Stat)) error {
-	if err := m.session.insist(stop, theLeader, m.session.sync); err != nil {
+	if err := m.client.Sync(stop); err != nil {
 		return err
 	}
-	names, _, err := m.children(stop)
+	names, _, err := m.client.Children(stop, m.path)
 	if err != nil {
 		return err
 	}
@@ -64,7 +66,7 @@ func (m *Mutex) readAll(stop <-chan struct{}, each func(name string, data []byte
 	}
 	byNumber := func(a, b string) int { return order(numbers[a], numbers[b]) }
 	for _, name := range slices.SortedFunc(maps.Keys(numbers), byNumber) {
-		data, stat, err := m.get(stop, m.path+"/"+name)
+		data, stat, err := m.client.Get(stop, m.path+"/"+name)
 		if err == nil {
 			each(name, data, stat)
 		} else if !errors.Is(err, zk.ErrNoNode) {
@@ -86,7 +88,7 @@ func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 	}
 	return m.aside(ctx, "revoke a participant of", func(left <-chan struct{}) error {
 		for {
-			data, stat, err := m.get(left, p.Node)
+			data, stat, err := m.client.Get(left, p.Node)
 			if err == nil && p.Token != 0 && p.Token>>passBits != stat.Czxid {
 				return nil // it has left, and another node has its name
 			}
@@ -96,7 +98,7 @@ func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 					r.Revoke = true
 					asked = r.encode()
 				}
-				err = m.session.insist(left, aQuorum, func() error { _, err := m.conn.Set(p.Node, asked, stat.Version); return err })
+				err = m.client.Set(left, p.Node, asked, stat.Version)
 			}
 			if errors.Is(err, zk.ErrNoNode) {
 				return nil
@@ -113,15 +115,15 @@ func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 func (m *Mutex) aside(ctx context.Context, what string, f func(left <-chan struct{}) error) error {
 	began := time.Now()
 	done := make(chan error, 1)
-	m.tasks.spawn(func() { done <- f(ctx.Done()) })
-	err := errStopped
+	m.tasks.Spawn(func() { done <- f(ctx.Done()) })
+	err := client.ErrStopped
 	select {
 	case err = <-done:
 	case <-ctx.Done():
 	}
 	switch {
-	case errors.Is(err, errStopped):
-		return m.session.ended(ctx, what+" "+m.path, began)
+	case errors.Is(err, client.ErrStopped):
+		return m.client.Ended(ctx, what+" "+m.path, began)
 	case err != nil:
 		return fmt.Errorf("zklock: %s %s: %w", what, m.path, err)
 	}

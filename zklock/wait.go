@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/zklock/internal/client"
 )
 
 // A queue is what is before an entry: how many nodes, and the last two of them.
@@ -13,7 +15,6 @@ import (
 type queue struct {
 	length          int
 	nearer, farther string // names; "" if there is none
-	concluded       bool   // nearer was not seen in a list
 }
 
 // A watched node is one before an entry. It is watched, or is of this Mutex: then
@@ -41,14 +42,18 @@ func (w watched) gone() <-chan struct{} {
 // event of a node that went before the lock became free has come by then. (If the
 // client comes back to its session in between, that is lost; see the package doc.)
 func (m *Mutex) wait(e *entry) error {
-	before, err := m.before(e)
+	var before queue
+	var err error
+	if !e.node.Alone {
+		before, err = m.list(e)
+	}
 	if err == nil && (before.length > 0 || e.token == 0) {
 		err = m.watchOwn(e)
 	}
 	if err != nil {
 		return err
 	}
-	again := time.NewTicker(m.session.timeout())
+	again := time.NewTicker(m.client.Timeout())
 	defer again.Stop()
 	for before.length > 0 {
 		m.refuseTry(e, before)
@@ -62,31 +67,11 @@ func (m *Mutex) wait(e *entry) error {
 	return m.take(e)
 }
 
-// before returns what is before e when it has just been made. If one other node
-// was there, and this Mutex has one that it has not given up, it was that one: if
-// it goes by our own delete, which is sent later, it was there all the time.
-func (m *Mutex) before(e *entry) (queue, error) {
-	switch e.others {
-	case 0:
-		return queue{}, nil
-	case 1:
-		m.mu.Lock()
-		for name, other := range m.entries {
-			if !isClosed(other.left) && order(other.number, e.number) < 0 {
-				m.mu.Unlock()
-				return queue{length: 1, nearer: name, concluded: true}, nil
-			}
-		}
-		m.mu.Unlock()
-	}
-	return m.list(e)
-}
-
 // list reads what is before e. The list has e's own node, so it is of the parent
 // in which that was made: a parent that was made after an earlier one has gone has
 // no old nodes.
 func (m *Mutex) list(e *entry) (before queue, err error) {
-	names, parent, err := m.children(e.left)
+	names, parent, err := m.parent.List(e.left)
 	if err != nil {
 		return before, err
 	}
@@ -99,9 +84,9 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 		}
 		contenders++
 		switch {
-		case name == e.name():
+		case name == e.node.Name():
 			found = true
-		case order(n, e.number) >= 0:
+		case order(n, e.node.Number) >= 0:
 		case before.nearer == "" || order(n, nearer) > 0:
 			before = queue{length: before.length + 1, nearer: name, farther: before.nearer}
 			nearer, farther = n, nearer
@@ -112,20 +97,13 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 		}
 	}
 	if !found {
-		return before, errGone
+		return before, client.ErrGone
 	}
 	if contenders == 1 && e.token == 0 {
 		// The last change of this list is our create, or a later one. It comes
 		// before the create of each later holder, and after the last look of each
 		// earlier one. So it is as good a token as the czxid, and spares a request.
 		e.token = parent.Pzxid
-	}
-	if m.way.Load() == unknown {
-		how := counting
-		if parent.DataLength > 0 {
-			how = creating
-		}
-		m.way.Store(how)
 	}
 	return before, nil
 }
@@ -135,9 +113,6 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 func (m *Mutex) await(e *entry, before queue, again <-chan time.Time) (queue, error) {
 	nearer, err := m.watch(e, before.nearer)
 	if errors.Is(err, zk.ErrNoNode) {
-		if before.concluded {
-			return m.list(e)
-		}
 		return m.nearerGone(e, before)
 	}
 	if err != nil {
@@ -157,11 +132,11 @@ func (m *Mutex) await(e *entry, before queue, again <-chan time.Time) (queue, er
 	case ev := <-e.own:
 		return before, m.ownChanged(e, ev)
 	case <-e.left:
-		return before, errStopped
-	case <-m.session.closed:
-		return before, errClosed
+		return before, client.ErrStopped
+	case <-m.client.Closed():
+		return before, client.ErrClosed
 	case <-again: // a server may refuse to set the watches again in the next connection, and the client says nothing
-		_, _, err := m.get(e.left, m.path+"/"+before.nearer)
+		_, _, err := m.client.Get(e.left, m.path+"/"+before.nearer)
 		if errors.Is(err, zk.ErrNoNode) {
 			return m.list(e)
 		}
@@ -174,7 +149,7 @@ func (m *Mutex) await(e *entry, before queue, again <-chan time.Time) (queue, er
 		m.forget(before.nearer)
 		// If it was of our own session, that may have ended: our node goes in the
 		// same transaction then, and the server may tell of either first.
-		if ev.Type == zk.EventNodeDeleted && nearer.session != e.session {
+		if ev.Type == zk.EventNodeDeleted && nearer.session != e.node.Session {
 			return m.nearerGone(e, before)
 		}
 	case <-farther.gone():
@@ -223,7 +198,7 @@ func (m *Mutex) watch(e *entry, name string) (watched, error) {
 		return w, nil
 	}
 	// Get and not Exists, which would leave a watch on a node that has gone.
-	_, stat, changed, err := m.getW(e.left, m.path+"/"+name)
+	_, stat, changed, err := m.client.GetW(e.left, m.path+"/"+name)
 	if err != nil {
 		return w, err
 	}
@@ -248,7 +223,7 @@ func (m *Mutex) refuseTry(e *entry, before queue) {
 	defer m.mu.Unlock()
 	leaving := 0
 	for _, other := range m.entries {
-		if isClosed(other.left) && !isClosed(other.stuck) && order(other.number, e.number) < 0 {
+		if client.IsClosed(other.left) && !client.IsClosed(other.stuck) && order(other.node.Number, e.node.Number) < 0 {
 			leaving++
 		}
 	}
@@ -261,7 +236,7 @@ func (m *Mutex) refuseTry(e *entry, before queue) {
 func (m *Mutex) prove(e *entry) {
 	if !e.proved {
 		e.proved = true
-		m.session.use(1)
+		m.client.Use(1)
 	}
 }
 
@@ -279,10 +254,10 @@ func (m *Mutex) take(e *entry) error {
 		if m.enter(e) {
 			return nil
 		}
-		if m.conn.SessionID() != e.session {
-			return errGone
+		if m.client.SessionID() != e.node.Session {
+			return client.ErrGone
 		}
-		proof, err := m.session.nextProof()
+		proof, err := m.client.NextProof()
 		if err == nil {
 			unproved = 0
 		} else if unproved++; unproved == 3 {
@@ -295,9 +270,9 @@ func (m *Mutex) take(e *entry) error {
 				return err
 			}
 		case <-e.left:
-			return errStopped
-		case <-m.session.closed:
-			return errClosed
+			return client.ErrStopped
+		case <-m.client.Closed():
+			return client.ErrClosed
 		}
 	}
 }

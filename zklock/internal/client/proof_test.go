@@ -1,4 +1,4 @@
-package zklock
+package client
 
 import (
 	"testing"
@@ -28,7 +28,7 @@ func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
 		conn := open(t, srv)
-		l := sessionOf(conn, 0)
+		l := Of(conn, 0)
 		require.NoError(t, l.call(aQuorum, l.probe))
 		old := conn.SessionID()
 		late := exchange{sent: time.Now(), answered: time.Now()}
@@ -37,26 +37,26 @@ func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
 			time.Sleep(time.Millisecond) // of virtual time, until the client has its new session
 		}
 		require.NoError(t, l.call(aQuorum, l.probe))
-		until := l.safeUntil(conn.SessionID())
+		until := l.SafeUntil(conn.SessionID())
 		require.True(t, until.After(time.Now()))
-		require.False(t, l.safeUntil(old).After(time.Now()), "the old session has expired, and is taken for the new one")
+		require.False(t, l.SafeUntil(old).After(time.Now()), "the old session has expired, and is taken for the new one")
 		l.note(old, aQuorum, late)
-		require.Equal(t, until, l.safeUntil(conn.SessionID()))
+		require.Equal(t, until, l.SafeUntil(conn.SessionID()))
 	})
 }
 
 // A proofreader tells a link what was answered, in parts of the session timeout.
-func proofreader(t *testing.T) (l *session, note func(by answerer, sent float64), until func() float64) {
+func proofreader(t *testing.T) (l *Client, note func(by answerer, sent float64), until func() float64) {
 	conn := open(t, zkserver.Run(t))
-	l = sessionOf(conn, 0)
+	l = Of(conn, 0)
 	l.proving = true // no proof of its own
-	l.use(1)
+	l.Use(1)
 	began := time.Now()
 	return l, func(by answerer, sent float64) {
 			at := began.Add(time.Duration(sent * float64(asked)))
 			l.note(conn.SessionID(), by, exchange{sent: at, answered: at.Add(time.Millisecond), first: true})
 		}, func() float64 {
-			return float64(l.safeUntil(conn.SessionID()).Sub(began)) / float64(asked)
+			return float64(l.SafeUntil(conn.SessionID()).Sub(began)) / float64(asked)
 		}
 }
 
@@ -103,7 +103,7 @@ func TestAReadIsNoPartOfAProof(t *testing.T) {
 }
 
 // noteAll tells a session what was answered, in parts of the session timeout.
-func noteAll(l *session, began time.Time, answers []answered) {
+func noteAll(l *Client, began time.Time, answers []answered) {
 	at := func(part float64) time.Time { return began.Add(time.Duration(part * float64(asked))) }
 	for _, a := range answers {
 		l.note(l.conn.SessionID(), a.by, exchange{sent: at(a.sent), answered: at(a.at), first: true})
@@ -165,7 +165,7 @@ func TestASessionLastsIfTheNextProofIsInTime(t *testing.T) {
 				l, _, _ := proofreader(t)
 				noteAll(l, time.Now(), c.notes)
 				time.Sleep(time.Duration(c.now * float64(asked)))
-				require.Equal(t, c.lasts, l.lasts(l.conn.SessionID()))
+				require.Equal(t, c.lasts, l.Lasts(l.conn.SessionID()))
 			})
 		})
 	}
@@ -190,10 +190,10 @@ func TestMutexesOfAClientShareTheirSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
 		a, b := open(t, srv), open(t, srv)
-		s := sessionOf(a, 0)
-		require.Same(t, s, sessionOf(a, 0))
-		require.NotSame(t, s, sessionOf(a, time.Second))
-		require.NotSame(t, s, sessionOf(b, 0))
+		s := Of(a, 0)
+		require.Same(t, s, Of(a, 0))
+		require.NotSame(t, s, Of(a, time.Second))
+		require.NotSame(t, s, Of(b, 0))
 	})
 }
 
@@ -202,13 +202,13 @@ func TestAProofThatIsRefusedIsPausedForAndForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
 		conn := open(t, srv)
-		s := sessionOf(conn, 0)
+		s := Of(conn, 0)
 		require.NoError(t, s.call(aQuorum, s.probe))
 		var refused []*zkserver.Fault
 		for range 100 {
 			refused = append(refused, srv.Fail(-6, func(r zkserver.Request) bool { return r.Op == jute.OpSync }))
 		}
-		s.use(1)
+		s.Use(1)
 		time.Sleep(2 * asked)
 		sent := 0
 		for _, f := range refused {
@@ -217,15 +217,15 @@ func TestAProofThatIsRefusedIsPausedForAndForgotten(t *testing.T) {
 		}
 		require.Positive(t, sent)
 		require.LessOrEqual(t, sent, 60, "a pause of a 30th of the session timeout")
-		done, err := s.nextProof()
+		done, err := s.NextProof()
 		require.Error(t, err)
 		<-done
-		done, _ = s.nextProof()
+		done, _ = s.NextProof()
 		<-done
-		_, err = s.nextProof()
+		_, err = s.NextProof()
 		require.NoError(t, err)
-		s.use(-1)
-		<-s.quiet()
+		s.Use(-1)
+		<-s.Quiet()
 	})
 }
 
@@ -235,7 +235,7 @@ func TestWithoutTheRightToReadTheRootThereIsAProof(t *testing.T) {
 		conn := open(t, zkserver.Run(t))
 		_, err := conn.SetACL("/", zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
 		require.NoError(t, err)
-		require.NoError(t, sessionOf(conn, 0).call(aQuorum, sessionOf(conn, 0).probe))
+		require.NoError(t, Of(conn, 0).call(aQuorum, Of(conn, 0).probe))
 		_, err = conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})
 		require.ErrorIs(t, err, zk.ErrNoAuth)
 	})

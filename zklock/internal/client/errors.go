@@ -1,4 +1,4 @@
-package zklock
+package client
 
 import (
 	"context"
@@ -32,7 +32,7 @@ var refusals = []error{
 // or has too much to do. The next try may have another answer.
 var passing = []string{"-1", "-2", "-3", "-4", "-5", "-7", "-127"}
 
-func isOneOf(err error, list []error) bool {
+func oneOf(err error, list []error) bool {
 	return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
 }
 
@@ -41,7 +41,7 @@ func isOneOf(err error, list []error) bool {
 // that is not known is transient.
 func transient(err error) bool {
 	code, unnamed := serverCode(err)
-	return !isOneOf(err, refusals) && (!unnamed || slices.Contains(passing, code))
+	return !oneOf(err, refusals) && (!unnamed || slices.Contains(passing, code))
 }
 
 // serverCode returns a server's error code for which the client has no name.
@@ -74,47 +74,33 @@ func maybe(err error) bool {
 	return errors.As(err, &lost) && !errors.Is(err, zk.ErrNoServer)
 }
 
-// ErrTooSlow: Lock gives up because a round trip to the servers takes a twelfth of
-// the session timeout or longer. A lease would be lost as soon as it is granted. Ask
-// for a longer session timeout, or use servers that are nearer or less busy.
+// ErrTooSlow is zklock's.
 var ErrTooSlow = errors.New("zklock: the servers answer too slowly for the session timeout: " +
 	"a round trip must take less than a twelfth of it")
 
 var (
-	// errClosed: the session ends with the client, and all its nodes go.
-	errClosed = fmt.Errorf("the client has been closed: %w", zk.ErrClosing)
-	// errStopped: nobody wants the answer any more.
-	errStopped = errors.New("zklock: nobody wants the answer any more")
+	// ErrClosed: the session ends with the client, and all its nodes go.
+	ErrClosed = fmt.Errorf("the client has been closed: %w", zk.ErrClosing)
+	// ErrGone: a node has gone, or its session has.
+	ErrGone = errors.New("the node in the queue has gone")
+	// ErrStopped: nobody wants the answer any more.
+	ErrStopped = errors.New("zklock: nobody wants the answer any more")
 )
 
 const shortPause = 100 * time.Millisecond
 
-// insist repeats one request until it is answered, or stop is closed.
-func (s *session) insist(stop <-chan struct{}, by answerer, request func() error) error {
-	for !isClosed(stop) {
-		err := s.call(by, request)
-		if err == nil {
-			return nil
-		}
-		if err = s.again(err, stop, 0); err != nil {
-			return err
-		}
-	}
-	return errStopped
-}
-
 // again waits until the next try, the longer the more often the server was too
-// busy. It returns err if that is no reason for one, errStopped once stop is
-// closed, and errClosed if the client has been closed.
-func (s *session) again(err error, stop <-chan struct{}, busy int) error {
-	if err := s.final(err); err != nil {
+// busy. It returns err if that is no reason for one, ErrStopped once stop is
+// closed, and ErrClosed if the client has been closed.
+func (c *Client) again(err error, stop <-chan struct{}, busy int) error {
+	if err := c.final(err); err != nil {
 		return err
 	}
-	return s.pause(s.backoff(busy), stop)
+	return c.pause(c.backoff(busy), stop)
 }
 
 // final returns nil if a request that has failed with err may be tried again.
-func (s *session) final(err error) error {
+func (c *Client) final(err error) error {
 	var lost *noAnswer
 	if !errors.As(err, &lost) {
 		return err
@@ -122,42 +108,42 @@ func (s *session) final(err error) error {
 	if errors.Is(err, zk.ErrShortBuffer) { // and it will not grow
 		return fmt.Errorf("the client sends no packet that large, see zk.WithMaxConnBufferSize: %w", lost.err)
 	}
-	s.mu.Lock()
-	s.trouble, s.troubleAt = lost, time.Now()
-	s.mu.Unlock()
+	c.mu.Lock()
+	c.trouble, c.troubleAt = lost, time.Now()
+	c.mu.Unlock()
 	maybeClosed := errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer)
-	if errors.Is(err, zk.ErrClosing) || maybeClosed && zkconn.Closed(s.conn) {
-		s.close()
-		return errClosed
+	if errors.Is(err, zk.ErrClosing) || maybeClosed && zkconn.Closed(c.conn) {
+		c.close()
+		return ErrClosed
 	}
 	return nil
 }
 
 // backoff is the pause after a server has refused a request n times: it grows,
 // up to a third of the session timeout.
-func (s *session) backoff(n int) time.Duration {
-	return min(shortPause<<min(n, 10), s.timeout()/3)
+func (c *Client) backoff(n int) time.Duration {
+	return min(shortPause<<min(n, 10), c.Timeout()/3)
 }
 
-func (s *session) pause(d time.Duration, stop <-chan struct{}) error {
+func (c *Client) pause(d time.Duration, stop <-chan struct{}) error {
 	select {
 	case <-time.After(d):
 		return nil
-	case <-s.closed:
-		return errClosed
+	case <-c.closed:
+		return ErrClosed
 	case <-stop:
-		return errStopped
+		return ErrStopped
 	}
 }
 
-// ended is the error of a call whose ctx has ended. It wraps ctx.Err() and
+// Ended is the error of a call whose ctx has ended. It wraps ctx.Err() and
 // says what the trouble with the server was, if there was any.
-func (s *session) ended(ctx context.Context, what string, began time.Time) error {
+func (c *Client) Ended(ctx context.Context, what string, began time.Time) error {
 	err := whyEnded(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.trouble != nil && s.troubleAt.After(began) {
-		err = fmt.Errorf("%w (%w)", err, s.trouble)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.trouble != nil && c.troubleAt.After(began) {
+		err = fmt.Errorf("%w (%w)", err, c.trouble)
 	}
 	return fmt.Errorf("zklock: %s, after %v: %w", what, time.Since(began).Round(time.Millisecond), err)
 }

@@ -1,16 +1,16 @@
-package zklock
+package client
 
 import "sync"
 
 // Tasks are what goes on in the background.
-type tasks struct {
+type Tasks struct {
 	mu      sync.Mutex
 	running int
 	done    chan struct{} // closed when none is left; nil before the first
 }
 
-// begin adds a task. It is over with end.
-func (t *tasks) begin() {
+// Begin adds a task. It is over with End.
+func (t *Tasks) Begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.running++; t.running == 1 {
@@ -18,7 +18,7 @@ func (t *tasks) begin() {
 	}
 }
 
-func (t *tasks) end() {
+func (t *Tasks) End() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.running--; t.running == 0 {
@@ -26,17 +26,17 @@ func (t *tasks) end() {
 	}
 }
 
-// spawn runs f as a task, in a goroutine.
-func (t *tasks) spawn(f func()) {
-	t.begin()
+// Spawn runs f as a task, in a goroutine.
+func (t *Tasks) Spawn(f func()) {
+	t.Begin()
 	go func() {
-		defer t.end()
+		defer t.End()
 		f()
 	}()
 }
 
-// idle returns a channel that is closed when none is left.
-func (t *tasks) idle() <-chan struct{} {
+// Idle returns a channel that is closed when none is left.
+func (t *Tasks) Idle() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.done == nil {
