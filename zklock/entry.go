@@ -10,15 +10,16 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/zklock/internal/client"
+	"example.com/zklock/zklock/internal/record"
 )
 
 // An entry is one node of ours in the queue. One goroutine, run, makes all its
 // requests, from the create to the delete: the client's calls cannot be
 // cancelled, so callers wait on channels, ctx in hand.
 type entry struct {
-	rec  record       // what the node says
-	data []byte       // the record, encoded
-	node *client.Node // nil before there is one
+	rec  record.Record // what the node says
+	data []byte        // the record, encoded
+	node *client.Node  // nil before there is one
 
 	left  chan struct{} // closed when nobody wants the node any more
 	gone  chan struct{} // closed when the node has gone
@@ -40,13 +41,6 @@ type entry struct {
 	err     error       // why the node has gone, or has not; nil if we have deleted it
 	clock   *time.Timer // closes Lost
 	ends    *time.Timer // until when the lock is handed on
-}
-
-func newEntry(m *Mutex, owner *Owner) *entry {
-	return &entry{
-		rec:  newRecord(owner.name, m.data),
-		left: make(chan struct{}), gone: make(chan struct{}), stuck: make(chan struct{}),
-	}
 }
 
 // run is the life of an entry: it makes the node, waits until it is the first,
@@ -100,8 +94,8 @@ func (m *Mutex) leave(e *entry, err error) {
 func (m *Mutex) create(e *entry) (err error) {
 	e.node, err = m.parent.Create(e.left, func(id string) (string, []byte) {
 		e.rec.ID = id
-		e.data = e.rec.encode()
-		return protected + id + suffix, e.data
+		e.data = e.rec.Encode()
+		return record.Prefix(id), e.data
 	}, m.refused(e))
 	if err != nil {
 		return err
@@ -120,30 +114,25 @@ func (m *Mutex) create(e *entry) (err error) {
 // keep keeps the node of the holder until the Mutex gives it up (nil), or it has
 // gone (client.ErrGone).
 func (m *Mutex) keep(e *entry) error {
+	pause := m.client.Timeout() / 3 // the client may miss an event while it reconnects
+	look := time.NewTimer(pause)
+	defer look.Stop()
 	if e.own == nil {
 		// A contender that was alone is spared the watch: if the lock is not held for
 		// long, nothing is sent between the create and the delete.
-		timer := time.NewTimer(m.client.Timeout() / 8)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-e.left:
-			return nil
-		case <-m.client.Closed():
-			return client.ErrClosed
-		}
-		if err := m.watchOwn(e); err != nil {
-			return err
-		}
+		look.Reset(m.client.Timeout() / 8)
 	}
-	look := time.NewTicker(m.client.Timeout() / 3) // the client may miss an event while it reconnects
-	defer look.Stop()
 	for {
 		var err error
 		select {
 		case ev := <-e.own:
 			err = m.ownChanged(e, ev)
 		case <-look.C:
+			look.Reset(pause)
+			if e.own == nil {
+				err = m.watchOwn(e)
+				break
+			}
 			data, stat, readErr := m.client.Get(e.left, e.node.Path)
 			if err = m.recognize(e, data, stat, readErr); !errors.Is(err, client.ErrGone) {
 				err = nil
@@ -193,7 +182,7 @@ func (m *Mutex) recognize(e *entry, data []byte, stat *zk.Stat, err error) error
 	if bytes.Equal(data, e.data) {
 		return nil
 	}
-	if rec, ok := parseRecord(e.node.Name(), data); ok && rec.Revoke || string(data) == curatorRevoke {
+	if r, ok := record.Parse(e.node.Name(), data); ok && r.Revoke || string(data) == record.CuratorRevoke {
 		e.rec.Revoke = true
 		m.mu.Lock()
 		if !e.revoked && e.holder != nil {
@@ -203,7 +192,7 @@ func (m *Mutex) recognize(e *entry, data []byte, stat *zk.Stat, err error) error
 		m.queueLocked() // the others that wait need another node
 		m.mu.Unlock()
 	}
-	if e.data = e.rec.encode(); !bytes.Equal(data, e.data) {
+	if e.data = e.rec.Encode(); !bytes.Equal(data, e.data) {
 		m.client.Set(e.left, e.node.Path, e.data, stat.Version)
 	}
 	return nil

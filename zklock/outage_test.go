@@ -67,7 +67,7 @@ func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 	return kept
 }
 
-// TestALeaseOutlastsAnOutage as session.go's table says, and no longer one, to a
+// TestALeaseOutlastsAnOutage as the table in proof.go says, and no longer one, to a
 // 12th of the session timeout. Connect's client has left the silent server. If all
 // servers come back in the same instant, the handshake that it left may be carried
 // out last and take the session from the connection that it has by then: all

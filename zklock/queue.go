@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"example.com/zklock/zklock/internal/client"
+	"example.com/zklock/zklock/internal/record"
 )
 
 // Goroutines of a Mutex queue in its memory, and the Mutex queues at the server
@@ -57,7 +58,10 @@ func (m *Mutex) queueLocked() {
 	case len(m.waiting) == 0 || m.next != nil || m.first != nil && m.servesLocked(m.first, len(m.waiting)):
 		return
 	}
-	m.next = newEntry(m, m.waiting[0].owner)
+	m.next = &entry{
+		rec:  record.New(m.waiting[0].owner.name, m.data),
+		left: make(chan struct{}), gone: make(chan struct{}), stuck: make(chan struct{}),
+	}
 	m.tasks.Begin()
 	go m.run(m.next)
 }

@@ -8,29 +8,24 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/zklock/internal/client"
+	"example.com/zklock/zklock/internal/record"
 )
 
-// A queue is what is before an entry: how many nodes, and the last two of them.
-// It can only become shorter, because numbers grow.
+// A queue is what is before an entry. It can only become shorter, because numbers
+// grow.
 type queue struct {
 	length          int
-	nearer, farther string // names; "" if there is none
+	nearer, farther string // the names of the last two; "" if there is none
 }
 
-// A watched node is one before an entry. It is watched, or is of this Mutex: then
-// the entry's gone channel tells.
+// A watched node is one before an entry. If it is of this Mutex, its entry's gone
+// channel tells, and there is no watch.
 type watched struct {
 	changed <-chan zk.Event
 	session int64
 	before  *entry // for which the watch was set
 	entry   *entry
-}
-
-func (w watched) gone() <-chan struct{} {
-	if w.entry == nil {
-		return nil
-	}
-	return w.entry.gone
+	gone    <-chan struct{} // the entry's
 }
 
 // wait returns when nobody is before e. It is the loop of step 3, with two
@@ -78,7 +73,7 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 	contenders, found := 0, false
 	var nearer, farther int32
 	for _, name := range names { // there may be thousands: no sort
-		n, ok := sequence(name)
+		n, ok := record.Sequence(name)
 		if !ok {
 			continue
 		}
@@ -86,11 +81,11 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 		switch {
 		case name == e.node.Name():
 			found = true
-		case order(n, e.node.Number) >= 0:
-		case before.nearer == "" || order(n, nearer) > 0:
+		case record.Order(n, e.node.Number) >= 0:
+		case before.nearer == "" || record.Order(n, nearer) > 0:
 			before = queue{length: before.length + 1, nearer: name, farther: before.nearer}
 			nearer, farther = n, nearer
-		case before.farther == "" || order(n, farther) > 0:
+		case before.farther == "" || record.Order(n, farther) > 0:
 			before.length, before.farther, farther = before.length+1, name, n
 		default:
 			before.length++
@@ -112,70 +107,61 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 // it then.
 func (m *Mutex) await(e *entry, before queue, again <-chan time.Time) (queue, error) {
 	nearer, err := m.watch(e, before.nearer)
-	if errors.Is(err, zk.ErrNoNode) {
-		return m.nearerGone(e, before)
-	}
-	if err != nil {
-		return before, err
-	}
 	var farther watched
-	if before.farther != "" {
-		farther, err = m.watch(e, before.farther)
-		if errors.Is(err, zk.ErrNoNode) {
-			return m.fartherGone(e, before)
-		}
-		if err != nil {
-			return before, err
+	if err == nil && before.farther != "" {
+		if farther, err = m.watch(e, before.farther); errors.Is(err, zk.ErrNoNode) {
+			return m.without(e, before, before.farther)
 		}
 	}
-	select {
-	case ev := <-e.own:
-		return before, m.ownChanged(e, ev)
-	case <-e.left:
-		return before, client.ErrStopped
-	case <-m.client.Closed():
-		return before, client.ErrClosed
-	case <-again: // a server may refuse to set the watches again in the next connection, and the client says nothing
-		_, _, err := m.client.Get(e.left, m.path+"/"+before.nearer)
-		if errors.Is(err, zk.ErrNoNode) {
-			return m.list(e)
-		}
-		return before, err
-	case <-nearer.gone():
-		if nearer.entry.deleted {
-			return m.nearerGone(e, before)
-		}
-	case ev := <-nearer.changed:
-		m.forget(before.nearer)
-		// If it was of our own session, that may have ended: our node goes in the
-		// same transaction then, and the server may tell of either first.
-		if ev.Type == zk.EventNodeDeleted && nearer.session != e.node.Session {
-			return m.nearerGone(e, before)
-		}
-	case <-farther.gone():
-		if farther.entry.deleted {
-			return m.fartherGone(e, before)
-		}
-	case ev := <-farther.changed:
-		m.forget(before.farther)
-		if ev.Type == zk.EventNodeDeleted {
-			return m.fartherGone(e, before)
+	if err == nil {
+		select {
+		case ev := <-e.own:
+			return before, m.ownChanged(e, ev)
+		case <-e.left:
+			return before, client.ErrStopped
+		case <-m.client.Closed():
+			return before, client.ErrClosed
+		case <-again: // a server may refuse to set the watches again in the next connection, and the client says nothing
+			if _, _, err = m.client.Get(e.left, m.path+"/"+before.nearer); errors.Is(err, zk.ErrNoNode) {
+				return m.list(e) // our own node may have gone unseen, too
+			}
+		case <-nearer.gone:
+			return m.changed(e, before, before.nearer, nearer.entry.deleted)
+		case <-farther.gone:
+			return m.changed(e, before, before.farther, farther.entry.deleted)
+		case ev := <-nearer.changed:
+			// If it was of our own session, that may have ended: our node goes in the
+			// same transaction then, and the server may tell of either first.
+			return m.changed(e, before, before.nearer, ev.Type == zk.EventNodeDeleted && nearer.session != e.node.Session)
+		case ev := <-farther.changed:
+			return m.changed(e, before, before.farther, ev.Type == zk.EventNodeDeleted)
 		}
 	}
-	// It has changed (another contender asks it for the lock), or the session has
-	// ended. Only a list can tell.
+	if errors.Is(err, zk.ErrNoNode) {
+		return m.without(e, before, before.nearer)
+	}
+	return before, err
+}
+
+// changed returns what is before e when one of the watched two has gone; or when
+// another contender asks it for the lock, or the session has ended: only a list can
+// tell.
+func (m *Mutex) changed(e *entry, before queue, name string, gone bool) (queue, error) {
+	m.mu.Lock()
+	delete(m.watches, name)
+	m.mu.Unlock()
+	if gone {
+		return m.without(e, before, name)
+	}
 	return m.list(e)
 }
 
-func (m *Mutex) nearerGone(e *entry, before queue) (queue, error) {
-	if before.length == 1 {
+// without returns what is before e when one of the watched two has gone.
+func (m *Mutex) without(e *entry, before queue, name string) (queue, error) {
+	switch {
+	case before.length == 1:
 		return queue{}, nil
-	}
-	return m.list(e)
-}
-
-func (m *Mutex) fartherGone(e *entry, before queue) (queue, error) {
-	if before.length == 2 {
+	case before.length == 2 && name == before.farther:
 		return queue{length: 1, nearer: before.nearer}, nil
 	}
 	return m.list(e)
@@ -191,7 +177,7 @@ func (m *Mutex) watch(e *entry, name string) (watched, error) {
 	// for which that one was watched is there: its parent is still the same.
 	ok = ok && (len(w.changed) == 0 || w.before == e)
 	if other := m.entries[name]; other != nil {
-		w, ok = watched{entry: other}, true
+		w, ok = watched{entry: other, gone: other.gone}, true
 	}
 	m.mu.Unlock()
 	if ok {
@@ -210,12 +196,6 @@ func (m *Mutex) watch(e *entry, name string) (watched, error) {
 	return w, nil
 }
 
-func (m *Mutex) forget(name string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.watches, name)
-}
-
 // refuseTry ends the attempts of those that do not wait for other contenders. A
 // node of this Mutex that is about to go is not another contender's.
 func (m *Mutex) refuseTry(e *entry, before queue) {
@@ -223,7 +203,7 @@ func (m *Mutex) refuseTry(e *entry, before queue) {
 	defer m.mu.Unlock()
 	leaving := 0
 	for _, other := range m.entries {
-		if client.IsClosed(other.left) && !client.IsClosed(other.stuck) && order(other.node.Number, e.node.Number) < 0 {
+		if client.IsClosed(other.left) && !client.IsClosed(other.stuck) && record.Order(other.node.Number, e.node.Number) < 0 {
 			leaving++
 		}
 	}

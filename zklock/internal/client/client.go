@@ -1,6 +1,6 @@
 // Package client makes the requests of a lock: each is tried until it has a definite
 // answer. It proves until when the session is safe, makes a node once although a
-// reply was lost, and deletes it for sure. It knows nothing of queues.
+// reply was lost, and deletes it for certain. It knows nothing of queues.
 package client
 
 import (

@@ -148,6 +148,26 @@ func (c *Client) Ended(ctx context.Context, what string, began time.Time) error 
 	return fmt.Errorf("zklock: %s, after %v: %w", what, time.Since(began).Round(time.Millisecond), err)
 }
 
+// Aside runs f as a task, because its requests cannot be cancelled, and waits until it
+// is done or ctx ends. stop is closed then.
+func (c *Client) Aside(ctx context.Context, tasks *Tasks, what string, f func(stop <-chan struct{}) error) error {
+	began := time.Now()
+	done := make(chan error, 1)
+	tasks.Spawn(func() { done <- f(ctx.Done()) })
+	err := ErrStopped
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+	}
+	switch {
+	case errors.Is(err, ErrStopped):
+		return c.Ended(ctx, what, began)
+	case err != nil:
+		return fmt.Errorf("zklock: %s: %w", what, err)
+	}
+	return nil
+}
+
 func whyEnded(ctx context.Context) error {
 	err := ctx.Err()
 	if cause := context.Cause(ctx); !errors.Is(cause, err) {

@@ -1,4 +1,4 @@
-package zklock
+package record
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 )
 
 func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
-	const ours = protected + "01dc6acfac0000010000000000000001" + suffix
+	ours := Prefix("01dc6acfac0000010000000000000001")
 	const curator = "_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-"
 	for name, want := range map[string]int32{
 		"lock-0000000000":        0,
@@ -23,7 +23,7 @@ func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
 		ours + "-000000005":      -5,
 		"_c_00ff-lock-lock-lock": 0, // not a number
 	} {
-		n, ok := sequence(name)
+		n, ok := Sequence(name)
 		require.Equal(t, want, n, name)
 		require.Equal(t, name != "_c_00ff-lock-lock-lock", ok, name)
 	}
@@ -32,7 +32,7 @@ func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
 		"lock-+000000001", "lock--0000000005", "lock-9999999999", "block-0000000001", "x-lock-0000000001",
 		"_c_lock-0000000001", "_c_01dc6acfac0000010000000000000001-lock-", "01dc6acfac0000010000000000000001-lock-0000000001", "__READ__0000000001", "9f8e__lock__0000000001",
 	} {
-		_, ok := sequence(name)
+		_, ok := Sequence(name)
 		require.False(t, ok, name)
 	}
 }
@@ -41,11 +41,11 @@ func TestNumbersAreOrderedWhereTheyWrap(t *testing.T) {
 	numbers := []int32{math.MaxInt32 - 1, math.MaxInt32, math.MinInt32, math.MinInt32 + 1}
 	for i, a := range numbers {
 		for j, b := range numbers {
-			require.Equal(t, i < j, order(a, b) < 0, "%d, %d", a, b)
+			require.Equal(t, i < j, Order(a, b) < 0, "%d, %d", a, b)
 		}
 	}
 	for _, n := range []int32{0, -1, math.MinInt32, math.MaxInt32} {
-		got, ok := sequence(fmt.Sprintf("lock-%010d", n))
+		got, ok := Sequence(fmt.Sprintf("lock-%010d", n))
 		require.True(t, ok)
 		require.Equal(t, n, got)
 	}
