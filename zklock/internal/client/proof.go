@@ -165,7 +165,7 @@ func (c *Client) nextLocked() (at time.Time, alone bool) {
 	if now := time.Now(); renewal.Before(now) {
 		renewal = now
 	}
-	if c.presumed.After(c.proved) && renewal.Add(c.Timeout()/12).Before(at) {
+	if !c.proved.After(c.presumed) && renewal.Add(c.Timeout()/12).Before(at) {
 		return renewal, true
 	}
 	return at, false
@@ -181,11 +181,16 @@ func IsOver(t time.Time) bool {
 }
 
 // Use counts the entries that need the session to be safe. While there are any,
-// a sync and a write are sent per third of the session timeout.
+// a sync and a write are sent per third of the session timeout. What an earlier
+// proof has left may end before the next one is complete, if an answer is late. Then
+// it begins as if there had been none.
 func (c *Client) Use(entries int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.users += entries; entries > 0 && c.users == entries {
+		if next := c.heard.answered.Add(c.betweenPings()); c.proved.Before(next.Add(c.Timeout() / 12)) {
+			c.proved = time.Time{}
+		}
 		c.armLocked(0)
 	}
 }

@@ -171,6 +171,28 @@ func TestASessionLastsIfTheNextProofIsInTime(t *testing.T) {
 	}
 }
 
+// TestAnOldProofIsNotCountedOnWhereTheNextIsHardlyInTime: nobody needed the session
+// for a while, and a lease that begins then would be lost by one late answer.
+func TestAnOldProofIsNotCountedOnWhereTheNextIsHardlyInTime(t *testing.T) {
+	for _, c := range []struct {
+		heard float64
+		kept  bool
+	}{{.6, true}, {.65, false}, {.7, false}} {
+		synctest.Test(t, func(t *testing.T) {
+			l, note, until := proofreader(t)
+			noteAll(l, time.Now(), []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}})
+			l.Use(-1)
+			note(anyServer, c.heard)
+			time.Sleep(time.Duration(c.heard * float64(asked)))
+			l.Use(1)
+			due, alone := l.nextLocked()
+			require.Equal(t, c.kept, !alone)
+			require.Equal(t, c.kept, until() > .9)
+			require.Equal(t, c.kept, time.Until(due) > 0, "a write is due at once")
+		})
+	}
+}
+
 // TestWhatOneServerRefusesProvesNothing: with the eager ACL check it does so
 // without leader or quorum.
 func TestWhatOneServerRefusesProvesNothing(t *testing.T) {
