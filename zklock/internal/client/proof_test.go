@@ -36,6 +36,7 @@ func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
 		for conn.SessionID() == old || conn.State() != zk.StateHasSession {
 			time.Sleep(time.Millisecond) // of virtual time, until the client has its new session
 		}
+		require.Zero(t, l.SafeUntil(conn.SessionID()), "nothing was answered in the new session")
 		require.NoError(t, l.call(aQuorum, l.probe))
 		until := l.SafeUntil(conn.SessionID())
 		require.True(t, until.After(time.Now()))
