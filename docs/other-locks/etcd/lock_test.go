@@ -154,6 +154,29 @@ func TestAPausedHolderIsToldAndItsTokenIsLower(t *testing.T) {
 	require.NoError(t, paused.Unlock(t.Context()))
 }
 
+// The keys of the lock x/b begin with those of x, as text. With etcd's own Mutex x
+// waits for the holder of x/b (bug D9).
+func TestALockDoesNotWaitForAnotherWhosePrefixIsLonger(t *testing.T) {
+	client := connect(t)
+	x := prefix(t)
+	longer, l := newLock(t, client, x+"/b"), newLock(t, client, x)
+	require.NoError(t, longer.Lock(t.Context()))
+	held, err := l.TryLock(t.Context())
+	require.NoError(t, err)
+	require.True(t, held, "nobody holds %s", x)
+	require.NoError(t, l.Unlock(t.Context()))
+
+	article := oneSession(t, client)(x + "-2/b").(*inOneSession)
+	require.NoError(t, article.Lock(t.Context()))
+	held, err = oneSession(t, client)(x + "-2").(*inOneSession).TryLock(t.Context())
+	require.NoError(t, err)
+	require.False(t, held, "the Mutex of etcd's package has one queue for both")
+
+	for _, wrong := range []string{x + "/", x + "//b"} {
+		require.ErrorContains(t, newLock(t, client, wrong).Lock(t.Context()), "leave that out")
+	}
+}
+
 func TestNothingIsLeft(t *testing.T) {
 	client := connect(t)
 	prefix := prefix(t)

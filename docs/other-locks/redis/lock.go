@@ -11,7 +11,8 @@
 //     DEL a slow holder deletes its successor's key (bug B4).
 //   - A watchdog renews the key while the lock is held, every third of the time
 //     to live, in a script that compares, too. When a renewal finds another value,
-//     or none has succeeded for as long as the key lives, Lost is closed.
+//     or none has succeeded for as long as the key lives, Lost is closed: by the
+//     holder's own clock, whether the server answers or not.
 //   - The client must not send a command again by itself. If the reply to a SET
 //     is lost, a second SET finds the key of the first, and the contender waits for
 //     itself. go-redis does that by default; Connect turns it off. Lock returns an

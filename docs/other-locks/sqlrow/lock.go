@@ -16,7 +16,8 @@
 //     Without pauses the waiters keep the database from serving the holder.
 //   - "It has no expiry": the row has one, by the database's clock, so the
 //     clocks of the clients do not matter. The article's timed job deletes the
-//     rows that have expired: Sweep. The waiters run it, each once a second.
+//     rows that have expired: Sweep. The waiters run it, each once a second, and
+//     TryLock each time that it finds a row.
 //   - "It is not reentrant": the row names its owner and counts. The article
 //     looks into the database first to see whether the row is its own. So does
 //     this lock when it believes that it holds the lock: a counter in memory
@@ -86,7 +87,7 @@ func Prepare(ctx context.Context, db *database.DB) error {
 	// The key is the article's uidx_method_name. times and expires are what its
 	// remedies add.
 	err := db.CreateTable(ctx, "zklock_row", `
-		method_name VARCHAR(64) NOT NULL PRIMARY KEY,
+		method_name {name}      NOT NULL PRIMARY KEY,
 		owner       VARCHAR(64) NOT NULL,
 		times       INTEGER     NOT NULL,
 		expires     BIGINT      NOT NULL`)
@@ -122,7 +123,7 @@ func (l *Lock) Attempts() int64 { return l.attempts.Load() }
 func (l *Lock) Lock(ctx context.Context) error {
 	pause := firstPause
 	for {
-		held, err := l.TryLock(ctx)
+		held, err := l.attempt(ctx, time.Since(l.swept) >= sweepEvery)
 		if held || err != nil {
 			return err
 		}
@@ -137,17 +138,22 @@ func (l *Lock) Lock(ctx context.Context) error {
 
 // TryLock takes the lock if nobody holds it, or if this Lock does. It returns
 // false and no error only if another contender holds the lock.
-func (l *Lock) TryLock(ctx context.Context) (bool, error) {
+func (l *Lock) TryLock(ctx context.Context) (bool, error) { return l.attempt(ctx, true) }
+
+// attempt inserts the row. With sweep a row that is there may have expired: it
+// deletes such rows and inserts once more, also if another contender has deleted
+// it.
+func (l *Lock) attempt(ctx context.Context, sweep bool) (bool, error) {
 	l.attempts.Add(1)
 	if l.times > 0 {
 		return l.again(ctx)
 	}
 	held, err := l.insert(ctx)
-	if held || err != nil || time.Since(l.swept) < sweepEvery {
+	if held || err != nil || !sweep {
 		return held, err
 	}
 	l.swept = time.Now()
-	if swept, err := Sweep(ctx, l.db); err != nil || swept == 0 {
+	if _, err := Sweep(ctx, l.db); err != nil {
 		return false, err
 	}
 	return l.insert(ctx)

@@ -186,6 +186,29 @@ func TestTheRowOfAHolderThatCrashesExpires(t *testing.T) {
 	require.NoError(t, next.Unlock(t.Context()))
 }
 
+// TryLock has just looked for rows that have expired; then this one does.
+func TestTryLockTakesARowThatHasExpired(t *testing.T) {
+	db := open(t, databasetest.Spec(t))
+	name := databasetest.Name(t)
+	holder, next := sqlrow.New(db, name, longer), sqlrow.New(db, name, longer)
+	require.NoError(t, holder.Lock(t.Context()))
+	try(t, false, next, "TryLock on a held lock")
+	expire(t, db, name)
+	try(t, true, next, "TryLock on a row that has expired")
+	require.NoError(t, next.Unlock(t.Context()))
+}
+
+// MariaDB compares texts without regard to case and to blanks at the end, unless
+// the column says else.
+func TestNamesThatDifferAreLocksOfTheirOwn(t *testing.T) {
+	db := open(t, databasetest.Spec(t))
+	name := databasetest.Name(t)
+	for _, end := range []string{"x", "X", "x ", "é", "e"} {
+		try(t, true, sqlrow.New(db, name+end, longer), name+end)
+		try(t, false, sqlrow.New(db, name+end, longer), name+end)
+	}
+}
+
 // The holder is paused while its row expires. It learns that from the database,
 // both when it unlocks and when it locks again.
 func TestAPausedHolderLearnsThatItsRowHasExpired(t *testing.T) {
