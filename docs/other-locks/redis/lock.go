@@ -131,6 +131,7 @@ func Connect(ctx context.Context, address string) (*redis.Client, error) {
 type Lock struct {
 	client   *redis.Client
 	key      string
+	counter  string // of the holders, "" unless NewFenced
 	ttl      time.Duration
 	held     *holding // nil while we do not hold the lock
 	attempts atomic.Int64
@@ -141,6 +142,7 @@ type Lock struct {
 // A holding is one acquisition.
 type holding struct {
 	value string
+	token int64
 	lost  chan struct{} // closed when the lock can no longer be trusted
 	stop  context.CancelFunc
 	ended chan struct{} // closed when the watchdog has returned
@@ -181,10 +183,16 @@ func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 	l.attempts.Add(1)
 	value := rand.Text()
 	sent := time.Now()
-	set := start(func() (string, error) {
-		return l.client.SetArgs(ctx, l.key, value, redis.SetArgs{Mode: "NX", TTL: l.ttl}).Result() // SET key value PX … NX
+	set := start(func() (int64, error) {
+		if l.counter != "" {
+			return setAndCount.Run(ctx, l.client, []string{l.key, l.counter}, value, l.ttl.Milliseconds()).Int64()
+		}
+		return 0, l.client.SetArgs(ctx, l.key, value, redis.SetArgs{Mode: "NX", TTL: l.ttl}).Err() // SET key value PX … NX
 	})
-	_, err := set.wait(ctx)
+	token, err := set.wait(ctx)
+	if err == nil && l.counter != "" && token == 0 {
+		err = redis.Nil
+	}
 	if errors.Is(err, redis.Nil) {
 		return false, nil
 	}
@@ -193,14 +201,14 @@ func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("redis: lock %s: %w", l.key, explain(ctx, err))
 	}
 	watch, stop := context.WithCancel(context.Background())
-	l.held = &holding{value, make(chan struct{}), stop, make(chan struct{})}
+	l.held = &holding{value, token, make(chan struct{}), stop, make(chan struct{})}
 	go l.held.renew(watch, l.client, l.key, l.ttl, l.renewEvery, sent)
 	return true, nil
 }
 
 // remove deletes the key if it has that value, once the SET has returned. When ctx
 // has ended the caller does not wait for a server that is silent.
-func (l *Lock) remove(ctx context.Context, value string, set *command[string]) {
+func (l *Lock) remove(ctx context.Context, value string, set *command[int64]) {
 	removed := make(chan struct{})
 	go func() {
 		defer close(removed)

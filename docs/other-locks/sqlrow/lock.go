@@ -106,6 +106,8 @@ type Lock struct {
 	owner    string // of our row while we hold the lock
 	times    int    // that we hold it, as far as we know
 	swept    time.Time
+	fenced   bool  // made by NewFenced
+	token    int64 // of a fenced lock
 	attempts atomic.Int64
 }
 
@@ -159,10 +161,16 @@ func (l *Lock) attempt(ctx context.Context, sweep bool) (bool, error) {
 	return l.insert(ctx)
 }
 
+const insertRow = "INSERT INTO zklock_row (method_name, owner, times, expires) VALUES (?, ?, 1, {now} + ?)"
+
 func (l *Lock) insert(ctx context.Context) (bool, error) {
 	owner := rand.Text()
-	_, err := l.db.Exec(ctx, "INSERT INTO zklock_row (method_name, owner, times, expires) VALUES (?, ?, 1, {now} + ?)",
-		l.name, owner, l.ttl.Milliseconds())
+	var err error
+	if l.fenced {
+		err = l.insertFenced(ctx, owner)
+	} else {
+		_, err = l.db.Exec(ctx, insertRow, l.name, owner, l.ttl.Milliseconds())
+	}
 	switch {
 	case err == nil:
 		l.owner, l.times = owner, 1
