@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
+	"google.golang.org/grpc"
 
 	"example.com/zklock/docs/other-locks/etcd"
 	"example.com/zklock/internal/locktest"
@@ -175,6 +176,25 @@ func TestALockDoesNotWaitForAnotherWhosePrefixIsLonger(t *testing.T) {
 	for _, wrong := range []string{x + "/", x + "//b"} {
 		require.ErrorContains(t, newLock(t, client, wrong).Lock(t.Context()), "leave that out")
 	}
+}
+
+// The cost that the package's comment states.
+func TestAFreeLockCostsTwoRequests(t *testing.T) {
+	connect(t)
+	var requests atomic.Int64
+	count := func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		requests.Add(1)
+		return invoke(ctx, method, req, reply, conn, opts...)
+	}
+	client, err := etcd.Connect(t.Context(), strings.Split(os.Getenv("ETCD"), ","), grpc.WithChainUnaryInterceptor(count))
+	require.NoError(t, err)
+	t.Cleanup(func() { client.Close() })
+	l := newLock(t, client, prefix(t))
+	require.NoError(t, l.Open(t.Context()))
+	before := requests.Load()
+	require.NoError(t, l.Lock(t.Context()))
+	require.NoError(t, l.Unlock(t.Context()))
+	require.EqualValues(t, 2, requests.Load()-before)
 }
 
 func TestNothingIsLeft(t *testing.T) {

@@ -321,3 +321,22 @@ func TestARoundOfStatements(t *testing.T) {
 	}[db.Kind]
 	require.Equal(t, want, db.Statements()-before)
 }
+
+// MariaDB counts what arrives.
+func TestTheServerCountsTheSameStatements(t *testing.T) {
+	db := on(t, database.MariaDB)
+	db.SetMaxOpenConns(1)
+	l := sqlforupdate.New(db, name(t))
+	round := func() {
+		require.NoError(t, l.Lock(t.Context()))
+		require.NoError(t, l.Unlock(t.Context()))
+	}
+	questions := func() (n int) {
+		require.NoError(t, db.QueryRowContext(t.Context(), "SHOW SESSION STATUS LIKE 'Questions'").Scan(new(string), &n))
+		return n
+	}
+	round() // the row exists from now on
+	before := questions()
+	round()
+	require.Equal(t, 3+1, questions()-before, "and the question itself")
+}

@@ -150,3 +150,13 @@ func TestBuyEndsWithItsContext(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 20, r.Resource)
 }
+
+// The cost that the package's comment states.
+func TestAPieceCostsTwoStatements(t *testing.T) {
+	db := databasetest.Open(t, databasetest.Spec(t))
+	s := stock(t, db, 20)
+	before := db.Statements()
+	require.NoError(t, s.Buy(t.Context()))
+	require.EqualValues(t, 2, db.Statements()-before)
+	require.EqualValues(t, 1, s.Attempts())
+}
