@@ -123,12 +123,14 @@ func (db *DB) EndWith(ctx context.Context, conn *sql.Conn, returned <-chan struc
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
-		if _, err := db.control.ExecContext(ctx, kill); err != nil {
-			return
-		}
-		select {
-		case <-returned:
-		case <-ctx.Done():
+		for ctx.Err() == nil { // the first may come before the statement
+			db.control.ExecContext(ctx, kill)
+			select {
+			case <-returned:
+				return
+			case <-ctx.Done():
+			case <-time.After(grace / 10):
+			}
 		}
 	})
 	return func() bool {

@@ -31,8 +31,8 @@
 //   - A holder that is paused for longer than the key lives writes to the
 //     resource beside the next holder (bugs E1, E2). Compare-and-delete protects
 //     the key and nothing else, and a watchdog is paused with its process.
-//     Redis has no number that grows with each holder unless one is made: INCR
-//     beside the SET, in a script. The resource must compare it.
+//     NewFenced counts the holders beside the key, in a script; the resource must
+//     compare that number.
 //   - Redis answers before the key is on a disk, and before a replica has it. If
 //     the server dies and comes back without the key, or a replica without it
 //     takes over, there are two holders: the test

@@ -40,8 +40,8 @@
 //   - A holder that works longer than its row lives loses the lock and does
 //     not know it before Unlock. Renewal (package redis has it) makes that rarer, but
 //     only a fencing token that the resource compares makes it harmless
-//     (bug E1). The article's id column, auto_increment, is nearly one: but an
-//     insert that is slow gets its id before it gets its row.
+//     (bug E1): NewFenced has one. The article's id column, auto_increment, is
+//     nearly one: but an insert that is slow gets its id before it gets its row.
 //   - If the reply to an insert is lost, the row is there and the contender
 //     does not know it. Lock returns an error that wraps database.ErrNoReply, and
 //     tries to delete the row by its owner, which is new in each acquisition.
@@ -125,7 +125,7 @@ func (l *Lock) Attempts() int64 { return l.attempts.Load() }
 func (l *Lock) Lock(ctx context.Context) error {
 	pause := firstPause
 	for {
-		held, err := l.attempt(ctx, time.Since(l.swept) >= sweepEvery)
+		held, err := l.attempt(ctx, false)
 		if held || err != nil {
 			return err
 		}
@@ -142,20 +142,20 @@ func (l *Lock) Lock(ctx context.Context) error {
 // false and no error only if another contender holds the lock.
 func (l *Lock) TryLock(ctx context.Context) (bool, error) { return l.attempt(ctx, true) }
 
-// attempt inserts the row. With sweep a row that is there may have expired: it
-// deletes such rows and inserts once more, also if another contender has deleted
-// it.
-func (l *Lock) attempt(ctx context.Context, sweep bool) (bool, error) {
+// attempt inserts the row. If a row is there it may have expired: an attempt of Lock
+// looks for such rows once a second, and one that is the last looks each time, and
+// inserts again also if another contender has deleted the row meanwhile.
+func (l *Lock) attempt(ctx context.Context, last bool) (bool, error) {
 	l.attempts.Add(1)
 	if l.times > 0 {
 		return l.again(ctx)
 	}
 	held, err := l.insert(ctx)
-	if held || err != nil || !sweep {
+	if held || err != nil || !last && time.Since(l.swept) < sweepEvery {
 		return held, err
 	}
 	l.swept = time.Now()
-	if _, err := Sweep(ctx, l.db); err != nil {
+	if swept, err := Sweep(ctx, l.db); err != nil || swept == 0 && !last {
 		return false, err
 	}
 	return l.insert(ctx)
