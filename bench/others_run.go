@@ -29,7 +29,8 @@ func (b *benchmark) runOther(ctx context.Context, c contestant, r result, step f
 		switch e := a.end(clean); {
 		case e != nil && err != nil: // most likely for the same reason
 			b.arenas[c.name] = nil
-			err = fmt.Errorf("%w; what it has made there is left behind", err)
+			a.close(clean)
+			err = fmt.Errorf("%w; what it has made there is left behind: %v", err, e)
 		case e != nil:
 			err = fmt.Errorf("left behind on %v: %w", a, e)
 		}

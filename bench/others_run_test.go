@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,9 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/other-locks/database/databasetest"
+	cable "example.com/zklock/internal/proxy"
 )
 
 // brokenArena has locks that are wrong in one way or another.
@@ -129,3 +133,32 @@ func (k killer) Lock(ctx context.Context) error {
 	}
 	return err
 }
+
+// A SQL server that was stopped, and not killed, keeps its connections and says
+// nothing.
+func TestAnOtherServerThatIsStoppedIsOneLine(t *testing.T) {
+	spec := os.Getenv("SQL")
+	if spec == "" {
+		t.Skip("needs a SQL server: SQL=postgres://… or mysql://…")
+	}
+	untried(t)
+	line, via := databasetest.Via(t, spec)
+	old := arenas["sqlrow"]
+	t.Cleanup(func() { arenas["sqlrow"] = old })
+	arenas["sqlrow"] = func(ctx context.Context, _ string) (arena, error) {
+		a, err := old(ctx, via)
+		return stopping{killing{a, func() { line.Silence(cable.ToServer, cable.ToClient) }}}, err
+	}
+	status, stdout, stderr := bench(t, "-locks", "sqlrow", "-n", "50", "-limit", "5m", "-sql", spec)
+	line.Heal()
+	require.Equal(t, exitFailure, status)
+	require.Regexp(t, `(?m)^sqlrow +50 +FAILED`, stdout)
+	require.Contains(t, stderr, "no answer within 5s")
+	require.Contains(t, stderr, "is left behind: in table zklock_row the row whose method_name is bench-")
+	require.NotContains(t, stderr, "secret")
+}
+
+// stopping is killing for a server that is watched.
+type stopping struct{ killing }
+
+func (s stopping) answers(ctx context.Context) error { return s.arena.(watched).answers(ctx) }

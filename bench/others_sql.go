@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"time"
 
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/sqlforupdate"
@@ -54,7 +55,8 @@ type sqlArena struct {
 	made       bool // the table did not exist before
 	text       string
 	new        func(db *database.DB, name string) func() otherLocker
-	run        string // the name of the present run's lock
+	watcher    *database.DB // nil on SQLite; a pool of its own, for the other one may be full of waiters
+	run        string       // the name of the present run's lock
 	n          int
 }
 
@@ -75,7 +77,11 @@ func openSQL(table, key string,
 		}
 		_, err = db.Exec(ctx, "SELECT 1 FROM "+table+" WHERE 1 = 0")
 		a.made = err != nil
-		if err := prepare(ctx, db); err != nil {
+		err = prepare(ctx, db)
+		if err == nil && !database.IsSQLite(spec) {
+			a.watcher, err = database.OpenTx(ctx, spec, 1)
+		}
+		if err != nil {
 			db.Close()
 			return nil, fmt.Errorf("%s: %w", database.Redacted(spec), err)
 		}
@@ -103,16 +109,45 @@ func (a *sqlArena) count(ctx context.Context) (int, error) {
 
 func (a *sqlArena) sent() int64 { return a.db.Statements() }
 
+// A server that was stopped, and not killed, breaks no connection.
+func (a *sqlArena) answers(ctx context.Context) error {
+	if a.watcher == nil {
+		return nil // it is part of the process
+	}
+	ctx, cancel := context.WithTimeout(ctx, sqlAnswerTimeout)
+	defer cancel()
+	if err := a.watcher.PingContext(ctx); err != nil {
+		return fmt.Errorf("no answer within %v: %w", sqlAnswerTimeout, database.Explain(ctx, err))
+	}
+	return nil
+}
+
+const sqlAnswerTimeout = 5 * time.Second
+
 func (a *sqlArena) end(ctx context.Context) error {
-	_, err := a.db.Exec(ctx, "DELETE FROM "+a.table+" WHERE "+a.key+" = ?", a.run)
+	err := a.answers(ctx) // else each connection of the pool would wait
+	if err == nil {
+		_, err = a.db.Exec(ctx, "DELETE FROM "+a.table+" WHERE "+a.key+" = ?", a.run)
+	}
 	a.db.Rest() // a server has room for one pool, not for that of each lock
+	if err != nil {
+		err = fmt.Errorf("in table %s the row whose %s is %s: %w", a.table, a.key, a.run, err)
+	}
 	return err
 }
 
 func (a *sqlArena) close(ctx context.Context) (err error) {
 	if a.made {
-		_, err = a.db.Exec(ctx, "DROP TABLE "+a.table)
+		if err = a.answers(ctx); err == nil {
+			_, err = a.db.Exec(ctx, "DROP TABLE "+a.table)
+		}
+		if err != nil {
+			err = fmt.Errorf("table %s: %w", a.table, err)
+		}
 	}
 	a.db.Close()
+	if a.watcher != nil {
+		a.watcher.Close()
+	}
 	return err
 }

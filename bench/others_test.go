@@ -18,7 +18,7 @@ func TestOtherLocksCountRightOnEmbeddedServers(t *testing.T) {
 			require.Regexp(t, `(?m)^`+lock+` +`+n+` +`+n+` +[0-9.]+ ms +- +[0-9.]+ +[0-9.]+ `, stdout, "attempts and requests")
 		}
 		require.Regexp(t, `(?m)^etcd +`+n+` +cannot run: it has no embedded server; name one that is running, -etcd host:port`, stdout)
-		require.Regexp(t, `(?m)^sqlforupdate +`+n+` .* 1\.0 +3\.0 `, stdout, "a queue at the server: one attempt each")
+		require.Regexp(t, `(?m)^sqlforupdate +`+n+` .* 1\.0 +4\.0 `, stdout, "a queue at the server: one attempt each")
 	}
 	require.Contains(t, stdout, "sqlrow: SQLite 3.")
 	require.Contains(t, stdout, "attempts: how often a contender asked for the lock")

@@ -51,6 +51,9 @@ func TestABarFitsInALine(t *testing.T) {
 func TestTheDocsNameOnlyFlagsThatExist(t *testing.T) {
 	page, err := os.ReadFile("../docs/benchmark.md")
 	require.NoError(t, err)
+	figures, err := os.ReadFile("../docs/figures.md")
+	require.NoError(t, err)
+	page = append(page, figures...)
 	_, help, _ := bench(t, "-help")
 	commands := regexp.MustCompile(`go run \./bench [^\n`+"`"+`]*`).FindAllString(string(page), -1)
 	require.NotEmpty(t, commands)

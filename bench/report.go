@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"html/template"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -24,17 +25,25 @@ func writeReport(w io.Writer, cfg config, results []result, charts []chart) erro
 	}
 	var clients []string
 	var first result
+	var servers []serverLine
 	for i, r := range results {
-		if i == 0 {
-			first = r
+		if s := (serverLine{serverKind(r), r.Server}); !slices.Contains(servers, s) {
+			servers = append(servers, s)
+		}
+		if i == 0 || first.contestant.other != nil {
+			first = r // the first one on ZooKeeper, if there is one
 		}
 		if !slices.Contains(clients, r.Client) {
 			clients = append(clients, r.Client)
 		}
 	}
+	if first.contestant.other != nil {
+		first.Members = nil // of the ZooKeeper that no lock ran on
+	}
 	return page.Execute(w, map[string]any{
 		"Config":   cfg,
 		"First":    first,
+		"Servers":  servers,
 		"Clients":  clients,
 		"Charts":   charts,
 		"Main":     firstTable(results),
@@ -45,6 +54,27 @@ func writeReport(w io.Writer, cfg config, results []result, charts []chart) erro
 		"Wire":     wireTable(results),
 		"Formulas": strings.Join(formulas(results), "; "),
 	})
+}
+
+// A serverLine is a server that locks have run on.
+type serverLine struct{ Kind, Text string }
+
+func serverKind(r result) string {
+	if r.contestant.other == nil {
+		return "ZooKeeper"
+	}
+	return map[string]string{"sql": "SQL", "redis": "Redis", "etcd": "etcd"}[r.contestant.other.flag]
+}
+
+// In a password a blank or a comma cannot stand as itself; a colon, a slash or an @
+// should not, and might.
+var (
+	userPassword   = regexp.MustCompile(`(://[^:/@,\s]*:)[^,\s]*@`)
+	passwordOption = regexp.MustCompile(`([?&][^=&,\s]*password=)[^&,\s]*`)
+)
+
+func withoutPasswords(line string) string {
+	return passwordOption.ReplaceAllString(userPassword.ReplaceAllString(line, "${1}xxxxx@"), "${1}xxxxx")
 }
 
 // inline is a chart as part of a page. It takes the page's colours in place of
@@ -90,8 +120,10 @@ func span(t table, row tableRow) []spanned {
 func (t table) Header() []string { return t.header }
 func (t table) Rows() []tableRow { return t.rows }
 func (r tableRow) Style() string { return r.style }
-func (c config) Command() string { return "go run ./bench " + strings.Join(c.args, " ") }
-func (c config) Each() string    { return c.each() }
-func (c config) Rounds() int     { return c.rounds }
-func (c config) WarmUp() string  { return c.warmup.String() }
-func (c config) Limit() string   { return c.limit.String() }
+func (c config) Command() string {
+	return "go run ./bench " + withoutPasswords(strings.Join(c.args, " "))
+}
+func (c config) Each() string   { return c.each() }
+func (c config) Rounds() int    { return c.rounds }
+func (c config) WarmUp() string { return c.warmup.String() }
+func (c config) Limit() string  { return c.limit.String() }

@@ -257,3 +257,31 @@ func TestLocksOfReadersHaveColoursOfTheirOwn(t *testing.T) {
 		seen[key] = true
 	}
 }
+
+// No lock ran on ZooKeeper: the page names the servers that locks ran on. The
+// command that made it has no password.
+func TestTheReportNamesEachServerAndNoPassword(t *testing.T) {
+	cfg, err := parseFlags(strings.Fields("-locks sqlrow,redis -sql pg=postgres://u:se:c@ret@h:1/d,my=mysql://u:secret@h:2/d,o=postgres://h/d?password=secret -redis=redis://:secret@h:3"), io.Discard)
+	require.NoError(t, err)
+	row := func(lock, server string) result {
+		c := contestant{name: lock, other: &other{flag: map[bool]string{true: "redis", false: "sql"}[lock == "redis"]}}
+		r := result{Lock: lock, Server: server, Goroutines: 5, Count: 5, Elapsed: time.Second, Status: statusOK, contestant: c}
+		r.Members = []string{"the embedded ZooKeeper"}
+		return r
+	}
+	results := []result{row("sqlrow", "PostgreSQL 15.1 at h:1"), row("sqlversion", "PostgreSQL 15.1 at h:1"), row("redis", "Redis 7.0.15 at h:3")}
+	var page bytes.Buffer
+	require.NoError(t, writeReport(&page, cfg, results, nil))
+	require.NotContains(t, page.String(), "secret")
+	require.NotContains(t, page.String(), "se:c@ret")
+	require.Contains(t, page.String(), "my=mysql://u:xxxxx@h:2/d")
+	require.NotContains(t, page.String(), "<dt>ZooKeeper</dt>")
+	require.NotContains(t, page.String(), "the embedded ZooKeeper")
+	require.Equal(t, 1, strings.Count(page.String(), "<dt>SQL</dt><dd>PostgreSQL 15.1 at h:1</dd>"))
+	require.Contains(t, page.String(), "<dt>Redis</dt><dd>Redis 7.0.15 at h:3</dd>")
+
+	naive := result{Lock: "naive", Server: "ZooKeeper 3.8", Goroutines: 5, Count: 5, Elapsed: time.Second, Status: statusOK, contestant: contestants[0]}
+	page.Reset()
+	require.NoError(t, writeReport(&page, cfg, append(results, naive), nil))
+	require.Contains(t, page.String(), "<dt>ZooKeeper</dt><dd>ZooKeeper 3.8</dd>")
+}

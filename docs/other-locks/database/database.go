@@ -1,6 +1,8 @@
 // Package database opens the database that the SQL locks run on, and hides
 // what differs between three of them: SQLite, which runs inside the process,
-// PostgreSQL and MariaDB (or MySQL).
+// PostgreSQL and MariaDB. MySQL is handled as MariaDB, with the differences that
+// are known: the names of its variables, and the error of NOWAIT. It is not tried
+// on a real one.
 //
 // What decides how a lock fares is set here on purpose:
 //
@@ -23,10 +25,8 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"regexp"
@@ -37,9 +37,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/ncruces/go-sqlite3"
 	_ "github.com/ncruces/go-sqlite3/driver" // the driver "sqlite3"
 	_ "github.com/ncruces/go-sqlite3/embed"
 	"github.com/ncruces/go-sqlite3/vfs/memdb"
@@ -51,30 +49,29 @@ type Kind string
 const (
 	SQLite     Kind = "sqlite"
 	PostgreSQL Kind = "postgres"
-	MariaDB    Kind = "mariadb"
+	MariaDB    Kind = "mariadb" // and MySQL
 )
 
 // Embedded is the name of a new SQLite database in memory.
 const Embedded = "embedded"
-
-// ErrNoReply says that the connection to the server broke, or could not be
-// made, before its reply came. Whether the server has done what the statement
-// asks is unknown; a server that still has the connection's transaction open rolls
-// it back. A statement with parameters is not sent again; pgx may send one
-// without parameters again.
-var ErrNoReply = errors.New("no reply from the database, which may have done what was asked")
 
 var errNoURL = errors.New("this is no mysql://user:password@host:port/database; in a password %, :, /, ?, #, @ and a comma are written %25, %3A, %2F, %3F, %23, %40 and %2C")
 
 // connectTimeout bounds how long a server may take to answer at first.
 const connectTimeout = 5 * time.Second
 
+// SQLiteBusyTimeout is how long a statement on SQLite waits for another writer.
+const SQLiteBusyTimeout = time.Minute
+
 // A DB is a pool of connections to a database. It may be used concurrently.
 type DB struct {
 	*sql.DB
 	Kind  Kind
-	memdb string // the name of a database in memory that this DB has made
-	spec  string
+	MySQL bool // of a DB whose Kind is MariaDB: the server is MySQL
+
+	memdb   string // the name of a database in memory that this DB has made
+	spec    string
+	control *sql.DB // on MariaDB: one connection, to end statements on the others
 
 	statements atomic.Int64
 }
@@ -104,7 +101,13 @@ func open(ctx context.Context, spec string, conns int) (*DB, error) {
 	if err := db.connect(conns); err != nil {
 		return nil, fmt.Errorf("%s: %w", Redacted(spec), oneLine(err))
 	}
-	if err := db.PingContext(ctx); err != nil {
+	err := db.PingContext(ctx)
+	if err == nil && db.Kind == MariaDB {
+		var version string
+		err = db.QueryRowContext(ctx, "SELECT version()").Scan(&version)
+		db.MySQL = !strings.Contains(version, "MariaDB")
+	}
+	if err != nil {
 		db.Close()
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = fmt.Errorf("no answer within %v: %w", connectTimeout, err)
@@ -157,12 +160,16 @@ func (db *DB) connect(conns int) (err error) {
 		cfg.ClientFoundRows = true // an update's rows are those that it found, as in the other databases
 		cfg.Timeout = connectTimeout
 		cfg.Logger = &mysql.NopLogger{} // each error is returned, too
-		cfg.Params = map[string]string{"tx_isolation": "'READ-COMMITTED'"}
-		connector, err := mysql.NewConnector(cfg)
+		// In a zone with summer time the server's NOW goes back an hour each year.
+		cfg.Params = map[string]string{"time_zone": "'+00:00'"}
+		connector, err := mysqlConnector(cfg)
 		if err != nil {
 			return err
 		}
 		db.DB = sql.OpenDB(connector)
+		db.control = sql.OpenDB(connector)
+		db.control.SetMaxOpenConns(1)
+		db.control.SetConnMaxIdleTime(time.Minute)
 	default:
 		return errors.New("no database: it is embedded, sqlite:FILE, postgres://… or mysql://…")
 	}
@@ -170,7 +177,7 @@ func (db *DB) connect(conns int) (err error) {
 		conns = 50
 	}
 	db.SetMaxOpenConns(conns)
-	db.SetMaxIdleConns(conns) // else each turn of a waiter would connect anew
+	db.SetMaxIdleConns(conns) // else each turn of a waiter would connect again
 	return nil
 }
 
@@ -179,7 +186,7 @@ func (db *DB) sqlite(dsn, pragmas string, conns int) (err error) {
 	if conns == 0 {
 		conns = 1
 	}
-	if db.DB, err = sql.Open("sqlite3", dsn+"&_txlock=immediate&_pragma=busy_timeout(60000)"+pragmas); err != nil {
+	if db.DB, err = sql.Open("sqlite3", dsn+fmt.Sprintf("&_txlock=immediate&_pragma=busy_timeout(%d)", SQLiteBusyTimeout.Milliseconds())+pragmas); err != nil {
 		return err
 	}
 	db.SetMaxOpenConns(conns)
@@ -191,6 +198,9 @@ func (db *DB) sqlite(dsn, pragmas string, conns int) (err error) {
 // made it.
 func (db *DB) Close() error {
 	err := db.DB.Close()
+	if db.control != nil {
+		db.control.Close()
+	}
 	if db.memdb != "" {
 		memdb.Delete(db.memdb)
 	}
@@ -325,10 +335,15 @@ func (db *DB) Bind(query string) string {
 	return bound.String()
 }
 
-// CreateTable creates a table unless it exists. On PostgreSQL two clients that
+// CreateTable creates a table unless it exists. {name} is the type of a column of
+// names: two names are the same only if their bytes are. On PostgreSQL two clients that
 // do so at once collide in the catalogue: the one that fails finds the table.
 func (db *DB) CreateTable(ctx context.Context, name, columns string) error {
-	statement := "CREATE TABLE IF NOT EXISTS " + name + " (" + columns + ")"
+	key := "VARCHAR(64)"
+	if db.Kind == MariaDB {
+		key = "VARBINARY(256)" // else x, X and x with a blank are one name
+	}
+	statement := "CREATE TABLE IF NOT EXISTS " + name + " (" + strings.ReplaceAll(columns, "{name}", key) + ")"
 	if db.Kind == MariaDB {
 		statement += " ENGINE=InnoDB" // others have no row locks
 	}
@@ -337,35 +352,6 @@ func (db *DB) CreateTable(ctx context.Context, name, columns string) error {
 		err = nil
 	}
 	return err
-}
-
-// IsDuplicate says that a row with the same key exists.
-func IsDuplicate(err error) bool {
-	return errors.Is(err, sqlite3.CONSTRAINT_UNIQUE) || errors.Is(err, sqlite3.CONSTRAINT_PRIMARYKEY) ||
-		code(err) == "23505" || code(err) == "1062"
-}
-
-// IsDeadlock says that the database has ended this transaction so that another
-// one could go on. On MariaDB that happens to an insert: one that fails because
-// the row exists leaves a shared lock on it, and two that wait for the
-// deletion of the same row both get that lock, and then wait for each other.
-func IsDeadlock(err error) bool { return code(err) == "1213" || code(err) == "40P01" }
-
-// IsHeld says that another transaction has not let go of a row in time: error
-// 1205 on MariaDB, 55P03 on PostgreSQL, SQLITE_BUSY on SQLite.
-func IsHeld(err error) bool {
-	return code(err) == "1205" || code(err) == "55P03" || errors.Is(err, sqlite3.BUSY)
-}
-
-// code is a server's code of an error, "" for others.
-func code(err error) string {
-	if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) {
-		return pg.Code
-	}
-	if my := (*mysql.MySQLError)(nil); errors.As(err, &my) {
-		return strconv.Itoa(int(my.Number))
-	}
-	return ""
 }
 
 // IsSQLite says whether a spec names a SQLite database.
@@ -390,51 +376,3 @@ func Redacted(spec string) string {
 	}
 	return scheme + "://" + passwordOption.ReplaceAllString(rest, "${1}xxxxx")
 }
-
-// Explain adds to a statement's error what the drivers do not say: that the end
-// of ctx has interrupted it, which SQLite's error does not have, or ErrNoReply.
-// The text of the result is one line.
-func Explain(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
-	}
-	err = oneLine(err)
-	cause := ctx.Err()
-	if cause == nil && noReply(err) {
-		cause = ErrNoReply
-	}
-	if cause != nil && !errors.Is(err, cause) {
-		return fmt.Errorf("%w: %w", cause, err)
-	}
-	return err
-}
-
-// noReply says that an error is the connection's and not the server's.
-func noReply(err error) bool {
-	if code(err) != "" || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return false
-	}
-	for _, broken := range []error{driver.ErrBadConn, pgconn.ErrConnClosed, mysql.ErrInvalidConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
-		if errors.Is(err, broken) {
-			return true
-		}
-	}
-	var network *net.OpError
-	return errors.As(err, &network)
-}
-
-// oneLine is an error whose text is one line.
-func oneLine(err error) error {
-	if text := strings.Join(strings.Fields(err.Error()), " "); text != err.Error() {
-		return lineError{text, err}
-	}
-	return err
-}
-
-type lineError struct {
-	text string
-	error
-}
-
-func (e lineError) Error() string { return e.text }
-func (e lineError) Unwrap() error { return e.error }

@@ -105,7 +105,7 @@ type Lock struct {
 }
 
 // New returns a contender whose lease lives for ttl seconds after the last sign
-// of life.
+// of life. The prefix must not end in / or contain //.
 func New(client *clientv3.Client, prefix string, ttl int) *Lock {
 	return &Lock{client: client, prefix: prefix, ttl: ttl}
 }
@@ -131,13 +131,18 @@ func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 
 func (l *Lock) lock(ctx context.Context, lock func(*concurrency.Mutex, context.Context) error) error {
 	l.attempts.Add(1)
+	if strings.Contains(l.prefix, "//") || strings.HasSuffix(l.prefix, "/") {
+		return fmt.Errorf("etcd: lock %s: the prefix contains // or ends in /, and would share its queue with another lock: leave that out", l.prefix)
+	}
 	if l.mutex != nil {
 		return fmt.Errorf("etcd: lock %s: this Lock holds it already: it is not reentrant", l.prefix)
 	}
 	if err := l.Open(ctx); err != nil {
 		return fmt.Errorf("etcd: lock %s: %w", l.prefix, explain(ctx, err))
 	}
-	mutex := concurrency.NewMutex(l.session, l.prefix)
+	// The Mutex adds a / and lists all that begins so. With one / alone the lock x
+	// would list the keys of the lock x/b, and wait for its holder (bug D9).
+	mutex := concurrency.NewMutex(l.session, l.prefix+"/")
 	// When ctx ends the Mutex deletes its key, and waits for that without a bound.
 	result := make(chan error, 1)
 	lockCtx, stop := context.WithCancel(ctx)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
+	"google.golang.org/grpc"
 
 	"example.com/zklock/docs/other-locks/etcd"
 	"example.com/zklock/internal/locktest"
@@ -152,6 +153,48 @@ func TestAPausedHolderIsToldAndItsTokenIsLower(t *testing.T) {
 	// It queues again, in a new session.
 	require.NoError(t, paused.Lock(t.Context()))
 	require.NoError(t, paused.Unlock(t.Context()))
+}
+
+// The keys of the lock x/b begin with those of x, as text. With etcd's own Mutex x
+// waits for the holder of x/b (bug D9).
+func TestALockDoesNotWaitForAnotherWhosePrefixIsLonger(t *testing.T) {
+	client := connect(t)
+	x := prefix(t)
+	longer, l := newLock(t, client, x+"/b"), newLock(t, client, x)
+	require.NoError(t, longer.Lock(t.Context()))
+	held, err := l.TryLock(t.Context())
+	require.NoError(t, err)
+	require.True(t, held, "nobody holds %s", x)
+	require.NoError(t, l.Unlock(t.Context()))
+
+	article := oneSession(t, client)(x + "-2/b").(*inOneSession)
+	require.NoError(t, article.Lock(t.Context()))
+	held, err = oneSession(t, client)(x + "-2").(*inOneSession).TryLock(t.Context())
+	require.NoError(t, err)
+	require.False(t, held, "the Mutex of etcd's package has one queue for both")
+
+	for _, wrong := range []string{x + "/", x + "//b"} {
+		require.ErrorContains(t, newLock(t, client, wrong).Lock(t.Context()), "leave that out")
+	}
+}
+
+// The cost that the package's comment states.
+func TestAFreeLockCostsTwoRequests(t *testing.T) {
+	connect(t)
+	var requests atomic.Int64
+	count := func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		requests.Add(1)
+		return invoke(ctx, method, req, reply, conn, opts...)
+	}
+	client, err := etcd.Connect(t.Context(), strings.Split(os.Getenv("ETCD"), ","), grpc.WithChainUnaryInterceptor(count))
+	require.NoError(t, err)
+	t.Cleanup(func() { client.Close() })
+	l := newLock(t, client, prefix(t))
+	require.NoError(t, l.Open(t.Context()))
+	before := requests.Load()
+	require.NoError(t, l.Lock(t.Context()))
+	require.NoError(t, l.Unlock(t.Context()))
+	require.EqualValues(t, 2, requests.Load()-before)
 }
 
 func TestNothingIsLeft(t *testing.T) {

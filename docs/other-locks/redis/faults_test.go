@@ -1,6 +1,8 @@
 package redis_test
 
 import (
+	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -169,4 +171,79 @@ func TestAHolderIsToldThatTheServerIsAway(t *testing.T) {
 	require.ErrorIs(t, holder.Unlock(t.Context()), redis.ErrNotLocked)
 	require.True(t, exists(t, client, k), "the next holder's key")
 	require.NoError(t, next.Unlock(t.Context()))
+}
+
+// silent makes a line on which nothing arrives from now on. Without its ctx a command
+// would wait there for as long as the test lasts.
+func silent(t *testing.T) (client *goredis.Client, line *proxy.Proxy, slow *goredis.Client) {
+	client, line, cutOff := lossy(t)
+	options := *cutOff.Options()
+	options.ReadTimeout = time.Hour
+	slow = goredis.NewClient(&options)
+	t.Cleanup(func() { slow.Close() })
+	return client, line, slow
+}
+
+// The line is silent: no error comes, and no answer. The holder's own clock closes
+// Lost when its key has lived for its time, before another contender gets in.
+func TestLostIsClosedAtTheEndOfTheKeysLifeThoughTheLineIsSilent(t *testing.T) {
+	client, line, slow := silent(t)
+	k := key(t)
+	holder, next := redis.New(slow, k, 2*time.Second), redis.New(client, k, longer)
+	require.NoError(t, holder.Lock(t.Context()))
+	lost := holder.Lost()
+	line.Silence(proxy.ToServer, proxy.ToClient)
+	if os.Getenv("REDIS") == "" { // miniredis has no clock
+		<-lost
+		return
+	}
+	require.NoError(t, next.Lock(t.Context()))
+	select {
+	case <-lost:
+	case <-time.After(time.Second): // its goroutine may be late on a busy machine
+		t.Fatal("another contender holds the lock, and the holder does not know it")
+	}
+	require.NoError(t, next.Unlock(t.Context()))
+}
+
+// Each call returns soon after its ctx has ended, though no answer comes, and its
+// error says why.
+func TestCallsOnASilentLineEndWithTheirContext(t *testing.T) {
+	for what, end := range map[string]func(context.Context) (context.Context, context.CancelFunc){
+		"a deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 50*time.Millisecond)
+		},
+		"a cancellation": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(50*time.Millisecond, cancel)
+			return ctx, cancel
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			_, line, slow := silent(t)
+			k := key(t)
+			holder, waiter := redis.New(slow, k, longer), redis.New(slow, k+"-2", longer)
+			reentrant := redis.NewReentrant(slow, k+"-3", longer)
+			require.NoError(t, holder.Lock(t.Context()))
+			line.Silence(proxy.ToServer, proxy.ToClient)
+			for name, call := range map[string]func(context.Context) error{
+				"Lock":              waiter.Lock,
+				"Unlock":            holder.Unlock,
+				"Lock, reentrant":   func(ctx context.Context) error { _, err := reentrant.Lock(ctx, "A"); return err },
+				"Unlock, reentrant": func(ctx context.Context) error { _, err := reentrant.Unlock(ctx, "A"); return err },
+			} {
+				ctx, cancel := end(t.Context())
+				returned := make(chan error, 1)
+				go func() { returned <- call(ctx) }()
+				select {
+				case err := <-returned:
+					require.ErrorIs(t, err, ctx.Err(), name)
+					require.Error(t, ctx.Err())
+				case <-time.After(time.Minute):
+					t.Fatalf("%s does not return", name)
+				}
+				cancel()
+			}
+		})
+	}
 }

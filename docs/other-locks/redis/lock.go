@@ -11,7 +11,8 @@
 //     DEL a slow holder deletes its successor's key (bug B4).
 //   - A watchdog renews the key while the lock is held, every third of the time
 //     to live, in a script that compares, too. When a renewal finds another value,
-//     or none has succeeded for as long as the key lives, Lost is closed.
+//     or none has succeeded for as long as the key lives, Lost is closed: by the
+//     holder's own clock, whether the server answers or not.
 //   - The client must not send a command again by itself. If the reply to a SET
 //     is lost, a second SET finds the key of the first, and the contender waits for
 //     itself. go-redis does that by default; Connect turns it off. Lock returns an
@@ -30,8 +31,8 @@
 //   - A holder that is paused for longer than the key lives writes to the
 //     resource beside the next holder (bugs E1, E2). Compare-and-delete protects
 //     the key and nothing else, and a watchdog is paused with its process.
-//     Redis has no number that grows with each holder unless one is made: INCR
-//     beside the SET, in a script. The resource must compare it.
+//     NewFenced counts the holders beside the key, in a script; the resource must
+//     compare that number.
 //   - Redis answers before the key is on a disk, and before a replica has it. If
 //     the server dies and comes back without the key, or a replica without it
 //     takes over, there are two holders: the test
@@ -78,8 +79,11 @@ const (
 	connectTimeout = 5 * time.Second
 )
 
-// cleanUp is how long an attempt that failed may take to remove what it may have made.
+// cleanUp is how long an attempt that failed may take to remove what it may have
+// made; promptly is how long a caller whose ctx has ended waits for that.
 var cleanUp = 2 * time.Second
+
+const promptly = 100 * time.Millisecond
 
 // The scripts. Redis runs one at a time, so nothing comes between the
 // comparison and what follows. The first is article E's, word for word.
@@ -100,9 +104,10 @@ func Connect(ctx context.Context, address string) (*redis.Client, error) {
 				"in a password %, :, /, ?, #, @ and a comma are written %25, %3A, %2F, %3F, %23, %40 and %2C")
 		}
 	}
-	options.MaxRetries = -1           // see the package's comment
-	options.PoolSize = 50             // connections; further commands wait for one
-	options.PoolTimeout = time.Minute // for that
+	options.MaxRetries = -1              // see the package's comment
+	options.ContextTimeoutEnabled = true // else a command on a silent line waits for 3 s, whatever its ctx says
+	options.PoolSize = 50                // connections; further commands wait for one
+	options.PoolTimeout = time.Minute    // for that
 	options.Protocol = 2
 	options.DisableIdentity = true // else each connection sends two commands more
 	options.MaintNotificationsConfig = nil
@@ -126,6 +131,7 @@ func Connect(ctx context.Context, address string) (*redis.Client, error) {
 type Lock struct {
 	client   *redis.Client
 	key      string
+	counter  string // of the holders, "" unless NewFenced
 	ttl      time.Duration
 	held     *holding // nil while we do not hold the lock
 	attempts atomic.Int64
@@ -136,6 +142,7 @@ type Lock struct {
 // A holding is one acquisition.
 type holding struct {
 	value string
+	token int64
 	lost  chan struct{} // closed when the lock can no longer be trusted
 	stop  context.CancelFunc
 	ended chan struct{} // closed when the watchdog has returned
@@ -176,48 +183,110 @@ func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 	l.attempts.Add(1)
 	value := rand.Text()
 	sent := time.Now()
-	err := l.client.SetArgs(ctx, l.key, value, redis.SetArgs{Mode: "NX", TTL: l.ttl}).Err() // SET key value PX … NX
+	set := start(func() (int64, error) {
+		if l.counter != "" {
+			return setAndCount.Run(ctx, l.client, []string{l.key, l.counter}, value, l.ttl.Milliseconds()).Int64()
+		}
+		return 0, l.client.SetArgs(ctx, l.key, value, redis.SetArgs{Mode: "NX", TTL: l.ttl}).Err() // SET key value PX … NX
+	})
+	token, err := set.wait(ctx)
+	if err == nil && l.counter != "" && token == 0 {
+		err = redis.Nil
+	}
 	if errors.Is(err, redis.Nil) {
 		return false, nil
 	}
 	if err != nil {
-		err = explain(ctx, err)
-		// The key may be set all the same.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
-		defer cancel()
-		compareAndDelete.Run(ctx, l.client, []string{l.key}, value)
-		return false, fmt.Errorf("redis: lock %s: %w", l.key, err)
+		l.remove(ctx, value, set) // the key may be set all the same
+		return false, fmt.Errorf("redis: lock %s: %w", l.key, explain(ctx, err))
 	}
 	watch, stop := context.WithCancel(context.Background())
-	l.held = &holding{value, make(chan struct{}), stop, make(chan struct{})}
+	l.held = &holding{value, token, make(chan struct{}), stop, make(chan struct{})}
 	go l.held.renew(watch, l.client, l.key, l.ttl, l.renewEvery, sent)
 	return true, nil
 }
 
+// remove deletes the key if it has that value, once the SET has returned. When ctx
+// has ended the caller does not wait for a server that is silent.
+func (l *Lock) remove(ctx context.Context, value string, set *command[int64]) {
+	removed := make(chan struct{})
+	go func() {
+		defer close(removed)
+		<-set.returned // else the script could come before the SET
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
+		defer cancel()
+		compareAndDelete.Run(ctx, l.client, []string{l.key}, value)
+	}()
+	if ctx.Err() == nil {
+		<-removed
+		return
+	}
+	select {
+	case <-removed:
+	case <-time.After(promptly):
+	}
+}
+
+// A command that was sent. The client looks at the deadline of a command's ctx and
+// not at its cancellation, so wait does.
+type command[T any] struct {
+	returned chan struct{} // closed when result and err are set
+	result   T
+	err      error
+}
+
+func start[T any](send func() (T, error)) *command[T] {
+	c := &command[T]{returned: make(chan struct{})}
+	go func() {
+		defer close(c.returned)
+		c.result, c.err = send()
+	}()
+	return c
+}
+
+// wait waits until the command has returned or ctx ends.
+func (c *command[T]) wait(ctx context.Context) (result T, err error) {
+	select {
+	case <-c.returned:
+		return c.result, c.err
+	case <-ctx.Done():
+		return result, ctx.Err()
+	}
+}
+
+// run runs a script, and returns when ctx ends.
+func run(ctx context.Context, script *redis.Script, client *redis.Client, key string, args ...any) (int, error) {
+	return start(func() (int, error) { return script.Run(ctx, client, []string{key}, args...).Int() }).wait(ctx)
+}
+
 // renew is the watchdog. The key lives for ttl from the moment when the last
-// renewal that succeeded was sent, or longer.
+// renewal that succeeded was sent, or longer. At the end of that time Lost is
+// closed, whether the server has answered or not.
 func (h *holding) renew(ctx context.Context, client *redis.Client, key string, ttl, every time.Duration, sent time.Time) {
 	defer close(h.ended)
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
+		life, cancel := context.WithDeadline(ctx, sent.Add(ttl))
+		var now time.Time
+		var renewed int
+		var err error
 		select {
 		case <-ticker.C:
-		case <-ctx.Done():
-			return
+			now = time.Now()
+			renewed, err = run(life, compareAndRenew, client, key, h.value, ttl.Milliseconds())
+		case <-life.Done():
 		}
-		now := time.Now()
-		attempt, cancel := context.WithDeadline(ctx, sent.Add(ttl))
-		renewed, err := compareAndRenew.Run(attempt, client, []string{key}, h.value, ttl.Milliseconds()).Int()
+		ended := life.Err() != nil
 		cancel()
 		switch {
 		case ctx.Err() != nil:
 			return
-		case err == nil && renewed == 1:
-			sent = now
-		case err == nil, time.Since(sent) >= ttl:
+		case ended, err == nil && renewed == 0:
 			close(h.lost)
 			return
+		case err == nil:
+			sent = now
 		}
 	}
 }
@@ -236,7 +305,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	}
 	l.held.stop()
 	<-l.held.ended
-	deleted, err := compareAndDelete.Run(ctx, l.client, []string{l.key}, l.held.value).Int()
+	deleted, err := run(ctx, compareAndDelete, l.client, l.key, l.held.value)
 	if err != nil {
 		return fmt.Errorf("redis: unlock %s: %w", l.key, explain(ctx, err))
 	}
@@ -247,12 +316,16 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	return nil
 }
 
-// explain adds ErrNoReply to an error that is not the server's own, unless ctx has
-// ended.
+// explain adds to an error what the client does not say: that ctx has ended, or
+// ErrNoReply if the error is not the server's own.
 func explain(ctx context.Context, err error) error {
+	cause := ctx.Err()
 	var answer redis.Error
-	if ctx.Err() != nil || errors.As(err, &answer) {
+	switch {
+	case cause != nil && errors.Is(err, cause), cause == nil && errors.As(err, &answer):
 		return err
+	case cause == nil:
+		cause = ErrNoReply
 	}
-	return fmt.Errorf("%w: %w", ErrNoReply, err)
+	return fmt.Errorf("%w: %w", cause, err)
 }

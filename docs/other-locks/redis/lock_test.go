@@ -83,6 +83,12 @@ func newLock(client *goredis.Client, key string) locktest.Other {
 
 func TestBasic(t *testing.T) { locktest.RunOther(t, subject(t, newLock)) }
 
+func TestBasicFenced(t *testing.T) {
+	locktest.RunOther(t, subject(t, func(client *goredis.Client, key string) locktest.Other {
+		return redis.NewFenced(client, key, longer)
+	}))
+}
+
 // owned is a Reentrant as one owner sees it.
 type owned struct {
 	*redis.Reentrant

@@ -53,7 +53,7 @@ func NewReentrant(client *redis.Client, key string, ttl time.Duration) *Reentran
 // if another owner holds it. After an error that wraps ErrNoReply the count may have
 // grown all the same, which the next call's result shows.
 func (r *Reentrant) TryLock(ctx context.Context, owner string) (times int, err error) {
-	times, err = lockAgain.Run(ctx, r.client, []string{r.key}, owner, r.ttl.Milliseconds()).Int()
+	times, err = run(ctx, lockAgain, r.client, r.key, owner, r.ttl.Milliseconds())
 	if err != nil {
 		return 0, fmt.Errorf("redis: lock %s: %w", r.key, explain(ctx, err))
 	}
@@ -82,7 +82,7 @@ func (r *Reentrant) Lock(ctx context.Context, owner string) (times int, err erro
 // hold the lock. After an error that wraps ErrNoReply the count may have gone down all
 // the same.
 func (r *Reentrant) Unlock(ctx context.Context, owner string) (times int, err error) {
-	times, err = unlockOnce.Run(ctx, r.client, []string{r.key}, owner).Int()
+	times, err = run(ctx, unlockOnce, r.client, r.key, owner)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("redis: unlock %s: %w", r.key, explain(ctx, err))

@@ -3,6 +3,9 @@ package sqlforupdate_test
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/docs/other-locks/sqlforupdate"
+	"example.com/zklock/internal/proxy"
 )
 
 func write(t testing.TB, db *database.DB, holder *sqlforupdate.Lock, name, text string) error {
@@ -106,4 +110,91 @@ func TestTheHolderLosesTheLockWhenTheServerGoesAway(t *testing.T) {
 	line.Heal()
 	require.NoError(t, databasetest.WhileNoReply(t, func() error { return waiter.Lock(t.Context()) }))
 	require.NoError(t, waiter.Unlock(t.Context()))
+}
+
+// waiting is how many statements wait for a row in the server's queue.
+func waiting(t testing.TB, db *database.DB, name string) (n int) {
+	query := "SELECT count(*) FROM information_schema.processlist WHERE command = 'Query' AND info LIKE 'SELECT name FROM zklock_forupdate%' AND info LIKE ?"
+	if db.Kind == database.PostgreSQL {
+		query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'SELECT name FROM zklock_forupdate%' AND ?::text <> ''"
+	}
+	require.NoError(t, db.Row(t.Context(), query, "%"+name+"%").Scan(&n))
+	return n
+}
+
+// Twenty waiters give up again and again. None of them stays in the server's
+// queue, where it would keep a connection of the server, and in the end all of them.
+func TestWaitersThatGaveUpLeaveTheServersQueue(t *testing.T) {
+	const contenders, rounds = 20, 10
+	spec := server(t)
+	db, client, name := open(t, spec, 2), open(t, spec, contenders), name(t)
+	holder := sqlforupdate.New(db, name)
+	require.NoError(t, holder.Lock(t.Context()))
+	var wg sync.WaitGroup
+	errs := make([]error, contenders)
+	for i := range errs {
+		wg.Go(func() {
+			l := sqlforupdate.New(client, name)
+			for range rounds {
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				if err := l.Lock(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					errs[i] = fmt.Errorf("%w, and not the end of its ctx", err)
+				}
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	left := waiting(t, db, name)
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	require.LessOrEqual(t, left, contenders, "some may just be leaving")
+	require.Eventually(t, func() bool { return waiting(t, db, name) == 0 }, 5*time.Second, time.Millisecond)
+	require.NoError(t, holder.Unlock(t.Context()))
+}
+
+// No answer comes: each call returns soon after its ctx has ended, and says why.
+func TestCallsOnASilentLineEndWithTheirContext(t *testing.T) {
+	spec := server(t)
+	line, via := databasetest.Via(t, spec)
+	db, client, name := open(t, spec, 4), open(t, via, 8), name(t)
+	ends := func(what string, call func(context.Context) error) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		returned := make(chan error, 1)
+		go func() { returned <- call(ctx) }()
+		select {
+		case err := <-returned:
+			require.ErrorIs(t, err, context.DeadlineExceeded, what)
+			return err
+		case <-time.After(20 * time.Second):
+			require.FailNow(t, what+" does not return")
+			return nil
+		}
+	}
+	holder, waiter := sqlforupdate.New(client, name), sqlforupdate.New(client, name)
+	require.NoError(t, holder.Lock(t.Context()))
+	line.Silence(proxy.ToServer, proxy.ToClient)
+	ends("Lock", waiter.Lock)
+	ends("TryLock", func(ctx context.Context) error { _, err := waiter.TryLock(ctx); return err })
+	err := ends("Unlock", holder.Unlock)
+	require.ErrorIs(t, err, sqlforupdate.ErrNotLocked)
+	require.ErrorIs(t, err, database.ErrNoReply, "its work may have been committed")
+	line.CutOff() // now the server knows, too
+	next := sqlforupdate.New(db, name)
+	require.NoError(t, next.Lock(t.Context()))
+	require.NoError(t, next.Unlock(t.Context()))
+}
+
+// A ctx that has ended before does not keep a holder from releasing the lock.
+func TestUnlockWithAContextThatHasEndedCommits(t *testing.T) {
+	db, name := open(t, server(t), 4), name(t)
+	l := sqlforupdate.New(db, name)
+	require.NoError(t, l.Lock(t.Context()))
+	require.NoError(t, write(t, db, l, name, "new"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, l.Unlock(ctx))
+	require.Equal(t, "new", written(t, db, name))
 }

@@ -20,17 +20,26 @@
 // Error 1205: a waiter of MariaDB gives up after innodb_lock_wait_timeout, 50 s
 // by default. It ends the statement, not the transaction: whatever that has
 // locked before stays locked. So Lock rolls back and tries again, until ctx ends.
-// PostgreSQL waits without end by default; Lock sets a lock_timeout for the same
-// purpose.
+// The limit here is the statement's own, WAIT n, and no longer than ctx lives.
+// PostgreSQL waits without end by default; SET LOCAL lock_timeout ends that, and
+// ends with the transaction: until Unlock a statement of the holder's own that
+// waits for another row for 20 s fails, too. MySQL has no WAIT n, so there its own
+// limit holds.
+//
+// A waiter that gives up: PostgreSQL ends its statement when the client asks for
+// that, and pgx does. MariaDB does not notice that a client has gone until it
+// answers, so the statement would wait on and keep one of the server's connections,
+// of which there are 151. Package database sends KILL QUERY.
 //
 // SQLite has no FOR UPDATE and no row locks. BEGIN IMMEDIATE is its nearest
 // counterpart: it locks the whole database for all writers. And its waiters
 // poll: they sleep up to 100 ms between two looks.
 //
-// Cost: 4 round trips an acquisition on PostgreSQL and MariaDB (begin, the
-// limit of the wait, select, commit), 3 on SQLite, however many wait; 1
+// Cost: 3 statements an acquisition on MariaDB (begin, select, commit), 4 on
+// PostgreSQL (the limit of the wait), 4 on SQLite (the limit is set, and set back),
+// however many wait; 1
 // attempt, unless a wait reaches its limit. A new Lock sends one more, to see
-// whether the row exists. N contenders send about 5N. PostgreSQL writes the
+// whether the row exists. PostgreSQL writes the
 // lock into the row, so each commit is an fsync; MariaDB keeps it in memory, and
 // a commit that has changed nothing writes nothing.
 //
@@ -69,6 +78,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -84,7 +94,7 @@ const waitLimit = 20 * time.Second
 
 // Prepare creates the table unless it exists.
 func Prepare(ctx context.Context, db *database.DB) error {
-	err := db.CreateTable(ctx, "zklock_forupdate", "name VARCHAR(64) NOT NULL PRIMARY KEY, description VARCHAR(64)")
+	err := db.CreateTable(ctx, "zklock_forupdate", "name {name} NOT NULL PRIMARY KEY, description VARCHAR(64)")
 	if err != nil {
 		return fmt.Errorf("sqlforupdate: create the table: %w", err)
 	}
@@ -156,6 +166,10 @@ func (l *Lock) attempt(ctx context.Context, limit time.Duration) (held bool, err
 	if err := l.insert(ctx); err != nil {
 		return false, err
 	}
+	if deadline, ok := ctx.Deadline(); ok && limit > 0 && l.db.Kind == database.MariaDB {
+		// If the line breaks, the server goes on waiting for the row until then.
+		limit = max(time.Millisecond, min(limit, time.Until(deadline)))
+	}
 	conn, err := l.db.Conn(ctx)
 	if err != nil {
 		return false, database.Explain(ctx, err)
@@ -163,13 +177,17 @@ func (l *Lock) attempt(ctx context.Context, limit time.Duration) (held bool, err
 	// database/sql rolls a transaction back when the ctx of BeginTx ends. This
 	// one must end with ctx only until the lock is held.
 	txCtx, end := context.WithCancel(context.WithoutCancel(ctx))
-	detach := context.AfterFunc(ctx, end)
+	returned := make(chan struct{})
+	stop := l.db.EndWith(ctx, conn, returned, end)
 	tx, err := l.begin(txCtx, conn, limit)
-	if err == nil && !detach() {
-		tx.Rollback()
+	close(returned)
+	if !stop() && err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
+		if tx != nil {
+			tx.Rollback() // error 1205 ends the statement, not the transaction
+		}
 		end()
 		conn.Close() // back to the pool
 		if database.IsHeld(err) || database.IsDeadlock(err) {
@@ -181,35 +199,51 @@ func (l *Lock) attempt(ctx context.Context, limit time.Duration) (held bool, err
 	return true, nil
 }
 
-// begin begins a transaction and locks the row in it.
+// begin begins a transaction and locks the row in it. The limit of the wait is
+// the statement's or the transaction's: the connection goes back to the pool, and
+// another user must not find a limit there. If begin returns an error and a
+// transaction, that must be rolled back.
 func (l *Lock) begin(ctx context.Context, conn *sql.Conn, limit time.Duration) (*sql.Tx, error) {
-	setLimit := map[database.Kind]string{
-		database.SQLite:     fmt.Sprintf("PRAGMA busy_timeout = %d", limit.Milliseconds()),
-		database.PostgreSQL: fmt.Sprintf("SET lock_timeout = %d", limit.Milliseconds()),
-		database.MariaDB:    fmt.Sprintf("SET SESSION innodb_lock_wait_timeout = %d", int(limit.Seconds())),
-	}[l.db.Kind]
-	l.db.Count(2)
-	if _, err := conn.ExecContext(ctx, setLimit); err != nil {
-		return nil, err
-	}
 	if l.db.Kind == database.SQLite {
-		return conn.BeginTx(ctx, nil) // BEGIN IMMEDIATE, see package database
+		return l.beginImmediate(ctx, conn, limit)
 	}
-	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	l.db.Count(1)
+	tx, err := conn.BeginTx(ctx, nil) // READ COMMITTED, see package database
 	if err != nil {
 		return nil, err
 	}
-	query := "SELECT name FROM zklock_forupdate WHERE name = ? FOR UPDATE"
-	if limit == 0 {
-		query += " NOWAIT"
+	wait := ""
+	switch {
+	case limit == 0:
+		wait = " NOWAIT"
+	case l.db.Kind == database.PostgreSQL:
+		l.db.Count(1)
+		if _, err := tx.ExecContext(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d", limit.Milliseconds())); err != nil {
+			return tx, err
+		}
+	case !l.db.MySQL: // which has its innodb_lock_wait_timeout and no WAIT
+		wait = fmt.Sprintf(" WAIT %d", max(1, int(math.Ceil(limit.Seconds()))))
 	}
 	var name string
 	l.db.Count(1)
-	if err := tx.QueryRowContext(ctx, l.db.Bind(query), l.name).Scan(&name); err != nil {
-		tx.Rollback() // error 1205 ends the statement, not the transaction
+	query := "SELECT name FROM zklock_forupdate WHERE name = ? FOR UPDATE" + wait
+	return tx, tx.QueryRowContext(ctx, l.db.Bind(query), l.name).Scan(&name)
+}
+
+// beginImmediate is begin on SQLite. The limit is the connection's, so it is set
+// back.
+func (l *Lock) beginImmediate(ctx context.Context, conn *sql.Conn, limit time.Duration) (*sql.Tx, error) {
+	set := func(ctx context.Context, limit time.Duration) error {
+		l.db.Count(1)
+		_, err := conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", limit.Milliseconds()))
+		return err
+	}
+	if err := set(ctx, limit); err != nil {
 		return nil, err
 	}
-	return tx, nil
+	l.db.Count(1)
+	tx, err := conn.BeginTx(ctx, nil) // BEGIN IMMEDIATE, see package database
+	return tx, errors.Join(err, set(context.WithoutCancel(ctx), database.SQLiteBusyTimeout))
 }
 
 // insert makes the row, once.
@@ -232,18 +266,24 @@ func (l *Lock) insert(ctx context.Context) error {
 // Unlock releases the lock: it commits the transaction. If this Lock does not
 // hold the lock, Unlock returns ErrNotLocked. After any error the lock is not
 // held, and what was written through Tx is lost; unless the error wraps
-// database.ErrNoReply, too: then it may have been committed.
+// database.ErrNoReply, too: then it may have been committed. If ctx ends before the
+// answer comes, Unlock closes the connection; the server holds the row until it
+// notices that.
 func (l *Lock) Unlock(ctx context.Context) error {
 	if l.tx == nil {
 		return ErrNotLocked
 	}
 	l.db.Count(1)
-	err := l.tx.Commit()
+	err := database.Commit(ctx, l.tx, l.end)
 	l.tx = nil
 	l.end()
 	l.conn.Close() // back to the pool
-	if err != nil {
-		return fmt.Errorf("%w: the transaction of %s has ended: %w", ErrNotLocked, l.name, database.Explain(ctx, err))
+	if err == nil {
+		return nil
 	}
-	return nil
+	err = fmt.Errorf("%w: the transaction of %s has ended: %w", ErrNotLocked, l.name, database.Explain(ctx, err))
+	if ctx.Err() != nil { // the COMMIT was sent
+		err = fmt.Errorf("%w: %w", err, database.ErrNoReply)
+	}
+	return err
 }

@@ -265,6 +265,46 @@ func TestTheLockOutlivesTheContextOfLock(t *testing.T) {
 	require.NoError(t, a.Unlock(t.Context()))
 }
 
+// Locking leaves the settings of a connection as they were: the pool gives it to
+// others, for whose statements a row must not count as held at once.
+func TestALimitDoesNotStayOnTheConnection(t *testing.T) {
+	spec := databasetest.Spec(t)
+	name := name(t)
+	holder := sqlforupdate.New(open(t, spec, 2), name)
+	db := open(t, spec, 1)
+	limit := func() (value string) {
+		require.NoError(t, db.QueryRowContext(t.Context(), map[database.Kind]string{
+			database.SQLite:     "PRAGMA busy_timeout",
+			database.PostgreSQL: "SHOW lock_timeout",
+			database.MariaDB:    "SELECT @@session.innodb_lock_wait_timeout",
+		}[db.Kind]).Scan(&value))
+		return value
+	}
+	before := limit()
+	l := sqlforupdate.New(db, name)
+	require.NoError(t, l.Lock(t.Context()))
+	require.NoError(t, l.Unlock(t.Context()))
+	require.Equal(t, before, limit(), "after Lock")
+	require.NoError(t, holder.Lock(t.Context()))
+	held, err := l.TryLock(t.Context())
+	require.NoError(t, err)
+	require.False(t, held)
+	require.Equal(t, before, limit(), "after TryLock")
+	require.NoError(t, holder.Unlock(t.Context()))
+}
+
+func TestNamesThatDifferAreLocksOfTheirOwn(t *testing.T) {
+	db := open(t, server(t), 8)
+	name := name(t)
+	for _, end := range []string{"x", "X", "x "} {
+		l := sqlforupdate.New(db, name+end)
+		held, err := l.TryLock(t.Context())
+		require.NoError(t, err)
+		require.True(t, held, name+end)
+		defer l.Unlock(context.Background())
+	}
+}
+
 // The cost that the package's comment states.
 func TestARoundOfStatements(t *testing.T) {
 	db := open(t, databasetest.Spec(t), 4)
@@ -274,9 +314,29 @@ func TestARoundOfStatements(t *testing.T) {
 	before := db.Statements()
 	require.NoError(t, l.Lock(t.Context()))
 	require.NoError(t, l.Unlock(t.Context()))
-	want := 4
-	if db.Kind == database.SQLite {
-		want = 3
+	want := map[database.Kind]int64{
+		database.SQLite:     4, // two of which set the limit and set it back
+		database.PostgreSQL: 4,
+		database.MariaDB:    3,
+	}[db.Kind]
+	require.Equal(t, want, db.Statements()-before)
+}
+
+// MariaDB counts what arrives.
+func TestTheServerCountsTheSameStatements(t *testing.T) {
+	db := on(t, database.MariaDB)
+	db.SetMaxOpenConns(1)
+	l := sqlforupdate.New(db, name(t))
+	round := func() {
+		require.NoError(t, l.Lock(t.Context()))
+		require.NoError(t, l.Unlock(t.Context()))
 	}
-	require.EqualValues(t, want, db.Statements()-before)
+	questions := func() (n int) {
+		require.NoError(t, db.QueryRowContext(t.Context(), "SHOW SESSION STATUS LIKE 'Questions'").Scan(new(string), &n))
+		return n
+	}
+	round() // the row exists from now on
+	before := questions()
+	round()
+	require.Equal(t, 3+1, questions()-before, "and the question itself")
 }

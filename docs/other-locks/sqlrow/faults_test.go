@@ -2,6 +2,7 @@ package sqlrow_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -135,4 +136,33 @@ func TestTheRowSurvivesTheEndOfTheProcessInAFile(t *testing.T) {
 	try(t, false, next, "the row is in the file")
 	expire(t, after, name)
 	require.NoError(t, next.Lock(t.Context()))
+}
+
+// On the night when summer time ends, a clock of local time shows the hour from two to
+// three twice. A row that was made in the first one would live for an hour more,
+// and one that was made in the second could be taken for expired by a client of
+// another zone.
+func TestTheDatabasesTimeDoesNotGoBackWhenSummerTimeEnds(t *testing.T) {
+	db := open(t, databasetest.Spec(t))
+	if db.Kind != database.MariaDB {
+		t.Skip("only MariaDB computes with local time: SQL=mysql://… (Debian: mariadb-server)")
+	}
+	conn, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	defer conn.Close()
+	now := func(seconds int) (at int64) {
+		_, err := conn.ExecContext(t.Context(), fmt.Sprintf("SET timestamp = %d", seconds)) // of this connection alone
+		require.NoError(t, err)
+		require.NoError(t, conn.QueryRowContext(t.Context(), db.Bind("SELECT {now}")).Scan(&at))
+		return at
+	}
+	const end = 1761440400 // 2025-10-26, 01:00 UTC: in Europe 03:00 becomes 02:00
+	for _, at := range []int{end - 3600, end - 1, end, end + 1, end + 3600} {
+		require.EqualValues(t, at*1000, now(at))
+	}
+	_, err = conn.ExecContext(t.Context(), "SET timestamp = DEFAULT")
+	require.NoError(t, err)
+	var zone string
+	require.NoError(t, conn.QueryRowContext(t.Context(), "SELECT @@session.time_zone").Scan(&zone))
+	require.Equal(t, "+00:00", zone, "a server in UTC would pass without this")
 }

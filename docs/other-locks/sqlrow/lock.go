@@ -16,7 +16,8 @@
 //     Without pauses the waiters keep the database from serving the holder.
 //   - "It has no expiry": the row has one, by the database's clock, so the
 //     clocks of the clients do not matter. The article's timed job deletes the
-//     rows that have expired: Sweep. The waiters run it, each once a second.
+//     rows that have expired: Sweep. The waiters run it, each once a second, and
+//     TryLock each time that it finds a row.
 //   - "It is not reentrant": the row names its owner and counts. The article
 //     looks into the database first to see whether the row is its own. So does
 //     this lock when it believes that it holds the lock: a counter in memory
@@ -39,8 +40,8 @@
 //   - A holder that works longer than its row lives loses the lock and does
 //     not know it before Unlock. Renewal (package redis has it) makes that rarer, but
 //     only a fencing token that the resource compares makes it harmless
-//     (bug E1). The article's id column, auto_increment, is nearly one: but an
-//     insert that is slow gets its id before it gets its row.
+//     (bug E1): NewFenced has one. The article's id column, auto_increment, is
+//     nearly one: but an insert that is slow gets its id before it gets its row.
 //   - If the reply to an insert is lost, the row is there and the contender
 //     does not know it. Lock returns an error that wraps database.ErrNoReply, and
 //     tries to delete the row by its owner, which is new in each acquisition.
@@ -86,7 +87,7 @@ func Prepare(ctx context.Context, db *database.DB) error {
 	// The key is the article's uidx_method_name. times and expires are what its
 	// remedies add.
 	err := db.CreateTable(ctx, "zklock_row", `
-		method_name VARCHAR(64) NOT NULL PRIMARY KEY,
+		method_name {name}      NOT NULL PRIMARY KEY,
 		owner       VARCHAR(64) NOT NULL,
 		times       INTEGER     NOT NULL,
 		expires     BIGINT      NOT NULL`)
@@ -105,6 +106,8 @@ type Lock struct {
 	owner    string // of our row while we hold the lock
 	times    int    // that we hold it, as far as we know
 	swept    time.Time
+	fenced   bool  // made by NewFenced
+	token    int64 // of a fenced lock
 	attempts atomic.Int64
 }
 
@@ -122,7 +125,7 @@ func (l *Lock) Attempts() int64 { return l.attempts.Load() }
 func (l *Lock) Lock(ctx context.Context) error {
 	pause := firstPause
 	for {
-		held, err := l.TryLock(ctx)
+		held, err := l.attempt(ctx, false)
 		if held || err != nil {
 			return err
 		}
@@ -137,26 +140,37 @@ func (l *Lock) Lock(ctx context.Context) error {
 
 // TryLock takes the lock if nobody holds it, or if this Lock does. It returns
 // false and no error only if another contender holds the lock.
-func (l *Lock) TryLock(ctx context.Context) (bool, error) {
+func (l *Lock) TryLock(ctx context.Context) (bool, error) { return l.attempt(ctx, true) }
+
+// attempt inserts the row. If a row is there it may have expired: an attempt of Lock
+// looks for such rows once a second, and one that is the last looks each time, and
+// inserts again also if another contender has deleted the row meanwhile.
+func (l *Lock) attempt(ctx context.Context, last bool) (bool, error) {
 	l.attempts.Add(1)
 	if l.times > 0 {
 		return l.again(ctx)
 	}
 	held, err := l.insert(ctx)
-	if held || err != nil || time.Since(l.swept) < sweepEvery {
+	if held || err != nil || !last && time.Since(l.swept) < sweepEvery {
 		return held, err
 	}
 	l.swept = time.Now()
-	if swept, err := Sweep(ctx, l.db); err != nil || swept == 0 {
+	if swept, err := Sweep(ctx, l.db); err != nil || swept == 0 && !last {
 		return false, err
 	}
 	return l.insert(ctx)
 }
 
+const insertRow = "INSERT INTO zklock_row (method_name, owner, times, expires) VALUES (?, ?, 1, {now} + ?)"
+
 func (l *Lock) insert(ctx context.Context) (bool, error) {
 	owner := rand.Text()
-	_, err := l.db.Exec(ctx, "INSERT INTO zklock_row (method_name, owner, times, expires) VALUES (?, ?, 1, {now} + ?)",
-		l.name, owner, l.ttl.Milliseconds())
+	var err error
+	if l.fenced {
+		err = l.insertFenced(ctx, owner)
+	} else {
+		_, err = l.db.Exec(ctx, insertRow, l.name, owner, l.ttl.Milliseconds())
+	}
 	switch {
 	case err == nil:
 		l.owner, l.times = owner, 1

@@ -3,6 +3,7 @@ package sqlrow_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
+	"example.com/zklock/docs/other-locks/exhibit"
 	"example.com/zklock/docs/other-locks/sqlrow"
 	"example.com/zklock/internal/locktest"
 )
@@ -54,6 +56,60 @@ func TestBasic(t *testing.T) {
 	locktest.RunOther(t, subject(t, func(db *database.DB, name string) locktest.Other {
 		return sqlrow.New(db, name, longer)
 	}))
+}
+
+func newFenced(t testing.TB, db *database.DB, name string) *sqlrow.Lock {
+	require.NoError(t, sqlrow.PrepareFenced(t.Context(), db))
+	return sqlrow.NewFenced(db, name, longer)
+}
+
+func TestBasicFenced(t *testing.T) {
+	locktest.RunOther(t, subject(t, func(db *database.DB, name string) locktest.Other { return newFenced(t, db, name) }))
+}
+
+// Bug E2 on a database: the table that the lock protects refuses the late write of a
+// holder that was paused, because it compares the token.
+func TestATableRefusesTheLateWrite(t *testing.T) {
+	e := exhibit.New(t, "O12", "a database", "A", "B")
+	db := open(t, databasetest.Spec(t))
+	name := databasetest.Name(t)
+	a, b := newFenced(t, db, name), newFenced(t, db, name)
+	require.NoError(t, db.CreateTable(t.Context(), "zklock_store", "id {name} NOT NULL PRIMARY KEY, value INTEGER NOT NULL, token BIGINT NOT NULL"))
+	_, err := db.Exec(t.Context(), "INSERT INTO zklock_store (id, value, token) VALUES (?, 0, 0)", name)
+	require.NoError(t, err)
+	write := func(client string, token int64) int64 {
+		rows, err := db.Exec(t.Context(), "UPDATE zklock_store SET value = 1, token = ? WHERE id = ? AND token <= ?", token, name, token)
+		require.NoError(t, err)
+		e.Does(client, fmt.Sprintf("UPDATE store SET value = 1, token = %d WHERE token <= %[1]d", token), fmt.Sprintf("%d rows", rows))
+		return rows
+	}
+	const insert = "INSERT the lock's row, UPDATE the count of holders"
+	require.NoError(t, a.Lock(t.Context()))
+	late := a.Token()
+	e.Does("A", insert, late)
+	e.Note("A", "reads 0, and is paused")
+	expire(t, db, name)
+	e.Note("S", "the row has expired")
+	require.NoError(t, b.Lock(t.Context()))
+	e.Does("B", insert, b.Token())
+	require.Greater(t, b.Token(), late)
+	require.EqualValues(t, 1, write("B", b.Token()))
+	e.Note("A", "continues")
+	require.Zero(t, write("A", late))
+	e.Note("A", "knows that it comes too late")
+	require.NoError(t, b.Unlock(t.Context()))
+}
+
+// The cost that NewFenced states: 5 statements, and the delete.
+func TestAFencedLockCostsSixStatements(t *testing.T) {
+	db := open(t, databasetest.Spec(t))
+	l := newFenced(t, db, databasetest.Name(t))
+	require.NoError(t, l.Lock(t.Context()))
+	require.NoError(t, l.Unlock(t.Context()), "the count exists from now on")
+	before := db.Statements()
+	require.NoError(t, l.Lock(t.Context()))
+	require.NoError(t, l.Unlock(t.Context()))
+	require.EqualValues(t, 6, db.Statements()-before)
 }
 
 // articleLock is the article's, with the loop around its insert.
@@ -184,6 +240,29 @@ func TestTheRowOfAHolderThatCrashesExpires(t *testing.T) {
 	next := sqlrow.New(open(t, spec), name, longer)
 	require.NoError(t, next.Lock(t.Context()))
 	require.NoError(t, next.Unlock(t.Context()))
+}
+
+// TryLock has just looked for rows that have expired; then this one does.
+func TestTryLockTakesARowThatHasExpired(t *testing.T) {
+	db := open(t, databasetest.Spec(t))
+	name := databasetest.Name(t)
+	holder, next := sqlrow.New(db, name, longer), sqlrow.New(db, name, longer)
+	require.NoError(t, holder.Lock(t.Context()))
+	try(t, false, next, "TryLock on a held lock")
+	expire(t, db, name)
+	try(t, true, next, "TryLock on a row that has expired")
+	require.NoError(t, next.Unlock(t.Context()))
+}
+
+// MariaDB compares texts without regard to case and to blanks at the end, unless
+// the column says else.
+func TestNamesThatDifferAreLocksOfTheirOwn(t *testing.T) {
+	db := open(t, databasetest.Spec(t))
+	name := databasetest.Name(t)
+	for _, end := range []string{"x", "X", "x ", "é", "e"} {
+		try(t, true, sqlrow.New(db, name+end, longer), name+end)
+		try(t, false, sqlrow.New(db, name+end, longer), name+end)
+	}
 }
 
 // The holder is paused while its row expires. It learns that from the database,

@@ -56,7 +56,7 @@ const (
 // Prepare creates the table unless it exists.
 func Prepare(ctx context.Context, db *database.DB) error {
 	err := db.CreateTable(ctx, "zklock_version", `
-		id       VARCHAR(64) NOT NULL PRIMARY KEY,
+		id       {name}  NOT NULL PRIMARY KEY,
 		resource INTEGER     NOT NULL,
 		version  INTEGER     NOT NULL`)
 	if err != nil {

@@ -58,19 +58,21 @@ func TestNoPieceIsSoldTwice(t *testing.T) {
 	t.Run("buyers with pools of their own", func(t *testing.T) { sellOut(t, databasetest.Spec(t), 3) })
 }
 
-// The article's schedule: two clients read before either writes. Without the
-// version both sell, and the stock shrinks by one.
+// The article's schedule: two clients read before either writes. If they write
+// what they computed from what they read, both sell and the stock shrinks by one.
+// The article's own statement computes on the server:
+// TestTheArticlesUpdateLosesNothingAndSellsTooMuch plays it.
 func TestWithoutTheVersionAPieceIsSoldTwice(t *testing.T) {
 	db := databasetest.Open(t, databasetest.Spec(t))
 	take := map[string]func(id string, r sqlversion.Reading) (int64, error){
-		"the article's first form, written from what was read": func(id string, r sqlversion.Reading) (int64, error) {
+		"a value computed from what was read": func(id string, r sqlversion.Reading) (int64, error) {
 			return db.Exec(t.Context(), "UPDATE zklock_version SET resource = ? WHERE id = ?", r.Resource-1, id)
 		},
 		"with the version": func(id string, r sqlversion.Reading) (int64, error) {
 			return db.Exec(t.Context(), "UPDATE zklock_version SET resource = ?, version = version + 1 WHERE id = ? AND version = ?", r.Resource-1, id, r.Version)
 		},
 	}
-	for name, want := range map[string]int64{"the article's first form, written from what was read": 2, "with the version": 1} {
+	for name, want := range map[string]int64{"a value computed from what was read": 2, "with the version": 1} {
 		t.Run(name, func(t *testing.T) {
 			s := stock(t, db, 20)
 			a, err := s.Read(t.Context())
@@ -127,6 +129,17 @@ func TestATimestampForAVersionLosesUpdates(t *testing.T) {
 	require.Equal(t, 19, r.Resource, "after two sales")
 }
 
+func TestStocksWhoseNamesDifferInCaseOrABlankAreTwo(t *testing.T) {
+	db := databasetest.Open(t, databasetest.Spec(t))
+	require.NoError(t, sqlversion.Prepare(t.Context(), db))
+	name := databasetest.Name(t)
+	for _, end := range []string{"x", "X", "x "} {
+		require.NoError(t, sqlversion.New(db, name+end).Put(t.Context(), 1))
+	}
+	require.NoError(t, sqlversion.New(db, name+"x").Buy(t.Context()))
+	require.NoError(t, sqlversion.New(db, name+"X").Buy(t.Context()))
+}
+
 func TestBuyEndsWithItsContext(t *testing.T) {
 	s := stock(t, databasetest.Open(t, databasetest.Spec(t)), 20)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -136,4 +149,14 @@ func TestBuyEndsWithItsContext(t *testing.T) {
 	r, err := s.Read(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 20, r.Resource)
+}
+
+// The cost that the package's comment states.
+func TestAPieceCostsTwoStatements(t *testing.T) {
+	db := databasetest.Open(t, databasetest.Spec(t))
+	s := stock(t, db, 20)
+	before := db.Statements()
+	require.NoError(t, s.Buy(t.Context()))
+	require.EqualValues(t, 2, db.Statements()-before)
+	require.EqualValues(t, 1, s.Attempts())
 }

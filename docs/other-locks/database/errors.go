@@ -1,0 +1,101 @@
+package database
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/ncruces/go-sqlite3"
+)
+
+// ErrNoReply says that the connection to the server broke, or could not be
+// made, before its reply came. Whether the server has done what the statement
+// asks is unknown; a server that still has the connection's transaction open rolls
+// it back. A statement with parameters is not sent again; pgx may send one
+// without parameters again.
+var ErrNoReply = errors.New("no reply from the database, which may have done what was asked")
+
+// IsDuplicate says that a row with the same key exists.
+func IsDuplicate(err error) bool {
+	return errors.Is(err, sqlite3.CONSTRAINT_UNIQUE) || errors.Is(err, sqlite3.CONSTRAINT_PRIMARYKEY) ||
+		code(err) == "23505" || code(err) == "1062"
+}
+
+// IsDeadlock says that the database has ended this transaction so that another
+// one could go on. On MariaDB that happens to an insert: one that fails because
+// the row exists leaves a shared lock on it, and two that wait for the
+// deletion of the same row both get that lock, and then wait for each other.
+func IsDeadlock(err error) bool { return code(err) == "1213" || code(err) == "40P01" }
+
+// IsHeld says that another transaction has not let go of a row in time: error
+// 1205 on MariaDB, and 3572 for NOWAIT on MySQL, 55P03 on PostgreSQL, SQLITE_BUSY
+// on SQLite.
+func IsHeld(err error) bool {
+	return code(err) == "1205" || code(err) == "3572" || code(err) == "55P03" || errors.Is(err, sqlite3.BUSY)
+}
+
+// code is a server's code of an error, "" for others.
+func code(err error) string {
+	if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) {
+		return pg.Code
+	}
+	if my := (*mysql.MySQLError)(nil); errors.As(err, &my) {
+		return strconv.Itoa(int(my.Number))
+	}
+	return ""
+}
+
+// Explain adds to a statement's error what the drivers do not say: that the end
+// of ctx has interrupted it, which SQLite's error does not have, or ErrNoReply.
+// The text of the result is one line.
+func Explain(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = oneLine(err)
+	cause := ctx.Err()
+	if cause == nil && noReply(err) {
+		cause = ErrNoReply
+	}
+	if cause != nil && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
+}
+
+// noReply says that an error is the connection's and not the server's.
+func noReply(err error) bool {
+	if code(err) != "" || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	for _, broken := range []error{driver.ErrBadConn, pgconn.ErrConnClosed, mysql.ErrInvalidConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
+		if errors.Is(err, broken) {
+			return true
+		}
+	}
+	var network *net.OpError
+	return errors.As(err, &network)
+}
+
+// oneLine is an error whose text is one line.
+func oneLine(err error) error {
+	if text := strings.Join(strings.Fields(err.Error()), " "); text != err.Error() {
+		return lineError{text, err}
+	}
+	return err
+}
+
+type lineError struct {
+	text string
+	error
+}
+
+func (e lineError) Error() string { return e.text }
+func (e lineError) Unwrap() error { return e.error }

@@ -1,0 +1,95 @@
+package exhibit_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Every exhibit on the page names a test, that test exists, and it records this
+// exhibit.
+func TestEveryExhibitHasATestThatDrawsIt(t *testing.T) {
+	page, err := os.ReadFile("../exhibits.md")
+	require.NoError(t, err)
+	tests := make(map[string]string) // the text of each test, by name
+	files, err := filepath.Glob("../*/*_test.go")
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for part := range strings.SplitSeq(string(text), "\nfunc Test") {
+			name, _, _ := strings.Cut(part, "(")
+			tests["Test"+name] = part
+		}
+	}
+	exhibits := regexp.MustCompile("(?s)<!-- (O\\d+) -->\n.*?-run '?(Test\\w+)").FindAllStringSubmatch(string(page), -1)
+	require.Len(t, exhibits, strings.Count(string(page), "<!-- O"))
+	require.GreaterOrEqual(t, len(exhibits), 10)
+	for _, x := range exhibits {
+		require.Contains(t, tests, x[2], x[1])
+		require.Contains(t, tests[x[2]], `"`+x[1]+`"`, "%s does not record %s", x[2], x[1])
+	}
+	drawn := regexp.MustCompile(`exhibit\.New\(t, "(O\d+)"`)
+	for name, text := range tests {
+		for _, x := range drawn.FindAllStringSubmatch(text, -1) {
+			require.Contains(t, string(page), "<!-- "+x[1]+" -->", name)
+		}
+	}
+}
+
+// A folder of a lock is a lesson: its README has what the steps' have.
+func TestEveryLockHasALesson(t *testing.T) {
+	locks, err := filepath.Glob("../*/lock.go")
+	require.NoError(t, err)
+	require.Len(t, locks, 5)
+	overview, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	for _, lock := range locks {
+		folder := filepath.Dir(lock)
+		text, err := os.ReadFile(filepath.Join(folder, "README.md"))
+		require.NoError(t, err, "%s has no README", folder)
+		for _, part := range []string{"**Read**", "**The idea.**", "```mermaid", "**What it costs", "**What holds, and what does not:**", "**Its bugs**", "**Run it.**", "**For a class.**"} {
+			require.Contains(t, string(text), part, folder)
+		}
+		require.Contains(t, string(overview), "("+filepath.Base(folder)+"/README.md)")
+		tests := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(text), -1)
+		require.NotEmpty(t, tests, "%s: its cost names the test that counts it", folder)
+		var code strings.Builder
+		files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+		require.NoError(t, err)
+		for _, file := range files {
+			b, err := os.ReadFile(file)
+			require.NoError(t, err)
+			code.Write(b)
+		}
+		for _, name := range tests {
+			require.Contains(t, code.String(), "func "+name[1]+"(", folder)
+		}
+	}
+}
+
+// No link of these pages leads to a folder that shows no README.
+func TestNoLinkLeadsToAFolderWithoutAReadme(t *testing.T) {
+	pages, err := filepath.Glob("../*/README.md")
+	require.NoError(t, err)
+	pages = append(pages, "../README.md", "../exhibits.md", "../../reading-guide.md", "../../bugs.md", "../../benchmark.md")
+	links := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, link := range regexp.MustCompile(`\]\(([^)#:]+)[^)]*\)`).FindAllStringSubmatch(string(text), -1) {
+			target := filepath.Join(filepath.Dir(page), link[1])
+			info, err := os.Stat(target)
+			if err != nil || !info.IsDir() {
+				continue // links_test.go of the museum looks at these
+			}
+			links++
+			require.FileExists(t, filepath.Join(target, "README.md"), "%s links to %s", page, link[1])
+		}
+	}
+	require.Positive(t, links)
+}
