@@ -140,6 +140,19 @@ func TestEveryFileThatThePageNamesIsServed(t *testing.T) {
 	}
 }
 
+// TestEachScriptOfThePageIsShort: a reader finds a script by what it does, and
+// reads it at one sitting.
+func TestEachScriptOfThePageIsShort(t *testing.T) {
+	files, err := filepath.Glob("page/*.js")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.LessOrEqual(t, bytes.Count(text, []byte("\n")), 400, "%s: give a part of it a file of its own", file)
+	}
+}
+
 // TestEachCommandOnThePagesOpensAScene: each -scene that a page of the project
 // tells its reader to type, and each scene that it names, is known, and
 // docs/lab/scenes.md has its address.
