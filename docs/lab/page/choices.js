@@ -1,6 +1,6 @@
 // You are the scheduler: each packet waits until it is chosen.
-import { choiceWords, explain, getLanguage, has, say, told, violationText, whoWords } from "./strings.js";
-import { indexFilm, stateAt } from "./film.js";
+import { choiceWords, explain, getLanguage, has, plainOp, say, told, violationText, whoWords } from "./strings.js";
+import { indexFilm, shortName, stateAt } from "./film.js";
 import { DEFAULT } from "./link.js";
 import { $, app, el, KINDS, possible, whole } from "./app.js";
 import { announce, notice, settleNotice } from "./notice.js";
@@ -43,6 +43,15 @@ export async function loadPlay(turn, options) {
     announce(last + app.panels[0].sentence(F.end, stateAt(F, F.end)));
   } catch (e) {
     if (turn !== app.turn) return;
+    const wrong = /^choice (\d+) is |^the schedule ends after (\d+) of /.exec(e.message);
+    const valid = wrong ? wrong[1] ? wrong[1] - 1 : Number(wrong[2]) : s.choices.length;
+    if (valid < s.choices.length) { // what is possible of it is shown
+      const asked = s.choices.length;
+      s.choices = s.choices.slice(0, valid);
+      await load({ keep: true });
+      notice(() => say("validBeginning", valid, asked), () => told(e.message));
+      return;
+    }
     failed(e);
     showPlayBench();
   }
@@ -59,6 +68,10 @@ export function choiceText(c) {
   const what = c.what || c.choice.replace(/^[^:]*: /, "");
   return has("do." + what) ? say("do." + what) : what;
 }
+
+// A gap is a place between two lines of a listing. Its name is that of a bug; a
+// reader is told which contender is kept there.
+const gapWords = c => c.of ? say("inGap", c.of) : "";
 
 // What a choice is about: the packet that waits.
 function choicePacket(c) {
@@ -84,6 +97,12 @@ export function faultsOpen() {
   return e ? e.open : app.scene.mode === "find" || innerWidth > 760;
 }
 
+// A choice that was made, with the operation of its request.
+function madeText(choice, made) {
+  const op = made && made.choice === choice && made.op ? say("colon") + plainOp(made.op) + (made.path ? " " + shortName(made.path) : "") : "";
+  return choiceWords(choice) + op;
+}
+
 export function showPlayBench() {
   const box = $("workbench"), s = app.scene, r = app.play, l = app.byName.get(s.locks[0]) || {};
   box.hidden = false;
@@ -102,7 +121,7 @@ export function showPlayBench() {
     if (enabled.length === 0) { if (!bad) parts.push(el("p", { id: "over" }, r.over ? say("over") : say("noEnabled"))); } else {
       parts.push(el("strong", { id: "your-turn" }, say("yourTurn")), el("div", { class: "choices", role: "group", "aria-labelledby": "your-turn" }, ...enabled.map((c, i) => {
         const p = choicePacket(c), detail = p ? explain({ ...p, lost: false }) : "";
-        return el("button", { "data-choice": c.choice, "data-action": "choose", class: c.fault ? "fault" : null, title: detail, onclick: () => choose(c.choice) }, el("b", {}, whoWords(c.who)), " ", choiceText(c), p ? say("colon") + (p.op || p.event) : "", i < 9 ? el("kbd", { "aria-hidden": "true" }, String(i + 1)) : null);
+        return el("button", { "data-choice": c.choice, "data-action": "choose", class: c.fault ? "fault" : null, title: detail, onclick: () => choose(c.choice) }, el("b", {}, gapWords(c) || whoWords(c.who)), " ", choiceText(c), p ? say("colon") + (p.op || p.event) : "", i < 9 ? el("kbd", { "aria-hidden": "true" }, String(i + 1)) : null);
       })));
     }
     parts.push(el("div", { class: "row" },
@@ -113,7 +132,7 @@ export function showPlayBench() {
       l.goal && l.scene.choices?.length && l.scene.choices.join() !== s.choices.join() ? el("button", { id: "show-me", "data-action": "show-me", onclick: () => { takeScene(l); load({}); } }, say("showMe")) : null,
       cureOf(s.locks[0]) ? el("button", { id: "cure", "data-action": "cure", onclick: () => other(cureOf(s.locks[0])) }, say("withCure")) : null,
       bugOf(s.locks[0]) ? el("button", { id: "bug", "data-action": "bug", onclick: () => other(bugOf(s.locks[0])) }, say("withBug")) : null));
-    if (s.choices.length) parts.push(el("details", { open: !!broke(r) }, el("summary", {}, say("choicesMade") + " (" + s.choices.length + ")"), el("ol", { id: "trace" }, ...s.choices.map(c => el("li", {}, choiceWords(c))))));
+    if (s.choices.length) parts.push(el("details", { open: !!broke(r) }, el("summary", {}, say("choicesMade") + " (" + s.choices.length + ")"), el("ol", { id: "trace" }, ...s.choices.map((c, i) => el("li", {}, madeText(c, (r.film.choices || [])[i]))))));
   }
   refill(box, parts);
 }
@@ -141,9 +160,10 @@ export function countBox(changed) {
 
 export function choose(choice) { app.scene.choices = [...app.scene.choices, choice]; load({ keep: true }); }
 export function takeBack() { if (app.scene.choices.length) { app.scene.choices = app.scene.choices.slice(0, -1); load({ keep: true }); } }
-// other goes on with another lock. The schedule of the first one is followed
-// as far as it can be: where its next choice is not possible, the first action
-// that is no fault comes instead.
+// other goes on with another lock. The schedule of the first one is followed: a
+// choice that is not possible is left out. A fault nearly always is possible, so
+// it comes, and comes before what came after it. At the end the first action
+// that is not a fault is taken.
 function other(l) {
   const way = app.scene.choices;
   takeScene(l);
@@ -163,7 +183,9 @@ async function follow(way) {
       if (turn !== app.turn) return;
       const enabled = r.enabled || [];
       if (enabled.length === 0 || r.violation) break;
-      const take = next < way.length && enabled.some(c => c.choice === way[next]) ? way[next++] : (enabled.find(c => !c.fault) || {}).choice;
+      const at = way.findIndex((w, i) => i >= next && enabled.some(c => c.choice === w));
+      if (at >= 0) next = at + 1;
+      const take = at >= 0 ? way[at] : (enabled.find(c => !c.fault) || {}).choice;
       if (!take) break;
       choices.push(take);
     }

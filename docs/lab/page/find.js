@@ -13,11 +13,13 @@ import { countBox, faultsOpen, kindBoxes, refill, saveButton, world } from "./ch
 export function showFind() {
   const box = $("workbench"), s = app.scene, f = app.search || {};
   box.hidden = false;
+  const goal = (app.byName.get(s.locks[0]) || {}).goal;
   const parts = [el("p", { class: "hint" }, say("findHint")),
+    goal ? el("label", {}, el("input", { type: "checkbox", id: "only-goal", checked: app.onlyGoal !== false, onchange: e => { app.onlyGoal = e.target.checked; } }), say("onlyGoal", violationText(goal.kind))) : null,
     el("div", { class: "row" }, el("details", { class: "faults", open: faultsOpen() }, el("summary", {}, say("faultKinds")), kindBoxes(() => showLink(true)), countBox(() => showLink(true)),
       el("label", {}, el("input", { type: "checkbox", id: "packets", checked: s.packets, onchange: e => { s.packets = e.target.checked; showLink(true); } }), say("packetsToo"))),
       el("label", {}, el("input", { type: "number", id: "for", min: 1, max: 3600, value: app.findFor || 60, onchange: e => { app.findFor = whole(e.target, 1, 3600, 60); } }), say("seconds")),
-      f.running ? el("button", { id: "stop-find", "data-action": "stop-find", class: "main", onclick: stopFind }, say("stop")) : el("button", { id: "start-find", "data-action": "start-find", class: "main", onclick: startFind }, say("start")))];
+      f.running ? el("button", { id: "stop-find", "data-action": "stop-find", class: "main", onclick: () => { if (performance.now() - f.began > 500) stopFind(); } }, say("stop")) : el("button", { id: "start-find", "data-action": "start-find", class: "main", onclick: startFind }, say("start")))];
   if (f.running) parts.push(el("div", { class: "row" }, el("progress", {}), el("span", { id: "find-progress", role: "status" }, f.text())));
   else if (f.text) parts.push(el("div", { class: "reached" + (f.found ? " bad" : ""), id: "find-result", role: "status" }, el("strong", {}, f.text()), f.known ? el("p", {}, told(f.known)) : null));
   for (const [name, trace] of Object.entries(f.others || {})) parts.push(el("div", { class: "row known" }, el("span", {}, say("known", knownText(name))), el("button", { "data-known": name, onclick: () => watchTrace(f, trace) }, say("openTrace"))));
@@ -27,15 +29,15 @@ export function showFind() {
 
 async function startFind() {
   settleNotice();
-  const s = app.scene, w = world();
+  const s = app.scene, w = world(), goal = (app.byName.get(s.locks[0]) || {}).goal;
   if (s.n > 4) { s.n = w.contenders = 3; showScene(); }
   stopFind();
   setPanels([]);
   const finder = app.finder = new Engine();
-  const f = app.search = { running: true, text: () => say("loading") };
+  const f = app.search = { running: true, began: performance.now(), text: () => say("loading") };
   showFind();
   try {
-    const r = await finder.ask({ do: "find", world: { ...w, kinds: undefined, faults: undefined }, kinds: s.kinds, faults: w.faults, for_s: app.findFor || 60 }, p => {
+    const r = await finder.ask({ do: "find", world: { ...w, kinds: undefined, faults: undefined }, kinds: s.kinds, faults: w.faults, goal: goal && app.onlyGoal !== false ? goal.kind : "", for_s: app.findFor || 60 }, p => {
       f.text = () => say("searching", p.schedules, Math.round(p.per_second));
       const e = $("find-progress");
       if (e) e.textContent = f.text();

@@ -11,7 +11,8 @@ import { choose, takeBack } from "./choices.js";
 addEventListener("keydown", e => {
   if (e.ctrlKey || e.metaKey || e.altKey || $("help-box").open) return;
   const tag = e.target.tagName, typing = tag === "INPUT" && e.target.type !== "range" && e.target.type !== "checkbox" || tag === "SELECT";
-  if (typing) return;
+  // In a list of locks ↑ and ↓ choose. ← and → would, too, and here they move in time.
+  if (typing && !(tag === "SELECT" && /^Arrow(Left|Right)$/.test(e.key))) return;
   const on = what => { e.preventDefault(); what(); };
   const button = tag === "BUTTON" || tag === "SUMMARY" || tag === "INPUT" && e.target.type === "checkbox";
   switch (e.key) {

@@ -32,7 +32,7 @@ $("choose").addEventListener("change", e => {
   s.n = whole($("contenders"), 1, 100, 1);
   s.shared = $("shared").value === "1";
   s.latency = Number($("latency").value);
-  s.seed = Math.max(0, Math.round(Number($("seed").value)) || 0);
+  s.seed = whole($("seed"), 0, Number.MAX_SAFE_INTEGER, 0);
   app.play = null;
   app.search = null;
   stopFind();
@@ -68,7 +68,7 @@ async function openLink() {
     if (lang) parsed.extra.lang = lang[1];
   }
   const { scene, extra } = parsed;
-  if (extra.lang && WORDS[extra.lang] && extra.lang !== getLanguage()) { setLanguage(extra.lang); words(); showPlay(); }
+  if (extra.lang && Object.hasOwn(WORDS, extra.lang) && extra.lang !== getLanguage()) { setLanguage(extra.lang); words(); showPlay(); }
   if (extra.speed && SPEEDS.includes(extra.speed)) { app.speed = extra.speed; $("speed").value = String(extra.speed); }
   app.scene = scene;
   app.file = null;

@@ -2,7 +2,7 @@
 import { clockText, explain, explainMark, say } from "./strings.js";
 import { stateAt } from "./film.js";
 import { $, app, el, FAULTS } from "./app.js";
-import { announce } from "./notice.js";
+import { announce, calmNotice } from "./notice.js";
 import { interfere } from "./scene.js";
 import { draw } from "./time.js";
 
@@ -27,7 +27,10 @@ export function select(what) {
 
 let menuFrom = null;
 export function openMenu(panel, who, packet, x, y) {
-  if (app.scene.mode !== "watch" || app.file) return;
+  if (app.scene.mode !== "watch" || app.file) {
+    if (app.file || app.scene.mode === "find") calmNotice("filmIsFixed");
+    return;
+  }
   const F = panel.F, unit = F.unitIndex.get(who);
   const s = stateAt(F, app.t), conn = s.conns[F.clientIndex.get(F.clientOf.get(who))];
   const l = app.byName.get(panel.lock) || {};

@@ -42,7 +42,9 @@ export function setMode(mode) {
   app.search = null;
   app.play = null;
   const s = app.scene;
+  if (s.mode === "watch" && mode !== "watch") app.watched = { locks: s.locks, n: s.n };
   s.mode = mode;
+  if (mode === "watch" && app.watched && app.watched.locks[0] === s.locks[0]) { s.locks = app.watched.locks; s.n = app.watched.n; }
   if (mode !== "watch") {
     s.choices = [];
     const l = app.byName.get(s.locks[0]) || {};

@@ -104,7 +104,7 @@ export class Panel {
   // What has happened last, in a sentence.
   sentence(t, s) {
     const F = this.F, sel = app.selected;
-    if (sel && sel.packet !== undefined && sel.panel === this.index && F.byId.has(sel.packet)) {
+    if (sel && sel.packet !== undefined && sel.panel === this.index && F.byId.has(sel.packet) && !app.playing) {
       const p = F.packets[F.byId.get(sel.packet)];
       return explain(p) + " " + say(p.lost ? "on.way.lost" : "on.way", clockText(p.sent_ns), clockText(p.arrived_ns));
     }
@@ -112,6 +112,7 @@ export class Panel {
     for (let i = s.last; i >= 0 && i > s.last - 24; i--) {
       const m = F.marks[i];
       if (m.kind === "wakeup" || m.kind === "violation" || m.kind === "watch" && !m.set) continue;
+      if (m.kind === "state" && m.state === "done" && s.units[F.unitIndex.get(m.who)].error) continue;
       const text = explainMark(m);
       if (text) { best = text; at = m.at_ns; break; }
     }
