@@ -163,6 +163,9 @@ func (b *builder) page() (map[string][]byte, error) {
 		page[filepath.ToSlash(rel)], err = os.ReadFile(name)
 		return err
 	})
+	if err == nil {
+		page["texts.js"], err = b.texts()
+	}
 	if err == nil && page["index.html"] == nil {
 		err = errors.New("docs/lab/page has no index.html")
 	}
@@ -192,6 +195,9 @@ func (b *builder) stamp() stamp {
 			return nil
 		}
 		inPage := strings.HasPrefix(name, filepath.Join(b.root, "docs", "lab", "page")+string(filepath.Separator))
+		if name == filepath.Join(b.root, "docs", "bugs.md") {
+			inPage = true
+		}
 		if !inPage && (!strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go")) && d.Name() != "go.mod" {
 			return nil
 		}

@@ -83,8 +83,8 @@ func TestAWaitIsAsLongAsItSays(t *testing.T) {
 			wrong := js[[]string](p, fmt.Sprintf(`(async () => {
 				const { film, enabled } = await lab.app.engine.ask({do: "play", world: {lock: %s, contenders: %d, kinds: %s, faults: %d}, choices: %s});
 				const last = new Map();
-				for (const m of film.marks) if (m.kind === "client") last.set(m.who, m.state);
-				return (enabled || []).filter(c => c.what === "reconnect" && /^(connected|runs on|undefined)$/.test(last.get(c.who))).map(c => c.choice);
+				for (const m of film.marks) if (m.kind === "client") last.set(m["who"], m.state);
+				return (enabled || []).filter(c => c.what === "reconnect" && /^(connected|runs on|undefined)$/.test(last.get(c["who"]))).map(c => c.choice);
 			})()`, quoted(name), a.Contenders, list(a.Kinds), a.Faults, list(a.Choices[:n])))
 			require.Empty(t, wrong, "%s after %d choices", name, n)
 		}
@@ -113,6 +113,17 @@ func TestChoicesSayWhatTheyAre(t *testing.T) {
 	a.Choices = a.Choices[:9]
 	p.open(a.String())
 	require.Contains(t, js[string](p, "document.querySelector('[data-choice=\"gap D2: go on\"]').textContent"), "B, kept between two lines")
+}
+
+// The catalogue of bugs is named in a note, and can be read there.
+func TestTheNoteOpensTheBug(t *testing.T) {
+	p := open(t, "#lock=D3&n=3&mode=schedule&kinds=expire&faults=1")
+	p.click(".note [data-bug=D3]")
+	text := js[string](p, "document.querySelector('#bug-box[open]').textContent")
+	require.Contains(t, text, "D3: a waiter that is woken does not read the list again")
+	require.Contains(t, text, "What goes wrong.")
+	require.Contains(t, text, "The cure")
+	require.NotContains(t, text, "sequenceDiagram")
 }
 
 // A packet that was clicked is explained until the film plays on.

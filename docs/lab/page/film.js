@@ -92,6 +92,7 @@ export function indexFilm(film) {
   }
   if (F.states.length === 0) F.states.push(copyState(s));
   indexSegments(F);
+  indexWhere(F);
   return F;
 }
 
@@ -271,6 +272,27 @@ function indexSegments(F) {
   F.hold = [];
   F.lanes.forEach((lane, u) => { for (const g of lane) if (g.state === "holds") F.hold.push({ unit: u, from: g.from, to: g.to, lost: g.lost }); });
   F.hold.sort((a, b) => a.from - b.from);
+}
+
+// Where each contender is in the lock's source, by instants.
+function indexWhere(F) {
+  F.places = F.film.places || [];
+  F.where = F.units.map(() => ({ at: [], list: [] }));
+  for (const w of F.film.where || []) {
+    const u = F.unitIndex.get(w.who);
+    if (u === undefined) continue;
+    F.where[u].at.push(w.at_ns);
+    F.where[u].list.push(w.at);
+  }
+}
+
+// The places of each contender at an instant, from the line that it is at to
+// the call of the lock, and the last instant at which one has moved.
+export function whereAt(F, t) {
+  return F.where.map((w, u) => {
+    const i = above(w.at, t) - 1;
+    return { unit: F.units[u], at: i < 0 ? [] : w.list[i], since: i < 0 ? -1 : w.at[i], left: i < 1 ? [] : w.list[i - 1] };
+  });
 }
 
 // Time as it is shown. Where nothing happens for long (a session timeout of

@@ -9,7 +9,7 @@ import { closeMenu, hideTip, openMenu, select } from "./menu.js";
 import { choose, takeBack } from "./choices.js";
 
 addEventListener("keydown", e => {
-  if (e.ctrlKey || e.metaKey || e.altKey || $("help-box").open) return;
+  if (e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return;
   const tag = e.target.tagName, typing = tag === "INPUT" && e.target.type !== "range" && e.target.type !== "checkbox" || tag === "SELECT";
   // In a list of locks ↑ and ↓ choose. ← and → would, too, and here they move in time.
   if (typing && !(tag === "SELECT" && /^Arrow(Left|Right)$/.test(e.key))) return;
@@ -39,6 +39,7 @@ addEventListener("keydown", e => {
     }); return;
     case "u": on(undoBranch); return;
     case "c": on(compare); return;
+    case "k": on(actions.code); return;
     case "l": on(actions.language); return;
     case "d": on(actions.theme); return;
     case "?": on(actions.help); return;

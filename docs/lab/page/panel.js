@@ -4,7 +4,8 @@ import { above, stateAt } from "./film.js";
 import { Stage } from "./stage.js";
 import { Diagram } from "./diagram.js";
 import { app, el } from "./app.js";
-import { lockNote, lockTitle } from "./words.js";
+import { Code } from "./code.js";
+import { lockNote, lockTitle, withBug } from "./words.js";
 import { branchName, showLink } from "./scene.js";
 import { zoom } from "./panels.js";
 import { goto, setPlaying } from "./time.js";
@@ -30,8 +31,9 @@ export class Panel {
     this.note = el("p", { class: "note" });
     this.now = el("p", { class: "now" });
     this.verdict = el("p", { class: "verdict", hidden: true });
+    this.code = new Code(this.lock);
     this.zoom = el("div", { class: "zoom" }, el("button", { onclick: () => zoom(1 / 1.5), class: "zoom-out" }, "−"), el("button", { onclick: () => zoom(1.5), class: "zoom-in" }, "+"));
-    this.el = el("section", { class: "panel" + (crowd ? " many" : ""), "data-panel": index, "data-lock": this.lock }, el("header", {}, el("div", { class: "head" }, this.title, this.note), counters), el("div", { class: "views" }, el("div", { class: "view" }, this.svg, this.now, this.verdict), el("div", { class: "view" }, this.canvas)), this.zoom);
+    this.el = el("section", { class: "panel" + (crowd ? " many" : ""), "data-panel": index, "data-lock": this.lock }, el("header", {}, el("div", { class: "head" }, this.title, this.note), counters), el("div", { class: "views" }, el("div", { class: "view" }, this.svg, this.now, this.verdict), el("div", { class: "view" }, this.canvas), this.code.el), this.zoom);
     this.stage = new Stage(this.svg);
     this.diagram = new Diagram(this.canvas);
     this.pointers();
@@ -39,10 +41,11 @@ export class Panel {
 
   words() {
     this.title.replaceChildren(this.caption || lockTitle(this.lock), this.which ? el("span", { class: "which" }, this.branchName()) : "");
-    this.note.textContent = this.caption ? "" : lockNote(this.lock);
+    this.note.replaceChildren(...this.caption ? [] : withBug(lockNote(this.lock), this.lock));
     this.note.hidden = this.note.textContent === "";
     this.svg.setAttribute("aria-label", say("stage") + ", " + (this.caption || lockTitle(this.lock)));
     this.canvas.setAttribute("aria-label", say("diagram"));
+    this.code.words();
     const l = this.caption ? null : app.byName.get(this.lock), f = this.F.film.formula || {};
     for (const k of ["requests", "events", "wakeups"]) {
       const c = this.counters[k];
@@ -74,6 +77,7 @@ export class Panel {
     const sel = app.selected, chosen = !sel || sel.panel === this.index ? sel : { client: sel.client };
     this.stage.draw(t, s, chosen, { calm: app.calm });
     this.diagram.draw(t, chosen);
+    this.code.draw(F, t, s);
     for (const k of ["requests", "events", "wakeups"]) {
       const c = this.counters[k], text = String(s[k]);
       if (c.b.textContent !== text) c.b.textContent = text;

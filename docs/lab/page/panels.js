@@ -1,6 +1,7 @@
 // The panels side by side, and the strip above the time: when the lock is held, events, violations.
 import { makeClock } from "./film.js";
 import { $, app } from "./app.js";
+import { showCode } from "./code.js";
 import { Panel } from "./panel.js";
 import { draw, JUMPS, merged } from "./time.js";
 import { hideTip } from "./menu.js";
@@ -10,6 +11,7 @@ export function setPanels(list) {
   app.failure = null;
   app.panels = list.map((w, i) => new Panel(w, i));
   $("panels").dataset.count = String(list.length);
+  showCode();
   $("panels").replaceChildren(...app.panels.map(p => p.el));
   if (list.length === 0) {
     app.growing = false;

@@ -4,6 +4,7 @@ import { above, nextOf } from "./film.js";
 import { $, app, el } from "./app.js";
 import { lockTitle, words } from "./words.js";
 import { announce, calmNotice, notice } from "./notice.js";
+import { codeShown, showCode } from "./code.js";
 import { load, showLink, showRuns } from "./scene.js";
 import { alignHeights, drawOverview, drawOverviewBase } from "./panels.js";
 import { drawPlayHints, showPlayBench } from "./choices.js";
@@ -108,6 +109,7 @@ export const actions = {
     draw();
   },
   "language": () => switchLanguage(getLanguage() === "en" ? "zh" : "en"),
+  "code": () => { app.code = !codeShown(); showCode(); draw(); },
   "more": () => $("more").setAttribute("aria-expanded", String($("choose").classList.toggle("open"))),
   "another": () => { app.scene.seed = app.scene.seed % 1000000 + 1; load({}); },
 };

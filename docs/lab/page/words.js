@@ -1,5 +1,6 @@
 // What the page says around its panels: names of locks, legend, help.
 import { getLanguage, has, say } from "./strings.js";
+import { BUGS } from "./texts.js";
 import { $, app, el } from "./app.js";
 import { showFailure, showScene } from "./scene.js";
 
@@ -28,6 +29,26 @@ export function lockTitle(name) {
 export function lockNote(name) {
   const l = app.byName.get(name);
   return l && l.note && (l.note[getLanguage()] || l.note.en) || "";
+}
+
+// Where a note names the catalogue of bugs, a reader can open what it says.
+const CATALOGUE = "docs/bugs.md";
+
+export function withBug(note, lock) {
+  const i = note.indexOf(CATALOGUE), bug = BUGS[lock];
+  if (i < 0 || !bug) return [note];
+  return [note.slice(0, i), el("button", { class: "inline", "data-bug": lock, onclick: () => showBug(lock) }, CATALOGUE), note.slice(i + CATALOGUE.length)];
+}
+
+function showBug(id) {
+  const box = $("bug-box");
+  box.replaceChildren(el("form", { method: "dialog" }, el("button", { class: "main", autofocus: true }, say("close"))), el("h2", {}, id + ": " + BUGS[id].title), ...BUGS[id].text.map(html => {
+    const p = el("p", { lang: "en" });
+    p.innerHTML = html; // made of the catalogue when the page was built
+    return p;
+  }));
+  box.setAttribute("aria-label", id);
+  box.showModal();
 }
 
 export function fillLocks() {
@@ -60,7 +81,7 @@ function legend() {
   }));
 }
 
-const KEYS = [["Space", "space"], ["← →", "arrows"], ["Shift ← →", "shift"], ["H", "h"], ["V", "v"], ["Home End", "home"], ["− +", "speed"], ["[ ]", "zoom"], ["N P", "letter"], [", .", "packet"], ["Enter", "enter"], ["U", "u"], ["C", "c"], ["1 … 9", "digits"], ["Backspace", "back"], ["L", "l"], ["D", "d"], ["?", "q"], ["Esc", "esc"]];
+const KEYS = [["Space", "space"], ["← →", "arrows"], ["Shift ← →", "shift"], ["H", "h"], ["V", "v"], ["Home End", "home"], ["− +", "speed"], ["[ ]", "zoom"], ["N P", "letter"], [", .", "packet"], ["Enter", "enter"], ["U", "u"], ["C", "c"], ["1 … 9", "digits"], ["Backspace", "back"], ["K", "k"], ["L", "l"], ["D", "d"], ["?", "q"], ["Esc", "esc"]];
 
 function helpBox() {
   $("help-box").replaceChildren(
