@@ -35,7 +35,7 @@ export class Code {
   lines(file) {
     if (!this.files.has(file)) {
       this.files.set(file, SOURCES[file].replace(/\n$/, "").split("\n").map((text, i) => {
-        const who = el("span", { class: "who" });
+        const who = el("span", { class: "at-line" });
         const li = el("li", { class: "", "data-line": i + 1 }, who, el("span", { class: "number" }, String(i + 1)), el("code", {}, text));
         li.bug = text.includes(this.bug) ? " bug" : "";
         return { li, who };
