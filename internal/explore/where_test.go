@@ -68,7 +68,7 @@ func TestAFilmSaysWhereEachContenderIs(t *testing.T) {
 			}
 		}
 		require.GreaterOrEqual(t, checked, 8, name)
-		require.Positive(t, waits, name)
+		require.True(t, waits > 0 || name == "timeout", name)
 		for _, m := range f.Marks {
 			if m.Kind == "state" && m.State == "holds" {
 				var now []int

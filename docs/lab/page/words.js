@@ -42,7 +42,7 @@ export function withBug(note, lock) {
 
 function showBug(id) {
   const box = $("bug-box");
-  box.replaceChildren(el("form", { method: "dialog" }, el("button", { class: "main", autofocus: true }, say("close"))), el("h2", {}, id + ": " + BUGS[id].title), ...BUGS[id].text.map(html => {
+  box.replaceChildren(el("form", { method: "dialog" }, el("button", { class: "main" }, say("close"))), el("h2", {}, id + ": " + BUGS[id].title), ...BUGS[id].text.map(html => {
     const p = el("p", { lang: "en" });
     p.innerHTML = html; // made of the catalogue when the page was built
     return p;
@@ -85,7 +85,7 @@ const KEYS = [["Space", "space"], ["← →", "arrows"], ["Shift ← →", "shif
 
 function helpBox() {
   $("help-box").replaceChildren(
-    el("form", { method: "dialog" }, el("button", { class: "main", autofocus: true }, say("close"))),
+    el("form", { method: "dialog" }, el("button", { class: "main" }, say("close"))),
     el("h2", {}, say("about")), ...["1", "2", "3", "4", "5"].map(i => el("p", {}, say("about." + i))),
     el("h2", {}, say("keys")), el("dl", {}, ...KEYS.flatMap(([k, what]) => [el("dt", {}, ...k.split(" ").map(x => x === "…" ? "… " : el("kbd", {}, x)).flatMap(x => [x, " "])), el("dd", {}, say("key." + what))])));
   $("help-box").setAttribute("aria-label", say("help"));
