@@ -52,6 +52,8 @@ func Answer(t *testing.T, message []byte, progress func(any)) (any, error) {
 		r.World.Faults = max(r.World.Faults, r.Faults)
 		r.World.Lock.Ignore = allBut(r.Goal)
 		return Find(t, r.World, time.Duration(r.ForS*float64(time.Second)), progress)
+	case "fates":
+		return Fates(t, r.World, r.Choices, r.Goal, progress)
 	case "replay":
 		if r.Trace == nil {
 			return nil, errors.New("there is no trace")
@@ -151,6 +153,24 @@ func Play(t *testing.T, w explore.World, choices []string) (*Played, error) {
 		possible = []explore.Possible{}
 	}
 	return &Played{f, possible, tr.Violation, tr.Known, len(possible) == 0, tr}, nil
+}
+
+// Fates says, for each beginning of a schedule, how many percent of random
+// continuations end in a kind of violation. Progress is the list so far.
+func Fates(t *testing.T, w explore.World, choices []string, goal explore.Kind, progress func(any)) ([]int, error) {
+	if err := complete(&w); err != nil {
+		return nil, err
+	}
+	if goal == "" {
+		return nil, errors.New("no kind of violation is named")
+	}
+	const tries = 12
+	var list []int
+	explore.Fates(t, w, choices, tries, explore.EndsIn(goal), func(_, n int) {
+		list = append(list, n*100/tries)
+		progress(list)
+	})
+	return list, nil
 }
 
 // A Progress is how far a search is.

@@ -53,6 +53,9 @@ type Lock struct {
 	// Scene shows what the lock is known for; nil: six contenders, no changes.
 	Scene *Scene `json:"scene,omitempty"`
 	Goal  *Goal  `json:"goal,omitempty"`
+	// Fates are, for each number of the scene's choices, how many percent of
+	// random continuations reach the goal.
+	Fates []int `json:"fates,omitempty"`
 	// World is the lock's own, for somebody who chooses the schedule; see In.
 	World explore.World `json:"-"`
 	// Subject is the lock for the explorer, with clients of that session

@@ -4,6 +4,7 @@ import { indexFilm, shortName, stateAt } from "./film.js";
 import { DEFAULT } from "./link.js";
 import { $, app, el, KINDS, possible, whole } from "./app.js";
 import { announce, notice, settleNotice } from "./notice.js";
+import { showFate } from "./fate.js";
 import { failed, load, showLink, showScene } from "./scene.js";
 import { setPanels } from "./panels.js";
 import { goto, setPlaying } from "./time.js";
@@ -28,6 +29,7 @@ export async function loadPlay(turn, options) {
     app.play = { ...r, F, lock: s.locks[0], length: s.choices.length, end: F.end };
     setPanels([{ lock: s.locks[0], which: "", F }]);
     showPlayBench();
+    showFate();
     if (from !== null && !app.calm && from < F.end) {
       app.t = Math.min(from, F.end);
       goto(app.t);
@@ -59,7 +61,7 @@ export async function loadPlay(turn, options) {
 
 // What has gone wrong in a schedule. A holder that outlives its session is
 // known of every lock without a clock, and worth seeing.
-function broke(r) {
+export function broke(r) {
   const known = "holder outlives its session";
   return r.violation || ((r.known || []).includes(known) ? { kind: known } : null);
 }

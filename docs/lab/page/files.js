@@ -5,6 +5,7 @@ import { $, app, el } from "./app.js";
 import { lockTitle } from "./words.js";
 import { notice } from "./notice.js";
 import { load, showRuns, showScene } from "./scene.js";
+import { showFate } from "./fate.js";
 import { setPanels } from "./panels.js";
 import { goto, setPlaying } from "./time.js";
 
@@ -31,6 +32,7 @@ export async function openFiles(files) {
   setPlaying(false);
   showScene();
   showRuns();
+  showFate();
   $("workbench").hidden = false;
   $("workbench").replaceChildren(el("div", { class: "row" }, el("strong", {}, list.map(x => x.caption).join(", ")), el("button", { id: "back-to-locks", onclick: () => { app.file = null; load({}); } }, say("backToLocks"))));
   setPanels(list);

@@ -8,6 +8,7 @@ import { codeShown, showCode } from "./code.js";
 import { load, showLink, showRuns } from "./scene.js";
 import { alignHeights, drawOverview, drawOverviewBase } from "./panels.js";
 import { drawPlayHints, showPlayBench } from "./choices.js";
+import { showFate } from "./fate.js";
 import { showFind } from "./find.js";
 
 export function goto(t) {
@@ -79,7 +80,7 @@ export function showPlay() {
 }
 
 // Paused, the page says what there is to see at the new instant.
-function jump(t) {
+export function jump(t) {
   setPlaying(false);
   if (t < 0) return;
   goto(t);
@@ -129,7 +130,7 @@ function switchLanguage(l) {
   alignHeights();
   showPlay();
   showRuns();
-  if (app.scene.mode === "schedule") showPlayBench();
+  if (app.scene.mode === "schedule") { showPlayBench(); showFate(); }
   if (app.scene.mode === "find") showFind();
   draw();
   showLink();
