@@ -10,6 +10,7 @@ import { growPanels, setPanels } from "./panels.js";
 import { draw, goto, setPlaying } from "./time.js";
 import { closeMenu } from "./menu.js";
 import { loadPlay } from "./choices.js";
+import { drawStory } from "./story.js";
 import { showFate } from "./fate.js";
 import { showFind } from "./find.js";
 import { engineStarts } from "./main.js";
@@ -199,6 +200,7 @@ export async function load(options) {
   showScene();
   showRuns();
   if (app.file || app.scene.mode !== "schedule") showFate();
+  drawStory();
   if (app.file) return;
   if (app.scene.mode === "schedule") return loadPlay(turn, options);
   if (app.scene.mode === "find") showFind(); else $("workbench").hidden = true;

@@ -9,6 +9,7 @@ import { load, showLink, showRuns } from "./scene.js";
 import { alignHeights, drawOverview, drawOverviewBase } from "./panels.js";
 import { drawPlayHints, showPlayBench } from "./choices.js";
 import { showFate } from "./fate.js";
+import { drawStory } from "./story.js";
 import { showFind } from "./find.js";
 
 export function goto(t) {
@@ -18,6 +19,7 @@ export function goto(t) {
 }
 
 export function draw() {
+  drawStory();
   if (!app.clock) return;
   for (const p of app.panels) p.draw(app.t);
   const shown = app.clock.shown(app.t), slider = $("t");
@@ -45,7 +47,8 @@ function frame(now) {
   const was = app.t;
   const shown = app.clock.shown(app.t) + passed * rate();
   const end = app.clock.end;
-  const t = Math.min(end, app.clock.instant(shown));
+  const stop = app.until > was ? app.until : end; // of a story
+  const t = Math.min(stop, app.clock.instant(shown));
   app.t = t;
   draw();
   for (const p of app.panels) {
@@ -59,7 +62,7 @@ function frame(now) {
       }
     }
   }
-  if (t >= end && !app.growing) { setPlaying(false); return; }
+  if (t >= end && !app.growing || t === app.until) { setPlaying(false); return; }
   pending = requestAnimationFrame(frame);
 }
 
@@ -67,6 +70,7 @@ export function setPlaying(on) {
   if (on && app.clock && app.t >= app.clock.end && !app.growing) app.t = 0;
   const was = app.playing;
   app.playing = on && !!app.clock;
+  if (!app.playing) app.until = 0;
   showPlay();
   if (app.playing && !was) { before = performance.now(); if (!pending) pending = requestAnimationFrame(frame); }
   if (!app.playing && was) showLink();
