@@ -21,7 +21,7 @@ import (
 // exclusion lets every contender lock a few times, and count in a variable
 // that nothing but the lock guards: the race detector sees what the counter
 // may miss.
-func exclusion(w *world, contenders []Lock) {
+func exclusion(w *World, contenders []Lock) {
 	const times = 5
 	num := 0
 	var holders atomic.Int32
@@ -59,7 +59,7 @@ func exclusion(w *world, contenders []Lock) {
 	w.nothingLeft()
 }
 
-func exclusionInOneSession(w *world) {
+func exclusionInOneSession(w *World) {
 	s := w.session()
 	var contenders []Lock
 	for range 16 {
@@ -69,7 +69,7 @@ func exclusionInOneSession(w *world) {
 	exclusion(w, contenders)
 }
 
-func exclusionInManySessions(w *world) {
+func exclusionInManySessions(w *World) {
 	var contenders []Lock
 	for range 8 {
 		l, _ := w.contender()
@@ -78,7 +78,7 @@ func exclusionInManySessions(w *world) {
 	exclusion(w, contenders)
 }
 
-func reuse(w *world) {
+func reuse(w *World) {
 	l, _ := w.contender()
 	for i := range 3 {
 		w.mustLock(l, fmt.Sprintf("the same contender, time %d", i+1))
@@ -92,7 +92,7 @@ func reuse(w *world) {
 }
 
 // ephemeralNode looks at the node that the holder has made.
-func ephemeralNode(w *world) {
+func ephemeralNode(w *World) {
 	admin := w.session()
 	l, s := w.contender()
 	w.mustLock(l, "the holder")
@@ -120,7 +120,7 @@ func ephemeralNode(w *world) {
 }
 
 // waiterSleeps counts what a waiter sends while nothing happens.
-func waiterSleeps(w *world) {
+func waiterSleeps(w *World) {
 	holder, _ := w.contender()
 	w.mustLock(holder, "the holder")
 	waiter, s := w.contender()
@@ -156,7 +156,7 @@ func byKind(requests []jute.Op) string {
 	return strings.Join(kinds, ", ")
 }
 
-func missingParents(w *world) {
+func missingParents(w *World) {
 	a, _ := w.contender()
 	b, s := w.contender()
 	require.NoError(w, w.result(w.lock(a), "Lock where the parents are missing"), "Lock fails where the parents of its node are missing: make them when create returns zk.ErrNoNode")
@@ -170,7 +170,7 @@ func missingParents(w *world) {
 
 // parentsAtOnce lets two contenders find the parents missing, and make them
 // at the same moment.
-func parentsAtOnce(w *world) {
+func parentsAtOnce(w *World) {
 	a, sa := w.contender()
 	b, sb := w.contender()
 	topmost := "/" + strings.Split(w.path, "/")[1]
@@ -194,7 +194,7 @@ func parentsAtOnce(w *world) {
 	w.nothingLeft()
 }
 
-func badPaths(w *world) {
+func badPaths(w *World) {
 	s := w.session()
 	for _, p := range []string{"", "lock", "/", "/a/", "/a//b", "/a/../b", "/a/\x00"} {
 		l := w.subject.New(s.Conn, p)
@@ -210,7 +210,7 @@ func badPaths(w *world) {
 	}
 }
 
-func tryLockFree(w *world) {
+func tryLockFree(w *World) {
 	a, _ := w.contender()
 	ok, err := w.try(a, "TryLock on a free lock")
 	require.NoError(w, err, "TryLock on a free lock fails")
@@ -219,7 +219,7 @@ func tryLockFree(w *world) {
 	w.nothingLeft()
 }
 
-func tryLockHeld(w *world) {
+func tryLockHeld(w *World) {
 	holder, _ := w.contender()
 	w.mustLock(holder, "the holder")
 	before := w.nodes()
@@ -239,7 +239,7 @@ func tryLockHeld(w *world) {
 	w.nothingLeft()
 }
 
-func unlockByNonHolder(w *world) {
+func unlockByNonHolder(w *World) {
 	holder, s := w.contender()
 	stranger, _ := w.contender()
 	neighbour, _ := w.contender(s) // in the holder's own session
@@ -272,7 +272,7 @@ func unlockByNonHolder(w *world) {
 	w.nothingLeft()
 }
 
-func noPermission(w *world) {
+func noPermission(w *World) {
 	admin := w.session()
 	require.NoError(w, admin.AddAuth("digest", []byte("admin:secret")))
 	w.parents(admin.Conn, zk.DigestACL(zk.PermAll, "admin", "secret"))
@@ -285,7 +285,7 @@ func noPermission(w *world) {
 	w.notLocked(l, "Unlock after a Lock that failed")
 }
 
-func expiredWaiter(w *world) {
+func expiredWaiter(w *World) {
 	holder, _ := w.contender()
 	w.mustLock(holder, "the holder")
 	waiter, s := w.contender()
@@ -317,7 +317,7 @@ func expiredWaiter(w *world) {
 	w.nothingLeft()
 }
 
-func closedWaiter(w *world) {
+func closedWaiter(w *World) {
 	holder, _ := w.contender()
 	w.mustLock(holder, "the holder")
 	waiter, s := w.contender()
@@ -329,7 +329,7 @@ func closedWaiter(w *world) {
 	w.nothingLeft()
 }
 
-func expiredHolder(w *world) {
+func expiredHolder(w *World) {
 	holder, s := w.contender()
 	w.mustLock(holder, "the holder")
 	waiter, ws := w.contender()
@@ -342,7 +342,7 @@ func expiredHolder(w *world) {
 	w.unlockErr(holder, "Unlock after the session has expired") // what a lock does for a holder in the background ends with it; the next case judges the error
 }
 
-func unlockAfterExpiry(w *world) {
+func unlockAfterExpiry(w *World) {
 	holder, s := w.contender()
 	w.mustLock(holder, "the holder")
 	w.expire(s)
@@ -366,7 +366,7 @@ func unlockAfterExpiry(w *world) {
 }
 
 // parent makes the parent of a queue, if there is one.
-func (w *world) parent() {
+func (w *World) parent() {
 	w.Helper()
 	if !w.subject.Queue {
 		return
@@ -378,7 +378,7 @@ func (w *world) parent() {
 
 // queue lines up n contenders, each in a session of its own: the first holds
 // the lock, and each of the others waits before the next one comes.
-func (w *world) queue(n int) (locks []Lock, results []<-chan error, sessions []*session) {
+func (w *World) queue(n int) (locks []Lock, results []<-chan error, sessions []*session) {
 	for range n {
 		l, s := w.contender()
 		locks, sessions = append(locks, l), append(sessions, s)
@@ -397,7 +397,7 @@ func (w *world) queue(n int) (locks []Lock, results []<-chan error, sessions []*
 	return locks, results, sessions
 }
 
-func queueOrder(w *world) {
+func queueOrder(w *World) {
 	locks, results, sessions := w.queue(6)
 	for i, l := range locks {
 		for j := i + 1; j < len(locks); j++ {
@@ -426,13 +426,13 @@ func queueOrder(w *world) {
 }
 
 // gone fails if a waiter whose client has been closed gets no error.
-func (w *world) gone(result <-chan error) {
+func (w *World) gone(result <-chan error) {
 	w.Helper()
 	require.Error(w, w.result(result, "Lock of a waiter whose client has been closed"), "the client of a waiter has been closed, and Lock returns no error")
 }
 
 // waiterGoes closes the client of the waiter in the middle.
-func waiterGoes(w *world) {
+func waiterGoes(w *World) {
 	locks, results, sessions := w.queue(3)
 	sessions[1].Close()
 	w.gone(results[1])
@@ -449,7 +449,7 @@ func waiterGoes(w *world) {
 	w.nothingLeft()
 }
 
-func foreignChild(w *world) {
+func foreignChild(w *World) {
 	s := w.session()
 	w.parents(s.Conn, zk.WorldACL(zk.PermAll))
 	for _, p := range []string{w.path, w.path + "/0", w.path + "/config", w.path + "/0000000000"} {
@@ -472,7 +472,7 @@ func foreignChild(w *world) {
 // second, until it has sent all that it sends before it waits. Which reads
 // those are differs from lock to lock. Once the read is held, or the contender
 // waits, f is called, which does what the case is about.
-func (w *world) atEachRead(f func(l Lock, s *session, result <-chan error, release func(), step string)) {
+func (w *World) atEachRead(f func(l Lock, s *session, result <-chan error, release func(), step string)) {
 	for n := 1; w.goesOn(n); n++ {
 		l, s := w.contender()
 		reads := 0
@@ -495,7 +495,7 @@ func (w *world) atEachRead(f func(l Lock, s *session, result <-chan error, relea
 
 // meets waits until a request meets a fault, or the session's contender waits
 // and no request will.
-func (w *world) meets(f *zkserver.Fault, s *session, what string) (met bool) {
+func (w *World) meets(f *zkserver.Fault, s *session, what string) (met bool) {
 	w.Helper()
 	w.eventually(what, func() bool {
 		select {
@@ -508,7 +508,7 @@ func (w *world) meets(f *zkserver.Fault, s *session, what string) (met bool) {
 	return met
 }
 
-func releaseBeforeWatch(w *world) {
+func releaseBeforeWatch(w *World) {
 	holder, _ := w.contender()
 	w.mustLock(holder, "the holder")
 	w.atEachRead(func(l Lock, s *session, result <-chan error, release func(), step string) {
@@ -526,7 +526,7 @@ func releaseBeforeWatch(w *world) {
 	w.nothingLeft()
 }
 
-func waiterGoesBeforeWatch(w *world) {
+func waiterGoesBeforeWatch(w *World) {
 	holder, _ := w.contender()
 	w.mustLock(holder, "the holder")
 	middle, ms := w.contender()
@@ -551,7 +551,7 @@ func waiterGoesBeforeWatch(w *world) {
 	w.nothingLeft()
 }
 
-func nodeGoes(w *world) {
+func nodeGoes(w *World) {
 	admin := w.session()
 	holder, _ := w.contender()
 	w.mustLock(holder, "the holder")
@@ -591,7 +591,7 @@ func nodeGoes(w *world) {
 	w.noNodes("every contender has let go, and a node is left")
 }
 
-func releaseWhileCutOff(w *world) {
+func releaseWhileCutOff(w *World) {
 	holder, _ := w.contender()
 	w.mustLock(holder, "the holder")
 	waiter, s := w.contender()
@@ -636,7 +636,7 @@ type spoiler struct {
 }
 
 // outlives says that a lock may go on after its n-th request was spoiled.
-func (w *world) outlives(sp spoiler, s *session, n int) bool {
+func (w *World) outlives(sp spoiler, s *session, n int) bool {
 	if w.subject.Requeues {
 		return true
 	}
@@ -644,7 +644,7 @@ func (w *world) outlives(sp spoiler, s *session, n int) bool {
 	return sp.loses && (w.subject.FindsNode && create || w.subject.Retries && !create)
 }
 
-func (w *world) spoilers() []spoiler {
+func (w *World) spoilers() []spoiler {
 	spoilers := []spoiler{
 		{"is answered with an error", func(s *session, n int) (_, _ *zkserver.Fault) {
 			return w.srv.Fail(jute.ErrRuntimeInconsistency, number(s, n)), nil
@@ -662,7 +662,7 @@ func (w *world) spoilers() []spoiler {
 }
 
 // errorOnTheWay spoils each request of a waiter in turn.
-func errorOnTheWay(w *world) {
+func errorOnTheWay(w *World) {
 	for _, sp := range w.spoilers() {
 		for n := 1; w.goesOn(n); n++ {
 			holder, _ := w.contender()
@@ -705,7 +705,7 @@ func errorOnTheWay(w *world) {
 }
 
 // errorInTryLock spoils each request of TryLock on a free lock in turn.
-func errorInTryLock(w *world) {
+func errorInTryLock(w *World) {
 	w.parents(w.session().Conn, zk.WorldACL(zk.PermAll))
 	w.parent()
 	for _, sp := range w.spoilers() {
@@ -752,7 +752,7 @@ func lastRequest(s *session, n int) jute.Op {
 // leavesNothing fails if a contender whose Lock has failed has left a node. A
 // create whose reply was lost is an exception: its node stays until the session
 // ends, and the steps say so.
-func (w *world) leavesNothing(l Lock, s *session, last jute.Op, how string, err error) {
+func (w *World) leavesNothing(l Lock, s *session, last jute.Op, how string, err error) {
 	w.Helper()
 	w.mayHold(err, "Lock returns ErrNotLocked, which is Unlock's error")
 	w.notLocked(l, "Unlock after a Lock that failed ("+how+")")
@@ -777,7 +777,7 @@ func (w *world) leavesNothing(l Lock, s *session, last jute.Op, how string, err 
 }
 
 // unlockAgain spoils each request of Unlock in turn.
-func unlockAgain(w *world) {
+func unlockAgain(w *World) {
 	for n := 1; w.goesOn(n); n++ {
 		l, s := w.contender()
 		w.mustLock(l, "the holder")
@@ -803,7 +803,7 @@ func unlockAgain(w *world) {
 
 // wakeUps measures the first release, before which a contender came last, and
 // those after it.
-func wakeUps(w *world) {
+func wakeUps(w *World) {
 	if w.subject.WakeUps == nil {
 		w.Skip("Subject.WakeUps is nil: there is no prediction of the watch events to compare with")
 	}
@@ -865,7 +865,7 @@ func events(sessions []*session, done map[int]bool) (n int64) {
 	return n
 }
 
-func requestCount(w *world) {
+func requestCount(w *World) {
 	if w.subject.Requests == nil {
 		w.Skip("Subject.Requests is nil: there is no prediction of the requests to compare with")
 	}

@@ -37,42 +37,21 @@ type ContextSubject struct {
 // suites complete each other.
 func RunContexts(t *testing.T, s ContextSubject) {
 	t.Helper()
-	g, names := s.grader(t)
-	g.doAll(names)
+	RunSuite(t, s)
 }
 
-func (s ContextSubject) grader(t *testing.T) (*grader, []string) {
-	t.Helper()
-	if s.New == nil {
-		t.Fatal("locktest: ContextSubject.New is nil: it must make a contender")
-	}
+// Plan is what RunContexts runs.
+func (s ContextSubject) Plan() Plan {
 	contender := Subject{
 		New:          func(conn *zk.Conn, path string) Lock { return background{s.New(conn, path)} },
 		ErrNotLocked: s.ErrNotLocked,
 		Queue:        true,
 	}
-	byName := make(map[string]contextCase)
-	for _, c := range contextCases {
-		byName[c.name] = c
+	p := NewPlan(contextCases, Of[*contexts](s.Level), contender, func(w *World) *contexts { return &contexts{w, s} })
+	if s.New == nil {
+		p.Missing = "ContextSubject.New is nil: it must make a contender"
 	}
-	return grade(t, func(t *testing.T, r request) []jute.Op {
-		c := byName[r.Case]
-		inWorld(t, contender, c.exact, func(w *world) {
-			w.parents(w.session().Conn, zk.WorldACL(zk.PermAll))
-			w.parent()
-			c.run(&contexts{w, s})
-		})
-		return nil
-	}), s.names()
-}
-
-func (s ContextSubject) names() (names []string) {
-	for _, c := range contextCases {
-		if s.Level == Full || c.basic {
-			names = append(names, c.name)
-		}
-	}
-	return names
+	return p
 }
 
 // background is a ContextLock whose ctx does not end.
@@ -80,27 +59,20 @@ type background struct{ ContextLock }
 
 func (b background) Lock() error { return b.ContextLock.Lock(context.Background()) }
 
-type contextCase struct {
-	name  string
-	run   func(w *contexts)
-	basic bool // of the level Basic
-	exact bool // needs the embedded server's control
-}
-
-var contextCases = []contextCase{
-	{name: "a waiter whose ctx ends returns an error that wraps it", run: waiterReturns, basic: true},
-	{name: "a waiter that gives up leaves the queue", run: waiterLeaves, basic: true},
-	{name: "a waiter that gives up lets nobody in and stops nobody", run: waiterBetween, basic: true},
-	{name: "a contender that gave up can lock again", run: locksAgain, basic: true},
-	{name: "a ctx that ends after Lock has returned changes nothing", run: endsAfterLock, basic: true},
-	{name: "a ctx that has ended before gets no lock and sends nothing", run: endedBefore, basic: true},
-	{name: "a waiter that gives up returns though no server answers", run: silentServer, exact: true},
-	{name: "a request that is answered after ctx has ended leaves nothing behind", run: answeredTooLate, exact: true},
-	{name: "a waiter that gives up in the instant in which it gets the lock keeps nobody out", run: givesUpAtOnce, exact: true},
+var contextCases = []TestCase[*contexts]{
+	{Name: "a waiter whose ctx ends returns an error that wraps it", Run: waiterReturns, Basic: true},
+	{Name: "a waiter that gives up leaves the queue", Run: waiterLeaves, Basic: true},
+	{Name: "a waiter that gives up lets nobody in and stops nobody", Run: waiterBetween, Basic: true},
+	{Name: "a contender that gave up can lock again", Run: locksAgain, Basic: true},
+	{Name: "a ctx that ends after Lock has returned changes nothing", Run: endsAfterLock, Basic: true},
+	{Name: "a ctx that has ended before gets no lock and sends nothing", Run: endedBefore, Basic: true},
+	{Name: "a waiter that gives up returns though no server answers", Run: silentServer, Exact: true},
+	{Name: "a request that is answered after ctx has ended leaves nothing behind", Run: answeredTooLate, Exact: true},
+	{Name: "a waiter that gives up in the instant in which it gets the lock keeps nobody out", Run: givesUpAtOnce, Exact: true},
 }
 
 type contexts struct {
-	*world
+	*World
 	subject ContextSubject
 }
 

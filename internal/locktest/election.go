@@ -40,53 +40,28 @@ type ElectionSubject struct {
 // as Run does.
 func RunElection(t *testing.T, s ElectionSubject) {
 	t.Helper()
-	g, names := s.grader(t)
-	g.doAll(names)
+	RunSuite(t, s)
 }
 
 // electionTimeout is the session timeout of the cases' clients, which session asks for.
 const electionTimeout = 10 * time.Second
 
-func (s ElectionSubject) grader(t *testing.T) (*grader, []string) {
-	t.Helper()
-	if s.New == nil {
-		t.Fatal("locktest: ElectionSubject.New is nil: it must make a candidate")
-	}
+// Plan is what RunElection runs.
+func (s ElectionSubject) Plan() Plan {
 	contender := Subject{
 		New:     func(conn *zk.Conn, path string) Lock { return &office{candidate: s.New(conn, path, electionTimeout)} },
 		Queue:   true,
 		WakeUps: func(int) int { return 1 },
 	}
-	byName := make(map[string]electionCase)
-	for _, c := range electionCases {
-		byName[c.name] = c
+	p := NewPlan(electionCases, Of[*election](s.Level), contender, func(w *World) *election { return &election{w, s} })
+	if s.New == nil {
+		p.Missing = "ElectionSubject.New is nil: it must make a candidate"
 	}
-	return grade(t, func(t *testing.T, r request) []jute.Op {
-		c := byName[r.Case]
-		// A real server may grant another timeout.
-		inWorld(t, contender, true, func(w *world) {
-			if !c.bare {
-				w.parents(w.session().Conn, zk.WorldACL(zk.PermAll))
-				w.parent()
-			}
-			if c.shared != nil {
-				c.shared(w)
-				return
-			}
-			c.run(&election{w, s})
-		})
-		return nil
-	}), s.names()
+	return p
 }
 
-func (s ElectionSubject) names() (names []string) {
-	for _, c := range electionCases {
-		if s.Level == Full || c.basic {
-			names = append(names, c.name)
-		}
-	}
-	return names
-}
+// ofLocks is a case of locks.
+func ofLocks(run func(w *World)) func(w *election) { return func(w *election) { run(w.World) } }
 
 // An office is a candidate as a lock: Lock returns when it leads, and Unlock has
 // it resign.
@@ -128,45 +103,38 @@ func (o *office) Unlock() error {
 
 func (*office) TryLock() (bool, error) { return false, errors.ErrUnsupported }
 
-type electionCase struct {
-	name   string
-	run    func(w *election)
-	shared func(w *world) // in place of run: a case of locks
-	basic  bool           // of the level Basic
-	bare   bool           // the parent is missing
-}
-
-var electionCases = []electionCase{
-	{name: "a candidate that is alone leads, and its term is the czxid of its node", run: termIsCzxid, basic: true},
-	{name: "Lead returns what its function returns", run: leadReturns, basic: true},
-	{name: "candidates lead one after the other in the order in which they came", shared: queueOrder, basic: true},
-	{name: "the next one leads as soon as the leader has resigned, and in a higher term", run: handOver, basic: true},
-	{name: "the end of ctx is told to the leader, and nobody else leads before it has resigned", run: ctxOfLeader, basic: true},
-	{name: "a candidate whose ctx ends leaves the queue", run: ctxOfCandidate, basic: true},
-	{name: "a waiting candidate sleeps", shared: waiterSleeps, basic: true},
-	{name: "the session of a leader ends, its ctx too, and Lead returns ErrLost", run: leadersSessionEnds, basic: true},
-	{name: "a leader writes, and a term that has ended writes no more", run: writes, basic: true},
-	{name: "a leader that is cut off is told before the next one leads", run: leaderCutOff},
-	{name: "a leader that is cut off for a moment goes on leading", run: leaderShortCut},
-	{name: "a long term does not end by itself", run: longTerm},
-	{name: "a leader whose node was deleted is told", run: leadersNodeGoes},
-	{name: "a leader that does not listen gets ErrLost all the same", run: deafLeader},
-	{name: "a late write of the old leader is refused by its term", run: lateWrite},
-	{name: "a write that the old leader has sent and that arrives after the hand-over is refused", run: writeUnderWay},
-	{name: "a write that fails for another reason is not ErrStale", run: writeFails},
-	{name: "a resignation wakes one candidate", shared: wakeUps, bare: true},
-	{name: "a child that is no candidate is ignored", shared: foreignChild, bare: true},
-	{name: "missing parents are made", shared: missingParents, bare: true},
-	{name: "a candidate that goes lets nobody lead before its turn", shared: waiterGoes, bare: true},
-	{name: "a resignation between the look and the watch is not missed", shared: releaseBeforeWatch},
-	{name: "a candidate that goes before it is watched lets nobody lead", shared: waiterGoesBeforeWatch},
-	{name: "a resignation while a candidate is cut off is not missed", shared: releaseWhileCutOff},
-	{name: "a closed session wakes a candidate with an error", shared: closedWaiter},
-	{name: "an expired session wakes a candidate with an error", run: candidatesSessionEnds},
+// All are exact, because a real server may grant another session timeout.
+var electionCases = []TestCase[*election]{
+	{Name: "a candidate that is alone leads, and its term is the czxid of its node", Run: termIsCzxid, Basic: true, Exact: true},
+	{Name: "Lead returns what its function returns", Run: leadReturns, Basic: true, Exact: true},
+	{Name: "candidates lead one after the other in the order in which they came", Run: ofLocks(queueOrder), Basic: true, Exact: true},
+	{Name: "the next one leads as soon as the leader has resigned, and in a higher term", Run: handOver, Basic: true, Exact: true},
+	{Name: "the end of ctx is told to the leader, and nobody else leads before it has resigned", Run: ctxOfLeader, Basic: true, Exact: true},
+	{Name: "a candidate whose ctx ends leaves the queue", Run: ctxOfCandidate, Basic: true, Exact: true},
+	{Name: "a waiting candidate sleeps", Run: ofLocks(waiterSleeps), Basic: true, Exact: true},
+	{Name: "the session of a leader ends, its ctx too, and Lead returns ErrLost", Run: leadersSessionEnds, Basic: true, Exact: true},
+	{Name: "a leader writes, and a term that has ended writes no more", Run: writes, Basic: true, Exact: true},
+	{Name: "a leader that is cut off is told before the next one leads", Run: leaderCutOff, Exact: true},
+	{Name: "a leader that is cut off for a moment goes on leading", Run: leaderShortCut, Exact: true},
+	{Name: "a long term does not end by itself", Run: longTerm, Exact: true},
+	{Name: "a leader whose node was deleted is told", Run: leadersNodeGoes, Exact: true},
+	{Name: "a leader that does not listen gets ErrLost all the same", Run: deafLeader, Exact: true},
+	{Name: "a late write of the old leader is refused by its term", Run: lateWrite, Exact: true},
+	{Name: "a write that the old leader has sent and that arrives after the hand-over is refused", Run: writeUnderWay, Exact: true},
+	{Name: "a write that fails for another reason is not ErrStale", Run: writeFails, Exact: true},
+	{Name: "a resignation wakes one candidate", Run: ofLocks(wakeUps), Bare: true, Exact: true},
+	{Name: "a child that is no candidate is ignored", Run: ofLocks(foreignChild), Bare: true, Exact: true},
+	{Name: "missing parents are made", Run: ofLocks(missingParents), Bare: true, Exact: true},
+	{Name: "a candidate that goes lets nobody lead before its turn", Run: ofLocks(waiterGoes), Bare: true, Exact: true},
+	{Name: "a resignation between the look and the watch is not missed", Run: ofLocks(releaseBeforeWatch), Exact: true},
+	{Name: "a candidate that goes before it is watched lets nobody lead", Run: ofLocks(waiterGoesBeforeWatch), Exact: true},
+	{Name: "a resignation while a candidate is cut off is not missed", Run: ofLocks(releaseWhileCutOff), Exact: true},
+	{Name: "a closed session wakes a candidate with an error", Run: ofLocks(closedWaiter), Exact: true},
+	{Name: "an expired session wakes a candidate with an error", Run: candidatesSessionEnds, Exact: true},
 }
 
 type election struct {
-	*world
+	*World
 	subject ElectionSubject
 }
 

@@ -57,7 +57,7 @@ func (s LeaseSubject) faults(t *testing.T) *grader {
 		t.Fatal("locktest: LeaseSubject.Open is nil: it must make contenders")
 	}
 	return grade(t, func(t *testing.T, r request) (sent []jute.Op) {
-		inWorld(t, Subject{}, true, func(w *world) { sent = r.Fault.inWorld(w, s) })
+		inWorld(t, Subject{}, true, func(w *World) { sent = r.Fault.inWorld(w, s) })
 		return sent
 	})
 }
@@ -130,24 +130,24 @@ var situations = []situation{
 // A damage is what happens to a request.
 type damage struct {
 	name   string
-	inject func(w *world, s *session, n int) *zkserver.Fault
+	inject func(w *World, s *session, n int) *zkserver.Fault
 	breaks bool                       // the connection, and nothing else
-	then   func(w *world, s *session) // before what is held goes on
+	then   func(w *World, s *session) // before what is held goes on
 }
 
 var damages = []damage{
-	{name: "is held for a while", inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.Hold(nth(s, n)) }},
-	{name: "is lost", inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.LoseRequest(nth(s, n)) }, breaks: true},
-	{name: "loses its reply", inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.LoseReply(nth(s, n)) }, breaks: true},
+	{name: "is held for a while", inject: func(w *World, s *session, n int) *zkserver.Fault { return w.srv.Hold(nth(s, n)) }},
+	{name: "is lost", inject: func(w *World, s *session, n int) *zkserver.Fault { return w.srv.LoseRequest(nth(s, n)) }, breaks: true},
+	{name: "loses its reply", inject: func(w *World, s *session, n int) *zkserver.Fault { return w.srv.LoseReply(nth(s, n)) }, breaks: true},
 	{
 		name:   "comes after the session has expired",
-		inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.Hold(nth(s, n)) },
-		then:   func(w *world, s *session) { w.srv.Expire(s.id) },
+		inject: func(w *World, s *session, n int) *zkserver.Fault { return w.srv.Hold(nth(s, n)) },
+		then:   func(w *World, s *session) { w.srv.Expire(s.id) },
 	},
 	{
 		name:   "is followed by the session's expiry",
-		inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.HoldReply(nth(s, n)) },
-		then:   func(w *world, s *session) { w.srv.Expire(s.id) },
+		inject: func(w *World, s *session, n int) *zkserver.Fault { return w.srv.HoldReply(nth(s, n)) },
+		then:   func(w *World, s *session) { w.srv.Expire(s.id) },
 	},
 }
 
@@ -188,7 +188,7 @@ func (c faultCase) name(requests []jute.Op) string {
 
 // inWorld runs a case, and returns the requests that our contender's session
 // has sent from Lock on.
-func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
+func (c faultCase) inWorld(w *World, subject LeaseSubject) []jute.Op {
 	sit := situations[c.Situation]
 	seen := &witness{w: w, broken: len(c.Faults) > 1}
 	ours := w.session()
@@ -282,7 +282,7 @@ func (c faultCase) losesCreate(requests []jute.Op) bool {
 }
 
 // contend is our contender.
-func (c faultCase) contend(ctx context.Context, w *world, seen *witness, s *session, l LeaseLock, subject LeaseSubject) {
+func (c faultCase) contend(ctx context.Context, w *World, seen *witness, s *session, l LeaseLock, subject LeaseSubject) {
 	sit, already := situations[c.Situation], len(requestsOf(s))
 	acquire := l.Lock
 	if sit.try {
@@ -340,7 +340,7 @@ func isClosed(c <-chan struct{}) bool {
 // A witness sees which contenders hold the lock, and that they do so one after
 // the other.
 type witness struct {
-	w       *world
+	w       *World
 	mu      sync.Mutex
 	inside  []*stay
 	highest int64 // token

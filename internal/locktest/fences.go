@@ -11,7 +11,6 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/zkserver"
 )
 
@@ -41,69 +40,45 @@ type FenceSubject struct {
 // process of its own as Run does.
 func RunFences(t *testing.T, s FenceSubject) {
 	t.Helper()
-	g, names := s.grader(t)
-	g.doAll(names)
+	RunSuite(t, s)
 }
 
-func (s FenceSubject) grader(t *testing.T) (*grader, []string) {
-	t.Helper()
-	if s.New == nil || s.Lock == nil || s.ErrStale == nil {
-		t.Fatal("locktest: FenceSubject needs New, ErrStale and Lock")
-	}
-	byName := make(map[string]fenceCase)
-	for _, c := range fenceCases {
-		byName[c.name] = c
-	}
-	return grade(t, func(t *testing.T, r request) []jute.Op {
-		c := byName[r.Case]
-		inWorld(t, Subject{New: s.Lock, Queue: true}, c.exact, func(w *world) {
-			f := &fences{w, s, "/locktest/b/register"}
-			if w.srv == nil {
-				f.at = w.path[:len(w.path)-len("/a/lock")] + "/b/register"
-			}
-			c.run(f)
-		})
-		return nil
-	}), s.names()
-}
-
-func (s FenceSubject) names() (names []string) {
-	for _, c := range fenceCases {
-		if s.Level == Full || c.basic {
-			names = append(names, c.name)
+// Plan is what RunFences runs.
+func (s FenceSubject) Plan() Plan {
+	p := NewPlan(WithoutParents(fenceCases), Of[*fences](s.Level), Subject{New: s.Lock, Queue: true}, func(w *World) *fences {
+		f := &fences{w, s, "/locktest/b/register"}
+		if w.srv == nil {
+			f.at = w.path[:len(w.path)-len("/a/lock")] + "/b/register"
 		}
+		return f
+	})
+	if s.New == nil || s.Lock == nil || s.ErrStale == nil {
+		p.Missing = "FenceSubject needs New, ErrStale and Lock"
 	}
-	return names
+	return p
 }
 
-type fenceCase struct {
-	name  string
-	run   func(w *fences)
-	basic bool // of the level Basic
-	exact bool // needs the embedded server's control
-}
-
-var fenceCases = []fenceCase{
-	{name: "what was written is read", run: writtenIsRead, basic: true},
-	{name: "a lower token is refused and changes nothing", run: lowerIsRefused, basic: true},
-	{name: "equal tokens of one holder pass", run: equalPasses, basic: true},
-	{name: "tokens are compared as numbers", run: asNumbers, basic: true},
-	{name: "the paused holder comes late and is refused", run: pausedHolder, basic: true},
-	{name: "the new holder's first write shuts the old one out, whatever it writes", run: sameValue, basic: true},
-	{name: "a restart forgets no token", run: restart, basic: true},
-	{name: "many goroutines write at once and the highest token stays", run: goroutinesAtOnce, basic: true},
-	{name: "a write between the check and the store is not overwritten", run: betweenCheckAndStore, basic: true, exact: true},
-	{name: "several stores write at once and the highest token stays", run: storesAtOnce},
-	{name: "a higher token is stored though a lower one came in between", run: lowerInBetween, exact: true},
-	{name: "a value may be any bytes", run: anyBytes},
-	{name: "a request or reply that is lost is no refusal, and Write can be tried again", run: spoiledWrite, exact: true},
-	{name: "an error of the server is returned", run: fenceNoPermission},
-	{name: "a write that meets no other sends two requests at most", run: twoRequests},
-	{name: "a path that is not one is an error at once", run: fenceBadPaths},
+var fenceCases = []TestCase[*fences]{
+	{Name: "what was written is read", Run: writtenIsRead, Basic: true},
+	{Name: "a lower token is refused and changes nothing", Run: lowerIsRefused, Basic: true},
+	{Name: "equal tokens of one holder pass", Run: equalPasses, Basic: true},
+	{Name: "tokens are compared as numbers", Run: asNumbers, Basic: true},
+	{Name: "the paused holder comes late and is refused", Run: pausedHolder, Basic: true},
+	{Name: "the new holder's first write shuts the old one out, whatever it writes", Run: sameValue, Basic: true},
+	{Name: "a restart forgets no token", Run: restart, Basic: true},
+	{Name: "many goroutines write at once and the highest token stays", Run: goroutinesAtOnce, Basic: true},
+	{Name: "a write between the check and the store is not overwritten", Run: betweenCheckAndStore, Basic: true, Exact: true},
+	{Name: "several stores write at once and the highest token stays", Run: storesAtOnce},
+	{Name: "a higher token is stored though a lower one came in between", Run: lowerInBetween, Exact: true},
+	{Name: "a value may be any bytes", Run: anyBytes},
+	{Name: "a request or reply that is lost is no refusal, and Write can be tried again", Run: spoiledWrite, Exact: true},
+	{Name: "an error of the server is returned", Run: fenceNoPermission},
+	{Name: "a write that meets no other sends two requests at most", Run: twoRequests},
+	{Name: "a path that is not one is an error at once", Run: fenceBadPaths},
 }
 
 type fences struct {
-	*world
+	*World
 	subject FenceSubject
 	at      string // where the register is
 }

@@ -22,77 +22,53 @@ import (
 // virtual time: exact, and free.
 func RunLeases(t *testing.T, s LeaseSubject) {
 	t.Helper()
-	g, names := s.grader(t)
-	g.doAll(names)
+	RunSuite(t, s)
 }
 
-func (s LeaseSubject) grader(t *testing.T) (*grader, []string) {
-	t.Helper()
+// Plan is what RunLeases runs.
+func (s LeaseSubject) Plan() Plan {
+	p := NewPlan(WithoutParents(leaseCases), Of[*leaseWorld](s.Level), Subject{Queue: true}, func(w *World) *leaseWorld { return &leaseWorld{w, s} })
 	if s.Open == nil {
-		t.Fatal("locktest: LeaseSubject.Open is nil: it must make contenders")
+		p.Missing = "LeaseSubject.Open is nil: it must make contenders"
 	}
-	byName := make(map[string]leaseCase)
-	for _, c := range leaseCases {
-		byName[c.name] = c
-	}
-	return grade(t, func(t *testing.T, r request) []jute.Op {
-		c := byName[r.Case]
-		inWorld(t, Subject{Queue: true}, c.exact, func(w *world) { c.run(&leaseWorld{w, s}) })
-		return nil
-	}), s.names()
+	return p
 }
 
-func (s LeaseSubject) names() (names []string) {
-	for _, c := range leaseCases {
-		if s.Level == Full || c.basic {
-			names = append(names, c.name)
-		}
-	}
-	return names
-}
-
-type leaseCase struct {
-	name  string
-	run   func(w *leaseWorld)
-	basic bool // of the level Basic
-	exact bool // needs the embedded server's control
-}
-
-var leaseCases = []leaseCase{
-	{name: "a ctx that has ended gets no lock and sends nothing", run: endedCtx, basic: true},
-	{name: "a waiter whose ctx ends returns, leaves the queue and lets nobody in", run: ctxEndsWhileWaiting, basic: true},
-	{name: "a waiter whose ctx ends returns though no server answers", run: ctxEndsInSilence, basic: true, exact: true},
-	{name: "a create that is answered after ctx has ended leaves no node", run: lateCreate, exact: true},
-	{name: "TryLock returns though no server answers", run: tryLockInSilence, basic: true, exact: true},
-	{name: "Unlock returns though no server answers and the node goes later", run: unlockInSilence, basic: true, exact: true},
-	{name: "a waiter that is cancelled in the instant in which it gets the lock has let go of it", run: cancelledAtOnce, basic: true, exact: true},
-	{name: "a create whose reply is lost makes one node", run: lostCreate, exact: true},
-	{name: "the node of a lost create is looked for after a sync", run: searchAfterSync, exact: true},
-	{name: "a node of another session is not taken for one's own", run: foreignCopy, exact: true},
-	{name: "a create that the client keeps back until its next session makes a node that goes", run: createInTheNextSession, basic: true, exact: true},
-	{name: "an expired session's holder is told and its Unlock is ErrLost", run: expiredLease, basic: true},
-	{name: "Unlock after the parent was made anew touches nobody else's node", run: unlockAfterParentAnew, basic: true},
-	{name: "Unlock of a holder that is cut off is not carried out in the next session", run: unlockWhileCutOff, basic: true, exact: true},
-	{name: "a holder that is cut off loses the lock before the next one gets in", run: cutOff, basic: true, exact: true},
-	{name: "a holder whose answer comes late loses the lock before the next one gets in", run: lateAnswer, basic: true, exact: true},
-	{name: "a holder that is cut off for a moment keeps the lock", run: shortCut, basic: true, exact: true},
-	{name: "a holder that holds the lock for long keeps it", run: longHold, basic: true, exact: true},
-	{name: "a holder whose node is deleted is told", run: deletedLease, basic: true},
-	{name: "tokens grow though the parent is made anew", run: tokensGrow, basic: true},
-	{name: "the queue goes by number where numbers wrap", run: wrap, exact: true},
-	{name: "a contender with another name waits its turn", run: curatorName},
-	{name: "a contender with another name that comes later waits", run: curatorComesLater},
-	{name: "zk.Lock and ours keep each other out", run: zkLock},
-	{name: "a predecessor that changes and does not go lets nobody in", run: predecessorChanges, basic: true},
-	{name: "the parent is a container", run: container, exact: true},
-	{name: "the parent is persistent where there are no containers", run: noContainers, exact: true},
-	{name: "a parent that goes between is made again", run: parentGoes, basic: true, exact: true},
-	{name: "a closed client ends Lock with an error, and the lease", run: closedClient, basic: true},
-	{name: "Lock with a closed client is an error at once", run: closedBefore},
+var leaseCases = []TestCase[*leaseWorld]{
+	{Name: "a ctx that has ended gets no lock and sends nothing", Run: endedCtx, Basic: true},
+	{Name: "a waiter whose ctx ends returns, leaves the queue and lets nobody in", Run: ctxEndsWhileWaiting, Basic: true},
+	{Name: "a waiter whose ctx ends returns though no server answers", Run: ctxEndsInSilence, Basic: true, Exact: true},
+	{Name: "a create that is answered after ctx has ended leaves no node", Run: lateCreate, Exact: true},
+	{Name: "TryLock returns though no server answers", Run: tryLockInSilence, Basic: true, Exact: true},
+	{Name: "Unlock returns though no server answers and the node goes later", Run: unlockInSilence, Basic: true, Exact: true},
+	{Name: "a waiter that is cancelled in the instant in which it gets the lock has let go of it", Run: cancelledAtOnce, Basic: true, Exact: true},
+	{Name: "a create whose reply is lost makes one node", Run: lostCreate, Exact: true},
+	{Name: "the node of a lost create is looked for after a sync", Run: searchAfterSync, Exact: true},
+	{Name: "a node of another session is not taken for one's own", Run: foreignCopy, Exact: true},
+	{Name: "a create that the client keeps back until its next session makes a node that goes", Run: createInTheNextSession, Basic: true, Exact: true},
+	{Name: "an expired session's holder is told and its Unlock is ErrLost", Run: expiredLease, Basic: true},
+	{Name: "Unlock after the parent was made anew touches nobody else's node", Run: unlockAfterParentAnew, Basic: true},
+	{Name: "Unlock of a holder that is cut off is not carried out in the next session", Run: unlockWhileCutOff, Basic: true, Exact: true},
+	{Name: "a holder that is cut off loses the lock before the next one gets in", Run: cutOff, Basic: true, Exact: true},
+	{Name: "a holder whose answer comes late loses the lock before the next one gets in", Run: lateAnswer, Basic: true, Exact: true},
+	{Name: "a holder that is cut off for a moment keeps the lock", Run: shortCut, Basic: true, Exact: true},
+	{Name: "a holder that holds the lock for long keeps it", Run: longHold, Basic: true, Exact: true},
+	{Name: "a holder whose node is deleted is told", Run: deletedLease, Basic: true},
+	{Name: "tokens grow though the parent is made anew", Run: tokensGrow, Basic: true},
+	{Name: "the queue goes by number where numbers wrap", Run: wrap, Exact: true},
+	{Name: "a contender with another name waits its turn", Run: curatorName},
+	{Name: "a contender with another name that comes later waits", Run: curatorComesLater},
+	{Name: "zk.Lock and ours keep each other out", Run: zkLock},
+	{Name: "a predecessor that changes and does not go lets nobody in", Run: predecessorChanges, Basic: true},
+	{Name: "the parent is a container", Run: container, Exact: true},
+	{Name: "the parent is persistent where there are no containers", Run: noContainers, Exact: true},
+	{Name: "a parent that goes between is made again", Run: parentGoes, Basic: true, Exact: true},
+	{Name: "a closed client ends Lock with an error, and the lease", Run: closedClient, Basic: true},
+	{Name: "Lock with a closed client is an error at once", Run: closedBefore},
 }
 
 type leaseWorld struct {
-	*world
+	*World
 	kind LeaseSubject
 }
 
@@ -109,7 +85,7 @@ func (w *leaseWorld) open(in ...*session) (LeaseLock, *session) {
 
 // settle waits, before the client is closed, for what a lock does in the
 // background.
-func (w *world) settle(l LeaseLock) {
+func (w *World) settle(l LeaseLock) {
 	waiter, ok := l.(LeaseWaiter)
 	if !ok {
 		return
@@ -265,7 +241,7 @@ func lateCreate(w *leaseWorld) {
 	for _, damage := range damages[:3] { // held, lost, reply lost
 		l, s := w.open()
 		w.release(w.gets(w.begin(l), "the first holder, which makes the parent,"), "it")
-		f := damage.inject(w.world, s, 1)
+		f := damage.inject(w.World, s, 1)
 		a := w.begin(l)
 		w.hit(f, "the create is sent")
 		a.cancel()

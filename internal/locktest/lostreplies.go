@@ -28,57 +28,30 @@ type LostReplySubject struct {
 // any contender, with Subject.FindsNode: the two suites complete each other.
 func RunLostReplies(t *testing.T, s LostReplySubject) {
 	t.Helper()
-	g, names := s.grader(t)
-	g.doAll(names)
+	RunSuite(t, s)
 }
 
-func (s LostReplySubject) grader(t *testing.T) (*grader, []string) {
-	t.Helper()
-	if s.New == nil {
-		t.Fatal("locktest: LostReplySubject.New is nil: it must make a contender")
-	}
+// Plan is what RunLostReplies runs.
+func (s LostReplySubject) Plan() Plan {
 	contender := Subject{New: s.New, ErrNotLocked: s.ErrNotLocked, Queue: true, FindsNode: true}
-	byName := make(map[string]lostReplyCase)
-	for _, c := range lostReplyCases {
-		byName[c.name] = c
+	p := NewPlan(lostReplyCases, Of[*World](s.Level), contender, func(w *World) *World { return w })
+	if s.New == nil {
+		p.Missing = "LostReplySubject.New is nil: it must make a contender"
 	}
-	return grade(t, func(t *testing.T, r request) []jute.Op {
-		c := byName[r.Case]
-		inWorld(t, contender, true, func(w *world) {
-			w.parents(w.session().Conn, zk.WorldACL(zk.PermAll))
-			w.parent()
-			c.run(w)
-		})
-		return nil
-	}), s.names()
+	return p
 }
 
-func (s LostReplySubject) names() (names []string) {
-	for _, c := range lostReplyCases {
-		if s.Level == Full || c.basic {
-			names = append(names, c.name)
-		}
-	}
-	return names
-}
-
-type lostReplyCase struct {
-	name  string
-	run   func(w *world)
-	basic bool // of the level Basic
-}
-
-var lostReplyCases = []lostReplyCase{
-	{name: "the reply to create is lost and Lock goes on with the node that is there", run: replyLost, basic: true},
-	{name: "the reply to create is lost and a waiter goes on with the node that is there", run: waitersReplyLost, basic: true},
-	{name: "a create that never arrived is sent again", run: createLost, basic: true},
-	{name: "contenders of one session each find their own node", run: eachFindsItsOwn, basic: true},
-	{name: "the replies to two creates in a row are lost", run: twoRepliesLost, basic: true},
-	{name: "the reply to the create of TryLock is lost", run: tryLocksReplyLost},
-	{name: "the search for the node is lost, too", run: searchLost},
-	{name: "the search begins with a sync", run: syncFirst},
-	{name: "another session's node is not taken for the own one", run: anothersCopy},
-	{name: "the session ends before the search", run: sessionEndsBeforeSearch},
+var lostReplyCases = []TestCase[*World]{
+	{Name: "the reply to create is lost and Lock goes on with the node that is there", Run: replyLost, Basic: true},
+	{Name: "the reply to create is lost and a waiter goes on with the node that is there", Run: waitersReplyLost, Basic: true},
+	{Name: "a create that never arrived is sent again", Run: createLost, Basic: true},
+	{Name: "contenders of one session each find their own node", Run: eachFindsItsOwn, Basic: true},
+	{Name: "the replies to two creates in a row are lost", Run: twoRepliesLost, Basic: true},
+	{Name: "the reply to the create of TryLock is lost", Run: tryLocksReplyLost},
+	{Name: "the search for the node is lost, too", Run: searchLost},
+	{Name: "the search begins with a sync", Run: syncFirst},
+	{Name: "another session's node is not taken for the own one", Run: anothersCopy},
+	{Name: "the session ends before the search", Run: sessionEndsBeforeSearch},
 }
 
 // creates is true of the creates of a contender's node.
@@ -89,19 +62,19 @@ func creates(s *session) func(zkserver.Request) bool {
 const searchForIt = "the node may be there although create has failed: give each node an id of its own, in its data, and after zk.ErrConnectionClosed look for the node that has it"
 
 // survives waits until a contender whose create was lost has the lock.
-func (w *world) survives(result <-chan error, what string) {
+func (w *World) survives(result <-chan error, what string) {
 	w.Helper()
 	err := w.result(result, what+", and its Lock")
 	require.NoError(w, err, "%s, and Lock returns the error; %s", what, searchForIt)
 }
 
 // oneNode fails if there are more nodes than contenders.
-func (w *world) oneNode(n int, what string) {
+func (w *World) oneNode(n int, what string) {
 	w.Helper()
 	require.LessOrEqual(w, len(w.nodes()), n, "%s, and the contender has made a second node: the second waits for the first, which nothing deletes; %s", what, searchForIt)
 }
 
-func replyLost(w *world) {
+func replyLost(w *World) {
 	const what = "the reply to create was lost with the connection"
 	l, s := w.contender()
 	lost := w.srv.LoseReply(creates(s))
@@ -118,7 +91,7 @@ func replyLost(w *world) {
 	w.nothingLeft()
 }
 
-func waitersReplyLost(w *world) {
+func waitersReplyLost(w *World) {
 	const what = "the reply to a waiter's create was lost with the connection"
 	holder, _ := w.contender()
 	w.mustLock(holder, "the holder")
@@ -138,7 +111,7 @@ func waitersReplyLost(w *world) {
 	w.nothingLeft()
 }
 
-func createLost(w *world) {
+func createLost(w *World) {
 	const what = "create was lost with the connection and has never reached the server"
 	l, s := w.contender()
 	w.srv.LoseRequest(creates(s))
@@ -153,7 +126,7 @@ func createLost(w *world) {
 // eachFindsItsOwn has many contenders in one session: the server lists children
 // in any order, so a lock that takes the first that may be its own errs sooner
 // or later.
-func eachFindsItsOwn(w *world) {
+func eachFindsItsOwn(w *World) {
 	const n = 12
 	const what = "the replies to the creates of a session's contenders were lost"
 	const own = "the session's node need not be the contender's own: look for an id that only this create has"
@@ -186,7 +159,7 @@ func eachFindsItsOwn(w *world) {
 	w.nothingLeft()
 }
 
-func twoRepliesLost(w *world) {
+func twoRepliesLost(w *World) {
 	l, s := w.contender()
 	for range 2 {
 		w.srv.LoseReply(creates(s))
@@ -204,7 +177,7 @@ func twoRepliesLost(w *world) {
 	w.nothingLeft()
 }
 
-func tryLocksReplyLost(w *world) {
+func tryLocksReplyLost(w *World) {
 	l, s := w.contender()
 	w.srv.LoseReply(creates(s))
 	ok, err := w.try(l, "TryLock, when the reply to its create is lost,")
@@ -222,7 +195,7 @@ func tryLocksReplyLost(w *world) {
 }
 
 // searchLost loses each request of the search in turn, and then its reply.
-func searchLost(w *world) {
+func searchLost(w *World) {
 	for n := 2; w.goesOn(n); n++ { // 1 is the create
 		more := false
 		for _, lose := range []func(func(zkserver.Request) bool) *zkserver.Fault{w.srv.LoseRequest, w.srv.LoseReply} {
@@ -280,7 +253,7 @@ func searched(s *session) bool {
 	return false
 }
 
-func syncFirst(w *world) {
+func syncFirst(w *World) {
 	holder, _ := w.contender()
 	w.mustLock(holder, "the holder")
 	l, s := w.contender()
@@ -298,7 +271,7 @@ func syncFirst(w *world) {
 
 // anothersCopy puts a node of another session, with the same data, in the place
 // of the one that a lost create has made.
-func anothersCopy(w *world) {
+func anothersCopy(w *World) {
 	l, s := w.contender()
 	admin := w.session()
 	w.srv.LoseReply(creates(s))
@@ -328,7 +301,7 @@ func anothersCopy(w *world) {
 
 // sessionEndsBeforeSearch ends the session, and with it the node, before the
 // client can look for the node.
-func sessionEndsBeforeSearch(w *world) {
+func sessionEndsBeforeSearch(w *World) {
 	l, s := w.contender()
 	back := w.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == s.id })
 	w.srv.LoseReply(creates(s))

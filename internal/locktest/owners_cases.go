@@ -16,7 +16,7 @@ import (
 
 // owners is the world of one case about owners.
 type owners struct {
-	*world
+	*World
 	subject OwnersSubject
 }
 
@@ -177,7 +177,7 @@ func manyOwners(w *owners) {
 	for i := range 16 {
 		contenders = append(contenders, twice{open(fmt.Sprint("owner ", i))})
 	}
-	exclusion(w.world, contenders)
+	exclusion(w.World, contenders)
 }
 
 // manyGoroutines has goroutines of one owner inside together, and never those

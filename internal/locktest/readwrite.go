@@ -42,53 +42,32 @@ type ReadWriteSubject struct {
 // its own as Run does. It is complete: Run's cases for contenders are part of it.
 func RunReadWrite(t *testing.T, s ReadWriteSubject) {
 	t.Helper()
-	g, names := s.grader(t)
-	g.doAll(names)
+	RunSuite(t, s)
 }
 
-func (s ReadWriteSubject) grader(t *testing.T) (*grader, []string) {
-	t.Helper()
+// Plan is what RunReadWrite runs.
+func (s ReadWriteSubject) Plan() Plan {
+	contender := Subject{ErrNotLocked: s.ErrNotLocked, Queue: true, WakeUps: func(int) int { return 1 }}
+	p := NewPlan(readWriteCases, Of[*readWrite](s.Level), contender, func(w *World) *readWrite {
+		w.subject.New = func(conn *zk.Conn, path string) Lock { return asks{s.New(conn, path), false} }
+		return &readWrite{w, s}
+	})
 	if s.New == nil {
-		t.Fatal("locktest: ReadWriteSubject.New is nil: it must make a contender")
+		p.Missing = "ReadWriteSubject.New is nil: it must make a contender"
 	}
-	byName := make(map[string]readWriteCase)
-	for _, c := range readWriteCases {
-		byName[c.name] = c
-	}
-	return grade(t, func(t *testing.T, r request) []jute.Op {
-		c := byName[r.Case]
-		n := 0
-		contender := Subject{
-			New: func(conn *zk.Conn, path string) Lock {
-				n++
-				return asks{s.New(conn, path), c.reads != nil && c.reads(n-1)}
-			},
-			ErrNotLocked: s.ErrNotLocked,
-			Queue:        true,
-			WakeUps:      func(int) int { return 1 },
-		}
-		inWorld(t, contender, c.exact, func(w *world) {
-			if !c.bare {
-				w.parents(w.session().Conn, zk.WorldACL(zk.PermAll))
-				w.parent()
-			}
-			if c.shared != nil {
-				c.shared(w)
-				return
-			}
-			c.run(&readWrite{w, s})
-		})
-		return nil
-	}), s.names()
+	return p
 }
 
-func (s ReadWriteSubject) names() (names []string) {
-	for _, c := range readWriteCases {
-		if s.Level == Full || c.basic {
-			names = append(names, c.name)
+// as runs a case of other locks, whose n-th contender reads if reads says so.
+func as(reads func(n int) bool, run func(w *World)) func(w *readWrite) {
+	return func(w *readWrite) {
+		n := 0
+		w.World.subject.New = func(conn *zk.Conn, path string) Lock {
+			n++
+			return asks{w.subject.New(conn, path), reads(n - 1)}
 		}
+		run(w.World)
 	}
-	return names
 }
 
 // asks is a contender that is always a reader, or always a writer.
@@ -113,71 +92,62 @@ func (a asks) Unlock() error {
 
 func (asks) TryLock() (bool, error) { return false, errors.ErrUnsupported }
 
-type readWriteCase struct {
-	name   string
-	run    func(w *readWrite)
-	shared func(w *world)   // in place of run: a case of other locks
-	reads  func(n int) bool // of a shared case: whether its n-th contender reads
-	basic  bool             // of the level Basic
-	exact  bool             // needs the embedded server's control
-	bare   bool             // the parent is missing
-}
-
 // Neighbours in these orders keep each other out.
 var (
 	always      = func(int) bool { return true }
+	never       = func(int) bool { return false }
 	writerFirst = func(n int) bool { return n%2 == 1 }
 	readerFirst = func(n int) bool { return n%2 == 0 }
 	readerLast  = func(n int) bool { return n == 2 }
 )
 
-var readWriteCases = []readWriteCase{
-	{name: "readers are inside together", run: readersTogether, basic: true},
-	{name: "a reader behind a writer waits for it", run: readerBehindWriter, basic: true},
-	{name: "a writer waits for every reader before it", run: writerBehindReaders, basic: true},
-	{name: "a reader behind a waiting writer waits", run: readerBehindWaitingWriter, basic: true},
-	{name: "a writer does not starve behind a stream of readers", run: noStarving, basic: true},
-	{name: "writers take turns in the order in which they came", shared: queueOrder, basic: true},
-	{name: "readers and writers take turns in the order in which they came", shared: queueOrder, reads: writerFirst, basic: true},
-	{name: "a writer is alone, among readers and writers that come and go", run: writerAlone, basic: true},
-	{name: "a release lets in the readers up to the next writer", run: readersUpToWriter, basic: true},
-	{name: "a writer's node is ephemeral and goes with Unlock", shared: ephemeralNode, basic: true},
-	{name: "a reader's node is ephemeral and goes with RUnlock", shared: ephemeralNode, reads: always, basic: true},
-	{name: "Unlock of a reader and RUnlock of a writer are ErrNotLocked and delete nothing", run: wrongRelease, basic: true},
-	{name: "a contender may read, then write, then read", run: readWriteReuse, basic: true},
-	{name: "a waiting reader sleeps", shared: waiterSleeps, reads: writerFirst, basic: true},
-	{name: "a waiting writer sleeps", shared: waiterSleeps, reads: readerFirst, basic: true},
-	{name: "the session of a writer ends and the next get in", shared: expiredHolder, reads: writerFirst, basic: true},
-	{name: "the session of a reader ends and the next get in", shared: expiredHolder, reads: readerFirst, basic: true},
-	{name: "a release wakes exactly the contenders that it concerns", run: wakesTheRightOnes, exact: true},
-	{name: "each wait costs two requests", run: readWriteRequests, exact: true},
-	{name: "a release wakes one contender where readers and writers take turns", shared: wakeUps, reads: writerFirst, bare: true},
-	{name: "nodes of other programs that follow the recipe count", run: recipesNodes},
-	{name: "a child that is no contender is ignored", shared: foreignChild, reads: writerFirst, bare: true},
-	{name: "missing parents are made", shared: missingParents, reads: writerFirst, bare: true},
-	{name: "parents that another contender makes at the same moment are no error", shared: parentsAtOnce, reads: readerFirst, exact: true, bare: true},
-	{name: "an error is returned and not taken for held", run: noPermissionToWrite, bare: true},
-	{name: "a waiter that goes lets no writer in before its turn", shared: waiterGoes, reads: writerFirst, bare: true},
-	{name: "a waiting writer that goes lets no reader in before its turn", shared: waiterGoes, reads: readerLast, bare: true},
-	{name: "a waiting writer that goes lets the readers behind it in to the others", run: writerGoes},
-	{name: "a release between the look and the watch is not missed", shared: releaseBeforeWatch, reads: writerFirst, exact: true},
-	{name: "a waiter that goes before it is watched lets nobody in", shared: waiterGoesBeforeWatch, reads: writerFirst, exact: true},
-	{name: "a waiter whose own node has gone does not take the lock", shared: nodeGoes, reads: writerFirst, exact: true},
-	{name: "a release while a reader is cut off is not missed", shared: releaseWhileCutOff, reads: writerFirst, exact: true},
-	{name: "a release while a writer is cut off is not missed", shared: releaseWhileCutOff, reads: readerFirst, exact: true},
-	{name: "an expired session wakes a reader with an error", shared: expiredWaiter, reads: writerFirst},
-	{name: "an expired session wakes a writer with an error", shared: expiredWaiter, reads: readerFirst},
-	{name: "a closed session wakes a waiter with an error", shared: closedWaiter, reads: readerFirst},
-	{name: "a release after the session has ended is ErrNotLocked and deletes nothing", run: releaseAfterExpiry},
-	{name: "an error on the way of a reader leaves no node behind", shared: errorOnTheWay, reads: writerFirst, exact: true},
-	{name: "an error on the way of a writer leaves no node behind", shared: errorOnTheWay, reads: readerFirst, exact: true},
-	{name: "an Unlock that fails can be tried again", shared: unlockAgain, exact: true},
-	{name: "an RUnlock that fails can be tried again", shared: unlockAgain, reads: always, exact: true},
-	{name: "a path that is not one is an error at once", shared: badPaths, bare: true},
+var readWriteCases = []TestCase[*readWrite]{
+	{Name: "readers are inside together", Run: readersTogether, Basic: true},
+	{Name: "a reader behind a writer waits for it", Run: readerBehindWriter, Basic: true},
+	{Name: "a writer waits for every reader before it", Run: writerBehindReaders, Basic: true},
+	{Name: "a reader behind a waiting writer waits", Run: readerBehindWaitingWriter, Basic: true},
+	{Name: "a writer does not starve behind a stream of readers", Run: noStarving, Basic: true},
+	{Name: "writers take turns in the order in which they came", Run: as(never, queueOrder), Basic: true},
+	{Name: "readers and writers take turns in the order in which they came", Run: as(writerFirst, queueOrder), Basic: true},
+	{Name: "a writer is alone, among readers and writers that come and go", Run: writerAlone, Basic: true},
+	{Name: "a release lets in the readers up to the next writer", Run: readersUpToWriter, Basic: true},
+	{Name: "a writer's node is ephemeral and goes with Unlock", Run: as(never, ephemeralNode), Basic: true},
+	{Name: "a reader's node is ephemeral and goes with RUnlock", Run: as(always, ephemeralNode), Basic: true},
+	{Name: "Unlock of a reader and RUnlock of a writer are ErrNotLocked and delete nothing", Run: wrongRelease, Basic: true},
+	{Name: "a contender may read, then write, then read", Run: readWriteReuse, Basic: true},
+	{Name: "a waiting reader sleeps", Run: as(writerFirst, waiterSleeps), Basic: true},
+	{Name: "a waiting writer sleeps", Run: as(readerFirst, waiterSleeps), Basic: true},
+	{Name: "the session of a writer ends and the next get in", Run: as(writerFirst, expiredHolder), Basic: true},
+	{Name: "the session of a reader ends and the next get in", Run: as(readerFirst, expiredHolder), Basic: true},
+	{Name: "a release wakes exactly the contenders that it concerns", Run: wakesTheRightOnes, Exact: true},
+	{Name: "each wait costs two requests", Run: readWriteRequests, Exact: true},
+	{Name: "a release wakes one contender where readers and writers take turns", Run: as(writerFirst, wakeUps), Bare: true},
+	{Name: "nodes of other programs that follow the recipe count", Run: recipesNodes},
+	{Name: "a child that is no contender is ignored", Run: as(writerFirst, foreignChild), Bare: true},
+	{Name: "missing parents are made", Run: as(writerFirst, missingParents), Bare: true},
+	{Name: "parents that another contender makes at the same moment are no error", Run: as(readerFirst, parentsAtOnce), Exact: true, Bare: true},
+	{Name: "an error is returned and not taken for held", Run: noPermissionToWrite, Bare: true},
+	{Name: "a waiter that goes lets no writer in before its turn", Run: as(writerFirst, waiterGoes), Bare: true},
+	{Name: "a waiting writer that goes lets no reader in before its turn", Run: as(readerLast, waiterGoes), Bare: true},
+	{Name: "a waiting writer that goes lets the readers behind it in to the others", Run: writerGoes},
+	{Name: "a release between the look and the watch is not missed", Run: as(writerFirst, releaseBeforeWatch), Exact: true},
+	{Name: "a waiter that goes before it is watched lets nobody in", Run: as(writerFirst, waiterGoesBeforeWatch), Exact: true},
+	{Name: "a waiter whose own node has gone does not take the lock", Run: as(writerFirst, nodeGoes), Exact: true},
+	{Name: "a release while a reader is cut off is not missed", Run: as(writerFirst, releaseWhileCutOff), Exact: true},
+	{Name: "a release while a writer is cut off is not missed", Run: as(readerFirst, releaseWhileCutOff), Exact: true},
+	{Name: "an expired session wakes a reader with an error", Run: as(writerFirst, expiredWaiter)},
+	{Name: "an expired session wakes a writer with an error", Run: as(readerFirst, expiredWaiter)},
+	{Name: "a closed session wakes a waiter with an error", Run: as(readerFirst, closedWaiter)},
+	{Name: "a release after the session has ended is ErrNotLocked and deletes nothing", Run: releaseAfterExpiry},
+	{Name: "an error on the way of a reader leaves no node behind", Run: as(writerFirst, errorOnTheWay), Exact: true},
+	{Name: "an error on the way of a writer leaves no node behind", Run: as(readerFirst, errorOnTheWay), Exact: true},
+	{Name: "an Unlock that fails can be tried again", Run: as(never, unlockAgain), Exact: true},
+	{Name: "an RUnlock that fails can be tried again", Run: as(always, unlockAgain), Exact: true},
+	{Name: "a path that is not one is an error at once", Run: as(never, badPaths), Bare: true},
 }
 
 type readWrite struct {
-	*world
+	*World
 	subject ReadWriteSubject
 }
 

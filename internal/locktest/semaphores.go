@@ -48,42 +48,26 @@ type SemaphoreSubject struct {
 // which Run has the cases: the two suites complete each other.
 func RunSemaphore(t *testing.T, s SemaphoreSubject) {
 	t.Helper()
-	g, names := s.grader(t)
-	g.doAll(names)
+	RunSuite(t, s)
 }
 
-func (s SemaphoreSubject) grader(t *testing.T) (*grader, []string) {
-	t.Helper()
+// Plan is what RunSemaphore runs.
+func (s SemaphoreSubject) Plan() Plan {
+	p := NewPlan(semaphoreCases, Of[*places](s.Level), Subject{ErrNotLocked: s.ErrNotAcquired, Queue: true},
+		func(w *World) *places { return &places{World: w, subject: s} })
 	if s.New == nil {
-		t.Fatal("locktest: SemaphoreSubject.New is nil: it must make a contender")
+		p.Missing = "SemaphoreSubject.New is nil: it must make a contender"
 	}
-	byName := make(map[string]semaphoreCase)
-	for _, c := range semaphoreCases {
-		byName[c.name] = c
-	}
-	return grade(t, func(t *testing.T, r request) []jute.Op {
-		c := byName[r.Case]
-		contender := Subject{
-			New:          func(conn *zk.Conn, path string) Lock { return asLock{s.New(conn, path, c.permits)} },
-			ErrNotLocked: s.ErrNotAcquired,
-			Queue:        true,
-		}
-		inWorld(t, contender, c.exact, func(w *world) {
-			w.parents(w.session().Conn, zk.WorldACL(zk.PermAll))
-			w.parent()
-			c.run(&places{w, s, c.permits})
-		})
-		return nil
-	}), s.names()
+	return p
 }
 
-func (s SemaphoreSubject) names() (names []string) {
-	for _, c := range semaphoreCases {
-		if s.Level == Full || c.basic {
-			names = append(names, c.name)
-		}
+// with runs a case with a semaphore of so many permits.
+func with(permits int, run func(w *places)) func(w *places) {
+	return func(w *places) {
+		w.permits = permits
+		w.World.subject.New = func(conn *zk.Conn, path string) Lock { return asLock{w.subject.New(conn, path, permits)} }
+		run(w)
 	}
-	return names
 }
 
 type asLock struct{ Semaphore }
@@ -92,34 +76,26 @@ func (s asLock) Lock() error            { return s.Acquire() }
 func (s asLock) TryLock() (bool, error) { return s.TryAcquire() }
 func (s asLock) Unlock() error          { return s.Release() }
 
-type semaphoreCase struct {
-	name    string
-	run     func(w *places)
-	permits int
-	basic   bool // of the level Basic
-	exact   bool // needs the embedded server's control
-}
-
-var semaphoreCases = []semaphoreCase{
-	{name: "as many as there are permits get in without waiting, and one more waits", run: asManyAsPermits, permits: 3, basic: true},
-	{name: "a release lets exactly one in", run: letsOneIn, permits: 3, basic: true},
-	{name: "whichever of those inside goes, the first waiter gets in", run: whicheverGoes, permits: 3, basic: true},
-	{name: "several that go at once let as many in", run: severalGo, permits: 3, basic: true},
-	{name: "waiters get in in the order in which they came", run: orderOfPlaces, permits: 3, basic: true},
-	{name: "a waiter that goes lets nobody in, and those behind it are not forgotten", run: waiterBeforeGoes, permits: 2, basic: true},
-	{name: "TryAcquire takes a free place, and says false at once when there is none", run: tryAcquire, permits: 2, basic: true},
-	{name: "Release by a contender that is not inside is ErrNotAcquired and frees no place", run: releaseOutside, permits: 2, basic: true},
-	{name: "a holder whose session ends frees its place", run: placeExpires, permits: 3, basic: true},
-	{name: "never more inside than there are permits, each contender in a session of its own", run: neverMore, permits: 3, basic: true},
-	{name: "never more inside than there are permits, contenders of one session", run: neverMoreInOneSession, permits: 3},
-	{name: "a release between looking and watching is not missed, whichever of those inside goes", run: releaseBeforePlaceWatch, permits: 2, exact: true},
-	{name: "a release wakes no more waiters than predicted", run: placeWakeUps, permits: 3, exact: true},
-	{name: "the requests are no more than predicted", run: placeRequests, permits: 3, exact: true},
-	{name: "less than one permit is an error at once", run: noPermits, permits: 0},
+var semaphoreCases = []TestCase[*places]{
+	{Name: "as many as there are permits get in without waiting, and one more waits", Run: with(3, asManyAsPermits), Basic: true},
+	{Name: "a release lets exactly one in", Run: with(3, letsOneIn), Basic: true},
+	{Name: "whichever of those inside goes, the first waiter gets in", Run: with(3, whicheverGoes), Basic: true},
+	{Name: "several that go at once let as many in", Run: with(3, severalGo), Basic: true},
+	{Name: "waiters get in in the order in which they came", Run: with(3, orderOfPlaces), Basic: true},
+	{Name: "a waiter that goes lets nobody in, and those behind it are not forgotten", Run: with(2, waiterBeforeGoes), Basic: true},
+	{Name: "TryAcquire takes a free place, and says false at once when there is none", Run: with(2, tryAcquire), Basic: true},
+	{Name: "Release by a contender that is not inside is ErrNotAcquired and frees no place", Run: with(2, releaseOutside), Basic: true},
+	{Name: "a holder whose session ends frees its place", Run: with(3, placeExpires), Basic: true},
+	{Name: "never more inside than there are permits, each contender in a session of its own", Run: with(3, neverMore), Basic: true},
+	{Name: "never more inside than there are permits, contenders of one session", Run: with(3, neverMoreInOneSession)},
+	{Name: "a release between looking and watching is not missed, whichever of those inside goes", Run: with(2, releaseBeforePlaceWatch), Exact: true},
+	{Name: "a release wakes no more waiters than predicted", Run: with(3, placeWakeUps), Exact: true},
+	{Name: "the requests are no more than predicted", Run: with(3, placeRequests), Exact: true},
+	{Name: "less than one permit is an error at once", Run: with(0, noPermits)},
 }
 
 type places struct {
-	*world
+	*World
 	subject SemaphoreSubject
 	permits int
 }

@@ -26,8 +26,8 @@ import (
 // server it is virtual time and costs nothing.
 const patience = time.Minute
 
-// A world is what one case runs in.
-type world struct {
+// A World is what one case runs in.
+type World struct {
 	*testing.T
 	subject Subject
 	zoo     *ensemble.Ensemble
@@ -36,7 +36,7 @@ type world struct {
 }
 
 // inWorld runs a case against the ZooKeeper that ZK names.
-func inWorld(t *testing.T, s Subject, exact bool, run func(w *world)) {
+func inWorld(t *testing.T, s Subject, exact bool, run func(w *World)) {
 	if exact && os.Getenv("ZK") != "" && os.Getenv("ZK") != ensemble.SpecEmbedded {
 		t.Skip("needs exact control of the server, which only the embedded one gives (unset ZK)")
 	}
@@ -50,7 +50,7 @@ func inWorld(t *testing.T, s Subject, exact bool, run func(w *world)) {
 			defer watchdog.Stop()
 		}
 		synctest.Test(t, func(t *testing.T) {
-			w := &world{T: t, subject: s, path: "/locktest/a/lock"}
+			w := &World{T: t, subject: s, path: "/locktest/a/lock"}
 			defer func() { self.left(t.Failed()) }()
 			w.srv = zkserver.Run(t)
 			w.zoo = ensemble.OverPipes(w.srv)
@@ -61,14 +61,14 @@ func inWorld(t *testing.T, s Subject, exact bool, run func(w *world)) {
 		return
 	}
 	root := "/locktest-" + rand.Text()
-	w := &world{T: t, subject: s, zoo: zoo, path: root + "/a/lock"}
+	w := &World{T: t, subject: s, zoo: zoo, path: root + "/a/lock"}
 	admin := w.session()
 	t.Cleanup(func() { w.removeAll(admin.Conn, root) }) // before admin's session is closed
 	run(w)
 }
 
 // observe tells the watchdog of every request that reaches the server.
-func (w *world) observe() {
+func (w *World) observe() {
 	if self == nil {
 		return
 	}
@@ -89,7 +89,7 @@ const bound = 5 * time.Hour
 
 // bound ends a case that waits without patience: its clients' pings keep
 // virtual time going.
-func (w *world) bound() *time.Timer {
+func (w *World) bound() *time.Timer {
 	return time.AfterFunc(bound, func() {
 		if self == nil {
 			panic(w.Name() + ": hours of virtual time have passed")
@@ -100,25 +100,25 @@ func (w *world) bound() *time.Timer {
 
 // Errorf, Fatalf, Fatal and Skip keep the words for the process that has
 // asked for the case.
-func (w *world) Errorf(format string, args ...any) {
+func (w *World) Errorf(format string, args ...any) {
 	w.Helper()
 	text := plain(fmt.Sprintf(format, args...))
 	self.note(text)
 	w.T.Error(text)
 }
 
-func (w *world) Fatalf(format string, args ...any) {
+func (w *World) Fatalf(format string, args ...any) {
 	w.Helper()
 	w.Errorf(format, args...)
 	w.FailNow()
 }
 
-func (w *world) Fatal(args ...any) {
+func (w *World) Fatal(args ...any) {
 	w.Helper()
 	w.Fatalf("%s", fmt.Sprint(args...))
 }
 
-func (w *world) Skip(args ...any) {
+func (w *World) Skip(args ...any) {
 	w.Helper()
 	if self != nil {
 		self.mu.Lock()
@@ -161,7 +161,7 @@ func plain(text string) string {
 }
 
 // removeAll deletes what a case may have left on a real server.
-func (w *world) removeAll(conn *zk.Conn, p string) {
+func (w *World) removeAll(conn *zk.Conn, p string) {
 	children, _, _ := conn.Children(p)
 	for _, child := range children {
 		w.removeAll(conn, p+"/"+child)
@@ -179,7 +179,7 @@ type session struct {
 }
 
 // session opens a session that ends with the test.
-func (w *world) session() *session {
+func (w *World) session() *session {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -197,7 +197,7 @@ func (w *world) session() *session {
 // ordinary opens a session as most users of go-zookeeper do, with zk.Connect: in
 // such a client a request can wait for the next session. It knows of three
 // servers, because a client that has tried them all fails what waits.
-func (w *world) ordinary() *session {
+func (w *World) ordinary() *session {
 	w.Helper()
 	tap := wiretap.New(wiretap.WithLog())
 	conn, _, err := zk.Connect([]string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, 10*time.Second,
@@ -214,7 +214,7 @@ func (silent) Printf(string, ...any) {}
 
 // contender makes a contender for the lock, in a session of its own unless
 // one is given.
-func (w *world) contender(in ...*session) (Lock, *session) {
+func (w *World) contender(in ...*session) (Lock, *session) {
 	w.Helper()
 	if len(in) == 0 {
 		in = []*session{w.session()}
@@ -224,7 +224,7 @@ func (w *world) contender(in ...*session) (Lock, *session) {
 
 // aside calls an operation of a lock in a goroutine of its own; its result
 // comes on the channel.
-func (w *world) aside(what string, f func() error) <-chan error {
+func (w *World) aside(what string, f func() error) <-chan error {
 	result := make(chan error, 1)
 	done := self.does(what)
 	go aside(func() {
@@ -236,10 +236,10 @@ func (w *world) aside(what string, f func() error) <-chan error {
 }
 
 // lock calls Lock aside.
-func (w *world) lock(l Lock) <-chan error { return w.aside("Lock", l.Lock) }
+func (w *World) lock(l Lock) <-chan error { return w.aside("Lock", l.Lock) }
 
 // result waits for what an operation that must end returns.
-func (w *world) result(ch <-chan error, what string) error {
+func (w *World) result(ch <-chan error, what string) error {
 	w.Helper()
 	select {
 	case err := <-ch:
@@ -251,19 +251,19 @@ func (w *world) result(ch <-chan error, what string) error {
 }
 
 // holds waits until a contender has got the lock.
-func (w *world) holds(ch <-chan error, name string) {
+func (w *World) holds(ch <-chan error, name string) {
 	w.Helper()
 	require.NoError(w, w.result(ch, "Lock of "+name), "Lock of %s fails", name)
 }
 
 // mustLock locks and fails if that does not work.
-func (w *world) mustLock(l Lock, name string) {
+func (w *World) mustLock(l Lock, name string) {
 	w.Helper()
 	w.holds(w.lock(l), name)
 }
 
 // try calls TryLock, which must return.
-func (w *world) try(l Lock, what string) (ok bool, err error) {
+func (w *World) try(l Lock, what string) (ok bool, err error) {
 	w.Helper()
 	err = w.result(w.aside("TryLock", func() (err error) {
 		ok, err = l.TryLock()
@@ -273,26 +273,26 @@ func (w *world) try(l Lock, what string) (ok bool, err error) {
 }
 
 // unlock lets go, and fails if that does not work.
-func (w *world) unlock(l Lock, name string) {
+func (w *World) unlock(l Lock, name string) {
 	w.Helper()
 	require.NoError(w, w.unlockErr(l, "Unlock of "+name), "Unlock of %s fails", name)
 }
 
 // unlockErr calls Unlock, which must return.
-func (w *world) unlockErr(l Lock, what string) error {
+func (w *World) unlockErr(l Lock, what string) error {
 	w.Helper()
 	return w.result(w.aside("Unlock", l.Unlock), what)
 }
 
 // notLocked fails if Unlock says anything but ErrNotLocked.
-func (w *world) notLocked(l Lock, what string) {
+func (w *World) notLocked(l Lock, what string) {
 	w.Helper()
 	w.isNotLocked(w.unlockErr(l, what), what)
 }
 
 // isNotLocked fails if an error of Unlock is not ErrNotLocked, or is none
 // where the subject does not say what that is.
-func (w *world) isNotLocked(err error, what string) {
+func (w *World) isNotLocked(err error, what string) {
 	w.Helper()
 	require.Error(w, err, "%s returns no error, though the lock is not held: return ErrNotLocked", what)
 	if w.subject.ErrNotLocked != nil {
@@ -301,7 +301,7 @@ func (w *world) isNotLocked(err error, what string) {
 }
 
 // mayHold fails if an error is ErrNotLocked.
-func (w *world) mayHold(err error, message string) {
+func (w *World) mayHold(err error, message string) {
 	w.Helper()
 	if w.subject.ErrNotLocked != nil {
 		require.NotErrorIs(w, err, w.subject.ErrNotLocked, message)
@@ -309,7 +309,7 @@ func (w *world) mayHold(err error, message string) {
 }
 
 // hit waits until a request meets a fault.
-func (w *world) hit(f *zkserver.Fault, what string) {
+func (w *World) hit(f *zkserver.Fault, what string) {
 	w.Helper()
 	select {
 	case <-f.Hit():
@@ -319,14 +319,14 @@ func (w *world) hit(f *zkserver.Fault, what string) {
 }
 
 // waits returns when the contender whose session this is sleeps on a watch.
-func (w *world) waits(ch <-chan error, s *session, name string) {
+func (w *World) waits(ch <-chan error, s *session, name string) {
 	w.Helper()
 	w.stillWaits(ch, s, name)
 }
 
 // stillWaits fails if a contender has got the lock, or an error, or does not
 // sleep on a watch.
-func (w *world) stillWaits(ch <-chan error, s *session, name string) {
+func (w *World) stillWaits(ch <-chan error, s *session, name string) {
 	w.Helper()
 	before := s.tap.Counts().Total()
 	w.waitUntil(name+" waits on a watch", func() bool {
@@ -346,14 +346,14 @@ func (w *world) stillWaits(ch <-chan error, s *session, name string) {
 }
 
 // eventually waits for a state.
-func (w *world) eventually(what string, ok func() bool) {
+func (w *World) eventually(what string, ok func() bool) {
 	w.Helper()
 	w.waitUntil(what, ok, func() string { return "never happens: " + what + w.why() })
 }
 
 // waitUntil waits for a state. It polls: in virtual time that is exact to one
 // part in a hundred and almost free, and a real server tells nothing.
-func (w *world) waitUntil(what string, ok func() bool, failure func() string) {
+func (w *World) waitUntil(what string, ok func() bool, failure func() string) {
 	w.Helper()
 	begin := time.Now()
 	for {
@@ -374,7 +374,7 @@ func (w *world) waitUntil(what string, ok func() bool, failure func() string) {
 
 // why says, of an operation that does not return, what the server knows of the
 // contenders that wait, in the words of the lesson.
-func (w *world) why() string {
+func (w *World) why() string {
 	if w.srv == nil {
 		return ""
 	}
@@ -397,7 +397,7 @@ func (w *world) why() string {
 }
 
 // watched says what a watch that is set will tell of.
-func (w *world) watched(watch zkserver.Watch) string {
+func (w *World) watched(watch zkserver.Watch) string {
 	_, exists := w.srv.Node(watch.Path)
 	name := strings.TrimPrefix(watch.Path, path.Dir(w.path)+"/")
 	switch {
@@ -412,14 +412,14 @@ func (w *world) watched(watch zkserver.Watch) string {
 }
 
 // expire ends a session behind its client's back.
-func (w *world) expire(s *session) {
+func (w *World) expire(s *session) {
 	w.Helper()
 	require.NoError(w, w.zoo.EndSession(s.tap, s.id))
 }
 
 // nodes lists the nodes of contenders: those below the lock's path, and the
 // one at the path if it is ephemeral.
-func (w *world) nodes() []string {
+func (w *World) nodes() []string {
 	w.Helper()
 	if w.srv != nil {
 		nodes := w.srv.Children(w.path)
@@ -446,7 +446,7 @@ func (w *world) nodes() []string {
 
 // nothingLeft fails if the lock has left a node or, where that can be seen,
 // a watch.
-func (w *world) nothingLeft() {
+func (w *World) nothingLeft() {
 	w.Helper()
 	w.noNodes("every contender has let go, and the lock leaves a node behind: it blocks every contender that comes later")
 	if w.srv != nil {
@@ -458,7 +458,7 @@ func (w *world) nothingLeft() {
 }
 
 // parents makes all nodes above the lock's.
-func (w *world) parents(conn *zk.Conn, acl []zk.ACL) {
+func (w *World) parents(conn *zk.Conn, acl []zk.ACL) {
 	w.Helper()
 	dir := path.Dir(w.path)
 	for i := 1; i <= len(dir); i++ {
@@ -476,13 +476,13 @@ func (w *world) parents(conn *zk.Conn, acl []zk.ACL) {
 }
 
 // noNodes fails if a contender has a node.
-func (w *world) noNodes(message string) {
+func (w *World) noNodes(message string) {
 	w.Helper()
 	require.Empty(w, w.nodes(), message)
 }
 
 // goesOn is the condition of a loop over the requests of one operation.
-func (w *world) goesOn(n int) bool {
+func (w *World) goesOn(n int) bool {
 	w.Helper()
 	if n > 100 {
 		w.Fatal("the lock polls: it sends more than 100 requests for one operation")
