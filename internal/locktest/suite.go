@@ -49,7 +49,7 @@ func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, contender 
 		c := byName[name]
 		inWorld(t, contender, c.Exact, func(w *World) {
 			if !c.Bare {
-				w.parents(w.session().Conn, zk.WorldACL(zk.PermAll))
+				w.Parents(w.Session().Conn, zk.WorldACL(zk.PermAll))
 				w.parent()
 			}
 			c.Run(enter(w))

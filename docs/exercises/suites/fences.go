@@ -1,4 +1,4 @@
-package locktest
+package suites
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/zkserver"
 )
 
@@ -31,24 +32,24 @@ type FenceSubject struct {
 	ErrStale error
 	// Lock makes a contender for a lock whose holder has one node below path, and
 	// no other contender has: that node's czxid is the token.
-	Lock func(conn *zk.Conn, path string) Lock
+	Lock func(conn *zk.Conn, path string) locktest.Lock
 	// Level says how much is asked of the register. The zero Level is Full.
-	Level Level
+	Level locktest.Level
 }
 
 // RunFences runs what a resource that checks tokens must do as subtests, in a
 // process of its own as Run does.
 func RunFences(t *testing.T, s FenceSubject) {
 	t.Helper()
-	RunSuite(t, s)
+	locktest.RunSuite(t, s)
 }
 
 // Plan is what RunFences runs.
-func (s FenceSubject) Plan() Plan {
-	p := NewPlan(WithoutParents(fenceCases), Of[*fences](s.Level), Subject{New: s.Lock, Queue: true}, func(w *World) *fences {
+func (s FenceSubject) Plan() locktest.Plan {
+	p := locktest.NewPlan(locktest.WithoutParents(fenceCases), locktest.Of[*fences](s.Level), locktest.Subject{New: s.Lock, Queue: true}, func(w *locktest.World) *fences {
 		f := &fences{w, s, "/locktest/b/register"}
-		if w.srv == nil {
-			f.at = w.path[:len(w.path)-len("/a/lock")] + "/b/register"
+		if w.Server == nil {
+			f.at = w.Path[:len(w.Path)-len("/a/lock")] + "/b/register"
 		}
 		return f
 	})
@@ -58,7 +59,7 @@ func (s FenceSubject) Plan() Plan {
 	return p
 }
 
-var fenceCases = []TestCase[*fences]{
+var fenceCases = []locktest.TestCase[*fences]{
 	{Name: "what was written is read", Run: writtenIsRead, Basic: true},
 	{Name: "a lower token is refused and changes nothing", Run: lowerIsRefused, Basic: true},
 	{Name: "equal tokens of one holder pass", Run: equalPasses, Basic: true},
@@ -78,23 +79,23 @@ var fenceCases = []TestCase[*fences]{
 }
 
 type fences struct {
-	*World
+	*locktest.World
 	subject FenceSubject
 	at      string // where the register is
 }
 
 // store opens the register in a session of its own: one process of the
 // resource.
-func (w *fences) store() (Register, *session) {
+func (w *fences) store() (Register, *locktest.Session) {
 	w.Helper()
-	s := w.session()
+	s := w.Session()
 	return w.subject.New(s.Conn, w.at), s
 }
 
 // write calls Write, which must return.
 func (w *fences) write(r Register, token int64, value string) error {
 	w.Helper()
-	return w.result(w.aside("Write", func() error { return r.Write(token, []byte(value)) }), fmt.Sprintf("Write with token %d", token))
+	return w.Result(w.Aside("Write", func() error { return r.Write(token, []byte(value)) }), fmt.Sprintf("Write with token %d", token))
 }
 
 func (w *fences) passes(r Register, token int64, value, what string) {
@@ -116,7 +117,7 @@ func (w *fences) has(r Register, token int64, value, what string) {
 	w.Helper()
 	var gotToken int64
 	var got []byte
-	err := w.result(w.aside("Read", func() (err error) {
+	err := w.Result(w.Aside("Read", func() (err error) {
 		gotToken, got, err = r.Read()
 		return err
 	}), "Read")
@@ -171,9 +172,9 @@ func asNumbers(w *fences) {
 // token is what the holder of the lock must show: the czxid of its node.
 func (w *fences) token() int64 {
 	w.Helper()
-	nodes := w.nodes()
+	nodes := w.Nodes()
 	require.Len(w, nodes, 1, "one contender holds the lock, and there is not exactly one node")
-	_, stat, err := w.session().Get(w.path + "/" + nodes[0])
+	_, stat, err := w.Session().Get(w.Path + "/" + nodes[0])
 	require.NoError(w, err)
 	return stat.Czxid
 }
@@ -182,12 +183,12 @@ func (w *fences) token() int64 {
 // and a second one get it.
 func (w *fences) takeOver() (first, second int64) {
 	w.Helper()
-	a, as := w.contender()
-	w.mustLock(a, "the first holder")
+	a, as := w.Contender()
+	w.MustLock(a, "the first holder")
 	first = w.token()
-	w.expire(as) // it is paused meanwhile, and goes on as if nothing had happened
-	b, _ := w.contender()
-	w.mustLock(b, "the second holder")
+	w.Expire(as) // it is paused meanwhile, and goes on as if nothing had happened
+	b, _ := w.Contender()
+	w.MustLock(b, "the second holder")
 	second = w.token()
 	require.Greater(w, second, first)
 	return first, second
@@ -235,10 +236,10 @@ func (w *fences) atOnce(n int, store func(i int) Register) {
 	results := make([]<-chan error, n+1)
 	for _, i := range rand.Perm(n) {
 		r, token := store(i), int64(i+1)
-		results[token] = w.aside("Write", func() error { return r.Write(token, fmt.Append(nil, "of ", token)) })
+		results[token] = w.Aside("Write", func() error { return r.Write(token, fmt.Append(nil, "of ", token)) })
 	}
 	for token := 1; token <= n; token++ {
-		err := w.result(results[token], fmt.Sprintf("Write with token %d", token))
+		err := w.Result(results[token], fmt.Sprintf("Write with token %d", token))
 		if token == n || !errors.Is(err, w.subject.ErrStale) {
 			require.NoError(w, err, "Write with token %d fails; %d writers at once, and the highest token is %d", token, n, n)
 		}
@@ -270,7 +271,7 @@ func storesAtOnce(w *fences) {
 func (w *fences) inBetween(token, other int64, then func(r Register, what string, err error)) {
 	w.Helper()
 	for _, there := range []bool{true, false} {
-		for n := 1; w.goesOn(n); n++ {
+		for n := 1; w.GoesOn(n); n++ {
 			base := w.at
 			w.at = fmt.Sprintf("%s-%v-%d", base, there, n)
 			r, s := w.store()
@@ -278,10 +279,10 @@ func (w *fences) inBetween(token, other int64, then func(r Register, what string
 			if there {
 				w.passes(meanwhile, 1, "before", "it is the first")
 			}
-			held := w.srv.Hold(number(s, n))
-			result := w.aside("Write", func() error { return r.Write(token, []byte("of the slow one")) })
+			held := w.Server.Hold(locktest.Number(s, n))
+			result := w.Aside("Write", func() error { return r.Write(token, []byte("of the slow one")) })
 			met := false
-			w.eventually("the request is held back, or Write returns", func() bool {
+			w.Eventually("the request is held back, or Write returns", func() bool {
 				met = met || len(held.Hit()) > 0
 				return met || len(result) > 0
 			})
@@ -292,11 +293,11 @@ func (w *fences) inBetween(token, other int64, then func(r Register, what string
 				w.at = base
 				break
 			}
-			op := lastRequest(s, n)
+			op := locktest.LastRequest(s, n)
 			w.passes(meanwhile, other, "of the quick one", "a higher token than the last")
 			held.Release()
 			what := fmt.Sprintf("while request %d of a Write with token %d, %v, was on its way, another process of the store has stored a value with token %d", n, token, op, other)
-			then(meanwhile, what, w.result(result, what+", and Write"))
+			then(meanwhile, what, w.Result(result, what+", and Write"))
 			w.at = base
 		}
 	}
@@ -337,13 +338,13 @@ func anyBytes(w *fences) {
 // spoiledWrite loses each request of a Write in turn, and each reply, and ends
 // the connection with it.
 func spoiledWrite(w *fences) {
-	for _, lose := range []func(func(zkserver.Request) bool) *zkserver.Fault{w.srv.LoseRequest, w.srv.LoseReply} {
-		for n := 1; w.goesOn(n); n++ {
+	for _, lose := range []func(func(zkserver.Request) bool) *zkserver.Fault{w.Server.LoseRequest, w.Server.LoseReply} {
+		for n := 1; w.GoesOn(n); n++ {
 			base := w.at
 			w.at = fmt.Sprintf("%s-%d", base, n)
 			r, s := w.store()
 			w.passes(r, 33, "before", "it is the first")
-			fault := lose(number(s, n))
+			fault := lose(locktest.Number(s, n))
 			err := w.write(r, 34, "after")
 			met := len(fault.Hit()) > 0
 			fault.Release()
@@ -353,7 +354,7 @@ func spoiledWrite(w *fences) {
 				require.NotErrorIs(w, err, w.subject.ErrStale, "%s, and Write returns ErrStale: no higher token has been seen, and nobody knows whether the value was stored; return the client's error", what)
 				require.ErrorIs(w, err, zk.ErrConnectionClosed, "%s, and Write returns an error that does not wrap the client's (fmt.Errorf with %%w)", what)
 				require.ErrorContains(w, err, w.at, "the error does not name the register: wrap it with the path (fmt.Errorf with %w)")
-				w.eventually("the client is connected again", func() bool { return s.State() == zk.StateHasSession })
+				w.Eventually("the client is connected again", func() bool { return s.State() == zk.StateHasSession })
 				time.Sleep(time.Second)
 				w.passes(r, 34, "after", "the holder tries again after "+what)
 			}
@@ -370,7 +371,7 @@ func spoiledWrite(w *fences) {
 }
 
 func fenceNoPermission(w *fences) {
-	admin := w.session()
+	admin := w.Session()
 	require.NoError(w, admin.AddAuth("digest", []byte("admin:secret")))
 	top := w.at[:len(w.at)-len("/b/register")]
 	if _, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); !errors.Is(err, zk.ErrNodeExists) {
@@ -390,16 +391,16 @@ func twoRequests(w *fences) {
 	r, s := w.store()
 	w.passes(r, 1, "a", "it is the first")
 	for i := range 5 {
-		before := len(requestsOf(s))
+		before := len(locktest.RequestsOf(s))
 		w.passes(r, int64(2+i), "a", "a higher token than the last")
-		if sent := requestsOf(s)[before:]; len(sent) > 2 {
-			w.Fatalf("a Write that meets no other sends %d requests (%s): to read and to store is enough", len(sent), byKind(sent))
+		if sent := locktest.RequestsOf(s)[before:]; len(sent) > 2 {
+			w.Fatalf("a Write that meets no other sends %d requests (%s): to read and to store is enough", len(sent), locktest.ByKind(sent))
 		}
 	}
 }
 
 func fenceBadPaths(w *fences) {
-	s := w.session()
+	s := w.Session()
 	for _, p := range []string{"", "register", "/a/", "/a//b"} {
 		r := w.subject.New(s.Conn, p)
 		err := w.write(r, 1, "a")

@@ -1,4 +1,4 @@
-package locktest
+package suites
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest"
 )
 
 // A ReadWriteLock is one contender, used by one goroutine at a time, that asks
@@ -35,21 +36,21 @@ type ReadWriteSubject struct {
 	// are not counted.
 	Requests func(contenders, waits int) int
 	// Level says how much is asked of the lock. The zero Level is Full.
-	Level Level
+	Level locktest.Level
 }
 
 // RunReadWrite runs what a read/write lock must do as subtests, in a process of
 // its own as Run does. It is complete: Run's cases for contenders are part of it.
 func RunReadWrite(t *testing.T, s ReadWriteSubject) {
 	t.Helper()
-	RunSuite(t, s)
+	locktest.RunSuite(t, s)
 }
 
 // Plan is what RunReadWrite runs.
-func (s ReadWriteSubject) Plan() Plan {
-	contender := Subject{ErrNotLocked: s.ErrNotLocked, Queue: true, WakeUps: func(int) int { return 1 }}
-	p := NewPlan(readWriteCases, Of[*readWrite](s.Level), contender, func(w *World) *readWrite {
-		w.subject.New = func(conn *zk.Conn, path string) Lock { return asks{s.New(conn, path), false} }
+func (s ReadWriteSubject) Plan() locktest.Plan {
+	contender := locktest.Subject{ErrNotLocked: s.ErrNotLocked, Queue: true, WakeUps: func(int) int { return 1 }}
+	p := locktest.NewPlan(readWriteCases, locktest.Of[*readWrite](s.Level), contender, func(w *locktest.World) *readWrite {
+		w.Subject.New = func(conn *zk.Conn, path string) locktest.Lock { return asks{s.New(conn, path), false} }
 		return &readWrite{w, s}
 	})
 	if s.New == nil {
@@ -59,10 +60,10 @@ func (s ReadWriteSubject) Plan() Plan {
 }
 
 // as runs a case of other locks, whose n-th contender reads if reads says so.
-func as(reads func(n int) bool, run func(w *World)) func(w *readWrite) {
+func as(reads func(n int) bool, run func(w *locktest.World)) func(w *readWrite) {
 	return func(w *readWrite) {
 		n := 0
-		w.World.subject.New = func(conn *zk.Conn, path string) Lock {
+		w.World.Subject.New = func(conn *zk.Conn, path string) locktest.Lock {
 			n++
 			return asks{w.subject.New(conn, path), reads(n - 1)}
 		}
@@ -101,105 +102,109 @@ var (
 	readerLast  = func(n int) bool { return n == 2 }
 )
 
-var readWriteCases = []TestCase[*readWrite]{
+var readWriteCases = []locktest.TestCase[*readWrite]{
 	{Name: "readers are inside together", Run: readersTogether, Basic: true},
 	{Name: "a reader behind a writer waits for it", Run: readerBehindWriter, Basic: true},
 	{Name: "a writer waits for every reader before it", Run: writerBehindReaders, Basic: true},
 	{Name: "a reader behind a waiting writer waits", Run: readerBehindWaitingWriter, Basic: true},
 	{Name: "a writer does not starve behind a stream of readers", Run: noStarving, Basic: true},
-	{Name: "writers take turns in the order in which they came", Run: as(never, queueOrder), Basic: true},
-	{Name: "readers and writers take turns in the order in which they came", Run: as(writerFirst, queueOrder), Basic: true},
+	{Name: "writers take turns in the order in which they came", Run: as(never, locktest.QueueOrder), Basic: true},
+	{Name: "readers and writers take turns in the order in which they came", Run: as(writerFirst, locktest.QueueOrder), Basic: true},
 	{Name: "a writer is alone, among readers and writers that come and go", Run: writerAlone, Basic: true},
 	{Name: "a release lets in the readers up to the next writer", Run: readersUpToWriter, Basic: true},
-	{Name: "a writer's node is ephemeral and goes with Unlock", Run: as(never, ephemeralNode), Basic: true},
-	{Name: "a reader's node is ephemeral and goes with RUnlock", Run: as(always, ephemeralNode), Basic: true},
+	{Name: "a writer's node is ephemeral and goes with Unlock", Run: as(never, locktest.EphemeralNode), Basic: true},
+	{Name: "a reader's node is ephemeral and goes with RUnlock", Run: as(always, locktest.EphemeralNode), Basic: true},
 	{Name: "Unlock of a reader and RUnlock of a writer are ErrNotLocked and delete nothing", Run: wrongRelease, Basic: true},
 	{Name: "a contender may read, then write, then read", Run: readWriteReuse, Basic: true},
-	{Name: "a waiting reader sleeps", Run: as(writerFirst, waiterSleeps), Basic: true},
-	{Name: "a waiting writer sleeps", Run: as(readerFirst, waiterSleeps), Basic: true},
-	{Name: "the session of a writer ends and the next get in", Run: as(writerFirst, expiredHolder), Basic: true},
-	{Name: "the session of a reader ends and the next get in", Run: as(readerFirst, expiredHolder), Basic: true},
+	{Name: "a waiting reader sleeps", Run: as(writerFirst, locktest.WaiterSleeps), Basic: true},
+	{Name: "a waiting writer sleeps", Run: as(readerFirst, locktest.WaiterSleeps), Basic: true},
+	{Name: "the session of a writer ends and the next get in", Run: as(writerFirst, locktest.ExpiredHolder), Basic: true},
+	{Name: "the session of a reader ends and the next get in", Run: as(readerFirst, locktest.ExpiredHolder), Basic: true},
 	{Name: "a release wakes exactly the contenders that it concerns", Run: wakesTheRightOnes, Exact: true},
 	{Name: "each wait costs two requests", Run: readWriteRequests, Exact: true},
-	{Name: "a release wakes one contender where readers and writers take turns", Run: as(writerFirst, wakeUps), Bare: true},
+	{Name: "a release wakes one contender where readers and writers take turns", Run: as(writerFirst, locktest.WakeUps), Bare: true},
 	{Name: "nodes of other programs that follow the recipe count", Run: recipesNodes},
-	{Name: "a child that is no contender is ignored", Run: as(writerFirst, foreignChild), Bare: true},
-	{Name: "missing parents are made", Run: as(writerFirst, missingParents), Bare: true},
-	{Name: "parents that another contender makes at the same moment are no error", Run: as(readerFirst, parentsAtOnce), Exact: true, Bare: true},
+	{Name: "a child that is no contender is ignored", Run: as(writerFirst, locktest.ForeignChild), Bare: true},
+	{Name: "missing parents are made", Run: as(writerFirst, locktest.MissingParents), Bare: true},
+	{Name: "parents that another contender makes at the same moment are no error", Run: as(readerFirst, locktest.ParentsAtOnce), Exact: true, Bare: true},
 	{Name: "an error is returned and not taken for held", Run: noPermissionToWrite, Bare: true},
-	{Name: "a waiter that goes lets no writer in before its turn", Run: as(writerFirst, waiterGoes), Bare: true},
-	{Name: "a waiting writer that goes lets no reader in before its turn", Run: as(readerLast, waiterGoes), Bare: true},
+	{Name: "a waiter that goes lets no writer in before its turn", Run: as(writerFirst, locktest.WaiterGoes), Bare: true},
+	{Name: "a waiting writer that goes lets no reader in before its turn", Run: as(readerLast, locktest.WaiterGoes), Bare: true},
 	{Name: "a waiting writer that goes lets the readers behind it in to the others", Run: writerGoes},
-	{Name: "a release between the look and the watch is not missed", Run: as(writerFirst, releaseBeforeWatch), Exact: true},
-	{Name: "a waiter that goes before it is watched lets nobody in", Run: as(writerFirst, waiterGoesBeforeWatch), Exact: true},
-	{Name: "a waiter whose own node has gone does not take the lock", Run: as(writerFirst, nodeGoes), Exact: true},
-	{Name: "a release while a reader is cut off is not missed", Run: as(writerFirst, releaseWhileCutOff), Exact: true},
-	{Name: "a release while a writer is cut off is not missed", Run: as(readerFirst, releaseWhileCutOff), Exact: true},
-	{Name: "an expired session wakes a reader with an error", Run: as(writerFirst, expiredWaiter)},
-	{Name: "an expired session wakes a writer with an error", Run: as(readerFirst, expiredWaiter)},
-	{Name: "a closed session wakes a waiter with an error", Run: as(readerFirst, closedWaiter)},
+	{Name: "a release between the look and the watch is not missed", Run: as(writerFirst, locktest.ReleaseBeforeWatch), Exact: true},
+	{Name: "a waiter that goes before it is watched lets nobody in", Run: as(writerFirst, locktest.WaiterGoesBeforeWatch), Exact: true},
+	{Name: "a waiter whose own node has gone does not take the lock", Run: as(writerFirst, locktest.NodeGoes), Exact: true},
+	{Name: "a release while a reader is cut off is not missed", Run: as(writerFirst, locktest.ReleaseWhileCutOff), Exact: true},
+	{Name: "a release while a writer is cut off is not missed", Run: as(readerFirst, locktest.ReleaseWhileCutOff), Exact: true},
+	{Name: "an expired session wakes a reader with an error", Run: as(writerFirst, locktest.ExpiredWaiter)},
+	{Name: "an expired session wakes a writer with an error", Run: as(readerFirst, locktest.ExpiredWaiter)},
+	{Name: "a closed session wakes a waiter with an error", Run: as(readerFirst, locktest.ClosedWaiter)},
 	{Name: "a release after the session has ended is ErrNotLocked and deletes nothing", Run: releaseAfterExpiry},
-	{Name: "an error on the way of a reader leaves no node behind", Run: as(writerFirst, errorOnTheWay), Exact: true},
-	{Name: "an error on the way of a writer leaves no node behind", Run: as(readerFirst, errorOnTheWay), Exact: true},
-	{Name: "an Unlock that fails can be tried again", Run: as(never, unlockAgain), Exact: true},
-	{Name: "an RUnlock that fails can be tried again", Run: as(always, unlockAgain), Exact: true},
-	{Name: "a path that is not one is an error at once", Run: as(never, badPaths), Bare: true},
+	{Name: "an error on the way of a reader leaves no node behind", Run: as(writerFirst, locktest.ErrorOnTheWay), Exact: true},
+	{Name: "an error on the way of a writer leaves no node behind", Run: as(readerFirst, locktest.ErrorOnTheWay), Exact: true},
+	{Name: "an Unlock that fails can be tried again", Run: as(never, locktest.UnlockAgain), Exact: true},
+	{Name: "an RUnlock that fails can be tried again", Run: as(always, locktest.UnlockAgain), Exact: true},
+	{Name: "a path that is not one is an error at once", Run: as(never, locktest.BadPaths), Bare: true},
 }
 
 type readWrite struct {
-	*World
+	*locktest.World
 	subject ReadWriteSubject
 }
 
 // A party is one contender of a case, and what it is called.
 type party struct {
-	Lock
+	locktest.Lock
 	both   ReadWriteLock
-	s      *session
+	s      *locktest.Session
 	name   string
 	result <-chan error
 }
 
-func (w *readWrite) party(reads bool, name string, in ...*session) *party {
+func (w *readWrite) party(reads bool, name string, in ...*locktest.Session) *party {
 	w.Helper()
 	if len(in) == 0 {
-		in = []*session{w.session()}
+		in = []*locktest.Session{w.Session()}
 	}
-	l := w.subject.New(in[0].Conn, w.path)
+	l := w.subject.New(in[0].Conn, w.Path)
 	return &party{asks{l, reads}, l, in[0], name, nil}
 }
 
-func (w *readWrite) reader(name string, in ...*session) *party { return w.party(true, name, in...) }
+func (w *readWrite) reader(name string, in ...*locktest.Session) *party {
+	return w.party(true, name, in...)
+}
 
-func (w *readWrite) writer(name string, in ...*session) *party { return w.party(false, name, in...) }
+func (w *readWrite) writer(name string, in ...*locktest.Session) *party {
+	return w.party(false, name, in...)
+}
 
 // in lets a contender in that must not wait.
 func (w *readWrite) in(p *party, where string) {
 	w.Helper()
-	p.result = w.lock(p.Lock)
+	p.result = w.Lock(p.Lock)
 	w.getsIn(p, where)
 }
 
 // getsIn waits until a contender is in that waits no longer.
 func (w *readWrite) getsIn(p *party, where string) {
 	w.Helper()
-	w.eventually(p.name+" gets in "+where, func() bool { return len(p.result) > 0 })
+	w.Eventually(p.name+" gets in "+where, func() bool { return len(p.result) > 0 })
 	require.NoError(w, <-p.result, "the lock of %s, %s, fails", p.name, where)
 }
 
 // queues has a contender ask that must wait.
 func (w *readWrite) queues(p *party, why string) {
 	w.Helper()
-	p.result = w.lock(p.Lock)
+	p.result = w.Lock(p.Lock)
 	w.stays(p, why)
 }
 
 // stays fails if a contender is in that must wait.
 func (w *readWrite) stays(p *party, why string) {
 	w.Helper()
-	w.waitUntil(p.name+" waits", func() bool { return len(p.result) > 0 || p.s.tap.Armed() > 0 && p.s.tap.Pending() == 0 },
+	w.WaitUntil(p.name+" waits", func() bool { return len(p.result) > 0 || p.s.Tap.Armed() > 0 && p.s.Tap.Pending() == 0 },
 		func() string {
-			return fmt.Sprintf("%s waits without a watch: no event will tell it of the release%s", p.name, w.why())
+			return fmt.Sprintf("%s waits without a watch: no event will tell it of the release%s", p.name, w.Why())
 		})
 	if len(p.result) > 0 {
 		require.NoError(w, <-p.result, "%s must wait (%s), and its lock fails", p.name, why)
@@ -209,7 +214,7 @@ func (w *readWrite) stays(p *party, why string) {
 
 func (w *readWrite) leaves(p *party) {
 	w.Helper()
-	w.unlock(p.Lock, p.name)
+	w.Unlock(p.Lock, p.name)
 }
 
 func readersTogether(w *readWrite) {
@@ -218,14 +223,14 @@ func readersTogether(w *readWrite) {
 	for _, p := range []*party{a, b, c} {
 		w.in(p, "while other readers are inside")
 	}
-	require.Len(w, w.nodes(), 3, "three readers hold the lock, and there are not three nodes: each contender makes a node of its own")
+	require.Len(w, w.Nodes(), 3, "three readers hold the lock, and there are not three nodes: each contender makes a node of its own")
 	w.leaves(b)
 	d := w.reader("the last reader")
 	w.in(d, "while other readers are inside")
 	for _, p := range []*party{d, a, c} {
 		w.leaves(p)
 	}
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 const byNumber = "the queue goes by the number at the end of the name, and not by the name: read-0000000001 sorts before write-0000000000 and comes after it"
@@ -241,7 +246,7 @@ func readerBehindWriter(w *readWrite) {
 	w.getsIn(b, "after the writer before it, together with the other reader: a reader waits for the nearest writer before it, not for the node just before its own")
 	w.leaves(a)
 	w.leaves(b)
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func writerBehindReaders(w *readWrite) {
@@ -261,12 +266,12 @@ func writerBehindReaders(w *readWrite) {
 	w.leaves(readers[1])
 	w.getsIn(writer, "after the last reader")
 	w.leaves(writer)
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 // rest lets what an event sets going come to its end.
 func (w *readWrite) rest() {
-	if w.srv != nil {
+	if w.Server != nil {
 		time.Sleep(time.Second)
 	}
 }
@@ -285,7 +290,7 @@ func writerAlone(w *readWrite) {
 		if reads {
 			weight = 1
 		}
-		results = append(results, w.aside("Lock, Unlock", func() error {
+		results = append(results, w.Aside("Lock, Unlock", func() error {
 			for range times {
 				if err := p.Lock.Lock(); err != nil {
 					return err
@@ -307,10 +312,10 @@ func writerAlone(w *readWrite) {
 		}))
 	}
 	for i, result := range results {
-		require.NoError(w, w.result(result, fmt.Sprintf("contender %d", i)), "contender %d", i)
+		require.NoError(w, w.Result(result, fmt.Sprintf("contender %d", i)), "contender %d", i)
 	}
 	require.Equal(w, 4*times, counted, "the count is wrong: two writers were inside at once")
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 const overtaken = "a writer that came before waits already: a reader waits for the nearest writer before it, also for one that does not hold the lock yet; else writers starve"
@@ -328,7 +333,7 @@ func readerBehindWaitingWriter(w *readWrite) {
 	w.leaves(writer)
 	w.getsIn(late, "after the writer before it")
 	w.leaves(late)
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 // noStarving sends one reader after the other behind a writer. If they get in, one
@@ -342,8 +347,8 @@ func noStarving(w *readWrite) {
 	const n = 10
 	for i := range n {
 		p := w.reader(fmt.Sprintf("late reader %d", i+1))
-		p.result = w.lock(p.Lock)
-		w.eventually("the late reader is in, or waits", func() bool { return len(p.result) > 0 || p.s.tap.Armed() > 0 && p.s.tap.Pending() == 0 })
+		p.result = w.Lock(p.Lock)
+		w.Eventually("the late reader is in, or waits", func() bool { return len(p.result) > 0 || p.s.Tap.Armed() > 0 && p.s.Tap.Pending() == 0 })
 		if len(p.result) == 0 {
 			waiting = append(waiting, p)
 			continue
@@ -362,7 +367,7 @@ func noStarving(w *readWrite) {
 		w.getsIn(p, "after the writer")
 		w.leaves(p)
 	}
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func readersUpToWriter(w *readWrite) {
@@ -385,7 +390,7 @@ func readersUpToWriter(w *readWrite) {
 	w.leaves(next)
 	w.getsIn(last, "after the writer before it")
 	w.leaves(last)
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func wrongRelease(w *readWrite) {
@@ -393,10 +398,10 @@ func wrongRelease(w *readWrite) {
 	reader, writer := w.reader("the reader"), w.writer("the writer")
 	const what = " deletes a node"
 	try := func(f func() error, name string) {
-		before := w.nodes()
-		err := w.result(w.aside("Unlock", f), name)
-		require.Equal(w, before, w.nodes(), name+what)
-		w.isNotLocked(err, name)
+		before := w.Nodes()
+		err := w.Result(w.Aside("Unlock", f), name)
+		require.Equal(w, before, w.Nodes(), name+what)
+		w.IsNotLocked(err, name)
 	}
 	try(neither.both.Unlock, "Unlock of a contender that holds nothing")
 	w.in(reader, "when the lock is free")
@@ -408,7 +413,7 @@ func wrongRelease(w *readWrite) {
 	w.leaves(writer)
 	try(writer.both.Unlock, "the second Unlock")
 	try(reader.both.RUnlock, "the second RUnlock")
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func readWriteReuse(w *readWrite) {
@@ -418,7 +423,7 @@ func readWriteReuse(w *readWrite) {
 		w.in(p, "when the lock is free")
 		w.leaves(p)
 	}
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 // woken fails if a release sends other events than these, one of each number
@@ -427,12 +432,12 @@ func (w *readWrite) woken(what string, f func(), waiting []*party, want ...int64
 	w.Helper()
 	var before []int64
 	for _, p := range waiting {
-		before = append(before, p.s.tap.Counts().Events)
+		before = append(before, p.s.Tap.Counts().Events)
 	}
 	f()
 	w.rest()
 	for i, p := range waiting {
-		sent := p.s.tap.Counts().Events - before[i]
+		sent := p.s.Tap.Counts().Events - before[i]
 		require.Equal(w, want[i], sent, "%s, and %s is sent another number of watch events than it needs (wanted %d): a reader watches the nearest writer before it, a writer the node just before its own, and nobody the list", what, p.name, want[i])
 	}
 }
@@ -455,7 +460,7 @@ func wakesTheRightOnes(w *readWrite) {
 	w.woken("the second writer lets go", func() { w.leaves(next) }, waiting, 0, 0, 0, 1)
 	w.getsIn(last, "after the writer before it")
 	w.leaves(last)
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func readWriteRequests(w *readWrite) {
@@ -477,8 +482,8 @@ func readWriteRequests(w *readWrite) {
 		var all []*party
 		for i, kind := range c.queue {
 			p := w.party(kind == 'r', fmt.Sprintf("contender %d of %s", i, c.queue))
-			p.result = w.lock(p.Lock)
-			w.eventually(p.name+" is in, or waits", func() bool { return len(p.result) > 0 || p.s.tap.Armed() > 0 && p.s.tap.Pending() == 0 })
+			p.result = w.Lock(p.Lock)
+			w.Eventually(p.name+" is in, or waits", func() bool { return len(p.result) > 0 || p.s.Tap.Armed() > 0 && p.s.Tap.Pending() == 0 })
 			all = append(all, p)
 		}
 		for _, i := range c.leave {
@@ -488,19 +493,19 @@ func readWriteRequests(w *readWrite) {
 		}
 		var requests []jute.Op
 		for _, p := range all {
-			requests = append(requests, requestsOf(p.s)...)
+			requests = append(requests, locktest.RequestsOf(p.s)...)
 		}
 		sent := len(requests)
-		require.Equal(w, w.subject.Requests(len(all), c.waits), sent, "the queue %s, which leaves in the order %v, sends %d requests and not what was predicted for %d waits (ReadWriteSubject.Requests): %s", c.queue, c.leave, sent, c.waits, byKind(requests))
-		w.nothingLeft()
+		require.Equal(w, w.subject.Requests(len(all), c.waits), sent, "the queue %s, which leaves in the order %v, sends %d requests and not what was predicted for %d waits (ReadWriteSubject.Requests): %s", c.queue, c.leave, sent, c.waits, locktest.ByKind(requests))
+		w.NothingLeft()
 	}
 }
 
 // recipesNodes has another program's contenders in the queue.
 func recipesNodes(w *readWrite) {
-	admin := w.session()
+	admin := w.Session()
 	create := func(prefix string) string {
-		node, err := admin.Create(w.path+"/"+prefix, []byte("another program"), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		node, err := admin.Create(w.Path+"/"+prefix, []byte("another program"), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		require.NoError(w, err)
 		return node
 	}
@@ -523,18 +528,18 @@ func recipesNodes(w *readWrite) {
 	require.NoError(w, admin.Delete(theirs, -1))
 	w.getsIn(late, "after another program's writer")
 	w.leaves(late)
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func noPermissionToWrite(w *readWrite) {
-	admin := w.session()
+	admin := w.Session()
 	require.NoError(w, admin.AddAuth("digest", []byte("admin:secret")))
-	w.parents(admin.Conn, zk.DigestACL(zk.PermAll, "admin", "secret"))
+	w.Parents(admin.Conn, zk.DigestACL(zk.PermAll, "admin", "secret"))
 	for _, p := range []*party{w.reader("a reader"), w.writer("a writer")} {
-		err := w.result(w.lock(p.Lock), "the lock of "+p.name+" without permission")
+		err := w.Result(w.Lock(p.Lock), "the lock of "+p.name+" without permission")
 		require.ErrorIs(w, err, zk.ErrNoAuth, "the lock of %s without permission must return an error that wraps the client's", p.name)
-		require.ErrorContains(w, err, w.path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
-		w.notLocked(p.Lock, "the release after a lock that failed")
+		require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
+		w.NotLocked(p.Lock, "the release after a lock that failed")
 	}
 }
 
@@ -545,31 +550,31 @@ func writerGoes(w *readWrite) {
 	w.queues(writer, "a reader holds the lock")
 	w.queues(a, overtaken)
 	w.queues(b, overtaken)
-	w.expire(writer.s)
-	require.Error(w, w.result(writer.result, "the lock of a writer whose session has expired"), "a writer's session has expired, and Lock returns no error")
+	w.Expire(writer.s)
+	require.Error(w, w.Result(writer.result, "the lock of a writer whose session has expired"), "a writer's session has expired, and Lock returns no error")
 	w.getsIn(a, "together with the first reader, once the writer before it has gone")
 	w.getsIn(b, "together with the first reader, once the writer before it has gone")
 	for _, p := range []*party{first, a, b} {
 		w.leaves(p)
 	}
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func releaseAfterExpiry(w *readWrite) {
 	for _, reads := range []bool{true, false} {
 		old := w.party(reads, "the old holder")
 		w.in(old, "when the lock is free")
-		w.expire(old.s)
+		w.Expire(old.s)
 		next := w.writer("the next writer")
 		w.in(next, "after the old holder's session has ended")
-		w.eventually("the old holder's client has a new session", func() bool {
-			return old.s.SessionID() != 0 && old.s.SessionID() != old.s.id && old.s.State() == zk.StateHasSession
+		w.Eventually("the old holder's client has a new session", func() bool {
+			return old.s.SessionID() != 0 && old.s.SessionID() != old.s.ID && old.s.State() == zk.StateHasSession
 		})
-		before := w.nodes()
-		err := w.unlockErr(old.Lock, "the release after the session has ended")
-		require.Equal(w, before, w.nodes(), "the holder's session has ended, and its release has deleted another contender's node: two holders")
-		w.isNotLocked(err, "the release after the session has ended")
+		before := w.Nodes()
+		err := w.UnlockErr(old.Lock, "the release after the session has ended")
+		require.Equal(w, before, w.Nodes(), "the holder's session has ended, and its release has deleted another contender's node: two holders")
+		w.IsNotLocked(err, "the release after the session has ended")
 		w.leaves(next)
-		w.nothingLeft()
+		w.NothingLeft()
 	}
 }

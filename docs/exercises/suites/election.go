@@ -1,4 +1,4 @@
-package locktest
+package suites
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/zkserver"
 )
 
@@ -33,27 +34,29 @@ type ElectionSubject struct {
 	// what Write wraps if the term is not the leader's.
 	ErrLost, ErrStale error
 	// Level says how much is asked. The zero Level is Full.
-	Level Level
+	Level locktest.Level
 }
 
 // RunElection runs what an election must do as subtests, in a process of its own
 // as Run does.
 func RunElection(t *testing.T, s ElectionSubject) {
 	t.Helper()
-	RunSuite(t, s)
+	locktest.RunSuite(t, s)
 }
 
 // electionTimeout is the session timeout of the cases' clients, which session asks for.
 const electionTimeout = 10 * time.Second
 
 // Plan is what RunElection runs.
-func (s ElectionSubject) Plan() Plan {
-	contender := Subject{
-		New:     func(conn *zk.Conn, path string) Lock { return &office{candidate: s.New(conn, path, electionTimeout)} },
+func (s ElectionSubject) Plan() locktest.Plan {
+	contender := locktest.Subject{
+		New: func(conn *zk.Conn, path string) locktest.Lock {
+			return &office{candidate: s.New(conn, path, electionTimeout)}
+		},
 		Queue:   true,
 		WakeUps: func(int) int { return 1 },
 	}
-	p := NewPlan(electionCases, Of[*election](s.Level), contender, func(w *World) *election { return &election{w, s} })
+	p := locktest.NewPlan(electionCases, locktest.Of[*election](s.Level), contender, func(w *locktest.World) *election { return &election{w, s} })
 	if s.New == nil {
 		p.Missing = "ElectionSubject.New is nil: it must make a candidate"
 	}
@@ -61,7 +64,9 @@ func (s ElectionSubject) Plan() Plan {
 }
 
 // ofLocks is a case of locks.
-func ofLocks(run func(w *World)) func(w *election) { return func(w *election) { run(w.World) } }
+func ofLocks(run func(w *locktest.World)) func(w *election) {
+	return func(w *election) { run(w.World) }
+}
 
 // An office is a candidate as a lock: Lock returns when it leads, and Unlock has
 // it resign.
@@ -104,14 +109,14 @@ func (o *office) Unlock() error {
 func (*office) TryLock() (bool, error) { return false, errors.ErrUnsupported }
 
 // All are exact, because a real server may grant another session timeout.
-var electionCases = []TestCase[*election]{
+var electionCases = []locktest.TestCase[*election]{
 	{Name: "a candidate that is alone leads, and its term is the czxid of its node", Run: termIsCzxid, Basic: true, Exact: true},
 	{Name: "Lead returns what its function returns", Run: leadReturns, Basic: true, Exact: true},
-	{Name: "candidates lead one after the other in the order in which they came", Run: ofLocks(queueOrder), Basic: true, Exact: true},
+	{Name: "candidates lead one after the other in the order in which they came", Run: ofLocks(locktest.QueueOrder), Basic: true, Exact: true},
 	{Name: "the next one leads as soon as the leader has resigned, and in a higher term", Run: handOver, Basic: true, Exact: true},
 	{Name: "the end of ctx is told to the leader, and nobody else leads before it has resigned", Run: ctxOfLeader, Basic: true, Exact: true},
 	{Name: "a candidate whose ctx ends leaves the queue", Run: ctxOfCandidate, Basic: true, Exact: true},
-	{Name: "a waiting candidate sleeps", Run: ofLocks(waiterSleeps), Basic: true, Exact: true},
+	{Name: "a waiting candidate sleeps", Run: ofLocks(locktest.WaiterSleeps), Basic: true, Exact: true},
 	{Name: "the session of a leader ends, its ctx too, and Lead returns ErrLost", Run: leadersSessionEnds, Basic: true, Exact: true},
 	{Name: "a leader writes, and a term that has ended writes no more", Run: writes, Basic: true, Exact: true},
 	{Name: "a leader that is cut off is told before the next one leads", Run: leaderCutOff, Exact: true},
@@ -122,26 +127,26 @@ var electionCases = []TestCase[*election]{
 	{Name: "a late write of the old leader is refused by its term", Run: lateWrite, Exact: true},
 	{Name: "a write that the old leader has sent and that arrives after the hand-over is refused", Run: writeUnderWay, Exact: true},
 	{Name: "a write that fails for another reason is not ErrStale", Run: writeFails, Exact: true},
-	{Name: "a resignation wakes one candidate", Run: ofLocks(wakeUps), Bare: true, Exact: true},
-	{Name: "a child that is no candidate is ignored", Run: ofLocks(foreignChild), Bare: true, Exact: true},
-	{Name: "missing parents are made", Run: ofLocks(missingParents), Bare: true, Exact: true},
-	{Name: "a candidate that goes lets nobody lead before its turn", Run: ofLocks(waiterGoes), Bare: true, Exact: true},
-	{Name: "a resignation between the look and the watch is not missed", Run: ofLocks(releaseBeforeWatch), Exact: true},
-	{Name: "a candidate that goes before it is watched lets nobody lead", Run: ofLocks(waiterGoesBeforeWatch), Exact: true},
-	{Name: "a resignation while a candidate is cut off is not missed", Run: ofLocks(releaseWhileCutOff), Exact: true},
-	{Name: "a closed session wakes a candidate with an error", Run: ofLocks(closedWaiter), Exact: true},
+	{Name: "a resignation wakes one candidate", Run: ofLocks(locktest.WakeUps), Bare: true, Exact: true},
+	{Name: "a child that is no candidate is ignored", Run: ofLocks(locktest.ForeignChild), Bare: true, Exact: true},
+	{Name: "missing parents are made", Run: ofLocks(locktest.MissingParents), Bare: true, Exact: true},
+	{Name: "a candidate that goes lets nobody lead before its turn", Run: ofLocks(locktest.WaiterGoes), Bare: true, Exact: true},
+	{Name: "a resignation between the look and the watch is not missed", Run: ofLocks(locktest.ReleaseBeforeWatch), Exact: true},
+	{Name: "a candidate that goes before it is watched lets nobody lead", Run: ofLocks(locktest.WaiterGoesBeforeWatch), Exact: true},
+	{Name: "a resignation while a candidate is cut off is not missed", Run: ofLocks(locktest.ReleaseWhileCutOff), Exact: true},
+	{Name: "a closed session wakes a candidate with an error", Run: ofLocks(locktest.ClosedWaiter), Exact: true},
 	{Name: "an expired session wakes a candidate with an error", Run: candidatesSessionEnds, Exact: true},
 }
 
 type election struct {
-	*World
+	*locktest.World
 	subject ElectionSubject
 }
 
 // A term is one call of Lead, as the case sees it.
 type term struct {
 	candidate Candidate
-	s         *session
+	s         *locktest.Session
 	name      string
 	cancel    context.CancelFunc // of Lead's ctx
 	began     chan struct{}
@@ -152,11 +157,11 @@ type term struct {
 }
 
 // stands has a candidate call Lead. Its function returns when it is told to.
-func (w *election) stands(name string, candidate Candidate, s *session) *term {
+func (w *election) stands(name string, candidate Candidate, s *locktest.Session) *term {
 	w.Helper()
 	if candidate == nil {
-		s = w.session()
-		candidate = w.subject.New(s.Conn, w.path, electionTimeout)
+		s = w.Session()
+		candidate = w.subject.New(s.Conn, w.Path, electionTimeout)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	resigned := make(chan error, 1)
@@ -167,7 +172,7 @@ func (w *election) stands(name string, candidate Candidate, s *session) *term {
 		cancel()
 		a.resign(nil)
 	})
-	a.result = w.aside("Lead", func() error {
+	a.result = w.Aside("Lead", func() error {
 		return candidate.Lead(ctx, func(ctx context.Context, number int64) error {
 			a.ctx, a.number = ctx, number
 			close(a.began)
@@ -180,9 +185,9 @@ func (w *election) stands(name string, candidate Candidate, s *session) *term {
 // leads waits until a candidate leads.
 func (w *election) leads(a *term) {
 	w.Helper()
-	w.waitUntil(a.name+" leads", func() bool { return isClosed(a.began) || len(a.result) > 0 },
-		func() string { return a.name + " must lead, and its function is not called" + w.why() })
-	if !isClosed(a.began) {
+	w.WaitUntil(a.name+" leads", func() bool { return locktest.IsClosed(a.began) || len(a.result) > 0 },
+		func() string { return a.name + " must lead, and its function is not called" + w.Why() })
+	if !locktest.IsClosed(a.began) {
 		require.NoError(w, <-a.result, "%s must lead, and Lead fails", a.name)
 		w.Fatalf("Lead of %s returns without an error, and has not called its function", a.name)
 	}
@@ -191,17 +196,17 @@ func (w *election) leads(a *term) {
 // waits fails if a candidate leads that must wait.
 func (w *election) mustWait(a *term, why string) {
 	w.Helper()
-	w.waitUntil(a.name+" waits", func() bool {
-		return isClosed(a.began) || len(a.result) > 0 || a.s.tap.Armed() > 0 && a.s.tap.Pending() == 0
+	w.WaitUntil(a.name+" waits", func() bool {
+		return locktest.IsClosed(a.began) || len(a.result) > 0 || a.s.Tap.Armed() > 0 && a.s.Tap.Pending() == 0
 	}, func() string {
-		return a.name + " waits without a watch: no event will tell it that its turn has come" + w.why()
+		return a.name + " waits without a watch: no event will tell it that its turn has come" + w.Why()
 	})
 	w.notYet(a, why)
 }
 
 func (w *election) notYet(a *term, why string) {
 	w.Helper()
-	if isClosed(a.began) {
+	if locktest.IsClosed(a.began) {
 		w.Fatalf("%s leads, and must not: %s: two leaders", a.name, why)
 	}
 	if len(a.result) > 0 {
@@ -214,7 +219,7 @@ func (w *election) notYet(a *term, why string) {
 func (w *election) resigns(a *term) {
 	w.Helper()
 	a.resign(nil)
-	require.NoError(w, w.result(a.result, "Lead of "+a.name+", whose function has returned,"), "the function of %s has returned, and Lead fails", a.name)
+	require.NoError(w, w.Result(a.result, "Lead of "+a.name+", whose function has returned,"), "the function of %s has returned, and Lead fails", a.name)
 }
 
 // told waits until a leader's ctx has ended.
@@ -231,26 +236,26 @@ func (w *election) told(a *term, within time.Duration, what string) {
 func (w *election) lost(a *term) {
 	w.Helper()
 	a.resign(nil)
-	err := w.result(a.result, "Lead of "+a.name+", whose leadership was lost,")
+	err := w.Result(a.result, "Lead of "+a.name+", whose leadership was lost,")
 	require.ErrorIs(w, err, w.subject.ErrLost, "%s has lost its leadership before it resigned, and Lead returns no error that wraps ErrLost", a.name)
 }
 
 // rest lets what goes on in the background come to its end.
-func (w *election) rest() { time.Sleep(patience) }
+func (w *election) rest() { time.Sleep(locktest.Patience) }
 
 func termIsCzxid(w *election) {
 	a := w.stands("the candidate", nil, nil)
 	w.leads(a)
-	nodes := w.nodes()
+	nodes := w.Nodes()
 	require.Len(w, nodes, 1, "one candidate leads, and there is not exactly one node")
-	node, _ := w.srv.Node(w.path + "/" + nodes[0])
-	require.Equal(w, a.s.id, node.Stat.EphemeralOwner, "the leader's node is not an ephemeral one of its session: if the leader dies, nobody else ever leads")
+	node, _ := w.Server.Node(w.Path + "/" + nodes[0])
+	require.Equal(w, a.s.ID, node.Stat.EphemeralOwner, "the leader's node is not an ephemeral one of its session: if the leader dies, nobody else ever leads")
 	require.Equal(w, node.Stat.Czxid, a.number, "the term is not the czxid of the leader's node")
 	require.NoError(w, a.ctx.Err(), "the leader's ctx has ended, and the leader has not resigned")
 	w.resigns(a)
 	require.Error(w, a.ctx.Err(), "the leader has resigned, and its ctx has not ended: what it has started goes on")
 	w.rest()
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func leadReturns(w *election) {
@@ -258,17 +263,17 @@ func leadReturns(w *election) {
 	a := w.stands("the candidate", nil, nil)
 	w.leads(a)
 	a.resign(own)
-	err := w.result(a.result, "Lead, whose function has returned,")
+	err := w.Result(a.result, "Lead, whose function has returned,")
 	require.ErrorIs(w, err, own, "the leader's function returns an error, and Lead does not return it")
 	require.NotErrorIs(w, err, w.subject.ErrLost, "the leader has resigned, and Lead returns ErrLost")
 	w.rest()
-	w.nothingLeft()
+	w.NothingLeft()
 	b := w.stands("the same candidate, once more,", a.candidate, a.s)
 	w.leads(b)
 	require.Greater(w, b.number, a.number, "the candidate leads once more, and its term is not higher")
 	w.resigns(b)
 	w.rest()
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func handOver(w *election) {
@@ -296,7 +301,7 @@ func handOver(w *election) {
 		w.resigns(a)
 	}
 	w.rest()
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func ctxOfLeader(w *election) {
@@ -309,12 +314,12 @@ func ctxOfLeader(w *election) {
 	w.rest() // it cleans up for a minute
 	w.notYet(b, "the leader's ctx has ended, and its function has not returned: it may still be at work; resign after that")
 	a.resign(nil)
-	err := w.result(a.result, "Lead, whose function has returned,")
+	err := w.Result(a.result, "Lead, whose function has returned,")
 	require.NotErrorIs(w, err, w.subject.ErrLost, "ctx has ended and the leader has resigned, and Lead returns ErrLost")
 	w.leads(b)
 	w.resigns(b)
 	w.rest()
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func ctxOfCandidate(w *election) {
@@ -325,16 +330,16 @@ func ctxOfCandidate(w *election) {
 	c = w.stands("the third candidate", nil, nil)
 	w.mustWait(c, "another candidate leads")
 	b.cancel()
-	require.ErrorIs(w, w.result(b.result, "Lead, whose ctx has ended,"), context.Canceled, "the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()")
-	w.eventually("the node of the candidate that gave up goes", func() bool { return len(w.nodes()) == 2 })
+	require.ErrorIs(w, w.Result(b.result, "Lead, whose ctx has ended,"), context.Canceled, "the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()")
+	w.Eventually("the node of the candidate that gave up goes", func() bool { return len(w.Nodes()) == 2 })
 	w.rest()
 	w.notYet(c, "the candidate before it has given up, and the leader leads still; look again at the whole queue after each event")
 	w.resigns(a)
 	w.leads(c)
-	require.False(w, isClosed(b.began), "a candidate has given up, and leads")
+	require.False(w, locktest.IsClosed(b.began), "a candidate has given up, and leads")
 	w.resigns(c)
 	w.rest()
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func leadersSessionEnds(w *election) {
@@ -342,11 +347,11 @@ func leadersSessionEnds(w *election) {
 	w.leads(a)
 	b := w.stands("the next candidate", nil, nil)
 	w.mustWait(b, "another candidate leads")
-	w.expire(a.s)
+	w.Expire(a.s)
 	w.leads(b)
 	w.told(a, electionTimeout, "the leader's session has ended")
 	w.lost(a)
-	w.eventually("the old leader's client has a new session", func() bool { return a.s.State() == zk.StateHasSession && a.s.SessionID() != a.s.id })
+	w.Eventually("the old leader's client has a new session", func() bool { return a.s.State() == zk.StateHasSession && a.s.SessionID() != a.s.ID })
 	again := w.stands("the old leader, in its new session,", a.candidate, a.s)
 	w.mustWait(again, "another candidate leads")
 	w.resigns(b)
@@ -354,19 +359,19 @@ func leadersSessionEnds(w *election) {
 	require.Greater(w, again.number, b.number, "the next leader's term is not higher")
 	w.resigns(again)
 	w.rest()
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 const record = "/locktest/record"
 
 func (w *election) record() {
-	_, err := w.session().Create(record, []byte("nothing"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	_, err := w.Session().Create(record, []byte("nothing"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
 }
 
 func (w *election) recorded(want, message string) {
 	w.Helper()
-	data, _, err := w.session().Get(record)
+	data, _, err := w.Session().Get(record)
 	require.NoError(w, err)
 	require.Equal(w, want, string(data), message)
 }
@@ -374,7 +379,7 @@ func (w *election) recorded(want, message string) {
 // write calls Write, which must return.
 func (w *election) write(c Candidate, number int64, data string) error {
 	w.Helper()
-	return w.result(w.aside("Write", func() error { return c.Write(number, record, []byte(data)) }), "Write")
+	return w.Result(w.Aside("Write", func() error { return c.Write(number, record, []byte(data)) }), "Write")
 }
 
 func (w *election) refused(err error, what string) {
@@ -405,16 +410,16 @@ func writes(w *election) {
 	w.recorded("by b", "a write that was refused has changed the data")
 	w.resigns(again)
 	w.rest()
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 // cutOff keeps what a session's client sends from the server, on this connection
 // and on those after it, until back is called.
-func (w *election) cutOff(s *session) (back func()) {
+func (w *election) cutOff(s *locktest.Session) (back func()) {
 	const connections = 500 // one fault holds one
 	var held []*zkserver.Fault
 	for range connections {
-		held = append(held, w.srv.Hold(func(r zkserver.Request) bool { return r.Session == s.id }))
+		held = append(held, w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID }))
 	}
 	return func() {
 		for _, f := range held {
@@ -435,10 +440,10 @@ func leaderCutOff(w *election) {
 		back := w.cutOff(a.s)
 		select {
 		case <-a.ctx.Done():
-			require.False(w, isClosed(b.began), "the leader was cut off, and the next one led before the leader's ctx had ended: two leaders")
+			require.False(w, locktest.IsClosed(b.began), "the leader was cut off, and the next one led before the leader's ctx had ended: two leaders")
 		case <-b.began:
 			w.Fatal("the leader was cut off, its session has ended, and the next one leads while the leader's ctx has not ended: two leaders; the leader must count the time since it sent the last request that was answered, and end its ctx before the session timeout has passed")
-		case <-time.After(patience):
+		case <-time.After(locktest.Patience):
 			w.Fatal("the leader is cut off for a minute, and neither does its ctx end nor does the next one lead")
 		}
 		w.leads(b)
@@ -446,10 +451,10 @@ func leaderCutOff(w *election) {
 		back()
 		w.lost(a)
 		w.resigns(b)
-		w.eventually("the queue is empty", func() bool { return len(w.nodes()) == 0 })
+		w.Eventually("the queue is empty", func() bool { return len(w.Nodes()) == 0 })
 		w.rest()
 	}
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func leaderShortCut(w *election) {
@@ -457,17 +462,17 @@ func leaderShortCut(w *election) {
 	w.leads(a)
 	for range 5 {
 		time.Sleep(7 * time.Second)
-		require.True(w, w.srv.Cut(a.s.id))
+		require.True(w, w.Server.Cut(a.s.ID))
 	}
 	for range 3 { // a request of the leader goes with its connection
-		lost := w.srv.LoseRequest(func(r zkserver.Request) bool { return r.Session == a.s.id && !byClient(r.Op) })
-		w.hit(lost, "the leader shows that its session lives")
+		lost := w.Server.LoseRequest(func(r zkserver.Request) bool { return r.Session == a.s.ID && !locktest.ByClient(r.Op) })
+		w.Hit(lost, "the leader shows that its session lives")
 		w.rest() // several in a row would be a loss
 	}
 	require.NoError(w, a.ctx.Err(), "the connection of the leader broke and came back at once, its session lives, and its ctx has ended: zk.ErrConnectionClosed does not say that the session has ended; ask again")
 	w.resigns(a)
 	w.rest()
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func longTerm(w *election) {
@@ -482,29 +487,29 @@ func longTerm(w *election) {
 	w.leads(b)
 	w.resigns(b)
 	w.rest()
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func leadersNodeGoes(w *election) {
 	a := w.stands("the leader", nil, nil)
 	w.leads(a)
-	require.NoError(w, w.session().Delete(w.path+"/"+w.nodes()[0], -1))
+	require.NoError(w, w.Session().Delete(w.Path+"/"+w.Nodes()[0], -1))
 	w.told(a, electionTimeout, "an operator has deleted the leader's node")
 	w.lost(a)
 	w.rest()
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 // deafLeader ends a leader's session and lets the function return long after.
 func deafLeader(w *election) {
 	a := w.stands("the leader", nil, nil)
 	w.leads(a)
-	w.expire(a.s)
+	w.Expire(a.s)
 	w.rest()
 	require.Empty(w, a.result, "the leadership was lost, and Lead has returned while its function is at work: the caller believes that it has ended")
 	w.lost(a)
 	w.rest()
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func lateWrite(w *election) {
@@ -514,38 +519,38 @@ func lateWrite(w *election) {
 	require.NoError(w, w.write(a.candidate, a.number, "by a"), "the leader writes in its term, and Write fails")
 	b := w.stands("the next candidate", nil, nil)
 	w.mustWait(b, "another candidate leads")
-	w.expire(a.s)
+	w.Expire(a.s)
 	w.leads(b)
-	w.eventually("the old leader's client has a new session", func() bool { return a.s.State() == zk.StateHasSession && a.s.SessionID() != a.s.id })
+	w.Eventually("the old leader's client has a new session", func() bool { return a.s.State() == zk.StateHasSession && a.s.SessionID() != a.s.ID })
 	w.refused(w.write(a.candidate, a.number, "by a, late"), "a leader whose session has ended")
 	w.recorded("by a", "a write that was refused has changed the data")
 	require.NoError(w, w.write(b.candidate, b.number, "by b"), "the next leader writes in its term, and Write fails")
 	w.lost(a)
 	w.resigns(b)
 	w.rest()
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 // writeUnderWay holds back each request of a Write in turn, while the leader's
 // node goes and the next one leads.
 func writeUnderWay(w *election) {
 	w.record()
-	for n := 1; w.goesOn(n); n++ {
+	for n := 1; w.GoesOn(n); n++ {
 		a := w.stands("the leader", nil, nil)
 		w.leads(a)
 		b := w.stands("the next candidate", nil, nil)
 		w.mustWait(b, "another candidate leads")
 		count := 0
-		held := w.srv.Hold(func(r zkserver.Request) bool {
+		held := w.Server.Hold(func(r zkserver.Request) bool {
 			// The leader's proofs that its session lives touch its own node.
-			if r.Session != a.s.id || byClient(r.Op) || r.Op != jute.OpMulti && r.Path != record {
+			if r.Session != a.s.ID || locktest.ByClient(r.Op) || r.Op != jute.OpMulti && r.Path != record {
 				return false
 			}
 			count++
 			return count == n
 		})
-		written := w.aside("Write", func() error { return a.candidate.Write(a.number, record, []byte("by a, late")) })
-		w.eventually("the write is held back, or has ended", func() bool { return len(held.Hit()) > 0 || len(written) > 0 })
+		written := w.Aside("Write", func() error { return a.candidate.Write(a.number, record, []byte("by a, late")) })
+		w.Eventually("the write is held back, or has ended", func() bool { return len(held.Hit()) > 0 || len(written) > 0 })
 		if len(held.Hit()) == 0 {
 			held.Release()
 			require.NoError(w, <-written, "the leader writes in its term, and Write fails")
@@ -556,17 +561,17 @@ func writeUnderWay(w *election) {
 			break
 		}
 		mine := ""
-		for _, session := range w.srv.Sessions() {
-			if session.ID == a.s.id {
+		for _, session := range w.Server.Sessions() {
+			if session.ID == a.s.ID {
 				require.NotEmpty(w, session.Ephemerals, "the leader has no node")
 				mine = session.Ephemerals[0]
 			}
 		}
-		require.NoError(w, w.session().Delete(mine, -1))
+		require.NoError(w, w.Session().Delete(mine, -1))
 		w.leads(b)
 		require.NoError(w, w.write(b.candidate, b.number, "by b"), "the next leader writes in its term, and Write fails")
 		held.Release()
-		w.refused(w.result(written, "Write, whose request was held back,"), "an old leader whose write was under way at the hand-over")
+		w.refused(w.Result(written, "Write, whose request was held back,"), "an old leader whose write was under way at the hand-over")
 		w.recorded("by b", "the old leader's write was under way at the hand-over, and has overwritten the next leader's; look and write in one transaction (Multi)")
 		w.told(a, electionTimeout, "the leader's node has gone")
 		w.lost(a)
@@ -574,19 +579,19 @@ func writeUnderWay(w *election) {
 		w.rest()
 	}
 	w.rest()
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func writeFails(w *election) {
 	a := w.stands("the leader", nil, nil)
 	w.leads(a)
-	err := w.result(w.aside("Write", func() error { return a.candidate.Write(a.number, record, []byte("x")) }), "Write")
+	err := w.Result(w.Aside("Write", func() error { return a.candidate.Write(a.number, record, []byte("x")) }), "Write")
 	require.ErrorIs(w, err, zk.ErrNoNode, "the node that is written does not exist, and Write returns no error that wraps zk.ErrNoNode")
 	require.NotErrorIs(w, err, w.subject.ErrStale, "the node that is written does not exist, and Write returns ErrStale: the leader believes that it has lost")
 	require.NoError(w, a.ctx.Err(), "the node that is written does not exist, and the leader's ctx has ended")
 	w.resigns(a)
 	w.rest()
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func candidatesSessionEnds(w *election) {
@@ -594,11 +599,11 @@ func candidatesSessionEnds(w *election) {
 	w.leads(a)
 	b := w.stands("the next candidate", nil, nil)
 	w.mustWait(b, "another candidate leads")
-	w.expire(b.s)
-	err := w.result(b.result, "Lead of a candidate whose session has ended")
+	w.Expire(b.s)
+	err := w.Result(b.result, "Lead of a candidate whose session has ended")
 	require.ErrorIs(w, err, zk.ErrSessionExpired, "a waiting candidate's session has ended, and Lead returns no error that wraps zk.ErrSessionExpired: its node has gone")
-	require.ErrorContains(w, err, w.path, "the error does not name the election: wrap it with the path (fmt.Errorf with %w)")
+	require.ErrorContains(w, err, w.Path, "the error does not name the election: wrap it with the path (fmt.Errorf with %w)")
 	w.resigns(a)
 	w.rest()
-	w.nothingLeft()
+	w.NothingLeft()
 }

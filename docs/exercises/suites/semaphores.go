@@ -1,4 +1,4 @@
-package locktest
+package suites
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest"
 )
 
 // A Semaphore is one contender for one of several places, used by one goroutine
@@ -40,7 +41,7 @@ type SemaphoreSubject struct {
 	// counted.
 	Requests func(permits, n int) int
 	// Level says how much is asked of the semaphore. The zero Level is Full.
-	Level Level
+	Level locktest.Level
 }
 
 // RunSemaphore runs what a semaphore with several permits must do as subtests, in
@@ -48,13 +49,13 @@ type SemaphoreSubject struct {
 // which Run has the cases: the two suites complete each other.
 func RunSemaphore(t *testing.T, s SemaphoreSubject) {
 	t.Helper()
-	RunSuite(t, s)
+	locktest.RunSuite(t, s)
 }
 
 // Plan is what RunSemaphore runs.
-func (s SemaphoreSubject) Plan() Plan {
-	p := NewPlan(semaphoreCases, Of[*places](s.Level), Subject{ErrNotLocked: s.ErrNotAcquired, Queue: true},
-		func(w *World) *places { return &places{World: w, subject: s} })
+func (s SemaphoreSubject) Plan() locktest.Plan {
+	p := locktest.NewPlan(semaphoreCases, locktest.Of[*places](s.Level), locktest.Subject{ErrNotLocked: s.ErrNotAcquired, Queue: true},
+		func(w *locktest.World) *places { return &places{World: w, subject: s} })
 	if s.New == nil {
 		p.Missing = "SemaphoreSubject.New is nil: it must make a contender"
 	}
@@ -65,7 +66,7 @@ func (s SemaphoreSubject) Plan() Plan {
 func with(permits int, run func(w *places)) func(w *places) {
 	return func(w *places) {
 		w.permits = permits
-		w.World.subject.New = func(conn *zk.Conn, path string) Lock { return asLock{w.subject.New(conn, path, permits)} }
+		w.World.Subject.New = func(conn *zk.Conn, path string) locktest.Lock { return asLock{w.subject.New(conn, path, permits)} }
 		run(w)
 	}
 }
@@ -76,7 +77,7 @@ func (s asLock) Lock() error            { return s.Acquire() }
 func (s asLock) TryLock() (bool, error) { return s.TryAcquire() }
 func (s asLock) Unlock() error          { return s.Release() }
 
-var semaphoreCases = []TestCase[*places]{
+var semaphoreCases = []locktest.TestCase[*places]{
 	{Name: "as many as there are permits get in without waiting, and one more waits", Run: with(3, asManyAsPermits), Basic: true},
 	{Name: "a release lets exactly one in", Run: with(3, letsOneIn), Basic: true},
 	{Name: "whichever of those inside goes, the first waiter gets in", Run: with(3, whicheverGoes), Basic: true},
@@ -95,17 +96,17 @@ var semaphoreCases = []TestCase[*places]{
 }
 
 type places struct {
-	*World
+	*locktest.World
 	subject SemaphoreSubject
 	permits int
 }
 
 // fill has contenders arrive one by one until waiting of them wait.
-func (w *places) fill(waiting int) (all []Lock, results []<-chan error, sessions []*session) {
+func (w *places) fill(waiting int) (all []locktest.Lock, results []<-chan error, sessions []*locktest.Session) {
 	w.Helper()
 	for i := range w.permits + waiting {
-		l, s := w.contender()
-		result := w.lock(l)
+		l, s := w.Contender()
+		result := w.Lock(l)
 		if i < w.permits {
 			w.goesIn(result, fmt.Sprintf("contender %d", i+1), fmt.Sprintf("there are %d permits, and a place is free", w.permits))
 		} else {
@@ -127,49 +128,49 @@ func (w *places) getsIn(result <-chan error, name string) {
 // goesIn waits until a contender is inside. Advice is for one that waits.
 func (w *places) goesIn(result <-chan error, name, advice string) {
 	w.Helper()
-	w.waitUntil(name+" gets in", func() bool { return len(result) > 0 }, func() string {
-		return fmt.Sprintf("%s must get in, and waits, though fewer than %d contenders are before it: %s%s", name, w.permits, advice, w.why())
+	w.WaitUntil(name+" gets in", func() bool { return len(result) > 0 }, func() string {
+		return fmt.Sprintf("%s must get in, and waits, though fewer than %d contenders are before it: %s%s", name, w.permits, advice, w.Why())
 	})
 	require.NoError(w, <-result, "%s: Acquire fails", name)
 }
 
 // staysOut fails if a contender is inside, or does not sleep on a watch.
-func (w *places) staysOut(result <-chan error, s *session, name string) {
+func (w *places) staysOut(result <-chan error, s *locktest.Session, name string) {
 	w.Helper()
-	before := s.tap.Counts().Total()
-	w.waitUntil(name+" waits on a watch", func() bool {
+	before := s.Tap.Counts().Total()
+	w.WaitUntil(name+" waits on a watch", func() bool {
 		if len(result) > 0 {
 			require.NoError(w, <-result, "%s must wait, and Acquire fails", name)
 			w.Fatalf("%s must wait, and has got in: more are inside than there are permits", name)
 		}
-		return s.tap.Armed() > 0 && s.tap.Pending() == 0
+		return s.Tap.Armed() > 0 && s.Tap.Pending() == 0
 	}, func() string {
-		if n := s.tap.Counts().Total() - before; n > 5 {
-			return fmt.Sprintf("%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, patience)
+		if n := s.Tap.Counts().Total() - before; n > 5 {
+			return fmt.Sprintf("%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, locktest.Patience)
 		}
-		return fmt.Sprintf("%s waits without a watch: no event will tell it of a release%s", name, w.why())
+		return fmt.Sprintf("%s waits without a watch: no event will tell it of a release%s", name, w.Why())
 	})
 }
 
-func (w *places) release(l Lock, name string) {
+func (w *places) release(l locktest.Lock, name string) {
 	w.Helper()
-	require.NoError(w, w.result(w.aside("Release", l.Unlock), "Release of "+name), "Release of %s fails", name)
+	require.NoError(w, w.Result(w.Aside("Release", l.Unlock), "Release of "+name), "Release of %s fails", name)
 }
 
-func (w *places) empty(all []Lock) {
+func (w *places) empty(all []locktest.Lock) {
 	w.Helper()
 	for _, l := range all {
 		w.release(l, "a contender that is inside")
 	}
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func asManyAsPermits(w *places) {
 	all, results, _ := w.fill(1)
-	require.Len(w, w.nodes(), w.permits+1, "each contender has one node")
-	admin := w.session()
-	for _, node := range w.nodes() {
-		_, stat, err := admin.Get(w.path + "/" + node)
+	require.Len(w, w.Nodes(), w.permits+1, "each contender has one node")
+	admin := w.Session()
+	for _, node := range w.Nodes() {
+		_, stat, err := admin.Get(w.Path + "/" + node)
 		require.NoError(w, err)
 		require.NotZero(w, stat.EphemeralOwner, "the node %s is not ephemeral: if its contender dies, the place is lost; create it with zk.FlagEphemeralSequential", node)
 	}
@@ -210,10 +211,10 @@ func severalGo(w *places) {
 	all, results, sessions := w.fill(w.permits + 1)
 	var gone []<-chan error
 	for _, l := range all[:w.permits] {
-		gone = append(gone, w.aside("Release", l.Unlock))
+		gone = append(gone, w.Aside("Release", l.Unlock))
 	}
 	for _, result := range gone {
-		require.NoError(w, w.result(result, "Release, several at once,"), "Release, several at once, fails")
+		require.NoError(w, w.Result(result, "Release, several at once,"), "Release, several at once, fails")
 	}
 	for i := range w.permits {
 		w.getsIn(results[w.permits+i], fmt.Sprintf("waiter %d, after %d have gone at once,", i+1, w.permits))
@@ -246,15 +247,15 @@ func orderOfPlaces(w *places) {
 	for _, i := range inside {
 		w.release(all[i], "one that is inside")
 	}
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func waiterBeforeGoes(w *places) {
 	for first := range 2 {
 		all, results, sessions := w.fill(4)
 		const gone, next = 3, 2 // indexes: the second waiter goes, the first is next
-		w.expire(sessions[gone])
-		w.gone(results[gone])
+		w.Expire(sessions[gone])
+		w.Gone(results[gone])
 		for _, j := range []int{2, 4, 5} {
 			w.staysOut(results[j], sessions[j], fmt.Sprintf("a waiter has gone, %d are inside, and contender %d", w.permits, j+1))
 		}
@@ -273,24 +274,24 @@ func waiterBeforeGoes(w *places) {
 }
 
 func tryAcquire(w *places) {
-	var inside []Lock
+	var inside []locktest.Lock
 	for i := range w.permits {
-		l, _ := w.contender()
-		ok, err := w.try(l, "TryAcquire with a free place")
+		l, _ := w.Contender()
+		ok, err := w.Try(l, "TryAcquire with a free place")
 		require.NoError(w, err, "TryAcquire with a free place fails")
 		require.True(w, ok, "TryAcquire returns false, and only %d of %d places are taken", i, w.permits)
 		inside = append(inside, l)
 	}
-	l, s := w.contender()
+	l, s := w.Contender()
 	for range 3 {
-		ok, err := w.try(l, "TryAcquire without a free place")
+		ok, err := w.Try(l, "TryAcquire without a free place")
 		require.NoError(w, err, "TryAcquire without a free place fails: false says that there is none")
 		require.False(w, ok, "TryAcquire goes inside, and all places are taken: more are inside than there are permits")
 	}
-	require.Len(w, w.nodes(), w.permits, "TryAcquire has returned false and has left a node behind: it takes a place from every contender that comes later")
-	require.Zero(w, s.tap.Armed(), "TryAcquire has returned false and has left a watch behind")
+	require.Len(w, w.Nodes(), w.permits, "TryAcquire has returned false and has left a node behind: it takes a place from every contender that comes later")
+	require.Zero(w, s.Tap.Armed(), "TryAcquire has returned false and has left a watch behind")
 	w.release(inside[0], "one that is inside")
-	ok, err := w.try(l, "TryAcquire after a release")
+	ok, err := w.Try(l, "TryAcquire after a release")
 	require.NoError(w, err, "TryAcquire after a release fails")
 	require.True(w, ok, "TryAcquire returns false after a release")
 	w.empty(append(inside[1:], l))
@@ -298,19 +299,19 @@ func tryAcquire(w *places) {
 
 func releaseOutside(w *places) {
 	all, results, sessions := w.fill(1)
-	stranger, _ := w.contender(sessions[0])
-	before := w.nodes()
-	err := w.unlockErr(stranger, "Release by a contender that is not inside")
-	require.Equal(w, before, w.nodes(), "Release by a contender that is not inside has deleted another one's node")
+	stranger, _ := w.Contender(sessions[0])
+	before := w.Nodes()
+	err := w.UnlockErr(stranger, "Release by a contender that is not inside")
+	require.Equal(w, before, w.Nodes(), "Release by a contender that is not inside has deleted another one's node")
 	w.isNotAcquired(err, "Release by a contender that is not inside")
 	w.release(all[0], "the first")
 	w.getsIn(results[w.permits], "the waiter")
-	before = w.nodes()
-	err = w.unlockErr(all[0], "the second Release")
-	require.Equal(w, before, w.nodes(), "a second Release has deleted another contender's node")
+	before = w.Nodes()
+	err = w.UnlockErr(all[0], "the second Release")
+	require.Equal(w, before, w.Nodes(), "a second Release has deleted another contender's node")
 	w.isNotAcquired(err, "the second Release")
-	l, s := w.contender()
-	w.staysOut(w.lock(l), s, "a contender that comes after a second Release")
+	l, s := w.Contender()
+	w.staysOut(w.Lock(l), s, "a contender that comes after a second Release")
 }
 
 func (w *places) isNotAcquired(err error, what string) {
@@ -324,15 +325,15 @@ func (w *places) isNotAcquired(err error, what string) {
 func placeExpires(w *places) {
 	for dead := range w.permits {
 		all, results, sessions := w.fill(2)
-		w.expire(sessions[dead])
+		w.Expire(sessions[dead])
 		w.getsIn(results[w.permits], fmt.Sprintf("the session of contender %d of those inside has ended, and the first waiter", dead+1))
 		w.staysOut(results[w.permits+1], sessions[w.permits+1], "the second waiter")
-		w.eventually("the client has a new session", func() bool {
-			return sessions[dead].State() == zk.StateHasSession && sessions[dead].SessionID() != sessions[dead].id
+		w.Eventually("the client has a new session", func() bool {
+			return sessions[dead].State() == zk.StateHasSession && sessions[dead].SessionID() != sessions[dead].ID
 		})
-		before := w.nodes()
-		err := w.unlockErr(all[dead], "Release after the session has ended")
-		require.Equal(w, before, w.nodes(), "Release after the session has ended has deleted another contender's node")
+		before := w.Nodes()
+		err := w.UnlockErr(all[dead], "Release after the session has ended")
+		require.Equal(w, before, w.Nodes(), "Release after the session has ended has deleted another contender's node")
 		w.isNotAcquired(err, "Release after the session has ended")
 		w.release(all[w.permits], "the contender that got the place")
 		w.getsIn(results[w.permits+1], "the second waiter")
@@ -341,10 +342,10 @@ func placeExpires(w *places) {
 }
 
 // crowd has contenders go in and out at the same time, and counts.
-func (w *places) crowd(contenders []Lock) {
+func (w *places) crowd(contenders []locktest.Lock) {
 	const times = 5
 	var inside, most atomic.Int32
-	round := func(l Lock) error {
+	round := func(l locktest.Lock) error {
 		if err := l.Lock(); err != nil {
 			return fmt.Errorf("Acquire fails: %w", err)
 		}
@@ -363,7 +364,7 @@ func (w *places) crowd(contenders []Lock) {
 	}
 	var results []<-chan error
 	for _, l := range contenders {
-		results = append(results, w.aside("Acquire, Release", func() (err error) {
+		results = append(results, w.Aside("Acquire, Release", func() (err error) {
 			for n := 0; n < times && err == nil; n++ {
 				err = round(l)
 			}
@@ -371,28 +372,28 @@ func (w *places) crowd(contenders []Lock) {
 		}))
 	}
 	for i, result := range results {
-		require.NoError(w, w.result(result, fmt.Sprintf("contender %d", i+1)), "contender %d", i+1)
+		require.NoError(w, w.Result(result, fmt.Sprintf("contender %d", i+1)), "contender %d", i+1)
 	}
-	if w.srv != nil { // in virtual time all have got as far as they can
+	if w.Server != nil { // in virtual time all have got as far as they can
 		require.Equal(w, w.permits, int(most.Load()), "%d contenders went in and out, and there were never as many inside as there are permits", len(contenders))
 	}
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func neverMore(w *places) {
-	var contenders []Lock
+	var contenders []locktest.Lock
 	for range 8 {
-		l, _ := w.contender()
+		l, _ := w.Contender()
 		contenders = append(contenders, l)
 	}
 	w.crowd(contenders)
 }
 
 func neverMoreInOneSession(w *places) {
-	s := w.session()
-	var contenders []Lock
+	s := w.Session()
+	var contenders []locktest.Lock
 	for range 12 {
-		l, _ := w.contender(s)
+		l, _ := w.Contender(s)
 		contenders = append(contenders, l)
 	}
 	w.crowd(contenders)
@@ -402,13 +403,13 @@ func neverMoreInOneSession(w *places) {
 // meanwhile one of those inside goes.
 func releaseBeforePlaceWatch(w *places) {
 	for first := range w.permits {
-		for n := 2; w.goesOn(n); n++ { // 1 is the create
+		for n := 2; w.GoesOn(n); n++ { // 1 is the create
 			all, _, _ := w.fill(0)
-			l, s := w.contender()
-			held := w.srv.Hold(number(s, n))
-			result := w.lock(l)
-			met := w.meets(held, s, "the request is held back, or the waiter waits")
-			op := lastRequest(s, n)
+			l, s := w.Contender()
+			held := w.Server.Hold(locktest.Number(s, n))
+			result := w.Lock(l)
+			met := w.Meets(held, s, "the request is held back, or the waiter waits")
+			op := locktest.LastRequest(s, n)
 			w.release(all[first], "one that is inside")
 			synctest.Wait() // its event has arrived
 			held.Release()
@@ -435,14 +436,14 @@ func placeWakeUps(w *places) {
 	}
 	inside := []int{0, 1, 2}
 	for i := range waiting {
-		before := events(sessions, done)
+		before := locktest.Events(sessions, done)
 		last := len(inside) - 1 // the one that came last wakes most
 		w.release(all[inside[last]], "one that is inside")
 		w.getsIn(results[w.permits+i], "the waiter whose turn it is")
 		for j := w.permits + i + 1; j < len(all); j++ {
 			w.staysOut(results[j], sessions[j], fmt.Sprintf("contender %d", j+1))
 		}
-		if sent, most := int(events(sessions, done)-before), w.subject.WakeUps(w.permits); sent > most {
+		if sent, most := int(locktest.Events(sessions, done)-before), w.subject.WakeUps(w.permits); sent > most {
 			w.Fatalf("a release with %d waiting and %d permits sent %d watch events, and %d at most were predicted (the herd effect): a waiter far back in the queue cannot get in, so it need not wake", waiting-i, w.permits, sent, most)
 		}
 		inside[last] = w.permits + i
@@ -451,7 +452,7 @@ func placeWakeUps(w *places) {
 	for _, i := range inside {
 		w.release(all[i], "one that is inside")
 	}
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func placeRequests(w *places) {
@@ -471,24 +472,24 @@ func placeRequests(w *places) {
 		}
 		var requests []jute.Op
 		for _, s := range sessions {
-			requests = append(requests, requestsOf(s)...)
+			requests = append(requests, locktest.RequestsOf(s)...)
 		}
 		if most := w.subject.Requests(w.permits, len(all)); len(requests) > most {
-			w.Fatalf("%d contenders for %d places that arrive one by one send %d requests in all, and %d at most were predicted (%s)", len(all), w.permits, len(requests), most, byKind(requests))
+			w.Fatalf("%d contenders for %d places that arrive one by one send %d requests in all, and %d at most were predicted (%s)", len(all), w.permits, len(requests), most, locktest.ByKind(requests))
 		}
 	}
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func noPermits(w *places) {
-	s := w.session()
+	s := w.Session()
 	for _, permits := range []int{0, -1} {
-		l := asLock{w.subject.New(s.Conn, w.path, permits)}
-		require.Error(w, w.result(w.lock(l), fmt.Sprintf("Acquire with %d permits", permits)), "Acquire with %d permits returns no error", permits)
-		ok, err := w.try(l, fmt.Sprintf("TryAcquire with %d permits", permits))
+		l := asLock{w.subject.New(s.Conn, w.Path, permits)}
+		require.Error(w, w.Result(w.Lock(l), fmt.Sprintf("Acquire with %d permits", permits)), "Acquire with %d permits returns no error", permits)
+		ok, err := w.Try(l, fmt.Sprintf("TryAcquire with %d permits", permits))
 		require.Error(w, err, "TryAcquire with %d permits returns no error", permits)
 		require.False(w, ok, "TryAcquire with %d permits returns true", permits)
 	}
-	require.Empty(w, requestsOf(s), "with less than one permit, Acquire has sent a request")
-	w.noNodes("with less than one permit, Acquire has left a node behind")
+	require.Empty(w, locktest.RequestsOf(s), "with less than one permit, Acquire has sent a request")
+	w.NoNodes("with less than one permit, Acquire has left a node behind")
 }
