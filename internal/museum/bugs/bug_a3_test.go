@@ -1,4 +1,4 @@
-package naive_test
+package bugs_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package reentrant_test
+package bugs_test
 
 import (
 	"testing"

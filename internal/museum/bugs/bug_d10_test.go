@@ -1,4 +1,4 @@
-package predecessor_test
+package bugs_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package timeout_test
+package bugs_test
 
 import (
 	"testing"

@@ -1,6 +1,6 @@
 //go:build unix
 
-package timeout_test
+package bugs_test
 
 import (
 	"bufio"
