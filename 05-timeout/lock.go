@@ -34,7 +34,9 @@
 //   - The client notices a silent server only after two thirds of the session
 //     timeout: a short silence can cost a lease although the session lives.
 //   - Each call of Lock costs a node, six requests and two lists. A holder cannot
-//     lock again, as in step 4. No call waits for the work in the background.
+//     lock again, which it can in step 4. A program cannot wait for the work in the
+//     background before it closes conn.
+//   - Lost closes late if the machine was suspended: the clock stood still.
 package timeout
 
 import (
@@ -52,7 +54,7 @@ import (
 
 var (
 	ErrHeld = errors.New("timeout: another contender holds the lock or waits for it") // of TryLock
-	ErrLost = errors.New("timeout: the lock was lost before Unlock")                  // of Unlock
+	ErrLost = errors.New("timeout: the lock was lost before it was released")         // of Unlock
 
 	errGone = fmt.Errorf("our node is gone: %w", zk.ErrNoNode)
 )
@@ -67,8 +69,8 @@ type Lock struct {
 	sessionTimeout time.Duration
 }
 
-// New returns the lock whose queue is under path. With a session timeout that is
-// longer than the one that the server has granted to conn, Lost closes too late.
+// New returns the lock whose queue is under path. sessionTimeout must not be longer
+// than what the server has granted to conn: otherwise Lost closes too late.
 // The parent and all nodes above it are created when they are needed.
 func New(conn *zk.Conn, path string, sessionTimeout time.Duration) *Lock {
 	return &Lock{conn, path, sessionTimeout}
@@ -125,7 +127,8 @@ func broken(err error) bool {
 		errors.As(err, &write)
 }
 
-// ended reports whether our node has gone, or goes with its session.
+// ended reports whether there is nothing to delete: our node has gone, or goes with
+// the closed client. After ErrSessionExpired remove finds that out by the session.
 func ended(err error) bool {
 	return errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrClosing)
 }
@@ -138,7 +141,7 @@ type Lease struct {
 	session int64  // which created it
 	token   int64
 
-	held    chan struct{}   // run gives the lock to contend: only then is the above read elsewhere
+	held    chan struct{}   // run gives the lock to contend; what is above is written before
 	lost    context.Context // ends when the lock can no longer be trusted
 	over    context.Context // ends with lost, or with Unlock
 	lose    func()
@@ -183,7 +186,7 @@ func (l *Lease) run(ctx context.Context, try bool) {
 	if err == nil {
 		err = l.hold(ctx)
 	}
-	// A node that has ended is not deleted: another contender's can have its name.
+	// A node that has gone is not deleted: another contender's can have its name.
 	if l.node != "" && !ended(err) {
 		if removed := l.remove(); err == nil {
 			err = removed
@@ -201,7 +204,7 @@ func (l *Lease) enqueue(ctx context.Context) error {
 	for ctx.Err() == nil {
 		node, err := conn.Create(dir+"/"+prefix, []byte(l.id), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		if err == nil {
-			l.node, l.session = node, conn.SessionID() // which the create may have waited for
+			l.node, l.session = node, conn.SessionID() // read now: the create may have waited for a session
 			return nil
 		}
 		if errors.Is(err, zk.ErrNoNode) {
@@ -299,8 +302,8 @@ func (l *Lease) look() (until time.Time, err error) {
 }
 
 // hold gives the lock to the caller, and reads our node until the lease is over.
-// The clock that closes Lost is a timer of its own, because a read takes as long
-// as it likes. If hold returns nil, our node may still be there.
+// The clock that closes Lost is a timer of its own, because a read may return only
+// after the session has ended. If hold returns nil, our node may still be there.
 func (l *Lease) hold(ctx context.Context) error {
 	until, err := l.look()
 	if err != nil {
@@ -308,12 +311,12 @@ func (l *Lease) hold(ctx context.Context) error {
 	}
 	clock := time.AfterFunc(time.Until(until), l.lose)
 	defer clock.Stop()
-	// The channel keeps nothing, and contend selects on the same two: either both
-	// sides see the lock handed over, or both see the end of ctx.
+	// The channel is unbuffered, and contend leaves its select for ctx, too: either
+	// both sides see the lock handed over, or neither does.
 	select {
 	case l.held <- struct{}{}:
 	case <-ctx.Done():
-		return nil
+		return ctx.Err()
 	}
 	for {
 		select {
@@ -324,10 +327,10 @@ func (l *Lease) hold(ctx context.Context) error {
 		until, err := l.look()
 		switch {
 		case err == nil:
-			clock.Reset(time.Until(until)) // an answer that comes too late closes Lost at once
+			clock.Reset(time.Until(until)) // never earlier than before
 		case ended(err):
 			return err
-		}
+		} // after any other error the clock goes on as it was set
 	}
 }
 
@@ -344,7 +347,7 @@ func (l *Lease) remove() error {
 		}
 		err := conn.Delete(l.node, -1)
 		if errors.Is(err, zk.ErrNoNode) && tried {
-			return nil // an earlier delete was carried out, and its reply was lost
+			return nil // most likely by an earlier delete whose reply was lost
 		}
 		if err != nil && !ended(err) {
 			tried, err = true, zk.ErrConnectionClosed // whatever it was, try again

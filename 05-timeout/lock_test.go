@@ -1,11 +1,13 @@
 package timeout_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -174,3 +176,31 @@ func TestALeaseCountsFromItsFirstRead(t *testing.T) {
 
 // TestExplore plays every schedule within bounds; docs/explorer.md says how.
 func TestExplore(t *testing.T) { exploretest.Test(t, steps.Timeout()) }
+
+// descheduled is a ctx whose Done is slow for Lock, and not for the goroutine that
+// makes the requests: all is over when Lock comes to its select.
+type descheduled struct{ context.Context }
+
+func (c descheduled) Done() <-chan struct{} {
+	stack := make([]byte, 8<<10)
+	if bytes.Contains(stack[:runtime.Stack(stack, false)], []byte(").contend(")) {
+		time.Sleep(time.Minute)
+	}
+	return c.Context.Done()
+}
+
+func TestALockThatIsLateSaysThatItsCtxHasEnded(t *testing.T) {
+	for range 20 { // both channels of Lock's select are ready, and it takes either
+		synctest.Test(t, func(t *testing.T) {
+			srv := zkserver.Run(t)
+			conn, _, err := zk.Connect([]string{"127.0.0.1:1"}, 10*time.Second, zk.WithDialer(srv.Dial), zk.WithLogInfo(false))
+			require.NoError(t, err)
+			defer conn.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err = timeout.New(conn, "/lock", 10*time.Second).Lock(descheduled{ctx})
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Empty(t, srv.Children("/lock"))
+		})
+	}
+}

@@ -26,7 +26,7 @@ type entry struct {
 	stuck chan struct{} // closed when the server refuses to delete the node
 
 	// Used by run alone, until the lock is held.
-	token  int64           // the node's czxid; 0 before it is known
+	token  int64           // the node's czxid, or a zxid as good; 0 before it is known
 	own    <-chan zk.Event // the watch on the node; nil if there is none
 	proved bool            // the session is being proved for it
 
@@ -43,15 +43,14 @@ type entry struct {
 	ends    *time.Timer // until when the lock is handed on
 }
 
-// run is the life of an entry: it makes the node, waits until it is the first,
-// keeps it while its owners hold the lock, and deletes it.
+// run is the life of an entry: it makes the node, waits until it is the first, takes
+// the lock, keeps the node while its owners hold the lock, and deletes it.
 func (m *Mutex) run(e *entry) {
-	err := m.create(e)
-	if err == nil {
-		err = m.wait(e)
-	}
-	if err == nil {
-		err = m.keep(e)
+	var err error
+	for _, step := range []func(*entry) error{m.create, m.wait, m.take, m.keep} {
+		if err = step(e); err != nil {
+			break
+		}
 	}
 	m.finish(e, err)
 }

@@ -27,8 +27,8 @@ type Lease struct {
 // has the higher token, also if the path was removed and made again in between. A
 // resource that remembers the highest token it has seen, and refuses lower ones,
 // is safe from a holder that has lost the lock and does not know it yet. The token
-// is the zxid with which the holder's node was made, shifted left by ten bits, plus
-// the number of times that the lock was handed on within its Mutex.
+// is the zxid with which the holder's node was made, or one as good, shifted left by
+// ten bits, plus the number of times that the lock was handed on within its Mutex.
 func (l *Lease) Token() int64 { return l.hold.token }
 
 // Node returns the path of the holder's node, by which it is found among the

@@ -190,8 +190,7 @@ func (m *Mutex) Lock(ctx context.Context, owner *Owner) (*Lease, error) {
 
 // TryLock is Lock without the wait for other contenders: if one of them holds
 // the lock or waits for it, TryLock returns ErrHeld, and has left nothing
-// behind. A holder that unlocks through this Mutex holds the lock until the
-// server has answered. TryLock returns when the server has answered, or when
+// behind. For TryLock, a node that is being deleted still holds the lock. It returns when the server has answered, or when
 // ctx ends.
 func (m *Mutex) TryLock(ctx context.Context, owner *Owner) (*Lease, error) {
 	return m.acquire(ctx, owner, true)

@@ -28,14 +28,16 @@ type watched struct {
 	gone    <-chan struct{} // the entry's
 }
 
-// wait returns when nobody is before e. It is the loop of step 3, with two
-// differences. A release is one round trip away from the next holder: that one
-// knows by then that no other node is before its own. So wait watches two nodes:
-// when the farther one goes, the nearer one still holds the lock, and there is
-// time for a list. There is no time for a look at the own node after the release.
-// So that is watched, too. A server tells a client of changes in their order: the
-// event of a node that went before the lock became free has come by then. (If the
-// client comes back to its session in between, that is lost; see the package doc.)
+// wait returns when nobody is before e. It is the loop of step 3, with three
+// differences, because a release is one round trip away from the next holder.
+//
+//   - It watches two nodes. When the farther one goes, the nearer one still holds
+//     the lock, and there is time for a list.
+//   - If only one node was before e's, and has gone, there is no list: nobody is
+//     before e then, because later nodes have higher numbers.
+//   - It watches e's own node, too. If that was deleted before the lock became free,
+//     its event arrives first: a server sends events in the order of the changes. (If
+//     the client comes back to its session in between, it is lost; see the package doc.)
 func (m *Mutex) wait(e *entry) error {
 	var before queue
 	var err error
@@ -59,7 +61,7 @@ func (m *Mutex) wait(e *entry) error {
 			return err
 		}
 	}
-	return m.take(e)
+	return nil
 }
 
 // list reads what is before e. The list has e's own node, so it is of the parent
