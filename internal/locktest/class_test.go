@@ -61,7 +61,7 @@ var questions = []struct {
 		lines(`\tm\.book\[owner\] = h\n`, ""),
 		lines(`\t\th\.times = 1\n`, "\t\th.times = 1\n\t\tm.book[owner] = h\n")},
 		"TestOwners", "two goroutines of one owner that lock at once make one node"},
-	{"05-timeout", 1, []edit{lines(`(?s)\tselect \{\n\tcase (l\.held <- struct\{\}\{\}):\n\tcase <-ctx\.Done\(\):\n\t\treturn nil\n\t\}\n`, "\t$1\n")},
+	{"05-timeout", 1, []edit{lines(`(?s)\tselect \{\n\tcase (l\.held <- struct\{\}\{\}):\n\tcase <-ctx\.Done\(\):\n\t\treturn ctx\.Err\(\)\n\t\}\n`, "\t$1\n")},
 		"TestContexts", "a request that is answered after ctx has ended leaves nothing behind"},
 	{"05-timeout", 2, []edit{
 		lines(`\t\tsent := time\.Now\(\)\n`, ""),

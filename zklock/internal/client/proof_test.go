@@ -37,6 +37,7 @@ func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
 			time.Sleep(time.Millisecond) // of virtual time, until the client has its new session
 		}
 		require.Zero(t, l.SafeUntil(conn.SessionID()), "nothing was answered in the new session")
+		require.Zero(t, l.SafeUntil(old), "the client has left it")
 		require.NoError(t, l.call(aQuorum, l.probe))
 		until := l.SafeUntil(conn.SessionID())
 		require.True(t, until.After(time.Now()))
