@@ -6,6 +6,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	naive "example.com/zklock/01-naive-ephemeral"
+	"example.com/zklock/internal/explore/exploretest"
+	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/locktest"
 )
 
@@ -19,3 +21,6 @@ func TestLock(t *testing.T) {
 		Requests:     func(n int) int { return n*n + 2*n },
 	})
 }
+
+// TestExplore plays every schedule within bounds; docs/explorer.md says how.
+func TestExplore(t *testing.T) { exploretest.Test(t, steps.Naive()) }

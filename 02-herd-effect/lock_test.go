@@ -6,6 +6,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	herd "example.com/zklock/02-herd-effect"
+	"example.com/zklock/internal/explore/exploretest"
+	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/locktest"
 )
 
@@ -20,3 +22,6 @@ func TestLock(t *testing.T) {
 		Requests:     func(n int) int { return n*n + n + 1 },
 	})
 }
+
+// TestExplore plays every schedule within bounds; docs/explorer.md says how.
+func TestExplore(t *testing.T) { exploretest.Test(t, steps.Herd()) }

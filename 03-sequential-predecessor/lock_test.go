@@ -6,6 +6,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	predecessor "example.com/zklock/03-sequential-predecessor"
+	"example.com/zklock/internal/explore/exploretest"
+	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/locktest"
 )
 
@@ -20,3 +22,6 @@ func TestLock(t *testing.T) {
 		Requests:     func(n int) int { return 5*n - 2 },
 	})
 }
+
+// TestExplore plays every schedule within bounds; docs/explorer.md says how.
+func TestExplore(t *testing.T) { exploretest.Test(t, steps.Predecessor()) }

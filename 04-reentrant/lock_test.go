@@ -6,6 +6,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	reentrant "example.com/zklock/04-reentrant"
+	"example.com/zklock/internal/explore/exploretest"
+	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/locktest"
 )
 
@@ -44,3 +46,6 @@ func TestOwners(t *testing.T) {
 		Holds:       func(l locktest.Lock) int { o := l.(*owned); return o.mutex.Holds(o.owner) },
 	})
 }
+
+// TestExplore plays every schedule within bounds; docs/explorer.md says how.
+func TestExplore(t *testing.T) { exploretest.Test(t, steps.Reentrant()) }

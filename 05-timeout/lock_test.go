@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/explore/exploretest"
+	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/museum"
@@ -169,3 +171,6 @@ func TestALeaseCountsFromItsFirstRead(t *testing.T) {
 		require.ErrorIs(t, lease.Unlock(t.Context()), timeout.ErrLost)
 	})
 }
+
+// TestExplore plays every schedule within bounds; docs/explorer.md says how.
+func TestExplore(t *testing.T) { exploretest.Test(t, steps.Timeout()) }

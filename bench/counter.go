@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -218,7 +217,7 @@ func (b *benchmark) runOne(
 	ctx context.Context, c contestant, l load, round int, step func(),
 ) (r result, err error) {
 	r = b.newResult(c, l, round)
-	n, all := l.n, l.count()
+	n := l.n
 	if c.java {
 		return b.runCurator(ctx, r, step)
 	}
@@ -265,114 +264,31 @@ func (b *benchmark) runOne(
 	if err != nil {
 		return r, err
 	}
-	var (
-		num     int          // guarded by the lock under test, and by nothing else
-		inside  atomic.Int32 // holders at this moment
-		held    atomic.Int32 // how many times the lock has been held
-		overlap atomic.Bool
-		late    atomic.Bool // the limit has been reached
-		failure atomic.Pointer[error]
-		wg      sync.WaitGroup
-		start   = make(chan struct{})
-		began   time.Time
-		turns   = make([]turn, all)
-	)
-	for i, l := range lockers {
-		conn := conns[i%len(conns)]
-		session := conn.SessionID()
-		once := func(turn *turn) error {
-			turn.arrived = time.Since(began)
-			rec.state(i, "waits", "")
-			err := guarded("Lock", l.Lock)
-			turn.got = time.Since(began)
-			if err == nil {
-				rec.state(i, "holds", "holds the lock")
-				// At the limit sessions end under their holders.
-				if inside.Add(1) != 1 && !late.Load() {
-					overlap.Store(true)
-				}
-				seen := num
-				turn.place = seen
-				if seen%max(1, all/8) == 0 {
-					runtime.Gosched() // without it a second holder would seldom come in between
-				}
-				num = seen + 1
-				held.Add(1)
-				err = counter.add(conn)
-				inside.Add(-1)
-				rec.state(i, "unlocks", "unlocks")
-				err = cmp.Or(err, guarded("Unlock", l.Unlock))
-			}
-			if err == nil {
-				rec.state(i, "done", "has unlocked")
-			} else {
-				rec.state(i, "failed", err.Error())
-			}
-			return err
-		}
-		wg.Go(func() {
-			<-start
-			for k := range r.Times {
-				err := once(&turns[i*r.Times+k])
-				step()
-				if err != nil {
-					err = fmt.Errorf("session %#x: %w", session, err)
-					if failure.CompareAndSwap(nil, &err) {
-						abort()
-					}
-					return
-				}
-			}
-		})
+	var sessions []int64 // a client that loses its session gets another one
+	for _, conn := range conns {
+		sessions = append(sessions, conn.SessionID())
 	}
-	runtime.GC() // the garbage of the run before must not slow this one down
-	before := tap.Counts()
-	var hangs error
-	if limit, sleep := b.cfg.limit, sleep; limit > 0 {
-		go func() {
-			if !sleep(ctx, limit/2) {
-				return
-			}
-			heldThen, sentThen := held.Load(), tap.Counts().Total()
-			if !sleep(ctx, limit-limit/2) {
-				return
-			}
-			if held.Load() == heldThen && tap.Counts().Total() == sentThen {
-				hangs = fmt.Errorf("it hangs: for %v no contender got the lock and nothing was sent, at %d of %d",
-					limit-limit/2, heldThen, all)
-			}
-			late.Store(true)
-			abort()
-		}()
+	var before wiretap.Counts
+	o, err := race{
+		contenders: n, times: l.times, limit: b.cfg.limit, step: step,
+		lock:    func(_ context.Context, i int) error { return lockers[i].Lock() },
+		unlock:  func(_ context.Context, i int) error { return lockers[i].Unlock() },
+		work:    func(i int) error { return counter.add(conns[i%len(conns)]) },
+		names:   func(i int, err error) error { return fmt.Errorf("session %#x: %w", sessions[i%len(sessions)], err) },
+		expires: true,
+		sent:    func() int64 { return tap.Counts().Total() },
+		begins: func(at time.Time) {
+			before = tap.Counts()
+			rec.begin(at)
+		},
+		tell:  rec.state,
+		ended: "all sessions ended",
+	}.run(ctx, abort)
+	if err != nil {
+		r.Count = o.held
+		return r, err
 	}
-	began = time.Now()
-	rec.begin(began)
-	close(start)
-	var elapsed time.Duration
-	returned := make(chan struct{})
-	go func() {
-		wg.Wait()
-		elapsed = time.Since(began)
-		close(returned)
-	}()
-	select {
-	case <-returned:
-	case <-ctx.Done():
-		select {
-		case <-returned:
-		case <-time.After(returnTimeout): // num and turns may still be written to
-			r.Count = int(held.Load())
-			if late.Load() && hangs != nil {
-				return r, hangs
-			}
-			if err := failure.Load(); err != nil && !late.Load() {
-				return r, *err
-			}
-			return r, fmt.Errorf("it hangs: %v after all sessions ended contenders have not returned from Lock or Unlock, at %d of %d",
-				returnTimeout, r.Count, all)
-		}
-	}
-	r.Elapsed, r.Count = elapsed, num
+	r.Elapsed, r.Count = o.elapsed, o.count
 	used := tap.Counts()
 	if rec != nil {
 		var log []wiretap.Entry
@@ -386,25 +302,14 @@ func (b *benchmark) runOne(
 		}
 	}
 	r.used(used.Since(before))
-	var failed error
-	if err := failure.Load(); err != nil {
-		failed = *err
-	} else {
+	failed := o.failed
+	if failed == nil {
 		failed = counter.finish(&r)
 	}
-	switch {
-	case failed != nil && !late.Load():
-		return r, failed
-	case overlap.Load():
-		return r, errTwoGoroutines
-	case failed != nil:
-		return r, cmp.Or(hangs, error(errStopped{b.cfg.limit}))
-	case int(held.Load()) != all:
-		return r, fmt.Errorf("%d of %d calls of Lock returned neither the lock nor an error: their goroutines ended there", all-int(held.Load()), all)
-	case num != all:
-		return r, fmt.Errorf("the count is %d, not %d: %w", num, all, errTwoGoroutines)
+	if err := o.verdict(failed); err != nil {
+		return r, err
 	}
-	r.fared(turns)
+	r.fared(o.turns)
 	return r, waitForAll(lockers)
 }
 

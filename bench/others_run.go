@@ -3,11 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -21,8 +19,8 @@ func (b *benchmark) runOther(ctx context.Context, c contestant, r result, step f
 		return r, errCannotRun{fmt.Errorf("cannot run: it has no embedded server; name one that is running, -%s host:port", c.other.flag)}
 	}
 	r.Client = ""
-	n, all := r.Goroutines, r.Goroutines*r.Times
-	new, err := a.begin(ctx, n)
+	n := r.Goroutines
+	open, err := a.begin(ctx, n)
 	defer func() {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
 		defer cancel()
@@ -40,140 +38,56 @@ func (b *benchmark) runOther(ctx context.Context, c contestant, r result, step f
 	}
 	var lockers []otherLocker
 	for range n {
-		lockers = append(lockers, new())
+		lockers = append(lockers, open())
 	}
 	runCtx, abort := context.WithCancel(ctx)
 	defer abort()
-	var (
-		num     int          // guarded by the lock under test, and by nothing else
-		inside  atomic.Int32 // holders at this moment
-		held    atomic.Int32 // how many times the lock has been held
-		overlap atomic.Bool
-		late    atomic.Bool // the limit has been reached
-		failure atomic.Pointer[error]
-		wg      sync.WaitGroup
-		start   = make(chan struct{})
-		began   time.Time
-		turns   = make([]turn, all)
-	)
-	for i, l := range lockers {
-		once := func(turn *turn) error {
-			turn.arrived = time.Since(began)
-			err := guarded("Lock", func() error { return l.Lock(runCtx) })
-			turn.got = time.Since(began)
-			if err == nil {
-				if c.other.counts {
-					turn.place = int(held.Add(1)) - 1
-				} else {
-					if inside.Add(1) != 1 {
-						overlap.Store(true)
-					}
-					seen := num
-					turn.place = seen
-					if seen < 8 || seen%16 == 0 {
-						runtime.Gosched() // as in runOne
-					}
-					num = seen + 1
-					held.Add(1)
-					inside.Add(-1)
-				}
-				err = guarded("Unlock", func() error { return l.Unlock(runCtx) })
-			}
-			return err
-		}
-		wg.Go(func() {
-			<-start
-			for k := range r.Times {
-				err := once(&turns[i*r.Times+k])
-				step()
-				if err != nil {
-					if failure.CompareAndSwap(nil, &err) {
-						abort()
-					}
-					return
-				}
-			}
-		})
-	}
-	runtime.GC()
 	before := a.sent()
-	var hangs error
-	if limit, sleep := b.cfg.limit, sleep; limit > 0 {
-		go func() {
-			if !sleep(runCtx, limit/2) {
-				return
-			}
-			heldThen := held.Load()
-			if !sleep(runCtx, limit-limit/2) {
-				return
-			}
-			if held.Load() == heldThen {
-				hangs = fmt.Errorf("it hangs: for %v no contender got the lock, at %d of %d", limit-limit/2, heldThen, all)
-			}
-			late.Store(true)
-			abort()
-		}()
+	run := race{
+		contenders: n, times: r.Times, limit: b.cfg.limit, step: step,
+		lock:   func(ctx context.Context, i int) error { return lockers[i].Lock(ctx) },
+		unlock: func(ctx context.Context, i int) error { return lockers[i].Unlock(ctx) },
+		begins: func(time.Time) { before = a.sent() },
+		ended:  "the end",
+	}
+	if !c.other.counts {
+		run.work = func(int) error { return nil }
 	}
 	if w, ok := a.(watched); ok {
-		go func() {
-			for sleep(runCtx, watchEvery) {
-				heldThen := held.Load()
-				err := w.answers(runCtx)
-				if err != nil && held.Load() == heldThen && runCtx.Err() == nil && failure.CompareAndSwap(nil, &err) {
-					abort()
+		run.watch = func(ctx context.Context, held func() int, fail func(error)) {
+			for sleep(ctx, watchEvery) {
+				heldThen := held()
+				if err := w.answers(ctx); err != nil && held() == heldThen && ctx.Err() == nil {
+					fail(err)
 				}
 			}
-		}()
-	}
-	began = time.Now()
-	close(start)
-	var elapsed time.Duration
-	returned := make(chan struct{})
-	go func() {
-		wg.Wait()
-		elapsed = time.Since(began)
-		close(returned)
-	}()
-	select {
-	case <-returned:
-	case <-runCtx.Done():
-		select {
-		case <-returned:
-		case <-time.After(returnTimeout): // num and turns may still be written to
-			r.Count = int(held.Load())
-			if err := failure.Load(); err != nil && !late.Load() {
-				return r, *err
-			}
-			return r, fmt.Errorf("it hangs: %v after the end contenders have not returned from Lock or Unlock, at %d of %d",
-				returnTimeout, r.Count, all)
 		}
 	}
-	r.Elapsed, r.Count, r.Requests = elapsed, num, a.sent()-before
+	o, err := run.run(runCtx, abort)
+	if err != nil {
+		r.Count = o.held
+		return r, err
+	}
+	r.Elapsed, r.Count, r.Requests = o.elapsed, o.count, a.sent()-before
 	for _, l := range lockers {
 		r.Attempts += l.Attempts()
 	}
-	failed := failure.Load()
-	switch {
-	case failed != nil && !late.Load():
-		return r, *failed
-	case overlap.Load():
-		return r, errTwoGoroutines
-	case failed != nil:
-		r.Count = int(held.Load())
-		return r, cmp.Or(hangs, error(errStopped{b.cfg.limit}))
-	case int(held.Load()) != all:
-		return r, fmt.Errorf("%d of %d calls of Lock returned neither the lock nor an error: their goroutines ended there", all-int(held.Load()), all)
+	if err := o.verdict(o.failed); err != nil {
+		if errors.As(err, new(errStopped)) {
+			r.Count = o.held
+		}
+		return r, err
 	}
 	if c.other.counts {
 		if r.Count, err = a.count(runCtx); err != nil {
 			return r, err
 		}
-	}
-	if r.Count != all {
-		return r, fmt.Errorf("the count is %d, not %d: %w", r.Count, all, errTwoGoroutines)
+		if err := o.isAll(r.Count); err != nil {
+			return r, err
+		}
 	}
 	r.Total = r.Count
-	r.fared(turns)
+	r.fared(o.turns)
 	return r, nil
 }
 

@@ -233,6 +233,48 @@ func TestNothingIsSentBetweenAReleaseAndTheNextHolder(t *testing.T) {
 	})
 }
 
+// TestAReleaseDuringTheListIsNotLookedFor: the node before ours goes while the list
+// is on its way that the node before that one has caused. Where servers are far and
+// the lock is held for a short time, every hand-over meets this.
+func TestAReleaseDuringTheListIsNotLookedFor(t *testing.T) {
+	for range 20 { // the client hands the list and the event over in either order
+		onMeter(t, func(m *meter) {
+			holder := m.mustLock(m.mutex(m.connect()), zklock.NewOwner("holder"))
+			second := m.arrives(m.mutex(m.connect()))
+			third := m.arrives(m.mutex(m.connect()))
+			conn := m.connectWith(ensemble.Options{Tap: m.tap})
+			ours := m.arrives(m.mutex(conn))
+			m.mustUnlock(holder)
+			holder = m.goesOn(second)
+			list := m.srv.HoldReply(of(conn.SessionID(), jute.OpGetChildren2, top))
+			require.Equal(t, requests{jute.OpGetChildren2: 1}, m.sent(func() {
+				m.mustUnlock(holder)
+				m.mustUnlock(m.goesOn(third))
+				list.Release()
+			}))
+			m.mustUnlock(m.goesOn(ours))
+		})
+	}
+}
+
+// TestAReleaseBeforeTheWatchIsNotLookedFor: the only node in the list has gone when
+// it is to be watched. Then nobody is before ours.
+func TestAReleaseBeforeTheWatchIsNotLookedFor(t *testing.T) {
+	onMeter(t, func(m *meter) {
+		holder := m.mustLock(m.mutex(m.connect()), zklock.NewOwner("holder"))
+		conn := m.connectWith(ensemble.Options{Tap: m.tap})
+		m.settle()
+		watch := m.srv.Hold(of(conn.SessionID(), jute.OpGetData, m.node(0)))
+		require.Equal(t, requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpGetData: 2}, m.sent(func() {
+			ours := m.arrives(m.mutex(conn))
+			m.mustUnlock(holder)
+			watch.Release()
+			holder = m.goesOn(ours)
+		}))
+		m.mustUnlock(holder)
+	})
+}
+
 func TestTryLockBehindAnotherOfTheSameMutexSendsNothing(t *testing.T) {
 	onMeter(t, func(m *meter) {
 		ours := m.newMutex()

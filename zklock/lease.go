@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"example.com/zklock/zklock/internal/client"
 )
 
 // A Lease is one successful Lock or TryLock. An owner that locks again while
@@ -31,7 +33,7 @@ func (l *Lease) Token() int64 { return l.hold.token }
 
 // Node returns the path of the holder's node, by which it is found among the
 // Participants.
-func (l *Lease) Node() string { return l.hold.entry.node }
+func (l *Lease) Node() string { return l.hold.entry.node.Path }
 
 // Lost returns a channel that is closed when the lock can no longer be
 // trusted: the session has expired, somebody has deleted the lock's node, or
@@ -85,7 +87,7 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	}
 	switch {
 	case lost:
-		return fmt.Errorf("%w: %s", ErrLost, e.node)
+		return fmt.Errorf("%w: %s", ErrLost, e.node.Path)
 	case l.reported:
 		return nil
 	}
@@ -99,7 +101,7 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	case <-e.gone:
 	case <-stuck:
 	case <-ctx.Done():
-		err = m.session.ended(ctx, "unlock "+m.path, began)
+		err = m.client.Ended(ctx, "unlock "+m.path, began)
 	}
 	m.mu.Lock()
 	if err != nil {
@@ -108,7 +110,7 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	if l.reported {
 		return fmt.Errorf("%w: %s", ErrUnlocked, m.path) // another call was faster
 	}
-	l.reported, l.told = isClosed(e.gone), true
+	l.reported, l.told = client.IsClosed(e.gone), true
 	return e.err
 }
 

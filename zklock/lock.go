@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/zklock/internal/client"
 )
 
 // Errors that errors.Is finds.
@@ -25,6 +24,10 @@ var (
 	ErrLost = errors.New("zklock: the lock was lost")
 	// ErrUnlocked: the lease was unlocked before.
 	ErrUnlocked = errors.New("zklock: the lease was unlocked before")
+	// ErrTooSlow: Lock gives up because a round trip to the servers takes a twelfth of
+	// the session timeout or longer. A lease would be lost as soon as it is granted. Ask
+	// for a longer session timeout, or use servers that are nearer or less busy.
+	ErrTooSlow = client.ErrTooSlow
 )
 
 // An Owner is what holds a lock, as a thread does in Java: one line of work
@@ -43,15 +46,11 @@ func (o *Owner) String() string { return o.name }
 // for concurrent use. Make one per process and path and share it: its goroutines
 // queue in memory, and have one node for all of them in the queue at the server.
 type Mutex struct {
-	conn    *zk.Conn
-	session *session
-	tasks   tasks
-	path    string
-	acl     []zk.ACL
-	data    []byte
-	holds   int           // by one node, at most
-	during  time.Duration // from the first to the last of them
-	way     atomic.Int32  // how nodes are made
+	settings
+	client *client.Client
+	parent *client.Parent
+	tasks  client.Tasks
+	path   string
 
 	mu      sync.Mutex
 	owners  map[*Owner]*hold   // of those that hold the lock or wait for it
@@ -62,8 +61,16 @@ type Mutex struct {
 	watches map[string]watched // on other contenders' nodes, by name
 }
 
+type settings struct {
+	acl     []zk.ACL
+	data    []byte
+	holds   int           // by one node, at most
+	during  time.Duration // from the first to the last of them
+	timeout time.Duration // of the session; 0: not given
+}
+
 // An Option changes how a Mutex works.
-type Option func(*Mutex) error
+type Option func(*settings) error
 
 const (
 	shortest = 100 * time.Millisecond           // leaves room for the requests that keep a lease alive
@@ -77,14 +84,14 @@ const (
 // the value is too long, Lost may close after the next holder got in; if it is
 // too short, leases are lost without need.
 func WithSessionTimeout(d time.Duration) Option {
-	return func(m *Mutex) error {
+	return func(s *settings) error {
 		if d < shortest {
 			return fmt.Errorf("WithSessionTimeout: %v is less than %v", d, shortest)
 		}
 		if d > longest {
 			return fmt.Errorf("WithSessionTimeout: %v is more than %v", d, longest)
 		}
-		m.session = sessionOf(m.conn, d)
+		s.timeout = d
 		return nil
 	}
 }
@@ -95,11 +102,11 @@ func WithSessionTimeout(d time.Duration) Option {
 // read the node before its own is never told that it has gone. Revoke also
 // needs the permission to write.
 func WithACL(acl []zk.ACL) Option {
-	return func(m *Mutex) error {
+	return func(s *settings) error {
 		if len(acl) == 0 {
 			return errors.New("WithACL: the list is empty: nobody could do anything")
 		}
-		m.acl = slices.Clone(acl)
+		s.acl = slices.Clone(acl)
 		return nil
 	}
 }
@@ -107,11 +114,11 @@ func WithACL(acl []zk.ACL) Option {
 // WithData describes this contender; Participants shows it. The default is the
 // host's name and the process's number, "host:pid". The data has at most 64 KiB.
 func WithData(data []byte) Option {
-	return func(m *Mutex) error {
+	return func(s *settings) error {
 		if len(data) > maxData {
 			return fmt.Errorf("WithData: %d bytes, more than %d", len(data), maxData)
 		}
-		m.data = bytes.Clone(data)
+		s.data = bytes.Clone(data)
 		return nil
 	}
 }
@@ -123,14 +130,14 @@ func WithData(data []byte) Option {
 // one hold. The default is 16 holds and 50 ms; with 1 hold every release is seen by
 // the server.
 func WithHandOver(holds int, d time.Duration) Option {
-	return func(m *Mutex) error {
+	return func(s *settings) error {
 		if holds < 1 || holds > 1<<passBits {
 			return fmt.Errorf("WithHandOver: %d holds are not between 1 and %d", holds, 1<<passBits)
 		}
 		if d < 0 {
 			return fmt.Errorf("WithHandOver: %v is negative", d)
 		}
-		m.holds, m.during = holds, d
+		s.holds, s.during = holds, d
 		return nil
 	}
 }
@@ -143,40 +150,26 @@ func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 	if conn == nil {
 		return nil, errors.New("zklock: the connection is nil")
 	}
-	if err := checkPath(path); err != nil {
+	if err := client.CheckPath(path); err != nil {
 		return nil, fmt.Errorf("zklock: path %q: %w", path, err)
 	}
 	host, _ := os.Hostname()
 	m := &Mutex{
-		conn: conn, path: path, acl: zk.WorldACL(zk.PermAll),
-		data:  fmt.Appendf(nil, "%s:%d", host, os.Getpid()),
-		holds: 16, during: 50 * time.Millisecond,
+		settings: settings{
+			acl: zk.WorldACL(zk.PermAll), data: fmt.Appendf(nil, "%s:%d", host, os.Getpid()),
+			holds: 16, during: 50 * time.Millisecond,
+		},
+		path:   path,
 		owners: make(map[*Owner]*hold), entries: make(map[string]*entry), watches: make(map[string]watched),
 	}
 	for _, option := range options {
-		if err := option(m); err != nil {
+		if err := option(&m.settings); err != nil {
 			return nil, fmt.Errorf("zklock: lock %s: %w", path, err)
 		}
 	}
-	if m.session == nil {
-		m.session = sessionOf(conn, 0)
-	}
+	m.client = client.Of(conn, m.timeout)
+	m.parent = m.client.Parent(path, m.acl)
 	return m, nil
-}
-
-func checkPath(name string) error {
-	if !strings.HasPrefix(name, "/") || name == "/" {
-		return fmt.Errorf("%w: it must begin with a slash and name a node", zk.ErrInvalidPath)
-	}
-	if path.Clean(name) != name {
-		return fmt.Errorf("%w: it has an empty part, or one that is a dot or two", zk.ErrInvalidPath)
-	}
-	for _, r := range name {
-		if r < 0x20 || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 {
-			return fmt.Errorf("%w: it has the character %#U", zk.ErrInvalidPath, r)
-		}
-	}
-	return nil
 }
 
 // Lock waits until the owner holds the lock, or ctx ends. An owner that holds
@@ -213,7 +206,7 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 	}
 	for began := time.Now(); ; {
 		if ctx.Err() != nil {
-			return nil, m.session.ended(ctx, "lock "+m.path, began)
+			return nil, m.client.Ended(ctx, "lock "+m.path, began)
 		}
 		m.mu.Lock()
 		h := m.owners[owner]
@@ -270,13 +263,13 @@ func (m *Mutex) Holds(owner *Owner) int {
 // first, it returns an error that wraps ctx.Err(), and nothing has changed.
 func (m *Mutex) Wait(ctx context.Context) error {
 	began := time.Now()
-	for _, idle := range []func() <-chan struct{}{m.tasks.idle, m.session.quiet} {
+	for _, idle := range []func() <-chan struct{}{m.tasks.Idle, m.client.Quiet} {
 		done := idle()
 		select {
 		case <-done:
 		case <-ctx.Done():
-			if !isClosed(done) {
-				return m.session.ended(ctx, "wait until nobody uses "+m.path, began)
+			if !client.IsClosed(done) {
+				return m.client.Ended(ctx, "wait until nobody uses "+m.path, began)
 			}
 		}
 	}
@@ -299,7 +292,7 @@ func (m *Mutex) Do(ctx context.Context, owner *Owner, f func(ctx context.Context
 	defer func() {
 		unwatch()
 		cancel(nil)
-		unlockCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), m.session.timeout())
+		unlockCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), m.client.Timeout())
 		defer stop()
 		err = errors.Join(err, l.Unlock(unlockCtx))
 	}()

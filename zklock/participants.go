@@ -7,9 +7,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/zklock/internal/record"
 )
 
 // A Participant is a contender in the queue, of whatever process and library.
@@ -26,11 +27,11 @@ type Participant struct {
 // taken are left out. An error wraps what the server said, or ctx.Err().
 func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 	var all []Participant
-	err := m.aside(ctx, "list the participants of", func(left <-chan struct{}) error {
+	err := m.client.Aside(ctx, &m.tasks, "list the participants of "+m.path, func(left <-chan struct{}) error {
 		return m.readAll(left, func(name string, data []byte, stat *zk.Stat) {
 			p := Participant{Node: m.path + "/" + name, Position: len(all), Data: data, Token: stat.Czxid << passBits}
-			if r, ok := parseRecord(name, data); ok {
-				p.Owner, p.Data = r.Owner, r.data()
+			if r, ok := record.Parse(name, data); ok {
+				p.Owner, p.Data = r.Owner, r.Contents()
 			}
 			m.mu.Lock()
 			if e := m.entries[name]; e != nil && e.holder != nil {
@@ -49,22 +50,22 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 // readAll reads the contenders' nodes in their order. It begins with a sync: the
 // client's server may not have heard yet of what was made through another.
 func (m *Mutex) readAll(stop <-chan struct{}, each func(name string, data []byte, stat *zk.Stat)) error {
-	if err := m.session.insist(stop, theLeader, m.session.sync); err != nil {
+	if err := m.client.Sync(stop); err != nil {
 		return err
 	}
-	names, _, err := m.children(stop)
+	names, _, err := m.client.Children(stop, m.path)
 	if err != nil {
 		return err
 	}
 	numbers := make(map[string]int32)
 	for _, name := range names {
-		if n, ok := sequence(name); ok {
+		if n, ok := record.Sequence(name); ok {
 			numbers[name] = n
 		}
 	}
-	byNumber := func(a, b string) int { return order(numbers[a], numbers[b]) }
+	byNumber := func(a, b string) int { return record.Order(numbers[a], numbers[b]) }
 	for _, name := range slices.SortedFunc(maps.Keys(numbers), byNumber) {
-		data, stat, err := m.get(stop, m.path+"/"+name)
+		data, stat, err := m.client.Get(stop, m.path+"/"+name)
 		if err == nil {
 			each(name, data, stat)
 		} else if !errors.Is(err, zk.ErrNoNode) {
@@ -81,22 +82,22 @@ func (m *Mutex) readAll(stop <-chan struct{}, each func(name string, data []byte
 // ctx.Err().
 func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 	name, below := strings.CutPrefix(p.Node, m.path+"/")
-	if _, ok := sequence(name); !ok || !below || strings.Contains(name, "/") {
+	if _, ok := record.Sequence(name); !ok || !below || strings.Contains(name, "/") {
 		return fmt.Errorf("zklock: revoke %s: %q is no participant", m.path, p.Node)
 	}
-	return m.aside(ctx, "revoke a participant of", func(left <-chan struct{}) error {
+	return m.client.Aside(ctx, &m.tasks, "revoke a participant of "+m.path, func(left <-chan struct{}) error {
 		for {
-			data, stat, err := m.get(left, p.Node)
+			data, stat, err := m.client.Get(left, p.Node)
 			if err == nil && p.Token != 0 && p.Token>>passBits != stat.Czxid {
 				return nil // it has left, and another node has its name
 			}
 			if err == nil {
-				asked := []byte(curatorRevoke)
-				if r, ours := parseRecord(name, data); ours {
+				asked := []byte(record.CuratorRevoke)
+				if r, ours := record.Parse(name, data); ours {
 					r.Revoke = true
-					asked = r.encode()
+					asked = r.Encode()
 				}
-				err = m.session.insist(left, aQuorum, func() error { _, err := m.conn.Set(p.Node, asked, stat.Version); return err })
+				err = m.client.Set(left, p.Node, asked, stat.Version)
 			}
 			if errors.Is(err, zk.ErrNoNode) {
 				return nil
@@ -106,24 +107,4 @@ func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 			}
 		}
 	})
-}
-
-// aside runs f in a goroutine of its own, because its requests cannot be
-// cancelled, and waits until it is done or ctx ends. Left is closed then.
-func (m *Mutex) aside(ctx context.Context, what string, f func(left <-chan struct{}) error) error {
-	began := time.Now()
-	done := make(chan error, 1)
-	m.tasks.spawn(func() { done <- f(ctx.Done()) })
-	err := errStopped
-	select {
-	case err = <-done:
-	case <-ctx.Done():
-	}
-	switch {
-	case errors.Is(err, errStopped):
-		return m.session.ended(ctx, what+" "+m.path, began)
-	case err != nil:
-		return fmt.Errorf("zklock: %s %s: %w", what, m.path, err)
-	}
-	return nil
 }

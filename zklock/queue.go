@@ -4,6 +4,9 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"example.com/zklock/zklock/internal/client"
+	"example.com/zklock/zklock/internal/record"
 )
 
 // Goroutines of a Mutex queue in its memory, and the Mutex queues at the server
@@ -55,8 +58,11 @@ func (m *Mutex) queueLocked() {
 	case len(m.waiting) == 0 || m.next != nil || m.first != nil && m.servesLocked(m.first, len(m.waiting)):
 		return
 	}
-	m.next = newEntry(m, m.waiting[0].owner)
-	m.tasks.begin()
+	m.next = &entry{
+		rec:  record.New(m.waiting[0].owner.name, m.data),
+		left: make(chan struct{}), gone: make(chan struct{}), stuck: make(chan struct{}),
+	}
+	m.tasks.Begin()
 	go m.run(m.next)
 }
 
@@ -70,10 +76,10 @@ func (m *Mutex) servesLocked(e *entry, n int) bool {
 func (m *Mutex) enter(e *entry) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if isClosed(e.left) {
+	if client.IsClosed(e.left) {
 		return true // and its goroutine notices
 	}
-	if !m.session.lasts(e.session) {
+	if !m.client.Lasts(e.node.Session) {
 		return false
 	}
 	if m.first != nil {
@@ -116,11 +122,11 @@ func (m *Mutex) releaseLocked(h *hold) {
 		m.queueLocked()
 	}
 	e := h.entry
-	if e == nil || e.holder != h || isClosed(e.left) {
+	if e == nil || e.holder != h || client.IsClosed(e.left) {
 		return
 	}
 	e.holder = nil
-	if len(m.waiting) > 0 && m.servesLocked(e, 1) && m.session.lasts(e.session) {
+	if len(m.waiting) > 0 && m.servesLocked(e, 1) && m.client.Lasts(e.node.Session) {
 		m.grantLocked(e)
 		return
 	}
@@ -130,11 +136,11 @@ func (m *Mutex) releaseLocked(h *hold) {
 
 // leaveLocked gives a node up. Its goroutine then deletes it.
 func (m *Mutex) leaveLocked(e *entry) {
-	if isClosed(e.left) {
+	if client.IsClosed(e.left) {
 		return
 	}
 	close(e.left)
-	for _, t := range []*time.Timer{e.clock, e.ends, e.rests} {
+	for _, t := range []*time.Timer{e.clock, e.ends} {
 		if t != nil {
 			t.Stop()
 		}
@@ -144,10 +150,6 @@ func (m *Mutex) leaveLocked(e *entry) {
 	}
 	if m.next == e {
 		m.next = nil
-	}
-	if e.resting {
-		e.resting = false
-		go m.finish(e, nil)
 	}
 	m.queueLocked()
 }
@@ -184,7 +186,7 @@ func (e *entry) tellLocked() {
 
 // loseLocked ends the hold of a lock that can no longer be trusted.
 func (m *Mutex) loseLocked(e *entry) {
-	if h := e.holder; h != nil && !isClosed(e.left) {
+	if h := e.holder; h != nil && !client.IsClosed(e.left) {
 		h.lose()
 		delete(m.owners, h.owner)
 		m.leaveLocked(e)
@@ -194,7 +196,7 @@ func (m *Mutex) loseLocked(e *entry) {
 // isLostLocked reports whether a lock is lost. It is, at the latest, when its
 // session is no longer known to live.
 func (m *Mutex) isLostLocked(h *hold) bool {
-	if h.entry.holder == h && isOver(m.session.safeUntil(h.entry.session)) {
+	if h.entry.holder == h && client.IsOver(m.client.SafeUntil(h.entry.node.Session)) {
 		m.loseLocked(h.entry)
 	}
 	return h.lost.Err() != nil
@@ -204,11 +206,11 @@ func (m *Mutex) isLostLocked(h *hold) bool {
 // learns nothing from its client before the next contender may hold the lock. The
 // clock looks often, because it stands still while the machine is suspended.
 func (m *Mutex) startClockLocked(e *entry) {
-	tick := max(time.Millisecond, min(time.Until(m.session.safeUntil(e.session)), m.session.timeout()/8))
+	tick := max(time.Millisecond, min(time.Until(m.client.SafeUntil(e.node.Session)), m.client.Timeout()/8))
 	e.clock = time.AfterFunc(tick, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if !isClosed(e.left) && !m.isLostLocked(e.holder) {
+		if !client.IsClosed(e.left) && !m.isLostLocked(e.holder) {
 			m.startClockLocked(e)
 		}
 	})

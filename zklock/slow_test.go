@@ -370,6 +370,34 @@ func TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce(t *testing.T) {
 	})
 }
 
+// TestAWaiterWithoutANodeIsNotLetInThoughItsWatchesAreThrottled: the waiter is not
+// told that its own node has been deleted by hand, and finds that the node before it
+// has gone. A stranger holds the lock by then.
+func TestAWaiterWithoutANodeIsNotLetInThoughItsWatchesAreThrottled(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		first := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("first"))
+		waiter := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("waiter"))
+		time.Sleep(time.Second) // until its watches are set
+		stranger := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
+		time.Sleep(time.Second) // until it waits
+		refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpSetWatches, ""))
+		tb.srv.Cut(conn.SessionID())
+		time.Sleep(5 * time.Second) // until the client is back
+		require.Len(tb, refused.Hit(), 1)
+		require.NoError(tb, admin.Delete(tb.node(1), -1))
+		require.NoError(tb, first.Unlock(context.Background()))
+		holder := <-stranger
+		require.NoError(tb, holder.err)
+		time.Sleep(20 * time.Second) // two session timeouts
+		require.Empty(tb, waiter, "two holders: the waiter has no node")
+		require.NoError(tb, holder.lease.Unlock(context.Background()))
+		got := <-waiter
+		require.NoError(tb, got.err)
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
 // TestALeaseWithoutANodeIsLostThoughItsWatchIsThrottled: a waiter's watch on its own
 // node is not set anew, somebody deletes the node by hand, and the lock is handed
 // over in memory.

@@ -10,6 +10,7 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zklock/internal/client"
 )
 
 // afterSuspend returns t as the runtime would read it had the machine been
@@ -35,7 +36,7 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 	}{
 		{"Lost looks at the wall clock", func(t *testing.T, l *Lease, suspend func()) {
 			suspend()
-			require.True(t, isClosed(l.Lost()))
+			require.True(t, client.IsClosed(l.Lost()))
 		}},
 		{"so does Unlock", func(t *testing.T, l *Lease, suspend func()) {
 			suspend()
@@ -53,8 +54,8 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var suspended atomic.Int64
-			clock = func() time.Time { return afterSuspend(time.Now(), time.Duration(suspended.Load())) }
-			defer func() { clock = time.Now }()
+			client.Clock = func() time.Time { return afterSuspend(time.Now(), time.Duration(suspended.Load())) }
+			defer func() { client.Clock = time.Now }()
 			srv := zkserver.New()
 			defer srv.Close()
 			conn, err := ensemble.OverPipes(srv).Connect(t.Context(), ensemble.Options{SessionTimeout: session})

@@ -6,28 +6,26 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/zklock/internal/client"
+	"example.com/zklock/zklock/internal/record"
 )
 
-// A queue is what is before an entry: how many nodes, and the last two of them.
-// It can only become shorter, because numbers grow.
+// A queue is what is before an entry. It can only become shorter, because numbers
+// grow.
 type queue struct {
 	length          int
-	nearer, farther string // names; "" if there is none
+	nearer, farther string // the names of the last two; "" if there is none
 }
 
-// A watched node is one before an entry. It is watched, or is of this Mutex: then
-// the entry's gone channel tells.
+// A watched node is one before an entry. If it is of this Mutex, its entry's gone
+// channel tells, and there is no watch.
 type watched struct {
 	changed <-chan zk.Event
 	session int64
+	before  *entry // for which the watch was set
 	entry   *entry
-}
-
-func (w watched) gone() <-chan struct{} {
-	if w.entry == nil {
-		return nil
-	}
-	return w.entry.gone
+	gone    <-chan struct{} // the entry's
 }
 
 // wait returns when nobody is before e. It is the loop of step 3, with two
@@ -39,14 +37,18 @@ func (w watched) gone() <-chan struct{} {
 // event of a node that went before the lock became free has come by then. (If the
 // client comes back to its session in between, that is lost; see the package doc.)
 func (m *Mutex) wait(e *entry) error {
-	before, err := m.before(e)
+	var before queue
+	var err error
+	if !e.node.Alone {
+		before, err = m.list(e)
+	}
 	if err == nil && (before.length > 0 || e.token == 0) {
 		err = m.watchOwn(e)
 	}
 	if err != nil {
 		return err
 	}
-	again := time.NewTicker(m.session.timeout())
+	again := time.NewTicker(m.client.Timeout())
 	defer again.Stop()
 	for before.length > 0 {
 		m.refuseTry(e, before)
@@ -60,70 +62,43 @@ func (m *Mutex) wait(e *entry) error {
 	return m.take(e)
 }
 
-// before returns what is before e when it has just been made. If one other node
-// was there, and this Mutex has one that it has not given up, it was that one: if
-// it goes by our own delete, which is sent later, it was there all the time.
-func (m *Mutex) before(e *entry) (queue, error) {
-	switch e.others {
-	case 0:
-		return queue{}, nil
-	case 1:
-		m.mu.Lock()
-		for name, other := range m.entries {
-			if !isClosed(other.left) && order(other.number, e.number) < 0 {
-				m.mu.Unlock()
-				return queue{1, name, ""}, nil
-			}
-		}
-		m.mu.Unlock()
-	}
-	return m.list(e)
-}
-
 // list reads what is before e. The list has e's own node, so it is of the parent
 // in which that was made: a parent that was made after an earlier one has gone has
 // no old nodes.
 func (m *Mutex) list(e *entry) (before queue, err error) {
-	names, parent, err := m.children(e.left)
+	names, parent, err := m.parent.List(e.left)
 	if err != nil {
 		return before, err
 	}
 	contenders, found := 0, false
 	var nearer, farther int32
 	for _, name := range names { // there may be thousands: no sort
-		n, ok := sequence(name)
+		n, ok := record.Sequence(name)
 		if !ok {
 			continue
 		}
 		contenders++
 		switch {
-		case name == e.name():
+		case name == e.node.Name():
 			found = true
-		case order(n, e.number) >= 0:
-		case before.nearer == "" || order(n, nearer) > 0:
-			before = queue{before.length + 1, name, before.nearer}
+		case record.Order(n, e.node.Number) >= 0:
+		case before.nearer == "" || record.Order(n, nearer) > 0:
+			before = queue{length: before.length + 1, nearer: name, farther: before.nearer}
 			nearer, farther = n, nearer
-		case before.farther == "" || order(n, farther) > 0:
+		case before.farther == "" || record.Order(n, farther) > 0:
 			before.length, before.farther, farther = before.length+1, name, n
 		default:
 			before.length++
 		}
 	}
 	if !found {
-		return before, errGone
+		return before, client.ErrGone
 	}
 	if contenders == 1 && e.token == 0 {
 		// The last change of this list is our create, or a later one. It comes
 		// before the create of each later holder, and after the last look of each
 		// earlier one. So it is as good a token as the czxid, and spares a request.
 		e.token = parent.Pzxid
-	}
-	if m.way.Load() == unknown {
-		how := counting
-		if parent.DataLength > 0 {
-			how = creating
-		}
-		m.way.Store(how)
 	}
 	return before, nil
 }
@@ -132,71 +107,62 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 // it then.
 func (m *Mutex) await(e *entry, before queue, again <-chan time.Time) (queue, error) {
 	nearer, err := m.watch(e, before.nearer)
-	if errors.Is(err, zk.ErrNoNode) { // that it was there is perhaps only concluded; see before
-		return m.list(e)
-	}
-	if err != nil {
-		return before, err
-	}
 	var farther watched
-	if before.farther != "" {
-		farther, err = m.watch(e, before.farther)
-		if errors.Is(err, zk.ErrNoNode) {
-			return m.fartherGone(e, before)
-		}
-		if err != nil {
-			return before, err
+	if err == nil && before.farther != "" {
+		if farther, err = m.watch(e, before.farther); errors.Is(err, zk.ErrNoNode) {
+			return m.without(e, before, before.farther)
 		}
 	}
-	select {
-	case ev := <-e.own:
-		return before, m.ownChanged(e, ev)
-	case <-e.left:
-		return before, errStopped
-	case <-m.session.closed:
-		return before, errClosed
-	case <-again: // a server may refuse to set the watches again in the next connection, and the client says nothing
-		_, _, err := m.get(e.left, m.path+"/"+before.nearer)
-		if errors.Is(err, zk.ErrNoNode) {
-			return m.list(e)
-		}
-		return before, err
-	case <-nearer.gone():
-		if nearer.entry.deleted {
-			return m.nearerGone(e, before)
-		}
-	case ev := <-nearer.changed:
-		m.forget(before.nearer)
-		// If it was of our own session, that may have ended: our node goes in the
-		// same transaction then, and the server may tell of either first.
-		if ev.Type == zk.EventNodeDeleted && nearer.session != e.session {
-			return m.nearerGone(e, before)
-		}
-	case <-farther.gone():
-		if farther.entry.deleted {
-			return m.fartherGone(e, before)
-		}
-	case ev := <-farther.changed:
-		m.forget(before.farther)
-		if ev.Type == zk.EventNodeDeleted {
-			return m.fartherGone(e, before)
+	if err == nil {
+		select {
+		case ev := <-e.own:
+			return before, m.ownChanged(e, ev)
+		case <-e.left:
+			return before, client.ErrStopped
+		case <-m.client.Closed():
+			return before, client.ErrClosed
+		case <-again: // a server may refuse to set the watches again in the next connection, and the client says nothing
+			if _, _, err = m.client.Get(e.left, m.path+"/"+before.nearer); errors.Is(err, zk.ErrNoNode) {
+				return m.list(e) // our own node may have gone unseen, too
+			}
+		case <-nearer.gone:
+			return m.changed(e, before, before.nearer, nearer.entry.deleted)
+		case <-farther.gone:
+			return m.changed(e, before, before.farther, farther.entry.deleted)
+		case ev := <-nearer.changed:
+			// If it was of our own session, that may have ended: our node goes in the
+			// same transaction then, and the server may tell of either first.
+			return m.changed(e, before, before.nearer, ev.Type == zk.EventNodeDeleted && nearer.session != e.node.Session)
+		case ev := <-farther.changed:
+			return m.changed(e, before, before.farther, ev.Type == zk.EventNodeDeleted)
 		}
 	}
-	// It has changed (another contender asks it for the lock), or the session has
-	// ended. Only a list can tell.
+	if errors.Is(err, zk.ErrNoNode) {
+		return m.without(e, before, before.nearer)
+	}
+	return before, err
+}
+
+// changed returns what is before e when one of the watched two has gone; or when
+// another contender asks it for the lock, or the session has ended: only a list can
+// tell.
+func (m *Mutex) changed(e *entry, before queue, name string, gone bool) (queue, error) {
+	m.mu.Lock()
+	delete(m.watches, name)
+	m.mu.Unlock()
+	if gone {
+		return m.without(e, before, name)
+	}
 	return m.list(e)
 }
 
-func (m *Mutex) nearerGone(e *entry, before queue) (queue, error) {
-	if before.length == 1 {
+// without returns what is before e when one of the watched two has gone.
+func (m *Mutex) without(e *entry, before queue, name string) (queue, error) {
+	switch {
+	case before.length == 1:
 		return queue{}, nil
-	}
-	return m.list(e)
-}
-
-func (m *Mutex) fartherGone(e *entry, before queue) (queue, error) {
-	if before.length == 2 {
-		return queue{1, before.nearer, ""}, nil
+	case before.length == 2 && name == before.farther:
+		return queue{length: 1, nearer: before.nearer}, nil
 	}
 	return m.list(e)
 }
@@ -206,33 +172,28 @@ func (m *Mutex) fartherGone(e *entry, before queue) (queue, error) {
 func (m *Mutex) watch(e *entry, name string) (watched, error) {
 	m.mu.Lock()
 	w, ok := m.watches[name]
-	// What has changed may have gone, and another library's next node may have its
-	// name: in a parent that was made again the numbers begin again.
-	ok = ok && len(w.changed) == 0
+	// In a parent that was made again the numbers begin again: another library's
+	// node may have the name of one that has changed, and gone. Not while the entry
+	// for which that one was watched is there: its parent is still the same.
+	ok = ok && (len(w.changed) == 0 || w.before == e)
 	if other := m.entries[name]; other != nil {
-		w, ok = watched{entry: other}, true
+		w, ok = watched{entry: other, gone: other.gone}, true
 	}
 	m.mu.Unlock()
 	if ok {
 		return w, nil
 	}
 	// Get and not Exists, which would leave a watch on a node that has gone.
-	_, stat, changed, err := m.getW(e.left, m.path+"/"+name)
+	_, stat, changed, err := m.client.GetW(e.left, m.path+"/"+name)
 	if err != nil {
 		return w, err
 	}
-	w = watched{changed: changed, session: stat.EphemeralOwner}
+	w = watched{changed: changed, session: stat.EphemeralOwner, before: e}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	maps.DeleteFunc(m.watches, func(_ string, w watched) bool { return len(w.changed) > 0 })
 	m.watches[name] = w
 	return w, nil
-}
-
-func (m *Mutex) forget(name string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.watches, name)
 }
 
 // refuseTry ends the attempts of those that do not wait for other contenders. A
@@ -242,7 +203,7 @@ func (m *Mutex) refuseTry(e *entry, before queue) {
 	defer m.mu.Unlock()
 	leaving := 0
 	for _, other := range m.entries {
-		if isClosed(other.left) && !isClosed(other.stuck) && order(other.number, e.number) < 0 {
+		if client.IsClosed(other.left) && !client.IsClosed(other.stuck) && record.Order(other.node.Number, e.node.Number) < 0 {
 			leaving++
 		}
 	}
@@ -255,7 +216,7 @@ func (m *Mutex) refuseTry(e *entry, before queue) {
 func (m *Mutex) prove(e *entry) {
 	if !e.proved {
 		e.proved = true
-		m.session.use(1)
+		m.client.Use(1)
 	}
 }
 
@@ -273,10 +234,10 @@ func (m *Mutex) take(e *entry) error {
 		if m.enter(e) {
 			return nil
 		}
-		if m.conn.SessionID() != e.session {
-			return errGone
+		if m.client.SessionID() != e.node.Session {
+			return client.ErrGone
 		}
-		proof, err := m.session.nextProof()
+		proof, err := m.client.NextProof()
 		if err == nil {
 			unproved = 0
 		} else if unproved++; unproved == 3 {
@@ -289,9 +250,9 @@ func (m *Mutex) take(e *entry) error {
 				return err
 			}
 		case <-e.left:
-			return errStopped
-		case <-m.session.closed:
-			return errClosed
+			return client.ErrStopped
+		case <-m.client.Closed():
+			return client.ErrClosed
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"example.com/zklock/docs/exercises/breaking"
+	"example.com/zklock/docs/exercises/suites"
 	"example.com/zklock/internal/locktest"
 )
 
@@ -99,24 +100,24 @@ var exercises = []*exercise{
 	{
 		number: 7, folder: "_07-fence", pkg: "fence", title: "the resource refuses an old token",
 		basic: 8, full: 6, answer: "docs/exercises/_07-fence/.solution/lock.go",
-		tests:      []suite{levels("TestFence", locktest.FenceSubject{}, locktest.FenceSubject{Level: locktest.Basic})},
+		tests:      []suite{levels("TestFence", suites.FenceSubject{}, suites.FenceSubject{Level: locktest.Basic})},
 		unexplored: "the explorer looks for two holders, and a register has none",
 	},
 	{
 		number: 8, folder: "_08-semaphore", pkg: "semaphore", title: "as many inside as there are permits",
 		basic: 12, full: 8, answer: "docs/exercises/_08-semaphore/.solution/lock.go",
-		tests: []suite{plain(true), levels("TestSemaphore", locktest.SemaphoreSubject{}, locktest.SemaphoreSubject{Level: locktest.Basic})},
+		tests: []suite{plain(true), levels("TestSemaphore", suites.SemaphoreSubject{}, suites.SemaphoreSubject{Level: locktest.Basic})},
 	},
 	{
 		number: 9, folder: "_09-read-write", pkg: "rwlock", title: "many readers or one writer",
 		basic: 12, full: 8, answer: "docs/exercises/_09-read-write/.solution/lock.go",
-		tests: []suite{levels("TestReadersAndWriters", locktest.ReadWriteSubject{}, locktest.ReadWriteSubject{Level: locktest.Basic})},
+		tests: []suite{levels("TestReadersAndWriters", suites.ReadWriteSubject{}, suites.ReadWriteSubject{Level: locktest.Basic})},
 	},
 	{
 		number: 10, folder: "_10-election", pkg: "election", title: "a hand-over that nobody doubts",
 		basic: 12, full: 13, answer: "docs/exercises/_10-election/.solution/lock.go",
 		unexplored: "the explorer's scripts call TryLock and Unlock, and a candidate has neither: it leads inside one call",
-		tests:      []suite{levels("TestElection", locktest.ElectionSubject{}, locktest.ElectionSubject{Level: locktest.Basic})},
+		tests:      []suite{levels("TestElection", suites.ElectionSubject{}, suites.ElectionSubject{Level: locktest.Basic})},
 	},
 	{
 		number: 11, folder: "_11-kill-this-lock", pkg: "kill", title: "schedules that only a wrong lock fails",

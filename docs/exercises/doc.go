@@ -20,7 +20,7 @@
 // folder, and the API of its step.
 //
 // The entry lists suites: a test function of lock_test.go and its cases, all of
-// them and the basic ones. Whatever has a list of cases in internal/locktest can be
+// them and the basic ones. Whatever has a list of cases in internal/locktest or suites can be
 // a suite. A case is graded in this order: the basic cases of all suites, then
 // the others.
 //
@@ -37,7 +37,7 @@
 // and the pages are those of all exercises. What the proof does with programs is
 // done with data, too: a mutant is a text of the solution with another in its place.
 // The locks on which the schedules of exercise 11 are played are in package
-// internal/locktest/killing, and the proof compares each with a changed step 3.
+// docs/exercises/killing, and the proof compares each with a changed step 3.
 //
 // The proof: go test ./docs/exercises looks at pages, stubs and mutants without
 // building them, and grades a few attempts. With -exercises.proof, which .ci/run

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"example.com/zklock/docs/exercises/killing"
 	"example.com/zklock/internal/locktest"
-	"example.com/zklock/internal/locktest/killing"
 )
 
 // schedules is the suite of exercise 11.

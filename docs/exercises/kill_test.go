@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/locktest/killing"
+	"example.com/zklock/docs/exercises/killing"
 )
 
 // TestThePageListsTheMutants compares exercise 11's page with the mutants that
@@ -50,8 +50,8 @@ func TestAMutantIsStep3WithOnePlaceChanged(t *testing.T) {
 		require.NoError(t, err)
 		file := filepath.Join(dir, fmt.Sprintf("lock%d.go", i))
 		require.NoError(t, os.WriteFile(file, []byte(changed), 0o644))
-		overlay[filepath.Join(root, "internal", "locktest", "killing", fmt.Sprintf("changed%d", i), "lock.go")] = file
-		fmt.Fprintf(&imports, "\tchanged%d \"example.com/zklock/internal/locktest/killing/changed%d\"\n", i, i)
+		overlay[filepath.Join(root, "docs", "exercises", "killing", fmt.Sprintf("changed%d", i), "lock.go")] = file
+		fmt.Fprintf(&imports, "\tchanged%d \"example.com/zklock/docs/exercises/killing/changed%d\"\n", i, i)
 		fmt.Fprintf(&locks, "\t\tfunc(conn *zk.Conn, path string) museum.Lock { return changed%d.New(conn, path) },\n", i)
 	}
 	test := filepath.Join(dir, "changed_test.go")
@@ -64,7 +64,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 %s
-	"example.com/zklock/internal/locktest/killing"
+	"example.com/zklock/docs/exercises/killing"
 	"example.com/zklock/internal/museum"
 )
 

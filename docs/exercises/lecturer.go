@@ -260,7 +260,7 @@ func (a *app) gradeOne(ctx context.Context, dir string, wanted *exercise, l limi
 // warmUp compiles what every attempt needs, so that no attempt's time goes
 // into it.
 func (a *app) warmUp(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "./internal/locktest/killing", step3}, importable)...)
+	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "./docs/exercises/killing", step3}, importable)...)
 	cmd.Dir = a.root
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -194,7 +194,7 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, hints, 3, "%s/hints.md", e.folder)
 		if step := filepath.Dir(e.answer); !strings.Contains(e.answer, ".solution") {
-			require.Contains(t, text(t, root, step, "explore_test.go"), "exploretest.Test(", "the solution is a step, and no test explores the step")
+			require.Contains(t, text(t, root, step, "lock_test.go"), "exploretest.Test(", "the solution is a step, and no test explores the step")
 		} else if e.unexplored != "" {
 			require.NoFileExists(t, filepath.Join(root, step, "explore_test.go"), "the catalog says that the explorer does not apply: %s", e.unexplored)
 		} else {

@@ -163,6 +163,12 @@ func (b *builder) page() (map[string][]byte, error) {
 		page[filepath.ToSlash(rel)], err = os.ReadFile(name)
 		return err
 	})
+	if err == nil {
+		page["texts.js"], err = b.texts()
+	}
+	if err == nil {
+		page["rows.js"], err = b.rows()
+	}
 	if err == nil && page["index.html"] == nil {
 		err = errors.New("docs/lab/page has no index.html")
 	}
@@ -192,6 +198,9 @@ func (b *builder) stamp() stamp {
 			return nil
 		}
 		inPage := strings.HasPrefix(name, filepath.Join(b.root, "docs", "lab", "page")+string(filepath.Separator))
+		if dir, file := filepath.Split(name); dir == filepath.Join(b.root, "docs")+string(filepath.Separator) && (file == "bugs.md" || strings.HasPrefix(file, "reading-guide")) {
+			inPage = true // the page quotes them
+		}
 		if !inPage && (!strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go")) && d.Name() != "go.mod" {
 			return nil
 		}

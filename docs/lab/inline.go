@@ -42,6 +42,13 @@ func writeSite(dir string, b *built) (size int, err error) {
 	files := maps.Clone(b.page)
 	files["engine.wasm"] = b.wasm
 	files["index.html"] = inHead(b.page["index.html"], fmt.Sprintf(`<meta http-equiv="Content-Security-Policy" content="%s">`, policy))
+	// Both work from the disk, where a browser loads no modules.
+	if files["lab.html"], err = oneFile(b); err == nil {
+		files["reader.html"], err = readerFile(b)
+	}
+	if err != nil {
+		return 0, err
+	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		to := filepath.Join(dir, filepath.FromSlash(name))
 		err := os.MkdirAll(filepath.Dir(to), 0o755)
@@ -59,6 +66,9 @@ func writeSite(dir string, b *built) (size int, err error) {
 // What the one file may do: run what is in it.
 const inlinePolicy = "default-src 'none'; script-src 'unsafe-inline' data: blob: 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'"
 
+// What the reader's one file may do: show the lab beside it.
+const readerPolicy = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:; frame-src 'self' file:; base-uri 'none'; form-action 'none'"
+
 var (
 	styleTag  = regexp.MustCompile(`<link rel="stylesheet" href="([^"]+)">`)
 	iconTag   = regexp.MustCompile(`<link rel="icon" href="([^"]+)">`)
@@ -68,11 +78,35 @@ var (
 	importLine = regexp.MustCompile(`(?m)(^(?:import|export)\b[^"';]*|^\}\s*from\s*)"\./([^"]+)"`)
 )
 
-// oneFile makes a page of one file, which works without a server. Styles
-// become an element, modules an import map of data URLs, and the worker a
-// text from which the page makes a Blob. It is sent the engine.
+// oneFile makes the lab a page of one file, which works without a server. The
+// worker becomes a text from which the page makes a Blob, and is sent the engine.
 func oneFile(b *built) ([]byte, error) {
-	missing := func(name string) error { return fmt.Errorf("index.html names %s, and docs/lab/page has none", name) }
+	worker, ok := b.page["worker.js"]
+	if !ok {
+		return nil, missing("index.html", "worker.js")
+	}
+	var m strings.Builder
+	m.WriteString("<script type=\"text/plain\" id=\"lab-worker\">\n")
+	// Inside JavaScript the two are the same in a string, and nowhere else
+	// does it occur.
+	m.WriteString(strings.ReplaceAll(string(b.page["wasm_exec.js"])+"\n"+string(worker), "</script", `<\/script`))
+	m.WriteString("</script>\n<script type=\"text/plain\" id=\"lab-wasm\">")
+	m.WriteString(pack(b.gz))
+	m.WriteString("</script>")
+	return inlined(b, "index.html", m.String(), inlinePolicy)
+}
+
+// readerFile makes the reader a page of one file. Beside it belongs the lab.
+func readerFile(b *built) ([]byte, error) { return inlined(b, "reader.html", "", readerPolicy) }
+
+func missing(page, name string) error {
+	return fmt.Errorf("%s names %s, and docs/lab/page has none", page, name)
+}
+
+// inlined puts what a page names into it: styles become an element, and modules
+// an import map of data URLs. More comes behind the map.
+func inlined(b *built, name, more, policy string) ([]byte, error) {
+	missing := func(file string) error { return missing(name, file) }
 	var err error
 	replace := func(page []byte, tag *regexp.Regexp, with func(name string, body []byte) string) []byte {
 		return tag.ReplaceAllFunc(page, func(m []byte) []byte {
@@ -85,7 +119,7 @@ func oneFile(b *built) ([]byte, error) {
 			return []byte(with(name, body))
 		})
 	}
-	page := replace(b.page["index.html"], styleTag, func(_ string, body []byte) string {
+	page := replace(b.page[name], styleTag, func(_ string, body []byte) string {
 		return "<style>\n" + strings.ReplaceAll(string(body), "</style", `<\/style`) + "</style>"
 	})
 	page = replace(page, iconTag, func(name string, body []byte) string {
@@ -134,11 +168,7 @@ func oneFile(b *built) ([]byte, error) {
 		return nil, err
 	}
 	if first {
-		return nil, errors.New(`index.html has no <script type="module" src="…"></script>`)
-	}
-	worker, ok := b.page["worker.js"]
-	if !ok {
-		return nil, missing("worker.js")
+		return nil, fmt.Errorf(`%s has no <script type="module" src="…"></script>`, name)
 	}
 	var m strings.Builder
 	m.WriteString("<script type=\"importmap\">\n{\"imports\": {\n")
@@ -148,15 +178,9 @@ func oneFile(b *built) ([]byte, error) {
 		}
 		fmt.Fprintf(&m, "%q: %q", "lab/"+name, dataURL("text/javascript", []byte(modules[name])))
 	}
-	m.WriteString("\n}}\n</script>\n<script type=\"text/plain\" id=\"lab-worker\">\n")
-	// Inside JavaScript the two are the same in a string, and nowhere else
-	// does it occur.
-	m.WriteString(strings.ReplaceAll(string(b.page["wasm_exec.js"])+"\n"+string(worker), "</script", `<\/script`))
-	m.WriteString("</script>\n<script type=\"text/plain\" id=\"lab-wasm\">")
-	m.WriteString(pack(b.gz))
-	m.WriteString("</script>")
+	m.WriteString("\n}}\n</script>\n" + more)
 	page = bytes.Replace(page, []byte("<!--map-->"), []byte(m.String()), 1)
-	return inHead(page, fmt.Sprintf(`<meta http-equiv="Content-Security-Policy" content="%s">`, inlinePolicy)), nil
+	return inHead(page, fmt.Sprintf(`<meta http-equiv="Content-Security-Policy" content="%s">`, policy)), nil
 }
 
 // packing holds the 91 characters of pack: they are printable, and none of

@@ -6,6 +6,9 @@
 //	go run ./docs/lab -open -scene A7  # and that lock's scene in it: docs/lab/scenes.md
 //	go run ./docs/lab -out lab.html    # writes one file, which needs no server
 //	go run ./docs/lab -out site/       # writes a folder for a static site
+//	go run ./docs/lab -read            # opens the reading guide beside code and lab
+//
+// The folder also has the reader, in reader.html, which opens from the disk.
 package main
 
 import (
@@ -41,6 +44,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	out := flags.String("out", "", "write the page to this `file`, or, if it ends with / or is a directory, as a static site")
 	open := flags.Bool("open", false, "open the page in the browser")
 	scene := flags.String("scene", "", "print and open the address of this lock's `scene`, see docs/lab/scenes.md")
+	read := flags.Bool("read", false, "open the reader: the reading guide row by row, with the code and the lab beside it")
 	addr := flags.String("addr", "127.0.0.1:0", "serve on this loopback `address`")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -82,8 +86,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	defer ln.Close()
 	s := newSite(ln.Addr().String())
 	url := "http://" + s.host + "/" + at
-	fmt.Fprintf(stdout, "the lab is at %s\n", url)
-	if *open {
+	what := "lab"
+	if *read {
+		what, url = "reader", "http://"+s.host+"/reader.html"
+	}
+	fmt.Fprintf(stdout, "the %s is at %s\n", what, url)
+	if *open || *read {
 		if err := openBrowser(url); err != nil {
 			fmt.Fprintf(stderr, "lab: no browser opens: %v\n", err)
 		}

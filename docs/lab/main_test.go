@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 func ready() *built {
 	return &built{wasm: []byte("wasm"), gz: compressed([]byte("wasm")), page: map[string][]byte{
 		"index.html":   []byte("<!doctype html>\n<html>\n<head>\n<link rel=\"icon\" href=\"icon.svg\">\n<link rel=\"stylesheet\" href=\"lab.css\">\n<script type=\"module\" src=\"main.js\"></script>\n</head>\n<body></body>\n</html>\n"),
+		"reader.html":  []byte("<!doctype html>\n<html>\n<head>\n<script type=\"module\" src=\"b.js\"></script>\n</head>\n<body></body>\n</html>\n"),
 		"lab.css":      []byte("body { color: black }\n"),
 		"icon.svg":     []byte("<svg/>"),
 		"main.js":      []byte("import {\n  a,\n} from \"./a.js\";\nexport { b } from \"./b.js\";\nsay(a, \"./not-a-module.js\");\n"),
@@ -137,6 +138,19 @@ func TestEveryFileThatThePageNamesIsServed(t *testing.T) {
 	}
 	for _, name := range []string{"main.js", "lab.css", "icon.svg", "link.js", "worker.js", "wasm_exec.js", "engine.wasm"} {
 		require.True(t, asked[name], "nothing in docs/lab/page names %s any more: is this test's pattern too narrow?", name)
+	}
+}
+
+// TestEachScriptOfThePageIsShort: a reader finds a script by what it does, and
+// reads it at one sitting.
+func TestEachScriptOfThePageIsShort(t *testing.T) {
+	files, err := filepath.Glob("page/*.js")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.LessOrEqual(t, bytes.Count(text, []byte("\n")), 400, "%s: give a part of it a file of its own", file)
 	}
 }
 
@@ -413,6 +427,12 @@ func TestASiteIsAFolder(t *testing.T) {
 	wasm, err := os.ReadFile(filepath.Join(dir, "engine.wasm"))
 	require.NoError(t, err)
 	require.Equal(t, "wasm", string(wasm))
+	for name, policy := range map[string]string{"lab.html": inlinePolicy, "reader.html": readerPolicy} {
+		page, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Contains(t, string(page), policy, name)
+		require.NotContains(t, string(page), `src="b.js"`, "%s needs no server", name)
+	}
 }
 
 // TestASavedLockRunsInThePage copies the sources, serves them, and saves a

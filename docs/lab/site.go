@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// The page loads nothing from anywhere else, and nobody else may show it in a
-// frame. WebAssembly needs a word of its own.
+// The page loads nothing from anywhere else, and only the reader may show it in
+// a frame. WebAssembly needs a word of its own.
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'"
 
 // listen listens on a loopback address.
@@ -125,7 +125,14 @@ func (s *site) local(host string) bool {
 
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", policy+"; frame-ancestors 'none'")
+	ancestors, frames := "'none'", ""
+	switch r.URL.Path {
+	case "/lab.html":
+		ancestors = "'self'" // the reader
+	case "/reader.html":
+		frames = "; frame-src 'self'"
+	}
+	h.Set("Content-Security-Policy", policy+frames+"; frame-ancestors "+ancestors)
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -151,7 +158,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		b, builds, failure, _, changed = s.state()
 	}
 	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
-	if name == "" {
+	if name == "" || name == "lab.html" {
 		name = "index.html"
 	}
 	if b == nil {

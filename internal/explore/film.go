@@ -35,10 +35,25 @@ type Film struct {
 	// Known is the name of the Known that the violation is, if it is one.
 	Known string `json:"known,omitempty"`
 	Hash  string `json:"hash"` // SHA-256 of packets and marks
+	// Where each contender is in the lock's source, in order of time, and the
+	// lines that this names; none if the contenders are many.
+	Where  []Where `json:"where,omitempty"`
+	Places []Place `json:"places,omitempty"`
+	// Choices are those of a schedule that a person or the explorer has chosen.
+	Choices []FilmChoice `json:"choices,omitempty"`
 	// Recorded: it was not played, but written down on the clients' side of
 	// the Server that it names.
 	Recorded bool   `json:"recorded,omitempty"`
 	Server   string `json:"server,omitempty"`
+}
+
+// A FilmChoice is a choice with its instant. If it lets the server carry out a
+// request, that has an Op and a Path.
+type FilmChoice struct {
+	At     time.Duration `json:"at_ns"`
+	Choice string        `json:"choice"`
+	Op     string        `json:"op,omitempty"`
+	Path   string        `json:"path,omitempty"`
 }
 
 // A FilmClient is a client with its contenders.
@@ -117,8 +132,8 @@ type Formula struct {
 type recorder struct {
 	w    *world
 	film Film
-	// clock, where the film is of a schedule in which time stands still: each
-	// action gets a while of its own.
+	// clock, where the film is of a schedule in which most of the time stands
+	// still: each action gets a while of its own beside the time that passes.
 	clock time.Duration
 	slots bool
 
@@ -130,6 +145,8 @@ type recorder struct {
 	knows   map[*contender]bool
 	said    map[Violation]bool
 	states  map[string]string // of clients
+	places  map[Place]int     // → index in film.Places
+	at      map[*contender]string
 }
 
 type watchKey struct {
@@ -147,14 +164,15 @@ func (k watchKey) of() string {
 
 func newRecorder(w *world) *recorder {
 	r := &recorder{w: w, nodes: make(map[string]string), seen: make(map[watchKey]struct{}), asked: make(map[watchKey][]string),
-		on: make(map[int]int), knows: make(map[*contender]bool), said: make(map[Violation]bool), states: make(map[string]string)}
+		on: make(map[int]int), knows: make(map[*contender]bool), said: make(map[Violation]bool), states: make(map[string]string),
+		places: make(map[Place]int), at: make(map[*contender]string)}
 	r.film.Packets, r.film.Marks, r.film.Changes, r.film.Results = []Packet{}, []Mark{}, []Change{}, []string{}
 	return r
 }
 
 func (r *recorder) now() time.Duration {
 	if r.slots {
-		return r.clock
+		return r.clock + time.Since(r.w.start) // what passes while a client waits to connect, for example
 	}
 	return time.Since(r.w.start)
 }
@@ -196,6 +214,19 @@ func (r *recorder) client(c *client, state string) {
 	}
 	r.states[c.name] = state
 	r.mark(Mark{Kind: "client", Who: c.name, State: state})
+}
+
+// brokenLocked notes, in a film of a schedule of choices, which clients have
+// lost their connection without a fault: the lock has closed them.
+func (r *recorder) brokenLocked() {
+	if r == nil || !r.slots || r.w.free {
+		return
+	}
+	for _, c := range r.w.clients {
+		if now := r.states[c.name]; c.line != nil && c.line.broken && !c.stopped && (now == "" || now == "connected" || now == "runs on") {
+			r.client(c, "cut off")
+		}
+	}
 }
 
 func (r *recorder) violation(v Violation, known string) {
@@ -527,13 +558,20 @@ func (r *recorder) finish(end time.Duration) *Film {
 	for _, p := range f.Packets {
 		end = max(end, p.Arrived)
 	}
-	f.End = max(end, r.clock)
+	f.End = end
 	end = f.End
 	for _, i := range r.on {
 		f.Packets[i].Arrived = end
 	}
 	f.Hash = f.hash()
 	return f
+}
+
+func (f *Film) choices() []FilmChoice {
+	if f == nil {
+		return nil
+	}
+	return f.Choices
 }
 
 // Seal gives a film that was recorded elsewhere its hash.

@@ -434,7 +434,7 @@ func (p *pacer) hang() time.Duration {
 	w := p.w
 	end := p.last + 10*p.Latency
 	w.mu.Lock()
-	w.film.slots, w.film.clock = true, end
+	w.film.slots, w.film.clock = true, end-w.now()
 	w.mu.Unlock()
 	w.hang()
 	return end

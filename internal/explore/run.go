@@ -114,6 +114,7 @@ type contender struct {
 	passed         int // how often a later contender got in before this one
 	// Of a schedule that is filmed.
 	marks   []Mark
+	goid    string        // of the goroutine that plays its script
 	gateDue time.Duration // when it unlocks, in a paced run
 }
 
@@ -130,6 +131,7 @@ const (
 type gap struct {
 	name string
 	free chan struct{}
+	goid string // of the goroutine that is kept there
 }
 
 // gap keeps a goroutine of the lock until the explorer lets it go on.
@@ -142,7 +144,7 @@ func (w *world) gap(name string) {
 	for slices.ContainsFunc(w.gaps, func(g *gap) bool { return g.name == name }) {
 		name += "'" // a goroutine is there already
 	}
-	g := &gap{name, make(chan struct{})}
+	g := &gap{name, make(chan struct{}), goid()}
 	w.gaps = append(w.gaps, g)
 	w.stirLocked()
 	w.mu.Unlock()
@@ -459,6 +461,8 @@ func (w *world) settle() {
 		}
 		if !again {
 			w.takeNotesLocked()
+			w.film.brokenLocked()
+			w.film.whereLocked()
 			w.mu.Unlock()
 			return
 		}
@@ -665,7 +669,7 @@ func (w *world) play(choose func(p *Point) int, acted func(n int, f footprint)) 
 			}
 			continue
 		}
-		p := &Point{log: r.Log}
+		p := &Point{log: r.Log, gaps: w.kept()}
 		for _, a := range actions {
 			p.Enabled = append(p.Enabled, a.String())
 			p.faults = append(p.faults, a.fault)
@@ -714,6 +718,22 @@ func (w *world) play(choose func(p *Point) int, acted func(n int, f footprint)) 
 	if r.hashing {
 		r.final = w.hashLocked()
 	}
+}
+
+// kept says which contender is kept in which gap.
+func (w *world) kept() map[string]string {
+	if len(w.gaps) == 0 {
+		return nil
+	}
+	by := make(map[string]string)
+	for _, g := range w.gaps {
+		for _, k := range w.players {
+			if k.goid == g.goid {
+				by[g.name] = k.name
+			}
+		}
+	}
+	return by
 }
 
 // left says whether a client still has a node of the lock: it may be about to
@@ -928,6 +948,7 @@ func (w *world) companyLocked(k *contender) bool {
 
 func (k *contender) start() {
 	go func() {
+		k.goid = goid()
 		defer func() {
 			if p := recover(); p != nil {
 				k.note(failed, "panics", Violation{Kind: Crash, Who: k.name, What: fmt.Sprintf("%s panics: %v", k.name, p)})

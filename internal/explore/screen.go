@@ -14,6 +14,7 @@ type Possible struct {
 	Who    string `json:"who"`
 	What   string `json:"what"`
 	Fault  bool   `json:"fault"`
+	Of     string `json:"of,omitempty"` // the contender that is kept in a gap
 }
 
 // PlayFilm plays the schedule that the choices say, as Play does, and returns
@@ -30,7 +31,7 @@ func PlayFilm(t *testing.T, w World, choices []string) (f *Film, tr *Trace, poss
 		if n == len(choices) {
 			for i, name := range p.Enabled {
 				who, what, _ := strings.Cut(name, ": ")
-				possible = append(possible, Possible{name, who, what, p.faults[i] != ""})
+				possible = append(possible, Possible{name, who, what, p.faults[i] != "", p.kept(who)})
 			}
 			return -1
 		}
@@ -56,6 +57,7 @@ func PlayFilm(t *testing.T, w World, choices []string) (f *Film, tr *Trace, poss
 // screen plays a schedule and films it.
 func screen(t *testing.T, config World, choose func(p *Point) int) (f *Film, tr *Trace) {
 	defer oneCore()()
+	n, points := 0, []int{} // of the points so far, those with a choice
 	r := inBubble(t, config, func(w *world) {
 		w.mu.Lock()
 		w.film = newRecorder(w)
@@ -65,12 +67,32 @@ func screen(t *testing.T, config World, choose func(p *Point) int) (f *Film, tr 
 			w.film.state(k, "")
 		}
 		w.mu.Unlock()
-		w.play(choose, nil)
+		w.play(func(p *Point) int {
+			i := choose(p)
+			if i >= 0 && i < len(p.Enabled) {
+				if len(p.Enabled) > 1 {
+					w.film.film.Choices = append(w.film.film.Choices, FilmChoice{At: w.film.now(), Choice: p.Enabled[i]})
+					points = append(points, n)
+				}
+				n++
+			}
+			return i
+		}, nil)
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		f = w.film.finish(w.film.clock + slot)
+		f = w.film.finish(w.film.now() + slot)
 		w.film = nil
 	})
+	for i := range f.choices() {
+		c := &f.Choices[i]
+		who, what, _ := strings.Cut(c.Choice, ": ")
+		for _, e := range r.Log {
+			if e.Point == points[i]+1 && e.Kind == "carried out" && e.Who == who && what == "request" {
+				c.Op, c.Path = e.Op, e.Path
+				break
+			}
+		}
+	}
 	return f, traceOf(config, r)
 }
 

@@ -82,10 +82,15 @@ type Point struct {
 	faults []Fault
 	foot   footprint
 	state  uint64
-	log    []Entry // up to here
+	log    []Entry           // up to here
+	gaps   map[string]string // by the name of a gap, the contender that is kept there
 	// Two schedules that come to one situation go on alike.
 	situation func() uint64
 }
+
+// kept returns the contender that is kept in a gap; "" if nobody is, or if it is
+// a goroutine that no contender waits for.
+func (p *Point) kept(gap string) string { return p.gaps[strings.TrimPrefix(gap, "gap ")] }
 
 func (p *Point) choice() string { return p.Enabled[p.Chosen] }
 

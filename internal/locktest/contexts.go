@@ -37,42 +37,21 @@ type ContextSubject struct {
 // suites complete each other.
 func RunContexts(t *testing.T, s ContextSubject) {
 	t.Helper()
-	g, names := s.grader(t)
-	g.doAll(names)
+	RunSuite(t, s)
 }
 
-func (s ContextSubject) grader(t *testing.T) (*grader, []string) {
-	t.Helper()
-	if s.New == nil {
-		t.Fatal("locktest: ContextSubject.New is nil: it must make a contender")
-	}
+// Plan is what RunContexts runs.
+func (s ContextSubject) Plan() Plan {
 	contender := Subject{
 		New:          func(conn *zk.Conn, path string) Lock { return background{s.New(conn, path)} },
 		ErrNotLocked: s.ErrNotLocked,
 		Queue:        true,
 	}
-	byName := make(map[string]contextCase)
-	for _, c := range contextCases {
-		byName[c.name] = c
+	p := NewPlan(contextCases, Of[*contexts](s.Level), contender, func(w *World) *contexts { return &contexts{w, s} })
+	if s.New == nil {
+		p.Missing = "ContextSubject.New is nil: it must make a contender"
 	}
-	return grade(t, func(t *testing.T, r request) []jute.Op {
-		c := byName[r.Case]
-		inWorld(t, contender, c.exact, func(w *world) {
-			w.parents(w.session().Conn, zk.WorldACL(zk.PermAll))
-			w.parent()
-			c.run(&contexts{w, s})
-		})
-		return nil
-	}), s.names()
-}
-
-func (s ContextSubject) names() (names []string) {
-	for _, c := range contextCases {
-		if s.Level == Full || c.basic {
-			names = append(names, c.name)
-		}
-	}
-	return names
+	return p
 }
 
 // background is a ContextLock whose ctx does not end.
@@ -80,27 +59,20 @@ type background struct{ ContextLock }
 
 func (b background) Lock() error { return b.ContextLock.Lock(context.Background()) }
 
-type contextCase struct {
-	name  string
-	run   func(w *contexts)
-	basic bool // of the level Basic
-	exact bool // needs the embedded server's control
-}
-
-var contextCases = []contextCase{
-	{name: "a waiter whose ctx ends returns an error that wraps it", run: waiterReturns, basic: true},
-	{name: "a waiter that gives up leaves the queue", run: waiterLeaves, basic: true},
-	{name: "a waiter that gives up lets nobody in and stops nobody", run: waiterBetween, basic: true},
-	{name: "a contender that gave up can lock again", run: locksAgain, basic: true},
-	{name: "a ctx that ends after Lock has returned changes nothing", run: endsAfterLock, basic: true},
-	{name: "a ctx that has ended before gets no lock and sends nothing", run: endedBefore, basic: true},
-	{name: "a waiter that gives up returns though no server answers", run: silentServer, exact: true},
-	{name: "a request that is answered after ctx has ended leaves nothing behind", run: answeredTooLate, exact: true},
-	{name: "a waiter that gives up in the instant in which it gets the lock keeps nobody out", run: givesUpAtOnce, exact: true},
+var contextCases = []TestCase[*contexts]{
+	{Name: "a waiter whose ctx ends returns an error that wraps it", Run: waiterReturns, Basic: true},
+	{Name: "a waiter that gives up leaves the queue", Run: waiterLeaves, Basic: true},
+	{Name: "a waiter that gives up lets nobody in and stops nobody", Run: waiterBetween, Basic: true},
+	{Name: "a contender that gave up can lock again", Run: locksAgain, Basic: true},
+	{Name: "a ctx that ends after Lock has returned changes nothing", Run: endsAfterLock, Basic: true},
+	{Name: "a ctx that has ended before gets no lock and sends nothing", Run: endedBefore, Basic: true},
+	{Name: "a waiter that gives up returns though no server answers", Run: silentServer, Exact: true},
+	{Name: "a request that is answered after ctx has ended leaves nothing behind", Run: answeredTooLate, Exact: true},
+	{Name: "a waiter that gives up in the instant in which it gets the lock keeps nobody out", Run: givesUpAtOnce, Exact: true},
 }
 
 type contexts struct {
-	*world
+	*World
 	subject ContextSubject
 }
 
@@ -109,13 +81,13 @@ type contexts struct {
 const soon = 100 * time.Millisecond
 
 // waiting makes a contender that waits behind another one.
-func (w *contexts) waiting(name string) (l Lock, s *session, result <-chan error, giveUp context.CancelFunc) {
+func (w *contexts) waiting(name string) (l Lock, s *Session, result <-chan error, giveUp context.CancelFunc) {
 	w.Helper()
-	s = w.session()
-	lock := w.subject.New(s.Conn, w.path)
+	s = w.Session()
+	lock := w.subject.New(s.Conn, w.Path)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.Cleanup(cancel)
-	result = w.aside("Lock", func() error { return lock.Lock(ctx) })
+	result = w.Aside("Lock", func() error { return lock.Lock(ctx) })
 	w.stillWaits(result, s, name)
 	return background{lock}, s, result, cancel
 }
@@ -124,135 +96,135 @@ func (w *contexts) waiting(name string) (l Lock, s *session, result <-chan error
 func (w *contexts) gaveUp(result <-chan error, name string) {
 	w.Helper()
 	began := time.Now()
-	err := w.result(result, "the ctx of "+name+" has ended, and its Lock")
+	err := w.Result(result, "the ctx of "+name+" has ended, and its Lock")
 	require.Error(w, err, "the ctx of %s has ended, another contender holds the lock, and Lock returns no error: the caller believes that it holds the lock", name)
 	require.ErrorIs(w, err, context.Canceled, "the ctx of %s has ended, and Lock returns an error that does not wrap ctx.Err(): the caller cannot tell why (fmt.Errorf with %%w)", name)
-	if w.srv != nil {
+	if w.Server != nil {
 		require.LessOrEqual(w, time.Since(began), soon, "the ctx of %s has ended, and Lock returns much later: select on ctx.Done() and on the watch", name)
 	}
 }
 
 func waiterReturns(w *contexts) {
-	holder, _ := w.contender()
-	w.mustLock(holder, "the holder")
+	holder, _ := w.Contender()
+	w.MustLock(holder, "the holder")
 	waiter, _, result, giveUp := w.waiting("the waiter")
 	giveUp()
 	w.gaveUp(result, "the waiter")
-	w.notLocked(waiter, "Unlock after a Lock that gave up")
-	w.unlock(holder, "the holder")
+	w.NotLocked(waiter, "Unlock after a Lock that gave up")
+	w.Unlock(holder, "the holder")
 	w.rest()
 }
 
 // rest lets what a lock does in the background come to its end, before the
 // clients are closed.
 func (w *contexts) rest() {
-	if w.srv != nil {
-		time.Sleep(patience)
+	if w.Server != nil {
+		time.Sleep(Patience)
 	}
 }
 
 func waiterLeaves(w *contexts) {
-	holder, _ := w.contender()
-	w.mustLock(holder, "the holder")
+	holder, _ := w.Contender()
+	w.MustLock(holder, "the holder")
 	_, _, result, giveUp := w.waiting("the waiter")
 	giveUp()
 	w.gaveUp(result, "the waiter")
-	w.waitUntil("the node of the waiter that gave up goes", func() bool { return len(w.nodes()) == 1 }, func() string {
+	w.WaitUntil("the node of the waiter that gave up goes", func() bool { return len(w.Nodes()) == 1 }, func() string {
 		return "a waiter has given up, and its node is in the queue still: it blocks every contender that comes later; delete the node when ctx ends"
 	})
-	w.unlock(holder, "the holder")
-	next, _ := w.contender()
-	w.mustLock(next, "a contender that comes later")
-	w.unlock(next, "it")
-	w.nothingLeft()
+	w.Unlock(holder, "the holder")
+	next, _ := w.Contender()
+	w.MustLock(next, "a contender that comes later")
+	w.Unlock(next, "it")
+	w.NothingLeft()
 }
 
 func waiterBetween(w *contexts) {
-	holder, _ := w.contender()
-	w.mustLock(holder, "the holder")
+	holder, _ := w.Contender()
+	w.MustLock(holder, "the holder")
 	_, _, middle, giveUp := w.waiting("the waiter in the middle")
 	last, s, result, _ := w.waiting("the last waiter")
 	giveUp()
 	w.gaveUp(middle, "the waiter in the middle")
-	w.eventually("the node of the waiter that gave up goes", func() bool { return len(w.nodes()) == 2 })
+	w.Eventually("the node of the waiter that gave up goes", func() bool { return len(w.Nodes()) == 2 })
 	w.stillWaits(result, s, "the waiter after the one that gave up")
-	w.unlock(holder, "the holder")
+	w.Unlock(holder, "the holder")
 	w.holds(result, "the waiter after the one that gave up")
-	w.unlock(last, "it")
-	w.nothingLeft()
+	w.Unlock(last, "it")
+	w.NothingLeft()
 }
 
 func locksAgain(w *contexts) {
-	holder, _ := w.contender()
-	w.mustLock(holder, "the holder")
+	holder, _ := w.Contender()
+	w.MustLock(holder, "the holder")
 	waiter, _, result, giveUp := w.waiting("the waiter")
 	giveUp()
 	w.gaveUp(result, "the waiter")
-	w.unlock(holder, "the holder")
-	w.mustLock(waiter, "the contender that gave up, with another ctx,")
-	w.unlock(waiter, "it")
+	w.Unlock(holder, "the holder")
+	w.MustLock(waiter, "the contender that gave up, with another ctx,")
+	w.Unlock(waiter, "it")
 	w.rest()
 }
 
 func endsAfterLock(w *contexts) {
-	s := w.session()
-	l := w.subject.New(s.Conn, w.path)
+	s := w.Session()
+	l := w.subject.New(s.Conn, w.Path)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.Cleanup(cancel)
-	require.NoError(w, w.result(w.aside("Lock", func() error { return l.Lock(ctx) }), "Lock of the holder"), "Lock of the holder fails")
+	require.NoError(w, w.Result(w.Aside("Lock", func() error { return l.Lock(ctx) }), "Lock of the holder"), "Lock of the holder fails")
 	cancel()
-	other, _ := w.contender()
+	other, _ := w.Contender()
 	for range 3 {
-		if w.srv != nil {
+		if w.Server != nil {
 			time.Sleep(time.Second)
 		}
-		require.Len(w, w.nodes(), 1, "the ctx that Lock was called with has ended, after Lock had returned, and the holder's node has gone: ctx bounds the waiting, not the holding")
-		ok, err := w.try(other, "TryLock on a held lock")
+		require.Len(w, w.Nodes(), 1, "the ctx that Lock was called with has ended, after Lock had returned, and the holder's node has gone: ctx bounds the waiting, not the holding")
+		ok, err := w.Try(other, "TryLock on a held lock")
 		require.NoError(w, err, "TryLock on a held lock fails")
 		require.False(w, ok, "the ctx that Lock was called with has ended, after Lock had returned, and another contender gets in: two holders")
 	}
-	w.unlock(background{l}, "the holder, whose ctx has ended,")
-	w.nothingLeft()
+	w.Unlock(background{l}, "the holder, whose ctx has ended,")
+	w.NothingLeft()
 }
 
 func endedBefore(w *contexts) {
-	s := w.session()
-	l := w.subject.New(s.Conn, w.path)
+	s := w.Session()
+	l := w.subject.New(s.Conn, w.Path)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	err := w.result(w.aside("Lock", func() error { return l.Lock(ctx) }), "Lock with a ctx that has ended")
+	err := w.Result(w.Aside("Lock", func() error { return l.Lock(ctx) }), "Lock with a ctx that has ended")
 	require.ErrorIs(w, err, context.Canceled, "Lock was called with a ctx that had ended, and returns no error that wraps ctx.Err(): look at ctx before anything else")
 	w.rest()
-	require.Empty(w, requestsOf(s), "Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else")
-	w.notLocked(background{l}, "Unlock after a Lock that gave up")
-	w.noNodes("Lock was called with a ctx that had ended, and has left a node")
+	require.Empty(w, RequestsOf(s), "Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else")
+	w.NotLocked(background{l}, "Unlock after a Lock that gave up")
+	w.NoNodes("Lock was called with a ctx that had ended, and has left a node")
 }
 
 // silentServer holds back each request of a waiter in turn, and then its ctx
 // ends.
 func silentServer(w *contexts) {
-	for n := 1; w.goesOn(n); n++ {
-		holder, _ := w.contender()
-		w.mustLock(holder, "the holder")
-		s := w.session()
-		l := w.subject.New(s.Conn, w.path)
+	for n := 1; w.GoesOn(n); n++ {
+		holder, _ := w.Contender()
+		w.MustLock(holder, "the holder")
+		s := w.Session()
+		l := w.subject.New(s.Conn, w.Path)
 		ctx, cancel := context.WithCancel(context.Background())
-		held := w.srv.Hold(number(s, n))
-		result := w.aside("Lock", func() error { return l.Lock(ctx) })
-		met := w.meets(held, s, "the request is held back, or the waiter waits")
-		op := lastRequest(s, n)
+		held := w.Server.Hold(Number(s, n))
+		result := w.Aside("Lock", func() error { return l.Lock(ctx) })
+		met := w.Meets(held, s, "the request is held back, or the waiter waits")
+		op := LastRequest(s, n)
 		cancel()
 		select {
 		case err := <-result:
 			require.ErrorIs(w, err, context.Canceled, "the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()")
-			require.ErrorContains(w, err, w.path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
+			require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
 		case <-time.After(soon):
 			w.Fatalf("the ctx of a waiter has ended while the server did not answer its request %d, %v, and Lock does not return: the client's calls know no ctx; make them in a goroutine, and let Lock select on its result and on ctx.Done()", n, op)
 		}
 		held.Release()
 		w.rest()
-		w.unlock(holder, "the holder")
-		w.waitUntil("the node of the waiter that gave up goes", func() bool { return len(w.nodes()) == 0 }, func() string {
+		w.Unlock(holder, "the holder")
+		w.WaitUntil("the node of the waiter that gave up goes", func() bool { return len(w.Nodes()) == 0 }, func() string {
 			return "a waiter has given up while the server did not answer, and its node stays when the server answers again: it blocks every contender that comes later; delete it in the goroutine that Lock left behind"
 		})
 		if !met {
@@ -261,35 +233,35 @@ func silentServer(w *contexts) {
 		}
 	}
 	w.rest()
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 // answeredTooLate holds back each reply on the way to a free lock in turn, and
 // meanwhile ctx ends.
 func answeredTooLate(w *contexts) {
-	for n := 1; w.goesOn(n); n++ {
-		s := w.session()
-		l := w.subject.New(s.Conn, w.path)
+	for n := 1; w.GoesOn(n); n++ {
+		s := w.Session()
+		l := w.subject.New(s.Conn, w.Path)
 		ctx, cancel := context.WithCancel(context.Background())
-		held := w.srv.HoldReply(number(s, n))
-		result := w.aside("Lock", func() error { return l.Lock(ctx) })
+		held := w.Server.HoldReply(Number(s, n))
+		result := w.Aside("Lock", func() error { return l.Lock(ctx) })
 		met := false
-		w.eventually("the reply is held back, or Lock returns", func() bool {
+		w.Eventually("the reply is held back, or Lock returns", func() bool {
 			met = met || len(held.Hit()) > 0
 			return met || len(result) > 0
 		})
-		op := lastRequest(s, n)
+		op := LastRequest(s, n)
 		cancel()
-		err := w.result(result, fmt.Sprintf("the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", n, op))
+		err := w.Result(result, fmt.Sprintf("the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", n, op))
 		held.Release()
 		if err == nil {
-			w.unlock(background{l}, "a contender that has got the lock though its ctx has ended")
+			w.Unlock(background{l}, "a contender that has got the lock though its ctx has ended")
 		} else {
 			require.ErrorIs(w, err, context.Canceled, "the ctx of a contender has ended, and Lock returns an error that does not wrap ctx.Err()")
 		}
 		w.rest()
-		w.noNodes(fmt.Sprintf("request %d of a contender, %v, was answered after ctx had ended, Lock has returned an error, and the node stays: it blocks every contender that comes later; the goroutine that waits for the answer must delete the node, also if it has got the lock", n, op))
-		w.nothingLeft()
+		w.NoNodes(fmt.Sprintf("request %d of a contender, %v, was answered after ctx had ended, Lock has returned an error, and the node stays: it blocks every contender that comes later; the goroutine that waits for the answer must delete the node, also if it has got the lock", n, op))
+		w.NothingLeft()
 		if !met {
 			require.Greater(w, n, 1, "Lock sends no request")
 			return
@@ -301,28 +273,28 @@ func answeredTooLate(w *contexts) {
 // until the waiter has the lock.
 func givesUpAtOnce(w *contexts) {
 	for range 20 {
-		holder, hs := w.contender()
-		w.mustLock(holder, "the holder")
+		holder, hs := w.Contender()
+		w.MustLock(holder, "the holder")
 		waiter, _, result, giveUp := w.waiting("the waiter")
 		// The reply to the holder's delete is kept back, the events are not.
-		held := w.srv.HoldReply(func(r zkserver.Request) bool { return r.Session == hs.id && r.Op == jute.OpDelete })
-		released := w.aside("Unlock", holder.Unlock)
-		w.hit(held, "the holder deletes its node")
+		held := w.Server.HoldReply(func(r zkserver.Request) bool { return r.Session == hs.ID && r.Op == jute.OpDelete })
+		released := w.Aside("Unlock", holder.Unlock)
+		w.Hit(held, "the holder deletes its node")
 		giveUp()
 		held.Release()
-		err := w.result(result, "the ctx of a waiter ends in the instant in which it gets the lock, and its Lock")
-		require.NoError(w, w.result(released, "Unlock of the holder"), "Unlock of the holder fails")
+		err := w.Result(result, "the ctx of a waiter ends in the instant in which it gets the lock, and its Lock")
+		require.NoError(w, w.Result(released, "Unlock of the holder"), "Unlock of the holder fails")
 		switch {
 		case err == nil:
-			w.unlock(waiter, "a contender that got the lock just before its ctx ended")
+			w.Unlock(waiter, "a contender that got the lock just before its ctx ended")
 		case !errors.Is(err, context.Canceled):
 			require.ErrorIs(w, err, context.Canceled, "the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()")
 		}
-		w.waitUntil("the queue is empty", func() bool { return len(w.nodes()) == 0 }, func() string {
+		w.WaitUntil("the queue is empty", func() bool { return len(w.Nodes()) == 0 }, func() string {
 			return "the ctx of a waiter has ended in the instant in which it got the lock, Lock has returned an error, and its node stays: every other contender waits; if Lock returns ctx.Err(), the node must go"
 		})
 	}
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 // createsNode: a multi is how a lock creates its node and learns in the same

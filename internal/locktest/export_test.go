@@ -9,7 +9,7 @@ import (
 // place of failing: of those that wanted, if not nil, is true of, up to the first
 // that stop is true of. It returns nil in the process in which they ran.
 func Verdicts(t *testing.T, s Suite, wanted func(name string) bool, stop func(Verdict) bool) (verdicts []Verdict) {
-	g, names := s.grader(t)
+	g, names := graderOf(t, s)
 	if g == nil {
 		return nil
 	}

@@ -57,7 +57,7 @@ func (s LeaseSubject) faults(t *testing.T) *grader {
 		t.Fatal("locktest: LeaseSubject.Open is nil: it must make contenders")
 	}
 	return grade(t, func(t *testing.T, r request) (sent []jute.Op) {
-		inWorld(t, Subject{}, true, func(w *world) { sent = r.Fault.inWorld(w, s) })
+		inWorld(t, Subject{}, true, func(w *World) { sent = r.Fault.inWorld(w, s) })
 		return sent
 	})
 }
@@ -130,33 +130,33 @@ var situations = []situation{
 // A damage is what happens to a request.
 type damage struct {
 	name   string
-	inject func(w *world, s *session, n int) *zkserver.Fault
+	inject func(w *World, s *Session, n int) *zkserver.Fault
 	breaks bool                       // the connection, and nothing else
-	then   func(w *world, s *session) // before what is held goes on
+	then   func(w *World, s *Session) // before what is held goes on
 }
 
 var damages = []damage{
-	{name: "is held for a while", inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.Hold(nth(s, n)) }},
-	{name: "is lost", inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.LoseRequest(nth(s, n)) }, breaks: true},
-	{name: "loses its reply", inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.LoseReply(nth(s, n)) }, breaks: true},
+	{name: "is held for a while", inject: func(w *World, s *Session, n int) *zkserver.Fault { return w.Server.Hold(nth(s, n)) }},
+	{name: "is lost", inject: func(w *World, s *Session, n int) *zkserver.Fault { return w.Server.LoseRequest(nth(s, n)) }, breaks: true},
+	{name: "loses its reply", inject: func(w *World, s *Session, n int) *zkserver.Fault { return w.Server.LoseReply(nth(s, n)) }, breaks: true},
 	{
 		name:   "comes after the session has expired",
-		inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.Hold(nth(s, n)) },
-		then:   func(w *world, s *session) { w.srv.Expire(s.id) },
+		inject: func(w *World, s *Session, n int) *zkserver.Fault { return w.Server.Hold(nth(s, n)) },
+		then:   func(w *World, s *Session) { w.Server.Expire(s.ID) },
 	},
 	{
 		name:   "is followed by the session's expiry",
-		inject: func(w *world, s *session, n int) *zkserver.Fault { return w.srv.HoldReply(nth(s, n)) },
-		then:   func(w *world, s *session) { w.srv.Expire(s.id) },
+		inject: func(w *World, s *Session, n int) *zkserver.Fault { return w.Server.HoldReply(nth(s, n)) },
+		then:   func(w *World, s *Session) { w.Server.Expire(s.ID) },
 	},
 }
 
 // nth is true of the n-th request from now on that the lock of a client makes,
 // in whichever session.
-func nth(s *session, n int) func(zkserver.Request) bool {
+func nth(s *Session, n int) func(zkserver.Request) bool {
 	count := 0
 	return func(r zkserver.Request) bool {
-		if r.Session != s.SessionID() || byClient(r.Op) {
+		if r.Session != s.SessionID() || ByClient(r.Op) {
 			return false
 		}
 		count++
@@ -188,22 +188,22 @@ func (c faultCase) name(requests []jute.Op) string {
 
 // inWorld runs a case, and returns the requests that our contender's session
 // has sent from Lock on.
-func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
+func (c faultCase) inWorld(w *World, subject LeaseSubject) []jute.Op {
 	sit := situations[c.Situation]
-	seen := &witness{w: w, broken: len(c.Faults) > 1}
-	ours := w.session()
-	open := subject.Open(ours.Conn, w.path)
+	seen := &witness{w: w, broken: len(c.Faults) > 1 && !slices.ContainsFunc(c.Faults, func(f fault) bool { return !damages[f.Damage].breaks })}
+	ours := w.Session()
+	open := subject.Open(ours.Conn, w.Path)
 	var others []*guest
 	if sit.beside {
 		others = append(others, seen.guest("the holder, of the same Mutex", ours, open("beside"), subject))
 	}
 	if sit.holder {
-		others = append(others, seen.guest("the holder", w.session(), nil, subject))
+		others = append(others, seen.guest("the holder", w.Session(), nil, subject))
 	}
 	if sit.before {
-		others = append(others, seen.guest("the waiter before ours", w.session(), nil, subject))
+		others = append(others, seen.guest("the waiter before ours", w.Session(), nil, subject))
 	}
-	already := len(requestsOf(ours))
+	already := len(RequestsOf(ours))
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -252,11 +252,11 @@ func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
 	for _, g := range others {
 		g.leave()
 	}
-	w.eventually("our contender is through", func() bool { return isClosed(done) })
+	w.Eventually("our contender is through", func() bool { return IsClosed(done) })
 	for _, g := range others {
-		w.eventually(g.name+" is through", func() bool { return isClosed(g.through) })
+		w.Eventually(g.name+" is through", func() bool { return IsClosed(g.through) })
 	}
-	requests := requestsOf(ours)[already:]
+	requests := RequestsOf(ours)[already:]
 	if len(requests) == 0 {
 		w.Errorf("the lock is taken and let go, and sends no request")
 	}
@@ -264,12 +264,12 @@ func (c faultCase) inWorld(w *world, subject LeaseSubject) []jute.Op {
 	faults.Wait()
 	time.Sleep(time.Minute) // whatever goes on in the background has ended by now
 	if subject.Level == Basic && c.losesCreate(requests) {
-		w.srv.Expire(ours.SessionID())
+		w.Server.Expire(ours.SessionID())
 	}
-	next := seen.guest("the next one", w.session(), nil, subject)
+	next := seen.guest("the next one", w.Session(), nil, subject)
 	next.leave()
-	w.eventually("the next one has been let in, and has let go", func() bool { return isClosed(next.through) })
-	w.nothingLeft()
+	w.Eventually("the next one has been let in, and has let go", func() bool { return IsClosed(next.through) })
+	w.NothingLeft()
 	return requests
 }
 
@@ -282,8 +282,8 @@ func (c faultCase) losesCreate(requests []jute.Op) bool {
 }
 
 // contend is our contender.
-func (c faultCase) contend(ctx context.Context, w *world, seen *witness, s *session, l LeaseLock, subject LeaseSubject) {
-	sit, already := situations[c.Situation], len(requestsOf(s))
+func (c faultCase) contend(ctx context.Context, w *World, seen *witness, s *Session, l LeaseLock, subject LeaseSubject) {
+	sit, already := situations[c.Situation], len(RequestsOf(s))
 	acquire := l.Lock
 	if sit.try {
 		acquire = l.TryLock
@@ -297,7 +297,7 @@ func (c faultCase) contend(ctx context.Context, w *world, seen *witness, s *sess
 		return
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return
-	case subject.Level == Basic && (!seen.alive(s) || c.losesCreate(requestsOf(s)[already:])):
+	case subject.Level == Basic && (!seen.alive(s) || c.losesCreate(RequestsOf(s)[already:])):
 		return
 	default:
 		w.Errorf("Lock fails, and not because ctx has ended: %v", err)
@@ -305,7 +305,7 @@ func (c faultCase) contend(ctx context.Context, w *world, seen *witness, s *sess
 	}
 	out := seen.in("ours", s, lease)
 	time.Sleep(time.Millisecond) // time for others to come in, if the lock lets them
-	lost := isClosed(lease.Lost())
+	lost := IsClosed(lease.Lost())
 	out()
 	w.call("Unlock", func() { err = lease.Unlock(ctx) })
 	switch {
@@ -318,17 +318,17 @@ func (c faultCase) contend(ctx context.Context, w *world, seen *witness, s *sess
 	}
 }
 
-// requestsOf lists what a session's lock has sent.
-func requestsOf(s *session) (ops []jute.Op) {
-	for _, e := range s.tap.Log() {
-		if e.Kind == wiretap.Request && !byClient(e.Op) {
+// RequestsOf lists what a session's lock has sent.
+func RequestsOf(s *Session) (ops []jute.Op) {
+	for _, e := range s.Tap.Log() {
+		if e.Kind == wiretap.Request && !ByClient(e.Op) {
 			ops = append(ops, e.Op)
 		}
 	}
 	return ops
 }
 
-func isClosed(c <-chan struct{}) bool {
+func IsClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
 		return true
@@ -340,16 +340,16 @@ func isClosed(c <-chan struct{}) bool {
 // A witness sees which contenders hold the lock, and that they do so one after
 // the other.
 type witness struct {
-	w       *world
+	w       *World
 	mu      sync.Mutex
 	inside  []*stay
 	highest int64 // token
-	broken  bool  // two connections may break, and so a lease may be lost though its session lives
+	broken  bool  // two connections break, and the client waits for a second after each: a young lease is lost though its session lives
 }
 
 type stay struct {
 	name    string
-	session *session
+	session *Session
 	id      int64 // of the session
 	lease   Lease
 }
@@ -357,7 +357,7 @@ type stay struct {
 // in notes that a contender holds the lock until the func is called, the lease
 // is lost, or its session is ended behind its back: no client can know of that
 // before it hears from a server.
-func (v *witness) in(name string, s *session, lease Lease) (out func()) {
+func (v *witness) in(name string, s *Session, lease Lease) (out func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	me := &stay{name, s, s.SessionID(), lease}
@@ -382,13 +382,13 @@ func (v *witness) in(name string, s *session, lease Lease) (out func()) {
 }
 
 func (v *witness) valid(s *stay) bool {
-	return !isClosed(s.lease.Lost()) &&
-		slices.ContainsFunc(v.w.srv.Sessions(), func(live zkserver.Session) bool { return live.ID == s.id })
+	return !IsClosed(s.lease.Lost()) &&
+		slices.ContainsFunc(v.w.Server.Sessions(), func(live zkserver.Session) bool { return live.ID == s.id })
 }
 
 // alive says that a client has the session still with which it began.
-func (v *witness) alive(s *session) bool {
-	return slices.ContainsFunc(v.w.srv.Sessions(), func(live zkserver.Session) bool { return live.ID == s.id })
+func (v *witness) alive(s *Session) bool {
+	return slices.ContainsFunc(v.w.Server.Sessions(), func(live zkserver.Session) bool { return live.ID == s.ID })
 }
 
 // A guest is a contender without faults of its own; one of the same session as
@@ -400,9 +400,9 @@ type guest struct {
 }
 
 // guest returns when the guest holds the lock or waits for it.
-func (v *witness) guest(name string, s *session, l LeaseLock, subject LeaseSubject) *guest {
+func (v *witness) guest(name string, s *Session, l LeaseLock, subject LeaseSubject) *guest {
 	if l == nil {
-		l = subject.Open(s.Conn, v.w.path)(name)
+		l = subject.Open(s.Conn, v.w.Path)(name)
 		v.w.settle(l)
 	}
 	let := make(chan struct{})

@@ -22,100 +22,76 @@ import (
 // virtual time: exact, and free.
 func RunLeases(t *testing.T, s LeaseSubject) {
 	t.Helper()
-	g, names := s.grader(t)
-	g.doAll(names)
+	RunSuite(t, s)
 }
 
-func (s LeaseSubject) grader(t *testing.T) (*grader, []string) {
-	t.Helper()
+// Plan is what RunLeases runs.
+func (s LeaseSubject) Plan() Plan {
+	p := NewPlan(WithoutParents(leaseCases), Of[*leaseWorld](s.Level), Subject{Queue: true}, func(w *World) *leaseWorld { return &leaseWorld{w, s} })
 	if s.Open == nil {
-		t.Fatal("locktest: LeaseSubject.Open is nil: it must make contenders")
+		p.Missing = "LeaseSubject.Open is nil: it must make contenders"
 	}
-	byName := make(map[string]leaseCase)
-	for _, c := range leaseCases {
-		byName[c.name] = c
-	}
-	return grade(t, func(t *testing.T, r request) []jute.Op {
-		c := byName[r.Case]
-		inWorld(t, Subject{Queue: true}, c.exact, func(w *world) { c.run(&leaseWorld{w, s}) })
-		return nil
-	}), s.names()
+	return p
 }
 
-func (s LeaseSubject) names() (names []string) {
-	for _, c := range leaseCases {
-		if s.Level == Full || c.basic {
-			names = append(names, c.name)
-		}
-	}
-	return names
-}
-
-type leaseCase struct {
-	name  string
-	run   func(w *leaseWorld)
-	basic bool // of the level Basic
-	exact bool // needs the embedded server's control
-}
-
-var leaseCases = []leaseCase{
-	{name: "a ctx that has ended gets no lock and sends nothing", run: endedCtx, basic: true},
-	{name: "a waiter whose ctx ends returns, leaves the queue and lets nobody in", run: ctxEndsWhileWaiting, basic: true},
-	{name: "a waiter whose ctx ends returns though no server answers", run: ctxEndsInSilence, basic: true, exact: true},
-	{name: "a create that is answered after ctx has ended leaves no node", run: lateCreate, exact: true},
-	{name: "TryLock returns though no server answers", run: tryLockInSilence, basic: true, exact: true},
-	{name: "Unlock returns though no server answers and the node goes later", run: unlockInSilence, basic: true, exact: true},
-	{name: "a waiter that is cancelled in the instant in which it gets the lock has let go of it", run: cancelledAtOnce, basic: true, exact: true},
-	{name: "a create whose reply is lost makes one node", run: lostCreate, exact: true},
-	{name: "the node of a lost create is looked for after a sync", run: searchAfterSync, exact: true},
-	{name: "a node of another session is not taken for one's own", run: foreignCopy, exact: true},
-	{name: "a create that the client keeps back until its next session makes a node that goes", run: createInTheNextSession, basic: true, exact: true},
-	{name: "an expired session's holder is told and its Unlock is ErrLost", run: expiredLease, basic: true},
-	{name: "Unlock after the parent was made anew touches nobody else's node", run: unlockAfterParentAnew, basic: true},
-	{name: "Unlock of a holder that is cut off is not carried out in the next session", run: unlockWhileCutOff, basic: true, exact: true},
-	{name: "a holder that is cut off loses the lock before the next one gets in", run: cutOff, basic: true, exact: true},
-	{name: "a holder whose answer comes late loses the lock before the next one gets in", run: lateAnswer, basic: true, exact: true},
-	{name: "a holder that is cut off for a moment keeps the lock", run: shortCut, basic: true, exact: true},
-	{name: "a holder that holds the lock for long keeps it", run: longHold, basic: true, exact: true},
-	{name: "a holder whose node is deleted is told", run: deletedLease, basic: true},
-	{name: "tokens grow though the parent is made anew", run: tokensGrow, basic: true},
-	{name: "the queue goes by number where numbers wrap", run: wrap, exact: true},
-	{name: "a contender with another name waits its turn", run: curatorName},
-	{name: "a contender with another name that comes later waits", run: curatorComesLater},
-	{name: "zk.Lock and ours keep each other out", run: zkLock},
-	{name: "a predecessor that changes and does not go lets nobody in", run: predecessorChanges, basic: true},
-	{name: "the parent is a container", run: container, exact: true},
-	{name: "the parent is persistent where there are no containers", run: noContainers, exact: true},
-	{name: "a parent that goes between is made again", run: parentGoes, basic: true, exact: true},
-	{name: "a closed client ends Lock with an error, and the lease", run: closedClient, basic: true},
-	{name: "Lock with a closed client is an error at once", run: closedBefore},
+var leaseCases = []TestCase[*leaseWorld]{
+	{Name: "a ctx that has ended gets no lock and sends nothing", Run: endedCtx, Basic: true},
+	{Name: "a waiter whose ctx ends returns, leaves the queue and lets nobody in", Run: ctxEndsWhileWaiting, Basic: true},
+	{Name: "a waiter whose ctx ends returns though no server answers", Run: ctxEndsInSilence, Basic: true, Exact: true},
+	{Name: "a create that is answered after ctx has ended leaves no node", Run: lateCreate, Exact: true},
+	{Name: "TryLock returns though no server answers", Run: tryLockInSilence, Basic: true, Exact: true},
+	{Name: "Unlock returns though no server answers and the node goes later", Run: unlockInSilence, Basic: true, Exact: true},
+	{Name: "a waiter that is cancelled in the instant in which it gets the lock has let go of it", Run: cancelledAtOnce, Basic: true, Exact: true},
+	{Name: "a create whose reply is lost makes one node", Run: lostCreate, Exact: true},
+	{Name: "the node of a lost create is looked for after a sync", Run: searchAfterSync, Exact: true},
+	{Name: "a node of another session is not taken for one's own", Run: foreignCopy, Exact: true},
+	{Name: "a create that the client keeps back until its next session makes a node that goes", Run: createInTheNextSession, Basic: true, Exact: true},
+	{Name: "an expired session's holder is told and its Unlock is ErrLost", Run: expiredLease, Basic: true},
+	{Name: "Unlock after the parent was made anew touches nobody else's node", Run: unlockAfterParentAnew, Basic: true},
+	{Name: "Unlock of a holder that is cut off is not carried out in the next session", Run: unlockWhileCutOff, Basic: true, Exact: true},
+	{Name: "a holder that is cut off loses the lock before the next one gets in", Run: cutOff, Basic: true, Exact: true},
+	{Name: "a holder whose answer comes late loses the lock before the next one gets in", Run: lateAnswer, Basic: true, Exact: true},
+	{Name: "a holder that is cut off for a moment keeps the lock", Run: shortCut, Basic: true, Exact: true},
+	{Name: "a holder that holds the lock for long keeps it", Run: longHold, Basic: true, Exact: true},
+	{Name: "a holder whose node is deleted is told", Run: deletedLease, Basic: true},
+	{Name: "tokens grow though the parent is made anew", Run: tokensGrow, Basic: true},
+	{Name: "the queue goes by number where numbers wrap", Run: wrap, Exact: true},
+	{Name: "a contender with another name waits its turn", Run: curatorName},
+	{Name: "a contender with another name that comes later waits", Run: curatorComesLater},
+	{Name: "zk.Lock and ours keep each other out", Run: zkLock},
+	{Name: "a predecessor that changes and does not go lets nobody in", Run: predecessorChanges, Basic: true},
+	{Name: "the parent is a container", Run: container, Exact: true},
+	{Name: "the parent is persistent where there are no containers", Run: noContainers, Exact: true},
+	{Name: "a parent that goes between is made again", Run: parentGoes, Basic: true, Exact: true},
+	{Name: "a closed client ends Lock with an error, and the lease", Run: closedClient, Basic: true},
+	{Name: "Lock with a closed client is an error at once", Run: closedBefore},
 }
 
 type leaseWorld struct {
-	*world
+	*World
 	kind LeaseSubject
 }
 
 // open makes a contender, in a session of its own unless one is given.
-func (w *leaseWorld) open(in ...*session) (LeaseLock, *session) {
+func (w *leaseWorld) open(in ...*Session) (LeaseLock, *Session) {
 	w.Helper()
 	if len(in) == 0 {
-		in = []*session{w.session()}
+		in = []*Session{w.Session()}
 	}
-	l := w.kind.Open(in[0].Conn, w.path)("contender")
+	l := w.kind.Open(in[0].Conn, w.Path)("contender")
 	w.settle(l)
 	return l, in[0]
 }
 
 // settle waits, before the client is closed, for what a lock does in the
 // background.
-func (w *world) settle(l LeaseLock) {
+func (w *World) settle(l LeaseLock) {
 	waiter, ok := l.(LeaseWaiter)
 	if !ok {
 		return
 	}
 	w.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), Patience)
 		defer cancel()
 		if err := waiter.Wait(ctx); err != nil {
 			w.Errorf("the case is over, and Wait returns an error: %v", err)
@@ -146,25 +122,25 @@ func (w *leaseWorld) begin(l LeaseLock) *attempt {
 
 func (w *leaseWorld) gets(a *attempt, name string) Lease {
 	w.Helper()
-	w.eventually(name+" gets the lock", func() bool { return isClosed(a.done) })
+	w.Eventually(name+" gets the lock", func() bool { return IsClosed(a.done) })
 	require.NoError(w, a.err, "Lock of %s fails", name)
 	return a.lease
 }
 
-func (w *leaseWorld) holder(in ...*session) (Lease, *session) {
+func (w *leaseWorld) holder(in ...*Session) (Lease, *Session) {
 	w.Helper()
 	l, s := w.open(in...)
 	return w.gets(w.begin(l), "the holder"), s
 }
 
-func (w *leaseWorld) keepsWaiting(a *attempt, s *session, name string) {
+func (w *leaseWorld) keepsWaiting(a *attempt, s *Session, name string) {
 	w.Helper()
-	w.eventually(name+" waits on a watch", func() bool {
-		if isClosed(a.done) {
+	w.Eventually(name+" waits on a watch", func() bool {
+		if IsClosed(a.done) {
 			require.NoError(w, a.err, "%s must wait, and Lock fails", name)
 			w.Fatalf("%s has got the lock while another contender holds it: two holders", name)
 		}
-		return s.tap.Armed() > 0 && s.tap.Pending() == 0
+		return s.Tap.Armed() > 0 && s.Tap.Pending() == 0
 	})
 }
 
@@ -175,7 +151,7 @@ func (w *leaseWorld) release(l Lease, name string) {
 
 // within is a ctx for what must end.
 func within(w *leaseWorld) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	w.Cleanup(cancel)
 	return ctx
 }
@@ -184,17 +160,17 @@ func (w *leaseWorld) lost(l Lease, what string) {
 	w.Helper()
 	select {
 	case <-l.Lost():
-	case <-time.After(patience):
+	case <-time.After(Patience):
 		w.Fatalf("%s, and Lost is not closed", what)
 	}
 }
 
 // silence holds all that a session sends, its pings among it, until the func
 // is called.
-func (w *leaseWorld) silence(s *session) (end func()) {
+func (w *leaseWorld) silence(s *Session) (end func()) {
 	var held []*zkserver.Fault
 	for range 100 { // connections: a client may break one that is silent
-		held = append(held, w.srv.Hold(func(r zkserver.Request) bool { return r.Session == s.id }))
+		held = append(held, w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID }))
 	}
 	return func() {
 		for _, f := range held {
@@ -211,7 +187,7 @@ func endedCtx(w *leaseWorld) {
 	require.ErrorIs(w, err, context.Canceled)
 	_, err = l.TryLock(ctx)
 	require.ErrorIs(w, err, context.Canceled)
-	require.Empty(w, requestsOf(s), "ctx had ended before, and Lock or TryLock has sent something")
+	require.Empty(w, RequestsOf(s), "ctx had ended before, and Lock or TryLock has sent something")
 	lease, _ := w.holder()
 	w.release(lease, "the holder")
 }
@@ -225,62 +201,62 @@ func ctxEndsWhileWaiting(w *leaseWorld) {
 	b := w.begin(last)
 	w.keepsWaiting(b, ls, "the last")
 	a.cancel()
-	w.eventually("Lock returns when its ctx has ended", func() bool { return isClosed(a.done) })
+	w.Eventually("Lock returns when its ctx has ended", func() bool { return IsClosed(a.done) })
 	require.ErrorIs(w, a.err, context.Canceled)
-	require.ErrorContains(w, a.err, w.path, "the error does not say which lock it is about")
-	w.eventually("the node of the cancelled waiter goes", func() bool { return len(w.nodes()) == 2 })
+	require.ErrorContains(w, a.err, w.Path, "the error does not say which lock it is about")
+	w.Eventually("the node of the cancelled waiter goes", func() bool { return len(w.Nodes()) == 2 })
 	w.keepsWaiting(b, ls, "the waiter after the cancelled one")
 	w.release(first, "the holder")
 	w.release(w.gets(b, "the waiter after the cancelled one"), "it")
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func ctxEndsInSilence(w *leaseWorld) {
 	for n := 1; ; n++ {
 		first, _ := w.holder()
 		l, s := w.open()
-		held := w.srv.Hold(nth(s, n))
+		held := w.Server.Hold(nth(s, n))
 		a := w.begin(l)
-		met := w.meets(held, s, "the request is held, or the waiter waits")
+		met := w.Meets(held, s, "the request is held, or the waiter waits")
 		cancelled := time.Now()
 		a.cancel()
-		w.eventually("Lock returns when its ctx has ended, though no server answers", func() bool { return isClosed(a.done) })
+		w.Eventually("Lock returns when its ctx has ended, though no server answers", func() bool { return IsClosed(a.done) })
 		require.Less(w, time.Since(cancelled), 100*time.Millisecond, "Lock waits for the server, not for ctx")
 		require.ErrorIs(w, a.err, context.Canceled)
 		held.Release()
 		w.release(first, "the holder")
 		next, _ := w.holder()
 		w.release(next, "the next one")
-		w.eventually("the node of the cancelled waiter goes", func() bool { return len(w.nodes()) == 0 })
+		w.Eventually("the node of the cancelled waiter goes", func() bool { return len(w.Nodes()) == 0 })
 		if !met {
 			require.Greater(w, n, 1)
 			break
 		}
 	}
-	time.Sleep(patience) // what goes on in the background has ended by now
-	w.nothingLeft()
+	time.Sleep(Patience) // what goes on in the background has ended by now
+	w.NothingLeft()
 }
 
 func lateCreate(w *leaseWorld) {
 	for _, damage := range damages[:3] { // held, lost, reply lost
 		l, s := w.open()
 		w.release(w.gets(w.begin(l), "the first holder, which makes the parent,"), "it")
-		f := damage.inject(w.world, s, 1)
+		f := damage.inject(w.World, s, 1)
 		a := w.begin(l)
-		w.hit(f, "the create is sent")
+		w.Hit(f, "the create is sent")
 		a.cancel()
-		w.eventually("Lock returns", func() bool { return isClosed(a.done) })
+		w.Eventually("Lock returns", func() bool { return IsClosed(a.done) })
 		require.ErrorIs(w, a.err, context.Canceled)
 		f.Release()
-		time.Sleep(patience) // the node has been removed by now
-		require.Empty(w, w.nodes(), "the create %s, ctx had ended, and its node stays: it blocks every contender that comes later", damage.name)
+		time.Sleep(Patience) // the node has been removed by now
+		require.Empty(w, w.Nodes(), "the create %s, ctx had ended, and its node stays: it blocks every contender that comes later", damage.name)
 	}
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func tryLockInSilence(w *leaseWorld) {
 	l, s := w.open()
-	held := w.srv.Hold(nth(s, 1))
+	held := w.Server.Hold(nth(s, 1))
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -288,23 +264,23 @@ func tryLockInSilence(w *leaseWorld) {
 	require.ErrorIs(w, err, context.DeadlineExceeded)
 	require.Equal(w, time.Second, time.Since(began))
 	held.Release()
-	time.Sleep(patience) // what goes on in the background has ended by now
-	w.nothingLeft()
+	time.Sleep(Patience) // what goes on in the background has ended by now
+	w.NothingLeft()
 }
 
 func unlockInSilence(w *leaseWorld) {
 	lease, s := w.holder()
-	held := w.srv.Hold(nth(s, 1))
+	held := w.Server.Hold(nth(s, 1))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	began := time.Now()
 	err := lease.Unlock(ctx)
 	require.ErrorIs(w, err, context.DeadlineExceeded)
-	require.ErrorContains(w, err, w.path)
+	require.ErrorContains(w, err, w.Path)
 	require.Equal(w, time.Second, time.Since(began), "Unlock waits for the server, not for ctx")
 	held.Release()
 	require.NoError(w, lease.Unlock(within(w)), "Unlock, called again, waits for the end of the first")
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 // cancelledAtOnce cancels a waiter at every moment from when the holder's
@@ -316,48 +292,48 @@ func cancelledAtOnce(w *leaseWorld) {
 		a := w.begin(l)
 		w.keepsWaiting(a, s, "the waiter")
 		// The reply to the holder's delete is kept back, the events are not.
-		held := w.srv.HoldReply(func(r zkserver.Request) bool { return r.Session == fs.id && r.Op == jute.OpDelete })
+		held := w.Server.HoldReply(func(r zkserver.Request) bool { return r.Session == fs.ID && r.Op == jute.OpDelete })
 		go first.Unlock(context.Background())
-		w.hit(held, "the request is sent")
+		w.Hit(held, "the request is sent")
 		a.cancel()
 		held.Release()
-		w.eventually("Lock returns", func() bool { return isClosed(a.done) })
+		w.Eventually("Lock returns", func() bool { return IsClosed(a.done) })
 		if a.err == nil {
 			w.release(a.lease, "the contender that got the lock before it was cancelled")
 		} else {
 			require.ErrorIs(w, a.err, context.Canceled)
 		}
-		w.eventually("the queue is empty", func() bool { return len(w.nodes()) == 0 })
+		w.Eventually("the queue is empty", func() bool { return len(w.Nodes()) == 0 })
 		first, fs = w.holder()
 	}
 	w.release(first, "the holder")
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func lostCreate(w *leaseWorld) {
 	first, _ := w.holder()
 	w.release(first, "the first holder, which makes the parent,")
 	l, s := w.open()
-	lost := w.srv.LoseReply(func(r zkserver.Request) bool { return r.Session == s.id && createsNode(r.Op) })
+	lost := w.Server.LoseReply(func(r zkserver.Request) bool { return r.Session == s.ID && createsNode(r.Op) })
 	lease := w.gets(w.begin(l), "the contender that never got the reply to its create")
 	require.NotEmpty(w, lost.Hit())
-	require.Len(w, w.nodes(), 1, "the reply to create was lost, and there are two nodes: the second waits for the first, which nothing deletes")
+	require.Len(w, w.Nodes(), 1, "the reply to create was lost, and there are two nodes: the second waits for the first, which nothing deletes")
 	w.release(lease, "it")
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func searchAfterSync(w *leaseWorld) {
 	first, _ := w.holder()
 	l, s := w.open()
-	w.srv.LoseReply(func(r zkserver.Request) bool { return r.Session == s.id && createsNode(r.Op) })
+	w.Server.LoseReply(func(r zkserver.Request) bool { return r.Session == s.ID && createsNode(r.Op) })
 	a := w.begin(l)
 	w.keepsWaiting(a, s, "the contender that never got the reply to its create")
-	ops := requestsOf(s)
+	ops := RequestsOf(s)
 	ops = ops[slices.IndexFunc(ops, createsNode):]
 	require.Equal(w, jute.OpSync, ops[1], "the node of a lost create is looked for without a sync: another server may not know of it yet")
 	w.release(first, "the holder")
 	w.release(w.gets(a, "it"), "it")
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 // foreignCopy puts a node of another session, with the same data, in the place
@@ -366,104 +342,104 @@ func foreignCopy(w *leaseWorld) {
 	first, _ := w.holder()
 	w.release(first, "the first holder, which makes the parent,")
 	l, s := w.open()
-	admin := w.session()
-	w.srv.LoseReply(func(r zkserver.Request) bool { return r.Session == s.id && createsNode(r.Op) })
-	held := w.srv.Hold(func(r zkserver.Request) bool { return r.Session == s.id && r.Op == jute.OpGetChildren2 })
+	admin := w.Session()
+	w.Server.LoseReply(func(r zkserver.Request) bool { return r.Session == s.ID && createsNode(r.Op) })
+	held := w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == jute.OpGetChildren2 })
 	a := w.begin(l)
-	if !w.meets(held, s, "the contender that never got the reply to its create looks for its node") {
+	if !w.Meets(held, s, "the contender that never got the reply to its create looks for its node") {
 		w.Fatal("the contender that never got the reply to its create does not look for its node")
 	}
-	node := w.path + "/" + w.nodes()[0]
+	node := w.Path + "/" + w.Nodes()[0]
 	data, _, err := admin.Get(node)
 	require.NoError(w, err)
 	require.NoError(w, admin.Delete(node, -1))
-	theirs, err := admin.Create(w.path+"/lock-", data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	theirs, err := admin.Create(w.Path+"/lock-", data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
 	held.Release()
 	w.keepsWaiting(a, s, "the contender that has found another session's node with its own data")
 	require.NoError(w, admin.Delete(theirs, -1))
 	w.release(w.gets(a, "it, once that node has gone,"), "it")
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 // unlockAfterParentAnew lets the next holder have a node of the same name.
 func unlockAfterParentAnew(w *leaseWorld) {
 	lease, s := w.holder()
-	name := w.nodes()[0]
-	w.expire(s)
-	admin := w.session()
-	w.eventually("the parent can be deleted", func() bool { return admin.Delete(w.path, -1) == nil })
+	name := w.Nodes()[0]
+	w.Expire(s)
+	admin := w.Session()
+	w.Eventually("the parent can be deleted", func() bool { return admin.Delete(w.Path, -1) == nil })
 	next, _ := w.holder()
-	require.Len(w, w.nodes(), 1)
-	name = w.nodes()[0] // the same one, unless names have ids
-	w.eventually("the old holder's client has a new session", func() bool {
-		return s.SessionID() != 0 && s.SessionID() != s.id && s.State() == zk.StateHasSession
+	require.Len(w, w.Nodes(), 1)
+	name = w.Nodes()[0] // the same one, unless names have ids
+	w.Eventually("the old holder's client has a new session", func() bool {
+		return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession
 	})
-	before, _, err := admin.Get(w.path + "/" + name)
+	before, _, err := admin.Get(w.Path + "/" + name)
 	require.NoError(w, err)
 	unlocked := lease.Unlock(within(w))
-	after, _, err := admin.Get(w.path + "/" + name)
+	after, _, err := admin.Get(w.Path + "/" + name)
 	require.NoError(w, err, "an expired holder's Unlock has deleted another contender's node, the new holder's of the same name: two holders")
 	require.Equal(w, before, after, "an expired holder's Unlock has changed the new holder's node")
 	require.ErrorIs(w, unlocked, w.kind.ErrLost, "Unlock after the session has expired")
-	require.False(w, isClosed(next.Lost()), "the new holder is told that it has lost the lock")
+	require.False(w, IsClosed(next.Lost()), "the new holder is told that it has lost the lock")
 	w.release(next, "the new holder")
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 // unlockWhileCutOff lets the client keep back what it cannot send, until the
 // next holder has a node of the same name.
 func unlockWhileCutOff(w *leaseWorld) {
 	lease, s := w.holder(w.ordinary())
-	back := w.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == s.id })
-	require.True(w, w.srv.Cut(s.id))
-	w.hit(back, "the holder's client connects again")
+	back := w.Server.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == s.ID })
+	require.True(w, w.Server.Cut(s.ID))
+	w.Hit(back, "the holder's client connects again")
 	unlocked := make(chan error, 1)
 	go aside(func() { unlocked <- lease.Unlock(within(w)) })
 	time.Sleep(time.Second) // for Unlock to send what it sends
-	w.srv.Expire(s.id)
-	admin := w.session()
-	w.eventually("the parent can be deleted", func() bool { return admin.Delete(w.path, -1) == nil })
+	w.Server.Expire(s.ID)
+	admin := w.Session()
+	w.Eventually("the parent can be deleted", func() bool { return admin.Delete(w.Path, -1) == nil })
 	next, _ := w.holder()
-	nodes := w.nodes() // the name of the holder's, unless names have ids
+	nodes := w.Nodes() // the name of the holder's, unless names have ids
 	back.Release()
-	require.ErrorIs(w, w.result(unlocked, "Unlock of a holder whose session has expired"), w.kind.ErrLost)
-	time.Sleep(patience) // for a delete that the client has kept back
-	require.Equal(w, nodes, w.nodes(), "Unlock was called while the client was cut off; the client has kept the delete back, and sent it in its next session: it has deleted another contender's node; send nothing while the client has no connection")
+	require.ErrorIs(w, w.Result(unlocked, "Unlock of a holder whose session has expired"), w.kind.ErrLost)
+	time.Sleep(Patience) // for a delete that the client has kept back
+	require.Equal(w, nodes, w.Nodes(), "Unlock was called while the client was cut off; the client has kept the delete back, and sent it in its next session: it has deleted another contender's node; send nothing while the client has no connection")
 	w.release(next, "the next holder")
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func createInTheNextSession(w *leaseWorld) {
 	first, _ := w.holder()
 	w.release(first, "the first holder, which makes the parent,")
 	l, s := w.open(w.ordinary())
-	back := w.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == s.id })
-	require.True(w, w.srv.Cut(s.id))
-	w.hit(back, "the client connects again")
+	back := w.Server.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == s.ID })
+	require.True(w, w.Server.Cut(s.ID))
+	w.Hit(back, "the client connects again")
 	a := w.begin(l)
 	time.Sleep(time.Second) // for Lock to send what it sends
-	w.srv.Expire(s.id)
+	w.Server.Expire(s.ID)
 	back.Release()
 	w.release(w.gets(a, "a contender whose session has expired before its create was sent"), "it")
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func expiredLease(w *leaseWorld) {
 	lease, s := w.holder()
-	w.expire(s)
+	w.Expire(s)
 	next, _ := w.holder()
 	w.lost(lease, "the session has expired")
-	before := w.nodes()
+	before := w.Nodes()
 	err := lease.Unlock(within(w))
-	require.Equal(w, before, w.nodes(), "an expired holder's Unlock has deleted another contender's node, the new holder's: two holders")
+	require.Equal(w, before, w.Nodes(), "an expired holder's Unlock has deleted another contender's node, the new holder's: two holders")
 	require.ErrorIs(w, err, w.kind.ErrLost, "Unlock after the session has expired")
-	require.False(w, isClosed(next.Lost()), "the new holder is told that it has lost the lock")
+	require.False(w, IsClosed(next.Lost()), "the new holder is told that it has lost the lock")
 	require.Greater(w, next.Token(), lease.Token(), "the token of the next holder is not higher")
 	w.release(next, "the new holder")
 	again, _ := w.holder(s)
 	w.release(again, "the old holder's client, in its new session")
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 // cutOff lets nothing of a holder's through, from different moments on.
@@ -477,16 +453,16 @@ func cutOff(w *leaseWorld) {
 		began := time.Now()
 		w.lost(lease, "the holder has been cut off for longer than its session")
 		require.LessOrEqual(w, time.Since(began), 10*time.Second, "Lost closes later than the session timeout")
-		require.False(w, isClosed(a.done), "the next one has got the lock before the holder knew that it had lost it: two holders")
+		require.False(w, IsClosed(a.done), "the next one has got the lock before the holder knew that it had lost it: two holders")
 		w.release(w.gets(a, "the next one, when the session has expired"), "it")
 		began = time.Now()
 		require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
 		require.Less(w, time.Since(began), time.Second, "the lease is lost, and Unlock waits for the server")
 		end()
-		w.eventually("the queue is empty", func() bool { return len(w.nodes()) == 0 })
+		w.Eventually("the queue is empty", func() bool { return len(w.Nodes()) == 0 })
 	}
-	time.Sleep(patience) // what goes on in the background has ended by now
-	w.nothingLeft()
+	time.Sleep(Patience) // what goes on in the background has ended by now
+	w.NothingLeft()
 }
 
 // lateAnswer keeps back the answer to a holder's request, and nothing that it
@@ -496,65 +472,65 @@ func lateAnswer(w *leaseWorld) {
 	lease, s := w.holder()
 	next, _ := w.open()
 	a := w.begin(next)
-	late := w.srv.HoldReply(func(r zkserver.Request) bool { return r.Session == s.id && !byClient(r.Op) })
-	w.hit(late, "the holder sends a request")
+	late := w.Server.HoldReply(func(r zkserver.Request) bool { return r.Session == s.ID && !ByClient(r.Op) })
+	w.Hit(late, "the holder sends a request")
 	end := w.silence(s)
 	time.Sleep(6 * time.Second)
 	late.Release()
 	w.lost(lease, "the holder has been cut off for longer than its session")
-	require.False(w, isClosed(a.done), "the next one has got the lock before the holder knew that it had lost it: two holders; count the session timeout from when the request was sent, not from when its answer arrives")
+	require.False(w, IsClosed(a.done), "the next one has got the lock before the holder knew that it had lost it: two holders; count the session timeout from when the request was sent, not from when its answer arrives")
 	w.release(w.gets(a, "the next one, when the session has expired"), "it")
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
 	end()
-	time.Sleep(patience) // what goes on in the background has ended by now
-	w.nothingLeft()
+	time.Sleep(Patience) // what goes on in the background has ended by now
+	w.NothingLeft()
 }
 
 func shortCut(w *leaseWorld) {
 	lease, s := w.holder()
 	for range 5 {
 		time.Sleep(7 * time.Second) // less than the session timeout
-		require.True(w, w.srv.Cut(s.id))
+		require.True(w, w.Server.Cut(s.ID))
 	}
 	time.Sleep(time.Minute) // for the clock to close Lost by mistake
-	require.False(w, isClosed(lease.Lost()), "the connection broke and came back, and Lost is closed")
+	require.False(w, IsClosed(lease.Lost()), "the connection broke and came back, and Lost is closed")
 	w.release(lease, "the holder")
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func longHold(w *leaseWorld) {
 	lease, _ := w.holder()
 	time.Sleep(time.Hour) // for the clock to close Lost by mistake
-	require.False(w, isClosed(lease.Lost()), "nothing happened for an hour, and Lost is closed")
+	require.False(w, IsClosed(lease.Lost()), "nothing happened for an hour, and Lost is closed")
 	w.release(lease, "the holder")
 	time.Sleep(time.Minute)
-	require.False(w, isClosed(lease.Lost()), "the holder has let go, and a minute later Lost is closed")
-	w.nothingLeft()
+	require.False(w, IsClosed(lease.Lost()), "the holder has let go, and a minute later Lost is closed")
+	w.NothingLeft()
 }
 
 // deletedLease lets Unlock come before the loss is noticed, and then the next
 // holder have a node of the same name.
 func deletedLease(w *leaseWorld) {
-	admin := w.session()
+	admin := w.Session()
 	lease, _ := w.holder()
-	require.NoError(w, admin.Delete(w.path+"/"+w.nodes()[0], -1))
+	require.NoError(w, admin.Delete(w.Path+"/"+w.Nodes()[0], -1))
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost, "the holder's node was deleted before its Unlock")
-	w.eventually("the parent can be deleted", func() bool { return admin.Delete(w.path, -1) == nil })
+	w.Eventually("the parent can be deleted", func() bool { return admin.Delete(w.Path, -1) == nil })
 
 	lease, _ = w.holder()
-	name := w.nodes()[0]
-	require.NoError(w, admin.Delete(w.path+"/"+name, -1))
-	w.eventually("the parent can be deleted", func() bool { return admin.Delete(w.path, -1) == nil })
+	name := w.Nodes()[0]
+	require.NoError(w, admin.Delete(w.Path+"/"+name, -1))
+	w.Eventually("the parent can be deleted", func() bool { return admin.Delete(w.Path, -1) == nil })
 	next, _ := w.holder()
-	nodes := w.nodes() // the same name, unless names have ids
+	nodes := w.Nodes() // the same name, unless names have ids
 	w.lost(lease, "the holder's node was deleted")
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
-	if w.srv != nil {
-		time.Sleep(patience) // for a delete in the background
+	if w.Server != nil {
+		time.Sleep(Patience) // for a delete in the background
 	}
-	require.Equal(w, nodes, w.nodes(), "the node of a holder that has lost its own has gone: that of the next holder, which has the same name")
+	require.Equal(w, nodes, w.Nodes(), "the node of a holder that has lost its own has gone: that of the next holder, which has the same name")
 	w.release(next, "the next holder")
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func tokensGrow(w *leaseWorld) {
@@ -565,7 +541,7 @@ func tokensGrow(w *leaseWorld) {
 		highest = lease.Token()
 		w.release(lease, "the holder")
 		if i%2 == 0 {
-			require.NoError(w, w.session().Delete(w.path, -1), "no contender uses the lock, and its parent cannot be deleted")
+			require.NoError(w, w.Session().Delete(w.Path, -1), "no contender uses the lock, and its parent cannot be deleted")
 		}
 	}
 }
@@ -573,17 +549,17 @@ func tokensGrow(w *leaseWorld) {
 func wrap(w *leaseWorld) {
 	lease, _ := w.holder()
 	w.release(lease, "the first holder, which makes the parent,")
-	require.True(w, w.srv.SetSequence(w.path, 1<<31-4))
+	require.True(w, w.Server.SetSequence(w.Path, 1<<31-4))
 	var attempts []*attempt
-	var sessions []*session
+	var sessions []*Session
 	for i := range 6 {
 		if i == 3 { // 2³¹-1 is not used: ZooKeeper 3.8 sticks there; others go on
 			l, s := w.open()
 			a := w.begin(l)
-			w.eventually("Lock returns", func() bool { return isClosed(a.done) })
+			w.Eventually("Lock returns", func() bool { return IsClosed(a.done) })
 			require.ErrorIs(w, a.err, zk.ErrNodeExists, "the server has no more numbers")
-			require.Zero(w, s.tap.Armed())
-			require.True(w, w.srv.SetSequence(w.path, -1<<31))
+			require.Zero(w, s.Tap.Armed())
+			require.True(w, w.Server.SetSequence(w.Path, -1<<31))
 		}
 		l, s := w.open()
 		a := w.begin(l)
@@ -601,14 +577,14 @@ func wrap(w *leaseWorld) {
 		}
 		w.release(lease, fmt.Sprintf("contender %d", i))
 	}
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func curatorName(w *leaseWorld) {
 	lease, s := w.holder()
-	admin := w.session()
+	admin := w.Session()
 	// As Curator and zk.Lock make it.
-	theirs, err := admin.Create(w.path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	theirs, err := admin.Create(w.Path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
 	l, ls := w.open()
 	a := w.begin(l)
@@ -618,11 +594,11 @@ func curatorName(w *leaseWorld) {
 	w.release(lease, "the holder")
 	time.Sleep(time.Second) // for a contender to get in by mistake: no event says that none does
 	w.keepsWaiting(a, ls, "the contender after one of Curator's")
-	require.False(w, isClosed(b.done), "the contender after one of Curator's has got the lock: two holders")
+	require.False(w, IsClosed(b.done), "the contender after one of Curator's has got the lock: two holders")
 	require.NoError(w, admin.Delete(theirs, -1))
 	w.release(w.gets(a, "the contender after one of Curator's that has gone"), "it")
 	w.release(w.gets(b, "the last"), "it")
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 // curatorComesLater has a name of Curator's that sorts before ours: only the
@@ -632,19 +608,19 @@ func curatorComesLater(w *leaseWorld) {
 	l, s := w.open()
 	a := w.begin(l)
 	w.keepsWaiting(a, s, "the waiter")
-	admin := w.session()
-	theirs, err := admin.Create(w.path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	admin := w.Session()
+	theirs, err := admin.Create(w.Path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
 	w.release(lease, "the holder")
 	w.release(w.gets(a, "the contender before one of Curator's"), "it")
 	require.NoError(w, admin.Delete(theirs, -1))
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func zkLock(w *leaseWorld) {
 	lease, _ := w.holder()
-	s := w.session()
-	theirs := zk.NewLock(s.Conn, w.path, zk.WorldACL(zk.PermAll))
+	s := w.Session()
+	theirs := zk.NewLock(s.Conn, w.Path, zk.WorldACL(zk.PermAll))
 	locked := make(chan error, 1)
 	go func() { locked <- theirs.Lock() }()
 	w.waits(locked, s, "zk.Lock")
@@ -657,7 +633,7 @@ func zkLock(w *leaseWorld) {
 	w.keepsWaiting(a, ls, "our second contender, which comes after zk.Lock,")
 	require.NoError(w, theirs.Unlock())
 	w.release(w.gets(a, "our second contender"), "it")
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 // predecessorChanges changes the data of each node before a waiter's.
@@ -672,54 +648,54 @@ func predecessorChanges(w *leaseWorld) {
 	}
 	neighbour, _ := w.open(s)
 	attempts = append(attempts, w.begin(neighbour))
-	admin := w.session()
+	admin := w.Session()
 	for range 3 {
-		for _, node := range w.nodes() {
-			data, _, err := admin.Get(w.path + "/" + node)
+		for _, node := range w.Nodes() {
+			data, _, err := admin.Get(w.Path + "/" + node)
 			require.NoError(w, err)
-			_, err = admin.Set(w.path+"/"+node, data, -1)
+			_, err = admin.Set(w.Path+"/"+node, data, -1)
 			require.NoError(w, err)
 			time.Sleep(10 * time.Millisecond) // for a contender to get in by mistake: no event says that none does
 			for _, a := range attempts {
-				require.False(w, isClosed(a.done), "the data of %s has changed, and a waiter takes it for gone: two holders", node)
+				require.False(w, IsClosed(a.done), "the data of %s has changed, and a waiter takes it for gone: two holders", node)
 			}
 		}
 	}
-	require.False(w, isClosed(lease.Lost()), "the data of the holder's node has changed, and Lost is closed")
+	require.False(w, IsClosed(lease.Lost()), "the data of the holder's node has changed, and Lost is closed")
 	for i, a := range attempts {
 		w.release(lease, "the holder")
 		lease = w.gets(a, fmt.Sprintf("waiter %d", i))
 	}
 	w.release(lease, "the last")
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func container(w *leaseWorld) {
 	lease, _ := w.holder()
-	for dir := w.path; dir != "/"; dir = path.Dir(dir) {
-		node, ok := w.srv.Node(dir)
+	for dir := w.Path; dir != "/"; dir = path.Dir(dir) {
+		node, ok := w.Server.Node(dir)
 		require.True(w, ok)
 		require.True(w, node.Container, "%s is no container: it stays when no contender uses it", dir)
 	}
 	w.release(lease, "the holder")
 	time.Sleep(5 * time.Minute) // a container goes some time after its last child
-	_, ok := w.srv.Node(w.path)
+	_, ok := w.Server.Node(w.Path)
 	require.False(w, ok, "the parent stays though no contender uses it")
 	again, _ := w.holder()
 	w.release(again, "the contender that comes when the parent has gone")
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func noContainers(w *leaseWorld) {
 	for range 10 {
-		w.srv.Fail(jute.ErrUnimplemented, func(r zkserver.Request) bool { return r.Op == jute.OpCreateContainer })
+		w.Server.Fail(jute.ErrUnimplemented, func(r zkserver.Request) bool { return r.Op == jute.OpCreateContainer })
 	}
 	lease, _ := w.holder()
-	node, ok := w.srv.Node(w.path)
+	node, ok := w.Server.Node(w.Path)
 	require.True(w, ok, "there is no parent")
 	require.False(w, node.Container, "the parent is a container, and the server has refused those")
 	w.release(lease, "the holder")
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 // parentGoes takes the parent away before each create.
@@ -728,33 +704,33 @@ func parentGoes(w *leaseWorld) {
 	w.release(lease, "the first holder, which makes the parent,")
 	l, s := w.open()
 	for range 3 {
-		held := w.srv.Hold(func(r zkserver.Request) bool { return r.Session == s.id && createsNode(r.Op) })
+		held := w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && createsNode(r.Op) })
 		a := w.begin(l)
-		w.hit(held, "the request is sent")
-		require.NoError(w, w.session().Delete(w.path, -1))
+		w.Hit(held, "the request is sent")
+		require.NoError(w, w.Session().Delete(w.Path, -1))
 		held.Release()
 		w.release(w.gets(a, "the contender whose parent was deleted"), "it")
 	}
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func closedClient(w *leaseWorld) {
 	lease, s := w.holder()
 	l, _ := w.open(s)
 	a := w.begin(l)
-	if w.srv != nil {
+	if w.Server != nil {
 		synctest.Wait()
 	}
 	s.Close()
 	closed := time.Now()
 	w.lost(lease, "the client has been closed")
-	if w.srv != nil {
+	if w.Server != nil {
 		require.Less(w, time.Since(closed), 5*time.Second, "the client has been closed, which ends its session at once, and Lost closes much later")
 	}
-	w.eventually("Lock returns when its client has been closed", func() bool { return isClosed(a.done) })
+	w.Eventually("Lock returns when its client has been closed", func() bool { return IsClosed(a.done) })
 	require.Error(w, a.err)
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
-	w.eventually("the session's nodes go", func() bool { return len(w.nodes()) == 0 })
+	w.Eventually("the session's nodes go", func() bool { return len(w.Nodes()) == 0 })
 }
 
 func closedBefore(w *leaseWorld) {
@@ -763,7 +739,7 @@ func closedBefore(w *leaseWorld) {
 	began := time.Now()
 	_, err := l.Lock(within(w))
 	require.ErrorIs(w, err, zk.ErrClosing, "Lock with a closed client")
-	if w.srv != nil { // a real server and a busy machine take what time they need
+	if w.Server != nil { // a real server and a busy machine take what time they need
 		require.Less(w, time.Since(began), 5*time.Second)
 	}
 	_, err = l.TryLock(within(w))

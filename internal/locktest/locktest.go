@@ -37,8 +37,6 @@ import (
 	"testing"
 
 	"github.com/go-zookeeper/zk"
-
-	"example.com/zklock/internal/jute"
 )
 
 // A Lock is one contender, used by one goroutine at a time.
@@ -120,82 +118,48 @@ func (l Level) String() string {
 // ZooKeeper the cases run in the process of the test.
 func Run(t *testing.T, s Subject) {
 	t.Helper()
-	g, names := s.grader(t)
-	g.doAll(names)
+	RunSuite(t, s)
 }
 
-// grader returns a grader, nil in the process that has run the cases, and the
-// names of the cases that are to be run.
-func (s Subject) grader(t *testing.T) (*grader, []string) {
-	t.Helper()
+// Plan is what Run runs.
+func (s Subject) Plan() Plan {
+	p := NewPlan(cases, func(c TestCase[*World]) bool { return (!c.Queue || s.Queue) && (s.Level == Full || c.Basic) },
+		s, func(w *World) *World { return w })
 	if s.New == nil {
-		t.Fatal("locktest: Subject.New is nil: it must make a contender")
+		p.Missing = "Subject.New is nil: it must make a contender"
 	}
-	byName := make(map[string]testCase)
-	for _, c := range cases {
-		byName[c.name] = c
-	}
-	return grade(t, func(t *testing.T, r request) []jute.Op {
-		c := byName[r.Case]
-		inWorld(t, s, c.exact, func(w *world) {
-			if !c.bare {
-				w.parents(w.session().Conn, zk.WorldACL(zk.PermAll))
-				w.parent()
-			}
-			c.run(w)
-		})
-		return nil
-	}), s.names()
-}
-
-func (s Subject) names() (names []string) {
-	for _, c := range cases {
-		if c.queueOnly && !s.Queue || s.Level == Basic && !c.basic {
-			continue
-		}
-		names = append(names, c.name)
-	}
-	return names
-}
-
-type testCase struct {
-	name      string
-	run       func(w *world)
-	basic     bool // of the level Basic
-	exact     bool // needs the embedded server's control
-	queueOnly bool
-	bare      bool // the parents of the lock's node are not there yet
+	return p
 }
 
 // The cases, in the order in which they run: a case comes after those that it
 // builds on, so that the first one that fails is the one that tells most.
-var cases = []testCase{
-	{name: "the holder has a node and it is ephemeral", run: ephemeralNode, basic: true},
-	{name: "can be used again after Unlock", run: reuse, basic: true},
-	{name: "a waiter sleeps on a watch and does not poll", run: waiterSleeps, basic: true},
-	{name: "TryLock takes a free lock", run: tryLockFree, basic: true},
-	{name: "TryLock on a held lock says false at once and leaves nothing behind", run: tryLockHeld, basic: true},
-	{name: "Unlock by a contender that does not hold it is ErrNotLocked and frees nothing", run: unlockByNonHolder, basic: true},
-	{name: "contenders get in in the order in which they came", run: queueOrder, basic: true, queueOnly: true},
-	{name: "a waiter that goes lets nobody in before the holder has let go", run: waiterGoes, basic: true, queueOnly: true},
-	{name: "a release between looking and watching is not missed", run: releaseBeforeWatch, basic: true, exact: true},
-	{name: "one at a time holds it, contenders of one session", run: exclusionInOneSession, basic: true},
-	{name: "one at a time holds it, each contender in a session of its own", run: exclusionInManySessions, basic: true},
-	{name: "missing parents are made", run: missingParents, basic: true, bare: true},
-	{name: "a holder whose session expires lets the next one in", run: expiredHolder, basic: true},
-	{name: "Unlock after the session expired is ErrNotLocked and touches nobody else's node", run: unlockAfterExpiry, basic: true},
-	{name: "a release wakes exactly as many as predicted", run: wakeUps, exact: true},
-	{name: "the requests are exactly as many as predicted", run: requestCount, exact: true},
-	{name: "parents that another contender makes at the same moment are no error", run: parentsAtOnce, exact: true, bare: true},
-	{name: "an error other than node exists is returned and not taken for held", run: noPermission, bare: true},
-	{name: "a child that is no contender is ignored", run: foreignChild, queueOnly: true, bare: true},
-	{name: "an expired session wakes a waiter with an error", run: expiredWaiter},
-	{name: "a closed session wakes a waiter with an error", run: closedWaiter},
-	{name: "a waiter that goes before it is watched lets nobody in", run: waiterGoesBeforeWatch, exact: true, queueOnly: true},
-	{name: "a waiter whose own node has gone does not take the lock", run: nodeGoes, exact: true, queueOnly: true},
-	{name: "a release while a waiter is cut off is not missed", run: releaseWhileCutOff, exact: true},
-	{name: "an error on the way leaves no node behind", run: errorOnTheWay, exact: true},
-	{name: "an error in TryLock leaves no node behind", run: errorInTryLock, exact: true},
-	{name: "an Unlock that fails can be tried again", run: unlockAgain, exact: true},
-	{name: "a path that is not one is an error at once", run: badPaths, bare: true},
+var cases = []TestCase[*World]{
+	{Name: "the holder has a node and it is ephemeral", Run: EphemeralNode, Basic: true},
+	{Name: "can be used again after Unlock", Run: reuse, Basic: true},
+	{Name: "a waiter sleeps on a watch and does not poll", Run: WaiterSleeps, Basic: true},
+	{Name: "TryLock takes a free lock", Run: tryLockFree, Basic: true},
+	{Name: "TryLock on a held lock says false at once and leaves nothing behind", Run: tryLockHeld, Basic: true},
+	{Name: "Unlock by a contender that does not hold it is ErrNotLocked and frees nothing", Run: unlockByNonHolder, Basic: true},
+	{Name: "contenders get in in the order in which they came", Run: QueueOrder, Basic: true, Queue: true},
+	{Name: "a waiter that goes lets nobody in before the holder has let go", Run: WaiterGoes, Basic: true, Queue: true},
+	{Name: "a release between looking and watching is not missed", Run: ReleaseBeforeWatch, Basic: true, Exact: true},
+	{Name: "one at a time holds it, contenders of one session", Run: exclusionInOneSession, Basic: true},
+	{Name: "one at a time holds it, each contender in a session of its own", Run: exclusionInManySessions, Basic: true},
+	{Name: "missing parents are made", Run: MissingParents, Basic: true, Bare: true},
+	{Name: "a holder whose session expires lets the next one in", Run: ExpiredHolder, Basic: true},
+	{Name: "Unlock after the session expired is ErrNotLocked and touches nobody else's node", Run: unlockAfterExpiry, Basic: true},
+	{Name: "a release wakes exactly as many as predicted", Run: WakeUps, Exact: true},
+	{Name: "the requests are exactly as many as predicted", Run: requestCount, Exact: true},
+	{Name: "parents that another contender makes at the same moment are no error", Run: ParentsAtOnce, Exact: true, Bare: true},
+	{Name: "an error other than node exists is returned and not taken for held", Run: noPermission, Bare: true},
+	{Name: "a child that is no contender is ignored", Run: ForeignChild, Queue: true, Bare: true},
+	{Name: "an expired session wakes a waiter with an error", Run: ExpiredWaiter},
+	{Name: "a closed session wakes a waiter with an error", Run: ClosedWaiter},
+	{Name: "a waiter that goes before it is watched lets nobody in", Run: WaiterGoesBeforeWatch, Exact: true, Queue: true},
+	{Name: "a waiter whose own node has gone does not take the lock", Run: NodeGoes, Exact: true, Queue: true},
+	{Name: "a release while a waiter is cut off is not missed", Run: ReleaseWhileCutOff, Exact: true},
+	{Name: "an error on the way leaves no node behind", Run: ErrorOnTheWay, Exact: true},
+	{Name: "an error in TryLock leaves no node behind", Run: errorInTryLock, Exact: true},
+	{Name: "an Unlock that fails can be tried again", Run: UnlockAgain, Exact: true},
+	{Name: "a path that is not one is an error at once", Run: BadPaths, Bare: true},
 }

@@ -28,146 +28,119 @@ type LostReplySubject struct {
 // any contender, with Subject.FindsNode: the two suites complete each other.
 func RunLostReplies(t *testing.T, s LostReplySubject) {
 	t.Helper()
-	g, names := s.grader(t)
-	g.doAll(names)
+	RunSuite(t, s)
 }
 
-func (s LostReplySubject) grader(t *testing.T) (*grader, []string) {
-	t.Helper()
-	if s.New == nil {
-		t.Fatal("locktest: LostReplySubject.New is nil: it must make a contender")
-	}
+// Plan is what RunLostReplies runs.
+func (s LostReplySubject) Plan() Plan {
 	contender := Subject{New: s.New, ErrNotLocked: s.ErrNotLocked, Queue: true, FindsNode: true}
-	byName := make(map[string]lostReplyCase)
-	for _, c := range lostReplyCases {
-		byName[c.name] = c
+	p := NewPlan(lostReplyCases, Of[*World](s.Level), contender, func(w *World) *World { return w })
+	if s.New == nil {
+		p.Missing = "LostReplySubject.New is nil: it must make a contender"
 	}
-	return grade(t, func(t *testing.T, r request) []jute.Op {
-		c := byName[r.Case]
-		inWorld(t, contender, true, func(w *world) {
-			w.parents(w.session().Conn, zk.WorldACL(zk.PermAll))
-			w.parent()
-			c.run(w)
-		})
-		return nil
-	}), s.names()
+	return p
 }
 
-func (s LostReplySubject) names() (names []string) {
-	for _, c := range lostReplyCases {
-		if s.Level == Full || c.basic {
-			names = append(names, c.name)
-		}
-	}
-	return names
-}
-
-type lostReplyCase struct {
-	name  string
-	run   func(w *world)
-	basic bool // of the level Basic
-}
-
-var lostReplyCases = []lostReplyCase{
-	{name: "the reply to create is lost and Lock goes on with the node that is there", run: replyLost, basic: true},
-	{name: "the reply to create is lost and a waiter goes on with the node that is there", run: waitersReplyLost, basic: true},
-	{name: "a create that never arrived is sent again", run: createLost, basic: true},
-	{name: "contenders of one session each find their own node", run: eachFindsItsOwn, basic: true},
-	{name: "the replies to two creates in a row are lost", run: twoRepliesLost, basic: true},
-	{name: "the reply to the create of TryLock is lost", run: tryLocksReplyLost},
-	{name: "the search for the node is lost, too", run: searchLost},
-	{name: "the search begins with a sync", run: syncFirst},
-	{name: "another session's node is not taken for the own one", run: anothersCopy},
-	{name: "the session ends before the search", run: sessionEndsBeforeSearch},
+var lostReplyCases = []TestCase[*World]{
+	{Name: "the reply to create is lost and Lock goes on with the node that is there", Run: replyLost, Basic: true},
+	{Name: "the reply to create is lost and a waiter goes on with the node that is there", Run: waitersReplyLost, Basic: true},
+	{Name: "a create that never arrived is sent again", Run: createLost, Basic: true},
+	{Name: "contenders of one session each find their own node", Run: eachFindsItsOwn, Basic: true},
+	{Name: "the replies to two creates in a row are lost", Run: twoRepliesLost, Basic: true},
+	{Name: "the reply to the create of TryLock is lost", Run: tryLocksReplyLost},
+	{Name: "the search for the node is lost, too", Run: searchLost},
+	{Name: "the search begins with a sync", Run: syncFirst},
+	{Name: "another session's node is not taken for the own one", Run: anothersCopy},
+	{Name: "the session ends before the search", Run: sessionEndsBeforeSearch},
 }
 
 // creates is true of the creates of a contender's node.
-func creates(s *session) func(zkserver.Request) bool {
-	return func(r zkserver.Request) bool { return r.Session == s.id && createsNode(r.Op) }
+func creates(s *Session) func(zkserver.Request) bool {
+	return func(r zkserver.Request) bool { return r.Session == s.ID && createsNode(r.Op) }
 }
 
 const searchForIt = "the node may be there although create has failed: give each node an id of its own, in its data, and after zk.ErrConnectionClosed look for the node that has it"
 
 // survives waits until a contender whose create was lost has the lock.
-func (w *world) survives(result <-chan error, what string) {
+func (w *World) survives(result <-chan error, what string) {
 	w.Helper()
-	err := w.result(result, what+", and its Lock")
+	err := w.Result(result, what+", and its Lock")
 	require.NoError(w, err, "%s, and Lock returns the error; %s", what, searchForIt)
 }
 
 // oneNode fails if there are more nodes than contenders.
-func (w *world) oneNode(n int, what string) {
+func (w *World) oneNode(n int, what string) {
 	w.Helper()
-	require.LessOrEqual(w, len(w.nodes()), n, "%s, and the contender has made a second node: the second waits for the first, which nothing deletes; %s", what, searchForIt)
+	require.LessOrEqual(w, len(w.Nodes()), n, "%s, and the contender has made a second node: the second waits for the first, which nothing deletes; %s", what, searchForIt)
 }
 
-func replyLost(w *world) {
+func replyLost(w *World) {
 	const what = "the reply to create was lost with the connection"
-	l, s := w.contender()
-	lost := w.srv.LoseReply(creates(s))
-	result := w.lock(l)
-	w.hit(lost, "the contender sends a create")
-	w.waitUntil("the contender goes on", func() bool { return len(result) > 0 || len(w.nodes()) > 1 || s.tap.Armed() > 0 },
-		func() string { return what + ", and Lock neither returns nor waits on a watch" + w.why() })
+	l, s := w.Contender()
+	lost := w.Server.LoseReply(creates(s))
+	result := w.Lock(l)
+	w.Hit(lost, "the contender sends a create")
+	w.WaitUntil("the contender goes on", func() bool { return len(result) > 0 || len(w.Nodes()) > 1 || s.Tap.Armed() > 0 },
+		func() string { return what + ", and Lock neither returns nor waits on a watch" + w.Why() })
 	w.oneNode(1, what)
 	w.survives(result, what)
-	w.unlock(l, "the contender whose reply was lost")
-	w.nothingLeft()
-	w.mustLock(l, "it, once more,")
-	w.unlock(l, "it")
-	w.nothingLeft()
+	w.Unlock(l, "the contender whose reply was lost")
+	w.NothingLeft()
+	w.MustLock(l, "it, once more,")
+	w.Unlock(l, "it")
+	w.NothingLeft()
 }
 
-func waitersReplyLost(w *world) {
+func waitersReplyLost(w *World) {
 	const what = "the reply to a waiter's create was lost with the connection"
-	holder, _ := w.contender()
-	w.mustLock(holder, "the holder")
-	l, s := w.contender()
-	w.srv.LoseReply(creates(s))
-	result := w.lock(l)
-	w.waitUntil("the waiter waits on a watch", func() bool { return len(result) > 0 || s.tap.Armed() > 0 && s.tap.Pending() == 0 },
-		func() string { return what + ", and it does not wait on a watch" + w.why() })
+	holder, _ := w.Contender()
+	w.MustLock(holder, "the holder")
+	l, s := w.Contender()
+	w.Server.LoseReply(creates(s))
+	result := w.Lock(l)
+	w.WaitUntil("the waiter waits on a watch", func() bool { return len(result) > 0 || s.Tap.Armed() > 0 && s.Tap.Pending() == 0 },
+		func() string { return what + ", and it does not wait on a watch" + w.Why() })
 	if len(result) > 0 {
 		w.survives(result, what)
 		w.Fatalf("%s, and it has got the lock while another contender holds it: two holders", what)
 	}
 	w.oneNode(2, what)
-	w.unlock(holder, "the holder")
+	w.Unlock(holder, "the holder")
 	w.survives(result, what)
-	w.unlock(l, "the waiter")
-	w.nothingLeft()
+	w.Unlock(l, "the waiter")
+	w.NothingLeft()
 }
 
-func createLost(w *world) {
+func createLost(w *World) {
 	const what = "create was lost with the connection and has never reached the server"
-	l, s := w.contender()
-	w.srv.LoseRequest(creates(s))
-	result := w.lock(l)
-	err := w.result(result, what+", and Lock")
+	l, s := w.Contender()
+	w.Server.LoseRequest(creates(s))
+	result := w.Lock(l)
+	err := w.Result(result, what+", and Lock")
 	require.NoError(w, err, "%s, and Lock returns the error: look for the node, and if it is not there, create it", what)
-	require.Len(w, w.nodes(), 1, "%s, and Lock has returned without a node", what)
-	w.unlock(l, "the contender whose create was lost")
-	w.nothingLeft()
+	require.Len(w, w.Nodes(), 1, "%s, and Lock has returned without a node", what)
+	w.Unlock(l, "the contender whose create was lost")
+	w.NothingLeft()
 }
 
 // eachFindsItsOwn has many contenders in one session: the server lists children
 // in any order, so a lock that takes the first that may be its own errs sooner
 // or later.
-func eachFindsItsOwn(w *world) {
+func eachFindsItsOwn(w *World) {
 	const n = 12
 	const what = "the replies to the creates of a session's contenders were lost"
 	const own = "the session's node need not be the contender's own: look for an id that only this create has"
-	s := w.session()
+	s := w.Session()
 	var locks []Lock
 	var results []<-chan error
 	for i := range n {
-		l, _ := w.contender(s)
-		w.srv.LoseReply(creates(s))
-		locks, results = append(locks, l), append(results, w.lock(l))
+		l, _ := w.Contender(s)
+		w.Server.LoseReply(creates(s))
+		locks, results = append(locks, l), append(results, w.Lock(l))
 		if i == 0 {
 			w.survives(results[0], what)
 		}
-		time.Sleep(patience) // it waits by now
+		time.Sleep(Patience) // it waits by now
 		w.oneNode(i+1, what)
 	}
 	for i, l := range locks {
@@ -177,86 +150,86 @@ func eachFindsItsOwn(w *world) {
 				w.Fatalf("%s, and contender %d has got the lock while contender %d holds it: two holders; %s", what, j, i, own)
 			}
 		}
-		require.NoError(w, w.unlockErr(l, "Unlock"), "%s, and Unlock of contender %d fails; %s", what, i, own)
+		require.NoError(w, w.UnlockErr(l, "Unlock"), "%s, and Unlock of contender %d fails; %s", what, i, own)
 		if i+1 < n {
-			w.eventually(fmt.Sprintf("contender %d, whose turn it is, gets the lock (%s; %s)", i+1, what, own), func() bool { return len(results[i+1]) > 0 })
+			w.Eventually(fmt.Sprintf("contender %d, whose turn it is, gets the lock (%s; %s)", i+1, what, own), func() bool { return len(results[i+1]) > 0 })
 			require.NoError(w, <-results[i+1], "%s, and Lock of contender %d fails; %s", what, i+1, own)
 		}
 	}
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
-func twoRepliesLost(w *world) {
-	l, s := w.contender()
+func twoRepliesLost(w *World) {
+	l, s := w.Contender()
 	for range 2 {
-		w.srv.LoseReply(creates(s))
-		w.survives(w.lock(l), "the reply to create was lost, once more,")
-		require.Len(w, w.nodes(), 1, "the reply to create was lost, and there is not exactly one node")
-		w.unlock(l, "the contender whose reply was lost")
-		w.nothingLeft()
+		w.Server.LoseReply(creates(s))
+		w.survives(w.Lock(l), "the reply to create was lost, once more,")
+		require.Len(w, w.Nodes(), 1, "the reply to create was lost, and there is not exactly one node")
+		w.Unlock(l, "the contender whose reply was lost")
+		w.NothingLeft()
 	}
 	// The create that is sent again is lost in its turn.
-	w.srv.LoseRequest(creates(s))
-	w.srv.LoseReply(creates(s))
-	w.survives(w.lock(l), "create was lost, and the reply to the next one, too,")
-	require.Len(w, w.nodes(), 1, "create was lost, then the reply to the next one, and there is not exactly one node: each create needs the search")
-	w.unlock(l, "the contender")
-	w.nothingLeft()
+	w.Server.LoseRequest(creates(s))
+	w.Server.LoseReply(creates(s))
+	w.survives(w.Lock(l), "create was lost, and the reply to the next one, too,")
+	require.Len(w, w.Nodes(), 1, "create was lost, then the reply to the next one, and there is not exactly one node: each create needs the search")
+	w.Unlock(l, "the contender")
+	w.NothingLeft()
 }
 
-func tryLocksReplyLost(w *world) {
-	l, s := w.contender()
-	w.srv.LoseReply(creates(s))
-	ok, err := w.try(l, "TryLock, when the reply to its create is lost,")
+func tryLocksReplyLost(w *World) {
+	l, s := w.Contender()
+	w.Server.LoseReply(creates(s))
+	ok, err := w.Try(l, "TryLock, when the reply to its create is lost,")
 	require.NoError(w, err, "the reply to the create of TryLock was lost, and TryLock returns the error; %s", searchForIt)
 	require.True(w, ok, "the reply to the create of TryLock was lost, the lock was free, and TryLock returns false")
-	require.Len(w, w.nodes(), 1, "the reply to the create of TryLock was lost, and there is not exactly one node")
-	other, os := w.contender()
-	w.srv.LoseReply(creates(os))
-	ok, err = w.try(other, "TryLock on a held lock, when the reply to its create is lost,")
+	require.Len(w, w.Nodes(), 1, "the reply to the create of TryLock was lost, and there is not exactly one node")
+	other, os := w.Contender()
+	w.Server.LoseReply(creates(os))
+	ok, err = w.Try(other, "TryLock on a held lock, when the reply to its create is lost,")
 	require.NoError(w, err, "the reply to the create of TryLock was lost, and TryLock returns the error; %s", searchForIt)
 	require.False(w, ok, "the reply to the create of TryLock was lost, and it takes a lock that another contender holds: two holders")
-	require.Len(w, w.nodes(), 1, "the reply to the create of TryLock was lost, it has returned false, and has left its node behind")
-	w.unlock(l, "the holder")
-	w.nothingLeft()
+	require.Len(w, w.Nodes(), 1, "the reply to the create of TryLock was lost, it has returned false, and has left its node behind")
+	w.Unlock(l, "the holder")
+	w.NothingLeft()
 }
 
 // searchLost loses each request of the search in turn, and then its reply.
-func searchLost(w *world) {
-	for n := 2; w.goesOn(n); n++ { // 1 is the create
+func searchLost(w *World) {
+	for n := 2; w.GoesOn(n); n++ { // 1 is the create
 		more := false
-		for _, lose := range []func(func(zkserver.Request) bool) *zkserver.Fault{w.srv.LoseRequest, w.srv.LoseReply} {
-			holder, _ := w.contender()
-			w.mustLock(holder, "the holder")
-			l, s := w.contender()
-			w.srv.LoseReply(creates(s))
-			fault := lose(number(s, n))
-			result := w.lock(l)
+		for _, lose := range []func(func(zkserver.Request) bool) *zkserver.Fault{w.Server.LoseRequest, w.Server.LoseReply} {
+			holder, _ := w.Contender()
+			w.MustLock(holder, "the holder")
+			l, s := w.Contender()
+			w.Server.LoseReply(creates(s))
+			fault := lose(Number(s, n))
+			result := w.Lock(l)
 			what := "the reply to create was lost, and then a request of the search for the node"
 			hit := false
-			w.waitUntil("the contender waits on a watch", func() bool {
+			w.WaitUntil("the contender waits on a watch", func() bool {
 				hit = hit || len(fault.Hit()) > 0
-				return len(result) > 0 || s.tap.Armed() > 0 && s.tap.Pending() == 0
-			}, func() string { return what + ", and it does not wait on a watch" + w.why() })
+				return len(result) > 0 || s.Tap.Armed() > 0 && s.Tap.Pending() == 0
+			}, func() string { return what + ", and it does not wait on a watch" + w.Why() })
 			fault.Release()
 			// From the list of its queue on, an error ends Lock, as in step 3.
 			if hit && len(result) > 0 && searched(s) {
 				require.Error(w, <-result, "a waiter has got the lock while another contender holds it: two holders")
-				w.waitUntil("the node goes", func() bool { return len(w.nodes()) == 1 },
+				w.WaitUntil("the node goes", func() bool { return len(w.Nodes()) == 1 },
 					func() string { return "Lock has failed after it had found its node, and leaves the node behind" })
-				w.unlock(holder, "the holder")
+				w.Unlock(holder, "the holder")
 				continue
 			}
 			if len(result) > 0 {
 				err := <-result
-				require.NoError(w, err, "%s (request %d, %v), and Lock returns the error: the node is there still, and blocks every contender that comes later; search until there is an answer, or the session has ended", what, n, lastRequest(s, n))
+				require.NoError(w, err, "%s (request %d, %v), and Lock returns the error: the node is there still, and blocks every contender that comes later; search until there is an answer, or the session has ended", what, n, LastRequest(s, n))
 				w.Fatal("a waiter has got the lock while another contender holds it: two holders")
 			}
 			w.oneNode(2, what)
-			w.unlock(holder, "the holder")
+			w.Unlock(holder, "the holder")
 			w.survives(result, what)
-			w.unlock(l, "the waiter")
-			w.nothingLeft()
+			w.Unlock(l, "the waiter")
+			w.NothingLeft()
 			more = more || hit
 		}
 		if !more {
@@ -267,9 +240,9 @@ func searchLost(w *world) {
 
 // searched says that a session has read the data of a node, and a list of
 // children after that: it has found its node, and looks at the queue.
-func searched(s *session) bool {
+func searched(s *Session) bool {
 	read := false
-	for _, op := range requestsOf(s) {
+	for _, op := range RequestsOf(s) {
 		switch {
 		case op == jute.OpGetData:
 			read = true
@@ -280,72 +253,72 @@ func searched(s *session) bool {
 	return false
 }
 
-func syncFirst(w *world) {
-	holder, _ := w.contender()
-	w.mustLock(holder, "the holder")
-	l, s := w.contender()
-	w.srv.LoseReply(creates(s))
-	result := w.lock(l)
+func syncFirst(w *World) {
+	holder, _ := w.Contender()
+	w.MustLock(holder, "the holder")
+	l, s := w.Contender()
+	w.Server.LoseReply(creates(s))
+	result := w.Lock(l)
 	w.stillWaits(result, s, "the contender that never got the reply to its create")
-	ops := requestsOf(s)
+	ops := RequestsOf(s)
 	require.Greater(w, len(ops), 1, "the contender that never got the reply to its create looks at nothing")
 	require.Equal(w, jute.OpSync, ops[1], "the node of a lost create is looked for without a sync: the server that the client is connected to now may not know of the node yet; call Sync, then Children")
-	w.unlock(holder, "the holder")
+	w.Unlock(holder, "the holder")
 	w.survives(result, "the reply to create was lost")
-	w.unlock(l, "it")
-	w.nothingLeft()
+	w.Unlock(l, "it")
+	w.NothingLeft()
 }
 
 // anothersCopy puts a node of another session, with the same data, in the place
 // of the one that a lost create has made.
-func anothersCopy(w *world) {
-	l, s := w.contender()
-	admin := w.session()
-	w.srv.LoseReply(creates(s))
-	held := w.srv.Hold(func(r zkserver.Request) bool { return r.Session == s.id && r.Op == jute.OpGetChildren2 })
-	result := w.lock(l)
-	w.hit(held, "the contender that never got the reply to its create looks for its node among the children")
-	nodes := w.nodes()
+func anothersCopy(w *World) {
+	l, s := w.Contender()
+	admin := w.Session()
+	w.Server.LoseReply(creates(s))
+	held := w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == jute.OpGetChildren2 })
+	result := w.Lock(l)
+	w.Hit(held, "the contender that never got the reply to its create looks for its node among the children")
+	nodes := w.Nodes()
 	require.Len(w, nodes, 1, "create has made a node, and there is not exactly one")
-	node := w.path + "/" + nodes[0]
+	node := w.Path + "/" + nodes[0]
 	data, _, err := admin.Get(node)
 	require.NoError(w, err)
 	require.NoError(w, admin.Delete(node, -1))
-	theirs, err := admin.Create(w.path+"/lock-", data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	theirs, err := admin.Create(w.Path+"/lock-", data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
 	held.Release()
-	w.waitUntil("the contender waits on a watch", func() bool { return len(result) > 0 || s.tap.Armed() > 0 && s.tap.Pending() == 0 },
-		func() string { return "another session has a node with the same data" + w.why() })
+	w.WaitUntil("the contender waits on a watch", func() bool { return len(result) > 0 || s.Tap.Armed() > 0 && s.Tap.Pending() == 0 },
+		func() string { return "another session has a node with the same data" + w.Why() })
 	if len(result) > 0 {
 		require.NoError(w, <-result, "another session has a node with the same data, and Lock fails; make another node")
 		w.Fatal("another session has a node with the same data as the one whose create was lost, and the contender takes it for its own: it has the lock without a node of its session; compare the node's EphemeralOwner with conn.SessionID()")
 	}
 	require.NoError(w, admin.Delete(theirs, -1))
 	w.survives(result, "the reply to create was lost")
-	w.unlock(l, "it, once the other session's node has gone,")
-	w.nothingLeft()
+	w.Unlock(l, "it, once the other session's node has gone,")
+	w.NothingLeft()
 }
 
 // sessionEndsBeforeSearch ends the session, and with it the node, before the
 // client can look for the node.
-func sessionEndsBeforeSearch(w *world) {
-	l, s := w.contender()
-	back := w.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == s.id })
-	w.srv.LoseReply(creates(s))
-	result := w.lock(l)
-	w.hit(back, "the client connects again after the reply to create was lost")
-	w.srv.Expire(s.id)
+func sessionEndsBeforeSearch(w *World) {
+	l, s := w.Contender()
+	back := w.Server.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == s.ID })
+	w.Server.LoseReply(creates(s))
+	result := w.Lock(l)
+	w.Hit(back, "the client connects again after the reply to create was lost")
+	w.Server.Expire(s.ID)
 	back.Release()
-	err := w.result(result, "the session has ended after the reply to create was lost, and Lock")
+	err := w.Result(result, "the session has ended after the reply to create was lost, and Lock")
 	if err != nil { // it may say so, or lock in the new session
-		w.notLocked(l, "Unlock after a Lock that failed")
+		w.NotLocked(l, "Unlock after a Lock that failed")
 	} else {
-		require.Len(w, w.nodes(), 1, "the session has ended after the reply to create was lost, its node has gone with it, and Lock returns without another")
-		w.unlock(l, "the contender, in its new session,")
+		require.Len(w, w.Nodes(), 1, "the session has ended after the reply to create was lost, its node has gone with it, and Lock returns without another")
+		w.Unlock(l, "the contender, in its new session,")
 	}
-	w.eventually("the client has a new session", func() bool { return s.State() == zk.StateHasSession && s.SessionID() != s.id })
-	time.Sleep(patience)
-	w.nothingLeft()
-	w.mustLock(l, "it, in its new session,")
-	w.unlock(l, "it")
+	w.Eventually("the client has a new session", func() bool { return s.State() == zk.StateHasSession && s.SessionID() != s.ID })
+	time.Sleep(Patience)
+	w.NothingLeft()
+	w.MustLock(l, "it, in its new session,")
+	w.Unlock(l, "it")
 }

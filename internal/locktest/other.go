@@ -83,8 +83,8 @@ func OtherVerdict(t *testing.T, s OtherSubject, name string) string {
 
 func basicNames() (names []string) {
 	for _, c := range cases {
-		if c.basic {
-			names = append(names, c.name)
+		if c.Basic {
+			names = append(names, c.Name)
 		}
 	}
 	return names

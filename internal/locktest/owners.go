@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/go-zookeeper/zk"
-
-	"example.com/zklock/internal/jute"
 )
 
 // An OwnersSubject is a kind of lock that knows owners: many of them share
@@ -36,66 +34,42 @@ type OwnersSubject struct {
 // complete each other.
 func RunOwners(t *testing.T, s OwnersSubject) {
 	t.Helper()
-	g, names := s.grader(t)
-	g.doAll(names)
+	RunSuite(t, s)
 }
 
-func (s OwnersSubject) grader(t *testing.T) (*grader, []string) {
-	t.Helper()
-	if s.Open == nil {
-		t.Fatal("locktest: OwnersSubject.Open is nil: it must make a Mutex")
-	}
+// Plan is what RunOwners runs.
+func (s OwnersSubject) Plan() Plan {
 	contender := Subject{
 		New:          func(conn *zk.Conn, path string) Lock { return s.Open(conn, path)("of another Mutex") },
 		ErrNotLocked: s.ErrNotOwner,
 		Queue:        true,
 		Requeues:     s.Requeues,
 	}
-	byName := make(map[string]ownersCase)
-	for _, c := range ownersCases {
-		byName[c.name] = c
+	p := NewPlan(WithoutParents(ownersCases), func(c TestCase[*owners]) bool { return !c.Queue || !s.Shared },
+		contender, func(w *World) *owners { return &owners{w, s} })
+	if s.Open == nil {
+		p.Missing = "OwnersSubject.Open is nil: it must make a Mutex"
 	}
-	return grade(t, func(t *testing.T, r request) []jute.Op {
-		c := byName[r.Case]
-		inWorld(t, contender, c.exact, func(w *world) { c.run(&owners{w, s}) })
-		return nil
-	}), s.names()
+	return p
 }
 
-func (s OwnersSubject) names() (names []string) {
-	for _, c := range ownersCases {
-		if s.Shared && c.nodes {
-			continue
-		}
-		names = append(names, c.name)
-	}
-	return names
-}
-
-type ownersCase struct {
-	name  string
-	run   func(w *owners)
-	exact bool // needs the embedded server's control
-	nodes bool // each owner has a node
-}
-
-var ownersCases = []ownersCase{
-	{name: "another owner of the same Mutex waits its turn in the queue", run: anotherOwner, nodes: true},
-	{name: "the node goes with the last Unlock and not before", run: lastUnlock},
-	{name: "TryLock by the holder counts up, by another owner it is false at once", run: tryLockOwners},
-	{name: "Unlock by another owner is ErrNotOwner and frees nothing", run: unlockByAnother},
-	{name: "one Unlock too many is ErrNotOwner", run: unlockTooMany},
-	{name: "a second Lock by the same owner costs no request", run: lockAgain},
-	{name: "owners with equal names are distinct", run: equalNames},
-	{name: "no owner at all is an error at once", run: nilOwner},
-	{name: "two goroutines of one owner that lock at once make one node", run: lockAtOnce, exact: true},
-	{name: "a Lock that fails fails no other goroutine of its owner", run: lockFailsForOne, exact: true},
-	{name: "a Lock during the last Unlock of its owner makes a new node", run: lockDuringUnlock, exact: true},
-	{name: "TryLock of an owner whose Lock waits is false at once", run: tryLockWhileWaiting},
-	{name: "a Lock that fails leaves the books clean", run: lockFails, exact: true},
-	{name: "a TryLock that fails leaves the books clean", run: tryLockFails, exact: true},
-	{name: "an owner whose session has expired learns it by its last Unlock and can lock again", run: expiredOwner},
-	{name: "an owner whose Unlock has failed does not get in without a node", run: unlockFails, exact: true},
-	{name: "one owner at a time is inside, many owners that lock twice", run: manyOwners},
-	{name: "one owner at a time is inside, many goroutines of each", run: manyGoroutines},
+var ownersCases = []TestCase[*owners]{
+	{Name: "another owner of the same Mutex waits its turn in the queue", Run: anotherOwner, Queue: true},
+	{Name: "the node goes with the last Unlock and not before", Run: lastUnlock},
+	{Name: "TryLock by the holder counts up, by another owner it is false at once", Run: tryLockOwners},
+	{Name: "Unlock by another owner is ErrNotOwner and frees nothing", Run: unlockByAnother},
+	{Name: "one Unlock too many is ErrNotOwner", Run: unlockTooMany},
+	{Name: "a second Lock by the same owner costs no request", Run: lockAgain},
+	{Name: "owners with equal names are distinct", Run: equalNames},
+	{Name: "no owner at all is an error at once", Run: nilOwner},
+	{Name: "two goroutines of one owner that lock at once make one node", Run: lockAtOnce, Exact: true},
+	{Name: "a Lock that fails fails no other goroutine of its owner", Run: lockFailsForOne, Exact: true},
+	{Name: "a Lock during the last Unlock of its owner makes a new node", Run: lockDuringUnlock, Exact: true},
+	{Name: "TryLock of an owner whose Lock waits is false at once", Run: tryLockWhileWaiting},
+	{Name: "a Lock that fails leaves the books clean", Run: lockFails, Exact: true},
+	{Name: "a TryLock that fails leaves the books clean", Run: tryLockFails, Exact: true},
+	{Name: "an owner whose session has expired learns it by its last Unlock and can lock again", Run: expiredOwner},
+	{Name: "an owner whose Unlock has failed does not get in without a node", Run: unlockFails, Exact: true},
+	{Name: "one owner at a time is inside, many owners that lock twice", Run: manyOwners},
+	{Name: "one owner at a time is inside, many goroutines of each", Run: manyGoroutines},
 }

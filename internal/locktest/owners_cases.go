@@ -16,16 +16,16 @@ import (
 
 // owners is the world of one case about owners.
 type owners struct {
-	*world
+	*World
 	subject OwnersSubject
 }
 
 // mutex makes one Mutex in a session of its own. Each call of what it returns
 // makes another owner.
-func (w *owners) mutex() (open func(name string) Lock, s *session) {
+func (w *owners) mutex() (open func(name string) Lock, s *Session) {
 	w.Helper()
-	s = w.session()
-	return w.subject.Open(s.Conn, w.path), s
+	s = w.Session()
+	return w.subject.Open(s.Conn, w.Path), s
 }
 
 // times fails if an owner does not hold the lock as often as it should.
@@ -39,7 +39,7 @@ func (w *owners) times(n int, l Lock, when string) {
 // tryLock fails if TryLock does not return at once what it should.
 func (w *owners) tryLock(want bool, l Lock, name string) {
 	w.Helper()
-	ok, err := w.try(l, "TryLock of "+name)
+	ok, err := w.Try(l, "TryLock of "+name)
 	require.NoError(w, err, "TryLock of %s fails", name)
 	if want {
 		require.True(w, ok, "TryLock of %s returns false, and no other owner holds the lock", name)
@@ -51,7 +51,7 @@ func (w *owners) tryLock(want bool, l Lock, name string) {
 // notOwner fails if Unlock is anything but ErrNotOwner.
 func (w *owners) notOwner(l Lock, name string) {
 	w.Helper()
-	err := w.unlockErr(l, "Unlock by "+name)
+	err := w.UnlockErr(l, "Unlock by "+name)
 	require.Error(w, err, "Unlock by %s returns no error, though it does not hold the lock: return ErrNotOwner", name)
 	if w.subject.ErrNotOwner != nil {
 		require.ErrorIs(w, err, w.subject.ErrNotOwner, "Unlock by %s returns another error than ErrNotOwner", name)
@@ -60,18 +60,18 @@ func (w *owners) notOwner(l Lock, name string) {
 
 // queues calls Lock aside, and waits until the queue has n nodes and the caller
 // waits.
-func (w *owners) queues(l Lock, s *session, n int, name string) <-chan error {
+func (w *owners) queues(l Lock, s *Session, n int, name string) <-chan error {
 	w.Helper()
-	result := w.lock(l)
-	look := w.session()
-	w.eventually(name+" is in the queue", func() bool {
+	result := w.Lock(l)
+	look := w.Session()
+	w.Eventually(name+" is in the queue", func() bool {
 		select {
 		case err := <-result:
 			require.NoError(w, err, "%s must wait its turn in the queue, and Lock fails at once", name)
 			w.Fatalf("%s has got the lock while another owner holds it: two holders", name)
 		default:
 		}
-		nodes, _, err := look.Children(w.path)
+		nodes, _, err := look.Children(w.Path)
 		require.NoError(w, err)
 		return len(nodes) == n
 	})
@@ -82,86 +82,86 @@ func (w *owners) queues(l Lock, s *session, n int, name string) <-chan error {
 func lockAgain(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
-	w.mustLock(owner, "the owner")
-	w.eventually("all requests of Lock are answered", func() bool { return s.tap.Pending() == 0 })
-	before := len(requestsOf(s))
-	w.mustLock(owner, "the owner, which holds the lock already,")
+	w.MustLock(owner, "the owner")
+	w.Eventually("all requests of Lock are answered", func() bool { return s.Tap.Pending() == 0 })
+	before := len(RequestsOf(s))
+	w.MustLock(owner, "the owner, which holds the lock already,")
 	w.tryLock(true, owner, "the owner, which holds the lock already,")
 	w.times(3, owner, "after a Lock, a Lock and a TryLock")
-	w.unlock(owner, "the owner, which has locked three times,")
-	w.unlock(owner, "the owner, which has locked three times and unlocked once,")
+	w.Unlock(owner, "the owner, which has locked three times,")
+	w.Unlock(owner, "the owner, which has locked three times and unlocked once,")
 	w.times(1, owner, "after three Locks and two Unlocks")
-	require.Len(w, requestsOf(s), before, "an owner that holds the lock locks again, and asks the server: count in memory")
-	w.unlock(owner, "the owner")
-	w.nothingLeft()
+	require.Len(w, RequestsOf(s), before, "an owner that holds the lock locks again, and asks the server: count in memory")
+	w.Unlock(owner, "the owner")
+	w.NothingLeft()
 }
 
 func lastUnlock(w *owners) {
 	open, _ := w.mutex()
 	owner, another := open("owner"), open("another")
-	stranger, _ := w.contender()
+	stranger, _ := w.Contender()
 	for range 2 { // the second time all must be as if there had been no first
-		w.mustLock(owner, "the owner")
-		nodes := w.nodes()
+		w.MustLock(owner, "the owner")
+		nodes := w.Nodes()
 		require.Len(w, nodes, 1, "an owner that holds the lock must have one node")
-		w.mustLock(owner, "the owner, for the second time")
-		w.mustLock(owner, "the owner, for the third time")
-		require.Equal(w, nodes, w.nodes(), "an owner that locks three times must have one node, the one that it has made first")
+		w.MustLock(owner, "the owner, for the second time")
+		w.MustLock(owner, "the owner, for the third time")
+		require.Equal(w, nodes, w.Nodes(), "an owner that locks three times must have one node, the one that it has made first")
 		for i := range 2 {
-			w.unlock(owner, "the owner")
-			require.Equal(w, nodes, w.nodes(),
+			w.Unlock(owner, "the owner")
+			require.Equal(w, nodes, w.Nodes(),
 				"after 3 Locks and %d Unlocks the owner holds the lock still, and its node has gone: delete it with the last Unlock", i+1)
 			w.tryLock(false, another, "another owner, after too few Unlocks,")
 			w.tryLock(false, stranger, "a stranger, after too few Unlocks,")
 		}
-		w.unlock(owner, "the owner, for the last time,")
-		w.noNodes("the owner has unlocked as often as it has locked, and its node is there still: delete it with the last Unlock")
+		w.Unlock(owner, "the owner, for the last time,")
+		w.NoNodes("the owner has unlocked as often as it has locked, and its node is there still: delete it with the last Unlock")
 		w.times(0, owner, "after the last Unlock")
 		w.tryLock(true, another, "another owner, after the last Unlock,")
-		w.unlock(another, "the other owner")
+		w.Unlock(another, "the other owner")
 	}
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func anotherOwner(w *owners) {
 	open, s := w.mutex()
 	a, b, c := open("a"), open("b"), open("c")
-	stranger, ss := w.contender()
-	w.mustLock(a, "the first owner")
+	stranger, ss := w.Contender()
+	w.MustLock(a, "the first owner")
 	resultB := w.queues(b, s, 2, "the second owner")
 	resultS := w.queues(stranger, ss, 3, "a stranger")
 	resultC := w.queues(c, s, 4, "the third owner")
 	w.times(0, b, "while it waits")
-	w.mustLock(a, "the first owner, while others wait,")
-	w.unlock(a, "the first owner, which has locked twice,")
-	require.Len(w, w.nodes(), 4, "an owner has locked twice and unlocked once, and its node has gone: the next contender gets in while it holds the lock: two holders; count, and delete the node with the last Unlock")
+	w.MustLock(a, "the first owner, while others wait,")
+	w.Unlock(a, "the first owner, which has locked twice,")
+	require.Len(w, w.Nodes(), 4, "an owner has locked twice and unlocked once, and its node has gone: the next contender gets in while it holds the lock: two holders; count, and delete the node with the last Unlock")
 	w.stillWaits(resultB, s, "the second owner")
-	w.unlock(a, "the first owner")
+	w.Unlock(a, "the first owner")
 	w.holds(resultB, "the second owner, whose turn it is,")
 	w.times(1, b, "after its turn has come")
 	w.stillWaits(resultS, ss, "a stranger that came after the second owner")
 	w.stillWaits(resultC, s, "the third owner")
-	w.unlock(b, "the second owner")
+	w.Unlock(b, "the second owner")
 	w.holds(resultS, "a stranger, whose turn it is,")
 	w.stillWaits(resultC, s, "the third owner, which came after a stranger,")
-	w.unlock(stranger, "the stranger")
+	w.Unlock(stranger, "the stranger")
 	w.holds(resultC, "the third owner")
-	w.unlock(c, "the third owner")
-	w.nothingLeft()
+	w.Unlock(c, "the third owner")
+	w.NothingLeft()
 }
 
 func equalNames(w *owners) {
 	open, s := w.mutex()
 	a, b := open("worker"), open("worker")
-	w.mustLock(a, "the first of two owners with one name")
+	w.MustLock(a, "the first of two owners with one name")
 	w.tryLock(false, b, "the second of two owners with one name")
 	w.notOwner(b, "the second of two owners with one name")
 	result := w.queues(b, s, 2, "the second of two owners with one name")
-	w.unlock(a, "the first")
+	w.Unlock(a, "the first")
 	w.holds(result, "the second")
 	w.notOwner(a, "the first, which has let go,")
-	w.unlock(b, "the second")
-	w.nothingLeft()
+	w.Unlock(b, "the second")
+	w.NothingLeft()
 }
 
 // twice locks and unlocks two times in place of once.
@@ -177,7 +177,7 @@ func manyOwners(w *owners) {
 	for i := range 16 {
 		contenders = append(contenders, twice{open(fmt.Sprint("owner ", i))})
 	}
-	exclusion(w.world, contenders)
+	exclusion(w.World, contenders)
 }
 
 // manyGoroutines has goroutines of one owner inside together, and never those
@@ -200,7 +200,7 @@ func manyGoroutines(w *owners) {
 	for owner := range ownersN {
 		l := open(fmt.Sprint("owner ", owner))
 		for range goroutines {
-			results = append(results, w.aside("Lock, Unlock", func() (err error) {
+			results = append(results, w.Aside("Lock, Unlock", func() (err error) {
 				for i := 0; i < rounds && err == nil; i++ {
 					if err = l.Lock(); err != nil {
 						break
@@ -217,58 +217,58 @@ func manyGoroutines(w *owners) {
 		}
 	}
 	for _, result := range results {
-		require.NoError(w, w.result(result, "Lock or Unlock of one of four goroutines of an owner"), "one of four goroutines of an owner that lock and unlock at once")
+		require.NoError(w, w.Result(result, "Lock or Unlock of one of four goroutines of an owner"), "one of four goroutines of an owner that lock and unlock at once")
 	}
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 // firstOf is true of the first request of one kind in a session.
-func firstOf(s *session, op jute.Op) func(zkserver.Request) bool {
-	return func(r zkserver.Request) bool { return r.Session == s.id && r.Op == op }
+func firstOf(s *Session, op jute.Op) func(zkserver.Request) bool {
+	return func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == op }
 }
 
 // queueNode makes the parent of the queue, so that the next create is that of
 // a node in it.
 func (w *owners) queueNode(l Lock) {
 	w.Helper()
-	w.mustLock(l, "a first owner")
-	w.unlock(l, "it")
+	w.MustLock(l, "a first owner")
+	w.Unlock(l, "it")
 }
 
 func lockAtOnce(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
 	w.queueNode(owner)
-	held := w.srv.Hold(func(r zkserver.Request) bool { return r.Session == s.id && createsNode(r.Op) })
-	first := w.lock(owner)
-	w.hit(held, "the request is sent")
-	second := w.lock(owner)
+	held := w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && createsNode(r.Op) })
+	first := w.Lock(owner)
+	w.Hit(held, "the request is sent")
+	second := w.Lock(owner)
 	synctest.Wait()
 	w.times(0, owner, "while its first Lock is under way")
 	held.Release()
 	w.holds(first, "the first goroutine")
 	w.holds(second, "the second goroutine of the same owner")
-	require.Len(w, w.nodes(), 1, "two goroutines of one owner that lock at once make two nodes: it waits for itself")
+	require.Len(w, w.Nodes(), 1, "two goroutines of one owner that lock at once make two nodes: it waits for itself")
 	w.times(2, owner, "after both of its goroutines have locked")
-	w.unlock(owner, "one goroutine")
-	require.Len(w, w.nodes(), 1, "one goroutine of two has unlocked, and the node has gone")
-	w.unlock(owner, "the other goroutine")
-	w.nothingLeft()
+	w.Unlock(owner, "one goroutine")
+	require.Len(w, w.Nodes(), 1, "one goroutine of two has unlocked, and the node has gone")
+	w.Unlock(owner, "the other goroutine")
+	w.NothingLeft()
 }
 
 func lockFailsForOne(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
-	holder, _ := w.contender()
-	w.mustLock(holder, "the holder")
+	holder, _ := w.Contender()
+	w.MustLock(holder, "the holder")
 	first := w.queues(owner, s, 2, "one goroutine")
-	second := w.lock(owner)
+	second := w.Lock(owner)
 	synctest.Wait()
-	fault := w.srv.Fail(jute.ErrRuntimeInconsistency, firstOf(s, jute.OpGetChildren2)) // when it looks again
-	w.unlock(holder, "the holder")
+	fault := w.Server.Fail(jute.ErrRuntimeInconsistency, firstOf(s, jute.OpGetChildren2)) // when it looks again
+	w.Unlock(holder, "the holder")
 	locked := 0
 	for _, result := range []<-chan error{first, second} {
-		if w.result(result, "Lock of one of two goroutines") == nil {
+		if w.Result(result, "Lock of one of two goroutines") == nil {
 			locked++
 		}
 	}
@@ -282,30 +282,30 @@ func lockFailsForOne(w *owners) {
 	require.Equal(w, want, locked, "a request of one goroutine fails, and another number of the owner's two goroutines than expected has got the lock: a failure must fail only the goroutine that it happened to")
 	w.times(want, owner, "after one of two Locks has failed")
 	for range locked {
-		w.unlock(owner, "the owner")
+		w.Unlock(owner, "the owner")
 	}
 	w.notOwner(owner, "the owner, which has unlocked as often as it has locked,")
-	w.nothingLeft()
+	w.NothingLeft()
 }
 
 func lockDuringUnlock(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
-	w.mustLock(owner, "the owner")
-	nodes := w.nodes()
-	held := w.srv.Hold(firstOf(s, jute.OpDelete))
-	unlocked := w.aside("Unlock", owner.Unlock)
-	w.hit(held, "the request is sent")
-	result := w.lock(owner)
+	w.MustLock(owner, "the owner")
+	nodes := w.Nodes()
+	held := w.Server.Hold(firstOf(s, jute.OpDelete))
+	unlocked := w.Aside("Unlock", owner.Unlock)
+	w.Hit(held, "the request is sent")
+	result := w.Lock(owner)
 	synctest.Wait()
 	held.Release()
-	require.NoError(w, w.result(unlocked, "the last Unlock"))
+	require.NoError(w, w.Result(unlocked, "the last Unlock"))
 	w.holds(result, "an owner that locks during its last Unlock")
-	now := w.nodes()
+	now := w.Nodes()
 	require.Len(w, now, 1, "an owner that locks during its last Unlock holds the lock without a node")
 	require.NotEqual(w, nodes, now, "the node must be a new one")
-	w.unlock(owner, "the owner, once more,")
-	w.nothingLeft()
+	w.Unlock(owner, "the owner, once more,")
+	w.NothingLeft()
 }
 
 func tryLockOwners(w *owners) {
@@ -314,70 +314,70 @@ func tryLockOwners(w *owners) {
 	w.tryLock(true, owner, "an owner, on a free lock,")
 	w.tryLock(true, owner, "the owner that holds the lock")
 	w.times(2, owner, "after TryLock has returned true twice")
-	nodes := w.nodes()
+	nodes := w.Nodes()
 	require.Len(w, nodes, 1, "an owner that locks twice has one node")
 	w.tryLock(false, another, "another owner of the same Mutex")
 	w.times(0, another, "after TryLock has returned false")
-	w.unlock(owner, "the owner, which has locked twice,")
+	w.Unlock(owner, "the owner, which has locked twice,")
 	w.tryLock(false, another, "another owner, after one of two Unlocks,")
-	require.Equal(w, nodes, w.nodes(), "TryLock has returned false, and it has left a node behind, or the holder's has gone")
-	w.unlock(owner, "the owner")
+	require.Equal(w, nodes, w.Nodes(), "TryLock has returned false, and it has left a node behind, or the holder's has gone")
+	w.Unlock(owner, "the owner")
 	w.tryLock(true, another, "another owner, on a free lock,")
-	w.unlock(another, "the other owner")
-	w.nothingLeft()
+	w.Unlock(another, "the other owner")
+	w.NothingLeft()
 }
 
 func tryLockWhileWaiting(w *owners) {
 	open, s := w.mutex()
 	holder, owner := open("holder"), open("owner")
-	w.mustLock(holder, "the holder")
+	w.MustLock(holder, "the holder")
 	result := w.queues(owner, s, 2, "the owner")
 	w.tryLock(false, owner, "an owner whose Lock waits")
-	require.Len(w, w.nodes(), 2, "TryLock has returned false, and it has left a node behind, or the waiter's has gone")
-	w.unlock(holder, "the holder")
+	require.Len(w, w.Nodes(), 2, "TryLock has returned false, and it has left a node behind, or the waiter's has gone")
+	w.Unlock(holder, "the holder")
 	w.holds(result, "the owner")
 	w.tryLock(true, owner, "an owner whose Lock has got in")
-	w.unlock(owner, "it, for the first time,")
-	w.unlock(owner, "it, for the second time,")
-	w.nothingLeft()
+	w.Unlock(owner, "it, for the first time,")
+	w.Unlock(owner, "it, for the second time,")
+	w.NothingLeft()
 }
 
 func unlockByAnother(w *owners) {
 	open, s := w.mutex()
 	holder, waiter, idle := open("holder"), open("waiter"), open("idle")
-	w.mustLock(holder, "the holder")
+	w.MustLock(holder, "the holder")
 	result := w.queues(waiter, s, 2, "the waiter")
-	nodes := w.nodes()
+	nodes := w.Nodes()
 	w.notOwner(idle, "an owner that has never locked")
 	w.notOwner(waiter, "an owner whose Lock waits")
-	require.ElementsMatch(w, nodes, w.nodes(), "Unlock by an owner that does not hold the lock has deleted another contender's node")
+	require.ElementsMatch(w, nodes, w.Nodes(), "Unlock by an owner that does not hold the lock has deleted another contender's node")
 	w.times(1, holder, "after another owner's Unlock")
 	w.stillWaits(result, s, "the waiter")
-	w.unlock(holder, "the holder")
+	w.Unlock(holder, "the holder")
 	w.holds(result, "the waiter")
 	w.notOwner(holder, "an owner that has let go")
 	w.tryLock(false, idle, "an owner that does not hold the lock")
-	w.unlock(waiter, "it")
-	w.nothingLeft()
+	w.Unlock(waiter, "it")
+	w.NothingLeft()
 }
 
 func unlockTooMany(w *owners) {
 	open, _ := w.mutex()
 	owner, next := open("owner"), open("next")
-	w.mustLock(owner, "the owner")
-	w.mustLock(owner, "the owner, for the second time,")
-	w.unlock(owner, "the owner")
-	w.unlock(owner, "the owner, for the second time,")
+	w.MustLock(owner, "the owner")
+	w.MustLock(owner, "the owner, for the second time,")
+	w.Unlock(owner, "the owner")
+	w.Unlock(owner, "the owner, for the second time,")
 	w.notOwner(owner, "an owner, two Locks and three Unlocks,")
-	w.mustLock(next, "the next owner")
+	w.MustLock(next, "the next owner")
 	w.notOwner(owner, "an owner, two Locks and four Unlocks,")
 	w.tryLock(false, owner, "an owner that has unlocked too often")
-	w.unlock(next, "the next owner")
-	w.mustLock(owner, "an owner that has unlocked too often")
+	w.Unlock(next, "the next owner")
+	w.MustLock(owner, "an owner that has unlocked too often")
 	w.times(1, owner, "after Unlocks too many, and one Lock")
-	w.unlock(owner, "it")
-	w.noNodes("an Unlock too many is still in the count: the node stays after the next Unlock")
-	w.nothingLeft()
+	w.Unlock(owner, "it")
+	w.NoNodes("an Unlock too many is still in the count: the node stays after the next Unlock")
+	w.NothingLeft()
 }
 
 // lockFails spoils each request of an owner's Lock in turn, while a stranger
@@ -385,26 +385,26 @@ func unlockTooMany(w *owners) {
 // for the lock: if that fails they stay.
 func lockFails(w *owners) {
 	for _, sp := range w.spoilers() {
-		for n := 1; w.goesOn(n); n++ {
-			holder, _ := w.contender()
-			w.mustLock(holder, "the holder")
+		for n := 1; w.GoesOn(n); n++ {
+			holder, _ := w.Contender()
+			w.MustLock(holder, "the holder")
 			open, s := w.mutex()
 			owner := open("owner")
 			fault, then := sp.spoil(s, n)
-			result := w.lock(owner)
-			early := w.meets(fault, s, "the request is spoiled, or the owner waits")
+			result := w.Lock(owner)
+			early := w.Meets(fault, s, "the request is spoiled, or the owner waits")
 			free := !early || w.subject.Requeues
 			if free {
-				w.unlock(holder, "the holder")
+				w.Unlock(holder, "the holder")
 			}
-			err := w.result(result, fmt.Sprintf("Lock, when its request %d %s,", n, sp.what))
+			err := w.Result(result, fmt.Sprintf("Lock, when its request %d %s,", n, sp.what))
 			if then != nil {
 				then.Release()
 			}
 			if err == nil {
 				fault.Release()
 				w.times(1, owner, "after a Lock")
-				w.unlock(owner, "the owner")
+				w.Unlock(owner, "the owner")
 				if early && w.subject.Requeues { // it has tried again itself
 					continue
 				}
@@ -414,7 +414,7 @@ func lockFails(w *owners) {
 			}
 			w.cleanBooks(owner, open("another"), s, n, sp.what, err, func() {
 				if !free {
-					w.unlock(holder, "the holder")
+					w.Unlock(holder, "the holder")
 				}
 			})
 		}
@@ -423,21 +423,21 @@ func lockFails(w *owners) {
 
 // tryLockFails spoils each request of TryLock on a free lock in turn.
 func tryLockFails(w *owners) {
-	first, _ := w.contender()
+	first, _ := w.Contender()
 	w.queueNode(first)
 	for _, sp := range w.spoilers() {
-		for n := 1; w.goesOn(n); n++ {
+		for n := 1; w.GoesOn(n); n++ {
 			open, s := w.mutex()
 			owner := open("owner")
 			fault, then := sp.spoil(s, n)
-			ok, err := w.try(owner, fmt.Sprintf("TryLock, when its request %d %s,", n, sp.what))
+			ok, err := w.Try(owner, fmt.Sprintf("TryLock, when its request %d %s,", n, sp.what))
 			if then != nil {
 				then.Release()
 			}
 			if err == nil {
 				fault.Release()
 				require.True(w, ok, "TryLock on a free lock returns false")
-				w.unlock(owner, "the owner")
+				w.Unlock(owner, "the owner")
 				if w.subject.Requeues && len(fault.Hit()) > 0 {
 					continue
 				}
@@ -454,29 +454,29 @@ func tryLockFails(w *owners) {
 // cleanBooks fails if an owner whose Lock has failed, because request n of its
 // session was spoiled, is taken for the holder or for anything else than a new
 // owner.
-func (w *owners) cleanBooks(owner, another Lock, s *session, n int, what string, err error, freed func()) {
+func (w *owners) cleanBooks(owner, another Lock, s *Session, n int, what string, err error, freed func()) {
 	w.Helper()
-	last := lastRequest(s, n)
+	last := LastRequest(s, n)
 	how := fmt.Sprintf("its request %d, %v, %s", n, last, what)
 	w.times(0, owner, "after a Lock that failed: "+how)
-	w.eventually("the owner's client is connected", func() bool { return s.State() == zk.StateHasSession })
-	if ok, _ := w.try(owner, "TryLock of an owner whose Lock has failed"); ok {
-		require.True(w, slices.ContainsFunc(w.srv.Sessions(), func(ss zkserver.Session) bool {
-			return ss.ID == s.id && len(ss.Ephemerals) > 0
+	w.Eventually("the owner's client is connected", func() bool { return s.State() == zk.StateHasSession })
+	if ok, _ := w.Try(owner, "TryLock of an owner whose Lock has failed"); ok {
+		require.True(w, slices.ContainsFunc(w.Server.Sessions(), func(ss zkserver.Session) bool {
+			return ss.ID == s.ID && len(ss.Ephemerals) > 0
 		}), "the owner's Lock has failed (%s), and it is in the books: it locks again, and has no node", how)
-		w.unlock(owner, "it")
+		w.Unlock(owner, "it")
 	}
 	w.leavesNothing(owner, s, last, how, err)
-	result := w.lock(another)
+	result := w.Lock(another)
 	freed()
 	w.holds(result, "another owner, after one has failed to lock ("+how+"),")
 	w.tryLock(false, owner, "an owner whose Lock has failed ("+how+") while another one holds the lock")
 	w.notOwner(owner, "an owner whose Lock has failed ("+how+")")
-	w.unlock(another, "the other owner")
-	w.mustLock(owner, "the owner whose Lock has failed ("+how+"), once more,")
+	w.Unlock(another, "the other owner")
+	w.MustLock(owner, "the owner whose Lock has failed ("+how+"), once more,")
 	w.times(1, owner, "after a Lock that failed and one that did not")
-	w.unlock(owner, "it")
-	w.noNodes("every owner has let go, and a node is left")
+	w.Unlock(owner, "it")
+	w.NoNodes("every owner has let go, and a node is left")
 }
 
 // unlockFails loses the reply to the last Unlock's delete: the node has gone,
@@ -484,68 +484,68 @@ func (w *owners) cleanBooks(owner, another Lock, s *session, n int, what string,
 func unlockFails(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
-	next, _ := w.contender()
-	w.mustLock(owner, "the owner")
-	fault := w.srv.LoseReply(firstOf(s, jute.OpDelete))
-	unlocked := w.aside("Unlock", owner.Unlock)
-	err := w.result(unlocked, "Unlock, when the reply to its delete is lost,")
+	next, _ := w.Contender()
+	w.MustLock(owner, "the owner")
+	fault := w.Server.LoseReply(firstOf(s, jute.OpDelete))
+	unlocked := w.Aside("Unlock", owner.Unlock)
+	err := w.Result(unlocked, "Unlock, when the reply to its delete is lost,")
 	require.NotEmpty(w, fault.Hit())
 	require.NotErrorIs(w, err, w.subject.ErrNotOwner, "the owner's own delete has let go of the lock, and Unlock returns ErrNotOwner")
-	w.eventually("the owner's client is connected again", func() bool { return s.State() == zk.StateHasSession })
-	w.mustLock(next, "the next one")
+	w.Eventually("the owner's client is connected again", func() bool { return s.State() == zk.StateHasSession })
+	w.MustLock(next, "the next one")
 	if err == nil { // it has asked again
 		w.tryLock(false, owner, "an owner that has let go")
 	} else {
-		ok, _ := w.try(owner, "TryLock of an owner whose Unlock has failed")
+		ok, _ := w.Try(owner, "TryLock of an owner whose Unlock has failed")
 		require.False(w, ok, "an owner whose Unlock has failed counts up, and the next one holds the lock: two holders")
-		require.Error(w, w.result(w.lock(owner), "Lock of an owner whose Unlock has failed"), "Lock of an owner whose Unlock has failed returns no error, and the next one holds the lock: two holders")
+		require.Error(w, w.Result(w.Lock(owner), "Lock of an owner whose Unlock has failed"), "Lock of an owner whose Unlock has failed returns no error, and the next one holds the lock: two holders")
 	}
 	w.notOwner(owner, "an owner whose first Unlock let go of the lock after all")
-	w.unlock(next, "the next one")
-	w.mustLock(owner, "the owner, once more,")
-	w.unlock(owner, "it")
-	w.nothingLeft()
+	w.Unlock(next, "the next one")
+	w.MustLock(owner, "the owner, once more,")
+	w.Unlock(owner, "it")
+	w.NothingLeft()
 }
 
 func expiredOwner(w *owners) {
 	open, s := w.mutex()
 	owner, another := open("owner"), open("another")
-	w.mustLock(owner, "the owner")
-	w.mustLock(owner, "the owner, for the second time,")
-	w.expire(s)
-	next, _ := w.contender()
-	w.mustLock(next, "the next one")
-	w.eventually("the old owner's client has a new session", func() bool {
-		return s.SessionID() != 0 && s.SessionID() != s.id && s.State() == zk.StateHasSession
+	w.MustLock(owner, "the owner")
+	w.MustLock(owner, "the owner, for the second time,")
+	w.Expire(s)
+	next, _ := w.Contender()
+	w.MustLock(next, "the next one")
+	w.Eventually("the old owner's client has a new session", func() bool {
+		return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession
 	})
-	before := w.nodes()
-	if err := w.unlockErr(owner, "Unlock after the session has expired"); err != nil && w.subject.ErrNotOwner != nil {
+	before := w.Nodes()
+	if err := w.UnlockErr(owner, "Unlock after the session has expired"); err != nil && w.subject.ErrNotOwner != nil {
 		require.ErrorIs(w, err, w.subject.ErrNotOwner, "the first of two Unlocks after the session has expired")
 	}
 	w.notOwner(owner, "an owner whose session has expired, its last,")
 	w.times(0, owner, "after Unlock has returned ErrNotOwner")
-	require.Equal(w, before, w.nodes(), "an expired owner's Unlock has deleted another contender's node, the new holder's: two holders")
+	require.Equal(w, before, w.Nodes(), "an expired owner's Unlock has deleted another contender's node, the new holder's: two holders")
 	w.tryLock(false, owner, "an owner whose session has expired, while the next one holds the lock,")
 	w.tryLock(false, another, "another owner of its Mutex, while the next one holds the lock,")
-	w.unlock(next, "the next one")
-	w.mustLock(owner, "the owner, in its new session,")
+	w.Unlock(next, "the next one")
+	w.MustLock(owner, "the owner, in its new session,")
 	w.times(1, owner, "in its new session")
 	w.tryLock(false, another, "another owner of its Mutex")
-	w.unlock(owner, "the owner")
-	w.nothingLeft()
+	w.Unlock(owner, "the owner")
+	w.NothingLeft()
 }
 
 func nilOwner(w *owners) {
-	s := w.session()
+	s := w.Session()
 	if w.subject.Nobody == nil {
 		w.Skip("OwnersSubject.Nobody is nil: there is no Mutex to call without an owner")
 	}
-	nobody := w.subject.Nobody(s.Conn, w.path)
-	before := len(requestsOf(s))
-	require.Error(w, w.result(w.lock(nobody), "Lock without an owner"), "Lock without an owner returns no error")
-	ok, err := w.try(nobody, "TryLock without an owner")
+	nobody := w.subject.Nobody(s.Conn, w.Path)
+	before := len(RequestsOf(s))
+	require.Error(w, w.Result(w.Lock(nobody), "Lock without an owner"), "Lock without an owner returns no error")
+	ok, err := w.Try(nobody, "TryLock without an owner")
 	require.Error(w, err, "TryLock without an owner returns no error")
 	require.False(w, ok, "TryLock without an owner returns true")
-	require.Error(w, w.unlockErr(nobody, "Unlock without an owner"), "Unlock without an owner returns no error")
-	require.Len(w, requestsOf(s), before, "without an owner there is nothing to ask the server")
+	require.Error(w, w.UnlockErr(nobody, "Unlock without an owner"), "Unlock without an owner returns no error")
+	require.Len(w, RequestsOf(s), before, "without an owner there is nothing to ask the server")
 }

@@ -3,19 +3,7 @@ package locktest
 import (
 	"os/exec"
 	"strings"
-	"testing"
 )
-
-// A Suite is what one of the functions that begin with Run runs: a Subject, for
-// example.
-type Suite interface {
-	grader(t *testing.T) (*grader, []string)
-	names() []string
-}
-
-// Names lists the cases of a suite, in the order in which they run. The
-// suite's functions are not called and may be nil.
-func Names(s Suite) []string { return s.names() }
 
 // A Verdict is what became of a case.
 type Verdict struct {

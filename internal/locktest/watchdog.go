@@ -324,7 +324,7 @@ func (d *watchdog) stuck(why string) {
 }
 
 // call calls an operation of a lock.
-func (w *world) call(what string, f func()) {
+func (w *World) call(what string, f func()) {
 	defer self.does(what)()
 	aside(f)
 }

@@ -22,21 +22,21 @@ import (
 	"example.com/zklock/internal/zkserver"
 )
 
-// patience is how long something that must happen may take. On the embedded
+// Patience is how long something that must happen may take. On the embedded
 // server it is virtual time and costs nothing.
-const patience = time.Minute
+const Patience = time.Minute
 
-// A world is what one case runs in.
-type world struct {
+// A World is what one case runs in.
+type World struct {
 	*testing.T
-	subject Subject
+	Subject Subject
 	zoo     *ensemble.Ensemble
-	srv     *zkserver.Server // nil: a real ZooKeeper
-	path    string           // of the lock; nothing is there yet, nor above it
+	Server  *zkserver.Server // nil: a real ZooKeeper
+	Path    string           // of the lock; nothing is there yet, nor above it
 }
 
 // inWorld runs a case against the ZooKeeper that ZK names.
-func inWorld(t *testing.T, s Subject, exact bool, run func(w *world)) {
+func inWorld(t *testing.T, s Subject, exact bool, run func(w *World)) {
 	if exact && os.Getenv("ZK") != "" && os.Getenv("ZK") != ensemble.SpecEmbedded {
 		t.Skip("needs exact control of the server, which only the embedded one gives (unset ZK)")
 	}
@@ -50,10 +50,10 @@ func inWorld(t *testing.T, s Subject, exact bool, run func(w *world)) {
 			defer watchdog.Stop()
 		}
 		synctest.Test(t, func(t *testing.T) {
-			w := &world{T: t, subject: s, path: "/locktest/a/lock"}
+			w := &World{T: t, Subject: s, Path: "/locktest/a/lock"}
 			defer func() { self.left(t.Failed()) }()
-			w.srv = zkserver.Run(t)
-			w.zoo = ensemble.OverPipes(w.srv)
+			w.Server = zkserver.Run(t)
+			w.zoo = ensemble.OverPipes(w.Server)
 			w.observe()
 			defer w.bound().Stop()
 			run(w)
@@ -61,19 +61,19 @@ func inWorld(t *testing.T, s Subject, exact bool, run func(w *world)) {
 		return
 	}
 	root := "/locktest-" + rand.Text()
-	w := &world{T: t, subject: s, zoo: zoo, path: root + "/a/lock"}
-	admin := w.session()
+	w := &World{T: t, Subject: s, zoo: zoo, Path: root + "/a/lock"}
+	admin := w.Session()
 	t.Cleanup(func() { w.removeAll(admin.Conn, root) }) // before admin's session is closed
 	run(w)
 }
 
 // observe tells the watchdog of every request that reaches the server.
-func (w *world) observe() {
+func (w *World) observe() {
 	if self == nil {
 		return
 	}
 	var instant time.Time
-	w.srv.Hold(func(r zkserver.Request) bool {
+	w.Server.Hold(func(r zkserver.Request) bool {
 		self.step()
 		if now := time.Now(); !now.Equal(instant) {
 			instant = now
@@ -89,7 +89,7 @@ const bound = 5 * time.Hour
 
 // bound ends a case that waits without patience: its clients' pings keep
 // virtual time going.
-func (w *world) bound() *time.Timer {
+func (w *World) bound() *time.Timer {
 	return time.AfterFunc(bound, func() {
 		if self == nil {
 			panic(w.Name() + ": hours of virtual time have passed")
@@ -100,25 +100,25 @@ func (w *world) bound() *time.Timer {
 
 // Errorf, Fatalf, Fatal and Skip keep the words for the process that has
 // asked for the case.
-func (w *world) Errorf(format string, args ...any) {
+func (w *World) Errorf(format string, args ...any) {
 	w.Helper()
 	text := plain(fmt.Sprintf(format, args...))
 	self.note(text)
 	w.T.Error(text)
 }
 
-func (w *world) Fatalf(format string, args ...any) {
+func (w *World) Fatalf(format string, args ...any) {
 	w.Helper()
 	w.Errorf(format, args...)
 	w.FailNow()
 }
 
-func (w *world) Fatal(args ...any) {
+func (w *World) Fatal(args ...any) {
 	w.Helper()
 	w.Fatalf("%s", fmt.Sprint(args...))
 }
 
-func (w *world) Skip(args ...any) {
+func (w *World) Skip(args ...any) {
 	w.Helper()
 	if self != nil {
 		self.mu.Lock()
@@ -161,7 +161,7 @@ func plain(text string) string {
 }
 
 // removeAll deletes what a case may have left on a real server.
-func (w *world) removeAll(conn *zk.Conn, p string) {
+func (w *World) removeAll(conn *zk.Conn, p string) {
 	children, _, _ := conn.Children(p)
 	for _, child := range children {
 		w.removeAll(conn, p+"/"+child)
@@ -171,60 +171,60 @@ func (w *world) removeAll(conn *zk.Conn, p string) {
 	}
 }
 
-// A session is one client of the ZooKeeper under test.
-type session struct {
+// A Session is one client of the ZooKeeper under test.
+type Session struct {
 	*zk.Conn
-	tap *wiretap.Tap
-	id  int64
+	Tap *wiretap.Tap
+	ID  int64
 }
 
-// session opens a session that ends with the test.
-func (w *world) session() *session {
+// Session opens a session that ends with the test.
+func (w *World) Session() *Session {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	timeout := 10 * time.Second
-	if w.srv == nil {
+	if w.Server == nil {
 		timeout = 40 * time.Second // a busy machine may keep a client from its pings; a real server grants no more with a tick of 2 s
 	}
 	tap := wiretap.New(wiretap.WithLog())
 	conn, err := w.zoo.Connect(ctx, ensemble.Options{SessionTimeout: timeout, Tap: tap, Buffer: 64 << 10})
 	require.NoError(w, err)
 	w.Cleanup(conn.Close)
-	return &session{conn, tap, conn.SessionID()}
+	return &Session{conn, tap, conn.SessionID()}
 }
 
 // ordinary opens a session as most users of go-zookeeper do, with zk.Connect: in
 // such a client a request can wait for the next session. It knows of three
 // servers, because a client that has tried them all fails what waits.
-func (w *world) ordinary() *session {
+func (w *World) ordinary() *Session {
 	w.Helper()
 	tap := wiretap.New(wiretap.WithLog())
 	conn, _, err := zk.Connect([]string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, 10*time.Second,
-		zk.WithDialer(tap.Dialer(w.srv.Dial)), zk.WithLogger(silent{}), zk.WithMaxConnBufferSize(64<<10), zk.WithEventCallback(func(zk.Event) {}))
+		zk.WithDialer(tap.Dialer(w.Server.Dial)), zk.WithLogger(silent{}), zk.WithMaxConnBufferSize(64<<10), zk.WithEventCallback(func(zk.Event) {}))
 	require.NoError(w, err)
 	w.Cleanup(conn.Close)
-	w.eventually("the client has a session", func() bool { return conn.State() == zk.StateHasSession })
-	return &session{conn, tap, conn.SessionID()}
+	w.Eventually("the client has a session", func() bool { return conn.State() == zk.StateHasSession })
+	return &Session{conn, tap, conn.SessionID()}
 }
 
 type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// contender makes a contender for the lock, in a session of its own unless
+// Contender makes a contender for the lock, in a session of its own unless
 // one is given.
-func (w *world) contender(in ...*session) (Lock, *session) {
+func (w *World) Contender(in ...*Session) (Lock, *Session) {
 	w.Helper()
 	if len(in) == 0 {
-		in = []*session{w.session()}
+		in = []*Session{w.Session()}
 	}
-	return w.subject.New(in[0].Conn, w.path), in[0]
+	return w.Subject.New(in[0].Conn, w.Path), in[0]
 }
 
-// aside calls an operation of a lock in a goroutine of its own; its result
+// Aside calls an operation of a lock in a goroutine of its own; its result
 // comes on the channel.
-func (w *world) aside(what string, f func() error) <-chan error {
+func (w *World) Aside(what string, f func() error) <-chan error {
 	result := make(chan error, 1)
 	done := self.does(what)
 	go aside(func() {
@@ -235,129 +235,129 @@ func (w *world) aside(what string, f func() error) <-chan error {
 	return result
 }
 
-// lock calls Lock aside.
-func (w *world) lock(l Lock) <-chan error { return w.aside("Lock", l.Lock) }
+// Lock calls Lock aside.
+func (w *World) Lock(l Lock) <-chan error { return w.Aside("Lock", l.Lock) }
 
-// result waits for what an operation that must end returns.
-func (w *world) result(ch <-chan error, what string) error {
+// Result waits for what an operation that must end returns.
+func (w *World) Result(ch <-chan error, what string) error {
 	w.Helper()
 	select {
 	case err := <-ch:
 		return err
-	case <-time.After(patience):
-		w.Fatalf("%s does not return%s", what, w.why())
+	case <-time.After(Patience):
+		w.Fatalf("%s does not return%s", what, w.Why())
 		return nil
 	}
 }
 
 // holds waits until a contender has got the lock.
-func (w *world) holds(ch <-chan error, name string) {
+func (w *World) holds(ch <-chan error, name string) {
 	w.Helper()
-	require.NoError(w, w.result(ch, "Lock of "+name), "Lock of %s fails", name)
+	require.NoError(w, w.Result(ch, "Lock of "+name), "Lock of %s fails", name)
 }
 
-// mustLock locks and fails if that does not work.
-func (w *world) mustLock(l Lock, name string) {
+// MustLock locks and fails if that does not work.
+func (w *World) MustLock(l Lock, name string) {
 	w.Helper()
-	w.holds(w.lock(l), name)
+	w.holds(w.Lock(l), name)
 }
 
-// try calls TryLock, which must return.
-func (w *world) try(l Lock, what string) (ok bool, err error) {
+// Try calls TryLock, which must return.
+func (w *World) Try(l Lock, what string) (ok bool, err error) {
 	w.Helper()
-	err = w.result(w.aside("TryLock", func() (err error) {
+	err = w.Result(w.Aside("TryLock", func() (err error) {
 		ok, err = l.TryLock()
 		return err
 	}), what)
 	return ok, err
 }
 
-// unlock lets go, and fails if that does not work.
-func (w *world) unlock(l Lock, name string) {
+// Unlock lets go, and fails if that does not work.
+func (w *World) Unlock(l Lock, name string) {
 	w.Helper()
-	require.NoError(w, w.unlockErr(l, "Unlock of "+name), "Unlock of %s fails", name)
+	require.NoError(w, w.UnlockErr(l, "Unlock of "+name), "Unlock of %s fails", name)
 }
 
-// unlockErr calls Unlock, which must return.
-func (w *world) unlockErr(l Lock, what string) error {
+// UnlockErr calls Unlock, which must return.
+func (w *World) UnlockErr(l Lock, what string) error {
 	w.Helper()
-	return w.result(w.aside("Unlock", l.Unlock), what)
+	return w.Result(w.Aside("Unlock", l.Unlock), what)
 }
 
-// notLocked fails if Unlock says anything but ErrNotLocked.
-func (w *world) notLocked(l Lock, what string) {
+// NotLocked fails if Unlock says anything but ErrNotLocked.
+func (w *World) NotLocked(l Lock, what string) {
 	w.Helper()
-	w.isNotLocked(w.unlockErr(l, what), what)
+	w.IsNotLocked(w.UnlockErr(l, what), what)
 }
 
-// isNotLocked fails if an error of Unlock is not ErrNotLocked, or is none
+// IsNotLocked fails if an error of Unlock is not ErrNotLocked, or is none
 // where the subject does not say what that is.
-func (w *world) isNotLocked(err error, what string) {
+func (w *World) IsNotLocked(err error, what string) {
 	w.Helper()
 	require.Error(w, err, "%s returns no error, though the lock is not held: return ErrNotLocked", what)
-	if w.subject.ErrNotLocked != nil {
-		require.ErrorIs(w, err, w.subject.ErrNotLocked, "%s returns another error than ErrNotLocked", what)
+	if w.Subject.ErrNotLocked != nil {
+		require.ErrorIs(w, err, w.Subject.ErrNotLocked, "%s returns another error than ErrNotLocked", what)
 	}
 }
 
 // mayHold fails if an error is ErrNotLocked.
-func (w *world) mayHold(err error, message string) {
+func (w *World) mayHold(err error, message string) {
 	w.Helper()
-	if w.subject.ErrNotLocked != nil {
-		require.NotErrorIs(w, err, w.subject.ErrNotLocked, message)
+	if w.Subject.ErrNotLocked != nil {
+		require.NotErrorIs(w, err, w.Subject.ErrNotLocked, message)
 	}
 }
 
-// hit waits until a request meets a fault.
-func (w *world) hit(f *zkserver.Fault, what string) {
+// Hit waits until a request meets a fault.
+func (w *World) Hit(f *zkserver.Fault, what string) {
 	w.Helper()
 	select {
 	case <-f.Hit():
-	case <-time.After(patience):
-		w.Fatalf("never happens: %s%s", what, w.why())
+	case <-time.After(Patience):
+		w.Fatalf("never happens: %s%s", what, w.Why())
 	}
 }
 
 // waits returns when the contender whose session this is sleeps on a watch.
-func (w *world) waits(ch <-chan error, s *session, name string) {
+func (w *World) waits(ch <-chan error, s *Session, name string) {
 	w.Helper()
 	w.stillWaits(ch, s, name)
 }
 
 // stillWaits fails if a contender has got the lock, or an error, or does not
 // sleep on a watch.
-func (w *world) stillWaits(ch <-chan error, s *session, name string) {
+func (w *World) stillWaits(ch <-chan error, s *Session, name string) {
 	w.Helper()
-	before := s.tap.Counts().Total()
-	w.waitUntil(name+" waits on a watch", func() bool {
+	before := s.Tap.Counts().Total()
+	w.WaitUntil(name+" waits on a watch", func() bool {
 		select {
 		case err := <-ch:
 			require.NoError(w, err, "%s must wait, and Lock fails", name)
 			w.Fatalf("%s has got the lock while another contender holds it: two holders", name)
 		default:
 		}
-		return s.tap.Armed() > 0 && s.tap.Pending() == 0
+		return s.Tap.Armed() > 0 && s.Tap.Pending() == 0
 	}, func() string {
-		if n := s.tap.Counts().Total() - before; n > 5 {
-			return fmt.Sprintf("%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, patience)
+		if n := s.Tap.Counts().Total() - before; n > 5 {
+			return fmt.Sprintf("%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, Patience)
 		}
-		return fmt.Sprintf("%s waits without a watch: no event will tell it of the release%s", name, w.why())
+		return fmt.Sprintf("%s waits without a watch: no event will tell it of the release%s", name, w.Why())
 	})
 }
 
-// eventually waits for a state.
-func (w *world) eventually(what string, ok func() bool) {
+// Eventually waits for a state.
+func (w *World) Eventually(what string, ok func() bool) {
 	w.Helper()
-	w.waitUntil(what, ok, func() string { return "never happens: " + what + w.why() })
+	w.WaitUntil(what, ok, func() string { return "never happens: " + what + w.Why() })
 }
 
-// waitUntil waits for a state. It polls: in virtual time that is exact to one
+// WaitUntil waits for a state. It polls: in virtual time that is exact to one
 // part in a hundred and almost free, and a real server tells nothing.
-func (w *world) waitUntil(what string, ok func() bool, failure func() string) {
+func (w *World) WaitUntil(what string, ok func() bool, failure func() string) {
 	w.Helper()
 	begin := time.Now()
 	for {
-		if w.srv != nil {
+		if w.Server != nil {
 			synctest.Wait()
 			self.step()
 		}
@@ -365,23 +365,23 @@ func (w *world) waitUntil(what string, ok func() bool, failure func() string) {
 			return
 		}
 		waited := time.Since(begin)
-		if waited > patience {
+		if waited > Patience {
 			w.Fatal(failure())
 		}
 		time.Sleep(max(time.Millisecond, waited/100))
 	}
 }
 
-// why says, of an operation that does not return, what the server knows of the
+// Why says, of an operation that does not return, what the server knows of the
 // contenders that wait, in the words of the lesson.
-func (w *world) why() string {
-	if w.srv == nil {
+func (w *World) Why() string {
+	if w.Server == nil {
 		return ""
 	}
 	synctest.Wait()
-	nodes := w.nodes()
+	nodes := w.Nodes()
 	var lines []string
-	for _, watch := range w.srv.Watches() {
+	for _, watch := range w.Server.Watches() {
 		lines = append(lines, w.watched(watch))
 	}
 	switch {
@@ -390,20 +390,20 @@ func (w *world) why() string {
 	default:
 		lines = append(lines, "the nodes that are there: "+strings.Join(nodes, ", "))
 	}
-	if len(w.srv.Watches()) == 0 {
+	if len(w.Server.Watches()) == 0 {
 		lines = append(lines, "no contender has a watch: nothing will wake one that waits")
 	}
 	return ":\n    " + strings.Join(slices.Compact(lines), "\n    ")
 }
 
 // watched says what a watch that is set will tell of.
-func (w *world) watched(watch zkserver.Watch) string {
-	_, exists := w.srv.Node(watch.Path)
-	name := strings.TrimPrefix(watch.Path, path.Dir(w.path)+"/")
+func (w *World) watched(watch zkserver.Watch) string {
+	_, exists := w.Server.Node(watch.Path)
+	name := strings.TrimPrefix(watch.Path, path.Dir(w.Path)+"/")
 	switch {
 	case !watch.Children && !exists:
 		return fmt.Sprintf("a contender watches %s, which has gone: the event is lost, for the node went before the watch was set; use one request that looks and sets the watch (GetW), and look again if it finds no node", name)
-	case !watch.Children && watch.Path == w.path && w.subject.Queue:
+	case !watch.Children && watch.Path == w.Path && w.Subject.Queue:
 		return fmt.Sprintf("a contender watches %s, the parent: a release does not change the parent's data; watch the node before its own, or the list of the children", name)
 	case watch.Children:
 		return fmt.Sprintf("a contender watches the children of %s", name)
@@ -411,56 +411,56 @@ func (w *world) watched(watch zkserver.Watch) string {
 	return fmt.Sprintf("a contender watches %s, which is there still", name)
 }
 
-// expire ends a session behind its client's back.
-func (w *world) expire(s *session) {
+// Expire ends a session behind its client's back.
+func (w *World) Expire(s *Session) {
 	w.Helper()
-	require.NoError(w, w.zoo.EndSession(s.tap, s.id))
+	require.NoError(w, w.zoo.EndSession(s.Tap, s.ID))
 }
 
-// nodes lists the nodes of contenders: those below the lock's path, and the
+// Nodes lists the nodes of contenders: those below the lock's path, and the
 // one at the path if it is ephemeral.
-func (w *world) nodes() []string {
+func (w *World) Nodes() []string {
 	w.Helper()
-	if w.srv != nil {
-		nodes := w.srv.Children(w.path)
-		if node, ok := w.srv.Node(w.path); ok && node.Stat.EphemeralOwner != 0 {
-			nodes = append(nodes, path.Base(w.path))
+	if w.Server != nil {
+		nodes := w.Server.Children(w.Path)
+		if node, ok := w.Server.Node(w.Path); ok && node.Stat.EphemeralOwner != 0 {
+			nodes = append(nodes, path.Base(w.Path))
 		}
 		return nodes
 	}
-	s := w.session()
+	s := w.Session()
 	_, err := s.Sync("/")
 	require.NoError(w, err)
-	children, _, err := s.Children(w.path)
+	children, _, err := s.Children(w.Path)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}
 	require.NoError(w, err)
-	_, stat, err := s.Exists(w.path)
+	_, stat, err := s.Exists(w.Path)
 	require.NoError(w, err)
 	if stat.EphemeralOwner != 0 {
-		children = append(children, path.Base(w.path))
+		children = append(children, path.Base(w.Path))
 	}
 	return children
 }
 
-// nothingLeft fails if the lock has left a node or, where that can be seen,
+// NothingLeft fails if the lock has left a node or, where that can be seen,
 // a watch.
-func (w *world) nothingLeft() {
+func (w *World) NothingLeft() {
 	w.Helper()
-	w.noNodes("every contender has let go, and the lock leaves a node behind: it blocks every contender that comes later")
-	if w.srv != nil {
+	w.NoNodes("every contender has let go, and the lock leaves a node behind: it blocks every contender that comes later")
+	if w.Server != nil {
 		synctest.Wait()
-		if watches := w.srv.Watches(); len(watches) > 0 {
+		if watches := w.Server.Watches(); len(watches) > 0 {
 			w.Fatalf("every contender has let go, and the lock leaves a watch behind: %s", w.watched(watches[0]))
 		}
 	}
 }
 
-// parents makes all nodes above the lock's.
-func (w *world) parents(conn *zk.Conn, acl []zk.ACL) {
+// Parents makes all nodes above the lock's.
+func (w *World) Parents(conn *zk.Conn, acl []zk.ACL) {
 	w.Helper()
-	dir := path.Dir(w.path)
+	dir := path.Dir(w.Path)
 	for i := 1; i <= len(dir); i++ {
 		if i < len(dir) && dir[i] != '/' {
 			continue
@@ -475,14 +475,14 @@ func (w *world) parents(conn *zk.Conn, acl []zk.ACL) {
 	}
 }
 
-// noNodes fails if a contender has a node.
-func (w *world) noNodes(message string) {
+// NoNodes fails if a contender has a node.
+func (w *World) NoNodes(message string) {
 	w.Helper()
-	require.Empty(w, w.nodes(), message)
+	require.Empty(w, w.Nodes(), message)
 }
 
-// goesOn is the condition of a loop over the requests of one operation.
-func (w *world) goesOn(n int) bool {
+// GoesOn is the condition of a loop over the requests of one operation.
+func (w *World) GoesOn(n int) bool {
 	w.Helper()
 	if n > 100 {
 		w.Fatal("the lock polls: it sends more than 100 requests for one operation")

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,10 +14,13 @@ import (
 )
 
 var update = flag.Bool("update", false,
-	"write the diagrams of docs/bugs.md anew; use it with -p 1, because the packages share the page")
+	"write the diagrams of docs/bugs.md")
 
-// Page is the catalogue, seen from a step's folder.
-const Page = "../docs/bugs.md"
+const (
+	// Page is the catalogue, and bugs the folder of its tests, seen from there.
+	Page = "../../../docs/bugs.md"
+	bugs = "internal/museum/bugs"
+)
 
 // inDocs compares the bug's entry in the catalogue with what has happened.
 func (b Bug) inDocs(t *testing.T, diagram string) {
@@ -26,14 +28,12 @@ func (b Bug) inDocs(t *testing.T, diagram string) {
 	if t.Failed() {
 		return
 	}
-	dir, err := os.Getwd()
-	require.NoError(t, err)
 	page, err := os.ReadFile(Page)
 	require.NoError(t, err)
 	text := string(page)
 	heading := fmt.Sprintf("### %s: %s\n", b.ID, b.What)
 	require.Contains(t, strings.SplitAfter(text, "\n"), heading, "docs/bugs.md has no entry with this heading")
-	folder, file := "./"+filepath.Base(dir), fmt.Sprintf("bug_%s_test.go", strings.ToLower(b.ID))
+	file := fmt.Sprintf("bug_%s_test.go", strings.ToLower(b.ID))
 	require.FileExists(t, file, "the catalogue expects the bug's test in this file")
 
 	lab := fmt.Sprintf("it has [no scene in the lab](lab/scenes.md#%s)", strings.ToLower(b.ID))
@@ -44,13 +44,13 @@ func (b Bug) inDocs(t *testing.T, diagram string) {
 	for _, part := range []struct{ pattern, want string }{
 		{`(?m)^\| \[` + b.ID + `[\]:].*$`, b.row()},
 		{"(?ms)^<!-- " + b.ID + " -->\n.*?^```\n", fmt.Sprintf(
-			"<!-- %s -->\n`go test -v -run Bug%s_ %s` shows it: [%s](.%s/%s);\n%s\n\n```mermaid\n%s```\n",
-			b.ID, b.ID, folder, file, folder, file, lab, diagram)},
+			"<!-- %s -->\n`go test -v -run Bug%s_ ./%s` shows it: [%s](../%s/%s);\n%s\n\n```mermaid\n%s```\n",
+			b.ID, b.ID, bugs, file, bugs, file, lab, diagram)},
 	} {
 		found := regexp.MustCompile(part.pattern).FindAllString(text, -1)
 		require.Len(t, found, 1, "parts of docs/bugs.md that match %s", part.pattern)
 		if !*update {
-			require.Equal(t, found[0], part.want, "docs/bugs.md is stale: go test -p 1 -run Bug ./0[1345]* -update")
+			require.Equal(t, found[0], part.want, "docs/bugs.md is stale: go generate ./...")
 		}
 		changed = strings.Replace(changed, found[0], part.want, 1)
 	}

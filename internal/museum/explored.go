@@ -12,7 +12,7 @@ import (
 	"example.com/zklock/internal/museum/scenes"
 )
 
-// FindsBugs gives the articles' listings whose bugs are forced beside a step to
+// FindsBugs gives the articles' listings whose bugs break the idea of a step to
 // the explorer, without a schedule. In the scene's world it must find the bug,
 // with no more choices than the catalogue's diagram has steps. In the same
 // world, with the lock that cures it, it must not.

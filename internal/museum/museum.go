@@ -1,5 +1,5 @@
 // Package museum has what the exhibits of the bug museum share. The exhibits
-// are the tests named TestBug… beside the steps. Each forces one bug of the
+// are the tests named TestBug… in package bugs. Each forces one bug of the
 // articles' listings to happen, by an exact schedule in virtual time, and then
 // plays the same schedule with our lock, where it must not happen.
 //

@@ -6,12 +6,13 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	predecessor "example.com/zklock/03-sequential-predecessor"
+	"example.com/zklock/docs/exercises/suites"
 	"example.com/zklock/internal/locktest"
 )
 
 func TestFence(t *testing.T) {
-	locktest.RunFences(t, locktest.FenceSubject{
-		New:      func(conn *zk.Conn, path string) locktest.Register { return New(conn, path) },
+	suites.RunFences(t, suites.FenceSubject{
+		New:      func(conn *zk.Conn, path string) suites.Register { return New(conn, path) },
 		ErrStale: ErrStale,
 		Lock:     func(conn *zk.Conn, path string) locktest.Lock { return predecessor.New(conn, path) },
 	})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/docs/exercises/suites"
 	"example.com/zklock/internal/locktest"
 )
 
@@ -26,8 +27,8 @@ func TestLock(t *testing.T) {
 }
 
 func TestSemaphore(t *testing.T) {
-	locktest.RunSemaphore(t, locktest.SemaphoreSubject{
-		New:            func(conn *zk.Conn, path string, permits int) locktest.Semaphore { return New(conn, path, permits) },
+	suites.RunSemaphore(t, suites.SemaphoreSubject{
+		New:            func(conn *zk.Conn, path string, permits int) suites.Semaphore { return New(conn, path, permits) },
 		ErrNotAcquired: ErrNotAcquired,
 		WakeUps:        func(permits int) int { return permits },
 		Requests:       func(permits, n int) int { return 3*n + max(0, n-permits)*(permits+1) },

@@ -5,12 +5,12 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/internal/locktest"
+	"example.com/zklock/docs/exercises/suites"
 )
 
 func TestReadersAndWriters(t *testing.T) {
-	locktest.RunReadWrite(t, locktest.ReadWriteSubject{
-		New:          func(conn *zk.Conn, path string) locktest.ReadWriteLock { return New(conn, path) },
+	suites.RunReadWrite(t, suites.ReadWriteSubject{
+		New:          func(conn *zk.Conn, path string) suites.ReadWriteLock { return New(conn, path) },
 		ErrNotLocked: ErrNotLocked,
 		Requests:     func(contenders, waits int) int { return 3*contenders + 2*waits },
 	})

@@ -6,12 +6,12 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/internal/locktest"
+	"example.com/zklock/docs/exercises/suites"
 )
 
 func TestElection(t *testing.T) {
-	locktest.RunElection(t, locktest.ElectionSubject{
-		New: func(conn *zk.Conn, path string, timeout time.Duration) locktest.Candidate {
+	suites.RunElection(t, suites.ElectionSubject{
+		New: func(conn *zk.Conn, path string, timeout time.Duration) suites.Candidate {
 			return New(conn, path, timeout)
 		},
 		ErrLost:  ErrLost,

@@ -3,7 +3,7 @@ package kill
 import (
 	"testing"
 
-	"example.com/zklock/internal/locktest/killing"
+	"example.com/zklock/docs/exercises/killing"
 )
 
 func TestSchedules(t *testing.T) {

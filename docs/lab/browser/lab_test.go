@@ -40,7 +40,7 @@ func TestOnlyOneFileAndNotALargeOne(t *testing.T) {
 	p := open(t, "")
 	info, err := os.Stat(file)
 	require.NoError(t, err)
-	require.LessOrEqual(t, info.Size(), int64(3_000_000), "bytes")
+	require.LessOrEqual(t, info.Size(), int64(3_300_000), "bytes")
 	asked := js[[]string](p, "performance.getEntriesByType('resource').map(e => e.name).filter(n => !/^(blob|data):/.test(n))")
 	require.Empty(t, asked, "what the page has asked for")
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ type request struct {
 	Kinds   []explore.Fault `json:"kinds"`
 	Faults  int             `json:"faults"`
 	ForS    float64         `json:"for_s"`
+	Goal    explore.Kind    `json:"goal"` // the only violation that a search looks for; "": any
 	Trace   *explore.Trace  `json:"trace"`
 	Parts   bool            `json:"parts"` // of a film that takes long: progress is its Parts
 }
@@ -48,7 +50,10 @@ func Answer(t *testing.T, message []byte, progress func(any)) (any, error) {
 			r.World.Kinds = r.Kinds
 		}
 		r.World.Faults = max(r.World.Faults, r.Faults)
+		r.World.Lock.Ignore = allBut(r.Goal)
 		return Find(t, r.World, time.Duration(r.ForS*float64(time.Second)), progress)
+	case "fates":
+		return Fates(t, r.World, r.Choices, r.Goal, progress)
 	case "replay":
 		if r.Trace == nil {
 			return nil, errors.New("there is no trace")
@@ -98,13 +103,27 @@ func runParts(t *testing.T, s locks.Scene, progress func(any)) (*Part, error) {
 	return next(f), nil
 }
 
+// allBut returns the kinds that a search ignores if it looks for one.
+func allBut(goal explore.Kind) (ignored []explore.Kind) {
+	if goal != "" {
+		for _, k := range explore.Kinds {
+			if k != goal {
+				ignored = append(ignored, k)
+			}
+		}
+	}
+	return ignored
+}
+
 // complete finds the lock that a world names, and bounds the world.
 func complete(w *explore.World) error {
 	l, err := locks.Find(w.Name)
 	if err != nil {
 		return err
 	}
+	only := w.Lock.Ignore
 	*w = l.In(*w)
+	w.Lock.Ignore = append(slices.Clone(w.Lock.Ignore), only...)
 	if w.Contenders < 0 || w.Contenders > 6 {
 		return fmt.Errorf("%d contenders are not possible here: from 1 to 6", w.Contenders)
 	}
@@ -136,6 +155,24 @@ func Play(t *testing.T, w explore.World, choices []string) (*Played, error) {
 	return &Played{f, possible, tr.Violation, tr.Known, len(possible) == 0, tr}, nil
 }
 
+// Fates says, for each beginning of a schedule, how many percent of random
+// continuations end in a kind of violation. Progress is the list so far.
+func Fates(t *testing.T, w explore.World, choices []string, goal explore.Kind, progress func(any)) ([]int, error) {
+	if err := complete(&w); err != nil {
+		return nil, err
+	}
+	if goal == "" {
+		return nil, errors.New("no kind of violation is named")
+	}
+	const tries = 12
+	var list []int
+	explore.Fates(t, w, choices, tries, explore.EndsIn(goal), func(_, n int) {
+		list = append(list, n*100/tries)
+		progress(list)
+	})
+	return list, nil
+}
+
 // A Progress is how far a search is.
 type Progress struct {
 	Schedules int     `json:"schedules"`
@@ -157,6 +194,7 @@ type Found struct {
 // so on, so that what it finds is short. If time is left where the schedules
 // are too many, it goes on at random.
 func Find(t *testing.T, w explore.World, limit time.Duration, progress func(any)) (*Found, error) {
+	goal := len(w.Lock.Ignore) > 0
 	if err := complete(&w); err != nil {
 		return nil, err
 	}
@@ -183,6 +221,14 @@ func Find(t *testing.T, w explore.World, limit time.Duration, progress func(any)
 			}
 		}
 		return r
+	}
+	if goal && most > 0 {
+		// Schedules that are drawn come to a goal with a fault sooner than those
+		// that are gone through in order.
+		if r := search(explore.Search{For: limit / 3, Seed: 1}); r.Found != nil {
+			found.Complete = false
+			return found, nil
+		}
 	}
 	for w.Faults = 0; w.Faults <= most; w.Faults++ {
 		// Half of what is left, so that each number of faults gets its turn.

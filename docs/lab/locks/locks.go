@@ -53,6 +53,10 @@ type Lock struct {
 	// Scene shows what the lock is known for; nil: six contenders, no changes.
 	Scene *Scene `json:"scene,omitempty"`
 	Goal  *Goal  `json:"goal,omitempty"`
+	// Fates are, for each number of the scene's choices, how many percent of
+	// random continuations reach the goal.
+	Fates []int  `json:"fates,omitempty"`
+	Story *Story `json:"story,omitempty"`
 	// World is the lock's own, for somebody who chooses the schedule; see In.
 	World explore.World `json:"-"`
 	// Subject is the lock for the explorer, with clients of that session
@@ -86,6 +90,12 @@ func Add(locks ...Lock) {
 		}
 		s := l.Subject(Session)
 		l.Queue, l.Contexts, l.Alone, l.Parent = s.Queue, s.Contexts, s.Alone, s.Queue || s.Exists
+		if s, ok := stories[l.Name]; ok {
+			if s.Scene.Lock == "" {
+				s.Scene = *l.Scene
+			}
+			l.Story = &s
+		}
 		all = append(all, l)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // it, in the same world.
 func init() {
 	cured := Text{"The lock of this project that cures it, in the same world: the schedule ends without a violation.", "本项目中修复了这个问题的锁，放在同样的环境里：同样的过程不再出错。"}
-	schedules := scenes.Schedules()
+	schedules, fates := scenes.Schedules(), scenes.Fates()
 	for _, s := range scenes.All {
 		en, zh := s.Goal()
 		note := Text{"An article's listing. docs/bugs.md explains the bug.", "文章中的代码。docs/bugs.md 解释了这个问题。"}
@@ -34,6 +34,7 @@ func init() {
 				Note:  note,
 				Scene: played, Goal: &Goal{Kind: s.Kinds[0], Text: Text{en, zh}},
 				World: s.World, Subject: in(s.World.Lock),
+				Fates: percent(fates[s.ID]),
 			},
 			Lock{
 				Name: s.Ours.Name, Group: Museum, Title: Text{s.ID + ", cured", s.ID + "，已修复"},
@@ -46,6 +47,13 @@ func init() {
 			Name: slug(bug), Group: Broken, Title: Text{bug, brokenZh[bug]}, Note: brokenNote, Subject: in(brokenSubject(bug)),
 		})
 	}
+}
+
+func percent(fates []int) (list []int) {
+	for _, n := range fates {
+		list = append(list, n*100/scenes.FateTries)
+	}
+	return list
 }
 
 // in gives a lock the session timeout of its clients. One that watches over its

@@ -55,6 +55,8 @@ export const SENTENCES = [
   ["{n} holders have added one each, but the highest number that was written to /stock is {n2}: one addition is lost", "{n} 个持有者各加了一，但写入 /stock 的最大数是 {n2}：有一次加一丢失了"],
   ["{n} calls of Lock are on the stacks of two contenders", "两个竞争者的栈上共有 {n} 层 Lock 调用"],
 
+  ["not a film: it has an instant that is not a number of nanoseconds from 0 to {n}", "不是一次运行的录像：其中有一个时刻不是 0 到 {n} 之间的纳秒数"],
+
   // What a lock is known to do wrong.
   ["the reply to create is lost, and the node stays until the session ends", "create 的应答丢失，节点一直留到会话结束"],
   ["Unlock looks, the session ends, and Unlock deletes the node of the next holder", "Unlock 先查看，会话随后结束，Unlock 于是删除了下一个持有者的节点"],

@@ -2,6 +2,7 @@
 // film and an instant; this module makes that function fast: an index with
 // checkpoints, so that no instant is computed from the start.
 
+const LAST = Number.MAX_SAFE_INTEGER; // instant that a film can have, 104 days
 const EVERY = 256; // entries between two checkpoints
 
 // The first index of a sorted array whose value is above x.
@@ -20,6 +21,8 @@ export function indexFilm(film) {
   if (!film || !Array.isArray(film.packets) || !Array.isArray(film.marks) || !Array.isArray(film.clients)) {
     throw new Error("not a film: it needs clients, packets and marks");
   }
+  const instants = [film.end_ns ?? 0, ...film.packets.flatMap(p => [p.sent_ns, p.arrived_ns]), ...film.marks.map(m => m.at_ns)];
+  if (!instants.every(x => Number.isFinite(x) && x >= 0 && x <= LAST)) throw new Error("not a film: it has an instant that is not a number of nanoseconds from 0 to " + LAST);
   const packets = film.packets, marks = film.marks;
   const clients = film.clients.map(c => c.name);
   const units = [], clientOf = new Map();
@@ -89,6 +92,7 @@ export function indexFilm(film) {
   }
   if (F.states.length === 0) F.states.push(copyState(s));
   indexSegments(F);
+  indexWhere(F);
   return F;
 }
 
@@ -145,7 +149,7 @@ export function shortName(path) {
 
 function firstState(F) {
   return {
-    units: F.units.map(() => ({ state: "outside", since: 0, text: "", lost: "", token: 0 })),
+    units: F.units.map(() => ({ state: "outside", since: 0, text: "", lost: "", token: 0, error: "" })),
     conns: F.clients.map(() => "connected"),
     stopped: F.clients.map(() => false), // it may be "expired" besides
     woken: F.units.map(() => -1),
@@ -157,6 +161,10 @@ function copyState(s) {
   return { units: s.units.slice(), conns: s.conns.slice(), stopped: s.stopped.slice(), woken: s.woken.slice(), nodes: new Map(s.nodes), watches: new Map(s.watches), violation: s.violation, last: s.last };
 }
 
+// What a contender whose call has returned an error says of it. Its script ends
+// all the same, and then it is not drawn as one that has succeeded.
+const FAILED = /^(gets an error|cannot unlock|Unlock fails|learns)/;
+
 // apply carries a state over one mark. Values are replaced, never changed in
 // place, for checkpoints share them.
 function apply(F, s, m, i) {
@@ -167,7 +175,8 @@ function apply(F, s, m, i) {
       if (u === undefined) break;
       const old = s.units[u];
       const keep = m.state === "unlocks" || m.state === "holds" && old.state === "holds";
-      s.units[u] = { state: m.state, since: m.at_ns, text: m.text || "", lost: keep ? old.lost : "", token: old.token };
+      const error = m.state === "outside" && FAILED.test(m.text || "") ? m.text : m.state === "done" ? old.error : "";
+      s.units[u] = { state: m.state, since: m.at_ns, text: m.text || "", lost: keep ? old.lost : "", token: old.token, error };
       break;
     }
     case "client": {
@@ -263,6 +272,27 @@ function indexSegments(F) {
   F.hold = [];
   F.lanes.forEach((lane, u) => { for (const g of lane) if (g.state === "holds") F.hold.push({ unit: u, from: g.from, to: g.to, lost: g.lost }); });
   F.hold.sort((a, b) => a.from - b.from);
+}
+
+// Where each contender is in the lock's source, by instants.
+function indexWhere(F) {
+  F.places = F.film.places || [];
+  F.where = F.units.map(() => ({ at: [], list: [] }));
+  for (const w of F.film.where || []) {
+    const u = F.unitIndex.get(w.who);
+    if (u === undefined) continue;
+    F.where[u].at.push(w.at_ns);
+    F.where[u].list.push(w.at);
+  }
+}
+
+// The places of each contender at an instant, from the line that it is at to
+// the call of the lock, and the last instant at which one has moved.
+export function whereAt(F, t) {
+  return F.where.map((w, u) => {
+    const i = above(w.at, t) - 1;
+    return { unit: F.units[u], at: i < 0 ? [] : w.list[i], since: i < 0 ? -1 : w.at[i], left: i < 1 ? [] : w.list[i - 1] };
+  });
 }
 
 // Time as it is shown. Where nothing happens for long (a session timeout of

@@ -187,19 +187,19 @@ export class Stage {
     });
     F.units.forEach((u, i) => {
       const g = this.unitEls[i], unit = s.units[i], conn = s.conns[F.clientIndex.get(F.clientOf.get(u))];
-      put(g, "data-state", unit.state);
+      put(g, "data-state", unit.error ? "failed" : unit.state);
       put(g, "data-conn", conn);
       put(g, "data-lost", unit.lost);
       put(g, "data-selected", selected && selected.client === u ? "yes" : "");
       put(g, "tabindex", (selected && F.unitIndex.has(selected.client) ? selected.client === u : i === 0) ? "0" : "-1");
-      const word = unit.lost ? say("lost." + unit.lost) : conn !== "connected" && unit.state !== "holds" ? say("conn." + conn) : say("state." + unit.state);
+      const word = unit.lost ? say("lost." + unit.lost) : conn !== "connected" && unit.state !== "holds" ? say("conn." + conn) : say("state." + (unit.error ? "failed" : unit.state));
       const more = conn !== "connected" ? ", " + say("conn." + conn) : "";
       put(g, "aria-label", u + ": " + (unit.lost ? say("state." + unit.state) + ", " : "") + word + more);
       const loud = unit.state === "holds" || unit.lost || unit.state === "failed";
       if (!crowd) put(g.word, "y", String(round(this.r + (unit.lost && this.pitch < 110 ? 35 : 21))));
       write(g.word, words ? word : crowd ? loud ? u : "" : "");
       if (!crowd) {
-        write(g.badge, unit.lost ? "!" : conn === "stopped" ? "‖" : conn === "expired" ? "∅" : conn === "cut off" || conn === "unconnected" ? "✕" : unit.state === "done" ? "✓" : unit.state === "failed" ? "✕" : "");
+        write(g.badge, unit.lost ? "!" : conn === "stopped" ? "‖" : conn === "expired" ? "∅" : conn === "cut off" || conn === "unconnected" ? "✕" : unit.state === "failed" || unit.error ? "✕" : unit.state === "done" ? "✓" : "");
       }
       const age = t - s.woken[i], last = F.latency * 1.5;
       const woke = s.woken[i] >= 0 && age <= last;

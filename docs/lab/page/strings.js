@@ -63,6 +63,11 @@ export const WORDS = {
     "about.5": "A trace of the explorer or a recorded run (JSON) can be dropped onto the page.",
     "key.space": "play, pause", "key.arrows": "one instant back, on", "key.shift": "event before, next event", "key.h": "next hold (Shift: before)", "key.v": "next violation (Shift: before)", "key.home": "start, end", "key.speed": "slower, faster", "key.letter": "choose the next, the previous client", "key.packet": "choose the packet before, the next packet", "key.enter": "interfere with the chosen client or packet", "key.u": "undo this branch", "key.c": "compare with what it came from", "key.l": "English, 中文", "key.d": "light, dark", "key.esc": "close", "key.q": "this help", "key.zoom": "diagram closer, further away", "key.digits": "scheduler: take the choice with this number", "key.back": "scheduler: take back",
     "at": "at", fullStop: ".", colon: ": ", comma: ", ", names: "{0} names", packet: "packet", client: "client", nothingThere: "(gone)",
+    inGap: "{0}, kept between two lines:",
+    code: "Code", "code.tip": "The lock's source, and at which line each contender is", "key.k": "the lock's source", sourceOf: "The lock's source: {0}", noSource: "No contender is in the lock.", file: "File",
+    "story.tell": "Tell its story", "story.next": "Next ›", "story.back": "Back to the caption before", "story.start": "Next plays to the first caption. You can go back and forth in time as before.",
+    fate: "When was it too late?", "fate.start": "before the first choice", "fate.after": "after choice {0}, {1}", "fate.counting": "Continuations of each beginning are played …", "fate.open": "It can still go well: not every continuation ends in “{0}”.", "fate.always": "From the start, every continuation ends in “{0}”.", "fate.sealed": "With choice {2} ({3}) “{0}” became certain; before it, {1} % of the continuations ended so.", "fate.last": "The last moment when it could still go well",
+    filmIsFixed: "This run is a recording: it cannot be changed. Watch or You are the scheduler play a run that can.", validBeginning: "Only the first {0} of {1} choices are possible. They are shown.", onlyGoal: "Search only for: {0}",
     dropHere: "Drop a trace or a recorded run here",
   },
   zh: {
@@ -123,12 +128,17 @@ export const WORDS = {
     "about.5": "可以把探索器的 trace 或录制的运行（JSON）拖到页面上。",
     "key.space": "播放、暂停", "key.arrows": "后退、前进一刻", "key.shift": "上一个、下一个事件", "key.h": "下一次持锁（Shift：上一次）", "key.v": "下一次违例（Shift：上一次）", "key.home": "开头、结尾", "key.speed": "减速、加速", "key.letter": "选择下一个、上一个客户端", "key.packet": "选择上一个、下一个数据包", "key.enter": "干预所选的客户端或数据包", "key.u": "撤销这个分支", "key.c": "与原来的运行对照", "key.l": "English、中文", "key.d": "浅色、深色", "key.esc": "关闭", "key.q": "本帮助", "key.zoom": "时间图放大、缩小", "key.digits": "调度：选第几项", "key.back": "调度：收回一步",
     "at": "在", fullStop: "。", colon: "：", comma: "、", names: "{0} 个", packet: "数据包", client: "客户端", nothingThere: "（已无）",
+    inGap: "{0} 停在两行代码之间：",
+    code: "代码", "code.tip": "锁的源代码，以及每个竞争者执行到哪一行", "key.k": "锁的源代码", sourceOf: "锁的源代码：{0}", noSource: "没有竞争者在锁的代码里。", file: "文件",
+    "story.tell": "讲解这个锁", "story.next": "下一步 ›", "story.back": "回到前一步", "story.start": "“下一步”播放到第一处讲解。时间仍可前后移动。",
+    fate: "何时已无法挽回？", "fate.start": "第一个选择之前", "fate.after": "第 {0} 个选择（{1}）之后", "fate.counting": "正在播放每一步之后的各种继续……", "fate.open": "仍有可能没事：并非每种继续都以“{0}”告终。", "fate.always": "从一开始，每种继续都以“{0}”告终。", "fate.sealed": "第 {2} 个选择（{3}）之后，“{0}”已不可避免；在它之前，{1}% 的继续如此告终。", "fate.last": "还来得及的最后一刻",
+    filmIsFixed: "这次运行是录好的，不能改变。要干预，请用“观看”或“由你调度”。", validBeginning: "{1} 个选择中，只有前 {0} 个可能发生，这里显示到那里。", onlyGoal: "只搜索：{0}",
     dropHere: "把 trace 或录制的运行拖到这里",
   },
 };
 
 let language = "en";
-export function setLanguage(l) { language = WORDS[l] ? l : "en"; }
+export function setLanguage(l) { language = Object.hasOwn(WORDS, l) ? l : "en"; }
 export function getLanguage() { return language; }
 
 // say returns a text in the language of the page; {0}, {1} … are filled in.
@@ -214,7 +224,7 @@ export function explain(p) {
 // explainMark says in a sentence what a mark is; "" if it is not worth one.
 export function explainMark(m) {
   switch (m.kind) {
-    case "state": return say("sentence." + m.state, m.who, told(m.text));
+    case "state": return m.state === "outside" && m.text && m.text !== "has unlocked" ? m.who + say("colon") + told(m.text) : say("sentence." + m.state, m.who, told(m.text));
     case "client": return say("sentence." + m.state, m.who);
     case "lost": return say(m.knows ? "sentence.knows" : "sentence.unaware", m.who);
     case "node": return m.made ? m.owner ? say("sentence.made", m.owner, m.path) : "" : say("sentence.gone", "", m.path);

@@ -43,21 +43,21 @@ var defects = []struct {
 	{
 		"a search that fails is given up",
 		[]change{
-			{"entry.go", "err := m.session.insist(nil, theLeader, m.session.sync)", "err := m.session.call(theLeader, m.session.sync)"},
-			{"entry.go", "if err == nil {\n\t\t\treturn node, stat, nil", "if true {\n\t\t\treturn node, stat, err"},
+			{"internal/client/node.go", "err := p.c.Sync(nil)", "err := p.c.call(theLeader, p.c.sync)"},
+			{"internal/client/node.go", "if err == nil {\n\t\t\treturn node, nil", "if true {\n\t\t\treturn node, err"},
 		},
 		oneFault(explore.LoseReply),
 		[]explore.Kind{explore.Failure, explore.NodeLeft, explore.Hang},
 	},
 	{
 		"a create that was not answered is sent again",
-		[]change{{"entry.go", "if maybe(err) || err == nil && m.conn.SessionID() != session {", "if err == nil && m.conn.SessionID() != session {"}},
+		[]change{{"internal/client/node.go", "if maybe(err) || err == nil && c.SessionID() != session {", "if err == nil && c.SessionID() != session {"}},
 		oneFault(explore.LoseReply),
 		[]explore.Kind{explore.NodeLeft, explore.Hang, explore.Overtaken},
 	},
 	{
 		"a delete that was not answered is forgotten",
-		[]change{{"entry.go", "sent, busy = sent || maybe(err), ", "sent, busy = false, "}},
+		[]change{{"internal/client/node.go", "sent, busy = sent || maybe(err), ", "sent, busy = false, "}},
 		oneFault(explore.LoseReply),
 		[]explore.Kind{explore.Failure},
 	},
@@ -69,7 +69,7 @@ var defects = []struct {
 	},
 	{
 		"when the nearest one goes, it is taken for the only one",
-		[]change{{"wait.go", "if before.length == 1 {\n\t\treturn queue{}, nil", "if true {\n\t\treturn queue{}, nil"}},
+		[]change{{"wait.go", "case before.length == 1:", "case name == before.nearer:"}},
 		func(s explore.Subject) explore.World {
 			return explore.World{Lock: s, Contenders: 3, Scripts: [][]explore.Op{nil, {explore.TryLockOp, explore.UnlockOp}}}
 		},

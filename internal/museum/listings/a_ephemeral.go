@@ -9,7 +9,7 @@ import (
 // zookeeperLock is article A's first lock, from section 2, with the same
 // methods in the same order. An exception that the article catches is an error
 // that is ignored here. It has the bugs A1 to A6 and A11; each has a test of
-// its own beside step 1, such as bug_a1_test.go.
+// its own in museum/bugs, such as bug_a1_test.go.
 type zookeeperLock struct {
 	currentPath string
 	zooKeeper   *zk.Conn

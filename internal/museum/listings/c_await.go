@@ -8,7 +8,7 @@ import (
 )
 
 // awaitLock is article C's lock without its count. It has the bug C2;
-// bug_c2_test.go beside step 3 shows it.
+// museum/bugs/bug_c2_test.go shows it.
 type awaitLock struct {
 	client          *zk.Conn
 	path            string

@@ -8,7 +8,7 @@ import (
 )
 
 // A CountedLock is article C's lock with its count. It has the bug C1;
-// bug_c1_test.go beside step 4 shows it.
+// museum/bugs/bug_c1_test.go shows it.
 type CountedLock struct {
 	client     *zk.Conn
 	path       string

@@ -13,7 +13,7 @@ import (
 )
 
 // distributedLock is article D's second version, with a wait time. It has the
-// bugs D6 to D10; each has a test of its own beside step 3,
+// bugs D6 to D10; each has a test of its own in museum/bugs,
 // bug_d6_test.go to bug_d10_test.go.
 type distributedLock struct {
 	rootNode            string

@@ -60,6 +60,22 @@ func Schedules() map[string]Schedule {
 	return all
 }
 
+//go:embed fates.json
+var fates []byte
+
+// FateTries is how many continuations of each beginning Fates has counted.
+const FateTries = 40
+
+// Fates are, by the ID of a scene, how many of FateTries random continuations of
+// each beginning of its schedule end in its bug: see [explore.Fates].
+func Fates() map[string][]int {
+	all := make(map[string][]int)
+	if err := json.Unmarshal(fates, &all); err != nil {
+		panic(fmt.Sprintf("fates.json: %v", err))
+	}
+	return all
+}
+
 // Of returns the scenes of a step, by the name of its folder.
 func Of(step string) []Scene {
 	return slices.DeleteFunc(slices.Clone(All), func(s Scene) bool { return s.Step != step })

@@ -1,0 +1,609 @@
+package suites
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/zkserver"
+)
+
+// A Candidate may lead. One goroutine calls Lead at a time; any may call Write.
+type Candidate interface {
+	// Lead waits until the candidate leads, calls lead, and resigns when that
+	// returns. The ctx of lead ends with ctx and with the leadership.
+	Lead(ctx context.Context, lead func(ctx context.Context, term int64) error) error
+	// Write sets a node's data if term is the present leader's.
+	Write(term int64, path string, data []byte) error
+}
+
+// An ElectionSubject is an election by a fair queue.
+type ElectionSubject struct {
+	// New makes a candidate of the election at path, the parent of its nodes. The
+	// server has agreed to the session timeout.
+	New func(conn *zk.Conn, path string, timeout time.Duration) Candidate
+	// ErrLost is what Lead wraps if the leadership ended too early, and ErrStale
+	// what Write wraps if the term is not the leader's.
+	ErrLost, ErrStale error
+	// Level says how much is asked. The zero Level is Full.
+	Level locktest.Level
+}
+
+// RunElection runs what an election must do as subtests, in a process of its own
+// as Run does.
+func RunElection(t *testing.T, s ElectionSubject) {
+	t.Helper()
+	locktest.RunSuite(t, s)
+}
+
+// electionTimeout is the session timeout of the cases' clients, which session asks for.
+const electionTimeout = 10 * time.Second
+
+// Plan is what RunElection runs.
+func (s ElectionSubject) Plan() locktest.Plan {
+	contender := locktest.Subject{
+		New: func(conn *zk.Conn, path string) locktest.Lock {
+			return &office{candidate: s.New(conn, path, electionTimeout)}
+		},
+		Queue:   true,
+		WakeUps: func(int) int { return 1 },
+	}
+	p := locktest.NewPlan(electionCases, locktest.Of[*election](s.Level), contender, func(w *locktest.World) *election { return &election{w, s} })
+	if s.New == nil {
+		p.Missing = "ElectionSubject.New is nil: it must make a candidate"
+	}
+	return p
+}
+
+// ofLocks is a case of locks.
+func ofLocks(run func(w *locktest.World)) func(w *election) {
+	return func(w *election) { run(w.World) }
+}
+
+// An office is a candidate as a lock: Lock returns when it leads, and Unlock has
+// it resign.
+type office struct {
+	candidate Candidate
+	resign    chan struct{} // nil: it does not lead
+	done      chan error
+}
+
+func (o *office) Lock() error {
+	leads, resign, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- o.candidate.Lead(context.Background(), func(context.Context, int64) error {
+			close(leads)
+			<-resign
+			return nil
+		})
+	}()
+	select {
+	case <-leads:
+		o.resign, o.done = resign, done
+		return nil
+	case err := <-done:
+		if err == nil {
+			err = errors.New("Lead has returned without an error, and has not called its function")
+		}
+		return err
+	}
+}
+
+func (o *office) Unlock() error {
+	if o.resign == nil {
+		return errors.New("does not lead")
+	}
+	close(o.resign)
+	o.resign = nil
+	return <-o.done
+}
+
+func (*office) TryLock() (bool, error) { return false, errors.ErrUnsupported }
+
+// All are exact, because a real server may grant another session timeout.
+var electionCases = []locktest.TestCase[*election]{
+	{Name: "a candidate that is alone leads, and its term is the czxid of its node", Run: termIsCzxid, Basic: true, Exact: true},
+	{Name: "Lead returns what its function returns", Run: leadReturns, Basic: true, Exact: true},
+	{Name: "candidates lead one after the other in the order in which they came", Run: ofLocks(locktest.QueueOrder), Basic: true, Exact: true},
+	{Name: "the next one leads as soon as the leader has resigned, and in a higher term", Run: handOver, Basic: true, Exact: true},
+	{Name: "the end of ctx is told to the leader, and nobody else leads before it has resigned", Run: ctxOfLeader, Basic: true, Exact: true},
+	{Name: "a candidate whose ctx ends leaves the queue", Run: ctxOfCandidate, Basic: true, Exact: true},
+	{Name: "a waiting candidate sleeps", Run: ofLocks(locktest.WaiterSleeps), Basic: true, Exact: true},
+	{Name: "the session of a leader ends, its ctx too, and Lead returns ErrLost", Run: leadersSessionEnds, Basic: true, Exact: true},
+	{Name: "a leader writes, and a term that has ended writes no more", Run: writes, Basic: true, Exact: true},
+	{Name: "a leader that is cut off is told before the next one leads", Run: leaderCutOff, Exact: true},
+	{Name: "a leader that is cut off for a moment goes on leading", Run: leaderShortCut, Exact: true},
+	{Name: "a long term does not end by itself", Run: longTerm, Exact: true},
+	{Name: "a leader whose node was deleted is told", Run: leadersNodeGoes, Exact: true},
+	{Name: "a leader that does not listen gets ErrLost all the same", Run: deafLeader, Exact: true},
+	{Name: "a late write of the old leader is refused by its term", Run: lateWrite, Exact: true},
+	{Name: "a write that the old leader has sent and that arrives after the hand-over is refused", Run: writeUnderWay, Exact: true},
+	{Name: "a write that fails for another reason is not ErrStale", Run: writeFails, Exact: true},
+	{Name: "a resignation wakes one candidate", Run: ofLocks(locktest.WakeUps), Bare: true, Exact: true},
+	{Name: "a child that is no candidate is ignored", Run: ofLocks(locktest.ForeignChild), Bare: true, Exact: true},
+	{Name: "missing parents are made", Run: ofLocks(locktest.MissingParents), Bare: true, Exact: true},
+	{Name: "a candidate that goes lets nobody lead before its turn", Run: ofLocks(locktest.WaiterGoes), Bare: true, Exact: true},
+	{Name: "a resignation between the look and the watch is not missed", Run: ofLocks(locktest.ReleaseBeforeWatch), Exact: true},
+	{Name: "a candidate that goes before it is watched lets nobody lead", Run: ofLocks(locktest.WaiterGoesBeforeWatch), Exact: true},
+	{Name: "a resignation while a candidate is cut off is not missed", Run: ofLocks(locktest.ReleaseWhileCutOff), Exact: true},
+	{Name: "a closed session wakes a candidate with an error", Run: ofLocks(locktest.ClosedWaiter), Exact: true},
+	{Name: "an expired session wakes a candidate with an error", Run: candidatesSessionEnds, Exact: true},
+}
+
+type election struct {
+	*locktest.World
+	subject ElectionSubject
+}
+
+// A term is one call of Lead, as the case sees it.
+type term struct {
+	candidate Candidate
+	s         *locktest.Session
+	name      string
+	cancel    context.CancelFunc // of Lead's ctx
+	began     chan struct{}
+	ctx       context.Context // of the leader, once it has begun
+	number    int64
+	result    <-chan error
+	resign    func(err error) // ends the leader's function
+}
+
+// stands has a candidate call Lead. Its function returns when it is told to.
+func (w *election) stands(name string, candidate Candidate, s *locktest.Session) *term {
+	w.Helper()
+	if candidate == nil {
+		s = w.Session()
+		candidate = w.subject.New(s.Conn, w.Path, electionTimeout)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	resigned := make(chan error, 1)
+	var once sync.Once
+	a := &term{candidate: candidate, s: s, name: name, cancel: cancel, began: make(chan struct{})}
+	a.resign = func(err error) { once.Do(func() { resigned <- err }) }
+	w.Cleanup(func() {
+		cancel()
+		a.resign(nil)
+	})
+	a.result = w.Aside("Lead", func() error {
+		return candidate.Lead(ctx, func(ctx context.Context, number int64) error {
+			a.ctx, a.number = ctx, number
+			close(a.began)
+			return <-resigned
+		})
+	})
+	return a
+}
+
+// leads waits until a candidate leads.
+func (w *election) leads(a *term) {
+	w.Helper()
+	w.WaitUntil(a.name+" leads", func() bool { return locktest.IsClosed(a.began) || len(a.result) > 0 },
+		func() string { return a.name + " must lead, and its function is not called" + w.Why() })
+	if !locktest.IsClosed(a.began) {
+		require.NoError(w, <-a.result, "%s must lead, and Lead fails", a.name)
+		w.Fatalf("Lead of %s returns without an error, and has not called its function", a.name)
+	}
+}
+
+// waits fails if a candidate leads that must wait.
+func (w *election) mustWait(a *term, why string) {
+	w.Helper()
+	w.WaitUntil(a.name+" waits", func() bool {
+		return locktest.IsClosed(a.began) || len(a.result) > 0 || a.s.Tap.Armed() > 0 && a.s.Tap.Pending() == 0
+	}, func() string {
+		return a.name + " waits without a watch: no event will tell it that its turn has come" + w.Why()
+	})
+	w.notYet(a, why)
+}
+
+func (w *election) notYet(a *term, why string) {
+	w.Helper()
+	if locktest.IsClosed(a.began) {
+		w.Fatalf("%s leads, and must not: %s: two leaders", a.name, why)
+	}
+	if len(a.result) > 0 {
+		require.NoError(w, <-a.result, "%s must wait, and Lead fails", a.name)
+		w.Fatalf("%s must wait, and Lead returns", a.name)
+	}
+}
+
+// resigns ends a leader's function, and Lead with it.
+func (w *election) resigns(a *term) {
+	w.Helper()
+	a.resign(nil)
+	require.NoError(w, w.Result(a.result, "Lead of "+a.name+", whose function has returned,"), "the function of %s has returned, and Lead fails", a.name)
+}
+
+// told waits until a leader's ctx has ended.
+func (w *election) told(a *term, within time.Duration, what string) {
+	w.Helper()
+	select {
+	case <-a.ctx.Done():
+	case <-time.After(within):
+		w.Fatalf("%s, and the ctx of the leader does not end in %v: it believes that it leads", what, within)
+	}
+}
+
+// lost ends the function of a leader that has lost its leadership.
+func (w *election) lost(a *term) {
+	w.Helper()
+	a.resign(nil)
+	err := w.Result(a.result, "Lead of "+a.name+", whose leadership was lost,")
+	require.ErrorIs(w, err, w.subject.ErrLost, "%s has lost its leadership before it resigned, and Lead returns no error that wraps ErrLost", a.name)
+}
+
+// rest lets what goes on in the background come to its end.
+func (w *election) rest() { time.Sleep(locktest.Patience) }
+
+func termIsCzxid(w *election) {
+	a := w.stands("the candidate", nil, nil)
+	w.leads(a)
+	nodes := w.Nodes()
+	require.Len(w, nodes, 1, "one candidate leads, and there is not exactly one node")
+	node, _ := w.Server.Node(w.Path + "/" + nodes[0])
+	require.Equal(w, a.s.ID, node.Stat.EphemeralOwner, "the leader's node is not an ephemeral one of its session: if the leader dies, nobody else ever leads")
+	require.Equal(w, node.Stat.Czxid, a.number, "the term is not the czxid of the leader's node")
+	require.NoError(w, a.ctx.Err(), "the leader's ctx has ended, and the leader has not resigned")
+	w.resigns(a)
+	require.Error(w, a.ctx.Err(), "the leader has resigned, and its ctx has not ended: what it has started goes on")
+	w.rest()
+	w.NothingLeft()
+}
+
+func leadReturns(w *election) {
+	own := errors.New("the function's own error")
+	a := w.stands("the candidate", nil, nil)
+	w.leads(a)
+	a.resign(own)
+	err := w.Result(a.result, "Lead, whose function has returned,")
+	require.ErrorIs(w, err, own, "the leader's function returns an error, and Lead does not return it")
+	require.NotErrorIs(w, err, w.subject.ErrLost, "the leader has resigned, and Lead returns ErrLost")
+	w.rest()
+	w.NothingLeft()
+	b := w.stands("the same candidate, once more,", a.candidate, a.s)
+	w.leads(b)
+	require.Greater(w, b.number, a.number, "the candidate leads once more, and its term is not higher")
+	w.resigns(b)
+	w.rest()
+	w.NothingLeft()
+}
+
+func handOver(w *election) {
+	const n = 5
+	var all []*term
+	for i := range n {
+		a := w.stands(fmt.Sprintf("candidate %d", i), nil, nil)
+		if i == 0 {
+			w.leads(a)
+		} else {
+			w.mustWait(a, "another candidate leads")
+		}
+		all = append(all, a)
+	}
+	for i, a := range all {
+		began := time.Now()
+		w.leads(a)
+		require.LessOrEqual(w, time.Since(began), time.Second, "the leader before has resigned, and the next one leads much later: delete the node when the function has returned, and wait on a watch")
+		if i > 0 {
+			require.Greater(w, a.number, all[i-1].number, "the next leader's term is not higher")
+		}
+		for _, later := range all[i+1:] {
+			w.notYet(later, "another candidate leads")
+		}
+		w.resigns(a)
+	}
+	w.rest()
+	w.NothingLeft()
+}
+
+func ctxOfLeader(w *election) {
+	a := w.stands("the leader", nil, nil)
+	w.leads(a)
+	b := w.stands("the next candidate", nil, nil)
+	w.mustWait(b, "another candidate leads")
+	a.cancel()
+	w.told(a, time.Second, "the ctx that Lead was called with has ended")
+	w.rest() // it cleans up for a minute
+	w.notYet(b, "the leader's ctx has ended, and its function has not returned: it may still be at work; resign after that")
+	a.resign(nil)
+	err := w.Result(a.result, "Lead, whose function has returned,")
+	require.NotErrorIs(w, err, w.subject.ErrLost, "ctx has ended and the leader has resigned, and Lead returns ErrLost")
+	w.leads(b)
+	w.resigns(b)
+	w.rest()
+	w.NothingLeft()
+}
+
+func ctxOfCandidate(w *election) {
+	a, b, c := w.stands("the leader", nil, nil), (*term)(nil), (*term)(nil)
+	w.leads(a)
+	b = w.stands("the second candidate", nil, nil)
+	w.mustWait(b, "another candidate leads")
+	c = w.stands("the third candidate", nil, nil)
+	w.mustWait(c, "another candidate leads")
+	b.cancel()
+	require.ErrorIs(w, w.Result(b.result, "Lead, whose ctx has ended,"), context.Canceled, "the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()")
+	w.Eventually("the node of the candidate that gave up goes", func() bool { return len(w.Nodes()) == 2 })
+	w.rest()
+	w.notYet(c, "the candidate before it has given up, and the leader leads still; look again at the whole queue after each event")
+	w.resigns(a)
+	w.leads(c)
+	require.False(w, locktest.IsClosed(b.began), "a candidate has given up, and leads")
+	w.resigns(c)
+	w.rest()
+	w.NothingLeft()
+}
+
+func leadersSessionEnds(w *election) {
+	a := w.stands("the leader", nil, nil)
+	w.leads(a)
+	b := w.stands("the next candidate", nil, nil)
+	w.mustWait(b, "another candidate leads")
+	w.Expire(a.s)
+	w.leads(b)
+	w.told(a, electionTimeout, "the leader's session has ended")
+	w.lost(a)
+	w.Eventually("the old leader's client has a new session", func() bool { return a.s.State() == zk.StateHasSession && a.s.SessionID() != a.s.ID })
+	again := w.stands("the old leader, in its new session,", a.candidate, a.s)
+	w.mustWait(again, "another candidate leads")
+	w.resigns(b)
+	w.leads(again)
+	require.Greater(w, again.number, b.number, "the next leader's term is not higher")
+	w.resigns(again)
+	w.rest()
+	w.NothingLeft()
+}
+
+const record = "/locktest/record"
+
+func (w *election) record() {
+	_, err := w.Session().Create(record, []byte("nothing"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	require.NoError(w, err)
+}
+
+func (w *election) recorded(want, message string) {
+	w.Helper()
+	data, _, err := w.Session().Get(record)
+	require.NoError(w, err)
+	require.Equal(w, want, string(data), message)
+}
+
+// write calls Write, which must return.
+func (w *election) write(c Candidate, number int64, data string) error {
+	w.Helper()
+	return w.Result(w.Aside("Write", func() error { return c.Write(number, record, []byte(data)) }), "Write")
+}
+
+func (w *election) refused(err error, what string) {
+	w.Helper()
+	require.Error(w, err, "%s writes, and Write returns no error: the next leader's data may be overwritten", what)
+	require.ErrorIs(w, err, w.subject.ErrStale, "%s writes, and Write returns another error than ErrStale", what)
+}
+
+func writes(w *election) {
+	w.record()
+	a := w.stands("the leader", nil, nil)
+	w.leads(a)
+	b := w.stands("the next candidate", nil, nil)
+	w.mustWait(b, "another candidate leads")
+	require.NoError(w, w.write(a.candidate, a.number, "by a"), "the leader writes in its term, and Write fails")
+	w.recorded("by a", "the leader has written, and the data is another")
+	w.refused(w.write(b.candidate, a.number, "by b"), "a candidate that does not lead")
+	w.refused(w.write(a.candidate, a.number-1, "by a"), "the leader, in another term than its own,")
+	w.resigns(a)
+	w.leads(b)
+	w.refused(w.write(a.candidate, a.number, "by a, late"), "a candidate that has resigned")
+	w.recorded("by a", "a write that was refused has changed the data")
+	require.NoError(w, w.write(b.candidate, b.number, "by b"), "the next leader writes in its term, and Write fails")
+	w.resigns(b)
+	again := w.stands("the first leader, once more,", a.candidate, a.s)
+	w.leads(again)
+	w.refused(w.write(again.candidate, a.number, "by a, late"), "a leader, in an earlier term of its own,")
+	w.recorded("by b", "a write that was refused has changed the data")
+	w.resigns(again)
+	w.rest()
+	w.NothingLeft()
+}
+
+// cutOff keeps what a session's client sends from the server, on this connection
+// and on those after it, until back is called.
+func (w *election) cutOff(s *locktest.Session) (back func()) {
+	const connections = 500 // one fault holds one
+	var held []*zkserver.Fault
+	for range connections {
+		held = append(held, w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID }))
+	}
+	return func() {
+		for _, f := range held {
+			f.Release()
+		}
+	}
+}
+
+// leaderCutOff holds back all that the leader's client sends, until its session
+// has expired. The server has heard it last at different times.
+func leaderCutOff(w *election) {
+	for _, quiet := range []time.Duration{0, 1500 * time.Millisecond, 3 * time.Second, 5 * time.Second, 30 * time.Second} {
+		a := w.stands("the leader", nil, nil)
+		w.leads(a)
+		b := w.stands("the next candidate", nil, nil)
+		w.mustWait(b, "another candidate leads")
+		time.Sleep(quiet)
+		back := w.cutOff(a.s)
+		select {
+		case <-a.ctx.Done():
+			require.False(w, locktest.IsClosed(b.began), "the leader was cut off, and the next one led before the leader's ctx had ended: two leaders")
+		case <-b.began:
+			w.Fatal("the leader was cut off, its session has ended, and the next one leads while the leader's ctx has not ended: two leaders; the leader must count the time since it sent the last request that was answered, and end its ctx before the session timeout has passed")
+		case <-time.After(locktest.Patience):
+			w.Fatal("the leader is cut off for a minute, and neither does its ctx end nor does the next one lead")
+		}
+		w.leads(b)
+		a.resign(nil)
+		back()
+		w.lost(a)
+		w.resigns(b)
+		w.Eventually("the queue is empty", func() bool { return len(w.Nodes()) == 0 })
+		w.rest()
+	}
+	w.NothingLeft()
+}
+
+func leaderShortCut(w *election) {
+	a := w.stands("the leader", nil, nil)
+	w.leads(a)
+	for range 5 {
+		time.Sleep(7 * time.Second)
+		require.True(w, w.Server.Cut(a.s.ID))
+	}
+	for range 3 { // a request of the leader goes with its connection
+		lost := w.Server.LoseRequest(func(r zkserver.Request) bool { return r.Session == a.s.ID && !locktest.ByClient(r.Op) })
+		w.Hit(lost, "the leader shows that its session lives")
+		w.rest() // several in a row would be a loss
+	}
+	require.NoError(w, a.ctx.Err(), "the connection of the leader broke and came back at once, its session lives, and its ctx has ended: zk.ErrConnectionClosed does not say that the session has ended; ask again")
+	w.resigns(a)
+	w.rest()
+	w.NothingLeft()
+}
+
+func longTerm(w *election) {
+	a := w.stands("the leader", nil, nil)
+	w.leads(a)
+	b := w.stands("the next candidate", nil, nil)
+	w.mustWait(b, "another candidate leads")
+	time.Sleep(20 * time.Minute)
+	require.NoError(w, a.ctx.Err(), "nothing has happened for 20 minutes, and the leader's ctx has ended: show again and again that the session lives")
+	w.notYet(b, "another candidate leads")
+	w.resigns(a)
+	w.leads(b)
+	w.resigns(b)
+	w.rest()
+	w.NothingLeft()
+}
+
+func leadersNodeGoes(w *election) {
+	a := w.stands("the leader", nil, nil)
+	w.leads(a)
+	require.NoError(w, w.Session().Delete(w.Path+"/"+w.Nodes()[0], -1))
+	w.told(a, electionTimeout, "an operator has deleted the leader's node")
+	w.lost(a)
+	w.rest()
+	w.NothingLeft()
+}
+
+// deafLeader ends a leader's session and lets the function return long after.
+func deafLeader(w *election) {
+	a := w.stands("the leader", nil, nil)
+	w.leads(a)
+	w.Expire(a.s)
+	w.rest()
+	require.Empty(w, a.result, "the leadership was lost, and Lead has returned while its function is at work: the caller believes that it has ended")
+	w.lost(a)
+	w.rest()
+	w.NothingLeft()
+}
+
+func lateWrite(w *election) {
+	w.record()
+	a := w.stands("the leader", nil, nil)
+	w.leads(a)
+	require.NoError(w, w.write(a.candidate, a.number, "by a"), "the leader writes in its term, and Write fails")
+	b := w.stands("the next candidate", nil, nil)
+	w.mustWait(b, "another candidate leads")
+	w.Expire(a.s)
+	w.leads(b)
+	w.Eventually("the old leader's client has a new session", func() bool { return a.s.State() == zk.StateHasSession && a.s.SessionID() != a.s.ID })
+	w.refused(w.write(a.candidate, a.number, "by a, late"), "a leader whose session has ended")
+	w.recorded("by a", "a write that was refused has changed the data")
+	require.NoError(w, w.write(b.candidate, b.number, "by b"), "the next leader writes in its term, and Write fails")
+	w.lost(a)
+	w.resigns(b)
+	w.rest()
+	w.NothingLeft()
+}
+
+// writeUnderWay holds back each request of a Write in turn, while the leader's
+// node goes and the next one leads.
+func writeUnderWay(w *election) {
+	w.record()
+	for n := 1; w.GoesOn(n); n++ {
+		a := w.stands("the leader", nil, nil)
+		w.leads(a)
+		b := w.stands("the next candidate", nil, nil)
+		w.mustWait(b, "another candidate leads")
+		count := 0
+		held := w.Server.Hold(func(r zkserver.Request) bool {
+			// The leader's proofs that its session lives touch its own node.
+			if r.Session != a.s.ID || locktest.ByClient(r.Op) || r.Op != jute.OpMulti && r.Path != record {
+				return false
+			}
+			count++
+			return count == n
+		})
+		written := w.Aside("Write", func() error { return a.candidate.Write(a.number, record, []byte("by a, late")) })
+		w.Eventually("the write is held back, or has ended", func() bool { return len(held.Hit()) > 0 || len(written) > 0 })
+		if len(held.Hit()) == 0 {
+			held.Release()
+			require.NoError(w, <-written, "the leader writes in its term, and Write fails")
+			require.Greater(w, n, 1, "Write sends no request for the node that it writes")
+			w.resigns(a)
+			w.leads(b)
+			w.resigns(b)
+			break
+		}
+		mine := ""
+		for _, session := range w.Server.Sessions() {
+			if session.ID == a.s.ID {
+				require.NotEmpty(w, session.Ephemerals, "the leader has no node")
+				mine = session.Ephemerals[0]
+			}
+		}
+		require.NoError(w, w.Session().Delete(mine, -1))
+		w.leads(b)
+		require.NoError(w, w.write(b.candidate, b.number, "by b"), "the next leader writes in its term, and Write fails")
+		held.Release()
+		w.refused(w.Result(written, "Write, whose request was held back,"), "an old leader whose write was under way at the hand-over")
+		w.recorded("by b", "the old leader's write was under way at the hand-over, and has overwritten the next leader's; look and write in one transaction (Multi)")
+		w.told(a, electionTimeout, "the leader's node has gone")
+		w.lost(a)
+		w.resigns(b)
+		w.rest()
+	}
+	w.rest()
+	w.NothingLeft()
+}
+
+func writeFails(w *election) {
+	a := w.stands("the leader", nil, nil)
+	w.leads(a)
+	err := w.Result(w.Aside("Write", func() error { return a.candidate.Write(a.number, record, []byte("x")) }), "Write")
+	require.ErrorIs(w, err, zk.ErrNoNode, "the node that is written does not exist, and Write returns no error that wraps zk.ErrNoNode")
+	require.NotErrorIs(w, err, w.subject.ErrStale, "the node that is written does not exist, and Write returns ErrStale: the leader believes that it has lost")
+	require.NoError(w, a.ctx.Err(), "the node that is written does not exist, and the leader's ctx has ended")
+	w.resigns(a)
+	w.rest()
+	w.NothingLeft()
+}
+
+func candidatesSessionEnds(w *election) {
+	a := w.stands("the leader", nil, nil)
+	w.leads(a)
+	b := w.stands("the next candidate", nil, nil)
+	w.mustWait(b, "another candidate leads")
+	w.Expire(b.s)
+	err := w.Result(b.result, "Lead of a candidate whose session has ended")
+	require.ErrorIs(w, err, zk.ErrSessionExpired, "a waiting candidate's session has ended, and Lead returns no error that wraps zk.ErrSessionExpired: its node has gone")
+	require.ErrorContains(w, err, w.Path, "the error does not name the election: wrap it with the path (fmt.Errorf with %w)")
+	w.resigns(a)
+	w.rest()
+	w.NothingLeft()
+}

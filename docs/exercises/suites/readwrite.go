@@ -1,0 +1,580 @@
+package suites
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest"
+)
+
+// A ReadWriteLock is one contender, used by one goroutine at a time, that asks
+// for the lock for reading or for writing.
+type ReadWriteLock interface {
+	RLock() error
+	RUnlock() error
+	Lock() error
+	Unlock() error
+}
+
+// A ReadWriteSubject is a fair queue of readers and writers: the recipe for shared
+// locks of ZooKeeper's documentation, with nodes named read-… and write-….
+type ReadWriteSubject struct {
+	// New makes a contender for the lock at path, the parent of its nodes.
+	New func(conn *zk.Conn, path string) ReadWriteLock
+	// ErrNotLocked is what Unlock and RUnlock return, or wrap, if the lock is not
+	// held for writing or for reading.
+	ErrNotLocked error
+	// Requests predicts how many requests contenders send in all, each of which
+	// locks once and releases, if they have to wait so often together. Nil: they
+	// are not counted.
+	Requests func(contenders, waits int) int
+	// Level says how much is asked of the lock. The zero Level is Full.
+	Level locktest.Level
+}
+
+// RunReadWrite runs what a read/write lock must do as subtests, in a process of
+// its own as Run does. It is complete: Run's cases for contenders are part of it.
+func RunReadWrite(t *testing.T, s ReadWriteSubject) {
+	t.Helper()
+	locktest.RunSuite(t, s)
+}
+
+// Plan is what RunReadWrite runs.
+func (s ReadWriteSubject) Plan() locktest.Plan {
+	contender := locktest.Subject{ErrNotLocked: s.ErrNotLocked, Queue: true, WakeUps: func(int) int { return 1 }}
+	p := locktest.NewPlan(readWriteCases, locktest.Of[*readWrite](s.Level), contender, func(w *locktest.World) *readWrite {
+		w.Subject.New = func(conn *zk.Conn, path string) locktest.Lock { return asks{s.New(conn, path), false} }
+		return &readWrite{w, s}
+	})
+	if s.New == nil {
+		p.Missing = "ReadWriteSubject.New is nil: it must make a contender"
+	}
+	return p
+}
+
+// as runs a case of other locks, whose n-th contender reads if reads says so.
+func as(reads func(n int) bool, run func(w *locktest.World)) func(w *readWrite) {
+	return func(w *readWrite) {
+		n := 0
+		w.World.Subject.New = func(conn *zk.Conn, path string) locktest.Lock {
+			n++
+			return asks{w.subject.New(conn, path), reads(n - 1)}
+		}
+		run(w.World)
+	}
+}
+
+// asks is a contender that is always a reader, or always a writer.
+type asks struct {
+	ReadWriteLock
+	reads bool
+}
+
+func (a asks) Lock() error {
+	if a.reads {
+		return a.RLock()
+	}
+	return a.ReadWriteLock.Lock()
+}
+
+func (a asks) Unlock() error {
+	if a.reads {
+		return a.RUnlock()
+	}
+	return a.ReadWriteLock.Unlock()
+}
+
+func (asks) TryLock() (bool, error) { return false, errors.ErrUnsupported }
+
+// Neighbours in these orders keep each other out.
+var (
+	always      = func(int) bool { return true }
+	never       = func(int) bool { return false }
+	writerFirst = func(n int) bool { return n%2 == 1 }
+	readerFirst = func(n int) bool { return n%2 == 0 }
+	readerLast  = func(n int) bool { return n == 2 }
+)
+
+var readWriteCases = []locktest.TestCase[*readWrite]{
+	{Name: "readers are inside together", Run: readersTogether, Basic: true},
+	{Name: "a reader behind a writer waits for it", Run: readerBehindWriter, Basic: true},
+	{Name: "a writer waits for every reader before it", Run: writerBehindReaders, Basic: true},
+	{Name: "a reader behind a waiting writer waits", Run: readerBehindWaitingWriter, Basic: true},
+	{Name: "a writer does not starve behind a stream of readers", Run: noStarving, Basic: true},
+	{Name: "writers take turns in the order in which they came", Run: as(never, locktest.QueueOrder), Basic: true},
+	{Name: "readers and writers take turns in the order in which they came", Run: as(writerFirst, locktest.QueueOrder), Basic: true},
+	{Name: "a writer is alone, among readers and writers that come and go", Run: writerAlone, Basic: true},
+	{Name: "a release lets in the readers up to the next writer", Run: readersUpToWriter, Basic: true},
+	{Name: "a writer's node is ephemeral and goes with Unlock", Run: as(never, locktest.EphemeralNode), Basic: true},
+	{Name: "a reader's node is ephemeral and goes with RUnlock", Run: as(always, locktest.EphemeralNode), Basic: true},
+	{Name: "Unlock of a reader and RUnlock of a writer are ErrNotLocked and delete nothing", Run: wrongRelease, Basic: true},
+	{Name: "a contender may read, then write, then read", Run: readWriteReuse, Basic: true},
+	{Name: "a waiting reader sleeps", Run: as(writerFirst, locktest.WaiterSleeps), Basic: true},
+	{Name: "a waiting writer sleeps", Run: as(readerFirst, locktest.WaiterSleeps), Basic: true},
+	{Name: "the session of a writer ends and the next get in", Run: as(writerFirst, locktest.ExpiredHolder), Basic: true},
+	{Name: "the session of a reader ends and the next get in", Run: as(readerFirst, locktest.ExpiredHolder), Basic: true},
+	{Name: "a release wakes exactly the contenders that it concerns", Run: wakesTheRightOnes, Exact: true},
+	{Name: "each wait costs two requests", Run: readWriteRequests, Exact: true},
+	{Name: "a release wakes one contender where readers and writers take turns", Run: as(writerFirst, locktest.WakeUps), Bare: true},
+	{Name: "nodes of other programs that follow the recipe count", Run: recipesNodes},
+	{Name: "a child that is no contender is ignored", Run: as(writerFirst, locktest.ForeignChild), Bare: true},
+	{Name: "missing parents are made", Run: as(writerFirst, locktest.MissingParents), Bare: true},
+	{Name: "parents that another contender makes at the same moment are no error", Run: as(readerFirst, locktest.ParentsAtOnce), Exact: true, Bare: true},
+	{Name: "an error is returned and not taken for held", Run: noPermissionToWrite, Bare: true},
+	{Name: "a waiter that goes lets no writer in before its turn", Run: as(writerFirst, locktest.WaiterGoes), Bare: true},
+	{Name: "a waiting writer that goes lets no reader in before its turn", Run: as(readerLast, locktest.WaiterGoes), Bare: true},
+	{Name: "a waiting writer that goes lets the readers behind it in to the others", Run: writerGoes},
+	{Name: "a release between the look and the watch is not missed", Run: as(writerFirst, locktest.ReleaseBeforeWatch), Exact: true},
+	{Name: "a waiter that goes before it is watched lets nobody in", Run: as(writerFirst, locktest.WaiterGoesBeforeWatch), Exact: true},
+	{Name: "a waiter whose own node has gone does not take the lock", Run: as(writerFirst, locktest.NodeGoes), Exact: true},
+	{Name: "a release while a reader is cut off is not missed", Run: as(writerFirst, locktest.ReleaseWhileCutOff), Exact: true},
+	{Name: "a release while a writer is cut off is not missed", Run: as(readerFirst, locktest.ReleaseWhileCutOff), Exact: true},
+	{Name: "an expired session wakes a reader with an error", Run: as(writerFirst, locktest.ExpiredWaiter)},
+	{Name: "an expired session wakes a writer with an error", Run: as(readerFirst, locktest.ExpiredWaiter)},
+	{Name: "a closed session wakes a waiter with an error", Run: as(readerFirst, locktest.ClosedWaiter)},
+	{Name: "a release after the session has ended is ErrNotLocked and deletes nothing", Run: releaseAfterExpiry},
+	{Name: "an error on the way of a reader leaves no node behind", Run: as(writerFirst, locktest.ErrorOnTheWay), Exact: true},
+	{Name: "an error on the way of a writer leaves no node behind", Run: as(readerFirst, locktest.ErrorOnTheWay), Exact: true},
+	{Name: "an Unlock that fails can be tried again", Run: as(never, locktest.UnlockAgain), Exact: true},
+	{Name: "an RUnlock that fails can be tried again", Run: as(always, locktest.UnlockAgain), Exact: true},
+	{Name: "a path that is not one is an error at once", Run: as(never, locktest.BadPaths), Bare: true},
+}
+
+type readWrite struct {
+	*locktest.World
+	subject ReadWriteSubject
+}
+
+// A party is one contender of a case, and what it is called.
+type party struct {
+	locktest.Lock
+	both   ReadWriteLock
+	s      *locktest.Session
+	name   string
+	result <-chan error
+}
+
+func (w *readWrite) party(reads bool, name string, in ...*locktest.Session) *party {
+	w.Helper()
+	if len(in) == 0 {
+		in = []*locktest.Session{w.Session()}
+	}
+	l := w.subject.New(in[0].Conn, w.Path)
+	return &party{asks{l, reads}, l, in[0], name, nil}
+}
+
+func (w *readWrite) reader(name string, in ...*locktest.Session) *party {
+	return w.party(true, name, in...)
+}
+
+func (w *readWrite) writer(name string, in ...*locktest.Session) *party {
+	return w.party(false, name, in...)
+}
+
+// in lets a contender in that must not wait.
+func (w *readWrite) in(p *party, where string) {
+	w.Helper()
+	p.result = w.Lock(p.Lock)
+	w.getsIn(p, where)
+}
+
+// getsIn waits until a contender is in that waits no longer.
+func (w *readWrite) getsIn(p *party, where string) {
+	w.Helper()
+	w.Eventually(p.name+" gets in "+where, func() bool { return len(p.result) > 0 })
+	require.NoError(w, <-p.result, "the lock of %s, %s, fails", p.name, where)
+}
+
+// queues has a contender ask that must wait.
+func (w *readWrite) queues(p *party, why string) {
+	w.Helper()
+	p.result = w.Lock(p.Lock)
+	w.stays(p, why)
+}
+
+// stays fails if a contender is in that must wait.
+func (w *readWrite) stays(p *party, why string) {
+	w.Helper()
+	w.WaitUntil(p.name+" waits", func() bool { return len(p.result) > 0 || p.s.Tap.Armed() > 0 && p.s.Tap.Pending() == 0 },
+		func() string {
+			return fmt.Sprintf("%s waits without a watch: no event will tell it of the release%s", p.name, w.Why())
+		})
+	if len(p.result) > 0 {
+		require.NoError(w, <-p.result, "%s must wait (%s), and its lock fails", p.name, why)
+		w.Fatalf("%s has got the lock and must wait: %s", p.name, why)
+	}
+}
+
+func (w *readWrite) leaves(p *party) {
+	w.Helper()
+	w.Unlock(p.Lock, p.name)
+}
+
+func readersTogether(w *readWrite) {
+	a, b := w.reader("the first reader"), w.reader("the second reader")
+	c := w.reader("the third reader, of the second one's session,", b.s)
+	for _, p := range []*party{a, b, c} {
+		w.in(p, "while other readers are inside")
+	}
+	require.Len(w, w.Nodes(), 3, "three readers hold the lock, and there are not three nodes: each contender makes a node of its own")
+	w.leaves(b)
+	d := w.reader("the last reader")
+	w.in(d, "while other readers are inside")
+	for _, p := range []*party{d, a, c} {
+		w.leaves(p)
+	}
+	w.NothingLeft()
+}
+
+const byNumber = "the queue goes by the number at the end of the name, and not by the name: read-0000000001 sorts before write-0000000000 and comes after it"
+
+func readerBehindWriter(w *readWrite) {
+	writer := w.writer("the writer")
+	w.in(writer, "when the lock is free")
+	a, b := w.reader("a reader"), w.reader("another reader")
+	w.queues(a, "a writer holds the lock; "+byNumber)
+	w.queues(b, "a writer holds the lock; "+byNumber)
+	w.leaves(writer)
+	w.getsIn(a, "after the writer before it")
+	w.getsIn(b, "after the writer before it, together with the other reader: a reader waits for the nearest writer before it, not for the node just before its own")
+	w.leaves(a)
+	w.leaves(b)
+	w.NothingLeft()
+}
+
+func writerBehindReaders(w *readWrite) {
+	var readers []*party
+	for i := range 3 {
+		p := w.reader(fmt.Sprintf("reader %d", i+1))
+		w.in(p, "while no writer is there")
+		readers = append(readers, p)
+	}
+	writer := w.writer("the writer")
+	w.queues(writer, "three readers hold the lock")
+	for _, i := range []int{2, 0} { // the one just before the writer first
+		w.leaves(readers[i])
+		w.rest()
+		w.stays(writer, "one reader has left and another one is inside still: look again at the whole queue after each event")
+	}
+	w.leaves(readers[1])
+	w.getsIn(writer, "after the last reader")
+	w.leaves(writer)
+	w.NothingLeft()
+}
+
+// rest lets what an event sets going come to its end.
+func (w *readWrite) rest() {
+	if w.Server != nil {
+		time.Sleep(time.Second)
+	}
+}
+
+// writerAlone counts who is inside while readers and writers come and go.
+func writerAlone(w *readWrite) {
+	const times = 5
+	var inside atomic.Int32 // a writer counts as many
+	const many = 1000
+	counted := 0
+	var results []<-chan error
+	for i := range 8 {
+		reads := i%2 == 0
+		p := w.party(reads, fmt.Sprintf("contender %d", i))
+		weight := int32(many)
+		if reads {
+			weight = 1
+		}
+		results = append(results, w.Aside("Lock, Unlock", func() error {
+			for range times {
+				if err := p.Lock.Lock(); err != nil {
+					return err
+				}
+				n := inside.Add(weight)
+				if !reads {
+					counted++
+				}
+				time.Sleep(time.Millisecond)
+				inside.Add(-weight)
+				if err := p.Lock.Unlock(); err != nil {
+					return err
+				}
+				if n >= many && n != many || n%many > 0 && !reads {
+					return errors.New("a writer is inside together with another contender")
+				}
+			}
+			return nil
+		}))
+	}
+	for i, result := range results {
+		require.NoError(w, w.Result(result, fmt.Sprintf("contender %d", i)), "contender %d", i)
+	}
+	require.Equal(w, 4*times, counted, "the count is wrong: two writers were inside at once")
+	w.NothingLeft()
+}
+
+const overtaken = "a writer that came before waits already: a reader waits for the nearest writer before it, also for one that does not hold the lock yet; else writers starve"
+
+func readerBehindWaitingWriter(w *readWrite) {
+	first := w.reader("the first reader")
+	w.in(first, "when the lock is free")
+	writer := w.writer("the writer")
+	w.queues(writer, "a reader holds the lock")
+	late := w.reader("the late reader")
+	w.queues(late, overtaken)
+	w.leaves(first)
+	w.getsIn(writer, "after the reader before it")
+	w.stays(late, "a writer holds the lock")
+	w.leaves(writer)
+	w.getsIn(late, "after the writer before it")
+	w.leaves(late)
+	w.NothingLeft()
+}
+
+// noStarving sends one reader after the other behind a writer. If they get in, one
+// is always inside, and the writer waits.
+func noStarving(w *readWrite) {
+	first := w.reader("the first reader")
+	w.in(first, "when the lock is free")
+	writer := w.writer("the writer")
+	w.queues(writer, "a reader holds the lock")
+	inside, waiting := []*party{first}, []*party(nil)
+	const n = 10
+	for i := range n {
+		p := w.reader(fmt.Sprintf("late reader %d", i+1))
+		p.result = w.Lock(p.Lock)
+		w.Eventually("the late reader is in, or waits", func() bool { return len(p.result) > 0 || p.s.Tap.Armed() > 0 && p.s.Tap.Pending() == 0 })
+		if len(p.result) == 0 {
+			waiting = append(waiting, p)
+			continue
+		}
+		w.getsIn(p, "")
+		inside = append(inside, p)
+		w.leaves(inside[0])
+		inside = inside[1:]
+	}
+	require.Empty(w, writer.result, "the writer is in while a reader holds the lock")
+	require.Len(w, waiting, n, "the writer starves: one late reader after the other gets in, and the lock is never free; %s", overtaken)
+	w.leaves(first)
+	w.getsIn(writer, "though readers come and come")
+	w.leaves(writer)
+	for _, p := range waiting {
+		w.getsIn(p, "after the writer")
+		w.leaves(p)
+	}
+	w.NothingLeft()
+}
+
+func readersUpToWriter(w *readWrite) {
+	holder, a, b := w.writer("the first writer"), w.reader("a reader"), w.reader("another reader")
+	next, last := w.writer("the second writer"), w.reader("the last reader")
+	w.in(holder, "when the lock is free")
+	for _, p := range []*party{a, b, next, last} {
+		w.queues(p, "a writer holds the lock; "+byNumber)
+	}
+	w.leaves(holder)
+	w.getsIn(a, "after the writer before it")
+	w.getsIn(b, "after the writer before it")
+	w.rest()
+	w.stays(next, "readers hold the lock")
+	w.stays(last, overtaken)
+	w.leaves(a)
+	w.leaves(b)
+	w.getsIn(next, "after the readers before it")
+	w.stays(last, "a writer holds the lock")
+	w.leaves(next)
+	w.getsIn(last, "after the writer before it")
+	w.leaves(last)
+	w.NothingLeft()
+}
+
+func wrongRelease(w *readWrite) {
+	neither := w.reader("a contender that holds nothing")
+	reader, writer := w.reader("the reader"), w.writer("the writer")
+	const what = " deletes a node"
+	try := func(f func() error, name string) {
+		before := w.Nodes()
+		err := w.Result(w.Aside("Unlock", f), name)
+		require.Equal(w, before, w.Nodes(), name+what)
+		w.IsNotLocked(err, name)
+	}
+	try(neither.both.Unlock, "Unlock of a contender that holds nothing")
+	w.in(reader, "when the lock is free")
+	try(reader.both.Unlock, "Unlock of a contender that holds the lock for reading")
+	try(neither.both.RUnlock, "RUnlock of a contender that holds nothing")
+	w.leaves(reader)
+	w.in(writer, "when the lock is free")
+	try(writer.both.RUnlock, "RUnlock of a contender that holds the lock for writing")
+	w.leaves(writer)
+	try(writer.both.Unlock, "the second Unlock")
+	try(reader.both.RUnlock, "the second RUnlock")
+	w.NothingLeft()
+}
+
+func readWriteReuse(w *readWrite) {
+	p := w.reader("a contender that reads")
+	q := &party{asks{p.both, false}, p.both, p.s, "the same contender, which writes now,", nil}
+	for _, p := range []*party{p, q, p, q, q} {
+		w.in(p, "when the lock is free")
+		w.leaves(p)
+	}
+	w.NothingLeft()
+}
+
+// woken fails if a release sends other events than these, one of each number
+// of the contenders.
+func (w *readWrite) woken(what string, f func(), waiting []*party, want ...int64) {
+	w.Helper()
+	var before []int64
+	for _, p := range waiting {
+		before = append(before, p.s.Tap.Counts().Events)
+	}
+	f()
+	w.rest()
+	for i, p := range waiting {
+		sent := p.s.Tap.Counts().Events - before[i]
+		require.Equal(w, want[i], sent, "%s, and %s is sent another number of watch events than it needs (wanted %d): a reader watches the nearest writer before it, a writer the node just before its own, and nobody the list", what, p.name, want[i])
+	}
+}
+
+func wakesTheRightOnes(w *readWrite) {
+	holder, a, b := w.writer("the first writer"), w.reader("a reader"), w.reader("another reader")
+	next, last := w.writer("the second writer"), w.reader("the last reader")
+	w.in(holder, "when the lock is free")
+	waiting := []*party{a, b, next, last}
+	for _, p := range waiting {
+		w.queues(p, "a writer holds the lock")
+	}
+	w.woken("the writer before two readers lets go", func() { w.leaves(holder) }, waiting, 1, 1, 0, 0)
+	w.getsIn(a, "after the writer before it")
+	w.getsIn(b, "after the writer before it")
+	w.woken("one of two readers leaves, and not the one just before the writer", func() { w.leaves(a) }, waiting, 0, 0, 0, 0)
+	w.stays(next, "a reader holds the lock")
+	w.woken("the last of two readers leaves", func() { w.leaves(b) }, waiting, 0, 0, 1, 0)
+	w.getsIn(next, "after the readers before it")
+	w.woken("the second writer lets go", func() { w.leaves(next) }, waiting, 0, 0, 0, 1)
+	w.getsIn(last, "after the writer before it")
+	w.leaves(last)
+	w.NothingLeft()
+}
+
+func readWriteRequests(w *readWrite) {
+	if w.subject.Requests == nil {
+		w.Skip("ReadWriteSubject.Requests is nil: there is no prediction to compare with")
+	}
+	for _, c := range []struct {
+		queue string // in the order of arrival: r or w
+		leave []int  // in this order
+		waits int
+	}{
+		{"w", []int{0}, 0},
+		{"rrr", []int{0, 1, 2}, 0},
+		{"wrr", []int{0, 1, 2}, 2},
+		{"rrrw", []int{0, 1, 2, 3}, 1},
+		{"rrrw", []int{2, 1, 0, 3}, 3}, // each reader that leaves is the one just before the writer
+		{"wrrwrrw", []int{0, 1, 2, 3, 4, 5, 6}, 6},
+	} {
+		var all []*party
+		for i, kind := range c.queue {
+			p := w.party(kind == 'r', fmt.Sprintf("contender %d of %s", i, c.queue))
+			p.result = w.Lock(p.Lock)
+			w.Eventually(p.name+" is in, or waits", func() bool { return len(p.result) > 0 || p.s.Tap.Armed() > 0 && p.s.Tap.Pending() == 0 })
+			all = append(all, p)
+		}
+		for _, i := range c.leave {
+			w.getsIn(all[i], "when its turn has come")
+			w.leaves(all[i])
+			w.rest()
+		}
+		var requests []jute.Op
+		for _, p := range all {
+			requests = append(requests, locktest.RequestsOf(p.s)...)
+		}
+		sent := len(requests)
+		require.Equal(w, w.subject.Requests(len(all), c.waits), sent, "the queue %s, which leaves in the order %v, sends %d requests and not what was predicted for %d waits (ReadWriteSubject.Requests): %s", c.queue, c.leave, sent, c.waits, locktest.ByKind(requests))
+		w.NothingLeft()
+	}
+}
+
+// recipesNodes has another program's contenders in the queue.
+func recipesNodes(w *readWrite) {
+	admin := w.Session()
+	create := func(prefix string) string {
+		node, err := admin.Create(w.Path+"/"+prefix, []byte("another program"), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		require.NoError(w, err)
+		return node
+	}
+	const recipe = "; the recipe names the nodes read- and write-, so that programs of different authors share a lock"
+	theirs := create("read-")
+	reader, writer := w.reader("a reader"), w.writer("a writer")
+	w.in(reader, "while another program's reader holds the lock"+recipe)
+	w.queues(writer, "readers hold the lock, one of which is another program's"+recipe)
+	w.leaves(reader)
+	w.rest()
+	w.stays(writer, "another program's reader holds the lock"+recipe)
+	require.NoError(w, admin.Delete(theirs, -1))
+	w.getsIn(writer, "after another program's reader")
+	theirs = create("write-")
+	late := w.reader("the late reader")
+	w.queues(late, "a writer holds the lock, and another program's writer waits")
+	w.leaves(writer)
+	w.rest()
+	w.stays(late, "another program's writer holds the lock"+recipe)
+	require.NoError(w, admin.Delete(theirs, -1))
+	w.getsIn(late, "after another program's writer")
+	w.leaves(late)
+	w.NothingLeft()
+}
+
+func noPermissionToWrite(w *readWrite) {
+	admin := w.Session()
+	require.NoError(w, admin.AddAuth("digest", []byte("admin:secret")))
+	w.Parents(admin.Conn, zk.DigestACL(zk.PermAll, "admin", "secret"))
+	for _, p := range []*party{w.reader("a reader"), w.writer("a writer")} {
+		err := w.Result(w.Lock(p.Lock), "the lock of "+p.name+" without permission")
+		require.ErrorIs(w, err, zk.ErrNoAuth, "the lock of %s without permission must return an error that wraps the client's", p.name)
+		require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
+		w.NotLocked(p.Lock, "the release after a lock that failed")
+	}
+}
+
+func writerGoes(w *readWrite) {
+	first, writer := w.reader("the first reader"), w.writer("the writer")
+	a, b := w.reader("a late reader"), w.reader("another late reader")
+	w.in(first, "when the lock is free")
+	w.queues(writer, "a reader holds the lock")
+	w.queues(a, overtaken)
+	w.queues(b, overtaken)
+	w.Expire(writer.s)
+	require.Error(w, w.Result(writer.result, "the lock of a writer whose session has expired"), "a writer's session has expired, and Lock returns no error")
+	w.getsIn(a, "together with the first reader, once the writer before it has gone")
+	w.getsIn(b, "together with the first reader, once the writer before it has gone")
+	for _, p := range []*party{first, a, b} {
+		w.leaves(p)
+	}
+	w.NothingLeft()
+}
+
+func releaseAfterExpiry(w *readWrite) {
+	for _, reads := range []bool{true, false} {
+		old := w.party(reads, "the old holder")
+		w.in(old, "when the lock is free")
+		w.Expire(old.s)
+		next := w.writer("the next writer")
+		w.in(next, "after the old holder's session has ended")
+		w.Eventually("the old holder's client has a new session", func() bool {
+			return old.s.SessionID() != 0 && old.s.SessionID() != old.s.ID && old.s.State() == zk.StateHasSession
+		})
+		before := w.Nodes()
+		err := w.UnlockErr(old.Lock, "the release after the session has ended")
+		require.Equal(w, before, w.Nodes(), "the holder's session has ended, and its release has deleted another contender's node: two holders")
+		w.IsNotLocked(err, "the release after the session has ended")
+		w.leaves(next)
+		w.NothingLeft()
+	}
+}

@@ -1,0 +1,495 @@
+package suites
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest"
+)
+
+// A Semaphore is one contender for one of several places, used by one goroutine
+// at a time.
+type Semaphore interface {
+	Acquire() error
+	TryAcquire() (bool, error)
+	Release() error
+}
+
+// A SemaphoreSubject is a fair queue in which as many contenders are inside at a
+// time as there are permits.
+type SemaphoreSubject struct {
+	// New makes a contender for the semaphore at path, the parent of its node.
+	New func(conn *zk.Conn, path string, permits int) Semaphore
+	// ErrNotAcquired is what Release returns, or wraps, if the contender is not
+	// inside.
+	ErrNotAcquired error
+	// WakeUps is how many watch events a release may send to the contenders that
+	// wait, each in a session of its own. If it is nil they are not counted.
+	WakeUps func(permits int) int
+	// Requests is how many requests n contenders may send in all, each in a
+	// session of its own, that arrive one by one before the first release, and
+	// then each go out in the order in which they came. If it is nil they are not
+	// counted.
+	Requests func(permits, n int) int
+	// Level says how much is asked of the semaphore. The zero Level is Full.
+	Level locktest.Level
+}
+
+// RunSemaphore runs what a semaphore with several permits must do as subtests, in
+// a process of its own as Run does. With one permit a semaphore is a lock, for
+// which Run has the cases: the two suites complete each other.
+func RunSemaphore(t *testing.T, s SemaphoreSubject) {
+	t.Helper()
+	locktest.RunSuite(t, s)
+}
+
+// Plan is what RunSemaphore runs.
+func (s SemaphoreSubject) Plan() locktest.Plan {
+	p := locktest.NewPlan(semaphoreCases, locktest.Of[*places](s.Level), locktest.Subject{ErrNotLocked: s.ErrNotAcquired, Queue: true},
+		func(w *locktest.World) *places { return &places{World: w, subject: s} })
+	if s.New == nil {
+		p.Missing = "SemaphoreSubject.New is nil: it must make a contender"
+	}
+	return p
+}
+
+// with runs a case with a semaphore of so many permits.
+func with(permits int, run func(w *places)) func(w *places) {
+	return func(w *places) {
+		w.permits = permits
+		w.World.Subject.New = func(conn *zk.Conn, path string) locktest.Lock { return asLock{w.subject.New(conn, path, permits)} }
+		run(w)
+	}
+}
+
+type asLock struct{ Semaphore }
+
+func (s asLock) Lock() error            { return s.Acquire() }
+func (s asLock) TryLock() (bool, error) { return s.TryAcquire() }
+func (s asLock) Unlock() error          { return s.Release() }
+
+var semaphoreCases = []locktest.TestCase[*places]{
+	{Name: "as many as there are permits get in without waiting, and one more waits", Run: with(3, asManyAsPermits), Basic: true},
+	{Name: "a release lets exactly one in", Run: with(3, letsOneIn), Basic: true},
+	{Name: "whichever of those inside goes, the first waiter gets in", Run: with(3, whicheverGoes), Basic: true},
+	{Name: "several that go at once let as many in", Run: with(3, severalGo), Basic: true},
+	{Name: "waiters get in in the order in which they came", Run: with(3, orderOfPlaces), Basic: true},
+	{Name: "a waiter that goes lets nobody in, and those behind it are not forgotten", Run: with(2, waiterBeforeGoes), Basic: true},
+	{Name: "TryAcquire takes a free place, and says false at once when there is none", Run: with(2, tryAcquire), Basic: true},
+	{Name: "Release by a contender that is not inside is ErrNotAcquired and frees no place", Run: with(2, releaseOutside), Basic: true},
+	{Name: "a holder whose session ends frees its place", Run: with(3, placeExpires), Basic: true},
+	{Name: "never more inside than there are permits, each contender in a session of its own", Run: with(3, neverMore), Basic: true},
+	{Name: "never more inside than there are permits, contenders of one session", Run: with(3, neverMoreInOneSession)},
+	{Name: "a release between looking and watching is not missed, whichever of those inside goes", Run: with(2, releaseBeforePlaceWatch), Exact: true},
+	{Name: "a release wakes no more waiters than predicted", Run: with(3, placeWakeUps), Exact: true},
+	{Name: "the requests are no more than predicted", Run: with(3, placeRequests), Exact: true},
+	{Name: "less than one permit is an error at once", Run: with(0, noPermits)},
+}
+
+type places struct {
+	*locktest.World
+	subject SemaphoreSubject
+	permits int
+}
+
+// fill has contenders arrive one by one until waiting of them wait.
+func (w *places) fill(waiting int) (all []locktest.Lock, results []<-chan error, sessions []*locktest.Session) {
+	w.Helper()
+	for i := range w.permits + waiting {
+		l, s := w.Contender()
+		result := w.Lock(l)
+		if i < w.permits {
+			w.goesIn(result, fmt.Sprintf("contender %d", i+1), fmt.Sprintf("there are %d permits, and a place is free", w.permits))
+		} else {
+			w.staysOut(result, s, fmt.Sprintf("contender %d, with %d permits,", i+1, w.permits))
+		}
+		all, results, sessions = append(all, l), append(results, result), append(sessions, s)
+	}
+	return all, results, sessions
+}
+
+const whichever = "a waiter may get in when any of the nodes before it goes, not only the one just before it or the first: think which ones it must watch"
+
+// getsIn waits until a waiter whose turn it is is inside.
+func (w *places) getsIn(result <-chan error, name string) {
+	w.Helper()
+	w.goesIn(result, name, whichever)
+}
+
+// goesIn waits until a contender is inside. Advice is for one that waits.
+func (w *places) goesIn(result <-chan error, name, advice string) {
+	w.Helper()
+	w.WaitUntil(name+" gets in", func() bool { return len(result) > 0 }, func() string {
+		return fmt.Sprintf("%s must get in, and waits, though fewer than %d contenders are before it: %s%s", name, w.permits, advice, w.Why())
+	})
+	require.NoError(w, <-result, "%s: Acquire fails", name)
+}
+
+// staysOut fails if a contender is inside, or does not sleep on a watch.
+func (w *places) staysOut(result <-chan error, s *locktest.Session, name string) {
+	w.Helper()
+	before := s.Tap.Counts().Total()
+	w.WaitUntil(name+" waits on a watch", func() bool {
+		if len(result) > 0 {
+			require.NoError(w, <-result, "%s must wait, and Acquire fails", name)
+			w.Fatalf("%s must wait, and has got in: more are inside than there are permits", name)
+		}
+		return s.Tap.Armed() > 0 && s.Tap.Pending() == 0
+	}, func() string {
+		if n := s.Tap.Counts().Total() - before; n > 5 {
+			return fmt.Sprintf("%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, locktest.Patience)
+		}
+		return fmt.Sprintf("%s waits without a watch: no event will tell it of a release%s", name, w.Why())
+	})
+}
+
+func (w *places) release(l locktest.Lock, name string) {
+	w.Helper()
+	require.NoError(w, w.Result(w.Aside("Release", l.Unlock), "Release of "+name), "Release of %s fails", name)
+}
+
+func (w *places) empty(all []locktest.Lock) {
+	w.Helper()
+	for _, l := range all {
+		w.release(l, "a contender that is inside")
+	}
+	w.NothingLeft()
+}
+
+func asManyAsPermits(w *places) {
+	all, results, _ := w.fill(1)
+	require.Len(w, w.Nodes(), w.permits+1, "each contender has one node")
+	admin := w.Session()
+	for _, node := range w.Nodes() {
+		_, stat, err := admin.Get(w.Path + "/" + node)
+		require.NoError(w, err)
+		require.NotZero(w, stat.EphemeralOwner, "the node %s is not ephemeral: if its contender dies, the place is lost; create it with zk.FlagEphemeralSequential", node)
+	}
+	w.release(all[0], "the first")
+	w.getsIn(results[w.permits], "the waiter, after a release,")
+	w.empty(all[1:])
+}
+
+func letsOneIn(w *places) {
+	all, results, sessions := w.fill(3)
+	for i := range 3 {
+		w.release(all[i], fmt.Sprintf("contender %d", i+1))
+		w.getsIn(results[w.permits+i], fmt.Sprintf("the first waiter, after release %d,", i+1))
+		for j := w.permits + i + 1; j < len(all); j++ {
+			w.staysOut(results[j], sessions[j], fmt.Sprintf("after release %d, contender %d,", i+1, j+1))
+		}
+	}
+	w.empty(all[3:])
+}
+
+func whicheverGoes(w *places) {
+	for first := range w.permits {
+		for second := range w.permits {
+			all, results, sessions := w.fill(2)
+			w.release(all[first], "one that is inside")
+			w.getsIn(results[w.permits], fmt.Sprintf("contender %d of the %d inside has gone: the first waiter", first+1, w.permits))
+			w.staysOut(results[w.permits+1], sessions[w.permits+1], "the second waiter")
+			// The second waiter has moved up, and others are before it now.
+			inside := slices.Concat(all[:first], all[first+1:w.permits+1])
+			w.release(inside[second], "one that is inside")
+			w.getsIn(results[w.permits+1], fmt.Sprintf("contender %d of those inside has gone, then contender %d of those that were inside after that: the second waiter", first+1, second+1))
+			w.empty(slices.Concat(inside[:second], inside[second+1:], all[w.permits+1:]))
+		}
+	}
+}
+
+func severalGo(w *places) {
+	all, results, sessions := w.fill(w.permits + 1)
+	var gone []<-chan error
+	for _, l := range all[:w.permits] {
+		gone = append(gone, w.Aside("Release", l.Unlock))
+	}
+	for _, result := range gone {
+		require.NoError(w, w.Result(result, "Release, several at once,"), "Release, several at once, fails")
+	}
+	for i := range w.permits {
+		w.getsIn(results[w.permits+i], fmt.Sprintf("waiter %d, after %d have gone at once,", i+1, w.permits))
+	}
+	last := len(all) - 1
+	w.staysOut(results[last], sessions[last], "the last waiter")
+	w.release(all[last-1], "the one before it")
+	w.getsIn(results[last], "the last waiter")
+	w.empty(append(all[w.permits:last-1:last-1], all[last]))
+}
+
+func orderOfPlaces(w *places) {
+	const waiting = 6
+	all, results, sessions := w.fill(waiting)
+	var inside []int
+	for i := range w.permits {
+		inside = append(inside, i)
+	}
+	for i := range waiting {
+		out := i * 2 % len(inside) // in no order
+		w.release(all[inside[out]], "one that is inside")
+		inside = slices.Delete(inside, out, out+1)
+		next := w.permits + i
+		for j := next + 1; j < len(all); j++ {
+			w.staysOut(results[j], sessions[j], fmt.Sprintf("contender %d, while contender %d waits longer,", j+1, next+1))
+		}
+		w.getsIn(results[next], fmt.Sprintf("contender %d, whose turn it is,", next+1))
+		inside = append(inside, next)
+	}
+	for _, i := range inside {
+		w.release(all[i], "one that is inside")
+	}
+	w.NothingLeft()
+}
+
+func waiterBeforeGoes(w *places) {
+	for first := range 2 {
+		all, results, sessions := w.fill(4)
+		const gone, next = 3, 2 // indexes: the second waiter goes, the first is next
+		w.Expire(sessions[gone])
+		w.Gone(results[gone])
+		for _, j := range []int{2, 4, 5} {
+			w.staysOut(results[j], sessions[j], fmt.Sprintf("a waiter has gone, %d are inside, and contender %d", w.permits, j+1))
+		}
+		w.release(all[first], "one that is inside")
+		w.getsIn(results[next], "the first waiter")
+		for _, j := range []int{4, 5} {
+			w.staysOut(results[j], sessions[j], fmt.Sprintf("contender %d", j+1))
+		}
+		w.release(all[next], "the contender that has just got in")
+		w.getsIn(results[4], "the waiter behind the one that went")
+		w.staysOut(results[5], sessions[5], "the last waiter")
+		w.release(all[1-first], "the other of the first two")
+		w.getsIn(results[5], "the last waiter")
+		w.empty(all[4:])
+	}
+}
+
+func tryAcquire(w *places) {
+	var inside []locktest.Lock
+	for i := range w.permits {
+		l, _ := w.Contender()
+		ok, err := w.Try(l, "TryAcquire with a free place")
+		require.NoError(w, err, "TryAcquire with a free place fails")
+		require.True(w, ok, "TryAcquire returns false, and only %d of %d places are taken", i, w.permits)
+		inside = append(inside, l)
+	}
+	l, s := w.Contender()
+	for range 3 {
+		ok, err := w.Try(l, "TryAcquire without a free place")
+		require.NoError(w, err, "TryAcquire without a free place fails: false says that there is none")
+		require.False(w, ok, "TryAcquire goes inside, and all places are taken: more are inside than there are permits")
+	}
+	require.Len(w, w.Nodes(), w.permits, "TryAcquire has returned false and has left a node behind: it takes a place from every contender that comes later")
+	require.Zero(w, s.Tap.Armed(), "TryAcquire has returned false and has left a watch behind")
+	w.release(inside[0], "one that is inside")
+	ok, err := w.Try(l, "TryAcquire after a release")
+	require.NoError(w, err, "TryAcquire after a release fails")
+	require.True(w, ok, "TryAcquire returns false after a release")
+	w.empty(append(inside[1:], l))
+}
+
+func releaseOutside(w *places) {
+	all, results, sessions := w.fill(1)
+	stranger, _ := w.Contender(sessions[0])
+	before := w.Nodes()
+	err := w.UnlockErr(stranger, "Release by a contender that is not inside")
+	require.Equal(w, before, w.Nodes(), "Release by a contender that is not inside has deleted another one's node")
+	w.isNotAcquired(err, "Release by a contender that is not inside")
+	w.release(all[0], "the first")
+	w.getsIn(results[w.permits], "the waiter")
+	before = w.Nodes()
+	err = w.UnlockErr(all[0], "the second Release")
+	require.Equal(w, before, w.Nodes(), "a second Release has deleted another contender's node")
+	w.isNotAcquired(err, "the second Release")
+	l, s := w.Contender()
+	w.staysOut(w.Lock(l), s, "a contender that comes after a second Release")
+}
+
+func (w *places) isNotAcquired(err error, what string) {
+	w.Helper()
+	require.Error(w, err, "%s returns no error: return ErrNotAcquired", what)
+	if w.subject.ErrNotAcquired != nil {
+		require.ErrorIs(w, err, w.subject.ErrNotAcquired, "%s returns another error than ErrNotAcquired", what)
+	}
+}
+
+func placeExpires(w *places) {
+	for dead := range w.permits {
+		all, results, sessions := w.fill(2)
+		w.Expire(sessions[dead])
+		w.getsIn(results[w.permits], fmt.Sprintf("the session of contender %d of those inside has ended, and the first waiter", dead+1))
+		w.staysOut(results[w.permits+1], sessions[w.permits+1], "the second waiter")
+		w.Eventually("the client has a new session", func() bool {
+			return sessions[dead].State() == zk.StateHasSession && sessions[dead].SessionID() != sessions[dead].ID
+		})
+		before := w.Nodes()
+		err := w.UnlockErr(all[dead], "Release after the session has ended")
+		require.Equal(w, before, w.Nodes(), "Release after the session has ended has deleted another contender's node")
+		w.isNotAcquired(err, "Release after the session has ended")
+		w.release(all[w.permits], "the contender that got the place")
+		w.getsIn(results[w.permits+1], "the second waiter")
+		w.empty(slices.Concat(all[:dead], all[dead+1:w.permits], all[w.permits+1:]))
+	}
+}
+
+// crowd has contenders go in and out at the same time, and counts.
+func (w *places) crowd(contenders []locktest.Lock) {
+	const times = 5
+	var inside, most atomic.Int32
+	round := func(l locktest.Lock) error {
+		if err := l.Lock(); err != nil {
+			return fmt.Errorf("Acquire fails: %w", err)
+		}
+		n := inside.Add(1)
+		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+		}
+		time.Sleep(time.Millisecond) // time for the others to get in
+		inside.Add(-1)
+		if err := l.Unlock(); err != nil {
+			return fmt.Errorf("Release fails: %w", err)
+		}
+		if int(n) > w.permits {
+			return errors.New("more are inside than there are permits")
+		}
+		return nil
+	}
+	var results []<-chan error
+	for _, l := range contenders {
+		results = append(results, w.Aside("Acquire, Release", func() (err error) {
+			for n := 0; n < times && err == nil; n++ {
+				err = round(l)
+			}
+			return err
+		}))
+	}
+	for i, result := range results {
+		require.NoError(w, w.Result(result, fmt.Sprintf("contender %d", i+1)), "contender %d", i+1)
+	}
+	if w.Server != nil { // in virtual time all have got as far as they can
+		require.Equal(w, w.permits, int(most.Load()), "%d contenders went in and out, and there were never as many inside as there are permits", len(contenders))
+	}
+	w.NothingLeft()
+}
+
+func neverMore(w *places) {
+	var contenders []locktest.Lock
+	for range 8 {
+		l, _ := w.Contender()
+		contenders = append(contenders, l)
+	}
+	w.crowd(contenders)
+}
+
+func neverMoreInOneSession(w *places) {
+	s := w.Session()
+	var contenders []locktest.Lock
+	for range 12 {
+		l, _ := w.Contender(s)
+		contenders = append(contenders, l)
+	}
+	w.crowd(contenders)
+}
+
+// releaseBeforePlaceWatch holds back each request of a waiter in turn, and
+// meanwhile one of those inside goes.
+func releaseBeforePlaceWatch(w *places) {
+	for first := range w.permits {
+		for n := 2; w.GoesOn(n); n++ { // 1 is the create
+			all, _, _ := w.fill(0)
+			l, s := w.Contender()
+			held := w.Server.Hold(locktest.Number(s, n))
+			result := w.Lock(l)
+			met := w.Meets(held, s, "the request is held back, or the waiter waits")
+			op := locktest.LastRequest(s, n)
+			w.release(all[first], "one that is inside")
+			synctest.Wait() // its event has arrived
+			held.Release()
+			w.goesIn(result, fmt.Sprintf("contender %d of those inside has gone while request %d of a waiter, %v, was on its way: the waiter", first+1, n, op),
+				"between looking and watching a node can go; use one request that looks and sets the watch (GetW), look again if it finds no node, and keep an event that comes while you set the next watch")
+			w.empty(append(slices.Delete(all, first, first+1), l))
+			if !met {
+				require.Greater(w, n, 2, "the waiter sends nothing but its create before it waits")
+				break
+			}
+		}
+	}
+}
+
+func placeWakeUps(w *places) {
+	if w.subject.WakeUps == nil {
+		w.Skip("SemaphoreSubject.WakeUps is nil: there is no prediction of the watch events to compare with")
+	}
+	const waiting = 9
+	all, results, sessions := w.fill(waiting)
+	done := make(map[int]bool)
+	for i := range w.permits {
+		done[i] = true
+	}
+	inside := []int{0, 1, 2}
+	for i := range waiting {
+		before := locktest.Events(sessions, done)
+		last := len(inside) - 1 // the one that came last wakes most
+		w.release(all[inside[last]], "one that is inside")
+		w.getsIn(results[w.permits+i], "the waiter whose turn it is")
+		for j := w.permits + i + 1; j < len(all); j++ {
+			w.staysOut(results[j], sessions[j], fmt.Sprintf("contender %d", j+1))
+		}
+		if sent, most := int(locktest.Events(sessions, done)-before), w.subject.WakeUps(w.permits); sent > most {
+			w.Fatalf("a release with %d waiting and %d permits sent %d watch events, and %d at most were predicted (the herd effect): a waiter far back in the queue cannot get in, so it need not wake", waiting-i, w.permits, sent, most)
+		}
+		inside[last] = w.permits + i
+		done[w.permits+i] = true
+	}
+	for _, i := range inside {
+		w.release(all[i], "one that is inside")
+	}
+	w.NothingLeft()
+}
+
+func placeRequests(w *places) {
+	if w.subject.Requests == nil {
+		w.Skip("SemaphoreSubject.Requests is nil: there is no prediction of the requests to compare with")
+	}
+	for _, waiting := range []int{0, 1, 2, 7} {
+		all, results, sessions := w.fill(waiting)
+		for i, l := range all {
+			w.release(l, "one that is inside")
+			if next := w.permits + i; next < len(all) {
+				w.getsIn(results[next], "the waiter whose turn it is")
+				for j := next + 1; j < len(all); j++ {
+					w.staysOut(results[j], sessions[j], fmt.Sprintf("contender %d", j+1))
+				}
+			}
+		}
+		var requests []jute.Op
+		for _, s := range sessions {
+			requests = append(requests, locktest.RequestsOf(s)...)
+		}
+		if most := w.subject.Requests(w.permits, len(all)); len(requests) > most {
+			w.Fatalf("%d contenders for %d places that arrive one by one send %d requests in all, and %d at most were predicted (%s)", len(all), w.permits, len(requests), most, locktest.ByKind(requests))
+		}
+	}
+	w.NothingLeft()
+}
+
+func noPermits(w *places) {
+	s := w.Session()
+	for _, permits := range []int{0, -1} {
+		l := asLock{w.subject.New(s.Conn, w.Path, permits)}
+		require.Error(w, w.Result(w.Lock(l), fmt.Sprintf("Acquire with %d permits", permits)), "Acquire with %d permits returns no error", permits)
+		ok, err := w.Try(l, fmt.Sprintf("TryAcquire with %d permits", permits))
+		require.Error(w, err, "TryAcquire with %d permits returns no error", permits)
+		require.False(w, ok, "TryAcquire with %d permits returns true", permits)
+	}
+	require.Empty(w, locktest.RequestsOf(s), "with less than one permit, Acquire has sent a request")
+	w.NoNodes("with less than one permit, Acquire has left a node behind")
+}

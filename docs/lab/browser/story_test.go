@@ -1,0 +1,48 @@
+package browser
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/lab/locks"
+)
+
+// Each story is played with Next, in both languages. At each stop the page shows
+// the caption, and the contenders are what it says.
+func TestNextPlaysEachStory(t *testing.T) {
+	p := open(t, "#lock=zklock&n=2&t=0ns")
+	require.True(t, js[bool](p, "document.getElementById('story').hidden"), "this lock has no story")
+	for i, name := range []string{"naive", "herd", "predecessor", "D3", "D7", "A7"} {
+		l, err := locks.Find(name)
+		require.NoError(t, err)
+		lang := []string{"en", "zh"}[i%2]
+		p.open("#lock=" + name + "&n=2&t=0ns&lang=" + lang)
+		p.click("#tell")
+		p.await("!!document.getElementById('story-next')")
+		js[any](p, "void (lab.app.speed = 1000)")
+		for n, stop := range l.Story.Stops {
+			p.click("#story-next")
+			p.await(fmt.Sprintf("lab.state().t === %d && !lab.state().playing", stop.At))
+			want := stop.En
+			if lang == "zh" {
+				want = stop.Zh
+			}
+			require.Equal(t, want+stop.Quote, js[string](p, "document.getElementById('caption').textContent"), "%s, stop %d", name, n+1)
+			var holders []string
+			for _, unit := range []string{"A", "B", "C"} {
+				if stop.States[unit] == "holds" {
+					holders = append(holders, unit)
+				}
+			}
+			require.Equal(t, holders, append([]string(nil), p.state().Panels[0].Holders...), "%s, stop %d", name, n+1)
+		}
+		require.True(t, js[bool](p, "document.getElementById('story-next').disabled"))
+		p.click("#story-back")
+		require.Equal(t, float64(l.Story.Stops[len(l.Story.Stops)-2].At), p.state().T, name)
+	}
+	// A story is of one scene only.
+	p.open("#lock=naive&n=3&latency=20&seed=2&t=0ns")
+	require.True(t, js[bool](p, "!!document.getElementById('tell') && !document.getElementById('caption')"))
+}

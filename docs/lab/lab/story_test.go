@@ -1,0 +1,107 @@
+package lab_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/lab/lab"
+	"example.com/zklock/docs/lab/locks"
+	"example.com/zklock/internal/explore"
+)
+
+// filmOf is the film of a story.
+func filmOf(t *testing.T, s *locks.Story) *explore.Film {
+	t.Helper()
+	if len(s.Scene.Choices) == 0 {
+		f, err := lab.Run(t, s.Scene)
+		require.NoError(t, err)
+		return f
+	}
+	p, err := lab.Play(t, locks.Address{Scene: s.Scene}.World(), s.Scene.Choices)
+	require.NoError(t, err)
+	return p.Film
+}
+
+// seen is what a film shows at an instant.
+func seen(f *explore.Film, at time.Duration) locks.Stop {
+	s := locks.Stop{States: make(map[string]string)}
+	for _, c := range f.Clients {
+		for _, name := range c.Contenders {
+			s.States[name] = "outside"
+		}
+	}
+	owners, watchers := make(map[string]string), make(map[string]bool)
+	for _, m := range f.Marks {
+		if m.At > at {
+			break
+		}
+		switch m.Kind {
+		case "state":
+			s.States[m.Who] = m.State
+		case "node":
+			if m.Owner != "" && *m.Made {
+				owners[m.Path] = m.Owner
+			} else {
+				delete(owners, m.Path)
+			}
+		case "watch":
+			watchers[m.Client+" "+m.Path+m.Of] = *m.Set
+		case "violation":
+			s.Broken = true
+		}
+	}
+	var paths, names, who []string
+	for p := range owners {
+		paths = append(paths, p)
+	}
+	slices.Sort(paths)
+	for _, p := range paths {
+		names = append(names, owners[p])
+	}
+	for key, set := range watchers {
+		if set {
+			who = append(who, key[:1])
+		}
+	}
+	slices.Sort(who)
+	s.Nodes, s.Watchers = strings.Join(names, " "), strings.Join(who, " ")
+	return s
+}
+
+// What a caption claims is what the film shows at its instant.
+func TestEachStoryIsTrue(t *testing.T) {
+	guide, err := os.ReadFile("../../reading-guide.md")
+	require.NoError(t, err)
+	told := 0
+	for _, l := range locks.All() {
+		if l.Story == nil {
+			continue
+		}
+		told++
+		f := filmOf(t, l.Story)
+		require.GreaterOrEqual(t, len(l.Story.Stops), 6, l.Name)
+		require.LessOrEqual(t, len(l.Story.Stops), 10, l.Name)
+		before := time.Duration(-1)
+		for i, s := range l.Story.Stops {
+			require.Greater(t, s.At, before, "%s, stop %d", l.Name, i+1)
+			require.LessOrEqual(t, s.At, f.End, "%s, stop %d", l.Name, i+1)
+			before = s.At
+			require.NotEmpty(t, s.En)
+			require.NotEmpty(t, s.Zh)
+			if s.Quote != "" {
+				require.Contains(t, string(guide), "`"+s.Quote+"`", "%s, stop %d: the guide has what the articles say", l.Name, i+1)
+			}
+			is := seen(f, s.At)
+			require.Equal(t, s.States, is.States, "%s, stop %d: %s", l.Name, i+1, s.En)
+			require.Equal(t, s.Nodes, is.Nodes, "%s, stop %d: %s", l.Name, i+1, s.En)
+			require.Equal(t, s.Watchers, is.Watchers, "%s, stop %d: %s", l.Name, i+1, s.En)
+			require.Equal(t, s.Broken, is.Broken, "%s, stop %d: %s", l.Name, i+1, s.En)
+		}
+	}
+	require.Equal(t, 6, told)
+}

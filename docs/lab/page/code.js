@@ -1,0 +1,101 @@
+// The lock's source beside the picture, with a pointer for each contender: its
+// letter stands at the line at which it is, and, dotted, at the calls that lead
+// there. Which lines these are is in the film: the engine has looked at the
+// stacks of the contenders' goroutines.
+import { say } from "./strings.js";
+import { whereAt } from "./film.js";
+import { SOURCES } from "./texts.js";
+import { $, app, el } from "./app.js";
+
+// A reader's choice counts. Otherwise the source is shown if it has room.
+export function codeShown() { return app.code ?? (app.panels.length === 1 && innerWidth >= 1100); }
+
+export function showCode() {
+  document.body.dataset.code = codeShown() ? "on" : "off";
+  $("code").setAttribute("aria-pressed", String(codeShown()));
+}
+
+export class Code {
+  constructor(lock) {
+    this.bug = "[" + lock.split("-")[0] + "]"; // a comment marks the line of a bug so
+    this.files = new Map();
+    this.file = ""; // that a reader has chosen
+    this.choice = el("select", { onchange: () => { this.file = this.choice.value; this.shown = null; this.draw(this.F, this.t); } });
+    this.list = el("ol", { class: "source", tabindex: 0 });
+    this.el = el("div", { class: "view code empty" }, el("label", { class: "where" }, el("span", {}), this.choice), this.list);
+    this.shown = null;
+  }
+
+  words() {
+    this.el.querySelector("span").textContent = say("file");
+    this.list.setAttribute("aria-label", say("sourceOf", this.shown || ""));
+  }
+
+  // The lines of a file, made once.
+  lines(file) {
+    if (!this.files.has(file)) {
+      this.files.set(file, SOURCES[file].replace(/\n$/, "").split("\n").map((text, i) => {
+        const who = el("span", { class: "at-line" });
+        const li = el("li", { class: "", "data-line": i + 1 }, who, el("span", { class: "number" }, String(i + 1)), el("code", {}, text));
+        li.bug = text.includes(this.bug) ? " bug" : "";
+        return { li, who };
+      }));
+    }
+    return this.files.get(file);
+  }
+
+  setFilm(F) {
+    this.F = F;
+    const files = [...new Set(F.places.map(p => p.file))].filter(f => SOURCES[f] !== undefined);
+    this.choice.replaceChildren(...files.map(f => el("option", { value: f }, f)));
+    this.el.classList.toggle("empty", files.length === 0);
+    this.first = files[0];
+    this.shown = null;
+  }
+
+  draw(F, t) {
+    if (this.F !== F) this.setFilm(F);
+    this.t = t;
+    if (this.el.classList.contains("empty") || document.body.dataset.code !== "on") return;
+    const where = whereAt(F, t);
+    const latest = where.filter(w => w.at.length).sort((a, b) => b.since - a.since)[0];
+    const file = this.file || latest && F.places[latest.at.find(i => SOURCES[F.places[i].file] !== undefined)]?.file || this.first;
+    const lines = this.lines(file);
+    const pointers = new Map(), left = new Set();
+    for (const w of where) {
+      w.at.forEach((i, depth) => {
+        const p = F.places[i];
+        if (p.file !== file) return;
+        pointers.set(p.line, (pointers.get(p.line) || []).concat({ unit: w.unit, caller: depth > 0 }));
+      });
+      const was = F.places[w.left[0]];
+      if (was && was.file === file && t - w.since <= F.latency * 1.5 && w.left[0] !== w.at[0]) left.add(was.line);
+    }
+    const key = file + JSON.stringify([[...pointers], [...left]]);
+    if (key === this.shown) return;
+    if (!this.shown || !this.shown.startsWith(file + "[")) {
+      this.list.replaceChildren(...lines.map(l => l.li));
+      this.choice.value = file;
+      this.list.setAttribute("aria-label", say("sourceOf", file));
+    }
+    this.shown = key;
+    lines.forEach(({ li, who }, i) => {
+      const at = pointers.get(i + 1) || [];
+      const cls = (at.some(p => !p.caller) ? "here" : left.has(i + 1) ? "left" : "") + li.bug;
+      if (li.className !== cls) li.className = cls;
+      const text = at.map(p => p.unit + (p.caller ? "'" : "")).join();
+      if (who.said !== text) {
+        who.said = text;
+        who.replaceChildren(...at.map(p => el("b", { class: p.caller ? "caller" : "at", "data-unit": p.unit }, p.unit)));
+      }
+    });
+    const moved = latest && F.places[latest.at[0]];
+    if (moved && moved.file === file) this.reveal(lines[moved.line - 1].li);
+  }
+
+  // The line is brought into view, and only the list scrolls.
+  reveal(li) {
+    const top = li.offsetTop, h = this.list.clientHeight;
+    if (top < this.list.scrollTop + 20 || top > this.list.scrollTop + h - 40) this.list.scrollTop = Math.max(0, top - h / 2);
+  }
+}

@@ -1,0 +1,62 @@
+// When was it too late? A strip under the time: after each choice, the share of
+// random continuations without a further fault that end in the bug. The scenes
+// bring theirs; for a reader's own schedule an engine of its own counts them.
+import { choiceWords, clockText, say, violationText } from "./strings.js";
+import { Engine } from "./engine.js";
+import { $, app, el } from "./app.js";
+import { broke, world } from "./choices.js";
+import { jump } from "./time.js";
+
+let counting = null;
+
+// showFate shows the strip of the schedule that is played.
+export function showFate() {
+  if (counting) { counting.stop(); counting = null; }
+  const s = app.scene, l = app.byName.get(s.locks[0]) || {}, r = app.play, bad = r && broke(r);
+  const goal = l.goal ? l.goal.kind : bad && bad.kind;
+  $("fate").hidden = !(s.mode === "schedule" && !app.file && r && goal && s.choices.length);
+  if ($("fate").hidden) return;
+  if (l.fates && l.scene.choices && l.scene.choices.join() === s.choices.join() && !s.packets) { drawFate(l.fates, goal); return; }
+  drawFate([], goal);
+  const engine = counting = new Engine();
+  setTimeout(() => { // not for each choice of a reader who chooses fast
+    if (counting !== engine) return;
+    engine.ask({ do: "fates", world: world(), choices: s.choices, goal }, list => { if (counting === engine) drawFate(list, goal); })
+      .then(list => { if (counting === engine) { drawFate(list, goal); engine.stop(); counting = null; } }, () => {});
+  }, 400);
+}
+
+// The first choice after which every continuation ends in the bug; -1: none.
+const sealed = fates => {
+  let k = fates.length;
+  while (k > 0 && fates[k - 1] === 100) k--;
+  return k < fates.length ? k : -1;
+};
+
+function drawFate(fates, goal) {
+  const F = app.panels[0] && app.panels[0].F;
+  if (!F || !app.clock) return;
+  const made = F.film.choices || [], X = t => app.clock.shown(t) / app.clock.length * 100;
+  const whole = fates.length === app.scene.choices.length + 1, k = whole ? sealed(fates) : -1;
+  const bars = fates.slice(0, made.length + 1).map((share, i) => {
+    const from = i === 0 ? 0 : X(made[i - 1].at_ns), to = i < made.length ? X(made[i].at_ns) : 100;
+    const text = (i === 0 ? say("fate.start") : say("fate.after", i, made[i - 1].choice)) + say("colon") + share + " %";
+    const bar = el("span", { class: "bar", title: text, "data-share": share, "data-choices": i }, el("i", {}));
+    bar.style.left = from + "%";
+    bar.style.width = Math.max(0.4, to - from) + "%";
+    bar.firstChild.style.height = Math.max(share ? 12 : 4, share) + "%";
+    return bar;
+  });
+  const line = !whole ? say("fate.counting") : k < 0 ? say("fate.open", violationText(goal)) : k === 0 ? say("fate.always", violationText(goal)) : say("fate.sealed", violationText(goal), fates[k - 1], k, made[k - 1] ? choiceWords(made[k - 1].choice) : "");
+  $("fate-bars").replaceChildren(...bars);
+  $("fate-bars").setAttribute("aria-label", say("fate") + " " + line);
+  $("fate-line").textContent = line;
+  const button = $("last-moment");
+  button.hidden = k <= 0 || !made[k - 1];
+  if (!button.hidden) {
+    button.textContent = say("fate.last");
+    button.title = clockText(made[k - 1].at_ns);
+    button.onclick = () => jump(made[k - 1].at_ns);
+  }
+  document.querySelector("#fate b").textContent = say("fate");
+}

@@ -1,0 +1,41 @@
+// Traces and recorded runs from files.
+import { say, told } from "./strings.js";
+import { indexFilm } from "./film.js";
+import { $, app, el } from "./app.js";
+import { lockTitle } from "./words.js";
+import { notice } from "./notice.js";
+import { load, showRuns, showScene } from "./scene.js";
+import { showFate } from "./fate.js";
+import { setPanels } from "./panels.js";
+import { goto, setPlaying } from "./time.js";
+
+function readJSON(text) {
+  try { return JSON.parse(text); } catch (e) { throw new Error("not JSON: " + e.message); }
+}
+
+export async function openFiles(files) {
+  const list = [];
+  for (const file of [...files].slice(0, 2)) {
+    try {
+      const data = readJSON(await file.text());
+      if (!data || !data.packets && !data.world) throw new Error("neither a film nor a trace");
+      const F = indexFilm(data.packets ? data : await app.engine.ask({ do: "replay", trace: data }));
+      list.push({ lock: F.film.lock || "", caption: lockTitle(F.film.lock || say("recorded")) + " " + say("fromFile", file.name) + (F.film.recorded ? " · " + say("recordedAt", F.film.server || "?") : ""), which: "", F });
+    } catch (e) {
+      notice(() => say("badFile", file.name, told(e.message)));
+    }
+  }
+  if (list.length === 0) return;
+  app.turn++;
+  app.growing = false;
+  app.file = list;
+  setPlaying(false);
+  showScene();
+  showRuns();
+  showFate();
+  $("workbench").hidden = false;
+  $("workbench").replaceChildren(el("div", { class: "row" }, el("strong", {}, list.map(x => x.caption).join(", ")), el("button", { id: "back-to-locks", onclick: () => { app.file = null; load({}); } }, say("backToLocks"))));
+  setPanels(list);
+  goto(0);
+  if (!app.calm) setPlaying(true);
+}

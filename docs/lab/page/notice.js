@@ -1,0 +1,35 @@
+// Notices above the page, and what a screen reader is told.
+import { say } from "./strings.js";
+import { $, app, el } from "./app.js";
+
+// Title and detail are functions, so that a notice can be said in the other
+// language, too.
+export function notice(title, detail) {
+  const n = $("notice");
+  n.className = "";
+  delete n.dataset.stays;
+  n.replaceChildren(el("div", {}, el("strong", {}), detail ? el("pre", {}) : null), el("div", {}, el("button", { onclick: () => { n.hidden = true; }, "data-action": "close-notice" })));
+  n.hidden = false;
+  app.notice = () => {
+    n.querySelector("strong").textContent = title();
+    if (detail) n.querySelector("pre").textContent = detail();
+    n.querySelector("button").textContent = say("close");
+  };
+  app.notice();
+}
+
+// settleNotice takes away what was said of a scene that is left. What the
+// compiler says of a lock stays until that compiles.
+export function settleNotice() { if (!$("notice").dataset.stays) $("notice").hidden = true; }
+
+export function calmNotice(key) {
+  notice(() => say(key));
+  $("notice").className = "calm";
+  const shown = $("notice").firstChild;
+  setTimeout(() => { if ($("notice").firstChild === shown) $("notice").hidden = true; }, 4000);
+}
+
+let spoken = "";
+export function announce(text) {
+  if (text && text !== spoken) { spoken = text; $("live").textContent = text; }
+}

@@ -1,0 +1,127 @@
+// The panels side by side, and the strip above the time: when the lock is held, events, violations.
+import { makeClock } from "./film.js";
+import { $, app } from "./app.js";
+import { showCode } from "./code.js";
+import { Panel } from "./panel.js";
+import { draw, JUMPS, merged } from "./time.js";
+import { hideTip } from "./menu.js";
+
+export function setPanels(list) {
+  hideTip();
+  app.failure = null;
+  app.panels = list.map((w, i) => new Panel(w, i));
+  $("panels").dataset.count = String(list.length);
+  showCode();
+  $("panels").replaceChildren(...app.panels.map(p => p.el));
+  if (list.length === 0) {
+    app.growing = false;
+    app.clock = null;
+    $("clock").textContent = "";
+    $("t").value = "0";
+    drawOverviewBase();
+    drawOverview();
+    return;
+  }
+  for (const p of app.panels) {
+    p.words();
+    p.size();
+    p.diagram.readColors();
+  }
+  showFilms();
+  resized.disconnect();
+  for (const p of app.panels) resized.observe(p.el);
+}
+
+// growPanels goes on with longer films of the same runs.
+export function growPanels(films) {
+  const at = document.activeElement && document.activeElement.closest(".stage [data-client]"), panel = at && app.panels.find(p => p.svg.contains(at));
+  app.panels.forEach((p, i) => { p.F = films[i]; });
+  showFilms();
+  draw();
+  if (panel) panel.stage.clientEl(at.dataset.client).focus();
+}
+
+// showFilms gives the panels' films to all that shows them.
+function showFilms() {
+  app.clock = makeClock(app.panels.map(p => p.F));
+  app.roomForVerdict = app.panels.some(p => p.F.violations.length > 0);
+  for (const kind of Object.keys(JUMPS)) {
+    const none = merged(JUMPS[kind]).length === 0;
+    for (const way of ["-back", "-on"]) document.querySelector(`[data-action="${kind + way}"]`).disabled = none;
+  }
+  $("t").max = String(app.clock.length / 1e6);
+  for (const p of app.panels) {
+    if (p.stage.F !== p.F) p.stage.setFilm(p.F);
+    p.diagram.setFilm(p.F, app.clock);
+  }
+  alignHeights();
+  drawOverviewBase();
+}
+
+// Two panels stand side by side only if their stages are level.
+export function alignHeights() {
+  const heads = app.panels.map(p => p.el.querySelector("header"));
+  for (const h of heads) h.style.minHeight = "";
+  if (heads.length === 2 && innerWidth > 760) {
+    const h = Math.max(...heads.map(x => x.offsetHeight));
+    for (const x of heads) x.style.minHeight = h + "px";
+  }
+}
+
+let resizing = 0;
+const resized = new ResizeObserver(() => {
+  cancelAnimationFrame(resizing);
+  resizing = requestAnimationFrame(() => {
+    for (const p of app.panels) { p.size(); }
+    alignHeights();
+    drawOverviewBase();
+    draw();
+  });
+});
+
+export function zoom(by) {
+  for (const p of app.panels) p.diagram.zoom = Math.min(12, Math.max(0.05, p.diagram.zoom * by));
+  draw();
+}
+
+let overviewBase = null;
+export function drawOverviewBase() {
+  const c = $("overview"), ratio = Math.min(3, devicePixelRatio || 1);
+  const w = c.clientWidth, h = 34;
+  if (!w || !app.clock) { overviewBase = null; return; }
+  const base = document.createElement("canvas");
+  base.width = c.width = Math.round(w * ratio);
+  base.height = c.height = Math.round(h * ratio);
+  const g = base.getContext("2d");
+  g.scale(ratio, ratio);
+  const css = getComputedStyle(document.documentElement), color = k => css.getPropertyValue("--" + k).trim();
+  const X = t => app.clock.shown(Math.min(t, app.clock.end)) / app.clock.length * w;
+  const rows = app.panels.length, room = h / rows;
+  app.panels.forEach((p, i) => {
+    const y = room * i;
+    g.fillStyle = color("faint");
+    g.fillRect(0, y + 2, w, room - 4);
+    p.F.hold.forEach((s, j) => {
+      const a = X(s.from), b = X(Math.min(s.to, p.F.end));
+      g.fillStyle = color(s.lost ? "lost" : "holds");
+      g.globalAlpha = j % 2 ? 0.55 : 0.85;
+      g.fillRect(a, y + 3, Math.max(1, b - a - (b - a > 4 ? 1 : 0)), room - 9);
+    });
+    g.globalAlpha = p.F.eventAt.length > 400 ? 0.25 : 0.8;
+    g.fillStyle = color("event");
+    for (const t of p.F.eventAt) g.fillRect(X(t), y + room - 5, 1, 3);
+    g.globalAlpha = 1;
+    g.fillStyle = color("lost");
+    for (const t of p.F.violations) { g.fillRect(X(t) - 1, y, 3, room); }
+  });
+  g.strokeStyle = color("soft");
+  g.setLineDash([2, 2]);
+  for (const gap of app.clock.gaps) { g.strokeRect(X(gap.from), 0.5, X(gap.to) - X(gap.from), h - 1); }
+  overviewBase = base;
+}
+
+export function drawOverview() {
+  const c = $("overview"), g = c.getContext("2d");
+  g.clearRect(0, 0, c.width, c.height);
+  if (overviewBase) g.drawImage(overviewBase, 0, 0);
+}

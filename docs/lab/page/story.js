@@ -1,0 +1,67 @@
+// A scene's story: an instant, a sentence or two, and Next plays to the next one.
+import { getLanguage, say } from "./strings.js";
+import { $, app, el } from "./app.js";
+import { load, rootBranches } from "./scene.js";
+import { jump, setPlaying } from "./time.js";
+
+// The story that is told: only of the very scene that it is about.
+function told() {
+  const s = app.scene, l = app.byName.get(s.locks[0]), story = l && l.story;
+  if (!story || app.file || s.locks.length > 1 || s.mode === "find") return null;
+  const choices = story.scene.choices || [];
+  const same = s.n === story.scene.contenders && !s.shared && (choices.length
+    ? s.mode === "schedule" && s.choices.join() === choices.join() && !s.packets
+    : s.mode === "watch" && s.changes.length === 0 && s.latency === story.scene.latency_ms && s.seed === story.scene.seed);
+  return { story, same };
+}
+
+// tell opens the scene of the lock's story at its start.
+function tell() {
+  const s = app.scene, { story } = told(), from = story.scene;
+  s.n = from.contenders;
+  s.shared = false;
+  s.changes = [];
+  s.vs = false;
+  s.choices = from.choices || [];
+  s.packets = false;
+  if (s.choices.length) { s.mode = "schedule"; s.kinds = from.kinds || []; s.faults = from.faults || 0; } else { s.mode = "watch"; s.latency = from.latency_ms; s.seed = from.seed; }
+  app.play = null;
+  rootBranches();
+  return load({ start: 0 });
+}
+
+// Next plays to the next stop. With little motion it goes there.
+function next() {
+  const { story } = told(), stop = story.stops.find(x => x.at_ns > app.t);
+  if (!stop) return;
+  if (app.calm) { jump(stop.at_ns); return; }
+  app.until = stop.at_ns;
+  setPlaying(true);
+}
+
+function previous() {
+  const { story } = told(), before = story.stops.filter(x => x.at_ns < app.t);
+  setPlaying(false);
+  jump(before.length ? before.at(-1).at_ns : 0);
+}
+
+export function drawStory() {
+  const box = $("story"), is = app.panels.length ? told() : null;
+  const at = is && is.same ? is.story.stops.filter(s => s.at_ns <= app.t).length : -1;
+  const key = is ? [app.scene.locks[0], at, getLanguage()].join() : "";
+  if (box.dataset.shown === key) return;
+  const had = box.contains(document.activeElement) ? document.activeElement.id : "";
+  box.dataset.shown = key;
+  box.hidden = !is;
+  if (!is) { box.replaceChildren(); return; }
+  if (!is.same) { box.replaceChildren(el("button", { id: "tell", onclick: tell }, say("story.tell"))); return; }
+  const stops = is.story.stops, stop = stops[at - 1];
+  box.replaceChildren(
+    el("p", { id: "caption" }, stop ? stop[getLanguage()] || stop.en : say("story.start"), stop && stop.quote ? el("q", { lang: "zh-CN" }, stop.quote) : ""),
+    el("span", { class: "group" },
+      el("button", { id: "story-back", disabled: at < 1, onclick: previous, title: say("story.back"), "aria-label": say("story.back") }, "‹"),
+      el("span", { class: "count" }, at + " / " + stops.length),
+      el("button", { id: "story-next", class: "main", disabled: at >= stops.length, onclick: next }, say("story.next"))));
+  const again = had && $(had);
+  if (again && !again.disabled) again.focus();
+}

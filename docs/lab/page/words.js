@@ -1,0 +1,92 @@
+// What the page says around its panels: names of locks, legend, help.
+import { getLanguage, has, say } from "./strings.js";
+import { BUGS } from "./texts.js";
+import { $, app, el } from "./app.js";
+import { showFailure, showScene } from "./scene.js";
+
+export function words() {
+  document.documentElement.lang = getLanguage() === "zh" ? "zh-CN" : "en";
+  document.title = "zklock: " + say("title");
+  for (const e of document.querySelectorAll("[data-say]")) e.textContent = say(e.dataset.say);
+  for (const e of document.querySelectorAll("[data-tip]")) {
+    e.title = say(e.dataset.tip);
+    if (!e.dataset.say) e.setAttribute("aria-label", say(e.dataset.tip));
+  }
+  $("t").setAttribute("aria-label", say("time"));
+  $("drop").textContent = say("dropHere");
+  fillLocks();
+  legend();
+  helpBox();
+  if (app.failure) showFailure();
+  if (app.notice) app.notice();
+}
+
+export function lockTitle(name) {
+  const l = app.byName.get(name);
+  return l && l.title && (l.title[getLanguage()] || l.title.en) || name;
+}
+
+export function lockNote(name) {
+  const l = app.byName.get(name);
+  return l && l.note && (l.note[getLanguage()] || l.note.en) || "";
+}
+
+// Where a note names the catalogue of bugs, a reader can open what it says.
+const CATALOGUE = "docs/bugs.md";
+
+export function withBug(note, lock) {
+  const i = note.indexOf(CATALOGUE), bug = BUGS[lock];
+  if (i < 0 || !bug) return [note];
+  return [note.slice(0, i), el("button", { class: "inline", "data-bug": lock, onclick: () => showBug(lock) }, CATALOGUE), note.slice(i + CATALOGUE.length)];
+}
+
+function showBug(id) {
+  const box = $("bug-box");
+  box.replaceChildren(el("form", { method: "dialog" }, el("button", { class: "main" }, say("close"))), el("h2", {}, id + ": " + BUGS[id].title), ...BUGS[id].text.map(html => {
+    const p = el("p", { lang: "en" });
+    p.innerHTML = html; // made of the catalogue when the page was built
+    return p;
+  }));
+  box.setAttribute("aria-label", id);
+  box.showModal();
+}
+
+export function fillLocks() {
+  for (const [id, first] of [["lock", null], ["versus", say("none")]]) {
+    const groups = new Map();
+    for (const l of app.locks) {
+      if (!groups.has(l.group)) groups.set(l.group, []);
+      groups.get(l.group).push(el("option", { value: l.name }, lockTitle(l.name)));
+    }
+    const select = $(id);
+    select.replaceChildren();
+    if (first !== null) select.append(el("option", { value: "" }, first));
+    for (const [g, options] of groups) select.append(el("optgroup", { label: has("group." + g) ? say("group." + g) : g }, ...options));
+  }
+  showScene();
+}
+
+function legend() {
+  const shapes = {
+    request: '<path class="l-request" d="M11 2L17 14L5 14Z"/>', reply: '<path class="l-reply" d="M11 16L17 4L5 4Z"/>',
+    event: '<path class="l-event" d="M11 0L13.3 6.1L19.8 6.2L14.7 10.2L16.6 16.5L11 12.8L5.4 16.5L7.3 10.2L2.2 6.2L8.7 6.1Z"/>',
+    watch: '<path class="l-watch" d="M2 16C2 6 20 12 20 2"/>', lost: '<path class="l-lost" d="M5 4L7 2L11 6L15 2L17 4L13 8L17 12L15 14L11 10L7 14L5 12L9 8Z"/>',
+    holds: '<circle class="l-holds" cx="11" cy="9" r="8"/>', waits: '<circle class="l-waits" cx="11" cy="9" r="7"/>', unaware: '<circle class="l-unaware" cx="11" cy="9" r="7"/>',
+  };
+  $("legend").replaceChildren(...Object.keys(shapes).map(k => {
+    const s = el("span", {});
+    s.innerHTML = `<svg viewBox="0 0 22 18" aria-hidden="true">${shapes[k]}</svg>`;
+    s.append(say("legend." + k));
+    return s;
+  }));
+}
+
+const KEYS = [["Space", "space"], ["← →", "arrows"], ["Shift ← →", "shift"], ["H", "h"], ["V", "v"], ["Home End", "home"], ["− +", "speed"], ["[ ]", "zoom"], ["N P", "letter"], [", .", "packet"], ["Enter", "enter"], ["U", "u"], ["C", "c"], ["1 … 9", "digits"], ["Backspace", "back"], ["K", "k"], ["L", "l"], ["D", "d"], ["?", "q"], ["Esc", "esc"]];
+
+function helpBox() {
+  $("help-box").replaceChildren(
+    el("form", { method: "dialog" }, el("button", { class: "main" }, say("close"))),
+    el("h2", {}, say("about")), ...["1", "2", "3", "4", "5"].map(i => el("p", {}, say("about." + i))),
+    el("h2", {}, say("keys")), el("dl", {}, ...KEYS.flatMap(([k, what]) => [el("dt", {}, ...k.split(" ").map(x => x === "…" ? "… " : el("kbd", {}, x)).flatMap(x => [x, " "])), el("dd", {}, say("key." + what))])));
+  $("help-box").setAttribute("aria-label", say("help"));
+}

@@ -1,0 +1,57 @@
+package explore
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Fates says when a schedule became bound to end as it does. For each number of
+// its choices, from none to all, it plays tries schedules that begin with them
+// and go on at random without a further fault, and returns how many of these end
+// as ends says. Told, if it is not nil, is called with each number as it is known.
+func Fates(t *testing.T, w World, choices []string, tries int, ends func(*Trace) bool, told func(k, n int)) []int {
+	t.Helper()
+	defer oneCore()()
+	fates := make([]int, len(choices)+1)
+	for k := range fates {
+		for try := range tries {
+			rng := rand.New(rand.NewPCG(uint64(k), uint64(try)))
+			if ends(continued(t, w, choices[:k], rng)) {
+				fates[k]++
+			}
+		}
+		if told != nil {
+			told(k, fates[k])
+		}
+	}
+	return fates
+}
+
+// continued plays a schedule that begins with some choices.
+func continued(t *testing.T, w World, choices []string, rng *rand.Rand) *Trace {
+	t.Helper()
+	return traceOf(w, watched(t, w, false, func(p *Point) int {
+		if len(p.Enabled) == 1 {
+			return 0
+		}
+		if len(choices) > 0 {
+			i := slices.Index(p.Enabled, choices[0])
+			choices = choices[1:]
+			return i
+		}
+		plain := slices.IndexFunc(p.faults, func(f Fault) bool { return f != "" }) // the faults come last
+		if plain < 0 {
+			plain = len(p.Enabled)
+		}
+		return rng.IntN(max(plain, 1))
+	}, nil))
+}
+
+// EndsIn says whether a trace ends in a kind of violation, or in one that a lock
+// is known for.
+func EndsIn(kind Kind) func(*Trace) bool {
+	return func(tr *Trace) bool {
+		return tr.Violation != nil && tr.Violation.Kind == kind || slices.Contains(tr.Known, string(kind))
+	}
+}

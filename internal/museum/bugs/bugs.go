@@ -1,0 +1,4 @@
+// Package bugs has the tests of the articles' bugs, a file each: the schedule that
+// forces the bug on the article's lock, and the same schedule with the lock that
+// cures it. docs/bugs.md is the catalogue.
+package bugs

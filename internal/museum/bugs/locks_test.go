@@ -1,0 +1,71 @@
+package bugs_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	naive "example.com/zklock/01-naive-ephemeral"
+	predecessor "example.com/zklock/03-sequential-predecessor"
+	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/museum"
+)
+
+func TestMain(m *testing.M) { locktest.Main(m) }
+
+// TestExploreFindsTheBugs: the explorer finds the bugs of the articles' locks by
+// itself, and none of them in the lock that cures it.
+func TestExploreFindsTheBugs(t *testing.T) {
+	for _, step := range []string{"01-naive-ephemeral", "03-sequential-predecessor", "04-reentrant", "05-timeout"} {
+		t.Run(step, func(t *testing.T) { museum.FindsBugs(t, step) })
+	}
+}
+
+func newNaive(conn *zk.Conn, path string) museum.Lock { return naive.New(conn, path) }
+
+func newPredecessor(conn *zk.Conn, path string) museum.Lock { return predecessor.New(conn, path) }
+
+// withParent creates the lock's parent, which the listings require.
+func withParent(s *museum.Stage, c *museum.Client) {
+	s.Aside(func() {
+		_, err := c.Create(s.Path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		must(err)
+	})
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// leaseLock is step 5's lock as the museum's stage calls it.
+type leaseLock struct {
+	lock  *timeout.Lock
+	lease *timeout.Lease
+}
+
+func newTimeout(conn *zk.Conn, path string) museum.Lock {
+	return &leaseLock{lock: timeout.New(conn, path, museum.SessionTimeout)}
+}
+
+func (l *leaseLock) Lock() (err error) {
+	l.lease, err = l.lock.Lock(context.Background())
+	return err
+}
+
+func (l *leaseLock) Unlock() error { return l.lease.Unlock(context.Background()) }
+
+// leaseOf returns the lease that a client holds.
+func leaseOf(c *museum.Client) *timeout.Lease { return c.Contender().(*leaseLock).lease }
+
+func isLost(c *museum.Client) bool {
+	select {
+	case <-leaseOf(c).Lost():
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,182 @@
+// Package client makes the requests of a lock: each is tried until it has a definite
+// answer. It proves until when the session is safe, makes a node once although a
+// reply was lost, and deletes it for certain. It knows nothing of queues.
+package client
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+	"weak"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/zklock/zkconn"
+)
+
+// A Client is a zk.Conn, whose session timeout is known. It is safe for concurrent use.
+type Client struct {
+	conn     *zk.Conn
+	told     time.Duration // the session timeout that the user has given, or 0
+	closed   chan struct{} // closed once the client is found to be closed
+	closing  sync.Once     // closes it
+	serial   *atomic.Int64 // counts the nodes
+	underway atomic.Int64  // requests
+	tasks    Tasks         // the proofs
+
+	mu        sync.Mutex
+	trouble   error // the last request without an answer
+	troubleAt time.Time
+	proof
+}
+
+// sessions has the session of each client and session timeout, by weak pointer
+// on both sides: it keeps neither the client nor the session alive.
+
+// clients has the Client of each zk.Conn and session timeout, by weak pointer on
+// both sides: it keeps neither of them alive.
+var clients sync.Map // client → weak.Pointer[Client]
+
+// serials counts the nodes of each client.
+var serials sync.Map // weak.Pointer[zk.Conn] → *atomic.Int64
+
+type key struct {
+	conn    weak.Pointer[zk.Conn]
+	timeout time.Duration
+}
+
+// Of returns the Client of conn, the same one for all locks that are told the same
+// session timeout. 0 is what Connect's client has agreed on last, or 4 s.
+func Of(conn *zk.Conn, timeout time.Duration) *Client {
+	serial, _ := serials.LoadOrStore(weak.Make(conn), new(atomic.Int64))
+	c := &Client{conn: conn, told: timeout, serial: serial.(*atomic.Int64), closed: make(chan struct{})}
+	c.round = make(chan struct{})
+	c.timer = time.AfterFunc(time.Hour, c.prove)
+	c.timer.Stop()
+	c.silence = time.AfterFunc(time.Hour, c.leave)
+	c.silence.Stop()
+	k, own := key{weak.Make(conn), timeout}, weak.Make(c)
+	for {
+		v, loaded := clients.LoadOrStore(k, own)
+		if !loaded {
+			runtime.AddCleanup(c, func(k key) { clients.CompareAndDelete(k, own) }, k)
+			return c
+		}
+		if present := v.(weak.Pointer[Client]).Value(); present != nil {
+			return present
+		}
+		clients.CompareAndDelete(k, v) // it is garbage
+	}
+}
+
+// close notes that the client is closed.
+func (c *Client) close() { c.closing.Do(func() { close(c.closed) }) }
+
+// Closed returns a channel that is closed once the client is found to be closed.
+func (c *Client) Closed() <-chan struct{} { return c.closed }
+
+// EventErr returns ErrClosed if an event says that the client has been closed.
+func (c *Client) EventErr(ev zk.Event) error {
+	if !errors.Is(ev.Err, zk.ErrClosing) {
+		return nil
+	}
+	c.close()
+	return ErrClosed
+}
+
+// SessionID returns the session that the client has, or had last; 0 if none.
+func (c *Client) SessionID() int64 { return c.conn.SessionID() }
+
+// Timeout returns the session timeout.
+func (c *Client) Timeout() time.Duration {
+	if c.told != 0 {
+		return c.told
+	}
+	agreed, _ := zkconn.SessionTimeout(c.conn)
+	return agreed
+}
+
+// An answerer is the server from which an answer comes.
+type answerer int
+
+const (
+	anyServer answerer = iota // of a read
+	theLeader                 // of a sync
+	aQuorum                   // of a write, even of one that fails
+)
+
+// call makes one request, notes what its answer proves, and sorts the error.
+// The client's calls cannot be cancelled: only a goroutine that nobody waits
+// for without a ctx may call it.
+func (c *Client) call(by answerer, request func() error) error {
+	session, e := c.conn.SessionID(), exchange{sent: time.Now(), first: c.underway.Add(1) == 1}
+	err := request()
+	c.underway.Add(-1)
+	switch {
+	case !oneOf(err, answers) && transient(err):
+		return &noAnswer{c.conn.Server(), err}
+	case oneOf(err, answers):
+		e.answered = time.Now()
+		if oneOf(err, eager) {
+			by = anyServer
+		}
+		c.note(session, by, e)
+	}
+	return err
+}
+
+// insist repeats one request until it is answered, or stop is closed.
+func (c *Client) insist(stop <-chan struct{}, by answerer, request func() error) error {
+	for !IsClosed(stop) {
+		err := c.call(by, request)
+		if err == nil {
+			return nil
+		}
+		if err = c.again(err, stop, 0); err != nil {
+			return err
+		}
+	}
+	return ErrStopped
+}
+
+// Sync returns when the client's server has heard of all that was answered to any
+// client before.
+func (c *Client) Sync(stop <-chan struct{}) error { return c.insist(stop, theLeader, c.sync) }
+
+// Children lists a node. A node that does not exist has no children.
+func (c *Client) Children(stop <-chan struct{}, node string) (names []string, stat *zk.Stat, err error) {
+	err = c.insist(stop, anyServer, func() (err error) { names, stat, err = c.conn.Children(node); return err })
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil, nil
+	}
+	return names, stat, err
+}
+
+// Get reads a node.
+func (c *Client) Get(stop <-chan struct{}, node string) (data []byte, stat *zk.Stat, err error) {
+	err = c.insist(stop, anyServer, func() (err error) { data, stat, err = c.conn.Get(node); return err })
+	return data, stat, err
+}
+
+// GetW reads a node and watches it.
+func (c *Client) GetW(stop <-chan struct{}, node string) (data []byte, stat *zk.Stat, changed <-chan zk.Event, err error) {
+	err = c.insist(stop, anyServer, func() (err error) { data, stat, changed, err = c.conn.GetW(node); return err })
+	return data, stat, changed, err
+}
+
+// Set writes a node that has a certain version.
+func (c *Client) Set(stop <-chan struct{}, node string, data []byte, version int32) error {
+	return c.insist(stop, aQuorum, func() error { _, err := c.conn.Set(node, data, version); return err })
+}
+
+// IsClosed says whether a channel is closed on which nothing is sent.
+func IsClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,177 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/zklock/zkconn"
+)
+
+// answers are the errors with which a server carries out a request.
+var answers = []error{
+	nil, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNotEmpty, zk.ErrInvalidACL,
+	zk.ErrNoChildrenForEphemerals,
+}
+
+// eager are those of the answers with which a server may refuse a write alone, without
+// leader or quorum, if it runs with zookeeper.enableEagerACLCheck.
+var eager = []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrInvalidACL}
+
+// refusals are other errors that the next try would meet, too.
+var refusals = []error{
+	zk.ErrInvalidPath, zk.ErrInvalidFlags, zk.ErrBadArguments, zk.ErrAuthFailed, zk.ErrAPIError, zk.ErrReconfigDisabled,
+}
+
+// passing are codes for which the client has no name: the server is in trouble,
+// or has too much to do. The next try may have another answer.
+var passing = []string{"-1", "-2", "-3", "-4", "-5", "-7", "-127"}
+
+func oneOf(err error, list []error) bool {
+	return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
+}
+
+// transient says that the next try may have another answer. If a write fails,
+// the client returns the net package's error, whatever that is. So every error
+// that is not known is transient.
+func transient(err error) bool {
+	code, unnamed := serverCode(err)
+	return !oneOf(err, refusals) && (!unnamed || slices.Contains(passing, code))
+}
+
+// serverCode returns a server's error code for which the client has no name.
+func serverCode(err error) (code string, ok bool) {
+	return strings.CutPrefix(err.Error(), "unknown error: ")
+}
+
+// noAnswer is the error of a request that no server has answered: it may have
+// been carried out, or not.
+type noAnswer struct {
+	server string
+	err    error
+}
+
+func (e *noAnswer) Error() string { return fmt.Sprintf("no answer from %s: %v", e.server, e.err) }
+func (e *noAnswer) Unwrap() error { return e.err }
+
+// busy is 1 if a server has answered that it has not done it now, and else 0.
+func (e *noAnswer) busy() int {
+	if _, ok := serverCode(e.err); ok {
+		return 1
+	}
+	return 0
+}
+
+// maybe says that a request with this error may have been carried out: it was
+// not answered, and the client has not called it off before it was sent.
+func maybe(err error) bool {
+	var lost *noAnswer
+	return errors.As(err, &lost) && !errors.Is(err, zk.ErrNoServer)
+}
+
+// ErrTooSlow is zklock's.
+var ErrTooSlow = errors.New("zklock: the servers answer too slowly for the session timeout: " +
+	"a round trip must take less than a twelfth of it")
+
+var (
+	// ErrClosed: the session ends with the client, and all its nodes go.
+	ErrClosed = fmt.Errorf("the client has been closed: %w", zk.ErrClosing)
+	// ErrGone: a node has gone, or its session has.
+	ErrGone = errors.New("the node in the queue has gone")
+	// ErrStopped: nobody wants the answer any more.
+	ErrStopped = errors.New("zklock: nobody wants the answer any more")
+)
+
+const shortPause = 100 * time.Millisecond
+
+// again waits until the next try, the longer the more often the server was too
+// busy. It returns err if that is no reason for one, ErrStopped once stop is
+// closed, and ErrClosed if the client has been closed.
+func (c *Client) again(err error, stop <-chan struct{}, busy int) error {
+	if err := c.final(err); err != nil {
+		return err
+	}
+	return c.pause(c.backoff(busy), stop)
+}
+
+// final returns nil if a request that has failed with err may be tried again.
+func (c *Client) final(err error) error {
+	var lost *noAnswer
+	if !errors.As(err, &lost) {
+		return err
+	}
+	if errors.Is(err, zk.ErrShortBuffer) { // and it will not grow
+		return fmt.Errorf("the client sends no packet that large, see zk.WithMaxConnBufferSize: %w", lost.err)
+	}
+	c.mu.Lock()
+	c.trouble, c.troubleAt = lost, time.Now()
+	c.mu.Unlock()
+	maybeClosed := errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer)
+	if errors.Is(err, zk.ErrClosing) || maybeClosed && zkconn.Closed(c.conn) {
+		c.close()
+		return ErrClosed
+	}
+	return nil
+}
+
+// backoff is the pause after a server has refused a request n times: it grows,
+// up to a third of the session timeout.
+func (c *Client) backoff(n int) time.Duration {
+	return min(shortPause<<min(n, 10), c.Timeout()/3)
+}
+
+func (c *Client) pause(d time.Duration, stop <-chan struct{}) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-c.closed:
+		return ErrClosed
+	case <-stop:
+		return ErrStopped
+	}
+}
+
+// Ended is the error of a call whose ctx has ended. It wraps ctx.Err() and
+// says what the trouble with the server was, if there was any.
+func (c *Client) Ended(ctx context.Context, what string, began time.Time) error {
+	err := whyEnded(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.trouble != nil && c.troubleAt.After(began) {
+		err = fmt.Errorf("%w (%w)", err, c.trouble)
+	}
+	return fmt.Errorf("zklock: %s, after %v: %w", what, time.Since(began).Round(time.Millisecond), err)
+}
+
+// Aside runs f as a task, because its requests cannot be cancelled, and waits until it
+// is done or ctx ends. stop is closed then.
+func (c *Client) Aside(ctx context.Context, tasks *Tasks, what string, f func(stop <-chan struct{}) error) error {
+	began := time.Now()
+	done := make(chan error, 1)
+	tasks.Spawn(func() { done <- f(ctx.Done()) })
+	err := ErrStopped
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+	}
+	switch {
+	case errors.Is(err, ErrStopped):
+		return c.Ended(ctx, what, began)
+	case err != nil:
+		return fmt.Errorf("zklock: %s: %w", what, err)
+	}
+	return nil
+}
+
+func whyEnded(ctx context.Context) error {
+	err := ctx.Err()
+	if cause := context.Cause(ctx); !errors.Is(cause, err) {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
+}

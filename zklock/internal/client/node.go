@@ -1,0 +1,276 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A Parent is a node that has a queue below it.
+type Parent struct {
+	c    *Client
+	path string
+	acl  []zk.ACL // of all nodes that are made
+	way  atomic.Int32
+}
+
+// Parent returns the node at a path. It sends nothing.
+func (c *Client) Parent(path string, acl []zk.ACL) *Parent {
+	return &Parent{c: c, path: path, acl: acl}
+}
+
+// A Node is ephemeral and sequential. One goroutine may use it.
+type Node struct {
+	parent  *Parent
+	Path    string
+	Number  int32
+	Session int64 // whose node it is
+	Zxid    int64 // with which it was made; 0: not known
+	Alone   bool  // the parent had no other child then
+}
+
+// Name returns the last part of the path.
+func (n *Node) Name() string { return path.Base(n.Path) }
+
+// A Refused is called when the server has refused a request for the n-th time, and
+// it is tried again: the reason may pass.
+type Refused func(n int, err error)
+
+// Create makes a node, once, whatever happens on the way. named returns what is
+// before the number in the name, and the data, for an id that no other node ever has,
+// of whatever session: by it the node is found if the reply to the create was lost.
+func (p *Parent) Create(stop <-chan struct{}, named func(id string) (prefix string, data []byte), refused Refused) (*Node, error) {
+	c := p.c
+	var prefix string
+	var data []byte
+	for {
+		if c.SessionID() == 0 { // wait for a session: the answer to the create is to count for it
+			if err := c.Sync(stop); err != nil {
+				return nil, err
+			}
+		}
+		session := c.SessionID()
+		if session == 0 {
+			continue
+		}
+		if prefix == "" {
+			prefix, data = named(fmt.Sprintf("%016x%016x", uint64(session), c.serial.Add(1)))
+			prefix = p.path + "/" + prefix
+		}
+		node := &Node{parent: p, Session: session}
+		err := node.create(prefix, data)
+		if maybe(err) || err == nil && c.SessionID() != session {
+			// It was made or not, in this session or in another.
+			found, findErr := p.find(prefix, refused)
+			switch {
+			case findErr != nil:
+				return nil, findErr
+			case found != nil:
+				node, err = found, nil
+			case err == nil:
+				continue // it went with the other session
+			}
+		}
+		switch {
+		case errors.Is(err, zk.ErrNoNode):
+			if err = p.make(p.path); err == nil {
+				continue
+			}
+		case err == nil:
+			digits, ok := strings.CutPrefix(node.Path, prefix)
+			number, err := strconv.ParseInt(digits, 10, 32)
+			if !ok || err != nil {
+				return nil, fmt.Errorf("the server says that it has made %q", node.Path)
+			}
+			node.Number = int32(number)
+			return node, nil
+		case errors.Is(err, zk.ErrNodeExists):
+			return nil, fmt.Errorf("%w: the server has given out the last number that there is: "+
+				"when nobody uses the lock, delete %s", zk.ErrNodeExists, p.path)
+		}
+		if err := c.again(err, stop, 0); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// The way of a Parent is how nodes are made.
+const (
+	unknown  = iota // create, until a list tells whether the parent has data
+	counting        // create and write the parent, which has no data
+	creating        // create: the parent has data, or we may not write it
+)
+
+// create sends one create. If the parent has no data, "no data" is written to it in
+// the same transaction. The answer to that is the parent's Stat within the
+// transaction: the czxid of our node, and the number of children. So a contender
+// that is alone knows it without a list.
+func (n *Node) create(prefix string, data []byte) error {
+	p, how := n.parent, n.parent.way.Load()
+	conn := p.c.conn
+	err := p.c.call(aQuorum, func() (err error) {
+		if how != counting {
+			n.Path, err = conn.Create(prefix, data, zk.FlagEphemeralSequential, p.acl)
+			return err
+		}
+		done, err := conn.Multi(
+			&zk.CreateRequest{Path: prefix, Data: data, Acl: p.acl, Flags: zk.FlagEphemeralSequential},
+			&zk.SetDataRequest{Path: p.path, Version: -1})
+		if err == nil {
+			n.Path, n.Zxid, n.Alone = done[0].String, done[1].Stat.Mzxid, done[1].Stat.NumChildren == 1
+		}
+		return err
+	})
+	switch {
+	case how != counting:
+	case errors.Is(err, zk.ErrNoNode):
+		p.way.Store(unknown) // the next parent may have data
+	case errors.Is(err, zk.ErrNoAuth) || isUnimplemented(err):
+		p.way.Store(creating)
+		return n.create(prefix, data)
+	}
+	return err
+}
+
+func isUnimplemented(err error) bool { return err != nil && err.Error() == "unknown error: -6" }
+
+// List returns the names of all children.
+func (p *Parent) List(stop <-chan struct{}) (names []string, stat *zk.Stat, err error) {
+	names, stat, err = p.c.Children(stop, p.path)
+	if stat != nil && p.way.Load() == unknown {
+		how := int32(counting)
+		if stat.DataLength > 0 {
+			how = creating
+		}
+		p.way.Store(how)
+	}
+	return names, stat, err
+}
+
+// make makes containers, which go when they have become empty.
+func (p *Parent) make(dir string) error {
+	c := p.c
+	for {
+		err := c.call(aQuorum, func() error {
+			_, err := c.conn.CreateContainer(dir, nil, zk.FlagContainer, p.acl)
+			if isUnimplemented(err) { // before 3.5
+				_, err = c.conn.Create(dir, nil, zk.FlagPersistent, p.acl)
+			}
+			return err
+		})
+		switch {
+		case err == nil || errors.Is(err, zk.ErrNodeExists):
+			return nil
+		case !errors.Is(err, zk.ErrNoNode):
+			return fmt.Errorf("create the parent %s: %w", dir, err)
+		}
+		if err := p.make(path.Dir(dir)); err != nil {
+			return err
+		}
+	}
+}
+
+// find returns the node of a create that was not answered, nil if it was not made
+// and will not be. It does not give up: the node would stay in the queue until
+// the session ends. The sync is there because the client's server, perhaps a new
+// one, may not have heard yet of what was made through another.
+func (p *Parent) find(prefix string, refused Refused) (*Node, error) {
+	session := p.c.SessionID()
+	for n := 1; ; n++ {
+		node, err := p.look(prefix)
+		if err == nil {
+			return node, nil
+		}
+		if err := p.c.refused(n, fmt.Errorf("look for the node of a create that was not answered: %w", err), refused); err != nil {
+			return nil, err
+		}
+		if p.c.SessionID() != session {
+			return nil, nil // and the node has gone with its session
+		}
+	}
+}
+
+func (p *Parent) look(prefix string) (*Node, error) {
+	if err := p.c.Sync(nil); err != nil {
+		return nil, err
+	}
+	names, _, err := p.c.Children(nil, p.path)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		node := &Node{parent: p, Path: p.path + "/" + name}
+		if !strings.HasPrefix(node.Path, prefix) {
+			continue
+		}
+		_, stat, err := p.c.Get(nil, node.Path)
+		if errors.Is(err, zk.ErrNoNode) {
+			continue
+		}
+		if err == nil {
+			node.Session, node.Zxid = stat.EphemeralOwner, stat.Czxid
+		}
+		return node, err
+	}
+	return nil, nil
+}
+
+// Delete deletes the node, and tries until the node or its session has gone.
+// deleted: the node was there until then. The error says what has ended the node if
+// it was not this. No other node ever has its name, so a delete that the client
+// keeps back until it has another session does no harm.
+func (n *Node) Delete(refused Refused) (deleted bool, err error) {
+	c := n.parent.c
+	for sent, times, busy := false, 0, 0; ; { // sent: a delete that was not answered
+		if c.SessionID() != n.Session {
+			return false, fmt.Errorf("session %#x has expired", n.Session)
+		}
+		err := c.call(aQuorum, func() error { return c.conn.Delete(n.Path, -1) })
+		var lost *noAnswer
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, zk.ErrNoNode) && sent:
+			return false, nil // by an earlier delete, and the parent may have gone since
+		case errors.Is(err, zk.ErrNoNode):
+			return false, ErrGone
+		case errors.As(err, &lost):
+			sent, busy = sent || maybe(err), busy+lost.busy()
+			err = c.again(err, nil, busy)
+		default: // refused, which may pass: somebody has changed an ACL
+			times++
+			err = c.refused(times, fmt.Errorf("delete %s: %w", n.Path, err), refused)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
+// refused waits before the next try of a request that must succeed in the end, after
+// the server has refused it n times. The pauses grow.
+func (c *Client) refused(n int, err error, tell Refused) error {
+	tell(n, err)
+	return c.pause(c.backoff(n-1), nil)
+}
+
+// CheckPath returns an error that wraps zk.ErrInvalidPath if a path is not valid.
+func CheckPath(name string) error {
+	if !strings.HasPrefix(name, "/") || name == "/" {
+		return fmt.Errorf("%w: it must begin with a slash and name a node", zk.ErrInvalidPath)
+	}
+	if path.Clean(name) != name {
+		return fmt.Errorf("%w: it has an empty part, or one that is a dot or two", zk.ErrInvalidPath)
+	}
+	for _, r := range name {
+		if r < 0x20 || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 {
+			return fmt.Errorf("%w: it has the character %#U", zk.ErrInvalidPath, r)
+		}
+	}
+	return nil
+}

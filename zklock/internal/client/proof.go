@@ -1,0 +1,301 @@
+package client
+
+import (
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/zklock/zkconn"
+)
+
+// A proof shows until when the client's session is safe. All locks of the client
+// share it, so that a hundred of them cost as many proofs as one.
+//
+// # The proof
+//
+// Only the leader ends a session: when it has not heard of it for the session
+// timeout, T. A follower reports to the leader which sessions it has heard. A
+// follower that is cut off from the leader goes on answering reads, and a leader
+// that is cut off from a quorum goes on answering syncs. So no single answer
+// shows what the leader knows. Three answered requests together do:
+//
+//   - i, any request. The follower has heard the session.
+//   - j, a sync or a write, sent at least 7/24 T after i was answered. The leader
+//     pings each follower every half tick, so in that time it has sent at least
+//     one ping, and the follower has replied with what it had heard, i among
+//     it. The leader's messages to a follower keep their order, so the follower
+//     replied to that ping before it passed on the answer to j.
+//   - k, a write, sent after j was answered. The follower's messages to the leader
+//     keep their order, too, so k came after the reply: the leader knew of i
+//     when it handled k. The answer to k came through a quorum, so this leader had
+//     not been replaced. A later leader gives each session T from its own start.
+//
+// So the session lives until T after i was sent. If the client has changed
+// servers in between, the new server has asked the leader for the session, which
+// counts as hearing it, later than i. Half a tick is at most T/4, because a
+// server by default agrees to no less than two ticks; the other 1/24 T is
+// for a ping that is late. The k of one proof is the i of the next.
+//
+// An observer behind an observer master reports a whole tick late. There the
+// proof needs T to be at least four ticks.
+//
+// The k of a proof is a multi with one check (see probe). A write that is refused
+// proves nothing if one server may refuse it alone (see eager).
+//
+// # Before the first proof
+//
+// A session is then only presumed to live, for 3/8 T after a write was sent. The
+// leader has carried out the write, so the session lived. What the leader
+// knew of it was no older than the client's own pings, every T/3, and the follower's
+// reports, at most 7/24 T apart. Until the first proof, a write every T/12 renews this.
+//
+// # Outages
+//
+// A lease outlasts an outage if the servers answer the client again before the
+// session is no longer known to be safe, and two round trips before that. The age
+// is that of the lease when the outage begins; the first proof is complete at 7/24 T.
+//
+//	age of the lease      the servers must answer again within    T = 4 s   10 s
+//	0 to 1/12 T           3/8 T of the Lock                       1.5 s     3.7 s
+//	1/12 to 1/6 T         11/24 T of the Lock                     1.8 s     4.5 s
+//	1/6 to 7/24 T         13/24 T of the Lock                     2.1 s     5.4 s
+//	7/24 to 5/8 T         T of the Lock                           4 s       10 s
+//	later                 1/3 T (the worst) to 2/3 T (the best)   1.3 s     3.3 s
+//
+// A client of Connect leaves a server that is silent for T/8 during a proof, and
+// the next server answers well before the session ends. So a server that hangs
+// costs no lease that has been proved if another server works. An ordinary client
+// notices silence after 2/3 T only: one server that hangs may cost the lease. If
+// the connection breaks, both kinds come back at once, or after 1 s if all servers
+// have been tried.
+type proof struct {
+	users     int           // that need the session to be safe
+	distance  time.Duration // a round trip to the server takes no longer, by what was measured last
+	timer     *time.Timer   // when the next request is due
+	proving   bool
+	listening bool          // a proof waits for an answer
+	silence   *time.Timer   // runs meanwhile
+	connected bool          // when silence was started
+	round     chan struct{} // closed when a proof is complete
+	unproved  error         // why the last one is not, or is of little use
+
+	session  int64         // what follows is of this session
+	counts   time.Duration // and of this session timeout: the next server may agree to another one
+	heard    exchange      // i
+	led      exchange      // when i was sent, and j answered
+	proved   time.Time     // until when the session is safe, by a proof
+	presumed time.Time     // the same by a write, before there was a proof
+}
+
+type exchange struct {
+	sent, answered time.Time
+	first          bool // no other request was under way when it was sent
+}
+
+// betweenPings is how long the leader takes at most from one ping to the next.
+func (c *Client) betweenPings() time.Duration { return c.Timeout() * 7 / 24 }
+
+func (c *Client) note(session int64, by answerer, e exchange) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.listening {
+		c.listenLocked()
+	}
+	if c.conn.SessionID() != session { // looked up here: no later session has been noted
+		return
+	}
+	if timeout := c.Timeout(); c.session != session || c.counts != timeout {
+		c.session, c.counts, c.heard, c.led, c.proved, c.presumed = session, timeout, e, exchange{}, time.Time{}, time.Time{}
+		defer c.armLocked(c.Timeout() / 30)
+	}
+	if took := e.answered.Sub(e.sent); e.first || took < c.distance {
+		c.distance = took // any other may have waited for those in front of it
+	}
+	until := e.sent.Add(c.Timeout() * 3 / 8)
+	if by == aQuorum && (c.users == 0 || !c.proved.After(c.presumed)) && until.After(c.presumed) {
+		c.presumed = until
+	}
+	until = c.led.sent.Add(c.Timeout())
+	switch {
+	case c.users == 0: // no proof is under way
+		c.heard, c.led = e, exchange{}
+	case by == aQuorum && !c.led.sent.IsZero() && until.After(c.proved) && !e.sent.Before(c.led.answered):
+		c.proved = until
+		c.heard = e
+	case by >= theLeader && c.heard.sent.After(c.led.sent) && e.sent.Sub(c.heard.answered) >= c.betweenPings():
+		c.led = exchange{sent: c.heard.sent, answered: e.answered}
+	}
+}
+
+// SafeUntil returns when a session may end.
+func (c *Client) SafeUntil(session int64) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.safeUntilLocked(session)
+}
+
+func (c *Client) safeUntilLocked(session int64) time.Time {
+	switch {
+	case c.session != session || c.conn.SessionID() != session || c.counts != c.Timeout():
+		return time.Time{}
+	case c.presumed.After(c.proved):
+		return c.presumed
+	}
+	return c.proved
+}
+
+// Lasts says whether a session is safe until what comes next proves more, if
+// that is answered as fast as one request. If a thousand others are in front of
+// it, the lease may be lost early, but ends no later than the session.
+func (c *Client) Lasts(session int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	until := c.safeUntilLocked(session)
+	next, _ := c.nextLocked()
+	return c.distance < c.Timeout()/12 && next.Add(2*c.distance).Before(until) && !IsOver(until.Add(-c.Timeout()/4))
+}
+
+// nextLocked returns when the next request is due. It is a write alone, which
+// renews what is presumed, while there is nothing more and j may not be sent for
+// another T/12.
+func (c *Client) nextLocked() (at time.Time, alone bool) {
+	at = c.heard.answered.Add(c.betweenPings())
+	renewal := c.presumed.Add(-c.betweenPings())
+	if now := time.Now(); renewal.Before(now) {
+		renewal = now
+	}
+	if !c.proved.After(c.presumed) && renewal.Add(c.Timeout()/12).Before(at) {
+		return renewal, true
+	}
+	return at, false
+}
+
+var Clock = time.Now // except in a test that suspends the machine
+
+// IsOver says whether a time has come, by the clock that stands still while
+// the machine is suspended, or by the one on the wall.
+func IsOver(t time.Time) bool {
+	now := Clock()
+	return !now.Before(t) || !now.Round(0).Before(t.Round(0))
+}
+
+// Use counts the entries that need the session to be safe. While there are any,
+// a sync and a write are sent per third of the session timeout. What an earlier
+// proof has left may end before the next one is complete, if an answer is late. Then
+// it begins as if there had been none.
+func (c *Client) Use(entries int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.users += entries; entries > 0 && c.users == entries {
+		if next := c.heard.answered.Add(c.betweenPings()); c.proved.Before(next.Add(c.Timeout() / 12)) {
+			c.proved = time.Time{}
+		}
+		c.armLocked(0)
+	}
+}
+
+// NextProof begins the next proof as soon as possible. Done is closed when it is
+// complete; unproved tells of the last one.
+func (c *Client) NextProof() (done <-chan struct{}, unproved error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.armLocked(c.Timeout() / 30)
+	return c.round, c.unproved
+}
+
+// armLocked sets the timer to when the next request may be sent, or ought to be,
+// but not before a pause.
+func (c *Client) armLocked(pause time.Duration) {
+	if c.users == 0 || c.proving || IsClosed(c.closed) {
+		return
+	}
+	due, alone := c.nextLocked()
+	if !alone && !IsOver(c.safeUntilLocked(c.session).Add(-c.Timeout()/2)) {
+		due = c.heard.answered.Add(c.Timeout() / 3)
+	}
+	c.timer.Reset(max(time.Until(due), pause, 1)) // 0 can crash the race detector in virtual time (Go 1.26)
+}
+
+// prove begins what is due.
+func (c *Client) prove() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	due, alone := c.nextLocked()
+	if c.users == 0 || c.proving || time.Now().Before(due) {
+		c.armLocked(c.Timeout() / 30)
+		return
+	}
+	c.proving, c.listening = true, true
+	c.listenLocked()
+	c.tasks.Spawn(func() {
+		first, err := c.underway.Load() == 0, error(nil) // if not first, answers wait for others
+		if !alone {
+			err = c.call(theLeader, c.sync)
+		}
+		if err == nil {
+			err = c.call(aQuorum, c.probe)
+		}
+		c.mu.Lock()
+		c.listening = false
+		c.silence.Stop()
+		c.mu.Unlock()
+		reason := c.final(err)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.proving = false
+		if err != nil && reason == nil {
+			c.timer.Reset(shortPause) // for the session may end soon
+			return
+		}
+		defer c.armLocked(c.Timeout() / 30)
+		if err = reason; err == nil && first && c.distance >= c.Timeout()/12 {
+			err = ErrTooSlow
+		}
+		c.unproved = err
+		close(c.round)
+		c.round = make(chan struct{})
+	})
+}
+
+// listenLocked gives the server an eighth of the session timeout for the next
+// answer, to whatever request.
+func (c *Client) listenLocked() {
+	c.connected = c.conn.State() == zk.StateHasSession
+	c.silence.Reset(c.Timeout() / 8)
+}
+
+// leave breaks the connection to a server that has been silent. While the client
+// connects, that is the client's affair.
+func (c *Client) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.listening {
+		return
+	}
+	if c.connected && c.conn.State() == zk.StateHasSession {
+		zkconn.Reconnect(c.conn)
+	}
+	c.listenLocked()
+}
+
+// sync is the request after which a server has heard of all that came before.
+func (c *Client) sync() error {
+	_, err := c.conn.Sync("/")
+	return err
+}
+
+// probe is a write that changes nothing: a check of the root, which always
+// exists, as a transaction. The leader decides on it, even on the right to read
+// the root, and it goes through a quorum whatever the result.
+func (c *Client) probe() error {
+	_, err := c.conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})
+	if errors.Is(err, zk.ErrNoAuth) {
+		return nil
+	}
+	return err
+}
+
+// Quiet returns a channel that is closed when no proof is under way. Another
+// one begins only for an entry that needs it.
+func (c *Client) Quiet() <-chan struct{} { return c.tasks.Idle() }

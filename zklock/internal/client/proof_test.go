@@ -1,0 +1,265 @@
+package client
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zklock/zkconn"
+)
+
+const asked = 10 * time.Second
+
+func open(t *testing.T, srv *zkserver.Server) *zk.Conn {
+	conn, err := zkconn.Connect(t.Context(), []string{"127.0.0.1:2181"}, asked, zk.WithDialer(srv.Dial))
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+// TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing: a goroutine that had an
+// answer in the old session is resumed after the new one has been noted.
+func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		conn := open(t, srv)
+		l := Of(conn, 0)
+		require.NoError(t, l.call(aQuorum, l.probe))
+		old := conn.SessionID()
+		late := exchange{sent: time.Now(), answered: time.Now()}
+		srv.Expire(old)
+		for conn.SessionID() == old || conn.State() != zk.StateHasSession {
+			time.Sleep(time.Millisecond) // of virtual time, until the client has its new session
+		}
+		require.Zero(t, l.SafeUntil(conn.SessionID()), "nothing was answered in the new session")
+		require.NoError(t, l.call(aQuorum, l.probe))
+		until := l.SafeUntil(conn.SessionID())
+		require.True(t, until.After(time.Now()))
+		require.False(t, l.SafeUntil(old).After(time.Now()), "the old session has expired, and is taken for the new one")
+		l.note(old, aQuorum, late)
+		require.Equal(t, until, l.SafeUntil(conn.SessionID()))
+	})
+}
+
+// A proofreader tells a link what was answered, in parts of the session timeout.
+func proofreader(t *testing.T) (l *Client, note func(by answerer, sent float64), until func() float64) {
+	conn := open(t, zkserver.Run(t))
+	l = Of(conn, 0)
+	l.proving = true // no proof of its own
+	l.Use(1)
+	began := time.Now()
+	return l, func(by answerer, sent float64) {
+			at := began.Add(time.Duration(sent * float64(asked)))
+			l.note(conn.SessionID(), by, exchange{sent: at, answered: at.Add(time.Millisecond), first: true})
+		}, func() float64 {
+			return float64(l.SafeUntil(conn.SessionID()).Sub(began)) / float64(asked)
+		}
+}
+
+// TestAWriteAloneAddsNothingToAProof: what the leader knows of the session by
+// then may be older than a client's ping, if the process was suspended.
+func TestAWriteAloneAddsNothingToAProof(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, note, until := proofreader(t)
+		note(aQuorum, 0)
+		require.InDelta(t, 3./8, until(), 1e-6, "presumed")
+		note(theLeader, 0.3)
+		note(aQuorum, 0.31)
+		require.InDelta(t, 1, until(), 1e-6, "proved")
+		note(aQuorum, 0.9)
+		require.InDelta(t, 1, until(), 1e-6)
+	})
+}
+
+// TestAProofIsOfOneSessionTimeout: in the next handshake the session may get
+// another one, and what was proved before says nothing of that.
+func TestAProofIsOfOneSessionTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, note, until := proofreader(t)
+		note(aQuorum, 0)
+		note(theLeader, 0.3)
+		note(aQuorum, 0.31)
+		l.told = asked / 2
+		require.Negative(t, until())
+		note(aQuorum, 0.4)
+		require.InDelta(t, 0.4+3./16, until(), 1e-6, "presumed")
+	})
+}
+
+// TestAReadIsNoPartOfAProof: a follower that is cut off from the leader answers
+// reads.
+func TestAReadIsNoPartOfAProof(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, note, until := proofreader(t)
+		note(aQuorum, 0)
+		note(anyServer, 0.3)
+		note(aQuorum, 0.31)
+		require.InDelta(t, 0.31+3./8, until(), 1e-6, "presumed")
+	})
+}
+
+// noteAll tells a session what was answered, in parts of the session timeout.
+func noteAll(l *Client, began time.Time, answers []answered) {
+	at := func(part float64) time.Time { return began.Add(time.Duration(part * float64(asked))) }
+	for _, a := range answers {
+		l.note(l.conn.SessionID(), a.by, exchange{sent: at(a.sent), answered: at(a.at), first: true})
+	}
+}
+
+type answered struct {
+	by       answerer
+	sent, at float64
+}
+
+func TestTheOrderOfAProof(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		notes []answered
+		until float64
+	}{
+		{"i, j and k", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}}, 1},
+		{"j may be a write", []answered{{aQuorum, 0, 0}, {aQuorum, .3, .3}, {aQuorum, .3, .3}}, 1},
+		{"k is no sync", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {theLeader, .3, .3}}, 3. / 8},
+		{"k is sent after the answer to j", []answered{{aQuorum, 0, 0}, {theLeader, .3, .35}, {aQuorum, .34, .36}}, .34 + 3./8},
+		{"j is sent half a tick after i was answered, and not only sent", []answered{{aQuorum, 0, .1}, {theLeader, .3, .3}, {aQuorum, .3, .3}}, .3 + 3./8},
+		{"half a tick and a 24th", []answered{{aQuorum, 0, 0}, {theLeader, .28, .28}, {aQuorum, .28, .28}}, .28 + 3./8},
+		{"the safe time begins when i was sent", []answered{{aQuorum, 0, .1}, {theLeader, .4, .4}, {aQuorum, .4, .4}}, 1},
+		{"the first j after i counts", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {theLeader, .32, .4}, {aQuorum, .35, .41}}, 1},
+		{"k is the next i", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}, {theLeader, .6, .6}, {aQuorum, .6, .6}}, 1.3},
+		{"later writes do not put off the next j", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}, {aQuorum, .5, .5}, {theLeader, .6, .6}, {aQuorum, .6, .6}}, 1.3},
+		{"an answer that is noted late takes nothing away", []answered{{aQuorum, .05, .05}, {aQuorum, 0, .06}}, .05 + 3./8},
+		{"a second k proves nothing more", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}, {aQuorum, .5, .5}}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, _, until := proofreader(t)
+				noteAll(l, time.Now(), c.notes)
+				require.InDelta(t, c.until, until(), 1e-6)
+			})
+		})
+	}
+}
+
+// TestASessionLastsIfTheNextProofIsInTime.
+func TestASessionLastsIfTheNextProofIsInTime(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		notes []answered
+		now   float64
+		lasts bool
+	}{
+		{"a write", []answered{{aQuorum, 0, 0}}, 0, true},
+		{"a quarter is not left", []answered{{aQuorum, 0, 0}}, .13, false},
+		{"the next j is answered in time", []answered{{aQuorum, 0, 0}, {theLeader, .6, .6}, {aQuorum, .65, .66}}, .66, true},
+		{"the next j is answered too late", []answered{{aQuorum, 0, 0}, {theLeader, .6, .6}, {aQuorum, .62, .69}}, .69, false},
+		{"a distant server", []answered{{aQuorum, 0, .09}}, .09, false},
+		{"a server that was fast", []answered{{aQuorum, 0, 0}, {aQuorum, .01, .1}}, .1, false},
+		{"a server that was slow", []answered{{aQuorum, 0, .09}, {aQuorum, .1, .1}}, .1, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, _, _ := proofreader(t)
+				noteAll(l, time.Now(), c.notes)
+				time.Sleep(time.Duration(c.now * float64(asked)))
+				require.Equal(t, c.lasts, l.Lasts(l.conn.SessionID()))
+			})
+		})
+	}
+}
+
+// TestAnOldProofIsNotCountedOnWhereTheNextIsHardlyInTime: nobody needed the session
+// for a while, and a lease that begins then would be lost by one late answer.
+func TestAnOldProofIsNotCountedOnWhereTheNextIsHardlyInTime(t *testing.T) {
+	for _, c := range []struct {
+		heard float64
+		kept  bool
+	}{{.6, true}, {.65, false}, {.7, false}} {
+		synctest.Test(t, func(t *testing.T) {
+			l, note, until := proofreader(t)
+			noteAll(l, time.Now(), []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}})
+			l.Use(-1)
+			note(anyServer, c.heard)
+			time.Sleep(time.Duration(c.heard * float64(asked)))
+			l.Use(1)
+			due, alone := l.nextLocked()
+			require.Equal(t, c.kept, !alone)
+			require.Equal(t, c.kept, until() > .9)
+			require.Equal(t, c.kept, time.Until(due) > 0, "a write is due at once")
+		})
+	}
+}
+
+// TestWhatOneServerRefusesProvesNothing: with the eager ACL check it does so
+// without leader or quorum.
+func TestWhatOneServerRefusesProvesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, _, until := proofreader(t)
+		for _, err := range []error{zk.ErrNoAuth, zk.ErrNoNode, zk.ErrInvalidACL} {
+			require.ErrorIs(t, l.call(aQuorum, func() error { return err }), err)
+			require.Negative(t, until(), err)
+		}
+		require.ErrorIs(t, l.call(aQuorum, func() error { return zk.ErrBadVersion }), zk.ErrBadVersion)
+		require.Positive(t, until())
+	})
+}
+
+// TestMutexesOfAClientShareTheirSession, if they are told the same timeout.
+func TestMutexesOfAClientShareTheirSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		a, b := open(t, srv), open(t, srv)
+		s := Of(a, 0)
+		require.Same(t, s, Of(a, 0))
+		require.NotSame(t, s, Of(a, time.Second))
+		require.NotSame(t, s, Of(b, 0))
+	})
+}
+
+// TestAProofThatIsRefusedIsPausedForAndForgotten when one succeeds.
+func TestAProofThatIsRefusedIsPausedForAndForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		conn := open(t, srv)
+		s := Of(conn, 0)
+		require.NoError(t, s.call(aQuorum, s.probe))
+		var refused []*zkserver.Fault
+		for range 100 {
+			refused = append(refused, srv.Fail(-6, func(r zkserver.Request) bool { return r.Op == jute.OpSync }))
+		}
+		s.Use(1)
+		time.Sleep(2 * asked)
+		sent := 0
+		for _, f := range refused {
+			sent += len(f.Hit())
+			f.Release()
+		}
+		require.Positive(t, sent)
+		require.LessOrEqual(t, sent, 60, "a pause of a 30th of the session timeout")
+		done, err := s.NextProof()
+		require.Error(t, err)
+		<-done
+		done, _ = s.NextProof()
+		<-done
+		_, err = s.NextProof()
+		require.NoError(t, err)
+		s.Use(-1)
+		<-s.Quiet()
+	})
+}
+
+// TestWithoutTheRightToReadTheRootThereIsAProof: the leader says so.
+func TestWithoutTheRightToReadTheRootThereIsAProof(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn := open(t, zkserver.Run(t))
+		_, err := conn.SetACL("/", zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+		require.NoError(t, err)
+		require.NoError(t, Of(conn, 0).call(aQuorum, Of(conn, 0).probe))
+		_, err = conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})
+		require.ErrorIs(t, err, zk.ErrNoAuth)
+	})
+}

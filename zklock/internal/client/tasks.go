@@ -1,0 +1,47 @@
+package client
+
+import "sync"
+
+// Tasks are what goes on in the background.
+type Tasks struct {
+	mu      sync.Mutex
+	running int
+	done    chan struct{} // closed when none is left; nil before the first
+}
+
+// Begin adds a task. It is over with End.
+func (t *Tasks) Begin() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.running++; t.running == 1 {
+		t.done = make(chan struct{})
+	}
+}
+
+func (t *Tasks) End() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.running--; t.running == 0 {
+		close(t.done)
+	}
+}
+
+// Spawn runs f as a task, in a goroutine.
+func (t *Tasks) Spawn(f func()) {
+	t.Begin()
+	go func() {
+		defer t.End()
+		f()
+	}()
+}
+
+// Idle returns a channel that is closed when none is left.
+func (t *Tasks) Idle() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.done == nil {
+		t.done = make(chan struct{})
+		close(t.done)
+	}
+	return t.done
+}

@@ -1,0 +1,52 @@
+package record
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
+	ours := Prefix("01dc6acfac0000010000000000000001")
+	const curator = "_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-"
+	for name, want := range map[string]int32{
+		"lock-0000000000":        0,
+		"lock-0000000042":        42,
+		"lock-2147483647":        math.MaxInt32,
+		"lock--2147483648":       math.MinInt32,
+		"lock--000000005":        -5,
+		curator + "0000000007":   7,
+		curator + "-2147483648":  math.MinInt32,
+		ours + "0000000042":      42,
+		ours + "-000000005":      -5,
+		"_c_00ff-lock-lock-lock": 0, // not a number
+	} {
+		n, ok := Sequence(name)
+		require.Equal(t, want, n, name)
+		require.Equal(t, name != "_c_00ff-lock-lock-lock", ok, name)
+	}
+	for _, name := range []string{
+		"", "0", "0000000000", "config", "lock-", "lock-1", "lock-000000001", "lock-00000000001", "lock-000000000x",
+		"lock-+000000001", "lock--0000000005", "lock-9999999999", "block-0000000001", "x-lock-0000000001",
+		"_c_lock-0000000001", "_c_01dc6acfac0000010000000000000001-lock-", "01dc6acfac0000010000000000000001-lock-0000000001", "__READ__0000000001", "9f8e__lock__0000000001",
+	} {
+		_, ok := Sequence(name)
+		require.False(t, ok, name)
+	}
+}
+
+func TestNumbersAreOrderedWhereTheyWrap(t *testing.T) {
+	numbers := []int32{math.MaxInt32 - 1, math.MaxInt32, math.MinInt32, math.MinInt32 + 1}
+	for i, a := range numbers {
+		for j, b := range numbers {
+			require.Equal(t, i < j, Order(a, b) < 0, "%d, %d", a, b)
+		}
+	}
+	for _, n := range []int32{0, -1, math.MinInt32, math.MaxInt32} {
+		got, ok := Sequence(fmt.Sprintf("lock-%010d", n))
+		require.True(t, ok)
+		require.Equal(t, n, got)
+	}
+}
