@@ -48,33 +48,41 @@ const (
 // fewer.
 var usualSizes = "100,1000"
 
-// parseFlags reads the command line. The usage, if it is asked for, goes to
-// help. An error is one line.
-func parseFlags(args []string, help io.Writer) (config, error) {
-	cfg := config{args: args}
-	var names []string
-	for _, c := range contestants {
+// onZooKeeper are the locks with a name of their own that run on ZooKeeper.
+func onZooKeeper() []contestant { return slices.Concat(contestants, peers) }
+
+func namesOf(locks []contestant) (names []string) {
+	for _, c := range locks {
 		names = append(names, c.name)
 	}
-	steps := strings.Join(names, ",")
-	all := slices.Concat(contestants, peers)
-	for _, c := range peers {
-		names = append(names, c.name)
-	}
-	all = append(all, others...)
+	return names
+}
+
+// flags are the flags that need more than a conversion.
+type flags struct {
+	set                     *flag.FlagSet
+	given                   map[string]bool
+	locks, sql, redis, etcd *string
+	sizes                   *string
+	sessions, times         *int
+}
+
+// defineFlags returns the flags of the command line; their values go to cfg.
+func defineFlags(cfg *config) *flags {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
+	f := &flags{set: fs, given: make(map[string]bool)}
 	fs.StringVar(&cfg.zk, "zk", "embedded", "the `servers` to run against: embedded, docker, docker:3, or host:port,host:port,… of a ZooKeeper that is running")
-	locks := fs.String("locks", steps, "the locks to compare, in this order: a comma-separated `list` of "+
-		strings.Join(names, ", ")+", and of folders with locks of your own, such as ./mylock; or all; and of "+
+	f.locks = fs.String("locks", strings.Join(namesOf(contestants), ","), "the locks to compare, in this order: a comma-separated `list` of "+
+		strings.Join(namesOf(onZooKeeper()), ", ")+", and of folders with locks of your own, such as ./mylock; or all; and of "+
 		strings.Join(otherNames(), ", ")+", which are not on ZooKeeper; or others")
-	sql := fs.String("sql", "embedded", "the `database` of the SQL locks: embedded, which is SQLite in memory, sqlite:FILE, postgres://user:password@host:port/database, "+
+	f.sql = fs.String("sql", "embedded", "the `database` of the SQL locks: embedded, which is SQLite in memory, sqlite:FILE, postgres://user:password@host:port/database, "+
 		"mysql://… (also for MariaDB); or several, separated by commas, each with a label in front, as in disk=sqlite:FILE,memory=embedded")
-	redis := fs.String("redis", "embedded", "the `server` of the lock on Redis: embedded, host:port, or redis://user:password@host:port; or several, as with -sql")
-	etcd := fs.String("etcd", "", "the `server` of the lock on etcd, host:port, which must be running")
-	sizes := fs.String("n", usualSizes, "the numbers of goroutines: a comma-separated `list`; without -n, -sessions and -closed a second table has one goroutine alone, and 50 with a session each")
-	sessions := fs.Int("sessions", 1, "how `many` sessions the goroutines share; at most one each")
-	times := fs.Int("closed", 1, "how `many` times each goroutine locks, one after the other without a pause")
+	f.redis = fs.String("redis", "embedded", "the `server` of the lock on Redis: embedded, host:port, or redis://user:password@host:port; or several, as with -sql")
+	f.etcd = fs.String("etcd", "", "the `server` of the lock on etcd, host:port, which must be running")
+	f.sizes = fs.String("n", usualSizes, "the numbers of goroutines: a comma-separated `list`; without -n, -sessions and -closed a second table has one goroutine alone, and 50 with a session each")
+	f.sessions = fs.Int("sessions", 1, "how `many` sessions the goroutines share; at most one each")
+	f.times = fs.Int("closed", 1, "how `many` times each goroutine locks, one after the other without a pause")
 	fs.IntVar(&cfg.rounds, "rounds", 1, "how `many` times each lock runs; the locks take turns, each round begins with the next one, and the table shows medians")
 	cfg.warmup, cfg.limit = 4*time.Second, 2*time.Minute
 	fs.Var(duration{&cfg.warmup, "s"}, "warmup", "the `time` to run unmeasured first, on a real server and in Curator's JVM")
@@ -92,36 +100,62 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	fs.BoolVar(&cfg.join, "join", false, "contend with other processes that are started with -join, on this machine or others; needs -zk host:port,…")
 	fs.IntVar(&cfg.procs, "procs", 2, "with -join: how `many` processes take part, all started with the same flags")
 	fs.StringVar(&cfg.serve, "serve", "", "run no benchmark, but the embedded server at this `address`, such as 127.0.0.1:2181, until Ctrl-C")
-	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintf(help, "Usage: go run ./bench [flags]\n\n")
-			fs.SetOutput(help)
-			fs.PrintDefaults()
-			return cfg, errHelp
-		}
-		return cfg, fmt.Errorf("%w (-help lists the flags)", err)
+	return f
+}
+
+// parseFlags reads the command line. The usage, if it is asked for, goes to
+// help. An error is one line.
+func parseFlags(args []string, help io.Writer) (config, error) {
+	cfg := config{args: args}
+	f := defineFlags(&cfg)
+	if err := f.parse(args, help); err != nil {
+		return cfg, err
 	}
-	if fs.NArg() > 0 {
-		return cfg, fmt.Errorf("unexpected argument %q (-help lists the flags)", fs.Arg(0))
-	}
-	given := make(map[string]bool)
-	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	if given["serve"] {
-		if len(given) > 1 {
+	if f.given["serve"] {
+		if len(f.given) > 1 {
 			return cfg, errors.New("-serve: it runs no benchmark, so it takes no other flags")
 		}
 		return cfg, checkServe(cfg.serve)
 	}
-	for _, f := range []string{"json", "csv", "report", "svg", "record"} {
-		if name := fs.Lookup(f).Value.String(); strings.HasPrefix(name, "-") {
-			return cfg, fmt.Errorf("-%s: %q begins with a dash: it looks like a flag; a file of that name is ./%s", f, name, name)
+	for _, check := range []func(cfg *config) error{f.files, f.lockNames, f.servers, f.loads, f.limits, f.joining} {
+		if err := check(&cfg); err != nil {
+			return cfg, err
 		}
 	}
-	if err := cfg.checkFiles(); err != nil {
-		return cfg, err
+	return cfg, nil
+}
+
+func (f *flags) parse(args []string, help io.Writer) error {
+	if err := f.set.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintf(help, "Usage: go run ./bench [flags]\n\n")
+			f.set.SetOutput(help)
+			f.set.PrintDefaults()
+			return errHelp
+		}
+		return fmt.Errorf("%w (-help lists the flags)", err)
 	}
+	if f.set.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q (-help lists the flags)", f.set.Arg(0))
+	}
+	f.set.Visit(func(one *flag.Flag) { f.given[one.Name] = true })
+	return nil
+}
+
+func (f *flags) files(cfg *config) error {
+	for _, one := range []string{"json", "csv", "report", "svg", "record"} {
+		if name := f.set.Lookup(one).Value.String(); strings.HasPrefix(name, "-") {
+			return fmt.Errorf("-%s: %q begins with a dash: it looks like a flag; a file of that name is ./%s", one, name, name)
+		}
+	}
+	return cfg.checkFiles()
+}
+
+// lockNames finds the locks that -locks names.
+func (f *flags) lockNames(cfg *config) error {
+	names := namesOf(onZooKeeper())
 	var wanted, folders []string
-	for name := range strings.SplitSeq(*locks, ",") {
+	for name := range strings.SplitSeq(*f.locks, ",") {
 		switch name = strings.TrimSpace(name); {
 		case name == "all":
 			wanted = append(wanted, names...)
@@ -136,84 +170,101 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 	}
 	students, err := ownContestants(folders, slices.Concat(names, otherNames()))
 	if err != nil {
-		return cfg, err
+		return err
 	}
-	all = append(all, students...)
+	all := slices.Concat(onZooKeeper(), others, students)
 	for _, name := range wanted {
 		i := slices.IndexFunc(all, func(c contestant) bool { return c.folder == name || c.folder == "" && c.name == name })
 		if i < 0 || name == "" {
-			return cfg, fmt.Errorf("-locks: no lock is called %q; there are %s, and folders such as ./mylock", name, strings.Join(names, ", "))
+			return fmt.Errorf("-locks: no lock is called %q; there are %s, and folders such as ./mylock", name, strings.Join(names, ", "))
 		}
 		if slices.ContainsFunc(cfg.locks, func(c contestant) bool { return c.name == all[i].name }) {
-			return cfg, fmt.Errorf("-locks: %s is named twice", name)
+			return fmt.Errorf("-locks: %s is named twice", name)
 		}
 		cfg.locks = append(cfg.locks, all[i])
 	}
-	cfg.servers = map[string]string{"sql": *sql, "redis": *redis, "etcd": *etcd}
+	return nil
+}
+
+// servers puts the locks that are not on ZooKeeper on their servers.
+func (f *flags) servers(cfg *config) (err error) {
+	cfg.servers = map[string]string{"sql": *f.sql, "redis": *f.redis, "etcd": *f.etcd}
 	if cfg.locks, err = onServers(cfg.locks, cfg.servers); err != nil {
-		return cfg, err
+		return err
 	}
-	for _, f := range []string{"sql", "redis", "etcd"} {
-		if given[f] && !slices.ContainsFunc(cfg.locks, func(c contestant) bool { return c.other != nil && c.other.flag == f }) {
-			return cfg, fmt.Errorf("-%s: -locks names no lock that runs there; add %s", f, "others")
+	for _, name := range []string{"sql", "redis", "etcd"} {
+		if f.given[name] && !slices.ContainsFunc(cfg.locks, func(c contestant) bool { return c.other != nil && c.other.flag == name }) {
+			return fmt.Errorf("-%s: -locks names no lock that runs there; add %s", name, "others")
 		}
 	}
-	for s := range strings.SplitSeq(*sizes, ",") {
+	return nil
+}
+
+// loads are how many goroutines and sessions there are, and how often they lock.
+func (f *flags) loads(cfg *config) error {
+	for s := range strings.SplitSeq(*f.sizes, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(s))
 		if err != nil || n < 1 || n > maxGoroutines {
-			return cfg, fmt.Errorf("-n: %q is not a number of goroutines between 1 and %d", s, maxGoroutines)
+			return fmt.Errorf("-n: %q is not a number of goroutines between 1 and %d", s, maxGoroutines)
 		}
 		if slices.ContainsFunc(cfg.loads, func(l load) bool { return l.n == n }) {
-			return cfg, fmt.Errorf("-n: %d is named twice", n)
+			return fmt.Errorf("-n: %d is named twice", n)
 		}
-		if *sessions < 1 || *sessions > n {
-			return cfg, fmt.Errorf("-sessions: %d is not between 1 and the number of goroutines, %d", *sessions, n)
+		if *f.sessions < 1 || *f.sessions > n {
+			return fmt.Errorf("-sessions: %d is not between 1 and the number of goroutines, %d", *f.sessions, n)
 		}
-		if *times < 1 || *times > maxAcquisitions/n {
-			return cfg, fmt.Errorf("-closed: %d is not between 1 and %d, the most for %d goroutines", *times, maxAcquisitions/n, n)
+		if *f.times < 1 || *f.times > maxAcquisitions/n {
+			return fmt.Errorf("-closed: %d is not between 1 and %d, the most for %d goroutines", *f.times, maxAcquisitions/n, n)
 		}
-		cfg.loads = append(cfg.loads, load{n: n, sessions: *sessions, times: *times})
+		cfg.loads = append(cfg.loads, load{n: n, sessions: *f.sessions, times: *f.times})
 	}
-	if !given["n"] && !given["sessions"] && !given["closed"] && !cfg.join {
+	if !f.given["n"] && !f.given["sessions"] && !f.given["closed"] && !cfg.join {
 		cfg.loads = append(cfg.loads, everyday...)
 	}
+	return nil
+}
+
+func (f *flags) limits(cfg *config) error {
 	if cfg.rtt < 0 {
-		return cfg, fmt.Errorf("-rtt: %v is negative", cfg.rtt)
+		return fmt.Errorf("-rtt: %v is negative", cfg.rtt)
 	}
 	if i := slices.IndexFunc(cfg.locks, func(c contestant) bool { return c.other != nil }); cfg.rtt > 0 && i >= 0 {
-		return cfg, fmt.Errorf("-rtt: it is for locks on ZooKeeper, and %s is not one", cfg.locks[i].name)
+		return fmt.Errorf("-rtt: it is for locks on ZooKeeper, and %s is not one", cfg.locks[i].name)
 	}
 	if cfg.warmup < 0 {
-		return cfg, fmt.Errorf("-warmup: %v is negative", cfg.warmup)
+		return fmt.Errorf("-warmup: %v is negative", cfg.warmup)
 	}
 	if cfg.limit < 0 {
-		return cfg, fmt.Errorf("-limit: %v is negative (0: no limit)", cfg.limit)
+		return fmt.Errorf("-limit: %v is negative (0: no limit)", cfg.limit)
 	}
 	if cfg.rounds < 1 {
-		return cfg, fmt.Errorf("-rounds: %d is not a number of rounds: at least 1", cfg.rounds)
+		return fmt.Errorf("-rounds: %d is not a number of rounds: at least 1", cfg.rounds)
 	}
 	if !strings.HasPrefix(cfg.path, "/") || strings.HasSuffix(cfg.path, "/") || strings.Contains(cfg.path, "//") {
-		return cfg, fmt.Errorf("-path: %q is not the path of a znode: like /a/b, and not / itself", cfg.path)
+		return fmt.Errorf("-path: %q is not the path of a znode: like /a/b, and not / itself", cfg.path)
 	}
 	if cfg.record != "" {
-		if err := cfg.checkRecord(); err != nil {
-			return cfg, err
-		}
+		return cfg.checkRecord()
 	}
+	return nil
+}
+
+// joining is about several processes.
+func (f *flags) joining(cfg *config) error {
 	kind, _, _ := strings.Cut(cfg.zk, ":")
 	switch {
 	case cfg.join && slices.ContainsFunc(cfg.locks, func(c contestant) bool { return c.other != nil }):
-		return cfg, errors.New("-join: it is for locks on ZooKeeper")
-	case given["procs"] && !cfg.join:
-		return cfg, errors.New("-procs: is for processes that take part with -join")
+		return errors.New("-join: it is for locks on ZooKeeper")
+	case f.given["procs"] && !cfg.join:
+		return errors.New("-procs: is for processes that take part with -join")
 	case cfg.join && (kind == "" || kind == ensemble.SpecEmbedded || kind == "docker"):
-		return cfg, errors.New("-join: other processes cannot reach a server of this process: name one that is running, -zk host:port")
+		return errors.New("-join: other processes cannot reach a server of this process: name one that is running, -zk host:port")
 	case cfg.procs < 1 || cfg.procs > maxProcs:
-		return cfg, fmt.Errorf("-procs: %d is not between 1 and %d", cfg.procs, maxProcs)
+		return fmt.Errorf("-procs: %d is not between 1 and %d", cfg.procs, maxProcs)
 	case !cfg.join:
 		cfg.procs = 1
-	case !given["limit"]:
+	case !f.given["limit"]:
 		cfg.limit = 0 // a limit in one process would end the run of all
 	}
-	return cfg, nil
+	return nil
 }

@@ -160,18 +160,7 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 	if err := b.openArenas(ctx); err != nil {
 		return fail(err)
 	}
-	fmt.Fprintf(stdout, "ZooKeeper: %v\n", zoo)
-	for _, line := range b.arenaLines() {
-		fmt.Fprintln(stdout, line)
-	}
-	if cfg.join {
-		fmt.Fprintf(stdout, "%d processes that share a counter; in each of them\n", cfg.procs)
-	}
-	fmt.Fprintf(stdout, "N goroutines over %s", cfg.each())
-	if cfg.rounds > 1 {
-		fmt.Fprintf(stdout, " Medians of %d rounds.", cfg.rounds)
-	}
-	fmt.Fprint(stdout, "\n\n")
+	b.introduce(stdout)
 	if stdout.err != nil {
 		return fail(stdout.err) // before anything is measured
 	}
@@ -196,6 +185,22 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 		return fail(err)
 	}
 	return exitOK
+}
+
+// introduce says where the locks run, and what is done with them.
+func (b *benchmark) introduce(out io.Writer) {
+	fmt.Fprintf(out, "ZooKeeper: %v\n", b.zoo)
+	for _, line := range b.arenaLines() {
+		fmt.Fprintln(out, line)
+	}
+	if b.cfg.join {
+		fmt.Fprintf(out, "%d processes that share a counter; in each of them\n", b.cfg.procs)
+	}
+	fmt.Fprintf(out, "N goroutines over %s", b.cfg.each())
+	if b.cfg.rounds > 1 {
+		fmt.Fprintf(out, " Medians of %d rounds.", b.cfg.rounds)
+	}
+	fmt.Fprint(out, "\n\n")
 }
 
 // each says what each of the goroutines of the first table does.

@@ -54,121 +54,52 @@ type raced struct {
 	failed  error // the first error of a contender
 }
 
+// A course is a race that is being run.
+type course struct {
+	race
+	all     int
+	num     int          // guarded by the lock under test, and by nothing else
+	inside  atomic.Int32 // holders at this moment
+	held    atomic.Int32 // how many times the lock has been held
+	overlap atomic.Bool
+	late    atomic.Bool // the limit has been reached
+	failure atomic.Pointer[error]
+	hangs   error // written before late
+	began   time.Time
+	turns   []turn
+	abort   func()
+}
+
 // run runs the race. Only the end of ctx makes a contender leave Lock: abort ends
 // it at the limit, and when a contender fails, because the others may wait for it.
 // If contenders do not return, all that is known is how many times the lock was
 // held.
 func (r race) run(ctx context.Context, abort func()) (raced, error) {
-	all := r.contenders * r.times
-	o := raced{limit: r.limit, all: all, counts: r.work == nil, turns: make([]turn, all)}
-	var (
-		num     int          // guarded by the lock under test, and by nothing else
-		inside  atomic.Int32 // holders at this moment
-		held    atomic.Int32 // how many times the lock has been held
-		overlap atomic.Bool
-		late    atomic.Bool // the limit has been reached
-		failure atomic.Pointer[error]
-		hangs   error // written before late
-		wg      sync.WaitGroup
-		start   = make(chan struct{})
-		began   time.Time
-	)
-	fail := func(err error) {
-		if failure.CompareAndSwap(nil, &err) {
-			abort()
-		}
-	}
-	// hold is what the holder does between Lock and Unlock.
-	hold := func(contender int, turn *turn) error {
-		if o.counts {
-			turn.place = int(held.Add(1)) - 1
-			return nil
-		}
-		if inside.Add(1) != 1 && !(r.expires && late.Load()) {
-			overlap.Store(true)
-		}
-		seen := num
-		turn.place = seen
-		if seen < 8 || seen%max(1, all/8) == 0 {
-			runtime.Gosched() // without it a second holder would seldom come in between
-		}
-		num = seen + 1
-		held.Add(1)
-		err := r.work(contender)
-		inside.Add(-1)
-		return err
-	}
-	once := func(contender int, turn *turn) error {
-		turn.arrived = time.Since(began)
-		r.says(contender, "waits", "")
-		err := guarded("Lock", func() error { return r.lock(ctx, contender) })
-		turn.got = time.Since(began)
-		if err == nil {
-			r.says(contender, "holds", "holds the lock")
-			err = hold(contender, turn)
-			r.says(contender, "unlocks", "unlocks")
-			err = cmp.Or(err, guarded("Unlock", func() error { return r.unlock(ctx, contender) }))
-		}
-		if err != nil {
-			r.says(contender, "failed", err.Error())
-			return err
-		}
-		r.says(contender, "done", "has unlocked")
-		return nil
-	}
+	c := &course{race: r, all: r.contenders * r.times, abort: abort}
+	c.turns = make([]turn, c.all)
+	var wg sync.WaitGroup
+	start := make(chan struct{})
 	for i := range r.contenders {
 		wg.Go(func() {
 			<-start
-			for k := range r.times {
-				err := once(i, &o.turns[i*r.times+k])
-				r.step()
-				if err != nil {
-					if r.names != nil {
-						err = r.names(i, err)
-					}
-					fail(err)
-					return
-				}
-			}
+			c.contend(ctx, i)
 		})
 	}
 	runtime.GC() // the garbage of the run before must not slow this one down
-	progress := func() (n, sent int64) {
-		if r.sent != nil {
-			sent = r.sent()
-		}
-		return int64(held.Load()), sent
-	}
 	if r.limit > 0 {
-		go func(sleep func(context.Context, time.Duration) bool) {
-			if !sleep(ctx, r.limit/2) {
-				return
-			}
-			heldThen, sentThen := progress()
-			if !sleep(ctx, r.limit-r.limit/2) {
-				return
-			}
-			if held, sent := progress(); held == heldThen && sent == sentThen {
-				nothing := ""
-				if r.sent != nil {
-					nothing = " and nothing was sent"
-				}
-				hangs = fmt.Errorf("it hangs: for %v no contender got the lock%s, at %d of %d", r.limit-r.limit/2, nothing, heldThen, all)
-			}
-			late.Store(true)
-			abort()
-		}(sleep)
+		go c.end(ctx, sleep)
 	}
 	if r.watch != nil {
-		go r.watch(ctx, func() int { return int(held.Load()) }, fail)
+		go r.watch(ctx, func() int { return int(c.held.Load()) }, c.fail)
 	}
-	began = time.Now()
-	r.begins(began)
+	c.began = time.Now()
+	r.begins(c.began)
 	close(start)
+	var elapsed time.Duration
 	returned := make(chan struct{})
 	go func() {
 		wg.Wait()
-		o.elapsed = time.Since(began)
+		elapsed = time.Since(c.began)
 		close(returned)
 	}()
 	select {
@@ -177,25 +108,126 @@ func (r race) run(ctx context.Context, abort func()) (raced, error) {
 		select {
 		case <-returned:
 		case <-time.After(returnTimeout): // num and turns may still be written to
-			o := raced{held: int(held.Load())}
-			if late.Load() && hangs != nil {
-				return o, hangs
-			}
-			if err := failure.Load(); err != nil && !late.Load() {
-				return o, *err
-			}
-			return o, fmt.Errorf("it hangs: %v after %s contenders have not returned from Lock or Unlock, at %d of %d",
-				returnTimeout, r.ended, o.held, all)
+			return raced{held: int(c.held.Load())}, c.missing()
 		}
 	}
-	o.count, o.held, o.overlap = num, int(held.Load()), overlap.Load()
-	if o.late = late.Load(); o.late {
-		o.hangs = hangs
+	return c.outcome(elapsed), nil
+}
+
+// contend is one contender.
+func (c *course) contend(ctx context.Context, i int) {
+	for k := range c.times {
+		err := c.once(ctx, i, &c.turns[i*c.times+k])
+		c.step()
+		if err != nil {
+			if c.names != nil {
+				err = c.names(i, err)
+			}
+			c.fail(err)
+			return
+		}
 	}
-	if err := failure.Load(); err != nil {
+}
+
+// once locks and unlocks.
+func (c *course) once(ctx context.Context, i int, turn *turn) error {
+	turn.arrived = time.Since(c.began)
+	c.says(i, "waits", "")
+	err := guarded("Lock", func() error { return c.lock(ctx, i) })
+	turn.got = time.Since(c.began)
+	if err == nil {
+		c.says(i, "holds", "holds the lock")
+		err = c.hold(i, turn)
+		c.says(i, "unlocks", "unlocks")
+		err = cmp.Or(err, guarded("Unlock", func() error { return c.unlock(ctx, i) }))
+	}
+	if err != nil {
+		c.says(i, "failed", err.Error())
+		return err
+	}
+	c.says(i, "done", "has unlocked")
+	return nil
+}
+
+// hold is what the holder does between Lock and Unlock.
+func (c *course) hold(i int, turn *turn) error {
+	if c.work == nil {
+		turn.place = int(c.held.Add(1)) - 1
+		return nil
+	}
+	if c.inside.Add(1) != 1 && !(c.expires && c.late.Load()) {
+		c.overlap.Store(true)
+	}
+	seen := c.num
+	turn.place = seen
+	if seen < 8 || seen%max(1, c.all/8) == 0 {
+		runtime.Gosched() // without it a second holder would seldom come in between
+	}
+	c.num = seen + 1
+	c.held.Add(1)
+	err := c.work(i)
+	c.inside.Add(-1)
+	return err
+}
+
+func (c *course) fail(err error) {
+	if c.failure.CompareAndSwap(nil, &err) {
+		c.abort()
+	}
+}
+
+// end ends the race at its limit, and notes whether anything has happened in the
+// second half of the time.
+func (c *course) end(ctx context.Context, sleep func(context.Context, time.Duration) bool) {
+	progress := func() (held, sent int64) {
+		if c.sent != nil {
+			sent = c.sent()
+		}
+		return int64(c.held.Load()), sent
+	}
+	if !sleep(ctx, c.limit/2) {
+		return
+	}
+	heldThen, sentThen := progress()
+	if !sleep(ctx, c.limit-c.limit/2) {
+		return
+	}
+	if held, sent := progress(); held == heldThen && sent == sentThen {
+		nothing := ""
+		if c.sent != nil {
+			nothing = " and nothing was sent"
+		}
+		c.hangs = fmt.Errorf("it hangs: for %v no contender got the lock%s, at %d of %d", c.limit-c.limit/2, nothing, heldThen, c.all)
+	}
+	c.late.Store(true)
+	c.abort()
+}
+
+// missing is the error of a race some of whose contenders do not return.
+func (c *course) missing() error {
+	if c.late.Load() && c.hangs != nil {
+		return c.hangs
+	}
+	if err := c.failure.Load(); err != nil && !c.late.Load() {
+		return *err
+	}
+	return fmt.Errorf("it hangs: %v after %s contenders have not returned from Lock or Unlock, at %d of %d",
+		returnTimeout, c.ended, c.held.Load(), c.all)
+}
+
+// outcome is called when all contenders have returned.
+func (c *course) outcome(elapsed time.Duration) raced {
+	o := raced{
+		limit: c.limit, all: c.all, held: int(c.held.Load()), count: c.num, counts: c.work == nil,
+		elapsed: elapsed, turns: c.turns, late: c.late.Load(), overlap: c.overlap.Load(),
+	}
+	if o.late {
+		o.hangs = c.hangs
+	}
+	if err := c.failure.Load(); err != nil {
 		o.failed = *err
 	}
-	return o, nil
+	return o
 }
 
 func (r race) says(contender int, state, says string) {

@@ -75,7 +75,7 @@ func TestStubsAreRecorded(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile(file, append(want, '\n'), 0o644))
 	}
-	require.Equal(t, string(want)+"\n", text(t, file), "a stub has changed: run go test ./docs/exercises -exercises.update (or do you solve an exercise in this clone? Then this test fails, and that is fine)")
+	require.Equal(t, string(want)+"\n", text(t, file), "a stub has changed: run go generate ./... (or do you solve an exercise in this clone? Then this test fails, and that is fine)")
 }
 
 // A stub that Git has checked out with the line ends of Windows is a stub still.

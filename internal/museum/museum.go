@@ -11,7 +11,7 @@
 //
 // The requests, replies and events of that run are drawn as the bug's sequence
 // diagram in docs/bugs.md. The test fails if the page shows another diagram;
-// the flag -update writes the diagram anew.
+// go generate writes the diagram.
 package museum
 
 import (

@@ -1,6 +1,6 @@
 // Package scenes has the bugs of the articles' ZooKeeper listings as the
 // explorer plays them: the world in which each comes up, and a schedule that
-// ends with it. The tests of the steps, and the lab, show them.
+// ends with it. The tests of the bugs, and the lab, show them.
 package scenes
 
 import (
@@ -23,7 +23,7 @@ import (
 // A Scene is a bug.
 type Scene struct {
 	ID     string // as in docs/bugs.md
-	Step   string // the folder whose test forces it
+	Step   string // the folder of the step whose idea it breaks
 	What   string // as in docs/bugs.md
 	WhatZh string // the same in Chinese
 	// Stands says, in English and in Chinese, which lock is shown, if it is no

@@ -23,17 +23,17 @@ func TestEachScheduleEndsWithItsBug(t *testing.T) {
 		return // what is embedded here is what was there before
 	}
 	all := scenes.Schedules()
-	require.Len(t, all, len(scenes.All), "schedules.json has a schedule for each scene: go test ./internal/museum/scenes -update")
+	require.Len(t, all, len(scenes.All), "schedules.json has a schedule for each scene: go generate ./...")
 	for _, s := range scenes.All {
 		t.Run(s.ID, func(t *testing.T) {
 			saved := s.Trace()
-			require.NotNil(t, saved, "there is no schedule: go test ./internal/museum/scenes -update")
+			require.NotNil(t, saved, "there is no schedule: go generate ./...")
 			again, err := explore.Replay(t, saved)
-			require.NoError(t, err, "the schedule is stale: go test ./internal/museum/scenes -update")
-			require.True(t, s.Shows(again), "the schedule shows something else: go test ./internal/museum/scenes -update\n%v", again)
-			require.Equal(t, all[s.ID].Violation, ending(s, again), "it ends in another way: go test ./internal/museum/scenes -update")
+			require.NoError(t, err, "the schedule is stale: go generate ./...")
+			require.True(t, s.Shows(again), "the schedule shows something else: go generate ./...\n%v", again)
+			require.Equal(t, all[s.ID].Violation, ending(s, again), "it ends in another way: go generate ./...")
 			played, _ := explore.Play(t, s.World, saved.Choices)
-			require.True(t, s.Shows(played), "the schedule goes on after its last choice: go test ./internal/museum/scenes -update\n%v", played)
+			require.True(t, s.Shows(played), "the schedule goes on after its last choice: go generate ./...\n%v", played)
 		})
 	}
 }

@@ -1,0 +1,15 @@
+// Package house holds the map of the project against the project: the packages,
+// who uses them, which way the arrows point, and what the module requires.
+//
+// It also has the commands that write what is generated, in the order in which
+// they depend on each other. The table of docs/explorer.md is not among them: its
+// large worlds take some minutes, and that page names its command.
+package house
+
+//go:generate go test -C ../.. -count=1 ./internal/museum/scenes -update
+//go:generate go test -C ../.. -count=1 ./internal/museum/bugs -run Bug -update
+//go:generate go test -C ../.. -count=1 ./internal/museum -run EachStepLinks -update
+//go:generate go test -C ../.. -count=1 ./docs/lab/locks -update
+//go:generate go test -C ../.. -count=1 ./docs/lab/picture -update
+//go:generate go test -C ../.. -count=1 ./docs/exercises -run Stub -exercises.update
+//go:generate go test -C ../.. -count=1 ./internal/house -update

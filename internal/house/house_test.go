@@ -1,0 +1,285 @@
+package house
+
+import (
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the table of docs/architecture.md")
+
+const (
+	module       = "example.com/zklock"
+	root         = "../.."
+	architecture = root + "/docs/architecture.md"
+	contributing = root + "/CONTRIBUTING.md"
+	begin        = "<!-- written by go generate ./... -->\n"
+	end          = "<!-- end of what is written -->\n"
+)
+
+// A room is a package, as go list prints it.
+type room struct {
+	ImportPath, Dir, Name              string
+	GoFiles, TestGoFiles, XTestGoFiles []string
+	Imports, TestImports, XTestImports []string
+	Deps                               []string
+	Module                             *struct{ Path string }
+	Standard                           bool
+}
+
+func (r room) name() string { return strings.TrimPrefix(r.ImportPath, module+"/") }
+
+// list runs go list, for the system that it is on.
+func list(t *testing.T, args ...string) []room { return listFor(t, nil, args...) }
+
+func listFor(t *testing.T, env []string, args ...string) (rooms []room) {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list", "-json"}, args...)...)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, "go list %v", args)
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var r room
+		err := d.Decode(&r)
+		if err == io.EOF {
+			return rooms
+		}
+		require.NoError(t, err)
+		rooms = append(rooms, r)
+	}
+}
+
+// sentence is the first one of a package's comment, which may be in a test if there
+// is nothing else.
+func sentence(t *testing.T, r room) string {
+	t.Helper()
+	for _, file := range slices.Concat(r.GoFiles, r.TestGoFiles, r.XTestGoFiles) {
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(r.Dir, file), nil, parser.PackageClauseOnly|parser.ParseComments)
+		require.NoError(t, err)
+		if f.Doc != nil {
+			text := new(doc.Package).Synopsis(f.Doc.Text())
+			text = regexp.MustCompile(`(?i)^(?:(?:package|command) )?`+path.Base(r.name())+` (?:(?:is|has|holds) )?`).ReplaceAllString(text, "")
+			text = regexp.MustCompile(`^Package \w+ (?:(?:is|has|holds) )?`).ReplaceAllString(text, "") // a step's folder has another name
+			return strings.ReplaceAll(strings.TrimSuffix(text, "."), "|", `\|`)
+		}
+	}
+	require.Fail(t, "a package without a comment", "%s: write what it is for above the package clause", r.name())
+	return ""
+}
+
+// alone says what uses a package that no other imports.
+func alone(r room) string {
+	if r.Name == "main" {
+		return "a command"
+	}
+	return "its own tests"
+}
+
+// table is the one of docs/architecture.md.
+func table(t *testing.T, rooms []room) string {
+	const engine = module + "/docs/lab/engine" // runs in a page alone
+	for i, r := range rooms {
+		if r.ImportPath == engine {
+			rooms[i].Imports = listFor(t, []string{"GOOS=js", "GOARCH=wasm"}, engine)[0].Imports
+		}
+	}
+	users, testers := make(map[string][]string), make(map[string]int)
+	for _, r := range rooms {
+		for _, of := range r.Imports {
+			users[of] = append(users[of], "`"+r.name()+"`")
+		}
+		tests := slices.Concat(r.TestImports, r.XTestImports)
+		slices.Sort(tests)
+		for _, of := range slices.Compact(tests) {
+			if of != r.ImportPath {
+				testers[of]++
+			}
+		}
+	}
+	var b strings.Builder
+	b.WriteString("| package | what it is | used by |\n|---|---|---|\n")
+	for _, r := range rooms {
+		by := strings.Join(users[r.ImportPath], ", ")
+		if n := testers[r.ImportPath]; n > 0 {
+			by = strings.TrimPrefix(by+fmt.Sprintf("; the tests of %d packages", n), "; ")
+		}
+		fmt.Fprintf(&b, "| [`%s`](../%s/) | %s | %s |\n", r.name(), r.name(), sentence(t, r), cmp.Or(by, alone(r)))
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(b.String(), "](../docs/", "]("), "the tests of 1 packages", "the tests of one package")
+}
+
+// TestTheTableOfPackagesIsTheTree: each package is in docs/architecture.md, with
+// the first sentence of its comment and the packages that import it.
+func TestTheTableOfPackagesIsTheTree(t *testing.T) {
+	text, err := os.ReadFile(architecture)
+	require.NoError(t, err)
+	before, rest, ok := strings.Cut(string(text), begin)
+	require.True(t, ok, "docs/architecture.md has no line %s", begin)
+	there, after, ok := strings.Cut(rest, end)
+	require.True(t, ok, "docs/architecture.md has no line %s", end)
+	// Of all builds; -find, so that the modules of the tags need not be there.
+	want := "\n" + table(t, list(t, "-find", "-tags=others,etcd,docker", "./...")) + "\n"
+	if *update {
+		require.NoError(t, os.WriteFile(architecture, []byte(before+begin+want+end+after), 0o644))
+		return
+	}
+	require.Equal(t, want, there, "the table of docs/architecture.md is stale: run go generate ./...")
+}
+
+// arrows are those of the picture: from a folder to one that it uses.
+func arrows(t *testing.T, page string) (all [][2]string) {
+	t.Helper()
+	_, picture, _ := strings.Cut(page, "```mermaid\n")
+	picture, _, ok := strings.Cut(picture, "```\n")
+	require.True(t, ok, "docs/architecture.md has no picture")
+	folders := make(map[string]string)
+	for _, m := range regexp.MustCompile(`(\w+)\["([^"<]+)`).FindAllStringSubmatch(picture, -1) {
+		folders[m[1]] = m[2]
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\s*(\w+) --> (.*)$`).FindAllStringSubmatch(picture, -1) {
+		for to := range strings.SplitSeq(m[2], " & ") {
+			require.Contains(t, folders, m[1])
+			require.Contains(t, folders, to)
+			all = append(all, [2]string{folders[m[1]], folders[to]})
+		}
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+// in says whether a package is in a folder of the picture.
+func in(r, folder string) bool {
+	if folder == "the steps" {
+		return regexp.MustCompile(`^\d\d-[\w-]+$`).MatchString(r)
+	}
+	return r == folder || strings.HasPrefix(r, folder+"/")
+}
+
+// TestThePictureIsTheTree: an arrow of the picture is an import, and an import
+// between two folders of the picture is an arrow, or a way along several.
+func TestThePictureIsTheTree(t *testing.T) {
+	text, err := os.ReadFile(architecture)
+	require.NoError(t, err)
+	drawn := arrows(t, string(text))
+	reaches := make(map[string][]string)
+	var folders []string
+	for _, a := range drawn {
+		reaches[a[0]] = append(reaches[a[0]], a[1])
+		folders = append(folders, a[0], a[1])
+	}
+	var below func(from string, seen map[string]bool)
+	below = func(from string, seen map[string]bool) {
+		for _, to := range reaches[from] {
+			if !seen[to] {
+				seen[to] = true
+				below(to, seen)
+			}
+		}
+	}
+	// A folder is the longest that a package is in.
+	folderOf := func(name string) (longest string) {
+		for _, f := range folders {
+			if in(name, f) && len(f) > len(longest) {
+				longest = f
+			}
+		}
+		return longest
+	}
+	imports := make(map[[2]string]string)
+	for _, r := range list(t, "./...") {
+		from := folderOf(r.name())
+		for _, of := range r.Imports {
+			to := folderOf(strings.TrimPrefix(of, module+"/"))
+			if from != "" && to != "" && from != to {
+				imports[[2]string{from, to}] = r.ImportPath + " imports " + of
+			}
+		}
+	}
+	for _, a := range drawn {
+		require.Contains(t, imports, a, "the picture of docs/architecture.md has an arrow that is no import: take it away")
+	}
+	for i, why := range imports {
+		seen := make(map[string]bool)
+		below(i[0], seen)
+		require.True(t, seen[i[1]], "%s, and the picture of docs/architecture.md shows no way from %s to %s: is the import right? Then draw the arrow", why, i[0], i[1])
+		seen = make(map[string]bool)
+		below(i[1], seen)
+		require.False(t, seen[i[0]], "%s: the arrows run in a circle", why)
+	}
+}
+
+// TestWhatAUserBuilds: a program that imports the lock builds the client library
+// and the standard library besides, and the embedded server builds no other module.
+func TestWhatAUserBuilds(t *testing.T) {
+	for pkg, want := range map[string][]string{
+		"./zklock":            {"github.com/go-zookeeper/zk", module + "/zklock", module + "/zklock/zkconn"},
+		"./internal/zkserver": {module + "/internal/jute", module + "/internal/zkserver"},
+	} {
+		var found []string
+		for _, r := range list(t, "-deps", pkg) {
+			if !r.Standard {
+				found = append(found, r.ImportPath)
+			}
+		}
+		require.ElementsMatch(t, want, found, "go list -deps %s", pkg)
+	}
+}
+
+// TestEachRequirementHasAReason: CONTRIBUTING.md says what each module is for that
+// go.mod requires directly, and names no other.
+func TestEachRequirementHasAReason(t *testing.T) {
+	mod, err := os.ReadFile(root + "/go.mod")
+	require.NoError(t, err)
+	page, err := os.ReadFile(contributing)
+	require.NoError(t, err)
+	var required, explained []string
+	for line := range strings.Lines(string(mod)) {
+		if m := regexp.MustCompile(`^\t(\S+) v\S+\n$`).FindStringSubmatch(line); m != nil {
+			required = append(required, m[1])
+		}
+	}
+	require.NotEmpty(t, required)
+	for _, m := range regexp.MustCompile("(?m)^\\| `([\\w.-]+\\.\\w+/[^`]+)` \\| .{10,} \\|$").FindAllStringSubmatch(string(page), -1) {
+		explained = append(explained, m[1])
+	}
+	require.ElementsMatch(t, required, explained, "the table of requirements in CONTRIBUTING.md")
+}
+
+// TestGoGenerateHasEveryFlag: each flag -update of a test is in the list of
+// commands; only the explorer's is not.
+func TestGoGenerateHasEveryFlag(t *testing.T) {
+	commands, err := os.ReadFile("house.go")
+	require.NoError(t, err)
+	flags := 0
+	for _, r := range list(t, "./...") {
+		for _, file := range slices.Concat(r.GoFiles, r.TestGoFiles, r.XTestGoFiles) {
+			text, err := os.ReadFile(filepath.Join(r.Dir, file))
+			require.NoError(t, err)
+			m := regexp.MustCompile(`flag\.Bool\("((?:\w+\.)?update)"`).FindStringSubmatch(string(text))
+			if m == nil || m[1] == "explore.update" {
+				continue
+			}
+			flags++
+			users := regexp.MustCompile(`(?m)^//go:generate .* \./` + regexp.QuoteMeta(path.Clean(r.name())) + `(?:/\w+)?(?: .*)? -` + m[1] + `$`)
+			require.Regexp(t, users, string(commands), "go generate does not run the tests of %s with -%s: add the command to internal/house/house.go", r.name(), m[1])
+		}
+	}
+	require.GreaterOrEqual(t, flags, 6)
+}
