@@ -3,9 +3,11 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -42,17 +44,17 @@ func (b *builder) texts() ([]byte, error) {
 		return nil, err
 	}
 	var out strings.Builder
-	out.WriteString("// Written by docs/lab/texts.go.\n")
-	for _, part := range []struct {
-		name string
-		of   any
-	}{{"SOURCES", sources}, {"BUGS", bugTexts(string(catalogue))}} {
-		text, err := json.Marshal(part.of) // JSON is JavaScript
-		if err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(&out, "export const %s = %s;\n", part.name, text)
+	out.WriteString("// Written by docs/lab/texts.go.\nexport const SOURCES = {\n")
+	literal := strings.NewReplacer(`\`, `\\`, "`", "\\`", "${", "\\${")
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		fmt.Fprintf(&out, "%q: `%s`,\n", name, literal.Replace(sources[name])) // shorter than JSON
 	}
+	out.WriteString("};\n")
+	text, err := json.Marshal(bugTexts(string(catalogue))) // JSON is JavaScript
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(&out, "export const BUGS = %s;\n", text)
 	return []byte(out.String()), nil
 }
 

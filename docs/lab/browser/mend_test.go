@@ -114,8 +114,8 @@ func TestChoicesSayWhatTheyAre(t *testing.T) {
 	a := l.Open()
 	p.open(a.String())
 	made := js[[]string](p, "[...document.querySelectorAll('#trace li')].map(e => e.textContent)")
-	require.Equal(t, "B: request: exists lock", made[0])
-	require.Equal(t, "C: request: create lock_", made[3])
+	require.Equal(t, "B: request: exists /lock", made[0])
+	require.Equal(t, "C: request: create /lock_", made[3])
 	require.Equal(t, "A: expire", made[len(made)-1])
 	a.Choices = a.Choices[:9]
 	p.open(a.String())

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -68,17 +69,23 @@ func TestTheReaderShowsTheGuideRowByRow(t *testing.T) {
 	}
 	coded := 0
 	for i := range want {
-		code := js[int](p, "document.querySelectorAll('#code pre').length")
-		empty := js[int](p, "[...document.querySelectorAll('#code pre')].filter(e => e.textContent.length < 20).length")
-		has := js[string](p, "document.querySelector('.row[aria-current]').dataset.code") == "yes"
-		require.Equal(t, has, code > 0, "row %d", i)
-		require.Zero(t, empty, "row %d", i)
-		if has {
+		var r struct {
+			Code, Empty               int
+			Coded, Phrase, Hash, Name string
+		}
+		require.NoError(t, json.Unmarshal([]byte(js[string](p, `(() => {
+			const row = document.querySelector(".row[aria-current]"), pres = [...document.querySelectorAll("#code pre")];
+			const shown = { code: pres.length, empty: pres.filter(e => e.textContent.length < 20).length, coded: row.dataset.code, phrase: row.querySelector("q").textContent, hash: location.hash, name: row.dataset.row };
+			document.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", bubbles: true }));
+			return JSON.stringify(shown);
+		})()`)), &r))
+		require.Equal(t, r.Coded == "yes", r.Code > 0, "row %d", i)
+		require.Zero(t, r.Empty, "row %d", i)
+		if r.Code > 0 {
 			coded++
 		}
-		require.Equal(t, want[i], js[string](p, "document.querySelector('.row[aria-current] q').textContent"))
-		require.Equal(t, js[string](p, "'#' + document.querySelector('.row[aria-current]').dataset.row + '&lang=en'"), js[string](p, "location.hash"), "the address names the row")
-		js[any](p, "void document.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown', bubbles: true}))")
+		require.Equal(t, want[i], r.Phrase)
+		require.Equal(t, "#"+r.Name+"&lang=en", r.Hash, "the address names the row")
 	}
 	require.Greater(t, coded, 60)
 	require.Contains(t, js[string](p, "document.getElementById('web').href"), "https://www.bing.com/search?q=")

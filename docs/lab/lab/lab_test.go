@@ -95,6 +95,7 @@ var notPossible = map[string]string{
 	`{"do":"play","world":{"lock":"naive","contenders":2},"choices":["A: fly"]}`:              `choice 1 is "A: fly"`,
 	`{"do":"play","world":{"lock":"naive","contenders":99}}`:                                  "99 contenders",
 	`{"do":"replay"}`: "no trace",
+	`{"do":"fates","world":{"lock":"naive"},"choices":[]}`:                                     "no kind of violation",
 	`{"do":"replay","trace":{"world":{"lock":"naive"},"choices":["A: request"],"widths":[7]}}`: "possibilities",
 }
 

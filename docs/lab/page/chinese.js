@@ -55,6 +55,7 @@ export const SENTENCES = [
   ["{n} holders have added one each, but the highest number that was written to /stock is {n2}: one addition is lost", "{n} 个持有者各加了一，但写入 /stock 的最大数是 {n2}：有一次加一丢失了"],
   ["{n} calls of Lock are on the stacks of two contenders", "两个竞争者的栈上共有 {n} 层 Lock 调用"],
 
+  ["no kind of violation is named", "没有指明哪一种违例"],
   ["not a film: it has an instant that is not a number of nanoseconds from 0 to {n}", "不是一次运行的录像：其中有一个时刻不是 0 到 {n} 之间的纳秒数"],
 
   // What a lock is known to do wrong.

@@ -101,7 +101,7 @@ export function faultsOpen() {
 
 // A choice that was made, with the operation of its request.
 function madeText(choice, made) {
-  const op = made && made.choice === choice && made.op ? say("colon") + plainOp(made.op) + (made.path ? " " + shortName(made.path) : "") : "";
+  const op = made && made.choice === choice && made.op ? say("colon") + plainOp(made.op) + (made.path ? " " + shortName(made.path).replace(/^(?!#)/, "/") : "") : "";
   return choiceWords(choice) + op;
 }
 

@@ -53,13 +53,16 @@ export class Code {
     this.shown = null;
   }
 
-  draw(F, t) {
+  draw(F, t, s) {
     if (this.F !== F) this.setFilm(F);
     this.t = t;
     if (this.el.classList.contains("empty") || document.body.dataset.code !== "on") return;
     const where = whereAt(F, t);
-    const latest = where.filter(w => w.at.length).sort((a, b) => b.since - a.since)[0];
-    const file = this.file || latest && F.places[latest.at.find(i => SOURCES[F.places[i].file] !== undefined)]?.file || this.first;
+    const holds = w => Number(!!s && s.units[F.unitIndex.get(w.unit)].state === "holds");
+    // The one that has moved last, if only to leave the lock, says what is in view.
+    const latest = where.filter(w => w.since >= 0).sort((a, b) => b.since - a.since || holds(b) - holds(a))[0];
+    const stack = latest ? latest.at.length ? latest.at : latest.left : [];
+    const file = this.file || F.places[stack.find(i => SOURCES[F.places[i].file] !== undefined)]?.file || this.first;
     const lines = this.lines(file);
     const pointers = new Map(), left = new Set();
     for (const w of where) {
@@ -89,7 +92,7 @@ export class Code {
         who.replaceChildren(...at.map(p => el("b", { class: p.caller ? "caller" : "at", "data-unit": p.unit }, p.unit)));
       }
     });
-    const moved = latest && F.places[latest.at[0]];
+    const moved = F.places[stack[0]];
     if (moved && moved.file === file) this.reveal(lines[moved.line - 1].li);
   }
 

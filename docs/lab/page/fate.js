@@ -51,6 +51,7 @@ function drawFate(fates, goal) {
   $("fate-bars").replaceChildren(...bars);
   $("fate-bars").setAttribute("aria-label", say("fate") + " " + line);
   $("fate-line").textContent = line;
+  $("fate-line").title = line;
   const button = $("last-moment");
   button.hidden = k <= 0 || !made[k - 1];
   if (!button.hidden) {

@@ -51,20 +51,21 @@ $("file").addEventListener("change", () => { openFiles($("file").files); $("file
 addEventListener("dragover", e => { e.preventDefault(); $("drop").hidden = false; });
 addEventListener("dragleave", e => { if (!e.relatedTarget) $("drop").hidden = true; });
 addEventListener("drop", e => { e.preventDefault(); $("drop").hidden = true; if (e.dataTransfer.files.length) openFiles(e.dataTransfer.files); });
-addEventListener("hashchange", () => { if (location.hash !== app.ownHash) openLink(); });
+// The event's own address: the page may have written another one since.
+addEventListener("hashchange", e => { const { hash } = new URL(e.newURL); if (hash !== app.ownHash) openLink(hash); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { for (const p of app.panels) p.diagram.readColors(); drawOverviewBase(); draw(); });
 matchMedia("(prefers-reduced-motion: reduce)").addEventListener("change", e => { app.calm = e.matches; if (app.calm) setPlaying(false); });
 
 // openLink shows what the address says.
-async function openLink() {
+async function openLink(hash = location.hash) {
   let parsed;
   settleNotice();
   try {
-    parsed = parseLink(location.hash);
+    parsed = parseLink(hash);
   } catch (e) {
     notice(() => say("badLink", told(e.message)));
     parsed = parseLink("");
-    const lang = /[#&]lang=(\w+)/.exec(location.hash);
+    const lang = /[#&]lang=(\w+)/.exec(hash);
     if (lang) parsed.extra.lang = lang[1];
   }
   const { scene, extra } = parsed;

@@ -62,7 +62,7 @@ function frame(now) {
       }
     }
   }
-  if (t >= end && !app.growing || t === app.until) { setPlaying(false); return; }
+  if (t >= end && !app.growing || stop === app.until && t >= stop) { setPlaying(false); return; }
   pending = requestAnimationFrame(frame);
 }
 
