@@ -162,7 +162,7 @@ func isFirst(node string, children []string) (bool, error) {
 	found, first := false, true
 	for _, child := range children {
 		if !strings.HasPrefix(child, prefix) {
-			continue // this node is no contender's
+			continue // this node is not a contender's
 		}
 		switch strings.Compare(child, name) {
 		case 0:

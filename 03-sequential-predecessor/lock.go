@@ -160,7 +160,7 @@ func (l *Lock) predecessor(node string) (before string, err error) {
 	found := false
 	for _, child := range children {
 		if !strings.HasPrefix(child, prefix) {
-			continue // this node is no contender's
+			continue // this node is not a contender's
 		}
 		switch strings.Compare(child, name) {
 		case 0:

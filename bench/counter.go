@@ -148,7 +148,7 @@ func (b *benchmark) runRound(ctx context.Context, j job) error {
 	}
 	r, err := b.runOne(ctx, c, l, round, b.progress.step)
 	if ctx.Err() != nil {
-		return errInterrupted // half a run is no result
+		return errInterrupted // half a run is not a result
 	}
 	r.Status = statusOK
 	if err != nil {

@@ -80,7 +80,7 @@ func (a *etcdArena) begin(ctx context.Context, n int) (func() otherLocker, error
 	return func() otherLocker { i++; return a.locks[i-1] }, err
 }
 
-// uncounted marks the ctx of a request that is no contender's.
+// uncounted marks the ctx of a request that is not a contender's.
 type uncounted struct{}
 
 const answerTimeout = 5 * time.Second

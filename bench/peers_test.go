@@ -109,7 +109,7 @@ func TestAllNamesThePeersAsWell(t *testing.T) {
 	require.Len(t, cfg.locks, 1)
 }
 
-// Locks that have one value per session get one per session, and anew in each
+// Locks that have one value per session get one per session, and again in each
 // run.
 func TestContendersOfASessionShareItsValue(t *testing.T) {
 	opened := 0

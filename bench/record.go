@@ -37,7 +37,7 @@ func (c config) checkRecord() error {
 	case len(c.locks) != 1 || len(c.loads) != 1 || c.rounds != 1 || c.loads[0].times != 1:
 		return errors.New("-record: it records one run: name one lock with -locks, one number with -n, and leave -rounds and -closed at 1")
 	case c.locks[0].java || c.locks[0].other != nil || c.locks[0].unsafe != "":
-		return fmt.Errorf("-record: %s is no lock of a Go client on ZooKeeper", c.locks[0].name)
+		return fmt.Errorf("-record: %s is not a lock of a Go client on ZooKeeper", c.locks[0].name)
 	case c.loads[0].n > maxRecorded:
 		return fmt.Errorf("-record: %d goroutines are more than the lab shows: lower -n to %d or less", c.loads[0].n, maxRecorded)
 	}

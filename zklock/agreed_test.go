@@ -19,7 +19,7 @@ import (
 var three = []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}
 
 // TestTheNextSessionMayBeShorter: the servers are replaced by others that agree
-// to less. A Mutex that was made before counts with the new session timeout.
+// to less. A Mutex that was made before uses the new session timeout.
 func TestTheNextSessionMayBeShorter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // until the clients are closed

@@ -175,7 +175,7 @@ func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 // Lock waits until the owner holds the lock, or ctx ends. An owner that holds
 // it already gets another lease of it, without a request.
 //
-// A session that expires while Lock waits is no error: it queues again, at
+// A session that expires while Lock waits is not an error: it queues again, at
 // the end, in the client's new session. Nor is a connection that breaks.
 //
 // Once ctx has ended, Lock does not return a lease, even if it got the lock in

@@ -95,7 +95,7 @@ func (tb *table) makeTop(admin *zk.Conn) {
 	require.NoError(tb, err)
 }
 
-// remakeTop removes the lock's parent, which is empty, and makes it anew: the
+// remakeTop removes the lock's parent, which is empty, and makes it again: the
 // numbers begin at 0 again.
 func (tb *table) remakeTop(admin *zk.Conn) {
 	tb.Helper()

@@ -83,7 +83,7 @@ func (m *Mutex) readAll(stop <-chan struct{}, each func(name string, data []byte
 func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 	name, below := strings.CutPrefix(p.Node, m.path+"/")
 	if _, ok := record.Sequence(name); !ok || !below || strings.Contains(name, "/") {
-		return fmt.Errorf("zklock: revoke %s: %q is no participant", m.path, p.Node)
+		return fmt.Errorf("zklock: revoke %s: %q is not a participant", m.path, p.Node)
 	}
 	return m.client.Aside(ctx, &m.tasks, "revoke a participant of "+m.path, func(left <-chan struct{}) error {
 		for {

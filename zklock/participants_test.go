@@ -152,7 +152,7 @@ func TestAHolderIsAskedForTheLock(t *testing.T) {
 		default:
 		}
 		require.NoError(t, holder.Unlock(t.Context()))
-		require.NoError(t, m.Revoke(t.Context(), all[0]), "that it has gone is no error")
+		require.NoError(t, m.Revoke(t.Context(), all[0]), "that it has gone is not an error")
 	})
 }
 

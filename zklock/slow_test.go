@@ -399,7 +399,7 @@ func TestAWaiterWithoutANodeIsNotLetInThoughItsWatchesAreThrottled(t *testing.T)
 }
 
 // TestALeaseWithoutANodeIsLostThoughItsWatchIsThrottled: a waiter's watch on its own
-// node is not set anew, somebody deletes the node by hand, and the lock is handed
+// node is not set again, somebody deletes the node by hand, and the lock is handed
 // over in memory.
 func TestALeaseWithoutANodeIsLostThoughItsWatchIsThrottled(t *testing.T) {
 	onTable(t, func(tb *table) {

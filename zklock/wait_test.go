@@ -28,7 +28,7 @@ func handshakeOf(session int64) func(zkserver.Request) bool {
 }
 
 // TestAHolderInTheOldParentLetsNobodyInInTheNewOne: the holder's delete is
-// carried out and not answered, the parent is made anew, and a contender of
+// carried out and not answered, the parent is made again, and a contender of
 // the same Mutex gets the number after the holder's in it before the holder
 // knows that its node has gone.
 func TestAHolderInTheOldParentLetsNobodyInInTheNewOne(t *testing.T) {
@@ -372,7 +372,7 @@ func TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain(t *testing.T) {
 }
 
 // TestLockOfAnOwnerThatIsTryingWaits: what TryLock of another goroutine says to
-// the same owner is no answer to Lock.
+// the same owner is not an answer to Lock.
 func TestLockOfAnOwnerThatIsTryingWaits(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})

@@ -124,7 +124,7 @@ var exercises = []*exercise{
 		basic: 10, full: 10, answer: "docs/exercises/_11-kill-this-lock/.solution/schedule.go",
 		file: "schedule.go", tests: []suite{schedules()}, grade: playSchedules,
 		imports:    []string{"example.com/zklock/internal/museum", "example.com/zklock/internal/jute", "github.com/stretchr/testify/require"},
-		unexplored: "a schedule is no lock",
+		unexplored: "a schedule is not a lock",
 	},
 	{
 		number: 12, folder: "_12-break-this-lock", pkg: "breakthis", title: "break this lock",

@@ -13,7 +13,7 @@
 //	              the entry's answer says which file it is. If the explorer does not
 //	              apply, the entry says why in unexplored
 //	mutants/      at least five files: the case that kills the mutant, a text of
-//	              the solution, and what stands in its place
+//	              the solution, and what is in its place
 //
 // and testdata/wrong has three wrong first attempts with what the first message
 // must say. A package has a name of its own, by which grade recognises a student's

@@ -78,7 +78,7 @@ func TestStubsAreRecorded(t *testing.T) {
 	require.Equal(t, string(want)+"\n", text(t, file), "a stub has changed: run go generate ./... (or do you solve an exercise in this clone? Then this test fails, and that is fine)")
 }
 
-// A stub that Git has checked out with the line ends of Windows is a stub still.
+// A stub that Git has checked out with the line ends of Windows is still a stub.
 func TestLineEndsMakeNoDifference(t *testing.T) {
 	e := exercises[0]
 	stub := text(t, e.dir(rootOf(t)), "lock.go")
@@ -102,7 +102,7 @@ func TestOnlyWhatAStudentWroteIsCompared(t *testing.T) {
 }
 
 // TestWatchOutlivesAFileThatIsAway: to save is, for some editors, to remove the
-// file and to write it anew.
+// file and to write it again.
 func TestWatchOutlivesAFileThatIsAway(t *testing.T) {
 	root := t.TempDir()
 	e := exercises[0]

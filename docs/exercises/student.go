@@ -180,7 +180,7 @@ func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 		at, err := read(e.dir(a.root), e)
 		state := ""
 		if err != nil && !errors.As(err, new(refusal)) && !once {
-			// Some editors, and Git, remove a file and then write it anew. If it
+			// Some editors, and Git, remove a file and then write it again. If it
 			// stays away watch says so, and waits for it all the same.
 			if unread++; unread == 10 {
 				a.print("\n%v\n", err)

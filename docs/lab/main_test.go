@@ -522,7 +522,7 @@ func TestThePageIsToldWhyTheEngineHasEnded(t *testing.T) {
 import "fmt"
 
 func main() {
-	fmt.Println("what a lock prints is no reason")
+	fmt.Println("what a lock prints is not a reason")
 	go badUnlock()
 	select {}
 }

@@ -25,7 +25,7 @@ const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-
 func listen(addr string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, fmt.Errorf("-addr %s is no address: %w", addr, err)
+		return nil, fmt.Errorf("-addr %s is not an address: %w", addr, err)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return nil, fmt.Errorf("-addr %s is not on loopback: the lab is for this machine only; use 127.0.0.1:PORT", addr)

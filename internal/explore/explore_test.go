@@ -129,7 +129,7 @@ func TestAFileThatIsNoTraceIsAnError(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		_, err := explore.ReadTrace(file)
-		require.ErrorContains(t, err, file+" is no trace: ", text)
+		require.ErrorContains(t, err, file+" is not a trace: ", text)
 		require.ErrorContains(t, err, want, text)
 	}
 	_, err := explore.ReadTrace(file + ".not")

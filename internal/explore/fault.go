@@ -144,7 +144,7 @@ func (w *world) pause() {
 }
 
 // remake removes the parent of the queue, as the server does with a container
-// that is empty. The next contender makes it anew, and numbers begin at 0.
+// that is empty. The next contender makes it again, and numbers begin at 0.
 func (w *world) remake() {
 	w.mu.Lock()
 	w.foot.everything = true

@@ -77,7 +77,7 @@ func Paced(t *testing.T, config World, p Pace) (*Film, error) {
 	}
 	for _, c := range p.Changes {
 		if !slices.Contains(PaceFaults, c.Do) {
-			return nil, fmt.Errorf("%q is no change; these are: %q", c.Do, PaceFaults)
+			return nil, fmt.Errorf("%q is not a change; these are: %q", c.Do, PaceFaults)
 		}
 		if c.At < 0 {
 			return nil, fmt.Errorf("a change at %v is not possible", c.At)
@@ -176,7 +176,7 @@ func (w *world) pace(pace Pace) (*Film, error) {
 	slices.SortStableFunc(p.changes, func(a, b Change) int { return cmp.Compare(a.At, b.At) })
 	for i := range p.changes {
 		if p.of(p.changes[i].Who) == nil {
-			return nil, fmt.Errorf("%q is no client or contender here", p.changes[i].Who)
+			return nil, fmt.Errorf("%q is not a client or contender here", p.changes[i].Who)
 		}
 		p.changes[i].At = p.at(p.changes[i].At)
 	}

@@ -403,7 +403,7 @@ func (c *client) dial(string, string, time.Duration) (net.Conn, error) {
 
 // event is the client library's callback. When a connection has broken the
 // library tells the watches, then fails the requests that were sent, and then,
-// before it connects anew, throws away those that were not. The goroutines
+// before it connects again, throws away those that were not. The goroutines
 // that are told go on at once, beside it. Here each of these steps waits until
 // all others have got as far as they can, so that the order is always the same.
 func (c *client) event(ev zk.Event) {
@@ -591,7 +591,7 @@ func (w *world) calm() bool {
 
 func (w *world) logLocked(e Entry) {
 	if w.paced {
-		return // its film has all of it, and it is no situation to come back to
+		return // its film has all of it, and it is not a situation to come back to
 	}
 	e.At = time.Since(w.start)
 	e.Point = len(w.run.Points)
@@ -603,7 +603,7 @@ func (w *world) logLocked(e Entry) {
 	w.run.Log = append(w.run.Log, e)
 }
 
-// pass lets time pass until something happens, for so long at most.
+// pass lets time pass until something happens, for at most that time.
 func (w *world) pass(limit time.Duration) bool {
 	select {
 	case <-w.stir:

@@ -19,7 +19,7 @@ type Search struct {
 	Whole bool
 	// Limit ends the search after so many schedules; 0: none.
 	Limit int
-	// For ends the search after so long, in real time; 0: never.
+	// For ends the search after this time, in real time; 0: never.
 	For time.Duration
 	// Seed, if it is not 0, makes the search random: Limit schedules, or as
 	// many as fit into For.
@@ -129,7 +129,7 @@ func (r *Report) explore(t *testing.T, w World, s Search, from []*branch, cut fu
 			common = max(common, depth)
 			if try%5 == 0 && common > floor {
 				// It was odd when it was first played. What comes after the choices
-				// that have repeated is gone through anew.
+				// that have repeated is gone through again.
 				stack = stack[:common]
 			}
 			if try < tries {

@@ -118,7 +118,7 @@ type Trace struct {
 	World World `json:"world"`
 	// Choices are the actions chosen where more than one was possible, from
 	// the first on. After the last of them the explorer goes on by itself: it
-	// takes the first action that is no fault, in the order of the clients'
+	// takes the first action that is not a fault, in the order of the clients'
 	// names, the client that acted last before all others.
 	Choices []string `json:"choices"`
 	// Widths are how many actions were possible at each of the choices. A
@@ -172,10 +172,10 @@ func ReadTrace(name string) (*Trace, error) {
 	}
 	tr := new(Trace)
 	if err := json.Unmarshal(b, tr); err != nil {
-		return nil, fmt.Errorf("%s is no trace: %w", name, err)
+		return nil, fmt.Errorf("%s is not a trace: %w", name, err)
 	}
 	if err := tr.check(); err != nil {
-		return nil, fmt.Errorf("%s is no trace: %w", name, err)
+		return nil, fmt.Errorf("%s is not a trace: %w", name, err)
 	}
 	return tr, nil
 }

@@ -43,7 +43,7 @@ type Subject struct {
 	Begin func(gap func(name string)) (end func())
 	// Queue: contenders are let in in the order of their nodes' numbers.
 	Queue bool
-	// Requeues: an error of the connection or the session is no error of Lock,
+	// Requeues: an error of the connection or the session is not an error of Lock,
 	// TryLock or Unlock; they try again. Otherwise they may fail after a fault.
 	Requeues bool
 	// Timed: the lock watches over its session by the clock, so a session
@@ -64,10 +64,10 @@ type Subject struct {
 	// Alone: the contenders of a client share nothing but the client, so Open
 	// may be called for each of them. A film then tells their requests apart.
 	Alone bool
-	// Within: Lock gives up after so long. 0: it does not.
+	// Within: Lock gives up after this time. 0: it does not.
 	Within time.Duration
 	// Bypass: a contender whose first request has been carried out starves if
-	// contenders that call Lock later get in so often before it. 0: not checked.
+	// contenders that call Lock later get in at most that many times before it. 0: not checked.
 	Bypass int
 	// Check, if it is not nil, is asked whenever all have got as far as they
 	// can. It says what is wrong with the lock, "" if nothing is.
@@ -154,7 +154,7 @@ type World struct {
 	// Missing: no node above the lock's path exists. Otherwise all do, and
 	// the parent of a queue does, too.
 	Missing bool `json:"missing,omitempty"`
-	// Stranger: the parent of the queue has a child that is no contender.
+	// Stranger: the parent of the queue has a child that is not a contender.
 	Stranger bool `json:"stranger,omitempty"`
 	// Forbidden: no client may make a node where the lock makes its own.
 	Forbidden bool `json:"forbidden,omitempty"`
@@ -187,7 +187,7 @@ const SessionTimeout = 40 * time.Second
 
 const (
 	pause     = SessionTimeout * 9 / 20
-	patience  = time.Minute // virtual: a contender that nothing has woken for so long hangs
+	patience  = time.Minute // virtual: a contender that nothing has woken for that time hangs
 	maxIdle   = 60          // how often time passes without any progress of a contender
 	maxPoints = 400         // actions in a schedule; a longer one does not end
 )

@@ -229,7 +229,7 @@ func TestThePictureIsTheTree(t *testing.T) {
 		}
 	}
 	for _, a := range drawn {
-		require.Contains(t, imports, a, "the picture of docs/architecture.md has an arrow that is no import: take it away")
+		require.Contains(t, imports, a, "the picture of docs/architecture.md has an arrow that is not an import: take it away")
 	}
 	for i, why := range imports {
 		seen := make(map[string]bool)

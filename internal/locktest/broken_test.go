@@ -36,7 +36,7 @@ var bugs = map[string]failure{
 	"every error means held":       {"an error other than node exists is returned and not taken for held", "only zk.ErrNodeExists says that"},
 	"no look after waking":         {"a waiter that goes lets nobody in before the holder has let go", "look again at the whole queue"},
 	"the watch's error is ignored": {"an expired session wakes a waiter with an error", "the event that wakes the waiter has zk.ErrSessionExpired in Err"},
-	"every child is a contender":   {"a child that is no contender is ignored", "beside three nodes that are no contenders' does not return"},
+	"every child is a contender":   {"a child that is not a contender is ignored", "beside three nodes that are not contenders' does not return"},
 	"the last to come goes first":  {"a waiter sleeps on a watch and does not poll", "two holders"},
 	"everybody is watched":         {"a release wakes exactly as many as predicted", "you wake everybody"},
 	"no clean-up after an error":   {"an error on the way leaves no node behind", "it leaves its node behind"},
@@ -50,7 +50,7 @@ var bugs = map[string]failure{
 	"the cause is hidden":          {"an expired session wakes a waiter with an error", "zk.ErrSessionExpired in Err"},
 	"no clean-up after TryLock":    {"an error in TryLock leaves no node behind", "it leaves its node behind"},
 	"clean-up is tried once":       {"an error on the way leaves no node behind", "it leaves its node behind"},
-	"parents made by others fail":  {"parents that another contender makes at the same moment are no error", "another one has made at the same moment"},
+	"parents made by others fail":  {"parents that another contender makes at the same moment are not an error", "another one has made at the same moment"},
 	"the error names nothing":      {"an error on the way leaves no node behind", "the error does not name the lock"},
 }
 

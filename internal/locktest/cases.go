@@ -457,14 +457,14 @@ func ForeignChild(w *World) {
 		require.NoError(w, err)
 	}
 	l, _ := w.Contender()
-	w.MustLock(l, "a contender beside three nodes that are no contenders'")
+	w.MustLock(l, "a contender beside three nodes that are not contenders'")
 	other, os := w.Contender()
 	result := w.Lock(other)
 	w.stillWaits(result, os, "the second contender")
 	w.Unlock(l, "the first")
 	w.holds(result, "the second contender")
 	w.Unlock(other, "it")
-	require.Len(w, w.Nodes(), 3, "the nodes that are no contenders' must stay, and no other node")
+	require.Len(w, w.Nodes(), 3, "the nodes that are not contenders' must stay, and no other node")
 }
 
 // atEachRead lets a contender lock while another one holds the lock, again and

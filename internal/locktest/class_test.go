@@ -68,7 +68,7 @@ var questions = []struct {
 		lines(`sent\.Add\(`, "time.Now().Add(")},
 		"TestLeases", "a holder whose answer comes late loses the lock before the next one gets in"},
 	{"05-timeout", 3, []edit{lines(`if conn\.SessionID\(\) != l\.session \{`, "if false {")},
-		"TestLeases", "Unlock after the parent was made anew touches nobody else's node"},
+		"TestLeases", "Unlock after the parent was made again touches nobody else's node"},
 }
 
 // TestClassQuestions does what each question asks for, with go test -overlay.

@@ -130,7 +130,7 @@ func waiterLeaves(w *contexts) {
 	giveUp()
 	w.gaveUp(result, "the waiter")
 	w.WaitUntil("the node of the waiter that gave up goes", func() bool { return len(w.Nodes()) == 1 }, func() string {
-		return "a waiter has given up, and its node is in the queue still: it blocks every contender that comes later; delete the node when ctx ends"
+		return "a waiter has given up, and its node is still in the queue: it blocks every contender that comes later; delete the node when ctx ends"
 	})
 	w.Unlock(holder, "the holder")
 	next, _ := w.Contender()

@@ -160,7 +160,7 @@ func TestHostileFaults(t *testing.T) {
 			}
 		}, "the lock spins: it is busy, and sends nothing", true},
 		"panics": {func(error) { panic("not written yet") }, "the lock panics: not written yet", true},
-		"hangs":  {func(error) { <-outside }, "the lock hangs: it waits for something that never comes, and that is no watch", false},
+		"hangs":  {func(error) { <-outside }, "the lock hangs: it waits for something that never comes, and that is not a watch", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -47,14 +47,14 @@ var leaseCases = []TestCase[*leaseWorld]{
 	{Name: "a node of another session is not taken for one's own", Run: foreignCopy, Exact: true},
 	{Name: "a create that the client keeps back until its next session makes a node that goes", Run: createInTheNextSession, Basic: true, Exact: true},
 	{Name: "an expired session's holder is told and its Unlock is ErrLost", Run: expiredLease, Basic: true},
-	{Name: "Unlock after the parent was made anew touches nobody else's node", Run: unlockAfterParentAnew, Basic: true},
+	{Name: "Unlock after the parent was made again touches nobody else's node", Run: unlockAfterParentAnew, Basic: true},
 	{Name: "Unlock of a holder that is cut off is not carried out in the next session", Run: unlockWhileCutOff, Basic: true, Exact: true},
 	{Name: "a holder that is cut off loses the lock before the next one gets in", Run: cutOff, Basic: true, Exact: true},
 	{Name: "a holder whose answer comes late loses the lock before the next one gets in", Run: lateAnswer, Basic: true, Exact: true},
 	{Name: "a holder that is cut off for a moment keeps the lock", Run: shortCut, Basic: true, Exact: true},
 	{Name: "a holder that holds the lock for long keeps it", Run: longHold, Basic: true, Exact: true},
 	{Name: "a holder whose node is deleted is told", Run: deletedLease, Basic: true},
-	{Name: "tokens grow though the parent is made anew", Run: tokensGrow, Basic: true},
+	{Name: "tokens grow though the parent is made again", Run: tokensGrow, Basic: true},
 	{Name: "the queue goes by number where numbers wrap", Run: wrap, Exact: true},
 	{Name: "a contender with another name waits its turn", Run: curatorName},
 	{Name: "a contender with another name that comes later waits", Run: curatorComesLater},
@@ -675,7 +675,7 @@ func container(w *leaseWorld) {
 	for dir := w.Path; dir != "/"; dir = path.Dir(dir) {
 		node, ok := w.Server.Node(dir)
 		require.True(w, ok)
-		require.True(w, node.Container, "%s is no container: it stays when no contender uses it", dir)
+		require.True(w, node.Container, "%s is not a container: it stays when no contender uses it", dir)
 	}
 	w.release(lease, "the holder")
 	time.Sleep(5 * time.Minute) // a container goes some time after its last child

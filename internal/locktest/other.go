@@ -312,7 +312,7 @@ func (w *otherWorld) eventually(what string, ok func() bool) {
 
 // exclusion lets contenders lock a few times and count: a count that is read, and
 // then written, is wrong if two do so at once. It is atomic, so that a lock that is
-// meant to be wrong is no data race. Each holder has another contender try: that finds a lock
+// meant to be wrong is not a data race. Each holder has another contender try: that finds a lock
 // that lets two in, whatever the schedule.
 func (w *otherWorld) exclusion(contenders int, contender func() Other) {
 	const times = 3

@@ -309,7 +309,7 @@ func (d *watchdog) stuck(why string) {
 		case stackOf(stacks, mutex) != "":
 			why = "the lock hangs: it waits for a mutex that another goroutine keeps, which waits itself; let go of a mutex before you wait for the lock or for a reply. It is in " + stackOf(stacks, mutex)
 		case stackOf(stacks, blocked) != "":
-			why = "the lock hangs: it waits for something that never comes, and that is no watch; it is in " + stackOf(stacks, blocked)
+			why = "the lock hangs: it waits for something that never comes, and that is not a watch; it is in " + stackOf(stacks, blocked)
 		case doing == "":
 			why = "the case is over, and a goroutine of the lock is busy still"
 		default:

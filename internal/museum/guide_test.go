@@ -65,7 +65,7 @@ func quotes(t *testing.T, page string, atLeast int) {
 	}
 	t.Run("against the articles", func(t *testing.T) {
 		if _, err := os.Stat(articles); err != nil {
-			t.Skip("the articles are no part of the repository, and are not beside it in ../shared/articles")
+			t.Skip("the articles are not part of the repository, and are not beside it in ../shared/articles")
 		}
 		for letter, file := range theArticles {
 			text, err := os.ReadFile(articles + file)

@@ -15,7 +15,7 @@ import (
 	"example.com/zklock/internal/wiretap"
 )
 
-// A note stands in the diagram before the log's entry number at.
+// A note is in the diagram before the log's entry number at.
 type note struct {
 	at, scene int
 	actor     string // the client whose thread has written it; "" for the play itself

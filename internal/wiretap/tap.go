@@ -66,7 +66,7 @@ func New(options ...Option) *Tap {
 	return t
 }
 
-// Counts is what a Tap has seen. Handshakes are no requests.
+// Counts is what a Tap has seen. Handshakes are not requests.
 type Counts struct {
 	Requests map[jute.Op]int64
 	Events   int64 // watch events

@@ -65,7 +65,7 @@ func TestCountsAreWhatCrossesTheWire(t *testing.T) {
 			srv := zkserver.Run(t)
 			tap := wiretap.New(options...)
 			conn, in, out := connect(t, srv, tap)
-			require.Zero(t, tap.Counts().Total(), "a handshake is no request")
+			require.Zero(t, tap.Counts().Total(), "a handshake is not a request")
 
 			for range 3 {
 				_, err := conn.Create("/a", nil, zk.FlagEphemeral, world)

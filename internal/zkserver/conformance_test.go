@@ -122,7 +122,7 @@ func TestOrderOfChecks(t *testing.T) {
 		{"under an ephemeral node", p + "/e/x", 0, world, jute.ErrNoChildrenForEphemeral},
 		{"a slash at the end is fine with a number behind it", p + "/a/", jute.FlagSequential, world, jute.OK},
 		{"Chinese", p + "/锁", 0, world, jute.OK},
-		{"dots that are no relative path", p + "/...", 0, world, jute.OK},
+		{"dots that are not relative path", p + "/...", 0, world, jute.OK},
 	} {
 		require.Equal(t, tc.want, createWith(tc.path, tc.flags, tc.acl, jute.OpCreate), "create: %s", tc.what)
 		if tc.want != jute.OK && tc.flags == 0 {
@@ -249,7 +249,7 @@ func TestSequenceNumbersCountTheChildrenEverMade(t *testing.T) {
 	require.Equal(t, jute.OK, c.delete(tg.root+"/q/n-0000000005"))
 	require.Equal(t, jute.OK, c.delete(tg.root+"/q"))
 	require.Equal(t, jute.OK, c.create(tg.root+"/q", jute.FlagPersistent))
-	require.Equal(t, "/q/n-0000000000", next(), "a new parent counts anew")
+	require.Equal(t, "/q/n-0000000000", next(), "a new parent counts from 0 again")
 }
 
 func TestNullAndEmptyDataStayApart(t *testing.T) {
@@ -790,7 +790,7 @@ func TestACLs(t *testing.T) {
 		code, _ := stranger.do(op, body)
 		require.Equal(t, jute.ErrNoAuth, code, "%v by a stranger", op)
 	}
-	stranger.stat(p) // whether a node exists is no secret
+	stranger.stat(p) // whether a node exists is not a secret
 	require.Equal(t, jute.OK, owner.delete(p+"/child"))
 
 	half := []jute.ACL{{Perms: jute.PermRead, Scheme: "world", ID: "anyone"}, {Perms: jute.PermAll, Scheme: "digest", ID: "me:hash"}, {Perms: jute.PermWrite, Scheme: "ip", ID: "0.0.0.0/0"}}

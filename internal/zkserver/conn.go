@@ -233,7 +233,7 @@ func (c *conn) read() {
 			return
 		}
 		if cap(frame) > 64<<10 {
-			frame = nil // one large packet is no reason to keep its memory
+			frame = nil // one large packet is not a reason to keep its memory
 		}
 	}
 }

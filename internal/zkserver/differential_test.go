@@ -51,7 +51,7 @@ type plant interface {
 	code(tg *target, op jute.Op, body encoder, code jute.Code) jute.Code
 }
 
-// faithful is no difference.
+// faithful is not a difference.
 type faithful struct{}
 
 func (faithful) request(_ *target, _ *wire, op jute.Op, body encoder) (jute.Op, encoder) {

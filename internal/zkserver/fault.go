@@ -127,7 +127,7 @@ func (c *conn) meetFault(req Request) (f *Fault, ok bool) {
 	return f, true
 }
 
-// answer is the error that stands in for carrying the request out, if any.
+// answer is the error in place of carrying the request out, if any.
 func (f *Fault) answer() (jute.Code, bool) {
 	if f == nil || f.kind != fail {
 		return 0, false

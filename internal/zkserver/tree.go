@@ -22,7 +22,7 @@ type node struct {
 	owner               int64 // session of an ephemeral node, else 0
 	container           bool
 	children            map[string]struct{}
-	list                []byte // names of the children as on the wire; nil: to be made anew
+	list                []byte // names of the children as on the wire; nil: to be made again
 }
 
 func (n *node) stat() jute.Stat {

@@ -157,7 +157,7 @@ func (c *wire) handshake(r jute.ConnectRequest) (jute.ConnectResponse, error) {
 	return c.session, d.Err()
 }
 
-// read returns the next packet that is no event.
+// read returns the next packet that is not an event.
 func (c *wire) read() (jute.ReplyHeader, *jute.Decoder, error) {
 	c.events = nil
 	for {

@@ -38,7 +38,7 @@ func Read(text []byte) (map[int]string, error) {
 		before, link, ok := strings.Cut(line, ":")
 		number, err := strconv.Atoi(strings.TrimSpace(before))
 		if !ok || err != nil || number < 1 || number > len(locks.Tasks) {
-			return nil, fmt.Errorf("%s, line %d: %s is no answer: write the number of the listing, from 1 to %d, a colon and the link, all in one line", File, i+1, short(line), len(locks.Tasks))
+			return nil, fmt.Errorf("%s, line %d: %s is not an answer: write the number of the listing, from 1 to %d, a colon and the link, all in one line", File, i+1, short(line), len(locks.Tasks))
 		}
 		if _, twice := answers[number]; twice {
 			return nil, fmt.Errorf("%s, line %d: there is an answer %d already: take one of them away", File, i+1, number)
@@ -66,25 +66,25 @@ func parse(task locks.Task, link string) (a locks.Address, err error) {
 		return a, fmt.Errorf("answer %d is not written yet: open the listing with %s, choose what happens until the lab says \"Goal reached\", press \"Copy link\" and paste the link behind \"%d:\"", task.Number, open, task.Number)
 	}
 	if len(link) > maxLink {
-		return a, fmt.Errorf("this link has %d bytes, more than any of the lab: copy it anew", len(link))
+		return a, fmt.Errorf("this link has %d bytes, more than any of the lab: copy it again", len(link))
 	}
 	_, fragment, ok := strings.Cut(link, "#")
 	if !ok {
-		return a, fmt.Errorf("%s is no link of the lab, which has a # in it: press \"Copy link\" in the lab and paste all of it", short(link))
+		return a, fmt.Errorf("%s is not a link of the lab, which has a # in it: press \"Copy link\" in the lab and paste all of it", short(link))
 	}
 	if strings.ContainsAny(fragment, " \t#") {
 		return a, fmt.Errorf("this link has a blank or a second # in it: paste one link, and nothing behind it")
 	}
 	for pair := range strings.SplitSeq(fragment, "&") {
 		if key, _, _ := strings.Cut(pair, "="); !slices.Contains(keys, key) {
-			return a, fmt.Errorf("the link has %s, which the lab does not write: copy the link anew", short(key))
+			return a, fmt.Errorf("the link has %s, which the lab does not write: copy the link again", short(key))
 		}
 	}
 	if strings.Count("&"+fragment, "&lock=") != 1 || strings.Count(fragment, "&choices=") > 1 {
-		return a, fmt.Errorf("the link must say once which lock it is of, and once what the choices are: copy it anew")
+		return a, fmt.Errorf("the link must say once which lock it is of, and once what the choices are: copy it again")
 	}
 	if a, err = locks.ParseAddress("#" + fragment); err != nil {
-		return a, fmt.Errorf("the link cannot be read (%s): copy it anew", firstBytes(err.Error()))
+		return a, fmt.Errorf("the link cannot be read (%s): copy it again", firstBytes(err.Error()))
 	}
 	w, want := task.Lock.World, task.Lock.Name
 	slices.Sort(a.Kinds)
@@ -104,7 +104,7 @@ func parse(task locks.Task, link string) (a locks.Address, err error) {
 	case !slices.Equal(a.Kinds, w.Kinds) || len(w.Kinds) > 0 && a.Faults != w.Faults:
 		return a, fmt.Errorf("the link is of a world with %s, and answer %d of one with %s: open the listing with %s, which sets all of this", faults(a.Kinds, a.Faults), task.Number, faults(w.Kinds, w.Faults), open)
 	case len(a.Choices) > maxChoices:
-		return a, fmt.Errorf("the link has %d choices, and no schedule of the lab has more than %d: copy it anew", len(a.Choices), maxChoices)
+		return a, fmt.Errorf("the link has %d choices, and no schedule of the lab has more than %d: copy it again", len(a.Choices), maxChoices)
 	}
 	return a, nil
 }
@@ -128,7 +128,7 @@ func faults(kinds []explore.Fault, n int) string {
 	return fmt.Sprintf("%d fault%s (%s)", n, s, strings.Join(names, ", "))
 }
 
-// Open is the scene of a link for the lab, from the # on: read and written anew,
+// Open is the scene of a link for the lab, from the # on: read and written again,
 // so that nothing else is in it. It is "" if the link has no schedule.
 func Open(link string) string {
 	_, fragment, _ := strings.Cut(link, "#")

@@ -97,8 +97,8 @@ func TestWhatIsNoAnswer(t *testing.T) {
 	good := ourAnswers(t)[4]
 	for name, test := range map[string]struct{ link, says string }{
 		"nothing":                {"", "answer 4 is not written yet: open the listing with go run ./docs/lab -open -scene break-4"},
-		"no link":                {"yes", `"yes" is no link of the lab`},
-		"the lab's address only": {"http://127.0.0.1:8080/", "is no link of the lab"},
+		"no link":                {"yes", `"yes" is not a link of the lab`},
+		"the lab's address only": {"http://127.0.0.1:8080/", "is not a link of the lab"},
 		"an empty link":          {"#", "does not write"},
 		"two links":              {good + " " + good, "paste one link"},
 		"two links in one":       {good + good, "paste one link"},
@@ -129,7 +129,7 @@ func TestWhatIsNoAnswer(t *testing.T) {
 		"a hundred thousand":     {good + strings.Repeat(",A:+request", 100_000), "more than any of the lab"},
 		"a thousand choices":     {good + strings.Repeat(",A:+stop", 1000), "1007 choices, and no schedule"},
 		"one long choice":        {good + "," + strings.Repeat("x", 15_000), "cannot be played"},
-		"brackets":               {strings.Repeat("[", 10_000), "is no link of the lab"},
+		"brackets":               {strings.Repeat("[", 10_000), "is not a link of the lab"},
 		"no UTF-8":               {good + ",\xff\xfe", "cannot be played"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,12 +152,12 @@ func TestWhatIsNoAnswer(t *testing.T) {
 func TestTheFileIsRead(t *testing.T) {
 	for text, says := range map[string]string{
 		"1:\n1: x":                         "line 2: there is an answer 1 already",
-		"#lock=break-1":                    `line 1: "#lock=break-1" is no answer: write the number of the listing, from 1 to 6`,
-		"# one\n\nhttp://host/#lock":       `line 3: "http://host/#lock" is no answer`,
+		"#lock=break-1":                    `line 1: "#lock=break-1" is not an answer: write the number of the listing, from 1 to 6`,
+		"# one\n\nhttp://host/#lock":       `line 3: "http://host/#lock" is not an answer`,
 		"7: #lock":                         "line 1: ",
 		"-1: #lock":                        "line 1: ",
 		"99999999999999999999: #lock":      "line 1: ",
-		"\x00\x01":                         `"\x00\x01" is no answer`,
+		"\x00\x01":                         `"\x00\x01" is not an answer`,
 		strings.Repeat("{", maxLink) + ":": "…",
 	} {
 		_, err := Read([]byte(text))

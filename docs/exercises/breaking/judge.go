@@ -75,7 +75,7 @@ func Play(t *testing.T, number int, link string) Played {
 	if !ok {
 		p.Words = "the schedule is another one each time that it is played: choose another way to the goal"
 	} else if s.err != nil {
-		p.Words = fmt.Sprintf("the link cannot be played: %s: copy it anew from the lab", firstBytes(s.err.Error()))
+		p.Words = fmt.Sprintf("the link cannot be played: %s: copy it again from the lab", firstBytes(s.err.Error()))
 	} else {
 		p.Words = says(task, s)
 	}
@@ -133,7 +133,7 @@ func says(task locks.Task, s screened) string {
 		next += ", …"
 	}
 	if waits := waiting(s.trace.Results); task.Harm == explore.Hang && waits != "" {
-		return fmt.Sprintf("after the last choice %s, which is no hang: something can still happen (%s). Go on until the lab says \"Goal reached\", and copy the link then", waits, next)
+		return fmt.Sprintf("after the last choice %s, which is not a hang: something can still happen (%s). Go on until the lab says \"Goal reached\", and copy the link then", waits, next)
 	}
 	return fmt.Sprintf("after the last choice nothing is broken, and the schedule can go on (%s); %s. Go on until the lab says \"Goal reached\", and copy the link then", next, goal)
 }

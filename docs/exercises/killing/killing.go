@@ -68,7 +68,7 @@ var tenMutants = []mutant{
 		"_, _, changed, err := l.conn.GetW(l.path + \"/\" + before)\n", "_, _, changed, err := l.conn.ExistsW(l.path + \"/\" + before)\n",
 	},
 	{
-		"a child that is no contender is waited for", kind{anyChild: true},
+		"a child that is not a contender is waited for", kind{anyChild: true},
 		"\t\tif !strings.HasPrefix(child, prefix) {\n", "\t\tif !strings.HasPrefix(child, \"\") {\n",
 	},
 	{

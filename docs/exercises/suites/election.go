@@ -128,7 +128,7 @@ var electionCases = []locktest.TestCase[*election]{
 	{Name: "a write that the old leader has sent and that arrives after the hand-over is refused", Run: writeUnderWay, Exact: true},
 	{Name: "a write that fails for another reason is not ErrStale", Run: writeFails, Exact: true},
 	{Name: "a resignation wakes one candidate", Run: ofLocks(locktest.WakeUps), Bare: true, Exact: true},
-	{Name: "a child that is no candidate is ignored", Run: ofLocks(locktest.ForeignChild), Bare: true, Exact: true},
+	{Name: "a child that is not a candidate is ignored", Run: ofLocks(locktest.ForeignChild), Bare: true, Exact: true},
 	{Name: "missing parents are made", Run: ofLocks(locktest.MissingParents), Bare: true, Exact: true},
 	{Name: "a candidate that goes lets nobody lead before its turn", Run: ofLocks(locktest.WaiterGoes), Bare: true, Exact: true},
 	{Name: "a resignation between the look and the watch is not missed", Run: ofLocks(locktest.ReleaseBeforeWatch), Exact: true},

@@ -72,7 +72,7 @@ var fenceCases = []locktest.TestCase[*fences]{
 	{Name: "several stores write at once and the highest token stays", Run: storesAtOnce},
 	{Name: "a higher token is stored though a lower one came in between", Run: lowerInBetween, Exact: true},
 	{Name: "a value may be any bytes", Run: anyBytes},
-	{Name: "a request or reply that is lost is no refusal, and Write can be tried again", Run: spoiledWrite, Exact: true},
+	{Name: "a request or reply that is lost is not a refusal, and Write can be tried again", Run: spoiledWrite, Exact: true},
 	{Name: "an error of the server is returned", Run: fenceNoPermission},
 	{Name: "a write that meets no other sends two requests at most", Run: twoRequests},
 	{Name: "a path that is not one is an error at once", Run: fenceBadPaths},

@@ -46,7 +46,7 @@ func TestAnErrorGoesWithItsScene(t *testing.T) {
 	require.False(t, js[bool](p, "document.getElementById('notice').hidden"), "what the compiler says stays")
 }
 
-// A file that is no film and no trace is named, and the page shows what it has
+// A file that is not a film and no trace is named, and the page shows what it has
 // shown before.
 func TestAFileThatIsNoFilmIsNamed(t *testing.T) {
 	p := open(t, "#lock=naive&n=2&t=0ns")

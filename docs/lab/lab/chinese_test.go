@@ -259,7 +259,7 @@ func TestWhatTheSourcesSayHasChinese(t *testing.T) {
 				require.NoError(t, err)
 				template += hole + text
 			}
-			if m[1] != `"stopped"` { // what a reader stops is no error
+			if m[1] != `"stopped"` { // what a reader stops is not an error
 				check(strings.TrimPrefix(template, hole)+hole, file)
 				errors++
 			}

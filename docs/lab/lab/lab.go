@@ -33,7 +33,7 @@ type request struct {
 func Answer(t *testing.T, message []byte, progress func(any)) (any, error) {
 	var r request
 	if err := json.Unmarshal(message, &r); err != nil {
-		return nil, fmt.Errorf("this is no request: %w", err)
+		return nil, fmt.Errorf("this is not a request: %w", err)
 	}
 	switch r.Do {
 	case "locks":

@@ -186,11 +186,11 @@ func ParseAddress(text string) (a Address, err error) {
 func parseChange(text string) (c explore.Change, err error) {
 	what := strings.LastIndexByte(text, '.')
 	if what < 0 {
-		return c, fmt.Errorf("%q is no change such as 1500ms.B.lose-reply", text)
+		return c, fmt.Errorf("%q is not a change such as 1500ms.B.lose-reply", text)
 	}
 	who := strings.LastIndexByte(text[:what], '.')
 	if who < 0 {
-		return c, fmt.Errorf("%q is no change such as 1500ms.B.lose-reply", text)
+		return c, fmt.Errorf("%q is not a change such as 1500ms.B.lose-reply", text)
 	}
 	if c.At, err = time.ParseDuration(text[:who]); err != nil {
 		return c, err

@@ -17,7 +17,7 @@ import (
 	"example.com/zklock/internal/museum/scenes"
 )
 
-var update = flag.Bool("update", false, "write docs/lab/scenes.md anew")
+var update = flag.Bool("update", false, "write docs/lab/scenes.md again")
 
 const page = "../scenes.md"
 
@@ -132,7 +132,7 @@ func play(t *testing.T, a locks.Address, page string) {
 	}
 	w := a.World()
 	tr, _ := explore.Play(t, w, a.Choices)
-	require.True(t, s.Shows(tr), "%s shows something else: %v\ngo test ./internal/museum/scenes -update finds its schedule anew", a.Lock, tr)
+	require.True(t, s.Shows(tr), "%s shows something else: %v\ngo test ./internal/museum/scenes -update finds its schedule again", a.Lock, tr)
 	ending := string(explore.Outlived)
 	if !slices.Contains(s.Kinds, explore.Outlived) { // which is reported apart
 		ending = tr.Violation.String()

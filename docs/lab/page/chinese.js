@@ -98,7 +98,7 @@ export const SENTENCES = [
   ["it is not connected", "它没有连接"],
 
   // Errors of the engine.
-  ["this is no request: {error}", "这不是引擎能读的请求：{error}"],
+  ["this is not a request: {error}", "这不是引擎能读的请求：{error}"],
   ["the engine does not know {name}", "引擎不认识 {name}"],
   ["there is no trace", "没有给出 trace"],
   ["there is no lock {name}", "没有名为 {name} 的锁"],
@@ -106,9 +106,9 @@ export const SENTENCES = [
   ["a latency of {time} is not possible", "延迟不能是 {time}"],
   ["{n} contenders are not possible here: from 1 to 6", "这里不能有 {n} 个竞争者：应为 1 到 6"],
   ["{n} contenders are not possible: from 1 to {n2}", "不能有 {n} 个竞争者：应为 1 到 {n2}"],
-  ["{name} is no change; these are: {list}", "{name} 不是一种干预；可用的有：{list}"],
+  ["{name} is not a change; these are: {list}", "{name} 不是一种干预；可用的有：{list}"],
   ["a change at {time} is not possible", "不能在 {time} 干预"],
-  ["{name} is no client or contender here", "这里没有名为 {name} 的客户端或竞争者"],
+  ["{name} is not a client or contender here", "这里没有名为 {name} 的客户端或竞争者"],
   ["the run does not end: {violation}", "这次运行不会结束：{violation}"],
   ["the schedule does not end: {violation}", "这个调度不会结束：{violation}"],
   ["choice {n} is {name}, but these are possible: {list}", "第 {n} 个选择是 {name}，但可选的只有：{list}"],

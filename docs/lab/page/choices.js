@@ -83,7 +83,7 @@ function choicePacket(c) {
   return list[0] || null;
 }
 
-// refill shows the workbench anew. What had the focus has it again.
+// refill shows the workbench again. What had the focus has it again.
 export function refill(box, parts) {
   const had = box.contains(document.activeElement) ? document.activeElement : null;
   box.replaceChildren(...parts.filter(Boolean));

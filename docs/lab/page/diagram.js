@@ -17,7 +17,7 @@ export class Diagram {
     this.width = 600;
     this.ratio = this.enlarge = 1;
     this.strips = new Map();
-    this.count = { strips: 0, lines: 0 }; // drawn anew for the last instant
+    this.count = { strips: 0, lines: 0 }; // drawn again for the last instant
   }
 
   setFilm(F, clock) {
@@ -206,7 +206,7 @@ export class Diagram {
   // The lines of packets are drawn once, in strips of time, for there may be
   // thousands: what has been is shown strongly, what is to come faintly. A
   // packet that is lost, or waits for a choice, does not get as far as its time
-  // does, and is drawn anew for each instant.
+  // does, and is drawn again for each instant.
   drawPackets(t, now) {
     const g = this.context, device = STRIP / this.ratio, W = this.width;
     const key = [this.zoom, this.ratio, this.height, W, this.clock.latency].join(" ");

@@ -17,7 +17,7 @@ import (
 	"example.com/zklock/internal/museum/scenes"
 )
 
-var update = flag.Bool("update", false, "draw the pictures of the pages anew")
+var update = flag.Bool("update", false, "draw the pictures of the pages again")
 
 // pictures are the pages' pictures: for each file the scene, the page that shows
 // it, and what a reader who does not see it is told. The picture on the page is
@@ -114,7 +114,7 @@ func TestEachPictureOfTheLabIsOfAScene(t *testing.T) {
 		for _, p := range pictures {
 			found = found || p.file == name
 		}
-		require.True(t, found, "docs/%s is no chart of docs/benchmark.md, and pictures says of no scene that it is drawn of it", name)
+		require.True(t, found, "docs/%s is not a chart of docs/benchmark.md, and pictures says of no scene that it is drawn of it", name)
 	}
 }
 

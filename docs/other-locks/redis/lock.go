@@ -100,7 +100,7 @@ func Connect(ctx context.Context, address string) (*redis.Client, error) {
 	if strings.Contains(address, "://") {
 		var err error
 		if options, err = redis.ParseURL(address); err != nil { // which may quote the password
-			return nil, errors.New("redis: the address is no redis://user:password@host:port/0; " +
+			return nil, errors.New("redis: the address is not a redis://user:password@host:port/0; " +
 				"in a password %, :, /, ?, #, @ and a comma are written %25, %3A, %2F, %3F, %23, %40 and %2C")
 		}
 	}

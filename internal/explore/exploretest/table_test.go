@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-var update = flag.Bool("explore.update", false, "write the table of docs/explorer.md anew")
+var update = flag.Bool("explore.update", false, "write the table of docs/explorer.md again")
 
 const (
 	page  = "../../../docs/explorer.md"
@@ -72,7 +72,7 @@ func TestTableOfThePage(t *testing.T) {
 }
 
 // lastColumn is the result. A schedule of a timed lock that did not come out alike
-// twice is gone through anew, so there may be more schedules on a busy machine.
+// twice is gone through again, so there may be more schedules on a busy machine.
 func lastColumn(line string) string { return line[strings.LastIndex(line[:len(line)-1], "|"):] }
 
 var pairs = flag.String("explore.pairs", "", "play the pairs of faults that this expression matches, each for at most -explore.for; with -explore.update, write them into the page")

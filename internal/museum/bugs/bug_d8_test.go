@@ -17,11 +17,11 @@ import (
 //	if (latch.await(waittime, timeunit.milliseconds)) {
 //	    lock(waittime);
 //
-// The call starts the wait time anew. A waiter that is woken before its time
+// The call starts the wait time again. A waiter that is woken before its time
 // is up, and finds another waiter before it, waits the whole time again,
 // without a bound.
 func TestBugD8_EachWakeUpStartsTheWaitTimeAnew(t *testing.T) {
-	bug := museum.Bug{ID: "D8", Kind: museum.Hang, Cure: 5, What: "each wake-up starts the wait time anew"}
+	bug := museum.Bug{ID: "D8", Kind: museum.Hang, Cure: 5, What: "each wake-up starts the wait time again"}
 	const rounds = 20
 	// Each time when B's time is nearly up, the waiter before it gives up, and
 	// another waiter is then the one before it.

@@ -26,7 +26,7 @@ func (l *countingLock) Lock() (err error) {
 	}
 	children, _, changed, err := l.conn.ChildrenW(l.path)
 	before, _ := strconv.Atoi(l.node[len(l.path+"/lock-"):])
-	for before > 0 && err == nil { // the number is no count of those who are there [B1]
+	for before > 0 && err == nil { // the number is not a count of those who are there [B1]
 		<-changed
 		were := len(children)
 		children, _, changed, err = l.conn.ChildrenW(l.path)

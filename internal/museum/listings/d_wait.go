@@ -71,7 +71,7 @@ func (l *distributedLock) lock(waitTime time.Duration) (err error) {
 	return nil // not the first, but the previous node is gone [D7]
 }
 
-// ErrWaitTime is the error of a Lock that has waited for so long.
+// ErrWaitTime is the error of a Lock that has waited that long.
 var ErrWaitTime = errors.New("failed to acquire lock within wait time")
 
 func (l *distributedLock) Lock() error { return l.lock(WaitTime) }

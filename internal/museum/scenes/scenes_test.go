@@ -14,7 +14,7 @@ import (
 	"example.com/zklock/internal/museum/scenes"
 )
 
-var update = flag.Bool("update", false, "let the explorer find the schedules anew")
+var update = flag.Bool("update", false, "let the explorer find the schedules again")
 
 // TestEachScheduleEndsWithItsBug: with the article's lock, not with ours.
 func TestEachScheduleEndsWithItsBug(t *testing.T) {
@@ -46,7 +46,7 @@ func ending(s scenes.Scene, tr *explore.Trace) string {
 	return tr.Violation.String()
 }
 
-// write lets the explorer find the schedules anew.
+// write lets the explorer find the schedules again.
 func write(t *testing.T) {
 	all := make(map[string]scenes.Schedule)
 	for _, s := range scenes.All {

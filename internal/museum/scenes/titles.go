@@ -29,7 +29,7 @@ var titles = map[string][2]string{
 	"D5":  {"a missing session is taken for a held lock", "把没有会话当成了锁被占用"},
 	"D6":  {"a waiter that is woken queues again, behind its own node", "被唤醒的等待者又排到自己的节点之后"},
 	"D7":  {"the node before is gone: the waiter takes the lock", "前一个节点消失:等待者就拿走了锁"},
-	"D8":  {"each wake-up starts the wait time anew", "每次唤醒都重新计算等待时间"},
+	"D8":  {"each wake-up starts the wait time again", "每次唤醒都重新计算等待时间"},
 	"D9":  {"lock b waits for lock a", "锁 b 在等锁 a"},
 	"D10": {"close() after a failed lock() deletes path null", "lock() 失败后的 close() 删除路径 null"},
 	"C1":  {"a thread that failed to lock is counted as the holder", "加锁失败的线程被记为持有者"},

@@ -97,7 +97,7 @@ func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
 		return len(queue) == 1+2*contenders+mutexes
 	})
 	require.NoError(t, first.Unlock())
-	// Patience is for a hundred at a time: a slow disk is no fault.
+	// Patience is for a hundred at a time: a slow disk is not a fault.
 	for n := int32(100); n <= 3*turns; n += 100 {
 		g.eventually(fmt.Sprintf("the counter is written %d times", n), func() bool {
 			_, stat, err := conn.Get(g.counter)

@@ -90,7 +90,7 @@ var (
 const shortPause = 100 * time.Millisecond
 
 // again waits until the next try, the longer the more often the server was too
-// busy. It returns err if that is no reason for one, ErrStopped once stop is
+// busy. It returns err if that is not a reason for one, ErrStopped once stop is
 // closed, and ErrClosed if the client has been closed.
 func (c *Client) again(err error, stop <-chan struct{}, busy int) error {
 	if err := c.final(err); err != nil {

@@ -125,7 +125,7 @@ func TestTheOrderOfAProof(t *testing.T) {
 	}{
 		{"i, j and k", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}}, 1},
 		{"j may be a write", []answered{{aQuorum, 0, 0}, {aQuorum, .3, .3}, {aQuorum, .3, .3}}, 1},
-		{"k is no sync", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {theLeader, .3, .3}}, 3. / 8},
+		{"k is not a sync", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {theLeader, .3, .3}}, 3. / 8},
 		{"k is sent after the answer to j", []answered{{aQuorum, 0, 0}, {theLeader, .3, .35}, {aQuorum, .34, .36}}, .34 + 3./8},
 		{"j is sent half a tick after i was answered, and not only sent", []answered{{aQuorum, 0, .1}, {theLeader, .3, .3}, {aQuorum, .3, .3}}, .3 + 3./8},
 		{"half a tick and a 24th", []answered{{aQuorum, 0, 0}, {theLeader, .28, .28}, {aQuorum, .28, .28}}, .28 + 3./8},

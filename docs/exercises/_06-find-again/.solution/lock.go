@@ -146,7 +146,7 @@ func (l *Lock) findOnce(id string, session int64) (node string, err error) {
 	}
 	for _, child := range children {
 		if !strings.HasPrefix(child, prefix) {
-			continue // this node is no contender's
+			continue // this node is not a contender's
 		}
 		data, stat, err := l.conn.Get(l.path + "/" + child)
 		if errors.Is(err, zk.ErrNoNode) {
@@ -189,7 +189,7 @@ func (l *Lock) predecessor(node string) (before string, err error) {
 	found := false
 	for _, child := range children {
 		if !strings.HasPrefix(child, prefix) {
-			continue // this node is no contender's
+			continue // this node is not a contender's
 		}
 		switch strings.Compare(child, name) {
 		case 0:

@@ -73,7 +73,7 @@ func (r *Register) Read() (token int64, value []byte, err error) {
 	return token, value, err
 }
 
-const missing = -1 // is no node's version
+const missing = -1 // is not a node's version
 
 // look returns what is stored, and the version of the node that has it.
 func (r *Register) look() (token int64, value []byte, version int32, err error) {

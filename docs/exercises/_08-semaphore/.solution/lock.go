@@ -171,7 +171,7 @@ func (s *Semaphore) before(node string) (names []string, err error) {
 	found := false
 	for _, child := range children {
 		if !strings.HasPrefix(child, prefix) {
-			continue // this node is no contender's
+			continue // this node is not a contender's
 		}
 		found = found || child == name
 		if child < name {

@@ -127,7 +127,7 @@ func (l *Lock) obstacle(node string) (before string, err error) {
 	for _, child := range children {
 		writes := strings.HasPrefix(child, writePrefix)
 		if !writes && !strings.HasPrefix(child, readPrefix) {
-			continue // this node is no contender's
+			continue // this node is not a contender's
 		}
 		if child == own {
 			found = true

@@ -220,7 +220,7 @@ func (c *Candidate) predecessor(node string) (before string, err error) {
 	found := false
 	for _, child := range children {
 		if !strings.HasPrefix(child, prefix) {
-			continue // this node is no candidate's
+			continue // this node is not a candidate's
 		}
 		switch strings.Compare(child, name) {
 		case 0:
