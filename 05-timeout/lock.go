@@ -36,7 +36,7 @@
 //   - Each call of Lock costs a node, six requests and two lists. A holder cannot
 //     lock again, which it can in step 4. A program cannot wait for the work in the
 //     background before it closes conn.
-//   - Lost closes late if the machine was suspended: the clock stood still.
+//   - Lost closes late if the machine was suspended: the clock was stopped.
 package timeout
 
 import (

@@ -142,7 +142,7 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 		"zk.Lock":     {map[string]int64{"create": n, "children": 2*n - 1, "get": n - 1, "delete": n}, n - 1},
 		"least":       {map[string]int64{"create": n, "get": n - 1, "delete": n}, n - 1},
 	} {
-		// The session timeout is two ticks: no lease is proved while the machine stands still.
+		// The session timeout is two ticks: no lease is proved while the machine is stopped.
 		srv := zkserver.Run(t, zkserver.WithTick(time.Minute))
 		addr, err := srv.Listen()
 		require.NoError(t, err)

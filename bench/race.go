@@ -24,8 +24,8 @@ type race struct {
 	// expires says that at the limit a contender can lose the lock while it is
 	// inside, because the end of the race is the end of its session.
 	expires bool
-	// sent is how many requests have been sent; nil if requests alone are no sign
-	// of life.
+	// sent is how many requests have been sent; nil if requests alone do not
+	// show life.
 	sent func() int64
 	// watch, if it is not nil, runs beside the race, and may end it with an error.
 	watch func(ctx context.Context, held func() int, fail func(error))

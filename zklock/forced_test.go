@@ -273,7 +273,7 @@ func TestUnlockThatIsTriedAgainTouchesNobodyElsesNode(t *testing.T) {
 	})
 }
 
-func TestAPlaceInAParentMadeAnewIsNotBehindOneInTheOldParent(t *testing.T) {
+func TestAPlaceInAParentMadeAgainIsNotBehindOneInTheOldParent(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connect(), tb.connect()
 		id := conn.SessionID()

@@ -115,9 +115,9 @@ func newNarrow(nc net.Conn, size int, each time.Duration) net.Conn {
 	return c
 }
 
-// TestABurstOfRequestsIsNoFarServer: the create is answered late, because a
+// TestABurstOfRequestsIsNotAFarServer: the create is answered late, because a
 // hundred requests of the same client are in front of it.
-func TestABurstOfRequestsIsNoFarServer(t *testing.T) {
+func TestABurstOfRequestsIsNotAFarServer(t *testing.T) {
 	const session = 10 * time.Second
 	onTable(t, func(tb *table) {
 		tb.makeTop(tb.connect())
@@ -169,10 +169,10 @@ func TestOneLateAnswerIsForgottenThoughRequestsOverlap(t *testing.T) {
 	})
 }
 
-// TestRequestsInFrontOfAProofAreNoFarServer: the create alone is answered
+// TestRequestsInFrontOfAProofAreNotAFarServer: the create alone is answered
 // late. After that every answer comes late, but because hundreds of requests of
 // the same Mutex are in front of it.
-func TestRequestsInFrontOfAProofAreNoFarServer(t *testing.T) {
+func TestRequestsInFrontOfAProofAreNotAFarServer(t *testing.T) {
 	onTable(t, func(tb *table) {
 		tb.makeTop(tb.connect())
 		conn := tb.connectAs(ordinary{

@@ -220,8 +220,8 @@ func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 }
 
 // TestOneSlowAnswerOnlyDelaysTheLock: it has proved too little when it came,
-// and so the session is proved afresh. An answer that is slow once is no
-// reason to give up.
+// and so the session is proved afresh. Lock does not give up because of
+// one slow answer.
 func TestOneSlowAnswerOnlyDelaysTheLock(t *testing.T) {
 	for nth := range 4 {
 		t.Run(fmt.Sprintf("request %d", nth), func(t *testing.T) {
@@ -257,8 +257,8 @@ func TestOneSlowAnswerOnlyDelaysTheLock(t *testing.T) {
 	}
 }
 
-// TestTryLockWhoseNodeIsTakenAwayTriesAgain: what is left of the first try is
-// no contender that keeps the second one out.
+// TestTryLockWhoseNodeIsTakenAwayTriesAgain: what is left of the first try
+// does not keep the second one out.
 func TestTryLockWhoseNodeIsTakenAwayTriesAgain(t *testing.T) {
 	for op, hold := range map[jute.Op]func(*zkserver.Server, func(zkserver.Request) bool) *zkserver.Fault{
 		jute.OpCreate: (*zkserver.Server).HoldReply, jute.OpGetChildren2: (*zkserver.Server).Hold,

@@ -422,8 +422,8 @@ var pageText string
 
 var page = template.Must(template.New("grades").Parse(pageText))
 
-// writable says why a file cannot be written, and leaves it as it is. No name is
-// no file.
+// writable says why a file cannot be written, and leaves it as it is. An empty
+// name means no file.
 func writable(name string) error {
 	if name == "" {
 		return nil

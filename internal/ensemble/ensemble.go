@@ -148,7 +148,7 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 		}
 	}
 	if !strings.Contains(string(text), "Zookeeper version: ") && !strings.Contains(string(text), "whitelist") {
-		return "", "", fmt.Errorf("%s is no ZooKeeper that serves: asked srvr, it said %q", addr, firstLine(string(text)))
+		return "", "", fmt.Errorf("%s is not a ZooKeeper that serves: asked srvr, it said %q", addr, firstLine(string(text)))
 	}
 	return version, mode, nil
 }

@@ -58,8 +58,8 @@ func TestOpenThatFailsSaysWhyInOneLine(t *testing.T) {
 		"docker:2":         `"docker:2" is neither embedded, docker, docker:3 nor host:port`,
 		closed:             "connection refused",
 		mute:               "said nothing within 300ms",
-		web:                "is no ZooKeeper",
-		closed + "," + web: "connection refused; " + web + " is no ZooKeeper",
+		web:                "is not a ZooKeeper",
+		closed + "," + web: "connection refused; " + web + " is not a ZooKeeper",
 	} {
 		usual := ensemble.AnswerTimeout
 		if spec == mute {

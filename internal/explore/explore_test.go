@@ -113,7 +113,7 @@ func TestATraceIsData(t *testing.T) {
 	require.Contains(t, r.Found.String(), "A and B hold the lock at once")
 }
 
-func TestAFileThatIsNoTraceIsAnError(t *testing.T) {
+func TestAFileThatIsNotATraceIsAnError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "trace.json")
 	for text, want := range map[string]string{
 		`{"world":{"lock":"naive"`:      "unexpected end of JSON input",

@@ -132,8 +132,8 @@ type Formula struct {
 type recorder struct {
 	w    *world
 	film Film
-	// clock, where the film is of a schedule in which most of the time stands
-	// still: each action gets a while of its own beside the time that passes.
+	// clock, where the film is of a schedule in which time mostly does not
+	// pass: each action gets a while of its own beside the time that passes.
 	clock time.Duration
 	slots bool
 

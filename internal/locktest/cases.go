@@ -116,7 +116,7 @@ func EphemeralNode(w *World) {
 	}
 	require.Len(w, nodes, 1, "one contender holds the lock, and there are several nodes")
 	w.Unlock(l, "the holder")
-	w.NoNodes("Unlock has returned, and the holder's node is there still: every other contender waits; Unlock must delete the node")
+	w.NoNodes("Unlock has returned, and the holder's node is still there: every other contender waits; Unlock must delete the node")
 }
 
 // WaiterSleeps counts what a waiter sends while nothing happens.

@@ -123,8 +123,8 @@ func (d *watchdog) end(ok bool, sent []jute.Op) {
 	}
 }
 
-// left reports a case whose function has returned, and is inside its bubble
-// still. If it has failed the process ends, for what hangs would keep the
+// left reports a case whose function has returned, and is still inside its
+// bubble. If it has failed the process ends, for what hangs would keep the
 // bubble from ending.
 func (d *watchdog) left(failed bool) {
 	if d == nil {

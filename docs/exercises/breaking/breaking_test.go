@@ -92,8 +92,8 @@ func TestNoPublishedSceneIsAnAnswer(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoAnswer tries links that the lab has not written, or not for this.
-func TestWhatIsNoAnswer(t *testing.T) {
+// TestWhatIsNotAnAnswer tries links that the lab has not written, or not for this.
+func TestWhatIsNotAnAnswer(t *testing.T) {
 	good := ourAnswers(t)[4]
 	for name, test := range map[string]struct{ link, says string }{
 		"nothing":                {"", "answer 4 is not written yet: open the listing with go run ./docs/lab -open -scene break-4"},

@@ -333,7 +333,7 @@ func ctxOfCandidate(w *election) {
 	require.ErrorIs(w, w.Result(b.result, "Lead, whose ctx has ended,"), context.Canceled, "the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()")
 	w.Eventually("the node of the candidate that gave up goes", func() bool { return len(w.Nodes()) == 2 })
 	w.rest()
-	w.notYet(c, "the candidate before it has given up, and the leader leads still; look again at the whole queue after each event")
+	w.notYet(c, "the candidate before it has given up, and the leader still leads; look again at the whole queue after each event")
 	w.resigns(a)
 	w.leads(c)
 	require.False(w, locktest.IsClosed(b.began), "a candidate has given up, and leads")

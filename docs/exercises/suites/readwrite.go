@@ -261,7 +261,7 @@ func writerBehindReaders(w *readWrite) {
 	for _, i := range []int{2, 0} { // the one just before the writer first
 		w.leaves(readers[i])
 		w.rest()
-		w.stays(writer, "one reader has left and another one is inside still: look again at the whole queue after each event")
+		w.stays(writer, "one reader has left and another one is still inside: look again at the whole queue after each event")
 	}
 	w.leaves(readers[1])
 	w.getsIn(writer, "after the last reader")

@@ -48,7 +48,7 @@ func TestAnErrorGoesWithItsScene(t *testing.T) {
 
 // A file that is not a film and no trace is named, and the page shows what it has
 // shown before.
-func TestAFileThatIsNoFilmIsNamed(t *testing.T) {
+func TestAFileThatIsNotAFilmIsNamed(t *testing.T) {
 	p := open(t, "#lock=naive&n=2&t=0ns")
 	for text, says := range map[string]string{
 		"no JSON": "JSON", "null": "neither a film nor a trace", "[]": "neither a film", "7": "neither a film", `{"choices":[]}`: "neither a film", `{"packets":5}`: "not a film",

@@ -362,7 +362,7 @@ func IsSQLite(spec string) bool {
 
 var passwordOption = regexp.MustCompile(`([?&][^=&]*password=)[^&]*`)
 
-// Redacted is a spec without its password, also if it is no URL because of the
+// Redacted is a spec without its password, also if it is not a URL because of the
 // characters in the password.
 func Redacted(spec string) string {
 	scheme, rest, ok := strings.Cut(spec, "://")

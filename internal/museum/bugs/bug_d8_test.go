@@ -20,7 +20,7 @@ import (
 // The call starts the wait time again. A waiter that is woken before its time
 // is up, and finds another waiter before it, waits the whole time again,
 // without a bound.
-func TestBugD8_EachWakeUpStartsTheWaitTimeAnew(t *testing.T) {
+func TestBugD8_EachWakeUpStartsTheWaitTimeAgain(t *testing.T) {
 	bug := museum.Bug{ID: "D8", Kind: museum.Hang, Cure: 5, What: "each wake-up starts the wait time again"}
 	const rounds = 20
 	// Each time when B's time is nearly up, the waiter before it gives up, and

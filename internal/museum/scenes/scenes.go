@@ -26,8 +26,8 @@ type Scene struct {
 	Step   string // the folder of the step whose idea it breaks
 	What   string // as in docs/bugs.md
 	WhatZh string // the same in Chinese
-	// Stands says, in English and in Chinese, which lock is shown, if it is no
-	// listing of an article.
+	// Stands says, in English and in Chinese, which lock is shown, if it is not
+	// a listing of an article.
 	Stands [2]string
 	// Kinds are the violations that show it.
 	Kinds []explore.Kind

@@ -92,9 +92,9 @@ func TestAProofIsOfOneSessionTimeout(t *testing.T) {
 	})
 }
 
-// TestAReadIsNoPartOfAProof: a follower that is cut off from the leader answers
+// TestAReadIsNotPartOfAProof: a follower that is cut off from the leader answers
 // reads.
-func TestAReadIsNoPartOfAProof(t *testing.T) {
+func TestAReadIsNotPartOfAProof(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, note, until := proofreader(t)
 		note(aQuorum, 0)
