@@ -61,7 +61,7 @@ func TestForcedSchedulesWithOtherClients(t *testing.T) {
 		"TestLostClosesWhenTheClientIsClosedWhateverIsOnTheWay":              TestLostClosesWhenTheClientIsClosedWhateverIsOnTheWay,
 		"TestUnlockInAnExpiredSessionTouchesNobodyElsesNode":                 TestUnlockInAnExpiredSessionTouchesNobodyElsesNode,
 		"TestUnlockThatIsTriedAgainTouchesNobodyElsesNode":                   TestUnlockThatIsTriedAgainTouchesNobodyElsesNode,
-		"TestAPlaceInAParentMadeAgainIsNotBehindOneInTheOldParent":            TestAPlaceInAParentMadeAgainIsNotBehindOneInTheOldParent,
+		"TestAPlaceInAParentMadeAgainIsNotBehindOneInTheOldParent":           TestAPlaceInAParentMadeAgainIsNotBehindOneInTheOldParent,
 		"TestALockThatIsLostBeforeLockReturnsIsLockedAgain":                  TestALockThatIsLostBeforeLockReturnsIsLockedAgain,
 		"TestTwoOwnersOfOneSessionDoNotTakeOneNodeForTheirs":                 TestTwoOwnersOfOneSessionDoNotTakeOneNodeForTheirs,
 		"TestTokenMayBeReadAtAnyTime":                                        TestTokenMayBeReadAtAnyTime,

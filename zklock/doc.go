@@ -17,7 +17,7 @@
 //
 // A Mutex has one node in the queue at the server for all its goroutines. They
 // queue in memory, and hand the lock on to each other without a request: at most
-// 16 times and for 50 ms before other processes get their turn ([WithHandOver]).
+// 16 holds and for 50 ms before other processes get their turn ([WithHandOver]).
 //
 // Cost: a contender that is alone sends 2 requests, 3 the first time. Behind one
 // contender of another process it sends 5, behind more 6 or 7, and a release is one
@@ -33,15 +33,16 @@
 //   - The session timeout must not be longer than what the server has agreed
 //     to; see WithSessionTimeout. Clocks must not run slower than the server's.
 //   - Lost closes in time if the servers' minSessionTimeout is two ticks or
-//     more, which is the default. Until the first proof, about 0.3 of the session
-//     timeout after the create, it also relies on the client's pings:
+//     more, which is the default. Until the first proof, at most about 0.3 of the
+//     session timeout after the Lock, it also relies on the client's pings:
 //     on a process that was not suspended just before.
 //   - A round trip to the server must take less than a twelfth of the
 //     session timeout, or Lock returns ErrTooSlow. How long a request waits behind
-//     others of the same Mutex does not count.
+//     others of the same client does not count.
 //   - A contender that was alone watches its node only after an eighth of the session
 //     timeout. If somebody deletes the node by hand before that, or a server ends
-//     the session before its time, Lost closes so much later. So does a request
+//     the session before its time, or the program closes the client without Unlock and
+//     Wait, Lost closes so much later. So does a request
 //     to let go reach the holder.
 //   - A waiter whose node is deleted by hand while its client is just coming back to
 //     its session may get the lock for up to a third of the session timeout.

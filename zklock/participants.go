@@ -19,7 +19,7 @@ type Participant struct {
 	Data     []byte // what it says of itself: WithData; the node's data if it is not one of ours
 	Position int    // 0 is the holder
 	Node     string // the path of its node
-	Token    int64  // the fencing token of its node's first hold
+	Token    int64  // its node's czxid, as a fencing token; that of a first lease may be slightly higher
 }
 
 // Participants returns the queue: the holder, and then those that wait, in
@@ -88,7 +88,7 @@ func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 	return m.client.Aside(ctx, &m.tasks, "revoke a participant of "+m.path, func(left <-chan struct{}) error {
 		for {
 			data, stat, err := m.client.Get(left, p.Node)
-			if err == nil && p.Token != 0 && p.Token>>passBits != stat.Czxid {
+			if err == nil && p.Token != 0 && p.Token>>passBits < stat.Czxid {
 				return nil // it has left, and another node has its name
 			}
 			if err == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock"
@@ -71,5 +72,28 @@ func TestWhatTheClientSaysWithoutAServerDoesNotKeepTheLease(t *testing.T) {
 			f.Release()
 		}
 		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+	})
+}
+
+// TestAHolderIsAskedByTheTokenOfItsLease, which may be higher than the czxid of its
+// node: the node before it has gone since.
+func TestAHolderIsAskedByTheTokenOfItsLease(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		before := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("before"))
+		m := tb.mutexWith(conn)
+		list := tb.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, top))
+		turn := lockAside(context.Background(), m, zklock.NewOwner("holder"))
+		<-list.Hit()
+		require.NoError(tb, before.Unlock(context.Background()))
+		list.Release()
+		l := (<-turn).lease
+		require.NoError(tb, m.Revoke(context.Background(), zklock.Participant{Node: l.Node(), Token: l.Token()}))
+		select {
+		case <-l.RevokeRequested():
+		case <-time.After(10 * time.Second):
+			require.Fail(tb, "the holder is not asked")
+		}
+		require.NoError(tb, l.Unlock(context.Background()))
 	})
 }

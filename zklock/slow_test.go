@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/internal/zkserver"
@@ -488,5 +489,46 @@ func TestRevokeStopsWhenItsCtxEnds(t *testing.T) {
 		time.Sleep(time.Minute) // long enough for the write, and for the holder to read it
 		require.False(tb, isClosed(holder.RevokeRequested()))
 		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}
+
+// TestAProofIsNotPutOffByThoseWhoseTurnComes: one server falls silent during a proof,
+// and the next one works. Then the turn comes of other Mutexes of the client, one
+// after the other, and each asks for a proof at once.
+func TestAProofIsNotPutOffByThoseWhoseTurnComes(t *testing.T) {
+	onTable(t, func(tb *table) {
+		tb.makeTop(tb.connect())
+		conn, elsewhere := kindsOfClients["zkconn.Connect"](tb, ensemble.Options{}), kindsOfClients["zkconn.Connect"](tb, ensemble.Options{})
+		id := conn.SessionID()
+		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
+		var before []*zklock.Lease
+		var turns []<-chan locked
+		for i := range 40 {
+			path := fmt.Sprintf("/other%d", i)
+			a, err := zklock.New(elsewhere, path)
+			require.NoError(tb, err)
+			b, err := zklock.New(conn, path, zklock.WithSessionTimeout(10*time.Second)) // as the holder's
+			require.NoError(tb, err)
+			before = append(before, tb.mustLock(a, zklock.NewOwner("a")))
+			turns = append(turns, lockAside(context.Background(), b, zklock.NewOwner("b")))
+		}
+		time.Sleep(20 * time.Second) // the session is proved many times
+		silent := tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id && r.Op == jute.OpSync })
+		back := tb.srv.Hold(handshakeOf(id))
+		<-silent.Hit()
+		<-back.Hit()
+		back.Release()
+		for _, l := range before {
+			time.Sleep(90 * time.Millisecond) // less than until the next try of the proof
+			require.NoError(tb, l.Unlock(context.Background()))
+		}
+		require.False(tb, tb.isLost(holder), "the server has answered all the time")
+		silent.Release()
+		require.NoError(tb, holder.Unlock(context.Background()))
+		for _, turn := range turns {
+			got := <-turn
+			require.NoError(tb, got.err)
+			require.NoError(tb, got.lease.Unlock(context.Background()))
+		}
 	})
 }

@@ -203,13 +203,17 @@ func (m *Mutex) watch(e *entry, name string) (watched, error) {
 func (m *Mutex) refuseTry(e *entry, before queue) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	goes := func(other *entry) bool {
+		return other != nil && client.IsClosed(other.left) && !client.IsClosed(other.stuck) && record.Order(other.node.Number, e.node.Number) < 0
+	}
 	leaving := 0
 	for _, other := range m.entries {
-		if client.IsClosed(other.left) && !client.IsClosed(other.stuck) && record.Order(other.node.Number, e.node.Number) < 0 {
+		if goes(other) {
 			leaving++
 		}
 	}
-	if leaving < before.length {
+	// One that is leaving may have gone already: its delete was not answered.
+	if leaving < before.length || !goes(m.entries[before.nearer]) || before.farther != "" && !goes(m.entries[before.farther]) {
 		m.failLocked(e, ErrHeld, true)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock"
@@ -463,6 +464,38 @@ func TestANodeThatIsOnlyConcludedToBeBeforeIsLookedFor(t *testing.T) {
 			require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
 			require.NoError(tb, stranger.Unlock(context.Background()))
 			require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
+		})
+	}
+}
+
+// TestTryLockDoesNotTakeAnotherForANodeThatHasGone: the delete of the Mutex's last
+// node was carried out and not answered. Before it is tried again, a contender of
+// another process holds the lock.
+func TestTryLockDoesNotTakeAnotherForANodeThatHasGone(t *testing.T) {
+	for _, name := range []string{"zkconn.Connect", "zk.Connect"} {
+		onTable(t, func(tb *table) {
+			tb.makeTop(tb.connect())
+			conn := kindsOfClients[name](tb, ensemble.Options{})
+			m := tb.mutexWith(conn)
+			holder := tb.mustLock(m, zklock.NewOwner("holder"))
+			other := lockAside(context.Background(), tb.mutexWith(tb.connect()), zklock.NewOwner("other"))
+			time.Sleep(time.Second) // until it waits
+			lost := tb.srv.LoseReply(of(conn.SessionID(), jute.OpDelete, ""))
+			unlocked := make(chan error, 1)
+			go func() { unlocked <- holder.Unlock(context.Background()) }()
+			<-lost.Hit()
+			got := <-other
+			require.NoError(tb, got.err)
+			tried := make(chan error, 1)
+			go func() {
+				_, err := m.TryLock(context.Background(), zklock.NewOwner("hasty"))
+				tried <- err
+			}()
+			time.Sleep(5 * time.Second) // for the client to come back; half the session timeout
+			require.NoError(tb, <-unlocked)
+			require.Len(tb, tried, 1, "%s: TryLock waits for another contender", name)
+			require.ErrorIs(tb, <-tried, zklock.ErrHeld)
+			require.NoError(tb, got.lease.Unlock(context.Background()))
 		})
 	}
 }

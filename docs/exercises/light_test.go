@@ -339,7 +339,7 @@ func TestWhatALockNeedsNotIsRefused(t *testing.T) {
 		"is the client's":        {"lock.go", fmt.Sprintf(lock, `z "github.com/go-zookeeper/zk"`, `z.NewLock(nil, "", nil)`), "is the client's own lock"},
 		"hides the client":       {"lock.go", fmt.Sprintf(lock, `. "github.com/go-zookeeper/zk"`, `NewLock(nil, "", nil)`), "not with a dot"},
 		"is another package":     {"lock.go", "package naive\n", "must be package predecessor"},
-		"is not Go":               {"lock.go", "package predecessor\n\nfunc {\n", "does not compile: lock.go:3:6"},
+		"is not Go":              {"lock.go", "package predecessor\n\nfunc {\n", "does not compile: lock.go:3:6"},
 		"is assembly":            {"lock.s", "TEXT", "written in Go"},
 		"is larger than a lock":  {"lock.go", "package predecessor\n//" + strings.Repeat("x", maxBytes), "too much to read"},
 		"is the exercise's stub": {"lock.go", "package predecessor\n", ""},

@@ -32,9 +32,6 @@ type Client struct {
 	proof
 }
 
-// sessions has the session of each client and session timeout, by weak pointer
-// on both sides: it keeps neither the client nor the session alive.
-
 // clients has the Client of each zk.Conn and session timeout, by weak pointer on
 // both sides: it keeps neither of them alive.
 var clients sync.Map // client → weak.Pointer[Client]

@@ -10,7 +10,8 @@ import (
 )
 
 // A proof shows until when the client's session is safe. All locks of the client
-// share it, so that a hundred of them cost as many proofs as one.
+// that are told the same session timeout share it, so that a hundred of them cost as
+// many proofs as one.
 //
 // # The proof
 //
@@ -48,7 +49,7 @@ import (
 // A session is then only presumed to live, for 3/8 T after a write was sent. The
 // leader has carried out the write, so the session lived. What the leader
 // knew of it was no older than the client's own pings, every T/3, and the follower's
-// reports, at most 7/24 T apart. Until the first proof, a write every T/12 renews this.
+// reports, at most 7/24 T apart. A write at T/12, and one at T/6, renew this.
 //
 // # Outages
 //
@@ -73,6 +74,7 @@ type proof struct {
 	users     int           // that need the session to be safe
 	distance  time.Duration // a round trip to the server takes no longer, by what was measured last
 	timer     *time.Timer   // when the next request is due
+	fires     time.Time     // when timer does
 	proving   bool
 	listening bool          // a proof waits for an answer
 	silence   *time.Timer   // runs meanwhile
@@ -85,7 +87,7 @@ type proof struct {
 	heard    exchange      // i
 	led      exchange      // when i was sent, and j answered
 	proved   time.Time     // until when the session is safe, by a proof
-	presumed time.Time     // the same by a write, before there was a proof
+	presumed time.Time     // the same by a write, before there was a proof that counts
 }
 
 type exchange struct {
@@ -200,7 +202,7 @@ func (c *Client) Use(entries int) {
 func (c *Client) NextProof() (done <-chan struct{}, unproved error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.armLocked(c.Timeout() / 30)
+	c.armLocked(max(0, min(c.Timeout()/30, time.Until(c.fires)))) // not later than it is due already
 	return c.round, c.unproved
 }
 
@@ -214,7 +216,12 @@ func (c *Client) armLocked(pause time.Duration) {
 	if !alone && !IsOver(c.safeUntilLocked(c.session).Add(-c.Timeout()/2)) {
 		due = c.heard.answered.Add(c.Timeout() / 3)
 	}
-	c.timer.Reset(max(time.Until(due), pause, 1)) // 0 can crash the race detector in virtual time (Go 1.26)
+	c.setLocked(max(time.Until(due), pause))
+}
+
+func (c *Client) setLocked(d time.Duration) {
+	c.fires = time.Now().Add(d)
+	c.timer.Reset(max(d, 1)) // 0 can crash the race detector in virtual time (Go 1.26)
 }
 
 // prove begins what is due.
@@ -245,7 +252,7 @@ func (c *Client) prove() {
 		defer c.mu.Unlock()
 		c.proving = false
 		if err != nil && reason == nil {
-			c.timer.Reset(shortPause) // for the session may end soon
+			c.setLocked(shortPause) // for the session may end soon
 			return
 		}
 		defer c.armLocked(c.Timeout() / 30)
