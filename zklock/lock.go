@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/zklock/internal/client"
+	"example.com/zklock/zklock/client"
 )
 
 // Errors that errors.Is finds.

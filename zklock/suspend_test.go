@@ -10,7 +10,7 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/zkserver"
-	"example.com/zklock/zklock/internal/client"
+	"example.com/zklock/zklock/client"
 )
 
 // afterSuspend returns t as the runtime would read it had the machine been

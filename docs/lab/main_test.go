@@ -377,7 +377,7 @@ func TestOnlyLoopbackIsServed(t *testing.T) {
 		require.ErrorContains(t, err, "loopback", addr)
 	}
 	_, err := listen("nonsense")
-	require.ErrorContains(t, err, "no address")
+	require.ErrorContains(t, err, "not an address")
 	ln, err := listen("127.0.0.1:0")
 	require.NoError(t, err)
 	defer ln.Close()

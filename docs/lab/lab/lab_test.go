@@ -85,7 +85,7 @@ func TestTheCatalogueNamesEachLockOnce(t *testing.T) {
 // notPossible are requests, and what their errors say.
 var notPossible = map[string]string{
 	`{"do":"fly"}`: "does not know",
-	`{"do"`:        "no request",
+	`{"do"`:        "not a request",
 	`{"do":"run","scene":{"lock":"none","contenders":2}}`:                                     `no lock "none"`,
 	`{"do":"run","scene":{"lock":"naive","contenders":101}}`:                                  "101 contenders",
 	`{"do":"run","scene":{"lock":"naive","contenders":-1}}`:                                   "-1 contenders",

@@ -1,6 +1,7 @@
 // Package client makes the requests of a lock: each is tried until it has a definite
 // answer. It proves until when the session is safe, makes a node once although a
-// reply was lost, and deletes it for certain. It knows nothing of queues.
+// reply was lost, and deletes it for certain. It has no queue. It is made for zklock,
+// and its API may change; programs use zklock.
 package client
 
 import (

@@ -1,4 +1,5 @@
-// Package record is what a contender's node says: its name and its data.
+// Package record is what a contender's node says: its name and its data. It is made
+// for zklock, and its API may change.
 package record
 
 import (
