@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -121,15 +122,26 @@ func TestTheReaderPlaysEachScene(t *testing.T) {
 		require.NoError(t, err, address)
 	}
 
+	// Two rows one after the other, which have scenes of different locks.
+	rows := js[[]string](p, `[...document.querySelectorAll('.row')].map(r => { r.click(); return r.dataset.row + " " + (r.dataset.scene === "yes" ? document.getElementById('lab').getAttribute('src').match(/lock=([^&]*)/)[1] : ""); })`)
+	two := slices.IndexFunc(rows[1:], func(row string) bool {
+		_, lock, _ := strings.Cut(row, " ")
+		_, before, _ := strings.Cut(rows[slices.Index(rows, row)-1], " ")
+		return lock != "" && before != "" && lock != before
+	})
+	require.GreaterOrEqual(t, two, 0, rows)
+	_, before, _ := strings.Cut(rows[two], " ")
+	name, lock, _ := strings.Cut(rows[two+1], " ")
+
 	// The frame, served: there the page may look into it.
 	url := serve(t, "-read")
 	require.True(t, strings.HasSuffix(url, "/reader.html"), url)
-	p = openReader(t, url+"#D8&lang=zh", 1440, 900)
+	p = openReader(t, url+"#"+name+"&lang=zh", 1440, 900)
 	const frame = "document.getElementById('lab').contentWindow.lab"
-	p.await(frame + "?.state && " + frame + ".state().panels.length === 1 && " + frame + ".state().scene.locks[0] === 'D3'")
+	p.await(frame + "?.state && " + frame + ".state().panels.length === 1 && " + frame + ".state().scene.locks[0] === '" + lock + "'")
 	require.Equal(t, "zh-CN", js[string](p, "document.getElementById('lab').contentDocument.documentElement.lang"))
 	js[any](p, "void document.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowUp', bubbles: true}))")
-	p.await(frame + ".state().scene.locks[0] === 'D2' && " + frame + ".state().panels.length === 1")
+	p.await(frame + ".state().scene.locks[0] === '" + before + "' && " + frame + ".state().panels.length === 1")
 	js[any](p, "void document.getElementById('language').click()")
 	p.await("document.getElementById('lab').contentDocument.documentElement.lang === 'en'")
 }
