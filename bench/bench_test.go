@@ -338,13 +338,11 @@ func TestMedianOfRounds(t *testing.T) {
 func TestTheReadmeShowsWhatIsPrinted(t *testing.T) {
 	b, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
-	_, transcript, ok := strings.Cut(string(b), "$ go run ./bench\n")
-	require.True(t, ok)
-	transcript, _, ok = strings.Cut(transcript, "```")
-	require.True(t, ok)
+	found := regexp.MustCompile("(?s)\\$ go run ./bench (-n) 1000\n(.*?)```").FindStringSubmatch(string(b))
+	require.NotNil(t, found)
+	transcript := found[2]
 	var out, errOut bytes.Buffer
-	small(t)
-	require.Zero(t, run(t.Context(), nil, &out, &errOut), errOut.String())
+	require.Zero(t, run(t.Context(), []string{found[1], "5"}, &out, &errOut), errOut.String())
 	shape := func(s string) string {
 		s = regexp.MustCompile(`(?m)^(\w+) +\d+ +\d+ .*$`).ReplaceAllString(s, "$1 #")
 		s = regexp.MustCompile(` +`).ReplaceAllString(s, " ")
