@@ -67,22 +67,22 @@ func listFor(t *testing.T, env []string, args ...string) (rooms []room) {
 	}
 }
 
-// sentence is the first one of a package's comment, which may be in a test if there
-// is nothing else.
-func sentence(t *testing.T, r room) string {
+// sentence is the first one of a package's comment, and the file that has it, which
+// may be a test if there is nothing else.
+func sentence(t *testing.T, r room) (text, from string) {
 	t.Helper()
 	for _, file := range slices.Concat(r.GoFiles, r.TestGoFiles, r.XTestGoFiles) {
 		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(r.Dir, file), nil, parser.PackageClauseOnly|parser.ParseComments)
 		require.NoError(t, err)
 		if f.Doc != nil {
-			text := new(doc.Package).Synopsis(f.Doc.Text())
+			text = new(doc.Package).Synopsis(f.Doc.Text())
 			text = regexp.MustCompile(`(?i)^(?:(?:package|command) )?`+path.Base(r.name())+` (?:(?:is|has|holds) )?`).ReplaceAllString(text, "")
 			text = regexp.MustCompile(`^Package \w+ (?:(?:is|has|holds) )?`).ReplaceAllString(text, "") // a step's folder has another name
-			return strings.ReplaceAll(strings.TrimSuffix(text, "."), "|", `\|`)
+			return strings.ReplaceAll(strings.TrimSuffix(text, "."), "|", `\|`), file
 		}
 	}
 	require.Fail(t, "a package without a comment", "%s: write what it is for above the package clause", r.name())
-	return ""
+	return "", ""
 }
 
 // alone says what uses a package that no other imports.
@@ -135,7 +135,11 @@ func table(t *testing.T, rooms []room) string {
 		if n := testers[r.ImportPath]; n > 0 {
 			by = strings.TrimPrefix(by+fmt.Sprintf("; the tests of %d packages", n), "; ")
 		}
-		fmt.Fprintf(&b, "| [`%s`](../%s/) | %s | %s |\n", r.name(), r.name(), sentence(t, r), cmp.Or(by, alone(r)))
+		text, file := sentence(t, r)
+		if _, err := os.Stat(filepath.Join(r.Dir, "README.md")); err == nil {
+			file = "" // the folder shows it
+		}
+		fmt.Fprintf(&b, "| [`%s`](../%s/%s) | %s | %s |\n", r.name(), r.name(), file, text, cmp.Or(by, alone(r)))
 	}
 	return strings.ReplaceAll(strings.ReplaceAll(b.String(), "](../docs/", "]("), "the tests of 1 packages", "the tests of one package")
 }

@@ -59,8 +59,10 @@ func broken(file, text string, pages map[string]string) (faults []string) {
 		if path != "" {
 			target = filepath.Join(filepath.Dir(file), path)
 		}
-		if _, err := os.Stat(target); err != nil {
+		if info, err := os.Stat(target); err != nil {
 			faults = append(faults, m[1]+": no such file")
+		} else if _, err := os.Stat(filepath.Join(target, "README.md")); info.IsDir() && err != nil {
+			faults = append(faults, m[1]+": a folder without a README")
 		} else if fragment != "" && !anchors(pages[target])[fragment] {
 			faults = append(faults, m[1]+": no such heading")
 		}
@@ -75,9 +77,9 @@ func TestEveryLinkOfEveryPageResolves(t *testing.T) {
 			"links in %s that lead nowhere: mend the link, or write the file or the heading that it names", strings.TrimPrefix(file, "../../"))
 	}
 	t.Run("and a broken one is found", func(t *testing.T) {
-		const text = "[a](LICENSE) [b](nowhere.md) [c](docs/bugs.md#nowhere) [d](#here) [e](#nowhere)\n\n## Here!\n"
+		const text = "[a](LICENSE) [b](nowhere.md) [c](docs/bugs.md#nowhere) [d](#here) [e](#nowhere) [f](zklock/) [g](bench/)\n\n## Here!\n"
 		pages["../../README.md"] = text
-		require.Equal(t, []string{"nowhere.md: no such file", "docs/bugs.md#nowhere: no such heading", "#nowhere: no such heading"},
+		require.Equal(t, []string{"nowhere.md: no such file", "docs/bugs.md#nowhere: no such heading", "#nowhere: no such heading", "bench/: a folder without a README"},
 			broken("../../README.md", text, pages))
 	})
 }
