@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	out := flags.String("out", "", "write the page to this `file`, or, if it ends with / or is a directory, as a static site")
 	open := flags.Bool("open", false, "open the page in the browser")
-	scene := flags.String("scene", "", "print and open the address of this lock's `scene`, see docs/lab/scenes.md")
+	scene := flags.String("scene", "", "print and open the address of this lock's `scene`, or this address, which begins with #; see docs/lab/scenes.md")
 	read := flags.Bool("read", false, "open the reader: the reading guide row by row, with the code and the lab beside it")
 	addr := flags.String("addr", "127.0.0.1:0", "serve on this loopback `address`")
 	if err := flags.Parse(args); err != nil {
@@ -57,11 +57,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	at := "" // of the scene, in the page
 	if *scene != "" {
-		l, err := find(*scene)
+		a, err := find(*scene)
 		if err != nil {
 			return err
 		}
-		at = l.Open().String()
+		at = a.String()
 	}
 	b, err := newBuilder(ctx, ".")
 	if err != nil {
@@ -108,14 +108,22 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// find returns the lock of a name, in capitals or not: a7 is A7.
-func find(name string) (locks.Lock, error) {
+// find returns the address of a scene: that of the lock of this name, in capitals or
+// not (a7 is A7), or an address itself, which begins with #.
+func find(scene string) (locks.Address, error) {
+	if strings.HasPrefix(scene, "#") {
+		a, err := locks.ParseAddress(scene)
+		if err != nil {
+			return a, fmt.Errorf("-scene %s: %w", scene, err)
+		}
+		return a, nil
+	}
 	for _, l := range locks.All() {
-		if strings.EqualFold(l.Name, name) {
-			return l, nil
+		if strings.EqualFold(l.Name, scene) {
+			return l.Open(), nil
 		}
 	}
-	return locks.Lock{}, fmt.Errorf("there is no scene %q: docs/lab/scenes.md lists them", name)
+	return locks.Address{}, fmt.Errorf("there is no scene %q: docs/lab/scenes.md lists them", scene)
 }
 
 func openBrowser(url string) error {

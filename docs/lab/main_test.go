@@ -169,18 +169,20 @@ func TestEachCommandOnThePagesOpensAScene(t *testing.T) {
 		}
 		text, err := os.ReadFile(file)
 		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
-			l, err := find(m[1])
+			a, err := find(m[1])
 			require.NoError(t, err, "%s says %s", file, m[0])
-			require.Contains(t, string(list), "\n"+l.Open().String()+"\n", "%s says %s, which docs/lab/scenes.md does not list: go test ./docs/lab/locks -update writes it", file, m[0])
-			seen[l.Name] = true
+			require.Contains(t, string(list), "\n"+a.String()+"\n", "%s says %s, which docs/lab/scenes.md does not list: go test ./docs/lab/locks -update writes it", file, m[0])
+			seen[m[1]] = true
 		}
 		return err
 	})
 	require.NoError(t, err)
 	require.True(t, seen["naive"] && seen["A7"] && seen["E1"], "this test finds no commands: %v", seen)
-	l, err := find("a7")
+	capital, err := find("A7")
 	require.NoError(t, err)
-	require.Equal(t, "A7", l.Name)
+	small, err := find("a7")
+	require.NoError(t, err)
+	require.Equal(t, capital, small)
 }
 
 // news reads what a page is told.
@@ -410,6 +412,7 @@ func TestErrorsAreOneClearLine(t *testing.T) {
 		err := run(t.Context(), []string{"-scene", "Z9"}, io.Discard, io.Discard)
 		require.ErrorContains(t, err, "docs/lab/scenes.md")
 		require.NotContains(t, err.Error(), "\n")
+		require.ErrorContains(t, run(t.Context(), []string{"-scene", "#lock=none&do=x"}, io.Discard, io.Discard), "-scene #lock=none")
 	})
 	t.Run("an argument too many", func(t *testing.T) {
 		require.ErrorContains(t, run(t.Context(), []string{"x"}, io.Discard, io.Discard), "not understood")
