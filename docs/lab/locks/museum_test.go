@@ -47,8 +47,8 @@ func scenesPage(t *testing.T) string {
 	entry("The opening scene", "Step 2 beside step 3: the herd and the chain.", "", opening.String())
 	entry("Step 5 beside zklock", "A process for each contender. In zklock the next holder knows beforehand that nobody else is before it: it "+
 		"holds the lock once the event arrives.", " -scene '#lock=timeout,zklock&n=6&latency=20&seed=1'", "#lock=timeout,zklock&n=6&latency=20&seed=1")
-	entry("A hand-over in memory", "Six goroutines of one process. In step 5 each has a node. In zklock they share the Mutex's node, and hand the lock on "+
-		"without a request.", " -scene '#lock=timeout,zklock&n=6&shared=1&latency=20&seed=1'", "#lock=timeout,zklock&n=6&shared=1&latency=20&seed=1")
+	entry("A hand-over in memory", "Six goroutines of one process. In step 5 each has a node. In zklock they share the Mutex's node, and five hold the lock "+
+		"by it before 50 ms are over; the next node is on its way by then.", " -scene '#lock=timeout,zklock&n=6&shared=1&latency=2&seed=1'", "#lock=timeout,zklock&n=6&shared=1&latency=2&seed=1")
 	for _, l := range locks.All() {
 		if l.Group == locks.Steps {
 			scene(l.Name, strings.TrimSuffix(l.Title.En, ".")+".")
@@ -131,6 +131,17 @@ func play(t *testing.T, a locks.Address, page string) {
 			require.NoError(t, err)
 			require.Nil(t, film.Violation, "%v", film.Violation)
 			require.NotEmpty(t, film.Packets)
+			made := 0
+			for _, p := range film.Packets {
+				if p.Made != "" && !p.Lost {
+					made++
+				}
+			}
+			if name == "zklock" && a.Shared {
+				require.Equal(t, 2, made, "nodes: one for five holds, and the next")
+			} else if name == "timeout" {
+				require.Equal(t, a.Contenders, made, "nodes")
+			}
 		}
 		return
 	}
