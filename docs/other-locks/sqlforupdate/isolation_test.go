@@ -87,7 +87,8 @@ func (c *client) commit() any {
 func (c *client) waits(query, row string) (result <-chan any) {
 	ch := make(chan any, 1)
 	go func() { ch <- c.run(query, row) }()
-	require.Eventually(c.t, func() bool { return lockWaits(c.t, c.db) > 0 }, 2*time.Minute, time.Millisecond)
+	// MariaDB renews innodb_trx once nobody has read it for 100 ms.
+	require.Eventually(c.t, func() bool { return lockWaits(c.t, c.db) > 0 }, 2*time.Minute, 250*time.Millisecond)
 	c.e.Waits(c.name, shown(query, row))
 	return ch
 }
