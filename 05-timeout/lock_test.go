@@ -184,7 +184,7 @@ type descheduled struct{ context.Context }
 func (c descheduled) Done() <-chan struct{} {
 	stack := make([]byte, 8<<10)
 	if bytes.Contains(stack[:runtime.Stack(stack, false)], []byte(").contend(")) {
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // of virtual time: the other goroutine has ended long before
 	}
 	return c.Context.Done()
 }

@@ -44,7 +44,7 @@ func TestEachDirectionTakesHalfOfTheRoundTrip(t *testing.T) {
 		require.Equal(t, rtt, time.Since(began), "requests that are on their way together cost one round trip")
 		client.Close()
 		synctest.Wait()
-		time.Sleep(rtt) // until what is still on its way has arrived
+		time.Sleep(rtt) // of virtual time, until what is still on its way has arrived
 	})
 }
 
@@ -58,7 +58,7 @@ func TestAFarLineHasDeadlines(t *testing.T) {
 		client.SetReadDeadline(time.Time{})
 		require.Equal(t, "late", read(t, client, 4), "it is not lost")
 		client.Close()
-		time.Sleep(rtt) // until what is still on its way has arrived
+		time.Sleep(rtt) // of virtual time, until what is still on its way has arrived
 	})
 }
 
@@ -76,7 +76,7 @@ func TestTheEndOfAFarLineComesLast(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "bye", string(b))
 		require.Equal(t, rtt/2, time.Since(began))
-		time.Sleep(rtt) // until what is still on its way has arrived
+		time.Sleep(rtt) // of virtual time, until what is still on its way has arrived
 
 		began = time.Now()
 		client, server = line()
@@ -86,7 +86,7 @@ func TestTheEndOfAFarLineComesLast(t *testing.T) {
 		require.Equal(t, "bye", string(b))
 		require.Equal(t, rtt/2, time.Since(began))
 		client.Close()
-		time.Sleep(rtt) // until what is still on its way has arrived
+		time.Sleep(rtt) // of virtual time, until what is still on its way has arrived
 	})
 }
 

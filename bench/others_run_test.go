@@ -135,7 +135,8 @@ func (k killer) Lock(ctx context.Context) error {
 }
 
 // A SQL server that was stopped, and not killed, keeps its connections and says
-// nothing.
+// nothing. SQLite is part of the process and cannot be stopped, so without a server
+// there is nothing to test; .ci/run names one.
 func TestAnOtherServerThatIsStoppedIsOneLine(t *testing.T) {
 	spec := os.Getenv("SQL")
 	if spec == "" {

@@ -128,7 +128,7 @@ func isMachinery(file string) bool {
 	return false
 }
 
-// where notes where a contender is, if it is no longer where it was.
+// where records the place of a contender, if that has changed.
 func (r *recorder) where(k *contender, list []Place) {
 	key := fmt.Sprint(list)
 	if r.at[k] == key || r.at[k] == "" && len(list) == 0 {

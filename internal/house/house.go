@@ -1,5 +1,5 @@
 // Package house holds the map of the project against the project: the packages,
-// who uses them, which way the arrows point, and what the module requires.
+// what uses them, which way the arrows point, and what the module requires.
 //
 // It also has the commands that write what is generated, in the order in which
 // they depend on each other. The table of docs/explorer.md is not among them: its

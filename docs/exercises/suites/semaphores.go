@@ -62,7 +62,7 @@ func (s SemaphoreSubject) Plan() locktest.Plan {
 	return p
 }
 
-// with runs a case with a semaphore of so many permits.
+// with runs a case with a semaphore that has this number of permits.
 func with(permits int, run func(w *places)) func(w *places) {
 	return func(w *places) {
 		w.permits = permits

@@ -55,7 +55,7 @@ func seen(f *explore.Film, at time.Duration) locks.Stop {
 			s.Broken = true
 		}
 	}
-	var paths, names, who []string
+	var paths, names, clients []string
 	for p := range owners {
 		paths = append(paths, p)
 	}
@@ -65,11 +65,11 @@ func seen(f *explore.Film, at time.Duration) locks.Stop {
 	}
 	for key, set := range watchers {
 		if set {
-			who = append(who, key[:1])
+			clients = append(clients, key[:1])
 		}
 	}
-	slices.Sort(who)
-	s.Nodes, s.Watchers = strings.Join(names, " "), strings.Join(who, " ")
+	slices.Sort(clients)
+	s.Nodes, s.Watchers = strings.Join(names, " "), strings.Join(clients, " ")
 	return s
 }
 

@@ -16,7 +16,8 @@ import (
 	"example.com/zklock/docs/other-locks/exhibit"
 )
 
-// on skips an exhibit of the other server.
+// on skips an exhibit of the other server: its diagram has what that one answers. .ci/run
+// runs these tests on both.
 func on(t *testing.T, kind database.Kind) *database.DB {
 	db := open(t, server(t), 8)
 	if db.Kind != kind {
