@@ -30,6 +30,8 @@ var unsafe = []string{
 	"two leaders",
 	"one too many inside",
 	"deleted another contender's node",
+	"deletes another's node",
+	"holder without a node",
 	"an old token has written",
 }
 
