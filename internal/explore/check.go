@@ -222,6 +222,9 @@ func (w *world) enteredLocked(k *contender) {
 		}
 		return
 	}
+	if w.Lock.Permits > 1 && w.before(own[0]) < w.Lock.Permits {
+		return // there is room for all before it, too
+	}
 	for _, o := range w.players {
 		if o == k || o.state != waiting || o.c.faulted || o.ended || w.Lock.Together != nil && w.Lock.Together(o.name, k.name) {
 			continue
@@ -233,6 +236,16 @@ func (w *world) enteredLocked(k *contender) {
 			}
 		}
 	}
+}
+
+// before is how many contenders have a lower number than a node.
+func (w *world) before(node string) (n int) {
+	for _, name := range w.srv.Children(w.at()) {
+		if name != "a-stranger" && number(name)-number(node) < 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // number is the sequence number in a node's name, 0 if there is none.

@@ -38,7 +38,7 @@ var Played = []Exercise{
 	{Folder: "06-find-again", Contenders: 2, queue: true, finds: true},
 	{Folder: "08-semaphore", Contenders: 3, queue: true, permits: permits},
 	{Folder: "09-read-write", Contenders: 2, queue: true, together: func(a, b string) bool { return reads(a) && reads(b) }},
-	{Folder: "10-election", Contenders: 2, timed: true},
+	{Folder: "10-election", Contenders: 2, queue: true, timed: true},
 }
 
 // reads says which contenders of exercise 9 are readers: B, C, E, F, …
@@ -58,8 +58,9 @@ func (e Exercise) Subject(open Open, notLocked error, session time.Duration) exp
 		Session: session, Lenient: true,
 		Open:      func(conn *zk.Conn, path string) func(string) explore.Lock { return open(conn, path, session) },
 		NotLocked: func(err error) bool { return errors.Is(err, notLocked) || errors.Is(err, errNotLeading) },
-		// What has no harm but its price is for the cases that count.
-		Ignore: []explore.Kind{explore.WatchLeft, explore.Costly},
+		// What has no harm but its price is for the cases that count. Whether a lost
+		// lock is told of is judged where a lock can know it.
+		Ignore: []explore.Kind{explore.WatchLeft, explore.Costly, explore.HidesLoss},
 	}
 	if !e.finds {
 		s.Known = []explore.Known{steps.LostReply}
