@@ -75,6 +75,13 @@ func plans(s explore.Subject) (list []schedulePlan) {
 	shared := with(contenders)
 	shared.Shared = true
 	add(locktest.Liveness, fmt.Sprintf("%d random schedules of %d contenders in one session", some.Limit, contenders), shared, some)
+	if s.Reentrant {
+		owners := with(3)
+		owners.Shared, owners.OneOwner = true, true
+		twice := []explore.Op{explore.LockOp, explore.UnlockOp, explore.LockOp, explore.UnlockOp}
+		owners.Scripts = [][]explore.Op{twice, twice}
+		add(locktest.Liveness, fmt.Sprintf("%d random schedules of two goroutines of one owner, and another owner", some.Limit), owners, some)
+	}
 	return list
 }
 
@@ -136,9 +143,10 @@ var unsafe = []explore.Kind{explore.TwoHolders, explore.ForeignDelete, explore.N
 // address is where the lab plays a trace, from the # on.
 func address(tr *explore.Trace) string {
 	w := tr.World
-	return locks.Address{Locks: []string{w.Name}, Mode: "schedule", Scene: locks.Scene{
-		Lock: w.Name, Contenders: w.Contenders, Shared: w.Shared, Seed: 1, Kinds: w.Kinds, Faults: w.Faults, Choices: tr.Choices,
-	}}.String()
+	return locks.Address{
+		Locks: []string{w.Name}, Mode: "schedule", Sequence: w.Sequence, OneOwner: w.OneOwner, Scripts: w.Scripts,
+		Scene: locks.Scene{Lock: w.Name, Contenders: w.Contenders, Shared: w.Shared, Seed: 1, Kinds: w.Kinds, Faults: w.Faults, Choices: tr.Choices},
+	}.String()
 }
 
 // words tell a student what has happened.

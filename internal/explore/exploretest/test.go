@@ -62,7 +62,9 @@ func Plans(s explore.Subject) []Plan {
 	if s.Reentrant {
 		twice := [][]explore.Op{{lock, lock, unlock, unlock}, {try, lock, unlock, unlock}}
 		plans = append(plans, Plan{"two contenders that lock twice", explore.World{Lock: s, Scripts: twice, Stranger: true}, explore.Search{}},
-			Plan{"two contenders that lock twice, one fault, random", explore.World{Lock: s, Scripts: twice, Kinds: kinds(s), Faults: 1}, explore.Search{Seed: 1, Limit: 200}})
+			Plan{"two contenders that lock twice, one fault, random", explore.World{Lock: s, Scripts: twice, Kinds: kinds(s), Faults: 1}, explore.Search{Seed: 1, Limit: 200}},
+			Plan{"two goroutines of one owner, and another owner, random", explore.World{Lock: s, Contenders: 3, Shared: true, OneOwner: true, Scripts: [][]explore.Op{again[0], again[0]}}, explore.Search{Seed: 1, Limit: 300}},
+			Plan{"two goroutines of one owner that lock twice, and another owner, one fault, random", explore.World{Lock: s, Contenders: 3, Shared: true, OneOwner: true, Scripts: twice, Kinds: kinds(s), Faults: 1}, explore.Search{Seed: 1, Limit: 300}})
 	}
 	// A lock that looks at the clock has several times as many schedules: what
 	// it does when sessions end, and three contenders, are drawn here and are
