@@ -119,27 +119,91 @@ func EphemeralNode(w *World) {
 	w.NoNodes("Unlock has returned, and the holder's node is still there: every other contender waits; Unlock must delete the node")
 }
 
-// WaiterSleeps counts what a waiter sends while nothing happens.
-func WaiterSleeps(w *World) {
+// WaiterSleeps has a waiter that sleeps on a watch, and wakes it.
+func WaiterSleeps(w *World) { w.waiterSleeps(func(*Session) {}) }
+
+// WaiterIsQuiet counts what a waiter sends while nothing happens.
+func WaiterIsQuiet(w *World) {
+	w.waiterSleeps(func(s *Session) {
+		before, quiet := len(RequestsOf(s)), 10*time.Second
+		if w.Server == nil {
+			quiet = 500 * time.Millisecond
+		}
+		time.Sleep(quiet) // in which nothing happens that a waiter could wait for
+		// A lock may show now and then that its session lives: zklock sends two
+		// requests in a third of the session timeout.
+		if n := len(RequestsOf(s)) - before; n > 10 {
+			w.Fatalf("the waiter polls: it has sent %d requests in %v while nothing changed (%s); set a watch, and sleep until its event comes", n, quiet, ByKind(RequestsOf(s)[before:]))
+		}
+	})
+}
+
+func (w *World) waiterSleeps(f func(s *Session)) {
 	holder, _ := w.Contender()
 	w.MustLock(holder, "the holder")
 	waiter, s := w.Contender()
 	result := w.Lock(waiter)
 	w.stillWaits(result, s, "the waiter")
-	before, quiet := len(RequestsOf(s)), 10*time.Second
-	if w.Server == nil {
-		quiet = 500 * time.Millisecond
-	}
-	time.Sleep(quiet) // in which nothing happens that a waiter could wait for
-	// A lock may show now and then that its session lives: zklock sends two
-	// requests in a third of the session timeout.
-	if n := len(RequestsOf(s)) - before; n > 10 {
-		w.Fatalf("the waiter polls: it has sent %d requests in %v while nothing changed (%s); set a watch, and sleep until its event comes", n, quiet, ByKind(RequestsOf(s)[before:]))
-	}
+	f(s)
 	w.stillWaits(result, s, "the waiter")
 	w.Unlock(holder, "the holder")
 	w.holds(result, "the waiter, after the release,")
 	w.Unlock(waiter, "it")
+	w.NothingLeft()
+}
+
+// LongHold has a holder that holds the lock for a day. It lives, and no contender
+// can know better than its session.
+func LongHold(w *World) {
+	const day = 24 * time.Hour
+	holder, hs := w.Contender()
+	w.MustLock(holder, "the holder")
+	held := w.Nodes()
+	var waiters []Lock
+	var results []<-chan error
+	var sessions []*Session
+	for i := range 2 {
+		l, s := w.Contender()
+		waiters, results, sessions = append(waiters, l), append(results, w.Lock(l)), append(sessions, s)
+		w.waits(results[i], s, fmt.Sprintf("waiter %d", i+1))
+	}
+	all := w.Nodes()
+	began := time.Now()
+	// A lock that looks now and then, its watch notwithstanding, has looked often
+	// enough some time.
+	for time.Since(began) < day && len(RequestsOf(sessions[0])) < 20000 {
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		after := time.Since(began)
+		for i, result := range results {
+			if len(result) > 0 {
+				require.NoError(w, <-result, "the holder has held the lock for %v, and Lock of a waiter fails: Lock waits for as long as that takes", after)
+				w.Fatalf("the holder has held the lock for %v, its session lives, and waiter %d has got it: two holders; however long it takes, only the holder or the end of its session ends a hold", after, i+1)
+			}
+		}
+		require.Subset(w, w.Nodes(), held, "the holder has held the lock for %v, its session lives, and its node is gone, so that the next contender gets in: two holders; no waiter can know that a holder has hung, and no clock ends a hold: only Unlock and the end of the session delete the node", after)
+		require.Subset(w, w.Nodes(), all, "a waiter has waited for %v, and its node is gone: another waiter has deleted another contender's node, or it has left the queue", after)
+	}
+	late, _ := w.Contender()
+	if ok, err := w.Try(late, "TryLock on a lock that has been held for a day"); !errors.Is(err, errors.ErrUnsupported) {
+		require.NoError(w, err, "TryLock on a lock that has been held for a day fails: false says that another contender holds it")
+		require.False(w, ok, "TryLock takes a lock that another contender has held for a day: two holders")
+	}
+	require.Subset(w, w.Nodes(), held, "the holder has held the lock for a day, its session lives, and a contender that came later has deleted another contender's node, the holder's")
+	require.Equal(w, hs.ID, hs.SessionID())
+	for i, result := range results {
+		w.stillWaits(result, sessions[i], fmt.Sprintf("waiter %d, of a lock that has been held for a day,", i+1))
+	}
+	w.Unlock(holder, "the holder, after a day,")
+	for range waiters {
+		next := -1
+		w.Eventually("a waiter gets the lock after the release", func() bool {
+			next = slices.IndexFunc(results, func(result <-chan error) bool { return len(result) > 0 })
+			return next >= 0
+		})
+		w.holds(results[next], "a waiter")
+		w.Unlock(waiters[next], "it")
+	}
 	w.NothingLeft()
 }
 
@@ -223,14 +287,13 @@ func tryLockHeld(w *World) {
 	holder, _ := w.Contender()
 	w.MustLock(holder, "the holder")
 	before := w.Nodes()
-	other, s := w.Contender()
+	other, _ := w.Contender()
 	for range 3 {
 		ok, err := w.Try(other, "TryLock on a held lock")
 		require.NoError(w, err, "TryLock on a held lock fails: false says that another contender holds it")
 		require.False(w, ok, "TryLock takes a lock that another contender holds: two holders")
 	}
 	require.Equal(w, before, w.Nodes(), "TryLock has returned false and has left a node behind: it blocks every contender that comes later")
-	require.Zero(w, s.Tap.Armed(), "TryLock has returned false and has left a watch behind")
 	w.Unlock(holder, "the holder")
 	ok, err := w.Try(other, "TryLock on a lock that has been let go")
 	require.NoError(w, err, "TryLock on a lock that has been let go fails")
@@ -799,6 +862,21 @@ func UnlockAgain(w *World) {
 		w.NotLocked(l, "Unlock of a lock that has been let go")
 		w.NoNodes("every contender has let go, and a node is left")
 	}
+}
+
+// WatchesLeft looks for watches where nothing is left to wait for: after a release
+// that comes while a waiter is about to wait, and after a TryLock.
+func WatchesLeft(w *World) {
+	ReleaseBeforeWatch(w)
+	w.noWatches()
+	holder, _ := w.Contender()
+	w.MustLock(holder, "the holder")
+	other, s := w.Contender()
+	if _, err := w.Try(other, "TryLock on a held lock"); !errors.Is(err, errors.ErrUnsupported) {
+		require.Zero(w, s.Tap.Armed(), "TryLock has returned and has left a watch behind")
+	}
+	w.Unlock(holder, "the holder")
+	w.noWatches()
 }
 
 // WakeUps measures the first release, before which a contender came last, and

@@ -72,6 +72,13 @@ type leaseWorld struct {
 	kind LeaseSubject
 }
 
+// NothingLeft fails if the lock has left a node or a watch.
+func (w *leaseWorld) NothingLeft() {
+	w.Helper()
+	w.World.NothingLeft()
+	w.noWatches()
+}
+
 // open makes a contender, in a session of its own unless one is given.
 func (w *leaseWorld) open(in ...*Session) (LeaseLock, *Session) {
 	w.Helper()

@@ -21,6 +21,7 @@ type TestCase[W any] struct {
 	Run   func(w W)
 	Basic bool // of the level Basic
 	Exact bool // needs the embedded server's control
+	Calm  bool // needs sessions of twenty minutes, which send so little that a day costs next to nothing
 	Bare  bool // the parents of the lock's node are not there yet
 	Queue bool // needs a queue with a node for each contender
 }
@@ -50,7 +51,7 @@ func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, contender 
 	}
 	p.run = func(t *testing.T, name string) {
 		c := byName[name]
-		inWorld(t, contender, c.Exact, func(w *World) {
+		inWorld(t, contender, c.Exact, c.Calm, func(w *World) {
 			if !c.Bare {
 				w.Parents(w.Session().Conn, zk.WorldACL(zk.PermAll))
 				w.parent()

@@ -127,6 +127,8 @@ var electionCases = []locktest.TestCase[*election]{
 	{Name: "a late write of the old leader is refused by its term", Group: locktest.Safety, Run: lateWrite, Exact: true},
 	{Name: "a write that the old leader has sent and that arrives after the hand-over is refused", Group: locktest.Safety, Run: writeUnderWay, Exact: true},
 	{Name: "a write that fails for another reason is not ErrStale", Group: locktest.Faults, Run: writeFails, Exact: true},
+	{Name: "a candidate sends next to nothing while nothing changes", Group: locktest.Cost, Run: ofLocks(locktest.WaiterIsQuiet), Exact: true},
+	{Name: "no watch is left where nothing is left to wait for", Group: locktest.Cost, Run: ofLocks(locktest.WatchesLeft), Exact: true},
 	{Name: "a resignation wakes one candidate", Group: locktest.Cost, Run: ofLocks(locktest.WakeUps), Bare: true, Exact: true},
 	{Name: "a child that is not a candidate is ignored", Group: locktest.Liveness, Run: ofLocks(locktest.ForeignChild), Bare: true, Exact: true},
 	{Name: "missing parents are made", Group: locktest.Liveness, Run: ofLocks(locktest.MissingParents), Bare: true, Exact: true},
