@@ -229,7 +229,7 @@ func TestThePageOpensTheSchedule(t *testing.T) {
 	require.NoError(t, err)
 	shown := func(f failure) string {
 		var b strings.Builder
-		require.NoError(t, page.Execute(&b, grades{Rows: []row{{"anna", e, &result{Failed: []failure{f}}, 0}}, lab: "http://127.0.0.1:8080/"}))
+		require.NoError(t, page.Execute(&b, grades{Rows: []row{{Student: "anna", exercise: e, result: &result{Failed: []failure{f}}}}, lab: "http://127.0.0.1:8080/"}))
 		return b.String()
 	}
 	answers, err := breaking.Read([]byte(text(t, rootOf(t), e.answer)))
@@ -365,34 +365,49 @@ func TestWhatALockNeedsNotIsRefused(t *testing.T) {
 // TestASumPerStudent: a lecturer needs one figure for each student.
 func TestASumPerStudent(t *testing.T) {
 	of := func(student string, e *exercise, points int) row {
-		return row{student, e, &result{Exercise: e.number, Points: points, Of: e.points()}, 0}
+		return row{Student: student, exercise: e, result: &result{Exercise: e.number, Points: points, Of: e.points()}}
 	}
 	rows := []row{
 		of("ann", exercises[0], 10), of("ann", exercises[2], 7), of("bob", exercises[0], 6),
 		{Student: "eve", exercise: &exercise{}, result: &result{Why: "no such folder"}},
 	}
-	require.Equal(t, []sum{{"ann", 2, 17, 25}, {"bob", 1, 6, 10}, {"eve", 0, 0, 0}}, sumsOf(rows))
+	g := (&app{root: rootOf(t)}).gradesOf(rows, nil)
+	require.Equal(t, []sum{{"ann", 2, 17, 25}, {"bob", 1, 6, 25}, {"eve", 0, 0, 25}}, g.Sums, "what bob and eve have not handed in counts")
+	three := (&app{root: rootOf(t)}).gradesOf(rows[:3], exercises[:3])
+	require.Equal(t, []sum{{"ann", 2, 17, 35}, {"bob", 1, 6, 35}}, three.Sums, "three exercises were asked for")
 
 	var out bytes.Buffer
-	require.NoError(t, page.Execute(&out, grades{Rows: rows, Sums: sumsOf(rows)}))
+	require.NoError(t, page.Execute(&out, g))
 	require.Contains(t, out.String(), `<td>ann<td class="n">2<td class="n">17 of 25`)
 	require.Contains(t, out.String(), `<td>ann<td>3 watch only the node before yours<td class="n ">7 of 15`)
 
 	out.Reset()
-	(&app{out: &out}).table(rows)
+	(&app{out: &out}).table(g)
 	require.Regexp(t, `(?m)^ann +17 of 25$`, out.String())
 
 	out.Reset()
-	require.NoError(t, writeCSV(&out, rows))
+	require.NoError(t, writeCSV(&out, g))
 	lines, err := csv.NewReader(&out).ReadAll()
 	require.NoError(t, err)
-	column := slices.Index(lines[0], "student_points")
+	points, most := slices.Index(lines[0], "student_points"), slices.Index(lines[0], "student_of")
 	var sums []string
 	for _, line := range lines[1:] {
 		require.Len(t, line, len(lines[0]))
-		sums = append(sums, line[column])
+		sums = append(sums, line[points]+" of "+line[most])
 	}
-	require.Equal(t, []string{"17", "17", "6", "0"}, sums)
+	require.Equal(t, []string{"17 of 25", "17 of 25", "6 of 25", "0 of 25"}, sums)
+
+	out.Reset()
+	require.NoError(t, writeJSON(&out, g))
+	var all struct {
+		Students []struct {
+			Student              string
+			Points, Of, Attempts int
+		}
+	}
+	require.NoError(t, json.Unmarshal(out.Bytes(), &all))
+	require.Len(t, all.Students, 3)
+	require.Equal(t, "ann 17 25 2", fmt.Sprint(all.Students[0].Student, " ", all.Students[0].Points, all.Students[0].Of, all.Students[0].Attempts))
 }
 
 // TestStudentsOfOneName: each folder is a student, whatever its name.
