@@ -187,8 +187,14 @@ var importable = []string{
 
 const client = "github.com/go-zookeeper/zk"
 
-// allowed refuses a file that imports something else, or hands the exercise to
-// the client's own lock.
+// dials says of a name of the client that it opens a connection of its own, or asks
+// the network for addresses.
+func dials(name string) bool {
+	return strings.HasPrefix(name, "Connect") || strings.HasPrefix(name, "FLW") || strings.Contains(name, "DNSHostProvider")
+}
+
+// allowed refuses a file that imports something else, hands the exercise to the
+// client's own lock, or opens a connection.
 func (a *attempt) allowed(fset *token.FileSet, f *ast.File) error {
 	if f.Name.Name != a.pkg {
 		return refuse("%s: this is package %s, and %v must be package %s", fset.Position(f.Name.Pos()), f.Name.Name, a.exercise, a.pkg)
@@ -216,8 +222,13 @@ func (a *attempt) allowed(fset *token.FileSet, f *ast.File) error {
 	var bad error
 	ast.Inspect(f, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok && bad == nil {
-			if x, ok := s.X.(*ast.Ident); ok && zk[x.Name] && (s.Sel.Name == "NewLock" || s.Sel.Name == "Lock") {
-				bad = refuse("%s: %s.%s is the client's own lock, and this exercise is to write one", fset.Position(s.Pos()), x.Name, s.Sel.Name)
+			if x, ok := s.X.(*ast.Ident); ok && zk[x.Name] {
+				switch {
+				case s.Sel.Name == "NewLock" || s.Sel.Name == "Lock":
+					bad = refuse("%s: %s.%s is the client's own lock, and this exercise is to write one", fset.Position(s.Pos()), x.Name, s.Sel.Name)
+				case dials(s.Sel.Name):
+					bad = refuse("%s: %s.%s opens a connection of its own, and a lock uses the one that New is given", fset.Position(s.Pos()), x.Name, s.Sel.Name)
+				}
 			}
 		}
 		return true
