@@ -20,8 +20,7 @@ type exercise struct {
 	folder  string
 	pkg     string // the package clause of its files, by which a student's folder is recognised
 	title   string
-	basic   int    // points, if all basic cases pass
-	full    int    // points besides, if all cases pass
+	shares  []share
 	answer  string // the solution, from the root of the repository: a file that takes the place of the student's
 	imports []string
 	tests   []suite // of lock_test.go, in the order in which they are graded
@@ -37,15 +36,56 @@ type exercise struct {
 	grade func(ctx context.Context, g *grading) error
 }
 
+// A share of the points is for the cases of one group: they are earned if all of
+// them pass. If a case of the group safety fails, or the words of any failure tell
+// that two were inside at once, no points are left.
+type share struct {
+	group  locktest.Group
+	points int
+}
+
+// lockShares are those of a lock.
+func lockShares(safety, liveness, faults, cost int) []share {
+	return []share{{locktest.Safety, safety}, {locktest.Liveness, liveness}, {locktest.Faults, faults}, {locktest.Cost, cost}}
+}
+
+// The groups of an exercise that asks for something else than a lock.
+const (
+	basicGroup locktest.Group = "basic"
+	fullGroup  locktest.Group = "full"
+)
+
+func otherShares(basic, full int) []share { return []share{{basicGroup, basic}, {fullGroup, full}} }
+
 // A suite is one test function of lock_test.go and the cases that it runs.
 type suite struct {
-	test  string // "" if an entry's grade needs no test
-	all   []string
-	basic []string
+	test   string // "" if an entry's grade needs no test
+	all    []string
+	basic  []string // which are graded first
+	groups map[string]locktest.Group
 }
 
 func levels(test string, full, basic locktest.Suite) suite {
-	return suite{test, locktest.Names(full), locktest.Names(basic)}
+	return suite{test, locktest.Names(full), locktest.Names(basic), locktest.Groups(full)}
+}
+
+// explored is the suite that plays every schedule. Its cases come last: those of
+// the other suites have the better words.
+func explored(folder string) suite {
+	s := suites.ScheduleSubject{Folder: folder}
+	return suite{"TestSchedules", locktest.Names(s), nil, locktest.Groups(s)}
+}
+
+// other is a suite of an exercise that does not ask for a lock.
+func other(test string, all, basic []string) suite {
+	s := suite{test, all, basic, make(map[string]locktest.Group)}
+	for _, name := range all {
+		s.groups[name] = fullGroup
+	}
+	for _, name := range basic {
+		s.groups[name] = basicGroup
+	}
+	return s
 }
 
 func plain(queue bool) suite {
@@ -69,66 +109,66 @@ const step3 = "example.com/zklock/03-sequential-predecessor"
 var exercises = []*exercise{
 	{
 		number: 1, folder: "_01-naive", pkg: "naive", title: "one ephemeral node",
-		basic: 6, full: 4, answer: "01-naive-ephemeral/lock.go",
-		tests: []suite{plain(false)},
+		shares: lockShares(4, 3, 2, 1), answer: "01-naive-ephemeral/lock.go",
+		tests: []suite{plain(false), explored("01-naive")},
 	},
 	{
 		number: 2, folder: "_02-herd", pkg: "herd", title: "a fair queue",
-		basic: 6, full: 4, answer: "02-herd-effect/lock.go",
-		tests: []suite{plain(true)},
+		shares: lockShares(4, 3, 2, 1), answer: "02-herd-effect/lock.go",
+		tests: []suite{plain(true), explored("02-herd")},
 	},
 	{
 		number: 3, folder: "_03-predecessor", pkg: "predecessor", title: "watch only the node before yours",
-		basic: 10, full: 5, answer: "03-sequential-predecessor/lock.go",
-		tests: []suite{plain(true)},
+		shares: lockShares(5, 4, 4, 2), answer: "03-sequential-predecessor/lock.go",
+		tests: []suite{plain(true), explored("03-predecessor")},
 	},
 	{
 		number: 4, folder: "_04-reentrant", pkg: "reentrant", title: "the owner may lock again",
-		basic: 10, full: 5, answer: "04-reentrant/lock.go", imports: []string{step3},
-		tests: []suite{plain(true), {"TestOwners", locktest.Names(locktest.OwnersSubject{}), basicOwners}},
+		shares: lockShares(5, 4, 4, 2), answer: "04-reentrant/lock.go", imports: []string{step3},
+		tests: []suite{plain(true), {"TestOwners", locktest.Names(locktest.OwnersSubject{}), basicOwners, locktest.Groups(locktest.OwnersSubject{})}, explored("04-reentrant")},
 	},
 	{
 		number: 5, folder: "_05-give-up", pkg: "giveup", title: "give up in time",
-		basic: 12, full: 8, answer: "docs/exercises/_05-give-up/.solution/lock.go",
-		tests: []suite{plain(true), levels("TestContexts", locktest.ContextSubject{}, locktest.ContextSubject{Level: locktest.Basic})},
+		shares: lockShares(7, 5, 6, 2), answer: "docs/exercises/_05-give-up/.solution/lock.go",
+		tests: []suite{plain(true), levels("TestContexts", locktest.ContextSubject{}, locktest.ContextSubject{Level: locktest.Basic}), explored("05-give-up")},
 	},
 	{
 		number: 6, folder: "_06-find-again", pkg: "findagain", title: "the reply to create is lost: find the node again",
-		basic: 12, full: 8, answer: "docs/exercises/_06-find-again/.solution/lock.go",
-		tests: []suite{plain(true), levels("TestLostReplies", locktest.LostReplySubject{}, locktest.LostReplySubject{Level: locktest.Basic})},
+		shares: lockShares(7, 4, 7, 2), answer: "docs/exercises/_06-find-again/.solution/lock.go",
+		tests: []suite{plain(true), levels("TestLostReplies", locktest.LostReplySubject{}, locktest.LostReplySubject{Level: locktest.Basic}), explored("06-find-again")},
 	},
 	{
 		number: 7, folder: "_07-fence", pkg: "fence", title: "the resource refuses an old token",
-		basic: 8, full: 6, answer: "docs/exercises/_07-fence/.solution/lock.go",
+		shares: lockShares(6, 4, 3, 1), answer: "docs/exercises/_07-fence/.solution/lock.go",
 		tests:      []suite{levels("TestFence", suites.FenceSubject{}, suites.FenceSubject{Level: locktest.Basic})},
 		unexplored: "the explorer looks for two holders, and a register has none",
 	},
 	{
 		number: 8, folder: "_08-semaphore", pkg: "semaphore", title: "as many inside as there are permits",
-		basic: 12, full: 8, answer: "docs/exercises/_08-semaphore/.solution/lock.go",
-		tests: []suite{plain(true), levels("TestSemaphore", suites.SemaphoreSubject{}, suites.SemaphoreSubject{Level: locktest.Basic})},
+		shares: lockShares(7, 5, 6, 2), answer: "docs/exercises/_08-semaphore/.solution/lock.go",
+		tests: []suite{plain(true), levels("TestSemaphore", suites.SemaphoreSubject{}, suites.SemaphoreSubject{Level: locktest.Basic}), explored("08-semaphore")},
 	},
 	{
 		number: 9, folder: "_09-read-write", pkg: "rwlock", title: "many readers or one writer",
-		basic: 12, full: 8, answer: "docs/exercises/_09-read-write/.solution/lock.go",
-		tests: []suite{levels("TestReadersAndWriters", suites.ReadWriteSubject{}, suites.ReadWriteSubject{Level: locktest.Basic})},
+		shares: lockShares(7, 5, 6, 2), answer: "docs/exercises/_09-read-write/.solution/lock.go",
+		tests: []suite{levels("TestReadersAndWriters", suites.ReadWriteSubject{}, suites.ReadWriteSubject{Level: locktest.Basic}), explored("09-read-write")},
 	},
 	{
 		number: 10, folder: "_10-election", pkg: "election", title: "a hand-over that nobody doubts",
-		basic: 12, full: 13, answer: "docs/exercises/_10-election/.solution/lock.go",
+		shares: lockShares(10, 6, 7, 2), answer: "docs/exercises/_10-election/.solution/lock.go",
 		unexplored: "the explorer's scripts call TryLock and Unlock, and a candidate has neither: it leads inside one call",
-		tests:      []suite{levels("TestElection", suites.ElectionSubject{}, suites.ElectionSubject{Level: locktest.Basic})},
+		tests:      []suite{levels("TestElection", suites.ElectionSubject{}, suites.ElectionSubject{Level: locktest.Basic}), explored("10-election")},
 	},
 	{
 		number: 11, folder: "_11-kill-this-lock", pkg: "kill", title: "schedules that only a wrong lock fails",
-		basic: 10, full: 10, answer: "docs/exercises/_11-kill-this-lock/.solution/schedule.go",
+		shares: otherShares(10, 10), answer: "docs/exercises/_11-kill-this-lock/.solution/schedule.go",
 		file: "schedule.go", tests: []suite{schedules()}, grade: playSchedules,
 		imports:    []string{"example.com/zklock/internal/museum", "example.com/zklock/internal/jute", "github.com/stretchr/testify/require"},
 		unexplored: "a schedule is not a lock",
 	},
 	{
 		number: 12, folder: "_12-break-this-lock", pkg: "breakthis", title: "break this lock",
-		basic: 8, full: 10, answer: "docs/exercises/_12-break-this-lock/.solution/answers.txt",
+		shares: otherShares(8, 10), answer: "docs/exercises/_12-break-this-lock/.solution/answers.txt",
 		file: breaking.File, ext: breaking.File, grade: gradeLinks,
 		unexplored: "the answers are schedules",
 		tests:      []suite{breakingSuite()},
@@ -136,7 +176,12 @@ var exercises = []*exercise{
 }
 
 // points are all that an exercise is worth.
-func (e *exercise) points() int { return e.basic + e.full }
+func (e *exercise) points() (n int) {
+	for _, s := range e.shares {
+		n += s.points
+	}
+	return n
+}
 
 // writes is the file that the student writes.
 func (e *exercise) writes() string { return cmp.Or(e.file, "lock.go") }

@@ -71,38 +71,36 @@ func writeAll(list []format, g grades) (err error) {
 	return err
 }
 
-// A share is a part of an exercise's points that is gained or lost as a whole, and
-// is one test in the formats of other systems.
-type share struct {
-	name       string
-	points, of int
-	failed     []failure // the cases that it was lost for
+// An item is a group of an exercise's cases, and what these have brought: one test in
+// the formats of other systems.
+type item struct {
+	part
+	failed []failure // the cases that it was lost for
 }
 
-func (s share) passed() bool { return s.points == s.of }
+func (i item) passed() bool { return i.Points == i.Of }
 
-// shares are those of an exercise, in the order in which they are graded.
-func (r row) shares() []share {
-	basic, full := share{name: "basic", of: r.basic}, share{name: "full", of: r.full}
-	if r.Basic {
-		basic.points = basic.of
-	}
-	if r.Full {
-		full.points = full.of
-	}
-	for _, f := range r.Failed {
-		if f.Basic {
-			basic.failed = append(basic.failed, f)
-		} else {
-			full.failed = append(full.failed, f)
+// items are those of an attempt. One that was not graded has them as well, with no
+// points.
+func (r row) items() (list []item) {
+	for _, s := range r.shares {
+		i := item{part: part{Group: s.group, Of: s.points}}
+		if n := slices.IndexFunc(r.Parts, func(p part) bool { return p.Group == s.group }); n >= 0 {
+			i.part = r.Parts[n]
 		}
+		for _, f := range r.Failed {
+			if f.Group == s.group {
+				i.failed = append(i.failed, f)
+			}
+		}
+		list = append(list, i)
 	}
-	return []share{basic, full}
+	return list
 }
 
-// message says what a student needs to know of a share: first what is wrong with the
+// message says what a student needs to know of an item: first what is wrong with the
 // attempt as a whole, and then each case that fails, with its words.
-func (r row) message(s share) string {
+func (r row) message(s item) string {
 	var b strings.Builder
 	if r.Why != "" {
 		fmt.Fprintf(&b, "%s\n", r.Why)
@@ -119,15 +117,15 @@ func (r row) message(s share) string {
 			fmt.Fprintf(&b, "It has printed:\n%s\n", firstLines(f.Printed, 20))
 		}
 	}
-	if len(s.failed) == 0 && !s.passed() && r.Why == "" {
-		b.WriteString("Its cases pass. These points come once the points before them have been gained.\n")
+	if len(s.failed) == 0 && r.Unsafe {
+		fmt.Fprintf(&b, "Its cases pass, and bring no points because of this one: %s\n", r.First().Case)
 	}
 	return strings.TrimSpace(b.String())
 }
 
-// title1 names a share where the exercises stand in one list.
-func (r row) title1(s share) string {
-	return fmt.Sprintf("Exercise %d, %s: %s", r.number, r.title, s.name)
+// called names an item where the exercises stand in one list.
+func (r row) called(s item) string {
+	return fmt.Sprintf("Exercise %d, %s: %s", r.number, r.title, s.Group)
 }
 
 // of is the student's row of an exercise. An exercise of which the student has handed
@@ -207,13 +205,13 @@ func writeGradescope(w io.Writer, g grades) error {
 	for _, e := range g.Asked {
 		r := g.of(e)
 		out.Time += r.Took
-		for i, s := range r.shares() {
+		for i, s := range r.items() {
 			status := "failed"
 			if s.passed() {
 				status = "passed"
 			}
-			out.Score += s.points
-			out.Tests = append(out.Tests, test{s.points, s.of, status, r.title1(s), fmt.Sprintf("%d.%d", e.number, i+1), r.message(s)})
+			out.Score += s.Points
+			out.Tests = append(out.Tests, test{s.Points, s.Of, status, r.called(s), fmt.Sprintf("%d.%d", e.number, i+1), r.message(s)})
 		}
 	}
 	out.Output = g.strayed()
@@ -241,7 +239,7 @@ func writeClassroom(w io.Writer, g grades) error {
 	}{Version: 1, Status: "pass", Tests: []test{}}
 	for _, e := range g.Asked {
 		r := g.of(e)
-		for _, s := range r.shares() {
+		for _, s := range r.items() {
 			status := "pass"
 			switch {
 			case s.passed():
@@ -253,9 +251,9 @@ func writeClassroom(w io.Writer, g grades) error {
 			if out.Status != "fail" && status != "pass" {
 				out.Status = status
 			}
-			out.MaxScore += s.of
+			out.MaxScore += s.Of
 			message := r.message(s)
-			out.Tests = append(out.Tests, test{Name: r.title1(s), Status: status, Score: s.points, Message: message,
+			out.Tests = append(out.Tests, test{Name: r.called(s), Status: status, Score: s.Points, Message: message,
 				// The reporter prints this field always, and the message of an error alone.
 				Code: strings.TrimSpace("go test ./docs/exercises/" + e.folder + "\n" + message), Filename: e.folder + "/" + e.writes(), Time: strconv.FormatFloat(r.Took, 'f', -1, 64) + "s"})
 		}
@@ -305,9 +303,9 @@ func writeClassroom50(w io.Writer, g grades, getenv func(string) string, now tim
 	out.Review = cmp.Or(getenv("REVIEW_URL"), out.Commit)
 	for _, e := range g.Asked {
 		r := g.of(e)
-		for _, s := range r.shares() {
-			out.Score, out.MaxScore = out.Score+s.points, out.MaxScore+s.of
-			out.Tests = append(out.Tests, test{r.title1(s), s.passed(), s.points, s.of, r.message(s)})
+		for _, s := range r.items() {
+			out.Score, out.MaxScore = out.Score+s.Points, out.MaxScore+s.Of
+			out.Tests = append(out.Tests, test{r.called(s), s.passed(), s.Points, s.Of, r.message(s)})
 		}
 	}
 	if why := g.strayed(); why != "" {

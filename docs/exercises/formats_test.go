@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/locktest"
 )
 
 // The documented fields of each format, with the values that a field may have.
@@ -141,103 +143,136 @@ func strictly[T any](t *testing.T, text []byte) (v T) {
 	return v
 }
 
-// graded3 is a student who has all points of exercise 1, basic points of exercise 2,
-// an attempt at 3 that does not compile, and nothing of 4.
-func graded3(t *testing.T) grades {
-	full := func(e *exercise) *result {
-		return &result{Exercise: e.number, Points: e.points(), Of: e.points(), Basic: true, Full: true, Passed: e.cases(), Cases: e.cases(), Took: 1.5}
+// judged is a result in which all cases pass, but for one of a group.
+func judged(e *exercise, fails locktest.Group, words string) *result {
+	r := &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Took: 1.5}
+	for _, s := range e.tests {
+		for _, name := range s.all {
+			if s.groups[name] == fails && len(r.Failed) == 0 {
+				r.Failed = append(r.Failed, failure{Case: name, Group: fails, Words: words, Printed: "printed"})
+			} else {
+				r.Passes = append(r.Passes, name)
+			}
+		}
 	}
-	one, two, three := exercises[0], exercises[1], exercises[2]
-	part := full(two)
-	part.Full, part.Points, part.Passed = false, two.basic, two.cases()-1
-	part.Failed = []failure{{Case: "a case", Words: "two \"holders\" <b>\n&", Printed: "printed"}}
+	r.Passed = len(r.Passes)
+	r.judge(&attempt{exercise: e})
+	return r
+}
+
+// graded5 is a student who has all points of exercise 1, fails a case of the faults of
+// exercise 2 and one of the safety of 3, has an attempt at 4 that does not compile, and
+// nothing of 5.
+func graded5(t *testing.T) grades {
+	one, two, three, four := exercises[0], exercises[1], exercises[2], exercises[3]
 	rows := []row{
-		{Student: "anna", exercise: one, result: full(one)},
-		{Student: "anna", exercise: two, result: part},
-		{Student: "anna", exercise: three, result: &result{Exercise: 3, Of: three.points(), Cases: three.cases(), Why: "does not compile: lock.go:3:14"}},
+		{Student: "anna", exercise: one, result: judged(one, "none", "")},
+		{Student: "anna", exercise: two, result: judged(two, locktest.Faults, "two \"words\" <b>\n&")},
+		{Student: "anna", exercise: three, result: judged(three, locktest.Safety, "two holders")},
+		{Student: "anna", exercise: four, result: &result{Exercise: 4, Of: four.points(), Cases: four.cases(), Why: "does not compile: lock.go:3:14"}},
 	}
-	return (&app{root: rootOf(t)}).gradesOf(rows, exercises[:4])
+	require.True(t, rows[0].Full)
+	require.True(t, rows[2].Unsafe)
+	return (&app{root: rootOf(t)}).gradesOf(rows, exercises[:5])
+}
+
+// pointsOf5 are the points that graded5 has: exercise 2 loses those for faults.
+func pointsOf5() (got, of int) {
+	for _, s := range exercises[1].shares {
+		if s.group != locktest.Faults {
+			got += s.points
+		}
+	}
+	for _, e := range exercises[:5] {
+		of += e.points()
+	}
+	return got + exercises[0].points(), of
 }
 
 func TestGradescope(t *testing.T) {
+	got, of := pointsOf5()
 	var out bytes.Buffer
-	require.NoError(t, writeGradescope(&out, graded3(t)))
+	require.NoError(t, writeGradescope(&out, graded5(t)))
 	r := strictly[gradescopeResults](t, out.Bytes())
-	require.Equal(t, 16.0, *r.Score)
-	require.Equal(t, 3.0, *r.ExecutionTime)
-	require.Len(t, r.Tests, 8)
+	require.EqualValues(t, got, *r.Score)
+	require.Equal(t, 4.5, *r.ExecutionTime)
+	require.Len(t, r.Tests, 20)
 	sum, most := 0.0, 0.0
 	var states []string
-	numbers := make(map[string]bool)
+	outputs := make(map[string]string)
 	for _, test := range r.Tests {
 		require.NotEmpty(t, test.Name)
 		require.NotNil(t, test.Score)
 		require.NotNil(t, test.MaxScore)
 		sum, most = sum+*test.Score, most+*test.MaxScore
-		states = append(states, string(test.Status))
-		require.False(t, numbers[test.Number], "a number comes once")
-		numbers[test.Number] = true
+		states = append(states, string(test.Status[:4]))
+		require.NotContains(t, outputs, test.Number, "a number comes once")
+		outputs[test.Number] = test.Output
 	}
 	require.Equal(t, *r.Score, sum, "the score is the sum")
-	require.Equal(t, 10.0+10+15+15, most, "what was not handed in counts")
-	require.Equal(t, "passed passed passed failed failed failed failed failed", strings.Join(states, " "))
-	require.Contains(t, r.Tests[3].Output, "FAIL: a case\n    two \"holders\" <b>\n    &\nIt has printed:\nprinted")
-	require.Contains(t, r.Tests[4].Output, "does not compile: lock.go:3:14")
-	require.Contains(t, r.Tests[6].Output, "nothing was handed in")
+	require.EqualValues(t, of, most, "what was not handed in counts")
+	require.Equal(t, "pass pass pass pass  pass pass fail pass  fail fail fail fail  fail fail fail fail  fail fail fail fail",
+		strings.Join([]string{strings.Join(states[:4], " "), strings.Join(states[4:8], " "), strings.Join(states[8:12], " "), strings.Join(states[12:16], " "), strings.Join(states[16:], " ")}, "  "))
+	require.Contains(t, outputs["2.3"], "FAIL: ")
+	require.Contains(t, outputs["2.3"], "\n    two \"words\" <b>\n    &\nIt has printed:\nprinted")
+	require.Contains(t, outputs["3.1"], "two holders")
+	require.Contains(t, outputs["3.2"], "bring no points because of this one")
+	require.Contains(t, outputs["4.1"], "does not compile: lock.go:3:14")
+	require.Contains(t, outputs["5.1"], "nothing was handed in")
 }
 
 func TestGitHubClassroom(t *testing.T) {
-	var out bytes.Buffer
-	require.NoError(t, writeClassroom(&out, graded3(t)))
-	require.Equal(t, 1, strings.Count(out.String(), "\n"), "the value of a step's output is one line")
-	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(out.String()))
-	require.NoError(t, err)
-	r := strictly[classroomResult](t, raw)
+	got, of := pointsOf5()
+	read := func(g grades) classroomResult {
+		var out bytes.Buffer
+		require.NoError(t, writeClassroom(&out, g))
+		require.Equal(t, 1, strings.Count(out.String(), "\n"), "the value of a step's output is one line")
+		raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(out.String()))
+		require.NoError(t, err)
+		return strictly[classroomResult](t, raw)
+	}
+	r := read(graded5(t))
 	require.Equal(t, 1, *r.Version)
 	require.EqualValues(t, "fail", r.Status)
-	require.Equal(t, 50, *r.MaxScore)
+	require.Equal(t, of, *r.MaxScore)
 	sum := 0
-	var states []string
+	count := make(map[classroomState]int)
 	for _, test := range r.Tests {
 		require.NotEmpty(t, test.Name)
 		require.NotNil(t, test.Message)
 		require.NotEmpty(t, test.ExecutionTime)
 		require.Contains(t, test.TestCode, *test.Message, "the reporter prints the message of an error alone, and this always")
 		sum += *test.Score
-		states = append(states, string(test.Status))
+		count[test.Status]++
 	}
-	require.Equal(t, 16, sum)
-	require.Equal(t, "pass pass pass fail error error error error", strings.Join(states, " "))
+	require.Equal(t, got, sum)
+	require.Equal(t, map[classroomState]int{"pass": 7, "fail": 5, "error": 8}, count)
 
-	all := graded3(t)
-	all.Asked = all.Asked[:1]
-	all.Rows = all.Rows[:1]
-	out.Reset()
-	require.NoError(t, writeClassroom(&out, all))
-	raw, err = base64.StdEncoding.DecodeString(strings.TrimSpace(out.String()))
-	require.NoError(t, err)
-	require.EqualValues(t, "pass", strictly[classroomResult](t, raw).Status)
+	all := graded5(t)
+	all.Asked, all.Rows = all.Asked[:1], all.Rows[:1]
+	require.EqualValues(t, "pass", read(all).Status)
 }
 
 func TestClassroom50(t *testing.T) {
+	got, of := pointsOf5()
 	env := map[string]string{"CLASSROOM": "dist", "ASSIGNMENT": "locks", "SUBMISSION_TAG": "submit/1", "COMMIT_URL": "https://a", "RELEASE_URL": "https://b"}
 	var out bytes.Buffer
 	get := func(name string) string { return env[name] }
-	require.NoError(t, writeClassroom50(&out, graded3(t), get, time.Unix(0, 0)))
+	require.NoError(t, writeClassroom50(&out, graded5(t), get, time.Unix(0, 0)))
 	r := strictly[classroom50Result](t, out.Bytes())
 	require.Equal(t, "classroom50/result/v1", r.Schema)
 	require.Equal(t, "https://a", r.Review, "the commit, if the runner names no comparison")
-	require.Equal(t, 16, *r.Score)
-	require.Equal(t, 50, *r.MaxScore)
+	require.Equal(t, got, *r.Score)
+	require.Equal(t, of, *r.MaxScore)
 	sum := 0
 	for _, test := range r.Tests {
 		require.NotEmpty(t, test.TestName)
 		require.Equal(t, *test.Passed, *test.Score == *test.MaxScore)
 		sum += *test.Score
 	}
-	require.Equal(t, 16, sum)
+	require.Equal(t, got, sum)
 	delete(env, "ASSIGNMENT")
-	require.ErrorContains(t, writeClassroom50(&out, graded3(t), get, time.Unix(0, 0)), "ASSIGNMENT is not set")
+	require.ErrorContains(t, writeClassroom50(&out, graded5(t), get, time.Unix(0, 0)), "ASSIGNMENT is not set")
 }
 
 // TestTheFilesOfOneStudent calls the command: an attempt that is refused need not be
@@ -251,9 +286,9 @@ func TestTheFilesOfOneStudent(t *testing.T) {
 	err := run(t.Context(), []string{"grade", dir, "-exercise", "1,2", "-gradescope", in("results.json"), "-classroom", in("result.txt"), "-json", in("all.json")}, &said)
 	require.NoError(t, err)
 	r := strictly[gradescopeResults](t, []byte(text(t, in("results.json"))))
-	require.Len(t, r.Tests, 4)
+	require.Len(t, r.Tests, 8)
 	require.Contains(t, r.Tests[0].Output, "nothing was handed in")
-	require.Contains(t, r.Tests[2].Output, "imports os")
+	require.Contains(t, r.Tests[4].Output, "imports os")
 	require.Contains(t, text(t, in("all.json")), `"of": 20`)
 	require.Regexp(t, `(?m)0 of 20$`, said.String())
 	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text(t, in("result.txt"))))
@@ -271,7 +306,7 @@ func TestTheFilesOfOneStudent(t *testing.T) {
 	require.NoError(t, run(t.Context(), []string{"grade", filepath.Join(dir, "02-herd"), "-exercise", "1,3", "-gradescope", in("results.json")}, &said))
 	r = strictly[gradescopeResults](t, []byte(text(t, in("results.json"))))
 	require.Contains(t, r.Output, "exercise 2, which was not asked for")
-	require.Len(t, r.Tests, 4)
+	require.Len(t, r.Tests, 8)
 
 	err = run(t.Context(), []string{"grade", dir, empty, "-gradescope", in("results.json")}, &said)
 	require.ErrorContains(t, err, "-gradescope is for one student's folder, and there are 2")

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"example.com/zklock/docs/exercises/killing"
 	"example.com/zklock/internal/locktest"
@@ -12,7 +11,7 @@ import (
 // schedules is the suite of exercise 11.
 func schedules() suite {
 	all, basic := killing.Cases()
-	return suite{"TestSchedules", all, basic}
+	return other("TestSchedules", all, basic)
 }
 
 // playSchedules has the schedules of an attempt played on the right locks and on
@@ -31,7 +30,7 @@ func playSchedules(ctx context.Context, g *grading) error {
 			if o.Words == "" {
 				return g.passes(o.Case)
 			}
-			goOn := g.fails(failure{Case: o.Case, Words: o.Words, Printed: o.Printed, Basic: slices.Contains(s.basic, o.Case)})
+			goOn := g.fails(failure{Case: o.Case, Group: s.groups[o.Case], Words: o.Words, Printed: o.Printed})
 			return goOn && why == ""
 		})
 		g.result.Score = fmt.Sprintf("%d of %d mutants are dead", len(g.result.Notes), killing.Count)

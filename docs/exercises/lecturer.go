@@ -19,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"example.com/zklock/internal/locktest"
 )
 
 // A row is the result of one attempt of one student.
@@ -26,6 +28,7 @@ type row struct {
 	Student string // the folder's name
 	*exercise
 	*result
+	Dir     string
 	Same    int    // lines in a hundred that are lines of our solution
 	Similar int    // in a hundred, to the attempt that it resembles most
 	To      string // whose attempt that is
@@ -237,7 +240,7 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, c *class) row {
 	if e == nil {
 		e = &exercise{}
 	}
-	r := row{Student: student, exercise: e, result: &result{Exercise: e.number, Of: e.points(), Cases: e.cases()}}
+	r := row{Student: student, Dir: dir, exercise: e, result: &result{Exercise: e.number, Of: e.points(), Cases: e.cases()}}
 	if len(c.asked) > 0 && !slices.Contains(c.asked, e) && e.number > 0 {
 		return row{Student: student, exercise: &exercise{}, result: &result{Why: fmt.Sprintf("%s has exercise %d, which was not asked for", dir, e.number)}}
 	}
@@ -404,15 +407,25 @@ func writeCSV(f io.Writer, g grades) error {
 	for _, s := range g.Sums {
 		total[s.Student] = s
 	}
-	w.Write([]string{"student", "exercise", "folder", "points", "of", "student_points", "student_of", "basic", "full", "passed", "cases", "score", "same_percent", "similar_percent", "similar_to", "seconds", "first_failing_case", "words", "why"})
+	w.Write([]string{"student", "exercise", "folder", "points", "of", "student_points", "student_of", "safety", "liveness", "faults", "cost", "full", "passed", "cases", "score", "same_percent", "similar_percent", "similar_to", "seconds", "first_failing_case", "words", "why"})
 	for _, r := range g.Rows {
 		first := r.First()
 		w.Write([]string{cell1(r.Student), strconv.Itoa(r.number), r.folder, strconv.Itoa(r.Points), strconv.Itoa(r.Of), strconv.Itoa(total[r.Student].Points), strconv.Itoa(total[r.Student].Of),
-			strconv.FormatBool(r.Basic), strconv.FormatBool(r.Full), strconv.Itoa(r.Passed), strconv.Itoa(r.Cases), r.Score, strconv.Itoa(r.Same), strconv.Itoa(r.Similar), cell1(r.To),
+			r.of(locktest.Safety), r.of(locktest.Liveness), r.of(locktest.Faults), r.of(locktest.Cost), strconv.FormatBool(r.Full), strconv.Itoa(r.Passed), strconv.Itoa(r.Cases), r.Score, strconv.Itoa(r.Same), strconv.Itoa(r.Similar), cell1(r.To),
 			strconv.FormatFloat(r.Took, 'f', 2, 64), first.Case, cell1(firstLines(first.Words, 1)), cell1(firstLines(r.Why, 1))})
 	}
 	w.Flush()
 	return w.Error()
+}
+
+// of is what the cases of a group have brought, "" if the exercise has none.
+func (r *result) of(group locktest.Group) string {
+	for _, p := range r.Parts {
+		if p.Group == group {
+			return strconv.Itoa(p.Points)
+		}
+	}
+	return ""
 }
 
 // cell1 keeps a spreadsheet from taking a text that a student chooses for a
@@ -433,19 +446,28 @@ type grades struct {
 	lab   string
 }
 
-// Open is the address at which the lab shows a schedule that fails, "" if there
-// is none.
-func (g grades) Open(f failure) template.URL {
-	if !strings.HasPrefix(f.Trace, "#") {
+// Open is the address at which the lab's page shows a schedule that fails, "" if
+// there is none.
+func (g grades) Open(r row, f failure) template.URL {
+	if r.ext == "" || !strings.HasPrefix(f.Trace, "#") {
 		return ""
 	}
 	return template.URL(g.lab + f.Trace) // the lecturer's own page, and a fragment of it
 }
 
+// Command is what shows a schedule that fails in a lab that has the student's own
+// lock, "" if there is none.
+func (r row) Command(f failure) string {
+	if r.exercise == nil || r.ext != "" || !strings.HasPrefix(f.Trace, "#") {
+		return ""
+	}
+	return fmt.Sprintf("go run ./docs/lab -lock %s -open -scene '%s'", r.Dir, f.Trace)
+}
+
 // Opens says whether the page has such an address.
 func (g grades) Opens() bool {
 	return slices.ContainsFunc(g.Rows, func(r row) bool {
-		return slices.ContainsFunc(r.Failed, func(f failure) bool { return f.Trace != "" })
+		return slices.ContainsFunc(r.Failed, func(f failure) bool { return g.Open(r, f) != "" })
 	})
 }
 

@@ -170,7 +170,9 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 		last = e.number
 		require.Equal(t, fmt.Sprintf("_%02d-", e.number), e.folder[:4])
 		for _, s := range e.tests {
-			require.NotEmpty(t, s.basic)
+			for _, name := range s.all {
+				require.True(t, slices.ContainsFunc(e.shares, func(p share) bool { return p.group == s.groups[name] }), "%v: the case %q brings no points", e, name)
+			}
 			for _, name := range s.basic {
 				require.Contains(t, s.all, name, "%v: a basic case of %s", e, s.test)
 			}
@@ -179,17 +181,20 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 			}
 		}
 		readme := text(t, e.dir(root), "README.md")
-		for _, fact := range []string{
+		facts := []string{
 			fmt.Sprintf("# Exercise %d: ", e.number), "**Goal.** ", "**Read** ",
-			fmt.Sprintf("| basic | %d |", e.basic), fmt.Sprintf("| full | %d more |", e.full),
 			ours(t, e),
 			fmt.Sprintf("go run ./docs/exercises hint %d", e.number),
 			"go test ./docs/exercises/" + e.folder,
-		} {
+		}
+		for _, s := range e.shares {
+			facts = append(facts, fmt.Sprintf("\n| %s | %d |", s.group, s.points))
+		}
+		for _, fact := range facts {
 			require.Contains(t, readme, fact, "%s", e.folder)
 		}
 		require.Contains(t, index, fmt.Sprintf("| [%d", e.number), "docs/exercises/README.md")
-		require.Contains(t, index, fmt.Sprintf("](%s/) | %d + %d |", e.folder, e.basic, e.full), "docs/exercises/README.md")
+		require.Contains(t, index, fmt.Sprintf("](%s/) | %d |", e.folder, e.points()), "docs/exercises/README.md")
 		hints, err := readHints(e.dir(root))
 		require.NoError(t, err)
 		require.Len(t, hints, 3, "%s/hints.md", e.folder)
@@ -223,13 +228,14 @@ func ours(t *testing.T, e *exercise) string {
 }
 
 // TestThePageOpensTheSchedule: a lecturer's page has a link to the lab for a
-// schedule that fails, and none for a lock.
+// schedule of a listing that fails, and for a student's lock the command of a lab
+// that has that lock.
 func TestThePageOpensTheSchedule(t *testing.T) {
 	e, err := find("12")
 	require.NoError(t, err)
 	shown := func(f failure) string {
 		var b strings.Builder
-		require.NoError(t, page.Execute(&b, grades{Rows: []row{{Student: "anna", exercise: e, result: &result{Failed: []failure{f}}}}, lab: "http://127.0.0.1:8080/"}))
+		require.NoError(t, page.Execute(&b, grades{Rows: []row{{Student: "anna", exercise: e, result: &result{Failed: []failure{f}}, Dir: "class/anna"}}, lab: "http://127.0.0.1:8080/"}))
 		return b.String()
 	}
 	answers, err := breaking.Read([]byte(text(t, rootOf(t), e.answer)))
@@ -241,6 +247,11 @@ func TestThePageOpensTheSchedule(t *testing.T) {
 		require.NotContains(t, shown(failure{Case: "x", Trace: trace}), "href")
 	}
 	require.NotContains(t, shown(failure{Case: "x", Trace: "#\"><script>"}), "<script>")
+	e, err = find("3")
+	require.NoError(t, err)
+	own := shown(failure{Case: "x", Trace: "#lock=exercise-03-predecessor"})
+	require.NotContains(t, own, "href")
+	require.Contains(t, own, "go run ./docs/lab -lock class/anna -open -scene &#39;#lock=exercise-03-predecessor&#39;")
 }
 
 // code lists the lines of a program as they are compared: without comments and

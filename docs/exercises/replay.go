@@ -23,14 +23,14 @@ const replayArg = "replay"
 
 // breakingSuite has the cases of exercise 12.
 func breakingSuite() suite {
-	s := suite{test: "TestBreak"}
+	var all, basic []string
 	for _, c := range breaking.Cases() {
-		s.all = append(s.all, c.Name)
+		all = append(all, c.Name)
 		if c.Basic {
-			s.basic = append(s.basic, c.Name)
+			basic = append(basic, c.Name)
 		}
 	}
-	return s
+	return other("TestBreak", all, basic)
 }
 
 // gradeLinks judges the links of exercise 12.
@@ -56,7 +56,7 @@ func gradeLinks(ctx context.Context, g *grading) error {
 	for _, c := range breaking.Cases() {
 		cases[c.Name] = c
 	}
-	g.each(func(_ int, name string, basic bool) bool {
+	g.each(func(suite int, name string) bool {
 		c := cases[name]
 		p, ok := played[c.Number]
 		if !ok && why == "" {
@@ -68,7 +68,7 @@ func gradeLinks(ctx context.Context, g *grading) error {
 		if words == "" {
 			return g.passes(name)
 		}
-		return g.fails(failure{Case: name, Words: words, Basic: basic, Trace: breaking.Open(answers[c.Number])})
+		return g.fails(failure{Case: name, Group: g.tests[suite].groups[name], Words: words, Trace: breaking.Open(answers[c.Number])})
 	})
 	return nil
 }

@@ -18,11 +18,34 @@ import (
 
 // A failure is a case that an attempt fails.
 type failure struct {
-	Case    string `json:"case"`
-	Words   string `json:"words"`
-	Printed string `json:"printed,omitempty"`
-	Basic   bool   `json:"basic"`
-	Trace   string `json:"trace,omitempty"` // the schedule that fails, as an address in the lab, from the # on
+	Case    string         `json:"case"`
+	Group   locktest.Group `json:"group"`
+	Words   string         `json:"words"`
+	Printed string         `json:"printed,omitempty"`
+	Trace   string         `json:"trace,omitempty"` // the schedule that fails, as an address in the lab, from the # on
+}
+
+// unsafe says whether the failure costs all points.
+func (f failure) unsafe() bool { return f.Group == locktest.Safety || locktest.Unsafe(f.Words) }
+
+// weight orders failures: two holders first, and what only costs last.
+func (f failure) weight() int {
+	switch {
+	case locktest.Unsafe(f.Words):
+		return 0
+	case f.Group == locktest.Cost:
+		return 2
+	}
+	return 1
+}
+
+// A part of a result is what the cases of one group have brought.
+type part struct {
+	Group  locktest.Group `json:"group"`
+	Points int            `json:"points"`
+	Of     int            `json:"of"`
+	Passed int            `json:"passed"`
+	Cases  int            `json:"cases"`
 }
 
 // A result is what an attempt has got.
@@ -30,13 +53,14 @@ type result struct {
 	Exercise int       `json:"exercise"`
 	Points   int       `json:"points"`
 	Of       int       `json:"of"`
-	Basic    bool      `json:"basic"` // all basic cases pass
-	Full     bool      `json:"full"`  // all cases pass
+	Full     bool      `json:"full"`             // all cases pass
+	Unsafe   bool      `json:"unsafe,omitempty"` // a failure costs all points
+	Parts    []part    `json:"parts"`            // of the points, a group each
 	Passed   int       `json:"passed"`
 	Cases    int       `json:"cases"`
-	Score    string    `json:"score,omitempty"` // in the words of an entry's grade: "7 of 10 killed"; "" says as much as Passed
-	Why      string    `json:"why,omitempty"`   // it was not graded, or not to the end
-	Failed   []failure `json:"failed,omitempty"`
+	Score    string    `json:"score,omitempty"`  // in the words of an entry's grade: "7 of 10 killed"; "" says as much as Passed
+	Why      string    `json:"why,omitempty"`    // it was not graded, or not to the end
+	Failed   []failure `json:"failed,omitempty"` // the most important first
 	Took     float64   `json:"took_s"`
 	Notes    []string  `json:"notes,omitempty"` // for the student: how a mutant has died
 	// Passes are the cases that pass.
@@ -82,11 +106,11 @@ func grade(ctx context.Context, root string, a *attempt, l limits, tell func(fai
 // each calls f for each case of an entry, in the order in which they are
 // graded, with the number of its suite: the basic cases of all suites, then the
 // others. If f returns false, the rest is left out.
-func (g *grading) each(f func(suite int, name string, basic bool) bool) {
+func (g *grading) each(f func(suite int, name string) bool) {
 	for _, basic := range []bool{true, false} {
 		for i, s := range g.tests {
 			for _, name := range s.all {
-				if slices.Contains(s.basic, name) == basic && !f(i, name, basic) {
+				if slices.Contains(s.basic, name) == basic && !f(i, name) {
 					return
 				}
 			}
@@ -113,7 +137,7 @@ func (g *grading) fails(f failure) bool {
 // askTests has the tests of the suites run against an attempt.
 func askTests(ctx context.Context, g *grading) error {
 	return g.inCell(ctx, func(judge func(test string) *locktest.Remote, over func() string) {
-		g.each(func(suite int, name string, basic bool) bool {
+		g.each(func(suite int, name string) bool {
 			v := judge(g.tests[suite].test).Ask(name)
 			why := over()
 			switch {
@@ -122,7 +146,7 @@ func askTests(ctx context.Context, g *grading) error {
 			case v.Words == "" && v.Skipped == "":
 				return g.passes(name)
 			}
-			goOn := g.fails(failure{Case: name, Words: cmp.Or(v.Words, v.Skipped), Printed: v.Printed, Basic: basic})
+			goOn := g.fails(failure{Case: name, Group: g.tests[suite].groups[name], Words: cmp.Or(v.Words, v.Skipped), Printed: v.Printed, Trace: v.Trace})
 			return goOn && why == ""
 		})
 	})
@@ -175,27 +199,30 @@ func forStudents(words string) string {
 	return strings.Join(lines, "\n")
 }
 
-// judge turns cases into points.
+// judge turns cases into points, and puts the most important failure first.
 func (r *result) judge(a *attempt) {
-	basic, all := 0, 0
-	for _, s := range a.tests {
-		for _, name := range s.all {
-			if slices.Contains(r.Passes, name) {
-				all++
-				if slices.Contains(s.basic, name) {
-					basic++
+	slices.SortStableFunc(r.Failed, func(a, b failure) int { return a.weight() - b.weight() })
+	r.Unsafe = slices.ContainsFunc(r.Failed, failure.unsafe)
+	r.Full, r.Points, r.Parts = true, 0, nil
+	for _, share := range a.shares {
+		p := part{Group: share.group, Of: share.points}
+		for _, s := range a.tests {
+			for _, name := range s.all {
+				if s.groups[name] != share.group {
+					continue
+				}
+				p.Cases++
+				if slices.Contains(r.Passes, name) {
+					p.Passed++
 				}
 			}
 		}
-		basic -= len(s.basic)
-		all -= len(s.all)
-	}
-	r.Basic, r.Full = basic == 0, all == 0
-	if r.Basic {
-		r.Points += a.basic
-	}
-	if r.Full {
-		r.Points += a.full
+		r.Full = r.Full && p.Passed == p.Cases
+		if p.Passed == p.Cases && !r.Unsafe {
+			p.Points = share.points
+		}
+		r.Points += p.Points
+		r.Parts = append(r.Parts, p)
 	}
 }
 

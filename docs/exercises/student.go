@@ -42,10 +42,11 @@ func (s standing) word() string {
 		return "not begun"
 	case s.result.Full:
 		return "done"
-	case s.result.Basic:
-		return "basic done, " + s.result.score()
 	case s.result.Why != "":
 		return firstLines(s.result.Why, 1)
+	}
+	if s.result.Unsafe && s.result.Points == 0 && s.result.Passed > 0 {
+		return "not safe, " + s.result.score()
 	}
 	return "begun, " + s.result.score()
 }
@@ -241,24 +242,15 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 		if err != nil {
 			return nil, err
 		}
-		r = recall(key)
-		told := false
-		if r == nil {
-			r, err = grade(ctx, a.root, at, a.limits, func(f failure) bool {
-				if !told {
-					a.failed(e, f)
-					told = true
-				}
-				return true
-			})
-			if err != nil {
+		if r = recall(key); r == nil {
+			if r, err = grade(ctx, a.root, at, a.limits, nil); err != nil {
 				return nil, err
 			}
 			remember(key, r)
 		}
 		a.notes(r)
-		if !told && len(r.Failed) > 0 {
-			a.failed(e, r.Failed[0])
+		if len(r.Failed) > 0 {
+			a.failed(e, at, r)
 		}
 	}
 	a.print("\n")
@@ -270,10 +262,16 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 		a.print("All %d cases pass: %d of %d points. Compare with ours: go run ./docs/exercises show %d\nThen: go run ./docs/exercises next\n", r.Cases, r.Points, r.Of, e.number)
 	case r.Cases == 0 || r.Why != "" && len(r.Failed) == 0:
 		a.print("%s\n", r.Why)
-	case r.Basic:
-		a.print("The basic cases pass: %d of %d points. %d of %d cases pass in all.\n", r.Points, r.Of, r.Passed, r.Cases)
 	default:
-		a.print("%d of %d cases pass: %d of %d points. The cases build on each other: begin with this one.\n", r.Passed, r.Cases, r.Points, r.Of)
+		a.print("%d of %d cases pass: %d of %d points", r.Passed, r.Cases, r.Points, r.Of)
+		for i, p := range r.Parts {
+			a.print("%s%s %d of %d", []string{" (", ", "}[min(i, 1)], p.Group, p.Points, p.Of)
+		}
+		a.print(").")
+		if r.Unsafe {
+			a.print(" A lock that is not safe gets no points.")
+		}
+		a.print(" Begin with this case.\n")
 	}
 	return r, nil
 }
@@ -287,12 +285,10 @@ func (a *app) notes(r *result) {
 	}
 }
 
-func (a *app) failed(e *exercise, f failure) {
-	level := "full"
-	if f.Basic {
-		level = "basic"
-	}
-	a.print("\nFAIL (%s): %s\n", level, f.Case)
+// failed shows the most important failure, and how to see it in the lab.
+func (a *app) failed(e *exercise, at *attempt, r *result) {
+	f := r.Failed[0]
+	a.print("\nFAIL (%s): %s\n", f.Group, f.Case)
 	for line := range strings.Lines(strings.TrimSpace(f.Words)) {
 		a.print("    %s\n", strings.TrimRight(line, "\n"))
 	}
@@ -302,6 +298,35 @@ func (a *app) failed(e *exercise, f failure) {
 			a.print("    %s\n", strings.TrimRight(line, "\n"))
 		}
 	}
+	if trace := r.trace(); trace != "" {
+		a.print("\nSee it in the lab, with your lock:\n    go run ./docs/lab%s -open -scene '%s'\n", a.own(e, at), trace)
+	}
+}
+
+// trace is the shortest schedule that shows what the first failure shows, as an
+// address of the lab; "" if none does.
+func (r *result) trace() (shortest string) {
+	if r.Failed[0].Trace != "" {
+		return r.Failed[0].Trace
+	}
+	if r.Failed[0].weight() > 0 {
+		return ""
+	}
+	for _, f := range r.Failed {
+		if f.Trace != "" && f.weight() == 0 && (shortest == "" || len(f.Trace) < len(shortest)) {
+			shortest = f.Trace
+		}
+	}
+	return shortest
+}
+
+// own is the flag with which the lab plays an attempt that is not in its exercise's
+// folder.
+func (a *app) own(e *exercise, at *attempt) string {
+	if at.dir == e.dir(a.root) {
+		return ""
+	}
+	return " -lock " + at.dir
 }
 
 // hint shows one more hint each time, and all that were shown before.

@@ -19,6 +19,7 @@ import (
 type builder struct {
 	root string // of the checkout
 	exec []byte // wasm_exec.js of the toolchain
+	own  *own   // nil: the exercises' own folders
 }
 
 // A built is a page that is ready.
@@ -108,7 +109,14 @@ func (b *builder) compile(ctx context.Context, source string) ([]byte, error) {
 	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", out}
 	if source != "" {
 		file, overlay := filepath.Join(dir, "exercises.go"), filepath.Join(dir, "overlay.json")
-		list, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(b.root, "docs", "lab", "engine", "exercises_generated.go"): file}})
+		replace := make(map[string]string)
+		if b.own != nil {
+			if replace, err = b.own.replace(b.root); err != nil {
+				return nil, err
+			}
+		}
+		replace[filepath.Join(b.root, "docs", "lab", "engine", "exercises_generated.go")] = file
+		list, err := json.Marshal(map[string]any{"Replace": replace})
 		if err == nil {
 			err = os.WriteFile(file, []byte(source), 0o644)
 		}
@@ -187,6 +195,14 @@ type fileStamp struct {
 // stamp looks at all sources that the page may depend on.
 func (b *builder) stamp() stamp {
 	s := make(stamp)
+	if b.own != nil {
+		files, _ := goFiles(b.own.dir) // it may go and come back while it is saved
+		for _, name := range files {
+			if info, err := os.Stat(name); err == nil {
+				s[name] = fileStamp{info.Size(), info.ModTime()}
+			}
+		}
+	}
 	filepath.WalkDir(b.root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return nil // it goes while it is looked at

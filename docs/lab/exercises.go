@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -11,83 +12,159 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"example.com/zklock/docs/lab/locks"
+)
+
+// A glue says how the lab opens the locks of an exercise, and what their package
+// must declare for that.
+type glue struct {
+	open, notLocked string // %s is the package
+	needs           []string
+}
+
+var (
+	plainLock = glue{"locks.Alone(%s.New)", "ErrNotLocked", []string{"New 2", "Lock", "TryLock", "Unlock", "ErrNotLocked"}}
+	glues     = map[string]glue{
+		"01-naive": plainLock, "02-herd": plainLock, "03-predecessor": plainLock, "05-give-up": plainLock, "06-find-again": plainLock,
+		"04-reentrant":  {"locks.Owned(%[1]s.New, %[1]s.NewOwner)", "ErrNotOwner", []string{"New 2", "NewOwner 1", "Lock", "TryLock", "Unlock", "ErrNotOwner"}},
+		"08-semaphore":  {"locks.Permits(%s.New)", "ErrNotAcquired", []string{"New 3", "Acquire", "TryAcquire", "Release", "ErrNotAcquired"}},
+		"09-read-write": {"locks.ReadersAndWriters(%s.New)", "ErrNotLocked", []string{"New 2", "RLock", "RUnlock", "Lock", "Unlock", "ErrNotLocked"}},
+		"10-election":   {"locks.Candidates(%s.New)", "ErrLost", []string{"New 3", "Lead", "ErrLost"}},
+	}
 )
 
 // exercises writes the file of package engine that imports the exercises, ""
-// if there are none.
+// if no lock can be played.
 func (b *builder) exercises() (string, error) {
-	folders, err := filepath.Glob(filepath.Join(b.root, "docs", "exercises", "_[0-9]*", "lock.go"))
-	if err != nil || len(folders) == 0 {
-		return "", err
-	}
-	slices.Sort(folders)
 	var imports, list strings.Builder
-	for i, file := range folders {
-		folder := filepath.Base(filepath.Dir(file))
-		has, err := declared(filepath.Dir(file))
+	for i, e := range locks.Played {
+		dir := filepath.Join(b.root, "docs", "exercises", "_"+e.Folder)
+		from := dir
+		if b.own != nil && b.own.folder == e.Folder {
+			from = b.own.dir
+		}
+		has, err := declared(from)
 		if err != nil {
 			return "", err
 		}
-		if has["a file"] && !(has["New(conn, path)"] && has["(l) Lock"] && has["(l) TryLock"] && has["(l) Unlock"]) {
-			continue // the lab plays locks: not a register, a semaphore or an election
+		g := glues[e.Folder]
+		if slices.ContainsFunc(g.needs, func(name string) bool { return !has[name] }) {
+			continue // it is not finished, and its author need not wait for that to see the others
 		}
 		p := fmt.Sprintf("exercise%d", i+1)
-		open := fmt.Sprintf("locks.Alone(%s.New)", p)
-		if has["NewOwner"] {
-			open = fmt.Sprintf("locks.Owned(%s.New, %s.NewOwner)", p, p)
-		}
-		notLocked := "nil"
-		for _, name := range []string{"ErrNotLocked", "ErrNotOwner"} {
-			if has[name] {
-				notLocked = p + "." + name
-			}
-		}
-		number := strings.TrimLeft(strings.TrimPrefix(folder, "_"), "0")
-		number, _, _ = strings.Cut(number, "-")
-		fmt.Fprintf(&imports, "\t%s %q\n", p, "example.com/zklock/docs/exercises/"+folder)
-		fmt.Fprintf(&list, "\t\tlocks.Exercise{Folder: %q, Title: locks.Text{En: %q, Zh: %q}, Queue: %v, NotLocked: %s, Contexts: %v, Together: %v, Open: %s},\n",
-			strings.TrimPrefix(folder, "_"), heading(filepath.Dir(file), "Exercise "+number), "练习 "+number, number != "1", notLocked, has["Lock(ctx)"], has["NewOwner"], open)
+		number, _, _ := strings.Cut(strings.TrimLeft(e.Folder, "0"), "-")
+		fmt.Fprintf(&imports, "\t%s %q\n", p, "example.com/zklock/docs/exercises/_"+e.Folder)
+		fmt.Fprintf(&list, "\tlocks.AddExercise(%q, locks.Text{En: %q, Zh: %q}, %s, %s.%s)\n",
+			e.Folder, heading(dir, "Exercise "+number), "练习 "+number, fmt.Sprintf(g.open, p), p, g.notLocked)
+	}
+	if list.Len() == 0 {
+		return "", nil
 	}
 	return "//go:build js && wasm\n\npackage main\n\nimport (\n\t\"example.com/zklock/docs/lab/locks\"\n" + imports.String() +
-		")\n\nfunc init() {\n\tlocks.AddExercises(\n" + list.String() + "\t)\n}\n", nil
+		")\n\nfunc init() {\n" + list.String() + "}\n", nil
 }
 
-// declared lists the names that the package in a folder declares; "Lock(ctx)"
-// is among them if its method Lock has a parameter, "(l) Lock" if there is such
-// a method, and "New(conn, path)" if New has two parameters. "a file" is among
-// them if all files parse: what does not is left to the compiler.
-func declared(dir string) (map[string]bool, error) {
-	has := make(map[string]bool)
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+// An own is a folder whose lock the lab plays in the place of an exercise's.
+type own struct {
+	dir    string // absolute
+	folder string // of the exercise, such as 03-predecessor
+}
+
+// ownLock finds out which exercise a folder's lock is for: its package clause says
+// it.
+func (b *builder) ownLock(dir string) (*own, error) {
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	broken := false
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if f == nil {
+	name, err := packageIn(dir)
+	if err != nil {
+		return nil, fmt.Errorf("-lock %s: %w", dir, err)
+	}
+	for _, e := range locks.Played {
+		stub, err := packageIn(filepath.Join(b.root, "docs", "exercises", "_"+e.Folder))
+		if err != nil {
 			return nil, err
 		}
+		if stub == name {
+			return &own{dir, e.Folder}, nil
+		}
+	}
+	return nil, fmt.Errorf("-lock %s: the lab plays no exercise whose package is %s: keep the package clause of the stub", dir, name)
+}
+
+// packageIn is the name in the package clause of a folder's Go files.
+func packageIn(dir string) (string, error) {
+	files, err := goFiles(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, file := range files {
+		if f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly); err == nil {
+			return f.Name.Name, nil
+		}
+	}
+	return "", errors.New("the folder has no Go file of a lock")
+}
+
+// goFiles are the Go files of a folder without its tests.
+func goFiles(dir string) (files []string, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		if name := entry.Name(); !entry.IsDir() && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_") {
+			files = append(files, filepath.Join(dir, name))
+		}
+	}
+	return files, err
+}
+
+// replace is what the compiler is to read in place of the exercise's own files.
+func (o *own) replace(root string) (map[string]string, error) {
+	to := filepath.Join(root, "docs", "exercises", "_"+o.folder)
+	files, err := goFiles(to)
+	if err != nil {
+		return nil, err
+	}
+	replace := make(map[string]string)
+	for _, file := range files {
+		replace[file] = "" // as if it were not there
+	}
+	if files, err = goFiles(o.dir); err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		replace[filepath.Join(to, filepath.Base(file))] = file
+	}
+	for file, with := range replace {
+		if file == with {
+			delete(replace, file)
+		}
+	}
+	return replace, nil
+}
+
+// declared lists what the package in a folder declares: names of variables and
+// methods, and of functions with the number of their parameters, "New 2". It is
+// empty if a file does not parse.
+func declared(dir string) (map[string]bool, error) {
+	has := make(map[string]bool)
+	files, err := goFiles(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		if err != nil {
-			broken = true
+			return nil, nil
 		}
 		for _, d := range f.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
 				if d.Recv == nil {
+					has[fmt.Sprint(d.Name.Name, " ", d.Type.Params.NumFields())] = true
+				} else {
 					has[d.Name.Name] = true
-					if d.Name.Name == "New" && d.Type.Params.NumFields() == 2 {
-						has["New(conn, path)"] = true
-					}
-					continue
-				}
-				has["(l) "+d.Name.Name] = true
-				if d.Name.Name == "Lock" && d.Type.Params.NumFields() > 0 {
-					_, owner := d.Type.Params.List[0].Type.(*ast.StarExpr)
-					has["Lock(ctx)"] = !owner
 				}
 			case *ast.GenDecl:
 				for _, s := range d.Specs {
@@ -100,7 +177,6 @@ func declared(dir string) (map[string]bool, error) {
 			}
 		}
 	}
-	has["a file"] = !broken
 	return has, nil
 }
 

@@ -4,6 +4,7 @@
 //	go run ./docs/lab                  # builds, serves on loopback, rebuilds when a lock is saved
 //	go run ./docs/lab -open            # and opens the browser
 //	go run ./docs/lab -open -scene A7  # and that lock's scene in it: docs/lab/scenes.md
+//	go run ./docs/lab -open -lock DIR  # plays the exercise's lock that is in this folder
 //	go run ./docs/lab -out lab.html    # writes one file, which needs no server
 //	go run ./docs/lab -out site/       # writes a folder for a static site
 //	go run ./docs/lab -read            # opens the reading guide beside code and lab
@@ -44,6 +45,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	out := flags.String("out", "", "write the page to this `file`, or, if it ends with / or is a directory, as a static site")
 	open := flags.Bool("open", false, "open the page in the browser")
 	scene := flags.String("scene", "", "print and open the address of this lock's `scene`, or this address, which begins with #; see docs/lab/scenes.md")
+	lock := flags.String("lock", "", "play the lock in this `folder` in the place of the exercise's that its package clause names")
 	read := flags.Bool("read", false, "open the reader: the reading guide row by row, with the code and the lab beside it")
 	addr := flags.String("addr", "127.0.0.1:0", "serve on this loopback `address`")
 	if err := flags.Parse(args); err != nil {
@@ -57,15 +59,22 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	at := "" // of the scene, in the page
 	if *scene != "" {
-		a, err := find(*scene)
-		if err != nil {
+		var err error
+		if at, err = find(*scene); err != nil {
 			return err
 		}
-		at = a.String()
 	}
 	b, err := newBuilder(ctx, ".")
 	if err != nil {
 		return err
+	}
+	if *lock != "" {
+		if b.own, err = b.ownLock(*lock); err != nil {
+			return err
+		}
+		if at == "" {
+			at = "#lock=exercise-" + b.own.folder
+		}
 	}
 	if *out != "" {
 		built, err := b.build(ctx)
@@ -110,20 +119,26 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 // find returns the address of a scene: that of the lock of this name, in capitals or
 // not (a7 is A7), or an address itself, which begins with #.
-func find(scene string) (locks.Address, error) {
+//
+// The exercises' locks are in the page and not in this program: an address that
+// names one is left to the page.
+func find(scene string) (string, error) {
+	if strings.HasPrefix(scene, "#lock=exercise-") {
+		return scene, nil
+	}
 	if strings.HasPrefix(scene, "#") {
 		a, err := locks.ParseAddress(scene)
 		if err != nil {
-			return a, fmt.Errorf("-scene %s: %w", scene, err)
+			return "", fmt.Errorf("-scene %s: %w", scene, err)
 		}
-		return a, nil
+		return a.String(), nil
 	}
 	for _, l := range locks.All() {
 		if strings.EqualFold(l.Name, scene) {
-			return l.Open(), nil
+			return l.Open().String(), nil
 		}
 	}
-	return locks.Address{}, fmt.Errorf("there is no scene %q: docs/lab/scenes.md lists them", scene)
+	return "", fmt.Errorf("there is no scene %q: docs/lab/scenes.md lists them", scene)
 }
 
 func openBrowser(url string) error {

@@ -115,7 +115,7 @@ func (w *world) checkLocked() {
 		}
 		holders = append(holders, k.name)
 	}
-	if len(holders) > 1 && !w.Apart {
+	if w.Lock.tooMany(holders) && !w.Apart {
 		w.violateLocked(Violation{Kind: TwoHolders, What: strings.Join(holders, " and ") + " hold the lock at once"})
 	}
 	if len(outlived) > 0 && len(holders) > 0 && !w.Apart && !slices.Contains(w.run.Known, string(Outlived)) {
@@ -143,6 +143,21 @@ func (w *world) checkLocked() {
 			k.node = ""
 		}
 	}
+}
+
+// tooMany says whether these contenders may not be inside at once.
+func (s Subject) tooMany(holders []string) bool {
+	if s.Together == nil {
+		return len(holders) > max(s.Permits, 1)
+	}
+	for i, a := range holders {
+		for _, b := range holders[:i] {
+			if !s.Together(a, b) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // overtakenLocked counts how often contenders that called Lock later get in
@@ -208,7 +223,7 @@ func (w *world) enteredLocked(k *contender) {
 		return
 	}
 	for _, o := range w.players {
-		if o == k || o.state != waiting || o.c.faulted || o.ended {
+		if o == k || o.state != waiting || o.c.faulted || o.ended || w.Lock.Together != nil && w.Lock.Together(o.name, k.name) {
 			continue
 		}
 		for _, p := range w.nodesOf(o.c) {

@@ -134,13 +134,17 @@ func (w *world) loseReply(c *client) {
 }
 
 // pause lets time pass for all.
-func (w *world) pause() {
+func (w *world) pause(f Fault) {
+	d, what := pause, fmt.Sprintf("%v pass", pause)
+	if f == Day {
+		d, what = day, string(Day)
+	}
 	w.mu.Lock()
 	w.foot.everything = true
-	w.logLocked(Entry{Kind: "note", Text: fmt.Sprintf("%v pass", pause)})
-	w.film.note("", fmt.Sprintf("%v pass", pause))
+	w.logLocked(Entry{Kind: "note", Text: what})
+	w.film.note("", what)
 	w.mu.Unlock()
-	w.letPass(nil, pause)
+	w.letPass(nil, d)
 }
 
 // remake removes the parent of the queue, as the server does with a container

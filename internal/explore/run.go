@@ -200,7 +200,7 @@ var quiet = log.New(io.Discard, "", 0)
 // setUp connects the clients and makes the contenders.
 func (w *world) setUp() {
 	// The server's own clock must not end a session: the explorer does.
-	w.srv = zkserver.New(zkserver.WithTick(time.Hour))
+	w.srv = zkserver.New(zkserver.WithTick(day))
 	if w.Lock.Begin != nil {
 		w.end = w.Lock.Begin(w.gap)
 	}
@@ -647,7 +647,7 @@ func (w *world) play(choose func(p *Point) int, acted func(n int, f footprint)) 
 		}
 		actions := w.enabled()
 		if len(actions) == 0 {
-			if w.allDone() && (!w.Lock.Timed || !w.left() || w.idle > maxIdle) {
+			if w.allDone() && (!w.Lock.Timed && !w.Lock.Lenient || !w.left() || w.idle > maxIdle) {
 				w.final()
 				break
 			}
@@ -830,8 +830,10 @@ func (w *world) enabled() []action {
 	if len(first)+len(rest) == 0 {
 		return nil
 	}
-	if w.faults < w.Faults && slices.Contains(w.Kinds, Pause) {
-		faults = append(faults, action{"all", string(Pause), Pause, w.pause})
+	for _, f := range []Fault{Pause, Day} {
+		if w.faults < w.Faults && slices.Contains(w.Kinds, f) {
+			faults = append(faults, action{"all", string(f), f, func() { w.pause(f) }})
+		}
 	}
 	if w.faults < w.Faults && slices.Contains(w.Kinds, Remake) {
 		if node, ok := w.srv.Node(w.at()); ok && node.Container && node.Stat.Cversion > 0 && node.Stat.NumChildren == 0 {
@@ -889,7 +891,7 @@ func (w *world) reconnect(c *client) {
 	w.foot.client(c)
 	// Where a fault has happened to one client only, no other contender waits
 	// for a timer, so the pause makes no difference to it.
-	w.foot.everything = w.Lock.Timed || w.faults > 1
+	w.foot.everything = w.Lock.Timed || w.Lock.Lenient || w.faults > 1
 	w.mu.Unlock()
 	for deadline := time.Now().Add(5 * time.Second); ; {
 		w.mu.Lock()
@@ -1042,7 +1044,7 @@ func (k *contender) getIn(op Op) bool {
 	case !ok:
 		k.note(outside, "finds the lock held")
 		return false
-	case !w.Lock.Requeues && !w.Ensemble && session != 0 && session != k.c.conn.SessionID():
+	case !w.Lock.Requeues && !w.Lock.Lenient && !w.Ensemble && session != 0 && session != k.c.conn.SessionID():
 		k.note(outside, "gets the lock in a new session", Violation{Kind: Failure, Who: k.name, What: fmt.Sprintf("%s of %s succeeds, though its session ended meanwhile", op, k.name)})
 		return false
 	}

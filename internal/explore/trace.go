@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -129,7 +130,9 @@ type Trace struct {
 	Results   []string   `json:"results"`
 	Log       []Entry    `json:"log"`
 
-	needed int // choices after which the explorer would have gone on as it did
+	needed int      // choices after which the explorer would have gone on as it did
+	acts   []string // all actions, of which the choices are those that had an alternative
+	chosen []bool   // which of them had one
 }
 
 // String shows a trace to people.
@@ -139,11 +142,7 @@ func (tr *Trace) String() string {
 	if tr.Violation != nil {
 		fmt.Fprintf(&b, ": %s", tr.Violation)
 	}
-	fmt.Fprintf(&b, "\nchoices (%d):\n", len(tr.Choices))
-	for i, c := range tr.Choices {
-		fmt.Fprintf(&b, "  %2d. %s\n", i+1, c)
-	}
-	b.WriteString("log:\n")
+	fmt.Fprintf(&b, "\nchoices (%d):\n%slog:\n", len(tr.Choices), tr.Steps())
 	for _, e := range tr.Log {
 		fmt.Fprintf(&b, "  %s\n", e)
 	}
@@ -152,6 +151,69 @@ func (tr *Trace) String() string {
 		fmt.Fprintf(&b, "  %s\n", r)
 	}
 	return b.String()
+}
+
+// Steps are the actions of the schedule, a line each, with what they have caused.
+// Those with a number are the choices; of the others, there was no choice, or the
+// explorer has gone on by itself.
+func (tr *Trace) Steps() string {
+	var b strings.Builder
+	if len(tr.acts) == 0 { // the trace was read, and not played
+		for i, c := range tr.Choices {
+			fmt.Fprintf(&b, "  %2d. %s\n", i+1, c)
+		}
+		return b.String()
+	}
+	n := 0
+	for i, act := range tr.acts {
+		number := "   "
+		if tr.chosen[i] && n < len(tr.Choices) {
+			n++
+			number = fmt.Sprintf("%2d.", n)
+		}
+		fmt.Fprintf(&b, "%s\n", strings.TrimRight(fmt.Sprintf("  %s %-15s %s", number, act, tr.caused(i+1)), " "))
+	}
+	return b.String()
+}
+
+// caused says what an action has caused: what the server has carried out, with its
+// answer, which events have arrived, and what has become of the contenders.
+func (tr *Trace) caused(point int) string {
+	var list []string
+	for i, e := range tr.Log {
+		if e.Point != point {
+			continue
+		}
+		name := path.Base(e.Path)
+		switch e.Kind {
+		case "carried out":
+			what := e.Op + " " + name
+			if e.Watch {
+				what += " and watch"
+			}
+			answered := slices.IndexFunc(tr.Log[i:], func(r Entry) bool {
+				return r.Point == point && r.Kind == "reply" && r.Who == e.Who && r.Op == e.Op && r.Path == e.Path
+			})
+			if answered >= 0 {
+				switch r := tr.Log[i+answered]; {
+				case r.Err != "":
+					what += ": " + r.Err
+				case r.Made != "":
+					what = e.Op + ": " + path.Base(r.Made)
+				case len(r.Names) > 0:
+					what += ": " + strings.Join(r.Names, " ")
+				}
+			}
+			list = append(list, what)
+		case "event":
+			list = append(list, fmt.Sprintf("%s gets the event %s of %s", e.Who, e.Op, name))
+		case "lost":
+			list = append(list, fmt.Sprintf("%s %s: %s", e.Op, name, e.Text))
+		case "note":
+			list = append(list, strings.TrimSpace(e.Who+" "+e.Text))
+		}
+	}
+	return strings.Join(list, "; ")
 }
 
 // WriteFile writes a trace as JSON.
@@ -194,7 +256,7 @@ func (tr *Trace) check() error {
 		return fmt.Errorf("it has %d choices, and %d widths", len(tr.Choices), len(tr.Widths))
 	}
 	for _, f := range w.Kinds {
-		if !slices.Contains(append([]Fault{Pause, Remake, Refuse}, AllFaults...), f) {
+		if !slices.Contains(append([]Fault{Pause, Day, Remake, Refuse}, AllFaults...), f) {
 			return fmt.Errorf("it has a fault of an unknown kind, %q", f)
 		}
 	}

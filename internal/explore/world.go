@@ -57,6 +57,15 @@ type Subject struct {
 	// Exists: the lock takes for granted that its path is there, as the
 	// parent of a queue. The explorer makes it in every world.
 	Exists bool
+	// Permits is how many may be inside at once; 0: one.
+	Permits int
+	// Together, if it is not nil, says of two contenders whether they may be
+	// inside at once, as two readers may.
+	Together func(a, b string) bool
+	// Lenient: the lock is somebody's attempt. Whatever is right is let pass: it
+	// may try again after a fault or not, clean up later, wait for timers, and draw
+	// random names, so that its schedules need not repeat.
+	Lenient bool
 	// Closes: Unlock closes the client, after a Lock that failed, too.
 	Closes bool
 	// Session is the session timeout of the clients; SessionTimeout if it is 0.
@@ -126,12 +135,13 @@ const (
 	EndContext  Fault = "end ctx"      // the ctx of a Lock or TryLock ends
 	Stall       Fault = "stall"        // what the client sends from now on stays in it until its session has expired
 	Pause       Fault = "time passes"  // for 18 s; what is sent meanwhile is carried out at once
+	Day         Fault = "a day passes" // what is sent meanwhile is carried out at once
 	Remake      Fault = "parent goes"  // the server removes the queue's parent, which is an empty container
 	Refuse      Fault = "refuse"       // the first connection of a client is refused: World.Unconnected
 )
 
-// AllFaults are all kinds of fault, without Pause, Remake and Refuse, which are
-// for some locks and worlds.
+// AllFaults are all kinds of fault, without Pause, Day, Remake and Refuse, which
+// are for some locks and worlds.
 var AllFaults = []Fault{LoseRequest, LoseReply, Cut, Expire, Stop, EndContext, Stall}
 
 // A World is what a search plays: a lock, contenders, and what may go wrong.
@@ -187,6 +197,7 @@ const SessionTimeout = 40 * time.Second
 
 const (
 	pause     = SessionTimeout * 9 / 20
+	day       = 24 * time.Hour
 	patience  = time.Minute // virtual: a contender that nothing has woken for that time hangs
 	maxIdle   = 60          // how often time passes without any progress of a contender
 	maxPoints = 400         // actions in a schedule; a longer one does not end

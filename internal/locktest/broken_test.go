@@ -117,3 +117,34 @@ func TestBasic(t *testing.T) {
 		})
 	}
 }
+
+// Broken locks that let two in or delete another contender's node; the others
+// never do.
+var unsafeBugs = []string{
+	"Unlock deletes the first", "Unlock deletes the holder's", "everybody is first", "no look after waking",
+	"the last to come goes first", "gone before it is watched", "own node is not looked for",
+}
+
+// TestUnsafe asks every case of a broken lock for its words.
+func TestUnsafe(t *testing.T) {
+	for b := range bugs {
+		t.Run(b, func(t *testing.T) {
+			t.Parallel()
+			verdicts := locktest.Verdicts(t, locktest.Subject{
+				New:          func(conn *zk.Conn, path string) locktest.Lock { return broken.New(b, conn, path) },
+				ErrNotLocked: broken.ErrNotLocked,
+				Queue:        true,
+			}, nil, func(locktest.Verdict) bool { return false })
+			var found []string
+			for _, v := range verdicts {
+				if locktest.Unsafe(v.Words) {
+					found = append(found, v.Case+": "+v.Words)
+				}
+			}
+			if verdicts != nil {
+				require.Equal(t, slices.Contains(unsafeBugs, b), len(found) > 0, "%q", found)
+				t.Logf("%q", found)
+			}
+		})
+	}
+}

@@ -55,7 +55,7 @@ func exclusion(w *World, contenders []Lock) {
 	for i, result := range results {
 		require.NoError(w, w.Result(result, fmt.Sprintf("contender %d", i)), "contender %d", i)
 	}
-	require.Equal(w, times*len(contenders), num, "the count is wrong: two contenders held the lock at once")
+	require.Equal(w, times*len(contenders), num, "the count is wrong: two contenders held the lock at once: two holders")
 	w.NothingLeft()
 }
 
@@ -574,7 +574,7 @@ func NodeGoes(w *World) {
 			before = w.Nodes()
 			return
 		}
-		const without = "a waiter's own node had gone before its %s, and it takes the lock without a node: the next contender gets in, too; look for the own node in each list of children"
+		const without = "a waiter's own node had gone before its %s, and it takes the lock without a node, so that the next contender gets in, too: two holders; look for the own node in each list of children"
 		// A waiter that sleeps on the holder's node learns of it at the release.
 		synctest.Wait()
 		if s.Tap.Armed() > 0 {
@@ -688,7 +688,7 @@ func ErrorOnTheWay(w *World) {
 			if err == nil { // it sends no such request
 				fault.Release()
 				w.Unlock(waiter, "the waiter")
-				require.False(w, early, "request %d of a waiter %s, and Lock returns no error", n, sp.what)
+				require.False(w, early, "request %d of a waiter %s, and Lock returns no error while another contender holds the lock: two holders", n, sp.what)
 				require.Greater(w, n, 2, "a waiter sends only one request: it cannot have looked for the holder")
 				break
 			}

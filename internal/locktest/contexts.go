@@ -60,15 +60,15 @@ type background struct{ ContextLock }
 func (b background) Lock() error { return b.ContextLock.Lock(context.Background()) }
 
 var contextCases = []TestCase[*contexts]{
-	{Name: "a waiter whose ctx ends returns an error that wraps it", Run: waiterReturns, Basic: true},
-	{Name: "a waiter that gives up leaves the queue", Run: waiterLeaves, Basic: true},
-	{Name: "a waiter that gives up lets nobody in and stops nobody", Run: waiterBetween, Basic: true},
-	{Name: "a contender that gave up can lock again", Run: locksAgain, Basic: true},
-	{Name: "a ctx that ends after Lock has returned changes nothing", Run: endsAfterLock, Basic: true},
-	{Name: "a ctx that has ended before gets no lock and sends nothing", Run: endedBefore, Basic: true},
-	{Name: "a waiter that gives up returns though no server answers", Run: silentServer, Exact: true},
-	{Name: "a request that is answered after ctx has ended leaves nothing behind", Run: answeredTooLate, Exact: true},
-	{Name: "a waiter that gives up in the instant in which it gets the lock keeps nobody out", Run: givesUpAtOnce, Exact: true},
+	{Name: "a waiter whose ctx ends returns an error that wraps it", Group: Liveness, Run: waiterReturns, Basic: true},
+	{Name: "a waiter that gives up leaves the queue", Group: Liveness, Run: waiterLeaves, Basic: true},
+	{Name: "a waiter that gives up lets nobody in and stops nobody", Group: Safety, Run: waiterBetween, Basic: true},
+	{Name: "a contender that gave up can lock again", Group: Liveness, Run: locksAgain, Basic: true},
+	{Name: "a ctx that ends after Lock has returned changes nothing", Group: Liveness, Run: endsAfterLock, Basic: true},
+	{Name: "a ctx that has ended before gets no lock and sends nothing", Group: Liveness, Run: endedBefore, Basic: true},
+	{Name: "a waiter that gives up returns though no server answers", Group: Faults, Run: silentServer, Exact: true},
+	{Name: "a request that is answered after ctx has ended leaves nothing behind", Group: Faults, Run: answeredTooLate, Exact: true},
+	{Name: "a waiter that gives up in the instant in which it gets the lock keeps nobody out", Group: Liveness, Run: givesUpAtOnce, Exact: true},
 }
 
 type contexts struct {
@@ -97,7 +97,7 @@ func (w *contexts) gaveUp(result <-chan error, name string) {
 	w.Helper()
 	began := time.Now()
 	err := w.Result(result, "the ctx of "+name+" has ended, and its Lock")
-	require.Error(w, err, "the ctx of %s has ended, another contender holds the lock, and Lock returns no error: the caller believes that it holds the lock", name)
+	require.Error(w, err, "the ctx of %s has ended, another contender holds the lock, and Lock returns no error: two holders", name)
 	require.ErrorIs(w, err, context.Canceled, "the ctx of %s has ended, and Lock returns an error that does not wrap ctx.Err(): the caller cannot tell why (fmt.Errorf with %%w)", name)
 	if w.Server != nil {
 		require.LessOrEqual(w, time.Since(began), soon, "the ctx of %s has ended, and Lock returns much later: select on ctx.Done() and on the watch", name)
@@ -178,7 +178,7 @@ func endsAfterLock(w *contexts) {
 		if w.Server != nil {
 			time.Sleep(time.Second)
 		}
-		require.Len(w, w.Nodes(), 1, "the ctx that Lock was called with has ended, after Lock had returned, and the holder's node has gone: ctx bounds the waiting, not the holding")
+		require.Len(w, w.Nodes(), 1, "the ctx that Lock was called with has ended, after Lock had returned, and the holder's node has gone, so that the next contender gets in: two holders; ctx bounds the waiting, not the holding")
 		ok, err := w.Try(other, "TryLock on a held lock")
 		require.NoError(w, err, "TryLock on a held lock fails")
 		require.False(w, ok, "the ctx that Lock was called with has ended, after Lock had returned, and another contender gets in: two holders")

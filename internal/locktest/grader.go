@@ -59,6 +59,7 @@ type report struct {
 	OK       bool // the case has not failed, if it has ended
 	Sent     []jute.Op
 	Says     string // of a Case
+	Trace    string // of a failure; see Case.Fail
 }
 
 const (
@@ -158,6 +159,7 @@ type verdict struct {
 	stuck    bool      // the case did not end
 	died     bool      // the process ended in the middle of it
 	says     string    // what a Case says
+	trace    string    // of a failure
 	sent     []jute.Op // what the case returns, if it has passed
 }
 
@@ -311,7 +313,7 @@ func (w *worker) ask(r request) (v verdict, begun bool) {
 		left = left || report.Left
 		switch {
 		case len(report.Failures) > 0:
-			v.failures, v.stuck = report.Failures, report.Stuck
+			v.failures, v.stuck, v.trace = report.Failures, report.Stuck, report.Trace
 			w.close()
 			v.output = w.printed.take()
 			return v, begun

@@ -35,36 +35,36 @@ func (s LeaseSubject) Plan() Plan {
 }
 
 var leaseCases = []TestCase[*leaseWorld]{
-	{Name: "a ctx that has ended gets no lock and sends nothing", Run: endedCtx, Basic: true},
-	{Name: "a waiter whose ctx ends returns, leaves the queue and lets nobody in", Run: ctxEndsWhileWaiting, Basic: true},
-	{Name: "a waiter whose ctx ends returns though no server answers", Run: ctxEndsInSilence, Basic: true, Exact: true},
-	{Name: "a create that is answered after ctx has ended leaves no node", Run: lateCreate, Exact: true},
-	{Name: "TryLock returns though no server answers", Run: tryLockInSilence, Basic: true, Exact: true},
-	{Name: "Unlock returns though no server answers and the node goes later", Run: unlockInSilence, Basic: true, Exact: true},
-	{Name: "a waiter that is cancelled in the instant in which it gets the lock has let go of it", Run: cancelledAtOnce, Basic: true, Exact: true},
-	{Name: "a create whose reply is lost makes one node", Run: lostCreate, Exact: true},
-	{Name: "the node of a lost create is looked for after a sync", Run: searchAfterSync, Exact: true},
-	{Name: "a node of another session is not taken for one's own", Run: foreignCopy, Exact: true},
-	{Name: "a create that the client keeps back until its next session makes a node that goes", Run: createInTheNextSession, Basic: true, Exact: true},
-	{Name: "an expired session's holder is told and its Unlock is ErrLost", Run: expiredLease, Basic: true},
-	{Name: "Unlock after the parent was made again touches nobody else's node", Run: unlockAfterParentAnew, Basic: true},
-	{Name: "Unlock of a holder that is cut off is not carried out in the next session", Run: unlockWhileCutOff, Basic: true, Exact: true},
-	{Name: "a holder that is cut off loses the lock before the next one gets in", Run: cutOff, Basic: true, Exact: true},
-	{Name: "a holder whose answer comes late loses the lock before the next one gets in", Run: lateAnswer, Basic: true, Exact: true},
-	{Name: "a holder that is cut off for a moment keeps the lock", Run: shortCut, Basic: true, Exact: true},
-	{Name: "a holder that holds the lock for long keeps it", Run: longHold, Basic: true, Exact: true},
-	{Name: "a holder whose node is deleted is told", Run: deletedLease, Basic: true},
-	{Name: "tokens grow though the parent is made again", Run: tokensGrow, Basic: true},
-	{Name: "the queue goes by number where numbers wrap", Run: wrap, Exact: true},
-	{Name: "a contender with another name waits its turn", Run: curatorName},
-	{Name: "a contender with another name that comes later waits", Run: curatorComesLater},
-	{Name: "zk.Lock and ours keep each other out", Run: zkLock},
-	{Name: "a predecessor that changes and does not go lets nobody in", Run: predecessorChanges, Basic: true},
-	{Name: "the parent is a container", Run: container, Exact: true},
-	{Name: "the parent is persistent where there are no containers", Run: noContainers, Exact: true},
-	{Name: "a parent that goes between is made again", Run: parentGoes, Basic: true, Exact: true},
-	{Name: "a closed client ends Lock with an error, and the lease", Run: closedClient, Basic: true},
-	{Name: "Lock with a closed client is an error at once", Run: closedBefore},
+	{Name: "a ctx that has ended gets no lock and sends nothing", Group: Liveness, Run: endedCtx, Basic: true},
+	{Name: "a waiter whose ctx ends returns, leaves the queue and lets nobody in", Group: Liveness, Run: ctxEndsWhileWaiting, Basic: true},
+	{Name: "a waiter whose ctx ends returns though no server answers", Group: Faults, Run: ctxEndsInSilence, Basic: true, Exact: true},
+	{Name: "a create that is answered after ctx has ended leaves no node", Group: Faults, Run: lateCreate, Exact: true},
+	{Name: "TryLock returns though no server answers", Group: Faults, Run: tryLockInSilence, Basic: true, Exact: true},
+	{Name: "Unlock returns though no server answers and the node goes later", Group: Faults, Run: unlockInSilence, Basic: true, Exact: true},
+	{Name: "a waiter that is cancelled in the instant in which it gets the lock has let go of it", Group: Liveness, Run: cancelledAtOnce, Basic: true, Exact: true},
+	{Name: "a create whose reply is lost makes one node", Group: Faults, Run: lostCreate, Exact: true},
+	{Name: "the node of a lost create is looked for after a sync", Group: Faults, Run: searchAfterSync, Exact: true},
+	{Name: "a node of another session is not taken for one's own", Group: Safety, Run: foreignCopy, Exact: true},
+	{Name: "a create that the client keeps back until its next session makes a node that goes", Group: Faults, Run: createInTheNextSession, Basic: true, Exact: true},
+	{Name: "an expired session's holder is told and its Unlock is ErrLost", Group: Faults, Run: expiredLease, Basic: true},
+	{Name: "Unlock after the parent was made again touches nobody else's node", Group: Safety, Run: unlockAfterParentAnew, Basic: true},
+	{Name: "Unlock of a holder that is cut off is not carried out in the next session", Group: Safety, Run: unlockWhileCutOff, Basic: true, Exact: true},
+	{Name: "a holder that is cut off loses the lock before the next one gets in", Group: Safety, Run: cutOff, Basic: true, Exact: true},
+	{Name: "a holder whose answer comes late loses the lock before the next one gets in", Group: Safety, Run: lateAnswer, Basic: true, Exact: true},
+	{Name: "a holder that is cut off for a moment keeps the lock", Group: Faults, Run: shortCut, Basic: true, Exact: true},
+	{Name: "a holder that holds the lock for long keeps it", Group: Liveness, Run: longHold, Basic: true, Exact: true},
+	{Name: "a holder whose node is deleted is told", Group: Faults, Run: deletedLease, Basic: true},
+	{Name: "tokens grow though the parent is made again", Group: Liveness, Run: tokensGrow, Basic: true},
+	{Name: "the queue goes by number where numbers wrap", Group: Liveness, Run: wrap, Exact: true},
+	{Name: "a contender with another name waits its turn", Group: Safety, Run: curatorName},
+	{Name: "a contender with another name that comes later waits", Group: Liveness, Run: curatorComesLater},
+	{Name: "zk.Lock and ours keep each other out", Group: Safety, Run: zkLock},
+	{Name: "a predecessor that changes and does not go lets nobody in", Group: Safety, Run: predecessorChanges, Basic: true},
+	{Name: "the parent is a container", Group: Cost, Run: container, Exact: true},
+	{Name: "the parent is persistent where there are no containers", Group: Faults, Run: noContainers, Exact: true},
+	{Name: "a parent that goes between is made again", Group: Faults, Run: parentGoes, Basic: true, Exact: true},
+	{Name: "a closed client ends Lock with an error, and the lease", Group: Faults, Run: closedClient, Basic: true},
+	{Name: "Lock with a closed client is an error at once", Group: Faults, Run: closedBefore},
 }
 
 type leaseWorld struct {
@@ -405,7 +405,7 @@ func unlockWhileCutOff(w *leaseWorld) {
 	back.Release()
 	require.ErrorIs(w, w.Result(unlocked, "Unlock of a holder whose session has expired"), w.kind.ErrLost)
 	time.Sleep(Patience) // for a delete that the client has kept back
-	require.Equal(w, nodes, w.Nodes(), "Unlock was called while the client was cut off; the client has kept the delete back, and sent it in its next session: it has deleted another contender's node; send nothing while the client has no connection")
+	require.Equal(w, nodes, w.Nodes(), "Unlock was called while the client was cut off; the client has kept the delete back, and sent it in its next session, and has deleted another contender's node; send nothing while the client has no connection")
 	w.release(next, "the next holder")
 	w.NothingLeft()
 }
@@ -624,7 +624,7 @@ func zkLock(w *leaseWorld) {
 	locked := make(chan error, 1)
 	go func() { locked <- theirs.Lock() }()
 	w.waits(locked, s, "zk.Lock")
-	require.Empty(w, locked, "zk.Lock has got the lock while our contender holds it")
+	require.Empty(w, locked, "zk.Lock has got the lock while our contender holds it: two holders")
 	l, ls := w.open()
 	a := w.begin(l)
 	w.keepsWaiting(a, ls, "our second contender, which comes after zk.Lock,")

@@ -18,6 +18,44 @@ type Case struct {
 	instant time.Time
 }
 
+// An OwnCase is a case of a suite of another package, which makes its world itself.
+type OwnCase struct {
+	Name  string
+	Group Group
+	Run   func(c *Case)
+}
+
+// NewOwnPlan makes a Plan of such cases.
+func NewOwnPlan(cases []OwnCase) Plan {
+	p := Plan{groups: make(map[string]Group)}
+	byName := make(map[string]OwnCase)
+	for _, c := range cases {
+		byName[c.Name] = c
+		p.names = append(p.names, c.Name)
+		p.groups[c.Name] = c.Group
+	}
+	p.run = func(t *testing.T, name string) { byName[name].Run(&Case{T: t}) }
+	return p
+}
+
+// Step tells the watchdog that the case goes on.
+func (c *Case) Step() { self.step() }
+
+// Fail fails the case, whose process ends here. Trace is the schedule that has
+// failed, as an address of the lab, from the # on, or "".
+func (c *Case) Fail(words, trace string) {
+	c.Helper()
+	if self == nil { // the case runs in the process of the test
+		c.Fatal(words)
+	}
+	self.mu.Lock()
+	self.trace = trace
+	self.mu.Unlock()
+	self.note(plain(words))
+	c.T.Fail()
+	self.left(true)
+}
+
 // Ask makes a Remote for cases of another package, which run in processes as
 // those of this package do, under the same watchdog. In such a process it has
 // run called for each case that is asked for, and returns nil when all have been.

@@ -110,7 +110,7 @@ func lastUnlock(w *owners) {
 		for i := range 2 {
 			w.Unlock(owner, "the owner")
 			require.Equal(w, nodes, w.Nodes(),
-				"after 3 Locks and %d Unlocks the owner holds the lock still, and its node has gone: delete it with the last Unlock", i+1)
+				"after 3 Locks and %d Unlocks the owner holds the lock still, and its node has gone, so that the next contender gets in: two holders; delete it with the last Unlock", i+1)
 			w.tryLock(false, another, "another owner, after too few Unlocks,")
 			w.tryLock(false, stranger, "a stranger, after too few Unlocks,")
 		}
@@ -251,7 +251,7 @@ func lockAtOnce(w *owners) {
 	require.Len(w, w.Nodes(), 1, "two goroutines of one owner that lock at once make two nodes: it waits for itself")
 	w.times(2, owner, "after both of its goroutines have locked")
 	w.Unlock(owner, "one goroutine")
-	require.Len(w, w.Nodes(), 1, "one goroutine of two has unlocked, and the node has gone")
+	require.Len(w, w.Nodes(), 1, "one goroutine of two has unlocked, and the node has gone, so that the next contender gets in: two holders")
 	w.Unlock(owner, "the other goroutine")
 	w.NothingLeft()
 }
@@ -302,7 +302,8 @@ func lockDuringUnlock(w *owners) {
 	require.NoError(w, w.Result(unlocked, "the last Unlock"))
 	w.holds(result, "an owner that locks during its last Unlock")
 	now := w.Nodes()
-	require.Len(w, now, 1, "an owner that locks during its last Unlock holds the lock without a node")
+	require.NotEmpty(w, now, "an owner that locks during its last Unlock holds the lock without a node, so that the next contender gets in: two holders")
+	require.Len(w, now, 1, "an owner that locks during its last Unlock leaves a node behind")
 	require.NotEqual(w, nodes, now, "the node must be a new one")
 	w.Unlock(owner, "the owner, once more,")
 	w.NothingLeft()
@@ -408,7 +409,7 @@ func lockFails(w *owners) {
 				if early && w.subject.Requeues { // it has tried again itself
 					continue
 				}
-				require.False(w, early, "request %d %s, and Lock returns no error", n, sp.what)
+				require.False(w, early, "request %d %s, and Lock returns no error while another contender holds the lock: two holders", n, sp.what)
 				require.Greater(w, n, 2, "an owner that waits sends only one request")
 				break
 			}
@@ -463,7 +464,7 @@ func (w *owners) cleanBooks(owner, another Lock, s *Session, n int, what string,
 	if ok, _ := w.Try(owner, "TryLock of an owner whose Lock has failed"); ok {
 		require.True(w, slices.ContainsFunc(w.Server.Sessions(), func(ss zkserver.Session) bool {
 			return ss.ID == s.ID && len(ss.Ephemerals) > 0
-		}), "the owner's Lock has failed (%s), and it is in the books: it locks again, and has no node", how)
+		}), "the owner's Lock has failed (%s), and it is in the books: it locks again without a node, so that the next contender gets in: two holders", how)
 		w.Unlock(owner, "it")
 	}
 	w.leavesNothing(owner, s, last, how, err)

@@ -15,6 +15,9 @@ type Verdict struct {
 	// watchdog has ended it.
 	Died bool
 	Says string // what a case of another package says; see Case.Says
+	// Trace is the schedule that has failed, as an address of the lab; "" if the case
+	// has no such schedule. See Case.Fail.
+	Trace string
 }
 
 // A Remote has the cases of a test run by a test binary: a judge that is not
@@ -51,7 +54,7 @@ func (r *Remote) Ask(name string) Verdict { return r.AskAbout(name, "") }
 // AskAbout has a case of another package run, and tells it more than the name.
 func (r *Remote) AskAbout(name, about string) Verdict {
 	v := r.g.ask(request{Case: name, About: about})
-	return Verdict{name, strings.Join(v.failures, "\n"), v.skipped, v.output, v.stuck || v.died, v.says}
+	return Verdict{name, strings.Join(v.failures, "\n"), v.skipped, v.output, v.stuck || v.died, v.says, v.trace}
 }
 
 // Close ends the process that runs the cases. The next case begins a new one.

@@ -17,6 +17,7 @@ type Suite interface{ Plan() Plan }
 // adds to it.
 type TestCase[W any] struct {
 	Name  string
+	Group Group
 	Run   func(w W)
 	Basic bool // of the level Basic
 	Exact bool // needs the embedded server's control
@@ -30,19 +31,21 @@ type Plan struct {
 	// names, and does not run.
 	Missing string
 
-	names []string
-	run   func(t *testing.T, name string)
+	names  []string
+	groups map[string]Group
+	run    func(t *testing.T, name string)
 }
 
 // NewPlan makes a Plan of the cases that keep is true of. Each runs in a World
 // whose contenders are the subject's, with what enter adds to it.
 func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, contender Subject, enter func(w *World) W) Plan {
-	var p Plan
+	p := Plan{groups: make(map[string]Group)}
 	byName := make(map[string]TestCase[W])
 	for _, c := range cases {
 		byName[c.Name] = c
 		if keep(c) {
 			p.names = append(p.names, c.Name)
+			p.groups[c.Name] = c.Group
 		}
 	}
 	p.run = func(t *testing.T, name string) {

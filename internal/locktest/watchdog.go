@@ -44,6 +44,7 @@ type watchdog struct {
 	notes  []string // failures of the case
 	skip   string
 	says   string
+	trace  string
 }
 
 // limits say what may happen between two steps of a case.
@@ -139,7 +140,7 @@ func (d *watchdog) left(failed bool) {
 	if len(d.notes) == 0 {
 		return // the race detector has failed it: end says so
 	}
-	d.say(report{Failures: d.notes})
+	d.say(report{Failures: d.notes, Trace: d.trace})
 	os.Exit(1)
 }
 

@@ -5,6 +5,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/docs/exercises/suites"
+	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/locktest"
 )
 
@@ -16,4 +18,8 @@ func TestLock(t *testing.T) {
 		WakeUps:      func(waiting int) int { return 1 },
 		Requests:     func(n int) int { return 5*n - 2 },
 	})
+}
+
+func TestSchedules(t *testing.T) {
+	suites.RunSchedules(t, suites.ScheduleSubject{Folder: "03-predecessor", Open: locks.Alone(New), NotLocked: ErrNotLocked})
 }

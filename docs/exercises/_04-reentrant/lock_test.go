@@ -5,6 +5,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/docs/exercises/suites"
+	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/locktest"
 )
 
@@ -38,4 +40,8 @@ func TestOwners(t *testing.T) {
 		ErrNotOwner: ErrNotOwner,
 		Holds:       func(l locktest.Lock) int { o := l.(*owned); return o.mutex.Holds(o.owner) },
 	})
+}
+
+func TestSchedules(t *testing.T) {
+	suites.RunSchedules(t, suites.ScheduleSubject{Folder: "04-reentrant", Open: locks.Owned(New, NewOwner), NotLocked: ErrNotOwner})
 }

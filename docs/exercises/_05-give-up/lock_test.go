@@ -6,6 +6,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/docs/exercises/suites"
+	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/locktest"
 )
 
@@ -31,4 +33,8 @@ func TestContexts(t *testing.T) {
 		New:          func(conn *zk.Conn, path string) locktest.ContextLock { return New(conn, path) },
 		ErrNotLocked: ErrNotLocked,
 	})
+}
+
+func TestSchedules(t *testing.T) {
+	suites.RunSchedules(t, suites.ScheduleSubject{Folder: "05-give-up", Open: locks.Alone(New), NotLocked: ErrNotLocked})
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/docs/exercises/suites"
+	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/locktest"
 )
 
@@ -24,4 +26,8 @@ func TestLostReplies(t *testing.T) {
 		New:          func(conn *zk.Conn, path string) locktest.Lock { return New(conn, path) },
 		ErrNotLocked: ErrNotLocked,
 	})
+}
+
+func TestSchedules(t *testing.T) {
+	suites.RunSchedules(t, suites.ScheduleSubject{Folder: "06-find-again", Open: locks.Alone(New), NotLocked: ErrNotLocked})
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/docs/exercises/suites"
+	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/locktest"
 )
 
@@ -33,4 +34,8 @@ func TestSemaphore(t *testing.T) {
 		WakeUps:        func(permits int) int { return permits },
 		Requests:       func(permits, n int) int { return 3*n + max(0, n-permits)*(permits+1) },
 	})
+}
+
+func TestSchedules(t *testing.T) {
+	suites.RunSchedules(t, suites.ScheduleSubject{Folder: "08-semaphore", Open: locks.Permits(New), NotLocked: ErrNotAcquired})
 }

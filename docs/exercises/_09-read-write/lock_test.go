@@ -6,6 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/docs/exercises/suites"
+	"example.com/zklock/docs/lab/locks"
 )
 
 func TestReadersAndWriters(t *testing.T) {
@@ -14,4 +15,8 @@ func TestReadersAndWriters(t *testing.T) {
 		ErrNotLocked: ErrNotLocked,
 		Requests:     func(contenders, waits int) int { return 3*contenders + 2*waits },
 	})
+}
+
+func TestSchedules(t *testing.T) {
+	suites.RunSchedules(t, suites.ScheduleSubject{Folder: "09-read-write", Open: locks.ReadersAndWriters(New), NotLocked: ErrNotLocked})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/docs/exercises/suites"
+	"example.com/zklock/docs/lab/locks"
 )
 
 func TestElection(t *testing.T) {
@@ -17,4 +18,8 @@ func TestElection(t *testing.T) {
 		ErrLost:  ErrLost,
 		ErrStale: ErrStale,
 	})
+}
+
+func TestSchedules(t *testing.T) {
+	suites.RunSchedules(t, suites.ScheduleSubject{Folder: "10-election", Open: locks.Candidates(New), NotLocked: ErrLost})
 }

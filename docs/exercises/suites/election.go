@@ -110,32 +110,32 @@ func (*office) TryLock() (bool, error) { return false, errors.ErrUnsupported }
 
 // All are exact, because a real server may grant another session timeout.
 var electionCases = []locktest.TestCase[*election]{
-	{Name: "a candidate that is alone leads, and its term is the czxid of its node", Run: termIsCzxid, Basic: true, Exact: true},
-	{Name: "Lead returns what its function returns", Run: leadReturns, Basic: true, Exact: true},
-	{Name: "candidates lead one after the other in the order in which they came", Run: ofLocks(locktest.QueueOrder), Basic: true, Exact: true},
-	{Name: "the next one leads as soon as the leader has resigned, and in a higher term", Run: handOver, Basic: true, Exact: true},
-	{Name: "the end of ctx is told to the leader, and nobody else leads before it has resigned", Run: ctxOfLeader, Basic: true, Exact: true},
-	{Name: "a candidate whose ctx ends leaves the queue", Run: ctxOfCandidate, Basic: true, Exact: true},
-	{Name: "a waiting candidate sleeps", Run: ofLocks(locktest.WaiterSleeps), Basic: true, Exact: true},
-	{Name: "the session of a leader ends, its ctx too, and Lead returns ErrLost", Run: leadersSessionEnds, Basic: true, Exact: true},
-	{Name: "a leader writes, and a term that has ended writes no more", Run: writes, Basic: true, Exact: true},
-	{Name: "a leader that is cut off is told before the next one leads", Run: leaderCutOff, Exact: true},
-	{Name: "a leader that is cut off for a moment goes on leading", Run: leaderShortCut, Exact: true},
-	{Name: "a long term does not end by itself", Run: longTerm, Exact: true},
-	{Name: "a leader whose node was deleted is told", Run: leadersNodeGoes, Exact: true},
-	{Name: "a leader that does not listen gets ErrLost all the same", Run: deafLeader, Exact: true},
-	{Name: "a late write of the old leader is refused by its term", Run: lateWrite, Exact: true},
-	{Name: "a write that the old leader has sent and that arrives after the hand-over is refused", Run: writeUnderWay, Exact: true},
-	{Name: "a write that fails for another reason is not ErrStale", Run: writeFails, Exact: true},
-	{Name: "a resignation wakes one candidate", Run: ofLocks(locktest.WakeUps), Bare: true, Exact: true},
-	{Name: "a child that is not a candidate is ignored", Run: ofLocks(locktest.ForeignChild), Bare: true, Exact: true},
-	{Name: "missing parents are made", Run: ofLocks(locktest.MissingParents), Bare: true, Exact: true},
-	{Name: "a candidate that goes lets nobody lead before its turn", Run: ofLocks(locktest.WaiterGoes), Bare: true, Exact: true},
-	{Name: "a resignation between the look and the watch is not missed", Run: ofLocks(locktest.ReleaseBeforeWatch), Exact: true},
-	{Name: "a candidate that goes before it is watched lets nobody lead", Run: ofLocks(locktest.WaiterGoesBeforeWatch), Exact: true},
-	{Name: "a resignation while a candidate is cut off is not missed", Run: ofLocks(locktest.ReleaseWhileCutOff), Exact: true},
-	{Name: "a closed session wakes a candidate with an error", Run: ofLocks(locktest.ClosedWaiter), Exact: true},
-	{Name: "an expired session wakes a candidate with an error", Run: candidatesSessionEnds, Exact: true},
+	{Name: "a candidate that is alone leads, and its term is the czxid of its node", Group: locktest.Liveness, Run: termIsCzxid, Basic: true, Exact: true},
+	{Name: "Lead returns what its function returns", Group: locktest.Liveness, Run: leadReturns, Basic: true, Exact: true},
+	{Name: "candidates lead one after the other in the order in which they came", Group: locktest.Liveness, Run: ofLocks(locktest.QueueOrder), Basic: true, Exact: true},
+	{Name: "the next one leads as soon as the leader has resigned, and in a higher term", Group: locktest.Liveness, Run: handOver, Basic: true, Exact: true},
+	{Name: "the end of ctx is told to the leader, and nobody else leads before it has resigned", Group: locktest.Safety, Run: ctxOfLeader, Basic: true, Exact: true},
+	{Name: "a candidate whose ctx ends leaves the queue", Group: locktest.Liveness, Run: ctxOfCandidate, Basic: true, Exact: true},
+	{Name: "a waiting candidate sleeps", Group: locktest.Liveness, Run: ofLocks(locktest.WaiterSleeps), Basic: true, Exact: true},
+	{Name: "the session of a leader ends, its ctx too, and Lead returns ErrLost", Group: locktest.Faults, Run: leadersSessionEnds, Basic: true, Exact: true},
+	{Name: "a leader writes, and a term that has ended writes no more", Group: locktest.Safety, Run: writes, Basic: true, Exact: true},
+	{Name: "a leader that is cut off is told before the next one leads", Group: locktest.Safety, Run: leaderCutOff, Exact: true},
+	{Name: "a leader that is cut off for a moment goes on leading", Group: locktest.Faults, Run: leaderShortCut, Exact: true},
+	{Name: "a long term does not end by itself", Group: locktest.Liveness, Run: longTerm, Exact: true},
+	{Name: "a leader whose node was deleted is told", Group: locktest.Faults, Run: leadersNodeGoes, Exact: true},
+	{Name: "a leader that does not listen gets ErrLost all the same", Group: locktest.Faults, Run: deafLeader, Exact: true},
+	{Name: "a late write of the old leader is refused by its term", Group: locktest.Safety, Run: lateWrite, Exact: true},
+	{Name: "a write that the old leader has sent and that arrives after the hand-over is refused", Group: locktest.Safety, Run: writeUnderWay, Exact: true},
+	{Name: "a write that fails for another reason is not ErrStale", Group: locktest.Faults, Run: writeFails, Exact: true},
+	{Name: "a resignation wakes one candidate", Group: locktest.Cost, Run: ofLocks(locktest.WakeUps), Bare: true, Exact: true},
+	{Name: "a child that is not a candidate is ignored", Group: locktest.Liveness, Run: ofLocks(locktest.ForeignChild), Bare: true, Exact: true},
+	{Name: "missing parents are made", Group: locktest.Liveness, Run: ofLocks(locktest.MissingParents), Bare: true, Exact: true},
+	{Name: "a candidate that goes lets nobody lead before its turn", Group: locktest.Safety, Run: ofLocks(locktest.WaiterGoes), Bare: true, Exact: true},
+	{Name: "a resignation between the look and the watch is not missed", Group: locktest.Liveness, Run: ofLocks(locktest.ReleaseBeforeWatch), Exact: true},
+	{Name: "a candidate that goes before it is watched lets nobody lead", Group: locktest.Safety, Run: ofLocks(locktest.WaiterGoesBeforeWatch), Exact: true},
+	{Name: "a resignation while a candidate is cut off is not missed", Group: locktest.Faults, Run: ofLocks(locktest.ReleaseWhileCutOff), Exact: true},
+	{Name: "a closed session wakes a candidate with an error", Group: locktest.Faults, Run: ofLocks(locktest.ClosedWaiter), Exact: true},
+	{Name: "an expired session wakes a candidate with an error", Group: locktest.Faults, Run: candidatesSessionEnds, Exact: true},
 }
 
 type election struct {
@@ -228,7 +228,7 @@ func (w *election) told(a *term, within time.Duration, what string) {
 	select {
 	case <-a.ctx.Done():
 	case <-time.After(within):
-		w.Fatalf("%s, and the ctx of the leader does not end in %v: it believes that it leads", what, within)
+		w.Fatalf("%s, and the ctx of the leader does not end in %v: it believes that it leads, and the next one may lead: two leaders", what, within)
 	}
 }
 
@@ -336,7 +336,7 @@ func ctxOfCandidate(w *election) {
 	w.notYet(c, "the candidate before it has given up, and the leader still leads; look again at the whole queue after each event")
 	w.resigns(a)
 	w.leads(c)
-	require.False(w, locktest.IsClosed(b.began), "a candidate has given up, and leads")
+	require.False(w, locktest.IsClosed(b.began), "a candidate has given up, and leads while another one does: two leaders")
 	w.resigns(c)
 	w.rest()
 	w.NothingLeft()
@@ -384,7 +384,7 @@ func (w *election) write(c Candidate, number int64, data string) error {
 
 func (w *election) refused(err error, what string) {
 	w.Helper()
-	require.Error(w, err, "%s writes, and Write returns no error: the next leader's data may be overwritten", what)
+	require.Error(w, err, "%s writes, and Write returns no error: an old token has written, and the next leader's data may be overwritten", what)
 	require.ErrorIs(w, err, w.subject.ErrStale, "%s writes, and Write returns another error than ErrStale", what)
 }
 
@@ -401,13 +401,13 @@ func writes(w *election) {
 	w.resigns(a)
 	w.leads(b)
 	w.refused(w.write(a.candidate, a.number, "by a, late"), "a candidate that has resigned")
-	w.recorded("by a", "a write that was refused has changed the data")
+	w.recorded("by a", "a write that was refused has changed the data: an old token has written")
 	require.NoError(w, w.write(b.candidate, b.number, "by b"), "the next leader writes in its term, and Write fails")
 	w.resigns(b)
 	again := w.stands("the first leader, once more,", a.candidate, a.s)
 	w.leads(again)
 	w.refused(w.write(again.candidate, a.number, "by a, late"), "a leader, in an earlier term of its own,")
-	w.recorded("by b", "a write that was refused has changed the data")
+	w.recorded("by b", "a write that was refused has changed the data: an old token has written")
 	w.resigns(again)
 	w.rest()
 	w.NothingLeft()
@@ -523,7 +523,7 @@ func lateWrite(w *election) {
 	w.leads(b)
 	w.Eventually("the old leader's client has a new session", func() bool { return a.s.State() == zk.StateHasSession && a.s.SessionID() != a.s.ID })
 	w.refused(w.write(a.candidate, a.number, "by a, late"), "a leader whose session has ended")
-	w.recorded("by a", "a write that was refused has changed the data")
+	w.recorded("by a", "a write that was refused has changed the data: an old token has written")
 	require.NoError(w, w.write(b.candidate, b.number, "by b"), "the next leader writes in its term, and Write fails")
 	w.lost(a)
 	w.resigns(b)
@@ -572,7 +572,7 @@ func writeUnderWay(w *election) {
 		require.NoError(w, w.write(b.candidate, b.number, "by b"), "the next leader writes in its term, and Write fails")
 		held.Release()
 		w.refused(w.Result(written, "Write, whose request was held back,"), "an old leader whose write was under way at the hand-over")
-		w.recorded("by b", "the old leader's write was under way at the hand-over, and has overwritten the next leader's; look and write in one transaction (Multi)")
+		w.recorded("by b", "the old leader's write was under way at the hand-over, and has overwritten the next leader's: an old token has written; look and write in one transaction (Multi)")
 		w.told(a, electionTimeout, "the leader's node has gone")
 		w.lost(a)
 		w.resigns(b)

@@ -60,22 +60,22 @@ func (s FenceSubject) Plan() locktest.Plan {
 }
 
 var fenceCases = []locktest.TestCase[*fences]{
-	{Name: "what was written is read", Run: writtenIsRead, Basic: true},
-	{Name: "a lower token is refused and changes nothing", Run: lowerIsRefused, Basic: true},
-	{Name: "equal tokens of one holder pass", Run: equalPasses, Basic: true},
-	{Name: "tokens are compared as numbers", Run: asNumbers, Basic: true},
-	{Name: "the paused holder comes late and is refused", Run: pausedHolder, Basic: true},
-	{Name: "the new holder's first write shuts the old one out, whatever it writes", Run: sameValue, Basic: true},
-	{Name: "a restart forgets no token", Run: restart, Basic: true},
-	{Name: "many goroutines write at once and the highest token stays", Run: goroutinesAtOnce, Basic: true},
-	{Name: "a write between the check and the store is not overwritten", Run: betweenCheckAndStore, Basic: true, Exact: true},
-	{Name: "several stores write at once and the highest token stays", Run: storesAtOnce},
-	{Name: "a higher token is stored though a lower one came in between", Run: lowerInBetween, Exact: true},
-	{Name: "a value may be any bytes", Run: anyBytes},
-	{Name: "a request or reply that is lost is not a refusal, and Write can be tried again", Run: spoiledWrite, Exact: true},
-	{Name: "an error of the server is returned", Run: fenceNoPermission},
-	{Name: "a write that meets no other sends two requests at most", Run: twoRequests},
-	{Name: "a path that is not one is an error at once", Run: fenceBadPaths},
+	{Name: "what was written is read", Group: locktest.Liveness, Run: writtenIsRead, Basic: true},
+	{Name: "a lower token is refused and changes nothing", Group: locktest.Safety, Run: lowerIsRefused, Basic: true},
+	{Name: "equal tokens of one holder pass", Group: locktest.Liveness, Run: equalPasses, Basic: true},
+	{Name: "tokens are compared as numbers", Group: locktest.Safety, Run: asNumbers, Basic: true},
+	{Name: "the paused holder comes late and is refused", Group: locktest.Safety, Run: pausedHolder, Basic: true},
+	{Name: "the new holder's first write shuts the old one out, whatever it writes", Group: locktest.Safety, Run: sameValue, Basic: true},
+	{Name: "a restart forgets no token", Group: locktest.Safety, Run: restart, Basic: true},
+	{Name: "many goroutines write at once and the highest token stays", Group: locktest.Safety, Run: goroutinesAtOnce, Basic: true},
+	{Name: "a write between the check and the store is not overwritten", Group: locktest.Safety, Run: betweenCheckAndStore, Basic: true, Exact: true},
+	{Name: "several stores write at once and the highest token stays", Group: locktest.Safety, Run: storesAtOnce},
+	{Name: "a higher token is stored though a lower one came in between", Group: locktest.Liveness, Run: lowerInBetween, Exact: true},
+	{Name: "a value may be any bytes", Group: locktest.Liveness, Run: anyBytes},
+	{Name: "a request or reply that is lost is not a refusal, and Write can be tried again", Group: locktest.Faults, Run: spoiledWrite, Exact: true},
+	{Name: "an error of the server is returned", Group: locktest.Faults, Run: fenceNoPermission},
+	{Name: "a write that meets no other sends two requests at most", Group: locktest.Cost, Run: twoRequests},
+	{Name: "a path that is not one is an error at once", Group: locktest.Faults, Run: fenceBadPaths},
 }
 
 type fences struct {
@@ -108,7 +108,7 @@ func (w *fences) passes(r Register, token int64, value, what string) {
 func (w *fences) refused(r Register, token int64, value, what string) {
 	w.Helper()
 	err := w.write(r, token, value)
-	require.Error(w, err, "Write with token %d returns no error, and must return ErrStale: %s", token, what)
+	require.Error(w, err, "Write with token %d returns no error, and must return ErrStale: %s: an old token has written", token, what)
 	require.ErrorIs(w, err, w.subject.ErrStale, "Write with token %d returns another error than ErrStale: %s", token, what)
 }
 
@@ -141,7 +141,7 @@ func lowerIsRefused(w *fences) {
 	w.passes(r, 34, "new", "it is the first")
 	for _, token := range []int64{33, 1} {
 		w.refused(r, token, "old", "token 34 has been seen")
-		w.has(r, 34, "new", fmt.Sprintf("token %d was refused, and must change nothing", token))
+		w.has(r, 34, "new", fmt.Sprintf("token %d was refused, and must change nothing; an old token has written", token))
 	}
 	w.refused(r, 33, "old", "token 34 has been seen; a write that was refused must not lower the token")
 	w.passes(r, 35, "newer", "a higher token than the last")
@@ -244,7 +244,7 @@ func (w *fences) atOnce(n int, store func(i int) Register) {
 			require.NoError(w, err, "Write with token %d fails; %d writers at once, and the highest token is %d", token, n, n)
 		}
 	}
-	w.has(store(0), int64(n), fmt.Sprint("of ", n), fmt.Sprintf("%d writers at once, each with a token of its own: the highest token must stay; check the token and store it with the value in one step", n))
+	w.has(store(0), int64(n), fmt.Sprint("of ", n), fmt.Sprintf("%d writers at once, each with a token of its own: the highest token must stay, and an old token has written; check the token and store it with the value in one step", n))
 }
 
 func goroutinesAtOnce(w *fences) {
@@ -305,7 +305,7 @@ func (w *fences) inBetween(token, other int64, then func(r Register, what string
 
 func betweenCheckAndStore(w *fences) {
 	w.inBetween(33, 34, func(r Register, what string, err error) {
-		w.has(r, 34, "of the quick one", what+"; the check and the store must be one step: tell Set which version you have checked")
+		w.has(r, 34, "of the quick one", what+", and an old token has written; the check and the store must be one step: tell Set which version you have checked")
 		require.Error(w, err, "%s, and Write returns no error: its value is not there", what)
 		require.ErrorIs(w, err, w.subject.ErrStale, "%s, and Write returns another error than ErrStale: look again, the token is stale now", what)
 	})

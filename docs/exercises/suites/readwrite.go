@@ -103,48 +103,48 @@ var (
 )
 
 var readWriteCases = []locktest.TestCase[*readWrite]{
-	{Name: "readers are inside together", Run: readersTogether, Basic: true},
-	{Name: "a reader behind a writer waits for it", Run: readerBehindWriter, Basic: true},
-	{Name: "a writer waits for every reader before it", Run: writerBehindReaders, Basic: true},
-	{Name: "a reader behind a waiting writer waits", Run: readerBehindWaitingWriter, Basic: true},
-	{Name: "a writer does not starve behind a stream of readers", Run: noStarving, Basic: true},
-	{Name: "writers take turns in the order in which they came", Run: as(never, locktest.QueueOrder), Basic: true},
-	{Name: "readers and writers take turns in the order in which they came", Run: as(writerFirst, locktest.QueueOrder), Basic: true},
-	{Name: "a writer is alone, among readers and writers that come and go", Run: writerAlone, Basic: true},
-	{Name: "a release lets in the readers up to the next writer", Run: readersUpToWriter, Basic: true},
-	{Name: "a writer's node is ephemeral and goes with Unlock", Run: as(never, locktest.EphemeralNode), Basic: true},
-	{Name: "a reader's node is ephemeral and goes with RUnlock", Run: as(always, locktest.EphemeralNode), Basic: true},
-	{Name: "Unlock of a reader and RUnlock of a writer are ErrNotLocked and delete nothing", Run: wrongRelease, Basic: true},
-	{Name: "a contender may read, then write, then read", Run: readWriteReuse, Basic: true},
-	{Name: "a waiting reader sleeps", Run: as(writerFirst, locktest.WaiterSleeps), Basic: true},
-	{Name: "a waiting writer sleeps", Run: as(readerFirst, locktest.WaiterSleeps), Basic: true},
-	{Name: "the session of a writer ends and the next get in", Run: as(writerFirst, locktest.ExpiredHolder), Basic: true},
-	{Name: "the session of a reader ends and the next get in", Run: as(readerFirst, locktest.ExpiredHolder), Basic: true},
-	{Name: "a release wakes exactly the contenders that it concerns", Run: wakesTheRightOnes, Exact: true},
-	{Name: "each wait costs two requests", Run: readWriteRequests, Exact: true},
-	{Name: "a release wakes one contender where readers and writers take turns", Run: as(writerFirst, locktest.WakeUps), Bare: true},
-	{Name: "nodes of other programs that follow the recipe count", Run: recipesNodes},
-	{Name: "a child that is not a contender is ignored", Run: as(writerFirst, locktest.ForeignChild), Bare: true},
-	{Name: "missing parents are made", Run: as(writerFirst, locktest.MissingParents), Bare: true},
-	{Name: "parents that another contender makes at the same moment are not an error", Run: as(readerFirst, locktest.ParentsAtOnce), Exact: true, Bare: true},
-	{Name: "an error is returned and not taken for held", Run: noPermissionToWrite, Bare: true},
-	{Name: "a waiter that goes lets no writer in before its turn", Run: as(writerFirst, locktest.WaiterGoes), Bare: true},
-	{Name: "a waiting writer that goes lets no reader in before its turn", Run: as(readerLast, locktest.WaiterGoes), Bare: true},
-	{Name: "a waiting writer that goes lets the readers behind it in to the others", Run: writerGoes},
-	{Name: "a release between the look and the watch is not missed", Run: as(writerFirst, locktest.ReleaseBeforeWatch), Exact: true},
-	{Name: "a waiter that goes before it is watched lets nobody in", Run: as(writerFirst, locktest.WaiterGoesBeforeWatch), Exact: true},
-	{Name: "a waiter whose own node has gone does not take the lock", Run: as(writerFirst, locktest.NodeGoes), Exact: true},
-	{Name: "a release while a reader is cut off is not missed", Run: as(writerFirst, locktest.ReleaseWhileCutOff), Exact: true},
-	{Name: "a release while a writer is cut off is not missed", Run: as(readerFirst, locktest.ReleaseWhileCutOff), Exact: true},
-	{Name: "an expired session wakes a reader with an error", Run: as(writerFirst, locktest.ExpiredWaiter)},
-	{Name: "an expired session wakes a writer with an error", Run: as(readerFirst, locktest.ExpiredWaiter)},
-	{Name: "a closed session wakes a waiter with an error", Run: as(readerFirst, locktest.ClosedWaiter)},
-	{Name: "a release after the session has ended is ErrNotLocked and deletes nothing", Run: releaseAfterExpiry},
-	{Name: "an error on the way of a reader leaves no node behind", Run: as(writerFirst, locktest.ErrorOnTheWay), Exact: true},
-	{Name: "an error on the way of a writer leaves no node behind", Run: as(readerFirst, locktest.ErrorOnTheWay), Exact: true},
-	{Name: "an Unlock that fails can be tried again", Run: as(never, locktest.UnlockAgain), Exact: true},
-	{Name: "an RUnlock that fails can be tried again", Run: as(always, locktest.UnlockAgain), Exact: true},
-	{Name: "a path that is not one is an error at once", Run: as(never, locktest.BadPaths), Bare: true},
+	{Name: "readers are inside together", Group: locktest.Liveness, Run: readersTogether, Basic: true},
+	{Name: "a reader behind a writer waits for it", Group: locktest.Safety, Run: readerBehindWriter, Basic: true},
+	{Name: "a writer waits for every reader before it", Group: locktest.Safety, Run: writerBehindReaders, Basic: true},
+	{Name: "a reader behind a waiting writer waits", Group: locktest.Liveness, Run: readerBehindWaitingWriter, Basic: true},
+	{Name: "a writer does not starve behind a stream of readers", Group: locktest.Liveness, Run: noStarving, Basic: true},
+	{Name: "writers take turns in the order in which they came", Group: locktest.Liveness, Run: as(never, locktest.QueueOrder), Basic: true},
+	{Name: "readers and writers take turns in the order in which they came", Group: locktest.Liveness, Run: as(writerFirst, locktest.QueueOrder), Basic: true},
+	{Name: "a writer is alone, among readers and writers that come and go", Group: locktest.Safety, Run: writerAlone, Basic: true},
+	{Name: "a release lets in the readers up to the next writer", Group: locktest.Safety, Run: readersUpToWriter, Basic: true},
+	{Name: "a writer's node is ephemeral and goes with Unlock", Group: locktest.Liveness, Run: as(never, locktest.EphemeralNode), Basic: true},
+	{Name: "a reader's node is ephemeral and goes with RUnlock", Group: locktest.Liveness, Run: as(always, locktest.EphemeralNode), Basic: true},
+	{Name: "Unlock of a reader and RUnlock of a writer are ErrNotLocked and delete nothing", Group: locktest.Liveness, Run: wrongRelease, Basic: true},
+	{Name: "a contender may read, then write, then read", Group: locktest.Liveness, Run: readWriteReuse, Basic: true},
+	{Name: "a waiting reader sleeps", Group: locktest.Liveness, Run: as(writerFirst, locktest.WaiterSleeps), Basic: true},
+	{Name: "a waiting writer sleeps", Group: locktest.Liveness, Run: as(readerFirst, locktest.WaiterSleeps), Basic: true},
+	{Name: "the session of a writer ends and the next get in", Group: locktest.Faults, Run: as(writerFirst, locktest.ExpiredHolder), Basic: true},
+	{Name: "the session of a reader ends and the next get in", Group: locktest.Faults, Run: as(readerFirst, locktest.ExpiredHolder), Basic: true},
+	{Name: "a release wakes exactly the contenders that it concerns", Group: locktest.Cost, Run: wakesTheRightOnes, Exact: true},
+	{Name: "each wait costs two requests", Group: locktest.Cost, Run: readWriteRequests, Exact: true},
+	{Name: "a release wakes one contender where readers and writers take turns", Group: locktest.Cost, Run: as(writerFirst, locktest.WakeUps), Bare: true},
+	{Name: "nodes of other programs that follow the recipe count", Group: locktest.Safety, Run: recipesNodes},
+	{Name: "a child that is not a contender is ignored", Group: locktest.Liveness, Run: as(writerFirst, locktest.ForeignChild), Bare: true},
+	{Name: "missing parents are made", Group: locktest.Liveness, Run: as(writerFirst, locktest.MissingParents), Bare: true},
+	{Name: "parents that another contender makes at the same moment are not an error", Group: locktest.Faults, Run: as(readerFirst, locktest.ParentsAtOnce), Exact: true, Bare: true},
+	{Name: "an error is returned and not taken for held", Group: locktest.Faults, Run: noPermissionToWrite, Bare: true},
+	{Name: "a waiter that goes lets no writer in before its turn", Group: locktest.Safety, Run: as(writerFirst, locktest.WaiterGoes), Bare: true},
+	{Name: "a waiting writer that goes lets no reader in before its turn", Group: locktest.Safety, Run: as(readerLast, locktest.WaiterGoes), Bare: true},
+	{Name: "a waiting writer that goes lets the readers behind it in to the others", Group: locktest.Liveness, Run: writerGoes},
+	{Name: "a release between the look and the watch is not missed", Group: locktest.Liveness, Run: as(writerFirst, locktest.ReleaseBeforeWatch), Exact: true},
+	{Name: "a waiter that goes before it is watched lets nobody in", Group: locktest.Safety, Run: as(writerFirst, locktest.WaiterGoesBeforeWatch), Exact: true},
+	{Name: "a waiter whose own node has gone does not take the lock", Group: locktest.Safety, Run: as(writerFirst, locktest.NodeGoes), Exact: true},
+	{Name: "a release while a reader is cut off is not missed", Group: locktest.Faults, Run: as(writerFirst, locktest.ReleaseWhileCutOff), Exact: true},
+	{Name: "a release while a writer is cut off is not missed", Group: locktest.Faults, Run: as(readerFirst, locktest.ReleaseWhileCutOff), Exact: true},
+	{Name: "an expired session wakes a reader with an error", Group: locktest.Faults, Run: as(writerFirst, locktest.ExpiredWaiter)},
+	{Name: "an expired session wakes a writer with an error", Group: locktest.Faults, Run: as(readerFirst, locktest.ExpiredWaiter)},
+	{Name: "a closed session wakes a waiter with an error", Group: locktest.Faults, Run: as(readerFirst, locktest.ClosedWaiter)},
+	{Name: "a release after the session has ended is ErrNotLocked and deletes nothing", Group: locktest.Faults, Run: releaseAfterExpiry},
+	{Name: "an error on the way of a reader leaves no node behind", Group: locktest.Faults, Run: as(writerFirst, locktest.ErrorOnTheWay), Exact: true},
+	{Name: "an error on the way of a writer leaves no node behind", Group: locktest.Faults, Run: as(readerFirst, locktest.ErrorOnTheWay), Exact: true},
+	{Name: "an Unlock that fails can be tried again", Group: locktest.Faults, Run: as(never, locktest.UnlockAgain), Exact: true},
+	{Name: "an RUnlock that fails can be tried again", Group: locktest.Faults, Run: as(always, locktest.UnlockAgain), Exact: true},
+	{Name: "a path that is not one is an error at once", Group: locktest.Faults, Run: as(never, locktest.BadPaths), Bare: true},
 }
 
 type readWrite struct {
@@ -208,7 +208,10 @@ func (w *readWrite) stays(p *party, why string) {
 		})
 	if len(p.result) > 0 {
 		require.NoError(w, <-p.result, "%s must wait (%s), and its lock fails", p.name, why)
-		w.Fatalf("%s has got the lock and must wait: %s", p.name, why)
+		if why == overtaken { // readers only are inside
+			w.Fatalf("%s has got the lock and must wait: %s", p.name, why)
+		}
+		w.Fatalf("%s has got the lock while another contender holds it: two holders; it must wait: %s", p.name, why)
 	}
 }
 
@@ -305,7 +308,7 @@ func writerAlone(w *readWrite) {
 					return err
 				}
 				if n >= many && n != many || n%many > 0 && !reads {
-					return errors.New("a writer is inside together with another contender")
+					return errors.New("a writer is inside together with another contender: two holders")
 				}
 			}
 			return nil
@@ -314,7 +317,7 @@ func writerAlone(w *readWrite) {
 	for i, result := range results {
 		require.NoError(w, w.Result(result, fmt.Sprintf("contender %d", i)), "contender %d", i)
 	}
-	require.Equal(w, 4*times, counted, "the count is wrong: two writers were inside at once")
+	require.Equal(w, 4*times, counted, "the count is wrong: two writers were inside at once: two holders")
 	w.NothingLeft()
 }
 
@@ -358,7 +361,7 @@ func noStarving(w *readWrite) {
 		w.leaves(inside[0])
 		inside = inside[1:]
 	}
-	require.Empty(w, writer.result, "the writer is in while a reader holds the lock")
+	require.Empty(w, writer.result, "the writer is in while a reader holds the lock: two holders")
 	require.Len(w, waiting, n, "the writer starves: one late reader after the other gets in, and the lock is never free; %s", overtaken)
 	w.leaves(first)
 	w.getsIn(writer, "though readers come and come")

@@ -78,21 +78,21 @@ func (s asLock) TryLock() (bool, error) { return s.TryAcquire() }
 func (s asLock) Unlock() error          { return s.Release() }
 
 var semaphoreCases = []locktest.TestCase[*places]{
-	{Name: "as many as there are permits get in without waiting, and one more waits", Run: with(3, asManyAsPermits), Basic: true},
-	{Name: "a release lets exactly one in", Run: with(3, letsOneIn), Basic: true},
-	{Name: "whichever of those inside goes, the first waiter gets in", Run: with(3, whicheverGoes), Basic: true},
-	{Name: "several that go at once let as many in", Run: with(3, severalGo), Basic: true},
-	{Name: "waiters get in in the order in which they came", Run: with(3, orderOfPlaces), Basic: true},
-	{Name: "a waiter that goes lets nobody in, and those behind it are not forgotten", Run: with(2, waiterBeforeGoes), Basic: true},
-	{Name: "TryAcquire takes a free place, and says false at once when there is none", Run: with(2, tryAcquire), Basic: true},
-	{Name: "Release by a contender that is not inside is ErrNotAcquired and frees no place", Run: with(2, releaseOutside), Basic: true},
-	{Name: "a holder whose session ends frees its place", Run: with(3, placeExpires), Basic: true},
-	{Name: "never more inside than there are permits, each contender in a session of its own", Run: with(3, neverMore), Basic: true},
-	{Name: "never more inside than there are permits, contenders of one session", Run: with(3, neverMoreInOneSession)},
-	{Name: "a release between looking and watching is not missed, whichever of those inside goes", Run: with(2, releaseBeforePlaceWatch), Exact: true},
-	{Name: "a release wakes no more waiters than predicted", Run: with(3, placeWakeUps), Exact: true},
-	{Name: "the requests are no more than predicted", Run: with(3, placeRequests), Exact: true},
-	{Name: "less than one permit is an error at once", Run: with(0, noPermits)},
+	{Name: "as many as there are permits get in without waiting, and one more waits", Group: locktest.Safety, Run: with(3, asManyAsPermits), Basic: true},
+	{Name: "a release lets exactly one in", Group: locktest.Safety, Run: with(3, letsOneIn), Basic: true},
+	{Name: "whichever of those inside goes, the first waiter gets in", Group: locktest.Liveness, Run: with(3, whicheverGoes), Basic: true},
+	{Name: "several that go at once let as many in", Group: locktest.Liveness, Run: with(3, severalGo), Basic: true},
+	{Name: "waiters get in in the order in which they came", Group: locktest.Liveness, Run: with(3, orderOfPlaces), Basic: true},
+	{Name: "a waiter that goes lets nobody in, and those behind it are not forgotten", Group: locktest.Safety, Run: with(2, waiterBeforeGoes), Basic: true},
+	{Name: "TryAcquire takes a free place, and says false at once when there is none", Group: locktest.Liveness, Run: with(2, tryAcquire), Basic: true},
+	{Name: "Release by a contender that is not inside is ErrNotAcquired and frees no place", Group: locktest.Liveness, Run: with(2, releaseOutside), Basic: true},
+	{Name: "a holder whose session ends frees its place", Group: locktest.Faults, Run: with(3, placeExpires), Basic: true},
+	{Name: "never more inside than there are permits, each contender in a session of its own", Group: locktest.Safety, Run: with(3, neverMore), Basic: true},
+	{Name: "never more inside than there are permits, contenders of one session", Group: locktest.Safety, Run: with(3, neverMoreInOneSession)},
+	{Name: "a release between looking and watching is not missed, whichever of those inside goes", Group: locktest.Liveness, Run: with(2, releaseBeforePlaceWatch), Exact: true},
+	{Name: "a release wakes no more waiters than predicted", Group: locktest.Cost, Run: with(3, placeWakeUps), Exact: true},
+	{Name: "the requests are no more than predicted", Group: locktest.Cost, Run: with(3, placeRequests), Exact: true},
+	{Name: "less than one permit is an error at once", Group: locktest.Faults, Run: with(0, noPermits)},
 }
 
 type places struct {
@@ -134,6 +134,20 @@ func (w *places) goesIn(result <-chan error, name, advice string) {
 	require.NoError(w, <-result, "%s: Acquire fails", name)
 }
 
+// firstIn waits until one of the contenders from number i on is inside, and
+// returns its number.
+func (w *places) firstIn(results []<-chan error, i int) (first int) {
+	w.Helper()
+	first = -1
+	w.WaitUntil("a waiter gets in", func() bool {
+		first = slices.IndexFunc(results, func(result <-chan error) bool { return len(result) > 0 })
+		return first >= 0
+	}, func() string {
+		return fmt.Sprintf("contender %d must get in, and no waiter does: %s%s", i+1, whichever, w.Why())
+	})
+	return first
+}
+
 // staysOut fails if a contender is inside, or does not sleep on a watch.
 func (w *places) staysOut(result <-chan error, s *locktest.Session, name string) {
 	w.Helper()
@@ -141,7 +155,7 @@ func (w *places) staysOut(result <-chan error, s *locktest.Session, name string)
 	w.WaitUntil(name+" waits on a watch", func() bool {
 		if len(result) > 0 {
 			require.NoError(w, <-result, "%s must wait, and Acquire fails", name)
-			w.Fatalf("%s must wait, and has got in: more are inside than there are permits", name)
+			w.Fatalf("%s must wait, and has got in: there is one too many inside", name)
 		}
 		return s.Tap.Armed() > 0 && s.Tap.Pending() == 0
 	}, func() string {
@@ -238,6 +252,8 @@ func orderOfPlaces(w *places) {
 		w.release(all[inside[out]], "one that is inside")
 		inside = slices.Delete(inside, out, out+1)
 		next := w.permits + i
+		first := w.firstIn(results, next)
+		require.Equal(w, next, first, "contender %d gets in before contender %d, which came earlier: the contender whose node has the smallest number is the next", first+1, next+1)
 		for j := next + 1; j < len(all); j++ {
 			w.staysOut(results[j], sessions[j], fmt.Sprintf("contender %d, while contender %d waits longer,", j+1, next+1))
 		}
@@ -286,7 +302,7 @@ func tryAcquire(w *places) {
 	for range 3 {
 		ok, err := w.Try(l, "TryAcquire without a free place")
 		require.NoError(w, err, "TryAcquire without a free place fails: false says that there is none")
-		require.False(w, ok, "TryAcquire goes inside, and all places are taken: more are inside than there are permits")
+		require.False(w, ok, "TryAcquire goes inside, and all places are taken: there is one too many inside")
 	}
 	require.Len(w, w.Nodes(), w.permits, "TryAcquire has returned false and has left a node behind: it takes a place from every contender that comes later")
 	require.Zero(w, s.Tap.Armed(), "TryAcquire has returned false and has left a watch behind")
@@ -302,7 +318,7 @@ func releaseOutside(w *places) {
 	stranger, _ := w.Contender(sessions[0])
 	before := w.Nodes()
 	err := w.UnlockErr(stranger, "Release by a contender that is not inside")
-	require.Equal(w, before, w.Nodes(), "Release by a contender that is not inside has deleted another one's node")
+	require.Equal(w, before, w.Nodes(), "Release by a contender that is not inside has deleted another contender's node")
 	w.isNotAcquired(err, "Release by a contender that is not inside")
 	w.release(all[0], "the first")
 	w.getsIn(results[w.permits], "the waiter")
@@ -358,7 +374,7 @@ func (w *places) crowd(contenders []locktest.Lock) {
 			return fmt.Errorf("Release fails: %w", err)
 		}
 		if int(n) > w.permits {
-			return errors.New("more are inside than there are permits")
+			return errors.New("there is one too many inside: more than there are permits")
 		}
 		return nil
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -12,45 +14,89 @@ import (
 	"example.com/zklock/internal/explore/steps"
 )
 
-// An Exercise is what the lab knows of a student's lock. The code that adds
-// the exercises to the catalogue is generated when the lab is built, because
-// a folder that begins with _ is in no package pattern.
+// An Exercise is what the lab and the grader know of the locks that are written
+// for one exercise, before they see one.
 type Exercise struct {
-	Folder string // such as 01-naive
-	Title  Text
-	Queue  bool // the lock's path is the parent of a queue
-	// NotLocked is what Unlock returns if the lock is not held; nil: it has no
-	// such error.
-	NotLocked error
-	Contexts  bool // Lock takes a ctx
-	Together  bool // the contenders of a client share what Open makes
-	Open      func(conn *zk.Conn, path string) func(name string) explore.Lock
+	Folder     string // such as 03-predecessor
+	Contenders int    // in the lab's scene, and at least in the grader's worlds
+	queue      bool   // the lock's path is the parent of a queue
+	finds      bool   // a create whose reply is lost leaves no node behind
+	contexts   bool   // Lock takes a ctx
+	timed      bool   // the lock watches over its session by the clock
+	shared     bool   // the contenders of a client share what is opened
+	permits    int
+	together   func(a, b string) bool
 }
 
-// AddExercises adds students' locks.
-func AddExercises(list ...Exercise) {
-	for _, e := range list {
-		Add(Lock{
-			Name: "exercise-" + e.Folder, Group: Exercises, Title: e.Title,
-			Note: Text{
-				"Your lock: docs/exercises/_" + e.Folder + "/lock.go. Save it, and it runs here.",
-				"你写的锁：docs/exercises/_" + e.Folder + "/lock.go。保存后就在这里运行。",
-			},
-			Subject: func(session time.Duration) explore.Subject {
-				s := explore.Subject{Name: "exercise-" + e.Folder, Queue: e.Queue, Contexts: e.Contexts, Alone: !e.Together, Session: session, Open: e.Open}
-				if e.NotLocked != nil {
-					s.NotLocked = func(err error) bool { return errors.Is(err, e.NotLocked) }
-				}
-				return s
-			},
-		})
+// Played are those whose locks the explorer can play.
+var Played = []Exercise{
+	{Folder: "01-naive", Contenders: 2},
+	{Folder: "02-herd", Contenders: 2, queue: true},
+	{Folder: "03-predecessor", Contenders: 2, queue: true},
+	{Folder: "04-reentrant", Contenders: 2, queue: true, shared: true},
+	{Folder: "05-give-up", Contenders: 2, queue: true, contexts: true},
+	{Folder: "06-find-again", Contenders: 2, queue: true, finds: true},
+	{Folder: "08-semaphore", Contenders: 3, queue: true, permits: permits},
+	{Folder: "09-read-write", Contenders: 2, queue: true, together: func(a, b string) bool { return reads(a) && reads(b) }},
+	{Folder: "10-election", Contenders: 2, timed: true},
+}
+
+// reads says which contenders of exercise 9 are readers: B, C, E, F, …
+func reads(name string) bool { return (name[0]-'A')%3 != 0 }
+
+// Name is that of a lock of the exercise in the catalogue.
+func (e Exercise) Name() string { return "exercise-" + e.Folder }
+
+// An Open makes the contenders of a client.
+type Open = func(conn *zk.Conn, path string, session time.Duration) func(name string) explore.Lock
+
+// Subject is a lock of the exercise for the explorer. NotLocked is what its
+// Unlock returns if the lock is not held.
+func (e Exercise) Subject(open Open, notLocked error, session time.Duration) explore.Subject {
+	s := explore.Subject{
+		Name: e.Name(), Queue: e.queue, Contexts: e.contexts, Timed: e.timed, Alone: !e.shared, Permits: e.permits, Together: e.together,
+		Session: session, Lenient: true,
+		Open:      func(conn *zk.Conn, path string) func(string) explore.Lock { return open(conn, path, session) },
+		NotLocked: func(err error) bool { return errors.Is(err, notLocked) || errors.Is(err, errNotLeading) },
+		// What has no harm but its price is for the cases that count.
+		Ignore: []explore.Kind{explore.WatchLeft, explore.Costly},
 	}
+	if !e.finds {
+		s.Known = []explore.Known{steps.LostReply}
+	}
+	return s
+}
+
+// FindExercise returns the exercise of a folder, which may begin with _.
+func FindExercise(folder string) (Exercise, error) {
+	i := slices.IndexFunc(Played, func(e Exercise) bool { return e.Folder == strings.TrimPrefix(folder, "_") })
+	if i < 0 {
+		return Exercise{}, fmt.Errorf("the explorer plays no lock of the exercise %s", folder)
+	}
+	return Played[i], nil
+}
+
+// AddExercise adds a student's lock. The code that calls it is generated when the
+// lab is built, because a folder that begins with _ is in no package pattern.
+func AddExercise(folder string, title Text, open Open, notLocked error) {
+	e, err := FindExercise(folder)
+	if err != nil {
+		panic(err) // the lab's command asks before it generates the call
+	}
+	Add(Lock{
+		Name: e.Name(), Group: Exercises, Title: title,
+		Note: Text{
+			"Your lock: docs/exercises/_" + folder + "/lock.go. Save it, and it runs here.",
+			"你写的锁：docs/exercises/_" + folder + "/lock.go。保存后就在这里运行。",
+		},
+		Subject: func(session time.Duration) explore.Subject { return e.Subject(open, notLocked, session) },
+	})
 }
 
 // Alone makes the contenders of a lock that each of them has for itself. Its
 // Lock may take a ctx.
-func Alone[L any](open func(conn *zk.Conn, path string) L) func(conn *zk.Conn, path string) func(string) explore.Lock {
-	return func(conn *zk.Conn, path string) func(string) explore.Lock {
+func Alone[L any](open func(conn *zk.Conn, path string) L) Open {
+	return func(conn *zk.Conn, path string, _ time.Duration) func(string) explore.Lock {
 		return func(string) explore.Lock {
 			switch l := any(open(conn, path)).(type) {
 			case steps.Plain:
@@ -84,8 +130,8 @@ type Mutex[O any] interface {
 }
 
 // Owned makes the contenders of such a lock.
-func Owned[M Mutex[O], O any](open func(conn *zk.Conn, path string) M, newOwner func(name string) O) func(conn *zk.Conn, path string) func(string) explore.Lock {
-	return func(conn *zk.Conn, path string) func(string) explore.Lock {
+func Owned[M Mutex[O], O any](open func(conn *zk.Conn, path string) M, newOwner func(name string) O) Open {
+	return func(conn *zk.Conn, path string, _ time.Duration) func(string) explore.Lock {
 		m := open(conn, path)
 		return func(name string) explore.Lock { return owned[M, O]{m, newOwner(name)} }
 	}
@@ -99,3 +145,127 @@ type owned[M Mutex[O], O any] struct {
 func (o owned[M, O]) Lock(context.Context) error            { return o.m.Lock(o.o) }
 func (o owned[M, O]) TryLock(context.Context) (bool, error) { return o.m.TryLock(o.o) }
 func (o owned[M, O]) Unlock(context.Context) error          { return o.m.Unlock(o.o) }
+
+// A Semaphore is what exercise 8 asks for.
+type Semaphore interface {
+	Acquire() error
+	TryAcquire() (bool, error)
+	Release() error
+}
+
+// permits is how many the semaphores of the explorer have.
+const permits = 2
+
+// Permits makes the contenders of a semaphore.
+func Permits[S Semaphore](open func(conn *zk.Conn, path string, permits int) S) Open {
+	return func(conn *zk.Conn, path string, _ time.Duration) func(string) explore.Lock {
+		return func(string) explore.Lock { return permit{open(conn, path, permits)} }
+	}
+}
+
+type permit struct{ s Semaphore }
+
+func (p permit) Lock(context.Context) error            { return p.s.Acquire() }
+func (p permit) TryLock(context.Context) (bool, error) { return p.s.TryAcquire() }
+func (p permit) Unlock(context.Context) error          { return p.s.Release() }
+
+// A ReadWrite lock is what exercise 9 asks for.
+type ReadWrite interface {
+	RLock() error
+	RUnlock() error
+	Lock() error
+	Unlock() error
+}
+
+// ReadersAndWriters makes the contenders of a read/write lock: A writes, B and C
+// read, D writes, and so on.
+func ReadersAndWriters[L ReadWrite](open func(conn *zk.Conn, path string) L) Open {
+	return func(conn *zk.Conn, path string, _ time.Duration) func(string) explore.Lock {
+		return func(name string) explore.Lock {
+			if reads(name) {
+				return reader{writer{open(conn, path)}}
+			}
+			return writer{open(conn, path)}
+		}
+	}
+}
+
+type writer struct{ l ReadWrite }
+
+func (w writer) Lock(context.Context) error            { return w.l.Lock() }
+func (w writer) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
+func (w writer) Unlock(context.Context) error          { return w.l.Unlock() }
+
+type reader struct{ writer }
+
+func (r reader) Lock(context.Context) error   { return r.l.RLock() }
+func (r reader) Unlock(context.Context) error { return r.l.RUnlock() }
+
+// A Candidate is what exercise 10 asks for.
+type Candidate interface {
+	Lead(ctx context.Context, lead func(ctx context.Context, term int64) error) error
+}
+
+// Candidates makes the contenders of an election, in which the one that leads
+// is the holder: Unlock resigns, Lost is the end of the leader's ctx, and the
+// token is its term.
+func Candidates[C Candidate](open func(conn *zk.Conn, path string, timeout time.Duration) C) Open {
+	return func(conn *zk.Conn, path string, session time.Duration) func(string) explore.Lock {
+		return func(string) explore.Lock { return &candidate{c: open(conn, path, session)} }
+	}
+}
+
+type candidate struct {
+	c      Candidate
+	term   int64
+	lost   <-chan struct{}
+	resign chan struct{} // nil: it does not lead
+	result chan error
+}
+
+var (
+	errNotLeading = errors.New("locks: the candidate does not lead")
+	errNeverLed   = errors.New("locks: Lead has returned no error, and has not called lead")
+)
+
+// Lock does not hand its ctx on: it ends when Lock has returned, and the
+// leadership goes on.
+func (c *candidate) Lock(context.Context) error {
+	began, resign, result := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		result <- c.c.Lead(context.Background(), func(ctx context.Context, term int64) error {
+			c.term, c.lost = term, ctx.Done()
+			close(began)
+			select {
+			case <-resign:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+	}()
+	select {
+	case <-began:
+		c.resign, c.result = resign, result
+		return nil
+	case err := <-result:
+		if err == nil {
+			return errNeverLed
+		}
+		return err
+	}
+}
+
+func (c *candidate) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
+
+func (c *candidate) Unlock(context.Context) error {
+	if c.resign == nil {
+		return errNotLeading
+	}
+	close(c.resign)
+	c.resign = nil
+	return <-c.result
+}
+
+func (c *candidate) Token() int64          { return c.term }
+func (c *candidate) Lost() <-chan struct{} { return c.lost }

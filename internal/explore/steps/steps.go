@@ -40,7 +40,8 @@ func (p plain) Unlock(context.Context) error          { return p.Plain.Unlock() 
 // matter of messages. A holder that outlives its session (explore.Outlived)
 // is reported of every lock that is not timed.
 var (
-	lostReply = explore.Known{
+	// LostReply is left open by every lock but zklock.
+	LostReply = explore.Known{
 		Name: "the reply to create is lost, and the node stays until the session ends",
 		Match: func(v explore.Violation, f explore.Facts) bool {
 			return f.OrphanCreate && (v.Kind == explore.Hang || v.Kind == explore.NodeLeft)
@@ -79,7 +80,7 @@ func Naive() explore.Subject {
 		NotLocked: func(err error) bool { return errors.Is(err, naive.ErrNotLocked) },
 		Requests:  func(n int) int { return n*n + 2*n },
 		Events:    func(n int) int { return n * (n - 1) / 2 },
-		Known:     []explore.Known{lostReply, lookThenDelete},
+		Known:     []explore.Known{LostReply, lookThenDelete},
 	}
 }
 
@@ -95,7 +96,7 @@ func Herd() explore.Subject {
 		Requests:  func(n int) int { return n*n + n + 1 },
 		Events:    func(n int) int { return n*n - n + 1 },
 		Queue:     true,
-		Known:     []explore.Known{lostReply, wrap},
+		Known:     []explore.Known{LostReply, wrap},
 	}
 }
 
@@ -111,7 +112,7 @@ func Predecessor() explore.Subject {
 		Requests:  func(n int) int { return 5*n - 2 },
 		Events:    func(n int) int { return n - 1 },
 		Queue:     true,
-		Known:     []explore.Known{lostReply, wrap},
+		Known:     []explore.Known{LostReply, wrap},
 	}
 }
 
@@ -129,7 +130,7 @@ func Reentrant() explore.Subject {
 		Requests:  func(n int) int { return 5*n - 2 },
 		Events:    func(n int) int { return n - 1 },
 		Queue:     true,
-		Known:     []explore.Known{lostReply, wrap},
+		Known:     []explore.Known{LostReply, wrap},
 	}
 }
 
@@ -161,7 +162,7 @@ func TimeoutIn(session time.Duration) explore.Subject {
 		Timed:     true,
 		Contexts:  true,
 		Session:   session,
-		Known:     []explore.Known{lostReply, wrap},
+		Known:     []explore.Known{LostReply, wrap},
 	}
 }
 
