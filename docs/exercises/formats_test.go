@@ -143,7 +143,7 @@ func strictly[T any](t *testing.T, text []byte) (v T) {
 	return v
 }
 
-// judged is a result in which all cases pass, but for one of a group.
+// judged is a result in which all cases pass except one of a group.
 func judged(e *exercise, fails locktest.Group, words string) *result {
 	r := &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Took: 1.5}
 	for _, s := range e.tests {

@@ -284,10 +284,15 @@ func TestPagesGiveNothingAway(t *testing.T) {
 			least = len(locks.Tasks) - 1 // a line each
 		}
 		require.Greater(t, len(secret), least, "%s: the stub has nearly all of the solution", e.folder)
-		for _, page := range []string{"README.md", "hints.md"} {
-			told := strings.Join(strings.Fields(text(t, e.dir(root), page)), "")
+		pages := []string{filepath.Join(e.dir(root), "README.md"), filepath.Join(e.dir(root), "hints.md")}
+		for _, pattern := range []string{"%02d-*.md", "%02d_*.go"} {
+			pages = append(pages, must(filepath.Glob(filepath.Join(root, "docs", "exercises", "primers", fmt.Sprintf(pattern, e.number))))...)
+		}
+		require.True(t, len(pages) == 4 || e.number > 10, "%s: a primer and its program", e.folder)
+		for _, page := range pages {
+			told := strings.Join(strings.Fields(text(t, page)), "")
 			for _, line := range secret {
-				require.NotContains(t, told, line, "%s/%s has a line of the solution", e.folder, page)
+				require.NotContains(t, told, line, "%s has a line of the solution", page)
 			}
 		}
 	}

@@ -3,7 +3,7 @@ package main
 import (
 	"sync"
 
-	predecessor "example.com/zklock/03-sequential-predecessor"
+	"example.com/zklock/03-sequential-predecessor"
 )
 
 // A guest is an identity. Two pointers are equal if they point to the same guest.
