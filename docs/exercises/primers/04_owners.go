@@ -32,20 +32,20 @@ func owners(p *play) error {
 	p.say("anna has room %d; another anna is known: %v", rooms[anna], known)
 
 	// A sync.Cond: Wait lets go of the mutex, sleeps, and has it again when it returns.
-	var mu sync.Mutex // guards ready
-	changed := sync.NewCond(&mu)
+	var guard sync.Mutex // guards ready
+	changed := sync.NewCond(&guard)
 	ready := false
 	go func() {
-		mu.Lock()
+		guard.Lock()
 		ready = true
-		mu.Unlock()
+		guard.Unlock()
 		changed.Broadcast()
 	}()
-	mu.Lock()
+	guard.Lock()
 	for !ready { // always in a loop: another goroutine may have been faster
 		changed.Wait()
 	}
-	mu.Unlock()
+	guard.Unlock()
 	p.say("the other goroutine is ready: %v", ready)
 	return nil
 }
