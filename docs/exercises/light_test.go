@@ -292,6 +292,9 @@ func TestPagesGiveNothingAway(t *testing.T) {
 		for _, page := range pages {
 			told := strings.Join(strings.Fields(text(t, page)), "")
 			for _, line := range secret {
+				if strings.HasSuffix(page, ".go") && len(line) < 25 {
+					continue // a program has short lines that say nothing, such as the case of a select
+				}
 				require.NotContains(t, told, line, "%s has a line of the solution", page)
 			}
 		}
