@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/lab/locks"
 )
 
 // TestMain leaves the tests out where ZK names a server: the lab has its own,
