@@ -57,7 +57,7 @@ func (s LeaseSubject) faults(t *testing.T) *grader {
 		t.Fatal("locktest: LeaseSubject.Open is nil: it must make contenders")
 	}
 	return grade(t, func(t *testing.T, r request) (sent []jute.Op) {
-		inWorld(t, Subject{}, true, false, func(w *World) { sent = r.Fault.inWorld(w, s) })
+		inWorld(t, Subject{}, worldOptions{exact: true, strict: true}, func(w *World) { sent = r.Fault.inWorld(w, s) })
 		return sent
 	})
 }

@@ -40,6 +40,11 @@ type Plan struct {
 // NewPlan makes a Plan of the cases that keep is true of. Each runs in a World
 // whose contenders are the subject's, with what enter adds to it.
 func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, contender Subject, enter func(w *World) W) Plan {
+	return newPlan(cases, keep, contender, enter, false)
+}
+
+// newPlan makes a Plan. A strict one fails a case that leaves a goroutine.
+func newPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, contender Subject, enter func(w *World) W, strict bool) Plan {
 	p := Plan{groups: make(map[string]Group)}
 	byName := make(map[string]TestCase[W])
 	for _, c := range cases {
@@ -51,7 +56,7 @@ func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, contender 
 	}
 	p.run = func(t *testing.T, name string) {
 		c := byName[name]
-		inWorld(t, contender, c.Exact, c.Calm, func(w *World) {
+		inWorld(t, contender, worldOptions{c.Exact, c.Calm, strict}, func(w *World) {
 			if !c.Bare {
 				w.Parents(w.Session().Conn, zk.WorldACL(zk.PermAll))
 				w.parent()

@@ -30,14 +30,19 @@ const Patience = time.Minute
 type World struct {
 	*testing.T
 	Subject Subject
+	strict  bool // no goroutine may be left when the case is over
 	zoo     *ensemble.Ensemble
 	Server  *zkserver.Server // nil: a real ZooKeeper
 	Path    string           // of the lock; nothing is there yet, nor above it
 }
 
+// worldOptions are what a case needs: the embedded server's control, sessions of
+// twenty minutes, and that no goroutine is left.
+type worldOptions struct{ exact, calm, strict bool }
+
 // inWorld runs a case against the ZooKeeper that ZK names.
-func inWorld(t *testing.T, s Subject, exact, calm bool, run func(w *World)) {
-	if (exact || calm) && os.Getenv("ZK") != "" && os.Getenv("ZK") != ensemble.SpecEmbedded {
+func inWorld(t *testing.T, s Subject, o worldOptions, run func(w *World)) {
+	if (o.exact || o.calm) && os.Getenv("ZK") != "" && os.Getenv("ZK") != ensemble.SpecEmbedded {
 		t.Skip("needs exact control of the server, which only the embedded one gives (unset ZK)")
 	}
 	zoo := Real(t)
@@ -50,10 +55,11 @@ func inWorld(t *testing.T, s Subject, exact, calm bool, run func(w *World)) {
 			defer watchdog.Stop()
 		}
 		synctest.Test(t, func(t *testing.T) {
-			w := &World{T: t, Subject: s, Path: "/locktest/a/lock"}
+			w := &World{T: t, Subject: s, strict: o.strict, Path: "/locktest/a/lock"}
+			t.Cleanup(w.over) // after all others: the clients and the server are closed
 			defer func() { self.left(t.Failed()) }()
 			var options []zkserver.Option
-			if calm {
+			if o.calm {
 				options = append(options, zkserver.WithTick(calmTimeout/2))
 			}
 			w.Server = zkserver.Run(t, options...)
@@ -61,6 +67,9 @@ func inWorld(t *testing.T, s Subject, exact, calm bool, run func(w *World)) {
 			w.observe()
 			defer w.bound().Stop()
 			run(w)
+			if !w.strict {
+				w.waitForLock(afterwards)
+			}
 		})
 		return
 	}
@@ -69,6 +78,56 @@ func inWorld(t *testing.T, s Subject, exact, calm bool, run func(w *World)) {
 	admin := w.Session()
 	t.Cleanup(func() { w.removeAll(admin.Conn, root) }) // before admin's session is closed
 	run(w)
+}
+
+// afterwards is how long a lock may clean up when its case is over, in virtual time,
+// with clients and a server that live.
+const afterwards = 10 * time.Minute
+
+// waitForLock waits until no goroutine of the lock is left, and says whether it has
+// seen that.
+func (w *World) waitForLock(patience time.Duration) bool {
+	pause := 10 * time.Millisecond
+	for begin := time.Now(); ; pause = min(2*pause, 30*time.Second) {
+		synctest.Wait()
+		self.step()
+		if !anyGoroutine(allStacks(), func(state, frames string) bool { return strings.Contains(state, inBubble) && ofLock(frames) }) {
+			return true
+		}
+		if time.Since(begin) >= patience {
+			return false
+		}
+		time.Sleep(pause)
+	}
+}
+
+// over is the end of a case, when its clients and its server have been closed. A
+// goroutine that is left then need not be to blame: a client that has been closed
+// leaves some requests without an answer. A bubble does not end while one is left, so
+// the process ends in its place.
+func (w *World) over() {
+	if w.strict || w.Failed() || self == nil {
+		return
+	}
+	alone := func() bool {
+		synctest.Wait()
+		n := 0
+		anyGoroutine(allStacks(), func(state, _ string) bool {
+			if strings.Contains(state, inBubble) {
+				n++
+			}
+			return false
+		})
+		return n <= bubble
+	}
+	pause := 10 * time.Millisecond
+	for begin := time.Now(); !alone(); pause = min(2*pause, time.Second) {
+		if time.Since(begin) > time.Minute {
+			self.over()
+		}
+		time.Sleep(pause)
+		self.step()
+	}
 }
 
 // calmTimeout is the session timeout of a Calm case: the least that its server

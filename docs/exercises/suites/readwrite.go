@@ -148,7 +148,6 @@ var readWriteCases = []locktest.TestCase[*readWrite]{
 	{Name: "an error on the way of a writer leaves no node behind", Group: locktest.Faults, Run: as(readerFirst, locktest.ErrorOnTheWay), Exact: true},
 	{Name: "an Unlock that fails can be tried again", Group: locktest.Faults, Run: as(never, locktest.UnlockAgain), Exact: true},
 	{Name: "an RUnlock that fails can be tried again", Group: locktest.Faults, Run: as(always, locktest.UnlockAgain), Exact: true},
-	{Name: "a path that is not one is an error at once", Group: locktest.Faults, Run: as(never, locktest.BadPaths), Bare: true},
 }
 
 type readWrite struct {

@@ -270,8 +270,7 @@ func waiterBeforeGoes(w *places) {
 	for first := range 2 {
 		all, results, sessions := w.fill(4)
 		const gone, next = 3, 2 // indexes: the second waiter goes, the first is next
-		w.Expire(sessions[gone])
-		w.Gone(results[gone])
+		w.Goes(sessions[gone])
 		for _, j := range []int{2, 4, 5} {
 			w.staysOut(results[j], sessions[j], fmt.Sprintf("a waiter has gone, %d are inside, and contender %d", w.permits, j+1))
 		}
