@@ -101,7 +101,7 @@ var basicOwners = []string{
 	"one Unlock too many is ErrNotOwner",
 	"a second Lock by the same owner costs no request",
 	"owners with equal names are distinct",
-	"no owner at all is an error at once",
+	"no owner at all is an error, or an owner like another",
 }
 
 const step3 = "example.com/zklock/03-sequential-predecessor"

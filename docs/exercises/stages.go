@@ -28,21 +28,23 @@ var (
 		"missing parents are made",
 		"a waiter sleeps on a watch and does not poll",
 		"a release between looking and watching is not missed",
+		"a waiter waits for as long as the holder holds, a day if need be",
+		"no watch is left where nothing is left to wait for",
 		"one at a time holds it, contenders of one session",
 		"one at a time holds it, each contender in a session of its own",
 		"a holder whose session expires lets the next one in",
 		"a release wakes exactly as many as predicted",
 		"every schedule of two contenders",
-		"every schedule of two contenders, at some moment nothing happens for a day",
-		"200 random schedules of one contender more",
-		"200 random schedules of contenders in one session",
+		"every schedule of two contenders, and at some moment a day passes",
+		"200 random schedules of 3 contenders",
+		"200 random schedules of 2 contenders in one session",
 	}
 	inOrder = append([]string{
 		"contenders get in in the order in which they came",
 		"a waiter that goes lets nobody in before the holder has let go",
 		"a waiter that goes before it is watched lets nobody in",
 		"the requests are exactly as many as predicted",
-		"every schedule of two contenders, the second of whose numbers has one digit more",
+		"every schedule of two contenders, and a number has one digit more than the one before",
 	}, waiting...)
 )
 
@@ -98,9 +100,9 @@ func (r *result) stageLine(e *exercise) string {
 // write.
 func stageTable(e *exercise, write []string) string {
 	var b strings.Builder
-	b.WriteString("| stage | time | write | cases |\n|---|---:|---|---:|\n")
+	b.WriteString("| stage | time | write |\n|---|---:|---|\n")
 	for i, s := range e.stages() {
-		fmt.Fprintf(&b, "| %d %s | %d min | %s | %d |\n", i+1, s.title, s.minutes, write[i], len(s.cases))
+		fmt.Fprintf(&b, "| %d %s | %d min | %s |\n", i+1, s.title, s.minutes, write[i])
 	}
 	return b.String()
 }

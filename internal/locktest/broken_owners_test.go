@@ -31,7 +31,6 @@ var ownerBugs = map[bug]failure{
 	"anybody may unlock":            {"Unlock by another owner is ErrNotOwner and frees nothing", "returns no error, though it does not hold the lock: return ErrNotOwner"},
 	"counts on after an error":      {"an owner whose Unlock has failed does not get in without a node", "counts up, and the next one holds the lock: two holders"},
 	"expiry does not end it":        {"an owner whose session has expired learns it by its last Unlock and can lock again", "an owner whose session has expired, while the next one holds the lock, fails"},
-	"nil is an owner":               {"no owner at all is an error at once", "Lock without an owner returns no error"},
 	"the lock is nobody's":          {"another owner of the same Mutex waits its turn in the queue", "the second owner has got the lock while another owner holds it: two holders"},
 	"goroutines are let in":         {"two goroutines of one owner that lock at once make one node", "one goroutine of two has unlocked, and the node has gone"},
 }
@@ -79,7 +78,7 @@ func (v *view) TryLock() (bool, error) {
 }
 
 func (v *view) acquire(wait bool, first func(*broken.Lock) (bool, error)) (bool, error) {
-	if v.owner == nil && v.bug != "nil is an owner" {
+	if v.owner == nil {
 		return false, errors.New("no owner")
 	}
 	v.mu.Lock()

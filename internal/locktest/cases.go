@@ -35,11 +35,12 @@ func exclusion(w *World, contenders []Lock) {
 		// ends when all others have got as far as they can.
 		time.Sleep(time.Millisecond)
 		holders.Add(-1)
-		if err := l.Unlock(); err != nil {
-			return fmt.Errorf("Unlock fails: %w", err)
-		}
+		err := l.Unlock()
 		if !alone {
 			return errors.New("it has got the lock while another contender holds it: two holders")
+		}
+		if err != nil {
+			return fmt.Errorf("Unlock fails: %w", err)
 		}
 		return nil
 	}
@@ -119,27 +120,91 @@ func EphemeralNode(w *World) {
 	w.NoNodes("Unlock has returned, and the holder's node is still there: every other contender waits; Unlock must delete the node")
 }
 
-// WaiterSleeps counts what a waiter sends while nothing happens.
-func WaiterSleeps(w *World) {
+// WaiterSleeps has a waiter that sleeps on a watch, and wakes it.
+func WaiterSleeps(w *World) { w.waiterSleeps(func(*Session) {}) }
+
+// WaiterIsQuiet counts what a waiter sends while nothing happens.
+func WaiterIsQuiet(w *World) {
+	w.waiterSleeps(func(s *Session) {
+		before, quiet := len(RequestsOf(s)), 10*time.Second
+		if w.Server == nil {
+			quiet = 500 * time.Millisecond
+		}
+		time.Sleep(quiet) // in which nothing happens that a waiter could wait for
+		// A lock may show now and then that its session lives: zklock sends two
+		// requests in a third of the session timeout.
+		if n := len(RequestsOf(s)) - before; n > 10 {
+			w.Fatalf("the waiter polls: it has sent %d requests in %v while nothing changed (%s); set a watch, and sleep until its event comes", n, quiet, ByKind(RequestsOf(s)[before:]))
+		}
+	})
+}
+
+func (w *World) waiterSleeps(f func(s *Session)) {
 	holder, _ := w.Contender()
 	w.MustLock(holder, "the holder")
 	waiter, s := w.Contender()
 	result := w.Lock(waiter)
 	w.stillWaits(result, s, "the waiter")
-	before, quiet := len(RequestsOf(s)), 10*time.Second
-	if w.Server == nil {
-		quiet = 500 * time.Millisecond
-	}
-	time.Sleep(quiet) // in which nothing happens that a waiter could wait for
-	// A lock may show now and then that its session lives: zklock sends two
-	// requests in a third of the session timeout.
-	if n := len(RequestsOf(s)) - before; n > 10 {
-		w.Fatalf("the waiter polls: it has sent %d requests in %v while nothing changed (%s); set a watch, and sleep until its event comes", n, quiet, ByKind(RequestsOf(s)[before:]))
-	}
+	f(s)
 	w.stillWaits(result, s, "the waiter")
 	w.Unlock(holder, "the holder")
 	w.holds(result, "the waiter, after the release,")
 	w.Unlock(waiter, "it")
+	w.NothingLeft()
+}
+
+// LongHold has a holder that holds the lock for a day. It lives, and no contender
+// can know better than its session.
+func LongHold(w *World) {
+	const day = 24 * time.Hour
+	holder, hs := w.Contender()
+	w.MustLock(holder, "the holder")
+	held := w.Nodes()
+	var waiters []Lock
+	var results []<-chan error
+	var sessions []*Session
+	for i := range 2 {
+		l, s := w.Contender()
+		waiters, results, sessions = append(waiters, l), append(results, w.Lock(l)), append(sessions, s)
+		w.waits(results[i], s, fmt.Sprintf("waiter %d", i+1))
+	}
+	all := w.Nodes()
+	began := time.Now()
+	// A lock that looks now and then, its watch notwithstanding, has looked often
+	// enough some time.
+	for time.Since(began) < day && len(RequestsOf(sessions[0])) < 20000 {
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		after := time.Since(began)
+		for i, result := range results {
+			if len(result) > 0 {
+				require.NoError(w, <-result, "the holder has held the lock for %v, and Lock of a waiter fails: Lock waits for as long as that takes", after)
+				w.Fatalf("the holder has held the lock for %v, its session lives, and waiter %d has got it: two holders; however long it takes, only the holder or the end of its session ends a hold", after, i+1)
+			}
+		}
+		require.Subset(w, w.Nodes(), held, "the holder has held the lock for %v, its session lives, and its node is gone, so that the next contender gets in: two holders; no waiter can know that a holder has hung, and no clock ends a hold: only Unlock and the end of the session delete the node", after)
+		require.Subset(w, w.Nodes(), all, "a waiter has waited for %v, and its node is gone: another waiter has deleted another contender's node, or it has left the queue", after)
+	}
+	late, _ := w.Contender()
+	if ok, err := w.Try(late, "TryLock on a lock that has been held for a day"); !errors.Is(err, errors.ErrUnsupported) {
+		require.NoError(w, err, "TryLock on a lock that has been held for a day fails: false says that another contender holds it")
+		require.False(w, ok, "TryLock takes a lock that another contender has held for a day: two holders")
+	}
+	require.Subset(w, w.Nodes(), held, "the holder has held the lock for a day, its session lives, and a contender that came later has deleted another contender's node, the holder's")
+	require.Equal(w, hs.ID, hs.SessionID())
+	for i, result := range results {
+		w.stillWaits(result, sessions[i], fmt.Sprintf("waiter %d, of a lock that has been held for a day,", i+1))
+	}
+	w.Unlock(holder, "the holder, after a day,")
+	for range waiters {
+		next := -1
+		w.Eventually("a waiter gets the lock after the release", func() bool {
+			next = slices.IndexFunc(results, func(result <-chan error) bool { return len(result) > 0 })
+			return next >= 0
+		})
+		w.holds(results[next], "a waiter")
+		w.Unlock(waiters[next], "it")
+	}
 	w.NothingLeft()
 }
 
@@ -194,22 +259,6 @@ func ParentsAtOnce(w *World) {
 	w.NothingLeft()
 }
 
-func BadPaths(w *World) {
-	s := w.Session()
-	for _, p := range []string{"", "lock", "/", "/a/", "/a//b", "/a/../b", "/a/\x00"} {
-		l := w.Subject.New(s.Conn, p)
-		require.Error(w, w.Result(w.Lock(l), fmt.Sprintf("Lock with the path %q", p)), "Lock with the path %q returns no error", p)
-		ok, err := w.Try(l, fmt.Sprintf("TryLock with the path %q", p))
-		require.Error(w, err, "TryLock with the path %q returns no error", p)
-		require.False(w, ok, "TryLock with the path %q returns true", p)
-	}
-	children, _, err := s.Children("/")
-	require.NoError(w, err)
-	for _, child := range children {
-		require.False(w, strings.HasPrefix(child, "lock-"), "a lock with a path that is none leaves a node behind: %s", child)
-	}
-}
-
 func tryLockFree(w *World) {
 	a, _ := w.Contender()
 	ok, err := w.Try(a, "TryLock on a free lock")
@@ -223,14 +272,15 @@ func tryLockHeld(w *World) {
 	holder, _ := w.Contender()
 	w.MustLock(holder, "the holder")
 	before := w.Nodes()
-	other, s := w.Contender()
+	other, _ := w.Contender()
 	for range 3 {
 		ok, err := w.Try(other, "TryLock on a held lock")
 		require.NoError(w, err, "TryLock on a held lock fails: false says that another contender holds it")
 		require.False(w, ok, "TryLock takes a lock that another contender holds: two holders")
 	}
-	require.Equal(w, before, w.Nodes(), "TryLock has returned false and has left a node behind: it blocks every contender that comes later")
-	require.Zero(w, s.Tap.Armed(), "TryLock has returned false and has left a watch behind")
+	w.WaitUntil("the node of the TryLock goes", func() bool { return slices.Equal(before, w.Nodes()) }, func() string {
+		return "TryLock has returned false and has left a node behind: it blocks every contender that comes later"
+	})
 	w.Unlock(holder, "the holder")
 	ok, err := w.Try(other, "TryLock on a lock that has been let go")
 	require.NoError(w, err, "TryLock on a lock that has been let go fails")
@@ -292,31 +342,45 @@ func ExpiredWaiter(w *World) {
 	result := w.Lock(waiter)
 	w.waits(result, s, "the waiter")
 	w.Expire(s)
-	if w.Subject.Requeues {
-		w.Eventually("the waiter's client has a new session", func() bool { return s.SessionID() != 0 && s.SessionID() != s.ID })
-		w.Eventually("it queues again", func() bool { return len(w.Nodes()) == 2 })
-		w.stillWaits(result, s, "a waiter that has queued again")
+	// The client fails what is asked of it while it changes over.
+	w.Eventually("the waiter's client has a new session", func() bool {
+		return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession
+	})
+	if w.goesOn(result, s) {
 		w.Unlock(holder, "the holder")
 		w.holds(result, "a waiter whose session has expired, and that has queued again,")
 		w.Unlock(waiter, "it")
 		w.NothingLeft()
 		return
 	}
+	require.False(w, w.Subject.Requeues, "a waiter's session has expired, and it does not queue again")
 	err := w.Result(result, "Lock of a waiter whose session has expired")
-	require.Error(w, err, "a waiter's session has expired and its node has gone, and Lock returns no error: the event that wakes it has Err set")
-	if w.Server != nil { // on a real server the connection or the waiter's own node may go first
-		require.ErrorIs(w, err, zk.ErrSessionExpired, "the event that wakes the waiter has zk.ErrSessionExpired in Err: return an error that wraps it, and do not go on with the next request")
-	}
+	require.Error(w, err, "a waiter's session has expired and its node has gone, and Lock returns no error while another contender holds the lock: two holders; the event that wakes it has Err set")
 	w.NotLocked(waiter, "Unlock after a Lock that failed")
 	require.Len(w, w.Nodes(), 1, "besides the holder's node there is one of a session that has expired, or the holder's has gone")
 	w.Unlock(holder, "the holder")
-	// The client fails what is asked of it while it changes over.
-	w.Eventually("the waiter's client has a new session", func() bool { return s.SessionID() != 0 && s.SessionID() != s.ID })
 	w.MustLock(waiter, "the waiter, in its new session")
 	w.Unlock(waiter, "it")
 	w.NothingLeft()
 }
 
+// goesOn waits until a Lock that something has happened to has returned, or has
+// gone on and waits again. A lock may try again some times, with pauses.
+func (w *World) goesOn(result <-chan error, s *Session) bool {
+	w.Helper()
+	pause := Patience
+	if w.Server == nil {
+		pause = time.Second
+	}
+	time.Sleep(pause)
+	w.WaitUntil("Lock returns, or waits again", func() bool {
+		return len(result) > 0 || s.Tap.Armed() > 0 && s.Tap.Pending() == 0
+	}, func() string { return "Lock neither returns nor waits on a watch" + w.Why() })
+	return len(result) == 0
+}
+
+// ClosedWaiter closes the client of a waiter. The client never answers what is
+// asked of it then, so Lock need not return.
 func ClosedWaiter(w *World) {
 	holder, _ := w.Contender()
 	w.MustLock(holder, "the holder")
@@ -324,9 +388,26 @@ func ClosedWaiter(w *World) {
 	result := w.Lock(waiter)
 	w.waits(result, s, "the waiter")
 	s.Close()
-	require.Error(w, w.Result(result, "Lock of a waiter whose client has been closed"), "the client of a waiter has been closed, and Lock returns no error")
+	if w.Server != nil {
+		time.Sleep(Patience) // in which Lock may return
+	}
+	w.notIn(result)
 	w.Unlock(holder, "the holder")
+	if w.Server != nil {
+		time.Sleep(Patience)
+	}
+	w.notIn(result)
 	w.NothingLeft()
+}
+
+// notIn fails if a waiter has got the lock whose client has been closed.
+func (w *World) notIn(result <-chan error) {
+	w.Helper()
+	select {
+	case err := <-result:
+		require.Error(w, err, "the client of a waiter has been closed, its session has ended, and Lock returns no error: the next contender gets in, too: two holders")
+	default:
+	}
 }
 
 func ExpiredHolder(w *World) {
@@ -425,17 +506,25 @@ func QueueOrder(w *World) {
 	w.NothingLeft()
 }
 
-// Gone fails if a waiter whose client has been closed gets no error.
-func (w *World) Gone(result <-chan error) {
+// Goes ends the session of a waiter, and keeps its client from coming back. What
+// its Lock does then is of no interest: it may return, wait, or try again.
+func (w *World) Goes(s *Session) {
 	w.Helper()
-	require.Error(w, w.Result(result, "Lock of a waiter whose client has been closed"), "the client of a waiter has been closed, and Lock returns no error")
+	if w.Server == nil {
+		s.Close()
+		return
+	}
+	const tries = 200 // one fault holds one handshake
+	for range tries {
+		w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == jute.OpConnect })
+	}
+	require.True(w, w.Server.Expire(s.ID))
 }
 
-// WaiterGoes closes the client of the waiter in the middle.
+// WaiterGoes ends the session of the waiter in the middle.
 func WaiterGoes(w *World) {
 	locks, results, sessions := w.queue(3)
-	sessions[1].Close()
-	w.Gone(results[1])
+	w.Goes(sessions[1])
 	select {
 	case err := <-results[2]:
 		require.NoError(w, err, "the last waiter must go on waiting, and Lock fails")
@@ -530,11 +619,9 @@ func WaiterGoesBeforeWatch(w *World) {
 	holder, _ := w.Contender()
 	w.MustLock(holder, "the holder")
 	middle, ms := w.Contender()
-	gone := w.Lock(middle)
-	w.waits(gone, ms, "the waiter")
+	w.waits(w.Lock(middle), ms, "the waiter")
 	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step string) {
-		ms.Close()
-		w.Gone(gone)
+		w.Goes(ms)
 		release()
 		select {
 		case err := <-result:
@@ -543,10 +630,9 @@ func WaiterGoesBeforeWatch(w *World) {
 		case <-time.After(time.Second): // every event has come by then
 		}
 		w.stillWaits(result, s, "a waiter whose "+step+" came after the waiter before it had gone")
-		ms, gone = s, result // it is in the middle for the next one
+		ms = s // it is in the middle for the next one
 	})
-	ms.Close()
-	w.Gone(gone)
+	w.Goes(ms)
 	w.Unlock(holder, "the holder")
 	w.NothingLeft()
 }
@@ -563,29 +649,24 @@ func NodeGoes(w *World) {
 			}
 		}
 		release()
-		if w.Subject.Requeues {
-			w.Eventually("the waiter whose node has gone makes another", func() bool { return len(w.Nodes()) == 2 })
-			w.stillWaits(result, s, "a waiter whose node had gone before its "+step)
-			w.Unlock(holder, "the holder")
-			w.holds(result, "a waiter whose node had gone, and that has queued again,")
-			require.Len(w, w.Nodes(), 1, "the holder has no node")
-			w.Unlock(l, "it")
-			w.MustLock(holder, "the holder, once more")
-			before = w.Nodes()
-			return
-		}
 		const without = "a waiter's own node had gone before its %s, and it takes the lock without a node, so that the next contender gets in, too: two holders; look for the own node in each list of children"
-		// A waiter that sleeps on the holder's node learns of it at the release.
-		synctest.Wait()
-		if s.Tap.Armed() > 0 {
-			w.Unlock(holder, "the holder")
+		if !w.goesOn(result, s) {
 			require.Error(w, w.Result(result, "Lock of a waiter whose node has gone"), without, step)
-			w.MustLock(holder, "the holder, once more")
-			before = w.Nodes()
+			w.NotLocked(l, "Unlock after a Lock that failed")
 			return
 		}
-		require.Error(w, w.Result(result, "Lock of a waiter whose node has gone"), without, step)
-		w.NotLocked(l, "Unlock after a Lock that failed")
+		// It has made another node, or it sleeps on the holder's node, and learns of
+		// it at the release.
+		w.Unlock(holder, "the holder")
+		if err := w.Result(result, "Lock of a waiter whose node has gone"); err == nil {
+			require.NotEmpty(w, w.Nodes(), without, step)
+			w.Unlock(l, "a waiter whose node had gone, and that has queued again,")
+		} else {
+			require.False(w, w.Subject.Requeues, "a waiter's own node had gone before its %s, and it does not queue again", step)
+		}
+		w.NothingLeft()
+		w.MustLock(holder, "the holder, once more")
+		before = w.Nodes()
 	})
 	w.Unlock(holder, "the holder")
 	w.NoNodes("every contender has let go, and a node is left")
@@ -635,8 +716,8 @@ type spoiler struct {
 	loses bool // the connection breaks, and nothing else goes wrong
 }
 
-// outlives says that a lock may go on after its n-th request was spoiled.
-func (w *World) outlives(sp spoiler, s *Session, n int) bool {
+// mustOutlive says that a lock must go on after its n-th request was spoiled.
+func (w *World) mustOutlive(sp spoiler, s *Session, n int) bool {
 	if w.Subject.Requeues {
 		return true
 	}
@@ -671,29 +752,36 @@ func ErrorOnTheWay(w *World) {
 			fault, then := sp.spoil(s, n)
 			result := w.Lock(waiter)
 			early := w.Meets(fault, s, "the request is spoiled, or the waiter waits")
-			outlived := w.Subject.Requeues || early && w.outlives(sp, s, n)
-			free := !early || outlived
+			// It may return an error, or try again and wait on.
+			free := !early || w.goesOn(result, s)
 			if free {
 				w.Unlock(holder, "the holder")
 			}
-			err := w.Result(result, fmt.Sprintf("Lock, when its request %d %s,", n, sp.what))
+			err := w.Result(result, fmt.Sprintf("Lock of a waiter, when its request %d %s, and it has tried again and waits, and the holder has let go,", n, sp.what))
+			last := LastRequest(s, n)
+			how := fmt.Sprintf("its request %d, %v, %s", n, last, sp.what)
 			if then != nil {
 				then.Release()
 			}
-			if err == nil && early && outlived {
-				w.Unlock(waiter, "the waiter")
-				w.NothingLeft()
-				continue
-			}
-			if err == nil { // it sends no such request
+			if err == nil {
+				require.True(w, free, "%s, and Lock of a waiter returns no error while another contender holds the lock: two holders", how)
+				met := len(fault.Hit()) > 0
 				fault.Release()
+				require.NotEmpty(w, w.Nodes(), "%s, and Lock has returned without a node, so that the next contender gets in: two holders", how)
 				w.Unlock(waiter, "the waiter")
-				require.False(w, early, "request %d of a waiter %s, and Lock returns no error while another contender holds the lock: two holders", n, sp.what)
-				require.Greater(w, n, 2, "a waiter sends only one request: it cannot have looked for the holder")
+				w.nothingStays(how)
+				if early || met {
+					continue // it has tried again itself
+				}
+				least := 1
+				if w.Subject.Queue {
+					least = 2
+				}
+				require.Greater(w, n, least, "a waiter sends only %d requests: it cannot have looked for the holder", n-1)
 				break
 			}
-			last := LastRequest(s, n)
-			w.leavesNothing(waiter, s, last, fmt.Sprintf("its request %d, %v, %s", n, last, sp.what), err)
+			require.False(w, early && w.mustOutlive(sp, s, n), "%s, and Lock returns an error: %v", how, err)
+			w.leavesNothing(waiter, s, last, how, err)
 			if !free {
 				w.Unlock(holder, "the holder")
 			}
@@ -716,21 +804,24 @@ func errorInTryLock(w *World) {
 			if then != nil {
 				then.Release()
 			}
+			last := LastRequest(s, n)
+			how := fmt.Sprintf("its request %d, %v, %s", n, last, sp.what)
+			met := len(fault.Hit()) > 0
 			if err == nil {
 				fault.Release()
-				require.True(w, ok, "TryLock on a free lock returns false and no error, when its request %d %s", n, sp.what)
+				require.True(w, ok, "TryLock on a free lock returns false and no error, when %s", how)
+				require.NotEmpty(w, w.Nodes(), "%s, and TryLock returns true without a node, so that the next contender gets in: two holders", how)
 				w.Unlock(l, "it")
-				if hit := len(fault.Hit()) > 0; hit && w.outlives(sp, s, n) {
-					w.NothingLeft()
-					continue
+				w.nothingStays(how)
+				if met {
+					continue // it has tried again itself
 				}
-				require.Empty(w, fault.Hit(), "request %d %s, and TryLock returns no error", n, sp.what)
 				require.Greater(w, n, 1, "TryLock takes a lock without a request")
 				break
 			}
 			require.False(w, ok, "TryLock returns true and an error")
-			last := LastRequest(s, n)
-			w.leavesNothing(l, s, last, fmt.Sprintf("request %d, %v, %s", n, last, sp.what), err)
+			require.False(w, met && w.mustOutlive(sp, s, n), "%s, and TryLock returns an error: %v", how, err)
+			w.leavesNothing(l, s, last, how, err)
 			w.MustLock(l, "it, once more,")
 			w.Unlock(l, "it")
 		}
@@ -749,6 +840,15 @@ func LastRequest(s *Session, n int) jute.Op {
 	return jute.OpError
 }
 
+// nothingStays fails if a lock that has tried again leaves a node in the end: it may
+// remove in the background what an earlier try has left.
+func (w *World) nothingStays(how string) {
+	w.Helper()
+	w.WaitUntil("nothing is left", func() bool { return len(w.Nodes()) == 0 }, func() string {
+		return how + ", the lock has tried again and has been let go, and it leaves a node behind: it blocks every contender that comes later"
+	})
+}
+
 // leavesNothing fails if a contender whose Lock has failed has left a node. A
 // create whose reply was lost is an exception: its node stays until the session
 // ends, and the steps say so.
@@ -765,40 +865,68 @@ func (w *World) leavesNothing(l Lock, s *Session, last jute.Op, how string, err 
 		return nodes
 	}
 	if !createsNode(last) {
-		w.Eventually("nothing more is sent", func() bool { return s.Tap.Pending() == 0 })
-		require.Empty(w, mine(), "%s, Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error", how)
+		w.WaitUntil("the node goes", func() bool { return s.Tap.Pending() == 0 && len(mine()) == 0 }, func() string {
+			return how + ", Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error"
+		})
 		require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
 		return
 	}
 	require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
-	require.LessOrEqual(w, len(mine()), 1, "%s, and there are two nodes", how)
-	w.Server.Expire(s.ID)
+	w.WaitUntil("not more than one node is left", func() bool { return len(mine()) <= 1 }, func() string { return how + ", and there are two nodes" })
+	w.Server.Expire(s.SessionID())
 	w.Eventually("the client has a new session", func() bool { return s.State() == zk.StateHasSession && s.SessionID() != s.ID })
 }
 
-// UnlockAgain spoils each request of Unlock in turn.
+// UnlockAgain spoils each request of Unlock in turn. Unlock may try again itself, or
+// return an error, and then it can be called again.
 func UnlockAgain(w *World) {
-	for n := 1; w.GoesOn(n); n++ {
-		l, s := w.Contender()
-		w.MustLock(l, "the holder")
-		before := w.Nodes()
-		fault := w.Server.Fail(jute.ErrRuntimeInconsistency, Number(s, n))
-		err := w.UnlockErr(l, "Unlock")
-		if err == nil && (w.Subject.Requeues || w.Subject.Retries) && len(fault.Hit()) > 0 {
-			w.NothingLeft() // it has tried again itself
-			continue
+	for _, sp := range w.spoilers()[:3] {
+		for n := 1; w.GoesOn(n); n++ {
+			l, s := w.Contender()
+			w.MustLock(l, "the holder")
+			before := w.Nodes()
+			fault, _ := sp.spoil(s, n)
+			err := w.UnlockErr(l, "Unlock")
+			met := len(fault.Hit()) > 0
+			fault.Release()
+			how := fmt.Sprintf("request %d of Unlock %s", n, sp.what)
+			if err != nil {
+				require.True(w, met, "Unlock fails, and nothing was wrong: %v", err)
+				if slices.Equal(before, w.Nodes()) {
+					w.mayHold(err, how+", the node is there still, and Unlock returns ErrNotLocked: the holder holds the lock still")
+				}
+				w.Eventually("the client is connected", func() bool { return s.State() == zk.StateHasSession })
+				there := len(w.Nodes()) > 0
+				err = w.UnlockErr(l, "Unlock, called again,")
+				if there || err != nil && w.Subject.ErrNotLocked != nil && !errors.Is(err, w.Subject.ErrNotLocked) {
+					require.NoError(w, err, "%s, and Unlock, called again, cannot delete the node: forget the node only once it has gone", how)
+				}
+			}
+			w.WaitUntil("the node goes", func() bool { return len(w.Nodes()) == 0 }, func() string {
+				return how + ", Unlock has returned no error, and the node stays: the caller believes that the lock is free"
+			})
+			w.NotLocked(l, "Unlock of a lock that has been let go")
+			if !met {
+				require.Greater(w, n, 1, "Unlock sends no request")
+				break
+			}
 		}
-		if err == nil {
-			require.Empty(w, fault.Hit(), "request %d of Unlock is answered with an error, and Unlock returns none: the caller believes that the lock is free", n)
-			require.Greater(w, n, 1, "Unlock sends no request")
-			break
-		}
-		w.mayHold(err, "a request of Unlock has failed, the node is there still, and Unlock returns ErrNotLocked: the holder holds the lock still")
-		require.Equal(w, before, w.Nodes(), "a request of Unlock has failed, and the holder's node is not what it was")
-		require.NoError(w, w.UnlockErr(l, "Unlock, called again,"), "a request of Unlock has failed, and Unlock, called again, cannot delete the node: forget the node only once it has gone")
-		w.NotLocked(l, "Unlock of a lock that has been let go")
-		w.NoNodes("every contender has let go, and a node is left")
 	}
+}
+
+// WatchesLeft looks for watches where nothing is left to wait for: after a release
+// that comes while a waiter is about to wait, and after a TryLock.
+func WatchesLeft(w *World) {
+	ReleaseBeforeWatch(w)
+	w.noWatches()
+	holder, _ := w.Contender()
+	w.MustLock(holder, "the holder")
+	other, s := w.Contender()
+	if _, err := w.Try(other, "TryLock on a held lock"); !errors.Is(err, errors.ErrUnsupported) {
+		require.Zero(w, s.Tap.Armed(), "TryLock has returned and has left a watch behind")
+	}
+	w.Unlock(holder, "the holder")
+	w.noWatches()
 }
 
 // WakeUps measures the first release, before which a contender came last, and

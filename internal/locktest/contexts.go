@@ -65,10 +65,11 @@ var contextCases = []TestCase[*contexts]{
 	{Name: "a waiter that gives up lets nobody in and stops nobody", Group: Safety, Run: waiterBetween, Basic: true},
 	{Name: "a contender that gave up can lock again", Group: Liveness, Run: locksAgain, Basic: true},
 	{Name: "a ctx that ends after Lock has returned changes nothing", Group: Liveness, Run: endsAfterLock, Basic: true},
-	{Name: "a ctx that has ended before gets no lock and sends nothing", Group: Liveness, Run: endedBefore, Basic: true},
+	{Name: "a ctx that has ended before gets no lock", Group: Liveness, Run: endedBefore, Basic: true},
 	{Name: "a waiter that gives up returns though no server answers", Group: Faults, Run: silentServer, Exact: true},
 	{Name: "a request that is answered after ctx has ended leaves nothing behind", Group: Faults, Run: answeredTooLate, Exact: true},
 	{Name: "a waiter that gives up in the instant in which it gets the lock keeps nobody out", Group: Liveness, Run: givesUpAtOnce, Exact: true},
+	{Name: "a ctx that has ended before sends nothing", Group: Cost, Run: endedBeforeSendsNothing},
 }
 
 type contexts struct {
@@ -195,9 +196,18 @@ func endedBefore(w *contexts) {
 	err := w.Result(w.Aside("Lock", func() error { return l.Lock(ctx) }), "Lock with a ctx that has ended")
 	require.ErrorIs(w, err, context.Canceled, "Lock was called with a ctx that had ended, and returns no error that wraps ctx.Err(): look at ctx before anything else")
 	w.rest()
-	require.Empty(w, RequestsOf(s), "Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else")
 	w.NotLocked(background{l}, "Unlock after a Lock that gave up")
 	w.NoNodes("Lock was called with a ctx that had ended, and has left a node")
+}
+
+func endedBeforeSendsNothing(w *contexts) {
+	s := w.Session()
+	l := w.subject.New(s.Conn, w.Path)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.Error(w, w.Result(w.Aside("Lock", func() error { return l.Lock(ctx) }), "Lock with a ctx that has ended"), "Lock was called with a ctx that had ended, and returns no error")
+	w.rest()
+	require.Empty(w, RequestsOf(s), "Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else")
 }
 
 // silentServer holds back each request of a waiter in turn, and then its ctx

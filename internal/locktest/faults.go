@@ -57,7 +57,7 @@ func (s LeaseSubject) faults(t *testing.T) *grader {
 		t.Fatal("locktest: LeaseSubject.Open is nil: it must make contenders")
 	}
 	return grade(t, func(t *testing.T, r request) (sent []jute.Op) {
-		inWorld(t, Subject{}, true, func(w *World) { sent = r.Fault.inWorld(w, s) })
+		inWorld(t, Subject{}, worldOptions{exact: true, strict: true}, func(w *World) { sent = r.Fault.inWorld(w, s) })
 		return sent
 	})
 }
@@ -270,6 +270,7 @@ func (c faultCase) inWorld(w *World, subject LeaseSubject) []jute.Op {
 	next.leave()
 	w.Eventually("the next one has been let in, and has let go", func() bool { return IsClosed(next.through) })
 	w.NothingLeft()
+	w.noWatches()
 	return requests
 }
 

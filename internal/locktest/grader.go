@@ -56,6 +56,7 @@ type report struct {
 	Skipped  string
 	Stuck    bool // the case does not end
 	Ended    bool
+	Over     bool // the process ends with the case
 	OK       bool // the case has not failed, if it has ended
 	Sent     []jute.Op
 	Says     string // of a Case
@@ -180,7 +181,7 @@ func (g *grader) ask(r request) verdict {
 		}
 		begun := false
 		v, begun = g.worker.ask(r)
-		if v.failures != nil {
+		if v.failures != nil || g.worker.ended {
 			g.close()
 		}
 		if begun || v.failures == nil {
@@ -319,14 +320,20 @@ func (w *worker) ask(r request) (v verdict, begun bool) {
 			return v, begun
 		case report.Ended && report.OK:
 			v.skipped, v.sent, v.says = report.Skipped, report.Sent, report.Says
+			if report.Over {
+				w.close()
+			}
 			v.output = w.printed.take()
+			if report.Over && strings.Contains(v.output, "WARNING: DATA RACE") {
+				v.failures = []string{raced}
+			}
 			return v, begun
 		case report.Ended:
 			w.close()
 			v.output = w.printed.take()
 			v.failures = []string{"the case fails; see what it has printed"}
 			if strings.Contains(v.output, "WARNING: DATA RACE") {
-				v.failures = []string{"data race: two goroutines use one variable at once; see what the race detector has printed"}
+				v.failures = []string{raced}
 			}
 			return v, begun
 		}
@@ -336,6 +343,8 @@ func (w *worker) ask(r request) (v verdict, begun bool) {
 	v.failures, v.died = []string{died(v.output, w.cmd.ProcessState, left)}, true
 	return v, begun
 }
+
+const raced = "data race: two goroutines use one variable at once; see what the race detector has printed"
 
 // close ends the process.
 func (w *worker) close() {

@@ -27,7 +27,7 @@ func RunLeases(t *testing.T, s LeaseSubject) {
 
 // Plan is what RunLeases runs.
 func (s LeaseSubject) Plan() Plan {
-	p := NewPlan(WithoutParents(leaseCases), Of[*leaseWorld](s.Level), Subject{Queue: true}, func(w *World) *leaseWorld { return &leaseWorld{w, s} })
+	p := newPlan(WithoutParents(leaseCases), Of[*leaseWorld](s.Level), Subject{Queue: true}, func(w *World) *leaseWorld { return &leaseWorld{w, s} }, true)
 	if s.Open == nil {
 		p.Missing = "LeaseSubject.Open is nil: it must make contenders"
 	}
@@ -70,6 +70,13 @@ var leaseCases = []TestCase[*leaseWorld]{
 type leaseWorld struct {
 	*World
 	kind LeaseSubject
+}
+
+// NothingLeft fails if the lock has left a node or a watch.
+func (w *leaseWorld) NothingLeft() {
+	w.Helper()
+	w.World.NothingLeft()
+	w.noWatches()
 }
 
 // open makes a contender, in a session of its own unless one is given.

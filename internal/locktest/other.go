@@ -83,7 +83,7 @@ func OtherVerdict(t *testing.T, s OtherSubject, name string) string {
 
 func basicNames() (names []string) {
 	for _, c := range cases {
-		if c.Basic {
+		if c.Basic && !c.Calm { // a day of real time is too long
 			names = append(names, c.Name)
 		}
 	}

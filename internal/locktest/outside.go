@@ -90,7 +90,7 @@ func (c *Case) Observe(srv *zkserver.Server) {
 // Bound ends a case that lets more virtual time pass than any needs: the clients'
 // pings keep it going. Call it in the bubble, and stop at the end of the case.
 func (c *Case) Bound() (stop func() bool) {
-	return time.AfterFunc(bound, func() { self.stuck("the lock hangs: hours of virtual time have passed") }).Stop
+	return time.AfterFunc(bound, func() { self.stuck("the lock hangs: days of virtual time have passed") }).Stop
 }
 
 // Call calls f, under a name by which the watchdog speaks of it.

@@ -61,7 +61,7 @@ var ownersCases = []TestCase[*owners]{
 	{Name: "one Unlock too many is ErrNotOwner", Group: Liveness, Run: unlockTooMany},
 	{Name: "a second Lock by the same owner costs no request", Group: Cost, Run: lockAgain},
 	{Name: "owners with equal names are distinct", Group: Safety, Run: equalNames},
-	{Name: "no owner at all is an error at once", Group: Faults, Run: nilOwner},
+	{Name: "no owner at all is an error, or an owner like another", Group: Faults, Run: nilOwner},
 	{Name: "two goroutines of one owner that lock at once make one node", Group: Liveness, Run: lockAtOnce, Exact: true},
 	{Name: "a Lock that fails fails no other goroutine of its owner", Group: Faults, Run: lockFailsForOne, Exact: true},
 	{Name: "a Lock during the last Unlock of its owner makes a new node", Group: Liveness, Run: lockDuringUnlock, Exact: true},

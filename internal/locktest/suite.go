@@ -21,6 +21,7 @@ type TestCase[W any] struct {
 	Run   func(w W)
 	Basic bool // of the level Basic
 	Exact bool // needs the embedded server's control
+	Calm  bool // needs sessions of twenty minutes, which send so little that a day costs next to nothing
 	Bare  bool // the parents of the lock's node are not there yet
 	Queue bool // needs a queue with a node for each contender
 }
@@ -39,6 +40,11 @@ type Plan struct {
 // NewPlan makes a Plan of the cases that keep is true of. Each runs in a World
 // whose contenders are the subject's, with what enter adds to it.
 func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, contender Subject, enter func(w *World) W) Plan {
+	return newPlan(cases, keep, contender, enter, false)
+}
+
+// newPlan makes a Plan. A strict one fails a case that leaves a goroutine.
+func newPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, contender Subject, enter func(w *World) W, strict bool) Plan {
 	p := Plan{groups: make(map[string]Group)}
 	byName := make(map[string]TestCase[W])
 	for _, c := range cases {
@@ -50,7 +56,7 @@ func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, contender 
 	}
 	p.run = func(t *testing.T, name string) {
 		c := byName[name]
-		inWorld(t, contender, c.Exact, func(w *World) {
+		inWorld(t, contender, worldOptions{c.Exact, c.Calm, strict}, func(w *World) {
 			if !c.Bare {
 				w.Parents(w.Session().Conn, zk.WorldACL(zk.PermAll))
 				w.parent()

@@ -124,6 +124,15 @@ func (d *watchdog) end(ok bool, sent []jute.Op) {
 	}
 }
 
+// over reports a case that has passed and whose goroutines do not end, and ends the
+// process.
+func (d *watchdog) over() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.say(report{Ended: true, OK: true, Over: true, Skipped: d.skip, Says: d.says})
+	os.Exit(0)
+}
+
 // left reports a case whose function has returned, and is still inside its
 // bubble. If it has failed the process ends, for what hangs would keep the
 // bubble from ending.
@@ -266,7 +275,32 @@ func anyGoroutine(stacks string, is func(state, frames string) bool) bool {
 	return false
 }
 
-const inBubble = "synctest bubble"
+const (
+	inBubble = "synctest bubble"
+	// bubble is how many goroutines a bubble has that nothing has started: its own,
+	// and that of its test.
+	bubble = 2
+)
+
+// ofLock is true of a goroutine that is in a function of the lock, or that such a
+// function has started.
+func ofLock(frames string) bool {
+	for line := range strings.Lines(frames) {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "/") || strings.Contains(line, ".go:") {
+			continue
+		}
+		function, _, _ := strings.Cut(strings.TrimPrefix(line, "created by "), " in goroutine")
+		if !strings.HasPrefix(line, "created by ") {
+			if i := strings.LastIndex(function, "("); i > 0 {
+				function = function[:i]
+			}
+		}
+		if function != "" && !ofOthers(function) {
+			return true
+		}
+	}
+	return false
+}
 
 func spins(state, _ string) bool {
 	return strings.Contains(state, inBubble) && strings.HasPrefix(state, "run") // running, runnable

@@ -111,6 +111,8 @@ var readWriteCases = []locktest.TestCase[*readWrite]{
 	{Name: "writers take turns in the order in which they came", Group: locktest.Liveness, Run: as(never, locktest.QueueOrder), Basic: true},
 	{Name: "readers and writers take turns in the order in which they came", Group: locktest.Liveness, Run: as(writerFirst, locktest.QueueOrder), Basic: true},
 	{Name: "a writer is alone, among readers and writers that come and go", Group: locktest.Safety, Run: writerAlone, Basic: true},
+	{Name: "a waiter waits for as long as a writer writes, a day if need be", Group: locktest.Safety, Run: as(writerFirst, locktest.LongHold), Basic: true, Calm: true},
+	{Name: "a waiter waits for as long as a reader reads, a day if need be", Group: locktest.Safety, Run: as(readerFirst, locktest.LongHold), Basic: true, Calm: true},
 	{Name: "a release lets in the readers up to the next writer", Group: locktest.Safety, Run: readersUpToWriter, Basic: true},
 	{Name: "a writer's node is ephemeral and goes with Unlock", Group: locktest.Liveness, Run: as(never, locktest.EphemeralNode), Basic: true},
 	{Name: "a reader's node is ephemeral and goes with RUnlock", Group: locktest.Liveness, Run: as(always, locktest.EphemeralNode), Basic: true},
@@ -120,6 +122,8 @@ var readWriteCases = []locktest.TestCase[*readWrite]{
 	{Name: "a waiting writer sleeps", Group: locktest.Liveness, Run: as(readerFirst, locktest.WaiterSleeps), Basic: true},
 	{Name: "the session of a writer ends and the next get in", Group: locktest.Faults, Run: as(writerFirst, locktest.ExpiredHolder), Basic: true},
 	{Name: "the session of a reader ends and the next get in", Group: locktest.Faults, Run: as(readerFirst, locktest.ExpiredHolder), Basic: true},
+	{Name: "a waiter sends next to nothing while nothing changes", Group: locktest.Cost, Run: as(readerFirst, locktest.WaiterIsQuiet)},
+	{Name: "no watch is left where nothing is left to wait for", Group: locktest.Cost, Run: as(writerFirst, locktest.WatchesLeft), Exact: true},
 	{Name: "a release wakes exactly the contenders that it concerns", Group: locktest.Cost, Run: wakesTheRightOnes, Exact: true},
 	{Name: "each wait costs two requests", Group: locktest.Cost, Run: readWriteRequests, Exact: true},
 	{Name: "a release wakes one contender where readers and writers take turns", Group: locktest.Cost, Run: as(writerFirst, locktest.WakeUps), Bare: true},
@@ -144,7 +148,6 @@ var readWriteCases = []locktest.TestCase[*readWrite]{
 	{Name: "an error on the way of a writer leaves no node behind", Group: locktest.Faults, Run: as(readerFirst, locktest.ErrorOnTheWay), Exact: true},
 	{Name: "an Unlock that fails can be tried again", Group: locktest.Faults, Run: as(never, locktest.UnlockAgain), Exact: true},
 	{Name: "an RUnlock that fails can be tried again", Group: locktest.Faults, Run: as(always, locktest.UnlockAgain), Exact: true},
-	{Name: "a path that is not one is an error at once", Group: locktest.Faults, Run: as(never, locktest.BadPaths), Bare: true},
 }
 
 type readWrite struct {

@@ -30,7 +30,6 @@ var Bugs = []string{
 	"TryLock leaves its node",
 	"every error means held",
 	"no look after waking",
-	"the watch's error is ignored",
 	"every child is a contender",
 	"the last to come goes first",
 	"everybody is watched",
@@ -198,7 +197,7 @@ func (l *Lock) Lock() error {
 		if err != nil {
 			return l.giveUp(node, err)
 		}
-		if ev := <-gone; ev.Err != nil && l.bug != "the watch's error is ignored" {
+		if ev := <-gone; ev.Err != nil {
 			return l.giveUp(node, ev.Err)
 		}
 		if l.bug == "no look after waking" {
