@@ -289,6 +289,48 @@ func tryLockHeld(w *World) {
 	w.NothingLeft()
 }
 
+// tryLockRaces holds back each request of a TryLock in turn, and meanwhile another
+// contender asks for the lock.
+func tryLockRaces(w *World) {
+	for n := 1; w.GoesOn(n); n++ {
+		l, s := w.Contender()
+		other, os := w.Contender()
+		held := w.Server.Hold(Number(s, n))
+		var ok bool
+		tried := w.Aside("TryLock", func() (err error) {
+			ok, err = l.TryLock()
+			return err
+		})
+		w.Eventually("the request is held back, or TryLock returns", func() bool { return len(held.Hit()) > 0 || len(tried) > 0 })
+		met := len(held.Hit()) > 0
+		result := w.Lock(other)
+		w.Eventually("the other contender has the lock, or waits", func() bool {
+			return len(result) > 0 || os.Tap.Armed() > 0 && os.Tap.Pending() == 0
+		})
+		held.Release()
+		select {
+		case err := <-tried:
+			require.NoError(w, err, "another contender has asked for the lock while request %d of TryLock was on its way, and TryLock fails", n)
+		case <-time.After(Patience):
+			w.Fatalf("another contender has taken the lock while request %d of TryLock, %v, was on its way, and TryLock waits for it: TryLock waits for nobody%s", n, LastRequest(s, n), w.Why())
+		}
+		if ok {
+			if len(result) > 0 {
+				require.NoError(w, <-result, "Lock of the other contender fails")
+				w.Fatalf("another contender has taken the lock while request %d of TryLock was on its way, and TryLock takes it, too: two holders", n)
+			}
+			w.Unlock(l, "the contender that took the lock with TryLock")
+		}
+		w.holds(result, "the other contender")
+		w.Unlock(other, "it")
+		w.nothingStays(fmt.Sprintf("another contender has taken the lock while request %d of TryLock was on its way", n))
+		if !met {
+			require.Greater(w, n, 1, "TryLock sends no request")
+			return
+		}
+	}
+}
+
 func unlockByNonHolder(w *World) {
 	holder, s := w.Contender()
 	stranger, _ := w.Contender()
@@ -424,6 +466,8 @@ func ExpiredHolder(w *World) {
 }
 
 func unlockAfterExpiry(w *World) {
+	w.unlockOfOneThatCameWith()
+	w.unlockInTheNextSession()
 	holder, s := w.Contender()
 	w.MustLock(holder, "the holder")
 	w.Expire(s)
@@ -444,6 +488,54 @@ func unlockAfterExpiry(w *World) {
 	w.MustLock(holder, "the old holder, once more")
 	w.Unlock(holder, "it")
 	w.NothingLeft()
+}
+
+// unlockOfOneThatCameWith has the next holder come in the same millisecond as the one
+// whose session ends: a clock tells them apart only if it is finer than that.
+func (w *World) unlockOfOneThatCameWith() {
+	s, next := w.Session(), w.Session()
+	if w.Server != nil { // on a real server the clock runs
+		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
+	}
+	holder := w.Subject.New(s.Conn, w.Path)
+	w.MustLock(holder, "the holder")
+	if w.Server != nil {
+		time.Sleep(100 * time.Microsecond)
+	}
+	waiter := w.Subject.New(next.Conn, w.Path)
+	result := w.Lock(waiter)
+	w.stillWaits(result, next, "the waiter")
+	w.Expire(s)
+	w.holds(result, "the waiter, after the holder's session has expired,")
+	w.expiredUnlock(holder, s, "another contender, which came in the same millisecond, has the lock")
+	w.Unlock(waiter, "the new holder")
+}
+
+// unlockInTheNextSession has the next holder in the client's next session: a node of
+// the client's present session need not be the contender's own.
+func (w *World) unlockInTheNextSession() {
+	holder, s := w.Contender()
+	w.MustLock(holder, "the holder")
+	w.Expire(s)
+	w.Eventually("the old holder's client has a new session", func() bool {
+		return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession
+	})
+	next, _ := w.Contender(s)
+	w.MustLock(next, "the next holder, of the same client")
+	w.expiredUnlock(holder, s, "another contender of the same client has the lock in its next session")
+	w.Unlock(next, "the next holder")
+}
+
+// expiredUnlock fails if Unlock of a holder whose session has expired deletes a node.
+func (w *World) expiredUnlock(holder Lock, s *Session, who string) {
+	w.Helper()
+	w.Eventually("the old holder's client has a new session", func() bool {
+		return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession
+	})
+	before := w.Nodes()
+	err := w.UnlockErr(holder, "Unlock after the session has expired")
+	require.Equal(w, before, w.Nodes(), "the holder's session has expired, %s, and Unlock of the old holder has deleted another contender's node: two holders", who)
+	w.IsNotLocked(err, "Unlock after the session has expired")
 }
 
 // parent makes the parent of a queue, if there is one.

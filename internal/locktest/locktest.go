@@ -144,6 +144,7 @@ var cases = []TestCase[*World]{
 	{Name: "a waiter that goes lets nobody in before the holder has let go", Group: Safety, Run: WaiterGoes, Basic: true, Queue: true},
 	{Name: "a release between looking and watching is not missed", Group: Liveness, Run: ReleaseBeforeWatch, Basic: true, Exact: true},
 	{Name: "a waiter waits for as long as the holder holds, a day if need be", Group: Safety, Run: LongHold, Basic: true, Calm: true},
+	{Name: "TryLock waits for nobody, whenever another contender takes the lock", Group: Liveness, Run: tryLockRaces, Exact: true},
 	{Name: "one at a time holds it, contenders of one session", Group: Safety, Run: exclusionInOneSession, Basic: true},
 	{Name: "one at a time holds it, each contender in a session of its own", Group: Safety, Run: exclusionInManySessions, Basic: true},
 	{Name: "missing parents are made", Group: Liveness, Run: MissingParents, Basic: true, Bare: true},

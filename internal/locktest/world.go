@@ -62,7 +62,7 @@ func inWorld(t *testing.T, s Subject, o worldOptions, run func(w *World)) {
 			defer func() { self.left(t.Failed()) }()
 			var options []zkserver.Option
 			if o.calm {
-				options = append(options, zkserver.WithTick(calmTimeout/2))
+				options = append(options, zkserver.WithTick(CalmTimeout/2))
 			}
 			w.Server = zkserver.Run(t, options...)
 			w.zoo = ensemble.OverPipes(w.Server)
@@ -125,10 +125,10 @@ func (w *World) over(goroutines int) {
 	}
 }
 
-// calmTimeout is the session timeout of a Calm case: the least that its server
+// CalmTimeout is the session timeout of a Calm case: the least that its server
 // agrees to. Connections break and come back in the meantime and cost nobody a
 // session.
-const calmTimeout = 20 * time.Minute
+const CalmTimeout = 20 * time.Minute
 
 // observe tells the watchdog of every request that reaches the server.
 func (w *World) observe() {
@@ -522,7 +522,7 @@ func (w *World) noWatches() {
 	}
 	synctest.Wait()
 	if watches := w.Server.Watches(); len(watches) > 0 {
-		w.Fatalf("every contender has let go, and the lock leaves a watch behind, which the server keeps for as long as the session lives: %s", w.watched(watches[0]))
+		w.Fatalf("every contender has let go, and the lock leaves a watch on %s behind, which the server keeps for as long as the session lives; ExistsW on a node that has gone sets a watch, and GetW does not", watches[0].Path)
 	}
 }
 
