@@ -57,6 +57,11 @@ func check(list []format, students int) error {
 		if err := writable(*f.file); err != nil {
 			return err
 		}
+		if *f.file != "" && f.one { // a variable of the format may be missing
+			if err := f.write(io.Discard, grades{}); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

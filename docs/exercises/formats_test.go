@@ -310,6 +310,11 @@ func TestTheFilesOfOneStudent(t *testing.T) {
 
 	err = run(t.Context(), []string{"grade", dir, empty, "-gradescope", in("results.json")}, &said)
 	require.ErrorContains(t, err, "-gradescope is for one student's folder, and there are 2")
+	t.Setenv("CLASSROOM", "")
+	said.Reset()
+	err = run(t.Context(), []string{"grade", dir, "-classroom50", in("result.json")}, &said)
+	require.ErrorContains(t, err, "the runner of Classroom 50 sets it")
+	require.Empty(t, said.String(), "that is said before anything is graded")
 	err = run(t.Context(), []string{"grade", dir, "-exercise", "1,99"}, &said)
 	require.ErrorContains(t, err, `no exercise "99"`)
 }
