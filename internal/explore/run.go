@@ -3,10 +3,12 @@ package explore
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"log"
+	mathrand "math/rand/v2"
 	"net"
 	"path"
 	"runtime/debug"
@@ -181,6 +183,12 @@ func inBubble(t *testing.T, config World, playIt func(w *world)) (r *Run) {
 			}
 		}
 	}()
+	if config.Lock.Lenient {
+		// What it draws is the same each time. The lab is not a test binary, so
+		// package cryptotest does not do.
+		defer func(before io.Reader) { rand.Reader = before }(rand.Reader)
+		rand.Reader = &drawn{source: mathrand.NewChaCha8([32]byte{})}
+	}
 	synctest.Test(t, func(*testing.T) {
 		w := &world{World: config, run: r, start: time.Now(), free: true, stir: make(chan struct{}, 1), sessions: make(map[int64]*client), origins: make(map[string]origin), births: make(map[string]int)}
 		w.setUp()
@@ -193,6 +201,18 @@ func inBubble(t *testing.T, config World, playIt func(w *world)) (r *Run) {
 		playIt(w)
 	})
 	return r
+}
+
+// A drawn is a source of random bytes that goroutines share.
+type drawn struct {
+	mu     sync.Mutex
+	source *mathrand.ChaCha8
+}
+
+func (d *drawn) Read(b []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.source.Read(b)
 }
 
 var quiet = log.New(io.Discard, "", 0)

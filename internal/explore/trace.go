@@ -188,6 +188,17 @@ func (tr *Trace) Steps() string {
 	return b.String()
 }
 
+// Whole are all choices of the schedule, with those that the explorer has made by
+// itself at its end: for a player that stops after the last one.
+func (tr *Trace) Whole() (choices []string) {
+	for i, act := range tr.acts {
+		if tr.chosen[i] {
+			choices = append(choices, act)
+		}
+	}
+	return choices
+}
+
 // caused says what an action has caused: what the server has carried out, with its
 // answer, which events have arrived, and what has become of the contenders.
 func (tr *Trace) caused(point int, who string) (list []string) {

@@ -929,6 +929,22 @@ func WatchesLeft(w *World) {
 	w.noWatches()
 }
 
+// GoroutinesLeft looks for goroutines of the lock after a wait and a session's end.
+func GoroutinesLeft(w *World) {
+	WaiterSleeps(w)
+	ExpiredWaiter(w)
+	w.NoGoroutines()
+}
+
+// NoGoroutines fails if a goroutine of the lock is left though its client has been
+// connected for long. It is always true of a real server, whose time is not virtual.
+func (w *World) NoGoroutines() {
+	w.Helper()
+	if w.Server != nil && !w.waitForLock(afterwards) {
+		w.Fatalf("the lock leaks a goroutine: every contender has let go, its client has been connected for %v since, and the goroutine still waits%s", afterwards, leakedAt(allStacks()))
+	}
+}
+
 // WakeUps measures the first release, before which a contender came last, and
 // those after it.
 func WakeUps(w *World) {

@@ -69,6 +69,7 @@ var contextCases = []TestCase[*contexts]{
 	{Name: "a waiter that gives up returns though no server answers", Group: Faults, Run: silentServer, Exact: true},
 	{Name: "a request that is answered after ctx has ended leaves nothing behind", Group: Faults, Run: answeredTooLate, Exact: true},
 	{Name: "a waiter that gives up in the instant in which it gets the lock keeps nobody out", Group: Liveness, Run: givesUpAtOnce, Exact: true},
+	{Name: "no goroutine is left when a waiter has given up", Group: Cost, Run: goroutinesOfGivingUp, Exact: true},
 	{Name: "a ctx that has ended before sends nothing", Group: Cost, Run: endedBeforeSendsNothing},
 }
 
@@ -198,6 +199,12 @@ func endedBefore(w *contexts) {
 	w.rest()
 	w.NotLocked(background{l}, "Unlock after a Lock that gave up")
 	w.NoNodes("Lock was called with a ctx that had ended, and has left a node")
+}
+
+func goroutinesOfGivingUp(w *contexts) {
+	waiterBetween(w)
+	silentServer(w)
+	w.NoGoroutines()
 }
 
 func endedBeforeSendsNothing(w *contexts) {

@@ -436,7 +436,7 @@ func ofOthers(function string) bool {
 	if !strings.Contains(first, ".") {
 		return true
 	}
-	for _, prefix := range []string{"example.com/zklock/internal/locktest.", "example.com/zklock/docs/exercises/suites.", "example.com/zklock/internal/zkserver.", "example.com/zklock/internal/wiretap.", "github.com/go-zookeeper/", "github.com/stretchr/"} {
+	for _, prefix := range []string{"example.com/zklock/internal/locktest.", "example.com/zklock/docs/exercises/suites.", "example.com/zklock/internal/zkserver.", "example.com/zklock/internal/wiretap.", "example.com/zklock/internal/jute.", "example.com/zklock/internal/ensemble.", "example.com/zklock/zklock/zkconn.", "github.com/go-zookeeper/", "github.com/stretchr/"} {
 		if strings.HasPrefix(function, prefix) {
 			return true
 		}

@@ -151,6 +151,7 @@ var cases = []TestCase[*World]{
 	{Name: "Unlock after the session expired is ErrNotLocked and touches nobody else's node", Group: Faults, Run: unlockAfterExpiry, Basic: true},
 	{Name: "a waiter sends next to nothing while nothing changes", Group: Cost, Run: WaiterIsQuiet},
 	{Name: "no watch is left where nothing is left to wait for", Group: Cost, Run: WatchesLeft, Exact: true},
+	{Name: "no goroutine is left when every contender has let go", Group: Cost, Run: GoroutinesLeft, Exact: true},
 	{Name: "a release wakes exactly as many as predicted", Group: Cost, Run: WakeUps, Exact: true},
 	{Name: "the requests are exactly as many as predicted", Group: Cost, Run: requestCount, Exact: true},
 	{Name: "parents that another contender makes at the same moment are not an error", Group: Faults, Run: ParentsAtOnce, Exact: true, Bare: true},

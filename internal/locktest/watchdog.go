@@ -275,31 +275,61 @@ func anyGoroutine(stacks string, is func(state, frames string) bool) bool {
 	return false
 }
 
-const (
-	inBubble = "synctest bubble"
-	// bubble is how many goroutines a bubble has that nothing has started: its own,
-	// and that of its test.
-	bubble = 2
-)
+const inBubble = "synctest bubble"
 
-// ofLock is true of a goroutine that is in a function of the lock, or that such a
-// function has started.
-func ofLock(frames string) bool {
-	for line := range strings.Lines(frames) {
-		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "/") || strings.Contains(line, ".go:") {
-			continue
-		}
-		function, _, _ := strings.Cut(strings.TrimPrefix(line, "created by "), " in goroutine")
-		if !strings.HasPrefix(line, "created by ") {
-			if i := strings.LastIndex(function, "("); i > 0 {
-				function = function[:i]
+// inLock says whether a goroutine is in a function of the lock; those that run the
+// tests do not count. It is asked in each case, and the stacks in words take
+// milliseconds.
+func inLock() bool {
+	records := make([]runtime.StackRecord, runtime.NumGoroutine()+10)
+	n, ok := runtime.GoroutineProfile(records)
+	for !ok {
+		records = make([]runtime.StackRecord, n+10)
+		n, ok = runtime.GoroutineProfile(records)
+	}
+	return slices.ContainsFunc(records[:n], func(r runtime.StackRecord) bool {
+		lock := false
+		for _, pc := range r.Stack() {
+			switch whose(pc) {
+			case ofTests:
+				return false
+			case ofLock:
+				lock = true
 			}
 		}
-		if function != "" && !ofOthers(function) {
-			return true
+		return lock
+	})
+}
+
+type owner int
+
+const (
+	ofNobody owner = iota // the standard library, the client, this package
+	ofTests
+	ofLock
+)
+
+var whoseCode sync.Map // of program counters, by whose
+
+// whose says to whom a place in the program belongs.
+func whose(pc uintptr) owner {
+	if known, ok := whoseCode.Load(pc); ok {
+		return known.(owner)
+	}
+	is := ofNobody
+	frames := runtime.CallersFrames([]uintptr{pc})
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		switch {
+		case f.Function == "testing.tRunner" || f.Function == "main.main":
+			is = ofTests
+		case is == ofNobody && f.Function != "" && !ofOthers(f.Function):
+			is = ofLock
 		}
 	}
-	return false
+	whoseCode.Store(pc, is)
+	return is
 }
 
 func spins(state, _ string) bool {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -56,7 +57,8 @@ func inWorld(t *testing.T, s Subject, o worldOptions, run func(w *World)) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			w := &World{T: t, Subject: s, strict: o.strict, Path: "/locktest/a/lock"}
-			t.Cleanup(w.over) // after all others: the clients and the server are closed
+			goroutines := runtime.NumGoroutine()
+			t.Cleanup(func() { w.over(goroutines) }) // after all others: the clients and the server are closed
 			defer func() { self.left(t.Failed()) }()
 			var options []zkserver.Option
 			if o.calm {
@@ -91,7 +93,7 @@ func (w *World) waitForLock(patience time.Duration) bool {
 	for begin := time.Now(); ; pause = min(2*pause, 30*time.Second) {
 		synctest.Wait()
 		self.step()
-		if !anyGoroutine(allStacks(), func(state, frames string) bool { return strings.Contains(state, inBubble) && ofLock(frames) }) {
+		if !inLock() {
 			return true
 		}
 		if time.Since(begin) >= patience {
@@ -105,28 +107,21 @@ func (w *World) waitForLock(patience time.Duration) bool {
 // goroutine that is left then need not be to blame: a client that has been closed
 // leaves some requests without an answer. A bubble does not end while one is left, so
 // the process ends in its place.
-func (w *World) over() {
+func (w *World) over(goroutines int) {
 	if w.strict || w.Failed() || self == nil {
 		return
 	}
-	alone := func() bool {
-		synctest.Wait()
-		n := 0
-		anyGoroutine(allStacks(), func(state, _ string) bool {
-			if strings.Contains(state, inBubble) {
-				n++
-			}
-			return false
-		})
-		return n <= bubble
-	}
 	pause := 10 * time.Millisecond
-	for begin := time.Now(); !alone(); pause = min(2*pause, time.Second) {
+	for begin := time.Now(); ; pause = min(2*pause, time.Second) {
+		synctest.Wait()
+		self.step()
+		if runtime.NumGoroutine() <= goroutines {
+			return
+		}
 		if time.Since(begin) > time.Minute {
 			self.over()
 		}
 		time.Sleep(pause)
-		self.step()
 	}
 }
 

@@ -129,6 +129,7 @@ var electionCases = []locktest.TestCase[*election]{
 	{Name: "a write that fails for another reason is not ErrStale", Group: locktest.Faults, Run: writeFails, Exact: true},
 	{Name: "a candidate sends next to nothing while nothing changes", Group: locktest.Cost, Run: ofLocks(locktest.WaiterIsQuiet), Exact: true},
 	{Name: "no watch is left where nothing is left to wait for", Group: locktest.Cost, Run: ofLocks(locktest.WatchesLeft), Exact: true},
+	{Name: "no goroutine is left when every candidate has resigned", Group: locktest.Cost, Run: electionGoroutines, Exact: true},
 	{Name: "a resignation wakes one candidate", Group: locktest.Cost, Run: ofLocks(locktest.WakeUps), Bare: true, Exact: true},
 	{Name: "a child that is not a candidate is ignored", Group: locktest.Liveness, Run: ofLocks(locktest.ForeignChild), Bare: true, Exact: true},
 	{Name: "missing parents are made", Group: locktest.Liveness, Run: ofLocks(locktest.MissingParents), Bare: true, Exact: true},
@@ -593,6 +594,13 @@ func writeFails(w *election) {
 	w.resigns(a)
 	w.rest()
 	w.NothingLeft()
+}
+
+func electionGoroutines(w *election) {
+	handOver(w)
+	ctxOfCandidate(w)
+	leadersSessionEnds(w)
+	w.NoGoroutines()
 }
 
 func candidatesSessionEnds(w *election) {

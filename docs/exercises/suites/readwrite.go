@@ -124,6 +124,7 @@ var readWriteCases = []locktest.TestCase[*readWrite]{
 	{Name: "the session of a reader ends and the next get in", Group: locktest.Faults, Run: as(readerFirst, locktest.ExpiredHolder), Basic: true},
 	{Name: "a waiter sends next to nothing while nothing changes", Group: locktest.Cost, Run: as(readerFirst, locktest.WaiterIsQuiet)},
 	{Name: "no watch is left where nothing is left to wait for", Group: locktest.Cost, Run: as(writerFirst, locktest.WatchesLeft), Exact: true},
+	{Name: "no goroutine is left when every contender has let go", Group: locktest.Cost, Run: as(writerFirst, locktest.GoroutinesLeft), Exact: true},
 	{Name: "a release wakes exactly the contenders that it concerns", Group: locktest.Cost, Run: wakesTheRightOnes, Exact: true},
 	{Name: "each wait costs two requests", Group: locktest.Cost, Run: readWriteRequests, Exact: true},
 	{Name: "a release wakes one contender where readers and writers take turns", Group: locktest.Cost, Run: as(writerFirst, locktest.WakeUps), Bare: true},

@@ -92,6 +92,7 @@ var semaphoreCases = []locktest.TestCase[*places]{
 	{Name: "a release between looking and watching is not missed, whichever of those inside goes", Group: locktest.Liveness, Run: with(2, releaseBeforePlaceWatch), Exact: true},
 	{Name: "a release wakes no more waiters than predicted", Group: locktest.Cost, Run: with(3, placeWakeUps), Exact: true},
 	{Name: "the requests are no more than predicted", Group: locktest.Cost, Run: with(3, placeRequests), Exact: true},
+	{Name: "no goroutine is left when every contender has gone out", Group: locktest.Cost, Run: with(3, placeGoroutines), Exact: true},
 	{Name: "less than one permit is an error at once", Group: locktest.Faults, Run: with(0, noPermits)},
 }
 
@@ -493,6 +494,12 @@ func placeRequests(w *places) {
 		}
 	}
 	w.NothingLeft()
+}
+
+func placeGoroutines(w *places) {
+	severalGo(w)
+	whicheverGoes(w)
+	w.NoGoroutines()
 }
 
 func noPermits(w *places) {

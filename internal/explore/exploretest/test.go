@@ -233,15 +233,25 @@ func Replay(t *testing.T, s explore.Subject, file string) {
 	require.NoError(t, err)
 	require.Equal(t, s.Name, tr.World.Name, "the trace is of another lock")
 	tr.World.Lock = s
-	again, err := explore.Replay(t, tr)
-	switch {
-	case again.Violation != nil:
-		t.Errorf("it happens again: %v\n%s", again.Violation, again.Steps())
-	case err != nil:
-		t.Logf("the lock takes another way now (%v), and nothing is wrong on it:\n%s", err, again.Steps())
-	default:
-		t.Logf("the schedule repeats, and nothing is wrong any more:\n%s", again.Steps())
+	happens, words := again(t, tr)
+	if happens {
+		t.Error(words)
+	} else {
+		t.Log(words)
 	}
+}
+
+// again plays a trace, and says whether the lock does something wrong, and what.
+func again(t *testing.T, tr *explore.Trace) (happens bool, words string) {
+	t.Helper()
+	played, err := explore.Replay(t, tr)
+	switch {
+	case played.Violation != nil:
+		return true, fmt.Sprintf("it happens again: %v\n%s", played.Violation, played.Steps())
+	case err != nil:
+		return false, fmt.Sprintf("the lock takes another way now (%v), and nothing is wrong on it:\n%s", err, played.Steps())
+	}
+	return false, "the schedule repeats, and nothing is wrong any more:\n" + played.Steps()
 }
 
 // here is the import path of the package whose test this is.

@@ -1,0 +1,65 @@
+package locktest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/locktest/broken"
+)
+
+// A leaking lock is right, and does something in a goroutine when it has let go.
+type leaking struct {
+	lock  *broken.Lock
+	aside func()
+}
+
+func (l leaking) Lock() error            { return l.lock.Lock() }
+func (l leaking) TryLock() (bool, error) { return l.lock.TryLock() }
+func (l leaking) Unlock() error {
+	err := l.lock.Unlock()
+	go l.aside()
+	return err
+}
+
+// TestGoroutinesCostCostPoints: a goroutine that ends late costs nothing, and one that
+// never ends fails the case that is about it, and no other.
+func TestGoroutinesCostCostPoints(t *testing.T) {
+	for name, c := range map[string]struct {
+		aside  func()
+		failed []string
+	}{
+		"ends in five minutes": {func() { time.Sleep(5 * time.Minute) }, nil},
+		"never ends":           {func() { select {} }, []string{"no goroutine is left when every contender has let go"}},
+		"sleeps for ever": {func() {
+			for {
+				time.Sleep(time.Second)
+			}
+		}, []string{"no goroutine is left when every contender has let go"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			verdicts := locktest.Verdicts(t, locktest.Subject{
+				New: func(conn *zk.Conn, path string) locktest.Lock {
+					return leaking{broken.New("none", conn, path), c.aside}
+				},
+				ErrNotLocked: broken.ErrNotLocked,
+				Queue:        true,
+			}, nil, func(locktest.Verdict) bool { return false })
+			if verdicts == nil {
+				return // this is the process in which the cases ran
+			}
+			var failed []string
+			for _, v := range verdicts {
+				if v.Words != "" {
+					failed = append(failed, v.Case)
+					require.Contains(t, v.Words, "the lock leaks a goroutine")
+				}
+			}
+			require.Equal(t, c.failed, failed)
+		})
+	}
+}
