@@ -37,6 +37,7 @@ var (
 		"every schedule of two contenders",
 		"every schedule of two contenders, and at some moment a day passes",
 		"200 random schedules of 3 contenders",
+		"200 random schedules of 3 contenders, one of which only tries",
 		"200 random schedules of 2 contenders in one session",
 	}
 	inOrder = append([]string{

@@ -72,6 +72,11 @@ func plans(s explore.Subject) (list []schedulePlan) {
 	more := fmt.Sprintf("%d random schedules of %d contenders", some.Limit, contenders+1)
 	add(locktest.Liveness, more, with(contenders+1), some)
 	add(locktest.Faults, more+", and at some moment one of these faults", with(contenders+1, kinds...), some)
+	if s.Together == nil && !s.Timed { // it has a TryLock
+		tries := with(contenders + 1)
+		tries.Scripts = [][]explore.Op{nil, {explore.TryLockOp, explore.UnlockOp}}
+		add(locktest.Liveness, more+", one of which only tries", tries, some)
+	}
 	shared := with(contenders)
 	shared.Shared = true
 	add(locktest.Liveness, fmt.Sprintf("%d random schedules of %d contenders in one session", some.Limit, contenders), shared, some)
@@ -130,6 +135,7 @@ func (p schedulePlan) run(c *locktest.Case, s explore.Subject) {
 				p.world.Lock.Ignore = append(p.world.Lock.Ignore, k)
 			}
 		}
+		p.Limit *= 5
 		if worse := explore.Explore(c.T, p.world, p.Search).Found; worse != nil {
 			found = worse
 		}

@@ -80,6 +80,9 @@ func (a Address) String() string {
 		if len(a.Scripts) > 0 {
 			var all []string
 			for _, script := range a.Scripts {
+				if len(script) == 0 {
+					script = []explore.Op{explore.LockOp, explore.UnlockOp}
+				}
 				var ops []string
 				for _, op := range script {
 					ops = append(ops, string(op))
