@@ -173,6 +173,7 @@ func graded5(t *testing.T) grades {
 	}
 	require.True(t, rows[0].Full)
 	require.True(t, rows[2].Unsafe)
+	rows[2].Failed[0].Trace = "#lock=exercise-03-predecessor"
 	return (&app{root: rootOf(t)}).gradesOf(rows, exercises[:5])
 }
 
@@ -216,6 +217,7 @@ func TestGradescope(t *testing.T) {
 	require.Contains(t, outputs["2.3"], "FAIL: ")
 	require.Contains(t, outputs["2.3"], "\n    two \"words\" <b>\n    &\nIt has printed:\nprinted")
 	require.Contains(t, outputs["3.1"], "two holders")
+	require.Contains(t, outputs["3.1"], "go run ./docs/lab -lock docs/exercises/_03-predecessor -open -scene '#lock=exercise-03-predecessor'")
 	require.Contains(t, outputs["3.2"], "bring no points because of this one")
 	require.Contains(t, outputs["4.1"], "does not compile: lock.go:3:14")
 	require.Contains(t, outputs["5.1"], "nothing was handed in")
