@@ -17,15 +17,18 @@
 //	              the solution, and what is in its place
 //
 // and testdata/wrong has three wrong first attempts with what the first message
-// must say. Exercises 1 to 3 have stages (stages.go), and testdata/stages has a lock
-// of each, as a student has it when the stage is done. Folder primers has a page and
-// a program for each exercise up to 10. A package has a name of its own, by which grade recognises a student's
+// must say. In testdata/attempts are attempts of readers who had not seen our
+// solutions, right ones and wrong ones. Exercises 1 to 3 have stages (stages.go), and
+// testdata/stages has a lock of each, as a student has it when the stage is done.
+// Folder primers has a page and a program for each exercise up to 10. A package has a name of its own, by which grade recognises a student's
 // folder, and the API of its step.
 //
-// The entry lists suites: a test function of lock_test.go and its cases, all of
-// them and the basic ones. Whatever has a list of cases in internal/locktest or suites can be
-// a suite. A case is graded in this order: the basic cases of all suites, then
-// the others.
+// The entry lists suites: a test function of lock_test.go and its cases. Whatever
+// has a list of cases in internal/locktest or suites can be a suite; the last one plays
+// every schedule (suites.RunSchedules), on what docs/lab/locks says of the exercise. The
+// basic cases of all suites are graded first, then the others. Each case belongs to a
+// group, which has a share of the points; of the failures, one that shows two holders
+// comes first.
 //
 // An attempt is the Go files of a folder without its tests. read refuses what a
 // lock need not import. grade compiles the attempt with -overlay into a test binary
