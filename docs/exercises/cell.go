@@ -26,6 +26,7 @@ const (
 	maxDisk      = 256 << 20 // bytes of one file
 	beat         = 50 * time.Millisecond
 	cellVariable = "EXERCISES_CELL" // in the environment of every process of a cell
+	noEnd        = "it has not come to an end in"
 )
 
 // A cell is where the processes of one attempt run: in a process group each,
@@ -33,7 +34,8 @@ const (
 //
 // On Unix the system limits processor time, address space and the size of files;
 // on Linux a watch sees the memory and the number of processes of the whole
-// group, and processes that have left the group. On Windows the end is at the
+// group, and processes that have left the group, and an attempt has no network if
+// the kernel allows namespaces. On Windows the end is at the
 // time limit, and only what locktest itself watches is limited besides.
 type cell struct {
 	limits
@@ -88,7 +90,7 @@ func (c *cell) watch(ctx context.Context) {
 			c.stop("it was interrupted")
 			return
 		case <-deadline.C:
-			c.stop(fmt.Sprintf("it has not come to an end in %v", c.time))
+			c.stop(fmt.Sprintf("%s %v", noEnd, c.time))
 			return
 		case <-ticks.C:
 		}
@@ -116,11 +118,12 @@ func (c *cell) close() {
 	os.RemoveAll(c.dir)
 }
 
-// command prepares a process.
+// command prepares a process. It has no network, if the system lets us.
 func (c *cell) command(program string, args, env []string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(env, cellVariable+"="+c.id)
 	limit(cmd, c.limits)
+	offline(cmd)
 	return cmd
 }
 
@@ -161,6 +164,7 @@ func (c *cell) build(root string, a *attempt, flags ...string) (binary string, e
 	args := append([]string{"test", "-c", "-p=4", "-vet=off", "-ldflags=-s -w", "-overlay=" + overlay, "-o", binary}, flags...)
 	cmd := c.command("go", append(args, pkg), append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local", "TMPDIR="+c.dir, "GOTMPDIR="))
 	cmd.Dir = root
+	online(cmd) // the compiler is not the student's, and a module may have to be fetched
 	var out capped
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = time.Second

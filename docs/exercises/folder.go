@@ -150,6 +150,29 @@ func (e *exercise) begun(dir string) bool {
 	return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return !entry.IsDir() && e.is(entry.Name()) })
 }
 
+// begun says whether a folder has a file of an attempt at one of some exercises.
+func begun(list []*exercise, dir string) bool {
+	return slices.ContainsFunc(list, func(e *exercise) bool { return e.begun(dir) })
+}
+
+// findAll returns the exercises that a list names, 1,2,3; none for an empty one.
+func findAll(list string) (found []*exercise, err error) {
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		e, err := find(name)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(found, e) {
+			found = append(found, e)
+		}
+	}
+	slices.SortFunc(found, func(a, b *exercise) int { return a.number - b.number })
+	return found, nil
+}
+
 func unixLines(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }
 
 // What a lock may import. What is not here could start a process, read the
@@ -164,8 +187,14 @@ var importable = []string{
 
 const client = "github.com/go-zookeeper/zk"
 
-// allowed refuses a file that imports something else, or hands the exercise to
-// the client's own lock.
+// dials says of a name of the client that it opens a connection of its own, or asks
+// the network for addresses.
+func dials(name string) bool {
+	return strings.HasPrefix(name, "Connect") || strings.HasPrefix(name, "FLW") || strings.Contains(name, "DNSHostProvider")
+}
+
+// allowed refuses a file that imports something else, hands the exercise to the
+// client's own lock, or opens a connection.
 func (a *attempt) allowed(fset *token.FileSet, f *ast.File) error {
 	if f.Name.Name != a.pkg {
 		return refuse("%s: this is package %s, and %v must be package %s", fset.Position(f.Name.Pos()), f.Name.Name, a.exercise, a.pkg)
@@ -193,8 +222,13 @@ func (a *attempt) allowed(fset *token.FileSet, f *ast.File) error {
 	var bad error
 	ast.Inspect(f, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok && bad == nil {
-			if x, ok := s.X.(*ast.Ident); ok && zk[x.Name] && (s.Sel.Name == "NewLock" || s.Sel.Name == "Lock") {
-				bad = refuse("%s: %s.%s is the client's own lock, and this exercise is to write one", fset.Position(s.Pos()), x.Name, s.Sel.Name)
+			if x, ok := s.X.(*ast.Ident); ok && zk[x.Name] {
+				switch {
+				case s.Sel.Name == "NewLock" || s.Sel.Name == "Lock":
+					bad = refuse("%s: %s.%s is the client's own lock, and this exercise is to write one", fset.Position(s.Pos()), x.Name, s.Sel.Name)
+				case dials(s.Sel.Name):
+					bad = refuse("%s: %s.%s opens a connection of its own, and a lock uses the one that New is given", fset.Position(s.Pos()), x.Name, s.Sel.Name)
+				}
 			}
 		}
 		return true
@@ -203,9 +237,9 @@ func (a *attempt) allowed(fset *token.FileSet, f *ast.File) error {
 }
 
 // attempts lists the attempts in a student's folder: the folder itself, the
-// folders of exercises in it, or those in a clone of this repository. Only is
-// nil or the exercise that is wanted.
-func attempts(dir string, only *exercise) (found []string, err error) {
+// folders of exercises in it, or those in a clone of this repository. Asked are the
+// exercises that are wanted; none is all.
+func attempts(dir string, asked []*exercise) (found []string, err error) {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -215,14 +249,14 @@ func attempts(dir string, only *exercise) (found []string, err error) {
 	case !info.IsDir():
 		return nil, fmt.Errorf("%s is not a folder: give the folder with the student's files", dir)
 	}
-	if entries, _ := os.ReadDir(dir); goFiles.begun(dir) || only != nil && only.begun(dir) || only == nil && ofFiles(entries) != nil {
+	if entries, _ := os.ReadDir(dir); goFiles.begun(dir) || begun(asked, dir) || len(asked) == 0 && ofFiles(entries) != nil {
 		if _, err := os.Stat(filepath.Join(dir, "stubs.json")); err != nil { // that is docs/exercises itself
 			return []string{dir}, nil
 		}
 	}
 	for _, base := range []string{dir, filepath.Join(dir, "docs", "exercises")} {
 		for _, e := range exercises {
-			if only != nil && e != only {
+			if len(asked) > 0 && !slices.Contains(asked, e) {
 				continue
 			}
 			for _, name := range []string{e.folder, strings.TrimPrefix(e.folder, "_")} {

@@ -28,8 +28,11 @@ type row struct {
 	Student string // the folder's name
 	*exercise
 	*result
-	Dir  string
-	Same int // lines in a hundred that are lines of our solution
+	Dir     string
+	Same    int    // lines in a hundred that are lines of our solution
+	Similar int    // in a hundred, to the attempt that it resembles most
+	To      string // whose attempt that is
+	shape   shape  // nil: it is not compared
 }
 
 func (r row) First() failure {
@@ -76,13 +79,12 @@ func (m *memory) Set(text string) error {
 
 // gradeAll grades the folders of many students.
 func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) error {
-	only := flags.String("exercise", "", "grade this `number` only")
+	only := flags.String("exercise", "", "grade these `numbers` only: 3, or 1,2,3")
 	limit := flags.Duration("limit", a.limits.time, "time that one attempt may take to build, and to run")
 	space := memory(a.limits.memory)
 	flags.Var(&space, "memory", "`memory` that one attempt may use")
 	jobs := flags.Int("j", runtime.NumCPU(), "attempts that are graded at the same time")
-	csvFile := flags.String("csv", "", "write the results to this `file`")
-	htmlFile := flags.String("html", "", "write a page with the failing cases to this `file`")
+	files := formats(flags)
 	labPage := flags.String("lab", "lab.html", "`address` of the lab, in which that page opens a schedule that fails: go run ./docs/lab -out lab.html writes it")
 	dirs, err := parse(flags, args, 0, 1<<20)
 	if err != nil {
@@ -95,19 +97,15 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	if l.time <= 0 || *jobs <= 0 {
 		return complaint("-limit and -j must be more than 0")
 	}
-	var wanted *exercise
-	if *only != "" {
-		if wanted, err = find(*only); err != nil {
-			return err
-		}
-	}
-	// Better now than after all has been graded.
-	for _, name := range []string{*csvFile, *htmlFile} {
-		if err := writable(name); err != nil {
-			return err
-		}
+	asked, err := findAll(*only)
+	if err != nil {
+		return err
 	}
 	dirs = expand(dirs)
+	// Better now than after all has been graded.
+	if err := check(files, len(dirs)); err != nil {
+		return err
+	}
 	students, err := studentsOf(dirs)
 	if err != nil {
 		return err
@@ -121,9 +119,9 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	var rows []row
 	for i, dir := range dirs {
 		student := students[i]
-		found, err := attempts(dir, wanted)
+		found, err := attempts(dir, asked)
 		if err != nil {
-			rows = append(rows, row{Student: student, exercise: cmp.Or(wanted, &exercise{}), result: &result{Why: err.Error()}})
+			rows = append(rows, row{Student: student, exercise: &exercise{}, result: &result{Why: err.Error()}})
 		}
 		for _, attempt := range found {
 			todo = append(todo, job{attempt, student})
@@ -136,13 +134,13 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	if err != nil {
 		return err
 	}
+	class := &class{asked: asked, limits: l, stubs: stubs}
 	work := make(chan job)
 	var wait sync.WaitGroup
 	for range *jobs {
 		wait.Go(func() {
 			for j := range work {
-				r := a.gradeOne(ctx, j.dir, wanted, l, stubs)
-				r.Student = j.student
+				r := a.gradeOne(ctx, j.student, j.dir, class)
 				mu.Lock()
 				rows = append(rows, r)
 				done++
@@ -170,15 +168,14 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	slices.SortStableFunc(rows, func(x, y row) int {
 		return cmp.Or(strings.Compare(x.Student, y.Student), cmp.Compare(x.number, y.number))
 	})
-	a.table(rows)
+	g := a.gradesOf(rows, asked)
+	g.lab = *labPage
+	a.table(g)
 	a.print("\n%s, %s, in %v.\n", count(len(dirs), "folder"), count(len(todo), "attempt"), time.Since(began).Round(time.Second))
-	if *csvFile != "" {
-		err = errors.Join(err, writeFile(*csvFile, func(f *os.File) error { return writeCSV(f, rows) }))
+	if !offline(exec.Command("")) {
+		a.print("The attempts had a network: this system does not let an account like this take it away.\n")
 	}
-	if *htmlFile != "" {
-		err = errors.Join(err, writeFile(*htmlFile, func(f *os.File) error { return page.Execute(f, grades{Rows: rows, Sums: sumsOf(rows), lab: *labPage}) }))
-	}
-	return err
+	return writeAll(files, g)
 }
 
 // expand takes a pattern for what it matches where no shell has done so, as on
@@ -229,9 +226,11 @@ func count(n int, what string) string {
 }
 
 // gradeOne never fails: what is wrong is in the row.
-func (a *app) gradeOne(ctx context.Context, dir string, wanted *exercise, l limits, stubs map[string]string) row {
-	e := wanted
-	if e == nil {
+func (a *app) gradeOne(ctx context.Context, student, dir string, c *class) row {
+	var e *exercise
+	if len(c.asked) == 1 {
+		e = c.asked[0]
+	} else {
 		e, _ = find(filepath.Base(dir))
 	}
 	at, err := read(dir, e)
@@ -241,21 +240,29 @@ func (a *app) gradeOne(ctx context.Context, dir string, wanted *exercise, l limi
 	if e == nil {
 		e = &exercise{}
 	}
-	r := row{Dir: dir, exercise: e, result: &result{Exercise: e.number, Of: e.points(), Cases: e.cases()}}
+	r := row{Student: student, Dir: dir, exercise: e, result: &result{Exercise: e.number, Of: e.points(), Cases: e.cases()}}
+	if len(c.asked) > 0 && !slices.Contains(c.asked, e) && e.number > 0 {
+		return row{Student: student, exercise: &exercise{}, result: &result{Why: fmt.Sprintf("%s has exercise %d, which was not asked for", dir, e.number)}}
+	}
 	if err != nil {
 		r.Why = err.Error()
 		return r
 	}
-	if at.hash == stubs[e.folder] {
+	if at.hash == c.stubs[e.folder] {
 		r.Why = "the stub, as it was"
 		return r
 	}
-	r.Same = a.same(at, stubs)
-	graded, err := grade(ctx, a.root, at, l, nil)
+	r.Same, r.shape = a.same(at, c.stubs), a.shaped(at, c.stubs)
+	if err := c.begins(ctx, a.root, student, at); err != nil {
+		r.Why = err.Error()
+		return r
+	}
+	graded, err := grade(ctx, a.root, at, c.limits, nil)
 	if err != nil {
 		r.Why = err.Error()
 		return r
 	}
+	c.note(student, graded)
 	r.result = graded
 	return r
 }
@@ -326,42 +333,65 @@ func telling(text string) (lines []string) {
 	return lines
 }
 
-func (a *app) table(rows []row) {
+func (a *app) table(g grades) {
+	rows := g.Rows
 	width, folder := len("student"), len("exercise")
 	for _, r := range rows {
 		width = max(width, len([]rune(r.Student)))
 		folder = max(folder, len(strings.TrimPrefix(r.folder, "_")))
 	}
-	a.print("%-*s  %-*s  points   cases  as ours    time  \n", width, "student", folder, "exercise")
+	a.print("%-*s  %-*s  points   cases  as ours  similar    time  \n", width, "student", folder, "exercise")
 	for _, r := range rows {
-		a.print("%-*s  %-*s  %3d/%-2d  %3d/%-3d  %5d %%  %5.1f s  %s\n",
-			width, r.Student, folder, strings.TrimPrefix(r.folder, "_"), r.Points, r.Of, r.Passed, r.Cases, r.Same, r.Took, r.Note())
+		a.print("%-*s  %-*s  %3d/%-2d  %3d/%-3d  %5d %%  %5d %%  %5.1f s  %s\n",
+			width, r.Student, folder, strings.TrimPrefix(r.folder, "_"), r.Points, r.Of, r.Passed, r.Cases, r.Same, r.Similar, r.Took, r.Note())
 	}
-	if sums := sumsOf(rows); len(sums) < len(rows) {
+	if len(g.Asked) > 1 || len(g.Sums) < len(rows) {
 		a.print("\n%-*s  points\n", width, "student")
-		for _, s := range sums {
+		for _, s := range g.Sums {
 			a.print("%-*s  %d of %d\n", width, s.Student, s.Points, s.Of)
 		}
 	}
+	for i, p := range g.Pairs {
+		if i == 0 {
+			a.print("\nSimilar in the shape of the program; read both before you judge:\n")
+		}
+		a.print("%3d %%  exercise %d  %s, %s\n", p.Percent, p.Exercise, p.A, p.B)
+	}
 }
 
-// A sum is what a student has got for all attempts together, and what these
-// are worth.
+// gradesOf adds up what was graded.
+func (a *app) gradesOf(rows []row, asked []*exercise) grades {
+	if len(asked) == 0 {
+		for _, e := range exercises {
+			if slices.ContainsFunc(rows, func(r row) bool { return r.number == e.number }) {
+				asked = append(asked, e)
+			}
+		}
+	}
+	return grades{Rows: rows, Pairs: a.pairsOf(rows), Asked: asked, Sums: sumsOf(rows, asked)}
+}
+
+// A sum is what a student has got for all exercises together. What these are worth
+// is the same for all students: an exercise that a student has not handed in counts.
 type sum struct {
 	Student              string
 	Attempts, Points, Of int
 }
 
-// sumsOf is in the order of the rows.
-func sumsOf(rows []row) (sums []sum) {
+// sumsOf is in the order of the rows. Asked are the exercises that count.
+func sumsOf(rows []row, asked []*exercise) (sums []sum) {
+	of := 0
+	for _, e := range asked {
+		of += e.points()
+	}
 	for _, r := range rows {
 		i := slices.IndexFunc(sums, func(s sum) bool { return s.Student == r.Student })
 		if i < 0 {
 			i = len(sums)
-			sums = append(sums, sum{Student: r.Student})
+			sums = append(sums, sum{Student: r.Student, Of: of})
 		}
 		s := &sums[i]
-		s.Points, s.Of = s.Points+r.Points, s.Of+r.Of
+		s.Points += r.Points
 		if r.number > 0 {
 			s.Attempts++
 		}
@@ -371,17 +401,17 @@ func sumsOf(rows []row) (sums []sum) {
 
 // writeCSV writes a line for each attempt. The sum of a student is on each line of
 // the student.
-func writeCSV(f io.Writer, rows []row) error {
+func writeCSV(f io.Writer, g grades) error {
 	w := csv.NewWriter(f)
-	total := make(map[string]int)
-	for _, s := range sumsOf(rows) {
-		total[s.Student] = s.Points
+	total := make(map[string]sum)
+	for _, s := range g.Sums {
+		total[s.Student] = s
 	}
-	w.Write([]string{"student", "exercise", "folder", "points", "of", "student_points", "safety", "liveness", "faults", "cost", "full", "passed", "cases", "score", "same_percent", "seconds", "first_failing_case", "words", "why"})
-	for _, r := range rows {
+	w.Write([]string{"student", "exercise", "folder", "points", "of", "student_points", "student_of", "safety", "liveness", "faults", "cost", "full", "passed", "cases", "score", "same_percent", "similar_percent", "similar_to", "seconds", "first_failing_case", "words", "why"})
+	for _, r := range g.Rows {
 		first := r.First()
-		w.Write([]string{cell1(r.Student), strconv.Itoa(r.number), r.folder, strconv.Itoa(r.Points), strconv.Itoa(r.Of), strconv.Itoa(total[r.Student]),
-			r.of(locktest.Safety), r.of(locktest.Liveness), r.of(locktest.Faults), r.of(locktest.Cost), strconv.FormatBool(r.Full), strconv.Itoa(r.Passed), strconv.Itoa(r.Cases), r.Score, strconv.Itoa(r.Same),
+		w.Write([]string{cell1(r.Student), strconv.Itoa(r.number), r.folder, strconv.Itoa(r.Points), strconv.Itoa(r.Of), strconv.Itoa(total[r.Student].Points), strconv.Itoa(total[r.Student].Of),
+			r.of(locktest.Safety), r.of(locktest.Liveness), r.of(locktest.Faults), r.of(locktest.Cost), strconv.FormatBool(r.Full), strconv.Itoa(r.Passed), strconv.Itoa(r.Cases), r.Score, strconv.Itoa(r.Same), strconv.Itoa(r.Similar), cell1(r.To),
 			strconv.FormatFloat(r.Took, 'f', 2, 64), first.Case, cell1(firstLines(first.Words, 1)), cell1(firstLines(r.Why, 1))})
 	}
 	w.Flush()
@@ -409,9 +439,11 @@ func cell1(text string) string {
 
 // Grades are what the page shows.
 type grades struct {
-	Rows []row
-	Sums []sum
-	lab  string
+	Rows  []row
+	Sums  []sum
+	Pairs []pair      // of attempts that resemble each other
+	Asked []*exercise // what was to be handed in: those that were asked for, or all that anybody has handed in
+	lab   string
 }
 
 // Open is the address at which the lab's page shows a schedule that fails, "" if

@@ -30,6 +30,7 @@ func limit(cmd *exec.Cmd, l limits) {
 
 // limited is the other side of limit. It returns only if there is nothing to do.
 func limited(args []string) {
+	offlineProbe(args)
 	if len(args) < 4 || args[0] != limitedArg {
 		return
 	}

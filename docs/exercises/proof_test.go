@@ -254,8 +254,8 @@ func TestTheTranscriptOfThePage(t *testing.T) {
 	a := &app{root: root, out: &out, limits: generous}
 	_, err = a.report(t.Context(), e, written(t, e, text(t, "testdata/wrong/3-woken-is-holder.go.txt")), nil)
 	require.NoError(t, err)
-	passed := regexp.MustCompile(`(?m)^\d+ of `)
-	require.Equal(t, passed.ReplaceAllString(strings.TrimSpace(page), "N of "), passed.ReplaceAllString(strings.TrimSpace(out.String()), "N of "))
+	passed := regexp.MustCompile(`(?m)(^|: )\d+ of | -lock \S+`) // the attempt is not in the exercise's folder
+	require.Equal(t, passed.ReplaceAllString(strings.TrimSpace(page), "$1"), passed.ReplaceAllString(strings.TrimSpace(out.String()), "$1"))
 }
 
 // Attempts that would harm the lecturer's machine, or buy points. What a lock

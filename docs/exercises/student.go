@@ -272,6 +272,9 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 			a.print(" A lock that is not safe gets no points.")
 		}
 		a.print(" Begin with this case.\n")
+		if line := r.stageLine(e); line != "" {
+			a.print("%s\n", line)
+		}
 	}
 	return r, nil
 }

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/lab/locks"
 )
 
 // TestMain leaves the tests out where ZK names a server: the lab has its own,
@@ -267,19 +269,36 @@ func TestBeforeTheFirstBuildAPageWaits(t *testing.T) {
 	listenTo(t, server.URL+"/events?seen=0").until("reload")
 }
 
-// The lab plays locks. A semaphore's New and an election's take more than a path,
-// and would not compile here.
-func TestOnlyTheExercisesThatAreLocksAreInTheLab(t *testing.T) {
+// The lab plays what the explorer can play, and leaves out what is not finished.
+func TestTheExercisesAreInTheLab(t *testing.T) {
 	b, err := newBuilder(t.Context(), ".")
 	require.NoError(t, err)
 	source, err := b.exercises()
 	require.NoError(t, err)
-	for _, lock := range []string{"01-naive", "02-herd", "03-predecessor", "04-reentrant", "05-give-up", "06-find-again"} {
-		require.Contains(t, source, `Folder: "`+lock+`"`)
+	for _, e := range locks.Played {
+		require.Contains(t, source, fmt.Sprintf("locks.AddExercise(%q,", e.Folder))
 	}
-	for _, other := range []string{"07-fence", "08-semaphore", "09-read-write", "10-election"} {
+	for _, other := range []string{"07-fence", "11-kill", "12-break"} {
 		require.NotContains(t, source, other)
 	}
+
+	dir := t.TempDir()
+	write := func(program string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "lock.go"), []byte(program), 0o644))
+	}
+	write("package predecessor\n\nfunc New() {}\n")
+	b.own, err = b.ownLock(dir)
+	require.NoError(t, err)
+	require.Equal(t, "03-predecessor", b.own.folder)
+	source, err = b.exercises()
+	require.NoError(t, err)
+	require.NotContains(t, source, "03-predecessor", "it has no Lock yet")
+	require.Contains(t, source, "02-herd")
+	write("package other\n")
+	_, err = b.ownLock(dir)
+	require.ErrorContains(t, err, "keep the package clause of the stub")
+	_, err = b.ownLock(t.TempDir())
+	require.ErrorContains(t, err, "no Go file")
 }
 
 func TestAPageWithoutTheExercisesIsBetterThanNone(t *testing.T) {

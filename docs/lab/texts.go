@@ -13,7 +13,7 @@ import (
 
 // sourceFiles are the files in which a contender can be: the steps, the complete
 // lock, the articles' listings, the locks with one line wrong, and a student's.
-var sourceFiles = []string{"0*/*.go", "zklock/*.go", "internal/museum/listings/*.go", "internal/locktest/broken/*.go", "docs/exercises/_*/lock.go"}
+var sourceFiles = []string{"0*/*.go", "zklock/*.go", "internal/museum/listings/*.go", "internal/locktest/broken/*.go", "docs/exercises/_*/*.go"}
 
 // texts makes the script that holds what the page quotes: the sources by their
 // paths, and of each bug in docs/bugs.md what goes wrong and the cure.
@@ -33,6 +33,27 @@ func (b *builder) texts() ([]byte, error) {
 				return nil, err
 			}
 			rel, err := filepath.Rel(b.root, file)
+			if err != nil {
+				return nil, err
+			}
+			sources[filepath.ToSlash(rel)] = string(text)
+		}
+	}
+	if b.own != nil {
+		replace, err := b.own.replace(b.root)
+		if err != nil {
+			return nil, err
+		}
+		for file, with := range replace {
+			rel, err := filepath.Rel(b.root, file)
+			if err != nil {
+				return nil, err
+			}
+			delete(sources, filepath.ToSlash(rel))
+			if with == "" {
+				continue
+			}
+			text, err := os.ReadFile(with)
 			if err != nil {
 				return nil, err
 			}

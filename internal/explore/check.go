@@ -113,7 +113,9 @@ func (w *world) checkLocked() {
 			outlived = append(outlived, k.name)
 			continue
 		}
-		holders = append(holders, k.name)
+		if !slices.Contains(holders, w.owner(k.name)) {
+			holders = append(holders, k.name)
+		}
 	}
 	if w.Lock.tooMany(holders) && !w.Apart {
 		w.violateLocked(Violation{Kind: TwoHolders, What: strings.Join(holders, " and ") + " hold the lock at once"})
@@ -143,6 +145,14 @@ func (w *world) checkLocked() {
 			k.node = ""
 		}
 	}
+}
+
+// owner is the name under which a contender is opened.
+func (w World) owner(name string) string {
+	if w.OneOwner && name == "B" {
+		return "A"
+	}
+	return name
 }
 
 // tooMany says whether these contenders may not be inside at once.
@@ -204,7 +214,7 @@ func (w *world) nodesOf(c *client) (nodes []string) {
 func (w *world) enteredLocked(k *contender) {
 	if leased, ok := k.lock.(Leased); ok {
 		token := leased.Token()
-		if token <= w.token {
+		if token < w.token || token == w.token && !w.OneOwner {
 			w.violateLocked(Violation{Kind: TokenShrinks, Who: k.name, What: fmt.Sprintf("the token of %s is not above that of the holder before it", k.name)})
 		}
 		w.token = max(w.token, token)
@@ -222,6 +232,9 @@ func (w *world) enteredLocked(k *contender) {
 		}
 		return
 	}
+	if w.Lock.Permits > 1 && w.before(own[0]) < w.Lock.Permits {
+		return // there is room for all before it, too
+	}
 	for _, o := range w.players {
 		if o == k || o.state != waiting || o.c.faulted || o.ended || w.Lock.Together != nil && w.Lock.Together(o.name, k.name) {
 			continue
@@ -233,6 +246,16 @@ func (w *world) enteredLocked(k *contender) {
 			}
 		}
 	}
+}
+
+// before is how many contenders have a lower number than a node.
+func (w *world) before(node string) (n int) {
+	for _, name := range w.srv.Children(w.at()) {
+		if name != "a-stranger" && number(name)-number(node) < 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // number is the sequence number in a node's name, 0 if there is none.

@@ -171,20 +171,42 @@ func (tr *Trace) Steps() string {
 			n++
 			number = fmt.Sprintf("%2d.", n)
 		}
-		fmt.Fprintf(&b, "%s\n", strings.TrimRight(fmt.Sprintf("  %s %-15s %s", number, act, tr.caused(i+1)), " "))
+		const indent = 22
+		line := fmt.Sprintf("  %s %-15s ", number, act)
+		who, _, _ := strings.Cut(act, ": ")
+		for j, what := range tr.caused(i+1, who) {
+			if j > 0 && len(line)+len(what) > 110 {
+				b.WriteString(line + "\n")
+				line = strings.Repeat(" ", indent)
+			} else if j > 0 {
+				line += "; "
+			}
+			line += what
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	return b.String()
 }
 
+// Whole are all choices of the schedule, with those that the explorer has made by
+// itself at its end: for a player that stops after the last one.
+func (tr *Trace) Whole() (choices []string) {
+	for i, act := range tr.acts {
+		if tr.chosen[i] {
+			choices = append(choices, act)
+		}
+	}
+	return choices
+}
+
 // caused says what an action has caused: what the server has carried out, with its
 // answer, which events have arrived, and what has become of the contenders.
-func (tr *Trace) caused(point int) string {
-	var list []string
+func (tr *Trace) caused(point int, who string) (list []string) {
 	for i, e := range tr.Log {
 		if e.Point != point {
 			continue
 		}
-		name := path.Base(e.Path)
+		name := brief(e.Path)
 		switch e.Kind {
 		case "carried out":
 			what := e.Op + " " + name
@@ -199,10 +221,16 @@ func (tr *Trace) caused(point int) string {
 				case r.Err != "":
 					what += ": " + r.Err
 				case r.Made != "":
-					what = e.Op + ": " + path.Base(r.Made)
+					what = e.Op + ": " + brief(r.Made)
 				case len(r.Names) > 0:
-					what += ": " + strings.Join(r.Names, " ")
+					what += ":"
+					for _, child := range r.Names {
+						what += " " + brief(child)
+					}
 				}
+			}
+			if e.Who != who {
+				what = e.Who + " " + what
 			}
 			list = append(list, what)
 		case "event":
@@ -210,10 +238,22 @@ func (tr *Trace) caused(point int) string {
 		case "lost":
 			list = append(list, fmt.Sprintf("%s %s: %s", e.Op, name, e.Text))
 		case "note":
+			if e.Text == string(Day) || tr.Violation != nil && e.Text == tr.Violation.String() {
+				continue // it is the action, or what the schedule is about
+			}
 			list = append(list, strings.TrimSpace(e.Who+" "+e.Text))
 		}
 	}
-	return strings.Join(list, "; ")
+	return list
+}
+
+// brief is the last part of a path, without the middle of a random name.
+func brief(p string) string {
+	name := path.Base(p)
+	if n := len(name); n > 26 {
+		name = name[:8] + "…" + name[n-10:]
+	}
+	return name
 }
 
 // WriteFile writes a trace as JSON.

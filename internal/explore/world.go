@@ -29,7 +29,7 @@ type Leased interface {
 type Subject struct {
 	Name string
 	// Open is called once per client; what it returns makes the contenders of
-	// that client.
+	// that client. If the lock has owners, it makes an owner for each name.
 	Open func(conn *zk.Conn, path string) func(name string) Lock
 	// NotLocked says whether an error of Unlock means that the lock was not
 	// held. Nil: the lock cannot tell.
@@ -168,6 +168,9 @@ type World struct {
 	Stranger bool `json:"stranger,omitempty"`
 	// Forbidden: no client may make a node where the lock makes its own.
 	Forbidden bool `json:"forbidden,omitempty"`
+	// OneOwner: A and B are goroutines of one owner. They are opened under one
+	// name, and may be inside together.
+	OneOwner bool `json:"one_owner,omitempty"`
 	// Apart: each contender has a lock of its own, whose path ends with the
 	// contender's name. None of them has to wait.
 	Apart bool `json:"apart,omitempty"`

@@ -4,6 +4,7 @@ package predecessor
 
 import (
 	"errors"
+	"path"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -40,4 +41,21 @@ func (l *Lock) TryLock() (bool, error) {
 // ErrNotLocked and deletes nothing.
 func (l *Lock) Unlock() error {
 	return errNotWritten
+}
+
+// createParents makes the node dir and those above it, if they are missing. It is
+// written already: call it when a create says zk.ErrNoNode, and create again.
+func createParents(conn *zk.Conn, dir string) error {
+	for {
+		_, err := conn.Create(dir, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		if errors.Is(err, zk.ErrNodeExists) {
+			return nil // another contender was faster
+		}
+		if !errors.Is(err, zk.ErrNoNode) {
+			return err
+		}
+		if err := createParents(conn, path.Dir(dir)); err != nil {
+			return err
+		}
+	}
 }

@@ -5,6 +5,7 @@ package election
 import (
 	"context"
 	"errors"
+	"path"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -48,4 +49,21 @@ func (c *Candidate) Lead(ctx context.Context, lead func(ctx context.Context, ter
 // the term of the present leader, Write changes nothing and returns ErrStale.
 func (c *Candidate) Write(term int64, path string, data []byte) error {
 	return errNotWritten
+}
+
+// createParents makes the node dir and those above it, if they are missing. It is
+// written already: call it when a create says zk.ErrNoNode, and create again.
+func createParents(conn *zk.Conn, dir string) error {
+	for {
+		_, err := conn.Create(dir, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		if errors.Is(err, zk.ErrNodeExists) {
+			return nil // another candidate was faster
+		}
+		if !errors.Is(err, zk.ErrNoNode) {
+			return err
+		}
+		if err := createParents(conn, path.Dir(dir)); err != nil {
+			return err
+		}
+	}
 }

@@ -2,6 +2,8 @@ package suites
 
 import (
 	"fmt"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,42 +34,65 @@ type schedulePlan struct {
 }
 
 // plans are the worlds for a kind of lock: what the fixed cases do with one
-// schedule each, with all schedules, and at random where they are too many.
-func plans(s explore.Subject) []schedulePlan {
-	two := explore.World{Contenders: 2}
+// schedule each, with all schedules, and at random where they are too many. Two
+// contenders with one fault have fewer than two thousand; the limit is for a lock
+// that has no end of them.
+func plans(s explore.Subject) (list []schedulePlan) {
+	all, some := explore.Search{Limit: 5000, Merge: true}, explore.Search{Seed: 1, Limit: 200}
+	contenders, every := 2, "every schedule of two contenders"
 	if s.Permits > 1 {
-		two.Contenders = s.Permits + 1
+		contenders = s.Permits + 1
+		all = explore.Search{Seed: 2, Limit: 500}
+		every = fmt.Sprintf("%d random schedules of %d contenders", all.Limit, contenders)
 	}
-	n := map[int]string{2: "two", 3: "three"}[two.Contenders]
-	all := explore.Search{Limit: 800, Merge: true}
-	list := []schedulePlan{{"every schedule of " + n + " contenders", locktest.Liveness, two, all}}
-	fault := func(f explore.Fault, name string) {
-		w := two
-		w.Kinds, w.Faults = []explore.Fault{f}, 1
-		list = append(list, schedulePlan{"every schedule of " + n + " contenders, " + name, locktest.Faults, w, all})
+	add := func(g locktest.Group, name string, w explore.World, search explore.Search) {
+		list = append(list, schedulePlan{name, g, w, search})
 	}
+	with := func(n int, faults ...explore.Fault) explore.World {
+		return explore.World{Contenders: n, Kinds: faults, Faults: min(len(faults), 1)}
+	}
+	add(locktest.Liveness, every, with(contenders), all)
 	if s.Queue {
-		w := two
+		w := with(contenders)
 		w.Sequence = 9
-		list = append(list, schedulePlan{"every schedule of " + n + " contenders, the second of whose numbers has one digit more", locktest.Liveness, w, all})
+		add(locktest.Liveness, every+", and a number has one digit more than the one before", w, all)
 	}
-	w := two
-	w.Kinds, w.Faults = []explore.Fault{explore.Day}, 1
-	list = append(list, schedulePlan{"every schedule of " + n + " contenders, at some moment nothing happens for a day", locktest.Liveness, w, all})
-	fault(explore.LoseRequest, "a request is lost")
-	fault(explore.LoseReply, "a reply is lost")
-	fault(explore.Cut, "a connection breaks")
-	fault(explore.Expire, "a session ends")
+	if !s.Timed { // it would send requests all day
+		add(locktest.Liveness, every+", and at some moment a day passes", with(contenders, explore.Day), all)
+	}
+	kinds := []explore.Fault{explore.LoseRequest, explore.LoseReply, explore.Cut, explore.Expire}
+	names := map[explore.Fault]string{explore.LoseRequest: "a request is lost", explore.LoseReply: "a reply is lost", explore.Cut: "a connection breaks",
+		explore.Expire: "a session ends", explore.EndContext: "a ctx ends"}
 	if s.Contexts {
-		fault(explore.EndContext, "a ctx ends")
+		kinds = append(kinds, explore.EndContext)
 	}
-	some := explore.Search{Seed: 1, Limit: 200}
-	three := explore.World{Contenders: two.Contenders + 1}
-	list = append(list, schedulePlan{fmt.Sprint(some.Limit, " random schedules of one contender more"), locktest.Liveness, three, some})
-	three.Kinds, three.Faults = []explore.Fault{explore.LoseRequest, explore.LoseReply, explore.Cut, explore.Expire}, 1
-	list = append(list, schedulePlan{fmt.Sprint(some.Limit, " random schedules of one contender more, with one fault"), locktest.Faults, three, some})
-	shared := explore.World{Contenders: two.Contenders, Shared: true}
-	list = append(list, schedulePlan{fmt.Sprint(some.Limit, " random schedules of contenders in one session"), locktest.Liveness, shared, some})
+	for _, f := range kinds {
+		add(locktest.Faults, every+", and at some moment "+names[f], with(contenders, f), all)
+	}
+	more := fmt.Sprintf("%d random schedules of %d contenders", some.Limit, contenders+1)
+	add(locktest.Liveness, more, with(contenders+1), some)
+	add(locktest.Faults, more+", and at some moment one of these faults", with(contenders+1, kinds...), some)
+	if s.Together == nil && !s.Timed { // it has a TryLock
+		tries := with(contenders + 1)
+		tries.Scripts = [][]explore.Op{nil, {explore.TryLockOp, explore.UnlockOp}}
+		add(locktest.Liveness, more+", one of which only tries", tries, some)
+	}
+	shared := with(contenders)
+	shared.Shared = true
+	add(locktest.Liveness, fmt.Sprintf("%d random schedules of %d contenders in one session", some.Limit, contenders), shared, some)
+	// When the session has ended, the client fails what is asked of it once more
+	// before it connects again: the third Lock is in the next session.
+	twice := []explore.Op{explore.LockOp, explore.UnlockOp, explore.LockOp, explore.UnlockOp}
+	thrice := append(slices.Clone(twice), explore.LockOp, explore.UnlockOp)
+	shared.Contenders, shared.Kinds, shared.Faults, shared.Scripts = contenders+1, []explore.Fault{explore.Expire}, 1, [][]explore.Op{thrice, thrice, thrice}
+	some.Limit = 600
+	add(locktest.Faults, fmt.Sprintf("%d random schedules of %d contenders in one session that lock three times, and at some moment it ends", some.Limit, contenders+1), shared, some)
+	if s.Reentrant {
+		owners := with(3)
+		owners.Shared, owners.OneOwner = true, true
+		owners.Scripts = [][]explore.Op{twice, twice}
+		add(locktest.Liveness, fmt.Sprintf("%d random schedules of two goroutines of one owner, and another owner", some.Limit), owners, some)
+	}
 	return list
 }
 
@@ -102,19 +127,38 @@ func (p schedulePlan) run(c *locktest.Case, s explore.Subject) {
 		return open(conn, path)
 	}
 	p.world.Lock = s
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(256 << 20)) // the explorer lets garbage lie
 	r := explore.Explore(c.T, p.world, p.Search)
 	if r.Found == nil {
+		c.Log(r)
 		return
 	}
-	c.Fail(words(r.Found), address(r.Found))
+	found := r.Found
+	if !slices.Contains(unsafe, found.Violation.Kind) {
+		// A schedule ends with its first violation, and a worse one may come after it.
+		for _, k := range explore.Kinds {
+			if !slices.Contains(unsafe, k) {
+				p.world.Lock.Ignore = append(p.world.Lock.Ignore, k)
+			}
+		}
+		p.Limit *= 5
+		if worse := explore.Explore(c.T, p.world, p.Search).Found; worse != nil {
+			found = worse
+		}
+	}
+	c.Fail(words(found), address(found))
 }
+
+// unsafe are the violations for which a lock gets no points.
+var unsafe = []explore.Kind{explore.TwoHolders, explore.ForeignDelete, explore.NodeMissing}
 
 // address is where the lab plays a trace, from the # on.
 func address(tr *explore.Trace) string {
 	w := tr.World
-	return locks.Address{Locks: []string{w.Name}, Mode: "schedule", Scene: locks.Scene{
-		Lock: w.Name, Contenders: w.Contenders, Shared: w.Shared, Seed: 1, Kinds: w.Kinds, Faults: w.Faults, Choices: tr.Choices,
-	}}.String()
+	return locks.Address{
+		Locks: []string{w.Name}, Mode: "schedule", Sequence: w.Sequence, OneOwner: w.OneOwner, Scripts: w.Scripts,
+		Scene: locks.Scene{Lock: w.Name, Contenders: w.Contenders, Shared: w.Shared, Seed: 1, Kinds: w.Kinds, Faults: w.Faults, Choices: tr.Whole()},
+	}.String()
 }
 
 // words tell a student what has happened.

@@ -23,7 +23,7 @@ type Exercise struct {
 	finds      bool   // a create whose reply is lost leaves no node behind
 	contexts   bool   // Lock takes a ctx
 	timed      bool   // the lock watches over its session by the clock
-	shared     bool   // the contenders of a client share what is opened
+	owners     bool   // the contenders of a client share what is opened, each as an owner
 	permits    int
 	together   func(a, b string) bool
 }
@@ -33,12 +33,12 @@ var Played = []Exercise{
 	{Folder: "01-naive", Contenders: 2},
 	{Folder: "02-herd", Contenders: 2, queue: true},
 	{Folder: "03-predecessor", Contenders: 2, queue: true},
-	{Folder: "04-reentrant", Contenders: 2, queue: true, shared: true},
+	{Folder: "04-reentrant", Contenders: 2, queue: true, owners: true},
 	{Folder: "05-give-up", Contenders: 2, queue: true, contexts: true},
 	{Folder: "06-find-again", Contenders: 2, queue: true, finds: true},
 	{Folder: "08-semaphore", Contenders: 3, queue: true, permits: permits},
 	{Folder: "09-read-write", Contenders: 2, queue: true, together: func(a, b string) bool { return reads(a) && reads(b) }},
-	{Folder: "10-election", Contenders: 2, timed: true},
+	{Folder: "10-election", Contenders: 2, queue: true, timed: true},
 }
 
 // reads says which contenders of exercise 9 are readers: B, C, E, F, …
@@ -54,12 +54,13 @@ type Open = func(conn *zk.Conn, path string, session time.Duration) func(name st
 // Unlock returns if the lock is not held.
 func (e Exercise) Subject(open Open, notLocked error, session time.Duration) explore.Subject {
 	s := explore.Subject{
-		Name: e.Name(), Queue: e.queue, Contexts: e.contexts, Timed: e.timed, Alone: !e.shared, Permits: e.permits, Together: e.together,
+		Name: e.Name(), Queue: e.queue, Contexts: e.contexts, Timed: e.timed, Alone: !e.owners, Reentrant: e.owners, Permits: e.permits, Together: e.together,
 		Session: session, Lenient: true,
 		Open:      func(conn *zk.Conn, path string) func(string) explore.Lock { return open(conn, path, session) },
 		NotLocked: func(err error) bool { return errors.Is(err, notLocked) || errors.Is(err, errNotLeading) },
-		// What has no harm but its price is for the cases that count.
-		Ignore: []explore.Kind{explore.WatchLeft, explore.Costly},
+		// What has no harm but its price is for the cases that count. Whether a lost
+		// lock is told of is judged where a lock can know it.
+		Ignore: []explore.Kind{explore.WatchLeft, explore.Costly, explore.HidesLoss},
 	}
 	if !e.finds {
 		s.Known = []explore.Known{steps.LostReply}
@@ -132,8 +133,8 @@ type Mutex[O any] interface {
 // Owned makes the contenders of such a lock.
 func Owned[M Mutex[O], O any](open func(conn *zk.Conn, path string) M, newOwner func(name string) O) Open {
 	return func(conn *zk.Conn, path string, _ time.Duration) func(string) explore.Lock {
-		m := open(conn, path)
-		return func(name string) explore.Lock { return owned[M, O]{m, newOwner(name)} }
+		m, owners := open(conn, path), steps.OfOneName(newOwner)
+		return func(name string) explore.Lock { return owned[M, O]{m, owners(name)} }
 	}
 }
 

@@ -17,12 +17,16 @@ import (
 // two locks in the same scene. docs/lab/page/link.js has the same, and a test
 // compares them.
 type Address struct {
-	Locks   []string
-	Scene            // its Lock is the first
-	Beside  bool     // with the run before the last change
-	Mode    string   // "watch", "schedule" or "find"
-	Packets bool     // of somebody who plays the scheduler: replies and events are choices, too
-	Extra   []string // such as "t=1500ms" or "lang=zh"
+	Locks  []string
+	Scene         // its Lock is the first
+	Beside bool   // with the run before the last change
+	Mode   string // "watch", "schedule" or "find"
+	// Of somebody who plays the scheduler, as in explore.World.
+	Packets  bool
+	Sequence int32
+	OneOwner bool
+	Scripts  [][]explore.Op
+	Extra    []string // such as "t=1500ms" or "lang=zh"
 }
 
 // Open is the address of a lock's own scene.
@@ -66,6 +70,26 @@ func (a Address) String() string {
 		add("faults", a.Faults)
 		if a.Packets {
 			add("packets", 1)
+		}
+		if a.Sequence != 0 {
+			add("sequence", a.Sequence)
+		}
+		if a.OneOwner {
+			add("oneowner", 1)
+		}
+		if len(a.Scripts) > 0 {
+			var all []string
+			for _, script := range a.Scripts {
+				if len(script) == 0 {
+					script = []explore.Op{explore.LockOp, explore.UnlockOp}
+				}
+				var ops []string
+				for _, op := range script {
+					ops = append(ops, string(op))
+				}
+				all = append(all, strings.Join(ops, "."))
+			}
+			add("scripts", strings.Join(all, ","))
 		}
 		for _, c := range a.Choices {
 			choices = append(choices, escape(c))
@@ -154,6 +178,20 @@ func ParseAddress(text string) (a Address, err error) {
 			a.Faults = number(0, 9)
 		case "packets":
 			a.Packets = value == "1"
+		case "sequence":
+			a.Sequence = int32(number(0, 1<<31-1))
+		case "oneowner":
+			a.OneOwner = value == "1"
+		case "scripts":
+			for _, script := range list {
+				var ops []explore.Op
+				for op := range strings.SplitSeq(script, ".") {
+					if ops = append(ops, explore.Op(op)); !slices.Contains([]explore.Op{explore.LockOp, explore.TryLockOp, explore.UnlockOp}, explore.Op(op)) {
+						err = fmt.Errorf("scripts: %q is not a call of a lock", op)
+					}
+				}
+				a.Scripts = append(a.Scripts, ops)
+			}
 		case "choices":
 			for c := range strings.SplitSeq(raw, ",") {
 				if c, err = url.QueryUnescape(c); err != nil {
@@ -205,5 +243,6 @@ func parseChange(text string) (c explore.Change, err error) {
 // World is the address's world for somebody who plays the scheduler.
 func (a Address) World() explore.World {
 	l, _ := Find(a.Lock) // ParseAddress has found it
-	return l.In(explore.World{Contenders: a.Contenders, Shared: a.Shared, Packets: a.Packets, Kinds: a.Kinds, Faults: a.Faults})
+	return l.In(explore.World{Contenders: a.Contenders, Shared: a.Shared, Packets: a.Packets, Kinds: a.Kinds, Faults: a.Faults,
+		Sequence: a.Sequence, OneOwner: a.OneOwner, Scripts: a.Scripts})
 }

@@ -8,7 +8,7 @@ export const LATENCIES = [5, 10, 20, 50, 100, 200, 500];
 export const FAULTS = ["lose request", "lose reply", "cut", "expire", "stop", "end ctx"];
 // What may go wrong where somebody, or the explorer, chooses the schedule. What
 // is not usual is not searched for unless its box is ticked.
-export const KINDS = ["lose request", "lose reply", "cut", "expire", "stop", "end ctx", "stall", "time passes", "refuse", "parent goes"];
+export const KINDS = ["lose request", "lose reply", "cut", "expire", "stop", "end ctx", "stall", "time passes", "a day passes", "refuse", "parent goes"];
 export const UNUSUAL = KINDS.slice(6);
 export const possible = l => KINDS.filter(k => k === "end ctx" ? l.contexts : k === "parent goes" ? l.parent : true);
 

@@ -102,6 +102,7 @@ export const SENTENCES = [
   ["the engine does not know {name}", "引擎不认识 {name}"],
   ["there is no trace", "没有给出 trace"],
   ["there is no lock {name}", "没有名为 {name} 的锁"],
+  ["the explorer plays no lock of the exercise {folder}", "探索器不运行练习 {folder} 的锁"],
   ["a latency of {error} ms is not possible: from 1 to 10000", "延迟不能是 {error} ms：应为 1 到 10000"],
   ["a latency of {time} is not possible", "延迟不能是 {time}"],
   ["{n} contenders are not possible here: from 1 to 6", "这里不能有 {n} 个竞争者：应为 1 到 6"],

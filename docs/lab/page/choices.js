@@ -12,7 +12,7 @@ import { bugOf, cureOf, takeScene } from "./modes.js";
 
 export function world() {
   const s = app.scene;
-  return { lock: s.locks[0], contenders: s.n, shared: s.shared, packets: s.packets, kinds: s.kinds, faults: s.kinds.length ? s.faults : 0 };
+  return { lock: s.locks[0], contenders: s.n, shared: s.shared, packets: s.packets, sequence: s.sequence, one_owner: s.oneOwner, scripts: s.scripts, kinds: s.kinds, faults: s.kinds.length ? s.faults : 0 };
 }
 
 export async function loadPlay(turn, options) {

@@ -1,6 +1,6 @@
 // The address holds a scene: everything that is needed to see the same again.
 
-export const DEFAULT = { locks: ["herd", "predecessor"], n: 6, shared: false, latency: 20, seed: 1, changes: [], mode: "watch", choices: [], kinds: [], faults: 1, packets: false, vs: false };
+export const DEFAULT = { locks: ["herd", "predecessor"], n: 6, shared: false, latency: 20, seed: 1, changes: [], mode: "watch", choices: [], kinds: [], faults: 1, packets: false, sequence: 0, oneOwner: false, scripts: [], vs: false };
 
 // 1500ms, 2.3s, 40s, 250us or 17ns, whichever is exact and short.
 export function formatTime(ns) {
@@ -37,6 +37,9 @@ export function formatLink(s, extra) {
   if (s.mode !== "watch") {
     list.push(["mode", s.mode], ["kinds", s.kinds.map(k => k.replaceAll(" ", "-")).join(",")], ["faults", s.faults]);
     if (s.packets) list.push(["packets", 1]);
+    if (s.sequence) list.push(["sequence", s.sequence]);
+    if (s.oneOwner) list.push(["oneowner", 1]);
+    if (s.scripts.length) list.push(["scripts", s.scripts.map(calls => calls.join(".")).join(",")]);
     if (s.choices.length) list.push(["choices", s.choices.map(c => encodeURIComponent(c).replaceAll("%20", "+").replaceAll("%3A", ":")).join(",")]);
   }
   for (const [k, v] of Object.entries(extra || {})) if (v !== undefined && v !== "") list.push([k, v]);
@@ -50,7 +53,7 @@ function decoded(text) {
 // parseLink reads an address. What is missing has its default, so a short
 // link written by hand works.
 export function parseLink(hash) {
-  const s = { ...DEFAULT, changes: [], choices: [], kinds: [] }, extra = {};
+  const s = { ...DEFAULT, changes: [], choices: [], kinds: [], scripts: [] }, extra = {};
   const text = hash.replace(/^#/, "");
   for (const pair of text ? text.split("&") : []) {
     const i = pair.indexOf("=");
@@ -73,6 +76,9 @@ export function parseLink(hash) {
       case "kinds": s.kinds = value.split(",").filter(Boolean).map(k => k.replaceAll("-", " ")); break;
       case "faults": s.faults = Math.round(number(0, 9)); break;
       case "packets": s.packets = value === "1"; break;
+      case "sequence": s.sequence = Math.round(number(0, 2 ** 31 - 1)); break;
+      case "oneowner": s.oneOwner = value === "1"; break;
+      case "scripts": s.scripts = value.split(",").filter(Boolean).map(calls => calls.split(".")); break;
       case "choices": s.choices = raw.split(",").filter(Boolean).map(c => decoded(c.replaceAll("+", " "))); break;
       case "t": extra.t = parseTime(value); break;
       case "lang": extra.lang = value; break;

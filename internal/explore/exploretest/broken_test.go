@@ -6,7 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -279,6 +281,41 @@ func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 				require.Equal(t, tr.Log, again.Log)
 			}
 		})
+	}
+}
+
+// TestTheTraceOfThePage: docs/explorer.md shows what the explorer prints.
+func TestTheTraceOfThePage(t *testing.T) {
+	tr, _ := find(t, subject("no second look"))
+	require.NotNil(t, tr)
+	var shown strings.Builder
+	for line := range strings.Lines(fmt.Sprintf("choices (%d):\n%s", len(tr.Choices), tr.Steps())) {
+		shown.WriteString("    " + line)
+	}
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.True(t, strings.Contains(string(text), "\n\n"+shown.String()+"\n"), "docs/explorer.md is to show:\n%s", shown.String())
+}
+
+// TestAReplayFailsWhileTheBugHappens: the command that the explorer prints is red
+// for the lock that is broken, with the schedule in words, and green for the one
+// that is mended.
+func TestAReplayFailsWhileTheBugHappens(t *testing.T) {
+	for _, bug := range []string{"no second look", "exists, not get", "clean-up is tried once"} {
+		tr, _ := find(t, subject(bug))
+		require.NotNil(t, tr)
+		file := filepath.Join(t.TempDir(), "trace.json")
+		require.NoError(t, tr.WriteFile(file))
+		read, err := explore.ReadTrace(file)
+		require.NoError(t, err)
+		read.World.Lock = subject(bug)
+		happens, words := exploretest.Again(t, read)
+		require.True(t, happens, "%s: %s", bug, words)
+		require.Contains(t, words, tr.Violation.What)
+		require.Contains(t, words, tr.Steps())
+		read.World.Lock = subject("none")
+		happens, words = exploretest.Again(t, read)
+		require.False(t, happens, "%s, mended: %s", bug, words)
 	}
 }
 

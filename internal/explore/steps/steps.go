@@ -124,13 +124,25 @@ func Reentrant() explore.Subject {
 		Reentrant: true,
 		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
 			m := reentrant.New(conn, path)
-			return func(name string) explore.Lock { return &owner{m, reentrant.NewOwner(name)} }
+			owners := OfOneName(reentrant.NewOwner)
+			return func(name string) explore.Lock { return &owner{m, owners(name)} }
 		},
 		NotLocked: func(err error) bool { return errors.Is(err, reentrant.ErrNotOwner) },
 		Requests:  func(n int) int { return 5*n - 2 },
 		Events:    func(n int) int { return n - 1 },
 		Queue:     true,
 		Known:     []explore.Known{LostReply, wrap},
+	}
+}
+
+// OfOneName makes one owner for each name.
+func OfOneName[O any](newOwner func(name string) O) func(name string) O {
+	owners := make(map[string]O)
+	return func(name string) O {
+		if _, ok := owners[name]; !ok {
+			owners[name] = newOwner(name)
+		}
+		return owners[name]
 	}
 }
 
@@ -213,7 +225,8 @@ func ZklockIn(session time.Duration) explore.Subject {
 			if err != nil {
 				panic(err) // the path is a constant
 			}
-			return func(name string) explore.Lock { return &leased{m: m, o: zklock.NewOwner(name)} }
+			owners := OfOneName(zklock.NewOwner)
+			return func(name string) explore.Lock { return &leased{m: m, o: owners(name)} }
 		},
 		NotLocked: func(err error) bool { return errors.Is(err, zklock.ErrLost) || errors.Is(err, errNoLease) },
 		Queue:     true,

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestAnInitThatNeverEndsCostsOneLimit: not one for each exercise, and the student's
+// other exercises are graded as ever.
+func TestAnInitThatNeverEndsCostsOneLimit(t *testing.T) {
+	heavy(t)
+	root, dir := rootOf(t), t.TempDir()
+	for _, e := range exercises[:4] {
+		program := text(t, root, e.answer)
+		if e.number != 3 {
+			program += "\nfunc init() { for {} }\n"
+		}
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, e.folder), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, e.folder, "lock.go"), []byte(program), 0o644))
+	}
+	const limit = 40 * time.Second // enough for a build on a busy machine
+	file := filepath.Join(t.TempDir(), "all.json")
+	var out bytes.Buffer
+	began := time.Now()
+	require.NoError(t, run(t.Context(), []string{"grade", dir, "-j", "1", "-exercise", "1,2,3,4", "-limit", limit.String(), "-json", file}, &out))
+	took := time.Since(began)
+	t.Log(took, "\n", out.String())
+	var all struct {
+		Students []struct{ Exercises []result }
+	}
+	require.NoError(t, json.Unmarshal([]byte(text(t, file)), &all))
+	r := all.Students[0].Exercises
+	require.Len(t, r, 4)
+	require.Contains(t, r[0].Why, noEnd)
+	for _, late := range []result{r[1], r[3]} {
+		require.Contains(t, late.Why, "it does not begin: an init has not come to an end in 3s")
+		require.Zero(t, late.Points)
+	}
+	require.True(t, r[2].Full, "an honest attempt of the same student")
+	require.Less(t, took, 2*limit, "one limit, and the builds")
+}

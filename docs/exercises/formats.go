@@ -1,0 +1,339 @@
+package main
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A format is a file that grade writes when all is graded.
+type format struct {
+	flag string
+	file *string
+	one  bool // it is about one student: the format has room for no other
+	// write writes the file.
+	write func(w io.Writer, g grades) error
+}
+
+// formats declares the flags that name these files.
+func formats(flags *flag.FlagSet) []format {
+	list := []format{
+		{flag: "csv", write: func(w io.Writer, g grades) error { return writeCSV(w, g) }},
+		{flag: "html", write: func(w io.Writer, g grades) error { return page.Execute(w, g) }},
+		{flag: "json", write: writeJSON},
+		{flag: "gradescope", one: true, write: writeGradescope},
+		{flag: "classroom", one: true, write: writeClassroom},
+		{flag: "classroom50", one: true, write: func(w io.Writer, g grades) error { return writeClassroom50(w, g, os.Getenv, time.Now()) }},
+	}
+	usage := map[string]string{
+		"csv":         "write the results to this `file`",
+		"html":        "write a page with the failing cases to this `file`",
+		"json":        "write all that is known of the results to this `file`",
+		"gradescope":  "write one student's results to this `file`, as Gradescope's results.json",
+		"classroom":   "write one student's results to this `file`, as GitHub Classroom's reporter reads them: JSON in base64",
+		"classroom50": "write one student's results to this `file`, as Classroom 50's result.json; the variables of its runner must be set",
+	}
+	for i := range list {
+		list[i].file = flags.String(list[i].flag, "", usage[list[i].flag])
+	}
+	return list
+}
+
+// check says before anything is graded why a file could not be written later.
+func check(list []format, students int) error {
+	for _, f := range list {
+		if *f.file != "" && f.one && students != 1 {
+			return complaint("-%s is for one student's folder, and there are %d: its format has room for one", f.flag, students)
+		}
+		if err := writable(*f.file); err != nil {
+			return err
+		}
+		if *f.file != "" && f.one { // a variable of the format may be missing
+			if err := f.write(io.Discard, grades{}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeAll writes the files that have a name.
+func writeAll(list []format, g grades) (err error) {
+	for _, f := range list {
+		if *f.file != "" {
+			err = errors.Join(err, writeFile(*f.file, func(file *os.File) error { return f.write(file, g) }))
+		}
+	}
+	return err
+}
+
+// An item is a group of an exercise's cases, and what these have brought: one test in
+// the formats of other systems.
+type item struct {
+	part
+	failed []failure // the cases that it was lost for
+}
+
+func (i item) passed() bool { return i.Points == i.Of }
+
+// items are those of an attempt. One that was not graded has them as well, with no
+// points.
+func (r row) items() (list []item) {
+	for _, s := range r.shares {
+		i := item{part: part{Group: s.group, Of: s.points}}
+		if n := slices.IndexFunc(r.Parts, func(p part) bool { return p.Group == s.group }); n >= 0 {
+			i.part = r.Parts[n]
+		}
+		for _, f := range r.Failed {
+			if f.Group == s.group {
+				i.failed = append(i.failed, f)
+			}
+		}
+		list = append(list, i)
+	}
+	return list
+}
+
+// message says what a student needs to know of an item: first what is wrong with the
+// attempt as a whole, and then each case that fails, with its words.
+func (r row) message(s item) string {
+	var b strings.Builder
+	if r.Why != "" {
+		fmt.Fprintf(&b, "%s\n", r.Why)
+	}
+	if r.Score != "" {
+		fmt.Fprintf(&b, "%s\n", r.Score)
+	}
+	for _, f := range s.failed {
+		fmt.Fprintf(&b, "\nFAIL: %s\n", f.Case)
+		for line := range strings.Lines(strings.TrimSpace(f.Words)) {
+			fmt.Fprintf(&b, "    %s\n", strings.TrimRight(line, "\n"))
+		}
+		if f.Printed != "" {
+			fmt.Fprintf(&b, "It has printed:\n%s\n", firstLines(f.Printed, 20))
+		}
+	}
+	if i := slices.IndexFunc(s.failed, func(f failure) bool { return strings.HasPrefix(f.Trace, "#") && !strings.Contains(f.Trace, "'") }); i >= 0 {
+		lock := "" // the student's clone has it
+		if r.ext == "" {
+			lock = "-lock docs/exercises/" + r.folder + " "
+		}
+		fmt.Fprintf(&b, "\nThe schedule of %q, in the lab: go run ./docs/lab %s-open -scene '%s'\n", s.failed[i].Case, lock, s.failed[i].Trace)
+	}
+	if len(s.failed) == 0 && r.Unsafe {
+		fmt.Fprintf(&b, "Its cases pass, and bring no points because of this one: %s\n", r.First().Case)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// called names an item where the exercises stand in one list.
+func (r row) called(s item) string {
+	return fmt.Sprintf("Exercise %d, %s: %s", r.number, r.title, s.Group)
+}
+
+// of is the student's row of an exercise. An exercise of which the student has handed
+// in nothing has a row that says so.
+func (g grades) of(e *exercise) row {
+	for _, r := range g.Rows {
+		if r.number == e.number {
+			return r
+		}
+	}
+	return row{exercise: e, result: &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Why: "nothing was handed in"}}
+}
+
+// A student is what the JSON says of one.
+type studentJSON struct {
+	Student   string        `json:"student"`
+	Points    int           `json:"points"`
+	Of        int           `json:"of"`
+	Attempts  int           `json:"attempts"`
+	Exercises []attemptJSON `json:"exercises"`
+}
+
+type attemptJSON struct {
+	Folder string `json:"folder,omitempty"`
+	*result
+	Same    int    `json:"same_percent"`
+	Similar int    `json:"similar_percent"`
+	To      string `json:"similar_to,omitempty"`
+}
+
+// writeJSON writes all students, and the pairs of attempts that resemble each other.
+func writeJSON(w io.Writer, g grades) error {
+	students := []studentJSON{}
+	for _, s := range g.Sums {
+		student := studentJSON{Student: s.Student, Points: s.Points, Of: s.Of, Attempts: s.Attempts, Exercises: []attemptJSON{}}
+		for _, r := range g.Rows {
+			if r.Student == s.Student {
+				student.Exercises = append(student.Exercises, attemptJSON{r.folder, r.result, r.Same, r.Similar, r.To})
+			}
+		}
+		students = append(students, student)
+	}
+	return indented(w, struct {
+		Students []studentJSON `json:"students"`
+		Pairs    []pair        `json:"similar_pairs"`
+	}{students, append([]pair{}, g.Pairs...)})
+}
+
+func indented(w io.Writer, value any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "\t")
+	e.SetEscapeHTML(false)
+	return e.Encode(value)
+}
+
+// writeGradescope writes what Gradescope reads from /autograder/results/results.json:
+// https://gradescope-autograders.readthedocs.io/en/latest/specs/.
+func writeGradescope(w io.Writer, g grades) error {
+	type test struct {
+		Score    int    `json:"score"`
+		MaxScore int    `json:"max_score"`
+		Status   string `json:"status"`
+		Name     string `json:"name"`
+		Number   string `json:"number"`
+		Output   string `json:"output,omitempty"`
+	}
+	out := struct {
+		Score        int     `json:"score"`
+		Time         float64 `json:"execution_time"`
+		Output       string  `json:"output,omitempty"`
+		OutputFormat string  `json:"output_format"`
+		TestFormat   string  `json:"test_output_format"`
+		NameFormat   string  `json:"test_name_format"`
+		Visibility   string  `json:"visibility"`
+		Tests        []test  `json:"tests"`
+	}{OutputFormat: "text", TestFormat: "text", NameFormat: "text", Visibility: "visible", Tests: []test{}}
+	for _, e := range g.Asked {
+		r := g.of(e)
+		out.Time += r.Took
+		for i, s := range r.items() {
+			status := "failed"
+			if s.passed() {
+				status = "passed"
+			}
+			out.Score += s.Points
+			out.Tests = append(out.Tests, test{s.Points, s.Of, status, r.called(s), fmt.Sprintf("%d.%d", e.number, i+1), r.message(s)})
+		}
+	}
+	out.Output = g.strayed()
+	return indented(w, out)
+}
+
+// writeClassroom writes what the action autograding-grading-reporter reads as the
+// result of a step: https://github.com/classroom-resources/autograding-grading-reporter.
+func writeClassroom(w io.Writer, g grades) error {
+	type test struct {
+		Name     string `json:"name"`
+		Status   string `json:"status"` // pass, fail or error
+		Score    int    `json:"score"`
+		Message  string `json:"message"`
+		Code     string `json:"test_code"`
+		Filename string `json:"filename"`
+		Line     int    `json:"line_no"`
+		Time     string `json:"execution_time"`
+	}
+	out := struct {
+		Version  int    `json:"version"`
+		Status   string `json:"status"`
+		MaxScore int    `json:"max_score"`
+		Tests    []test `json:"tests"`
+	}{Version: 1, Status: "pass", Tests: []test{}}
+	for _, e := range g.Asked {
+		r := g.of(e)
+		for _, s := range r.items() {
+			status := "pass"
+			switch {
+			case s.passed():
+			case r.Why != "" && len(r.Failed) == 0:
+				status = "error"
+			default:
+				status = "fail"
+			}
+			if out.Status != "fail" && status != "pass" {
+				out.Status = status
+			}
+			out.MaxScore += s.Of
+			message := r.message(s)
+			out.Tests = append(out.Tests, test{Name: r.called(s), Status: status, Score: s.Points, Message: message,
+				// The reporter prints this field always, and the message of an error alone.
+				Code: strings.TrimSpace("go test ./docs/exercises/" + e.folder + "\n" + message), Filename: e.folder + "/" + e.writes(), Time: strconv.FormatFloat(r.Took, 'f', -1, 64) + "s"})
+		}
+	}
+	if why := g.strayed(); why != "" {
+		out.Status = "error"
+		out.Tests = append(out.Tests, test{Name: "the folder", Status: "error", Message: why, Time: "0s"})
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(w, base64.StdEncoding.EncodeToString(text))
+	return err
+}
+
+// writeClassroom50 writes the result.json that an autograder of Classroom 50 must
+// leave: https://github.com/foundation50/classroom50/wiki/Advanced-Autograding. Its
+// runner says in variables what it is that is graded.
+func writeClassroom50(w io.Writer, g grades, getenv func(string) string, now time.Time) error {
+	type test struct {
+		Name     string `json:"test-name"`
+		Passed   bool   `json:"passed"`
+		Score    int    `json:"score"`
+		MaxScore int    `json:"max-score"`
+		Message  string `json:"message,omitempty"`
+	}
+	out := struct {
+		Schema     string `json:"schema"`
+		Classroom  string `json:"classroom"`
+		Assignment string `json:"assignment"`
+		Submission string `json:"submission"`
+		Commit     string `json:"commit"`
+		Release    string `json:"release"`
+		Review     string `json:"review"`
+		Time       string `json:"datetime"`
+		Score      int    `json:"score"`
+		MaxScore   int    `json:"max-score"`
+		Tests      []test `json:"tests"`
+	}{Schema: "classroom50/result/v1", Time: now.UTC().Format(time.RFC3339), Tests: []test{}}
+	for name, field := range map[string]*string{"CLASSROOM": &out.Classroom, "ASSIGNMENT": &out.Assignment, "SUBMISSION_TAG": &out.Submission,
+		"COMMIT_URL": &out.Commit, "RELEASE_URL": &out.Release} {
+		if *field = getenv(name); *field == "" {
+			return complaint("-classroom50: the variable %s is not set; the runner of Classroom 50 sets it", name)
+		}
+	}
+	out.Review = cmp.Or(getenv("REVIEW_URL"), out.Commit)
+	for _, e := range g.Asked {
+		r := g.of(e)
+		for _, s := range r.items() {
+			out.Score, out.MaxScore = out.Score+s.Points, out.MaxScore+s.Of
+			out.Tests = append(out.Tests, test{r.called(s), s.passed(), s.Points, s.Of, r.message(s)})
+		}
+	}
+	if why := g.strayed(); why != "" {
+		out.Tests = append(out.Tests, test{Name: "the folder", Message: why})
+	}
+	return indented(w, out)
+}
+
+// strayed says of one student's folder what belongs to no exercise that was asked
+// for: a folder without an attempt, or a package of another name.
+func (g grades) strayed() string {
+	var lines []string
+	for _, r := range g.Rows {
+		if !slices.ContainsFunc(g.Asked, func(e *exercise) bool { return e.number == r.number }) {
+			lines = append(lines, cmp.Or(r.Why, fmt.Sprintf("exercise %d was not asked for", r.number)))
+		}
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,354 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/locktest"
+)
+
+// The documented fields of each format, with the values that a field may have.
+// Gradescope: https://gradescope-autograders.readthedocs.io/en/latest/specs/.
+type gradescopeResults struct {
+	Score            *float64        `json:"score"`
+	ExecutionTime    *float64        `json:"execution_time"`
+	Output           string          `json:"output"`
+	OutputFormat     oneOfFormats    `json:"output_format"`
+	TestOutputFormat oneOfFormats    `json:"test_output_format"`
+	TestNameFormat   oneOfFormats    `json:"test_name_format"`
+	Visibility       oneOfVisibility `json:"visibility"`
+	StdoutVisibility oneOfVisibility `json:"stdout_visibility"`
+	ExtraData        map[string]any  `json:"extra_data"`
+	Tests            []struct {
+		Score        *float64        `json:"score"`
+		MaxScore     *float64        `json:"max_score"`
+		Status       gradescopeState `json:"status"`
+		Name         string          `json:"name"`
+		NameFormat   oneOfFormats    `json:"name_format"`
+		Number       string          `json:"number"`
+		Output       string          `json:"output"`
+		OutputFormat oneOfFormats    `json:"output_format"`
+		Tags         []string        `json:"tags"`
+		Visibility   oneOfVisibility `json:"visibility"`
+		ExtraData    map[string]any  `json:"extra_data"`
+	} `json:"tests"`
+	Leaderboard []map[string]any `json:"leaderboard"`
+}
+
+// GitHub Classroom: what the graders of github.com/classroom-resources write, and
+// autograding-grading-reporter reads.
+type classroomResult struct {
+	Version  *int           `json:"version"`
+	Status   classroomState `json:"status"`
+	MaxScore *int           `json:"max_score"`
+	Markdown string         `json:"markdown"`
+	Tests    []struct {
+		Name          string         `json:"name"`
+		Status        classroomState `json:"status"`
+		Score         *int           `json:"score"`
+		Message       *string        `json:"message"`
+		TestCode      string         `json:"test_code"`
+		Filename      string         `json:"filename"`
+		LineNo        int            `json:"line_no"`
+		ExecutionTime string         `json:"execution_time"`
+	} `json:"tests"`
+}
+
+// Classroom 50: https://github.com/foundation50/classroom50/wiki/Advanced-Autograding.
+type classroom50Result struct {
+	Schema         string         `json:"schema"`
+	Classroom      string         `json:"classroom"`
+	Assignment     string         `json:"assignment"`
+	AssignmentType string         `json:"assignment_type"`
+	Owner          string         `json:"owner"`
+	Submission     string         `json:"submission"`
+	Commit         string         `json:"commit"`
+	Release        string         `json:"release"`
+	Review         string         `json:"review"`
+	Datetime       time.Time      `json:"datetime"`
+	GradedAt       *time.Time     `json:"graded_at"`
+	SubmittedBy    map[string]any `json:"submitted_by"`
+	Score          *int           `json:"score"`
+	MaxScore       *int           `json:"max-score"`
+	Tests          []struct {
+		TestName string `json:"test-name"`
+		Passed   *bool  `json:"passed"`
+		Score    *int   `json:"score"`
+		MaxScore *int   `json:"max-score"`
+		Message  string `json:"message"` // more fields are allowed
+	} `json:"tests"`
+}
+
+type (
+	oneOfFormats    string
+	oneOfVisibility string
+	gradescopeState string
+	classroomState  string
+)
+
+func oneOf(text []byte, values ...string) (string, error) {
+	var s string
+	if err := json.Unmarshal(text, &s); err != nil {
+		return "", err
+	}
+	if !slices.Contains(values, s) {
+		return "", fmt.Errorf("%q is none of %q", s, values)
+	}
+	return s, nil
+}
+
+func (v *oneOfFormats) UnmarshalJSON(b []byte) error {
+	s, err := oneOf(b, "text", "html", "simple_format", "md", "ansi")
+	*v = oneOfFormats(s)
+	return err
+}
+
+func (v *oneOfVisibility) UnmarshalJSON(b []byte) error {
+	s, err := oneOf(b, "hidden", "after_due_date", "after_published", "visible")
+	*v = oneOfVisibility(s)
+	return err
+}
+
+func (v *gradescopeState) UnmarshalJSON(b []byte) error {
+	s, err := oneOf(b, "passed", "failed")
+	*v = gradescopeState(s)
+	return err
+}
+
+func (v *classroomState) UnmarshalJSON(b []byte) error {
+	s, err := oneOf(b, "pass", "fail", "error")
+	*v = classroomState(s)
+	return err
+}
+
+// strictly reads JSON that has documented fields alone.
+func strictly[T any](t *testing.T, text []byte) (v T) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	require.NoError(t, d.Decode(&v), "%s", text)
+	require.False(t, d.More(), "one value in a file")
+	return v
+}
+
+// judged is a result in which all cases pass except one of a group.
+func judged(e *exercise, fails locktest.Group, words string) *result {
+	r := &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Took: 1.5}
+	for _, s := range e.tests {
+		for _, name := range s.all {
+			if s.groups[name] == fails && len(r.Failed) == 0 {
+				r.Failed = append(r.Failed, failure{Case: name, Group: fails, Words: words, Printed: "printed"})
+			} else {
+				r.Passes = append(r.Passes, name)
+			}
+		}
+	}
+	r.Passed = len(r.Passes)
+	r.judge(&attempt{exercise: e})
+	return r
+}
+
+// graded5 is a student who has all points of exercise 1, fails a case of the faults of
+// exercise 2 and one of the safety of 3, has an attempt at 4 that does not compile, and
+// nothing of 5.
+func graded5(t *testing.T) grades {
+	one, two, three, four := exercises[0], exercises[1], exercises[2], exercises[3]
+	rows := []row{
+		{Student: "anna", exercise: one, result: judged(one, "none", "")},
+		{Student: "anna", exercise: two, result: judged(two, locktest.Faults, "two \"words\" <b>\n&")},
+		{Student: "anna", exercise: three, result: judged(three, locktest.Safety, "two holders")},
+		{Student: "anna", exercise: four, result: &result{Exercise: 4, Of: four.points(), Cases: four.cases(), Why: "does not compile: lock.go:3:14"}},
+	}
+	require.True(t, rows[0].Full)
+	require.True(t, rows[2].Unsafe)
+	rows[2].Failed[0].Trace = "#lock=exercise-03-predecessor"
+	return (&app{root: rootOf(t)}).gradesOf(rows, exercises[:5])
+}
+
+// pointsOf5 are the points that graded5 has: exercise 2 loses those for faults.
+func pointsOf5() (got, of int) {
+	for _, s := range exercises[1].shares {
+		if s.group != locktest.Faults {
+			got += s.points
+		}
+	}
+	for _, e := range exercises[:5] {
+		of += e.points()
+	}
+	return got + exercises[0].points(), of
+}
+
+func TestGradescope(t *testing.T) {
+	got, of := pointsOf5()
+	var out bytes.Buffer
+	require.NoError(t, writeGradescope(&out, graded5(t)))
+	r := strictly[gradescopeResults](t, out.Bytes())
+	require.EqualValues(t, got, *r.Score)
+	require.Equal(t, 4.5, *r.ExecutionTime)
+	require.Len(t, r.Tests, 20)
+	sum, most := 0.0, 0.0
+	var states []string
+	outputs := make(map[string]string)
+	for _, test := range r.Tests {
+		require.NotEmpty(t, test.Name)
+		require.NotNil(t, test.Score)
+		require.NotNil(t, test.MaxScore)
+		sum, most = sum+*test.Score, most+*test.MaxScore
+		states = append(states, string(test.Status[:4]))
+		require.NotContains(t, outputs, test.Number, "a number comes once")
+		outputs[test.Number] = test.Output
+	}
+	require.Equal(t, *r.Score, sum, "the score is the sum")
+	require.EqualValues(t, of, most, "what was not handed in counts")
+	require.Equal(t, "pass pass pass pass  pass pass fail pass  fail fail fail fail  fail fail fail fail  fail fail fail fail",
+		strings.Join([]string{strings.Join(states[:4], " "), strings.Join(states[4:8], " "), strings.Join(states[8:12], " "), strings.Join(states[12:16], " "), strings.Join(states[16:], " ")}, "  "))
+	require.Contains(t, outputs["2.3"], "FAIL: ")
+	require.Contains(t, outputs["2.3"], "\n    two \"words\" <b>\n    &\nIt has printed:\nprinted")
+	require.Contains(t, outputs["3.1"], "two holders")
+	require.Contains(t, outputs["3.1"], "go run ./docs/lab -lock docs/exercises/_03-predecessor -open -scene '#lock=exercise-03-predecessor'")
+	require.Contains(t, outputs["3.2"], "bring no points because of this one")
+	require.Contains(t, outputs["4.1"], "does not compile: lock.go:3:14")
+	require.Contains(t, outputs["5.1"], "nothing was handed in")
+}
+
+func TestGitHubClassroom(t *testing.T) {
+	got, of := pointsOf5()
+	read := func(g grades) classroomResult {
+		var out bytes.Buffer
+		require.NoError(t, writeClassroom(&out, g))
+		require.Equal(t, 1, strings.Count(out.String(), "\n"), "the value of a step's output is one line")
+		raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(out.String()))
+		require.NoError(t, err)
+		return strictly[classroomResult](t, raw)
+	}
+	r := read(graded5(t))
+	require.Equal(t, 1, *r.Version)
+	require.EqualValues(t, "fail", r.Status)
+	require.Equal(t, of, *r.MaxScore)
+	sum := 0
+	count := make(map[classroomState]int)
+	for _, test := range r.Tests {
+		require.NotEmpty(t, test.Name)
+		require.NotNil(t, test.Message)
+		require.NotEmpty(t, test.ExecutionTime)
+		require.Contains(t, test.TestCode, *test.Message, "the reporter prints the message of an error alone, and this always")
+		sum += *test.Score
+		count[test.Status]++
+	}
+	require.Equal(t, got, sum)
+	require.Equal(t, map[classroomState]int{"pass": 7, "fail": 5, "error": 8}, count)
+
+	all := graded5(t)
+	all.Asked, all.Rows = all.Asked[:1], all.Rows[:1]
+	require.EqualValues(t, "pass", read(all).Status)
+}
+
+func TestClassroom50(t *testing.T) {
+	got, of := pointsOf5()
+	env := map[string]string{"CLASSROOM": "dist", "ASSIGNMENT": "locks", "SUBMISSION_TAG": "submit/1", "COMMIT_URL": "https://a", "RELEASE_URL": "https://b"}
+	var out bytes.Buffer
+	get := func(name string) string { return env[name] }
+	require.NoError(t, writeClassroom50(&out, graded5(t), get, time.Unix(0, 0)))
+	r := strictly[classroom50Result](t, out.Bytes())
+	require.Equal(t, "classroom50/result/v1", r.Schema)
+	require.Equal(t, "https://a", r.Review, "the commit, if the runner names no comparison")
+	require.Equal(t, got, *r.Score)
+	require.Equal(t, of, *r.MaxScore)
+	sum := 0
+	for _, test := range r.Tests {
+		require.NotEmpty(t, test.TestName)
+		require.Equal(t, *test.Passed, *test.Score == *test.MaxScore)
+		sum += *test.Score
+	}
+	require.Equal(t, got, sum)
+	delete(env, "ASSIGNMENT")
+	require.ErrorContains(t, writeClassroom50(&out, graded5(t), get, time.Unix(0, 0)), "ASSIGNMENT is not set")
+}
+
+// TestTheFilesOfOneStudent calls the command: an attempt that is refused need not be
+// built.
+func TestTheFilesOfOneStudent(t *testing.T) {
+	dir, out := t.TempDir(), t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "02-herd"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "02-herd", "lock.go"), []byte("package herd\n\nimport \"os\"\n"), 0o644))
+	in := func(name string) string { return filepath.Join(out, name) }
+	var said bytes.Buffer
+	err := run(t.Context(), []string{"grade", dir, "-exercise", "1,2", "-gradescope", in("results.json"), "-classroom", in("result.txt"), "-json", in("all.json")}, &said)
+	require.NoError(t, err)
+	r := strictly[gradescopeResults](t, []byte(text(t, in("results.json"))))
+	require.Len(t, r.Tests, 8)
+	require.Contains(t, r.Tests[0].Output, "nothing was handed in")
+	require.Contains(t, r.Tests[4].Output, "imports os")
+	require.Contains(t, text(t, in("all.json")), `"of": 20`)
+	require.Regexp(t, `(?m)0 of 20$`, said.String())
+	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text(t, in("result.txt"))))
+	require.NoError(t, err)
+	require.EqualValues(t, "error", strictly[classroomResult](t, raw).Status)
+
+	// A folder without an attempt is told so, and the file is written all the same.
+	empty := t.TempDir()
+	require.NoError(t, run(t.Context(), []string{"grade", empty, "-exercise", "1", "-gradescope", in("results.json")}, &said))
+	r = strictly[gradescopeResults](t, []byte(text(t, in("results.json"))))
+	require.Zero(t, *r.Score)
+	require.Contains(t, r.Output, "has no attempt")
+
+	// An exercise that was not asked for costs nothing and gives nothing.
+	require.NoError(t, run(t.Context(), []string{"grade", filepath.Join(dir, "02-herd"), "-exercise", "1,3", "-gradescope", in("results.json")}, &said))
+	r = strictly[gradescopeResults](t, []byte(text(t, in("results.json"))))
+	require.Contains(t, r.Output, "exercise 2, which was not asked for")
+	require.Len(t, r.Tests, 8)
+
+	err = run(t.Context(), []string{"grade", dir, empty, "-gradescope", in("results.json")}, &said)
+	require.ErrorContains(t, err, "-gradescope is for one student's folder, and there are 2")
+	t.Setenv("CLASSROOM", "")
+	said.Reset()
+	err = run(t.Context(), []string{"grade", dir, "-classroom50", in("result.json")}, &said)
+	require.ErrorContains(t, err, "the runner of Classroom 50 sets it")
+	require.Empty(t, said.String(), "that is said before anything is graded")
+	err = run(t.Context(), []string{"grade", dir, "-exercise", "1,99"}, &said)
+	require.ErrorContains(t, err, `no exercise "99"`)
+}
+
+// TestTheFilesToCopy: they call the command as it is, and the workflow is as the
+// reporter wants it.
+func TestTheFilesToCopy(t *testing.T) {
+	folder := filepath.Join(rootOf(t), "docs", "teaching", "autograders")
+	declared := flag.NewFlagSet("grade", flag.ContinueOnError)
+	declared.String("exercise", "", "")
+	formats(declared)
+	call := regexp.MustCompile(`\./docs/exercises\W+grade\b.*(?:\n.*classroom50.*)?`)
+	for file, format := range map[string]string{"classroom.yml": "classroom", "gradescope-run": "gradescope", "classroom50.py": "classroom50"} {
+		line := call.FindString(text(t, folder, file))
+		require.NotEmpty(t, line, file)
+		var named []string
+		for _, m := range regexp.MustCompile(`[ "]-(\w+)`).FindAllStringSubmatch(line, -1) {
+			require.NotNil(t, declared.Lookup(m[1]), "%s: grade has no flag -%s", file, m[1])
+			named = append(named, m[1])
+		}
+		require.Equal(t, []string{"exercise", format}, named, file)
+	}
+
+	// https://github.com/classroom-resources/autograding-grading-reporter: the name of
+	// the workflow and of its one job, and the variable of each runner.
+	workflow := text(t, folder, "classroom.yml")
+	require.Contains(t, workflow, "\nname: Autograding Tests\n")
+	require.Equal(t, []string{"jobs:\n  run-autograding-tests:\n"}, regexp.MustCompile(`(?m)^jobs:\n  [\w-]+:\n`).FindAllString(workflow, -1))
+	require.Len(t, regexp.MustCompile(`(?m)^  [\w-]+:\n`).FindAllString(workflow[strings.Index(workflow, "\njobs:"):], -1), 1, "one job")
+	runner := regexp.MustCompile(`runners: (\w+)\n`).FindStringSubmatch(workflow)
+	require.Len(t, runner, 2)
+	require.Contains(t, workflow, "        id: "+runner[1]+"\n")
+	require.Contains(t, workflow, "\n          "+strings.ToUpper(runner[1])+"_RESULTS: \"${{steps."+runner[1]+".outputs.result}}\"\n")
+	require.NotContains(t, workflow, "\t", "YAML has no tabs")
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestAnAttemptHasNoNetwork: what runs in a cell cannot even reach this machine, and
+// the compiler can.
+func TestAnAttemptHasNoNetwork(t *testing.T) {
+	if namespaces() == 0 {
+		t.Skip("the kernel, or the container around this test, allows no network namespace, and README.md says that attempts have a network then")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	c, err := newCell(t.Context(), limits{time.Minute, 1 << 30})
+	require.NoError(t, err)
+	defer c.close()
+	dial := fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d", l.Addr().(*net.TCPAddr).Port)
+	cut := c.command("bash", []string{"-c", dial}, c.bare())
+	out, err := cut.CombinedOutput()
+	require.Error(t, err, "an attempt has reached the network: %s", out)
+	require.Contains(t, string(out), "unreachable")
+
+	connected := c.command("bash", []string{"-c", dial}, c.bare())
+	online(connected)
+	out, err = connected.CombinedOutput()
+	require.NoError(t, err, "the same is possible for the compiler: %s", out)
+
+	files := c.command("bash", []string{"-c", "echo x >$HOME/file && cat $HOME/file"}, c.bare())
+	out, err = files.CombinedOutput()
+	require.NoError(t, err, "it can use its own folder: %s", out)
+}

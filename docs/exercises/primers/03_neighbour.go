@@ -1,0 +1,50 @@
+package main
+
+import (
+	"path"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// neighbour is the program of primer 3: a watch on one node among several.
+func neighbour(p *play) error {
+	a, b, err := p.two()
+	if err != nil {
+		return err
+	}
+	c, err := p.client()
+	if err != nil {
+		return err
+	}
+	if err := parent(a, p.path); err != nil {
+		return err
+	}
+	var names []string
+	for _, conn := range []*zk.Conn{a, b, c} {
+		name, err := conn.Create(p.path+"/guest-", nil, zk.FlagEphemeralSequential, everybody)
+		if err != nil {
+			return err
+		}
+		names = append(names, path.Base(name))
+	}
+	p.say("a, b and c have made %v", names)
+
+	_, _, events, err := c.GetW(p.path + "/" + names[1])
+	p.say("c watches b's node: %v", err)
+
+	if err := a.Delete(p.path+"/"+names[0], -1); err != nil {
+		return err
+	}
+	p.say("a deletes its own node; c's event: %v", arrived(c, events))
+
+	// An event says what has happened to one node. It says neither why, nor what else
+	// there is.
+	b.Close()
+	p.say("b's session ends; c's event: %v", (<-events).Type)
+	list, _, err := c.Children(p.path)
+	p.say("c reads the list: %v, %v", list, err)
+
+	_, _, _, err = c.GetW(p.path + "/" + names[1])
+	p.say("c watches b's node once more: %v", err)
+	return nil
+}

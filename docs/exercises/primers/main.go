@@ -1,0 +1,146 @@
+// Command primers runs the small programs of the primers beside it: what ZooKeeper
+// offers for an exercise, without the lock. Each program is one file, to be read and
+// changed.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/zklock/zkconn"
+)
+
+// programs are those of the exercises with the same numbers.
+var programs = map[int]func(p *play) error{
+	1: oneNode, 2: queue, 3: neighbour, 4: owners, 5: deadline,
+	6: lostReply, 7: versions, 8: manyWatches, 9: twoKinds, 10: terms,
+}
+
+func main() {
+	servers := flag.String("zk", "127.0.0.1:2181", "`address` of the ZooKeeper, or several: host:port,host:port")
+	flag.Usage = func() {
+		fmt.Fprint(flag.CommandLine.Output(), "Runs the program of a primer: go run ./docs/exercises/primers 1\n\n"+
+			"It needs a ZooKeeper; this serves one in another terminal: go run ./bench -serve 127.0.0.1:2181\n\n")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	number, _ := strconv.Atoi(flag.Arg(0))
+	if programs[number] == nil || flag.NArg() != 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := run(number, strings.Split(*servers, ","), os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "primers:", err)
+		os.Exit(1)
+	}
+}
+
+// run runs a program and removes what it has left at the server.
+func run(number int, servers []string, out io.Writer) error {
+	p := &play{servers: servers, out: out, path: fmt.Sprintf("/primer-%d", number)}
+	defer p.close()
+	conn, err := p.client()
+	if err != nil {
+		return fmt.Errorf("%w\nIs a ZooKeeper there? This serves one: go run ./bench -serve 127.0.0.1:2181", err)
+	}
+	if err := remove(conn, p.path); err != nil { // what an earlier run has left
+		return err
+	}
+	defer remove(conn, p.path)
+	return programs[number](p)
+}
+
+// A play is one run of a program.
+type play struct {
+	servers []string
+	out     io.Writer
+	path    string // below which it makes its nodes
+	clients []*zk.Conn
+}
+
+// patience is the time that a server has to answer at first; a test has less.
+var patience = 10 * time.Second
+
+// client opens a client: a session of its own, as another process would have.
+func (p *play) client() (*zk.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	conn, err := zkconn.Connect(ctx, p.servers, 10*time.Second)
+	if err == nil {
+		p.clients = append(p.clients, conn)
+	}
+	return conn, err
+}
+
+// two opens two clients.
+func (p *play) two() (a, b *zk.Conn, err error) {
+	if a, err = p.client(); err == nil {
+		b, err = p.client()
+	}
+	return a, b, err
+}
+
+func (p *play) close() {
+	for _, conn := range p.clients {
+		conn.Close()
+	}
+}
+
+// say prints a line.
+func (p *play) say(format string, args ...any) { fmt.Fprintf(p.out, format+"\n", args...) }
+
+// everybody may do everything with a node that is made with it.
+var everybody = zk.WorldACL(zk.PermAll)
+
+// parent makes a node that stays when its maker has gone.
+func parent(conn *zk.Conn, path string) error {
+	_, err := conn.Create(path, nil, zk.FlagPersistent, everybody)
+	if err == zk.ErrNodeExists {
+		return nil
+	}
+	return err
+}
+
+// remove deletes a node and all below it.
+func remove(conn *zk.Conn, path string) error {
+	children, _, err := conn.Children(path)
+	if err == zk.ErrNoNode {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, child := range children {
+		if err := remove(conn, path+"/"+child); err != nil {
+			return err
+		}
+	}
+	if err := conn.Delete(path, -1); err != zk.ErrNoNode {
+		return err
+	}
+	return nil
+}
+
+// arrived looks whether an event has come. The server sends a client its events and
+// its replies in one order, so a request whose reply has come has no older event
+// behind it.
+func arrived(conn *zk.Conn, events <-chan zk.Event) string {
+	conn.Exists("/")
+	select {
+	case e, open := <-events:
+		if !open {
+			return "no event, and the channel is closed"
+		}
+		return e.Type.String()
+	default:
+		return "no event"
+	}
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/zkserver"
+)
+
+var update = flag.Bool("update", false, "write the output of each program into its page")
+
+// TestThePagesShowWhatTheProgramsPrint runs each program twice against one server:
+// what it prints is what its page shows, and it leaves nothing behind.
+func TestThePagesShowWhatTheProgramsPrint(t *testing.T) {
+	require.Len(t, programs, 10)
+	server := zkserver.Run(t)
+	address, err := server.Listen()
+	require.NoError(t, err)
+	before := server.Children("/")
+	for number := 1; number <= len(programs); number++ {
+		t.Run(fmt.Sprint(number), func(t *testing.T) {
+			files, err := filepath.Glob(fmt.Sprintf("%02d-*.md", number))
+			require.NoError(t, err)
+			require.Len(t, files, 1, "a page for each program")
+			page, err := os.ReadFile(files[0])
+			require.NoError(t, err)
+			var out bytes.Buffer
+			require.NoError(t, run(number, []string{address}, &out))
+			shown := regexp.MustCompile(fmt.Sprintf("(?s)```\n\\$ go run ./docs/exercises/primers %d\n(.*?)```", number)).FindSubmatchIndex(page)
+			require.NotNil(t, shown, "the page calls the program")
+			if *update {
+				text := string(page[:shown[2]]) + out.String() + string(page[shown[3]:])
+				require.NoError(t, os.WriteFile(files[0], []byte(text), 0o644))
+			} else {
+				require.Equal(t, string(page[shown[2]:shown[3]]), out.String(), "the page is stale: go generate ./...")
+			}
+			out.Reset()
+			require.NoError(t, run(number, []string{address}, &out), "a second time")
+			require.Equal(t, before, server.Children("/"), "the program has left something at the server")
+			require.Empty(t, server.Watches())
+		})
+	}
+}
+
+// TestARunWithoutAServer says how to get one.
+func TestARunWithoutAServer(t *testing.T) {
+	server := zkserver.Run(t)
+	address, err := server.Listen()
+	require.NoError(t, err)
+	server.Close() // nobody listens there now
+	defer func(before time.Duration) { patience = before }(patience)
+	patience = 0
+	require.ErrorContains(t, run(1, []string{address}, new(bytes.Buffer)), "go run ./bench -serve 127.0.0.1:2181")
+}
+
+// TestEachPrimerLeadsOn: to the exercise, and for the first four to the step.
+func TestEachPrimerLeadsOn(t *testing.T) {
+	for number := range programs {
+		files, err := filepath.Glob(fmt.Sprintf("../_%02d-*/README.md", number))
+		require.NoError(t, err)
+		require.Len(t, files, 1)
+		pages, err := filepath.Glob(fmt.Sprintf("%02d-*.md", number))
+		require.NoError(t, err)
+		require.Len(t, pages, 1)
+		page, err := os.ReadFile(pages[0])
+		require.NoError(t, err)
+		require.Contains(t, string(page), "]("+filepath.ToSlash(filepath.Dir(files[0]))+"/)", "%s names its exercise", pages[0])
+		exercise, err := os.ReadFile(files[0])
+		require.NoError(t, err)
+		require.Contains(t, string(exercise), "../primers/"+pages[0], "%s names its primer", files[0])
+		index, err := os.ReadFile("README.md")
+		require.NoError(t, err)
+		require.Contains(t, string(index), "]("+pages[0]+")")
+		if number <= 4 {
+			require.Equal(t, 1, strings.Count(string(page), "\n## Questions"), pages[0])
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"go/ast"
+	goformat "go/format"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// disguised is a program with other names, without comments, and with its
+// declarations in the opposite order, the imports aside.
+func disguised(t *testing.T, program string) string {
+	t.Helper()
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, "lock.go", program, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	keep := map[string]bool{"_": true, "init": true, "zk": true}
+	for _, spec := range f.Imports {
+		keep[strings.Trim(filepath.Base(spec.Path.Value), `"`)] = true
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && id != f.Name && !id.IsExported() && !keep[id.Name] && types.Universe.Lookup(id.Name) == nil {
+			id.Name = "q" + strings.ToUpper(id.Name)
+		}
+		return true
+	})
+	last := slices.IndexFunc(f.Decls, func(d ast.Decl) bool { g, ok := d.(*ast.GenDecl); return !ok || g.Tok != token.IMPORT })
+	slices.Reverse(f.Decls[last:])
+	var out bytes.Buffer
+	for _, d := range f.Decls { // one by one: the positions are those of the old order
+		require.NoError(t, goformat.Node(&out, token.NewFileSet(), d))
+		out.WriteString("\n\n")
+	}
+	return "package " + f.Name.Name + "\n\n" + out.String()
+}
+
+// padded is a program with a senseless statement before every fourth one or so.
+func padded(t *testing.T, program string) string {
+	t.Helper()
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, "lock.go", program, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	n := 0
+	ast.Inspect(f, func(node ast.Node) bool {
+		block, ok := node.(*ast.BlockStmt)
+		if !ok {
+			return true
+		}
+		var list []ast.Stmt
+		for _, s := range block.List {
+			switch s.(type) {
+			case *ast.CaseClause, *ast.CommClause: // of a switch, in which nothing else may stand
+				list = append(list, s)
+				continue
+			}
+			if n++; n%4 == 0 {
+				nothing, err := parser.ParseExpr(`len("")`)
+				require.NoError(t, err)
+				list = append(list, &ast.AssignStmt{Lhs: []ast.Expr{ast.NewIdent("_")}, Tok: token.ASSIGN, Rhs: []ast.Expr{nothing}})
+			}
+			list = append(list, s)
+		}
+		block.List = list
+		return true
+	})
+	var out bytes.Buffer
+	require.NoError(t, goformat.Node(&out, token.NewFileSet(), f))
+	return out.String()
+}
+
+// handedIn is the row of an attempt that need not be graded.
+func handedIn(t *testing.T, a *app, e *exercise, student, program string) row {
+	t.Helper()
+	stubs, err := readStubs(a.root)
+	require.NoError(t, err)
+	at := written(t, e, program)
+	return row{Student: student, exercise: e, result: &result{Exercise: e.number}, shape: a.shaped(at, stubs)}
+}
+
+// TestADisguisedCopyIsFound: neither other names, another order nor senseless
+// statements hide a copy.
+func TestADisguisedCopyIsFound(t *testing.T) {
+	root := rootOf(t)
+	a := &app{root: root}
+	files, err := filepath.Glob("testdata/attempts/02-right-*.go.txt")
+	require.NoError(t, err)
+	e, err := find("2")
+	require.NoError(t, err)
+	for _, file := range files {
+		original := text(t, file)
+		copied := disguised(t, original)
+		require.Less(t, len(strings.Split(original, "\n"))/4, len(strings.Split(copied, "\n")))
+		stubs, err := readStubs(root)
+		require.NoError(t, err)
+		require.Less(t, a.same(written(t, e, copied), stubs), 25, "the lines are others")
+
+		rows := []row{handedIn(t, a, e, "ann", original), handedIn(t, a, e, "bob", copied)}
+		pairs := a.pairsOf(rows)
+		require.Len(t, pairs, 1, file)
+		require.Equal(t, pair{2, "ann", "bob", pairs[0].Percent}, pairs[0])
+		require.GreaterOrEqual(t, pairs[0].Percent, 95, file)
+		require.Equal(t, "ann", rows[1].To)
+
+		rows[1] = handedIn(t, a, e, "bob", padded(t, copied))
+		pairs = a.pairsOf(rows)
+		require.Len(t, pairs, 1, file)
+		require.GreaterOrEqual(t, pairs[0].Percent, threshold+20, "%s: with senseless statements", file)
+	}
+	solution := text(t, root, e.answer)
+	pairs := a.pairsOf([]row{handedIn(t, a, e, "eve", disguised(t, solution))})
+	require.Len(t, pairs, 1)
+	require.Equal(t, "eve, "+ourName, pairs[0].A+", "+pairs[0].B, "a copy of our solution")
+}
+
+// TestIndependentAttemptsAreNotPairs: the exercise and the client's calls are the
+// same for all, and that is not a copy. The authors of these attempts have not seen
+// each other's, nor our solution.
+func TestIndependentAttemptsAreNotPairs(t *testing.T) {
+	a := &app{root: rootOf(t)}
+	var rows []row
+	for _, file := range must(filepath.Glob("testdata/attempts/*-right-*.go.txt")) {
+		number, _, _ := strings.Cut(filepath.Base(file), "-")
+		e, err := find(strings.TrimLeft(number, "0"))
+		require.NoError(t, err)
+		rows = append(rows, handedIn(t, a, e, file, text(t, file)))
+	}
+	// Of the wrong first attempts one of each exercise: those of one exercise are
+	// changes of each other.
+	seen := make(map[*exercise]bool)
+	for _, file := range must(filepath.Glob("testdata/wrong/*.go.txt")) {
+		number, _, _ := strings.Cut(filepath.Base(file), "-")
+		e, err := find(number)
+		require.NoError(t, err)
+		if !seen[e] && e.file == "" {
+			rows = append(rows, handedIn(t, a, e, file, text(t, file)))
+			seen[e] = true
+		}
+	}
+	require.Greater(t, len(rows), 30)
+	for _, p := range a.pairsOf(rows) {
+		t.Errorf("exercise %d: %s and %s: %d %%", p.Exercise, p.A, p.B, p.Percent)
+	}
+	for _, r := range rows {
+		require.NotNil(t, r.shape)
+		require.Less(t, r.Similar, threshold-5, "%s is too near the threshold", r.Student)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// TestTheStubIsNotACopy: what all have been given, and a few lines, are not
+// compared.
+func TestTheStubIsNotACopy(t *testing.T) {
+	a := &app{root: rootOf(t)}
+	for _, e := range exercises {
+		if e.ext != "" {
+			continue
+		}
+		stub, err := os.ReadFile(filepath.Join(e.dir(a.root), e.writes()))
+		require.NoError(t, err)
+		more := "\nfunc helper(a, b int) int { if a < b { return a }; return b }\n"
+		rows := []row{handedIn(t, a, e, "ann", string(stub)+more), handedIn(t, a, e, "bob", string(stub)+more)}
+		require.Empty(t, a.pairsOf(rows), "%s", e.folder)
+	}
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestStagesAreTheExercise: each case belongs to one stage, and the README says
+// which stages there are.
+func TestStagesAreTheExercise(t *testing.T) {
+	root := rootOf(t)
+	for number := range staged {
+		e := exercises[number-1]
+		require.Equal(t, number, e.number)
+		var all, of []string
+		for _, s := range e.tests {
+			all = append(all, s.all...)
+		}
+		for _, s := range e.stages() {
+			require.NotEmpty(t, s.cases)
+			require.True(t, 10 <= s.minutes && s.minutes <= 20, "a stage is short")
+			of = append(of, s.cases...)
+		}
+		slices.Sort(all)
+		slices.Sort(of)
+		require.Equal(t, all, of, "%v", e)
+
+		readme := text(t, e.dir(root), "README.md")
+		var write []string
+		for _, m := range regexp.MustCompile(`(?m)^\| \d [^|]+ \| \d+ min \| ([^|]+) \|$`).FindAllStringSubmatch(readme, -1) {
+			write = append(write, m[1])
+		}
+		require.Len(t, write, len(e.stages()), "%s: a row for each stage", e.folder)
+		require.Contains(t, readme, stageTable(e, write), "%s: the table of the stages is stale", e.folder)
+	}
+}
+
+func TestWhereAnAttemptStands(t *testing.T) {
+	e := exercises[1]
+	second := e.stages()[1].cases
+	r := &result{Failed: []failure{{Case: second[0]}, {Case: e.stages()[2].cases[0]}}}
+	n, _, passed := r.at(e)
+	require.Equal(t, 2, n)
+	require.Equal(t, len(second)-1, passed)
+	require.Regexp(t, `^Stage 2 of 3, Lock waits for its turn \(20 minutes\): \d+ of its \d+ cases pass\.$`, r.stageLine(e))
+	require.Empty(t, (&result{}).stageLine(e), "all stages are done")
+	require.Empty(t, r.stageLine(exercises[6]), "an exercise without stages")
+}
+
+// TestEachStageCanBeDone grades a lock of each stage as a student has it when the
+// stage is done: its cases pass and those of the stages before, and some of the next
+// stage fail.
+func TestEachStageCanBeDone(t *testing.T) {
+	heavy(t)
+	for _, file := range must(filepath.Glob("testdata/stages/*.go.txt")) {
+		name := strings.TrimSuffix(filepath.Base(file), ".go.txt")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := exercises[int(name[0]-'1')]
+			done := int(name[2] - '0')
+			r := graded(t, written(t, e, text(t, file)), generous, nil)
+			require.Empty(t, r.Why)
+			n, s, _ := r.at(e)
+			if n != done+1 {
+				for _, f := range r.Failed {
+					if slices.Contains(s.cases, f.Case) {
+						t.Logf("fails: %s: %s", f.Case, firstLines(f.Words, 2))
+					}
+				}
+			}
+			require.Equal(t, done+1, n, "the stage that comes next")
+		})
+	}
+}

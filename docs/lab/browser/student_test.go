@@ -1,0 +1,62 @@
+package browser
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What the grader finds in a student's lock opens in a lab that has that lock: the
+// page shows at the end of the schedule what the grader says.
+func TestTheGradersScheduleOpensWithTheStudentsLock(t *testing.T) {
+	for name, harm := range map[string]string{
+		"03-wrong-removes-a-slow-predecessor":     "deletes another's node",
+		"04-wrong-failed-unlock-forgotten":        "node left",
+		"08-wrong-uuid-names-compared-as-text":    "two holders",
+		"10-wrong-told-by-the-session-event-only": "loss reported too late",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name[:2] != "03" {
+				long(t)
+			}
+			dir := t.TempDir()
+			program, err := os.ReadFile("../../exercises/testdata/attempts/" + name + ".go.txt")
+			require.NoError(t, err)
+			lock := filepath.Join(dir, "ann")
+			require.NoError(t, os.Mkdir(lock, 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(lock, "lock.go"), program, 0o644))
+			grades := filepath.Join(dir, "grades.html")
+			out, err := exec.CommandContext(t.Context(), "go", "run", "../../exercises", "grade", lock, "-html", grades).CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			page, err := os.ReadFile(grades)
+			require.NoError(t, err)
+			address := ""
+			text := strings.NewReplacer("&#39;", "'", "&amp;", "&", "&#43;", "+").Replace(string(page))
+			for _, failure := range strings.Split(text, "<p><b>") {
+				m := regexp.MustCompile(`go run ./docs/lab -lock (\S+) -open -scene '([^']+)'`).FindStringSubmatch(failure)
+				if m != nil && address == "" && strings.Contains(failure, harm+": ") {
+					require.Equal(t, lock, m[1])
+					address = m[2]
+				}
+			}
+			require.NotEmpty(t, address, "the grader shows no schedule with %q:\n%s", harm, text)
+
+			lab := filepath.Join(dir, "lab.html")
+			out, err = exec.CommandContext(t.Context(), "go", "run", "..", "-lock", lock, "-out", lab).CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			p := openAt(t, "file://"+lab+address, 1440, 900)
+			s := p.state()
+			require.Equal(t, "schedule", s.Mode)
+			require.Len(t, s.Panels, 1)
+			require.Equal(t, harm, kind(s.Panels[0].FilmViolation), "the lab shows %v", s.Panels[0])
+			if name[:2] != "10" { // a candidate leads in a goroutine of its own, which no pointer follows
+				require.Contains(t, js[string](p, "document.querySelector('.code').textContent"), "package ", "the student's source")
+			}
+		})
+	}
+}
