@@ -494,6 +494,10 @@ func unlockAfterExpiry(w *World) {
 // whose session ends: a clock tells them apart only if it is finer than that.
 func (w *World) unlockOfOneThatCameWith() {
 	s, next := w.Session(), w.Session()
+	for _, each := range []*Session{s, next} { // a new client's first answer waits a moment
+		_, _, err := each.Exists("/")
+		require.NoError(w, err)
+	}
 	if w.Server != nil { // on a real server the clock runs
 		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
 	}

@@ -49,7 +49,7 @@ var lostReplyCases = []TestCase[*World]{
 	{Name: "the replies to two creates in a row are lost", Group: Faults, Run: twoRepliesLost, Basic: true},
 	{Name: "the reply to the create of TryLock is lost", Group: Faults, Run: tryLocksReplyLost},
 	{Name: "the search for the node is lost, too", Group: Faults, Run: searchLost},
-	{Name: "no server can be reached for ten minutes when the reply to create is lost", Group: Faults, Run: longOutage, Calm: true},
+	{Name: "no server can be reached for half a minute when the reply to create is lost", Group: Faults, Run: longOutage, Exact: true},
 	{Name: "the search begins with a sync", Group: Faults, Run: syncFirst},
 	{Name: "another session's node is not taken for the own one", Group: Safety, Run: anothersCopy},
 	{Name: "the session ends before the search", Group: Faults, Run: sessionEndsBeforeSearch},
@@ -204,28 +204,29 @@ func (w *World) sameNode(made []string, what string) {
 	require.Subset(w, w.Nodes(), made, "%s, and Lock has made another node in place of the one that was there: it has lost its place in the queue to all that have come since", what)
 }
 
-// longOutage keeps the client from any server for ten minutes, of a session that
-// lives for twenty. The client's requests fail with zk.ErrNoServer meanwhile.
+// longOutage keeps the client from any server for most of the time that its session
+// lives without it: 40 s is the longest that a server agrees to unless told otherwise.
+// The client's requests fail with zk.ErrNoServer meanwhile.
 func longOutage(w *World) {
 	holder, _ := w.Contender()
 	w.MustLock(holder, "the holder")
-	l, s := w.Contender()
+	l, s := w.Contender(w.sessionFor(40 * time.Second))
 	lost := w.Server.LoseReply(creates(s))
 	// Each handshake is lost, and a client that cannot connect tries once a second.
 	var away []*zkserver.Fault
-	for range 2000 {
+	for range 100 {
 		away = append(away, w.Server.LoseRequest(func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == jute.OpConnect }))
 	}
 	result := w.Lock(l)
 	w.Hit(lost, "the contender sends a create")
 	made := w.Nodes()
-	time.Sleep(10 * time.Minute)
+	time.Sleep(30 * time.Second)
 	for _, f := range away {
 		f.Release()
 	}
-	const what = "the reply to create was lost, and no server could be reached for ten minutes"
+	const what = "the reply to create was lost, and no server could be reached for half a minute"
 	// A lock may make its pauses longer from try to try.
-	for range 30 {
+	for range 10 {
 		if time.Sleep(time.Minute); len(result) > 0 || s.Tap.Armed() > 0 && s.Tap.Pending() == 0 {
 			break
 		}

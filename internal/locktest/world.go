@@ -244,9 +244,13 @@ type Session struct {
 // Session opens a session that ends with the test.
 func (w *World) Session() *Session {
 	w.Helper()
+	return w.sessionFor(10 * time.Second)
+}
+
+func (w *World) sessionFor(timeout time.Duration) *Session {
+	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	timeout := 10 * time.Second
 	if w.Server == nil {
 		timeout = 40 * time.Second // a busy machine may keep a client from its pings; a real server grants no more with a tick of 2 s
 	}
