@@ -400,3 +400,69 @@ func sentences(t *testing.T) (en []string) {
 	require.NotEmpty(t, en)
 	return en
 }
+
+var (
+	literal = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)
+	han     = regexp.MustCompile(`\p{Han}`)
+	quoted  = regexp.MustCompile(`Quote: +"[^"]*"`) // the articles' own words
+	narrow  = regexp.MustCompile(`\p{Han}[,;:!?()]|[,;:!?()]\p{Han}`)
+	// docs/glossary.zh-CN.md has one word for each of these.
+	avoided = regexp.MustCompile(`监视|观察者|响应|防护令牌|伐鼓传花|建立[^连]|得到锁|解锁|没有了`)
+)
+
+// offends returns what in the Chinese strings of a source the glossary does not allow.
+func offends(source string) (list []string) {
+	for _, text := range literal.FindAllString(quoted.ReplaceAllString(source, ""), -1) {
+		if han.MatchString(text) && (narrow.MatchString(text) || avoided.MatchString(text)) {
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+// TestTheLabsChineseFollowsTheGlossary: the same words on the page, in the captions and in
+// the pages of the Chinese edition, and full-width punctuation.
+func TestTheLabsChineseFollowsTheGlossary(t *testing.T) {
+	require.Empty(t, offends(`{At: ms, Quote: "当前一个子节点被删除时,重新执行第四步", Text: Text{"It waits.", "{0} 建立连接，并监听 /lock（父节点）。"}}`))
+	for _, bad := range []string{"节点已删除,等待者醒来。", "父节点(队列)", "得到应答:{0}", "它请求建立节点。", "它监视父节点。", "响应丢失", "防护令牌", "伐鼓传花"} {
+		require.Len(t, offends(`["text", "`+bad+`"]`), 1, bad)
+	}
+
+	var sources []string
+	for _, pattern := range []string{"../page/*.js", "../locks/*.go", "../../../internal/museum/scenes/titles.go"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		sources = append(sources, files...)
+	}
+	found := 0
+	for _, file := range sources {
+		b, err := os.ReadFile(file)
+		require.NoError(t, err)
+		found += len(han.FindAllString(string(b), -1))
+		assert.Empty(t, offends(string(b)), file)
+	}
+	require.NotZero(t, found)
+}
+
+// TestAButtonThatIsNamedIsThere: a caption or a note names a button of the page between
+// quotation marks.
+func TestAButtonThatIsNamedIsThere(t *testing.T) {
+	b, err := os.ReadFile("../page/strings.js")
+	require.NoError(t, err)
+	named := 0
+	for _, l := range locks.All() {
+		texts := []locks.Text{l.Note}
+		if l.Story != nil {
+			for _, s := range l.Story.Stops {
+				texts = append(texts, s.Text)
+			}
+		}
+		for _, text := range texts {
+			for _, button := range regexp.MustCompile(`“([^”]+)”`).FindAllStringSubmatch(text.En+text.Zh, -1) {
+				named++
+				assert.Contains(t, string(b), `: "`+button[1]+`"`, "%s: %s", l.Name, text)
+			}
+		}
+	}
+	require.NotZero(t, named)
+}

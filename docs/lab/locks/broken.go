@@ -11,7 +11,7 @@ import (
 	"example.com/zklock/internal/locktest/broken"
 )
 
-var brokenNote = Text{"A queue lock like step 3's, with one line wrong. Which?", "与第 3 步相同的队列锁，但有一行写错了。是哪一行？"}
+var brokenNote = Text{"A queue lock like step 3's, with one line wrong. Which?", "与第 3 步相同的队列锁，但有一行写错了。错在哪一行？"}
 
 // brokenZh are the bugs' names in Chinese.
 var brokenZh = map[string]string{
@@ -24,27 +24,27 @@ var brokenZh = map[string]string{
 	"polls":                        "轮询",
 	"polls without a pause":        "不停顿地轮询",
 	"one list too many":            "多取一次列表",
-	"everybody is first":           "人人都是第一",
+	"everybody is first":           "每个竞争者都以为自己是第一",
 	"TryLock leaves its node":      "TryLock 留下自己的节点",
-	"every error means held":       "任何错误都当作已被占用",
+	"every error means held":       "任何错误都当作锁被占用",
 	"no look after waking":         "醒来后不再查看",
-	"the watch's error is ignored": "忽略监听的错误",
+	"the watch's error is ignored": "忽略监听报告的错误",
 	"every child is a contender":   "把每个子节点都当作竞争者",
-	"the last to come goes first":  "后来者先得",
+	"the last to come goes first":  "后来者先拿到锁",
 	"everybody is watched":         "监听所有节点",
 	"no clean-up after an error":   "出错后不清理",
-	"parents are not made":         "不建立父节点",
-	"Unlock asks nobody":           "Unlock 不询问服务器",
+	"parents are not made":         "不创建父节点",
+	"Unlock asks nobody":           "Unlock 不向服务器求证",
 	"works once":                   "只能用一次",
-	"gone before it is watched":    "还没监听，节点就没有了",
-	"own node is not looked for":   "不寻找自己的节点",
+	"gone before it is watched":    "还没监听，节点就已被删除",
+	"own node is not looked for":   "不找自己的节点",
 	"Unlock hides its error":       "Unlock 隐瞒错误",
 	"Unlock forgets too early":     "Unlock 忘得太早",
 	"the cause is hidden":          "隐瞒错误的原因",
 	"no clean-up after TryLock":    "TryLock 之后不清理",
 	"clean-up is tried once":       "清理只试一次",
-	"parents made by others fail":  "别人建了父节点就失败",
-	"the error names nothing":      "错误什么也没说明",
+	"parents made by others fail":  "别人创建了父节点就失败",
+	"the error names nothing":      "错误没有说明任何情况",
 }
 
 // slug is the name of a broken lock in addresses.
