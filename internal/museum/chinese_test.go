@@ -46,7 +46,7 @@ var labels = [][2]string{
 	{"the session of client {who} has expired, and its nodes are deleted", "客户端 {who} 的会话已过期，它的节点已删除"},
 	{"the session of client {who} expires, and its nodes are deleted", "客户端 {who} 的会话过期，它的节点随之删除"},
 	{"the session of client {who} still exists", "客户端 {who} 的会话仍然存在"},
-	{"the first attempt to connect is refused", "第一次连接遭到拒绝"},
+	{"the first attempt to connect is refused", "第一次连接被拒绝"},
 	{"is cut off", "断线"},
 	{"is back", "重新连上"},
 	{"is closed", "已关闭"},
