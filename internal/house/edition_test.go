@@ -15,6 +15,9 @@ import (
 	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/renderer/html"
 
 	"example.com/zklock/internal/museum/scenes"
 )
@@ -300,6 +303,7 @@ func (e edition) faults(page string) (all []string) {
 	if !strings.HasPrefix(zhText, zhSwitch+"\n\n# ") {
 		all = append(all, fmt.Sprintf("the Chinese page must begin with the line %s, an empty line, and its heading", zhSwitch))
 	}
+	all = append(all, set(enText, zhText)...)
 	ens, _ := sections(enText)
 	zhs, _ := sections(zhText)
 	if len(ens) != len(zhs) {
@@ -343,6 +347,46 @@ func (e edition) faults(page string) (all []string) {
 		}
 	}
 	return all
+}
+
+var (
+	anyFence = regexp.MustCompile("(?ms)^```.*?^```$")
+	markup   = regexp.MustCompile("<!--.*?-->|</?\\w[^>]*>|\\]\\([^()\\s]+\\)|\\*\\*|!?\\[")
+	inCode   = regexp.MustCompile("`[^`\n]+`")
+	// What a Chinese typesetter would not set, with all around it that has no blank
+	// and no Chinese punctuation: a run that the English page has, too, is quoted.
+	unset    = regexp.MustCompile(`[^\s，。、；：？！（）“”《》|]*(?:\p{Han}[,;:?!()]|[,;:?!()]\p{Han}|\p{Han}\.(?:\s|$)|\p{Han}[\w` + "\ue000" + `]|[\w` + "\ue000" + `]\p{Han})[^\s，。、；：？！（）“”《》|]*`)
+	rendered = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(html.WithUnsafe()))
+	htmlCode = regexp.MustCompile(`(?s)<code.*?</code>`)
+)
+
+// plain is a page without code and markup. A mark stands for a piece of code.
+func plain(page string) string {
+	page = inCode.ReplaceAllString(anyFence.ReplaceAllString(page, ""), "\ue000")
+	return markup.ReplaceAllString(page, "")
+}
+
+// set returns what is wrong with the typesetting of a Chinese page.
+func set(en, zh string) (faults []string) {
+	quoted := plain(en)
+	for i, line := range strings.Split(plain(anyFence.ReplaceAllStringFunc(zh, func(code string) string {
+		return strings.Repeat("\n", strings.Count(code, "\n"))
+	})), "\n") {
+		for _, run := range unset.FindAllString(line, -1) {
+			if !strings.Contains(quoted, run) {
+				faults = append(faults, fmt.Sprintf("line %d: %s: Chinese punctuation is full-width, and a blank is between Chinese words and others", i+1, strings.ReplaceAll(run, "\ue000", "`…`")))
+			}
+		}
+	}
+	var page strings.Builder
+	if err := rendered.Convert([]byte(zh), &page); err != nil {
+		return append(faults, err.Error())
+	}
+	if before, _, ok := strings.Cut(htmlCode.ReplaceAllString(page.String(), ""), "**"); ok {
+		before = before[max(0, len(before)-60):]
+		faults = append(faults, fmt.Sprintf("the marks ** after %q do not make words bold: between a punctuation mark inside of them and a letter outside must be a blank", strings.ToValidUTF8(before, "")))
+	}
+	return faults
 }
 
 // stamped returns a Chinese page with the stamps of the English sections.
@@ -518,48 +562,55 @@ func TestEditionFindsWhatIsPlanted(t *testing.T) {
 		page, old, new string
 		want           string // part of the one fault, "" for none
 	}{
-		"nothing":                              {en, "", "", ""},
-		"English: a word":                      {en, "A waiter", "Each waiter", "the English section has changed"},
-		"English: a word of a heading":         {en, "## Two steps", "## The steps", "两步: the English section has changed"},
-		"English: another line break":          {en, "A waiter sends", "A\nwaiter sends", ""},
-		"English: another empty line":          {en, "\n## Two", "\n\n## Two", ""},
-		"English: without the switch":          {en, "English | [简体中文](x.zh-CN.md)\n\n", "", "the English page must begin"},
-		"English: a new section":               {en, "## Two", "## One\n\n## Two", "there are 2 headings, and 3"},
-		"Chinese: other words":                 {zh, "一直等待", "永远等待", ""},
-		"Chinese: another order of words":      {zh, "发出 2 个请求：`create` 和 `getChildren`", "发出 `getChildren` 和 `create` 共 2 个请求", ""},
-		"Chinese: another line break":          {zh, "。\n**代价**", "。**代价**", ""},
-		"Chinese: other labels in a diagram":   {zh, "3 秒后出现两个持有者", "3 秒以后，有两个持有者", ""},
-		"Chinese: without the switch":          {zh, "[English](x.md) | 简体中文\n\n", "", "the Chinese page must begin"},
-		"Chinese: the switch leads elsewhere":  {zh, "[English](x.md)", "[English](z.md)", "the Chinese page must begin"},
-		"Chinese: a heading of another level":  {zh, "## 两步", "### 两步", "the heading has level 3, and 2"},
-		"Chinese: a heading missing":           {zh, "## 两步\n", "", "there are 1 headings, and 2"},
-		"Chinese: a stamp missing":             {zh, "<!-- en:", "<!-- ", "the stamp is missing"},
-		"Chinese: a link missing":              {zh, "[lock.go](../lock.go)", "lock.go", "item 2: a link to lock.go is there 0 times, and 1"},
-		"Chinese: a link to another place":     {zh, "(../lock.go)", "(z.md)", "item 2: a link to"},
-		"Chinese: a link to another heading":   {zh, "z.md#times", "z.md#z", "a link to docs/z.md, heading"},
-		"Chinese: a link to no heading":        {zh, "#第二节", "#第三节", "no such heading"},
-		"Chinese: a link to no file":           {zh, "(../lock.go)", "(../lok.go)", "no such file"},
-		"Chinese: an English page with a twin": {zh, "../y/README.zh-CN.md#第二节", "../y/README.md#the-second", "the Chinese one is (../y/README.zh-CN.md#第二节)"},
-		"Chinese: a folder with a twin":        {zh, "../y/README.zh-CN.md#第二节", "../y/#the-second", "the Chinese one is (../y/README.zh-CN.md#第二节)"},
-		"Chinese: a figure of the text":        {zh, "发出 2 个", "发出 3 个", "the text: figure"},
-		"Chinese: a figure of a row":           {zh, "第 3 步", "第 5 步", "row 3, cell 2: figure"},
-		"Chinese: a figure of an item":         {zh, "预测 10", "预测 11", "item 1: figure"},
-		"Chinese: two rows exchanged":          {zh, "| [A1](z.md)：一直等待 | 第 3 步 |\n| `a \\| b` 丢失 | 第 4 步 |", "| `a \\| b` 丢失 | 第 4 步 |\n| [A1](z.md)：一直等待 | 第 3 步 |", "row 3, cell"},
-		"Chinese: two items exchanged":         {zh, "1. 先预测 10。\n2. 阅读 [lock.go](../lock.go)，\n   再运行。", "1. 阅读 [lock.go](../lock.go)，\n   再运行。\n2. 先预测 10。", "item 1: "},
-		"Chinese: two cells exchanged":         {zh, "| 没有人被唤醒 | 第 4 步 |", "| 第 4 步 | 没有人被唤醒 |", "row 5, cell"},
-		"Chinese: a row missing":               {zh, "| 没有人被唤醒 | 第 4 步 |\n", "", "row 5, cell 1 is missing"},
-		"Chinese: a row more":                  {zh, "| 没有人被唤醒 | 第 4 步 |\n", "| 没有人被唤醒 | 第 4 步 |\n| 无 | 无 |\n", "row 6, cell 1 is not in the English"},
-		"Chinese: an item missing":             {zh, "1. 先预测 10。\n", "", "item 2 is missing"},
-		"Chinese: code in the text":            {zh, "`getChildren`", "`getchildren`", "`getChildren` is there 0 times"},
-		"Chinese: a block of code":             {zh, "-n 100", "-n 200", "block 2: the code differs"},
-		"Chinese: a comment in code":           {zh, "# comments stay", "# 注释", "block 2: the code differs"},
-		"Chinese: a block missing":             {zh, "```\ngo run ./bench -n 100 # comments stay\n## not a heading\n```\n", "", "block 2 is missing"},
-		"Chinese: a line of a diagram missing": {zh, "    A->>S: create lock-0\n", "", "block 1: the diagram has 4 lines, and 5"},
-		"Chinese: another arrow":               {zh, "A->>S:", "A-->>S:", "block 1: line 3 of the diagram"},
-		"Chinese: another figure in a label":   {zh, "3 秒后", "4 秒后", "block 1: line 4 of the diagram"},
-		"Chinese: a note over somebody else":   {zh, "over A,B", "over A,S", "block 1: line 4 of the diagram"},
-		"Chinese: bold words missing":          {zh, "**代价**", "代价", "the mark **"},
-		"the linked page gets another heading": {"y/README.md", "## The second", "## The third", "a link to ../y/#the-second is there 0 times"},
+		"nothing":                               {en, "", "", ""},
+		"English: a word":                       {en, "A waiter", "Each waiter", "the English section has changed"},
+		"English: a word of a heading":          {en, "## Two steps", "## The steps", "两步: the English section has changed"},
+		"English: another line break":           {en, "A waiter sends", "A\nwaiter sends", ""},
+		"English: another empty line":           {en, "\n## Two", "\n\n## Two", ""},
+		"English: without the switch":           {en, "English | [简体中文](x.zh-CN.md)\n\n", "", "the English page must begin"},
+		"English: a new section":                {en, "## Two", "## One\n\n## Two", "there are 2 headings, and 3"},
+		"Chinese: other words":                  {zh, "一直等待", "永远等待", ""},
+		"Chinese: another order of words":       {zh, "发出 2 个请求：`create` 和 `getChildren`", "发出 `getChildren` 和 `create` 共 2 个请求", ""},
+		"Chinese: another line break":           {zh, "。\n**代价**", "。**代价**", ""},
+		"Chinese: other labels in a diagram":    {zh, "3 秒后出现两个持有者", "3 秒以后，有两个持有者", ""},
+		"Chinese: without the switch":           {zh, "[English](x.md) | 简体中文\n\n", "", "the Chinese page must begin"},
+		"Chinese: the switch leads elsewhere":   {zh, "[English](x.md)", "[English](z.md)", "the Chinese page must begin"},
+		"Chinese: a heading of another level":   {zh, "## 两步", "### 两步", "the heading has level 3, and 2"},
+		"Chinese: a heading missing":            {zh, "## 两步\n", "", "there are 1 headings, and 2"},
+		"Chinese: a stamp missing":              {zh, "<!-- en:", "<!-- ", "the stamp is missing"},
+		"Chinese: a link missing":               {zh, "[lock.go](../lock.go)", "lock.go", "item 2: a link to lock.go is there 0 times, and 1"},
+		"Chinese: a link to another place":      {zh, "(../lock.go)", "(z.md)", "item 2: a link to"},
+		"Chinese: a link to another heading":    {zh, "z.md#times", "z.md#z", "a link to docs/z.md, heading"},
+		"Chinese: a link to no heading":         {zh, "#第二节", "#第三节", "no such heading"},
+		"Chinese: a link to no file":            {zh, "(../lock.go)", "(../lok.go)", "no such file"},
+		"Chinese: an English page with a twin":  {zh, "../y/README.zh-CN.md#第二节", "../y/README.md#the-second", "the Chinese one is (../y/README.zh-CN.md#第二节)"},
+		"Chinese: a folder with a twin":         {zh, "../y/README.zh-CN.md#第二节", "../y/#the-second", "the Chinese one is (../y/README.zh-CN.md#第二节)"},
+		"Chinese: a figure of the text":         {zh, "发出 2 个", "发出 3 个", "the text: figure"},
+		"Chinese: a figure of a row":            {zh, "第 3 步", "第 5 步", "row 3, cell 2: figure"},
+		"Chinese: a figure of an item":          {zh, "预测 10", "预测 11", "item 1: figure"},
+		"Chinese: two rows exchanged":           {zh, "| [A1](z.md)：一直等待 | 第 3 步 |\n| `a \\| b` 丢失 | 第 4 步 |", "| `a \\| b` 丢失 | 第 4 步 |\n| [A1](z.md)：一直等待 | 第 3 步 |", "row 3, cell"},
+		"Chinese: two items exchanged":          {zh, "1. 先预测 10。\n2. 阅读 [lock.go](../lock.go)，\n   再运行。", "1. 阅读 [lock.go](../lock.go)，\n   再运行。\n2. 先预测 10。", "item 1: "},
+		"Chinese: two cells exchanged":          {zh, "| 没有人被唤醒 | 第 4 步 |", "| 第 4 步 | 没有人被唤醒 |", "row 5, cell"},
+		"Chinese: a row missing":                {zh, "| 没有人被唤醒 | 第 4 步 |\n", "", "row 5, cell 1 is missing"},
+		"Chinese: a row more":                   {zh, "| 没有人被唤醒 | 第 4 步 |\n", "| 没有人被唤醒 | 第 4 步 |\n| 无 | 无 |\n", "row 6, cell 1 is not in the English"},
+		"Chinese: an item missing":              {zh, "1. 先预测 10。\n", "", "item 2 is missing"},
+		"Chinese: code in the text":             {zh, "`getChildren`", "`getchildren`", "`getChildren` is there 0 times"},
+		"Chinese: a block of code":              {zh, "-n 100", "-n 200", "block 2: the code differs"},
+		"Chinese: a comment in code":            {zh, "# comments stay", "# 注释", "block 2: the code differs"},
+		"Chinese: a block missing":              {zh, "```\ngo run ./bench -n 100 # comments stay\n## not a heading\n```\n", "", "block 2 is missing"},
+		"Chinese: a line of a diagram missing":  {zh, "    A->>S: create lock-0\n", "", "block 1: the diagram has 4 lines, and 5"},
+		"Chinese: another arrow":                {zh, "A->>S:", "A-->>S:", "block 1: line 3 of the diagram"},
+		"Chinese: another figure in a label":    {zh, "3 秒后", "4 秒后", "block 1: line 4 of the diagram"},
+		"Chinese: a note over somebody else":    {zh, "over A,B", "over A,S", "block 1: line 4 of the diagram"},
+		"Chinese: bold words that are not bold": {zh, "**代价**是", "**代价。**是", "do not make words bold"},
+		"Chinese: a quotation with a blank":     {zh, "阅读", "阅读 a,b", ""},
+		"Chinese: a half-width comma":           {zh, "发出 2 个请求：", "发出,即 2 个请求：", "line 6: 等待者发出,即: Chinese punctuation"},
+		"Chinese: a half-width stop":            {zh, "再运行。", "再运行.", "再运行.: Chinese punctuation"},
+		"Chinese: no blank before a figure":     {zh, "发出 2 个", "发出2 个", "Chinese punctuation"},
+		"Chinese: no blank after code":          {zh, "`create` 和", "`create`和", "Chinese punctuation"},
+		"Chinese: no blank before a link":       {zh, "[A1](z.md)：", "见[A1](z.md)：", "Chinese punctuation"},
+		"Chinese: bold words missing":           {zh, "**代价**", "代价", "the mark **"},
+		"the linked page gets another heading":  {"y/README.md", "## The second", "## The third", "a link to ../y/#the-second is there 0 times"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := small(t)
