@@ -70,12 +70,20 @@ var chinese = edition{
 	memory:           "内存里的交接",
 	memoryText: "一个进程里的六个 goroutine。在第 5 步里，它们各有一个节点。在 zklock 里，它们共用 Mutex 的节点，不到 50 ms，" +
 		"就有五个先后凭它持有锁；这时，下一个节点已经在路上。",
-	exerciseText:   "这里的代码停在起点，要找的调度就是[练习](../exercises/_12-break-this-lock/README.md)。",
+	exerciseText:   "这里的代码停在起点，要找的调度就是[练习](" + twin("../exercises/_12-break-this-lock/README") + ")。",
 	end:            "结局：",
 	task:           "%s，`internal/museum/listings/%s`。%s",
 	withoutBecause: "没有场景的原因：",
 	near:           "场景 [%s](#%s) 在 ZooKeeper 上展示了同样的错误。",
 	title:          "%s：%s",
+}
+
+// twin is the path of a page in Chinese, of the English one if there is no other.
+func twin(page string) string {
+	if _, err := os.Stat("../" + page + ".zh-CN.md"); err == nil {
+		return page + ".zh-CN.md"
+	}
+	return page + ".md"
 }
 
 // capital begins a text with a capital letter, if its script has them.
