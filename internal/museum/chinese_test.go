@@ -46,7 +46,7 @@ var labels = [][2]string{
 	{"the session of client {who} has expired, and its nodes are deleted", "客户端 {who} 的会话已过期，它的节点已删除"},
 	{"the session of client {who} expires, and its nodes are deleted", "客户端 {who} 的会话过期，它的节点随之删除"},
 	{"the session of client {who} still exists", "客户端 {who} 的会话仍然存在"},
-	{"the first attempt to connect is refused", "第一次连接遭到拒绝"},
+	{"the first attempt to connect is refused", "第一次连接被拒绝"},
 	{"is cut off", "断线"},
 	{"is back", "重新连上"},
 	{"is closed", "已关闭"},
@@ -61,7 +61,7 @@ var labels = [][2]string{
 	{"holds the lock", "持有锁"},
 	{"holds the lock, and crashes", "持有锁，随后崩溃"},
 	{"two holders", "两个持有者"},
-	{"nobody has ever held the lock", "从来没有谁持有过锁"},
+	{"nobody has ever held the lock", "没有任何客户端持有过锁"},
 	{"lock fails", "加锁失败"},
 	{"panics", "panic"},
 	{"waits forever", "永远等下去"},
@@ -71,7 +71,7 @@ var labels = [][2]string{
 	{"and so on, {n} calls of lock on the stack after {m} requests to create", "如此反复：发出 {m} 个 create 之后，栈上有 {n} 层 lock 调用"},
 	{"{n} races lost, calls of lock on the stack: {m}", "抢输了 {n} 次，栈上有 {m} 层 lock 调用"},
 	{"another thread of client {who} gets false at once", "客户端 {who} 的另一个线程立刻得到 false"},
-	{"does not get in, although nobody holds the lock", "没有谁持有锁，它却拿不到锁"},
+	{"does not get in, although nobody holds the lock", "锁没有持有者，它却拿不到"},
 	{"locks again, without a request", "再次加锁，一个请求也没发"},
 	{"no latch yet, so the event is dropped", "latch 还没创建，事件就这样丢了"},
 	{"nobody waits yet, so notify wakes nobody", "还没有线程在 wait，notify 没有唤醒谁"},
@@ -214,8 +214,10 @@ func TestTheChineseCatalogueHasTheSameRuns(t *testing.T) {
 			}
 			changed = strings.Replace(changed, found[0], want, 1)
 		}
+		// The page's own links follow a title that has changed.
+		changed = regexp.MustCompile(`\]\(#`+strings.ToLower(id)+`[^\d)][^)]*\)`).ReplaceAllString(changed, "](#"+scenes.Anchor(headingZh(id))+")")
 	}
-	if changed != chinese {
+	if *update {
 		require.NoError(t, os.WriteFile(catalogueZh, []byte(changed), 0o644))
 	}
 	for _, p := range phrases {

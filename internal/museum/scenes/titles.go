@@ -28,7 +28,7 @@ var titles = map[string][2]string{
 	"D4":  {"two clients create the parent at once: one gets false", "两个客户端同时创建父节点：其中一个得到 false"},
 	"D5":  {"a missing session is taken for a held lock", "没有会话，却当成锁被占用"},
 	"D6":  {"a waiter that is woken queues again, behind its own node", "等待者被唤醒后再次排队，排到了自己的节点后面"},
-	"D7":  {"the node before is gone: the waiter takes the lock", "前一个节点没了，等待者就当作拿到了锁"},
+	"D7":  {"the node before is gone: the waiter takes the lock", "前驱节点没了，等待者就当作拿到了锁"},
 	"D8":  {"each wake-up starts the wait time again", "每次唤醒都重新计算等待时间"},
 	"D9":  {"lock b waits for lock a", "锁 b 在等锁 a"},
 	"D10": {"close() after a failed lock() deletes path null", "lock() 失败后的 close() 删除路径 null"},
