@@ -49,6 +49,7 @@ var lostReplyCases = []TestCase[*World]{
 	{Name: "the replies to two creates in a row are lost", Group: Faults, Run: twoRepliesLost, Basic: true},
 	{Name: "the reply to the create of TryLock is lost", Group: Faults, Run: tryLocksReplyLost},
 	{Name: "the search for the node is lost, too", Group: Faults, Run: searchLost},
+	{Name: "no server can be reached for half a minute when the reply to create is lost", Group: Faults, Run: longOutage, Exact: true},
 	{Name: "the search begins with a sync", Group: Faults, Run: syncFirst},
 	{Name: "another session's node is not taken for the own one", Group: Safety, Run: anothersCopy},
 	{Name: "the session ends before the search", Group: Faults, Run: sessionEndsBeforeSearch},
@@ -80,10 +81,12 @@ func replyLost(w *World) {
 	lost := w.Server.LoseReply(creates(s))
 	result := w.Lock(l)
 	w.Hit(lost, "the contender sends a create")
+	made := w.Nodes()
 	w.WaitUntil("the contender goes on", func() bool { return len(result) > 0 || len(w.Nodes()) > 1 || s.Tap.Armed() > 0 },
 		func() string { return what + ", and Lock neither returns nor waits on a watch" + w.Why() })
 	w.oneNode(1, what)
 	w.survives(result, what)
+	w.sameNode(made, what)
 	w.Unlock(l, "the contender whose reply was lost")
 	w.NothingLeft()
 	w.MustLock(l, "it, once more,")
@@ -192,6 +195,51 @@ func tryLocksReplyLost(w *World) {
 	require.False(w, ok, "the reply to the create of TryLock was lost, and it takes a lock that another contender holds: two holders")
 	require.Len(w, w.Nodes(), 1, "the reply to the create of TryLock was lost, it has returned false, and has left its node behind")
 	w.Unlock(l, "the holder")
+	w.NothingLeft()
+}
+
+// sameNode fails if the node that create has made is not there any more.
+func (w *World) sameNode(made []string, what string) {
+	w.Helper()
+	require.Subset(w, w.Nodes(), made, "%s, and Lock has made another node in place of the one that was there: it has lost its place in the queue to all that have come since", what)
+}
+
+// longOutage keeps the client from any server for most of the time that its session
+// lives without it: 40 s is the longest that a server agrees to unless told otherwise.
+// The client's requests fail with zk.ErrNoServer meanwhile.
+func longOutage(w *World) {
+	holder, _ := w.Contender()
+	w.MustLock(holder, "the holder")
+	l, s := w.Contender(w.sessionFor(40 * time.Second))
+	lost := w.Server.LoseReply(creates(s))
+	// Each handshake is lost, and a client that cannot connect tries once a second.
+	var away []*zkserver.Fault
+	for range 100 {
+		away = append(away, w.Server.LoseRequest(func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == jute.OpConnect }))
+	}
+	result := w.Lock(l)
+	w.Hit(lost, "the contender sends a create")
+	made := w.Nodes()
+	time.Sleep(30 * time.Second)
+	for _, f := range away {
+		f.Release()
+	}
+	const what = "the reply to create was lost, and no server could be reached for half a minute"
+	// A lock may make its pauses longer from try to try.
+	for range 10 {
+		if time.Sleep(time.Minute); len(result) > 0 || s.Tap.Armed() > 0 && s.Tap.Pending() == 0 {
+			break
+		}
+	}
+	if len(result) > 0 {
+		w.survives(result, what)
+		w.Fatalf("%s, and it has got the lock while another contender holds it: two holders", what)
+	}
+	w.oneNode(2, what)
+	w.sameNode(made, what)
+	w.Unlock(holder, "the holder")
+	w.survives(result, what)
+	w.Unlock(l, "the waiter")
 	w.NothingLeft()
 }
 
