@@ -49,7 +49,7 @@ function drawFate(fates, goal) {
   });
   const line = !whole ? say("fate.counting") : k < 0 ? say("fate.open", violationText(goal)) : k === 0 ? say("fate.always", violationText(goal)) : say("fate.sealed", violationText(goal), fates[k - 1], k, made[k - 1] ? choiceWords(made[k - 1].choice) : "");
   $("fate-bars").replaceChildren(...bars);
-  $("fate-bars").setAttribute("aria-label", say("fate") + " " + line);
+  $("fate-bars").setAttribute("aria-label", say("fate") + say("sentenceGap") + line);
   $("fate-line").textContent = line;
   $("fate-line").title = line;
   const button = $("last-moment");
