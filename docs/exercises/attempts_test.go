@@ -26,7 +26,7 @@ const attemptsPage = "testdata/attempts/README.md"
 const attemptsHead = `# Foreign attempts
 
 Readers who had not seen our solutions wrote these attempts from the exercises' texts alone: right ones that are unusual, and wrong ones
-that are plausible. CI grades each. A right one gets all points, but for points of the group cost, and a wrong one does not; one that is wrong
+that are plausible. CI grades each. A right one gets all points except perhaps those of the group cost, and a wrong one does not; one that is wrong
 in the group safety gets none. The last column has the first message of the grader.
 
 | attempt | what its author says | points | first message |

@@ -5,8 +5,9 @@
 // The underscore keeps the stub out of ./..., and go test ./docs/exercises/_NN-name
 // works all the same. The folder has
 //
-//	README.md     goal, article, what counts as done, points, "Ours has N lines"
-//	lock.go       the stub: it compiles, and its functions return errNotWritten
+//	README.md     goal, primer, article, what counts as done, points, "Ours has N lines"
+//	lock.go       the stub: it compiles, its functions return errNotWritten, and
+//	              what every queue repeats is written already: createParents
 //	lock_test.go  the grader: one test function for each suite of the entry
 //	hints.md      three headings "## Hint 1" to "## Hint 3"; they end short of the answer
 //	.solution/    lock.go and explore_test.go, unless the solution is a step's lock.go:
@@ -17,7 +18,9 @@
 //
 // and testdata/wrong has three wrong first attempts with what the first message
 // must say. In testdata/attempts are attempts of readers who had not seen our
-// solutions, right ones and wrong ones. A package has a name of its own, by which grade recognises a student's
+// solutions, right ones and wrong ones. Exercises 1 to 3 have stages (stages.go), and
+// testdata/stages has a lock of each, as a student has it when the stage is done.
+// Folder primers has a page and a program for each exercise up to 10. A package has a name of its own, by which grade recognises a student's
 // folder, and the API of its step.
 //
 // The entry lists suites: a test function of lock_test.go and its cases. Whatever
@@ -29,14 +32,17 @@
 //
 // An attempt is the Go files of a folder without its tests. read refuses what a
 // lock need not import. grade compiles the attempt with -overlay into a test binary
-// and asks that, in a cell (limits, process group), for one case after the other
+// and asks that, in a cell (limits, process group, no network), for one case after the other
 // through locktest.Remote. The binary's process never says which cases there are.
 //
 // An exercise of another kind, in which the student writes a schedule or records a
 // trace, names the file that the student writes, perhaps an extension in place of
 // .go, and a function grade, which judges the cases of the suites in place of
 // their tests: it goes through grading.each, and calls passes or fails for each
-// case; inCell compiles the attempt and asks its tests. The points, the tables
+// case; inCell compiles the attempt and asks its tests.
+//
+// What grade writes besides its table is in formats.go, a function for each format;
+// similar.go compares the attempts at an exercise with each other. The points, the tables
 // and the pages are those of all exercises. What the proof does with programs is
 // done with data, too: a mutant is a text of the solution with another in its place.
 // The locks on which the schedules of exercise 11 are played are in package

@@ -57,6 +57,11 @@ func check(list []format, students int) error {
 		if err := writable(*f.file); err != nil {
 			return err
 		}
+		if *f.file != "" && f.one { // a variable of the format may be missing
+			if err := f.write(io.Discard, grades{}); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -116,6 +121,13 @@ func (r row) message(s item) string {
 		if f.Printed != "" {
 			fmt.Fprintf(&b, "It has printed:\n%s\n", firstLines(f.Printed, 20))
 		}
+	}
+	if i := slices.IndexFunc(s.failed, func(f failure) bool { return strings.HasPrefix(f.Trace, "#") && !strings.Contains(f.Trace, "'") }); i >= 0 {
+		lock := "" // the student's clone has it
+		if r.ext == "" {
+			lock = "-lock docs/exercises/" + r.folder + " "
+		}
+		fmt.Fprintf(&b, "\nThe schedule of %q, in the lab: go run ./docs/lab %s-open -scene '%s'\n", s.failed[i].Case, lock, s.failed[i].Trace)
 	}
 	if len(s.failed) == 0 && r.Unsafe {
 		fmt.Fprintf(&b, "Its cases pass, and bring no points because of this one: %s\n", r.First().Case)

@@ -173,6 +173,7 @@ func graded5(t *testing.T) grades {
 	}
 	require.True(t, rows[0].Full)
 	require.True(t, rows[2].Unsafe)
+	rows[2].Failed[0].Trace = "#lock=exercise-03-predecessor"
 	return (&app{root: rootOf(t)}).gradesOf(rows, exercises[:5])
 }
 
@@ -216,6 +217,7 @@ func TestGradescope(t *testing.T) {
 	require.Contains(t, outputs["2.3"], "FAIL: ")
 	require.Contains(t, outputs["2.3"], "\n    two \"words\" <b>\n    &\nIt has printed:\nprinted")
 	require.Contains(t, outputs["3.1"], "two holders")
+	require.Contains(t, outputs["3.1"], "go run ./docs/lab -lock docs/exercises/_03-predecessor -open -scene '#lock=exercise-03-predecessor'")
 	require.Contains(t, outputs["3.2"], "bring no points because of this one")
 	require.Contains(t, outputs["4.1"], "does not compile: lock.go:3:14")
 	require.Contains(t, outputs["5.1"], "nothing was handed in")
@@ -310,6 +312,11 @@ func TestTheFilesOfOneStudent(t *testing.T) {
 
 	err = run(t.Context(), []string{"grade", dir, empty, "-gradescope", in("results.json")}, &said)
 	require.ErrorContains(t, err, "-gradescope is for one student's folder, and there are 2")
+	t.Setenv("CLASSROOM", "")
+	said.Reset()
+	err = run(t.Context(), []string{"grade", dir, "-classroom50", in("result.json")}, &said)
+	require.ErrorContains(t, err, "the runner of Classroom 50 sets it")
+	require.Empty(t, said.String(), "that is said before anything is graded")
 	err = run(t.Context(), []string{"grade", dir, "-exercise", "1,99"}, &said)
 	require.ErrorContains(t, err, `no exercise "99"`)
 }

@@ -43,6 +43,40 @@ func disguised(t *testing.T, program string) string {
 	return "package " + f.Name.Name + "\n\n" + out.String()
 }
 
+// padded is a program with a senseless statement before every fourth one or so.
+func padded(t *testing.T, program string) string {
+	t.Helper()
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, "lock.go", program, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	n := 0
+	ast.Inspect(f, func(node ast.Node) bool {
+		block, ok := node.(*ast.BlockStmt)
+		if !ok {
+			return true
+		}
+		var list []ast.Stmt
+		for _, s := range block.List {
+			switch s.(type) {
+			case *ast.CaseClause, *ast.CommClause: // of a switch, in which nothing else may stand
+				list = append(list, s)
+				continue
+			}
+			if n++; n%4 == 0 {
+				nothing, err := parser.ParseExpr(`len("")`)
+				require.NoError(t, err)
+				list = append(list, &ast.AssignStmt{Lhs: []ast.Expr{ast.NewIdent("_")}, Tok: token.ASSIGN, Rhs: []ast.Expr{nothing}})
+			}
+			list = append(list, s)
+		}
+		block.List = list
+		return true
+	})
+	var out bytes.Buffer
+	require.NoError(t, goformat.Node(&out, token.NewFileSet(), f))
+	return out.String()
+}
+
 // handedIn is the row of an attempt that need not be graded.
 func handedIn(t *testing.T, a *app, e *exercise, student, program string) row {
 	t.Helper()
@@ -52,7 +86,8 @@ func handedIn(t *testing.T, a *app, e *exercise, student, program string) row {
 	return row{Student: student, exercise: e, result: &result{Exercise: e.number}, shape: a.shaped(at, stubs)}
 }
 
-// TestADisguisedCopyIsFound: neither other names nor another order hide a copy.
+// TestADisguisedCopyIsFound: neither other names, another order nor senseless
+// statements hide a copy.
 func TestADisguisedCopyIsFound(t *testing.T) {
 	root := rootOf(t)
 	a := &app{root: root}
@@ -74,6 +109,11 @@ func TestADisguisedCopyIsFound(t *testing.T) {
 		require.Equal(t, pair{2, "ann", "bob", pairs[0].Percent}, pairs[0])
 		require.GreaterOrEqual(t, pairs[0].Percent, 95, file)
 		require.Equal(t, "ann", rows[1].To)
+
+		rows[1] = handedIn(t, a, e, "bob", padded(t, copied))
+		pairs = a.pairsOf(rows)
+		require.Len(t, pairs, 1, file)
+		require.GreaterOrEqual(t, pairs[0].Percent, threshold+20, "%s: with senseless statements", file)
 	}
 	solution := text(t, root, e.answer)
 	pairs := a.pairsOf([]row{handedIn(t, a, e, "eve", disguised(t, solution))})

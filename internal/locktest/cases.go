@@ -166,7 +166,11 @@ func LongHold(w *World) {
 	for i := range 2 {
 		l, s := w.Contender()
 		waiters, results, sessions = append(waiters, l), append(results, w.Lock(l)), append(sessions, s)
-		w.waits(results[i], s, fmt.Sprintf("waiter %d", i+1))
+		time.Sleep(time.Second) // whether it waits on a watch is another case
+		if len(results[i]) > 0 {
+			require.NoError(w, <-results[i], "waiter %d must wait, and Lock fails", i+1)
+			w.Fatalf("waiter %d has got the lock while another contender holds it: two holders", i+1)
+		}
 	}
 	all := w.Nodes()
 	began := time.Now()
@@ -193,7 +197,7 @@ func LongHold(w *World) {
 	require.Subset(w, w.Nodes(), held, "the holder has held the lock for a day, its session lives, and a contender that came later has deleted another contender's node, the holder's")
 	require.Equal(w, hs.ID, hs.SessionID())
 	for i, result := range results {
-		w.stillWaits(result, sessions[i], fmt.Sprintf("waiter %d, of a lock that has been held for a day,", i+1))
+		require.Empty(w, result, "a contender that came later has let waiter %d in, and the holder has held the lock for a day: two holders", i+1)
 	}
 	w.Unlock(holder, "the holder, after a day,")
 	for range waiters {
@@ -287,6 +291,48 @@ func tryLockHeld(w *World) {
 	require.True(w, ok, "TryLock returns false on a lock that has been let go")
 	w.Unlock(other, "the contender that took the lock with TryLock")
 	w.NothingLeft()
+}
+
+// tryLockRaces holds back each request of a TryLock in turn, and meanwhile another
+// contender asks for the lock.
+func tryLockRaces(w *World) {
+	for n := 1; w.GoesOn(n); n++ {
+		l, s := w.Contender()
+		other, os := w.Contender()
+		held := w.Server.Hold(Number(s, n))
+		var ok bool
+		tried := w.Aside("TryLock", func() (err error) {
+			ok, err = l.TryLock()
+			return err
+		})
+		w.Eventually("the request is held back, or TryLock returns", func() bool { return len(held.Hit()) > 0 || len(tried) > 0 })
+		met := len(held.Hit()) > 0
+		result := w.Lock(other)
+		w.Eventually("the other contender has the lock, or waits", func() bool {
+			return len(result) > 0 || os.Tap.Armed() > 0 && os.Tap.Pending() == 0
+		})
+		held.Release()
+		select {
+		case err := <-tried:
+			require.NoError(w, err, "another contender has asked for the lock while request %d of TryLock was on its way, and TryLock fails", n)
+		case <-time.After(Patience):
+			w.Fatalf("another contender has taken the lock while request %d of TryLock, %v, was on its way, and TryLock waits for it: TryLock waits for nobody%s", n, LastRequest(s, n), w.Why())
+		}
+		if ok {
+			if len(result) > 0 {
+				require.NoError(w, <-result, "Lock of the other contender fails")
+				w.Fatalf("another contender has taken the lock while request %d of TryLock was on its way, and TryLock takes it, too: two holders", n)
+			}
+			w.Unlock(l, "the contender that took the lock with TryLock")
+		}
+		w.holds(result, "the other contender")
+		w.Unlock(other, "it")
+		w.nothingStays(fmt.Sprintf("another contender has taken the lock while request %d of TryLock was on its way", n))
+		if !met {
+			require.Greater(w, n, 1, "TryLock sends no request")
+			return
+		}
+	}
 }
 
 func unlockByNonHolder(w *World) {
@@ -424,6 +470,8 @@ func ExpiredHolder(w *World) {
 }
 
 func unlockAfterExpiry(w *World) {
+	w.unlockOfOneThatCameWith()
+	w.unlockInTheNextSession()
 	holder, s := w.Contender()
 	w.MustLock(holder, "the holder")
 	w.Expire(s)
@@ -444,6 +492,58 @@ func unlockAfterExpiry(w *World) {
 	w.MustLock(holder, "the old holder, once more")
 	w.Unlock(holder, "it")
 	w.NothingLeft()
+}
+
+// unlockOfOneThatCameWith has the next holder come in the same millisecond as the one
+// whose session ends: a clock tells them apart only if it is finer than that.
+func (w *World) unlockOfOneThatCameWith() {
+	s, next := w.Session(), w.Session()
+	for _, each := range []*Session{s, next} { // a new client's first answer waits a moment
+		_, _, err := each.Exists("/")
+		require.NoError(w, err)
+	}
+	if w.Server != nil { // on a real server the clock runs
+		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
+	}
+	holder := w.Subject.New(s.Conn, w.Path)
+	w.MustLock(holder, "the holder")
+	if w.Server != nil {
+		time.Sleep(100 * time.Microsecond)
+	}
+	waiter := w.Subject.New(next.Conn, w.Path)
+	result := w.Lock(waiter)
+	w.stillWaits(result, next, "the waiter")
+	w.Expire(s)
+	w.holds(result, "the waiter, after the holder's session has expired,")
+	w.expiredUnlock(holder, s, "another contender, which came in the same millisecond, has the lock")
+	w.Unlock(waiter, "the new holder")
+}
+
+// unlockInTheNextSession has the next holder in the client's next session: a node of
+// the client's present session need not be the contender's own.
+func (w *World) unlockInTheNextSession() {
+	holder, s := w.Contender()
+	w.MustLock(holder, "the holder")
+	w.Expire(s)
+	w.Eventually("the old holder's client has a new session", func() bool {
+		return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession
+	})
+	next, _ := w.Contender(s)
+	w.MustLock(next, "the next holder, of the same client")
+	w.expiredUnlock(holder, s, "another contender of the same client has the lock in its next session")
+	w.Unlock(next, "the next holder")
+}
+
+// expiredUnlock fails if Unlock of a holder whose session has expired deletes a node.
+func (w *World) expiredUnlock(holder Lock, s *Session, who string) {
+	w.Helper()
+	w.Eventually("the old holder's client has a new session", func() bool {
+		return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession
+	})
+	before := w.Nodes()
+	err := w.UnlockErr(holder, "Unlock after the session has expired")
+	require.Equal(w, before, w.Nodes(), "the holder's session has expired, %s, and Unlock of the old holder has deleted another contender's node: two holders", who)
+	w.IsNotLocked(err, "Unlock after the session has expired")
 }
 
 // parent makes the parent of a queue, if there is one.
@@ -484,14 +584,29 @@ func QueueOrder(w *World) {
 		for j := i + 1; j < len(locks); j++ {
 			w.stillWaits(results[j], sessions[j], fmt.Sprintf("contender %d", j))
 		}
-		w.Unlock(l, fmt.Sprintf("contender %d", i))
 		if i+1 == len(locks) {
+			w.Unlock(l, fmt.Sprintf("contender %d", i))
 			break
 		}
+		// The next one is slow: in a queue the others wait for it, and in a race one of
+		// them wins.
+		release := func() {}
+		if w.Server != nil {
+			release = w.Server.Hold(func(r zkserver.Request) bool { return r.Session == sessions[i+1].ID && !ByClient(r.Op) }).Release
+		}
+		w.Unlock(l, fmt.Sprintf("contender %d", i))
+		if w.Server != nil {
+			time.Sleep(time.Second)
+		}
+		first := slices.IndexFunc(results, func(result <-chan error) bool { return len(result) > 0 })
+		release()
 		next := -1
 		var err error
 		w.Eventually(fmt.Sprintf("contender %d, whose turn it is, gets the lock after the release", i+1), func() bool {
 			for j := i + 1; j < len(locks) && next < 0; j++ {
+				if first > 0 && j != first { // it was faster
+					continue
+				}
 				select {
 				case err = <-results[j]:
 					next = j
@@ -501,7 +616,11 @@ func QueueOrder(w *World) {
 			return next >= 0
 		})
 		require.NoError(w, err, "Lock of contender %d fails", next)
-		require.Equal(w, i+1, next, "contender %d gets the lock before contender %d, which came earlier: the contender whose node has the smallest number is the next", next, i+1)
+		how := "the contender whose node has the smallest number is the next"
+		if len(w.Nodes()) < len(locks)-1-i {
+			how = "those that wait have no nodes of their own, and a race for one node keeps no order; each contender makes a node with zk.FlagEphemeralSequential when it comes, and the smallest number is the next"
+		}
+		require.Equal(w, i+1, next, "contender %d gets in before contender %d, which came earlier: %s", next, i+1, how)
 	}
 	w.NothingLeft()
 }

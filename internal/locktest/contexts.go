@@ -80,7 +80,7 @@ type contexts struct {
 
 // soon is how long a Lock may take to notice that its ctx has ended, in virtual
 // time; on a real server patience is.
-const soon = 100 * time.Millisecond
+const soon = time.Second
 
 // waiting makes a contender that waits behind another one.
 func (w *contexts) waiting(name string) (l Lock, s *Session, result <-chan error, giveUp context.CancelFunc) {

@@ -34,7 +34,7 @@ func TestGoroutinesCostCostPoints(t *testing.T) {
 	}{
 		"ends in five minutes": {func() { time.Sleep(5 * time.Minute) }, nil},
 		"never ends":           {func() { select {} }, []string{"no goroutine is left when every contender has let go"}},
-		"sleeps for ever": {func() {
+		"sleeps forever": {func() {
 			for {
 				time.Sleep(time.Second)
 			}

@@ -26,9 +26,9 @@ func (o owned) Lock() error            { return o.Mutex.Lock(o.owner) }
 func (o owned) TryLock() (bool, error) { return o.Mutex.TryLock(o.owner) }
 func (o owned) Unlock() error          { return o.Mutex.Unlock(o.owner) }
 
-// TestStepsRefuseWhatIsNoPath is about the steps and not a case: no exercise asks it
+// TestStepsRefuseABadPath is about the steps and not a case: no exercise asks it
 // of a lock.
-func TestStepsRefuseWhatIsNoPath(t *testing.T) {
+func TestStepsRefuseABadPath(t *testing.T) {
 	for name, lock := range map[string]func(conn *zk.Conn, path string) locktest.Lock{
 		"naive":       func(conn *zk.Conn, path string) locktest.Lock { return naive.New(conn, path) },
 		"herd":        func(conn *zk.Conn, path string) locktest.Lock { return herd.New(conn, path) },

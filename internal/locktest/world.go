@@ -62,7 +62,7 @@ func inWorld(t *testing.T, s Subject, o worldOptions, run func(w *World)) {
 			defer func() { self.left(t.Failed()) }()
 			var options []zkserver.Option
 			if o.calm {
-				options = append(options, zkserver.WithTick(calmTimeout/2))
+				options = append(options, zkserver.WithTick(CalmTimeout/2))
 			}
 			w.Server = zkserver.Run(t, options...)
 			w.zoo = ensemble.OverPipes(w.Server)
@@ -125,10 +125,10 @@ func (w *World) over(goroutines int) {
 	}
 }
 
-// calmTimeout is the session timeout of a Calm case: the least that its server
+// CalmTimeout is the session timeout of a Calm case: the least that its server
 // agrees to. Connections break and come back in the meantime and cost nobody a
 // session.
-const calmTimeout = 20 * time.Minute
+const CalmTimeout = 20 * time.Minute
 
 // observe tells the watchdog of every request that reaches the server.
 func (w *World) observe() {
@@ -244,9 +244,13 @@ type Session struct {
 // Session opens a session that ends with the test.
 func (w *World) Session() *Session {
 	w.Helper()
+	return w.sessionFor(10 * time.Second)
+}
+
+func (w *World) sessionFor(timeout time.Duration) *Session {
+	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	timeout := 10 * time.Second
 	if w.Server == nil {
 		timeout = 40 * time.Second // a busy machine may keep a client from its pings; a real server grants no more with a tick of 2 s
 	}
@@ -447,7 +451,10 @@ func (w *World) Why() string {
 	for _, watch := range w.Server.Watches() {
 		lines = append(lines, w.watched(watch))
 	}
+	onParent := slices.ContainsFunc(w.Server.Watches(), func(watch zkserver.Watch) bool { return !watch.Children && watch.Path == w.Path })
 	switch {
+	case len(nodes) == 0 && w.Subject.Queue && onParent:
+		lines = append(lines, fmt.Sprintf("no contender has a node: %s is the parent of the nodes, and is there before any contender comes; each contender makes a node of its own below it, with zk.FlagEphemeralSequential", path.Base(w.Path)))
 	case len(nodes) == 0:
 		lines = append(lines, "no contender has a node: the lock is free")
 	default:
@@ -522,7 +529,7 @@ func (w *World) noWatches() {
 	}
 	synctest.Wait()
 	if watches := w.Server.Watches(); len(watches) > 0 {
-		w.Fatalf("every contender has let go, and the lock leaves a watch behind, which the server keeps for as long as the session lives: %s", w.watched(watches[0]))
+		w.Fatalf("every contender has let go, and the lock leaves a watch on %s behind, which the server keeps for as long as the session lives; ExistsW on a node that has gone sets a watch, and GetW does not", watches[0].Path)
 	}
 }
 

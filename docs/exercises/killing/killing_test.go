@@ -159,7 +159,7 @@ func TestHostileSchedulesKillNothing(t *testing.T) {
 			for {
 				s.Pass(1e9)
 			}
-		}, "hours of virtual time have passed"},
+		}, "days of virtual time have passed"},
 		"hangs":            {func(*museum.Stage) { select {} }, "does not come to its end: the schedule"},
 		"panics":           {func(*museum.Stage) { panic("aside") }, "the schedule panics: aside"},
 		"ends the process": {func(*museum.Stage) { os.Exit(0) }, "the schedule calls os.Exit"},

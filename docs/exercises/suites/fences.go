@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/zkserver"
 )
@@ -71,6 +72,7 @@ var fenceCases = []locktest.TestCase[*fences]{
 	{Name: "a write between the check and the store is not overwritten", Group: locktest.Safety, Run: betweenCheckAndStore, Basic: true, Exact: true},
 	{Name: "several stores write at once and the highest token stays", Group: locktest.Safety, Run: storesAtOnce},
 	{Name: "a higher token is stored though a lower one came in between", Group: locktest.Liveness, Run: lowerInBetween, Exact: true},
+	{Name: "one write after the other that comes in between makes no token stale", Group: locktest.Liveness, Run: manyInBetween, Exact: true},
 	{Name: "a value may be any bytes", Group: locktest.Liveness, Run: anyBytes},
 	{Name: "a request or reply that is lost is not a refusal, and Write can be tried again", Group: locktest.Faults, Run: spoiledWrite, Exact: true},
 	{Name: "an error of the server is returned", Group: locktest.Faults, Run: fenceNoPermission},
@@ -321,6 +323,39 @@ func lowerInBetween(w *fences) {
 		})
 		w.at = base
 	}
+}
+
+// manyInBetween lets another process of the store win one race after the other.
+func manyInBetween(w *fences) {
+	const token, races = 1000, 20
+	r, s := w.store()
+	meanwhile, _ := w.store()
+	w.passes(meanwhile, 1, "before", "it is the first")
+	changes := func(r zkserver.Request) bool {
+		return r.Session == s.ID && (r.Op == jute.OpSetData || r.Op == jute.OpMulti || r.Op == jute.OpCreate || r.Op == jute.OpDelete)
+	}
+	held := w.Server.Hold(changes)
+	result := w.Aside("Write", func() error { return r.Write(token, []byte("of the slow one")) })
+	lost := 0
+	for lost < races {
+		w.Eventually("Write stores the value, or returns", func() bool { return len(held.Hit()) > 0 || len(result) > 0 })
+		if len(result) > 0 {
+			break
+		}
+		lost++
+		w.passes(meanwhile, int64(1+lost), fmt.Sprint("of the quick one, ", lost), "a higher token than the last")
+		next := w.Server.Hold(changes)
+		held.Release()
+		held = next
+	}
+	held.Release()
+	what := fmt.Sprintf("while a Write with token %d was under way, another process of the store has stored a value with a lower token %d times", token, lost)
+	err := w.Result(result, what+", and Write")
+	require.NotErrorIs(w, err, w.subject.ErrStale, "%s, and Write returns ErrStale: no higher token has been seen; check again", what)
+	if err != nil {
+		w.passes(r, token, "of the slow one", "the holder tries again")
+	}
+	w.has(r, token, "of the slow one", what)
 }
 
 func anyBytes(w *fences) {

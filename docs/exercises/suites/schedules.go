@@ -80,10 +80,16 @@ func plans(s explore.Subject) (list []schedulePlan) {
 	shared := with(contenders)
 	shared.Shared = true
 	add(locktest.Liveness, fmt.Sprintf("%d random schedules of %d contenders in one session", some.Limit, contenders), shared, some)
+	// When the session has ended, the client fails what is asked of it once more
+	// before it connects again: the third Lock is in the next session.
+	twice := []explore.Op{explore.LockOp, explore.UnlockOp, explore.LockOp, explore.UnlockOp}
+	thrice := append(slices.Clone(twice), explore.LockOp, explore.UnlockOp)
+	shared.Contenders, shared.Kinds, shared.Faults, shared.Scripts = contenders+1, []explore.Fault{explore.Expire}, 1, [][]explore.Op{thrice, thrice, thrice}
+	some.Limit = 600
+	add(locktest.Faults, fmt.Sprintf("%d random schedules of %d contenders in one session that lock three times, and at some moment it ends", some.Limit, contenders+1), shared, some)
 	if s.Reentrant {
 		owners := with(3)
 		owners.Shared, owners.OneOwner = true, true
-		twice := []explore.Op{explore.LockOp, explore.UnlockOp, explore.LockOp, explore.UnlockOp}
 		owners.Scripts = [][]explore.Op{twice, twice}
 		add(locktest.Liveness, fmt.Sprintf("%d random schedules of two goroutines of one owner, and another owner", some.Limit), owners, some)
 	}
