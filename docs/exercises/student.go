@@ -268,8 +268,11 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 			a.print("%s%s %d of %d", []string{" (", ", "}[min(i, 1)], p.Group, p.Points, p.Of)
 		}
 		a.print(").")
-		if r.Unsafe {
+		switch {
+		case r.Unsafe && len(r.Failed) > 0 && r.Failed[0].weight() == 0:
 			a.print(" A lock that is not safe gets no points.")
+		case r.Unsafe:
+			a.print(" Points are given once all cases of the group safety pass.")
 		}
 		a.print(" Begin with this case.\n")
 		if line := r.stageLine(e); line != "" {
