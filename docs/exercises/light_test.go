@@ -208,6 +208,19 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 	}
 }
 
+// TestNextBeginsWithTheGoal: the heading and the goal, whatever is before them.
+func TestNextBeginsWithTheGoal(t *testing.T) {
+	root := rootOf(t)
+	for _, e := range exercises {
+		require.Regexp(t, fmt.Sprintf(`^Exercise %d: [^\n]+\n\n\*\*Goal\.\*\* (?:[^\n]+\n)+\n$`, e.number), goalOf([]byte(text(t, e.dir(root), "README.md"))))
+	}
+	const page = "# Exercise 1: x\n\n**Goal.** Write\nit.\n\n**Read**\n"
+	for _, before := range []string{"", "English | [简体中文](README.zh-CN.md)\n\n"} {
+		require.Equal(t, "Exercise 1: x\n\n**Goal.** Write\nit.\n\n", goalOf([]byte(before+page)))
+		require.Equal(t, "Exercise 1: x\n\n**Goal.** Write\nit.\n\n", goalOf([]byte(strings.ReplaceAll(before+page, "\n", "\r\n"))))
+	}
+}
+
 // ours is what a README says of the size of our solution.
 func ours(t *testing.T, e *exercise) string {
 	t.Helper()
