@@ -1,0 +1,76 @@
+package browser
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// TestAFilmOfAnotherSystemIsShown opens the films of the locks on Redis and on a
+// database. They have no watch, no session and no znode, and the page does not speak of
+// them.
+func TestAFilmOfAnotherSystemIsShown(t *testing.T) {
+	for _, c := range []struct {
+		lock, system, root, said, word string
+		paused                         bool
+	}{
+		{lock: "redis", system: "Redis", root: "keys", said: "the store refuses it", word: "set and count"},
+		{lock: "sqlrow", system: "SQLite", root: "zklock_row", said: "INSERT INTO zklock_row", word: "INSERT", paused: true},
+	} {
+		t.Run(c.lock, func(t *testing.T) {
+			p := open(t, "#lock=naive&n=2&latency=20&seed=1")
+			file, err := filepath.Abs("../../other-locks/films/" + c.lock + ".json")
+			require.NoError(t, err)
+			require.NoError(t, chromedp.Do(p.ctx, chromedp.SetUploadFiles("#file", []string{file})))
+			p.await("document.querySelector('[data-panel=\"0\"] header').textContent.includes(" + quoted(c.lock+".json · recorded on "+c.system) + ")")
+			text := func(selector string) string {
+				return js[string](p, "document.querySelector("+quoted(selector)+").textContent")
+			}
+			require.Equal(t, c.system, text(".shelf-label"))
+			require.Equal(t, c.root, text(".root-label"))
+			require.True(t, js[bool](p, "document.querySelector('.counter.events').hidden && document.querySelector('.counter.wakeups').hidden"))
+			require.Equal(t, "none", js[string](p, "getComputedStyle(document.querySelector('.counter.events')).display"))
+
+			p.click(`[data-action="to-start"]`)
+			// Each instant: what the page says, who holds the lock, and whose the node is.
+			said, both, unaware, words := "", 0.0, false, ""
+			for at, end := 0.0, p.state().End; at <= end; {
+				now := text(".now") + " " + text(".verdict")
+				said += now + "\n"
+				for _, zk := range []string{"ZooKeeper", "znode", "session", "watch"} {
+					require.NotContains(t, now, zk)
+				}
+				words += text(".packets")
+				if len(p.state().Panels[0].Holders) == 2 && both == 0 {
+					both = at
+					require.Equal(t, "two holders", kind(p.state().Panels[0].Violation))
+					require.Equal(t, "B", js[string](p, "document.querySelector('[data-node]').getAttribute('data-owner')"))
+					if dir := os.Getenv("FILMS_PNG"); dir != "" {
+						png, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(90))
+						require.NoError(t, err)
+						require.NoError(t, os.WriteFile(filepath.Join(dir, c.lock+".png"), png, 0o644))
+					}
+				}
+				unaware = unaware || js[bool](p, `!!document.querySelector('[data-client="A"][data-lost="unaware"]')`)
+				p.click(`[data-action="step-on"]`)
+				if next := p.state().T; next > at {
+					at = next
+				} else {
+					break
+				}
+			}
+			require.Positive(t, both)
+			require.True(t, unaware)
+			require.Contains(t, said, c.said)
+			require.Contains(t, said, "A and B hold the lock at once")
+			require.Contains(t, said, "From then on, what A writes is refused.")
+			require.Contains(t, said, "A: learns from Unlock that it does not hold the lock")
+			require.Equal(t, c.paused, js[bool](p, quoted(said)+".includes('is paused')"))
+			require.Contains(t, words, c.word)
+			require.Empty(t, p.state().Panels[0].Holders)
+		})
+	}
+}
