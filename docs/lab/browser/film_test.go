@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -48,11 +47,6 @@ func TestAFilmOfAnotherSystemIsShown(t *testing.T) {
 					both = at
 					require.Equal(t, "two holders", kind(p.state().Panels[0].Violation))
 					require.Equal(t, "B", js[string](p, "document.querySelector('[data-node]').getAttribute('data-owner')"))
-					if dir := os.Getenv("FILMS_PNG"); dir != "" {
-						png, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(90))
-						require.NoError(t, err)
-						require.NoError(t, os.WriteFile(filepath.Join(dir, c.lock+".png"), png, 0o644))
-					}
 				}
 				unaware = unaware || js[bool](p, `!!document.querySelector('[data-client="A"][data-lost="unaware"]')`)
 				p.click(`[data-action="step-on"]`)
@@ -73,4 +67,13 @@ func TestAFilmOfAnotherSystemIsShown(t *testing.T) {
 			require.Empty(t, p.state().Panels[0].Holders)
 		})
 	}
+}
+
+// TestAFilmIsOpenedByTheCommand serves the page with a film.
+func TestAFilmIsOpenedByTheCommand(t *testing.T) {
+	url := serve(t, "-film", "../../other-locks/films/redis.json")
+	p := openAt(t, url, 1200, 900)
+	require.Contains(t, js[string](p, "document.querySelector('[data-panel=\"0\"] header').textContent"), "redis.json · recorded on Redis")
+	p.click("#back-to-locks")
+	require.NotContains(t, js[string](p, "document.querySelector('[data-panel=\"0\"] header').textContent"), "redis.json")
 }

@@ -154,7 +154,11 @@ func evictedKey(t *testing.T, address string, evict func(client *goredis.Client)
 			require.False(t, knows(a))
 			require.False(t, s.write(token, seen+1))
 			film.Note("A", fmt.Sprintf("writes %d to the store with token %d: the store refuses it, because it has seen token %d", seen+1, token, s.seen))
-			<-a.Lost()
+			select {
+			case <-a.Lost():
+			case <-time.After(ttl):
+				require.Fail(t, "A's Lost is not closed")
+			}
 			film.Lost("A", true, token)
 			at(22 * time.Second)
 			film.State("A", "unlocks", "calls Unlock")
