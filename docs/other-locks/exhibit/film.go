@@ -162,6 +162,9 @@ func (f *Film) Note(who, text string) {
 // Compare ends the film, and compares it with the file in the repository; with
 // EXHIBITS=write in the environment it is written there.
 func (f *Film) Compare() {
+	if f.t.Failed() {
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.film.End = time.Since(f.began) + latency

@@ -246,7 +246,9 @@ func TestTheFilmOfARowThatExpires(t *testing.T) {
 		both.Go(func() {
 			at(3 * time.Second)
 			film.State("B", "waits", "asks for the lock, and asks again after each pause")
-			require.NoError(t, b.Lock(t.Context()))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			require.NoError(t, b.Lock(ctx))
 			film.State("B", "holds", fmt.Sprintf("holds the lock with token %d", b.Token()))
 			require.EqualValues(t, 1, write(bDB, read(bDB)+1, b.Token()))
 			film.Note("B", fmt.Sprintf("has written to the store with token %d", b.Token()))
