@@ -38,6 +38,7 @@ export const WORDS = {
     "reply.node exists": "{0} hears that the node exists: somebody else holds the lock.", "reply.no node": "{0} hears that there is no such node any more.", "reply.error": "{0} hears: {1}.", "reply.exists": "{0} hears that the node exists.",
     "event.deleted": "{0} is told that {1} was deleted. The watch is used up.", "event.created": "{0} is told that {1} was created. The watch is used up.", "event.childrenChanged": "{0} is told that the children of {1} have changed. The watch is used up.", "event.dataChanged": "{0} is told that the data of {1} has changed. The watch is used up.", "event.other": "{0} is told: {2} {1}. The watch is used up.",
     "lost.request": "This request is lost with the connection: the server never sees it.", "lost.reply": "This reply is lost with the connection: the server has done it, and {0} does not know.", "lost.event": "This event is lost with the connection.",
+    "text.request": "{0} sends: {1}", "text.reply": "{0} gets: {1}",
     "on.way": "Left at {0}, arrives at {1}.", "on.way.lost": "Left at {0}, lost at {1}.",
     interfere: "Interfere with {0} at {1}", "do.lose request": "Lose its request", "do.lose reply": "Lose the reply", "do.cut": "Cut its connection", "do.expire": "Let its session expire", "do.stop": "Stop it", "do.runs on": "Let it run on", "do.end ctx": "End its ctx",
     "tip.lose request": "The packet and its connection are lost. The server never sees the request.", "tip.lose reply": "The server carries the request out; the reply and the connection are lost.", "tip.cut": "The connection breaks; the session lives on, and the client connects again.", "tip.expire": "It is cut off for longer than its session timeout. Its znodes go.", "tip.stop": "As by a long garbage collection. Its session ends meanwhile.", "tip.runs on": "It goes on as if no time had passed.", "tip.stall": "What it sends stays inside it until its session has expired.", "tip.time passes": "18 seconds pass for all. What is sent meanwhile is carried out at once.", "tip.a day passes": "A day passes for all. What is sent meanwhile is carried out at once.", "tip.refuse": "The clients are not connected at the start, and the first connection of one is refused. The client library tries again.", "tip.parent goes": "The server removes the queue's parent while it is empty, as it does with containers.", "tip.end ctx": "The caller does not want to wait any longer.",
@@ -99,7 +100,7 @@ export const WORDS = {
     "explain.create": "{0} 请求创建自己的节点：{1}。", "explain.delete": "{0} 请求删除 {1}。", "explain.exists": "{0} 询问 {1} 是否存在。", "explain.getData": "{0} 读取 {1}。", "explain.getChildren": "{0} 请求 {1} 的子节点列表，也就是队列。",
     "explain.setData": "{0} 写入 {1}。", "explain.sync": "{0} 请求它所连的服务器与 leader 同步。", "explain.setWatches": "{0} 已重连，正在重新设置它的监听。", "explain.multi": "{0} 一次发出多个修改，要么全部生效，要么全不生效。", "explain.closeSession": "{0} 结束自己的会话。", "explain.connect": "{0} 建立连接。", "explain.other": "{0} 对 {1} 发出 {2}。",
     "explain.exists watched": "{0} 询问 {1} 是否存在，并注册监听，变化时通知一次。", "explain.getData watched": "{0} 读取 {1}，并注册监听，变化时通知一次。", "explain.getChildren watched": "{0} 请求 {1} 的子节点列表（也就是队列），并注册监听，变化时通知一次。",
-    "reply.made": "{0} 得知节点已创建：{1}。", "reply.ok": "{0} 得知它的 {1} 已执行。", "reply.names0": "{0} 得到子节点列表：空。", "reply.names1": "{0} 得到子节点列表，1 个：{2}。", "reply.names": "{0} 得到子节点列表，{1} 个：{2}",
+    "text.request": "{0} 发出：{1}", "text.reply": "{0} 得到：{1}", "reply.made": "{0} 得知节点已创建：{1}。", "reply.ok": "{0} 得知它的 {1} 已执行。", "reply.names0": "{0} 得到子节点列表：空。", "reply.names1": "{0} 得到子节点列表，1 个：{2}。", "reply.names": "{0} 得到子节点列表，{1} 个：{2}",
     "reply.node exists": "{0} 得知节点已存在：锁被别的竞争者持有。", "reply.no node": "{0} 得知这个节点已不存在。", "reply.error": "{0} 得到错误：{1}。", "reply.exists": "{0} 得知节点存在。",
     "event.deleted": "{0} 得知 {1} 已删除，该一次性监听已触发并失效。", "event.created": "{0} 得知 {1} 已创建，该一次性监听已触发并失效。", "event.childrenChanged": "{0} 得知 {1} 的子节点有变化，该一次性监听已触发并失效。", "event.dataChanged": "{0} 得知 {1} 的数据有变化，该一次性监听已触发并失效。", "event.other": "{0} 收到事件 {2} {1}，该一次性监听已触发并失效。",
     "lost.request": "这个请求随连接丢失，服务器没有收到。", "lost.reply": "这个应答随连接丢失：服务器已经执行，{0} 却不知道。", "lost.event": "这个事件随连接丢失。",
@@ -189,6 +190,7 @@ const errorOf = p => ERRORS[p.error] || p.error;
 
 // A word for a packet that fits beside it.
 export function packetWord(p) {
+  if (p.text !== undefined) return p.kind === "reply" ? p.text : p.op;
   if (p.kind === "event") return p.event === "childrenChanged" ? "children!" : (p.event || "event") + "!";
   const op = { getChildren: "children", getData: "get", closeSession: "close" }[plainOp(p.op)] || plainOp(p.op);
   if (p.kind === "reply") return p.error ? errorOf(p) : p.names ? say("names", p.names.length) : op + " ok";
@@ -200,6 +202,7 @@ const tailOf = path => { const m = /(\d{6,})$/.exec(path); return m ? "#" + Numb
 
 // explain says in a sentence or two what a packet is.
 export function explain(p) {
+  if (p.text !== undefined) return say("text." + p.kind, p.client, p.text); // a system that is not ZooKeeper
   const who = p.client, path = p.path || "";
   let text;
   if (p.kind === "request") {
@@ -222,6 +225,7 @@ export function explain(p) {
 
 // explainMark says in a sentence what a mark is; "" if it is not worth one.
 export function explainMark(m) {
+  if (m.text && (m.kind === "client" || m.kind === "node")) return (m.kind === "client" ? m.who + say("colon") : "") + told(m.text);
   switch (m.kind) {
     case "state": return m.state === "outside" && m.text && m.text !== "has unlocked" ? m.who + say("colon") + told(m.text) : say("sentence." + m.state, m.who, told(m.text));
     case "client": return say("sentence." + m.state, m.who);
