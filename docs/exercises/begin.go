@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -12,40 +13,43 @@ type class struct {
 	asked  []*exercise
 	limits limits
 	stubs  map[string]string
-	// stuck are the students of whom an attempt has used up its time before the first
-	// case passed. Any further attempt of theirs must begin within beginning, so that
-	// an init that never ends costs a student's folder one time limit, and not one for
-	// each exercise.
+	// stuck are the students of whom an attempt never began. Any further attempt of
+	// theirs must begin within hurry, so that an init that never ends does not cost a
+	// student's folder one time limit for each exercise.
 	stuck sync.Map
 }
 
-// beginning is the time that an attempt has to begin, if another one of the same
-// student never did. To begin is to start a process and to run each init.
-const beginning = 3 * time.Second
+// To begin is to start a process and to run each init. An attempt has beginning for
+// it, or hurry, if another one of the same student never did.
+const (
+	beginning = 10 * time.Second
+	hurry     = 3 * time.Second
+)
 
-// note remembers a student whose attempt may never have begun.
+// neverBegan is what a refusal says of an attempt that has not begun in time.
+const neverBegan = "it does not begin: an init has not come to an end"
+
+// of are the limits for an attempt of a student.
+func (c *class) of(student string) limits {
+	l := c.limits
+	if _, stuck := c.stuck.Load(student); stuck {
+		l.begin = hurry
+	}
+	return l
+}
+
+// note remembers a student whose attempt never began.
 func (c *class) note(student string, r *result) {
-	if r.Passed == 0 && strings.HasPrefix(r.Why, noEnd) {
+	if strings.HasPrefix(r.Why, neverBegan) {
 		c.stuck.Store(student, true)
 	}
 }
 
-// begins refuses an attempt that does not begin, if the student has had one that may
-// not have begun.
-func (c *class) begins(ctx context.Context, root, student string, at *attempt) error {
-	if _, stuck := c.stuck.Load(student); !stuck || at.ext != "" {
-		return nil
-	}
-	build, err := newCell(ctx, c.limits)
-	if err != nil {
-		return err
-	}
-	defer build.close()
-	binary, err := build.build(root, at)
-	if err != nil {
-		return err
-	}
-	run, err := newCell(ctx, limits{min(beginning, c.limits.time), c.limits.memory})
+// begins refuses an attempt that does not begin.
+func (g *grading) begins(ctx context.Context, binary string) error {
+	l := g.limits
+	l.time = min(cmp.Or(l.begin, beginning), l.time)
+	run, err := newCell(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -58,8 +62,11 @@ func (c *class) begins(ctx context.Context, root, student string, at *attempt) e
 	run.started(cmd.Process.Pid)
 	cmd.Wait() // that an init fails, the cases say better
 	run.done(cmd.Process.Pid)
-	if why := run.over(); strings.HasPrefix(why, noEnd) {
-		return refuse("it does not begin: an init has not come to an end in %v; it had no more time because another attempt of this student has used up %v in the same way", run.time, c.limits.time)
+	switch why := run.over(); {
+	case strings.HasPrefix(why, noEnd) && l.begin > 0:
+		return refuse("%s in %v; it had no more time because another attempt of this student never began", neverBegan, l.time)
+	case strings.HasPrefix(why, noEnd):
+		return refuse("%s in %v", neverBegan, l.time)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 type limits struct {
 	time   time.Duration // of the clock: to build, and to run
 	memory int64         // bytes in memory, all processes of the attempt together
+	begin  time.Duration // until its first case may run; 0: beginning
 }
 
 const (

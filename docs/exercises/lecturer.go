@@ -93,7 +93,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	if len(dirs) == 0 {
 		return complaint("grade needs the students' folders: go run ./docs/exercises grade students/*")
 	}
-	l := limits{*limit, int64(space)}
+	l := limits{time: *limit, memory: int64(space)}
 	if l.time <= 0 || *jobs <= 0 {
 		return complaint("-limit and -j must be more than 0")
 	}
@@ -253,11 +253,7 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, c *class) row {
 		return r
 	}
 	r.Same, r.shape = a.same(at, c.stubs), a.shaped(at, c.stubs)
-	if err := c.begins(ctx, a.root, student, at); err != nil {
-		r.Why = err.Error()
-		return r
-	}
-	graded, err := grade(ctx, a.root, at, c.limits, nil)
+	graded, err := grade(ctx, a.root, at, c.of(student), nil)
 	if err != nil {
 		r.Why = err.Error()
 		return r

@@ -81,7 +81,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			flags.PrintDefaults()
 		}
 	}
-	app := &app{root: root, out: out, limits: limits{time.Minute, 1 << 30}}
+	app := &app{root: root, out: out, limits: limits{time: time.Minute, memory: 1 << 30}}
 	switch command {
 	case "list":
 		if _, err := parse(flags, args, 0, 0); err != nil {

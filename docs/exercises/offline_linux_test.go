@@ -27,7 +27,7 @@ func TestAnAttemptHasNoNetwork(t *testing.T) {
 			c.Close()
 		}
 	}()
-	c, err := newCell(t.Context(), limits{time.Minute, 1 << 30})
+	c, err := newCell(t.Context(), limits{time: time.Minute, memory: 1 << 30})
 	require.NoError(t, err)
 	defer c.close()
 	dial := fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d", l.Addr().(*net.TCPAddr).Port)

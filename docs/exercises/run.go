@@ -166,6 +166,9 @@ func (g *grading) inCell(ctx context.Context, f func(judge func(test string) *lo
 	if err != nil {
 		return err
 	}
+	if err := g.begins(ctx, binary); err != nil {
+		return err
+	}
 	run, err := newCell(ctx, g.limits)
 	if err != nil {
 		return err

@@ -8,10 +8,11 @@ package house
 
 //go:generate go test -C ../.. -count=1 ./internal/museum/scenes -update
 //go:generate go test -C ../.. -count=1 ./internal/museum/bugs -run Bug -update
-//go:generate go test -C ../.. -count=1 ./internal/museum -run EachStepLinks -update
+//go:generate go test -C ../.. -count=1 ./internal/museum -run "TheChinese|EachStepLinks" -update
 //go:generate go test -C ../.. -count=1 ./docs/lab/locks -update
 //go:generate go test -C ../.. -count=1 ./docs/lab/picture -update
 //go:generate go test -C ../.. -count=1 ./docs/exercises -run Stub -exercises.update
 //go:generate go test -C ../.. -count=1 ./docs/exercises/primers -run ThePages -update
 //go:generate go test -C ../.. -count=1 ./docs/teaching -run ThePlan -update
+//go:generate go test -C ../.. -count=1 ./internal/house -run Edition -edition.update
 //go:generate go test -C ../.. -count=1 ./internal/house -update

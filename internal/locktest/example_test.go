@@ -14,6 +14,8 @@ type mine struct {
 	conn *zk.Conn
 	path string
 	held bool
+
+	session int64 // that has made the node
 }
 
 var errNotMine = errors.New("not locked")
@@ -22,7 +24,7 @@ func (m *mine) TryLock() (bool, error) {
 	_, err := m.conn.Create(m.path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 	switch {
 	case err == nil:
-		m.held = true
+		m.held, m.session = true, m.conn.SessionID()
 		return true, nil
 	case errors.Is(err, zk.ErrNodeExists):
 		return false, nil
@@ -62,7 +64,7 @@ func (m *mine) Unlock() error {
 	}
 	m.held = false
 	_, stat, err := m.conn.Get(m.path)
-	if err == nil && stat.EphemeralOwner != m.conn.SessionID() {
+	if err == nil && stat.EphemeralOwner != m.session {
 		err = zk.ErrNoNode
 	}
 	if err == nil {

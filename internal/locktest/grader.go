@@ -60,6 +60,7 @@ type report struct {
 	OK       bool // the case has not failed, if it has ended
 	Sent     []jute.Op
 	Says     string // of a Case
+	Again    string // the case is to be asked again, by another process, with this in About
 	Trace    string // of a failure; see Case.Fail
 }
 
@@ -160,6 +161,7 @@ type verdict struct {
 	stuck    bool      // the case did not end
 	died     bool      // the process ended in the middle of it
 	says     string    // what a Case says
+	again    string    // what it wants to be told by another process; see World.inNewProcess
 	trace    string    // of a failure
 	sent     []jute.Op // what the case returns, if it has passed
 }
@@ -171,7 +173,7 @@ func (g *grader) ask(r request) verdict {
 	if g.asked++; g.asked > casesOfWorker {
 		g.close()
 	}
-	for range 3 {
+	for range 5 {
 		if g.worker == nil {
 			w, err := g.start()
 			if err != nil {
@@ -181,8 +183,12 @@ func (g *grader) ask(r request) verdict {
 		}
 		begun := false
 		v, begun = g.worker.ask(r)
-		if v.failures != nil || g.worker.ended {
+		if v.failures != nil || v.again != "" || g.worker.ended {
 			g.close()
+		}
+		if v.again != "" {
+			r.About = v.again
+			continue
 		}
 		if begun || v.failures == nil {
 			if v.stuck {
@@ -319,7 +325,7 @@ func (w *worker) ask(r request) (v verdict, begun bool) {
 			v.output = w.printed.take()
 			return v, begun
 		case report.Ended && report.OK:
-			v.skipped, v.sent, v.says = report.Skipped, report.Sent, report.Says
+			v.skipped, v.sent, v.says, v.again = report.Skipped, report.Sent, report.Says, report.Again
 			if report.Over {
 				w.close()
 			}

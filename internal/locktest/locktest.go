@@ -123,7 +123,9 @@ func Run(t *testing.T, s Subject) {
 
 // Plan is what Run runs.
 func (s Subject) Plan() Plan {
-	p := NewPlan(cases, func(c TestCase[*World]) bool { return (!c.Queue || s.Queue) && (s.Level == Full || c.Basic) },
+	p := NewPlan(cases, func(c TestCase[*World]) bool {
+		return (!c.Queue || s.Queue) && (!c.Single || !s.Queue) && (s.Level == Full || c.Basic)
+	},
 		s, func(w *World) *World { return w })
 	if s.New == nil {
 		p.Missing = "Subject.New is nil: it must make a contender"
@@ -145,6 +147,7 @@ var cases = []TestCase[*World]{
 	{Name: "a release between looking and watching is not missed", Group: Liveness, Run: ReleaseBeforeWatch, Basic: true, Exact: true},
 	{Name: "a waiter waits for as long as the holder holds, a day if need be", Group: Safety, Run: LongHold, Basic: true, Calm: true},
 	{Name: "TryLock waits for nobody, whenever another contender takes the lock", Group: Liveness, Run: tryLockRaces, Exact: true},
+	{Name: "Unlock tells its own node from one that another process has made", Group: Safety, Run: idsOfProcesses, Exact: true, Single: true},
 	{Name: "one at a time holds it, contenders of one session", Group: Safety, Run: exclusionInOneSession, Basic: true},
 	{Name: "one at a time holds it, each contender in a session of its own", Group: Safety, Run: exclusionInManySessions, Basic: true},
 	{Name: "missing parents are made", Group: Liveness, Run: MissingParents, Basic: true, Bare: true},

@@ -24,6 +24,8 @@ type TestCase[W any] struct {
 	Calm  bool // needs sessions of twenty minutes, which send so little that a day costs next to nothing
 	Bare  bool // the parents of the lock's node are not there yet
 	Queue bool // needs a queue with a node for each contender
+	// Single needs one node for all contenders.
+	Single bool
 }
 
 // A Plan is a suite that can run: its cases, in the order in which they run.

@@ -44,6 +44,9 @@ type watchdog struct {
 	notes  []string // failures of the case
 	skip   string
 	says   string
+	again  string
+	about  string // what was asked of the case besides its name
+	cases  int    // that the process has begun
 	trace  string
 }
 
@@ -106,6 +109,8 @@ func (d *watchdog) say(r report) {
 func (d *watchdog) begin(r request) {
 	d.mu.Lock()
 	d.active, d.limits, d.doing, d.notes, d.skip, d.says = true, patienceWith[r.Stuck], nil, nil, "", ""
+	d.again, d.about = "", r.About
+	d.cases++
 	d.steps.Add(1)
 	d.mu.Unlock()
 	d.instant.Store(0)
@@ -118,7 +123,7 @@ func (d *watchdog) end(ok bool, sent []jute.Op) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.active = false
-	d.say(report{Ended: true, OK: ok, Failures: d.notes, Skipped: d.skip, Sent: sent, Says: d.says})
+	d.say(report{Ended: true, OK: ok, Failures: d.notes, Skipped: d.skip, Sent: sent, Says: d.says, Again: d.again})
 	if !ok {
 		os.Exit(1)
 	}
@@ -129,7 +134,7 @@ func (d *watchdog) end(ok bool, sent []jute.Op) {
 func (d *watchdog) over() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.say(report{Ended: true, OK: true, Over: true, Skipped: d.skip, Says: d.says})
+	d.say(report{Ended: true, OK: true, Over: true, Skipped: d.skip, Says: d.says, Again: d.again})
 	os.Exit(0)
 }
 

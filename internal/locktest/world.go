@@ -244,9 +244,13 @@ type Session struct {
 // Session opens a session that ends with the test.
 func (w *World) Session() *Session {
 	w.Helper()
+	return w.sessionFor(10 * time.Second)
+}
+
+func (w *World) sessionFor(timeout time.Duration) *Session {
+	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	timeout := 10 * time.Second
 	if w.Server == nil {
 		timeout = 40 * time.Second // a busy machine may keep a client from its pings; a real server grants no more with a tick of 2 s
 	}
@@ -447,7 +451,10 @@ func (w *World) Why() string {
 	for _, watch := range w.Server.Watches() {
 		lines = append(lines, w.watched(watch))
 	}
+	onParent := slices.ContainsFunc(w.Server.Watches(), func(watch zkserver.Watch) bool { return !watch.Children && watch.Path == w.Path })
 	switch {
+	case len(nodes) == 0 && w.Subject.Queue && onParent:
+		lines = append(lines, fmt.Sprintf("no contender has a node: %s is the parent of the nodes, and is there before any contender comes; each contender makes a node of its own below it, with zk.FlagEphemeralSequential", path.Base(w.Path)))
 	case len(nodes) == 0:
 		lines = append(lines, "no contender has a node: the lock is free")
 	default:

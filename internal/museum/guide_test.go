@@ -92,6 +92,11 @@ func TestEveryClaimHasAVerdictAndSomethingThatShowsIt(t *testing.T) {
 	text, err := os.ReadFile(claims)
 	require.NoError(t, err)
 	require.Empty(t, unshown(t, string(text)))
+	chinese, err := os.ReadFile("../../docs/claims.zh-CN.md")
+	require.NoError(t, err)
+	require.Empty(t, unlike(string(text), string(chinese)), "the Chinese page has another verdict")
+	require.Equal(t, "x", unlike("| `x` | false | why | shown |\n", "| `x` | 对一半 | 因为 | 证明 |\n"))
+	require.Equal(t, "x", unlike("| `x` | false | why | shown |\n", "| `y` | 不对 | 因为 | 证明 |\n"))
 	t.Run("and one without is found", func(t *testing.T) {
 		for row, fault := range map[string]string{
 			"| `x` | wrong | why | `TestLock` in [lock_test.go](../05-timeout/lock_test.go) |\n":     "x: no verdict",
@@ -103,6 +108,22 @@ func TestEveryClaimHasAVerdictAndSomethingThatShowsIt(t *testing.T) {
 			require.Equal(t, fault, unshown(t, row))
 		}
 	})
+}
+
+// unlike returns the first claim whose verdict the Chinese page does not have, ""
+// if it has all.
+func unlike(page, chinese string) string {
+	row := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]*) \\|")
+	verdicts := make(map[string]string)
+	for _, m := range row.FindAllStringSubmatch(chinese, -1) {
+		verdicts[m[1]] = map[string]string{"不对": "false", "对一半": "half true"}[m[2]]
+	}
+	for _, m := range row.FindAllStringSubmatch(page, -1) {
+		if verdicts[m[1]] != m[2] {
+			return m[1]
+		}
+	}
+	return ""
 }
 
 // unshown returns what the first row lacks, "" if none lacks anything.

@@ -84,8 +84,9 @@ func TestEveryLinkOfEveryPageResolves(t *testing.T) {
 	})
 }
 
-// The README of each step has a row for each bug that the catalogue lists under
-// the step: the row leads to the bug's entry, and to its scene in the lab.
+// The README of each step, in both languages, has a row for each bug that the
+// catalogue lists under the step: the row leads to the bug's entry, and to its scene
+// in the lab.
 func TestEachStepLinksItsBugsAndTheirScenes(t *testing.T) {
 	catalogue, err := os.ReadFile("../../docs/bugs.md")
 	require.NoError(t, err)
@@ -100,24 +101,27 @@ func TestEachStepLinksItsBugsAndTheirScenes(t *testing.T) {
 			continue
 		}
 		require.NotEmpty(t, folder, "the catalogue lists bug %s under no step", m[1])
-		id := strings.ToLower(m[2])
+		id, readme, readmeZh := strings.ToLower(m[2]), "/README.md", "/README.zh-CN.md"
 		require.FileExists(t, "bugs/bug_"+id+"_test.go", "the test of bug %s", m[1])
-		scene := "no scene"
+		scene, sceneZh := "no scene", "没有场景"
 		if _, ok := scenes.Find(m[2]); ok {
-			scene = "scene " + m[2]
+			scene, sceneZh = "scene "+m[2], "场景 "+m[2]
 		}
 		row := fmt.Sprintf("| [%s](../docs/bugs.md#%s) | %s | [%s](../docs/lab/scenes.md#%s) |\n", m[2], scenes.Anchor(m[1]), m[3], scene, id)
-		rows[folder] += row
+		_, title := scenes.Title(m[2])
+		rowZh := fmt.Sprintf("| [%s](../docs/bugs.zh-CN.md#%s) | %s | [%s](../docs/lab/scenes.zh-CN.md#%s) |\n", m[2], scenes.Anchor(headingZh(m[2])), title, sceneZh, id)
+		rows[folder+readme] += row
+		rows[folder+readmeZh] += rowZh
 		if m[2] == "A6" { // step 1 has it, and step 2 cures it
-			rows["../../02-herd-effect"] += row
+			rows["../../02-herd-effect"+readme] += row
+			rows["../../02-herd-effect"+readmeZh] += rowZh
 		}
 	}
-	require.Len(t, rows, 5, "steps with bugs")
-	for folder, want := range rows {
-		file := folder + "/README.md"
+	require.Len(t, rows, 2*5, "READMEs of steps with bugs")
+	for file, want := range rows {
 		readme, err := os.ReadFile(file)
 		require.NoError(t, err)
-		table := regexp.MustCompile(`(?m)(^\| \[\w+\]\(\.\./docs/bugs\.md#.*\n)+`)
+		table := regexp.MustCompile(`(?m)(^\| \[\w+\]\(\.\./docs/bugs\.(?:zh-CN\.)?md#.*\n)+`)
 		found := table.FindAllString(string(readme), -1)
 		require.Len(t, found, 1, "tables of bugs in %s; its rows begin with | [A1](../docs/bugs.md#", file)
 		if *update {

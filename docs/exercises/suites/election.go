@@ -296,6 +296,14 @@ func handOver(w *election) {
 	}
 	for i, a := range all {
 		began := time.Now()
+		w.Eventually(a.name+" leads", func() bool {
+			for j, later := range all[i+1:] {
+				if locktest.IsClosed(later.began) && !locktest.IsClosed(a.began) {
+					w.Fatalf("candidate %d leads before candidate %d, which came earlier: each candidate makes a node with zk.FlagEphemeralSequential when it comes, and the smallest number is the next", i+1+j, i)
+				}
+			}
+			return locktest.IsClosed(a.began) || len(a.result) > 0
+		})
 		w.leads(a)
 		require.LessOrEqual(w, time.Since(began), time.Second, "the leader before has resigned, and the next one leads much later: delete the node when the function has returned, and wait on a watch")
 		if i > 0 {
@@ -337,7 +345,7 @@ func ctxOfCandidate(w *election) {
 	w.mustWait(c, "another candidate leads")
 	b.cancel()
 	require.ErrorIs(w, w.Result(b.result, "Lead, whose ctx has ended,"), context.Canceled, "the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()")
-	w.Eventually("the node of the candidate that gave up goes", func() bool { return len(w.Nodes()) == 2 })
+	w.Eventually("the node of the candidate that gave up goes", func() bool { return len(w.Nodes()) <= 2 })
 	w.rest()
 	w.notYet(c, "the candidate before it has given up, and the leader still leads; look again at the whole queue after each event")
 	w.resigns(a)

@@ -18,7 +18,7 @@ const english = `(() => {
 	while (walk.nextNode()) {
 		const e = walk.currentNode.parentElement, text = walk.currentNode.textContent.trim();
 		if (/^(SCRIPT|STYLE)$/i.test(e.tagName) || e.closest("#notice[hidden], #menu[hidden], #tip[hidden], .source")) continue; // Go is the same in both languages
-		if (/[A-Za-z]{2,},? [a-z]{2,}/.test(text.replace(/(?:失败了?|错误|返回|panic|无法解锁)：[^]*$/, "").replace(/no node|node exists|no auth|bad version|no children allowed|not empty|session expired/g, ""))) wrong.add(text);
+		if (/[A-Za-z]{2,},? [a-z]{2,}/.test(text.replace(/(?:失败了?|错误|返回|panic)：[^]*$/, "").replace(/no node|node exists|no auth|bad version|no children allowed|not empty|session expired/g, ""))) wrong.add(text);
 	}
 	return [...wrong];
 })()`

@@ -88,7 +88,7 @@ func AddExercise(folder string, title Text, open Open, notLocked error) {
 		Name: e.Name(), Group: Exercises, Title: title,
 		Note: Text{
 			"Your lock: docs/exercises/_" + folder + "/lock.go. Save it, and it runs here.",
-			"你写的锁：docs/exercises/_" + folder + "/lock.go。保存后就在这里运行。",
+			"你的锁：docs/exercises/_" + folder + "/lock.go。保存之后，这里就会运行它。",
 		},
 		Subject: func(session time.Duration) explore.Subject { return e.Subject(open, notLocked, session) },
 	})

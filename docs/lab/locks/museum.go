@@ -11,13 +11,13 @@ import (
 // The articles' listings: each bug is an entry, and so is the lock that cures
 // it, in the same world.
 func init() {
-	cured := Text{"The lock of this project that cures it, in the same world: the schedule ends without a violation.", "本项目中修复了这个问题的锁，放在同样的环境里：同样的过程不再出错。"}
+	cured := Text{"The lock of this project that cures it, in the same world: the schedule ends without a violation.", "本项目中修复了这个 bug 的锁，放在同样的环境里：同样的调度不再出现违例。"}
 	schedules, fates := scenes.Schedules(), scenes.Fates()
 	for _, s := range scenes.All {
 		en, zh := s.Goal()
-		note := Text{"An article's listing. docs/bugs.md explains the bug.", "文章中的代码。docs/bugs.md 解释了这个问题。"}
+		note := Text{"An article's listing. docs/bugs.md explains the bug.", "文章中的代码。docs/bugs.md 讲解了这个 bug。"}
 		if s.Stands[0] != "" {
-			note = Text{s.Stands[0] + " docs/bugs.md explains the bug.", s.Stands[1] + "docs/bugs.md 解释了这个问题。"}
+			note = Text{s.Stands[0] + " docs/bugs.md explains the bug.", s.Stands[1] + "docs/bugs.md 讲解了这个 bug。"}
 		}
 		played := &Scene{
 			Lock: s.ID, Contenders: max(s.World.Contenders, 1), Seed: 1,

@@ -25,19 +25,19 @@ var Tasks = []Task{
 		Text{"Make a contender wait forever.", "让一个竞争者永远等下去。"}),
 	task(2, "a_queue.go", listings.NewZkClientLock, explore.World{Lock: queue, Contenders: 2}, explore.WatchLeft,
 		Text{"article A, the lock with ZkClient", "文章 A，用 ZkClient 的锁"},
-		Text{"Make a client leave a watch behind.", "让一个客户端留下一个监听（watch）。"}),
+		Text{"Make a client leave a watch behind.", "让一个客户端留下一个监听。"}),
 	task(3, "d_wait.go", listings.NewDistributedLock, explore.World{Lock: explore.Subject{Path: "/locks/lock"}, Contenders: 2, Kinds: []explore.Fault{explore.Cut}, Faults: 1}, explore.NodeLeft,
 		Text{"article D, the lock with a wait time", "文章 D，带等待时间的锁"},
-		Text{"Make a contender give up and leave a node behind.", "让一个竞争者放弃，却留下一个节点。"}),
+		Text{"Make a contender give up and leave a node behind.", "让一个竞争者放弃等待，却留下一个节点。"}),
 	task(4, "b_counting.go", listings.NewCountingLock, explore.World{Lock: queue, Contenders: 3, Kinds: []explore.Fault{explore.Expire}, Faults: 1}, explore.TwoHolders,
-		Text{"article B, the lock that counts", "文章 B，靠计数的锁"},
+		Text{"article B, the lock that counts", "文章 B，用计数判断的锁"},
 		Text{"Make two hold the lock at once.", "让两个竞争者同时持有锁。"}),
 	task(5, "a_ephemeral.go", listings.NewZookeeperLock, explore.World{Contenders: 2, Kinds: []explore.Fault{explore.LoseRequest}, Faults: 1}, explore.ForeignDelete,
 		Text{"article A, the first lock", "文章 A，第一个锁"},
 		Text{"Make one client delete another's node.", "让一个客户端删除别人的节点。"}),
 	task(6, "d_first.go", listings.NewZkLock, explore.World{Lock: queue, Contenders: 3, Kinds: []explore.Fault{explore.Expire}, Faults: 1}, explore.Overtaken,
 		Text{"article D, the first lock", "文章 D，第一个锁"},
-		Text{"Let a contender get in before one that stands before it in the queue.", "让一个竞争者抢在排在它前面的竞争者之前进入。"}),
+		Text{"Let a contender get in before one that stands before it in the queue.", "让一个竞争者插队：排在它前面的还没拿到锁，它先拿到。"}),
 }
 
 // queue is the path of a lock that takes it for the parent of its queue.

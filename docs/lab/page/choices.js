@@ -8,11 +8,12 @@ import { showFate } from "./fate.js";
 import { failed, load, showLink, showScene } from "./scene.js";
 import { setPanels } from "./panels.js";
 import { goto, setPlaying } from "./time.js";
+import { showLevel, wasReached } from "./levels.js";
 import { bugOf, cureOf, takeScene } from "./modes.js";
 
-export function world() {
+export function world(lock = app.scene.locks[0]) {
   const s = app.scene;
-  return { lock: s.locks[0], contenders: s.n, shared: s.shared, packets: s.packets, sequence: s.sequence, one_owner: s.oneOwner, scripts: s.scripts, kinds: s.kinds, faults: s.kinds.length ? s.faults : 0 };
+  return { lock, contenders: s.n, shared: s.shared, packets: s.packets, sequence: s.sequence, one_owner: s.oneOwner, scripts: s.scripts, kinds: s.kinds, faults: s.kinds.length ? s.faults : 0 };
 }
 
 export async function loadPlay(turn, options) {
@@ -26,20 +27,26 @@ export async function loadPlay(turn, options) {
     const r = await app.engine.ask({ do: "play", world: world(), choices: s.choices });
     if (turn !== app.turn) return;
     const F = indexFilm(r.film);
-    app.play = { ...r, F, lock: s.locks[0], length: s.choices.length, end: F.end };
-    setPanels([{ lock: s.locks[0], which: "", F }]);
+    const panels = [{ lock: s.locks[0], which: "", F }];
+    if (s.locks[1] && app.byName.has(s.locks[1])) {
+      const beside = await along(s.locks[1], s.choices, [], turn);
+      if (turn !== app.turn) return;
+      panels.push({ lock: s.locks[1], which: "", F: indexFilm(inStep(beside.played.film, r.film)) });
+    }
+    app.play = { ...r, F, lock: s.locks[0], length: s.choices.length, end: Math.max(...panels.map(p => p.F.end)) };
+    setPanels(panels);
     showPlayBench();
     showFate();
-    if (from !== null && !app.calm && from < F.end) {
-      app.t = Math.min(from, F.end);
+    if (from !== null && !app.calm && from < app.play.end) {
+      app.t = Math.min(from, app.play.end);
       goto(app.t);
       app.speed = Math.max(app.speed, 1);
       setPlaying(true);
     } else if (from === null && s.choices.length > 0 && !(options && (options.keep || options.start !== undefined))) {
       // A schedule that was chosen elsewhere is shown from its start.
-      goto(app.calm ? F.end : 0);
+      goto(app.calm ? app.play.end : 0);
       if (!app.calm) setPlaying(true);
-    } else goto(options && options.start !== undefined ? options.start : F.end);
+    } else goto(options && options.start !== undefined ? options.start : app.play.end);
     showLink(true);
     const last = broke(r) ? violationText(broke(r).kind) + say("fullStop") : "";
     announce(last + app.panels[0].sentence(F.end, stateAt(F, F.end)));
@@ -117,6 +124,7 @@ export function showPlayBench() {
     const bad = broke(r);
     if (bad) {
       const reached = l.goal && (!l.goal.kind || l.goal.kind === bad.kind);
+      if (reached && app.chosen) wasReached(l.name); // and not only looked at
       parts.push(el("div", { class: "reached" + (reached ? "" : " bad"), id: "reached", "data-reached": reached ? "yes" : "no" },
         el("strong", {}, (reached ? say("goalReached") : say("broke")) + say("colon") + violationText(bad.kind) + say("fullStop")), " ", told(bad.what)));
     }
@@ -133,8 +141,10 @@ export function showPlayBench() {
       r.trace && s.choices.length ? saveButton(r.trace) : null,
       l.goal && l.scene.choices?.length && l.scene.choices.join() !== s.choices.join() ? el("button", { id: "show-me", "data-action": "show-me", onclick: () => { takeScene(l); load({}); } }, say("showMe")) : null,
       cureOf(s.locks[0]) ? el("button", { id: "cure", "data-action": "cure", onclick: () => other(cureOf(s.locks[0])) }, say("withCure")) : null,
+      cureOf(s.locks[0]) && s.choices.length ? el("button", { id: "beside", "data-action": "beside", "aria-pressed": String(s.locks.length > 1), onclick: () => { s.locks = s.locks[1] ? [s.locks[0]] : [s.locks[0], cureOf(s.locks[0]).name]; load({ start: 0 }); } }, say("besideCure")) : null,
       bugOf(s.locks[0]) ? el("button", { id: "bug", "data-action": "bug", onclick: () => other(bugOf(s.locks[0])) }, say("withBug")) : null));
-    if (s.choices.length) parts.push(el("details", { open: !!broke(r) }, el("summary", {}, say("choicesMade") + " (" + s.choices.length + ")"), el("ol", { id: "trace" }, ...s.choices.map((c, i) => el("li", {}, madeText(c, (r.film.choices || [])[i]))))));
+    if (l.goal) parts.push(showLevel(l.name));
+    if (s.choices.length) parts.push(el("details", { open: !!broke(r) }, el("summary", {}, say("choicesMade", s.choices.length)), el("ol", { id: "trace" }, ...s.choices.map((c, i) => el("li", {}, madeText(c, (r.film.choices || [])[i]))))));
   }
   refill(box, parts);
 }
@@ -160,7 +170,7 @@ export function countBox(changed) {
   return el("label", {}, say("howMany"), el("input", { type: "number", id: "faults", min: 0, max: 3, value: s.faults, onchange: e => { s.faults = whole(e.target, 0, 3, 0); changed(); } }));
 }
 
-export function choose(choice) { app.scene.choices = [...app.scene.choices, choice]; load({ keep: true }); }
+export function choose(choice) { app.chosen = true; app.scene.choices = [...app.scene.choices, choice]; load({ keep: true }); }
 export function takeBack() { if (app.scene.choices.length) { app.scene.choices = app.scene.choices.slice(0, -1); load({ keep: true }); } }
 // other goes on with another lock. The schedule of the first one is followed: a
 // choice that is not possible is left out. A fault nearly always is possible, so
@@ -170,34 +180,61 @@ function other(l) {
   const way = app.scene.choices;
   takeScene(l);
   app.scene.mode = "schedule";
-  if (app.scene.choices.length || l.goal) load({}); else follow(way.filter(c => !c.startsWith("gap ")));
+  if (app.scene.choices.length || l.goal) load({}); else follow(way);
 }
 
 // follow makes choices until nothing is left to choose, or something breaks.
 async function follow(way) {
   const turn = ++app.turn, s = app.scene;
-  let next = 0;
-  const choices = [...s.choices];
   setPlaying(false);
+  let done;
   try {
-    while (choices.length < 80) {
-      const r = await app.engine.ask({ do: "play", world: world(), choices });
-      if (turn !== app.turn) return;
-      const enabled = r.enabled || [];
-      if (enabled.length === 0 || r.violation) break;
-      const at = way.findIndex((w, i) => i >= next && enabled.some(c => c.choice === w));
-      if (at >= 0) next = at + 1;
-      const take = at >= 0 ? way[at] : (enabled.find(c => !c.fault) || {}).choice;
-      if (!take) break;
-      choices.push(take);
-    }
+    done = await along(s.locks[0], way.filter(c => !c.startsWith("gap ")), s.choices, turn);
   } catch (e) {
     if (turn === app.turn) failed(e);
     return;
   }
+  if (turn !== app.turn) return;
   const from = app.play && s.choices.length && app.play.lock === s.locks[0];
-  s.choices = choices;
+  s.choices = done.choices;
   await load({ keep: from });
+}
+
+// along plays a lock along the way of another one, from some choices on: a choice
+// that is not possible is left out.
+async function along(lock, way, from, turn) {
+  const choices = [...from];
+  let next = 0, played;
+  do {
+    played = await app.engine.ask({ do: "play", world: world(lock), choices });
+    const enabled = played.enabled || [];
+    if (turn !== app.turn || enabled.length === 0 || played.violation) break;
+    const at = way.findIndex((w, i) => i >= next && enabled.some(c => c.choice === w));
+    if (at >= 0) next = at + 1;
+    const take = at >= 0 ? way[at] : (enabled.find(c => !c.fault) || {}).choice;
+    if (!take) break;
+    choices.push(take);
+  } while (choices.length <= 80);
+  return { choices, played };
+}
+
+// inStep stretches a film so that each choice that another film has, too, comes at
+// the same moment in both. Time in a schedule counts the choices, and nothing else.
+function inStep(film, with_) {
+  const points = [[0, 0]];
+  let next = 0;
+  for (const c of film.choices || []) {
+    const at = (with_.choices || []).findIndex((d, i) => i >= next && d.choice === c.choice);
+    if (at < 0) continue;
+    next = at + 1;
+    if (c.at_ns > points.at(-1)[0] && with_.choices[at].at_ns > points.at(-1)[1]) points.push([c.at_ns, with_.choices[at].at_ns]);
+  }
+  const to = t => {
+    const i = points.findLastIndex(p => p[0] <= t), [a, b] = points[Math.max(i, 0)], end = points[i + 1];
+    return Math.round(end ? b + (t - a) * (end[1] - b) / (end[0] - a) : b + t - a);
+  };
+  const moved = (list, ...keys) => (list || []).map(x => ({ ...x, ...Object.fromEntries(keys.filter(k => k in x).map(k => [k, to(x[k])])) }));
+  return { ...film, end_ns: to(film.end_ns || 0), packets: moved(film.packets, "sent_ns", "arrived_ns"), marks: moved(film.marks, "at_ns"), where: moved(film.where, "at_ns"), choices: moved(film.choices, "at_ns") };
 }
 
 function restartPlay() {

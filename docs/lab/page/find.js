@@ -23,7 +23,7 @@ export function showFind() {
   if (f.running) parts.push(el("div", { class: "row" }, el("progress", {}), el("span", { id: "find-progress", role: "status" }, f.text())));
   else if (f.text) parts.push(el("div", { class: "reached" + (f.found ? " bad" : ""), id: "find-result", role: "status" }, el("strong", {}, f.text()), f.known ? el("p", {}, told(f.known)) : null));
   for (const [name, trace] of Object.entries(f.others || {})) parts.push(el("div", { class: "row known" }, el("span", {}, say("known", knownText(name))), el("button", { "data-known": name, onclick: () => watchTrace(f, trace) }, say("openTrace"))));
-  if (f.trace) parts.push(el("details", { open: true }, el("summary", {}, say("choicesFound") + " (" + f.trace.choices.length + ")"), el("ol", { id: "trace" }, ...f.trace.choices.map(c => el("li", {}, choiceWords(c))))), el("div", { class: "row" }, saveButton(f.trace)));
+  if (f.trace) parts.push(el("details", { open: true }, el("summary", {}, say("choicesFound", f.trace.choices.length)), el("ol", { id: "trace" }, ...f.trace.choices.map(c => el("li", {}, choiceWords(c))))), el("div", { class: "row" }, saveButton(f.trace)));
   refill(box, parts);
 }
 
@@ -50,7 +50,7 @@ async function startFind() {
       const v = r.trace.violation;
       f.text = () => say("foundIt", r.schedules, v ? violationText(v.kind) : (r.trace.known || []).map(knownText).join(say("comma")));
       f.known = v && v.what || "";
-    } else f.text = () => say(r.complete ? "foundNone" : "foundNoneIncomplete", r.schedules, lockTitle(s.locks[0]), w.contenders, w.faults === 1 ? say("fault1") : say("faultN", w.faults)) + (Object.keys(f.others).length ? " " + say("butKnown") : "");
+    } else f.text = () => say(r.complete ? "foundNone" : "foundNoneIncomplete", r.schedules, lockTitle(s.locks[0]), w.contenders, w.faults === 1 ? say("fault1") : say("faultN", w.faults)) + (Object.keys(f.others).length ? say("sentenceGap") + say("butKnown") : "");
     f.found = !!r.trace;
     announce(f.text());
     showFind();

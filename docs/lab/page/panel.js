@@ -103,7 +103,7 @@ export class Panel {
     const i = s.units.findIndex(u => u.lost === "unaware" && (u.state === "holds" || u.state === "unlocks"));
     if (i < 0) return "";
     const who = this.F.units[i], token = s.units[i].token;
-    return say(this.F.film.system ? "sentence.unaware" : s.stopped[this.F.clientIndex.get(this.F.clientOf.get(who))] ? "stale.stopped" : "stale", who) + " " + say(token ? "stale.token" : "stale.noToken", who, token);
+    return say(this.F.film.system ? "sentence.unaware" : s.stopped[this.F.clientIndex.get(this.F.clientOf.get(who))] ? "stale.stopped" : "stale", who) + say("sentenceGap") + say(token ? "stale.token" : "stale.noToken", who, token);
   }
 
   // What has happened last, in a sentence.
@@ -111,7 +111,7 @@ export class Panel {
     const F = this.F, sel = app.selected;
     if (sel && sel.packet !== undefined && sel.panel === this.index && F.byId.has(sel.packet) && !app.playing) {
       const p = F.packets[F.byId.get(sel.packet)];
-      return explain(p) + " " + say(p.lost ? "on.way.lost" : "on.way", clockText(p.sent_ns), clockText(p.arrived_ns));
+      return explain(p) + say("sentenceGap") + say(p.lost ? "on.way.lost" : "on.way", clockText(p.sent_ns), clockText(p.arrived_ns));
     }
     let best = "", at = -1;
     for (let i = s.last; i >= 0 && i > s.last - 24; i--) {

@@ -275,7 +275,7 @@ export function failed(e, want) {
 
 export function showFailure() {
   const e = app.failure;
-  $("panels").replaceChildren(el("div", { class: "panel waiting" }, el("p", {}, e.name === "Stopped" ? say("runStopped") : say("engineError") + " " + told(e.message)), el("button", { id: "retry", onclick: () => { $("notice").hidden = true; if (app.locks.length) load({}); else engineStarts().catch(() => {}); } }, say("retry"))));
+  $("panels").replaceChildren(el("div", { class: "panel waiting" }, el("p", {}, e.name === "Stopped" ? say("runStopped") : say("engineError") + say("sentenceGap") + told(e.message)), el("button", { id: "retry", onclick: () => { $("notice").hidden = true; if (app.locks.length) load({}); else engineStarts().catch(() => {}); } }, say("retry"))));
 }
 
 export function setWaiting(want, long) {

@@ -193,8 +193,8 @@ export class Stage {
       put(g, "data-selected", selected && selected.client === u ? "yes" : "");
       put(g, "tabindex", (selected && F.unitIndex.has(selected.client) ? selected.client === u : i === 0) ? "0" : "-1");
       const word = unit.lost ? say("lost." + unit.lost) : conn !== "connected" && unit.state !== "holds" ? say("conn." + conn) : say("state." + (unit.error ? "failed" : unit.state));
-      const more = conn !== "connected" ? ", " + say("conn." + conn) : "";
-      put(g, "aria-label", u + ": " + (unit.lost ? say("state." + unit.state) + ", " : "") + word + more);
+      const more = conn !== "connected" ? say("comma") + say("conn." + conn) : "";
+      put(g, "aria-label", u + say("colon") + (unit.lost ? say("state." + unit.state) + say("comma") : "") + word + more);
       const loud = unit.state === "holds" || unit.lost || unit.state === "failed";
       if (!crowd) put(g.word, "y", String(round(this.r + (unit.lost && this.pitch < 110 ? 35 : 21))));
       write(g.word, words ? word : crowd ? loud ? u : "" : "");

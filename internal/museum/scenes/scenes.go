@@ -355,17 +355,26 @@ func compares(tr *explore.Trace) bool {
 
 // A NoScene is a bug of the catalogue that the lab cannot show.
 type NoScene struct {
-	ID  string
-	Why string
+	ID         string
+	Why, WhyZh string // half a sentence, in English and in Chinese
 	// Near is a scene with the same mistake; "" if there is none.
 	Near string
 }
 
 // Without are the bugs that have no scene.
 var Without = []NoScene{
-	{"B2", "the server in the lab is a ZooKeeper, and this lock is a row in a database", "A2"},
-	{"B3", "the server in the lab is a ZooKeeper, and this lock is a key in Redis that nothing deletes when its client ends", ""},
-	{"B4", "the server in the lab is a ZooKeeper, and this lock is a key in Redis that expires by a clock of its own", "A2"},
+	{
+		"B2", "the server in the lab is a ZooKeeper, and this lock is a row in a database",
+		"实验室里的服务器是 ZooKeeper，而这个锁是数据库里的一行", "A2",
+	},
+	{
+		"B3", "the server in the lab is a ZooKeeper, and this lock is a key in Redis that nothing deletes when its client ends",
+		"实验室里的服务器是 ZooKeeper，而这个锁是 Redis 里的一个键，客户端结束后它不会自动删除", "",
+	},
+	{
+		"B4", "the server in the lab is a ZooKeeper, and this lock is a key in Redis that expires by a clock of its own",
+		"实验室里的服务器是 ZooKeeper，而这个锁是 Redis 里的一个键，按 Redis 自己的时钟过期", "A2",
+	},
 }
 
 // Only returns a world in which no violations but the scene's are reported.

@@ -99,6 +99,7 @@ func TestTheTitlesAreThoseOfTheCatalogue(t *testing.T) {
 	for _, n := range scenes.Without {
 		without = append(without, n.ID)
 		require.NotEmpty(t, n.Why, n.ID)
+		fullWidth(t, n.WhyZh, n.ID)
 		if n.Near != "" {
 			_, ok := scenes.Find(n.Near)
 			require.True(t, ok, "%s: scenes.All has no %s, which is to be near to it", n.ID, n.Near)
@@ -107,6 +108,9 @@ func TestTheTitlesAreThoseOfTheCatalogue(t *testing.T) {
 	var want, have [][2]string
 	var none []string
 	for _, m := range regexp.MustCompile(`(?m)^### (\w+): (.*)$`).FindAllStringSubmatch(string(page), -1) {
+		title, zh := scenes.Title(m[1])
+		require.Equal(t, m[2], title, "titles.go has another title for %s than docs/bugs.md", m[1])
+		fullWidth(t, zh, m[1])
 		if slices.Contains(without, m[1]) {
 			none = append(none, m[1])
 			continue
@@ -116,12 +120,22 @@ func TestTheTitlesAreThoseOfTheCatalogue(t *testing.T) {
 	require.Equal(t, none, without, "scenes.Without names other bugs than docs/bugs.md has, or in another order")
 	for _, s := range scenes.All {
 		have = append(have, [2]string{s.ID, s.What})
-		require.NotEmpty(t, s.WhatZh, "titles.go has no Chinese title for %s", s.ID)
 		en, zh := s.Goal()
 		require.NotEmpty(t, en, "titles.go has no goal for %s: %v", s.ID, s.Kinds)
-		require.NotEmpty(t, zh, "titles.go has no Chinese goal for %s: %v", s.ID, s.Kinds)
+		fullWidth(t, zh, s.ID)
+		if s.Stands[0] != "" {
+			fullWidth(t, s.Stands[1], s.ID)
+		}
 	}
 	require.Equal(t, want, have, "each bug of docs/bugs.md needs a scene in scenes.All, or a reason in scenes.Without")
+}
+
+// fullWidth fails if a text is not Chinese, or has Latin punctuation beside a
+// Chinese character.
+func fullWidth(t *testing.T, text, id string) {
+	t.Helper()
+	require.Regexp(t, `\p{Han}`, text, "%s: titles.go or scenes.go lacks a Chinese text", id)
+	require.NotRegexp(t, `\p{Han}["']?[,.;:!?()]|[,;:!?()]["']?\p{Han}`, text, "%s: use ，。；：！？（）", id)
 }
 
 // TestTokensAreShownToTheStockWhenItIsRead: then it refuses a late write that

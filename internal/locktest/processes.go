@@ -1,0 +1,80 @@
+package locktest
+
+import (
+	"encoding/hex"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+)
+
+// inNewProcess has the case run again, in a process in which nothing has run before,
+// where about is what is told here. This run of it is over.
+func (w *World) inNewProcess(about string) {
+	self.mu.Lock()
+	defer self.mu.Unlock()
+	self.again = about
+}
+
+// idsOfProcesses looks at what a lock writes into its node in two processes in which
+// the same has happened: the first contender locks. Their clocks and their sessions
+// differ, as those of two processes do. If both write the same, the next holder may
+// have written it, too, and Unlock must tell the two nodes apart by something else. A
+// lock whose data differs, for it is random, passes with that.
+//
+// The address of a contender counts as the same in both processes: whether it is
+// depends on how the runtime places its memory.
+func idsOfProcesses(w *World) {
+	if self == nil {
+		w.Skip("needs processes of its own (leave out -locktest.here)")
+	}
+	const alone, seen = "alone", "seen "
+	self.mu.Lock()
+	about, first := self.about, self.cases == 1
+	self.mu.Unlock()
+	data, again := strings.CutPrefix(about, seen)
+	if !first || about == "" {
+		w.inNewProcess(alone)
+		return
+	}
+	if again {
+		for range 3 {
+			w.Session()
+		}
+		time.Sleep(1234567891 * time.Nanosecond)
+	}
+	s, admin := w.Session(), w.Session()
+	holder := w.Subject.New(s.Conn, w.Path)
+	w.MustLock(holder, "the holder")
+	mine, _, err := admin.Get(w.Path)
+	require.NoError(w, err)
+	written := withoutAddresses(string(mine), holder, s.Conn)
+	if !again {
+		w.Unlock(holder, "the holder")
+		w.inNewProcess(seen + hex.EncodeToString([]byte(written)))
+		return
+	}
+	if data != hex.EncodeToString([]byte(written)) {
+		w.Unlock(holder, "the holder")
+		return
+	}
+	w.Expire(s)
+	_, err = admin.Create(w.Path, mine, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)) // as a contender of the other process does
+	require.NoError(w, err)
+	w.expiredUnlock(holder, s, fmt.Sprintf("a contender of another process has the lock, whose node has the same data, %q: a number that is counted, or an address, is the same in two processes", mine))
+}
+
+// withoutAddresses takes the addresses of a contender and its client out of data.
+func withoutAddresses(data string, things ...any) string {
+	for _, thing := range things {
+		if v := reflect.ValueOf(thing); v.Kind() == reflect.Pointer {
+			for _, verb := range []string{"%x", "%X", "%d"} {
+				data = strings.ReplaceAll(data, fmt.Sprintf(verb, v.Pointer()), "address")
+			}
+		}
+	}
+	return data
+}

@@ -1,0 +1,250 @@
+package museum
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/museum/scenes"
+)
+
+const (
+	catalogue   = "../../docs/bugs.md"
+	catalogueZh = "../../docs/bugs.zh-CN.md"
+)
+
+// labels are what the diagrams say, and the same in Chinese. A hole takes what
+// its kind allows, and the translation has the same holes.
+var labels = [][2]string{
+	{"client {who}", "客户端 {who}"},
+	{"server", "服务器"},
+	{"database", "数据库"},
+	{"Redis", "Redis"},
+
+	// Requests and events.
+	{"{op} {node}", "{op} {node}"},
+	{"{op} {node} and watch", "{op} {node} 并监听"},
+	{"{op} {node}: node exists", "{op} {node}：节点已存在"},
+	{"{op} {node}: no node", "{op} {node}：节点不存在"},
+	{"{op} {node} and watch: no node", "{op} {node} 并监听：节点不存在"},
+	{"{op} {node}: no permission", "{op} {node}：没有权限"},
+	{"{op} {node}: error", "{op} {node}：出错"},
+	{"event: {node} is deleted", "事件：{node} 已删除"},
+	{"event: {node} has other children", "事件：{node} 的子节点有变化"},
+	{"{op} of client {who} is slow to arrive", "客户端 {who} 的 {op} 迟迟未到"},
+	{"{op} of client {who} is carried out, the reply is lost with the connection", "客户端 {who} 的 {op} 已经执行，连接断开，应答丢失"},
+	{"{command}: {answer}", "{command}：{answer}"},
+	{"insert into myLock: ok", "insert into myLock：成功"},
+	{"insert into myLock: not unique", "insert into myLock：违反唯一约束"},
+	{"delete from myLock: {n} row", "delete from myLock：{n} 行"},
+
+	// What happens to a session, a client or the server.
+	{"the session of client {who} has expired, and its nodes are deleted", "客户端 {who} 的会话已过期，它的节点已删除"},
+	{"the session of client {who} expires, and its nodes are deleted", "客户端 {who} 的会话过期，它的节点随之删除"},
+	{"the session of client {who} still exists", "客户端 {who} 的会话仍然存在"},
+	{"the first attempt to connect is refused", "第一次连接被拒绝"},
+	{"is cut off", "断线"},
+	{"is back", "重新连上"},
+	{"is closed", "已关闭"},
+	{"loses its connection", "连接断开"},
+	{"is stopped here for a moment", "在这里停顿片刻"},
+	{"crashes", "崩溃"},
+	{"{n} seconds later the key has expired", "{n} 秒后，键过期"},
+	{"a year later", "一年以后"},
+	{"nothing ever deletes the row", "再也没有谁来删除这一行"},
+
+	// What a contender comes to.
+	{"holds the lock", "持有锁"},
+	{"holds the lock, and crashes", "持有锁，随后崩溃"},
+	{"two holders", "两个持有者"},
+	{"nobody has ever held the lock", "没有任何客户端持有过锁"},
+	{"lock fails", "加锁失败"},
+	{"panics", "panic"},
+	{"waits forever", "永远等下去"},
+	{"and so on", "如此反复"},
+	{"still waits, after {n} releases", "锁已释放 {n} 次，它还在等"},
+	{"has waited {n} times as long as it wanted to", "等待时间已是设定值的 {n} 倍"},
+	{"and so on, {n} calls of lock on the stack after {m} requests to create", "如此反复：发出 {m} 个 create 之后，栈上有 {n} 层 lock 调用"},
+	{"{n} races lost, calls of lock on the stack: {m}", "抢输了 {n} 次，栈上有 {m} 层 lock 调用"},
+	{"another thread of client {who} gets false at once", "客户端 {who} 的另一个线程立刻得到 false"},
+	{"does not get in, although nobody holds the lock", "锁没有持有者，它却拿不到"},
+	{"locks again, without a request", "再次加锁，一个请求也没发"},
+	{"no latch yet, so the event is dropped", "latch 还没创建，事件就这样丢了"},
+	{"nobody waits yet, so notify wakes nobody", "还没有线程在 wait，notify 没有唤醒谁"},
+	{"wants the lock b, which is free", "要的是锁 b，而锁 b 是空闲的"},
+	{"close throws, the client stays open", "close 抛出异常，客户端没有关闭"},
+	{"deletes its node, interrupts the thread, closes the client", "删除自己的节点，中断心跳线程，关闭客户端"},
+	{"{n} more heartbeats fail, and no time has passed", "又有 {n} 次心跳失败，而时间一点也没过去"},
+	{"{n} writes a minute", "每分钟写 {n} 次"},
+
+	// What a holder does with the resource.
+	{"reads {n}", "读到 {n}"},
+	{"reads {n}, and is paused", "读到 {n}，随后暂停"},
+	{"reads {n}, adds one, writes {m}", "读到 {n}，加一，写入 {m}"},
+	{"continues, adds one to what it has read, writes {n}", "恢复运行，在读到的数上加一，写入 {n}"},
+	{"adds one to what it has read, writes {n}: one addition is lost", "在读到的数上加一，写入 {n}：丢失了一次加一"},
+	{"its unlock deletes nothing, but one addition is lost", "它的 unlock 什么也没删，但丢失了一次加一"},
+}
+
+var holes = map[string]string{
+	"who":     `[A-Z]`,
+	"op":      `create|delete|exists|getData|setData|getChildren`,
+	"node":    `[^\s:]+`,
+	"command": `(?:set|del|eval) [^:]+`, // of Redis
+	"answer":  `OK|nil|true|false|\d+`,
+	"n":       `\d+`,
+	"m":       `\d+`,
+}
+
+// examples are what the test of labels puts in the holes.
+var examples = map[string]string{
+	"{who}": "A", "{op}": "create", "{node}": "lock-0", "{command}": "del key", "{answer}": "OK", "{n}": "7", "{m}": "8",
+}
+
+var hole = regexp.MustCompile(`\{(\w+)\}`)
+
+// A phrase is a line of labels.
+type phrase struct {
+	en     string
+	is     *regexp.Regexp
+	become string
+}
+
+// compile makes a phrase of each label.
+func compile(labels [][2]string) (list []phrase) {
+	for _, l := range labels {
+		pattern := regexp.QuoteMeta(l[0])
+		for name, kind := range holes {
+			pattern = strings.ReplaceAll(pattern, `\{`+name+`\}`, "(?P<"+name+">"+kind+")")
+		}
+		list = append(list, phrase{l[0], regexp.MustCompile("^" + pattern + "$"), hole.ReplaceAllString(l[1], "$${$1}")})
+	}
+	return list
+}
+
+var drawn = regexp.MustCompile(`(?m)^( +(?:participant \w+ as|Note over [\w,]+:|\w+-[->)]+\w+:)) (.*)$`)
+
+// diagramInChinese translates the labels of a diagram. It returns those that
+// labels lacks, and counts those that it has.
+func diagramInChinese(diagram string, phrases []phrase, used map[string]int) (zh string, lacks []string) {
+	zh = drawn.ReplaceAllStringFunc(diagram, func(line string) string {
+		m := drawn.FindStringSubmatch(line)
+		for _, p := range phrases {
+			if p.is.MatchString(m[2]) {
+				used[p.en]++
+				return m[1] + " " + p.is.ReplaceAllString(m[2], p.become)
+			}
+		}
+		lacks = append(lacks, m[2])
+		return line
+	})
+	return zh, lacks
+}
+
+var kindsZh = map[string]string{
+	string(Hang): "永远等待", string(TwoHolders): "两个持有者", string(Leak): "残留", string(Starvation): "饿死", string(Crash): "崩溃",
+}
+
+// headingZh is the heading of a bug in docs/bugs.zh-CN.md.
+func headingZh(id string) string {
+	_, zh := scenes.Title(id)
+	return id + "：" + zh
+}
+
+// partsZh are what docs/bugs.zh-CN.md has of a bug from docs/bugs.md: patterns
+// that find the parts, and the parts.
+func partsZh(t require.TestingT, english, id string, phrases []phrase, used map[string]int) map[string]string {
+	row := regexp.MustCompile(`(?m)^\| \[` + id + `: .*\]\(#.*\) \| (\w) \| (.*) \| (?:step (\d)|(zklock)) \|$`).FindStringSubmatch(english)
+	require.NotNil(t, row, "docs/bugs.md has no row of %s", id)
+	require.Contains(t, kindsZh, row[2])
+	step := row[4]
+	if step == "" {
+		step = "第 " + row[3] + " 步"
+	}
+	entry := regexp.MustCompile("(?ms)^<!-- " + id + " -->\n(`go test .*?`) shows it: (\\[.*?\\)).*?^```mermaid\n(.*?)^```\n").FindStringSubmatch(english)
+	require.NotNil(t, entry, "docs/bugs.md has no diagram of %s", id)
+	lab := fmt.Sprintf("播放：`go run ./docs/lab -open -scene %s`，见[实验室](lab/scenes.zh-CN.md#%s)。", id, strings.ToLower(id))
+	if _, ok := scenes.Find(id); !ok {
+		lab = fmt.Sprintf("[实验室里没有它的场景](lab/scenes.zh-CN.md#%s)。", strings.ToLower(id))
+	}
+	diagram, lacks := diagramInChinese(entry[3], phrases, used)
+	require.Empty(t, lacks, "the diagram of %s in docs/bugs.md says this, and chinese_test.go has no Chinese for it", id)
+	checkMermaid(t, diagram)
+	return map[string]string{
+		`(?m)^\| \[` + id + `：.*$`: fmt.Sprintf("| [%s](#%s) | %s | %s | %s |",
+			headingZh(id), scenes.Anchor(headingZh(id)), row[1], kindsZh[row[2]], step),
+		`(?m)^### ` + id + `：.*$`: "### " + headingZh(id),
+		"(?ms)^<!-- " + id + " -->\n.*?^```\n": fmt.Sprintf("<!-- %s -->\n重现：%s，代码在 %s。%s\n\n```mermaid\n%s```\n",
+			id, entry[1], entry[2], lab, diagram),
+	}
+}
+
+// The Chinese catalogue has the bugs of the English one in its order. Titles,
+// rows and diagrams are those of the English page, in Chinese.
+func TestTheChineseCatalogueHasTheSameRuns(t *testing.T) {
+	text, err := os.ReadFile(catalogue)
+	require.NoError(t, err)
+	english := string(text)
+	text, err = os.ReadFile(catalogueZh)
+	require.NoError(t, err)
+	chinese := string(text)
+
+	ids := func(page, pattern string) (ids []string) {
+		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(page, -1) {
+			ids = append(ids, m[1])
+		}
+		return ids
+	}
+	all := ids(english, `(?m)^### (\w+): `)
+	require.NotEmpty(t, all)
+	require.Equal(t, all, ids(chinese, `(?m)^### (\w+)：`), "the bugs of docs/bugs.zh-CN.md")
+
+	phrases, used := compile(labels), make(map[string]int)
+	changed := chinese
+	for _, id := range all {
+		for pattern, want := range partsZh(t, english, id, phrases, used) {
+			found := regexp.MustCompile(pattern).FindAllString(chinese, -1)
+			require.Len(t, found, 1, "parts of docs/bugs.zh-CN.md that match %s", pattern)
+			if !*update {
+				require.Equal(t, want, found[0], "docs/bugs.zh-CN.md is stale: go generate ./...")
+			}
+			changed = strings.Replace(changed, found[0], want, 1)
+		}
+		// The page's own links follow a title that has changed.
+		changed = regexp.MustCompile(`\]\(#`+strings.ToLower(id)+`[^\d)][^)]*\)`).ReplaceAllString(changed, "](#"+scenes.Anchor(headingZh(id))+")")
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(catalogueZh, []byte(changed), 0o644))
+	}
+	for _, p := range phrases {
+		require.NotZero(t, used[p.en], "no diagram says %q any more: take its line out of labels", p.en)
+	}
+}
+
+// A label has one translation, with the same holes and with Chinese punctuation;
+// a diagram that says something else is found.
+func TestEachLabelHasOneTranslation(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, l := range labels {
+		require.False(t, seen[l[0]], "%q is there twice", l[0])
+		seen[l[0]] = true
+		require.ElementsMatch(t, hole.FindAllString(l[0], -1), hole.FindAllString(l[1], -1), "the holes of %q", l[0])
+		require.NotRegexp(t, `[,:]`, l[1], "use ，：")
+		matched := 0
+		example := hole.ReplaceAllStringFunc(l[0], func(h string) string { return examples[h] })
+		for _, p := range compile(labels) {
+			if p.is.MatchString(example) {
+				matched++
+			}
+		}
+		require.Equal(t, 1, matched, "lines of labels that match %q", example)
+	}
+	zh, lacks := diagramInChinese("sequenceDiagram\n    participant A as client A\n    A->>S: create lock: node exists\n    Note over A,B: two holders\n    Note over A: sings\n    A->>S: create lock; delete lock\n",
+		compile(labels), make(map[string]int))
+	require.Equal(t, []string{"sings", "create lock; delete lock"}, lacks)
+	require.Contains(t, zh, "    participant A as 客户端 A\n    A->>S: create lock：节点已存在\n    Note over A,B: 两个持有者\n")
+}
