@@ -23,8 +23,8 @@ import (
 var vanishFor = flag.Duration("vanish.for", 3*time.Second, "how long a waiter waits for the row of a machine that has vanished")
 
 // firstLimit is how soon a server, as it is configured, ends a transaction whose client is
-// silent, and which of its settings says so. For a limit that 0 switches off there is
-// none. The keepalive that TCP sends is the system's if the server does not set it.
+// silent, and which of its settings says so. 0 switches a limit off; of TCP's keepalive it
+// means the system's.
 func firstLimit(t *testing.T, db *database.DB) (first time.Duration, setting string) {
 	settings := map[string]string{ // → query, in seconds
 		"wait_timeout":                   "SELECT @@wait_timeout",
