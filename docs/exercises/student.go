@@ -138,12 +138,17 @@ func (a *app) next(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	goal := strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n\n")
-	for _, paragraph := range goal[:min(2, len(goal))] {
-		a.print("%s\n\n", strings.TrimPrefix(paragraph, "# "))
-	}
+	a.print("%s", goalOf(text))
 	a.print("Read  docs/exercises/%s/README.md\nWrite docs/exercises/%s/%s\nand let this run beside it: go run ./docs/exercises watch %d\n", e.folder, e.folder, e.writes(), e.number)
 	return nil
+}
+
+// goalOf is the heading of a page and the paragraph below it. Before the heading
+// may be a line that leads to the page's other edition.
+func goalOf(page []byte) string {
+	_, text, _ := strings.Cut("\n"+string(unixLines(page)), "\n# ")
+	paragraphs := strings.Split(text, "\n\n")
+	return strings.Join(paragraphs[:min(2, len(paragraphs))], "\n\n") + "\n\n"
 }
 
 // wanted is the exercise that is named, or the first that is not done; nil if

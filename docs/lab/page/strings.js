@@ -38,6 +38,7 @@ export const WORDS = {
     "reply.node exists": "{0} hears that the node exists: somebody else holds the lock.", "reply.no node": "{0} hears that there is no such node any more.", "reply.error": "{0} hears: {1}.", "reply.exists": "{0} hears that the node exists.",
     "event.deleted": "{0} is told that {1} was deleted. The watch is used up.", "event.created": "{0} is told that {1} was created. The watch is used up.", "event.childrenChanged": "{0} is told that the children of {1} have changed. The watch is used up.", "event.dataChanged": "{0} is told that the data of {1} has changed. The watch is used up.", "event.other": "{0} is told: {2} {1}. The watch is used up.",
     "lost.request": "This request is lost with the connection: the server never sees it.", "lost.reply": "This reply is lost with the connection: the server has done it, and {0} does not know.", "lost.event": "This event is lost with the connection.",
+    "text.request": "{0} sends: {1}", "text.reply": "{0} gets: {1}",
     "on.way": "Left at {0}, arrives at {1}.", "on.way.lost": "Left at {0}, lost at {1}.",
     interfere: "Interfere with {0} at {1}", "do.lose request": "Lose its request", "do.lose reply": "Lose the reply", "do.cut": "Cut its connection", "do.expire": "Let its session expire", "do.stop": "Stop it", "do.runs on": "Let it run on", "do.end ctx": "End its ctx",
     "tip.lose request": "The packet and its connection are lost. The server never sees the request.", "tip.lose reply": "The server carries the request out; the reply and the connection are lost.", "tip.cut": "The connection breaks; the session lives on, and the client connects again.", "tip.expire": "It is cut off for longer than its session timeout. Its znodes go.", "tip.stop": "As by a long garbage collection. Its session ends meanwhile.", "tip.runs on": "It goes on as if no time had passed.", "tip.stall": "What it sends stays inside it until its session has expired.", "tip.time passes": "18 seconds pass for all. What is sent meanwhile is carried out at once.", "tip.a day passes": "A day passes for all. What is sent meanwhile is carried out at once.", "tip.refuse": "The clients are not connected at the start, and the first connection of one is refused. The client library tries again.", "tip.parent goes": "The server removes the queue's parent while it is empty, as it does with containers.", "tip.end ctx": "The caller does not want to wait any longer.",
@@ -103,6 +104,7 @@ export const WORDS = {
     "reply.node exists": "{0} 得知节点已存在：锁被别的竞争者持有。", "reply.no node": "{0} 得知这个节点已不存在。", "reply.error": "{0} 得到错误：{1}。", "reply.exists": "{0} 得知节点存在。",
     "event.deleted": "{0} 得知 {1} 已删除，该一次性监听已触发并失效。", "event.created": "{0} 得知 {1} 已创建，该一次性监听已触发并失效。", "event.childrenChanged": "{0} 得知 {1} 的子节点有变化，该一次性监听已触发并失效。", "event.dataChanged": "{0} 得知 {1} 的数据有变化，该一次性监听已触发并失效。", "event.other": "{0} 收到事件 {2} {1}，该一次性监听已触发并失效。",
     "lost.request": "这个请求随连接丢失，服务器没有收到。", "lost.reply": "这个应答随连接丢失：服务器已经执行，{0} 却不知道。", "lost.event": "这个事件随连接丢失。",
+    "text.request": "{0} 发出：{1}", "text.reply": "{0} 得到：{1}",
     "on.way": "{0} 发出，{1} 到达。", "on.way.lost": "{0} 发出，{1} 丢失。",
     interfere: "在 {1} 干预 {0}", "do.lose request": "丢弃它的请求", "do.lose reply": "丢弃应答", "do.cut": "切断它的连接", "do.expire": "让它的会话过期", "do.stop": "让它停顿", "do.runs on": "让它继续运行", "do.end ctx": "结束它的 ctx",
     "tip.lose request": "数据包和连接一起丢失，服务器收不到这个请求。", "tip.lose reply": "服务器执行请求，但应答和连接一起丢失。", "tip.cut": "连接断开，会话还在，客户端会重连。", "tip.expire": "断线时间超过会话超时时间，它的节点被删除。", "tip.stop": "比如遇到一次很长的垃圾回收。会话在此期间结束。", "tip.runs on": "它继续运行，不知道时间已经过去。", "tip.stall": "它发出的请求都滞留在本地，直到会话过期。", "tip.time passes": "所有参与者都经过 18 秒，期间发出的请求立即执行。", "tip.a day passes": "所有参与者都经过一天，期间发出的请求立即执行。", "tip.refuse": "开始时客户端都未连接，某个客户端的第一次连接遭到拒绝，客户端库会重试。", "tip.parent goes": "队列的父节点没有子节点时，服务器会删除它，就像对待容器节点那样。", "tip.end ctx": "调用者不愿再等。",
@@ -189,6 +191,7 @@ const errorOf = p => ERRORS[p.error] || p.error;
 
 // A word for a packet that fits beside it.
 export function packetWord(p) {
+  if (p.text !== undefined) return p.kind === "reply" ? p.text : p.op;
   if (p.kind === "event") return p.event === "childrenChanged" ? "children!" : (p.event || "event") + "!";
   const op = { getChildren: "children", getData: "get", closeSession: "close" }[plainOp(p.op)] || plainOp(p.op);
   if (p.kind === "reply") return p.error ? errorOf(p) : p.names ? say("names", p.names.length) : op + " ok";
@@ -200,6 +203,7 @@ const tailOf = path => { const m = /(\d{6,})$/.exec(path); return m ? "#" + Numb
 
 // explain says in a sentence or two what a packet is.
 export function explain(p) {
+  if (p.text !== undefined) return say("text." + p.kind, p.client, p.text); // a system that is not ZooKeeper
   const who = p.client, path = p.path || "";
   let text;
   if (p.kind === "request") {
@@ -222,6 +226,7 @@ export function explain(p) {
 
 // explainMark says in a sentence what a mark is; "" if it is not worth one.
 export function explainMark(m) {
+  if (m.text && (m.kind === "client" || m.kind === "node")) return (m.kind === "client" ? m.who + say("colon") : "") + told(m.text);
   switch (m.kind) {
     case "state": return m.state === "outside" && m.text && m.text !== "has unlocked" ? m.who + say("colon") + told(m.text) : say("sentence." + m.state, m.who, told(m.text));
     case "client": return say("sentence." + m.state, m.who);
