@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,11 +29,14 @@ func exclusion(w *World, contenders []Lock, all bool) {
 	const times = 5
 	num := 0
 	var holders atomic.Int32
+	var entered atomic.Bool // by any contender
+	var failed error
 	round := func(l Lock) error {
 		if err := l.Lock(); err != nil {
 			return fmt.Errorf("Lock fails: %w", err)
 		}
 		alone := holders.Add(1) == 1
+		entered.Store(true)
 		num++
 		// Time for others to get in, if the lock lets them. In virtual time it
 		// ends when all others have got as far as they can.
@@ -64,11 +68,13 @@ func exclusion(w *World, contenders []Lock, all bool) {
 			}
 		}
 		err := w.Result(result, fmt.Sprintf("contender %d", i))
+		failed = cmp.Or(failed, err)
 		if all || err != nil && Unsafe(err.Error()) {
 			require.NoError(w, err, "contender %d", i)
 		}
 	}
 	if !all {
+		require.True(w, entered.Load(), "none of %d contenders has got the lock: %v", len(contenders), failed)
 		return
 	}
 	require.Equal(w, times*len(contenders), num, "the count is wrong: two contenders held the lock at once: two holders")
