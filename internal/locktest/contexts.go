@@ -62,7 +62,7 @@ func (b background) Lock() error { return b.ContextLock.Lock(context.Background(
 var contextCases = []TestCase[*contexts]{
 	{Name: "a waiter whose ctx ends returns an error that wraps it", Group: Liveness, Run: waiterReturns, Basic: true},
 	{Name: "a waiter that gives up leaves the queue", Group: Liveness, Run: waiterLeaves, Basic: true},
-	{Name: "a waiter that gives up lets nobody in and stops nobody", Group: Safety, Run: waiterBetween, Basic: true},
+	{Name: "a waiter that gives up lets nobody in and stops nobody", Group: Liveness, Run: waiterBetween, Basic: true},
 	{Name: "a waiter waits until the deadline of its ctx, however often it wakes, and no longer", Group: Liveness, Run: waitsUntilDeadline, Basic: true, Calm: true},
 	{Name: "a contender that gave up can lock again", Group: Liveness, Run: locksAgain, Basic: true},
 	{Name: "a ctx that ends after Lock has returned changes nothing", Group: Liveness, Run: endsAfterLock, Basic: true},

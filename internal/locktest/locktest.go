@@ -150,6 +150,7 @@ var cases = []TestCase[*World]{
 	{Name: "Unlock tells its own node from one that another process has made", Group: Safety, Run: idsOfProcesses, Exact: true, Single: true},
 	{Name: "one at a time holds it, contenders of one session", Group: Safety, Run: exclusionInOneSession, Basic: true},
 	{Name: "one at a time holds it, each contender in a session of its own", Group: Safety, Run: exclusionInManySessions, Basic: true},
+	{Name: "all of many contenders get in, again and again", Group: Liveness, Run: allGetIn, Exact: true},
 	{Name: "missing parents are made", Group: Liveness, Run: MissingParents, Basic: true, Bare: true},
 	{Name: "a holder whose session expires lets the next one in", Group: Faults, Run: ExpiredHolder, Basic: true},
 	{Name: "Unlock after the session expired is ErrNotLocked and touches nobody else's node", Group: Faults, Run: unlockAfterExpiry, Basic: true},

@@ -177,7 +177,7 @@ func manyOwners(w *owners) {
 	for i := range 16 {
 		contenders = append(contenders, twice{open(fmt.Sprint("owner ", i))})
 	}
-	exclusion(w.World, contenders)
+	exclusion(w.World, contenders, true)
 }
 
 // manyGoroutines has goroutines of one owner inside together, and never those

@@ -418,6 +418,13 @@ func (w *World) Eventually(what string, ok func() bool) {
 	w.WaitUntil(what, ok, func() string { return "never happens: " + what + w.Why() })
 }
 
+// waitFor waits for a state, and no longer than d.
+func (w *World) waitFor(d time.Duration, ok func() bool) {
+	for begin := time.Now(); !ok() && time.Since(begin) < d; {
+		time.Sleep(time.Millisecond + time.Since(begin)/100)
+	}
+}
+
 // WaitUntil waits for a state. It polls: in virtual time that is exact to one
 // part in a hundred and almost free, and a real server tells nothing.
 func (w *World) WaitUntil(what string, ok func() bool, failure func() string) {

@@ -70,7 +70,7 @@ var fenceCases = []locktest.TestCase[*fences]{
 	{Name: "a restart forgets no token", Group: locktest.Safety, Run: restart, Basic: true},
 	{Name: "many goroutines write at once and the highest token stays", Group: locktest.Safety, Run: goroutinesAtOnce, Basic: true},
 	{Name: "a write between the check and the store is not overwritten", Group: locktest.Safety, Run: betweenCheckAndStore, Basic: true, Exact: true},
-	{Name: "several stores write at once and the highest token stays", Group: locktest.Safety, Run: storesAtOnce},
+	{Name: "several stores write at once and the highest token gets through", Group: locktest.Liveness, Run: storesAtOnce},
 	{Name: "a higher token is stored though a lower one came in between", Group: locktest.Liveness, Run: lowerInBetween, Exact: true},
 	{Name: "one write after the other that comes in between makes no token stale", Group: locktest.Liveness, Run: manyInBetween, Exact: true},
 	{Name: "a value may be any bytes", Group: locktest.Liveness, Run: anyBytes},
@@ -233,7 +233,7 @@ func restart(w *fences) {
 }
 
 // atOnce has one writer for each token, in any order, all at the same time.
-func (w *fences) atOnce(n int, store func(i int) Register) {
+func (w *fences) atOnce(n int, store func(i int) Register, through bool) {
 	w.Helper()
 	results := make([]<-chan error, n+1)
 	for _, i := range rand.Perm(n) {
@@ -242,6 +242,12 @@ func (w *fences) atOnce(n int, store func(i int) Register) {
 	}
 	for token := 1; token <= n; token++ {
 		err := w.Result(results[token], fmt.Sprintf("Write with token %d", token))
+		if err != nil && !through { // what Write returns is another case
+			if token == n {
+				return
+			}
+			continue
+		}
 		if token == n || !errors.Is(err, w.subject.ErrStale) {
 			require.NoError(w, err, "Write with token %d fails; %d writers at once, and the highest token is %d", token, n, n)
 		}
@@ -254,7 +260,7 @@ func goroutinesAtOnce(w *fences) {
 	// A new client's first answer waits a moment, and virtual time stands still
 	// while a goroutine waits for a mutex, which a register may well have.
 	w.has(r, 0, "", "nothing has been written yet")
-	w.atOnce(20, func(int) Register { return r })
+	w.atOnce(20, func(int) Register { return r }, false)
 }
 
 func storesAtOnce(w *fences) {
@@ -264,7 +270,7 @@ func storesAtOnce(w *fences) {
 		r, _ := w.store()
 		stores = append(stores, r)
 	}
-	w.atOnce(n, func(i int) Register { return stores[i] })
+	w.atOnce(n, func(i int) Register { return stores[i] }, true)
 }
 
 // inBetween holds back each request of a Write in turn, with a node that is

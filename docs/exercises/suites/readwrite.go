@@ -104,8 +104,8 @@ var (
 
 var readWriteCases = []locktest.TestCase[*readWrite]{
 	{Name: "readers are inside together", Group: locktest.Liveness, Run: readersTogether, Basic: true},
-	{Name: "a reader behind a writer waits for it", Group: locktest.Safety, Run: readerBehindWriter, Basic: true},
-	{Name: "a writer waits for every reader before it", Group: locktest.Safety, Run: writerBehindReaders, Basic: true},
+	{Name: "a reader behind a writer waits for it", Group: locktest.Liveness, Run: readerBehindWriter, Basic: true},
+	{Name: "a writer waits for every reader before it", Group: locktest.Liveness, Run: writerBehindReaders, Basic: true},
 	{Name: "a reader behind a waiting writer waits", Group: locktest.Liveness, Run: readerBehindWaitingWriter, Basic: true},
 	{Name: "a writer does not starve behind a stream of readers", Group: locktest.Liveness, Run: noStarving, Basic: true},
 	{Name: "writers take turns in the order in which they came", Group: locktest.Liveness, Run: as(never, locktest.QueueOrder), Basic: true},
@@ -113,7 +113,7 @@ var readWriteCases = []locktest.TestCase[*readWrite]{
 	{Name: "a writer is alone, among readers and writers that come and go", Group: locktest.Safety, Run: writerAlone, Basic: true},
 	{Name: "a waiter waits for as long as a writer writes, a day if need be", Group: locktest.Safety, Run: as(writerFirst, locktest.LongHold), Basic: true, Calm: true},
 	{Name: "a waiter waits for as long as a reader reads, a day if need be", Group: locktest.Safety, Run: as(readerFirst, locktest.LongHold), Basic: true, Calm: true},
-	{Name: "a release lets in the readers up to the next writer", Group: locktest.Safety, Run: readersUpToWriter, Basic: true},
+	{Name: "a release lets in the readers up to the next writer", Group: locktest.Liveness, Run: readersUpToWriter, Basic: true},
 	{Name: "a writer's node is ephemeral and goes with Unlock", Group: locktest.Liveness, Run: as(never, locktest.EphemeralNode), Basic: true},
 	{Name: "a reader's node is ephemeral and goes with RUnlock", Group: locktest.Liveness, Run: as(always, locktest.EphemeralNode), Basic: true},
 	{Name: "Unlock of a reader and RUnlock of a writer are ErrNotLocked and delete nothing", Group: locktest.Liveness, Run: wrongRelease, Basic: true},
@@ -128,7 +128,7 @@ var readWriteCases = []locktest.TestCase[*readWrite]{
 	{Name: "a release wakes exactly the contenders that it concerns", Group: locktest.Cost, Run: wakesTheRightOnes, Exact: true},
 	{Name: "each wait costs two requests", Group: locktest.Cost, Run: readWriteRequests, Exact: true},
 	{Name: "a release wakes one contender where readers and writers take turns", Group: locktest.Cost, Run: as(writerFirst, locktest.WakeUps), Bare: true},
-	{Name: "nodes of other programs that follow the recipe count", Group: locktest.Safety, Run: recipesNodes},
+	{Name: "nodes of other programs that follow the recipe count", Group: locktest.Liveness, Run: recipesNodes},
 	{Name: "a child that is not a contender is ignored", Group: locktest.Liveness, Run: as(writerFirst, locktest.ForeignChild), Bare: true},
 	{Name: "missing parents are made", Group: locktest.Liveness, Run: as(writerFirst, locktest.MissingParents), Bare: true},
 	{Name: "parents that another contender makes at the same moment are not an error", Group: locktest.Faults, Run: as(readerFirst, locktest.ParentsAtOnce), Exact: true, Bare: true},

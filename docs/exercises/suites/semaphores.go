@@ -78,13 +78,13 @@ func (s asLock) TryLock() (bool, error) { return s.TryAcquire() }
 func (s asLock) Unlock() error          { return s.Release() }
 
 var semaphoreCases = []locktest.TestCase[*places]{
-	{Name: "as many as there are permits get in without waiting, and one more waits", Group: locktest.Safety, Run: with(3, asManyAsPermits), Basic: true},
-	{Name: "as many as there are permits get in, also if there are many", Group: locktest.Safety, Run: manyPermits, Basic: true},
-	{Name: "a release lets exactly one in", Group: locktest.Safety, Run: with(3, letsOneIn), Basic: true},
+	{Name: "as many as there are permits get in without waiting, and one more waits", Group: locktest.Liveness, Run: with(3, asManyAsPermits), Basic: true},
+	{Name: "as many as there are permits get in, also if there are many", Group: locktest.Liveness, Run: manyPermits, Basic: true},
+	{Name: "a release lets exactly one in", Group: locktest.Liveness, Run: with(3, letsOneIn), Basic: true},
 	{Name: "whichever of those inside goes, the first waiter gets in", Group: locktest.Liveness, Run: with(3, whicheverGoes), Basic: true},
 	{Name: "several that go at once let as many in", Group: locktest.Liveness, Run: with(3, severalGo), Basic: true},
 	{Name: "waiters get in in the order in which they came", Group: locktest.Liveness, Run: with(3, orderOfPlaces), Basic: true},
-	{Name: "a waiter that goes lets nobody in, and those behind it are not forgotten", Group: locktest.Safety, Run: with(2, waiterBeforeGoes), Basic: true},
+	{Name: "a waiter that goes lets nobody in, and those behind it are not forgotten", Group: locktest.Liveness, Run: with(2, waiterBeforeGoes), Basic: true},
 	{Name: "TryAcquire takes a free place, and says false at once when there is none", Group: locktest.Liveness, Run: with(2, tryAcquire), Basic: true},
 	{Name: "Release by a contender that is not inside is ErrNotAcquired and frees no place", Group: locktest.Liveness, Run: with(2, releaseOutside), Basic: true},
 	{Name: "a holder whose session ends frees its place", Group: locktest.Faults, Run: with(3, placeExpires), Basic: true},
