@@ -30,24 +30,31 @@ type sentence struct{ place, words string }
 func texts(t *testing.T, files ...string) (list []sentence) {
 	t.Helper()
 	fset := token.NewFileSet()
-	constants := make(map[string]string)
+	constants := make(map[string]string)     // of the packages
+	counted := make(map[*ast.ValueSpec]bool) // a constant counts where it is used
 	var parsed []*ast.File
 	for _, file := range files {
 		f, err := parser.ParseFile(fset, file, nil, 0)
 		require.NoError(t, err)
 		parsed = append(parsed, f)
-		ast.Inspect(f, func(n ast.Node) bool {
-			if spec, ok := n.(*ast.ValueSpec); ok {
+		for _, decl := range f.Decls {
+			group, ok := decl.(*ast.GenDecl)
+			if !ok || group.Tok != token.CONST {
+				continue
+			}
+			for _, spec := range group.Specs {
+				spec := spec.(*ast.ValueSpec)
 				for i, name := range spec.Names {
-					if i < len(spec.Values) {
-						if lit, ok := spec.Values[i].(*ast.BasicLit); ok && lit.Kind == token.STRING {
-							constants[name.Name], _ = strconv.Unquote(lit.Value)
-						}
+					if i >= len(spec.Values) {
+						continue
+					}
+					if lit, ok := spec.Values[i].(*ast.BasicLit); ok && lit.Kind == token.STRING {
+						constants[name.Name], _ = strconv.Unquote(lit.Value)
+						counted[spec] = true
 					}
 				}
 			}
-			return true
-		})
+		}
 	}
 	var flat func(e ast.Expr) (string, bool)
 	flat = func(e ast.Expr) (string, bool) {
@@ -84,10 +91,8 @@ func texts(t *testing.T, files ...string) (list []sentence) {
 			case *ast.ImportSpec:
 				return false
 			case *ast.ValueSpec:
-				for _, v := range n.Values { // a constant counts where it is used
-					if _, ok := v.(*ast.BasicLit); ok {
-						return false
-					}
+				if counted[n] {
+					return false
 				}
 			case *ast.KeyValueExpr:
 				if key, ok := n.Key.(*ast.Ident); ok && (key.Name == "Name" || key.Name == "unexplored") {
@@ -173,7 +178,7 @@ func TestEverySentenceOfTheCommandHasAChineseTwin(t *testing.T) {
 	require.Empty(t, missing(list, everything()), "write the twin of each into the table of words.go")
 	for english, twin := range everything() {
 		require.NoError(t, chinese.Check(english, twin))
-		require.True(t, strings.ContainsFunc(twin, func(r rune) bool { return unicode.Is(unicode.Han, r) || strings.ContainsRune("，。：", r) }) || english == twin, "%q: its twin is not Chinese: %q", english, twin)
+		require.True(t, strings.ContainsFunc(twin, func(r rune) bool { return unicode.Is(unicode.Han, r) || strings.ContainsRune("，。：、", r) }) || english == twin, "%q: its twin is not Chinese: %q", english, twin)
 		require.NotRegexp(t, `\p{Han}[,;:?!]`, twin, "punctuation between Chinese words is full-width")
 	}
 }
@@ -211,12 +216,34 @@ func TestEveryCaseHasAGloss(t *testing.T) {
 	}
 }
 
-// untranslated is how many formats of the graders have no twin yet. It may only fall.
-const untranslated = 703
+// notSaid are strings of the graders that no student reads as a sentence.
+var notSaid = []string{
+	// Parts of the names of cases, which have their gloss as a whole.
+	"%d random schedules of %d contenders", "%d random schedules of %d contenders in one session",
+	"%d random schedules of %d contenders in one session that lock three times, and at some moment it ends",
+	"%d random schedules of two goroutines of one owner, and another owner", "%s, and a number has one digit more than the one before",
+	"%s, and at some moment %s", "%s, and at some moment a day passes", "%s, and at some moment one of these faults", "%s, one of which only tries",
+	"a connection breaks", "a ctx ends", "a reply is lost", "a request is lost", "a session ends",
+	// Parts of sentences that have their twins as a whole, for one and for several.
+	"; the recipe names the nodes read- and write-, so that programs of different authors share a lock", "deletes a node", "%d fault%s (%s)",
+	", at %s", ", in %s", "in %s", // a place in the code
+	// Names of calls, data, and what Go, testify or the processes say to each other.
+	"Acquire, Release", "Lock, Unlock", "by a", "by a, late", "by b", "go run ./docs/lab -open -scene %s",
+	"Error Trace", "Error Trace:", "LOCKTEST_WORKER=%s %s", "locktest-report %s", "locktest-report  %s", "WARNING: DATA RACE", "created by", "synctest bubble",
+	"all goroutines in bubble are blocked", "main bubble goroutine has exited",
+	// For the authors: a flag, and what is wrong with a mutant.
+	"run the cases in this process, for a debugger: a lock that hangs or panics ends the test", "the place that mutant %d changes is %d times in step 3, not once:\n%s",
+}
 
-// TestTheGradersLearnChinese counts the formats that a student of an exercise can
-// meet and that have no twin. The cases of zklock alone are not among them.
-func TestTheGradersLearnChinese(t *testing.T) {
+// isCode says of a string that it is a piece of a program, as the mutants are.
+func isCode(s string) bool {
+	return strings.Contains(s, ":= ") || strings.Contains(s, " = ") || strings.Contains(s, "return l.") || strings.Contains(s, "if ") && strings.Contains(s, "{") ||
+		strings.HasPrefix(s, "l.conn.") || strings.HasPrefix(s, "|| errors.") || strings.HasPrefix(s, "```")
+}
+
+// TestEverySentenceOfTheGradersHasAChineseTwin: those that a student of an exercise
+// can meet. The cases of zklock alone are not among them.
+func TestEverySentenceOfTheGradersHasAChineseTwin(t *testing.T) {
 	root := rootOf(t)
 	var files []string
 	for _, name := range []string{"cases", "contexts", "grader", "lostreplies", "owners_cases", "processes", "watchdog", "world"} {
@@ -226,13 +253,9 @@ func TestTheGradersLearnChinese(t *testing.T) {
 	files = append(files, filepath.Join(root, "docs", "exercises", "killing", "killing.go"))
 	files = append(files, sources(t, filepath.Join(root, "docs", "exercises", "breaking"))...)
 	list := texts(t, files...)
-	slices.SortFunc(list, func(a, b sentence) int { return strings.Compare(a.words, b.words) })
-	list = slices.CompactFunc(list, func(a, b sentence) bool { return a.words == b.words })
-	none := missing(list, everything())
-	for _, s := range none {
-		t.Log(s)
-	}
-	require.Equal(t, untranslated, len(none), "of %d formats; if it is less, lower the number; if it is more, write the twins into internal/locktest/chinese/messages.go", len(list))
+	require.Greater(t, len(list), 900, "the sentences are not found")
+	list = slices.DeleteFunc(list, func(s sentence) bool { return slices.Contains(notSaid, s.words) || isCode(s.words) })
+	require.Empty(t, missing(list, everything()), "write the twin of each into internal/locktest/chinese/messages.go")
 }
 
 // english matches what is left of English in a Chinese line: three words in a row.
