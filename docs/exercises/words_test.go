@@ -317,3 +317,28 @@ func TestAResultSpeaksChinese(t *testing.T) {
 	a.failed(e, at, r)
 	require.Equal(t, "\n没有通过（活性）：the holder has a node and it is ephemeral（持有者有节点，而且是临时节点）\n    持有者的 Lock 失败\n        predecessor：尚未编写\n\n它打印了：\n    the waiter waits on a watch\n", out.String(), "what a lock prints is its own")
 }
+
+// TestFinishedMessagesSpeakChinese: messages as the wrong attempts of testdata get
+// them, with names, requests and other messages put into them.
+func TestFinishedMessagesSpeakChinese(t *testing.T) {
+	for _, message := range []string{
+		"Lock of the holder fails\n    naive: not written yet",
+		"the waiter polls: it has sent 1202 requests in 1m0s while it had to wait, and has set no watch; set a watch and sleep until its event comes",
+		"never happens: the waiter's read is held back, or it waits:\n    the nodes that are there: lock\n    no contender has a watch: nothing will wake one that waits",
+		"the lock was let go while the waiter was about to wait (its read number 2 came after the release), and Lock fails",
+		"contender 3 gets in before contender 1, which came earlier: the contender whose node has the smallest number is the next",
+		"its request 3, getData, is lost with its connection, Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error",
+		"the ctx of the waiter in the middle has ended, and Lock returns an error that does not wrap ctx.Err(): the caller cannot tell why (fmt.Errorf with %w)\n    Target error should be in err chain:\n    expected: \"context canceled\"",
+		"the reply to create was lost with the connection, and Lock returns the error; the node may be there although create has failed: give each node an id of its own, in its data, and after zk.ErrConnectionClosed look for the node that has it",
+		"Write with token 9 returns no error, and must return ErrStale: the holder was paused, its session ended, and the next holder has written with token 13: an old token has written",
+		"a reader has got the lock while another contender holds it: two holders; it must wait: a writer holds the lock; the queue goes by the number at the end of the name, and not by the name: read-0000000001 sorts before write-0000000000 and comes after it",
+		"a candidate that has resigned writes, and Write returns no error: an old token has written, and the next leader's data may be overwritten",
+		"the lock hangs: it waits for a mutex that another goroutine keeps, which waits itself; let go of a mutex before you wait for the lock or for a reply. It is in _04-reentrant.(*Mutex).Lock. Under way: Lock",
+		"it has not come to an end in 1m0s", "lock.go:3:8 imports os, which a lock does not need; it may import github.com/go-zookeeper/zk, and the packages of the standard library that README.md lists",
+	} {
+		for line := range strings.Lines(book.Text(message)) {
+			require.NotRegexp(t, english, line, "%s", message)
+		}
+	}
+	require.Regexp(t, english, book.Text("a sentence that is in no book"))
+}

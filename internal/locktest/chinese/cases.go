@@ -125,7 +125,7 @@ var cases = map[string]string{
 	"one write after the other that comes in between makes no token stale":           "其间接连有别的写，也不会让令牌过时",
 	"several stores write at once and the highest token stays":                       "几个存储进程同时写，最大的令牌留下",
 	"the new holder's first write shuts the old one out, whatever it writes":         "新持有者第一次写之后，旧持有者就写不进去了，不管写什么",
-	"the paused holder comes late and is refused":                                    "停顿过的持有者来晚了，遭到拒绝",
+	"the paused holder comes late and is refused":                                    "暂停过的持有者迟到，遭到拒绝",
 	"tokens are compared as numbers":                                                 "令牌按数值比较",
 	"what was written is read":                                                       "写进去的能读出来",
 

@@ -128,7 +128,13 @@ func (b *Book) Text(english string) string {
 		return whole
 	}
 	lines := strings.Split(english, "\n")
+	schedule := false
 	for i, line := range lines {
+		if schedule {
+			lines[i] = step(line)
+			continue
+		}
+		schedule = strings.HasSuffix(line, beforeSteps)
 		body := strings.TrimSpace(line)
 		before, after, _ := strings.Cut(line, body)
 		place := places.FindString(body)
