@@ -15,7 +15,8 @@ import (
 )
 
 // TestThePageListsTheMutants compares exercise 11's page with the mutants that
-// are played on.
+// are played on. The list of the Chinese edition is translated: if this one
+// changes, the edition test fails until the translation follows.
 func TestThePageListsTheMutants(t *testing.T) {
 	e, err := find("11")
 	require.NoError(t, err)

@@ -278,9 +278,12 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 			parts = append(parts, a.say("%s %d of %d", p.Group, p.Points, p.Of))
 		}
 		all := chinese.Verbatim(strings.Join(parts, a.say(", ")))
-		if r.Unsafe {
+		switch {
+		case r.Unsafe && len(r.Failed) > 0 && r.Failed[0].weight() == 0:
 			a.print("%d of %d cases pass: %d of %d points (%s). A lock that is not safe gets no points. Begin with this case.\n", r.Passed, r.Cases, r.Points, r.Of, all)
-		} else {
+		case r.Unsafe:
+			a.print("%d of %d cases pass: %d of %d points (%s). Points are given once all cases of the group safety pass. Begin with this case.\n", r.Passed, r.Cases, r.Points, r.Of, all)
+		default:
 			a.print("%d of %d cases pass: %d of %d points (%s). Begin with this case.\n", r.Passed, r.Cases, r.Points, r.Of, all)
 		}
 		if line := r.stageLine(e); line != "" {

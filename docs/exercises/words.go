@@ -214,6 +214,7 @@ var words = map[string]string{
 	"%s (%d points)": "%s（%d 分）",
 	"All %d cases pass: %d of %d points. Compare with ours: go run ./docs/exercises show %d\nThen: go run ./docs/exercises next": "%d 个用例全部通过：得 %d 分，满分 %d 分。与我们的解答对照：go run ./docs/exercises show %d\n然后：go run ./docs/exercises next",
 	"%d of %d cases pass: %d of %d points (%s). A lock that is not safe gets no points. Begin with this case.":                   "%[2]d 个用例，通过 %[1]d 个：得 %[3]d 分，满分 %[4]d 分（%[5]s）。不安全的锁不得分。先解决上面这个用例。",
+	"%d of %d cases pass: %d of %d points (%s). Points are given once all cases of the group safety pass. Begin with this case.": "%[2]d 个用例，通过 %[1]d 个：得 %[3]d 分，满分 %[4]d 分（%[5]s）。安全性这一组的用例全部通过之后才给分。先解决上面这个用例。",
 	"%d of %d cases pass: %d of %d points (%s). Begin with this case.":                                                           "%[2]d 个用例，通过 %[1]d 个：得 %[3]d 分，满分 %[4]d 分（%[5]s）。先解决上面这个用例。",
 	"%s %d of %d":     "%s %d/%d 分",
 	", ":              "，",

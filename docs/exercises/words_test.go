@@ -206,14 +206,17 @@ func TestASentenceWithoutATwinIsFound(t *testing.T) {
 // TestEveryCaseHasAGloss: a student who reads Chinese meets the names of the cases.
 func TestEveryCaseHasAGloss(t *testing.T) {
 	book := chinese.Table()
+	var without []string
 	for _, e := range exercises {
 		for _, s := range e.tests {
 			for _, name := range s.all {
-				require.Contains(t, book, name, "%v: write its gloss into internal/locktest/chinese/cases.go", e)
-				require.True(t, strings.HasPrefix(book[name], name+"（"), "the name stays English: %s", book[name])
+				if !strings.HasPrefix(book[name], name+"（") {
+					without = append(without, name)
+				}
 			}
 		}
 	}
+	require.Empty(t, without, "write the gloss of each into internal/locktest/chinese/cases.go")
 }
 
 // notSaid are strings of the graders that no student reads as a sentence.

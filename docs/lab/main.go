@@ -5,6 +5,7 @@
 //	go run ./docs/lab -open            # and opens the browser
 //	go run ./docs/lab -open -scene A7  # and that lock's scene in it: docs/lab/scenes.md
 //	go run ./docs/lab -open -lock DIR  # plays the exercise's lock that is in this folder
+//	go run ./docs/lab -open -film FILE # shows a trace or a recorded run
 //	go run ./docs/lab -out lab.html    # writes one file, which needs no server
 //	go run ./docs/lab -out site/       # writes a folder for a static site
 //	go run ./docs/lab -read            # opens the reading guide beside code and lab
@@ -22,6 +23,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -46,6 +48,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	open := flags.Bool("open", false, "open the page in the browser")
 	scene := flags.String("scene", "", "print and open the address of this lock's `scene`, or this address, which begins with #; see docs/lab/scenes.md")
 	lock := flags.String("lock", "", "play the lock in this `folder` in the place of the exercise's that its package clause names")
+	film := flags.String("film", "", "show the trace or the recorded run in this `file`, as Open a file does")
 	read := flags.Bool("read", false, "open the reader: the reading guide row by row, with the code and the lab beside it")
 	addr := flags.String("addr", "127.0.0.1:0", "serve on this loopback `address`")
 	if err := flags.Parse(args); err != nil {
@@ -76,6 +79,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			at = "#lock=exercise-" + b.own.folder
 		}
 	}
+	var shown []byte
+	if *film != "" {
+		if *out != "" || *read {
+			return errors.New("-film goes with -open, and not with -out or -read")
+		}
+		if shown, err = os.ReadFile(*film); err != nil {
+			return fmt.Errorf("-film: %w", err)
+		}
+	}
 	if *out != "" {
 		built, err := b.build(ctx)
 		if err != nil {
@@ -94,6 +106,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	defer ln.Close()
 	s := newSite(ln.Addr().String())
+	s.film, s.filmName = shown, filepath.Base(*film)
 	url := "http://" + s.host + "/" + at
 	what := "lab"
 	if *read {

@@ -581,3 +581,27 @@ self.onmessage({ data: { wasm: null } });
 	require.Contains(t, m.Broken, "main.badUnlock")
 	require.NotContains(t, m.Broken, "no reason")
 }
+
+func TestAFilmIsServedUnderItsName(t *testing.T) {
+	s, server := served(t)
+	s.put(ready(), nil)
+	resp, _ := get(t, server.URL+"/film.json", "")
+	require.Equal(t, http.StatusNotFound, resp.StatusCode)
+	_, page := get(t, server.URL+"/", "")
+	require.NotContains(t, page, "lab-film")
+
+	s.film, s.filmName = []byte("{}"), `a"b.json`
+	resp, body := get(t, server.URL+"/film.json", "")
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.Equal(t, "{}", body)
+	require.Equal(t, "application/json", resp.Header.Get("Content-Type"))
+	_, page = get(t, server.URL+"/", "")
+	require.Contains(t, page, `<meta name="lab-film" content="a&#34;b.json">`)
+
+	film := filepath.Join(t.TempDir(), "film.json")
+	require.ErrorContains(t, run(t.Context(), []string{"-film", film}, io.Discard, io.Discard), "-film: ")
+	require.NoError(t, os.WriteFile(film, []byte("{}"), 0o644))
+	for _, other := range []string{"-read", "-out=x.html"} {
+		require.ErrorContains(t, run(t.Context(), []string{"-film", film, other}, io.Discard, io.Discard), "-film goes with -open")
+	}
+}

@@ -42,7 +42,9 @@ func listen(addr string) (net.Listener, error) {
 
 // A site serves the page and tells it of each build.
 type site struct {
-	host string // with the port
+	host     string // with the port
+	film     []byte // what the page shows first; nil: the scene of its address
+	filmName string
 
 	mu      sync.Mutex // guards what follows
 	last    *built     // nil: nothing has been built yet
@@ -173,12 +175,18 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			body = b.gz
 		}
 	}
+	if name == "film.json" && s.film != nil {
+		body, ok = s.film, true
+	}
 	if !ok {
 		http.Error(w, "the lab has no "+name, http.StatusNotFound)
 		return
 	}
 	if name == "index.html" {
 		body = inHead(body, fmt.Sprintf(`<meta name="lab-events" content="events?seen=%d">`, builds))
+		if s.film != nil {
+			body = inHead(body, `<meta name="lab-film" content="`+escape(s.filmName)+`">`)
+		}
 	}
 	h.Set("Content-Type", contentType(name))
 	h.Set("Content-Length", strconv.Itoa(len(body)))

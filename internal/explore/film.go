@@ -45,6 +45,9 @@ type Film struct {
 	// the Server that it names.
 	Recorded bool   `json:"recorded,omitempty"`
 	Server   string `json:"server,omitempty"`
+	// System is what the server is, if it is not a ZooKeeper; then the packets
+	// have a Text.
+	System string `json:"system,omitempty"`
 }
 
 // A FilmChoice is a choice with its instant. If it lets the server carry out a
@@ -82,6 +85,7 @@ type Packet struct {
 	Lost    bool          `json:"lost,omitempty"`    // it never arrives; Arrived is when that is decided
 	Pending bool          `json:"pending,omitempty"` // it is still on its way at the end of the film
 	Of      int           `json:"of,omitempty"`      // of a reply: the request
+	Text    string        `json:"text,omitempty"`    // to or from another system: what it says
 }
 
 // A Mark is a change of state at an instant. Which fields it has depends on

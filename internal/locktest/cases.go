@@ -657,22 +657,32 @@ func WaiterGoes(w *World) {
 	w.NothingLeft()
 }
 
+// ForeignChild has children that are not contenders. A name that ends in a number is
+// one of a contender's where an exercise leaves the names to its author.
 func ForeignChild(w *World) {
+	l, _ := w.Contender()
+	w.MustLock(l, "a first contender")
+	named := slices.ContainsFunc(w.Nodes(), func(node string) bool {
+		return strings.HasPrefix(node, "lock-") || strings.HasPrefix(node, "read-") || strings.HasPrefix(node, "write-")
+	})
+	w.Unlock(l, "it")
+	names := []string{"config", "minutes"}
+	if named {
+		names = append(names, "0", "0000000000")
+	}
 	s := w.Session()
-	w.Parents(s.Conn, zk.WorldACL(zk.PermAll))
-	for _, p := range []string{w.Path, w.Path + "/0", w.Path + "/config", w.Path + "/0000000000"} {
-		_, err := s.Create(p, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	for _, name := range names {
+		_, err := s.Create(w.Path+"/"+name, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(w, err)
 	}
-	l, _ := w.Contender()
-	w.MustLock(l, "a contender beside three nodes that are not contenders'")
+	w.MustLock(l, fmt.Sprintf("a contender beside %d nodes that are not contenders'", len(names)))
 	other, os := w.Contender()
 	result := w.Lock(other)
 	w.stillWaits(result, os, "the second contender")
 	w.Unlock(l, "the first")
 	w.holds(result, "the second contender")
 	w.Unlock(other, "it")
-	require.Len(w, w.Nodes(), 3, "the nodes that are not contenders' must stay, and no other node")
+	require.Len(w, w.Nodes(), len(names), "the nodes that are not contenders' must stay, and no other node")
 }
 
 // atEachRead lets a contender lock while another one holds the lock, again and

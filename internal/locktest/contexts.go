@@ -63,6 +63,7 @@ var contextCases = []TestCase[*contexts]{
 	{Name: "a waiter whose ctx ends returns an error that wraps it", Group: Liveness, Run: waiterReturns, Basic: true},
 	{Name: "a waiter that gives up leaves the queue", Group: Liveness, Run: waiterLeaves, Basic: true},
 	{Name: "a waiter that gives up lets nobody in and stops nobody", Group: Safety, Run: waiterBetween, Basic: true},
+	{Name: "a waiter waits until the deadline of its ctx, however often it wakes, and no longer", Group: Liveness, Run: waitsUntilDeadline, Basic: true, Calm: true},
 	{Name: "a contender that gave up can lock again", Group: Liveness, Run: locksAgain, Basic: true},
 	{Name: "a ctx that ends after Lock has returned changes nothing", Group: Liveness, Run: endsAfterLock, Basic: true},
 	{Name: "a ctx that has ended before gets no lock", Group: Liveness, Run: endedBefore, Basic: true},
@@ -80,7 +81,7 @@ type contexts struct {
 
 // soon is how long a Lock may take to notice that its ctx has ended, in virtual
 // time; on a real server patience is.
-const soon = 100 * time.Millisecond
+const soon = time.Second
 
 // waiting makes a contender that waits behind another one.
 func (w *contexts) waiting(name string) (l Lock, s *Session, result <-chan error, giveUp context.CancelFunc) {
@@ -156,6 +157,46 @@ func waiterBetween(w *contexts) {
 	w.NothingLeft()
 }
 
+// waitsUntilDeadline has three waiters give up before the one with a deadline: each of
+// them wakes the next.
+func waitsUntilDeadline(w *contexts) {
+	const patience = 2 * time.Hour
+	holder, _ := w.Contender()
+	w.MustLock(holder, "the holder")
+	var before []<-chan error
+	var leave []context.CancelFunc
+	for i := range 3 {
+		_, _, result, giveUp := w.waiting(fmt.Sprintf("waiter %d", i+1))
+		before, leave = append(before, result), append(leave, giveUp)
+	}
+	s := w.Session()
+	l := w.subject.New(s.Conn, w.Path)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	w.Cleanup(cancel)
+	began := time.Now()
+	result := w.Aside("Lock", func() error { return l.Lock(ctx) })
+	w.stillWaits(result, s, "the waiter with a deadline")
+	for i := range leave {
+		time.Sleep(patience / 4)
+		if len(result) > 0 {
+			require.NoError(w, <-result, "the ctx of a waiter ends after %v, and after %v its Lock fails", patience, time.Since(began))
+			w.Fatalf("the waiter with a deadline has got the lock while another contender holds it: two holders")
+		}
+		leave[len(leave)-1-i]() // the one just before it
+		w.gaveUp(before[len(leave)-1-i], "a waiter before it")
+	}
+	time.Sleep(time.Until(began.Add(patience)) + soon)
+	if len(result) == 0 {
+		w.Fatalf("the ctx of a waiter has ended after %v, and Lock has not returned: the waiter has woken three times meanwhile, and each time it waits for what is left of its ctx, not for as long as at first", patience)
+	}
+	err := <-result
+	require.Error(w, err, "the ctx of a waiter has ended, another contender holds the lock, and Lock returns no error: two holders")
+	require.ErrorIs(w, err, context.DeadlineExceeded, "the deadline of a ctx has passed, and Lock returns an error that does not wrap ctx.Err() (fmt.Errorf with %%w)")
+	w.Unlock(holder, "the holder")
+	w.rest()
+	w.NothingLeft()
+}
+
 func locksAgain(w *contexts) {
 	holder, _ := w.Contender()
 	w.MustLock(holder, "the holder")
@@ -201,9 +242,26 @@ func endedBefore(w *contexts) {
 	w.NoNodes("Lock was called with a ctx that had ended, and has left a node")
 }
 
+// goroutinesOfGivingUp has waiters give up while they wait, and while a request of
+// theirs is not answered. What Lock returns then, and when, is another case.
 func goroutinesOfGivingUp(w *contexts) {
-	waiterBetween(w)
-	silentServer(w)
+	for n := 1; n <= 4; n++ {
+		holder, _ := w.Contender()
+		w.MustLock(holder, "the holder")
+		s := w.Session()
+		l := background{w.subject.New(s.Conn, w.Path)}
+		ctx, cancel := context.WithCancel(context.Background())
+		held := w.Server.Hold(Number(s, n))
+		result := w.Aside("Lock", func() error { return l.ContextLock.Lock(ctx) })
+		w.Meets(held, s, "the request is held back, or the waiter waits")
+		cancel()
+		w.rest()
+		held.Release()
+		w.Unlock(holder, "the holder")
+		if w.Result(result, "the ctx of a waiter has ended, and its Lock") == nil {
+			w.Unlock(l, "the waiter")
+		}
+	}
 	w.NoGoroutines()
 }
 

@@ -122,3 +122,30 @@ func TestTheChinesePagesUseTheTermsOfTheGlossary(t *testing.T) {
 		require.Empty(t, avoided("服务器的应答丢失了，`响应`是另一个词。对象监视器。\n```\n响应\n```\n", all))
 	})
 }
+
+// The handout has a few of the terms, in the glossary's words.
+func TestTheHandoutHasTheTermsOfTheGlossary(t *testing.T) {
+	page, err := os.ReadFile(glossary)
+	require.NoError(t, err)
+	handout, err := os.ReadFile("../../docs/teaching/handout.md")
+	require.NoError(t, err)
+	known := make(map[string]bool)
+	for _, term := range terms(string(page)) {
+		for _, word := range regexp.MustCompile(`\p{Han}+`).FindAllString(term.zh, -1) {
+			known[word] = true
+		}
+	}
+	unknown := func(handout string) (words []string) {
+		for _, row := range regexp.MustCompile(`(?m)^\| \*\*[^|]+\*\* \| ([^|]*\p{Han}[^|]*) \|`).FindAllStringSubmatch(handout, -1) {
+			for _, word := range regexp.MustCompile(`\p{Han}+`).FindAllString(row[1], -1) {
+				if !known[word] {
+					words = append(words, word)
+				}
+			}
+		}
+		return words
+	}
+	require.Empty(t, unknown(string(handout)), "words of the handout that are not in the glossary")
+	require.Contains(t, string(handout), "| **watch** | 监听 |")
+	require.Equal(t, []string{"防护令牌"}, unknown("| **fencing token** | 防护令牌 | a number |\n| **watch** | 监听 | one event |\n"))
+}

@@ -16,10 +16,20 @@ import (
 	"example.com/zklock/internal/zkserver"
 )
 
-var update = flag.Bool("update", false, "write the output of each program into its page")
+var update = flag.Bool("update", false, "write the output of each program into its pages")
+
+// pages returns the page of a primer and its Chinese edition, in this order.
+func pages(t *testing.T, number int) []string {
+	t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("%02d-*.md", number))
+	require.NoError(t, err)
+	require.Len(t, files, 2, "a page for each program, and its Chinese edition")
+	require.Equal(t, strings.TrimSuffix(files[0], ".md")+".zh-CN.md", files[1])
+	return files
+}
 
 // TestThePagesShowWhatTheProgramsPrint runs each program twice against one server:
-// what it prints is what its page shows, and it leaves nothing behind.
+// what it prints is what its pages show, and it leaves nothing behind.
 func TestThePagesShowWhatTheProgramsPrint(t *testing.T) {
 	require.Len(t, programs, 10)
 	server := zkserver.Run(t)
@@ -28,20 +38,19 @@ func TestThePagesShowWhatTheProgramsPrint(t *testing.T) {
 	before := server.Children("/")
 	for number := 1; number <= len(programs); number++ {
 		t.Run(fmt.Sprint(number), func(t *testing.T) {
-			files, err := filepath.Glob(fmt.Sprintf("%02d-*.md", number))
-			require.NoError(t, err)
-			require.Len(t, files, 1, "a page for each program")
-			page, err := os.ReadFile(files[0])
-			require.NoError(t, err)
 			var out bytes.Buffer
 			require.NoError(t, run(number, []string{address}, &out))
-			shown := regexp.MustCompile(fmt.Sprintf("(?s)```\n\\$ go run ./docs/exercises/primers %d\n(.*?)```", number)).FindSubmatchIndex(page)
-			require.NotNil(t, shown, "the page calls the program")
-			if *update {
-				text := string(page[:shown[2]]) + out.String() + string(page[shown[3]:])
-				require.NoError(t, os.WriteFile(files[0], []byte(text), 0o644))
-			} else {
-				require.Equal(t, string(page[shown[2]:shown[3]]), out.String(), "the page is stale: go generate ./...")
+			for _, file := range pages(t, number) {
+				page, err := os.ReadFile(file)
+				require.NoError(t, err)
+				shown := regexp.MustCompile(fmt.Sprintf("(?s)```\n\\$ go run ./docs/exercises/primers %d\n(.*?)```", number)).FindSubmatchIndex(page)
+				require.NotNil(t, shown, "%s calls the program", file)
+				if *update {
+					text := string(page[:shown[2]]) + out.String() + string(page[shown[3]:])
+					require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+				} else {
+					require.Equal(t, string(page[shown[2]:shown[3]]), out.String(), "%s is stale: go generate ./...", file)
+				}
 			}
 			out.Reset()
 			require.NoError(t, run(number, []string{address}, &out), "a second time")
@@ -68,20 +77,18 @@ func TestEachPrimerLeadsOn(t *testing.T) {
 		files, err := filepath.Glob(fmt.Sprintf("../_%02d-*/README.md", number))
 		require.NoError(t, err)
 		require.Len(t, files, 1)
-		pages, err := filepath.Glob(fmt.Sprintf("%02d-*.md", number))
+		primer := pages(t, number)[0]
+		page, err := os.ReadFile(primer)
 		require.NoError(t, err)
-		require.Len(t, pages, 1)
-		page, err := os.ReadFile(pages[0])
-		require.NoError(t, err)
-		require.Contains(t, string(page), "]("+filepath.ToSlash(filepath.Dir(files[0]))+"/)", "%s names its exercise", pages[0])
+		require.Contains(t, string(page), "]("+filepath.ToSlash(filepath.Dir(files[0]))+"/)", "%s names its exercise", primer)
 		exercise, err := os.ReadFile(files[0])
 		require.NoError(t, err)
-		require.Contains(t, string(exercise), "../primers/"+pages[0], "%s names its primer", files[0])
+		require.Contains(t, string(exercise), "../primers/"+primer, "%s names its primer", files[0])
 		index, err := os.ReadFile("README.md")
 		require.NoError(t, err)
-		require.Contains(t, string(index), "]("+pages[0]+")")
+		require.Contains(t, string(index), "]("+primer+")")
 		if number <= 4 {
-			require.Equal(t, 1, strings.Count(string(page), "\n## Questions"), pages[0])
+			require.Equal(t, 1, strings.Count(string(page), "\n## Questions"), primer)
 		}
 	}
 }

@@ -375,14 +375,12 @@ func placeExpires(w *places) {
 // crowd has contenders go in and out at the same time, and counts.
 func (w *places) crowd(contenders []locktest.Lock) {
 	const times = 5
-	var inside, most atomic.Int32
+	var inside atomic.Int32
 	round := func(l locktest.Lock) error {
 		if err := l.Lock(); err != nil {
 			return fmt.Errorf("Acquire fails: %w", err)
 		}
 		n := inside.Add(1)
-		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
-		}
 		time.Sleep(time.Millisecond) // time for the others to get in
 		inside.Add(-1)
 		if err := l.Unlock(); err != nil {
@@ -404,9 +402,6 @@ func (w *places) crowd(contenders []locktest.Lock) {
 	}
 	for i, result := range results {
 		require.NoError(w, w.Result(result, fmt.Sprintf("contender %d", i+1)), "contender %d", i+1)
-	}
-	if w.Server != nil { // in virtual time all have got as far as they can
-		require.Equal(w, w.permits, int(most.Load()), "%d contenders went in and out, and there were never as many inside as there are permits", len(contenders))
 	}
 	w.NothingLeft()
 }

@@ -55,3 +55,20 @@ func TestTheStripSaysWhenItWasTooLate(t *testing.T) {
 	p.open("#lock=naive&n=2&t=0ns")
 	require.True(t, js[bool](p, "document.getElementById('fate').hidden"))
 }
+
+// Somebody who has let the waiter leave in good order is told that the goal is out
+// of reach; as long as the fault may still come, it is not said.
+func TestTheGoalIsOutOfReach(t *testing.T) {
+	l, err := locks.Find("D3")
+	require.NoError(t, err)
+	a := l.Open()
+	a.Faults = 0
+	a.Choices = a.Choices[:len(a.Choices)-1]
+	const line = "document.getElementById('fate-line').textContent"
+	p := open(t, a.String())
+	p.await(line + ".includes('can no longer be reached')")
+	a.Faults = 1
+	p.open(a.String())
+	p.await(shares + ".length == " + "11")
+	require.NotContains(t, js[string](p, line), "can no longer be reached", "A's session may still end")
+}

@@ -8,6 +8,7 @@ import { showFate } from "./fate.js";
 import { failed, load, showLink, showScene } from "./scene.js";
 import { setPanels } from "./panels.js";
 import { goto, setPlaying } from "./time.js";
+import { showLevel, wasReached } from "./levels.js";
 import { bugOf, cureOf, takeScene } from "./modes.js";
 
 export function world(lock = app.scene.locks[0]) {
@@ -123,6 +124,7 @@ export function showPlayBench() {
     const bad = broke(r);
     if (bad) {
       const reached = l.goal && (!l.goal.kind || l.goal.kind === bad.kind);
+      if (reached && app.chosen) wasReached(l.name); // and not only looked at
       parts.push(el("div", { class: "reached" + (reached ? "" : " bad"), id: "reached", "data-reached": reached ? "yes" : "no" },
         el("strong", {}, (reached ? say("goalReached") : say("broke")) + say("colon") + violationText(bad.kind) + say("fullStop")), " ", told(bad.what)));
     }
@@ -141,6 +143,7 @@ export function showPlayBench() {
       cureOf(s.locks[0]) ? el("button", { id: "cure", "data-action": "cure", onclick: () => other(cureOf(s.locks[0])) }, say("withCure")) : null,
       cureOf(s.locks[0]) && s.choices.length ? el("button", { id: "beside", "data-action": "beside", "aria-pressed": String(s.locks.length > 1), onclick: () => { s.locks = s.locks[1] ? [s.locks[0]] : [s.locks[0], cureOf(s.locks[0]).name]; load({ start: 0 }); } }, say("besideCure")) : null,
       bugOf(s.locks[0]) ? el("button", { id: "bug", "data-action": "bug", onclick: () => other(bugOf(s.locks[0])) }, say("withBug")) : null));
+    if (l.goal) parts.push(showLevel(l.name));
     if (s.choices.length) parts.push(el("details", { open: !!broke(r) }, el("summary", {}, say("choicesMade", s.choices.length)), el("ol", { id: "trace" }, ...s.choices.map((c, i) => el("li", {}, madeText(c, (r.film.choices || [])[i]))))));
   }
   refill(box, parts);
@@ -167,7 +170,7 @@ export function countBox(changed) {
   return el("label", {}, say("howMany"), el("input", { type: "number", id: "faults", min: 0, max: 3, value: s.faults, onchange: e => { s.faults = whole(e.target, 0, 3, 0); changed(); } }));
 }
 
-export function choose(choice) { app.scene.choices = [...app.scene.choices, choice]; load({ keep: true }); }
+export function choose(choice) { app.chosen = true; app.scene.choices = [...app.scene.choices, choice]; load({ keep: true }); }
 export function takeBack() { if (app.scene.choices.length) { app.scene.choices = app.scene.choices.slice(0, -1); load({ keep: true }); } }
 // other goes on with another lock. The schedule of the first one is followed: a
 // choice that is not possible is left out. A fault nearly always is possible, so

@@ -3,7 +3,7 @@
 // bring theirs; for a reader's own schedule an engine of its own counts them.
 import { choiceWords, clockText, say, violationText } from "./strings.js";
 import { Engine } from "./engine.js";
-import { $, app, el } from "./app.js";
+import { $, app, el, KINDS } from "./app.js";
 import { broke, world } from "./choices.js";
 import { jump } from "./time.js";
 
@@ -47,7 +47,10 @@ function drawFate(fates, goal) {
     bar.firstChild.style.height = Math.max(share ? 12 : 4, share) + "%";
     return bar;
   });
-  const line = !whole ? say("fate.counting") : k < 0 ? say("fate.open", violationText(goal)) : k === 0 ? say("fate.always", violationText(goal)) : say("fate.sealed", violationText(goal), fates[k - 1], k, made[k - 1] ? choiceWords(made[k - 1].choice) : "");
+  // The continuations have no further fault: as long as one may happen, 0 % says little.
+  const spent = made.filter(c => KINDS.some(kind => c.choice.endsWith(": " + kind))).length >= (app.scene.kinds.length ? app.scene.faults : 0);
+  const none = whole && spent && fates.at(-1) === 0;
+  const line = none ? say("fate.none", violationText(goal)) : !whole ? say("fate.counting") : k < 0 ? say("fate.open", violationText(goal)) : k === 0 ? say("fate.always", violationText(goal)) : say("fate.sealed", violationText(goal), fates[k - 1], k, made[k - 1] ? choiceWords(made[k - 1].choice) : "");
   $("fate-bars").replaceChildren(...bars);
   $("fate-bars").setAttribute("aria-label", say("fate") + say("sentenceGap") + line);
   $("fate-line").textContent = line;

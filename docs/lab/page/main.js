@@ -117,6 +117,8 @@ export async function engineStarts() {
   }
   fillLocks();
   await openLink();
+  const film = document.querySelector('meta[name="lab-film"]'); // go run ./docs/lab -film FILE
+  if (film) await openFiles([{ name: film.content, text: async () => (await fetch("film.json")).text() }]);
 }
 
 // For tests and for the curious.

@@ -38,6 +38,7 @@ export const WORDS = {
     "reply.node exists": "{0} hears that the node exists: somebody else holds the lock.", "reply.no node": "{0} hears that there is no such node any more.", "reply.error": "{0} hears: {1}.", "reply.exists": "{0} hears that the node exists.",
     "event.deleted": "{0} is told that {1} was deleted. The watch is used up.", "event.created": "{0} is told that {1} was created. The watch is used up.", "event.childrenChanged": "{0} is told that the children of {1} have changed. The watch is used up.", "event.dataChanged": "{0} is told that the data of {1} has changed. The watch is used up.", "event.other": "{0} is told: {2} {1}. The watch is used up.",
     "lost.request": "This request is lost with the connection: the server never sees it.", "lost.reply": "This reply is lost with the connection: the server has done it, and {0} does not know.", "lost.event": "This event is lost with the connection.",
+    "text.request": "{0} sends: {1}", "text.reply": "{0} gets: {1}",
     "on.way": "Left at {0}, arrives at {1}.", "on.way.lost": "Left at {0}, lost at {1}.",
     interfere: "Interfere with {0} at {1}", "do.lose request": "Lose its request", "do.lose reply": "Lose the reply", "do.cut": "Cut its connection", "do.expire": "Let its session expire", "do.stop": "Stop it", "do.runs on": "Let it run on", "do.end ctx": "End its ctx",
     "tip.lose request": "The packet and its connection are lost. The server never sees the request.", "tip.lose reply": "The server carries the request out; the reply and the connection are lost.", "tip.cut": "The connection breaks; the session lives on, and the client connects again.", "tip.expire": "It is cut off for longer than its session timeout. Its znodes go.", "tip.stop": "As by a long garbage collection. Its session ends meanwhile.", "tip.runs on": "It goes on as if no time had passed.", "tip.stall": "What it sends stays inside it until its session has expired.", "tip.time passes": "18 seconds pass for all. What is sent meanwhile is carried out at once.", "tip.a day passes": "A day passes for all. What is sent meanwhile is carried out at once.", "tip.refuse": "The clients are not connected at the start, and the first connection of one is refused. The client library tries again.", "tip.parent goes": "The server removes the queue's parent while it is empty, as it does with containers.", "tip.end ctx": "The caller does not want to wait any longer.",
@@ -45,7 +46,7 @@ export const WORDS = {
     "name.lose request": "{0} loses a request", "name.lose reply": "{0} loses a reply", "name.cut": "{0} is cut off", "name.expire": "{0}'s session expires", "name.stop": "{0} stops", "name.runs on": "{0} runs on", "name.end ctx": "{0}'s ctx ends",
     runs: "Runs", asItComes: "as it comes", whatIf: "What if", compare: "Compare with what it came from", compareOff: "No comparison", undo: "Undo", rename: "Rename", nameOf: "Name of this run", without: "before", withit: "what if",
     whatIfHint: "Click a client or a packet to interfere: the run branches from this moment.",
-    goal: "Goal", goalReached: "Goal reached", choicesMade: "Your choices ({0})", yourTurn: "Your turn: what happens next?", over: "The run is over. Nothing broke.", broke: "Broken", undoChoice: "Take back", restart: "From the start", faultsLeft: "faults", whatHappens: "what happens", packetsToo: "replies and events wait, too", noEnabled: "Nothing can happen any more.", showMe: "Show me", rest: "Let the rest happen", save: "Save the trace", choicesFound: "The schedule, as choices ({0})", fault1: "1 fault", faultN: "{0} faults", butKnown: "What its page lists as still wrong is shown below.", withCure: "The same with the lock that cures it", besideCure: "Beside the lock that cures it", withBug: "Back to the article's lock",
+    goal: "Goal", goalReached: "Goal reached", levels: "{0} of {1} goals reached.", nextLevel: "Next goal", choicesMade: "Your choices ({0})", yourTurn: "Your turn: what happens next?", over: "The run is over. Nothing broke.", broke: "Broken", undoChoice: "Take back", restart: "From the start", faultsLeft: "faults", whatHappens: "what happens", packetsToo: "replies and events wait, too", noEnabled: "Nothing can happen any more.", showMe: "Show me", rest: "Let the rest happen", save: "Save the trace", choicesFound: "The schedule, as choices ({0})", fault1: "1 fault", faultN: "{0} faults", butKnown: "What its page lists as still wrong is shown below.", withCure: "The same with the lock that cures it", besideCure: "Beside the lock that cures it", withBug: "Back to the article's lock",
     faultKinds: "What may go wrong", howMany: "at most", seconds: "s", start: "Search", stop: "Stop", searching: "Searching: {0} schedules, {1} a second", foundIt: "Found after {0} schedules: {1}", foundNone: "{0} schedules of {1} with {2} contenders and at most {3}: that is all there are, and none breaks it.", foundNoneIncomplete: "{0} schedules of {1} with {2} contenders and at most {3}, then the time was over: none of them breaks it.", openTrace: "Watch it", stopped: "Stopped.", known: "Known, and on its page: {0}",
     findHint: "The explorer plays the orders of messages one after another, the real code each time, until one breaks the lock.",
     "kind.lose request": "a lost request", "kind.lose reply": "a lost reply", "kind.cut": "a broken connection", "kind.expire": "an expired session", "kind.stop": "a stopped client", "kind.stall": "a stalled client", "kind.end ctx": "an ended ctx", "kind.time passes": "time that passes", "kind.a day passes": "a day that passes", "kind.refuse": "a refused connection", "kind.parent goes": "a parent that goes",
@@ -66,7 +67,7 @@ export const WORDS = {
     inGap: "{0}, kept between two lines:",
     code: "Code", "code.tip": "The lock's source, and at which line each contender is", "key.k": "the lock's source", sourceOf: "The lock's source: {0}", noSource: "No contender is in the lock.", file: "File",
     "story.tell": "Tell its story", "story.next": "Next ›", "story.back": "Back to the caption before", "story.start": "Next plays to the first caption. You can go back and forth in time as before.",
-    fate: "When was it too late?", "fate.start": "before the first choice", "fate.after": "after choice {0}, {1}", "fate.counting": "Continuations of each beginning are played …", "fate.open": "It can still go well: not every continuation ends in “{0}”.", "fate.always": "From the start, every continuation ends in “{0}”.", "fate.sealed": "With choice {2} ({3}) “{0}” became certain; before it, {1} % of the continuations ended so.", "fate.last": "The last moment when it could still go well",
+    fate: "When was it too late?", "fate.start": "before the first choice", "fate.after": "after choice {0}, {1}", "fate.counting": "Continuations of each beginning are played …", "fate.none": "“{0}” can no longer be reached: no continuation that was tried ends so. Take back a choice.", "fate.open": "It can still go well: not every continuation ends in “{0}”.", "fate.always": "From the start, every continuation ends in “{0}”.", "fate.sealed": "With choice {2} ({3}) “{0}” became certain; before it, {1} % of the continuations ended so.", "fate.last": "The last moment when it could still go well",
     filmIsFixed: "This run is a recording: it cannot be changed. Watch or You are the scheduler play a run that can.", validBeginning: "Only the first {0} of {1} choices are possible. They are shown.", onlyGoal: "Search only for: {0}",
     dropHere: "Drop a trace or a recorded run here",
   },
@@ -103,6 +104,7 @@ export const WORDS = {
     "reply.node exists": "{0} 得知节点已存在：锁被别的竞争者持有。", "reply.no node": "{0} 得知这个节点已不存在。", "reply.error": "{0} 得到错误：{1}。", "reply.exists": "{0} 得知节点存在。",
     "event.deleted": "{0} 得知 {1} 已删除，该一次性监听已触发并失效。", "event.created": "{0} 得知 {1} 已创建，该一次性监听已触发并失效。", "event.childrenChanged": "{0} 得知 {1} 的子节点有变化，该一次性监听已触发并失效。", "event.dataChanged": "{0} 得知 {1} 的数据有变化，该一次性监听已触发并失效。", "event.other": "{0} 收到事件 {2} {1}，该一次性监听已触发并失效。",
     "lost.request": "这个请求随连接丢失，服务器没有收到。", "lost.reply": "这个应答随连接丢失：服务器已经执行，{0} 却不知道。", "lost.event": "这个事件随连接丢失。",
+    "text.request": "{0} 发出：{1}", "text.reply": "{0} 得到：{1}",
     "on.way": "{0} 发出，{1} 到达。", "on.way.lost": "{0} 发出，{1} 丢失。",
     interfere: "在 {1} 干预 {0}", "do.lose request": "丢弃它的请求", "do.lose reply": "丢弃应答", "do.cut": "切断它的连接", "do.expire": "让它的会话过期", "do.stop": "让它停顿", "do.runs on": "让它继续运行", "do.end ctx": "结束它的 ctx",
     "tip.lose request": "数据包和连接一起丢失，服务器收不到这个请求。", "tip.lose reply": "服务器执行请求，但应答和连接一起丢失。", "tip.cut": "连接断开，会话还在，客户端会重连。", "tip.expire": "断线时间超过会话超时时间，它的节点被删除。", "tip.stop": "比如遇到一次很长的垃圾回收。会话在此期间结束。", "tip.runs on": "它继续运行，不知道时间已经过去。", "tip.stall": "它发出的请求都滞留在本地，直到会话过期。", "tip.time passes": "所有参与者都经过 18 秒，期间发出的请求立即执行。", "tip.a day passes": "所有参与者都经过一天，期间发出的请求立即执行。", "tip.refuse": "开始时客户端都未连接，某个客户端的第一次连接遭到拒绝，客户端库会重试。", "tip.parent goes": "队列的父节点没有子节点时，服务器会删除它，就像对待容器节点那样。", "tip.end ctx": "调用者不愿再等。",
@@ -110,7 +112,7 @@ export const WORDS = {
     "name.lose request": "{0} 丢失请求", "name.lose reply": "{0} 丢失应答", "name.cut": "{0} 断线", "name.expire": "{0} 的会话过期", "name.stop": "{0} 停顿", "name.runs on": "{0} 继续运行", "name.end ctx": "{0} 的 ctx 结束",
     runs: "运行", asItComes: "未干预", whatIf: "假如", compare: "与原来的运行对照", compareOff: "不对照", undo: "撤销", rename: "重命名", nameOf: "这次运行的名字", without: "原来", withit: "假如",
     whatIfHint: "点击客户端或数据包即可干预：运行从这一刻分叉。",
-    goal: "目标", goalReached: "目标达成", choicesMade: "你的选择（{0}）", yourTurn: "轮到你了：接下来执行哪个动作？", over: "运行结束，未发现违例。", broke: "锁出错了", undoChoice: "撤回一步", restart: "从头开始", faultsLeft: "次故障", whatHappens: "接下来", packetsToo: "应答和事件也要等待调度", noEnabled: "没有可执行的动作了。", showMe: "演示给我看", rest: "让其余动作自动执行", save: "保存 trace", choicesFound: "这个调度的全部选择（{0}）", fault1: "1 次故障", faultN: "{0} 次故障", butKnown: "下面是它的页面已列出的遗留问题。", withCure: "换成已修复的锁", besideCure: "与已修复的锁并排播放", withBug: "回到文章中的锁",
+    goal: "目标", goalReached: "目标达成", levels: "已达成 {0} 个目标，共 {1} 个。", nextLevel: "下一个目标", choicesMade: "你的选择（{0}）", yourTurn: "轮到你了：接下来执行哪个动作？", over: "运行结束，未发现违例。", broke: "锁出错了", undoChoice: "撤回一步", restart: "从头开始", faultsLeft: "次故障", whatHappens: "接下来", packetsToo: "应答和事件也要等待调度", noEnabled: "没有可执行的动作了。", showMe: "演示给我看", rest: "让其余动作自动执行", save: "保存 trace", choicesFound: "这个调度的全部选择（{0}）", fault1: "1 次故障", faultN: "{0} 次故障", butKnown: "下面是它的页面已列出的遗留问题。", withCure: "换成已修复的锁", besideCure: "与已修复的锁并排播放", withBug: "回到文章中的锁",
     faultKinds: "允许的故障", howMany: "最多", seconds: "秒", start: "开始搜索", stop: "停止", searching: "搜索中：已试 {0} 个调度，每秒 {1} 个", foundIt: "试了 {0} 个调度后找到：{1}", foundNone: "{1}，{2} 个竞争者，最多 {3}：全部 {0} 个调度都已试过，没有一个能破坏它。", foundNoneIncomplete: "{1}，{2} 个竞争者，最多 {3}：试了 {0} 个调度，时间用完，没有一个能破坏它。", openTrace: "观看", stopped: "已停止。", known: "已知问题，它的页面有说明：{0}",
     findHint: "探索器逐一尝试消息的各种次序，每次都运行真实代码，直到某种次序破坏了锁。",
     "kind.lose request": "请求丢失", "kind.lose reply": "应答丢失", "kind.cut": "连接断开", "kind.expire": "会话过期", "kind.stop": "客户端停顿", "kind.stall": "客户端卡住", "kind.end ctx": "ctx 结束", "kind.time passes": "时间流逝", "kind.a day passes": "一天过去", "kind.refuse": "连接被拒绝", "kind.parent goes": "父节点被删除",
@@ -131,7 +133,7 @@ export const WORDS = {
     inGap: "{0} 停在两行代码之间：",
     code: "代码", "code.tip": "锁的源代码，以及每个竞争者执行到哪一行", "key.k": "锁的源代码", sourceOf: "锁的源代码：{0}", noSource: "没有竞争者正在执行锁的代码。", file: "文件",
     "story.tell": "讲解这个锁", "story.next": "下一步 ›", "story.back": "返回上一处讲解", "story.start": "按“下一步”，播放到第一处讲解。仍可随意前后移动时间。",
-    fate: "何时已无法挽回？", "fate.start": "第一个选择之前", "fate.after": "第 {0} 个选择（{1}）之后", "fate.counting": "正在播放每一步之后的各种后续……", "fate.open": "仍有转机：并非每种后续都以“{0}”告终。", "fate.always": "从一开始，每种后续都以“{0}”告终。", "fate.sealed": "作出第 {2} 个选择（{3}）之后，“{0}”已不可避免；在此之前，{1}% 的后续以它告终。", "fate.last": "最后的转机",
+    fate: "何时已无法挽回？", "fate.start": "第一个选择之前", "fate.after": "第 {0} 个选择（{1}）之后", "fate.counting": "正在播放每一步之后的各种后续……", "fate.none": "已不可能走到“{0}”：试过的后续都不以它告终。请撤回一个选择。", "fate.open": "仍有转机：并非每种后续都以“{0}”告终。", "fate.always": "从一开始，每种后续都以“{0}”告终。", "fate.sealed": "作出第 {2} 个选择（{3}）之后，“{0}”已不可避免；在此之前，{1}% 的后续以它告终。", "fate.last": "最后的转机",
     filmIsFixed: "这次运行是录制好的，不能更改。要干预，请用“观看”或“由你调度”。", validBeginning: "{1} 个选择中，只有前 {0} 个能够执行，这里显示到第 {0} 个为止。", onlyGoal: "只搜索：{0}",
     dropHere: "把 trace 或录制的运行拖到这里",
   },
@@ -189,6 +191,7 @@ const errorOf = p => ERRORS[p.error] || p.error;
 
 // A word for a packet that fits beside it.
 export function packetWord(p) {
+  if (p.text !== undefined) return p.kind === "reply" ? p.text : p.op;
   if (p.kind === "event") return p.event === "childrenChanged" ? "children!" : (p.event || "event") + "!";
   const op = { getChildren: "children", getData: "get", closeSession: "close" }[plainOp(p.op)] || plainOp(p.op);
   if (p.kind === "reply") return p.error ? errorOf(p) : p.names ? say("names", p.names.length) : op + " ok";
@@ -200,6 +203,7 @@ const tailOf = path => { const m = /(\d{6,})$/.exec(path); return m ? "#" + Numb
 
 // explain says in a sentence or two what a packet is.
 export function explain(p) {
+  if (p.text !== undefined) return say("text." + p.kind, p.client, p.text); // a system that is not ZooKeeper
   const who = p.client, path = p.path || "";
   let text;
   if (p.kind === "request") {
@@ -222,6 +226,7 @@ export function explain(p) {
 
 // explainMark says in a sentence what a mark is; "" if it is not worth one.
 export function explainMark(m) {
+  if (m.text && (m.kind === "client" || m.kind === "node")) return (m.kind === "client" ? m.who + say("colon") : "") + told(m.text);
   switch (m.kind) {
     case "state": return m.state === "outside" && m.text && m.text !== "has unlocked" ? m.who + say("colon") + told(m.text) : say("sentence." + m.state, m.who, told(m.text));
     case "client": return say("sentence." + m.state, m.who);

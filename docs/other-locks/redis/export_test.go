@@ -1,6 +1,11 @@
 package redis
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
 
 // Renew sets how often the watchdog of a lock renews.
 func Renew(l *Lock, every time.Duration) { l.renewEvery = every }
@@ -10,4 +15,21 @@ func CleanUp(d time.Duration) (reset func()) {
 	before := cleanUp
 	cleanUp = d
 	return func() { cleanUp = before }
+}
+
+// Scripts has the scripts' names, by their hashes.
+var Scripts = map[string]string{
+	setAndCount.Hash():      "set and count",
+	compareAndDelete.Hash(): "compare and delete",
+	compareAndRenew.Hash():  "compare and renew",
+}
+
+// Load loads the scripts, so that the first call of each is one command.
+func Load(ctx context.Context, client *redis.Client) error {
+	for _, s := range []*redis.Script{setAndCount, compareAndDelete, compareAndRenew} {
+		if err := s.Load(ctx, client).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -248,4 +248,8 @@ var cases = map[string]string{
 	"listing 4: two hold the lock at once":                                          "代码 4：两个竞争者同时持有锁",
 	"listing 5: one client deletes another's node":                                  "代码 5：一个客户端删除了另一个的节点",
 	"listing 6: a contender gets in before one that stands before it":               "代码 6：竞争者抢在前面的竞争者之前拿到锁",
+
+	// New in exercise 5.
+
+	"a waiter waits until the deadline of its ctx, however often it wakes, and no longer": "不管醒来几次，等待者都只等到 ctx 的截止时间为止",
 }

@@ -1,0 +1,87 @@
+package browser
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// TestAFilmOfAnotherSystemIsShown opens the films of the locks on Redis and on a
+// database. They have no watch, no session and no znode, and the page does not speak of
+// them.
+func TestAFilmOfAnotherSystemIsShown(t *testing.T) {
+	for _, c := range []struct {
+		lock, system, root, word string
+		said                     []string
+		paused                   bool
+	}{
+		{lock: "redis", system: "Redis", root: "keys", word: "set and count",
+			said: []string{"the store refuses it", "B sends: EVALSHA set and count", "A gets: 1", "order is gone"}},
+		{lock: "sqlrow", system: "SQLite", root: "zklock_row", word: "INSERT", paused: true,
+			said: []string{"B sends: INSERT INTO zklock_row", "B gets: a duplicate key", "A's row has expired", "order is there, and belongs to B"}},
+	} {
+		t.Run(c.lock, func(t *testing.T) {
+			p := open(t, "#lock=naive&n=2&latency=20&seed=1")
+			file, err := filepath.Abs("../../other-locks/films/" + c.lock + ".json")
+			require.NoError(t, err)
+			_, err = os.ReadFile(file) // so that go test does not remember the result of another film
+			require.NoError(t, err)
+			require.NoError(t, chromedp.Do(p.ctx, chromedp.SetUploadFiles("#file", []string{file})))
+			p.await("document.querySelector('[data-panel=\"0\"] header').textContent.includes(" + quoted(c.lock+".json · recorded on "+c.system) + ")")
+			text := func(selector string) string {
+				return js[string](p, "document.querySelector("+quoted(selector)+").textContent")
+			}
+			require.Equal(t, c.system, text(".shelf-label"))
+			require.Equal(t, c.root, text(".root-label"))
+			require.True(t, js[bool](p, "document.querySelector('.counter.events').hidden && document.querySelector('.counter.wakeups').hidden"))
+			require.Equal(t, "none", js[string](p, "getComputedStyle(document.querySelector('.counter.events')).display"))
+
+			p.click(`[data-action="to-start"]`)
+			// Each instant: what the page says, who holds the lock, and whose the node is.
+			said, both, unaware, words := "", 0.0, false, ""
+			for at, end := 0.0, p.state().End; at <= end; {
+				now := text(".now") + " " + text(".verdict")
+				said += now + "\n"
+				for _, zk := range []string{"ZooKeeper", "znode", "session", "watch"} {
+					require.NotContains(t, now, zk)
+				}
+				words += text(".packets")
+				if len(p.state().Panels[0].Holders) == 2 && both == 0 {
+					both = at
+					require.Equal(t, "two holders", kind(p.state().Panels[0].Violation))
+					require.Equal(t, "B", js[string](p, "document.querySelector('[data-node]').getAttribute('data-owner')"))
+				}
+				unaware = unaware || js[bool](p, `!!document.querySelector('[data-client="A"][data-lost="unaware"]')`)
+				p.click(`[data-action="step-on"]`)
+				if next := p.state().T; next > at {
+					at = next
+				} else {
+					break
+				}
+			}
+			require.Positive(t, both)
+			require.True(t, unaware)
+			for _, words := range c.said {
+				require.Contains(t, said, words)
+			}
+			require.Contains(t, said, "A and B hold the lock at once")
+			require.Contains(t, said, "From then on, what A writes is refused.")
+			require.Contains(t, said, "A: learns from Unlock that it does not hold the lock")
+			require.Equal(t, c.paused, js[bool](p, quoted(said)+".includes('is paused')"))
+			require.Contains(t, words, c.word)
+			require.Empty(t, p.state().Panels[0].Holders)
+		})
+	}
+}
+
+// TestAFilmIsOpenedByTheCommand serves the page with a film.
+func TestAFilmIsOpenedByTheCommand(t *testing.T) {
+	url := serve(t, "-film", "../../other-locks/films/redis.json")
+	p := openAt(t, url, 1200, 900)
+	require.Contains(t, js[string](p, "document.querySelector('[data-panel=\"0\"] header').textContent"), "redis.json · recorded on Redis")
+	p.click("#back-to-locks")
+	require.NotContains(t, js[string](p, "document.querySelector('[data-panel=\"0\"] header').textContent"), "redis.json")
+}

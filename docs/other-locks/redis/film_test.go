@@ -1,0 +1,197 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/other-locks/exhibit"
+	"example.com/zklock/docs/other-locks/redis"
+	"example.com/zklock/docs/other-locks/servertest"
+)
+
+// A camera records what a client's lock sends, and what it gets.
+type camera struct {
+	film   *exhibit.Film
+	client string
+	names  *names
+}
+
+func (c camera) DialHook(next goredis.DialHook) goredis.DialHook {
+	return next
+}
+
+func (c camera) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}
+
+func (c camera) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		op, text := c.names.show(c.client, cmd.Args())
+		if op == "hello" || op == "client" || op == "select" { // of a new connection
+			return next(ctx, cmd)
+		}
+		answer := c.film.Sends(c.client, op, text)
+		err := next(ctx, cmd)
+		switch {
+		case errors.Is(err, goredis.Nil):
+			answer("nil", true)
+		case err != nil:
+			answer(err.Error(), false)
+		default:
+			answer(fmt.Sprint(cmd.(*goredis.Cmd).Val()), true)
+		}
+		return err
+	}
+}
+
+// names of the random values of keys.
+type names struct {
+	mu     sync.Mutex
+	values map[string]string // → client
+}
+
+func (n *names) owner(value string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.values[value]
+}
+
+// show is a command as a person writes it: a script has a name, and a random value is that
+// of its client.
+func (n *names) show(client string, args []any) (op, text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var words []string
+	for i, a := range args {
+		word := fmt.Sprint(a)
+		switch {
+		case i == 1 && redis.Scripts[word] != "":
+			op, words = redis.Scripts[word], []string{"EVALSHA", redis.Scripts[word]}
+			continue
+		case len(word) == 26 && strings.ToUpper(word) == word:
+			n.values[word] = client
+			word = client + "'s value"
+		}
+		words = append(words, word)
+	}
+	if op == "" {
+		op = words[0]
+	}
+	return op, strings.Join(words, " ")
+}
+
+// The film of an evicted key, in docs/other-locks/films: A holds the lock, the server drops the
+// key, B gets in, and A hears of it at its next renewal. The store, which compares
+// tokens, refuses what A writes meanwhile. A real server evicts the key because
+// its memory is full; miniredis has no limit, so the test removes the key there. What
+// the clients send and get is the same.
+func TestTheFilmOfAnEvictedKey(t *testing.T) {
+	t.Run("miniredis", func(t *testing.T) {
+		server := miniredis.NewMiniRedis()
+		require.NoError(t, server.Start())
+		t.Cleanup(server.Close)
+		evictedKey(t, server.Addr(), func(*goredis.Client) { server.Del("order") })
+	})
+	t.Run("redis-server", func(t *testing.T) {
+		servertest.Needs(t, "redis-server", "redis-server", "REDIS")
+		// Of the keys with an end only, so the counter of the holders stays.
+		address, _ := redisServer(t, t.TempDir(), "--maxmemory", "4mb", "--maxmemory-policy", "volatile-lru")
+		evictedKey(t, address, func(client *goredis.Client) {
+			for i := 0; i < 20_000 && exists(t, client, "order"); i++ {
+				require.NoError(t, client.Set(t.Context(), fmt.Sprint("cache-", i), strings.Repeat("x", 1000), time.Hour).Err())
+			}
+		})
+	})
+}
+
+func evictedKey(t *testing.T, address string, evict func(client *goredis.Client)) {
+	const (
+		ttl   = 30 * time.Second
+		first = 1 // token
+	)
+	synctest.Test(t, func(t *testing.T) {
+		admin := connect(t, address)
+		require.NoError(t, redis.Load(t.Context(), admin)) // else the first call of a script would be two
+		who := &names{values: make(map[string]string)}
+		film := exhibit.NewFilm(t, "redis", "redis", "Redis", func() map[string]string {
+			there := make(map[string]string)
+			if value, err := admin.Get(t.Context(), "order").Result(); err == nil {
+				there["/keys/order"] = who.owner(value)
+			}
+			return there
+		}, "A", "B")
+		contender := func(name string) *redis.Lock {
+			client := connect(t, address)
+			client.AddHook(camera{film, name, who})
+			return redis.NewFenced(client, "order", ttl)
+		}
+		a, b := contender("A"), contender("B")
+		var s store
+		var both sync.WaitGroup
+		began := time.Now()
+		at := func(d time.Duration) { time.Sleep(d - time.Since(began)) }
+
+		both.Go(func() {
+			film.State("A", "waits", "asks for the lock")
+			require.NoError(t, a.Lock(t.Context()))
+			token := a.Token()
+			require.EqualValues(t, first, token)
+			film.State("A", "holds", fmt.Sprintf("holds the lock with token %d", token))
+			at(time.Second)
+			seen := s.read(token)
+			film.Note("A", fmt.Sprintf("reads %d from the store, and works on", seen))
+			at(13 * time.Second)
+			require.False(t, knows(a))
+			require.False(t, s.write(token, seen+1))
+			film.Note("A", fmt.Sprintf("writes %d to the store with token %d: the store refuses it, because it has seen token %d", seen+1, token, s.seen))
+			select {
+			case <-a.Lost():
+			case <-time.After(ttl):
+				require.Fail(t, "A's Lost is not closed")
+			}
+			film.Lost("A", true, token)
+			at(22 * time.Second)
+			film.State("A", "unlocks", "calls Unlock")
+			require.ErrorIs(t, a.Unlock(t.Context()), redis.ErrNotLocked)
+			film.State("A", "outside", "learns from Unlock that it does not hold the lock")
+			film.State("A", "done", "")
+		})
+		both.Go(func() {
+			at(10500 * time.Millisecond)
+			film.State("B", "waits", "asks for the lock, and asks again after each pause")
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			require.NoError(t, b.Lock(ctx))
+			film.State("B", "holds", fmt.Sprintf("holds the lock with token %d", b.Token()))
+			at(12 * time.Second)
+			seen := s.read(b.Token())
+			require.True(t, s.write(b.Token(), seen+1))
+			film.Note("B", fmt.Sprintf("reads %d from the store, adds one, and writes %d with token %d", seen, s.value, b.Token()))
+			at(23 * time.Second)
+			film.State("B", "unlocks", "calls Unlock")
+			require.NoError(t, b.Unlock(t.Context()))
+			film.State("B", "outside", "has unlocked")
+			film.State("B", "done", "")
+		})
+		at(11*time.Second + time.Millisecond)
+		require.True(t, exists(t, admin, "order"))
+		evict(admin)
+		require.False(t, exists(t, admin, "order"))
+		film.Look()
+		film.Lost("A", false, first)
+		film.Note("", "other clients fill the server's memory, and the server evicts the lock's key")
+		both.Wait()
+		require.Equal(t, 1, s.value)
+		film.Compare()
+	})
+}

@@ -1,0 +1,271 @@
+package sqlrow_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/other-locks/database"
+	"example.com/zklock/docs/other-locks/database/databasetest"
+	"example.com/zklock/docs/other-locks/exhibit"
+	"example.com/zklock/docs/other-locks/sqlrow"
+)
+
+// sqliteConn is what database/sql asks of SQLite's connections here.
+type sqliteConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.NamedValueChecker
+}
+
+// A camera is a client's connection. It records what is sent and what is answered.
+type camera struct {
+	sqliteConn
+	film   *exhibit.Film
+	client string
+	names  *names
+}
+
+// filmed replaces the pool of a database by one connection of it, with a camera.
+func filmed(t *testing.T, db *database.DB, c camera) *database.DB {
+	pool := db.DB
+	conn, err := pool.Conn(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, conn.Raw(func(raw any) error {
+		c.sqliteConn = raw.(sqliteConn)
+		return nil
+	}))
+	db.DB = sql.OpenDB(c)
+	db.SetMaxOpenConns(1)
+	t.Cleanup(func() {
+		conn.Close()
+		pool.Close()
+	})
+	return db
+}
+
+func (c camera) Connect(context.Context) (driver.Conn, error) { return c, nil }
+func (c camera) Driver() driver.Driver                        { return nil }
+func (c camera) Close() error                                 { return nil } // the pool closes it
+
+// sends records a statement; do returns its result.
+func (c camera) sends(statement string, do func() (result string, err error)) error {
+	op, _, _ := strings.Cut(statement, " ")
+	answer := c.film.Sends(c.client, op, statement)
+	result, err := do()
+	switch {
+	case database.IsDuplicate(err):
+		answer("a duplicate key", false)
+	case err != nil:
+		answer(err.Error(), false)
+	default:
+		answer(result, true)
+	}
+	return err
+}
+
+func (c camera) BeginTx(ctx context.Context, options driver.TxOptions) (tx driver.Tx, err error) {
+	err = c.sends("BEGIN", func() (string, error) {
+		tx, err = c.sqliteConn.BeginTx(ctx, options)
+		return "ok", err
+	})
+	return filmedTx{tx, c}, err
+}
+
+type filmedTx struct {
+	driver.Tx
+	camera camera
+}
+
+func (tx filmedTx) Commit() error {
+	return tx.camera.sends("COMMIT", func() (string, error) { return "ok", tx.Tx.Commit() })
+}
+
+func (tx filmedTx) Rollback() error {
+	return tx.camera.sends("ROLLBACK", func() (string, error) { return "ok", tx.Tx.Rollback() })
+}
+
+func (c camera) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	stmt, err := c.sqliteConn.PrepareContext(ctx, query)
+	return filmedStmt{stmt, c, query}, err
+}
+
+type filmedStmt struct {
+	driver.Stmt
+	camera camera
+	query  string
+}
+
+func (s filmedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (result driver.Result, err error) {
+	err = s.camera.sends(s.camera.names.show(s.camera.client, s.query, args), func() (string, error) {
+		if result, err = s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args); err != nil {
+			return "", err
+		}
+		rows, err := result.RowsAffected()
+		return fmt.Sprintf("rows: %d", rows), err
+	})
+	return result, err
+}
+
+// QueryContext reads the one value that each SELECT here asks for.
+func (s filmedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (rows driver.Rows, err error) {
+	value := []driver.Value{nil}
+	err = s.camera.sends(s.camera.names.show(s.camera.client, s.query, args), func() (string, error) {
+		if rows, err = s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args); err == nil {
+			rows.Columns() // Next of this driver needs it before
+			err = rows.Next(value)
+		}
+		return fmt.Sprint(value[0]), err
+	})
+	return &oneValue{Rows: rows, value: value}, err
+}
+
+type oneValue struct {
+	driver.Rows
+	value []driver.Value
+}
+
+func (r *oneValue) Next(to []driver.Value) error {
+	if r.value == nil {
+		return r.Rows.Next(to)
+	}
+	copy(to, r.value)
+	r.value = nil
+	return nil
+}
+
+// names of the random owners of rows.
+type names struct {
+	mu     sync.Mutex
+	owners map[string]string // → client
+}
+
+func (n *names) client(owner string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.owners[owner]
+}
+
+// show is a statement as a person writes it: with its arguments, "now" for the database's
+// time, and the client's name for a random owner.
+func (n *names) show(client, query string, args []driver.NamedValue) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	query = strings.ReplaceAll(query, "CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER)", "now")
+	for _, a := range args {
+		word := fmt.Sprint(a.Value)
+		if len(word) == 26 && strings.ToUpper(word) == word {
+			n.owners[word] = client
+			word = client
+		}
+		if _, ok := a.Value.(string); ok {
+			word = "'" + word + "'"
+		}
+		query = strings.Replace(query, "?", word, 1)
+	}
+	return query
+}
+
+// The film of a row that expires, in docs/other-locks/films: A is paused for longer than its row
+// lives, B waits and gets in, and the table that both write to compares tokens, so
+// that A's late write changes no row. SQLite runs in the bubble, and so does its clock.
+func TestTheFilmOfARowThatExpires(t *testing.T) {
+	const (
+		ttl   = 4 * time.Second
+		name  = "order"
+		first = 1 // token
+	)
+	synctest.Test(t, func(t *testing.T) {
+		admin := databasetest.Open(t, database.Embedded)
+		require.NoError(t, sqlrow.PrepareFenced(t.Context(), admin))
+		require.NoError(t, admin.CreateTable(t.Context(), "store", "id {name} NOT NULL PRIMARY KEY, value INTEGER NOT NULL, token BIGINT NOT NULL"))
+		_, err := admin.Exec(t.Context(), "INSERT INTO store (id, value, token) VALUES ('stock', 0, 0)")
+		require.NoError(t, err)
+
+		who := &names{owners: make(map[string]string)}
+		film := exhibit.NewFilm(t, "sqlrow", "sqlrow", "SQLite", func() map[string]string {
+			there := make(map[string]string)
+			var owner string
+			err := admin.Row(t.Context(), "SELECT owner FROM zklock_row WHERE method_name = ?", name).Scan(&owner)
+			if errors.Is(err, sql.ErrNoRows) {
+				return there
+			}
+			require.NoError(t, err)
+			there["/zklock_row/"+name] = who.client(owner)
+			return there
+		}, "A", "B")
+		contender := func(client string) (*database.DB, *sqlrow.Lock) {
+			db := filmed(t, databasetest.Open(t, admin.Spec()), camera{film: film, client: client, names: who})
+			return db, sqlrow.NewFenced(db, name, ttl)
+		}
+		read := func(db *database.DB) (value int) {
+			require.NoError(t, db.Row(t.Context(), "SELECT value FROM store WHERE id = 'stock'").Scan(&value))
+			return value
+		}
+		write := func(db *database.DB, value int, token int64) (rows int64) {
+			rows, err := db.Exec(t.Context(), "UPDATE store SET value = ?, token = ? WHERE id = 'stock' AND token <= ?", value, token, token)
+			require.NoError(t, err)
+			return rows
+		}
+		aDB, a := contender("A")
+		bDB, b := contender("B")
+		var both sync.WaitGroup
+		began := time.Now()
+		at := func(d time.Duration) { time.Sleep(d - time.Since(began)) }
+
+		both.Go(func() {
+			film.State("A", "waits", "asks for the lock")
+			require.NoError(t, a.Lock(t.Context()))
+			token := a.Token()
+			require.EqualValues(t, first, token)
+			film.State("A", "holds", fmt.Sprintf("holds the lock with token %d", token))
+			seen := read(aDB)
+			at(time.Second)
+			film.Process("A", "stopped", "is paused, as by a long garbage collection, after it has read from the store")
+			at(6 * time.Second)
+			film.Process("A", "runs on", "runs on, and does not know that time has passed")
+			at(6300 * time.Millisecond)
+			require.Zero(t, write(aDB, seen+1, token))
+			film.Note("A", fmt.Sprintf("has changed no row: the store has seen a token above %d", token))
+			at(6800 * time.Millisecond)
+			film.State("A", "unlocks", "calls Unlock")
+			require.ErrorIs(t, a.Unlock(t.Context()), sqlrow.ErrNotLocked)
+			film.State("A", "outside", "learns from Unlock that it does not hold the lock")
+			film.State("A", "done", "")
+		})
+		both.Go(func() {
+			at(3 * time.Second)
+			film.State("B", "waits", "asks for the lock, and asks again after each pause")
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			require.NoError(t, b.Lock(ctx))
+			film.State("B", "holds", fmt.Sprintf("holds the lock with token %d", b.Token()))
+			require.EqualValues(t, 1, write(bDB, read(bDB)+1, b.Token()))
+			film.Note("B", fmt.Sprintf("has written to the store with token %d", b.Token()))
+			at(7500 * time.Millisecond)
+			film.State("B", "unlocks", "calls Unlock")
+			require.NoError(t, b.Unlock(t.Context()))
+			film.State("B", "outside", "has unlocked")
+			film.State("B", "done", "")
+		})
+		at(time.Second + time.Millisecond)
+		var expires int64
+		require.NoError(t, admin.Row(t.Context(), "SELECT expires FROM zklock_row WHERE method_name = ?", name).Scan(&expires))
+		time.Sleep(time.Until(time.UnixMilli(expires)))
+		film.Lost("A", false, first)
+		film.Note("", "A's row has expired by the database's clock, and stays until a waiter looks for such rows")
+		both.Wait()
+		require.Equal(t, 1, read(admin))
+		film.Compare()
+	})
+}

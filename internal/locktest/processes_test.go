@@ -1,0 +1,98 @@
+package locktest_test
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	mathrand "math/rand"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/locktest"
+)
+
+// An identified is a lock of one node that knows the node by an id in its data.
+type identified struct {
+	mine
+	id   func(l *identified) string
+	data string
+}
+
+func (l *identified) TryLock() (bool, error) {
+	l.data = l.id(l)
+	_, err := l.conn.Create(l.path, []byte(l.data), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+	if errors.Is(err, zk.ErrNodeExists) {
+		return false, nil
+	}
+	l.held = err == nil
+	return l.held, err
+}
+
+func (l *identified) Lock() error {
+	_, err := l.TryLock()
+	return err
+}
+
+func (l *identified) Unlock() error {
+	if !l.held {
+		return errNotMine
+	}
+	data, stat, err := l.conn.Get(l.path)
+	if err == nil && string(data) != l.data {
+		err = zk.ErrNoNode
+	}
+	if err == nil {
+		err = l.conn.Delete(l.path, stat.Version)
+	}
+	l.held = false
+	if errors.Is(err, zk.ErrNoNode) {
+		return errNotMine
+	}
+	return err
+}
+
+var (
+	counter int
+	seeded  = mathrand.New(mathrand.NewSource(1))
+)
+
+// TestIdsOfTwoProcesses: what two processes write the same is found out, and nothing
+// else.
+func TestIdsOfTwoProcesses(t *testing.T) {
+	const name = "Unlock tells its own node from one that another process has made"
+	for what, c := range map[string]struct {
+		id    func(l *identified) string
+		wrong bool
+	}{
+		"nothing":               {func(*identified) string { return "" }, true},
+		"a counter":             {func(*identified) string { counter++; return fmt.Sprint(counter) }, true},
+		"an address":            {func(l *identified) string { return fmt.Sprintf("lock %p", l) }, true},
+		"a seed":                {func(*identified) string { return fmt.Sprint(seeded.Int63()) }, true},
+		"random":                {func(*identified) string { return rand.Text() }, false},
+		"the clock":             {func(*identified) string { return fmt.Sprint(time.Now().UnixNano()) }, false},
+		"a session and a count": {func(l *identified) string { counter++; return fmt.Sprint(l.conn.SessionID(), counter) }, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			verdicts := locktest.Verdicts(t, locktest.Subject{
+				New: func(conn *zk.Conn, path string) locktest.Lock {
+					return &identified{mine: mine{conn: conn, path: path}, id: c.id}
+				},
+				ErrNotLocked: errNotMine,
+			}, func(c string) bool { return c == name }, func(locktest.Verdict) bool { return false })
+			if verdicts == nil {
+				return // this is one of the processes in which the case ran
+			}
+			require.Len(t, verdicts, 1)
+			require.Empty(t, verdicts[0].Skipped)
+			if c.wrong {
+				require.Contains(t, verdicts[0].Words, "the old holder has deleted another contender's node: two holders")
+			} else {
+				require.Empty(t, verdicts[0].Words)
+			}
+		})
+	}
+}
