@@ -64,9 +64,9 @@ func (g *grading) begins(ctx context.Context, binary string) error {
 	run.done(cmd.Process.Pid)
 	switch why := run.over(); {
 	case strings.HasPrefix(why, noEnd) && l.begin > 0:
-		return refuse("%s in %v; it had no more time because another attempt of this student never began", neverBegan, l.time)
+		return refuse(neverBegan+" in %v; it had no more time because another attempt of this student never began", l.time)
 	case strings.HasPrefix(why, noEnd):
-		return refuse("%s in %v", neverBegan, l.time)
+		return refuse(neverBegan+" in %v", l.time)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func (c *cell) watch(ctx context.Context) {
 			c.stop("it was interrupted")
 			return
 		case <-deadline.C:
-			c.stop(fmt.Sprintf("%s %v", noEnd, c.time))
+			c.stop(fmt.Sprintf(noEnd+" %v", c.time))
 			return
 		case <-ticks.C:
 		}

@@ -336,15 +336,15 @@ func (a *app) table(g grades) {
 		width = max(width, len([]rune(r.Student)))
 		folder = max(folder, len(strings.TrimPrefix(r.folder, "_")))
 	}
-	a.print("%-*s  %-*s  points   cases  as ours  similar    time  \n", width, "student", folder, "exercise")
+	fmt.Fprintf(a.out, "%-*s  %-*s  points   cases  as ours  similar    time  \n", width, "student", folder, "exercise")
 	for _, r := range rows {
-		a.print("%-*s  %-*s  %3d/%-2d  %3d/%-3d  %5d %%  %5d %%  %5.1f s  %s\n",
+		fmt.Fprintf(a.out, "%-*s  %-*s  %3d/%-2d  %3d/%-3d  %5d %%  %5d %%  %5.1f s  %s\n",
 			width, r.Student, folder, strings.TrimPrefix(r.folder, "_"), r.Points, r.Of, r.Passed, r.Cases, r.Same, r.Similar, r.Took, r.Note())
 	}
 	if len(g.Asked) > 1 || len(g.Sums) < len(rows) {
-		a.print("\n%-*s  points\n", width, "student")
+		fmt.Fprintf(a.out, "\n%-*s  points\n", width, "student")
 		for _, s := range g.Sums {
-			a.print("%-*s  %d of %d\n", width, s.Student, s.Points, s.Of)
+			fmt.Fprintf(a.out, "%-*s  %d of %d\n", width, s.Student, s.Points, s.Of)
 		}
 	}
 	for i, p := range g.Pairs {

@@ -31,7 +31,8 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	limited(os.Args[1:]) // this program starts attempts, as main's does
+	os.Setenv("LC_ALL", "C") // the tests read English, whatever their reader's language is
+	limited(os.Args[1:])     // this program starts attempts, as main's does
 	replaying(os.Args[1:])
 	dying(os.Args[1:])
 	commanding(os.Args[1:])

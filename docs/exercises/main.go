@@ -23,7 +23,7 @@ const usage = `Exercises that grade themselves. In the repository's root:
   go run ./docs/exercises show 3           the solution, once you have all points
   go run ./docs/exercises grade DIR...     for a lecturer: grades students' folders
 
-go test ./docs/exercises/_03-predecessor grades exercise 3, too.
+Each takes -lang en or -lang zh. go test ./docs/exercises/_03-predecessor grades exercise 3, too.
 `
 
 // complaint is an error that says what to do next.
@@ -62,26 +62,26 @@ func endings() []os.Signal {
 // errFailed: all was said, and something does not pass.
 var errFailed = errors.New("failed")
 
-func run(ctx context.Context, args []string, out io.Writer) error {
+func run(ctx context.Context, args []string, out io.Writer) (err error) {
+	app := &app{out: out, limits: limits{time: time.Minute, memory: 1 << 30}, language: languageOf("")}
+	defer func() { err = app.told(err) }()
 	if len(args) == 0 || args[0] == "help" || strings.TrimLeft(args[0], "-") == "help" || args[0] == "-h" {
-		fmt.Fprint(out, usage)
+		app.print(usage)
 		return nil
 	}
-	root, err := findRoot()
-	if err != nil {
+	if app.root, err = findRoot(); err != nil {
 		return err
 	}
 	command, args := args[0], args[1:]
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
-	flags.SetOutput(out)
+	flags.SetOutput(speaker{app})
+	flags.Var(&app.language, "lang", "the `language`, en or zh; otherwise that of LC_ALL or LANG")
 	flags.Usage = func() {
-		fmt.Fprintf(out, "\n%s", usage)
-		if command == "grade" || command == "watch" || command == "show" {
-			fmt.Fprintf(out, "\nFlags of %s:\n", command)
-			flags.PrintDefaults()
-		}
+		app.print("\n" + usage)
+		app.print("\nFlags of %s:\n", command)
+		flags.VisitAll(func(f *flag.Flag) { f.Usage = app.say("%s", f.Usage) })
+		flags.PrintDefaults()
 	}
-	app := &app{root: root, out: out, limits: limits{time: time.Minute, memory: 1 << 30}}
 	switch command {
 	case "list":
 		if _, err := parse(flags, args, 0, 0); err != nil {

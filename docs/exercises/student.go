@@ -9,22 +9,26 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
 	"time"
 
 	"example.com/zklock/docs/exercises/breaking"
+	"example.com/zklock/internal/locktest/chinese"
 )
 
 // An app is one call of the command.
 type app struct {
-	root   string
-	out    io.Writer
-	limits limits
+	root     string
+	out      io.Writer
+	limits   limits
+	language language
 }
 
-func (a *app) print(format string, args ...any) { fmt.Fprintf(a.out, format, args...) }
+// print writes in the reader's language.
+func (a *app) print(format string, args ...any) { fmt.Fprint(a.out, a.say(format, args...)) }
 
 // A standing is how far a student is with an exercise.
 type standing struct {
@@ -134,19 +138,20 @@ func (a *app) next(ctx context.Context) error {
 		a.print("All exercises are done. Try a lock of your own: README.md, Tests.\n")
 		return nil
 	}
-	text, err := os.ReadFile(filepath.Join(e.dir(a.root), "README.md"))
+	page := a.page(e, "README.md")
+	text, err := os.ReadFile(filepath.Join(e.dir(a.root), page))
 	if err != nil {
 		return err
 	}
-	a.print("%s", goalOf(text))
-	a.print("Read  docs/exercises/%s/README.md\nWrite docs/exercises/%s/%s\nand let this run beside it: go run ./docs/exercises watch %d\n", e.folder, e.folder, e.writes(), e.number)
+	a.print("%s", chinese.Verbatim(goalOf(text)))
+	a.print("Read  docs/exercises/%s/%s\nWrite docs/exercises/%s/%s\nand let this run beside it: go run ./docs/exercises watch %d\n", e.folder, page, e.folder, e.writes(), e.number)
 	return nil
 }
 
 // goalOf is the heading of a page and the paragraph below it. Before the heading
 // may be a line that leads to the page's other edition.
 func goalOf(page []byte) string {
-	_, text, _ := strings.Cut("\n"+string(unixLines(page)), "\n# ")
+	_, text, _ := strings.Cut("\n"+string(stamps.ReplaceAll(unixLines(page), nil)), "\n# ")
 	paragraphs := strings.Split(text, "\n\n")
 	return strings.Join(paragraphs[:min(2, len(paragraphs))], "\n\n") + "\n\n"
 }
@@ -268,18 +273,19 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 	case r.Cases == 0 || r.Why != "" && len(r.Failed) == 0:
 		a.print("%s\n", r.Why)
 	default:
-		a.print("%d of %d cases pass: %d of %d points", r.Passed, r.Cases, r.Points, r.Of)
-		for i, p := range r.Parts {
-			a.print("%s%s %d of %d", []string{" (", ", "}[min(i, 1)], p.Group, p.Points, p.Of)
+		var parts []string
+		for _, p := range r.Parts {
+			parts = append(parts, a.say("%s %d of %d", p.Group, p.Points, p.Of))
 		}
-		a.print(").")
+		all := chinese.Verbatim(strings.Join(parts, a.say(", ")))
 		switch {
 		case r.Unsafe && len(r.Failed) > 0 && r.Failed[0].weight() == 0:
-			a.print(" A lock that is not safe gets no points.")
+			a.print("%d of %d cases pass: %d of %d points (%s). A lock that is not safe gets no points. Begin with this case.\n", r.Passed, r.Cases, r.Points, r.Of, all)
 		case r.Unsafe:
-			a.print(" Points are given once all cases of the group safety pass.")
+			a.print("%d of %d cases pass: %d of %d points (%s). Points are given once all cases of the group safety pass. Begin with this case.\n", r.Passed, r.Cases, r.Points, r.Of, all)
+		default:
+			a.print("%d of %d cases pass: %d of %d points (%s). Begin with this case.\n", r.Passed, r.Cases, r.Points, r.Of, all)
 		}
-		a.print(" Begin with this case.\n")
 		if line := r.stageLine(e); line != "" {
 			a.print("%s\n", line)
 		}
@@ -300,13 +306,13 @@ func (a *app) notes(r *result) {
 func (a *app) failed(e *exercise, at *attempt, r *result) {
 	f := r.Failed[0]
 	a.print("\nFAIL (%s): %s\n", f.Group, f.Case)
-	for line := range strings.Lines(strings.TrimSpace(f.Words)) {
-		a.print("    %s\n", strings.TrimRight(line, "\n"))
+	for line := range strings.Lines(a.say("%s", strings.TrimSpace(f.Words))) {
+		a.print("    %s\n", chinese.Verbatim(strings.TrimRight(line, "\n")))
 	}
 	if f.Printed != "" {
 		a.print("\nIt has printed:\n")
 		for line := range strings.Lines(firstLines(f.Printed, 20)) {
-			a.print("    %s\n", strings.TrimRight(line, "\n"))
+			a.print("    %s\n", chinese.Verbatim(strings.TrimRight(line, "\n")))
 		}
 	}
 	if trace := r.trace(); trace != "" {
@@ -342,13 +348,13 @@ func (a *app) own(e *exercise, at *attempt) string {
 
 // hint shows one more hint each time, and all that were shown before.
 func (a *app) hint(e *exercise) error {
-	hints, err := readHints(e.dir(a.root))
+	hints, err := hintsIn(filepath.Join(e.dir(a.root), a.page(e, "hints.md")))
 	if err != nil {
 		return err
 	}
 	n := min(max(a.opened(e), 0)+1, len(hints))
 	for i, h := range hints[:n] {
-		a.print("Hint %d of %d\n\n%s\n\n", i+1, len(hints), h)
+		a.print("Hint %d of %d\n\n%s\n\n", i+1, len(hints), chinese.Verbatim(h))
 	}
 	if n == len(hints) {
 		a.print("There are no more. The cases say the rest: go run ./docs/exercises watch %d\n", e.number)
@@ -357,19 +363,24 @@ func (a *app) hint(e *exercise) error {
 }
 
 // readHints reads hints.md: what stands below each heading "## Hint".
-func readHints(dir string) ([]string, error) {
-	text, err := os.ReadFile(filepath.Join(dir, "hints.md"))
+func readHints(dir string) ([]string, error) { return hintsIn(filepath.Join(dir, "hints.md")) }
+
+// aHint is the heading of a hint, in either edition.
+var aHint = regexp.MustCompile(`(?m)^## (?:Hint|提示) .*\n`)
+
+func hintsIn(file string) ([]string, error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
 	var hints []string
-	for i, part := range strings.Split("\n"+string(unixLines(text)), "\n## Hint ") {
-		if _, body, ok := strings.Cut(part, "\n"); ok && i > 0 {
-			hints = append(hints, strings.TrimSpace(body))
+	for i, part := range aHint.Split(string(stamps.ReplaceAll(unixLines(text), nil)), -1) {
+		if i > 0 {
+			hints = append(hints, strings.TrimSpace(part))
 		}
 	}
 	if len(hints) == 0 {
-		return nil, fmt.Errorf("%s has no hints", filepath.Join(dir, "hints.md"))
+		return nil, fmt.Errorf("%s has no hints", file)
 	}
 	return hints, nil
 }
@@ -396,7 +407,7 @@ func (a *app) show(ctx context.Context, e *exercise, giveUp bool) error {
 	if e.ext == breaking.File {
 		comment = "#"
 	}
-	a.print("%s %s\n%s", comment, e.answer, bytes.TrimLeft(unixLines(text), "\n"))
+	a.print("%s %s\n%s", comment, chinese.Verbatim(e.answer), bytes.TrimLeft(unixLines(text), "\n"))
 	return nil
 }
 

@@ -135,7 +135,7 @@ func overlaid(t *testing.T, root string, texts map[string]string, args ...string
 	require.NoError(t, os.WriteFile(file, overlay, 0o644))
 	cmd := exec.Command("go", append([]string{"test", "-vet=off", "-ldflags=-s -w", "-count=1", "-overlay=" + file}, args...)...)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "ZK="+ensemble.SpecEmbedded)
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "ZK="+ensemble.SpecEmbedded)
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err, "the edit fails no test:\n%s", out)
 	require.NotContains(t, string(out), "[build failed]", "the edit does not compile:\n%s", out)

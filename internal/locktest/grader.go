@@ -19,6 +19,7 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest/chinese"
 )
 
 // A grader runs the cases of one suite in another process, which is the same
@@ -145,12 +146,21 @@ func (g *grader) do(r request) (v verdict) {
 		}
 		switch {
 		case len(v.failures) > 0:
-			t.Error(strings.Join(v.failures, "\n"))
+			t.Error(inTheReadersLanguage(strings.Join(v.failures, "\n")))
 		case v.skipped != "":
 			t.Skip(v.skipped)
 		}
 	})
 	return v
+}
+
+// inTheReadersLanguage is for a person at a terminal. A judge reads a Verdict, which
+// is English.
+func inTheReadersLanguage(words string) string {
+	if chinese.Wanted("") {
+		return chinese.Messages.Text(words)
+	}
+	return words
 }
 
 // A verdict is what became of a case.

@@ -1,0 +1,278 @@
+// Package chinese says in Chinese what the graders of the exercises say in English.
+//
+// The graders speak English wherever a program reads what they say: in the reports
+// of a test's process, in the cache, in the files for a lecturer. A sentence is
+// translated where a person reads it, as a whole: the table has the format of an
+// English sentence and that of its Chinese twin. A finished sentence is found by
+// its format, and what was put into it is translated in turn.
+package chinese
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// A Book has the Chinese twins of English sentences: format to format, with the
+// same verbs. The Chinese one may take them in another order, as in %[2]s.
+type Book struct {
+	twins map[string]string
+
+	once sync.Once
+	// patterns match the English sentences that have something put into them, those
+	// with most words of their own first.
+	patterns []pattern
+}
+
+type pattern struct {
+	english *regexp.Regexp
+	verbs   int
+	twin    string
+}
+
+// New makes a book of tables. A sentence that is in several is taken from the last.
+func New(tables ...map[string]string) *Book {
+	b := &Book{twins: make(map[string]string)}
+	for _, table := range tables {
+		for english, twin := range table {
+			b.twins[english] = twin
+		}
+	}
+	return b
+}
+
+// Messages is the book of what the graders say, with the names of their cases.
+var Messages = New(messages, glossed())
+
+// Table returns a copy of what Messages is made of.
+func Table() map[string]string {
+	all := glossed()
+	for english, twin := range messages {
+		all[english] = twin
+	}
+	return all
+}
+
+// glossed are the names of the cases, each with its gloss in brackets: the name is
+// what the files and the articles on the cases call it.
+func glossed() map[string]string {
+	names := make(map[string]string)
+	for name, gloss := range cases {
+		names[name] = name + "（" + gloss + "）"
+	}
+	return names
+}
+
+// Wanted says whether a reader wants Chinese: by the flag, which is "en", "zh" or
+// "", otherwise by the variables of the environment.
+func Wanted(flag string) bool {
+	language := cmp.Or(flag, os.Getenv("LC_ALL"), os.Getenv("LANG"))
+	return strings.HasPrefix(strings.ToLower(language), "zh")
+}
+
+// Verbatim is text that is printed as it is: what a lock has printed, or a page.
+type Verbatim string
+
+// Verb matches a verb of a format, or a %% in it.
+var Verb = regexp.MustCompile(`%%|%(?:\[(\d+)\])?([-+# 0]*(?:\d+|\*)?(?:\.\d+)?)([a-zA-Z])`)
+
+// Sprintf is fmt.Sprintf of the twin of a format, if it has one, with what is put
+// into it translated as well. White space around a format is not part of the
+// sentence, unless the book has it so.
+func (b *Book) Sprintf(format string, args ...any) string {
+	english := strings.TrimSpace(format)
+	if twin, ok := b.twins[format]; ok {
+		format = twin
+	} else if twin, ok := b.twins[english]; ok {
+		before, after, _ := strings.Cut(format, english)
+		format = before + twin + after
+	}
+	translated := make([]any, len(args))
+	for i, arg := range args {
+		translated[i] = b.inserted(arg)
+	}
+	return fmt.Sprintf(format, translated...)
+}
+
+func (b *Book) inserted(arg any) any {
+	switch arg := arg.(type) {
+	case Verbatim:
+		return string(arg)
+	case error:
+		return b.Text(arg.Error())
+	case fmt.Stringer:
+		if _, known := b.sentence(arg.String()); known {
+			return b.Text(arg.String())
+		}
+	}
+	if v := reflect.ValueOf(arg); v.Kind() == reflect.String {
+		return b.Text(v.String())
+	}
+	return arg
+}
+
+// places are those in a test at which a case has failed.
+var places = regexp.MustCompile(` \((?:\w+\.go:\d+(?: < )?)+\)$`)
+
+// Text translates a finished text, line by line. A line that the book does not know
+// stays as it is.
+func (b *Book) Text(english string) string {
+	if whole, ok := b.twins[english]; ok && !strings.Contains(whole, "%") {
+		return whole
+	}
+	lines := strings.Split(english, "\n")
+	schedule := false
+	for i, line := range lines {
+		if schedule {
+			lines[i] = step(line)
+			continue
+		}
+		schedule = strings.HasSuffix(line, beforeSteps)
+		body := strings.TrimSpace(line)
+		before, after, _ := strings.Cut(line, body)
+		place := places.FindString(body)
+		body = strings.TrimSuffix(body, place)
+		twin, ok := "", false
+		if head, colon := strings.CutSuffix(body, ":"); colon { // it has lines of its own below
+			twin, ok = b.sentence(head)
+			twin += "："
+		}
+		if !ok {
+			twin, ok = b.sentence(body)
+		}
+		if ok {
+			lines[i] = before + twin + place + after
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Error translates what an error says. It still wraps what the error wraps.
+func (b *Book) Error(err error) error {
+	if err == nil {
+		return nil
+	}
+	return said{err, b.Text(err.Error())}
+}
+
+type said struct {
+	error
+	text string
+}
+
+func (s said) Error() string { return s.text }
+func (s said) Unwrap() error { return s.error }
+
+// sentence finds the twin of one line, and says whether there is one.
+func (b *Book) sentence(english string) (string, bool) {
+	if twin, ok := b.twins[english]; ok && !Verb.MatchString(twin) {
+		return twin, true
+	}
+	b.once.Do(b.prepare)
+	for _, p := range b.patterns {
+		found := p.english.FindStringSubmatch(english)
+		if found == nil {
+			continue
+		}
+		args := make([]any, p.verbs)
+		for i := range args {
+			args[i] = found[i+1]
+			if part, ok := b.sentence(found[i+1]); ok {
+				args[i] = part
+			}
+		}
+		return fmt.Sprintf(p.twin, args...), true
+	}
+	return english, false
+}
+
+func (b *Book) prepare() {
+	type entry struct {
+		english, twin string
+		own           int // letters of its own
+	}
+	var entries []entry
+	for english, twin := range b.twins {
+		lines, twins := strings.Split(english, "\n"), strings.Split(twin, "\n")
+		if len(lines) != len(twins) {
+			continue
+		}
+		for i, line := range lines { // a text is translated line by line
+			line, twin := strings.TrimSpace(line), strings.TrimSpace(twins[i])
+			own := Verb.ReplaceAllString(line, "")
+			if (own != line || len(lines) > 1) && strings.ContainsFunc(own, unicode.IsLetter) && Check(line, twin) == nil {
+				entries = append(entries, entry{line, twin, len(own)})
+			}
+		}
+	}
+	slices.SortFunc(entries, func(x, y entry) int {
+		return cmp.Or(cmp.Compare(y.own, x.own), strings.Compare(x.english, y.english))
+	})
+	for _, e := range entries {
+		expression, n, last := "^", 0, 0
+		for _, at := range Verb.FindAllStringSubmatchIndex(e.english, -1) {
+			expression += regexp.QuoteMeta(e.english[last:at[0]])
+			if at[6] < 0 { // %%
+				expression, last = expression+"%", at[1]
+				continue
+			}
+			switch e.english[at[6]:at[7]] {
+			case "d":
+				expression += `(-?\d+)`
+			case "q":
+				expression += `("(?:[^"\\]|\\.)*")`
+			default:
+				expression += `(.*?)`
+			}
+			n, last = n+1, at[1]
+		}
+		expression += regexp.QuoteMeta(e.english[last:]) + "$"
+		// What was put into the sentence is text by now, whatever the verb was.
+		twin := Verb.ReplaceAllStringFunc(e.twin, func(verb string) string {
+			if i := strings.Index(verb, "]"); i > 0 {
+				return verb[:i+1] + "s"
+			} else if verb == "%%" {
+				return verb
+			}
+			return "%s"
+		})
+		b.patterns = append(b.patterns, pattern{regexp.MustCompile(expression), n, twin})
+	}
+}
+
+// Check says what is wrong with a pair of formats: the verbs of a sentence and its
+// twin must be the same.
+func Check(english, twin string) error {
+	if a, b := verbs(english), verbs(twin); !slices.Equal(a, b) {
+		return fmt.Errorf("%q takes %v, and its twin %q takes %v", english, a, twin, b)
+	}
+	if strings.TrimSpace(twin) == "" {
+		return errors.New("the twin is empty")
+	}
+	return nil
+}
+
+// verbs are those of a format, each with the number of what it takes.
+func verbs(format string) (list []string) {
+	n := 0
+	for _, v := range Verb.FindAllStringSubmatch(format, -1) {
+		if v[3] == "" {
+			continue
+		}
+		if v[1] != "" {
+			fmt.Sscan(v[1], &n)
+		} else {
+			n++
+		}
+		list = append(list, fmt.Sprintf("%d %s", n, strings.ReplaceAll(v[3], "w", "v"))) // an error that is put in is text
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}

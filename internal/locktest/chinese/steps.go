@@ -1,0 +1,63 @@
+package chinese
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A schedule that fails has a line for each action: what was chosen, which is a word
+// of the lab's addresses and stays, and what that has caused, with semicolons between.
+
+// anAction is the beginning of such a line.
+var anAction = regexp.MustCompile(`^\s*(?:\d+\. +)?(?:(?:[A-Z]\d*|client|another session): )?(?:lose request|lose reply|end ctx|time passes|a day passes|parent goes|runs on|[a-z]+)(?:\s+|$)`)
+
+// beforeSteps is the end of the line after which the steps come.
+const beforeSteps = ", in this schedule:"
+
+// step translates a line of a schedule.
+func step(line string) string {
+	action := anAction.FindString(line)
+	if !strings.Contains(action, ":") && !strings.Contains(action, "passes") && !strings.Contains(action, "goes") {
+		action = line[:len(line)-len(strings.TrimLeft(line, " "))] // the line goes on with the one above
+	}
+	caused := strings.Split(line[len(action):], "; ")
+	for i, what := range caused {
+		caused[i], _ = steps.sentence(what)
+	}
+	return action + strings.Join(caused, "；")
+}
+
+var steps = New(map[string]string{
+	"%s and watch":                            "%s，并设置监听",
+	"%s and watch: %s":                        "%s，并设置监听：%s",
+	"%s: the request is lost":                 "%s：请求丢失",
+	"%s: the reply is lost":                   "%s：应答丢失",
+	"%s: no node":                             "%s：节点不存在",
+	"%s and watch: no node":                   "%s，并设置监听：节点不存在",
+	"%s: node exists":                         "%s：节点已存在",
+	"%s: session expired":                     "%s：会话已过期",
+	"%s gets the event %s of %s":              "%[1]s 收到 %[3]s 的 %[2]s 事件",
+	"%s panics":                               "%s 发生 panic",
+	"%s gets an error: %s":                    "%s 得到错误：%s",
+	"%s finds the lock held":                  "%s 发现锁在别人手里",
+	"%s gets the lock in a new session":       "%s 在新会话里拿到锁",
+	"%s holds the lock":                       "%s 持有锁",
+	"%s holds the lock once more":             "%s 再次拿到锁",
+	"%s does not get it once more":            "%s 没能再次拿到锁",
+	"%s has unlocked once":                    "%s 释放了一次",
+	"%s cannot unlock once":                   "%s 释放一次失败",
+	"%s unlocks":                              "%s 正在释放锁",
+	"%s has unlocked":                         "%s 已释放锁",
+	"%s learns that the lock was lost":        "%s 得知锁已失去",
+	"%s cannot unlock: %s":                    "%s 释放锁失败：%s",
+	"%s fails to unlock and tries again":      "%s 释放锁失败，再试一次",
+	"%s Unlock fails, too: %s":                "%s 的 Unlock 也失败：%s",
+	"%s is connected again":                   "%s 已重连",
+	"%s cannot connect":                       "%s 无法连接",
+	"%s is told that its session has expired": "%s 得知自己的会话已过期",
+	"%s is connected, in a new session":       "%s 已连上，会话是新的",
+	"%s its ctx ends":                         "%s 的 ctx 结束",
+	"%s gets no more requests through, until its session has expired": "在会话过期之前，%s 的请求都发不出去",
+	"%s is cut off until its session has expired":                     "%s 断线，直到会话过期",
+	"%v pass": "过去了 %v",
+})
