@@ -85,6 +85,28 @@ func TestForeignAttempts(t *testing.T) {
 	}
 }
 
+// TestUnusualSolutions: what is right gets all points, whatever it looks like; only
+// what the READMEs say of cost may cost cost points.
+func TestUnusualSolutions(t *testing.T) {
+	heavy(t)
+	files, err := filepath.Glob("testdata/right/*.go.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".go.txt"), func(t *testing.T) {
+			t.Parallel()
+			number, _, _ := strings.Cut(filepath.Base(file), "-")
+			e, err := find(number)
+			require.NoError(t, err)
+			r := graded(t, written(t, e, text(t, file)), generous, nil)
+			require.Empty(t, r.Why)
+			for _, f := range r.Failed {
+				require.Equal(t, locktest.Cost, f.Group, "it fails %q: %s", f.Case, f.Words)
+			}
+		})
+	}
+}
+
 // cellText is a text for a cell of a table, in one line that is not too long.
 func cellText(s string) string {
 	s = strings.Join(strings.Fields(strings.ReplaceAll(s, "|", "\\|")), " ")

@@ -303,7 +303,7 @@ func TestAStoppedHolderIsExplained(t *testing.T) {
 func TestTheSchedulerByKeyboard(t *testing.T) {
 	p := open(t, "#lock=predecessor&n=2&mode=schedule&kinds=&faults=1")
 	boxes := js[[]string](p, "[...document.querySelectorAll('.kinds [data-kind]')].map(e => e.dataset.kind)")
-	kinds := []string{string(explore.Pause), string(explore.Refuse), string(explore.Remake)}
+	kinds := []string{string(explore.Pause), string(explore.Day), string(explore.Refuse), string(explore.Remake)}
 	for _, k := range explore.AllFaults {
 		if k != explore.EndContext { // step 3's Lock takes no ctx
 			kinds = append(kinds, string(k))
