@@ -6,8 +6,9 @@ var cases = map[string]string{
 
 	// Exercises 1 to 6.
 
-	"TryLock on a held lock says false at once and leaves nothing behind": "锁在别人手里时，TryLock 立即返回 false，什么都不留下",
-	"TryLock takes a free lock": "锁空闲时，TryLock 能拿到",
+	"TryLock on a held lock says false at once and leaves nothing behind":                "锁在别人手里时，TryLock 立即返回 false，什么都不留下",
+	"all of many contenders get in, again and again":                                     "许多竞争者反复加锁，每一个都能拿到",
+	"TryLock takes a free lock":                                                          "锁空闲时，TryLock 能拿到",
 	"TryLock waits for nobody, whenever another contender takes the lock":                "不管别的竞争者何时拿到锁，TryLock 都不等待",
 	"Unlock after the session expired is ErrNotLocked and touches nobody else's node":    "会话过期之后，Unlock 返回 ErrNotLocked，不碰别人的节点",
 	"Unlock by a contender that does not hold it is ErrNotLocked and frees nothing":      "没有持有锁的竞争者调用 Unlock，得到 ErrNotLocked，什么都不释放",
@@ -123,7 +124,7 @@ var cases = map[string]string{
 	"equal tokens of one holder pass":                                                "同一持有者的相同令牌可以通过",
 	"many goroutines write at once and the highest token stays":                      "许多 goroutine 同时写，最大的令牌留下",
 	"one write after the other that comes in between makes no token stale":           "其间接连有别的写，也不会让令牌过时",
-	"several stores write at once and the highest token stays":                       "几个存储进程同时写，最大的令牌留下",
+	"several stores write at once and the highest token gets through":                "几个存储进程同时写，最大的令牌留下",
 	"the new holder's first write shuts the old one out, whatever it writes":         "新持有者第一次写之后，旧持有者就写不进去了，不管写什么",
 	"the paused holder comes late and is refused":                                    "暂停过的持有者迟到，遭到拒绝",
 	"tokens are compared as numbers":                                                 "令牌按数值比较",

@@ -9,6 +9,7 @@ var messages = map[string]string{
 	"Unlock fails: %w": "Unlock 失败：%w",
 	"contender %d":     "竞争者 %d",
 	"the count is wrong: two contenders held the lock at once: two holders":      "计数不对：有两个竞争者同时持有过锁，即出现两个持有者",
+	"none of %d contenders has got the lock: %v":                                 "%d 个竞争者没有一个拿到锁：%v",
 	"the same contender, time %d":                                                "同一个竞争者第 %d 次",
 	"TryLock of a contender that has let go":                                     "释放锁之后的 TryLock",
 	"TryLock of a contender that has let go fails":                               "同一个竞争者释放锁之后再调用 TryLock，结果失败",
