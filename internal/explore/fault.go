@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing/synctest"
@@ -135,16 +136,17 @@ func (w *world) loseReply(c *client) {
 
 // pause lets time pass for all.
 func (w *world) pause(f Fault) {
-	d, what := pause, fmt.Sprintf("%v pass", pause)
+	d, most, what := pause, math.MaxInt, fmt.Sprintf("%v pass", pause)
 	if f == Day {
-		d, what = day, string(Day)
+		// A waiter that looks again every second has looked often enough before that.
+		d, most, what = day, 300, string(Day)
 	}
 	w.mu.Lock()
 	w.foot.everything = true
 	w.logLocked(Entry{Kind: "note", Text: what})
 	w.film.note("", what)
 	w.mu.Unlock()
-	w.letPass(nil, d)
+	w.letPass(nil, d, most)
 }
 
 // remake removes the parent of the queue, as the server does with a container
@@ -178,7 +180,7 @@ func (w *world) expire(c *client) {
 	w.foot.everything = timed // time passes
 	w.mu.Unlock()
 	if timed {
-		w.letPass(c, w.session()+time.Second)
+		w.letPass(c, w.session()+time.Second, math.MaxInt)
 	}
 	w.srv.Expire(c.session)
 	w.mu.Lock()
@@ -243,8 +245,8 @@ func (w *world) runOn(c *client) {
 }
 
 // letPass lets time pass. What others than c send meanwhile is carried out at
-// once.
-func (w *world) letPass(c *client, d time.Duration) {
+// once; after so many requests the time is over.
+func (w *world) letPass(c *client, d time.Duration, most int) {
 	for deadline := time.Now().Add(d); ; {
 		w.settle()
 		w.mu.Lock()
@@ -257,6 +259,9 @@ func (w *world) letPass(c *client, d time.Duration) {
 		}
 		w.mu.Unlock()
 		if next != nil {
+			if most--; most < 0 {
+				return
+			}
 			w.request(next)
 			continue
 		}
