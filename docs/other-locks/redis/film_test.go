@@ -139,7 +139,7 @@ func evictedKey(t *testing.T, address string, evict func(client *goredis.Client)
 		var s store
 		var both sync.WaitGroup
 		began := time.Now()
-		at := func(d time.Duration) { time.Sleep(d - time.Since(began)) }
+		at := func(d time.Duration) { time.Sleep(d - time.Since(began)) } // of virtual time
 
 		both.Go(func() {
 			film.State("A", "waits", "asks for the lock")

@@ -221,7 +221,7 @@ func TestTheFilmOfARowThatExpires(t *testing.T) {
 		bDB, b := contender("B")
 		var both sync.WaitGroup
 		began := time.Now()
-		at := func(d time.Duration) { time.Sleep(d - time.Since(began)) }
+		at := func(d time.Duration) { time.Sleep(d - time.Since(began)) } // of virtual time
 
 		both.Go(func() {
 			film.State("A", "waits", "asks for the lock")
