@@ -2,8 +2,6 @@ package zkserver_test
 
 import (
 	"bytes"
-	"crypto/sha1"
-	"encoding/base64"
 	"fmt"
 	"slices"
 	"testing"
@@ -264,399 +262,6 @@ func TestNullAndEmptyDataStayApart(t *testing.T) {
 	}
 }
 
-func TestWatches(t *testing.T) {
-	tg := newTarget(t)
-	watcher, writer := tg.connect(), tg.connect()
-	p := tg.root + "/w"
-	created, deleted, changed, children := jute.EventCreated, jute.EventDeleted, jute.EventDataChanged, jute.EventChildrenChanged
-
-	require.Equal(t, jute.ErrNoNode, watcher.watch(jute.OpGetData, p))
-	require.Equal(t, jute.ErrNoNode, watcher.watch(jute.OpGetChildren, p))
-	require.Equal(t, jute.OK, writer.create(p, jute.FlagPersistent))
-	require.Empty(t, watcher.eventsNow(), "a read that finds nothing leaves no watch")
-	require.Equal(t, jute.OK, writer.delete(p))
-
-	require.Equal(t, jute.ErrNoNode, watcher.watch(jute.OpExists, p))
-	require.Equal(t, jute.OK, writer.create(p, jute.FlagPersistent))
-	require.Equal(t, []event{{created, p}}, watcher.eventsNow(), "exists leaves one")
-	require.Equal(t, jute.OK, writer.set(p, "", -1))
-	require.Empty(t, watcher.eventsNow(), "a watch fires once")
-
-	for _, op := range []jute.Op{jute.OpGetData, jute.OpExists, jute.OpGetData} {
-		require.Equal(t, jute.OK, watcher.watch(op, p))
-	}
-	require.Equal(t, jute.OK, writer.set(p, "", -1))
-	require.Equal(t, []event{{changed, p}}, watcher.eventsNow(), "three watches of one connection, one event")
-
-	require.Equal(t, jute.OK, watcher.watch(jute.OpGetChildren2, p))
-	require.Equal(t, jute.OK, watcher.watch(jute.OpGetData, p))
-	require.Equal(t, jute.OK, writer.create(p+"/c", jute.FlagPersistent))
-	require.Equal(t, []event{{children, p}}, watcher.eventsNow())
-	require.Equal(t, jute.OK, watcher.watch(jute.OpGetChildren, p))
-	require.Equal(t, jute.OK, watcher.watch(jute.OpGetChildren, p+"/c"))
-	require.Equal(t, jute.OK, watcher.watch(jute.OpGetData, p+"/c"))
-	require.Equal(t, jute.OK, writer.delete(p+"/c"))
-	require.Equal(t, []event{{deleted, p + "/c"}, {children, p}}, watcher.eventsNow(),
-		"a client that watches a node's data and children is told once that it has gone, then the parent's watchers are")
-
-	require.Equal(t, jute.OK, watcher.watch(jute.OpGetChildren, p))
-	code, _ := writer.do(jute.OpSetACL, &jute.SetACLRequest{Path: p, ACL: jute.WorldACL(), Version: -1})
-	require.Equal(t, jute.OK, code)
-	writer.do(jute.OpMulti, multi{
-		{jute.OpSetData, &jute.SetDataRequest{Path: p, Version: -1}},
-		{jute.OpDelete, &jute.PathVersion{Path: p + "/no", Version: -1}},
-	})
-	require.Empty(t, watcher.eventsNow(), "setACL and a multi that fails fire nothing")
-	require.Equal(t, jute.OK, writer.delete(p))
-	require.Equal(t, []event{{deleted, p}}, watcher.eventsNow())
-
-	require.Equal(t, jute.ErrNoNode, watcher.watch(jute.OpExists, p))
-	require.Equal(t, jute.OK, watcher.create(p, jute.FlagPersistent))
-	require.Equal(t, []event{{created, p}}, watcher.events, "one's own event comes before the reply")
-}
-
-func TestAWriteIsToldBeforeItCanBeRead(t *testing.T) {
-	tg := newTarget(t)
-	watcher, writer := tg.connect(), tg.connect()
-	p := tg.root + "/w"
-	require.Equal(t, jute.OK, writer.create(p, jute.FlagPersistent))
-	for i := range 20 {
-		require.Equal(t, jute.OK, watcher.watch(jute.OpGetData, p))
-		writer.write(frame(&jute.RequestHeader{Xid: int32(i), Op: jute.OpSetData}, &jute.SetDataRequest{Path: p, Data: []byte{byte(i)}, Version: -1}))
-		for told := false; ; {
-			_, d := watcher.do(jute.OpGetData, &jute.PathWatch{Path: p})
-			told = told || len(watcher.events) > 0
-			if data := d.Buffer(); len(data) == 1 && data[0] == byte(i) {
-				require.True(t, told, "the change can be read, and the event has not come")
-				break
-			}
-		}
-		_, _, err := writer.read()
-		require.NoError(t, err)
-	}
-}
-
-func TestSetWatchesTellsWhatWasMissed(t *testing.T) {
-	tg := newTarget(t)
-	c, writer := tg.connect(), tg.connect()
-	p := tg.root
-	for _, name := range []string{"/gone", "/changed", "/same", "/children"} {
-		require.Equal(t, jute.OK, writer.create(p+name, jute.FlagPersistent))
-	}
-	c.stat(p)
-	seen := c.seen
-	require.Equal(t, jute.OK, writer.delete(p+"/gone"))
-	require.Equal(t, jute.OK, writer.set(p+"/changed", "", -1))
-	require.Equal(t, jute.OK, writer.create(p+"/came", jute.FlagPersistent))
-	require.Equal(t, jute.OK, writer.create(p+"/children/x", jute.FlagPersistent))
-	c.xid = 41 // not -8: go-zookeeper numbers this request like others
-	code, _ := c.do(jute.OpSetWatches, &jute.SetWatches{
-		RelativeZxid: seen,
-		Data:         []string{p + "/gone", p + "/changed", p + "/same"},
-		Exist:        []string{p + "/came", p + "/never"},
-		Child:        []string{p + "/children", p + "/gone", p + "/same"},
-	})
-	require.Equal(t, jute.OK, code)
-	require.Equal(t, []event{
-		{jute.EventDeleted, p + "/gone"}, {jute.EventDataChanged, p + "/changed"},
-		{jute.EventCreated, p + "/came"},
-		{jute.EventChildrenChanged, p + "/children"}, {jute.EventDeleted, p + "/gone"},
-	}, c.events, "before the reply")
-	require.Equal(t, jute.OK, writer.create(p+"/never", jute.FlagPersistent))
-	require.Equal(t, jute.OK, writer.create(p+"/same/x", jute.FlagPersistent))
-	require.Equal(t, jute.OK, writer.set(p+"/same", "", -1))
-	require.Equal(t, []event{{jute.EventCreated, p + "/never"}, {jute.EventChildrenChanged, p + "/same"}, {jute.EventDataChanged, p + "/same"}}, c.eventsNow(), "the rest is armed")
-}
-
-func TestCheckAndRemoveWatches(t *testing.T) {
-	tg := newTarget(t)
-	c := tg.connect()
-	ask := func(op jute.Op, typ int32) jute.Code {
-		code, _ := c.do(op, &jute.PathType{Path: tg.root, Type: typ})
-		return code
-	}
-	require.Equal(t, jute.ErrNoWatcher, ask(jute.OpCheckWatches, jute.WatcherAny))
-	require.Equal(t, jute.OK, c.watch(jute.OpGetData, tg.root))
-	require.Equal(t, jute.OK, ask(jute.OpCheckWatches, jute.WatcherAny))
-	require.Equal(t, jute.OK, ask(jute.OpCheckWatches, jute.WatcherData))
-	require.Equal(t, jute.ErrNoWatcher, ask(jute.OpCheckWatches, jute.WatcherChildren))
-	require.Equal(t, jute.ErrNoWatcher, ask(jute.OpRemoveWatches, jute.WatcherChildren))
-	require.Equal(t, jute.OK, ask(jute.OpRemoveWatches, jute.WatcherAny))
-	require.Equal(t, jute.ErrNoWatcher, ask(jute.OpRemoveWatches, jute.WatcherAny))
-	require.Equal(t, jute.ErrNoWatcher, ask(jute.OpCheckWatches, jute.WatcherAny))
-	other := tg.connect()
-	require.Equal(t, jute.OK, other.watch(jute.OpGetChildren, tg.root))
-	require.Equal(t, jute.OK, ask(jute.OpCheckWatches, jute.WatcherChildren), "anybody's watch will do")
-	require.Equal(t, jute.ErrNoWatcher, ask(jute.OpRemoveWatches, jute.WatcherChildren))
-	require.Equal(t, jute.OK, other.set(tg.root, "", -1))
-	require.Equal(t, jute.OK, c.set(tg.root, "", -1))
-	require.Empty(t, c.events)
-	require.Equal(t, jute.ErrMarshalling, ask(jute.OpCheckWatches, 9))
-}
-
-func (c *wire) addWatch(path string, mode int32) jute.Code {
-	c.t.Helper()
-	code, d := c.do(jute.OpAddWatch, &jute.AddWatch{Path: path, Mode: mode})
-	if code == jute.OK {
-		require.Zero(c.t, d.Int32())
-		require.NoError(c.t, d.Err())
-		require.Zero(c.t, d.Len())
-	}
-	return code
-}
-
-func TestAPersistentWatchTellsEveryChangeOfItsNodeAndItsChildren(t *testing.T) {
-	tg := newTarget(t)
-	watcher, writer := tg.connect(), tg.connect()
-	p := tg.root + "/w"
-	require.Equal(t, jute.OK, watcher.addWatch(p, jute.ModePersistent), "on a node that is not there yet")
-	for range 2 {
-		require.Equal(t, jute.OK, writer.create(p, jute.FlagPersistent))
-		require.Equal(t, jute.OK, writer.set(p, "", -1))
-		require.Equal(t, jute.OK, writer.create(p+"/c", jute.FlagPersistent))
-		require.Equal(t, jute.OK, writer.set(p+"/c", "", -1))
-		require.Equal(t, jute.OK, writer.delete(p+"/c"))
-		require.Equal(t, jute.OK, writer.delete(p))
-		require.Equal(t, []event{
-			{jute.EventCreated, p}, {jute.EventDataChanged, p},
-			{jute.EventChildrenChanged, p}, {jute.EventChildrenChanged, p},
-			{jute.EventDeleted, p},
-		}, watcher.eventsNow())
-	}
-}
-
-func TestARecursiveWatchTellsEveryChangeOfANodeBelow(t *testing.T) {
-	tg := newTarget(t)
-	watcher, writer := tg.connect(), tg.connect()
-	p := tg.root + "/w"
-	require.Equal(t, jute.OK, watcher.addWatch(p, jute.ModePersistentRecursive))
-	require.Equal(t, jute.OK, watcher.addWatch(tg.root, jute.ModePersistentRecursive), "two watches that cover a node, one event")
-	require.Equal(t, jute.OK, writer.create(p+"x", jute.FlagPersistent), "a neighbour whose name begins alike")
-	require.Equal(t, []event{{jute.EventCreated, p + "x"}}, watcher.eventsNow(), "from the watch of the parent")
-	for range 2 {
-		require.Equal(t, jute.OK, writer.create(p, jute.FlagPersistent))
-		require.Equal(t, jute.OK, writer.create(p+"/c", jute.FlagPersistent))
-		require.Equal(t, jute.OK, writer.create(p+"/c/d", jute.FlagPersistent))
-		require.Equal(t, jute.OK, writer.set(p+"/c/d", "", -1))
-		require.Equal(t, jute.OK, writer.delete(p+"/c/d"))
-		require.Equal(t, jute.OK, writer.delete(p+"/c"))
-		require.Equal(t, jute.OK, writer.delete(p))
-		require.Equal(t, []event{
-			{jute.EventCreated, p}, {jute.EventCreated, p + "/c"}, {jute.EventCreated, p + "/c/d"},
-			{jute.EventDataChanged, p + "/c/d"},
-			{jute.EventDeleted, p + "/c/d"}, {jute.EventDeleted, p + "/c"}, {jute.EventDeleted, p},
-		}, watcher.eventsNow(), "no change of a list of children")
-	}
-	root := tg.connect()
-	require.Equal(t, jute.OK, root.addWatch("/", jute.ModePersistentRecursive))
-	require.Equal(t, jute.OK, writer.create(p, jute.FlagPersistent))
-	require.Contains(t, root.eventsNow(), event{jute.EventCreated, p}, "everything lies below the root")
-}
-
-func TestTheLastWatchOnAPathSaysHowLongItLasts(t *testing.T) {
-	tg := newTarget(t)
-	watcher, writer := tg.connect(), tg.connect()
-	p := tg.root
-	created, children := event{jute.EventCreated, p + "/c"}, event{jute.EventChildrenChanged, p}
-	change := func() []event {
-		require.Equal(t, jute.OK, writer.create(p+"/c", jute.FlagPersistent))
-		require.Equal(t, jute.OK, writer.delete(p+"/c"))
-		return watcher.eventsNow()
-	}
-	require.Equal(t, jute.OK, watcher.addWatch(p, jute.ModePersistentRecursive))
-	require.Equal(t, []event{created, {jute.EventDeleted, p + "/c"}}, change())
-	require.Equal(t, jute.OK, watcher.addWatch(p, jute.ModePersistent))
-	require.Equal(t, []event{children, children}, change())
-	require.Equal(t, jute.OK, watcher.watch(jute.OpGetChildren, p))
-	require.Equal(t, []event{children}, change(), "a read with a watch makes it one-shot")
-	require.Equal(t, jute.OK, writer.set(p, "", -1))
-	require.Equal(t, jute.OK, writer.set(p, "", -1))
-	require.Len(t, watcher.eventsNow(), 2, "but not the half of it that is about the node")
-}
-
-func TestRemoveWatchesEndsWatchesOfEveryKind(t *testing.T) {
-	tg := newTarget(t)
-	watcher, writer := tg.connect(), tg.connect()
-	ask := func(op jute.Op, typ int32) jute.Code {
-		code, _ := watcher.do(op, &jute.PathType{Path: tg.root, Type: typ})
-		return code
-	}
-	change := func() []event {
-		require.Equal(t, jute.OK, writer.set(tg.root, "", -1))
-		require.Equal(t, jute.OK, writer.create(tg.root+"/c", jute.FlagPersistent))
-		require.Equal(t, jute.OK, writer.delete(tg.root+"/c"))
-		return watcher.eventsNow()
-	}
-	for _, mode := range []int32{jute.ModePersistent, jute.ModePersistentRecursive} {
-		require.Equal(t, jute.OK, watcher.addWatch(tg.root, mode))
-		require.Len(t, change(), 3)
-		for _, typ := range []int32{jute.WatcherAny, jute.WatcherData, jute.WatcherChildren} {
-			require.Equal(t, jute.OK, ask(jute.OpCheckWatches, typ))
-		}
-		require.Equal(t, jute.OK, ask(jute.OpRemoveWatches, jute.WatcherAny))
-		require.Equal(t, jute.ErrNoWatcher, ask(jute.OpCheckWatches, jute.WatcherAny))
-		require.Equal(t, jute.ErrNoWatcher, ask(jute.OpRemoveWatches, jute.WatcherAny))
-		require.Empty(t, change())
-	}
-	require.Equal(t, jute.OK, watcher.addWatch(tg.root, jute.ModePersistent))
-	require.Equal(t, jute.OK, ask(jute.OpRemoveWatches, jute.WatcherData))
-	require.Equal(t, []event{{jute.EventChildrenChanged, tg.root}, {jute.EventChildrenChanged, tg.root}}, change(), "the half that is about the children")
-	require.Equal(t, jute.ErrMarshalling, watcher.addWatch(tg.root, 2))
-	require.Equal(t, jute.ErrMarshalling, watcher.addWatch(tg.root, -1))
-}
-
-func TestSetWatches2ArmsWatchesOfEveryKind(t *testing.T) {
-	tg := newTarget(t)
-	c, writer := tg.connect(), tg.connect()
-	p := tg.root
-	for _, name := range []string{"/gone", "/one", "/all"} {
-		require.Equal(t, jute.OK, writer.create(p+name, jute.FlagPersistent))
-	}
-	before := writer.zxid
-	require.Equal(t, jute.OK, writer.delete(p+"/gone"))
-	require.Equal(t, jute.OK, writer.set(p+"/one", "", -1))
-	require.Equal(t, jute.OK, writer.set(p+"/all", "", -1))
-	code, d := c.do(jute.OpSetWatches2, &jute.SetWatches2{
-		SetWatches: jute.SetWatches{RelativeZxid: before, Data: []string{p + "/gone"}},
-		Persistent: []string{p + "/one"}, Recursive: []string{p + "/all"},
-	})
-	require.Equal(t, jute.OK, code)
-	require.Zero(t, d.Len())
-	require.Equal(t, []event{{jute.EventDeleted, p + "/gone"}}, c.events, "a persistent watch is told nothing that it missed")
-	for range 2 {
-		require.Equal(t, jute.OK, writer.set(p+"/one", "", -1))
-		require.Equal(t, jute.OK, writer.create(p+"/all/c", jute.FlagPersistent))
-		require.Equal(t, jute.OK, writer.delete(p+"/all/c"))
-		require.Equal(t, []event{
-			{jute.EventDataChanged, p + "/one"}, {jute.EventCreated, p + "/all/c"}, {jute.EventDeleted, p + "/all/c"},
-		}, c.eventsNow())
-	}
-}
-
-func TestWatchesOfANullListAreMarshallingErrors(t *testing.T) {
-	tg := newTarget(t)
-	c := tg.connect()
-	for op, lists := range map[jute.Op]int{jute.OpSetWatches: 3, jute.OpSetWatches2: 5} {
-		for null := range lists {
-			body := make(raw, 8) // the zxid
-			for i := range lists {
-				if i == null {
-					body = append(body, 0xff, 0xff, 0xff, 0xff)
-				} else {
-					body = append(body, 0, 0, 0, 0)
-				}
-			}
-			code, _ := c.do(op, body)
-			require.Equal(t, jute.ErrMarshalling, code, "%v, list %d", op, null)
-		}
-	}
-}
-
-// A multi is the body of a multi request.
-type multi []struct {
-	op   jute.Op
-	body encoder
-}
-
-func (m multi) Encode(e *jute.Encoder) {
-	for _, part := range m {
-		(&jute.MultiHeader{Op: part.op, Err: -1}).Encode(e)
-		part.body.Encode(e)
-	}
-	(&jute.MultiHeader{Op: -1, Done: true, Err: -1}).Encode(e)
-}
-
-func TestMulti(t *testing.T) {
-	tg := newTarget(t)
-	c := tg.connect()
-	p := tg.root
-	header := func(d *jute.Decoder) (h jute.MultiHeader) { h.Decode(d); return h }
-	end := jute.MultiHeader{Op: -1, Done: true, Err: -1}
-
-	code, d := c.do(jute.OpMulti, multi{
-		{jute.OpCreate, &jute.CreateRequest{Path: p + "/m-", Data: []byte{}, ACL: jute.WorldACL(), Flags: jute.FlagSequential}},
-		{jute.OpCreate2, &jute.CreateRequest{Path: p + "/m2", Data: []byte{}, ACL: jute.WorldACL()}},
-		{jute.OpCheck, &jute.PathVersion{Path: p + "/m2", Version: 0}},
-		{jute.OpSetData, &jute.SetDataRequest{Path: p + "/m2", Data: []byte("x"), Version: 0}},
-		{jute.OpDelete, &jute.PathVersion{Path: p + "/m2", Version: 1}},
-	})
-	require.Equal(t, jute.OK, code)
-	require.Equal(t, jute.MultiHeader{Op: jute.OpCreate}, header(d))
-	require.Equal(t, p+"/m-0000000000", d.String())
-	require.Equal(t, jute.MultiHeader{Op: jute.OpCreate}, header(d), "create2 is answered as create")
-	require.Equal(t, p+"/m2", d.String())
-	require.Equal(t, jute.MultiHeader{Op: jute.OpCheck}, header(d))
-	require.Equal(t, jute.MultiHeader{Op: jute.OpSetData}, header(d))
-	var s jute.Stat
-	s.Decode(d)
-	require.Equal(t, c.zxid, s.Mzxid)
-	require.Equal(t, c.zxid, s.Czxid, "all share one zxid")
-	require.Equal(t, jute.MultiHeader{Op: jute.OpDelete}, header(d))
-	require.Equal(t, end, header(d))
-	require.Zero(t, d.Len())
-	require.Equal(t, []string{"m-0000000000"}, c.children(p))
-
-	before := c.stat(p)
-	code, d = c.do(jute.OpMulti, multi{
-		{jute.OpDelete, &jute.PathVersion{Path: p + "/m-0000000000", Version: -1}},
-		{jute.OpCreate, &jute.CreateRequest{Path: p + "/m3", ACL: jute.WorldACL(), Flags: jute.FlagEphemeral}},
-		{jute.OpSetData, &jute.SetDataRequest{Path: p, Data: []byte("x"), Version: -1}},
-		{jute.OpCheck, &jute.PathVersion{Path: p, Version: 77}},
-		{jute.OpDelete, &jute.PathVersion{Path: p + "/m3", Version: -1}},
-	})
-	require.Equal(t, jute.OK, code, "the header does not tell")
-	for _, want := range []jute.Code{jute.OK, jute.OK, jute.OK, jute.ErrBadVersion, jute.ErrRuntimeInconsistency} {
-		require.Equal(t, jute.MultiHeader{Op: jute.OpError, Err: want}, header(d))
-		require.Equal(t, int32(want), d.Int32())
-	}
-	require.Equal(t, end, header(d))
-	require.Equal(t, before, c.stat(p), "nothing has changed")
-	require.Equal(t, []string{"m-0000000000"}, c.children(p))
-
-	// A failing create alone in its parent, and a deleted ephemeral that must
-	// come back as its owner's.
-	require.Equal(t, jute.OK, c.create(p+"/e", jute.FlagEphemeral))
-	before = c.stat(p)
-	ephemeral := c.stat(p + "/e")
-	c.do(jute.OpMulti, multi{
-		{jute.OpCreate, &jute.CreateRequest{Path: p + "/m4", ACL: jute.WorldACL(), Flags: jute.FlagSequential}},
-		{jute.OpCheck, &jute.PathVersion{Path: p, Version: 77}},
-	})
-	require.Equal(t, before, c.stat(p))
-	c.do(jute.OpMulti, multi{
-		{jute.OpDelete, &jute.PathVersion{Path: p + "/e", Version: -1}},
-		{jute.OpCheck, &jute.PathVersion{Path: p, Version: 77}},
-	})
-	require.Equal(t, before, c.stat(p))
-	require.Equal(t, ephemeral, c.stat(p+"/e"))
-	c.do(jute.OpCloseSession, none{})
-	c = tg.connect()
-	require.Equal(t, []string{"m-0000000000"}, c.children(p), "the ephemeral went with its session")
-
-	code, d = c.do(jute.OpMulti, multi{
-		{jute.OpCreate, &jute.CreateRequest{Path: p + "/c", Data: []byte("xyz"), ACL: jute.WorldACL(), Flags: jute.FlagContainer}},
-		{jute.OpCreateContainer, &jute.CreateRequest{Path: p + "/c2", Data: []byte{}, ACL: jute.WorldACL()}},
-	})
-	require.Equal(t, jute.OK, code)
-	require.Equal(t, jute.MultiHeader{Op: jute.OpCreate2}, header(d), "the flag makes a container, and a container answers with its stat")
-	require.Equal(t, p+"/c", d.String())
-	s.Decode(d)
-	require.EqualValues(t, 3, s.DataLength)
-	require.Equal(t, jute.MultiHeader{Op: jute.OpCreate}, header(d), "without the flag it is a plain node")
-	require.Equal(t, p+"/c2", d.String())
-	require.Equal(t, end, header(d))
-	code, _ = c.do(jute.OpMulti, multi{{jute.OpCreate, &jute.CreateRequest{Path: p + "/ttl", ACL: jute.WorldACL(), Flags: jute.FlagTTL}}})
-	require.Equal(t, jute.ErrMarshalling, code)
-
-	code, d = c.do(jute.OpMulti, multi{})
-	require.Equal(t, jute.OK, code)
-	require.Equal(t, end, header(d))
-	code, _ = c.do(jute.OpMulti, multi{{99, none{}}})
-	require.Equal(t, jute.ErrMarshalling, code)
-	code, _ = c.do(jute.OpMulti, multi{{jute.OpGetData, &jute.PathWatch{Path: p}}})
-	require.Equal(t, jute.ErrMarshalling, code)
-}
-
 func TestMalformedBodiesAreMarshallingErrors(t *testing.T) {
 	tg := newTarget(t)
 	c := tg.connect()
@@ -752,141 +357,6 @@ func TestCloseSession(t *testing.T) {
 	resp, err := tg.dial().handshake(jute.ConnectRequest{TimeoutMs: 4000, SessionID: c.session.SessionID, Password: c.session.Password})
 	require.NoError(t, err)
 	require.Zero(t, resp.SessionID)
-}
-
-func TestACLs(t *testing.T) {
-	tg := newTarget(t)
-	owner, stranger := tg.connect(), tg.connect()
-	p := tg.root + "/private"
-	secret := []jute.ACL{{Perms: jute.PermAll, Scheme: "auth"}}
-	create := func(c *wire, path string, acl []jute.ACL) jute.Code {
-		code, _ := c.do(jute.OpCreate, &jute.CreateRequest{Path: path, Data: []byte{}, ACL: acl})
-		return code
-	}
-	require.Equal(t, jute.ErrInvalidACL, create(owner, p, secret), "auth without having authenticated")
-	auth := func(c *wire, scheme, who string) jute.Code {
-		c.xid = jute.XidAuth - 1
-		code, _ := c.do(jute.OpAuth, &jute.AuthPacket{Scheme: scheme, Auth: []byte(who)})
-		c.xid = 100
-		return code
-	}
-	require.Equal(t, jute.OK, auth(owner, "digest", "me:secret"))
-	require.Zero(t, owner.seen)
-	require.Equal(t, jute.OK, create(owner, p, secret))
-	require.Equal(t, jute.OK, create(owner, p+"/child", secret))
-
-	_, d := owner.do(jute.OpGetACL, justPath(p))
-	require.Equal(t, []jute.ACL{{Perms: jute.PermAll, Scheme: "digest", ID: "me:016djjlksVQS5RgX3M7biBGyYwY="}}, d.ACLs())
-	for op, body := range map[jute.Op]encoder{
-		jute.OpGetData:      &jute.PathWatch{Path: p},
-		jute.OpGetChildren:  &jute.PathWatch{Path: p},
-		jute.OpGetChildren2: &jute.PathWatch{Path: p},
-		jute.OpGetACL:       justPath(p),
-		jute.OpSetData:      &jute.SetDataRequest{Path: p, Version: -1},
-		jute.OpSetACL:       &jute.SetACLRequest{Path: p, ACL: jute.WorldACL(), Version: -1},
-		jute.OpCreate:       &jute.CreateRequest{Path: p + "/x", ACL: jute.WorldACL()},
-		jute.OpDelete:       &jute.PathVersion{Path: p + "/child", Version: -1},
-	} {
-		code, _ := stranger.do(op, body)
-		require.Equal(t, jute.ErrNoAuth, code, "%v by a stranger", op)
-	}
-	stranger.stat(p) // whether a node exists is not a secret
-	require.Equal(t, jute.OK, owner.delete(p+"/child"))
-
-	half := []jute.ACL{{Perms: jute.PermRead, Scheme: "world", ID: "anyone"}, {Perms: jute.PermAll, Scheme: "digest", ID: "me:hash"}, {Perms: jute.PermWrite, Scheme: "ip", ID: "0.0.0.0/0"}}
-	require.Equal(t, jute.OK, create(owner, tg.root+"/half", half))
-	_, d = stranger.do(jute.OpGetACL, justPath(tg.root+"/half"))
-	half[1].ID = "me:x"
-	require.Equal(t, half, d.ACLs(), "a hash is shown only to a client that may administer the node")
-	require.Equal(t, jute.OK, stranger.set(tg.root+"/half", "", -1), "from this address")
-	for _, bad := range []jute.ACL{{Scheme: "foo", ID: "bar"}, {Scheme: "digest", ID: "nocolon"}, {Scheme: "ip", ID: "nonsense"}, {Scheme: "world", ID: "someone"}} {
-		require.Equal(t, jute.ErrInvalidACL, create(owner, tg.root+"/bad", []jute.ACL{bad}), "%v", bad)
-	}
-	for id, want := range map[string]jute.Code{"a:": jute.ErrInvalidACL, "a:b:": jute.OK, "a:b:c": jute.ErrInvalidACL} {
-		require.Equal(t, want, create(owner, tg.root+"/digest", []jute.ACL{{Perms: jute.PermAll, Scheme: "digest", ID: id}}), id)
-	}
-	require.Equal(t, jute.ErrInvalidACL, create(owner, tg.root+"/v6", []jute.ACL{{Perms: jute.PermAll, Scheme: "ip", ID: "::1"}}))
-
-	// A client that has authenticated, as another user.
-	require.Equal(t, jute.OK, auth(stranger, "digest", "other:secret"))
-	code, _ := stranger.do(jute.OpGetData, &jute.PathWatch{Path: p})
-	require.Equal(t, jute.ErrNoAuth, code)
-
-	// Each permission is for its own kind of request.
-	for _, tc := range []struct {
-		perm  int32
-		op    jute.Op
-		body  encoder
-		where string // the node whose ACL counts
-	}{
-		{jute.PermRead, jute.OpGetData, &jute.PathWatch{Path: tg.root + "/p/n"}, "/p/n"},
-		{jute.PermRead, jute.OpMulti, multi{{jute.OpCheck, &jute.PathVersion{Path: tg.root + "/p/n", Version: -1}}}, "/p/n"},
-		{jute.PermWrite, jute.OpSetData, &jute.SetDataRequest{Path: tg.root + "/p/n", Version: -1}, "/p/n"},
-		{jute.PermAdmin, jute.OpSetACL, &jute.SetACLRequest{Path: tg.root + "/p/n", ACL: jute.WorldACL(), Version: -1}, "/p/n"},
-		{jute.PermCreate, jute.OpCreate, &jute.CreateRequest{Path: tg.root + "/p/new", ACL: jute.WorldACL()}, "/p"},
-		{jute.PermDelete, jute.OpDelete, &jute.PathVersion{Path: tg.root + "/p/n", Version: -1}, "/p"},
-	} {
-		for _, granted := range []bool{true, false} {
-			require.Equal(t, jute.OK, create(owner, tg.root+"/p", jute.WorldACL()))
-			require.Equal(t, jute.OK, create(owner, tg.root+"/p/n", jute.WorldACL()))
-			perms := tc.perm
-			if !granted {
-				perms = jute.PermAll &^ tc.perm
-			}
-			acl := []jute.ACL{{Perms: perms, Scheme: "digest", ID: "other:" + digestOf("other:secret")}, {Perms: jute.PermAll, Scheme: "digest", ID: "me:" + digestOf("me:secret")}}
-			code, _ := owner.do(jute.OpSetACL, &jute.SetACLRequest{Path: tg.root + tc.where, ACL: acl, Version: -1})
-			require.Equal(t, jute.OK, code)
-			// In an ensemble the leader goes by the old ACL until it has carried
-			// out the change itself.
-			owner.do(jute.OpSync, justPath(tg.root))
-			code, d := stranger.do(tc.op, tc.body)
-			if tc.op == jute.OpMulti {
-				d.Int32()
-				d.Bool()
-				code = jute.Code(d.Int32())
-			}
-			require.Equal(t, granted, code == jute.OK, "%v with permissions %d: %d", tc.op, perms, code)
-			for _, n := range []string{"/p/n", "/p/new", "/p"} {
-				owner.delete(tg.root + n)
-			}
-		}
-	}
-
-	// A recursive watch is told only of the nodes that its client may read.
-	below := tg.connect()
-	require.Equal(t, jute.OK, below.addWatch(tg.root, jute.ModePersistentRecursive))
-	require.Equal(t, jute.OK, create(owner, tg.root+"/secret", secret))
-	require.Equal(t, jute.OK, create(owner, tg.root+"/open", jute.WorldACL()))
-	require.Equal(t, []event{{jute.EventCreated, tg.root + "/open"}}, below.eventsNow())
-
-	// A client that may not read a node is not told of it; its watch is gone all the same.
-	hidden := tg.root + "/hidden"
-	require.Equal(t, jute.ErrNoNode, stranger.watch(jute.OpExists, hidden))
-	require.Equal(t, jute.OK, create(owner, hidden, secret))
-	require.Empty(t, stranger.eventsNow())
-	require.Equal(t, jute.OK, stranger.watch(jute.OpExists, hidden))
-	require.Equal(t, jute.OK, owner.set(hidden, "", -1))
-	require.Empty(t, stranger.eventsNow())
-	require.Equal(t, jute.OK, owner.delete(hidden))
-	require.Empty(t, stranger.eventsNow())
-
-	require.Equal(t, jute.OK, owner.delete(p))
-	require.Equal(t, jute.ErrAuthFailed, auth(stranger, "nonsense", ""))
-	stranger.closes()
-	for _, proof := range []raw{
-		{0, 0, 0, 0, 0, 0, 0, 6, 'd', 'i', 'g', 'e', 's', 't', 0xff, 0xff, 0xff, 0xff}, // no data
-		{0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0},                               // no scheme
-	} {
-		c := tg.connect()
-		code, _ := c.do(jute.OpAuth, proof)
-		require.Equal(t, jute.ErrAuthFailed, code)
-		c.closes()
-	}
-}
-
-func digestOf(userPassword string) string {
-	sum := sha1.Sum([]byte(userPassword))
-	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
 func TestSyncEchoesThePath(t *testing.T) {
@@ -998,28 +468,53 @@ func TestGetAllChildrenNumberCountsAtAnyDepth(t *testing.T) {
 	require.Equal(t, jute.ErrNoAuth, code)
 }
 
-func TestWhoAmINamesUsersWithoutTheirDigests(t *testing.T) {
+func TestWatches(t *testing.T) {
 	tg := newTarget(t)
-	c := tg.connect()
-	who := func() (out []string) {
-		t.Helper()
-		code, d := c.do(jute.OpWhoAmI, none{})
-		require.Equal(t, jute.OK, code)
-		for range d.Int32() {
-			out = append(out, d.String()+" "+d.String())
-		}
-		require.NoError(t, d.Err())
-		require.Zero(t, d.Len())
-		return out
+	watcher, writer := tg.connect(), tg.connect()
+	p := tg.root + "/w"
+	created, deleted, changed, children := jute.EventCreated, jute.EventDeleted, jute.EventDataChanged, jute.EventChildrenChanged
+
+	require.Equal(t, jute.ErrNoNode, watcher.watch(jute.OpGetData, p))
+	require.Equal(t, jute.ErrNoNode, watcher.watch(jute.OpGetChildren, p))
+	require.Equal(t, jute.OK, writer.create(p, jute.FlagPersistent))
+	require.Empty(t, watcher.eventsNow(), "a read that finds nothing leaves no watch")
+	require.Equal(t, jute.OK, writer.delete(p))
+
+	require.Equal(t, jute.ErrNoNode, watcher.watch(jute.OpExists, p))
+	require.Equal(t, jute.OK, writer.create(p, jute.FlagPersistent))
+	require.Equal(t, []event{{created, p}}, watcher.eventsNow(), "exists leaves one")
+	require.Equal(t, jute.OK, writer.set(p, "", -1))
+	require.Empty(t, watcher.eventsNow(), "a watch fires once")
+
+	for _, op := range []jute.Op{jute.OpGetData, jute.OpExists, jute.OpGetData} {
+		require.Equal(t, jute.OK, watcher.watch(op, p))
 	}
-	require.Len(t, who(), 1)
-	ip := who()[0]
-	require.Regexp(t, "^ip [0-9a-f.:]+$", ip)
-	for _, as := range []string{"ann:secret", "ann:secret", "ann:other", "bob:", "carl"} {
-		c.write(frame(&jute.RequestHeader{Xid: jute.XidAuth, Op: jute.OpAuth}, &jute.AuthPacket{Scheme: "digest", Auth: []byte(as)}))
-		h, _, err := c.read()
-		require.NoError(t, err)
-		require.Equal(t, jute.OK, h.Err, as)
-	}
-	require.ElementsMatch(t, []string{ip, "digest ann", "digest ann", "digest bob", "digest carl"}, who())
+	require.Equal(t, jute.OK, writer.set(p, "", -1))
+	require.Equal(t, []event{{changed, p}}, watcher.eventsNow(), "three watches of one connection, one event")
+
+	require.Equal(t, jute.OK, watcher.watch(jute.OpGetChildren2, p))
+	require.Equal(t, jute.OK, watcher.watch(jute.OpGetData, p))
+	require.Equal(t, jute.OK, writer.create(p+"/c", jute.FlagPersistent))
+	require.Equal(t, []event{{children, p}}, watcher.eventsNow())
+	require.Equal(t, jute.OK, watcher.watch(jute.OpGetChildren, p))
+	require.Equal(t, jute.OK, watcher.watch(jute.OpGetChildren, p+"/c"))
+	require.Equal(t, jute.OK, watcher.watch(jute.OpGetData, p+"/c"))
+	require.Equal(t, jute.OK, writer.delete(p+"/c"))
+	require.Equal(t, []event{{deleted, p + "/c"}, {children, p}}, watcher.eventsNow(),
+		"a client that watches a node's data and children is told once that it has gone, then the parent's watchers are")
+
+	require.Equal(t, jute.OK, watcher.watch(jute.OpGetChildren, p))
+	code, _ := writer.do(jute.OpSetACL, &jute.SetACLRequest{Path: p, ACL: jute.WorldACL(), Version: -1})
+	require.Equal(t, jute.OK, code)
+	writer.do(jute.OpMulti, multi{
+		{jute.OpSetData, &jute.SetDataRequest{Path: p, Version: -1}},
+		{jute.OpDelete, &jute.PathVersion{Path: p + "/no", Version: -1}},
+	})
+	require.Empty(t, watcher.eventsNow(), "setACL and a multi that fails fire nothing")
+	require.Equal(t, jute.OK, writer.delete(p))
+	require.Equal(t, []event{{deleted, p}}, watcher.eventsNow())
+
+	require.Equal(t, jute.ErrNoNode, watcher.watch(jute.OpExists, p))
+	require.Equal(t, jute.OK, watcher.create(p, jute.FlagPersistent))
+	require.Equal(t, []event{{created, p}}, watcher.events, "one's own event comes before the reply")
 }

@@ -85,150 +85,31 @@ func (s *Server) execute(c *conn, op jute.Op, d *jute.Decoder, body *jute.Encode
 	switch op {
 	case jute.OpPing:
 		return jute.OK
-
 	case jute.OpAuth:
-		var r jute.AuthPacket
-		if r.Decode(d); d.Err() != nil {
-			return jute.ErrMarshalling
-		}
-		if !c.authenticate(&r) {
-			return jute.ErrAuthFailed
-		}
-		return jute.OK
-
+		return c.executeAuth(d)
 	case jute.OpCloseSession:
 		s.endSessionLocked(c.session)
 		return jute.OK
-
 	case jute.OpSync:
-		path, ok := d.NullString()
-		if d.Err() != nil {
-			return jute.ErrMarshalling
-		}
-		if ok {
-			body.String(path)
-		} else {
-			body.Buffer(nil)
-		}
-		return jute.OK
-
+		return executeSync(d, body)
 	case jute.OpSetWatches, jute.OpSetWatches2:
-		var r jute.SetWatches2
-		if op == jute.OpSetWatches {
-			r.SetWatches.Decode(d)
-		} else {
-			r.Decode(d)
-		}
-		if d.Err() != nil {
-			return jute.ErrMarshalling
-		}
-		s.setWatchesLocked(c, &r)
-		return jute.OK
-
+		return s.executeSetWatches(c, op, d)
 	case jute.OpAddWatch:
-		var r jute.AddWatch
-		r.Decode(d)
-		mode, known := map[int32]watchMode{jute.ModePersistent: persistent, jute.ModePersistentRecursive: recursive}[r.Mode]
-		if d.Err() != nil || !known {
-			return jute.ErrMarshalling
-		}
-		s.addWatchLocked(c, r.Path, mode)
-		body.Int32(0) // an error code, besides the one in the header
-		return jute.OK
-
+		return s.executeAddWatch(c, d, body)
 	case jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2:
 		return s.executeRead(c, op, d, body)
-
-	case jute.OpGetACL:
-		path := d.String()
-		if d.Err() != nil {
-			return jute.ErrMarshalling
-		}
-		n := s.lookup(path)
-		if n == nil {
-			return jute.ErrNoNode
-		}
-		if !c.may(jute.PermRead|jute.PermAdmin, n.acl) {
-			return jute.ErrNoAuth
-		}
-		acl := n.acl
-		if !c.may(jute.PermAdmin, acl) {
-			acl = maskDigests(acl)
-		}
-		body.ACLs(acl)
-		stat := n.stat()
-		stat.Encode(body)
-		return jute.OK
-
+	case jute.OpGetACL, jute.OpGetAllChildrenNumber:
+		return s.executeAbout(c, op, d, body)
 	case jute.OpGetEphemerals:
-		prefix, _ := d.NullString()
-		if d.Err() != nil {
-			return jute.ErrMarshalling
-		}
-		// A prefix of the path as text, not of its nodes: /a has /ab, too.
-		if all := javaTrim(prefix); all == "" || all == "/" {
-			prefix = ""
-		}
-		var paths []string
-		for path := range c.session.ephemerals {
-			if strings.HasPrefix(path, prefix) {
-				paths = append(paths, path)
-			}
-		}
-		body.Strings(paths)
-		return jute.OK
-
-	case jute.OpGetAllChildrenNumber:
-		path := d.String()
-		if d.Err() != nil {
-			return jute.ErrMarshalling
-		}
-		n := s.lookup(path)
-		if n == nil {
-			return jute.ErrNoNode
-		}
-		if !c.may(jute.PermRead, n.acl) {
-			return jute.ErrNoAuth
-		}
-		body.Int32(s.countBelow(path))
-		return jute.OK
-
+		return c.executeGetEphemerals(d, body)
 	case jute.OpWhoAmI:
-		body.Int32(int32(len(c.identities)))
-		for _, who := range c.identities {
-			user := who.id
-			if who.scheme == "digest" {
-				user, _, _ = strings.Cut(who.id, ":")
-			}
-			body.String(who.scheme)
-			body.String(user)
-		}
+		c.whoAmI(body)
 		return jute.OK
-
 	case jute.OpCheckWatches, jute.OpRemoveWatches:
-		var r jute.PathType
-		if r.Decode(d); d.Err() != nil || r.Type < jute.WatcherChildren || r.Type > jute.WatcherAny {
-			return jute.ErrMarshalling
-		}
-		has := func(w *watchTable, kind int32) bool {
-			if r.Type != kind && r.Type != jute.WatcherAny {
-				return false
-			}
-			if op == jute.OpRemoveWatches {
-				return w.remove(r.Path, c)
-			}
-			return len(w.conns[r.Path]) > 0 // of any connection, as on the real server
-		}
-		children, data := has(s.childWatches, jute.WatcherChildren), has(s.dataWatches, jute.WatcherData)
-		if !children && !data {
-			return jute.ErrNoWatcher
-		}
-		return jute.OK
-
+		return s.executeWatches(c, op, d)
 	case jute.OpMulti:
 		return s.executeMulti(c, d, body)
 	}
-
 	if !implemented(op) {
 		return jute.ErrUnimplemented
 	}
@@ -243,6 +124,138 @@ func (s *Server) execute(c *conn, op jute.Op, d *jute.Decoder, body *jute.Encode
 		t.commit()
 	}
 	return code
+}
+
+func (c *conn) executeAuth(d *jute.Decoder) jute.Code {
+	var r jute.AuthPacket
+	if r.Decode(d); d.Err() != nil {
+		return jute.ErrMarshalling
+	}
+	if !c.authenticate(&r) {
+		return jute.ErrAuthFailed
+	}
+	return jute.OK
+}
+
+func executeSync(d *jute.Decoder, body *jute.Encoder) jute.Code {
+	path, ok := d.NullString()
+	if d.Err() != nil {
+		return jute.ErrMarshalling
+	}
+	if ok {
+		body.String(path)
+	} else {
+		body.Buffer(nil)
+	}
+	return jute.OK
+}
+
+func (s *Server) executeSetWatches(c *conn, op jute.Op, d *jute.Decoder) jute.Code {
+	var r jute.SetWatches2
+	if op == jute.OpSetWatches {
+		r.SetWatches.Decode(d)
+	} else {
+		r.Decode(d)
+	}
+	if d.Err() != nil {
+		return jute.ErrMarshalling
+	}
+	s.setWatchesLocked(c, &r)
+	return jute.OK
+}
+
+func (s *Server) executeAddWatch(c *conn, d *jute.Decoder, body *jute.Encoder) jute.Code {
+	var r jute.AddWatch
+	r.Decode(d)
+	mode, known := map[int32]watchMode{jute.ModePersistent: persistent, jute.ModePersistentRecursive: recursive}[r.Mode]
+	if d.Err() != nil || !known {
+		return jute.ErrMarshalling
+	}
+	s.addWatchLocked(c, r.Path, mode)
+	body.Int32(0) // an error code, besides the one in the header
+	return jute.OK
+}
+
+// executeAbout answers the reads that leave no watch.
+func (s *Server) executeAbout(c *conn, op jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {
+	path := d.String()
+	if d.Err() != nil {
+		return jute.ErrMarshalling
+	}
+	perm := jute.PermRead
+	if op == jute.OpGetACL {
+		perm |= jute.PermAdmin
+	}
+	n := s.lookup(path)
+	switch {
+	case n == nil:
+		return jute.ErrNoNode
+	case !c.may(perm, n.acl):
+		return jute.ErrNoAuth
+	case op == jute.OpGetAllChildrenNumber:
+		body.Int32(s.countBelow(path))
+		return jute.OK
+	case c.may(jute.PermAdmin, n.acl):
+		body.ACLs(n.acl)
+	default:
+		body.ACLs(maskDigests(n.acl))
+	}
+	stat := n.stat()
+	stat.Encode(body)
+	return jute.OK
+}
+
+func (c *conn) executeGetEphemerals(d *jute.Decoder, body *jute.Encoder) jute.Code {
+	prefix, _ := d.NullString()
+	if d.Err() != nil {
+		return jute.ErrMarshalling
+	}
+	// A prefix of the path as text, not of its nodes: /a has /ab, too.
+	if all := javaTrim(prefix); all == "" || all == "/" {
+		prefix = ""
+	}
+	var paths []string
+	for path := range c.session.ephemerals {
+		if strings.HasPrefix(path, prefix) {
+			paths = append(paths, path)
+		}
+	}
+	body.Strings(paths)
+	return jute.OK
+}
+
+func (c *conn) whoAmI(body *jute.Encoder) {
+	body.Int32(int32(len(c.identities)))
+	for _, who := range c.identities {
+		user := who.id
+		if who.scheme == "digest" {
+			user, _, _ = strings.Cut(who.id, ":")
+		}
+		body.String(who.scheme)
+		body.String(user)
+	}
+}
+
+// executeWatches asks for watches, or removes them.
+func (s *Server) executeWatches(c *conn, op jute.Op, d *jute.Decoder) jute.Code {
+	var r jute.PathType
+	if r.Decode(d); d.Err() != nil || r.Type < jute.WatcherChildren || r.Type > jute.WatcherAny {
+		return jute.ErrMarshalling
+	}
+	has := func(w *watchTable, kind int32) bool {
+		if r.Type != kind && r.Type != jute.WatcherAny {
+			return false
+		}
+		if op == jute.OpRemoveWatches {
+			return w.remove(r.Path, c)
+		}
+		return len(w.conns[r.Path]) > 0 // of any connection, as on the real server
+	}
+	children, data := has(s.childWatches, jute.WatcherChildren), has(s.dataWatches, jute.WatcherData)
+	if !children && !data {
+		return jute.ErrNoWatcher
+	}
+	return jute.OK
 }
 
 // javaTrim is what String.trim does in Java: control characters go as well.
