@@ -88,7 +88,7 @@ func (l *Lock) TryLock(ctx context.Context) (*Lease, error) { return l.contend(c
 
 // contend waits until run gives it the lock, or run ends, or ctx ends.
 func (l *Lock) contend(ctx context.Context, try bool) (*Lease, error) {
-	lease := &Lease{lock: l, id: rand.Text(), held: make(chan struct{}), gone: make(chan struct{})}
+	lease := &Lease{lock: l, id: rand.Text(), held: make(chan struct{}), finished: make(chan struct{})}
 	lease.lost, lease.lose = context.WithCancel(context.Background())
 	lease.over, lease.release = context.WithCancel(lease.lost)
 	go lease.run(ctx, try)
@@ -96,7 +96,7 @@ func (l *Lock) contend(ctx context.Context, try bool) (*Lease, error) {
 	select {
 	case <-lease.held:
 		return lease, nil
-	case <-lease.gone:
+	case <-lease.finished: // and has not given us the lock
 		err = lease.err
 	case <-ctx.Done():
 		err = ctx.Err()
@@ -141,13 +141,13 @@ type Lease struct {
 	session int64  // which created it
 	token   int64
 
-	held    chan struct{}   // run gives the lock to contend; what is above is written before
-	lost    context.Context // ends when the lock can no longer be trusted
-	over    context.Context // ends with lost, or with Unlock
-	lose    func()
-	release func()
-	gone    chan struct{} // closed when run has ended
-	err     error         // why there is no lease; read after gone
+	held     chan struct{}   // run gives the lock to contend; what is above is written before
+	lost     context.Context // ends when the lock can no longer be trusted
+	over     context.Context // ends with lost, or with Unlock
+	lose     func()
+	release  func()
+	finished chan struct{} // closed when run has ended: our node has gone, or goes with the client
+	err      error         // why there is no lease; written before finished is closed
 }
 
 // Token returns the fencing token: the zxid with which our node was created. The
@@ -165,7 +165,7 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	l.release()
 	var err error
 	select {
-	case <-l.gone:
+	case <-l.finished: // and our node has gone
 	case <-l.lost.Done():
 	case <-ctx.Done():
 		err = fmt.Errorf("timeout: unlock %s: %w", l.node, ctx.Err())
@@ -178,7 +178,7 @@ func (l *Lease) Unlock(ctx context.Context) error {
 
 // run is the goroutine that owns our node, from its creation to its removal.
 func (l *Lease) run(ctx context.Context, try bool) {
-	defer close(l.gone)
+	defer close(l.finished)
 	err := l.enqueue(ctx)
 	if err == nil {
 		err = l.await(ctx, try)

@@ -17,10 +17,10 @@ import (
 func TestAHolderFindsItselfAmongTheParticipants(t *testing.T) {
 	onTable(t, func(tb *table) {
 		peer := tb.connect()
-		m := tb.mutexWith(tb.connectAs(ordinary{}))
+		m := tb.mutex(tb.connectAs(ordinary{}))
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		require.Equal(tb, tb.node(0), holder.Node())
-		waiter := lockAside(context.Background(), tb.mutexWith(tb.connectAs(ordinary{})), zklock.NewOwner("waiter"))
+		waiter := lockAside(context.Background(), tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("waiter"))
 		synctest.Wait()
 		foreign, err := peer.CreateProtectedEphemeralSequential(top+"/lock-", nil, zk.WorldACL(zk.PermAll)) // as zk.Lock makes it
 		require.NoError(tb, err)
@@ -48,20 +48,21 @@ func TestAHolderFindsItselfAmongTheParticipants(t *testing.T) {
 func TestHoldsCountsTheLeasesOfAnOwner(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
-		m := tb.mutexWith(conn)
+		m := tb.mutex(conn)
 		owner, other := zklock.NewOwner("owner"), zklock.NewOwner("owner")
 		require.Zero(tb, m.Holds(owner))
 		first := tb.mustLock(m, owner)
 		require.Equal(tb, 1, m.Holds(owner))
 		second := tb.mustLock(m, owner)
 		require.Equal(tb, 2, m.Holds(owner))
+		require.Equal(tb, first.Token(), second.Token())
 		waiter := lockAside(context.Background(), m, other)
 		synctest.Wait()
 		require.Zero(tb, m.Holds(other), "it waits")
-		require.NoError(tb, second.Unlock(context.Background()))
-		require.ErrorIs(tb, second.Unlock(context.Background()), zklock.ErrUnlocked)
+		require.NoError(tb, first.Unlock(context.Background()), "in any order")
+		require.ErrorIs(tb, first.Unlock(context.Background()), zklock.ErrUnlocked)
 		require.Equal(tb, 1, m.Holds(owner))
-		require.NoError(tb, first.Unlock(context.Background()))
+		require.NoError(tb, second.Unlock(context.Background()))
 		require.Zero(tb, m.Holds(owner))
 		got := <-waiter
 		require.NoError(tb, got.err)
@@ -78,7 +79,7 @@ func TestHoldsCountsTheLeasesOfAnOwner(t *testing.T) {
 func TestHoldsIsZeroOnceUnlockHasGivenUpTheLease(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
-		m, owner := tb.mutexWith(conn), zklock.NewOwner("owner")
+		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
 		l := tb.mustLock(m, owner)
 		slow := tb.srv.Hold(of(conn.SessionID(), jute.OpDelete, ""))
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -123,7 +124,7 @@ func TestDoneClosesWhenTheLeaseIsOverForWhateverReason(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			onTable(t, func(tb *table) {
 				conn := tb.connectAs(ordinary{})
-				l := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("owner"))
+				l := tb.mustLock(tb.mutex(conn), zklock.NewOwner("owner"))
 				time.Sleep(time.Minute) // in which nothing happens
 				require.False(tb, isClosed(l.Done()))
 				end(tb, conn, l)
@@ -140,7 +141,7 @@ func TestDoneClosesWhenTheLeaseIsOverForWhateverReason(t *testing.T) {
 
 func TestDoneIsOfOneLease(t *testing.T) {
 	onTable(t, func(tb *table) {
-		m, owner := tb.mutexWith(tb.connectAs(ordinary{})), zklock.NewOwner("owner")
+		m, owner := tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("owner")
 		first, second := tb.mustLock(m, owner), tb.mustLock(m, owner)
 		require.NoError(tb, first.Unlock(context.Background()))
 		require.True(tb, isClosed(first.Done()))
@@ -152,7 +153,7 @@ func TestDoneIsOfOneLease(t *testing.T) {
 
 func TestWaitReturnsAtOnceWhenNothingIsLeftToDo(t *testing.T) {
 	onTable(t, func(tb *table) {
-		m := tb.mutexWith(tb.connectAs(ordinary{}))
+		m := tb.mutex(tb.connectAs(ordinary{}))
 		require.NoError(tb, m.Wait(context.Background()), "nothing was ever done")
 		l := tb.mustLock(m, zklock.NewOwner("owner"))
 		require.NoError(tb, l.Unlock(context.Background()))
@@ -170,11 +171,11 @@ func TestWaitReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
 			onTable(t, func(tb *table) {
 				tb.makeTop(tb.connect())
 				conn := tb.connectAs(ordinary{})
-				m := tb.mutexWith(conn)
+				m := tb.mutex(conn)
 				if op == jute.OpMulti {
 					require.NoError(tb, tb.mustLock(m, zklock.NewOwner("earlier")).Unlock(context.Background()))
 				}
-				holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+				holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 				slow := tb.srv.Hold(of(conn.SessionID(), op, ""))
 				ctx, cancel := context.WithCancel(context.Background())
 				waiter := lockAside(ctx, m, zklock.NewOwner("waiter"))
@@ -210,7 +211,7 @@ func TestWaitReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
 func TestWaitReturnsForAContenderWhoseCreateWasNotSent(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
-		m, id := tb.mutexWith(conn), conn.SessionID()
+		m, id := tb.mutex(conn), conn.SessionID()
 		many(tb.srv.LoseRequest, func(r zkserver.Request) bool { return r.Op == jute.OpConnect })
 		tb.srv.Cut(id)
 		synctest.Wait()
@@ -227,7 +228,7 @@ func TestWaitReturnsForAContenderWhoseCreateWasNotSent(t *testing.T) {
 func TestWaitReturnsForAClientThatHasBeenClosed(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, closeIt := tb.stuckClose()
-		m := tb.mutexWith(conn)
+		m := tb.mutex(conn)
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		closeIt()
 		<-holder.Lost()

@@ -87,7 +87,6 @@ func TestForcedSchedulesWithOtherClients(t *testing.T) {
 		"TestDoUnlocksWhateverHappens":                                       TestDoUnlocksWhateverHappens,
 		"TestDoEndsTheCtxWhenTheLockIsLost":                                  TestDoEndsTheCtxWhenTheLockIsLost,
 		"TestBadArgumentsAreSaidAtOnce":                                      TestBadArgumentsAreSaidAtOnce,
-		"TestAnOwnerLocksAgainWithoutARequest":                               TestAnOwnerLocksAgainWithoutARequest,
 		"TestUnlockSaysThatTheServerRefuses":                                 TestUnlockSaysThatTheServerRefuses,
 	}
 	for _, file := range []string{"forced_test.go", "participants_test.go"} {

@@ -68,9 +68,9 @@ func isClosed(c <-chan struct{}) bool {
 
 func TestLockReturnsAfterAnOrdinaryClientHasBeenClosed(t *testing.T) {
 	onTable(t, func(tb *table) {
-		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		conn, closeIt := tb.stuckClose()
-		m := tb.mutexWith(conn)
+		m := tb.mutex(conn)
 		first := lockAside(context.Background(), m, zklock.NewOwner("first waiter"))
 		synctest.Wait()
 		second := lockAside(context.Background(), m, zklock.NewOwner("second waiter"))
@@ -94,8 +94,8 @@ func TestLockReturnsAfterAnOrdinaryClientHasBeenClosed(t *testing.T) {
 func TestLostClosesAndUnlockReturnsAfterAnOrdinaryClientHasBeenClosed(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, closeIt := tb.stuckClose()
-		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
-		next := lockAside(context.Background(), tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		next := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("next"))
 		time.Sleep(time.Second) // until it waits
 		closed := time.Now()
 		closeIt()
@@ -139,12 +139,12 @@ func hangsInClose(tb *table) {
 		fmt.Printf(format+"\n", args...)
 		os.Exit(1)
 	}
-	tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+	tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 	for range 100 {
 		conn, events, err := zk.Connect([]string{"127.0.0.1:1"}, 10*time.Second, zk.WithDialer(tb.srv.Dial),
 			zk.WithLogger(silentLogger{}), zk.WithLogInfo(false))
 		require.NoError(tb, err)
-		waiter := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("waiter"))
+		waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("waiter"))
 		time.Sleep(time.Second) // until it waits
 		tb.srv.Hold(of(conn.SessionID(), jute.OpCloseSession, ""))
 		conn.Close()
@@ -197,8 +197,8 @@ func TestALiveClientIsNotTakenForClosed(t *testing.T) {
 		t.Run(takes.String(), func(t *testing.T) {
 			onTable(t, func(tb *table) {
 				conn := tb.sluggish(takes + 50*time.Millisecond) // between two polls
-				holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
-				next := lockAside(context.Background(), tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
+				holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+				next := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("next"))
 				time.Sleep(time.Second) // until it waits
 				tb.srv.Cut(conn.SessionID())
 				synctest.Wait()
@@ -219,9 +219,9 @@ func TestALiveClientIsNotTakenForClosed(t *testing.T) {
 func TestAPlaceThatIsGivenUpGoesThoughTheClientIsDisconnectedForLong(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.sluggish(650 * time.Millisecond)
-		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		ctx, cancel := context.WithCancel(context.Background())
-		waiter := lockAside(ctx, tb.mutexWith(conn), zklock.NewOwner("waiter"))
+		waiter := lockAside(ctx, tb.mutex(conn), zklock.NewOwner("waiter"))
 		time.Sleep(time.Second) // until it waits
 		require.Len(tb, tb.srv.Children(top), 2)
 		tb.srv.Cut(conn.SessionID())

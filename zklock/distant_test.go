@@ -28,7 +28,7 @@ func TestALeaseLastsThoughTheServerIsFarAway(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %v", name, roundTrip), func(t *testing.T) {
 				onTable(t, func(tb *table) {
 					tb.makeTop(tb.connect())
-					m := tb.mutexWith(tb.connectAs(ordinary{
+					m := tb.mutex(tb.connectAs(ordinary{
 						sessionTimeout: session,
 						wrap:           func(nc net.Conn) net.Conn { return newDistant(nc, roundTrip) },
 					}))
@@ -64,7 +64,7 @@ func TestTheFirstLockOfAClientTakesNoLonger(t *testing.T) {
 		require.NoError(tb, err)
 		tb.Cleanup(conn.Close)
 		began := time.Now()
-		l, err := tb.mutexWith(conn).Lock(context.Background(), zklock.NewOwner("first"))
+		l, err := tb.mutex(conn).Lock(context.Background(), zklock.NewOwner("first"))
 		require.NoError(tb, err)
 		require.Zero(tb, time.Since(began), "the lock is free, and every request is answered at once")
 		require.NoError(tb, l.Unlock(context.Background()))
@@ -75,7 +75,7 @@ func TestTheFirstLockOfAClientTakesNoLonger(t *testing.T) {
 // lock was held before is of no use, and the create is.
 func TestALockAfterAQuietTimeTakesNoLonger(t *testing.T) {
 	onTable(t, func(tb *table) {
-		m := tb.mutexWith(tb.connectAs(ordinary{}))
+		m := tb.mutex(tb.connectAs(ordinary{}))
 		for range 2 {
 			began := time.Now()
 			l := tb.mustLock(m, zklock.NewOwner("owner"))
@@ -91,10 +91,10 @@ func TestALockAfterAQuietTimeTakesNoLonger(t *testing.T) {
 // the contender that has found the lock held cannot be deleted.
 func TestTryLockReturnsThoughTheClientIsClosedWhileNoServerAnswers(t *testing.T) {
 	onTable(t, func(tb *table) {
-		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		conn := tb.connectAs(ordinary{})
 		id := conn.SessionID()
-		m := tb.mutexWith(conn)
+		m := tb.mutex(conn)
 		lost := tb.srv.LoseReply(of(id, jute.OpDelete, ""))
 		down := many(tb.srv.LoseRequest, func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
 		tried := make(chan error, 1)
@@ -152,3 +152,51 @@ func TestTheFirstProofWaitsForAPingThatIsLate(t *testing.T) {
 		require.NoError(tb, holder.Unlock(context.Background()))
 	})
 }
+
+// A distant server is so far away that each packet from it takes a while.
+// As on a real line, many packets are on the way at a time.
+type distant struct {
+	net.Conn
+	arrived chan packet
+	rest    []byte
+}
+
+type packet struct {
+	bytes []byte
+	at    time.Time // when the client may read it
+	err   error
+}
+
+func newDistant(nc net.Conn, away time.Duration) net.Conn {
+	c := &distant{Conn: nc, arrived: make(chan packet, 10000)}
+	go func() {
+		for {
+			b := make([]byte, 4<<10)
+			n, err := nc.Read(b)
+			c.arrived <- packet{b[:n], time.Now().Add(away), err}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return c
+}
+
+func (c *distant) Read(b []byte) (int, error) {
+	if len(c.rest) == 0 {
+		p := <-c.arrived
+		time.Sleep(time.Until(p.at)) // it is on the way
+		if p.err != nil {
+			c.arrived <- p // for the next call, too
+			return 0, p.err
+		}
+		c.rest = p.bytes
+	}
+	n := copy(b, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// SetReadDeadline does nothing: what keeps a client with so distant a server
+// from giving up is not the lock's affair.
+func (c *distant) SetReadDeadline(time.Time) error { return nil }

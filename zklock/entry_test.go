@@ -22,9 +22,9 @@ func TestAnUnlockThatIsTriedTwiceTouchesNobodyElsesNode(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connectAs(ordinary{wrap: watchesFirst}), tb.connect()
 		id := conn.SessionID()
-		back, unlocked := tb.unlockUnanswered(id, tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder")))
+		back, unlocked := tb.unlockUnanswered(id, tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder")))
 		tb.remakeTop(admin)
-		next := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
+		next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
 		back.Release()
 		synctest.Wait() // until the client is back, and the second try is due
 		back = tb.srv.Hold(handshakeOf(id))
@@ -49,7 +49,7 @@ func TestANodeThatIsGoneBeforeItIsFoundIsMadeAgain(t *testing.T) {
 		back := tb.srv.Hold(handshakeOf(id))
 		tb.srv.Cut(id)
 		<-back.Hit()
-		waiter := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("owner"))
+		waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("owner"))
 		synctest.Wait() // its create waits in the client
 		tb.srv.Expire(id)
 		looks := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpSync && r.Session != admin.SessionID() })
@@ -71,7 +71,7 @@ func TestASecondLostCreateIsFoundByASearchOfItsOwn(t *testing.T) {
 	onTable(t, func(tb *table) {
 		tb.makeTop(tb.connect())
 		conn := tb.connectAs(ordinary{})
-		m := tb.mutexWith(conn)
+		m := tb.mutex(conn)
 		for i := range 3 {
 			lost := tb.srv.LoseReply(creates(conn.SessionID()))
 			l := tb.mustLock(m, zklock.NewOwner("owner"))
@@ -97,7 +97,7 @@ func TestASearchAndADeleteThatAreBothRefusedAreSurvived(t *testing.T) {
 		conn := tb.connectAs(ordinary{})
 		may(zk.PermCreate)
 		lost := tb.srv.LoseReply(creates(conn.SessionID()))
-		_, err := tb.mutexWith(conn).Lock(context.Background(), zklock.NewOwner("owner"))
+		_, err := tb.mutex(conn).Lock(context.Background(), zklock.NewOwner("owner"))
 		require.Len(tb, lost.Hit(), 1)
 		require.ErrorIs(tb, err, zk.ErrNoAuth)
 		may(zk.PermRead | zk.PermCreate)
@@ -106,5 +106,109 @@ func TestASearchAndADeleteThatAreBothRefusedAreSurvived(t *testing.T) {
 		may(zk.PermAll)
 		time.Sleep(5 * time.Minute) // until the next try
 		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestARequestToLetGoOutlastsARepair: a client writes over the record, and while the
+// holder writes it again, another one asks for the lock.
+func TestARequestToLetGoOutlastsARepair(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		time.Sleep(2 * time.Second) // until its node is watched
+		repair := tb.srv.Hold(of(conn.SessionID(), jute.OpSetData, tb.node(0)))
+		_, err := admin.Set(tb.node(0), []byte("mine"), -1)
+		require.NoError(tb, err)
+		<-repair.Hit()
+		_, err = admin.Set(tb.node(0), []byte("__REVOKE__"), -1) // as Curator's Revoker does
+		require.NoError(tb, err)
+		repair.Release()
+		synctest.Wait()
+		require.True(tb, isClosed(holder.RevokeRequested()), "the repair has written over the request")
+		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}
+
+// TestALeaseOutlastsTheRightToReadItsNode: the look that makes up for a lost event
+// may fail. The session is proved without it.
+func TestALeaseOutlastsTheRightToReadItsNode(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		time.Sleep(2 * time.Second) // until its node is watched
+		_, err := admin.SetACL(tb.node(0), zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+		require.NoError(tb, err)
+		_, _, err = conn.Get(tb.node(0))
+		require.ErrorIs(tb, err, zk.ErrNoAuth)
+		time.Sleep(time.Minute) // many looks
+		require.False(tb, tb.isLost(holder))
+		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}
+
+// TestANodeThatHasGoneIsNotAskedFor: an event or a look has told that it has gone, and
+// neither a read nor a delete of it is sent after that.
+func TestANodeThatHasGoneIsNotAskedFor(t *testing.T) {
+	for what, goes := range map[string]func(tb *table, conn, admin *zk.Conn, node string){
+		"with its session": func(tb *table, conn, _ *zk.Conn, _ string) { tb.srv.Expire(conn.SessionID()) },
+		"by hand":          func(tb *table, _, admin *zk.Conn, node string) { require.NoError(tb, admin.Delete(node, -1)) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				conn, admin := tb.connect(), tb.connect()
+				m := tb.mutex(conn)
+				holder := tb.mustLock(m, zklock.NewOwner("holder"))
+				time.Sleep(2 * time.Second) // until its node is watched
+				node := tb.node(0)
+				asked := tb.srv.Hold(func(r zkserver.Request) bool { return r.Path == node && r.Session != admin.SessionID() })
+				defer asked.Release()
+				goes(tb, conn, admin, node)
+				time.Sleep(10 * time.Second) // until the client has another session
+				require.Empty(tb, asked.Hit())
+				require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+				require.NoError(tb, m.Wait(context.Background()))
+			})
+		})
+	}
+}
+
+// TestUnlockWhoseSessionEndsBeforeItsDeleteIsCarriedOutSaysSo: in the next session the
+// node has gone, too, but not by Unlock.
+func TestUnlockWhoseSessionEndsBeforeItsDeleteIsCarriedOutSaysSo(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		id := conn.SessionID()
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		lost := tb.srv.LoseRequest(of(id, jute.OpDelete, ""))
+		back := tb.srv.Hold(handshakeOf(id))
+		unlocked := make(chan error, 1)
+		go func() { unlocked <- holder.Unlock(context.Background()) }()
+		<-lost.Hit()
+		<-back.Hit()
+		tb.srv.Expire(id)
+		back.Release()
+		require.ErrorIs(tb, <-unlocked, zklock.ErrLost)
+	})
+}
+
+// TestASearchThatIsRefusedEndsWithItsSession: the node has gone with it.
+func TestASearchThatIsRefusedEndsWithItsSession(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin, conn := tb.connect(), tb.connectAs(ordinary{})
+		tb.makeTop(admin)
+		_, err := admin.SetACL(top, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+		require.NoError(tb, err)
+		m := tb.mutex(conn)
+		lost := tb.srv.LoseReply(creates(conn.SessionID()))
+		_, err = m.Lock(context.Background(), zklock.NewOwner("owner"))
+		require.Len(tb, lost.Hit(), 1)
+		require.ErrorIs(tb, err, zk.ErrNoAuth)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		require.ErrorIs(tb, m.Wait(ctx), context.DeadlineExceeded, "it is looked for until it is found")
+		tb.srv.Expire(conn.SessionID())
+		ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		require.NoError(tb, m.Wait(ctx))
 	})
 }

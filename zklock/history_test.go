@@ -449,7 +449,6 @@ func wrapping(wrap func(lease) lease) func(acquire) acquire {
 }
 
 type impostor struct {
-	lease
 	token int64
 }
 

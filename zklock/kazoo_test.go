@@ -27,7 +27,7 @@ func TestAHolderOfKazoosIsRespected(t *testing.T) {
 		require.NoError(tb, err)
 		require.Equal(tb, top+"/"+kazooID+"__lock__0000000007", node)
 
-		m := tb.mutexWith(tb.connectAs(ordinary{}))
+		m := tb.mutex(tb.connectAs(ordinary{}))
 		_, err = m.TryLock(context.Background(), zklock.NewOwner("hasty"))
 		require.ErrorIs(tb, err, zklock.ErrHeld, "two holders: kazoo's and ours")
 		waiter := lockAside(context.Background(), m, zklock.NewOwner("patient"))
@@ -53,7 +53,7 @@ func TestAHolderIsRespectedByKazoosUsualPattern(t *testing.T) {
 	onTable(t, func(tb *table) {
 		tb.makeTop(tb.connect())
 		tb.srv.SetSequence(top, 7)
-		holder := tb.mustLock(tb.mutexWith(tb.connectAs(ordinary{})), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("holder"))
 		require.Regexp(tb, `(?:__lock__|-lock-)(-?\d{10})$`, path.Base(holder.Node()))
 		require.Equal(tb, holder.Node(), tb.node(0), "the name that the server knows")
 		require.NoError(tb, holder.Unlock(context.Background()))
@@ -64,11 +64,11 @@ func TestAHolderIsRespectedByKazoosUsualPattern(t *testing.T) {
 func TestAWaiterOfKazoosIsNotOvertaken(t *testing.T) {
 	onTable(t, func(tb *table) {
 		kazoo := tb.connect()
-		holder := tb.mustLock(tb.mutexWith(tb.connectAs(ordinary{})), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("holder"))
 		// f sorts behind l and 0 before it.
 		node, err := kazoo.Create(top+"/"+strings.Repeat("f", 32)+"__lock__", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		require.NoError(tb, err)
-		last := lockAside(context.Background(), tb.mutexWith(tb.connectAs(ordinary{})), zklock.NewOwner("last"))
+		last := lockAside(context.Background(), tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("last"))
 		synctest.Wait()
 		_, err = kazoo.Create(top+"/"+kazooID+"__lock__", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		require.NoError(tb, err)
@@ -107,7 +107,7 @@ func TestNamesThatAreNobodysLockAreIgnored(t *testing.T) {
 				_, err := admin.Create(top+"/"+name, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 				require.NoError(tb, err)
 				tb.srv.SetSequence(top, 7)
-				m := tb.mutexWith(tb.connectAs(ordinary{}))
+				m := tb.mutex(tb.connectAs(ordinary{}))
 				l, err := m.TryLock(context.Background(), zklock.NewOwner("owner"))
 				require.NoError(tb, err)
 				queue, err := m.Participants(context.Background())

@@ -17,14 +17,14 @@ import (
 // one place of the queue, and that is left when nobody waits any more.
 func TestASecondGoroutineOfAnOwnerKeepsItsTurnWhenTheFirstGivesUp(t *testing.T) {
 	onTable(t, func(tb *table) {
-		m, shared := tb.mutexWith(tb.connectAs(ordinary{})), zklock.NewOwner("shared")
-		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+		m, shared := tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("shared")
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		ctx, cancel := context.WithCancel(context.Background())
 		first := lockAside(ctx, m, shared)
 		synctest.Wait()
 		second := lockAside(context.Background(), m, shared)
 		synctest.Wait()
-		rival := lockAside(context.Background(), tb.mutexWith(tb.connect()), zklock.NewOwner("rival"))
+		rival := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("rival"))
 		time.Sleep(time.Second) // until it waits
 		require.Len(tb, tb.srv.Children(top), 3)
 		cancel()
@@ -52,8 +52,8 @@ func TestAPlaceIsLeftWhenTheLastOfItsGoroutinesGivesUp(t *testing.T) {
 	for what, order := range map[string][]int{"the first first": {0, 1, 2}, "the last first": {2, 1, 0}, "one between": {1, 0, 2}} {
 		t.Run(what, func(t *testing.T) {
 			onTable(t, func(tb *table) {
-				m, shared := tb.mutexWith(tb.connectAs(ordinary{})), zklock.NewOwner("shared")
-				holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+				m, shared := tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("shared")
+				holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 				var waiters []<-chan locked
 				var giveUp []context.CancelFunc
 				for range 3 {
@@ -77,8 +77,8 @@ func TestAPlaceIsLeftWhenTheLastOfItsGoroutinesGivesUp(t *testing.T) {
 // TestTheFirstGivesUpAndOneUnlockOfTheSecondIsEnough: one Unlock is enough.
 func TestTheFirstGivesUpAndOneUnlockOfTheSecondIsEnough(t *testing.T) {
 	onTable(t, func(tb *table) {
-		m, shared := tb.mutexWith(tb.connectAs(ordinary{})), zklock.NewOwner("shared")
-		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+		m, shared := tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("shared")
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		ctx, cancel := context.WithCancel(context.Background())
 		first := lockAside(ctx, m, shared)
 		synctest.Wait()
@@ -116,9 +116,9 @@ func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			onTable(t, func(tb *table) {
-				holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+				holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 				conn := tb.connectAs(ordinary{})
-				m := tb.mutexWith(conn)
+				m := tb.mutex(conn)
 				ctx, giveUp := context.WithCancel(context.Background())
 				defer giveUp()
 				first := lockAside(ctx, m, zklock.NewOwner("first"))
@@ -147,7 +147,7 @@ func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 // was made again in between.
 func TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn(t *testing.T) {
 	onTable(t, func(tb *table) {
-		m, admin := tb.mutexWith(tb.connectAs(ordinary{})), tb.connect()
+		m, admin := tb.mutex(tb.connectAs(ordinary{})), tb.connect()
 		foreign := func() string { // a lock without ids
 			node, err := admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 			require.NoError(tb, err)
@@ -179,11 +179,11 @@ func TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn(t *testing.T) {
 // the lock.
 func TestAWaiterBehindTwoIsNotLetInWhenTheNearerLeaves(t *testing.T) {
 	onTable(t, func(tb *table) {
-		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		ctx, giveUp := context.WithCancel(context.Background())
-		nearer := lockAside(ctx, tb.mutexWith(tb.connect()), zklock.NewOwner("nearer"))
+		nearer := lockAside(ctx, tb.mutex(tb.connect()), zklock.NewOwner("nearer"))
 		time.Sleep(time.Second) // until it waits
-		waiter := lockAside(context.Background(), tb.mutexWith(tb.connectAs(ordinary{})), zklock.NewOwner("waiter"))
+		waiter := lockAside(context.Background(), tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("waiter"))
 		time.Sleep(time.Second) // until it watches both
 		giveUp()
 		require.ErrorIs(tb, (<-nearer).err, context.Canceled)
@@ -201,7 +201,7 @@ func TestAHolderOvertakesNoStranger(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			onTable(t, func(tb *table) {
 				conn := tb.connectAs(ordinary{})
-				m, id := tb.mutexWith(conn, zklock.WithHandOver(1, 0)), conn.SessionID()
+				m, id := tb.mutex(conn, zklock.WithHandOver(1, 0)), conn.SessionID()
 				holder := tb.mustLock(m, zklock.NewOwner("holder"))
 				ctx, giveUp := context.WithCancel(context.Background())
 				defer giveUp()
@@ -209,7 +209,7 @@ func TestAHolderOvertakesNoStranger(t *testing.T) {
 					lockAside(ctx, m, zklock.NewOwner("leaves"))
 					synctest.Wait()
 				}
-				stranger := lockAside(context.Background(), tb.mutexWith(tb.connect()), zklock.NewOwner("stranger"))
+				stranger := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
 				synctest.Wait()
 				if leaves {
 					refused := tb.srv.Fail(throttled, of(id, jute.OpDelete, tb.node(1)))
@@ -240,10 +240,10 @@ func TestAStrangerIsNotTakenForTheNodeOfItsOwnMutex(t *testing.T) {
 	for what, unlocks := range map[string]bool{"the holder finds that it has gone": false, "the holder unlocks": true} {
 		t.Run(what, func(t *testing.T) {
 			onTable(t, func(tb *table) {
-				m := tb.mutexWith(tb.connectAs(ordinary{}), zklock.WithHandOver(1, 0))
+				m := tb.mutex(tb.connectAs(ordinary{}), zklock.WithHandOver(1, 0))
 				holder := tb.mustLock(m, zklock.NewOwner("holder"))
 				require.NoError(tb, tb.connect().Delete(holder.Node(), -1)) // which nobody watches yet
-				stranger := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("stranger"))
+				stranger := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
 				require.False(tb, tb.isLost(holder), "it knows: there is nothing to show")
 				last := lockAside(context.Background(), m, zklock.NewOwner("last"))
 				synctest.Wait()
@@ -264,7 +264,7 @@ func TestAStrangerIsNotTakenForTheNodeOfItsOwnMutex(t *testing.T) {
 func TestTryLockDoesNotWaitForANodeThatCannotBeDeleted(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connect(), tb.connect()
-		m := tb.mutexWith(conn)
+		m := tb.mutex(conn)
 		l := tb.mustLock(m, zklock.NewOwner("holder"))
 		_, err := admin.SetACL(top, zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
 		require.NoError(tb, err)
@@ -279,5 +279,26 @@ func TestTryLockDoesNotWaitForANodeThatCannotBeDeleted(t *testing.T) {
 		require.ErrorIs(tb, l.Unlock(context.Background()), zklock.ErrUnlocked)
 		require.NoError(tb, m.Wait(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestTryLockDoesNotWaitBehindOneThatIsAboutToGetTheLock: nobody holds it by this
+// Mutex yet, but another owner has asked for it before.
+func TestTryLockDoesNotWaitBehindOneThatIsAboutToGetTheLock(t *testing.T) {
+	onTable(t, func(tb *table) {
+		tb.makeTop(tb.connect())
+		conn := tb.connect()
+		m := tb.mutex(conn)
+		late := tb.srv.HoldReply(creates(conn.SessionID()))
+		first := lockAside(context.Background(), m, zklock.NewOwner("first"))
+		<-late.Hit()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_, err := m.TryLock(ctx, zklock.NewOwner("second"))
+		require.ErrorIs(tb, err, zklock.ErrHeld)
+		late.Release()
+		got := <-first
+		require.NoError(tb, got.err)
+		require.NoError(tb, got.lease.Unlock(context.Background()))
 	})
 }

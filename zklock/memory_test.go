@@ -23,10 +23,10 @@ func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			onTable(t, func(tb *table) {
 				tap := wiretap.New()
-				m := tb.mutexWith(tb.connectAs(ordinary{wrap: tapped(tap)}))
+				m := tb.mutex(tb.connectAs(ordinary{wrap: tapped(tap)}))
 				var others []<-chan locked
 				for range behind {
-					others = append(others, lockAside(context.Background(), tb.mutexWith(tb.connect()), zklock.NewOwner("other")))
+					others = append(others, lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("other")))
 					time.Sleep(time.Second) // until it holds the lock, or waits
 				}
 				for range 1000 {
@@ -57,7 +57,7 @@ func TestAttemptsBehindOthersThatComeAndGoLeaveNothing(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin := tb.connect()
 		tb.makeTop(admin)
-		m := tb.mutexWith(tb.connectAs(ordinary{}))
+		m := tb.mutex(tb.connectAs(ordinary{}))
 		for range 100 {
 			var nodes []string
 			for range 2 {
@@ -85,8 +85,8 @@ func TestAttemptsBehindOthersThatComeAndGoLeaveNothing(t *testing.T) {
 // use, and does not mislead.
 func TestOneWaiterAfterManyThatGaveUpIsLetInAtOnce(t *testing.T) {
 	onTable(t, func(tb *table) {
-		m := tb.mutexWith(tb.connectAs(ordinary{}))
-		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+		m := tb.mutex(tb.connectAs(ordinary{}))
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		for range 10 {
 			ctx, cancel := context.WithCancel(context.Background())
 			waiter := lockAside(ctx, m, zklock.NewOwner("impatient"))
@@ -121,7 +121,7 @@ func TestRefusedDeletesBackOff(t *testing.T) {
 		var waiters []<-chan locked
 		ctx, cancel := context.WithCancel(context.Background())
 		for range places {
-			waiters = append(waiters, lockAside(ctx, tb.mutexWith(conn), zklock.NewOwner("owner")))
+			waiters = append(waiters, lockAside(ctx, tb.mutex(conn), zklock.NewOwner("owner")))
 			synctest.Wait()
 		}
 		require.Len(tb, tb.srv.Children(top), places)
@@ -151,7 +151,7 @@ func TestRefusedDeletesBackOff(t *testing.T) {
 func TestThrottledDeletesBackOff(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
-		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("owner"))
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("owner"))
 		var refused []*zkserver.Fault
 		for range 1200 {
 			refused = append(refused, tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpDelete, tb.node(0))))
@@ -178,7 +178,7 @@ func TestThrottledDeletesBackOff(t *testing.T) {
 func TestUnlockOutlastsTwoRefusals(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
-		l := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("owner"))
+		l := tb.mustLock(tb.mutex(conn), zklock.NewOwner("owner"))
 		for range 2 {
 			tb.srv.Fail(jute.ErrNoAuth, of(conn.SessionID(), jute.OpDelete, ""))
 		}

@@ -16,7 +16,6 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/wiretap"
-	"example.com/zklock/zklock"
 )
 
 // ordinary is how most users of go-zookeeper connect: with zk.Connect. Of the
@@ -75,16 +74,6 @@ func (c writesSilently) Write(b []byte) (int, error) {
 		c.Conn.Close()
 	}
 	return len(b), nil
-}
-
-// mutexWith is a Mutex of a client that was opened with 10 s, unless the
-// options say otherwise.
-func (tb *table) mutexWith(conn *zk.Conn, options ...zklock.Option) *zklock.Mutex {
-	tb.Helper()
-	options = append([]zklock.Option{zklock.WithSessionTimeout(10 * time.Second)}, options...)
-	m, err := zklock.New(conn, top, options...)
-	require.NoError(tb, err)
-	return m
 }
 
 // makeTop makes the lock's parent, so that the first create of a contender is

@@ -32,7 +32,7 @@ func TestASearchThatIsThrottledLeavesNoOrphan(t *testing.T) {
 				refused := tb.srv.Fail(throttled, of(id, op, ""))
 				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 				defer cancel()
-				l, err := tb.mutexWith(conn).Lock(ctx, zklock.NewOwner("owner"))
+				l, err := tb.mutex(conn).Lock(ctx, zklock.NewOwner("owner"))
 				require.Len(tb, lost.Hit(), 1)
 				require.Len(tb, refused.Hit(), 1)
 				require.NoError(tb, err, "Lock returns while its node is in the queue")
@@ -56,7 +56,7 @@ func TestAContenderThatGivesUpDuringAThrottledSearchLeavesNoOrphan(t *testing.T)
 		asks := tb.srv.Hold(of(id, jute.OpSync, ""))
 		tb.srv.Fail(throttled, of(id, jute.OpGetChildren2, ""))
 		ctx, cancel := context.WithCancel(context.Background())
-		waiter := lockAside(ctx, tb.mutexWith(conn), zklock.NewOwner("owner"))
+		waiter := lockAside(ctx, tb.mutex(conn), zklock.NewOwner("owner"))
 		<-asks.Hit()
 		cancel()
 		require.ErrorIs(tb, (<-waiter).err, context.Canceled)
@@ -76,7 +76,7 @@ func TestALostCreateIsFoundThoughANodeOfItsNumberHasGone(t *testing.T) {
 			return eventless{nc, new(bytes.Buffer)}
 		}})
 		id := conn.SessionID()
-		m := tb.mutexWith(conn)
+		m := tb.mutex(conn)
 		former := tb.mustLock(m, zklock.NewOwner("former"))
 		time.Sleep(2 * time.Second) // until it watches its node
 		require.NoError(tb, admin.Delete(tb.node(0), -1))
@@ -105,18 +105,18 @@ func TestALostCreateIsFoundThoughANodeOfItsNumberHasGone(t *testing.T) {
 func TestALateRevokeAsksNobodyElse(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin, asker := tb.connect(), tb.connectAs(ordinary{})
-		old := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("old"))
+		old := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("old"))
 		late := tb.srv.Hold(of(asker.SessionID(), jute.OpSetData, ""))
 		revoked := make(chan error, 1)
 		go func() {
-			m := tb.mutexWith(asker)
+			m := tb.mutex(asker)
 			revoked <- m.Revoke(context.Background(), zklock.Participant{Node: old.Node()})
 		}()
 		<-late.Hit()
 		require.NoError(tb, old.Unlock(context.Background()))
 		require.NoError(tb, admin.Delete(top, -1))
-		holder := tb.mustLock(tb.mutexWith(tb.connectAs(ordinary{})), zklock.NewOwner("new"))
-		next := lockAside(context.Background(), tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
+		holder := tb.mustLock(tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("new"))
+		next := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("next"))
 		time.Sleep(time.Second) // until it waits
 		require.Equal(tb, holder.Node(), tb.node(0))
 		late.Release()
@@ -141,11 +141,11 @@ func TestALateRevokeAsksNobodyElse(t *testing.T) {
 func TestARecordOfAnotherDoesNotCostTheLease(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin := tb.connect()
-		old := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("old"))
+		old := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("old"))
 		record, ok := tb.srv.Node(old.Node())
 		require.True(tb, ok)
 		require.NoError(tb, old.Unlock(context.Background()))
-		holder := tb.mustLock(tb.mutexWith(tb.connectAs(ordinary{})), zklock.NewOwner("new"))
+		holder := tb.mustLock(tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("new"))
 		_, err := admin.Set(holder.Node(), asked(record.Data), 0)
 		require.NoError(tb, err)
 		time.Sleep(time.Minute) // until the node has been read many times
@@ -166,11 +166,11 @@ func asked(record []byte) []byte {
 func TestARecordOfAnotherBeforeTheFirstReadOrphansNobody(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin, conn := tb.connect(), tb.connectAs(ordinary{})
-		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		record, ok := tb.srv.Node(holder.Node())
 		require.True(tb, ok)
 		reads := tb.srv.Hold(ofNode(conn.SessionID(), jute.OpGetData))
-		waiter := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("waiter"))
+		waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("waiter"))
 		<-reads.Hit()
 		_, err := admin.Set(tb.node(1), asked(record.Data), 0)
 		require.NoError(tb, err)
@@ -200,7 +200,7 @@ func TestASearchDoesNotTakeAnothersNodeForOurs(t *testing.T) {
 		tb.srv.LoseReply(creates(conn.SessionID()))
 		looks := tb.srv.Hold(of(conn.SessionID(), jute.OpSync, ""))
 		ctx, cancel := context.WithCancel(context.Background())
-		waiter := lockAside(ctx, tb.mutexWith(conn), zklock.NewOwner("owner"))
+		waiter := lockAside(ctx, tb.mutex(conn), zklock.NewOwner("owner"))
 		<-looks.Hit()
 		record, ok := tb.srv.Node(tb.node(0))
 		require.True(tb, ok)
@@ -228,7 +228,7 @@ func TestALostCreateIsFoundInTheNextSession(t *testing.T) {
 		back := tb.srv.Hold(handshakeOf(id))
 		tb.srv.Cut(id)
 		<-back.Hit()
-		waiter := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("owner"))
+		waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("owner"))
 		synctest.Wait() // its create waits in the client
 		tb.srv.Expire(id)
 		back.Release()
@@ -248,7 +248,7 @@ func TestALostCreateIsFoundInTheNextSession(t *testing.T) {
 // the place of the record.
 func TestWhatCuratorWritesDoesNotHideTheOwner(t *testing.T) {
 	onTable(t, func(tb *table) {
-		m := tb.mutexWith(tb.connectAs(ordinary{}), zklock.WithData([]byte("the host")))
+		m := tb.mutex(tb.connectAs(ordinary{}), zklock.WithData([]byte("the host")))
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		_, err := tb.connect().Set(tb.node(0), []byte("__REVOKE__"), -1)
 		require.NoError(tb, err)

@@ -20,7 +20,7 @@ func TestSilenceGathersNoGoroutines(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
 		id := conn.SessionID()
-		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		time.Sleep(time.Minute) // the lease is proved many times
 		before := runtime.NumGoroutine()
 		var held []*zkserver.Fault
@@ -50,7 +50,7 @@ func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 			conn = tb.connectAs(ordinary{wrap: watchesFirst})
 		}
 		id := conn.SessionID()
-		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		time.Sleep(part(age))
 		var held []*zkserver.Fault
 		for range 100 { // connections

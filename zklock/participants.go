@@ -86,25 +86,21 @@ func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 		return fmt.Errorf("zklock: revoke %s: %q is not a participant", m.path, p.Node)
 	}
 	return m.client.Aside(ctx, &m.tasks, "revoke a participant of "+m.path, func(left <-chan struct{}) error {
-		for {
-			data, stat, err := m.client.Get(left, p.Node)
-			if err == nil && p.Token != 0 && p.Token>>passBits < stat.Czxid {
-				return nil // it has left, and another node has its name
-			}
-			if err == nil {
-				asked := []byte(record.CuratorRevoke)
-				if r, ours := record.Parse(name, data); ours {
-					r.Revoke = true
-					asked = r.Encode()
-				}
-				err = m.client.Set(left, p.Node, asked, stat.Version)
-			}
-			if errors.Is(err, zk.ErrNoNode) {
-				return nil
-			}
-			if !errors.Is(err, zk.ErrBadVersion) { // or else somebody else asks, too
-				return err
-			}
+		data, stat, err := m.client.Get(left, p.Node)
+		if err == nil && p.Token != 0 && p.Token>>passBits < stat.Czxid {
+			return nil // it has left, and another node has its name
 		}
+		if err == nil {
+			asked := []byte(record.CuratorRevoke)
+			if r, ours := record.Parse(name, data); ours {
+				r.Revoke = true
+				asked = r.Encode()
+			}
+			err = m.client.Set(left, p.Node, asked, -1) // its owner writes nothing there but its record
+		}
+		if errors.Is(err, zk.ErrNoNode) {
+			return nil
+		}
+		return err
 	})
 }

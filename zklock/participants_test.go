@@ -303,29 +303,6 @@ func TestBadArgumentsAreSaidAtOnce(t *testing.T) {
 	})
 }
 
-func TestAnOwnerLocksAgainWithoutARequest(t *testing.T) {
-	inBubble(t, func(t *testing.T, srv *zkserver.Server, connect func() *zk.Conn) {
-		m := mutex(t, connect())
-		owner := zklock.NewOwner("owner")
-		first, err := m.Lock(t.Context(), owner)
-		require.NoError(t, err)
-		held := srv.Hold(func(r zkserver.Request) bool { return r.Op != jute.OpPing })
-		second, err := m.Lock(t.Context(), owner)
-		require.NoError(t, err)
-		third, err := m.TryLock(t.Context(), owner)
-		require.NoError(t, err)
-		require.Equal(t, first.Token(), second.Token())
-		require.NoError(t, first.Unlock(t.Context()), "in any order")
-		require.NoError(t, third.Unlock(t.Context()))
-		require.Empty(t, held.Hit(), "something was sent")
-		held.Release()
-		_, err = m.TryLock(t.Context(), zklock.NewOwner("owner"))
-		require.ErrorIs(t, err, zklock.ErrHeld, "an owner of the same name is another one")
-		require.NoError(t, second.Unlock(t.Context()))
-		require.Empty(t, srv.Children(lockPath))
-	})
-}
-
 func TestUnlockSaysThatTheServerRefuses(t *testing.T) {
 	inBubble(t, func(t *testing.T, srv *zkserver.Server, connect func() *zk.Conn) {
 		admin := connect()

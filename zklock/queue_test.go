@@ -19,9 +19,7 @@ import (
 // withHandOver makes a Mutex of a client of its own.
 func (tb *table) withHandOver(holds int, d time.Duration) *zklock.Mutex {
 	tb.Helper()
-	m, err := zklock.New(tb.connect(), top, zklock.WithSessionTimeout(10*time.Second), zklock.WithHandOver(holds, d))
-	require.NoError(tb, err)
-	return m
+	return tb.mutex(tb.connect(), zklock.WithHandOver(holds, d))
 }
 
 // queued locks aside n times, one after the other.
@@ -397,5 +395,68 @@ func TestAHandOverThatMakesNoSenseIsRefused(t *testing.T) {
 			require.ErrorContains(tb, err, want)
 			require.ErrorContains(tb, err, top)
 		}
+	})
+}
+
+// TestANodeServesAsManyHoldsAsAgreed, and not one fewer.
+func TestANodeServesAsManyHoldsAsAgreed(t *testing.T) {
+	onTable(t, func(tb *table) {
+		ours := tb.withHandOver(3, time.Hour)
+		holder := tb.mustLock(ours, zklock.NewOwner("first"))
+		nodes := []string{holder.Node()}
+		for _, waiter := range queued(ours, 8) {
+			require.NoError(tb, holder.Unlock(context.Background()))
+			got := <-waiter
+			require.NoError(tb, got.err)
+			holder = got.lease
+			nodes = append(nodes, holder.Node())
+		}
+		require.NoError(tb, holder.Unlock(context.Background()))
+		for i := range nodes {
+			require.Equal(tb, nodes[i/3*3], nodes[i], "hold %d", i)
+		}
+		require.Len(tb, slices.Compact(nodes), 3)
+	})
+}
+
+// TestALockThatIsAboutToBeLostIsNotHandedOn: the servers are silent, and nothing
+// proves that the session lasts long enough for another hold.
+func TestALockThatIsAboutToBeLostIsNotHandedOn(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		ours := tb.mutex(conn, zklock.WithHandOver(16, time.Hour))
+		holder := tb.mustLock(ours, zklock.NewOwner("first"))
+		waiter := queued(ours, 1)[0]
+		session := conn.SessionID()
+		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == session })
+		time.Sleep(3 * time.Second) // the lease has 3/8 of the session timeout
+		require.False(tb, tb.isLost(holder))
+		unlocked := make(chan error, 1)
+		go func() { unlocked <- holder.Unlock(context.Background()) }()
+		synctest.Wait()
+		require.Empty(tb, waiter, "it would lose the lock at once")
+		for _, f := range silence {
+			f.Release()
+		}
+		require.NoError(tb, <-unlocked)
+		got := <-waiter
+		require.NoError(tb, got.err)
+		require.False(tb, tb.isLost(got.lease))
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
+// TestAHolderWhoseNodeHasGoneLosesTheLockToTheNextNodeOfItsMutex: somebody deletes
+// the node by hand before it is watched, and another node takes the lock.
+func TestAHolderWhoseNodeHasGoneLosesTheLockToTheNextNodeOfItsMutex(t *testing.T) {
+	onTable(t, func(tb *table) {
+		tb.makeTop(tb.connect())
+		ours := tb.withHandOver(1, 0)
+		holder := tb.mustLock(ours, zklock.NewOwner("first"))
+		require.NoError(tb, tb.connect().Delete(tb.node(0), -1))
+		next := tb.mustLock(ours, zklock.NewOwner("next"))
+		require.True(tb, tb.isLost(holder), "two holders")
+		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+		require.NoError(tb, next.Unlock(context.Background()))
 	})
 }

@@ -29,8 +29,8 @@ func TestRevokeTakesTheNodeOfAParticipantExactlyAsItIs(t *testing.T) {
 	onTable(t, func(tb *table) {
 		tap := wiretap.New()
 		conn := tb.connectAs(ordinary{wrap: tapped(tap)})
-		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
-		m := tb.mutexWith(conn)
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		m := tb.mutex(conn)
 		for _, node := range notExactly(path.Base(holder.Node())) {
 			before := tap.Counts()
 			err := m.Revoke(context.Background(), zklock.Participant{Node: node})
@@ -52,7 +52,7 @@ func TestWhatTheClientSaysWithoutAServerDoesNotKeepTheLease(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
 		id := conn.SessionID()
-		m := tb.mutexWith(conn)
+		m := tb.mutex(conn)
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		synctest.Wait()
 		sent := time.Now() // the last that the server hears of it
@@ -81,7 +81,7 @@ func TestAHolderIsAskedByTheTokenOfItsLease(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
 		before := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("before"))
-		m := tb.mutexWith(conn)
+		m := tb.mutex(conn)
 		list := tb.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, top))
 		turn := lockAside(context.Background(), m, zklock.NewOwner("holder"))
 		<-list.Hit()

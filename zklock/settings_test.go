@@ -16,7 +16,7 @@ import (
 func TestWhatAnOptionWasGivenMayBeChangedAfterNew(t *testing.T) {
 	onTable(t, func(tb *table) {
 		data, acl := []byte("the first words"), zk.WorldACL(zk.PermAll)
-		m := tb.mutexWith(tb.connectAs(ordinary{}), zklock.WithData(data), zklock.WithACL(acl))
+		m := tb.mutex(tb.connectAs(ordinary{}), zklock.WithData(data), zklock.WithACL(acl))
 		holder := lockAside(context.Background(), m, zklock.NewOwner("holder"))
 		copy(data, "CHANGED") // while the node is made
 		acl[0].Perms = zk.PermAll &^ zk.PermAdmin
@@ -66,7 +66,7 @@ func TestLostClosesInTimeThoughNobodyHasToldTheSessionTimeout(t *testing.T) {
 		m, err := zklock.New(conn, top)
 		require.NoError(tb, err)
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		next := lockAside(context.Background(), tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
+		next := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("next"))
 		time.Sleep(10 * time.Second) // the holder is well
 		require.False(tb, tb.isLost(holder))
 		sent := time.Now() // that the server has heard it is as long ago, or longer

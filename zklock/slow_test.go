@@ -19,54 +19,6 @@ import (
 	"example.com/zklock/zklock/zkconn"
 )
 
-// A distant server is so far away that each packet from it takes a while.
-// As on a real line, many packets are on the way at a time.
-type distant struct {
-	net.Conn
-	arrived chan packet
-	rest    []byte
-}
-
-type packet struct {
-	bytes []byte
-	at    time.Time // when the client may read it
-	err   error
-}
-
-func newDistant(nc net.Conn, away time.Duration) net.Conn {
-	c := &distant{Conn: nc, arrived: make(chan packet, 10000)}
-	go func() {
-		for {
-			b := make([]byte, 4<<10)
-			n, err := nc.Read(b)
-			c.arrived <- packet{b[:n], time.Now().Add(away), err}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	return c
-}
-
-func (c *distant) Read(b []byte) (int, error) {
-	if len(c.rest) == 0 {
-		p := <-c.arrived
-		time.Sleep(time.Until(p.at)) // it is on the way
-		if p.err != nil {
-			c.arrived <- p // for the next call, too
-			return 0, p.err
-		}
-		c.rest = p.bytes
-	}
-	n := copy(b, c.rest)
-	c.rest = c.rest[n:]
-	return n, nil
-}
-
-// SetReadDeadline does nothing: what keeps a client with so distant a server
-// from giving up is not the lock's affair.
-func (c *distant) SetReadDeadline(time.Time) error { return nil }
-
 // TestLockSaysThatTheServerIsTooFarAway: a lease that is proved by an answer as
 // old as that would be as good as lost, so that there is none.
 func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
@@ -83,13 +35,11 @@ func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 					sessionTimeout: c.session,
 					wrap:           func(nc net.Conn) net.Conn { return newDistant(nc, c.roundTrip) },
 				})
-				m := tb.mutexWith(conn, zklock.WithSessionTimeout(c.told))
+				m := tb.mutex(conn, zklock.WithSessionTimeout(c.told))
 				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 				defer cancel()
 				_, err := m.Lock(ctx, zklock.NewOwner("owner"))
-				require.Error(tb, err)
-				require.NotErrorIs(tb, err, context.DeadlineExceeded, "it is tried without end")
-				require.ErrorContains(tb, err, "session timeout")
+				require.ErrorIs(tb, err, zklock.ErrTooSlow)
 				time.Sleep(time.Minute) // until the node has gone
 				require.Empty(tb, tb.srv.Children(top))
 				require.Empty(tb, tb.srv.Watches())
@@ -130,7 +80,7 @@ func TestABurstOfRequestsIsNotAFarServer(t *testing.T) {
 		}
 		synctest.Wait() // they are queued
 		began := time.Now()
-		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		require.Greater(tb, time.Since(began), session/12, "the create was answered too soon to show anything")
 		require.Less(tb, time.Since(began), session/8, "Lock has waited for a proof")
 		time.Sleep(time.Minute) // long enough for the lease to be lost
@@ -145,7 +95,7 @@ func TestOneLateAnswerIsForgottenThoughRequestsOverlap(t *testing.T) {
 	onTable(t, func(tb *table) {
 		tb.makeTop(tb.connect())
 		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return newDistant(nc, 50*time.Millisecond) }})
-		m := tb.mutexWith(conn)
+		m := tb.mutex(conn)
 		ctx, stop := context.WithCancel(context.Background())
 		defer stop()
 		ask := func() {
@@ -171,41 +121,109 @@ func TestOneLateAnswerIsForgottenThoughRequestsOverlap(t *testing.T) {
 }
 
 // TestRequestsInFrontOfAProofAreNotAFarServer: the create alone is answered
-// late. After that every answer comes late, but because hundreds of requests of
-// the same Mutex are in front of it.
+// late. After that every answer comes late, but because requests of the same Mutex
+// are in front of it; with 200, for longer than the session timeout.
 func TestRequestsInFrontOfAProofAreNotAFarServer(t *testing.T) {
-	onTable(t, func(tb *table) {
-		tb.makeTop(tb.connect())
-		conn := tb.connectAs(ordinary{
-			sessionTimeout: 40 * time.Second, // patient
-			wrap:           func(nc net.Conn) net.Conn { return newNarrow(nc, 128, 40*time.Millisecond) },
-		})
-		m := tb.mutexWith(conn)
-		late := tb.srv.HoldReply(creates(conn.SessionID()))
-		waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
-		<-late.Hit()
-		busy, rest := context.WithCancel(context.Background())
-		defer rest()
-		for range 200 {
-			go func() {
-				for busy.Err() == nil {
-					m.Participants(busy)
+	for _, others := range []int{25, 200} {
+		t.Run(fmt.Sprint(others), func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				tb.makeTop(tb.connect())
+				conn := tb.connectAs(ordinary{
+					sessionTimeout: 40 * time.Second, // patient
+					wrap:           func(nc net.Conn) net.Conn { return newNarrow(nc, 128, 40*time.Millisecond) },
+				})
+				m := tb.mutex(conn)
+				late := tb.srv.HoldReply(creates(conn.SessionID()))
+				waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
+				<-late.Hit()
+				busy, rest := context.WithCancel(context.Background())
+				defer rest()
+				for range others {
+					go func() {
+						for busy.Err() == nil {
+							m.Participants(busy)
+						}
+					}()
 				}
-			}()
-		}
-		time.Sleep(1500 * time.Millisecond) // more than a twelfth of the session timeout
-		late.Release()
-		select {
-		case got := <-waiter:
-			require.NoError(tb, got.err)
-			require.Fail(tb, "the session was proved in time: there is nothing to show")
-		case <-time.After(time.Minute): // it waits for a proof
-		}
-		rest()
-		got := <-waiter
-		require.NoError(tb, got.err)
-		require.NoError(tb, got.lease.Unlock(context.Background()))
-	})
+				time.Sleep(1500 * time.Millisecond) // more than a twelfth of the session timeout
+				late.Release()
+				began := time.Now()
+				_, err := m.Participants(context.Background())
+				require.NoError(tb, err)
+				const answers = 3
+				require.Greater(tb, time.Since(began), answers*10*time.Second/12, "they come too soon to show anything")
+				if others == 200 {
+					time.Sleep(time.Minute) // for all that may go wrong
+					rest()
+				}
+				select {
+				case got := <-waiter:
+					require.NoError(tb, got.err)
+					got.lease.Unlock(context.Background()) // it may have been lost meanwhile
+				case <-time.After(time.Minute):
+					require.Fail(tb, "the session is never proved")
+				}
+			})
+		})
+	}
+}
+
+// TestLockSaysThatTheServerIsTooFarAwayThoughOthersAsk: at each proof a request of
+// the client is under way, so that an answer may have waited for another one.
+func TestLockSaysThatTheServerIsTooFarAwayThoughOthersAsk(t *testing.T) {
+	for _, others := range []int{1, 2, 50} {
+		t.Run(fmt.Sprint(others), func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				tb.makeTop(tb.connect())
+				conn := tb.connectAs(ordinary{
+					sessionTimeout: 40 * time.Second, // patient
+					wrap:           func(nc net.Conn) net.Conn { return newDistant(nc, 2*time.Second) },
+				})
+				m := tb.mutex(conn)
+				busy, rest := context.WithCancel(context.Background())
+				defer rest()
+				for range others {
+					go func() {
+						for busy.Err() == nil {
+							m.Participants(busy)
+						}
+					}()
+					time.Sleep(100 * time.Millisecond) // they ask at different times
+				}
+				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+				defer cancel()
+				_, err := m.Lock(ctx, zklock.NewOwner("owner"))
+				require.ErrorIs(tb, err, zklock.ErrTooSlow)
+				_, err = m.Participants(ctx)
+				require.NoError(tb, err, "requests are kept back without end")
+				rest()
+				time.Sleep(time.Minute) // until the node has gone
+				require.Empty(tb, tb.srv.Children(top))
+			})
+		})
+	}
+}
+
+// TestLockSaysThatTheServerIsTooFarAwayWithConnect, whose client leaves a server that
+// is silent during a proof: one that is far away is not silent.
+func TestLockSaysThatTheServerIsTooFarAwayWithConnect(t *testing.T) {
+	for _, ms := range []time.Duration{840, 1200, 1300, 2000, 3000, 5000} {
+		roundTrip := ms * time.Millisecond
+		t.Run(roundTrip.String(), func(t *testing.T) {
+			onTable(t, func(tb *table) {
+				tb.makeTop(tb.connect())
+				conn := kindsOfClients["zkconn.Connect"](tb, ensemble.Options{
+					Wrap: func(nc net.Conn) net.Conn { return newDistant(nc, roundTrip) },
+				})
+				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+				defer cancel()
+				_, err := tb.mutex(conn).Lock(ctx, zklock.NewOwner("owner"))
+				require.ErrorIs(tb, err, zklock.ErrTooSlow)
+				time.Sleep(time.Minute) // until the node has gone
+				require.Empty(tb, tb.srv.Children(top))
+			})
+		})
+	}
 }
 
 // TestALeaseOutlastsSlowAnswers: round trips of up to a twelfth of the session
@@ -218,7 +236,7 @@ func TestALeaseOutlastsSlowAnswers(t *testing.T) {
 			onTable(t, func(tb *table) {
 				tb.makeTop(tb.connect())
 				conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return newDistant(nc, roundTrip) }})
-				holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
+				holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 				time.Sleep(time.Minute) // long enough for the lease to be lost
 				require.False(tb, tb.isLost(holder))
 				require.NoError(tb, holder.Unlock(context.Background()))
@@ -237,7 +255,7 @@ func TestALeaseOutlastsACreateThatIsAnsweredLate(t *testing.T) {
 				conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return newDistant(nc, 100*time.Millisecond) }})
 				reply := tb.srv.HoldReply(creates(conn.SessionID()))
 				time.AfterFunc(late, reply.Release)
-				holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
+				holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 				require.Len(tb, reply.Hit(), 1)
 				time.Sleep(time.Minute) // long enough for the lease to be lost
 				require.False(tb, tb.isLost(holder))
@@ -291,7 +309,7 @@ func TestALeaseIsLostWhereEverySyncIsRefused(t *testing.T) {
 		for range 1000 { // unimplemented
 			tb.srv.Fail(jute.Code(-6), of(id, jute.OpSync, ""))
 		}
-		l := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("owner"))
+		l := tb.mustLock(tb.mutex(conn), zklock.NewOwner("owner"))
 		select {
 		case <-l.Lost():
 		case <-time.After(sessionTimeout):
@@ -307,11 +325,11 @@ func TestALeaseIsLostWhereEverySyncIsRefused(t *testing.T) {
 // the turn of the waiter comes, and never will be.
 func TestLockEndsWhereEveryProofIsRefused(t *testing.T) {
 	onTable(t, func(tb *table) {
-		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		conn := tb.connectAs(ordinary{})
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
-		waiter := lockAside(ctx, tb.mutexWith(conn), zklock.NewOwner("waiter"))
+		waiter := lockAside(ctx, tb.mutex(conn), zklock.NewOwner("waiter"))
 		synctest.Wait()
 		for range 1000 { // unimplemented
 			tb.srv.Fail(jute.Code(-6), func(r zkserver.Request) bool {
@@ -328,12 +346,51 @@ func TestLockEndsWhereEveryProofIsRefused(t *testing.T) {
 	})
 }
 
+// TestLockOutlastsProofsThatAreRefusedNowAndThen: three in a row end it, and not
+// three in all.
+func TestLockOutlastsProofsThatAreRefusedNowAndThen(t *testing.T) {
+	onTable(t, func(tb *table) {
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		conn := tb.connectAs(ordinary{})
+		waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("waiter"))
+		synctest.Wait()
+		id := conn.SessionID()
+		ofProof := func(r zkserver.Request) bool {
+			return r.Session == id && (r.Op == jute.OpSync || r.Op == jute.OpMulti)
+		}
+		var refused []*zkserver.Fault
+		for range 1000 {
+			refused = append(refused, tb.srv.Fail(jute.Code(-6), ofProof)) // unimplemented
+		}
+		time.Sleep(sessionTimeout) // until its create proves nothing any more
+		for _, f := range refused {
+			f.Release()
+		}
+		first := tb.srv.Fail(jute.Code(-6), ofProof)
+		require.NoError(tb, holder.Unlock(context.Background()))
+		late := tb.srv.HoldReply(of(id, jute.OpMulti, ""))
+		select {
+		case <-late.Hit():
+		case got := <-waiter:
+			require.NoError(tb, got.err, "after two that were refused")
+		}
+		time.Sleep(sessionTimeout / 6) // this proof is good, and of little use
+		second := tb.srv.Fail(jute.Code(-6), ofProof)
+		late.Release()
+		got := <-waiter
+		require.NoError(tb, got.err)
+		require.Len(tb, first.Hit(), 1)
+		require.Len(tb, second.Hit(), 1)
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
 // TestOneThrottledReadDoesNotCostTheLease: a server under load refuses to
 // answer, and says so.
 func TestOneThrottledReadDoesNotCostTheLease(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
-		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		time.Sleep(2 * time.Second) // until its node is watched
 		refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpGetData, tb.node(0)))
 		_, err := tb.connect().Set(tb.node(0), nil, -1) // so that it is read again
@@ -356,7 +413,7 @@ func TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce(t *testing.T) {
 			first := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("first"))
 			second := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("second"))
 			time.Sleep(time.Second) // until it waits
-			waiter := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("waiter"))
+			waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("waiter"))
 			time.Sleep(time.Second) // until its watches are set
 			refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpSetWatches, ""))
 			tb.srv.Cut(conn.SessionID())
@@ -378,7 +435,7 @@ func TestAWaiterWithoutANodeIsNotLetInThoughItsWatchesAreThrottled(t *testing.T)
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connect(), tb.connect()
 		first := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("first"))
-		waiter := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("waiter"))
+		waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("waiter"))
 		time.Sleep(time.Second) // until its watches are set
 		stranger := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
 		time.Sleep(time.Second) // until it waits
@@ -405,7 +462,7 @@ func TestAWaiterWithoutANodeIsNotLetInThoughItsWatchesAreThrottled(t *testing.T)
 func TestALeaseWithoutANodeIsLostThoughItsWatchIsThrottled(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()
-		mutex := tb.mutexWith(conn, zklock.WithHandOver(1, 0))
+		mutex := tb.mutex(conn, zklock.WithHandOver(1, 0))
 		first := tb.mustLock(mutex, zklock.NewOwner("first"))
 		second := lockAside(context.Background(), mutex, zklock.NewOwner("second"))
 		time.Sleep(time.Second) // until its watch is set
@@ -426,10 +483,10 @@ func TestALeaseWithoutANodeIsLostThoughItsWatchIsThrottled(t *testing.T) {
 func TestARevokeIsHeardThoughItsReadIsThrottledOnce(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
-		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		time.Sleep(2 * time.Second) // until its node is watched
 		refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpGetData, tb.node(0)))
-		m := tb.mutexWith(tb.connect())
+		m := tb.mutex(tb.connect())
 		require.NoError(tb, m.Revoke(context.Background(), zklock.Participant{Node: tb.node(0)}))
 		time.Sleep(2 * time.Second) // less than until the lease is confirmed
 		require.Len(tb, refused.Hit(), 1)
@@ -445,7 +502,7 @@ func TestParticipantsStopsWhenItsCtxEnds(t *testing.T) {
 		contenders := tb.connect()
 		queue, giveUp := context.WithCancel(context.Background())
 		for range 10 {
-			lockAside(queue, tb.mutexWith(contenders), zklock.NewOwner("contender"))
+			lockAside(queue, tb.mutex(contenders), zklock.NewOwner("contender"))
 		}
 		time.Sleep(time.Second) // until all are in the queue
 		require.Len(tb, tb.srv.Children(top), 10)
@@ -455,7 +512,7 @@ func TestParticipantsStopsWhenItsCtxEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		asked := make(chan error, 1)
 		go func() {
-			_, err := tb.mutexWith(conn).Participants(ctx)
+			_, err := tb.mutex(conn).Participants(ctx)
 			asked <- err
 		}()
 		<-late.Hit()
@@ -474,13 +531,13 @@ func TestParticipantsStopsWhenItsCtxEnds(t *testing.T) {
 // what nobody waits for any more.
 func TestRevokeStopsWhenItsCtxEnds(t *testing.T) {
 	onTable(t, func(tb *table) {
-		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		conn := tb.connectAs(ordinary{})
 		late := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, ""))
 		ctx, cancel := context.WithCancel(context.Background())
 		asked := make(chan error, 1)
 		go func() {
-			asked <- tb.mutexWith(conn).Revoke(ctx, zklock.Participant{Node: tb.node(0)})
+			asked <- tb.mutex(conn).Revoke(ctx, zklock.Participant{Node: tb.node(0)})
 		}()
 		<-late.Hit()
 		cancel()
@@ -500,7 +557,7 @@ func TestAProofIsNotPutOffByThoseWhoseTurnComes(t *testing.T) {
 		tb.makeTop(tb.connect())
 		conn, elsewhere := kindsOfClients["zkconn.Connect"](tb, ensemble.Options{}), kindsOfClients["zkconn.Connect"](tb, ensemble.Options{})
 		id := conn.SessionID()
-		holder := tb.mustLock(tb.mutexWith(conn), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		var before []*zklock.Lease
 		var turns []<-chan locked
 		for i := range 40 {

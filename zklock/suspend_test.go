@@ -3,6 +3,7 @@ package zklock
 import (
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unsafe"
 
@@ -70,4 +71,31 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 			require.NoError(t, m.Wait(t.Context()))
 		})
 	}
+}
+
+// TestAChannelIsClosedSoonAfterASuspend: the timers have not heard of it. In virtual
+// time the wall clock and the other one are the same, so both go on here.
+func TestAChannelIsClosedSoonAfterASuspend(t *testing.T) {
+	const session = 10 * time.Second
+	var suspended atomic.Int64
+	client.Clock = func() time.Time { return time.Now().Add(time.Duration(suspended.Load())) }
+	defer func() { client.Clock = time.Now }()
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		conn, err := ensemble.OverPipes(srv).Connect(t.Context(), ensemble.Options{SessionTimeout: session})
+		require.NoError(t, err)
+		defer conn.Close()
+		m, err := New(conn, "/lock", WithSessionTimeout(session))
+		require.NoError(t, err)
+		l, err := m.Lock(t.Context(), NewOwner("owner"))
+		require.NoError(t, err)
+		time.Sleep(2 * session) // it is proved
+		lost := l.Lost()
+		suspended.Store(int64(time.Hour))
+		began := time.Now()
+		<-lost
+		require.LessOrEqual(t, time.Since(began), session/8)
+		require.ErrorIs(t, l.Unlock(t.Context()), ErrLost)
+		require.NoError(t, m.Wait(t.Context()))
+	})
 }

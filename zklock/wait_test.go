@@ -37,11 +37,11 @@ func TestAHolderInTheOldParentLetsNobodyInInTheNewOne(t *testing.T) {
 		onTable(t, func(tb *table) {
 			conn, admin := tb.connectAs(ordinary{wrap: watchesFirst}), tb.connect()
 			id := conn.SessionID()
-			m := tb.mutexWith(conn)
+			m := tb.mutex(conn)
 			holder := tb.mustLock(m, zklock.NewOwner("holder"))
 			back, unlocked := tb.unlockUnanswered(id, holder)
 			require.NoError(tb, admin.Delete(top, -1))
-			next := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
+			next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
 			second := lockAside(context.Background(), m, zklock.NewOwner("second"))
 			time.Sleep(time.Second + time.Duration(after)*10*time.Millisecond) // until the client's next try is as far away
 			back.Release()
@@ -92,7 +92,7 @@ func TestAWaiterWhoseNodeHasGoneWithTheHoldersIsNotLetIn(t *testing.T) {
 		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
 			return deafTo{nc, new(bytes.Buffer), "-lock-0000000001"}
 		}})
-		m := tb.mutexWith(conn)
+		m := tb.mutex(conn)
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
 		time.Sleep(2 * time.Second)                                             // until it has a node of its own, and the holder watches its
@@ -102,7 +102,7 @@ func TestAWaiterWhoseNodeHasGoneWithTheHoldersIsNotLetIn(t *testing.T) {
 		for _, node := range []string{tb.node(1), tb.node(0), top} {
 			require.NoError(tb, admin.Delete(node, -1))
 		}
-		next := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
+		next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
 		late.Release()
 		<-holder.Lost()
 		time.Sleep(time.Second) // for the waiter to get in by mistake
@@ -125,14 +125,14 @@ func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
 			return watchesFirst(deafTo{nc, new(bytes.Buffer), "-lock-0000000001"})
 		}})
-		m := tb.mutexWith(conn)
+		m := tb.mutex(conn)
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
 		time.Sleep(2 * time.Second) // until it has a node of its own, and the holder watches its
 		back, unlocked := tb.unlockUnanswered(conn.SessionID(), holder)
 		require.NoError(tb, admin.Delete(tb.node(0), -1))
 		tb.remakeTop(admin)
-		next := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
+		next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
 		back.Release()
 		require.NoError(tb, <-unlocked)
 		time.Sleep(time.Second) // for the waiter to get in by mistake
@@ -148,7 +148,7 @@ func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 func TestAHolderWhoseNodeHasGoneLetsNobodyIn(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin := tb.connect()
-		m := tb.mutexWith(tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
+		m := tb.mutex(tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
 			nc = deafTo{nc, new(bytes.Buffer), "-lock-0000000000"}
 			return deafTo{nc, new(bytes.Buffer), "-lock-0000000001"}
 		}}))
@@ -159,7 +159,7 @@ func TestAHolderWhoseNodeHasGoneLetsNobodyIn(t *testing.T) {
 			require.NoError(tb, admin.Delete(top+"/"+name, -1))
 		}
 		tb.remakeTop(admin)
-		others := tb.mutexWith(tb.connect())
+		others := tb.mutex(tb.connect())
 		for range 2 { // which have the numbers of the holder's node and the waiter's
 			require.NoError(tb, tb.mustLock(others, zklock.NewOwner("other")).Unlock(context.Background()))
 		}
@@ -189,8 +189,8 @@ func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 	for range 20 {
 		onTable(t, func(tb *table) {
 			admin, conn := tb.connect(), tb.connectAs(ordinary{})
-			holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
-			waiter := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("waiter"))
+			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+			waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("waiter"))
 			synctest.Wait()
 			node := tb.node(1)
 			repairs := tb.srv.Hold(of(conn.SessionID(), jute.OpSetData, node))
@@ -204,7 +204,7 @@ func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 			require.NoError(tb, holder.Unlock(context.Background()))
 			synctest.Wait()
 			tb.remakeTop(admin)
-			next := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("next"))
+			next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
 			looks := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, node))
 			repairs.Release()
 			select {
@@ -228,8 +228,8 @@ func TestOneSlowAnswerOnlyDelaysTheLock(t *testing.T) {
 		t.Run(fmt.Sprintf("request %d", nth), func(t *testing.T) {
 			onTable(t, func(tb *table) {
 				conn := tb.connectAs(ordinary{sessionTimeout: 40 * time.Second}) // patient
-				m := tb.mutexWith(conn)
-				holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+				m := tb.mutex(conn)
+				holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 				waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
 				time.Sleep(8 * time.Second) // until it waits in quiet
 				before := nth
@@ -271,7 +271,7 @@ func TestTryLockWhoseNodeIsTakenAwayTriesAgain(t *testing.T) {
 				late := hold(tb.srv, of(conn.SessionID(), op, ""))
 				got := make(chan locked, 1)
 				go func() {
-					l, err := tb.mutexWith(conn).TryLock(context.Background(), zklock.NewOwner("owner"))
+					l, err := tb.mutex(conn).TryLock(context.Background(), zklock.NewOwner("owner"))
 					got <- locked{l, err}
 				}()
 				<-late.Hit()
@@ -306,7 +306,7 @@ func TestACallThatIsStoppedSaysThatItsCtxHasEnded(t *testing.T) {
 	for range 20 {
 		onTable(t, func(tb *table) {
 			conn := tb.connectAs(ordinary{})
-			m := tb.mutexWith(conn)
+			m := tb.mutex(conn)
 			late := tb.srv.Hold(of(conn.SessionID(), jute.OpSync, ""))
 			ended, cancel := context.WithCancel(context.Background())
 			ctx := lateCtx{ended, new(atomic.Int32)}
@@ -330,7 +330,7 @@ func TestAForeignNodeOfTheSameNumberIsNotTakenForOursInTheFirstList(t *testing.T
 		admin, conn := tb.connect(), tb.connectAs(ordinary{})
 		tb.makeTop(admin)
 		lists := tb.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, ""))
-		waiter := lockAside(context.Background(), tb.mutexWith(conn), zklock.NewOwner("owner"))
+		waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("owner"))
 		<-lists.Hit()
 		require.NoError(tb, admin.Delete(tb.node(0), -1))
 		tb.remakeTop(admin)
@@ -365,7 +365,7 @@ func TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain(t *testing.T) {
 				}
 			})
 		})}
-		l, err := tb.mutexWith(conn).Lock(ctx, zklock.NewOwner("slow"))
+		l, err := tb.mutex(conn).Lock(ctx, zklock.NewOwner("slow"))
 		require.NoError(tb, err)
 		require.False(tb, tb.isLost(l))
 		require.NoError(tb, l.Unlock(context.Background()))
@@ -377,8 +377,8 @@ func TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain(t *testing.T) {
 func TestLockOfAnOwnerThatIsTryingWaits(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
-		m, owner := tb.mutexWith(conn), zklock.NewOwner("owner")
-		holder := tb.mustLock(tb.mutexWith(tb.connect()), zklock.NewOwner("holder"))
+		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpGetChildren2, ""))
 		tried := make(chan error, 1)
 		go func() {
@@ -406,7 +406,7 @@ func TestALeaseIsLostWhenNothingIsWritten(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
 		id := conn.SessionID()
-		m := tb.mutexWith(conn)
+		m := tb.mutex(conn)
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		time.Sleep(time.Minute) // the lease is proved many times
 		require.False(tb, tb.isLost(holder))
@@ -440,7 +440,7 @@ func TestANodeThatIsOnlyConcludedToBeBeforeIsLookedFor(t *testing.T) {
 		onTable(t, func(tb *table) {
 			conn, admin := tb.connect(), tb.connect()
 			id := conn.SessionID()
-			m := tb.mutexWith(conn, zklock.WithHandOver(1, time.Hour))
+			m := tb.mutex(conn, zklock.WithHandOver(1, time.Hour))
 			require.NoError(tb, tb.mustLock(m, zklock.NewOwner("earlier")).Unlock(context.Background()))
 			holder := tb.mustLock(m, zklock.NewOwner("holder"))
 			require.NoError(tb, admin.Delete(tb.node(0), -1))
@@ -476,9 +476,9 @@ func TestTryLockDoesNotTakeAnotherForANodeThatHasGone(t *testing.T) {
 		onTable(t, func(tb *table) {
 			tb.makeTop(tb.connect())
 			conn := kindsOfClients[name](tb, ensemble.Options{})
-			m := tb.mutexWith(conn)
+			m := tb.mutex(conn)
 			holder := tb.mustLock(m, zklock.NewOwner("holder"))
-			other := lockAside(context.Background(), tb.mutexWith(tb.connect()), zklock.NewOwner("other"))
+			other := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("other"))
 			time.Sleep(time.Second) // until it waits
 			lost := tb.srv.LoseReply(of(conn.SessionID(), jute.OpDelete, ""))
 			unlocked := make(chan error, 1)

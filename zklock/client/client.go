@@ -19,17 +19,19 @@ import (
 
 // A Client is a zk.Conn, whose session timeout is known. It is safe for concurrent use.
 type Client struct {
-	conn     *zk.Conn
-	told     time.Duration // the session timeout that the user has given, or 0
-	closed   chan struct{} // closed once the client is found to be closed
-	closing  sync.Once     // closes it
-	serial   *atomic.Int64 // counts the nodes
-	underway atomic.Int64  // requests
-	tasks    Tasks         // the proofs
+	conn    *zk.Conn
+	told    time.Duration // the session timeout that the user has given, or 0
+	closed  chan struct{} // closed once the client is found to be closed
+	closing sync.Once     // closes it
+	serial  *atomic.Int64 // counts the nodes
+	tasks   Tasks         // the proofs
+	fewer   *sync.Cond    // of mu: fewer requests are under way, or the others are no longer kept back
 
 	mu        sync.Mutex
 	trouble   error // the last request without an answer
 	troubleAt time.Time
+	underway  int  // requests
+	keptBack  bool // requests, except those of the proof
 	proof
 }
 
@@ -50,6 +52,7 @@ type key struct {
 func Of(conn *zk.Conn, timeout time.Duration) *Client {
 	serial, _ := serials.LoadOrStore(weak.Make(conn), new(atomic.Int64))
 	c := &Client{conn: conn, told: timeout, serial: serial.(*atomic.Int64), closed: make(chan struct{})}
+	c.fewer = sync.NewCond(&c.mu)
 	c.round = make(chan struct{})
 	c.timer = time.AfterFunc(time.Hour, c.prove)
 	c.timer.Stop()
@@ -109,9 +112,15 @@ const (
 // The client's calls cannot be cancelled: only a goroutine that nobody waits
 // for without a ctx may call it.
 func (c *Client) call(by answerer, request func() error) error {
-	session, e := c.conn.SessionID(), exchange{sent: time.Now(), first: c.underway.Add(1) == 1}
+	return c.send(by, request, false)
+}
+
+// send is call. A request of a proof is not kept back.
+func (c *Client) send(by answerer, request func() error, proof bool) error {
+	first := c.begin(proof)
+	session, e := c.conn.SessionID(), exchange{sent: time.Now(), first: first}
 	err := request()
-	c.underway.Add(-1)
+	c.end()
 	switch {
 	case !oneOf(err, answers) && transient(err):
 		return &noAnswer{c.conn.Server(), err}
@@ -123,6 +132,24 @@ func (c *Client) call(by answerer, request func() error) error {
 		c.note(session, by, e)
 	}
 	return err
+}
+
+// begin counts a request, and reports whether no other one is under way.
+func (c *Client) begin(proof bool) (first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.keptBack && !proof {
+		c.fewer.Wait()
+	}
+	c.underway++
+	return c.underway == 1
+}
+
+func (c *Client) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.underway--
+	c.fewer.Broadcast()
 }
 
 // insist repeats one request until it is answered, or stop is closed.

@@ -235,14 +235,18 @@ func (c *Client) prove() {
 	}
 	c.proving, c.listening = true, true
 	c.listenLocked()
+	far := c.distance >= c.Timeout()/12
 	c.tasks.Spawn(func() {
-		first, err := c.underway.Load() == 0, error(nil) // if not first, answers wait for others
+		limit := time.AfterFunc(c.Timeout(), c.letGo)
+		defer limit.Stop()
+		measured, err := far && c.keepBack(), error(nil)
 		if !alone {
-			err = c.call(theLeader, c.sync)
+			err = c.send(theLeader, c.sync, true)
 		}
 		if err == nil {
-			err = c.call(aQuorum, c.probe)
+			err = c.send(aQuorum, c.probe, true)
 		}
+		c.letGo()
 		c.mu.Lock()
 		c.listening = false
 		c.silence.Stop()
@@ -256,7 +260,7 @@ func (c *Client) prove() {
 			return
 		}
 		defer c.armLocked(c.Timeout() / 30)
-		if err = reason; err == nil && first && c.distance >= c.Timeout()/12 {
+		if err = reason; err == nil && measured && c.distance >= c.Timeout()/12 {
 			err = ErrTooSlow
 		}
 		c.unproved = err
@@ -265,11 +269,33 @@ func (c *Client) prove() {
 	})
 }
 
+// keepBack waits until no request is under way, and keeps others back until letGo:
+// the answers to the proof then wait for no others, and measure the distance. It
+// returns false if that takes longer than the session timeout: too many are under
+// way, or one hangs in a client that is closed.
+func (c *Client) keepBack() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.keptBack = true; c.keptBack && c.underway > 0; {
+		c.fewer.Wait()
+	}
+	return c.keptBack
+}
+
+// letGo ends keepBack: when the proof is complete, or after the session timeout.
+func (c *Client) letGo() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keptBack = false
+	c.fewer.Broadcast()
+}
+
 // listenLocked gives the server an eighth of the session timeout for the next
-// answer, to whatever request.
+// answer, to whatever request; or longer if it is known to be too far away, which
+// only an answer shows.
 func (c *Client) listenLocked() {
 	c.connected = c.conn.State() == zk.StateHasSession
-	c.silence.Reset(c.Timeout() / 8)
+	c.silence.Reset(max(c.Timeout()/8, c.distance*3/2))
 }
 
 // leave breaks the connection to a server that has been silent. While the client

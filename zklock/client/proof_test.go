@@ -47,6 +47,25 @@ func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
 	})
 }
 
+// TestAnAnswerCountsForTheSessionInWhichItsRequestBegan, and not for the next one:
+// nothing is known of which of them it was answered in.
+func TestAnAnswerCountsForTheSessionInWhichItsRequestBegan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		conn := open(t, srv)
+		l, old := Of(conn, 0), conn.SessionID()
+		require.NoError(t, l.call(aQuorum, func() error {
+			srv.Expire(old)
+			for conn.SessionID() == old || conn.State() != zk.StateHasSession {
+				time.Sleep(time.Millisecond) // of virtual time, until the client has its new session
+			}
+			return nil
+		}))
+		require.Zero(t, l.SafeUntil(conn.SessionID()))
+		require.Zero(t, l.SafeUntil(old))
+	})
+}
+
 // A proofreader tells a link what was answered, in parts of the session timeout.
 func proofreader(t *testing.T) (l *Client, note func(by answerer, sent float64), until func() float64) {
 	conn := open(t, zkserver.Run(t))
@@ -108,7 +127,7 @@ func TestAReadIsNotPartOfAProof(t *testing.T) {
 func noteAll(l *Client, began time.Time, answers []answered) {
 	at := func(part float64) time.Time { return began.Add(time.Duration(part * float64(asked))) }
 	for _, a := range answers {
-		l.note(l.conn.SessionID(), a.by, exchange{sent: at(a.sent), answered: at(a.at), first: true})
+		l.note(l.conn.SessionID(), a.by, exchange{sent: at(a.sent), answered: at(a.at), first: a.by != behindOthers})
 	}
 }
 
@@ -116,6 +135,9 @@ type answered struct {
 	by       answerer
 	sent, at float64
 }
+
+// behindOthers is the answer to a read that was sent while others were under way.
+const behindOthers = anyServer - 1
 
 func TestTheOrderOfAProof(t *testing.T) {
 	for _, c := range []struct {
@@ -159,7 +181,9 @@ func TestASessionLastsIfTheNextProofIsInTime(t *testing.T) {
 		{"the next j is answered in time", []answered{{aQuorum, 0, 0}, {theLeader, .6, .6}, {aQuorum, .65, .66}}, .66, true},
 		{"the next j is answered too late", []answered{{aQuorum, 0, 0}, {theLeader, .6, .6}, {aQuorum, .62, .69}}, .69, false},
 		{"a distant server", []answered{{aQuorum, 0, .09}}, .09, false},
-		{"a server that was fast", []answered{{aQuorum, 0, 0}, {aQuorum, .01, .1}}, .1, false},
+		{"a server that was fast", []answered{{aQuorum, 0, .001}, {aQuorum, .01, .1}}, .1, false},
+		{"an answer that has waited for others", []answered{{aQuorum, 0, .001}, {behindOthers, .01, .1}}, .1, true},
+		{"one that has, and came soon", []answered{{aQuorum, 0, .09}, {behindOthers, .09, .1}}, .1, true},
 		{"a server that was slow", []answered{{aQuorum, 0, .09}, {aQuorum, .1, .1}}, .1, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -263,4 +287,42 @@ func TestWithoutTheRightToReadTheRootThereIsAProof(t *testing.T) {
 		_, err = conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})
 		require.ErrorIs(t, err, zk.ErrNoAuth)
 	})
+}
+
+// TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout by a proof that measures
+// the distance: what it waits for may hang in a client that is closed.
+func TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout(t *testing.T) {
+	hang := func() error { time.Sleep(10 * asked); return nil }
+	for what, hangs := range map[string]func(srv *zkserver.Server, c *Client){
+		"a request": func(_ *zkserver.Server, c *Client) { go c.call(anyServer, hang) },
+		"the proof": func(srv *zkserver.Server, c *Client) {
+			late := srv.HoldReply(func(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti })
+			time.AfterFunc(10*asked, late.Release)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := zkserver.Run(t)
+				conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, 4*asked, zk.WithDialer(srv.Dial), zk.WithLogInfo(false))
+				require.NoError(t, err)
+				defer conn.Close()
+				c := Of(conn, asked)
+				require.NoError(t, c.call(aQuorum, c.probe))
+				hangs(srv, c)
+				synctest.Wait()
+				c.mu.Lock()
+				c.distance = asked // too far
+				c.mu.Unlock()
+				c.Use(1)
+				time.Sleep(asked / 2) // a proof has begun
+				began := time.Now()
+				require.NoError(t, c.call(anyServer, func() error { return nil }))
+				require.Greater(t, time.Since(began), time.Duration(0), "it was not kept back")
+				require.LessOrEqual(t, time.Since(began), asked)
+				c.Use(-1)
+				time.Sleep(20 * asked)
+				<-c.Quiet()
+			})
+		})
+	}
 }

@@ -25,7 +25,8 @@ import (
 // what it watches, while replies move that number on: a data race, and a change
 // can be missed. So in a resumed session no reply is read before that request
 // has been made, or before againWatches has passed, for a client without
-// watches makes none.
+// watches makes none. That it has been written says nothing: it may be the
+// request of the connection before, which was still queued.
 //
 // In a new session there is nothing to set again, but the client does so with
 // what the first replies have set. So it sets an empty list.
@@ -197,13 +198,10 @@ func (c *carefulConn) Write(b []byte) (int, error) {
 		if c.shaken = true; len(b) >= session+8 && binary.BigEndian.Uint64(b[session:]) != 0 {
 			c.resumed, c.wait = true, againWatches
 		}
-	case len(b) >= op+4+8 && binary.BigEndian.Uint32(b[op:]) == setWatches:
-		c.watchesAreSet()
-		if !c.resumed {
-			const lists = 3
-			frame = append(slices.Clone(b[:op+4+8]), make([]byte, lists*4)...)
-			binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
-		}
+	case !c.resumed && len(b) >= op+4+8 && binary.BigEndian.Uint32(b[op:]) == setWatches:
+		const lists = 3
+		frame = append(slices.Clone(b[:op+4+8]), make([]byte, lists*4)...)
+		binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
 	}
 	if _, err := c.Conn.Write(frame); err != nil {
 		c.Conn.Close()

@@ -212,8 +212,8 @@ func TestFaultANewSessionSetsItsWatchesAgain(t *testing.T) {
 // reads replies, which move it on: https://github.com/samuel/go-zookeeper/issues/260,
 // https://github.com/go-zookeeper/zk/pull/35.
 func TestFaultAReplyIsReadBeforeTheWatchesAreSet(t *testing.T) {
-	for name, watches := range map[string]bool{"with watches": true, "without watches": false} {
-		t.Run(name, func(t *testing.T) {
+	for _, watches := range []string{"of this connection", "of the connection before", ""} {
+		t.Run(watches, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				srv := zkserver.Run(t)
 				first, session := wire(t, srv, jute.ConnectRequest{})
@@ -232,14 +232,20 @@ func TestFaultAReplyIsReadBeforeTheWatchesAreSet(t *testing.T) {
 					t.Fatal("a reply is read, and moves the zxid on, before the watches have been set")
 				default:
 				}
-				if watches {
+				if watches == "of this connection" {
+					nc.(*carefulConn).watchesAreSet()
+				}
+				if watches != "" {
 					send(t, nc, &jute.RequestHeader{Xid: 2, Op: jute.OpSetWatches}, &jute.SetWatches{Data: []string{"/"}})
-					<-read
+				}
+				<-read
+				if watches == "of this connection" {
 					require.Zero(t, time.Since(began))
-					reply(t, nc, 2)
 				} else {
-					<-read
 					require.Equal(t, againWatches, time.Since(began))
+				}
+				if watches != "" {
+					reply(t, nc, 2)
 				}
 			})
 		})

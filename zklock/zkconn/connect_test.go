@@ -302,3 +302,56 @@ func TestAnOrdinaryClientIsNotKnown(t *testing.T) {
 		require.False(t, ok)
 	})
 }
+
+// TestAClientComesBackAtOnceAfterItsSessionHasExpiredOnce: only the requests of the
+// session that has expired are called off, and only for them the client waits.
+func TestAClientComesBackAtOnceAfterItsSessionHasExpiredOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		conn := open(t, servers, zk.WithDialer(srv.Dial))
+		first := conn.SessionID()
+		srv.Expire(first)
+		time.Sleep(5 * time.Second) // until it has another session
+		second := conn.SessionID()
+		require.NotEqual(t, first, second)
+		began := time.Now()
+		srv.Cut(second)
+		synctest.Wait()
+		_, _, err := conn.Get("/")
+		require.NoError(t, err)
+		require.Equal(t, second, conn.SessionID())
+		require.Less(t, time.Since(began), time.Second)
+	})
+}
+
+// TestAConnectionThatComesAfterConnectHasFailedIsClosed, and no session is asked for.
+func TestAConnectionThatComesAfterConnectHasFailedIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		closed := make(chan struct{})
+		handshake := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect })
+		defer handshake.Release()
+		_, err := Connect(ctx, servers, asked, zk.WithLogger(quiet{}), zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+			time.Sleep(3 * time.Second) // whatever the timeout is
+			nc, err := srv.Dial(network, address, timeout)
+			return &noticesClose{Conn: nc, closed: closed}, err
+		}))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		<-closed
+		require.Empty(t, handshake.Hit())
+	})
+}
+
+// noticesClose closes a channel with the first connection.
+type noticesClose struct {
+	net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (c *noticesClose) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}

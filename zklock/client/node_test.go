@@ -1,0 +1,56 @@
+package client
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+)
+
+func named(id string) (prefix string, data []byte) { return id + "-", nil }
+
+func neverRefused(int, error) {}
+
+// TestANodeThatIsMadeIsThere: the create waited for the client's next session, and
+// somebody has deleted the node before it was found there.
+func TestANodeThatIsMadeIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		admin := open(t, srv)
+		_, err := admin.Create("/queue", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		conn, _, err := zk.Connect([]string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, asked, zk.WithDialer(srv.Dial), zk.WithLogInfo(false))
+		require.NoError(t, err)
+		defer conn.Close()
+		for conn.State() != zk.StateHasSession {
+			time.Sleep(time.Millisecond) // of virtual time
+		}
+		id := conn.SessionID()
+		back := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
+		srv.Cut(id)
+		<-back.Hit()
+		made := make(chan *Node)
+		go func() {
+			node, err := Of(conn, asked).Parent("/queue", zk.WorldACL(zk.PermAll)).Create(nil, named, neverRefused)
+			require.NoError(t, err)
+			made <- node
+		}()
+		synctest.Wait() // its create waits in the client
+		srv.Expire(id)
+		looks := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpSync && r.Session != admin.SessionID() })
+		back.Release()
+		<-looks.Hit()
+		require.NoError(t, admin.Delete("/queue/"+srv.Children("/queue")[0], -1))
+		looks.Release()
+		node := <-made
+		there, ok := srv.Node(node.Path)
+		require.True(t, ok)
+		require.Equal(t, conn.SessionID(), there.Stat.EphemeralOwner)
+		require.Equal(t, conn.SessionID(), node.Session)
+	})
+}
