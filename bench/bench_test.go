@@ -17,6 +17,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
@@ -100,7 +101,7 @@ func TestRequestsAreAsManyAsTheFormulaSays(t *testing.T) {
 	require.Zero(t, status, stderr)
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
-	var rows []result
+	var rows []report.Run
 	require.NoError(t, json.Unmarshal(b, &rows))
 	require.EqualValues(t, 3, rows[0].Requests, "alone: create, children, delete")
 	require.Zero(t, rows[0].WatchEvents)
@@ -319,18 +320,6 @@ func TestCtrlCPrintsWhatIsFinished(t *testing.T) {
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Contains(t, string(b), `"lock": "naive"`)
-}
-
-func TestMedianOfRounds(t *testing.T) {
-	var out bytes.Buffer
-	var results []result
-	for i, ms := range []time.Duration{30, 10, 20, 40} {
-		results = append(results, result{Lock: "naive", Goroutines: 100, Round: i + 1, Count: 100, Elapsed: ms * time.Millisecond, Requests: int64(ms) * 100, contestant: contestants[0]})
-		results = append(results, result{Lock: "predecessor", Goroutines: 100, Round: i + 1, Count: 100, Elapsed: ms * time.Millisecond / 10, Requests: 500, contestant: contestants[2]})
-	}
-	printTable(&out, results, 0)
-	require.Regexp(t, `naive +100 +100 +25\.0 ms +1\.0x +25\.0 +0\.0 +1625 ms +1\.0x\n`, out.String())
-	require.Regexp(t, `predecessor +100 +100 +2\.5 ms +10\.0x +5\.0 +0\.0 +636 ms +2\.6x\n`, out.String())
 }
 
 // TestTheReadmeShowsWhatIsPrinted compares the README's transcript with what

@@ -9,6 +9,7 @@ import (
 	naive "example.com/zklock/01-naive-ephemeral"
 	herd "example.com/zklock/02-herd-effect"
 	predecessor "example.com/zklock/03-sequential-predecessor"
+	"example.com/zklock/bench/internal/report"
 )
 
 // A locker is one contender: all that the benchmark knows of a lock.
@@ -75,6 +76,15 @@ func (f formula) predict(n int) float64 {
 	return f.requests(float64(n))
 }
 
+// about is what the tables say of the lock.
+func (c contestant) about() report.About {
+	a := report.About{Article: c.article, Unsafe: c.unsafe, Formula: c.formula.text}
+	if c.other != nil {
+		a.System = map[string]string{"sql": "SQL", "redis": "Redis", "etcd": "etcd"}[c.other.flag]
+	}
+	return a
+}
+
 // contenders returns the maker of the contenders of one run.
 func (c contestant) contenders(s setting) maker {
 	if c.begin != nil {
@@ -83,14 +93,12 @@ func (c contestant) contenders(s setting) maker {
 	return c.new
 }
 
-var articleNaive = map[int]time.Duration{100: 1625 * time.Millisecond, 1000: 125062 * time.Millisecond}
-
 // contestants are the steps, which take part unless -locks says otherwise.
 var contestants = []contestant{
 	{
 		name:    "naive",
 		new:     func(conn *zk.Conn, path string) locker { return naive.New(conn, path) },
-		article: articleNaive,
+		article: report.ArticleNaive,
 		formula: formula{text: "N + 2", requests: func(n float64) float64 { return n * (n + 2) }},
 	},
 	{

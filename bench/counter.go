@@ -15,10 +15,14 @@ import (
 	"sync"
 	"time"
 
+	"example.com/zklock/bench/internal/party"
+
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/bench/internal/record"
+	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/ensemble"
-	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/wiretap"
 )
 
@@ -30,13 +34,13 @@ type benchmark struct {
 	root     string   // the parent of all nodes of this benchmark
 	runs     int      // so far: each has a path of its own
 	made     []string // nodes above root that were not there before
-	results  []result
-	facts    facts
+	results  []report.Run
+	facts    report.Facts
 	stopped  map[string]int // by lock: the number of goroutines with which a run reached the limit
 	curator  *jvm           // nil: none runs
-	party    *party         // nil without -join
+	party    *party.Party   // nil without -join
 	arenas   map[string]arena
-	film     *explore.Film // of -record
+	film     *film.Film // of -record
 }
 
 // connectTimeout is how long a server that answered once may take to open a
@@ -93,7 +97,7 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 		}
 		defer func() { err = errors.Join(err, b.clean()) }()
 	}
-	b.facts = gatherFacts(ctx, b.zoo)
+	b.facts = report.GatherFacts(ctx, b.zoo)
 	b.stopped = make(map[string]int)
 	defer b.endCurator()
 	if err := b.tryAll(ctx); err != nil {
@@ -118,15 +122,15 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 // notRun adds a row for each lock and load that has none, because a lock
 // failed. An interrupted benchmark has no such rows.
 func (b *benchmark) notRun(failed contestant, with load) {
-	if i := len(b.results) - 1; i < 0 || b.results[i].Status != statusFailed {
+	if i := len(b.results) - 1; i < 0 || b.results[i].Status != report.StatusFailed {
 		return
 	}
 	why := fmt.Sprintf("not run: %s with %d failed", failed.name, with.n)
 	for _, l := range b.cfg.loads {
 		for _, c := range b.cfg.locks {
-			if !slices.ContainsFunc(b.results, func(r result) bool { return r.Lock == c.name && l.of(r) }) {
+			if !slices.ContainsFunc(b.results, func(r report.Run) bool { return r.Lock == c.name && l.of(r) }) {
 				r := b.newResult(c, l, 1)
-				r.Status, r.Error = statusNotRun, why
+				r.Status, r.Error = report.StatusNotRun, why
 				b.results = append(b.results, r)
 			}
 		}
@@ -141,7 +145,7 @@ func (b *benchmark) runRound(ctx context.Context, j job) error {
 	if at, ok := b.stopped[c.name]; ok && n >= at {
 		if n > at && round == 1 {
 			r := b.newResult(c, l, round)
-			r.Status, r.Error = statusSkipped, fmt.Sprintf("skipped: stopped after %v with %d", b.cfg.limit, at)
+			r.Status, r.Error = report.StatusSkipped, fmt.Sprintf("skipped: stopped after %v with %d", b.cfg.limit, at)
 			b.results = append(b.results, r)
 		}
 		return nil
@@ -150,18 +154,18 @@ func (b *benchmark) runRound(ctx context.Context, j job) error {
 	if ctx.Err() != nil {
 		return errInterrupted // half a run is not a result
 	}
-	r.Status = statusOK
+	r.Status = report.StatusOK
 	if err != nil {
-		r.Status, r.Error = statusFailed, err.Error()
+		r.Status, r.Error = report.StatusFailed, err.Error()
 	}
 	var cannot errCannotRun
 	switch {
 	case errors.As(err, new(errStopped)) && b.party == nil: // with one, the others would wait for this process
 		b.stopped[c.name] = n
-		r.Status, r.Error = statusStopped, fmt.Sprintf("%v, at %d of %d", err, r.Count, l.count())
+		r.Status, r.Error = report.StatusStopped, fmt.Sprintf("%v, at %d of %d", err, r.Count, l.count())
 		err = nil
 	case errors.As(err, &cannot):
-		r.Status = statusNone
+		r.Status = report.StatusNone
 		if round > 1 {
 			return nil
 		}
@@ -174,10 +178,10 @@ func (b *benchmark) runRound(ctx context.Context, j job) error {
 	return nil
 }
 
-func (b *benchmark) newResult(c contestant, l load, round int) result {
-	r := result{
+func (b *benchmark) newResult(c contestant, l load, round int) report.Run {
+	r := report.Run{
 		Lock: c.name, Server: b.serverOf(c), Goroutines: l.n, Sessions: l.sessions, Times: l.times, Round: round,
-		Processes: b.cfg.procs, RTT: b.cfg.rtt, Client: goClient(), facts: b.facts, contestant: c, aside: l.aside,
+		Processes: b.cfg.procs, RTT: b.cfg.rtt, Client: report.GoClient(), Facts: b.facts, About: c.about(), Aside: l.aside,
 	}
 	if b.party == nil && l.times == 1 {
 		r.Predicted = c.formula.predict(l.n)
@@ -213,19 +217,22 @@ func (b *benchmark) warmUp(ctx context.Context) error {
 }
 
 // runOne is article A's main: N contenders, one counter.
-func (b *benchmark) runOne(
-	ctx context.Context, c contestant, l load, round int, step func(),
-) (r result, err error) {
-	r = b.newResult(c, l, round)
-	n := l.n
-	if c.java {
-		return b.runCurator(ctx, r, step)
-	}
-	if c.other != nil {
+func (b *benchmark) runOne(ctx context.Context, c contestant, l load, round int, step func()) (report.Run, error) {
+	r := b.newResult(c, l, round)
+	switch {
+	case c.java:
+		return b.runCurator(ctx, c, r, step)
+	case c.other != nil:
 		return b.runOther(ctx, c, r, step)
 	}
+	return b.runLock(ctx, c, l, r, step)
+}
+
+// runLock is runOne for a lock on ZooKeeper that is used from Go.
+func (b *benchmark) runLock(ctx context.Context, c contestant, l load, r report.Run, step func()) (_ report.Run, err error) {
+	n, round := l.n, r.Round
 	if p := b.party; p != nil {
-		ctx = p.ctx
+		ctx = p.Context()
 		defer func() { err = b.because(err) }()
 	}
 	dir, lockPath, err := b.freshPath(c, n, round)
@@ -243,9 +250,9 @@ func (b *benchmark) runOne(
 	if err != nil {
 		return r, err
 	}
-	var rec *recording
+	var rec *record.Recording
 	if recorded {
-		rec = newRecording(tap, conns, n)
+		rec = record.New(tap, conns, n)
 	}
 	// Only the end of its session makes a contender leave Lock. That is needed
 	// at Ctrl-C, and when a contender fails: the others may wait for it.
@@ -256,7 +263,7 @@ func (b *benchmark) runOne(
 		tap.Cut() // a silent server would keep the clients for their whole read deadline
 	})()
 
-	counter, err := b.begin(dir, round)
+	counter, err := b.counter(dir, round)
 	if err != nil {
 		return r, err
 	}
@@ -264,24 +271,21 @@ func (b *benchmark) runOne(
 	if err != nil {
 		return r, err
 	}
-	var sessions []int64 // a client that loses its session gets another one
-	for _, conn := range conns {
-		sessions = append(sessions, conn.SessionID())
-	}
+	sessions := sessionsOf(conns) // a client that loses its session gets another one
 	var before wiretap.Counts
 	o, err := race{
 		contenders: n, times: l.times, limit: b.cfg.limit, step: step,
 		lock:    func(_ context.Context, i int) error { return lockers[i].Lock() },
 		unlock:  func(_ context.Context, i int) error { return lockers[i].Unlock() },
-		work:    func(i int) error { return counter.add(conns[i%len(conns)]) },
+		work:    func(i int) error { return counter.Add(conns[i%len(conns)], meet) },
 		names:   func(i int, err error) error { return fmt.Errorf("session %#x: %w", sessions[i%len(sessions)], err) },
 		expires: true,
 		sent:    func() int64 { return tap.Counts().Total() },
 		begins: func(at time.Time) {
 			before = tap.Counts()
-			rec.begin(at)
+			rec.Begin(at)
 		},
-		tell:  rec.state,
+		tell:  rec.State,
 		ended: "all sessions ended",
 	}.run(ctx, abort)
 	if err != nil {
@@ -289,28 +293,49 @@ func (b *benchmark) runOne(
 		return r, err
 	}
 	r.Elapsed, r.Count = o.elapsed, o.count
-	used := tap.Counts()
-	if rec != nil {
-		var log []wiretap.Entry
-		log, used = rec.log(before)
-		there := []string{dir}
-		if c.queue {
-			there = append(there, lockPath)
-		}
-		if b.film, err = rec.film(r, log, there); err != nil {
-			return r, fmt.Errorf("-record: %w", err)
-		}
+	if err := b.used(&r, tap, rec, before, c.made(dir, lockPath)); err != nil {
+		return r, err
 	}
-	r.used(used.Since(before))
 	failed := o.failed
 	if failed == nil {
-		failed = counter.finish(&r)
+		failed = counter.Finish(&r)
 	}
 	if err := o.verdict(failed); err != nil {
 		return r, err
 	}
-	r.fared(o.turns)
+	r.Fared(o.turns)
 	return r, waitForAll(lockers)
+}
+
+// counter is what the processes count in together; nil for one that is alone, or
+// warms up.
+func (b *benchmark) counter(dir string, round int) (*party.Tally, error) {
+	if round == 0 {
+		return nil, nil
+	}
+	return b.party.Begin(dir)
+}
+
+func sessionsOf(conns []*zk.Conn) (sessions []int64) {
+	for _, conn := range conns {
+		sessions = append(sessions, conn.SessionID())
+	}
+	return sessions
+}
+
+// used notes what has crossed the wire since the beginning, and makes the film, if
+// the run is recorded. There are the nodes that were there before.
+func (b *benchmark) used(r *report.Run, tap *wiretap.Tap, rec *record.Recording, before wiretap.Counts, there []string) (err error) {
+	used := tap.Counts()
+	if rec != nil {
+		var log []wiretap.Entry
+		log, used = rec.Log(before)
+		if b.film, err = rec.Film(r.Lock, r.Server, r.Predicted, log, there); err != nil {
+			return fmt.Errorf("-record: %w", err)
+		}
+	}
+	r.Used(used.Since(before))
+	return nil
 }
 
 // makeContenders makes n contenders that share the connections.
@@ -388,7 +413,9 @@ func (b *benchmark) freshPath(c contestant, n, round int) (dir, lockPath string,
 	b.runs++
 	dir = fmt.Sprintf("%s/%d-%s", b.root, b.runs, c.nodeName())
 	if b.party != nil {
-		dir = b.party.dir(c, n, round)
+		if dir = b.party.Dir(c.nodeName(), n, round); round == 0 {
+			dir = b.party.WarmUp(b.runs)
+		}
 	}
 	lockPath = dir + "/lock"
 	made := dir
@@ -396,6 +423,14 @@ func (b *benchmark) freshPath(c contestant, n, round int) (dir, lockPath string,
 		made = lockPath
 	}
 	return dir, lockPath, b.create(made, new([]string))
+}
+
+// made are the nodes of a run that are there before the lock is used.
+func (c contestant) made(dir, lockPath string) []string {
+	if c.queue {
+		return []string{dir, lockPath}
+	}
+	return []string{dir}
 }
 
 // nodeName is the name of the lock as part of a znode's name.

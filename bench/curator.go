@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/wiretap"
 )
 
@@ -19,12 +20,12 @@ import (
 // InterProcessMutex: the same counter, in Java, timed there. Each number of
 // threads has a JVM of its own, as each of the article's runs had. What it
 // does first is reported apart, as round 0: a cold JVM is about half as fast.
-func (b *benchmark) runCurator(ctx context.Context, r result, step func()) (result, error) {
+func (b *benchmark) runCurator(ctx context.Context, c contestant, r report.Run, step func()) (report.Run, error) {
 	if b.party != nil {
 		return r, errCannotRun{errors.New("cannot run: Curator does not take part with -join")}
 	}
 	if b.curator == nil {
-		cold, err := b.warmCurator(ctx, r)
+		cold, err := b.warmCurator(ctx, c, r)
 		if err != nil {
 			r.Count, r.Client = cold.Count, cold.Client
 			return r, err
@@ -37,24 +38,24 @@ func (b *benchmark) runCurator(ctx context.Context, r result, step func()) (resu
 		return r, err
 	}
 	defer closeProxies()
-	err = b.curator.round(ctx, b, &r, servers, step)
+	err = b.curator.round(ctx, b, c, &r, servers, step)
 	// Counted in an earlier run: to count, a proxy has to stand between, and
 	// that takes time.
-	r.used(b.curator.used)
+	r.Used(b.curator.used)
 	return r, err
 }
 
 // warmCurator starts a JVM, and runs the counter in it once cold, once with
 // its requests counted, and on until it is warm.
-func (b *benchmark) warmCurator(ctx context.Context, cold result) (result, error) {
-	cold.Round, cold.Status, cold.Predicted = 0, statusWarmUp, 0
+func (b *benchmark) warmCurator(ctx context.Context, c contestant, cold report.Run) (report.Run, error) {
+	cold.Round, cold.Status, cold.Predicted = 0, report.StatusWarmUp, 0
 	b.progress.say(fmt.Sprintf("a new JVM for %d threads warms up", cold.Goroutines))
 	warm := time.Now().Add(b.cfg.warmup)
 	var err error
 	if b.curator, err = startJVM(ctx, b.cfg.jars); err != nil {
 		return cold, err
 	}
-	if err := b.curator.round(ctx, b, &cold, b.zoo.Servers(), func() {}); err != nil {
+	if err := b.curator.round(ctx, b, c, &cold, b.zoo.Servers(), func() {}); err != nil {
 		return cold, err
 	}
 	tap := wiretap.New()
@@ -63,7 +64,7 @@ func (b *benchmark) warmCurator(ctx context.Context, cold result) (result, error
 		return cold, err
 	}
 	counted := cold
-	err = b.curator.round(ctx, b, &counted, []string{addr}, func() {})
+	err = b.curator.round(ctx, b, c, &counted, []string{addr}, func() {})
 	closeProxy()
 	if err != nil {
 		return cold, err
@@ -71,7 +72,7 @@ func (b *benchmark) warmCurator(ctx context.Context, cold result) (result, error
 	b.curator.used = tap.Counts()
 	for time.Now().Before(warm) {
 		again := cold
-		if err := b.curator.round(ctx, b, &again, b.zoo.Servers(), func() {}); err != nil {
+		if err := b.curator.round(ctx, b, c, &again, b.zoo.Servers(), func() {}); err != nil {
 			return cold, err
 		}
 	}
@@ -88,9 +89,9 @@ func (b *benchmark) endCurator() {
 const forEver = math.MaxInt64
 
 // round runs the counter once and notes how it went.
-func (j *jvm) round(ctx context.Context, b *benchmark, r *result, servers []string, step func()) error {
+func (j *jvm) round(ctx context.Context, b *benchmark, c contestant, r *report.Run, servers []string, step func()) error {
 	r.Client, r.Count = j.versions, 0
-	_, path, err := b.freshPath(r.contestant, r.Goroutines, r.Round)
+	_, path, err := b.freshPath(c, r.Goroutines, r.Round)
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func (j *jvm) round(ctx context.Context, b *benchmark, r *result, servers []stri
 	defer stop(nil)
 	limit := time.AfterFunc(forEver, func() { stop(errStopped{b.cfg.limit}) })
 	defer limit.Stop()
-	var turns []turn
+	var turns []report.Turn
 	for {
 		line, err := j.hear(timed)
 		if err != nil {
@@ -122,13 +123,13 @@ func (j *jvm) round(ctx context.Context, b *benchmark, r *result, servers []stri
 			limit.Stop()
 			_, err = fmt.Sscan(rest, (*int64)(&r.Elapsed), &r.Count)
 		case "turn":
-			var t turn
-			_, err = fmt.Sscan(rest, (*int64)(&t.arrived), (*int64)(&t.got), &t.place)
+			var t report.Turn
+			_, err = fmt.Sscan(rest, (*int64)(&t.Arrived), (*int64)(&t.Got), &t.Place)
 			turns = append(turns, t)
 		case "failed":
 			return errors.New(rest)
 		case "end":
-			r.fared(turns)
+			r.Fared(turns)
 			r.Total = r.Count
 			if want := r.Goroutines * r.Times; r.Count != want {
 				return fmt.Errorf("the count is %d, not %d: two threads held the lock at once", r.Count, want)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/zklock/bench/internal/report"
 	"github.com/stretchr/testify/require"
 )
 
@@ -35,7 +36,7 @@ while read servers path threads clients; do
 	echo end
 done`
 
-func runCuratorOnly(t *testing.T, args ...string) (rs []result, status int, stdout, stderr string) {
+func runCuratorOnly(t *testing.T, args ...string) (rs []report.Run, status int, stdout, stderr string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "out.json")
 	status, stdout, stderr = bench(t, append([]string{"-locks", "curator", "-warmup", "0s", "-n", "2",
@@ -61,8 +62,8 @@ func TestCuratorsWarmUpIsApart(t *testing.T) {
 		require.EqualValues(t, 25e5, r.WaitMax)
 		require.Equal(t, "Curator 1.2.3, Java 4", r.Client)
 	}
-	require.Equal(t, statusWarmUp, rs[0].Status)
-	require.Equal(t, statusOK, rs[1].Status)
+	require.Equal(t, report.StatusWarmUp, rs[0].Status)
+	require.Equal(t, report.StatusOK, rs[1].Status)
 }
 
 func TestWithoutJavaARowSaysSo(t *testing.T) {
@@ -72,7 +73,7 @@ func TestWithoutJavaARowSaysSo(t *testing.T) {
 	require.Regexp(t, `(?m)^curator +2 +cannot run: java is not on PATH`, stdout)
 	require.Regexp(t, `(?m)^curator +3 +cannot run: java is not on PATH`, stdout)
 	require.Regexp(t, `(?m)^predecessor +3 +3 `, stdout)
-	require.Equal(t, statusNone, rs[0].Status)
+	require.Equal(t, report.StatusNone, rs[0].Status)
 	require.Len(t, rs, 2*(1+2), "one row of Curator's for each number of threads")
 }
 
@@ -147,7 +148,7 @@ func TestCuratorCountsToN(t *testing.T) {
 		require.EqualValues(t, 20, curator.Kinds["delete"])
 		require.Equal(t, 20+curator.Kinds["get"], curator.Kinds["children"])
 		// It may take back a watch that is not needed any more, by checkWatches.
-		require.LessOrEqual(t, float64(curator.Requests)-curator.otherKinds(), 5*20-2.0)
+		require.LessOrEqual(t, float64(curator.Requests)-curator.OtherKinds(), 5*20-2.0)
 		require.Greater(t, curator.Requests, int64(3*20))
 	}
 }

@@ -1,14 +1,15 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 
-	"example.com/zklock/internal/explore"
+	"example.com/zklock/bench/internal/record"
+	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/explore/film"
 )
 
 // files are those that the results are written to. They are opened first: a
@@ -84,7 +85,7 @@ func (f files) close() {
 }
 
 // write writes the results to all files, and returns the first error.
-func (f files) write(cfg config, results []result, film *explore.Film) (err error) {
+func (f files) write(cfg config, results []report.Run, recorded *film.Film) (err error) {
 	note := func(flag string, e error) {
 		if e != nil && err == nil {
 			err = fmt.Errorf("%s: %w", flag, e)
@@ -97,26 +98,17 @@ func (f files) write(cfg config, results []result, film *explore.Film) (err erro
 		note(flag, write(file))
 		note(flag, file.Close())
 	}
-	to("-json", f.json, func(w io.Writer) error { return writeJSON(w, results) })
-	to("-csv", f.csv, func(w io.Writer) error { return writeCSV(w, results) })
-	to("-record", f.record, func(w io.Writer) error { return writeFilm(w, film) })
+	to("-json", f.json, func(w io.Writer) error { return report.WriteJSON(w, results) })
+	to("-csv", f.csv, func(w io.Writer) error { return report.WriteCSV(w, results) })
+	to("-record", f.record, func(w io.Writer) error { return record.Write(w, recorded) })
 	if f.report == nil && cfg.svg == "" {
 		return err
 	}
-	charts, chartErr := drawCharts(results)
+	charts, chartErr := report.Charts(results)
 	note("-report", chartErr)
-	to("-report", f.report, func(w io.Writer) error { return writeReport(w, cfg, results, charts) })
+	to("-report", f.report, func(w io.Writer) error { return report.WriteReport(w, cfg.settings(), results, charts) })
 	if cfg.svg != "" {
-		note("-svg", writeCharts(cfg.svg, charts))
+		note("-svg", report.WriteCharts(cfg.svg, charts))
 	}
 	return err
-}
-
-func writeJSON(w io.Writer, results []result) error {
-	if results == nil {
-		results = []result{} // an empty array, not null
-	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(results)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"example.com/zklock/bench/internal/party"
+
 	"example.com/zklock/internal/ensemble"
 )
 
@@ -259,12 +261,30 @@ func (f *flags) joining(cfg *config) error {
 		return errors.New("-procs: is for processes that take part with -join")
 	case cfg.join && (kind == "" || kind == ensemble.SpecEmbedded || kind == "docker"):
 		return errors.New("-join: other processes cannot reach a server of this process: name one that is running, -zk host:port")
-	case cfg.procs < 1 || cfg.procs > maxProcs:
-		return fmt.Errorf("-procs: %d is not between 1 and %d", cfg.procs, maxProcs)
+	case cfg.procs < 1 || cfg.procs > party.Most:
+		return fmt.Errorf("-procs: %d is not between 1 and %d", cfg.procs, party.Most)
 	case !cfg.join:
 		cfg.procs = 1
 	case !f.given["limit"]:
 		cfg.limit = 0 // a limit in one process would end the run of all
+	}
+	return nil
+}
+
+// maxRecorded is how many contenders the lab's page can show.
+const maxRecorded = 100
+
+// checkRecord says why the flags make no recording.
+func (c config) checkRecord() error {
+	switch {
+	case c.join:
+		return errors.New("-record: it knows the contenders of this process only, so it cannot go with -join")
+	case len(c.locks) != 1 || len(c.loads) != 1 || c.rounds != 1 || c.loads[0].times != 1:
+		return errors.New("-record: it records one run: name one lock with -locks, one number with -n, and leave -rounds and -closed at 1")
+	case c.locks[0].java || c.locks[0].other != nil || c.locks[0].unsafe != "":
+		return fmt.Errorf("-record: %s is not a lock of a Go client on ZooKeeper", c.locks[0].name)
+	case c.loads[0].n > maxRecorded:
+		return fmt.Errorf("-record: %d goroutines are more than the lab shows: lower -n to %d or less", c.loads[0].n, maxRecorded)
 	}
 	return nil
 }

@@ -16,10 +16,13 @@ import (
 	"testing"
 	"time"
 
+	"example.com/zklock/bench/internal/party"
+
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/zkserver"
 )
@@ -40,7 +43,7 @@ const (
 func TestMain(m *testing.M) {
 	joinTimeout = 40 * time.Second // the longest that the server grants: no session ends because the machine stands still
 	if text := os.Getenv(silenceVariable); text != "" {
-		silence, _ = time.ParseDuration(text)
+		party.Silence, _ = time.ParseDuration(text)
 	}
 	tries = os.Getenv(roleVariable) == "" || os.Getenv(roleVariable) == honest
 	switch os.Getenv(roleVariable) {
@@ -190,7 +193,7 @@ func listen(t *testing.T) (*zkserver.Server, string) {
 // processes returns the names of the process- nodes.
 func processes(srv *zkserver.Server) []string {
 	return slices.DeleteFunc(srv.Children("/a/b/join"), func(name string) bool {
-		return !strings.HasPrefix(name, processPrefix)
+		return !strings.HasPrefix(name, "process-")
 	})
 }
 
@@ -252,7 +255,7 @@ func TestProcessesThatJoinCountTogether(t *testing.T) {
 		require.Regexp(t, `(?m)^predecessor +4 +4 +12 `, c.stdout.String())
 		b, err := os.ReadFile(filepath.Join(dir, fmt.Sprint(i)))
 		require.NoError(t, err)
-		var rows []result
+		var rows []report.Run
 		require.NoError(t, json.Unmarshal(b, &rows))
 		require.NotEmpty(t, rows)
 		for _, r := range rows {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/zklock/bench/internal/report"
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 )
@@ -68,12 +69,12 @@ func TestARunThatTakesTooLongIsStopped(t *testing.T) {
 	require.Regexp(t, `(?m)^slow +2 +stopped after 3s, at 0 of 2 `, stdout, "with fewer contenders it might have gone well")
 	require.Regexp(t, `(?m)^slow +8 +skipped: stopped after 3s with 2 `, stdout)
 
-	var rs []result
+	var rs []report.Run
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(b, &rs))
 	require.Len(t, rs, 3, "a second round would be stopped as well")
-	for i, want := range []string{statusStopped, statusStopped, statusSkipped} {
+	for i, want := range []string{report.StatusStopped, report.StatusStopped, report.StatusSkipped} {
 		require.Equal(t, want, rs[i].Status)
 		require.NotEmpty(t, rs[i].Error)
 	}

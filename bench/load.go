@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"example.com/zklock/bench/internal/report"
 )
 
 // A load is what a run puts on a lock.
@@ -20,9 +22,6 @@ var everyday = []load{
 	{n: 1, sessions: 1, times: 50, aside: true},
 	{n: 50, sessions: 50, times: 1, aside: true},
 }
-
-const everydayText = "One goroutine alone, which locks 50 times, and 50 goroutines with a session each,\n" +
-	"as 50 processes would have:"
 
 // count is how far a lock that excludes lets them count.
 func (l load) count() int { return l.n * l.times }
@@ -64,19 +63,7 @@ func (cfg config) jobs() (jobs []job) {
 }
 
 // of says whether a result is of this load.
-func (l load) of(r result) bool { return r.Goroutines == l.n && r.aside == l.aside }
-
-// apart separates the results of the second table from the others.
-func apart(results []result) (first, second []result) {
-	for _, r := range results {
-		if r.aside {
-			second = append(second, r)
-		} else {
-			first = append(first, r)
-		}
-	}
-	return first, second
-}
+func (l load) of(r report.Run) bool { return r.Goroutines == l.n && r.Aside == l.aside }
 
 // A span of time on the command line, which says what is wrong with a number
 // that has no unit.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/zklock/bench/internal/report"
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 )
@@ -25,7 +26,7 @@ func small(t *testing.T) {
 func TestTheDefaultRunHasASecondTable(t *testing.T) {
 	small(t)
 	rs, stdout := results(t, "-locks", "predecessor,herd", "-rounds", "2")
-	first, second, ok := strings.Cut(stdout, everydayText)
+	first, second, ok := strings.Cut(stdout, report.EverydayText)
 	require.True(t, ok, stdout)
 	require.Regexp(t, `(?m)^predecessor +2 +2 `, first)
 	require.NotRegexp(t, `(?m)^predecessor +50 `, first)
@@ -205,7 +206,7 @@ func TestTheHeadSaysWhatIsMeasured(t *testing.T) {
 	l.sessions, l.times = 3, 20
 	require.Equal(t, "3 sessions, each 20 times: lock, num++, unlock. A round trip to the server is made 20ms longer.",
 		config{loads: []load{l}, rtt: 20 * time.Millisecond}.each())
-	var r result
+	var r report.Run
 	b, err := json.Marshal(r)
 	require.NoError(t, err)
 	for _, name := range []string{"times", "rtt_ns"} {

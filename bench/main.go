@@ -43,6 +43,7 @@ import (
 	"syscall"
 	"time"
 
+	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/ensemble"
 )
 
@@ -77,6 +78,9 @@ func (w *stdoutWriter) Write(b []byte) (int, error) {
 	}
 	return n, w.err
 }
+
+// Unwrap returns what it writes to.
+func (w *stdoutWriter) Unwrap() io.Writer { return w.Writer }
 
 // checkOpen says whether stdout was closed when the program began. Go then puts
 // /dev/null in its place, for reading, too; a shell opens that for writing alone.
@@ -169,13 +173,13 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 	b.progress.finish()
 	err = errors.Join(err, b.closeArenas())
 	if len(b.results) > 0 {
-		width := terminalWidth(out)
-		printTable(stdout, b.results, width)
+		width := report.TerminalWidth(out)
+		report.PrintTable(stdout, b.results, width)
 		if cfg.rounds > 1 || cfg.explain {
-			printTimes(stdout, b.results, width)
+			report.PrintTimes(stdout, b.results, width)
 		}
 		if cfg.explain {
-			printWire(stdout, b.results, width)
+			report.PrintWire(stdout, b.results, width)
 		}
 	}
 	if fileErr := files.write(cfg, b.results, b.film); fileErr != nil && err == nil {
@@ -201,6 +205,11 @@ func (b *benchmark) introduce(out io.Writer) {
 		fmt.Fprintf(out, " Medians of %d rounds.", b.cfg.rounds)
 	}
 	fmt.Fprint(out, "\n\n")
+}
+
+// settings are those that the report names.
+func (cfg config) settings() report.Settings {
+	return report.Settings{Args: cfg.args, Each: cfg.each(), Rounds: cfg.rounds, WarmUp: cfg.warmup, Limit: cfg.limit}
 }
 
 // each says what each of the goroutines of the first table does.

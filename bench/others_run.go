@@ -7,13 +7,15 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"example.com/zklock/bench/internal/report"
 )
 
 // watchEvery is how long a watched server is left alone between two questions.
 const watchEvery = 2 * time.Second
 
 // runOther is runOne for a lock that is not on ZooKeeper.
-func (b *benchmark) runOther(ctx context.Context, c contestant, r result, step func()) (_ result, err error) {
+func (b *benchmark) runOther(ctx context.Context, c contestant, r report.Run, step func()) (_ report.Run, err error) {
 	a := b.arenas[c.name]
 	if a == nil {
 		return r, errCannotRun{fmt.Errorf("cannot run: it has no embedded server; name one that is running, -%s host:port", c.other.flag)}
@@ -87,7 +89,7 @@ func (b *benchmark) runOther(ctx context.Context, c contestant, r result, step f
 		}
 	}
 	r.Total = r.Count
-	r.fared(o.turns)
+	r.Fared(o.turns)
 	return r, nil
 }
 
@@ -99,7 +101,7 @@ func (b *benchmark) tryOther(ctx context.Context, c contestant) (err error) {
 	if a == nil || c.other.counts {
 		return nil // a count that is not a lock is not held
 	}
-	new, err := a.begin(ctx, trialContenders)
+	open, err := a.begin(ctx, trialContenders)
 	defer func() {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
 		defer cancel()
@@ -108,72 +110,47 @@ func (b *benchmark) tryOther(ctx context.Context, c contestant) (err error) {
 	if err != nil {
 		return err
 	}
+	t := otherTrial{holder: open(), entries: make(chan outcome, trialContenders)}
+	for range trialContenders - 1 {
+		t.waiters = append(t.waiters, open())
+	}
+	return t.run(ctx)
+}
+
+// An otherTrial is the trial of a lock that is not on ZooKeeper. The first of the
+// waiters gives up.
+type otherTrial struct {
+	holder  otherLocker
+	waiters []otherLocker
+	entries chan outcome
+	early   []outcome // of waiters, while the holder has not unlocked
+}
+
+func (t *otherTrial) run(ctx context.Context) error {
 	// Until all wait this is only for a lock that never asks; from the holder's
 	// Unlock on it is how long a contender may take to get a free lock.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	late := time.AfterFunc(max(trialPatience, time.Minute), cancel)
 	defer late.Stop()
-	holder := new()
-	if err := guarded("Lock", func() error { return holder.Lock(ctx) }); err != nil {
+	if err := guarded("Lock", func() error { return t.holder.Lock(ctx) }); err != nil {
 		return err
 	}
-	impatient, giveUp := context.WithCancel(ctx)
-	defer giveUp()
-	type entry struct {
-		contender int
-		err       error
+	if err := t.wait(ctx); err != nil {
+		return err
 	}
-	var (
-		entries  = make(chan entry, trialContenders)
-		waiters  []otherLocker
-		outcomes []entry
-	)
-	for i := range trialContenders - 1 {
-		l := new()
-		waiters = append(waiters, l)
-		lockCtx := ctx
-		if i == 0 {
-			lockCtx = impatient
-		}
-		go func() { entries <- entry{i, guarded("Lock", func() error { return l.Lock(lockCtx) })} }()
-	}
-	// What comes in while the holder has not unlocked.
-	early := func(polls int) {
-		for range polls {
-			select {
-			case e := <-entries:
-				outcomes = append(outcomes, e)
-			case <-time.After(pollEvery):
-			}
-		}
-	}
-	for asked := false; !asked && ctx.Err() == nil; {
-		early(1)
-		asked = !slices.ContainsFunc(waiters, func(l otherLocker) bool { return l.Attempts() == 0 })
-	}
-	early(calmPolls)
-	giveUp()
-	early(patientCalm)
-	for _, e := range outcomes {
-		if e.err == nil {
-			return fmt.Errorf("%s: %w", cameInText, errTwoGoroutines)
-		}
-		if e.contender != 0 {
-			return e.err
-		}
-	}
-	if err := guarded("Unlock", func() error { return holder.Unlock(ctx) }); err != nil {
+	if err := guarded("Unlock", func() error { return t.holder.Unlock(ctx) }); err != nil {
 		return err
 	}
 	late.Reset(trialPatience)
 	hangs := fmt.Errorf("it hangs: for %v no contender got the lock although it was free", trialPatience)
-	for range trialContenders - 1 - len(outcomes) {
+	for range len(t.waiters) - len(t.early) {
+		var err error
 		select {
-		case e := <-entries:
+		case e := <-t.entries:
 			switch {
 			case e.err == nil:
-				err = guarded("Unlock", func() error { return waiters[e.contender].Unlock(ctx) })
+				err = guarded("Unlock", func() error { return t.waiters[e.contender].Unlock(ctx) })
 			case ctx.Err() != nil:
 				err = hangs
 			case e.contender != 0:
@@ -184,6 +161,45 @@ func (b *benchmark) tryOther(ctx context.Context, c contestant) (err error) {
 		}
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// wait has the waiters ask for the lock, and the first of them give up. It fails if
+// one of them gets in, or another one gives up.
+func (t *otherTrial) wait(ctx context.Context) error {
+	impatient, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	for i, l := range t.waiters {
+		lockCtx := ctx
+		if i == 0 {
+			lockCtx = impatient
+		}
+		go func() { t.entries <- outcome{i, guarded("Lock", func() error { return l.Lock(lockCtx) })} }()
+	}
+	look := func(polls int) {
+		for range polls {
+			select {
+			case e := <-t.entries:
+				t.early = append(t.early, e)
+			case <-time.After(pollEvery):
+			}
+		}
+	}
+	for asked := false; !asked && ctx.Err() == nil; {
+		look(1)
+		asked = !slices.ContainsFunc(t.waiters, func(l otherLocker) bool { return l.Attempts() == 0 })
+	}
+	look(calmPolls)
+	giveUp()
+	look(patientCalm)
+	for _, e := range t.early {
+		if e.err == nil {
+			return fmt.Errorf("%s: %w", cameInText, errTwoGoroutines)
+		}
+		if e.contender != 0 {
+			return e.err
 		}
 	}
 	return nil

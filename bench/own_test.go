@@ -16,6 +16,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/locktest"
 )
 
@@ -24,7 +25,7 @@ import (
 func TestBrokenLocksAreCaught(t *testing.T) {
 	folder := func(name string) string { return "./testdata/" + name }
 	names := []string{"everybody", "second", "giveup", "panics", "background", "right"}
-	steps := []string{"../01-naive-ephemeral", "../03-sequential-predecessor", "../04-reentrant", "../zklock"}
+	steps := []string{"../01-naive-ephemeral", "../02-herd-effect", "../03-sequential-predecessor", "../04-reentrant", "../05-timeout", "../zklock"}
 	folders := slices.Clone(steps)
 	for _, name := range names {
 		folders = append(folders, folder(name))
@@ -74,16 +75,20 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 		require.Zero(t, status, stderr)
 		b, err := os.ReadFile(file)
 		require.NoError(t, err)
-		var rs []result
+		var rs []report.Run
 		require.NoError(t, json.Unmarshal(b, &rs))
-		require.Len(t, rs, 6)
-		for i, name := range []string{"01-naive-ephemeral", "03-sequential-predecessor", "04-reentrant", "../zklock", "naive", "right"} { // zklock is built in, so that its folder is named as it was typed
+		require.Len(t, rs, 8)
+		for i, name := range []string{"01-naive-ephemeral", "02-herd-effect", "03-sequential-predecessor", "04-reentrant", "05-timeout", "../zklock", "naive", "right"} { // zklock is built in, so that its folder is named as it was typed
 			require.Regexp(t, `(?m)^\Q`+name+`\E +20 +20 `, stdout)
 			require.Equal(t, name, rs[i].Lock)
 			require.Equal(t, 20, rs[i].Count)
 		}
-		for _, r := range rs[1:4] {
-			require.LessOrEqual(t, r.Requests, int64(5*20), "the parent of the queue was there before the clock started")
+		for _, r := range rs[2:6] {
+			most := 5
+			if r.Lock == "05-timeout" {
+				most = 6 // it reads its own node
+			}
+			require.LessOrEqual(t, r.Requests, int64(most*20), "the parent of the queue was there before the clock started")
 		}
 	})
 }
@@ -121,6 +126,10 @@ func TestAFolderWithoutAUsableLockIsOneLine(t *testing.T) {
 			"bench: -locks: does not compile: import/lock.go:3:8: no required module provides package example.com/not/there"},
 		{lock("value", start+"func New(conn *zk.Conn, path string) (Lock, error) { return Lock{}, nil }\n"),
 			"./value: New is not what the benchmark needs: New(conn *zk.Conn, path string) (*Mutex, error)"},
+		{lock("permits", start+"func New(conn *zk.Conn, path string, permits int) *Lock { return nil }\n"),
+			"./permits: New is not what the benchmark needs: New(conn *zk.Conn, path string, sessionTimeout time.Duration) *Lock, with "},
+		{lock("silent", start+"func NewOwner(string) int { return 0 }\n\nfunc New(conn *zk.Conn, path string) {}\n"),
+			"./silent: New is not what the benchmark needs: New(conn *zk.Conn, path string) *Lock, with "},
 	} {
 		status, stdout, stderr := bench(t, "-n", "5", "-locks", tc.locks)
 		require.Equal(t, exitFailure, status, tc.locks)

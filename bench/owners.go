@@ -16,16 +16,7 @@ import (
 var newReentrant = owned(reentrant.New, reentrant.NewOwner)
 
 // newTimeout makes the contenders of a run of step 5.
-var newTimeout = leased(func(conn *zk.Conn, path string, session time.Duration) (ownerless, error) {
-	return ownerless{timeout.New(conn, path, session)}, nil
-}, func(string) struct{} { return struct{}{} })
-
-// ownerless is step 5's lock, in which each hold is a contender of its own.
-type ownerless struct{ lock *timeout.Lock }
-
-func (o ownerless) Lock(ctx context.Context, _ struct{}) (*timeout.Lease, error) {
-	return o.lock.Lock(ctx)
-}
+var newTimeout = ownerless(timeout.New)
 
 // newZklock makes the contenders of a run of the complete lock.
 var newZklock = leased(func(conn *zk.Conn, path string, session time.Duration) (*zklock.Mutex, error) {
@@ -65,7 +56,7 @@ func owned[O any, M interface {
 	})
 }
 
-// leased is the same for the API of the complete lock, and of step 5.
+// leased is the same for the API of the complete lock.
 func leased[O any, L interface{ Unlock(context.Context) error }, M interface {
 	Lock(context.Context, O) (L, error)
 }](open func(*zk.Conn, string, time.Duration) (M, error), newOwner func(string) O) func(setting) maker {
@@ -97,6 +88,22 @@ func leased[O any, L interface{ Unlock(context.Context) error }, M interface {
 		}
 	})
 }
+
+// ownerless is the same for the API of step 5, in which each hold is a contender
+// of its own.
+func ownerless[L interface{ Unlock(context.Context) error }, M interface {
+	Lock(context.Context) (L, error)
+}](open func(*zk.Conn, string, time.Duration) M) func(setting) maker {
+	return leased(func(conn *zk.Conn, path string, session time.Duration) (withoutOwner[L, M], error) {
+		return withoutOwner[L, M]{open(conn, path, session)}, nil
+	}, func(string) struct{} { return struct{}{} })
+}
+
+type withoutOwner[L any, M interface {
+	Lock(context.Context) (L, error)
+}] struct{ lock M }
+
+func (w withoutOwner[L, M]) Lock(ctx context.Context, _ struct{}) (L, error) { return w.lock.Lock(ctx) }
 
 // adapted makes a locker of a lock with another API.
 type adapted struct {

@@ -12,12 +12,13 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/zkserver"
 )
 
 // results runs the benchmark and returns what it wrote with -json.
-func results(t *testing.T, args ...string) (rs []result, stdout string) {
+func results(t *testing.T, args ...string) (rs []report.Run, stdout string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "out.json")
 	status, stdout, stderr := bench(t, append(args, "-json", file)...)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"example.com/zklock/bench/internal/report"
 	"github.com/schollz/progressbar/v3"
 )
 
@@ -21,7 +22,7 @@ type progress struct {
 }
 
 func newProgress(w io.Writer, cfg config) *progress {
-	return &progress{w: w, rounds: cfg.rounds, jobs: cfg.jobs(), terminal: isTerminal(w)}
+	return &progress{w: w, rounds: cfg.rounds, jobs: cfg.jobs(), terminal: report.IsTerminal(w)}
 }
 
 // start shows which of the measured runs begins.
@@ -92,7 +93,7 @@ const besideTheText = 50
 // fitting cuts a text off so that it fits in a line beside the bar: a line that
 // wraps cannot be erased.
 func (p *progress) fitting(text string, beside int) string {
-	width := terminalWidth(p.w)
+	width := report.TerminalWidth(p.w)
 	if width <= 0 {
 		width = 80
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"example.com/zklock/bench/internal/report"
 )
 
 // A race is article A's main: contenders that lock, add one to a counter and
@@ -47,7 +49,7 @@ type raced struct {
 	count   int // what the variable that the lock guards says; 0 if the lock counts
 	counts  bool
 	elapsed time.Duration
-	turns   []turn
+	turns   []report.Turn
 	late    bool  // the limit was reached
 	overlap bool  // there were two holders at once
 	hangs   error // nothing happened before the limit
@@ -66,7 +68,7 @@ type course struct {
 	failure atomic.Pointer[error]
 	hangs   error // written before late
 	began   time.Time
-	turns   []turn
+	turns   []report.Turn
 	abort   func()
 }
 
@@ -76,7 +78,7 @@ type course struct {
 // held.
 func (r race) run(ctx context.Context, abort func()) (raced, error) {
 	c := &course{race: r, all: r.contenders * r.times, abort: abort}
-	c.turns = make([]turn, c.all)
+	c.turns = make([]report.Turn, c.all)
 	var wg sync.WaitGroup
 	start := make(chan struct{})
 	for i := range r.contenders {
@@ -130,11 +132,11 @@ func (c *course) contend(ctx context.Context, i int) {
 }
 
 // once locks and unlocks.
-func (c *course) once(ctx context.Context, i int, turn *turn) error {
-	turn.arrived = time.Since(c.began)
+func (c *course) once(ctx context.Context, i int, turn *report.Turn) error {
+	turn.Arrived = time.Since(c.began)
 	c.says(i, "waits", "")
 	err := guarded("Lock", func() error { return c.lock(ctx, i) })
-	turn.got = time.Since(c.began)
+	turn.Got = time.Since(c.began)
 	if err == nil {
 		c.says(i, "holds", "holds the lock")
 		err = c.hold(i, turn)
@@ -150,16 +152,16 @@ func (c *course) once(ctx context.Context, i int, turn *turn) error {
 }
 
 // hold is what the holder does between Lock and Unlock.
-func (c *course) hold(i int, turn *turn) error {
+func (c *course) hold(i int, turn *report.Turn) error {
 	if c.work == nil {
-		turn.place = int(c.held.Add(1)) - 1
+		turn.Place = int(c.held.Add(1)) - 1
 		return nil
 	}
 	if c.inside.Add(1) != 1 && !(c.expires && c.late.Load()) {
 		c.overlap.Store(true)
 	}
 	seen := c.num
-	turn.place = seen
+	turn.Place = seen
 	if seen < 8 || seen%max(1, c.all/8) == 0 {
 		runtime.Gosched() // without it a second holder would seldom come in between
 	}

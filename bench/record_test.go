@@ -13,31 +13,31 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/explore"
-	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/wiretap"
+	"example.com/zklock/internal/explore/film"
 )
 
-// record runs the benchmark with -record and returns the film and the row.
-func record(t *testing.T, args ...string) (status int, film explore.Film, row result, stderr string) {
+// recorded runs the benchmark with -record and returns the film and the row.
+func recorded(t *testing.T, args ...string) (status int, f film.Film, row report.Run, stderr string) {
 	t.Helper()
 	dir := t.TempDir()
 	file, table := filepath.Join(dir, "film.json"), filepath.Join(dir, "out.json")
 	status, _, stderr = bench(t, append([]string{"-record", file, "-json", table}, args...)...)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(text, &film), stderr)
+	require.NoError(t, json.Unmarshal(text, &f), stderr)
 	text, err = os.ReadFile(table)
 	require.NoError(t, err)
-	var rows []result
+	var rows []report.Run
 	require.NoError(t, json.Unmarshal(text, &rows))
 	require.Len(t, rows, 1)
-	return status, film, rows[0], stderr
+	return status, f, rows[0], stderr
 }
 
 // checkRecorded returns what is wrong with a film that was recorded without
 // faults.
-func checkRecorded(f explore.Film, row result) error {
+func checkRecorded(f film.Film, row report.Run) error {
 	var sent time.Duration
 	var requests, events, wakeups int64
 	replies := make(map[int]bool)
@@ -112,7 +112,7 @@ func TestARecordingIsAFilm(t *testing.T) {
 	for _, lock := range []string{"naive", "herd", "predecessor", "reentrant", "timeout", "zklock"} {
 		for _, sessions := range []string{"1", "3", "12"} {
 			t.Run(lock+" over "+sessions, func(t *testing.T) {
-				status, f, row, stderr := record(t, "-locks", lock, "-n", "12", "-sessions", sessions)
+				status, f, row, stderr := recorded(t, "-locks", lock, "-n", "12", "-sessions", sessions)
 				require.Zero(t, status, stderr)
 				require.NoError(t, checkRecorded(f, row))
 				require.True(t, f.Recorded)
@@ -130,11 +130,11 @@ func TestARecordingIsAFilm(t *testing.T) {
 
 // A broken recording is found: each of these changes makes checkRecorded fail.
 func TestAWrongRecordingIsFound(t *testing.T) {
-	_, f, row, stderr := record(t, "-locks", "predecessor", "-n", "3")
+	_, f, row, stderr := recorded(t, "-locks", "predecessor", "-n", "3")
 	require.NoError(t, checkRecorded(f, row), stderr)
 	text, err := json.Marshal(f)
 	require.NoError(t, err)
-	first := func(f *explore.Film, kind string) int {
+	first := func(f *film.Film, kind string) int {
 		for i, p := range f.Packets {
 			if p.Kind == kind {
 				return i
@@ -143,12 +143,12 @@ func TestAWrongRecordingIsFound(t *testing.T) {
 		t.Fatalf("there is no %s", kind)
 		return 0
 	}
-	for name, change := range map[string]func(f *explore.Film){
-		"a reply leaves too early":     func(f *explore.Film) { f.Packets[first(f, "reply")].Sent-- },
-		"a request arrives too early":  func(f *explore.Film) { f.Packets[0].Arrived = f.Packets[0].Sent - 1 },
-		"an event is missing":          func(f *explore.Film) { f.Packets[first(f, "event")].Kind = "note" },
-		"a request is counted too few": func(f *explore.Film) { f.Counters.Requests-- },
-		"two hold the lock": func(f *explore.Film) {
+	for name, change := range map[string]func(f *film.Film){
+		"a reply leaves too early":     func(f *film.Film) { f.Packets[first(f, "reply")].Sent-- },
+		"a request arrives too early":  func(f *film.Film) { f.Packets[0].Arrived = f.Packets[0].Sent - 1 },
+		"an event is missing":          func(f *film.Film) { f.Packets[first(f, "event")].Kind = "note" },
+		"a request is counted too few": func(f *film.Film) { f.Counters.Requests-- },
+		"two hold the lock": func(f *film.Film) {
 			for i, m := range f.Marks {
 				if m.State == "unlocks" {
 					f.Marks[i].Who = "nobody"
@@ -159,7 +159,7 @@ func TestAWrongRecordingIsFound(t *testing.T) {
 			}
 		},
 	} {
-		var broken explore.Film
+		var broken film.Film
 		require.NoError(t, json.Unmarshal(text, &broken))
 		change(&broken)
 		require.Error(t, checkRecorded(broken, row), name)
@@ -183,7 +183,7 @@ func TestARecordingShowsTwoHolders(t *testing.T) {
 	}
 	t.Cleanup(func() { meet = func() {} })
 	untried(t)
-	status, f, row, _ := record(t, "-locks", "none", "-n", "2", "-warmup", "0s")
+	status, f, row, _ := recorded(t, "-locks", "none", "-n", "2", "-warmup", "0s")
 	require.Equal(t, exitFailure, status)
 	require.NotNil(t, f.Violation)
 	require.Equal(t, explore.TwoHolders, f.Violation.Kind)
@@ -204,36 +204,6 @@ func TestWhatCannotBeRecordedIsRefusedFirst(t *testing.T) {
 		oneLine(t, stderr, "-record: ")
 		require.NoFileExists(t, file)
 	}
-}
-
-// TestTheServersInstantsFollowItsNumbers: requests whose middles are in the
-// wrong order are put into that of the transactions, each between its request
-// and its reply.
-func TestTheServersInstantsFollowItsNumbers(t *testing.T) {
-	write := func(client int, zxid int64, sent, came time.Duration, path string) *traveller {
-		return &traveller{
-			client: client, asked: wiretap.Entry{Op: jute.OpCreate, Path: path}, answered: true,
-			answer: wiretap.Entry{Op: jute.OpCreate, Path: path, Zxid: zxid}, sent: sent, came: came, heardFrom: came,
-		}
-	}
-	slow := write(0, 7, 0, 100, "/a")  // its middle is 50, but it was before the next
-	quick := write(1, 8, 10, 20, "/b") // 15
-	read := &traveller{
-		client: 2, asked: wiretap.Entry{Op: jute.OpExists, Path: "/b", Watch: true}, answered: true,
-		answer: wiretap.Entry{Op: jute.OpExists, Err: jute.ErrNoNode, Zxid: 7}, sent: 0, came: 60,
-	}
-	event := &traveller{client: 2, asked: wiretap.Entry{Kind: wiretap.Event, Event: jute.EventCreated, Path: "/b"}, sent: -1, came: 70}
-	for i, t := range []*traveller{quick, read, event, slow} { // as they came
-		t.asked.Order, t.answer.Order = i, i
-	}
-	server([]*traveller{slow, read, quick, event})
-	require.LessOrEqual(t, slow.at, quick.at)
-	require.LessOrEqual(t, quick.at, time.Duration(20))
-	require.GreaterOrEqual(t, quick.at, time.Duration(10))
-	require.GreaterOrEqual(t, read.at, slow.at, "it has seen that transaction")
-	require.LessOrEqual(t, read.at, quick.at, "it has not seen this one")
-	require.Equal(t, quick, event.cause)
-	require.Equal(t, quick.at, event.at)
 }
 
 // TestARecordingPlaysInThePage lets the page's own module make its index.
@@ -271,7 +241,7 @@ console.log(JSON.stringify({ most, flying: flying > 0, done: last.units.filter(u
 		Flying                       bool
 	}
 	require.NoError(t, json.Unmarshal(out, &got), "%s", out)
-	var f explore.Film
+	var f film.Film
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &f))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/wiretap"
 )
 
@@ -80,11 +81,11 @@ func (b *benchmark) tryAll(ctx context.Context) error {
 		if err != nil {
 			l := b.cfg.loads[0]
 			r := b.newResult(*c, l, 1)
-			r.Status, r.Error = statusFailed, err.Error()
+			r.Status, r.Error = report.StatusFailed, err.Error()
 			b.results = append(b.results, r)
 			b.notRun(*c, l)
-			under := func(r result) int { return slices.IndexFunc(b.cfg.loads, func(l load) bool { return l.of(r) }) }
-			slices.SortStableFunc(b.results, func(x, y result) int { // as if they had run
+			under := func(r report.Run) int { return slices.IndexFunc(b.cfg.loads, func(l load) bool { return l.of(r) }) }
+			slices.SortStableFunc(b.results, func(x, y report.Run) int { // as if they had run
 				return cmp.Or(under(x)-under(y), b.place(x.Lock)-b.place(y.Lock))
 			})
 			return fmt.Errorf("%s, tried with %d contenders on %s: %w", c.name, trialContenders, r.Server, err)
@@ -105,7 +106,7 @@ func (b *benchmark) try(ctx context.Context, c *contestant) (err error) {
 		return b.tryOther(ctx, *c)
 	}
 	if b.party != nil {
-		ctx = b.party.ctx
+		ctx = b.party.Context()
 		defer func() { err = b.because(err) }()
 	}
 	_, lockPath, err := b.freshPath(*c, trialContenders, 0)

@@ -12,7 +12,7 @@ import (
 type class struct {
 	asked  []*exercise
 	limits limits
-	stubs  map[string]string
+	stubs  stubs
 	// stuck are the students of whom an attempt never began. Any further attempt of
 	// theirs must begin within hurry, so that an init that never ends does not cost a
 	// student's folder one time limit for each exercise.

@@ -48,10 +48,11 @@
 // The locks on which the schedules of exercise 11 are played are in package
 // docs/exercises/killing, and the proof compares each with a changed step 3.
 //
-// Whatever a student reads is in the reader's language: flag -lang, otherwise LC_ALL or LANG.
-// words.go has each sentence of this command in Chinese, package internal/locktest/chinese
-// those of the cases and a gloss of each case's name; a test finds a sentence without its
-// twin. Results, the cache and the files for a lecturer are English.
+// Whatever a person reads is in the reader's language: flag -lang, otherwise LC_ALL or LANG.
+// words.go has each sentence of this command in Chinese, stubwords.go the comments of the
+// stubs, and package internal/locktest/chinese the sentences of the cases and a gloss of
+// each case's name; a test finds a sentence without its twin. Results, the cache, CSV and
+// JSON are English.
 //
 // The proof: go test ./docs/exercises looks at pages, stubs and mutants without
 // building them, and grades a few attempts. With -exercises.proof, which .ci/run

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"example.com/zklock/internal/locktest/chinese"
 )
 
 // A format is a file that grade writes when all is graded.
@@ -105,21 +107,21 @@ func (r row) items() (list []item) {
 
 // message says what a student needs to know of an item: first what is wrong with the
 // attempt as a whole, and then each case that fails, with its words.
-func (r row) message(s item) string {
+func (g grades) message(r row, s item) string {
 	var b strings.Builder
 	if r.Why != "" {
-		fmt.Fprintf(&b, "%s\n", r.Why)
+		fmt.Fprintf(&b, "%s\n", g.Say("%s", r.Why))
 	}
 	if r.Score != "" {
-		fmt.Fprintf(&b, "%s\n", r.Score)
+		fmt.Fprintf(&b, "%s\n", g.Say("%s", r.Score))
 	}
 	for _, f := range s.failed {
-		fmt.Fprintf(&b, "\nFAIL: %s\n", f.Case)
-		for line := range strings.Lines(strings.TrimSpace(f.Words)) {
+		b.WriteString(g.Say("\nFAIL: %s\n", f.Case))
+		for line := range strings.Lines(g.Say("%s", strings.TrimSpace(f.Words))) {
 			fmt.Fprintf(&b, "    %s\n", strings.TrimRight(line, "\n"))
 		}
 		if f.Printed != "" {
-			fmt.Fprintf(&b, "It has printed:\n%s\n", firstLines(f.Printed, 20))
+			b.WriteString(g.Say("It has printed:\n%s\n", chinese.Verbatim(firstLines(f.Printed, 20))))
 		}
 	}
 	if i := slices.IndexFunc(s.failed, func(f failure) bool { return strings.HasPrefix(f.Trace, "#") && !strings.Contains(f.Trace, "'") }); i >= 0 {
@@ -127,17 +129,17 @@ func (r row) message(s item) string {
 		if r.ext == "" {
 			lock = "-lock docs/exercises/" + r.folder + " "
 		}
-		fmt.Fprintf(&b, "\nThe schedule of %q, in the lab: go run ./docs/lab %s-open -scene '%s'\n", s.failed[i].Case, lock, s.failed[i].Trace)
+		b.WriteString(g.Say("\nThe schedule of %q, in the lab: go run ./docs/lab %s-open -scene '%s'\n", s.failed[i].Case, lock, s.failed[i].Trace))
 	}
 	if len(s.failed) == 0 && r.Unsafe {
-		fmt.Fprintf(&b, "Its cases pass, and bring no points because of this one: %s\n", r.First().Case)
+		b.WriteString(g.Say("Its cases pass, and bring no points because of this one: %s\n", r.First().Case))
 	}
 	return strings.TrimSpace(b.String())
 }
 
 // called names an item where the exercises stand in one list.
-func (r row) called(s item) string {
-	return fmt.Sprintf("Exercise %d, %s: %s", r.number, r.title, s.Group)
+func (g grades) called(r row, s item) string {
+	return g.Say("Exercise %d, %s: %s", r.number, r.title, s.Group)
 }
 
 // of is the student's row of an exercise. An exercise of which the student has handed
@@ -223,7 +225,7 @@ func writeGradescope(w io.Writer, g grades) error {
 				status = "passed"
 			}
 			out.Score += s.Points
-			out.Tests = append(out.Tests, test{s.Points, s.Of, status, r.called(s), fmt.Sprintf("%d.%d", e.number, i+1), r.message(s)})
+			out.Tests = append(out.Tests, test{s.Points, s.Of, status, g.called(r, s), fmt.Sprintf("%d.%d", e.number, i+1), g.message(r, s)})
 		}
 	}
 	out.Output = g.strayed()
@@ -264,15 +266,15 @@ func writeClassroom(w io.Writer, g grades) error {
 				out.Status = status
 			}
 			out.MaxScore += s.Of
-			message := r.message(s)
-			out.Tests = append(out.Tests, test{Name: r.called(s), Status: status, Score: s.Points, Message: message,
+			message := g.message(r, s)
+			out.Tests = append(out.Tests, test{Name: g.called(r, s), Status: status, Score: s.Points, Message: message,
 				// The reporter prints this field always, and the message of an error alone.
 				Code: strings.TrimSpace("go test ./docs/exercises/" + e.folder + "\n" + message), Filename: e.folder + "/" + e.writes(), Time: strconv.FormatFloat(r.Took, 'f', -1, 64) + "s"})
 		}
 	}
 	if why := g.strayed(); why != "" {
 		out.Status = "error"
-		out.Tests = append(out.Tests, test{Name: "the folder", Status: "error", Message: why, Time: "0s"})
+		out.Tests = append(out.Tests, test{Name: g.Say("the folder"), Status: "error", Message: why, Time: "0s"})
 	}
 	text, err := json.Marshal(out)
 	if err != nil {
@@ -317,11 +319,11 @@ func writeClassroom50(w io.Writer, g grades, getenv func(string) string, now tim
 		r := g.of(e)
 		for _, s := range r.items() {
 			out.Score, out.MaxScore = out.Score+s.Points, out.MaxScore+s.Of
-			out.Tests = append(out.Tests, test{r.called(s), s.passed(), s.Points, s.Of, r.message(s)})
+			out.Tests = append(out.Tests, test{g.called(r, s), s.passed(), s.Points, s.Of, g.message(r, s)})
 		}
 	}
 	if why := g.strayed(); why != "" {
-		out.Tests = append(out.Tests, test{Name: "the folder", Message: why})
+		out.Tests = append(out.Tests, test{Name: g.Say("the folder"), Message: why})
 	}
 	return indented(w, out)
 }
@@ -332,7 +334,7 @@ func (g grades) strayed() string {
 	var lines []string
 	for _, r := range g.Rows {
 		if !slices.ContainsFunc(g.Asked, func(e *exercise) bool { return e.number == r.number }) {
-			lines = append(lines, cmp.Or(r.Why, fmt.Sprintf("exercise %d was not asked for", r.number)))
+			lines = append(lines, g.Say("%s", cmp.Or(r.Why, fmt.Sprintf("exercise %d was not asked for", r.number))))
 		}
 	}
 	return strings.Join(lines, "\n")

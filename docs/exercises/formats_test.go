@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"html"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,7 +18,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/locktest/chinese/chinesetest"
 )
 
 // The documented fields of each format, with the values that a field may have.
@@ -275,6 +279,58 @@ func TestClassroom50(t *testing.T) {
 	require.Equal(t, got, sum)
 	delete(env, "ASSIGNMENT")
 	require.ErrorContains(t, writeClassroom50(&out, graded5(t), get, time.Unix(0, 0)), "ASSIGNMENT is not set")
+}
+
+// TestALecturerReadsTheReadersLanguage: the table, the page, and what other systems show
+// to a student. What programs read is the same in both languages.
+func TestALecturerReadsTheReadersLanguage(t *testing.T) {
+	in := func(l language.Language) (persons, programs string) {
+		g := graded5(t)
+		g.language = l
+		g.Rows[1].Failed[0].Words = "Lock of the holder fails\n    herd: not written yet"
+		kill := row{Student: "anna", exercise: exercises[10], result: judged(exercises[10], basicGroup, "there is no schedule: add one to Schedules")}
+		kill.Score, kill.Notes = "3 of 10 mutants are dead", []string{"mutant 1 dies\n    two holders"}
+		answers := row{Student: "anna", exercise: exercises[11], result: judged(exercises[11], basicGroup, "there is no answer")}
+		answers.Failed[0].Trace = "#lock=C-await"
+		g.Rows = append(g.Rows, kill, answers, row{Student: "bob", exercise: &exercise{}, result: &result{Why: "there is no folder bob"}})
+		for i := range g.Rows {
+			g.Rows[i].To = []string{ourName, "bob"}[i%2]
+		}
+		g.Pairs = []pair{{3, "anna", "bob", 90}, {3, "anna", ourName, 70}}
+		g.Sums = sumsOf(g.Rows, exercises)
+		write := func(f func(w io.Writer, g grades) error) string {
+			var out bytes.Buffer
+			require.NoError(t, f(&out, g))
+			return out.String()
+		}
+		a := &app{language: l}
+		persons += write(func(w io.Writer, g grades) error { a.out = w; a.table(g); return nil })
+		persons += write(func(w io.Writer, g grades) error { return page.Execute(w, g) })
+		persons += write(writeGradescope)
+		raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(write(writeClassroom)))
+		require.NoError(t, err)
+		persons += string(raw)
+		persons += write(func(w io.Writer, g grades) error {
+			return writeClassroom50(w, g, func(string) string { return "x" }, time.Unix(0, 0))
+		})
+		return persons, write(writeCSV) + write(writeJSON)
+	}
+	english, programs := in(language.English)
+	chinese, same := in(language.Chinese)
+	require.Equal(t, programs, same)
+	require.NotRegexp(t, `\p{Han}`, english)
+	chinese = html.UnescapeString(regexp.MustCompile(`(?s)<style>.*?</style>|<[^>]*>|\\n`).ReplaceAllString(chinese, "\n"))
+	require.Empty(t, chinesetest.English(chinese))
+	for _, want := range []string{"学生", "成绩", "herd：尚未编写", "没有通过：", "没有交", "编译不通过", "文件夹", "10 个变异体，已死 3 个", "我们的解答", "不给分", "在实验室里打开这个调度"} {
+		require.Contains(t, chinese, want)
+	}
+	var table bytes.Buffer
+	g := graded5(t)
+	g.language = language.Chinese
+	(&app{language: language.Chinese, out: &table}).table(g)
+	lines := strings.Split(table.String(), "\n")
+	end := func(line, mark string) int { return wide(line[:strings.Index(line, mark)+len(mark)]) }
+	require.Equal(t, end(lines[0], "用时"), end(lines[1], " s"), "a character takes two columns:\n%s", table.String())
 }
 
 // TestTheFilesOfOneStudent calls the command: an attempt that is refused need not be

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"example.com/zklock/docs/exercises/killing"
-	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/locktest/judge"
 )
 
 // schedules is the suite of exercise 11.
@@ -18,8 +18,8 @@ func schedules() suite {
 // the mutants.
 func playSchedules(ctx context.Context, g *grading) error {
 	s := g.tests[0]
-	return g.inCell(ctx, func(judge func(test string) *locktest.Remote, over func() string) {
-		killing.Judge(judge(s.test), s.all, func(o killing.Outcome) bool {
+	return g.inCell(ctx, func(of func(test string) *judge.Judge, over func() string) {
+		killing.Judge(of(s.test), s.all, func(o killing.Outcome) bool {
 			why := over()
 			switch {
 			case why != "":

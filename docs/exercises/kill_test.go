@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/exercises/killing"
+	"example.com/zklock/internal/language"
 )
 
 // TestThePageListsTheMutants compares exercise 11's page with the mutants that
-// are played on. The list of the Chinese edition is translated: if this one
-// changes, the edition test fails until the translation follows.
+// are played on.
 func TestThePageListsTheMutants(t *testing.T) {
 	e, err := find("11")
 	require.NoError(t, err)
@@ -31,6 +31,40 @@ func TestThePageListsTheMutants(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 	}
 	require.Equal(t, want, text(t, file), "run go test ./docs/exercises -exercises.update")
+}
+
+// TestTheChinesePageSaysWhatTheGraderSays: the list of the mutants, and the messages.
+func TestTheChinesePageSaysWhatTheGraderSays(t *testing.T) {
+	e, err := find("11")
+	require.NoError(t, err)
+	en, zh := text(t, e.dir(rootOf(t)), "README.md"), text(t, e.dir(rootOf(t)), "README.zh-CN.md")
+	harm := regexp.MustCompile(`(?m)^(\d+)\. (.*)$`)
+	_, list, _ := strings.Cut(zh, "<!-- mutants -->\n")
+	list, _, _ = strings.Cut(list, "<!-- /mutants -->")
+	english := harm.FindAllStringSubmatch(killing.List(), -1)
+	require.Len(t, english, killing.Count)
+	for i, m := range harm.FindAllStringSubmatch(list, -1) {
+		words := english[i][2]
+		require.Equal(t, book.Text(strings.ToLower(words[:1])+words[1:]), strings.ReplaceAll(m[2], "`", ""))
+	}
+
+	blocks := regexp.MustCompile("(?s)```console\n(.*?)```")
+	said := blocks.FindAllStringSubmatch(en, -1)
+	shown := blocks.FindAllStringSubmatch(zh, -1)
+	require.Len(t, said, 2)
+	require.Len(t, shown, 2)
+	fail := regexp.MustCompile(`^FAIL \((\w+)\): (.*)$`)
+	for i := range said {
+		var want strings.Builder
+		for line := range strings.Lines(said[i][1]) {
+			if m := fail.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
+				want.WriteString((&app{language: language.Chinese}).say("FAIL (%s): %s\n", m[1], m[2]))
+				continue
+			}
+			want.WriteString(book.Text(line))
+		}
+		require.Equal(t, want.String(), shown[i][1])
+	}
 }
 
 // TestAMutantIsStep3WithOnePlaceChanged plays the solution's schedules on the

@@ -20,7 +20,9 @@ import (
 	"sync"
 	"time"
 
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/locktest/chinese"
 )
 
 // A row is the result of one attempt of one student.
@@ -44,17 +46,17 @@ func (r row) First() failure {
 
 func (r row) Title() string { return r.title }
 
-// note says in one line what is to be said of the row.
-func (r row) Note() string {
+// note says in one line what is to be said of a row.
+func (g grades) note(r row) string {
 	switch {
 	case r.Why != "":
-		return firstLines(r.Why, 1)
+		return g.Say("%s", firstLines(r.Why, 1))
 	case len(r.Failed) > 0 && r.Score != "":
-		return r.Score + "; fails: " + r.Failed[0].Case
+		return g.Say("%s; fails: %s", r.Score, r.Failed[0].Case)
 	case len(r.Failed) > 0:
-		return "fails: " + r.Failed[0].Case
+		return g.Say("fails: %s", r.Failed[0].Case)
 	}
-	return r.Score
+	return g.Say("%s", r.Score)
 }
 
 // memory is a flag: 1GiB, 512MiB, or bytes.
@@ -145,7 +147,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 				rows = append(rows, r)
 				done++
 				if terminal(os.Stderr) {
-					fmt.Fprintf(os.Stderr, "\r%d of %d graded", done, len(todo))
+					fmt.Fprint(os.Stderr, a.say("\r%d of %d graded", done, len(todo)))
 				}
 				mu.Unlock()
 			}
@@ -248,7 +250,7 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, c *class) row {
 		r.Why = err.Error()
 		return r
 	}
-	if at.hash == c.stubs[e.folder] {
+	if c.stubs.is(at) {
 		r.Why = "the stub, as it was"
 		return r
 	}
@@ -277,7 +279,7 @@ func (a *app) warmUp(ctx context.Context) error {
 
 // same says how many lines in a hundred of an attempt are lines of our solution.
 // Short ones do not count, nor those of the stub.
-func (a *app) same(at *attempt, stubs map[string]string) int {
+func (a *app) same(at *attempt, stubs stubs) int {
 	ours, err := os.ReadFile(filepath.Join(a.root, filepath.FromSlash(at.answer)))
 	if err != nil {
 		return 0
@@ -287,7 +289,7 @@ func (a *app) same(at *attempt, stubs map[string]string) int {
 		known[line] = true
 	}
 	given := make(map[string]bool)
-	if stub, err := read(at.exercise.dir(a.root), at.exercise); err == nil && stub.hash == stubs[at.folder] {
+	if stub, err := read(at.exercise.dir(a.root), at.exercise); err == nil && stubs.is(stub) {
 		for _, file := range stub.files {
 			text, _ := os.ReadFile(file)
 			for _, line := range telling(string(text)) {
@@ -329,29 +331,47 @@ func telling(text string) (lines []string) {
 	return lines
 }
 
+// table prints the rows, the sums and the pairs. A character of Chinese takes two
+// columns.
 func (a *app) table(g grades) {
-	rows := g.Rows
-	width, folder := len("student"), len("exercise")
-	for _, r := range rows {
-		width = max(width, len([]rune(r.Student)))
-		folder = max(folder, len(strings.TrimPrefix(r.folder, "_")))
+	cells := [][]string{{g.Say("student"), g.Say("exercise"), g.Say("points"), g.Say("cases"), g.Say("as ours"), g.Say("similar"), g.Say("time")}}
+	for _, r := range g.Rows {
+		cells = append(cells, []string{r.Student, strings.TrimPrefix(r.folder, "_"), fmt.Sprintf("%d/%-2d", r.Points, r.Of), fmt.Sprintf("%d/%-3d", r.Passed, r.Cases),
+			fmt.Sprintf("%d %%", r.Same), fmt.Sprintf("%d %%", r.Similar), fmt.Sprintf("%.1f s", r.Took)})
 	}
-	fmt.Fprintf(a.out, "%-*s  %-*s  points   cases  as ours  similar    time  \n", width, "student", folder, "exercise")
-	for _, r := range rows {
-		fmt.Fprintf(a.out, "%-*s  %-*s  %3d/%-2d  %3d/%-3d  %5d %%  %5d %%  %5.1f s  %s\n",
-			width, r.Student, folder, strings.TrimPrefix(r.folder, "_"), r.Points, r.Of, r.Passed, r.Cases, r.Same, r.Similar, r.Took, r.Note())
+	widths := make([]int, len(cells[0]))
+	for _, line := range cells {
+		for i, cell := range line {
+			widths[i] = max(widths[i], wide(cell))
+		}
 	}
-	if len(g.Asked) > 1 || len(g.Sums) < len(rows) {
-		fmt.Fprintf(a.out, "\n%-*s  points\n", width, "student")
+	for i, line := range cells {
+		for j, cell := range line {
+			blanks := strings.Repeat(" ", widths[j]-wide(cell))
+			if j < 2 { // names
+				cell += blanks
+			} else {
+				cell = blanks + cell
+			}
+			fmt.Fprint(a.out, cell, "  ")
+		}
+		note := ""
+		if i > 0 {
+			note = g.note(g.Rows[i-1])
+		}
+		fmt.Fprintln(a.out, note)
+	}
+	if len(g.Asked) > 1 || len(g.Sums) < len(g.Rows) {
+		fmt.Fprintf(a.out, "\n%s%s  %s\n", cells[0][0], strings.Repeat(" ", widths[0]-wide(cells[0][0])), g.Say("points"))
 		for _, s := range g.Sums {
-			fmt.Fprintf(a.out, "%-*s  %d of %d\n", width, s.Student, s.Points, s.Of)
+			fmt.Fprintf(a.out, "%s%s  %s\n", s.Student, strings.Repeat(" ", widths[0]-wide(s.Student)), g.Say("%d of %d", s.Points, s.Of))
 		}
 	}
 	for i, p := range g.Pairs {
 		if i == 0 {
 			a.print("\nSimilar in the shape of the program; read both before you judge:\n")
 		}
-		a.print("%3d %%  exercise %d  %s, %s\n", p.Percent, p.Exercise, p.A, p.B)
+		a.print("%3d %%  exercise %d  %s, %s\n", p.Percent, p.Exercise, chinese.Verbatim(g.Whose(p.A)), chinese.Verbatim(g.Whose(p.B)))
 	}
 }
 
@@ -364,7 +384,7 @@ func (a *app) gradesOf(rows []row, asked []*exercise) grades {
 			}
 		}
 	}
-	return grades{Rows: rows, Pairs: a.pairsOf(rows), Asked: asked, Sums: sumsOf(rows, asked)}
+	return grades{language: a.language, Rows: rows, Pairs: a.pairsOf(rows), Asked: asked, Sums: sumsOf(rows, asked)}
 }
 
 // A sum is what a student has got for all exercises together. What these are worth
@@ -440,6 +460,27 @@ type grades struct {
 	Pairs []pair      // of attempts that resemble each other
 	Asked []*exercise // what was to be handed in: those that were asked for, or all that anybody has handed in
 	lab   string
+	// language is that of the persons who read what is written for persons.
+	language language.Language
+}
+
+// Say is fmt.Sprintf in the reader's language.
+func (g grades) Say(format string, args ...any) string { return sayIn(g.language, format, args...) }
+
+// Whose is a student's name, which stays as it is, or that of our solution.
+func (g grades) Whose(name string) string {
+	if name == ourName {
+		return g.Say(ourName)
+	}
+	return name
+}
+
+// Lang is the language as HTML names it.
+func (g grades) Lang() string {
+	if g.language == language.Chinese {
+		return "zh-CN"
+	}
+	return "en"
 }
 
 // Open is the address at which the lab's page shows a schedule that fails, "" if

@@ -12,12 +12,15 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"example.com/zklock/internal/language"
 )
 
 const usage = `Exercises that grade themselves. In the repository's root:
 
   go run ./docs/exercises list             what is done, and the points
   go run ./docs/exercises next             what to do next
+  go run ./docs/exercises start 3          its goal, and its stub with comments in your language
   go run ./docs/exercises watch [3]        grades an exercise each time you save it
   go run ./docs/exercises hint 3           the next hint of exercise 3
   go run ./docs/exercises show 3           the solution, once you have all points
@@ -63,7 +66,7 @@ func endings() []os.Signal {
 var errFailed = errors.New("failed")
 
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
-	app := &app{out: out, limits: limits{time: time.Minute, memory: 1 << 30}, language: languageOf("")}
+	app := &app{out: out, limits: limits{time: time.Minute, memory: 1 << 30}, language: language.Of("")}
 	defer func() { err = app.told(err) }()
 	if len(args) == 0 || args[0] == "help" || strings.TrimLeft(args[0], "-") == "help" || args[0] == "-h" {
 		app.print(usage)
@@ -75,7 +78,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	command, args := args[0], args[1:]
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
 	flags.SetOutput(speaker{app})
-	flags.Var(&app.language, "lang", "the `language`, en or zh; otherwise that of LC_ALL or LANG")
+	flags.Var(&app.language, "lang", language.Usage)
 	flags.Usage = func() {
 		app.print("\n" + usage)
 		app.print("\nFlags of %s:\n", command)
@@ -93,6 +96,16 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 			return err
 		}
 		return app.next(ctx)
+	case "start":
+		names, err := parse(flags, args, 1, 1)
+		if err != nil {
+			return err
+		}
+		e, err := find(names[0])
+		if err != nil {
+			return err
+		}
+		return app.start(e)
 	case "watch":
 		once := flags.Bool("once", false, "grade once and end")
 		names, err := parse(flags, args, 0, 1)

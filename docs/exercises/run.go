@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/locktest/judge"
 )
 
 // A failure is a case that an attempt fails.
@@ -136,9 +137,9 @@ func (g *grading) fails(f failure) bool {
 
 // askTests has the tests of the suites run against an attempt.
 func askTests(ctx context.Context, g *grading) error {
-	return g.inCell(ctx, func(judge func(test string) *locktest.Remote, over func() string) {
+	return g.inCell(ctx, func(of func(test string) *judge.Judge, over func() string) {
 		g.each(func(suite int, name string) bool {
-			v := judge(g.tests[suite].test).Ask(name)
+			v := of(g.tests[suite].test).Ask(name)
 			why := over()
 			switch {
 			case why != "":
@@ -152,11 +153,11 @@ func askTests(ctx context.Context, g *grading) error {
 	})
 }
 
-// inCell compiles an attempt with our test, and calls f, for which judge has the
+// inCell compiles an attempt with our test, and calls f, for which of has the
 // test binary run the cases of a test, in a cell. Over says why the cell is over,
 // "" if it is not: then a case that has failed has not been judged, and nothing
 // can be asked any more.
-func (g *grading) inCell(ctx context.Context, f func(judge func(test string) *locktest.Remote, over func() string)) error {
+func (g *grading) inCell(ctx context.Context, f func(of func(test string) *judge.Judge, over func() string)) error {
 	build, err := newCell(ctx, g.limits)
 	if err != nil {
 		return err
@@ -174,16 +175,16 @@ func (g *grading) inCell(ctx context.Context, f func(judge func(test string) *lo
 		return err
 	}
 	defer run.close()
-	judges := make(map[string]*locktest.Remote)
-	f(func(test string) *locktest.Remote {
+	judges := make(map[string]*judge.Judge)
+	f(func(test string) *judge.Judge {
 		if judges[test] == nil {
-			judges[test] = locktest.NewRemote(test, run.launcher(binary))
+			judges[test] = judge.Remote(test, run.launcher(binary))
 		}
 		return judges[test]
 	}, run.over)
 	g.result.Why = run.over()
-	for _, judge := range judges {
-		judge.Close()
+	for _, j := range judges {
+		j.Close()
 	}
 	return nil
 }
@@ -230,8 +231,8 @@ func (r *result) judge(a *attempt) {
 }
 
 // launcher starts the test binary inside of the cell.
-func (c *cell) launcher(binary string) locktest.Launcher {
-	return locktest.Launcher{
+func (c *cell) launcher(binary string) judge.Launcher {
+	return judge.Launcher{
 		Command: func(args, env []string) (*exec.Cmd, error) {
 			cmd := c.command(binary, args, append(c.bare(), env...))
 			cmd.Dir = c.dir

@@ -170,12 +170,12 @@ func (a *app) pairsOf(rows []row) (pairs []pair) {
 }
 
 // shaped is the shape of what a student wrote: the stub's pieces do not count.
-func (a *app) shaped(at *attempt, stubs map[string]string) shape {
+func (a *app) shaped(at *attempt, stubs stubs) shape {
 	if at.ext != "" {
 		return nil
 	}
 	s := shapeOf(paths(at))
-	if stub, err := read(at.exercise.dir(a.root), at.exercise); err == nil && stub.hash == stubs[at.folder] {
+	if stub, err := read(at.exercise.dir(a.root), at.exercise); err == nil && stubs.is(stub) {
 		for h := range shapeOf(paths(stub)) {
 			delete(s, h)
 		}

@@ -137,16 +137,3 @@ func (a *app) open(e *exercise, n int) error {
 	}
 	return nil
 }
-
-// stubsFile has the hash of each exercise's stub, so that one that nobody has
-// touched need not be graded. go test ./docs/exercises -exercises.update writes it.
-const stubsFile = "docs/exercises/stubs.json"
-
-func readStubs(root string) (map[string]string, error) {
-	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(stubsFile)))
-	if err != nil {
-		return nil, err
-	}
-	stubs := make(map[string]string)
-	return stubs, json.Unmarshal(text, &stubs)
-}

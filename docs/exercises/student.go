@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"example.com/zklock/docs/exercises/breaking"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/chinese"
 )
 
@@ -24,7 +25,7 @@ type app struct {
 	root     string
 	out      io.Writer
 	limits   limits
-	language language
+	language language.Language
 }
 
 // print writes in the reader's language.
@@ -80,7 +81,7 @@ func (a *app) standings(ctx context.Context) ([]standing, error) {
 	return list, ctx.Err()
 }
 
-func (a *app) standing(ctx context.Context, e *exercise, stubs map[string]string) standing {
+func (a *app) standing(ctx context.Context, e *exercise, stubs stubs) standing {
 	at, err := read(e.dir(a.root), e)
 	var refused refusal
 	switch {
@@ -88,7 +89,7 @@ func (a *app) standing(ctx context.Context, e *exercise, stubs map[string]string
 		return standing{e, false, &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Why: refused.Error()}, nil}
 	case err != nil:
 		return standing{e, false, nil, err}
-	case at.hash == stubs[e.folder]:
+	case stubs.is(at):
 		return standing{e, true, &result{Exercise: e.number, Of: e.points(), Cases: e.cases()}, nil}
 	}
 	r, err := a.graded(ctx, at)
@@ -138,6 +139,11 @@ func (a *app) next(ctx context.Context) error {
 		a.print("All exercises are done. Try a lock of your own: README.md, Tests.\n")
 		return nil
 	}
+	return a.goal(e)
+}
+
+// goal says what an exercise asks for, what to read and which file to write.
+func (a *app) goal(e *exercise) error {
 	page := a.page(e, "README.md")
 	text, err := os.ReadFile(filepath.Join(e.dir(a.root), page))
 	if err != nil {
@@ -145,6 +151,22 @@ func (a *app) next(ctx context.Context) error {
 	}
 	a.print("%s", chinese.Verbatim(goalOf(text)))
 	a.print("Read  docs/exercises/%s/%s\nWrite docs/exercises/%s/%s\nand let this run beside it: go run ./docs/exercises watch %d\n", e.folder, page, e.folder, e.writes(), e.number)
+	return a.offer(e)
+}
+
+// offer says how the stub gets comments in the reader's language, if its comments are
+// in another one.
+func (a *app) offer(e *exercise) error {
+	if a.language != language.Chinese {
+		return nil
+	}
+	known, err := readStubs(a.root)
+	if err != nil {
+		return err
+	}
+	if at, err := read(e.dir(a.root), e); err == nil && known.language(at) == language.English {
+		a.print("\nThe comments of %s are in English. This writes them in Chinese: go run ./docs/exercises start %d\n", e.writes(), e.number)
+	}
 	return nil
 }
 
@@ -215,6 +237,9 @@ func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 			}
 			r, err := a.report(ctx, e, at, err)
 			if err != nil {
+				return err
+			}
+			if err := a.offer(e); err != nil {
 				return err
 			}
 			if once {

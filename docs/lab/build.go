@@ -13,13 +13,16 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"example.com/zklock/internal/language"
 )
 
 // A builder makes the page from the sources of a checkout.
 type builder struct {
-	root string // of the checkout
-	exec []byte // wasm_exec.js of the toolchain
-	own  *own   // nil: the exercises' own folders
+	root string            // of the checkout
+	exec []byte            // wasm_exec.js of the toolchain
+	own  *own              // nil: the exercises' own folders
+	lang language.Language // in which the page opens; "": the browser's
 }
 
 // A built is a page that is ready.
@@ -180,6 +183,11 @@ func (b *builder) page() (map[string][]byte, error) {
 	if err == nil && page["index.html"] == nil {
 		err = errors.New("docs/lab/page has no index.html")
 	}
+	if b.lang != "" {
+		for _, name := range []string{"index.html", "reader.html"} {
+			page[name] = inHead(page[name], fmt.Sprintf(`<meta name="lab-language" content="%s">`, b.lang))
+		}
+	}
 	return page, err
 }
 
@@ -214,7 +222,7 @@ func (b *builder) stamp() stamp {
 			return nil
 		}
 		inPage := strings.HasPrefix(name, filepath.Join(b.root, "docs", "lab", "page")+string(filepath.Separator))
-		if dir, file := filepath.Split(name); dir == filepath.Join(b.root, "docs")+string(filepath.Separator) && (file == "bugs.md" || strings.HasPrefix(file, "reading-guide")) {
+		if dir, file := filepath.Split(name); dir == filepath.Join(b.root, "docs")+string(filepath.Separator) && (strings.HasPrefix(file, "bugs.") || strings.HasPrefix(file, "reading-guide.")) {
 			inPage = true // the page quotes them
 		}
 		if !inPage && (!strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go")) && d.Name() != "go.mod" {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -103,8 +104,8 @@ func missing(page, name string) error {
 	return fmt.Errorf("%s names %s, and docs/lab/page has none", page, name)
 }
 
-// inlined puts what a page names into it: styles become an element, and modules
-// an import map of data URLs. More comes behind the map.
+// inlined puts what a page names into it: styles become an element, and the
+// modules a list that packed.js makes an import map of. More comes behind them.
 func inlined(b *built, name, more, policy string) ([]byte, error) {
 	missing := func(file string) error { return missing(name, file) }
 	var err error
@@ -125,17 +126,17 @@ func inlined(b *built, name, more, policy string) ([]byte, error) {
 	page = replace(page, iconTag, func(name string, body []byte) string {
 		return `<link rel="icon" href="` + dataURL(strings.Split(contentType(name), ";")[0], body) + `">`
 	})
-	modules := make(map[string]string)
+	modules := make(map[string]string) // by the names by which they import each other
 	var add func(name string) error
 	add = func(name string) error {
-		if _, ok := modules[name]; ok {
+		if _, ok := modules["lab/"+name]; ok {
 			return nil
 		}
 		body, ok := b.page[name]
 		if !ok {
 			return missing(name)
 		}
-		modules[name] = "" // a circle ends here
+		modules["lab/"+name] = "" // a circle ends here
 		var imported []string
 		text := importLine.ReplaceAllStringFunc(string(body), func(m string) string {
 			parts := importLine.FindStringSubmatch(m)
@@ -143,7 +144,7 @@ func inlined(b *built, name, more, policy string) ([]byte, error) {
 			imported = append(imported, from)
 			return parts[1] + `"lab/` + from + `"`
 		})
-		modules[name] = text
+		modules["lab/"+name] = text
 		for _, from := range imported {
 			if err := add(from); err != nil {
 				return err
@@ -151,35 +152,31 @@ func inlined(b *built, name, more, policy string) ([]byte, error) {
 		}
 		return nil
 	}
-	first := true
+	first := ""
 	page = replace(page, scriptTag, func(name string, _ []byte) string {
+		first = name
 		if e := add(name); e != nil {
 			err = errors.Join(err, e)
 		}
-		tag := `<script type="module">import "lab/` + name + `"</script>`
-		if first {
-			// The map comes before the first module.
-			first = false
-			tag = "<!--map-->\n" + tag
-		}
-		return tag
+		return "<!--modules-->"
 	})
 	if err != nil {
 		return nil, err
 	}
-	if first {
-		return nil, fmt.Errorf(`%s has no <script type="module" src="…"></script>`, name)
+	if bytes.Count(page, []byte("<!--modules-->")) != 1 {
+		return nil, fmt.Errorf(`%s has not one <script type="module" src="…"></script>`, name)
 	}
-	var m strings.Builder
-	m.WriteString("<script type=\"importmap\">\n{\"imports\": {\n")
-	for i, name := range slices.Sorted(maps.Keys(modules)) {
-		if i > 0 {
-			m.WriteString(",\n")
-		}
-		fmt.Fprintf(&m, "%q: %q", "lab/"+name, dataURL("text/javascript", []byte(modules[name])))
+	unpack, ok := b.page["packed.js"]
+	if !ok {
+		return nil, missing("packed.js")
 	}
-	m.WriteString("\n}}\n</script>\n" + more)
-	page = bytes.Replace(page, []byte("<!--map-->"), []byte(m.String()), 1)
+	list, err := json.Marshal(modules)
+	if err != nil {
+		return nil, err
+	}
+	m := fmt.Sprintf("<script type=\"text/plain\" id=\"lab-modules\" data-first=\"lab/%s\">%s</script>\n", first, pack(compressed(list))) +
+		fmt.Sprintf("<script>\n%sstartModules(document.getElementById(\"lab-modules\"));\n</script>\n", unpack) + more
+	page = bytes.Replace(page, []byte("<!--modules-->"), []byte(m), 1)
 	return inHead(page, fmt.Sprintf(`<meta http-equiv="Content-Security-Policy" content="%s">`, policy)), nil
 }
 
@@ -196,7 +193,7 @@ var packing = func() string {
 }()
 
 // pack writes bytes as text, 13 bits as two characters, which is shorter than
-// base64 by a twelfth. engine.js in the page reads it: the text begins with
+// base64 by a twelfth. packed.js in the page reads it: the text begins with
 // the number of bytes and a space.
 func pack(b []byte) string {
 	var out strings.Builder

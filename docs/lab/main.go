@@ -9,16 +9,19 @@
 //	go run ./docs/lab -out lab.html    # writes one file, which needs no server
 //	go run ./docs/lab -out site/       # writes a folder for a static site
 //	go run ./docs/lab -read            # opens the reading guide beside code and lab
+//	go run ./docs/lab -open -lang zh   # in Chinese, which LANG can say, too
 //
 // The folder also has the reader, in reader.html, which opens from the disk.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -30,6 +33,7 @@ import (
 	"time"
 
 	"example.com/zklock/docs/lab/locks"
+	"example.com/zklock/internal/language"
 )
 
 func main() {
@@ -50,6 +54,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	lock := flags.String("lock", "", "play the lock in this `folder` in the place of the exercise's that its package clause names")
 	film := flags.String("film", "", "show the trace or the recorded run in this `file`, as Open a file does")
 	read := flags.Bool("read", false, "open the reader: the reading guide row by row, with the code and the lab beside it")
+	lang := environment()
+	flags.Var(&lang, "lang", "open the page in this `language`, en or zh; otherwise that of LC_ALL or LANG, or of the browser if they name none; one in the page's address goes first")
 	addr := flags.String("addr", "127.0.0.1:0", "serve on this loopback `address`")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -71,6 +77,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	b.lang = lang
 	if *lock != "" {
 		if b.own, err = b.ownLock(*lock); err != nil {
 			return err
@@ -89,16 +96,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 	}
 	if *out != "" {
-		built, err := b.build(ctx)
-		if err != nil {
-			return err
-		}
-		size, err := write(*out, built)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(stdout, "wrote %s, %.1f MB\n", *out, float64(size)/1e6)
-		return nil
+		return b.writeTo(ctx, *out, stdout)
 	}
 	ln, err := listen(*addr)
 	if err != nil {
@@ -118,16 +116,42 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			fmt.Fprintf(stderr, "lab: no browser opens: %v\n", err)
 		}
 	}
-	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
-	go func() {
-		<-ctx.Done()
-		server.Close()
-	}()
 	go s.watch(ctx, b, poll(ctx))
+	return s.serve(ctx, ln)
+}
+
+// serve serves the site until ctx ends.
+func (s *site) serve(ctx context.Context, ln net.Listener) error {
+	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
+	defer context.AfterFunc(ctx, func() { server.Close() })()
 	if err := server.Serve(ln); err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
+}
+
+// writeTo builds the page and writes it to a file or a directory.
+func (b *builder) writeTo(ctx context.Context, out string, stdout io.Writer) error {
+	built, err := b.build(ctx)
+	if err != nil {
+		return err
+	}
+	size, err := write(out, built)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "wrote %s, %.1f MB\n", out, float64(size)/1e6)
+	return nil
+}
+
+// environment is the language that LC_ALL or LANG names. Where it names none, as on
+// Windows, it is empty: then the browser knows it.
+func environment() language.Language {
+	switch name, _, _ := strings.Cut(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LANG")), "."); name {
+	case "", "C", "POSIX":
+		return ""
+	}
+	return language.Of("")
 }
 
 // find returns the address of a scene: that of the lock of this name, in capitals or

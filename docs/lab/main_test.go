@@ -1,16 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
-	"net/http"
-	"net/http/httptest"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/lab/locks"
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/museum/scenes"
 )
 
 // TestMain leaves the tests out where ZK names a server: the lab has its own,
@@ -44,103 +45,10 @@ func ready() *built {
 		"main.js":      []byte("import {\n  a,\n} from \"./a.js\";\nexport { b } from \"./b.js\";\nsay(a, \"./not-a-module.js\");\n"),
 		"a.js":         []byte("import { b } from \"./b.js\";\nexport const a = b;\n"),
 		"b.js":         []byte("import \"./a.js\";\nexport const b = 1;\n"),
+		"packed.js":    []byte("// packed\n"),
 		"worker.js":    []byte("const s = \"</script>\";\n"),
 		"wasm_exec.js": []byte("// exec\n"),
 	}}
-}
-
-func served(t *testing.T) (*site, *httptest.Server) {
-	t.Helper()
-	server := httptest.NewUnstartedServer(nil)
-	s := newSite(server.Listener.Addr().String())
-	server.Config.Handler = s
-	server.Start()
-	t.Cleanup(server.Close)
-	return s, server
-}
-
-func get(t *testing.T, url, host string) (*http.Response, string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	require.NoError(t, err)
-	if host != "" {
-		req.Host = host
-	}
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	return resp, string(b)
-}
-
-func TestNoOtherHostIsAnswered(t *testing.T) {
-	s, server := served(t)
-	s.put(ready(), nil)
-	_, port, err := net.SplitHostPort(s.host)
-	require.NoError(t, err)
-	for _, host := range []string{"", "localhost:" + port, "127.0.0.1:" + port, "[::1]:" + port} {
-		resp, _ := get(t, server.URL+"/engine.wasm", host)
-		require.Equal(t, http.StatusOK, resp.StatusCode, host)
-	}
-	for _, host := range []string{"evil.example", "evil.example:" + port, "localhost", "127.0.0.1:1", "localhost:" + port + ".evil.example"} {
-		for _, path := range []string{"/", "/engine.wasm", "/events?seen=0"} {
-			resp, body := get(t, server.URL+path, host)
-			require.Equal(t, http.StatusMisdirectedRequest, resp.StatusCode, host)
-			require.NotContains(t, body, "wasm")
-		}
-	}
-	resp, err := http.Post(server.URL+"/", "text/plain", nil)
-	require.NoError(t, err)
-	resp.Body.Close()
-	require.Equal(t, http.StatusMethodNotAllowed, resp.StatusCode)
-}
-
-func TestEveryAnswerHasThePolicy(t *testing.T) {
-	s, server := served(t)
-	s.put(ready(), nil)
-	for _, path := range []string{"/", "/main.js", "/engine.wasm", "/none"} {
-		resp, _ := get(t, server.URL+path, "")
-		csp := resp.Header.Get("Content-Security-Policy")
-		require.Contains(t, csp, "default-src 'none'", path)
-		require.Contains(t, csp, "frame-ancestors 'none'", path)
-		require.NotContains(t, csp, "unsafe-inline", path)
-		require.NotRegexp(t, `'unsafe-eval'|https?:|\*`, csp, path)
-		require.Equal(t, "nosniff", resp.Header.Get("X-Content-Type-Options"))
-		require.Equal(t, "same-origin", resp.Header.Get("Cross-Origin-Resource-Policy"))
-	}
-	resp, body := get(t, server.URL+"/engine.wasm", "")
-	require.Equal(t, "application/wasm", resp.Header.Get("Content-Type"))
-	require.Equal(t, "wasm", body, "with Content-Encoding it is what it was")
-	resp, _ = get(t, server.URL+"/../main.go", "")
-	require.Equal(t, http.StatusNotFound, resp.StatusCode)
-}
-
-// TestEveryFileThatThePageNamesIsServed asks for each file whose name stands
-// in the page or in one of its scripts.
-func TestEveryFileThatThePageNamesIsServed(t *testing.T) {
-	b, err := newBuilder(t.Context(), ".")
-	require.NoError(t, err)
-	page, err := b.page()
-	require.NoError(t, err)
-	s, server := served(t)
-	s.put(&built{wasm: []byte("wasm"), gz: compressed([]byte("wasm")), page: page}, nil)
-	named := regexp.MustCompile(`["'](?:\./)?([\w-]+\.(?:js|css|svg|html|wasm))["']`)
-	kinds := map[string]string{".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html", ".wasm": "application/wasm"}
-	asked := make(map[string]bool)
-	for file, text := range page {
-		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
-			name := m[1]
-			resp, body := get(t, server.URL+"/"+name, "")
-			require.Equal(t, http.StatusOK, resp.StatusCode, "docs/lab/page/%s names %s, and the lab does not serve it: put it into docs/lab/page", file, name)
-			require.NotEmpty(t, body, name)
-			require.Contains(t, resp.Header.Get("Content-Type"), kinds[filepath.Ext(name)], name)
-			asked[name] = true
-		}
-	}
-	for _, name := range []string{"main.js", "lab.css", "icon.svg", "link.js", "worker.js", "wasm_exec.js", "engine.wasm"} {
-		require.True(t, asked[name], "nothing in docs/lab/page names %s any more: is this test's pattern too narrow?", name)
-	}
 }
 
 // TestEachScriptOfThePageIsShort: a reader finds a script by what it does, and
@@ -185,88 +93,6 @@ func TestEachCommandOnThePagesOpensAScene(t *testing.T) {
 	small, err := find("a7")
 	require.NoError(t, err)
 	require.Equal(t, capital, small)
-}
-
-// news reads what a page is told.
-type news struct {
-	t     *testing.T
-	lines *bufio.Scanner
-}
-
-func listenTo(t *testing.T, url string) *news {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	require.NoError(t, err)
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
-	t.Cleanup(func() { resp.Body.Close() })
-	require.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
-	return &news{t, bufio.NewScanner(resp.Body)}
-}
-
-// until reads on to a message of that kind.
-func (n *news) until(kind string) string {
-	n.t.Helper()
-	for n.lines.Scan() {
-		data, ok := strings.CutPrefix(n.lines.Text(), "data: ")
-		if !ok {
-			continue
-		}
-		var m map[string]any
-		require.NoError(n.t, json.Unmarshal([]byte(data), &m))
-		if v, ok := m[kind]; ok {
-			return fmt.Sprint(v)
-		}
-	}
-	n.t.Fatalf("no %s comes: %v", kind, n.lines.Err())
-	return ""
-}
-
-func TestAPageIsToldOfEachBuild(t *testing.T) {
-	s, server := served(t)
-	s.put(ready(), nil)
-	_, body := get(t, server.URL, "")
-	m := regexp.MustCompile(`<meta name="lab-events" content="([^"]+)">`).FindStringSubmatch(body)
-	require.NotNil(t, m, body)
-	n := listenTo(t, server.URL+"/"+m[1])
-	n.until("current")
-	s.begin()
-	n.until("building")
-	s.put(nil, &compileError{"lock.go:1: no"})
-	require.Contains(t, n.until("error"), "lock.go:1: no")
-	_, body = get(t, server.URL, "")
-	require.Contains(t, body, "lab-events", "the last page that compiled is still there")
-	s.begin()
-	s.put(ready(), nil)
-	n.until("reload")
-	// A page that was loaded before and connects only now.
-	listenTo(t, server.URL+"/events?seen=1").until("reload")
-	listenTo(t, server.URL+"/events?seen=2").until("current")
-}
-
-func TestBeforeTheFirstBuildAPageWaits(t *testing.T) {
-	s, server := served(t)
-	done := make(chan string)
-	go func() {
-		resp, err := http.Get(server.URL)
-		if err != nil {
-			done <- err.Error()
-			return
-		}
-		defer resp.Body.Close()
-		b, _ := io.ReadAll(resp.Body)
-		done <- string(b)
-	}()
-	s.begin()
-	s.put(nil, &compileError{"a<b"})
-	body := <-done
-	require.Contains(t, body, "a&lt;b")
-	require.Contains(t, body, `src="failed.js"`)
-	_, body = get(t, server.URL+"/failed.js", "")
-	require.Contains(t, body, "EventSource")
-	listenTo(t, server.URL+"/events?seen=0").until("error")
-	s.put(ready(), nil)
-	listenTo(t, server.URL+"/events?seen=0").until("reload")
 }
 
 // The lab plays what the explorer can play, and leaves out what is not finished.
@@ -320,14 +146,22 @@ func TestTheOneFileHoldsEverything(t *testing.T) {
 	text := string(page)
 	require.NotRegexp(t, `(src|href)="[^"d#]`, text, "nothing is loaded")
 	require.Contains(t, text, "<style>\nbody { color: black }")
-	require.Contains(t, text, `<script type="module">import "lab/main.js"</script>`)
-	require.Less(t, strings.Index(text, "importmap"), strings.Index(text, `import "lab/main.js"`), "the map comes first")
-	m := regexp.MustCompile(`(?s)<script type="importmap">(.*?)</script>`).FindStringSubmatch(text)
-	var imports struct{ Imports map[string]string }
-	require.NoError(t, json.Unmarshal([]byte(m[1]), &imports))
-	require.Len(t, imports.Imports, 3)
-	require.Equal(t, dataURL("text/javascript", []byte("import {\n  a,\n} from \"lab/a.js\";\nexport { b } from \"lab/b.js\";\nsay(a, \"./not-a-module.js\");\n")), imports.Imports["lab/main.js"])
-	require.Equal(t, dataURL("text/javascript", []byte("import \"lab/a.js\";\nexport const b = 1;\n")), imports.Imports["lab/b.js"])
+	require.NotContains(t, text, `type="module"`, "no module is loaded before the import map")
+	require.Contains(t, text, `<script>
+// packed
+startModules(document.getElementById("lab-modules"));
+</script>`)
+	m := regexp.MustCompile(`(?s)id="lab-modules" data-first="lab/main.js">(.*?)</script>`).FindStringSubmatch(text)
+	require.NotNil(t, m, text)
+	z, err := gzip.NewReader(bytes.NewReader(unpack(t, m[1])))
+	require.NoError(t, err)
+	var modules map[string]string
+	require.NoError(t, json.NewDecoder(z).Decode(&modules))
+	require.Equal(t, map[string]string{
+		"lab/main.js": "import {\n  a,\n} from \"lab/a.js\";\nexport { b } from \"lab/b.js\";\nsay(a, \"./not-a-module.js\");\n",
+		"lab/a.js":    "import { b } from \"lab/b.js\";\nexport const a = b;\n",
+		"lab/b.js":    "import \"lab/a.js\";\nexport const b = 1;\n",
+	}, modules)
 	worker := regexp.MustCompile(`(?s)id="lab-worker">(.*?)</script>`).FindStringSubmatch(text)
 	require.Contains(t, worker[1], `"<\/script>"`)
 	require.Contains(t, worker[1], "// exec")
@@ -343,7 +177,7 @@ func TestTheOneFileHoldsEverything(t *testing.T) {
 	require.ErrorContains(t, err, "lab.css")
 }
 
-// unpack is what engine.js does.
+// unpack is what packed.js does.
 func unpack(t *testing.T, text string) []byte {
 	t.Helper()
 	require.NotContains(t, text, "<")
@@ -364,7 +198,7 @@ func unpack(t *testing.T, text string) []byte {
 
 func TestThePageUnpacksWhatIsPacked(t *testing.T) {
 	node(t)
-	text, err := os.ReadFile(filepath.Join("page", "engine.js"))
+	text, err := os.ReadFile(filepath.Join("page", "packed.js"))
 	require.NoError(t, err)
 	var all []byte
 	for i := range 5000 {
@@ -390,20 +224,6 @@ func node(t *testing.T) {
 		}
 		t.Skip("there is no node: apt-get install nodejs")
 	}
-}
-
-func TestOnlyLoopbackIsServed(t *testing.T) {
-	for _, addr := range []string{"0.0.0.0:0", ":0", "192.0.2.1:0", "example.com:0"} {
-		_, err := listen(addr)
-		require.ErrorContains(t, err, "loopback", addr)
-	}
-	_, err := listen("nonsense")
-	require.ErrorContains(t, err, "not an address")
-	ln, err := listen("127.0.0.1:0")
-	require.NoError(t, err)
-	defer ln.Close()
-	_, err = listen(ln.Addr().String())
-	require.ErrorContains(t, err, "is taken")
 }
 
 func TestErrorsAreOneClearLine(t *testing.T) {
@@ -582,26 +402,70 @@ self.onmessage({ data: { wasm: null } });
 	require.NotContains(t, m.Broken, "no reason")
 }
 
-func TestAFilmIsServedUnderItsName(t *testing.T) {
-	s, server := served(t)
-	s.put(ready(), nil)
-	resp, _ := get(t, server.URL+"/film.json", "")
-	require.Equal(t, http.StatusNotFound, resp.StatusCode)
-	_, page := get(t, server.URL+"/", "")
-	require.NotContains(t, page, "lab-film")
+func TestThePageOpensInTheLanguageThatItsBuilderKnows(t *testing.T) {
+	for _, c := range []struct {
+		args        []string
+		lcAll, lang string
+		want        language.Language
+	}{
+		{nil, "", "zh_CN.UTF-8", language.Chinese},
+		{nil, "en_US.UTF-8", "zh_CN.UTF-8", language.English},
+		{[]string{"-lang", "zh-CN"}, "", "en_US.UTF-8", language.Chinese},
+		{[]string{"-lang=en"}, "zh_CN.UTF-8", "", language.English},
+		{nil, "", "", ""},
+		{nil, "C.UTF-8", "zh_CN.UTF-8", ""},
+		{nil, "", "POSIX", ""},
+	} {
+		t.Setenv("LC_ALL", c.lcAll)
+		t.Setenv("LANG", c.lang)
+		lang := environment()
+		flags := flag.NewFlagSet("", flag.ContinueOnError)
+		flags.Var(&lang, "lang", "")
+		require.NoError(t, flags.Parse(c.args))
+		require.Equal(t, c.want, lang, "%v", c)
 
-	s.film, s.filmName = []byte("{}"), `a"b.json`
-	resp, body := get(t, server.URL+"/film.json", "")
-	require.Equal(t, http.StatusOK, resp.StatusCode)
-	require.Equal(t, "{}", body)
-	require.Equal(t, "application/json", resp.Header.Get("Content-Type"))
-	_, page = get(t, server.URL+"/", "")
-	require.Contains(t, page, `<meta name="lab-film" content="a&#34;b.json">`)
-
-	film := filepath.Join(t.TempDir(), "film.json")
-	require.ErrorContains(t, run(t.Context(), []string{"-film", film}, io.Discard, io.Discard), "-film: ")
-	require.NoError(t, os.WriteFile(film, []byte("{}"), 0o644))
-	for _, other := range []string{"-read", "-out=x.html"} {
-		require.ErrorContains(t, run(t.Context(), []string{"-film", film, other}, io.Discard, io.Discard), "-film goes with -open")
+		b := &builder{root: "../..", lang: lang}
+		page, err := b.page()
+		require.NoError(t, err)
+		made := &built{page: page}
+		one, err := oneFile(made)
+		require.NoError(t, err)
+		reader, err := readerFile(made)
+		require.NoError(t, err)
+		for _, text := range [][]byte{page["index.html"], page["reader.html"], one, reader} {
+			said := regexp.MustCompile(`<meta name="lab-language" content="(\w+)">`).FindSubmatch(text)
+			require.Equal(t, c.want != "", said != nil, "%v", c)
+			if said != nil {
+				require.Equal(t, string(c.want), string(said[1]))
+			}
+		}
 	}
+	require.ErrorContains(t, run(t.Context(), []string{"-lang", "fr"}, io.Discard, io.Discard), "see -help")
+}
+
+// TestThePageExplainsEachBugInBothLanguages: what the page says of a bug is the text
+// of both catalogues, paragraph by paragraph.
+func TestThePageExplainsEachBugInBothLanguages(t *testing.T) {
+	script, err := (&builder{root: "../.."}).texts()
+	require.NoError(t, err)
+	_, text, ok := strings.Cut(string(script), "export const BUGS = ")
+	require.True(t, ok)
+	var bugs map[language.Language]map[string]bugText
+	require.NoError(t, json.Unmarshal([]byte(strings.TrimSuffix(strings.TrimSpace(text), ";")), &bugs))
+	require.Greater(t, len(bugs["en"]), 30)
+	require.Equal(t, slices.Sorted(maps.Keys(bugs["en"])), slices.Sorted(maps.Keys(bugs["zh"])))
+	for id, en := range bugs["en"] {
+		zh := bugs["zh"][id]
+		require.Len(t, zh.Text, len(en.Text), id)
+		require.GreaterOrEqual(t, len(zh.Text), 2, id)
+		titleEn, titleZh := scenes.Title(id)
+		require.Equal(t, titleEn, en.Title)
+		require.Equal(t, titleZh, zh.Title)
+		for i, p := range zh.Text {
+			require.Regexp(t, `\p{Han}`, p, id)
+			require.NotRegexp(t, `&lt;!--|[\p{Han}，。](?:</b>)? \p{Han}`, p, id)
+			require.NotEqual(t, en.Text[i], p, id)
+		}
+	}
+	require.Equal(t, "一行，接着是 two words 和第三行。", oneLine("一行， 接着是 two\nwords 和\n第三行。"))
 }

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"example.com/zklock/internal/language"
 )
 
 // sourceFiles are the files in which a contender can be: the steps, the complete
@@ -16,7 +18,8 @@ import (
 var sourceFiles = []string{"0*/*.go", "zklock/*.go", "internal/museum/listings/*.go", "internal/locktest/broken/*.go", "docs/exercises/_*/*.go"}
 
 // texts makes the script that holds what the page quotes: the sources by their
-// paths, and of each bug in docs/bugs.md what goes wrong and the cure.
+// paths, and of each bug in docs/bugs.md what goes wrong and the cure, in both
+// languages.
 func (b *builder) texts() ([]byte, error) {
 	sources := make(map[string]string)
 	for _, pattern := range sourceFiles {
@@ -60,9 +63,13 @@ func (b *builder) texts() ([]byte, error) {
 			sources[filepath.ToSlash(rel)] = string(text)
 		}
 	}
-	catalogue, err := os.ReadFile(filepath.Join(b.root, "docs", "bugs.md"))
-	if err != nil {
-		return nil, err
+	bugs := make(map[language.Language]map[string]bugText)
+	for _, lang := range []language.Language{language.English, language.Chinese} {
+		catalogue, err := os.ReadFile(filepath.Join(b.root, filepath.FromSlash(lang.Page("docs/bugs.md"))))
+		if err != nil {
+			return nil, err
+		}
+		bugs[lang] = bugTexts(string(catalogue))
 	}
 	var out strings.Builder
 	out.WriteString("// Written by docs/lab/texts.go.\nexport const SOURCES = {\n")
@@ -71,7 +78,7 @@ func (b *builder) texts() ([]byte, error) {
 		fmt.Fprintf(&out, "%q: `%s`,\n", name, literal.Replace(sources[name])) // shorter than JSON
 	}
 	out.WriteString("};\n")
-	text, err := json.Marshal(bugTexts(string(catalogue))) // JSON is JavaScript
+	text, err := json.Marshal(bugs) // JSON is JavaScript
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +93,10 @@ type bugText struct {
 }
 
 var (
-	bugHeading = regexp.MustCompile(`(?m)^### ([A-E]\d+): (.+)$`)
+	bugHeading = regexp.MustCompile(`(?m)^### ([A-E]\d+)(?:: |：)(.+)$`)
+	stampLine  = regexp.MustCompile(`(?m)^<!-- en:\w+ -->\n`) // of a Chinese section
+	markSpace  = regexp.MustCompile(`([，。：；、）”]\**) `)
+	lineEnd    = regexp.MustCompile(`(\p{Han}|[，。：；、（）“”])\n|\n(\p{Han}|[，。：；、（）“”])`)
 	linkMark   = regexp.MustCompile(`\[([^\]]+)\]\([^)\s]+\)`)
 	codeMark   = regexp.MustCompile("`([^`]+)`")
 	boldMark   = regexp.MustCompile(`\*\*([^*]+)\*\*`)
@@ -102,16 +112,22 @@ func bugTexts(catalogue string) map[string]bugText {
 		if i+1 < len(heads) {
 			end = heads[i+1][0]
 		}
-		section := catalogue[h[1]:end]
+		section := stampLine.ReplaceAllString(catalogue[h[1]:end], "")
 		bug := bugText{Title: catalogue[h[4]:h[5]]}
 		for n, p := range strings.Split(strings.TrimSpace(section), "\n\n") {
 			if n == 0 || strings.HasPrefix(p, "**") {
-				bug.Text = append(bug.Text, inlineHTML(strings.ReplaceAll(p, "\n", " ")))
+				bug.Text = append(bug.Text, inlineHTML(oneLine(p)))
 			}
 		}
 		all[catalogue[h[2]:h[3]]] = bug
 	}
 	return all
+}
+
+// oneLine joins the lines of a paragraph. Chinese has no space there, and none behind a
+// mark such as 。, where Markdown may need one.
+func oneLine(p string) string {
+	return markSpace.ReplaceAllString(strings.ReplaceAll(lineEnd.ReplaceAllString(p, "$1$2"), "\n", " "), "$1")
 }
 
 // inlineHTML writes a line of Markdown as HTML: code, bold, and the text of links.

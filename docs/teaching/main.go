@@ -5,8 +5,10 @@
 //	go run ./docs/lab -out course/lab.html   # the page of the lab
 //	go run ./docs/teaching -out course       # course/slides.html and course/handout.html
 //
-// Their texts are slides.md and handout.md beside this file. A code block may name what
-// it shows: "go FILE FUNC" a function of the repository, "scene NAME" a scene of the lab.
+// They are in the language of the flag -lang, else of LC_ALL or LANG. Their texts are
+// slides.md and handout.md beside this file, or slides.zh-CN.md and handout.zh-CN.md.
+// A code block may name what it shows: "go FILE FUNC" a function of the repository,
+// "scene NAME" a scene of the lab.
 package main
 
 import (
@@ -33,6 +35,7 @@ import (
 	goldhtml "github.com/yuin/goldmark/renderer/html"
 
 	"example.com/zklock/docs/lab/locks"
+	"example.com/zklock/internal/language"
 )
 
 var (
@@ -43,75 +46,107 @@ var (
 )
 
 func main() {
+	lang := language.Of("")
+	flag.Var(&lang, "lang", language.Usage)
 	out := flag.String("out", ".", "the `folder` to write into")
 	lab := flag.String("lab", "lab.html", "the `address` of the lab's page, as seen from the slides")
-	from := flag.String("from", "docs/teaching", "the `folder` with slides.md and handout.md")
+	from := flag.String("from", "docs/teaching", "the `folder` with the texts of the slides and the handout")
 	flag.Parse()
-	if err := run(os.Stdout, *from, *out, *lab); err != nil {
+	if err := run(os.Stdout, lang, *from, *out, *lab); err != nil {
 		fmt.Fprintln(os.Stderr, "teaching:", err)
 		os.Exit(1)
 	}
 }
 
+// words are what the command says of its work, and what the pages have beside their
+// texts.
+type words struct {
+	Lang, wrote, needsLab, frame string
+}
+
+var inLanguage = map[language.Language]words{
+	language.English: {"en", "wrote %s\n", "The scenes need the lab beside the slides: go run ./docs/lab -out %s\n", "a scene of the lab"},
+	language.Chinese: {"zh-CN", "已写入 %s\n", "播放场景要用到实验室，请把它放在幻灯片旁边：go run ./docs/lab -out %s\n", "实验室的一个场景"},
+}
+
 // run writes the slides and the handout.
-func run(say io.Writer, from, out, lab string) error {
+func run(say io.Writer, lang language.Language, from, out, lab string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	b := &builder{from: from, lab: lab}
+	b := &builder{lang: lang, from: from, lab: lab}
 	for _, page := range []struct {
 		name  string
 		build func() (string, error)
 	}{{"slides", b.slidesHTML}, {"handout", b.handoutHTML}} {
 		text, err := page.build()
 		if err != nil {
-			return fmt.Errorf("%s.md: %w", page.name, err)
+			return fmt.Errorf("%s: %w", lang.Page(page.name+".md"), err)
 		}
 		file := filepath.Join(out, page.name+".html")
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			return err
 		}
-		fmt.Fprintln(say, "wrote", file)
+		fmt.Fprintf(say, inLanguage[lang].wrote, file)
 	}
 	if _, err := os.Stat(filepath.Join(out, lab)); errors.Is(err, os.ErrNotExist) {
-		fmt.Fprintf(say, "The scenes need the lab beside the slides: go run ./docs/lab -out %s\n", filepath.Join(out, lab))
+		fmt.Fprintf(say, inLanguage[lang].needsLab, filepath.Join(out, lab))
 	}
 	return nil
 }
 
 // A builder turns Markdown into the pages.
 type builder struct {
+	lang language.Language
 	from string // the folder of the texts; what they name is relative to it
 	lab  string // address of the lab
 }
 
-// A slide is one of slides.md, which a line of three hyphens ends.
+// A slide is a part of a text, which a line of three hyphens ends.
 type slide struct {
 	Minute int // of the lecture; -1: it is not in the plan
 	Title  string
+	Head   template.HTML // the title, with its code as code
 	Body   template.HTML
 	Ask    template.HTML
 	Answer template.HTML
 	Scene  bool
 
-	ask, answer string // as Markdown
+	title, ask, answer string // as Markdown
 }
 
 var (
 	minuteMark = regexp.MustCompile(`(?m)^<!-- minute (\d+) -->\n`)
-	askMark    = regexp.MustCompile(`(?m)^> \*\*Ask\*\* (.+)\n>\n> \*\*Answer\*\* (.+)\n?`)
+	askMark    = regexp.MustCompile(`(?m)^> \*\*(?:Ask|问)\*\* (.+)\n>\n> \*\*(?:Answer|答)\*\* (.+)\n?`)
 	headMark   = regexp.MustCompile(`(?m)^#+ (.+)\n`)
+	codeMark   = regexp.MustCompile("`([^`]+)`")
 	fenceMark  = regexp.MustCompile("(?ms)^```(go|scene) ([^\n]+)\n(.*?)^```\n")
 	imageMark  = regexp.MustCompile(`<img src="([^"]+\.svg)"`)
+
+	// What a text has for its readers on the web: the way to its twin, and the stamps
+	// by which a test knows what was translated.
+	switchMark = regexp.MustCompile(`^(?:English \| \[简体中文\]|\[English\]\([^)]*\) \| 简体中文).*\n+`)
+	stampMark  = regexp.MustCompile(`(?m)^<!-- en:\w+ -->\n`)
+
+	preMark  = regexp.MustCompile(`(?s)<pre>.*?</pre>`)
+	wideMark = regexp.MustCompile(`[\p{Han}，。、：；？！（）“”]+`)
 )
 
-// slides reads slides.md.
+// text reads slides.md or handout.md, or the Chinese edition.
+func (b *builder) text(page string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(b.from, b.lang.Page(page)))
+	if err != nil {
+		return "", err
+	}
+	return stampMark.ReplaceAllString(switchMark.ReplaceAllString(strings.ReplaceAll(string(text), "\r\n", "\n"), ""), ""), nil
+}
+
 func (b *builder) slides() (list []slide, err error) {
-	text, err := os.ReadFile(filepath.Join(b.from, "slides.md"))
+	text, err := b.text("slides.md")
 	if err != nil {
 		return nil, err
 	}
-	for i, part := range strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n---\n") {
+	for i, part := range strings.Split(text, "\n---\n") {
 		part = strings.TrimSpace(part) + "\n"
 		s := slide{Minute: -1}
 		if m := minuteMark.FindStringSubmatch(part); m != nil {
@@ -122,7 +157,8 @@ func (b *builder) slides() (list []slide, err error) {
 		if head == nil {
 			return nil, fmt.Errorf("slide %d has no heading", i+1)
 		}
-		s.Title = head[1]
+		s.Title, s.Head = strings.ReplaceAll(head[1], "`", ""), template.HTML(codeMark.ReplaceAllString(html.EscapeString(head[1]), "<code>$1</code>"))
+		s.title = head[1]
 		part = strings.Replace(part, head[0], "", 1)
 		if m := askMark.FindStringSubmatch(part); m != nil {
 			s.ask, s.answer = m[1], m[2]
@@ -144,26 +180,31 @@ func (b *builder) slidesHTML() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fill(slidesPage, list)
+	return b.fill(slidesPage, list[0].Title, list)
 }
 
 func (b *builder) handoutHTML() (string, error) {
-	text, err := os.ReadFile(filepath.Join(b.from, "handout.md"))
+	text, err := b.text("handout.md")
 	if err != nil {
 		return "", err
 	}
-	body, err := b.render(strings.ReplaceAll(string(text), "\r\n", "\n"))
+	body, err := b.render(text)
 	if err != nil {
 		return "", err
 	}
-	return fill(handoutPage, body)
+	head := headMark.FindStringSubmatch(text)
+	if head == nil {
+		return "", errors.New("no heading")
+	}
+	return b.fill(handoutPage, head[1], body)
 }
 
-func fill(page string, data any) (string, error) {
+// fill is the page with its language, its title and its body.
+func (b *builder) fill(page, title string, body any) (string, error) {
 	var out bytes.Buffer
 	t, err := template.New("page").Parse(page)
 	if err == nil {
-		err = t.Execute(&out, data)
+		err = t.Execute(&out, map[string]any{"Lang": inLanguage[b.lang].Lang, "Title": title, "Body": body})
 	}
 	return out.String(), err
 }
@@ -198,11 +239,21 @@ func (b *builder) render(md string) (template.HTML, error) {
 		bad = errors.Join(bad, err)
 		return `<img src="data:image/svg+xml;base64,` + base64.StdEncoding.EncodeToString(svg) + `"`
 	})
+	// In a picture made of characters a Chinese one is as wide as two others.
+	text = preMark.ReplaceAllStringFunc(text, func(pre string) string {
+		return wideMark.ReplaceAllString(pre, `<span class="wide">$0</span>`)
+	})
 	return template.HTML(text), bad
 }
 
-// function shows a function of a file, "FILE NAME", as it is now.
+// function shows a function of a file, "FILE NAME", as it is now, with blanks for
+// its tabs.
 func (b *builder) function(what string) (string, error) {
+	code, err := b.source(what)
+	return "```go\n" + strings.ReplaceAll(code, "\t", "    ") + "\n```\n", err
+}
+
+func (b *builder) source(what string) (string, error) {
 	file, name, ok := strings.Cut(what, " ")
 	if !ok {
 		return "", fmt.Errorf("go %s: want a file and a function", what)
@@ -219,7 +270,7 @@ func (b *builder) function(what string) (string, error) {
 	for _, d := range f.Decls {
 		if d, ok := d.(*ast.FuncDecl); ok && d.Name.Name == name {
 			code := text[fset.Position(d.Pos()).Offset:fset.Position(d.End()).Offset]
-			return "```go\n" + strings.ReplaceAll(string(code), "\t", "    ") + "\n```\n", nil
+			return string(code), nil
 		}
 	}
 	return "", fmt.Errorf("%s has no function %s", file, name)
@@ -241,6 +292,6 @@ func (b *builder) scene(name, caption string) (string, error) {
 		}
 		address = l.Open().String()
 	}
-	return fmt.Sprintf("<figure class=\"scene\"><div class=\"frame\"><iframe title=\"a scene of the lab\" data-src=\"%s\"></iframe></div><figcaption>%s <code>%s</code></figcaption></figure>\n",
-		html.EscapeString(b.lab+address), html.EscapeString(strings.Join(strings.Fields(caption), " ")), html.EscapeString(command)), nil
+	return fmt.Sprintf("<figure class=\"scene\"><div class=\"frame\"><iframe title=\"%s\" data-src=\"%s\"></iframe></div><figcaption>%s <code>%s</code></figcaption></figure>\n",
+		inLanguage[b.lang].frame, html.EscapeString(b.lab+address+"&lang="+string(b.lang)), html.EscapeString(strings.Join(strings.Fields(caption), " ")), html.EscapeString(command)), nil
 }

@@ -2,14 +2,18 @@ package explore
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/explore/player"
 )
 
 // Draw plays one random schedule and returns its trace, with all choices.
 func Draw(t *testing.T, w World, seed uint64) *Trace {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 0))
-	return traceOf(w, watched(t, w, false, func(p *Point) int { return draw(rng, p) }, nil))
+	return player.TraceOf(w, player.Play(t, w, false, func(p *Point) int { return draw(rng, p) }, nil))
 }
 
 // Play plays the schedule that the choices say, as a Trace does, and returns
@@ -18,7 +22,7 @@ func Draw(t *testing.T, w World, seed uint64) *Trace {
 func Play(t *testing.T, w World, choices []string) (tr *Trace, possible []string) {
 	t.Helper()
 	rest := choices
-	r := watched(t, w, false, func(p *Point) int {
+	r := player.Play(t, w, false, func(p *Point) int {
 		if len(p.Enabled) == 1 {
 			return 0
 		}
@@ -26,13 +30,15 @@ func Play(t *testing.T, w World, choices []string) (tr *Trace, possible []string
 			possible = p.Enabled
 			return -1
 		}
-		for i, name := range p.Enabled {
-			if name == rest[0] {
-				rest = rest[1:]
-				return i
-			}
-		}
-		return -1
+		i := slices.Index(p.Enabled, rest[0])
+		rest = rest[1:]
+		return i
 	}, nil)
-	return traceOf(w, r), possible
+	return player.TraceOf(w, r), possible
+}
+
+// PlayFilm is Play with a film, and with an error if a choice is not possible.
+func PlayFilm(t *testing.T, w World, choices []string) (*film.Film, *Trace, []film.Possible, error) {
+	t.Helper()
+	return film.Play(t, w, choices)
 }

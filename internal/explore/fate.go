@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"example.com/zklock/internal/explore/player"
 )
 
 // Fates says when a schedule became bound to end as it does. For each number of
@@ -12,7 +14,7 @@ import (
 // as ends says. Told, if it is not nil, is called with each number as it is known.
 func Fates(t *testing.T, w World, choices []string, tries int, ends func(*Trace) bool, told func(k, n int)) []int {
 	t.Helper()
-	defer oneCore()()
+	defer player.OneCore()()
 	fates := make([]int, len(choices)+1)
 	for k := range fates {
 		for try := range tries {
@@ -31,7 +33,7 @@ func Fates(t *testing.T, w World, choices []string, tries int, ends func(*Trace)
 // continued plays a schedule that begins with some choices.
 func continued(t *testing.T, w World, choices []string, rng *rand.Rand) *Trace {
 	t.Helper()
-	return traceOf(w, watched(t, w, false, func(p *Point) int {
+	return player.TraceOf(w, player.Play(t, w, false, func(p *Point) int {
 		if len(p.Enabled) == 1 {
 			return 0
 		}
@@ -40,11 +42,7 @@ func continued(t *testing.T, w World, choices []string, rng *rand.Rand) *Trace {
 			choices = choices[1:]
 			return i
 		}
-		plain := slices.IndexFunc(p.faults, func(f Fault) bool { return f != "" }) // the faults come last
-		if plain < 0 {
-			plain = len(p.Enabled)
-		}
-		return rng.IntN(max(plain, 1))
+		return rng.IntN(max(p.Plain(), 1))
 	}, nil))
 }
 

@@ -12,7 +12,7 @@ import (
 // A Part is a part of the tree of schedules: those that begin with the same
 // choices. It is data, so that another process can go through it.
 type Part struct {
-	branches []*branch
+	Branches []*branch
 }
 
 // enough is the number of parts in which Split stops to divide. There are many
@@ -35,8 +35,8 @@ func Split(t *testing.T, w World, s Search) (parts []Part, r *Report) {
 			part := Part{}
 			for _, b := range stack {
 				same := *b
-				same.log, same.sleep, same.tried = nil, maps.Clone(b.sleep), maps.Clone(b.tried)
-				part.branches = append(part.branches, &same)
+				same.log, same.Sleep, same.Tried = nil, maps.Clone(b.Sleep), maps.Clone(b.Tried)
+				part.Branches = append(part.Branches, &same)
 			}
 			parts = append(parts, part)
 			return true
@@ -51,7 +51,7 @@ func Split(t *testing.T, w World, s Search) (parts []Part, r *Report) {
 // ExplorePart goes through one part. Its traces are not shrunk.
 func ExplorePart(t *testing.T, w World, s Search, p Part) *Report {
 	t.Helper()
-	return explore(t, w, s, p.branches, nil)
+	return explore(t, w, s, p.Branches, nil)
 }
 
 // Join adds the report of the next part. False: the search ends here, because
@@ -116,79 +116,10 @@ func newReport(w World) *Report {
 	return &Report{World: w, Known: make(map[string]*Trace), Kinds: make(map[Kind]int), states: make(map[uint64]struct{}), finals: make(map[uint64]struct{})}
 }
 
-// A Part and a report as JSON, with what only this package knows.
-type (
-	wireBranch struct {
-		Enabled      []string
-		Sleep, Tried map[string]wireFoot
-		Only         []string
-		Limited      bool // only is not nil
-		Chosen       int
-	}
-	wireFoot struct {
-		Clients           uint64
-		Everything, Fault bool
-		Access            []wireAccess
-	}
-	wireAccess struct {
-		Path string
-		Kids bool
-		Mode byte
-	}
-	wireReport struct {
-		*Report
-		AllStates, AllFinals []uint64
-	}
-)
-
-func toWire(set map[string]footprint) map[string]wireFoot {
-	out := make(map[string]wireFoot, len(set))
-	for name, f := range set {
-		x := wireFoot{f.clients, f.everything, f.fault, nil}
-		for _, a := range f.access {
-			x.Access = append(x.Access, wireAccess{a.path, a.kids, a.mode})
-		}
-		out[name] = x
-	}
-	return out
-}
-
-func fromWire(set map[string]wireFoot) map[string]footprint {
-	out := make(map[string]footprint, len(set))
-	for name, f := range set {
-		x := footprint{f.Clients, f.Everything, f.Fault, nil}
-		for _, a := range f.Access {
-			x.access = append(x.access, access{a.Path, a.Kids, a.Mode})
-		}
-		out[name] = x
-	}
-	return out
-}
-
-// MarshalJSON writes a part.
-func (p Part) MarshalJSON() ([]byte, error) {
-	var list []wireBranch
-	for _, b := range p.branches {
-		list = append(list, wireBranch{b.enabled, toWire(b.sleep), toWire(b.tried), b.only, b.only != nil, b.chosen})
-	}
-	return json.Marshal(list)
-}
-
-// UnmarshalJSON reads a part.
-func (p *Part) UnmarshalJSON(text []byte) error {
-	var list []wireBranch
-	if err := json.Unmarshal(text, &list); err != nil {
-		return fmt.Errorf("explore: no part of a search: %w", err)
-	}
-	p.branches = nil
-	for _, x := range list {
-		b := &branch{enabled: x.Enabled, sleep: fromWire(x.Sleep), tried: fromWire(x.Tried), chosen: x.Chosen}
-		if x.Limited {
-			b.only = append([]string{}, x.Only...)
-		}
-		p.branches = append(p.branches, b)
-	}
-	return nil
+// A wireReport is a report as JSON, with what only this package knows.
+type wireReport struct {
+	*Report
+	AllStates, AllFinals []uint64
 }
 
 // Encode writes a report as JSON, with the states that it counts.

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"example.com/zklock/internal/explore/player"
 )
 
 // A Search says how the schedules of a World are gone through. The zero
@@ -71,7 +73,7 @@ func (r *Report) String() string {
 	if !r.Complete {
 		end = "not complete"
 	}
-	s := fmt.Sprintf("%s, %d contenders, %d faults: %d schedules", r.World.Name, r.World.contenders(), r.World.Faults, r.Schedules)
+	s := fmt.Sprintf("%s, %d contenders, %d faults: %d schedules", r.World.Name, r.World.Number(), r.World.Faults, r.Schedules)
 	if r.Cut > 0 {
 		s += fmt.Sprintf(" and %d that repeat one", r.Cut)
 	}
@@ -83,12 +85,12 @@ func (r *Report) String() string {
 
 // A branch is a point of the schedule that the search is at.
 type branch struct {
-	enabled []string
-	log     []Entry              // up to here
-	sleep   map[string]footprint // actions that need not be taken here
-	tried   map[string]footprint
-	only    []string // if it is not nil: all other actions were taken in the same situation
-	chosen  int
+	Enabled []string
+	log     []Entry                     // up to here
+	Sleep   map[string]player.Footprint // actions that need not be taken here
+	Tried   map[string]player.Footprint
+	Only    []string // if it is not nil: all other actions were taken in the same situation
+	Chosen  int
 }
 
 // Explore plays the schedules of a world until it has found a violation, or
@@ -103,7 +105,7 @@ func (r *Report) explore(t *testing.T, w World, s Search, from []*branch, cut fu
 	// A client library that connects takes megabytes. They are garbage at
 	// once, and collecting them each time takes longer than the schedule.
 	defer debug.SetGCPercent(debug.SetGCPercent(800))
-	defer oneCore()()
+	defer player.OneCore()()
 	if w.Lock.Bypass > 0 {
 		s.Whole, s.Merge = true, false // when Lock was called counts, and no footprint says it
 	}
@@ -132,7 +134,7 @@ func (r *Report) explore(t *testing.T, w World, s Search, from []*branch, cut fu
 				// that have repeated is gone through again.
 				stack = stack[:common]
 			}
-			if try < tries {
+			if try < player.Tries {
 				continue
 			}
 			if !w.Lock.Timed && !w.Lock.Lenient || common <= floor && !w.Lock.Lenient {
@@ -142,7 +144,7 @@ func (r *Report) explore(t *testing.T, w World, s Search, from []*branch, cut fu
 			stack = stack[:min(common, len(stack))]
 			break
 		}
-		if run != nil && !run.left {
+		if run != nil && !run.Left {
 			r.count(t, w, s, run)
 		}
 		if r.Found != nil && !s.All {
@@ -150,7 +152,7 @@ func (r *Report) explore(t *testing.T, w World, s Search, from []*branch, cut fu
 		}
 		for len(stack) > floor {
 			b := stack[len(stack)-1]
-			if b.chosen = b.next(); b.chosen >= 0 {
+			if b.Chosen = b.next(); b.Chosen >= 0 {
 				break
 			}
 			stack = stack[:len(stack)-1]
@@ -165,28 +167,9 @@ func (r *Report) explore(t *testing.T, w World, s Search, from []*branch, cut fu
 	}
 }
 
-// tries is how often a schedule is played until it repeats. On one core it
-// repeats at once, unless the operating system takes the core away for so long,
-// in the middle of a step, that Go's scheduler lets another goroutine go on.
-const tries = 20
-
-// oneCore makes this process use one core, until the function that it returns
-// is called. When the client library loses its connection it fails its
-// requests one after the other, and the goroutines that wait for them send the
-// next ones at once; on two cores some of these are failed, too, or not. On one
-// core they begin when the library has done its step.
-func oneCore() (again func()) {
-	n := runtime.GOMAXPROCS(0)
-	if n == 1 {
-		return func() {}
-	}
-	runtime.GOMAXPROCS(1)
-	return func() { runtime.GOMAXPROCS(n) }
-}
-
 func names(stack []*branch) (list []string) {
 	for _, b := range stack {
-		list = append(list, b.enabled[b.chosen])
+		list = append(list, b.Enabled[b.Chosen])
 	}
 	return list
 }
@@ -196,7 +179,7 @@ func names(stack []*branch) (list []string) {
 // the schedule did not repeat.
 func step(t *testing.T, w World, s Search, seen map[uint64][]string, cut func(stack []*branch) bool, stack *[]*branch) (*Run, int) {
 	depth, repeats, left := 0, true, false
-	run := watched(t, w, s.Count, func(p *Point) int {
+	run := player.Play(t, w, s.Count, func(p *Point) int {
 		b := &branch{}
 		if depth < len(*stack) {
 			b = (*stack)[depth]
@@ -204,19 +187,19 @@ func step(t *testing.T, w World, s Search, seen map[uint64][]string, cut func(st
 			if depth > 0 {
 				from = len((*stack)[depth-1].log)
 			}
-			if !slices.Equal(b.enabled, p.Enabled) || b.log != nil && !w.Lock.Lenient && (len(p.log) < from || !slices.EqualFunc(b.log[from:], p.log[from:], Entry.equal)) {
+			if !slices.Equal(b.Enabled, p.Enabled) || b.log != nil && !w.Lock.Lenient && (len(p.Log) < from || !slices.EqualFunc(b.log[from:], p.Log[from:], Entry.Equal)) {
 				repeats = false
 				return -1
 			}
 		} else {
-			*b = branch{enabled: p.Enabled, log: p.log, sleep: map[string]footprint{}, tried: map[string]footprint{}, chosen: -1}
+			*b = branch{Enabled: p.Enabled, log: p.Log, Sleep: map[string]player.Footprint{}, Tried: map[string]player.Footprint{}, Chosen: -1}
 			if depth > 0 && !s.Whole {
 				b.inherit((*stack)[depth-1])
 			}
 			if seen != nil {
-				b.meet(seen, p.situation())
+				b.meet(seen, p.Situation())
 			}
-			if b.chosen = b.next(); b.chosen < 0 {
+			if b.Chosen = b.next(); b.Chosen < 0 {
 				return -1
 			}
 			if cut != nil && cut(append(*stack, b)) {
@@ -226,10 +209,10 @@ func step(t *testing.T, w World, s Search, seen map[uint64][]string, cut func(st
 			*stack = append(*stack, b)
 		}
 		depth++
-		return b.chosen
-	}, func(n int, foot footprint) {
+		return b.Chosen
+	}, func(n int, foot player.Footprint) {
 		b := (*stack)[n]
-		b.tried[b.enabled[b.chosen]] = foot
+		b.Tried[b.Enabled[b.Chosen]] = foot
 	})
 	if depth < len(*stack) {
 		repeats = false
@@ -237,7 +220,7 @@ func step(t *testing.T, w World, s Search, seen map[uint64][]string, cut func(st
 	if !repeats {
 		return nil, depth
 	}
-	run.left = left
+	run.Left = left
 	return run, depth
 }
 
@@ -247,8 +230,8 @@ func (s Search) over(r *Report, began time.Time) bool {
 
 // next is the next action to take here; -1: none is left.
 func (b *branch) next() int {
-	for i := b.chosen + 1; i < len(b.enabled); i++ {
-		if _, asleep := b.sleep[b.enabled[i]]; !asleep && (b.only == nil || slices.Contains(b.only, b.enabled[i])) {
+	for i := b.Chosen + 1; i < len(b.Enabled); i++ {
+		if _, asleep := b.Sleep[b.Enabled[i]]; !asleep && (b.Only == nil || slices.Contains(b.Only, b.Enabled[i])) {
 			return i
 		}
 	}
@@ -260,26 +243,26 @@ func (b *branch) next() int {
 func (b *branch) meet(seen map[uint64][]string, situation uint64) {
 	asleep, again := seen[situation]
 	if again {
-		b.only = []string{}
+		b.Only = []string{}
 		for _, name := range asleep {
-			if _, still := b.sleep[name]; !still {
-				b.only = append(b.only, name)
+			if _, still := b.Sleep[name]; !still {
+				b.Only = append(b.Only, name)
 			}
 		}
-		maps.DeleteFunc(b.sleep, func(name string, _ footprint) bool { return !slices.Contains(asleep, name) })
+		maps.DeleteFunc(b.Sleep, func(name string, _ player.Footprint) bool { return !slices.Contains(asleep, name) })
 	}
-	seen[situation] = slices.Collect(maps.Keys(b.sleep))
+	seen[situation] = slices.Collect(maps.Keys(b.Sleep))
 }
 
 // inherit puts to sleep what need not be taken here: it was taken at the
 // branch above, before the action that leads here, and the two can be swapped.
 func (b *branch) inherit(above *branch) {
-	name := above.enabled[above.chosen]
-	foot := above.tried[name]
-	for _, set := range []map[string]footprint{above.sleep, above.tried} {
+	name := above.Enabled[above.Chosen]
+	foot := above.Tried[name]
+	for _, set := range []map[string]player.Footprint{above.Sleep, above.Tried} {
 		for other, f := range set {
-			if other != name && !dependent(&f, &foot) {
-				b.sleep[other] = f
+			if other != name && !f.Dependent(&foot) {
+				b.Sleep[other] = f
 			}
 		}
 	}
@@ -295,49 +278,39 @@ func (r *Report) count(t *testing.T, w World, s Search, run *Run) {
 	r.Depth = max(r.Depth, len(run.Points))
 	if s.Count {
 		for _, p := range run.Points {
-			r.states[p.state] = struct{}{}
+			r.states[p.State] = struct{}{}
 		}
-		r.states[run.final] = struct{}{}
+		r.states[run.Final] = struct{}{}
 		if !run.Aborted {
-			r.finals[run.final] = struct{}{}
+			r.finals[run.Final] = struct{}{}
 		}
 		r.States = len(r.states)
 	}
 	if run.Requests > r.MostRequests {
-		r.MostRequests, r.WithRequests = run.Requests, run.choices()
+		r.MostRequests, r.WithRequests = run.Requests, run.Choices()
 	}
 	if run.Events > r.MostEvents {
-		r.MostEvents, r.WithEvents = run.Events, run.choices()
+		r.MostEvents, r.WithEvents = run.Events, run.Choices()
 	}
 	for _, name := range run.Known {
 		if r.Known[name] == nil && r.raw {
-			r.Known[name] = traceOf(w, run)
+			r.Known[name] = player.TraceOf(w, run)
 		} else if r.Known[name] == nil {
-			r.Known[name] = Shrink(t, w, run.choices(), func(r *Run) bool { return slices.Contains(r.Known, name) })
+			r.Known[name] = Shrink(t, w, run.Choices(), func(r *Run) bool { return slices.Contains(r.Known, name) })
 		}
 	}
 	if v := run.Violation; v != nil {
 		r.Kinds[v.Kind]++
 		if r.Found == nil && !r.raw {
-			r.Found = Shrink(t, w, run.choices(), func(r *Run) bool { return r.Violation != nil && r.Violation.Kind == v.Kind })
+			r.Found = Shrink(t, w, run.Choices(), func(r *Run) bool { return r.Violation != nil && r.Violation.Kind == v.Kind })
 		}
 		if r.Found == nil { // a part of the search, or a lock whose schedules need not repeat
-			r.Found = traceOf(w, run)
+			r.Found = player.TraceOf(w, run)
 		}
 	}
 	if s.Progress != nil {
 		s.Progress(r)
 	}
-}
-
-// choices are the actions taken where more than one was possible.
-func (r *Run) choices() (names []string) {
-	for _, p := range r.Points {
-		if len(p.Enabled) > 1 {
-			names = append(names, p.choice())
-		}
-	}
-	return names
 }
 
 // random draws schedules.
@@ -348,7 +321,7 @@ func random(t *testing.T, w World, s Search, r *Report, began time.Time) {
 		if s.Depth > 0 {
 			choose = pct(rng, s.Depth)
 		}
-		r.count(t, w, s, watched(t, w, s.Count, choose, nil))
+		r.count(t, w, s, player.Play(t, w, s.Count, choose, nil))
 		if r.Found != nil && !s.All {
 			return
 		}
@@ -358,11 +331,8 @@ func random(t *testing.T, w World, s Search, r *Report, began time.Time) {
 // draw takes a fault once in eight points, if one is possible: taken as often
 // as anything else, they would all come at the start.
 func draw(rng *rand.Rand, p *Point) int {
-	plain := slices.IndexFunc(p.faults, func(f Fault) bool { return f != "" }) // the faults come last
-	switch {
-	case plain < 0:
-		return rng.IntN(len(p.Enabled))
-	case rng.IntN(8) == 0:
+	plain := p.Plain()
+	if plain < len(p.Enabled) && rng.IntN(8) == 0 {
 		return plain + rng.IntN(len(p.Enabled)-plain)
 	}
 	return rng.IntN(plain)
@@ -382,12 +352,12 @@ func pct(rng *rand.Rand, depth int) func(p *Point) int {
 		best, top := 0, -1<<31
 		for i, name := range p.Enabled {
 			actor := name
-			if p.faults[i] == "" {
-				actor, _, _ = cutName(name)
+			if p.Faults[i] == "" {
+				actor, _, _ = strings.Cut(name, ": ")
 			}
 			if _, ok := priority[actor]; !ok {
 				priority[actor] = rng.IntN(1000)
-				if p.faults[i] != "" {
+				if p.Faults[i] != "" {
 					priority[actor] -= 900 // a fault is not the rule
 				}
 			}
@@ -396,7 +366,7 @@ func pct(rng *rand.Rand, depth int) func(p *Point) int {
 			}
 		}
 		if step++; drop[step] {
-			actor, _, _ := cutName(p.Enabled[best])
+			actor, _, _ := strings.Cut(p.Enabled[best], ": ")
 			low--
 			priority[actor] = -1000 + low
 		}

@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
-)
 
-func cutName(action string) (who, what string, ok bool) { return strings.Cut(action, ": ") }
+	"example.com/zklock/internal/explore/player"
+)
 
 // follow chooses by name, and then by itself. A name that is not possible is
 // left out.
@@ -36,7 +35,7 @@ func Shrink(t *testing.T, w World, choices []string, still func(r *Run) bool) *T
 	try := func(names []string) (*Run, bool) {
 		var r *Run
 		for range 2 {
-			if r = watched(t, w, false, follow(names), nil); still(r) {
+			if r = player.Play(t, w, false, follow(names), nil); still(r) {
 				return r, true
 			}
 		}
@@ -45,10 +44,10 @@ func Shrink(t *testing.T, w World, choices []string, still func(r *Run) bool) *T
 	best := slices.Clone(choices)
 	shortest, ok := try(best)
 	for n := 1; !ok; n++ {
-		if n >= tries && w.Lock.Lenient {
+		if n >= player.Tries && w.Lock.Lenient {
 			return nil
 		}
-		if n >= tries {
+		if n >= player.Tries {
 			panic(fmt.Sprintf("explore: %s: a schedule does not repeat: %q", w.Lock.Name, choices))
 		}
 		shortest, ok = try(best)
@@ -76,37 +75,18 @@ func Shrink(t *testing.T, w World, choices []string, still func(r *Run) bool) *T
 			}
 		}
 	}
-	tr := traceOf(w, shortest)
-	// The choices at the end that the explorer would make by itself go.
-	tr.Choices, tr.Widths = tr.Choices[:tr.needed], tr.Widths[:tr.needed]
-	return tr
-}
-
-// traceOf makes a trace of a run, with all its choices.
-func traceOf(w World, r *Run) *Trace {
-	w.Name = w.Lock.Name
-	tr := &Trace{World: w, Choices: []string{}, Widths: []int{}, Violation: r.Violation, Known: r.Known, Results: r.Results, Log: r.Log}
-	for _, p := range r.Points {
-		tr.acts, tr.chosen = append(tr.acts, p.choice()), append(tr.chosen, len(p.Enabled) > 1)
-		if len(p.Enabled) == 1 {
-			continue
-		}
-		tr.Choices = append(tr.Choices, p.choice())
-		tr.Widths = append(tr.Widths, len(p.Enabled))
-		if p.Chosen != 0 {
-			tr.needed = len(tr.Choices)
-		}
-	}
+	tr := player.TraceOf(w, shortest)
+	tr.Cut()
 	return tr
 }
 
 // Replay plays a trace, and returns what it has shown. It fails if the
 // schedule is not possible, or if there are more or fewer possibilities at a
 // choice than there were. It is played again if the log is not the same; see
-// tries.
+// player.Tries.
 func Replay(t *testing.T, tr *Trace) (again *Trace, err error) {
 	t.Helper()
-	for range tries {
+	for range player.Tries {
 		if again, err = replay(t, tr); err == nil && reflect.DeepEqual(again.Log, tr.Log) {
 			break
 		}
@@ -114,35 +94,10 @@ func Replay(t *testing.T, tr *Trace) (again *Trace, err error) {
 	return again, err
 }
 
-func replay(t *testing.T, tr *Trace) (*Trace, error) {
-	n := 0
-	var err error
-	r := watched(t, tr.World, false, tr.chooser(&n, &err), nil)
-	if err == nil && n < len(tr.Choices) {
-		err = fmt.Errorf("the schedule ends after %d of %d choices", n, len(tr.Choices))
-	}
-	again := traceOf(tr.World, r)
+func replay(t *testing.T, tr *Trace) (again *Trace, err error) {
+	err = tr.Follow(func(choose func(p *Point) int) {
+		again = player.TraceOf(tr.World, player.Play(t, tr.World, false, choose, nil))
+	})
 	again.Choices, again.Widths = tr.Choices, tr.Widths
 	return again, err
-}
-
-// chooser chooses as a trace says. It counts the choices that it has made, and
-// says why it cannot make one.
-func (tr *Trace) chooser(n *int, err *error) func(p *Point) int {
-	return func(p *Point) int {
-		if len(p.Enabled) == 1 || *n >= len(tr.Choices) {
-			return 0
-		}
-		name := tr.Choices[*n]
-		i := slices.Index(p.Enabled, name)
-		switch {
-		case i < 0:
-			*err = fmt.Errorf("choice %d is %q, but these are possible: %q", *n+1, name, p.Enabled)
-		case *n < len(tr.Widths) && tr.Widths[*n] != len(p.Enabled):
-			*err = fmt.Errorf("choice %d had %d possibilities, and now %q", *n+1, tr.Widths[*n], p.Enabled)
-			i = -1
-		}
-		*n++
-		return i
-	}
 }

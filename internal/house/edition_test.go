@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 	"github.com/yuin/goldmark"
@@ -174,6 +173,24 @@ func shape(line string) string {
 	return strings.Join(append([]string{line}, figures...), " ")
 }
 
+// drawn is what a line of a picture made of characters has in both languages: lines,
+// arrows, figures, and names with a mark in them, such as /locks and lock-…04.
+var drawn = regexp.MustCompile(`[─-╿▲▼→]|[\w…]*[/…-][\w/…-]*|` + figure.String())
+
+// compareText returns the faults of a block whose words are translated line by line.
+func compareText(what, en, zh string) (faults []string) {
+	ens, zhs := strings.Split(en, "\n"), strings.Split(zh, "\n")
+	if len(ens) != len(zhs) {
+		return []string{fmt.Sprintf("%s: the picture has %d lines, and %d in English", what, len(zhs), len(ens))}
+	}
+	for i := range ens {
+		if !slices.Equal(drawn.FindAllString(ens[i], -1), drawn.FindAllString(zhs[i], -1)) {
+			faults = append(faults, fmt.Sprintf("%s: line %d of the picture is %q, and in English %q", what, i+1, strings.TrimSpace(zhs[i]), strings.TrimSpace(ens[i])))
+		}
+	}
+	return faults
+}
+
 // An edition is a set of pages, by their paths from the root.
 type edition struct{ tree fs.FS }
 
@@ -265,6 +282,17 @@ func (e edition) compare(page, what, en, zh string) (faults []string) {
 		}
 		return faults
 	}
+	if strings.HasPrefix(en, "```console\n") && strings.HasPrefix(zh, "```console\n") {
+		return transcript(what, en, zh)
+	}
+	if strings.HasPrefix(en, "```text\n") && strings.HasPrefix(zh, "```text\n") {
+		return compareText(what, en, zh)
+	}
+	scene, caption, isScene := strings.Cut(en, "\n")
+	sceneZh, captionZh, _ := strings.Cut(zh, "\n")
+	if isScene && strings.HasPrefix(scene, "```scene ") && scene == sceneZh {
+		return e.compare(page, what, strings.TrimSuffix(caption, "```"), strings.TrimSuffix(captionZh, "```"))
+	}
 	if strings.HasPrefix(en, "```") || strings.HasPrefix(zh, "```") {
 		if en != zh {
 			faults = append(faults, what+": the code differs from that of the English page")
@@ -285,6 +313,23 @@ func (e edition) compare(page, what, en, zh string) (faults []string) {
 		if n != want[fact] {
 			faults = append(faults, fmt.Sprintf("%s: %s is there %d times, and %d times in English", what, fact, n, want[fact]))
 		}
+	}
+	return faults
+}
+
+// typed is what a person types in a block of console: a line after "$ ", or a command of
+// Go. Arguments end at two blanks, or where Chinese begins.
+var typed = regexp.MustCompile(`(?m)^\$ .*|go (?:run|test) [^\s\p{Han}]+(?: [^\s\p{Han}]+)*`)
+
+// transcript compares what a command prints, which is in the page's language: the
+// commands are the same, and there are as many lines. A test of the program that prints it
+// plays it.
+func transcript(what, en, zh string) (faults []string) {
+	if a, b := strings.Count(en, "\n"), strings.Count(zh, "\n"); a != b {
+		faults = append(faults, fmt.Sprintf("%s: the transcript has %d lines, and %d in English", what, b, a))
+	}
+	if a, b := typed.FindAllString(en, -1), typed.FindAllString(zh, -1); !slices.Equal(a, b) {
+		faults = append(faults, fmt.Sprintf("%s: the transcript has the commands %q, and in English %q", what, b, a))
 	}
 	return faults
 }
@@ -465,196 +510,4 @@ func TestEditionSaysWhatTheEnglishPageSays(t *testing.T) {
 			require.Empty(t, strings.Join(e.faults(english(page)), "\n"))
 		})
 	}
-}
-
-// small is an English page and its Chinese edition, with a link to another pair and
-// to a page that has no edition.
-func small(t *testing.T) edition {
-	t.Helper()
-	files := map[string]string{
-		"docs/x.md": `English | [简体中文](x.zh-CN.md)
-
-# The page
-
-A waiter sends 2 requests: ` + "`create` and\n`getChildren`" + `, see [the other page](../y/#the-second).
-**The cost** is 5 requests, [as measured](z.md#times).
-
-## Two steps
-
-` + "```mermaid" + `
-sequenceDiagram
-    A->>S: create lock-0
-    Note over A,B: two holders after 3 s
-` + "```" + `
-
-` + "```" + `
-go run ./bench -n 100 # comments stay
-## not a heading
-` + "```" + `
-
-| bug | cured in |
-|---|---|
-| [A1](z.md): it waits | step 3 |
-| ` + "`a \\| b`" + ` is lost | step 4 |
-| nobody is woken | step 4 |
-
-1. Predict 10.
-2. Read [lock.go](../lock.go),
-   then run it.
-`,
-		"docs/x.zh-CN.md": `[English](x.md) | 简体中文
-
-# 页面
-
-等待者发出 2 个请求：` + "`create` 和 `getChildren`" + `，见[另一页](../y/README.zh-CN.md#第二节)。
-**代价**是 5 个请求（[实测](z.md#times)）。
-
-## 两步
-
-` + "```mermaid" + `
-sequenceDiagram
-    A->>S: create lock-0
-    Note over A,B: 3 秒后出现两个持有者
-` + "```" + `
-
-` + "```" + `
-go run ./bench -n 100 # comments stay
-## not a heading
-` + "```" + `
-
-| bug | 在哪里修好 |
-|---|---|
-| [A1](z.md)：一直等待 | 第 3 步 |
-| ` + "`a \\| b`" + ` 丢失 | 第 4 步 |
-| 没有人被唤醒 | 第 4 步 |
-
-1. 先预测 10。
-2. 阅读 [lock.go](../lock.go)，
-   再运行。
-`,
-		"docs/z.md":         "# Z\n\n## Times\n",
-		"lock.go":           "package lock\n",
-		"y/README.md":       "English | [简体中文](README.zh-CN.md)\n\n# Y\n\n## The second\n",
-		"y/README.zh-CN.md": "[English](README.md) | 简体中文\n\n# 另一页\n\n## 第二节\n",
-	}
-	tree := make(fstest.MapFS)
-	for file, text := range files {
-		tree[file] = &fstest.MapFile{Data: []byte(text)}
-	}
-	e := edition{tree}
-	for _, page := range []string{"docs/x.zh-CN.md", "y/README.zh-CN.md"} {
-		text, err := e.stamped(page)
-		require.NoError(t, err)
-		e.write(page, text)
-	}
-	return e
-}
-
-func (e edition) write(page, text string) {
-	e.tree.(fstest.MapFS)[page] = &fstest.MapFile{Data: []byte(text)}
-}
-
-// TestEditionFindsWhatIsPlanted plants a fault in a small page, or an edit that is
-// not a fault.
-func TestEditionFindsWhatIsPlanted(t *testing.T) {
-	const en, zh = "docs/x.md", "docs/x.zh-CN.md"
-	for name, c := range map[string]struct {
-		page, old, new string
-		want           string // part of the one fault, "" for none
-	}{
-		"nothing":                               {en, "", "", ""},
-		"English: a word":                       {en, "A waiter", "Each waiter", "the English section has changed"},
-		"English: a word of a heading":          {en, "## Two steps", "## The steps", "两步: the English section has changed"},
-		"English: another line break":           {en, "A waiter sends", "A\nwaiter sends", ""},
-		"English: another empty line":           {en, "\n## Two", "\n\n## Two", ""},
-		"English: without the switch":           {en, "English | [简体中文](x.zh-CN.md)\n\n", "", "the English page must begin"},
-		"English: a new section":                {en, "## Two", "## One\n\n## Two", "there are 2 headings, and 3"},
-		"Chinese: other words":                  {zh, "一直等待", "永远等待", ""},
-		"Chinese: another order of words":       {zh, "发出 2 个请求：`create` 和 `getChildren`", "发出 `getChildren` 和 `create` 共 2 个请求", ""},
-		"Chinese: another line break":           {zh, "。\n**代价**", "。**代价**", ""},
-		"Chinese: other labels in a diagram":    {zh, "3 秒后出现两个持有者", "3 秒以后，有两个持有者", ""},
-		"Chinese: without the switch":           {zh, "[English](x.md) | 简体中文\n\n", "", "the Chinese page must begin"},
-		"Chinese: the switch leads elsewhere":   {zh, "[English](x.md)", "[English](z.md)", "the Chinese page must begin"},
-		"Chinese: a heading of another level":   {zh, "## 两步", "### 两步", "the heading has level 3, and 2"},
-		"Chinese: a heading missing":            {zh, "## 两步\n", "", "there are 1 headings, and 2"},
-		"Chinese: a stamp missing":              {zh, "<!-- en:", "<!-- ", "the stamp is missing"},
-		"Chinese: a link missing":               {zh, "[lock.go](../lock.go)", "lock.go", "item 2: a link to lock.go is there 0 times, and 1"},
-		"Chinese: a link to another place":      {zh, "(../lock.go)", "(z.md)", "item 2: a link to"},
-		"Chinese: a link to another heading":    {zh, "z.md#times", "z.md#z", "a link to docs/z.md, heading"},
-		"Chinese: a link to no heading":         {zh, "#第二节", "#第三节", "no such heading"},
-		"Chinese: a link to no file":            {zh, "(../lock.go)", "(../lok.go)", "no such file"},
-		"Chinese: an English page with a twin":  {zh, "../y/README.zh-CN.md#第二节", "../y/README.md#the-second", "the Chinese one is (../y/README.zh-CN.md#第二节)"},
-		"Chinese: a folder with a twin":         {zh, "../y/README.zh-CN.md#第二节", "../y/#the-second", "the Chinese one is (../y/README.zh-CN.md#第二节)"},
-		"Chinese: a figure of the text":         {zh, "发出 2 个", "发出 3 个", "the text: figure"},
-		"Chinese: a figure of a row":            {zh, "第 3 步", "第 5 步", "row 3, cell 2: figure"},
-		"Chinese: a figure of an item":          {zh, "预测 10", "预测 11", "item 1: figure"},
-		"Chinese: two rows exchanged":           {zh, "| [A1](z.md)：一直等待 | 第 3 步 |\n| `a \\| b` 丢失 | 第 4 步 |", "| `a \\| b` 丢失 | 第 4 步 |\n| [A1](z.md)：一直等待 | 第 3 步 |", "row 3, cell"},
-		"Chinese: two items exchanged":          {zh, "1. 先预测 10。\n2. 阅读 [lock.go](../lock.go)，\n   再运行。", "1. 阅读 [lock.go](../lock.go)，\n   再运行。\n2. 先预测 10。", "item 1: "},
-		"Chinese: two cells exchanged":          {zh, "| 没有人被唤醒 | 第 4 步 |", "| 第 4 步 | 没有人被唤醒 |", "row 5, cell"},
-		"Chinese: a row missing":                {zh, "| 没有人被唤醒 | 第 4 步 |\n", "", "row 5, cell 1 is missing"},
-		"Chinese: a row more":                   {zh, "| 没有人被唤醒 | 第 4 步 |\n", "| 没有人被唤醒 | 第 4 步 |\n| 无 | 无 |\n", "row 6, cell 1 is not in the English"},
-		"Chinese: an item missing":              {zh, "1. 先预测 10。\n", "", "item 2 is missing"},
-		"Chinese: code in the text":             {zh, "`getChildren`", "`getchildren`", "`getChildren` is there 0 times"},
-		"Chinese: a block of code":              {zh, "-n 100", "-n 200", "block 2: the code differs"},
-		"Chinese: a comment in code":            {zh, "# comments stay", "# 注释", "block 2: the code differs"},
-		"Chinese: a block missing":              {zh, "```\ngo run ./bench -n 100 # comments stay\n## not a heading\n```\n", "", "block 2 is missing"},
-		"Chinese: a line of a diagram missing":  {zh, "    A->>S: create lock-0\n", "", "block 1: the diagram has 4 lines, and 5"},
-		"Chinese: another arrow":                {zh, "A->>S:", "A-->>S:", "block 1: line 3 of the diagram"},
-		"Chinese: another figure in a label":    {zh, "3 秒后", "4 秒后", "block 1: line 4 of the diagram"},
-		"Chinese: a note over somebody else":    {zh, "over A,B", "over A,S", "block 1: line 4 of the diagram"},
-		"Chinese: bold words that are not bold": {zh, "**代价**是", "**代价。**是", "do not make words bold"},
-		"Chinese: a quotation with a blank":     {zh, "阅读", "阅读 a,b", ""},
-		"Chinese: a half-width comma":           {zh, "发出 2 个请求：", "发出,即 2 个请求：", "line 6: 等待者发出,即: Chinese punctuation"},
-		"Chinese: a half-width stop":            {zh, "再运行。", "再运行.", "再运行.: Chinese punctuation"},
-		"Chinese: no blank before a figure":     {zh, "发出 2 个", "发出2 个", "Chinese punctuation"},
-		"Chinese: no blank after code":          {zh, "`create` 和", "`create`和", "Chinese punctuation"},
-		"Chinese: no blank before a link":       {zh, "[A1](z.md)：", "见[A1](z.md)：", "Chinese punctuation"},
-		"Chinese: bold words missing":           {zh, "**代价**", "代价", "the mark **"},
-		"the linked page gets another heading":  {"y/README.md", "## The second", "## The third", "a link to ../y/#the-second is there 0 times"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			e := small(t)
-			text, _ := e.read(c.page)
-			require.Contains(t, text, c.old)
-			e.write(c.page, strings.Replace(text, c.old, c.new, 1))
-			found := e.faults(en)
-			if c.want == "" {
-				require.Empty(t, found)
-				return
-			}
-			require.Contains(t, strings.Join(found, "\n"), c.want)
-		})
-	}
-}
-
-// TestEditionWritesStampsAndLinks: of a page that is named, and twice is as good as
-// once.
-func TestEditionWritesStampsAndLinks(t *testing.T) {
-	e := small(t)
-	const en, zh = "docs/x.md", "docs/x.zh-CN.md"
-	right, _ := e.read(zh)
-	again, err := e.stamped(zh)
-	require.NoError(t, err)
-	require.Equal(t, right, again)
-	require.Equal(t, right, e.led(zh))
-
-	text, _ := e.read(en)
-	e.write(en, strings.Replace(text, "2 requests", "two requests", 1))
-	text, err = e.stamped(zh)
-	require.NoError(t, err)
-	require.NotEqual(t, right, text)
-	e.write(zh, text)
-	require.Equal(t, []string{"line 3, 页面: the text: figure 2 is there 1 times, and 0 times in English"}, e.faults(en), "a new stamp hides no other fault")
-
-	for _, link := range []string{"../y/README.md#the-second", "../y#the-second", "../y/#the-second"} {
-		e.write(zh, strings.Replace(right, "../y/README.zh-CN.md#第二节", link, 1))
-		require.NotEmpty(t, e.faults(en))
-		require.Equal(t, right, e.led(zh))
-	}
-
-	_, err = e.stamped(en)
-	require.Error(t, err, "an English page gets no stamps")
-	e.write(zh, strings.Replace(right, "## 两步\n", "", 1))
-	_, err = e.stamped(zh)
-	require.Error(t, err, "which heading lacks its twin is the translator's to say")
 }

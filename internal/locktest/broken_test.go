@@ -10,6 +10,8 @@ import (
 
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/broken"
+	"example.com/zklock/internal/locktest/chinese"
+	"example.com/zklock/internal/locktest/chinese/chinesetest"
 )
 
 // A failure is the first that a suite must find in a broken lock, and words that
@@ -84,8 +86,18 @@ func failsFirst(t *testing.T, want failure, suite locktest.Suite) {
 		return
 	}
 	require.NotEmpty(t, last.Words, "the suite passes the lock")
+	inChinese(t, last)
 	require.Equal(t, want.name, last.Case, "%s", last.Words)
 	require.Contains(t, last.Words, want.words)
+}
+
+// inChinese looks for English in what a student who reads Chinese is told. The cases that
+// no exercise has are not translated.
+func inChinese(t *testing.T, v locktest.Verdict) {
+	t.Helper()
+	if _, ok := chinese.Table()[v.Case]; ok {
+		require.Empty(t, chinesetest.English(chinese.Messages.Text(v.Words)), "%s: %s", v.Case, v.Words)
+	}
 }
 
 // TestBasic passes what is right as far as a first attempt goes, and fails what
@@ -137,6 +149,7 @@ func TestUnsafe(t *testing.T) {
 			}, nil, func(v locktest.Verdict) bool { return locktest.Unsafe(v.Words) })
 			var found []string
 			for _, v := range verdicts {
+				inChinese(t, v)
 				if locktest.Unsafe(v.Words) {
 					found = append(found, v.Case+": "+v.Words)
 				}

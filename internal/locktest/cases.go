@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/wiretap"
+	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/internal/zkserver"
 )
 
@@ -62,7 +62,7 @@ func exclusion(w *World, contenders []Lock, all bool) {
 	}
 	for i, result := range results {
 		if !all {
-			w.waitFor(Patience, func() bool { return len(result) > 0 })
+			w.WaitFor(stage.Patience, func() bool { return len(result) > 0 })
 			if len(result) == 0 {
 				continue
 			}
@@ -153,15 +153,15 @@ func WaiterSleeps(w *World) { w.waiterSleeps(func(*Session) {}) }
 // WaiterIsQuiet counts what a waiter sends while nothing happens.
 func WaiterIsQuiet(w *World) {
 	w.waiterSleeps(func(s *Session) {
-		before, quiet := len(RequestsOf(s)), 10*time.Second
+		before, quiet := len(stage.RequestsOf(s)), 10*time.Second
 		if w.Server == nil {
 			quiet = 500 * time.Millisecond
 		}
 		time.Sleep(quiet) // in which nothing happens that a waiter could wait for
 		// A lock may show now and then that its session lives: zklock sends two
 		// requests in a third of the session timeout.
-		if n := len(RequestsOf(s)) - before; n > 10 {
-			w.Fatalf("the waiter polls: it has sent %d requests in %v while nothing changed (%s); set a watch, and sleep until its event comes", n, quiet, ByKind(RequestsOf(s)[before:]))
+		if n := len(stage.RequestsOf(s)) - before; n > 10 {
+			w.Fatalf("the waiter polls: it has sent %d requests in %v while nothing changed (%s); set a watch, and sleep until its event comes", n, quiet, ByKind(stage.RequestsOf(s)[before:]))
 		}
 	})
 }
@@ -171,11 +171,11 @@ func (w *World) waiterSleeps(f func(s *Session)) {
 	w.MustLock(holder, "the holder")
 	waiter, s := w.Contender()
 	result := w.Lock(waiter)
-	w.stillWaits(result, s, "the waiter")
+	w.Waits(result, s, "the waiter")
 	f(s)
-	w.stillWaits(result, s, "the waiter")
+	w.Waits(result, s, "the waiter")
 	w.Unlock(holder, "the holder")
-	w.holds(result, "the waiter, after the release,")
+	w.Holds(result, "the waiter, after the release,")
 	w.Unlock(waiter, "it")
 	w.NothingLeft()
 }
@@ -203,7 +203,7 @@ func LongHold(w *World) {
 	began := time.Now()
 	// A lock that looks now and then, its watch notwithstanding, has looked often
 	// enough some time.
-	for time.Since(began) < day && len(RequestsOf(sessions[0])) < 20000 {
+	for time.Since(began) < day && len(stage.RequestsOf(sessions[0])) < 20000 {
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		after := time.Since(began)
@@ -233,7 +233,7 @@ func LongHold(w *World) {
 			next = slices.IndexFunc(results, func(result <-chan error) bool { return len(result) > 0 })
 			return next >= 0
 		})
-		w.holds(results[next], "a waiter")
+		w.Holds(results[next], "a waiter")
 		w.Unlock(waiters[next], "it")
 	}
 	w.NothingLeft()
@@ -257,9 +257,9 @@ func MissingParents(w *World) {
 	b, s := w.Contender()
 	require.NoError(w, w.Result(w.Lock(a), "Lock where the parents are missing"), "Lock fails where the parents of its node are missing: make them when create returns zk.ErrNoNode")
 	result := w.Lock(b)
-	w.stillWaits(result, s, "the second contender")
+	w.Waits(result, s, "the second contender")
 	w.Unlock(a, "the first contender")
-	w.holds(result, "the second contender")
+	w.Holds(result, "the second contender")
 	w.Unlock(b, "the second contender")
 	w.NothingLeft()
 }
@@ -281,11 +281,11 @@ func ParentsAtOnce(w *World) {
 	resultB := w.Lock(b)
 	w.Hit(held[1], "the second contender makes "+topmost)
 	held[0].Release()
-	w.holds(resultA, "the contender that made the parents")
+	w.Holds(resultA, "the contender that made the parents")
 	held[1].Release()
-	w.stillWaits(resultB, sb, "the contender whose parents another one has made at the same moment")
+	w.Waits(resultB, sb, "the contender whose parents another one has made at the same moment")
 	w.Unlock(a, "the first")
-	w.holds(resultB, "the second")
+	w.Holds(resultB, "the second")
 	w.Unlock(b, "it")
 	w.NothingLeft()
 }
@@ -326,7 +326,7 @@ func tryLockRaces(w *World) {
 	for n := 1; w.GoesOn(n); n++ {
 		l, s := w.Contender()
 		other, os := w.Contender()
-		held := w.Server.Hold(Number(s, n))
+		held := w.Server.Hold(stage.Number(s, n))
 		var ok bool
 		tried := w.Aside("TryLock", func() (err error) {
 			ok, err = l.TryLock()
@@ -342,8 +342,8 @@ func tryLockRaces(w *World) {
 		select {
 		case err := <-tried:
 			require.NoError(w, err, "another contender has asked for the lock while request %d of TryLock was on its way, and TryLock fails", n)
-		case <-time.After(Patience):
-			w.Fatalf("another contender has taken the lock while request %d of TryLock, %v, was on its way, and TryLock waits for it: TryLock waits for nobody%s", n, LastRequest(s, n), w.Why())
+		case <-time.After(stage.Patience):
+			w.Fatalf("another contender has taken the lock while request %d of TryLock, %v, was on its way, and TryLock waits for it: TryLock waits for nobody%s", n, stage.LastRequest(s, n), w.Why())
 		}
 		if ok {
 			if len(result) > 0 {
@@ -352,7 +352,7 @@ func tryLockRaces(w *World) {
 			}
 			w.Unlock(l, "the contender that took the lock with TryLock")
 		}
-		w.holds(result, "the other contender")
+		w.Holds(result, "the other contender")
 		w.Unlock(other, "it")
 		w.nothingStays(fmt.Sprintf("another contender has taken the lock while request %d of TryLock was on its way", n))
 		if !met {
@@ -383,9 +383,9 @@ func unlockByNonHolder(w *World) {
 	// A waiter has a node, but not the lock.
 	waiter, ws := w.Contender()
 	result := w.Lock(waiter)
-	w.stillWaits(result, ws, "the waiter")
+	w.Waits(result, ws, "the waiter")
 	w.Unlock(holder, "the holder")
-	w.holds(result, "the waiter")
+	w.Holds(result, "the waiter")
 	before = w.Nodes()
 	err = w.UnlockErr(holder, "the second Unlock")
 	require.Equal(w, before, w.Nodes(), "a second Unlock has deleted another contender's node, the new holder's: delete only the node that this contender has made")
@@ -413,15 +413,13 @@ func ExpiredWaiter(w *World) {
 	w.MustLock(holder, "the holder")
 	waiter, s := w.Contender()
 	result := w.Lock(waiter)
-	w.waits(result, s, "the waiter")
+	w.Waits(result, s, "the waiter")
 	w.Expire(s)
 	// The client fails what is asked of it while it changes over.
-	w.Eventually("the waiter's client has a new session", func() bool {
-		return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession
-	})
+	w.Renewed(s, "the waiter's client has a new session")
 	if w.goesOn(result, s) {
 		w.Unlock(holder, "the holder")
-		w.holds(result, "a waiter whose session has expired, and that has queued again,")
+		w.Holds(result, "a waiter whose session has expired, and that has queued again,")
 		w.Unlock(waiter, "it")
 		w.NothingLeft()
 		return
@@ -441,7 +439,7 @@ func ExpiredWaiter(w *World) {
 // gone on and waits again. A lock may try again some times, with pauses.
 func (w *World) goesOn(result <-chan error, s *Session) bool {
 	w.Helper()
-	pause := Patience
+	pause := stage.Patience
 	if w.Server == nil {
 		pause = time.Second
 	}
@@ -459,15 +457,15 @@ func ClosedWaiter(w *World) {
 	w.MustLock(holder, "the holder")
 	waiter, s := w.Contender()
 	result := w.Lock(waiter)
-	w.waits(result, s, "the waiter")
+	w.Waits(result, s, "the waiter")
 	s.Close()
 	if w.Server != nil {
-		time.Sleep(Patience) // in which Lock may return
+		time.Sleep(stage.Patience) // in which Lock may return
 	}
 	w.notIn(result)
 	w.Unlock(holder, "the holder")
 	if w.Server != nil {
-		time.Sleep(Patience)
+		time.Sleep(stage.Patience)
 	}
 	w.notIn(result)
 	w.NothingLeft()
@@ -488,9 +486,9 @@ func ExpiredHolder(w *World) {
 	w.MustLock(holder, "the holder")
 	waiter, ws := w.Contender()
 	result := w.Lock(waiter)
-	w.stillWaits(result, ws, "the waiter")
+	w.Waits(result, ws, "the waiter")
 	w.Expire(s)
-	w.holds(result, "the waiter, after the holder's session has expired,")
+	w.Holds(result, "the waiter, after the holder's session has expired,")
 	w.Unlock(waiter, "the new holder")
 	w.NothingLeft()
 	w.UnlockErr(holder, "Unlock after the session has expired") // what a lock does for a holder in the background ends with it; the next case judges the error
@@ -504,9 +502,7 @@ func unlockAfterExpiry(w *World) {
 	w.Expire(s)
 	next, _ := w.Contender()
 	w.MustLock(next, "the next holder")
-	w.Eventually("the old holder's client has a new session", func() bool {
-		return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession
-	})
+	w.Renewed(s, "the old holder's client has a new session")
 	before := w.Nodes()
 	err := w.UnlockErr(holder, "Unlock after the session has expired")
 	require.Equal(w, before, w.Nodes(), "the holder's session has expired, and its Unlock has deleted another contender's node, the new holder's: two holders")
@@ -539,9 +535,9 @@ func (w *World) unlockOfOneThatCameWith() {
 	}
 	waiter := w.Subject.New(next.Conn, w.Path)
 	result := w.Lock(waiter)
-	w.stillWaits(result, next, "the waiter")
+	w.Waits(result, next, "the waiter")
 	w.Expire(s)
-	w.holds(result, "the waiter, after the holder's session has expired,")
+	w.Holds(result, "the waiter, after the holder's session has expired,")
 	w.expiredUnlock(holder, s, "another contender, which came in the same millisecond, has the lock")
 	w.Unlock(waiter, "the new holder")
 }
@@ -552,9 +548,7 @@ func (w *World) unlockInTheNextSession() {
 	holder, s := w.Contender()
 	w.MustLock(holder, "the holder")
 	w.Expire(s)
-	w.Eventually("the old holder's client has a new session", func() bool {
-		return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession
-	})
+	w.Renewed(s, "the old holder's client has a new session")
 	next, _ := w.Contender(s)
 	w.MustLock(next, "the next holder, of the same client")
 	w.expiredUnlock(holder, s, "another contender of the same client has the lock in its next session")
@@ -564,24 +558,11 @@ func (w *World) unlockInTheNextSession() {
 // expiredUnlock fails if Unlock of a holder whose session has expired deletes a node.
 func (w *World) expiredUnlock(holder Lock, s *Session, who string) {
 	w.Helper()
-	w.Eventually("the old holder's client has a new session", func() bool {
-		return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession
-	})
+	w.Renewed(s, "the old holder's client has a new session")
 	before := w.Nodes()
 	err := w.UnlockErr(holder, "Unlock after the session has expired")
 	require.Equal(w, before, w.Nodes(), "the holder's session has expired, %s, and Unlock of the old holder has deleted another contender's node: two holders", who)
 	w.IsNotLocked(err, "Unlock after the session has expired")
-}
-
-// parent makes the parent of a queue, if there is one.
-func (w *World) parent() {
-	w.Helper()
-	if !w.Subject.Queue {
-		return
-	}
-	if _, err := w.Session().Create(w.Path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); !errors.Is(err, zk.ErrNodeExists) {
-		require.NoError(w, err)
-	}
 }
 
 // queue lines up n contenders, each in a session of its own: the first holds
@@ -592,14 +573,14 @@ func (w *World) queue(n int) (locks []Lock, results []<-chan error, sessions []*
 		locks, sessions = append(locks, l), append(sessions, s)
 	}
 	w.Parents(w.Session().Conn, zk.WorldACL(zk.PermAll))
-	w.parent() // made in advance, so that no request is spent on it
+	w.Parent() // made in advance, so that no request is spent on it
 	for i, l := range locks {
 		result := w.Lock(l)
 		results = append(results, result)
 		if i == 0 {
-			w.holds(result, "the first")
+			w.Holds(result, "the first")
 		} else {
-			w.waits(result, sessions[i], fmt.Sprintf("contender %d", i))
+			w.Waits(result, sessions[i], fmt.Sprintf("contender %d", i))
 		}
 	}
 	return locks, results, sessions
@@ -609,7 +590,7 @@ func QueueOrder(w *World) {
 	locks, results, sessions := w.queue(6)
 	for i, l := range locks {
 		for j := i + 1; j < len(locks); j++ {
-			w.stillWaits(results[j], sessions[j], fmt.Sprintf("contender %d", j))
+			w.Waits(results[j], sessions[j], fmt.Sprintf("contender %d", j))
 		}
 		if i+1 == len(locks) {
 			w.Unlock(l, fmt.Sprintf("contender %d", i))
@@ -619,7 +600,7 @@ func QueueOrder(w *World) {
 		// them wins.
 		release := func() {}
 		if w.Server != nil {
-			release = w.Server.Hold(func(r zkserver.Request) bool { return r.Session == sessions[i+1].ID && !ByClient(r.Op) }).Release
+			release = w.Server.Hold(func(r zkserver.Request) bool { return r.Session == sessions[i+1].ID && !stage.ByClient(r.Op) }).Release
 		}
 		w.Unlock(l, fmt.Sprintf("contender %d", i))
 		if w.Server != nil {
@@ -652,21 +633,6 @@ func QueueOrder(w *World) {
 	w.NothingLeft()
 }
 
-// Goes ends the session of a waiter, and keeps its client from coming back. What
-// its Lock does then is of no interest: it may return, wait, or try again.
-func (w *World) Goes(s *Session) {
-	w.Helper()
-	if w.Server == nil {
-		s.Close()
-		return
-	}
-	const tries = 200 // one fault holds one handshake
-	for range tries {
-		w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == jute.OpConnect })
-	}
-	require.True(w, w.Server.Expire(s.ID))
-}
-
 // WaiterGoes ends the session of the waiter in the middle.
 func WaiterGoes(w *World) {
 	locks, results, sessions := w.queue(3)
@@ -677,9 +643,9 @@ func WaiterGoes(w *World) {
 		w.Fatal("the waiter before it has gone, the holder holds the lock still, and the last waiter has got it: two holders; the node that went need not have been the holder's, so look again at the whole queue after each event")
 	case <-time.After(time.Second): // every event has come by then
 	}
-	w.stillWaits(results[2], sessions[2], "the waiter after the one that has gone")
+	w.Waits(results[2], sessions[2], "the waiter after the one that has gone")
 	w.Unlock(locks[0], "the holder")
-	w.holds(results[2], "the waiter after the one that has gone")
+	w.Holds(results[2], "the waiter after the one that has gone")
 	w.Unlock(locks[2], "it")
 	w.NothingLeft()
 }
@@ -705,9 +671,9 @@ func ForeignChild(w *World) {
 	w.MustLock(l, fmt.Sprintf("a contender beside %d nodes that are not contenders'", len(names)))
 	other, os := w.Contender()
 	result := w.Lock(other)
-	w.stillWaits(result, os, "the second contender")
+	w.Waits(result, os, "the second contender")
 	w.Unlock(l, "the first")
-	w.holds(result, "the second contender")
+	w.Holds(result, "the second contender")
 	w.Unlock(other, "it")
 	require.Len(w, w.Nodes(), len(names), "the nodes that are not contenders' must stay, and no other node")
 }
@@ -738,21 +704,6 @@ func (w *World) atEachRead(f func(l Lock, s *Session, result <-chan error, relea
 	}
 }
 
-// Meets waits until a request meets a fault, or the session's contender waits
-// and no request will.
-func (w *World) Meets(f *zkserver.Fault, s *Session, what string) (met bool) {
-	w.Helper()
-	w.Eventually(what, func() bool {
-		select {
-		case <-f.Hit():
-			met = true
-		default:
-		}
-		return met || s.Tap.Armed() > 0 && s.Tap.Pending() == 0
-	})
-	return met
-}
-
 func ReleaseBeforeWatch(w *World) {
 	holder, _ := w.Contender()
 	w.MustLock(holder, "the holder")
@@ -762,7 +713,7 @@ func ReleaseBeforeWatch(w *World) {
 		select {
 		case err := <-result:
 			require.NoError(w, err, "the lock was let go while the waiter was about to wait (its %s came after the release), and Lock fails", step)
-		case <-time.After(Patience):
+		case <-time.After(stage.Patience):
 			w.Fatalf("the holder has let go between the waiter's look and its watch (its %s came after the release), and the waiter sleeps on: the event is lost; one request must look and set the watch, and a node that it does not find is a release%s", step, w.Why())
 		}
 		holder = l
@@ -775,7 +726,7 @@ func WaiterGoesBeforeWatch(w *World) {
 	holder, _ := w.Contender()
 	w.MustLock(holder, "the holder")
 	middle, ms := w.Contender()
-	w.waits(w.Lock(middle), ms, "the waiter")
+	w.Waits(w.Lock(middle), ms, "the waiter")
 	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step string) {
 		w.Goes(ms)
 		release()
@@ -785,7 +736,7 @@ func WaiterGoesBeforeWatch(w *World) {
 			w.Fatalf("the waiter before it has gone before it was watched (the %s came afterwards), and a waiter has got the lock: two holders; the node that is missing need not have been the holder's, so look again at the whole queue", step)
 		case <-time.After(time.Second): // every event has come by then
 		}
-		w.stillWaits(result, s, "a waiter whose "+step+" came after the waiter before it had gone")
+		w.Waits(result, s, "a waiter whose "+step+" came after the waiter before it had gone")
 		ms = s // it is in the middle for the next one
 	})
 	w.Goes(ms)
@@ -833,35 +784,16 @@ func ReleaseWhileCutOff(w *World) {
 	w.MustLock(holder, "the holder")
 	waiter, s := w.Contender()
 	result := w.Lock(waiter)
-	w.waits(result, s, "the waiter")
+	w.Waits(result, s, "the waiter")
 	back := w.Server.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == s.ID })
 	require.True(w, w.Server.Cut(s.ID))
 	w.Unlock(holder, "the holder")
 	w.Hit(back, "the waiter's client connects again")
 	back.Release()
-	w.holds(result, "a waiter that was cut off when the lock was let go")
+	w.Holds(result, "a waiter that was cut off when the lock was let go")
 	require.Equal(w, s.ID, s.SessionID(), "the waiter's client has another session, though it was cut off for less than the session timeout")
 	w.Unlock(waiter, "it")
 	w.NothingLeft()
-}
-
-// ByClient says that the client sends requests of this kind by itself: no lock
-// decides whether and when.
-func ByClient(op jute.Op) bool {
-	return op == jute.OpPing || op == jute.OpConnect || op == jute.OpSetWatches
-}
-
-// Number counts the requests that the lock of a session makes, and is true of
-// number n.
-func Number(s *Session, n int) func(zkserver.Request) bool {
-	count := 0
-	return func(r zkserver.Request) bool {
-		if r.Session != s.ID || ByClient(r.Op) {
-			return false
-		}
-		count++
-		return count == n
-	}
 }
 
 // A spoiler is a fault for the n-th request of a contender, and what else goes
@@ -877,22 +809,22 @@ func (w *World) mustOutlive(sp spoiler, s *Session, n int) bool {
 	if w.Subject.Requeues {
 		return true
 	}
-	create := createsNode(LastRequest(s, n))
+	create := stage.CreatesNode(stage.LastRequest(s, n))
 	return sp.loses && (w.Subject.FindsNode && create || w.Subject.Retries && !create)
 }
 
 func (w *World) spoilers() []spoiler {
 	spoilers := []spoiler{
 		{"is answered with an error", func(s *Session, n int) (_, _ *zkserver.Fault) {
-			return w.Server.Fail(jute.ErrRuntimeInconsistency, Number(s, n)), nil
+			return w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Number(s, n)), nil
 		}, false},
-		{"is lost with its connection", func(s *Session, n int) (_, _ *zkserver.Fault) { return w.Server.LoseRequest(Number(s, n)), nil }, true},
-		{"is carried out, and its reply is lost with the connection", func(s *Session, n int) (_, _ *zkserver.Fault) { return w.Server.LoseReply(Number(s, n)), nil }, true},
+		{"is lost with its connection", func(s *Session, n int) (_, _ *zkserver.Fault) { return w.Server.LoseRequest(stage.Number(s, n)), nil }, true},
+		{"is carried out, and its reply is lost with the connection", func(s *Session, n int) (_, _ *zkserver.Fault) { return w.Server.LoseReply(stage.Number(s, n)), nil }, true},
 	}
 	if w.Subject.Queue { // a lock without a queue has nothing to clean up
 		spoilers = append(spoilers, spoiler{"fails, and the first try to clean up is lost with its connection", func(s *Session, n int) (_, _ *zkserver.Fault) {
 			cleanUp := func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == jute.OpDelete }
-			return w.Server.Fail(jute.ErrRuntimeInconsistency, Number(s, n)), w.Server.LoseRequest(cleanUp)
+			return w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Number(s, n)), w.Server.LoseRequest(cleanUp)
 		}, false})
 	}
 	return spoilers
@@ -914,7 +846,7 @@ func ErrorOnTheWay(w *World) {
 				w.Unlock(holder, "the holder")
 			}
 			err := w.Result(result, fmt.Sprintf("Lock of a waiter, when its request %d %s, and it has tried again and waits, and the holder has let go,", n, sp.what))
-			last := LastRequest(s, n)
+			last := stage.LastRequest(s, n)
 			how := fmt.Sprintf("its request %d, %v, %s", n, last, sp.what)
 			if then != nil {
 				then.Release()
@@ -951,7 +883,7 @@ func ErrorOnTheWay(w *World) {
 // errorInTryLock spoils each request of TryLock on a free lock in turn.
 func errorInTryLock(w *World) {
 	w.Parents(w.Session().Conn, zk.WorldACL(zk.PermAll))
-	w.parent()
+	w.Parent()
 	for _, sp := range w.spoilers() {
 		for n := 1; w.GoesOn(n); n++ {
 			l, s := w.Contender()
@@ -960,7 +892,7 @@ func errorInTryLock(w *World) {
 			if then != nil {
 				then.Release()
 			}
-			last := LastRequest(s, n)
+			last := stage.LastRequest(s, n)
 			how := fmt.Sprintf("its request %d, %v, %s", n, last, sp.what)
 			met := len(fault.Hit()) > 0
 			if err == nil {
@@ -982,18 +914,6 @@ func errorInTryLock(w *World) {
 			w.Unlock(l, "it")
 		}
 	}
-}
-
-// LastRequest is the kind of the n-th request of a session.
-func LastRequest(s *Session, n int) jute.Op {
-	for _, e := range s.Tap.Log() {
-		if e.Kind == wiretap.Request && !ByClient(e.Op) {
-			if n--; n == 0 {
-				return e.Op
-			}
-		}
-	}
-	return jute.OpError
 }
 
 // nothingStays fails if a lock that has tried again leaves a node in the end: it may
@@ -1020,7 +940,7 @@ func (w *World) leavesNothing(l Lock, s *Session, last jute.Op, how string, err 
 		}
 		return nodes
 	}
-	if !createsNode(last) {
+	if !stage.CreatesNode(last) {
 		w.WaitUntil("the node goes", func() bool { return s.Tap.Pending() == 0 && len(mine()) == 0 }, func() string {
 			return how + ", Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error"
 		})
@@ -1030,7 +950,7 @@ func (w *World) leavesNothing(l Lock, s *Session, last jute.Op, how string, err 
 	require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
 	w.WaitUntil("not more than one node is left", func() bool { return len(mine()) <= 1 }, func() string { return how + ", and there are two nodes" })
 	w.Server.Expire(s.SessionID())
-	w.Eventually("the client has a new session", func() bool { return s.State() == zk.StateHasSession && s.SessionID() != s.ID })
+	w.Renewed(s, "the client has a new session")
 }
 
 // UnlockAgain spoils each request of Unlock in turn. Unlock may try again itself, or
@@ -1074,7 +994,7 @@ func UnlockAgain(w *World) {
 // that comes while a waiter is about to wait, and after a TryLock.
 func WatchesLeft(w *World) {
 	ReleaseBeforeWatch(w)
-	w.noWatches()
+	w.NoWatches()
 	holder, _ := w.Contender()
 	w.MustLock(holder, "the holder")
 	other, s := w.Contender()
@@ -1082,7 +1002,7 @@ func WatchesLeft(w *World) {
 		require.Zero(w, s.Tap.Armed(), "TryLock has returned and has left a watch behind")
 	}
 	w.Unlock(holder, "the holder")
-	w.noWatches()
+	w.NoWatches()
 }
 
 // GoroutinesLeft looks for goroutines of the lock after a wait and a session's end.
@@ -1090,15 +1010,6 @@ func GoroutinesLeft(w *World) {
 	WaiterSleeps(w)
 	ExpiredWaiter(w)
 	w.NoGoroutines()
-}
-
-// NoGoroutines fails if a goroutine of the lock is left though its client has been
-// connected for long. It is always true of a real server, whose time is not virtual.
-func (w *World) NoGoroutines() {
-	w.Helper()
-	if w.Server != nil && !w.waitForLock(afterwards) {
-		w.Fatalf("the lock leaks a goroutine: every contender has let go, its client has been connected for %v since, and the goroutine still waits%s", afterwards, leakedAt(allStacks()))
-	}
 }
 
 // WakeUps measures the first release, before which a contender came last, and
@@ -1126,7 +1037,7 @@ func WakeUps(w *World) {
 			case a := <-got:
 				require.NoError(w, a.err, "Lock of contender %d fails", a.contender)
 				holder = a.contender
-			case <-time.After(Patience):
+			case <-time.After(stage.Patience):
 				w.Fatalf("a release with %d waiting wakes no contender%s", waiting, w.Why())
 			}
 			w.Eventually("all others wait again", func() bool {
@@ -1206,7 +1117,7 @@ func requestCount(w *World) {
 		}
 		var requests []jute.Op
 		for _, s := range sessions {
-			requests = append(requests, RequestsOf(s)...)
+			requests = append(requests, stage.RequestsOf(s)...)
 		}
 		if predicted := w.Subject.Requests(n); len(requests) != predicted {
 			w.Fatalf("%d contenders that arrive one by one send %d requests in all, and %d were predicted (Subject.Requests): %s", n, len(requests), predicted, ByKind(requests))

@@ -179,10 +179,31 @@ func TestClassThePredictionIsForACrowd(t *testing.T) {
 	})
 }
 
+// A proof is a case or a test by which a page answers a question of a step. A case has
+// a gloss on the Chinese page.
+type proof struct{ inCase, gloss, test string }
+
+func proofs(t *testing.T, page, heading, mark string) (text string, all []proof) {
+	t.Helper()
+	_, answer, ok := strings.Cut(page, "### "+heading+"\n")
+	require.True(t, ok, "no answer to it: %s", heading)
+	answer, _, _ = strings.Cut(answer, "\n#")
+	_, text, ok = strings.Cut(strings.Join(strings.Fields(answer), " "), mark)
+	require.True(t, ok, "%s names no proof", heading)
+	for _, m := range regexp.MustCompile(`\*([^*]+)\*(?:（([^）]*\p{Han}[^）]*)）)?|`+"`(Test\\w+)`").FindAllStringSubmatch(text, -1) {
+		all = append(all, proof{m[1], m[2], m[3]})
+	}
+	require.NotEmpty(t, all, heading)
+	return text, all
+}
+
 // TestClassAnswers: each question of each step has an answer in
-// docs/teaching.md, which names the test that shows it.
+// docs/teaching.md, which names the test that shows it. The Chinese page names the
+// same, each case with its gloss.
 func TestClassAnswers(t *testing.T) {
 	teaching, err := os.ReadFile("../../docs/teaching.md")
+	require.NoError(t, err)
+	inChinese, err := os.ReadFile("../../docs/teaching.zh-CN.md")
 	require.NoError(t, err)
 	var sources strings.Builder // of the tests, and of the suites' cases
 	for _, pattern := range []string{"*.go", "../../0*/*_test.go", "../museum/bugs/*_test.go"} {
@@ -206,23 +227,23 @@ func TestClassAnswers(t *testing.T) {
 		require.True(t, ok, file)
 		for number := range len(regexp.MustCompile(`(?m)^\d+\. `).FindAllString(class, -1)) {
 			name := fmt.Sprintf("Step %s, question %d", strings.TrimLeft(step[:2], "0"), number+1)
-			_, answer, ok := strings.Cut(string(teaching), "### "+name+"\n")
-			require.True(t, ok, "docs/teaching.md has no answer to it: %s", name)
-			answer, _, _ = strings.Cut(answer, "\n#")
-			_, proof, ok := strings.Cut(strings.Join(strings.Fields(answer), " "), "**Proof**: ")
-			require.True(t, ok, "%s names no proof", name)
-			cases := regexp.MustCompile(`\*([^*]+)\*|`+"`(Test\\w+)`").FindAllStringSubmatch(proof, -1)
-			require.NotEmpty(t, cases, name)
-			for _, c := range cases {
-				if c[1] != "" {
-					require.Contains(t, sources.String(), `"`+c[1]+`"`, "%s: there is no such case", name)
+			text, english := proofs(t, string(teaching), name, "**Proof**: ")
+			for _, p := range english {
+				if p.inCase != "" {
+					require.Contains(t, sources.String(), `"`+p.inCase+`"`, "%s: there is no such case", name)
 				} else {
-					require.Contains(t, sources.String(), "func "+c[2]+"(", "%s: there is no such test", name)
+					require.Contains(t, sources.String(), "func "+p.test+"(", "%s: there is no such test", name)
 				}
 			}
+			_, twins := proofs(t, string(inChinese), fmt.Sprintf("第 %s 步，第 %d 题", strings.TrimLeft(step[:2], "0"), number+1), "**证明**：")
+			for i, p := range twins {
+				require.Equal(t, p.inCase != "", p.gloss != "", "%s: the Chinese page has no gloss for %q", name, p.inCase)
+				twins[i].gloss = ""
+			}
+			require.ElementsMatch(t, english, twins, "%s: the Chinese page names other tests", name)
 			for _, q := range questions {
 				if q.step == step && q.number == number+1 {
-					require.Contains(t, proof, cmp.Or(q.fails, q.test), name)
+					require.Contains(t, text, cmp.Or(q.fails, q.test), name)
 				}
 			}
 			answered++

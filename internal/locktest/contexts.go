@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/internal/zkserver"
 )
 
@@ -47,7 +48,7 @@ func (s ContextSubject) Plan() Plan {
 		ErrNotLocked: s.ErrNotLocked,
 		Queue:        true,
 	}
-	p := NewPlan(contextCases, Of[*contexts](s.Level), contender, func(w *World) *contexts { return &contexts{w, s} })
+	p := NewPlan(contextCases, stage.Of[*contexts](s.Level), contender, func(w *World) *contexts { return &contexts{w, s} })
 	if s.New == nil {
 		p.Missing = "ContextSubject.New is nil: it must make a contender"
 	}
@@ -91,7 +92,7 @@ func (w *contexts) waiting(name string) (l Lock, s *Session, result <-chan error
 	ctx, cancel := context.WithCancel(context.Background())
 	w.Cleanup(cancel)
 	result = w.Aside("Lock", func() error { return lock.Lock(ctx) })
-	w.stillWaits(result, s, name)
+	w.Waits(result, s, name)
 	return background{lock}, s, result, cancel
 }
 
@@ -122,7 +123,7 @@ func waiterReturns(w *contexts) {
 // clients are closed.
 func (w *contexts) rest() {
 	if w.Server != nil {
-		time.Sleep(Patience)
+		time.Sleep(stage.Patience)
 	}
 }
 
@@ -150,9 +151,9 @@ func waiterBetween(w *contexts) {
 	giveUp()
 	w.gaveUp(middle, "the waiter in the middle")
 	w.Eventually("the node of the waiter that gave up goes", func() bool { return len(w.Nodes()) == 2 })
-	w.stillWaits(result, s, "the waiter after the one that gave up")
+	w.Waits(result, s, "the waiter after the one that gave up")
 	w.Unlock(holder, "the holder")
-	w.holds(result, "the waiter after the one that gave up")
+	w.Holds(result, "the waiter after the one that gave up")
 	w.Unlock(last, "it")
 	w.NothingLeft()
 }
@@ -175,7 +176,7 @@ func waitsUntilDeadline(w *contexts) {
 	w.Cleanup(cancel)
 	began := time.Now()
 	result := w.Aside("Lock", func() error { return l.Lock(ctx) })
-	w.stillWaits(result, s, "the waiter with a deadline")
+	w.Waits(result, s, "the waiter with a deadline")
 	for i := range leave {
 		time.Sleep(patience / 4)
 		if len(result) > 0 {
@@ -251,7 +252,7 @@ func goroutinesOfGivingUp(w *contexts) {
 		s := w.Session()
 		l := background{w.subject.New(s.Conn, w.Path)}
 		ctx, cancel := context.WithCancel(context.Background())
-		held := w.Server.Hold(Number(s, n))
+		held := w.Server.Hold(stage.Number(s, n))
 		result := w.Aside("Lock", func() error { return l.ContextLock.Lock(ctx) })
 		w.Meets(held, s, "the request is held back, or the waiter waits")
 		cancel()
@@ -272,7 +273,7 @@ func endedBeforeSendsNothing(w *contexts) {
 	cancel()
 	require.Error(w, w.Result(w.Aside("Lock", func() error { return l.Lock(ctx) }), "Lock with a ctx that has ended"), "Lock was called with a ctx that had ended, and returns no error")
 	w.rest()
-	require.Empty(w, RequestsOf(s), "Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else")
+	require.Empty(w, stage.RequestsOf(s), "Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else")
 }
 
 // silentServer holds back each request of a waiter in turn, and then its ctx
@@ -284,10 +285,10 @@ func silentServer(w *contexts) {
 		s := w.Session()
 		l := w.subject.New(s.Conn, w.Path)
 		ctx, cancel := context.WithCancel(context.Background())
-		held := w.Server.Hold(Number(s, n))
+		held := w.Server.Hold(stage.Number(s, n))
 		result := w.Aside("Lock", func() error { return l.Lock(ctx) })
 		met := w.Meets(held, s, "the request is held back, or the waiter waits")
-		op := LastRequest(s, n)
+		op := stage.LastRequest(s, n)
 		cancel()
 		select {
 		case err := <-result:
@@ -318,14 +319,14 @@ func answeredTooLate(w *contexts) {
 		s := w.Session()
 		l := w.subject.New(s.Conn, w.Path)
 		ctx, cancel := context.WithCancel(context.Background())
-		held := w.Server.HoldReply(Number(s, n))
+		held := w.Server.HoldReply(stage.Number(s, n))
 		result := w.Aside("Lock", func() error { return l.Lock(ctx) })
 		met := false
 		w.Eventually("the reply is held back, or Lock returns", func() bool {
 			met = met || len(held.Hit()) > 0
 			return met || len(result) > 0
 		})
-		op := LastRequest(s, n)
+		op := stage.LastRequest(s, n)
 		cancel()
 		err := w.Result(result, fmt.Sprintf("the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", n, op))
 		held.Release()
@@ -372,8 +373,5 @@ func givesUpAtOnce(w *contexts) {
 	w.NothingLeft()
 }
 
-// createsNode: a multi is how a lock creates its node and learns in the same
+// CreatesNode: a multi is how a lock creates its node and learns in the same
 // request how many others there are.
-func createsNode(op jute.Op) bool {
-	return op == jute.OpCreate || op == jute.OpMulti || op == jute.OpCreate2 || op == jute.OpCreateContainer || op == jute.OpCreateTTL
-}

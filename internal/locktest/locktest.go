@@ -33,10 +33,12 @@
 package locktest
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/locktest/leases"
+	"example.com/zklock/internal/locktest/stage"
 )
 
 // A Lock is one contender, used by one goroutine at a time.
@@ -81,30 +83,6 @@ type Subject struct {
 	Requests func(n int) int
 }
 
-// A Level says how much is asked of a lock.
-type Level int
-
-const (
-	// Full asks for everything: errors that name the lock, exact counts of
-	// requests and watch events, and the right thing on connections that break.
-	Full Level = iota
-	// Basic asks for what a first attempt must do: one holder at a time, a node
-	// that goes with its session, waiters that sleep on a watch and are woken,
-	// TryLock and Unlock that do what they say.
-	Basic
-)
-
-// String returns "full" or "basic".
-func (l Level) String() string {
-	switch l {
-	case Full:
-		return "full"
-	case Basic:
-		return "basic"
-	}
-	return fmt.Sprintf("Level(%d)", int(l))
-}
-
 // Run runs the cases of the subject's Level as subtests. The first case that
 // fails is the most telling: the simplest cases come first.
 //
@@ -120,6 +98,60 @@ func Run(t *testing.T, s Subject) {
 	t.Helper()
 	RunSuite(t, s)
 }
+
+// What a suite of another package needs, too; package stage describes it.
+type (
+	Session         = stage.Session
+	Suite           = stage.Suite
+	Plan            = stage.Plan
+	TestCase[W any] = stage.TestCase[W]
+	Group           = stage.Group
+	Level           = stage.Level
+)
+
+// The levels, and the groups of cases.
+const (
+	Full     = stage.Full
+	Basic    = stage.Basic
+	Safety   = stage.Safety
+	Liveness = stage.Liveness
+	Faults   = stage.Faults
+	Cost     = stage.Cost
+)
+
+// What RunLeases and RunFaults need; package leases describes it.
+type (
+	LeaseSubject = leases.Subject
+	LeaseLock    = leases.Lock
+	LeaseWaiter  = leases.Waiter
+	Lease        = leases.Lease
+)
+
+// RunLeases runs what a lock with leases must do as subtests, in a process of
+// its own as Run does.
+func RunLeases(t *testing.T, s LeaseSubject) {
+	t.Helper()
+	RunSuite(t, s)
+}
+
+// RunFaults is the fault series: see leases.RunFaults.
+func RunFaults(t *testing.T, s LeaseSubject) {
+	t.Helper()
+	leases.RunFaults(t, s)
+}
+
+// RunSuite runs the cases of a suite as subtests, as Run does.
+func RunSuite(t *testing.T, s Suite) {
+	t.Helper()
+	stage.RunSuite(t, s)
+}
+
+// Names lists the cases of a suite, in the order in which they run. The
+// suite's functions are not called and may be nil.
+func Names(s Suite) []string { return s.Plan().Names }
+
+// Groups says of each case of a suite to which group it belongs.
+func Groups(s Suite) map[string]Group { return s.Plan().Groups }
 
 // Plan is what Run runs.
 func (s Subject) Plan() Plan {

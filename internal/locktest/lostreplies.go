@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/internal/zkserver"
 )
 
@@ -34,7 +35,7 @@ func RunLostReplies(t *testing.T, s LostReplySubject) {
 // Plan is what RunLostReplies runs.
 func (s LostReplySubject) Plan() Plan {
 	contender := Subject{New: s.New, ErrNotLocked: s.ErrNotLocked, Queue: true, FindsNode: true}
-	p := NewPlan(lostReplyCases, Of[*World](s.Level), contender, func(w *World) *World { return w })
+	p := NewPlan(lostReplyCases, stage.Of[*World](s.Level), contender, func(w *World) *World { return w })
 	if s.New == nil {
 		p.Missing = "LostReplySubject.New is nil: it must make a contender"
 	}
@@ -57,7 +58,7 @@ var lostReplyCases = []TestCase[*World]{
 
 // creates is true of the creates of a contender's node.
 func creates(s *Session) func(zkserver.Request) bool {
-	return func(r zkserver.Request) bool { return r.Session == s.ID && createsNode(r.Op) }
+	return func(r zkserver.Request) bool { return r.Session == s.ID && stage.CreatesNode(r.Op) }
 }
 
 const searchForIt = "the node may be there although create has failed: give each node an id of its own, in its data, and after zk.ErrConnectionClosed look for the node that has it"
@@ -144,7 +145,7 @@ func eachFindsItsOwn(w *World) {
 		if i == 0 {
 			w.survives(results[0], what)
 		}
-		time.Sleep(Patience) // it waits by now
+		time.Sleep(stage.Patience) // it waits by now
 		w.oneNode(i+1, what)
 	}
 	for i, l := range locks {
@@ -210,7 +211,7 @@ func (w *World) sameNode(made []string, what string) {
 func longOutage(w *World) {
 	holder, _ := w.Contender()
 	w.MustLock(holder, "the holder")
-	l, s := w.Contender(w.sessionFor(40 * time.Second))
+	l, s := w.Contender(w.SessionFor(40 * time.Second))
 	lost := w.Server.LoseReply(creates(s))
 	// Each handshake is lost, and a client that cannot connect tries once a second.
 	var away []*zkserver.Fault
@@ -252,7 +253,7 @@ func searchLost(w *World) {
 			w.MustLock(holder, "the holder")
 			l, s := w.Contender()
 			w.Server.LoseReply(creates(s))
-			fault := lose(Number(s, n))
+			fault := lose(stage.Number(s, n))
 			result := w.Lock(l)
 			what := "the reply to create was lost, and then a request of the search for the node"
 			hit := false
@@ -267,7 +268,7 @@ func searchLost(w *World) {
 				err := <-result
 				require.Error(w, err, "a waiter has got the lock while another contender holds it: two holders")
 				w.WaitUntil("the node goes", func() bool { return len(w.Nodes()) == 1 }, func() string {
-					return fmt.Sprintf("%s (request %d, %v), and Lock returns the error: the node is there still, and blocks every contender that comes later; search until there is an answer, or the session has ended: %v", what, n, LastRequest(s, n), err)
+					return fmt.Sprintf("%s (request %d, %v), and Lock returns the error: the node is there still, and blocks every contender that comes later; search until there is an answer, or the session has ended: %v", what, n, stage.LastRequest(s, n), err)
 				})
 				require.True(w, hit, "%s, and Lock returns the error: %v", what, err)
 				w.Unlock(holder, "the holder")
@@ -295,10 +296,10 @@ func syncFirst(w *World) {
 	l, s := w.Contender()
 	w.Server.LoseRequest(creates(s))
 	result := w.Lock(l)
-	w.stillWaits(result, s, "the contender whose create was lost")
+	w.Waits(result, s, "the contender whose create was lost")
 	synced, looked := false, false
-	for _, op := range RequestsOf(s)[1:] {
-		if createsNode(op) {
+	for _, op := range stage.RequestsOf(s)[1:] {
+		if stage.CreatesNode(op) {
 			break
 		}
 		synced = synced || op == jute.OpSync
@@ -359,8 +360,8 @@ func sessionEndsBeforeSearch(w *World) {
 		require.Len(w, w.Nodes(), 1, "the session has ended after the reply to create was lost, its node has gone with it, and Lock returns without another, so that the next contender gets in: two holders")
 		w.Unlock(l, "the contender, in its new session,")
 	}
-	w.Eventually("the client has a new session", func() bool { return s.State() == zk.StateHasSession && s.SessionID() != s.ID })
-	time.Sleep(Patience)
+	w.Renewed(s, "the client has a new session")
+	time.Sleep(stage.Patience)
 	w.NothingLeft()
 	w.MustLock(l, "it, in its new session,")
 	w.Unlock(l, "it")

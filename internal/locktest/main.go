@@ -1,14 +1,13 @@
 package locktest
 
 import (
-	"context"
-	"os"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/locktest/stage"
 )
 
 // Main is TestMain for a package whose tests use the ZooKeeper that ZK names:
@@ -43,12 +42,4 @@ func (c closing) Run() int {
 
 // Real returns the ZooKeeper that ZK names, nil if that is the embedded one.
 // It stays open until the package's tests have ended.
-func Real(t require.TestingT) *ensemble.Ensemble {
-	spec := os.Getenv("ZK")
-	if spec == "" || spec == ensemble.SpecEmbedded {
-		return nil
-	}
-	zoo, err := ensemble.Shared(context.Background(), spec)
-	require.NoError(t, err)
-	return zoo
-}
+func Real(t require.TestingT) *ensemble.Ensemble { return stage.Real(t) }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/locktest/judge"
 )
 
 // An Other is a contender for a lock that is not on ZooKeeper, used by one
@@ -225,7 +227,7 @@ func (s OtherSubject) verdict(t *testing.T, name string) string {
 
 // Errorf and FailNow are what testify needs.
 func (w *otherWorld) Errorf(format string, args ...any) {
-	w.words = append(w.words, plain(fmt.Sprintf(format, args...)))
+	w.words = append(w.words, judge.Plain(fmt.Sprintf(format, args...)))
 }
 func (w *otherWorld) FailNow() { runtime.Goexit() }
 func (w *otherWorld) Helper()  {}

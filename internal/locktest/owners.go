@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/locktest/stage"
 )
 
 // An OwnersSubject is a kind of lock that knows owners: many of them share
@@ -45,7 +47,7 @@ func (s OwnersSubject) Plan() Plan {
 		Queue:        true,
 		Requeues:     s.Requeues,
 	}
-	p := NewPlan(WithoutParents(ownersCases), func(c TestCase[*owners]) bool { return !c.Queue || !s.Shared },
+	p := NewPlan(stage.WithoutParents(ownersCases), func(c TestCase[*owners]) bool { return !c.Queue || !s.Shared },
 		contender, func(w *World) *owners { return &owners{w, s} })
 	if s.Open == nil {
 		p.Missing = "OwnersSubject.Open is nil: it must make a Mutex"

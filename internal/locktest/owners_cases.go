@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/internal/zkserver"
 )
 
@@ -75,7 +76,7 @@ func (w *owners) queues(l Lock, s *Session, n int, name string) <-chan error {
 		require.NoError(w, err)
 		return len(nodes) == n
 	})
-	w.stillWaits(result, s, name)
+	w.Waits(result, s, name)
 	return result
 }
 
@@ -84,14 +85,14 @@ func lockAgain(w *owners) {
 	owner := open("owner")
 	w.MustLock(owner, "the owner")
 	w.Eventually("all requests of Lock are answered", func() bool { return s.Tap.Pending() == 0 })
-	before := len(RequestsOf(s))
+	before := len(stage.RequestsOf(s))
 	w.MustLock(owner, "the owner, which holds the lock already,")
 	w.tryLock(true, owner, "the owner, which holds the lock already,")
 	w.times(3, owner, "after a Lock, a Lock and a TryLock")
 	w.Unlock(owner, "the owner, which has locked three times,")
 	w.Unlock(owner, "the owner, which has locked three times and unlocked once,")
 	w.times(1, owner, "after three Locks and two Unlocks")
-	require.Len(w, RequestsOf(s), before, "an owner that holds the lock locks again, and asks the server: count in memory")
+	require.Len(w, stage.RequestsOf(s), before, "an owner that holds the lock locks again, and asks the server: count in memory")
 	w.Unlock(owner, "the owner")
 	w.NothingLeft()
 }
@@ -135,17 +136,17 @@ func anotherOwner(w *owners) {
 	w.MustLock(a, "the first owner, while others wait,")
 	w.Unlock(a, "the first owner, which has locked twice,")
 	require.Len(w, w.Nodes(), 4, "an owner has locked twice and unlocked once, and its node has gone: the next contender gets in while it holds the lock: two holders; count, and delete the node with the last Unlock")
-	w.stillWaits(resultB, s, "the second owner")
+	w.Waits(resultB, s, "the second owner")
 	w.Unlock(a, "the first owner")
-	w.holds(resultB, "the second owner, whose turn it is,")
+	w.Holds(resultB, "the second owner, whose turn it is,")
 	w.times(1, b, "after its turn has come")
-	w.stillWaits(resultS, ss, "a stranger that came after the second owner")
-	w.stillWaits(resultC, s, "the third owner")
+	w.Waits(resultS, ss, "a stranger that came after the second owner")
+	w.Waits(resultC, s, "the third owner")
 	w.Unlock(b, "the second owner")
-	w.holds(resultS, "a stranger, whose turn it is,")
-	w.stillWaits(resultC, s, "the third owner, which came after a stranger,")
+	w.Holds(resultS, "a stranger, whose turn it is,")
+	w.Waits(resultC, s, "the third owner, which came after a stranger,")
 	w.Unlock(stranger, "the stranger")
-	w.holds(resultC, "the third owner")
+	w.Holds(resultC, "the third owner")
 	w.Unlock(c, "the third owner")
 	w.NothingLeft()
 }
@@ -158,7 +159,7 @@ func equalNames(w *owners) {
 	w.notOwner(b, "the second of two owners with one name")
 	result := w.queues(b, s, 2, "the second of two owners with one name")
 	w.Unlock(a, "the first")
-	w.holds(result, "the second")
+	w.Holds(result, "the second")
 	w.notOwner(a, "the first, which has let go,")
 	w.Unlock(b, "the second")
 	w.NothingLeft()
@@ -239,15 +240,15 @@ func lockAtOnce(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
 	w.queueNode(owner)
-	held := w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && createsNode(r.Op) })
+	held := w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && stage.CreatesNode(r.Op) })
 	first := w.Lock(owner)
 	w.Hit(held, "the request is sent")
 	second := w.Lock(owner)
 	synctest.Wait()
 	w.times(0, owner, "while its first Lock is under way")
 	held.Release()
-	w.holds(first, "the first goroutine")
-	w.holds(second, "the second goroutine of the same owner")
+	w.Holds(first, "the first goroutine")
+	w.Holds(second, "the second goroutine of the same owner")
 	require.Len(w, w.Nodes(), 1, "two goroutines of one owner that lock at once make two nodes: it waits for itself")
 	w.times(2, owner, "after both of its goroutines have locked")
 	w.Unlock(owner, "one goroutine")
@@ -296,7 +297,7 @@ func lockDuringUnlock(w *owners) {
 	synctest.Wait()
 	held.Release()
 	require.NoError(w, w.Result(unlocked, "the last Unlock"))
-	w.holds(result, "an owner that locks during its last Unlock")
+	w.Holds(result, "an owner that locks during its last Unlock")
 	now := w.Nodes()
 	require.NotEmpty(w, now, "an owner that locks during its last Unlock holds the lock without a node, so that the next contender gets in: two holders")
 	require.Len(w, now, 1, "an owner that locks during its last Unlock leaves a node behind")
@@ -332,7 +333,7 @@ func tryLockWhileWaiting(w *owners) {
 	w.tryLock(false, owner, "an owner whose Lock waits")
 	require.Len(w, w.Nodes(), 2, "TryLock has returned false, and it has left a node behind, or the waiter's has gone")
 	w.Unlock(holder, "the holder")
-	w.holds(result, "the owner")
+	w.Holds(result, "the owner")
 	w.tryLock(true, owner, "an owner whose Lock has got in")
 	w.Unlock(owner, "it, for the first time,")
 	w.Unlock(owner, "it, for the second time,")
@@ -349,9 +350,9 @@ func unlockByAnother(w *owners) {
 	w.notOwner(waiter, "an owner whose Lock waits")
 	require.ElementsMatch(w, nodes, w.Nodes(), "Unlock by an owner that does not hold the lock has deleted another contender's node")
 	w.times(1, holder, "after another owner's Unlock")
-	w.stillWaits(result, s, "the waiter")
+	w.Waits(result, s, "the waiter")
 	w.Unlock(holder, "the holder")
-	w.holds(result, "the waiter")
+	w.Holds(result, "the waiter")
 	w.notOwner(holder, "an owner that has let go")
 	w.tryLock(false, idle, "an owner that does not hold the lock")
 	w.Unlock(waiter, "it")
@@ -378,7 +379,7 @@ func unlockTooMany(w *owners) {
 }
 
 // lockFails spoils each request of an owner's Lock in turn, while a stranger
-// holds the lock. Article C's lock sets its count and its owner before it asks
+// Holds the lock. Article C's lock sets its count and its owner before it asks
 // for the lock: if that fails they stay.
 func lockFails(w *owners) {
 	for _, sp := range w.spoilers() {
@@ -395,7 +396,7 @@ func lockFails(w *owners) {
 				w.Unlock(holder, "the holder")
 			}
 			err := w.Result(result, fmt.Sprintf("Lock of an owner, when its request %d %s, and it has tried again and waits, and the holder has let go,", n, sp.what))
-			how := fmt.Sprintf("its request %d, %v, %s", n, LastRequest(s, n), sp.what)
+			how := fmt.Sprintf("its request %d, %v, %s", n, stage.LastRequest(s, n), sp.what)
 			if then != nil {
 				then.Release()
 			}
@@ -438,7 +439,7 @@ func tryLockFails(w *owners) {
 			if err == nil {
 				met := len(fault.Hit()) > 0
 				fault.Release()
-				how := fmt.Sprintf("its request %d, %v, %s", n, LastRequest(s, n), sp.what)
+				how := fmt.Sprintf("its request %d, %v, %s", n, stage.LastRequest(s, n), sp.what)
 				require.True(w, ok, "TryLock on a free lock returns false and no error, when %s", how)
 				require.NotEmpty(w, w.Nodes(), "%s, and TryLock returns true without a node, so that the next contender gets in: two holders", how)
 				w.Unlock(owner, "the owner")
@@ -460,7 +461,7 @@ func tryLockFails(w *owners) {
 // owner.
 func (w *owners) cleanBooks(owner, another Lock, s *Session, n int, what string, err error, freed func()) {
 	w.Helper()
-	last := LastRequest(s, n)
+	last := stage.LastRequest(s, n)
 	how := fmt.Sprintf("its request %d, %v, %s", n, last, what)
 	w.times(0, owner, "after a Lock that failed: "+how)
 	w.Eventually("the owner's client is connected", func() bool { return s.State() == zk.StateHasSession })
@@ -473,7 +474,7 @@ func (w *owners) cleanBooks(owner, another Lock, s *Session, n int, what string,
 	w.leavesNothing(owner, s, last, how, err)
 	result := w.Lock(another)
 	freed()
-	w.holds(result, "another owner, after one has failed to lock ("+how+"),")
+	w.Holds(result, "another owner, after one has failed to lock ("+how+"),")
 	w.tryLock(false, owner, "an owner whose Lock has failed ("+how+") while another one holds the lock")
 	w.notOwner(owner, "an owner whose Lock has failed ("+how+")")
 	w.Unlock(another, "the other owner")
@@ -506,7 +507,7 @@ func unlockFails(w *owners) {
 		if w.goesOn(result, s) { // it has found out, and queues again
 			w.notOwner(owner, "an owner whose first Unlock let go of the lock after all, and that waits,")
 			w.Unlock(next, "the next one")
-			w.holds(result, "the owner, which has queued again,")
+			w.Holds(result, "the owner, which has queued again,")
 			w.Unlock(owner, "it")
 			w.NothingLeft()
 			return
@@ -528,9 +529,7 @@ func expiredOwner(w *owners) {
 	w.Expire(s)
 	next, _ := w.Contender()
 	w.MustLock(next, "the next one")
-	w.Eventually("the old owner's client has a new session", func() bool {
-		return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession
-	})
+	w.Renewed(s, "the old owner's client has a new session")
 	before := w.Nodes()
 	if err := w.UnlockErr(owner, "Unlock after the session has expired"); err != nil && w.subject.ErrNotOwner != nil {
 		require.ErrorIs(w, err, w.subject.ErrNotOwner, "the first of two Unlocks after the session has expired")

@@ -11,14 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// inNewProcess has the case run again, in a process in which nothing has run before,
-// where about is what is told here. This run of it is over.
-func (w *World) inNewProcess(about string) {
-	self.mu.Lock()
-	defer self.mu.Unlock()
-	self.again = about
-}
-
 // idsOfProcesses looks at what a lock writes into its node in two processes in which
 // the same has happened: the first contender locks. Their clocks and their sessions
 // differ, as those of two processes do. If both write the same, the next holder may
@@ -28,16 +20,13 @@ func (w *World) inNewProcess(about string) {
 // The address of a contender counts as the same in both processes: whether it is
 // depends on how the runtime places its memory.
 func idsOfProcesses(w *World) {
-	if self == nil {
+	if !w.Watched() {
 		w.Skip("needs processes of its own (leave out -locktest.here)")
 	}
 	const alone, seen = "alone", "seen "
-	self.mu.Lock()
-	about, first := self.about, self.cases == 1
-	self.mu.Unlock()
-	data, again := strings.CutPrefix(about, seen)
-	if !first || about == "" {
-		w.inNewProcess(alone)
+	data, again := strings.CutPrefix(w.About, seen)
+	if !w.First() || w.About == "" {
+		w.Again(alone)
 		return
 	}
 	if again {
@@ -54,7 +43,7 @@ func idsOfProcesses(w *World) {
 	written := withoutAddresses(string(mine), holder, s.Conn)
 	if !again {
 		w.Unlock(holder, "the holder")
-		w.inNewProcess(seen + hex.EncodeToString([]byte(written)))
+		w.Again(seen + hex.EncodeToString([]byte(written)))
 		return
 	}
 	if data != hex.EncodeToString([]byte(written)) {

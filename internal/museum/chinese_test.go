@@ -86,8 +86,8 @@ var labels = [][2]string{
 	{"reads {n}, and is paused", "读到 {n}，随后暂停"},
 	{"reads {n}, adds one, writes {m}", "读到 {n}，加一，写入 {m}"},
 	{"continues, adds one to what it has read, writes {n}", "恢复运行，在读到的数上加一，写入 {n}"},
-	{"adds one to what it has read, writes {n}: one addition is lost", "在读到的数上加一，写入 {n}：丢失了一次加一"},
-	{"its unlock deletes nothing, but one addition is lost", "它的 unlock 什么也没删，但丢失了一次加一"},
+	{"adds one to what it has read, writes {n}: one addition is lost", "在读到的数上加一，写入 {n}：有一次加一丢失了"},
+	{"its unlock deletes nothing, but one addition is lost", "它的 unlock 什么也没删，但是有一次加一丢失了"},
 }
 
 var holes = map[string]string{

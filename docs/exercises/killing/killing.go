@@ -17,7 +17,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	predecessor "example.com/zklock/03-sequential-predecessor"
-	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/locktest/broken"
+	"example.com/zklock/internal/locktest/judge"
 	"example.com/zklock/internal/museum"
 )
 
@@ -25,7 +26,7 @@ import (
 type right struct {
 	name string // of the case
 	help string // what differs from step 3
-	kind
+	broken.Manner
 }
 
 var rights = []right{
@@ -33,66 +34,66 @@ var rights = []right{
 	{
 		"no false alarm: a right lock with other names, which sends more requests",
 		"its nodes are named otherwise and have data, its errors read otherwise, and it sends requests that it does not need",
-		kind{names: "contender-", says: "queue", data: "x", more: true},
+		broken.Manner{Names: "contender-", Says: "queue", Data: "x", More: true},
 	},
 	{
 		"no false alarm: a right lock that watches with exists",
 		"it watches with exists, and lists the queue again if there was no node",
-		kind{exist: true},
+		broken.Manner{Exist: true},
 	},
 	{
 		"no false alarm: a right lock that lists the queue less often",
 		"if the node that has gone was the only one before its own, it looks at its own node only",
-		kind{less: true},
+		broken.Manner{Less: true},
 	},
 }
 
 // A mutant is step 3 with one place changed.
 type mutant struct {
-	harm string // what it does wrong, in the words of the case
-	kind
+	harm         string // what it does wrong, in the words of the case
+	bug          string // of package broken
 	old, changed string // the place in step 3's lock.go
 }
 
 var tenMutants = []mutant{
 	{
-		"a holder that dies keeps the lock", kind{persistent: true},
+		"a holder that dies keeps the lock", "not ephemeral",
 		"l.conn.Create(l.path+\"/\"+prefix, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))\n", "l.conn.Create(l.path+\"/\"+prefix, nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))\n",
 	},
 	{
-		"a waiter that is woken takes the lock", kind{takesTheEvent: true},
+		"a waiter that is woken takes the lock", "no look after waking",
 		"\t\t\treturn l.giveUp(node, event.Err)\n\t\t}\n", "\t\t\treturn l.giveUp(node, event.Err)\n\t\t}\n\t\tl.node = node\n\t\treturn nil\n",
 	},
 	{
-		"a release is missed between looking and watching", kind{watchesNoNode: true},
+		"a release is missed between looking and watching", "look first, watch later",
 		"_, _, changed, err := l.conn.GetW(l.path + \"/\" + before)\n", "_, _, changed, err := l.conn.ExistsW(l.path + \"/\" + before)\n",
 	},
 	{
-		"a child that is not a contender is waited for", kind{anyChild: true},
+		"a child that is not a contender is waited for", "every child is a contender",
 		"\t\tif !strings.HasPrefix(child, prefix) {\n", "\t\tif !strings.HasPrefix(child, \"\") {\n",
 	},
 	{
-		"a release wakes more than one waiter", kind{watchesTheFirst: true},
+		"a release wakes more than one waiter", "everybody is watched",
 		"\t\t\tbefore = max(before, child)\n", "\t\t\tif before == \"\" || child < before {\n\t\t\t\tbefore = child\n\t\t\t}\n",
 	},
 	{
-		"a waiter without a node gets in", kind{ownNodeUnknown: true},
+		"a waiter without a node gets in", "own node is not looked for",
 		"\tfound := false\n", "\tfound := true\n",
 	},
 	{
-		"two hold the lock after a waiter has left in the wrong instant", kind{goneIsFree: true},
+		"two hold the lock after a waiter has left in the wrong instant", "gone before it is watched",
 		"\t\tif errors.Is(err, zk.ErrNoNode) {\n\t\t\tcontinue\n", "\t\tif errors.Is(err, zk.ErrNoNode) {\n\t\t\tl.node = node\n\t\t\treturn nil\n",
 	},
 	{
-		"an Unlock that fails cannot be repeated", kind{forgets: true},
+		"an Unlock that fails cannot be repeated", "Unlock forgets too early",
 		"\terr := l.conn.Delete(l.node, -1)\n", "\tnode := l.node\n\tl.node = \"\"\n\terr := l.conn.Delete(node, -1)\n",
 	},
 	{
-		"a contender waits for itself", kind{createsAgain: true},
+		"a contender waits for itself", broken.CreatesAgain,
 		"\t\tif err != nil {\n\t\t\treturn \"\", fmt.Errorf(\"predecessor: lock ", "\t\tif errors.Is(err, zk.ErrConnectionClosed) {\n\t\t\tcontinue\n\t\t}\n\t\tif err != nil {\n\t\t\treturn \"\", fmt.Errorf(\"predecessor: lock ",
 	},
 	{
-		"a Lock that has failed blocks the queue", kind{brokenIsExpired: true},
+		"a Lock that has failed blocks the queue", broken.BrokenIsExpired,
 		"|| errors.Is(cause, zk.ErrClosing) {", "|| errors.Is(cause, zk.ErrConnectionClosed) {",
 	},
 }
@@ -134,7 +135,7 @@ type Outcome struct {
 // Judge plays the schedules of a test of Run. Wanted are the cases that are to be
 // judged, and each is told what became of each; if it returns false, the rest is
 // left out. A schedule that fails on a right lock that is wanted kills no mutant.
-func Judge(r *locktest.Remote, wanted []string, each func(Outcome) bool) {
+func Judge(r *judge.Judge, wanted []string, each func(Outcome) bool) {
 	v := r.AskAbout(play, listed)
 	r.Close()
 	names := strings.Split(v.Says, "\n")
@@ -148,7 +149,7 @@ func Judge(r *locktest.Remote, wanted []string, each func(Outcome) bool) {
 		why = fmt.Sprintf("there are %d schedules, and %d are enough", len(names), MaxSchedules)
 	}
 	liars := make(map[int]bool) // that fail on a right lock
-	one := func(i, lock int) locktest.Verdict {
+	one := func(i, lock int) judge.Verdict {
 		v := r.AskAbout(play, fmt.Sprint(lock, " ", i))
 		if v.Words = said(v.Words); v.Died {
 			v.Words = ofSchedule(v.Words)
@@ -162,9 +163,9 @@ func Judge(r *locktest.Remote, wanted []string, each func(Outcome) bool) {
 		o := Outcome{Case: name, Words: why, Printed: v.Printed}
 		if why == "" {
 			if n < len(rights) {
-				o = falseAlarms(name, rights[n].help, names, func(i int) locktest.Verdict { return one(i, n) }, liars)
+				o = falseAlarms(name, rights[n].help, names, func(i int) judge.Verdict { return one(i, n) }, liars)
 			} else {
-				o = killed(name, n-len(rights), names, func(i int) locktest.Verdict { return one(i, n) }, liars)
+				o = killed(name, n-len(rights), names, func(i int) judge.Verdict { return one(i, n) }, liars)
 			}
 			r.Close() // the next lock has another process
 		}
@@ -194,7 +195,7 @@ func said(words string) string {
 }
 
 // ofSchedule says of a schedule what package locktest says of a lock.
-func ofSchedule(words string) string { return strings.ReplaceAll(words, "the lock", "the schedule") }
+func ofSchedule(words string) string { return strings.Replace(words, "the lock", "the schedule", 1) }
 
 func namesOf(list []right) (names []string) {
 	for _, r := range list {
@@ -210,7 +211,7 @@ func deaths() (names []string) {
 	return names
 }
 
-func falseAlarms(name, help string, names []string, play func(i int) locktest.Verdict, liars map[int]bool) Outcome {
+func falseAlarms(name, help string, names []string, play func(i int) judge.Verdict, liars map[int]bool) Outcome {
 	o := Outcome{Case: name}
 	var all []string
 	for i, schedule := range names {
@@ -232,7 +233,7 @@ func falseAlarms(name, help string, names []string, play func(i int) locktest.Ve
 	return o
 }
 
-func killed(name string, i int, names []string, play func(i int) locktest.Verdict, liars map[int]bool) Outcome {
+func killed(name string, i int, names []string, play func(i int) judge.Verdict, liars map[int]bool) Outcome {
 	o := Outcome{Case: name}
 	passed := 0
 	var not []string
@@ -322,9 +323,9 @@ func makes(n int) museum.NewLock {
 		case n == 0:
 			l = predecessor.New(conn, path)
 		case n < len(rights):
-			l = &lock{kind: rights[n].kind, conn: conn, path: path}
+			l = broken.With(rights[n].Manner, "none", conn, path)
 		default:
-			l = &lock{kind: tenMutants[n-len(rights)].kind, conn: conn, path: path}
+			l = broken.New(tenMutants[n-len(rights)].bug, conn, path)
 		}
 		return museum.Calls{CallLock: func() error { return l.Lock() }, CallUnlock: func() error { return l.Unlock() }}
 	}
@@ -336,7 +337,7 @@ func makes(n int) museum.NewLock {
 func Run(t *testing.T, schedules []museum.Schedule) {
 	t.Helper()
 	museum.NeedsEmbedded(t)
-	r := locktest.Ask(t, func(c *locktest.Case) { serve(c, schedules) })
+	r := judge.New(t, func(c *judge.Case) { serve(c, schedules) })
 	if r == nil {
 		return
 	}
@@ -361,7 +362,7 @@ func Run(t *testing.T, schedules []museum.Schedule) {
 }
 
 // serve runs in the process that plays.
-func serve(c *locktest.Case, schedules []museum.Schedule) {
+func serve(c *judge.Case, schedules []museum.Schedule) {
 	if c.About == listed {
 		var names []string
 		for i, s := range schedules {
@@ -377,7 +378,7 @@ func serve(c *locktest.Case, schedules []museum.Schedule) {
 		c.Fatalf("there is no play %q", c.About)
 	}
 	museum.PlayFor(c.T, makes(lock), c.Note, func(s *museum.Stage) {
-		c := &locktest.Case{T: s.T} // of the bubble
+		c := c.In(s.T) // of the bubble
 		defer c.Left()
 		c.Observe(s.Server)
 		defer c.Bound()()

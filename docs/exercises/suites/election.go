@@ -13,6 +13,7 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/internal/zkserver"
 )
 
@@ -56,11 +57,21 @@ func (s ElectionSubject) Plan() locktest.Plan {
 		Queue:   true,
 		WakeUps: func(int) int { return 1 },
 	}
-	p := locktest.NewPlan(electionCases, locktest.Of[*election](s.Level), contender, func(w *locktest.World) *election { return &election{w, s, s.New} })
+	p := locktest.NewPlan(electionCases, stage.Of[*election](s.Level), contender, func(w *locktest.World) *election { return &election{w, s, s.New} })
 	if s.New == nil {
 		p.Missing = "ElectionSubject.New is nil: it must make a candidate"
 	}
 	return p
+}
+
+// resting runs a case at whose end nothing may be left, once what goes on in the
+// background has come to its end.
+func resting(run func(w *election)) func(w *election) {
+	return func(w *election) {
+		run(w)
+		w.rest()
+		w.NothingLeft()
+	}
 }
 
 // ofLocks is a case of locks.
@@ -110,25 +121,25 @@ func (*office) TryLock() (bool, error) { return false, errors.ErrUnsupported }
 
 // All are exact, because a real server may grant another session timeout.
 var electionCases = []locktest.TestCase[*election]{
-	{Name: "a candidate that is alone leads, and its term is the czxid of its node", Group: locktest.Liveness, Run: termIsCzxid, Basic: true, Exact: true},
-	{Name: "Lead returns what its function returns", Group: locktest.Liveness, Run: leadReturns, Basic: true, Exact: true},
+	{Name: "a candidate that is alone leads, and its term is the czxid of its node", Group: locktest.Liveness, Run: resting(termIsCzxid), Basic: true, Exact: true},
+	{Name: "Lead returns what its function returns", Group: locktest.Liveness, Run: resting(leadReturns), Basic: true, Exact: true},
 	{Name: "candidates lead one after the other in the order in which they came", Group: locktest.Liveness, Run: ofLocks(locktest.QueueOrder), Basic: true, Exact: true},
-	{Name: "the next one leads as soon as the leader has resigned, and in a higher term", Group: locktest.Liveness, Run: handOver, Basic: true, Exact: true},
-	{Name: "the end of ctx is told to the leader, and nobody else leads before it has resigned", Group: locktest.Safety, Run: ctxOfLeader, Basic: true, Exact: true},
-	{Name: "a candidate whose ctx ends leaves the queue", Group: locktest.Liveness, Run: ctxOfCandidate, Basic: true, Exact: true},
+	{Name: "the next one leads as soon as the leader has resigned, and in a higher term", Group: locktest.Liveness, Run: resting(handOver), Basic: true, Exact: true},
+	{Name: "the end of ctx is told to the leader, and nobody else leads before it has resigned", Group: locktest.Safety, Run: resting(ctxOfLeader), Basic: true, Exact: true},
+	{Name: "a candidate whose ctx ends leaves the queue", Group: locktest.Liveness, Run: resting(ctxOfCandidate), Basic: true, Exact: true},
 	{Name: "a waiting candidate sleeps", Group: locktest.Liveness, Run: ofLocks(locktest.WaiterSleeps), Basic: true, Exact: true},
-	{Name: "the session of a leader ends, its ctx too, and Lead returns ErrLost", Group: locktest.Faults, Run: leadersSessionEnds, Basic: true, Exact: true},
-	{Name: "a leader writes, and a term that has ended writes no more", Group: locktest.Safety, Run: writes, Basic: true, Exact: true},
+	{Name: "the session of a leader ends, its ctx too, and Lead returns ErrLost", Group: locktest.Faults, Run: resting(leadersSessionEnds), Basic: true, Exact: true},
+	{Name: "a leader writes, and a term that has ended writes no more", Group: locktest.Safety, Run: resting(writes), Basic: true, Exact: true},
 	{Name: "a leader that is cut off is told before the next one leads", Group: locktest.Safety, Run: leaderCutOff, Exact: true},
 	{Name: "a leader whose answer comes late, and that is cut off then, is told before the next one leads", Group: locktest.Safety, Run: leaderLateAnswer, Exact: true},
-	{Name: "a candidate waits for as long as the leader leads, a day if need be", Group: locktest.Safety, Run: longestTerm, Calm: true},
-	{Name: "a leader that is cut off for a moment goes on leading", Group: locktest.Faults, Run: leaderShortCut, Exact: true},
-	{Name: "a long term does not end by itself", Group: locktest.Liveness, Run: longTerm, Exact: true},
-	{Name: "a leader whose node was deleted is told", Group: locktest.Faults, Run: leadersNodeGoes, Exact: true},
-	{Name: "a leader that does not listen gets ErrLost all the same", Group: locktest.Faults, Run: deafLeader, Exact: true},
-	{Name: "a late write of the old leader is refused by its term", Group: locktest.Safety, Run: lateWrite, Exact: true},
-	{Name: "a write that the old leader has sent and that arrives after the hand-over is refused", Group: locktest.Safety, Run: writeUnderWay, Exact: true},
-	{Name: "a write that fails for another reason is not ErrStale", Group: locktest.Faults, Run: writeFails, Exact: true},
+	{Name: "a candidate waits for as long as the leader leads, a day if need be", Group: locktest.Safety, Run: resting(longestTerm), Calm: true},
+	{Name: "a leader that is cut off for a moment goes on leading", Group: locktest.Faults, Run: resting(leaderShortCut), Exact: true},
+	{Name: "a long term does not end by itself", Group: locktest.Liveness, Run: resting(longTerm), Exact: true},
+	{Name: "a leader whose node was deleted is told", Group: locktest.Faults, Run: resting(leadersNodeGoes), Exact: true},
+	{Name: "a leader that does not listen gets ErrLost all the same", Group: locktest.Faults, Run: resting(deafLeader), Exact: true},
+	{Name: "a late write of the old leader is refused by its term", Group: locktest.Safety, Run: resting(lateWrite), Exact: true},
+	{Name: "a write that the old leader has sent and that arrives after the hand-over is refused", Group: locktest.Safety, Run: resting(writeUnderWay), Exact: true},
+	{Name: "a write that fails for another reason is not ErrStale", Group: locktest.Faults, Run: resting(writeFails), Exact: true},
 	{Name: "a candidate sends next to nothing while nothing changes", Group: locktest.Cost, Run: ofLocks(locktest.WaiterIsQuiet), Exact: true},
 	{Name: "no watch is left where nothing is left to wait for", Group: locktest.Cost, Run: ofLocks(locktest.WatchesLeft), Exact: true},
 	{Name: "no goroutine is left when every candidate has resigned", Group: locktest.Cost, Run: electionGoroutines, Exact: true},
@@ -140,7 +151,7 @@ var electionCases = []locktest.TestCase[*election]{
 	{Name: "a candidate that goes before it is watched lets nobody lead", Group: locktest.Safety, Run: ofLocks(locktest.WaiterGoesBeforeWatch), Exact: true},
 	{Name: "a resignation while a candidate is cut off is not missed", Group: locktest.Faults, Run: ofLocks(locktest.ReleaseWhileCutOff), Exact: true},
 	{Name: "a closed session wakes a candidate with an error", Group: locktest.Faults, Run: ofLocks(locktest.ClosedWaiter), Exact: true},
-	{Name: "an expired session wakes a candidate with an error", Group: locktest.Faults, Run: candidatesSessionEnds, Exact: true},
+	{Name: "an expired session wakes a candidate with an error", Group: locktest.Faults, Run: resting(candidatesSessionEnds), Exact: true},
 }
 
 type election struct {
@@ -191,9 +202,9 @@ func (w *election) stands(name string, candidate Candidate, s *locktest.Session)
 // leads waits until a candidate leads.
 func (w *election) leads(a *term) {
 	w.Helper()
-	w.WaitUntil(a.name+" leads", func() bool { return locktest.IsClosed(a.began) || len(a.result) > 0 },
+	w.WaitUntil(a.name+" leads", func() bool { return stage.IsClosed(a.began) || len(a.result) > 0 },
 		func() string { return a.name + " must lead, and its function is not called" + w.Why() })
-	if !locktest.IsClosed(a.began) {
+	if !stage.IsClosed(a.began) {
 		require.NoError(w, <-a.result, "%s must lead, and Lead fails", a.name)
 		w.Fatalf("Lead of %s returns without an error, and has not called its function", a.name)
 	}
@@ -203,7 +214,7 @@ func (w *election) leads(a *term) {
 func (w *election) mustWait(a *term, why string) {
 	w.Helper()
 	w.WaitUntil(a.name+" waits", func() bool {
-		return locktest.IsClosed(a.began) || len(a.result) > 0 || a.s.Tap.Armed() > 0 && a.s.Tap.Pending() == 0
+		return stage.IsClosed(a.began) || len(a.result) > 0 || a.s.Tap.Armed() > 0 && a.s.Tap.Pending() == 0
 	}, func() string {
 		return a.name + " waits without a watch: no event will tell it that its turn has come" + w.Why()
 	})
@@ -212,7 +223,7 @@ func (w *election) mustWait(a *term, why string) {
 
 func (w *election) notYet(a *term, why string) {
 	w.Helper()
-	if locktest.IsClosed(a.began) {
+	if stage.IsClosed(a.began) {
 		w.Fatalf("%s leads, and must not: %s: two leaders", a.name, why)
 	}
 	if len(a.result) > 0 {
@@ -226,6 +237,22 @@ func (w *election) resigns(a *term) {
 	w.Helper()
 	a.resign(nil)
 	require.NoError(w, w.Result(a.result, "Lead of "+a.name+", whose function has returned,"), "the function of %s has returned, and Lead fails", a.name)
+}
+
+// leader returns a candidate that leads.
+func (w *election) leader() *term {
+	w.Helper()
+	a := w.stands("the leader", nil, nil)
+	w.leads(a)
+	return a
+}
+
+// leaderAndNext returns a candidate that leads, and one that waits.
+func (w *election) leaderAndNext() (leader, next *term) {
+	w.Helper()
+	leader, next = w.leader(), w.stands("the next candidate", nil, nil)
+	w.mustWait(next, "another candidate leads")
+	return leader, next
 }
 
 // told waits until a leader's ctx has ended.
@@ -247,7 +274,7 @@ func (w *election) lost(a *term) {
 }
 
 // rest lets what goes on in the background come to its end.
-func (w *election) rest() { time.Sleep(locktest.Patience) }
+func (w *election) rest() { time.Sleep(stage.Patience) }
 
 func termIsCzxid(w *election) {
 	a := w.stands("the candidate", nil, nil)
@@ -260,8 +287,6 @@ func termIsCzxid(w *election) {
 	require.NoError(w, a.ctx.Err(), "the leader's ctx has ended, and the leader has not resigned")
 	w.resigns(a)
 	require.Error(w, a.ctx.Err(), "the leader has resigned, and its ctx has not ended: what it has started goes on")
-	w.rest()
-	w.NothingLeft()
 }
 
 func leadReturns(w *election) {
@@ -278,8 +303,6 @@ func leadReturns(w *election) {
 	w.leads(b)
 	require.Greater(w, b.number, a.number, "the candidate leads once more, and its term is not higher")
 	w.resigns(b)
-	w.rest()
-	w.NothingLeft()
 }
 
 func handOver(w *election) {
@@ -298,11 +321,11 @@ func handOver(w *election) {
 		began := time.Now()
 		w.Eventually(a.name+" leads", func() bool {
 			for j, later := range all[i+1:] {
-				if locktest.IsClosed(later.began) && !locktest.IsClosed(a.began) {
+				if stage.IsClosed(later.began) && !stage.IsClosed(a.began) {
 					w.Fatalf("candidate %d leads before candidate %d, which came earlier: each candidate makes a node with zk.FlagEphemeralSequential when it comes, and the smallest number is the next", i+1+j, i)
 				}
 			}
-			return locktest.IsClosed(a.began) || len(a.result) > 0
+			return stage.IsClosed(a.began) || len(a.result) > 0
 		})
 		w.leads(a)
 		require.LessOrEqual(w, time.Since(began), time.Second, "the leader before has resigned, and the next one leads much later: delete the node when the function has returned, and wait on a watch")
@@ -314,15 +337,10 @@ func handOver(w *election) {
 		}
 		w.resigns(a)
 	}
-	w.rest()
-	w.NothingLeft()
 }
 
 func ctxOfLeader(w *election) {
-	a := w.stands("the leader", nil, nil)
-	w.leads(a)
-	b := w.stands("the next candidate", nil, nil)
-	w.mustWait(b, "another candidate leads")
+	a, b := w.leaderAndNext()
 	a.cancel()
 	w.told(a, time.Second, "the ctx that Lead was called with has ended")
 	w.rest() // it cleans up for a minute
@@ -332,8 +350,6 @@ func ctxOfLeader(w *election) {
 	require.NotErrorIs(w, err, w.subject.ErrLost, "ctx has ended and the leader has resigned, and Lead returns ErrLost")
 	w.leads(b)
 	w.resigns(b)
-	w.rest()
-	w.NothingLeft()
 }
 
 func ctxOfCandidate(w *election) {
@@ -350,30 +366,23 @@ func ctxOfCandidate(w *election) {
 	w.notYet(c, "the candidate before it has given up, and the leader still leads; look again at the whole queue after each event")
 	w.resigns(a)
 	w.leads(c)
-	require.False(w, locktest.IsClosed(b.began), "a candidate has given up, and leads while another one does: two leaders")
+	require.False(w, stage.IsClosed(b.began), "a candidate has given up, and leads while another one does: two leaders")
 	w.resigns(c)
-	w.rest()
-	w.NothingLeft()
 }
 
 func leadersSessionEnds(w *election) {
-	a := w.stands("the leader", nil, nil)
-	w.leads(a)
-	b := w.stands("the next candidate", nil, nil)
-	w.mustWait(b, "another candidate leads")
+	a, b := w.leaderAndNext()
 	w.Expire(a.s)
 	w.leads(b)
 	w.told(a, electionTimeout, "the leader's session has ended")
 	w.lost(a)
-	w.Eventually("the old leader's client has a new session", func() bool { return a.s.State() == zk.StateHasSession && a.s.SessionID() != a.s.ID })
+	w.Renewed(a.s, "the old leader's client has a new session")
 	again := w.stands("the old leader, in its new session,", a.candidate, a.s)
 	w.mustWait(again, "another candidate leads")
 	w.resigns(b)
 	w.leads(again)
 	require.Greater(w, again.number, b.number, "the next leader's term is not higher")
 	w.resigns(again)
-	w.rest()
-	w.NothingLeft()
 }
 
 const record = "/locktest/record"
@@ -404,10 +413,7 @@ func (w *election) refused(err error, what string) {
 
 func writes(w *election) {
 	w.record()
-	a := w.stands("the leader", nil, nil)
-	w.leads(a)
-	b := w.stands("the next candidate", nil, nil)
-	w.mustWait(b, "another candidate leads")
+	a, b := w.leaderAndNext()
 	require.NoError(w, w.write(a.candidate, a.number, "by a"), "the leader writes in its term, and Write fails")
 	w.recorded("by a", "the leader has written, and the data is another")
 	w.refused(w.write(a.candidate, a.number-1, "by a"), "the leader, in an earlier term than its own,")
@@ -423,8 +429,6 @@ func writes(w *election) {
 	w.refused(w.write(again.candidate, a.number, "by a, late"), "a leader, in an earlier term of its own,")
 	w.recorded("by b", "a write that was refused has changed the data: an old token has written")
 	w.resigns(again)
-	w.rest()
-	w.NothingLeft()
 }
 
 // cutOff keeps what a session's client sends from the server, on this connection
@@ -446,18 +450,15 @@ func (w *election) cutOff(s *locktest.Session) (back func()) {
 // has expired. The server has heard it last at different times.
 func leaderCutOff(w *election) {
 	for _, quiet := range []time.Duration{0, 1500 * time.Millisecond, 3 * time.Second, 5 * time.Second, 30 * time.Second} {
-		a := w.stands("the leader", nil, nil)
-		w.leads(a)
-		b := w.stands("the next candidate", nil, nil)
-		w.mustWait(b, "another candidate leads")
+		a, b := w.leaderAndNext()
 		time.Sleep(quiet)
 		back := w.cutOff(a.s)
 		select {
 		case <-a.ctx.Done():
-			require.False(w, locktest.IsClosed(b.began), "the leader was cut off, and the next one led before the leader's ctx had ended: two leaders")
+			require.False(w, stage.IsClosed(b.began), "the leader was cut off, and the next one led before the leader's ctx had ended: two leaders")
 		case <-b.began:
 			w.Fatal("the leader was cut off, its session has ended, and the next one leads while the leader's ctx has not ended: two leaders; the leader must count the time since it sent the last request that was answered, and end its ctx before the session timeout has passed")
-		case <-time.After(locktest.Patience):
+		case <-time.After(stage.Patience):
 			w.Fatal("the leader is cut off for a minute, and neither does its ctx end nor does the next one lead")
 		}
 		w.leads(b)
@@ -486,7 +487,7 @@ func leaderLateAnswer(w *election) {
 
 func (w *election) lateAnswer(n int, late time.Duration) {
 	s := w.Session()
-	answer := w.Server.HoldReply(locktest.Number(s, n))
+	answer := w.Server.HoldReply(stage.Number(s, n))
 	a := w.stands("the leader", w.subject.New(s.Conn, w.Path, electionTimeout), s)
 	w.Eventually("the leader shows again and again that its session lives", func() bool { return len(answer.Hit()) > 0 })
 	back := w.cutOff(s)
@@ -494,12 +495,12 @@ func (w *election) lateAnswer(n int, late time.Duration) {
 	time.Sleep(late)
 	answer.Release()
 	w.leads(b)
-	if locktest.IsClosed(a.began) {
-		require.Error(w, a.ctx.Err(), "the answer to request %d of the leader, %v, came %v late, then the leader was cut off, and the next one leads while the leader's ctx has not ended: two leaders; the server's clock has run since it got the request: count from when the request was sent, not from the answer", n, locktest.LastRequest(s, n), late)
+	if stage.IsClosed(a.began) {
+		require.Error(w, a.ctx.Err(), "the answer to request %d of the leader, %v, came %v late, then the leader was cut off, and the next one leads while the leader's ctx has not ended: two leaders; the server's clock has run since it got the request: count from when the request was sent, not from the answer", n, stage.LastRequest(s, n), late)
 	}
 	a.resign(nil)
 	back()
-	if locktest.IsClosed(a.began) {
+	if stage.IsClosed(a.began) {
 		w.lost(a)
 	}
 	a.cancel()
@@ -511,15 +512,14 @@ func (w *election) lateAnswer(n int, late time.Duration) {
 // longestTerm has a leader that leads for a day.
 func longestTerm(w *election) {
 	w.subject.New = func(conn *zk.Conn, path string, _ time.Duration) Candidate {
-		return w.newCandidate(conn, path, locktest.CalmTimeout)
+		return w.newCandidate(conn, path, stage.CalmTimeout)
 	}
-	a := w.stands("the leader", nil, nil)
-	w.leads(a)
+	a := w.leader()
 	nodes := w.Nodes()
 	b := w.stands("the next candidate", nil, nil)
 	w.mustWait(b, "another candidate leads")
 	began := time.Now()
-	for time.Since(began) < 24*time.Hour && len(locktest.RequestsOf(b.s)) < 20000 {
+	for time.Since(began) < 24*time.Hour && len(stage.RequestsOf(b.s)) < 20000 {
 		time.Sleep(10 * time.Minute)
 		require.NoError(w, a.ctx.Err(), "nothing has happened for %v, and the leader's ctx has ended: show again and again that the session lives", time.Since(began))
 		w.notYet(b, fmt.Sprintf("another candidate has led for %v, and its session lives", time.Since(began)))
@@ -528,83 +528,64 @@ func longestTerm(w *election) {
 	w.resigns(a)
 	w.leads(b)
 	w.resigns(b)
-	w.rest()
-	w.NothingLeft()
 }
 
 func leaderShortCut(w *election) {
-	a := w.stands("the leader", nil, nil)
-	w.leads(a)
+	a := w.leader()
 	for range 5 {
 		time.Sleep(7 * time.Second)
 		require.True(w, w.Server.Cut(a.s.ID))
 	}
 	for range 3 { // a request of the leader goes with its connection
-		lost := w.Server.LoseRequest(func(r zkserver.Request) bool { return r.Session == a.s.ID && !locktest.ByClient(r.Op) })
+		lost := w.Server.LoseRequest(func(r zkserver.Request) bool { return r.Session == a.s.ID && !stage.ByClient(r.Op) })
 		w.Eventually("the leader shows that its session lives", func() bool { return len(lost.Hit()) > 0 || a.ctx.Err() != nil })
 		lost.Release()
 		w.rest() // several in a row would be a loss
 	}
 	require.NoError(w, a.ctx.Err(), "the connection of the leader broke and came back at once, its session lives, and its ctx has ended: zk.ErrConnectionClosed does not say that the session has ended; ask again")
 	w.resigns(a)
-	w.rest()
-	w.NothingLeft()
 }
 
 func longTerm(w *election) {
-	a := w.stands("the leader", nil, nil)
-	w.leads(a)
-	b := w.stands("the next candidate", nil, nil)
-	w.mustWait(b, "another candidate leads")
+	a, b := w.leaderAndNext()
 	time.Sleep(20 * time.Minute)
 	require.NoError(w, a.ctx.Err(), "nothing has happened for 20 minutes, and the leader's ctx has ended: show again and again that the session lives")
 	w.notYet(b, "another candidate leads")
 	w.resigns(a)
 	w.leads(b)
 	w.resigns(b)
-	w.rest()
-	w.NothingLeft()
 }
 
 func leadersNodeGoes(w *election) {
-	a := w.stands("the leader", nil, nil)
-	w.leads(a)
+	a := w.leader()
 	require.NoError(w, w.Session().Delete(w.Path+"/"+w.Nodes()[0], -1))
 	w.told(a, electionTimeout, "an operator has deleted the leader's node")
 	w.lost(a)
-	w.rest()
-	w.NothingLeft()
 }
 
 // deafLeader ends a leader's session and lets the function return long after.
 func deafLeader(w *election) {
-	a := w.stands("the leader", nil, nil)
-	w.leads(a)
+	a := w.leader()
 	w.Expire(a.s)
 	w.rest()
 	require.Empty(w, a.result, "the leadership was lost, and Lead has returned while its function is at work: the caller believes that it has ended")
 	w.lost(a)
-	w.rest()
-	w.NothingLeft()
 }
 
 func lateWrite(w *election) {
 	w.record()
-	a := w.stands("the leader", nil, nil)
-	w.leads(a)
+	a := w.leader()
 	require.NoError(w, w.write(a.candidate, a.number, "by a"), "the leader writes in its term, and Write fails")
 	b := w.stands("the next candidate", nil, nil)
 	w.mustWait(b, "another candidate leads")
 	w.Expire(a.s)
 	w.leads(b)
-	w.Eventually("the old leader's client has a new session", func() bool { return a.s.State() == zk.StateHasSession && a.s.SessionID() != a.s.ID })
+	w.Renewed(a.s, "the old leader's client has a new session")
 	w.refused(w.write(a.candidate, a.number, "by a, late"), "a leader whose session has ended")
 	w.recorded("by a", "a write that was refused has changed the data: an old token has written")
 	require.NoError(w, w.write(b.candidate, b.number, "by b"), "the next leader writes in its term, and Write fails")
 	w.lost(a)
 	w.resigns(b)
-	w.rest()
-	w.NothingLeft()
 }
 
 // writeUnderWay holds back each request of a Write in turn, while the leader's
@@ -612,14 +593,11 @@ func lateWrite(w *election) {
 func writeUnderWay(w *election) {
 	w.record()
 	for n := 1; w.GoesOn(n); n++ {
-		a := w.stands("the leader", nil, nil)
-		w.leads(a)
-		b := w.stands("the next candidate", nil, nil)
-		w.mustWait(b, "another candidate leads")
+		a, b := w.leaderAndNext()
 		count := 0
 		held := w.Server.Hold(func(r zkserver.Request) bool {
 			// The leader's proofs that its session lives touch its own node.
-			if r.Session != a.s.ID || locktest.ByClient(r.Op) || r.Op != jute.OpMulti && r.Path != record {
+			if r.Session != a.s.ID || stage.ByClient(r.Op) || r.Op != jute.OpMulti && r.Path != record {
 				return false
 			}
 			count++
@@ -654,36 +632,28 @@ func writeUnderWay(w *election) {
 		w.resigns(b)
 		w.rest()
 	}
-	w.rest()
-	w.NothingLeft()
 }
 
 func writeFails(w *election) {
-	a := w.stands("the leader", nil, nil)
-	w.leads(a)
+	a := w.leader()
 	err := w.Result(w.Aside("Write", func() error { return a.candidate.Write(a.number, record, []byte("x")) }), "Write")
 	require.ErrorIs(w, err, zk.ErrNoNode, "the node that is written does not exist, and Write returns no error that wraps zk.ErrNoNode")
 	require.NotErrorIs(w, err, w.subject.ErrStale, "the node that is written does not exist, and Write returns ErrStale: the leader believes that it has lost")
 	require.NoError(w, a.ctx.Err(), "the node that is written does not exist, and the leader's ctx has ended")
 	w.resigns(a)
-	w.rest()
-	w.NothingLeft()
 }
 
 func electionGoroutines(w *election) {
-	handOver(w)
-	ctxOfCandidate(w)
-	leadersSessionEnds(w)
+	for _, run := range []func(w *election){handOver, ctxOfCandidate, leadersSessionEnds} {
+		resting(run)(w)
+	}
 	w.NoGoroutines()
 }
 
 func candidatesSessionEnds(w *election) {
-	a := w.stands("the leader", nil, nil)
-	w.leads(a)
-	b := w.stands("the next candidate", nil, nil)
-	w.mustWait(b, "another candidate leads")
+	a, b := w.leaderAndNext()
 	w.Expire(b.s)
-	w.Eventually("the candidate's client has a new session", func() bool { return b.s.State() == zk.StateHasSession && b.s.SessionID() != b.s.ID })
+	w.Renewed(b.s, "the candidate's client has a new session")
 	w.rest()
 	if len(b.result) > 0 {
 		err := <-b.result
@@ -696,6 +666,4 @@ func candidatesSessionEnds(w *election) {
 		w.leads(b)
 		w.resigns(b)
 	}
-	w.rest()
-	w.NothingLeft()
 }

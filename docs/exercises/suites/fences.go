@@ -13,6 +13,7 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/internal/zkserver"
 )
 
@@ -47,7 +48,7 @@ func RunFences(t *testing.T, s FenceSubject) {
 
 // Plan is what RunFences runs.
 func (s FenceSubject) Plan() locktest.Plan {
-	p := locktest.NewPlan(locktest.WithoutParents(fenceCases), locktest.Of[*fences](s.Level), locktest.Subject{New: s.Lock, Queue: true}, func(w *locktest.World) *fences {
+	p := locktest.NewPlan(stage.WithoutParents(fenceCases), stage.Of[*fences](s.Level), locktest.Subject{New: s.Lock, Queue: true}, func(w *locktest.World) *fences {
 		f := &fences{w, s, "/locktest/b/register"}
 		if w.Server == nil {
 			f.at = w.Path[:len(w.Path)-len("/a/lock")] + "/b/register"
@@ -287,7 +288,7 @@ func (w *fences) inBetween(token, other int64, then func(r Register, what string
 			if there {
 				w.passes(meanwhile, 1, "before", "it is the first")
 			}
-			held := w.Server.Hold(locktest.Number(s, n))
+			held := w.Server.Hold(stage.Number(s, n))
 			result := w.Aside("Write", func() error { return r.Write(token, []byte("of the slow one")) })
 			met := false
 			w.Eventually("the request is held back, or Write returns", func() bool {
@@ -301,7 +302,7 @@ func (w *fences) inBetween(token, other int64, then func(r Register, what string
 				w.at = base
 				break
 			}
-			op := locktest.LastRequest(s, n)
+			op := stage.LastRequest(s, n)
 			w.passes(meanwhile, other, "of the quick one", "a higher token than the last")
 			held.Release()
 			what := fmt.Sprintf("while request %d of a Write with token %d, %v, was on its way, another process of the store has stored a value with token %d", n, token, op, other)
@@ -385,7 +386,7 @@ func spoiledWrite(w *fences) {
 			w.at = fmt.Sprintf("%s-%d", base, n)
 			r, s := w.store()
 			w.passes(r, 33, "before", "it is the first")
-			fault := lose(locktest.Number(s, n))
+			fault := lose(stage.Number(s, n))
 			err := w.write(r, 34, "after")
 			met := len(fault.Hit()) > 0
 			fault.Release()
@@ -432,9 +433,9 @@ func twoRequests(w *fences) {
 	r, s := w.store()
 	w.passes(r, 1, "a", "it is the first")
 	for i := range 5 {
-		before := len(locktest.RequestsOf(s))
+		before := len(stage.RequestsOf(s))
 		w.passes(r, int64(2+i), "a", "a higher token than the last")
-		if sent := locktest.RequestsOf(s)[before:]; len(sent) > 2 {
+		if sent := stage.RequestsOf(s)[before:]; len(sent) > 2 {
 			w.Fatalf("a Write that meets no other sends %d requests (%s): to read and to store is enough", len(sent), locktest.ByKind(sent))
 		}
 	}

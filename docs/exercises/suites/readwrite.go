@@ -12,6 +12,7 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/locktest/stage"
 )
 
 // A ReadWriteLock is one contender, used by one goroutine at a time, that asks
@@ -49,7 +50,7 @@ func RunReadWrite(t *testing.T, s ReadWriteSubject) {
 // Plan is what RunReadWrite runs.
 func (s ReadWriteSubject) Plan() locktest.Plan {
 	contender := locktest.Subject{ErrNotLocked: s.ErrNotLocked, Queue: true, WakeUps: func(int) int { return 1 }}
-	p := locktest.NewPlan(readWriteCases, locktest.Of[*readWrite](s.Level), contender, func(w *locktest.World) *readWrite {
+	p := locktest.NewPlan(readWriteCases, stage.Of[*readWrite](s.Level), contender, func(w *locktest.World) *readWrite {
 		w.Subject.New = func(conn *zk.Conn, path string) locktest.Lock { return asks{s.New(conn, path), false} }
 		return &readWrite{w, s}
 	})
@@ -500,7 +501,7 @@ func readWriteRequests(w *readWrite) {
 		}
 		var requests []jute.Op
 		for _, p := range all {
-			requests = append(requests, locktest.RequestsOf(p.s)...)
+			requests = append(requests, stage.RequestsOf(p.s)...)
 		}
 		sent := len(requests)
 		require.Equal(w, w.subject.Requests(len(all), c.waits), sent, "the queue %s, which leaves in the order %v, sends %d requests and not what was predicted for %d waits (ReadWriteSubject.Requests): %s", c.queue, c.leave, sent, c.waits, locktest.ByKind(requests))
@@ -574,9 +575,7 @@ func releaseAfterExpiry(w *readWrite) {
 		w.Expire(old.s)
 		next := w.writer("the next writer")
 		w.in(next, "after the old holder's session has ended")
-		w.Eventually("the old holder's client has a new session", func() bool {
-			return old.s.SessionID() != 0 && old.s.SessionID() != old.s.ID && old.s.State() == zk.StateHasSession
-		})
+		w.Renewed(old.s, "the old holder's client has a new session")
 		before := w.Nodes()
 		err := w.UnlockErr(old.Lock, "the release after the session has ended")
 		require.Equal(w, before, w.Nodes(), "the holder's session has ended, and its release has deleted another contender's node: two holders")

@@ -1,10 +1,12 @@
 package suites
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -12,6 +14,7 @@ import (
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/locktest/judge"
 )
 
 // A ScheduleSubject is a lock that is put through every schedule of a few worlds.
@@ -109,22 +112,27 @@ func (s ScheduleSubject) Plan() locktest.Plan {
 		return locktest.Plan{Missing: err.Error()}
 	}
 	subject := e.Subject(s.Open, s.NotLocked, explore.SessionTimeout)
-	var cases []locktest.OwnCase
-	for _, p := range plans(subject) {
-		cases = append(cases, locktest.OwnCase{Name: p.name, Group: p.group, Run: func(c *locktest.Case) { p.run(c, subject) }})
+	var p locktest.Plan
+	for _, c := range plans(subject) {
+		p.Add(c.name, c.group, func(in *judge.Case) { c.run(in, subject) })
 	}
-	p := locktest.NewOwnPlan(cases)
 	if s.Open == nil {
 		p.Missing = "ScheduleSubject.Open is nil: it must make contenders"
 	}
 	return p
 }
 
-func (p schedulePlan) run(c *locktest.Case, s explore.Subject) {
+// enough is after how many schedules in which nobody has been inside a search for
+// two holders ends: the lock lets nobody in, as the stub does.
+const enough = 100
+
+func (p schedulePlan) run(c *judge.Case, s explore.Subject) {
 	open := s.Open
+	var entered atomic.Bool
 	s.Open = func(conn *zk.Conn, path string) func(name string) explore.Lock {
 		c.Step() // a schedule begins
-		return open(conn, path)
+		made := open(conn, path)
+		return func(name string) explore.Lock { return watchEntry(made(name), &entered) }
 	}
 	p.world.Lock = s
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(256 << 20)) // the explorer lets garbage lie
@@ -135,20 +143,67 @@ func (p schedulePlan) run(c *locktest.Case, s explore.Subject) {
 	}
 	found := r.Found
 	if !slices.Contains(unsafe, found.Violation.Kind) {
-		// A schedule ends with its first violation, and a worse one may come after it.
-		for _, k := range explore.Kinds {
-			if !slices.Contains(unsafe, k) {
-				p.world.Lock.Ignore = append(p.world.Lock.Ignore, k)
-			}
-		}
-		if p.Seed != 0 {
-			p.Limit *= 5
-		}
-		if worse := explore.Explore(c.T, p.world, p.Search).Found; worse != nil {
+		if worse := p.worse(c, &entered); worse != nil {
 			found = worse
 		}
 	}
 	c.Fail(words(found), address(found))
+}
+
+// worse looks for a violation for which a lock gets no points, because a schedule
+// ends with its first violation, and a worse one may come after it.
+func (p schedulePlan) worse(c *judge.Case, entered *atomic.Bool) *explore.Trace {
+	for _, k := range explore.Kinds {
+		if !slices.Contains(unsafe, k) {
+			p.world.Lock.Ignore = append(p.world.Lock.Ignore, k)
+		}
+	}
+	if !entered.Load() {
+		first := p.Search
+		first.Limit = enough
+		if found := explore.Explore(c.T, p.world, first).Found; found != nil || !entered.Load() {
+			return found
+		}
+	}
+	if p.Seed != 0 {
+		p.Limit *= 5
+	}
+	return explore.Explore(c.T, p.world, p.Search).Found
+}
+
+// watchEntry makes the same lock, which notes that somebody has got it.
+func watchEntry(l explore.Lock, entered *atomic.Bool) explore.Lock {
+	n := entryNoted{l, entered}
+	if leased, ok := l.(explore.Leased); ok {
+		return struct {
+			entryNoted
+			explore.Leased
+		}{n, leased}
+	}
+	return n
+}
+
+type contender = explore.Lock
+
+type entryNoted struct {
+	contender
+	entered *atomic.Bool
+}
+
+func (n entryNoted) Lock(ctx context.Context) error {
+	err := n.contender.Lock(ctx)
+	if err == nil {
+		n.entered.Store(true)
+	}
+	return err
+}
+
+func (n entryNoted) TryLock(ctx context.Context) (bool, error) {
+	ok, err := n.contender.TryLock(ctx)
+	if ok {
+		n.entered.Store(true)
+	}
+	return ok, err
 }
 
 // unsafe are the violations for which a lock gets no points.

@@ -14,6 +14,7 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/locktest/stage"
 )
 
 // A Semaphore is one contender for one of several places, used by one goroutine
@@ -54,7 +55,7 @@ func RunSemaphore(t *testing.T, s SemaphoreSubject) {
 
 // Plan is what RunSemaphore runs.
 func (s SemaphoreSubject) Plan() locktest.Plan {
-	p := locktest.NewPlan(semaphoreCases, locktest.Of[*places](s.Level), locktest.Subject{ErrNotLocked: s.ErrNotAcquired, Queue: true},
+	p := locktest.NewPlan(semaphoreCases, stage.Of[*places](s.Level), locktest.Subject{ErrNotLocked: s.ErrNotAcquired, Queue: true},
 		func(w *locktest.World) *places { return &places{World: w, subject: s} })
 	if s.New == nil {
 		p.Missing = "SemaphoreSubject.New is nil: it must make a contender"
@@ -162,7 +163,7 @@ func (w *places) staysOut(result <-chan error, s *locktest.Session, name string)
 		return s.Tap.Armed() > 0 && s.Tap.Pending() == 0
 	}, func() string {
 		if n := s.Tap.Counts().Total() - before; n > 5 {
-			return fmt.Sprintf("%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, locktest.Patience)
+			return fmt.Sprintf("%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, stage.Patience)
 		}
 		return fmt.Sprintf("%s waits without a watch: no event will tell it of a release%s", name, w.Why())
 	})
@@ -359,9 +360,7 @@ func placeExpires(w *places) {
 		w.Expire(sessions[dead])
 		w.getsIn(results[w.permits], fmt.Sprintf("the session of contender %d of those inside has ended, and the first waiter", dead+1))
 		w.staysOut(results[w.permits+1], sessions[w.permits+1], "the second waiter")
-		w.Eventually("the client has a new session", func() bool {
-			return sessions[dead].State() == zk.StateHasSession && sessions[dead].SessionID() != sessions[dead].ID
-		})
+		w.Renewed(sessions[dead], "the client has a new session")
 		before := w.Nodes()
 		err := w.UnlockErr(all[dead], "Release after the session has ended")
 		require.Equal(w, before, w.Nodes(), "Release after the session has ended has deleted another contender's node")
@@ -432,10 +431,10 @@ func releaseBeforePlaceWatch(w *places) {
 		for n := 2; w.GoesOn(n); n++ { // 1 is the create
 			all, _, _ := w.fill(0)
 			l, s := w.Contender()
-			held := w.Server.Hold(locktest.Number(s, n))
+			held := w.Server.Hold(stage.Number(s, n))
 			result := w.Lock(l)
 			met := w.Meets(held, s, "the request is held back, or the waiter waits")
-			op := locktest.LastRequest(s, n)
+			op := stage.LastRequest(s, n)
 			w.release(all[first], "one that is inside")
 			synctest.Wait() // its event has arrived
 			held.Release()
@@ -498,7 +497,7 @@ func placeRequests(w *places) {
 		}
 		var requests []jute.Op
 		for _, s := range sessions {
-			requests = append(requests, locktest.RequestsOf(s)...)
+			requests = append(requests, stage.RequestsOf(s)...)
 		}
 		if most := w.subject.Requests(w.permits, len(all)); len(requests) > most {
 			w.Fatalf("%d contenders for %d places that arrive one by one send %d requests in all, and %d at most were predicted (%s)", len(all), w.permits, len(requests), most, locktest.ByKind(requests))

@@ -9,7 +9,7 @@ import (
 
 	"example.com/zklock/docs/lab/lab"
 	"example.com/zklock/docs/lab/locks"
-	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
 )
 
 // Each contender's letter stands at the line at which its goroutine is, on the
@@ -21,35 +21,35 @@ func TestAPointerStandsWhereTheContenderIs(t *testing.T) {
 		l, err := locks.Find(name)
 		require.NoError(t, err)
 		a := l.Open()
-		var film *explore.Film
+		var f *film.Film
 		if a.Mode == "schedule" {
 			played, err := lab.Play(t, a.World(), a.Choices)
 			require.NoError(t, err)
-			film = played.Film
+			f = played.Film
 		} else {
-			film, err = lab.Run(t, a.Scene)
+			f, err = lab.Run(t, a.Scene)
 			require.NoError(t, err)
 		}
-		require.NotEmpty(t, film.Where, name)
+		require.NotEmpty(t, f.Where, name)
 		p.open(a.String() + "&t=0ns")
 		js[any](p, "void lab.pause()")
 		const stops = 5
 		seen := 0
 		for _, i := range []int{0, 1, 2, 3, 4, 3, 2, 1, 0} {
-			at := film.Where[(2*i+1)*len(film.Where)/(2*stops)].From
+			at := f.Where[(2*i+1)*len(f.Where)/(2*stops)].From
 			p.goTo(float64(at))
 			shown := js[string](p, "document.querySelector('.code select').value")
 			var want []string
-			for _, c := range film.Clients {
+			for _, c := range f.Clients {
 				for _, unit := range c.Contenders {
 					var places []int
-					for _, w := range film.Where {
+					for _, w := range f.Where {
 						if w.Who == unit && w.From <= at {
 							places = w.At
 						}
 					}
 					for depth, n := range places {
-						if q := film.Places[n]; q.File == shown {
+						if q := f.Places[n]; q.File == shown {
 							cls := "at"
 							if depth > 0 {
 								cls = "caller"

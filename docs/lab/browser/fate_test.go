@@ -51,7 +51,7 @@ func TestTheStripSaysWhenItWasTooLate(t *testing.T) {
 	require.Equal(t, 0, got[0])
 	require.Equal(t, 100, got[len(got)-1])
 	require.True(t, slices.ContainsFunc(got, func(n int) bool { return n > 0 && n < 100 }), "%v", got)
-	require.Contains(t, js[string](p, "document.getElementById('fate').textContent"), "何时已无法挽回")
+	require.Contains(t, js[string](p, "document.getElementById('fate').textContent"), "从何时起无法挽回")
 	p.open("#lock=naive&n=2&t=0ns")
 	require.True(t, js[bool](p, "document.getElementById('fate').hidden"))
 }

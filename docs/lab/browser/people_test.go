@@ -102,7 +102,7 @@ var pagesOf = []string{
 
 func TestEverythingHasANameAndEnoughContrast(t *testing.T) {
 	long(t)
-	p := open(t, "#lock=naive&n=2")
+	p := openAt(t, "file://"+file+"#lock=naive&n=2", 1200, 2000) // a letter's ground is found only in the window
 	for _, theme := range []string{"light", "dark"} {
 		emulate(p, theme)
 		for _, address := range pagesOf {
@@ -113,6 +113,13 @@ func TestEverythingHasANameAndEnoughContrast(t *testing.T) {
 				assert.Empty(t, js[[]string](p, contrast), "%s %s, %s", address, lang, theme)
 			}
 		}
+		helped(p, func(lang string) {
+			assert.Empty(t, js[[]string](p, names), lang)
+			assert.Empty(t, js[[]string](p, contrast), "%s, %s", lang, theme)
+		})
+		p.open("#lock=predecessor&n=3&seed=1&t=160ms&projector=1")
+		assert.Empty(t, js[[]string](p, names), "on a projector")
+		assert.Empty(t, js[[]string](p, contrast), "on a projector, %s", theme)
 	}
 	require.Empty(t, js[[]any](p, "lab.strings()"), "words that are missing")
 }
@@ -125,6 +132,29 @@ func TestAPhoneShowsAll(t *testing.T) {
 			p.open(address + "&lang=" + lang)
 			js[any](p, "void lab.pause()")
 			assert.Empty(t, js[[]string](p, narrow), "%s %s", address, lang)
+		}
+	}
+	helped(p, func(lang string) { assert.Empty(t, js[[]string](p, narrow), lang) })
+}
+
+// helped shows all that helps: the chart, what is inspected, a question, and a verdict.
+func helped(p *tab, look func(lang string)) {
+	p.Helper()
+	for _, lang := range []string{"en", "zh"} {
+		p.open("#lock=naive,predecessor&n=4&seed=1&t=0ns&lang=" + lang)
+		js[any](p, "void lab.pause()")
+		for _, aid := range []string{"#predict", "#inspect", "#cost"} {
+			p.click(aid)
+		}
+		p.await("document.getElementById('cost-state').textContent === ''")
+		p.click("#next-release")
+		look(lang)
+		js[any](p, `void (document.getElementById("ask").elements.first.value = "-", document.getElementById("ask").elements.n.value = 1, lab.app.speed = 1000)`)
+		p.click("#guess")
+		p.await("!!document.getElementById('verdict')")
+		look(lang)
+		for _, aid := range []string{"#predict", "#inspect", "#cost"} {
+			p.click(aid)
 		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"example.com/zklock/docs/lab/lab"
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/museum/scenes"
 )
 
@@ -48,7 +49,7 @@ func (s said) violation(v *explore.Violation, from string) {
 	}
 }
 
-func (s said) film(f *explore.Film, from string) {
+func (s said) film(f *film.Film, from string) {
 	s.violation(f.Violation, from)
 	for _, m := range f.Marks {
 		s.text(m.Text, from)
@@ -139,10 +140,10 @@ func TestWhatTheEngineSaysHasChinese(t *testing.T) {
 			// its own, which would end this process.
 			continue
 		}
-		for i, do := range explore.PaceFaults {
+		for i, do := range film.PaceFaults {
 			at := time.Duration(20+90*(i%4)) * time.Millisecond
-			f, err := lab.Run(t, locks.Scene{Lock: l.Name, Contenders: 3, Seed: 1, Changes: []explore.Change{
-				{At: at, Who: "A", Do: do}, {At: at + time.Millisecond, Who: "A", Do: explore.RunsOn}, {At: at + 2*time.Millisecond, Who: "A", Do: do}}})
+			f, err := lab.Run(t, locks.Scene{Lock: l.Name, Contenders: 3, Seed: 1, Changes: []film.Change{
+				{At: at, Who: "A", Do: do}, {At: at + time.Millisecond, Who: "A", Do: film.RunsOn}, {At: at + 2*time.Millisecond, Who: "A", Do: do}}})
 			if err != nil {
 				all.text(err.Error(), from)
 				continue
@@ -153,7 +154,7 @@ func TestWhatTheEngineSaysHasChinese(t *testing.T) {
 		for seed := range uint64(draws) {
 			tr := explore.Draw(t, w, seed)
 			all.trace(tr, from)
-			if f, err := explore.FilmOf(t, tr); err == nil {
+			if f, err := film.Of(t, tr); err == nil {
 				all.film(f, from)
 			}
 		}
@@ -229,7 +230,7 @@ func TestWhatTheSourcesSayHasChinese(t *testing.T) {
 	}
 	root := filepath.Join("..", "..", "..")
 	found := 0
-	for _, dir := range []string{"internal/explore", "internal/explore/steps", "internal/museum/scenes", "docs/lab/lab", "docs/lab/locks", "docs/lab/engine"} {
+	for _, dir := range []string{"internal/explore", "internal/explore/player", "internal/explore/film", "internal/explore/steps", "internal/museum/scenes", "docs/lab/lab", "docs/lab/locks", "docs/lab/engine"} {
 		files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
 		require.NoError(t, err)
 		require.NotEmpty(t, files, dir)
@@ -273,7 +274,7 @@ func TestWhatTheSourcesSayHasChinese(t *testing.T) {
 
 // notInThePage are files whose texts no reader of the page sees.
 var notInThePage = map[string]string{
-	"internal/explore/trace.go":        "its errors are of files that Go reads",
+	"internal/explore/player/trace.go": "its errors are of files that Go reads",
 	"internal/explore/parts.go":        "a search in several processes",
 	"docs/lab/locks/link.go":           "the page reads addresses with link.js",
 	"docs/lab/locks/task.go":           "titles, which are in both languages",
@@ -307,7 +308,7 @@ func textsOf(t *testing.T, file string) (list []string) {
 					list = append(list, templates(n, decl)...)
 				case name == "New" && nameOf(n.Fun.(*ast.SelectorExpr).X) == "errors", name == "impossible":
 					list = append(list, templates(n.Args[0], decl)...)
-				case name == "note" && len(n.Args) >= 2:
+				case strings.EqualFold(name, "note") && len(n.Args) >= 2:
 					list = append(list, templates(n.Args[1], decl)...)
 				}
 			case *ast.CompositeLit:

@@ -12,6 +12,7 @@ import (
 
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
 )
 
 // A request of the page. Its other fields depend on Do.
@@ -43,6 +44,10 @@ func Answer(t *testing.T, message []byte, progress func(any)) (any, error) {
 			return runParts(t, r.Scene, progress)
 		}
 		return Run(t, r.Scene)
+	case "cost":
+		return CostOf(t, r.Scene)
+	case "curves":
+		return Curves(), nil
 	case "play":
 		return Play(t, r.World, r.Choices)
 	case "find":
@@ -64,20 +69,20 @@ func Answer(t *testing.T, message []byte, progress func(any)) (any, error) {
 }
 
 // Run plays a scene and returns its film.
-func Run(t *testing.T, s locks.Scene) (*explore.Film, error) {
+func Run(t *testing.T, s locks.Scene) (*film.Film, error) {
 	w, p, err := s.World()
 	if err != nil {
 		return nil, err
 	}
-	return explore.Paced(t, w, p)
+	return film.Paced(t, w, p)
 }
 
 // A Part is what a film has more than the Part before it had. Film describes
 // it as a whole, up to its End, but has only the new packets and marks.
 type Part struct {
-	Film    *explore.Film `json:"film"`
-	Packets int           `json:"packets"` // how many the parts before it have
-	Marks   int           `json:"marks"`
+	Film    *film.Film `json:"film"`
+	Packets int        `json:"packets"` // how many the parts before it have
+	Marks   int        `json:"marks"`
 }
 
 // runParts plays a scene and gives its film in parts. The last one is
@@ -88,15 +93,15 @@ func runParts(t *testing.T, s locks.Scene, progress func(any)) (*Part, error) {
 		return nil, err
 	}
 	var packets, marks int
-	next := func(f *explore.Film) *Part {
+	next := func(f *film.Film) *Part {
 		more := *f
 		more.Packets, more.Marks = f.Packets[packets:], f.Marks[marks:]
 		part := &Part{&more, packets, marks}
 		packets, marks = len(f.Packets), len(f.Marks)
 		return part
 	}
-	p.Part = func(f *explore.Film) { progress(next(f)) }
-	f, err := explore.Paced(t, w, p)
+	p.Part = func(f *film.Film) { progress(next(f)) }
+	f, err := film.Paced(t, w, p)
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +137,8 @@ func complete(w *explore.World) error {
 
 // A Played is a schedule as far as a person has chosen.
 type Played struct {
-	Film      *explore.Film      `json:"film"`
-	Enabled   []explore.Possible `json:"enabled"` // the actions to choose from
+	Film      *film.Film         `json:"film"`
+	Enabled   []film.Possible    `json:"enabled"` // the actions to choose from
 	Violation *explore.Violation `json:"violation"`
 	Known     []string           `json:"known,omitempty"`
 	Over      bool               `json:"over"`
@@ -145,12 +150,12 @@ func Play(t *testing.T, w explore.World, choices []string) (*Played, error) {
 	if err := complete(&w); err != nil {
 		return nil, err
 	}
-	f, tr, possible, err := explore.PlayFilm(t, w, choices)
+	f, tr, possible, err := film.Play(t, w, choices)
 	if err != nil {
 		return nil, err
 	}
 	if possible == nil {
-		possible = []explore.Possible{}
+		possible = []film.Possible{}
 	}
 	return &Played{f, possible, tr.Violation, tr.Known, len(possible) == 0, tr}, nil
 }
@@ -248,9 +253,9 @@ func Find(t *testing.T, w explore.World, limit time.Duration, progress func(any)
 }
 
 // Replay plays a trace again and returns its film.
-func Replay(t *testing.T, tr *explore.Trace) (*explore.Film, error) {
+func Replay(t *testing.T, tr *explore.Trace) (*film.Film, error) {
 	if err := complete(&tr.World); err != nil {
 		return nil, err
 	}
-	return explore.FilmOf(t, tr)
+	return film.Of(t, tr)
 }

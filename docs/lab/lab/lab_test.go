@@ -20,6 +20,7 @@ import (
 	"example.com/zklock/docs/lab/lab"
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
 )
 
 // TestMain leaves the tests out where ZK names a server: the lab has its own,
@@ -119,9 +120,9 @@ func TestAPersonPlaysTheScheduler(t *testing.T) {
 			require.NotNil(t, p.Violation)
 			require.Equal(t, explore.TwoHolders, p.Violation.Kind)
 			require.Equal(t, p.Violation, p.Film.Violation)
-			film, err := lab.Replay(t, p.Trace)
+			again, err := lab.Replay(t, p.Trace)
 			require.NoError(t, err)
-			require.Equal(t, p.Film.Hash, film.Hash, "a trace that was played has the same film")
+			require.Equal(t, p.Film.Hash, again.Hash, "a trace that was played has the same film")
 			return
 		}
 		next := ""
@@ -201,9 +202,9 @@ func TestFindFindsAndSaysHowFarItIs(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, found.Trace)
 	require.Empty(t, found.Trace.World.Faults, "no fault is needed")
-	film, err := lab.Replay(t, found.Trace)
+	again, err := lab.Replay(t, found.Trace)
 	require.NoError(t, err)
-	require.Equal(t, explore.TwoHolders, film.Violation.Kind)
+	require.Equal(t, explore.TwoHolders, again.Violation.Kind)
 
 	found, err = ask[lab.Found](t, `{"do":"find","world":{"lock":"predecessor","contenders":2},"for_s":600}`)
 	require.NoError(t, err)
@@ -216,7 +217,7 @@ func TestAFilmOfATraceHasWhatTheLogHas(t *testing.T) {
 	w := explore.World{Lock: mustFind(t, "predecessor").Subject(explore.SessionTimeout), Contenders: 2, Kinds: []explore.Fault{explore.LoseReply, explore.Expire, explore.Stop}, Faults: 1}
 	for seed := range uint64(20) {
 		tr := explore.Draw(t, w, seed)
-		f, err := explore.FilmOf(t, tr)
+		f, err := film.Of(t, tr)
 		require.NoError(t, err)
 		logged := make(map[string]int)
 		for _, e := range tr.Log {
@@ -236,11 +237,11 @@ func TestAFilmOfATraceHasWhatTheLogHas(t *testing.T) {
 // TestAFilmInParts: what the page puts together is the film.
 func TestAFilmInParts(t *testing.T) {
 	const scene = `{"lock":"naive","contenders":40,"seed":2}`
-	whole, err := ask[explore.Film](t, `{"do":"run","scene":`+scene+`}`)
+	whole, err := ask[film.Film](t, `{"do":"run","scene":`+scene+`}`)
 	require.NoError(t, err)
-	var packets []explore.Packet
-	var marks []explore.Mark
-	add := func(answer any) (f explore.Film) {
+	var packets []film.Packet
+	var marks []film.Mark
+	add := func(answer any) (f film.Film) {
 		b, err := json.Marshal(answer)
 		require.NoError(t, err)
 		var part lab.Part

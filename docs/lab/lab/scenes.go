@@ -5,14 +5,15 @@ import (
 
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
 )
 
 // Scenes are ten scenes that must have the same film everywhere: in go test,
 // in node and in a browser.
 func Scenes() []locks.Scene {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	change := func(at time.Duration, who string, do explore.Fault) []explore.Change {
-		return []explore.Change{{At: at, Who: who, Do: do}}
+	change := func(at time.Duration, who string, do explore.Fault) []film.Change {
+		return []film.Change{{At: at, Who: who, Do: do}}
 	}
 	return []locks.Scene{
 		{Lock: "naive", Contenders: 6, Seed: 1},

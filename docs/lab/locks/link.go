@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
 )
 
 // An Address is what stands behind the # in the page's address: one scene, or
@@ -127,81 +128,16 @@ func formatTime(d time.Duration) string {
 func ParseAddress(text string) (a Address, err error) {
 	a = Address{Locks: []string{"herd", "predecessor"}, Scene: Scene{Contenders: 6, LatencyMs: 20, Seed: 1, Faults: 1}, Mode: "watch"}
 	for pair := range strings.SplitSeq(strings.TrimPrefix(text, "#"), "&") {
-		if pair == "" {
-			continue
-		}
 		key, raw, _ := strings.Cut(pair, "=")
 		value, err := url.PathUnescape(raw)
 		if err != nil {
 			return a, fmt.Errorf("%s: %w", key, err)
 		}
-		number := func(lo, hi int) int {
-			n, e := strconv.Atoi(value)
-			if e != nil || n < lo || n > hi {
-				err = fmt.Errorf("%s is %q, not a number from %d to %d", key, value, lo, hi)
-			}
-			return n
-		}
-		list := slices.DeleteFunc(strings.Split(value, ","), func(s string) bool { return s == "" })
-		switch key {
-		case "lock":
-			a.Locks = list[:min(2, len(list))]
-		case "n":
-			a.Contenders = number(1, 100)
-		case "shared":
-			a.Shared = value == "1" || value == "true"
-		case "latency":
-			if a.LatencyMs, err = strconv.ParseFloat(value, 64); err == nil && !(a.LatencyMs >= 0 && a.LatencyMs <= 10_000) {
-				err = fmt.Errorf("latency is %q, not from 0 to 10000", value)
-			}
-		case "seed":
-			a.Seed = uint64(number(0, 1<<53-1))
-		case "do":
-			for _, s := range list {
-				var c explore.Change
-				if c, err = parseChange(s); err != nil {
-					break
-				}
-				a.Changes = append(a.Changes, c)
-			}
-		case "vs":
-			a.Beside = value == "parent"
-		case "mode":
-			if value == "schedule" || value == "find" {
-				a.Mode = value
-			}
-		case "kinds":
-			for _, k := range list {
-				a.Kinds = append(a.Kinds, explore.Fault(strings.ReplaceAll(k, "-", " ")))
-			}
-		case "faults":
-			a.Faults = number(0, 9)
-		case "packets":
-			a.Packets = value == "1"
-		case "sequence":
-			a.Sequence = int32(number(0, 1<<31-1))
-		case "oneowner":
-			a.OneOwner = value == "1"
-		case "scripts":
-			for _, script := range list {
-				var ops []explore.Op
-				for op := range strings.SplitSeq(script, ".") {
-					if ops = append(ops, explore.Op(op)); !slices.Contains([]explore.Op{explore.LockOp, explore.TryLockOp, explore.UnlockOp}, explore.Op(op)) {
-						err = fmt.Errorf("scripts: %q is not a call of a lock", op)
-					}
-				}
-				a.Scripts = append(a.Scripts, ops)
-			}
-		case "choices":
-			for c := range strings.SplitSeq(raw, ",") {
-				if c, err = url.QueryUnescape(c); err != nil {
-					break
-				}
-				if c != "" {
-					a.Choices = append(a.Choices, c)
-				}
-			}
-		default:
+		if set := fields[key]; set != nil {
+			err = set(&a, value)
+		} else if key == "choices" { // each is escaped for itself
+			a.Choices, err = parseChoices(raw)
+		} else if pair != "" {
 			a.Extra = append(a.Extra, pair)
 		}
 		if err != nil {
@@ -220,8 +156,90 @@ func ParseAddress(text string) (a Address, err error) {
 	return a, nil
 }
 
+// fields read the values of an address, by their keys.
+var fields = map[string]func(a *Address, value string) error{
+	"lock": func(a *Address, value string) error {
+		list := parts(value)
+		a.Locks = list[:min(2, len(list))]
+		return nil
+	},
+	"n":      func(a *Address, value string) error { return number(&a.Contenders, "n", value, 1, 100) },
+	"shared": func(a *Address, value string) error { a.Shared = value == "1" || value == "true"; return nil },
+	"latency": func(a *Address, value string) (err error) {
+		if a.LatencyMs, err = strconv.ParseFloat(value, 64); err == nil && !(a.LatencyMs >= 0 && a.LatencyMs <= 10_000) {
+			err = fmt.Errorf("latency is %q, not from 0 to 10000", value)
+		}
+		return err
+	},
+	"seed": func(a *Address, value string) error { return number(&a.Seed, "seed", value, 0, 1<<53-1) },
+	"do": func(a *Address, value string) error {
+		for _, s := range parts(value) {
+			c, err := parseChange(s)
+			if err != nil {
+				return err
+			}
+			a.Changes = append(a.Changes, c)
+		}
+		return nil
+	},
+	"vs": func(a *Address, value string) error { a.Beside = value == "parent"; return nil },
+	"mode": func(a *Address, value string) error {
+		if value == "schedule" || value == "find" {
+			a.Mode = value
+		}
+		return nil
+	},
+	"kinds": func(a *Address, value string) error {
+		for _, k := range parts(value) {
+			a.Kinds = append(a.Kinds, explore.Fault(strings.ReplaceAll(k, "-", " ")))
+		}
+		return nil
+	},
+	"faults":   func(a *Address, value string) error { return number(&a.Faults, "faults", value, 0, 9) },
+	"packets":  func(a *Address, value string) error { a.Packets = value == "1"; return nil },
+	"sequence": func(a *Address, value string) error { return number(&a.Sequence, "sequence", value, 0, 1<<31-1) },
+	"oneowner": func(a *Address, value string) error { a.OneOwner = value == "1"; return nil },
+	"scripts": func(a *Address, value string) error {
+		for _, script := range parts(value) {
+			var ops []explore.Op
+			for op := range strings.SplitSeq(script, ".") {
+				if ops = append(ops, explore.Op(op)); !slices.Contains([]explore.Op{explore.LockOp, explore.TryLockOp, explore.UnlockOp}, explore.Op(op)) {
+					return fmt.Errorf("scripts: %q is not a call of a lock", op)
+				}
+			}
+			a.Scripts = append(a.Scripts, ops)
+		}
+		return nil
+	},
+}
+
+// parts are the parts of a list that are not empty.
+func parts(value string) []string {
+	return slices.DeleteFunc(strings.Split(value, ","), func(s string) bool { return s == "" })
+}
+
+// number reads a number that is neither too small nor too large.
+func number[T int | int32 | uint64](to *T, key, value string, lo, hi int) error {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < lo || n > hi {
+		return fmt.Errorf("%s is %q, not a number from %d to %d", key, value, lo, hi)
+	}
+	*to = T(n)
+	return nil
+}
+
+func parseChoices(raw string) (list []string, err error) {
+	for _, c := range parts(raw) {
+		if c, err = url.QueryUnescape(c); err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
 // parseChange reads 1500ms.B.lose-reply.
-func parseChange(text string) (c explore.Change, err error) {
+func parseChange(text string) (c film.Change, err error) {
 	what := strings.LastIndexByte(text, '.')
 	if what < 0 {
 		return c, fmt.Errorf("%q is not a change such as 1500ms.B.lose-reply", text)
@@ -234,7 +252,7 @@ func parseChange(text string) (c explore.Change, err error) {
 		return c, err
 	}
 	c.Who, c.Do = text[who+1:what], explore.Fault(strings.ReplaceAll(text[what+1:], "-", " "))
-	if !slices.Contains(explore.PaceFaults, c.Do) {
+	if !slices.Contains(film.PaceFaults, c.Do) {
 		return c, fmt.Errorf("nothing can do %q", c.Do)
 	}
 	return c, nil

@@ -12,6 +12,7 @@ import (
 
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
 )
 
 // Each is as String writes it.
@@ -36,7 +37,7 @@ func TestEachFieldOfAnAddressIsReadAsItIsWritten(t *testing.T) {
 	require.Equal(t, addresses[0], a.String(), "an empty address is the opening scene")
 	a, err = locks.ParseAddress(addresses[2])
 	require.NoError(t, err)
-	require.Equal(t, []explore.Change{{At: 1500 * time.Millisecond, Who: "B", Do: explore.LoseReply}}, a.Changes)
+	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: explore.LoseReply}}, a.Changes)
 	a, err = locks.ParseAddress(addresses[4])
 	require.NoError(t, err)
 	require.Equal(t, []string{"A: request", "B: lose reply", "gap a,b&c: go on"}, a.Choices)

@@ -11,6 +11,7 @@ import (
 
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/museum/scenes"
 )
 
@@ -52,12 +53,12 @@ func play(t *testing.T, a locks.Address, page string) {
 			scene.Lock = name
 			w, p, err := scene.World()
 			require.NoError(t, err)
-			film, err := explore.Paced(t, w, p)
+			f, err := film.Paced(t, w, p)
 			require.NoError(t, err)
-			require.Nil(t, film.Violation, "%v", film.Violation)
-			require.NotEmpty(t, film.Packets)
+			require.Nil(t, f.Violation, "%v", f.Violation)
+			require.NotEmpty(t, f.Packets)
 			made := 0
-			for _, p := range film.Packets {
+			for _, p := range f.Packets {
 				if p.Made != "" && !p.Lost {
 					made++
 				}
@@ -137,7 +138,7 @@ func TestAnAddressIsReadAsItIsWritten(t *testing.T) {
 	}
 	a, err := locks.ParseAddress("lock=herd&do=1.5s.B.lose-reply")
 	require.NoError(t, err, "a short one, written by hand")
-	require.Equal(t, []explore.Change{{At: 1500 * time.Millisecond, Who: "B", Do: explore.LoseReply}}, a.Changes)
+	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: explore.LoseReply}}, a.Changes)
 	for _, wrong := range []string{"#lock=nobody", "#n=0", "#n=101", "#do=1s.B.explode", "#do=B", "#lock=", "#choices=%zz"} {
 		_, err := locks.ParseAddress(wrong)
 		require.Error(t, err, wrong)

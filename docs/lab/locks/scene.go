@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
 )
 
 // Session is the session timeout in a film, if the latency is not high.
@@ -12,32 +13,34 @@ const Session = 4 * time.Second
 
 // A Scene is all that a film depends on.
 type Scene struct {
-	Lock       string           `json:"lock"`
-	Contenders int              `json:"contenders"`
-	Shared     bool             `json:"shared,omitempty"`
-	LatencyMs  float64          `json:"latency_ms,omitempty"` // 0: 20
-	Seed       uint64           `json:"seed"`
-	Changes    []explore.Change `json:"changes,omitempty"`
+	Lock       string        `json:"lock"`
+	Contenders int           `json:"contenders"`
+	Shared     bool          `json:"shared,omitempty"`
+	LatencyMs  float64       `json:"latency_ms,omitempty"` // 0: 20
+	Seed       uint64        `json:"seed"`
+	Changes    []film.Change `json:"changes,omitempty"`
 	// Of somebody who plays the scheduler: what may go wrong, and how often, and
 	// the choices.
 	Kinds   []explore.Fault `json:"kinds,omitempty"`
 	Faults  int             `json:"faults,omitempty"`
 	Choices []string        `json:"choices,omitempty"`
+	// Scripts are the calls of each contender, as in explore.World.
+	Scripts [][]explore.Op `json:"scripts,omitempty"`
 }
 
 // World returns the scene as the explorer plays it.
-func (s Scene) World() (explore.World, explore.Pace, error) {
+func (s Scene) World() (explore.World, film.Pace, error) {
 	l, err := Find(s.Lock)
 	if err != nil {
-		return explore.World{}, explore.Pace{}, err
+		return explore.World{}, film.Pace{}, err
 	}
 	if !(s.LatencyMs >= 0 && s.LatencyMs <= 10_000) {
-		return explore.World{}, explore.Pace{}, fmt.Errorf("a latency of %v ms is not possible: from 1 to 10000", s.LatencyMs)
+		return explore.World{}, film.Pace{}, fmt.Errorf("a latency of %v ms is not possible: from 1 to 10000", s.LatencyMs)
 	}
 	if s.LatencyMs == 0 {
 		s.LatencyMs = 20
 	}
-	p := explore.Pace{Latency: time.Duration(s.LatencyMs * float64(time.Millisecond)), Seed: s.Seed, Changes: s.Changes}
+	p := film.Pace{Latency: time.Duration(s.LatencyMs * float64(time.Millisecond)), Seed: s.Seed, Changes: s.Changes}
 	// A session that is shorter than some packets' ways ends by itself.
 	w := explore.World{Lock: l.Subject(max(Session, 40*p.Latency)), Contenders: s.Contenders, Shared: s.Shared}
 	return w, p, nil

@@ -1,6 +1,11 @@
 package locks
 
-import "time"
+import (
+	"time"
+
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
+)
 
 // A Story explains a scene at a few instants of its film.
 type Story struct {
@@ -34,7 +39,27 @@ func three(lock string) Scene {
 	return Scene{Lock: lock, Contenders: 3, LatencyMs: 20, Seed: 1}
 }
 
+// twice is step 4's scene: A locks twice, and unlocks twice.
+var twice = Scene{
+	Lock: "reentrant", Contenders: 2, Seed: 1,
+	Scripts: [][]explore.Op{{explore.LockOp, explore.LockOp, explore.UnlockOp, explore.UnlockOp}, {explore.LockOp, explore.UnlockOp}},
+	Choices: []string{"A: request", "B: request", "A: request", "B: request", "B: request"},
+}
+
+// changed is the scene of three contenders with changes.
+func changed(lock string, changes ...film.Change) Scene {
+	s := three(lock)
+	s.Changes = changes
+	return s
+}
+
+var (
+	leased    = changed("timeout", film.Change{At: 200 * ms, Who: "B", Do: explore.EndContext}, film.Change{At: 250 * ms, Who: "A", Do: explore.Stop})
+	replyLost = changed("zklock", film.Change{At: 60 * ms, Who: "A", Do: explore.LoseReply})
+)
+
 const (
+	failed                       = "failed"
 	out, wait, hold, frees, over = "outside", "waits", "holds", "unlocks", "done"
 	ms                           = time.Millisecond
 )
@@ -46,7 +71,7 @@ var stories = map[string]Story{
 		{At: 67 * ms, Text: Text{"The server has created the node, and A has been told: A holds the lock. Of all creates of one name only one succeeds, so the server decides who holds it.", "服务器已经创建节点，A 也收到了应答：A 持有锁。同名的节点只能创建成功一次，所以锁归谁，由服务器决定。"}, States: states(hold, wait, wait), Nodes: "A"},
 		{At: 113 * ms, Text: Text{"B and C were told that the node exists. Each has read it and left a watch: the server will tell both once, when the node changes.", "B 和 C 得知节点已存在。它们都读取了节点，同时设置了监听：节点变化时，服务器会各通知它们一次。"}, States: states(hold, wait, wait), Nodes: "A", Watchers: "B C"},
 		{At: 234 * ms, Text: Text{"A unlocks: it deletes the node. Both watches fire at once, and two events are on their way.", "A 释放锁：它删除了节点。两个监听同时触发，两个事件正在路上。"}, States: states(frees, wait, wait)},
-		{At: 255 * ms, Text: Text{"B and C are awake, and both ask for the node at once. One of them will wake for nothing. With n contenders it is n − 1 of them, at each release.", "B 和 C 都醒了，同时请求创建节点，其中一个注定白醒一场。如果有 n 个竞争者在等待，每次释放都有 n − 1 个白醒。"}, States: states(frees, wait, wait)},
+		{At: 255 * ms, Text: Text{"B and C are awake, and both ask for the node at once. One of them will wake for nothing. With n contenders it is n − 1 of them, at each release.", "B 和 C 都醒了，同时请求创建节点，其中一个必然白醒一场。如果有 n 个竞争者在等待，每次释放都有 n − 1 个白醒。"}, States: states(frees, wait, wait)},
 		{At: 294 * ms, Text: Text{"B was first at the server and holds the lock. C's event came earlier: the order of waiting does not count here.", "B 的请求先到服务器，B 持有锁。C 的事件其实到得更早：在这里，等待的先后不起作用。"}, States: states(over, hold, wait), Nodes: "B"},
 		{At: 563 * ms, Text: Text{"C holds the lock at last. Each had it once, never two at a time: the naive lock excludes. What it costs is the next step's subject.", "C 终于持有锁。每个竞争者各拿到一次，从来没有两个持有者：最朴素的锁也做到了互斥。它的代价，下一步再讲。"}, States: states(over, over, hold), Nodes: "C"},
 	}},
@@ -57,7 +82,7 @@ var stories = map[string]Story{
 		{At: 234 * ms, Text: Text{"A deletes its node. All watches on the parent fire: B's, C's, and the one that A had left itself.", "A 删除自己的节点。父节点上的监听全部触发：B 的、C 的，还有 A 自己留下的。"}, States: states(frees, wait, wait), Nodes: "B C"},
 		{At: 280 * ms, Quote: "有个专业名词:惊群效应", Text: Text{"Everybody has woken and reads the whole list again. Only B's node is the first. C must wait again, and has asked for the next change: this is the herd effect.", "等待者全都醒来，又把整个列表读了一遍。只有 B 的节点排第一；C 只好继续等，重新设置监听：这就是惊群效应，又称羊群效应。"}, States: states(over, wait, wait), Nodes: "B C", Watchers: "B C"},
 		{At: 294 * ms, Text: Text{"B holds the lock: the queue is fair. But each release costs a request and an event of every waiter.", "B 持有锁：队列是公平的。但是每次释放，每个等待者都要花费一个请求和一个事件。"}, States: states(over, hold, wait), Nodes: "B C", Watchers: "B C"},
-		{At: 505 * ms, Text: Text{"C holds the lock. Among three nobody minds; among a hundred, nearly all of what is sent wakes somebody for nothing.", "C 持有锁。只有三个竞争者时无所谓；有一百个时，线路上传的几乎都是白白唤醒。"}, States: states(over, over, hold), Nodes: "C", Watchers: "C"},
+		{At: 505 * ms, Text: Text{"C holds the lock. Among three nobody minds; among a hundred, nearly all of what is sent wakes somebody for nothing.", "C 持有锁。只有三个竞争者时无所谓；有一百个时，发出的几乎全是无谓的唤醒。"}, States: states(over, over, hold), Nodes: "C", Watchers: "C"},
 	}},
 	"predecessor": {three("predecessor"), []Stop{
 		{At: 73 * ms, Text: Text{"Three nodes are in the queue, as in step 2. What differs is what a waiter watches.", "队列里有三个节点，与第 2 步一样。不同的是等待者监听什么。"}, States: states(wait, wait, wait), Nodes: "A B C"},
@@ -67,6 +92,36 @@ var stories = map[string]Story{
 		{At: 260 * ms, Quote: "就举办再一次判定", Text: Text{"B is awake, and reads the list again. The node before it may have gone because its owner gave up, and then it would not be B's turn.", "B 醒了，再读一次列表。前一个节点消失，也可能是因为它的所有者放弃了等待，那样就还没轮到 B。"}, States: states(frees, wait, wait), Nodes: "B C", Watchers: "C"},
 		{At: 308 * ms, Text: Text{"B's node is the first: B holds the lock.", "B 的节点排第一：B 持有锁。"}, States: states(over, hold, wait), Nodes: "B C", Watchers: "C"},
 		{At: 514 * ms, Text: Text{"C holds the lock. Each release has cost one event, however many wait: n − 1 events for n contenders.", "C 持有锁。等待者再多，每次释放也只有一个事件：n 个竞争者总共 n − 1 个。"}, States: states(over, over, hold), Nodes: "C"},
+	}},
+	"reentrant": {twice, []Stop{
+		{At: 250 * ms, Quote: "private final ConcurrentMap<Thread, InterProcessMutex.LockData> threadData;", Text: Text{"A calls Lock for the first time. The book has no entry of A, so A queues as in step 3.", "A 第一次调用 Lock。登记簿里没有 A，所以它像第 3 步那样排队。"}, States: states(wait, wait), Nodes: "A"},
+		{At: 950 * ms, Quote: "//当前线程有锁的信息,锁次数加1,返回", Text: Text{"A's node is the first, and A holds the lock. A has called Lock a second time at once: the count is 2, and no request was sent for it.", "A 的节点排第一，A 持有锁。它随即又调用了一次 Lock：重入次数变成 2，没有为此发送任何请求。"}, States: states(hold, wait), Nodes: "A B"},
+		{At: 1450 * ms, Text: Text{"B watches A's node. The server does not know how many times A holds the lock: there is one node.", "B 监听 A 的节点。A 持有几次，服务器并不知道：节点只有一个。"}, States: states(hold, wait), Nodes: "A B", Watchers: "B"},
+		{At: 1750 * ms, Quote: "(1)减少重入锁的计数,如果最终的值不是0,直接返回", Text: Text{"A unlocks once. The count falls to 1, nothing is sent, and A holds the lock as before.", "A 释放一次。重入次数减为 1，不发送任何请求，A 仍然持有锁。"}, States: states(hold, wait), Nodes: "A B", Watchers: "B"},
+		{At: 1950 * ms, Quote: "(2)如果计数器为0,移除Watchers监听器,并且删除创建的Znode临时节点。", Text: Text{"A unlocks a second time. The count is 0, so the request to delete the node is on its way.", "A 第二次释放。重入次数归零，删除节点的请求这才发出。"}, States: states(frees, wait), Nodes: "A B", Watchers: "B"},
+		{At: 2150 * ms, Text: Text{"A's node is gone, and the event is on its way to B.", "A 的节点已删除，事件正在去 B 的路上。"}, States: states(frees, wait), Nodes: "B"},
+		{At: 2650 * ms, Text: Text{"B has read the list again, and holds the lock. To lock twice has cost a number in A's memory, and nothing at the server.", "B 再次读取列表，持有锁。多加一次锁，只多用了 A 内存里的一个数，服务器上没有任何代价。"}, States: states(over, hold), Nodes: "B"},
+	}},
+	"timeout": {leased, []Stop{
+		{At: 100 * ms, Text: Text{"A's node is the first in the queue. Before A takes the lock it reads this node: the number of its create, the czxid, is A's fencing token.", "A 的节点在队列里排第一。A 拿锁之前先读取这个节点：创建时的编号 czxid 就是 A 的隔离令牌。"}, States: states(wait, wait, wait), Nodes: "A B C"},
+		{At: 150 * ms, Text: Text{"A holds the lock as a lease. If no read of its node is answered for a session timeout, A's own clock closes Lost.", "A 持有锁，这是一份租约。如果在一个会话超时时间内读不到自己的节点，A 就凭自己的时钟关闭 Lost。"}, States: states(hold, wait, wait), Nodes: "A B C", Watchers: "B C"},
+		{At: 205 * ms, Quote: "引入超时机制", Text: Text{"B's caller does not want to wait any longer: the ctx ends, and Lock returns an error at once. The delete of B's node is on its way.", "B 的调用者不愿再等：ctx 结束，Lock 立即返回错误。删除 B 节点的请求正在路上。"}, States: states(hold, over, wait), Nodes: "A B C", Watchers: "B C"},
+		{At: 245 * ms, Text: Text{"B's node is gone, and C is woken. The lock was not released: C must read the list again, and finds A's node before its own.", "B 的节点已删除，C 醒来。但锁并没有释放：C 必须再读一次列表，这时排在它前面的是 A 的节点。"}, States: states(hold, over, wait), Nodes: "A C", Watchers: "B"},
+		{At: 320 * ms, Text: Text{"C watches A's node now. A is stopped, as by a long garbage collection: its client sends no pings.", "C 转而监听 A 的节点。A 这时停顿了，就像遇到一次很长的垃圾回收：它的客户端不再发送心跳。"}, States: states(hold, over, wait), Nodes: "A C", Watchers: "B C"},
+		{At: 4260 * ms, Text: Text{"A's session has expired, and the server has deleted A's node. A cannot know it: it is stopped.", "A 的会话过期，服务器删除了 A 的节点。A 正在停顿，无法得知。"}, States: states(hold, over, wait), Nodes: "C"},
+		{At: 4335 * ms, Text: Text{"A runs on. Its clock has passed the end of the lease, so Lost is closed, and Unlock returns ErrLost.", "A 恢复运行。它的时钟已越过租约的终点，所以 Lost 已关闭，Unlock 返回 ErrLost。"}, States: states(over, over, wait), Nodes: "C"},
+		{At: 4360 * ms, Text: Text{"C holds the lock, with a higher token than A. If a write of A is on its way, what the lock protects can refuse it.", "C 持有锁，它的令牌比 A 的大。如果 A 还有写请求在路上，受保护的资源可以凭令牌拒绝它。"}, States: states(over, over, hold), Nodes: "C"},
+	}},
+	"zklock": {replyLost, []Stop{
+		{At: 50 * ms, Quote: "withProtection().", Text: Text{"Two nodes are in the queue. Before the number, each name has an id that no other node has. The reply to A's create is on its way.", "队列里有两个节点。每个名字的序号前面都有一个唯一的 ID。A 的 create 应答正在路上。"}, States: states(wait, wait, wait), Nodes: "A B"},
+		{At: 70 * ms, Text: Text{"The reply is lost with A's connection. A's node exists, and A does not know it. In steps 1 to 5, Lock would return an error now, and the node would keep all others out until the session ends.", "应答随 A 的连接一起丢失。A 的节点已经存在，A 却不知道。在第 1 到第 5 步，Lock 会返回错误，而这个节点会一直挡住别人，直到会话结束。"}, States: states(wait, wait, wait), Nodes: "A B"},
+		{At: 240 * ms, Text: Text{"B and C watch their own nodes and those before them. So they will know from events alone when they are first.", "B 和 C 既监听自己的节点，也监听前面的节点。这样单凭事件，就能知道何时轮到自己。"}, States: states(wait, wait, wait), Nodes: "A B C", Watchers: "B B C C C"},
+		{At: 1130 * ms, Text: Text{"A's client has connected again, and its session has lived on.", "A 的客户端重新连上了，会话还在。"}, States: states(wait, wait, wait), Nodes: "A B C", Watchers: "B B C C C"},
+		{At: 1295 * ms, Text: Text{"A has sent a sync, so that its server is not behind, and has read the list. The name with A's id is in it: A makes no second node.", "A 先发送 sync，确保服务器的数据不落后，再读取列表。列表里有带着 A 的 ID 的名字，所以不会创建第二个节点。"}, States: states(wait, wait, wait), Nodes: "A B C", Watchers: "B B C C C"},
+		{At: 1425 * ms, Text: Text{"A has proved that its session lives, and holds the lock with the node that it had lost.", "A 证明了自己的会话还在，用找回的节点持有锁。"}, States: states(hold, wait, wait), Nodes: "A B C", Watchers: "B B C C C"},
+		{At: 1570 * ms, Text: Text{"A has unlocked. The events are on their way to B and C.", "A 释放了锁。事件正在去 B 和 C 的路上。"}, States: states(frees, wait, wait), Nodes: "B C", Watchers: "B C C"},
+		{At: 1580 * ms, Text: Text{"B holds the lock in the instant in which its event arrives. It sends nothing first, where step 3 reads the list again.", "事件一到，B 就持有锁，不必先发送任何请求；第 3 步在这里还要再读一次列表。"}, States: states(frees, hold, wait), Nodes: "B C", Watchers: "B C C"},
+		{At: 1740 * ms, Text: Text{"C gets the lock in the same way. Nothing of the lost reply is left.", "C 也这样拿到锁。丢失应答的影响已完全消除。"}, States: states(over, frees, hold), Nodes: "C", Watchers: "C"},
 	}},
 	"D3": {Scene{}, []Stop{
 		{At: 1750 * ms, Text: Text{"C, A and B have their nodes in the queue, in this order. C will hold the lock first, then A, then B.", "C、A、B 依次在队列里创建了节点。应当先由 C 持有锁，然后是 A，最后是 B。"}, States: states(wait, wait, wait), Nodes: "C A B"},
@@ -88,9 +143,90 @@ var stories = map[string]Story{
 		{At: 250 * ms, Text: Text{"A's node is in the queue, and it is the only one.", "队列里只有 A 的节点。"}, States: states(wait, wait), Nodes: "A"},
 		{At: 650 * ms, Text: Text{"A has read the list and holds the lock. B wants it, too.", "A 读取了列表，A 持有锁。B 也要加锁。"}, States: states(hold, wait), Nodes: "A"},
 		{At: 850 * ms, Text: Text{"A unlocks: its request to delete the node is on its way, and will be slow.", "A 释放锁：删除节点的请求已经发出，但路上会很慢。"}, States: states(frees, wait), Nodes: "A"},
-		{At: 1650 * ms, Text: Text{"B has queued behind A and subscribed to A's node: the server will tell it of the deletion. After this, B makes the latch on which it waits.", "B 排在 A 后面，并订阅了 A 的节点：节点删除时，服务器会通知 B。在这之后，B 才创建它要等待的 latch。"}, States: states(frees, wait), Nodes: "A B", Watchers: "B"},
+		{At: 1650 * ms, Text: Text{"B has queued behind A and subscribed to A's node: the server will tell it of the deletion. After this, B makes the latch on which it waits.", "B 排在 A 后面，在 A 的节点上设置了监听：节点删除时，服务器会通知 B。在这之后，B 才创建它要等待的 latch。"}, States: states(frees, wait), Nodes: "A B", Watchers: "B"},
 		{At: 2250 * ms, Text: Text{"A's delete arrives. The event is on its way to B, and B's latch does not exist yet.", "A 的删除请求到了。事件正在去 B 的路上，而 B 的 latch 还没有创建。"}, States: states(frees, wait), Nodes: "B"},
 		{At: 2450 * ms, Quote: "if (countDownLatch != null) {", Text: Text{"The event has reached B's listener. It found no latch to open, and did nothing. The event was the only one.", "事件到了 B 的监听器。监听器没有找到可以打开的 latch，什么也没做。而事件只有这一个。"}, States: states(over, wait), Nodes: "B"},
 		{At: 62600 * ms, Text: Text{"A minute later B still waits, for a lock that nobody holds. Nothing will wake it: a release before the latch exists is lost.", "一分钟后，B 还在等待，而锁并没有持有者。再也不会有事件唤醒它：latch 创建之前的释放通知丢失了。"}, States: states(over, wait), Nodes: "B", Broken: true},
+	}},
+	"A4": {Scene{}, []Stop{
+		{At: 350 * ms, Text: Text{"A's create has succeeded: A holds the lock.", "A 的 create 成功了，A 持有锁。"}, States: states(hold, wait), Nodes: "A"},
+		{At: 1050 * ms, Text: Text{"B's create was refused. B has asked for the node with exists, has left a watch, and waits at its latch.", "B 的 create 失败了。B 用 exists 查看了节点，同时设置了监听，正在 latch 上等待。"}, States: states(hold, wait), Nodes: "A", Watchers: "B"},
+		{At: 1350 * ms, Text: Text{"B's session expires. A watch lives as long as its session: the server has forgotten B's.", "B 的会话过期。监听与会话同生共死：服务器上已没有 B 的监听。"}, States: states(hold, wait), Nodes: "A"},
+		{At: 2600 * ms, Quote: "触发NodeDeleted事件,跳过await方法", Text: Text{"B's client is told that its session has ended. The listing's watcher opens the latch only for NodeDeleted, and this event is of another type.", "B 的客户端得知会话已结束。文章的监听器只在收到 NodeDeleted 时打开 latch，而这个事件是另一种类型。"}, States: states(hold, wait), Nodes: "A"},
+		{At: 3800 * ms, Text: Text{"B's client has a new session. Nothing sets the watch again.", "B 的客户端有了新会话，却没有代码重新设置监听。"}, States: states(hold, wait), Nodes: "A"},
+		{At: 4150 * ms, Text: Text{"A unlocks, and the node is gone. The server has no watch, and sends no event.", "A 释放锁，节点已删除。服务器上没有监听，也就不发送事件。"}, States: states(frees, wait)},
+		{At: 64300 * ms, Text: Text{"A minute later B is waiting for a lock that nobody holds. The cure, step 1: an event with an error ends the wait.", "一分钟后，B 还在等一个没有持有者的锁。解决办法见第 1 步：收到带错误的事件，就结束等待。"}, States: states(over, wait), Broken: true},
+	}},
+	"A6": {Scene{}, []Stop{
+		{At: 350 * ms, Text: Text{"A's create has succeeded: A holds the lock.", "A 的 create 成功了，A 持有锁。"}, States: states(hold, wait), Nodes: "A"},
+		{At: 950 * ms, Text: Text{"B's create was refused. Its next request, which is to set a watch, is on its way and will be slow.", "B 的 create 失败了。它的下一个请求要去设置监听，已经在路上，但会很慢。"}, States: states(hold, wait), Nodes: "A"},
+		{At: 1250 * ms, Text: Text{"A unlocks. The lock is free, and B has no watch yet.", "A 释放锁。锁空闲了，而 B 还没有监听。"}, States: states(frees, wait)},
+		{At: 1650 * ms, Quote: "4、监听到数据节点被删除后,证明锁已被释放。重复步骤1", Text: Text{"A calls Lock again, later than B, and holds the lock: all start over together, in no order.", "A 再次调用 Lock，比 B 晚，却拿到了锁：大家一起从头再来，不分先后。"}, States: states(hold, wait), Nodes: "A"},
+		{At: 2450 * ms, Text: Text{"The same again. B has waited since the start.", "再来一次，还是一样。B 从一开始就在等待。"}, States: states(hold, wait), Nodes: "A"},
+		{At: 3300 * ms, Text: Text{"Three times A was let in before B, though B called Lock first. The cure is step 2: a queue, in which a contender that locks again is the last.", "B 先调用 Lock，A 却三次抢在它前面。解决办法见第 2 步：排队，再次加锁的竞争者排到队尾。"}, States: states(hold, wait), Nodes: "A", Broken: true},
+	}},
+	"A8": {Scene{}, []Stop{
+		{At: 950 * ms, Text: Text{"B holds the lock. C's node is behind B's.", "B 持有锁。C 的节点排在 B 后面。"}, States: states(wait, hold, wait), Nodes: "B C"},
+		{At: 1750 * ms, Text: Text{"C watches B's node, and A has queued behind C.", "C 监听 B 的节点，A 又排在 C 后面。"}, States: states(wait, hold, wait), Nodes: "B C A", Watchers: "C"},
+		{At: 2700 * ms, Text: Text{"C's session expires while C waits, and the server deletes C's node.", "C 正在等待，会话却过期了。服务器删除了 C 的节点。"}, States: states(wait, hold, wait), Nodes: "B A"},
+		{At: 5600 * ms, Text: Text{"C's client has a new session. ZkClient sets C's watch again, but nothing makes C's node again.", "C 的客户端有了新会话。ZkClient 会重新设置 C 的监听，但没有代码重新创建 C 的节点。"}, States: states(wait, frees, wait), Nodes: "B A", Watchers: "A"},
+		{At: 6550 * ms, Text: Text{"B's node is gone, and the event is on its way to C.", "B 的节点已删除，事件正在去 C 的路上。"}, States: states(wait, frees, wait), Nodes: "A", Watchers: "A"},
+		{At: 6750 * ms, Text: Text{"C is awake, and asks for the list once more. Its own node will not be in it.", "C 醒来，再次读取列表。列表里不会有它自己的节点。"}, States: states(wait, over, wait), Nodes: "A", Watchers: "A"},
+		{At: 7100 * ms, Quote: "int i = Collections.binarySearch(children, sequenceNodeName);", Text: Text{"The search returns a negative number for a name that is not in the list, and get(i − 1) throws in the middle of lock(). Step 3 returns an error here.", "要找的名字不在列表里，查找返回负数，get(i − 1) 就在 lock() 里抛出异常。第 3 步在这里返回错误。"}, States: states(wait, over, failed), Nodes: "A", Watchers: "A", Broken: true},
+	}},
+	"B1": {Scene{}, []Stop{
+		{At: 650 * ms, Text: Text{"A's node has the number 0: no contender is before A, and A holds the lock.", "A 的节点序号是 0：前面没有别的竞争者，A 持有锁。"}, States: states(hold, wait, wait), Nodes: "A", Watchers: "A"},
+		{At: 1050 * ms, Text: Text{"A unlocks, and its node is gone. Nobody is in the queue.", "A 释放锁，它的节点已删除。队列空了。"}, States: states(frees, wait, wait)},
+		{At: 1350 * ms, Quote: "会根据当前的子节点数量自动添加整数序号", Text: Text{"B's node is the only one, and its number is 1: the server counts the children ever created. The listing takes the number for the length of the queue.", "队列里只有 B 的节点，序号却是 1：服务器数的是创建过的子节点。文章的代码却把序号当作队列的长度。"}, States: states(over, wait, wait), Nodes: "B"},
+		{At: 1650 * ms, Text: Text{"B watches the list, and waits for one release. It happened before B came.", "B 监听列表，要等一次释放。而那次释放在 B 到来之前就发生了。"}, States: states(over, wait, wait), Nodes: "B", Watchers: "B"},
+		{At: 1950 * ms, Text: Text{"C's node has the number 2. C will wait for two releases.", "C 的节点序号是 2。C 要等两次释放。"}, States: states(over, wait, wait), Nodes: "B C"},
+		{At: 2650 * ms, Text: Text{"B has looked again: the list has become longer, so it counts no release. B's node is the first, and B does not look at that.", "B 又看了一次：列表变长了，所以没有算到释放。B 的节点其实排第一，代码却不看这一点。"}, States: states(over, wait, wait), Nodes: "B C", Watchers: "B C"},
+		{At: 62800 * ms, Text: Text{"A minute later both wait, and the lock is free. The cure, step 3: only the list of children says which contender is before which.", "一分钟后两个都还在等待，锁却是空闲的。解决办法见第 3 步：谁在谁前面，只有子节点列表说了算。"}, States: states(over, wait, wait), Nodes: "B C", Watchers: "B C", Broken: true},
+	}},
+	"C1": {Scene{}, []Stop{
+		{At: 250 * ms, Text: Text{"A's node is in the queue, and it is the only one.", "队列里只有 A 的节点。"}, States: states(wait, wait), Nodes: "A"},
+		{At: 650 * ms, Text: Text{"A holds the lock.", "A 持有锁。"}, States: states(hold, wait), Nodes: "A"},
+		{At: 700 * ms, Quote: "thread = Thread.currentThread(); lockCount.incrementAndGet();", Text: Text{"B's thread called lock() at the start, and the count of B's lock is 1 since then: it counts before it holds.", "B 的线程一开始就调用了 lock()，从那时起，它的计数就是 1：还没有持有锁，就先计了数。"}, States: states(hold, wait), Nodes: "A"},
+		{At: 850 * ms, Text: Text{"B's node is in the queue, behind A's.", "B 的节点在队列里，排在 A 后面。"}, States: states(hold, wait), Nodes: "A B"},
+		{At: 1150 * ms, Text: Text{"The list is on its way to B. A's node is the first in it, so this lock() will return false.", "列表正在发给 B。排第一的是 A 的节点，所以这次 lock() 会返回 false。"}, States: states(hold, wait), Nodes: "A B"},
+		{At: 1250 * ms, Text: Text{"B's lock() has failed, and its count is 1 all the same. B calls lock() once more: the thread is known, the count becomes 2, and it returns true without a request. A and B hold the lock at once.", "B 的 lock() 失败了，计数却还是 1。B 再调用一次 lock()：线程对得上，计数变成 2，不发请求就返回 true。A 和 B 同时持有锁。"}, States: states(hold, hold), Nodes: "A B", Broken: true},
+		{At: 1350 * ms, Text: Text{"The cure, step 4: only a holder has a count in the book. If Lock fails, its entry goes.", "解决办法见第 4 步：只有持有者才有计数。Lock 一旦失败，就删除它的登记。"}, States: states(hold, hold), Nodes: "A B", Broken: true},
+	}},
+	"D1": {Scene{}, []Stop{
+		{At: 950 * ms, Text: Text{"B's node is the first in the list, and B holds the lock.", "B 的节点在列表里排第一，B 持有锁。"}, States: states(wait, hold), Nodes: "B"},
+		{At: 1450 * ms, Text: Text{"B unlocks, by closing its client: that ends the session, and its node goes with it. The request is on its way.", "B 释放锁的办法是关闭客户端：会话结束，节点随之删除。请求正在路上。"}, States: states(wait, frees), Nodes: "B"},
+		{At: 1650 * ms, Text: Text{"A has queued behind B. It will read the list now, and B's node is in it.", "A 排在 B 后面。它接着读取列表，B 的节点还在里面。"}, States: states(wait, frees), Nodes: "B A"},
+		{At: 2250 * ms, Text: Text{"B's node is gone. A knows the old list only, and has no watch yet.", "B 的节点已删除。A 手里是旧列表，也还没有监听。"}, States: states(wait, frees), Nodes: "A"},
+		{At: 2550 * ms, Quote: "zookeeper.exists(\"/\"+businesscode+\"/\"+lastnode,true);", Text: Text{"A asks with exists for B's node, and leaves a watch. The node does not exist, and the listing ignores this answer. The watch waits for a node of that name, which the server never makes again.", "A 用 exists 查看 B 的节点，同时设置了监听。节点不存在，而代码没有理会这个结果。监听等待的是同名节点，服务器再也不会创建它。"}, States: states(wait, frees), Nodes: "A", Watchers: "A"},
+		{At: 3200 * ms, Text: Text{"A's node is the first and the only one, and A waits.", "A 的节点排第一，也是唯一的节点，而 A 在等待。"}, States: states(wait, over), Nodes: "A", Watchers: "A"},
+		{At: 68400 * ms, Text: Text{"A minute later A is waiting for an event that cannot come. The cure is getData in the place of exists: it fails on a node that is gone, leaves no watch, and A reads the list again.", "一分钟后，A 还在等一个不可能到来的事件。解决办法是用 getData 代替 exists：节点不存在时它会报错，也不留下监听，A 就会再读一次列表。"}, States: states(wait, over), Nodes: "A", Watchers: "A", Broken: true},
+	}},
+	"D2": {Scene{}, []Stop{
+		{At: 1250 * ms, Text: Text{"A holds the lock.", "A 持有锁。"}, States: states(hold, wait), Nodes: "A"},
+		{At: 1450 * ms, Text: Text{"B has queued behind A.", "B 排在 A 后面。"}, States: states(hold, wait), Nodes: "A B"},
+		{At: 2050 * ms, Text: Text{"A unlocks: the request to end its session is on its way.", "A 释放锁：结束会话的请求正在路上。"}, States: states(frees, wait), Nodes: "A B"},
+		{At: 2250 * ms, Text: Text{"B has set a watch on A's node. The next line of its code is wait(), and B is not there yet.", "B 在 A 的节点上设置了监听。下一行代码才是 wait()，B 还没有执行到那里。"}, States: states(frees, wait), Nodes: "A B", Watchers: "B"},
+		{At: 2550 * ms, Text: Text{"A's node is gone, and the event is on its way to B.", "A 的节点已删除，事件正在去 B 的路上。"}, States: states(frees, wait), Nodes: "B"},
+		{At: 2750 * ms, Quote: "synchronized (this){", Text: Text{"The event has arrived, and the watcher calls notify(). No thread waits at this moment, so the call wakes none, and it is not repeated.", "事件到了，监听器调用 notify()。此刻没有线程在 wait()，这次调用没有唤醒任何线程，以后也不会重来。"}, States: states(frees, wait), Nodes: "B"},
+		{At: 68500 * ms, Text: Text{"B has gone on to wait(), and waits a minute later. Its node is the first in the queue. The cure: the event waits in a channel until the contender takes it.", "B 接着执行 wait()，一分钟后还在等待，尽管它的节点排第一。解决办法：事件留在 channel 里，直到竞争者来取。"}, States: states(over, wait), Nodes: "B", Broken: true},
+	}},
+	"E1": {Scene{}, []Stop{
+		{At: 950 * ms, Text: Text{"A holds the lock, and has read the number in /stock: 0.", "A 持有锁，读到 /stock 里的数是 0。"}, States: states(hold, wait), Nodes: "A"},
+		{At: 1150 * ms, Text: Text{"A is stopped, as by a long garbage collection, until its session has expired. The server has deleted its node.", "A 停顿了，就像遇到一次很长的垃圾回收，直到会话过期。服务器删除了它的节点。"}, States: states(hold, wait)},
+		{At: 2050 * ms, Quote: "后头监督前面,就不怕中间截断吗?", Text: Text{"B holds the lock, and has read 0, too. The chain continues, as the article says; but A does not know that it has lost the lock.", "B 持有锁，读到的也是 0。链条没有断，正如文章所说；可是 A 不知道自己已失去锁。"}, States: states(hold, hold), Nodes: "B", Broken: true},
+		{At: 2450 * ms, Text: Text{"B has added one: /stock is 1. B is about to delete its node.", "B 加了一：/stock 现在是 1。B 接着要删除自己的节点。"}, States: states(hold, frees), Nodes: "B", Broken: true},
+		{At: 3100 * ms, Text: Text{"A runs on. It goes on at the line where it was, and does not know how much time has passed.", "A 恢复运行，从原来那一行接着执行，不知道过去了多久。"}, States: states(hold, over), Broken: true},
+		{At: 5850 * ms, Text: Text{"A writes what it has computed from the old number: 1. Two have added one each, and /stock is 1.", "A 写入根据旧数算出的结果：1。两个持有者各加了一，/stock 却是 1。"}, States: states(frees, over), Broken: true},
+		{At: 6300 * ms, Text: Text{"Unlock tells A that the lock was lost. That is too late, and no lock can prevent it; /stock can: with step 5's tokens it refuses the write of A.", "Unlock 告诉 A 锁已丢失，但为时已晚。任何锁都防不住这种情况，/stock 却可以：有了第 5 步的令牌，它会拒绝 A 的写入。"}, States: states(over, over), Broken: true},
+	}},
+	"E2": {Scene{}, []Stop{
+		{At: 650 * ms, Text: Text{"A holds the lock, and has read 0 from /stock. This lock compares before it deletes, as the article's script on Redis does.", "A 持有锁，从 /stock 读到 0。这个锁先比较再删除，与文章里 Redis 的脚本一样。"}, States: states(hold, wait), Nodes: "A"},
+		{At: 850 * ms, Text: Text{"A is stopped until its session has expired. Its node is gone.", "A 停顿，直到会话过期。它的节点已删除。"}, States: states(hold, wait)},
+		{At: 1050 * ms, Text: Text{"B's create has succeeded at the server: the node has B's id in it.", "B 的 create 在服务器上成功了：节点里是 B 的 ID。"}, States: states(hold, wait), Nodes: "B"},
+		{At: 2850 * ms, Text: Text{"B holds the lock, and has read 0, too. A runs on, and takes itself for the holder.", "B 持有锁，读到的也是 0。A 已恢复运行，还以为自己是持有者。"}, States: states(hold, hold), Nodes: "B", Broken: true},
+		{At: 4650 * ms, Text: Text{"B has written 1 to /stock. A's write is on its way.", "B 把 1 写入了 /stock。A 的写请求正在路上。"}, States: states(frees, frees), Nodes: "B", Broken: true},
+		{At: 5250 * ms, Text: Text{"A has written 1, too: it has added one to the old number. One addition is lost.", "A 也写入了 1：它是在旧数上加的一。有一次加一丢失了。"}, States: states(frees, frees), Nodes: "B", Broken: true},
+		{At: 5650 * ms, Quote: "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1])", Text: Text{"A's Unlock compares: the node has another id, and so it deletes nothing. B's lock is safe, and the stock is wrong.", "A 的 Unlock 作了比较：节点里是别的 ID，所以什么也没有删除。B 的锁安然无恙，库存却错了。"}, States: states(over, frees), Nodes: "B", Broken: true},
+		{At: 6000 * ms, Text: Text{"What is protected must compare, too. With tokens that grow, /stock refuses the write of A.", "受保护的资源也必须比较。有了递增的令牌，/stock 就会拒绝 A 的写入。"}, States: states(over, over), Broken: true},
 	}},
 }

@@ -52,7 +52,7 @@ export const SENTENCES = [
   ["Unlock of {who} says that the lock was lost, though its session lives", "{who} 的会话还在，Unlock 却报告锁已丢失"],
   ["Unlock of {who}, which does not hold the lock, succeeds", "{who} 并不持有锁，它的 Unlock 却成功了"],
   ["Unlock of {who}, which does not hold the lock, says {error}", "{who} 并不持有锁，它的 Unlock 返回：{error}"],
-  ["{n} holders have added one each, but the highest number that was written to /stock is {n2}: one addition is lost", "{n} 个持有者各加了一，写入 /stock 的最大数却是 {n2}：丢失了一次加一"],
+  ["{n} holders have added one each, but the highest number that was written to /stock is {n2}: one addition is lost", "{n} 个持有者各加了一，写入 /stock 的最大数却是 {n2}：有一次加一丢失了"],
   ["{n} calls of Lock are on the stacks of two contenders", "两个竞争者的栈上共有 {n} 层 Lock 调用"],
 
   ["no kind of violation is named", "没有指明哪一种违例"],
@@ -132,7 +132,7 @@ export const SENTENCES = [
   ["not a film: it needs clients, packets and marks", "不是一次录制的运行：它必须有 clients、packets 和 marks"],
   ["the worker does not start", "worker 无法启动"],
   ["engine.wasm: {n} {error}", "取不到 engine.wasm：{n} {error}"],
-  ["the engine has ended{error}", "引擎已经结束{error}"],
+  ["the engine has ended{error}", "引擎已退出{error}"],
 ];
 
 const hole = /\{([a-z]+)(\d*)\}/g;

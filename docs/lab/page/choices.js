@@ -126,7 +126,7 @@ export function showPlayBench() {
       const reached = l.goal && (!l.goal.kind || l.goal.kind === bad.kind);
       if (reached && app.chosen) wasReached(l.name); // and not only looked at
       parts.push(el("div", { class: "reached" + (reached ? "" : " bad"), id: "reached", "data-reached": reached ? "yes" : "no" },
-        el("strong", {}, (reached ? say("goalReached") : say("broke")) + say("colon") + violationText(bad.kind) + say("fullStop")), " ", told(bad.what)));
+        el("strong", {}, (reached ? say("goalReached") : say("broke")) + say("colon") + violationText(bad.kind) + say("fullStop")), say("sentenceGap"), told(bad.what)));
     }
     if (enabled.length === 0) { if (!bad) parts.push(el("p", { id: "over" }, r.over ? say("over") : say("noEnabled"))); } else {
       parts.push(el("strong", { id: "your-turn" }, say("yourTurn")), el("div", { class: "choices", role: "group", "aria-labelledby": "your-turn" }, ...enabled.map((c, i) => {

@@ -8,7 +8,7 @@ import { SOURCES } from "./texts.js";
 import { $, app, el } from "./app.js";
 
 // A reader's choice counts. Otherwise the source is shown if it has room.
-export function codeShown() { return app.code ?? (app.panels.length === 1 && innerWidth >= 1100); }
+export function codeShown() { return app.projector ? app.panels.length === 1 : app.code ?? (app.panels.length === 1 && innerWidth >= 1100); }
 
 export function showCode() {
   document.body.dataset.code = codeShown() ? "on" : "off";

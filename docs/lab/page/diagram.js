@@ -33,13 +33,19 @@ export class Diagram {
     if (this.F) this.layout();
   }
 
-  layout() {
+  // The height, where letters are not enlarged.
+  natural() {
     const n = this.F.units.length;
-    this.crowd = n > 16;
     this.lane = n <= 4 ? 30 : n <= 8 ? 25 : n <= 16 ? 16 : Math.max(2, 250 / n);
     this.top = 20;
     this.gap = n <= 16 ? 30 : 24;
-    this.height = Math.round(this.top + this.gap + this.lane * n + 24);
+    return Math.round(this.top + this.gap + this.lane * n + 24);
+  }
+
+  layout() {
+    const n = this.F.units.length;
+    this.crowd = n > 16;
+    this.height = this.natural();
     this.left = n <= 26 ? 26 : 12;
     this.ratio = Math.min(3, window.devicePixelRatio || 1) * this.enlarge;
     this.canvas.width = Math.round(this.width * this.ratio);

@@ -1,22 +1,6 @@
 // The engine is Go in a worker: the real locks, the real client library and
 // the server. A worker can be ended at any time, also when a lock never ends.
 
-// unpack reads what pack in inline.go has written: the number of bytes, a
-// space, and 13 bits in each two characters.
-function unpack(text) {
-  const value = new Uint8Array(128);
-  let n = 0;
-  for (let c = 33; c < 127; c++) if (c !== 60 && c !== 38 && c !== 92) value[c] = n++;
-  const start = text.indexOf(" ");
-  const bytes = new Uint8Array(Number(text.slice(0, start)));
-  let bits = 0, have = 0, at = 0;
-  for (let i = start + 1; i < text.length; i += 2) {
-    bits |= (value[text.charCodeAt(i)] * 91 + value[text.charCodeAt(i + 1)]) << have;
-    for (have += 13; have >= 8 && at < bytes.length; have -= 8, bits >>>= 8) bytes[at++] = bits & 255;
-  }
-  return bytes;
-}
-
 let compiled = null; // the engine's code, once a worker has compiled it
 
 export class Engine {
@@ -39,7 +23,7 @@ export class Engine {
     let worker;
     try {
       const source = document.getElementById("lab-worker");
-      // One file: the worker and the engine are inside the page.
+      // One file: the worker and the engine are inside the page, and packed.js unpacks.
       worker = new Worker(source ? URL.createObjectURL(new Blob([source.textContent], { type: "text/javascript" })) : "worker.js");
       const bytes = source && !compiled ? unpack(document.getElementById("lab-wasm").textContent.trim()).buffer : null;
       worker.postMessage({ wasm: bytes, module: compiled, dice: this.dice }, bytes ? [bytes] : []);

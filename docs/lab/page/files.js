@@ -1,5 +1,5 @@
 // Traces and recorded runs from files.
-import { say, told } from "./strings.js";
+import { inWords, say, told } from "./strings.js";
 import { indexFilm } from "./film.js";
 import { $, app, el } from "./app.js";
 import { lockTitle } from "./words.js";
@@ -13,6 +13,12 @@ function readJSON(text) {
   try { return JSON.parse(text); } catch (e) { throw new Error("not JSON: " + e.message); }
 }
 
+// A caption is a function: the reader may change the language while the file is shown.
+function captionOf(film, name) {
+  const server = inWords({ text: film.server, text_zh: film.server_zh }) || "?";
+  return lockTitle(film.lock || say("recorded")) + " " + say("fromFile", name) + (film.recorded ? " · " + say("recordedAt", server) : "");
+}
+
 export async function openFiles(files) {
   const list = [];
   for (const file of [...files].slice(0, 2)) {
@@ -20,7 +26,7 @@ export async function openFiles(files) {
       const data = readJSON(await file.text());
       if (!data || !data.packets && !data.world) throw new Error("neither a film nor a trace");
       const F = indexFilm(data.packets ? data : await app.engine.ask({ do: "replay", trace: data }));
-      list.push({ lock: F.film.lock || "", caption: lockTitle(F.film.lock || say("recorded")) + " " + say("fromFile", file.name) + (F.film.recorded ? " · " + say("recordedAt", F.film.server || "?") : ""), which: "", F });
+      list.push({ lock: F.film.lock || "", caption: () => captionOf(F.film, file.name), which: "", F });
     } catch (e) {
       notice(() => say("badFile", file.name, told(e.message)));
     }
@@ -34,7 +40,8 @@ export async function openFiles(files) {
   showRuns();
   showFate();
   $("workbench").hidden = false;
-  $("workbench").replaceChildren(el("div", { class: "row" }, el("strong", {}, list.map(x => x.caption).join(", ")), el("button", { id: "back-to-locks", onclick: () => { app.file = null; load({}); } }, say("backToLocks"))));
+  app.file.words = () => $("workbench").replaceChildren(el("div", { class: "row" }, el("strong", {}, list.map(x => x.caption()).join(say("comma"))), el("button", { id: "back-to-locks", onclick: () => { app.file = null; load({}); } }, say("backToLocks"))));
+  app.file.words();
   setPanels(list);
   goto(0);
   if (!app.calm) setPlaying(true);

@@ -149,7 +149,9 @@ export function shortName(path) {
 
 function firstState(F) {
   return {
-    units: F.units.map(() => ({ state: "outside", since: 0, text: "", lost: "", token: 0, error: "" })),
+    units: F.units.map(() => ({ state: "outside", since: 0, text: "", lost: "", token: 0, fence: 0, error: "" })),
+    variables: F.units.map(() => []), // that its lock remembers
+    sessions: F.film.clients.map(c => c.session || ""),
     conns: F.clients.map(() => "connected"),
     stopped: F.clients.map(() => false), // it may be "expired" besides
     woken: F.units.map(() => -1),
@@ -158,7 +160,7 @@ function firstState(F) {
 }
 
 function copyState(s) {
-  return { units: s.units.slice(), conns: s.conns.slice(), stopped: s.stopped.slice(), woken: s.woken.slice(), nodes: new Map(s.nodes), watches: new Map(s.watches), violation: s.violation, last: s.last };
+  return { units: s.units.slice(), variables: s.variables.slice(), sessions: s.sessions.slice(), conns: s.conns.slice(), stopped: s.stopped.slice(), woken: s.woken.slice(), nodes: new Map(s.nodes), watches: new Map(s.watches), violation: s.violation, last: s.last };
 }
 
 // What a contender whose call has returned an error says of it. Its script ends
@@ -176,13 +178,14 @@ function apply(F, s, m, i) {
       const old = s.units[u];
       const keep = m.state === "unlocks" || m.state === "holds" && old.state === "holds";
       const error = m.state === "outside" && FAILED.test(m.text || "") ? m.text : m.state === "done" ? old.error : "";
-      s.units[u] = { state: m.state, since: m.at_ns, text: m.text || "", lost: keep ? old.lost : "", token: old.token, error };
+      s.units[u] = { state: m.state, since: m.at_ns, text: m.text || "", lost: keep ? old.lost : "", token: old.token, fence: m.state === "holds" ? m.token || (old.state === "holds" ? old.fence : 0) : m.state === "unlocks" ? old.fence : 0, error };
       break;
     }
     case "client": {
       const c = F.clientIndex.get(m.who);
       if (c === undefined) break;
       s.conns[c] = m.state === "runs on" ? "connected" : m.state;
+      if (m.session) s.sessions[c] = m.session;
       if (m.state === "stopped") s.stopped[c] = true;
       if (m.state === "runs on") s.stopped[c] = false;
       break;
@@ -193,7 +196,13 @@ function apply(F, s, m, i) {
       break;
     }
     case "node":
-      if (m.made) s.nodes.set(m.path, { owner: F.clientIndex.has(m.owner) && !F.unitIndex.has(m.owner) && F.makers.get(m.path) || m.owner || "", at: m.at_ns }); else s.nodes.delete(m.path);
+      if (m.made) s.nodes.set(m.path, { owner: F.clientIndex.has(m.owner) && !F.unitIndex.has(m.owner) && F.makers.get(m.path) || m.owner || "", at: m.at_ns, session: m.session || "", data: m.data || "", czxid: m.czxid || 0, version: 0 }); else s.nodes.delete(m.path);
+      break;
+    case "data":
+      s.nodes.set(m.path, { ...s.nodes.get(m.path), data: m.data || "", czxid: m.czxid || 0, version: m.version || 0 });
+      break;
+    case "variables":
+      if (F.unitIndex.has(m.who)) s.variables[F.unitIndex.get(m.who)] = m.variables || [];
       break;
     case "watch": {
       const key = m.client + "|" + m.path + "|" + m.of;
@@ -211,8 +220,9 @@ function apply(F, s, m, i) {
   }
 }
 
-// How many entries of films were looked at; tests hold it down.
-export const looked = { marks: 0, packets: 0 };
+// How many entries of films were looked at, and how many attributes and texts of the
+// stage have changed; tests hold it down.
+export const looked = { marks: 0, packets: 0, writes: 0 };
 
 // The state at an instant, everything of that instant included.
 export function stateAt(F, t) {

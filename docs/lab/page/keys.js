@@ -40,10 +40,11 @@ addEventListener("keydown", e => {
     case "u": on(undoBranch); return;
     case "c": on(compare); return;
     case "k": on(actions.code); return;
+    case "f": on(actions.projector); return;
     case "l": on(actions.language); return;
     case "d": on(actions.theme); return;
     case "?": on(actions.help); return;
-    case "Escape": closeMenu(); hideTip(); if (app.selected) select(null); return;
+    case "Escape": closeMenu(); hideTip(); if (app.selected) select(null); else if (app.projector) actions.projector(); return;
     case "Backspace": if (app.scene.mode === "schedule") on(takeBack); return;
   }
   if (app.scene.mode === "schedule" && app.play && /^[1-9]$/.test(e.key)) {

@@ -81,9 +81,10 @@ export function parseLink(hash) {
       case "scripts": s.scripts = value.split(",").filter(Boolean).map(calls => calls.split(".")); break;
       case "choices": s.choices = raw.split(",").filter(Boolean).map(c => decoded(c.replaceAll("+", " "))); break;
       case "t": extra.t = parseTime(value); break;
-      case "lang": extra.lang = value; break;
+      case "lang": extra.lang = value.split("-")[0]; break; // zh-CN is zh
       case "speed": extra.speed = number(0.01, 1000); break;
       case "play": extra.play = value; break;
+      case "projector": extra.projector = value !== "0"; break;
       case "panel": extra.panel = value; break;
     }
   }

@@ -1,6 +1,7 @@
 // The page begins here: what it listens to, and what its address says.
 import { checkStrings, getLanguage, say, setLanguage, told, WORDS } from "./strings.js";
 import { looked, packetsIn } from "./film.js";
+import { firstLanguage } from "./language.js";
 import { parseLink } from "./link.js";
 import { $, app, el, KINDS, SPEEDS, whole } from "./app.js";
 import { fillLocks, words } from "./words.js";
@@ -12,6 +13,7 @@ import { closeMenu } from "./menu.js";
 import { stopFind } from "./find.js";
 import { openFiles } from "./files.js";
 import { setMode, takeScene } from "./modes.js";
+import { setProjector } from "./projector.js";
 import "./keys.js";
 
 document.addEventListener("click", e => {
@@ -38,6 +40,7 @@ $("choose").addEventListener("change", e => {
   stopFind();
   settleNotice();
   s.choices = [];
+  if (s.locks[0] !== before) s.scripts = [];
   const l = app.byName.get(s.locks[0]);
   if (e.target.id === "lock" && s.locks[0] !== before && l && l.scene) takeScene(l);
   else if (e.target.id !== "lock" && e.target.id !== "versus") {
@@ -71,6 +74,7 @@ async function openLink(hash = location.hash) {
   const { scene, extra } = parsed;
   if (extra.lang && Object.hasOwn(WORDS, extra.lang) && extra.lang !== getLanguage()) { setLanguage(extra.lang); words(); showPlay(); }
   if (extra.speed && SPEEDS.includes(extra.speed)) { app.speed = extra.speed; $("speed").value = String(extra.speed); }
+  setProjector(!!extra.projector);
   app.scene = scene;
   app.file = null;
   app.play = null;
@@ -98,7 +102,7 @@ async function begin() {
   if (wrong.length) console.error(wrong.join("\n"));
   $("speed").replaceChildren(...SPEEDS.map(x => el("option", { value: x }, (x < 1 ? { 0.125: "⅛", 0.25: "¼", 0.5: "½" }[x] : x) + "×")));
   $("speed").value = "1";
-  setLanguage(/^zh/.test(navigator.language) ? "zh" : "en");
+  setLanguage(firstLanguage());
   try { const { extra } = parseLink(location.hash); if (extra.lang) setLanguage(extra.lang); } catch { /* openLink says so */ }
   words();
   showPlay();
@@ -137,12 +141,15 @@ window.lab = {
     branches: app.branches.map(branchName), branch: app.branch,
     panels: app.panels.map(p => ({ lock: p.lock, which: p.which, hash: p.F.film.hash, violation: p.s && p.s.violation >= 0 ? p.F.marks[p.s.violation].violation : "", filmViolation: p.F.film.violation, requests: p.s.requests, events: p.s.events, wakeups: p.s.wakeups, holders: p.F.units.filter((_, i) => p.s.units[i].state === "holds"), flying: packetsIn(p.F, app.t, app.t).length })),
   }),
-  // What it costs to show an instant: entries of the film that are looked at,
-  // and strips of the diagram that are drawn.
+  // What it costs to show an instant: entries of the film that are looked at, what is
+  // written to the stage, strips of the diagram and lines in them that are drawn.
+  // Style and layout are done, too, for a test that takes the time.
   cost: t => {
-    looked.marks = looked.packets = 0;
+    looked.marks = looked.packets = looked.writes = 0;
+    const sum = what => app.panels.reduce((n, p) => n + p.diagram.count[what], 0);
     goto(t);
-    return { ...looked, strips: app.panels.reduce((n, p) => n + p.diagram.count.strips, 0) };
+    void document.body.offsetHeight;
+    return { ...looked, strips: sum("strips"), lines: sum("lines") };
   },
 };
 window.lab.ready.catch(() => {});

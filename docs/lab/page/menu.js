@@ -36,7 +36,7 @@ export function openMenu(panel, who, packet, x, y) {
   const l = app.byName.get(panel.lock) || {};
   const list = s.stopped[F.clientIndex.get(F.clientOf.get(who))] ? ["runs on"] : packet ? packet.kind === "request" ? ["lose request", "lose reply", "cut", "expire", "stop"] : ["lose reply", "cut", "expire", "stop"] : FAULTS.filter(f => f !== "end ctx" || l.contexts);
   const state = s.units[unit];
-  const about = packet ? explain(packet) : explainMark({ kind: "state", who, state: state.state, text: state.text }) + (state.lost ? " " + explainMark({ kind: "lost", who, knows: state.lost === "knows" }) : "") + (conn !== "connected" ? " " + explainMark({ kind: "client", who, state: conn }) : "");
+  const about = packet ? explain(packet) : explainMark({ kind: "state", who, state: state.state, text: state.text }) + (state.lost ? say("sentenceGap") + explainMark({ kind: "lost", who, knows: state.lost === "knows" }) : "") + (conn !== "connected" ? say("sentenceGap") + explainMark({ kind: "client", who, state: conn }) : "");
   showMenu(say("interfere", who, clockText(app.t)), about, list.map(f => ({ id: f, text: say("do." + f), tip: say("tip." + f), run: () => interfere(who, f) })), x, y);
 }
 

@@ -8,6 +8,7 @@ import { stopFind } from "./find.js";
 export function takeScene(l) {
   const s = app.scene, scene = l.scene;
   s.locks = [l.name];
+  s.scripts = [];
   app.chosen = false;
   s.n = scene.contenders || s.n;
   s.shared = !!scene.shared;

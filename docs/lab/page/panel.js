@@ -11,6 +11,8 @@ import { zoom } from "./panels.js";
 import { goto, setPlaying } from "./time.js";
 import { closeMenu, hideTip, openMenu, select, showMenu, showTip } from "./menu.js";
 import { choiceText, choose } from "./choices.js";
+import { enlarge } from "./projector.js";
+import { inspectAt, inspected, inspecting } from "./inspect.js";
 
 export class Panel {
   constructor(want, index) {
@@ -40,10 +42,11 @@ export class Panel {
   }
 
   words() {
-    this.title.replaceChildren(this.caption || lockTitle(this.lock), this.which ? el("span", { class: "which" }, this.branchName()) : "");
+    const title = this.caption ? this.caption() : lockTitle(this.lock);
+    this.title.replaceChildren(title, this.which ? el("span", { class: "which" }, this.branchName()) : "");
     this.note.replaceChildren(...this.caption ? [] : withBug(lockNote(this.lock), this.lock));
     this.note.hidden = this.note.textContent === "";
-    this.svg.setAttribute("aria-label", say("stage") + ", " + (this.caption || lockTitle(this.lock)));
+    this.svg.setAttribute("aria-label", say("stage") + ", " + title);
     this.canvas.setAttribute("aria-label", say("diagram"));
     this.code.words();
     const l = this.caption ? null : app.byName.get(this.lock), f = this.F.film.formula || {};
@@ -67,7 +70,8 @@ export class Panel {
 
   size() {
     const a = this.svg.parentElement.clientWidth, b = this.canvas.parentElement.clientWidth;
-    const scale = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1;
+    if (app.projector && !this.diagram.F) return; // showFilms comes
+    const scale = app.projector ? enlarge(this) : parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1;
     if (a > 0) this.stage.resize(a, scale);
     if (b > 0) this.diagram.resize(b, scale);
   }
@@ -76,7 +80,7 @@ export class Panel {
     const F = this.F, s = stateAt(F, t);
     this.s = s;
     const sel = app.selected, chosen = !sel || sel.panel === this.index ? sel : { client: sel.client };
-    this.stage.draw(t, s, chosen, { calm: app.calm });
+    this.stage.draw(t, s, chosen, { calm: app.calm, inspected: inspected(this) });
     this.diagram.draw(t, chosen);
     this.code.draw(F, t, s);
     for (const k of ["requests", "events", "wakeups"]) {
@@ -135,6 +139,7 @@ export class Panel {
     this.svg.addEventListener("pointermove", show);
     this.svg.addEventListener("pointerleave", hideTip);
     this.svg.addEventListener("click", e => {
+      if (inspecting() && inspectAt(this, e)) return;
       const hit = this.stage.hit(e.target);
       if (!hit) { select(null); closeMenu(); return; }
       if (app.scene.mode === "schedule" && this.choose(hit, e)) return;

@@ -55,6 +55,7 @@ function showFilms() {
     p.diagram.setFilm(p.F, app.clock);
   }
   alignHeights();
+  if (app.projector) for (const p of app.panels) p.size();
   drawOverviewBase();
 }
 

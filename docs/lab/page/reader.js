@@ -1,14 +1,15 @@
 // The reader: the phrases of an article with what they mean, the code that a row
 // names, and the lab in that row's scene. The address names the row.
+import { firstLanguage } from "./language.js";
 import { ROWS } from "./rows.js";
 
 const WORDS = {
   en: { title: "Read an article beside the locks", language: "中文", other: "zh", web: "Search the web for article {0}", nocode: "This row names no code.", listing: "The article's listing, in Go", cure: "The lock that cures it", code: "In this project", lab: "The lab: the lock of this row, running", rows: "The phrases of the articles", hint: "↑ and ↓ go from row to row." },
-  zh: { title: "对照着锁读文章", language: "English", other: "en", web: "在网上搜索文章 {0}", nocode: "这一行没有提到代码。", listing: "文章中的代码（Go 版）", cure: "修复了它的锁", code: "本项目中的代码", lab: "实验室：正在运行这一行的锁", rows: "各篇文章中的短语", hint: "按 ↑ 和 ↓ 逐行移动。" },
+  zh: { title: "对照代码读文章", language: "English", other: "en", web: "在网上搜索文章 {0}", nocode: "这一行没有对应的代码。", listing: "文章中的代码（Go 版）", cure: "修复了这个 bug 的锁", code: "本项目中的代码", lab: "实验室：这一行所讲的锁正在运行", rows: "文章原文", hint: "按 ↑ 和 ↓ 逐行切换。" },
 };
 const $ = id => document.getElementById(id);
 const FIRST = "#lock=naive&n=6&latency=20&seed=1";
-let lang = /^zh/.test(navigator.language) ? "zh" : "en", at = null, scene = FIRST;
+let lang = firstLanguage(), at = null, scene = FIRST;
 const say = (key, x) => WORDS[lang][key].replace("{0}", x ?? "");
 
 function el(name, attributes, ...children) {

@@ -43,7 +43,7 @@ export function showLink(now) {
 }
 
 export function currentLink() {
-  return formatLink(app.scene, { t: formatTime(app.t), lang: getLanguage() });
+  return formatLink(app.scene, { t: formatTime(app.t), lang: getLanguage(), projector: app.projector ? 1 : undefined });
 }
 
 function engineScene(lock, changes) {

@@ -1,4 +1,4 @@
-import { packetsIn, shortName, dirOf } from "./film.js";
+import { dirOf, looked, packetsIn, shortName } from "./film.js";
 import { say, packetWord } from "./strings.js";
 
 // The stage shows one instant: the server with the znodes above, the clients
@@ -19,12 +19,14 @@ function put(e, name, value) {
   const have = e.had || (e.had = {});
   if (have[name] === value) return;
   have[name] = value;
+  looked.writes++;
   e.setAttribute(name, value); // never removed: the order of attributes would tell what was shown before
 }
 
 function write(e, text) {
   if (e.wrote === text) return;
   e.wrote = text;
+  looked.writes++;
   e.textContent = text;
 }
 
@@ -47,6 +49,7 @@ export class Stage {
     this.svg = svg;
     this.svg.classList.add("stage");
     this.width = 600;
+    this.natural = 266; // height, as it is drawn where letters are not enlarged
     this.scale = 1;
     this.F = null;
   }
@@ -69,7 +72,7 @@ export class Stage {
     const { svg, F } = this, W = this.width, n = F.units.length, k = Math.max(1, F.leaves.length);
     svg.replaceChildren();
     const pitch = (W - 24) / n, crowd = pitch < 24;
-    const H = this.height = 266;
+    const H = this.height = this.natural;
     svg.setAttribute("viewBox", `0 0 ${W} ${H}`);
     svg.setAttribute("height", round(H * this.scale));
     svg.classList.toggle("narrow", pitch < 70);
@@ -178,9 +181,10 @@ export class Stage {
       const owner = node && node.owner || "";
       put(g, "data-owner", owner);
       if (g.owner) write(g.owner, node ? fit(owner, this.leafW * 0.7) : "");
-      write(g.title, node ? p + (owner ? " · " + owner : "") : p + " " + say("nothingThere"));
+      write(g.title, node ? p + (owner ? " · " + owner : "") : p + say("sentenceGap") + say("nothingThere"));
       const held = owner && F.unitIndex.has(owner) && s.units[F.unitIndex.get(owner)].state === "holds";
       put(g, "data-held", held ? "yes" : "");
+      put(g, "data-inspected", options && options.inspected && options.inspected.key === p ? "yes" : "");
     });
     F.clients.forEach((c, i) => {
       put(this.wires[i], "data-conn", s.conns[i]);
@@ -210,12 +214,13 @@ export class Stage {
     });
 
     const threads = [];
-    for (const w of s.watches.values()) {
+    for (const [key, w] of s.watches) {
       const c = F.clientIndex.get(w.client);
       if (c === undefined) continue;
       const x = F.unitIndex.has(w.who) ? this.unitX[F.unitIndex.get(w.who)] : this.clientX[c];
-      threads.push(["thread", w.who || w.client, w.path, this.anchor(w.path), { x, y: this.top(c) }]);
+      threads.push(["thread", w.who || w.client, w.path, this.anchor(w.path), { x, y: this.top(c) }, key]);
     }
+    this.watches = threads.slice();
     const flying = packetsIn(F, t, t).filter(i => (F.packets[i].arrived_ns > t || F.packets[i].pending) && F.packets[i].sent_ns <= t);
     for (const i of flying) {
       const p = F.packets[i];
@@ -223,9 +228,10 @@ export class Stage {
       const c = F.clientIndex.get(p.client) ?? 0;
       threads.push(["thread fired", p.client, p.path, this.anchor(p.path), { x: this.clientX[c], y: this.top(c) }]);
     }
-    threads.forEach(([cls, client, path, a, b], i) => {
+    const into = options && options.inspected;
+    threads.forEach(([cls, client, path, a, b, key], i) => {
       const e = this.threads[i] || (this.threads[i] = svgEl("path", {}, this.threadLayer));
-      put(e, "class", cls);
+      put(e, "class", into && into.kind === "watch" && into.key === key ? cls + " chosen" : cls);
       put(e, "data-watch", cls === "thread" ? client + " " + path : "");
       put(e, "d", thread(a, b));
     });
@@ -280,6 +286,24 @@ export class Stage {
     if (packet) return { packet: Number(packet.getAttribute("data-packet")) };
     const client = target.closest && target.closest("[data-client]");
     return client ? { client: client.getAttribute("data-client") } : null;
+  }
+
+  // What of the server and the clients is under the pointer; a watch is a thin line.
+  thingAt(e) {
+    const on = q => e.target.closest && e.target.closest(q);
+    if (on("[data-packet]")) return null;
+    const node = on("[data-node]"), client = on("[data-client]"), at = new DOMPoint(e.clientX, e.clientY).matrixTransform(this.svg.getScreenCTM().inverse());
+    if (node && node.dataset.there !== "no") return { kind: "node", key: node.dataset.node };
+    if (on(".root, .root-label") && this.F.root) return { kind: "node", key: this.F.root };
+    let best = null, least = 9;
+    for (const [, , , a, b, key] of this.watches || []) {
+      for (let i = 0; i <= 40; i++) {
+        const p = curve(a, b, i / 40), d = Math.hypot(p.x - at.x, p.y - at.y);
+        if (d < least) { least = d; best = { kind: "watch", key }; }
+      }
+    }
+    if (client && !(best && Math.abs(at.y - this.bottom) > this.r + 4)) return { kind: "client", key: client.dataset.client };
+    return best;
   }
 
   clientEl(name) { return this.unitEls[this.F.unitIndex.get(name)]; }

@@ -1,5 +1,6 @@
 // A scene's story: an instant, a sentence or two, and Next plays to the next one.
 import { getLanguage, say } from "./strings.js";
+import { formatChange } from "./link.js";
 import { $, app, el } from "./app.js";
 import { load, rootBranches } from "./scene.js";
 import { jump, setPlaying } from "./time.js";
@@ -9,9 +10,10 @@ function told() {
   const s = app.scene, l = app.byName.get(s.locks[0]), story = l && l.story;
   if (!story || app.file || s.locks.length > 1 || s.mode === "find") return null;
   const choices = story.scene.choices || [];
-  const same = s.n === story.scene.contenders && !s.shared && (choices.length
+  const scripts = x => JSON.stringify(x || []);
+  const same = scripts(s.scripts) === scripts(story.scene.scripts) && s.n === story.scene.contenders && !s.shared && (choices.length
     ? s.mode === "schedule" && s.choices.join() === choices.join() && !s.packets
-    : s.mode === "watch" && s.changes.length === 0 && s.latency === story.scene.latency_ms && s.seed === story.scene.seed);
+    : s.mode === "watch" && s.changes.map(formatChange).join() === (story.scene.changes || []).map(formatChange).join() && s.latency === story.scene.latency_ms && s.seed === story.scene.seed);
   return { story, same };
 }
 
@@ -20,7 +22,8 @@ function tell() {
   const s = app.scene, { story } = told(), from = story.scene;
   s.n = from.contenders;
   s.shared = false;
-  s.changes = [];
+  s.changes = from.changes || [];
+  s.scripts = from.scripts || [];
   s.vs = false;
   s.choices = from.choices || [];
   s.packets = false;

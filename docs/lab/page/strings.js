@@ -67,22 +67,30 @@ export const WORDS = {
     inGap: "{0}, kept between two lines:",
     code: "Code", "code.tip": "The lock's source, and at which line each contender is", "key.k": "the lock's source", sourceOf: "The lock's source: {0}", noSource: "No contender is in the lock.", file: "File",
     "story.tell": "Tell its story", "story.next": "Next ›", "story.back": "Back to the caption before", "story.start": "Next plays to the first caption. You can go back and forth in time as before.",
+    predict: "Predict", "predict.tip": "Before each release: say what will happen, then watch it", "predict.now": "{0} is about to release the lock.", "predict.who": "Which contender wakes first?", "predict.n": "How many requests are sent until the next one holds it?", "predict.nobody": "none", "predict.play": "Play the answer", "predict.next": "To the next release",
+    "predict.idle": "Play. Before each release, the page stops and asks.", "predict.none": "In this run no waiter gets the lock after a release.", "predict.wait": "The answer plays …", "predict.right": "{0}: right.", "predict.wrong": "{0}: wrong.", "predict.saidWho": "First to wake, {0}", "predict.saidN": "Requests, {0}", "predict.score": "{0} of {1} right",
+    "predict.noEvent": "No event was sent: no waiter watched what the release has changed.", "predict.woke": "The release woke {0} of {1} waiters: {2}. The event about {4} reached {3} first.", "predict.woke1": "The release woke {0} of {1} waiters: only {3} watched {4}.", "predict.firstAtServer": "{0} holds the lock next, because its create was the first at the server.", "predict.firstInQueue": "{0} holds the lock next, because its node is the first in the queue.", "predict.sent": "Until {0} held the lock, {1} requests were sent: {2}.",
+    inspect: "Inspect", "inspect.tip": "Look into a znode, a watch or a contender: click it", "inspect.node": "Znode", "inspect.watch": "Watch", "inspect.client": "Contender", "inspect.path": "path", "inspect.data": "data", "inspect.empty": "empty", "inspect.stock": "(number {0}, token {1})", "inspect.version": "version", "inspect.owner": "ephemeral owner", "inspect.ofSession": "session {0}", "inspect.persistent": "none: it is persistent", "inspect.made": "created", "inspect.before": "before the start", "inspect.watches": "watched by", "inspect.none": "none",
+    "inspect.state": "state", "inspect.notThere": "does not exist at this instant", "inspect.usedUp": "gone: an event has used it up, or it is not set yet ({0})", "inspect.whose": "of", "inspect.kind": "kind", "inspect.of.node": "node: an event when it is deleted or its data changes", "inspect.of.children": "children: an event when the list changes", "inspect.set": "set", "inspect.since": "since", "inspect.connection": "connection", "inspect.session": "session", "inspect.token": "fencing token", "inspect.nodes": "its znodes", "inspect.itsWatches": "its watches", "conn.connected": "connected",
+    cost: "Cost", "cost.tip": "What an acquisition costs, for 2 to 100 contenders", "cost.chart": "A chart: {0} per acquisition, by the number of contenders", "cost.point": "{0}, n = {1}: {2} requests, {3} events", "cost.counting": "Playing and counting …", "cost.broken": "this run breaks the lock, and does not count.", "cost.each": "{0} requests and {1} events per acquisition; {2} and {3} in all.", "cost.soFar": "Acquisitions so far: {0}, with {1} requests each.",
+    "cost.hint": "Each point is a run that was played and counted. A curve is the formula of the lock's page: it is the most that is sent without a fault. The ring is the run below, up to the instant that is shown.",
+    "packet.ok": "{0} ok", projector: "Projector", "projector.tip": "Large letters, one bar, and stage, diagram and code in one window", "projector.leave": "Back to the whole page", "key.f": "for a projector, and back",
     fate: "When was it too late?", "fate.start": "before the first choice", "fate.after": "after choice {0}, {1}", "fate.counting": "Continuations of each beginning are played …", "fate.none": "“{0}” can no longer be reached: no continuation that was tried ends so. Take back a choice.", "fate.open": "It can still go well: not every continuation ends in “{0}”.", "fate.always": "From the start, every continuation ends in “{0}”.", "fate.sealed": "With choice {2} ({3}) “{0}” became certain; before it, {1} % of the continuations ended so.", "fate.last": "The last moment when it could still go well",
     filmIsFixed: "This run is a recording: it cannot be changed. Watch or You are the scheduler play a run that can.", validBeginning: "Only the first {0} of {1} choices are possible. They are shown.", onlyGoal: "Search only for: {0}",
     dropHere: "Drop a trace or a recorded run here",
   },
   zh: {
     title: "分布式锁实验室",
-    tagline: "页面里运行的是真实的锁、真实的客户端库和 ZooKeeper 服务器。只有时钟是虚拟的，其余都不是模拟。",
+    tagline: "页面里运行的是真实的锁、真实的客户端库和 ZooKeeper 服务器。只有时钟是虚拟的，其余全是真的。",
     lock: "锁", versus: "对照", none: "无", contenders: "竞争者", sessions: "会话", apart: "各自一个", shared: "共用一个",
     latency: "延迟", seed: "种子", another: "换一种次序", more: "更多设置",
     "group.steps": "各步骤", "group.museum": "文章中的代码", "group.broken": "故意写错的", "group.exercises": "练习", "group.own": "你自己的",
     watch: "观看", schedule: "由你调度", find: "替我找",
-    "watch.tip": "观看一次运行，并可以干预", "schedule.tip": "每个数据包都等你点击", "find.tip": "由探索器寻找让锁出错的调度",
+    "watch.tip": "观看一次运行，随时可以干预", "schedule.tip": "每个数据包都等你放行", "find.tip": "由探索器寻找让锁出错的调度",
     play: "播放", pause: "暂停", stepBack: "上一时刻", stepOn: "下一时刻", eventBack: "上一个事件", eventOn: "下一个事件",
     holdBack: "上一次持锁", holdOn: "下一次持锁", violationOn: "下一次违例", violationBack: "上一次违例", toStart: "到开头", toEnd: "到结尾",
     speed: "速度", time: "时间", event: "事件", hold: "持锁", violation: "违例",
-    language: "English", languageTip: "In English", theme: "浅色或深色", help: "帮助与按键", share: "复制链接", shared_ok: "链接已复制，它包含整个场景。", open: "打开文件", close: "关闭",
+    language: "English", languageTip: "In English", theme: "切换浅色和深色", help: "帮助与快捷键", share: "复制链接", shared_ok: "链接已复制，整个场景都在链接里。", open: "打开文件", close: "关闭",
     server: "ZooKeeper", requests: "请求", events: "事件", wakeups: "唤醒", formula: "公式",
     "requests.tip": "竞争者发出的请求，不含 ping", "events.tip": "已到达客户端的监听事件", "wakeups.tip": "被事件唤醒的竞争者",
     "of": "/",
@@ -90,7 +98,7 @@ export const WORDS = {
     "conn.cut off": "断线", "conn.expired": "已过期", "conn.stopped": "停顿", "conn.unconnected": "未连接",
     "lost.unaware": "已丢锁，不自知", "lost.knows": "已知丢锁",
     "sentence.outside": "{0} 尚未请求锁。", "sentence.waits": "{0} 在等待锁。", "sentence.holds": "{0} 持有锁。", "sentence.unlocks": "{0} 正在释放锁。", "sentence.done": "{0} 已完成。", "sentence.failed": "{0} 失败：{1}",
-    "sentence.connected": "{0} 已连接。", "sentence.unconnected": "{0} 还没有连接。", "sentence.cut off": "{0} 断线了。它的会话和节点暂时还在。", "sentence.expired": "{0} 的会话已结束，它的节点已被删除。", "sentence.stopped": "{0} 停顿了，好比遇到一次很长的垃圾回收。它的会话在此期间结束。", "sentence.runs on": "{0} 继续运行，不知道自己错过了什么。",
+    "sentence.connected": "{0} 已连接。", "sentence.unconnected": "{0} 还没有连接。", "sentence.cut off": "{0} 断线了。它的会话和节点暂时还在。", "sentence.expired": "{0} 的会话已结束，它的节点已被删除。", "sentence.stopped": "{0} 停顿了，就像遇到一次很长的垃圾回收。它的会话在此期间结束。", "sentence.runs on": "{0} 继续运行，不知道自己错过了什么。",
     "sentence.unaware": "{0} 已经失去锁，自己却不知道。", "sentence.knows": "{0} 已得知自己失去了锁。",
     "stale.stopped": "{0} 停顿期间，会话已结束：它已经失去锁，但无从得知。", stale: "{0} 的会话已结束：它已经失去锁，自己却不知道。",
     "stale.token": "下一个持有者的隔离令牌大于 {0} 的令牌 {1}，从此 {0} 的写入会遭到拒绝。", "stale.noToken": "这个锁没有隔离令牌（fencing token），无法拒绝 {0} 的写入。",
@@ -100,40 +108,48 @@ export const WORDS = {
     "explain.create": "{0} 请求创建自己的节点：{1}。", "explain.delete": "{0} 请求删除 {1}。", "explain.exists": "{0} 询问 {1} 是否存在。", "explain.getData": "{0} 读取 {1}。", "explain.getChildren": "{0} 请求 {1} 的子节点列表，也就是队列。",
     "explain.setData": "{0} 写入 {1}。", "explain.sync": "{0} 请求它所连的服务器与 leader 同步。", "explain.setWatches": "{0} 已重连，正在重新设置它的监听。", "explain.multi": "{0} 一次发出多个修改，要么全部生效，要么全不生效。", "explain.closeSession": "{0} 结束自己的会话。", "explain.connect": "{0} 建立连接。", "explain.other": "{0} 对 {1} 发出 {2}。",
     "explain.exists watched": "{0} 询问 {1} 是否存在，同时设置监听，变化时会收到一次通知。", "explain.getData watched": "{0} 读取 {1}，同时设置监听，变化时会收到一次通知。", "explain.getChildren watched": "{0} 请求 {1} 的子节点列表（也就是队列），同时设置监听，变化时会收到一次通知。",
-    "reply.made": "{0} 得知节点已创建：{1}。", "reply.ok": "{0} 得知它的 {1} 已执行。", "reply.names0": "{0} 得到子节点列表：空。", "reply.names1": "{0} 得到子节点列表，1 个：{2}。", "reply.names": "{0} 得到子节点列表，{1} 个：{2}",
+    "reply.made": "{0} 得知节点已创建：{1}。", "reply.ok": "{0} 得知它的 {1} 已执行。", "reply.names0": "{0} 得到子节点列表：空。", "reply.names1": "{0} 得到子节点列表，共 1 个：{2}。", "reply.names": "{0} 得到子节点列表，共 {1} 个：{2}",
     "reply.node exists": "{0} 得知节点已存在：锁被别的竞争者持有。", "reply.no node": "{0} 得知这个节点已不存在。", "reply.error": "{0} 得到错误：{1}。", "reply.exists": "{0} 得知节点存在。",
     "event.deleted": "{0} 得知 {1} 已删除。监听已触发，随即失效。", "event.created": "{0} 得知 {1} 已创建。监听已触发，随即失效。", "event.childrenChanged": "{0} 得知 {1} 的子节点有变化。监听已触发，随即失效。", "event.dataChanged": "{0} 得知 {1} 的数据有变化。监听已触发，随即失效。", "event.other": "{0} 收到事件 {2} {1}。监听已触发，随即失效。",
     "lost.request": "这个请求随连接丢失，服务器没有收到。", "lost.reply": "这个应答随连接丢失：服务器已经执行，{0} 却不知道。", "lost.event": "这个事件随连接丢失。",
     "text.request": "{0} 发出：{1}", "text.reply": "{0} 得到：{1}",
     "on.way": "{0} 发出，{1} 到达。", "on.way.lost": "{0} 发出，{1} 丢失。",
     interfere: "在 {1} 干预 {0}", "do.lose request": "丢弃它的请求", "do.lose reply": "丢弃应答", "do.cut": "切断它的连接", "do.expire": "让它的会话过期", "do.stop": "让它停顿", "do.runs on": "让它继续运行", "do.end ctx": "结束它的 ctx",
-    "tip.lose request": "数据包和连接一起丢失，服务器收不到这个请求。", "tip.lose reply": "服务器执行请求，但应答和连接一起丢失。", "tip.cut": "连接断开，会话还在，客户端会重连。", "tip.expire": "断线时间超过会话超时时间，它的节点被删除。", "tip.stop": "好比遇到一次很长的垃圾回收。会话在此期间结束。", "tip.runs on": "它继续运行，好像时间没有过去。", "tip.stall": "它发出的请求都滞留在本地，直到会话过期。", "tip.time passes": "各方的时间都过去 18 秒，期间发出的请求立即执行。", "tip.a day passes": "各方的时间都过去一天，期间发出的请求立即执行。", "tip.refuse": "开始时客户端都未连接，其中一个的第一次连接遭到拒绝，客户端库会重试。", "tip.parent goes": "队列的父节点没有子节点时，服务器会删除它，与容器节点一样。", "tip.end ctx": "调用者不愿再等。",
+    "tip.lose request": "数据包和连接一起丢失，服务器收不到这个请求。", "tip.lose reply": "服务器执行请求，但应答和连接一起丢失。", "tip.cut": "连接断开，会话还在，客户端会重连。", "tip.expire": "断线时间超过会话超时时间，它的节点被删除。", "tip.stop": "就像遇到一次很长的垃圾回收。会话在此期间结束。", "tip.runs on": "它继续运行，好像时间没有过去。", "tip.stall": "它发出的请求都滞留在本地，直到会话过期。", "tip.time passes": "全局时间前进 18 秒，期间发出的请求立即执行。", "tip.a day passes": "全局时间前进一天，期间发出的请求立即执行。", "tip.refuse": "开始时客户端都未连接，其中一个的第一次连接遭到拒绝，客户端库会重试。", "tip.parent goes": "队列的父节点没有子节点时，服务器会删除它，与容器节点一样。", "tip.end ctx": "调用者不愿再等。",
     "do.reconnect": "让它重连", "do.request": "执行它的请求", "do.reply": "送达应答", "do.event": "送达事件", "do.unlock": "让它释放锁", "do.run on": "让它继续运行", "do.stall": "让它的请求都发不出去", "do.time passes": "让时间流逝", "do.a day passes": "让一天过去", "do.refuse": "拒绝它的连接", "do.parent goes": "删除空的父节点", "who.all": "全部", "who.server": "服务器", "do.go on": "让线程继续执行",
     "name.lose request": "{0} 丢失请求", "name.lose reply": "{0} 丢失应答", "name.cut": "{0} 断线", "name.expire": "{0} 的会话过期", "name.stop": "{0} 停顿", "name.runs on": "{0} 继续运行", "name.end ctx": "{0} 的 ctx 结束",
     runs: "运行", asItComes: "未干预", whatIf: "假如", compare: "与原来的运行对照", compareOff: "不对照", undo: "撤销", rename: "重命名", nameOf: "这次运行的名字", without: "原来", withit: "假如",
     whatIfHint: "点击客户端或数据包即可干预：运行从这一刻分叉。",
     goal: "目标", goalReached: "目标达成", levels: "已达成 {0} 个目标，共 {1} 个。", nextLevel: "下一个目标", choicesMade: "你的选择（{0}）", yourTurn: "轮到你了：接下来执行哪个动作？", over: "运行结束，未发现违例。", broke: "锁出错了", undoChoice: "撤回一步", restart: "从头开始", faultsLeft: "次故障", whatHappens: "接下来", packetsToo: "应答和事件也要等待调度", noEnabled: "没有可执行的动作了。", showMe: "演示给我看", rest: "让其余动作自动执行", save: "保存 trace", choicesFound: "这个调度的全部选择（{0}）", fault1: "1 次故障", faultN: "{0} 次故障", butKnown: "下面是它的页面已列出的遗留问题。", withCure: "换成已修复的锁", besideCure: "与已修复的锁并排播放", withBug: "回到文章中的锁",
-    faultKinds: "允许的故障", howMany: "最多", seconds: "秒", start: "开始搜索", stop: "停止", searching: "搜索中：已试 {0} 个调度，每秒 {1} 个", foundIt: "试了 {0} 个调度后找到：{1}", foundNone: "{1}，{2} 个竞争者，最多 {3}：全部 {0} 个调度都已试过，没有一个让锁出错。", foundNoneIncomplete: "{1}，{2} 个竞争者，最多 {3}：试了 {0} 个调度，时间用完，没有一个让锁出错。", openTrace: "观看", stopped: "已停止。", known: "已知问题，它的页面有说明：{0}",
+    faultKinds: "允许的故障", howMany: "故障次数上限", seconds: "秒", start: "开始搜索", stop: "停止", searching: "搜索中：已试 {0} 个调度，每秒 {1} 个", foundIt: "试了 {0} 个调度后找到：{1}", foundNone: "{1}，{2} 个竞争者，最多 {3}：全部 {0} 个调度都已试过，没有一个让锁出错。", foundNoneIncomplete: "{1}，{2} 个竞争者，最多 {3}：试了 {0} 个调度，时间用完，没有一个让锁出错。", openTrace: "观看", stopped: "已停止。", known: "已知问题，它的页面有说明：{0}",
     findHint: "探索器逐一尝试消息的各种次序，每次都运行真实代码，直到某种次序让锁出错。",
     "kind.lose request": "请求丢失", "kind.lose reply": "应答丢失", "kind.cut": "连接断开", "kind.expire": "会话过期", "kind.stop": "客户端停顿", "kind.stall": "客户端卡住", "kind.end ctx": "ctx 结束", "kind.time passes": "时间流逝", "kind.a day passes": "一天过去", "kind.refuse": "连接被拒绝", "kind.parent goes": "父节点被删除",
     "violation.two holders": "两个持有者", "violation.hang": "永远等待", "violation.endless": "永不结束", "violation.node left": "残留节点", "violation.watch left": "残留监听", "violation.goroutine left": "残留 goroutine", "violation.error not allowed": "不应出现的错误", "violation.loss not reported": "失去锁却未报告", "violation.loss reported too late": "失去锁，报告太迟", "violation.deletes another's node": "删除了别人的节点", "violation.panic": "panic", "violation.holder without a node": "持有者没有节点", "violation.token does not grow": "令牌没有增大", "violation.order overturned": "插队", "violation.more requests or wake-ups than predicted": "超出公式的预测", "violation.waits too long": "等待太久", "violation.starves": "饿死", "violation.session left": "残留会话", "violation.own check fails": "自检失败", "violation.holder outlives its session": "会话已结束，仍以为持有锁",
     loading: "引擎启动中……", running: "{0} 运行中……", takesLong: "这次运行时间较长。", stopRun: "停止", runStopped: "已停止。请减少竞争者，或换一个锁。", engineError: "引擎报告：", compileError: "编译不通过。页面仍在运行上次编译成功的代码。", building: "构建中……", badFile: "无法打开 {0}：{1}", badLink: "无法读取地址：{0}", retry: "重试", unknownLock: "没有名为 {0} 的锁。",
-    fromFile: "来自 {0}", recorded: "录制的运行", recordedAt: "录制于 {0}", backToLocks: "返回各个锁",
-    instant: "{0} / {1}", soFar: "{0} / {1} …", holder: "持有者", holders: "{0} 同时持有锁", later: "过去 {0}", legend: "图例",
+    fromFile: "来自 {0}", recorded: "录制的运行", recordedAt: "录制于 {0}", backToLocks: "返回实验室的锁",
+    instant: "{0} / {1}", soFar: "{0} / {1} …", holder: "持有者", holders: "{0} 同时持有锁", later: "经过 {0}", legend: "图例",
     "legend.request": "请求", "legend.reply": "应答", "legend.event": "事件：唤醒", "legend.watch": "监听", "legend.lost": "丢失", "legend.holds": "持锁", "legend.waits": "等待", "legend.unaware": "已丢锁，不自知",
     diagram: "时间图：客户端与服务器之间的线是数据包。左右拖动，可以前后移动时间。", stage: "舞台：上面是服务器，下面是客户端", zoomIn: "放大", zoomOut: "缩小",
-    results: "最终结果", keys: "按键", about: "关于实验室",
-    "about.1": "每个面板都是一个真实的锁的一次运行。上面是 ZooKeeper 服务器和队列的节点，下面是客户端，数据包在两者之间往来。细线是监听（watch）：从等待者连到它等待的节点。",
+    results: "最终结果", keys: "快捷键", about: "关于实验室",
+    "about.1": "每个面板里，都是一个真实的锁的一次运行。上面是 ZooKeeper 服务器和队列的节点，下面是客户端，数据包在两者之间往来。细线是监听（watch）：从等待者连到它等待的节点。",
     "about.2": "舞台下方是同一次运行的时间图：时间从左到右，每个客户端一条泳道，服务器在最上面。拖动它或滑块，就可以让时间前进或后退。",
     "about.3": "点击客户端或数据包即可干预：丢弃应答、切断连接、让会话过期。运行从那一刻分叉，继续下去。",
     "about.4": "地址里包含你看到的一切：一个链接就是一次运行。",
     "about.5": "可以把探索器的 trace 或录制的运行（JSON）拖到页面上。",
     "key.space": "播放、暂停", "key.arrows": "上一时刻、下一时刻", "key.shift": "上一个、下一个事件", "key.h": "下一次持锁（Shift：上一次）", "key.v": "下一次违例（Shift：上一次）", "key.home": "开头、结尾", "key.speed": "减速、加速", "key.letter": "选择下一个、上一个客户端", "key.packet": "选择上一个、下一个数据包", "key.enter": "干预所选的客户端或数据包", "key.u": "撤销这个分支", "key.c": "与原来的运行对照", "key.l": "English、中文", "key.d": "浅色、深色", "key.esc": "关闭", "key.q": "本帮助", "key.zoom": "时间图放大、缩小", "key.digits": "调度：选择第几项", "key.back": "调度：撤回一步",
-    "at": "在", fullStop: "。", colon: "：", comma: "、", sentenceGap: "", names: "{0} 个", packet: "数据包", client: "客户端", nothingThere: "（不存在）",
+    "at": "在", fullStop: "。", colon: "：", comma: "、", sentenceGap: "", names: "{0} 个节点", packet: "数据包", client: "客户端", nothingThere: "（不存在）",
     inGap: "{0} 停在两行代码之间：",
     code: "代码", "code.tip": "锁的源代码，以及每个竞争者执行到哪一行", "key.k": "锁的源代码", sourceOf: "锁的源代码：{0}", noSource: "没有竞争者正在执行锁的代码。", file: "文件",
     "story.tell": "讲解这个锁", "story.next": "下一步 ›", "story.back": "返回上一处讲解", "story.start": "按“下一步”，播放到第一处讲解。仍可随意前后移动时间。",
-    fate: "何时已无法挽回？", "fate.start": "第一个选择之前", "fate.after": "第 {0} 个选择（{1}）之后", "fate.counting": "正在试跑每一步之后的各种后续……", "fate.none": "已不可能走到“{0}”：试过的后续，没有一种以它告终。请撤回一个选择。", "fate.open": "仍有转机：并非每种后续都以“{0}”告终。", "fate.always": "从一开始，每种后续都以“{0}”告终。", "fate.sealed": "作出第 {2} 个选择（{3}）之后，“{0}”已不可避免；在此之前，{1}% 的后续以它告终。", "fate.last": "最后的转机",
+    predict: "预测", "predict.tip": "每次释放之前，先说出会发生什么，再看结果", "predict.now": "{0} 即将释放锁。", "predict.who": "哪个竞争者最先醒来？", "predict.n": "到下一个竞争者持有锁为止，一共发出多少个请求？", "predict.nobody": "都不会醒", "predict.play": "播放答案", "predict.next": "到下一次释放",
+    "predict.idle": "请点“播放”。每次释放之前，页面会停下来提问。", "predict.none": "在这次运行中，没有哪个等待者在释放之后拿到锁。", "predict.wait": "正在播放答案……", "predict.right": "{0}：答对了。", "predict.wrong": "{0}：答错了。", "predict.saidWho": "最先醒来：{0}", "predict.saidN": "请求数：{0}", "predict.score": "答对 {0} / {1}",
+    "predict.noEvent": "服务器没有发出事件：这次释放改变的节点，没有等待者在监听。", "predict.woke": "这次释放唤醒了 {1} 个等待者中的 {0} 个：{2}。{4} 的事件最先到达 {3}。", "predict.woke1": "这次释放只唤醒了 {1} 个等待者中的 {0} 个：只有 {3} 监听 {4}。", "predict.firstAtServer": "下一个持有锁的是 {0}：它的 create 最先到达服务器。", "predict.firstInQueue": "下一个持有锁的是 {0}：它的节点排在队列最前面。", "predict.sent": "到 {0} 持有锁为止，一共发出 {1} 个请求：{2}。",
+    inspect: "查看", "inspect.tip": "点击节点、监听或竞争者，查看它的内容", "inspect.node": "节点", "inspect.watch": "监听", "inspect.client": "竞争者", "inspect.path": "路径", "inspect.data": "数据", "inspect.empty": "空", "inspect.stock": "（数值 {0}，令牌 {1}）", "inspect.version": "版本", "inspect.owner": "临时节点的所有者", "inspect.ofSession": "会话 {0}", "inspect.persistent": "无：它是持久节点", "inspect.made": "创建于", "inspect.before": "开始之前", "inspect.watches": "监听它的有", "inspect.none": "无",
+    "inspect.state": "状态", "inspect.notThere": "此刻不存在", "inspect.usedUp": "此刻没有：已经触发并失效，或者还没有设置（{0}）", "inspect.whose": "属于", "inspect.kind": "种类", "inspect.of.node": "监听节点：节点删除或数据变化时通知一次", "inspect.of.children": "监听子节点：列表变化时通知一次", "inspect.set": "设置于", "inspect.since": "始于", "inspect.connection": "连接", "inspect.session": "会话", "inspect.token": "隔离令牌", "inspect.nodes": "它的节点", "inspect.itsWatches": "它的监听", "conn.connected": "已连接",
+    cost: "代价", "cost.tip": "2 到 100 个竞争者时，每次加锁的代价", "cost.chart": "图：每次加锁的{0}数，随竞争者个数变化", "cost.point": "{0}，n = {1}：{2} 个请求，{3} 个事件", "cost.counting": "正在运行并计数……", "cost.broken": "这次运行出现违例，不计入。", "cost.each": "每次加锁 {0} 个请求、{1} 个事件；总共 {2} 个请求、{3} 个事件。", "cost.soFar": "到目前为止：加锁 {0} 次，平均每次 {1} 个请求。",
+    "cost.hint": "每个点都来自一次真实的运行和计数。曲线是这个锁的说明里写的公式，也就是没有故障时的上限。圆环是下面这次运行到当前时刻为止的平均值。",
+    "packet.ok": "{0} 成功", projector: "投影", "projector.tip": "大字显示，只留一栏按钮，舞台、时间图和代码同屏", "projector.leave": "返回完整页面", "key.f": "投影模式，再按返回",
+    fate: "从何时起无法挽回？", "fate.start": "第一个选择之前", "fate.after": "第 {0} 个选择（{1}）之后", "fate.counting": "正在试跑每一步之后的各种后续……", "fate.none": "已经走不到“{0}”：试过的后续，没有一种以它告终。请撤回一个选择。", "fate.open": "仍有转机：并非每种后续都以“{0}”告终。", "fate.always": "从一开始，每种后续都以“{0}”告终。", "fate.sealed": "作出第 {2} 个选择（{3}）之后，“{0}”已不可避免；在此之前，{1}% 的后续以它告终。", "fate.last": "最后的转机",
     filmIsFixed: "这次运行是录制好的，不能更改。要干预，请用“观看”或“由你调度”。", validBeginning: "{1} 个选择中，只有前 {0} 个能够执行，这里显示到第 {0} 个为止。", onlyGoal: "只搜索：{0}",
     dropHere: "把 trace 或录制的运行拖到这里",
   },
@@ -158,6 +174,11 @@ export function has(key) { return WORDS.en[key] !== undefined; }
 export function told(text) {
   return language === "zh" && text ? inChinese(text, WORDS.zh) ?? text : text || "";
 }
+
+// inWords is a remark in a film, which may have its own Chinese, and packetText what a
+// system that is not ZooKeeper sends or gets.
+export function inWords(x) { return language === "zh" && x.text_zh || told(x.text); }
+function packetText(p) { return language === "zh" && p.text_zh || p.text; }
 
 // choiceWords is a choice of a trace, which an address and a file keep as it is.
 export function choiceWords(choice) { return language === "zh" ? choiceInChinese(choice, WORDS.zh) ?? choice : choice; }
@@ -191,10 +212,10 @@ const errorOf = p => ERRORS[p.error] || p.error;
 
 // A word for a packet that fits beside it.
 export function packetWord(p) {
-  if (p.text !== undefined) return p.kind === "reply" ? p.text : p.op;
+  if (p.text !== undefined) return p.kind === "reply" ? packetText(p) : p.op;
   if (p.kind === "event") return p.event === "childrenChanged" ? "children!" : (p.event || "event") + "!";
   const op = { getChildren: "children", getData: "get", closeSession: "close" }[plainOp(p.op)] || plainOp(p.op);
-  if (p.kind === "reply") return p.error ? errorOf(p) : p.names ? say("names", p.names.length) : op + " ok";
+  if (p.kind === "reply") return p.error ? errorOf(p) : p.names ? say("names", p.names.length) : say("packet.ok", op);
   return op;
 }
 
@@ -203,7 +224,7 @@ const tailOf = path => { const m = /(\d{6,})$/.exec(path); return m ? "#" + Numb
 
 // explain says in a sentence or two what a packet is.
 export function explain(p) {
-  if (p.text !== undefined) return say("text." + p.kind, p.client, p.text); // a system that is not ZooKeeper
+  if (p.text !== undefined) return say("text." + p.kind, p.client, packetText(p)); // a system that is not ZooKeeper
   const who = p.client, path = p.path || "";
   let text;
   if (p.kind === "request") {
@@ -226,16 +247,16 @@ export function explain(p) {
 
 // explainMark says in a sentence what a mark is; "" if it is not worth one.
 export function explainMark(m) {
-  if (m.text && (m.kind === "client" || m.kind === "node")) return (m.kind === "client" ? m.who + say("colon") : "") + told(m.text);
+  if (m.text && (m.kind === "client" || m.kind === "node")) return (m.kind === "client" ? m.who + say("colon") : "") + inWords(m);
   switch (m.kind) {
-    case "state": return m.state === "outside" && m.text && m.text !== "has unlocked" ? m.who + say("colon") + told(m.text) : say("sentence." + m.state, m.who, told(m.text));
+    case "state": return m.state === "outside" && m.text && m.text !== "has unlocked" ? m.who + say("colon") + inWords(m) : say("sentence." + m.state, m.who, inWords(m));
     case "client": return say("sentence." + m.state, m.who);
     case "lost": return say(m.knows ? "sentence.knows" : "sentence.unaware", m.who);
     case "node": return m.made ? m.owner ? say("sentence.made", m.owner, m.path) : "" : say("sentence.gone", "", m.path);
     case "watch": return m.set ? say(m.of === "children" ? "sentence.setChildren" : "sentence.set", m.client, m.path) : "";
     case "wakeup": return say("sentence.wakeup", m.who);
-    case "violation": return violationText(m.violation) + (m.text ? say("colon") + told(m.text) : "");
-    case "note": return (m.who ? m.who + say("colon") : "") + told(m.text);
+    case "violation": return violationText(m.violation) + (m.text ? say("colon") + inWords(m) : "");
+    case "note": return (m.who ? m.who + say("colon") : "") + inWords(m);
   }
   return "";
 }

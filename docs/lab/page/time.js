@@ -10,6 +10,10 @@ import { alignHeights, drawOverview, drawOverviewBase } from "./panels.js";
 import { drawPlayHints, showPlayBench } from "./choices.js";
 import { showFate } from "./fate.js";
 import { drawStory } from "./story.js";
+import { drawCost, toggleCost } from "./cost.js";
+import { toggleProjector } from "./projector.js";
+import { drawInspect, toggleInspect } from "./inspect.js";
+import { drawPredict, nextQuestion, togglePredict } from "./predict.js";
 import { showFind } from "./find.js";
 
 export function goto(t) {
@@ -20,8 +24,11 @@ export function goto(t) {
 
 export function draw() {
   drawStory();
+  drawPredict();
   if (!app.clock) return;
   for (const p of app.panels) p.draw(app.t);
+  drawInspect();
+  drawCost();
   const shown = app.clock.shown(app.t), slider = $("t");
   slider.value = String(shown / 1e6);
   const text = say(app.growing ? "soFar" : "instant", clockText(app.t), clockText(app.clock.end));
@@ -47,7 +54,7 @@ function frame(now) {
   const was = app.t;
   const shown = app.clock.shown(app.t) + passed * rate();
   const end = app.clock.end;
-  const stop = app.until > was ? app.until : end; // of a story
+  const asks = nextQuestion(was), stop = Math.min(asks, app.until > was ? app.until : end); // of a story
   const t = Math.min(stop, app.clock.instant(shown));
   app.t = t;
   draw();
@@ -62,7 +69,7 @@ function frame(now) {
       }
     }
   }
-  if (t >= end && !app.growing || stop === app.until && t >= stop) { setPlaying(false); return; }
+  if (t >= end && !app.growing || (stop === app.until || stop === asks) && t >= stop) { setPlaying(false); return; }
   pending = requestAnimationFrame(frame);
 }
 
@@ -89,7 +96,7 @@ export function jump(t) {
   if (t < 0) return;
   goto(t);
   showLink();
-  announce(clockText(app.t) + ". " + app.panels.map(p => (app.panels.length > 1 ? (p.which ? p.branchName() : lockTitle(p.lock)) + ": " : "") + (p.verdict.textContent ? p.verdict.textContent + " " : "") + p.now.textContent).join(" "));
+  announce(clockText(app.t) + say("fullStop") + say("sentenceGap") + app.panels.map(p => (app.panels.length > 1 ? (p.which ? p.branchName() : lockTitle(p.lock)) + say("colon") : "") + (p.verdict.textContent ? p.verdict.textContent + say("sentenceGap") : "") + p.now.textContent).join(say("sentenceGap")));
 }
 
 export function merged(pick) {
@@ -115,6 +122,7 @@ export const actions = {
   },
   "language": () => switchLanguage(getLanguage() === "en" ? "zh" : "en"),
   "code": () => { app.code = !codeShown(); showCode(); draw(); },
+  "predict": togglePredict, "inspect": toggleInspect, "cost": toggleCost, "projector": toggleProjector,
   "more": () => $("more").setAttribute("aria-expanded", String($("choose").classList.toggle("open"))),
   "another": () => { app.scene.seed = app.scene.seed % 1000000 + 1; load({}); },
 };
@@ -131,6 +139,7 @@ function switchLanguage(l) {
   setLanguage(l);
   words();
   for (const p of app.panels) p.words();
+  if (app.file) app.file.words();
   alignHeights();
   showPlay();
   showRuns();

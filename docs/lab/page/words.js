@@ -32,18 +32,16 @@ export function lockNote(name) {
 }
 
 // Where a note names the catalogue of bugs, a reader can open what it says.
-const CATALOGUE = "docs/bugs.md";
-
 export function withBug(note, lock) {
-  const i = note.indexOf(CATALOGUE), bug = BUGS[lock];
-  if (i < 0 || !bug) return [note];
-  return [note.slice(0, i), el("button", { class: "inline", "data-bug": lock, onclick: () => showBug(lock) }, CATALOGUE), note.slice(i + CATALOGUE.length)];
+  const [before, page, after] = note.split(/(docs\/bugs(?:\.zh-CN)?\.md)/);
+  if (!page || !BUGS[getLanguage()][lock]) return [note];
+  return [before, el("button", { class: "inline", "data-bug": lock, onclick: () => showBug(lock) }, page), after];
 }
 
 function showBug(id) {
-  const box = $("bug-box");
-  box.replaceChildren(el("form", { method: "dialog" }, el("button", { class: "main" }, say("close"))), el("h2", {}, id + ": " + BUGS[id].title), ...BUGS[id].text.map(html => {
-    const p = el("p", { lang: "en" });
+  const box = $("bug-box"), bug = BUGS[getLanguage()][id];
+  box.replaceChildren(el("form", { method: "dialog" }, el("button", { class: "main" }, say("close"))), el("h2", {}, id + say("colon") + bug.title), ...bug.text.map(html => {
+    const p = el("p", {});
     p.innerHTML = html; // made of the catalogue when the page was built
     return p;
   }));
@@ -81,7 +79,7 @@ function legend() {
   }));
 }
 
-const KEYS = [["Space", "space"], ["← →", "arrows"], ["Shift ← →", "shift"], ["H", "h"], ["V", "v"], ["Home End", "home"], ["− +", "speed"], ["[ ]", "zoom"], ["N P", "letter"], [", .", "packet"], ["Enter", "enter"], ["U", "u"], ["C", "c"], ["1 … 9", "digits"], ["Backspace", "back"], ["K", "k"], ["L", "l"], ["D", "d"], ["?", "q"], ["Esc", "esc"]];
+const KEYS = [["Space", "space"], ["← →", "arrows"], ["Shift ← →", "shift"], ["H", "h"], ["V", "v"], ["Home End", "home"], ["− +", "speed"], ["[ ]", "zoom"], ["N P", "letter"], [", .", "packet"], ["Enter", "enter"], ["U", "u"], ["C", "c"], ["1 … 9", "digits"], ["Backspace", "back"], ["K", "k"], ["F", "f"], ["L", "l"], ["D", "d"], ["?", "q"], ["Esc", "esc"]];
 
 function helpBox() {
   $("help-box").replaceChildren(

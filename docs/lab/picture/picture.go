@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
 )
 
 // A Panel is a film with what stands above it.
 type Panel struct {
 	Title string
-	Film  *explore.Film
+	Film  *film.Film
 }
 
 const (
@@ -70,7 +70,7 @@ func Draw(alt string, panels ...Panel) string {
 }
 
 // lastHold is when the last contender has unlocked.
-func lastHold(f *explore.Film) (at time.Duration) {
+func lastHold(f *film.Film) (at time.Duration) {
 	for _, m := range f.Marks {
 		if m.Kind == "state" && m.State == "done" {
 			at = max(at, m.At)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
 )
 
 // films is where the films are, from the folder of a lock.
@@ -38,7 +39,7 @@ type Film struct {
 	began time.Time
 
 	mu    sync.Mutex // guards what follows
-	film  explore.Film
+	film  film.Film
 	there map[string]string
 	holds []string
 }
@@ -48,19 +49,21 @@ type Film struct {
 // a key or of a row, and a client.
 func NewFilm(t testing.TB, name, lock, system string, look func() map[string]string, clients ...string) *Film {
 	f := &Film{t: t, name: name, look: look, began: time.Now(), there: make(map[string]string)}
-	f.film = explore.Film{
+	server := system + ", in virtual time"
+	f.film = film.Film{
 		Lock: lock, Contenders: len(clients), Latency: latency, Recorded: true, System: system,
-		Server:  system + ", in virtual time",
-		Changes: []explore.Change{}, Packets: []explore.Packet{}, Marks: []explore.Mark{}, Results: []string{},
+		Server: server, ServerZh: twin(server),
+		Changes: []film.Change{}, Packets: []film.Packet{}, Marks: []film.Mark{}, Results: []string{},
 	}
 	for _, c := range clients {
-		f.film.Clients = append(f.film.Clients, explore.FilmClient{Name: c, Contenders: []string{c}})
+		f.film.Clients = append(f.film.Clients, film.Client{Name: c, Contenders: []string{c}})
 	}
 	return f
 }
 
-func (f *Film) mark(m explore.Mark) {
+func (f *Film) mark(m film.Mark) {
 	m.At = time.Since(f.began)
+	m.TextZh = twin(m.Text)
 	f.film.Marks = append(f.film.Marks, m)
 }
 
@@ -68,14 +71,14 @@ func (f *Film) mark(m explore.Mark) {
 // arrived. The server's work comes then, and after it the call of answer, which returns
 // when the answer has arrived at the client.
 func (f *Film) Sends(client, op, text string) (answer func(text string, ok bool)) {
-	due := offset * time.Duration(slices.IndexFunc(f.film.Clients, func(c explore.FilmClient) bool { return c.Name == client }))
+	due := offset * time.Duration(slices.IndexFunc(f.film.Clients, func(c film.Client) bool { return c.Name == client }))
 	now := time.Since(f.began)
 	time.Sleep((beat - (now-due)%beat) % beat)
-	request := f.packet(explore.Packet{Client: client, Who: client, Kind: "request", Op: op, Text: text})
+	request := f.packet(film.Packet{Client: client, Who: client, Kind: "request", Op: op, Text: text})
 	time.Sleep(latency)
 	return func(text string, ok bool) {
 		f.Look()
-		p := explore.Packet{Client: client, Who: client, Kind: "reply", Op: op, Text: text, Of: request}
+		p := film.Packet{Client: client, Who: client, Kind: "reply", Op: op, Text: text, TextZh: twin(text), Of: request}
 		if !ok {
 			p.Error = text
 		}
@@ -85,7 +88,7 @@ func (f *Film) Sends(client, op, text string) (answer func(text string, ok bool)
 }
 
 // packet records a packet that leaves now, and returns its number.
-func (f *Film) packet(p explore.Packet) int {
+func (f *Film) packet(p film.Packet) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p.ID = len(f.film.Packets) + 1
@@ -106,12 +109,12 @@ func (f *Film) Look() {
 	yes := func(b bool) *bool { return &b }
 	for _, path := range slices.Sorted(maps.Keys(f.there)) {
 		if now[path] != f.there[path] {
-			f.mark(explore.Mark{Kind: "node", Path: path, Owner: f.there[path], Made: yes(false), Text: filepath.Base(path) + " is gone"})
+			f.mark(film.Mark{Kind: "node", Path: path, Owner: f.there[path], Made: yes(false), Text: filepath.Base(path) + " is gone"})
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(now)) {
 		if now[path] != f.there[path] {
-			f.mark(explore.Mark{Kind: "node", Path: path, Owner: now[path], Made: yes(true), Text: filepath.Base(path) + " is there, and belongs to " + now[path]})
+			f.mark(film.Mark{Kind: "node", Path: path, Owner: now[path], Made: yes(true), Text: filepath.Base(path) + " is there, and belongs to " + now[path]})
 		}
 	}
 	f.there = now
@@ -122,7 +125,7 @@ func (f *Film) Look() {
 func (f *Film) State(client, state, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.mark(explore.Mark{Kind: "state", Who: client, State: state, Text: text})
+	f.mark(film.Mark{Kind: "state", Who: client, State: state, Text: text})
 	if state != "unlocks" { // until Unlock has returned the client has not let go
 		f.holds = slices.DeleteFunc(f.holds, func(c string) bool { return c == client })
 	}
@@ -131,7 +134,7 @@ func (f *Film) State(client, state, text string) {
 	}
 	if f.holds = append(f.holds, client); len(f.holds) > 1 {
 		v := explore.Violation{Kind: explore.TwoHolders, Who: client, What: strings.Join(f.holds, " and ") + " hold the lock at once"}
-		f.mark(explore.Mark{Kind: "violation", Violation: v.Kind, Who: v.Who, Text: v.What})
+		f.mark(film.Mark{Kind: "violation", Violation: v.Kind, Who: v.Who, Text: v.What})
 		if f.film.Violation == nil {
 			f.film.Violation = &v
 		}
@@ -142,21 +145,21 @@ func (f *Film) State(client, state, text string) {
 func (f *Film) Lost(client string, knows bool, token int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.mark(explore.Mark{Kind: "lost", Who: client, Knows: &knows, Token: token})
+	f.mark(film.Mark{Kind: "lost", Who: client, Knows: &knows, Token: token})
 }
 
 // Process records that a client's process is "stopped" or "runs on".
 func (f *Film) Process(client, state, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.mark(explore.Mark{Kind: "client", Who: client, State: state, Text: text})
+	f.mark(film.Mark{Kind: "client", Who: client, State: state, Text: text})
 }
 
 // Note records a remark.
 func (f *Film) Note(who, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.mark(explore.Mark{Kind: "note", Who: who, Text: text})
+	f.mark(film.Mark{Kind: "note", Who: who, Text: text})
 }
 
 // Compare ends the film, and compares it with the file in the repository; with
@@ -176,6 +179,9 @@ func (f *Film) Compare() {
 			}
 		}
 		f.film.Results = append(f.film.Results, c.Name+": "+result)
+	}
+	for _, m := range f.film.Marks {
+		require.True(f.t, m.Text == "" || m.TextZh != "", "%q has no Chinese: write it into the table remarks", m.Text)
 	}
 	f.film.Seal()
 	var text strings.Builder

@@ -19,9 +19,9 @@ func CleanUp(d time.Duration) (reset func()) {
 
 // Scripts has the scripts' names, by their hashes.
 var Scripts = map[string]string{
-	setAndCount.Hash():      "set and count",
-	compareAndDelete.Hash(): "compare and delete",
-	compareAndRenew.Hash():  "compare and renew",
+	setAndCount.Hash():      "setAndCount",
+	compareAndDelete.Hash(): "compareAndDelete",
+	compareAndRenew.Hash():  "compareAndRenew",
 }
 
 // Load loads the scripts, so that the first call of each is one command.

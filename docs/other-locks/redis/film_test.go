@@ -80,7 +80,7 @@ func (n *names) show(client string, args []any) (op, text string) {
 			continue
 		case len(word) == 26 && strings.ToUpper(word) == word:
 			n.values[word] = client
-			word = client + "'s value"
+			word = "value-of-" + client
 		}
 		words = append(words, word)
 	}

@@ -207,28 +207,9 @@ func Open(ctx context.Context, n int, ask Ask) (_ *Servers, err error) {
 	errs := make([]error, n)
 	nodes := make([]*Node, n)
 	for i := range n {
-		node := &Node{name: fmt.Sprintf("zoo%d", i+1), addr: net.JoinHostPort("127.0.0.1", ports[i]), ask: ask, docker: docker, network: networkID}
+		node := &Node{name: name(i), addr: net.JoinHostPort("127.0.0.1", ports[i]), ask: ask, docker: docker, network: networkID}
 		wg.Go(func() {
-			req := testcontainers.ContainerRequest{
-				Image:        image,
-				ExposedPorts: []string{"2181/tcp"},
-				Labels:       maps.Clone(labels), // testcontainers writes into it
-				Files: []testcontainers.ContainerFile{
-					{Reader: strings.NewReader(configFile(n)), ContainerFilePath: "/conf/zoo.cfg", FileMode: 0o644},
-					{Reader: strings.NewReader(strconv.Itoa(i+1) + "\n"), ContainerFilePath: "/data/myid", FileMode: 0o644},
-				},
-				HostConfigModifier: func(h *container.HostConfig) {
-					// On loopback alone, and the same port after a restart.
-					h.PortBindings = network.PortMap{network.MustParsePort("2181/tcp"): {
-						{HostIP: netip.MustParseAddr("127.0.0.1"), HostPort: ports[i]},
-					}}
-				},
-			}
-			if n > 1 {
-				req.Networks = []string{s.network.Name}
-				req.NetworkAliases = map[string][]string{s.network.Name: {node.name}}
-			}
-			node.container, errs[i] = testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{ContainerRequest: req, Started: true})
+			node.container, errs[i] = start(ctx, image, s.network, labels, i, n, ports[i])
 			if node.container != nil {
 				nodes[i] = node
 			}
@@ -254,13 +235,40 @@ func Open(ctx context.Context, n int, ask Ask) (_ *Servers, err error) {
 	return s, nil
 }
 
+// start starts server i + 1 of n.
+func start(ctx context.Context, image string, joined *testcontainers.DockerNetwork, labels map[string]string, i, n int, port string) (testcontainers.Container, error) {
+	req := testcontainers.ContainerRequest{
+		Image:        image,
+		ExposedPorts: []string{"2181/tcp"},
+		Labels:       maps.Clone(labels), // testcontainers writes into it
+		Files: []testcontainers.ContainerFile{
+			{Reader: strings.NewReader(configFile(n)), ContainerFilePath: "/conf/zoo.cfg", FileMode: 0o644},
+			{Reader: strings.NewReader(strconv.Itoa(i+1) + "\n"), ContainerFilePath: "/data/myid", FileMode: 0o644},
+		},
+		HostConfigModifier: func(h *container.HostConfig) {
+			// On loopback alone, and the same port after a restart.
+			h.PortBindings = network.PortMap{network.MustParsePort("2181/tcp"): {
+				{HostIP: netip.MustParseAddr("127.0.0.1"), HostPort: port},
+			}}
+		},
+	}
+	if n > 1 {
+		req.Networks = []string{joined.Name}
+		req.NetworkAliases = map[string][]string{joined.Name: {name(i)}}
+	}
+	return testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{ContainerRequest: req, Started: true})
+}
+
+// name is the host name of server i + 1.
+func name(i int) string { return fmt.Sprintf("zoo%d", i+1) }
+
 func configFile(n int) string {
 	var b bytes.Buffer
 	b.WriteString("tickTime=2000\ninitLimit=10\nsyncLimit=5\ndataDir=/data\nclientPort=2181\nmaxClientCnxns=0\n" +
 		"admin.enableServer=false\n4lw.commands.whitelist=srvr,ruok\n")
 	if n > 1 {
 		for i := range n {
-			fmt.Fprintf(&b, "server.%d=zoo%d:2888:3888\n", i+1, i+1)
+			fmt.Fprintf(&b, "server.%d=%s:2888:3888\n", i+1, name(i))
 		}
 	}
 	fmt.Fprintln(&b, os.Getenv("ZK_CONFIG"))

@@ -112,95 +112,113 @@ func Explore(t *testing.T, w explore.World, s explore.Search, processes int) *ex
 	}
 	began := time.Now()
 	parts, rest := explore.Split(t, w, s)
-	var mu sync.Mutex
-	reports := make([]*explore.Report, len(parts))
-	running := make(map[int]int) // schedules of the parts that are under way
-	next, last, finished := 0, len(parts), 0
-	var failure error
-	progress := func() {
-		if s.Progress == nil {
-			return
-		}
-		n := finished
-		for _, schedules := range running {
-			n += schedules
-		}
-		s.Progress(&explore.Report{World: w, Schedules: n})
-	}
-	take := func() (task, bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		left := s.For - time.Since(began)
-		if next >= last || failure != nil {
-			return task{}, false
-		}
-		if s.For > 0 && left <= 0 {
-			left = 1 // one schedule
-		}
-		next++
-		return task{next - 1, parts[next-1], max(left, 0)}, true
-	}
-	done := func(n int, r *explore.Report) {
-		mu.Lock()
-		defer mu.Unlock()
-		reports[n] = r
-		delete(running, n)
-		finished += r.Schedules + r.Cut
-		if r.Found != nil && !s.All {
-			last = min(last, n+1)
-		}
-		progress()
-	}
+	p := &parted{world: w, search: s, began: began, parts: parts, reports: make([]*explore.Report, len(parts)), running: make(map[int]int), last: len(parts)}
 	if processes <= 1 {
-		for {
-			x, ok := take()
-			if !ok {
-				break
-			}
-			done(x.N, within(t, w, s, x))
+		for x, ok := p.take(); ok; x, ok = p.take() {
+			p.done(x.N, within(t, w, s, x))
 		}
 	} else {
 		var wg sync.WaitGroup
 		for range min(processes, len(parts)) {
-			wg.Go(func() {
-				err := worker(t, identity(w, s), take, func(a answer) error {
-					mu.Lock()
-					again := reports[a.N] != nil
-					if a.Report == nil {
-						running[a.N] = a.Schedules
-						progress()
-					}
-					mu.Unlock()
-					if again {
-						return fmt.Errorf("part %d is answered after its report", a.N)
-					}
-					if a.Report == nil {
-						return nil
-					}
-					r, err := explore.DecodeReport(a.Report)
-					if err == nil {
-						if r.Found != nil {
-							r.Found.World.Lock = w.Lock
-						}
-						done(a.N, r)
-					}
-					return err
-				})
-				mu.Lock()
-				defer mu.Unlock()
-				if failure == nil {
-					failure = err
-				}
-			})
+			wg.Go(func() { p.fail(worker(t, identity(w, s), p.take, p.hear)) })
 		}
 		wg.Wait()
 	}
-	if failure != nil {
-		t.Fatalf("a process that goes through a part of the search: %v", failure)
+	if p.failure != nil {
+		t.Fatalf("a process that goes through a part of the search: %v", p.failure)
 	}
-	r := explore.Whole(t, w, s, parts, rest, func(i int) *explore.Report { return reports[i] })
+	r := explore.Whole(t, w, s, parts, rest, func(i int) *explore.Report { return p.reports[i] })
 	r.Took = time.Since(began)
 	return r
+}
+
+// A parted is a search whose parts are gone through by workers.
+type parted struct {
+	world  explore.World
+	search explore.Search
+	began  time.Time
+	parts  []explore.Part
+
+	mu       sync.Mutex // guards what follows
+	reports  []*explore.Report
+	running  map[int]int // schedules of the parts that are under way
+	next     int         // part to be taken
+	last     int         // part that need not be
+	finished int         // schedules
+	failure  error
+}
+
+// take returns the next part; false: none is left.
+func (p *parted) take() (task, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := p.search.For - time.Since(p.began)
+	if p.next >= p.last || p.failure != nil {
+		return task{}, false
+	}
+	if p.search.For > 0 && left <= 0 {
+		left = 1 // one schedule
+	}
+	p.next++
+	return task{p.next - 1, p.parts[p.next-1], max(left, 0)}, true
+}
+
+func (p *parted) done(n int, r *explore.Report) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reports[n] = r
+	delete(p.running, n)
+	p.finished += r.Schedules + r.Cut
+	if r.Found != nil && !p.search.All {
+		p.last = min(p.last, n+1)
+	}
+	p.progressLocked()
+}
+
+func (p *parted) progressLocked() {
+	if p.search.Progress == nil {
+		return
+	}
+	n := p.finished
+	for _, schedules := range p.running {
+		n += schedules
+	}
+	p.search.Progress(&explore.Report{World: p.world, Schedules: n})
+}
+
+// hear takes in what a worker says: how far it is, or its report.
+func (p *parted) hear(a answer) error {
+	p.mu.Lock()
+	again := p.reports[a.N] != nil
+	if a.Report == nil {
+		p.running[a.N] = a.Schedules
+		p.progressLocked()
+	}
+	p.mu.Unlock()
+	if again {
+		return fmt.Errorf("part %d is answered after its report", a.N)
+	}
+	if a.Report == nil {
+		return nil
+	}
+	r, err := explore.DecodeReport(a.Report)
+	if err != nil {
+		return err
+	}
+	if r.Found != nil {
+		r.Found.World.Lock = p.world.Lock
+	}
+	p.done(a.N, r)
+	return nil
+}
+
+// fail keeps the first error.
+func (p *parted) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failure == nil {
+		p.failure = err
+	}
 }
 
 func within(t *testing.T, w explore.World, s explore.Search, x task) *explore.Report {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	reentrant "example.com/zklock/04-reentrant"
 	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/zklock"
 )
 
@@ -155,6 +157,16 @@ func (o *owner) Lock(context.Context) error            { return o.m.Lock(o.o) }
 func (o *owner) TryLock(context.Context) (bool, error) { return o.m.TryLock(o.o) }
 func (o *owner) Unlock(context.Context) error          { return o.m.Unlock(o.o) }
 
+// Variables is how many times the owner holds the lock.
+func (o *owner) Variables() []film.Variable { return times(o.m.Holds(o.o)) }
+
+func times(n int) []film.Variable {
+	if n == 0 {
+		return nil
+	}
+	return []film.Variable{{Name: "holds", Value: strconv.Itoa(n)}}
+}
+
 // Timeout is step 5.
 func Timeout() explore.Subject { return TimeoutIn(explore.SessionTimeout) }
 
@@ -274,6 +286,14 @@ func (l *leased) Unlock(ctx context.Context) error {
 		l.leases = l.leases[:len(l.leases)-1]
 	}
 	return err
+}
+
+// Variables are those of the last lease, and how many there are.
+func (l *leased) Variables() []film.Variable {
+	if len(l.leases) == 0 {
+		return nil
+	}
+	return append(times(len(l.leases)), film.Variable{Name: "node", Value: l.last().Node()}, film.Variable{Name: "token", Value: strconv.FormatInt(l.last().Token(), 10)})
 }
 
 func (l *leased) Token() int64          { return l.last().Token() }

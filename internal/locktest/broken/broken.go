@@ -2,6 +2,7 @@
 package broken
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -12,9 +13,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Bugs are the names of what may be wrong. Each breaks one line of a queue lock
-// that is otherwise right; "none" breaks none. The first six after it are what
-// classes were seen to write.
+// Bugs are the names of what may be wrong. Each breaks one line of step 3's lock;
+// "none" breaks none. The first six after it are what classes were seen to write.
 var Bugs = []string{
 	"none",
 	"watches the parent",
@@ -48,8 +48,27 @@ var Bugs = []string{
 	"the error names nothing",
 }
 
-// A Lock is one contender for a lock like step 3's, with a bug.
+// Two more, of which the cases of a suite cannot tell the first from a lock that does
+// not find its node.
+const (
+	CreatesAgain    = "a lost create is sent again"
+	BrokenIsExpired = "a broken connection is taken for an expired session"
+)
+
+// A Manner is how a lock differs from step 3's and is right.
+type Manner struct {
+	Names string // the contenders' nodes are named so; "" is lock-
+	Says  string // how its errors begin; "" is predecessor
+	Data  string // of its nodes
+	More  bool   // sends requests that it does not need
+	Exist bool   // watches with exists, and looks whether there was a node
+	Less  bool   // does not list the queue again if the node that went was the only one before its own
+}
+
+// A Lock is one contender for a lock like step 3's, with a bug. With "none" it does
+// what step 3 does, request by request.
 type Lock struct {
+	Manner
 	bug  string
 	conn *zk.Conn
 	path string
@@ -58,87 +77,15 @@ type Lock struct {
 }
 
 // New makes a contender with one of the [Bugs].
-func New(bug string, conn *zk.Conn, path string) *Lock {
-	return &Lock{bug: bug, conn: conn, path: path}
+func New(bug string, conn *zk.Conn, path string) *Lock { return With(Manner{}, bug, conn, path) }
+
+// With makes a contender with a manner and a bug.
+func With(m Manner, bug string, conn *zk.Conn, path string) *Lock {
+	return &Lock{Manner: m, bug: bug, conn: conn, path: path}
 }
 
 // ErrNotLocked: the contender does not hold the lock.
 var ErrNotLocked = errors.New("not locked")
-
-func (l *Lock) enqueue() (string, error) {
-	if l.bug == "works once" && l.used {
-		return "", errors.New("used up")
-	}
-	l.used = true
-	for {
-		flags := int32(zk.FlagEphemeralSequential)
-		if l.bug == "not ephemeral" {
-			flags = zk.FlagSequence
-		}
-		node, err := l.conn.Create(l.path+"/lock-", nil, flags, zk.WorldACL(zk.PermAll))
-		if err != nil && !errors.Is(err, zk.ErrNoNode) {
-			if l.bug == "the error names nothing" {
-				return "", err
-			}
-			return "", fmt.Errorf("%s: %w", l.path, err)
-		}
-		if err == nil || l.bug == "parents are not made" {
-			return node, err
-		}
-		for i := 1; i <= len(l.path); i++ {
-			if i < len(l.path) && l.path[i] != '/' {
-				continue
-			}
-			if _, err := l.conn.Create(l.path[:i], nil, 0, zk.WorldACL(zk.PermAll)); err != nil && (!errors.Is(err, zk.ErrNodeExists) || l.bug == "parents made by others fail") {
-				return "", err
-			}
-		}
-	}
-}
-
-// ahead lists the contenders before ours, nearest first.
-func (l *Lock) ahead(node string) ([]string, error) {
-	children, _, err := l.conn.Children(l.path)
-	if err != nil {
-		return nil, err
-	}
-	if !slices.Contains(children, path.Base(node)) && l.bug != "own node is not looked for" {
-		return nil, zk.ErrNoNode
-	}
-	if l.bug == "everybody is first" {
-		return nil, nil
-	}
-	var ahead []string
-	for _, c := range children {
-		contender := strings.HasPrefix(c, "lock-") || l.bug == "every child is a contender"
-		if contender && (c < path.Base(node)) != (l.bug == "the last to come goes first") && c != path.Base(node) {
-			ahead = append(ahead, c)
-		}
-	}
-	slices.Sort(ahead)
-	slices.Reverse(ahead)
-	return ahead, nil
-}
-
-func (l *Lock) giveUp(node string, err error) error {
-	if l.bug == "no clean-up after an error" {
-		return err
-	}
-	if l.bug == "the cause is hidden" {
-		return l.conn.Delete(node, -1)
-	}
-	if errors.Is(err, zk.ErrSessionExpired) || errors.Is(err, zk.ErrClosing) {
-		return err
-	}
-	for range 3 {
-		deleteErr := l.conn.Delete(node, -1)
-		if deleteErr == nil || errors.Is(deleteErr, zk.ErrNoNode) || l.bug == "clean-up is tried once" {
-			break
-		}
-		time.Sleep(100 * time.Millisecond) // as in step 3, and in virtual time
-	}
-	return fmt.Errorf("%s: %w", node, err)
-}
 
 // Lock waits until the contender holds the lock.
 func (l *Lock) Lock() error {
@@ -147,20 +94,16 @@ func (l *Lock) Lock() error {
 		return err
 	}
 	for {
-		ahead, err := l.ahead(node)
+		before, alone, err := l.predecessor(node)
 		if err != nil {
 			return l.giveUp(node, err)
 		}
 		if l.bug == "one list too many" {
 			l.conn.Children(l.path)
 		}
-		if len(ahead) == 0 {
+		if before == "" {
 			l.node = node
 			return nil
-		}
-		watched := l.path + "/" + ahead[0]
-		if l.bug == "everybody is watched" {
-			watched = l.path + "/" + ahead[len(ahead)-1]
 		}
 		if l.bug == "polls" {
 			time.Sleep(10 * time.Millisecond)
@@ -168,25 +111,7 @@ func (l *Lock) Lock() error {
 		if strings.HasPrefix(l.bug, "polls") {
 			continue
 		}
-		var gone <-chan zk.Event
-		switch l.bug {
-		case "watches the parent":
-			watched = l.path
-		case "watches the list":
-			var children []string
-			if children, _, gone, err = l.conn.ChildrenW(l.path); err == nil && slices.Min(children) != path.Base(node) {
-				<-gone
-			}
-			if err == nil {
-				continue
-			}
-			return l.giveUp(node, err)
-		}
-		if l.bug == "look first, watch later" {
-			_, _, gone, err = l.conn.ExistsW(watched) // and does not look whether it exists
-		} else {
-			_, _, gone, err = l.conn.GetW(watched)
-		}
+		changed, err := l.watch(l.path + "/" + before)
 		if errors.Is(err, zk.ErrNoNode) {
 			if l.bug == "gone before it is watched" {
 				l.node = node
@@ -197,14 +122,46 @@ func (l *Lock) Lock() error {
 		if err != nil {
 			return l.giveUp(node, err)
 		}
-		if ev := <-gone; ev.Err != nil {
-			return l.giveUp(node, ev.Err)
+		event := <-changed
+		if event.Err != nil {
+			return l.giveUp(node, event.Err)
 		}
 		if l.bug == "no look after waking" {
 			l.node = node
 			return nil
 		}
+		if l.Less && alone && event.Type == zk.EventNodeDeleted {
+			if _, _, err := l.conn.Get(node); err != nil {
+				return l.giveUp(node, err)
+			}
+			l.node = node
+			return nil
+		}
 	}
+}
+
+// watch sets a watch on the node before. If that has gone, the error is
+// zk.ErrNoNode.
+func (l *Lock) watch(before string) (<-chan zk.Event, error) {
+	late := l.bug == "look first, watch later"
+	switch {
+	case l.bug == "watches the list":
+		children, _, changed, err := l.conn.ChildrenW(l.path)
+		if err == nil && !slices.Contains(children, path.Base(before)) {
+			err = zk.ErrNoNode
+		}
+		return changed, err
+	case l.bug == "watches the parent":
+		before = l.path
+	case l.Exist || late:
+		there, _, changed, err := l.conn.ExistsW(before)
+		if err == nil && !there && !late {
+			err = zk.ErrNoNode
+		}
+		return changed, err
+	}
+	_, _, changed, err := l.conn.GetW(before)
+	return changed, err
 }
 
 // TryLock does not wait.
@@ -216,21 +173,136 @@ func (l *Lock) TryLock() (bool, error) {
 		}
 		return false, err
 	}
-	ahead, err := l.ahead(node)
-	if err == nil && len(ahead) == 0 {
+	before, _, err := l.predecessor(node)
+	switch {
+	case err == nil && before == "":
 		l.node = node
 		return true, nil
+	case err == nil && l.bug == "TryLock leaves its node":
+		return false, nil
+	case err != nil && l.bug == "no clean-up after TryLock":
+		return false, l.wrap("try "+l.path, err)
 	}
-	if err != nil && l.bug != "no clean-up after TryLock" {
-		return false, l.giveUp(node, err)
+	return false, l.giveUp(node, err)
+}
+
+func (l *Lock) prefix() string { return cmp.Or(l.Names, "lock-") }
+
+func (l *Lock) enqueue() (node string, err error) {
+	if l.bug == "works once" && l.used {
+		return "", errors.New("used up")
 	}
-	if err != nil { // no clean-up after TryLock
-		return false, fmt.Errorf("%s: %w", l.path, err)
+	l.used = true
+	flags := int32(zk.FlagEphemeralSequential)
+	if l.bug == "not ephemeral" {
+		flags = zk.FlagSequence
 	}
-	if l.bug != "TryLock leaves its node" {
-		l.conn.Delete(node, -1)
+	if l.More {
+		l.conn.Exists(l.path)
 	}
-	return false, nil
+	for {
+		node, err = l.conn.Create(l.path+"/"+l.prefix(), []byte(l.Data), flags, zk.WorldACL(zk.PermAll))
+		if errors.Is(err, zk.ErrNoNode) && l.bug != "parents are not made" {
+			err = l.createParents(l.path)
+			if err == nil {
+				continue
+			}
+		}
+		if l.bug == CreatesAgain && errors.Is(err, zk.ErrConnectionClosed) {
+			continue
+		}
+		if err != nil && l.bug != "the error names nothing" {
+			err = l.wrap("lock "+l.path, err)
+		}
+		return node, err
+	}
+}
+
+func (l *Lock) createParents(dir string) error {
+	for {
+		_, err := l.conn.Create(dir, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		if errors.Is(err, zk.ErrNodeExists) && l.bug != "parents made by others fail" {
+			return nil
+		}
+		if !errors.Is(err, zk.ErrNoNode) {
+			return err
+		}
+		if err := l.createParents(path.Dir(dir)); err != nil {
+			return err
+		}
+	}
+}
+
+// predecessor returns the node that is to be watched, "" if ours is the first.
+// Alone says that it is the only one before ours.
+func (l *Lock) predecessor(node string) (before string, alone bool, err error) {
+	if l.More {
+		if _, err := l.conn.Sync(l.path); err != nil {
+			return "", false, err
+		}
+		if _, _, err := l.conn.Get(node); err != nil {
+			return "", false, err
+		}
+		if _, _, err := l.conn.Children(l.path); err != nil {
+			return "", false, err
+		}
+	}
+	children, _, err := l.conn.Children(l.path)
+	if err != nil {
+		return "", false, err
+	}
+	found, ahead := l.bug == "own node is not looked for", 0
+	for _, child := range children {
+		if !strings.HasPrefix(child, l.prefix()) && l.bug != "every child is a contender" {
+			continue
+		}
+		order := strings.Compare(child, path.Base(node))
+		if l.bug == "the last to come goes first" {
+			order = -order
+		}
+		switch order {
+		case 0:
+			found = true
+		case -1:
+			ahead++
+			if l.bug == "everybody is watched" && before != "" {
+				before = min(before, child)
+			} else {
+				before = max(before, child)
+			}
+		}
+	}
+	if !found {
+		return "", false, fmt.Errorf("our node is gone, most likely with its session: %w", zk.ErrNoNode)
+	}
+	if l.bug == "everybody is first" {
+		before = ""
+	}
+	return before, ahead == 1, nil
+}
+
+func (l *Lock) giveUp(node string, cause error) error {
+	if cause != nil {
+		cause = l.wrap("wait at "+node, cause)
+		switch l.bug {
+		case "no clean-up after an error":
+			return cause
+		case "the cause is hidden":
+			return l.conn.Delete(node, -1)
+		}
+	}
+	if errors.Is(cause, zk.ErrSessionExpired) || errors.Is(cause, zk.ErrClosing) || l.bug == BrokenIsExpired && errors.Is(cause, zk.ErrConnectionClosed) {
+		return cause
+	}
+	var err error
+	for range 3 {
+		err = l.conn.Delete(node, -1)
+		if err == nil || errors.Is(err, zk.ErrNoNode) || l.bug == "clean-up is tried once" {
+			return cause
+		}
+		time.Sleep(100 * time.Millisecond) // as in step 3, and in virtual time
+	}
+	return errors.Join(cause, l.wrap(node+" stays in the queue until its session ends", err))
 }
 
 // Unlock lets the next contender in.
@@ -248,15 +320,23 @@ func (l *Lock) Unlock() error {
 			node = l.path + "/" + slices.Min(children)
 		}
 	}
+	if l.More {
+		l.conn.Children(l.path)
+	}
 	err := l.conn.Delete(node, -1)
-	if errors.Is(err, zk.ErrNoNode) {
-		err = ErrNotLocked
-	} else if err != nil && l.bug != "Unlock forgets too early" && l.bug != "Unlock hides its error" {
-		return err
+	hides := l.bug == "Unlock hides its error"
+	if err == nil || errors.Is(err, zk.ErrNoNode) || hides || l.bug == "Unlock forgets too early" {
+		l.node = ""
 	}
-	l.node = ""
-	if l.bug == "Unlock hides its error" {
+	switch {
+	case err == nil || hides:
 		return nil
+	case errors.Is(err, zk.ErrNoNode):
+		return fmt.Errorf("%w: %s is gone, most likely with its session", ErrNotLocked, node)
 	}
-	return err
+	return l.wrap("unlock "+node, err)
+}
+
+func (l *Lock) wrap(what string, err error) error {
+	return fmt.Errorf("%s: %s: %w", cmp.Or(l.Says, "predecessor"), what, err)
 }

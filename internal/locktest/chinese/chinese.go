@@ -11,13 +11,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 )
 
 // A Book has the Chinese twins of English sentences: format to format, with the
@@ -49,16 +50,29 @@ func New(tables ...map[string]string) *Book {
 }
 
 // Messages is the book of what the graders say, with the names of their cases.
-var Messages = New(messages, glossed())
+var Messages = New(Table())
 
 // Table returns a copy of what Messages is made of.
 func Table() map[string]string {
 	all := glossed()
+	maps.Copy(all, messages)
+	maps.Copy(all, ofSchedules())
+	return all
+}
+
+// ofSchedules are what is said of a lock that does not come to its end, as exercise 11
+// says it of a schedule.
+func ofSchedules() map[string]string {
+	all := make(map[string]string)
 	for english, twin := range messages {
-		all[english] = twin
+		if endless.MatchString(english) {
+			all[strings.Replace(english, "the lock", "the schedule", 1)] = strings.Replace(twin, "锁", "调度", 1)
+		}
 	}
 	return all
 }
+
+var endless = regexp.MustCompile(`^the lock (?:hangs|spins|polls|panics|prints|uses|leaks|has started)\b|^the process ends|a goroutine of the lock is busy`)
 
 // glossed are the names of the cases, each with its gloss in brackets: the name is
 // what the files and the articles on the cases call it.
@@ -68,13 +82,6 @@ func glossed() map[string]string {
 		names[name] = name + "（" + gloss + "）"
 	}
 	return names
-}
-
-// Wanted says whether a reader wants Chinese: by the flag, which is "en", "zh" or
-// "", otherwise by the variables of the environment.
-func Wanted(flag string) bool {
-	language := cmp.Or(flag, os.Getenv("LC_ALL"), os.Getenv("LANG"))
-	return strings.HasPrefix(strings.ToLower(language), "zh")
 }
 
 // Verbatim is text that is printed as it is: what a lock has printed, or a page.
@@ -88,17 +95,64 @@ var Verb = regexp.MustCompile(`%%|%(?:\[(\d+)\])?([-+# 0]*(?:\d+|\*)?(?:\.\d+)?)
 // sentence, unless the book has it so.
 func (b *Book) Sprintf(format string, args ...any) string {
 	english := strings.TrimSpace(format)
-	if twin, ok := b.twins[format]; ok {
-		format = twin
-	} else if twin, ok := b.twins[english]; ok {
-		before, after, _ := strings.Cut(format, english)
-		format = before + twin + after
+	twin, ok := b.twins[format]
+	if !ok {
+		if twin, ok = b.twins[english]; ok {
+			before, after, _ := strings.Cut(format, english)
+			twin = before + twin + after
+		}
 	}
 	translated := make([]any, len(args))
 	for i, arg := range args {
 		translated[i] = b.inserted(arg)
 	}
-	return fmt.Sprintf(format, translated...)
+	if !ok {
+		return fmt.Sprintf(format, translated...)
+	}
+	return fill(twin, translated)
+}
+
+// fill is fmt.Sprintf of a Chinese format. A blank comes between a character of Chinese
+// and a letter or digit of what is put in beside it.
+func fill(format string, args []any) string {
+	var out strings.Builder
+	last, n := 0, 0
+	for _, at := range Verb.FindAllStringSubmatchIndex(format, -1) {
+		out.WriteString(format[last:at[0]])
+		last = at[1]
+		if at[6] < 0 { // %%
+			out.WriteByte('%')
+			continue
+		}
+		if at[2] >= 0 {
+			fmt.Sscan(format[at[2]:at[3]], &n)
+			n--
+		}
+		value := "%!" + format[at[6]:at[7]] + "(MISSING)"
+		if n < len(args) {
+			value = fmt.Sprintf("%"+format[at[4]:at[7]], args[n])
+		}
+		n++
+		before, _ := utf8.DecodeLastRuneInString(out.String())
+		first, _ := utf8.DecodeRuneInString(value)
+		end, _ := utf8.DecodeLastRuneInString(value)
+		after, _ := utf8.DecodeRuneInString(format[last:])
+		if apart(before, first) {
+			out.WriteByte(' ')
+		}
+		out.WriteString(value)
+		if apart(end, after) {
+			out.WriteByte(' ')
+		}
+	}
+	out.WriteString(format[last:])
+	return out.String()
+}
+
+// apart says whether a typesetter puts a blank between two characters.
+func apart(a, b rune) bool {
+	latin := func(r rune) bool { return r < 0x250 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
+	return unicode.Is(unicode.Han, a) && latin(b) || latin(a) && unicode.Is(unicode.Han, b)
 }
 
 func (b *Book) inserted(arg any) any {
@@ -120,6 +174,9 @@ func (b *Book) inserted(arg any) any {
 
 // places are those in a test at which a case has failed.
 var places = regexp.MustCompile(` \((?:\w+\.go:\d+(?: < )?)+\)$`)
+
+// inCode is a place in the code behind a sentence: a function, or a file and a line.
+var inCode = regexp.MustCompile(`,? (?:in|at) (\S+\.\S*[\w)])$`)
 
 // Text translates a finished text, line by line. A line that the book does not know
 // stays as it is.
@@ -175,6 +232,11 @@ func (b *Book) sentence(english string) (string, bool) {
 	if twin, ok := b.twins[english]; ok && !Verb.MatchString(twin) {
 		return twin, true
 	}
+	if at := inCode.FindStringSubmatchIndex(english); at != nil {
+		if twin, ok := b.sentence(english[:at[0]]); ok {
+			return twin + "（" + english[at[2]:at[3]] + "）", true
+		}
+	}
 	b.once.Do(b.prepare)
 	for _, p := range b.patterns {
 		found := p.english.FindStringSubmatch(english)
@@ -188,7 +250,7 @@ func (b *Book) sentence(english string) (string, bool) {
 				args[i] = part
 			}
 		}
-		return fmt.Sprintf(p.twin, args...), true
+		return fill(p.twin, args), true
 	}
 	return english, false
 }

@@ -43,9 +43,11 @@ func TestAFinishedMessageIsFoundByItsFormat(t *testing.T) {
 
 func TestWhatIsPutIntoASentenceIsTranslated(t *testing.T) {
 	require.Equal(t, "\n持有者的 Lock 失败\n", book.Sprintf("\nLock of %s fails\n", "the holder"))
-	require.Equal(t, "\nthe holder的 Lock 失败\n", book.Sprintf("\nLock of %s fails\n", chinese.Verbatim("the holder")))
+	require.Equal(t, "\nthe holder 的 Lock 失败\n", book.Sprintf("\nLock of %s fails\n", chinese.Verbatim("the holder")))
 	require.Equal(t, "持有者的 Lock 失败：等待者", book.Sprintf("Lock of %s fails: %v", "the holder", errors.New("the waiter")))
 	require.Equal(t, "5 of the holders", book.Sprintf("%d of %s", 5, "the holders"))
+
+	require.Equal(t, "竞争者 3 的 Lock 失败", chinese.Messages.Text("Lock of contender 3 fails"), "a blank is between Chinese and other letters")
 
 	err := book.Error(fmt.Errorf("no file %q%w", "x", fs.ErrNotExist))
 	require.ErrorIs(t, err, fs.ErrNotExist, "it still wraps what the error wraps")
@@ -59,26 +61,29 @@ func TestTheStepsOfAScheduleAreTranslated(t *testing.T) {
    2. A: expire       A is cut off until its session has expired; getChildren2 lock: the request is lost
                       C gets the event deleted of lock-0000000001; C holds the lock
    3. a day passes
+                      A known: holder outlives its session: A still believes that it holds the lock, and B holds it
       client: request getChildren2 lock: lock-0000000000; B holds the lock`
 	require.Equal(t, `两个持有者：B 和 C 同时持有锁。调度如下：
    1. C: request      getData lock-0000000001，并设置监听
    2. A: expire       A 断线，直到会话过期；getChildren2 lock：请求丢失
                       C 收到 lock-0000000001 的 deleted 事件；C 持有锁
    3. a day passes
+                      A（已知）：会话已结束，仍以为持有锁：A 仍以为自己持有锁，实际的持有者却是 B
       client: request getChildren2 lock: lock-0000000000；B 持有锁`, chinese.Messages.Text(english))
 }
 
-func TestTheEnvironmentSaysTheLanguage(t *testing.T) {
-	for _, c := range []struct {
-		flag, lcAll, lang string
-		want              bool
-	}{
-		{"", "", "", false}, {"", "", "zh_CN.UTF-8", true}, {"", "", "ZH_TW", true}, {"", "en_US.UTF-8", "zh_CN.UTF-8", false},
-		{"", "zh_CN.UTF-8", "C", true}, {"en", "zh_CN.UTF-8", "zh_CN.UTF-8", false}, {"zh", "C", "C", true},
+// TestAPlaceInTheCodeStandsBehindTheSentence: of a panic, or of a schedule that fails.
+func TestAPlaceInTheCodeStandsBehindTheSentence(t *testing.T) {
+	for english, want := range map[string]string{
+		"the lock panics: runtime error: index out of range [1], in _09-read-write.(*Lock).before":         "锁发生 panic：runtime error: index out of range [1]（_09-read-write.(*Lock).before）",
+		`schedule "x" fails on a lock that is right: the holders of the lock, at schedule.go:12`:           `调度 "x" 在正确的锁上也失败了：锁的持有者（schedule.go:12）`,
+		"the lock spins: it is busy, and sends nothing; it is in naive.Lock":                               "锁在空转：它一直忙着，却什么都不发；位置在 naive.Lock",
+		"the schedule hangs: every goroutine waits for another one in kill.holderDies":                     "调度卡住了：所有 goroutine 都在互相等待（kill.holderDies）",
+		"the process ends (exit status 1) after the case is over: the schedule calls os.Exit or log.Fatal": "用例结束之后进程退出了（exit status 1）：调度调用了 os.Exit 或 log.Fatal",
+		"Unlock of client b does not return":                                                               "客户端 b 的 Unlock 没有返回",
+		"a sentence that is in no book, at schedule.go:12":                                                 "a sentence that is in no book, at schedule.go:12",
 	} {
-		t.Setenv("LC_ALL", c.lcAll)
-		t.Setenv("LANG", c.lang)
-		require.Equal(t, c.want, chinese.Wanted(c.flag), "%v", c)
+		require.Equal(t, want, chinese.Messages.Text(english))
 	}
 }
 

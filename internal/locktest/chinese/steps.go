@@ -1,6 +1,7 @@
 package chinese
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 )
@@ -22,10 +23,16 @@ func step(line string) string {
 	}
 	caused := strings.Split(line[len(action):], "; ")
 	for i, what := range caused {
+		if m := foreseen.FindStringSubmatch(what); m != nil { // a violation that the lock's page speaks of
+			caused[i] = fmt.Sprintf("%s（已知）：%s", m[1], Messages.Text(m[2]))
+			continue
+		}
 		caused[i], _ = steps.sentence(what)
 	}
 	return action + strings.Join(caused, "；")
 }
+
+var foreseen = regexp.MustCompile(`^(\S+) known: (.*)$`)
 
 var steps = New(map[string]string{
 	"%s and watch":                            "%s，并设置监听",
@@ -39,7 +46,7 @@ var steps = New(map[string]string{
 	"%s gets the event %s of %s":              "%[1]s 收到 %[3]s 的 %[2]s 事件",
 	"%s panics":                               "%s 发生 panic",
 	"%s gets an error: %s":                    "%s 得到错误：%s",
-	"%s finds the lock held":                  "%s 发现锁在别人手里",
+	"%s finds the lock held":                  "%s 发现锁被占用",
 	"%s gets the lock in a new session":       "%s 在新会话里拿到锁",
 	"%s holds the lock":                       "%s 持有锁",
 	"%s holds the lock once more":             "%s 再次拿到锁",
@@ -48,7 +55,7 @@ var steps = New(map[string]string{
 	"%s cannot unlock once":                   "%s 释放一次失败",
 	"%s unlocks":                              "%s 正在释放锁",
 	"%s has unlocked":                         "%s 已释放锁",
-	"%s learns that the lock was lost":        "%s 得知锁已失去",
+	"%s learns that the lock was lost":        "%s 得知锁已丢失",
 	"%s cannot unlock: %s":                    "%s 释放锁失败：%s",
 	"%s fails to unlock and tries again":      "%s 释放锁失败，再试一次",
 	"%s Unlock fails, too: %s":                "%s 的 Unlock 也失败：%s",
@@ -59,5 +66,6 @@ var steps = New(map[string]string{
 	"%s its ctx ends":                         "%s 的 ctx 结束",
 	"%s gets no more requests through, until its session has expired": "在会话过期之前，%s 的请求都发不出去",
 	"%s is cut off until its session has expired":                     "%s 断线，直到会话过期",
-	"%v pass": "过去了 %v",
+	"%v pass":             "过去了 %v",
+	"%s: not written yet": "%s：尚未编写",
 })

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strconv"
 	"sync"
 
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
 )
 
 // A stock is what the lock of E1 and E2 protects: a number in the znode above
@@ -124,6 +126,7 @@ type adds struct {
 	l     explore.Lock
 
 	holds  bool
+	read   bool
 	number int // that it has read
 }
 
@@ -143,7 +146,7 @@ func (a *adds) Lock(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, a.l.Unlock(ctx))
 	}
-	a.holds, a.number = true, number
+	a.holds, a.read, a.number = true, true, number
 	return nil
 }
 
@@ -164,6 +167,15 @@ func (a *adds) Unlock(ctx context.Context) error {
 		a.s.highest = max(a.s.highest, a.number+1)
 	}
 	return err
+}
+
+// Variables are the lock's, and the number that the contender has read.
+func (a *adds) Variables() []film.Variable {
+	list := film.Variables(a.l)
+	if a.read {
+		list = append(list, film.Variable{Name: "number", Value: strconv.Itoa(a.number)})
+	}
+	return list
 }
 
 // addsWithToken is such a contender whose lock has a lease.

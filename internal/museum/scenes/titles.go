@@ -64,13 +64,13 @@ var goals = map[explore.Kind][2]string{
 	explore.ForeignDelete: {"Make one client delete another's node.", "让一个客户端删除别人的节点。"},
 	explore.OwnCheck:      {"Make the calls of lock() pile up on the stack.", "让 lock() 的调用在栈上越堆越深。"},
 	explore.Hang:          {"Make a contender wait forever.", "让一个竞争者永远等下去。"},
-	explore.Starves:       {"Let A get in three times while B waits.", "让 A 在 B 等待时连续进入三次。"},
+	explore.Starves:       {"Let A get in three times while B waits.", "让 A 在 B 等待期间连续三次拿到锁。"},
 	explore.TwoHolders:    {"Make two hold the lock at once.", "让两个竞争者同时持有锁。"},
 	explore.Crash:         {"Make lock() panic.", "让 lock() 崩溃。"},
 	explore.Failure:       {"Make lock() fail although nothing forbids it.", "让 lock() 无缘无故地失败。"},
-	explore.TooLong:       {"Make a contender wait longer than the time it asked for.", "让一个竞争者等得超过它要求的时间。"},
+	explore.TooLong:       {"Make a contender wait longer than the time it asked for.", "让一个竞争者的等待超过它指定的时间。"},
 	explore.SessionLeft:   {"Leave a session behind.", "留下一个没有关闭的会话。"},
-	explore.Outlived:      {"Make a holder outlive its session.", "让持有者比它的会话活得更久。"},
+	explore.Outlived:      {"Make a holder outlive its session.", "让持有者在会话结束之后仍以为持有锁。"},
 }
 
 // Goal says what to reach in a scene, in English and in Chinese.

@@ -1,0 +1,268 @@
+// Package ownlock builds a benchmark that has locks of the reader's own: a file
+// that adds them to package main, and the folders themselves, are laid over it
+// with go build -overlay. Nothing in the repository changes.
+package ownlock
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"text/template"
+)
+
+// A lock is a package with a lock.
+type lock struct {
+	Folder string // as it was typed
+	Name   string // in tables
+	dir    string // absolute
+	files  []string
+
+	// What the package has.
+	Import  string
+	Result  string // of New, as seen from here
+	Kind    api
+	Session bool // it has WithSessionTimeout
+}
+
+// An api is what New and its result look like.
+type api int
+
+const (
+	likeStep3 api = iota + 3 // and steps 1 and 2
+	likeStep4
+	likeStep5
+	likeZklock
+)
+
+// apis are what the benchmark needs of each.
+var apis = map[api]string{
+	likeStep3:  "New(conn *zk.Conn, path string) *Lock, with Lock() error and Unlock() error, as in 03-sequential-predecessor",
+	likeStep4:  "New(conn *zk.Conn, path string) *Mutex, with Lock(owner *Owner) error and Unlock(owner *Owner) error, as in 04-reentrant",
+	likeStep5:  "New(conn *zk.Conn, path string, sessionTimeout time.Duration) *Lock, with Lock(ctx) (*Lease, error) and Unlock(ctx) error, as in 05-timeout",
+	likeZklock: "New(conn *zk.Conn, path string) (*Mutex, error), with Lock(ctx, owner) (*Lease, error) and Unlock(ctx) error, as in zklock",
+}
+
+// Build builds a program that has the locks in the folders, and those of the
+// tags. Source is the folder of package main. It writes to dir alone.
+func Build(ctx context.Context, source string, folders, tags []string, dir string) (program string, err error) {
+	goCommand, err := exec.LookPath("go")
+	if err != nil {
+		return "", fmt.Errorf("a lock that is not built in needs the go command: %w", err)
+	}
+	replace := make(map[string]string)
+	var locks []lock
+	for i, folder := range folders {
+		l, err := read(folder)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", folder, err)
+		}
+		l.Import = fmt.Sprintf("own%d", i)
+		for _, file := range l.files {
+			replace[filepath.Join(source, l.Import, file)] = filepath.Join(l.dir, file)
+		}
+		locks = append(locks, l)
+	}
+	var code bytes.Buffer
+	if err := ownTemplate.Execute(&code, locks); err != nil {
+		return "", err
+	}
+	generated := filepath.Join(dir, generatedName)
+	if err := os.WriteFile(generated, code.Bytes(), 0o600); err != nil {
+		return "", err
+	}
+	if len(locks) > 0 {
+		replace[filepath.Join(source, generatedName)] = generated
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	overlayFile := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(overlayFile, overlay, 0o600); err != nil {
+		return "", err
+	}
+	program = filepath.Join(dir, "bench")
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	args := []string{"build", "-overlay", overlayFile, "-o", program, "-ldflags=-s -w"} // to link in half the time
+	if own := buildTags(); own != "" {
+		tags = append(tags, own)
+	}
+	if len(tags) > 0 {
+		args = append(args, "-tags", strings.Join(tags, ","))
+	}
+	cmd := exec.CommandContext(ctx, goCommand, append(args, ".")...)
+	cmd.Dir = source
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", compileError(string(out), err, source, locks)
+	}
+	return program, nil
+}
+
+// buildTags are those of this program.
+func buildTags() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "-tags" {
+				return s.Value
+			}
+		}
+	}
+	return ""
+}
+
+const generatedName = "own_generated.go"
+
+var ownTemplate = template.Must(template.New("own").Parse(`package main
+
+import (
+	"time"
+
+	"github.com/go-zookeeper/zk"
+{{range .}}
+	{{.Import}} "example.com/zklock/bench/{{.Import}}"{{end}}
+)
+
+var _ time.Duration
+
+func init() {
+	own = append(own,
+{{- range .}}
+		contestant{folder: {{printf "%q" .Folder}},
+		{{- if eq .Kind 3}} new: func(conn *zk.Conn, path string) locker { return {{.Import}}.New(conn, path) }
+		{{- else if eq .Kind 4}} begin: owned(func(conn *zk.Conn, path string) *{{.Import}}.{{.Result}} { return {{.Import}}.New(conn, path) }, {{.Import}}.NewOwner)
+		{{- else if eq .Kind 5}} begin: ownerless(func(conn *zk.Conn, path string, session time.Duration) *{{.Import}}.{{.Result}} { return {{.Import}}.New(conn, path, session) })
+		{{- else}} begin: leased(func(conn *zk.Conn, path string, session time.Duration) (*{{.Import}}.{{.Result}}, error) { return {{.Import}}.New(conn, path{{if .Session}}, {{.Import}}.WithSessionTimeout(session){{end}}) }, {{.Import}}.NewOwner)
+		{{- end}}},
+{{- end}}
+	)
+}
+`))
+
+// read finds out what a folder holds.
+func read(folder string) (l lock, err error) {
+	l.Folder = folder
+	if l.dir, err = filepath.Abs(folder); err != nil {
+		return l, err
+	}
+	if info, err := os.Stat(l.dir); err != nil || !info.IsDir() {
+		return l, errors.New("there is no such folder")
+	}
+	b := build.Default
+	b.BuildTags = strings.Split(buildTags(), ",")
+	pkg, err := b.ImportDir(l.dir, 0)
+	var none *build.NoGoError
+	switch {
+	case errors.As(err, &none):
+		return l, errors.New("the folder has no Go files")
+	case err != nil:
+		return l, fmt.Errorf("does not compile: %s", strings.ReplaceAll(err.Error(), l.dir+string(filepath.Separator), ""))
+	case pkg.Name == "main":
+		return l, errors.New("package main cannot be imported: give the package another name")
+	}
+	l.files = pkg.GoFiles
+	return l, l.findAPI()
+}
+
+// findAPI finds out what the folder's New is like.
+func (l *lock) findAPI() error {
+	var newFunc *ast.FuncType
+	newOwner := false
+	for _, file := range l.files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(l.dir, file), nil, parser.SkipObjectResolution)
+		if err != nil {
+			return fmt.Errorf("does not compile: %s", strings.ReplaceAll(err.Error(), l.dir+string(filepath.Separator), ""))
+		}
+		for _, d := range parsed.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil {
+				switch f.Name.Name {
+				case "New":
+					newFunc = f.Type
+				case "NewOwner":
+					newOwner = true
+				case "WithSessionTimeout":
+					l.Session = true
+				}
+			}
+		}
+	}
+	if newFunc == nil {
+		return fmt.Errorf("it has no function New; the benchmark needs %s", apis[likeStep3])
+	}
+	switch results := newFunc.Results.NumFields(); {
+	case results == 2:
+		l.Kind = likeZklock
+	case results == 1 && newOwner:
+		l.Kind = likeStep4
+	case results == 1 && newFunc.Params.NumFields() == 3:
+		l.Kind = likeStep5
+	default:
+		l.Kind = likeStep3
+		return nil
+	}
+	if star, ok := newFunc.Results.List[0].Type.(*ast.StarExpr); ok {
+		if name, ok := star.X.(*ast.Ident); ok && (newOwner || l.Kind == likeStep5) {
+			l.Result = name.Name
+			return nil
+		}
+	}
+	return fmt.Errorf("New is not what the benchmark needs: %s", apis[l.Kind])
+}
+
+// compileError makes one line of what the compiler said first.
+func compileError(out string, err error, source string, locks []lock) error {
+	const most = 3
+	var lines []string
+	for line := range strings.Lines(out) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "go: downloading ") {
+			continue
+		}
+		if strings.Contains(line, generatedName) {
+			for _, l := range locks {
+				if strings.Contains(line, l.Import+".") {
+					_, text, _ := strings.Cut(line, ": ")
+					return fmt.Errorf("%s: New is not what the benchmark needs: %s; the compiler says: %s", l.Folder, apis[l.Kind],
+						strings.ReplaceAll(text, l.Import+".", ""))
+				}
+			}
+		}
+		for _, l := range locks {
+			// The compiler names files relative to where it ran, if that is shorter.
+			for _, dir := range []string{l.dir, relative(source, l.dir), l.Import} {
+				if rest, ok := strings.CutPrefix(line, dir+string(filepath.Separator)); ok {
+					line = filepath.Join(l.Folder, rest)
+				}
+			}
+		}
+		if lines = append(lines, line); len(lines) == most {
+			break
+		}
+	}
+	if len(lines) == 0 {
+		lines = []string{err.Error()}
+	}
+	return fmt.Errorf("does not compile: %s", strings.Join(lines, "; "))
+}
+
+// relative is the path of dir seen from base, as the compiler writes it.
+func relative(base, dir string) string {
+	rel, err := filepath.Rel(base, dir)
+	if err != nil || strings.HasPrefix(rel, "..") {
+		return rel
+	}
+	return "." + string(filepath.Separator) + rel
+}

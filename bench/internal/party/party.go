@@ -1,0 +1,441 @@
+// Package party lets several processes contend for the same locks. All that they
+// share is ZooKeeper; below a path they use
+//
+//	join/                  where they wait for each other
+//	  process-%010d        one each, ephemeral: its name, its flags and, once it takes part, the line-up
+//	  run-<random>/        the nodes of a line-up; its last process to leave removes them
+//	    why                which process gave up, and why: so that no other one waits for it
+//	    LOCK-N-ROUND/      a run: the lock,
+//	      start/, end/     barriers, with a node for each process that has come,
+//	      count            and the counter
+//
+// The process with the smallest node leads: once enough are there it writes the
+// line-up into the node of each member, all in one transaction. While there is a
+// node with a line-up no other line-up begins; the node goes when its process
+// leaves or dies.
+package party
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Silence is how long a process waits for a silent server.
+var Silence = 10 * time.Second
+
+const (
+	Most          = 100 // processes
+	processPrefix = "process-"
+	// madeHere is the data of the nodes around the line-ups. The process that
+	// leaves such a node empty removes it.
+	madeHere = "made by bench -join"
+)
+
+// What ends a line-up, or spoils its count.
+var (
+	ErrSilent     = errors.New("no server has answered")
+	ErrTwoHolders = errors.New("two held the lock at once")
+)
+
+// Settings are what a party needs.
+type Settings struct {
+	Admin  *zk.Conn
+	Server string
+	Path   string // to work under
+	Procs  int    // that take part
+	Flags  [][2]string
+	Say    func(string)       // tells a person how far it is
+	Remove func(string) error // removes a node and all below it
+}
+
+// A Party is this process as one of those that take part.
+type Party struct {
+	Settings
+	hall string // where the processes meet
+	node string // ours there, "" before it is made
+	me   process
+	ctx  context.Context // ends, and has the cause, when the line-up cannot go on
+	end  context.CancelCauseFunc
+}
+
+// A process is the data of a process- node.
+type process struct {
+	Name   string      `json:"name"`
+	Flags  [][2]string `json:"flags"`
+	LineUp *lineUp     `json:"line_up,omitempty"` // nil while it waits for one
+}
+
+type lineUp struct {
+	Run     string   `json:"run"` // the node to work under
+	Members []member `json:"members"`
+}
+
+type member struct {
+	Node string `json:"node"`
+	Name string `json:"name"`
+}
+
+// New returns a party that has not met. Leave must be called, whatever comes next.
+func New(ctx context.Context, s Settings) *Party {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	p := &Party{Settings: s, hall: s.Path + "/join"}
+	p.me = process{Name: fmt.Sprintf("%s:%d", host, os.Getpid()), Flags: s.Flags}
+	p.ctx, p.end = context.WithCancelCause(ctx)
+	go p.watchConnection()
+	return p
+}
+
+// Meet waits until enough processes are there.
+func (p *Party) Meet() error {
+	if err := p.enter(); err != nil {
+		return err
+	}
+	if err := p.lineUp(); err != nil {
+		return err
+	}
+	p.watchOthers()
+	return nil
+}
+
+// Context ends, and has the cause, when the line-up cannot go on.
+func (p *Party) Context() context.Context { return p.ctx }
+
+// Root is the node to work under.
+func (p *Party) Root() string {
+	if p.me.LineUp == nil {
+		return p.hall
+	}
+	return p.me.LineUp.Run
+}
+
+// watchConnection ends the line-up when no server answers: a contender that
+// waits for an event would not hear of that from the client.
+func (p *Party) watchConnection() {
+	tick := time.NewTicker(Silence / 20)
+	defer tick.Stop()
+	answered := time.Now()
+	for {
+		select {
+		case <-p.ctx.Done():
+			return
+		case now := <-tick.C:
+			if p.Admin.State() == zk.StateHasSession {
+				answered = now
+			} else if now.Sub(answered) > Silence {
+				p.end(fmt.Errorf("%w for %v: %v", ErrSilent, Silence, p.Server))
+			}
+		}
+	}
+}
+
+// create makes a node, and all above it, unless they are there.
+func (p *Party) create(node, data string) error {
+	_, err := p.Admin.Create(node, []byte(data), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	if errors.Is(err, zk.ErrNoNode) {
+		if err = p.create(path.Dir(node), madeHere); err == nil {
+			return p.create(node, data)
+		}
+	}
+	if errors.Is(err, zk.ErrNodeExists) {
+		return nil
+	}
+	return err
+}
+
+// enter makes our node.
+func (p *Party) enter() error {
+	data, err := json.Marshal(p.me)
+	if err != nil {
+		return err
+	}
+	for {
+		err := p.create(p.hall, madeHere)
+		if err == nil {
+			p.node, err = p.Admin.Create(p.hall+"/"+processPrefix, data,
+				zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		}
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return fmt.Errorf("-path: create %s: %w", p.hall, err)
+		}
+		if err == nil {
+			return nil
+		} // else a process that left has just removed the empty hall
+	}
+}
+
+// arrived is a process- node as it was read.
+type arrived struct {
+	process
+	node    string
+	version int32
+}
+
+// lineUp waits until this process is in a line-up. The first process makes it.
+func (p *Party) lineUp() error {
+	said := ""
+	for {
+		// A line-up comes with a new node in the hall, so this tells of it, too.
+		names, _, changed, err := p.Admin.ChildrenW(p.hall)
+		if err != nil {
+			return err
+		}
+		here, err := p.look(names)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(here, func(a arrived) bool { return a.node == p.node })
+		if i < 0 {
+			return fmt.Errorf("%s has gone, most likely with our session: %w", p.node, zk.ErrNoNode)
+		}
+		if p.me = here[i].process; p.me.LineUp != nil {
+			return nil
+		}
+		var text string
+		if slices.ContainsFunc(here, func(a arrived) bool { return a.LineUp != nil }) {
+			text = fmt.Sprintf("a run of other processes is under way at %s, waiting for its end", p.hall)
+		} else {
+			if err := differ(p.me, here[0].process); err != nil {
+				return err
+			}
+			// A process with other flags is about to notice that.
+			alike := slices.DeleteFunc(here, func(a arrived) bool { return differ(p.me, a.process) != nil })
+			if i == 0 && len(alike) >= p.Procs {
+				if err := p.lead(names, alike[:p.Procs]); err != nil {
+					return err
+				}
+				continue
+			}
+			text = fmt.Sprintf("waiting at %s, %d of %d processes are there", p.hall, len(alike), p.Procs)
+		}
+		if text != said {
+			p.Say(text)
+			said = text
+		}
+		if err := p.await(changed); err != nil {
+			return err
+		}
+	}
+}
+
+// look reads the nodes of the processes, in their order.
+func (p *Party) look(names []string) ([]arrived, error) {
+	var here []arrived
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		if !strings.HasPrefix(name, processPrefix) {
+			continue
+		}
+		a := arrived{node: p.hall + "/" + name}
+		data, stat, err := p.Admin.Get(a.node)
+		if errors.Is(err, zk.ErrNoNode) {
+			continue
+		}
+		if err == nil {
+			err = json.Unmarshal(data, &a.process)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", a.node, err)
+		}
+		a.version = stat.Version
+		here = append(here, a)
+	}
+	return here, nil
+}
+
+func differ(me, first process) error {
+	for i, flag := range me.Flags {
+		if i >= len(first.Flags) || first.Flags[i][0] != flag[0] {
+			return fmt.Errorf("process %s is another version of bench: use the same one everywhere", first.Name)
+		}
+		if other := first.Flags[i][1]; other != flag[1] {
+			return fmt.Errorf("%s is %s here and %s in process %s, which came first: start all with the same flags",
+				flag[0], flag[1], other, first.Name)
+		}
+	}
+	return nil
+}
+
+// lead makes a line-up, unless one of its members has just gone.
+func (p *Party) lead(names []string, chosen []arrived) error {
+	for _, name := range names {
+		if !strings.HasPrefix(name, processPrefix) { // of processes that were killed
+			if err := p.Remove(p.hall + "/" + name); err != nil && !errors.Is(err, zk.ErrNotEmpty) {
+				return err
+			}
+		}
+	}
+	l := &lineUp{Run: p.hall + "/run-" + rand.Text()[:8]}
+	for _, a := range chosen {
+		l.Members = append(l.Members, member{path.Base(a.node), a.Name})
+	}
+	ops := []any{&zk.CreateRequest{Path: l.Run, Acl: zk.WorldACL(zk.PermAll)}}
+	for _, a := range chosen {
+		a.LineUp = l
+		data, err := json.Marshal(a.process)
+		if err != nil {
+			return err
+		}
+		ops = append(ops, &zk.SetDataRequest{Path: a.node, Data: data, Version: a.version})
+	}
+	_, err := p.Admin.Multi(ops...)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
+	return err
+}
+
+// await waits for a watch, or for the end of the line-up.
+func (p *Party) await(changed <-chan zk.Event) error {
+	select {
+	case event := <-changed:
+		if event.Err != nil {
+			return fmt.Errorf("our session has ended: %w", event.Err)
+		}
+		return nil
+	case <-p.ctx.Done():
+		return context.Cause(p.ctx)
+	}
+}
+
+// watchOthers ends the line-up as soon as a process gives up or is gone.
+func (p *Party) watchOthers() {
+	admin, run := p.Admin, p.me.LineUp.Run
+	watch := func(node string, until bool, ended func() error) {
+		for {
+			there, _, changed, err := admin.ExistsW(node)
+			if err == nil && there == until {
+				err = ended()
+			} else if err == nil {
+				err = p.await(changed)
+			}
+			if err != nil {
+				p.end(err)
+				return
+			}
+		}
+	}
+	why := func() error {
+		text, _, err := admin.Get(run + "/why")
+		if err != nil {
+			return err
+		}
+		return errors.New(string(text))
+	}
+	go watch(run+"/why", true, why)
+	for _, m := range p.me.LineUp.Members {
+		go watch(p.hall+"/"+m.Node, false, func() error {
+			if err := why(); !errors.Is(err, zk.ErrNoNode) {
+				return err // it said so before it left
+			}
+			return fmt.Errorf("process %s has gone: it was killed, or has lost its connection to ZooKeeper", m.Name)
+		})
+	}
+}
+
+// barrier waits until all processes of the line-up have come to the node.
+func (p *Party) barrier(node string) error {
+	if err := p.create(node+"/"+path.Base(p.node), ""); err != nil {
+		return err
+	}
+	for {
+		names, _, changed, err := p.Admin.ChildrenW(node)
+		if err != nil || len(names) == p.Procs {
+			return err
+		}
+		if err := p.await(changed); err != nil {
+			// At the last barrier others may have come, seen that all are
+			// there, and left, before we are told that they came.
+			if names, _, lookErr := p.Admin.Children(node); lookErr == nil && len(names) == p.Procs {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// Leave tells the others why this process leaves, which is err, unless they know,
+// and removes all nodes that no other process uses. Bounded runs that clean-up;
+// interrupted says that nothing but this process is the reason.
+func (p *Party) Leave(err error, interrupted bool, bounded func(func() error) error) error {
+	cause := context.Cause(p.ctx)
+	p.end(nil)
+	if errors.Is(cause, ErrSilent) {
+		return err // no server is there for a clean-up; the next line-up does it
+	}
+	return errors.Join(err, bounded(func() error { return p.goAway(err, cause == nil || interrupted) }))
+}
+
+func (p *Party) goAway(why error, tell bool) error {
+	if p.node != "" {
+		// It can be that we are in a line-up and do not know it yet.
+		if here, err := p.look([]string{path.Base(p.node)}); err == nil && len(here) == 1 {
+			p.me = here[0].process
+		}
+		if why != nil && p.me.LineUp != nil && tell {
+			text := fmt.Sprintf("process %s has given up: %v", p.me.Name, why)
+			if err := p.create(p.me.LineUp.Run+"/why", text); err != nil {
+				return err
+			}
+		}
+		if err := p.Admin.Delete(p.node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return err
+		}
+	}
+	if p.me.LineUp != nil {
+		// After our own node has gone: so of two that leave at the same
+		// time, one at least sees that it is the last.
+		names, _, err := p.Admin.Children(p.hall)
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return err
+		}
+		if slices.ContainsFunc(p.me.LineUp.Members, func(m member) bool { return slices.Contains(names, m.Node) }) {
+			return nil
+		}
+		if err := p.Remove(p.me.LineUp.Run); err != nil {
+			return err
+		}
+	}
+	return p.closeHall()
+}
+
+// closeHall removes the hall and the nodes above it that were made for it,
+// as far as they are empty.
+func (p *Party) closeHall() error {
+	for node := p.hall; node != "/"; node = path.Dir(node) {
+		data, _, err := p.Admin.Get(node)
+		if err == nil && string(data) == madeHere {
+			err = p.Admin.Delete(node, -1)
+		} else if err == nil {
+			return nil
+		}
+		if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNotEmpty) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Dir is the node of a run of a lock with n contenders.
+func (p *Party) Dir(lock string, n, round int) string {
+	return fmt.Sprintf("%s/%s-%d-%d", p.Root(), lock, n, round)
+}
+
+// WarmUp is the node of an unmeasured run: each process warms up on its own.
+func (p *Party) WarmUp(run int) string {
+	return fmt.Sprintf("%s/warmup-%s-%d", p.Root(), path.Base(p.node), run)
+}

@@ -1,0 +1,147 @@
+package record
+
+import (
+	"path"
+	"slices"
+	"time"
+
+	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/wiretap"
+)
+
+// A traveller is a request with its reply, or an event.
+type traveller struct {
+	client    int
+	asked     wiretap.Entry // of an event: the event
+	answer    wiretap.Entry
+	answered  bool
+	lost      time.Duration // if its connection has ended: when that was known
+	sent      time.Duration // by the client
+	at        time.Duration // at the server
+	came      time.Duration // to the client
+	cause     *traveller    // of an event: the write that has caused it, and
+	armed     *traveller    // the read that has set the watch; nil: unknown
+	heardFrom time.Duration // of a write: when its first event or reply came
+}
+
+func (t *traveller) event() bool { return t.asked.Kind == wiretap.Event }
+
+// writes says whether it has changed something, in a transaction of its own.
+func (t *traveller) writes() bool {
+	if t.event() || !t.answered || t.answer.Err != jute.OK {
+		return false
+	}
+	switch t.asked.Op {
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL, jute.OpDelete, jute.OpSetData, jute.OpMulti, jute.OpCloseSession:
+		return true
+	}
+	return false
+}
+
+func (t *traveller) creates() bool {
+	switch t.asked.Op {
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:
+		return t.writes()
+	}
+	return false
+}
+
+// causes says whether a write causes an event.
+func (t *traveller) causes(e wiretap.Entry) bool {
+	p := t.answer.Path
+	switch e.Event {
+	case jute.EventCreated:
+		return t.creates() && p == e.Path
+	case jute.EventDeleted:
+		return t.asked.Op == jute.OpDelete && p == e.Path
+	case jute.EventDataChanged:
+		return t.asked.Op == jute.OpSetData && p == e.Path
+	case jute.EventChildrenChanged:
+		return (t.creates() || t.asked.Op == jute.OpDelete) && path.Dir(p) == e.Path
+	}
+	return false
+}
+
+// sets returns the watch that a read has set.
+func (t *traveller) sets() (of string, ok bool) {
+	if t.event() || !t.answered || !t.asked.Watch {
+		return "", false
+	}
+	switch t.asked.Op {
+	case jute.OpGetChildren, jute.OpGetChildren2:
+		return "children", t.answer.Err == jute.OK
+	case jute.OpExists:
+		return "node", t.answer.Err == jute.OK || t.answer.Err == jute.ErrNoNode
+	}
+	return "node", t.answer.Err == jute.OK
+}
+
+// taken are the kinds of watch that an event takes away.
+func taken(e jute.EventType) []string {
+	switch e {
+	case jute.EventChildrenChanged:
+		return []string{"children"}
+	case jute.EventDeleted:
+		return []string{"node", "children"}
+	}
+	return []string{"node"}
+}
+
+// travellers pairs requests with replies.
+func (r *Recording) travellers(log []wiretap.Entry) (list []*traveller, cuts []film.Mark) {
+	type key struct {
+		conn int
+		xid  int32
+	}
+	pending := make(map[key]*traveller)
+	byConn := make(map[int]int)
+	for _, e := range r.tap.Log() {
+		if i, ok := r.own[e.Session]; ok {
+			byConn[e.Conn] = i
+		}
+	}
+	for _, e := range log {
+		client, ok := byConn[e.Conn]
+		if !ok {
+			continue // a session that has ended before it was known
+		}
+		at := e.Time.Sub(r.began)
+		k := key{e.Conn, e.Xid}
+		switch {
+		case e.Op == jute.OpConnect && e.Kind == wiretap.Request:
+			for k, t := range pending {
+				if t.client == client && k.conn != e.Conn {
+					t.lost = at
+					delete(pending, k)
+				}
+			}
+			cuts = append(cuts, film.Mark{At: at, Kind: "client", Who: r.clientName(client), State: "cut off"})
+		case e.Op == jute.OpConnect:
+			cuts = append(cuts, film.Mark{At: at, Kind: "client", Who: r.clientName(client), State: "connected"})
+		case e.Kind == wiretap.Request:
+			t := &traveller{client: client, asked: e, sent: at}
+			pending[k] = t
+			list = append(list, t)
+		case e.Kind == wiretap.Event:
+			list = append(list, &traveller{client: client, asked: e, sent: -1, came: at})
+		case pending[k] != nil:
+			t := pending[k]
+			t.answer, t.answered, t.came, t.heardFrom = e, true, at, at
+			delete(pending, k)
+		}
+	}
+	return list, cuts
+}
+
+func inOrderOfArrival(list []*traveller) []*traveller {
+	list = slices.Clone(list)
+	order := func(t *traveller) int {
+		if t.answered {
+			return t.answer.Order
+		}
+		return t.asked.Order
+	}
+	slices.SortStableFunc(list, func(a, b *traveller) int { return order(a) - order(b) })
+	return list
+}

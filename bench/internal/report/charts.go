@@ -1,0 +1,401 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"image/color"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// A chart is one picture of a benchmark.
+type chart struct {
+	Name    string // of its file
+	Caption string
+	svg     []byte
+}
+
+const (
+	chartWidth    = 400 // points: as wide as a phone, so that labels are legible there
+	chartHeight   = 290 // without the legend
+	legendColumns = 2
+	legendLine    = 17
+)
+
+// Charts draws all charts for which there are results.
+func Charts(results []Run) ([]chart, error) {
+	first, _ := apart(results)
+	groups := slices.DeleteFunc(group(first), func(g Group) bool { return !g.ok() })
+	if len(groups) == 0 {
+		return nil, nil
+	}
+	var charts []chart
+	add := func(name, caption string, p *picture, err error) error {
+		if err == nil {
+			var svg []byte
+			svg, err = p.svg()
+			charts = append(charts, chart{name, caption, svg})
+		}
+		return err
+	}
+	p, err := elapsedChart(groups)
+	if err := add("elapsed", "How long N contenders take if each locks once. Both axes are logarithmic: a straight line "+
+		"is a power of N. Bars reach from the fastest round to the slowest. Dashed lines with squares are the times "+
+		"in article A, the blog post whose benchmark this is, on its author's machine.", p, err); err != nil {
+		return nil, err
+	}
+	p, err = requestsChart(groups)
+	if err := add("requests", "Requests per acquisition, counted on the wire. Broad pale lines are what the steps predict. "+
+		"Rings inside each other are locks that send the same number.", p, err); err != nil {
+		return nil, err
+	}
+	for _, n := range sizes(groups) {
+		p, err = waitsChart(groups, n)
+		caption := fmt.Sprintf("How long the %d contenders waited for the lock: the share that had it after a time. "+
+			"All come at once, so even the best line rises slowly; the farther to the left, the better.", n)
+		if err := add("waits-"+strconv.Itoa(n), caption, p, err); err != nil {
+			return nil, err
+		}
+	}
+	return charts, nil
+}
+
+// WriteCharts writes each chart to a file whose name begins with prefix.
+func WriteCharts(prefix string, charts []chart) error {
+	for _, c := range charts {
+		if err := os.WriteFile(prefix+c.Name+".svg", c.svg, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sizes are the numbers of goroutines, ascending.
+func sizes(groups []Group) []int {
+	var ns []int
+	for _, g := range groups {
+		ns = append(ns, g.n)
+	}
+	slices.Sort(ns)
+	return slices.Compact(ns)
+}
+
+// series are the names of the lines, in the order in which they ran.
+func series(groups []Group) []string {
+	var names []string
+	for _, g := range groups {
+		if !slices.Contains(names, g.name()) {
+			names = append(names, g.name())
+		}
+	}
+	return names
+}
+
+func elapsedChart(groups []Group) (*picture, error) {
+	ns := sizes(groups)
+	for _, g := range groups {
+		ns = slices.AppendSeq(ns, maps.Keys(g.about().Article))
+	}
+	slices.Sort(ns)
+	p := newPicture("elapsed", "N contenders", slices.Compact(ns))
+	p.logTime(&p.Y)
+	names := series(groups)
+	for _, name := range names {
+		var points plotter.XYs
+		var spread plotter.YErrors
+		article := make(map[int]time.Duration)
+		for _, g := range groups {
+			if g.name() != name {
+				continue
+			}
+			ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
+			median := ms(g.elapsed())
+			points = append(points, plotter.XY{X: float64(g.n), Y: median})
+			spread = append(spread, struct{ Low, High float64 }{
+				median - ms(g.least(func(r Run) time.Duration { return r.Elapsed })),
+				ms(g.most(func(r Run) time.Duration { return r.Elapsed })) - median,
+			})
+			if !g.cold {
+				article = g.about().Article
+			}
+		}
+		style := lineStyle(name, names)
+		if err := p.line(name, points, style, draw.CircleGlyph{}); err != nil {
+			return nil, err
+		}
+		bars, err := plotter.NewYErrorBars(struct {
+			plotter.XYs
+			plotter.YErrors
+		}{points, spread})
+		if err != nil {
+			return nil, err
+		}
+		bars.LineStyle.Color = style.Color
+		p.Add(bars)
+
+		var told plotter.XYs
+		for n, d := range article {
+			told = append(told, plotter.XY{X: float64(n), Y: float64(d) / 1e6})
+		}
+		slices.SortFunc(told, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
+		if len(told) > 0 {
+			style.Dashes = []vg.Length{4, 3}
+			style.Width = 0.8
+			if err := p.line(name+", article A", told, style, draw.SquareGlyph{}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return p, nil
+}
+
+func requestsChart(groups []Group) (*picture, error) {
+	p := newPicture("requests per acquisition", "N contenders", sizes(groups))
+	p.logPlain(&p.Y)
+	names := series(groups)
+	radius := vg.Length(min(2+len(names), 7))
+	for _, name := range names {
+		var measured, predicted plotter.XYs
+		for _, g := range groups {
+			if g.name() != name || g.cold {
+				continue
+			}
+			n := float64(g.n)
+			measured = append(measured, plotter.XY{X: n, Y: max(g.each(func(r Run) float64 { return float64(r.Requests) }), 0.1)}) // the axis has no 0
+			if r := g.runs[0]; r.Predicted > 0 {
+				predicted = append(predicted, plotter.XY{X: n, Y: r.Predicted / n})
+			}
+		}
+		style := lineStyle(name, names)
+		if len(predicted) > 1 {
+			l, err := plotter.NewLine(predicted)
+			if err != nil {
+				return nil, err
+			}
+			l.LineStyle = draw.LineStyle{Color: faded(style.Color), Width: 7}
+			p.Add(l)
+		}
+		if len(measured) > 0 {
+			p.radius, radius = radius, max(radius-1.5, 2)
+			if err := p.line(name, measured, style, draw.RingGlyph{}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return p, nil
+}
+
+func waitsChart(groups []Group, n int) (*picture, error) {
+	p := newPicture("share of contenders", fmt.Sprintf("wait, N = %d", n), nil)
+	p.logTime(&p.X)
+	p.Y.Min, p.Y.Max = 0, 1
+	for _, g := range groups {
+		if g.n != n {
+			continue
+		}
+		var waits []time.Duration
+		for _, r := range g.runs {
+			waits = append(waits, r.waits...)
+		}
+		slices.Sort(waits)
+		var points plotter.XYs
+		const steps = 100
+		for i := range steps + 1 {
+			q := float64(i) / steps
+			points = append(points, plotter.XY{X: max(float64(quantile(waits, q))/1e6, 0.01), Y: q})
+		}
+		if err := p.line(g.name(), points, lineStyle(g.name(), series(groups)), nil); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// A picture is a plot with its legend above it.
+type picture struct {
+	*plot.Plot
+	radius  vg.Length // of glyphs
+	entries []entry
+}
+
+// An entry is a line of the legend.
+type entry struct {
+	name  string
+	shown []plot.Thumbnailer
+}
+
+func newPicture(y, x string, ns []int) *picture {
+	p := &picture{Plot: plot.New(), radius: 3}
+	for _, f := range []*font.Font{
+		&p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font,
+	} {
+		*f = sans
+	}
+	p.Y.Label.Text, p.X.Label.Text = y, x
+	p.X.Label.Padding, p.Y.Label.Padding = 5, 5
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = pale, pale
+	p.Add(grid)
+	if ns != nil {
+		p.X.Scale = plot.LogScale{}
+		var ticks plot.ConstantTicks
+		for _, n := range ns {
+			ticks = append(ticks, plot.Tick{Value: float64(n), Label: strconv.Itoa(n)})
+		}
+		p.X.Tick.Marker = ticks
+	}
+	return p
+}
+
+var sans = font.Font{Typeface: "Liberation", Variant: "Sans", Size: 12}
+
+var pale = color.Gray{225}
+
+// line draws a line, or a single point.
+func (p *picture) line(name string, points plotter.XYs, style draw.LineStyle, glyph draw.GlyphDrawer) error {
+	l, err := plotter.NewLine(points)
+	if err != nil {
+		return err
+	}
+	l.LineStyle = style
+	p.Add(l)
+	shown := []plot.Thumbnailer{l}
+	if glyph != nil {
+		s, err := plotter.NewScatter(points)
+		if err != nil {
+			return err
+		}
+		s.GlyphStyle = draw.GlyphStyle{Color: style.Color, Radius: p.radius, Shape: glyph}
+		p.Add(s)
+		shown = append(shown, s)
+	}
+	p.entries = append(p.entries, entry{name, shown})
+	return nil
+}
+
+// logTime makes an axis of milliseconds logarithmic, with units in its labels.
+func (p *picture) logTime(a *plot.Axis) {
+	p.log(a, func(ms float64) string {
+		switch {
+		case ms >= 1000:
+			return strconv.FormatFloat(ms/1000, 'g', -1, 64) + " s"
+		case ms >= 1:
+			return strconv.FormatFloat(ms, 'g', -1, 64) + " ms"
+		}
+		return strconv.FormatFloat(ms*1000, 'g', 6, 64) + " µs"
+	})
+}
+
+func (p *picture) logPlain(a *plot.Axis) {
+	p.log(a, func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) })
+}
+
+func (p *picture) log(a *plot.Axis, label func(float64) string) {
+	a.Scale = plot.LogScale{}
+	a.Tick.Marker = plot.TickerFunc(func(low, high float64) []plot.Tick {
+		room := 1e4 // beside the axis there is more than below it
+		if a == &p.X {
+			room = 1e2
+		}
+		var ticks []plot.Tick
+		for decade := math.Pow(10, math.Floor(math.Log10(low))); decade <= high; decade *= 10 {
+			for _, s := range []float64{1, 2, 5} {
+				tick := plot.Tick{Value: decade * s}
+				if s == 1 || high/low <= room {
+					tick.Label = label(tick.Value)
+				}
+				if tick.Value >= low && tick.Value <= high {
+					ticks = append(ticks, tick)
+				}
+			}
+		}
+		return ticks
+	})
+}
+
+// svg draws the picture.
+func (p *picture) svg() ([]byte, error) {
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		if _, ok := a.Scale.(plot.LogScale); ok { // room around a single point, and around what touches the edge
+			a.Min, a.Max = a.Min/1.3, a.Max*1.3
+		}
+	}
+	lines := (len(p.entries) + legendColumns - 1) / legendColumns
+	top := vg.Length(lines*legendLine + 8)
+	c := vgsvg.New(chartWidth, chartHeight+top)
+	area := draw.New(c)
+	area.SetColor(color.White)
+	area.Fill(area.Rectangle.Path())
+	p.Plot.BackgroundColor = color.White
+	p.Plot.Draw(draw.Crop(area, 4, -6, 4, -top))
+	for i, e := range p.entries {
+		legend := plot.NewLegend() // of one line: the library has no columns
+		legend.TextStyle.Font = sans
+		legend.Left, legend.Top = true, true
+		legend.Add(e.name, e.shown...)
+		x, y := vg.Length(i/lines)*chartWidth/legendColumns, vg.Length(i%lines)*legendLine
+		legend.Draw(draw.Crop(area, x+8, 0, 0, -y-4))
+	}
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return nil, err
+	}
+	// A chart that is used as an image has no page around it that sets a font.
+	const family = "font-family:Liberation Sans"
+	return bytes.ReplaceAll(b.Bytes(), []byte(family), []byte(family+",Arial,Helvetica,sans-serif")), nil
+}
+
+// colours tell the locks apart, for the colour-blind as well.
+var colours = map[string]color.Color{
+	"naive":        rgb(0xd55e00),
+	"herd":         rgb(0xe69f00),
+	"predecessor":  rgb(0x0072b2),
+	"reentrant":    rgb(0x56b4e9),
+	"timeout":      rgb(0xc9a400),
+	"zklock":       rgb(0x009e73),
+	"zk.Lock":      rgb(0xcc79a7),
+	"curator":      rgb(0x7b4fa3),
+	"curator cold": rgb(0xb9a3d0),
+	"floor":        rgb(0x777777),
+	"least":        rgb(0xaaaaaa),
+}
+
+func rgb(c uint32) color.Color { return color.RGBA{uint8(c >> 16), uint8(c >> 8), uint8(c), 255} }
+
+// faded is a colour that lets most of what is behind it through.
+func faded(c color.Color) color.Color {
+	r, g, b, _ := c.RGBA()
+	return color.NRGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), 64}
+}
+
+// ownColours are for locks that readers bring, in the order in which they run.
+var ownColours = []color.Color{
+	rgb(0xb00020), rgb(0x6b8e00), rgb(0x8c510a), rgb(0x00868b), rgb(0xd6006e), rgb(0x3f51b5), rgb(0x222222),
+}
+
+// lineStyle tells the line of a lock from those of all others in the series:
+// by its colour, and where colours are used up also by its dashes.
+func lineStyle(name string, series []string) draw.LineStyle {
+	style := draw.LineStyle{Color: colours[name], Width: 1.6}
+	if style.Color == nil {
+		others := slices.DeleteFunc(slices.Clone(series), func(s string) bool { return colours[s] != nil })
+		i := max(slices.Index(others, name), 0)
+		style.Color = ownColours[i%len(ownColours)]
+		if i >= len(ownColours) {
+			style.Dashes = []vg.Length{vg.Length(2 * (i / len(ownColours))), 2}
+		}
+	}
+	return style
+}

@@ -1,0 +1,144 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// A table is printed with its first column to the left and the others to the
+// right. A row that has fewer cells than the header has one long cell, the
+// third, which takes the room of the missing ones.
+type table struct {
+	header []string
+	rows   []tableRow
+	// extra is how many columns at the end may be left out where the table is
+	// too wide. Short rows have them, too.
+	extra int
+}
+
+type tableRow struct {
+	style string
+	cells []string // none: an empty line
+}
+
+// What a terminal does with a line.
+const (
+	plain  = ""
+	bold   = "\x1b[1m"
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	reset  = "\x1b[0m"
+)
+
+func (t *table) add(style string, cells ...string) {
+	t.rows = append(t.rows, tableRow{style, cells})
+}
+
+const (
+	separator = "  " // between columns
+	long      = 2    // the cell that may be a long one
+)
+
+// print prints the table in so many columns of a terminal, as far as it can; 0:
+// as many as it needs. narrowed: it left out the extra columns.
+func (t *table) print(w io.Writer, width int) (narrowed bool) {
+	colours := IsTerminal(w) && os.Getenv("NO_COLOR") == ""
+	rows := append([]tableRow{{bold, t.header}}, t.rows...)
+	widths := columnWidths(rows)
+	gap := separator
+	if width > 0 && fullWidth(widths, gap) > width {
+		if narrowed = t.extra > 0; narrowed {
+			for i, row := range rows {
+				rows[i].cells = row.cells[:max(0, len(row.cells)-t.extra)]
+			}
+			widths = columnWidths(rows)
+		}
+		if fullWidth(widths, gap) > width {
+			gap = " "
+		}
+	}
+	for _, row := range rows {
+		line := strings.Join(aligned(row.cells, widths, gap), gap)
+		if colours && row.style != plain {
+			line = row.style + line + reset
+		}
+		fmt.Fprintln(w, line)
+	}
+	return narrowed
+}
+
+func fullWidth(widths []int, gap string) int {
+	sum := (len(widths) - 1) * len(gap)
+	for _, width := range widths {
+		sum += width
+	}
+	return sum
+}
+
+// columnWidths are those that the rows need, of which the first is the header.
+func columnWidths(rows []tableRow) []int {
+	widths := make([]int, len(rows[0].cells))
+	for _, row := range rows {
+		missing := len(widths) - len(row.cells)
+		for i, cell := range row.cells {
+			switch {
+			case i < long || missing == 0:
+				widths[i] = max(widths[i], len(cell))
+			case i > long:
+				widths[i+missing] = max(widths[i+missing], len(cell))
+			}
+		}
+	}
+	return widths
+}
+
+// aligned pads the cells of a row.
+func aligned(cells []string, widths []int, gap string) []string {
+	var out []string
+	missing := len(widths) - len(cells)
+	for i, cell := range cells {
+		width := widths[min(i, len(widths)-1)]
+		switch {
+		case i == 0:
+			cell = fmt.Sprintf("%-*s", width, cell)
+		case i == long && missing > 0:
+			for _, w := range widths[long+1 : long+1+missing] {
+				width += len(gap) + w
+			}
+			if len(cell) > width {
+				return append(out, cell) // there is no room for what comes after it
+			}
+			cell = fmt.Sprintf("%-*s", width, cell)
+		case i > long && missing > 0:
+			cell = fmt.Sprintf("%*s", widths[i+missing], cell)
+		default:
+			cell = fmt.Sprintf("%*s", width, cell)
+		}
+		out = append(out, cell)
+	}
+	return out
+}
+
+// IsTerminal says whether a person may look at what is written to w.
+func IsTerminal(w io.Writer) bool {
+	if u, ok := w.(interface{ Unwrap() io.Writer }); ok {
+		w = u.Unwrap()
+	}
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// TerminalWidth is how many columns the terminal has; 0: w is not a terminal.
+func TerminalWidth(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+			return width
+		}
+	}
+	return 0
+}

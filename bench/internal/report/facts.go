@@ -1,0 +1,63 @@
+package report
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"example.com/zklock/internal/ensemble"
+)
+
+// Facts describe the server and the machine that a figure was measured on.
+type Facts struct {
+	Members []string  `json:"servers"` // version and mode of each
+	Go      string    `json:"go"`
+	OS      string    `json:"os"`
+	CPU     string    `json:"cpu"`
+	CPUs    int       `json:"cpus"`
+	Began   time.Time `json:"began"`
+}
+
+// GatherFacts asks the servers and the system.
+func GatherFacts(ctx context.Context, zoo *ensemble.Ensemble) Facts {
+	return Facts{
+		Members: zoo.Members(ctx),
+		Go:      runtime.Version(),
+		OS:      valueIn("/etc/os-release", "PRETTY_NAME=", runtime.GOOS) + ", " + runtime.GOARCH,
+		CPU:     valueIn("/proc/cpuinfo", "model name", "of unknown make"),
+		CPUs:    runtime.NumCPU(),
+		Began:   time.Now().Truncate(time.Second),
+	}
+}
+
+// valueIn returns what follows a key at the beginning of a line, which only
+// some systems have.
+func valueIn(file, key, otherwise string) string {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return otherwise
+	}
+	for line := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(line, key); ok {
+			return strings.Trim(v, "\t\n :\"")
+		}
+	}
+	return otherwise
+}
+
+// GoClient is the client library of all but Curator, with its version where
+// the program knows it.
+func GoClient() string {
+	const module = "github.com/go-zookeeper/zk"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, dep := range info.Deps {
+			if dep.Path == module {
+				return "go-zookeeper " + dep.Version
+			}
+		}
+	}
+	return "go-zookeeper"
+}

@@ -1,0 +1,75 @@
+package report
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// A Turn is how one contender fared.
+type Turn struct {
+	Arrived time.Duration // when it asked for the lock, since the clock was started
+	Got     time.Duration // when it had it
+	Place   int           // how many had held the lock before it
+}
+
+// waitTimes returns how long each had to wait, the shortest first.
+func waitTimes(turns []Turn) []time.Duration {
+	waits := make([]time.Duration, len(turns))
+	for i, t := range turns {
+		waits[i] = t.Got - t.Arrived
+	}
+	slices.Sort(waits)
+	return waits
+}
+
+// quantile returns the shortest wait that at least the share q of all waits
+// do not exceed; waits are sorted.
+func quantile(waits []time.Duration, q float64) time.Duration {
+	if len(waits) == 0 {
+		return 0
+	}
+	rank := int(math.Ceil(q * float64(len(waits))))
+	return waits[min(max(rank, 1), len(waits))-1]
+}
+
+// overtakings is our figure for fairness. A contender is overtaken by each
+// other one that asked for the lock later and held it earlier. The mean over
+// all contenders is 0 where all are served in the order in which they come,
+// (N-1)/4 in a lottery, and (N-1)/2 where the last to come is served first.
+//
+// A queue does not come out at 0 quite: contenders that ask in the same
+// instant may reach the server in another order.
+func overtakings(turns []Turn) (mean float64, most int) {
+	if len(turns) == 0 {
+		return 0, 0
+	}
+	byArrival := slices.Clone(turns)
+	slices.SortStableFunc(byArrival, func(a, b Turn) int { return cmp.Compare(a.Arrived, b.Arrived) })
+	order := make([]int, len(turns)) // of service: places as ranks from 0
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(byArrival[a].Place, byArrival[b].Place) })
+	rank := make([]int, len(turns))
+	for r, i := range order {
+		rank[i] = r
+	}
+	// From the last to arrive to the first: how many of those seen were served
+	// earlier. A Fenwick tree counts them; N may be large.
+	tree := make([]int, len(turns)+1)
+	sum := 0
+	for i := len(rank) - 1; i >= 0; i-- {
+		overtaken := 0
+		for k := rank[i]; k > 0; k &= k - 1 {
+			overtaken += tree[k]
+		}
+		for k := rank[i] + 1; k < len(tree); k += k & -k {
+			tree[k]++
+		}
+		sum += overtaken
+		most = max(most, overtaken)
+	}
+	return float64(sum) / float64(len(turns)), most
+}

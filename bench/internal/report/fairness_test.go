@@ -1,0 +1,61 @@
+package report
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// served are turns of contenders that arrived in the order in which they
+// stand, and were served at these places.
+func served(places ...int) []Turn {
+	var turns []Turn
+	for i, p := range places {
+		turns = append(turns, Turn{Arrived: time.Duration(i), Place: p})
+	}
+	return turns
+}
+
+func TestAContenderThatCameLaterAndWasServedEarlierOvertook(t *testing.T) {
+	for _, tc := range []struct {
+		turns []Turn
+		mean  float64
+		most  int
+	}{
+		{nil, 0, 0},
+		{served(0), 0, 0},
+		{served(0, 1, 2, 3, 4), 0, 0},
+		{served(4, 3, 2, 1, 0), 2, 4},   // (N-1)/2
+		{served(4, 0, 1, 2, 3), 0.8, 4}, // one starves
+		{served(1, 0, 3, 2), 0.5, 1},    // neighbours swap
+		{served(1, 2, 3, 0), 0.75, 1},   // one jumps the queue
+		{served(10, 0, 20), 1.0 / 3, 1}, // places need not be dense
+		{[]Turn{{Arrived: 9, Place: 1}, {Arrived: 5, Place: 0}}, 0, 0}, // any order of the slice
+	} {
+		mean, most := overtakings(tc.turns)
+		require.InDelta(t, tc.mean, mean, 1e-9, "%v", tc.turns)
+		require.Equal(t, tc.most, most, "%v", tc.turns)
+	}
+}
+
+func TestALotteryOvertakesAQuarter(t *testing.T) {
+	const n = 2000
+	mean, _ := overtakings(served(rand.New(rand.NewPCG(1, 2)).Perm(n)...))
+	require.InEpsilon(t, (n-1)/4.0, mean, 0.05)
+}
+
+func TestQuantilesOfWaits(t *testing.T) {
+	var turns []Turn
+	for _, ms := range rand.New(rand.NewPCG(1, 2)).Perm(200) {
+		at := time.Duration(ms) * time.Second
+		turns = append(turns, Turn{Arrived: at, Got: at + time.Duration(ms+1)*time.Millisecond})
+	}
+	waits := waitTimes(turns) // 1 ms … 200 ms
+	for q, want := range map[float64]time.Duration{0: 1, 0.5: 100, 0.99: 198, 0.991: 199, 1: 200} {
+		require.Equal(t, want*time.Millisecond, quantile(waits, q), "%v", q)
+	}
+	require.Equal(t, time.Second, quantile([]time.Duration{time.Second}, 0.5))
+	require.Zero(t, quantile(nil, 0.5))
+}

@@ -1,0 +1,117 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// A runGroup is all rounds of one lock with one number of goroutines. Curator's
+// cold round is a group of its own.
+type Group struct {
+	lock string
+	n    int
+	cold bool
+	runs []Run
+}
+
+// group puts results that belong together into groups, those with the fewest
+// goroutines first.
+func group(results []Run) []Group {
+	var groups []Group
+	for _, r := range results {
+		cold := r.Status == StatusWarmUp
+		i := slices.IndexFunc(groups, func(g Group) bool {
+			return g.lock == r.Lock && g.n == r.Goroutines && g.cold == cold
+		})
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, Group{r.Lock, r.Goroutines, cold, nil})
+		}
+		groups[i].runs = append(groups[i].runs, r)
+	}
+	slices.SortStableFunc(groups, func(a, b Group) int { return cmp.Compare(a.n, b.n) })
+	return groups
+}
+
+func (g Group) about() About { return g.runs[0].About }
+
+func (g Group) name() string {
+	if g.cold {
+		return g.lock + " cold"
+	}
+	return g.lock
+}
+
+// ok says whether all rounds went well: otherwise the figures mean nothing.
+func (g Group) ok() bool { return g.problem().Error == "" }
+
+// problem returns the first run that did not go well.
+func (g Group) problem() Run {
+	for _, r := range g.runs {
+		if r.Error != "" {
+			return r
+		}
+	}
+	return Run{}
+}
+
+// article is the time in article A, 0 if there is none.
+func (g Group) article() time.Duration {
+	if g.cold {
+		return 0
+	}
+	return g.about().Article[g.n]
+}
+
+func (g Group) median(f func(Run) float64) float64 {
+	values := make([]float64, len(g.runs))
+	for i, r := range g.runs {
+		values[i] = f(r)
+	}
+	slices.Sort(values)
+	if n := len(values); n%2 == 0 {
+		return (values[n/2-1] + values[n/2]) / 2
+	}
+	return values[len(values)/2]
+}
+
+func (g Group) elapsed() time.Duration {
+	return g.wait(func(r Run) time.Duration { return r.Elapsed })
+}
+
+// wait is the median of a time.
+func (g Group) wait(f func(Run) time.Duration) time.Duration {
+	return time.Duration(g.median(func(r Run) float64 { return float64(f(r)) }))
+}
+
+func (g Group) least(f func(Run) time.Duration) time.Duration {
+	return f(slices.MinFunc(g.runs, func(a, b Run) int { return cmp.Compare(f(a), f(b)) }))
+}
+
+func (g Group) most(f func(Run) time.Duration) time.Duration {
+	return f(slices.MaxFunc(g.runs, func(a, b Run) int { return cmp.Compare(f(a), f(b)) }))
+}
+
+// each is the median of a figure, divided by the count.
+func (g Group) each(f func(Run) float64) float64 {
+	return g.median(func(r Run) float64 { return f(r) / float64(max(r.Count, 1)) })
+}
+
+// perAcquisition prints each; a dash where nothing was counted.
+func (g Group) perAcquisition(f func(Run) float64) string {
+	if g.cold {
+		return "-"
+	}
+	return figure1(g.each(f))
+}
+
+// naiveTime is what the naive lock took, 0 if it did not run well.
+func naiveTime(groups []Group, n int) time.Duration {
+	for _, g := range groups {
+		if g.lock == "naive" && g.n == n && g.ok() {
+			return g.elapsed()
+		}
+	}
+	return 0
+}

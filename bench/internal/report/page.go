@@ -1,0 +1,130 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"html/template"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+//go:embed report.html
+var reportPage string
+
+// WriteReport writes one page that needs nothing but a browser.
+func WriteReport(w io.Writer, set Settings, results []Run, charts []chart) error {
+	page, err := template.New("report").Funcs(template.FuncMap{
+		"svg":   inline,
+		"class": class,
+		"span":  span,
+	}).Parse(reportPage)
+	if err != nil {
+		return err
+	}
+	var clients []string
+	var first Run
+	var servers []serverLine
+	for i, r := range results {
+		if s := (serverLine{cmp.Or(r.About.System, "ZooKeeper"), r.Server}); !slices.Contains(servers, s) {
+			servers = append(servers, s)
+		}
+		if i == 0 || first.About.System != "" {
+			first = r // the first one on ZooKeeper, if there is one
+		}
+		if !slices.Contains(clients, r.Client) {
+			clients = append(clients, r.Client)
+		}
+	}
+	if first.About.System != "" {
+		first.Members = nil // of the ZooKeeper that no lock ran on
+	}
+	return page.Execute(w, map[string]any{
+		"Config":   set,
+		"First":    first,
+		"Servers":  servers,
+		"Clients":  clients,
+		"Charts":   charts,
+		"Main":     firstTable(results),
+		"Second":   secondTable(results),
+		"Everyday": EverydayText,
+		"NoLocks":  noLocks(results),
+		"Times":    timesTable(results),
+		"Wire":     wireTable(results),
+		"Formulas": strings.Join(formulas(results), "; "),
+	})
+}
+
+// A serverLine is a server that locks have run on.
+type serverLine struct{ Kind, Text string }
+
+// In a password a blank or a comma cannot stand as itself; a colon, a slash or an @
+// should not, and might.
+var (
+	userPassword   = regexp.MustCompile(`(://[^:/@,\s]*:)[^,\s]*@`)
+	passwordOption = regexp.MustCompile(`([?&][^=&,\s]*password=)[^&,\s]*`)
+)
+
+func withoutPasswords(line string) string {
+	return passwordOption.ReplaceAllString(userPassword.ReplaceAllString(line, "${1}xxxxx@"), "${1}xxxxx")
+}
+
+// inline is a chart as part of a page. It takes the page's colours in place of
+// black, white and the grid's grey, for they differ in dark mode.
+func inline(c chart) template.HTML {
+	_, picture, _ := bytes.Cut(c.svg, []byte("<svg"))
+	adapted := strings.NewReplacer("fill:#FFFFFF", "fill:none", "stroke:#000000", "stroke:var(--ink)",
+		"stroke:#E1E1E1", "stroke:var(--line)", "stroke:#222222", "stroke:var(--ink)", "fill:#222222", "fill:var(--ink)").Replace(string(picture))
+	return template.HTML("<svg" + adapted) // ours, and not a user's
+}
+
+// class is the page's name for a style of the terminal.
+func class(style string) string {
+	return map[string]string{red: "bad", yellow: "note", green: "best"}[style]
+}
+
+// A spanned is a cell of the page.
+type spanned struct {
+	Label string // of its column, for pages where rows are cards
+	Text  string
+	Span  int
+}
+
+// span gives the long cell of a short row the room of the missing cells.
+func span(t table, row tableRow) []spanned {
+	var cells []spanned
+	for i, text := range row.cells {
+		missing := len(t.header) - len(row.cells)
+		c := spanned{Text: strings.TrimSpace(text), Span: 1}
+		switch {
+		case i < long || missing == 0:
+			c.Label = t.header[i]
+		case i == long:
+			c.Span += missing
+		default:
+			c.Label = t.header[i+missing]
+		}
+		cells = append(cells, c)
+	}
+	return cells
+}
+
+func (t table) Header() []string { return t.header }
+func (t table) Rows() []tableRow { return t.rows }
+func (r tableRow) Style() string { return r.style }
+
+// Settings are what the page says of the command that made it.
+type Settings struct {
+	Args          []string
+	Each          string // what each goroutine does
+	Rounds        int
+	WarmUp, Limit time.Duration
+}
+
+// Command is the command line, without passwords.
+func (s Settings) Command() string {
+	return "go run ./bench " + withoutPasswords(strings.Join(s.Args, " "))
+}

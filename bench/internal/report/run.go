@@ -1,0 +1,111 @@
+// Package report has the results of the benchmark, and what is made of them: the
+// tables on the terminal, JSON, comma-separated values, charts and a page.
+package report
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/wiretap"
+)
+
+// A Run is one run of one lock. The names in JSON are fixed.
+type Run struct {
+	Lock        string        `json:"lock"`
+	Server      string        `json:"server"`
+	Goroutines  int           `json:"goroutines"`
+	Sessions    int           `json:"sessions"`
+	Times       int           `json:"times"` // how many times each goroutine locks
+	Round       int           `json:"round"` // from 1
+	Count       int           `json:"count"`
+	Processes   int           `json:"processes"`
+	RTT         time.Duration `json:"rtt_ns"` // put between the clients and the server
+	Total       int           `json:"total"`  // of all processes
+	Elapsed     time.Duration `json:"elapsed_ns"`
+	Requests    int64         `json:"requests"` // pings left out
+	WatchEvents int64         `json:"watch_events"`
+	Bytes       int64         `json:"bytes"` // both ways
+	Error       string        `json:"error"` // "" if all went well
+
+	Attempts     int64            `json:"attempts"` // to get the lock; on ZooKeeper: nodes that were asked for
+	Status       string           `json:"status"`
+	Kinds        map[string]int64 `json:"requests_by_kind"`
+	WakeUps      int64            `json:"wake_ups"`      // see wiretap.Counts
+	Predicted    float64          `json:"predicted"`     // requests, by the step's formula; 0: none
+	WaitP50      time.Duration    `json:"wait_p50_ns"`   // from the call of Lock to its return
+	WaitP99      time.Duration    `json:"wait_p99_ns"`   //
+	WaitMax      time.Duration    `json:"wait_max_ns"`   //
+	Overtaken    float64          `json:"overtaken"`     // mean, see overtakings
+	OvertakenMax int              `json:"overtaken_max"` // of the contender that was overtaken most often
+	Client       string           `json:"client"`        // library and version
+	Facts
+
+	About About           `json:"-"`
+	Aside bool            `json:"-"` // it is in the second table
+	waits []time.Duration // sorted
+}
+
+// An About is what the tables say of a lock beside its figures.
+type About struct {
+	Article map[int]time.Duration // article A's times, by the number of threads
+	Unsafe  string                // of one that is not a lock: what it does in place of one
+	Formula string                // of the requests for one acquisition; "": none
+	System  string                // that the lock is on; "": ZooKeeper
+}
+
+// How a run ended. In all but the first and the last Error says why.
+const (
+	StatusOK      = "ok"
+	StatusFailed  = "failed"
+	StatusStopped = "stopped"    // it reached the limit
+	StatusSkipped = "skipped"    // a run with fewer goroutines reached the limit
+	StatusNotRun  = "not run"    // another one failed before
+	StatusNone    = "cannot run" // something that it needs is missing
+	StatusWarmUp  = "warm-up"    // it went well, and is reported apart
+)
+
+// Fared notes how the contenders waited.
+func (r *Run) Fared(turns []Turn) {
+	r.waits = waitTimes(turns)
+	r.WaitP50, r.WaitP99, r.WaitMax = quantile(r.waits, 0.5), quantile(r.waits, 0.99), quantile(r.waits, 1)
+	r.Overtaken, r.OvertakenMax = overtakings(turns)
+}
+
+// Used notes what crossed the wire.
+func (r *Run) Used(c wiretap.Counts) {
+	delete(c.Requests, jute.OpCloseSession) // the end of the client, not of the lock
+	r.Requests, r.WatchEvents, r.WakeUps, r.Bytes = c.Total(), c.Events, c.WakeUps, c.BytesIn+c.BytesOut
+	r.Kinds = make(map[string]int64)
+	for op, k := range c.Requests {
+		if op != jute.OpPing && op != jute.OpSetWatches { // as in Total
+			r.Kinds[kind(op)] += k
+		}
+	}
+	r.Attempts = r.Kinds["create"]
+}
+
+// kind is the name of an operation in the tables: variants with the same
+// purpose have one name.
+func kind(op jute.Op) string {
+	switch op {
+	case jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:
+		return "create"
+	case jute.OpGetChildren, jute.OpGetChildren2:
+		return "children"
+	case jute.OpGetData:
+		return "get"
+	}
+	return op.String()
+}
+
+// WriteJSON writes every run, as an array.
+func WriteJSON(w io.Writer, results []Run) error {
+	if results == nil {
+		results = []Run{} // an empty array, not null
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(results)
+}

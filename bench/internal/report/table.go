@@ -1,0 +1,304 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ArticleNaive are article A's times of the naive lock, with which it compares.
+var ArticleNaive = map[int]time.Duration{100: 1625 * time.Millisecond, 1000: 125062 * time.Millisecond}
+
+const EverydayText = "One goroutine alone, which locks 50 times, and 50 goroutines with a session each,\n" +
+	"as 50 processes would have:"
+
+// apart separates the results of the second table from the others.
+func apart(results []Run) (first, second []Run) {
+	for _, r := range results {
+		if r.Aside {
+			second = append(second, r)
+		} else {
+			first = append(first, r)
+		}
+	}
+	return first, second
+}
+
+// firstTable has one line for each lock and number of goroutines.
+func firstTable(results []Run) table {
+	first, _ := apart(results)
+	return mainTable(first, true)
+}
+
+// secondTable is the same for the runs that article A has not.
+func secondTable(results []Run) table {
+	_, second := apart(results)
+	return mainTable(second, false)
+}
+
+func mainTable(results []Run, article bool) table {
+	groups := group(results)
+	best := make(map[int]time.Duration) // by number of goroutines
+	for _, g := range groups {
+		if g.about().Unsafe == "" && g.ok() && (best[g.n] == 0 || g.elapsed() < best[g.n]) {
+			best[g.n] = g.elapsed()
+		}
+	}
+	t := table{header: []string{"lock", "N", "count", "elapsed", "vs naive", "requests/acq", "events/acq"}}
+	if article {
+		t.header = append(t.header, "article A", "A vs naive")
+		t.extra = 2
+	}
+	joined := slices.ContainsFunc(results, func(r Run) bool { return r.Processes > 1 })
+	if joined {
+		t.header = slices.Insert(t.header, 3, "total")
+	}
+	// total inserts the count of all processes where there is more than one.
+	total := func(what string, row []string) []string {
+		if joined {
+			return slices.Insert(row, 3, what)
+		}
+		return row
+	}
+	// attempts is a column only beside locks that are not on ZooKeeper.
+	attempts := slices.ContainsFunc(results, func(r Run) bool { return r.About.System != "" })
+	const requests = 5 // the column of requests
+	if attempts {
+		t.header = slices.Insert(t.header, requests, "attempts/acq")
+	}
+	for i, g := range groups {
+		if i > 0 && groups[i-1].n != g.n {
+			t.add(plain)
+		}
+		var tail []string
+		if article {
+			tail = []string{milliseconds(g.article()), ratio(ArticleNaive[g.n], g.article())}
+		}
+		switch {
+		case g.ok():
+			count, style := strconv.Itoa(g.runs[0].Count), plain
+			if g.about().Unsafe != "" {
+				count = "no lock"
+			} else if g.elapsed() == best[g.n] && len(groups) > 1 {
+				style = green
+			}
+			row := []string{
+				g.name(), strconv.Itoa(g.n), count, milliseconds(g.elapsed()), ratio(naiveTime(groups, g.n), g.elapsed()),
+				g.perAcquisition(func(r Run) float64 { return float64(r.Requests) }),
+				g.perAcquisition(func(r Run) float64 { return float64(r.WatchEvents) }),
+			}
+			if g.about().System != "" {
+				row[requests+1] = "-"
+			}
+			if attempts {
+				row = slices.Insert(row, requests, g.perAcquisition(func(r Run) float64 { return float64(r.Attempts) }))
+			}
+			t.add(style, slices.Concat(total(strconv.Itoa(g.runs[0].Total), row), tail)...)
+		case g.problem().Status == StatusFailed || g.problem().Status == "":
+			row := []string{g.name(), strconv.Itoa(g.n), "FAILED", "-", "-", "-", "-"}
+			if attempts {
+				row = append(row, "-")
+			}
+			t.add(red, slices.Concat(total("-", row), tail)...)
+		default:
+			t.add(yellow, slices.Concat([]string{g.name(), strconv.Itoa(g.n), g.problem().Error}, tail)...)
+		}
+	}
+	return t
+}
+
+// PrintTable prints what the benchmark shows, in so many columns; 0: as many as
+// it needs.
+func PrintTable(w io.Writer, results []Run, width int) {
+	t := firstTable(results)
+	narrowed := t.print(w, width)
+	if t := secondTable(results); len(t.rows) > 0 {
+		fmt.Fprintf(w, "\n%s\n\n", EverydayText)
+		t.print(w, width)
+	}
+	if slices.ContainsFunc(results, func(r Run) bool { return r.About.System != "" }) {
+		fmt.Fprint(w, "\nattempts: how often a contender asked for the lock, per acquisition; on\n"+
+			"ZooKeeper, the nodes that it asked for. requests of locks that are not on\n"+
+			"ZooKeeper: statements, commands or calls that the client sent.\n")
+	}
+	fmt.Fprint(w, "\nrequests and watch events: per acquisition, counted on the wire, without pings.\n")
+	if narrowed {
+		fmt.Fprintf(w, "article A's times need more than %d columns: use a wider terminal, or -report.\n", width)
+	} else {
+		fmt.Fprint(w, "article A: the times in the blog post whose benchmark this is, on another\n"+
+			"machine and network (docs/benchmark.md); compare the ratios.\n")
+	}
+	for _, text := range noLocks(results) {
+		fmt.Fprintf(w, "no lock: %s.\n", text)
+	}
+}
+
+// noLocks says what those that are not locks do.
+func noLocks(results []Run) (texts []string) {
+	for _, r := range results {
+		if text := r.About.Unsafe; text != "" && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// rows are the groups of both tables, with an empty line of t between the two.
+func rows(t *table, results []Run) iter.Seq[Group] {
+	return func(yield func(Group) bool) {
+		first, second := apart(results)
+		for _, g := range group(first) {
+			if !yield(g) {
+				return
+			}
+		}
+		if len(first) > 0 && len(second) > 0 {
+			t.add(plain)
+		}
+		for _, g := range group(second) {
+			if !yield(g) {
+				return
+			}
+		}
+	}
+}
+
+// timesTable says how much the rounds differ, and how the contenders fared.
+func timesTable(results []Run) table {
+	t := table{header: []string{"lock", "N", "rounds", "min", "median", "max", "wait p50", "p99", "wait max", "overtaken", "most"}}
+	for g := range rows(&t, results) {
+		if !g.ok() {
+			continue
+		}
+		t.add(plain, g.name(), strconv.Itoa(g.n), strconv.Itoa(len(g.runs)),
+			bare(g.least(func(r Run) time.Duration { return r.Elapsed })), bare(g.elapsed()),
+			bare(g.most(func(r Run) time.Duration { return r.Elapsed })),
+			bare(g.wait(func(r Run) time.Duration { return r.WaitP50 })),
+			bare(g.wait(func(r Run) time.Duration { return r.WaitP99 })),
+			bare(g.wait(func(r Run) time.Duration { return r.WaitMax })),
+			figure(g.median(func(r Run) float64 { return r.Overtaken })),
+			figure(g.median(func(r Run) float64 { return float64(r.OvertakenMax) })))
+	}
+	return t
+}
+
+// PrintTimes prints how much the rounds differ, and how the contenders fared.
+func PrintTimes(w io.Writer, results []Run, width int) {
+	t := timesTable(results)
+	if len(t.rows) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nTimes in ms: of the rounds, and of the waits for the lock (their medians).\n\n")
+	t.print(w, width)
+	fmt.Fprint(w, "\novertaken: how many others asked for the lock later and held it earlier, on\n"+
+		"average and at most; about 0 in a queue, (N-1)/4 on average in a lottery.\n")
+}
+
+// tableKinds are the kinds of request that have a column of their own.
+var tableKinds = []string{"create", "children", "get", "delete"}
+
+// wireTable says what was sent and what the steps predict.
+func wireTable(results []Run) table {
+	t := table{header: slices.Concat([]string{"lock", "N", "requests", "predicted"}, tableKinds, []string{"other", "wake-ups", "bytes"})}
+	for g := range rows(&t, results) {
+		if !g.ok() || g.runs[0].Kinds == nil {
+			continue
+		}
+		row := []string{
+			g.name(), strconv.Itoa(g.n), g.perAcquisition(func(r Run) float64 { return float64(r.Requests) }), "-",
+		}
+		if p := g.runs[0].Predicted; p > 0 {
+			row[3] = figure1(p / float64(g.n))
+		}
+		for _, kind := range tableKinds {
+			row = append(row, g.perAcquisition(func(r Run) float64 { return float64(r.Kinds[kind]) }))
+		}
+		t.add(plain, append(row,
+			g.perAcquisition(Run.OtherKinds),
+			g.perAcquisition(func(r Run) float64 { return float64(r.WakeUps) }),
+			figure0(g.median(func(r Run) float64 { return float64(r.Bytes) / float64(max(r.Count, 1)) })))...)
+	}
+	return t
+}
+
+// formulas are those of the locks that took part, each with the names of its
+// locks.
+func formulas(results []Run) []string {
+	var texts, locks []string
+	for _, r := range results {
+		text := r.About.Formula
+		i := slices.Index(texts, text)
+		switch {
+		case text == "":
+		case i < 0:
+			texts, locks = append(texts, text), append(locks, r.Lock)
+		case !slices.Contains(strings.Split(locks[i], ", "), r.Lock):
+			locks[i] += ", " + r.Lock
+		}
+	}
+	for i := range texts {
+		texts[i] += ": " + locks[i]
+	}
+	return texts
+}
+
+// PrintWire prints what was sent, and what the steps predict.
+func PrintWire(w io.Writer, results []Run, width int) {
+	t := wireTable(results)
+	if len(t.rows) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nOn the wire, per acquisition:\n\n")
+	t.print(w, width)
+	fmt.Fprint(w, "\nwake-ups: watchers that the client library woke; one event wakes all that share\n"+
+		"its session.\n")
+	if all := formulas(results); all != nil {
+		fmt.Fprintf(w, "predicted, if all are in the queue before the first one unlocks:\n  %s\n", strings.Join(all, "\n  "))
+	}
+}
+
+// OtherKinds counts the requests that have no column.
+func (r Run) OtherKinds() float64 {
+	n := r.Requests
+	for _, kind := range tableKinds {
+		n -= r.Kinds[kind]
+	}
+	return float64(n)
+}
+
+// milliseconds prints a time, or a dash for 0.
+func milliseconds(d time.Duration) string {
+	if d == 0 {
+		return "-"
+	}
+	return bare(d) + " ms"
+}
+
+// bare is a time in milliseconds without its unit.
+func bare(d time.Duration) string {
+	return figure(float64(d) / float64(time.Millisecond))
+}
+
+// figure prints a number with as many digits as it deserves.
+func figure(f float64) string {
+	if f < 99.95 {
+		return figure1(f)
+	}
+	return figure0(f)
+}
+
+func figure1(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
+
+func figure0(f float64) string { return strconv.FormatFloat(f, 'f', 0, 64) }
+
+// ratio says how many times as fast as the reference something is.
+func ratio(reference, d time.Duration) string {
+	if reference == 0 || d == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(float64(reference)/float64(d), 'f', 1, 64) + "x"
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	goformat "go/format"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/exercises/breaking"
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/locktest/chinese/chinesetest"
+)
+
+// bare is what a stub is without its comments: the syntax tree, or the lines.
+func bare(t *testing.T, e *exercise, stub string) string {
+	t.Helper()
+	if e.ext == breaking.File {
+		return noted.ReplaceAllString(stub, "#")
+	}
+	f, err := parser.ParseFile(token.NewFileSet(), "", stub, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	require.NoError(t, goformat.Node(&out, token.NewFileSet(), f)) // without positions: blank lines do not count
+	return out.String()
+}
+
+// TestStubsHaveChineseComments: each comment has its twin, and nothing else differs.
+func TestStubsHaveChineseComments(t *testing.T) {
+	used := make(map[string]bool)
+	for _, e := range exercises {
+		english := text(t, e.dir(rootOf(t)), e.writes())
+		all, marker := comments(english), "//"
+		if e.ext == breaking.File {
+			all, marker = notes(english), "#"
+		}
+		require.NotEmpty(t, all, "%s has comments", e.folder)
+		for _, c := range all {
+			used[unmarked(english[c.from:c.to], marker)] = true
+		}
+		stub, err := e.chineseStub([]byte(english))
+		require.NoError(t, err, "write the twin into the table stubWords")
+		require.Equal(t, bare(t, e, english), bare(t, e, string(stub)))
+		windows, err := e.chineseStub([]byte(strings.ReplaceAll(english, "\n", "\r\n")))
+		require.NoError(t, err)
+		require.Equal(t, strings.ReplaceAll(string(stub), "\n", "\r\n"), string(windows), "the line ends stay")
+		if marker == "//" {
+			formatted, err := goformat.Source(stub)
+			require.NoError(t, err)
+			require.Equal(t, string(stub), string(formatted))
+		}
+		for line := range strings.Lines(string(stub)) {
+			_, comment, is := strings.Cut(line, marker+" ")
+			if !is {
+				continue
+			}
+			require.LessOrEqual(t, wide(line), columns+8, "%s", line)
+			require.NotRegexp(t, `^[，。；：、）”]`, comment)
+			require.Empty(t, chinesetest.English(comment))
+			require.NotRegexp(t, `\p{Han}[,;:?!()]`, comment, "punctuation between Chinese words is full-width")
+		}
+	}
+	for comment, twin := range stubWords {
+		require.True(t, used[comment], "no stub says %q", comment)
+		require.Regexp(t, `\p{Han}`, twin)
+	}
+}
+
+// TestADifferenceInTheCodeOfAStubIsFound plants one, and a comment without a twin.
+func TestADifferenceInTheCodeOfAStubIsFound(t *testing.T) {
+	e := exercises[0]
+	stub := text(t, e.dir(rootOf(t)), e.writes())
+	require.NotEqual(t, bare(t, e, stub), bare(t, e, strings.Replace(stub, "return false, errNotWritten", "return true, errNotWritten", 1)))
+	require.Equal(t, bare(t, e, stub), bare(t, e, strings.Replace(stub, "// Lock waits until", "// Lock 一直等到", 1)))
+	_, err := e.chineseStub([]byte(strings.Replace(stub, "// Lock waits until", "// Lock sleeps until", 1)))
+	require.ErrorContains(t, err, "_01-naive: this comment has no Chinese twin: // Lock sleeps until")
+	last := exercises[11]
+	answers := text(t, last.dir(rootOf(t)), last.writes())
+	require.NotEqual(t, bare(t, last, answers), bare(t, last, strings.Replace(answers, "\n3:", "\n33:", 1)))
+}
+
+func TestACommentIsWrapped(t *testing.T) {
+	for in, want := range map[string]string{
+		"一": "// 一",
+		strings.Repeat("字", 30) + "，" + strings.Repeat("词", 20) + "。": "// " + strings.Repeat("字", 30) + "，\n// " + strings.Repeat("词", 20) + "。",
+		strings.Repeat("字", 40) + "，然后":                               "// " + strings.Repeat("字", 39) + "\n// 字，然后", // no line begins with a comma
+		"先 " + strings.Repeat("x", 74) + " Lock，后 y":                  "// 先 " + strings.Repeat("x", 74) + "\n// Lock，后 y",
+		"一段\n\n又一段":                                                   "// 一段\n//\n// 又一段",
+	} {
+		require.Equal(t, want, commented(in, "//"))
+	}
+	for english, twin := range stubWords {
+		joined := regexp.MustCompile(`\s`).ReplaceAllString(strings.ReplaceAll(commented(twin, "@"), "@", ""), "")
+		require.Equal(t, regexp.MustCompile(`\s`).ReplaceAllString(twin, ""), joined, "nothing is lost of %q", english)
+		require.True(t, utf8.ValidString(joined))
+	}
+}
+
+// TestStartWritesTheStubInTheReadersLanguage: a stub of either language is a stub, and
+// what a student has written stays.
+func TestStartWritesTheStubInTheReadersLanguage(t *testing.T) {
+	from, root := rootOf(t), t.TempDir()
+	e := exercises[0]
+	copied := []string{"go.mod", stubsFile, "docs/exercises/_01-naive/README.md", "docs/exercises/_01-naive/README.zh-CN.md", "docs/exercises/_01-naive/lock.go"}
+	for _, name := range copied {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text(t, from, name)), 0o644))
+	}
+	t.Chdir(root)
+	file := filepath.Join(e.dir(root), "lock.go")
+	english := text(t, file)
+	said := func(args ...string) string {
+		var out bytes.Buffer
+		if err := run(t.Context(), args, &out); err != nil {
+			return out.String() + err.Error()
+		}
+		return out.String()
+	}
+	known, err := readStubs(root)
+	require.NoError(t, err)
+	is := func() language.Language {
+		at, err := read(e.dir(root), e)
+		require.NoError(t, err)
+		return known.language(at)
+	}
+	require.Contains(t, said("start", "1"), "Write docs/exercises/_01-naive/lock.go")
+	require.Equal(t, english, text(t, file), "it was in the reader's language")
+
+	const offer = "换成中文：go run ./docs/exercises start 1"
+	require.Contains(t, said("next", "-lang", "zh"), offer)
+	require.NotContains(t, said("next"), "start 1")
+	require.Contains(t, said("start", "1", "-lang", "zh"), "练习 1：一个临时节点\n\n**目标。**")
+	require.Equal(t, language.Chinese, is())
+	require.Contains(t, text(t, file), "// Lock 一直等到拿到锁")
+	require.NotContains(t, said("next", "-lang", "zh"), offer)
+	require.Contains(t, said("start", "1", "-lang", "zh"), "练习 1", "once more")
+	require.Equal(t, language.Chinese, is())
+	require.Contains(t, said("start", "1", "-lang", "en"), "git checkout docs/exercises/_01-naive/lock.go")
+	require.Equal(t, language.Chinese, is())
+
+	mine := text(t, file) + "\nfunc mine() {}\n"
+	require.NoError(t, os.WriteFile(file, []byte(mine), 0o644))
+	for _, lang := range []string{"en", "zh"} {
+		require.Contains(t, said("start", "1", "-lang", lang), "git checkout docs/exercises/_01-naive/lock.go")
+		require.Equal(t, mine, text(t, file), "what is begun stays")
+	}
+	require.Equal(t, language.Language(""), is())
+}
+
+// TestAStubOfEitherLanguageIsNotGraded: a lecturer sees that it is the stub.
+func TestAStubOfEitherLanguageIsNotGraded(t *testing.T) {
+	a := &app{root: rootOf(t)}
+	known, err := readStubs(a.root)
+	require.NoError(t, err)
+	for _, e := range exercises {
+		english := text(t, e.dir(a.root), e.writes())
+		stub, err := e.chineseStub([]byte(english))
+		require.NoError(t, err)
+		at := written(t, e, string(stub))
+		r := a.gradeOne(t.Context(), "anna", at.dir, &class{asked: []*exercise{e}, stubs: known})
+		require.Equal(t, "the stub, as it was", r.Why)
+		require.Zero(t, a.same(written(t, e, string(stub)+strings.Repeat("\n", 3)), known), "its lines are nobody's")
+	}
+}

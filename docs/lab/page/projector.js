@@ -1,0 +1,42 @@
+// For a projector: one bar, large letters, and stage, diagram and code in the window
+// without scrolling.
+import { $, app } from "./app.js";
+import { showCode } from "./code.js";
+import { showLink } from "./scene.js";
+import { alignHeights, drawOverviewBase } from "./panels.js";
+import { draw } from "./time.js";
+
+const SIZE = 20; // pixels of a letter in the bar
+
+export function setProjector(on) {
+  if (app.projector === on) return;
+  app.projector = on;
+  document.body.dataset.projector = on ? "on" : "off";
+  document.documentElement.style.fontSize = on ? SIZE + "px" : "";
+  $("projector").setAttribute("aria-pressed", String(on));
+  showCode();
+  alignHeights();
+  for (const p of app.panels) p.size();
+  drawOverviewBase();
+  draw();
+}
+
+export function toggleProjector() {
+  setProjector(!app.projector);
+  showLink(true);
+}
+
+// What stands above the panels takes more room, or less: so do they.
+new ResizeObserver(() => {
+  if (!app.projector) return;
+  for (const p of app.panels) p.size();
+  draw();
+}).observe($("bar"));
+
+// enlarge is how much larger than usual a panel's pictures are, so that both fit above
+// the bar.
+export function enlarge(panel) {
+  const head = panel.el.querySelector("header").getBoundingClientRect(), rest = panel.now.offsetHeight + panel.verdict.offsetHeight + 34;
+  const room = innerHeight - $("transport").offsetHeight - head.bottom - scrollY - rest;
+  return Math.max(0.6, Math.min(2, room / (panel.stage.natural + panel.diagram.natural())));
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func served(t *testing.T) (*site, *httptest.Server) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(nil)
+	s := newSite(server.Listener.Addr().String())
+	server.Config.Handler = s
+	server.Start()
+	t.Cleanup(server.Close)
+	return s, server
+}
+
+func get(t *testing.T, url, host string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	if host != "" {
+		req.Host = host
+	}
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp, string(b)
+}
+
+func TestNoOtherHostIsAnswered(t *testing.T) {
+	s, server := served(t)
+	s.put(ready(), nil)
+	_, port, err := net.SplitHostPort(s.host)
+	require.NoError(t, err)
+	for _, host := range []string{"", "localhost:" + port, "127.0.0.1:" + port, "[::1]:" + port} {
+		resp, _ := get(t, server.URL+"/engine.wasm", host)
+		require.Equal(t, http.StatusOK, resp.StatusCode, host)
+	}
+	for _, host := range []string{"evil.example", "evil.example:" + port, "localhost", "127.0.0.1:1", "localhost:" + port + ".evil.example"} {
+		for _, path := range []string{"/", "/engine.wasm", "/events?seen=0"} {
+			resp, body := get(t, server.URL+path, host)
+			require.Equal(t, http.StatusMisdirectedRequest, resp.StatusCode, host)
+			require.NotContains(t, body, "wasm")
+		}
+	}
+	resp, err := http.Post(server.URL+"/", "text/plain", nil)
+	require.NoError(t, err)
+	resp.Body.Close()
+	require.Equal(t, http.StatusMethodNotAllowed, resp.StatusCode)
+}
+
+func TestEveryAnswerHasThePolicy(t *testing.T) {
+	s, server := served(t)
+	s.put(ready(), nil)
+	for _, path := range []string{"/", "/main.js", "/engine.wasm", "/none"} {
+		resp, _ := get(t, server.URL+path, "")
+		csp := resp.Header.Get("Content-Security-Policy")
+		require.Contains(t, csp, "default-src 'none'", path)
+		require.Contains(t, csp, "frame-ancestors 'none'", path)
+		require.NotContains(t, csp, "unsafe-inline", path)
+		require.NotRegexp(t, `'unsafe-eval'|https?:|\*`, csp, path)
+		require.Equal(t, "nosniff", resp.Header.Get("X-Content-Type-Options"))
+		require.Equal(t, "same-origin", resp.Header.Get("Cross-Origin-Resource-Policy"))
+	}
+	resp, body := get(t, server.URL+"/engine.wasm", "")
+	require.Equal(t, "application/wasm", resp.Header.Get("Content-Type"))
+	require.Equal(t, "wasm", body, "with Content-Encoding it is what it was")
+	resp, _ = get(t, server.URL+"/../main.go", "")
+	require.Equal(t, http.StatusNotFound, resp.StatusCode)
+}
+
+// TestEveryFileThatThePageNamesIsServed asks for each file whose name stands
+// in the page or in one of its scripts.
+func TestEveryFileThatThePageNamesIsServed(t *testing.T) {
+	b, err := newBuilder(t.Context(), ".")
+	require.NoError(t, err)
+	page, err := b.page()
+	require.NoError(t, err)
+	s, server := served(t)
+	s.put(&built{wasm: []byte("wasm"), gz: compressed([]byte("wasm")), page: page}, nil)
+	named := regexp.MustCompile(`["'](?:\./)?([\w-]+\.(?:js|css|svg|html|wasm))["']`)
+	kinds := map[string]string{".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html", ".wasm": "application/wasm"}
+	asked := make(map[string]bool)
+	for file, text := range page {
+		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+			name := m[1]
+			resp, body := get(t, server.URL+"/"+name, "")
+			require.Equal(t, http.StatusOK, resp.StatusCode, "docs/lab/page/%s names %s, and the lab does not serve it: put it into docs/lab/page", file, name)
+			require.NotEmpty(t, body, name)
+			require.Contains(t, resp.Header.Get("Content-Type"), kinds[filepath.Ext(name)], name)
+			asked[name] = true
+		}
+	}
+	for _, name := range []string{"main.js", "lab.css", "icon.svg", "link.js", "worker.js", "wasm_exec.js", "engine.wasm"} {
+		require.True(t, asked[name], "nothing in docs/lab/page names %s any more: is this test's pattern too narrow?", name)
+	}
+}
+
+// news reads what a page is told.
+type news struct {
+	t     *testing.T
+	lines *bufio.Scanner
+}
+
+func listenTo(t *testing.T, url string) *news {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	t.Cleanup(func() { resp.Body.Close() })
+	require.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
+	return &news{t, bufio.NewScanner(resp.Body)}
+}
+
+// until reads on to a message of that kind.
+func (n *news) until(kind string) string {
+	n.t.Helper()
+	for n.lines.Scan() {
+		data, ok := strings.CutPrefix(n.lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var m map[string]any
+		require.NoError(n.t, json.Unmarshal([]byte(data), &m))
+		if v, ok := m[kind]; ok {
+			return fmt.Sprint(v)
+		}
+	}
+	n.t.Fatalf("no %s comes: %v", kind, n.lines.Err())
+	return ""
+}
+
+func TestAPageIsToldOfEachBuild(t *testing.T) {
+	s, server := served(t)
+	s.put(ready(), nil)
+	_, body := get(t, server.URL, "")
+	m := regexp.MustCompile(`<meta name="lab-events" content="([^"]+)">`).FindStringSubmatch(body)
+	require.NotNil(t, m, body)
+	n := listenTo(t, server.URL+"/"+m[1])
+	n.until("current")
+	s.begin()
+	n.until("building")
+	s.put(nil, &compileError{"lock.go:1: no"})
+	require.Contains(t, n.until("error"), "lock.go:1: no")
+	_, body = get(t, server.URL, "")
+	require.Contains(t, body, "lab-events", "the last page that compiled is still there")
+	s.begin()
+	s.put(ready(), nil)
+	n.until("reload")
+	// A page that was loaded before and connects only now.
+	listenTo(t, server.URL+"/events?seen=1").until("reload")
+	listenTo(t, server.URL+"/events?seen=2").until("current")
+}
+
+func TestBeforeTheFirstBuildAPageWaits(t *testing.T) {
+	s, server := served(t)
+	done := make(chan string)
+	go func() {
+		resp, err := http.Get(server.URL)
+		if err != nil {
+			done <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		b, _ := io.ReadAll(resp.Body)
+		done <- string(b)
+	}()
+	s.begin()
+	s.put(nil, &compileError{"a<b"})
+	body := <-done
+	require.Contains(t, body, "a&lt;b")
+	require.Contains(t, body, `src="failed.js"`)
+	_, body = get(t, server.URL+"/failed.js", "")
+	require.Contains(t, body, "EventSource")
+	listenTo(t, server.URL+"/events?seen=0").until("error")
+	s.put(ready(), nil)
+	listenTo(t, server.URL+"/events?seen=0").until("reload")
+}
+
+func TestOnlyLoopbackIsServed(t *testing.T) {
+	for _, addr := range []string{"0.0.0.0:0", ":0", "192.0.2.1:0", "example.com:0"} {
+		_, err := listen(addr)
+		require.ErrorContains(t, err, "loopback", addr)
+	}
+	_, err := listen("nonsense")
+	require.ErrorContains(t, err, "not an address")
+	ln, err := listen("127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	_, err = listen(ln.Addr().String())
+	require.ErrorContains(t, err, "is taken")
+}
+
+func TestAFilmIsServedUnderItsName(t *testing.T) {
+	s, server := served(t)
+	s.put(ready(), nil)
+	resp, _ := get(t, server.URL+"/film.json", "")
+	require.Equal(t, http.StatusNotFound, resp.StatusCode)
+	_, page := get(t, server.URL+"/", "")
+	require.NotContains(t, page, "lab-film")
+
+	s.film, s.filmName = []byte("{}"), `a"b.json`
+	resp, body := get(t, server.URL+"/film.json", "")
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.Equal(t, "{}", body)
+	require.Equal(t, "application/json", resp.Header.Get("Content-Type"))
+	_, page = get(t, server.URL+"/", "")
+	require.Contains(t, page, `<meta name="lab-film" content="a&#34;b.json">`)
+
+	film := filepath.Join(t.TempDir(), "film.json")
+	require.ErrorContains(t, run(t.Context(), []string{"-film", film}, io.Discard, io.Discard), "-film: ")
+	require.NoError(t, os.WriteFile(film, []byte("{}"), 0o644))
+	for _, other := range []string{"-read", "-out=x.html"} {
+		require.ErrorContains(t, run(t.Context(), []string{"-film", film, other}, io.Discard, io.Discard), "-film goes with -open")
+	}
+}

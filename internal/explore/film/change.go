@@ -1,0 +1,157 @@
+package film
+
+import (
+	"fmt"
+	"slices"
+	"testing/synctest"
+	"time"
+
+	"example.com/zklock/internal/explore/player"
+)
+
+// RunsOn is a Change that ends Stop: the client runs on. Without it a stopped
+// client runs on soon after its session has expired.
+const RunsOn player.Fault = "runs on"
+
+// PaceFaults are what a Change can do.
+var PaceFaults = []player.Fault{player.LoseRequest, player.LoseReply, player.Cut, player.Expire, player.Stop, RunsOn, player.EndContext}
+
+// A Change is a fault at an instant. LoseRequest and LoseReply are about the
+// first request or reply that is on its way then or later. If a Change is
+// not possible at its instant, nothing happens, and the film says so.
+type Change struct {
+	At  time.Duration `json:"at_ns"`
+	Who string        `json:"who"` // a contender, or its client
+	Do  player.Fault  `json:"do"`
+}
+
+// change carries out a change.
+func (p *pacer) change(ch Change) {
+	w := p.w
+	c := p.of(ch.Who)
+	w.Mu.Lock()
+	l := c.Line
+	cutOff := l.Broken || l.ServerEnd || c.dark
+	impossible := func(why string) {
+		p.film.Note(ch.Who, fmt.Sprintf("%s is not possible: %s", ch.Do, why))
+		w.Mu.Unlock()
+	}
+	switch {
+	case ch.Do == RunsOn:
+		if !c.Stopped {
+			impossible("it is not stopped")
+			return
+		}
+		w.Mu.Unlock()
+		p.runOn(c)
+		return
+	case c.Stopped:
+		impossible("it is stopped")
+		return
+	case ch.Do == player.EndContext:
+		i := slices.IndexFunc(w.Contenders, func(k *player.Contender) bool { return k.Name == ch.Who })
+		if i < 0 || !w.Lock.Contexts {
+			impossible("the lock takes no ctx")
+			return
+		}
+		k := w.Contenders[i]
+		if k.Cancel == nil || k.State != player.Waiting {
+			impossible("it does not wait")
+			return
+		}
+		k.Ended = true
+		w.Happened++
+		cancel := k.Cancel
+		p.film.Note(k.Name, "its ctx ends")
+		w.Mu.Unlock()
+		cancel()
+		return
+	case c.dark:
+		impossible("it is cut off until its session has expired")
+		return
+	case ch.Do != player.Stop && ch.Do != player.Expire && cutOff:
+		impossible("it is not connected")
+		return
+	}
+	w.Happened++
+	switch ch.Do {
+	case player.Cut:
+		w.CutLocked(c.Client)
+	case player.LoseRequest:
+		c.loseRequest = true
+		c.FaultLocked()
+	case player.LoseReply:
+		c.loseReply = true
+		c.FaultLocked()
+	case player.Expire:
+		c.dark, c.dialAt = true, 0
+		c.FaultLocked()
+		w.LogLocked(player.Entry{Who: c.Name, Kind: "note", Text: "is cut off until its session has expired"})
+		l.BreakLocked()
+		c.expireAt = p.at(p.film.now() + w.Timeout())
+	case player.Stop:
+		c.Stopped, c.dialAt = true, 0
+		c.FaultLocked()
+		p.film.Client(c.Client, "stopped")
+		c.expireAt = p.at(p.film.now() + w.Timeout())
+		c.runsOnAt = p.at(c.expireAt + 4*p.Latency)
+		if slices.ContainsFunc(p.changes, func(o Change) bool { return o.Do == RunsOn && p.of(o.Who) == c }) {
+			c.runsOnAt = 0
+		}
+	}
+	w.Mu.Unlock()
+	w.Settle()
+	w.Mu.Lock()
+	p.film.scan()
+	w.Mu.Unlock()
+}
+
+// expire ends the session of a client that is cut off or stopped.
+func (p *pacer) expire(c *pacedClient) {
+	w := p.w
+	c.expireAt = 0
+	w.Mu.Lock()
+	w.Run.Unordered = true
+	c.Expired, c.dark = true, false
+	p.film.Client(c.Client, "expired")
+	for _, k := range c.Contenders {
+		if k.State != player.Inside {
+			continue
+		}
+		k.Lost = true
+		p.film.Lost(k, false)
+		if leased, ok := k.Lock.(player.Leased); ok && w.Lock.Timed && !c.Stopped && !player.IsClosed(leased.Lost()) {
+			w.ViolateLocked(player.Violation{Kind: player.LateLoss, Who: k.Name, What: k.Name + " is not told that it has lost the lock, though its session has expired"})
+		}
+	}
+	w.Mu.Unlock()
+	w.Srv.Expire(c.Session)
+	synctest.Wait()
+	w.Mu.Lock()
+	p.film.scan()
+	w.Mu.Unlock()
+}
+
+// runOn lets a stopped client run on.
+func (p *pacer) runOn(c *pacedClient) {
+	w := p.w
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	c.Stopped, c.runsOnAt = false, 0
+	p.film.Client(c.Client, "runs on")
+	if c.Expired {
+		c.Line.BreakLocked()
+		return
+	}
+	c.expireAt = 0
+	// What waited for it arrives now.
+	now := p.film.now()
+	for _, q := range [][]player.Frame{c.Line.Up, c.Line.Down} {
+		for i := range q {
+			if q[i].Due != 0 && q[i].Due < now {
+				q[i].Due = p.at(now + 1)
+			}
+		}
+	}
+	c.Line.WakeLocked()
+}

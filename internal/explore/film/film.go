@@ -1,0 +1,165 @@
+// Package film makes a schedule of package player something to look at. [Play]
+// and [Of] make a [Film] of a schedule that a person or the explorer has chosen,
+// and [Paced] of a run in which nobody chooses, because each packet takes a while
+// that a seed draws. The lab (docs/lab) shows films.
+package film
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"example.com/zklock/internal/explore/player"
+)
+
+// A Film is a schedule as something to look at: each packet with its departure
+// and its arrival, and what the server, the clients and the contenders came to
+// meanwhile. What a page shows at an instant follows from the film and that
+// instant alone. All instants are virtual time since the start.
+type Film struct {
+	Lock       string            `json:"lock"`
+	Contenders int               `json:"contenders"`
+	Shared     bool              `json:"shared"`
+	Latency    time.Duration     `json:"latency_ns"` // mean, of one way
+	Session    time.Duration     `json:"session_ns"` // the session timeout
+	Seed       uint64            `json:"seed"`
+	Changes    []Change          `json:"changes"`
+	Clients    []Client          `json:"clients"`
+	End        time.Duration     `json:"end_ns"`
+	Packets    []Packet          `json:"packets"` // in order of departure
+	Marks      []Mark            `json:"marks"`   // in order of time
+	Counters   Counters          `json:"counters"`
+	Formula    Formula           `json:"formula"`
+	Results    []string          `json:"results"` // what became of each contender
+	Violation  *player.Violation `json:"violation"`
+	// Known is the name of the Known that the violation is, if it is one.
+	Known string `json:"known,omitempty"`
+	Hash  string `json:"hash"` // SHA-256 of packets and marks
+	// Where each contender is in the lock's source, in order of time, and the
+	// lines that this names; none if the contenders are many.
+	Where  []Where `json:"where,omitempty"`
+	Places []Place `json:"places,omitempty"`
+	// Choices are those of a schedule that a person or the explorer has chosen.
+	Choices []Choice `json:"choices,omitempty"`
+	// Recorded: it was not played, but written down on the clients' side of
+	// the Server that it names, in English and perhaps in Chinese.
+	Recorded bool   `json:"recorded,omitempty"`
+	Server   string `json:"server,omitempty"`
+	ServerZh string `json:"server_zh,omitempty"`
+	// System is what the server is, if it is not a ZooKeeper; then the packets
+	// have a Text.
+	System string `json:"system,omitempty"`
+}
+
+// A Choice is a choice with its instant. If it lets the server carry out a
+// request, that has an Op and a Path.
+type Choice struct {
+	At     time.Duration `json:"at_ns"`
+	Choice string        `json:"choice"`
+	Op     string        `json:"op,omitempty"`
+	Path   string        `json:"path,omitempty"`
+}
+
+// A Client is a client with its contenders.
+type Client struct {
+	Name       string   `json:"name"`
+	Contenders []string `json:"contenders"`
+	Session    string   `json:"session,omitempty"` // at the start
+}
+
+// A Packet is a request, a reply or an event on its way.
+type Packet struct {
+	ID     int    `json:"id"` // from 1
+	Client string `json:"client"`
+	// The contender that a request belongs to, where that is known: a client
+	// with one contender has no other.
+	Who     string        `json:"who,omitempty"`
+	Kind    string        `json:"kind"` // "request", "reply" or "event"
+	Op      string        `json:"op,omitempty"`
+	Path    string        `json:"path,omitempty"`
+	Watch   bool          `json:"watch,omitempty"`
+	Made    string        `json:"made,omitempty"`  // by a create: the node
+	Names   []string      `json:"names,omitempty"` // children, sorted
+	Error   string        `json:"error,omitempty"`
+	Event   string        `json:"event,omitempty"`
+	Sent    time.Duration `json:"sent_ns"`
+	Arrived time.Duration `json:"arrived_ns"`
+	Lost    bool          `json:"lost,omitempty"`    // it never arrives; Arrived is when that is decided
+	Pending bool          `json:"pending,omitempty"` // it is still on its way at the end of the film
+	Of      int           `json:"of,omitempty"`      // of a reply: the request
+	Text    string        `json:"text,omitempty"`    // to or from another system: what it says
+	TextZh  string        `json:"text_zh,omitempty"` // in Chinese, if it is not the system's own words
+}
+
+// A Mark is a change of state at an instant. Which fields it has depends on
+// its Kind:
+//
+//	"state"      a contender (Who) is "outside", "waits", "holds", "unlocks", "done" or "failed"; Token: of a holder that has one
+//	"client"     a client (Who) is "unconnected" as yet, "connected", "cut off", "expired", "stopped" or "runs on"; Session: it has connected in it
+//	"lost"       a contender holds the lock and has lost it; Knows: the lock has told it; Token: its fencing token, if it has one
+//	"node"       a znode is made or removed; Owner is the client whose Session owns it; of one that is made, Data and Czxid
+//	"data"       the Data of a znode has changed; Version counts that
+//	"variables"  a contender's lock remembers other Variables; not in a crowd
+//	"watch"      a watch of a Client on a Path is set or gone; Of is "node" or "children"
+//	"wakeup"     an event wakes a waiting contender
+//	"violation"  Violation is the Kind
+//	"note"       a remark
+type Mark struct {
+	At        time.Duration `json:"at_ns"`
+	Kind      string        `json:"kind"`
+	Who       string        `json:"who,omitempty"`
+	State     string        `json:"state,omitempty"`
+	Text      string        `json:"text,omitempty"`
+	TextZh    string        `json:"text_zh,omitempty"` // the page has a line for what the engine says, and none for what a person remarks
+	Knows     *bool         `json:"knows,omitempty"`
+	Token     int64         `json:"token,omitempty"`
+	Path      string        `json:"path,omitempty"`
+	Made      *bool         `json:"made,omitempty"`
+	Owner     string        `json:"owner,omitempty"`
+	Client    string        `json:"client,omitempty"`
+	Of        string        `json:"of,omitempty"`
+	Set       *bool         `json:"set,omitempty"`
+	Session   string        `json:"session,omitempty"`
+	Data      string        `json:"data,omitempty"`
+	Czxid     int64         `json:"czxid,omitempty"`
+	Version   int32         `json:"version,omitempty"`
+	Variables []Variable    `json:"variables,omitempty"`
+	Violation player.Kind   `json:"violation,omitempty"`
+	Known     string        `json:"known,omitempty"`
+}
+
+// Counters are sums over a film.
+type Counters struct {
+	Requests int `json:"requests"` // that the contenders have sent
+	Events   int `json:"events"`   // that have arrived
+	Wakeups  int `json:"wakeups"`  // waiting contenders that events have woken
+}
+
+// A Formula is what is predicted at most for a film without faults; null: not
+// known.
+type Formula struct {
+	Requests *int `json:"requests"`
+	Events   *int `json:"events"`
+}
+
+func (f *Film) choices() []Choice {
+	if f == nil {
+		return nil
+	}
+	return f.Choices
+}
+
+// Seal gives a film that was recorded elsewhere its hash.
+func (f *Film) Seal() { f.Hash = f.hash() }
+
+func (f *Film) hash() string {
+	b, err := json.Marshal(struct {
+		Packets []Packet `json:"packets"`
+		Marks   []Mark   `json:"marks"`
+	}{f.Packets, f.Marks})
+	if err != nil {
+		panic(err) // it is plain data
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(b))
+}

@@ -1,0 +1,345 @@
+package film_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/explore/steps"
+)
+
+// TestMain leaves the tests out where ZK names a server: the explorer brings
+// its own, and has been tested without.
+func TestMain(m *testing.M) {
+	if zk := os.Getenv("ZK"); zk != "" && zk != "embedded" {
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+var plays = flag.Int("film.plays", 2, "how often each film is played")
+
+// deaf is a lock that is wrong: no contender waits for another.
+type deaf struct {
+	conn *zk.Conn
+	path string
+}
+
+func (d deaf) Lock(context.Context) error {
+	_, _, err := d.conn.Exists(d.path)
+	return err
+}
+func (d deaf) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
+func (d deaf) Unlock(context.Context) error          { return nil }
+
+func wrong() explore.Subject {
+	return explore.Subject{Name: "deaf", Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
+		return func(string) explore.Lock { return deaf{conn, path} }
+	}}
+}
+
+func paced(t *testing.T, w explore.World, p film.Pace) *film.Film {
+	t.Helper()
+	f, err := film.Paced(t, w, p)
+	require.NoError(t, err)
+	checkFilm(t, f)
+	return f
+}
+
+// checkFilm checks what holds for every film.
+func checkFilm(t *testing.T, f *film.Film) {
+	t.Helper()
+	var last time.Duration
+	for i, p := range f.Packets {
+		require.Equal(t, i+1, p.ID)
+		require.GreaterOrEqual(t, p.Sent, last, "packets are in order of departure")
+		require.GreaterOrEqual(t, p.Arrived, p.Sent)
+		require.LessOrEqual(t, p.Arrived, f.End)
+		if p.Kind == "reply" && p.Of != 0 {
+			of := f.Packets[p.Of-1]
+			require.Equal(t, "request", of.Kind)
+			require.Equal(t, of.Client, p.Client)
+			require.Equal(t, of.Arrived, p.Sent, "a reply leaves when its request arrives")
+		}
+		last = p.Sent
+	}
+	last = 0
+	nodes, watches := make(map[string]bool), make(map[string]bool)
+	for _, m := range f.Marks {
+		require.GreaterOrEqual(t, m.At, last, "marks are in order of time")
+		require.LessOrEqual(t, m.At, f.End)
+		last = m.At
+		switch m.Kind {
+		case "node":
+			require.Equal(t, !*m.Made, nodes[m.Path], "%+v", m)
+			nodes[m.Path] = *m.Made
+		case "watch":
+			key := m.Client + m.Path + m.Of
+			require.Equal(t, !*m.Set, watches[key], "%+v", m)
+			watches[key] = *m.Set
+		}
+	}
+}
+
+// marks are those of a kind.
+func marks(f *film.Film, kind string) (list []film.Mark) {
+	for _, m := range f.Marks {
+		if m.Kind == kind {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+func subjects() []explore.Subject {
+	list := []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.ZklockIn(4 * time.Second)}
+	for i := range list {
+		list[i].Session = 4 * time.Second
+	}
+	return list
+}
+
+// TestAFilmShowsTheStep: requests and events are those of the formulas, and
+// each contender gets its turn.
+func TestAFilmShowsTheStep(t *testing.T) {
+	for _, s := range subjects() {
+		for _, n := range []int{1, 2, 6, 30} {
+			f := paced(t, explore.World{Lock: s, Contenders: n}, film.Pace{Seed: 1})
+			require.Nil(t, f.Violation, "%s: %+v", s.Name, f.Violation)
+			holds := 0
+			for _, m := range marks(f, "state") {
+				if m.State == "holds" {
+					holds++
+				}
+			}
+			require.Equal(t, n, holds)
+			require.Len(t, f.Results, n)
+			if s.Requests != nil {
+				require.LessOrEqual(t, f.Counters.Requests, *f.Formula.Requests)
+				require.LessOrEqual(t, f.Counters.Events, *f.Formula.Events)
+			}
+			require.Equal(t, f.Counters.Wakeups, len(marks(f, "wakeup")))
+			requests := 0
+			for _, p := range f.Packets {
+				require.False(t, p.Lost || p.Pending)
+				if p.Kind == "request" {
+					requests++
+				}
+			}
+			require.Equal(t, f.Counters.Requests, requests)
+		}
+	}
+}
+
+// TestTheHerdIsInTheFilm: a release of step 2 wakes everybody, one of step 3
+// one.
+func TestTheHerdIsInTheFilm(t *testing.T) {
+	herd := paced(t, explore.World{Lock: steps.Herd(), Contenders: 20}, film.Pace{Seed: 1})
+	chain := paced(t, explore.World{Lock: steps.Predecessor(), Contenders: 20}, film.Pace{Seed: 1})
+	require.Equal(t, 19, chain.Counters.Wakeups)
+	require.Greater(t, herd.Counters.Wakeups, 19*20/2-1)
+}
+
+// TestAFilmRepeats plays worlds with and without faults, with sessions shared
+// and apart, again.
+func TestAFilmRepeats(t *testing.T) {
+	for i, s := range subjects() {
+		for j, do := range append([]explore.Fault{""}, film.PaceFaults...) {
+			for _, shared := range []bool{false, true} {
+				if shared && s.Name == "zklock" && slices.Contains([]explore.Fault{explore.LoseRequest, explore.LoseReply, explore.Cut, explore.Expire, explore.Stop}, do) {
+					continue // see Pace
+				}
+				t.Run(fmt.Sprintf("%s %s %v", s.Name, do, shared), func(t *testing.T) {
+					w := explore.World{Lock: s, Contenders: 6, Shared: shared}
+					p := film.Pace{Seed: uint64(i*10 + j)}
+					if do != "" {
+						p.Changes = []film.Change{{At: 25 * time.Millisecond, Who: "A", Do: do}, {At: 300 * time.Millisecond, Who: "C", Do: do}, {At: 2 * time.Second, Who: "B", Do: explore.Cut}}
+					}
+					first := paced(t, w, p)
+					for range *plays - 1 {
+						require.Equal(t, first, paced(t, w, p))
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestAHundredContendersRepeat(t *testing.T) {
+	for i, s := range subjects() {
+		if film.RaceDetector && i < 2 {
+			continue // tens of thousands of packets; all else is the same
+		}
+		w, p := explore.World{Lock: s, Contenders: 100}, film.Pace{Seed: 1}
+		if s.Name == "naive" || s.Name == "herd" {
+			p.Changes = []film.Change{{At: time.Second, Who: "V4", Do: explore.Cut}} // the last name
+		}
+		require.Equal(t, paced(t, w, p).Hash, paced(t, w, p).Hash, s.Name)
+	}
+}
+
+func TestASeedChangesTheFilm(t *testing.T) {
+	w := explore.World{Lock: steps.Predecessor(), Contenders: 3}
+	a, b := paced(t, w, film.Pace{Seed: 1}), paced(t, w, film.Pace{Seed: 2})
+	require.NotEqual(t, a.Hash, b.Hash)
+}
+
+// TestAChangeLeavesWhatWasBeforeIt: a branch begins as the film does from
+// which it goes off.
+func TestAChangeLeavesWhatWasBeforeIt(t *testing.T) {
+	for _, s := range subjects() {
+		w := explore.World{Lock: s, Contenders: 5}
+		whole := paced(t, w, film.Pace{Seed: 3})
+		for _, do := range film.PaceFaults {
+			at := whole.End / 2
+			branch := paced(t, w, film.Pace{Seed: 3, Changes: []film.Change{{At: at, Who: "C", Do: do}}})
+			before := func(f *film.Film) (packets []film.Packet, list []film.Mark) {
+				for _, p := range f.Packets {
+					if p.Sent < at {
+						if p.Arrived >= at {
+							p.Arrived, p.Lost = 0, false
+						}
+						packets = append(packets, p)
+					}
+				}
+				for _, m := range f.Marks {
+					if m.At < at {
+						list = append(list, m)
+					}
+				}
+				return packets, list
+			}
+			p1, m1 := before(whole)
+			p2, m2 := before(branch)
+			require.Equal(t, p1, p2, "%s %s", s.Name, do)
+			require.Equal(t, m1, m2, "%s %s", s.Name, do)
+		}
+	}
+}
+
+// TestEachChangeIsInTheFilm: what a change does can be seen.
+func TestEachChangeIsInTheFilm(t *testing.T) {
+	s := subjects()[2]
+	w := explore.World{Lock: s, Contenders: 3}
+	plain := paced(t, w, film.Pace{Seed: 1})
+	var gets time.Duration // when A gets the lock
+	for _, m := range marks(plain, "state") {
+		if m.Who == "A" && m.State == "holds" {
+			gets = m.At
+		}
+	}
+	require.NotZero(t, gets)
+	filmed := func(who string, at time.Duration, do explore.Fault) *film.Film {
+		return paced(t, w, film.Pace{Seed: 1, Changes: []film.Change{{At: at, Who: who, Do: do}}})
+	}
+	states := func(f *film.Film, who string) (list []string) {
+		for _, m := range marks(f, "client") {
+			if m.Who == who {
+				list = append(list, m.State)
+			}
+		}
+		return list
+	}
+	lost := func(f *film.Film) (list []film.Packet) {
+		for _, p := range f.Packets {
+			if p.Lost {
+				list = append(list, p)
+			}
+		}
+		return list
+	}
+	f := filmed("A", 0, explore.LoseRequest)
+	require.Equal(t, "request", lost(f)[0].Kind)
+	require.Equal(t, "create", lost(f)[0].Op)
+	require.Equal(t, "cut off", states(f, "A")[0])
+
+	f = filmed("A", 0, explore.LoseReply)
+	require.Equal(t, "reply", lost(f)[0].Kind)
+	require.NotEmpty(t, lost(f)[0].Made, "the node is there, and nobody knows")
+	require.Equal(t, explore.Hang, f.Violation.Kind)
+	require.NotEmpty(t, f.Known)
+
+	f = filmed("A", gets+1, explore.Cut)
+	require.Equal(t, []string{"cut off", "connected"}, states(f, "A"))
+
+	f = filmed("A", gets+1, explore.Stop)
+	require.Equal(t, []string{"stopped", "expired", "runs on", "expired"}, states(f, "A")[:4], "it is told at the end")
+	require.False(t, *marks(f, "lost")[0].Knows)
+	require.Equal(t, explore.Outlived, f.Violation.Kind, "B gets in while A is stopped in the lock")
+
+	f = paced(t, w, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 1, Who: "A", Do: explore.Stop}, {At: gets + time.Second, Who: "A", Do: film.RunsOn}}})
+	require.Equal(t, []string{"stopped", "runs on"}, states(f, "A"), "its session still lives")
+	require.Nil(t, f.Violation)
+
+	f = filmed("A", gets+1, explore.Expire)
+	require.Contains(t, states(f, "A"), "expired")
+
+	f = filmed("A", gets+1, explore.EndContext)
+	require.True(t, slices.ContainsFunc(marks(f, "note"), func(m film.Mark) bool {
+		return m.Who == "A" && m.Text == "end ctx is not possible: the lock takes no ctx"
+	}))
+
+	five := explore.World{Lock: subjects()[4], Contenders: 3}
+	f = paced(t, five, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 20*time.Millisecond, Who: "C", Do: explore.EndContext}}})
+	require.Contains(t, f.Results[2], "context canceled")
+	require.Nil(t, f.Violation)
+
+	f = paced(t, five, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 1, Who: "A", Do: explore.Expire}}})
+	require.Nil(t, f.Violation, "the holder is told in time: %+v", f.Violation)
+}
+
+func TestAWrongLockShowsTwoHolders(t *testing.T) {
+	f := paced(t, explore.World{Lock: wrong(), Contenders: 3}, film.Pace{Seed: 1})
+	require.Equal(t, explore.TwoHolders, f.Violation.Kind)
+	require.NotEmpty(t, marks(f, "violation"))
+	require.Len(t, f.Results, 3, "the film goes on")
+}
+
+// TestPartsOfAFilm: what a part has, the whole film has, and nothing more
+// before the part's end.
+func TestPartsOfAFilm(t *testing.T) {
+	for _, do := range append([]explore.Fault{""}, film.PaceFaults...) {
+		t.Run(string(do), func(t *testing.T) {
+			for _, shared := range []bool{false, true} {
+				p := film.Pace{Seed: 4}
+				if do != "" {
+					p.Changes = []film.Change{{At: 250 * time.Millisecond, Who: "C", Do: do}}
+				}
+				var parts []*film.Film
+				p.Part = func(f *film.Film) {
+					copied := *f // it goes on to grow
+					copied.Packets, copied.Marks = slices.Clone(f.Packets), slices.Clone(f.Marks)
+					parts = append(parts, &copied)
+				}
+				whole := paced(t, explore.World{Lock: steps.Naive(), Contenders: 40, Shared: shared}, p)
+				require.True(t, len(parts) >= 1 || len(whole.Packets) < 2000, "%d packets", len(whole.Packets))
+				last := 0
+				for _, part := range parts {
+					n, m := len(part.Packets), len(part.Marks)
+					require.Greater(t, n, last)
+					last = n
+					require.Equal(t, whole.Packets[:n], part.Packets)
+					require.Equal(t, whole.Marks[:m], part.Marks)
+					for _, p := range whole.Packets[n:] {
+						require.Greater(t, p.Sent, part.End)
+					}
+					for _, m := range whole.Marks[m:] {
+						require.Greater(t, m.At, part.End)
+					}
+					require.Equal(t, whole.Clients, part.Clients)
+					require.Equal(t, whole.Formula, part.Formula)
+				}
+			}
+		})
+	}
+}

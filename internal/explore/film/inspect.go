@@ -1,0 +1,150 @@
+package film
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"example.com/zklock/internal/explore/player"
+)
+
+// A Variable is a field of a contender's lock, as its source names it.
+type Variable struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// unchanging are fields that say where a lock is, and not what it has come to.
+var unchanging = []string{"path", "lockPath", "rootNode", "businessCode", "lockName", "thread", "stock", "name"}
+
+// modulePath is what the paths of this module's packages begin with.
+var modulePath = strings.TrimSuffix(reflect.TypeFor[Variable]().PkgPath(), "internal/explore/film")
+
+// A Telling lock says itself which of its variables matter.
+type Telling interface {
+	Variables() []Variable
+}
+
+// Variables returns what a contender's lock remembers: if it does not tell, the texts
+// and numbers in it and in what it consists of. A student's lock, for example, is a
+// struct with the path of its node. The goroutines of the lock must have got as far as
+// they can.
+func Variables(lock player.Lock) (list []Variable) {
+	if telling, ok := lock.(Telling); ok {
+		return telling.Variables()
+	}
+	seen := make(map[uintptr]bool)
+	var look func(v reflect.Value, depth int)
+	look = func(v reflect.Value, depth int) {
+		for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+			if v.IsNil() {
+				return
+			}
+			if v.Kind() == reflect.Pointer {
+				if seen[v.Pointer()] {
+					return
+				}
+				seen[v.Pointer()] = true
+			}
+			v = v.Elem()
+		}
+		if v.Kind() != reflect.Struct || !strings.HasPrefix(v.Type().PkgPath(), modulePath) || depth > 3 {
+			return
+		}
+		var inner []reflect.Value
+		for i := range v.NumField() {
+			f, name := v.Field(i), v.Type().Field(i).Name
+			switch f.Kind() {
+			case reflect.String, reflect.Int, reflect.Int32, reflect.Int64:
+				text := ""
+				switch {
+				case f.Kind() == reflect.String:
+					text = f.String()
+				case f.Int() == 0 || f.Type().PkgPath() != "": // such as a time.Duration
+				case name == "session":
+					text = session(f.Int())
+				default:
+					text = strconv.FormatInt(f.Int(), 10)
+				}
+				known := slices.ContainsFunc(list, func(x Variable) bool { return x.Name == name })
+				if text != "" && !known && !slices.Contains(unchanging, name) {
+					list = append(list, Variable{name, text})
+				}
+			case reflect.Pointer, reflect.Interface, reflect.Struct:
+				inner = append(inner, f)
+			}
+		}
+		for _, f := range inner {
+			look(f, depth+1)
+		}
+	}
+	look(reflect.ValueOf(lock), 0)
+	return list
+}
+
+// randomText is what rand.Text returns.
+var randomText = regexp.MustCompile(`\b[A-Z2-7]{26}\b`)
+
+// process is what zklock writes into its nodes if it is not told what else.
+var process = func() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s:%d", host, os.Getpid())
+}()
+
+// text is a value as a film has it. A film is the same in each run and on each machine:
+// texts that a lock draws at random are numbered, and the process is not named.
+func (r *recorder) text(value string) string {
+	value = strings.ReplaceAll(value, process, "host:pid")
+	if !utf8.ValidString(value) {
+		value = fmt.Sprintf("%x", value)
+	}
+	if len(value) > mostText {
+		value = strings.ToValidUTF8(value[:mostText], "") + "…"
+	}
+	return randomText.ReplaceAllStringFunc(value, func(s string) string {
+		if _, ok := r.drawn[s]; !ok {
+			r.drawn[s] = len(r.drawn) + 1
+		}
+		return "<random " + strconv.Itoa(r.drawn[s]) + ">"
+	})
+}
+
+const mostText = 200 // bytes of a value
+
+// session is a session's number as ZooKeeper's tools write it.
+func session(id int64) string {
+	if id == 0 {
+		return ""
+	}
+	return "0x" + strconv.FormatInt(id, 16)
+}
+
+// variables notes what the contenders' locks remember. All goroutines must have
+// got as far as they can. The race detector cannot know that a goroutine that writes
+// later was blocked meanwhile, so with it a film has no variables.
+func (r *recorder) variables() {
+	if RaceDetector || len(r.w.Contenders) > mostPointers {
+		return
+	}
+	for _, k := range r.w.Contenders {
+		if k.Lock == nil {
+			continue
+		}
+		list := Variables(k.Lock)
+		for i := range list {
+			if r.w.Tagged && strings.HasPrefix(list[i].Value, "/") {
+				list[i].Value, _ = player.Untagged(list[i].Value)
+			}
+			list[i].Value = r.text(list[i].Value)
+		}
+		if !slices.Equal(list, r.vars[k]) {
+			r.vars[k] = list
+			r.mark(Mark{Kind: "variables", Who: k.Name, Variables: list})
+		}
+	}
+}

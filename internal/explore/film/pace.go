@@ -1,0 +1,462 @@
+package film
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/zklock/internal/explore/player"
+)
+
+// A Pace says how a schedule passes in which nobody chooses: each packet takes
+// a while of its own. The seed says how long, so the same World and Pace give
+// the same Film, on any machine.
+//
+// No two things happen at the same instant, and between two of them all
+// goroutines have got as far as they can. This is what makes a film repeat;
+// the order in which goroutines happen to run has no part in it. There is one
+// exception: with World.Shared, a lock whose contenders share more than the
+// client (it is not Alone) has many of them woken at one instant when the
+// connection breaks. The client library fails their requests in the order of a
+// map, which the Go runtime draws at random, as it does with the cases of a
+// select. So the film of such a lock and such a Change repeats only in a program
+// that plays it first and whose runtime draws the same numbers. The lab's page
+// starts an engine for it whose numbers are always the same. zklock is such a
+// lock.
+type Pace struct {
+	// Latency is how long a packet is on its way, on average: from half of it
+	// to one and a half. 0: 20 ms.
+	Latency time.Duration
+	// Hold is how long a contender holds the lock, on average. 0: five times
+	// the latency, so that a person sees it.
+	Hold time.Duration
+	Seed uint64
+	// Changes are the faults, each at its instant.
+	Changes []Change
+	// Part, if it is not nil, is called while the run goes on, each time that
+	// the film has about doubled, with the film so far: as far as nothing that
+	// follows can change it. What a part has, all later ones and the whole film
+	// have, too. A short film has no part.
+	Part func(soFar *Film)
+}
+
+// firstPart is how many packets the first part of a film has. A page can play
+// them for some seconds, and more are there by then.
+const firstPart = 1000
+
+// Paced plays a world in which packets take a while and faults happen when
+// the Pace says, and returns the film. Violations do not end it.
+func Paced(t *testing.T, config player.World, p Pace) (*Film, error) {
+	t.Helper()
+	p.Latency = cmp.Or(p.Latency, 20*time.Millisecond)
+	p.Hold = cmp.Or(p.Hold, 5*p.Latency)
+	if p.Latency < 0 || p.Hold < 0 {
+		return nil, fmt.Errorf("a latency of %v is not possible", p.Latency)
+	}
+	if n := config.Number(); n < 1 || n > maxContenders {
+		return nil, fmt.Errorf("%d contenders are not possible: from 1 to %d", n, maxContenders)
+	}
+	for _, c := range p.Changes {
+		if !slices.Contains(PaceFaults, c.Do) {
+			return nil, fmt.Errorf("%q is not a change; these are: %q", c.Do, PaceFaults)
+		}
+		if c.At < 0 {
+			return nil, fmt.Errorf("a change at %v is not possible", c.At)
+		}
+	}
+	config.Packets = true
+	config.Tagged = config.Shared && config.Lock.Alone
+	if config.Lock.Path == "" {
+		config.Lock.Path = "/lab/lock"
+	}
+	defer player.OneCore()()
+	var film *Film
+	var err error
+	r := player.InBubble(t, config, func(w *player.Player) {
+		film, err = p.play(w)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if film == nil {
+		return nil, fmt.Errorf("the run does not end: %v", r.Violation)
+	}
+	if r.Violation != nil && film.Violation == nil {
+		film.Violation = r.Violation // a goroutine that is left is known only now
+	}
+	return film, nil
+}
+
+// maxContenders is how many a film can show.
+const maxContenders = 100
+
+// A pacer gives everything in a paced run its instant.
+type pacer struct {
+	Pace
+	w       *player.Player
+	film    *recorder
+	used    map[time.Duration]struct{} // instants that something has
+	clients []*pacedClient
+	hold    []*rand.Rand                        // of each contender
+	unlocks map[*player.Contender]time.Duration // when a holder unlocks
+	starts  []pacedStart
+	changes []Change
+	last    time.Duration // when something has happened last
+	part    int           // how many packets the next part has at least
+}
+
+type pacedClient struct {
+	*player.Client
+	up, down, dial         *rand.Rand
+	upDue, downDue         time.Duration // of the packet that arrives last
+	dialAt                 time.Duration // 0: it does not dial
+	expireAt, runsOnAt     time.Duration // 0: not
+	loseRequest, loseReply bool
+	dark                   bool // nothing gets through until its session has expired
+}
+
+type pacedStart struct {
+	at time.Duration
+	k  *player.Contender
+}
+
+// at makes an instant that nothing else has.
+func (p *pacer) at(d time.Duration) time.Duration {
+	for {
+		if _, taken := p.used[d]; !taken && d > 0 {
+			p.used[d] = struct{}{}
+			return d
+		}
+		d++
+	}
+}
+
+// delay draws how long something takes that takes d on average.
+func delay(rng *rand.Rand, d time.Duration) time.Duration {
+	return d/2 + time.Duration(rng.Int64N(int64(d)+1))
+}
+
+// play plays a world at a pace.
+func (pace Pace) play(w *player.Player) (*Film, error) {
+	p := &pacer{Pace: pace, w: w, used: make(map[time.Duration]struct{}), unlocks: make(map[*player.Contender]time.Duration), part: firstPart}
+	w.Start = time.Now()
+	p.film = newRecorder(w)
+	w.Camera, w.Paced, w.Unnoted, w.Unscheduled = p.film, true, true, true
+	p.film.film.Latency, p.film.film.Seed = pace.Latency, pace.Seed
+	for i, c := range w.Clients {
+		rng := func(n int) *rand.Rand { return rand.New(rand.NewPCG(pace.Seed, uint64(i)<<8+uint64(n))) }
+		p.clients = append(p.clients, &pacedClient{Client: c, up: rng(0), down: rng(1), dial: rng(2)})
+	}
+	for i, k := range w.Contenders {
+		rng := rand.New(rand.NewPCG(pace.Seed, uint64(i)<<8+3))
+		p.hold = append(p.hold, rng)
+		// One after the other, and all within two packets' time.
+		gap := 2 * pace.Latency / time.Duration(len(w.Contenders))
+		p.starts = append(p.starts, pacedStart{p.at(time.Duration(i)*gap + delay(rng, gap)), k})
+	}
+	p.changes = slices.Clone(pace.Changes)
+	slices.SortStableFunc(p.changes, func(a, b Change) int { return cmp.Compare(a.At, b.At) })
+	for i := range p.changes {
+		if p.of(p.changes[i].Who) == nil {
+			return nil, fmt.Errorf("%q is not a client or contender here", p.changes[i].Who)
+		}
+		p.changes[i].At = p.at(p.changes[i].At)
+	}
+	p.film.film.Changes = append(p.film.film.Changes, pace.Changes...)
+	w.Mu.Lock()
+	p.film.begin()
+	for _, k := range w.Contenders {
+		p.film.State(k, "")
+	}
+	w.Mu.Unlock()
+	p.settle()
+	end := p.play()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	w.ResultsLocked()
+	film := p.film.finish(end)
+	w.Camera = player.NoCamera{}
+	return film, nil
+}
+
+// of finds the client of a name, or of a contender's name.
+func (p *pacer) of(name string) *pacedClient {
+	for _, c := range p.clients {
+		if c.Name == name || slices.ContainsFunc(c.Contenders, func(k *player.Contender) bool { return k.Name == name }) {
+			return c
+		}
+	}
+	return nil
+}
+
+// settle lets all get as far as they can and gives what they have sent its
+// instant.
+func (p *pacer) settle() {
+	p.w.Settle()
+	p.schedule()
+}
+
+func (p *pacer) schedule() {
+	w := p.w
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	if !w.Unscheduled && w.Calm() {
+		return
+	}
+	w.Unscheduled = false
+	now := p.film.now()
+	for _, c := range p.clients {
+		l := c.Line
+		for i := range l.Up {
+			// What a stopped client sends, because timers do not stop, it sends
+			// when it runs on.
+			if q := &l.Up[i]; q.Due == 0 && !c.Stopped {
+				p.film.send(c.Client, q, "request")
+				c.upDue = p.at(max(now+delay(c.up, p.Latency), c.upDue+1))
+				q.Due = c.upDue
+			}
+		}
+		from := slices.IndexFunc(l.Down, func(q player.Frame) bool { return q.Due == 0 })
+		if from >= 0 {
+			w.SortEvents(l.Down[from:])
+			for i := from; i < len(l.Down); i++ {
+				q := &l.Down[i]
+				p.film.send(c.Client, q, q.Kind())
+				c.downDue = p.at(max(now+delay(c.down, p.Latency), c.downDue+1))
+				q.Due = c.downDue
+			}
+		}
+		if c.Dialing != nil && c.dialAt == 0 && !c.dark && !c.Stopped {
+			// A connection takes a packet there and one back.
+			c.dialAt = p.at(now + delay(c.dial, p.Latency) + delay(c.dial, p.Latency))
+		}
+	}
+	for i, k := range w.Contenders {
+		if k.Gate != nil && p.unlocks[k] == 0 {
+			p.unlocks[k] = p.at(now + delay(p.hold[i], p.Hold))
+		}
+	}
+}
+
+// next finds what is due first. Nil: nothing is. With a hundred clients that is
+// much to look at, so it makes one function alone.
+func (p *pacer) next() (at time.Duration, do func()) {
+	p.w.Mu.Lock()
+	defer p.w.Mu.Unlock()
+	const never = time.Duration(1<<63 - 1)
+	at = never
+	var client *pacedClient
+	var holder *player.Contender
+	var what func(*pacer, *pacedClient)
+	start := -1
+	for _, c := range p.clients {
+		if due, act := c.next(); act != nil && due < at {
+			at, client, what, holder = due, c, act, nil
+		}
+		if c.Stopped {
+			continue
+		}
+		for _, k := range c.Contenders {
+			if k.Gate != nil && p.unlocks[k] < at {
+				at, holder = p.unlocks[k], k
+			}
+		}
+	}
+	for i, s := range p.starts {
+		if s.at < at {
+			at, start = s.at, i
+		}
+	}
+	switch {
+	case len(p.changes) > 0 && p.changes[0].At < at:
+		c := p.changes[0]
+		return c.At, func() {
+			p.changes = p.changes[1:]
+			p.change(c)
+		}
+	case start >= 0:
+		return at, func() {
+			k := p.starts[start].k
+			p.starts = slices.Delete(p.starts, start, start+1)
+			k.Start()
+		}
+	case holder != nil:
+		return at, func() { p.unlock(holder) }
+	case client != nil:
+		return at, func() { what(p, client) }
+	}
+	return 0, nil
+}
+
+// next is what is due first of a client's packets, its session and its connection.
+func (c *pacedClient) next() (at time.Duration, what func(*pacer, *pacedClient)) {
+	first := func(due time.Duration, do func(*pacer, *pacedClient)) {
+		if due != 0 && (what == nil || due < at) {
+			at, what = due, do
+		}
+	}
+	l := c.Line
+	first(c.expireAt, (*pacer).expire)
+	if len(l.Up) > 0 && !l.CutOffLocked() {
+		first(l.Up[0].Due, (*pacer).request)
+	}
+	if c.Stopped {
+		first(c.runsOnAt, (*pacer).runOn)
+		return at, what
+	}
+	if len(l.Down) > 0 && !l.Broken {
+		first(l.Down[0].Due, (*pacer).arrives)
+	}
+	first(c.dialAt, (*pacer).connect)
+	return at, what
+}
+
+// play carries out one thing after the other. It returns when the film ends.
+func (p *pacer) play() time.Duration {
+	w := p.w
+	for steps := 0; ; steps++ {
+		if steps > maxSteps {
+			w.Violate(player.Violation{Kind: player.Endless, What: fmt.Sprintf("%d packets, and no end", maxSteps)})
+			return p.film.now()
+		}
+		if w.AllDone() && !p.busy() {
+			p.changes = nil // nothing depends on them any more
+		}
+		at, do := p.next()
+		if do == nil {
+			if !w.Wait(w.Lock.Timed, func() bool { p.schedule(); return p.due() }, p.hang) {
+				return p.last
+			}
+			continue
+		}
+		w.Mu.Lock()
+		w.Turn++
+		w.Mu.Unlock()
+		w.DrainStir()
+		if wait := at - p.film.now(); wait > 0 && w.Pass(wait) {
+			p.schedule() // a timer of the lock or of the library was first
+			continue
+		}
+		w.Mu.Lock()
+		w.Turn++
+		w.Foot = player.Footprint{}
+		p.last = p.film.now()
+		w.Mu.Unlock()
+		do()
+		p.settle()
+		p.tell()
+	}
+}
+
+// tell gives away a part of the film, if it has grown enough.
+func (p *pacer) tell() {
+	if p.Part == nil {
+		return
+	}
+	w := p.w
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	if len(p.film.film.Packets) < p.part {
+		return
+	}
+	if f := p.film.part(); len(f.Packets)*2 >= p.part { // not all that has been sent is known
+		p.part = 2 * len(p.film.film.Packets)
+		p.Part(f)
+	}
+}
+
+const maxSteps = 1_000_000
+
+// due says whether anything has an instant.
+func (p *pacer) due() bool {
+	_, do := p.next()
+	return do != nil
+}
+
+// busy says whether a packet is on its way or a client has to come back.
+func (p *pacer) busy() bool {
+	w := p.w
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	return slices.ContainsFunc(p.clients, func(c *pacedClient) bool {
+		return c.Stopped || c.expireAt != 0 || len(c.Line.Up)+len(c.Line.Down) > 0 && !c.Line.Broken
+	})
+}
+
+// hang reports that nothing can happen any more, a while after the last thing
+// has happened: that is when somebody who looks sees it.
+func (p *pacer) hang() {
+	w := p.w
+	w.Mu.Lock()
+	p.last += 10 * p.Latency
+	p.film.clock, p.film.slots = p.last-p.film.now(), true
+	w.Mu.Unlock()
+	w.Hang()
+}
+
+func (p *pacer) unlock(k *player.Contender) {
+	w := p.w
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	close(k.Gate)
+	k.Gate = nil
+	delete(p.unlocks, k)
+}
+
+// request delivers a client's next request, or loses it.
+func (p *pacer) request(c *pacedClient) {
+	w := p.w
+	if c.loseRequest {
+		c.loseRequest = false
+		w.Cut(c.Client)
+		w.Happened++
+		return
+	}
+	q := w.Request(c.Client)
+	synctest.Wait() // the server has answered
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	p.film.executed(c.Client, q)
+}
+
+// arrives delivers the next packet of a client's way down, or loses it.
+func (p *pacer) arrives(c *pacedClient) {
+	w := p.w
+	w.Mu.Lock()
+	if c.loseReply && !c.Line.Down[0].IsEvent {
+		c.loseReply = false
+		w.Happened++
+		w.CutLocked(c.Client)
+		w.Mu.Unlock()
+		w.Settle()
+		w.Mu.Lock()
+		p.film.scan()
+		w.Mu.Unlock()
+		return
+	}
+	defer w.Mu.Unlock()
+	w.ArrivesLocked(c.Client)
+}
+
+// connect lets a client that dials connect.
+func (p *pacer) connect(c *pacedClient) {
+	w := p.w
+	c.dialAt = 0
+	w.Mu.Lock()
+	if c.Dialing == nil {
+		w.Mu.Unlock()
+		return
+	}
+	close(c.Dialing)
+	c.Dialing = nil
+	w.Mu.Unlock()
+	w.Settle()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	w.ConnectedLocked(c.Client)
+	p.film.scan()
+}

@@ -1,0 +1,7 @@
+//go:build race
+
+package film
+
+// RaceDetector says whether the program was built with -race. Then films have no
+// variables.
+const RaceDetector = true

@@ -1,0 +1,475 @@
+package film
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"time"
+
+	"example.com/zklock/internal/explore/player"
+	"example.com/zklock/internal/jute"
+)
+
+// A recorder makes the film of a schedule. It is a Camera. Its methods
+// need the Mu of the player.
+type recorder struct {
+	w    *player.Player
+	film Film
+	// clock, where the film is of a schedule in which time mostly does not
+	// pass: each action gets a while of its own beside the time that passes.
+	clock time.Duration
+	slots bool
+
+	nodes   map[string]znode // by path
+	vars    map[*player.Contender][]Variable
+	drawn   map[string]int          // texts that were drawn at random → in which order
+	watches []map[watchKey]struct{} // of each client
+	seen    map[watchKey]struct{}   // to be used again
+	asked   map[watchKey][]string   // contenders of a client that have asked to be woken; "": it is not known which
+	on      map[int]int             // id of a packet on its way → its index
+	knows   map[*player.Contender]bool
+	said    map[player.Violation]bool
+	states  map[string]string            // of clients
+	places  map[Place]int                // → index in film.Places
+	marks   map[*player.Contender][]Mark // what a contender has come to and nobody has noted
+	at      map[*player.Contender]string
+}
+
+// A znode is what a film has of one.
+type znode struct {
+	owner, session, data string
+	czxid                int64
+	version              int32
+}
+
+type watchKey struct {
+	path     string
+	client   int
+	children bool
+}
+
+func (k watchKey) of() string {
+	if k.children {
+		return "children"
+	}
+	return "node"
+}
+
+func newRecorder(w *player.Player) *recorder {
+	r := &recorder{w: w, nodes: make(map[string]znode), vars: make(map[*player.Contender][]Variable), drawn: make(map[string]int), seen: make(map[watchKey]struct{}), asked: make(map[watchKey][]string),
+		on: make(map[int]int), knows: make(map[*player.Contender]bool), said: make(map[player.Violation]bool), states: make(map[string]string),
+		places: make(map[Place]int), marks: make(map[*player.Contender][]Mark), at: make(map[*player.Contender]string)}
+	r.film.Packets, r.film.Marks, r.film.Changes, r.film.Results = []Packet{}, []Mark{}, []Change{}, []string{}
+	return r
+}
+
+func (r *recorder) now() time.Duration {
+	if r.slots {
+		return r.clock + time.Since(r.w.Start) // what passes while a client waits to connect, for example
+	}
+	return time.Since(r.w.Start)
+}
+
+// begin notes what is there at the start.
+func (r *recorder) begin() {
+	for _, c := range r.w.Clients {
+		r.watches = append(r.watches, make(map[watchKey]struct{}))
+		f := Client{Name: c.Name, Session: session(c.Session)}
+		for _, k := range c.Contenders {
+			f.Contenders = append(f.Contenders, k.Name)
+		}
+		r.film.Clients = append(r.film.Clients, f)
+		if c.Session == 0 {
+			r.Client(c, "unconnected")
+		}
+	}
+	r.scanNodes()
+	r.scanWatches()
+}
+
+func (r *recorder) mark(m Mark) {
+	m.At = r.now()
+	r.film.Marks = append(r.film.Marks, m)
+}
+
+func yes(b bool) *bool { return &b }
+
+// Note notes a remark.
+func (r *recorder) Note(who, text string) {
+	r.mark(Mark{Kind: "note", Who: who, Text: text})
+}
+
+// Client notes the state of a client.
+func (r *recorder) Client(c *player.Client, state string) {
+	if r.states[c.Name] == state {
+		return
+	}
+	r.states[c.Name] = state
+	m := Mark{Kind: "client", Who: c.Name, State: state}
+	if state == "connected" {
+		m.Session = session(c.Session)
+	}
+	r.mark(m)
+}
+
+// broken notes, in a film of a schedule of choices, which clients have
+// Lost their connection without a fault: the lock has closed them.
+func (r *recorder) broken() {
+	if !r.slots {
+		return
+	}
+	for _, c := range r.w.Clients {
+		if now := r.states[c.Name]; c.Line != nil && c.Line.Broken && !c.Stopped && (now == "" || now == "connected" || now == "runs on") {
+			r.Client(c, "cut off")
+		}
+	}
+}
+
+// Violation notes a violation, once.
+func (r *recorder) Violation(v player.Violation, known string) {
+	if r.said[v] {
+		return
+	}
+	r.said[v] = true
+	r.mark(Mark{Kind: "violation", Violation: v.Kind, Who: v.Who, Text: v.What, Known: known})
+	if r.film.Violation == nil || r.film.Known != "" && known == "" {
+		r.film.Violation, r.film.Known = &v, known
+	}
+}
+
+// send notes a packet that departs, and gives it its number.
+func (r *recorder) send(c *player.Client, p *player.Frame, kind string) {
+	out := Packet{ID: len(r.film.Packets) + 1, Client: c.Name, Kind: kind, Op: p.Op.String(), Path: p.Path, Watch: p.Watch, Sent: r.now(), Pending: true}
+	out.Who = p.Tag
+	if len(c.Contenders) == 1 {
+		out.Who = c.Contenders[0].Name
+	}
+	switch kind {
+	case "event":
+		out.Op, out.Event = "", p.Event.String()
+	case "reply":
+		out.Made, out.Names, out.Error, out.Of = p.Made, p.Names, player.Code(p.Err), p.Of
+	}
+	p.ID = out.ID
+	r.on[p.ID] = len(r.film.Packets)
+	r.film.Packets = append(r.film.Packets, out)
+}
+
+// Arrived notes that a packet has arrived, or is lost.
+func (r *recorder) Arrived(p *player.Frame, lost bool) {
+	i, ok := r.on[p.ID]
+	if !ok {
+		return
+	}
+	delete(r.on, p.ID)
+	out := &r.film.Packets[i]
+	out.Arrived, out.Lost, out.Pending = r.now(), lost, false
+}
+
+// slot is how long an action lasts in a film of a schedule of choices.
+const slot = 200 * time.Millisecond
+
+// Action gives the next action its time, in a film of a schedule of choices.
+func (r *recorder) Action() {
+	if r.slots {
+		r.clock += slot
+	}
+}
+
+// Answer gives what the server has sent its time on the way.
+func (r *recorder) Answer() {
+	if r.slots {
+		r.clock += slot / 2
+	}
+}
+
+// Sent notes a request. A paced run does it when it gives the request its instant.
+func (r *recorder) Sent(c *player.Client, p *player.Frame) {
+	if r.slots {
+		r.send(c, p, "request")
+	}
+}
+
+// Settled notes what is so when all have got as far as they can.
+func (r *recorder) Settled() {
+	r.broken()
+	r.where()
+	r.variables()
+}
+
+// Depart notes, in a film of a schedule of choices, what the server has
+// sent and what has changed there. A paced run does it when it gives the
+// packets their instants.
+func (r *recorder) Depart() {
+	if !r.slots {
+		return
+	}
+	for _, c := range r.w.Clients {
+		if c.Line == nil {
+			continue
+		}
+		for i := range c.Line.Down {
+			if p := &c.Line.Down[i]; p.ID == 0 {
+				r.send(c, p, p.Kind())
+			}
+		}
+	}
+	r.scan()
+}
+
+// Carried notes that a request asks for a watch.
+func (r *recorder) Carried(c *player.Client, p player.Frame) {
+	if p.Watch {
+		k := watchKey{p.Path, c.Index, p.Op == jute.OpGetChildren || p.Op == jute.OpGetChildren2}
+		r.asked[k] = append(r.asked[k], p.Tag)
+	}
+}
+
+// executed notes what a request has changed at the server; its reply is on
+// the way down.
+func (r *recorder) executed(c *player.Client, p player.Frame) {
+	switch p.Op {
+	case jute.OpGetData, jute.OpExists, jute.OpGetChildren, jute.OpGetChildren2:
+		if p.Watch {
+			r.scanWatches(c)
+		}
+	case jute.OpSync, jute.OpPing:
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpDelete:
+		// Only one that has succeeded changes anything.
+		if c.Line.FailedLast {
+			return
+		}
+		r.scan()
+	default:
+		r.scan()
+	}
+}
+
+// scan looks for what has changed at the server.
+func (r *recorder) scan() {
+	r.scanNodes()
+	r.scanWatches()
+}
+
+func (r *recorder) scanNodes() {
+	srv := r.w.Srv
+	seen := make(map[string]znode, len(r.nodes))
+	var walk func(at string)
+	walk = func(at string) {
+		for _, name := range srv.Children(at) {
+			p := path.Join(at, name)
+			if p == "/zookeeper" {
+				continue
+			}
+			n, ok := srv.Node(p)
+			if !ok {
+				continue // it is a name with nodes below it
+			}
+			z := znode{data: string(n.Data), czxid: n.Stat.Czxid, version: n.Stat.Version, session: session(n.Stat.EphemeralOwner)}
+			if n.Stat.EphemeralOwner != 0 {
+				z.owner = r.w.OwnerLocked(n.Stat.EphemeralOwner)
+			}
+			seen[p] = z
+			walk(p)
+		}
+	}
+	walk("/")
+	var list []Mark
+	for p, z := range r.nodes {
+		if now, ok := seen[p]; !ok || now.owner != z.owner {
+			list = append(list, Mark{Kind: "node", Path: p, Owner: z.owner, Made: yes(false)})
+		}
+	}
+	for p, z := range seen {
+		if before, ok := r.nodes[p]; !ok || before.owner != z.owner {
+			list = append(list, Mark{Kind: "node", Path: p, Owner: z.owner, Made: yes(true), Session: z.session, Data: z.data, Czxid: z.czxid})
+		} else if before.version != z.version || before.czxid != z.czxid {
+			list = append(list, Mark{Kind: "data", Path: p, Data: z.data, Czxid: z.czxid, Version: z.version})
+		}
+	}
+	slices.SortFunc(list, func(a, b Mark) int {
+		order := func(m Mark) int {
+			switch {
+			case m.Made == nil:
+				return 2
+			case *m.Made:
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(order(a)-order(b), cmp.Compare(a.Path, b.Path))
+	})
+	for _, m := range list {
+		m.Data = r.text(m.Data)
+		r.mark(m)
+	}
+	r.nodes = seen
+}
+
+// scanWatches looks at the watches of clients, all if none is named.
+func (r *recorder) scanWatches(clients ...*player.Client) {
+	if len(clients) == 0 {
+		clients = r.w.Clients
+	}
+	var gone, set []watchKey
+	for _, c := range clients {
+		clear(r.seen)
+		for _, x := range r.w.Srv.WatchesOf(c.Conn.SessionID()) {
+			k := watchKey{x.Path, c.Index, x.Children}
+			r.seen[k] = struct{}{}
+			if _, ok := r.watches[c.Index][k]; !ok {
+				set = append(set, k)
+			}
+		}
+		for k := range r.watches[c.Index] {
+			if _, ok := r.seen[k]; !ok {
+				gone = append(gone, k)
+				delete(r.watches[c.Index], k)
+			}
+		}
+	}
+	r.markWatches(gone, false)
+	r.markWatches(set, true)
+	for _, k := range set {
+		r.watches[k.client][k] = struct{}{}
+	}
+}
+
+func (r *recorder) markWatches(list []watchKey, set bool) {
+	slices.SortFunc(list, func(a, b watchKey) int {
+		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.client, b.client), cmp.Compare(a.of(), b.of()))
+	})
+	for _, k := range list {
+		r.mark(Mark{Kind: "watch", Client: r.w.Clients[k.client].Name, Path: k.path, Of: k.of(), Set: yes(set)})
+	}
+}
+
+// Woken notes which waiting contenders an event wakes.
+func (r *recorder) Woken(c *player.Client, p player.Frame) {
+	var asked []string
+	for _, children := range []bool{false, true} {
+		if children && p.Event != jute.EventChildrenChanged && p.Event != jute.EventDeleted || !children && p.Event == jute.EventChildrenChanged {
+			continue
+		}
+		k := watchKey{p.Path, c.Index, children}
+		asked = append(asked, r.asked[k]...)
+		delete(r.asked, k)
+	}
+	var waits []string
+	for _, k := range c.Contenders {
+		if k.State == player.Waiting {
+			waits = append(waits, k.Name)
+		}
+	}
+	if w := r.w; w.Tagged {
+		waits = slices.DeleteFunc(waits, func(name string) bool { return !slices.Contains(asked, name) })
+	}
+	for i := range min(len(asked), len(waits)) {
+		who := c.Name
+		if len(c.Contenders) == 1 || r.w.Tagged {
+			who = waits[i]
+		}
+		r.film.Counters.Wakeups++
+		r.mark(Mark{Kind: "wakeup", Who: who})
+	}
+}
+
+// State notes the state of a contender.
+func (r *recorder) State(k *player.Contender, text string) {
+	state := map[string]string{player.Waiting: "waits", player.Inside: "holds", player.Unlocking: "unlocks"}[k.State]
+	r.marks[k] = append(r.marks[k], Mark{Kind: "state", Who: k.Name, State: cmp.Or(state, k.State), Text: text})
+}
+
+// Noted puts what the contenders have come to into the film.
+func (r *recorder) Noted(k *player.Contender) {
+	for _, m := range r.marks[k] {
+		if leased, ok := k.Lock.(player.Leased); ok && m.State == "holds" && k.State == player.Inside {
+			m.Token = leased.Token()
+		}
+		r.mark(m)
+		if m.State != "holds" {
+			delete(r.knows, k)
+		}
+	}
+	delete(r.marks, k)
+	if k.State != player.Inside || k.Client.Stopped {
+		return
+	}
+	if leased, ok := k.Lock.(player.Leased); ok && !r.knows[k] && player.IsClosed(leased.Lost()) {
+		r.Lost(k, true)
+	}
+}
+
+// Lost notes that a holder has lost the lock.
+func (r *recorder) Lost(k *player.Contender, knows bool) {
+	if knows {
+		r.knows[k] = true
+	}
+	if !knows && r.knows[k] {
+		return
+	}
+	m := Mark{Kind: "lost", Who: k.Name, Knows: yes(knows)}
+	if leased, ok := k.Lock.(player.Leased); ok {
+		m.Token = leased.Token()
+	}
+	r.mark(m)
+}
+
+// known returns how much of the film nothing can change any more: what is
+// before the departure of the first packet that is still on its way. End is the
+// last instant of it.
+func (r *recorder) known() (packets, marks int, end time.Duration) {
+	until := r.now()
+	for _, i := range r.on {
+		until = min(until, r.film.Packets[i].Sent)
+	}
+	packets, _ = slices.BinarySearchFunc(r.film.Packets, until, func(p Packet, t time.Duration) int { return cmp.Compare(p.Sent, t) })
+	marks, _ = slices.BinarySearchFunc(r.film.Marks, until, func(m Mark, t time.Duration) int { return cmp.Compare(m.At, t) })
+	return packets, marks, until - 1
+}
+
+// part returns the film as far as it is known.
+func (r *recorder) part() *Film {
+	packets, marks, end := r.known()
+	f := r.film
+	r.describe(&f)
+	f.Packets, f.Marks, f.End = f.Packets[:packets:packets], f.Marks[:marks:marks], end
+	return &f
+}
+
+// describe says what the film is about.
+func (r *recorder) describe(f *Film) {
+	w := r.w
+	f.Lock, f.Contenders, f.Shared, f.Session = w.Lock.Name, w.Number(), w.Shared, w.Timeout()
+	f.Counters.Requests, f.Counters.Events = w.Run.Requests, w.Run.Events
+	if n := w.Number(); len(w.Scripts) == 0 && !w.Missing && !w.Apart {
+		if w.Lock.Requests != nil {
+			x := w.Lock.Requests(n)
+			f.Formula.Requests = &x
+		}
+		if w.Lock.Events != nil {
+			x := w.Lock.Events(n)
+			f.Formula.Events = &x
+		}
+	}
+}
+
+// finish returns the film.
+func (r *recorder) finish(end time.Duration) *Film {
+	w, f := r.w, &r.film
+	r.describe(f)
+	f.Results = w.Run.Results
+	for _, m := range f.Marks {
+		end = max(end, m.At)
+	}
+	for _, p := range f.Packets {
+		end = max(end, p.Arrived)
+	}
+	f.End = end
+	end = f.End
+	for _, i := range r.on {
+		f.Packets[i].Arrived = end
+	}
+	f.Hash = f.hash()
+	return f
+}

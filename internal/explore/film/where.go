@@ -1,0 +1,140 @@
+package film
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/zklock/internal/explore/player"
+)
+
+// A Where says at which lines of the lock's source a contender is from an
+// instant on: At is the line that it executes or waits in, then its caller, and
+// so on, as indices of Film.Places. It is empty if the contender is outside of
+// the lock: it has not called it yet, holds it, or is done.
+type Where struct {
+	From time.Duration `json:"at_ns"`
+	Who  string        `json:"who"`
+	At   []int         `json:"at"`
+}
+
+// A Place is a line of a source file, such as 03-sequential-predecessor/lock.go.
+type Place struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Func string `json:"func"`
+}
+
+// mostPointers is how many contenders a film has that says where each of them
+// is. In a crowd nobody follows them, and looking takes longer than the run.
+const mostPointers = 12
+
+// sourceRoot is what the paths of this module's files begin with in a stack.
+var sourceRoot = func() string {
+	_, file, _, _ := runtime.Caller(0)
+	return strings.TrimSuffix(file, "internal/explore/film/where.go")
+}()
+
+// machinery are the folders whose functions call a lock, or are called by one,
+// and are not part of it.
+var machinery = []string{"internal/explore/", "internal/museum/java/", "internal/museum/scenes/", "docs/lab/", "docs/exercises/_generated"}
+
+var stacks = sync.Pool{New: func() any { b := make([]byte, 1<<20); return &b }}
+
+// where notes where each contender is. All goroutines must have got as
+// far as they can.
+func (r *recorder) where() {
+	if len(r.w.Contenders) > mostPointers {
+		return
+	}
+	of := make(map[string]*player.Contender, len(r.w.Contenders))
+	for _, k := range r.w.Contenders {
+		if k.GoID != "" {
+			of[k.GoID] = k
+		}
+	}
+	if len(of) == 0 {
+		return
+	}
+	buf := stacks.Get().(*[]byte)
+	defer stacks.Put(buf)
+	n := runtime.Stack(*buf, true)
+	found := make(map[*player.Contender][]Place, len(of))
+	for rest := (*buf)[:n]; len(rest) > 0; {
+		var stack []byte
+		stack, rest, _ = bytes.Cut(rest, []byte("\n\n"))
+		if k := of[player.GoroutineNumber(stack)]; k != nil {
+			found[k] = frames(stack)
+		}
+	}
+	for _, k := range r.w.Contenders { // one whose goroutine has ended is nowhere
+		r.place(k, found[k])
+	}
+}
+
+// frames returns the lines of a stack that are the lock's, from the inside out.
+func frames(stack []byte) (list []Place) {
+	lines := strings.Split(string(stack), "\n")
+	for i := 1; i+1 < len(lines); i += 2 {
+		if strings.HasPrefix(lines[i], "created by ") {
+			break
+		}
+		at := strings.TrimPrefix(lines[i+1], "\t")
+		file, ok := strings.CutPrefix(at, sourceRoot)
+		if !ok {
+			continue
+		}
+		file, number, _ := strings.Cut(file, ":")
+		if isMachinery(file) {
+			continue
+		}
+		number, _, _ = strings.Cut(number, " ")
+		line, err := strconv.Atoi(number)
+		if err != nil {
+			continue
+		}
+		name, _, _ := strings.Cut(lines[i][strings.LastIndexByte(lines[i], '/')+1:], "(0x")
+		name = strings.TrimSuffix(strings.TrimSuffix(name, "(...)"), "({")
+		if j := strings.LastIndexByte(name, '.'); j >= 0 {
+			name = name[j+1:]
+		}
+		list = append(list, Place{file, line, name})
+	}
+	return list
+}
+
+func isMachinery(file string) bool {
+	if strings.HasSuffix(file, "_test.go") {
+		return true
+	}
+	for _, dir := range machinery {
+		if strings.HasPrefix(file, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// place records the place of a contender, if that has changed.
+func (r *recorder) place(k *player.Contender, list []Place) {
+	key := fmt.Sprint(list)
+	if r.at[k] == key || r.at[k] == "" && len(list) == 0 {
+		return
+	}
+	r.at[k] = key
+	at := []int{}
+	for _, p := range list {
+		i, ok := r.places[p]
+		if !ok {
+			i = len(r.film.Places)
+			r.places[p] = i
+			r.film.Places = append(r.film.Places, p)
+		}
+		at = append(at, i)
+	}
+	r.film.Where = append(r.film.Where, Where{r.now(), k.Name, at})
+}

@@ -1,0 +1,91 @@
+package film_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/explore/steps"
+)
+
+// calls are what the source says on the line at which a contender waits for the
+// reply to a request.
+var calls = map[string]*regexp.Regexp{
+	"create": regexp.MustCompile(`[cC]reate`), "delete": regexp.MustCompile(`[dD]elete`), "exists": regexp.MustCompile(`[eE]xists`),
+	"getData": regexp.MustCompile(`Get`), "getChildren2": regexp.MustCompile(`Children`), "sync": regexp.MustCompile(`Sync`),
+}
+
+// While a request of a contender is on its way, or its reply, the contender is at
+// the line that has sent it. One that has the lock is nowhere in the lock.
+func TestAFilmSaysWhereEachContenderIs(t *testing.T) {
+	for name, subject := range map[string]explore.Subject{"naive": steps.Naive(), "herd": steps.Herd(), "predecessor": steps.Predecessor(), "reentrant": steps.Reentrant(), "timeout": steps.Timeout()} {
+		f, err := film.Paced(t, explore.World{Lock: subject, Contenders: 4}, film.Pace{Seed: 3})
+		require.NoError(t, err)
+		sources := make(map[string][]string)
+		checked, waits := 0, 0
+		for i, w := range f.Where {
+			if len(w.At) == 0 {
+				continue
+			}
+			at := f.Places[w.At[0]]
+			if sources[at.File] == nil {
+				text, err := os.ReadFile(filepath.Join("..", "..", "..", at.File))
+				require.NoError(t, err)
+				sources[at.File] = strings.Split(string(text), "\n")
+			}
+			line := sources[at.File][at.Line-1]
+			until := f.End
+			for _, next := range f.Where[i+1:] {
+				if next.Who == w.Who {
+					until = next.From
+					break
+				}
+			}
+			require.NotEmpty(t, at.Func)
+			// The first request that is sent while the contender is there.
+			sent := ""
+			for _, p := range f.Packets {
+				if p.Who == w.Who && p.Kind == "request" && p.Sent >= w.From && p.Sent < until {
+					sent = p.Op
+					break
+				}
+			}
+			switch {
+			case calls[sent] != nil:
+				// Step 5 waits for what another goroutine sends, so that it can give up.
+				if name != "timeout" || !strings.Contains(line, "select") {
+					require.Regexp(t, calls[sent], line, "%s: %s sends %s", name, w.Who, sent)
+				}
+				checked++
+			case sent == "":
+				require.Regexp(t, `<-|select|Wait`, line, "%s: %s waits", name, w.Who)
+				waits++
+			}
+		}
+		require.GreaterOrEqual(t, checked, 8, name)
+		require.True(t, waits > 0 || name == "timeout", name)
+		for _, m := range f.Marks {
+			if m.Kind == "state" && m.State == "holds" {
+				var now []int
+				for _, w := range f.Where {
+					if w.Who == m.Who && w.From <= m.At {
+						now = w.At
+					}
+				}
+				require.Empty(t, now, "%s: %s holds the lock", name, m.Who)
+			}
+		}
+		again, err := film.Paced(t, explore.World{Lock: subject, Contenders: 4}, film.Pace{Seed: 3})
+		require.NoError(t, err)
+		require.Equal(t, f.Where, again.Where, name)
+		crowd, err := film.Paced(t, explore.World{Lock: subject, Contenders: 13}, film.Pace{Seed: 3})
+		require.NoError(t, err)
+		require.Empty(t, crowd.Where, name)
+	}
+}

@@ -1,0 +1,162 @@
+package player
+
+import (
+	"fmt"
+	"slices"
+
+	"example.com/zklock/internal/jute"
+)
+
+// An action is what the explorer can do next.
+type action struct {
+	who, what string
+	fault     Fault
+	do        func()
+}
+
+func (a action) String() string { return a.who + ": " + a.what }
+
+// enabled lists the actions, first those of the client that acted last, and
+// the faults at the end.
+func (w *Player) enabled() []action {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	var first, rest, faults []action
+	for _, g := range w.gaps {
+		first = slices.Insert(first, 0, w.goOn(g))
+	}
+	for _, c := range w.Clients {
+		for _, a := range w.actionsLocked(c) {
+			if a.who == w.last {
+				first = append(first, a)
+			} else {
+				rest = append(rest, a)
+			}
+		}
+		faults = append(faults, w.faultsLocked(c)...)
+	}
+	if len(first)+len(rest) == 0 {
+		return nil
+	}
+	return slices.Concat(first, rest, faults, w.faultsOfAllLocked())
+}
+
+// actionsLocked lists what a client and its contenders can do.
+func (w *Player) actionsLocked(c *Client) (list []action) {
+	add := func(who, what string, do func()) { list = append(list, action{who, what, "", do}) }
+	l := c.Line
+	cutOff := l.CutOffLocked()
+	switch {
+	case c.Stopped:
+		add(c.Name, "run on", func() { w.runOn(c) })
+		return list
+	case cutOff && !c.gone:
+		add(c.Name, "reconnect", func() { w.reconnect(c) })
+	}
+	if c.stalled && !cutOff {
+		add(c.Name, string(Expire), func() { w.expire(c) })
+	}
+	if len(l.Up) > 0 && !cutOff {
+		add(c.Name, "request", func() { w.Request(c) })
+	}
+	if w.Packets && len(l.Down) > 0 && !l.Broken {
+		add(c.Name, l.Down[0].Kind(), func() {
+			w.Mu.Lock()
+			w.SortEvents(l.Down)
+			w.ArrivesLocked(c)
+			w.Mu.Unlock()
+		})
+	}
+	for _, k := range c.Contenders {
+		if k.Gate != nil {
+			add(k.Name, "unlock", func() {
+				w.Mu.Lock()
+				w.Foot.client(c)
+				close(k.Gate)
+				k.Gate = nil
+				w.Mu.Unlock()
+			})
+		}
+	}
+	return list
+}
+
+// A gap is a place in a lock where a goroutine may be kept: Preemptible.
+type gap struct {
+	name string
+	free chan struct{}
+	goid string // of the goroutine that is kept there
+}
+
+// gap keeps a goroutine of the lock until the explorer lets it go on.
+func (w *Player) gap(name string) {
+	w.Mu.Lock()
+	if w.free {
+		w.Mu.Unlock()
+		return
+	}
+	for slices.ContainsFunc(w.gaps, func(g *gap) bool { return g.name == name }) {
+		name += "'" // a goroutine is there already
+	}
+	g := &gap{name, make(chan struct{}), goid()}
+	w.gaps = append(w.gaps, g)
+	w.stirLocked()
+	w.Mu.Unlock()
+	<-g.free
+}
+
+// goOn lets a goroutine leave its gap.
+func (w *Player) goOn(g *gap) action {
+	return action{"gap " + g.name, "go on", "", func() {
+		w.Mu.Lock()
+		w.Foot.Everything = true
+		w.gaps = slices.DeleteFunc(w.gaps, func(h *gap) bool { return h == g })
+		close(g.free)
+		w.Mu.Unlock()
+	}}
+}
+
+// kept says which contender is kept in which gap.
+func (w *Player) kept() map[string]string {
+	if len(w.gaps) == 0 {
+		return nil
+	}
+	by := make(map[string]string)
+	for _, g := range w.gaps {
+		for _, k := range w.Contenders {
+			if k.GoID == g.goid {
+				by[g.name] = k.Name
+			}
+		}
+	}
+	return by
+}
+
+// Request carries out a client's next request.
+func (w *Player) Request(c *Client) Frame {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	p := c.Line.carryLocked()
+	w.executedLocked(c, p)
+	return p
+}
+
+// executedLocked notes a request that reaches the server.
+func (w *Player) executedLocked(c *Client, p Frame) {
+	w.Foot.client(c)
+	w.Foot.request(p)
+	w.Run.Unordered = p.Op == jute.OpSetWatches || p.kindOf() == jute.OpMulti
+	w.Camera.Carried(c, p)
+	w.LogLocked(Entry{Who: c.Name, Kind: "carried out", Op: p.Op.String(), Path: p.Path, Watch: p.Watch})
+	for _, k := range c.Contenders {
+		if k.State == Waiting && k.joined == 0 {
+			k.joined = w.Turn
+		}
+	}
+	if p.Op == jute.OpDelete {
+		node, ok := w.Srv.Node(p.Path)
+		if owner := node.Stat.EphemeralOwner; ok && owner != 0 && owner != c.Conn.SessionID() {
+			w.ViolateLocked(Violation{Kind: ForeignDelete, Who: c.Name, What: fmt.Sprintf("%s deletes %s, the node of %s", c.Name, p.Path, w.OwnerLocked(owner))})
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package player
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// checkLocked checks a state in which all have got as far as they can.
+func (w *Player) checkLocked() {
+	if w.free {
+		return
+	}
+	holders, outlived := w.holdersLocked()
+	if w.Lock.tooMany(holders) && !w.Apart {
+		w.ViolateLocked(Violation{Kind: TwoHolders, What: strings.Join(holders, " and ") + " hold the lock at once"})
+	}
+	if len(outlived) > 0 && len(holders) > 0 && !w.Apart && !slices.Contains(w.Run.Known, string(Outlived)) {
+		w.knownLocked(string(Outlived), Violation{Kind: Outlived, Who: outlived[0], What: fmt.Sprintf("%s still believes that it holds the lock, and %s holds it", outlived[0], holders[0])})
+	}
+	if w.Lock.Check != nil {
+		if what := w.Lock.Check(); what != "" {
+			w.ViolateLocked(Violation{Kind: OwnCheck, What: what})
+		}
+	}
+	for _, k := range w.Contenders {
+		if k.State == Waiting {
+			w.checkWaitLocked(k)
+		}
+		if k.State == Inside && k.node == "" {
+			k.node = "-"
+			w.enteredLocked(k)
+		} else if k.State != Inside {
+			k.node = ""
+		}
+	}
+}
+
+// holdersLocked lists the contenders that hold the lock, each owner once, and
+// those whose session has ended while they held it and that have not been told.
+func (w *Player) holdersLocked() (holders, outlived []string) {
+	for _, k := range w.Contenders {
+		switch {
+		case k.State != Inside:
+		case k.told != nil && IsClosed(k.told): // it knows
+		case k.Lost || !w.lives(k.held):
+			outlived = append(outlived, k.Name)
+		case !slices.Contains(holders, w.owner(k.Name)):
+			holders = append(holders, k.Name)
+		}
+	}
+	return holders, outlived
+}
+
+func (w *Player) checkWaitLocked(k *Contender) {
+	if !k.company {
+		k.company = w.companyLocked(k)
+	}
+	if w.Lock.Within > 0 && time.Since(k.since) > w.Lock.Within {
+		w.ViolateLocked(Violation{Kind: TooLong, Who: k.Name, What: fmt.Sprintf("%s has waited for %v, and its Lock is to give up after %v", k.Name, time.Since(k.since), w.Lock.Within)})
+	}
+	if l := k.Client.Line; w.Apart && !k.Client.faulted && !l.Broken && len(l.Up)+len(l.Down) == 0 {
+		w.ViolateLocked(Violation{Kind: Hang, Who: k.Name, What: k.Name + " waits for a lock that no other contender wants"})
+	}
+}
+
+// owner is the name under which a contender is opened.
+func (w World) owner(name string) string {
+	if w.OneOwner && name == "B" {
+		return "A"
+	}
+	return name
+}
+
+// tooMany says whether these contenders may not be inside at once.
+func (s Subject) tooMany(holders []string) bool {
+	if s.Together == nil {
+		return len(holders) > max(s.Permits, 1)
+	}
+	for i, a := range holders {
+		for _, b := range holders[:i] {
+			if !s.Together(a, b) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// overtakenLocked counts how often contenders that called Lock later get in
+// before one that waits.
+func (w *Player) overtakenLocked(k *Contender) {
+	k.passed = 0
+	for _, o := range w.Contenders {
+		if o == k || o.State != Waiting || o.joined == 0 || o.joined > k.called || o.Client.faulted {
+			continue
+		}
+		if o.passed++; o.passed >= w.Lock.Bypass {
+			w.ViolateLocked(Violation{Kind: Starves, Who: o.Name, What: fmt.Sprintf("%d times a contender that called Lock later gets in before %s", o.passed, o.Name)})
+		}
+	}
+}
+
+func (w *Player) lives(session int64) bool {
+	_, ok := w.Srv.Ephemerals(session)
+	return ok
+}
+
+// nodesOf lists the ephemeral nodes of a client at or below the lock's path.
+func (w *Player) nodesOf(c *Client) (nodes []string) {
+	all, _ := w.Srv.Ephemerals(c.Conn.SessionID())
+	for _, p := range all {
+		if strings.HasPrefix(p, w.at()) {
+			nodes = append(nodes, p)
+		}
+	}
+	return nodes
+}
+
+// enteredLocked checks a contender that has just got the lock: its token
+// grows, and nobody who queues before it has been overtaken.
+func (w *Player) enteredLocked(k *Contender) {
+	if leased, ok := k.Lock.(Leased); ok {
+		token := leased.Token()
+		if token < w.token || token == w.token && !w.OneOwner {
+			w.ViolateLocked(Violation{Kind: TokenShrinks, Who: k.Name, What: fmt.Sprintf("the token of %s is not above that of the holder before it", k.Name)})
+		}
+		w.token = max(w.token, token)
+	}
+	if w.Lock.Bypass > 0 && !w.Shared {
+		w.overtakenLocked(k)
+	}
+	if !w.Lock.Queue || w.Shared || w.Apart || k.Lost {
+		return
+	}
+	own := w.nodesOf(k.Client)
+	if len(own) == 0 {
+		if !k.Client.faulted {
+			w.ViolateLocked(Violation{Kind: NodeMissing, Who: k.Name, What: k.Name + " holds the lock, and its session has no node of the lock"})
+		}
+		return
+	}
+	if w.Lock.Permits > 1 && w.before(own[0]) < w.Lock.Permits {
+		return // there is room for all before it, too
+	}
+	for _, o := range w.Contenders {
+		if o == k || o.State != Waiting || o.Client.faulted || o.Ended || w.Lock.Together != nil && w.Lock.Together(o.Name, k.Name) {
+			continue
+		}
+		for _, p := range w.nodesOf(o.Client) {
+			if number(p)-number(own[0]) < 0 { // the difference wraps, as the counter does
+
+				w.ViolateLocked(Violation{Kind: Overtaken, Who: k.Name, What: fmt.Sprintf("%s gets in with %s, before %s with %s", k.Name, path.Base(own[0]), o.Name, path.Base(p))})
+			}
+		}
+	}
+}
+
+// before is how many contenders have a lower number than a node.
+func (w *Player) before(node string) (n int) {
+	for _, name := range w.Srv.Children(w.at()) {
+		if name != "a-stranger" && number(name)-number(node) < 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// number is the sequence number in a node's name, 0 if there is none.
+func number(p string) int32 {
+	n, _ := strconv.ParseInt(p[max(0, len(p)-10):], 10, 64) // -2³¹ has lost its sign, and wraps to it
+	return int32(n)
+}
+
+// Hang reports who waits when nothing can happen any more.
+func (w *Player) Hang() {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	var who []string
+	for _, k := range w.Contenders {
+		if k.State == done {
+			continue
+		}
+		who = append(who, k.Name)
+	}
+	waits := " waits"
+	if len(who) > 1 {
+		waits = " wait"
+	}
+	w.ViolateLocked(Violation{Kind: Hang, Who: who[0], What: strings.Join(who, " and ") + waits + ", and nothing can happen any more"})
+	w.Run.Known = slices.Compact(w.Run.Known)
+}
+
+// final checks what is left when all scripts have ended.
+func (w *Player) final() {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	for _, c := range w.Clients {
+		for _, p := range w.nodesOf(c) {
+			w.ViolateLocked(Violation{Kind: NodeLeft, Who: c.Name, What: fmt.Sprintf("%s has left %s behind", c.Name, p)})
+		}
+	}
+	for _, name := range w.Srv.Children(w.at()) {
+		node, ok := w.Srv.Node(w.at() + "/" + name)
+		if name != "a-stranger" && ok && node.Stat.EphemeralOwner == 0 {
+			w.ViolateLocked(Violation{Kind: NodeLeft, What: fmt.Sprintf("%s stays, and no end of a session removes it", name)})
+		}
+	}
+	if node, ok := w.Srv.Node(w.at()); ok && !w.Lock.Queue && !w.Lock.Exists && node.Stat.EphemeralOwner == 0 {
+		w.ViolateLocked(Violation{Kind: NodeLeft, What: w.at() + " stays, and no end of a session removes it"})
+	}
+	for _, c := range w.Clients {
+		if w.Lock.Closes && !c.faulted && w.lives(c.Session) {
+			w.ViolateLocked(Violation{Kind: SessionLeft, Who: c.Name, What: "the session of " + c.Name + " still exists, though " + c.Name + " has unlocked"})
+		}
+	}
+	if r, s, n := w.Run, w.Lock, w.Number(); w.Happened == 0 && !w.Missing && !w.Apart && len(w.Scripts) == 0 {
+		if s.Requests != nil && r.Requests > s.Requests(n) {
+			w.ViolateLocked(Violation{Kind: Costly, What: fmt.Sprintf("%d requests, at most %d are predicted", r.Requests, s.Requests(n))})
+		}
+		if s.Events != nil && r.Events > s.Events(n) {
+			w.ViolateLocked(Violation{Kind: Costly, What: fmt.Sprintf("%d watch events, at most %d are predicted", r.Events, s.Events(n))})
+		}
+	}
+	if watches := w.Srv.Watches(); w.Happened == 0 && len(watches) > 0 {
+		w.ViolateLocked(Violation{Kind: WatchLeft, Who: w.OwnerLocked(watches[0].Session), What: fmt.Sprintf("%s has left a watch on %s", w.OwnerLocked(watches[0].Session), watches[0].Path)})
+	}
+}

@@ -1,0 +1,186 @@
+package player
+
+import (
+	"net"
+	"syscall"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A Client is a session of the client library.
+type Client struct {
+	w          *Player
+	Index      int
+	Name       string
+	Conn       *zk.Conn
+	Contenders []*Contender
+
+	// Guarded by w.Mu.
+	Line       *Line
+	Session    int64         // that the explorer knows of
+	Expired    bool          // that session has ended, by a fault
+	connecting chan struct{} // not nil: the library waits to connect
+	Dialing    chan struct{} // not nil: the library dials
+	Stopped    bool
+	stalled    bool
+	faulted    bool // a fault has happened to it
+	refuse     bool // its next connection is refused
+	gone       bool // it connects no more
+	history    uint64
+	past       digest // of its lines in the log
+	carried    int    // requests that the server has answered
+}
+
+// connect makes the client of the library.
+func (c *Client) connect(servers []string) {
+	w := c.w
+	conn, _, err := zk.Connect(servers, w.Timeout(), zk.WithDialer(c.dial), zk.WithLogger(quiet), zk.WithLogInfo(false),
+		zk.WithMaxBufferSize(64<<10), zk.WithMaxConnBufferSize(16<<10), zk.WithEventCallback(c.event))
+	if err != nil {
+		panic(err)
+	}
+	c.Conn = conn
+	synctest.Wait()
+	c.Session = conn.SessionID()
+	if c.Session == 0 {
+		if !c.w.Unconnected {
+			panic("a client has no session")
+		}
+		return
+	}
+	c.w.sessions[c.Session] = c
+}
+
+// dial is the client library's dialer.
+func (c *Client) dial(string, string, time.Duration) (net.Conn, error) {
+	w := c.w
+	w.Mu.Lock()
+	if !w.free {
+		// The library pauses for a second and locks for tenths of one: without
+		// this moment both could end at the same instant, in either order.
+		w.Mu.Unlock()
+		time.Sleep(137 * time.Microsecond)
+		w.Mu.Lock()
+	}
+	if !w.free {
+		gate := make(chan struct{})
+		c.Dialing = gate
+		w.stirLocked()
+		w.Mu.Unlock()
+		<-gate
+		w.Mu.Lock()
+	}
+	if c.refuse {
+		c.refuse = false
+		w.Mu.Unlock()
+		return nil, syscall.ECONNREFUSED
+	}
+	l := newLine(w, c)
+	c.Line, c.stalled = l, false
+	w.Mu.Unlock()
+	if err := w.Srv.Serve(serverEnd{l}); err != nil {
+		return nil, err
+	}
+	return clientEnd{l}, nil
+}
+
+// event is the client library's callback. When a connection has broken the
+// library tells the watches, then fails the requests that were sent, and then,
+// before it connects again, throws away those that were not. The goroutines
+// that are told go on at once, beside it. Here each of these steps waits until
+// all others have got as far as they can, so that the order is always the same.
+func (c *Client) event(ev zk.Event) {
+	if ev.Type != zk.EventSession || ev.State != zk.StateConnecting && ev.State != zk.StateDisconnected {
+		return
+	}
+	w := c.w
+	w.Mu.Lock()
+	if w.free {
+		w.Mu.Unlock()
+		return
+	}
+	gate := make(chan struct{})
+	c.connecting = gate
+	w.stirLocked()
+	w.Mu.Unlock()
+	<-gate
+}
+
+func (c *Client) openLocked() {
+	for _, gate := range []*chan struct{}{&c.connecting, &c.Dialing} {
+		if *gate != nil {
+			close(*gate)
+			*gate = nil
+		}
+	}
+}
+
+// reconnect lets a client that has lost its connection connect. Time passes
+// while the client library pauses.
+func (w *Player) reconnect(c *Client) {
+	w.Mu.Lock()
+	w.Foot.client(c)
+	// Where a fault has happened to one client only, no other contender waits
+	// for a timer, so the pause makes no difference to it.
+	w.Foot.Everything = w.Lock.Timed || w.Lock.Lenient || w.Happened > 1
+	w.Mu.Unlock()
+	for deadline := time.Now().Add(5 * time.Second); ; {
+		w.Mu.Lock()
+		gate := c.Dialing
+		w.Mu.Unlock()
+		if gate != nil {
+			break
+		}
+		if left := time.Until(deadline); left > 0 {
+			w.Pass(left)
+			continue
+		}
+		w.Mu.Lock()
+		c.gone = true // its lock has closed it
+		w.Mu.Unlock()
+		return
+	}
+	w.Mu.Lock()
+	close(c.Dialing)
+	c.Dialing = nil
+	w.Mu.Unlock()
+	w.Settle()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	w.ConnectedLocked(c)
+}
+
+// ConnectedLocked notes what has become of a client that has connected.
+func (w *Player) ConnectedLocked(c *Client) {
+	what, state := "is connected again", "connected"
+	switch id := c.Conn.SessionID(); {
+	case id == 0 && c.Session == 0:
+		what, state = "cannot connect", "unconnected"
+	case id == 0:
+		what, state = "is told that its session has expired", "expired"
+	case id != c.Session:
+		c.Session, c.Expired = id, false
+		w.sessions[id] = c
+		what = "is connected, in a new session"
+	}
+	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: what})
+	w.Camera.Client(c, state)
+	w.Camera.Note(c.Name, what)
+}
+
+// FaultLocked notes that a fault happens to a client.
+func (c *Client) FaultLocked() {
+	c.faulted = true
+	for _, k := range c.Contenders {
+		k.disturbed = true
+	}
+}
+
+// soundLocked says whether nothing of an earlier fault can still reach a call
+// that begins now.
+func (c *Client) soundLocked() bool {
+	l := c.Line
+	return c.Session != 0 && !c.Expired && !c.Stopped && !c.stalled && c.connecting == nil && c.Dialing == nil && !l.Broken && !l.ServerEnd
+}

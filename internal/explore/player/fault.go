@@ -1,0 +1,297 @@
+package player
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	"example.com/zklock/internal/jute"
+)
+
+// faultsOfAllLocked lists the faults that happen to no client in particular.
+func (w *Player) faultsOfAllLocked() (list []action) {
+	if w.Happened >= w.Faults {
+		return nil
+	}
+	for _, f := range []Fault{Pause, Day} {
+		if slices.Contains(w.Kinds, f) {
+			list = append(list, action{"all", string(f), f, func() { w.pause(f) }})
+		}
+	}
+	if slices.Contains(w.Kinds, Remake) {
+		if node, ok := w.Srv.Node(w.at()); ok && node.Container && node.Stat.Cversion > 0 && node.Stat.NumChildren == 0 {
+			list = append(list, action{"server", string(Remake), Remake, w.remake})
+		}
+	}
+	return list
+}
+
+// mayLocked says whether a fault of this kind may happen in a world and has not
+// happened as often as it may.
+func (w *Player) mayLocked(f Fault) bool {
+	happened := 0
+	for _, s := range w.Run.Facts.Faults {
+		if strings.HasSuffix(s, ": "+string(f)) {
+			happened++
+		}
+	}
+	return slices.Contains(w.Kinds, f) && (w.Each == 0 || happened < w.Each)
+}
+
+// faultsLocked lists the faults that may happen to a client now.
+func (w *Player) faultsLocked(c *Client) (list []action) {
+	if w.Happened >= w.Faults || c.Stopped || c.gone {
+		return nil
+	}
+	if !slices.ContainsFunc(c.Contenders, func(k *Contender) bool { return k.State != done }) {
+		return nil // nothing depends on it any more
+	}
+	add := func(who string, f Fault, do func()) {
+		if w.mayLocked(f) {
+			list = append(list, action{who, string(f), f, do})
+		}
+	}
+	l := c.Line
+	live := !l.CutOffLocked() && !c.Expired
+	if c.Session == 0 {
+		if !c.faulted {
+			add(c.Name, Refuse, func() { w.refuse(c) })
+		}
+		return list
+	}
+	switch {
+	case live && len(l.Up) > 0 && !c.stalled:
+		add(c.Name, LoseRequest, func() { w.Cut(c) })
+		add(c.Name, LoseReply, func() { w.loseReply(c) })
+	case live && w.Packets && len(l.Down) > 0:
+		add(c.Name, LoseReply, func() { w.Cut(c) })
+	case live:
+		add(c.Name, Cut, func() { w.Cut(c) })
+	}
+	if !c.Expired {
+		add(c.Name, Expire, func() { w.expire(c) })
+		add(c.Name, Stop, func() { w.stop(c) })
+	}
+	if live && !c.stalled {
+		add(c.Name, Stall, func() { w.stall(c) })
+	}
+	for _, k := range c.Contenders {
+		if w.Lock.Contexts && k.Cancel != nil && k.State == Waiting && !k.Ended {
+			add(k.Name, EndContext, func() { w.endContext(k) })
+		}
+	}
+	return list
+}
+
+// endContext ends the ctx of a contender's Lock or TryLock.
+func (w *Player) endContext(k *Contender) {
+	w.Mu.Lock()
+	w.Camera.Note(k.Name, "its ctx ends")
+	k.Ended = true
+	w.Foot.client(k.Client)
+	cancel := k.Cancel
+	w.Mu.Unlock()
+	cancel()
+}
+
+// Cut breaks a client's connection; what is on it is lost.
+func (w *Player) Cut(c *Client) {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	w.CutLocked(c)
+}
+
+// CutLocked is Cut for a caller that has Mu.
+func (w *Player) CutLocked(c *Client) {
+	l := c.Line
+	w.Camera.Depart()
+	for _, p := range l.Up {
+		w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: "the request is lost"})
+		if p.Op == jute.OpDelete {
+			w.Run.Facts.OrphanDelete = true
+		}
+	}
+	for _, p := range l.Down {
+		if p.IsEvent {
+			continue
+		}
+		w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: "the reply is lost"})
+		switch {
+		case strings.HasPrefix(p.Made, w.at()):
+			w.Run.Facts.OrphanCreate = true
+		case p.Op == jute.OpDelete:
+			w.Run.Facts.OrphanDelete = true
+		}
+	}
+	if len(l.Up)+len(l.Down) == 0 {
+		w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: "the connection breaks"})
+	}
+	c.FaultLocked()
+	w.Foot.client(c)
+	l.BreakLocked()
+	w.Camera.Client(c, "cut off")
+}
+
+// loseReply carries a client's request out and then breaks the connection.
+func (w *Player) loseReply(c *Client) {
+	w.Request(c)
+	synctest.Wait() // the server has answered, and nothing has arrived
+	w.Cut(c)
+}
+
+// pause lets time pass for all.
+func (w *Player) pause(f Fault) {
+	d, most, what := pause, math.MaxInt, fmt.Sprintf("%v pass", pause)
+	if f == Day {
+		// A waiter that looks again every second has looked often enough before that.
+		d, most, what = day, 300, string(Day)
+	}
+	w.Mu.Lock()
+	w.Foot.Everything = true
+	w.LogLocked(Entry{Kind: "note", Text: what})
+	w.Camera.Note("", what)
+	w.Mu.Unlock()
+	w.letPass(nil, d, most)
+}
+
+// remake removes the parent of the queue, as the server does with a container
+// that is empty. The next contender makes it again, and numbers begin at 0.
+func (w *Player) remake() {
+	w.Mu.Lock()
+	w.Foot.Everything = true
+	w.LogLocked(Entry{Who: "server", Kind: "note", Text: "removes " + w.at() + ", which is empty"})
+	w.Mu.Unlock()
+	w.Srv.ReapContainers()
+}
+
+// refuse refuses a client's first connection. The library fails what waits
+// for it, and tries again after a second.
+func (w *Player) refuse(c *Client) {
+	w.Mu.Lock()
+	c.refuse = true
+	c.FaultLocked()
+	w.Mu.Unlock()
+	w.reconnect(c)
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	w.Foot.Everything = true // time has passed
+}
+
+// expire ends a client's session as its timeout does.
+func (w *Player) expire(c *Client) {
+	w.Mu.Lock()
+	w.endLocked(c, "is cut off until its session has expired")
+	timed := w.Lock.Timed
+	w.Foot.Everything = timed // time passes
+	w.Mu.Unlock()
+	if timed {
+		w.letPass(c, w.Timeout()+time.Second, math.MaxInt)
+	}
+	w.Srv.Expire(c.Session)
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	for _, k := range c.Contenders {
+		if k.told != nil && !IsClosed(k.told) && timed && k.State == Inside {
+			w.ViolateLocked(Violation{Kind: LateLoss, Who: k.Name, What: k.Name + " is not told that it has lost the lock, though its session has expired"})
+		}
+	}
+}
+
+// endLocked is what Expire and Stop have in common.
+func (w *Player) endLocked(c *Client, how string) {
+	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: how})
+	c.Expired = true
+	c.FaultLocked()
+	w.Foot.client(c)
+	for _, p := range w.nodesOf(c) {
+		w.Foot.request(Frame{Op: jute.OpDelete, Path: p})
+	}
+	w.Run.Unordered = true
+	if how == stoppedNote {
+		w.Camera.Client(c, "stopped")
+	}
+	w.Camera.Client(c, "expired")
+	for _, k := range c.Contenders {
+		if k.State == Inside {
+			k.Lost = true
+			w.Camera.Lost(k, false)
+		}
+	}
+	if !c.Line.ServerEnd {
+		for _, p := range c.Line.Up {
+			w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: "the request is lost"})
+		}
+	}
+	if how != stoppedNote {
+		c.Line.BreakLocked()
+	}
+}
+
+const stoppedNote = "is stopped; its session expires meanwhile"
+
+// stop ends a client's session without the client's noticing.
+func (w *Player) stop(c *Client) {
+	w.Mu.Lock()
+	c.Stopped = true
+	w.endLocked(c, stoppedNote)
+	w.Mu.Unlock()
+	w.Srv.Expire(c.Session)
+}
+
+// runOn lets a stopped client notice what has happened to it.
+func (w *Player) runOn(c *Client) {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	c.Stopped = false
+	w.Foot.client(c)
+	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: "runs on"})
+	w.Camera.Client(c, "runs on")
+	c.Line.BreakLocked()
+}
+
+// letPass lets time pass. What others than c send meanwhile is carried out at
+// once; after so many requests the time is over.
+func (w *Player) letPass(c *Client, d time.Duration, most int) {
+	for deadline := time.Now().Add(d); ; {
+		w.Settle()
+		w.Mu.Lock()
+		var next *Client
+		for _, o := range w.Clients {
+			if o != c && len(o.Line.Up) > 0 && !o.Line.Broken && !o.Stopped && !o.stalled {
+				next = o
+				break
+			}
+		}
+		w.Mu.Unlock()
+		if next != nil {
+			if most--; most < 0 {
+				return
+			}
+			w.Request(next)
+			continue
+		}
+		w.DrainStir()
+		left := time.Until(deadline)
+		if left <= 0 {
+			return
+		}
+		w.Pass(left)
+	}
+}
+
+// stall keeps what a client sends from now on inside it, behind a request of
+// another goroutine of the same client that does not get through. What the
+// client has sent before arrives. In the end the session expires.
+func (w *Player) stall(c *Client) {
+	w.Mu.Lock()
+	c.stalled = true
+	c.FaultLocked()
+	w.Foot.client(c)
+	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: "gets no more requests through, until its session has expired"})
+	w.Camera.Note(c.Name, "gets no more requests through, until its session has expired")
+	w.Mu.Unlock()
+	go c.Conn.Exists("/stalled")
+}

@@ -1,0 +1,90 @@
+package player
+
+import (
+	"path"
+
+	"example.com/zklock/internal/jute"
+)
+
+// A Footprint is what an action has touched. Two actions that have touched
+// different things can be swapped.
+type Footprint struct {
+	Clients    uint64
+	Everything bool // time has passed, or a session or a connection has ended
+	Fault      bool // it has used up a part of the budget
+	Access     []Access
+}
+
+// An Access is what a request does to a node or to a list of children.
+type Access struct {
+	Path string
+	Kids bool // the list
+	Mode byte // of a node: 'r' or 'w'; of a list: see clash
+}
+
+// clash says which two accesses to one list of children do not commute: 'r'
+// reads the list, 'c' and 'd' make and delete a child, 'n' makes one with a
+// number of the parent's, 'g' reads a child by name, which an 'n' may make.
+func clash(a, b byte) bool {
+	switch string([]byte{min(a, b), max(a, b)}) {
+	case "cr", "dr", "nr", "gn", "cn", "nn":
+		return true
+	}
+	return false
+}
+
+func (f *Footprint) client(c *Client) { f.Clients |= 1 << c.Index }
+
+func (f *Footprint) request(p Frame) {
+	dir := path.Dir(p.Path)
+	node := func(path string, mode byte) { f.Access = append(f.Access, Access{path, false, mode}) }
+	list := func(path string, mode byte) { f.Access = append(f.Access, Access{path, true, mode}) }
+	switch p.Op {
+	case jute.OpGetData, jute.OpExists:
+		node(p.Path, 'r')
+		list(dir, 'g')
+	case jute.OpGetChildren, jute.OpGetChildren2:
+		node(p.Path, 'r')
+		list(p.Path, 'r')
+	case jute.OpMulti:
+		if p.kindOf() != jute.OpCreate {
+			f.Everything = true
+			return
+		}
+		// The parent is written as it is: no lock reads how often.
+		node(dir, 'r')
+		list(dir, 'n')
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
+		node(dir, 'r')
+		if p.numbered {
+			list(dir, 'n')
+		} else {
+			node(p.Path, 'w')
+			list(dir, 'c')
+		}
+	case jute.OpDelete:
+		node(p.Path, 'w')
+		list(dir, 'd')
+	case jute.OpSync:
+	default:
+		f.Everything = true
+	}
+}
+
+// Dependent says whether the order of two actions may matter.
+func (f *Footprint) Dependent(b *Footprint) bool {
+	if f.Everything || b.Everything || f.Clients&b.Clients != 0 || f.Fault && b.Fault {
+		return true
+	}
+	for _, x := range f.Access {
+		for _, y := range b.Access {
+			if x.Path != y.Path || x.Kids != y.Kids {
+				continue
+			}
+			if x.Kids && clash(x.Mode, y.Mode) || !x.Kids && (x.Mode == 'w' || y.Mode == 'w') {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,149 @@
+package player
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"example.com/zklock/internal/jute"
+)
+
+// A Frame is one packet on its way.
+type Frame struct {
+	raw      []byte // with the four bytes of its length
+	turn     int    // the action during which it was sent
+	xid      int32
+	Op       jute.Op // of a request; a reply gets that of its request
+	first    jute.Op // of a multi: its first part
+	Path     string  // of a request or an event; of a reply the request's
+	Made     string  // of a reply to create: the new node's path
+	Watch    bool
+	Event    jute.EventType
+	IsEvent  bool
+	Err      jute.Code
+	Names    []string // of a reply: the list of children
+	data     string   // of a create, to tell two requests apart
+	tells    digest   // of a reply: what an Entry does not show
+	numbered bool     // the server completes the name of what is created
+
+	// Of a schedule that is filmed.
+	ID  int           // of the film's packet
+	Tag string        // the contender of a tagged world
+	Of  int           // of a reply: the id of its request
+	Due time.Duration // when it arrives, in a paced run; 0: not known yet
+}
+
+// parseRequest reads what the explorer needs to know of a request.
+func parseRequest(raw []byte) Frame {
+	p := Frame{raw: raw}
+	d := jute.NewDecoder(raw[4:])
+	var h jute.RequestHeader
+	h.Decode(d)
+	p.xid, p.Op = h.Xid, h.Op
+	if h.Op.PathFirst() {
+		p.Path = d.String()
+	}
+	if h.Op == jute.OpMulti {
+		p.first, p.Path = jute.FirstOfMulti(d)
+	}
+	switch p.kindOf() {
+	case jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2:
+		p.Watch = d.Bool()
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
+		p.data = string(d.Buffer())
+		d.ACLs()
+		p.numbered = d.Int32()&jute.FlagSequential != 0
+	case jute.OpSync:
+		p.Path, _ = d.NullString()
+	}
+	return p
+}
+
+// parseReply reads a reply or an event. Asked is the request of a reply.
+//
+// A list of children is put into descending order: ZooKeeper promises none,
+// and a lock that relies on one must be found out, each time alike.
+func parseReply(raw []byte, asked func(xid int32) Frame) Frame {
+	p := Frame{raw: raw}
+	d := jute.NewDecoder(raw[4:])
+	var h jute.ReplyHeader
+	h.Decode(d)
+	p.xid, p.Err = h.Xid, h.Err
+	if h.Xid == jute.XidEvent {
+		var ev jute.WatcherEvent
+		ev.Decode(d)
+		p.IsEvent, p.Event, p.Path = true, ev.Type, ev.Path
+		return p
+	}
+	req := asked(h.Xid)
+	p.Op, p.first, p.Path, p.Watch, p.Of, p.Tag = req.Op, req.first, req.Path, req.Watch, req.ID, req.Tag
+	if h.Err != jute.OK {
+		return p
+	}
+	switch req.Op {
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
+		p.Made = d.String()
+	case jute.OpMulti:
+		if first, made := jute.FirstOfMulti(d); first == jute.OpCreate {
+			p.Made = made
+		}
+	case jute.OpGetChildren, jute.OpGetChildren2:
+		p.Names = d.Strings()
+		rest := raw[len(raw)-d.Len():]
+		slices.SortFunc(p.Names, func(a, b string) int { return cmp.Compare(b, a) })
+		var e jute.Encoder
+		mark := e.BeginFrame()
+		h.Encode(&e)
+		e.Strings(p.Names)
+		e.Raw(rest)
+		e.EndFrame(mark)
+		p.raw = e.Bytes()
+		slices.Sort(p.Names) // for the log
+	}
+	return p
+}
+
+// kindOf is the operation, and of a multi that begins with a create, which is
+// how a lock counts the contenders, a create.
+func (p *Frame) kindOf() jute.Op {
+	if p.Op == jute.OpMulti && p.first == jute.OpCreate {
+		return jute.OpCreate
+	}
+	return p.Op
+}
+
+// Kind is that of the film's packet, on the way down.
+func (p *Frame) Kind() string {
+	if p.IsEvent {
+		return "event"
+	}
+	return "reply"
+}
+
+// pong answers a ping.
+func pong() []byte {
+	var e jute.Encoder
+	mark := e.BeginFrame()
+	(&jute.ReplyHeader{Xid: jute.XidPing}).Encode(&e)
+	e.EndFrame(mark)
+	return e.Bytes()
+}
+
+// cutFrames splits what the server has written.
+func cutFrames(b []byte, frame func([]byte)) {
+	for len(b) >= 4 {
+		n := 4 + int(binary.BigEndian.Uint32(b))
+		frame(slices.Clone(b[:n]))
+		b = b[n:]
+	}
+}
+
+// what orders packets that goroutines of one client have sent at the same
+// instant, so that it does not matter which of them ran first.
+func (p *Frame) what() (rank int, op jute.Op, path, data string) {
+	if p.Op == jute.OpSetWatches { // the client sends it last
+		rank = 1
+	}
+	return rank, p.Op, p.Path, p.data
+}

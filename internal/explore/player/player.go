@@ -1,0 +1,394 @@
+package player
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
+)
+
+// A Player is a World while one schedule is played.
+type Player struct {
+	World
+	Srv        *zkserver.Server
+	Start      time.Time
+	Clients    []*Client
+	Contenders []*Contender
+	Run        *Run
+	end        func() // of the lock's own set-up, or nil
+
+	Mu   sync.Mutex // guards what follows, all lines, clients and contenders
+	free bool       // nobody is held: the world is set up or taken down
+	Turn int        // of the action
+	stir chan struct{}
+	// The film is all that is wanted of the schedule: it has no log.
+	Paced bool
+	// In a paced run: what the last look at all contenders, and at all lines,
+	// has not seen. With a hundred contenders a look takes a while, and most
+	// packets concern one of them.
+	Unnoted, Unscheduled bool
+
+	Happened int    // faults, so far
+	last     string // the client or contender that acted last
+	Idle     int    // how often time has passed since a contender got on
+	token    int64
+	Foot     Footprint
+	gaps     []*gap
+	sessions map[int64]*Client
+	Camera   Camera
+	origins  map[string]origin // of the nodes
+	births   map[string]int    // how many children each node has been given
+}
+
+func (w *Player) stirLocked() {
+	w.Unnoted, w.Unscheduled = true, true
+	select {
+	case w.stir <- struct{}{}:
+	default:
+	}
+}
+
+// Play starts the contenders and then carries out one action after the other.
+func (w *Player) Play(choose func(p *Point) int, acted func(n int, f Footprint)) {
+	r := w.Run
+	for _, k := range w.Contenders {
+		k.Start()
+		w.Settle()
+	}
+	for r.Violation == nil && !r.over {
+		if len(r.Points) >= maxPoints {
+			w.Violate(Violation{Kind: Endless, What: fmt.Sprintf("%d actions, and no end", len(r.Points))})
+			break
+		}
+		actions := w.enabled()
+		if len(actions) == 0 {
+			if !w.Wait(w.Lock.Timed || w.Lock.Lenient, func() bool { return len(w.enabled()) > 0 }, w.Hang) {
+				break
+			}
+			continue
+		}
+		p := w.point(actions)
+		if p.Chosen = choose(p); p.Chosen < 0 || p.Chosen >= len(actions) {
+			r.Aborted = true
+			break
+		}
+		r.Points = append(r.Points, p)
+		w.act(actions[p.Chosen])
+		if acted != nil {
+			acted(len(r.Points)-1, w.Foot)
+		}
+	}
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	w.ResultsLocked()
+	if r.hashing {
+		r.Final = w.hashLocked()
+	}
+}
+
+// Wait lets time pass when nothing can happen at once, until something happens,
+// or can. It returns false when the schedule is over: all scripts have ended, or
+// hang has been called, because nothing can happen any more. A timed lock may
+// come back after the end of the scripts, to remove a node.
+func (w *Player) Wait(timed bool, possible func() bool, hang func()) (goOn bool) {
+	if w.AllDone() && (!timed || !w.left() || w.Idle > maxIdle) {
+		w.final()
+		return false
+	}
+	w.DrainStir()
+	w.Mu.Lock()
+	w.Idle++
+	w.Turn++
+	w.Mu.Unlock()
+	stirred := w.Pass(patience)
+	switch more := possible(); {
+	case w.Idle <= maxIdle && (stirred || more):
+		return true
+	case w.AllDone():
+		w.final()
+	default:
+		hang()
+	}
+	return false
+}
+
+// point is the moment at which one of these actions is chosen.
+func (w *Player) point(actions []action) *Point {
+	p := &Point{Log: w.Run.Log, gaps: w.kept()}
+	for _, a := range actions {
+		p.Enabled = append(p.Enabled, a.String())
+		p.Faults = append(p.Faults, a.fault)
+	}
+	p.Situation = func() uint64 {
+		w.Mu.Lock()
+		defer w.Mu.Unlock()
+		return w.situationLocked()
+	}
+	if w.Run.hashing {
+		w.Mu.Lock()
+		p.State = w.hashLocked()
+		w.Mu.Unlock()
+	}
+	return p
+}
+
+// act carries out an action.
+func (w *Player) act(a action) {
+	w.Mu.Lock()
+	w.Foot = Footprint{}
+	w.Turn++
+	w.last = a.who
+	w.Camera.Action()
+	w.Mu.Unlock()
+	a.do()
+	w.Settle()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	if a.fault != "" {
+		w.Happened++
+		w.Run.Facts.Faults = append(w.Run.Facts.Faults, a.String())
+		w.Foot.Fault = true
+	}
+}
+
+// ResultsLocked notes what has become of each contender.
+func (w *Player) ResultsLocked() {
+	for _, k := range w.Contenders {
+		w.Run.Results = append(w.Run.Results, k.Name+": "+strings.Join(append(slices.Clone(k.results), k.State), ", "))
+	}
+}
+
+// Settle returns when all goroutines have got as far as they can.
+func (w *Player) Settle() {
+	for {
+		synctest.Wait()
+		w.Mu.Lock()
+		w.Camera.Depart()
+		again := false
+		for _, c := range w.Clients {
+			if c.connecting != nil && !c.Stopped {
+				close(c.connecting)
+				c.connecting = nil
+				again = true
+				break
+			}
+		}
+		if !again && !w.Packets {
+			for _, c := range w.Clients {
+				if l := c.Line; !c.Stopped && !l.Broken && len(l.Down) > 0 {
+					w.SortEvents(l.Down)
+					w.Camera.Answer()
+					for len(l.Down) > 0 {
+						w.ArrivesLocked(c)
+					}
+					again = true
+				}
+			}
+		}
+		if !again {
+			w.takeNotesLocked()
+			w.Camera.Settled()
+			w.Mu.Unlock()
+			return
+		}
+		w.Mu.Unlock()
+	}
+}
+
+// ArrivesLocked delivers the first packet of a client's way down.
+func (w *Player) ArrivesLocked(c *Client) {
+	p := c.Line.answerLocked()
+	w.Foot.client(c)
+	if w.Paced {
+		if p.IsEvent {
+			w.Run.Events++
+			w.Camera.Woken(c, p)
+		}
+		return
+	}
+	e := Entry{Who: c.Name, Kind: "reply", Op: p.Op.String(), Path: p.Path, Made: p.Made, Watch: p.Watch, Err: Code(p.Err), Names: p.Names}
+	if p.IsEvent {
+		e = Entry{Who: c.Name, Kind: "event", Op: p.Event.String(), Path: p.Path}
+		w.Run.Events++
+		w.Camera.Woken(c, p)
+	}
+	c.history = c.history*1099511628211 ^ e.hash()
+	c.past.num(uint64(p.tells))
+	w.LogLocked(e)
+}
+
+// Code is an error as a log has it.
+func Code(c jute.Code) string {
+	switch c {
+	case jute.OK:
+		return ""
+	case jute.ErrNoNode:
+		return "no node"
+	case jute.ErrNodeExists:
+		return "node exists"
+	}
+	return fmt.Sprintf("error %d", c)
+}
+
+// SortEvents puts events that one transaction has caused for several paths into
+// a fixed order: the end of a session takes its nodes in none.
+func (w *Player) SortEvents(down []Frame) {
+	for i := 0; i < len(down); {
+		j := i
+		for j < len(down) && down[j].IsEvent && down[j].turn == down[i].turn {
+			j++
+		}
+		if w.Run.Unordered && j > i {
+			slices.SortStableFunc(down[i:j], func(a, b Frame) int { return strings.Compare(b.Path, a.Path) })
+		}
+		i = max(j, i+1)
+	}
+}
+
+// takeNotesLocked logs what the clients and contenders have done since the
+// last time, in a fixed order, and checks the state.
+func (w *Player) takeNotesLocked() {
+	if !w.Unnoted && w.Calm() {
+		return
+	}
+	w.Unnoted = false
+	for _, c := range w.Clients {
+		l := c.Line
+		from := len(l.Up)
+		for from > 0 && l.Up[from-1].turn == w.Turn {
+			from--
+		}
+		sent := l.Up[from:]
+		if len(sent) == 0 {
+			continue
+		}
+		slices.SortStableFunc(sent, func(a, b Frame) int {
+			ra, oa, pa, da := a.what()
+			rb, ob, pb, db := b.what()
+			if ra != rb {
+				return ra - rb
+			}
+			if oa != ob {
+				return int(oa) - int(ob)
+			}
+			if pa != pb {
+				return strings.Compare(pa, pb)
+			}
+			// What is in the data is last: an id that a lock draws differs each time.
+			return cmp.Or(len(da)-len(db), byName(a.Tag, b.Tag), strings.Compare(da, db))
+		})
+		for i := range sent {
+			w.Foot.client(c)
+			w.LogLocked(Entry{Who: c.Name, Kind: "sends", Op: sent[i].Op.String(), Path: sent[i].Path, Watch: sent[i].Watch})
+			if sent[i].Op != jute.OpSetWatches {
+				w.Run.Requests++
+			}
+			sent[i].turn = -1 // it is noted
+			w.Camera.Sent(c, &sent[i])
+		}
+	}
+	for _, k := range w.Contenders {
+		for _, e := range k.notes {
+			e.Who = k.Name
+			w.LogLocked(e)
+			w.Foot.client(k.Client)
+			w.Idle = 0
+		}
+		k.notes = nil
+		w.Camera.Noted(k)
+		for _, v := range k.bad {
+			w.ViolateLocked(v)
+		}
+		k.bad = nil
+	}
+	w.checkLocked()
+}
+
+// Calm says whether, in a paced run, nothing changes but by packets and by
+// what contenders do: no fault has happened, and no clock plays a part.
+func (w *Player) Calm() bool {
+	l := w.Lock
+	return w.Paced && w.Happened == 0 && !l.Timed && l.Within == 0 && l.Check == nil && !w.Apart
+}
+
+// LogLocked adds an entry to the log of the schedule.
+func (w *Player) LogLocked(e Entry) {
+	if w.Paced {
+		return // its film has all of it, and it is not a situation to come back to
+	}
+	e.At = time.Since(w.Start)
+	e.Point = len(w.Run.Points)
+	for _, c := range w.Clients {
+		if w.Shared || c.Name == e.Who {
+			c.remember(e)
+		}
+	}
+	w.Run.Log = append(w.Run.Log, e)
+}
+
+// Pass lets time pass until something happens, for at most that time.
+func (w *Player) Pass(limit time.Duration) bool {
+	select {
+	case <-w.stir:
+		w.Settle()
+		return true
+	default:
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-w.stir:
+		w.Settle()
+		return true
+	case <-timer.C:
+		w.Settle()
+		return false
+	}
+}
+
+// DrainStir forgets what has happened before: Pass waits for what happens next.
+func (w *Player) DrainStir() {
+	select {
+	case <-w.stir:
+	default:
+	}
+}
+
+// AllDone says whether all scripts have ended.
+func (w *Player) AllDone() bool {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	for _, k := range w.Contenders {
+		if k.State != done {
+			return false
+		}
+	}
+	return true
+}
+
+// left says whether a client still has a node of the lock: it may be about to
+// remove it.
+func (w *Player) left() bool {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	return slices.ContainsFunc(w.Clients, func(c *Client) bool { return len(w.nodesOf(c)) > 0 })
+}
+
+// OwnerLocked names the client of a session.
+func (w *Player) OwnerLocked(session int64) string {
+	if c := w.sessions[session]; c != nil {
+		return c.Name
+	}
+	for _, c := range w.Clients {
+		if c.Conn.SessionID() == session {
+			return c.Name
+		}
+	}
+	return "another session"
+}

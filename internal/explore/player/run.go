@@ -1,0 +1,89 @@
+package player
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Point is a moment of a schedule at which one action was chosen.
+type Point struct {
+	Enabled []string // the actions that were possible
+	Chosen  int
+
+	Faults []Fault
+	State  uint64
+	Log    []Entry           // up to here
+	gaps   map[string]string // by the name of a gap, the contender that is kept there
+	// Two schedules that come to one situation go on alike.
+	Situation func() uint64
+}
+
+// Kept returns the contender that is kept in a gap; "" if nobody is, or if it is
+// a goroutine that no contender waits for.
+func (p *Point) Kept(gap string) string { return p.gaps[strings.TrimPrefix(gap, "gap ")] }
+
+// Plain is how many of the actions are not faults; those come first.
+func (p *Point) Plain() int {
+	if i := slices.IndexFunc(p.Faults, func(f Fault) bool { return f != "" }); i >= 0 {
+		return i
+	}
+	return len(p.Enabled)
+}
+
+func (p *Point) choice() string { return p.Enabled[p.Chosen] }
+
+// A Run is one schedule that was played.
+type Run struct {
+	Points    []*Point
+	Log       []Entry
+	Violation *Violation
+	Known     []string // names of the Known that came up
+	Facts     Facts
+	Requests  int      // that the contenders have sent
+	Events    int      // watch events that have arrived
+	Results   []string // what became of each contender
+	Aborted   bool     // by the search
+
+	over      bool // by something known
+	Left      bool // to a part
+	Unordered bool // the action causes events in no particular order
+	hashing   bool
+	Final     uint64
+}
+
+// Choices are the actions taken where more than one was possible.
+func (r *Run) Choices() (names []string) {
+	for _, p := range r.Points {
+		if len(p.Enabled) > 1 {
+			names = append(names, p.choice())
+		}
+	}
+	return names
+}
+
+// Follow has a schedule played with the choices of the trace. It says why one of
+// them cannot be made, or that the schedule ends before all are.
+func (tr *Trace) Follow(play func(choose func(p *Point) int)) (err error) {
+	n := 0
+	play(func(p *Point) int {
+		if len(p.Enabled) == 1 || n >= len(tr.Choices) {
+			return 0
+		}
+		name := tr.Choices[n]
+		i := slices.Index(p.Enabled, name)
+		switch {
+		case i < 0:
+			err = fmt.Errorf("choice %d is %q, but these are possible: %q", n+1, name, p.Enabled)
+		case n < len(tr.Widths) && tr.Widths[n] != len(p.Enabled):
+			err = fmt.Errorf("choice %d had %d possibilities, and now %q", n+1, tr.Widths[n], p.Enabled)
+			i = -1
+		}
+		n++
+		return i
+	})
+	if err == nil && n < len(tr.Choices) {
+		err = fmt.Errorf("the schedule ends after %d of %d choices", n, len(tr.Choices))
+	}
+	return err
+}

@@ -1,0 +1,227 @@
+package player
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"log"
+	mathrand "math/rand/v2"
+	"path"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/zklock/internal/zkserver"
+	"github.com/go-zookeeper/zk"
+)
+
+// InBubble sets a world up in a bubble of its own, plays it and takes it down.
+func InBubble(t *testing.T, config World, playIt func(w *Player)) (r *Run) {
+	config.Name = config.Lock.Name
+	r = &Run{Facts: Facts{World: config}}
+	defer func() {
+		if p := recover(); p != nil {
+			// The bubble ends with goroutines that wait for something.
+			if r.Violation == nil && !r.Aborted {
+				r.Violation = &Violation{Kind: GoroutineLeft, What: fmt.Sprint(p)}
+			}
+		}
+	}()
+	if config.Lock.Lenient {
+		// What it draws is the same each time. The lab is not a test binary, so
+		// package cryptotest does not do.
+		defer func(before io.Reader) { rand.Reader = before }(rand.Reader)
+		rand.Reader = &drawn{source: mathrand.NewChaCha8([32]byte{})}
+	}
+	synctest.Test(t, func(*testing.T) {
+		w := &Player{World: config, Run: r, Start: time.Now(), free: true, stir: make(chan struct{}, 1), Camera: NoCamera{}, sessions: make(map[int64]*Client), origins: make(map[string]origin), births: make(map[string]int)}
+		w.setUp()
+		defer w.takeDown()
+		defer func() {
+			if p := recover(); p != nil {
+				panic(fmt.Sprintf("explore: %v\n%s", p, debug.Stack()))
+			}
+		}()
+		playIt(w)
+	})
+	return r
+}
+
+// A drawn is a source of random bytes that goroutines share.
+type drawn struct {
+	mu     sync.Mutex
+	source *mathrand.ChaCha8
+}
+
+func (d *drawn) Read(b []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.source.Read(b)
+}
+
+var quiet = log.New(io.Discard, "", 0)
+
+// setUp connects the clients and makes the contenders.
+func (w *Player) setUp() {
+	// The server's own clock must not end a session: the explorer does.
+	w.Srv = zkserver.New(zkserver.WithTick(day))
+	if w.Lock.Begin != nil {
+		w.end = w.Lock.Begin(w.gap)
+	}
+	clients := w.Number()
+	if w.Shared {
+		clients = 1
+	}
+	servers := []string{"127.0.0.1:2181"}
+	if w.Ensemble {
+		servers = append(servers, "127.0.0.2:2181", "127.0.0.3:2181")
+	}
+	for i := range clients {
+		c := &Client{w: w, Index: i, Name: Letter(i)}
+		if w.Shared {
+			c.Name = "client"
+		}
+		w.Clients = append(w.Clients, c)
+		if i == 0 || !w.Unconnected {
+			c.connect(servers)
+		}
+	}
+	w.makeParents()
+	if w.Unconnected {
+		w.Clients[0].Conn.Close()
+		synctest.Wait() // its goroutines have ended
+		w.Mu.Lock()
+		w.free = false // from here on they wait for the explorer
+		w.Mu.Unlock()
+		for _, c := range w.Clients {
+			c.Line = newLine(w, c)
+			c.Line.Broken = true
+			c.connect(servers)
+		}
+	}
+	for i := range w.Number() {
+		c := w.Clients[min(i, clients-1)]
+		k := &Contender{w: w, Client: c, Name: Letter(i), script: w.script(i), State: outside}
+		c.Contenders = append(c.Contenders, k)
+		w.Contenders = append(w.Contenders, k)
+	}
+	for _, c := range w.Clients {
+		at := w.at()
+		if w.Apart {
+			at += c.Name
+		}
+		if w.Tagged {
+			for _, k := range c.Contenders {
+				k.Lock = w.Lock.Open(c.Conn, tagged(at, k.Name))(k.Name)
+			}
+			continue
+		}
+		open := w.Lock.Open(c.Conn, at)
+		for _, k := range c.Contenders {
+			k.Lock = open(w.owner(k.Name))
+		}
+	}
+	synctest.Wait()
+	w.Mu.Lock()
+	w.free = false
+	w.Mu.Unlock()
+}
+
+func (w *Player) makeParents() {
+	acl := zk.WorldACL(zk.PermAll)
+	last := acl // of the node in which the lock makes its own
+	if w.Forbidden {
+		last = zk.WorldACL(zk.PermAll &^ zk.PermCreate)
+	}
+	queue := w.Lock.Queue || w.Lock.Exists
+	conn := w.Clients[0].Conn
+	must := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	if w.Missing && !w.Lock.Exists {
+		return
+	}
+	var err error
+	if dir := path.Dir(w.at()); dir != "/" {
+		if queue {
+			_, err = conn.Create(dir, nil, 0, acl)
+		} else {
+			_, err = conn.Create(dir, nil, 0, last)
+		}
+		must(err)
+	}
+	if queue {
+		if slices.Contains(w.Kinds, Remake) {
+			_, err = conn.CreateContainer(w.at(), nil, zk.FlagContainer, last)
+		} else {
+			_, err = conn.Create(w.at(), nil, 0, last)
+		}
+		must(err)
+		if w.Stranger {
+			_, err = conn.Create(w.at()+"/a-stranger", nil, 0, acl)
+			must(err)
+		}
+		if w.Sequence != 0 {
+			w.Srv.SetSequence(w.at(), w.Sequence)
+		}
+	}
+}
+
+// takeDown ends everything.
+func (w *Player) takeDown() {
+	w.Mu.Lock()
+	w.free = true
+	for _, c := range w.Clients {
+		c.Stopped, c.stalled = false, false
+		c.openLocked()
+		if c.Line != nil {
+			for len(c.Line.Up) > 0 && !c.Line.Broken {
+				c.Line.carryLocked()
+			}
+			for len(c.Line.Down) > 0 {
+				c.Line.answerLocked()
+			}
+			c.Line.WakeLocked()
+		}
+	}
+	for _, g := range w.gaps {
+		close(g.free)
+	}
+	w.gaps = nil
+	for _, k := range w.Contenders {
+		if k.Gate != nil {
+			close(k.Gate)
+			k.Gate = nil
+		}
+		if k.Cancel != nil {
+			k.Cancel()
+		}
+	}
+	w.Mu.Unlock()
+	if w.end != nil {
+		w.end()
+		synctest.Wait()
+	}
+	if w.Lock.Lenient {
+		// It may be cleaning up, and a request to a client that has been closed is
+		// never answered. The end of its session wakes what waits.
+		for range 2 {
+			time.Sleep(5 * patience)
+			for _, c := range w.Clients {
+				w.Srv.Expire(c.Conn.SessionID())
+			}
+		}
+		time.Sleep(5 * patience)
+	}
+	for _, c := range w.Clients {
+		go c.Conn.Close()
+	}
+	synctest.Wait()
+	time.Sleep(patience) // a goroutine that waits for a timer gets to its end
+	w.Srv.Close()
+}

@@ -1,0 +1,120 @@
+package player
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"example.com/zklock/internal/jute"
+)
+
+// In a film of contenders that share a client each has a path of its own to
+// the same lock, so that its requests can be told from those of the others:
+// /lab~B/lock is what B calls /lab/lock. The line takes the tag out of what
+// goes to the server, and puts it into what comes back. Otherwise goroutines
+// that one event wakes would send equal requests in any order, and which of
+// them gets which reply would differ from run to run.
+
+const tagMark = "~"
+
+// tagged is a contender's own path to the lock.
+func tagged(at, name string) string {
+	root, rest := cutRoot(at)
+	return root + tagMark + name + rest
+}
+
+// cutRoot cuts the first component off a path.
+func cutRoot(p string) (root, rest string) {
+	if i := strings.IndexByte(p[min(1, len(p)):], '/'); i >= 0 {
+		return p[:i+1], p[i+1:]
+	}
+	return p, ""
+}
+
+// Untagged takes the tag out of a path.
+func Untagged(p string) (path, tag string) {
+	root, rest := cutRoot(p)
+	root, tag, _ = strings.Cut(root, tagMark)
+	return root + rest, tag
+}
+
+// untag takes the tags out of a request.
+func untag(raw []byte) (without []byte, tag string) {
+	d := jute.NewDecoder(raw[4:])
+	var h jute.RequestHeader
+	h.Decode(d)
+	var e jute.Encoder
+	mark := e.BeginFrame()
+	h.Encode(&e)
+	switch {
+	case h.Op.PathFirst():
+		var p string
+		p, tag = Untagged(d.String())
+		e.String(p)
+		e.Raw(raw[len(raw)-d.Len():])
+	case h.Op == jute.OpSetWatches || h.Op == jute.OpSetWatches2:
+		var r jute.SetWatches2
+		if h.Op == jute.OpSetWatches {
+			r.SetWatches.Decode(d)
+		} else {
+			r.Decode(d)
+		}
+		for _, list := range []*[]string{&r.Data, &r.Exist, &r.Child, &r.Persistent, &r.Recursive} {
+			for i, p := range *list {
+				(*list)[i], _ = Untagged(p)
+			}
+			slices.Sort(*list)
+			*list = slices.Compact(*list) // the server tells a client once
+		}
+		if h.Op == jute.OpSetWatches {
+			r.SetWatches.Encode(&e)
+		} else {
+			r.Encode(&e)
+		}
+	default:
+		return raw, ""
+	}
+	e.EndFrame(mark)
+	return e.Bytes(), tag
+}
+
+// retag puts the tag of its request into a reply.
+func (p *Frame) retag() {
+	if p.Tag == "" || p.Made == "" {
+		return
+	}
+	d := jute.NewDecoder(p.raw[4:])
+	var h jute.ReplyHeader
+	h.Decode(d)
+	made := d.String()
+	rest := p.raw[len(p.raw)-d.Len():]
+	var e jute.Encoder
+	mark := e.BeginFrame()
+	h.Encode(&e)
+	e.String(tagged(path.Clean(made), p.Tag))
+	e.Raw(rest)
+	e.EndFrame(mark)
+	p.raw = e.Bytes()
+}
+
+// forEach is an event as each contender of a client knows it. The client
+// library drops those that nobody waits for.
+func (p *Frame) forEach(players []*Contender) []byte {
+	d := jute.NewDecoder(p.raw[4:])
+	var h jute.ReplyHeader
+	h.Decode(d)
+	var ev jute.WatcherEvent
+	ev.Decode(d)
+	plainPath := ev.Path
+	var all []byte
+	for _, k := range players {
+		var e jute.Encoder
+		mark := e.BeginFrame()
+		h.Encode(&e)
+		ev.Path = tagged(plainPath, k.Name)
+		ev.Encode(&e)
+		e.EndFrame(mark)
+		all = append(all, e.Bytes()...)
+	}
+	return all
+}

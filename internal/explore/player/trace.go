@@ -1,0 +1,228 @@
+package player
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A Trace is a schedule as data: what a search has found, or what to play.
+type Trace struct {
+	World World `json:"world"`
+	// Choices are the actions chosen where more than one was possible, from
+	// the first on. After the last of them the explorer goes on by itself: it
+	// takes the first action that is not a fault, in the order of the clients'
+	// names, the client that acted last before all others.
+	Choices []string `json:"choices"`
+	// Widths are how many actions were possible at each of the choices. A
+	// replay at which there are more or fewer is an error.
+	Widths    []int      `json:"widths"`
+	Violation *Violation `json:"violation,omitempty"`
+	Known     []string   `json:"known,omitempty"`
+	Results   []string   `json:"results"`
+	Log       []Entry    `json:"log"`
+
+	needed int      // choices after which the explorer would have gone on as it did
+	acts   []string // all actions, of which the choices are those that had an alternative
+	chosen []bool   // which of them had one
+}
+
+// String shows a trace to people.
+func (tr *Trace) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %d contenders", tr.World.Name, tr.World.Number())
+	if tr.Violation != nil {
+		fmt.Fprintf(&b, ": %s", tr.Violation)
+	}
+	fmt.Fprintf(&b, "\nchoices (%d):\n%slog:\n", len(tr.Choices), tr.Steps())
+	for _, e := range tr.Log {
+		fmt.Fprintf(&b, "  %s\n", e)
+	}
+	fmt.Fprintf(&b, "at the end:\n")
+	for _, r := range tr.Results {
+		fmt.Fprintf(&b, "  %s\n", r)
+	}
+	return b.String()
+}
+
+// Steps are the actions of the schedule, a line each, with what they have caused.
+// Those with a number are the choices; of the others, there was no choice, or the
+// explorer has gone on by itself.
+func (tr *Trace) Steps() string {
+	var b strings.Builder
+	if len(tr.acts) == 0 { // the trace was read, and not played
+		for i, c := range tr.Choices {
+			fmt.Fprintf(&b, "  %2d. %s\n", i+1, c)
+		}
+		return b.String()
+	}
+	n := 0
+	for i, act := range tr.acts {
+		number := "   "
+		if tr.chosen[i] && n < len(tr.Choices) {
+			n++
+			number = fmt.Sprintf("%2d.", n)
+		}
+		const indent = 22
+		line := fmt.Sprintf("  %s %-15s ", number, act)
+		who, _, _ := strings.Cut(act, ": ")
+		for j, what := range tr.caused(i+1, who) {
+			if j > 0 && len(line)+len(what) > 110 {
+				b.WriteString(line + "\n")
+				line = strings.Repeat(" ", indent)
+			} else if j > 0 {
+				line += "; "
+			}
+			line += what
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+// Whole are all choices of the schedule, with those that the explorer has made by
+// itself at its end: for a player that stops after the last one.
+func (tr *Trace) Whole() (choices []string) {
+	for i, act := range tr.acts {
+		if tr.chosen[i] {
+			choices = append(choices, act)
+		}
+	}
+	return choices
+}
+
+// caused says what an action has caused: what the server has carried out, with its
+// answer, which events have arrived, and what has become of the contenders.
+func (tr *Trace) caused(point int, who string) (list []string) {
+	for i, e := range tr.Log {
+		if e.Point != point {
+			continue
+		}
+		name := brief(e.Path)
+		switch e.Kind {
+		case "carried out":
+			what := e.Op + " " + name
+			if e.Watch {
+				what += " and watch"
+			}
+			answered := slices.IndexFunc(tr.Log[i:], func(r Entry) bool {
+				return r.Point == point && r.Kind == "reply" && r.Who == e.Who && r.Op == e.Op && r.Path == e.Path
+			})
+			if answered >= 0 {
+				switch r := tr.Log[i+answered]; {
+				case r.Err != "":
+					what += ": " + r.Err
+				case r.Made != "":
+					what = e.Op + ": " + brief(r.Made)
+				case len(r.Names) > 0:
+					what += ":"
+					for _, child := range r.Names {
+						what += " " + brief(child)
+					}
+				}
+			}
+			if e.Who != who {
+				what = e.Who + " " + what
+			}
+			list = append(list, what)
+		case "event":
+			list = append(list, fmt.Sprintf("%s gets the event %s of %s", e.Who, e.Op, name))
+		case "lost":
+			list = append(list, fmt.Sprintf("%s %s: %s", e.Op, name, e.Text))
+		case "note":
+			if e.Text == string(Day) || tr.Violation != nil && e.Text == tr.Violation.String() {
+				continue // it is the action, or what the schedule is about
+			}
+			list = append(list, strings.TrimSpace(e.Who+" "+e.Text))
+		}
+	}
+	return list
+}
+
+// brief is the last part of a path, without the middle of a random name.
+func brief(p string) string {
+	name := path.Base(p)
+	if n := len(name); n > 26 {
+		name = name[:8] + "…" + name[n-10:]
+	}
+	return name
+}
+
+// WriteFile writes a trace as JSON.
+func (tr *Trace) WriteFile(name string) error {
+	b, err := json.MarshalIndent(tr, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, append(b, '\n'), 0o644)
+}
+
+// ReadTrace reads what WriteFile has written. The lock of its world is to be
+// set by the caller.
+func ReadTrace(name string) (*Trace, error) {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	tr := new(Trace)
+	if err := json.Unmarshal(b, tr); err != nil {
+		return nil, fmt.Errorf("%s is not a trace: %w", name, err)
+	}
+	if err := tr.check(); err != nil {
+		return nil, fmt.Errorf("%s is not a trace: %w", name, err)
+	}
+	return tr, nil
+}
+
+// check says what in a trace no search can have written.
+func (tr *Trace) check() error {
+	w := tr.World
+	switch {
+	case w.Name == "":
+		return errors.New("it names no lock")
+	case w.Contenders < 0 || w.Contenders > MaxContenders:
+		return fmt.Errorf("it has %d contenders, and there are 1 to %d", w.Contenders, MaxContenders)
+	case w.Faults < 0 || w.Each < 0:
+		return errors.New("its number of faults is negative")
+	case len(tr.Widths) != len(tr.Choices):
+		return fmt.Errorf("it has %d choices, and %d widths", len(tr.Choices), len(tr.Widths))
+	}
+	for _, f := range w.Kinds {
+		if !slices.Contains(append([]Fault{Pause, Day, Remake, Refuse}, AllFaults...), f) {
+			return fmt.Errorf("it has a fault of an unknown kind, %q", f)
+		}
+	}
+	for _, op := range slices.Concat(w.Scripts...) {
+		if op != LockOp && op != TryLockOp && op != UnlockOp {
+			return fmt.Errorf("it has an unknown call in a script, %q", op)
+		}
+	}
+	return nil
+}
+
+// Cut leaves out the choices at the end that the explorer would make by itself.
+func (tr *Trace) Cut() {
+	tr.Choices, tr.Widths = tr.Choices[:tr.needed], tr.Widths[:tr.needed]
+}
+
+// TraceOf makes a trace of a run, with all its choices.
+func TraceOf(w World, r *Run) *Trace {
+	w.Name = w.Lock.Name
+	tr := &Trace{World: w, Choices: []string{}, Widths: []int{}, Violation: r.Violation, Known: r.Known, Results: r.Results, Log: r.Log}
+	for _, p := range r.Points {
+		tr.acts, tr.chosen = append(tr.acts, p.choice()), append(tr.chosen, len(p.Enabled) > 1)
+		if len(p.Enabled) == 1 {
+			continue
+		}
+		tr.Choices = append(tr.Choices, p.choice())
+		tr.Widths = append(tr.Widths, len(p.Enabled))
+		if p.Chosen != 0 {
+			tr.needed = len(tr.Choices)
+		}
+	}
+	return tr
+}

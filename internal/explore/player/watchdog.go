@@ -1,0 +1,66 @@
+package player
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// busy is how long, in real time, a schedule may take. Virtual time stands
+// still while anybody is busy, so a lock that spins would go on until the
+// test's own timeout.
+const busy = time.Minute
+
+// Play plays one schedule, and panics with its choices if it does not end. At
+// each point with more than one action choose says which one; a negative number
+// ends the run. After each action acted gets its number, from 0, and what it has
+// touched.
+func Play(t *testing.T, w World, hashing bool, choose func(p *Point) int, acted func(n int, f Footprint)) *Run {
+	t.Helper()
+	defer OneCore()()
+	var made atomic.Pointer[[]string]
+	var names []string
+	watchdog := time.AfterFunc(busy, func() {
+		so := made.Load()
+		if so == nil {
+			so = new([]string)
+		}
+		debug.SetTraceback("all") // what it is busy with
+		panic(fmt.Sprintf("explore: %s is busy for a minute of real time, so it waits for nothing: a goroutine of the lock spins. The schedule: %q", w.Lock.Name, *so))
+	})
+	defer watchdog.Stop()
+	return InBubble(t, w, func(playing *Player) {
+		playing.Run.hashing = hashing
+		playing.Play(func(p *Point) int {
+			i := choose(p)
+			if i >= 0 && len(p.Enabled) > 1 {
+				names = append(names, p.Enabled[i])
+				so := names
+				made.Store(&so)
+			}
+			return i
+		}, acted)
+	})
+}
+
+// OneCore makes this process use one core, until the function that it returns
+// is called. When the client library loses its connection it fails its
+// requests one after the other, and the goroutines that wait for them send the
+// next ones at once; on two cores some of these are failed, too, or not. On one
+// core they begin when the library has done its step.
+func OneCore() (again func()) {
+	n := runtime.GOMAXPROCS(0)
+	if n == 1 {
+		return func() {}
+	}
+	runtime.GOMAXPROCS(1)
+	return func() { runtime.GOMAXPROCS(n) }
+}
+
+// tries is how often a schedule is played until it repeats. On one core it
+// repeats at once, unless the operating system takes the core away for so long,
+// in the middle of a step, that Go's scheduler lets another goroutine go on.
+const Tries = 20

@@ -1,0 +1,247 @@
+package player
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A Lock is one contender for a lock, used by one goroutine at a time.
+// TryLock may return errors.ErrUnsupported if no script calls it.
+type Lock interface {
+	Lock(ctx context.Context) error
+	TryLock(ctx context.Context) (bool, error)
+	Unlock(ctx context.Context) error
+}
+
+// A Leased lock knows a fencing token, and when it has been lost. Lost is asked
+// once, after a successful Lock or TryLock.
+type Leased interface {
+	Token() int64
+	Lost() <-chan struct{}
+}
+
+// A Subject is a kind of lock under exploration.
+type Subject struct {
+	Name string
+	// Open is called once per client; what it returns makes the contenders of
+	// that client. If the lock has owners, it makes an owner for each name.
+	Open func(conn *zk.Conn, path string) func(name string) Lock
+	// NotLocked says whether an error of Unlock means that the lock was not
+	// held. Nil: the lock cannot tell.
+	NotLocked func(err error) bool
+	// Path of the lock; "/explore/lock" if it is empty.
+	Path string
+	// Begin, if it is not nil, is called before each schedule. A lock that calls
+	// gap(name) at a place where the scheduler may let others run stops there
+	// until the explorer chooses to let it go on. End is called when the
+	// schedule is over; goroutines of the lock that still wait must exit then.
+	Begin func(gap func(name string)) (end func())
+	// Queue: contenders are let in in the order of their nodes' numbers.
+	Queue bool
+	// Requeues: an error of the connection or the session is not an error of Lock,
+	// TryLock or Unlock; they try again. Otherwise they may fail after a fault.
+	Requeues bool
+	// Timed: the lock watches over its session by the clock, so a session
+	// expires only after its timeout has passed.
+	Timed bool
+	// Contexts: Lock and TryLock end when their ctx does.
+	Contexts bool
+	// Reentrant: a holder may lock again, and holds the lock until it has unlocked
+	// as often as it has locked.
+	Reentrant bool
+	// Exists: the lock takes for granted that its path is there, as the
+	// parent of a queue. The explorer makes it in every world.
+	Exists bool
+	// Permits is how many may be inside at once; 0: one.
+	Permits int
+	// Together, if it is not nil, says of two contenders whether they may be
+	// inside at once, as two readers may.
+	Together func(a, b string) bool
+	// Lenient: the lock is somebody's attempt. Whatever is right is let pass: it
+	// may try again after a fault or not, clean up later, wait for timers, and draw
+	// random names, so that its schedules need not repeat.
+	Lenient bool
+	// Closes: Unlock closes the client, after a Lock that failed, too.
+	Closes bool
+	// Session is the session timeout of the clients; SessionTimeout if it is 0.
+	Session time.Duration
+	// Alone: the contenders of a client share nothing but the client, so Open
+	// may be called for each of them. A film then tells their requests apart.
+	Alone bool
+	// Within: Lock gives up after this time. 0: it does not.
+	Within time.Duration
+	// Bypass: a contender whose first request has been carried out starves if
+	// contenders that call Lock later get in at most that many times before it. 0: not checked.
+	Bypass int
+	// Check, if it is not nil, is asked whenever all have got as far as they
+	// can. It says what is wrong with the lock, "" if nothing is.
+	Check func() string
+	// Requests and Events are how many requests n contenders send at most, and
+	// how many watch events they are sent, if each locks once and no fault
+	// happens. Nil: not checked.
+	Requests, Events func(n int) int
+	// Ignore lists violations that are not reported, because the lock makes
+	// no such promise.
+	Ignore []Kind
+	// Known lists what the lock is known to do wrong; see Known.
+	Known []Known
+}
+
+// A Known is something that a lock does wrong and whose page says so. A
+// violation that matches is reported apart and does not end a search.
+type Known struct {
+	Name  string
+	Match func(v Violation, f Facts) bool
+}
+
+// Facts are what happened in a schedule before its violation.
+type Facts struct {
+	// OrphanCreate: the reply to a create that made an ephemeral node was
+	// lost, and the session went on.
+	OrphanCreate bool
+	// OrphanDelete: a request to delete, or its reply, was lost.
+	OrphanDelete bool
+	Faults       []string // that were chosen, in order
+	World        World
+}
+
+// An Op is a call in the script of a contender.
+type Op string
+
+// The calls. After LockOp or TryLockOp has got the lock, the explorer chooses
+// when the next call, UnlockOp, comes. UnlockOp is left out if the lock was
+// not got. A holder that locks again does so at once.
+const (
+	LockOp    Op = "lock"
+	TryLockOp Op = "trylock"
+	UnlockOp  Op = "unlock"
+)
+
+// A Fault is a kind of fault. Each fault that happens is a choice.
+type Fault string
+
+// The kinds of fault.
+const (
+	LoseRequest Fault = "lose request" // a request is lost with its connection
+	LoseReply   Fault = "lose reply"   // a request is carried out, its reply is lost with the connection
+	Cut         Fault = "cut"          // an idle connection breaks; the session lives on
+	Expire      Fault = "expire"       // the client is cut off until its session has expired
+	Stop        Fault = "stop"         // the client is stopped; its session expires; later it runs on
+	EndContext  Fault = "end ctx"      // the ctx of a Lock or TryLock ends
+	Stall       Fault = "stall"        // what the client sends from now on stays in it until its session has expired
+	Pause       Fault = "time passes"  // for 18 s; what is sent meanwhile is carried out at once
+	Day         Fault = "a day passes" // what is sent meanwhile is carried out at once
+	Remake      Fault = "parent goes"  // the server removes the queue's parent, which is an empty container
+	Refuse      Fault = "refuse"       // the first connection of a client is refused: World.Unconnected
+)
+
+// AllFaults are all kinds of fault, without Pause, Day, Remake and Refuse, which
+// are for some locks and worlds.
+var AllFaults = []Fault{LoseRequest, LoseReply, Cut, Expire, Stop, EndContext, Stall}
+
+// A World is what a search plays: a lock, contenders, and what may go wrong.
+// The zero value of every field but Lock has a meaning.
+type World struct {
+	Lock Subject `json:"-"`
+	// Name of the lock; set from Lock.
+	Name string `json:"lock"`
+	// Contenders is how many there are, 2 if it is 0. They are called A, B, …
+	Contenders int `json:"contenders"`
+	// Shared: all contenders are goroutines of one client. Otherwise each has
+	// a client of its own.
+	Shared bool `json:"shared,omitempty"`
+	// Scripts are the calls of each contender; one that has none, or an empty
+	// one, locks and unlocks.
+	Scripts [][]Op `json:"scripts,omitempty"`
+	// Packets: replies and events are choices of their own. Otherwise they
+	// arrive at once.
+	Packets bool `json:"packets,omitempty"`
+	// Missing: no node above the lock's path exists. Otherwise all do, and
+	// the parent of a queue does, too.
+	Missing bool `json:"missing,omitempty"`
+	// Stranger: the parent of the queue has a child that is not a contender.
+	Stranger bool `json:"stranger,omitempty"`
+	// Forbidden: no client may make a node where the lock makes its own.
+	Forbidden bool `json:"forbidden,omitempty"`
+	// OneOwner: A and B are goroutines of one owner. They are opened under one
+	// name, and may be inside together.
+	OneOwner bool `json:"one_owner,omitempty"`
+	// Apart: each contender has a lock of its own, whose path ends with the
+	// contender's name. None of them has to wait.
+	Apart bool `json:"apart,omitempty"`
+	// Unconnected: no client is connected at the start. Open must send nothing.
+	Unconnected bool `json:"unconnected,omitempty"`
+	// Sequence is the number of the next node in the queue.
+	Sequence int32 `json:"sequence,omitempty"`
+	// Ensemble: the client knows three servers, not one; it connects to the
+	// next one at once and keeps what it has not sent.
+	Ensemble bool `json:"ensemble,omitempty"`
+	// Kinds are the kinds of fault that may happen, Faults is how many may
+	// happen in one schedule, all kinds together, and Each is how many of one
+	// kind; 0: as many as Faults says.
+	Kinds  []Fault `json:"kinds,omitempty"`
+	Faults int     `json:"faults,omitempty"`
+	Each   int     `json:"each,omitempty"`
+
+	Tagged bool `json:"-"` // see tag.go
+}
+
+// MaxContenders is how many a search, or a trace in a file, may have.
+const MaxContenders = 64
+
+// SessionTimeout is that of every client in a world, if its Subject names no
+// other. It passes in virtual time.
+const SessionTimeout = 40 * time.Second
+
+const (
+	pause     = SessionTimeout * 9 / 20
+	day       = 24 * time.Hour
+	patience  = time.Minute // virtual: a contender that nothing has woken for that time hangs
+	maxIdle   = 60          // how often time passes without any progress of a contender
+	maxPoints = 400         // actions in a schedule; a longer one does not end
+)
+
+// at is the lock's path. It is deep, so that a lock has parents to make.
+func (w World) at() string {
+	if w.Lock.Path != "" {
+		return w.Lock.Path
+	}
+	return "/explore/lock"
+}
+
+// Timeout is the session timeout of the clients.
+func (w World) Timeout() time.Duration { return cmp.Or(w.Lock.Session, SessionTimeout) }
+
+// Number is how many contenders there are.
+func (w World) Number() int {
+	if w.Contenders == 0 {
+		return 2
+	}
+	return w.Contenders
+}
+
+func (w World) script(i int) []Op {
+	if i < len(w.Scripts) && len(w.Scripts[i]) > 0 {
+		return w.Scripts[i]
+	}
+	return []Op{LockOp, UnlockOp}
+}
+
+// byName orders the names of contenders.
+func byName(a, b string) int {
+	return cmp.Or(len(a)-len(b), strings.Compare(a, b))
+}
+
+// Letter is the name of a contender: A, B, … Z, A2, B2, …
+func Letter(i int) string {
+	name := string(rune('A' + i%26))
+	if i >= 26 {
+		name += strconv.Itoa(i/26 + 1)
+	}
+	return name
+}

@@ -1,0 +1,43 @@
+// Package chinesetest finds what is left of English in a text that was translated.
+package chinesetest
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"example.com/zklock/internal/locktest/chinese"
+)
+
+var (
+	// sentences are three words in a row.
+	sentences = regexp.MustCompile(`[A-Za-z]['a-z]+,? ['a-z]+,? ['a-z]+.*`)
+	// commands are those of a shell, with what follows.
+	commands = regexp.MustCompile(`go (?:run|test|build) \./[ a-zA-Z0-9*/._-]*|git checkout \S+`)
+	// errors are what Go, a lock or the client library says, and requests what a schedule
+	// has: they stay as they are.
+	errors = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\bzk: [a-z ]+|runtime error: [a-z ]+`)
+	// code are the lines of a change, and the names of nodes.
+	code     = regexp.MustCompile(`^\s*[-+] .*|现有的节点：.*`)
+	requests = regexp.MustCompile(`\b(?:lose request|lose reply|request|reply|event) +\w+ \S+`)
+	// names are those of the cases, the longest first: one may be the end of another.
+	names = slices.SortedFunc(maps.Keys(chinese.Table()), func(a, b string) int { return len(b) - len(a) })
+)
+
+// English returns what is left of English in each line of a text: no command, no error
+// of a library, and no name of a case that has its gloss behind it.
+func English(text string) (left []string) {
+	for line := range strings.Lines(text) {
+		for _, name := range names {
+			line = strings.ReplaceAll(line, name+"（", "（")
+		}
+		for _, stays := range []*regexp.Regexp{code, commands, errors, requests} {
+			line = stays.ReplaceAllString(line, "")
+		}
+		if found := sentences.FindString(line); found != "" {
+			left = append(left, found)
+		}
+	}
+	return left
+}

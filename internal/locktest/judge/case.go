@@ -1,0 +1,192 @@
+package judge
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/zklock/internal/zkserver"
+)
+
+// A Case is a case in the process that runs it. What it says of a failure goes to the
+// process that has asked for it.
+type Case struct {
+	*testing.T
+	Asked string // the name by which it was asked for
+	// About is what the asker has said of the case besides its name. What is tested
+	// cannot learn it.
+	About string
+
+	says    *string
+	instant time.Time
+}
+
+func newCase(t *testing.T, name, about string) *Case {
+	return &Case{T: t, Asked: name, About: about, says: new(string)}
+}
+
+// In is the case inside of a bubble.
+func (c *Case) In(t *testing.T) *Case {
+	return &Case{T: t, Asked: c.Asked, About: c.About, says: c.says}
+}
+
+// Watched says that a watchdog watches the case, in a process of its own. If it
+// returns false the case runs in the process of the test.
+func (c *Case) Watched() bool { return self != nil }
+
+// Step tells the watchdog that the case goes on.
+func (c *Case) Step() { self.step() }
+
+// Errorf, Fatalf, Fatal and Skip keep the words for the asker.
+func (c *Case) Errorf(format string, args ...any) {
+	c.Helper()
+	text := Plain(fmt.Sprintf(format, args...))
+	self.note(text)
+	c.T.Error(text)
+}
+
+func (c *Case) Fatalf(format string, args ...any) {
+	c.Helper()
+	c.Errorf(format, args...)
+	c.FailNow()
+}
+
+func (c *Case) Fatal(args ...any) {
+	c.Helper()
+	c.Fatalf("%s", fmt.Sprint(args...))
+}
+
+func (c *Case) Skip(args ...any) {
+	c.Helper()
+	if self != nil {
+		self.mu.Lock()
+		self.skip = fmt.Sprint(args...)
+		self.mu.Unlock()
+	}
+	c.T.Skip(args...)
+}
+
+// Fail fails the case, whose process ends here. Trace is the schedule that has
+// failed, as an address of the lab, from the # on, or "".
+func (c *Case) Fail(words, trace string) {
+	c.Helper()
+	if self == nil {
+		c.Fatal(words)
+	}
+	self.mu.Lock()
+	self.trace = trace
+	self.mu.Unlock()
+	self.note(Plain(words))
+	c.T.Fail()
+	self.left(true)
+}
+
+// Observe tells the watchdog of every request that reaches the server. Call it
+// where the server's bubble is, before anything is sent.
+func (c *Case) Observe(srv *zkserver.Server) {
+	if self == nil {
+		return
+	}
+	srv.Hold(func(zkserver.Request) bool {
+		self.step()
+		if now := time.Now(); !now.Equal(c.instant) {
+			c.instant = now
+			self.instant.Store(0)
+		}
+		self.instant.Add(1)
+		return false
+	})
+}
+
+// bound is how much virtual time a case may take.
+const bound = 100 * time.Hour
+
+// Bound ends a case that waits without patience: its clients' pings keep virtual time
+// going. Call it in the bubble, and stop at the end of the case.
+func (c *Case) Bound() (stop func() bool) {
+	return time.AfterFunc(bound, func() {
+		if self == nil {
+			panic(c.Name() + ": days of virtual time have passed")
+		}
+		self.stuck("the lock hangs: days of virtual time have passed")
+	}).Stop
+}
+
+// Does notes that an operation of the lock is under way, until done is called: the
+// watchdog names it.
+func (c *Case) Does(what string) (done func()) { return self.does(what) }
+
+// Call calls an operation of the lock.
+func (c *Case) Call(what string, f func()) {
+	defer c.Does(what)()
+	Aside(f)
+}
+
+// Note keeps the words of a failure, which need not be the test's, for the asker.
+func (c *Case) Note(text string) { self.note(Plain(text)) }
+
+// Left tells that the case is over, as far as its own function goes. If it has
+// failed the process ends here: what hangs would keep the bubble from ending.
+func (c *Case) Left() { self.left(c.Failed()) }
+
+// Over ends the process of a case that has passed and whose goroutines do not end.
+func (c *Case) Over() { self.over() }
+
+// Says keeps what a case that passes has to say to the asker.
+func (c *Case) Says(text string) {
+	*c.says = text
+	if self != nil {
+		self.mu.Lock()
+		defer self.mu.Unlock()
+		self.says = text
+	}
+}
+
+// Again has the case run again, in a process in which nothing has run before, where
+// About is what is told here. This run of it is over.
+func (c *Case) Again(about string) {
+	self.mu.Lock()
+	defer self.mu.Unlock()
+	self.again = about
+}
+
+// First says that the process has run no case before.
+func (c *Case) First() bool {
+	self.mu.Lock()
+	defer self.mu.Unlock()
+	return self.cases == 1
+}
+
+// Plain puts what a case says of a failure before what testify says of it.
+func Plain(text string) string {
+	if !strings.Contains(text, "\tError Trace:\t") {
+		return text
+	}
+	parts := make(map[string][]string)
+	label := ""
+	for line := range strings.Lines(text) {
+		fields := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 3)
+		if len(fields) < 3 {
+			continue
+		}
+		if name := strings.TrimSpace(fields[1]); strings.HasSuffix(name, ":") {
+			label = strings.TrimSuffix(name, ":")
+		}
+		parts[label] = append(parts[label], strings.TrimRight(fields[2], " \t"))
+	}
+	var places []string
+	for _, place := range parts["Error Trace"] {
+		if place = filepath.Base(strings.TrimSpace(place)); place != "" && place != "." && len(places) < 3 {
+			places = append(places, place)
+		}
+	}
+	at := " (" + strings.Join(places, " < ") + ")"
+	detail := strings.Join(parts["Error"], "\n    ")
+	message := strings.Join(parts["Messages"], "\n")
+	if message == "" {
+		return detail + at
+	}
+	return message + at + "\n    " + detail
+}

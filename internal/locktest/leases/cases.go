@@ -1,0 +1,746 @@
+package leases
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest/judge"
+	"example.com/zklock/internal/locktest/stage"
+	"example.com/zklock/internal/zkserver"
+)
+
+// Plan is the suite. Where a case needs exact control, its sleeps are of virtual
+// time: exact, and free.
+func (s Subject) Plan() stage.Plan {
+	p := stage.NewPlan(stage.WithoutParents(leaseCases), stage.Of[*leaseWorld](s.Level), true, true, func(w *stage.Stage) *leaseWorld { return &leaseWorld{w, s} })
+	if s.Open == nil {
+		p.Missing = "LeaseSubject.Open is nil: it must make contenders"
+	}
+	return p
+}
+
+var leaseCases = []stage.TestCase[*leaseWorld]{
+	{Name: "a ctx that has ended gets no lock and sends nothing", Group: stage.Liveness, Run: endedCtx, Basic: true},
+	{Name: "a waiter whose ctx ends returns, leaves the queue and lets nobody in", Group: stage.Liveness, Run: ctxEndsWhileWaiting, Basic: true},
+	{Name: "a waiter whose ctx ends returns though no server answers", Group: stage.Faults, Run: ctxEndsInSilence, Basic: true, Exact: true},
+	{Name: "a create that is answered after ctx has ended leaves no node", Group: stage.Faults, Run: lateCreate, Exact: true},
+	{Name: "TryLock returns though no server answers", Group: stage.Faults, Run: tryLockInSilence, Basic: true, Exact: true},
+	{Name: "Unlock returns though no server answers and the node goes later", Group: stage.Faults, Run: unlockInSilence, Basic: true, Exact: true},
+	{Name: "a waiter that is cancelled in the instant in which it gets the lock has let go of it", Group: stage.Liveness, Run: cancelledAtOnce, Basic: true, Exact: true},
+	{Name: "a create whose reply is lost makes one node", Group: stage.Faults, Run: lostCreate, Exact: true},
+	{Name: "the node of a lost create is looked for after a sync", Group: stage.Faults, Run: searchAfterSync, Exact: true},
+	{Name: "a node of another session is not taken for one's own", Group: stage.Safety, Run: foreignCopy, Exact: true},
+	{Name: "a create that the client keeps back until its next session makes a node that goes", Group: stage.Faults, Run: createInTheNextSession, Basic: true, Exact: true},
+	{Name: "an expired session's holder is told and its Unlock is ErrLost", Group: stage.Faults, Run: expiredLease, Basic: true},
+	{Name: "Unlock after the parent was made again touches nobody else's node", Group: stage.Safety, Run: unlockAfterParentAnew, Basic: true},
+	{Name: "Unlock of a holder that is cut off is not carried out in the next session", Group: stage.Safety, Run: unlockWhileCutOff, Basic: true, Exact: true},
+	{Name: "a holder that is cut off loses the lock before the next one gets in", Group: stage.Safety, Run: cutOff, Basic: true, Exact: true},
+	{Name: "a holder whose answer comes late loses the lock before the next one gets in", Group: stage.Safety, Run: lateAnswer, Basic: true, Exact: true},
+	{Name: "a holder that is cut off for a moment keeps the lock", Group: stage.Faults, Run: shortCut, Basic: true, Exact: true},
+	{Name: "a holder that holds the lock for long keeps it", Group: stage.Liveness, Run: longHold, Basic: true, Exact: true},
+	{Name: "a holder whose node is deleted is told", Group: stage.Faults, Run: deletedLease, Basic: true},
+	{Name: "tokens grow though the parent is made again", Group: stage.Liveness, Run: tokensGrow, Basic: true},
+	{Name: "the queue goes by number where numbers wrap", Group: stage.Liveness, Run: wrap, Exact: true},
+	{Name: "a contender with another name waits its turn", Group: stage.Safety, Run: curatorName},
+	{Name: "a contender with another name that comes later waits", Group: stage.Liveness, Run: curatorComesLater},
+	{Name: "zk.Lock and ours keep each other out", Group: stage.Safety, Run: zkLock},
+	{Name: "a predecessor that changes and does not go lets nobody in", Group: stage.Safety, Run: predecessorChanges, Basic: true},
+	{Name: "the parent is a container", Group: stage.Cost, Run: container, Exact: true},
+	{Name: "the parent is persistent where there are no containers", Group: stage.Faults, Run: noContainers, Exact: true},
+	{Name: "a parent that goes between is made again", Group: stage.Faults, Run: parentGoes, Basic: true, Exact: true},
+	{Name: "a closed client ends Lock with an error, and the lease", Group: stage.Faults, Run: closedClient, Basic: true},
+	{Name: "Lock with a closed client is an error at once", Group: stage.Faults, Run: closedBefore},
+}
+
+type leaseWorld struct {
+	*stage.Stage
+	kind Subject
+}
+
+// NothingLeft fails if the lock has left a node or a watch.
+func (w *leaseWorld) NothingLeft() {
+	w.Helper()
+	w.Stage.NothingLeft()
+	w.NoWatches()
+}
+
+// open makes a contender, in a session of its own unless one is given.
+func (w *leaseWorld) open(in ...*stage.Session) (Lock, *stage.Session) {
+	w.Helper()
+	if len(in) == 0 {
+		in = []*stage.Session{w.Session()}
+	}
+	l := w.kind.Open(in[0].Conn, w.Path)("contender")
+	settle(w.Stage, l)
+	return l, in[0]
+}
+
+// settle waits, before the client is closed, for what a lock does in the
+// background.
+func settle(w *stage.Stage, l Lock) {
+	waiter, ok := l.(Waiter)
+	if !ok {
+		return
+	}
+	w.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), stage.Patience)
+		defer cancel()
+		if err := waiter.Wait(ctx); err != nil {
+			w.Errorf("the case is over, and Wait returns an error: %v", err)
+		}
+	})
+}
+
+// An attempt is a Lock that is under way.
+type attempt struct {
+	done   chan struct{} // closed once it has returned
+	lease  Lease
+	err    error
+	cancel context.CancelFunc
+}
+
+func (w *leaseWorld) begin(l Lock) *attempt {
+	ctx, cancel := context.WithCancel(context.Background())
+	w.Cleanup(cancel)
+	a := &attempt{done: make(chan struct{}), cancel: cancel}
+	done := w.Does("Lock")
+	go judge.Aside(func() {
+		defer close(a.done)
+		a.lease, a.err = l.Lock(ctx)
+		done()
+	})
+	return a
+}
+
+func (w *leaseWorld) gets(a *attempt, name string) Lease {
+	w.Helper()
+	w.Eventually(name+" gets the lock", func() bool { return stage.IsClosed(a.done) })
+	require.NoError(w, a.err, "Lock of %s fails", name)
+	return a.lease
+}
+
+func (w *leaseWorld) holder(in ...*stage.Session) (Lease, *stage.Session) {
+	w.Helper()
+	l, s := w.open(in...)
+	return w.gets(w.begin(l), "the holder"), s
+}
+
+func (w *leaseWorld) keepsWaiting(a *attempt, s *stage.Session, name string) {
+	w.Helper()
+	w.Eventually(name+" waits on a watch", func() bool {
+		if stage.IsClosed(a.done) {
+			require.NoError(w, a.err, "%s must wait, and Lock fails", name)
+			w.Fatalf("%s has got the lock while another contender holds it: two holders", name)
+		}
+		return s.Tap.Armed() > 0 && s.Tap.Pending() == 0
+	})
+}
+
+func (w *leaseWorld) release(l Lease, name string) {
+	w.Helper()
+	require.NoError(w, l.Unlock(within(w)), "Unlock of %s fails", name)
+}
+
+// within is a ctx for what must end.
+func within(w *leaseWorld) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), stage.Patience)
+	w.Cleanup(cancel)
+	return ctx
+}
+
+func (w *leaseWorld) lost(l Lease, what string) {
+	w.Helper()
+	select {
+	case <-l.Lost():
+	case <-time.After(stage.Patience):
+		w.Fatalf("%s, and Lost is not closed", what)
+	}
+}
+
+// silence holds all that a session sends, its pings among it, until the func
+// is called.
+func (w *leaseWorld) silence(s *stage.Session) (end func()) {
+	var held []*zkserver.Fault
+	for range 100 { // connections: a client may break one that is silent
+		held = append(held, w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID }))
+	}
+	return func() {
+		for _, f := range held {
+			f.Release()
+		}
+	}
+}
+
+func endedCtx(w *leaseWorld) {
+	l, s := w.open()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := l.Lock(ctx)
+	require.ErrorIs(w, err, context.Canceled)
+	_, err = l.TryLock(ctx)
+	require.ErrorIs(w, err, context.Canceled)
+	require.Empty(w, stage.RequestsOf(s), "ctx had ended before, and Lock or TryLock has sent something")
+	lease, _ := w.holder()
+	w.release(lease, "the holder")
+}
+
+func ctxEndsWhileWaiting(w *leaseWorld) {
+	first, _ := w.holder()
+	middle, ms := w.open()
+	a := w.begin(middle)
+	w.keepsWaiting(a, ms, "the one in the middle")
+	last, ls := w.open()
+	b := w.begin(last)
+	w.keepsWaiting(b, ls, "the last")
+	a.cancel()
+	w.Eventually("Lock returns when its ctx has ended", func() bool { return stage.IsClosed(a.done) })
+	require.ErrorIs(w, a.err, context.Canceled)
+	require.ErrorContains(w, a.err, w.Path, "the error does not say which lock it is about")
+	w.Eventually("the node of the cancelled waiter goes", func() bool { return len(w.Nodes()) == 2 })
+	w.keepsWaiting(b, ls, "the waiter after the cancelled one")
+	w.release(first, "the holder")
+	w.release(w.gets(b, "the waiter after the cancelled one"), "it")
+	w.NothingLeft()
+}
+
+func ctxEndsInSilence(w *leaseWorld) {
+	for n := 1; ; n++ {
+		first, _ := w.holder()
+		l, s := w.open()
+		held := w.Server.Hold(nth(s, n))
+		a := w.begin(l)
+		met := w.Meets(held, s, "the request is held, or the waiter waits")
+		cancelled := time.Now()
+		a.cancel()
+		w.Eventually("Lock returns when its ctx has ended, though no server answers", func() bool { return stage.IsClosed(a.done) })
+		require.Less(w, time.Since(cancelled), 100*time.Millisecond, "Lock waits for the server, not for ctx")
+		require.ErrorIs(w, a.err, context.Canceled)
+		held.Release()
+		w.release(first, "the holder")
+		next, _ := w.holder()
+		w.release(next, "the next one")
+		w.Eventually("the node of the cancelled waiter goes", func() bool { return len(w.Nodes()) == 0 })
+		if !met {
+			require.Greater(w, n, 1)
+			break
+		}
+	}
+	time.Sleep(stage.Patience) // what goes on in the background has ended by now
+	w.NothingLeft()
+}
+
+func lateCreate(w *leaseWorld) {
+	for _, damage := range damages[:3] { // held, lost, reply lost
+		l, s := w.open()
+		w.release(w.gets(w.begin(l), "the first holder, which makes the parent,"), "it")
+		f := damage.inject(w.Stage, s, 1)
+		a := w.begin(l)
+		w.Hit(f, "the create is sent")
+		a.cancel()
+		w.Eventually("Lock returns", func() bool { return stage.IsClosed(a.done) })
+		require.ErrorIs(w, a.err, context.Canceled)
+		f.Release()
+		time.Sleep(stage.Patience) // the node has been removed by now
+		require.Empty(w, w.Nodes(), "the create %s, ctx had ended, and its node stays: it blocks every contender that comes later", damage.name)
+	}
+	w.NothingLeft()
+}
+
+func tryLockInSilence(w *leaseWorld) {
+	l, s := w.open()
+	held := w.Server.Hold(nth(s, 1))
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_, err := l.TryLock(ctx)
+	require.ErrorIs(w, err, context.DeadlineExceeded)
+	require.Equal(w, time.Second, time.Since(began))
+	held.Release()
+	time.Sleep(stage.Patience) // what goes on in the background has ended by now
+	w.NothingLeft()
+}
+
+func unlockInSilence(w *leaseWorld) {
+	lease, s := w.holder()
+	held := w.Server.Hold(nth(s, 1))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	began := time.Now()
+	err := lease.Unlock(ctx)
+	require.ErrorIs(w, err, context.DeadlineExceeded)
+	require.ErrorContains(w, err, w.Path)
+	require.Equal(w, time.Second, time.Since(began), "Unlock waits for the server, not for ctx")
+	held.Release()
+	require.NoError(w, lease.Unlock(within(w)), "Unlock, called again, waits for the end of the first")
+	w.NothingLeft()
+}
+
+// cancelledAtOnce cancels a waiter at every moment from when the holder's
+// node has gone until it holds the lock itself.
+func cancelledAtOnce(w *leaseWorld) {
+	first, fs := w.holder()
+	for range 20 {
+		l, s := w.open()
+		a := w.begin(l)
+		w.keepsWaiting(a, s, "the waiter")
+		// The reply to the holder's delete is kept back, the events are not.
+		held := w.Server.HoldReply(func(r zkserver.Request) bool { return r.Session == fs.ID && r.Op == jute.OpDelete })
+		go first.Unlock(context.Background())
+		w.Hit(held, "the request is sent")
+		a.cancel()
+		held.Release()
+		w.Eventually("Lock returns", func() bool { return stage.IsClosed(a.done) })
+		if a.err == nil {
+			w.release(a.lease, "the contender that got the lock before it was cancelled")
+		} else {
+			require.ErrorIs(w, a.err, context.Canceled)
+		}
+		w.Eventually("the queue is empty", func() bool { return len(w.Nodes()) == 0 })
+		first, fs = w.holder()
+	}
+	w.release(first, "the holder")
+	w.NothingLeft()
+}
+
+func lostCreate(w *leaseWorld) {
+	first, _ := w.holder()
+	w.release(first, "the first holder, which makes the parent,")
+	l, s := w.open()
+	lost := w.Server.LoseReply(func(r zkserver.Request) bool { return r.Session == s.ID && stage.CreatesNode(r.Op) })
+	lease := w.gets(w.begin(l), "the contender that never got the reply to its create")
+	require.NotEmpty(w, lost.Hit())
+	require.Len(w, w.Nodes(), 1, "the reply to create was lost, and there are two nodes: the second waits for the first, which nothing deletes")
+	w.release(lease, "it")
+	w.NothingLeft()
+}
+
+func searchAfterSync(w *leaseWorld) {
+	first, _ := w.holder()
+	l, s := w.open()
+	w.Server.LoseReply(func(r zkserver.Request) bool { return r.Session == s.ID && stage.CreatesNode(r.Op) })
+	a := w.begin(l)
+	w.keepsWaiting(a, s, "the contender that never got the reply to its create")
+	ops := stage.RequestsOf(s)
+	ops = ops[slices.IndexFunc(ops, stage.CreatesNode):]
+	require.Equal(w, jute.OpSync, ops[1], "the node of a lost create is looked for without a sync: another server may not know of it yet")
+	w.release(first, "the holder")
+	w.release(w.gets(a, "it"), "it")
+	w.NothingLeft()
+}
+
+// foreignCopy puts a node of another session, with the same data, in the place
+// of the one that a lost create has made.
+func foreignCopy(w *leaseWorld) {
+	first, _ := w.holder()
+	w.release(first, "the first holder, which makes the parent,")
+	l, s := w.open()
+	admin := w.Session()
+	w.Server.LoseReply(func(r zkserver.Request) bool { return r.Session == s.ID && stage.CreatesNode(r.Op) })
+	held := w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == jute.OpGetChildren2 })
+	a := w.begin(l)
+	if !w.Meets(held, s, "the contender that never got the reply to its create looks for its node") {
+		w.Fatal("the contender that never got the reply to its create does not look for its node")
+	}
+	node := w.Path + "/" + w.Nodes()[0]
+	data, _, err := admin.Get(node)
+	require.NoError(w, err)
+	require.NoError(w, admin.Delete(node, -1))
+	theirs, err := admin.Create(w.Path+"/lock-", data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	require.NoError(w, err)
+	held.Release()
+	w.keepsWaiting(a, s, "the contender that has found another session's node with its own data")
+	require.NoError(w, admin.Delete(theirs, -1))
+	w.release(w.gets(a, "it, once that node has gone,"), "it")
+	w.NothingLeft()
+}
+
+// unlockAfterParentAnew lets the next holder have a node of the same name.
+func unlockAfterParentAnew(w *leaseWorld) {
+	lease, s := w.holder()
+	name := w.Nodes()[0]
+	w.Expire(s)
+	admin := w.Session()
+	w.Eventually("the parent can be deleted", func() bool { return admin.Delete(w.Path, -1) == nil })
+	next, _ := w.holder()
+	require.Len(w, w.Nodes(), 1)
+	name = w.Nodes()[0] // the same one, unless names have ids
+	w.Renewed(s, "the old holder's client has a new session")
+	before, _, err := admin.Get(w.Path + "/" + name)
+	require.NoError(w, err)
+	unlocked := lease.Unlock(within(w))
+	after, _, err := admin.Get(w.Path + "/" + name)
+	require.NoError(w, err, "an expired holder's Unlock has deleted another contender's node, the new holder's of the same name: two holders")
+	require.Equal(w, before, after, "an expired holder's Unlock has changed the new holder's node")
+	require.ErrorIs(w, unlocked, w.kind.ErrLost, "Unlock after the session has expired")
+	require.False(w, stage.IsClosed(next.Lost()), "the new holder is told that it has lost the lock")
+	w.release(next, "the new holder")
+	w.NothingLeft()
+}
+
+// unlockWhileCutOff lets the client keep back what it cannot send, until the
+// next holder has a node of the same name.
+func unlockWhileCutOff(w *leaseWorld) {
+	lease, s := w.holder(w.Ordinary())
+	back := w.Server.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == s.ID })
+	require.True(w, w.Server.Cut(s.ID))
+	w.Hit(back, "the holder's client connects again")
+	unlocked := make(chan error, 1)
+	go judge.Aside(func() { unlocked <- lease.Unlock(within(w)) })
+	time.Sleep(time.Second) // for Unlock to send what it sends
+	w.Server.Expire(s.ID)
+	admin := w.Session()
+	w.Eventually("the parent can be deleted", func() bool { return admin.Delete(w.Path, -1) == nil })
+	next, _ := w.holder()
+	nodes := w.Nodes() // the name of the holder's, unless names have ids
+	back.Release()
+	require.ErrorIs(w, w.Result(unlocked, "Unlock of a holder whose session has expired"), w.kind.ErrLost)
+	time.Sleep(stage.Patience) // for a delete that the client has kept back
+	require.Equal(w, nodes, w.Nodes(), "Unlock was called while the client was cut off; the client has kept the delete back, and sent it in its next session, and has deleted another contender's node; send nothing while the client has no connection")
+	w.release(next, "the next holder")
+	w.NothingLeft()
+}
+
+func createInTheNextSession(w *leaseWorld) {
+	first, _ := w.holder()
+	w.release(first, "the first holder, which makes the parent,")
+	l, s := w.open(w.Ordinary())
+	back := w.Server.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == s.ID })
+	require.True(w, w.Server.Cut(s.ID))
+	w.Hit(back, "the client connects again")
+	a := w.begin(l)
+	time.Sleep(time.Second) // for Lock to send what it sends
+	w.Server.Expire(s.ID)
+	back.Release()
+	w.release(w.gets(a, "a contender whose session has expired before its create was sent"), "it")
+	w.NothingLeft()
+}
+
+func expiredLease(w *leaseWorld) {
+	lease, s := w.holder()
+	w.Expire(s)
+	next, _ := w.holder()
+	w.lost(lease, "the session has expired")
+	before := w.Nodes()
+	err := lease.Unlock(within(w))
+	require.Equal(w, before, w.Nodes(), "an expired holder's Unlock has deleted another contender's node, the new holder's: two holders")
+	require.ErrorIs(w, err, w.kind.ErrLost, "Unlock after the session has expired")
+	require.False(w, stage.IsClosed(next.Lost()), "the new holder is told that it has lost the lock")
+	require.Greater(w, next.Token(), lease.Token(), "the token of the next holder is not higher")
+	w.release(next, "the new holder")
+	again, _ := w.holder(s)
+	w.release(again, "the old holder's client, in its new session")
+	w.NothingLeft()
+}
+
+// cutOff lets nothing of a holder's through, from different moments on.
+func cutOff(w *leaseWorld) {
+	for _, quiet := range []time.Duration{0, 2 * time.Second, 5 * time.Second, 30 * time.Second} {
+		lease, s := w.holder()
+		next, _ := w.open()
+		a := w.begin(next)
+		time.Sleep(quiet) // the holder has been heard this long ago
+		end := w.silence(s)
+		began := time.Now()
+		w.lost(lease, "the holder has been cut off for longer than its session")
+		require.LessOrEqual(w, time.Since(began), 10*time.Second, "Lost closes later than the session timeout")
+		require.False(w, stage.IsClosed(a.done), "the next one has got the lock before the holder knew that it had lost it: two holders")
+		w.release(w.gets(a, "the next one, when the session has expired"), "it")
+		began = time.Now()
+		require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
+		require.Less(w, time.Since(began), time.Second, "the lease is lost, and Unlock waits for the server")
+		end()
+		w.Eventually("the queue is empty", func() bool { return len(w.Nodes()) == 0 })
+	}
+	time.Sleep(stage.Patience) // what goes on in the background has ended by now
+	w.NothingLeft()
+}
+
+// lateAnswer keeps back the answer to a holder's request, and nothing that it
+// sends later arrives: the server has heard of the session for the last time when
+// the request arrived.
+func lateAnswer(w *leaseWorld) {
+	lease, s := w.holder()
+	next, _ := w.open()
+	a := w.begin(next)
+	late := w.Server.HoldReply(func(r zkserver.Request) bool { return r.Session == s.ID && !stage.ByClient(r.Op) })
+	w.Hit(late, "the holder sends a request")
+	end := w.silence(s)
+	time.Sleep(6 * time.Second)
+	late.Release()
+	w.lost(lease, "the holder has been cut off for longer than its session")
+	require.False(w, stage.IsClosed(a.done), "the next one has got the lock before the holder knew that it had lost it: two holders; count the session timeout from when the request was sent, not from when its answer arrives")
+	w.release(w.gets(a, "the next one, when the session has expired"), "it")
+	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
+	end()
+	time.Sleep(stage.Patience) // what goes on in the background has ended by now
+	w.NothingLeft()
+}
+
+func shortCut(w *leaseWorld) {
+	lease, s := w.holder()
+	for range 5 {
+		time.Sleep(7 * time.Second) // less than the session timeout
+		require.True(w, w.Server.Cut(s.ID))
+	}
+	time.Sleep(time.Minute) // for the clock to close Lost by mistake
+	require.False(w, stage.IsClosed(lease.Lost()), "the connection broke and came back, and Lost is closed")
+	w.release(lease, "the holder")
+	w.NothingLeft()
+}
+
+func longHold(w *leaseWorld) {
+	lease, _ := w.holder()
+	time.Sleep(time.Hour) // for the clock to close Lost by mistake
+	require.False(w, stage.IsClosed(lease.Lost()), "nothing happened for an hour, and Lost is closed")
+	w.release(lease, "the holder")
+	time.Sleep(time.Minute)
+	require.False(w, stage.IsClosed(lease.Lost()), "the holder has let go, and a minute later Lost is closed")
+	w.NothingLeft()
+}
+
+// deletedLease lets Unlock come before the loss is noticed, and then the next
+// holder have a node of the same name.
+func deletedLease(w *leaseWorld) {
+	admin := w.Session()
+	lease, _ := w.holder()
+	require.NoError(w, admin.Delete(w.Path+"/"+w.Nodes()[0], -1))
+	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost, "the holder's node was deleted before its Unlock")
+	w.Eventually("the parent can be deleted", func() bool { return admin.Delete(w.Path, -1) == nil })
+
+	lease, _ = w.holder()
+	name := w.Nodes()[0]
+	require.NoError(w, admin.Delete(w.Path+"/"+name, -1))
+	w.Eventually("the parent can be deleted", func() bool { return admin.Delete(w.Path, -1) == nil })
+	next, _ := w.holder()
+	nodes := w.Nodes() // the same name, unless names have ids
+	w.lost(lease, "the holder's node was deleted")
+	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
+	if w.Server != nil {
+		time.Sleep(stage.Patience) // for a delete in the background
+	}
+	require.Equal(w, nodes, w.Nodes(), "the node of a holder that has lost its own has gone: that of the next holder, which has the same name")
+	w.release(next, "the next holder")
+	w.NothingLeft()
+}
+
+func tokensGrow(w *leaseWorld) {
+	var highest int64
+	for i := range 4 {
+		lease, _ := w.holder()
+		require.Greater(w, lease.Token(), highest, "the token of the next holder is not higher")
+		highest = lease.Token()
+		w.release(lease, "the holder")
+		if i%2 == 0 {
+			require.NoError(w, w.Session().Delete(w.Path, -1), "no contender uses the lock, and its parent cannot be deleted")
+		}
+	}
+}
+
+func wrap(w *leaseWorld) {
+	lease, _ := w.holder()
+	w.release(lease, "the first holder, which makes the parent,")
+	require.True(w, w.Server.SetSequence(w.Path, 1<<31-4))
+	var attempts []*attempt
+	var sessions []*stage.Session
+	for i := range 6 {
+		if i == 3 { // 2³¹-1 is not used: ZooKeeper 3.8 sticks there; others go on
+			l, s := w.open()
+			a := w.begin(l)
+			w.Eventually("Lock returns", func() bool { return stage.IsClosed(a.done) })
+			require.ErrorIs(w, a.err, zk.ErrNodeExists, "the server has no more numbers")
+			require.Zero(w, s.Tap.Armed())
+			require.True(w, w.Server.SetSequence(w.Path, -1<<31))
+		}
+		l, s := w.open()
+		a := w.begin(l)
+		attempts, sessions = append(attempts, a), append(sessions, s)
+		if i > 0 {
+			w.keepsWaiting(a, s, fmt.Sprintf("contender %d", i))
+		} else {
+			w.gets(a, "contender 0")
+		}
+	}
+	for i, a := range attempts {
+		lease := w.gets(a, fmt.Sprintf("contender %d, whose turn it is,", i))
+		for j := i + 1; j < len(attempts); j++ {
+			w.keepsWaiting(attempts[j], sessions[j], fmt.Sprintf("contender %d", j))
+		}
+		w.release(lease, fmt.Sprintf("contender %d", i))
+	}
+	w.NothingLeft()
+}
+
+func curatorName(w *leaseWorld) {
+	lease, s := w.holder()
+	admin := w.Session()
+	// As Curator and zk.Lock make it.
+	theirs, err := admin.Create(w.Path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	require.NoError(w, err)
+	l, ls := w.open()
+	a := w.begin(l)
+	w.keepsWaiting(a, ls, "the contender after one of Curator's")
+	neighbour, _ := w.open(s)
+	b := w.begin(neighbour)
+	w.release(lease, "the holder")
+	time.Sleep(time.Second) // for a contender to get in by mistake: no event says that none does
+	w.keepsWaiting(a, ls, "the contender after one of Curator's")
+	require.False(w, stage.IsClosed(b.done), "the contender after one of Curator's has got the lock: two holders")
+	require.NoError(w, admin.Delete(theirs, -1))
+	w.release(w.gets(a, "the contender after one of Curator's that has gone"), "it")
+	w.release(w.gets(b, "the last"), "it")
+	w.NothingLeft()
+}
+
+// curatorComesLater has a name of Curator's that sorts before ours: only the
+// number counts.
+func curatorComesLater(w *leaseWorld) {
+	lease, _ := w.holder()
+	l, s := w.open()
+	a := w.begin(l)
+	w.keepsWaiting(a, s, "the waiter")
+	admin := w.Session()
+	theirs, err := admin.Create(w.Path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	require.NoError(w, err)
+	w.release(lease, "the holder")
+	w.release(w.gets(a, "the contender before one of Curator's"), "it")
+	require.NoError(w, admin.Delete(theirs, -1))
+	w.NothingLeft()
+}
+
+func zkLock(w *leaseWorld) {
+	lease, _ := w.holder()
+	s := w.Session()
+	theirs := zk.NewLock(s.Conn, w.Path, zk.WorldACL(zk.PermAll))
+	locked := make(chan error, 1)
+	go func() { locked <- theirs.Lock() }()
+	w.Waits(locked, s, "zk.Lock")
+	require.Empty(w, locked, "zk.Lock has got the lock while our contender holds it: two holders")
+	l, ls := w.open()
+	a := w.begin(l)
+	w.keepsWaiting(a, ls, "our second contender, which comes after zk.Lock,")
+	w.release(lease, "our first contender")
+	w.Holds(locked, "zk.Lock")
+	w.keepsWaiting(a, ls, "our second contender, which comes after zk.Lock,")
+	require.NoError(w, theirs.Unlock())
+	w.release(w.gets(a, "our second contender"), "it")
+	w.NothingLeft()
+}
+
+// predecessorChanges changes the data of each node before a waiter's.
+func predecessorChanges(w *leaseWorld) {
+	lease, s := w.holder()
+	var attempts []*attempt
+	for i := range 3 {
+		l, ls := w.open()
+		a := w.begin(l)
+		attempts = append(attempts, a)
+		w.keepsWaiting(a, ls, fmt.Sprintf("waiter %d", i))
+	}
+	neighbour, _ := w.open(s)
+	attempts = append(attempts, w.begin(neighbour))
+	admin := w.Session()
+	for range 3 {
+		for _, node := range w.Nodes() {
+			data, _, err := admin.Get(w.Path + "/" + node)
+			require.NoError(w, err)
+			_, err = admin.Set(w.Path+"/"+node, data, -1)
+			require.NoError(w, err)
+			time.Sleep(10 * time.Millisecond) // for a contender to get in by mistake: no event says that none does
+			for _, a := range attempts {
+				require.False(w, stage.IsClosed(a.done), "the data of %s has changed, and a waiter takes it for gone: two holders", node)
+			}
+		}
+	}
+	require.False(w, stage.IsClosed(lease.Lost()), "the data of the holder's node has changed, and Lost is closed")
+	for i, a := range attempts {
+		w.release(lease, "the holder")
+		lease = w.gets(a, fmt.Sprintf("waiter %d", i))
+	}
+	w.release(lease, "the last")
+	w.NothingLeft()
+}
+
+func container(w *leaseWorld) {
+	lease, _ := w.holder()
+	for dir := w.Path; dir != "/"; dir = path.Dir(dir) {
+		node, ok := w.Server.Node(dir)
+		require.True(w, ok)
+		require.True(w, node.Container, "%s is not a container: it stays when no contender uses it", dir)
+	}
+	w.release(lease, "the holder")
+	time.Sleep(5 * time.Minute) // a container goes some time after its last child
+	_, ok := w.Server.Node(w.Path)
+	require.False(w, ok, "the parent stays though no contender uses it")
+	again, _ := w.holder()
+	w.release(again, "the contender that comes when the parent has gone")
+	w.NothingLeft()
+}
+
+func noContainers(w *leaseWorld) {
+	for range 10 {
+		w.Server.Fail(jute.ErrUnimplemented, func(r zkserver.Request) bool { return r.Op == jute.OpCreateContainer })
+	}
+	lease, _ := w.holder()
+	node, ok := w.Server.Node(w.Path)
+	require.True(w, ok, "there is no parent")
+	require.False(w, node.Container, "the parent is a container, and the server has refused those")
+	w.release(lease, "the holder")
+	w.NothingLeft()
+}
+
+// parentGoes takes the parent away before each create.
+func parentGoes(w *leaseWorld) {
+	lease, _ := w.holder()
+	w.release(lease, "the first holder, which makes the parent,")
+	l, s := w.open()
+	for range 3 {
+		held := w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && stage.CreatesNode(r.Op) })
+		a := w.begin(l)
+		w.Hit(held, "the request is sent")
+		require.NoError(w, w.Session().Delete(w.Path, -1))
+		held.Release()
+		w.release(w.gets(a, "the contender whose parent was deleted"), "it")
+	}
+	w.NothingLeft()
+}
+
+func closedClient(w *leaseWorld) {
+	lease, s := w.holder()
+	l, _ := w.open(s)
+	a := w.begin(l)
+	if w.Server != nil {
+		synctest.Wait()
+	}
+	s.Close()
+	closed := time.Now()
+	w.lost(lease, "the client has been closed")
+	if w.Server != nil {
+		require.Less(w, time.Since(closed), 5*time.Second, "the client has been closed, which ends its session at once, and Lost closes much later")
+	}
+	w.Eventually("Lock returns when its client has been closed", func() bool { return stage.IsClosed(a.done) })
+	require.Error(w, a.err)
+	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
+	w.Eventually("the session's nodes go", func() bool { return len(w.Nodes()) == 0 })
+}
+
+func closedBefore(w *leaseWorld) {
+	l, s := w.open()
+	s.Close()
+	began := time.Now()
+	_, err := l.Lock(within(w))
+	require.ErrorIs(w, err, zk.ErrClosing, "Lock with a closed client")
+	if w.Server != nil { // a real server and a busy machine take what time they need
+		require.Less(w, time.Since(began), 5*time.Second)
+	}
+	_, err = l.TryLock(within(w))
+	require.False(w, err == nil || errors.Is(err, w.kind.ErrHeld), "TryLock with a closed client says: %v", err)
+}

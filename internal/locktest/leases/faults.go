@@ -1,0 +1,421 @@
+package leases
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest/judge"
+	"example.com/zklock/internal/locktest/stage"
+	"example.com/zklock/internal/zkserver"
+)
+
+// RunFaults is the fault series. For each request that an acquisition and its
+// release send, in each of several situations, one case loses the request
+// with its connection, one the reply; in one the session expires before, in
+// one after it is carried out; and in each of these ctx goes on, or ends at
+// that moment. Which requests there are is recorded in a run without a fault,
+// so that the series stays complete when the lock changes. With
+// -locktest.pairs each request that is sent after a fault is spoiled in turn,
+// too.
+//
+// After each: never two holders, tokens that grow, the next one gets in, and
+// no node, watch or goroutine is left. A lock of the level Basic may fail with a
+// create that is lost with its connection and with its session, whose end then
+// removes the node.
+//
+// On ZooKeepers other than the embedded one the series is skipped.
+//
+// The cases run in a process of their own, as those of Run do. If many cases do
+// not end, the series stops, and says so.
+func RunFaults(t *testing.T, s Subject) {
+	t.Helper()
+	if judge.OnRealServer() {
+		t.Skip("needs exact control of the server, which only the embedded one gives (unset ZK)")
+	}
+	j := s.Faults(t)
+	if j == nil {
+		return
+	}
+	cases, stopped := Series(*pairs, j.Run)
+	if stopped {
+		t.Errorf("the fault series stops: %d cases did not end", enough)
+	}
+	t.Logf("fault series: %d cases", cases)
+}
+
+// Faults returns the judge of the fault series, nil in the process that has run the
+// cases.
+func (s Subject) Faults(t *testing.T) *judge.Judge {
+	t.Helper()
+	if s.Open == nil {
+		t.Fatal("locktest: LeaseSubject.Open is nil: it must make contenders")
+	}
+	return judge.New(t, func(c *judge.Case) {
+		var f faultCase
+		if err := json.Unmarshal([]byte(c.About), &f); err != nil {
+			c.Fatal(err)
+		}
+		stage.Play(c, false, stage.Needs{Exact: true, Strict: true}, func(w *stage.Stage) {
+			sent, _ := json.Marshal(f.play(w, s))
+			c.Says(string(sent))
+		})
+	})
+}
+
+// enough is how many cases that do not end stop the series.
+const enough = 50
+
+// Series has the cases run one after the other. Which cases there are
+// depends on what the cases before have sent; a case that has failed has no
+// pairs.
+func Series(pairs bool, run func(name, about string) judge.Verdict) (cases int, stopped bool) {
+	stuck := 0
+	ask := func(c faultCase, name string) (sent []jute.Op) {
+		if stuck >= enough {
+			return nil
+		}
+		about, _ := json.Marshal(c)
+		v := run(situations[c.Situation].name+": "+name, string(about))
+		if v.Stuck {
+			stuck++
+		}
+		if len(c.Faults) > 0 {
+			cases++
+		}
+		json.Unmarshal([]byte(v.Says), &sent)
+		return sent
+	}
+	for sit := range situations {
+		requests := ask(faultCase{Situation: sit}, "without a fault")
+		for n := range requests {
+			for first := range damages {
+				for _, ends := range []bool{false, true} {
+					c := faultCase{sit, []fault{{n, first}}, ends}
+					after := ask(c, c.name(requests))
+					if ends || !pairs {
+						continue
+					}
+					for m := n + 1; m < len(after); m++ {
+						for second := range damages {
+							c := faultCase{sit, []fault{{n, first}, {m, second}}, false}
+							ask(c, c.name(after))
+						}
+					}
+				}
+			}
+		}
+	}
+	return cases, stuck >= enough
+}
+
+var pairs = flag.Bool("locktest.pairs", false, "the fault series has pairs of faults, too: some thousand cases more")
+
+// A situation is what a contender meets.
+type situation struct {
+	name   string
+	holder bool // a contender of another session holds the lock, and lets go of it while ours waits
+	beside bool // a contender of the same Mutex holds the lock, and lets go of it while ours waits
+	before bool // another contender waits before ours
+	try    bool // ours calls TryLock
+}
+
+var situations = []situation{
+	{name: "the lock is free"},
+	{name: "the lock is free, TryLock", try: true},
+	{name: "another session holds the lock", holder: true},
+	{name: "another session holds the lock, TryLock", holder: true, try: true},
+	{name: "another session holds the lock and one waits", holder: true, before: true},
+	{name: "the same Mutex holds the lock", beside: true},
+	{name: "the same Mutex holds the lock and another session waits", beside: true, before: true},
+}
+
+// A damage is what happens to a request.
+type damage struct {
+	name   string
+	inject func(w *stage.Stage, s *stage.Session, n int) *zkserver.Fault
+	breaks bool                                   // the connection, and nothing else
+	then   func(w *stage.Stage, s *stage.Session) // before what is held goes on
+}
+
+var damages = []damage{
+	{name: "is held for a while", inject: func(w *stage.Stage, s *stage.Session, n int) *zkserver.Fault { return w.Server.Hold(nth(s, n)) }},
+	{name: "is lost", inject: func(w *stage.Stage, s *stage.Session, n int) *zkserver.Fault { return w.Server.LoseRequest(nth(s, n)) }, breaks: true},
+	{name: "loses its reply", inject: func(w *stage.Stage, s *stage.Session, n int) *zkserver.Fault { return w.Server.LoseReply(nth(s, n)) }, breaks: true},
+	{
+		name:   "comes after the session has expired",
+		inject: func(w *stage.Stage, s *stage.Session, n int) *zkserver.Fault { return w.Server.Hold(nth(s, n)) },
+		then:   func(w *stage.Stage, s *stage.Session) { w.Server.Expire(s.ID) },
+	},
+	{
+		name:   "is followed by the session's expiry",
+		inject: func(w *stage.Stage, s *stage.Session, n int) *zkserver.Fault { return w.Server.HoldReply(nth(s, n)) },
+		then:   func(w *stage.Stage, s *stage.Session) { w.Server.Expire(s.ID) },
+	},
+}
+
+// nth is true of the n-th request from now on that the lock of a client makes,
+// in whichever session.
+func nth(s *stage.Session, n int) func(zkserver.Request) bool {
+	count := 0
+	return func(r zkserver.Request) bool {
+		if r.Session != s.SessionID() || stage.ByClient(r.Op) {
+			return false
+		}
+		count++
+		return count == n
+	}
+}
+
+type fault struct {
+	N      int // of our requests, from 0
+	Damage int // index in damages
+}
+
+type faultCase struct {
+	Situation int // index in situations
+	Faults    []fault
+	Ends      bool // ctx ends at the first fault
+}
+
+func (c faultCase) name(requests []jute.Op) string {
+	name := ""
+	for _, f := range c.Faults {
+		name += fmt.Sprintf("; request %d, %v, %s", f.N+1, requests[f.N], damages[f.Damage].name)
+	}
+	if c.Ends {
+		name += "; ctx ends"
+	}
+	return name[2:]
+}
+
+// play plays a case, and returns the requests that our contender's session
+// has sent from Lock on.
+func (c faultCase) play(w *stage.Stage, subject Subject) []jute.Op {
+	sit := situations[c.Situation]
+	seen := &witness{w: w, broken: len(c.Faults) > 1 && !slices.ContainsFunc(c.Faults, func(f fault) bool { return !damages[f.Damage].breaks })}
+	ours := w.Session()
+	open := subject.Open(ours.Conn, w.Path)
+	var others []*guest
+	if sit.beside {
+		others = append(others, seen.guest("the holder, of the same Mutex", ours, open("beside"), subject))
+	}
+	if sit.holder {
+		others = append(others, seen.guest("the holder", w.Session(), nil, subject))
+	}
+	if sit.before {
+		others = append(others, seen.guest("the waiter before ours", w.Session(), nil, subject))
+	}
+	already := len(stage.RequestsOf(ours))
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ended := make(chan time.Time, 1)
+	stop := make(chan struct{})
+	var faults sync.WaitGroup
+	for i, f := range c.Faults {
+		damage := damages[f.Damage]
+		met := damage.inject(w, ours, f.N+1)
+		faults.Go(func() {
+			defer met.Release()
+			select {
+			case <-met.Hit():
+			case <-stop:
+				return
+			}
+			time.Sleep(10 * time.Millisecond) // what is held is late, and others go on meanwhile
+			if c.Ends && i == 0 {
+				ended <- time.Now()
+				cancel()
+				time.Sleep(10 * time.Millisecond) // time to return, while what is held is held still
+			}
+			if damage.then != nil {
+				damage.then(w, ours)
+			}
+		})
+	}
+
+	mine := open("ours")
+	settle(w, mine)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.contend(ctx, w, seen, ours, mine, subject)
+		select {
+		case at := <-ended:
+			if late := time.Since(at); late > 0 {
+				w.Errorf("ctx has ended, and Lock or Unlock returns %v later", late)
+			}
+		default:
+		}
+	}()
+	// The others let go when ours waits or is through, or when every fault has
+	// held up what it was to hold up.
+	time.Sleep(5 * time.Second)
+	for _, g := range others {
+		g.leave()
+	}
+	w.Eventually("our contender is through", func() bool { return stage.IsClosed(done) })
+	for _, g := range others {
+		w.Eventually(g.name+" is through", func() bool { return stage.IsClosed(g.through) })
+	}
+	requests := stage.RequestsOf(ours)[already:]
+	if len(requests) == 0 {
+		w.Errorf("the lock is taken and let go, and sends no request")
+	}
+	close(stop)
+	faults.Wait()
+	time.Sleep(time.Minute) // whatever goes on in the background has ended by now
+	if subject.Level == stage.Basic && c.losesCreate(requests) {
+		w.Server.Expire(ours.SessionID())
+	}
+	next := seen.guest("the next one", w.Session(), nil, subject)
+	next.leave()
+	w.Eventually("the next one has been let in, and has let go", func() bool { return stage.IsClosed(next.through) })
+	w.NothingLeft()
+	w.NoWatches()
+	return requests
+}
+
+// losesCreate reports whether a create that is among the requests was lost with
+// its connection, or its reply was.
+func (c faultCase) losesCreate(requests []jute.Op) bool {
+	return slices.ContainsFunc(c.Faults, func(f fault) bool {
+		return damages[f.Damage].breaks && f.N < len(requests) && stage.CreatesNode(requests[f.N])
+	})
+}
+
+// contend is our contender.
+func (c faultCase) contend(ctx context.Context, w *stage.Stage, seen *witness, s *stage.Session, l Lock, subject Subject) {
+	sit, already := situations[c.Situation], len(stage.RequestsOf(s))
+	acquire := l.Lock
+	if sit.try {
+		acquire = l.TryLock
+	}
+	var lease Lease
+	var err error
+	w.Call("Lock", func() { lease, err = acquire(ctx) })
+	switch {
+	case err == nil:
+	case sit.try && sit.holder && errors.Is(err, subject.ErrHeld):
+		return
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return
+	case subject.Level == stage.Basic && (!seen.alive(s) || c.losesCreate(stage.RequestsOf(s)[already:])):
+		return
+	default:
+		w.Errorf("Lock fails, and not because ctx has ended: %v", err)
+		return
+	}
+	out := seen.in("ours", s, lease)
+	time.Sleep(time.Millisecond) // time for others to come in, if the lock lets them
+	lost := stage.IsClosed(lease.Lost())
+	out()
+	w.Call("Unlock", func() { err = lease.Unlock(ctx) })
+	switch {
+	case lost && !errors.Is(err, subject.ErrLost):
+		w.Errorf("the lease is lost, and its Unlock says: %v", err)
+	case err == nil, errors.Is(err, subject.ErrLost) && (seen.broken || !seen.alive(s)):
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+	default:
+		w.Errorf("Unlock fails: %v", err)
+	}
+}
+
+// A witness sees which contenders hold the lock, and that they do so one after
+// the other.
+type witness struct {
+	w       *stage.Stage
+	mu      sync.Mutex
+	inside  []*stay
+	highest int64 // token
+	broken  bool  // two connections break, and the client waits for a second after each: a young lease is lost though its session lives
+}
+
+type stay struct {
+	name    string
+	session *stage.Session
+	id      int64 // of the session
+	lease   Lease
+}
+
+// in notes that a contender holds the lock until the func is called, the lease
+// is lost, or its session is ended behind its back: no client can know of that
+// before it hears from a server.
+func (v *witness) in(name string, s *stage.Session, lease Lease) (out func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	me := &stay{name, s, s.SessionID(), lease}
+	if !v.valid(me) {
+		return func() {}
+	}
+	for _, other := range v.inside {
+		if v.valid(other) {
+			v.w.Errorf("%s has got the lock while %s holds it: two holders", name, other.name)
+		}
+	}
+	if lease.Token() <= v.highest {
+		v.w.Errorf("the token of %s is %#x, and a holder before had %#x", name, lease.Token(), v.highest)
+	}
+	v.highest = max(v.highest, lease.Token())
+	v.inside = append(v.inside, me)
+	return func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.inside = slices.DeleteFunc(v.inside, func(s *stay) bool { return s == me })
+	}
+}
+
+func (v *witness) valid(s *stay) bool {
+	return !stage.IsClosed(s.lease.Lost()) &&
+		slices.ContainsFunc(v.w.Server.Sessions(), func(live zkserver.Session) bool { return live.ID == s.id })
+}
+
+// alive says that a client has the session still with which it began.
+func (v *witness) alive(s *stage.Session) bool {
+	return slices.ContainsFunc(v.w.Server.Sessions(), func(live zkserver.Session) bool { return live.ID == s.ID })
+}
+
+// A guest is a contender without faults of its own; one of the same session as
+// ours meets those of ours. It lets go when it is told to.
+type guest struct {
+	name    string
+	leave   func()
+	through chan struct{}
+}
+
+// guest returns when the guest holds the lock or waits for it.
+func (v *witness) guest(name string, s *stage.Session, l Lock, subject Subject) *guest {
+	if l == nil {
+		l = subject.Open(s.Conn, v.w.Path)(name)
+		settle(v.w, l)
+	}
+	let := make(chan struct{})
+	g := &guest{name: name, leave: func() { close(let) }, through: make(chan struct{})}
+	go func() {
+		defer close(g.through)
+		var lease Lease
+		var err error
+		v.w.Call("Lock of "+name, func() { lease, err = l.Lock(context.Background()) })
+		if err != nil {
+			v.w.Errorf("Lock of %s fails: %v", name, err)
+			return
+		}
+		out := v.in(name, s, lease)
+		<-let
+		out()
+		v.w.Call("Unlock of "+name, func() { err = lease.Unlock(context.Background()) })
+		if err != nil && v.alive(s) && !(v.broken && errors.Is(err, subject.ErrLost)) {
+			v.w.Errorf("Unlock of %s fails: %v", name, err)
+		}
+	}()
+	time.Sleep(100 * time.Millisecond) // until it holds the lock, or waits
+	return g
+}

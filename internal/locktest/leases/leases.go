@@ -1,0 +1,50 @@
+// Package leases is what every lock with leases must do: a suite of cases, and the fault
+// series.
+package leases
+
+import (
+	"context"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/locktest/stage"
+)
+
+// A Subject is a kind of lock that hands out leases: it takes a ctx,
+// tells when it is lost, and has fencing tokens.
+type Subject struct {
+	// Open returns what makes the contenders of one client, which share what
+	// they may share. The session timeout is ten seconds, and on a ZooKeeper
+	// other than the embedded one 40.
+	Open func(conn *zk.Conn, path string) func(name string) Lock
+	// ErrHeld is what TryLock returns, or wraps, if another contender holds the
+	// lock.
+	ErrHeld error
+	// ErrLost is what Unlock returns, or wraps, if the lock was gone before.
+	ErrLost error
+	// Level says how much is asked of the lock. The zero Level is Full. Basic does
+	// not ask that Lock outlives a create whose reply is lost or a session that
+	// ends, nor for contenders with other names, numbers that wrap, and parents
+	// that go by themselves.
+	Level stage.Level
+}
+
+// A Lock is one contender of its own.
+type Lock interface {
+	Lock(ctx context.Context) (Lease, error)
+	TryLock(ctx context.Context) (Lease, error)
+}
+
+// A Waiter is a Lock that can tell when what it does in the background
+// has ended. Before the suite closes a client it calls Wait of every Lock
+// of the client that has one; an error fails the case.
+type Waiter interface {
+	Wait(ctx context.Context) error
+}
+
+// A Lease is a lock that is held.
+type Lease interface {
+	Unlock(ctx context.Context) error
+	Token() int64
+	Lost() <-chan struct{}
+}

@@ -1,0 +1,539 @@
+// Package stage is where the cases of a suite are played: a ZooKeeper, sessions of it,
+// and what a case waits for there.
+package stage
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest/judge"
+	"example.com/zklock/internal/wiretap"
+	"example.com/zklock/internal/zkserver"
+)
+
+// Patience is how long something that must happen may take. On the embedded
+// server it is virtual time and costs nothing.
+const Patience = time.Minute
+
+// A Stage is where one case is played: a ZooKeeper, and sessions of it.
+type Stage struct {
+	*judge.Case
+	Server *zkserver.Server // nil: a real ZooKeeper
+	Path   string           // of the lock; nothing is there yet, nor above it
+	// Queue says that Path is the parent of the contenders' nodes.
+	Queue  bool
+	strict bool // no goroutine may be left when the case is over
+	zoo    *ensemble.Ensemble
+}
+
+// Needs are what a case needs: the embedded server's control, sessions of twenty
+// minutes, and that no goroutine is left.
+type Needs struct{ Exact, Calm, Strict bool }
+
+// Play plays a case against the ZooKeeper that ZK names.
+func Play(c *judge.Case, queue bool, needs Needs, run func(w *Stage)) {
+	zoo := Real(c.T)
+	if zoo != nil && (needs.Exact || needs.Calm) {
+		c.T.Skip("needs exact control of the server, which only the embedded one gives (unset ZK)")
+	}
+	if zoo == nil {
+		if !c.Watched() { // nothing else ends a lock that spins
+			name := c.Name()
+			watchdog := time.AfterFunc(time.Minute, func() {
+				panic(name + ": busy for a minute of real time: the lock spins or polls")
+			})
+			defer watchdog.Stop()
+		}
+		synctest.Test(c.T, func(t *testing.T) {
+			w := &Stage{Case: c.In(t), Queue: queue, strict: needs.Strict, Path: "/locktest/a/lock"}
+			goroutines := runtime.NumGoroutine()
+			t.Cleanup(func() { w.over(goroutines) }) // after all others: the clients and the server are closed
+			defer w.Left()
+			var options []zkserver.Option
+			if needs.Calm {
+				options = append(options, zkserver.WithTick(CalmTimeout/2))
+			}
+			w.Server = zkserver.Run(t, options...)
+			w.zoo = ensemble.OverPipes(w.Server)
+			w.Observe(w.Server)
+			defer w.Bound()()
+			run(w)
+			if !w.strict {
+				w.waitForLock(afterwards)
+			}
+		})
+		return
+	}
+	root := "/locktest-" + rand.Text()
+	w := &Stage{Case: c, Queue: queue, zoo: zoo, Path: root + "/a/lock"}
+	admin := w.Session()
+	c.Cleanup(func() { w.removeAll(admin.Conn, root) }) // before admin's session is closed
+	run(w)
+}
+
+// Real returns the ZooKeeper that ZK names, nil if that is the embedded one.
+// It stays open until the package's tests have ended.
+func Real(t require.TestingT) *ensemble.Ensemble {
+	if !judge.OnRealServer() {
+		return nil
+	}
+	zoo, err := ensemble.Shared(context.Background(), os.Getenv("ZK"))
+	require.NoError(t, err)
+	return zoo
+}
+
+// afterwards is how long a lock may clean up when its case is over, in virtual time,
+// with clients and a server that live.
+const afterwards = 10 * time.Minute
+
+// waitForLock waits until no goroutine of the lock is left, and says whether it has
+// seen that.
+func (w *Stage) waitForLock(patience time.Duration) bool {
+	pause := 10 * time.Millisecond
+	for begin := time.Now(); ; pause = min(2*pause, 30*time.Second) {
+		synctest.Wait()
+		w.Step()
+		if !judge.InLock() {
+			return true
+		}
+		if time.Since(begin) >= patience {
+			return false
+		}
+		time.Sleep(pause)
+	}
+}
+
+// over is the end of a case, when its clients and its server have been closed. A
+// goroutine that is left then need not be to blame: a client that has been closed
+// leaves some requests without an answer. A bubble does not end while one is left, so
+// the process ends in its place.
+func (w *Stage) over(goroutines int) {
+	if w.strict || w.Failed() || !w.Watched() {
+		return
+	}
+	pause := 10 * time.Millisecond
+	for begin := time.Now(); ; pause = min(2*pause, time.Second) {
+		synctest.Wait()
+		w.Step()
+		if runtime.NumGoroutine() <= goroutines {
+			return
+		}
+		if time.Since(begin) > time.Minute {
+			w.Over()
+		}
+		time.Sleep(pause)
+	}
+}
+
+// CalmTimeout is the session timeout of a Calm case: the least that its server
+// agrees to. Connections break and come back in the meantime and cost nobody a
+// session.
+const CalmTimeout = 20 * time.Minute
+
+// removeAll deletes what a case may have left on a real server.
+func (w *Stage) removeAll(conn *zk.Conn, p string) {
+	children, _, _ := conn.Children(p)
+	for _, child := range children {
+		w.removeAll(conn, p+"/"+child)
+	}
+	if err := conn.Delete(p, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		w.Errorf("clean up: delete %s: %v", p, err)
+	}
+}
+
+// A Session is one client of the ZooKeeper under test.
+type Session struct {
+	*zk.Conn
+	Tap *wiretap.Tap
+	ID  int64
+}
+
+// Session opens a session that ends with the test.
+func (w *Stage) Session() *Session {
+	w.Helper()
+	return w.SessionFor(10 * time.Second)
+}
+
+func (w *Stage) SessionFor(timeout time.Duration) *Session {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	if w.Server == nil {
+		timeout = 40 * time.Second // a busy machine may keep a client from its pings; a real server grants no more with a tick of 2 s
+	}
+	tap := wiretap.New(wiretap.WithLog())
+	conn, err := w.zoo.Connect(ctx, ensemble.Options{SessionTimeout: timeout, Tap: tap, Buffer: 64 << 10})
+	require.NoError(w, err)
+	w.Cleanup(conn.Close)
+	return &Session{conn, tap, conn.SessionID()}
+}
+
+// Ordinary opens a session as most users of go-zookeeper do, with zk.Connect: in
+// such a client a request can wait for the next session. It knows of three
+// servers, because a client that has tried them all fails what waits.
+func (w *Stage) Ordinary() *Session {
+	w.Helper()
+	tap := wiretap.New(wiretap.WithLog())
+	conn, _, err := zk.Connect([]string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, 10*time.Second,
+		zk.WithDialer(tap.Dialer(w.Server.Dial)), zk.WithLogger(silent{}), zk.WithMaxConnBufferSize(64<<10), zk.WithEventCallback(func(zk.Event) {}))
+	require.NoError(w, err)
+	w.Cleanup(conn.Close)
+	w.Eventually("the client has a session", func() bool { return conn.State() == zk.StateHasSession })
+	return &Session{conn, tap, conn.SessionID()}
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+// Aside calls an operation of a lock in a goroutine of its own; its result
+// comes on the channel.
+func (w *Stage) Aside(what string, f func() error) <-chan error {
+	result := make(chan error, 1)
+	done := w.Does(what)
+	go judge.Aside(func() {
+		err := f()
+		done()
+		result <- err
+	})
+	return result
+}
+
+// Result waits for what an operation that must end returns.
+func (w *Stage) Result(ch <-chan error, what string) error {
+	w.Helper()
+	select {
+	case err := <-ch:
+		return err
+	case <-time.After(Patience):
+		w.Fatalf("%s does not return%s", what, w.Why())
+		return nil
+	}
+}
+
+// Holds waits until a contender has got the lock.
+func (w *Stage) Holds(ch <-chan error, name string) {
+	w.Helper()
+	require.NoError(w, w.Result(ch, "Lock of "+name), "Lock of %s fails", name)
+}
+
+// Hit waits until a request meets a fault.
+func (w *Stage) Hit(f *zkserver.Fault, what string) {
+	w.Helper()
+	select {
+	case <-f.Hit():
+	case <-time.After(Patience):
+		w.Fatalf("never happens: %s%s", what, w.Why())
+	}
+}
+
+// Waits fails if a contender has got the lock, or an error, or does not sleep on a
+// watch.
+func (w *Stage) Waits(ch <-chan error, s *Session, name string) {
+	w.Helper()
+	before := s.Tap.Counts().Total()
+	w.WaitUntil(name+" waits on a watch", func() bool {
+		select {
+		case err := <-ch:
+			require.NoError(w, err, "%s must wait, and Lock fails", name)
+			w.Fatalf("%s has got the lock while another contender holds it: two holders", name)
+		default:
+		}
+		return s.Tap.Armed() > 0 && s.Tap.Pending() == 0
+	}, func() string {
+		if n := s.Tap.Counts().Total() - before; n > 5 {
+			return fmt.Sprintf("%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, Patience)
+		}
+		return fmt.Sprintf("%s waits without a watch: no event will tell it of the release%s", name, w.Why())
+	})
+}
+
+// Eventually waits for a state.
+func (w *Stage) Eventually(what string, ok func() bool) {
+	w.Helper()
+	w.WaitUntil(what, ok, func() string { return "never happens: " + what + w.Why() })
+}
+
+// WaitFor waits for a state, and no longer than d.
+func (w *Stage) WaitFor(d time.Duration, ok func() bool) {
+	for begin := time.Now(); !ok() && time.Since(begin) < d; {
+		time.Sleep(time.Millisecond + time.Since(begin)/100)
+	}
+}
+
+// WaitUntil waits for a state. It polls: in virtual time that is exact to one
+// part in a hundred and almost free, and a real server tells nothing.
+func (w *Stage) WaitUntil(what string, ok func() bool, failure func() string) {
+	w.Helper()
+	begin := time.Now()
+	for {
+		if w.Server != nil {
+			synctest.Wait()
+			w.Step()
+		}
+		if ok() {
+			return
+		}
+		waited := time.Since(begin)
+		if waited > Patience {
+			w.Fatal(failure())
+		}
+		time.Sleep(max(time.Millisecond, waited/100))
+	}
+}
+
+// Why says, of an operation that does not return, what the server knows of the
+// contenders that wait, in the words of the lesson.
+func (w *Stage) Why() string {
+	if w.Server == nil {
+		return ""
+	}
+	synctest.Wait()
+	nodes := w.Nodes()
+	var lines []string
+	for _, watch := range w.Server.Watches() {
+		lines = append(lines, w.watched(watch))
+	}
+	onParent := slices.ContainsFunc(w.Server.Watches(), func(watch zkserver.Watch) bool { return !watch.Children && watch.Path == w.Path })
+	switch {
+	case len(nodes) == 0 && w.Queue && onParent:
+		lines = append(lines, fmt.Sprintf("no contender has a node: %s is the parent of the nodes, and is there before any contender comes; each contender makes a node of its own below it, with zk.FlagEphemeralSequential", path.Base(w.Path)))
+	case len(nodes) == 0:
+		lines = append(lines, "no contender has a node: the lock is free")
+	default:
+		lines = append(lines, "the nodes that are there: "+strings.Join(nodes, ", "))
+	}
+	if len(w.Server.Watches()) == 0 {
+		lines = append(lines, "no contender has a watch: nothing will wake one that waits")
+	}
+	return ":\n    " + strings.Join(slices.Compact(lines), "\n    ")
+}
+
+// watched says what a watch that is set will tell of.
+func (w *Stage) watched(watch zkserver.Watch) string {
+	_, exists := w.Server.Node(watch.Path)
+	name := strings.TrimPrefix(watch.Path, path.Dir(w.Path)+"/")
+	switch {
+	case !watch.Children && !exists:
+		return fmt.Sprintf("a contender watches %s, which has gone: the event is lost, for the node went before the watch was set; use one request that looks and sets the watch (GetW), and look again if it finds no node", name)
+	case !watch.Children && watch.Path == w.Path && w.Queue:
+		return fmt.Sprintf("a contender watches %s, the parent: a release does not change the parent's data; watch the node before its own, or the list of the children", name)
+	case watch.Children:
+		return fmt.Sprintf("a contender watches the children of %s", name)
+	}
+	return fmt.Sprintf("a contender watches %s, which is there still", name)
+}
+
+// Expire ends a session behind its client's back.
+func (w *Stage) Expire(s *Session) {
+	w.Helper()
+	require.NoError(w, w.zoo.EndSession(s.Tap, s.ID))
+}
+
+// Renewed waits until a client has another session than it began with.
+func (w *Stage) Renewed(s *Session, what string) {
+	w.Helper()
+	w.Eventually(what, func() bool {
+		return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession
+	})
+}
+
+// Nodes lists the nodes of contenders: those below the lock's path, and the
+// one at the path if it is ephemeral.
+func (w *Stage) Nodes() []string {
+	w.Helper()
+	if w.Server != nil {
+		nodes := w.Server.Children(w.Path)
+		if node, ok := w.Server.Node(w.Path); ok && node.Stat.EphemeralOwner != 0 {
+			nodes = append(nodes, path.Base(w.Path))
+		}
+		return nodes
+	}
+	s := w.Session()
+	_, err := s.Sync("/")
+	require.NoError(w, err)
+	children, _, err := s.Children(w.Path)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
+	require.NoError(w, err)
+	_, stat, err := s.Exists(w.Path)
+	require.NoError(w, err)
+	if stat.EphemeralOwner != 0 {
+		children = append(children, path.Base(w.Path))
+	}
+	return children
+}
+
+// NothingLeft fails if the lock has left a node. Watches that are left cost
+// something and block nobody: noWatches looks for them.
+func (w *Stage) NothingLeft() {
+	w.Helper()
+	w.NoNodes("every contender has let go, and the lock leaves a node behind: it blocks every contender that comes later")
+}
+
+// NoWatches fails if the lock has left a watch, where that can be seen.
+func (w *Stage) NoWatches() {
+	w.Helper()
+	if w.Server == nil {
+		return
+	}
+	synctest.Wait()
+	if watches := w.Server.Watches(); len(watches) > 0 {
+		w.Fatalf("every contender has let go, and the lock leaves a watch on %s behind, which the server keeps for as long as the session lives; ExistsW on a node that has gone sets a watch, and GetW does not", watches[0].Path)
+	}
+}
+
+// Parents makes all nodes above the lock's.
+func (w *Stage) Parents(conn *zk.Conn, acl []zk.ACL) {
+	w.Helper()
+	dir := path.Dir(w.Path)
+	for i := 1; i <= len(dir); i++ {
+		if i < len(dir) && dir[i] != '/' {
+			continue
+		}
+		a := zk.WorldACL(zk.PermAll)
+		if i == len(dir) {
+			a = acl
+		}
+		if _, err := conn.Create(dir[:i], nil, zk.FlagPersistent, a); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+			require.NoError(w, err)
+		}
+	}
+}
+
+// NoNodes fails if a contender has a node.
+func (w *Stage) NoNodes(message string) {
+	w.Helper()
+	require.Empty(w, w.Nodes(), message)
+}
+
+// GoesOn is the condition of a loop over the requests of one operation.
+func (w *Stage) GoesOn(n int) bool {
+	w.Helper()
+	if n > 100 {
+		w.Fatal("the lock polls: it sends more than 100 requests for one operation")
+	}
+	return true
+}
+
+// Meets waits until a request meets a fault, or the session's contender waits
+// and no request will.
+func (w *Stage) Meets(f *zkserver.Fault, s *Session, what string) (met bool) {
+	w.Helper()
+	w.Eventually(what, func() bool {
+		select {
+		case <-f.Hit():
+			met = true
+		default:
+		}
+		return met || s.Tap.Armed() > 0 && s.Tap.Pending() == 0
+	})
+	return met
+}
+
+// Goes ends the session of a waiter, and keeps its client from coming back. What
+// its Lock does then is of no interest: it may return, wait, or try again.
+func (w *Stage) Goes(s *Session) {
+	w.Helper()
+	if w.Server == nil {
+		s.Close()
+		return
+	}
+	const tries = 200 // one fault holds one handshake
+	for range tries {
+		w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == jute.OpConnect })
+	}
+	require.True(w, w.Server.Expire(s.ID))
+}
+
+// NoGoroutines fails if a goroutine of the lock is left though its client has been
+// connected for long. It is always true of a real server, whose time is not virtual.
+func (w *Stage) NoGoroutines() {
+	w.Helper()
+	if w.Server != nil && !w.waitForLock(afterwards) {
+		w.Fatalf("the lock leaks a goroutine: every contender has let go, its client has been connected for %v since, and the goroutine still waits%s", afterwards, judge.Leaked())
+	}
+}
+
+// Parent makes the parent of a queue, if there is one.
+func (w *Stage) Parent() {
+	w.Helper()
+	if !w.Queue {
+		return
+	}
+	if _, err := w.Session().Create(w.Path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); !errors.Is(err, zk.ErrNodeExists) {
+		require.NoError(w, err)
+	}
+}
+
+// LastRequest is the kind of the n-th request of a session.
+func LastRequest(s *Session, n int) jute.Op {
+	for _, e := range s.Tap.Log() {
+		if e.Kind == wiretap.Request && !ByClient(e.Op) {
+			if n--; n == 0 {
+				return e.Op
+			}
+		}
+	}
+	return jute.OpError
+}
+
+// ByClient says that the client sends requests of this kind by itself: no lock
+// decides whether and when.
+func ByClient(op jute.Op) bool {
+	return op == jute.OpPing || op == jute.OpConnect || op == jute.OpSetWatches
+}
+
+// Number counts the requests that the lock of a session makes, and is true of
+// number n.
+func Number(s *Session, n int) func(zkserver.Request) bool {
+	count := 0
+	return func(r zkserver.Request) bool {
+		if r.Session != s.ID || ByClient(r.Op) {
+			return false
+		}
+		count++
+		return count == n
+	}
+}
+
+// RequestsOf lists what a session's lock has sent.
+func RequestsOf(s *Session) (ops []jute.Op) {
+	for _, e := range s.Tap.Log() {
+		if e.Kind == wiretap.Request && !ByClient(e.Op) {
+			ops = append(ops, e.Op)
+		}
+	}
+	return ops
+}
+
+// IsClosed says that a channel is closed.
+func IsClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// CreatesNode says that a request makes a node that a lock may leave behind.
+func CreatesNode(op jute.Op) bool {
+	return op == jute.OpCreate || op == jute.OpMulti || op == jute.OpCreate2 || op == jute.OpCreateContainer || op == jute.OpCreateTTL
+}

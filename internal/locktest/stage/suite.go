@@ -1,0 +1,136 @@
+package stage
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/locktest/judge"
+)
+
+// A Group says what a case is about. The exercises give points by group.
+type Group string
+
+const (
+	// Safety: two are never inside at once, and nobody deletes another's node.
+	Safety Group = "safety"
+	// Liveness: what should happen happens. A waiter gets in, TryLock and Unlock do
+	// what they say, and no node is left.
+	Liveness Group = "liveness"
+	// Faults: requests that are lost, sessions that end, errors.
+	Faults Group = "faults"
+	// Cost: numbers of requests, of events and of watches that are left.
+	Cost Group = "cost"
+)
+
+// A Level says how much is asked of a lock.
+type Level int
+
+const (
+	// Full asks for everything: errors that name the lock, exact counts of
+	// requests and watch events, and the right thing on connections that break.
+	Full Level = iota
+	// Basic asks for what a first attempt must do: one holder at a time, a node
+	// that goes with its session, waiters that sleep on a watch and are woken,
+	// TryLock and Unlock that do what they say.
+	Basic
+)
+
+// String returns "full" or "basic".
+func (l Level) String() string {
+	switch l {
+	case Full:
+		return "full"
+	case Basic:
+		return "basic"
+	}
+	return fmt.Sprintf("Level(%d)", int(l))
+}
+
+// A Suite is a list of cases for a kind of lock.
+type Suite interface{ Plan() Plan }
+
+// A TestCase is one case of a suite, which runs in a W: a Stage and what the suite
+// adds to it.
+type TestCase[W any] struct {
+	Name  string
+	Group Group
+	Run   func(w W)
+	Basic bool // of the level Basic
+	Exact bool // needs the embedded server's control
+	Calm  bool // needs sessions of twenty minutes, which send so little that a day costs next to nothing
+	Bare  bool // the parents of the lock's node are not there yet
+	Queue bool // needs a queue with a node for each contender
+	// Single needs one node for all contenders.
+	Single bool
+}
+
+// A Plan is a suite that can run: its cases, in the order in which they run.
+type Plan struct {
+	// Missing says which function the subject lacks. A suite that lacks one has its
+	// names, and does not run.
+	Missing string
+	Names   []string
+	Groups  map[string]Group
+	run     map[string]func(c *judge.Case)
+}
+
+// Add adds a case that makes its world itself.
+func (p *Plan) Add(name string, group Group, run func(c *judge.Case)) {
+	if p.run == nil {
+		p.Groups, p.run = make(map[string]Group), make(map[string]func(c *judge.Case))
+	}
+	p.Names, p.Groups[name], p.run[name] = append(p.Names, name), group, run
+}
+
+// NewPlan makes a Plan of the cases that keep is true of. Each runs on a Stage, with
+// what enter adds to it. A strict one fails a case that leaves a goroutine.
+func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, queue, strict bool, enter func(w *Stage) W) (p Plan) {
+	for _, t := range cases {
+		if !keep(t) {
+			continue
+		}
+		p.Add(t.Name, t.Group, func(c *judge.Case) {
+			Play(c, queue, Needs{t.Exact, t.Calm, strict}, func(w *Stage) {
+				if !t.Bare {
+					w.Parents(w.Session().Conn, zk.WorldACL(zk.PermAll))
+					w.Parent()
+				}
+				t.Run(enter(w))
+			})
+		})
+	}
+	return p
+}
+
+// Of keeps the cases of a level.
+func Of[W any](level Level) func(TestCase[W]) bool {
+	return func(c TestCase[W]) bool { return level == Full || c.Basic }
+}
+
+// WithoutParents returns the cases as ones that find no parents of the lock's node.
+func WithoutParents[W any](cases []TestCase[W]) []TestCase[W] {
+	cases = slices.Clone(cases)
+	for i := range cases {
+		cases[i].Bare = true
+	}
+	return cases
+}
+
+// RunSuite runs the cases of a suite as subtests, in a process of their own.
+func RunSuite(t *testing.T, s Suite) {
+	t.Helper()
+	p := s.Plan()
+	p.Judge(t).RunAll(p.Names)
+}
+
+// Judge returns a judge of the cases, nil in the process that has run them.
+func (p Plan) Judge(t *testing.T) *judge.Judge {
+	t.Helper()
+	if p.Missing != "" {
+		t.Fatal("locktest: " + p.Missing)
+	}
+	return judge.New(t, func(c *judge.Case) { p.run[c.Asked](c) })
+}
