@@ -426,7 +426,7 @@ func wrongRelease(w *readWrite) {
 
 func readWriteReuse(w *readWrite) {
 	p := w.reader("a contender that reads")
-	q := &party{asks{p.both, false}, p.both, p.s, "the same contender, which writes now,", nil}
+	q := &party{asks{p.both, false}, p.both, p.s, "the same contender as a writer", nil}
 	for _, p := range []*party{p, q, p, q, q} {
 		w.in(p, "when the lock is free")
 		w.leaves(p)

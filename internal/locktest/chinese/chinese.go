@@ -178,6 +178,10 @@ var places = regexp.MustCompile(` \((?:\w+\.go:\d+(?: < )?)+\)$`)
 // inCode is a place in the code behind a sentence: a function, or a file and a line.
 var inCode = regexp.MustCompile(`,? (?:in|at) (\S+\.\S*[\w)])$`)
 
+// asserted is an assertion of a schedule in a line: what it says, its place, and what
+// was found.
+var asserted = regexp.MustCompile(`^(.*, at \w+\.go:\d+) (.+)$`)
+
 // Text translates a finished text, line by line. A line that the book does not know
 // stays as it is.
 func (b *Book) Text(english string) string {
@@ -232,10 +236,21 @@ func (b *Book) sentence(english string) (string, bool) {
 	if twin, ok := b.twins[english]; ok && !Verb.MatchString(twin) {
 		return twin, true
 	}
+	if strings.HasPrefix(english, "zk: ") {
+		return english, false // an error of the client library stays as it is
+	}
+	if m := asserted.FindStringSubmatch(english); m != nil {
+		twin, ok := b.sentence(m[1])
+		failure, also := b.sentence(m[2])
+		return twin + "；" + failure, ok && also
+	}
 	if at := inCode.FindStringSubmatchIndex(english); at != nil {
 		if twin, ok := b.sentence(english[:at[0]]); ok {
 			return twin + "（" + english[at[2]:at[3]] + "）", true
 		}
+	}
+	if twin, ok := results(english); ok {
+		return twin, true
 	}
 	b.once.Do(b.prepare)
 	for _, p := range b.patterns {

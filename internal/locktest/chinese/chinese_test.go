@@ -95,3 +95,17 @@ func TestEveryTwinTakesTheSameValues(t *testing.T) {
 	require.Error(t, chinese.Check("%d of %s", "%s"))
 	require.Error(t, chinese.Check("all", " "))
 }
+
+// TestWhatBecameOfAScheduleIsTranslated: a link that harms nothing, a choice that cannot
+// be, and an assertion of a schedule, in one line.
+func TestWhatBecameOfAScheduleIsTranslated(t *testing.T) {
+	for english, want := range map[string]string{
+		"A: holds the lock, unlocks, has unlocked, done; B: waiting":                                      "A：持有锁、正在释放锁、已释放锁、已结束；B：正在等待",
+		"A: gets an error: zk: no node, outside":                                                          "A：得到错误：zk: no node、在锁外",
+		"the link cannot be played: the schedule ends after 7 of 8 choices: copy it again from the lab":   "链接无法播放：调度有 8 个选择，但在第 7 个之后就结束了：请从实验室重新复制",
+		`schedule "2 x": client C does not wait, at a.go:50 Not equal: expected: "waiting" actual : "in"`: `调度 "2 x"：客户端 C 没有在等待（a.go:50）；期望 "waiting"，实际 "in"`,
+		"A: a sentence that is in no book":                                                                "A: a sentence that is in no book",
+	} {
+		require.Equal(t, want, chinese.Messages.Text(english))
+	}
+}

@@ -32,6 +32,38 @@ func step(line string) string {
 	return action + strings.Join(caused, "；")
 }
 
+// results translates what became of the contenders of a schedule: of each, after its
+// letter, what it has done and its state.
+func results(line string) (string, bool) {
+	parts := strings.Split(line, "; ")
+	for i, part := range parts {
+		m := result.FindStringSubmatch(part)
+		if m == nil {
+			return "", false
+		}
+		did := strings.Split(m[2], ", ")
+		for j, what := range did {
+			twin, ok := steps.sentence(m[1] + " " + what)
+			if state, is := states[what]; is {
+				twin, ok = state, true
+			}
+			if !ok {
+				return "", false
+			}
+			did[j] = strings.TrimPrefix(twin, m[1]+" ")
+		}
+		parts[i] = m[1] + "：" + strings.Join(did, "、")
+	}
+	return strings.Join(parts, "；"), true
+}
+
+var result = regexp.MustCompile(`^([A-Z]): ([a-z].*)$`)
+
+var states = map[string]string{
+	"outside": "在锁外", "waiting": "正在等待", "inside": "持有锁", "unlocking": "正在释放锁",
+	"done": "已结束", "failed": "已失败",
+}
+
 var foreseen = regexp.MustCompile(`^(\S+) known: (.*)$`)
 
 var steps = New(map[string]string{

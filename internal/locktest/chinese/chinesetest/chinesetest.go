@@ -26,14 +26,17 @@ var (
 )
 
 // English returns what is left of English in each line of a text: no command, no error
-// of a library, and no name of a case that has its gloss behind it.
-func English(text string) (left []string) {
+// of a library, no name of a case that has its gloss behind it, and nothing of what stays.
+func English(text string, stays ...string) (left []string) {
 	for line := range strings.Lines(text) {
 		for _, name := range names {
 			line = strings.ReplaceAll(line, name+"（", "（")
 		}
-		for _, stays := range []*regexp.Regexp{code, commands, errors, requests} {
-			line = stays.ReplaceAllString(line, "")
+		for _, part := range stays {
+			line = strings.ReplaceAll(line, part, "…")
+		}
+		for _, other := range []*regexp.Regexp{code, commands, errors, requests} {
+			line = other.ReplaceAllString(line, "")
 		}
 		if found := sentences.FindString(line); found != "" {
 			left = append(left, found)
