@@ -49,7 +49,7 @@
 // docs/exercises/killing, and the proof compares each with a changed step 3.
 //
 // Whatever a person reads is in the reader's language: flag -lang, otherwise LC_ALL or LANG.
-// words.go has each sentence of this command in Chinese, stubwords.go the comments of the
+// words.go has each sentence of this command in Chinese, package comments the comments of the
 // stubs, and package internal/locktest/chinese the sentences of the cases and a gloss of
 // each case's name; a test finds a sentence without its twin. Results, the cache, CSV and
 // JSON are English.

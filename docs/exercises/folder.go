@@ -9,6 +9,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"hash"
 	"io/fs"
 	"os"
 	"path"
@@ -50,69 +51,33 @@ func read(dir string, e *exercise) (*attempt, error) {
 		e = ofFiles(entries)
 	}
 	a := &attempt{exercise: e, dir: dir, files: make(map[string]string)}
-	data := e != nil && e.ext != ""
-	sum := sha256.New()
-	size := int64(0)
-	var parsed []*ast.File
-	fset := token.NewFileSet()
-	var bad error // the first; the files after it may still say which exercise this is
+	r := &reading{attempt: a, data: e != nil && e.ext != "", sum: sha256.New(), fset: token.NewFileSet()}
 	for _, entry := range entries {
 		name := entry.Name()
-		if !data && (strings.HasSuffix(name, ".s") || strings.HasSuffix(name, ".syso")) {
-			bad = errors.Join(bad, refuse("%s: a lock is written in Go", name))
+		if !r.data && (strings.HasSuffix(name, ".s") || strings.HasSuffix(name, ".syso")) {
+			r.refuse("%s: a lock is written in Go", name)
 		}
 		if entry.IsDir() || !cmp.Or(e, goFiles).is(name) {
 			continue
 		}
-		if !entry.Type().IsRegular() {
-			bad = errors.Join(bad, refuse("%s is not a regular file", name))
-			continue
-		}
-		file := filepath.Join(dir, name)
-		info, err := entry.Info()
-		if err != nil {
+		if enough, err := r.file(entry); err != nil {
 			return nil, err
-		}
-		size += info.Size()
-		if len(a.files) == maxFiles || size > maxBytes {
-			bad = errors.Join(bad, refuse("too much to read: an attempt has fewer than %d files and less than 1 MiB", maxFiles))
+		} else if enough {
 			break
 		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		a.files[name] = file
-		lines := unixLines(text)
-		fmt.Fprintf(sum, "%s %d\n%s", name, len(lines), lines)
-		if data {
-			continue
-		}
-		f, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
-		if f != nil && f.Name != nil && a.exercise == nil {
-			for _, e := range exercises {
-				if e.pkg == f.Name.Name {
-					a.exercise = e
-				}
-			}
-		}
-		if err != nil {
-			bad = errors.Join(bad, refuse("does not compile: %s", firstLines(err.Error(), 1)))
-			continue
-		}
-		parsed = append(parsed, f)
 	}
-	a.hash = fmt.Sprintf("%x", sum.Sum(nil))
+	a.hash = fmt.Sprintf("%x", r.sum.Sum(nil))
+	bad := r.bad
 	switch {
-	case len(a.files) == 0 && bad == nil && !data: // the stub of an exercise that asks for data may be nothing
+	case len(a.files) == 0 && bad == nil && !r.data: // the stub of an exercise that asks for data may be nothing
 		return nil, fmt.Errorf("%s has no Go files: copy the exercise's %s into it", dir, cmp.Or(e, goFiles).writes())
 	case a.exercise == nil && bad != nil:
 		return nil, bad
 	case a.exercise == nil:
 		return nil, fmt.Errorf("%s: no exercise has a package with this name: keep the package clause of the stub", dir)
 	}
-	for _, f := range parsed {
-		bad = errors.Join(bad, a.allowed(fset, f))
+	for _, f := range r.parsed {
+		bad = errors.Join(bad, a.allowed(r.fset, f))
 	}
 	if bad != nil {
 		var first refusal
@@ -120,6 +85,64 @@ func read(dir string, e *exercise) (*attempt, error) {
 		return a, first
 	}
 	return a, nil
+}
+
+// A reading is an attempt that is being read.
+type reading struct {
+	*attempt
+	data   bool // of an exercise that asks for data
+	sum    hash.Hash
+	size   int64
+	fset   *token.FileSet
+	parsed []*ast.File
+	bad    error // the first counts; the files after it may still say which exercise this is
+}
+
+func (r *reading) refuse(format string, args ...any) {
+	r.bad = errors.Join(r.bad, refuse(format, args...))
+}
+
+// file reads a file. Enough: the rest is not read.
+func (r *reading) file(entry fs.DirEntry) (enough bool, err error) {
+	name := entry.Name()
+	if !entry.Type().IsRegular() {
+		r.refuse("%s is not a regular file", name)
+		return false, nil
+	}
+	file := filepath.Join(r.dir, name)
+	info, err := entry.Info()
+	if err != nil {
+		return false, err
+	}
+	r.size += info.Size()
+	if len(r.files) == maxFiles || r.size > maxBytes {
+		r.refuse("too much to read: an attempt has fewer than %d files and less than 1 MiB", maxFiles)
+		return true, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return false, err
+	}
+	r.files[name] = file
+	lines := unixLines(text)
+	fmt.Fprintf(r.sum, "%s %d\n%s", name, len(lines), lines)
+	if r.data {
+		return false, nil
+	}
+	f, err := parser.ParseFile(r.fset, name, text, parser.SkipObjectResolution)
+	if f != nil && f.Name != nil && r.exercise == nil {
+		for _, e := range exercises {
+			if e.pkg == f.Name.Name {
+				r.exercise = e
+			}
+		}
+	}
+	if err != nil {
+		r.refuse("does not compile: %s", firstLines(err.Error(), 1))
+		return false, nil
+	}
+	r.parsed = append(r.parsed, f)
+	return false, nil
 }
 
 // goFiles is an exercise of which nothing is known.

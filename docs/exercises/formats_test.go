@@ -20,6 +20,7 @@ import (
 
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/locktest/chinese"
 	"example.com/zklock/internal/locktest/chinese/chinesetest"
 )
 
@@ -316,20 +317,20 @@ func TestALecturerReadsTheReadersLanguage(t *testing.T) {
 		return persons, write(writeCSV) + write(writeJSON)
 	}
 	english, programs := in(language.English)
-	chinese, same := in(language.Chinese)
+	twin, same := in(language.Chinese)
 	require.Equal(t, programs, same)
 	require.NotRegexp(t, `\p{Han}`, english)
-	chinese = html.UnescapeString(regexp.MustCompile(`(?s)<style>.*?</style>|<[^>]*>|\\n`).ReplaceAllString(chinese, "\n"))
-	require.Empty(t, chinesetest.English(chinese))
+	twin = html.UnescapeString(regexp.MustCompile(`(?s)<style>.*?</style>|<[^>]*>|\\n`).ReplaceAllString(twin, "\n"))
+	require.Empty(t, chinesetest.English(twin))
 	for _, want := range []string{"学生", "成绩", "herd：尚未编写", "没有通过：", "没有交", "编译不通过", "文件夹", "10 个变异体，已死 3 个", "我们的解答", "不给分", "在实验室里打开这个调度"} {
-		require.Contains(t, chinese, want)
+		require.Contains(t, twin, want)
 	}
 	var table bytes.Buffer
 	g := graded5(t)
 	g.language = language.Chinese
 	(&app{language: language.Chinese, out: &table}).table(g)
 	lines := strings.Split(table.String(), "\n")
-	end := func(line, mark string) int { return wide(line[:strings.Index(line, mark)+len(mark)]) }
+	end := func(line, mark string) int { return chinese.Wide(line[:strings.Index(line, mark)+len(mark)]) }
 	require.Equal(t, end(lines[0], "用时"), end(lines[1], " s"), "a character takes two columns:\n%s", table.String())
 }
 

@@ -116,7 +116,6 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 		return err
 	}
 
-	type job struct{ dir, student string }
 	var todo []job
 	var rows []row
 	for i, dir := range dirs {
@@ -130,24 +129,44 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 		}
 	}
 	began := time.Now()
-	var mu sync.Mutex // guards rows and done
-	done := 0
 	stubs, err := readStubs(a.root)
 	if err != nil {
 		return err
 	}
-	class := &class{asked: asked, limits: l, stubs: stubs}
+	rows = append(rows, a.gradeEach(ctx, todo, *jobs, &class{asked: asked, limits: l, stubs: stubs})...)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	slices.SortStableFunc(rows, func(x, y row) int {
+		return cmp.Or(strings.Compare(x.Student, y.Student), cmp.Compare(x.number, y.number))
+	})
+	g := a.gradesOf(rows, asked)
+	g.lab = *labPage
+	a.table(g)
+	a.print("\n%s, %s, in %v.\n", count(len(dirs), "folder"), count(len(todo), "attempt"), time.Since(began).Round(time.Second))
+	if !offline(exec.Command("")) {
+		a.print("The attempts had a network: this system does not let an account like this take it away.\n")
+	}
+	return writeAll(files, g)
+}
+
+// A job is an attempt that is to be graded.
+type job struct{ dir, student string }
+
+// gradeEach grades so many attempts at the same time, and returns the rows in the order
+// in which they come.
+func (a *app) gradeEach(ctx context.Context, todo []job, at int, class *class) (rows []row) {
+	var mu sync.Mutex // guards rows
 	work := make(chan job)
 	var wait sync.WaitGroup
-	for range *jobs {
+	for range at {
 		wait.Go(func() {
 			for j := range work {
 				r := a.gradeOne(ctx, j.student, j.dir, class)
 				mu.Lock()
 				rows = append(rows, r)
-				done++
 				if terminal(os.Stderr) {
-					fmt.Fprint(os.Stderr, a.say("\r%d of %d graded", done, len(todo)))
+					fmt.Fprint(os.Stderr, a.say("\r%d of %d graded", len(rows), len(todo)))
 				}
 				mu.Unlock()
 			}
@@ -164,20 +183,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	if terminal(os.Stderr) {
 		fmt.Fprint(os.Stderr, "\r\033[K")
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	slices.SortStableFunc(rows, func(x, y row) int {
-		return cmp.Or(strings.Compare(x.Student, y.Student), cmp.Compare(x.number, y.number))
-	})
-	g := a.gradesOf(rows, asked)
-	g.lab = *labPage
-	a.table(g)
-	a.print("\n%s, %s, in %v.\n", count(len(dirs), "folder"), count(len(todo), "attempt"), time.Since(began).Round(time.Second))
-	if !offline(exec.Command("")) {
-		a.print("The attempts had a network: this system does not let an account like this take it away.\n")
-	}
-	return writeAll(files, g)
+	return rows
 }
 
 // expand takes a pattern for what it matches where no shell has done so, as on
@@ -342,12 +348,12 @@ func (a *app) table(g grades) {
 	widths := make([]int, len(cells[0]))
 	for _, line := range cells {
 		for i, cell := range line {
-			widths[i] = max(widths[i], wide(cell))
+			widths[i] = max(widths[i], chinese.Wide(cell))
 		}
 	}
 	for i, line := range cells {
 		for j, cell := range line {
-			blanks := strings.Repeat(" ", widths[j]-wide(cell))
+			blanks := strings.Repeat(" ", widths[j]-chinese.Wide(cell))
 			if j < 2 { // names
 				cell += blanks
 			} else {
@@ -362,9 +368,9 @@ func (a *app) table(g grades) {
 		fmt.Fprintln(a.out, note)
 	}
 	if len(g.Asked) > 1 || len(g.Sums) < len(g.Rows) {
-		fmt.Fprintf(a.out, "\n%s%s  %s\n", cells[0][0], strings.Repeat(" ", widths[0]-wide(cells[0][0])), g.Say("points"))
+		fmt.Fprintf(a.out, "\n%s%s  %s\n", cells[0][0], strings.Repeat(" ", widths[0]-chinese.Wide(cells[0][0])), g.Say("points"))
 		for _, s := range g.Sums {
-			fmt.Fprintf(a.out, "%s%s  %s\n", s.Student, strings.Repeat(" ", widths[0]-wide(s.Student)), g.Say("%d of %d", s.Points, s.Of))
+			fmt.Fprintf(a.out, "%s%s  %s\n", s.Student, strings.Repeat(" ", widths[0]-chinese.Wide(s.Student)), g.Say("%d of %d", s.Points, s.Of))
 		}
 	}
 	for i, p := range g.Pairs {

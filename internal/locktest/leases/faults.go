@@ -218,29 +218,10 @@ func (c faultCase) play(w *stage.Stage, subject Subject) []jute.Op {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	ended := make(chan time.Time, 1)
-	stop := make(chan struct{})
-	var faults sync.WaitGroup
-	for i, f := range c.Faults {
-		damage := damages[f.Damage]
-		met := damage.inject(w, ours, f.N+1)
-		faults.Go(func() {
-			defer met.Release()
-			select {
-			case <-met.Hit():
-			case <-stop:
-				return
-			}
-			time.Sleep(10 * time.Millisecond) // what is held is late, and others go on meanwhile
-			if c.Ends && i == 0 {
-				ended <- time.Now()
-				cancel()
-				time.Sleep(10 * time.Millisecond) // time to return, while what is held is held still
-			}
-			if damage.then != nil {
-				damage.then(w, ours)
-			}
-		})
-	}
+	stop := c.strike(w, ours, func() {
+		ended <- time.Now()
+		cancel()
+	})
 
 	mine := open("ours")
 	settle(w, mine)
@@ -270,8 +251,7 @@ func (c faultCase) play(w *stage.Stage, subject Subject) []jute.Op {
 	if len(requests) == 0 {
 		w.Errorf("the lock is taken and let go, and sends no request")
 	}
-	close(stop)
-	faults.Wait()
+	stop()
 	time.Sleep(time.Minute) // whatever goes on in the background has ended by now
 	if subject.Level == stage.Basic && c.losesCreate(requests) {
 		w.Server.Expire(ours.SessionID())
@@ -282,6 +262,37 @@ func (c faultCase) play(w *stage.Stage, subject Subject) []jute.Op {
 	w.NothingLeft()
 	w.NoWatches()
 	return requests
+}
+
+// strike has the faults happen to a contender's requests. The first one calls end if ctx is
+// to end with it. Stop waits for those that have happened, and drops the others.
+func (c faultCase) strike(w *stage.Stage, ours *stage.Session, end func()) (stop func()) {
+	over := make(chan struct{})
+	var faults sync.WaitGroup
+	for i, f := range c.Faults {
+		damage := damages[f.Damage]
+		met := damage.inject(w, ours, f.N+1)
+		faults.Go(func() {
+			defer met.Release()
+			select {
+			case <-met.Hit():
+			case <-over:
+				return
+			}
+			time.Sleep(10 * time.Millisecond) // what is held is late, and others go on meanwhile
+			if c.Ends && i == 0 {
+				end()
+				time.Sleep(10 * time.Millisecond) // time to return, while what is held is held still
+			}
+			if damage.then != nil {
+				damage.then(w, ours)
+			}
+		})
+	}
+	return func() {
+		close(over)
+		faults.Wait()
+	}
 }
 
 // losesCreate reports whether a create that is among the requests was lost with

@@ -1,8 +1,8 @@
-package main
+package comments
 
-// stubWords are the comments of the stubs, each in one line, and what they are in
+// words are the comments of the stubs, each in one line, and what they are in
 // Chinese. A line break in the Chinese stays.
-var stubWords = map[string]string{
+var words = map[string]string{
 	"another contender was faster": "别的竞争者抢先了一步",
 	"createParents makes the node dir and those above it, if they are missing. It is written already: call it when a create says zk.ErrNoNode, and create again.": "createParents 创建节点 dir 和它上面的各级父节点，已经有的就不动。它已经写好：create 返回 zk.ErrNoNode 时，先调用它，再 create 一次。",
 	"ErrNotLocked is what Unlock returns if this Lock does not hold the lock.":                                                                                    "ErrNotLocked 是没有持有锁时 Unlock 返回的错误。",

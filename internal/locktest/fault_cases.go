@@ -1,0 +1,366 @@
+package locktest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest/stage"
+	"example.com/zklock/internal/zkserver"
+)
+
+func ExpiredWaiter(w *World) {
+	holder, _ := w.Contender()
+	w.MustLock(holder, "the holder")
+	waiter, s := w.Contender()
+	result := w.Lock(waiter)
+	w.Waits(result, s, "the waiter")
+	w.Expire(s)
+	// The client fails what is asked of it while it changes over.
+	w.Renewed(s, "the waiter's client has a new session")
+	if w.goesOn(result, s) {
+		w.Unlock(holder, "the holder")
+		w.Holds(result, "a waiter whose session has expired, and that has queued again,")
+		w.Unlock(waiter, "it")
+		w.NothingLeft()
+		return
+	}
+	require.False(w, w.Subject.Requeues, "a waiter's session has expired, and it does not queue again")
+	err := w.Result(result, "Lock of a waiter whose session has expired")
+	require.Error(w, err, "a waiter's session has expired and its node has gone, and Lock returns no error while another contender holds the lock: two holders; the event that wakes it has Err set")
+	w.NotLocked(waiter, "Unlock after a Lock that failed")
+	require.Len(w, w.Nodes(), 1, "besides the holder's node there is one of a session that has expired, or the holder's has gone")
+	w.Unlock(holder, "the holder")
+	w.MustLock(waiter, "the waiter, in its new session")
+	w.Unlock(waiter, "it")
+	w.NothingLeft()
+}
+
+// goesOn waits until a Lock that something has happened to has returned, or has
+// gone on and waits again. A lock may try again some times, with pauses.
+func (w *World) goesOn(result <-chan error, s *Session) bool {
+	w.Helper()
+	pause := stage.Patience
+	if w.Server == nil {
+		pause = time.Second
+	}
+	time.Sleep(pause)
+	w.WaitUntil("Lock returns, or waits again", func() bool {
+		return len(result) > 0 || s.Tap.Armed() > 0 && s.Tap.Pending() == 0
+	}, func() string { return "Lock neither returns nor waits on a watch" + w.Why() })
+	return len(result) == 0
+}
+
+// ClosedWaiter closes the client of a waiter. The client never answers what is
+// asked of it then, so Lock need not return.
+func ClosedWaiter(w *World) {
+	holder, _ := w.Contender()
+	w.MustLock(holder, "the holder")
+	waiter, s := w.Contender()
+	result := w.Lock(waiter)
+	w.Waits(result, s, "the waiter")
+	s.Close()
+	if w.Server != nil {
+		time.Sleep(stage.Patience) // in which Lock may return
+	}
+	w.notIn(result)
+	w.Unlock(holder, "the holder")
+	if w.Server != nil {
+		time.Sleep(stage.Patience)
+	}
+	w.notIn(result)
+	w.NothingLeft()
+}
+
+// notIn fails if a waiter has got the lock whose client has been closed.
+func (w *World) notIn(result <-chan error) {
+	w.Helper()
+	select {
+	case err := <-result:
+		require.Error(w, err, "the client of a waiter has been closed, its session has ended, and Lock returns no error: the next contender gets in, too: two holders")
+	default:
+	}
+}
+
+func ExpiredHolder(w *World) {
+	holder, s := w.Contender()
+	w.MustLock(holder, "the holder")
+	waiter, ws := w.Contender()
+	result := w.Lock(waiter)
+	w.Waits(result, ws, "the waiter")
+	w.Expire(s)
+	w.Holds(result, "the waiter, after the holder's session has expired,")
+	w.Unlock(waiter, "the new holder")
+	w.NothingLeft()
+	w.UnlockErr(holder, "Unlock after the session has expired") // what a lock does for a holder in the background ends with it; the next case judges the error
+}
+
+func unlockAfterExpiry(w *World) {
+	w.unlockOfOneThatCameWith()
+	w.unlockInTheNextSession()
+	holder, s := w.Contender()
+	w.MustLock(holder, "the holder")
+	w.Expire(s)
+	next, _ := w.Contender()
+	w.MustLock(next, "the next holder")
+	w.Renewed(s, "the old holder's client has a new session")
+	before := w.Nodes()
+	err := w.UnlockErr(holder, "Unlock after the session has expired")
+	require.Equal(w, before, w.Nodes(), "the holder's session has expired, and its Unlock has deleted another contender's node, the new holder's: two holders")
+	w.IsNotLocked(err, "Unlock after the session has expired")
+	third, _ := w.Contender()
+	ok, err := w.Try(third, "TryLock on a held lock")
+	require.NoError(w, err, "TryLock on a held lock fails")
+	require.False(w, ok, "an expired holder's Unlock has freed the new holder's lock: two holders")
+	w.Unlock(next, "the new holder")
+	w.MustLock(holder, "the old holder, once more")
+	w.Unlock(holder, "it")
+	w.NothingLeft()
+}
+
+// unlockOfOneThatCameWith has the next holder come in the same millisecond as the one
+// whose session ends: a clock tells them apart only if it is finer than that.
+func (w *World) unlockOfOneThatCameWith() {
+	s, next := w.Session(), w.Session()
+	for _, each := range []*Session{s, next} { // a new client's first answer waits a moment
+		_, _, err := each.Exists("/")
+		require.NoError(w, err)
+	}
+	if w.Server != nil { // on a real server the clock runs
+		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
+	}
+	holder := w.Subject.New(s.Conn, w.Path)
+	w.MustLock(holder, "the holder")
+	if w.Server != nil {
+		time.Sleep(100 * time.Microsecond)
+	}
+	waiter := w.Subject.New(next.Conn, w.Path)
+	result := w.Lock(waiter)
+	w.Waits(result, next, "the waiter")
+	w.Expire(s)
+	w.Holds(result, "the waiter, after the holder's session has expired,")
+	w.expiredUnlock(holder, s, "another contender, which came in the same millisecond, has the lock")
+	w.Unlock(waiter, "the new holder")
+}
+
+// unlockInTheNextSession has the next holder in the client's next session: a node of
+// the client's present session need not be the contender's own.
+func (w *World) unlockInTheNextSession() {
+	holder, s := w.Contender()
+	w.MustLock(holder, "the holder")
+	w.Expire(s)
+	w.Renewed(s, "the old holder's client has a new session")
+	next, _ := w.Contender(s)
+	w.MustLock(next, "the next holder, of the same client")
+	w.expiredUnlock(holder, s, "another contender of the same client has the lock in its next session")
+	w.Unlock(next, "the next holder")
+}
+
+// expiredUnlock fails if Unlock of a holder whose session has expired deletes a node.
+func (w *World) expiredUnlock(holder Lock, s *Session, who string) {
+	w.Helper()
+	w.Renewed(s, "the old holder's client has a new session")
+	before := w.Nodes()
+	err := w.UnlockErr(holder, "Unlock after the session has expired")
+	require.Equal(w, before, w.Nodes(), "the holder's session has expired, %s, and Unlock of the old holder has deleted another contender's node: two holders", who)
+	w.IsNotLocked(err, "Unlock after the session has expired")
+}
+
+// A spoiler is a fault for the n-th request of a contender, and what else goes
+// wrong then.
+type spoiler struct {
+	what  string
+	spoil func(s *Session, n int) (fault, then *zkserver.Fault)
+	loses bool // the connection breaks, and nothing else goes wrong
+}
+
+// mustOutlive says that a lock must go on after its n-th request was spoiled.
+func (w *World) mustOutlive(sp spoiler, s *Session, n int) bool {
+	if w.Subject.Requeues {
+		return true
+	}
+	create := stage.CreatesNode(stage.LastRequest(s, n))
+	return sp.loses && (w.Subject.FindsNode && create || w.Subject.Retries && !create)
+}
+
+func (w *World) spoilers() []spoiler {
+	spoilers := []spoiler{
+		{"is answered with an error", func(s *Session, n int) (_, _ *zkserver.Fault) {
+			return w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Number(s, n)), nil
+		}, false},
+		{"is lost with its connection", func(s *Session, n int) (_, _ *zkserver.Fault) { return w.Server.LoseRequest(stage.Number(s, n)), nil }, true},
+		{"is carried out, and its reply is lost with the connection", func(s *Session, n int) (_, _ *zkserver.Fault) { return w.Server.LoseReply(stage.Number(s, n)), nil }, true},
+	}
+	if w.Subject.Queue { // a lock without a queue has nothing to clean up
+		spoilers = append(spoilers, spoiler{"fails, and the first try to clean up is lost with its connection", func(s *Session, n int) (_, _ *zkserver.Fault) {
+			cleanUp := func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == jute.OpDelete }
+			return w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Number(s, n)), w.Server.LoseRequest(cleanUp)
+		}, false})
+	}
+	return spoilers
+}
+
+// ErrorOnTheWay spoils each request of a waiter in turn.
+func ErrorOnTheWay(w *World) {
+	for _, sp := range w.spoilers() {
+		for n := 1; w.GoesOn(n); n++ {
+			holder, _ := w.Contender()
+			w.MustLock(holder, "the holder")
+			waiter, s := w.Contender()
+			fault, then := sp.spoil(s, n)
+			result := w.Lock(waiter)
+			early := w.Meets(fault, s, "the request is spoiled, or the waiter waits")
+			// It may return an error, or try again and wait on.
+			free := !early || w.goesOn(result, s)
+			if free {
+				w.Unlock(holder, "the holder")
+			}
+			err := w.Result(result, fmt.Sprintf("Lock of a waiter, when its request %d %s, and it has tried again and waits, and the holder has let go,", n, sp.what))
+			last := stage.LastRequest(s, n)
+			how := fmt.Sprintf("its request %d, %v, %s", n, last, sp.what)
+			if then != nil {
+				then.Release()
+			}
+			if err == nil {
+				require.True(w, free, "%s, and Lock of a waiter returns no error while another contender holds the lock: two holders", how)
+				met := len(fault.Hit()) > 0
+				fault.Release()
+				require.NotEmpty(w, w.Nodes(), "%s, and Lock has returned without a node, so that the next contender gets in: two holders", how)
+				w.Unlock(waiter, "the waiter")
+				w.nothingStays(how)
+				if early || met {
+					continue // it has tried again itself
+				}
+				least := 1
+				if w.Subject.Queue {
+					least = 2
+				}
+				require.Greater(w, n, least, "a waiter sends only %d requests: it cannot have looked for the holder", n-1)
+				break
+			}
+			require.False(w, early && w.mustOutlive(sp, s, n), "%s, and Lock returns an error: %v", how, err)
+			w.leavesNothing(waiter, s, last, how, err)
+			if !free {
+				w.Unlock(holder, "the holder")
+			}
+			w.MustLock(waiter, "the waiter, once more,")
+			w.Unlock(waiter, "it")
+			w.NoNodes("every contender has let go, and a node is left")
+		}
+	}
+}
+
+// errorInTryLock spoils each request of TryLock on a free lock in turn.
+func errorInTryLock(w *World) {
+	w.Parents(w.Session().Conn, zk.WorldACL(zk.PermAll))
+	w.Parent()
+	for _, sp := range w.spoilers() {
+		for n := 1; w.GoesOn(n); n++ {
+			l, s := w.Contender()
+			fault, then := sp.spoil(s, n)
+			ok, err := w.Try(l, fmt.Sprintf("TryLock, when its request %d %s,", n, sp.what))
+			if then != nil {
+				then.Release()
+			}
+			last := stage.LastRequest(s, n)
+			how := fmt.Sprintf("its request %d, %v, %s", n, last, sp.what)
+			met := len(fault.Hit()) > 0
+			if err == nil {
+				fault.Release()
+				require.True(w, ok, "TryLock on a free lock returns false and no error, when %s", how)
+				require.NotEmpty(w, w.Nodes(), "%s, and TryLock returns true without a node, so that the next contender gets in: two holders", how)
+				w.Unlock(l, "it")
+				w.nothingStays(how)
+				if met {
+					continue // it has tried again itself
+				}
+				require.Greater(w, n, 1, "TryLock takes a lock without a request")
+				break
+			}
+			require.False(w, ok, "TryLock returns true and an error")
+			require.False(w, met && w.mustOutlive(sp, s, n), "%s, and TryLock returns an error: %v", how, err)
+			w.leavesNothing(l, s, last, how, err)
+			w.MustLock(l, "it, once more,")
+			w.Unlock(l, "it")
+		}
+	}
+}
+
+// nothingStays fails if a lock that has tried again leaves a node in the end: it may
+// remove in the background what an earlier try has left.
+func (w *World) nothingStays(how string) {
+	w.Helper()
+	w.WaitUntil("nothing is left", func() bool { return len(w.Nodes()) == 0 }, func() string {
+		return how + ", the lock has tried again and has been let go, and it leaves a node behind: it blocks every contender that comes later"
+	})
+}
+
+// leavesNothing fails if a contender whose Lock has failed has left a node. A
+// create whose reply was lost is an exception: its node stays until the session
+// ends, and the steps say so.
+func (w *World) leavesNothing(l Lock, s *Session, last jute.Op, how string, err error) {
+	w.Helper()
+	w.mayHold(err, "Lock returns ErrNotLocked, which is Unlock's error")
+	w.NotLocked(l, "Unlock after a Lock that failed ("+how+")")
+	mine := func() (nodes []string) {
+		for _, session := range w.Server.Sessions() {
+			if session.ID == s.ID {
+				nodes = session.Ephemerals
+			}
+		}
+		return nodes
+	}
+	if !stage.CreatesNode(last) {
+		w.WaitUntil("the node goes", func() bool { return s.Tap.Pending() == 0 && len(mine()) == 0 }, func() string {
+			return how + ", Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error"
+		})
+		require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
+		return
+	}
+	require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
+	w.WaitUntil("not more than one node is left", func() bool { return len(mine()) <= 1 }, func() string { return how + ", and there are two nodes" })
+	w.Server.Expire(s.SessionID())
+	w.Renewed(s, "the client has a new session")
+}
+
+// UnlockAgain spoils each request of Unlock in turn. Unlock may try again itself, or
+// return an error, and then it can be called again.
+func UnlockAgain(w *World) {
+	for _, sp := range w.spoilers()[:3] {
+		for n := 1; w.GoesOn(n); n++ {
+			l, s := w.Contender()
+			w.MustLock(l, "the holder")
+			before := w.Nodes()
+			fault, _ := sp.spoil(s, n)
+			err := w.UnlockErr(l, "Unlock")
+			met := len(fault.Hit()) > 0
+			fault.Release()
+			how := fmt.Sprintf("request %d of Unlock %s", n, sp.what)
+			if err != nil {
+				require.True(w, met, "Unlock fails, and nothing was wrong: %v", err)
+				if slices.Equal(before, w.Nodes()) {
+					w.mayHold(err, how+", the node is there still, and Unlock returns ErrNotLocked: the holder holds the lock still")
+				}
+				w.Eventually("the client is connected", func() bool { return s.State() == zk.StateHasSession })
+				there := len(w.Nodes()) > 0
+				err = w.UnlockErr(l, "Unlock, called again,")
+				if there || err != nil && w.Subject.ErrNotLocked != nil && !errors.Is(err, w.Subject.ErrNotLocked) {
+					require.NoError(w, err, "%s, and Unlock, called again, cannot delete the node: forget the node only once it has gone", how)
+				}
+			}
+			w.WaitUntil("the node goes", func() bool { return len(w.Nodes()) == 0 }, func() string {
+				return how + ", Unlock has returned no error, and the node stays: the caller believes that the lock is free"
+			})
+			w.NotLocked(l, "Unlock of a lock that has been let go")
+			if !met {
+				require.Greater(w, n, 1, "Unlock sends no request")
+				break
+			}
+		}
+	}
+}

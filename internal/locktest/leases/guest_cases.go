@@ -1,0 +1,229 @@
+package leases
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest/stage"
+	"example.com/zklock/internal/zkserver"
+)
+
+func tokensGrow(w *leaseWorld) {
+	var highest int64
+	for i := range 4 {
+		lease, _ := w.holder()
+		require.Greater(w, lease.Token(), highest, "the token of the next holder is not higher")
+		highest = lease.Token()
+		w.release(lease, "the holder")
+		if i%2 == 0 {
+			require.NoError(w, w.Session().Delete(w.Path, -1), "no contender uses the lock, and its parent cannot be deleted")
+		}
+	}
+}
+
+func wrap(w *leaseWorld) {
+	lease, _ := w.holder()
+	w.release(lease, "the first holder, which makes the parent,")
+	require.True(w, w.Server.SetSequence(w.Path, 1<<31-4))
+	var attempts []*attempt
+	var sessions []*stage.Session
+	for i := range 6 {
+		if i == 3 { // 2³¹-1 is not used: ZooKeeper 3.8 sticks there; others go on
+			l, s := w.open()
+			a := w.begin(l)
+			w.Eventually("Lock returns", func() bool { return stage.IsClosed(a.done) })
+			require.ErrorIs(w, a.err, zk.ErrNodeExists, "the server has no more numbers")
+			require.Zero(w, s.Tap.Armed())
+			require.True(w, w.Server.SetSequence(w.Path, -1<<31))
+		}
+		l, s := w.open()
+		a := w.begin(l)
+		attempts, sessions = append(attempts, a), append(sessions, s)
+		if i > 0 {
+			w.keepsWaiting(a, s, fmt.Sprintf("contender %d", i))
+		} else {
+			w.gets(a, "contender 0")
+		}
+	}
+	for i, a := range attempts {
+		lease := w.gets(a, fmt.Sprintf("contender %d, whose turn it is,", i))
+		for j := i + 1; j < len(attempts); j++ {
+			w.keepsWaiting(attempts[j], sessions[j], fmt.Sprintf("contender %d", j))
+		}
+		w.release(lease, fmt.Sprintf("contender %d", i))
+	}
+	w.NothingLeft()
+}
+
+func curatorName(w *leaseWorld) {
+	lease, s := w.holder()
+	admin := w.Session()
+	// As Curator and zk.Lock make it.
+	theirs, err := admin.Create(w.Path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	require.NoError(w, err)
+	l, ls := w.open()
+	a := w.begin(l)
+	w.keepsWaiting(a, ls, "the contender after one of Curator's")
+	neighbour, _ := w.open(s)
+	b := w.begin(neighbour)
+	w.release(lease, "the holder")
+	time.Sleep(time.Second) // for a contender to get in by mistake: no event says that none does
+	w.keepsWaiting(a, ls, "the contender after one of Curator's")
+	require.False(w, stage.IsClosed(b.done), "the contender after one of Curator's has got the lock: two holders")
+	require.NoError(w, admin.Delete(theirs, -1))
+	w.release(w.gets(a, "the contender after one of Curator's that has gone"), "it")
+	w.release(w.gets(b, "the last"), "it")
+	w.NothingLeft()
+}
+
+// curatorComesLater has a name of Curator's that sorts before ours: only the
+// number counts.
+func curatorComesLater(w *leaseWorld) {
+	lease, _ := w.holder()
+	l, s := w.open()
+	a := w.begin(l)
+	w.keepsWaiting(a, s, "the waiter")
+	admin := w.Session()
+	theirs, err := admin.Create(w.Path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	require.NoError(w, err)
+	w.release(lease, "the holder")
+	w.release(w.gets(a, "the contender before one of Curator's"), "it")
+	require.NoError(w, admin.Delete(theirs, -1))
+	w.NothingLeft()
+}
+
+func zkLock(w *leaseWorld) {
+	lease, _ := w.holder()
+	s := w.Session()
+	theirs := zk.NewLock(s.Conn, w.Path, zk.WorldACL(zk.PermAll))
+	locked := make(chan error, 1)
+	go func() { locked <- theirs.Lock() }()
+	w.Waits(locked, s, "zk.Lock")
+	require.Empty(w, locked, "zk.Lock has got the lock while our contender holds it: two holders")
+	l, ls := w.open()
+	a := w.begin(l)
+	w.keepsWaiting(a, ls, "our second contender, which comes after zk.Lock,")
+	w.release(lease, "our first contender")
+	w.Holds(locked, "zk.Lock")
+	w.keepsWaiting(a, ls, "our second contender, which comes after zk.Lock,")
+	require.NoError(w, theirs.Unlock())
+	w.release(w.gets(a, "our second contender"), "it")
+	w.NothingLeft()
+}
+
+// predecessorChanges changes the data of each node before a waiter's.
+func predecessorChanges(w *leaseWorld) {
+	lease, s := w.holder()
+	var attempts []*attempt
+	for i := range 3 {
+		l, ls := w.open()
+		a := w.begin(l)
+		attempts = append(attempts, a)
+		w.keepsWaiting(a, ls, fmt.Sprintf("waiter %d", i))
+	}
+	neighbour, _ := w.open(s)
+	attempts = append(attempts, w.begin(neighbour))
+	admin := w.Session()
+	for range 3 {
+		for _, node := range w.Nodes() {
+			data, _, err := admin.Get(w.Path + "/" + node)
+			require.NoError(w, err)
+			_, err = admin.Set(w.Path+"/"+node, data, -1)
+			require.NoError(w, err)
+			time.Sleep(10 * time.Millisecond) // for a contender to get in by mistake: no event says that none does
+			for _, a := range attempts {
+				require.False(w, stage.IsClosed(a.done), "the data of %s has changed, and a waiter takes it for gone: two holders", node)
+			}
+		}
+	}
+	require.False(w, stage.IsClosed(lease.Lost()), "the data of the holder's node has changed, and Lost is closed")
+	for i, a := range attempts {
+		w.release(lease, "the holder")
+		lease = w.gets(a, fmt.Sprintf("waiter %d", i))
+	}
+	w.release(lease, "the last")
+	w.NothingLeft()
+}
+
+func container(w *leaseWorld) {
+	lease, _ := w.holder()
+	for dir := w.Path; dir != "/"; dir = path.Dir(dir) {
+		node, ok := w.Server.Node(dir)
+		require.True(w, ok)
+		require.True(w, node.Container, "%s is not a container: it stays when no contender uses it", dir)
+	}
+	w.release(lease, "the holder")
+	time.Sleep(5 * time.Minute) // a container goes some time after its last child
+	_, ok := w.Server.Node(w.Path)
+	require.False(w, ok, "the parent stays though no contender uses it")
+	again, _ := w.holder()
+	w.release(again, "the contender that comes when the parent has gone")
+	w.NothingLeft()
+}
+
+func noContainers(w *leaseWorld) {
+	for range 10 {
+		w.Server.Fail(jute.ErrUnimplemented, func(r zkserver.Request) bool { return r.Op == jute.OpCreateContainer })
+	}
+	lease, _ := w.holder()
+	node, ok := w.Server.Node(w.Path)
+	require.True(w, ok, "there is no parent")
+	require.False(w, node.Container, "the parent is a container, and the server has refused those")
+	w.release(lease, "the holder")
+	w.NothingLeft()
+}
+
+// parentGoes takes the parent away before each create.
+func parentGoes(w *leaseWorld) {
+	lease, _ := w.holder()
+	w.release(lease, "the first holder, which makes the parent,")
+	l, s := w.open()
+	for range 3 {
+		held := w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && stage.CreatesNode(r.Op) })
+		a := w.begin(l)
+		w.Hit(held, "the request is sent")
+		require.NoError(w, w.Session().Delete(w.Path, -1))
+		held.Release()
+		w.release(w.gets(a, "the contender whose parent was deleted"), "it")
+	}
+	w.NothingLeft()
+}
+
+func closedClient(w *leaseWorld) {
+	lease, s := w.holder()
+	l, _ := w.open(s)
+	a := w.begin(l)
+	if w.Server != nil {
+		synctest.Wait()
+	}
+	s.Close()
+	closed := time.Now()
+	w.lost(lease, "the client has been closed")
+	if w.Server != nil {
+		require.Less(w, time.Since(closed), 5*time.Second, "the client has been closed, which ends its session at once, and Lost closes much later")
+	}
+	w.Eventually("Lock returns when its client has been closed", func() bool { return stage.IsClosed(a.done) })
+	require.Error(w, a.err)
+	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
+	w.Eventually("the session's nodes go", func() bool { return len(w.Nodes()) == 0 })
+}
+
+func closedBefore(w *leaseWorld) {
+	l, s := w.open()
+	s.Close()
+	began := time.Now()
+	_, err := l.Lock(within(w))
+	require.ErrorIs(w, err, zk.ErrClosing, "Lock with a closed client")
+	if w.Server != nil { // a real server and a busy machine take what time they need
+		require.Less(w, time.Since(began), 5*time.Second)
+	}
+	_, err = l.TryLock(within(w))
+	require.False(w, err == nil || errors.Is(err, w.kind.ErrHeld), "TryLock with a closed client says: %v", err)
+}
