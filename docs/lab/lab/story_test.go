@@ -14,10 +14,12 @@ import (
 	"example.com/zklock/internal/explore/film"
 )
 
-// filmOf is the film of a story.
-func filmOf(t *testing.T, s *locks.Story) *film.Film {
+// filmOf is the film of a lock's story. That of a listing is a schedule, even if
+// there is nothing to choose in it.
+func filmOf(t *testing.T, l locks.Lock) *film.Film {
 	t.Helper()
-	if len(s.Scene.Choices) == 0 {
+	s := l.Story
+	if len(s.Scene.Choices) == 0 && l.Group != locks.Museum {
 		f, err := lab.Run(t, s.Scene)
 		require.NoError(t, err)
 		return f
@@ -89,7 +91,7 @@ func TestEachStoryIsTrue(t *testing.T) {
 		if l.Group == locks.Museum {
 			require.Regexp(t, `[ \n]`+l.Name+`\b[^\n]*(\n[^\n]+)*$`, listed, "the page names the bugs that tell their story")
 		}
-		f := filmOf(t, l.Story)
+		f := filmOf(t, l)
 		require.GreaterOrEqual(t, len(l.Story.Stops), 6, l.Name)
 		require.LessOrEqual(t, len(l.Story.Stops), 10, l.Name)
 		before := time.Duration(-1)

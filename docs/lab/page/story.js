@@ -10,16 +10,17 @@ function told() {
   const s = app.scene, l = app.byName.get(s.locks[0]), story = l && l.story;
   if (!story || app.file || s.locks.length > 1 || s.mode === "find") return null;
   const choices = story.scene.choices || [];
+  const scheduled = choices.length > 0 || l.group === "museum"; // A1 has nothing to choose
   const scripts = x => JSON.stringify(x || []);
-  const same = scripts(s.scripts) === scripts(story.scene.scripts) && s.n === story.scene.contenders && !s.shared && (choices.length
+  const same = scripts(s.scripts) === scripts(story.scene.scripts) && s.n === story.scene.contenders && !s.shared && (scheduled
     ? s.mode === "schedule" && s.choices.join() === choices.join() && !s.packets
     : s.mode === "watch" && s.changes.map(formatChange).join() === (story.scene.changes || []).map(formatChange).join() && s.latency === story.scene.latency_ms && s.seed === story.scene.seed);
-  return { story, same };
+  return { story, same, scheduled };
 }
 
 // tell opens the scene of the lock's story at its start.
 function tell() {
-  const s = app.scene, { story } = told(), from = story.scene;
+  const s = app.scene, { story, scheduled } = told(), from = story.scene;
   s.n = from.contenders;
   s.shared = false;
   s.changes = from.changes || [];
@@ -27,7 +28,7 @@ function tell() {
   s.vs = false;
   s.choices = from.choices || [];
   s.packets = false;
-  if (s.choices.length) { s.mode = "schedule"; s.kinds = from.kinds || []; s.faults = from.faults || 0; } else { s.mode = "watch"; s.latency = from.latency_ms; s.seed = from.seed; }
+  if (scheduled) { s.mode = "schedule"; s.kinds = from.kinds || []; s.faults = from.faults || 0; } else { s.mode = "watch"; s.latency = from.latency_ms; s.seed = from.seed; }
   app.play = null;
   rootBranches();
   return load({ start: 0 });
