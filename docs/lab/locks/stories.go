@@ -53,9 +53,27 @@ func changed(lock string, changes ...film.Change) Scene {
 	return s
 }
 
+// chosen is a scene with a schedule in which faults of these kinds may happen.
+func chosen(lock string, contenders, faults int, kinds []explore.Fault, choices ...string) Scene {
+	return Scene{Lock: lock, Contenders: contenders, Seed: 1, Kinds: kinds, Faults: faults, Choices: choices}
+}
+
 var (
 	leased    = changed("timeout", film.Change{At: 200 * ms, Who: "B", Do: explore.EndContext}, film.Change{At: 250 * ms, Who: "A", Do: explore.Stop})
 	replyLost = changed("zklock", film.Change{At: 60 * ms, Who: "A", Do: explore.LoseReply})
+)
+
+// Schedules for stories of which the bug's own scene shows too little: in D8 no
+// waiter is woken, in D11 and D12 no heartbeat is sent. D10's has no choice, and a
+// scene without choices is not a schedule. A client that is cut off connects again
+// after a second, and meanwhile the clock of a wait or of a heartbeat goes on.
+var (
+	woken = chosen("D8", 2, 1, []explore.Fault{explore.Cut}, "A: request", "A: request", "B: request", "B: request", "B: request",
+		"A: cut", "A: reconnect", "B: request", "B: request", "B: request")
+	forbidden = chosen("D10", 1, 1, []explore.Fault{explore.Expire}, "A: request")
+	beating   = chosen("D11", 1, 1, []explore.Fault{explore.Pause}, "A: request", "A: request", "all: time passes", "gap D11: go on", "A: request", "A: reconnect")
+	outlived  = chosen("D12", 2, 2, []explore.Fault{explore.Cut, explore.Expire}, "A: request", "A: request", "A: cut", "A: reconnect", "A: request",
+		"B: request", "B: request", "B: request", "A: expire", "B: request")
 )
 
 const (
@@ -294,6 +312,94 @@ var stories = map[string]Story{
 		{At: 2550 * ms, Text: Text{"A's node is gone, and the event is on its way to B.", "A 的节点已删除，事件正在去 B 的路上。"}, States: states(frees, wait), Nodes: "B"},
 		{At: 2750 * ms, Quote: "synchronized (this){", Text: Text{"The event has arrived, and the watcher calls notify(). No thread waits at this moment, so the call wakes none, and it is not repeated.", "事件到了，监听器调用 notify()。此刻没有线程在 wait()，这次调用没有唤醒任何线程，以后也不会重来。"}, States: states(frees, wait), Nodes: "B"},
 		{At: 68500 * ms, Text: Text{"B has gone on to wait(), and waits a minute later. Its node is the first in the queue. The cure: the event waits in a channel until the contender takes it.", "B 接着执行 wait()，一分钟后还在等待，尽管它的节点排第一。解决办法：事件留在 channel 里，直到竞争者来取。"}, States: states(over, wait), Nodes: "B", Broken: true},
+	}},
+	"D4": {Scene{}, []Stop{
+		{At: 100 * ms, Quote: "stat stat = zookeeper.exists(\"/\" + businesscode, false);", Text: Text{"No client has used this lock before, so its parent /lock does not exist. A and B have each asked for it with exists.", "还没有客户端用过这个锁，父节点 /lock 不存在。A 和 B 各自用 exists 查看它，请求正在路上。"}, States: states(wait, wait)},
+		{At: 400 * ms, Text: Text{"A has learnt that the parent does not exist, and has sent a create. This request will be slow.", "A 得知父节点不存在，发出了 create。这个请求在路上会很慢。"}, States: states(wait, wait)},
+		{At: 700 * ms, Text: Text{"B was given the same reply, and has sent a create, too. Only one of the two creates can succeed.", "B 得到同样的应答，也发出了 create。两个 create 只能成功一个。"}, States: states(wait, wait)},
+		{At: 850 * ms, Text: Text{"B's create arrives first, and the parent exists. A cannot know it: A's create is on its way.", "B 的 create 先到，父节点已经存在。A 无法得知，它的 create 还在路上。"}, States: states(wait, wait)},
+		{At: 1150 * ms, Text: Text{"B creates its own node below the parent.", "B 在父节点下创建了自己的节点。"}, States: states(wait, wait), Nodes: "B"},
+		{At: 1600 * ms, Text: Text{"B's node is the only one in the list, and B holds the lock.", "列表里只有 B 的节点，B 持有锁。"}, States: states(wait, hold), Nodes: "B"},
+		{At: 2500 * ms, Text: Text{"B has unlocked, and has closed its client. The queue is empty, and the lock is free.", "B 释放了锁，也关闭了客户端。队列空了，锁是空闲的。"}, States: states(wait, over)},
+		{At: 7750 * ms, Text: Text{"A's create arrives at last, and the server refuses it: the node exists. In getLock one catch handles all errors alike.", "A 的 create 终于到了，服务器拒绝了它：节点已存在。而 getLock 用同一个 catch 处理所有错误。"}, States: states(wait, over)},
+		{At: 7850 * ms, Text: Text{"getLock returns false, although the lock is free and its parent exists.", "getLock 返回 false，其实锁是空闲的，父节点也已经存在。"}, States: states(over, over), Broken: true},
+		{At: 7950 * ms, Text: Text{"The cure, step 3: if the create of a parent fails because the node exists, that is a success. Lock goes on to create its own node.", "解决办法见第 3 步：创建父节点时，如果错误是节点已存在，就算作成功，Lock 接着创建自己的节点。"}, States: states(over, over), Broken: true},
+	}},
+	"D5": {Scene{}, []Stop{
+		{At: 20 * ms, Quote: "this.zookeeper = new zookeeper(\"localhost:2181\",", Text: Text{"A has made its client, and calls getLock at once. The constructor has only begun to connect: it does not wait for the session.", "A 创建了客户端，随即调用 getLock。构造方法只是开始连接，并没有等会话建立。"}, States: states(wait)},
+		{At: 70 * ms, Text: Text{"The first request of getLock is exists. It stays in the client, because there is no connection.", "getLock 的第一个请求是 exists。还没有连接，请求只能留在客户端里。"}, States: states(wait)},
+		{At: 120 * ms, Text: Text{"The parent /lock exists, and it has no child: the lock is free.", "父节点 /lock 存在，下面没有子节点：锁是空闲的。"}, States: states(wait)},
+		{At: 170 * ms, Text: Text{"A's first attempt to connect is refused. The client library will try again after a second.", "A 的第一次连接遭到拒绝。一秒后，客户端库会再试。"}, States: states(wait)},
+		{At: 210 * ms, Text: Text{"The library does not keep the request for the next attempt: exists returns an error. The catch prints it, and getLock returns false.", "客户端库不会把请求留到下一次连接：exists 返回错误。catch 打印了错误，getLock 返回 false。"}, States: states(over), Broken: true},
+		{At: 300 * ms, Text: Text{"To its caller, false means that the lock is held. But no client has ever held it, and none has reached the server.", "在调用者看来，false 就是锁被占用。其实没有客户端持有过锁，连服务器都没有客户端连上过。"}, States: states(over), Broken: true},
+		{At: 390 * ms, Text: Text{"The cure, step 3: Lock and TryLock return the error, and the caller can tell it from a held lock. zklock tries again until its ctx ends.", "解决办法见第 3 步：Lock 和 TryLock 返回错误，调用者就能把它与锁被占用区分开。zklock 会不断重试，直到 ctx 结束。"}, States: states(over), Broken: true},
+	}},
+	"D6": {Scene{}, []Stop{
+		{At: 550 * ms, Text: Text{"Two nodes are in the queue: A's is the first, and B's is the second.", "队列里有两个节点：A 的第一，B 的第二。"}, States: states(wait, wait), Nodes: "A B"},
+		{At: 1300 * ms, Text: Text{"B watches A's node, and waits at a latch for at most five seconds.", "B 监听 A 的节点，在 latch 上等待，最多等五秒。"}, States: states(wait, wait), Nodes: "A B", Watchers: "B"},
+		{At: 1600 * ms, Text: Text{"A has read the list, too, and holds the lock.", "A 也读取了列表，A 持有锁。"}, States: states(hold, wait), Nodes: "A B", Watchers: "B"},
+		{At: 1950 * ms, Text: Text{"A unlocks: its node is gone, and the event is on its way to B. B's node is the first now.", "A 释放锁：节点已删除，事件正在去 B 的路上。现在 B 的节点排第一。"}, States: states(frees, wait), Nodes: "B"},
+		{At: 2200 * ms, Quote: "// 等待成功,重新执行获取锁操作", Text: Text{"B is awake. To read the list again would be enough, but the listing calls lock again, and lock begins with a create. This request is on its way.", "B 醒来。其实再读一次列表就够了，文章的代码却又调用 lock，而 lock 一开头就创建节点。请求正在路上。"}, States: states(frees, wait), Nodes: "B"},
+		{At: 8250 * ms, Text: Text{"B has two nodes in the queue, and has read the list. The node before its second one is its own first one.", "B 在队列里有了两个节点。它读取了列表：排在第二个节点前面的，是它自己的第一个节点。"}, States: states(over, wait), Nodes: "B B"},
+		{At: 8600 * ms, Text: Text{"B watches its own first node: it waits for itself.", "B 监听自己的第一个节点：它在等自己。"}, States: states(over, wait), Nodes: "B B", Watchers: "B"},
+		{At: 13600 * ms, Quote: "// 超时未等到通知,主动删除自己的临时节点,放弃获取锁", Text: Text{"The five seconds are over, and B gives up. Its request deletes the second node, because the lock has kept the path of the last create only.", "五秒到了，B 放弃等待。它请求删除的是第二个节点，因为 lock 只记得后一次 create 的路径。"}, States: states(over, wait), Nodes: "B B", Watchers: "B"},
+		{At: 13850 * ms, Text: Text{"B's lock fails, though the lock was free from A's release on. B's first node is left, and blocks all contenders until B's session ends.", "B 的 lock 失败了，而从 A 释放时起，锁一直是空闲的。B 的第一个节点留了下来，会挡住所有竞争者，直到 B 的会话结束。"}, States: states(over, over), Nodes: "B", Watchers: "B", Broken: true},
+		{At: 13950 * ms, Text: Text{"The cure, step 3: Lock creates one node. After an event it reads the list again, in a loop.", "解决办法见第 3 步：Lock 只创建一个节点，收到事件后，在循环里再读一次列表。"}, States: states(over, over), Nodes: "B", Watchers: "B", Broken: true},
+	}},
+	"D8": {woken, []Stop{
+		{At: 850 * ms, Text: Text{"A holds the lock, and B's node is behind A's.", "A 持有锁，B 的节点排在 A 后面。"}, States: states(hold, wait), Nodes: "A B"},
+		{At: 1550 * ms, Text: Text{"B watches A's node. From now on B waits, for at most five seconds.", "B 监听 A 的节点。从现在起，B 最多等五秒。"}, States: states(hold, wait), Nodes: "A B", Watchers: "B"},
+		{At: 1900 * ms, Text: Text{"A's connection breaks. A's session lives on, so A holds the lock as before, and B waits.", "A 的连接断开。会话还在，所以 A 仍然持有锁，B 还在等待。"}, States: states(hold, wait), Nodes: "A B", Watchers: "B"},
+		{At: 2950 * ms, Text: Text{"A is connected again. One second has passed, and B has four left.", "A 重新连上了。过去了一秒，B 还剩四秒。"}, States: states(hold, wait), Nodes: "A B", Watchers: "B"},
+		{At: 3400 * ms, Text: Text{"A unlocks: its node is gone, and the event is on its way to B.", "A 释放锁：节点已删除，事件正在去 B 的路上。"}, States: states(frees, wait), Nodes: "B"},
+		{At: 3600 * ms, Quote: "// 等待成功,重新执行获取锁操作", Text: Text{"B is awake, with four seconds left. The listing calls lock(waittime) again, with the whole wait time. lock begins with a create.", "B 醒来，还剩四秒。文章的代码又调用 lock(waittime)，传入的却是完整的等待时间。lock 一开头就创建节点。"}, States: states(frees, wait), Nodes: "B"},
+		{At: 4200 * ms, Text: Text{"B's second node is behind its own first one: this is bug D6. So B will wait once more.", "B 的第二个节点排在自己的第一个节点后面：这就是 D6。所以 B 还要再等。"}, States: states(frees, wait), Nodes: "B B"},
+		{At: 4450 * ms, Text: Text{"B waits at a new latch, for five seconds. The second that has passed does not count.", "B 在新的 latch 上等待，又是五秒。已经过去的那一秒没有算进去。"}, States: states(frees, wait), Nodes: "B B", Watchers: "B"},
+		{At: 9950 * ms, Text: Text{"B has waited for six seconds, and lock was to give up after five. The film draws the ways of packets, too; they take no time on B's clock.", "B 等了六秒，而 lock 应当在五秒时放弃。画面上还画出了数据包在路上的时间，B 的时钟不计这部分。"}, States: states(over, wait), Nodes: "B B", Watchers: "B", Broken: true},
+		{At: 10050 * ms, Text: Text{"Each event that wakes B starts the wait time again, so there is no bound. The cure, step 5: a ctx has one end, whatever happens meanwhile.", "每次唤醒都重新计时，等待就没有上限。解决办法见第 5 步：不管中间发生什么，ctx 的截止时间只有一个。"}, States: states(over, wait), Nodes: "B B", Watchers: "B", Broken: true},
+	}},
+	"D9": {Scene{}, []Stop{
+		{At: 100 * ms, Quote: "private static final string root_node = \"/businesscode\";", Text: Text{"A wants the lock lockA, and B wants the lock lockB. The two locks are independent, but the listing puts the nodes of all locks below one parent.", "A 要的是锁 lockA，B 要的是锁 lockB。两个锁毫不相干，文章的代码却把所有锁的节点放在同一个父节点下。"}, States: states(wait, wait)},
+		{At: 250 * ms, Text: Text{"A's node is made. Its name begins with the name of A's lock: lockA_0000000000.", "A 的节点已创建，名字以 A 的锁名开头：lockA_0000000000。"}, States: states(wait, wait), Nodes: "A"},
+		{At: 550 * ms, Text: Text{"B's node is lockB_0000000001. No other contender wants lockB, so this lock is free.", "B 的节点是 lockB_0000000001。没有别的竞争者要 lockB，这个锁是空闲的。"}, States: states(wait, wait), Nodes: "A B"},
+		{At: 850 * ms, Text: Text{"B has asked for the children of the parent. The reply has the nodes of both locks, and A's is the first.", "B 请求读取父节点的子节点列表。应答里有两个锁的节点，A 的排第一。"}, States: states(wait, wait), Nodes: "A B"},
+		{At: 1000 * ms, Text: Text{"The listing looks only for the place of B's node in the list. It takes A's node for the predecessor, and asks for it with exists.", "代码只看 B 的节点在列表里排第几，于是把 A 的节点当作前驱节点，用 exists 查看它。"}, States: states(wait, wait), Nodes: "A B"},
+		{At: 1150 * ms, Text: Text{"B has a watch on A's node.", "B 在 A 的节点上设置了监听。"}, States: states(wait, wait), Nodes: "A B", Watchers: "B"},
+		{At: 1250 * ms, Text: Text{"B waits, for a lock that no other contender wants. A does not even hold lockA yet.", "B 在等待，而它要的锁没有别的竞争者要。A 甚至还没有拿到 lockA。"}, States: states(wait, wait), Nodes: "A B", Watchers: "B", Broken: true},
+		{At: 1350 * ms, Text: Text{"The cure, step 3: each lock has a parent of its own, and only the lock's own names count.", "解决办法见第 3 步：每个锁有自己的父节点，而且只有这个锁自己的节点名才算数。"}, States: states(wait, wait), Nodes: "A B", Watchers: "B", Broken: true},
+	}},
+	"D10": {forbidden, []Stop{
+		{At: 50 * ms, Text: Text{"A calls lock. Its first request is to create A's node below /private. The lock's path to this node is null until the reply comes.", "A 调用 lock。第一个请求是在 /private 下创建 A 的节点。收到应答之前，节点路径是 null。"}, States: states(wait)},
+		{At: 150 * ms, Text: Text{"In this scene no client is allowed to create a node there. So lock must fail, and that is not the bug.", "在这个场景里，任何客户端都没有权限在那里创建节点。lock 必然失败，这并不是 bug。"}, States: states(wait)},
+		{At: 250 * ms, Text: Text{"The server has refused the create. The reply is on its way to A.", "服务器拒绝了 create，应答正在去 A 的路上。"}, States: states(wait)},
+		{At: 320 * ms, Text: Text{"lock has thrown, and the path is null. Then close is called, as Java does at the end of a try block: delete(null, -1) throws before a request is sent.", "lock 抛出异常，路径还是 null。接着调用 close，就像 Java 在 try 块结束时那样：delete(null, -1) 还没有发出请求，就抛出了异常。"}, States: states(over), Broken: true},
+		{At: 380 * ms, Quote: "throw new runtimeexception(\"failed to release lock: \" + lockname, e);", Text: Text{"The exception ends close. Its next line, zkclient.close(), is not reached.", "close 因异常而结束，下一行 zkclient.close() 没有执行到。"}, States: states(over), Broken: true},
+		{At: 430 * ms, Text: Text{"A has finished, and its session exists at the server. The client goes on to send pings, so the session does not expire.", "A 已经结束，服务器上它的会话却还在。客户端会一直发送心跳，会话不会过期。"}, States: states(over), Broken: true},
+		{At: 480 * ms, Text: Text{"The cure, step 3: if the lock is not held, Unlock returns an error and sends nothing. The client belongs to the caller, which closes it.", "解决办法见第 3 步：没有持有锁时，Unlock 返回错误，不发送任何请求。客户端属于调用者，由调用者关闭。"}, States: states(over), Broken: true},
+	}},
+	"D11": {beating, []Stop{
+		{At: 350 * ms, Text: Text{"A's node is in the queue, and it is the only one.", "队列里只有 A 的节点。"}, States: states(wait), Nodes: "A"},
+		{At: 650 * ms, Text: Text{"A holds the lock. The listing starts a thread that sends heartbeats.", "A 持有锁。文章的代码启动了一个发送心跳的线程。"}, States: states(hold), Nodes: "A"},
+		{At: 950 * ms, Quote: "zkclient.setdata(currentlocknodepath, null, -1);", Text: Text{"The first heartbeat has written empty data into A's node. The thread now sleeps for a second.", "第一次心跳把空数据写入了 A 的节点。线程接着休眠一秒。"}, States: states(hold), Nodes: "A"},
+		{At: 10000 * ms, Quote: "心跳线程的 while 循环不能被打断", Text: Text{"The thread sends a heartbeat each second. Its loop has no exit, and this is intended: an exception must not end the heartbeats.", "线程每秒发送一次心跳。循环没有出口，而且是有意的：出现异常，心跳也不能停。"}, States: states(hold), Nodes: "A"},
+		{At: 20900 * ms, Text: Text{"A unlocks. close deletes the node first, and stops the thread after that.", "A 释放锁。close 先删除节点，然后才停止线程。"}, States: states(frees), Nodes: "A"},
+		{At: 21200 * ms, Quote: "stopheartbeatthread(); // 停止心跳线程", Text: Text{"The node is gone, and close has interrupted the thread. The sleep throws, the catch prints a line, and the loop continues.", "节点已删除，close 也中断了线程。休眠抛出异常，catch 打印一行，循环继续。"}, States: states(frees)},
+		{At: 21400 * ms, Text: Text{"The thread has sent one more heartbeat, for a node that does not exist. It is behind the request that closes the session, and will be lost.", "线程又发出一次心跳，而节点已不存在。它排在关闭会话的请求后面，会丢失。"}, States: states(frees)},
+		{At: 21700 * ms, Text: Text{"A has unlocked, and its session has ended. The thread has not.", "A 已释放锁，会话也已结束，线程却没有结束。"}, States: states(over)},
+		{At: 60000 * ms, Text: Text{"Each setdata fails at once, because the client is closed. So the loop never comes to its sleep, and keeps a processor busy. No time passes on A's clock; the film draws 0.2 s for each failure.", "客户端已关闭，setdata 每次都立即失败，循环走不到休眠，一直占着处理器。A 的时钟没有前进，画面上把每次失败画成 0.2 秒。"}, States: states(over)},
+		{At: 105300 * ms, Text: Text{"Nothing ends this loop before the process ends. The cure, step 5: the goroutine that reads the node also removes it, so its reads end before the node goes.", "进程不结束，这个循环就不会停。解决办法见第 5 步：读取节点的 goroutine 也负责删除节点，所以读取先停，节点后删。"}, States: states(over), Broken: true},
+	}},
+	"D12": {outlived, []Stop{
+		{At: 350 * ms, Text: Text{"A's node is the only one in the queue.", "队列里只有 A 的节点。"}, States: states(wait, wait), Nodes: "A"},
+		{At: 650 * ms, Quote: "if (currentnodeindex == 0) {", Text: Text{"A holds the lock. The listing sets locked to true, and starts a thread that is to send a heartbeat each second.", "A 持有锁。文章的代码把 locked 设为 true，启动了一个线程，要每秒发送一次心跳。"}, States: states(hold, wait), Nodes: "A"},
+		{At: 1000 * ms, Text: Text{"A's connection breaks. The session does not end with it, and A holds the lock as before.", "A 的连接断开。会话没有随之结束，A 仍然持有锁。"}, States: states(hold, wait), Nodes: "A"},
+		{At: 2100 * ms, Text: Text{"The client library has connected again by itself, in the same session. A's first heartbeat is only now on its way.", "客户端库自己重新连上了，会话还是原来的。A 的第一次心跳这时才在路上。"}, States: states(hold, wait), Nodes: "A"},
+		{At: 2250 * ms, Quote: "zkclient.setdata(currentlocknodepath, null, -1);", Text: Text{"The heartbeat has arrived. It is a write, which every server of an ensemble must store. The pings of the library keep the session alive, and write nothing.", "心跳到了。它是一次写入，集群的每台服务器都要存下来。而客户端库用 ping 就能维持会话，什么也不用写。"}, States: states(hold, wait), Nodes: "A"},
+		{At: 3250 * ms, Text: Text{"B has queued behind A, and watches A's node.", "B 排在 A 后面，监听 A 的节点。"}, States: states(hold, wait), Nodes: "A B", Watchers: "B"},
+		{At: 3450 * ms, Text: Text{"A is cut off until its session has expired. The server has deleted A's node, and the event is on its way to B.", "A 断线，直到会话过期。服务器删除了 A 的节点，事件正在去 B 的路上。"}, States: states(hold, wait), Nodes: "B"},
+		{At: 3600 * ms, Text: Text{"B is awake, and reads the list again. No heartbeat of A can bring the expired session back, and nothing sets locked to false.", "B 醒来，再次读取列表。会话已经过期，A 再发心跳也恢复不了；也没有代码把 locked 改回 false。"}, States: states(hold, wait), Nodes: "B"},
+		{At: 3850 * ms, Text: Text{"B holds the lock. A's locked is true, so A goes on as the holder: there are two.", "B 持有锁。A 的 locked 还是 true，A 仍以持有者的身份继续执行：出现了两个持有者。"}, States: states(hold, hold), Nodes: "B", Broken: true},
+		{At: 3950 * ms, Text: Text{"The cure, step 5: the holder reads its node three times per session timeout. If no reply comes, it learns from its own clock that the lock is lost, before B gets it.", "解决办法见第 5 步：持有者在每个会话超时时间里读三次自己的节点。如果等不到应答，它凭自己的时钟，就能赶在 B 拿到锁之前得知锁已丢失。"}, States: states(hold, hold), Nodes: "B", Broken: true},
 	}},
 	"E1": {Scene{}, []Stop{
 		{At: 950 * ms, Text: Text{"A holds the lock, and has read the number in /stock: 0.", "A 持有锁，读到 /stock 里的数是 0。"}, States: states(hold, wait), Nodes: "A"},
