@@ -405,7 +405,7 @@ func sentences(t *testing.T) (en []string) {
 var (
 	literal = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)
 	han     = regexp.MustCompile(`\p{Han}`)
-	quoted  = regexp.MustCompile(`Quote: +"[^"]*"`) // the articles' own words
+	quoted  = regexp.MustCompile(`Quote: +"(?:[^"\\]|\\.)*"`) // the articles' own words
 	narrow  = regexp.MustCompile(`\p{Han}[,;:!?()]|[,;:!?()]\p{Han}`)
 	// The last cell of the glossary's rows has the words that the project does not use.
 	avoided = regexp.MustCompile(`(?m)^\|.*\| ([^|]*) \|$`)

@@ -79,17 +79,11 @@ func seen(f *film.Film, at time.Duration) locks.Stop {
 func TestEachStoryIsTrue(t *testing.T) {
 	guide, err := os.ReadFile("../../reading-guide.md")
 	require.NoError(t, err)
-	page, err := os.ReadFile("../scenes.md")
-	require.NoError(t, err)
-	listed, _, _ := strings.Cut(string(page), " tell their story")
-	told := 0
 	for _, l := range locks.All() {
 		if l.Story == nil {
+			require.NotEqual(t, locks.Steps, l.Group, "%s has no story", l.Name)
+			require.False(t, l.Group == locks.Museum && !strings.Contains(l.Name, "-"), "%s has no story", l.Name)
 			continue
-		}
-		told++
-		if l.Group == locks.Museum {
-			require.Regexp(t, `[ \n]`+l.Name+`\b[^\n]*(\n[^\n]+)*$`, listed, "the page names the bugs that tell their story")
 		}
 		f := filmOf(t, l)
 		require.GreaterOrEqual(t, len(l.Story.Stops), 6, l.Name)
@@ -111,5 +105,4 @@ func TestEachStoryIsTrue(t *testing.T) {
 			require.Equal(t, s.Broken, is.Broken, "%s, stop %d: %s", l.Name, i+1, s.En)
 		}
 	}
-	require.Equal(t, 18, told)
 }

@@ -15,7 +15,7 @@ export const possible = l => KINDS.filter(k => k === "end ctx" ? l.contexts : k 
 export const app = {
   engine: new Engine(), filming: new Set(), finder: null, locks: [], byName: new Map(),
   scene: { ...DEFAULT }, branches: [], branch: 0, panels: [], clock: null,
-  t: 0, until: 0, playing: false, speed: 1, selected: null, focus: 0, turn: 0, films: new Map(),
+  t: 0, until: 0, hurry: 0, playing: false, speed: 1, selected: null, focus: 0, turn: 0, films: new Map(),
   file: null, play: null, search: null, growing: false, code: null, projector: false, calm: matchMedia("(prefers-reduced-motion: reduce)").matches, drawn: -1,
 };
 

@@ -53,6 +53,7 @@ function answer(p, q, form) {
   guesses.set(keyOf(p, q), { who: form.elements.first.value, n: Number(form.elements.n.value) });
   if (app.calm) { jump(q.until); return; }
   app.until = q.until;
+  app.hurry = 0;
   setPlaying(true);
 }
 

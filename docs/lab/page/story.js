@@ -34,12 +34,15 @@ function tell() {
   return load({ start: 0 });
 }
 
+const longest = 12; // seconds from one stop to the next
+
 // Next plays to the next stop. With little motion it goes there.
 function next() {
   const { story } = told(), stop = story.stops.find(x => x.at_ns > app.t);
   if (!stop) return;
   if (app.calm) { jump(stop.at_ns); return; }
   app.until = stop.at_ns;
+  app.hurry = (app.clock.shown(stop.at_ns) - app.clock.shown(app.t)) / longest;
   setPlaying(true);
 }
 

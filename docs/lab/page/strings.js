@@ -140,7 +140,7 @@ export const WORDS = {
     "at": "在", fullStop: "。", colon: "：", comma: "、", sentenceGap: "", names: "{0} 个节点", packet: "数据包", client: "客户端", nothingThere: "（不存在）",
     inGap: "{0} 停在两行代码之间：",
     code: "代码", "code.tip": "锁的源代码，以及每个竞争者执行到哪一行", "key.k": "锁的源代码", sourceOf: "锁的源代码：{0}", noSource: "没有竞争者正在执行锁的代码。", file: "文件",
-    "story.tell": "讲解这个锁", "story.next": "下一步 ›", "story.back": "返回上一处讲解", "story.start": "按“下一步”，播放到第一处讲解。仍可随意前后移动时间。",
+    "story.tell": "讲解这个场景", "story.next": "下一步 ›", "story.back": "返回上一处讲解", "story.start": "按“下一步”，播放到第一处讲解。仍可随意前后移动时间。",
     predict: "预测", "predict.tip": "每次释放之前，先说出会发生什么，再看结果", "predict.now": "{0} 即将释放锁。", "predict.who": "哪个竞争者最先醒来？", "predict.n": "到下一个竞争者持有锁为止，一共发出多少个请求？", "predict.nobody": "都不会醒", "predict.play": "播放答案", "predict.next": "到下一次释放",
     "predict.idle": "请点“播放”。每次释放之前，页面会停下来提问。", "predict.none": "在这次运行中，没有哪个等待者在释放之后拿到锁。", "predict.wait": "正在播放答案……", "predict.right": "{0}：答对了。", "predict.wrong": "{0}：答错了。", "predict.saidWho": "最先醒来：{0}", "predict.saidN": "请求数：{0}", "predict.score": "答对 {0} / {1}",
     "predict.noEvent": "服务器没有发出事件：这次释放改变的节点，没有等待者在监听。", "predict.woke": "这次释放唤醒了 {1} 个等待者中的 {0} 个：{2}。{4} 的事件最先到达 {3}。", "predict.woke1": "这次释放只唤醒了 {1} 个等待者中的 {0} 个：只有 {3} 监听 {4}。", "predict.firstAtServer": "下一个持有锁的是 {0}：它的 create 最先到达服务器。", "predict.firstInQueue": "下一个持有锁的是 {0}：它的节点排在队列最前面。", "predict.sent": "到 {0} 持有锁为止，一共发出 {1} 个请求：{2}。",

@@ -42,8 +42,12 @@ export function draw() {
   if (app.play) drawPlayHints();
 }
 
-// A latency takes about half a second at speed 1, and a run at most two minutes.
-function rate() { return Math.max(app.clock.latency / 0.55, app.clock.length / 120) * app.speed; }
+// A latency takes about half a second at speed 1, and a run at most two minutes. The way
+// to a stop is at most as long as it may take.
+function rate() {
+  const plain = Math.max(app.clock.latency / 0.55, app.clock.length / 120) * app.speed;
+  return app.until ? Math.max(plain, app.hurry) : plain;
+}
 
 export let before = 0, pending = 0;
 function frame(now) {
