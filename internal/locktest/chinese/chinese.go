@@ -189,6 +189,8 @@ var places = regexp.MustCompile(` \((?:\w+\.go:\d+(?: < )?)+\)$`)
 // inCode is a place in the code behind a sentence: a function, or a file and a line.
 var inCode = regexp.MustCompile(`,? (?:in|at) (\S+\.\S*[\w)])$`)
 
+var ofClient = regexp.MustCompile(`^zk: [a-z ]+$`)
+
 // asserted is an assertion of a schedule in a line: what it says, its place, and what
 // was found.
 var asserted = regexp.MustCompile(`^(.*, at \w+\.go:\d+) (.+)$`)
@@ -247,7 +249,7 @@ func (b *Book) sentence(english string) (string, bool) {
 	if twin, ok := b.twins[english]; ok && !Verb.MatchString(twin) {
 		return twin, true
 	}
-	if strings.HasPrefix(english, "zk: ") {
+	if ofClient.MatchString(english) {
 		return english, false // an error of the client library stays as it is
 	}
 	if m := asserted.FindStringSubmatch(english); m != nil {
