@@ -12,6 +12,7 @@ import (
 // panels, on one clock: the same fault at the same moment, and two holders in one of
 // them only.
 func TestTheBugBesideItsCure(t *testing.T) {
+	t.Parallel()
 	l, err := locks.Find("D3")
 	require.NoError(t, err)
 	p := openAt(t, "file://"+file+l.Open().String()+"&t=0ns", 1440, 900)

@@ -26,6 +26,7 @@ const english = `(() => {
 // TestTheChinesePageIsChinese: what the engine says goes through chinese.js
 // wherever the page shows it, also when the reader changes the language later.
 func TestTheChinesePageIsChinese(t *testing.T) {
+	t.Parallel()
 	long(t)
 	p := open(t, "#lock=naive&n=2&t=0ns&lang=zh")
 	look := func(what string) {

@@ -16,6 +16,7 @@ import (
 // way forwards and back. What the page shows is compared with the stacks that a
 // run in this process has.
 func TestAPointerStandsWhereTheContenderIs(t *testing.T) {
+	t.Parallel()
 	p := openAt(t, "file://"+file+"#lock=naive&n=2&t=0ns", 1440, 900)
 	for _, name := range []string{"naive", "herd", "predecessor", "D3", "D7", "A7", "zklock", "timeout"} {
 		l, err := locks.Find(name)
@@ -74,6 +75,7 @@ func TestAPointerStandsWhereTheContenderIs(t *testing.T) {
 
 // The source is shown where it has room, and elsewhere if a reader wants it.
 func TestTheSourceIsShownIfItHasRoom(t *testing.T) {
+	t.Parallel()
 	const shown = "document.querySelector('.source')?.checkVisibility() ?? false"
 	p := openAt(t, "file://"+file+"#lock=predecessor&n=3&t=100ms", 1440, 900)
 	require.True(t, js[bool](p, shown))

@@ -15,6 +15,7 @@ const shares = "[...document.querySelectorAll('#fate-bars .bar')].map(b => Numbe
 // D3 goes well until its last choice, and then no continuation does. A reader who
 // plays the same by hand sees what the scene brings.
 func TestTheStripSaysWhenItWasTooLate(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=naive&n=2&t=0ns")
 	require.True(t, js[bool](p, "document.getElementById('fate').hidden"), "nobody chooses here")
 	l, err := locks.Find("D3")
@@ -59,6 +60,7 @@ func TestTheStripSaysWhenItWasTooLate(t *testing.T) {
 // Somebody who has let the waiter leave in good order is told that the goal is out
 // of reach; as long as the fault may still come, it is not said.
 func TestTheGoalIsOutOfReach(t *testing.T) {
+	t.Parallel()
 	l, err := locks.Find("D3")
 	require.NoError(t, err)
 	a := l.Open()

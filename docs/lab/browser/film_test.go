@@ -14,6 +14,7 @@ import (
 // database. They have no watch, no session and no znode, and the page does not speak of
 // them.
 func TestAFilmOfAnotherSystemIsShown(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		lock, system, root, word string
 		said                     []string
@@ -87,6 +88,7 @@ func (p *tab) openFilm(t *testing.T, lock, header string) {
 // TestAFilmSpeaksTheReadersLanguage: what a film remarks, what the page says of it, and the
 // answers that are described. Statements and commands are the same in both languages.
 func TestAFilmSpeaksTheReadersLanguage(t *testing.T) {
+	t.Parallel()
 	statement := regexp.MustCompile(`发出：(?:BEGIN|COMMIT|ROLLBACK|EVALSHA|INSERT|DELETE|UPDATE|SELECT).*`)
 	for lock, want := range map[string][]string{
 		"redis":  {"服务器淘汰了锁的键", "A：从存储读到 0，继续做自己的事", "order 已被删除", "order 已创建，归 B 所有", "A：从 Unlock 得知自己并不持有锁", "A、B 同时持有锁"},
@@ -116,6 +118,7 @@ func TestAFilmSpeaksTheReadersLanguage(t *testing.T) {
 
 // TestAFilmIsOpenedByTheCommand serves the page with a film.
 func TestAFilmIsOpenedByTheCommand(t *testing.T) {
+	t.Parallel()
 	url := serve(t, "-film", "../../other-locks/films/redis.json")
 	p := openAt(t, url, 1200, 900)
 	require.Contains(t, js[string](p, "document.querySelector('[data-panel=\"0\"] header').textContent"), "redis.json · recorded on Redis")

@@ -35,6 +35,7 @@ func latest(f *film.Film, at time.Duration, is func(film.Mark) bool) (found film
 // What the panel says of a znode and of a contender is what the engine's film has at
 // the instant, forwards and back.
 func TestWhatIsInspectedFollowsTheFilm(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=naive&n=2&t=0ns")
 	require.True(t, js[bool](p, "document.getElementById('inspector').hidden"))
 	p.click("#inspect")
@@ -86,6 +87,7 @@ func TestWhatIsInspectedFollowsTheFilm(t *testing.T) {
 
 // The stock of E1 is opened first, and both holders have read the same number.
 func TestTheStockIsInspected(t *testing.T) {
+	t.Parallel()
 	for _, id := range []string{"E1", "E2"} {
 		l, err := locks.Find(id)
 		require.NoError(t, err)
@@ -106,6 +108,7 @@ func TestTheStockIsInspected(t *testing.T) {
 // A node, a watch and a contender of the stage are chosen with a click, and no menu
 // comes in the way.
 func TestTheStageIsInspected(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=predecessor&n=3&latency=20&seed=1&t=160ms&lang=zh")
 	p.click("#inspect")
 	click := func(element, at string) {

@@ -18,6 +18,7 @@ import (
 )
 
 func TestTheOpeningScenePlays(t *testing.T) {
+	t.Parallel()
 	p := open(t, "")
 	first := p.state()
 	require.Len(t, first.Panels, 2)
@@ -38,6 +39,7 @@ func TestTheOpeningScenePlays(t *testing.T) {
 }
 
 func TestOnlyOneFileAndNotALargeOne(t *testing.T) {
+	t.Parallel()
 	p := open(t, "")
 	info, err := os.Stat(file)
 	require.NoError(t, err)
@@ -47,6 +49,7 @@ func TestOnlyOneFileAndNotALargeOne(t *testing.T) {
 }
 
 func TestEachSceneOfTheMuseumEndsInItsViolation(t *testing.T) {
+	t.Parallel()
 	long(t)
 	p := open(t, "#lock=naive&n=2")
 	for _, s := range scenes.All {
@@ -84,6 +87,7 @@ func TestEachSceneOfTheMuseumEndsInItsViolation(t *testing.T) {
 }
 
 func TestBackAndForthIsTheSame(t *testing.T) {
+	t.Parallel()
 	long(t)
 	p := open(t, "#lock=herd,predecessor&n=6&do=300ms.B.lose-reply&t=0ns")
 	end := p.state().End
@@ -114,6 +118,7 @@ func TestBackAndForthIsTheSame(t *testing.T) {
 }
 
 func TestAnInterferenceMakesABranch(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=naive&n=3&t=0ns")
 	first := p.state()
 	require.Len(t, first.Branches, 1)
@@ -142,6 +147,7 @@ func TestAnInterferenceMakesABranch(t *testing.T) {
 // The jump to a hold ends at its first instant, and there the holder is stopped
 // as a holder.
 func TestAHolderCanBeStoppedAtItsFirstInstant(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=timeout&n=2&t=0ns")
 	p.click("[data-action=hold-on]")
 	p.await("lab.state().panels[0].holders.length > 0")
@@ -158,6 +164,7 @@ func TestAHolderCanBeStoppedAtItsFirstInstant(t *testing.T) {
 }
 
 func TestALinkReproduces(t *testing.T) {
+	t.Parallel()
 	long(t)
 	p := open(t, "#lock=naive&n=2")
 	for _, address := range []string{
@@ -182,6 +189,7 @@ func TestALinkReproduces(t *testing.T) {
 // Contenders that share a session and more wake in an order that Go draws at
 // random. An address is the same run all the same.
 func TestASharedSessionRepeats(t *testing.T) {
+	t.Parallel()
 	long(t)
 	p := open(t, "#lock=naive&n=2")
 	const change = "25ms.A.%[1]s,300ms.C.%[1]s,2s.B.cut"
@@ -203,6 +211,7 @@ func TestASharedSessionRepeats(t *testing.T) {
 }
 
 func TestFindReturnsATraceForThreeBrokenLocks(t *testing.T) {
+	t.Parallel()
 	long(t)
 	for _, name := range []string{"broken-everybody-is-first", "broken-the-last-to-come-goes-first", "broken-look-first-watch-later"} {
 		t.Run(name, func(t *testing.T) {
@@ -225,6 +234,7 @@ var tenScenes = []string{
 }
 
 func TestTheFilmIsTheSameInThePageAndInGoTest(t *testing.T) {
+	t.Parallel()
 	long(t)
 	p := open(t, "#lock=naive&n=2")
 	for _, address := range tenScenes {
@@ -240,6 +250,7 @@ func TestTheFilmIsTheSameInThePageAndInGoTest(t *testing.T) {
 // A film of 25,000 packets is shown before it is whole. What each instant costs
 // is bounded, wherever it is.
 func TestACrowdIsShownSoonAndCheaply(t *testing.T) {
+	t.Parallel()
 	long(t)
 	p := open(t, "#lock=naive&n=100&t=0ns")
 	require.Equal(t, "so far", js[string](p, "performance.getEntriesByName('lab shown')[0].detail"))
@@ -292,6 +303,7 @@ func TestACrowdIsShownSoonAndCheaply(t *testing.T) {
 // A holder that is stopped while its session ends breaks no promise of step 5,
 // and the page says what happens to it; before that it does not.
 func TestAStoppedHolderIsExplained(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=timeout&n=2&t=0ns")
 	const shown = "document.querySelector('.verdict.stale:not(.quiet)')?.textContent ?? ''"
 	// stop stops the first holder, and goes to where its session ends.
@@ -321,6 +333,7 @@ func TestAStoppedHolderIsExplained(t *testing.T) {
 // What the explorer can let happen, somebody who plays the scheduler can, too,
 // by the keyboard alone.
 func TestTheSchedulerByKeyboard(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=predecessor&n=2&mode=schedule&kinds=&faults=1")
 	boxes := js[[]string](p, "[...document.querySelectorAll('.kinds [data-kind]')].map(e => e.dataset.kind)")
 	kinds := []string{string(explore.Pause), string(explore.Day), string(explore.Refuse), string(explore.Remake)}

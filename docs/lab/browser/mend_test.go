@@ -17,6 +17,7 @@ import (
 // A contender whose Lock or Unlock has returned an error has failed, though its
 // script has ended, and the page says with which error.
 func TestALockThatReturnsAnErrorIsNotDrawnAsDone(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=predecessor&n=6&do=20000001ns.A.lose-reply&t=0ns")
 	p.goTo(p.state().End)
 	require.Equal(t, "failed", js[string](p, "document.querySelector('[data-client=A]').dataset.state"))
@@ -38,6 +39,7 @@ func TestALockThatReturnsAnErrorIsNotDrawnAsDone(t *testing.T) {
 // The schedule of a listing, played with the lock that cures it, has the fault
 // that the listing does not survive.
 func TestTheCureIsPlayedWithTheFault(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=naive&n=2&t=0ns")
 	for name, fault := range map[string]string{"D3": "A: expire", "A8": "C: expire"} {
 		l, err := locks.Find(name)
@@ -53,6 +55,7 @@ func TestTheCureIsPlayedWithTheFault(t *testing.T) {
 
 // A search in a listing's world is for the goal of that listing, or for anything.
 func TestASearchIsForTheGoal(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=D3&n=3&mode=find&kinds=expire&faults=1")
 	js[any](p, "void (lab.app.findFor = 3600)") // it finds it after as many schedules on every machine
 	p.click("#start-find")
@@ -69,6 +72,7 @@ func TestASearchIsForTheGoal(t *testing.T) {
 // The time that passes in a schedule passes in its film: what an error says of it
 // has happened by then.
 func TestAWaitIsAsLongAsItSays(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=naive&n=2&t=0ns")
 	l, err := locks.Find("D8")
 	require.NoError(t, err)
@@ -101,6 +105,7 @@ func TestAWaitIsAsLongAsItSays(t *testing.T) {
 
 // Two panels side by side leave their titles room, at every width.
 func TestTwoPanelsFitOnASmallScreen(t *testing.T) {
+	t.Parallel()
 	for _, width := range []int64{768, 900, 1024, 1100} {
 		p := openAt(t, "file://"+file+"#lock=herd,predecessor&n=6&t=400ms", width, 720)
 		require.Less(t, js[float64](p, "document.querySelector('.stage').getBoundingClientRect().top + scrollY"), 520.0, "%d", width)
@@ -109,6 +114,7 @@ func TestTwoPanelsFitOnASmallScreen(t *testing.T) {
 }
 
 func TestChoicesSayWhatTheyAre(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=naive&n=2&t=0ns")
 	l, err := locks.Find("D3")
 	require.NoError(t, err)
@@ -125,6 +131,7 @@ func TestChoicesSayWhatTheyAre(t *testing.T) {
 
 // The catalogue of bugs is named in a note, and can be read there.
 func TestTheNoteOpensTheBug(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=D3&n=3&mode=schedule&kinds=expire&faults=1")
 	p.click(".note [data-bug=D3]")
 	text := js[string](p, "document.querySelector('#bug-box[open]').textContent")
@@ -136,6 +143,7 @@ func TestTheNoteOpensTheBug(t *testing.T) {
 
 // A packet that was clicked is explained until the film plays on.
 func TestTheSentenceDoesNotFreeze(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=predecessor&n=3&t=60ms")
 	js[any](p, "void document.dispatchEvent(new KeyboardEvent('keydown', {key: '.', bubbles: true}))")
 	first := js[string](p, "document.querySelector('.now').textContent")
@@ -145,6 +153,7 @@ func TestTheSentenceDoesNotFreeze(t *testing.T) {
 }
 
 func TestTheWayBackToWatch(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=herd,predecessor&n=6&t=0ns")
 	for _, mode := range []string{"schedule", "find", "watch"} {
 		p.click("[data-mode=" + mode + "]")
@@ -154,6 +163,7 @@ func TestTheWayBackToWatch(t *testing.T) {
 }
 
 func TestKeysDoNotChooseAnotherLock(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=herd&n=3&t=0ns")
 	js[any](p, "void document.getElementById('lock').focus()")
 	require.NoError(t, chromedp.Do(p.ctx, chromedp.KeyEvent(kb.ArrowRight)))
@@ -162,6 +172,7 @@ func TestKeysDoNotChooseAnotherLock(t *testing.T) {
 }
 
 func TestOddAddressesAndNumbers(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=herd&n=3&t=0ns&lang=constructor")
 	require.Equal(t, "Watch", js[string](p, "document.querySelector('[data-mode=watch]').textContent"))
 	p.set("seed", "1e30")
@@ -172,6 +183,7 @@ func TestOddAddressesAndNumbers(t *testing.T) {
 
 // A film from a file may have any number.
 func TestAFilmWithoutEndIsRefused(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=naive&n=2&t=0ns")
 	upload := func(text string) {
 		to := filepath.Join(t.TempDir(), "film.json")
@@ -195,6 +207,7 @@ func TestAFilmWithoutEndIsRefused(t *testing.T) {
 }
 
 func TestADoubleClickOnSearchSearches(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=predecessor&n=2&mode=find&kinds=expire&faults=1")
 	p.set("for", "2")
 	p.click("#start-find")
@@ -206,6 +219,7 @@ func TestADoubleClickOnSearchSearches(t *testing.T) {
 
 // Of a link with a choice that is not possible, what comes before is played.
 func TestAnImpossibleChoiceKeepsTheBeginning(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=D3&n=3&mode=schedule&kinds=expire&faults=1&choices=B:+request,C:+request,A:+fly,A:+request")
 	require.Equal(t, []string{"B: request", "C: request"}, js[[]string](p, "lab.state().scene.choices"))
 	require.Len(t, p.state().Panels, 1)

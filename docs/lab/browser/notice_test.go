@@ -20,6 +20,7 @@ func (p *tab) set(id, value string) {
 // An error belongs to the address that it is about. Only what the compiler says
 // stays, until it says something else.
 func TestAnErrorGoesWithItsScene(t *testing.T) {
+	t.Parallel()
 	notice := func(p *tab) string {
 		return js[string](p, "document.getElementById('notice').hidden ? '' : document.querySelector('#notice').firstChild.textContent")
 	}
@@ -49,6 +50,7 @@ func TestAnErrorGoesWithItsScene(t *testing.T) {
 // A file that is not a film and no trace is named, and the page shows what it has
 // shown before.
 func TestAFileThatIsNotAFilmIsNamed(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=naive&n=2&t=0ns")
 	for text, says := range map[string]string{
 		"no JSON": "JSON", "null": "neither a film nor a trace", "[]": "neither a film", "7": "neither a film", `{"choices":[]}`: "neither a film", `{"packets":5}`: "not a film",
@@ -69,6 +71,7 @@ func TestAFileThatIsNotAFilmIsNamed(t *testing.T) {
 // A listing that is chosen while somebody searches is searched, and its schedule
 // is not given away.
 func TestAListingIsChosenToBeSearched(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=predecessor&n=2&mode=find&kinds=expire&faults=1")
 	p.set("lock", "D3")
 	require.Equal(t, "find", p.state().Mode)
@@ -82,6 +85,7 @@ func TestAListingIsChosenToBeSearched(t *testing.T) {
 
 // The engine wants whole numbers; a field takes any.
 func TestFieldsHoldWholeNumbers(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=predecessor&n=2&mode=find&kinds=expire&faults=1")
 	for _, test := range []struct{ id, value, want string }{
 		{"faults", "1.5", "2"}, {"faults", "-1", "0"}, {"faults", "9", "3"}, {"faults", "", "0"},

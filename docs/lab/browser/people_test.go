@@ -101,6 +101,7 @@ var pagesOf = []string{
 }
 
 func TestEverythingHasANameAndEnoughContrast(t *testing.T) {
+	t.Parallel()
 	long(t)
 	p := openAt(t, "file://"+file+"#lock=naive&n=2", 1200, 2000) // a letter's ground is found only in the window
 	for _, theme := range []string{"light", "dark"} {
@@ -125,6 +126,7 @@ func TestEverythingHasANameAndEnoughContrast(t *testing.T) {
 }
 
 func TestAPhoneShowsAll(t *testing.T) {
+	t.Parallel()
 	long(t)
 	p := openAt(t, "file://"+file+"#lock=naive&n=2", 390, 844)
 	for _, address := range pagesOf {

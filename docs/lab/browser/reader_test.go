@@ -61,6 +61,7 @@ const rowsShown = "[...document.querySelectorAll('.row')]"
 // Each phrase of the guide has its row, in order, in both languages. A row with
 // code shows it, and the keys go from row to row.
 func TestTheReaderShowsTheGuideRowByRow(t *testing.T) {
+	t.Parallel()
 	p := reader(t, "#A1&lang=en", 1440, 900)
 	want := phrases(t)
 	for _, lang := range []string{"en", "zh"} {
@@ -100,6 +101,7 @@ func TestTheReaderShowsTheGuideRowByRow(t *testing.T) {
 
 // Each scene of a row is one that the lab has, and the lab in the frame plays it.
 func TestTheReaderPlaysEachScene(t *testing.T) {
+	t.Parallel()
 	p := reader(t, "#A1&lang=zh", 1440, 900)
 	scenes := js[[]string](p, `(() => { const seen = []; for (const r of [...document.querySelectorAll('.row')]) { if (r.dataset.scene !== "yes") continue; r.click(); seen.push(document.getElementById('lab').getAttribute('src')); } return seen; })()`)
 	require.Greater(t, len(scenes), 60)
@@ -148,6 +150,7 @@ func TestTheReaderPlaysEachScene(t *testing.T) {
 
 // The three parts are side by side, and above one another on a phone.
 func TestTheReaderFits(t *testing.T) {
+	t.Parallel()
 	for _, size := range [][2]int64{{1440, 900}, {1280, 720}, {768, 1024}, {390, 844}} {
 		for _, theme := range []string{"light", "dark"} {
 			p := reader(t, "#D8&lang=en", size[0], size[1])

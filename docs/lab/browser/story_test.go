@@ -13,6 +13,7 @@ import (
 // Each story is played with Next, in both languages. At each stop the page shows
 // the caption, and the contenders are what it says.
 func TestNextPlaysEachStory(t *testing.T) {
+	t.Parallel()
 	p := open(t, "#lock=A2-naive&n=2&t=0ns")
 	require.True(t, js[bool](p, "document.getElementById('story').hidden"), "this lock has no story")
 	names := []string{"naive", "D3", "reentrant", "timeout", "E1"}

@@ -14,6 +14,7 @@ import (
 // What the grader finds in a student's lock opens in a lab that has that lock: the
 // page shows at the end of the schedule what the grader says.
 func TestTheGradersScheduleOpensWithTheStudentsLock(t *testing.T) {
+	t.Parallel()
 	for name, harm := range map[string]string{
 		"03-wrong-removes-a-slow-predecessor":     "deletes another's node",
 		"04-wrong-failed-unlock-forgotten":        "node left",
