@@ -1,6 +1,11 @@
 package client
 
 import (
+	"errors"
+	"io"
+	"log"
+	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,5 +57,36 @@ func TestANodeThatIsMadeIsThere(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, conn.SessionID(), there.Stat.EphemeralOwner)
 		require.Equal(t, conn.SessionID(), node.Session)
+	})
+}
+
+// TestARequestThatFoundNoServerIsSentAsSoonAsThereIsOne, and not a pause later, which
+// may cost a lease.
+func TestARequestThatFoundNoServerIsSentAsSoonAsThereIsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		var down atomic.Bool
+		var dialed time.Time
+		conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, asked, zk.WithLogInfo(false), zk.WithLogger(log.New(io.Discard, "", 0)),
+			zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+				if down.Load() {
+					return nil, errors.New("connection refused")
+				}
+				dialed = time.Now()
+				return srv.Dial(network, address, timeout)
+			}))
+		require.NoError(t, err)
+		defer conn.Close()
+		c := Of(conn, asked)
+		_, _, err = c.Get(nil, "/")
+		require.NoError(t, err)
+		for outage := asked / 4; outage < asked/2; outage += asked / 20 {
+			down.Store(true)
+			srv.Cut(conn.SessionID())
+			time.AfterFunc(outage, func() { down.Store(false) })
+			_, _, err = c.Get(nil, "/")
+			require.NoError(t, err)
+			require.Zero(t, time.Since(dialed), "after an outage of %v", outage)
+		}
 	})
 }
