@@ -238,6 +238,34 @@ func TestServersThatHaveMovedAreFound(t *testing.T) {
 	}
 }
 
+// TestNamesAreLookedUpAfterTheCtxOfConnectHasEnded: it bounds Connect, and the client
+// goes on without it.
+func TestNamesAreLookedUpAfterTheCtxOfConnectHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var now atomic.Value // the address of the server
+		now.Store("192.0.2.1")
+		resolve(t, func(ctx context.Context, _ string) ([]string, error) { return []string{now.Load().(string)}, ctx.Err() })
+		srv := zkserver.Run(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		conn, err := Connect(ctx, []string{"zk:2181"}, asked, zk.WithLogger(quiet{}), zk.WithDialer(
+			func(network, address string, timeout time.Duration) (net.Conn, error) {
+				if address != now.Load().(string)+":2181" {
+					return nil, errors.New("connection refused")
+				}
+				return srv.Dial(network, address, timeout)
+			}))
+		require.NoError(t, err)
+		defer conn.Close()
+		cancel()
+		session := conn.SessionID()
+		now.Store("203.0.113.1") // it has moved
+		srv.Cut(session)
+		time.Sleep(5 * time.Second) // half the session timeout
+		require.Equal(t, zk.StateHasSession, conn.State(), "the server is not found")
+		require.Equal(t, session, conn.SessionID())
+	})
+}
+
 func TestNewAddressesAreTriedFirstAndTheKnownOnesInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}
