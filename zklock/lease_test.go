@@ -305,12 +305,16 @@ func TestTryLockDoesNotWaitBehindOneThatIsAboutToGetTheLock(t *testing.T) {
 }
 
 // TestTryLockDoesNotWaitForAStrangerBeforeNodesThatGo: the nearest two are of its
-// Mutex, and are about to go. Before them a stranger holds the lock.
+// Mutex, and are about to go. Before them a stranger holds the lock. Nodes that went
+// earlier are not counted.
 func TestTryLockDoesNotWaitForAStrangerBeforeNodesThatGo(t *testing.T) {
 	onTable(t, func(tb *table) {
-		stranger := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
 		conn := tb.connect()
 		m := tb.mutex(conn)
+		for range 3 {
+			require.NoError(tb, tb.mustLock(m, zklock.NewOwner("earlier")).Unlock(context.Background()))
+		}
+		stranger := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
 		var stay []*zkserver.Fault
 		for i := range 2 {
 			ctx, giveUp := context.WithCancel(context.Background())
