@@ -84,6 +84,23 @@ func TestANameServerThatHangsDoesNotHideTheOtherNames(t *testing.T) {
 	}
 }
 
+// TestConnectWaitsForAllOtherNamesTogether, and not for each of them: many that are
+// looked up slowly, one after the other, would keep it from an address that it has.
+func TestConnectWaitsForAllOtherNamesTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		takes := map[string]time.Duration{"zk0": 0, "zk1": lookUpWait * 9 / 10, "zk2": lookUpWait * 18 / 10}
+		resolve(t, func(_ context.Context, host string) ([]string, error) {
+			time.Sleep(takes[host])
+			return []string{"192.0.2.1"}, nil
+		})
+		dial, _ := reach(zkserver.Run(t))
+		began := time.Now()
+		open(t, []string{"zk0:2181", "zk1:2181", "zk2:2181"}, zk.WithDialer(dial))
+		require.Equal(t, lookUpWait, time.Since(began))
+		time.Sleep(lookUpLimit) // until the last look-up ends
+	})
+}
+
 func TestConnectEndsWithCtxThoughALookUpHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		resolve(t, func(ctx context.Context, host string) ([]string, error) {
