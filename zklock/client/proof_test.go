@@ -206,7 +206,8 @@ func TestAnOldProofIsNotCountedOnWhereTheNextIsHardlyInTime(t *testing.T) {
 	}{{.6, true}, {.65, false}, {.7, false}} {
 		synctest.Test(t, func(t *testing.T) {
 			l, note, until := proofreader(t)
-			noteAll(l, time.Now(), []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}})
+			began := time.Now()
+			noteAll(l, began, []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}})
 			l.Use(-1)
 			note(anyServer, c.heard)
 			time.Sleep(time.Duration(c.heard * float64(asked)))
@@ -215,6 +216,8 @@ func TestAnOldProofIsNotCountedOnWhereTheNextIsHardlyInTime(t *testing.T) {
 			require.Equal(t, c.kept, !alone)
 			require.Equal(t, c.kept, until() > .9)
 			require.Equal(t, c.kept, time.Until(due) > 0, "a write is due at once")
+			note(aQuorum, c.heard+.08)
+			require.InDelta(t, c.heard, float64(l.heard.sent.Sub(began))/float64(asked), 1e-6, "the write puts off the next proof")
 		})
 	}
 }
