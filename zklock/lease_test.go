@@ -384,5 +384,35 @@ func TestTryLockDoesNotWaitForAStrangerBetweenNodesThatGo(t *testing.T) {
 	})
 }
 
+// TestAWaiterWhoseTurnHasComeLeavesAtOnce: it is the first, and its session is not
+// known to be safe. The contenders behind it do not wait for a proof that nobody needs.
+func TestAWaiterWhoseTurnHasComeLeavesAtOnce(t *testing.T) {
+	onTable(t, func(tb *table) {
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		conn := tb.connect()
+		id := conn.SessionID()
+		ctx, giveUp := context.WithCancel(context.Background())
+		waiter := lockAside(ctx, tb.mutex(conn), zklock.NewOwner("waiter"))
+		time.Sleep(time.Second) // until it waits
+		var unproved []*zkserver.Fault
+		for range 10 {
+			unproved = append(unproved, many(tb.throttle, func(r zkserver.Request) bool {
+				return r.Session == id && (r.Op == jute.OpSync || r.Op == jute.OpMulti)
+			})...)
+		}
+		time.Sleep(sessionTimeout) // until its create proves nothing any more
+		require.NoError(tb, holder.Unlock(context.Background()))
+		time.Sleep(time.Second) // for it to get the lock by mistake
+		require.Empty(tb, waiter)
+		giveUp()
+		require.ErrorIs(tb, (<-waiter).err, context.Canceled)
+		synctest.Wait()
+		require.Empty(tb, tb.srv.Children(top))
+		for _, f := range unproved {
+			f.Release()
+		}
+	})
+}
+
 // throttle makes the server say that it has too much to do for a request.
 func (tb *table) throttle(when condition) *zkserver.Fault { return tb.srv.Fail(throttled, when) }
