@@ -89,6 +89,7 @@ func TestARequestThatFoundNoServerIsSentAsSoonAsThereIsOne(t *testing.T) {
 		for outage := asked / 4; outage < asked/2; outage += asked / 20 {
 			down.Store(true)
 			srv.Cut(conn.SessionID())
+			synctest.Wait() // the client looks for a server
 			time.AfterFunc(outage, func() { down.Store(false) })
 			_, _, err = c.Get(nil, "/")
 			require.NoError(t, err)
