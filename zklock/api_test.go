@@ -238,3 +238,48 @@ func TestWaitReturnsForAClientThatHasBeenClosed(t *testing.T) {
 		require.ErrorIs(tb, holder.Unlock(ctx), zklock.ErrLost)
 	})
 }
+
+// TestALateUnlockOfALostLeaseTakesNothingFromTheNextOne: the owner locks again
+// before it unlocks what it has lost, and is the holder after that, too.
+func TestALateUnlockOfALostLeaseTakesNothingFromTheNextOne(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
+		lost := tb.mustLock(m, owner)
+		tb.srv.Expire(conn.SessionID())
+		<-lost.Lost()
+		again := tb.mustLock(m, owner)
+		require.ErrorIs(tb, lost.Unlock(context.Background()), zklock.ErrLost)
+		require.Equal(tb, 1, m.Holds(owner))
+		inner, err := m.TryLock(context.Background(), owner)
+		require.NoError(tb, err, "the owner is kept out by itself")
+		require.Equal(tb, again.Token(), inner.Token())
+		require.NoError(tb, inner.Unlock(context.Background()))
+		require.NoError(tb, again.Unlock(context.Background()))
+	})
+}
+
+// TestWaitReturnsWhenTheProofIsOver: the lock has been let go while a proof of the
+// session was under way, whose last request is answered late.
+func TestWaitReturnsWhenTheProofIsOver(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		id, m := conn.SessionID(), tb.mutex(conn)
+		holder := tb.mustLock(m, zklock.NewOwner("holder"))
+		proof := tb.srv.Hold(of(id, jute.OpSync, ""))
+		<-proof.Hit()
+		last := tb.srv.HoldReply(of(id, jute.OpMulti, ""))
+		unlocked := make(chan error, 1)
+		go func() { unlocked <- holder.Unlock(context.Background()) }()
+		synctest.Wait() // its delete is behind the sync
+		proof.Release()
+		require.NoError(tb, <-unlocked)
+		<-last.Hit()
+		waited := make(chan error, 1)
+		go func() { waited <- m.Wait(context.Background()) }()
+		synctest.Wait()
+		require.Empty(tb, waited, "Wait has returned, and a request is under way")
+		last.Release()
+		require.NoError(tb, <-waited)
+	})
+}

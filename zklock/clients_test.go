@@ -78,6 +78,7 @@ func TestForcedSchedulesWithOtherClients(t *testing.T) {
 		"TestAPlaceWhoseNodeIsFoundLateIsStillBeforeALaterOne":               TestAPlaceWhoseNodeIsFoundLateIsStillBeforeALaterOne,
 		"TestAnOwnerThatGaveUpAndCameBackLocksAgainWithoutWaitingForItself":  TestAnOwnerThatGaveUpAndCameBackLocksAgainWithoutWaitingForItself,
 		"TestParticipantsAreShownInTheOrderOfTheQueue":                       TestParticipantsAreShownInTheOrderOfTheQueue,
+		"TestParticipantsAreInOrderWhereTheNumbersWrap":                      TestParticipantsAreInOrderWhereTheNumbersWrap,
 		"TestAParticipantThatLeavesMeanwhileIsNotShown":                      TestAParticipantThatLeavesMeanwhileIsNotShown,
 		"TestParticipantsAndRevokeEndWithCtxThoughNoServerAnswers":           TestParticipantsAndRevokeEndWithCtxThoughNoServerAnswers,
 		"TestAHolderIsAskedForTheLock":                                       TestAHolderIsAskedForTheLock,

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock"
 )
 
@@ -231,5 +232,26 @@ func TestAPlaceThatIsGivenUpGoesThoughTheClientIsDisconnectedForLong(t *testing.
 		time.Sleep(5 * time.Second) // the client has come back long ago
 		require.Len(tb, tb.srv.Children(top), 1, "the waiter has given up, and its node stays")
 		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}
+
+// TestTheEventOfOneLockEndsTheLeasesOfAll: the client has been closed while no server
+// answered, and the session goes on without it. Only one of its locks has a watch,
+// and is told.
+func TestTheEventOfOneLockEndsTheLeasesOfAll(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		watched := tb.mustLock(tb.mutex(conn), zklock.NewOwner("watched"))
+		time.Sleep(3 * time.Second) // until its node is watched, and the session has just been proved
+		other, err := zklock.New(conn, "/other", zklock.WithSessionTimeout(10*time.Second))
+		require.NoError(tb, err)
+		alone := tb.mustLock(other, zklock.NewOwner("alone"))
+		id := conn.SessionID()
+		many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
+		conn.Close()
+		tb.srv.Cut(id)
+		<-watched.Lost()
+		synctest.Wait()
+		require.True(tb, tb.isLost(alone), "another lock of the client knows that it is closed")
 	})
 }

@@ -111,6 +111,31 @@ func TestTheDataOfTheParentIsKept(t *testing.T) {
 	})
 }
 
+// TestTheDataOfAParentThatIsMadeAgainIsKept: the first parent has no data, and has
+// gone when a contender makes its node; the one that somebody else makes has some.
+func TestTheDataOfAParentThatIsMadeAgainIsKept(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin, conn := tb.connect(), tb.connect()
+		tb.makeTop(admin)
+		m := tb.mutex(conn)
+		for range 2 { // the first one learns that the parent has no data
+			require.NoError(tb, tb.mustLock(m, zklock.NewOwner("earlier")).Unlock(context.Background()))
+		}
+		require.NoError(tb, admin.Delete(top, -1))
+		makes := tb.srv.Hold(of(conn.SessionID(), jute.OpCreateContainer, top))
+		waiter := lockAside(context.Background(), m, zklock.NewOwner("owner"))
+		<-makes.Hit()
+		_, err := admin.Create(top, []byte("the lock of the orders"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(tb, err)
+		makes.Release()
+		got := <-waiter
+		require.NoError(tb, got.err)
+		node, _ := tb.srv.Node(top)
+		require.Equal(tb, "the lock of the orders", string(node.Data))
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+	})
+}
+
 // TestAParentThatMayNotBeWrittenIsNotWritten.
 func TestAParentThatMayNotBeWrittenIsNotWritten(t *testing.T) {
 	onMeter(t, func(m *meter) {

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock"
@@ -200,3 +201,22 @@ func (c *distant) Read(b []byte) (int, error) {
 // SetReadDeadline does nothing: what keeps a client with so distant a server
 // from giving up is not the lock's affair.
 func (c *distant) SetReadDeadline(time.Time) error { return nil }
+
+// TestAFarServerThatAnswersIsNotLeft: the two answers of a proof together take longer
+// than a server may be silent.
+func TestAFarServerThatAnswersIsNotLeft(t *testing.T) {
+	onTable(t, func(tb *table) {
+		tb.makeTop(tb.connect())
+		conn := kindsOfClients["zkconn.Connect"](tb, ensemble.Options{
+			Wrap: func(nc net.Conn) net.Conn { return newDistant(nc, 800*time.Millisecond) },
+		})
+		id := conn.SessionID()
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		left := tb.srv.Hold(handshakeOf(id))
+		defer left.Release()
+		time.Sleep(time.Minute) // many proofs
+		require.Empty(tb, left.Hit(), "the client breaks a connection that works")
+		require.False(tb, tb.isLost(holder))
+		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}

@@ -208,7 +208,6 @@ func (m *Mutex) refused(e *entry) client.Refused {
 		defer m.mu.Unlock()
 		err = fmt.Errorf("zklock: %w (it is tried again until the session ends)", err)
 		m.failLocked(e, err, false)
-		m.leaveLocked(e)
 		for _, h := range e.failed {
 			if !errors.Is(h.err, err) {
 				h.err = errors.Join(h.err, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock"
 )
 
@@ -302,3 +303,116 @@ func TestTryLockDoesNotWaitBehindOneThatIsAboutToGetTheLock(t *testing.T) {
 		require.NoError(tb, got.lease.Unlock(context.Background()))
 	})
 }
+
+// TestTryLockDoesNotWaitForAStrangerBeforeNodesThatGo: the nearest two are of its
+// Mutex, and are about to go. Before them a stranger holds the lock. Nodes that went
+// earlier are not counted.
+func TestTryLockDoesNotWaitForAStrangerBeforeNodesThatGo(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		m := tb.mutex(conn)
+		for range 3 {
+			require.NoError(tb, tb.mustLock(m, zklock.NewOwner("earlier")).Unlock(context.Background()))
+		}
+		stranger := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
+		var stay []*zkserver.Fault
+		for i := range 2 {
+			ctx, giveUp := context.WithCancel(context.Background())
+			waiter := lockAside(ctx, m, zklock.NewOwner("waiter"))
+			time.Sleep(time.Second) // until it waits
+			stay = append(stay, many(tb.throttle, of(conn.SessionID(), jute.OpDelete, tb.node(1+i)))...)
+			giveUp()
+			require.ErrorIs(tb, (<-waiter).err, context.Canceled)
+		}
+		require.Len(tb, tb.srv.Children(top), 3)
+		tried := make(chan error, 1)
+		go func() {
+			_, err := m.TryLock(context.Background(), zklock.NewOwner("hasty"))
+			tried <- err
+		}()
+		time.Sleep(5 * time.Second) // both nodes stay that long
+		require.Len(tb, tried, 1, "TryLock waits for another contender")
+		require.ErrorIs(tb, <-tried, zklock.ErrHeld)
+		for _, f := range stay {
+			f.Release()
+		}
+		require.NoError(tb, stranger.Unlock(context.Background()))
+		require.NoError(tb, m.Wait(context.Background()))
+	})
+}
+
+// TestTryLockDoesNotWaitForAStrangerBetweenNodesThatGo: of two nodes of its Mutex
+// that are about to go, one has gone, and its Mutex does not know. A stranger, which
+// was between them, holds the lock.
+func TestTryLockDoesNotWaitForAStrangerBetweenNodesThatGo(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		m := tb.mutex(conn, zklock.WithHandOver(1, 0))
+		holder := tb.mustLock(m, zklock.NewOwner("holder"))
+		stranger := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
+		time.Sleep(time.Second) // until it waits
+		ctx, giveUp := context.WithCancel(context.Background())
+		second := lockAside(ctx, m, zklock.NewOwner("second"))
+		time.Sleep(time.Second) // until it waits
+		lost := tb.srv.LoseReply(of(conn.SessionID(), jute.OpDelete, tb.node(0)))
+		stay := append(many(tb.throttle, of(conn.SessionID(), jute.OpDelete, tb.node(0))),
+			many(tb.throttle, of(conn.SessionID(), jute.OpDelete, tb.node(2)))...)
+		giveUp()
+		require.ErrorIs(tb, (<-second).err, context.Canceled)
+		unlocked := make(chan error, 1)
+		go func() { unlocked <- holder.Unlock(context.Background()) }()
+		<-lost.Hit()
+		got := <-stranger
+		require.NoError(tb, got.err)
+		time.Sleep(2 * time.Second) // until the client is back
+		require.Len(tb, tb.srv.Children(top), 2)
+		tried := make(chan error, 1)
+		go func() {
+			_, err := m.TryLock(context.Background(), zklock.NewOwner("hasty"))
+			tried <- err
+		}()
+		time.Sleep(5 * time.Second) // the node stays that long
+		require.Len(tb, tried, 1, "TryLock waits for another contender")
+		require.ErrorIs(tb, <-tried, zklock.ErrHeld)
+		require.Empty(tb, unlocked)
+		for _, f := range stay {
+			f.Release()
+		}
+		require.NoError(tb, <-unlocked)
+		require.NoError(tb, got.lease.Unlock(context.Background()))
+		require.NoError(tb, m.Wait(context.Background()))
+	})
+}
+
+// TestAWaiterWhoseTurnHasComeLeavesAtOnce: it is the first, and its session is not
+// known to be safe. The contenders behind it do not wait for a proof that nobody needs.
+func TestAWaiterWhoseTurnHasComeLeavesAtOnce(t *testing.T) {
+	onTable(t, func(tb *table) {
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		conn := tb.connect()
+		id := conn.SessionID()
+		ctx, giveUp := context.WithCancel(context.Background())
+		waiter := lockAside(ctx, tb.mutex(conn), zklock.NewOwner("waiter"))
+		time.Sleep(time.Second) // until it waits
+		var unproved []*zkserver.Fault
+		for range 10 {
+			unproved = append(unproved, many(tb.throttle, func(r zkserver.Request) bool {
+				return r.Session == id && (r.Op == jute.OpSync || r.Op == jute.OpMulti)
+			})...)
+		}
+		time.Sleep(sessionTimeout) // until its create proves nothing any more
+		require.NoError(tb, holder.Unlock(context.Background()))
+		time.Sleep(time.Second) // for it to get the lock by mistake
+		require.Empty(tb, waiter)
+		giveUp()
+		require.ErrorIs(tb, (<-waiter).err, context.Canceled)
+		synctest.Wait()
+		require.Empty(tb, tb.srv.Children(top))
+		for _, f := range unproved {
+			f.Release()
+		}
+	})
+}
+
+// throttle makes the server say that it has too much to do for a request.
+func (tb *table) throttle(when condition) *zkserver.Fault { return tb.srv.Fail(throttled, when) }

@@ -319,3 +319,24 @@ func TestUnlockSaysThatTheServerRefuses(t *testing.T) {
 		require.Empty(t, srv.Children(lockPath))
 	})
 }
+
+// TestParticipantsAreInOrderWhereTheNumbersWrap: the server's counter goes on
+// from 2³¹-1 with -2³¹.
+func TestParticipantsAreInOrderWhereTheNumbersWrap(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin := tb.connect()
+		tb.makeTop(admin)
+		nodes := []string{top + "/lock-2147483646", top + "/lock-2147483647", top + "/lock--2147483648", top + "/lock--2147483647"}
+		for _, node := range nodes {
+			_, err := admin.Create(node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+			require.NoError(tb, err)
+		}
+		queue, err := tb.mutex(tb.connect()).Participants(context.Background())
+		require.NoError(tb, err)
+		require.Len(tb, queue, len(nodes))
+		for i, node := range nodes {
+			require.Equal(tb, node, queue[i].Node)
+			require.Equal(tb, i, queue[i].Position)
+		}
+	})
+}

@@ -196,7 +196,7 @@ func (m *Mutex) loseLocked(e *entry) {
 // isLostLocked reports whether a lock is lost. It is, at the latest, when its
 // session is no longer known to live.
 func (m *Mutex) isLostLocked(h *hold) bool {
-	if h.entry.holder == h && client.IsOver(m.client.SafeUntil(h.entry.node.Session)) {
+	if client.IsOver(m.client.SafeUntil(h.entry.node.Session)) {
 		m.loseLocked(h.entry)
 	}
 	return h.lost.Err() != nil

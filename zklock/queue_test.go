@@ -203,6 +203,31 @@ func TestAHolderThatIsAskedForTheLockDoesNotHandItOn(t *testing.T) {
 	})
 }
 
+// TestOwnersQueueAgainWhenTheirHolderIsAsked, and not when it lets go: contenders of
+// other processes that come in between would overtake them.
+func TestOwnersQueueAgainWhenTheirHolderIsAsked(t *testing.T) {
+	onTable(t, func(tb *table) {
+		ours, other := tb.withHandOver(16, time.Hour), tb.mutex(tb.connect())
+		holder := tb.mustLock(ours, zklock.NewOwner("first"))
+		time.Sleep(2 * time.Second) // until its node is watched
+		next := lockAside(context.Background(), ours, zklock.NewOwner("next"))
+		synctest.Wait()
+		require.NoError(tb, other.Revoke(context.Background(), zklock.Participant{Node: holder.Node()}))
+		<-holder.RevokeRequested()
+		time.Sleep(time.Second) // until the next one has a node
+		late := lockAside(context.Background(), other, zklock.NewOwner("late"))
+		time.Sleep(time.Second) // until it waits
+		require.NoError(tb, holder.Unlock(context.Background()))
+		for _, waiter := range []<-chan locked{next, late} {
+			time.Sleep(time.Second) // for both, by mistake
+			require.Len(tb, waiter, 1)
+			got := <-waiter
+			require.NoError(tb, got.err)
+			require.NoError(tb, got.lease.Unlock(context.Background()))
+		}
+	})
+}
+
 func TestALockThatIsLostIsNotHandedOn(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()

@@ -97,3 +97,24 @@ func TestAHolderIsAskedByTheTokenOfItsLease(t *testing.T) {
 		require.NoError(tb, l.Unlock(context.Background()))
 	})
 }
+
+// TestAHolderMayBeAskedInBothWays: a second request finds the first one's channel
+// closed already, and must not end the process.
+func TestAHolderMayBeAskedInBothWays(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin := tb.connect()
+		m := tb.mutex(admin)
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		time.Sleep(2 * time.Second) // until its node is watched
+		for range 2 {
+			require.NoError(tb, m.Revoke(context.Background(), zklock.Participant{Node: tb.node(0)}))
+			synctest.Wait()
+			require.True(tb, isClosed(holder.RevokeRequested()))
+			_, err := admin.Set(tb.node(0), []byte("__REVOKE__"), -1) // as Curator's Revoker does
+			require.NoError(tb, err)
+			synctest.Wait()
+			require.False(tb, tb.isLost(holder))
+		}
+		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}

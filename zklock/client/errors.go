@@ -111,8 +111,7 @@ func (c *Client) final(err error) error {
 	c.mu.Lock()
 	c.trouble, c.troubleAt = lost, time.Now()
 	c.mu.Unlock()
-	maybeClosed := errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer)
-	if errors.Is(err, zk.ErrClosing) || maybeClosed && zkconn.Closed(c.conn) {
+	if errors.Is(err, zk.ErrClosing) || errors.Is(err, zk.ErrConnectionClosed) && zkconn.Closed(c.conn) {
 		c.close()
 		return ErrClosed
 	}

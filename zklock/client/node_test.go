@@ -1,6 +1,11 @@
 package client
 
 import (
+	"errors"
+	"io"
+	"log"
+	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,5 +57,63 @@ func TestANodeThatIsMadeIsThere(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, conn.SessionID(), there.Stat.EphemeralOwner)
 		require.Equal(t, conn.SessionID(), node.Session)
+	})
+}
+
+// oneServer opens an ordinary client of one server, which can be dialed while down is
+// false. dialed is when it was last.
+func oneServer(t *testing.T, srv *zkserver.Server) (conn *zk.Conn, down *atomic.Bool, dialed *time.Time) {
+	down, dialed = new(atomic.Bool), new(time.Time)
+	conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, asked, zk.WithLogInfo(false), zk.WithLogger(log.New(io.Discard, "", 0)),
+		zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+			if down.Load() {
+				return nil, errors.New("connection refused")
+			}
+			*dialed = time.Now()
+			return srv.Dial(network, address, timeout)
+		}))
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	return conn, down, dialed
+}
+
+// TestARequestThatFoundNoServerIsSentAsSoonAsThereIsOne, and not a pause later, which
+// may cost a lease.
+func TestARequestThatFoundNoServerIsSentAsSoonAsThereIsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		conn, down, dialed := oneServer(t, srv)
+		c := Of(conn, asked)
+		_, _, err := c.Get(nil, "/")
+		require.NoError(t, err)
+		for outage := asked / 4; outage < asked/2; outage += asked / 20 {
+			down.Store(true)
+			srv.Cut(conn.SessionID())
+			synctest.Wait() // the client looks for a server
+			time.AfterFunc(outage, func() { down.Store(false) })
+			_, _, err = c.Get(nil, "/")
+			require.NoError(t, err)
+			require.Zero(t, time.Since(*dialed), "after an outage of %v", outage)
+		}
+	})
+}
+
+// TestADeleteThatWasSentIsRememberedThoughTheNextFindsNoServer: the node has gone by
+// it, and so the lock was not lost.
+func TestADeleteThatWasSentIsRememberedThoughTheNextFindsNoServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		conn, down, _ := oneServer(t, srv)
+		_, err := conn.Create("/queue", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		node, err := Of(conn, asked).Parent("/queue", zk.WorldACL(zk.PermAll)).Create(nil, named, neverRefused)
+		require.NoError(t, err)
+		lost := srv.LoseReply(func(r zkserver.Request) bool { return r.Op == jute.OpDelete })
+		down.Store(true) // when the connection breaks
+		time.AfterFunc(asked/2, func() { down.Store(false) })
+		_, err = node.Delete(neverRefused)
+		require.NoError(t, err)
+		require.Len(t, lost.Hit(), 1)
+		require.Empty(t, srv.Children("/queue"))
 	})
 }

@@ -206,7 +206,8 @@ func TestAnOldProofIsNotCountedOnWhereTheNextIsHardlyInTime(t *testing.T) {
 	}{{.6, true}, {.65, false}, {.7, false}} {
 		synctest.Test(t, func(t *testing.T) {
 			l, note, until := proofreader(t)
-			noteAll(l, time.Now(), []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}})
+			began := time.Now()
+			noteAll(l, began, []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}})
 			l.Use(-1)
 			note(anyServer, c.heard)
 			time.Sleep(time.Duration(c.heard * float64(asked)))
@@ -215,6 +216,8 @@ func TestAnOldProofIsNotCountedOnWhereTheNextIsHardlyInTime(t *testing.T) {
 			require.Equal(t, c.kept, !alone)
 			require.Equal(t, c.kept, until() > .9)
 			require.Equal(t, c.kept, time.Until(due) > 0, "a write is due at once")
+			note(aQuorum, c.heard+.08)
+			require.InDelta(t, c.heard, float64(l.heard.sent.Sub(began))/float64(asked), 1e-6, "the write puts off the next proof")
 		})
 	}
 }
@@ -325,4 +328,95 @@ func TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAnotherLeaseTakesNothingFromTheProof: the proof is old when another lock of the
+// client begins to need it, and a lease counts on it.
+func TestAnotherLeaseTakesNothingFromTheProof(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, _, until := proofreader(t)
+		noteAll(l, time.Now(), []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}, {theLeader, .9, .9}, {aQuorum, .95, .95}})
+		require.InDelta(t, 1.3, until(), 1e-6)
+		l.Use(1)
+		require.InDelta(t, 1.3, until(), 1e-6, "the lease of the first is lost for the second")
+	})
+}
+
+// TestAServerIsGivenItsTimeFromTheConnectionOn: a proof begins while the client has
+// no connection, and gets one a moment before the server would have been silent for
+// too long. That server has just begun to answer.
+func TestAServerIsGivenItsTimeFromTheConnectionOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		conn := open(t, srv)
+		c := Of(conn, 0)
+		require.NoError(t, c.call(aQuorum, c.probe))
+		c.Use(1)
+		back := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect })
+		late := srv.HoldReply(func(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti })
+		srv.Cut(conn.SessionID())
+		listens := func() bool {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.listening
+		}
+		for !listens() {
+			time.Sleep(time.Millisecond) // of virtual time, until the proof has begun
+		}
+		require.NotEqual(t, zk.StateHasSession, conn.State())
+		time.Sleep(asked/8 - 50*time.Millisecond)
+		<-back.Hit()
+		back.Release()
+		<-late.Hit()
+		time.Sleep(asked / 20) // less than an eighth
+		require.Equal(t, zk.StateHasSession, conn.State(), "the client has left a server that it has just found")
+		late.Release()
+		c.Use(-1)
+		<-c.Quiet()
+	})
+}
+
+// TestAProofWithoutAnAnswerIsTriedAgainSoon: the session is not known to be safe for
+// long when a proof is due.
+func TestAProofWithoutAnAnswerIsTriedAgainSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		c := Of(open(t, srv), 0)
+		require.NoError(t, c.call(aQuorum, c.probe))
+		ofProof := func(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti }
+		refused := srv.Fail(-127, ofProof) // throttled
+		c.Use(1)
+		<-refused.Hit()
+		began := time.Now()
+		again := srv.Hold(ofProof)
+		<-again.Hit()
+		require.LessOrEqual(t, time.Since(began), shortPause)
+		again.Release()
+		c.Use(-1)
+		<-c.Quiet()
+	})
+}
+
+// TestTheLimitOfAProofEndsWithIt: later, while another proof measures how far away the
+// server is, it would let through the requests that are kept back, and the answers to
+// the proof would wait for them.
+func TestTheLimitOfAProofEndsWithIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := Of(open(t, zkserver.Run(t)), 0)
+		require.NoError(t, c.call(aQuorum, c.probe))
+		c.Use(1)
+		done, _ := c.NextProof()
+		<-done
+		began := time.Now()
+		time.Sleep(asked / 2) // the next but one proof is due at two thirds
+		c.mu.Lock()
+		c.distance = asked // too far
+		c.mu.Unlock()
+		go c.call(anyServer, func() error { time.Sleep(asked * 7 / 10); return nil })
+		time.Sleep(asked * 4 / 10) // that proof waits for the request
+		require.NoError(t, c.call(anyServer, func() error { return nil }))
+		require.GreaterOrEqual(t, time.Since(began), asked*12/10, "it was let through by a proof that is over")
+		c.Use(-1)
+		<-c.Quiet()
+	})
 }

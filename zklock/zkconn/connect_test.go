@@ -264,6 +264,27 @@ func TestTheClientIsTheVersionWhoseFieldsAreKnown(t *testing.T) {
 	require.ErrorContains(t, hook(&conn, "server", func() {}), sentence+"function server: use zk.Connect")
 }
 
+// TestServersThatWereTriedAreForgottenWhenThereIsASession: in a process that runs for
+// years, they have other addresses each time that they move.
+func TestServersThatWereTriedAreForgottenWhenThereIsASession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		var dialed atomic.Int32
+		conn := open(t, servers, zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+			if dialed.Add(1) < 3 {
+				return nil, errors.New("connection refused")
+			}
+			return srv.Dial(network, address, timeout)
+		}))
+		require.EqualValues(t, 3, dialed.Load())
+		v, _ := clients.Load(weak.Make(conn))
+		c := v.(*client)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		require.Empty(t, c.tried)
+	})
+}
+
 func TestClientsThatAreClosedAreForgotten(t *testing.T) {
 	srv := zkserver.Run(t)
 	addr, err := srv.Listen()

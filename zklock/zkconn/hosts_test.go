@@ -84,6 +84,23 @@ func TestANameServerThatHangsDoesNotHideTheOtherNames(t *testing.T) {
 	}
 }
 
+// TestConnectWaitsForAllOtherNamesTogether, and not for each of them: many that are
+// looked up slowly, one after the other, would keep it from an address that it has.
+func TestConnectWaitsForAllOtherNamesTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		takes := map[string]time.Duration{"zk0": 0, "zk1": lookUpWait * 9 / 10, "zk2": lookUpWait * 18 / 10}
+		resolve(t, func(_ context.Context, host string) ([]string, error) {
+			time.Sleep(takes[host])
+			return []string{"192.0.2.1"}, nil
+		})
+		dial, _ := reach(zkserver.Run(t))
+		began := time.Now()
+		open(t, []string{"zk0:2181", "zk1:2181", "zk2:2181"}, zk.WithDialer(dial))
+		require.Equal(t, lookUpWait, time.Since(began))
+		time.Sleep(lookUpLimit) // until the last look-up ends
+	})
+}
+
 func TestConnectEndsWithCtxThoughALookUpHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		resolve(t, func(ctx context.Context, host string) ([]string, error) {
@@ -236,6 +253,34 @@ func TestServersThatHaveMovedAreFound(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestNamesAreLookedUpAfterTheCtxOfConnectHasEnded: it bounds Connect, and the client
+// goes on without it.
+func TestNamesAreLookedUpAfterTheCtxOfConnectHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var now atomic.Value // the address of the server
+		now.Store("192.0.2.1")
+		resolve(t, func(ctx context.Context, _ string) ([]string, error) { return []string{now.Load().(string)}, ctx.Err() })
+		srv := zkserver.Run(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		conn, err := Connect(ctx, []string{"zk:2181"}, asked, zk.WithLogger(quiet{}), zk.WithDialer(
+			func(network, address string, timeout time.Duration) (net.Conn, error) {
+				if address != now.Load().(string)+":2181" {
+					return nil, errors.New("connection refused")
+				}
+				return srv.Dial(network, address, timeout)
+			}))
+		require.NoError(t, err)
+		defer conn.Close()
+		cancel()
+		session := conn.SessionID()
+		now.Store("203.0.113.1") // it has moved
+		srv.Cut(session)
+		time.Sleep(5 * time.Second) // half the session timeout
+		require.Equal(t, zk.StateHasSession, conn.State(), "the server is not found")
+		require.Equal(t, session, conn.SessionID())
+	})
 }
 
 func TestNewAddressesAreTriedFirstAndTheKnownOnesInTurn(t *testing.T) {
