@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/lab/locks"
@@ -58,7 +59,8 @@ func TestTheStripSaysWhenItWasTooLate(t *testing.T) {
 }
 
 // Somebody who has let the waiter leave in good order is told that the goal is out
-// of reach; as long as the fault may still come, it is not said.
+// of reach, beside the choices, too; as long as the fault may still come, it is not
+// said. After the end of a run no fault can come.
 func TestTheGoalIsOutOfReach(t *testing.T) {
 	t.Parallel()
 	l, err := locks.Find("D3")
@@ -66,11 +68,72 @@ func TestTheGoalIsOutOfReach(t *testing.T) {
 	a := l.Open()
 	a.Faults = 0
 	a.Choices = a.Choices[:len(a.Choices)-1]
-	const line = "document.getElementById('fate-line').textContent"
+	const (
+		line  = "document.getElementById('fate-line').textContent"
+		note  = "document.getElementById('out-of-reach').innerText"
+		hides = "document.getElementById('out-of-reach').hidden"
+		gone  = "can no longer be reached"
+	)
 	p := open(t, a.String())
-	p.await(line + ".includes('can no longer be reached')")
+	p.await(line + ".includes(" + quoted(gone) + ")")
+	require.Contains(t, js[string](p, note), gone)
 	a.Faults = 1
 	p.open(a.String())
 	p.await(shares + ".length == " + "11")
-	require.NotContains(t, js[string](p, line), "can no longer be reached", "A's session may still end")
+	require.NotContains(t, js[string](p, line), gone, "A's session may still end")
+	require.True(t, js[bool](p, hides))
+
+	a.Choices = []string{
+		"A: request", "A: request", "A: request", "B: request", "B: request", "B: request", "B: request", "A: unlock", "A: request",
+		"gap D2: go on", "A: request", "A: reconnect", "C: request", "C: request", "C: request", "C: request", "gap D2: go on",
+	}
+	p.open(a.String())
+	p.await("lab.app.play.violation && lab.app.play.violation.kind == 'hang'")
+	p.await(line + ".includes(" + quoted(gone) + ")")
+	require.Contains(t, js[string](p, note), gone)
+	require.Contains(t, js[string](p, "document.getElementById('reached').textContent"), "Broken, but not the goal: It hangs.")
+}
+
+// The holder's session is the first that a reader lets expire. Two believe that they
+// hold the lock then, and the page says why that is not the goal.
+func TestAnOutlivedSessionIsNotTheGoal(t *testing.T) {
+	t.Parallel()
+	l, err := locks.Find("D3")
+	require.NoError(t, err)
+	a := l.Open()
+	a.Choices = []string{"A: request", "A: request", "A: request", "B: request", "B: request", "B: request", "B: request", "gap D2: go on", "A: expire"}
+	p := open(t, a.String())
+	const reached = "document.getElementById('reached')"
+	require.Equal(t, "no", js[string](p, reached+".dataset.reached"))
+	require.Contains(t, js[string](p, reached+".textContent"), "Broken, but not the goal: A holder outlives its session. A holder whose session has ended does not count")
+	require.Contains(t, js[string](p, "document.querySelector('.faults summary').textContent"), "1 so far")
+	p.open(a.String() + "&lang=zh")
+	require.Contains(t, js[string](p, reached+".textContent"), "这不是目标")
+}
+
+// A goal brings its faults. What they are is said in a line, and the choices are in
+// sight above the bar with the time, after the first of them, too.
+func TestTheChoicesOfAGoalAreInSight(t *testing.T) {
+	t.Parallel()
+	p := open(t, "#lock=D3&n=3&mode=schedule&kinds=expire&faults=1&t=0ns")
+	require.NoError(t, chromedp.Do(p.ctx, chromedp.EmulateViewport(1280, 720)))
+	const box = "document.querySelector('details.faults')"
+	p.click("[data-choice=\"A: request\"]")
+	p.await("!document.getElementById('fate').hidden")
+	require.Equal(t, "What may go wrong: an expired session; at most 1 fault", js[string](p, box+".querySelector('summary').innerText"))
+	require.Len(t, js[[]string](p, "[...document.querySelectorAll('[data-choice]')].map(e => e.dataset.choice)"), 6)
+	const hidden = "[...document.querySelectorAll('[data-choice]')].filter(e => e.getBoundingClientRect().bottom > document.getElementById('transport').getBoundingClientRect().top).map(e => e.dataset.choice)"
+	require.Empty(t, js[[]string](p, hidden))
+
+	// A reader who opens the box finds it open after the next choice.
+	js[any](p, "void ("+box+".open = true)")
+	p.click("[data-choice=\"A: request\"]")
+	require.True(t, js[bool](p, box+".open"))
+	require.Contains(t, js[string](p, box+".innerText"), "faults, at most")
+	p.click("[data-kind=expire]")
+	require.Equal(t, "What may go wrong: nothing", js[string](p, box+".querySelector('summary').innerText"))
+
+	// Where no goal brings faults, they are chosen.
+	p.open("#lock=predecessor&n=2&mode=schedule&kinds=&faults=1")
+	require.True(t, js[bool](p, box+".open"))
 }

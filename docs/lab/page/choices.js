@@ -100,10 +100,24 @@ export function refill(box, parts) {
   (next || find("[data-choice]") || find("button") || document.body).focus();
 }
 
-// Whether the box of what may go wrong is open stays as it is.
-export function faultsOpen() {
-  const e = document.querySelector("#workbench details.faults");
-  return e ? e.open : app.scene.mode === "find" || innerWidth > 760;
+// faultBox is the box of what may go wrong. Whether it is open stays as it is. A goal
+// brings its faults: its box is closed at first, and the choices are in sight.
+export function faultBox(changed) {
+  const s = app.scene, choosing = s.mode === "schedule", given = choosing && !!(app.byName.get(s.locks[0]) || {}).goal;
+  const of = s.mode + (given ? " goal" : ""), was = document.querySelector("#workbench details.faults");
+  const open = was && was.dataset.of === of ? was.open : !choosing || !given && innerWidth > 760;
+  return el("details", { class: "faults", "data-of": of, open }, el("summary", {}, say("faultKinds") + (choosing ? say("colon") + faultWords() : "")), kindBoxes(changed), countBox(changed),
+    el("label", {}, el("input", { type: "checkbox", id: "packets", checked: s.packets, onchange: e => { s.packets = e.target.checked; changed(); } }), say("packetsToo")));
+}
+
+// The faults that a schedule has had.
+export const faultsMade = () => app.scene.choices.filter(c => KINDS.some(kind => c.endsWith(": " + kind))).length;
+
+// What may go wrong, in words, and how much of it has.
+function faultWords() {
+  const s = app.scene, made = faultsMade();
+  if (!s.kinds.length || !s.faults) return say("none");
+  return say("faultsAre", s.kinds.map(k => say("kind." + k)).join(say("comma")), s.faults === 1 ? say("fault1") : say("faultN", s.faults)) + (made ? say("faultsMade", made) : "");
 }
 
 // A choice that was made, with the operation of its request.
@@ -116,8 +130,7 @@ export function showPlayBench() {
   const box = $("workbench"), s = app.scene, r = app.play, l = app.byName.get(s.locks[0]) || {};
   box.hidden = false;
   const goal = l.goal ? el("p", { class: "goal", id: "goal" }, say("goal") + say("colon") + (l.goal[getLanguage()] || l.goal.en)) : null;
-  const settings = el("div", { class: "row" }, el("details", { class: "faults", open: faultsOpen() }, el("summary", {}, say("faultKinds")), kindBoxes(() => restartPlay()), countBox(() => restartPlay()),
-    el("label", {}, el("input", { type: "checkbox", id: "packets", checked: s.packets, onchange: e => { s.packets = e.target.checked; restartPlay(); } }), say("packetsToo"))));
+  const settings = el("div", { class: "row" }, faultBox(() => restartPlay()));
   const parts = [goal, settings];
   if (r) {
     const enabled = r.enabled || [];
@@ -126,7 +139,8 @@ export function showPlayBench() {
       const reached = l.goal && (!l.goal.kind || l.goal.kind === bad.kind);
       if (reached && app.chosen) wasReached(l.name); // and not only looked at
       parts.push(el("div", { class: "reached" + (reached ? "" : " bad"), id: "reached", "data-reached": reached ? "yes" : "no" },
-        el("strong", {}, (reached ? say("goalReached") : say("broke")) + say("colon") + violationText(bad.kind) + say("fullStop")), say("sentenceGap"), told(bad.what)));
+        el("strong", {}, say(reached ? "goalReached" : l.goal ? "brokeElse" : "broke") + say("colon") + violationText(bad.kind) + say("fullStop")), say("sentenceGap"),
+        l.goal && l.goal.kind === "two holders" && !r.violation ? say("notTwo") : told(bad.what)));
     }
     if (enabled.length === 0) { if (!bad) parts.push(el("p", { id: "over" }, r.over ? say("over") : say("noEnabled"))); } else {
       parts.push(el("strong", { id: "your-turn" }, say("yourTurn")), el("div", { class: "choices", role: "group", "aria-labelledby": "your-turn" }, ...enabled.map((c, i) => {
@@ -134,6 +148,7 @@ export function showPlayBench() {
         return el("button", { "data-choice": c.choice, "data-action": "choose", class: c.fault ? "fault" : null, title: detail, onclick: () => choose(c.choice) }, el("b", {}, gapWords(c) || whoWords(c.who)), " ", choiceText(c), p ? say("colon") + (p.op || p.event) : "", i < 9 ? el("kbd", { "aria-hidden": "true" }, String(i + 1)) : null);
       })));
     }
+    parts.push(el("p", { id: "out-of-reach", class: "reached bad", role: "status", hidden: true })); // fate.js says so
     parts.push(el("div", { class: "row" },
       el("button", { id: "take-back", "data-action": "take-back", disabled: s.choices.length === 0, onclick: takeBack }, say("undoChoice")),
       el("button", { id: "restart", "data-action": "restart", disabled: s.choices.length === 0, onclick: restartPlay }, say("restart")),
@@ -157,7 +172,7 @@ export function saveButton(trace) {
   } }, say("save"));
 }
 
-export function kindBoxes(changed) {
+function kindBoxes(changed) {
   const s = app.scene, l = app.byName.get(s.locks[0]) || {};
   return el("fieldset", { class: "kinds", "aria-label": say("faultKinds") }, ...KINDS.filter(k => possible(l).includes(k) || s.kinds.includes(k)).map(k => el("label", {}, el("input", { type: "checkbox", "data-kind": k, title: has("tip." + k) ? say("tip." + k) : null, checked: s.kinds.includes(k), onchange: e => {
     s.kinds = KINDS.filter(x => x === k ? e.target.checked : s.kinds.includes(x));
@@ -165,7 +180,7 @@ export function kindBoxes(changed) {
   } }), say("kind." + k))));
 }
 
-export function countBox(changed) {
+function countBox(changed) {
   const s = app.scene;
   return el("label", {}, say("howMany"), el("input", { type: "number", id: "faults", min: 0, max: 3, value: s.faults, onchange: e => { s.faults = whole(e.target, 0, 3, 0); changed(); } }));
 }

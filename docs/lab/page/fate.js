@@ -3,8 +3,8 @@
 // bring theirs; for a reader's own schedule an engine of its own counts them.
 import { choiceWords, clockText, say, violationText } from "./strings.js";
 import { Engine } from "./engine.js";
-import { $, app, el, KINDS } from "./app.js";
-import { broke, world } from "./choices.js";
+import { $, app, el } from "./app.js";
+import { broke, faultsMade, world } from "./choices.js";
 import { jump } from "./time.js";
 
 let counting = null;
@@ -48,13 +48,18 @@ function drawFate(fates, goal) {
     return bar;
   });
   // The continuations have no further fault: as long as one may happen, 0 % says little.
-  const spent = made.filter(c => KINDS.some(kind => c.choice.endsWith(": " + kind))).length >= (app.scene.kinds.length ? app.scene.faults : 0);
+  const s = app.scene, over = app.play && !(app.play.enabled || []).length, spent = over || faultsMade() >= (s.kinds.length ? s.faults : 0);
   const none = whole && spent && fates.at(-1) === 0;
   const line = none ? say("fate.none", violationText(goal)) : !whole ? say("fate.counting") : k < 0 ? say("fate.open", violationText(goal)) : k === 0 ? say("fate.always", violationText(goal)) : say("fate.sealed", violationText(goal), fates[k - 1], k, made[k - 1] ? choiceWords(made[k - 1].choice) : "");
   $("fate-bars").replaceChildren(...bars);
   $("fate-bars").setAttribute("aria-label", say("fate") + say("sentenceGap") + line);
   $("fate-line").textContent = line;
   $("fate-line").title = line;
+  const note = $("out-of-reach"); // beside the choices, where a reader looks
+  if (note && (app.byName.get(s.locks[0]) || {}).goal) {
+    note.hidden = !none;
+    note.textContent = none ? line : "";
+  }
   const button = $("last-moment");
   button.hidden = k <= 0 || !made[k - 1];
   if (!button.hidden) {

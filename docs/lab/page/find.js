@@ -8,7 +8,7 @@ import { announce, notice, settleNotice } from "./notice.js";
 import { showLink, showScene } from "./scene.js";
 import { setPanels } from "./panels.js";
 import { goto, setPlaying } from "./time.js";
-import { countBox, faultsOpen, kindBoxes, refill, saveButton, world } from "./choices.js";
+import { faultBox, refill, saveButton, world } from "./choices.js";
 
 export function showFind() {
   const box = $("workbench"), s = app.scene, f = app.search || {};
@@ -16,8 +16,7 @@ export function showFind() {
   const goal = (app.byName.get(s.locks[0]) || {}).goal;
   const parts = [el("p", { class: "hint" }, say("findHint")),
     goal ? el("label", {}, el("input", { type: "checkbox", id: "only-goal", checked: app.onlyGoal !== false, onchange: e => { app.onlyGoal = e.target.checked; } }), say("onlyGoal", violationText(goal.kind))) : null,
-    el("div", { class: "row" }, el("details", { class: "faults", open: faultsOpen() }, el("summary", {}, say("faultKinds")), kindBoxes(() => showLink(true)), countBox(() => showLink(true)),
-      el("label", {}, el("input", { type: "checkbox", id: "packets", checked: s.packets, onchange: e => { s.packets = e.target.checked; showLink(true); } }), say("packetsToo"))),
+    el("div", { class: "row" }, faultBox(() => showLink(true)),
       el("label", {}, el("input", { type: "number", id: "for", min: 1, max: 3600, value: app.findFor || 60, onchange: e => { app.findFor = whole(e.target, 1, 3600, 60); } }), say("seconds")),
       f.running ? el("button", { id: "stop-find", "data-action": "stop-find", class: "main", onclick: () => { if (performance.now() - f.began > 500) stopFind(); } }, say("stop")) : el("button", { id: "start-find", "data-action": "start-find", class: "main", onclick: startFind }, say("start")))];
   if (f.running) parts.push(el("div", { class: "row" }, el("progress", {}), el("span", { id: "find-progress", role: "status" }, f.text())));
