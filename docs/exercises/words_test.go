@@ -378,7 +378,7 @@ func isCode(s string) bool {
 func TestEverySentenceOfTheGradersHasAChineseTwin(t *testing.T) {
 	root := rootOf(t)
 	var files []string
-	for _, name := range []string{"cases", "contexts", "lostreplies", "owners_cases", "processes", "world"} {
+	for _, name := range []string{"cases", "contexts", "cost_cases", "fault_cases", "lostreplies", "owners_cases", "processes", "queue_cases", "world"} {
 		files = append(files, filepath.Join(root, "internal", "locktest", name+".go"))
 	}
 	files = append(files, sources(t, filepath.Join(root, "internal", "locktest", "judge"))...)

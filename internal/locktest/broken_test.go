@@ -122,7 +122,7 @@ func failsFirst(t *testing.T, want failure, suite locktest.Suite) {
 func inChinese(t *testing.T, v locktest.Verdict) {
 	t.Helper()
 	if _, ok := chinese.Table()[v.Case]; ok {
-		require.Empty(t, chinesetest.English(chinese.Messages.Text(v.Words)), "%s: %s", v.Case, v.Words)
+		require.Empty(t, chinesetest.English(chinese.Messages.Text(v.Words)), "write the Chinese of this message into internal/locktest/chinese\n%s: %s", v.Case, v.Words)
 	}
 }
 

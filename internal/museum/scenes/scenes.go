@@ -268,6 +268,41 @@ func (c closes) Unlock(ctx context.Context) error {
 	return c.l.Unlock(ctx)
 }
 
+// titles are the headings of docs/bugs.md, and the same in Chinese.
+var titles = map[string][2]string{
+	"A1":  {"every error means held, and the stack grows", "任何错误都被当成“锁被占用”，调用栈越来越深"},
+	"A2":  {"unlock deletes its successor's node", "unlock 删除了后来者的节点"},
+	"A3":  {"each lost race adds a frame to the stack", "每抢输一次，调用栈就多一层"},
+	"A4":  {"a waiter whose session is gone never wakes", "会话已失效的等待者永远不会被唤醒"},
+	"A5":  {"the reply to create is lost: the client waits for itself", "create 的应答丢失：客户端在等自己"},
+	"A6":  {"waiters have no order: a slow one starves", "等待者没有次序：慢的那个会饿死"},
+	"A11": {"an exception while it waits: lock() just returns", "等待时发生异常：lock() 直接返回"},
+	"A7":  {"a release before the latch exists is lost", "latch 创建之前的释放通知会丢失"},
+	"A8":  {"a waiter whose own node is gone panics", "自己的节点被删除后，等待者会崩溃"},
+	"A9":  {"the second lock() on the same object panics", "同一对象第二次 lock() 会崩溃"},
+	"A10": {"lock() throws if the parent does not exist", "父节点不存在时，lock() 抛出异常"},
+	"B1":  {"the sequence number is taken for the number of children", "把序号当成了子节点的个数"},
+	"C2":  {"the lock call fails just when its node becomes the first", "节点刚排到第一，加锁调用却失败了"},
+	"D1":  {"a watch on a deleted node never fires", "对已删除节点的监听永远不会触发"},
+	"D2":  {"a notify that comes before the wait is lost", "先于 wait 的 notify 会丢失"},
+	"D3":  {"a waiter that is woken does not read the list again", "等待者被唤醒后不再重新读取列表"},
+	"D4":  {"two clients create the parent at once: one gets false", "两个客户端同时创建父节点：其中一个得到 false"},
+	"D5":  {"a missing session is taken for a held lock", "没有会话，却当成锁被占用"},
+	"D6":  {"a waiter that is woken queues again, behind its own node", "等待者被唤醒后再次排队，排到了自己的节点后面"},
+	"D7":  {"the node before is gone: the waiter takes the lock", "前驱节点没了，等待者就当作拿到了锁"},
+	"D8":  {"each wake-up starts the wait time again", "每次唤醒都重新计算等待时间"},
+	"D9":  {"lock b waits for lock a", "锁 b 在等锁 a"},
+	"D10": {"close() after a failed lock() deletes path null", "lock() 失败后的 close() 删除路径 null"},
+	"C1":  {"a thread that failed to lock is counted as the holder", "加锁失败的线程被记为持有者"},
+	"B2":  {"anybody may delete the row, and it has no expiry", "谁都能删除这一行，而且它永不过期"},
+	"B3":  {"after a crash, a key without a time to live stays", "崩溃之后，没有过期时间的键一直留着"},
+	"B4":  {"a slow holder deletes its successor's key", "动作慢的持有者删除了后来者的键"},
+	"D11": {"the heartbeat outlives the lock, as a hot loop", "释放锁之后，心跳线程仍空转不停"},
+	"D12": {"the heartbeat writes, and does not keep the lock", "心跳只是不停地写，保不住锁"},
+	"E1":  {"a paused holder writes after the next one has started", "暂停过的持有者在后来者开始之后才写入"},
+	"E2":  {"compare and delete protects the key, not the resource", "先比较再删除，保护的是键，不是资源"},
+}
+
 // All are the scenes, in the order of docs/bugs.md.
 var All = []Scene{
 	scene("A1", first, listings.NewZookeeperLock, naive, explore.World{Lock: explore.Subject{Path: "/private/lock"}, Contenders: 1, Forbidden: true}, explore.Endless).with(func(s *Scene) {

@@ -109,7 +109,7 @@ func TestTheTitlesAreThoseOfTheCatalogue(t *testing.T) {
 	var none []string
 	for _, m := range regexp.MustCompile(`(?m)^### (\w+): (.*)$`).FindAllStringSubmatch(string(page), -1) {
 		title, zh := scenes.Title(m[1])
-		require.Equal(t, m[2], title, "titles.go has another title for %s than docs/bugs.md", m[1])
+		require.Equal(t, m[2], title, "titles of scenes.go has another title for %s than docs/bugs.md", m[1])
 		fullWidth(t, zh, m[1])
 		if slices.Contains(without, m[1]) {
 			none = append(none, m[1])
