@@ -295,7 +295,7 @@ func TestWithoutTheRightToReadTheRootThereIsAProof(t *testing.T) {
 // TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout by a proof that measures
 // the distance: what it waits for may hang in a client that is closed.
 func TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout(t *testing.T) {
-	hang := func() error { time.Sleep(10 * asked); return nil }
+	hang := func() error { time.Sleep(10 * asked); return nil } // of virtual time, far longer than a session
 	for what, hangs := range map[string]func(srv *zkserver.Server, c *Client){
 		"a request": func(_ *zkserver.Server, c *Client) { go c.call(anyServer, hang) },
 		"the proof": func(srv *zkserver.Server, c *Client) {
@@ -317,13 +317,13 @@ func TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout(t *testing.T) {
 				c.distance = asked // too far
 				c.mu.Unlock()
 				c.Use(1)
-				time.Sleep(asked / 2) // a proof has begun
+				time.Sleep(asked / 2) // of virtual time: a proof has begun
 				began := time.Now()
 				require.NoError(t, c.call(anyServer, func() error { return nil }))
 				require.Greater(t, time.Since(began), time.Duration(0), "it was not kept back")
 				require.LessOrEqual(t, time.Since(began), asked)
 				c.Use(-1)
-				time.Sleep(20 * asked)
+				time.Sleep(20 * asked) // of virtual time: what hangs has ended
 				<-c.Quiet()
 			})
 		})

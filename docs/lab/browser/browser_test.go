@@ -116,7 +116,7 @@ func open(t *testing.T, address string) *tab {
 // before its own.
 func openAt(t *testing.T, url string, width, height int64, first ...string) *tab {
 	t.Helper()
-	if browser == nil {
+	if browser == nil { // nothing can open the page; in CI that is an error, see TestMain
 		t.Skip("no browser is installed: apt-get install chromium-headless-shell")
 	}
 	sources.Do(func() {

@@ -20,7 +20,7 @@ import (
 // serve runs go run ./docs/lab, and returns the address that it prints.
 func serve(t *testing.T, args ...string) string {
 	t.Helper()
-	if browser == nil {
+	if browser == nil { // nothing can open the page; in CI that is an error, see TestMain
 		t.Skip("no browser is installed: apt-get install chromium-headless-shell")
 	}
 	exe := filepath.Join(t.TempDir(), "lab")

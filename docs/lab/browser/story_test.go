@@ -57,3 +57,29 @@ func TestNextPlaysEachStory(t *testing.T) {
 	p.open("#lock=naive&n=3&latency=20&seed=2&t=0ns")
 	require.True(t, js[bool](p, "!!document.getElementById('tell') && !document.getElementById('caption')"))
 }
+
+// A1's last stop is nearly two minutes behind the one before. A tenth of the way takes a
+// tenth of twelve seconds, in the time that the page counts, however slow the machine is.
+func TestNextIsNotLongOnItsWay(t *testing.T) {
+	t.Parallel()
+	l, err := locks.Find("A1")
+	require.NoError(t, err)
+	stops := l.Story.Stops
+	from, to := stops[len(stops)-2].At, stops[len(stops)-1].At
+	p := open(t, "#lock=A1&n=2&t=0ns")
+	p.click("#tell")
+	p.await("!!document.getElementById('story-next')")
+	p.goTo(float64(from))
+	p.click("#story-next")
+	passed := js[float64](p, fmt.Sprintf(`new Promise(tell => {
+		const shown = t => lab.app.clock.shown(t), end = shown(%d) + (shown(%d) - shown(%d)) / 10;
+		let before = performance.now(), passed = 0;
+		const frame = now => {
+			passed += Math.max(0, Math.min(100, now - before));
+			before = now;
+			if (shown(lab.state().t) >= end) tell(passed); else requestAnimationFrame(frame);
+		};
+		requestAnimationFrame(frame);
+	})`, from, to, from))
+	require.Less(t, passed, 3000.0, "milliseconds")
+}
