@@ -12,6 +12,10 @@ import (
 // groupUsage sums up a process group.
 func groupUsage(leader int) (memory int64, processes int) {
 	eachProcess(func(pid int, dir string) {
+		// One system call for each process of the machine, and the file only for the group's.
+		if group, err := syscall.Getpgid(pid); err != nil || group != leader {
+			return
+		}
 		text, err := os.ReadFile(filepath.Join(dir, "stat"))
 		if err != nil {
 			return
