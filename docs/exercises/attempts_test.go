@@ -35,9 +35,9 @@ in the group safety gets none. The last column has the first message of the grad
 |---|---|---:|---|
 `
 
-var allAttempts = flag.Bool("exercises.all", false, "the proof grades all foreign attempts, and not the third that today has")
+var allAttempts = flag.Bool("exercises.all", false, "the proof grades all mutants and attempts, and not the third that today has")
 
-// isToday says whether the i-th of the attempts is of today's third, or all are to be graded.
+// isToday says whether the i-th of a proof's attempts is of today's third, or all are to be graded.
 func isToday(i int) bool {
 	return *update || *allAttempts || i%3 == time.Now().UTC().YearDay()%3
 }
@@ -105,7 +105,10 @@ func TestUnusualSolutions(t *testing.T) {
 	files, err := filepath.Glob("testdata/right/*.go.txt")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
-	for _, file := range files {
+	for i, file := range files {
+		if !isToday(i) {
+			continue
+		}
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".go.txt"), func(t *testing.T) {
 			t.Parallel()
 			number, _, _ := strings.Cut(filepath.Base(file), "-")

@@ -59,6 +59,7 @@
 // sets, it builds and grades each: the stub fails, the solution passes with the race
 // detector and in the explorer, each mutant fails the case that it names, each wrong
 // attempt says what it must say, and hostile attempts cost their own points only. Of the
-// foreign attempts a third is graded, another one each day; after a change to a case add
-// -exercises.all, and after a change to a stub -exercises.update.
+// mutants, the unusual solutions and the foreign attempts a third is graded, another one
+// each day; after a change to a case add -exercises.all, and after a change to a stub
+// -exercises.update.
 package main

@@ -32,14 +32,16 @@ func TestAnErrorGoesWithItsScene(t *testing.T) {
 		"#lock=predecessor&n=2&do=9999999999s.A.stop":                   "too long a time: 9999999999s",
 		"#lock=D3&n=3&mode=schedule&kinds=&faults=0&choices=Q:+request": "Q: request",
 	} {
-		p := open(t, bad)
-		require.Contains(t, notice(p), says, bad)
-		p.open(good)
-		require.Empty(t, notice(p), "after %s", bad)
-		p.open(bad)
-		require.Contains(t, notice(p), says, bad)
-		p.set("contenders", "3")
-		require.Empty(t, notice(p), "more contenders after %s", bad)
+		t.Run(bad, func(t *testing.T) {
+			p := open(t, bad)
+			require.Contains(t, notice(p), says)
+			p.open(good)
+			require.Empty(t, notice(p), "of an address that is right")
+			p.open(bad)
+			require.Contains(t, notice(p), says, "once more")
+			p.set("contenders", "3")
+			require.Empty(t, notice(p), "more contenders")
+		})
 	}
 	p := open(t, good)
 	js[any](p, "document.getElementById('notice').hidden = false, document.getElementById('notice').dataset.stays = 'yes', null")

@@ -152,16 +152,18 @@ func TestTheReaderPlaysEachScene(t *testing.T) {
 func TestTheReaderFits(t *testing.T) {
 	t.Parallel()
 	for _, size := range [][2]int64{{1440, 900}, {1280, 720}, {768, 1024}, {390, 844}} {
-		for _, theme := range []string{"light", "dark"} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			p := reader(t, "#D8&lang=en", size[0], size[1])
-			emulate(p, theme)
-			require.Empty(t, js[[]string](p, narrow), "%d", size[0])
-			require.Empty(t, js[[]string](p, contrast), "%d, %s", size[0], theme)
+			for _, theme := range []string{"light", "dark"} {
+				emulate(p, theme)
+				require.Empty(t, js[[]string](p, narrow))
+				require.Empty(t, js[[]string](p, contrast), theme)
+			}
 			tops := js[[]float64](p, "['rows', 'code', 'lab'].map(id => Math.round(document.getElementById(id).getBoundingClientRect().top))")
-			require.Equal(t, size[0] > 900, tops[0] == tops[1] && tops[1] == tops[2], fmt.Sprint(size, tops))
+			require.Equal(t, size[0] > 900, tops[0] == tops[1] && tops[1] == tops[2], fmt.Sprint(tops))
 			if size[0] <= 900 {
 				require.IsIncreasing(t, tops)
 			}
-		}
+		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -15,14 +16,20 @@ import (
 // page shows at the end of the schedule what the grader says.
 func TestTheGradersScheduleOpensWithTheStudentsLock(t *testing.T) {
 	t.Parallel()
-	for name, harm := range map[string]string{
-		"03-wrong-removes-a-slow-predecessor":     "deletes another's node",
-		"04-wrong-failed-unlock-forgotten":        "node left",
-		"08-wrong-uuid-names-compared-as-text":    "two holders",
-		"10-wrong-told-by-the-session-event-only": "loss reported too late",
+	day := time.Now().UTC().YearDay() // each takes half a minute of a processor: the first, and another one each day
+	t.Logf("day %d", day)
+	for i, attempt := range []struct{ name, harm string }{
+		{"03-wrong-removes-a-slow-predecessor", "deletes another's node"},
+		{"08-wrong-uuid-names-compared-as-text", "two holders"},
+		{"04-wrong-failed-unlock-forgotten", "node left"},
+		{"10-wrong-told-by-the-session-event-only", "loss reported too late"},
 	} {
+		if i > 0 && i != day%3+1 && !*all {
+			continue
+		}
+		name, harm := attempt.name, attempt.harm
 		t.Run(name, func(t *testing.T) {
-			if name[:2] != "03" {
+			if i > 0 {
 				long(t)
 			}
 			dir := t.TempDir()
