@@ -8,13 +8,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/explore/steps"
 )
 
@@ -178,4 +181,31 @@ func BenchmarkSchedule(b *testing.B) {
 		b.Fatal("the search fails")
 	}
 	b.ReportMetric(float64(schedules)/b.Elapsed().Seconds(), "schedules/s")
+}
+
+// TestPlaysDoNotMeet: what a play changes belongs to the process, so a second play does
+// not begin before the first one has ended, however long it takes. At each choice Go's
+// scheduler is asked so often that the other play would choose, too, if it could.
+func TestPlaysDoNotMeet(t *testing.T) {
+	w := explore.World{Name: "alone", Lock: steps.Naive(), Contenders: 2}
+	var mu sync.Mutex
+	var chosen []string // which play has made each choice
+	t.Run("side by side", func(t *testing.T) {
+		for _, name := range []string{"one", "other"} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				r := player.Play(t, w, false, func(*player.Point) int {
+					mu.Lock()
+					chosen = append(chosen, name)
+					mu.Unlock()
+					for range 2000 {
+						runtime.Gosched()
+					}
+					return 0
+				}, nil)
+				require.Nil(t, r.Violation)
+			})
+		}
+	})
+	require.Len(t, slices.Compact(chosen), 2, "a play, and then the other")
 }

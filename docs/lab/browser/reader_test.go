@@ -34,7 +34,9 @@ func reader(t *testing.T, address string, width, height int64) *tab {
 		out, err := exec.Command("go", "run", "..", "-out", folder+"/").CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	})
-	return openReader(t, "file://"+folder+"/reader.html"+address, width, height)
+	p := openReader(t, "file://"+folder+"/reader.html"+address, width, height)
+	p.await("document.querySelectorAll('.row').length > 0 && !!document.getElementById('lab').getAttribute('src')")
+	return p
 }
 
 // openReader opens the reader, which has no engine of its own.

@@ -73,7 +73,7 @@ func Paced(t *testing.T, config player.World, p Pace) (*Film, error) {
 	if config.Lock.Path == "" {
 		config.Lock.Path = "/lab/lock"
 	}
-	defer player.OneCore()()
+	defer player.Alone()()
 	var film *Film
 	var err error
 	r := player.InBubble(t, config, func(w *player.Player) {

@@ -58,7 +58,7 @@ func Play(t *testing.T, w player.World, choices []string) (f *Film, tr *player.T
 
 // screen plays a schedule and films it.
 func screen(t *testing.T, config player.World, choose func(p *player.Point) int) (f *Film, tr *player.Trace) {
-	defer player.OneCore()()
+	defer player.Alone()()
 	n, points := 0, []int{} // of the points so far, those with a choice
 	r := player.InBubble(t, config, func(w *player.Player) {
 		w.Mu.Lock()

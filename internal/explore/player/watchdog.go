@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ const busy = time.Minute
 // touched.
 func Play(t *testing.T, w World, hashing bool, choose func(p *Point) int, acted func(n int, f Footprint)) *Run {
 	t.Helper()
-	defer OneCore()()
+	defer Alone()()
 	var made atomic.Pointer[[]string]
 	var names []string
 	watchdog := time.AfterFunc(busy, func() {
@@ -59,6 +60,20 @@ func OneCore() (again func()) {
 	runtime.GOMAXPROCS(1)
 	return func() { runtime.GOMAXPROCS(n) }
 }
+
+// Alone is [OneCore] for one play. Another play waits until the function that it
+// returns is called: the number of cores, the random bytes and the listings' idea of
+// the play that runs belong to the process.
+func Alone() (next func()) {
+	alone.Lock()
+	again := OneCore()
+	return func() {
+		again()
+		alone.Unlock()
+	}
+}
+
+var alone sync.Mutex
 
 // tries is how often a schedule is played until it repeats. On one core it
 // repeats at once, unless the operating system takes the core away for so long,
