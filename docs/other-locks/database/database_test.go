@@ -1,9 +1,12 @@
 package database_test
 
 import (
+	"context"
 	"net"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -51,4 +54,17 @@ func TestAServerThatSaysNothing(t *testing.T) {
 	_, err = database.Open(t.Context(), "mysql://u:secret@"+listener.Addr().String()+"/db")
 	require.ErrorContains(t, err, "no answer within 5s")
 	require.False(t, strings.Contains(err.Error(), "secret"))
+}
+
+// A behind is a context whose deadline has passed and whose own timer has not run yet.
+type behind struct{ context.Context }
+
+func (behind) Deadline() (time.Time, bool) { return time.Now(), true }
+
+// A connection has the deadline of the ctx, and may find out first that it has passed.
+func TestTheConnectionsDeadlineIsTheEndOfCtx(t *testing.T) {
+	late := &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	require.ErrorIs(t, database.Explain(behind{t.Context()}, late), context.DeadlineExceeded)
+	require.NotErrorIs(t, database.Explain(behind{t.Context()}, late), database.ErrNoReply)
+	require.ErrorIs(t, database.Explain(t.Context(), late), database.ErrNoReply)
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -61,6 +62,9 @@ func Explain(ctx context.Context, err error) error {
 	}
 	err = oneLine(err)
 	cause := ctx.Err()
+	if end, ok := ctx.Deadline(); cause == nil && ok && !time.Now().Before(end) {
+		cause = context.DeadlineExceeded // the connection's deadline, which is the same, has come first
+	}
 	if cause == nil && noReply(err) {
 		cause = ErrNoReply
 	}

@@ -320,6 +320,9 @@ func (l *Lock) Unlock(ctx context.Context) error {
 // ErrNoReply if the error is not the server's own.
 func explain(ctx context.Context, err error) error {
 	cause := ctx.Err()
+	if end, ok := ctx.Deadline(); cause == nil && ok && !time.Now().Before(end) {
+		cause = context.DeadlineExceeded // the connection's deadline, which is the same, has come first
+	}
 	var answer redis.Error
 	switch {
 	case cause != nil && errors.Is(err, cause), cause == nil && errors.As(err, &answer):
