@@ -44,7 +44,7 @@ func init() {
 	}
 	for _, bug := range broken.Bugs[1:] { // the first has none
 		Add(Lock{
-			Name: slug(bug), Group: Broken, Title: Text{bug, brokenZh[bug]}, Note: brokenNote, Subject: in(brokenSubject(bug)),
+			Name: slug(bug.Name), Group: Broken, Title: Text{bug.Name, bug.Zh}, Note: brokenNote, Subject: in(brokenSubject(bug.Name)),
 		})
 	}
 }

@@ -119,7 +119,7 @@ func TestEachBrokenLockOpens(t *testing.T) {
 	for _, l := range locks.All() {
 		if l.Group == locks.Broken {
 			require.Regexp(t, `^[a-z-]+$`, l.Name)
-			require.NotEmpty(t, l.Title.Zh, "brokenZh of broken.go lacks the Chinese of %q", l.Title.En)
+			require.NotEmpty(t, l.Title.Zh, "%q of broken.Bugs has no Chinese", l.Title.En)
 			explore.Play(t, l.In(explore.World{Contenders: 2}), nil)
 			n++
 		}
