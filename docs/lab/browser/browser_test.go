@@ -80,7 +80,8 @@ func run(m *testing.M) int {
 		fmt.Printf("go run ./docs/lab -out FILE: %v\n%s", err, out)
 		return 1
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(exe), chromedp.WindowSize(1200, 900))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(exe), chromedp.WindowSize(1200, 900),
+		chromedp.Flag("renderer-process-limit", "1")) // the process compiles the engine once for all tabs
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium has none for root
 	}

@@ -23,8 +23,8 @@ import (
 // one after it is carried out; and in each of these ctx goes on, or ends at
 // that moment. Which requests there are is recorded in a run without a fault,
 // so that the series stays complete when the lock changes. With
-// -locktest.pairs each request that is sent after a fault is spoiled in turn,
-// too.
+// -locktest.pairs=1 each request that is sent after a fault is spoiled in turn,
+// too; with 3 a third of these pairs are played, another one each day.
 //
 // After each: never two holders, tokens that grow, the next one gets in, and
 // no node, watch or goroutine is left. A lock of the level Basic may fail with a
@@ -43,6 +43,9 @@ func RunFaults(t *testing.T, s Subject) {
 	j := s.Faults(t)
 	if j == nil {
 		return
+	}
+	if *pairs > 1 {
+		t.Logf("day %d: of the pairs each %d. is played", today(), *pairs)
 	}
 	cases, stopped := Series(*pairs, j.Run)
 	if stopped {
@@ -75,9 +78,9 @@ const enough = 50
 
 // Series has the cases run one after the other. Which cases there are
 // depends on what the cases before have sent; a case that has failed has no
-// pairs.
-func Series(pairs bool, run func(name, about string) judge.Verdict) (cases int, stopped bool) {
-	stuck := 0
+// pairs. Of each so many pairs one is played, another one each day; of 0 none.
+func Series(pairs int, run func(name, about string) judge.Verdict) (cases int, stopped bool) {
+	stuck, paired := 0, 0
 	ask := func(c faultCase, name string) (sent []jute.Op) {
 		if stuck >= enough {
 			return nil
@@ -100,11 +103,14 @@ func Series(pairs bool, run func(name, about string) judge.Verdict) (cases int, 
 				for _, ends := range []bool{false, true} {
 					c := faultCase{sit, []fault{{n, first}}, ends}
 					after := ask(c, c.name(requests))
-					if ends || !pairs {
+					if ends || pairs < 1 {
 						continue
 					}
 					for m := n + 1; m < len(after); m++ {
 						for second := range damages {
+							if paired++; paired%pairs != today()%pairs {
+								continue
+							}
 							c := faultCase{sit, []fault{{n, first}, {m, second}}, false}
 							ask(c, c.name(after))
 						}
@@ -116,7 +122,9 @@ func Series(pairs bool, run func(name, about string) judge.Verdict) (cases int, 
 	return cases, stuck >= enough
 }
 
-var pairs = flag.Bool("locktest.pairs", false, "the fault series has pairs of faults, too: some thousand cases more")
+var pairs = flag.Int("locktest.pairs", 0, "the fault series has pairs of faults, too, some thousand cases more: 1 for all, 3 for a third of them, another one each day")
+
+func today() int { return time.Now().UTC().YearDay() }
 
 // A situation is what a contender meets.
 type situation struct {
