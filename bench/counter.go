@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"example.com/zklock/bench/internal/party"
+	"example.com/zklock/bench/internal/group"
 
 	"github.com/go-zookeeper/zk"
 
@@ -38,7 +38,7 @@ type benchmark struct {
 	facts    report.Facts
 	stopped  map[string]int // by lock: the number of goroutines with which a run reached the limit
 	curator  *jvm           // nil: none runs
-	party    *party.Party   // nil without -join
+	group    *group.Group   // nil without -join
 	arenas   map[string]arena
 	film     *film.Film // of -record
 }
@@ -160,7 +160,7 @@ func (b *benchmark) runRound(ctx context.Context, j job) error {
 	}
 	var cannot errCannotRun
 	switch {
-	case errors.As(err, new(errStopped)) && b.party == nil: // with one, the others would wait for this process
+	case errors.As(err, new(errStopped)) && b.group == nil: // with one, the others would wait for this process
 		b.stopped[c.name] = n
 		r.Status, r.Error = report.StatusStopped, fmt.Sprintf("%v, at %d of %d", err, r.Count, l.count())
 		err = nil
@@ -183,7 +183,7 @@ func (b *benchmark) newResult(c contestant, l load, round int) report.Run {
 		Lock: c.name, Server: b.serverOf(c), Goroutines: l.n, Sessions: l.sessions, Times: l.times, Round: round,
 		Processes: b.cfg.procs, RTT: b.cfg.rtt, Client: report.GoClient(), Facts: b.facts, About: c.about(), Aside: l.aside,
 	}
-	if b.party == nil && l.times == 1 {
+	if b.group == nil && l.times == 1 {
 		r.Predicted = c.formula.predict(l.n)
 	}
 	return r
@@ -231,7 +231,7 @@ func (b *benchmark) runOne(ctx context.Context, c contestant, l load, round int,
 // runLock is runOne for a lock on ZooKeeper that is used from Go.
 func (b *benchmark) runLock(ctx context.Context, c contestant, l load, r report.Run, step func()) (_ report.Run, err error) {
 	n, round := l.n, r.Round
-	if p := b.party; p != nil {
+	if p := b.group; p != nil {
 		ctx = p.Context()
 		defer func() { err = b.because(err) }()
 	}
@@ -309,11 +309,11 @@ func (b *benchmark) runLock(ctx context.Context, c contestant, l load, r report.
 
 // counter is what the processes count in together; nil for one that is alone, or
 // warms up.
-func (b *benchmark) counter(dir string, round int) (*party.Tally, error) {
+func (b *benchmark) counter(dir string, round int) (*group.Tally, error) {
 	if round == 0 {
 		return nil, nil
 	}
-	return b.party.Begin(dir)
+	return b.group.Begin(dir)
 }
 
 func sessionsOf(conns []*zk.Conn) (sessions []int64) {
@@ -412,9 +412,9 @@ func waitForAll(lockers []locker) error {
 func (b *benchmark) freshPath(c contestant, n, round int) (dir, lockPath string, err error) {
 	b.runs++
 	dir = fmt.Sprintf("%s/%d-%s", b.root, b.runs, c.nodeName())
-	if b.party != nil {
-		if dir = b.party.Dir(c.nodeName(), n, round); round == 0 {
-			dir = b.party.WarmUp(b.runs)
+	if b.group != nil {
+		if dir = b.group.Dir(c.nodeName(), n, round); round == 0 {
+			dir = b.group.WarmUp(b.runs)
 		}
 	}
 	lockPath = dir + "/lock"

@@ -21,7 +21,7 @@ import (
 // threads has a JVM of its own, as each of the article's runs had. What it
 // does first is reported apart, as round 0: a cold JVM is about half as fast.
 func (b *benchmark) runCurator(ctx context.Context, c contestant, r report.Run, step func()) (report.Run, error) {
-	if b.party != nil {
+	if b.group != nil {
 		return r, errCannotRun{errors.New("cannot run: Curator does not take part with -join")}
 	}
 	if b.curator == nil {

@@ -18,7 +18,7 @@ import (
 func javaIs(t *testing.T, script string) {
 	t.Helper()
 	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip("needs sh: it stands in for java here")
+		t.Skip("needs sh, which takes the place of java here")
 	}
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "java"), []byte("#!/bin/sh\n"+script), 0o700))

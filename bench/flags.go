@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/zklock/bench/internal/party"
+	"example.com/zklock/bench/internal/group"
 
 	"example.com/zklock/internal/ensemble"
 )
@@ -261,8 +261,8 @@ func (f *flags) joining(cfg *config) error {
 		return errors.New("-procs: is for processes that take part with -join")
 	case cfg.join && (kind == "" || kind == ensemble.SpecEmbedded || kind == "docker"):
 		return errors.New("-join: other processes cannot reach a server of this process: name one that is running, -zk host:port")
-	case cfg.procs < 1 || cfg.procs > party.Most:
-		return fmt.Errorf("-procs: %d is not between 1 and %d", cfg.procs, party.Most)
+	case cfg.procs < 1 || cfg.procs > group.Most:
+		return fmt.Errorf("-procs: %d is not between 1 and %d", cfg.procs, group.Most)
 	case !cfg.join:
 		cfg.procs = 1
 	case !f.given["limit"]:

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/zklock/bench/internal/party"
+	"example.com/zklock/bench/internal/group"
 )
 
 // joinTimeout is the session timeout with -join. Until it is over a process
@@ -17,12 +17,12 @@ var joinTimeout = 10 * time.Second
 // join waits until enough processes are there. leave must be called, also
 // after an error.
 func (b *benchmark) join(ctx context.Context) error {
-	b.party = party.New(ctx, party.Settings{
+	b.group = group.New(ctx, group.Settings{
 		Admin: b.admin, Server: b.zoo.String(), Path: b.cfg.path, Procs: b.cfg.procs, Flags: b.cfg.shared(),
 		Say: b.progress.say, Remove: b.remove,
 	})
-	err := b.party.Meet()
-	b.root = b.party.Root()
+	err := b.group.Meet()
+	b.root = b.group.Root()
 	if ctx.Err() != nil {
 		err = errInterrupted
 	}
@@ -32,7 +32,7 @@ func (b *benchmark) join(ctx context.Context) error {
 // leave tells the others why it leaves, unless they know, and removes all nodes
 // that no other process uses.
 func (b *benchmark) leave(ctx context.Context, err error) error {
-	return b.party.Leave(err, ctx.Err() != nil, b.bounded)
+	return b.group.Leave(err, ctx.Err() != nil, b.bounded)
 }
 
 // sessionTimeout is what to ask of the server.
@@ -64,10 +64,10 @@ func (cfg config) shared() [][2]string {
 
 // because returns why the line-up has ended, where that is the reason for err.
 func (b *benchmark) because(err error) error {
-	if err == nil || b.party == nil || errors.Is(err, party.ErrTwoHolders) || errors.Is(err, errTwoGoroutines) || errors.Is(err, errInterrupted) {
+	if err == nil || b.group == nil || errors.Is(err, group.ErrTwoHolders) || errors.Is(err, errTwoGoroutines) || errors.Is(err, errInterrupted) {
 		return err
 	}
-	if cause := context.Cause(b.party.Context()); cause != nil {
+	if cause := context.Cause(b.group.Context()); cause != nil {
 		return cause
 	}
 	return err

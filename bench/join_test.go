@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/zklock/bench/internal/party"
+	"example.com/zklock/bench/internal/group"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -43,7 +43,7 @@ const (
 func TestMain(m *testing.M) {
 	joinTimeout = 40 * time.Second // the longest that the server grants: no session ends because the machine stands still
 	if text := os.Getenv(silenceVariable); text != "" {
-		party.Silence, _ = time.ParseDuration(text)
+		group.Silence, _ = time.ParseDuration(text)
 	}
 	tries = os.Getenv(roleVariable) == "" || os.Getenv(roleVariable) == honest
 	switch os.Getenv(roleVariable) {

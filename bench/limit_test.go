@@ -17,15 +17,15 @@ import (
 // neverHad is a lock that no contender gets.
 var neverHad = contestant{name: "stuck", new: func(conn *zk.Conn, path string) locker { return failing{conn, path, false} }}
 
-// asking is a lock that no contender gets either, but each goes on asking.
-var asking = contestant{name: "slow", new: func(conn *zk.Conn, path string) locker { return &asks{conn: conn} }}
+// slow is a lock that no contender gets either, but each goes on sending requests.
+var slow = contestant{name: "slow", new: func(conn *zk.Conn, path string) locker { return &slowLock{conn: conn} }}
 
-type asks struct{ conn *zk.Conn }
+type slowLock struct{ conn *zk.Conn }
 
 // asked is how many answers such locks have had.
 var asked atomic.Int64
 
-func (l *asks) Lock() error {
+func (l *slowLock) Lock() error {
 	for {
 		if _, _, err := l.conn.Exists("/"); err != nil {
 			return err
@@ -34,7 +34,7 @@ func (l *asks) Lock() error {
 	}
 }
 
-func (l *asks) Unlock() error { return nil }
+func (l *slowLock) Unlock() error { return nil }
 
 const (
 	limit = 3 * time.Second
@@ -59,7 +59,7 @@ func limitAfter(t *testing.T, n *atomic.Int64, grows ...int64) {
 }
 
 func TestARunThatTakesTooLongIsStopped(t *testing.T) {
-	compete(t, contestants[2], asking)
+	compete(t, contestants[2], slow)
 	untried(t)
 	limitAfter(t, &asked, many)
 	file := filepath.Join(t.TempDir(), "out.json")
@@ -81,7 +81,7 @@ func TestARunThatTakesTooLongIsStopped(t *testing.T) {
 }
 
 func TestOthersGoOnWhenOneIsStopped(t *testing.T) {
-	compete(t, asking, contestants[2])
+	compete(t, slow, contestants[2])
 	untried(t)
 	limitAfter(t, &asked, many)
 	status, stdout, stderr := bench(t, "-n", "5", "-limit", (5 * time.Second).String(), "-warmup", "0s")

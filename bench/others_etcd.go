@@ -22,7 +22,7 @@ func init() { arenas["etcd"] = openEtcd }
 // etcdTTL is that of the leases, in seconds.
 const etcdTTL = 30
 
-// How long opening the sessions may take: so long, and that for each of them.
+// What opening the sessions may take: a time for all, and one for each of them.
 const (
 	openTimeout = 10 * time.Second
 	openEach    = 20 * time.Millisecond

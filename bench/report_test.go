@@ -78,7 +78,7 @@ func TestOneRunWritesEverything(t *testing.T) {
 }
 
 func TestAReportOfNothingSaysSo(t *testing.T) {
-	compete(t, asking)
+	compete(t, slow)
 	untried(t)
 	limitAfter(t, &asked, many)
 	page := filepath.Join(t.TempDir(), "r.html")

@@ -39,14 +39,14 @@ const (
 // The contenders of a trial, in the order in which they come.
 const (
 	theHolder       = iota
-	theDying        // gives up: its session ends
+	theLeaver       // gives up: its session ends
 	theImpatient    // gives up, if it can: its context ends
 	theNext         // shares a session with the impatient one
 	theLast         // shares the holder's session
 	trialContenders = iota
 )
 
-var trialSessions = [trialContenders]int{theDying: 1, theImpatient: 2, theNext: 2}
+var trialSessions = [trialContenders]int{theLeaver: 1, theImpatient: 2, theNext: 2}
 
 type trial struct {
 	ctx      context.Context
@@ -86,7 +86,7 @@ func (b *benchmark) tryAll(ctx context.Context) error {
 			b.notRun(*c, l)
 			under := func(r report.Run) int { return slices.IndexFunc(b.cfg.loads, func(l load) bool { return l.of(r) }) }
 			slices.SortStableFunc(b.results, func(x, y report.Run) int { // as if they had run
-				return cmp.Or(under(x)-under(y), b.place(x.Lock)-b.place(y.Lock))
+				return cmp.Or(under(x)-under(y), b.indexOf(x.Lock)-b.indexOf(y.Lock))
 			})
 			return fmt.Errorf("%s, tried with %d contenders on %s: %w", c.name, trialContenders, r.Server, err)
 		}
@@ -94,8 +94,8 @@ func (b *benchmark) tryAll(ctx context.Context) error {
 	return nil
 }
 
-// place is where a lock stands in -locks.
-func (b *benchmark) place(lock string) int {
+// indexOf is the index of a lock in -locks.
+func (b *benchmark) indexOf(lock string) int {
 	return slices.IndexFunc(b.cfg.locks, func(c contestant) bool { return c.name == lock })
 }
 
@@ -105,8 +105,8 @@ func (b *benchmark) try(ctx context.Context, c *contestant) (err error) {
 	if c.other != nil {
 		return b.tryOther(ctx, *c)
 	}
-	if b.party != nil {
-		ctx = b.party.Context()
+	if b.group != nil {
+		ctx = b.group.Context()
 		defer func() { err = b.because(err) }()
 	}
 	_, lockPath, err := b.freshPath(*c, trialContenders, 0)
@@ -144,7 +144,7 @@ func (t *trial) run(b *benchmark, c *contestant, lockPath string) error {
 	}
 	ctx, giveUp := context.WithCancel(t.ctx)
 	defer giveUp()
-	for contender := theDying; contender < trialContenders; contender++ {
+	for contender := theLeaver; contender < trialContenders; contender++ {
 		lock := t.lockers[contender].Lock
 		if contender == theImpatient {
 			l, ok := t.lockers[contender].(interface{ LockContext(context.Context) error })
@@ -160,7 +160,7 @@ func (t *trial) run(b *benchmark, c *contestant, lockPath string) error {
 	}
 	sent := t.tap.Counts().Total()
 	t.entry = gaveUpText
-	t.conns[trialSessions[theDying]].Close()
+	t.conns[trialSessions[theLeaver]].Close()
 	// In an ensemble the server of the next contender may learn of it later.
 	if _, err := t.conns[trialSessions[theNext]].Sync(lockPath); err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return err
@@ -197,7 +197,7 @@ func (t *trial) run(b *benchmark, c *contestant, lockPath string) error {
 	}
 }
 
-func (o outcome) givesUp() bool { return o.contender == theDying || o.contender == theImpatient }
+func (o outcome) givesUp() bool { return o.contender == theLeaver || o.contender == theImpatient }
 
 func (t *trial) start(contender int, lock func() error) {
 	t.running++

@@ -185,7 +185,7 @@ func BenchmarkSchedule(b *testing.B) {
 
 // TestPlaysDoNotMeet: what a play changes belongs to the process, so a second play does
 // not begin before the first one has ended, however long it takes. At each choice Go's
-// scheduler is asked so often that the other play would choose, too, if it could.
+// scheduler runs so many times that the other play would choose, too, if it could.
 func TestPlaysDoNotMeet(t *testing.T) {
 	w := explore.World{Name: "alone", Lock: steps.Naive(), Contenders: 2}
 	var mu sync.Mutex

@@ -33,7 +33,7 @@ type ReadWriteSubject struct {
 	// held for writing or for reading.
 	ErrNotLocked error
 	// Requests predicts how many requests contenders send in all, each of which
-	// locks once and releases, if they have to wait so often together. Nil: they
+	// locks once and releases, if they wait that many times in all. Nil: they
 	// are not counted.
 	Requests func(contenders, waits int) int
 	// Level says how much is asked of the lock. The zero Level is Full.
@@ -51,7 +51,7 @@ func RunReadWrite(t *testing.T, s ReadWriteSubject) {
 func (s ReadWriteSubject) Plan() locktest.Plan {
 	contender := locktest.Subject{ErrNotLocked: s.ErrNotLocked, Queue: true, WakeUps: func(int) int { return 1 }}
 	p := locktest.NewPlan(readWriteCases, stage.Of[*readWrite](s.Level), contender, func(w *locktest.World) *readWrite {
-		w.Subject.New = func(conn *zk.Conn, path string) locktest.Lock { return asks{s.New(conn, path), false} }
+		w.Subject.New = func(conn *zk.Conn, path string) locktest.Lock { return oneSided{s.New(conn, path), false} }
 		return &readWrite{w, s}
 	})
 	if s.New == nil {
@@ -66,33 +66,33 @@ func as(reads func(n int) bool, run func(w *locktest.World)) func(w *readWrite) 
 		n := 0
 		w.World.Subject.New = func(conn *zk.Conn, path string) locktest.Lock {
 			n++
-			return asks{w.subject.New(conn, path), reads(n - 1)}
+			return oneSided{w.subject.New(conn, path), reads(n - 1)}
 		}
 		run(w.World)
 	}
 }
 
-// asks is a contender that is always a reader, or always a writer.
-type asks struct {
+// A oneSided lock is that of a contender that is always a reader, or always a writer.
+type oneSided struct {
 	ReadWriteLock
 	reads bool
 }
 
-func (a asks) Lock() error {
+func (a oneSided) Lock() error {
 	if a.reads {
 		return a.RLock()
 	}
 	return a.ReadWriteLock.Lock()
 }
 
-func (a asks) Unlock() error {
+func (a oneSided) Unlock() error {
 	if a.reads {
 		return a.RUnlock()
 	}
 	return a.ReadWriteLock.Unlock()
 }
 
-func (asks) TryLock() (bool, error) { return false, errors.ErrUnsupported }
+func (oneSided) TryLock() (bool, error) { return false, errors.ErrUnsupported }
 
 // Neighbours in these orders keep each other out.
 var (
@@ -157,8 +157,8 @@ type readWrite struct {
 	subject ReadWriteSubject
 }
 
-// A party is one contender of a case, and what it is called.
-type party struct {
+// A participant is one contender of a case, and what it is called.
+type participant struct {
 	locktest.Lock
 	both   ReadWriteLock
 	s      *locktest.Session
@@ -166,46 +166,46 @@ type party struct {
 	result <-chan error
 }
 
-func (w *readWrite) party(reads bool, name string, in ...*locktest.Session) *party {
+func (w *readWrite) participant(reads bool, name string, in ...*locktest.Session) *participant {
 	w.Helper()
 	if len(in) == 0 {
 		in = []*locktest.Session{w.Session()}
 	}
 	l := w.subject.New(in[0].Conn, w.Path)
-	return &party{asks{l, reads}, l, in[0], name, nil}
+	return &participant{oneSided{l, reads}, l, in[0], name, nil}
 }
 
-func (w *readWrite) reader(name string, in ...*locktest.Session) *party {
-	return w.party(true, name, in...)
+func (w *readWrite) reader(name string, in ...*locktest.Session) *participant {
+	return w.participant(true, name, in...)
 }
 
-func (w *readWrite) writer(name string, in ...*locktest.Session) *party {
-	return w.party(false, name, in...)
+func (w *readWrite) writer(name string, in ...*locktest.Session) *participant {
+	return w.participant(false, name, in...)
 }
 
 // in lets a contender in that must not wait.
-func (w *readWrite) in(p *party, where string) {
+func (w *readWrite) in(p *participant, where string) {
 	w.Helper()
 	p.result = w.Lock(p.Lock)
 	w.getsIn(p, where)
 }
 
 // getsIn waits until a contender is in that waits no longer.
-func (w *readWrite) getsIn(p *party, where string) {
+func (w *readWrite) getsIn(p *participant, where string) {
 	w.Helper()
 	w.Eventually(p.name+" gets in "+where, func() bool { return len(p.result) > 0 })
 	require.NoError(w, <-p.result, "the lock of %s, %s, fails", p.name, where)
 }
 
 // queues has a contender ask that must wait.
-func (w *readWrite) queues(p *party, why string) {
+func (w *readWrite) queues(p *participant, why string) {
 	w.Helper()
 	p.result = w.Lock(p.Lock)
 	w.stays(p, why)
 }
 
 // stays fails if a contender is in that must wait.
-func (w *readWrite) stays(p *party, why string) {
+func (w *readWrite) stays(p *participant, why string) {
 	w.Helper()
 	w.WaitUntil(p.name+" waits", func() bool { return len(p.result) > 0 || p.s.Tap.Armed() > 0 && p.s.Tap.Pending() == 0 },
 		func() string {
@@ -220,7 +220,7 @@ func (w *readWrite) stays(p *party, why string) {
 	}
 }
 
-func (w *readWrite) leaves(p *party) {
+func (w *readWrite) leaves(p *participant) {
 	w.Helper()
 	w.Unlock(p.Lock, p.name)
 }
@@ -228,14 +228,14 @@ func (w *readWrite) leaves(p *party) {
 func readersTogether(w *readWrite) {
 	a, b := w.reader("the first reader"), w.reader("the second reader")
 	c := w.reader("the third reader, of the second one's session,", b.s)
-	for _, p := range []*party{a, b, c} {
+	for _, p := range []*participant{a, b, c} {
 		w.in(p, "while other readers are inside")
 	}
 	require.Len(w, w.Nodes(), 3, "three readers hold the lock, and there are not three nodes: each contender makes a node of its own")
 	w.leaves(b)
 	d := w.reader("the last reader")
 	w.in(d, "while other readers are inside")
-	for _, p := range []*party{d, a, c} {
+	for _, p := range []*participant{d, a, c} {
 		w.leaves(p)
 	}
 	w.NothingLeft()
@@ -258,7 +258,7 @@ func readerBehindWriter(w *readWrite) {
 }
 
 func writerBehindReaders(w *readWrite) {
-	var readers []*party
+	var readers []*participant
 	for i := range 3 {
 		p := w.reader(fmt.Sprintf("reader %d", i+1))
 		w.in(p, "while no writer is there")
@@ -293,7 +293,7 @@ func writerAlone(w *readWrite) {
 	var results []<-chan error
 	for i := range 8 {
 		reads := i%2 == 0
-		p := w.party(reads, fmt.Sprintf("contender %d", i))
+		p := w.participant(reads, fmt.Sprintf("contender %d", i))
 		weight := int32(many)
 		if reads {
 			weight = 1
@@ -351,7 +351,7 @@ func noStarving(w *readWrite) {
 	w.in(first, "when the lock is free")
 	writer := w.writer("the writer")
 	w.queues(writer, "a reader holds the lock")
-	inside, waiting := []*party{first}, []*party(nil)
+	inside, waiting := []*participant{first}, []*participant(nil)
 	const n = 10
 	for i := range n {
 		p := w.reader(fmt.Sprintf("late reader %d", i+1))
@@ -382,7 +382,7 @@ func readersUpToWriter(w *readWrite) {
 	holder, a, b := w.writer("the first writer"), w.reader("a reader"), w.reader("another reader")
 	next, last := w.writer("the second writer"), w.reader("the last reader")
 	w.in(holder, "when the lock is free")
-	for _, p := range []*party{a, b, next, last} {
+	for _, p := range []*participant{a, b, next, last} {
 		w.queues(p, "a writer holds the lock; "+byNumber)
 	}
 	w.leaves(holder)
@@ -426,8 +426,8 @@ func wrongRelease(w *readWrite) {
 
 func readWriteReuse(w *readWrite) {
 	p := w.reader("a contender that reads")
-	q := &party{asks{p.both, false}, p.both, p.s, "the same contender as a writer", nil}
-	for _, p := range []*party{p, q, p, q, q} {
+	q := &participant{oneSided{p.both, false}, p.both, p.s, "the same contender as a writer", nil}
+	for _, p := range []*participant{p, q, p, q, q} {
 		w.in(p, "when the lock is free")
 		w.leaves(p)
 	}
@@ -436,7 +436,7 @@ func readWriteReuse(w *readWrite) {
 
 // woken fails if a release sends other events than these, one of each number
 // of the contenders.
-func (w *readWrite) woken(what string, f func(), waiting []*party, want ...int64) {
+func (w *readWrite) woken(what string, f func(), waiting []*participant, want ...int64) {
 	w.Helper()
 	var before []int64
 	for _, p := range waiting {
@@ -454,7 +454,7 @@ func wakesTheRightOnes(w *readWrite) {
 	holder, a, b := w.writer("the first writer"), w.reader("a reader"), w.reader("another reader")
 	next, last := w.writer("the second writer"), w.reader("the last reader")
 	w.in(holder, "when the lock is free")
-	waiting := []*party{a, b, next, last}
+	waiting := []*participant{a, b, next, last}
 	for _, p := range waiting {
 		w.queues(p, "a writer holds the lock")
 	}
@@ -487,9 +487,9 @@ func readWriteRequests(w *readWrite) {
 		{"rrrw", []int{2, 1, 0, 3}, 3}, // each reader that leaves is the one just before the writer
 		{"wrrwrrw", []int{0, 1, 2, 3, 4, 5, 6}, 6},
 	} {
-		var all []*party
+		var all []*participant
 		for i, kind := range c.queue {
-			p := w.party(kind == 'r', fmt.Sprintf("contender %d of %s", i, c.queue))
+			p := w.participant(kind == 'r', fmt.Sprintf("contender %d of %s", i, c.queue))
 			p.result = w.Lock(p.Lock)
 			w.Eventually(p.name+" is in, or waits", func() bool { return len(p.result) > 0 || p.s.Tap.Armed() > 0 && p.s.Tap.Pending() == 0 })
 			all = append(all, p)
@@ -543,7 +543,7 @@ func noPermissionToWrite(w *readWrite) {
 	admin := w.Session()
 	require.NoError(w, admin.AddAuth("digest", []byte("admin:secret")))
 	w.Parents(admin.Conn, zk.DigestACL(zk.PermAll, "admin", "secret"))
-	for _, p := range []*party{w.reader("a reader"), w.writer("a writer")} {
+	for _, p := range []*participant{w.reader("a reader"), w.writer("a writer")} {
 		err := w.Result(w.Lock(p.Lock), "the lock of "+p.name+" without permission")
 		require.ErrorIs(w, err, zk.ErrNoAuth, "the lock of %s without permission must return an error that wraps the client's", p.name)
 		require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
@@ -562,7 +562,7 @@ func writerGoes(w *readWrite) {
 	require.Error(w, w.Result(writer.result, "the lock of a writer whose session has expired"), "a writer's session has expired, and Lock returns no error")
 	w.getsIn(a, "together with the first reader, once the writer before it has gone")
 	w.getsIn(b, "together with the first reader, once the writer before it has gone")
-	for _, p := range []*party{first, a, b} {
+	for _, p := range []*participant{first, a, b} {
 		w.leaves(p)
 	}
 	w.NothingLeft()
@@ -570,7 +570,7 @@ func writerGoes(w *readWrite) {
 
 func releaseAfterExpiry(w *readWrite) {
 	for _, reads := range []bool{true, false} {
-		old := w.party(reads, "the old holder")
+		old := w.participant(reads, "the old holder")
 		w.in(old, "when the lock is free")
 		w.Expire(old.s)
 		next := w.writer("the next writer")

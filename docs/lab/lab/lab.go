@@ -195,7 +195,7 @@ type Found struct {
 	Known map[string]*explore.Trace `json:"known,omitempty"`
 }
 
-// Find searches a world for so long: first without faults, then with one, and
+// Find searches a world until the limit: first without faults, then with one, and
 // so on, so that what it finds is short. If time is left where the schedules
 // are too many, it goes on at random.
 func Find(t *testing.T, w explore.World, limit time.Duration, progress func(any)) (*Found, error) {

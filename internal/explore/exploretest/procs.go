@@ -230,7 +230,7 @@ var tellEvery = time.Second // how far a part has got
 
 // serve goes through the parts that the parent asks for.
 func serve(t *testing.T, w explore.World, s explore.Search) {
-	tell := func(a answer) {
+	notify := func(a answer) {
 		text, err := json.Marshal(a)
 		if err != nil {
 			t.Fatal(err)
@@ -249,14 +249,14 @@ func serve(t *testing.T, w explore.World, s explore.Search) {
 		s.Progress = func(r *explore.Report) {
 			if time.Since(told) > tellEvery {
 				told = time.Now()
-				tell(answer{N: x.N, Schedules: r.Schedules + r.Cut})
+				notify(answer{N: x.N, Schedules: r.Schedules + r.Cut})
 			}
 		}
 		text, err := within(t, w, s, x).Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		tell(answer{N: x.N, Report: text})
+		notify(answer{N: x.N, Report: text})
 	}
 }
 

@@ -348,12 +348,12 @@ func (p *pacer) play() time.Duration {
 		w.Mu.Unlock()
 		do()
 		p.settle()
-		p.tell()
+		p.notify()
 	}
 }
 
-// tell gives away a part of the film, if it has grown enough.
-func (p *pacer) tell() {
+// notify gives away a part of the film, if it has grown enough.
+func (p *pacer) notify() {
 	if p.Part == nil {
 		return
 	}

@@ -75,7 +75,7 @@ func Alone() (next func()) {
 
 var alone sync.Mutex
 
-// tries is how often a schedule is played until it repeats. On one core it
-// repeats at once, unless the operating system takes the core away for so long,
-// in the middle of a step, that Go's scheduler lets another goroutine go on.
+// Tries is how often a schedule is played until it repeats. On one core it
+// repeats at once, unless the operating system takes the core away in
+// the middle of a step, and Go's scheduler lets another goroutine go on.
 const Tries = 20

@@ -353,12 +353,12 @@ func (c faultCase) contend(ctx context.Context, w *stage.Stage, seen *witness, s
 type witness struct {
 	w       *stage.Stage
 	mu      sync.Mutex
-	inside  []*stay
+	inside  []*holding
 	highest int64 // token
 	broken  bool  // two connections break, and the client waits for a second after each: a young lease is lost though its session lives
 }
 
-type stay struct {
+type holding struct {
 	name    string
 	session *stage.Session
 	id      int64 // of the session
@@ -371,7 +371,7 @@ type stay struct {
 func (v *witness) in(name string, s *stage.Session, lease Lease) (out func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	me := &stay{name, s, s.SessionID(), lease}
+	me := &holding{name, s, s.SessionID(), lease}
 	if !v.valid(me) {
 		return func() {}
 	}
@@ -388,11 +388,11 @@ func (v *witness) in(name string, s *stage.Session, lease Lease) (out func()) {
 	return func() {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		v.inside = slices.DeleteFunc(v.inside, func(s *stay) bool { return s == me })
+		v.inside = slices.DeleteFunc(v.inside, func(s *holding) bool { return s == me })
 	}
 }
 
-func (v *witness) valid(s *stay) bool {
+func (v *witness) valid(s *holding) bool {
 	return !stage.IsClosed(s.lease.Lost()) &&
 		slices.ContainsFunc(v.w.Server.Sessions(), func(live zkserver.Session) bool { return live.ID == s.id })
 }

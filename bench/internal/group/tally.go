@@ -1,4 +1,4 @@
-package party
+package group
 
 import (
 	"errors"
@@ -14,14 +14,14 @@ import (
 // A Tally is the counter of a run, kept in a znode. The nil Tally is that of a
 // process alone, and counts nothing.
 type Tally struct {
-	p   *Party
+	p   *Group
 	dir string
 	bad atomic.Int64 // writes that met another version than they had read
 }
 
 // Begin makes the counter of a run, and waits until all processes are ready. Of a
-// nil Party it returns the nil Tally.
-func (p *Party) Begin(dir string) (*Tally, error) {
+// nil Group it returns the nil Tally.
+func (p *Group) Begin(dir string) (*Tally, error) {
 	if p == nil {
 		return nil, nil
 	}

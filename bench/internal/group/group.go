@@ -1,4 +1,4 @@
-// Package party lets several processes contend for the same locks. All that they
+// Package group lets several processes contend for the same locks. All that they
 // share is ZooKeeper; below a path they use
 //
 //	join/                  where they wait for each other
@@ -13,7 +13,7 @@
 // line-up into the node of each member, all in one transaction. While there is a
 // node with a line-up no other line-up begins; the node goes when its process
 // leaves or dies.
-package party
+package group
 
 import (
 	"context"
@@ -47,7 +47,7 @@ var (
 	ErrTwoHolders = errors.New("two held the lock at once")
 )
 
-// Settings are what a party needs.
+// Settings are what a group needs.
 type Settings struct {
 	Admin  *zk.Conn
 	Server string
@@ -58,14 +58,14 @@ type Settings struct {
 	Remove func(string) error // removes a node and all below it
 }
 
-// A Party is this process as one of those that take part.
-type Party struct {
+// A Group is this process as one of those that take part.
+type Group struct {
 	Settings
-	hall string // where the processes meet
-	node string // ours there, "" before it is made
-	me   process
-	ctx  context.Context // ends, and has the cause, when the line-up cannot go on
-	end  context.CancelCauseFunc
+	parent string // where the processes meet
+	node   string // ours there, "" before it is made
+	me     process
+	ctx    context.Context // ends, and has the cause, when the line-up cannot go on
+	end    context.CancelCauseFunc
 }
 
 // A process is the data of a process- node.
@@ -85,13 +85,13 @@ type member struct {
 	Name string `json:"name"`
 }
 
-// New returns a party that has not met. Leave must be called, whatever comes next.
-func New(ctx context.Context, s Settings) *Party {
+// New returns a group that has not met. Leave must be called, whatever comes next.
+func New(ctx context.Context, s Settings) *Group {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
-	p := &Party{Settings: s, hall: s.Path + "/join"}
+	p := &Group{Settings: s, parent: s.Path + "/join"}
 	p.me = process{Name: fmt.Sprintf("%s:%d", host, os.Getpid()), Flags: s.Flags}
 	p.ctx, p.end = context.WithCancelCause(ctx)
 	go p.watchConnection()
@@ -99,7 +99,7 @@ func New(ctx context.Context, s Settings) *Party {
 }
 
 // Meet waits until enough processes are there.
-func (p *Party) Meet() error {
+func (p *Group) Meet() error {
 	if err := p.enter(); err != nil {
 		return err
 	}
@@ -111,19 +111,19 @@ func (p *Party) Meet() error {
 }
 
 // Context ends, and has the cause, when the line-up cannot go on.
-func (p *Party) Context() context.Context { return p.ctx }
+func (p *Group) Context() context.Context { return p.ctx }
 
 // Root is the node to work under.
-func (p *Party) Root() string {
+func (p *Group) Root() string {
 	if p.me.LineUp == nil {
-		return p.hall
+		return p.parent
 	}
 	return p.me.LineUp.Run
 }
 
 // watchConnection ends the line-up when no server answers: a contender that
 // waits for an event would not hear of that from the client.
-func (p *Party) watchConnection() {
+func (p *Group) watchConnection() {
 	tick := time.NewTicker(Silence / 20)
 	defer tick.Stop()
 	answered := time.Now()
@@ -142,7 +142,7 @@ func (p *Party) watchConnection() {
 }
 
 // create makes a node, and all above it, unless they are there.
-func (p *Party) create(node, data string) error {
+func (p *Group) create(node, data string) error {
 	_, err := p.Admin.Create(node, []byte(data), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	if errors.Is(err, zk.ErrNoNode) {
 		if err = p.create(path.Dir(node), madeHere); err == nil {
@@ -156,23 +156,23 @@ func (p *Party) create(node, data string) error {
 }
 
 // enter makes our node.
-func (p *Party) enter() error {
+func (p *Group) enter() error {
 	data, err := json.Marshal(p.me)
 	if err != nil {
 		return err
 	}
 	for {
-		err := p.create(p.hall, madeHere)
+		err := p.create(p.parent, madeHere)
 		if err == nil {
-			p.node, err = p.Admin.Create(p.hall+"/"+processPrefix, data,
+			p.node, err = p.Admin.Create(p.parent+"/"+processPrefix, data,
 				zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		}
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
-			return fmt.Errorf("-path: create %s: %w", p.hall, err)
+			return fmt.Errorf("-path: create %s: %w", p.parent, err)
 		}
 		if err == nil {
 			return nil
-		} // else a process that left has just removed the empty hall
+		} // else a process that left has just removed the empty node
 	}
 }
 
@@ -184,11 +184,11 @@ type arrived struct {
 }
 
 // lineUp waits until this process is in a line-up. The first process makes it.
-func (p *Party) lineUp() error {
+func (p *Group) lineUp() error {
 	said := ""
 	for {
-		// A line-up comes with a new node in the hall, so this tells of it, too.
-		names, _, changed, err := p.Admin.ChildrenW(p.hall)
+		// A line-up comes with a new child, so this tells of it, too.
+		names, _, changed, err := p.Admin.ChildrenW(p.parent)
 		if err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ func (p *Party) lineUp() error {
 		}
 		var text string
 		if slices.ContainsFunc(here, func(a arrived) bool { return a.LineUp != nil }) {
-			text = fmt.Sprintf("a run of other processes is under way at %s, waiting for its end", p.hall)
+			text = fmt.Sprintf("a run of other processes is under way at %s, waiting for its end", p.parent)
 		} else {
 			if err := differ(p.me, here[0].process); err != nil {
 				return err
@@ -218,7 +218,7 @@ func (p *Party) lineUp() error {
 				}
 				continue
 			}
-			text = fmt.Sprintf("waiting at %s, %d of %d processes are there", p.hall, len(alike), p.Procs)
+			text = fmt.Sprintf("waiting at %s, %d of %d processes are there", p.parent, len(alike), p.Procs)
 		}
 		if text != said {
 			p.Say(text)
@@ -231,13 +231,13 @@ func (p *Party) lineUp() error {
 }
 
 // look reads the nodes of the processes, in their order.
-func (p *Party) look(names []string) ([]arrived, error) {
+func (p *Group) look(names []string) ([]arrived, error) {
 	var here []arrived
 	for _, name := range slices.Sorted(slices.Values(names)) {
 		if !strings.HasPrefix(name, processPrefix) {
 			continue
 		}
-		a := arrived{node: p.hall + "/" + name}
+		a := arrived{node: p.parent + "/" + name}
 		data, stat, err := p.Admin.Get(a.node)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
@@ -268,15 +268,15 @@ func differ(me, first process) error {
 }
 
 // lead makes a line-up, unless one of its members has just gone.
-func (p *Party) lead(names []string, chosen []arrived) error {
+func (p *Group) lead(names []string, chosen []arrived) error {
 	for _, name := range names {
 		if !strings.HasPrefix(name, processPrefix) { // of processes that were killed
-			if err := p.Remove(p.hall + "/" + name); err != nil && !errors.Is(err, zk.ErrNotEmpty) {
+			if err := p.Remove(p.parent + "/" + name); err != nil && !errors.Is(err, zk.ErrNotEmpty) {
 				return err
 			}
 		}
 	}
-	l := &lineUp{Run: p.hall + "/run-" + rand.Text()[:8]}
+	l := &lineUp{Run: p.parent + "/run-" + rand.Text()[:8]}
 	for _, a := range chosen {
 		l.Members = append(l.Members, member{path.Base(a.node), a.Name})
 	}
@@ -297,7 +297,7 @@ func (p *Party) lead(names []string, chosen []arrived) error {
 }
 
 // await waits for a watch, or for the end of the line-up.
-func (p *Party) await(changed <-chan zk.Event) error {
+func (p *Group) await(changed <-chan zk.Event) error {
 	select {
 	case event := <-changed:
 		if event.Err != nil {
@@ -310,7 +310,7 @@ func (p *Party) await(changed <-chan zk.Event) error {
 }
 
 // watchOthers ends the line-up as soon as a process gives up or is gone.
-func (p *Party) watchOthers() {
+func (p *Group) watchOthers() {
 	admin, run := p.Admin, p.me.LineUp.Run
 	watch := func(node string, until bool, ended func() error) {
 		for {
@@ -335,7 +335,7 @@ func (p *Party) watchOthers() {
 	}
 	go watch(run+"/why", true, why)
 	for _, m := range p.me.LineUp.Members {
-		go watch(p.hall+"/"+m.Node, false, func() error {
+		go watch(p.parent+"/"+m.Node, false, func() error {
 			if err := why(); !errors.Is(err, zk.ErrNoNode) {
 				return err // it said so before it left
 			}
@@ -345,7 +345,7 @@ func (p *Party) watchOthers() {
 }
 
 // barrier waits until all processes of the line-up have come to the node.
-func (p *Party) barrier(node string) error {
+func (p *Group) barrier(node string) error {
 	if err := p.create(node+"/"+path.Base(p.node), ""); err != nil {
 		return err
 	}
@@ -368,7 +368,7 @@ func (p *Party) barrier(node string) error {
 // Leave tells the others why this process leaves, which is err, unless they know,
 // and removes all nodes that no other process uses. Bounded runs that clean-up;
 // interrupted says that nothing but this process is the reason.
-func (p *Party) Leave(err error, interrupted bool, bounded func(func() error) error) error {
+func (p *Group) Leave(err error, interrupted bool, bounded func(func() error) error) error {
 	cause := context.Cause(p.ctx)
 	p.end(nil)
 	if errors.Is(cause, ErrSilent) {
@@ -377,13 +377,13 @@ func (p *Party) Leave(err error, interrupted bool, bounded func(func() error) er
 	return errors.Join(err, bounded(func() error { return p.goAway(err, cause == nil || interrupted) }))
 }
 
-func (p *Party) goAway(why error, tell bool) error {
+func (p *Group) goAway(why error, notify bool) error {
 	if p.node != "" {
 		// It can be that we are in a line-up and do not know it yet.
 		if here, err := p.look([]string{path.Base(p.node)}); err == nil && len(here) == 1 {
 			p.me = here[0].process
 		}
-		if why != nil && p.me.LineUp != nil && tell {
+		if why != nil && p.me.LineUp != nil && notify {
 			text := fmt.Sprintf("process %s has given up: %v", p.me.Name, why)
 			if err := p.create(p.me.LineUp.Run+"/why", text); err != nil {
 				return err
@@ -396,7 +396,7 @@ func (p *Party) goAway(why error, tell bool) error {
 	if p.me.LineUp != nil {
 		// After our own node has gone: so of two that leave at the same
 		// time, one at least sees that it is the last.
-		names, _, err := p.Admin.Children(p.hall)
+		names, _, err := p.Admin.Children(p.parent)
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return err
 		}
@@ -407,13 +407,13 @@ func (p *Party) goAway(why error, tell bool) error {
 			return err
 		}
 	}
-	return p.closeHall()
+	return p.removeParents()
 }
 
-// closeHall removes the hall and the nodes above it that were made for it,
+// removeParents removes the parent of the processes' nodes and the nodes above it that were made for it,
 // as far as they are empty.
-func (p *Party) closeHall() error {
-	for node := p.hall; node != "/"; node = path.Dir(node) {
+func (p *Group) removeParents() error {
+	for node := p.parent; node != "/"; node = path.Dir(node) {
 		data, _, err := p.Admin.Get(node)
 		if err == nil && string(data) == madeHere {
 			err = p.Admin.Delete(node, -1)
@@ -431,11 +431,11 @@ func (p *Party) closeHall() error {
 }
 
 // Dir is the node of a run of a lock with n contenders.
-func (p *Party) Dir(lock string, n, round int) string {
+func (p *Group) Dir(lock string, n, round int) string {
 	return fmt.Sprintf("%s/%s-%d-%d", p.Root(), lock, n, round)
 }
 
 // WarmUp is the node of an unmeasured run: each process warms up on its own.
-func (p *Party) WarmUp(run int) string {
+func (p *Group) WarmUp(run int) string {
 	return fmt.Sprintf("%s/warmup-%s-%d", p.Root(), path.Base(p.node), run)
 }
