@@ -12,7 +12,7 @@ import (
 	"example.com/zklock/bench/internal/report"
 )
 
-// A locker is one contender: all that the benchmark knows of a lock.
+// A locker is one contender: all that the benchmark uses of a lock.
 type locker interface {
 	Lock() error
 	Unlock() error

@@ -341,9 +341,9 @@ func (b *benchmark) used(r *report.Run, tap *wiretap.Tap, rec *record.Recording,
 // makeContenders makes n contenders that share the connections.
 func makeContenders(c contestant, n int, tap *wiretap.Tap, conns []*zk.Conn, lockPath string) (lockers []locker, err error) {
 	err = guarded("New", func() error {
-		make := c.contenders(setting{n, func(conn *zk.Conn) time.Duration { return tap.SessionTimeout(conn.SessionID()) }})
+		newContender := c.contenders(setting{n, func(conn *zk.Conn) time.Duration { return tap.SessionTimeout(conn.SessionID()) }})
 		for i := range n {
-			lockers = append(lockers, make(conns[i%len(conns)], lockPath))
+			lockers = append(lockers, newContender(conns[i%len(conns)], lockPath))
 		}
 		return nil
 	})

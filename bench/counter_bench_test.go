@@ -11,7 +11,7 @@ import (
 	"example.com/zklock/internal/locktest"
 )
 
-// BenchmarkCounter is the benchmark as Go knows it, for benchstat: an
+// BenchmarkCounter is the benchmark in Go's form, for benchstat: an
 // operation is one whole run, in which n goroutines each lock once. Only what
 // the table calls elapsed is in ns/op.
 //

@@ -92,6 +92,7 @@ func TestTheEndOfAFarLineComesLast(t *testing.T) {
 
 // A lock that waits for one answer after the other takes as many round trips.
 func TestADistanceIsPaidForEachRoundTrip(t *testing.T) {
+	beside(t)
 	rs, stdout := results(t, "-n", "1", "-closed", "3", "-rtt", rtt.String(), "-locks", "predecessor,least")
 	require.Contains(t, stdout, " A round trip to the server is made 20ms longer.\n")
 	for _, r := range rs {

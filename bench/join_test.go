@@ -240,6 +240,7 @@ func nothingIsLeft(t *testing.T, srv *zkserver.Server) {
 }
 
 func TestProcessesThatJoinCountTogether(t *testing.T) {
+	beside(t)
 	srv, addr := listen(t)
 	dir := t.TempDir()
 	var all []*child
@@ -275,6 +276,7 @@ func TestProcessesThatJoinCountTogether(t *testing.T) {
 // TestThePageShowsWhatIsPrinted compares the transcript in the docs with what
 // the command prints, numbers and the server aside.
 func TestThePageShowsWhatIsPrinted(t *testing.T) {
+	beside(t)
 	b, err := os.ReadFile("../docs/several-machines.md")
 	require.NoError(t, err)
 	_, transcript, ok := strings.Cut(string(b), "-join -procs 3 -locks naive,predecessor -n 100 2>/dev/null\n")
@@ -378,6 +380,7 @@ func TestAProcessThatIsKilledEndsTheOthers(t *testing.T) {
 }
 
 func TestALostSessionIsSaid(t *testing.T) {
+	beside(t)
 	srv, addr := listen(t)
 	a, b := join(t, stuck, addr), join(t, stuck, addr)
 	waitUntilStuck(t, srv)

@@ -17,15 +17,15 @@ import (
 // neverHad is a lock that no contender gets.
 var neverHad = contestant{name: "stuck", new: func(conn *zk.Conn, path string) locker { return failing{conn, path, false} }}
 
-// slow is a lock that no contender gets either, but each goes on sending requests.
-var slow = contestant{name: "slow", new: func(conn *zk.Conn, path string) locker { return &slowLock{conn: conn} }}
+// slow is a lock that no contender gets either, but each goes on asking for it.
+var slow = contestant{name: "slow", new: func(conn *zk.Conn, path string) locker { return &pollingLock{conn: conn} }}
 
-type slowLock struct{ conn *zk.Conn }
+type pollingLock struct{ conn *zk.Conn }
 
 // asked is how many answers such locks have had.
 var asked atomic.Int64
 
-func (l *slowLock) Lock() error {
+func (l *pollingLock) Lock() error {
 	for {
 		if _, _, err := l.conn.Exists("/"); err != nil {
 			return err
@@ -34,7 +34,7 @@ func (l *slowLock) Lock() error {
 	}
 }
 
-func (l *slowLock) Unlock() error { return nil }
+func (l *pollingLock) Unlock() error { return nil }
 
 const (
 	limit = 3 * time.Second

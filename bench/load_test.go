@@ -84,6 +84,7 @@ func TestEachRoundBeginsWithTheNextLock(t *testing.T) {
 }
 
 func TestEachGoroutineLocksSoManyTimes(t *testing.T) {
+	beside(t)
 	rs, stdout := results(t, "-n", "4", "-closed", "6", "-sessions", "2", "-locks", "naive,predecessor,reentrant,timeout,zklock,zk.Lock,least,floor")
 	require.Contains(t, stdout, "N goroutines over 2 sessions, each 6 times: lock, num++, unlock.\n")
 	require.Regexp(t, `(?m)^predecessor +4 +24 `, stdout)

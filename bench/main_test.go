@@ -40,6 +40,7 @@ func opened(t *testing.T, name string, mode int) *os.File {
 }
 
 func TestAResultThatCannotBePrintedIsAFailure(t *testing.T) {
+	beside(t)
 	reader, broken, err := os.Pipe()
 	require.NoError(t, err)
 	defer broken.Close()

@@ -11,6 +11,7 @@ import (
 
 // This builds the second program and runs it, with nothing but Go.
 func TestOtherLocksCountRightOnEmbeddedServers(t *testing.T) {
+	beside(t)
 	status, stdout, stderr := bench(t, "-locks", "predecessor,others", "-n", "5,20")
 	require.Zero(t, status, stderr)
 	for _, n := range []string{"5", "20"} {
@@ -25,6 +26,7 @@ func TestOtherLocksCountRightOnEmbeddedServers(t *testing.T) {
 }
 
 func TestOtherServersThatAreNotThereAreOneLine(t *testing.T) {
+	beside(t)
 	program, err := buildWith(t.Context(), nil, []string{"others"}, t.TempDir())
 	require.NoError(t, err)
 	for flag, spec := range map[string]string{"-redis": "127.0.0.1:1", "-sql": "postgres://zklock:secret@127.0.0.1:1/x"} {

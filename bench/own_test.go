@@ -94,6 +94,7 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 }
 
 func TestAPanicInAnotherGoroutineIsReported(t *testing.T) {
+	beside(t)
 	status, _, stderr := bench(t, "-n", "5", "-locks", "naive,./testdata/background,./testdata/right")
 	require.Equal(t, exitFailure, status)
 	require.True(t, strings.HasSuffix(stderr,

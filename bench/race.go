@@ -35,7 +35,7 @@ type race struct {
 	begins func(at time.Time)
 	// names, if it is not nil, says in an error which contender it is about.
 	names func(contender int, err error) error
-	// tell, if it is not nil, is told what a contender does.
+	// tell, if it is not nil, is called with what a contender does.
 	tell func(contender int, state, says string)
 	// ended names what has ended when contenders have to return.
 	ended string

@@ -112,6 +112,7 @@ func TestARecordingIsAFilm(t *testing.T) {
 	for _, lock := range []string{"naive", "herd", "predecessor", "reentrant", "timeout", "zklock"} {
 		for _, sessions := range []string{"1", "3", "12"} {
 			t.Run(lock+" over "+sessions, func(t *testing.T) {
+				beside(t)
 				status, f, row, stderr := recorded(t, "-locks", lock, "-n", "12", "-sessions", sessions)
 				require.Zero(t, status, stderr)
 				require.NoError(t, checkRecorded(f, row))
@@ -130,6 +131,7 @@ func TestARecordingIsAFilm(t *testing.T) {
 
 // A broken recording is found: each of these changes makes checkRecorded fail.
 func TestAWrongRecordingIsFound(t *testing.T) {
+	beside(t)
 	_, f, row, stderr := recorded(t, "-locks", "predecessor", "-n", "3")
 	require.NoError(t, checkRecorded(f, row), stderr)
 	text, err := json.Marshal(f)

@@ -39,14 +39,14 @@ const (
 // The contenders of a trial, in the order in which they come.
 const (
 	theHolder       = iota
-	theLeaver       // gives up: its session ends
+	theClosed       // gives up: its client is closed
 	theImpatient    // gives up, if it can: its context ends
 	theNext         // shares a session with the impatient one
 	theLast         // shares the holder's session
 	trialContenders = iota
 )
 
-var trialSessions = [trialContenders]int{theLeaver: 1, theImpatient: 2, theNext: 2}
+var trialSessions = [trialContenders]int{theClosed: 1, theImpatient: 2, theNext: 2}
 
 type trial struct {
 	ctx      context.Context
@@ -144,7 +144,7 @@ func (t *trial) run(b *benchmark, c *contestant, lockPath string) error {
 	}
 	ctx, giveUp := context.WithCancel(t.ctx)
 	defer giveUp()
-	for contender := theLeaver; contender < trialContenders; contender++ {
+	for contender := theClosed; contender < trialContenders; contender++ {
 		lock := t.lockers[contender].Lock
 		if contender == theImpatient {
 			l, ok := t.lockers[contender].(interface{ LockContext(context.Context) error })
@@ -160,7 +160,7 @@ func (t *trial) run(b *benchmark, c *contestant, lockPath string) error {
 	}
 	sent := t.tap.Counts().Total()
 	t.entry = gaveUpText
-	t.conns[trialSessions[theLeaver]].Close()
+	t.conns[trialSessions[theClosed]].Close()
 	// In an ensemble the server of the next contender may learn of it later.
 	if _, err := t.conns[trialSessions[theNext]].Sync(lockPath); err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return err
@@ -197,7 +197,7 @@ func (t *trial) run(b *benchmark, c *contestant, lockPath string) error {
 	}
 }
 
-func (o outcome) givesUp() bool { return o.contender == theLeaver || o.contender == theImpatient }
+func (o outcome) givesUp() bool { return o.contender == theClosed || o.contender == theImpatient }
 
 func (t *trial) start(contender int, lock func() error) {
 	t.running++

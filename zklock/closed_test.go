@@ -237,7 +237,7 @@ func TestAPlaceThatIsGivenUpGoesThoughTheClientIsDisconnectedForLong(t *testing.
 
 // TestTheEventOfOneLockEndsTheLeasesOfAll: the client has been closed while no server
 // answered, and the session goes on without it. Only one of its locks has a watch,
-// and is told.
+// and gets the event.
 func TestTheEventOfOneLockEndsTheLeasesOfAll(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()

@@ -71,7 +71,7 @@ func (m *Mutex) finish(e *entry, err error) {
 		e.err = fmt.Errorf("%w: %s: %w", ErrLost, e.node.Path, err)
 	}
 	close(e.gone)
-	e.tellLocked()
+	e.notifyLocked()
 }
 
 // leave gives e up. If it could not be kept, those that wait get the reason, or
@@ -213,7 +213,7 @@ func (m *Mutex) refused(e *entry) client.Refused {
 				h.err = errors.Join(h.err, err)
 			}
 		}
-		e.tellLocked()
+		e.notifyLocked()
 		e.err = err
 		if !client.IsClosed(e.stuck) {
 			close(e.stuck)

@@ -313,8 +313,8 @@ func ExampleLease_Unlock_twice() {
 	// true
 }
 
-// A Mutex knows the session timeout of a client of zkconn.Connect. For one of
-// zk.Connect it is what that was told, or what the server has made of it if that
+// A Mutex takes the session timeout from a client of zkconn.Connect. For one of
+// zk.Connect it is the one that zk.Connect was called with, or what the server has made of it if that
 // is less.
 func ExampleWithSessionTimeout() {
 	conn, stop := connect()
@@ -330,7 +330,7 @@ func ExampleWithSessionTimeout() {
 	// zklock: lock /locks/stock: WithSessionTimeout: 8ns is less than 100ms
 }
 
-// Only a client that knows the password may contend.
+// Only a client that has the password may contend.
 func ExampleWithACL() {
 	conn, stop := connect()
 	defer stop()

@@ -170,14 +170,14 @@ func (m *Mutex) failLocked(e *entry, err error, onlyTry bool) {
 		return true
 	})
 	if len(m.waiting) > 0 {
-		e.tellLocked()
+		e.notifyLocked()
 	} else {
-		m.leaveLocked(e) // and they are told when the node has gone
+		m.leaveLocked(e) // and they are notified when the node has gone
 	}
 }
 
-// tellLocked tells the owners that will not hold the lock by e.
-func (e *entry) tellLocked() {
+// notifyLocked notifies the owners that will not hold the lock by e.
+func (e *entry) notifyLocked() {
 	for _, h := range e.failed {
 		close(h.ready)
 	}

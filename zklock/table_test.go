@@ -41,7 +41,7 @@ func (tb *table) connect() *zk.Conn {
 	return tb.connectWith(ensemble.Options{Buffer: 64 << 10})
 }
 
-// connectWith is connect with other options. The client knows three servers, as
+// connectWith is connect with other options. The client has three servers, as
 // one of an ensemble does, so that it does not call requests off that it has
 // not sent while it changes over from one to the next.
 func (tb *table) connectWith(options ensemble.Options) *zk.Conn {

@@ -31,7 +31,7 @@ func handshakeOf(session int64) func(zkserver.Request) bool {
 // TestAHolderInTheOldParentLetsNobodyInInTheNewOne: the holder's delete is
 // carried out and not answered, the parent is made again, and a contender of
 // the same Mutex gets the number after the holder's in it before the holder
-// knows that its node has gone.
+// learns that its node has gone.
 func TestAHolderInTheOldParentLetsNobodyInInTheNewOne(t *testing.T) {
 	for after := range 10 {
 		onTable(t, func(tb *table) {
@@ -432,8 +432,8 @@ func TestALeaseIsLostWhenNothingIsWritten(t *testing.T) {
 }
 
 // TestANodeThatIsOnlyConcludedToBeBeforeIsLookedFor: a node of the Mutex has gone by
-// hand, and a stranger holds the lock, when the Mutex makes another one. It is told
-// of one other child, and takes that for its own, of whose end it learns before it
+// hand, and a stranger holds the lock, when the Mutex makes another one. The server
+// reports one other child, and the Mutex takes that for its own, of whose end it learns before it
 // waits for it.
 func TestANodeThatIsOnlyConcludedToBeBeforeIsLookedFor(t *testing.T) {
 	for range 10 {

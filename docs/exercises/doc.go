@@ -56,10 +56,10 @@
 //
 // The proof: go test ./docs/exercises looks at pages, stubs and mutants without
 // building them, and grades a few attempts. With -exercises.proof, which .ci/run
-// sets, it builds and grades each: the stub fails, the solution passes with the race
-// detector and in the explorer, each mutant fails the case that it names, each wrong
+// sets, it builds and grades each: the stub fails, the solution passes, with the race
+// detector and in the explorer, too, each mutant fails the case that it names, each wrong
 // attempt says what it must say, and hostile attempts cost their own points only. Of the
 // mutants, the unusual solutions and the foreign attempts a third is graded, another one
-// each day; after a change to a case add -exercises.all, and after a change to a stub
-// -exercises.update.
+// each day, and a third of the solutions runs with the race detector; after a change to
+// a case add -exercises.all, and after a change to a stub -exercises.update.
 package main

@@ -80,7 +80,7 @@ type grading struct {
 	tell   func(failure) bool
 }
 
-// grade makes a result of an attempt. Tell, if it is not nil, is told of
+// grade makes a result of an attempt. Tell, if it is not nil, is called with
 // each failure as it comes; if it returns false, the rest is not run.
 func grade(ctx context.Context, root string, a *attempt, l limits, tell func(failure) bool) (*result, error) {
 	began := time.Now()

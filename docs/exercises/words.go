@@ -54,7 +54,7 @@ func (a *app) page(e *exercise, name string) string {
 	return name
 }
 
-// stamps are those of a Chinese page, by which a test knows what was translated.
+// stamps are those of a Chinese page, by which a test finds what was translated.
 var stamps = regexp.MustCompile(`(?m)^<!-- en:[0-9a-f]+ -->\n`)
 
 // everything is the book as one table, for the test.

@@ -144,8 +144,8 @@ func (b *builder) writeTo(ctx context.Context, out string, stdout io.Writer) err
 	return nil
 }
 
-// environment is the language that LC_ALL or LANG names. Where it names none, as on
-// Windows, it is empty: then the browser knows it.
+// environment is the language that LC_ALL or LANG names. If they name none, as on
+// Windows, the result is empty: then the browser's language counts.
 func environment() language.Language {
 	switch name, _, _ := strings.Cut(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LANG")), "."); name {
 	case "", "C", "POSIX":

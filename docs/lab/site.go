@@ -71,7 +71,7 @@ func (s *site) put(b *built, err error) {
 		s.last = b
 		s.builds++
 	}
-	s.tellLocked()
+	s.notifyLocked()
 }
 
 // begin notes that a build has begun.
@@ -79,10 +79,10 @@ func (s *site) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = true
-	s.tellLocked()
+	s.notifyLocked()
 }
 
-func (s *site) tellLocked() {
+func (s *site) notifyLocked() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }

@@ -111,7 +111,7 @@ func TestEveryFileThatThePageNamesIsServed(t *testing.T) {
 	}
 }
 
-// news reads what a page is told.
+// news reads the news that a page gets.
 type news struct {
 	t     *testing.T
 	lines *bufio.Scanner

@@ -110,7 +110,7 @@ func TestTheSlidesInABrowser(t *testing.T) {
 }
 
 // TestThePicturesAreInColumns: in a picture made of characters a Chinese one is as wide
-// as two others, so that what is in a column in the text does so on the page.
+// as two others, so that what is in one column in the text is in one on the page.
 func TestThePicturesAreInColumns(t *testing.T) {
 	e := editions[1]
 	ctx := opened(t, filepath.Join(built(t, e), "handout.html"))

@@ -124,7 +124,7 @@ var (
 	imageMark  = regexp.MustCompile(`<img src="([^"]+\.svg)"`)
 
 	// What a text has for its readers on the web: the way to its twin, and the stamps
-	// by which a test knows what was translated.
+	// by which a test finds what was translated.
 	switchMark = regexp.MustCompile(`^(?:English \| \[简体中文\]|\[English\]\([^)]*\) \| 简体中文).*\n+`)
 	stampMark  = regexp.MustCompile(`(?m)^<!-- en:\w+ -->\n`)
 

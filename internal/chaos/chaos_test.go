@@ -129,7 +129,7 @@ func newChaos(t *testing.T, seed uint64, o orders, via [processes][]string) *cha
 			}
 		}
 	}
-	// On this machine, as busy as it is, that is what a round takes without faults.
+	// A round without faults has taken time.Since(began) on this machine, as busy as it is.
 	// The minute is for a machine that stands still meanwhile.
 	c.patience = time.Minute + 2*sessionTimeout + 3*time.Since(began)
 	if slices.Contains(o.Ordinary, true) {

@@ -114,8 +114,8 @@ func each(lines [][]*proxy.Proxy, do func(*proxy.Proxy)) func(context.Context) e
 
 func silence(p *proxy.Proxy) { p.Silence(proxy.ToServer, proxy.ToClient) }
 
-// lasts returns for how long a fault lasts: every other one until the
-// session ends. The server looks every two seconds.
+// lasts returns for how long a fault lasts: every other one long enough for the
+// session to end. The server looks every two seconds.
 func lasts(rng *rand.Rand, i int) time.Duration {
 	s := int64(sessionTimeout)
 	if i%2 == 0 {

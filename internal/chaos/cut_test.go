@@ -75,10 +75,10 @@ func TestCut(t *testing.T) {
 		t.Run(cut.name, func(t *testing.T) {
 			for i := range *cutTimes {
 				zoo := three(t)
-				holders, contenders, make := cut.make(t, zoo)
+				holders, contenders, cutOff := cut.make(t, zoo)
 				pairs := newPairs(t, holders, contenders, i%2 == 0)
 				began := time.Now()
-				make()
+				cutOff()
 				var wg sync.WaitGroup
 				for _, p := range pairs {
 					wg.Go(func() { p.run(t, began) })

@@ -288,7 +288,7 @@ func (e *Ensemble) Connect(ctx context.Context, o Options) (*zk.Conn, error) {
 		zk.WithMaxBufferSize(o.Buffer), zk.WithMaxConnBufferSize(sendBuffer))
 }
 
-// silent is a logger that drops what it is told: Connect's error has it all.
+// silent is a logger that drops each line: Connect's error has it all.
 type silent struct{}
 
 func (silent) Printf(string, ...any) {}

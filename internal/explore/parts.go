@@ -116,7 +116,7 @@ func newReport(w World) *Report {
 	return &Report{World: w, Known: make(map[string]*Trace), Kinds: make(map[Kind]int), states: make(map[uint64]struct{}), finals: make(map[uint64]struct{})}
 }
 
-// A wireReport is a report as JSON, with what only this package knows.
+// A wireReport is a report as JSON, with what only this package has.
 type wireReport struct {
 	*Report
 	AllStates, AllFinals []uint64

@@ -1,6 +1,7 @@
 package locktest_test
 
 import (
+	"os"
 	"slices"
 	"testing"
 
@@ -26,6 +27,10 @@ func said(bug string) failure {
 	return failure{b.Case, b.Words}
 }
 
+// everyCase is true in CI: a hostile lock is tried in every case, a broken one up to the first in
+// which it does harm. Elsewhere both are tried up to the first case that fails.
+func everyCase() bool { return os.Getenv("CI") != "" }
+
 // TestBrokenLocksFailUnderTheRightName breaks a lock in one place after the other. The
 // first case that fails has the right name, and only of a lock that does harm a case says
 // so: two holders, or another contender's node.
@@ -33,7 +38,7 @@ func TestBrokenLocksFailUnderTheRightName(t *testing.T) {
 	for _, b := range broken.Bugs {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
-			verdicts := locktest.Verdicts(t, brokenBy(b.Name, locktest.Full), nil, func(v locktest.Verdict) bool { return locktest.Unsafe(v.Words) })
+			verdicts := locktest.Verdicts(t, brokenBy(b.Name, locktest.Full), nil, func(v locktest.Verdict) bool { return locktest.Unsafe(v.Words) || !everyCase() && v.Words != "" })
 			if verdicts == nil {
 				return // this is the process in which the cases ran
 			}
@@ -53,7 +58,9 @@ func TestBrokenLocksFailUnderTheRightName(t *testing.T) {
 					harm = append(harm, v.Case+": "+v.Words)
 				}
 			}
-			require.Equal(t, b.Harmful, len(harm) > 0, "%q", harm)
+			if everyCase() || !b.Harmful {
+				require.Equal(t, b.Harmful, len(harm) > 0, "%q", harm)
+			}
 		})
 	}
 }

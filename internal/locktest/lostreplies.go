@@ -262,8 +262,8 @@ func searchLost(w *World) {
 				return len(result) > 0 || s.Tap.Armed() > 0 && s.Tap.Pending() == 0
 			}, func() string { return what + ", and it does not wait on a watch" + w.Why() })
 			fault.Release()
-			// From the list of its queue on, an error ends Lock, as in step 3: it knows its
-			// node then, and can delete it.
+			// From the list of its queue on, an error ends Lock, as in step 3: it has its
+			// node's name then, and can delete it.
 			if len(result) > 0 {
 				err := <-result
 				require.Error(w, err, "a waiter has got the lock while another contender holds it: two holders")

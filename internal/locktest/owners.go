@@ -8,7 +8,7 @@ import (
 	"example.com/zklock/internal/locktest/stage"
 )
 
-// An OwnersSubject is a kind of lock that knows owners: many of them share
+// An OwnersSubject is a kind of lock that has owners: many of them share
 // one Mutex, and the owner that holds the lock may lock again.
 type OwnersSubject struct {
 	// Open makes one Mutex for the lock at path. Each call of what it returns

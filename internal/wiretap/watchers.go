@@ -6,7 +6,7 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// watchers knows how many watchers the client library keeps for each node
+// watchers counts how many watchers the client library keeps for each node
 // that is watched through one connection.
 type watchers struct {
 	mu    sync.Mutex      // guards what follows

@@ -21,7 +21,7 @@
 //     server waits for its disk. All nodes are gone when the server closes.
 //   - One server, no ensemble: every read is as fresh as every write, and
 //     sync has nothing to wait for.
-//   - Answered with -6 and a closed connection, though a real server knows
+//   - Answered with -6 and a closed connection, though a real server has
 //     them: SASL, reconfig, createSession, deleteContainer, multiRead, and a
 //     check outside of a multi. A real server answers such a check only if it
 //     fails; one that succeeds uses up a zxid and gets no reply.

@@ -66,8 +66,8 @@ func (s *Server) LoseRequest(when func(Request) bool) *Fault { return s.fault(lo
 func (s *Server) LoseReply(when func(Request) bool) *Fault { return s.fault(loseReply, 0, when) }
 
 // Fail answers a request with an error in place of carrying it out. Whatever
-// the error is, a handshake is told that its session has expired: it can be
-// told nothing else.
+// the error is, the answer to a handshake is that its session has expired: it can
+// carry no other error.
 func (s *Server) Fail(code jute.Code, when func(Request) bool) *Fault {
 	return s.fault(fail, code, when)
 }

@@ -10,7 +10,7 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// A Node is a copy of what the server knows of one znode.
+// A Node is a copy of what the server has of one znode.
 type Node struct {
 	Data      []byte
 	ACL       []jute.ACL
@@ -41,7 +41,7 @@ func (s *Server) Children(path string) []string {
 	return slices.Sorted(maps.Keys(n.children))
 }
 
-// A Session is a copy of what the server knows of one session.
+// A Session is a copy of what the server has of one session.
 type Session struct {
 	ID         int64
 	Timeout    time.Duration // as negotiated

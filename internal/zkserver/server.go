@@ -63,8 +63,8 @@ func WithTick(tick time.Duration) Option {
 }
 
 // WithRefusal sets a function that is called whenever the server refuses a
-// client that has seen a later transaction than the server knows, which happens
-// where a server has lost its data. The client is not told why: its connection
+// client that has seen a later transaction than the server has, which happens
+// if a server has lost its data. The client gets no reason: its connection
 // is closed, as by a real server. f is called with the server locked: it must not
 // call the server, and must not block.
 func WithRefusal(f func()) Option {

@@ -17,7 +17,7 @@ const (
 )
 
 // A watchTable holds the watches of one kind: which connections watch which
-// path. A connection that watches a path more than once is told once, and the
+// path. A connection that watches a path more than once gets one event, and the
 // mode of its last watch counts: in 3.8.0 a read with a watch makes a
 // persistent watch on the same path a one-shot one.
 type watchTable struct {
@@ -71,9 +71,9 @@ func (w *watchTable) drop(c *conn) {
 
 // fire tells all connections that watch path, except those in told, and ends
 // the one-shot watches among theirs. A connection that may not read the node,
-// by its acl, is not told; its watch has fired all the same (CVE-2024-23944).
+// by its acl, gets no event; its watch has fired all the same (CVE-2024-23944).
 // The result holds all connections whose watch has fired, oldest first: the
-// order in which they are told, so that a run can be repeated exactly.
+// order of their events, so that a run can be repeated exactly.
 func (w *watchTable) fire(path string, event jute.EventType, acl []jute.ACL, told []*conn) (fired []*conn) {
 	for at := path; ; at, _ = split(at) {
 		for c, mode := range w.conns[at] {
@@ -92,7 +92,7 @@ func (w *watchTable) fire(path string, event jute.EventType, acl []jute.ACL, tol
 	}
 	older := func(a, b *conn) int { return cmp.Compare(a.number, b.number) }
 	slices.SortFunc(fired, older)
-	fired = slices.Compact(fired) // a connection that watches the node and one above it is told once
+	fired = slices.Compact(fired) // a connection that watches the node and one above it gets one event
 	for _, c := range fired {
 		if _, known := slices.BinarySearchFunc(told, c, older); !known && c.may(jute.PermRead, acl) {
 			c.sendEventLocked(event, path)
@@ -108,8 +108,8 @@ func (s *Server) addWatchLocked(c *conn, path string, mode watchMode) {
 	s.childWatches.add(path, c, mode)
 }
 
-// setWatchesLocked arms the watches of a client that has come back, and tells
-// it at once what it missed. A watch of addWatch is told nothing: its client
+// setWatchesLocked arms the watches of a client that has come back, and sends
+// it at once what it missed. A watch of addWatch gets nothing: its client
 // reads again when it is connected again.
 func (s *Server) setWatchesLocked(c *conn, r *jute.SetWatches2) {
 	for _, path := range r.Data {

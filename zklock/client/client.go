@@ -47,7 +47,7 @@ type key struct {
 	timeout time.Duration
 }
 
-// Of returns the Client of conn, the same one for all locks that are told the same
+// Of returns the Client of conn, the same one for all locks that have the same
 // session timeout. 0 is what Connect's client has agreed on last, or 4 s.
 func Of(conn *zk.Conn, timeout time.Duration) *Client {
 	serial, _ := serials.LoadOrStore(weak.Make(conn), new(atomic.Int64))

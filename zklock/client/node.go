@@ -109,7 +109,7 @@ const (
 // create sends one create. If the parent has no data, "no data" is written to it in
 // the same transaction. The answer to that is the parent's Stat within the
 // transaction: the czxid of our node, and the number of children. So a contender
-// that is alone knows it without a list.
+// that is alone needs no list.
 func (n *Node) create(prefix string, data []byte) error {
 	p, how := n.parent, n.parent.way.Load()
 	conn := p.c.conn

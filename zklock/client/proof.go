@@ -10,7 +10,7 @@ import (
 )
 
 // A proof shows until when the client's session is safe. All locks of the client
-// that are told the same session timeout share it, so that a hundred of them cost as
+// that have the same session timeout share it, so that a hundred of them cost as
 // many proofs as one.
 //
 // # The proof
@@ -19,7 +19,7 @@ import (
 // timeout, T. A follower reports to the leader which sessions it has heard. A
 // follower that is cut off from the leader goes on answering reads, and a leader
 // that is cut off from a quorum goes on answering syncs. So no single answer
-// shows what the leader knows. Three answered requests together do:
+// shows what the leader has heard. Three answered requests together do:
 //
 //   - i, any request. The follower has heard the session.
 //   - j, a sync or a write, sent at least 7/24 T after i was answered. The leader

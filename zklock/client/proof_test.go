@@ -81,7 +81,7 @@ func proofreader(t *testing.T) (l *Client, note func(by answerer, sent float64),
 		}
 }
 
-// TestAWriteAloneAddsNothingToAProof: what the leader knows of the session by
+// TestAWriteAloneAddsNothingToAProof: what the leader has heard of the session by
 // then may be older than a client's ping, if the process was suspended.
 func TestAWriteAloneAddsNothingToAProof(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestWhatOneServerRefusesProvesNothing(t *testing.T) {
 	})
 }
 
-// TestMutexesOfAClientShareTheirSession, if they are told the same timeout.
+// TestMutexesOfAClientShareTheirSession, if they have the same timeout.
 func TestMutexesOfAClientShareTheirSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)

@@ -205,7 +205,7 @@ func hook(conn *zk.Conn, field string, f func()) error {
 	return nil
 }
 
-// A client is what Connect knows of a *zk.Conn.
+// A client is what Connect keeps of a *zk.Conn.
 type client struct {
 	ctx     context.Context // ends when Connect fails
 	cancel  context.CancelFunc
@@ -295,7 +295,7 @@ func (c *client) report() string {
 }
 
 // provider makes the client drop the requests that wait in it when their session
-// has expired: it does so when it is told that all servers have been tried.
+// has expired: it does so when the provider reports that all servers have been tried.
 func (c *client) provider(h zk.HostProvider) zk.HostProvider {
 	c.servers = h.Len
 	return dropping{h, c}

@@ -91,62 +91,62 @@ func New(ctx context.Context, s Settings) *Group {
 	if err != nil {
 		host = "unknown"
 	}
-	p := &Group{Settings: s, parent: s.Path + "/join"}
-	p.me = process{Name: fmt.Sprintf("%s:%d", host, os.Getpid()), Flags: s.Flags}
-	p.ctx, p.end = context.WithCancelCause(ctx)
-	go p.watchConnection()
-	return p
+	g := &Group{Settings: s, parent: s.Path + "/join"}
+	g.me = process{Name: fmt.Sprintf("%s:%d", host, os.Getpid()), Flags: s.Flags}
+	g.ctx, g.end = context.WithCancelCause(ctx)
+	go g.watchConnection()
+	return g
 }
 
 // Meet waits until enough processes are there.
-func (p *Group) Meet() error {
-	if err := p.enter(); err != nil {
+func (g *Group) Meet() error {
+	if err := g.enter(); err != nil {
 		return err
 	}
-	if err := p.lineUp(); err != nil {
+	if err := g.lineUp(); err != nil {
 		return err
 	}
-	p.watchOthers()
+	g.watchOthers()
 	return nil
 }
 
 // Context ends, and has the cause, when the line-up cannot go on.
-func (p *Group) Context() context.Context { return p.ctx }
+func (g *Group) Context() context.Context { return g.ctx }
 
 // Root is the node to work under.
-func (p *Group) Root() string {
-	if p.me.LineUp == nil {
-		return p.parent
+func (g *Group) Root() string {
+	if g.me.LineUp == nil {
+		return g.parent
 	}
-	return p.me.LineUp.Run
+	return g.me.LineUp.Run
 }
 
 // watchConnection ends the line-up when no server answers: a contender that
 // waits for an event would not hear of that from the client.
-func (p *Group) watchConnection() {
+func (g *Group) watchConnection() {
 	tick := time.NewTicker(Silence / 20)
 	defer tick.Stop()
 	answered := time.Now()
 	for {
 		select {
-		case <-p.ctx.Done():
+		case <-g.ctx.Done():
 			return
 		case now := <-tick.C:
-			if p.Admin.State() == zk.StateHasSession {
+			if g.Admin.State() == zk.StateHasSession {
 				answered = now
 			} else if now.Sub(answered) > Silence {
-				p.end(fmt.Errorf("%w for %v: %v", ErrSilent, Silence, p.Server))
+				g.end(fmt.Errorf("%w for %v: %v", ErrSilent, Silence, g.Server))
 			}
 		}
 	}
 }
 
 // create makes a node, and all above it, unless they are there.
-func (p *Group) create(node, data string) error {
-	_, err := p.Admin.Create(node, []byte(data), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+func (g *Group) create(node, data string) error {
+	_, err := g.Admin.Create(node, []byte(data), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	if errors.Is(err, zk.ErrNoNode) {
-		if err = p.create(path.Dir(node), madeHere); err == nil {
-			return p.create(node, data)
+		if err = g.create(path.Dir(node), madeHere); err == nil {
+			return g.create(node, data)
 		}
 	}
 	if errors.Is(err, zk.ErrNodeExists) {
@@ -156,19 +156,19 @@ func (p *Group) create(node, data string) error {
 }
 
 // enter makes our node.
-func (p *Group) enter() error {
-	data, err := json.Marshal(p.me)
+func (g *Group) enter() error {
+	data, err := json.Marshal(g.me)
 	if err != nil {
 		return err
 	}
 	for {
-		err := p.create(p.parent, madeHere)
+		err := g.create(g.parent, madeHere)
 		if err == nil {
-			p.node, err = p.Admin.Create(p.parent+"/"+processPrefix, data,
+			g.node, err = g.Admin.Create(g.parent+"/"+processPrefix, data,
 				zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		}
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
-			return fmt.Errorf("-path: create %s: %w", p.parent, err)
+			return fmt.Errorf("-path: create %s: %w", g.parent, err)
 		}
 		if err == nil {
 			return nil
@@ -184,61 +184,61 @@ type arrived struct {
 }
 
 // lineUp waits until this process is in a line-up. The first process makes it.
-func (p *Group) lineUp() error {
+func (g *Group) lineUp() error {
 	said := ""
 	for {
 		// A line-up comes with a new child, so this tells of it, too.
-		names, _, changed, err := p.Admin.ChildrenW(p.parent)
+		names, _, changed, err := g.Admin.ChildrenW(g.parent)
 		if err != nil {
 			return err
 		}
-		here, err := p.look(names)
+		here, err := g.look(names)
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(here, func(a arrived) bool { return a.node == p.node })
+		i := slices.IndexFunc(here, func(a arrived) bool { return a.node == g.node })
 		if i < 0 {
-			return fmt.Errorf("%s has gone, most likely with our session: %w", p.node, zk.ErrNoNode)
+			return fmt.Errorf("%s has gone, most likely with our session: %w", g.node, zk.ErrNoNode)
 		}
-		if p.me = here[i].process; p.me.LineUp != nil {
+		if g.me = here[i].process; g.me.LineUp != nil {
 			return nil
 		}
 		var text string
 		if slices.ContainsFunc(here, func(a arrived) bool { return a.LineUp != nil }) {
-			text = fmt.Sprintf("a run of other processes is under way at %s, waiting for its end", p.parent)
+			text = fmt.Sprintf("a run of other processes is under way at %s, waiting for its end", g.parent)
 		} else {
-			if err := differ(p.me, here[0].process); err != nil {
+			if err := differ(g.me, here[0].process); err != nil {
 				return err
 			}
 			// A process with other flags is about to notice that.
-			alike := slices.DeleteFunc(here, func(a arrived) bool { return differ(p.me, a.process) != nil })
-			if i == 0 && len(alike) >= p.Procs {
-				if err := p.lead(names, alike[:p.Procs]); err != nil {
+			alike := slices.DeleteFunc(here, func(a arrived) bool { return differ(g.me, a.process) != nil })
+			if i == 0 && len(alike) >= g.Procs {
+				if err := g.lead(names, alike[:g.Procs]); err != nil {
 					return err
 				}
 				continue
 			}
-			text = fmt.Sprintf("waiting at %s, %d of %d processes are there", p.parent, len(alike), p.Procs)
+			text = fmt.Sprintf("waiting at %s, %d of %d processes are there", g.parent, len(alike), g.Procs)
 		}
 		if text != said {
-			p.Say(text)
+			g.Say(text)
 			said = text
 		}
-		if err := p.await(changed); err != nil {
+		if err := g.await(changed); err != nil {
 			return err
 		}
 	}
 }
 
 // look reads the nodes of the processes, in their order.
-func (p *Group) look(names []string) ([]arrived, error) {
+func (g *Group) look(names []string) ([]arrived, error) {
 	var here []arrived
 	for _, name := range slices.Sorted(slices.Values(names)) {
 		if !strings.HasPrefix(name, processPrefix) {
 			continue
 		}
-		a := arrived{node: p.parent + "/" + name}
-		data, stat, err := p.Admin.Get(a.node)
+		a := arrived{node: g.parent + "/" + name}
+		data, stat, err := g.Admin.Get(a.node)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
 		}
@@ -268,15 +268,15 @@ func differ(me, first process) error {
 }
 
 // lead makes a line-up, unless one of its members has just gone.
-func (p *Group) lead(names []string, chosen []arrived) error {
+func (g *Group) lead(names []string, chosen []arrived) error {
 	for _, name := range names {
 		if !strings.HasPrefix(name, processPrefix) { // of processes that were killed
-			if err := p.Remove(p.parent + "/" + name); err != nil && !errors.Is(err, zk.ErrNotEmpty) {
+			if err := g.Remove(g.parent + "/" + name); err != nil && !errors.Is(err, zk.ErrNotEmpty) {
 				return err
 			}
 		}
 	}
-	l := &lineUp{Run: p.parent + "/run-" + rand.Text()[:8]}
+	l := &lineUp{Run: g.parent + "/run-" + rand.Text()[:8]}
 	for _, a := range chosen {
 		l.Members = append(l.Members, member{path.Base(a.node), a.Name})
 	}
@@ -289,7 +289,7 @@ func (p *Group) lead(names []string, chosen []arrived) error {
 		}
 		ops = append(ops, &zk.SetDataRequest{Path: a.node, Data: data, Version: a.version})
 	}
-	_, err := p.Admin.Multi(ops...)
+	_, err := g.Admin.Multi(ops...)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}
@@ -297,31 +297,31 @@ func (p *Group) lead(names []string, chosen []arrived) error {
 }
 
 // await waits for a watch, or for the end of the line-up.
-func (p *Group) await(changed <-chan zk.Event) error {
+func (g *Group) await(changed <-chan zk.Event) error {
 	select {
 	case event := <-changed:
 		if event.Err != nil {
 			return fmt.Errorf("our session has ended: %w", event.Err)
 		}
 		return nil
-	case <-p.ctx.Done():
-		return context.Cause(p.ctx)
+	case <-g.ctx.Done():
+		return context.Cause(g.ctx)
 	}
 }
 
 // watchOthers ends the line-up as soon as a process gives up or is gone.
-func (p *Group) watchOthers() {
-	admin, run := p.Admin, p.me.LineUp.Run
+func (g *Group) watchOthers() {
+	admin, run := g.Admin, g.me.LineUp.Run
 	watch := func(node string, until bool, ended func() error) {
 		for {
 			there, _, changed, err := admin.ExistsW(node)
 			if err == nil && there == until {
 				err = ended()
 			} else if err == nil {
-				err = p.await(changed)
+				err = g.await(changed)
 			}
 			if err != nil {
-				p.end(err)
+				g.end(err)
 				return
 			}
 		}
@@ -334,8 +334,8 @@ func (p *Group) watchOthers() {
 		return errors.New(string(text))
 	}
 	go watch(run+"/why", true, why)
-	for _, m := range p.me.LineUp.Members {
-		go watch(p.parent+"/"+m.Node, false, func() error {
+	for _, m := range g.me.LineUp.Members {
+		go watch(g.parent+"/"+m.Node, false, func() error {
 			if err := why(); !errors.Is(err, zk.ErrNoNode) {
 				return err // it said so before it left
 			}
@@ -345,19 +345,19 @@ func (p *Group) watchOthers() {
 }
 
 // barrier waits until all processes of the line-up have come to the node.
-func (p *Group) barrier(node string) error {
-	if err := p.create(node+"/"+path.Base(p.node), ""); err != nil {
+func (g *Group) barrier(node string) error {
+	if err := g.create(node+"/"+path.Base(g.node), ""); err != nil {
 		return err
 	}
 	for {
-		names, _, changed, err := p.Admin.ChildrenW(node)
-		if err != nil || len(names) == p.Procs {
+		names, _, changed, err := g.Admin.ChildrenW(node)
+		if err != nil || len(names) == g.Procs {
 			return err
 		}
-		if err := p.await(changed); err != nil {
+		if err := g.await(changed); err != nil {
 			// At the last barrier others may have come, seen that all are
-			// there, and left, before we are told that they came.
-			if names, _, lookErr := p.Admin.Children(node); lookErr == nil && len(names) == p.Procs {
+			// there, and left, before we learn that they came.
+			if names, _, lookErr := g.Admin.Children(node); lookErr == nil && len(names) == g.Procs {
 				return nil
 			}
 			return err
@@ -368,55 +368,55 @@ func (p *Group) barrier(node string) error {
 // Leave tells the others why this process leaves, which is err, unless they know,
 // and removes all nodes that no other process uses. Bounded runs that clean-up;
 // interrupted says that nothing but this process is the reason.
-func (p *Group) Leave(err error, interrupted bool, bounded func(func() error) error) error {
-	cause := context.Cause(p.ctx)
-	p.end(nil)
+func (g *Group) Leave(err error, interrupted bool, bounded func(func() error) error) error {
+	cause := context.Cause(g.ctx)
+	g.end(nil)
 	if errors.Is(cause, ErrSilent) {
 		return err // no server is there for a clean-up; the next line-up does it
 	}
-	return errors.Join(err, bounded(func() error { return p.goAway(err, cause == nil || interrupted) }))
+	return errors.Join(err, bounded(func() error { return g.goAway(err, cause == nil || interrupted) }))
 }
 
-func (p *Group) goAway(why error, notify bool) error {
-	if p.node != "" {
+func (g *Group) goAway(why error, notify bool) error {
+	if g.node != "" {
 		// It can be that we are in a line-up and do not know it yet.
-		if here, err := p.look([]string{path.Base(p.node)}); err == nil && len(here) == 1 {
-			p.me = here[0].process
+		if here, err := g.look([]string{path.Base(g.node)}); err == nil && len(here) == 1 {
+			g.me = here[0].process
 		}
-		if why != nil && p.me.LineUp != nil && notify {
-			text := fmt.Sprintf("process %s has given up: %v", p.me.Name, why)
-			if err := p.create(p.me.LineUp.Run+"/why", text); err != nil {
+		if why != nil && g.me.LineUp != nil && notify {
+			text := fmt.Sprintf("process %s has given up: %v", g.me.Name, why)
+			if err := g.create(g.me.LineUp.Run+"/why", text); err != nil {
 				return err
 			}
 		}
-		if err := p.Admin.Delete(p.node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		if err := g.Admin.Delete(g.node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return err
 		}
 	}
-	if p.me.LineUp != nil {
+	if g.me.LineUp != nil {
 		// After our own node has gone: so of two that leave at the same
 		// time, one at least sees that it is the last.
-		names, _, err := p.Admin.Children(p.parent)
+		names, _, err := g.Admin.Children(g.parent)
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return err
 		}
-		if slices.ContainsFunc(p.me.LineUp.Members, func(m member) bool { return slices.Contains(names, m.Node) }) {
+		if slices.ContainsFunc(g.me.LineUp.Members, func(m member) bool { return slices.Contains(names, m.Node) }) {
 			return nil
 		}
-		if err := p.Remove(p.me.LineUp.Run); err != nil {
+		if err := g.Remove(g.me.LineUp.Run); err != nil {
 			return err
 		}
 	}
-	return p.removeParents()
+	return g.removeParents()
 }
 
 // removeParents removes the parent of the processes' nodes and the nodes above it that were made for it,
 // as far as they are empty.
-func (p *Group) removeParents() error {
-	for node := p.parent; node != "/"; node = path.Dir(node) {
-		data, _, err := p.Admin.Get(node)
+func (g *Group) removeParents() error {
+	for node := g.parent; node != "/"; node = path.Dir(node) {
+		data, _, err := g.Admin.Get(node)
 		if err == nil && string(data) == madeHere {
-			err = p.Admin.Delete(node, -1)
+			err = g.Admin.Delete(node, -1)
 		} else if err == nil {
 			return nil
 		}
@@ -431,11 +431,11 @@ func (p *Group) removeParents() error {
 }
 
 // Dir is the node of a run of a lock with n contenders.
-func (p *Group) Dir(lock string, n, round int) string {
-	return fmt.Sprintf("%s/%s-%d-%d", p.Root(), lock, n, round)
+func (g *Group) Dir(lock string, n, round int) string {
+	return fmt.Sprintf("%s/%s-%d-%d", g.Root(), lock, n, round)
 }
 
 // WarmUp is the node of an unmeasured run: each process warms up on its own.
-func (p *Group) WarmUp(run int) string {
-	return fmt.Sprintf("%s/warmup-%s-%d", p.Root(), path.Base(p.node), run)
+func (g *Group) WarmUp(run int) string {
+	return fmt.Sprintf("%s/warmup-%s-%d", g.Root(), path.Base(g.node), run)
 }

@@ -14,23 +14,23 @@ import (
 // A Tally is the counter of a run, kept in a znode. The nil Tally is that of a
 // process alone, and counts nothing.
 type Tally struct {
-	p   *Group
-	dir string
-	bad atomic.Int64 // writes that met another version than they had read
+	group *Group
+	dir   string
+	bad   atomic.Int64 // writes that met another version than they had read
 }
 
 // Begin makes the counter of a run, and waits until all processes are ready. Of a
 // nil Group it returns the nil Tally.
-func (p *Group) Begin(dir string) (*Tally, error) {
-	if p == nil {
+func (g *Group) Begin(dir string) (*Tally, error) {
+	if g == nil {
 		return nil, nil
 	}
 	for node, data := range map[string]string{"/count": "0", "/start": "", "/end": ""} {
-		if err := p.create(dir+node, data); err != nil {
+		if err := g.create(dir+node, data); err != nil {
 			return nil, err
 		}
 	}
-	return &Tally{p: p, dir: dir}, p.barrier(dir + "/start")
+	return &Tally{group: g, dir: dir}, g.barrier(dir + "/start")
 }
 
 // Add is called by the holder, with the connection by which it holds the lock:
@@ -65,10 +65,10 @@ func (t *Tally) Finish(r *report.Run) error {
 		r.Total = r.Count
 		return nil
 	}
-	if err := t.p.barrier(t.dir + "/end"); err != nil {
+	if err := t.group.barrier(t.dir + "/end"); err != nil {
 		return err
 	}
-	data, _, err := t.p.Admin.Get(t.dir + "/count")
+	data, _, err := t.group.Admin.Get(t.dir + "/count")
 	if err != nil {
 		return err
 	}

@@ -48,8 +48,8 @@ func valueIn(file, key, otherwise string) string {
 	return otherwise
 }
 
-// GoClient is the client library of all but Curator, with its version where
-// the program knows it.
+// GoClient is the client library of all but Curator, with its version if
+// the program's build information has it.
 func GoClient() string {
 	const module = "github.com/go-zookeeper/zk"
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -133,7 +133,7 @@ type Outcome struct {
 }
 
 // Judge plays the schedules of a test of Run. Wanted are the cases that are to be
-// judged, and each is told what became of each; if it returns false, the rest is
+// judged, and each is called with what became of a case; if it returns false, the rest is
 // left out. A schedule that fails on a right lock that is wanted kills no mutant.
 func Judge(r *judge.Judge, wanted []string, each func(Outcome) bool) {
 	v := r.AskAbout(play, listed)

@@ -25,7 +25,7 @@ const ceiling = 4 * time.Minute
 
 var all = flag.Bool("lab.all", false, "also the tests that take long, which CI=true runs, too")
 
-// long marks a test that takes more than some seconds.
+// long marks a test that takes more than a second or so.
 func long(t *testing.T) {
 	t.Helper()
 	if !*all && os.Getenv("CI") == "" {

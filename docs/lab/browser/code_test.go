@@ -16,6 +16,7 @@ import (
 // way forwards and back. What the page shows is compared with the stacks that a
 // run in this process has.
 func TestAPointerStandsWhereTheContenderIs(t *testing.T) {
+	long(t)
 	t.Parallel()
 	p := openAt(t, "file://"+file+"#lock=naive&n=2&t=0ns", 1440, 900)
 	for _, name := range []string{"naive", "herd", "predecessor", "D3", "D7", "A7", "zklock", "timeout"} {

@@ -35,6 +35,7 @@ func latest(f *film.Film, at time.Duration, is func(film.Mark) bool) (found film
 // What the panel says of a znode and of a contender is what the engine's film has at
 // the instant, forwards and back.
 func TestWhatIsInspectedFollowsTheFilm(t *testing.T) {
+	long(t)
 	t.Parallel()
 	p := open(t, "#lock=naive&n=2&t=0ns")
 	require.True(t, js[bool](p, "document.getElementById('inspector').hidden"))
@@ -87,6 +88,7 @@ func TestWhatIsInspectedFollowsTheFilm(t *testing.T) {
 
 // The stock of E1 is opened first, and both holders have read the same number.
 func TestTheStockIsInspected(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for _, id := range []string{"E1", "E2"} {
 		l, err := locks.Find(id)

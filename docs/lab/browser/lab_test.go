@@ -118,6 +118,7 @@ func TestBackAndForthIsTheSame(t *testing.T) {
 }
 
 func TestAnInterferenceMakesABranch(t *testing.T) {
+	long(t)
 	t.Parallel()
 	p := open(t, "#lock=naive&n=3&t=0ns")
 	first := p.state()
@@ -147,6 +148,7 @@ func TestAnInterferenceMakesABranch(t *testing.T) {
 // The jump to a hold ends at its first instant, and there the holder is stopped
 // as a holder.
 func TestAHolderCanBeStoppedAtItsFirstInstant(t *testing.T) {
+	long(t)
 	t.Parallel()
 	p := open(t, "#lock=timeout&n=2&t=0ns")
 	p.click("[data-action=hold-on]")

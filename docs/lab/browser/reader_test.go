@@ -63,6 +63,7 @@ const rowsShown = "[...document.querySelectorAll('.row')]"
 // Each phrase of the guide has its row, in order, in both languages. A row with
 // code shows it, and the keys go from row to row.
 func TestTheReaderShowsTheGuideRowByRow(t *testing.T) {
+	long(t)
 	t.Parallel()
 	p := reader(t, "#A1&lang=en", 1440, 900)
 	want := phrases(t)
@@ -103,6 +104,7 @@ func TestTheReaderShowsTheGuideRowByRow(t *testing.T) {
 
 // Each scene of a row is one that the lab has, and the lab in the frame plays it.
 func TestTheReaderPlaysEachScene(t *testing.T) {
+	long(t)
 	t.Parallel()
 	p := reader(t, "#A1&lang=zh", 1440, 900)
 	scenes := js[[]string](p, `(() => { const seen = []; for (const r of [...document.querySelectorAll('.row')]) { if (r.dataset.scene !== "yes") continue; r.click(); seen.push(document.getElementById('lab').getAttribute('src')); } return seen; })()`)
@@ -152,6 +154,7 @@ func TestTheReaderPlaysEachScene(t *testing.T) {
 
 // The three parts are side by side, and above one another on a phone.
 func TestTheReaderFits(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for _, size := range [][2]int64{{1440, 900}, {1280, 720}, {768, 1024}, {390, 844}} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {

@@ -281,7 +281,7 @@ var notInThePage = map[string]string{
 	"internal/museum/scenes/titles.go": "titles, which are in both languages",
 }
 
-// hole stands in a template for what is filled in.
+// hole is in a template where something is filled in.
 const hole = "\x00"
 
 var verb = regexp.MustCompile(`%[+#]?[a-z]`)

@@ -56,15 +56,15 @@ func TestAServerThatSaysNothing(t *testing.T) {
 	require.False(t, strings.Contains(err.Error(), "secret"))
 }
 
-// A behind is a context whose deadline has passed and whose own timer has not run yet.
-type behind struct{ context.Context }
+// A lateTimer is a context whose deadline has passed and whose own timer has not run yet.
+type lateTimer struct{ context.Context }
 
-func (behind) Deadline() (time.Time, bool) { return time.Now(), true }
+func (lateTimer) Deadline() (time.Time, bool) { return time.Now(), true }
 
 // A connection has the deadline of the ctx, and may find out first that it has passed.
 func TestTheConnectionsDeadlineIsTheEndOfCtx(t *testing.T) {
 	late := &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
-	require.ErrorIs(t, database.Explain(behind{t.Context()}, late), context.DeadlineExceeded)
-	require.NotErrorIs(t, database.Explain(behind{t.Context()}, late), database.ErrNoReply)
+	require.ErrorIs(t, database.Explain(lateTimer{t.Context()}, late), context.DeadlineExceeded)
+	require.NotErrorIs(t, database.Explain(lateTimer{t.Context()}, late), database.ErrNoReply)
 	require.ErrorIs(t, database.Explain(t.Context(), late), database.ErrNoReply)
 }

@@ -15,7 +15,7 @@ import (
 	"example.com/zklock/docs/other-locks/database"
 )
 
-// A mysql8 answers as MySQL 8 does where it differs from MariaDB. It knows no
+// A mysql8 answers as MySQL 8 does where it differs from MariaDB. It has no
 // tables: any select returns its version.
 type mysql8 struct {
 	mu   sync.Mutex

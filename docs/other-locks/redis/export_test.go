@@ -33,3 +33,6 @@ func Load(ctx context.Context, client *redis.Client) error {
 	}
 	return nil
 }
+
+// Explain is explain.
+var Explain = explain

@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"context"
+	"net"
 	"os"
 	"testing"
 	"time"
@@ -246,4 +247,17 @@ func TestCallsOnASilentLineEndWithTheirContext(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A lateTimer is a context whose deadline has passed and whose own timer has not run yet.
+type lateTimer struct{ context.Context }
+
+func (lateTimer) Deadline() (time.Time, bool) { return time.Now(), true }
+
+// A connection has the deadline of the ctx, and may find out first that it has passed.
+func TestTheConnectionsDeadlineIsTheEndOfCtx(t *testing.T) {
+	late := &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	require.ErrorIs(t, redis.Explain(lateTimer{t.Context()}, late), context.DeadlineExceeded)
+	require.NotErrorIs(t, redis.Explain(lateTimer{t.Context()}, late), redis.ErrNoReply)
+	require.ErrorIs(t, redis.Explain(t.Context(), late), redis.ErrNoReply)
 }

@@ -39,7 +39,7 @@ func (l *again) LockIt(ctx context.Context) error {
 func (l *again) Release(ctx context.Context) error {
 	err := l.Lock.Unlock(ctx)
 	if l.times--; l.bug == firstUnlock && err == nil && l.times == 1 {
-		l.Lock.Unlock(ctx) // and later the contender is told that all is well
+		l.Lock.Unlock(ctx) // and later the contender gets no error
 	}
 	if l.bug == firstUnlock && l.times == 0 {
 		return nil

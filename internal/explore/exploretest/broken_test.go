@@ -244,17 +244,30 @@ func subject(bug string) explore.Subject {
 
 // find puts a lock through the worlds of go test ./... until one shows
 // something.
-func find(t *testing.T, s explore.Subject) (*explore.Trace, int) {
-	schedules := 0
-	for _, p := range exploretest.Plans(s) {
+func find(t *testing.T, bug string) finding {
+	f, ok := findings[bug]
+	if ok {
+		return f
+	}
+	for _, p := range exploretest.Plans(subject(bug)) {
 		r := explore.Explore(t, p.World, p.Search)
-		schedules += r.Schedules
-		if r.Found != nil {
-			return r.Found, schedules
+		f.schedules += r.Schedules
+		if f.trace = r.Found; f.trace != nil {
+			break
 		}
 	}
-	return nil, schedules
+	findings[bug] = f
+	return f
 }
+
+// A finding is the trace of a broken lock, nil if there is none, and how many schedules
+// were played up to it.
+type finding struct {
+	trace     *explore.Trace
+	schedules int
+}
+
+var findings = make(map[string]finding)
 
 func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 	t.Run("none", func(t *testing.T) {
@@ -270,9 +283,10 @@ func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 	})
 	for _, bug := range slices.Sorted(maps.Keys(bugs)) {
 		t.Run(bug, func(t *testing.T) {
-			tr, schedules := find(t, subject(bug))
-			require.NotNil(t, tr, "%d schedules show nothing", schedules)
-			t.Logf("%d schedules, %d choices %q: %v", schedules, len(tr.Choices), tr.Choices, tr.Violation)
+			f := find(t, bug)
+			tr := f.trace
+			require.NotNil(t, tr, "%d schedules show nothing", f.schedules)
+			t.Logf("%d schedules, %d choices %q: %v", f.schedules, len(tr.Choices), tr.Choices, tr.Violation)
 			require.Contains(t, bugs[bug], tr.Violation.Kind, "%v", tr)
 			require.LessOrEqual(t, len(tr.Choices), 12, "%v", tr)
 			for range 3 {
@@ -286,7 +300,7 @@ func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 
 // TestTheTraceOfThePage: docs/explorer.md shows what the explorer prints.
 func TestTheTraceOfThePage(t *testing.T) {
-	tr, _ := find(t, subject("no second look"))
+	tr := find(t, "no second look").trace
 	require.NotNil(t, tr)
 	var shown strings.Builder
 	for line := range strings.Lines(fmt.Sprintf("choices (%d):\n%s", len(tr.Choices), tr.Steps())) {
@@ -302,7 +316,7 @@ func TestTheTraceOfThePage(t *testing.T) {
 // that is mended.
 func TestAReplayFailsWhileTheBugHappens(t *testing.T) {
 	for _, bug := range []string{"no second look", "exists, not get", "clean-up is tried once"} {
-		tr, _ := find(t, subject(bug))
+		tr := find(t, bug).trace
 		require.NotNil(t, tr)
 		file := filepath.Join(t.TempDir(), "trace.json")
 		require.NoError(t, tr.WriteFile(file))

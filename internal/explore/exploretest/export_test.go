@@ -2,8 +2,8 @@
 
 package exploretest
 
-// TellAlways lets a process tell after each schedule how far it has got.
-func TellAlways() { tellEvery = 0 }
+// ReportAlways has a process report after each schedule how far it has got.
+func ReportAlways() { reportEvery = 0 }
 
 // Again is again.
 var Again = again

@@ -226,11 +226,11 @@ func within(t *testing.T, w explore.World, s explore.Search, x task) *explore.Re
 	return explore.ExplorePart(t, w, s, x.Part)
 }
 
-var tellEvery = time.Second // how far a part has got
+var reportEvery = time.Second // how far a part has got
 
 // serve goes through the parts that the parent asks for.
 func serve(t *testing.T, w explore.World, s explore.Search) {
-	notify := func(a answer) {
+	send := func(a answer) {
 		text, err := json.Marshal(a)
 		if err != nil {
 			t.Fatal(err)
@@ -245,18 +245,18 @@ func serve(t *testing.T, w explore.World, s explore.Search) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		var told time.Time
+		var reported time.Time
 		s.Progress = func(r *explore.Report) {
-			if time.Since(told) > tellEvery {
-				told = time.Now()
-				notify(answer{N: x.N, Schedules: r.Schedules + r.Cut})
+			if time.Since(reported) > reportEvery {
+				reported = time.Now()
+				send(answer{N: x.N, Schedules: r.Schedules + r.Cut})
 			}
 		}
 		text, err := within(t, w, s, x).Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		notify(answer{N: x.N, Report: text})
+		send(answer{N: x.N, Report: text})
 	}
 }
 

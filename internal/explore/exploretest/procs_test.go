@@ -16,7 +16,7 @@ import (
 // The same schedules are played, and the same traces come out. A process that
 // goes through parts comes no further than to the first search.
 func TestProcessesMakeNoDifference(t *testing.T) {
-	exploretest.TellAlways() // in the processes, too: they run this test
+	exploretest.ReportAlways() // in the processes, too: they run this test
 	lostReply := explore.World{Lock: steps.Predecessor(), Kinds: []explore.Fault{explore.LoseReply}, Faults: 1}
 	for _, test := range []struct {
 		name string

@@ -348,12 +348,12 @@ func (p *pacer) play() time.Duration {
 		w.Mu.Unlock()
 		do()
 		p.settle()
-		p.notify()
+		p.sendPart()
 	}
 }
 
-// notify gives away a part of the film, if it has grown enough.
-func (p *pacer) notify() {
+// sendPart gives a part of the film to Part, if it has grown enough.
+func (p *pacer) sendPart() {
 	if p.Part == nil {
 		return
 	}

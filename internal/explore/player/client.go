@@ -19,7 +19,7 @@ type Client struct {
 
 	// Guarded by w.Mu.
 	Line       *Line
-	Session    int64         // that the explorer knows of
+	Session    int64         // that the explorer has seen
 	Expired    bool          // that session has ended, by a fault
 	connecting chan struct{} // not nil: the library waits to connect
 	Dialing    chan struct{} // not nil: the library dials

@@ -97,7 +97,7 @@ func (p *Frame) retag() {
 	p.raw = e.Bytes()
 }
 
-// forEach is an event as each contender of a client knows it. The client
+// forEach is an event as each contender of a client sees it. The client
 // library drops those that nobody waits for.
 func (p *Frame) forEach(players []*Contender) []byte {
 	d := jute.NewDecoder(p.raw[4:])

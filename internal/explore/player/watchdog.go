@@ -77,5 +77,5 @@ var alone sync.Mutex
 
 // Tries is how often a schedule is played until it repeats. On one core it
 // repeats at once, unless the operating system takes the core away in
-// the middle of a step, and Go's scheduler lets another goroutine go on.
+// the middle of a step, for long enough that Go's scheduler lets another goroutine go on.
 const Tries = 20

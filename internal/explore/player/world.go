@@ -18,7 +18,7 @@ type Lock interface {
 	Unlock(ctx context.Context) error
 }
 
-// A Leased lock knows a fencing token, and when it has been lost. Lost is asked
+// A Leased lock has a fencing token, and a channel that is closed when the lock has been lost. Lost is asked
 // once, after a successful Lock or TryLock.
 type Leased interface {
 	Token() int64
@@ -178,7 +178,7 @@ type World struct {
 	Unconnected bool `json:"unconnected,omitempty"`
 	// Sequence is the number of the next node in the queue.
 	Sequence int32 `json:"sequence,omitempty"`
-	// Ensemble: the client knows three servers, not one; it connects to the
+	// Ensemble: the client has three servers, not one; it connects to the
 	// next one at once and keeps what it has not sent.
 	Ensemble bool `json:"ensemble,omitempty"`
 	// Kinds are the kinds of fault that may happen, Faults is how many may

@@ -144,8 +144,8 @@ func (c *Case) Says(text string) {
 	}
 }
 
-// Again has the case run again, in a process in which nothing has run before, where
-// About is what is told here. This run of it is over.
+// Again has the case run again, in a process in which nothing has run before, and
+// in which About is this text. This run of it is over.
 func (c *Case) Again(about string) {
 	self.mu.Lock()
 	defer self.mu.Unlock()

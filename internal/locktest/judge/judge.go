@@ -87,7 +87,7 @@ func OnRealServer() bool {
 	return spec != "" && spec != ensemble.SpecEmbedded
 }
 
-// New makes the judge of the cases that run knows. In the process that runs the
+// New makes the judge of the cases that run carries out. In the process that runs the
 // cases it returns nil once all have been asked for, or if it is there for another
 // call of New in the same test. The test must therefore come to this call again when
 // it is called again.

@@ -24,7 +24,7 @@ type Launcher struct {
 	// Command prepares a process of the test binary with the arguments, and with
 	// the variables added to its environment.
 	Command func(args, env []string) (*exec.Cmd, error)
-	// Started is told of a process that has been started.
+	// Started is called with a process that has been started.
 	Started func(cmd *exec.Cmd)
 	// Kill ends a process and all that it has started. It is called for each,
 	// perhaps more than once, also when the process itself has ended.

@@ -45,7 +45,7 @@ func RunFaults(t *testing.T, s Subject) {
 		return
 	}
 	if *pairs > 1 {
-		t.Logf("day %d: of the pairs each %d. is played", today(), *pairs)
+		t.Logf("day %d: one pair in %d is played", today(), *pairs)
 	}
 	cases, stopped := Series(*pairs, j.Run)
 	if stopped {
@@ -78,7 +78,7 @@ const enough = 50
 
 // Series has the cases run one after the other. Which cases there are
 // depends on what the cases before have sent; a case that has failed has no
-// pairs. Of each so many pairs one is played, another one each day; of 0 none.
+// pairs. One pair in so many is played, another one each day; none if pairs is 0.
 func Series(pairs int, run func(name, about string) judge.Verdict) (cases int, stopped bool) {
 	stuck, paired := 0, 0
 	ask := func(c faultCase, name string) (sent []jute.Op) {

@@ -184,7 +184,7 @@ func (w *Stage) SessionFor(timeout time.Duration) *Session {
 }
 
 // Ordinary opens a session as most users of go-zookeeper do, with zk.Connect: in
-// such a client a request can wait for the next session. It knows of three
+// such a client a request can wait for the next session. It has three
 // servers, because a client that has tried them all fails what waits.
 func (w *Stage) Ordinary() *Session {
 	w.Helper()
@@ -297,8 +297,8 @@ func (w *Stage) WaitUntil(what string, ok func() bool, failure func() string) {
 	}
 }
 
-// Why says, of an operation that does not return, what the server knows of the
-// contenders that wait, in the words of the lesson.
+// Why says, of an operation that does not return, which nodes and watches the
+// contenders that wait have at the server, in the words of the lesson.
 func (w *Stage) Why() string {
 	if w.Server == nil {
 		return ""

@@ -227,43 +227,43 @@ func patient() explore.Subject {
 	s := timeout
 	s.Open = func(conn *zk.Conn, path string) func(string) explore.Lock {
 		open := timeout.Open(conn, path)
-		return func(name string) explore.Lock { return waits{open(name)} }
+		return func(name string) explore.Lock { return bounded{open(name)} }
 	}
 	return s
 }
 
-type waits struct{ l explore.Lock }
+type bounded struct{ l explore.Lock }
 
-func (w waits) Lock(ctx context.Context) error {
+func (b bounded) Lock(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, listings.WaitTime)
 	defer cancel()
-	return w.l.Lock(ctx)
+	return b.l.Lock(ctx)
 }
 
-func (w waits) TryLock(ctx context.Context) (bool, error) { return w.l.TryLock(ctx) }
-func (w waits) Unlock(ctx context.Context) error          { return w.l.Unlock(ctx) }
-func (w waits) Token() int64                              { return w.l.(explore.Leased).Token() }
-func (w waits) Lost() <-chan struct{}                     { return w.l.(explore.Leased).Lost() }
+func (b bounded) TryLock(ctx context.Context) (bool, error) { return b.l.TryLock(ctx) }
+func (b bounded) Unlock(ctx context.Context) error          { return b.l.Unlock(ctx) }
+func (b bounded) Token() int64                              { return b.l.(explore.Leased).Token() }
+func (b bounded) Lost() <-chan struct{}                     { return b.l.(explore.Leased).Lost() }
 
 // closing is step 3's lock of a caller that closes its client after Unlock.
 func closing() explore.Subject {
 	s := predecessor
 	s.Open = func(conn *zk.Conn, path string) func(string) explore.Lock {
-		make := predecessor.Open(conn, path)
-		return func(name string) explore.Lock { return closes{make(name), conn} }
+		open := predecessor.Open(conn, path)
+		return func(name string) explore.Lock { return closer{open(name), conn} }
 	}
 	return s
 }
 
-type closes struct {
+type closer struct {
 	l    explore.Lock
 	conn *zk.Conn
 }
 
-func (c closes) Lock(ctx context.Context) error            { return c.l.Lock(ctx) }
-func (c closes) TryLock(ctx context.Context) (bool, error) { return c.l.TryLock(ctx) }
+func (c closer) Lock(ctx context.Context) error            { return c.l.Lock(ctx) }
+func (c closer) TryLock(ctx context.Context) (bool, error) { return c.l.TryLock(ctx) }
 
-func (c closes) Unlock(ctx context.Context) error {
+func (c closer) Unlock(ctx context.Context) error {
 	defer c.conn.Close()
 	return c.l.Unlock(ctx)
 }

@@ -43,9 +43,9 @@ func (s *stock) under(lock explore.Subject) explore.Subject {
 	lock.Open = func(conn *zk.Conn, at string) func(string) explore.Lock {
 		contender := open(conn, at)
 		return func(name string) explore.Lock {
-			a := adds{s: s, conn: conn, stock: path.Dir(at), l: contender(name)}
+			a := adder{s: s, conn: conn, stock: path.Dir(at), l: contender(name)}
 			if leased, ok := a.l.(explore.Leased); ok {
-				return &addsWithToken{a, leased}
+				return &adderWithToken{a, leased}
 			}
 			return &a
 		}
@@ -118,8 +118,8 @@ func store(conn *zk.Conn, at string, number int, token int64, version int32) err
 	return err
 }
 
-// adds is a contender that adds one to the stock while it holds the lock.
-type adds struct {
+// adder is a contender that adds one to the stock while it holds the lock.
+type adder struct {
 	s     *stock
 	conn  *zk.Conn
 	stock string // its path
@@ -130,7 +130,7 @@ type adds struct {
 	number int // that it has read
 }
 
-func (a *adds) token() int64 {
+func (a *adder) token() int64 {
 	if leased, ok := a.l.(explore.Leased); ok {
 		return leased.Token()
 	}
@@ -138,7 +138,7 @@ func (a *adds) token() int64 {
 }
 
 // Lock returns the lock's error, or that of the first read.
-func (a *adds) Lock(ctx context.Context) error {
+func (a *adder) Lock(ctx context.Context) error {
 	if err := a.l.Lock(ctx); err != nil {
 		return err
 	}
@@ -150,10 +150,10 @@ func (a *adds) Lock(ctx context.Context) error {
 	return nil
 }
 
-func (a *adds) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
+func (a *adder) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
 
 // Unlock writes once; if that fails, nothing was added.
-func (a *adds) Unlock(ctx context.Context) error {
+func (a *adder) Unlock(ctx context.Context) error {
 	if !a.holds {
 		return a.l.Unlock(ctx)
 	}
@@ -170,7 +170,7 @@ func (a *adds) Unlock(ctx context.Context) error {
 }
 
 // Variables are the lock's, and the number that the contender has read.
-func (a *adds) Variables() []film.Variable {
+func (a *adder) Variables() []film.Variable {
 	list := film.Variables(a.l)
 	if a.read {
 		list = append(list, film.Variable{Name: "number", Value: strconv.Itoa(a.number)})
@@ -178,8 +178,8 @@ func (a *adds) Variables() []film.Variable {
 	return list
 }
 
-// addsWithToken is such a contender whose lock has a lease.
-type addsWithToken struct {
-	adds
+// adderWithToken is such a contender whose lock has a lease.
+type adderWithToken struct {
+	adder
 	explore.Leased
 }

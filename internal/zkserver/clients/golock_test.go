@@ -122,8 +122,8 @@ func locksOf(kind string, conn *zk.Conn, path string) (func() locker, error) {
 	return nil, fmt.Errorf("no lock is called %q", kind)
 }
 
-// count takes turns at the counter. It is read in the session of the lock: of
-// another one's server it is not sure that it knows what was written last.
+// count takes turns at the counter. It is read in the session of the lock: the
+// server of another session may not have what was written last.
 func count(conn *zk.Conn, lock locker, counter string, turns int) error {
 	for range turns {
 		if err := lock.Lock(); err != nil {

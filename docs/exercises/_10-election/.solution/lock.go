@@ -1,9 +1,9 @@
 // Package election elects one leader among candidates: step 3's queue, in which
 // the first leads, and a clock that ends its term before its session can end.
 //
-// The server ends a session when it has heard nothing for the session timeout. A
-// leader that has an answer knows that its session lives for a timeout from when
-// it sent the request. It leads for two thirds of that, and asks again in time.
+// The server ends a session when it has heard nothing for the session timeout. After
+// an answer the leader's session lives for a timeout from when the leader sent the
+// request. The leader leads for two thirds of that, and asks again in time.
 package election
 
 import (
