@@ -13,10 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/ensemble/docker"
+	"example.com/zklock/zklock/zkconn"
 )
 
 // Three servers, three processes with 17 contenders each on two paths, and
@@ -139,7 +141,10 @@ func heal(ctx context.Context, zoo *docker.Servers) error {
 	}
 }
 
-// serve returns nil if one server leads and the others follow.
+// serve returns nil if one server leads and the others follow, and each gives a
+// session. A follower that has been cut off says that it follows until it notices,
+// and if it does not, TCP sends again only after some seconds; a session begins
+// when the leader and the server have agreed on it.
 func serve(ctx context.Context, zoo *docker.Servers) error {
 	leaders := 0
 	for _, n := range zoo.Nodes() {
@@ -154,7 +159,22 @@ func serve(ctx context.Context, zoo *docker.Servers) error {
 	if leaders != 1 {
 		return fmt.Errorf("%d servers lead", leaders)
 	}
+	for _, n := range zoo.Nodes() {
+		if err := givesSession(ctx, n); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+func givesSession(ctx context.Context, n *docker.Node) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	conn, err := zkconn.Connect(ctx, []string{n.Addr()}, 10*time.Second, zk.WithLogger(silent{}))
+	if err == nil {
+		conn.Close()
+	}
+	return err
 }
 
 // roles returns the leader and the two followers.

@@ -25,7 +25,8 @@ func TestALeaseOutlastsAServerThatHangs(t *testing.T) {
 	_, followers := roles(t, zoo)
 	hangs := followers[0]
 	var leases []*zklock.Lease
-	for len(leases) < holders {
+	for clients := 0; len(leases) < holders; clients++ {
+		require.Less(t, clients, 5*holders, "clients leave the server before it hangs")
 		var dials atomic.Int64
 		conn, err := zkconn.Connect(t.Context(), zoo.Addrs(), session, zk.WithLogger(silent{}),
 			zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
@@ -40,7 +41,11 @@ func TestALeaseOutlastsAServerThatHangs(t *testing.T) {
 		require.NoError(t, err)
 		l, err := insist(t.Context(), m, "holder")
 		require.NoError(t, err)
-		require.EqualValues(t, 1, dials.Load(), "the client has left the server that is to hang")
+		if dials.Load() > 1 { // it has left the server that is to hang: the machine is busy
+			require.NoError(t, l.Unlock(t.Context()))
+			conn.Close()
+			continue
+		}
 		leases = append(leases, l)
 		time.Sleep(session / holders / 3) // so that the proofs have different phases
 	}
