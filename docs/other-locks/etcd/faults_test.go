@@ -163,6 +163,7 @@ func (w watched) RecvMsg(m any) error {
 // The server is killed, and comes back with its data. The holder holds the
 // lock all the time, and the waiter waits on: nobody is told anything. Compare Redis.
 func TestTheLockSurvivesARestartOfTheServer(t *testing.T) {
+	t.Parallel() // it waits
 	servertest.Needs(t, "etcd", "etcd-server", "ETCD")
 	dir, address, peers := t.TempDir(), servertest.Addr(t), servertest.Addr(t)
 	kill := etcdServer(t, dir, address, peers)
@@ -205,6 +206,7 @@ func whileNoReply(t testing.TB, do func() error) error {
 // The server is away for longer than the lease lives. The holder is told by its
 // own clock; the lease ends once the server is back.
 func TestAServerThatIsAwayForLongerThanTheLease(t *testing.T) {
+	t.Parallel() // it waits
 	servertest.Needs(t, "etcd", "etcd-server", "ETCD")
 	dir, address, peers := t.TempDir(), servertest.Addr(t), servertest.Addr(t)
 	kill := etcdServer(t, dir, address, peers)

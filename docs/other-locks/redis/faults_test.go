@@ -188,6 +188,7 @@ func silent(t *testing.T) (client *goredis.Client, line *proxy.Proxy, slow *gore
 // The line is silent: no error comes, and no answer. The holder's own clock closes
 // Lost when its key has lived for its time, before another contender gets in.
 func TestLostIsClosedAtTheEndOfTheKeysLifeThoughTheLineIsSilent(t *testing.T) {
+	t.Parallel() // it waits
 	client, line, slow := silent(t)
 	k := key(t)
 	holder, next := redis.New(slow, k, 2*time.Second), redis.New(client, k, longer)
