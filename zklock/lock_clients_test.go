@@ -90,7 +90,7 @@ func TestForcedSchedulesWithOtherClients(t *testing.T) {
 		"TestBadArgumentsAreSaidAtOnce":                                      TestBadArgumentsAreSaidAtOnce,
 		"TestUnlockSaysThatTheServerRefuses":                                 TestUnlockSaysThatTheServerRefuses,
 	}
-	for _, file := range []string{"forced_test.go", "participants_test.go"} {
+	for _, file := range []string{"lock_forced_test.go", "participants_test.go"} {
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		require.NoError(t, err)
 		for _, decl := range parsed.Decls {
