@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -102,9 +101,6 @@ func Explore(t *testing.T, w World, s Search) *Report {
 
 func (r *Report) explore(t *testing.T, w World, s Search, from []*branch, cut func(stack []*branch) bool, began time.Time) {
 	t.Helper()
-	// A client library that connects takes megabytes. They are garbage at
-	// once, and collecting them each time takes longer than the schedule.
-	defer debug.SetGCPercent(debug.SetGCPercent(800))
 	defer player.OneCore()()
 	if w.Lock.Bypass > 0 {
 		s.Whole, s.Merge = true, false // when Lock was called counts, and no footprint says it

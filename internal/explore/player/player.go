@@ -218,7 +218,9 @@ func (w *Player) ArrivesLocked(c *Client) {
 		w.Run.Events++
 		w.Camera.Woken(c, p)
 	}
-	c.history = c.history*1099511628211 ^ e.hash()
+	if w.Run.hashing {
+		c.history = c.history*1099511628211 ^ e.hash()
+	}
 	c.past.num(uint64(p.tells))
 	w.LogLocked(e)
 }

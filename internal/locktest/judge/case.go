@@ -101,7 +101,7 @@ func (c *Case) Observe(srv *zkserver.Server) {
 }
 
 // bound is how much virtual time a case may take.
-const bound = 100 * time.Hour
+const bound = 50 * time.Hour
 
 // Bound ends a case that waits without patience: its clients' pings keep virtual time
 // going. Call it in the bubble, and stop at the end of the case.

@@ -1,0 +1,71 @@
+package player
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// zkConnect is zk.Connect without its waste: that makes a buffer of 1.5 MB before it looks
+// at the option that asks for a smaller one. To clear it would take a third of the time of a
+// schedule. All that the client does from then on is the library's.
+func zkConnect(servers []string, timeout time.Duration, options ...func(*zk.Conn)) (*zk.Conn, error) {
+	c := new(zk.Conn)
+	fields := reflect.ValueOf(c).Elem()
+	fields.Set(reflect.ValueOf(blank()).Elem())
+	for i := range fields.NumField() {
+		f := fields.Field(i)
+		var own reflect.Value
+		switch {
+		case f.Kind() == reflect.Chan && !f.IsNil():
+			own = reflect.MakeChan(f.Type(), f.Cap()) // in the bubble of the schedule
+		case f.Kind() == reflect.Map && !f.IsNil():
+			own = reflect.MakeMap(f.Type())
+		default:
+			continue
+		}
+		reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem().Set(own)
+	}
+	hosts := zk.NewDNSHostProvider()
+	zk.WithHostProvider(hosts)(c)
+	for _, set := range options {
+		set(c)
+	}
+	if err := hosts.Init(zk.FormatServers(servers)); err != nil {
+		return nil, err
+	}
+	setTimeouts(c, int32(timeout/time.Millisecond))
+	go func() {
+		loop(c, context.Background())
+		flushRequests(c, zk.ErrClosing)
+		invalidateWatches(c, zk.ErrClosing)
+	}()
+	return c, nil
+}
+
+// blank is a client that zk.Connect has made and not started.
+var blank = sync.OnceValue(func() (made *zk.Conn) {
+	zk.Connect([]string{"nowhere"}, 0, zk.WithHostProvider(noHosts{}), zk.WithMaxConnBufferSize(0), func(c *zk.Conn) { made = c })
+	return made
+})
+
+type noHosts struct{ zk.HostProvider }
+
+func (noHosts) Init([]string) error { return errors.New("the client is not to start") }
+
+//go:linkname setTimeouts github.com/go-zookeeper/zk.(*Conn).setTimeouts
+func setTimeouts(c *zk.Conn, milliseconds int32)
+
+//go:linkname loop github.com/go-zookeeper/zk.(*Conn).loop
+func loop(c *zk.Conn, ctx context.Context)
+
+//go:linkname flushRequests github.com/go-zookeeper/zk.(*Conn).flushRequests
+func flushRequests(c *zk.Conn, err error)
+
+//go:linkname invalidateWatches github.com/go-zookeeper/zk.(*Conn).invalidateWatches
+func invalidateWatches(c *zk.Conn, err error)
