@@ -19,16 +19,16 @@ import (
 
 // A builder makes the page from the sources of a checkout.
 type builder struct {
-	root string            // of the checkout
-	exec []byte            // wasm_exec.js of the toolchain
-	own  *own              // nil: the exercises' own folders
-	lang language.Language // in which the page opens; "": the browser's
+	root string                // of the checkout
+	exec []byte                // wasm_exec.js of the toolchain
+	own  *own                  // nil: the exercises' own folders
+	lang language.Language     // in which the page opens; "": the browser's
+	read map[string][]function // what functions has found in each file since rows began
 }
 
 // A built is a page that is ready.
 type built struct {
 	wasm []byte
-	gz   []byte            // the same, gzipped
 	page map[string][]byte // the files of docs/lab/page, and wasm_exec.js
 }
 
@@ -78,8 +78,9 @@ func firstLine(text string, err error) string {
 }
 
 // build compiles the engine and reads the page. If it does not compile because
-// of an exercise, there is a page without the exercises, beside the error.
-func (b *builder) build(ctx context.Context) (*built, error) {
+// of an exercise, and without is set, there is a page without the exercises,
+// beside the error.
+func (b *builder) build(ctx context.Context, without bool) (*built, error) {
 	page, err := b.page()
 	if err != nil {
 		return nil, err
@@ -90,15 +91,13 @@ func (b *builder) build(ctx context.Context) (*built, error) {
 	}
 	wasm, err := b.compile(ctx, source)
 	var wrong *compileError
-	if errors.As(err, &wrong) && source != "" {
-		if without, e := b.compile(ctx, ""); e == nil {
-			return &built{without, compressed(without), page}, err
-		}
+	if without && source != "" && errors.As(err, &wrong) {
+		wasm, _ = b.compile(ctx, "")
 	}
-	if err != nil {
+	if wasm == nil {
 		return nil, err
 	}
-	return &built{wasm, compressed(wasm), page}, nil
+	return &built{wasm, page}, err
 }
 
 // compile makes the engine, with one more source file if it is not empty.

@@ -92,7 +92,7 @@ func oneFile(b *built) ([]byte, error) {
 	// does it occur.
 	m.WriteString(strings.ReplaceAll(string(b.page["wasm_exec.js"])+"\n"+string(worker), "</script", `<\/script`))
 	m.WriteString("</script>\n<script type=\"text/plain\" id=\"lab-wasm\">")
-	m.WriteString(pack(b.gz))
+	m.WriteString(pack(compressed(b.wasm)))
 	m.WriteString("</script>")
 	return inlined(b, "index.html", m.String(), inlinePolicy)
 }

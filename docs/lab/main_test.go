@@ -21,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/docs/lab/lab"
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/museum/scenes"
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 
 // ready is a page that is small.
 func ready() *built {
-	return &built{wasm: []byte("wasm"), gz: compressed([]byte("wasm")), page: map[string][]byte{
+	return &built{wasm: []byte("wasm"), page: map[string][]byte{
 		"index.html":   []byte("<!doctype html>\n<html>\n<head>\n<link rel=\"icon\" href=\"icon.svg\">\n<link rel=\"stylesheet\" href=\"lab.css\">\n<script type=\"module\" src=\"main.js\"></script>\n</head>\n<body></body>\n</html>\n"),
 		"reader.html":  []byte("<!doctype html>\n<html>\n<head>\n<script type=\"module\" src=\"b.js\"></script>\n</head>\n<body></body>\n</html>\n"),
 		"lab.css":      []byte("body { color: black }\n"),
@@ -127,18 +128,6 @@ func TestTheExercisesAreInTheLab(t *testing.T) {
 	require.ErrorContains(t, err, "no Go file")
 }
 
-func TestAPageWithoutTheExercisesIsBetterThanNone(t *testing.T) {
-	s, _ := served(t)
-	less, whole := ready(), ready()
-	s.put(less, &compileError{"exercise"})
-	b, builds, failure, _, _ := s.state()
-	require.True(t, b == less && builds == 1 && failure != "")
-	s.put(whole, nil)
-	s.put(less, &compileError{"exercise"})
-	b, builds, failure, _, _ = s.state()
-	require.True(t, b == whole && builds == 2 && failure != "")
-}
-
 func TestTheOneFileHoldsEverything(t *testing.T) {
 	b := ready()
 	page, err := oneFile(b)
@@ -166,7 +155,7 @@ startModules(document.getElementById("lab-modules"));
 	require.Contains(t, worker[1], `"<\/script>"`)
 	require.Contains(t, worker[1], "// exec")
 	engine := regexp.MustCompile(`(?s)id="lab-wasm">(.*?)</script>`).FindStringSubmatch(text)
-	require.Equal(t, b.gz, unpack(t, engine[1]))
+	require.Equal(t, compressed(b.wasm), unpack(t, engine[1]))
 
 	delete(b.page, "b.js")
 	_, err = oneFile(b)
@@ -204,16 +193,19 @@ func TestThePageUnpacksWhatIsPacked(t *testing.T) {
 	for i := range 5000 {
 		all = append(all, byte(i*i>>3^i))
 	}
+	var packed []string
+	var want []byte
 	for _, n := range []int{0, 1, 2, 3, 12, 13, 14, 5000} {
 		require.Equal(t, string(all[:n]), string(unpack(t, pack(all[:n]))))
-		script := filepath.Join(t.TempDir(), "unpack.mjs")
-		ask, err := json.Marshal(pack(all[:n]))
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(script, append(text, "\nprocess.stdout.write(unpack("+string(ask)+"));\n"...), 0o644))
-		out, err := exec.Command("node", script).Output()
-		require.NoError(t, err)
-		require.Equal(t, string(all[:n]), string(out))
+		packed, want = append(packed, pack(all[:n])), append(append(want, byte(n)), all[:n]...)
 	}
+	ask, err := json.Marshal(packed)
+	require.NoError(t, err)
+	script := filepath.Join(t.TempDir(), "unpack.mjs")
+	require.NoError(t, os.WriteFile(script, append(text, "\nprocess.stdout.write(Buffer.concat("+string(ask)+".map(unpack).flatMap(b => [Buffer.of(b.length), b])));\n"...), 0o644))
+	out, err := exec.Command("node", script).Output()
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(out))
 }
 
 func node(t *testing.T) {
@@ -277,17 +269,31 @@ func TestASiteIsAFolder(t *testing.T) {
 	}
 }
 
-// TestASavedLockRunsInThePage copies the sources, serves them, and saves a
-// lock that does not compile, one that does, and an exercise.
+// TestASavedLockRunsInThePage copies the sources, with an exercise that does not
+// compile, and serves them. Then it saves a lock that does not compile and one that
+// does, and an exercise whose lock panics. It plays the engines in node.
 func TestASavedLockRunsInThePage(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, os.CopyFS(root, sources{os.DirFS(filepath.Join("..", ".."))}))
+	lock := filepath.Join(root, "01-naive-ephemeral", "lock.go")
+	lockText, err := os.ReadFile(lock)
+	require.NoError(t, err)
+	exercise := filepath.Join(root, "docs", "exercises", "_01-naive", "lock.go")
+	exerciseText, err := os.ReadFile(exercise)
+	require.NoError(t, err)
+	tick := make(chan struct{}, 1)
+	save := func(name string, text []byte, more string) {
+		require.NoError(t, os.WriteFile(name, append(text, more...), 0o644))
+		tick <- struct{}{} // time passes
+	}
+	const wrong = "\nvar mark = 1 + \"\"\n"
+	save(exercise, exerciseText, wrong)
+
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	b, err := newBuilder(ctx, root)
 	require.NoError(t, err)
 	s, server := served(t)
-	tick := make(chan struct{})
 	ended := make(chan struct{})
 	go func() {
 		s.watch(ctx, b, tick)
@@ -297,108 +303,100 @@ func TestASavedLockRunsInThePage(t *testing.T) {
 		cancel()
 		<-ended
 	}()
-	go func() { // time passes
-		for {
-			select {
-			case tick <- struct{}{}:
-			case <-ended:
-				return
-			}
-		}
-	}()
-	engine := func() []byte {
+	engine := func() string {
 		_, body := get(t, server.URL+"/engine.wasm", "")
-		return []byte(body)
+		return body
 	}
 	first := engine()
-	require.True(t, bytes.HasPrefix(first, []byte("\x00asm")))
-	require.NotContains(t, string(first), "a-mark-of-the-test")
-	lock := filepath.Join(root, "01-naive-ephemeral", "lock.go")
-	text, err := os.ReadFile(lock)
-	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(first, "\x00asm"), "a page without the exercises is better than none")
 	n := listenTo(t, server.URL+"/events?seen=1")
-	n.until("current")
-	require.NoError(t, os.WriteFile(lock, append(text, "\nfunc {\n"...), 0o644))
-	require.Contains(t, n.until("error"), "lock.go")
-	require.Equal(t, first, engine())
-	require.NoError(t, os.WriteFile(lock, bytes.Replace(text, []byte("naive: not locked"), []byte("naive: a-mark-of-the-test"), 1), 0o644))
-	n.until("reload")
-	require.Contains(t, string(engine()), "a-mark-of-the-test")
+	n.until("error", "_01-naive")
+	t.Run("the films in node are those here", func(t *testing.T) { sameFilms(t, b, first) })
 
-	exercise := filepath.Join(root, "docs", "exercises", "_01-naive", "lock.go")
-	text, err = os.ReadFile(exercise)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(exercise, append(text, "\nvar mark = 1 + \"\"\n"...), 0o644))
-	require.Contains(t, n.until("error"), "_01-naive")
-	require.NoError(t, os.WriteFile(exercise, bytes.ReplaceAll(text, []byte("not written yet"), []byte("a-mark-of-a-student")), 0o644))
-	n.until("reload")
-	require.Contains(t, string(engine()), "a-mark-of-a-student")
+	save(lock, lockText, "\nfunc {\n")
+	n.until("error", "01-naive-ephemeral/lock.go")
+	save(lock, bytes.Replace(lockText, []byte("naive: not locked"), []byte("naive: a-mark-of-the-test"), 1), "")
+	n.until("error", "_01-naive")
+	require.True(t, first == engine(), "the last page that compiled is still there")
+	save(exercise, bytes.Replace(exerciseText, []byte("\treturn errNotWritten"), []byte("\tgo badUnlock()\n\treturn errNotWritten"), 1), `
+func badUnlock() {
+	println("what a lock prints is not a reason")
+	panic("the node is gone")
+}
+`)
+	n.until("reload", "true")
+	second := engine()
+	require.Contains(t, second, "a-mark-of-the-test")
+	t.Run("the page is told why the engine has ended", func(t *testing.T) { toldWhy(t, b, second) })
+	save(exercise, exerciseText, wrong)
+	n.until("error", "_01-naive")
+	require.True(t, second == engine(), "a page that lacks the exercises is worse than one that has them")
 }
 
-// sources are the files that the engine is built from.
+// sources are the files that the page is built from.
 type sources struct{ fs.FS }
 
 func (s sources) ReadDir(name string) ([]fs.DirEntry, error) {
 	list, err := fs.ReadDir(s.FS, name)
 	return slices.DeleteFunc(list, func(d fs.DirEntry) bool {
-		return strings.HasPrefix(d.Name(), ".") || !d.IsDir() && strings.HasSuffix(d.Name(), "_test.go")
+		return strings.HasPrefix(d.Name(), ".") || strings.HasSuffix(d.Name(), "_test.go") || d.Name() == "testdata"
 	}), err
 }
 
-// TestThePageIsToldWhyTheEngineHasEnded runs worker.js in node, with a Go
-// program that panics as a lock may.
-func TestThePageIsToldWhyTheEngineHasEnded(t *testing.T) {
-	if _, err := exec.LookPath("node"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("there is no node: apt-get install nodejs")
-		}
-		t.Skip("there is no node: apt-get install nodejs")
-	}
+// inNode runs worker.js in node, asks an engine for runs of scenes, and returns the
+// worker's last message.
+func inNode(t *testing.T, b *builder, engine string, scenes []locks.Scene) (m struct {
+	Broken string
+	Hashes []string
+}) {
+	t.Helper()
+	node(t)
 	dir := t.TempDir()
-	write := func(name, text string) {
+	asked, err := json.Marshal(scenes)
+	require.NoError(t, err)
+	for name, text := range map[string]string{"engine.wasm": engine, "wasm_exec.js": string(b.exec), "scenes.json": string(asked), "ask.js": `
+const { readFileSync, writeFileSync } = require("fs"), { runInThisContext } = require("vm");
+const read = name => readFileSync(name, "utf8"), scenes = JSON.parse(read("scenes.json")), hashes = [];
+const end = m => { writeFileSync("answer.json", JSON.stringify(m)); process.exit(0); };
+globalThis.self = globalThis;
+self.postMessage = m => {
+  if (m.broken || m.ok === false) end({ broken: m.broken || m.error });
+  if (m.ok && hashes.push(m.result.hash) == scenes.length) end({ hashes });
+};
+self.importScripts = name => runInThisContext(read(name));
+self.fetch = async name => new Response(readFileSync(name), { headers: { "Content-Type": "application/wasm" } });
+runInThisContext(read(process.argv[2]));
+self.onmessage({ data: { wasm: null } });
+scenes.forEach((scene, id) => self.onmessage({ data: { id, do: "run", scene } }));
+`} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	write("go.mod", "module dies\n\ngo 1.24\n")
-	write("main.go", `package main
-
-import "fmt"
-
-func main() {
-	fmt.Println("what a lock prints is not a reason")
-	go badUnlock()
-	select {}
+	cmd := exec.Command("node", "--liftoff-only", "ask.js", filepath.Join(b.root, "docs", "lab", "page", "worker.js"))
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	answer, err := os.ReadFile(filepath.Join(dir, "answer.json"))
+	require.NoError(t, err, "%s", out)
+	require.NoError(t, json.Unmarshal(answer, &m))
+	return m
 }
 
-func badUnlock() { panic("the node is gone") }
-`)
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", "engine.wasm", ".")
-	build.Dir, build.Env = dir, append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOWORK=off", "GOFLAGS=")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
-	require.NoError(t, err)
-	write("ask.js", `
-const { readFileSync } = require("fs"), { runInThisContext } = require("vm");
-const [, , worker, runtime] = process.argv;
-globalThis.self = globalThis;
-self.postMessage = m => { if (!m.module) { console.error(JSON.stringify(m)); process.exit(0); } };
-self.importScripts = () => runInThisContext(readFileSync(runtime, "utf8"));
-self.fetch = async () => new Response(readFileSync("engine.wasm"), { headers: { "Content-Type": "application/wasm" } });
-runInThisContext(readFileSync(worker, "utf8"));
-self.onmessage({ data: { wasm: null } });
-`)
-	worker, err := filepath.Abs(filepath.Join("page", "worker.js"))
-	require.NoError(t, err)
-	ask := exec.CommandContext(t.Context(), "node", "ask.js", worker, filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"))
-	ask.Dir = dir
-	var said bytes.Buffer
-	ask.Stderr = &said
-	require.NoError(t, ask.Run(), "%s", said.String())
-	lines := strings.Split(strings.TrimSpace(said.String()), "\n") // node warns of what is new in it
-	var m struct{ Broken string }
-	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &m), said.String())
+// sameFilms plays the ten scenes here and, compiled to WebAssembly, in node.
+func sameFilms(t *testing.T, b *builder, engine string) {
+	m := inNode(t, b, engine, lab.Scenes())
+	require.Empty(t, m.Broken)
+	for i, s := range lab.Scenes() {
+		f, err := lab.Run(t, s)
+		require.NoError(t, err)
+		require.Equal(t, f.Hash, m.Hashes[i], "scene %d", i)
+	}
+}
+
+// toldWhy plays an exercise that panics in a goroutine of its own.
+func toldWhy(t *testing.T, b *builder, engine string) {
+	m := inNode(t, b, engine, []locks.Scene{{Lock: "exercise-01-naive", Contenders: 2, Seed: 1}})
 	require.True(t, strings.HasPrefix(m.Broken, "the engine has ended\npanic: the node is gone\n"), m.Broken)
-	require.Contains(t, m.Broken, "main.badUnlock")
+	require.Contains(t, m.Broken, "naive.badUnlock")
 	require.NotContains(t, m.Broken, "no reason")
 }
 
@@ -424,6 +422,8 @@ func TestThePageOpensInTheLanguageThatItsBuilderKnows(t *testing.T) {
 		require.NoError(t, flags.Parse(c.args))
 		require.Equal(t, c.want, lang, "%v", c)
 
+	}
+	for _, lang := range []language.Language{language.English, language.Chinese, ""} {
 		b := &builder{root: "../..", lang: lang}
 		page, err := b.page()
 		require.NoError(t, err)
@@ -434,9 +434,9 @@ func TestThePageOpensInTheLanguageThatItsBuilderKnows(t *testing.T) {
 		require.NoError(t, err)
 		for _, text := range [][]byte{page["index.html"], page["reader.html"], one, reader} {
 			said := regexp.MustCompile(`<meta name="lab-language" content="(\w+)">`).FindSubmatch(text)
-			require.Equal(t, c.want != "", said != nil, "%v", c)
+			require.Equal(t, lang != "", said != nil, lang)
 			if said != nil {
-				require.Equal(t, string(c.want), string(said[1]))
+				require.Equal(t, string(lang), string(said[1]))
 			}
 		}
 	}

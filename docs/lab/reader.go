@@ -53,6 +53,7 @@ var (
 
 // rows makes the script that holds the rows of the guide.
 func (b *builder) rows() ([]byte, error) {
+	b.read = make(map[string][]function)
 	en, err := b.guide("reading-guide.md")
 	if err != nil {
 		return nil, err
@@ -272,6 +273,9 @@ type function struct {
 
 // functions cuts the functions and methods out of a file, with their comments.
 func (b *builder) functions(file string) (all []function, err error) {
+	if all, ok := b.read[file]; ok {
+		return all, nil
+	}
 	name := filepath.Join(b.root, filepath.FromSlash(file))
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -294,5 +298,6 @@ func (b *builder) functions(file string) (all []function, err error) {
 		at := set.Position(from)
 		all = append(all, function{excerpt{File: file, Line: at.Line, Text: string(text[at.Offset:set.Position(fn.End()).Offset])}, fn.Name.Name})
 	}
+	b.read[file] = all
 	return all, nil
 }

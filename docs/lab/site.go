@@ -65,9 +65,7 @@ func (s *site) put(b *built, err error) {
 	if err != nil {
 		s.failure = err.Error()
 	}
-	// One that lacks the exercises is better than none, and worse than one
-	// that has them.
-	if b != nil && (err == nil || s.last == nil) {
+	if b != nil {
 		s.last = b
 		s.builds++
 	}
@@ -99,7 +97,10 @@ func (s *site) watch(ctx context.Context, b *builder, tick <-chan struct{}) {
 	for {
 		before := b.stamp()
 		s.begin()
-		made, err := b.build(ctx)
+		// A page that lacks the exercises is better than none, and worse than one
+		// that has them.
+		last, _, _, _, _ := s.state()
+		made, err := b.build(ctx, last == nil)
 		if ctx.Err() != nil {
 			return
 		}
@@ -170,10 +171,6 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, ok := b.page[name]
 	if name == "engine.wasm" {
 		body, ok = b.wasm, true
-		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-			h.Set("Content-Encoding", "gzip")
-			body = b.gz
-		}
 	}
 	if name == "film.json" && s.film != nil {
 		body, ok = s.film, true

@@ -4,13 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -267,50 +262,4 @@ func mustFind(t *testing.T, name string) locks.Lock {
 	l, err := locks.Find(name)
 	require.NoError(t, err)
 	return l
-}
-
-// TestTheTenScenes prints the hash of each, and plays each twice.
-func TestTheTenScenes(t *testing.T) {
-	for i, s := range lab.Scenes() {
-		f, err := lab.Run(t, s)
-		require.NoError(t, err)
-		again, err := lab.Run(t, s)
-		require.NoError(t, err)
-		require.Equal(t, f, again, "scene %d", i)
-		fmt.Printf("scene %d %s\n", i, f.Hash)
-	}
-}
-
-// TestNodeGivesTheSameFilms runs the ten scenes compiled to WebAssembly, under
-// node.
-func TestNodeGivesTheSameFilms(t *testing.T) {
-	if runtime.GOOS == "js" {
-		t.Skip("this is node")
-	}
-	node(t)
-	want := ""
-	for i, s := range lab.Scenes() {
-		f, err := lab.Run(t, s)
-		require.NoError(t, err)
-		want += fmt.Sprintf("scene %d %s\n", i, f.Hash)
-	}
-	goroot, err := exec.Command("go", "env", "GOROOT").Output()
-	require.NoError(t, err)
-	cmd := exec.Command("go", "test", "-count=1", "-v", "-run=^TestTheTenScenes$", "-exec="+filepath.Join(strings.TrimSpace(string(goroot)), "lib", "wasm", "go_js_wasm_exec"), ".")
-	// What is passed to a program in WebAssembly must be short.
-	cmd.Env = []string{"GOOS=js", "GOARCH=wasm"}
-	for _, name := range []string{"PATH", "HOME", "GOCACHE", "GOMODCACHE", "GOPATH", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "GOSUMDB", "GONOSUMDB", "GOROOT", "TMPDIR"} {
-		if v, ok := os.LookupEnv(name); ok {
-			cmd.Env = append(cmd.Env, name+"="+v)
-		}
-	}
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	got := ""
-	for line := range strings.Lines(string(out)) {
-		if strings.HasPrefix(line, "scene ") {
-			got += line
-		}
-	}
-	require.Equal(t, want, got)
 }
