@@ -26,14 +26,18 @@ var tries = true
 // trialPatience is how long a contender may take to get a free lock.
 var trialPatience = 30 * time.Second
 
-// A trial goes on when nothing has crossed the wire for some polls in a row.
-const (
-	pollEvery   = time.Millisecond
+// A trial goes on when nothing has crossed the wire for some polls in a row. Tests
+// of what is not a trial have fewer.
+var (
 	calmPolls   = 15
-	patientCalm = 60  // after a waiter gave up
-	mostPolls   = 500 // for a lock that never stops asking
-	gaveUpText  = "when a waiter gave up another one got the lock, although its holder had not unlocked"
-	cameInText  = "a contender got the lock although its holder had not unlocked"
+	patientCalm = 60 // after a waiter gave up
+)
+
+const (
+	pollEvery  = time.Millisecond
+	mostPolls  = 500 // for a lock that never stops asking
+	gaveUpText = "when a waiter gave up another one got the lock, although its holder had not unlocked"
+	cameInText = "a contender got the lock although its holder had not unlocked"
 )
 
 // The contenders of a trial, in the order in which they come.
