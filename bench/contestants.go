@@ -37,6 +37,8 @@ type setting struct {
 // A contestant is a kind of lock that takes part.
 type contestant struct {
 	name string
+	// what it is: its row in docs/benchmark.md, if it is one of peers.
+	what string
 	new  maker
 	// begin, in place of new, is called once for each run and returns the
 	// maker of its contenders: for locks whose contenders share something.

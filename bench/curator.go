@@ -45,6 +45,10 @@ func (b *benchmark) runCurator(ctx context.Context, c contestant, r report.Run, 
 	return r, err
 }
 
+// whatColdIs is the row of docs/benchmark.md on what is reported apart.
+const whatColdIs = "the first run of a new JVM, which has compiled nothing yet. Each of the article's runs was one. " +
+	"The other rows of Curator come after a warm-up of `-warmup`, and at least two runs"
+
 // warmCurator starts a JVM, and runs the counter in it once cold, once with
 // its requests counted, and on until it is warm.
 func (b *benchmark) warmCurator(ctx context.Context, c contestant, cold report.Run) (report.Run, error) {

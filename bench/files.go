@@ -14,25 +14,22 @@ import (
 
 // files are those that the results are written to. They are opened first: a
 // long run must not end without a file to write to.
-type files struct {
-	json, csv, report, record *os.File // nil: not asked for
-}
+type files map[string]*os.File // by flag; nil: not asked for
 
 // outputs are the files that the flags name.
 func (cfg config) outputs() []output {
-	return []output{{"-json", cfg.json}, {"-csv", cfg.csv}, {"-report", cfg.report}, {"-record", cfg.record}}
+	all := []output{{"-json", cfg.json}, {"-csv", cfg.csv}, {"-report", cfg.report}, {"-record", cfg.record}}
+	return slices.DeleteFunc(all, func(o output) bool { return o.name == "" })
 }
 
 // writesFiles says whether the results go to files as well.
-func (cfg config) writesFiles() bool {
-	return cfg.svg != "" || slices.ContainsFunc(cfg.outputs(), func(o output) bool { return o.name != "" })
-}
+func (cfg config) writesFiles() bool { return cfg.svg != "" || len(cfg.outputs()) > 0 }
 
 type output struct{ flag, name string }
 
 // checkFiles refuses a file that two flags name: one would write over the other.
 func (cfg config) checkFiles() error {
-	outputs := slices.DeleteFunc(cfg.outputs(), func(o output) bool { return o.name == "" })
+	outputs := cfg.outputs()
 	for i, o := range outputs {
 		for _, earlier := range outputs[:i] {
 			if sameFile(earlier.name, o.name) {
@@ -57,30 +54,25 @@ func sameFile(a, b string) bool {
 }
 
 func openFiles(cfg config) (f files, err error) {
-	for i, file := range []**os.File{&f.json, &f.csv, &f.report, &f.record} { // as in outputs
-		o := cfg.outputs()[i]
-		if o.name == "" {
-			continue
-		}
-		if *file, err = os.Create(o.name); err != nil {
+	f = make(files)
+	for _, o := range cfg.outputs() {
+		if f[o.flag], err = os.Create(o.name); err != nil {
 			f.close()
-			return f, fmt.Errorf("%s: %w", o.flag, err)
+			return nil, fmt.Errorf("%s: %w", o.flag, err)
 		}
 	}
 	if cfg.svg != "" {
 		if _, err := os.Stat(filepath.Dir(cfg.svg)); err != nil {
 			f.close()
-			return f, fmt.Errorf("-svg: %w", err)
+			return nil, fmt.Errorf("-svg: %w", err)
 		}
 	}
 	return f, nil
 }
 
 func (f files) close() {
-	for _, file := range []*os.File{f.json, f.csv, f.report, f.record} {
-		if file != nil {
-			file.Close()
-		}
+	for _, file := range f {
+		file.Close()
 	}
 }
 
@@ -91,22 +83,21 @@ func (f files) write(cfg config, results []report.Run, recorded *film.Film) (err
 			err = fmt.Errorf("%s: %w", flag, e)
 		}
 	}
-	to := func(flag string, file *os.File, write func(io.Writer) error) {
-		if file == nil {
-			return
+	to := func(flag string, write func(io.Writer) error) {
+		if file := f[flag]; file != nil {
+			note(flag, write(file))
+			note(flag, file.Close())
 		}
-		note(flag, write(file))
-		note(flag, file.Close())
 	}
-	to("-json", f.json, func(w io.Writer) error { return report.WriteJSON(w, results) })
-	to("-csv", f.csv, func(w io.Writer) error { return report.WriteCSV(w, results) })
-	to("-record", f.record, func(w io.Writer) error { return record.Write(w, recorded) })
-	if f.report == nil && cfg.svg == "" {
+	to("-json", func(w io.Writer) error { return report.WriteJSON(w, results) })
+	to("-csv", func(w io.Writer) error { return report.WriteCSV(w, results) })
+	to("-record", func(w io.Writer) error { return record.Write(w, recorded) })
+	if f["-report"] == nil && cfg.svg == "" {
 		return err
 	}
 	charts, chartErr := report.Charts(results)
 	note("-report", chartErr)
-	to("-report", f.report, func(w io.Writer) error { return report.WriteReport(w, cfg.settings(), results, charts) })
+	to("-report", func(w io.Writer) error { return report.WriteReport(w, cfg.settings(), results, charts) })
 	if cfg.svg != "" {
 		note("-svg", report.WriteCharts(cfg.svg, charts))
 	}

@@ -28,30 +28,32 @@ import (
 )
 
 // roleVariable makes the test binary a benchmark process: an honest one, one
-// whose lock no contender gets, or one whose lock lets everybody in.
+// whose lock no contender gets, the same but with little patience for a silent
+// server, or one whose lock lets everybody in.
 const roleVariable = "ZKLOCK_BENCH_ROLE"
-
-// silenceVariable is how long such a process waits for a silent server.
-const silenceVariable = "ZKLOCK_BENCH_SILENCE"
 
 const (
 	honest = "honest"
 	stuck  = "stuck"
+	hasty  = "stuck, and hasty"
 	broken = "broken"
 )
 
 func TestMain(m *testing.M) {
 	joinTimeout = 40 * time.Second // the longest that the server grants: no session ends because the machine stands still
-	if text := os.Getenv(silenceVariable); text != "" {
-		group.Silence, _ = time.ParseDuration(text)
-	}
-	tries = os.Getenv(roleVariable) == "" || os.Getenv(roleVariable) == honest
-	switch os.Getenv(roleVariable) {
+	role := os.Getenv(roleVariable)
+	tries = role == "" || role == honest
+	calmPolls, patientCalm = 2, 2 // the locks here are right, or fail otherwise; programs that are built have all
+	switch role {
 	case "":
+		build = builtOnce
 		// A Redis client that has been closed while it could not connect
 		// sleeps for a second before it sees that.
-		locktest.Main(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+		locktest.Main(removing{m}, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 		return
+	case hasty:
+		group.Silence = time.Second
+		fallthrough
 	case stuck:
 		contestants = []contestant{{name: "naive", new: func(conn *zk.Conn, path string) locker {
 			return failing{conn, path, false}
@@ -457,11 +459,11 @@ func TestAProcessThatComesTooLateWaitsForTheNextLineUp(t *testing.T) {
 }
 
 func TestAServerThatGoesAwayEndsAll(t *testing.T) {
-	t.Setenv(silenceVariable, "1s")
+	beside(t)
 	srv, addr := listen(t)
-	all := []*child{join(t, stuck, addr), join(t, stuck, addr)}
+	all := []*child{join(t, hasty, addr), join(t, hasty, addr)}
 	waitUntilStuck(t, srv)
-	late := join(t, stuck, addr)
+	late := join(t, hasty, addr)
 	late.says("a run of other processes is under way")
 	srv.Close()
 	for _, c := range append(all, late) {

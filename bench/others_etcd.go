@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -73,7 +74,7 @@ func (a *etcdArena) begin(ctx context.Context, n int) (func() otherLocker, error
 	}
 	wg.Wait()
 	i := 0
-	err := first(errs)
+	err := cmp.Or(errs...)
 	if err != nil {
 		err = fmt.Errorf("%d sessions cannot be opened within %v: %w", n, patience, err)
 	}
@@ -111,17 +112,7 @@ func (a *etcdArena) end(ctx context.Context) error {
 	}
 	wg.Wait()
 	a.locks = nil
-	return first(errs)
-}
-
-// first is one line; all of them joined are many.
-func first(errs []error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...) // one line; all of them joined are many
 }
 
 func (a *etcdArena) close(context.Context) error { return a.client.Close() }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"net"
 	"strings"
 	"sync/atomic"
 
@@ -95,9 +94,7 @@ func (a *redisArena) close(context.Context) error {
 
 // The hooks count the commands.
 
-func (a *redisArena) DialHook(next goredis.DialHook) goredis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
-}
+func (a *redisArena) DialHook(next goredis.DialHook) goredis.DialHook { return next }
 
 func (a *redisArena) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	return func(ctx context.Context, cmd goredis.Cmder) error {

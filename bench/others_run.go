@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"example.com/zklock/bench/internal/report"
@@ -93,9 +92,8 @@ func (b *benchmark) runOther(ctx context.Context, c contestant, r report.Run, st
 	return r, nil
 }
 
-// tryOther tries a lock before it is measured: while one contender holds it,
-// others ask for it, and one of them gives up. None may get in before the
-// holder unlocks, and all must then.
+// tryOther is try for a lock that is not on ZooKeeper. Contenders give up when their
+// context ends, the closed one, too.
 func (b *benchmark) tryOther(ctx context.Context, c contestant) (err error) {
 	a := b.arenas[c.name]
 	if a == nil || c.other.counts {
@@ -110,97 +108,30 @@ func (b *benchmark) tryOther(ctx context.Context, c contestant) (err error) {
 	if err != nil {
 		return err
 	}
-	t := otherTrial{holder: open(), entries: make(chan outcome, trialContenders)}
-	for range trialContenders - 1 {
-		t.waiters = append(t.waiters, open())
+	var lockers []otherLocker
+	for range trialContenders {
+		lockers = append(lockers, open())
 	}
-	return t.run(ctx)
-}
-
-// An otherTrial is the trial of a lock that is not on ZooKeeper. The first of the
-// waiters gives up.
-type otherTrial struct {
-	holder  otherLocker
-	waiters []otherLocker
-	entries chan outcome
-	early   []outcome // of waiters, while the holder has not unlocked
-}
-
-func (t *otherTrial) run(ctx context.Context) error {
-	// Until all wait this is only for a lock that never asks; from the holder's
-	// Unlock on it is how long a contender may take to get a free lock.
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	late := time.AfterFunc(max(trialPatience, time.Minute), cancel)
-	defer late.Stop()
-	if err := guarded("Lock", func() error { return t.holder.Lock(ctx) }); err != nil {
-		return err
-	}
-	if err := t.wait(ctx); err != nil {
-		return err
-	}
-	if err := guarded("Unlock", func() error { return t.holder.Unlock(ctx) }); err != nil {
-		return err
-	}
-	late.Reset(trialPatience)
-	hangs := fmt.Errorf("it hangs: for %v no contender got the lock although it was free", trialPatience)
-	for range len(t.waiters) - len(t.early) {
-		var err error
-		select {
-		case e := <-t.entries:
-			switch {
-			case e.err == nil:
-				err = guarded("Unlock", func() error { return t.waiters[e.contender].Unlock(ctx) })
-			case ctx.Err() != nil:
-				err = hangs
-			case e.contender != 0:
-				err = e.err
-			}
-		case <-ctx.Done():
-			err = hangs
+	runCtx, stop := context.WithCancel(ctx)
+	closed, giveUp := context.WithCancel(runCtx)
+	t := newTrial(runCtx)
+	defer t.end(stop)
+	t.lock = func(ctx context.Context, contender int) error {
+		if contender == theClosed {
+			ctx = closed
 		}
-		if err != nil {
-			return err
-		}
+		return lockers[contender].Lock(ctx)
 	}
-	return nil
-}
-
-// wait has the waiters ask for the lock, and the first of them give up. It fails if
-// one of them gets in, or another one gives up.
-func (t *otherTrial) wait(ctx context.Context) error {
-	impatient, giveUp := context.WithCancel(ctx)
-	defer giveUp()
-	for i, l := range t.waiters {
-		lockCtx := ctx
-		if i == 0 {
-			lockCtx = impatient
-		}
-		go func() { t.entries <- outcome{i, guarded("Lock", func() error { return l.Lock(lockCtx) })} }()
-	}
-	look := func(polls int) {
-		for range polls {
-			select {
-			case e := <-t.entries:
-				t.early = append(t.early, e)
-			case <-time.After(pollEvery):
+	t.unlock = func(contender int) error { return lockers[contender].Unlock(runCtx) }
+	t.close = func() error { giveUp(); return nil }
+	t.alive = func() (int64, bool) { // some ask again and again: that all of them have asked must do
+		asked := 0
+		for _, l := range lockers {
+			if l.Attempts() > 0 {
+				asked++
 			}
 		}
+		return 0, asked < t.started
 	}
-	for asked := false; !asked && ctx.Err() == nil; {
-		look(1)
-		asked = !slices.ContainsFunc(t.waiters, func(l otherLocker) bool { return l.Attempts() == 0 })
-	}
-	look(calmPolls)
-	giveUp()
-	look(patientCalm)
-	for _, e := range t.early {
-		if e.err == nil {
-			return fmt.Errorf("%s: %w", cameInText, errTwoGoroutines)
-		}
-		if e.contender != 0 {
-			return e.err
-		}
-	}
-	return nil
+	return t.run()
 }

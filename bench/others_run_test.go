@@ -42,6 +42,9 @@ func (l *brokenLock) Attempts() int64                { return l.attempts.Load() 
 func TestAnOtherLockThatIsWrongEndsTheBenchmark(t *testing.T) {
 	patience := trialPatience
 	t.Cleanup(func() { trialPatience = patience })
+	calm, patient := calmPolls, patientCalm
+	t.Cleanup(func() { calmPolls, patientCalm = calm, patient })
+	calmPolls, patientCalm = 15, 60 // else a contender that gets in at once may not have said so
 	for _, c := range []struct {
 		name string
 		lock func() func(ctx context.Context) error

@@ -21,13 +21,16 @@ func TestOtherLocksCountRightOnEmbeddedServers(t *testing.T) {
 		require.Regexp(t, `(?m)^etcd +`+n+` +cannot run: it has no embedded server; name one that is running, -etcd host:port`, stdout)
 		require.Regexp(t, `(?m)^sqlforupdate +`+n+` .* 1\.0 +4\.0 `, stdout, "a queue at the server: one attempt each")
 	}
+	if _, ok := programs.Load("[] [others]"); !ok {
+		require.NotNil(t, arenas["sqlrow"], "they are in a program that has their tag")
+	}
 	require.Contains(t, stdout, "sqlrow: SQLite 3.")
 	require.Contains(t, stdout, "attempts: how often a contender asked for the lock")
 }
 
 func TestOtherServersThatAreNotThereAreOneLine(t *testing.T) {
 	beside(t)
-	program, err := buildWith(t.Context(), nil, []string{"others"}, t.TempDir())
+	program, err := whole()
 	require.NoError(t, err)
 	for flag, spec := range map[string]string{"-redis": "127.0.0.1:1", "-sql": "postgres://zklock:secret@127.0.0.1:1/x"} {
 		lock := map[string]string{"-redis": "redis", "-sql": "sqlrow"}[flag]

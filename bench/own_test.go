@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,22 +16,57 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/locktest"
 )
 
+// The folders of the steps, and of locks of readers.
+var (
+	steps   = []string{"../01-naive-ephemeral", "../02-herd-effect", "../03-sequential-predecessor", "../04-reentrant", "../05-timeout", "../zklock"}
+	readers = []string{folder("everybody"), folder("second"), folder("giveup"), folder("panics"), folder("background"), folder("right")}
+)
+
+func folder(name string) string { return "./testdata/" + name }
+
+// whole builds a program that has all of them and the locks that are not on
+// ZooKeeper. A program for each test would be the same with fewer locks.
+var whole = sync.OnceValues(func() (program string, err error) {
+	if wholeDir, err = os.MkdirTemp("", "zklock-bench-"); err != nil {
+		return "", err
+	}
+	return buildWith(context.Background(), slices.Concat(steps, readers), []string{"others"}, wholeDir)
+})
+
+var wholeDir string
+
+// programs has what programs were asked for.
+var programs sync.Map
+
+// builtOnce returns the whole program, if it has what is asked for.
+func builtOnce(ctx context.Context, folders, tags []string, dir string) (string, error) {
+	programs.Store(fmt.Sprint(folders, tags), true)
+	missing := func(name string) bool { return !slices.Contains(readers, name) }
+	if slices.ContainsFunc(folders, missing) || slices.Contains(tags, "etcd") {
+		return buildWith(ctx, folders, tags, dir)
+	}
+	return whole()
+}
+
+// removing removes the program after the tests.
+type removing struct{ goleak.TestingM }
+
+func (r removing) Run() int {
+	defer func() { os.RemoveAll(wholeDir) }()
+	return r.TestingM.Run()
+}
+
 // TestBrokenLocksAreCaught runs locks of readers through the benchmark as
 // go run ./bench would, from one program that has them all.
 func TestBrokenLocksAreCaught(t *testing.T) {
-	folder := func(name string) string { return "./testdata/" + name }
-	names := []string{"everybody", "second", "giveup", "panics", "background", "right"}
-	steps := []string{"../01-naive-ephemeral", "../02-herd-effect", "../03-sequential-predecessor", "../04-reentrant", "../05-timeout", "../zklock"}
-	folders := slices.Clone(steps)
-	for _, name := range names {
-		folders = append(folders, folder(name))
-	}
-	program, err := buildWith(t.Context(), folders, nil, t.TempDir())
+	beside(t)
+	program, err := whole()
 	require.NoError(t, err)
 	bench := func(t *testing.T, args ...string) (status int, stdout, stderr string) {
 		if zoo := locktest.Real(t); zoo != nil {
@@ -52,6 +88,7 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 		"panics": "Lock panicked: runtime error: index out of range [0] with length 0 (lock.go:17)",
 	} {
 		t.Run(name, func(t *testing.T) {
+			beside(t)
 			status, stdout, stderr := bench(t, "-locks", "predecessor,"+folder(name)+","+folder("right"), "-n", "5,10")
 			require.Equal(t, exitFailure, status, stderr)
 			require.True(t, strings.HasSuffix(stderr, want+"\n"), stderr)
@@ -64,12 +101,14 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 		})
 	}
 	t.Run("a panic in another goroutine ends the program, and stderr names the lock", func(t *testing.T) {
+		beside(t)
 		status, _, stderr := bench(t, "-locks", folder("background"), "-n", "5")
 		require.Equal(t, 2, status, "of Go's runtime")
 		require.Contains(t, stderr, "trying background …\n")
 		require.Contains(t, stderr, "panic: no queue")
 	})
 	t.Run("locks that are right are measured, whichever step's API they have", func(t *testing.T) {
+		beside(t)
 		file := filepath.Join(t.TempDir(), "out.json")
 		status, stdout, stderr := bench(t, "-locks", strings.Join(steps, ",")+",naive,"+folder("right"), "-n", "20", "-json", file)
 		require.Zero(t, status, stderr)
@@ -99,6 +138,8 @@ func TestAPanicInAnotherGoroutineIsReported(t *testing.T) {
 	require.Equal(t, exitFailure, status)
 	require.True(t, strings.HasSuffix(stderr,
 		"bench: the benchmark crashed (exit status 2): a goroutine of background or of right panicked, see above\n"), stderr)
+	_, ok := programs.Load("[./testdata/background ./testdata/right] []")
+	require.True(t, ok, "the program has the folders")
 }
 
 func TestAFolderWithoutAUsableLockIsOneLine(t *testing.T) {

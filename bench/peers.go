@@ -6,10 +6,12 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// peers take part when -locks names them: the steps are compared with them.
+// peers take part when -locks names them: the steps are compared with them. Go
+// generate ./... writes what each is into docs/benchmark.md.
 var peers = []contestant{
 	{
-		name: "zk.Lock", // the client library's own recipe
+		name: "zk.Lock",
+		what: "the recipe of the Go client library, our nearest peer",
 		new: func(conn *zk.Conn, path string) locker {
 			return zk.NewLock(conn, path, zk.WorldACL(zk.PermAll))
 		},
@@ -18,20 +20,25 @@ var peers = []contestant{
 	},
 	{
 		name:    "curator",
+		what:    "Curator's InterProcessMutex, the article's third row, in a Java process and timed there",
 		java:    true,
 		queue:   true,
 		article: map[int]time.Duration{100: 606 * time.Millisecond, 1000: 6785 * time.Millisecond},
 		formula: formula{text: "5 - 2/N", requests: func(n float64) float64 { return 5*n - 2 }},
 	},
 	{
-		name:    "least",
+		name: "least",
+		what: "not a lock: each contender creates a node, watches the one before it and deletes its own. No queue that hands over " +
+			"through the server sends less; but if a waiter gives up, two hold it",
 		new:     func(conn *zk.Conn, path string) locker { return &least{conn: conn, path: path, mine: -1} },
 		queue:   true,
 		unsafe:  "least creates a node, watches the one before it and deletes its own, the\nminimum of a queue through the server; if a waiter gives up, it lets two in",
 		formula: formula{text: "3 - 1/N", requests: func(n float64) float64 { return 3*n - 1 }},
 	},
 	{
-		name:    "floor",
+		name: "floor",
+		what: "not a lock: N nodes are made at once, and deleted one after the other in order. The turn is handed over in the memory " +
+			"of the process, which no lock of several processes can do. No queue with a node for each acquisition can be faster",
 		begin:   newFloor,
 		queue:   true,
 		unsafe:  "floor makes N nodes at once and deletes them in order, the minimum cost of\nany queue; its contenders find their turn in memory, not by the server",

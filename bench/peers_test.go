@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -28,6 +29,32 @@ func results(t *testing.T, args ...string) (rs []report.Run, stdout string) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(b, &rs))
 	return rs, stdout
+}
+
+var update = flag.Bool("update", false, "write what each peer is into docs/benchmark.md")
+
+func TestTheDocsSayWhatThePeersAre(t *testing.T) {
+	const file = "../docs/benchmark.md"
+	page, err := os.ReadFile(file)
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(page), "| row | what it is |\n|---|---|\n")
+	require.True(t, found)
+	shown, after, _ := strings.Cut(rest, "\n\n")
+	var rows []string
+	for _, c := range peers {
+		require.NotEmpty(t, c.what, "the entry of %s does not say what it is", c.name)
+		rows = append(rows, "| "+c.name+" | "+c.what+" |")
+		if c.java {
+			rows = append(rows, "| "+c.name+" cold | "+whatColdIs+" |")
+		}
+	}
+	written := strings.Join(rows, "\n")
+	if *update {
+		page := strings.TrimSuffix(string(page), rest) + written + "\n\n" + after
+		require.NoError(t, os.WriteFile(file, []byte(page), 0o644))
+		return
+	}
+	require.Equal(t, written, shown, "docs/benchmark.md is stale: go generate ./...")
 }
 
 func TestPeersCountToN(t *testing.T) {

@@ -68,10 +68,4 @@ func TestTheDocsNameOnlyFlagsThatExist(t *testing.T) {
 	for _, c := range contestants {
 		require.Contains(t, string(page), c.name)
 	}
-	_, rows, found := strings.Cut(string(page), "\n| row | what it is |\n")
-	require.True(t, found)
-	rows, _, _ = strings.Cut(rows, "\n\n")
-	for _, c := range peers {
-		require.Contains(t, rows, "\n| "+c.name+" | ", "docs/benchmark.md has no row that says what %s is", c.name)
-	}
 }

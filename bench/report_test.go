@@ -29,7 +29,7 @@ func TestOneRunWritesEverything(t *testing.T) {
 	}
 	require.Contains(t, stdout, "On the wire, per acquisition:")
 	require.Contains(t, stdout, "overtaken")
-	require.Contains(t, stdout, "  5 - 2/N: predecessor, reentrant, zk.Lock, curator\n")
+	require.Contains(t, stdout, "  5 - 2/N: predecessor, reentrant, zk.Lock, curator")
 
 	page := read("r.html")
 	for _, want := range []string{

@@ -26,14 +26,18 @@ var tries = true
 // trialPatience is how long a contender may take to get a free lock.
 var trialPatience = 30 * time.Second
 
-// A trial goes on when nothing has crossed the wire for some polls in a row.
-const (
-	pollEvery   = time.Millisecond
+// A trial goes on when nothing has crossed the wire for some polls in a row. Tests
+// of what is not a trial have fewer.
+var (
 	calmPolls   = 15
-	patientCalm = 60  // after a waiter gave up
-	mostPolls   = 500 // for a lock that never stops asking
-	gaveUpText  = "when a waiter gave up another one got the lock, although its holder had not unlocked"
-	cameInText  = "a contender got the lock although its holder had not unlocked"
+	patientCalm = 60 // after a waiter gave up
+)
+
+const (
+	pollEvery  = time.Millisecond
+	mostPolls  = 500 // for a lock that never stops asking
+	gaveUpText = "when a waiter gave up another one got the lock, although its holder had not unlocked"
+	cameInText = "a contender got the lock although its holder had not unlocked"
 )
 
 // The contenders of a trial, in the order in which they come.
@@ -48,13 +52,19 @@ const (
 
 var trialSessions = [trialContenders]int{theClosed: 1, theImpatient: 2, theNext: 2}
 
+// A trial plays the schedule on contenders of any kind.
 type trial struct {
-	ctx      context.Context
-	tap      *wiretap.Tap
-	conns    []*zk.Conn
-	lockers  []locker
+	ctx    context.Context
+	lock   func(ctx context.Context, contender int) error
+	unlock func(contender int) error
+	close  func() error // has the closed one give up
+	// alive is how much has crossed the wire so far, and whether an answer is due.
+	alive func() (traffic int64, due bool)
+	stays bool // the impatient one does not take part: this kind of lock does not give up
+
 	outcomes chan outcome
-	running  int    // contenders that are in Lock
+	started  int    // contenders that have been sent into Lock
+	running  int    // those of them that are there
 	waiting  int    // those of them that do not give up
 	held     bool   // by a contender that has not unlocked
 	entry    string // what to say if another one gets in
@@ -113,56 +123,91 @@ func (b *benchmark) try(ctx context.Context, c *contestant) (err error) {
 	if err != nil {
 		return err
 	}
-	t := &trial{ctx: ctx, tap: wiretap.New(wiretap.WithLog()), outcomes: make(chan outcome, trialContenders), entry: cameInText}
-	t.conns, err = b.connect(ctx, t.tap, 3, trialContenders, 0)
-	defer t.end()
+	tap := wiretap.New(wiretap.WithLog())
+	conns, err := b.connect(ctx, tap, 3, trialContenders, 0)
+	t := newTrial(ctx)
+	defer t.end(func() { closeAll(conns) })
 	if err != nil {
 		return err
 	}
 	var makers []*zk.Conn
 	for _, session := range trialSessions {
-		makers = append(makers, t.conns[session])
+		makers = append(makers, conns[session])
 	}
-	if t.lockers, err = makeContenders(*c, trialContenders, t.tap, makers, lockPath); err != nil {
+	lockers, err := makeContenders(*c, trialContenders, tap, makers, lockPath)
+	if err != nil {
 		return err
 	}
-	if err := t.run(b, c, lockPath); err != nil {
+	holders := conns[0]
+	session := holders.SessionID()
+	sent := int64(0)
+	impatient, patient := lockers[theImpatient].(interface{ LockContext(context.Context) error })
+	t.stays = !patient
+	t.alive = func() (int64, bool) {
+		c := tap.Counts()
+		return c.BytesIn + c.BytesOut, tap.Pending() > 0
+	}
+	t.lock = func(ctx context.Context, contender int) error {
+		if contender == theImpatient {
+			return impatient.LockContext(ctx)
+		}
+		err := lockers[contender].Lock()
+		if contender == theHolder && err == nil && c.folder != "" {
+			_, stat, err := b.admin.Exists(lockPath)
+			c.queue = err == nil && stat.EphemeralOwner == 0 && stat.Czxid != 0
+		}
 		return err
 	}
-	return waitForAll(t.lockers)
+	t.unlock = func(contender int) error {
+		if contender == theHolder && (holders.SessionID() != session || holders.State() != zk.StateHasSession) {
+			return fmt.Errorf("session %#x of the holder was lost", session)
+		}
+		return lockers[contender].Unlock()
+	}
+	t.close = func() error {
+		sent = tap.Counts().Total()
+		conns[trialSessions[theClosed]].Close()
+		// In an ensemble the server of the next contender may learn of it later.
+		if _, err := conns[trialSessions[theNext]].Sync(lockPath); !errors.Is(err, zk.ErrNoNode) {
+			return err
+		}
+		return nil
+	}
+	if err := t.run(); err != nil {
+		return err
+	}
+	if sent == 0 {
+		return errors.New("it sent nothing to ZooKeeper: it excludes no contender of another process")
+	}
+	return waitForAll(lockers)
 }
 
-func (t *trial) run(b *benchmark, c *contestant, lockPath string) error {
-	session := t.conns[0].SessionID()
-	t.start(theHolder, t.lockers[theHolder].Lock)
+func newTrial(ctx context.Context) *trial {
+	return &trial{ctx: ctx, outcomes: make(chan outcome, trialContenders), entry: cameInText}
+}
+
+func (t *trial) run() error {
+	t.start(t.ctx, theHolder)
 	if _, err := t.enter(); err != nil {
 		return err
-	}
-	if c.folder != "" {
-		_, stat, err := b.admin.Exists(lockPath)
-		c.queue = err == nil && stat.EphemeralOwner == 0 && stat.Czxid != 0
 	}
 	ctx, giveUp := context.WithCancel(t.ctx)
 	defer giveUp()
 	for contender := theClosed; contender < trialContenders; contender++ {
-		lock := t.lockers[contender].Lock
+		lockCtx := t.ctx
 		if contender == theImpatient {
-			l, ok := t.lockers[contender].(interface{ LockContext(context.Context) error })
-			if !ok {
-				continue // this kind of lock does not give up
+			lockCtx = ctx
+			if t.stays {
+				continue
 			}
-			lock = func() error { return l.LockContext(ctx) }
 		}
-		t.start(contender, lock)
+		t.start(lockCtx, contender)
 		if err := t.calm(calmPolls); err != nil {
 			return err
 		}
 	}
-	sent := t.tap.Counts().Total()
 	t.entry = gaveUpText
-	t.conns[trialSessions[theClosed]].Close()
-	// In an ensemble the server of the next contender may learn of it later.
-	if _, err := t.conns[trialSessions[theNext]].Sync(lockPath); err != nil && !errors.Is(err, zk.ErrNoNode) {
+	if err := t.close(); err != nil {
 		return err
 	}
 	if err := t.calm(patientCalm); err != nil {
@@ -172,20 +217,11 @@ func (t *trial) run(b *benchmark, c *contestant, lockPath string) error {
 	if err := t.calm(patientCalm); err != nil {
 		return err
 	}
-	if conn := t.conns[0]; conn.SessionID() != session || conn.State() != zk.StateHasSession {
-		return fmt.Errorf("session %#x of the holder was lost", session)
-	}
 	t.entry = cameInText
 	for contender := theHolder; ; {
 		t.held = false
-		if err := guarded("Unlock", t.lockers[contender].Unlock); err != nil {
+		if err := guarded("Unlock", func() error { return t.unlock(contender) }); err != nil || t.waiting == 0 {
 			return err
-		}
-		if t.waiting == 0 && sent == 0 {
-			return errors.New("it sent nothing to ZooKeeper: it excludes no contender of another process")
-		}
-		if t.waiting == 0 {
-			return nil
 		}
 		var err error
 		if contender, err = t.enter(); err != nil {
@@ -199,12 +235,15 @@ func (t *trial) run(b *benchmark, c *contestant, lockPath string) error {
 
 func (o outcome) givesUp() bool { return o.contender == theClosed || o.contender == theImpatient }
 
-func (t *trial) start(contender int, lock func() error) {
+func (t *trial) start(ctx context.Context, contender int) {
+	t.started++
 	t.running++
 	if !(outcome{contender: contender}).givesUp() {
 		t.waiting++
 	}
-	go func() { t.outcomes <- outcome{contender, guarded("Lock", lock)} }()
+	go func() {
+		t.outcomes <- outcome{contender, guarded("Lock", func() error { return t.lock(ctx, contender) })}
+	}()
 }
 
 // enter waits until a contender gets the lock, which is free.
@@ -230,7 +269,7 @@ func (t *trial) enter() (contender int, err error) {
 // calm returns when all requests have been answered and nothing has crossed
 // the wire for some polls.
 func (t *trial) calm(polls int) error {
-	seen, calm := t.traffic(), 0
+	seen, calm := int64(-1), 0
 	for range mostPolls {
 		select {
 		case o := <-t.outcomes:
@@ -242,7 +281,7 @@ func (t *trial) calm(polls int) error {
 			return context.Cause(t.ctx)
 		}
 		calm++
-		if traffic := t.traffic(); traffic != seen || t.tap.Pending() > 0 {
+		if traffic, due := t.alive(); traffic != seen || due {
 			seen, calm = traffic, 0
 		}
 		if calm >= polls {
@@ -250,11 +289,6 @@ func (t *trial) calm(polls int) error {
 		}
 	}
 	return nil
-}
-
-func (t *trial) traffic() int64 {
-	c := t.tap.Counts()
-	return c.BytesIn + c.BytesOut
 }
 
 // take notes what Lock returned.
@@ -275,9 +309,10 @@ func (t *trial) take(o outcome) error {
 	return o.err
 }
 
-// end waits, but not without end, until no contender is in Lock.
-func (t *trial) end() {
-	closeAll(t.conns)
+// end waits, but not without end, until no contender is in Lock. Stop is what makes
+// them return.
+func (t *trial) end(stop func()) {
+	stop()
 	late := time.After(returnTimeout)
 	for ; t.running > 0; t.running-- {
 		select {

@@ -16,8 +16,9 @@ type estimator struct {
 	way    time.Duration // of a packet, on average
 }
 
-// estimate gives all of the list their instants at the server.
-func estimate(list []*traveller) {
+// estimate gives all of the list their instants at the server. It returns how long
+// a packet is on its way, on average.
+func estimate(list []*traveller) time.Duration {
 	e := estimator{list: list}
 	answered := 0
 	for _, t := range list {
@@ -25,16 +26,17 @@ func estimate(list []*traveller) {
 			e.writes = append(e.writes, t)
 		}
 		if t.answered {
-			e.way += (t.came - t.sent) / 2
+			e.way += t.came - t.sent
 			answered++
 		}
 	}
-	e.way /= time.Duration(max(1, answered))
+	e.way /= time.Duration(2 * max(1, answered))
 	slices.SortStableFunc(e.writes, func(a, b *traveller) int { return cmp.Compare(a.answer.Zxid, b.answer.Zxid) })
 	e.findCauses()
 	e.placeWrites()
 	e.placeOthers()
 	e.placeEvents()
+	return e.way
 }
 
 // since is the place of the first write after a number.
@@ -52,7 +54,7 @@ func (e *estimator) findCauses() {
 		of     string
 	}
 	armed := make(map[watch]*traveller)
-	for _, t := range inOrderOfArrival(e.list) {
+	for _, t := range slices.SortedStableFunc(slices.Values(e.list), arrived) {
 		if of, ok := t.sets(); ok {
 			k := watch{t.client, t.asked.Path, of}
 			if armed[k] == nil {

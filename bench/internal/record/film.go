@@ -35,33 +35,26 @@ func (r *Recording) Film(lock, server string, predicted float64, log []wiretap.E
 		f.Clients = append(f.Clients, film.Client{Name: r.clientName(i), Contenders: r.contendersOf(i)})
 	}
 	list, marks := r.travellers(log)
-	estimate(list)
+	f.Latency = max(estimate(list), time.Microsecond)
 	for _, m := range slices.Concat(marks, r.marks) {
 		f.End = max(f.End, m.At)
 	}
 	for _, t := range list {
 		f.End = max(f.End, t.sent, t.at, t.came)
 	}
-	var ways time.Duration
-	answered := 0
 	for _, t := range list {
-		f.Packets = append(f.Packets, t.packets(f, len(f.Packets))...)
+		f.Packets = append(f.Packets, t.packets(f, len(f.Packets)+1)...)
 		switch {
 		case t.event():
 			f.Counters.Events++
 		case t.asked.Op != jute.OpSetWatches && t.asked.Op != jute.OpCloseSession:
 			f.Counters.Requests++
 		}
-		if t.answered {
-			ways += t.came - t.sent
-			answered++
-		}
 	}
 	if len(f.Packets) > maxPackets {
 		return nil, fmt.Errorf("the run has %d packets, and the lab shows %d: lower -n", len(f.Packets), maxPackets)
 	}
-	f.Latency = max(ways/time.Duration(2*max(1, answered)), time.Microsecond)
-	f.Packets = number(f.Packets)
+	number(f.Packets)
 	happened := happenings{film: f, nodes: make(map[string]string), watches: make(map[watch]int)}
 	happened.play(list, there)
 	// A stable sort: of two at one instant that of the server comes first.
@@ -78,14 +71,14 @@ func (r *Recording) Film(lock, server string, predicted float64, log []wiretap.E
 
 // results are what each contender has come to last.
 func (r *Recording) results() (list []string) {
-	for i := range r.n {
-		last := "outside"
-		for _, m := range r.marks {
-			if m.Kind == "state" && m.Who == player.Letter(i) {
-				last = cmp.Or(m.Text, m.State)
-			}
+	last := make(map[string]string)
+	for _, m := range r.marks {
+		if m.Kind == "state" {
+			last[m.Who] = cmp.Or(m.Text, m.State)
 		}
-		list = append(list, player.Letter(i)+": "+last)
+	}
+	for i := range r.n {
+		list = append(list, player.Letter(i)+": "+cmp.Or(last[player.Letter(i)], "outside"))
 	}
 	return list
 }
@@ -98,11 +91,10 @@ func contenderOf(c film.Client) string {
 	return ""
 }
 
-// packets are those of a traveller, after so many others. Until they are numbered
-// Of is the request's place.
-func (t *traveller) packets(f *film.Film, before int) []film.Packet {
+// packets are those of a traveller, numbered from first on.
+func (t *traveller) packets(f *film.Film, first int) []film.Packet {
 	c := f.Clients[t.client]
-	p := film.Packet{Client: c.Name, Who: contenderOf(c), Path: t.asked.Path}
+	p := film.Packet{ID: first, Client: c.Name, Who: contenderOf(c), Path: t.asked.Path}
 	if t.event() {
 		p.Kind, p.Event, p.Sent, p.Arrived = "event", t.asked.Event.String(), t.at, t.came
 		return []film.Packet{p}
@@ -112,7 +104,8 @@ func (t *traveller) packets(f *film.Film, before int) []film.Packet {
 	switch {
 	case t.answered:
 		reply := p
-		reply.Kind, reply.Sent, reply.Arrived, reply.Of, reply.Error = "reply", t.at, t.came, before+1, player.Code(t.answer.Err)
+		reply.Kind, reply.Sent, reply.Arrived, reply.Of, reply.Error = "reply", t.at, t.came, first, player.Code(t.answer.Err)
+		reply.ID++
 		if t.creates() {
 			reply.Made = t.answer.Path
 		}
@@ -125,27 +118,17 @@ func (t *traveller) packets(f *film.Film, before int) []film.Packet {
 	return []film.Packet{p}
 }
 
-// number puts packets into the order in which they are sent and numbers them.
-func number(packets []film.Packet) []film.Packet {
-	order := make([]int, len(packets))
-	for i := range order {
-		order[i] = i
+// number puts packets, numbered as they are made, into the order in which they
+// are sent, and numbers them again.
+func number(packets []film.Packet) {
+	slices.SortStableFunc(packets, func(a, b film.Packet) int { return cmp.Compare(a.Sent, b.Sent) })
+	place := make([]int, len(packets)+1) // of 0, which answers nothing: 0
+	for i, p := range packets {
+		place[p.ID] = i + 1
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(packets[a].Sent, packets[b].Sent) })
-	id := make([]int, len(packets))
-	for place, i := range order {
-		id[i] = place + 1
+	for i := range packets {
+		packets[i].ID, packets[i].Of = i+1, place[packets[i].Of]
 	}
-	sorted := make([]film.Packet, len(packets))
-	for place, i := range order {
-		p := packets[i]
-		p.ID = place + 1
-		if p.Of != 0 {
-			p.Of = id[p.Of-1]
-		}
-		sorted[place] = p
-	}
-	return sorted
 }
 
 type watch struct{ client, path, of string }

@@ -106,11 +106,7 @@ func (r *Recording) Log(before wiretap.Counts) (log []wiretap.Entry, counts wire
 	for range 1000 {
 		counts = r.tap.Counts()
 		log = r.tap.Log()
-		if i := slices.IndexFunc(log, func(e wiretap.Entry) bool { return !e.Time.Before(r.began) }); i >= 0 {
-			log = log[i:]
-		} else {
-			log = nil
-		}
+		log = slices.DeleteFunc(log, func(e wiretap.Entry) bool { return e.Time.Before(r.began) })
 		var requests, events int64
 		for _, e := range log {
 			switch {

@@ -29,22 +29,16 @@ func (t *traveller) event() bool { return t.asked.Kind == wiretap.Event }
 
 // writes says whether it has changed something, in a transaction of its own.
 func (t *traveller) writes() bool {
-	if t.event() || !t.answered || t.answer.Err != jute.OK {
-		return false
-	}
-	switch t.asked.Op {
-	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL, jute.OpDelete, jute.OpSetData, jute.OpMulti, jute.OpCloseSession:
-		return true
-	}
-	return false
+	return t.creates() || t.does(jute.OpDelete, jute.OpSetData, jute.OpMulti, jute.OpCloseSession)
 }
 
 func (t *traveller) creates() bool {
-	switch t.asked.Op {
-	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:
-		return t.writes()
-	}
-	return false
+	return t.does(jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL)
+}
+
+// does says whether one of the operations has succeeded.
+func (t *traveller) does(ops ...jute.Op) bool {
+	return t.answered && t.answer.Err == jute.OK && slices.Contains(ops, t.asked.Op)
 }
 
 // causes says whether a write causes an event.
@@ -134,14 +128,7 @@ func (r *Recording) travellers(log []wiretap.Entry) (list []*traveller, cuts []f
 	return list, cuts
 }
 
-func inOrderOfArrival(list []*traveller) []*traveller {
-	list = slices.Clone(list)
-	order := func(t *traveller) int {
-		if t.answered {
-			return t.answer.Order
-		}
-		return t.asked.Order
-	}
-	slices.SortStableFunc(list, func(a, b *traveller) int { return order(a) - order(b) })
-	return list
+// arrived orders travellers by what the client has seen of them last.
+func arrived(a, b *traveller) int {
+	return max(a.asked.Order, a.answer.Order) - max(b.asked.Order, b.answer.Order)
 }

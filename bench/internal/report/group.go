@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A runGroup is all rounds of one lock with one number of goroutines. Curator's
+// A Group is all rounds of one lock with one number of goroutines. Curator's
 // cold round is a group of its own.
 type Group struct {
 	lock string

@@ -149,17 +149,13 @@ func noLocks(results []Run) (texts []string) {
 
 // rows are the groups of both tables, with an empty line of t between the two.
 func rows(t *table, results []Run) iter.Seq[Group] {
+	first, second := apart(results)
+	groups := group(first)
 	return func(yield func(Group) bool) {
-		first, second := apart(results)
-		for _, g := range group(first) {
-			if !yield(g) {
-				return
+		for i, g := range slices.Concat(groups, group(second)) {
+			if i > 0 && i == len(groups) {
+				t.add(plain)
 			}
-		}
-		if len(first) > 0 && len(second) > 0 {
-			t.add(plain)
-		}
-		for _, g := range group(second) {
 			if !yield(g) {
 				return
 			}
