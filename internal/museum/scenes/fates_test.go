@@ -12,7 +12,7 @@ import (
 )
 
 // fatesOf plays the continuations of a scene's schedule.
-func fatesOf(t *testing.T, s scenes.Scene) []int {
+func fatesOf(t *testing.T, s scenes.Bug) []int {
 	return explore.Fates(t, s.World, scenes.Schedules()[s.ID].Choices, scenes.FateTries, explore.EndsIn(s.Kinds[0]), nil)
 }
 
