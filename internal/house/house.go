@@ -6,7 +6,8 @@
 // large worlds take some minutes, and that page names its command.
 package house
 
-//go:generate go test -C ../.. -count=1 ./internal/museum/scenes -update
+//go:generate go test -C ../.. -count=1 ./internal/museum/scenes -run EachSchedule -update
+//go:generate go test -C ../.. -count=1 ./internal/museum/scenes -run TheFates -update
 //go:generate go test -C ../.. -count=1 ./internal/museum/bugs -run Bug -update
 //go:generate go test -C ../.. -count=1 ./internal/museum -run "TheCatalogue|TheChinese|EachStepLinks" -update
 //go:generate go test -C ../.. -count=1 ./docs/lab/locks -update
