@@ -15,5 +15,5 @@ package house
 //go:generate go test -C ../.. -count=1 ./docs/exercises -run Stub -exercises.update
 //go:generate go test -C ../.. -count=1 ./docs/exercises/primers -run ThePages -update
 //go:generate go test -C ../.. -count=1 ./docs/teaching -run ThePlan -update
+//go:generate go test -C ../.. -count=1 ./internal/house -run TheTable -update
 //go:generate go test -C ../.. -count=1 ./internal/house -run Edition -edition.update
-//go:generate go test -C ../.. -count=1 ./internal/house -update

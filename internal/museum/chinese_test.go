@@ -179,7 +179,7 @@ func drawnZh(t require.TestingT, english, id string, phrases []phrase, used map[
 		lab = fmt.Sprintf("[实验室里没有它的场景](lab/scenes.zh-CN.md#%s)。", strings.ToLower(id))
 	}
 	diagram, lacks := diagramInChinese(m[3], phrases, used)
-	require.Empty(t, lacks, "the diagram of %s in docs/bugs.md says this, and chinese_test.go has no Chinese for it", id)
+	require.Empty(t, lacks, "the diagram of %s in docs/bugs.md says this, and labels in chinese_test.go has no Chinese for it", id)
 	checkMermaid(t, diagram)
 	return fmt.Sprintf("<!-- %s -->\n重现：%s，代码在 %s。%s\n\n```mermaid\n%s```\n", id, m[1], m[2], lab, diagram)
 }
@@ -193,14 +193,16 @@ func TestTheChineseCatalogueHasTheSameRuns(t *testing.T) {
 	said := slices.Concat(phrases, compile(explored(t)))
 	for _, b := range scenes.Bugs {
 		before, _, after, ok := cutDiagram(want, b.ID)
-		require.True(t, ok, "the entry of %s in docs/bugs.zh-CN.md needs a line <!-- %[1]s -->", b.ID)
+		require.True(t, ok, "the entry of %s in docs/bugs.zh-CN.md needs a line <!-- %[1]s -->: go generate ./... draws the diagram below it", b.ID)
 		want = before + drawnZh(t, english, b.ID, said, used) + after
 	}
 	chinese.compare(t, page, want)
 	for _, s := range scenes.All {
-		tr, _ := explore.Play(t, s.World, s.Trace().Choices)
+		saved := s.Trace()
+		require.NotNil(t, saved, "%s has no schedule: go generate ./...", s.ID)
+		tr, _ := explore.Play(t, s.World, saved.Choices)
 		diagram, lacks := diagramInChinese(Draw(tr), said, used)
-		require.Empty(t, lacks, "the diagram of scene %s says this, and chinese_test.go has no Chinese for it", s.ID)
+		require.Empty(t, lacks, "the diagram of scene %s says this, and labels in chinese_test.go has no Chinese for it", s.ID)
 		checkMermaid(t, diagram)
 	}
 	for _, p := range phrases {

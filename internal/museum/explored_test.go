@@ -14,7 +14,9 @@ import (
 // is seen with those of the catalogue.
 func TestEachSceneCouldBeAnExhibit(t *testing.T) {
 	for _, s := range scenes.All {
-		choices := s.Trace().Choices
+		saved := s.Trace()
+		require.NotNil(t, saved, "%s has no schedule: go generate ./...", s.ID)
+		choices := saved.Choices
 		tr := played(t, s.World, choices)
 		require.True(t, s.Shows(tr), "%s: %v", s.ID, tr)
 		require.NotContains(t, Draw(tr), "Session")

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -75,7 +76,7 @@ func find(t *testing.T, s scenes.Bug) []string {
 		if slices.Contains(s.Kinds, explore.Outlived) {
 			r.Found = r.Known[string(explore.Outlived)]
 		}
-		require.NotNil(t, r.Found, "%s: %v", s.ID, r)
+		require.NotNil(t, r.Found, "%s: nothing is found: write Search: atRandom into its entry, or change its World or its Kinds\n%v", s.ID, r)
 		return r.Found.Choices
 	}
 	// Shrinking might turn it into another bug.
@@ -92,6 +93,11 @@ func find(t *testing.T, s scenes.Bug) []string {
 
 // TestEachBugIsDescribed: an entry that lacks something is told so.
 func TestEachBugIsDescribed(t *testing.T) {
+	files, err := filepath.Glob("article_*.go")
+	require.NoError(t, err)
+	for _, file := range files {
+		require.True(t, slices.ContainsFunc(scenes.Bugs, func(b scenes.Bug) bool { return "article_"+strings.ToLower(b.Article())+".go" == file }), "Bugs in scenes.go leaves out the bugs of %s", file)
+	}
 	for i, b := range scenes.Bugs {
 		where := fmt.Sprintf("%s in internal/museum/scenes/article_%s.go", b.ID, strings.ToLower(b.Article()))
 		require.Regexp(t, `^[A-Z][1-9]\d*$`, b.ID)
