@@ -9,12 +9,10 @@ import (
 
 var articleA = []Bug{
 	{
-		ID: "A1", Step: first, Effect: Crash,
-		Title: Text{"every error means held, and the stack grows", "任何错误都被当成“锁被占用”，调用栈越来越深"},
 		// The article's lock tries without end. Ours is right to return the error.
-		Listing: listings.NewZookeeperLock, Cure: mayFail(naive),
-		World: explore.World{Lock: explore.Subject{Path: "/private/lock"}, Contenders: 1, Forbidden: true},
-		Kinds: []explore.Kind{explore.Endless},
+		ID: "A1", Step: first, Effect: Crash, Cure: mayFail(naive),
+		Title:   Text{"every error means held, and the stack grows", "任何错误都被当成“锁被占用”，调用栈越来越深"},
+		Listing: listings.NewZookeeperLock, World: explore.World{Lock: explore.Subject{Path: "/private/lock"}, Contenders: 1, Forbidden: true}, Kinds: []explore.Kind{explore.Endless},
 		Stops: []Stop{
 			{At: 50 * ms, Text: Text{"A calls lock(), and its request to create /private/lock is on its way. The node /private exists, but no client may create a child of it.", "A 调用了 lock()，创建 /private/lock 的请求正在路上。/private 存在，但任何客户端都没有权限在它下面创建子节点。"}, States: "waits"},
 			{At: 250 * ms, Text: Text{"The server has refused the request: A has no permission. The reply with this error is on its way.", "服务器拒绝了请求：A 没有权限。带有这个错误的应答正在路上。"}, States: "waits"},
@@ -29,11 +27,9 @@ var articleA = []Bug{
 		},
 	},
 	{
-		ID: "A2", Step: first, Effect: TwoHolders,
+		ID: "A2", Step: first, Effect: TwoHolders, Cure: naive,
 		Title:   Text{"unlock deletes its successor's node", "unlock 删除了后来者的节点"},
-		Listing: listings.NewZookeeperLock, Cure: naive,
-		World: one(bare, explore.Stop),
-		Kinds: []explore.Kind{explore.ForeignDelete},
+		Listing: listings.NewZookeeperLock, World: one(bare, explore.Stop), Kinds: []explore.Kind{explore.ForeignDelete},
 		Stops: []Stop{
 			{At: 400 * ms, Text: Text{"A's create has succeeded: A holds the lock.", "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
 			{At: 700 * ms, Text: Text{"B's create was refused. Next, B asks for the node with exists, and sets a watch.", "B 的 create 失败了。它接着要用 exists 查看节点，同时设置监听。"}, States: "holds waits", Nodes: "A"},
@@ -47,11 +43,9 @@ var articleA = []Bug{
 		},
 	},
 	{
-		ID: "A3", Step: first, Effect: Crash,
+		ID: "A3", Step: first, Effect: Crash, Cure: checked(naive, "(*Lock).Lock"),
 		Title:   Text{"each lost race adds a frame to the stack", "每抢输一次，调用栈就多一层"},
-		Listing: listings.NewZookeeperLock, Cure: checked(naive, "(*Lock).Lock"),
-		World: explore.World{Lock: checked(bare, "(*zookeeperLock).Lock"), Scripts: again},
-		Kinds: []explore.Kind{explore.OwnCheck}, Search: atRandom,
+		Listing: listings.NewZookeeperLock, World: explore.World{Lock: checked(bare, "(*zookeeperLock).Lock"), Scripts: again}, Kinds: []explore.Kind{explore.OwnCheck}, Search: atRandom,
 		Stops: []Stop{
 			{At: 400 * ms, Text: Text{"A's create has succeeded: A holds the lock.", "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
 			{At: 700 * ms, Quote: "失败后调用waitForRelease方法等待", Text: Text{"B's create was refused: B has lost its first race. Its lock() calls waitForRelease().", "B 的 create 失败了，第一次没有抢到锁。它的 lock() 调用 waitForRelease()。"}, States: "holds waits", Nodes: "A"},
@@ -66,11 +60,9 @@ var articleA = []Bug{
 		},
 	},
 	{
-		ID: "A4", Step: first, Effect: Hang,
+		ID: "A4", Step: first, Effect: Hang, Cure: naive,
 		Title:   Text{"a waiter whose session is gone never wakes", "会话已失效的等待者永远不会被唤醒"},
-		Listing: listings.NewZookeeperLock, Cure: naive,
-		World: one(bare, explore.Expire),
-		Kinds: []explore.Kind{explore.Hang},
+		Listing: listings.NewZookeeperLock, World: one(bare, explore.Expire), Kinds: []explore.Kind{explore.Hang},
 		Stops: []Stop{
 			{At: 350 * ms, Text: Text{"A's create has succeeded: A holds the lock.", "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
 			{At: 1050 * ms, Text: Text{"B's create was refused. B has asked for the node with exists, has left a watch, and waits at its latch.", "B 的 create 失败了。B 用 exists 查看了节点，同时设置了监听，正在 latch 上等待。"}, States: "holds waits", Nodes: "A", Watchers: "B"},
@@ -82,11 +74,9 @@ var articleA = []Bug{
 		},
 	},
 	{
-		ID: "A5", Step: first, Effect: Hang,
+		ID: "A5", Step: first, Effect: Hang, Cure: complete,
 		Title:   Text{"the reply to create is lost: the client waits for itself", "create 的应答丢失：客户端在等自己"},
-		Listing: listings.NewZookeeperLock, Cure: complete,
-		World: among(1, bare, explore.LoseReply),
-		Kinds: []explore.Kind{explore.Hang},
+		Listing: listings.NewZookeeperLock, World: among(1, bare, explore.LoseReply), Kinds: []explore.Kind{explore.Hang},
 		Stops: []Stop{
 			{At: 100 * ms, Text: Text{"A calls lock(), and its create is on its way. A is the only contender.", "A 调用了 lock()，它的 create 正在路上。竞争者只有 A 一个。"}, States: "waits"},
 			{At: 300 * ms, Text: Text{"The server has created the node. The connection has broken, and the reply is lost with it: A does not know that it has a node.", "服务器创建了节点。连接断了，应答随之丢失：A 不知道自己已经有了节点。"}, States: "waits", Nodes: "A"},
@@ -99,11 +89,9 @@ var articleA = []Bug{
 		},
 	},
 	{
-		ID: "A6", Step: first, Effect: Starvation,
+		ID: "A6", Step: first, Effect: Starvation, Cure: herd,
 		Title:   Text{"waiters have no order: a slow one starves", "等待者没有次序：慢的那个会饿死"},
-		Listing: listings.NewZookeeperLock, Cure: herd,
-		World: explore.World{Lock: explore.Subject{Bypass: cycles - 1}, Scripts: again},
-		Kinds: []explore.Kind{explore.Starves}, Search: atRandom,
+		Listing: listings.NewZookeeperLock, World: explore.World{Lock: explore.Subject{Bypass: cycles - 1}, Scripts: again}, Kinds: []explore.Kind{explore.Starves}, Search: atRandom,
 		Stops: []Stop{
 			{At: 350 * ms, Text: Text{"A's create has succeeded: A holds the lock.", "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
 			{At: 950 * ms, Text: Text{"B's create was refused. Its next request, which is to set a watch, is on its way and will be slow.", "B 的 create 失败了。它的下一个请求要去设置监听，已经在路上，但会很慢。"}, States: "holds waits", Nodes: "A"},
@@ -114,11 +102,9 @@ var articleA = []Bug{
 		},
 	},
 	{
-		ID: "A7", Step: third, Effect: Hang,
+		ID: "A7", Step: third, Effect: Hang, Cure: predecessor,
 		Title:   Text{"a release before the latch exists is lost", "latch 创建之前的释放通知会丢失"},
-		Listing: listings.NewZkClientLock, Cure: predecessor,
-		World: explore.World{Lock: queue},
-		Kinds: []explore.Kind{explore.Hang},
+		Listing: listings.NewZkClientLock, World: explore.World{Lock: queue}, Kinds: []explore.Kind{explore.Hang},
 		Stops: []Stop{
 			{At: 250 * ms, Text: Text{"A's node is in the queue, and it is the only one.", "队列里只有 A 的节点。"}, States: "waits waits", Nodes: "A"},
 			{At: 650 * ms, Text: Text{"A has read the list and holds the lock. B wants it, too.", "A 读取了列表，A 持有锁。B 也要加锁。"}, States: "holds waits", Nodes: "A"},
@@ -130,12 +116,10 @@ var articleA = []Bug{
 		},
 	},
 	{
-		ID: "A8", Step: third, Effect: Crash,
+		ID: "A8", Step: third, Effect: Crash, Cure: predecessor,
 		Title:   Text{"a waiter whose own node is gone panics", "自己的节点被删除后，等待者会崩溃"},
-		Listing: listings.NewZkClientLock, Cure: predecessor,
-		World: among(3, queue, explore.Expire),
-		Kinds: []explore.Kind{explore.Crash},
-		Like:  func(tr *explore.Trace) bool { return strings.Contains(tr.Violation.What, "out of range [-") },
+		Listing: listings.NewZkClientLock, World: among(3, queue, explore.Expire), Kinds: []explore.Kind{explore.Crash},
+		Like: func(tr *explore.Trace) bool { return strings.Contains(tr.Violation.What, "out of range [-") },
 		Stops: []Stop{
 			{At: 950 * ms, Text: Text{"B holds the lock. C's node is behind B's.", "B 持有锁。C 的节点排在 B 后面。"}, States: "waits holds waits", Nodes: "B C"},
 			{At: 1750 * ms, Text: Text{"C watches B's node, and A has queued behind C.", "C 监听 B 的节点，A 又排在 C 后面。"}, States: "waits holds waits", Nodes: "B C A", Watchers: "C"},
@@ -147,11 +131,9 @@ var articleA = []Bug{
 		},
 	},
 	{
-		ID: "A9", Step: third, Effect: Crash,
+		ID: "A9", Step: third, Effect: Crash, Cure: predecessor,
 		Title:   Text{"the second lock() on the same object panics", "同一对象第二次 lock() 会崩溃"},
-		Listing: listings.NewZkClientLock, Cure: predecessor,
-		World: explore.World{Lock: queue, Scripts: [][]explore.Op{times(2)}},
-		Kinds: []explore.Kind{explore.Crash},
+		Listing: listings.NewZkClientLock, World: explore.World{Lock: queue, Scripts: [][]explore.Op{times(2)}}, Kinds: []explore.Kind{explore.Crash},
 		Stops: []Stop{
 			{At: 100 * ms, Text: Text{"A and B have called lock(), and their creates are on their way. B's will be slow.", "A 和 B 都调用了 lock()，两个 create 正在路上。B 的会很慢。"}, States: "waits waits"},
 			{At: 400 * ms, Text: Text{"A's node is in the queue, and A's object keeps its path in currentPath.", "A 的节点已在队列里，A 的对象把它的路径存入 currentPath。"}, States: "waits waits", Nodes: "A"},
@@ -165,11 +147,9 @@ var articleA = []Bug{
 		},
 	},
 	{
-		ID: "A10", Step: third, Effect: Crash,
+		ID: "A10", Step: third, Effect: Crash, Cure: predecessor,
 		Title:   Text{"lock() throws if the parent does not exist", "父节点不存在时，lock() 抛出异常"},
-		Listing: listings.NewZkClientLock, Cure: predecessor,
-		World: explore.World{Missing: true},
-		Kinds: []explore.Kind{explore.Crash},
+		Listing: listings.NewZkClientLock, World: explore.World{Missing: true}, Kinds: []explore.Kind{explore.Crash},
 		Stops: []Stop{
 			{At: 50 * ms, Text: Text{"A and B have called lock(). The server is new, and has no node /lock.", "A 和 B 都调用了 lock()。服务器是新的，还没有 /lock 节点。"}, States: "waits waits"},
 			{At: 150 * ms, Quote: "private String lock_path = \"/lock\";", Text: Text{"A's create is on its way. It asks for an ephemeral sequential node in /lock, and no line of the listing creates /lock.", "A 的 create 正在路上，要在 /lock 下面创建临时顺序节点。而文章的代码里，没有一行会创建 /lock。"}, States: "waits waits"},
@@ -180,11 +160,9 @@ var articleA = []Bug{
 		},
 	},
 	{
-		ID: "A11", Step: first, Effect: TwoHolders,
+		ID: "A11", Step: first, Effect: TwoHolders, Cure: naive,
 		Title:   Text{"an exception while it waits: lock() just returns", "等待时发生异常：lock() 直接返回"},
-		Listing: listings.NewZookeeperLock, Cure: naive,
-		World: one(bare, explore.LoseRequest),
-		Kinds: []explore.Kind{explore.TwoHolders},
+		Listing: listings.NewZookeeperLock, World: one(bare, explore.LoseRequest), Kinds: []explore.Kind{explore.TwoHolders},
 		Stops: []Stop{
 			{At: 100 * ms, Text: Text{"A and B have called lock(), and both creates are on their way.", "A 和 B 都调用了 lock()，两个 create 正在路上。"}, States: "waits waits"},
 			{At: 400 * ms, Text: Text{"A's create has succeeded: A holds the lock.", "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},

@@ -7,11 +7,9 @@ import (
 
 var articleB = []Bug{
 	{
-		ID: "B1", Step: third, Effect: Hang,
+		ID: "B1", Step: third, Effect: Hang, Cure: predecessor,
 		Title:   Text{"the sequence number is taken for the number of children", "把序号当成了子节点的个数"},
-		Listing: listings.NewCountingLock, Cure: predecessor,
-		World: explore.World{Lock: queue, Contenders: 3},
-		Kinds: []explore.Kind{explore.Hang},
+		Listing: listings.NewCountingLock, World: explore.World{Lock: queue, Contenders: 3}, Kinds: []explore.Kind{explore.Hang},
 		Stops: []Stop{
 			{At: 650 * ms, Text: Text{"A's node has the number 0: no contender is before A, and A holds the lock.", "A 的节点序号是 0：前面没有别的竞争者，A 持有锁。"}, States: "holds waits waits", Nodes: "A", Watchers: "A"},
 			{At: 1050 * ms, Text: Text{"A unlocks, and its node is gone. Nobody is in the queue.", "A 释放锁，它的节点已删除。队列空了。"}, States: "unlocks waits waits"},
@@ -23,29 +21,18 @@ var articleB = []Bug{
 		},
 	},
 	{
-		ID: "B2", Step: fifth, Effect: TwoHolders,
-		Title: Text{"anybody may delete the row, and it has no expiry", "谁都能删除这一行，而且它永不过期"},
-		Cure:  timeout,
-		NoScene: &NoScene{
-			Why:  Text{"the server in the lab is a ZooKeeper, and this lock is a row in a database", "实验室里的服务器是 ZooKeeper，而这个锁是数据库里的一行"},
-			Near: "A2",
-		},
+		ID: "B2", Step: fifth, Effect: TwoHolders, Cure: timeout,
+		Title:   Text{"anybody may delete the row, and it has no expiry", "谁都能删除这一行，而且它永不过期"},
+		NoScene: &NoScene{Why: Text{"the server in the lab is a ZooKeeper, and this lock is a row in a database", "实验室里的服务器是 ZooKeeper，而这个锁是数据库里的一行"}, Near: "A2"},
 	},
 	{
-		ID: "B3", Step: fifth, Effect: Hang,
-		Title: Text{"after a crash, a key without a time to live stays", "崩溃之后，没有过期时间的键一直留着"},
-		Cure:  timeout,
-		NoScene: &NoScene{
-			Why: Text{"the server in the lab is a ZooKeeper, and this lock is a key in Redis that nothing deletes when its client ends", "实验室里的服务器是 ZooKeeper，而这个锁是 Redis 里的一个键，客户端结束后它不会自动删除"},
-		},
+		ID: "B3", Step: fifth, Effect: Hang, Cure: timeout,
+		Title:   Text{"after a crash, a key without a time to live stays", "崩溃之后，没有过期时间的键一直留着"},
+		NoScene: &NoScene{Why: Text{"the server in the lab is a ZooKeeper, and this lock is a key in Redis that nothing deletes when its client ends", "实验室里的服务器是 ZooKeeper，而这个锁是 Redis 里的一个键，客户端结束后它不会自动删除"}},
 	},
 	{
-		ID: "B4", Step: fifth, Effect: TwoHolders,
-		Title: Text{"a slow holder deletes its successor's key", "动作慢的持有者删除了后来者的键"},
-		Cure:  timeout,
-		NoScene: &NoScene{
-			Why:  Text{"the server in the lab is a ZooKeeper, and this lock is a key in Redis that expires by a clock of its own", "实验室里的服务器是 ZooKeeper，而这个锁是 Redis 里的一个键，按 Redis 自己的时钟过期"},
-			Near: "A2",
-		},
+		ID: "B4", Step: fifth, Effect: TwoHolders, Cure: timeout,
+		Title:   Text{"a slow holder deletes its successor's key", "动作慢的持有者删除了后来者的键"},
+		NoScene: &NoScene{Why: Text{"the server in the lab is a ZooKeeper, and this lock is a key in Redis that expires by a clock of its own", "实验室里的服务器是 ZooKeeper，而这个锁是 Redis 里的一个键，按 Redis 自己的时钟过期"}, Near: "A2"},
 	},
 }

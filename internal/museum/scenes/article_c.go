@@ -7,9 +7,9 @@ import (
 
 var articleC = []Bug{
 	{
-		ID: "C1", Step: fourth, Effect: TwoHolders,
+		ID: "C1", Step: fourth, Effect: TwoHolders, Cure: reentrant,
 		Title:   Text{"a thread that failed to lock is counted as the holder", "加锁失败的线程被记为持有者"},
-		Listing: listings.NewCountedLock, Cure: reentrant,
+		Listing: listings.NewCountedLock,
 		World: explore.World{
 			Lock: mayFail(explore.Subject{Queue: true}), Scripts: [][]explore.Op{nil, times(2)},
 			Kinds: []explore.Fault{explore.LoseRequest}, Faults: 1,
@@ -26,11 +26,9 @@ var articleC = []Bug{
 		},
 	},
 	{
-		ID: "C2", Step: third, Effect: Crash,
+		ID: "C2", Step: third, Effect: Crash, Cure: predecessor,
 		Title:   Text{"the lock call fails just when its node becomes the first", "节点刚排到第一，加锁调用却失败了"},
-		Listing: listings.NewAwaitLock, Cure: predecessor,
-		World: explore.World{Lock: queue},
-		Kinds: []explore.Kind{explore.Failure, explore.Crash},
+		Listing: listings.NewAwaitLock, World: explore.World{Lock: queue}, Kinds: []explore.Kind{explore.Failure, explore.Crash},
 		Stops: []Stop{
 			{At: 250 * ms, Text: Text{"A's node is in the queue.", "A 的节点已在队列里。"}, States: "waits waits", Nodes: "A"},
 			{At: 550 * ms, Text: Text{"B's node is in the queue, behind A's.", "B 的节点也在队列里，排在 A 后面。"}, States: "waits waits", Nodes: "A B"},

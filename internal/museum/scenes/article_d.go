@@ -7,12 +7,10 @@ import (
 
 var articleD = []Bug{
 	{
-		ID: "D1", Step: third, Effect: Hang,
-		Title:   Text{"a watch on a deleted node never fires", "对已删除节点的监听永远不会触发"},
-		Listing: listings.NewZkLock, Cure: predecessor,
-		World: explore.World{Lock: queue},
+		ID: "D1", Step: third, Effect: Hang, Cure: predecessor,
+		Title: Text{"a watch on a deleted node never fires", "对已删除节点的监听永远不会触发"},
 		// D2 hangs, too. Here the node to watch has gone, there it has not.
-		Kinds: []explore.Kind{explore.Hang}, Like: noNode,
+		Listing: listings.NewZkLock, World: explore.World{Lock: queue}, Kinds: []explore.Kind{explore.Hang}, Like: noNode,
 		Stops: []Stop{
 			{At: 950 * ms, Text: Text{"B's node is the first in the list, and B holds the lock.", "B 的节点在列表里排第一，B 持有锁。"}, States: "waits holds", Nodes: "B"},
 			{At: 1450 * ms, Text: Text{"B unlocks, by closing its client: that ends the session, and its node goes with it. The request is on its way.", "B 释放锁的办法是关闭客户端：会话结束，节点随之删除。请求正在路上。"}, States: "waits unlocks", Nodes: "B"},
@@ -24,11 +22,9 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D2", Step: third, Effect: Hang,
+		ID: "D2", Step: third, Effect: Hang, Cure: predecessor,
 		Title:   Text{"a notify that comes before the wait is lost", "先于 wait 的 notify 会丢失"},
-		Listing: listings.NewZkLock, Cure: predecessor,
-		World: explore.World{Lock: queue},
-		Kinds: []explore.Kind{explore.Hang}, Like: func(tr *explore.Trace) bool { return !noNode(tr) },
+		Listing: listings.NewZkLock, World: explore.World{Lock: queue}, Kinds: []explore.Kind{explore.Hang}, Like: func(tr *explore.Trace) bool { return !noNode(tr) },
 		Stops: []Stop{
 			{At: 1250 * ms, Text: Text{"A holds the lock.", "A 持有锁。"}, States: "holds waits", Nodes: "A"},
 			{At: 1450 * ms, Text: Text{"B has queued behind A.", "B 排在 A 后面。"}, States: "holds waits", Nodes: "A B"},
@@ -40,11 +36,9 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D3", Step: third, Effect: TwoHolders,
+		ID: "D3", Step: third, Effect: TwoHolders, Cure: predecessor,
 		Title:   Text{"a waiter that is woken does not read the list again", "等待者被唤醒后不再重新读取列表"},
-		Listing: listings.NewZkLock, Cure: predecessor,
-		World: among(3, queue, explore.Expire),
-		Kinds: []explore.Kind{explore.TwoHolders, explore.Overtaken, explore.NodeMissing}, Search: atRandom,
+		Listing: listings.NewZkLock, World: among(3, queue, explore.Expire), Kinds: []explore.Kind{explore.TwoHolders, explore.Overtaken, explore.NodeMissing}, Search: atRandom,
 		Stops: []Stop{
 			{At: 1750 * ms, Text: Text{"C, A and B have their nodes in the queue, in this order. C will hold the lock first, then A, then B.", "C、A、B 依次在队列里创建了节点。应当先由 C 持有锁，然后是 A，最后是 B。"}, States: "waits waits waits", Nodes: "C A B"},
 			{At: 2350 * ms, Text: Text{"B's predecessor is A. B watches A's node, and is about to wait.", "B 的前驱节点是 A 的。B 已监听这个节点，正要开始等待。"}, States: "waits waits waits", Nodes: "C A B", Watchers: "B"},
@@ -55,11 +49,9 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D4", Step: third, Effect: Crash,
+		ID: "D4", Step: third, Effect: Crash, Cure: predecessor,
 		Title:   Text{"two clients create the parent at once: one gets false", "两个客户端同时创建父节点：其中一个得到 false"},
-		Listing: listings.NewZkLock, Cure: predecessor,
-		World: explore.World{Missing: true},
-		Kinds: []explore.Kind{explore.Failure},
+		Listing: listings.NewZkLock, World: explore.World{Missing: true}, Kinds: []explore.Kind{explore.Failure},
 		Stops: []Stop{
 			{At: 100 * ms, Quote: "stat stat = zookeeper.exists(\"/\" + businesscode, false);", Text: Text{"No client has used this lock before, so its parent /lock does not exist. A and B have each asked for it with exists.", "还没有客户端用过这个锁，父节点 /lock 不存在。A 和 B 各自用 exists 查看它，请求正在路上。"}, States: "waits waits"},
 			{At: 400 * ms, Text: Text{"A has learnt that the parent does not exist, and has sent a create. This request will be slow.", "A 得知父节点不存在，发出了 create。这个请求在路上会很慢。"}, States: "waits waits"},
@@ -74,9 +66,9 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D5", Step: third, Effect: Crash,
+		ID: "D5", Step: third, Effect: Crash, Cure: predecessor,
 		Title:   Text{"a missing session is taken for a held lock", "没有会话，却当成锁被占用"},
-		Listing: listings.NewZkLock, Cure: predecessor,
+		Listing: listings.NewZkLock,
 		World: explore.World{
 			Lock: queue, Contenders: 1, Scripts: [][]explore.Op{{explore.TryLockOp, explore.UnlockOp}}, // false means held
 			Unconnected: true, Kinds: []explore.Fault{explore.Refuse}, Faults: 1,
@@ -93,11 +85,9 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D6", Step: third, Effect: Leak,
+		ID: "D6", Step: third, Effect: Leak, Cure: predecessor,
 		Title:   Text{"a waiter that is woken queues again, behind its own node", "等待者被唤醒后再次排队，排到了自己的节点后面"},
-		Listing: listings.NewDistributedLock, Cure: predecessor,
-		World: explore.World{Lock: deep},
-		Kinds: []explore.Kind{explore.Failure, explore.NodeLeft},
+		Listing: listings.NewDistributedLock, World: explore.World{Lock: deep}, Kinds: []explore.Kind{explore.Failure, explore.NodeLeft},
 		Stops: []Stop{
 			{At: 550 * ms, Text: Text{"Two nodes are in the queue: A's is the first, and B's is the second.", "队列里有两个节点：A 的第一，B 的第二。"}, States: "waits waits", Nodes: "A B"},
 			{At: 1300 * ms, Text: Text{"B watches A's node, and waits at a latch for at most five seconds.", "B 监听 A 的节点，在 latch 上等待，最多等五秒。"}, States: "waits waits", Nodes: "A B", Watchers: "B"},
@@ -112,11 +102,9 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D7", Step: third, Effect: TwoHolders,
+		ID: "D7", Step: third, Effect: TwoHolders, Cure: predecessor,
 		Title:   Text{"the node before is gone: the waiter takes the lock", "前驱节点没了，等待者就当作拿到了锁"},
-		Listing: listings.NewDistributedLock, Cure: predecessor,
-		World: among(3, deep, explore.Expire),
-		Kinds: []explore.Kind{explore.TwoHolders}, Search: atRandom,
+		Listing: listings.NewDistributedLock, World: among(3, deep, explore.Expire), Kinds: []explore.Kind{explore.TwoHolders}, Search: atRandom,
 		Stops: []Stop{
 			{At: 250 * ms, Text: Text{"C's node is the first in the queue.", "C 的节点在队列里排第一。"}, States: "waits waits waits", Nodes: "C"},
 			{At: 650 * ms, Text: Text{"C has read the list, and holds the lock.", "C 读取了列表，C 持有锁。"}, States: "waits waits holds", Nodes: "C"},
@@ -127,19 +115,17 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D8", Step: third, Effect: Hang,
+		ID: "D8", Step: third, Effect: Hang, Cure: patient(),
 		Title:   Text{"each wake-up starts the wait time again", "每次唤醒都重新计算等待时间"},
-		Listing: listings.NewDistributedLock, Cure: patient(),
+		Listing: listings.NewDistributedLock,
 		World: explore.World{
 			Lock: explore.Subject{Path: deep.Path, Within: listings.WaitTime}, Contenders: 3, Kinds: []explore.Fault{explore.Pause}, Faults: 2,
 		},
 		Kinds: []explore.Kind{explore.TooLong}, Search: atRandom,
 		// In the scene no waiter is woken. A client that is cut off connects again after a
 		// second, and meanwhile the clock of a wait goes on.
-		Play: &Play{
-			Contenders: 2, Kinds: []explore.Fault{explore.Cut}, Faults: 1,
-			Choices: []string{"A: request", "A: request", "B: request", "B: request", "B: request", "A: cut", "A: reconnect", "B: request", "B: request", "B: request"},
-		},
+		Play: &Play{Contenders: 2, Kinds: []explore.Fault{explore.Cut}, Faults: 1,
+			Choices: []string{"A: request", "A: request", "B: request", "B: request", "B: request", "A: cut", "A: reconnect", "B: request", "B: request", "B: request"}},
 		Stops: []Stop{
 			{At: 850 * ms, Text: Text{"A holds the lock, and B's node is behind A's.", "A 持有锁，B 的节点排在 A 后面。"}, States: "holds waits", Nodes: "A B"},
 			{At: 1550 * ms, Text: Text{"B watches A's node. From now on B waits, for at most five seconds.", "B 监听 A 的节点。从现在起，B 最多等五秒。"}, States: "holds waits", Nodes: "A B", Watchers: "B"},
@@ -154,11 +140,9 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D9", Step: third, Effect: Hang,
+		ID: "D9", Step: third, Effect: Hang, Cure: predecessor,
 		Title:   Text{"lock b waits for lock a", "锁 b 在等锁 a"},
-		Listing: listings.NewDistributedLock, Cure: predecessor,
-		World: explore.World{Lock: deep, Apart: true},
-		Kinds: []explore.Kind{explore.Hang},
+		Listing: listings.NewDistributedLock, World: explore.World{Lock: deep, Apart: true}, Kinds: []explore.Kind{explore.Hang},
 		Stops: []Stop{
 			{At: 100 * ms, Quote: "private static final string root_node = \"/businesscode\";", Text: Text{"A wants the lock lockA, and B wants the lock lockB. The two locks are independent, but the listing puts the nodes of all locks below one parent.", "A 要的是锁 lockA，B 要的是锁 lockB。两个锁毫不相干，文章的代码却把所有锁的节点放在同一个父节点下。"}, States: "waits waits"},
 			{At: 250 * ms, Text: Text{"A's node is made. Its name begins with the name of A's lock: lockA_0000000000.", "A 的节点已创建，名字以 A 的锁名开头：lockA_0000000000。"}, States: "waits waits", Nodes: "A"},
@@ -171,18 +155,16 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D10", Step: third, Effect: Leak,
+		ID: "D10", Step: third, Effect: Leak, Cure: closing(),
 		Title:   Text{"close() after a failed lock() deletes path null", "lock() 失败后的 close() 删除路径 null"},
-		Listing: listings.NewDistributedLock, Cure: closing(),
+		Listing: listings.NewDistributedLock,
 		World: explore.World{
 			Lock: mayFail(explore.Subject{Path: "/private/lock", Closes: true}), Contenders: 1, Forbidden: true,
 		},
 		Kinds: []explore.Kind{explore.SessionLeft},
 		// The scene has no choice, and a scene without choices is not a schedule.
-		Play: &Play{
-			Contenders: 1, Kinds: []explore.Fault{explore.Expire}, Faults: 1,
-			Choices: []string{"A: request"},
-		},
+		Play: &Play{Contenders: 1, Kinds: []explore.Fault{explore.Expire}, Faults: 1,
+			Choices: []string{"A: request"}},
 		Stops: []Stop{
 			{At: 50 * ms, Text: Text{"A calls lock. Its first request is to create A's node below /private. The lock's path to this node is null until the reply comes.", "A 调用 lock。第一个请求是在 /private 下创建 A 的节点。收到应答之前，节点路径是 null。"}, States: "waits"},
 			{At: 150 * ms, Text: Text{"In this scene no client is allowed to create a node there. So lock must fail, and that is not the bug.", "在这个场景里，任何客户端都没有权限在那里创建节点。lock 必然失败，这并不是 bug。"}, States: "waits"},
@@ -194,16 +176,12 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D11", Step: fifth, Effect: Leak,
+		ID: "D11", Step: fifth, Effect: Leak, Cure: timeout,
 		Title:   Text{"the heartbeat outlives the lock, as a hot loop", "释放锁之后，心跳线程仍空转不停"},
-		Listing: listings.NewHeartbeatLock, Cure: timeout,
-		World: explore.World{Lock: deep, Contenders: 1},
-		Kinds: []explore.Kind{explore.Endless},
+		Listing: listings.NewHeartbeatLock, World: explore.World{Lock: deep, Contenders: 1}, Kinds: []explore.Kind{explore.Endless},
 		// In the scene no heartbeat is sent.
-		Play: &Play{
-			Contenders: 1, Kinds: []explore.Fault{explore.Pause}, Faults: 1,
-			Choices: []string{"A: request", "A: request", "all: time passes", "gap D11: go on", "A: request", "A: reconnect"},
-		},
+		Play: &Play{Contenders: 1, Kinds: []explore.Fault{explore.Pause}, Faults: 1,
+			Choices: []string{"A: request", "A: request", "all: time passes", "gap D11: go on", "A: request", "A: reconnect"}},
 		Stops: []Stop{
 			{At: 350 * ms, Text: Text{"A's node is in the queue, and it is the only one.", "队列里只有 A 的节点。"}, States: "waits", Nodes: "A"},
 			{At: 650 * ms, Text: Text{"A holds the lock. The listing starts a thread that sends heartbeats.", "A 持有锁。文章的代码启动了一个发送心跳的线程。"}, States: "holds", Nodes: "A"},
@@ -218,18 +196,14 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D12", Step: fifth, Effect: TwoHolders,
-		Title:   Text{"the heartbeat writes, and does not keep the lock", "心跳只是不停地写，保不住锁"},
-		Listing: listings.NewHeartbeatLock, Cure: timeout,
-		World: one(deep, explore.Expire),
+		ID: "D12", Step: fifth, Effect: TwoHolders, Cure: timeout,
+		Title: Text{"the heartbeat writes, and does not keep the lock", "心跳只是不停地写，保不住锁"},
 		// It is reported apart, and does not end a search.
-		Kinds: []explore.Kind{explore.Outlived}, Search: explore.Search{Seed: 1, Limit: 50},
+		Listing: listings.NewHeartbeatLock, World: one(deep, explore.Expire), Kinds: []explore.Kind{explore.Outlived}, Search: explore.Search{Seed: 1, Limit: 50},
 		// In the scene no heartbeat is sent. A client that is cut off connects again after a
 		// second, and meanwhile the clock of the heartbeat goes on.
-		Play: &Play{
-			Contenders: 2, Kinds: []explore.Fault{explore.Cut, explore.Expire}, Faults: 2,
-			Choices: []string{"A: request", "A: request", "A: cut", "A: reconnect", "A: request", "B: request", "B: request", "B: request", "A: expire", "B: request"},
-		},
+		Play: &Play{Contenders: 2, Kinds: []explore.Fault{explore.Cut, explore.Expire}, Faults: 2,
+			Choices: []string{"A: request", "A: request", "A: cut", "A: reconnect", "A: request", "B: request", "B: request", "B: request", "A: expire", "B: request"}},
 		Stops: []Stop{
 			{At: 350 * ms, Text: Text{"A's node is the only one in the queue.", "队列里只有 A 的节点。"}, States: "waits waits", Nodes: "A"},
 			{At: 650 * ms, Quote: "if (currentnodeindex == 0) {", Text: Text{"A holds the lock. The listing sets locked to true, and starts a thread that is to send a heartbeat each second.", "A 持有锁。文章的代码把 locked 设为 true，启动了一个线程，要每秒发送一次心跳。"}, States: "holds waits", Nodes: "A"},
