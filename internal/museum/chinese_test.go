@@ -2,19 +2,15 @@ package museum
 
 import (
 	"fmt"
-	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/museum/scenes"
-)
-
-const (
-	catalogue   = "../../docs/bugs.md"
-	catalogueZh = "../../docs/bugs.zh-CN.md"
 )
 
 // labels are what the diagrams say, and the same in Chinese. A hole takes what
@@ -47,7 +43,11 @@ var labels = [][2]string{
 	{"the session of client {who} expires, and its nodes are deleted", "客户端 {who} 的会话过期，它的节点随之删除"},
 	{"the session of client {who} still exists", "客户端 {who} 的会话仍然存在"},
 	{"the first attempt to connect is refused", "第一次连接被拒绝"},
+	{"{op} of client {who} is lost with the connection", "连接断开，客户端 {who} 的 {op} 丢失"},
 	{"is cut off", "断线"},
+	{"is cut off until its session has expired", "断线，直到会话过期"},
+	{"is stopped, its session expires meanwhile", "停顿，会话在此期间过期"},
+	{"runs on", "恢复运行"},
 	{"is back", "重新连上"},
 	{"is closed", "已关闭"},
 	{"loses its connection", "连接断开"},
@@ -126,6 +126,20 @@ func compile(labels [][2]string) (list []phrase) {
 	return list
 }
 
+// explored are what the lab has in Chinese of what the explorer says, as a diagram
+// says it: the kinds of violation, and sentences without holes.
+func explored(t *testing.T) (pairs [][2]string) {
+	_, words, ok := strings.Cut(read(t, "../../docs/lab/page/strings.js"), "\n  zh: {\n")
+	require.True(t, ok)
+	found := regexp.MustCompile(`"violation\.([^"]+)": "([^"]*)"`).FindAllStringSubmatch(words, -1)
+	require.Len(t, found, len(explore.Kinds)+1, "kinds of violation, and a holder that outlives its session")
+	found = append(found, regexp.MustCompile(`(?m)^  \["([^{"]+?)(?:: .*)?", "([^{"]+?)(?:：.*)?"\],$`).FindAllStringSubmatch(read(t, "../../docs/lab/page/chinese.js"), -1)...)
+	for _, m := range found {
+		pairs = append(pairs, [2]string{plain(m[1]), m[2]})
+	}
+	return pairs
+}
+
 var drawn = regexp.MustCompile(`(?m)^( +(?:participant \w+ as|Note over [\w,]+:|\w+-[->)]+\w+:)) (.*)$`)
 
 // diagramInChinese translates the labels of a diagram. It returns those that
@@ -145,80 +159,51 @@ func diagramInChinese(diagram string, phrases []phrase, used map[string]int) (zh
 	return zh, lacks
 }
 
-var kindsZh = map[string]string{
-	string(Hang): "永远等待", string(TwoHolders): "两个持有者", string(Leak): "残留", string(Starvation): "饿死", string(Crash): "崩溃",
+var effectsZh = map[scenes.Effect]string{
+	scenes.Hang: "永远等待", scenes.TwoHolders: "两个持有者", scenes.Leak: "残留", scenes.Starvation: "饿死", scenes.Crash: "崩溃",
 }
 
-// headingZh is the heading of a bug in docs/bugs.zh-CN.md.
-func headingZh(id string) string {
-	_, zh := scenes.Title(id)
-	return id + "：" + zh
+var chinese = edition{
+	file: "../../docs/bugs.zh-CN.md", colon: "：", comma: "、", step: "## 第 ",
+	text:   func(t scenes.Text) string { return t.Zh },
+	effect: func(e scenes.Effect) string { return effectsZh[e] },
 }
 
-// partsZh are what docs/bugs.zh-CN.md has of a bug from docs/bugs.md: patterns
-// that find the parts, and the parts.
-func partsZh(t require.TestingT, english, id string, phrases []phrase, used map[string]int) map[string]string {
-	row := regexp.MustCompile(`(?m)^\| \[` + id + `: .*\]\(#.*\) \| (\w) \| (.*) \| (?:step (\d)|(zklock)) \|$`).FindStringSubmatch(english)
-	require.NotNil(t, row, "docs/bugs.md has no row of %s", id)
-	require.Contains(t, kindsZh, row[2])
-	step := row[4]
-	if step == "" {
-		step = "第 " + row[3] + " 步"
-	}
-	entry := regexp.MustCompile("(?ms)^<!-- " + id + " -->\n(`go test .*?`) shows it: (\\[.*?\\)).*?^```mermaid\n(.*?)^```\n").FindStringSubmatch(english)
-	require.NotNil(t, entry, "docs/bugs.md has no diagram of %s", id)
+// drawnZh is what docs/bugs.zh-CN.md has where docs/bugs.md has the diagram of a bug.
+func drawnZh(t require.TestingT, english, id string, phrases []phrase, used map[string]int) string {
+	_, drawn, _, _ := cutDiagram(english, id)
+	m := regexp.MustCompile("(?ms)^<!-- \\w+ -->\n(`go test .*?`) shows it: (\\[.*?\\)).*?^```mermaid\n(.*?)^```\n").FindStringSubmatch(drawn)
+	require.NotNil(t, m, "docs/bugs.md has no diagram of %s", id)
 	lab := fmt.Sprintf("播放：`go run ./docs/lab -open -scene %s`，见[实验室](lab/scenes.zh-CN.md#%s)。", id, strings.ToLower(id))
 	if _, ok := scenes.Find(id); !ok {
 		lab = fmt.Sprintf("[实验室里没有它的场景](lab/scenes.zh-CN.md#%s)。", strings.ToLower(id))
 	}
-	diagram, lacks := diagramInChinese(entry[3], phrases, used)
-	require.Empty(t, lacks, "the diagram of %s in docs/bugs.md says this, and chinese_test.go has no Chinese for it", id)
+	diagram, lacks := diagramInChinese(m[3], phrases, used)
+	require.Empty(t, lacks, "the diagram of %s in docs/bugs.md says this, and labels in chinese_test.go has no Chinese for it", id)
 	checkMermaid(t, diagram)
-	return map[string]string{
-		`(?m)^\| \[` + id + `：.*$`: fmt.Sprintf("| [%s](#%s) | %s | %s | %s |",
-			headingZh(id), scenes.Anchor(headingZh(id)), row[1], kindsZh[row[2]], step),
-		`(?m)^### ` + id + `：.*$`: "### " + headingZh(id),
-		"(?ms)^<!-- " + id + " -->\n.*?^```\n": fmt.Sprintf("<!-- %s -->\n重现：%s，代码在 %s。%s\n\n```mermaid\n%s```\n",
-			id, entry[1], entry[2], lab, diagram),
-	}
+	return fmt.Sprintf("<!-- %s -->\n重现：%s，代码在 %s。%s\n\n```mermaid\n%s```\n", id, m[1], m[2], lab, diagram)
 }
 
-// The Chinese catalogue has the bugs of the English one in its order. Titles,
-// rows and diagrams are those of the English page, in Chinese.
+// The Chinese catalogue has the bugs of the English one in its order. What the
+// bugs' entries say is on it in Chinese, and so are the diagrams.
 func TestTheChineseCatalogueHasTheSameRuns(t *testing.T) {
-	text, err := os.ReadFile(catalogue)
-	require.NoError(t, err)
-	english := string(text)
-	text, err = os.ReadFile(catalogueZh)
-	require.NoError(t, err)
-	chinese := string(text)
-
-	ids := func(page, pattern string) (ids []string) {
-		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(page, -1) {
-			ids = append(ids, m[1])
-		}
-		return ids
-	}
-	all := ids(english, `(?m)^### (\w+): `)
-	require.NotEmpty(t, all)
-	require.Equal(t, all, ids(chinese, `(?m)^### (\w+)：`), "the bugs of docs/bugs.zh-CN.md")
-
+	english, page := read(t, catalogue), read(t, chinese.file)
+	want := chinese.written(t, page)
 	phrases, used := compile(labels), make(map[string]int)
-	changed := chinese
-	for _, id := range all {
-		for pattern, want := range partsZh(t, english, id, phrases, used) {
-			found := regexp.MustCompile(pattern).FindAllString(chinese, -1)
-			require.Len(t, found, 1, "parts of docs/bugs.zh-CN.md that match %s", pattern)
-			if !*update {
-				require.Equal(t, want, found[0], "docs/bugs.zh-CN.md is stale: go generate ./...")
-			}
-			changed = strings.Replace(changed, found[0], want, 1)
-		}
-		// The page's own links follow a title that has changed.
-		changed = regexp.MustCompile(`\]\(#`+strings.ToLower(id)+`[^\d)][^)]*\)`).ReplaceAllString(changed, "](#"+scenes.Anchor(headingZh(id))+")")
+	said := slices.Concat(phrases, compile(explored(t)))
+	for _, b := range scenes.Bugs {
+		before, _, after, ok := cutDiagram(want, b.ID)
+		require.True(t, ok, "the entry of %s in docs/bugs.zh-CN.md needs a line <!-- %[1]s -->: go generate ./... draws the diagram below it", b.ID)
+		want = before + drawnZh(t, english, b.ID, said, used) + after
 	}
-	if *update {
-		require.NoError(t, os.WriteFile(catalogueZh, []byte(changed), 0o644))
+	chinese.compare(t, page, want)
+	for _, s := range scenes.All {
+		saved := s.Trace()
+		require.NotNil(t, saved, "%s has no schedule: go generate ./...", s.ID)
+		tr, _ := explore.Play(t, s.World, saved.Choices)
+		diagram, lacks := diagramInChinese(Draw(tr), said, used)
+		require.Empty(t, lacks, "the diagram of scene %s says this, and labels in chinese_test.go has no Chinese for it", s.ID)
+		checkMermaid(t, diagram)
 	}
 	for _, p := range phrases {
 		require.NotZero(t, used[p.en], "no diagram says %q any more: take its line out of labels", p.en)

@@ -84,48 +84,36 @@ func TestEveryLinkOfEveryPageResolves(t *testing.T) {
 	})
 }
 
-// The README of each step, in both languages, has a row for each bug that the
-// catalogue lists under the step: the row leads to the bug's entry, and to its scene
-// in the lab.
+// The README of each step, in both languages, has a row for each bug of the
+// step: the row leads to the bug's entry in the catalogue, and to its scene in the
+// lab.
 func TestEachStepLinksItsBugsAndTheirScenes(t *testing.T) {
-	catalogue, err := os.ReadFile("../../docs/bugs.md")
-	require.NoError(t, err)
 	rows := make(map[string]string)
-	folder := ""
-	for _, m := range regexp.MustCompile(`(?m)^##(?:# ((\w+): (.*))| Step (\d): .*)$`).FindAllStringSubmatch(string(catalogue), -1) {
-		if m[4] != "" {
-			folders, err := filepath.Glob("../../0" + m[4] + "-*")
-			require.NoError(t, err)
-			require.Len(t, folders, 1, "the folders of step %s", m[4])
-			folder = folders[0]
-			continue
+	for _, b := range scenes.Bugs {
+		scene := scenes.Text{En: "no scene", Zh: "没有场景"}
+		if _, ok := scenes.Find(b.ID); ok {
+			scene = scenes.Text{En: "scene " + b.ID, Zh: "场景 " + b.ID}
 		}
-		require.NotEmpty(t, folder, "the catalogue lists bug %s under no step", m[1])
-		id, readme, readmeZh := strings.ToLower(m[2]), "/README.md", "/README.zh-CN.md"
-		require.FileExists(t, "bugs/bug_"+id+"_test.go", "the test of bug %s", m[1])
-		scene, sceneZh := "no scene", "没有场景"
-		if _, ok := scenes.Find(m[2]); ok {
-			scene, sceneZh = "scene "+m[2], "场景 "+m[2]
+		steps := []string{b.Step}
+		if b.ID == "A6" { // step 1 has it, and step 2 cures it
+			steps = append(steps, "02-herd-effect")
 		}
-		row := fmt.Sprintf("| [%s](../docs/bugs.md#%s) | %s | [%s](../docs/lab/scenes.md#%s) |\n", m[2], scenes.Anchor(m[1]), m[3], scene, id)
-		_, title := scenes.Title(m[2])
-		rowZh := fmt.Sprintf("| [%s](../docs/bugs.zh-CN.md#%s) | %s | [%s](../docs/lab/scenes.zh-CN.md#%s) |\n", m[2], scenes.Anchor(headingZh(m[2])), title, sceneZh, id)
-		rows[folder+readme] += row
-		rows[folder+readmeZh] += rowZh
-		if m[2] == "A6" { // step 1 has it, and step 2 cures it
-			rows["../../02-herd-effect"+readme] += row
-			rows["../../02-herd-effect"+readmeZh] += rowZh
+		for _, step := range steps {
+			for _, e := range []edition{english, chinese} {
+				page := strings.TrimPrefix(filepath.Base(e.file), "bugs")
+				rows["../../"+step+"/README"+page] += fmt.Sprintf("| [%s](../docs/bugs%s#%s) | %s | [%s](../docs/lab/scenes%s#%s) |\n",
+					b.ID, page, scenes.Anchor(e.text(b.Heading())), e.text(b.Title), e.text(scene), page, strings.ToLower(b.ID))
+			}
 		}
 	}
 	require.Len(t, rows, 2*5, "READMEs of steps with bugs")
 	for file, want := range rows {
-		readme, err := os.ReadFile(file)
-		require.NoError(t, err)
+		readme := read(t, file)
 		table := regexp.MustCompile(`(?m)(^\| \[\w+\]\(\.\./docs/bugs\.(?:zh-CN\.)?md#.*\n)+`)
-		found := table.FindAllString(string(readme), -1)
+		found := table.FindAllString(readme, -1)
 		require.Len(t, found, 1, "tables of bugs in %s; its rows begin with | [A1](../docs/bugs.md#", file)
 		if *update {
-			require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(readme), found[0], want, 1)), 0o644))
+			require.NoError(t, os.WriteFile(file, []byte(strings.Replace(readme, found[0], want, 1)), 0o644))
 			continue
 		}
 		require.Equal(t, want, found[0], "the bugs in %s are not those of docs/bugs.md: go generate ./...", file)

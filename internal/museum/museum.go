@@ -4,14 +4,15 @@
 // plays the same schedule with our lock, where it must not happen.
 //
 //	func TestBugA2_UnlockDeletesItsSuccessorsNode(t *testing.T) {
-//		bug := museum.Bug{ID: "A2", Kind: museum.TwoHolders, Cure: 1, What: "unlock deletes its successor's node"}
+//		bug := museum.Exhibit("A2")
 //		bug.Happens(t, listings.NewZookeeperLock, func(s *museum.Stage) { … })
 //		bug.Cured(t, newNaive, func(s *museum.Stage) { … })
 //	}
 //
 // The requests, replies and events of that run are drawn as the bug's sequence
 // diagram in docs/bugs.md. The test fails if the page shows another diagram;
-// go generate writes the diagram.
+// go generate writes the diagram. What else is said of the bug is in package
+// scenes. A bug without such a test is shown by its scene: see [Bug.ByItsScene].
 package museum
 
 import (
@@ -24,43 +25,16 @@ import (
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/museum/java"
 	"example.com/zklock/internal/museum/listings"
+	"example.com/zklock/internal/museum/scenes"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/internal/zkserver"
 )
 
-// A Kind is the effect of a bug.
-type Kind string
-
-// The kinds of bug.
-const (
-	Hang       Kind = "hang"        // a contender waits for something that never comes
-	TwoHolders Kind = "two holders" // the lock does not exclude
-	Leak       Kind = "leak"        // a node, a session or a thread stays that should have ended
-	Starvation Kind = "starvation"  // others get the lock again and again, one contender never does
-	Crash      Kind = "crash"       // an error or a panic instead of a lock
-)
-
 // A Bug is one exhibit.
-type Bug struct {
-	ID   string // the article's letter and a number
-	Kind Kind
-	What string // what goes wrong, in half a line
-	Cure int    // the step that cures it, or Zklock
-}
+type Bug struct{ scenes.Bug }
 
-// Zklock is the Cure of a bug that no step cures, but the complete lock does.
-const Zklock = 6
-
-// cure names the lock that cures the bug.
-func (b Bug) cure() string {
-	if b.Cure == Zklock {
-		return "zklock"
-	}
-	return fmt.Sprintf("step %d", b.Cure)
-}
-
-// Article is the letter of the article.
-func (b Bug) Article() string { return b.ID[:1] }
+// Exhibit is the bug of an ID, with what the catalogue says of it.
+func Exhibit(id string) Bug { return Bug{scenes.Get(id)} }
 
 // A Lock is one contender on the stage.
 type Lock = listings.Lock
@@ -137,7 +111,7 @@ func PlayFor(t *testing.T, lock NewLock, tell func(words string), play func(s *S
 // -v.
 func (b Bug) Print(t *testing.T) {
 	if !t.Failed() && testing.Verbose() {
-		fmt.Printf("%-4s%-13s%-62scured in %s\n", b.ID, b.Kind, b.What, b.cure())
+		fmt.Printf("%-4s%-13s%-62scured in %s\n", b.ID, b.Effect, b.Title.En, b.CuredIn().En)
 	}
 }
 

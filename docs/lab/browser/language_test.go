@@ -31,19 +31,19 @@ func TestThePageOpensInTheLanguageOfItsCommand(t *testing.T) {
 		t.Skip("no browser is installed: apt-get install chromium-headless-shell")
 	}
 	const bug = "A7"
-	en, zh := scenes.Title(bug)
+	title := scenes.Get(bug).Heading()
 	look := func(t *testing.T, url string) {
 		p := openAt(t, url, 1200, 900)
 		require.Equal(t, "zh-CN", js[string](p, "document.documentElement.lang"), "as it opens")
-		lang, title, text := p.explained(bug, "")
+		lang, head, text := p.explained(bug, "")
 		require.Equal(t, "zh-CN", lang)
-		require.Equal(t, bug+"："+zh, title)
+		require.Equal(t, title.Zh, head)
 		require.Contains(t, text, "错在哪里")
 		require.NotContains(t, text, "What goes wrong")
 
-		lang, title, text = p.explained(bug, "&lang=en")
+		lang, head, text = p.explained(bug, "&lang=en")
 		require.Equal(t, "en", lang)
-		require.Equal(t, bug+": "+en, title)
+		require.Equal(t, title.En, head)
 		require.Contains(t, text, "What goes wrong")
 
 		p = openAt(t, url+"#lock=naive&n=2&lang=en", 1200, 900)

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,9 +40,9 @@ func TestNextPlaysEachStory(t *testing.T) {
 			}
 			require.Equal(t, want+stop.Quote, js[string](p, "document.getElementById('caption').textContent"), "%s, stop %d", name, n+1)
 			var holders []string
-			for _, unit := range []string{"A", "B", "C"} {
-				if stop.States[unit] == "holds" {
-					holders = append(holders, unit)
+			for i, state := range strings.Fields(stop.States) {
+				if state == "holds" {
+					holders = append(holders, string(rune('A'+i)))
 				}
 			}
 			require.Equal(t, holders, append([]string(nil), p.state().Panels[0].Holders...), "%s, stop %d", name, n+1)

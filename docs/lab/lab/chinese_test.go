@@ -272,7 +272,6 @@ var notInThePage = map[string]string{
 	"internal/explore/parts.go":        "a search in several processes",
 	"docs/lab/locks/link.go":           "the page reads addresses with link.js",
 	"docs/lab/locks/task.go":           "titles, which are in both languages",
-	"internal/museum/scenes/titles.go": "titles, which are in both languages",
 }
 
 // hole is in a template where something is filled in.

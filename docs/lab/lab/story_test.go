@@ -33,10 +33,11 @@ func filmOf(t *testing.T, l locks.Lock) *film.Film {
 
 // seen is what a film shows at an instant.
 func seen(f *film.Film, at time.Duration) locks.Stop {
-	s := locks.Stop{States: make(map[string]string)}
+	var s locks.Stop
+	states := make(map[string]string)
 	for _, c := range f.Clients {
 		for _, name := range c.Contenders {
-			s.States[name] = "outside"
+			states[name] = "outside"
 		}
 	}
 	owners, watchers := make(map[string]string), make(map[string]bool)
@@ -46,7 +47,7 @@ func seen(f *film.Film, at time.Duration) locks.Stop {
 		}
 		switch m.Kind {
 		case "state":
-			s.States[m.Who] = m.State
+			states[m.Who] = m.State
 		case "node":
 			if m.Owner != "" && *m.Made {
 				owners[m.Path] = m.Owner
@@ -59,7 +60,10 @@ func seen(f *film.Film, at time.Duration) locks.Stop {
 			s.Broken = true
 		}
 	}
-	var paths, names, clients []string
+	var paths, names, clients, in []string
+	for _, name := range slices.Sorted(maps.Keys(states)) {
+		in = append(in, states[name])
+	}
 	for p := range owners {
 		paths = append(paths, p)
 	}
@@ -73,7 +77,7 @@ func seen(f *film.Film, at time.Duration) locks.Stop {
 		}
 	}
 	slices.Sort(clients)
-	s.Nodes, s.Watchers = strings.Join(names, " "), strings.Join(clients, " ")
+	s.States, s.Nodes, s.Watchers = strings.Join(in, " "), strings.Join(names, " "), strings.Join(clients, " ")
 	return s
 }
 
@@ -87,11 +91,7 @@ func draft(f *film.Film) string {
 			continue
 		}
 		s := seen(f, m.At)
-		var states []string
-		for _, name := range slices.Sorted(maps.Keys(s.States)) {
-			states = append(states, fmt.Sprintf("%q", s.States[name]))
-		}
-		shown := fmt.Sprintf("States: states(%s), Nodes: %q, Watchers: %q, Broken: %t},\n", strings.Join(states, ", "), s.Nodes, s.Watchers, s.Broken)
+		shown := fmt.Sprintf("States: %q, Nodes: %q, Watchers: %q, Broken: %t},\n", s.States, s.Nodes, s.Watchers, s.Broken)
 		if shown != last {
 			fmt.Fprintf(&b, "{At: %d * ms, Text: Text{}, %s", m.At.Milliseconds()+1, shown)
 		}
@@ -105,8 +105,8 @@ func TestADraftOfAStoryIsTrue(t *testing.T) {
 	for _, l := range locks.All() {
 		if l.Name == "B1" {
 			lines := draft(filmOf(t, l))
-			require.Contains(t, lines, `States: states("holds", "waits", "waits"), Nodes: "A", Watchers: "A", Broken: false},`)
-			require.Contains(t, lines, `States: states("done", "waits", "waits"), Nodes: "B C", Watchers: "B C", Broken: true},`)
+			require.Contains(t, lines, `States: "holds waits waits", Nodes: "A", Watchers: "A", Broken: false},`)
+			require.Contains(t, lines, `States: "done waits waits", Nodes: "B C", Watchers: "B C", Broken: true},`)
 			return
 		}
 	}
@@ -122,7 +122,7 @@ func TestEachStoryIsTrue(t *testing.T) {
 			require.NotEqual(t, locks.Steps, l.Group, "%s has no story", l.Name)
 			if l.Group == locks.Museum && !strings.Contains(l.Name, "-") {
 				l.Story = &locks.Story{Scene: *l.Scene}
-				require.Fail(t, l.Name+" has no story", "write six to ten stops into docs/lab/locks/stories.go; its film shows:\n%s", draft(filmOf(t, l)))
+				require.Fail(t, l.Name+" has no story", "write six to ten stops into its entry in internal/museum/scenes; its film shows:\n%s", draft(filmOf(t, l)))
 			}
 			continue
 		}

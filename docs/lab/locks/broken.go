@@ -11,7 +11,7 @@ import (
 	"example.com/zklock/internal/locktest/broken"
 )
 
-var brokenNote = Text{"A queue lock like step 3's, with one line wrong. Which?", "与第 3 步相同的队列锁，但有一行写错了。错在哪一行？"}
+var brokenNote = Text{En: "A queue lock like step 3's, with one line wrong. Which?", Zh: "与第 3 步相同的队列锁，但有一行写错了。错在哪一行？"}
 
 // slug is the name of a broken lock in addresses.
 func slug(bug string) string {

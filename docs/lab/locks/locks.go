@@ -8,13 +8,11 @@ import (
 	"time"
 
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/museum/scenes"
 )
 
 // A Text is in English and in Chinese.
-type Text struct {
-	En string `json:"en"`
-	Zh string `json:"zh"`
-}
+type Text = scenes.Text
 
 // A Group of locks, in the order in which the page shows them.
 type Group string
@@ -91,9 +89,6 @@ func Add(locks ...Lock) {
 		s := l.Subject(Session)
 		l.Queue, l.Contexts, l.Alone, l.Parent = s.Queue, s.Contexts, s.Alone, s.Queue || s.Exists
 		if s, ok := stories[l.Name]; ok {
-			if s.Scene.Lock == "" {
-				s.Scene = *l.Scene
-			}
 			l.Story = &s
 		}
 		all = append(all, l)

@@ -11,13 +11,12 @@ import (
 // The articles' listings: each bug is an entry, and so is the lock that cures
 // it, in the same world.
 func init() {
-	cured := Text{"The lock of this project that cures it, in the same world: the schedule ends without a violation.", "本项目中修复了这个 bug 的锁，放在同样的环境里：同样的调度不再出现违例。"}
+	cured := Text{En: "The lock of this project that cures it, in the same world: the schedule ends without a violation.", Zh: "本项目中修复了这个 bug 的锁，放在同样的环境里：同样的调度不再出现违例。"}
 	schedules, fates := scenes.Schedules(), scenes.Fates()
 	for _, s := range scenes.All {
-		en, zh := s.Goal()
-		note := Text{"An article's listing. docs/bugs.md explains the bug.", "文章中的代码。docs/bugs.zh-CN.md 讲解了这个 bug。"}
-		if s.Stands[0] != "" {
-			note = Text{s.Stands[0] + " docs/bugs.md explains the bug.", s.Stands[1] + "docs/bugs.zh-CN.md 讲解了这个 bug。"}
+		note := Text{En: "An article's listing. docs/bugs.md explains the bug.", Zh: "文章中的代码。docs/bugs.zh-CN.md 讲解了这个 bug。"}
+		if s.Stands.En != "" {
+			note = Text{En: s.Stands.En + " docs/bugs.md explains the bug.", Zh: s.Stands.Zh + "docs/bugs.zh-CN.md 讲解了这个 bug。"}
 		}
 		played := &Scene{
 			Lock: s.ID, Contenders: max(s.World.Contenders, 1), Seed: 1,
@@ -30,23 +29,33 @@ func init() {
 		ours.Lock, ours.Choices = s.Ours.Name, nil
 		Add(
 			Lock{
-				Name: s.ID, Group: Museum, Title: Text{s.ID + ": " + s.What, s.ID + "：" + s.WhatZh},
-				Note:  note,
-				Scene: played, Goal: &Goal{Kind: s.Kinds[0], Text: Text{en, zh}},
+				Name: s.ID, Group: Museum, Title: s.Heading(), Note: note,
+				Scene: played, Goal: &Goal{Kind: s.Kinds[0], Text: s.Goal()}, Story: story(s, *played),
 				World: s.World, Subject: in(s.World.Lock),
 				Fates: percent(fates[s.ID]),
 			},
 			Lock{
-				Name: s.Ours.Name, Group: Museum, Title: Text{s.ID + ", cured", s.ID + "，已修复"},
+				Name: s.Ours.Name, Group: Museum, Title: Text{En: s.ID + ", cured", Zh: s.ID + "，已修复"},
 				Note: cured, Scene: &ours, World: s.Ours, Subject: in(s.Ours.Lock),
 			},
 		)
 	}
 	for _, bug := range broken.Bugs[1:] { // the first has none
 		Add(Lock{
-			Name: slug(bug.Name), Group: Broken, Title: Text{bug.Name, bug.Zh}, Note: brokenNote, Subject: in(brokenSubject(bug.Name)),
+			Name: slug(bug.Name), Group: Broken, Title: Text{En: bug.Name, Zh: bug.Zh}, Note: brokenNote, Subject: in(brokenSubject(bug.Name)),
 		})
 	}
+}
+
+// story is that of a bug, nil if its entry has none.
+func story(b scenes.Bug, played Scene) *Story {
+	if len(b.Stops) == 0 {
+		return nil
+	}
+	if p := b.Play; p != nil {
+		played.Contenders, played.Kinds, played.Faults, played.Choices = p.Contenders, p.Kinds, p.Faults, p.Choices
+	}
+	return &Story{played, b.Stops}
 }
 
 func percent(fates []int) (list []int) {

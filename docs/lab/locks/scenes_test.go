@@ -26,13 +26,13 @@ type edition struct {
 	text      func(locks.Text) string
 	violation func(t *testing.T, v string) string
 
-	colon, stop, space                     string // marks
-	steps, bugs, exercise, without         string // headings
-	opening, openingText                   string
-	besideZklock, besideZklockText         string
-	memory, memoryText                     string
-	exerciseText                           string
-	end, task, withoutBecause, near, title string // formats
+	colon, stop, space              string // marks
+	steps, bugs, exercise, without  string // headings
+	opening, openingText            string
+	besideZklock, besideZklockText  string
+	memory, memoryText              string
+	exerciseText                    string
+	end, task, withoutBecause, near string // formats
 }
 
 var english = edition{
@@ -54,7 +54,6 @@ var english = edition{
 	task:           "%s, `internal/museum/listings/%s`. %s",
 	withoutBecause: "There is no scene: ",
 	near:           "Scene [%s](#%s) shows the same mistake on ZooKeeper.",
-	title:          "%s: %s",
 }
 
 var chinese = edition{
@@ -75,7 +74,6 @@ var chinese = edition{
 	task:           "%s，`internal/museum/listings/%s`。%s",
 	withoutBecause: "没有场景的原因：",
 	near:           "场景 [%s](#%s) 在 ZooKeeper 上展示了同样的错误。",
-	title:          "%s：%s",
 }
 
 // twin is the path of a page in Chinese, of the English one if there is no other.
@@ -107,9 +105,8 @@ func (e edition) page(t *testing.T) string {
 	}
 	// link leads to a bug in the catalogue.
 	link := func(id string) string {
-		en, zh := scenes.Title(id)
-		title := e.text(locks.Text{En: en, Zh: zh})
-		return fmt.Sprintf("[%s](%s#%s)%s%s%s", id, e.catalogue, scenes.Anchor(fmt.Sprintf(e.title, id, title)), e.colon, title, e.stop)
+		bug := scenes.Get(id)
+		return fmt.Sprintf("[%s](%s#%s)%s%s%s", id, e.catalogue, scenes.Anchor(e.text(bug.Heading())), e.colon, e.text(bug.Title), e.stop)
 	}
 	section(e.steps)
 	opening, err := locks.ParseAddress("")
@@ -126,8 +123,8 @@ func (e edition) page(t *testing.T) string {
 	schedules := scenes.Schedules()
 	for _, s := range scenes.All {
 		text := link(s.ID) + e.space
-		if s.Stands[0] != "" {
-			text += e.text(locks.Text{En: s.Stands[0], Zh: s.Stands[1]}) + e.space
+		if s.Stands.En != "" {
+			text += e.text(s.Stands) + e.space
 		}
 		scene(s.ID, text+e.end+"*"+e.violation(t, schedules[s.ID].Violation)+"*"+e.stop)
 	}
@@ -138,12 +135,15 @@ func (e edition) page(t *testing.T) string {
 		scene(task.Lock.Name, fmt.Sprintf(e.task, capital(what), task.Source, e.text(task.Lock.Goal.Text)))
 	}
 	section(e.without)
-	for _, n := range scenes.Without {
-		near := ""
+	for _, bug := range scenes.Bugs {
+		n, near := bug.NoScene, ""
+		if n == nil {
+			continue
+		}
 		if n.Near != "" {
 			near = e.space + fmt.Sprintf(e.near, n.Near, strings.ToLower(n.Near))
 		}
-		fmt.Fprintf(&b, "### %s\n\n%s%s%s%s%s%s\n\n", n.ID, link(n.ID), e.space, e.withoutBecause, e.text(locks.Text{En: n.Why, Zh: n.WhyZh}), e.stop, near)
+		fmt.Fprintf(&b, "### %s\n\n%s%s%s%s%s%s\n\n", bug.ID, link(bug.ID), e.space, e.withoutBecause, e.text(n.Why), e.stop, near)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

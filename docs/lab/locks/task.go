@@ -21,29 +21,23 @@ type Task struct {
 // Tasks are all tasks, in the order of their numbers.
 var Tasks = []Task{
 	task(1, "c_await.go", listings.NewAwaitLock, explore.World{Lock: queue, Contenders: 2, Kinds: []explore.Fault{explore.LoseReply}, Faults: 1}, explore.Hang,
-		Text{"article C, await()", "文章 C，await()"},
-		Text{"Make a contender wait forever.", "让一个竞争者永远等下去。"}),
+		Text{En: "article C, await()", Zh: "文章 C，await()"}),
 	task(2, "a_queue.go", listings.NewZkClientLock, explore.World{Lock: queue, Contenders: 2}, explore.WatchLeft,
-		Text{"article A, the lock with ZkClient", "文章 A，用 ZkClient 的锁"},
-		Text{"Make a client leave a watch behind.", "让一个客户端留下一个监听。"}),
+		Text{En: "article A, the lock with ZkClient", Zh: "文章 A，用 ZkClient 的锁"}),
 	task(3, "d_wait.go", listings.NewDistributedLock, explore.World{Lock: explore.Subject{Path: "/locks/lock"}, Contenders: 2, Kinds: []explore.Fault{explore.Cut}, Faults: 1}, explore.NodeLeft,
-		Text{"article D, the lock with a wait time", "文章 D，带等待时间的锁"},
-		Text{"Make a contender give up and leave a node behind.", "让一个竞争者放弃等待，却留下一个节点。"}),
+		Text{En: "article D, the lock with a wait time", Zh: "文章 D，带等待时间的锁"}),
 	task(4, "b_counting.go", listings.NewCountingLock, explore.World{Lock: queue, Contenders: 3, Kinds: []explore.Fault{explore.Expire}, Faults: 1}, explore.TwoHolders,
-		Text{"article B, the lock that counts", "文章 B，用计数判断的锁"},
-		Text{"Make two hold the lock at once.", "让两个竞争者同时持有锁。"}),
+		Text{En: "article B, the lock that counts", Zh: "文章 B，用计数判断的锁"}),
 	task(5, "a_ephemeral.go", listings.NewZookeeperLock, explore.World{Contenders: 2, Kinds: []explore.Fault{explore.LoseRequest}, Faults: 1}, explore.ForeignDelete,
-		Text{"article A, the first lock", "文章 A，第一个锁"},
-		Text{"Make one client delete another's node.", "让一个客户端删除别人的节点。"}),
+		Text{En: "article A, the first lock", Zh: "文章 A，第一个锁"}),
 	task(6, "d_first.go", listings.NewZkLock, explore.World{Lock: queue, Contenders: 3, Kinds: []explore.Fault{explore.Expire}, Faults: 1}, explore.Overtaken,
-		Text{"article D, the first lock", "文章 D，第一个锁"},
-		Text{"Let a contender get in before one that stands before it in the queue.", "让一个竞争者插队：排在它前面的还没拿到锁，它先拿到。"}),
+		Text{En: "article D, the first lock", Zh: "文章 D，第一个锁"}),
 }
 
 // queue is the path of a lock that takes it for the parent of its queue.
 var queue = explore.Subject{Queue: true, Exists: true}
 
-func task(number int, source string, lock listings.New, w explore.World, harm explore.Kind, what, goal Text) Task {
+func task(number int, source string, lock listings.New, w explore.World, harm explore.Kind, what Text) Task {
 	name := fmt.Sprint("break-", number)
 	listing := scenes.Subject(name, lock)
 	if w.Lock.Path != "" {
@@ -53,13 +47,11 @@ func task(number int, source string, lock listings.New, w explore.World, harm ex
 	w.Lock, w.Name = listing, name
 	return Task{number, source, harm, Lock{
 		Name: name, Group: Exercises,
-		Title: Text{fmt.Sprintf("Exercise 12, listing %d: %s", number, what.En), fmt.Sprintf("练习 12，第 %d 个：%s", number, what.Zh)},
-		Note: Text{
-			"Break it: internal/museum/listings/" + source + ". The link that Copy link copies is your answer.",
-			"请破坏它：internal/museum/listings/" + source + "。“复制链接”得到的链接就是你的答案。",
-		},
+		Title: Text{En: fmt.Sprintf("Exercise 12, listing %d: %s", number, what.En), Zh: fmt.Sprintf("练习 12，第 %d 个：%s", number, what.Zh)},
+		Note:  Text{En: "Break it: internal/museum/listings/" + source + ". The link that Copy link copies is your answer.", Zh: "请破坏它：internal/museum/listings/" + source + "。“复制链接”得到的链接就是你的答案。"},
+
 		Scene: &Scene{Lock: name, Contenders: w.Contenders, Seed: 1, Kinds: w.Kinds, Faults: w.Faults},
-		Goal:  &Goal{Kind: harm, Text: goal}, World: w, Subject: in(listing),
+		Goal:  &Goal{Kind: harm, Text: scenes.Goals[harm]}, World: w, Subject: in(listing),
 	}}
 }
 

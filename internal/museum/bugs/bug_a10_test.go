@@ -15,7 +15,7 @@ import (
 //
 // Nothing creates lock_path. On a new server lock() throws.
 func TestBugA10_WithoutAParentNobodyCanLock(t *testing.T) {
-	bug := museum.Bug{ID: "A10", Kind: museum.Crash, Cure: 3, What: "lock() throws if the parent does not exist"}
+	bug := museum.Exhibit("A10")
 	bug.Happens(t, listings.NewZkClientLock, func(s *museum.Stage) {
 		a := s.Client()
 		a.Start()

@@ -23,7 +23,7 @@ import (
 // method ends. Then lock() ends, too, and its caller believes that it holds
 // the lock.
 func TestBugA11_AnExceptionWhileWaitingEndsLockAsIfItWereHeld(t *testing.T) {
-	bug := museum.Bug{ID: "A11", Kind: museum.TwoHolders, Cure: 1, What: "an exception while it waits: lock() just returns"}
+	bug := museum.Exhibit("A11")
 	play := func(s *museum.Stage, look jute.Op) (a, b *museum.Client) {
 		a, b = s.Client(), s.Client()
 		a.Lock()

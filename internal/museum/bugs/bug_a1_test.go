@@ -20,7 +20,7 @@ import (
 // There is no node to wait for, so lock() calls itself again, and fails again,
 // each time one frame deeper, until the stack overflows.
 func TestBugA1_NoPermissionIsTakenForHeldAndEatsTheStack(t *testing.T) {
-	bug := museum.Bug{ID: "A1", Kind: museum.Crash, Cure: 1, What: "every error means held, and the stack grows"}
+	bug := museum.Exhibit("A1")
 	const mayAll = zk.PermAll
 	const mayNotCreate = zk.PermAll &^ zk.PermCreate
 	play := func(s *museum.Stage) (a, admin *museum.Client) {

@@ -18,7 +18,7 @@ import (
 // version. The articles call unlock in a finally, which makes it worse: a
 // lock() that failed deletes the holder's node, too.
 func TestBugA2_UnlockDeletesItsSuccessorsNode(t *testing.T) {
-	bug := museum.Bug{ID: "A2", Kind: museum.TwoHolders, Cure: 1, What: "unlock deletes its successor's node"}
+	bug := museum.Exhibit("A2")
 	play := func(s *museum.Stage) (b, c *museum.Client, unlocked error) {
 		a := s.Client()
 		b = s.Client()

@@ -18,7 +18,7 @@ import (
 // A waiter that is woken and loses the race is one call deeper, and returns
 // from all the calls only when it holds the lock.
 func TestBugA3_EachLostRaceAddsAFrameToTheStack(t *testing.T) {
-	bug := museum.Bug{ID: "A3", Kind: museum.Crash, Cure: 1, What: "each lost race adds a frame to the stack"}
+	bug := museum.Exhibit("A3")
 	const races = 20
 	play := func(s *museum.Stage, function string) (frames []int) {
 		a, b := s.Client(), s.Client()

@@ -17,7 +17,7 @@ import (
 // A watch ends with its session, or with the client. The event that it
 // delivers then is of another type, and it is the last one.
 func TestBugA4_AWaiterWhoseSessionIsGoneNeverWakes(t *testing.T) {
-	bug := museum.Bug{ID: "A4", Kind: museum.Hang, Cure: 1, What: "a waiter whose session is gone never wakes"}
+	bug := museum.Exhibit("A4")
 	play := func(s *museum.Stage) (b, c *museum.Client) {
 		a := s.Client()
 		b = s.Client()

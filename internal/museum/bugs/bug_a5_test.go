@@ -22,7 +22,7 @@ import (
 // A connection that breaks after the request and before the reply is an
 // exception, too, but the node exists: the client waits for its own release.
 func TestBugA5_AClientWhoseReplyToCreateIsLostWaitsForItself(t *testing.T) {
-	bug := museum.Bug{ID: "A5", Kind: museum.Hang, Cure: museum.Zklock, What: "the reply to create is lost: the client waits for itself"}
+	bug := museum.Exhibit("A5")
 	play := func(s *museum.Stage, prepare func(a *museum.Client)) (a, b *museum.Client) {
 		a, b = s.Client(), s.Client()
 		prepare(a)

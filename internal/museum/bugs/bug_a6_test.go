@@ -16,7 +16,7 @@ import (
 // All waiters start over together with every new contender, and nothing
 // decides whose turn it is. A waiter on a slow connection loses every time.
 func TestBugA6_AWaiterOnASlowConnectionNeverGetsIn(t *testing.T) {
-	bug := museum.Bug{ID: "A6", Kind: museum.Starvation, Cure: 2, What: "waiters have no order: a slow one starves"}
+	bug := museum.Exhibit("A6")
 	bug.Happens(t, listings.NewZookeeperLock, func(s *museum.Stage) {
 		a, b := s.Client(), s.Client()
 		a.Lock()

@@ -20,7 +20,7 @@ import (
 // Between the two lines there is no latch yet: the listener drops the event,
 // and no second event comes.
 func TestBugA7_AReleaseBeforeTheLatchExistsIsLost(t *testing.T) {
-	bug := museum.Bug{ID: "A7", Kind: museum.Hang, Cure: 3, What: "a release before the latch exists is lost"}
+	bug := museum.Exhibit("A7")
 	bug.Happens(t, listings.NewZkClientLock, func(s *museum.Stage) {
 		a, b := s.Client(), s.Client()
 		withParent(s, a)

@@ -18,7 +18,7 @@ import (
 // The waiter's node is deleted with its session. Then it is not among the
 // children, the index is negative, and get throws.
 func TestBugA8_AWaiterWhoseNodeIsGonePanics(t *testing.T) {
-	bug := museum.Bug{ID: "A8", Kind: museum.Crash, Cure: 3, What: "a waiter whose own node is gone panics"}
+	bug := museum.Exhibit("A8")
 	play := func(s *museum.Stage, gone func(b, c *museum.Client)) (b *museum.Client) {
 		a := s.Client()
 		withParent(s, a)

@@ -18,7 +18,7 @@ import (
 // Nothing clears currentPath. The second lock() on the same object creates no
 // node, and looks for the node that unlock() has deleted.
 func TestBugA9_ALockThatWasUnlockedCannotBeLockedAgain(t *testing.T) {
-	bug := museum.Bug{ID: "A9", Kind: museum.Crash, Cure: 3, What: "the second lock() on the same object panics"}
+	bug := museum.Exhibit("A9")
 	play := func(s *museum.Stage) (a, b *museum.Client) {
 		a, b = s.Client(), s.Client()
 		withParent(s, a)

@@ -15,7 +15,7 @@ import (
 // says: it takes its number for the number of contenders before it, and waits
 // for as many releases.
 func TestBugB1_TheNumberIsNotTheNumberOfContendersBefore(t *testing.T) {
-	bug := museum.Bug{ID: "B1", Kind: museum.Hang, Cure: 3, What: "the sequence number is taken for the number of children"}
+	bug := museum.Exhibit("B1")
 	play := func(s *museum.Stage) (b *museum.Client) {
 		a := s.Client()
 		withParent(s, a)

@@ -59,7 +59,7 @@ func (l *rowLock) unlock() {
 }
 
 func TestBugB2_AnybodyMayDeleteTheRowAndItHasNoExpiry(t *testing.T) {
-	bug := museum.Bug{ID: "B2", Kind: museum.TwoHolders, Cure: 5, What: "anybody may delete the row, and it has no expiry"}
+	bug := museum.Exhibit("B2")
 	bug.HappensOff(t, "database", func(s *museum.Script) {
 		db, err := sql.Open("sqlite3", ":memory:")
 		require.NoError(s, err)

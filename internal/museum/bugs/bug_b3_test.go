@@ -31,7 +31,7 @@ func setnxLock(client *redis.Client) bool {
 }
 
 func TestBugB3_AfterACrashTheKeyStays(t *testing.T) {
-	bug := museum.Bug{ID: "B3", Kind: museum.Hang, Cure: 5, What: "after a crash, a key without a time to live stays"}
+	bug := museum.Exhibit("B3")
 	bug.HappensOff(t, "Redis", func(s *museum.Script) {
 		server := miniredis.RunT(s)
 		a, b := redisClient(s, server, "A"), redisClient(s, server, "B")

@@ -56,7 +56,7 @@ func (l *redisWithReentrantLock) unlock(key string) bool {
 }
 
 func TestBugB4_ASlowHolderDeletesItsSuccessorsKey(t *testing.T) {
-	bug := museum.Bug{ID: "B4", Kind: museum.TwoHolders, Cure: 5, What: "a slow holder deletes its successor's key"}
+	bug := museum.Exhibit("B4")
 	const key = "codehole"
 	bug.HappensOff(t, "Redis", func(s *museum.Script) {
 		server := miniredis.RunT(s)

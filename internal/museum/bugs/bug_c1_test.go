@@ -21,7 +21,7 @@ import (
 // then on lock() returns true in this thread, which holds nothing, and false
 // in all other threads of the process, forever and without waiting.
 func TestBugC1_TheCountIsSetBeforeTheLockIsHeld(t *testing.T) {
-	bug := museum.Bug{ID: "C1", Kind: museum.TwoHolders, Cure: 4, What: "a thread that failed to lock is counted as the holder"}
+	bug := museum.Exhibit("C1")
 	// Lock is called in the thread "main" of the process.
 	play := func(s *museum.Stage) (a, b *museum.Client) {
 		a, b = s.Client(), s.Client()

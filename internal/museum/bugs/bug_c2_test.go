@@ -21,7 +21,7 @@ import (
 // NoNode. The call must not fail then, but list the children again: its own
 // node may be the first.
 func TestBugC2_TheNextWaiterFailsWhenTheHolderUnlocks(t *testing.T) {
-	bug := museum.Bug{ID: "C2", Kind: museum.Crash, Cure: 3, What: "the lock call fails just when its node becomes the first"}
+	bug := museum.Exhibit("C2")
 	play := func(s *museum.Stage) (b *museum.Client) {
 		a := s.Client()
 		withParent(s, a)

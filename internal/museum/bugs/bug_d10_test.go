@@ -19,7 +19,7 @@ import (
 // If lock() failed before it had a node, the path is null: delete throws, and
 // the next line is not reached. The client keeps its session alive with pings.
 func TestBugD10_CloseAfterAFailedLockLeavesTheSession(t *testing.T) {
-	bug := museum.Bug{ID: "D10", Kind: museum.Leak, Cure: 3, What: "close() after a failed lock() deletes path null"}
+	bug := museum.Exhibit("D10")
 	play := func(s *museum.Stage) (a *museum.Client, unlocked error) {
 		admin := s.Client()
 		_, err := admin.Create("/private", nil, zk.FlagPersistent, zk.WorldACL(zk.PermRead))

@@ -20,7 +20,7 @@ import (
 // After the release setdata fails, so the sleep is not reached any more: the
 // loop keeps a processor busy until the process ends.
 func TestBugD11_TheHeartbeatNeverStops(t *testing.T) {
-	bug := museum.Bug{ID: "D11", Kind: museum.Leak, Cure: 5, What: "the heartbeat outlives the lock, as a hot loop"}
+	bug := museum.Exhibit("D11")
 	bug.Happens(t, listings.NewHeartbeatLock, func(s *museum.Stage) {
 		s.Path = "/lock/order"
 		a := s.Client()

@@ -20,7 +20,7 @@ import (
 // itself, with pings, which write nothing. And no heartbeat brings an expired
 // session back: locked stays true, and the next contender gets the lock.
 func TestBugD12_TheHeartbeatKeepsNothing(t *testing.T) {
-	bug := museum.Bug{ID: "D12", Kind: museum.TwoHolders, Cure: 5, What: "the heartbeat writes, and does not keep the lock"}
+	bug := museum.Exhibit("D12")
 	writes := func(s *museum.Stage) int { return s.Requests(jute.OpSetData, jute.OpCreate, jute.OpDelete) }
 	bug.Happens(t, listings.NewHeartbeatLock, func(s *museum.Stage) {
 		s.Path = "/lock/order"

@@ -18,7 +18,7 @@ import (
 // The result is ignored. If lastnode was deleted after the children were
 // listed, the watch waits for a node that nobody will ever create.
 func TestBugD1_TheResultOfExistsIsIgnored(t *testing.T) {
-	bug := museum.Bug{ID: "D1", Kind: museum.Hang, Cure: 3, What: "a watch on a deleted node never fires"}
+	bug := museum.Exhibit("D1")
 	play := func(s *museum.Stage, look jute.Op) (b *museum.Client) {
 		a := s.Client()
 		b = s.Client()

@@ -19,7 +19,7 @@ import (
 // and in process(), on another thread: notify(). An event that comes between
 // the two lines wakes nobody, and no other event follows.
 func TestBugD2_ANotifyBeforeTheWaitIsLost(t *testing.T) {
-	bug := museum.Bug{ID: "D2", Kind: museum.Hang, Cure: 3, What: "a notify that comes before the wait is lost"}
+	bug := museum.Exhibit("D2")
 	bug.Happens(t, listings.NewZkLock, func(s *museum.Stage) {
 		a, b := s.Client(), s.Client()
 		a.Lock()

@@ -18,7 +18,7 @@ import (
 // The article's text says 重新执行第四步, list the children again; its code does
 // not.
 func TestBugD3_AWaiterThatGivesUpLetsTheNextOneIn(t *testing.T) {
-	bug := museum.Bug{ID: "D3", Kind: museum.TwoHolders, Cure: 3, What: "a waiter that is woken does not read the list again"}
+	bug := museum.Exhibit("D3")
 	play := func(s *museum.Stage) (a, c *museum.Client) {
 		a = s.Client()
 		b := s.Client()

@@ -18,7 +18,7 @@ import (
 // Two clients may both find no parent. The second create throws, and getLock
 // returns false: not because the lock is held, but because the parent exists.
 func TestBugD4_TwoClientsCreateTheParentAtOnce(t *testing.T) {
-	bug := museum.Bug{ID: "D4", Kind: museum.Crash, Cure: 3, What: "two clients create the parent at once: one gets false"}
+	bug := museum.Exhibit("D4")
 	play := func(s *museum.Stage) (a, b *museum.Client) {
 		a, b = s.Client(), s.Client()
 		slow := b.HoldRequest(jute.OpCreate, s.Path)

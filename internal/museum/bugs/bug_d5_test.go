@@ -18,7 +18,7 @@ import (
 // the requests that waited for it fail, too: getLock returns false, although
 // the lock is free and the second attempt succeeds.
 func TestBugD5_TheConstructorDoesNotWaitForTheSession(t *testing.T) {
-	bug := museum.Bug{ID: "D5", Kind: museum.Crash, Cure: 3, What: "a missing session is taken for a held lock"}
+	bug := museum.Exhibit("D5")
 	play := func(s *museum.Stage) (a *museum.Client, err error) {
 		a, refuse := s.ClientNotConnected()
 		a.Start()

@@ -20,7 +20,7 @@ import (
 // it deletes the second node. The first node stays, and blocks all later
 // contenders.
 func TestBugD6_AWaiterThatIsWokenQueuesBehindItself(t *testing.T) {
-	bug := museum.Bug{ID: "D6", Kind: museum.Leak, Cure: 3, What: "a waiter that is woken queues again, behind its own node"}
+	bug := museum.Exhibit("D6")
 	play := func(s *museum.Stage) (b *museum.Client) {
 		s.Path = "/lock/order"
 		a := s.Client()

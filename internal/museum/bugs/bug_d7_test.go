@@ -18,7 +18,7 @@ import (
 // listed, lock returns as if its own node were the first. But the previous
 // node may have been a waiter's.
 func TestBugD7_ThePreviousNodeIsGoneAndTheWaiterTakesTheLock(t *testing.T) {
-	bug := museum.Bug{ID: "D7", Kind: museum.TwoHolders, Cure: 3, What: "the node before is gone: the waiter takes the lock"}
+	bug := museum.Exhibit("D7")
 	play := func(s *museum.Stage, look jute.Op) (a, c *museum.Client) {
 		s.Path = "/lock/order"
 		a = s.Client()

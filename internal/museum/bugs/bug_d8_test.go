@@ -21,7 +21,7 @@ import (
 // is up, and finds another waiter before it, waits the whole time again,
 // without a bound.
 func TestBugD8_EachWakeUpStartsTheWaitTimeAgain(t *testing.T) {
-	bug := museum.Bug{ID: "D8", Kind: museum.Hang, Cure: 5, What: "each wake-up starts the wait time again"}
+	bug := museum.Exhibit("D8")
 	const rounds = 20
 	// Each time when B's time is nearly up, the waiter before it gives up, and
 	// another waiter is then the one before it.

@@ -18,7 +18,7 @@ import (
 // All locks have one parent, and their nodes are sorted together: a contender
 // for the lock b waits for the holder of the lock a.
 func TestBugD9_TheLockBWaitsForTheLockA(t *testing.T) {
-	bug := museum.Bug{ID: "D9", Kind: museum.Hang, Cure: 3, What: "lock b waits for lock a"}
+	bug := museum.Exhibit("D9")
 	play := func(s *museum.Stage) (b *museum.Client) {
 		a := s.ClientAt("/lock/a")
 		b = s.ClientAt("/lock/b")

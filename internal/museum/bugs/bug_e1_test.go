@@ -44,7 +44,7 @@ func (r *register) writeFenced(value int, token int64) error {
 }
 
 func TestBugE1_AHolderPausedBeyondItsSessionWritesLate(t *testing.T) {
-	bug := museum.Bug{ID: "E1", Kind: museum.TwoHolders, Cure: 5, What: "a paused holder writes after the next one has started"}
+	bug := museum.Exhibit("E1")
 	// A reads, and is paused. B reads, adds one and writes. A continues.
 	type write = func(c *museum.Client, value int) error
 	play := func(s *museum.Stage, r *register, write write) (a, b *museum.Client, late error) {

@@ -41,7 +41,7 @@ func (l *compareAndDeleteLock) unlock() bool {
 }
 
 func TestBugE2_CompareAndDeleteDoesNotProtectTheResource(t *testing.T) {
-	bug := museum.Bug{ID: "E2", Kind: museum.TwoHolders, Cure: 5, What: "compare and delete protects the key, not the resource"}
+	bug := museum.Exhibit("E2")
 	bug.HappensOff(t, "Redis", func(s *museum.Script) {
 		server := miniredis.RunT(s)
 		client := func(name string) *compareAndDeleteLock {

@@ -2,6 +2,7 @@ package bugs_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -11,6 +12,7 @@ import (
 	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/museum/scenes"
 )
 
 func TestMain(m *testing.M) { locktest.Main(m) }
@@ -18,8 +20,17 @@ func TestMain(m *testing.M) { locktest.Main(m) }
 // TestExploreFindsTheBugs: the explorer finds the bugs of the articles' locks by
 // itself, and none of them in the lock that cures it.
 func TestExploreFindsTheBugs(t *testing.T) {
-	for _, step := range []string{"01-naive-ephemeral", "03-sequential-predecessor", "04-reentrant", "05-timeout"} {
-		t.Run(step, func(t *testing.T) { museum.FindsBugs(t, step) })
+	for _, s := range slices.CompactFunc(slices.Clone(scenes.All), func(a, b scenes.Bug) bool { return a.Step == b.Step }) {
+		t.Run(s.Step, func(t *testing.T) { museum.FindsBugs(t, s.Step) })
+	}
+}
+
+// TestBugByItsScene shows the bugs that have no test of their own.
+func TestBugByItsScene(t *testing.T) {
+	for _, s := range scenes.All {
+		if bug := museum.Exhibit(s.ID); !bug.HasTest() {
+			t.Run(s.ID, bug.ByItsScene)
+		}
 	}
 }
 

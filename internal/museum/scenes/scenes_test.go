@@ -3,9 +3,11 @@ package scenes_test
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
-	"regexp"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,7 +41,7 @@ func TestEachScheduleEndsWithItsBug(t *testing.T) {
 }
 
 // ending is what the trace of a scene ends with.
-func ending(s scenes.Scene, tr *explore.Trace) string {
+func ending(s scenes.Bug, tr *explore.Trace) string {
 	if slices.Contains(s.Kinds, explore.Outlived) {
 		return string(explore.Outlived) // it is reported apart
 	}
@@ -68,13 +70,13 @@ func write(t *testing.T) {
 }
 
 // find returns the choices of a schedule that shows the scene's bug.
-func find(t *testing.T, s scenes.Scene) []string {
+func find(t *testing.T, s scenes.Bug) []string {
 	if s.Like == nil {
 		r := explore.Explore(t, s.Only(s.World), s.Search)
 		if slices.Contains(s.Kinds, explore.Outlived) {
 			r.Found = r.Known[string(explore.Outlived)]
 		}
-		require.NotNil(t, r.Found, "%s: %v", s.ID, r)
+		require.NotNil(t, r.Found, "%s: nothing is found: write Search: atRandom into its entry, or change its World or its Kinds\n%v", s.ID, r)
 		return r.Found.Choices
 	}
 	// Shrinking might turn it into another bug.
@@ -89,53 +91,52 @@ func find(t *testing.T, s scenes.Scene) []string {
 	return shortest.Choices
 }
 
-// TestTheTitlesAreThoseOfTheCatalogue: and every bug of the catalogue has a
-// scene, in the same order, or stands among those that have none, with the
-// reason.
-func TestTheTitlesAreThoseOfTheCatalogue(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/bugs.md")
+// TestEachBugIsDescribed: an entry that lacks something is told so.
+func TestEachBugIsDescribed(t *testing.T) {
+	files, err := filepath.Glob("article_*.go")
 	require.NoError(t, err)
-	var without []string
-	for _, n := range scenes.Without {
-		without = append(without, n.ID)
-		require.NotEmpty(t, n.Why, n.ID)
-		fullWidth(t, n.WhyZh, n.ID)
-		if n.Near != "" {
-			_, ok := scenes.Find(n.Near)
-			require.True(t, ok, "%s: scenes.All has no %s, which is to be near to it", n.ID, n.Near)
+	for _, file := range files {
+		require.True(t, slices.ContainsFunc(scenes.Bugs, func(b scenes.Bug) bool { return "article_"+strings.ToLower(b.Article())+".go" == file }), "Bugs in scenes.go leaves out the bugs of %s", file)
+	}
+	for i, b := range scenes.Bugs {
+		where := fmt.Sprintf("%s in internal/museum/scenes/article_%s.go", b.ID, strings.ToLower(b.Article()))
+		require.Regexp(t, `^[A-Z][1-9]\d*$`, b.ID)
+		require.False(t, i > 0 && scenes.Bugs[i-1].ID == b.ID, "%s is there twice", where)
+		require.DirExists(t, "../../../"+b.Step, where)
+		require.NotEmpty(t, b.Step, "%s needs a Step: first to fifth", where)
+		require.NotEmpty(t, b.Effect, "%s needs an Effect: Hang, TwoHolders, Leak, Starvation or Crash", where)
+		require.NotEmpty(t, b.Title.En, "%s needs a Title", where)
+		require.NotEmpty(t, b.Cure.Name, "%s needs a Cure: naive, herd, predecessor, reentrant, timeout or complete", where)
+		texts := []scenes.Text{b.Title}
+		if n := b.NoScene; n != nil {
+			require.Nil(t, b.World.Lock.Open, "%s has both a scene and a NoScene", where)
+			require.NotEmpty(t, n.Why.En, where)
+			texts = append(texts, n.Why)
+			if n.Near != "" {
+				_, ok := scenes.Find(n.Near)
+				require.True(t, ok, "%s: there is no scene %s, which is to be near to it", where, n.Near)
+			}
+		} else {
+			require.NotNil(t, b.World.Lock.Open, "%s needs a Listing and a World, or the reason for which it has NoScene", where)
+			require.NotEmpty(t, b.Kinds, "%s needs the Kinds of violation that show it", where)
+			require.NotEmpty(t, b.Goal().En, "Goals in texts.go has nothing for %s, the first of the Kinds of %s", b.Kinds[0], where)
+			texts = append(texts, b.Goal())
+			if b.Listing == nil {
+				texts = append(texts, b.Stands)
+			}
+		}
+		for _, text := range texts {
+			fullWidth(t, text.Zh, where)
 		}
 	}
-	var want, have [][2]string
-	var none []string
-	for _, m := range regexp.MustCompile(`(?m)^### (\w+): (.*)$`).FindAllStringSubmatch(string(page), -1) {
-		title, zh := scenes.Title(m[1])
-		require.Equal(t, m[2], title, "titles of scenes.go has another title for %s than docs/bugs.md", m[1])
-		fullWidth(t, zh, m[1])
-		if slices.Contains(without, m[1]) {
-			none = append(none, m[1])
-			continue
-		}
-		want = append(want, [2]string{m[1], m[2]})
-	}
-	require.Equal(t, none, without, "scenes.Without names other bugs than docs/bugs.md has, or in another order")
-	for _, s := range scenes.All {
-		have = append(have, [2]string{s.ID, s.What})
-		en, zh := s.Goal()
-		require.NotEmpty(t, en, "titles.go has no goal for %s: %v", s.ID, s.Kinds)
-		fullWidth(t, zh, s.ID)
-		if s.Stands[0] != "" {
-			fullWidth(t, s.Stands[1], s.ID)
-		}
-	}
-	require.Equal(t, want, have, "each bug of docs/bugs.md needs a scene in scenes.All, or a reason in scenes.Without")
 }
 
 // fullWidth fails if a text is not Chinese, or has Latin punctuation beside a
 // Chinese character.
-func fullWidth(t *testing.T, text, id string) {
+func fullWidth(t *testing.T, text, where string) {
 	t.Helper()
-	require.Regexp(t, `\p{Han}`, text, "%s: titles.go or scenes.go lacks a Chinese text", id)
-	require.NotRegexp(t, `\p{Han}["']?[,.;:!?()]|[,;:!?()]["']?\p{Han}`, text, "%s: use ，。；：！？（）", id)
+	require.Regexp(t, `\p{Han}`, text, "%s lacks a Chinese text", where)
+	require.NotRegexp(t, `\p{Han}["']?[,.;:!?()]|[,;:!?()]["']?\p{Han}`, text, "%s: use ，。；：！？（）", where)
 }
 
 // TestTokensAreShownToTheStockWhenItIsRead: then it refuses a late write that

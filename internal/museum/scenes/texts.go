@@ -7,24 +7,8 @@ import (
 	"example.com/zklock/internal/explore"
 )
 
-// Title is the heading of a bug in docs/bugs.md, without its ID, and the same in
-// Chinese.
-func Title(id string) (en, zh string) { return titles[id][0], titles[id][1] }
-
-// stands says which lock is shown where no article has a listing for it.
-var stands = map[string][2]string{
-	"E1": {
-		"The lock is step 3's, which is the article's chain without a mistake. Each holder reads a number from /stock, and writes it back with one added.",
-		"这里的锁是第 3 步的，也就是文章里的链条，而且没有写错。每个持有者从 /stock 读一个数，加一后写回。",
-	},
-	"E2": {
-		"The lock is step 1's, in place of the article's on Redis: its Unlock compares and deletes, too. Each holder reads a number from /stock, and writes it back with one added.",
-		"这里的锁是第 1 步的，代替文章里 Redis 上的锁：它的 Unlock 同样先比较再删除。每个持有者从 /stock 读一个数，加一后写回。",
-	},
-}
-
-// goals say what to reach, for a person who chooses the schedule.
-var goals = map[explore.Kind][2]string{
+// Goals say what to reach, for a person who chooses the schedule.
+var Goals = map[explore.Kind]Text{
 	explore.Endless:       {"Make it send requests without end.", "让它没完没了地发请求。"},
 	explore.ForeignDelete: {"Make one client delete another's node.", "让一个客户端删除别人的节点。"},
 	explore.OwnCheck:      {"Make the calls of lock() pile up on the stack.", "让 lock() 的调用在栈上越堆越深。"},
@@ -35,16 +19,18 @@ var goals = map[explore.Kind][2]string{
 	explore.Failure:       {"Make lock() fail although nothing forbids it.", "让 lock() 无缘无故地失败。"},
 	explore.TooLong:       {"Make a contender wait longer than the time it asked for.", "让一个竞争者的等待超过它指定的时间。"},
 	explore.SessionLeft:   {"Leave a session behind.", "留下一个没有关闭的会话。"},
+	explore.NodeLeft:      {"Make a contender give up and leave a node behind.", "让一个竞争者放弃等待，却留下一个节点。"},
+	explore.WatchLeft:     {"Make a client leave a watch behind.", "让一个客户端留下一个监听。"},
+	explore.Overtaken:     {"Let a contender get in before one that stands before it in the queue.", "让一个竞争者插队：排在它前面的还没拿到锁，它先拿到。"},
 	explore.Outlived:      {"Make a holder outlive its session.", "让持有者在会话结束之后仍以为持有锁。"},
 }
 
-// Goal says what to reach in a scene, in English and in Chinese.
-func (s Scene) Goal() (en, zh string) {
-	if s.Stands[0] != "" {
-		return "Let two holders add one each to /stock, and make one addition get lost.", "让两个持有者各给 /stock 加一，却丢失其中一次。"
+// Goal says what to reach in a scene.
+func (b Bug) Goal() Text {
+	if b.Stands.En != "" {
+		return Text{"Let two holders add one each to /stock, and make one addition get lost.", "让两个持有者各给 /stock 加一，却丢失其中一次。"}
 	}
-	g := goals[s.Kinds[0]]
-	return g[0], g[1]
+	return Goals[b.Kinds[0]]
 }
 
 var noAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)

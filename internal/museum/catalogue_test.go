@@ -1,0 +1,161 @@
+package museum
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/museum/scenes"
+)
+
+const catalogue = "../../docs/bugs.md"
+
+// An edition is the catalogue in a language.
+type edition struct {
+	file         string
+	text         func(scenes.Text) string
+	effect       func(scenes.Effect) string
+	colon, comma string
+	step         string // how the heading of a step begins
+}
+
+var english = edition{
+	file: catalogue, colon: ":", comma: ", ", step: "## Step ",
+	text:   func(t scenes.Text) string { return t.En },
+	effect: func(e scenes.Effect) string { return string(e) },
+}
+
+// written is the page with what the bugs' entries in package scenes say: the
+// headings, the rows of the table, the links by article, and those in the text.
+func (e edition) written(t require.TestingT, page string) string {
+	var rows strings.Builder
+	for _, b := range scenes.Bugs {
+		heading := e.text(b.Heading())
+		line := regexp.MustCompile(`(?m)^### ` + b.ID + e.colon + `.*$`)
+		require.Len(t, line.FindAllString(page, -1), 1, "entries of %s in %s: write one with the heading ### %[1]s%[3]s below that of its step", b.ID, e.file, e.colon)
+		page = line.ReplaceAllLiteralString(page, "### "+heading)
+		link := "](#" + scenes.Anchor(heading) + ")"
+		page = regexp.MustCompile(`\]\(#`+strings.ToLower(b.ID)+`[^\d)][^)]*\)`).ReplaceAllLiteralString(page, link)
+		rows.WriteString("| [" + heading + link + " | " + strings.Join([]string{b.Article(), e.effect(b.Effect), e.text(b.CuredIn())}, " | ") + " |\n")
+	}
+	table := regexp.MustCompile(`(?m)(?:^\| \[\w+` + e.colon + `.*\n)+`)
+	require.Len(t, table.FindAllString(page, -1), 1, "tables of bugs in %s; its rows begin with | [A1%s", e.file, e.colon)
+	page = table.ReplaceAllLiteralString(page, rows.String())
+
+	// By article, the page has the order: that in which the article comes to its bugs.
+	articles := make(map[string]bool)
+	page = regexp.MustCompile(`(?m)^(\| \[([A-Z])\]\(.*? \| )(.*) \|$`).ReplaceAllStringFunc(page, func(line string) string {
+		m := regexp.MustCompile(`^(\| \[([A-Z])\]\(.*? \| )(.*) \|$`).FindStringSubmatch(line)
+		articles[m[2]] = true
+		ids := matches(m[3], `\[([A-Z]\d+)\]`)
+		var links []string
+		link := func(b scenes.Bug) {
+			links = append(links, "["+b.ID+"](#"+scenes.Anchor(e.text(b.Heading()))+")")
+		}
+		for _, id := range ids {
+			link(scenes.Get(id))
+		}
+		for _, b := range scenes.Bugs {
+			if b.Article() == m[2] && !slices.Contains(ids, b.ID) {
+				link(b)
+			}
+		}
+		return m[1] + strings.Join(links, e.comma) + " |"
+	})
+	for _, b := range scenes.Bugs {
+		require.True(t, articles[b.Article()], "%s has no row of article %s in its table of the articles", e.file, b.Article())
+	}
+	return page
+}
+
+// order is that of the steps and the bugs on the page.
+func (e edition) order(page string) []string {
+	return matches(page, `(?m)^(?:### |`+e.step+`)(\w+)`)
+}
+
+// ordered is the order of package scenes.
+func ordered() (list []string) {
+	step := ""
+	for _, b := range scenes.Bugs {
+		if b.Step != step {
+			list = append(list, b.Step[1:2])
+		}
+		step = b.Step
+		list = append(list, b.ID)
+	}
+	return list
+}
+
+// compare compares the page with what is to be on it, or writes it.
+func (e edition) compare(t *testing.T, page, want string) {
+	t.Helper()
+	require.Equal(t, ordered(), e.order(page), "%s has each bug below the step of its entry in internal/museum/scenes, by article and number", e.file)
+	if *update {
+		require.NoError(t, os.WriteFile(e.file, []byte(want), 0o644))
+	} else {
+		require.Equal(t, want, page, "%s is stale: go generate ./...", e.file)
+	}
+}
+
+// The diagram of each entry is checked by the bug's exhibit.
+func TestTheCatalogueHasWhatTheBugsSay(t *testing.T) {
+	page := read(t, catalogue)
+	english.compare(t, page, english.written(t, page))
+	t.Run("and what is not so is found", func(t *testing.T) {
+		for _, change := range [][2]string{
+			{"### D1: a watch", "### D1: the watch"}, {"| D | hang | step 3 |", "| D | hang | step 4 |"}, {"](#d10-", "](#d10-not-"}, {"[D5](#", "[D6](#"},
+		} {
+			changed := strings.Replace(page, change[0], change[1], 1)
+			require.NotEqual(t, page, changed)
+			require.NotEqual(t, changed, english.written(t, changed), change)
+		}
+		require.NotEqual(t, ordered(), english.order(strings.Replace(page, "### D1:", "### D13:", 1)))
+		require.NotEqual(t, ordered(), english.order(strings.Replace(page, "\n## Step 4", "\n## Then 4", 1)))
+	})
+}
+
+func TestEachBugHasOneDiagramAndSomethingThatShowsIt(t *testing.T) {
+	page := read(t, catalogue)
+	all := matches(page, `(?m)^### (\w+):`)
+	require.Equal(t, all, matches(page, `(?m)^<!-- (\w+) -->$`), "each entry of docs/bugs.md needs a line <!-- A1 --> with its ID: go generate ./... draws the diagram below it")
+	for _, id := range all {
+		_, err := os.Stat("bugs/" + Exhibit(id).testFile())
+		_, scene := scenes.Find(id)
+		require.True(t, err == nil || scene, "%s needs a test in internal/museum/bugs, or a scene", id)
+	}
+	before, drawn, after, ok := cutDiagram("### A1\n\n<!-- A1 -->\n\nIt hangs.\n\n### A2\n\n```mermaid\n```\n", "A1")
+	require.True(t, ok)
+	require.Equal(t, []string{"### A1\n\n", "<!-- A1 -->\n", "\nIt hangs.\n\n### A2\n\n```mermaid\n```\n"}, []string{before, drawn, after})
+}
+
+// matches are what the group of a pattern finds: IDs.
+func matches(text, pattern string) (ids []string) {
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		ids = append(ids, m[1])
+	}
+	return ids
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// Each cure names a function and a file; the file has that function. So it is
+// with the reading guide.
+func TestThePagesNameFunctionsThatExist(t *testing.T) {
+	for page, atLeast := range map[string]int{catalogue: 31, "../../docs/reading-guide.md": 50} {
+		flat := strings.ReplaceAll(read(t, page), "\n", " ")
+		named := regexp.MustCompile("`(\\w+)` in \\[[\\w.]+\\]\\(\\.\\./([^)]+)\\)").FindAllStringSubmatch(flat, -1)
+		require.GreaterOrEqual(t, len(named), atLeast, "functions that %s names", page)
+		for _, f := range named {
+			require.Regexp(t, `(?m)^func (\(.*\) )?`+f[1]+`\(`, read(t, "../../"+f[2]), "%s in %s", f[1], f[2])
+		}
+	}
+}

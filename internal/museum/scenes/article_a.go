@@ -1,0 +1,176 @@
+package scenes
+
+import (
+	"strings"
+
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/museum/listings"
+)
+
+var articleA = []Bug{
+	{
+		// The article's lock tries without end. Ours is right to return the error.
+		ID: "A1", Step: first, Effect: Crash, Cure: mayFail(naive),
+		Title:   Text{"every error means held, and the stack grows", "任何错误都被当成“锁被占用”，调用栈越来越深"},
+		Listing: listings.NewZookeeperLock, World: explore.World{Lock: explore.Subject{Path: "/private/lock"}, Contenders: 1, Forbidden: true}, Kinds: []explore.Kind{explore.Endless},
+		Stops: []Stop{
+			{At: 50 * ms, Text: Text{"A calls lock(), and its request to create /private/lock is on its way. The node /private exists, but no client may create a child of it.", "A 调用了 lock()，创建 /private/lock 的请求正在路上。/private 存在，但任何客户端都没有权限在它下面创建子节点。"}, States: "waits"},
+			{At: 250 * ms, Text: Text{"The server has refused the request: A has no permission. The reply with this error is on its way.", "服务器拒绝了请求：A 没有权限。带有这个错误的应答正在路上。"}, States: "waits"},
+			{At: 400 * ms, Quote: "3、创建失败,则证明节点已存在", Text: Text{"The listing catches every exception, and tryLock() returns false. For lock(), false means that another client holds the lock.", "文章的代码捕获所有异常，tryLock() 返回 false。在 lock() 看来，false 就是锁在别的客户端手里。"}, States: "waits"},
+			{At: 600 * ms, Text: Text{"So A waits for a release. Its exists request is on its way, to look for the node and to set a watch.", "于是 A 去等锁释放。它的 exists 请求正在路上，要查看节点，同时设置监听。"}, States: "waits"},
+			{At: 750 * ms, Text: Text{"The node does not exist: no client holds the lock, and there is no release to wait for. The watch is set all the same.", "节点不存在：锁没有持有者，A 也就没有什么可等的。但监听照样设置上了。"}, States: "waits", Watchers: "A"},
+			{At: 900 * ms, Text: Text{"waitForRelease() has called lock() at once, within the first call: two calls of lock() are on the stack. The second create is on its way.", "waitForRelease() 立即又调用 lock()，而第一次调用还没有返回：栈上有两层 lock()。第二个 create 正在路上。"}, States: "waits", Watchers: "A"},
+			{At: 1050 * ms, Text: Text{"The second create is refused like the first one: A's permission has not changed.", "第二个 create 同样遭到拒绝：A 的权限并没有变。"}, States: "waits", Watchers: "A"},
+			{At: 1700 * ms, Text: Text{"The third create is on its way, and three calls of lock() are on the stack. The listing does not pause between two attempts.", "第三个 create 正在路上，栈上有三层 lock()。两次尝试之间，代码没有任何停顿。"}, States: "waits", Watchers: "A"},
+			{At: 2500 * ms, Text: Text{"So it goes on, one call deeper after each refusal. The cure, step 1: only the error NodeExists means that the lock is held, and TryLock returns every other error to its caller.", "就这样继续下去，每遭到一次拒绝，调用就深一层。解决办法见第 1 步：只有错误 NodeExists 才表示锁已有持有者，其他错误 TryLock 一律返回给调用者。"}, States: "waits", Watchers: "A"},
+			{At: 106750 * ms, Text: Text{"More than a hundred creates were refused, each with one more call of lock() on the stack, and the explorer ends the run. In Java the stack overflows in the end. A never learns that it has no permission.", "一百多个 create 都遭到拒绝，栈上的 lock() 也有一百多层，探索器到这里结束运行。在 Java 里，栈最终会溢出，而 A 始终不知道自己没有权限。"}, States: "waits", Watchers: "A", Broken: true},
+		},
+	},
+	{
+		ID: "A2", Step: first, Effect: TwoHolders, Cure: naive,
+		Title:   Text{"unlock deletes its successor's node", "unlock 删除了后来者的节点"},
+		Listing: listings.NewZookeeperLock, World: one(bare, explore.Stop), Kinds: []explore.Kind{explore.ForeignDelete},
+		Stops: []Stop{
+			{At: 400 * ms, Text: Text{"A's create has succeeded: A holds the lock.", "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
+			{At: 700 * ms, Text: Text{"B's create was refused. Next, B asks for the node with exists, and sets a watch.", "B 的 create 失败了。它接着要用 exists 查看节点，同时设置监听。"}, States: "holds waits", Nodes: "A"},
+			{At: 1100 * ms, Text: Text{"B is stopped, as by a long garbage collection, until its session has expired. Its exists request is lost.", "B 停顿了，就像遇到一次很长的垃圾回收，直到会话过期。它的 exists 请求丢失了。"}, States: "holds waits", Nodes: "A"},
+			{At: 1300 * ms, Text: Text{"B runs on. Its connection has broken, and exists throws. The listing prints the exception, and lock() returns: B's caller takes itself for the holder, which is bug A11.", "B 恢复运行。连接已断，exists 抛出异常。代码只把异常打印出来，lock() 就返回了：B 的调用者以为自己拿到了锁，这就是 A11。"}, States: "holds holds", Nodes: "A", Broken: true},
+			{At: 2500 * ms, Text: Text{"B's client is told that its session has expired. The listing does not react to that, and B's caller goes on.", "B 的客户端得知会话已过期。文章的代码不理会这个消息，B 的调用者照常执行。"}, States: "holds holds", Nodes: "A", Broken: true},
+			{At: 3700 * ms, Text: Text{"B's client has a new session. The node at the path is A's: A has held the lock all the time.", "B 的客户端有了新会话。路径上的节点是 A 的：A 一直持有锁。"}, States: "holds holds", Nodes: "A", Broken: true},
+			{At: 3900 * ms, Quote: "我们把锁的数据节点删除之后,就释放了锁", Text: Text{"B unlocks: its request to delete the node is on its way. It has only the path in it, and the version -1, which stands for any version.", "B 释放锁：删除节点的请求正在路上。请求里只有路径，以及版本 -1，表示不论什么版本。"}, States: "holds unlocks", Nodes: "A", Broken: true},
+			{At: 4050 * ms, Text: Text{"The server has deleted A's node, and A holds the lock as before. The next contender that creates the node holds the lock beside A.", "服务器删除了 A 的节点，而 A 仍然持有锁。下一个创建节点成功的竞争者，就会与 A 同时持有锁。"}, States: "holds unlocks", Broken: true},
+			{At: 4200 * ms, Text: Text{"The cure, step 1: the node carries an id, and Unlock deletes the node only if it finds its own id. From step 2 on, each node has a name of its own.", "解决办法见第 1 步：节点里存有一个 ID，Unlock 看到是自己的 ID 才删除节点。从第 2 步起，每个节点都有自己的名字。"}, States: "holds done", Broken: true},
+		},
+	},
+	{
+		ID: "A3", Step: first, Effect: Crash, Cure: checked(naive, "(*Lock).Lock"),
+		Title:   Text{"each lost race adds a frame to the stack", "每抢输一次，调用栈就多一层"},
+		Listing: listings.NewZookeeperLock, World: explore.World{Lock: checked(bare, "(*zookeeperLock).Lock"), Scripts: again}, Kinds: []explore.Kind{explore.OwnCheck}, Search: atRandom,
+		Stops: []Stop{
+			{At: 400 * ms, Text: Text{"A's create has succeeded: A holds the lock.", "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
+			{At: 700 * ms, Quote: "失败后调用waitForRelease方法等待", Text: Text{"B's create was refused: B has lost its first race. Its lock() calls waitForRelease().", "B 的 create 失败了，第一次没有抢到锁。它的 lock() 调用 waitForRelease()。"}, States: "holds waits", Nodes: "A"},
+			{At: 1200 * ms, Text: Text{"B has set a watch, and waits at its latch. Its first call of lock() has not returned.", "B 设置了监听，正在 latch 上等待。第一次调用的 lock() 还没有返回。"}, States: "holds waits", Nodes: "A", Watchers: "B"},
+			{At: 1600 * ms, Text: Text{"A unlocks, and the node is gone. The event is on its way to B.", "A 释放锁，节点已删除。事件正在去 B 的路上。"}, States: "unlocks waits"},
+			{At: 1800 * ms, Text: Text{"B is awake, and waitForRelease() has called lock() again: two calls are on B's stack. A calls Lock again, too, and both creates are on their way.", "B 醒来，waitForRelease() 又调用 lock()：B 的栈上有两层 lock()。A 也再次加锁，两个 create 都在路上。"}, States: "waits waits"},
+			{At: 2100 * ms, Text: Text{"A's create was first at the server, and A holds the lock again. B's create is on its way, and will be refused.", "A 的 create 先到服务器，A 又持有锁。B 的 create 还在路上，必然失败。"}, States: "holds waits", Nodes: "A"},
+			{At: 2900 * ms, Text: Text{"B has lost its second race, and waits at a second latch. The first call of lock() waits for the second one to return.", "B 第二次也没有抢到，在另一个 latch 上等待。第一层 lock() 要等第二层返回。"}, States: "holds waits", Nodes: "A", Watchers: "B"},
+			{At: 3300 * ms, Text: Text{"A unlocks again, and the next event is on its way to B.", "A 再次释放锁，又一个事件正在去 B 的路上。"}, States: "unlocks waits"},
+			{At: 3450 * ms, Text: Text{"B is awake, and calls lock() a third time, within the second call. Three calls are on B's stack; with that of A there are four.", "B 醒来，在第二层里第三次调用 lock()。B 的栈上有三层，加上 A 的一层，一共四层。"}, States: "waits waits", Broken: true},
+			{At: 3550 * ms, Text: Text{"A waiter that loses 20 races is 21 calls deep, and returns from all of them only when it holds the lock. The cure, step 1: Lock is a loop.", "抢输 20 次的等待者，调用有 21 层，拿到锁之后才一层层返回。解决办法见第 1 步：Lock 是一个循环。"}, States: "waits waits", Broken: true},
+		},
+	},
+	{
+		ID: "A4", Step: first, Effect: Hang, Cure: naive,
+		Title:   Text{"a waiter whose session is gone never wakes", "会话已失效的等待者永远不会被唤醒"},
+		Listing: listings.NewZookeeperLock, World: one(bare, explore.Expire), Kinds: []explore.Kind{explore.Hang},
+		Stops: []Stop{
+			{At: 350 * ms, Text: Text{"A's create has succeeded: A holds the lock.", "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
+			{At: 1050 * ms, Text: Text{"B's create was refused. B has asked for the node with exists, has left a watch, and waits at its latch.", "B 的 create 失败了。B 用 exists 查看了节点，同时设置了监听，正在 latch 上等待。"}, States: "holds waits", Nodes: "A", Watchers: "B"},
+			{At: 1350 * ms, Text: Text{"B's session expires. A watch lives as long as its session: the server has forgotten B's.", "B 的会话过期。监听与会话同生共死：服务器上已没有 B 的监听。"}, States: "holds waits", Nodes: "A"},
+			{At: 2600 * ms, Quote: "触发NodeDeleted事件,跳过await方法", Text: Text{"B's client is told that its session has ended. The listing's watcher opens the latch only for NodeDeleted, and this event is of another type.", "B 的客户端得知会话已结束。文章的监听器只在收到 NodeDeleted 时打开 latch，而这个事件是另一种类型。"}, States: "holds waits", Nodes: "A"},
+			{At: 3800 * ms, Text: Text{"B's client has a new session. Nothing sets the watch again.", "B 的客户端有了新会话，却没有代码重新设置监听。"}, States: "holds waits", Nodes: "A"},
+			{At: 4150 * ms, Text: Text{"A unlocks, and the node is gone. The server has no watch, and sends no event.", "A 释放锁，节点已删除。服务器上没有监听，也就不发送事件。"}, States: "unlocks waits"},
+			{At: 64300 * ms, Text: Text{"A minute later B is waiting for a lock that nobody holds. The cure, step 1: an event with an error ends the wait.", "一分钟后，B 还在等一个没有持有者的锁。解决办法见第 1 步：收到带错误的事件，就结束等待。"}, States: "done waits", Broken: true},
+		},
+	},
+	{
+		ID: "A5", Step: first, Effect: Hang, Cure: complete,
+		Title:   Text{"the reply to create is lost: the client waits for itself", "create 的应答丢失：客户端在等自己"},
+		Listing: listings.NewZookeeperLock, World: among(1, bare, explore.LoseReply), Kinds: []explore.Kind{explore.Hang},
+		Stops: []Stop{
+			{At: 100 * ms, Text: Text{"A calls lock(), and its create is on its way. A is the only contender.", "A 调用了 lock()，它的 create 正在路上。竞争者只有 A 一个。"}, States: "waits"},
+			{At: 300 * ms, Text: Text{"The server has created the node. The connection has broken, and the reply is lost with it: A does not know that it has a node.", "服务器创建了节点。连接断了，应答随之丢失：A 不知道自己已经有了节点。"}, States: "waits", Nodes: "A"},
+			{At: 800 * ms, Quote: "创建临时节点,创建成功则加锁成功,返回true", Text: Text{"For the listing, a broken connection is an exception like any other. tryLock() returns false, which means that another client holds the lock.", "在文章的代码看来，连接断开与其他异常没有区别。tryLock() 返回 false，意思是锁在别的客户端手里。"}, States: "waits", Nodes: "A"},
+			{At: 1700 * ms, Text: Text{"A's client is connected again. Its session has lived on, and so has the node. The exists request is on its way.", "A 的客户端重新连上了。会话还在，节点也就还在。exists 请求正在路上。"}, States: "waits", Nodes: "A"},
+			{At: 1850 * ms, Quote: "这里先判断一次锁的数据节点是否还存在", Text: Text{"The node exists, and the server has set the watch. It is A's own node.", "节点存在，服务器设置了监听。而这正是 A 自己的节点。"}, States: "waits", Nodes: "A", Watchers: "A"},
+			{At: 2000 * ms, Text: Text{"A waits at its latch until its own node is deleted. A's client keeps the session alive with pings, so the server does not delete the node.", "A 在 latch 上等待，要等到自己的节点被删除。可是 A 的客户端用心跳维持着会话，服务器就不会删除这个节点。"}, States: "waits", Nodes: "A", Watchers: "A"},
+			{At: 62000 * ms, Text: Text{"A minute later A is waiting for itself. All other contenders would wait with it, until A's session ends.", "一分钟后，A 还在等自己。如果有别的竞争者，也都要跟着等，直到 A 的会话结束。"}, States: "waits", Nodes: "A", Watchers: "A", Broken: true},
+			{At: 62050 * ms, Text: Text{"The cure is in zklock: the node carries an id, and after a create without a reply Lock looks for that id. Steps 1 to 5 return an error, and the node stays until the session ends.", "解决办法见 zklock：节点带有一个 ID，create 没有等到应答，Lock 就去找这个 ID。第 1 步到第 5 步只返回错误，节点一直留到会话结束。"}, States: "waits", Nodes: "A", Watchers: "A", Broken: true},
+		},
+	},
+	{
+		ID: "A6", Step: first, Effect: Starvation, Cure: herd,
+		Title:   Text{"waiters have no order: a slow one starves", "等待者没有次序：慢的那个会饿死"},
+		Listing: listings.NewZookeeperLock, World: explore.World{Lock: explore.Subject{Bypass: cycles - 1}, Scripts: again}, Kinds: []explore.Kind{explore.Starves}, Search: atRandom,
+		Stops: []Stop{
+			{At: 350 * ms, Text: Text{"A's create has succeeded: A holds the lock.", "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
+			{At: 950 * ms, Text: Text{"B's create was refused. Its next request, which is to set a watch, is on its way and will be slow.", "B 的 create 失败了。它的下一个请求要去设置监听，已经在路上，但会很慢。"}, States: "holds waits", Nodes: "A"},
+			{At: 1250 * ms, Text: Text{"A unlocks. The lock is free, and B has no watch yet.", "A 释放锁。锁空闲了，而 B 还没有监听。"}, States: "unlocks waits"},
+			{At: 1650 * ms, Quote: "4、监听到数据节点被删除后,证明锁已被释放。重复步骤1", Text: Text{"A calls Lock again, later than B, and holds the lock: all start over together, in no order.", "A 再次调用 Lock，比 B 晚，却拿到了锁：大家一起从头再来，不分先后。"}, States: "holds waits", Nodes: "A"},
+			{At: 2450 * ms, Text: Text{"The same again. B has waited since the start.", "再来一次，还是一样。B 从一开始就在等待。"}, States: "holds waits", Nodes: "A"},
+			{At: 3300 * ms, Text: Text{"Three times A was let in before B, though B called Lock first. The cure is step 2: a queue, in which a contender that locks again is the last.", "B 先调用 Lock，A 却三次抢在它前面。解决办法见第 2 步：排队，再次加锁的竞争者排到队尾。"}, States: "holds waits", Nodes: "A", Broken: true},
+		},
+	},
+	{
+		ID: "A7", Step: third, Effect: Hang, Cure: predecessor,
+		Title:   Text{"a release before the latch exists is lost", "latch 创建之前的释放通知会丢失"},
+		Listing: listings.NewZkClientLock, World: explore.World{Lock: queue}, Kinds: []explore.Kind{explore.Hang},
+		Stops: []Stop{
+			{At: 250 * ms, Text: Text{"A's node is in the queue, and it is the only one.", "队列里只有 A 的节点。"}, States: "waits waits", Nodes: "A"},
+			{At: 650 * ms, Text: Text{"A has read the list and holds the lock. B wants it, too.", "A 读取了列表，A 持有锁。B 也要加锁。"}, States: "holds waits", Nodes: "A"},
+			{At: 850 * ms, Text: Text{"A unlocks: its request to delete the node is on its way, and will be slow.", "A 释放锁：删除节点的请求已经发出，但路上会很慢。"}, States: "unlocks waits", Nodes: "A"},
+			{At: 1650 * ms, Text: Text{"B has queued behind A and subscribed to A's node: the server will tell it of the deletion. After this, B makes the latch on which it waits.", "B 排在 A 后面，在 A 的节点上设置了监听：节点删除时，服务器会通知 B。在这之后，B 才创建它要等待的 latch。"}, States: "unlocks waits", Nodes: "A B", Watchers: "B"},
+			{At: 2250 * ms, Text: Text{"A's delete arrives. The event is on its way to B, and B's latch does not exist yet.", "A 的删除请求到了。事件正在去 B 的路上，而 B 的 latch 还没有创建。"}, States: "unlocks waits", Nodes: "B"},
+			{At: 2450 * ms, Quote: "if (countDownLatch != null) {", Text: Text{"The event has reached B's listener. It found no latch to open, and did nothing. The event was the only one.", "事件到了 B 的监听器。监听器没有找到可以打开的 latch，什么也没做。而事件只有这一个。"}, States: "done waits", Nodes: "B"},
+			{At: 62600 * ms, Text: Text{"A minute later B still waits, for a lock that nobody holds. Nothing will wake it: a release before the latch exists is lost.", "一分钟后，B 还在等待，而锁并没有持有者。再也不会有事件唤醒它：latch 创建之前的释放通知丢失了。"}, States: "done waits", Nodes: "B", Broken: true},
+		},
+	},
+	{
+		ID: "A8", Step: third, Effect: Crash, Cure: predecessor,
+		Title:   Text{"a waiter whose own node is gone panics", "自己的节点被删除后，等待者会崩溃"},
+		Listing: listings.NewZkClientLock, World: among(3, queue, explore.Expire), Kinds: []explore.Kind{explore.Crash},
+		Like: func(tr *explore.Trace) bool { return strings.Contains(tr.Violation.What, "out of range [-") },
+		Stops: []Stop{
+			{At: 950 * ms, Text: Text{"B holds the lock. C's node is behind B's.", "B 持有锁。C 的节点排在 B 后面。"}, States: "waits holds waits", Nodes: "B C"},
+			{At: 1750 * ms, Text: Text{"C watches B's node, and A has queued behind C.", "C 监听 B 的节点，A 又排在 C 后面。"}, States: "waits holds waits", Nodes: "B C A", Watchers: "C"},
+			{At: 2700 * ms, Text: Text{"C's session expires while C waits, and the server deletes C's node.", "C 正在等待，会话却过期了。服务器删除了 C 的节点。"}, States: "waits holds waits", Nodes: "B A"},
+			{At: 5600 * ms, Text: Text{"C's client has a new session. ZkClient sets C's watch again, but nothing makes C's node again.", "C 的客户端有了新会话。ZkClient 会重新设置 C 的监听，但没有代码重新创建 C 的节点。"}, States: "waits unlocks waits", Nodes: "B A", Watchers: "A"},
+			{At: 6550 * ms, Text: Text{"B's node is gone, and the event is on its way to C.", "B 的节点已删除，事件正在去 C 的路上。"}, States: "waits unlocks waits", Nodes: "A", Watchers: "A"},
+			{At: 6750 * ms, Text: Text{"C is awake, and asks for the list once more. Its own node will not be in it.", "C 醒来，再次读取列表。列表里不会有它自己的节点。"}, States: "waits done waits", Nodes: "A", Watchers: "A"},
+			{At: 7100 * ms, Quote: "int i = Collections.binarySearch(children, sequenceNodeName);", Text: Text{"The search returns a negative number for a name that is not in the list, and get(i − 1) throws in the middle of lock(). Step 3 returns an error here.", "要找的名字不在列表里，查找返回负数，get(i − 1) 就在 lock() 里抛出异常。第 3 步在这里返回错误。"}, States: "waits done failed", Nodes: "A", Watchers: "A", Broken: true},
+		},
+	},
+	{
+		ID: "A9", Step: third, Effect: Crash, Cure: predecessor,
+		Title:   Text{"the second lock() on the same object panics", "同一对象第二次 lock() 会崩溃"},
+		Listing: listings.NewZkClientLock, World: explore.World{Lock: queue, Scripts: [][]explore.Op{times(2)}}, Kinds: []explore.Kind{explore.Crash},
+		Stops: []Stop{
+			{At: 100 * ms, Text: Text{"A and B have called lock(), and their creates are on their way. B's will be slow.", "A 和 B 都调用了 lock()，两个 create 正在路上。B 的会很慢。"}, States: "waits waits"},
+			{At: 400 * ms, Text: Text{"A's node is in the queue, and A's object keeps its path in currentPath.", "A 的节点已在队列里，A 的对象把它的路径存入 currentPath。"}, States: "waits waits", Nodes: "A"},
+			{At: 700 * ms, Text: Text{"A's node is the first in the list: A holds the lock.", "A 的节点在列表里排第一：A 持有锁。"}, States: "holds waits", Nodes: "A"},
+			{At: 900 * ms, Text: Text{"A unlocks: the request to delete its node is on its way.", "A 释放锁：删除节点的请求正在路上。"}, States: "unlocks waits", Nodes: "A"},
+			{At: 1050 * ms, Text: Text{"A's node is gone. unlock() clears nothing: the path of the deleted node stays in currentPath.", "A 的节点已删除。unlock() 什么也不清空：currentPath 里还是这个节点的路径。"}, States: "unlocks waits"},
+			{At: 1200 * ms, Quote: "if (currentPath==null", Text: Text{"A calls lock() again on the same object. There is a path in currentPath, so A creates no node, and asks for the list at once.", "A 在同一个对象上再次调用 lock()。currentPath 里有路径，所以 A 不创建节点，直接去读取列表。"}, States: "waits waits"},
+			{At: 1350 * ms, Text: Text{"The list on its way to A is empty. A's node is deleted, and B's create has not arrived.", "正在发给 A 的列表是空的：A 的节点已删除，B 的 create 还没有到。"}, States: "waits waits"},
+			{At: 1450 * ms, Text: Text{"A compares its path with the first name in the list. There is none, and get(0) throws in the middle of lock(). If B's node were in the list, get(i − 1) would throw, as in A8.", "A 拿自己的路径与列表里的第一个名字比较。列表是空的，get(0) 就在 lock() 里抛出异常。如果列表里有 B 的节点，抛出异常的就是 get(i − 1)，与 A8 一样。"}, States: "failed waits", Broken: true},
+			{At: 1550 * ms, Text: Text{"The cure, step 3: each Lock creates a node, and Unlock forgets it.", "解决办法见第 3 步：每次 Lock 都创建一个节点，Unlock 会清掉节点的记录。"}, States: "failed waits", Broken: true},
+		},
+	},
+	{
+		ID: "A10", Step: third, Effect: Crash, Cure: predecessor,
+		Title:   Text{"lock() throws if the parent does not exist", "父节点不存在时，lock() 抛出异常"},
+		Listing: listings.NewZkClientLock, World: explore.World{Missing: true}, Kinds: []explore.Kind{explore.Crash},
+		Stops: []Stop{
+			{At: 50 * ms, Text: Text{"A and B have called lock(). The server is new, and has no node /lock.", "A 和 B 都调用了 lock()。服务器是新的，还没有 /lock 节点。"}, States: "waits waits"},
+			{At: 150 * ms, Quote: "private String lock_path = \"/lock\";", Text: Text{"A's create is on its way. It asks for an ephemeral sequential node in /lock, and no line of the listing creates /lock.", "A 的 create 正在路上，要在 /lock 下面创建临时顺序节点。而文章的代码里，没有一行会创建 /lock。"}, States: "waits waits"},
+			{At: 250 * ms, Text: Text{"The server has refused the request: a node can be created only if its parent exists. The error NoNode is on its way to A.", "服务器拒绝了请求：父节点存在，才能创建子节点。错误 NoNode 正在去 A 的路上。"}, States: "waits waits"},
+			{At: 350 * ms, Text: Text{"The listing does not catch this exception: A's lock() throws.", "文章的代码没有捕获这个异常，A 的 lock() 就此抛出异常。"}, States: "failed waits", Broken: true},
+			{At: 400 * ms, Text: Text{"B's create is on its way, and /lock is still missing. Each lock() will throw until /lock is created by other means.", "B 的 create 还在路上，/lock 依然不存在。除非另外创建 /lock，否则每次 lock() 都会抛出异常。"}, States: "failed waits", Broken: true},
+			{At: 450 * ms, Text: Text{"The cure, step 3: if the create says that the parent is missing, Lock creates it and tries again. Steps 1 and 2 do so, too.", "解决办法见第 3 步：如果 create 报告父节点不存在，Lock 就先创建父节点，再试一次。第 1 步和第 2 步也是如此。"}, States: "failed waits", Broken: true},
+		},
+	},
+	{
+		ID: "A11", Step: first, Effect: TwoHolders, Cure: naive,
+		Title:   Text{"an exception while it waits: lock() just returns", "等待时发生异常：lock() 直接返回"},
+		Listing: listings.NewZookeeperLock, World: one(bare, explore.LoseRequest), Kinds: []explore.Kind{explore.TwoHolders},
+		Stops: []Stop{
+			{At: 100 * ms, Text: Text{"A and B have called lock(), and both creates are on their way.", "A 和 B 都调用了 lock()，两个 create 正在路上。"}, States: "waits waits"},
+			{At: 400 * ms, Text: Text{"A's create has succeeded: A holds the lock.", "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
+			{At: 700 * ms, Text: Text{"B's create was refused, because the node exists. That is right: B has to wait, and lock() calls waitForRelease().", "B 的 create 失败了，因为节点已存在。到这里都没有错：B 必须等待，lock() 调用 waitForRelease()。"}, States: "holds waits", Nodes: "A"},
+			{At: 900 * ms, Quote: "这里先判断一次锁的数据节点是否还存在", Text: Text{"B's exists request is on its way, to look for the node and to set a watch.", "B 的 exists 请求正在路上，要查看节点，同时设置监听。"}, States: "holds waits", Nodes: "A"},
+			{At: 1050 * ms, Quote: "e.printStackTrace();", Text: Text{"B's connection has broken, and the request is lost. exists throws; the listing prints the exception, and waitForRelease() ends.", "B 的连接断了，请求丢失。exists 抛出异常，代码把它打印出来，waitForRelease() 就此结束。"}, States: "holds holds", Nodes: "A", Broken: true},
+			{At: 1100 * ms, Text: Text{"lock() has returned as it does after a success, so B's caller takes itself for the holder. A's node exists, and A holds the lock, too.", "lock() 像成功时一样返回，B 的调用者以为自己拿到了锁。而 A 的节点还在，A 也持有锁。"}, States: "holds holds", Nodes: "A", Broken: true},
+			{At: 1150 * ms, Text: Text{"The cure, step 1: waitForRelease returns the error, and Lock returns it to its caller, which does not hold the lock then.", "解决办法见第 1 步：waitForRelease 返回错误，Lock 再把它返回给调用者，调用者就知道自己没有拿到锁。"}, States: "holds holds", Nodes: "A", Broken: true},
+		},
+	},
+}

@@ -1,0 +1,38 @@
+package scenes
+
+import (
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/museum/listings"
+)
+
+var articleB = []Bug{
+	{
+		ID: "B1", Step: third, Effect: Hang, Cure: predecessor,
+		Title:   Text{"the sequence number is taken for the number of children", "把序号当成了子节点的个数"},
+		Listing: listings.NewCountingLock, World: explore.World{Lock: queue, Contenders: 3}, Kinds: []explore.Kind{explore.Hang},
+		Stops: []Stop{
+			{At: 650 * ms, Text: Text{"A's node has the number 0: no contender is before A, and A holds the lock.", "A 的节点序号是 0：前面没有别的竞争者，A 持有锁。"}, States: "holds waits waits", Nodes: "A", Watchers: "A"},
+			{At: 1050 * ms, Text: Text{"A unlocks, and its node is gone. Nobody is in the queue.", "A 释放锁，它的节点已删除。队列空了。"}, States: "unlocks waits waits"},
+			{At: 1350 * ms, Quote: "会根据当前的子节点数量自动添加整数序号", Text: Text{"B's node is the only one, and its number is 1: the server counts the children ever created. The listing takes the number for the length of the queue.", "队列里只有 B 的节点，序号却是 1：服务器数的是创建过的子节点。文章的代码却把序号当作队列的长度。"}, States: "done waits waits", Nodes: "B"},
+			{At: 1650 * ms, Text: Text{"B watches the list, and waits for one release. It happened before B came.", "B 监听列表，要等一次释放。而那次释放在 B 到来之前就发生了。"}, States: "done waits waits", Nodes: "B", Watchers: "B"},
+			{At: 1950 * ms, Text: Text{"C's node has the number 2. C will wait for two releases.", "C 的节点序号是 2。C 要等两次释放。"}, States: "done waits waits", Nodes: "B C"},
+			{At: 2650 * ms, Text: Text{"B has looked again: the list has become longer, so it counts no release. B's node is the first, and B does not look at that.", "B 又看了一次：列表变长了，所以没有算到释放。B 的节点其实排第一，代码却不看这一点。"}, States: "done waits waits", Nodes: "B C", Watchers: "B C"},
+			{At: 62800 * ms, Text: Text{"A minute later both wait, and the lock is free. The cure, step 3: only the list of children says which contender is before which.", "一分钟后两个都还在等待，锁却是空闲的。解决办法见第 3 步：谁在谁前面，只有子节点列表说了算。"}, States: "done waits waits", Nodes: "B C", Watchers: "B C", Broken: true},
+		},
+	},
+	{
+		ID: "B2", Step: fifth, Effect: TwoHolders, Cure: timeout,
+		Title:   Text{"anybody may delete the row, and it has no expiry", "谁都能删除这一行，而且它永不过期"},
+		NoScene: &NoScene{Why: Text{"the server in the lab is a ZooKeeper, and this lock is a row in a database", "实验室里的服务器是 ZooKeeper，而这个锁是数据库里的一行"}, Near: "A2"},
+	},
+	{
+		ID: "B3", Step: fifth, Effect: Hang, Cure: timeout,
+		Title:   Text{"after a crash, a key without a time to live stays", "崩溃之后，没有过期时间的键一直留着"},
+		NoScene: &NoScene{Why: Text{"the server in the lab is a ZooKeeper, and this lock is a key in Redis that nothing deletes when its client ends", "实验室里的服务器是 ZooKeeper，而这个锁是 Redis 里的一个键，客户端结束后它不会自动删除"}},
+	},
+	{
+		ID: "B4", Step: fifth, Effect: TwoHolders, Cure: timeout,
+		Title:   Text{"a slow holder deletes its successor's key", "动作慢的持有者删除了后来者的键"},
+		NoScene: &NoScene{Why: Text{"the server in the lab is a ZooKeeper, and this lock is a key in Redis that expires by a clock of its own", "实验室里的服务器是 ZooKeeper，而这个锁是 Redis 里的一个键，按 Redis 自己的时钟过期"}, Near: "A2"},
+	},
+}

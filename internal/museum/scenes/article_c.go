@@ -1,0 +1,45 @@
+package scenes
+
+import (
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/museum/listings"
+)
+
+var articleC = []Bug{
+	{
+		ID: "C1", Step: fourth, Effect: TwoHolders, Cure: reentrant,
+		Title:   Text{"a thread that failed to lock is counted as the holder", "加锁失败的线程被记为持有者"},
+		Listing: listings.NewCountedLock,
+		World: explore.World{
+			Lock: mayFail(explore.Subject{Queue: true}), Scripts: [][]explore.Op{nil, times(2)},
+			Kinds: []explore.Fault{explore.LoseRequest}, Faults: 1,
+		},
+		Kinds: []explore.Kind{explore.TwoHolders},
+		Stops: []Stop{
+			{At: 250 * ms, Text: Text{"A's node is in the queue, and it is the only one.", "队列里只有 A 的节点。"}, States: "waits waits", Nodes: "A"},
+			{At: 650 * ms, Text: Text{"A holds the lock.", "A 持有锁。"}, States: "holds waits", Nodes: "A"},
+			{At: 700 * ms, Quote: "thread = Thread.currentThread(); lockCount.incrementAndGet();", Text: Text{"B's thread called lock() at the start, and the count of B's lock is 1 since then: it counts before it holds.", "B 的线程一开始就调用了 lock()，从那时起，它的计数就是 1：还没有持有锁，就先计了数。"}, States: "holds waits", Nodes: "A"},
+			{At: 850 * ms, Text: Text{"B's node is in the queue, behind A's.", "B 的节点在队列里，排在 A 后面。"}, States: "holds waits", Nodes: "A B"},
+			{At: 1150 * ms, Text: Text{"The list is on its way to B. A's node is the first in it, so this lock() will return false.", "列表正在发给 B。排第一的是 A 的节点，所以这次 lock() 会返回 false。"}, States: "holds waits", Nodes: "A B"},
+			{At: 1250 * ms, Text: Text{"B's lock() has failed, and its count is 1 all the same. B calls lock() once more: the thread is known, the count becomes 2, and it returns true without a request. A and B hold the lock at once.", "B 的 lock() 失败了，计数却还是 1。B 再调用一次 lock()：线程对得上，计数变成 2，不发请求就返回 true。A 和 B 同时持有锁。"}, States: "holds holds", Nodes: "A B", Broken: true},
+			{At: 1350 * ms, Text: Text{"The cure, step 4: only a holder has a count in the book. If Lock fails, its entry goes.", "解决办法见第 4 步：只有持有者才有计数。Lock 一旦失败，就删除它的登记。"}, States: "holds holds", Nodes: "A B", Broken: true},
+		},
+	},
+	{
+		ID: "C2", Step: third, Effect: Crash, Cure: predecessor,
+		Title:   Text{"the lock call fails just when its node becomes the first", "节点刚排到第一，加锁调用却失败了"},
+		Listing: listings.NewAwaitLock, World: explore.World{Lock: queue}, Kinds: []explore.Kind{explore.Failure, explore.Crash},
+		Stops: []Stop{
+			{At: 250 * ms, Text: Text{"A's node is in the queue.", "A 的节点已在队列里。"}, States: "waits waits", Nodes: "A"},
+			{At: 550 * ms, Text: Text{"B's node is in the queue, behind A's.", "B 的节点也在队列里，排在 A 后面。"}, States: "waits waits", Nodes: "A B"},
+			{At: 850 * ms, Text: Text{"The list is on its way to B. Both nodes are in it, so B's predecessor is A's node.", "列表正在发给 B。两个节点都在里面，所以 B 的前驱节点是 A 的。"}, States: "waits waits", Nodes: "A B"},
+			{At: 1000 * ms, Quote: "client.getData().usingWatcher(w).forPath(prior_path);", Text: Text{"B asks for A's node with getData, which also sets a watch. The request is on its way, and it is slow.", "B 用 getData 读取 A 的节点，同时设置监听。请求正在路上，会很慢。"}, States: "waits waits", Nodes: "A B"},
+			{At: 1300 * ms, Text: Text{"A has found its node first in the list, and holds the lock.", "A 看到自己的节点在列表里排第一，A 持有锁。"}, States: "holds waits", Nodes: "A B"},
+			{At: 1500 * ms, Text: Text{"A unlocks: the request to delete its node is on its way. B's request has not arrived, so B has no watch.", "A 释放锁：删除节点的请求正在路上。B 的请求还没有到，也就没有设置监听。"}, States: "unlocks waits", Nodes: "A B"},
+			{At: 1650 * ms, Text: Text{"A's node is gone, and B's node is the first in the queue.", "A 的节点已删除，B 的节点在队列里排第一。"}, States: "unlocks waits", Nodes: "B"},
+			{At: 1950 * ms, Text: Text{"B's request has arrived, and the reply NoNode is on its way. It means only that the queue has changed since B read the list.", "B 的请求到了，应答 NoNode 正在路上。这个错误只说明，B 读取列表之后队列变了。"}, States: "done waits", Nodes: "B"},
+			{At: 2050 * ms, Text: Text{"For the listing, NoNode is an exception like any other. forPath throws, and lock() fails at the moment when B's node is the first.", "在文章的代码看来，NoNode 与其他异常没有区别。forPath 抛出异常：B 的节点刚排到第一，lock() 却失败了。"}, States: "done done", Nodes: "B", Broken: true},
+			{At: 2150 * ms, Text: Text{"B's node stays in the queue, and keeps out later contenders until B's session ends. The cure, step 3: after NoNode, Lock lists the children again.", "B 的节点留在队列里，会一直挡住后来的竞争者，直到 B 的会话结束。解决办法见第 3 步：遇到 NoNode，Lock 就重新列出子节点。"}, States: "done done", Nodes: "B", Broken: true},
+		},
+	},
+}
