@@ -12,8 +12,7 @@ import (
 	"example.com/zklock/internal/museum/scenes"
 )
 
-var update = flag.Bool("update", false,
-	"write the diagrams of docs/bugs.md")
+var update = flag.Bool("update", false, "write what is generated in docs/bugs.md, its Chinese edition and the steps' READMEs")
 
 const (
 	// Page is the catalogue, and bugs the folder of its tests, seen from there.

@@ -29,6 +29,8 @@ var english = edition{
 	effect: func(e scenes.Effect) string { return string(e) },
 }
 
+var articleRow = regexp.MustCompile(`(?m)^(\| \[([A-Z])\]\(.*? \| )(.*) \|$`)
+
 // written is the page with what the bugs' entries in package scenes say: the
 // headings, the rows of the table, the links by article, and those in the text.
 func (e edition) written(t require.TestingT, page string) string {
@@ -48,8 +50,8 @@ func (e edition) written(t require.TestingT, page string) string {
 
 	// By article, the page has the order: that in which the article comes to its bugs.
 	articles := make(map[string]bool)
-	page = regexp.MustCompile(`(?m)^(\| \[([A-Z])\]\(.*? \| )(.*) \|$`).ReplaceAllStringFunc(page, func(line string) string {
-		m := regexp.MustCompile(`^(\| \[([A-Z])\]\(.*? \| )(.*) \|$`).FindStringSubmatch(line)
+	page = articleRow.ReplaceAllStringFunc(page, func(line string) string {
+		m := articleRow.FindStringSubmatch(line)
 		articles[m[2]] = true
 		ids := matches(m[3], `\[([A-Z]\d+)\]`)
 		var links []string

@@ -30,7 +30,7 @@ func init() {
 		Add(
 			Lock{
 				Name: s.ID, Group: Museum, Title: s.Heading(), Note: note,
-				Scene: played, Goal: &Goal{Kind: s.Kinds[0], Text: s.Goal()}, Story: story(s, *played),
+				Scene: played, Goal: &Goal{Kind: s.Kinds[0], Text: s.Goal}, Story: story(s, *played),
 				World: s.World, Subject: in(s.World.Lock),
 				Fates: percent(fates[s.ID]),
 			},

@@ -46,6 +46,7 @@ var articleA = []Bug{
 		ID: "A3", Step: first, Effect: Crash, Cure: checked(naive, "(*Lock).Lock"),
 		Title:   Text{"each lost race adds a frame to the stack", "每抢输一次，调用栈就多一层"},
 		Listing: listings.NewZookeeperLock, World: explore.World{Lock: checked(bare, "(*zookeeperLock).Lock"), Scripts: again}, Kinds: []explore.Kind{explore.OwnCheck}, Search: atRandom,
+		Goal: Text{"Make the calls of lock() pile up on the stack.", "让 lock() 的调用在栈上越堆越深。"},
 		Stops: []Stop{
 			{At: 400 * ms, Text: Text{"A's create has succeeded: A holds the lock.", "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
 			{At: 700 * ms, Quote: "失败后调用waitForRelease方法等待", Text: Text{"B's create was refused: B has lost its first race. Its lock() calls waitForRelease().", "B 的 create 失败了，第一次没有抢到锁。它的 lock() 调用 waitForRelease()。"}, States: "holds waits", Nodes: "A"},
@@ -92,6 +93,7 @@ var articleA = []Bug{
 		ID: "A6", Step: first, Effect: Starvation, Cure: herd,
 		Title:   Text{"waiters have no order: a slow one starves", "等待者没有次序：慢的那个会饿死"},
 		Listing: listings.NewZookeeperLock, World: explore.World{Lock: explore.Subject{Bypass: cycles - 1}, Scripts: again}, Kinds: []explore.Kind{explore.Starves}, Search: atRandom,
+		Goal: Text{"Let A get in three times while B waits.", "让 A 在 B 等待期间连续三次拿到锁。"},
 		Stops: []Stop{
 			{At: 350 * ms, Text: Text{"A's create has succeeded: A holds the lock.", "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
 			{At: 950 * ms, Text: Text{"B's create was refused. Its next request, which is to set a watch, is on its way and will be slow.", "B 的 create 失败了。它的下一个请求要去设置监听，已经在路上，但会很慢。"}, States: "holds waits", Nodes: "A"},

@@ -10,7 +10,7 @@ var articleE = []Bug{
 	{
 		ID: "E1", Step: fifth, Effect: TwoHolders, Cure: (&stock{fenced: true}).under(timeout),
 		Title: Text{"a paused holder writes after the next one has started", "暂停过的持有者在后来者开始之后才写入"},
-		World: one(new(stock).under(predecessor), explore.Stop), Kinds: []explore.Kind{explore.OwnCheck}, Search: atRandom,
+		World: one(new(stock).under(predecessor), explore.Stop), Kinds: []explore.Kind{explore.OwnCheck}, Search: atRandom, Goal: lostAddition,
 		Stands: Text{
 			"The lock is step 3's, which is the article's chain without a mistake. Each holder reads a number from /stock, and writes it back with one added.",
 			"这里的锁是第 3 步的，也就是文章里的链条，而且没有写错。每个持有者从 /stock 读一个数，加一后写回。",
@@ -28,7 +28,7 @@ var articleE = []Bug{
 	{
 		ID: "E2", Step: fifth, Effect: TwoHolders, Cure: (&stock{fenced: true}).under(timeout),
 		Title: Text{"compare and delete protects the key, not the resource", "先比较再删除，保护的是键，不是资源"},
-		World: one(new(stock).under(naive), explore.Stop), Kinds: []explore.Kind{explore.OwnCheck}, Search: atRandom,
+		World: one(new(stock).under(naive), explore.Stop), Kinds: []explore.Kind{explore.OwnCheck}, Search: atRandom, Goal: lostAddition,
 		// The late holder's Unlock finds the node of the next one, compares, and does
 		// not delete it. By then both have held the lock at once, and have written.
 		Like: func(tr *explore.Trace) bool {

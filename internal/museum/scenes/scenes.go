@@ -55,9 +55,10 @@ type Bug struct {
 	// wrong. Its Lock need not say how it is opened: Listing does.
 	World explore.World
 	Ours  explore.World // the same with Cure; set here
-	// Kinds are the violations that show it. The first is what a person who plays
-	// the scheduler is to reach.
+	// Kinds are the violations that show it. Goal says in words what a person who
+	// plays the scheduler is to reach; the default is that of the first of Kinds.
 	Kinds []explore.Kind
+	Goal  Text
 	// Like, if it is not nil, says which of the schedules with such a violation
 	// is the one to show.
 	Like func(tr *explore.Trace) bool
@@ -142,6 +143,9 @@ func (b *Bug) open() {
 		subject := Subject(b.ID, b.Listing)
 		b.World.Lock.Open, b.World.Lock.Begin = subject.Open, subject.Begin
 		b.World.Lock.Path = cmp.Or(b.World.Lock.Path, subject.Path)
+	}
+	if b.Goal.En == "" && len(b.Kinds) > 0 {
+		b.Goal = Goals[b.Kinds[0]]
 	}
 	if b.Search.Limit == 0 {
 		b.Search.Limit = 5000

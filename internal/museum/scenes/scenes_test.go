@@ -119,8 +119,8 @@ func TestEachBugIsDescribed(t *testing.T) {
 		} else {
 			require.NotNil(t, b.World.Lock.Open, "%s needs a Listing and a World, or the reason for which it has NoScene", where)
 			require.NotEmpty(t, b.Kinds, "%s needs the Kinds of violation that show it", where)
-			require.NotEmpty(t, b.Goal().En, "Goals in texts.go has nothing for %s, the first of the Kinds of %s", b.Kinds[0], where)
-			texts = append(texts, b.Goal())
+			require.NotEmpty(t, b.Goal.En, "%s needs a Goal: Goals in texts.go has nothing for %s, the first of its Kinds", where, b.Kinds[0])
+			texts = append(texts, b.Goal)
 			if b.Listing == nil {
 				texts = append(texts, b.Stands)
 			}

@@ -26,6 +26,9 @@ type stock struct {
 	highest int // of these numbers
 }
 
+// lostAddition is what a person who plays the scheduler is to reach.
+var lostAddition = Text{"Let two holders add one each to /stock, and make one addition get lost.", "让两个持有者各给 /stock 加一，却丢失其中一次。"}
+
 var errStale = errors.New("scenes: the stock has seen a higher token")
 
 // under lets the holders of a lock add one to the stock each.

@@ -7,13 +7,12 @@ import (
 	"example.com/zklock/internal/explore"
 )
 
-// Goals say what to reach, for a person who chooses the schedule.
+// Goals say what to reach, for a person who chooses the schedule, where a bug has no
+// Goal of its own.
 var Goals = map[explore.Kind]Text{
 	explore.Endless:       {"Make it send requests without end.", "让它没完没了地发请求。"},
 	explore.ForeignDelete: {"Make one client delete another's node.", "让一个客户端删除别人的节点。"},
-	explore.OwnCheck:      {"Make the calls of lock() pile up on the stack.", "让 lock() 的调用在栈上越堆越深。"},
 	explore.Hang:          {"Make a contender wait forever.", "让一个竞争者永远等下去。"},
-	explore.Starves:       {"Let A get in three times while B waits.", "让 A 在 B 等待期间连续三次拿到锁。"},
 	explore.TwoHolders:    {"Make two hold the lock at once.", "让两个竞争者同时持有锁。"},
 	explore.Crash:         {"Make lock() panic.", "让 lock() 崩溃。"},
 	explore.Failure:       {"Make lock() fail although nothing forbids it.", "让 lock() 无缘无故地失败。"},
@@ -23,14 +22,6 @@ var Goals = map[explore.Kind]Text{
 	explore.WatchLeft:     {"Make a client leave a watch behind.", "让一个客户端留下一个监听。"},
 	explore.Overtaken:     {"Let a contender get in before one that stands before it in the queue.", "让一个竞争者插队：排在它前面的还没拿到锁，它先拿到。"},
 	explore.Outlived:      {"Make a holder outlive its session.", "让持有者在会话结束之后仍以为持有锁。"},
-}
-
-// Goal says what to reach in a scene.
-func (b Bug) Goal() Text {
-	if b.Stands.En != "" {
-		return Text{"Let two holders add one each to /stock, and make one addition get lost.", "让两个持有者各给 /stock 加一，却丢失其中一次。"}
-	}
-	return Goals[b.Kinds[0]]
 }
 
 var noAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
