@@ -23,7 +23,7 @@ func connect() (conn *zk.Conn, stop func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	conn, err = zoo.Connect(ctx, ensemble.Options{SessionTimeout: 10 * time.Second})
+	conn, err = zoo.Connect(ctx, ensemble.Options{SessionTimeout: 4 * time.Second})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func afterSuspend(t time.Time, d time.Duration) time.Time {
 // When it continues, no time has passed by the clock that timers follow. The
 // test is in real time, because virtual time has one clock.
 func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
-	const session, hour = 10 * time.Second, time.Hour
+	const session, hour = 2 * time.Second, time.Hour
 	now := time.Now()
 	require.Zero(t, afterSuspend(now, hour).Sub(now), "by the monotonic clock")
 	require.Equal(t, hour, afterSuspend(now, hour).Round(0).Sub(now.Round(0)), "by the wall clock")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -13,7 +14,10 @@ import (
 	"example.com/zklock/zklock"
 )
 
-func TestMain(m *testing.M) { locktest.Main(m) }
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // a client of the library is born with 1.5 MB of garbage
+	locktest.Main(m)
+}
 
 var errNotLocked = errors.New("not locked")
 

@@ -3,6 +3,7 @@ package zklock_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,10 +91,15 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 	const soon = session / 3 // and not when the session has expired
 
 	dir := p.module(t)
+	binaries := make(map[string]string) // by the program's text
 	start := func(t *testing.T, p page) (program *exec.Cmd, printed *bytes.Buffer) {
-		p.write(t, dir)
-		binary := filepath.Join(t.TempDir(), "program.exe")
-		run(t, dir, "go", "build", "-o", binary)
+		binary := binaries[p.program]
+		if binary == "" {
+			p.write(t, dir)
+			binary = filepath.Join(dir, fmt.Sprintf("program%d.exe", len(binaries)))
+			run(t, dir, "go", "build", "-ldflags=-s -w", "-o", binary)
+			binaries[p.program] = binary
+		}
 		program, printed = exec.CommandContext(t.Context(), binary), new(bytes.Buffer)
 		program.Stdout, program.Stderr = printed, printed
 		require.NoError(t, program.Start())
@@ -133,7 +139,7 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 		conn, m := other(t)
 		lease, err := m.Lock(t.Context(), zklock.NewOwner("holder"))
 		require.NoError(t, err)
-		program, printed := start(t, p.with(t, "time.Minute", "2*time.Second"))
+		program, printed := start(t, p.with(t, "time.Minute", "500*time.Millisecond"))
 		require.Error(t, program.Wait())
 		require.Contains(t, printed.String(), context.DeadlineExceeded.Error())
 		alone(t, conn)

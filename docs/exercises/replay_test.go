@@ -65,8 +65,8 @@ func TestAnEngineThatDiesCostsOneAnswer(t *testing.T) {
 // TestAnEngineThatDoesNotEndIsStopped: at the attempt's limit.
 func TestAnEngineThatDoesNotEndIsStopped(t *testing.T) {
 	t.Parallel()
-	played, why, err := playLinks(t.Context(), limits{time: 2 * time.Second, memory: 1 << 30}, dyingArg, map[int]string{5: "sleeps"})
+	played, why, err := playLinks(t.Context(), limits{time: 200 * time.Millisecond, memory: 1 << 30}, dyingArg, map[int]string{5: "sleeps"})
 	require.NoError(t, err)
 	require.Empty(t, played)
-	require.Contains(t, why, "it has not come to an end in 2s")
+	require.Contains(t, why, "it has not come to an end in 200ms")
 }

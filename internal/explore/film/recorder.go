@@ -3,6 +3,7 @@ package film
 import (
 	"cmp"
 	"path"
+	"runtime"
 	"slices"
 	"time"
 
@@ -33,6 +34,8 @@ type recorder struct {
 	places  map[Place]int                // → index in film.Places
 	marks   map[*player.Contender][]Mark // what a contender has come to and nobody has noted
 	at      map[*player.Contender]string
+	stands  []runtime.StackRecord // of all goroutines, when the contenders were looked for
+	stood   []runtime.StackRecord
 }
 
 // A znode is what a film has of one.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -60,6 +61,9 @@ func (r *recorder) where() {
 	if len(of) == 0 {
 		return
 	}
+	if !r.moved() {
+		return
+	}
 	buf := stacks.Get().(*[]byte)
 	defer stacks.Put(buf)
 	n := runtime.Stack(*buf, true)
@@ -74,6 +78,22 @@ func (r *recorder) where() {
 	for _, k := range r.w.Contenders { // one whose goroutine has ended is nowhere
 		r.place(k, found[k])
 	}
+}
+
+// moved says whether any goroutine is elsewhere than at the last look. Stacks in words take
+// most of the time of a film.
+func (r *recorder) moved() bool {
+	n, ok := runtime.GoroutineProfile(r.stood)
+	for !ok {
+		r.stood = make([]runtime.StackRecord, n+20)
+		n, ok = runtime.GoroutineProfile(r.stood)
+	}
+	now := r.stood[1:n] // the first is the goroutine that asks
+	if slices.Equal(now, r.stands) {
+		return false
+	}
+	r.stands = append(r.stands[:0], now...)
+	return true
 }
 
 // frames returns the lines of a stack that are the lock's, from the inside out.

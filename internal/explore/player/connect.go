@@ -2,7 +2,6 @@ package player
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"sync"
 	"time"
@@ -56,7 +55,7 @@ var blank = sync.OnceValue(func() (made *zk.Conn) {
 
 type noHosts struct{ zk.HostProvider }
 
-func (noHosts) Init([]string) error { return errors.New("the client is not to start") }
+func (noHosts) Init([]string) error { return zk.ErrNoServer }
 
 //go:linkname setTimeouts github.com/go-zookeeper/zk.(*Conn).setTimeouts
 func setTimeouts(c *zk.Conn, milliseconds int32)
