@@ -23,6 +23,7 @@ import (
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/judge"
 	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zklock/zkconn"
 )
 
 // bench runs the benchmark against the ZooKeeper that ZK names, unless args
@@ -131,11 +132,16 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	srv := zkserver.Run(t)
 	addr, err := srv.Listen()
 	require.NoError(t, err)
-	status, stdout, stderr := benchWith(t, t.Context(), "-zk", addr, "-warmup", "10ms", "-n", "10", "-path", "/a/b")
+	conn, err := zkconn.Connect(t.Context(), []string{addr}, 10*time.Second)
+	require.NoError(t, err)
+	_, err = conn.Create("/mine", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	conn.Close()
+	status, stdout, stderr := benchWith(t, t.Context(), "-zk", addr, "-warmup", "10ms", "-n", "10", "-path", "/mine/a/b")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "ZooKeeper: "+addr+" (ZooKeeper 3.8.0, standalone)")
-	require.Empty(t, srv.Children("/a"))
-	require.Equal(t, []string{"zookeeper"}, srv.Children("/"))
+	require.Empty(t, srv.Children("/mine"))
+	require.Equal(t, []string{"mine", "zookeeper"}, srv.Children("/"), "what was there stays")
 	require.Empty(t, srv.Sessions())
 }
 
