@@ -288,14 +288,14 @@ func (b *benchmark) runLock(ctx context.Context, c contestant, l load, r report.
 		ended: "all sessions ended",
 	}.run(ctx, abort)
 	if err != nil {
-		r.Count = o.held
+		r.Count = o.holds()
 		return r, err
 	}
-	r.Elapsed, r.Count = o.elapsed, o.count
+	r.Elapsed, r.Count = o.elapsed, o.num
 	if err := b.used(&r, tap, rec, before, c.made(dir, lockPath)); err != nil {
 		return r, err
 	}
-	failed := o.failed
+	failed := o.failed()
 	if failed == nil {
 		failed = counter.Finish(&r)
 	}
