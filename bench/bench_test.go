@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"net"
 	"os"
 	"path/filepath"
@@ -17,12 +16,12 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/judge"
 	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zklock/zkconn"
 )
 
 // bench runs the benchmark against the ZooKeeper that ZK names, unless args
@@ -78,10 +77,7 @@ func TestEveryStepCountsToN(t *testing.T) {
 		require.LessOrEqual(t, len(line), 101, "too wide: %q", line)
 	}
 
-	b, err := os.ReadFile(file)
-	require.NoError(t, err)
-	var rows []map[string]any
-	require.NoError(t, json.Unmarshal(b, &rows))
+	rows := written[[]map[string]any](t, file)
 	require.Len(t, rows, 2*2*len(contestants))
 	turn := []string{}
 	for _, row := range rows {
@@ -106,13 +102,7 @@ func TestEveryStepCountsToN(t *testing.T) {
 func TestRequestsAreAsManyAsTheFormulaSays(t *testing.T) {
 	// Step 3 sends the same requests whatever the schedule, and fewer for
 	// contenders that find the queue empty.
-	file := filepath.Join(t.TempDir(), "out.json")
-	status, _, stderr := bench(t, "-n", "1,30", "-locks", "predecessor", "-json", file)
-	require.Zero(t, status, stderr)
-	b, err := os.ReadFile(file)
-	require.NoError(t, err)
-	var rows []report.Run
-	require.NoError(t, json.Unmarshal(b, &rows))
+	rows, _ := results(t, "-n", "1,30", "-locks", "predecessor")
 	require.EqualValues(t, 3, rows[0].Requests, "alone: create, children, delete")
 	require.Zero(t, rows[0].WatchEvents)
 	require.LessOrEqual(t, rows[1].Requests, int64(5*30-2))
@@ -131,11 +121,16 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	srv := zkserver.Run(t)
 	addr, err := srv.Listen()
 	require.NoError(t, err)
-	status, stdout, stderr := benchWith(t, t.Context(), "-zk", addr, "-warmup", "10ms", "-n", "10", "-path", "/a/b")
+	conn, err := zkconn.Connect(t.Context(), []string{addr}, 10*time.Second)
+	require.NoError(t, err)
+	_, err = conn.Create("/mine", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	conn.Close()
+	status, stdout, stderr := benchWith(t, t.Context(), "-zk", addr, "-warmup", "10ms", "-n", "10", "-path", "/mine/a/b")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "ZooKeeper: "+addr+" (ZooKeeper 3.8.0, standalone)")
-	require.Empty(t, srv.Children("/a"))
-	require.Equal(t, []string{"zookeeper"}, srv.Children("/"))
+	require.Empty(t, srv.Children("/mine"))
+	require.Equal(t, []string{"mine", "zookeeper"}, srv.Children("/"), "what was there stays")
 	require.Empty(t, srv.Sessions())
 }
 
@@ -222,10 +217,11 @@ func (l sham) Lock() error {
 
 func (l sham) Unlock() error { return nil }
 
-func TestALockThatDoesNotLockFails(t *testing.T) {
+// letsTwoIn competes with a sham for two contenders.
+func letsTwoIn(t *testing.T, name string) {
 	counted, both := make(chan struct{}), make(chan struct{})
 	made, met := 0, 0
-	compete(t, contestant{name: "naive", new: func(*zk.Conn, string) locker {
+	compete(t, contestant{name: name, new: func(*zk.Conn, string) locker {
 		made++
 		return sham{made == 2, counted}
 	}})
@@ -239,6 +235,10 @@ func TestALockThatDoesNotLockFails(t *testing.T) {
 	}
 	t.Cleanup(func() { meet = func() {} })
 	untried(t)
+}
+
+func TestALockThatDoesNotLockFails(t *testing.T) {
+	letsTwoIn(t, "naive")
 	status, stdout, stderr := bench(t, "-n", "2", "-warmup", "0s")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "naive with 2 goroutines on ")

@@ -33,7 +33,6 @@ type benchmark struct {
 	admin    *zk.Conn // makes and removes the nodes around the locks
 	root     string   // the parent of all nodes of this benchmark
 	runs     int      // so far: each has a path of its own
-	made     []string // nodes above root that were not there before
 	results  []report.Run
 	facts    report.Facts
 	stopped  map[string]int // by lock: the number of goroutines with which a run reached the limit
@@ -92,7 +91,7 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 		}
 	} else {
 		b.root = b.cfg.path + "/" + rand.Text()[:8] // its own, should two benchmarks run at once
-		if err := b.create(b.root, &b.made); err != nil {
+		if err := group.Create(b.admin, b.root, ""); err != nil {
 			return fmt.Errorf("-path: create %s: %w", b.root, err)
 		}
 		defer func() { err = errors.Join(err, b.clean()) }()
@@ -289,14 +288,14 @@ func (b *benchmark) runLock(ctx context.Context, c contestant, l load, r report.
 		ended: "all sessions ended",
 	}.run(ctx, abort)
 	if err != nil {
-		r.Count = o.held
+		r.Count = o.holds()
 		return r, err
 	}
-	r.Elapsed, r.Count = o.elapsed, o.count
+	r.Elapsed, r.Count = o.elapsed, o.num
 	if err := b.used(&r, tap, rec, before, c.made(dir, lockPath)); err != nil {
 		return r, err
 	}
-	failed := o.failed
+	failed := o.failed()
 	if failed == nil {
 		failed = counter.Finish(&r)
 	}
@@ -422,7 +421,7 @@ func (b *benchmark) freshPath(c contestant, n, round int) (dir, lockPath string,
 	if c.queue {
 		made = lockPath
 	}
-	return dir, lockPath, b.create(made, new([]string))
+	return dir, lockPath, group.Create(b.admin, made, "")
 }
 
 // made are the nodes of a run that are there before the lock is used.
@@ -467,37 +466,14 @@ func closeAll(conns []*zk.Conn) {
 	wg.Wait()
 }
 
-// create makes a node and its missing parents, and notes those that it made.
-func (b *benchmark) create(p string, made *[]string) error {
-	_, err := b.admin.Create(p, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-	switch {
-	case errors.Is(err, zk.ErrNoNode):
-		if err := b.create(path.Dir(p), made); err != nil {
-			return err
-		}
-		return b.create(p, made)
-	case errors.Is(err, zk.ErrNodeExists):
-		return nil
-	case err == nil:
-		*made = append(*made, p)
-	}
-	return err
-}
-
 // clean removes all that was made. Nodes above the root stay if they have
 // other children by then.
 func (b *benchmark) clean() error {
 	return b.bounded(func() error {
-		err := b.remove(b.root)
-		for _, p := range slices.Backward(b.made) {
-			if err == nil {
-				err = b.admin.Delete(p, -1)
-			}
-			if errors.Is(err, zk.ErrNotEmpty) || errors.Is(err, zk.ErrNoNode) {
-				err = nil
-			}
+		if err := b.remove(b.root); err != nil {
+			return err
 		}
-		return err
+		return group.RemoveEmpty(b.admin, path.Dir(b.root))
 	})
 }
 

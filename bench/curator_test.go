@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,10 +40,7 @@ func runCuratorOnly(t *testing.T, args ...string) (rs []report.Run, status int, 
 	file := filepath.Join(t.TempDir(), "out.json")
 	status, stdout, stderr = bench(t, append([]string{"-locks", "curator", "-warmup", "0s", "-n", "2",
 		"-curator-classpath", "nowhere", "-json", file}, args...)...)
-	b, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(b, &rs))
-	return rs, status, stdout, stderr
+	return written[[]report.Run](t, file), status, stdout, stderr
 }
 
 func TestCuratorsWarmUpIsApart(t *testing.T) {

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -256,10 +255,7 @@ func TestProcessesThatJoinCountTogether(t *testing.T) {
 		require.Regexp(t, `(?m)^lock +N +count +total +elapsed`, c.stdout.String())
 		require.Regexp(t, `(?m)^naive +10 +10 +30 `, c.stdout.String())
 		require.Regexp(t, `(?m)^predecessor +4 +4 +12 `, c.stdout.String())
-		b, err := os.ReadFile(filepath.Join(dir, fmt.Sprint(i)))
-		require.NoError(t, err)
-		var rows []report.Run
-		require.NoError(t, json.Unmarshal(b, &rows))
+		rows := written[[]report.Run](t, filepath.Join(dir, fmt.Sprint(i)))
 		require.NotEmpty(t, rows)
 		for _, r := range rows {
 			require.Equal(t, 3, r.Processes)

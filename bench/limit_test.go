@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -69,10 +67,7 @@ func TestARunThatTakesTooLongIsStopped(t *testing.T) {
 	require.Regexp(t, `(?m)^slow +2 +stopped after 3s, at 0 of 2 `, stdout, "with fewer contenders it might have gone well")
 	require.Regexp(t, `(?m)^slow +8 +skipped: stopped after 3s with 2 `, stdout)
 
-	var rs []report.Run
-	b, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(b, &rs))
+	rs := written[[]report.Run](t, file)
 	require.Len(t, rs, 3, "a second round would be stopped as well")
 	for i, want := range []string{report.StatusStopped, report.StatusStopped, report.StatusSkipped} {
 		require.Equal(t, want, rs[i].Status)

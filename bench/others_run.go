@@ -66,16 +66,16 @@ func (b *benchmark) runOther(ctx context.Context, c contestant, r report.Run, st
 	}
 	o, err := run.run(runCtx, abort)
 	if err != nil {
-		r.Count = o.held
+		r.Count = o.holds()
 		return r, err
 	}
-	r.Elapsed, r.Count, r.Requests = o.elapsed, o.count, a.sent()-before
+	r.Elapsed, r.Count, r.Requests = o.elapsed, o.num, a.sent()-before
 	for _, l := range lockers {
 		r.Attempts += l.Attempts()
 	}
-	if err := o.verdict(o.failed); err != nil {
+	if err := o.verdict(o.failed()); err != nil {
 		if errors.As(err, new(errStopped)) {
-			r.Count = o.held
+			r.Count = o.holds()
 		}
 		return r, err
 	}

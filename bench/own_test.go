@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -112,10 +111,7 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "out.json")
 		status, stdout, stderr := bench(t, "-locks", strings.Join(steps, ",")+",naive,"+folder("right"), "-n", "20", "-json", file)
 		require.Zero(t, status, stderr)
-		b, err := os.ReadFile(file)
-		require.NoError(t, err)
-		var rs []report.Run
-		require.NoError(t, json.Unmarshal(b, &rs))
+		rs := written[[]report.Run](t, file)
 		require.Len(t, rs, 8)
 		for i, name := range []string{"01-naive-ephemeral", "02-herd-effect", "03-sequential-predecessor", "04-reentrant", "05-timeout", "../zklock", "naive", "right"} { // zklock is built in, so that its folder is named as it was typed
 			require.Regexp(t, `(?m)^\Q`+name+`\E +20 +20 `, stdout)

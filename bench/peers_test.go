@@ -25,10 +25,16 @@ func results(t *testing.T, args ...string) (rs []report.Run, stdout string) {
 	file := filepath.Join(t.TempDir(), "out.json")
 	status, stdout, stderr := bench(t, append(args, "-json", file)...)
 	require.Zero(t, status, stderr)
+	return written[[]report.Run](t, file), stdout
+}
+
+// written is what a file has as JSON.
+func written[T any](t *testing.T, file string) (value T) {
+	t.Helper()
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(b, &rs))
-	return rs, stdout
+	require.NoError(t, json.Unmarshal(b, &value), "%s", b)
+	return value
 }
 
 var update = flag.Bool("update", false, "write what each peer is into docs/benchmark.md")

@@ -41,42 +41,38 @@ type race struct {
 	ended string
 }
 
-// A raced is what has become of a race whose contenders have all returned.
-type raced struct {
-	limit   time.Duration
-	all     int // times that the lock was to be held
-	held    int // times that it was
-	count   int // what the variable that the lock guards says; 0 if the lock counts
-	counts  bool
-	elapsed time.Duration
-	turns   []report.Turn
-	late    bool  // the limit was reached
-	overlap bool  // there were two holders at once
-	hangs   error // nothing happened before the limit
-	failed  error // the first error of a contender
-}
-
-// A course is a race that is being run.
+// A course is a race that is being run, or has been.
 type course struct {
 	race
-	all     int
-	num     int          // guarded by the lock under test, and by nothing else
+	all     int          // times that the lock is to be held
+	num     int          // guarded by the lock under test, and by nothing else; 0 if the lock counts
 	inside  atomic.Int32 // holders at this moment
 	held    atomic.Int32 // how many times the lock has been held
-	overlap atomic.Bool
-	late    atomic.Bool // the limit has been reached
+	overlap atomic.Bool  // there were two holders at once
+	late    atomic.Bool  // the limit has been reached
 	failure atomic.Pointer[error]
-	hangs   error // written before late
+	hangs   error // nothing happened before the limit; written before late
 	began   time.Time
+	elapsed time.Duration
 	turns   []report.Turn
 	abort   func()
 }
 
+func (c *course) holds() int { return int(c.held.Load()) }
+
+// failed is the first error of a contender.
+func (c *course) failed() error {
+	if err := c.failure.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
 // run runs the race. Only the end of ctx makes a contender leave Lock: abort ends
 // it at the limit, and when a contender fails, because the others may wait for it.
-// If contenders do not return, all that is known is how many times the lock was
-// held.
-func (r race) run(ctx context.Context, abort func()) (raced, error) {
+// An error says that contenders do not return: then all that may be asked of the
+// course is how many times the lock was held.
+func (r race) run(ctx context.Context, abort func()) (*course, error) {
 	c := &course{race: r, all: r.contenders * r.times, abort: abort}
 	c.turns = make([]report.Turn, c.all)
 	var wg sync.WaitGroup
@@ -92,16 +88,15 @@ func (r race) run(ctx context.Context, abort func()) (raced, error) {
 		go c.end(ctx, sleep)
 	}
 	if r.watch != nil {
-		go r.watch(ctx, func() int { return int(c.held.Load()) }, c.fail)
+		go r.watch(ctx, c.holds, c.fail)
 	}
 	c.began = time.Now()
 	r.begins(c.began)
 	close(start)
-	var elapsed time.Duration
 	returned := make(chan struct{})
 	go func() {
 		wg.Wait()
-		elapsed = time.Since(c.began)
+		c.elapsed = time.Since(c.began)
 		close(returned)
 	}()
 	select {
@@ -110,10 +105,10 @@ func (r race) run(ctx context.Context, abort func()) (raced, error) {
 		select {
 		case <-returned:
 		case <-time.After(returnTimeout): // num and turns may still be written to
-			return raced{held: int(c.held.Load())}, c.missing()
+			return c, c.missing()
 		}
 	}
-	return c.outcome(elapsed), nil
+	return c, nil
 }
 
 // contend is one contender.
@@ -181,11 +176,11 @@ func (c *course) fail(err error) {
 // end ends the race at its limit, and notes whether anything has happened in the
 // second half of the time.
 func (c *course) end(ctx context.Context, sleep func(context.Context, time.Duration) bool) {
-	progress := func() (held, sent int64) {
+	progress := func() (held int, sent int64) {
 		if c.sent != nil {
 			sent = c.sent()
 		}
-		return int64(c.held.Load()), sent
+		return c.holds(), sent
 	}
 	if !sleep(ctx, c.limit/2) {
 		return
@@ -210,26 +205,11 @@ func (c *course) missing() error {
 	if c.late.Load() && c.hangs != nil {
 		return c.hangs
 	}
-	if err := c.failure.Load(); err != nil && !c.late.Load() {
-		return *err
+	if err := c.failed(); err != nil && !c.late.Load() {
+		return err
 	}
 	return fmt.Errorf("it hangs: %v after %s contenders have not returned from Lock or Unlock, at %d of %d",
-		returnTimeout, c.ended, c.held.Load(), c.all)
-}
-
-// outcome is called when all contenders have returned.
-func (c *course) outcome(elapsed time.Duration) raced {
-	o := raced{
-		limit: c.limit, all: c.all, held: int(c.held.Load()), count: c.num, counts: c.work == nil,
-		elapsed: elapsed, turns: c.turns, late: c.late.Load(), overlap: c.overlap.Load(),
-	}
-	if o.late {
-		o.hangs = c.hangs
-	}
-	if err := c.failure.Load(); err != nil {
-		o.failed = *err
-	}
-	return o
+		returnTimeout, c.ended, c.holds(), c.all)
 }
 
 func (r race) says(contender int, state, says string) {
@@ -239,26 +219,26 @@ func (r race) says(contender int, state, says string) {
 }
 
 // verdict is what is wrong, nil if all is well. The first error is failed.
-func (o raced) verdict(failed error) error {
+func (c *course) verdict(failed error) error {
 	switch {
-	case failed != nil && !o.late:
+	case failed != nil && !c.late.Load():
 		return failed
-	case o.overlap:
+	case c.overlap.Load():
 		return errTwoGoroutines
 	case failed != nil:
-		return cmp.Or(o.hangs, error(errStopped{o.limit}))
-	case o.held != o.all:
-		return fmt.Errorf("%d of %d calls of Lock returned neither the lock nor an error: their goroutines ended there", o.all-o.held, o.all)
-	case !o.counts:
-		return o.isAll(o.count)
+		return cmp.Or(c.hangs, error(errStopped{c.limit}))
+	case c.holds() != c.all:
+		return fmt.Errorf("%d of %d calls of Lock returned neither the lock nor an error: their goroutines ended there", c.all-c.holds(), c.all)
+	case c.work != nil:
+		return c.isAll(c.num)
 	}
 	return nil
 }
 
 // isAll fails if a count is not the number of times that the lock was held.
-func (o raced) isAll(count int) error {
-	if count != o.all {
-		return fmt.Errorf("the count is %d, not %d: %w", count, o.all, errTwoGoroutines)
+func (c *course) isAll(count int) error {
+	if count != c.all {
+		return fmt.Errorf("the count is %d, not %d: %w", count, c.all, errTwoGoroutines)
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/bench/internal/report"
@@ -24,15 +23,9 @@ func recorded(t *testing.T, args ...string) (status int, f film.Film, row report
 	dir := t.TempDir()
 	file, table := filepath.Join(dir, "film.json"), filepath.Join(dir, "out.json")
 	status, _, stderr = bench(t, append([]string{"-record", file, "-json", table}, args...)...)
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(text, &f), stderr)
-	text, err = os.ReadFile(table)
-	require.NoError(t, err)
-	var rows []report.Run
-	require.NoError(t, json.Unmarshal(text, &rows))
+	rows := written[[]report.Run](t, table)
 	require.Len(t, rows, 1)
-	return status, f, rows[0], stderr
+	return status, written[film.Film](t, file), rows[0], stderr
 }
 
 // checkRecorded returns what is wrong with a film that was recorded without
@@ -169,22 +162,7 @@ func TestAWrongRecordingIsFound(t *testing.T) {
 }
 
 func TestARecordingShowsTwoHolders(t *testing.T) {
-	counted, both := make(chan struct{}), make(chan struct{})
-	made, met := 0, 0
-	compete(t, contestant{name: "none", new: func(*zk.Conn, string) locker {
-		made++
-		return sham{made == 2, counted}
-	}})
-	meet = func() { // the first waits here until the second is inside, too
-		if met++; met == 1 {
-			close(counted)
-			<-both
-		} else {
-			close(both)
-		}
-	}
-	t.Cleanup(func() { meet = func() {} })
-	untried(t)
+	letsTwoIn(t, "none")
 	status, f, row, _ := recorded(t, "-locks", "none", "-n", "2", "-warmup", "0s")
 	require.Equal(t, exitFailure, status)
 	require.NotNil(t, f.Violation)
@@ -243,10 +221,7 @@ console.log(JSON.stringify({ most, flying: flying > 0, done: last.units.filter(u
 		Flying                       bool
 	}
 	require.NoError(t, json.Unmarshal(out, &got), "%s", out)
-	var f film.Film
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(text, &f))
+	f := written[film.Film](t, file)
 	require.Equal(t, 1, got.Most, "one at a time")
 	require.True(t, got.Flying)
 	require.Equal(t, 7, got.Done)

@@ -36,9 +36,9 @@ var Silence = 10 * time.Second
 const (
 	Most          = 100 // processes
 	processPrefix = "process-"
-	// madeHere is the data of the nodes around the line-ups. The process that
-	// leaves such a node empty removes it.
-	madeHere = "made by bench -join"
+	// madeHere is the data of the nodes around the runs. The process that leaves
+	// such a node empty removes it.
+	madeHere = "made by bench"
 )
 
 // What ends a line-up, or spoils its count.
@@ -141,12 +141,12 @@ func (g *Group) watchConnection() {
 	}
 }
 
-// create makes a node, and all above it, unless they are there.
-func (g *Group) create(node, data string) error {
-	_, err := g.Admin.Create(node, []byte(data), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+// Create makes a node, and all above it, unless they are there.
+func Create(admin *zk.Conn, node, data string) error {
+	_, err := admin.Create(node, []byte(data), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	if errors.Is(err, zk.ErrNoNode) {
-		if err = g.create(path.Dir(node), madeHere); err == nil {
-			return g.create(node, data)
+		if err = Create(admin, path.Dir(node), madeHere); err == nil {
+			return Create(admin, node, data)
 		}
 	}
 	if errors.Is(err, zk.ErrNodeExists) {
@@ -162,7 +162,7 @@ func (g *Group) enter() error {
 		return err
 	}
 	for {
-		err := g.create(g.parent, madeHere)
+		err := Create(g.Admin, g.parent, madeHere)
 		if err == nil {
 			g.node, err = g.Admin.Create(g.parent+"/"+processPrefix, data,
 				zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
@@ -346,7 +346,7 @@ func (g *Group) watchOthers() {
 
 // barrier waits until all processes of the line-up have come to the node.
 func (g *Group) barrier(node string) error {
-	if err := g.create(node+"/"+path.Base(g.node), ""); err != nil {
+	if err := Create(g.Admin, node+"/"+path.Base(g.node), ""); err != nil {
 		return err
 	}
 	for {
@@ -385,7 +385,7 @@ func (g *Group) goAway(why error, notify bool) error {
 		}
 		if why != nil && g.me.LineUp != nil && notify {
 			text := fmt.Sprintf("process %s has given up: %v", g.me.Name, why)
-			if err := g.create(g.me.LineUp.Run+"/why", text); err != nil {
+			if err := Create(g.Admin, g.me.LineUp.Run+"/why", text); err != nil {
 				return err
 			}
 		}
@@ -407,16 +407,16 @@ func (g *Group) goAway(why error, notify bool) error {
 			return err
 		}
 	}
-	return g.removeParents()
+	return RemoveEmpty(g.Admin, g.parent)
 }
 
-// removeParents removes the parent of the processes' nodes and the nodes above it that were made for it,
-// as far as they are empty.
-func (g *Group) removeParents() error {
-	for node := g.parent; node != "/"; node = path.Dir(node) {
-		data, _, err := g.Admin.Get(node)
+// RemoveEmpty removes a node and those above it that Create made for one below
+// them, as far as they are empty.
+func RemoveEmpty(admin *zk.Conn, node string) error {
+	for ; node != "/"; node = path.Dir(node) {
+		data, _, err := admin.Get(node)
 		if err == nil && string(data) == madeHere {
-			err = g.Admin.Delete(node, -1)
+			err = admin.Delete(node, -1)
 		} else if err == nil {
 			return nil
 		}

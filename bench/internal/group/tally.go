@@ -26,7 +26,7 @@ func (g *Group) Begin(dir string) (*Tally, error) {
 		return nil, nil
 	}
 	for node, data := range map[string]string{"/count": "0", "/start": "", "/end": ""} {
-		if err := g.create(dir+node, data); err != nil {
+		if err := Create(g.Admin, dir+node, data); err != nil {
 			return nil, err
 		}
 	}
