@@ -146,16 +146,16 @@ func (j *jvm) round(ctx context.Context, b *benchmark, c contestant, r *report.R
 }
 
 // reach returns what a client outside this process connects to. With -rtt that
-// are proxies, which close ends.
-func (b *benchmark) reach(servers []string) (addrs []string, close func(), err error) {
+// are proxies, which stop ends.
+func (b *benchmark) reach(servers []string) (addrs []string, stop func(), err error) {
 	var ends []func()
-	close = func() {
+	stop = func() {
 		for _, end := range ends {
 			end()
 		}
 	}
 	if b.cfg.rtt == 0 {
-		return servers, close, nil
+		return servers, stop, nil
 	}
 	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
 		nc, err := net.DialTimeout(network, address, timeout)
@@ -167,16 +167,16 @@ func (b *benchmark) reach(servers []string) (addrs []string, close func(), err e
 	for _, server := range servers {
 		addr, end, err := proxy(dial, server)
 		if err != nil {
-			close()
+			stop()
 			return nil, nil, err
 		}
 		addrs, ends = append(addrs, addr), append(ends, end)
 	}
-	return addrs, close, nil
+	return addrs, stop, nil
 }
 
-// proxy connects clients outside this process to a server, by a dialer of this process. close ends it and all its connections.
-func proxy(dial wiretap.Dialer, server string) (addr string, close func(), err error) {
+// proxy connects clients outside this process to a server, by a dialer of this process. stop ends it and all its connections.
+func proxy(dial wiretap.Dialer, server string) (addr string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err

@@ -115,9 +115,9 @@ type killing struct {
 }
 
 func (k killing) begin(ctx context.Context, n int) (func() otherLocker, error) {
-	new, err := k.arena.begin(ctx, n)
+	newLocker, err := k.arena.begin(ctx, n)
 	var locked atomic.Int32
-	return func() otherLocker { return killer{new(), k.kill, &locked} }, err
+	return func() otherLocker { return killer{newLocker(), k.kill, &locked} }, err
 }
 
 type killer struct {

@@ -385,27 +385,27 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 
 // Each of these locks has one fault. The check above must see it.
 var broken = map[string]subject{
-	"a waiter takes the lock for its own after a second": {wrap: func(real acquire) acquire {
+	"a waiter takes the lock for its own after a second": {wrap: func(inner acquire) acquire {
 		return func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error) {
 			patience, cancel := context.WithTimeout(ctx, time.Second)
 			defer cancel()
-			l, err := real(patience, owner, try)
+			l, err := inner(patience, owner, try)
 			if err != nil && ctx.Err() == nil && patience.Err() != nil {
 				return impostor{token: math.MaxInt64}, nil
 			}
 			return l, err
 		}
 	}},
-	"owners are not told apart": {wrap: func(real acquire) acquire {
+	"owners are not told apart": {wrap: func(inner acquire) acquire {
 		everybody := zklock.NewOwner("everybody")
 		return func(ctx context.Context, _ *zklock.Owner, try bool) (lease, error) {
-			return real(ctx, everybody, try)
+			return inner(ctx, everybody, try)
 		}
 	}},
-	"TryLock says held to the holder": {wrap: func(real acquire) acquire {
+	"TryLock says held to the holder": {wrap: func(inner acquire) acquire {
 		var leased sync.Map // tokens
 		return func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error) {
-			l, err := real(ctx, owner, try)
+			l, err := inner(ctx, owner, try)
 			if err != nil {
 				return nil, err
 			}
@@ -437,9 +437,9 @@ func TestHistoriesShowWhatIsBroken(t *testing.T) {
 }
 
 func wrapping(wrap func(lease) lease) func(acquire) acquire {
-	return func(real acquire) acquire {
+	return func(inner acquire) acquire {
 		return func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error) {
-			l, err := real(ctx, owner, try)
+			l, err := inner(ctx, owner, try)
 			if err == nil {
 				l = wrap(l)
 			}

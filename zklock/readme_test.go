@@ -39,9 +39,9 @@ func readme(t *testing.T) page {
 }
 
 // with returns the program with another text in the place of one that it has once.
-func (p page) with(t *testing.T, old, new string) page {
-	require.Equal(t, 1, strings.Count(p.program, old), "%q in the program", old)
-	p.program = strings.Replace(p.program, old, new, 1)
+func (p page) with(t *testing.T, before, after string) page {
+	require.Equal(t, 1, strings.Count(p.program, before), "%q in the program", before)
+	p.program = strings.Replace(p.program, before, after, 1)
 	return p
 }
 

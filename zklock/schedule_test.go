@@ -47,16 +47,16 @@ type lease interface {
 func (s subject) open(t *testing.T, conn *zk.Conn) acquire {
 	m, err := zklock.New(conn, lockPath, append([]zklock.Option{zklock.WithSessionTimeout(sessionTimeout)}, s.options...)...)
 	require.NoError(t, err)
-	real := func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error) {
+	direct := func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error) {
 		if try {
 			return m.TryLock(ctx, owner)
 		}
 		return m.Lock(ctx, owner)
 	}
 	if s.wrap != nil {
-		return s.wrap(real)
+		return s.wrap(direct)
 	}
-	return real
+	return direct
 }
 
 // between draws a duration, short ones as often as long ones.

@@ -29,7 +29,7 @@ type edit struct {
 	new string
 }
 
-func lines(old, new string) edit { return edit{regexp.MustCompile(old), new} }
+func lines(before, after string) edit { return edit{regexp.MustCompile(before), after} }
 
 // The questions of the steps' READMEs that ask for an edit, and the case that
 // the edit must fail first.

@@ -128,16 +128,16 @@ func TestOrderOfChecks(t *testing.T) {
 		}
 	}
 
-	delete := func(path string, version int32) jute.Code {
+	remove := func(path string, version int32) jute.Code {
 		code, _ := c.do(jute.OpDelete, &jute.PathVersion{Path: path, Version: version})
 		return code
 	}
-	require.Equal(t, jute.ErrBadVersion, delete(p+"/a", 7), "the version comes before the children")
-	require.Equal(t, jute.ErrNotEmpty, delete(p+"/a", 0))
-	require.Equal(t, jute.ErrNoNode, delete(p+"/a/no", -1))
-	require.Equal(t, jute.ErrNoNode, delete(p+"/no/no", -1))
+	require.Equal(t, jute.ErrBadVersion, remove(p+"/a", 7), "the version comes before the children")
+	require.Equal(t, jute.ErrNotEmpty, remove(p+"/a", 0))
+	require.Equal(t, jute.ErrNoNode, remove(p+"/a/no", -1))
+	require.Equal(t, jute.ErrNoNode, remove(p+"/no/no", -1))
 	for _, special := range []string{"/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota", "", "x"} {
-		require.Equal(t, jute.ErrBadArguments, delete(special, -1), "delete %q", special)
+		require.Equal(t, jute.ErrBadArguments, remove(special, -1), "delete %q", special)
 	}
 	code, _ := c.do(jute.OpCreateTTL, &jute.CreateTTLRequest{CreateRequest: jute.CreateRequest{Path: p + "/ttl", ACL: world}, TTL: 5})
 	require.Equal(t, jute.ErrBadArguments, code, "a time to live without the flag")

@@ -31,15 +31,15 @@ import (
 // masked, zxids compared by their order. A difference is shrunk to its
 // smallest case. -rapid.checks says how many sequences.
 func TestDifferential(t *testing.T) {
-	real := newTarget(t)
-	if real.srv != nil {
+	actual := newTarget(t)
+	if actual.srv != nil {
 		t.Skip("needs a real ZooKeeper to compare with (set ZK=host:port)")
 	}
 	embedded := &target{T: t, srv: zkserver.Run(t)}
 	rapid.Check(t, func(rt *rapid.T) {
 		steps := sequence().Draw(rt, "steps")
 		root := newRoot()
-		agree(rt, steps, play(rt, embedded, root, steps, faithful{}), play(rt, real, root, steps, faithful{}))
+		agree(rt, steps, play(rt, embedded, root, steps, faithful{}), play(rt, actual, root, steps, faithful{}))
 	})
 }
 

@@ -24,8 +24,8 @@ func init() { logging.Disable() } // each error is returned, too
 // address is that of the server that the environment variable REDIS names, or
 // of a miniredis that lives as long as the test.
 func address(t testing.TB) string {
-	if real := os.Getenv("REDIS"); real != "" {
-		return real
+	if given := os.Getenv("REDIS"); given != "" {
+		return given
 	}
 	server := miniredis.NewMiniRedis()
 	require.NoError(t, server.Start())
