@@ -240,7 +240,7 @@ func TestWaitReturnsForAClientThatHasBeenClosed(t *testing.T) {
 }
 
 // TestALateUnlockOfALostLeaseTakesNothingFromTheNextOne: the owner locks again
-// before it unlocks what it has lost, and is the holder after that, too.
+// before it unlocks the lost lease, and still holds the lock after that.
 func TestALateUnlockOfALostLeaseTakesNothingFromTheNextOne(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()

@@ -21,7 +21,7 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// A page is what README.md says of its program.
+// A page has the program of README.md, its commands and its output.
 type page struct {
 	program  string
 	commands []string // that make its folder a module
@@ -73,8 +73,8 @@ func run(t *testing.T, dir string, args ...string) {
 }
 
 // TestTheProgramInTheReadmeRuns takes the program out of README.md, builds it
-// and runs it. It prints what the page says, numbers aside. If it gives up or is
-// told to end, it leaves nothing behind.
+// and runs it. Its output is that of the page, numbers aside. If it gives up or gets
+// SIGTERM, it leaves nothing behind.
 func TestTheProgramInTheReadmeRuns(t *testing.T) {
 	zoo := locktest.Real(t)
 	if zoo == nil {
@@ -166,10 +166,10 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 					next <- err
 				}()
 				queued(t, conn, 2)
-				told := time.Now()
+				signalled := time.Now()
 				require.NoError(t, program.Process.Signal(syscall.SIGTERM))
 				require.NoError(t, <-next)
-				require.Less(t, time.Since(told), soon)
+				require.Less(t, time.Since(signalled), soon)
 				require.Error(t, program.Wait())
 			}
 			require.NoError(t, m.Wait(t.Context()))
