@@ -33,7 +33,7 @@ var leaseBugs = map[bug]failure{
 	"other names are ignored":             {"a contender with another name waits its turn", "the contender after one of Curator's has got the lock while another contender holds it: two holders"},
 	"signed order":                        {"the queue goes by number where numbers wrap", "two holders"},
 	"the token is the number":             {"tokens grow though the parent is made again", "the token of the next holder is not higher"},
-	"Lost is never closed":                {"an expired session's holder is told and its Unlock is ErrLost", "the session has expired, and Lost is not closed"},
+	"Lost is never closed":                {"an expired session's holder is notified and its Unlock returns ErrLost", "the session has expired, and Lost is not closed"},
 	"waits for the create whatever ctx":   {"a create that is answered after ctx has ended leaves no node", "and its node stays: it blocks every contender that comes later"},
 	"any event on the predecessor counts": {"a predecessor that changes and does not go lets nobody in", "takes it for gone: two holders"},
 }

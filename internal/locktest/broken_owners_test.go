@@ -30,7 +30,7 @@ var ownerBugs = map[bug]failure{
 	"TryLock waits for its owner":   {"TryLock of an owner whose Lock waits is false at once", "TryLock of an owner whose Lock waits does not return"},
 	"anybody may unlock":            {"Unlock by another owner is ErrNotOwner and frees nothing", "returns no error, though it does not hold the lock: return ErrNotOwner"},
 	"counts on after an error":      {"an owner whose Unlock has failed does not get in without a node", "counts up, and the next one holds the lock: two holders"},
-	"expiry does not end it":        {"an owner whose session has expired learns it by its last Unlock and can lock again", "an owner whose session has expired, while the next one holds the lock, fails"},
+	"expiry does not end it":        {"the last Unlock of an owner whose session has expired fails, and the owner can lock again", "an owner whose session has expired, while the next one holds the lock, fails"},
 	"the lock is nobody's":          {"another owner of the same Mutex waits its turn in the queue", "the second owner has got the lock while another owner holds it: two holders"},
 	"goroutines are let in":         {"two goroutines of one owner that lock at once make one node", "one goroutine of two has unlocked, and the node has gone"},
 }

@@ -344,7 +344,7 @@ func UnlockAgain(w *World) {
 			if err != nil {
 				require.True(w, met, "Unlock fails, and nothing was wrong: %v", err)
 				if slices.Equal(before, w.Nodes()) {
-					w.mayHold(err, how+", the node is there still, and Unlock returns ErrNotLocked: the holder holds the lock still")
+					w.mayHold(err, how+", the node is still there, and Unlock returns ErrNotLocked: the holder still holds the lock")
 				}
 				w.Eventually("the client is connected", func() bool { return s.State() == zk.StateHasSession })
 				there := len(w.Nodes()) > 0
@@ -354,7 +354,7 @@ func UnlockAgain(w *World) {
 				}
 			}
 			w.WaitUntil("the node goes", func() bool { return len(w.Nodes()) == 0 }, func() string {
-				return how + ", Unlock has returned no error, and the node stays: the caller believes that the lock is free"
+				return how + ", Unlock has returned no error, and the node stays: the caller goes on as if the lock were free"
 			})
 			w.NotLocked(l, "Unlock of a lock that has been let go")
 			if !met {

@@ -179,7 +179,7 @@ var cases = []TestCase[*World]{
 	{Name: "a release between looking and watching is not missed", Group: Liveness, Run: ReleaseBeforeWatch, Basic: true, Exact: true},
 	{Name: "a waiter waits for as long as the holder holds, a day if need be", Group: Safety, Run: LongHold, Basic: true, Calm: true},
 	{Name: "TryLock waits for nobody, whenever another contender takes the lock", Group: Liveness, Run: tryLockRaces, Exact: true},
-	{Name: "Unlock tells its own node from one that another process has made", Group: Safety, Run: idsOfProcesses, Exact: true, Single: true},
+	{Name: "Unlock distinguishes its own node from one that another process has made", Group: Safety, Run: idsOfProcesses, Exact: true, Single: true},
 	{Name: "one at a time holds it, contenders of one session", Group: Safety, Run: exclusionInOneSession, Basic: true},
 	{Name: "one at a time holds it, each contender in a session of its own", Group: Safety, Run: exclusionInManySessions, Basic: true},
 	{Name: "all of many contenders get in, again and again", Group: Liveness, Run: allGetIn, Exact: true},

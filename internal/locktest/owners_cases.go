@@ -111,7 +111,7 @@ func lastUnlock(w *owners) {
 		for i := range 2 {
 			w.Unlock(owner, "the owner")
 			require.Equal(w, nodes, w.Nodes(),
-				"after 3 Locks and %d Unlocks the owner holds the lock still, and its node has gone, so that the next contender gets in: two holders; delete it with the last Unlock", i+1)
+				"after 3 Locks and %d Unlocks the owner still holds the lock, and its node has gone, so that the next contender gets in: two holders; delete it with the last Unlock", i+1)
 			w.tryLock(false, another, "another owner, after too few Unlocks,")
 			w.tryLock(false, stranger, "a stranger, after too few Unlocks,")
 		}

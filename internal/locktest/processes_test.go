@@ -62,7 +62,7 @@ var (
 // TestIdsOfTwoProcesses: what two processes write the same is found out, and nothing
 // else.
 func TestIdsOfTwoProcesses(t *testing.T) {
-	const name = "Unlock tells its own node from one that another process has made"
+	const name = "Unlock distinguishes its own node from one that another process has made"
 	for what, c := range map[string]struct {
 		id    func(l *identified) string
 		wrong bool

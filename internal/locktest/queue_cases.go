@@ -89,7 +89,7 @@ func WaiterGoes(w *World) {
 	select {
 	case err := <-results[2]:
 		require.NoError(w, err, "the last waiter must go on waiting, and Lock fails")
-		w.Fatal("the waiter before it has gone, the holder holds the lock still, and the last waiter has got it: two holders; the node that went need not have been the holder's, so look again at the whole queue after each event")
+		w.Fatal("the waiter before it has gone, the holder still holds the lock, and the last waiter has got it: two holders; the node that went need not have been the holder's, so look again at the whole queue after each event")
 	case <-time.After(time.Second): // every event has come by then
 	}
 	w.Waits(results[2], sessions[2], "the waiter after the one that has gone")

@@ -203,7 +203,7 @@ func pausedHolder(w *fences) {
 	w.passes(r, second, "of the second holder", "it holds the lock")
 	w.refused(r, first, "of the first holder", fmt.Sprintf("the holder was paused, its session ended, and the next holder has written with token %d", second))
 	w.has(r, second, "of the second holder", "the first holder comes late")
-	w.passes(r, second, "of the second holder, again", "it holds the lock still")
+	w.passes(r, second, "of the second holder, again", "it still holds the lock")
 	w.has(r, second, "of the second holder, again", "the second holder has written once more")
 }
 

@@ -121,7 +121,7 @@ func (p *pacer) expire(c *pacedClient) {
 		k.Lost = true
 		p.film.Lost(k, false)
 		if leased, ok := k.Lock.(player.Leased); ok && w.Lock.Timed && !c.Stopped && !player.IsClosed(leased.Lost()) {
-			w.ViolateLocked(player.Violation{Kind: player.LateLoss, Who: k.Name, What: k.Name + " is not told that it has lost the lock, though its session has expired"})
+			w.ViolateLocked(player.Violation{Kind: player.LateLoss, Who: k.Name, What: k.Name + " is not notified that it has lost the lock, though its session has expired"})
 		}
 	}
 	w.Mu.Unlock()

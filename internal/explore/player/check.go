@@ -19,7 +19,7 @@ func (w *Player) checkLocked() {
 		w.ViolateLocked(Violation{Kind: TwoHolders, What: strings.Join(holders, " and ") + " hold the lock at once"})
 	}
 	if len(outlived) > 0 && len(holders) > 0 && !w.Apart && !slices.Contains(w.Run.Known, string(Outlived)) {
-		w.knownLocked(string(Outlived), Violation{Kind: Outlived, Who: outlived[0], What: fmt.Sprintf("%s still believes that it holds the lock, and %s holds it", outlived[0], holders[0])})
+		w.knownLocked(string(Outlived), Violation{Kind: Outlived, Who: outlived[0], What: fmt.Sprintf("%s has not noticed that it has lost the lock, and %s holds it", outlived[0], holders[0])})
 	}
 	if w.Lock.Check != nil {
 		if what := w.Lock.Check(); what != "" {

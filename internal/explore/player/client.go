@@ -159,7 +159,7 @@ func (w *Player) ConnectedLocked(c *Client) {
 	case id == 0 && c.Session == 0:
 		what, state = "cannot connect", "unconnected"
 	case id == 0:
-		what, state = "is told that its session has expired", "expired"
+		what, state = "is notified that its session has expired", "expired"
 	case id != c.Session:
 		c.Session, c.Expired = id, false
 		w.sessions[id] = c

@@ -255,10 +255,10 @@ func (k *Contender) letGo() bool {
 			k.note(outside, "has unlocked")
 			return true
 		case notLocked && faulted && sound: // a lock that tries again must know that it has deleted its node itself
-			k.note(outside, "learns that the lock was lost", Violation{Kind: Failure, Who: k.Name, What: "Unlock of " + k.Name + " says that the lock was lost, though its session lives"})
+			k.note(outside, "finds that the lock was lost", Violation{Kind: Failure, Who: k.Name, What: "Unlock of " + k.Name + " says that the lock was lost, though its session lives"})
 			return true
 		case notLocked && faulted:
-			k.note(outside, "learns that the lock was lost")
+			k.note(outside, "finds that the lock was lost")
 			return true
 		case !faulted || w.Lock.Requeues:
 			k.note(outside, "cannot unlock: "+short(err), Violation{Kind: Failure, Who: k.Name, What: fmt.Sprintf("Unlock of %s fails: %v", k.Name, short(err))})

@@ -195,7 +195,7 @@ func (w *Player) expire(c *Client) {
 	defer w.Mu.Unlock()
 	for _, k := range c.Contenders {
 		if k.told != nil && !IsClosed(k.told) && timed && k.State == Inside {
-			w.ViolateLocked(Violation{Kind: LateLoss, Who: k.Name, What: k.Name + " is not told that it has lost the lock, though its session has expired"})
+			w.ViolateLocked(Violation{Kind: LateLoss, Who: k.Name, What: k.Name + " is not notified that it has lost the lock, though its session has expired"})
 		}
 	}
 }

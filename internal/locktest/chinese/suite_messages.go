@@ -35,7 +35,7 @@ var suiteMessages = map[string]string{
 	"the holder was paused, its session ended, and the next holder has written with token %d": "持有者暂停过，会话已经结束，下一个持有者已用令牌 %d 写入",
 	"the first holder comes late":                    "第一个持有者来晚了",
 	"of the second holder, again":                    "第二个持有者再次写的",
-	"it holds the lock still":                        "它还持有锁",
+	"it still holds the lock":                        "它还持有锁",
 	"the second holder has written once more":        "第二个持有者又写了一次",
 	"the value is the same, and the token is higher": "值相同，令牌更大",
 	"token 34 has been seen, with the same value":    "已经见过令牌 34，值相同",

@@ -36,14 +36,14 @@ var leaseCases = []stage.TestCase[*leaseWorld]{
 	{Name: "the node of a lost create is looked for after a sync", Group: stage.Faults, Run: searchAfterSync, Exact: true},
 	{Name: "a node of another session is not taken for one's own", Group: stage.Safety, Run: foreignCopy, Exact: true},
 	{Name: "a create that the client keeps back until its next session makes a node that goes", Group: stage.Faults, Run: createInTheNextSession, Basic: true, Exact: true},
-	{Name: "an expired session's holder is told and its Unlock is ErrLost", Group: stage.Faults, Run: expiredLease, Basic: true},
+	{Name: "an expired session's holder is notified and its Unlock returns ErrLost", Group: stage.Faults, Run: expiredLease, Basic: true},
 	{Name: "Unlock after the parent was made again touches nobody else's node", Group: stage.Safety, Run: unlockAfterParentAnew, Basic: true},
 	{Name: "Unlock of a holder that is cut off is not carried out in the next session", Group: stage.Safety, Run: unlockWhileCutOff, Basic: true, Exact: true},
 	{Name: "a holder that is cut off loses the lock before the next one gets in", Group: stage.Safety, Run: cutOff, Basic: true, Exact: true},
 	{Name: "a holder whose answer comes late loses the lock before the next one gets in", Group: stage.Safety, Run: lateAnswer, Basic: true, Exact: true},
 	{Name: "a holder that is cut off for a moment keeps the lock", Group: stage.Faults, Run: shortCut, Basic: true, Exact: true},
 	{Name: "a holder that holds the lock for long keeps it", Group: stage.Liveness, Run: longHold, Basic: true, Exact: true},
-	{Name: "a holder whose node is deleted is told", Group: stage.Faults, Run: deletedLease, Basic: true},
+	{Name: "a holder whose node is deleted is notified", Group: stage.Faults, Run: deletedLease, Basic: true},
 	{Name: "tokens grow though the parent is made again", Group: stage.Liveness, Run: tokensGrow, Basic: true},
 	{Name: "the queue goes by number where numbers wrap", Group: stage.Liveness, Run: wrap, Exact: true},
 	{Name: "a contender with another name waits its turn", Group: stage.Safety, Run: curatorName},
@@ -327,7 +327,7 @@ func searchAfterSync(w *leaseWorld) {
 	w.keepsWaiting(a, s, "the contender that never got the reply to its create")
 	ops := stage.RequestsOf(s)
 	ops = ops[slices.IndexFunc(ops, stage.CreatesNode):]
-	require.Equal(w, jute.OpSync, ops[1], "the node of a lost create is looked for without a sync: another server may not know of it yet")
+	require.Equal(w, jute.OpSync, ops[1], "the node of a lost create is looked for without a sync: another server may not have it yet")
 	w.release(first, "the holder")
 	w.release(w.gets(a, "it"), "it")
 	w.NothingLeft()
@@ -377,7 +377,7 @@ func unlockAfterParentAnew(w *leaseWorld) {
 	require.NoError(w, err, "an expired holder's Unlock has deleted another contender's node, the new holder's of the same name: two holders")
 	require.Equal(w, before, after, "an expired holder's Unlock has changed the new holder's node")
 	require.ErrorIs(w, unlocked, w.kind.ErrLost, "Unlock after the session has expired")
-	require.False(w, stage.IsClosed(next.Lost()), "the new holder is told that it has lost the lock")
+	require.False(w, stage.IsClosed(next.Lost()), "Lost of the new holder is closed")
 	w.release(next, "the new holder")
 	w.NothingLeft()
 }
@@ -429,7 +429,7 @@ func expiredLease(w *leaseWorld) {
 	err := lease.Unlock(within(w))
 	require.Equal(w, before, w.Nodes(), "an expired holder's Unlock has deleted another contender's node, the new holder's: two holders")
 	require.ErrorIs(w, err, w.kind.ErrLost, "Unlock after the session has expired")
-	require.False(w, stage.IsClosed(next.Lost()), "the new holder is told that it has lost the lock")
+	require.False(w, stage.IsClosed(next.Lost()), "Lost of the new holder is closed")
 	require.Greater(w, next.Token(), lease.Token(), "the token of the next holder is not higher")
 	w.release(next, "the new holder")
 	again, _ := w.holder(s)
@@ -448,7 +448,7 @@ func cutOff(w *leaseWorld) {
 		began := time.Now()
 		w.lost(lease, "the holder has been cut off for longer than its session")
 		require.LessOrEqual(w, time.Since(began), 10*time.Second, "Lost closes later than the session timeout")
-		require.False(w, stage.IsClosed(a.done), "the next one has got the lock before the holder knew that it had lost it: two holders")
+		require.False(w, stage.IsClosed(a.done), "the next one has got the lock before the Lost of the holder was closed: two holders")
 		w.release(w.gets(a, "the next one, when the session has expired"), "it")
 		began = time.Now()
 		require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
@@ -473,7 +473,7 @@ func lateAnswer(w *leaseWorld) {
 	time.Sleep(6 * time.Second)
 	late.Release()
 	w.lost(lease, "the holder has been cut off for longer than its session")
-	require.False(w, stage.IsClosed(a.done), "the next one has got the lock before the holder knew that it had lost it: two holders; count the session timeout from when the request was sent, not from when its answer arrives")
+	require.False(w, stage.IsClosed(a.done), "the next one has got the lock before the Lost of the holder was closed: two holders; count the session timeout from when the request was sent, not from when its answer arrives")
 	w.release(w.gets(a, "the next one, when the session has expired"), "it")
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
 	end()

@@ -336,7 +336,7 @@ func (w *Stage) watched(watch zkserver.Watch) string {
 	case watch.Children:
 		return fmt.Sprintf("a contender watches the children of %s", name)
 	}
-	return fmt.Sprintf("a contender watches %s, which is there still", name)
+	return fmt.Sprintf("a contender watches %s, which is still there", name)
 }
 
 // Expire ends a session behind its client's back.
