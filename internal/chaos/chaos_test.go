@@ -130,7 +130,7 @@ func newChaos(t *testing.T, seed uint64, o orders, via [processes][]string) *cha
 		}
 	}
 	// A round without faults has taken time.Since(began) on this machine, as busy as it is.
-	// The minute is for a machine that stands still meanwhile.
+	// The minute is for a machine that stops meanwhile.
 	c.patience = time.Minute + 2*sessionTimeout + 3*time.Since(began)
 	if slices.Contains(o.Ordinary, true) {
 		// It gives a server that does not answer ten times the read deadline.

@@ -239,7 +239,7 @@ func (p *process) expire(s *session) {
 	defer s.mu.Unlock()
 	at.to = now()
 	if err != nil {
-		// The request may be on its way to a server that does not hear it yet.
+		// The request may be on its way to a server that it has not reached yet.
 		at.to += int64(time.Minute)
 		p.log(record{Kind: "not expired", How: err.Error()})
 		return

@@ -46,7 +46,7 @@ func TestChaosSeesALeaseClockThatIsLate(t *testing.T) {
 	c := newCutOff(t, rand.Uint64(), orders{
 		Session: sessionTimeout, Clock: time.Minute, Ordinary: []bool{true, true},
 	})
-	overlap := func() bool { // which a process that was cut off tells only later
+	overlap := func() bool { // which a process that was cut off reports only later
 		for range 20 {
 			time.Sleep(100 * time.Millisecond) // a poll of what the processes have written
 			c.mu.Lock()
@@ -132,9 +132,9 @@ func (c *cutOff) lineFault(rng *rand.Rand) fault {
 	case 0:
 		what, begin = "is cut off without a word", silence
 	case 1:
-		what, begin = "is not heard", func(p *proxy.Proxy) { p.Silence(proxy.ToServer) }
+		what, begin = "is cut off towards the servers", func(p *proxy.Proxy) { p.Silence(proxy.ToServer) }
 	case 2:
-		what, begin = "hears nothing", func(p *proxy.Proxy) { p.Silence(proxy.ToClient) }
+		what, begin = "is cut off from the servers", func(p *proxy.Proxy) { p.Silence(proxy.ToClient) }
 	}
 	c.made++
 	lines := c.lines[n : n+1]

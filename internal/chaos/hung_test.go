@@ -17,7 +17,7 @@ import (
 )
 
 // TestALeaseOutlastsAServerThatHangs: a follower keeps its connections and
-// answers nothing. Clients of Connect that know all three servers go to another
+// answers nothing. Clients of Connect that have all three addresses go to another
 // one before their leases are lost.
 func TestALeaseOutlastsAServerThatHangs(t *testing.T) {
 	const holders, session = 20, 10 * time.Second

@@ -1,6 +1,6 @@
 // Package explore plays every schedule of a lock within bounds: the real lock,
 // the real client library and the wire protocol, against the embedded server,
-// in virtual time. docs/explorer.md explains it to readers who have never heard
+// in virtual time. docs/explorer.md explains it to readers who are new to
 // of model checking.
 //
 //	r := explore.Explore(t, explore.World{Lock: steps.Predecessor(), Contenders: 3}, explore.Search{})

@@ -24,7 +24,7 @@ import (
 // A page X.md may have a Chinese edition, X.zh-CN.md. It says what the English page
 // says: each section has the same level, links, code, shapes of diagrams and
 // figures. Below each Chinese heading is a stamp, the hash of the English section
-// that was translated. No test can tell whether the sense is the same, or whether
+// that was translated. No test can check whether the sense is the same, or whether
 // the translator read the section before the stamp was renewed.
 
 var (

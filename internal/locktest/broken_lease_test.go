@@ -103,7 +103,7 @@ func (l *leaseWith) find(id string) string {
 	return ""
 }
 
-// before says whether a comes before b.
+// before reports whether a comes before b.
 func (l *leaseWith) before(a, b string) bool {
 	na, nb := suffix(a), suffix(b)
 	switch l.bug {

@@ -95,7 +95,7 @@ func failsFirst(t *testing.T, want failure, suite locktest.Suite) {
 	require.Contains(t, last.Words, want.words)
 }
 
-// inChinese looks for English in what a student who reads Chinese is told. The cases that
+// inChinese looks for English in the messages for a student who reads Chinese. The cases that
 // no exercise has are not translated.
 func inChinese(t *testing.T, v locktest.Verdict) {
 	t.Helper()

@@ -179,7 +179,7 @@ func (w *World) waiterSleeps(f func(s *Session)) {
 }
 
 // LongHold has a holder that holds the lock for a day. It lives, and no contender
-// can know better than its session.
+// can find out more than its session shows.
 func LongHold(w *World) {
 	const day = 24 * time.Hour
 	holder, hs := w.Contender()

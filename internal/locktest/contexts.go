@@ -373,5 +373,5 @@ func givesUpAtOnce(w *contexts) {
 	w.NothingLeft()
 }
 
-// CreatesNode: a multi is how a lock creates its node and learns in the same
+// CreatesNode: a multi is how a lock creates its node and gets in the same
 // request how many others there are.

@@ -124,7 +124,7 @@ func unlockAfterExpiry(w *World) {
 }
 
 // unlockOfOneThatCameWith has the next holder come in the same millisecond as the one
-// whose session ends: a clock tells them apart only if it is finer than that.
+// whose session ends: a clock distinguishes them only if it is finer than that.
 func (w *World) unlockOfOneThatCameWith() {
 	s, next := w.Session(), w.Session()
 	for _, each := range []*Session{s, next} { // a new client's first answer waits a moment

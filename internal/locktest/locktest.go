@@ -166,7 +166,7 @@ func (s Subject) Plan() Plan {
 }
 
 // The cases, in the order in which they run: a case comes after those that it
-// builds on, so that the first one that fails is the one that tells most.
+// builds on, so that the first one that fails explains most.
 var cases = []TestCase[*World]{
 	{Name: "the holder has a node and it is ephemeral", Group: Liveness, Run: EphemeralNode, Basic: true},
 	{Name: "can be used again after Unlock", Group: Liveness, Run: reuse, Basic: true},

@@ -206,7 +206,7 @@ func (w *World) sameNode(made []string, what string) {
 }
 
 // longOutage keeps the client from any server for most of the time that its session
-// lives without it: 40 s is the longest that a server agrees to unless told otherwise.
+// lives without it: 40 s is the longest that a server agrees to by default.
 // The client's requests fail with zk.ErrNoServer meanwhile.
 func longOutage(w *World) {
 	holder, _ := w.Contender()
@@ -288,7 +288,7 @@ func searchLost(w *World) {
 	}
 }
 
-// syncFirst loses a create. The contender must not believe that there is no node
+// syncFirst loses a create. The contender must not conclude that there is no node
 // before it has looked after a sync: a server that is behind shows none, either.
 func syncFirst(w *World) {
 	holder, _ := w.Contender()

@@ -485,7 +485,7 @@ func (w *owners) cleanBooks(owner, another Lock, s *Session, n int, what string,
 }
 
 // unlockFails loses the reply to the last Unlock's delete: the node has gone,
-// and the owner cannot know.
+// and the owner cannot find out.
 func unlockFails(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")

@@ -211,8 +211,8 @@ func NodeGoes(w *World) {
 			w.NotLocked(l, "Unlock after a Lock that failed")
 			return
 		}
-		// It has made another node, or it sleeps on the holder's node, and learns of
-		// it at the release.
+		// It has made another node, or it sleeps on the holder's node, and notices it
+		// at the release.
 		w.Unlock(holder, "the holder")
 		if err := w.Result(result, "Lock of a waiter whose node has gone"); err == nil {
 			require.NotEmpty(w, w.Nodes(), without, step)

@@ -60,7 +60,7 @@ func twice(ids []string) (again []string) {
 	return again
 }
 
-// section is what stands below a heading, up to the next one of its depth.
+// section returns the text below a heading, up to the next heading of its depth.
 func section(text, heading string) string {
 	_, after, _ := strings.Cut(text, "\n## "+heading+"\n")
 	before, _, _ := strings.Cut(after, "\n## ")

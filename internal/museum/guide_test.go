@@ -11,7 +11,7 @@ import (
 
 const guide = "../../docs/reading-guide.md"
 
-// The articles stand beside the repository where they are at hand: they are
+// The articles are beside the repository where they are at hand: they are
 // other people's texts and no part of it.
 const articles = "../../../shared/articles/"
 

@@ -75,7 +75,7 @@ func (c *conn) resolveACL(acl []jute.ACL) ([]jute.ACL, bool) {
 	return out, len(out) > 0
 }
 
-// may says whether c has any of the permissions under acl.
+// may reports whether c has any of the permissions under acl.
 func (c *conn) may(perms int32, acl []jute.ACL) bool {
 	for _, a := range acl {
 		if a.Perms&perms == 0 {
@@ -109,7 +109,7 @@ func maskDigests(acl []jute.ACL) []jute.ACL {
 	return out
 }
 
-// validDigest says whether an id is "user:hash". As in Java's split, colons
+// validDigest reports whether an id is "user:hash". As in Java's split, colons
 // at the end do not count.
 func validDigest(id string) bool { return strings.Count(strings.TrimRight(id, ":"), ":") == 1 }
 
@@ -118,7 +118,7 @@ func parseNetwork(s string) (netip.Prefix, bool) {
 	host, bits, slash := strings.Cut(s, "/")
 	addr, err := netip.ParseAddr(host)
 	if err != nil || !addr.Is4() {
-		return netip.Prefix{}, false // the real server knows IPv4 alone
+		return netip.Prefix{}, false // the real server supports IPv4 alone
 	}
 	n := addr.BitLen()
 	if slash {

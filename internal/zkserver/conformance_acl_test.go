@@ -107,14 +107,14 @@ func TestACLs(t *testing.T) {
 		}
 	}
 
-	// A recursive watch is told only of the nodes that its client may read.
+	// A recursive watch gets events only of the nodes that its client may read.
 	below := tg.connect()
 	require.Equal(t, jute.OK, below.addWatch(tg.root, jute.ModePersistentRecursive))
 	require.Equal(t, jute.OK, create(owner, tg.root+"/secret", secret))
 	require.Equal(t, jute.OK, create(owner, tg.root+"/open", jute.WorldACL()))
 	require.Equal(t, []event{{jute.EventCreated, tg.root + "/open"}}, below.eventsNow())
 
-	// A client that may not read a node is not told of it; its watch is gone all the same.
+	// A client that may not read a node gets no event of it; its watch is gone all the same.
 	hidden := tg.root + "/hidden"
 	require.Equal(t, jute.ErrNoNode, stranger.watch(jute.OpExists, hidden))
 	require.Equal(t, jute.OK, create(owner, hidden, secret))

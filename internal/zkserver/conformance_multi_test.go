@@ -59,7 +59,7 @@ func TestMulti(t *testing.T) {
 		{jute.OpCheck, &jute.PathVersion{Path: p, Version: 77}},
 		{jute.OpDelete, &jute.PathVersion{Path: p + "/m3", Version: -1}},
 	})
-	require.Equal(t, jute.OK, code, "the header does not tell")
+	require.Equal(t, jute.OK, code, "the header does not show it")
 	for _, want := range []jute.Code{jute.OK, jute.OK, jute.OK, jute.ErrBadVersion, jute.ErrRuntimeInconsistency} {
 		require.Equal(t, jute.MultiHeader{Op: jute.OpError, Err: want}, header(d))
 		require.Equal(t, int32(want), d.Int32())

@@ -66,7 +66,7 @@ func TestHandshake(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, old.session.SessionID, resp.SessionID)
 	})
-	t.Run("refuses a session that it does not know", func(t *testing.T) {
+	t.Run("refuses a session that it does not have", func(t *testing.T) {
 		c := tg.dial()
 		resp, err := c.handshake(jute.ConnectRequest{TimeoutMs: 5000, SessionID: 12345, Password: password})
 		require.NoError(t, err)
@@ -501,7 +501,7 @@ func TestWatches(t *testing.T) {
 	require.Equal(t, jute.OK, watcher.watch(jute.OpGetData, p+"/c"))
 	require.Equal(t, jute.OK, writer.delete(p+"/c"))
 	require.Equal(t, []event{{deleted, p + "/c"}, {children, p}}, watcher.eventsNow(),
-		"a client that watches a node's data and children is told once that it has gone, then the parent's watchers are")
+		"a client that watches a node's data and children gets one event that it has gone, then the parent's watchers get theirs")
 
 	require.Equal(t, jute.OK, watcher.watch(jute.OpGetChildren, p))
 	code, _ := writer.do(jute.OpSetACL, &jute.SetACLRequest{Path: p, ACL: jute.WorldACL(), Version: -1})

@@ -238,7 +238,7 @@ func (c *conn) read() {
 	}
 }
 
-// frameReady says whether a whole packet has been read ahead.
+// frameReady reports whether a whole packet has been read ahead.
 func frameReady(r *bufio.Reader) bool {
 	if r.Buffered() < 4 {
 		return false
@@ -304,7 +304,7 @@ func (c *conn) handshake(r *bufio.Reader) bool {
 	}
 	if req.LastZxidSeen > s.zxid {
 		s.refuses()
-		return false // a client that knows more than this server must look elsewhere
+		return false // a client that has seen more than this server has must try another one
 	}
 	resp := jute.ConnectResponse{Password: make([]byte, 16), HasReadOnly: req.HasReadOnly}
 	_, refused := f.answer()

@@ -44,7 +44,7 @@ func TestDifferential(t *testing.T) {
 }
 
 // A plant is a difference that is put into a server on purpose: a client of
-// such a server sends request in place of its own, and hears code in place of
+// such a server sends request in place of its own, and gets code in place of
 // the server's.
 type plant interface {
 	request(tg *target, c *wire, op jute.Op, body encoder) (jute.Op, encoder)
@@ -116,7 +116,7 @@ func (keepsPersistent) request(tg *target, c *wire, op jute.Op, body encoder) (j
 }
 
 // TestDifferentialFindsADifference is the test of the test: a server with a
-// planted difference must be told apart from one without it. The seed is
+// planted difference must be distinguished from one without it. The seed is
 // fixed, so that the outcome is the same each time.
 func TestDifferentialFindsADifference(t *testing.T) {
 	embedded(t)
@@ -205,18 +205,18 @@ var diffACLs = [][]jute.ACL{
 	{},
 }
 
-// A player plays a sequence on one server and writes down what it hears.
+// A player plays a sequence on one server and records the answers.
 type player struct {
 	tg       *target
 	conns    []*wire
 	sessions map[int64]string // id → name that is the same on both servers
 	writes   []int64          // zxids of our own writes
-	heard    []string
+	received []string
 	planted  plant
 }
 
 func (p *player) say(format string, args ...any) {
-	p.heard = append(p.heard, fmt.Sprintf(format, args...))
+	p.received = append(p.received, fmt.Sprintf(format, args...))
 }
 
 func (p *player) connect(i int) {
@@ -247,7 +247,7 @@ func (p *player) reattach(i int, password []byte) {
 	}
 }
 
-// play returns what every client heard, in order.
+// play returns what every client received, in order.
 func play(t *rapid.T, tg *target, root string, steps []diffStep, planted plant) []string {
 	p := &player{tg: tg, conns: make([]*wire, clients), sessions: map[int64]string{0: "none"}, planted: planted}
 	admin := tg.connect()
@@ -402,7 +402,7 @@ func (p *player) body(op jute.Op, code jute.Code, d *jute.Decoder) (text string)
 	return ""
 }
 
-// events writes down what the clients were told of a step.
+// events records the events that the clients got of a step.
 func (p *player) events(anyOrder bool) {
 	for i, c := range p.conns {
 		c.write(frame(&jute.RequestHeader{Xid: jute.XidPing, Op: jute.OpPing}))
@@ -421,11 +421,11 @@ func (p *player) events(anyOrder bool) {
 
 var marked = regexp.MustCompile(`\{(-?\d+)\}`)
 
-// masked replaces each zxid by its place among all that were heard, and the
+// masked replaces each zxid by its rank among all that were received, and the
 // name of the root, which is another one each time.
 func (p *player) masked(root string) []string {
 	var zxids []int64
-	for _, line := range p.heard {
+	for _, line := range p.received {
 		for _, m := range marked.FindAllStringSubmatch(line, -1) {
 			z, _ := strconv.ParseInt(m[1], 10, 64)
 			zxids = append(zxids, z)
@@ -433,15 +433,15 @@ func (p *player) masked(root string) []string {
 	}
 	slices.Sort(zxids)
 	zxids = slices.Compact(zxids)
-	for i, line := range p.heard {
+	for i, line := range p.received {
 		line = strings.ReplaceAll(line, root, "~")
-		p.heard[i] = marked.ReplaceAllStringFunc(line, func(m string) string {
+		p.received[i] = marked.ReplaceAllStringFunc(line, func(m string) string {
 			z, _ := strconv.ParseInt(strings.Trim(m, "{}"), 10, 64)
 			rank, _ := slices.BinarySearch(zxids, z)
 			return fmt.Sprintf("#%d", rank)
 		})
 	}
-	return p.heard
+	return p.received
 }
 
 func agree(t *rapid.T, steps []diffStep, embedded, other []string) {

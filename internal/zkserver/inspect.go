@@ -73,7 +73,7 @@ func (s *Server) Ephemerals(session int64) ([]string, bool) {
 	return slices.Sorted(maps.Keys(ss.ephemerals)), true
 }
 
-// A Watch says that a session's connection is to be told of a change. A watch
+// A Watch is armed: a session's connection is to get an event of a change. A watch
 // of addWatch counts as two, one with Children and one without.
 type Watch struct {
 	Path       string

@@ -52,8 +52,8 @@ type Server struct {
 // An Option changes a new Server.
 type Option func(*Server)
 
-// WithTick sets the tick, the grain of session expiry, 2 s unless told
-// otherwise. Session timeouts are clamped to between 2 and 20 ticks.
+// WithTick sets the tick, the grain of session expiry; the default is
+// 2 s. Session timeouts are clamped to between 2 and 20 ticks.
 // It panics if tick is not positive.
 func WithTick(tick time.Duration) Option {
 	if tick <= 0 {
@@ -113,7 +113,7 @@ func Run(t TB, options ...Option) *Server {
 
 // Listen opens a TCP port on loopback, chosen by the system, and returns its
 // address. Called again, it returns the same address. Not for use in a
-// testing/synctest bubble: time stands still there while a socket is waited
+// testing/synctest bubble: time stops there while a socket is waited
 // for.
 func (s *Server) Listen() (addr string, err error) { return s.ListenAt("127.0.0.1:0") }
 

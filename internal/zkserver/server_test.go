@@ -294,7 +294,7 @@ func TestAHeldReplyIsSentHoweverLateItIsReleased(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		require.Empty(tg, got, "the first is held still, and so is all behind it")
+		require.Empty(tg, got, "the first is still held, and so is all behind it")
 		first.Release()
 		require.EqualValues(tg, 1, <-got)
 		require.EqualValues(tg, 2, <-got)
@@ -388,7 +388,7 @@ func TestAClientThatNeverReadsIsReadNoFurther(t *testing.T) {
 		}()
 		require.Less(tg, <-sent, 20, "500 MB of replies are waiting in the server")
 		synctest.Wait()
-		require.False(tg, tg.lives(c), "its session expires like any that is not heard of")
+		require.False(tg, tg.lives(c), "its session expires like any without a packet")
 	})
 }
 

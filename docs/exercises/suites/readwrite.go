@@ -209,7 +209,7 @@ func (w *readWrite) stays(p *participant, why string) {
 	w.Helper()
 	w.WaitUntil(p.name+" waits", func() bool { return len(p.result) > 0 || p.s.Tap.Armed() > 0 && p.s.Tap.Pending() == 0 },
 		func() string {
-			return fmt.Sprintf("%s waits without a watch: no event will tell it of the release%s", p.name, w.Why())
+			return fmt.Sprintf("%s waits without a watch: no event will wake it at the release%s", p.name, w.Why())
 		})
 	if len(p.result) > 0 {
 		require.NoError(w, <-p.result, "%s must wait (%s), and its lock fails", p.name, why)

@@ -40,7 +40,7 @@ var bugs = map[string][]explore.Kind{
 	"Unlock deletes the first":            {explore.ForeignDelete},
 	"Unlock does not forget":              {explore.Failure},
 	"parents made by others are an error": {explore.Failure},
-	"the end of the session is not heard": {explore.Hang, explore.Endless},
+	"the end of the session is ignored":   {explore.Hang, explore.Endless},
 	"works once":                          {explore.Failure},
 	"panics when it is overtaken":         {explore.Crash},
 	"a watch too many":                    {explore.WatchLeft},
@@ -149,7 +149,7 @@ func (l *broken) Lock(context.Context) error {
 		}
 		ev := <-gone
 		if ev.Err != nil {
-			if l.bug == "the end of the session is not heard" && !errors.Is(ev.Err, zk.ErrClosing) {
+			if l.bug == "the end of the session is ignored" && !errors.Is(ev.Err, zk.ErrClosing) {
 				<-gone
 				select {}
 			}

@@ -120,7 +120,7 @@ func Explore(t *testing.T, w explore.World, s explore.Search, processes int) *ex
 	} else {
 		var wg sync.WaitGroup
 		for range min(processes, len(parts)) {
-			wg.Go(func() { p.fail(worker(t, identity(w, s), p.take, p.hear)) })
+			wg.Go(func() { p.fail(worker(t, identity(w, s), p.take, p.receive)) })
 		}
 		wg.Wait()
 	}
@@ -186,8 +186,8 @@ func (p *parted) progressLocked() {
 	p.search.Progress(&explore.Report{World: p.world, Schedules: n})
 }
 
-// hear takes in what a worker says: how far it is, or its report.
-func (p *parted) hear(a answer) error {
+// receive handles a worker's answer: its progress, or its report.
+func (p *parted) receive(a answer) error {
 	p.mu.Lock()
 	again := p.reports[a.N] != nil
 	if a.Report == nil {

@@ -32,7 +32,7 @@ type searching struct {
 // What a lost reply and a late write can do to a searching lock.
 const (
 	searchedOnce  = "a search that fails is not repeated"
-	skipsKnown    = "the search skips names that it knows"
+	skipsKnown    = "the search skips names that it has seen before"
 	foreignRecord = "a foreign id means a foreign node"
 )
 

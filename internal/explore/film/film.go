@@ -97,7 +97,7 @@ type Packet struct {
 //
 //	"state"      a contender (Who) is "outside", "waits", "holds", "unlocks", "done" or "failed"; Token: of a holder that has one
 //	"client"     a client (Who) is "unconnected" as yet, "connected", "cut off", "expired", "stopped" or "runs on"; Session: it has connected in it
-//	"lost"       a contender holds the lock and has lost it; Knows: the lock has told it; Token: its fencing token, if it has one
+//	"lost"       a contender holds the lock and has lost it; Knows: its Lost channel is closed; Token: its fencing token, if it has one
 //	"node"       a znode is made or removed; Owner is the client whose Session owns it; of one that is made, Data and Czxid
 //	"data"       the Data of a znode has changed; Version counts that
 //	"variables"  a contender's lock remembers other Variables; not in a crowd

@@ -271,7 +271,7 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 
 	f = filmed("A", 0, explore.LoseReply)
 	require.Equal(t, "reply", lost(f)[0].Kind)
-	require.NotEmpty(t, lost(f)[0].Made, "the node is there, and nobody knows")
+	require.NotEmpty(t, lost(f)[0].Made, "the node is there, and no client has the answer")
 	require.Equal(t, explore.Hang, f.Violation.Kind)
 	require.NotEmpty(t, f.Known)
 
@@ -279,7 +279,7 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 	require.Equal(t, []string{"cut off", "connected"}, states(f, "A"))
 
 	f = filmed("A", gets+1, explore.Stop)
-	require.Equal(t, []string{"stopped", "expired", "runs on", "expired"}, states(f, "A")[:4], "it is told at the end")
+	require.Equal(t, []string{"stopped", "expired", "runs on", "expired"}, states(f, "A")[:4], "its client is notified at the end")
 	require.False(t, *marks(f, "lost")[0].Knows)
 	require.Equal(t, explore.Outlived, f.Violation.Kind, "B gets in while A is stopped in the lock")
 
@@ -301,7 +301,7 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 	require.Nil(t, f.Violation)
 
 	f = paced(t, five, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 1, Who: "A", Do: explore.Expire}}})
-	require.Nil(t, f.Violation, "the holder is told in time: %+v", f.Violation)
+	require.Nil(t, f.Violation, "the holder is notified in time: %+v", f.Violation)
 }
 
 func TestAWrongLockShowsTwoHolders(t *testing.T) {

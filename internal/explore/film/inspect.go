@@ -25,18 +25,18 @@ var unchanging = []string{"path", "lockPath", "rootNode", "businessCode", "lockN
 // modulePath is what the paths of this module's packages begin with.
 var modulePath = strings.TrimSuffix(reflect.TypeFor[Variable]().PkgPath(), "internal/explore/film")
 
-// A Telling lock says itself which of its variables matter.
-type Telling interface {
+// An Inspectable lock chooses itself which of its variables are shown.
+type Inspectable interface {
 	Variables() []Variable
 }
 
-// Variables returns what a contender's lock remembers: if it does not tell, the texts
+// Variables returns a contender's variables: if its lock has no such method, the texts
 // and numbers in it and in what it consists of. A student's lock, for example, is a
 // struct with the path of its node. The goroutines of the lock must have got as far as
 // they can.
 func Variables(lock player.Lock) (list []Variable) {
-	if telling, ok := lock.(Telling); ok {
-		return telling.Variables()
+	if inspectable, ok := lock.(Inspectable); ok {
+		return inspectable.Variables()
 	}
 	seen := make(map[uintptr]bool)
 	var look func(v reflect.Value, depth int)
@@ -90,7 +90,7 @@ func Variables(lock player.Lock) (list []Variable) {
 // randomText is what rand.Text returns.
 var randomText = regexp.MustCompile(`\b[A-Z2-7]{26}\b`)
 
-// process is what zklock writes into its nodes if it is not told what else.
+// process is what zklock writes into its nodes without WithData.
 var process = func() string {
 	host, _ := os.Hostname()
 	return fmt.Sprintf("%s:%d", host, os.Getpid())

@@ -371,13 +371,13 @@ func (p *pacer) sendPart() {
 
 const maxSteps = 1_000_000
 
-// due says whether anything has an instant.
+// due reports whether anything has an instant.
 func (p *pacer) due() bool {
 	_, do := p.next()
 	return do != nil
 }
 
-// busy says whether a packet is on its way or a client has to come back.
+// busy reports whether a packet is on its way or a client has to come back.
 func (p *pacer) busy() bool {
 	w := p.w
 	w.Mu.Lock()

@@ -27,7 +27,7 @@ type recorder struct {
 	seen    map[watchKey]struct{}   // to be used again
 	asked   map[watchKey][]string   // contenders of a client that have asked to be woken; "": it is not known which
 	on      map[int]int             // id of a packet on its way → its index
-	knows   map[*player.Contender]bool
+	noticed map[*player.Contender]bool
 	said    map[player.Violation]bool
 	states  map[string]string            // of clients
 	places  map[Place]int                // → index in film.Places
@@ -57,7 +57,7 @@ func (k watchKey) of() string {
 
 func newRecorder(w *player.Player) *recorder {
 	r := &recorder{w: w, nodes: make(map[string]znode), vars: make(map[*player.Contender][]Variable), drawn: make(map[string]int), seen: make(map[watchKey]struct{}), asked: make(map[watchKey][]string),
-		on: make(map[int]int), knows: make(map[*player.Contender]bool), said: make(map[player.Violation]bool), states: make(map[string]string),
+		on: make(map[int]int), noticed: make(map[*player.Contender]bool), said: make(map[player.Violation]bool), states: make(map[string]string),
 		places: make(map[Place]int), marks: make(map[*player.Contender][]Mark), at: make(map[*player.Contender]string)}
 	r.film.Packets, r.film.Marks, r.film.Changes, r.film.Results = []Packet{}, []Mark{}, []Change{}, []string{}
 	return r
@@ -388,27 +388,27 @@ func (r *recorder) Noted(k *player.Contender) {
 		}
 		r.mark(m)
 		if m.State != "holds" {
-			delete(r.knows, k)
+			delete(r.noticed, k)
 		}
 	}
 	delete(r.marks, k)
 	if k.State != player.Inside || k.Client.Stopped {
 		return
 	}
-	if leased, ok := k.Lock.(player.Leased); ok && !r.knows[k] && player.IsClosed(leased.Lost()) {
+	if leased, ok := k.Lock.(player.Leased); ok && !r.noticed[k] && player.IsClosed(leased.Lost()) {
 		r.Lost(k, true)
 	}
 }
 
 // Lost notes that a holder has lost the lock.
-func (r *recorder) Lost(k *player.Contender, knows bool) {
-	if knows {
-		r.knows[k] = true
+func (r *recorder) Lost(k *player.Contender, noticed bool) {
+	if noticed {
+		r.noticed[k] = true
 	}
-	if !knows && r.knows[k] {
+	if !noticed && r.noticed[k] {
 		return
 	}
-	m := Mark{Kind: "lost", Who: k.Name, Knows: yes(knows)}
+	m := Mark{Kind: "lost", Who: k.Name, Knows: yes(noticed)}
 	if leased, ok := k.Lock.(player.Leased); ok {
 		m.Token = leased.Token()
 	}

@@ -20,7 +20,7 @@ type Possible struct {
 }
 
 // Play plays the schedule that the choices say, as Play does, and returns
-// it as a film, too. Virtual time stands still in such a schedule, so in the
+// it as a film, too. Virtual time stops in such a schedule, so in the
 // film each action lasts equally long; a packet that has not been delivered is
 // pending. Over: nothing is left to choose.
 func Play(t *testing.T, w player.World, choices []string) (f *Film, tr *player.Trace, possible []Possible, err error) {

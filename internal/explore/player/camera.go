@@ -14,7 +14,7 @@ type Camera interface {
 	Client(c *Client, state string)      // the state of a client; see Mark
 	State(k *Contender, text string)     // the state of a contender has changed
 	Noted(k *Contender)                  // what the contender has done is in the log
-	Lost(k *Contender, knows bool)       // a holder has lost the lock
+	Lost(k *Contender, noticed bool)     // a holder has lost the lock
 	Violation(v Violation, known string) // known: the name of a Known, or ""
 	Note(who, text string)
 }

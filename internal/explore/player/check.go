@@ -40,12 +40,12 @@ func (w *Player) checkLocked() {
 }
 
 // holdersLocked lists the contenders that hold the lock, each owner once, and
-// those whose session has ended while they held it and that have not been told.
+// those whose session has ended while they held it and whose Lost is not closed.
 func (w *Player) holdersLocked() (holders, outlived []string) {
 	for _, k := range w.Contenders {
 		switch {
 		case k.State != Inside:
-		case k.told != nil && IsClosed(k.told): // it knows
+		case k.lostSignal != nil && IsClosed(k.lostSignal): // it is notified
 		case k.Lost || !w.lives(k.held):
 			outlived = append(outlived, k.Name)
 		case !slices.Contains(holders, w.owner(k.Name)):
@@ -75,7 +75,7 @@ func (w World) owner(name string) string {
 	return name
 }
 
-// tooMany says whether these contenders may not be inside at once.
+// tooMany reports whether these contenders may not be inside at once.
 func (s Subject) tooMany(holders []string) bool {
 	if s.Together == nil {
 		return len(holders) > max(s.Permits, 1)

@@ -87,9 +87,9 @@ func (c *Client) dial(string, string, time.Duration) (net.Conn, error) {
 }
 
 // event is the client library's callback. When a connection has broken the
-// library tells the watches, then fails the requests that were sent, and then,
+// library notifies the watches, then fails the requests that were sent, and then,
 // before it connects again, throws away those that were not. The goroutines
-// that are told go on at once, beside it. Here each of these steps waits until
+// that are notified go on at once, beside it. Here each of these steps waits until
 // all others have got as far as they can, so that the order is always the same.
 func (c *Client) event(ev zk.Event) {
 	if ev.Type != zk.EventSession || ev.State != zk.StateConnecting && ev.State != zk.StateDisconnected {
@@ -178,7 +178,7 @@ func (c *Client) FaultLocked() {
 	}
 }
 
-// soundLocked says whether nothing of an earlier fault can still reach a call
+// soundLocked reports whether nothing of an earlier fault can still reach a call
 // that begins now.
 func (c *Client) soundLocked() bool {
 	l := c.Line

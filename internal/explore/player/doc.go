@@ -4,7 +4,7 @@
 // [Play] plays a [World] and asks at each [Point] which action comes next. Package
 // explore asks a search, and package film a person, or a seed that says how long
 // each packet takes. What a film needs to see a [Camera] is shown. All other
-// packages know the types here by the names that package explore gives them.
+// packages use the types here by the names that package explore gives them.
 //
 // # How a schedule is held together
 //

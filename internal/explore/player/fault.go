@@ -29,7 +29,7 @@ func (w *Player) faultsOfAllLocked() (list []action) {
 	return list
 }
 
-// mayLocked says whether a fault of this kind may happen in a world and has not
+// mayLocked reports whether a fault of this kind may happen in a world and has not
 // happened as often as it may.
 func (w *Player) mayLocked(f Fault) bool {
 	happened := 0
@@ -194,7 +194,7 @@ func (w *Player) expire(c *Client) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
 	for _, k := range c.Contenders {
-		if k.told != nil && !IsClosed(k.told) && timed && k.State == Inside {
+		if k.lostSignal != nil && !IsClosed(k.lostSignal) && timed && k.State == Inside {
 			w.ViolateLocked(Violation{Kind: LateLoss, Who: k.Name, What: k.Name + " is not notified that it has lost the lock, though its session has expired"})
 		}
 	}

@@ -71,7 +71,7 @@ func (f *Footprint) request(p Frame) {
 	}
 }
 
-// Dependent says whether the order of two actions may matter.
+// Dependent reports whether the order of two actions may matter.
 func (f *Footprint) Dependent(b *Footprint) bool {
 	if f.Everything || b.Everything || f.Clients&b.Clients != 0 || f.Fault && b.Fault {
 		return true

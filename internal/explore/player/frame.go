@@ -23,8 +23,8 @@ type Frame struct {
 	IsEvent  bool
 	Err      jute.Code
 	Names    []string // of a reply: the list of children
-	data     string   // of a create, to tell two requests apart
-	tells    digest   // of a reply: what an Entry does not show
+	data     string   // of a create, to distinguish two requests
+	rest     digest   // of a reply: what an Entry does not show
 	numbered bool     // the server completes the name of what is created
 
 	// Of a schedule that is filmed.
@@ -34,7 +34,7 @@ type Frame struct {
 	Due time.Duration // when it arrives, in a paced run; 0: not known yet
 }
 
-// parseRequest reads what the explorer needs to know of a request.
+// parseRequest reads the parts of a request that the explorer needs.
 func parseRequest(raw []byte) Frame {
 	p := Frame{raw: raw}
 	d := jute.NewDecoder(raw[4:])

@@ -46,7 +46,7 @@ func (l *Line) BreakLocked() {
 // WakeLocked has the client look at the line again.
 func (l *Line) WakeLocked() { l.client.Broadcast() }
 
-// CutOffLocked says whether nothing gets through any more.
+// CutOffLocked reports whether nothing gets through any more.
 func (l *Line) CutOffLocked() bool { return l.Broken || l.ServerEnd && len(l.Down) == 0 }
 
 func (l *Line) loseLocked(queue *[]Frame) {

@@ -219,7 +219,7 @@ func (w *Player) ArrivesLocked(c *Client) {
 		w.Camera.Woken(c, p)
 	}
 	c.history = c.history*1099511628211 ^ e.hash()
-	c.past.num(uint64(p.tells))
+	c.past.num(uint64(p.rest))
 	w.LogLocked(e)
 }
 
@@ -310,7 +310,7 @@ func (w *Player) takeNotesLocked() {
 	w.checkLocked()
 }
 
-// Calm says whether, in a paced run, nothing changes but by packets and by
+// Calm reports whether, in a paced run, nothing changes but by packets and by
 // what contenders do: no fault has happened, and no clock plays a part.
 func (w *Player) Calm() bool {
 	l := w.Lock
@@ -360,7 +360,7 @@ func (w *Player) DrainStir() {
 	}
 }
 
-// AllDone says whether all scripts have ended.
+// AllDone reports whether all scripts have ended.
 func (w *Player) AllDone() bool {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
@@ -372,7 +372,7 @@ func (w *Player) AllDone() bool {
 	return true
 }
 
-// left says whether a client still has a node of the lock: it may be about to
+// left reports whether a client still has a node of the lock: it may be about to
 // remove it.
 func (w *Player) left() bool {
 	w.Mu.Lock()

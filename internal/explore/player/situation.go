@@ -57,8 +57,8 @@ func (c *Client) remember(e Entry) {
 // where a lock draws a part of that at random, and for the zxid.
 type origin struct{ made, changed digest }
 
-// noteReplyLocked keeps the origins up to date, and says what a reply tells of
-// the node that it is about, apart from what an Entry shows.
+// noteReplyLocked keeps the origins up to date, and notes what a reply has of the
+// node that it is about, apart from what an Entry shows.
 func (w *Player) noteReplyLocked(c *Client, p *Frame) {
 	c.carried++
 	mark := digest(c.Index)
@@ -87,7 +87,7 @@ func (w *Player) noteReplyLocked(c *Client, p *Frame) {
 				w.births[path.Dir(p.Made)]++
 				w.births[p.Made] = 0
 				parent, _ := w.Srv.Node(path.Dir(p.Made))
-				p.tells.num(uint64(parent.Stat.NumChildren))
+				p.rest.num(uint64(parent.Stat.NumChildren))
 			}
 			return
 		}
@@ -104,10 +104,10 @@ func (w *Player) noteReplyLocked(c *Client, p *Frame) {
 		return
 	}
 	stat.Decode(d)
-	p.tells.num(uint64(o.made))
-	p.tells.num(uint64(o.changed))
+	p.rest.num(uint64(o.made))
+	p.rest.num(uint64(o.changed))
 	for _, n := range []int32{stat.Version, stat.Cversion, stat.NumChildren, stat.DataLength} {
-		p.tells.num(uint64(n))
+		p.rest.num(uint64(n))
 	}
 }
 
@@ -128,7 +128,7 @@ func (w *Player) situationLocked() uint64 {
 		d.flags(c.Expired, c.connecting != nil, c.Dialing != nil, c.Stopped, c.stalled, c.faulted, c.refuse, c.gone, l.Broken, l.ServerEnd)
 		d.num(uint64(len(l.Up)))
 		for _, p := range l.Down {
-			d.num(uint64(p.tells))
+			d.num(uint64(p.rest))
 			d.text(p.Op.String() + p.Event.String() + Code(p.Err) + p.Path + p.Made)
 			d.flags(p.IsEvent, p.Watch, w.Run.Unordered)
 			for _, s := range p.Names {

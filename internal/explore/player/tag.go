@@ -9,7 +9,7 @@ import (
 )
 
 // In a film of contenders that share a client each has a path of its own to
-// the same lock, so that its requests can be told from those of the others:
+// the same lock, so that its requests differ from those of the others:
 // /lab~B/lock is what B calls /lab/lock. The line takes the tag out of what
 // goes to the server, and puts it into what comes back. Otherwise goroutines
 // that one event wakes would send equal requests in any order, and which of
@@ -64,7 +64,7 @@ func untag(raw []byte) (without []byte, tag string) {
 				(*list)[i], _ = Untagged(p)
 			}
 			slices.Sort(*list)
-			*list = slices.Compact(*list) // the server tells a client once
+			*list = slices.Compact(*list) // the server sends a client one event
 		}
 		if h.Op == jute.OpSetWatches {
 			r.SetWatches.Encode(&e)

@@ -30,7 +30,7 @@ const (
 	SessionLeft   Kind = "session left"
 	OwnCheck      Kind = "own check fails" // Subject.Check
 	// Outlived is a holder whose session has ended while it held the lock, and
-	// that cannot know: article E. It is reported apart, as Known, always.
+	// that cannot notice it: article E. It is reported apart, as Known, always.
 	Outlived Kind = "holder outlives its session"
 )
 
@@ -91,7 +91,7 @@ func (w *Player) knownLocked(name string, v Violation) {
 	}
 }
 
-// IsClosed says whether a channel that nothing is sent on is closed.
+// IsClosed reports whether a channel that nothing is sent on is closed.
 func IsClosed(ch <-chan struct{}) bool {
 	select {
 	case <-ch:

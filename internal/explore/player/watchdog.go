@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// busy is how long, in real time, a schedule may take. Virtual time stands
-// still while anybody is busy, so a lock that spins would go on until the
+// busy is how long, in real time, a schedule may take. Virtual time stops
+// while any goroutine is busy, so a lock that spins would go on until the
 // test's own timeout.
 const busy = time.Minute
 

@@ -31,8 +31,8 @@ type Subject struct {
 	// Open is called once per client; what it returns makes the contenders of
 	// that client. If the lock has owners, it makes an owner for each name.
 	Open func(conn *zk.Conn, path string) func(name string) Lock
-	// NotLocked says whether an error of Unlock means that the lock was not
-	// held. Nil: the lock cannot tell.
+	// NotLocked reports whether an error of Unlock means that the lock was not
+	// held. Nil: the lock cannot report that.
 	NotLocked func(err error) bool
 	// Path of the lock; "/explore/lock" if it is empty.
 	Path string
@@ -71,7 +71,7 @@ type Subject struct {
 	// Session is the session timeout of the clients; SessionTimeout if it is 0.
 	Session time.Duration
 	// Alone: the contenders of a client share nothing but the client, so Open
-	// may be called for each of them. A film then tells their requests apart.
+	// may be called for each of them. A film then shows whose each request is.
 	Alone bool
 	// Within: Lock gives up after this time. 0: it does not.
 	Within time.Duration

@@ -65,7 +65,7 @@ var (
 
 // An Unlock of zklock that hands the lock on in memory asks no server.
 var handedOn = explore.Known{
-	Name: "the session is ended before its time, and Unlock hands the lock on before the client knows",
+	Name: "the session is ended before its time, and Unlock hands the lock on before the client has noticed",
 	Match: func(v explore.Violation, f explore.Facts) bool {
 		return v.Kind == explore.HidesLoss && slices.ContainsFunc(f.Faults, func(s string) bool { return strings.HasSuffix(s, string(explore.Stop)) })
 	},

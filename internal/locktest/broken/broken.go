@@ -15,7 +15,7 @@ import (
 
 // A Bug is what may be wrong with a lock, and what a suite says of the lock.
 type Bug struct {
-	Name, Zh string // in English, by which New knows it, and in Chinese
+	Name, Zh string // in English, for New, and in Chinese
 	Case     string // the first case of the whole suite that fails
 	Words    string // that its message has
 	Harmful  bool   // the lock lets two in, or deletes another contender's node
@@ -114,7 +114,7 @@ var Bugs = []Bug{
 		Words: "the error does not name the lock"},
 }
 
-// Two more, of which the cases of a suite cannot tell the first from a lock that does
+// Two more, of which the cases of a suite cannot distinguish the first from a lock that does
 // not find its node.
 const (
 	CreatesAgain    = "a lost create is sent again"

@@ -149,7 +149,7 @@ func fill(format string, args []any) string {
 	return out.String()
 }
 
-// apart says whether a typesetter puts a blank between two characters.
+// apart reports whether a typesetter puts a blank between two characters.
 func apart(a, b rune) bool {
 	latin := func(r rune) bool { return r < 0x250 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 	return unicode.Is(unicode.Han, a) && latin(b) || latin(a) && unicode.Is(unicode.Han, b)

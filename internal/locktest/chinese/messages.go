@@ -212,7 +212,7 @@ var caseMessages = map[string]string{
 	"%s must wait, and Lock fails": "%s应该等待，Lock 却失败了",
 	"%s has got the lock while another contender holds it: two holders":                                                                                                                 "别的竞争者还持有锁，%s也拿到了锁：出现两个持有者",
 	"%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes":                                                   "%[1]s在轮询：它本该等待，却在 %[3]v 内发了 %[2]d 个请求，也没有设置监听；请设置监听，然后睡眠，直到事件到来",
-	"%s waits without a watch: no event will tell it of the release%s":                                                                                                                  "%s在等待，却没有监听：锁释放时，没有事件会通知它%s",
+	"%s waits without a watch: no event will wake it at the release%s":                                                                                                                  "%s在等待，却没有监听：锁释放时，没有事件会通知它%s",
 	"no contender has a node: %s is the parent of the nodes, and is there before any contender comes; each contender makes a node of its own below it, with zk.FlagEphemeralSequential": "没有一个竞争者有节点：%s 是这些节点的父节点，竞争者到来之前就有了；请让每个竞争者在它下面用 zk.FlagEphemeralSequential 创建自己的节点",
 	"no contender has a node: the lock is free":                                                                                                                                         "没有一个竞争者有节点：锁是空闲的",
 	"the nodes that are there: %s":                               "现有的节点：%s",

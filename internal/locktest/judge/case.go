@@ -16,7 +16,7 @@ type Case struct {
 	*testing.T
 	Asked string // the name by which it was asked for
 	// About is what the asker has said of the case besides its name. What is tested
-	// cannot learn it.
+	// cannot read it.
 	About string
 
 	says    *string
@@ -36,7 +36,7 @@ func (c *Case) In(t *testing.T) *Case {
 // returns false the case runs in the process of the test.
 func (c *Case) Watched() bool { return self != nil }
 
-// Step tells the watchdog that the case goes on.
+// Step reports to the watchdog that the case goes on.
 func (c *Case) Step() { self.step() }
 
 // Errorf, Fatalf, Fatal and Skip keep the words for the asker.
@@ -83,7 +83,7 @@ func (c *Case) Fail(words, trace string) {
 	self.left(true)
 }
 
-// Observe tells the watchdog of every request that reaches the server. Call it
+// Observe reports to the watchdog every request that reaches the server. Call it
 // where the server's bubble is, before anything is sent.
 func (c *Case) Observe(srv *zkserver.Server) {
 	if self == nil {
@@ -127,7 +127,7 @@ func (c *Case) Call(what string, f func()) {
 // Note keeps the words of a failure, which need not be the test's, for the asker.
 func (c *Case) Note(text string) { self.note(Plain(text)) }
 
-// Left tells that the case is over, as far as its own function goes. If it has
+// Left reports that the case is over, as far as its own function goes. If it has
 // failed the process ends here: what hangs would keep the bubble from ending.
 func (c *Case) Left() { self.left(c.Failed()) }
 

@@ -70,7 +70,7 @@ const (
 	workerVariable = "LOCKTEST_WORKER" // "token number name": which call of a suite the process is for
 	mark           = "locktest-report "
 	// silence is how long a process may say nothing at all: its watchdog, which
-	// ends a case that stands still, speaks several times a second.
+	// ends a case that makes no progress, reports several times a second.
 	silence = 2 * time.Minute
 )
 
@@ -137,7 +137,7 @@ func (j *Judge) RunAll(names []string) {
 	}
 }
 
-// Run runs a case as a subtest, and tells it more than the name.
+// Run runs a case as a subtest, and passes it more than the name.
 func (j *Judge) Run(name, about string) (v Verdict) {
 	j.t.Helper()
 	j.t.Run(name, func(t *testing.T) {
@@ -171,7 +171,7 @@ func inTheReadersLanguage(words string) string {
 	return words
 }
 
-// Ask has one case run, and tells it nothing more.
+// Ask runs one case, and passes it only the name.
 func (j *Judge) Ask(name string) Verdict { return j.AskAbout(name, "") }
 
 // AskAbout has one case run, by a new process if need be.
@@ -251,7 +251,7 @@ func startWorker(test, suite string, launch Launcher) (*worker, error) {
 	for element := range strings.SplitSeq(test, "/") {
 		pattern = append(pattern, "^"+regexp.QuoteMeta(element)+"$")
 	}
-	token := rand.Text() // nothing but this package knows it, so a lock cannot write a report
+	token := rand.Text() // only this package has it, so a lock cannot write a report
 	cmd, err := launch.Command([]string{"-test.run=" + strings.Join(pattern, "/")},
 		[]string{workerVariable + "=" + token + " " + suite, "ZK=" + ensemble.SpecEmbedded})
 	if err != nil {

@@ -443,7 +443,7 @@ func cutOff(w *leaseWorld) {
 		lease, s := w.holder()
 		next, _ := w.open()
 		a := w.begin(next)
-		time.Sleep(quiet) // the holder has been heard this long ago
+		time.Sleep(quiet) // the time since the holder's last request
 		end := w.silence(s)
 		began := time.Now()
 		w.lost(lease, "the holder has been cut off for longer than its session")
@@ -461,7 +461,7 @@ func cutOff(w *leaseWorld) {
 }
 
 // lateAnswer keeps back the answer to a holder's request, and nothing that it
-// sends later arrives: the server has heard of the session for the last time when
+// sends later arrives: the server has received the session's last packet when
 // the request arrived.
 func lateAnswer(w *leaseWorld) {
 	lease, s := w.holder()

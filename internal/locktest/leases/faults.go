@@ -290,7 +290,7 @@ func (c faultCase) strike(w *stage.Stage, ours *stage.Session, end func()) (stop
 			time.Sleep(10 * time.Millisecond) // what is held is late, and others go on meanwhile
 			if c.Ends && i == 0 {
 				end()
-				time.Sleep(10 * time.Millisecond) // time to return, while what is held is held still
+				time.Sleep(10 * time.Millisecond) // time to return, while the request is still held
 			}
 			if damage.then != nil {
 				damage.then(w, ours)
@@ -366,8 +366,8 @@ type holding struct {
 }
 
 // in notes that a contender holds the lock until the func is called, the lease
-// is lost, or its session is ended behind its back: no client can know of that
-// before it hears from a server.
+// is lost, or its session is ended behind its back: no client can notice that
+// before a server answers.
 func (v *witness) in(name string, s *stage.Session, lease Lease) (out func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -403,7 +403,7 @@ func (v *witness) alive(s *stage.Session) bool {
 }
 
 // A guest is a contender without faults of its own; one of the same session as
-// ours meets those of ours. It lets go when it is told to.
+// ours meets those of ours. It releases the lock when the test says so.
 type guest struct {
 	name    string
 	leave   func()

@@ -259,7 +259,7 @@ func (w *Stage) Waits(ch <-chan error, s *Session, name string) {
 		if n := s.Tap.Counts().Total() - before; n > 5 {
 			return fmt.Sprintf("%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, Patience)
 		}
-		return fmt.Sprintf("%s waits without a watch: no event will tell it of the release%s", name, w.Why())
+		return fmt.Sprintf("%s waits without a watch: no event will wake it at the release%s", name, w.Why())
 	})
 }
 
@@ -277,7 +277,7 @@ func (w *Stage) WaitFor(d time.Duration, ok func() bool) {
 }
 
 // WaitUntil waits for a state. It polls: in virtual time that is exact to one
-// part in a hundred and almost free, and a real server tells nothing.
+// part in a hundred and almost free, and a real server shows nothing.
 func (w *Stage) WaitUntil(what string, ok func() bool, failure func() string) {
 	w.Helper()
 	begin := time.Now()
@@ -324,7 +324,7 @@ func (w *Stage) Why() string {
 	return ":\n    " + strings.Join(slices.Compact(lines), "\n    ")
 }
 
-// watched says what a watch that is set will tell of.
+// watched says for which change a watch is set.
 func (w *Stage) watched(watch zkserver.Watch) string {
 	_, exists := w.Server.Node(watch.Path)
 	name := strings.TrimPrefix(watch.Path, path.Dir(w.Path)+"/")

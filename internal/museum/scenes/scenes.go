@@ -176,7 +176,7 @@ func mayFail(s *Scene) {
 	s.Ours.Lock.Ignore = s.World.Lock.Ignore
 }
 
-// noNode says whether a node that somebody wanted to watch was gone.
+// noNode reports whether a node that somebody wanted to watch was gone.
 func noNode(tr *explore.Trace) bool {
 	return slices.ContainsFunc(tr.Log, func(e explore.Entry) bool { return e.Kind == "reply" && e.Watch && e.Err != "" })
 }
@@ -365,7 +365,7 @@ var All = []Scene{
 	}),
 }
 
-// compares says whether a client that has written reads, without a watch, a
+// compares reports whether a client that has written reads, without a watch, a
 // node of another client that has written: step 1's Unlock, too late.
 func compares(tr *explore.Trace) bool {
 	owner, wrote := "", make(map[string]bool)
@@ -423,7 +423,7 @@ func (s Scene) Only(w explore.World) explore.World {
 	return w
 }
 
-// Shows says whether a trace ends with what the scene is about.
+// Shows reports whether a trace ends with what the scene is about.
 func (s Scene) Shows(tr *explore.Trace) bool {
 	if s.Like != nil && !s.Like(tr) {
 		return false

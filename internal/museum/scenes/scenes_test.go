@@ -90,7 +90,7 @@ func find(t *testing.T, s scenes.Scene) []string {
 }
 
 // TestTheTitlesAreThoseOfTheCatalogue: and every bug of the catalogue has a
-// scene, in the same order, or stands among those that have none, with the
+// scene, in the same order, or is in the list of those that have none, with the
 // reason.
 func TestTheTitlesAreThoseOfTheCatalogue(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/bugs.md")

@@ -53,7 +53,7 @@ func (s *stock) under(lock explore.Subject) explore.Subject {
 	return lock
 }
 
-// lost says whether an addition is lost: then there are more of them than the
+// lost reports whether an addition is lost: then there are more of them than the
 // highest number says.
 func (s *stock) lost() string {
 	s.mu.Lock()

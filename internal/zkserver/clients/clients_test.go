@@ -106,7 +106,7 @@ type game struct {
 	processes []*process
 }
 
-// newGame starts a server with a counter that stands at 0.
+// newGame starts a server with a counter of 0.
 func newGame(t *testing.T) *game {
 	t.Helper()
 	aboutTheEmbeddedServer(t)
@@ -164,7 +164,7 @@ func (g *game) all(processes []*process, line string) {
 	ctx, cancel := context.WithTimeout(g.Context(), patience)
 	defer cancel()
 	for _, p := range processes {
-		_, err := p.hear(ctx, regexp.MustCompile("^"+regexp.QuoteMeta(line)+"$"))
+		_, err := p.nextLine(ctx, regexp.MustCompile("^"+regexp.QuoteMeta(line)+"$"))
 		require.NoError(g, err)
 	}
 }
@@ -172,7 +172,7 @@ func (g *game) all(processes []*process, line string) {
 // say sends a line to each of the processes.
 func say(processes []*process, line string) {
 	for _, p := range processes {
-		// One that cannot be told has ended; that shows where it is heard.
+		// If that fails, it has ended; reading its output shows that.
 		io.WriteString(p.stdin, line+"\n")
 	}
 }
@@ -197,8 +197,8 @@ func (g *game) hit(f *zkserver.Fault, what string) {
 }
 
 // eventually waits for a state of the server. It polls: there is nothing to
-// be told by. It gives up when a process ends, because no process may end before
-// it is told to.
+// be recognized by. It gives up when a process ends, because no process may end
+// before it gets the order to.
 func (g *game) eventually(what string, ok func() bool) {
 	g.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
@@ -284,12 +284,12 @@ func (g *game) queueing(locks ...string) {
 type process struct {
 	name   string
 	stdin  io.WriteCloser
-	exited chan struct{} // closed when it has ended and been heard to the end
+	exited chan struct{} // closed when it has ended and its output has been read
 	err    error         // what it ended with; to be read after exited
 
 	mu   sync.Mutex // guards what follows
 	text string     // all that it has said
-	next int        // offset of the first line in text that hear has not seen
+	next int        // offset of the first line in text that nextLine has not seen
 	said chan struct{}
 }
 
@@ -302,8 +302,8 @@ func (p *process) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// hear returns the next line that matches, and drops those before it.
-func (p *process) hear(ctx context.Context, want *regexp.Regexp) (string, error) {
+// nextLine returns the next line that matches, and drops those before it.
+func (p *process) nextLine(ctx context.Context, want *regexp.Regexp) (string, error) {
 	for over := false; ; {
 		p.mu.Lock()
 		for {

@@ -107,7 +107,7 @@ func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
 	}
 	g.all(g.processes, "done")
 
-	_, err := conn.Sync(root) // of an ensemble, our server may not have heard all
+	_, err := conn.Sync(root) // of an ensemble, our server may be behind
 	require.NoError(t, err)
 	data, stat, err := conn.Get(g.counter)
 	require.NoError(t, err)

@@ -22,7 +22,7 @@ const zkCli = "/usr/share/zookeeper/bin/zkCli.sh"
 // A shell is one zkCli.sh and the test that types at it.
 type shell struct {
 	*process
-	events []string // of watches, as far as they were heard: "NodeDeleted /path"
+	events []string // of watches, as far as they were read: "NodeDeleted /path"
 }
 
 var (
@@ -44,7 +44,7 @@ func (g *game) startShells(n int) []*shell {
 	ctx, cancel := context.WithTimeout(g.Context(), patience)
 	defer cancel()
 	for _, sh := range shells {
-		_, err := sh.hear(ctx, shellConnected)
+		_, err := sh.nextLine(ctx, shellConnected)
 		require.NoError(g, err)
 		_, err = sh.run(ctx, "")
 		require.NoError(g, err)
@@ -56,7 +56,7 @@ func (g *game) startShells(n int) []*shell {
 // come, in the midst of anything: they are put aside.
 func (sh *shell) line(ctx context.Context) (string, error) {
 	for {
-		line, err := sh.hear(ctx, anyLine)
+		line, err := sh.nextLine(ctx, anyLine)
 		if err != nil {
 			return "", err
 		}
@@ -112,7 +112,7 @@ func (sh *shell) count(ctx context.Context, lock string, turns int) error {
 				return fmt.Errorf("%s: get -w says %q", sh.name, answer)
 			}
 			for !slices.Contains(sh.events, "NodeDeleted "+lock) {
-				line, err := sh.hear(ctx, shellEvent)
+				line, err := sh.nextLine(ctx, shellEvent)
 				if err != nil {
 					return err
 				}
