@@ -66,12 +66,12 @@ type clientProcess struct {
 // newChaos starts client processes as o says, and returns when each of their
 // contenders has had both locks. Process i reaches the servers by the addresses
 // via[i].
-func newChaos(t *testing.T, seed uint64, o orders, via [processes][]string) *chaos {
+func newChaos(t *testing.T, seed uint64, o clientConfig, via [processes][]string) *chaos {
 	c := &chaos{T: t, seed: seed, sessions: len(o.Ordinary), root: "/chaos-" + strconv.FormatUint(seed, 36) + "-" + strconv.FormatInt(now(), 36)}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var err error
-	c.admin, err = zkconn.Connect(ctx, o.Zoo, 40*time.Second, zk.WithLogger(silent{}))
+	c.admin, err = zkconn.Connect(ctx, o.Zoo, 40*time.Second, zk.WithLogger(silentLogger{}))
 	require.NoError(t, err)
 	t.Cleanup(c.admin.Close)
 	nodes := []string{c.root}

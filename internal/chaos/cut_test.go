@@ -192,9 +192,9 @@ func (p *pair) connect(t *testing.T, n *docker.Node, ordinary bool) *zk.Conn {
 	var conn *zk.Conn
 	var err error
 	if ordinary {
-		conn, _, err = zk.Connect([]string{n.Addr()}, *cutSession, zk.WithLogger(silent{}))
+		conn, _, err = zk.Connect([]string{n.Addr()}, *cutSession, zk.WithLogger(silentLogger{}))
 	} else {
-		conn, err = zkconn.Connect(t.Context(), []string{n.Addr()}, *cutSession, zk.WithLogger(silent{}))
+		conn, err = zkconn.Connect(t.Context(), []string{n.Addr()}, *cutSession, zk.WithLogger(silentLogger{}))
 	}
 	require.NoError(t, err)
 	p.conns = append(p.conns, conn)

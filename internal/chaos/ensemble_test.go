@@ -35,7 +35,7 @@ func TestChaos(t *testing.T) {
 			zoo := three(t)
 			c := &servers{zoo: zoo}
 			addrs := zoo.Addrs()
-			c.chaos = newChaos(t, seed, orders{
+			c.chaos = newChaos(t, seed, clientConfig{
 				Zoo: addrs, Session: sessionTimeout, Clock: sessionTimeout, Ordinary: []bool{ordinary, ordinary, ordinary},
 			}, [processes][]string{addrs, addrs, addrs})
 			c.play(*chaosFor/2,
@@ -170,7 +170,7 @@ func serve(ctx context.Context, zoo *docker.Servers) error {
 func givesSession(ctx context.Context, n *docker.Node) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	conn, err := zkconn.Connect(ctx, []string{n.Addr()}, 10*time.Second, zk.WithLogger(silent{}))
+	conn, err := zkconn.Connect(ctx, []string{n.Addr()}, 10*time.Second, zk.WithLogger(silentLogger{}))
 	if err == nil {
 		conn.Close()
 	}

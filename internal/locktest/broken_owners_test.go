@@ -37,8 +37,8 @@ var ownerBugs = map[bug]failure{
 
 var errFailed = errors.New("failed")
 
-// mutexWith is a Mutex like step 4's, with a bug.
-type mutexWith struct {
+// A brokenMutex is a Mutex like step 4's, with a bug.
+type brokenMutex struct {
 	bug
 	conn *zk.Conn
 	path string
@@ -55,9 +55,9 @@ type entry struct {
 	failed bool // the last Unlock has, or, with a bug, the first Lock
 }
 
-// view is a mutexWith as one owner sees it. An owner is a pointer to its name.
+// view is a brokenMutex for one owner. An owner is a pointer to its name.
 type view struct {
-	*mutexWith
+	*brokenMutex
 	owner *string
 }
 
@@ -185,8 +185,8 @@ func TestBrokenOwnersFailUnderTheRightName(t *testing.T) {
 	for b, want := range ownerBugs {
 		t.Run(string(b), func(t *testing.T) {
 			t.Parallel()
-			open := func(conn *zk.Conn, path string) *mutexWith {
-				m := &mutexWith{bug: b, conn: conn, path: path, book: make(map[any]*entry)}
+			open := func(conn *zk.Conn, path string) *brokenMutex {
+				m := &brokenMutex{bug: b, conn: conn, path: path, book: make(map[any]*entry)}
 				m.changed = sync.NewCond(&m.mu)
 				return m
 			}

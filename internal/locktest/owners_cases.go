@@ -165,18 +165,18 @@ func equalNames(w *owners) {
 	w.NothingLeft()
 }
 
-// twice locks and unlocks two times in place of once.
-type twice struct{ once Lock }
+// A doubleLock locks and unlocks two times in place of once.
+type doubleLock struct{ once Lock }
 
-func (l twice) Lock() error            { return errors.Join(l.once.Lock(), l.once.Lock()) }
-func (l twice) TryLock() (bool, error) { return l.once.TryLock() }
-func (l twice) Unlock() error          { return errors.Join(l.once.Unlock(), l.once.Unlock()) }
+func (l doubleLock) Lock() error            { return errors.Join(l.once.Lock(), l.once.Lock()) }
+func (l doubleLock) TryLock() (bool, error) { return l.once.TryLock() }
+func (l doubleLock) Unlock() error          { return errors.Join(l.once.Unlock(), l.once.Unlock()) }
 
 func manyOwners(w *owners) {
 	open, _ := w.mutex()
 	var contenders []Lock
 	for i := range 16 {
-		contenders = append(contenders, twice{open(fmt.Sprint("owner ", i))})
+		contenders = append(contenders, doubleLock{open(fmt.Sprint("owner ", i))})
 	}
 	exclusion(w.World, contenders, true)
 }

@@ -16,7 +16,7 @@ import (
 
 // An idLock is a lock of one node that recognizes the node by an id in its data.
 type idLock struct {
-	mine
+	firstAttempt
 	id   func(l *idLock) string
 	data string
 }
@@ -79,7 +79,7 @@ func TestIdsOfTwoProcesses(t *testing.T) {
 			t.Parallel()
 			verdicts := locktest.Verdicts(t, locktest.Subject{
 				New: func(conn *zk.Conn, path string) locktest.Lock {
-					return &idLock{mine: mine{conn: conn, path: path}, id: c.id}
+					return &idLock{firstAttempt: firstAttempt{conn: conn, path: path}, id: c.id}
 				},
 				ErrNotLocked: errNotMine,
 			}, func(c string) bool { return c == name }, func(locktest.Verdict) bool { return false })

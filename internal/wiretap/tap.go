@@ -131,7 +131,7 @@ func (t *Tap) Dialer(next Dialer) Dialer {
 		defer t.mu.Unlock()
 		t.dialed++
 		c := &conn{Conn: nc, buffered: bufio.NewReaderSize(nc, 32<<10), tap: t, id: t.dialed, pending: make(map[int32]Entry), watches: make(map[watch]struct{})}
-		c.watchers = watchers{asked: make(map[int32]asked), set: make(map[watch]int64)}
+		c.watchers = watchers{asked: make(map[int32]watchRequest), set: make(map[watch]int64)}
 		t.conns[c] = struct{}{}
 		c.up = framer{limit: t.prefix(), frame: c.request}
 		c.down = framer{limit: t.prefix(), frame: c.reply}

@@ -84,7 +84,7 @@ func TestMulti(t *testing.T) {
 	})
 	require.Equal(t, before, c.stat(p))
 	require.Equal(t, ephemeral, c.stat(p+"/e"))
-	c.do(jute.OpCloseSession, none{})
+	c.do(jute.OpCloseSession, emptyBody{})
 	c = tg.connect()
 	require.Equal(t, []string{"m-0000000000"}, c.children(p), "the ephemeral went with its session")
 
@@ -106,7 +106,7 @@ func TestMulti(t *testing.T) {
 	code, d = c.do(jute.OpMulti, multi{})
 	require.Equal(t, jute.OK, code)
 	require.Equal(t, end, header(d))
-	code, _ = c.do(jute.OpMulti, multi{{99, none{}}})
+	code, _ = c.do(jute.OpMulti, multi{{99, emptyBody{}}})
 	require.Equal(t, jute.ErrMarshalling, code)
 	code, _ = c.do(jute.OpMulti, multi{{jute.OpGetData, &jute.PathWatch{Path: p}}})
 	require.Equal(t, jute.ErrMarshalling, code)

@@ -345,7 +345,7 @@ func TestCloseSession(t *testing.T) {
 		require.Equal(t, jute.OK, c.create(tg.root+name, jute.FlagEphemeral))
 		require.Equal(t, jute.OK, other.watch(jute.OpExists, tg.root+name))
 	}
-	code, _ := c.do(jute.OpCloseSession, none{})
+	code, _ := c.do(jute.OpCloseSession, emptyBody{})
 	require.Equal(t, jute.OK, code)
 	c.closes()
 	events := other.eventsNow()
@@ -362,7 +362,7 @@ func TestCloseSession(t *testing.T) {
 func TestSyncEchoesThePath(t *testing.T) {
 	tg := newTarget(t)
 	c := tg.connect()
-	code, d := c.do(jute.OpSync, justPath("/no/such//path"))
+	code, d := c.do(jute.OpSync, pathBody("/no/such//path"))
 	require.Equal(t, jute.OK, code)
 	require.Equal(t, "/no/such//path", d.String())
 }
@@ -411,15 +411,15 @@ func TestGetEphemeralsListsTheSessionsOwn(t *testing.T) {
 		prefix encoder
 		want   []string
 	}{
-		{justPath("/"), all},
-		{justPath(""), all},
-		{justPath(" \t/\n"), all},
+		{pathBody("/"), all},
+		{pathBody(""), all},
+		{pathBody(" \t/\n"), all},
 		{raw{0xff, 0xff, 0xff, 0xff}, all}, // null
-		{justPath(p), all},
-		{justPath(p + "/a"), all[:2]}, // a prefix of the text
-		{justPath(p + "/a/"), nil},
-		{justPath(" " + p), nil},
-		{justPath("no path"), nil},
+		{pathBody(p), all},
+		{pathBody(p + "/a"), all[:2]}, // a prefix of the text
+		{pathBody(p + "/a/"), nil},
+		{pathBody(" " + p), nil},
+		{pathBody("no path"), nil},
 	} {
 		code, d := c.do(jute.OpGetEphemerals, test.prefix)
 		require.Equal(t, jute.OK, code, "%q", test.prefix)
@@ -435,7 +435,7 @@ func TestGetAllChildrenNumberCountsAtAnyDepth(t *testing.T) {
 	p := tg.root
 	number := func(path string) int32 {
 		t.Helper()
-		code, d := c.do(jute.OpGetAllChildrenNumber, justPath(path))
+		code, d := c.do(jute.OpGetAllChildrenNumber, pathBody(path))
 		require.Equal(t, jute.OK, code)
 		n := d.Int32()
 		require.NoError(t, d.Err())
@@ -455,7 +455,7 @@ func TestGetAllChildrenNumberCountsAtAnyDepth(t *testing.T) {
 		require.EqualValues(t, 10, number(""))
 	}
 	for path, want := range map[string]jute.Code{p + "/none": jute.ErrNoNode, p + "/": jute.ErrNoNode, "a": jute.ErrNoNode} {
-		code, _ := c.do(jute.OpGetAllChildrenNumber, justPath(path))
+		code, _ := c.do(jute.OpGetAllChildrenNumber, pathBody(path))
 		require.Equal(t, want, code, path)
 	}
 	code, _ := c.do(jute.OpGetAllChildrenNumber, raw{0xff, 0xff, 0xff, 0xff})
@@ -464,7 +464,7 @@ func TestGetAllChildrenNumberCountsAtAnyDepth(t *testing.T) {
 	secret := &jute.CreateRequest{Path: p + "/secret", ACL: []jute.ACL{{Perms: jute.PermAll &^ jute.PermRead, Scheme: "world", ID: "anyone"}}}
 	code, _ = c.do(jute.OpCreate, secret)
 	require.Equal(t, jute.OK, code)
-	code, _ = c.do(jute.OpGetAllChildrenNumber, justPath(p+"/secret"))
+	code, _ = c.do(jute.OpGetAllChildrenNumber, pathBody(p+"/secret"))
 	require.Equal(t, jute.ErrNoAuth, code)
 }
 

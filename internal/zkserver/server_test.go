@@ -425,15 +425,15 @@ func TestASilentConnectionIsClosed(t *testing.T) {
 	})
 }
 
-// quiet keeps go-zookeeper from writing to standard error.
-type quiet struct{}
+// quietLogger keeps go-zookeeper from writing to standard error.
+type quietLogger struct{}
 
-func (quiet) Printf(string, ...any) {}
+func (quietLogger) Printf(string, ...any) {}
 
 func clientOf(t testing.TB, srv *zkserver.Server) *zk.Conn {
 	addr, err := srv.Listen()
 	require.NoError(t, err)
-	conn, events, err := zk.Connect([]string{addr}, 20*time.Second, zk.WithLogger(quiet{}), zk.WithLogInfo(false),
+	conn, events, err := zk.Connect([]string{addr}, 20*time.Second, zk.WithLogger(quietLogger{}), zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(64<<10), zk.WithMaxConnBufferSize(64<<10))
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
@@ -534,7 +534,7 @@ func FuzzConn(f *testing.F) {
 		require.Equal(t, jute.OK, bystander.delete("/bystander"))
 		c.Close()
 		<-done
-		code, _ := bystander.do(jute.OpCloseSession, none{})
+		code, _ := bystander.do(jute.OpCloseSession, emptyBody{})
 		require.Equal(t, jute.OK, code)
 		if c.session.SessionID != 0 {
 			srv.Expire(c.session.SessionID)

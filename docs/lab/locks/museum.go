@@ -16,8 +16,8 @@ func init() {
 	for _, s := range scenes.All {
 		en, zh := s.Goal()
 		note := Text{"An article's listing. docs/bugs.md explains the bug.", "文章中的代码。docs/bugs.zh-CN.md 讲解了这个 bug。"}
-		if s.Stands[0] != "" {
-			note = Text{s.Stands[0] + " docs/bugs.md explains the bug.", s.Stands[1] + "docs/bugs.zh-CN.md 讲解了这个 bug。"}
+		if s.Substitute[0] != "" {
+			note = Text{s.Substitute[0] + " docs/bugs.md explains the bug.", s.Substitute[1] + "docs/bugs.zh-CN.md 讲解了这个 bug。"}
 		}
 		played := &Scene{
 			Lock: s.ID, Contenders: max(s.World.Contenders, 1), Seed: 1,

@@ -126,8 +126,8 @@ func (e edition) page(t *testing.T) string {
 	schedules := scenes.Schedules()
 	for _, s := range scenes.All {
 		text := link(s.ID) + e.space
-		if s.Stands[0] != "" {
-			text += e.text(locks.Text{En: s.Stands[0], Zh: s.Stands[1]}) + e.space
+		if s.Substitute[0] != "" {
+			text += e.text(locks.Text{En: s.Substitute[0], Zh: s.Substitute[1]}) + e.space
 		}
 		scene(s.ID, text+e.end+"*"+e.violation(t, schedules[s.ID].Violation)+"*"+e.stop)
 	}

@@ -61,7 +61,7 @@ export const SENTENCES = [
   // What a lock is known to do wrong.
   ["the reply to create is lost, and the node stays until the session ends", "create 的应答丢失，节点一直留到会话结束"],
   ["Unlock looks, the session ends, and Unlock deletes the node of the next holder", "Unlock 刚查看完，会话就结束了，于是 Unlock 删除的是下一个持有者的节点"],
-  ["the session is ended before its time, and Unlock hands the lock on before the client knows", "会话被提前结束，客户端还未得知，Unlock 就已在进程内交接了锁"],
+  ["the session is ended before its time, and Unlock hands the lock on before the client has noticed", "会话被提前结束，客户端还未得知，Unlock 就已在进程内交接了锁"],
   ["the numbers pass 2³¹-1, and then the names do not sort by number", "序号超过 2³¹-1 之后，按名字排序就不再是按序号排序"],
 
   // What a contender comes to.

@@ -6,4 +6,4 @@ package exploretest
 func ReportAlways() { reportEvery = 0 }
 
 // Again is again.
-var Again = again
+var Again = reentrantBug

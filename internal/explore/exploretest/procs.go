@@ -112,7 +112,7 @@ func Explore(t *testing.T, w explore.World, s explore.Search, processes int) *ex
 	}
 	began := time.Now()
 	parts, rest := explore.Split(t, w, s)
-	p := &parted{world: w, search: s, began: began, parts: parts, reports: make([]*explore.Report, len(parts)), running: make(map[int]int), last: len(parts)}
+	p := &partedSearch{world: w, search: s, began: began, parts: parts, reports: make([]*explore.Report, len(parts)), running: make(map[int]int), last: len(parts)}
 	if processes <= 1 {
 		for x, ok := p.take(); ok; x, ok = p.take() {
 			p.done(x.N, within(t, w, s, x))
@@ -132,8 +132,8 @@ func Explore(t *testing.T, w explore.World, s explore.Search, processes int) *ex
 	return r
 }
 
-// A parted is a search whose parts are gone through by workers.
-type parted struct {
+// A partedSearch is a search whose parts are searched by workers.
+type partedSearch struct {
 	world  explore.World
 	search explore.Search
 	began  time.Time
@@ -149,7 +149,7 @@ type parted struct {
 }
 
 // take returns the next part; false: none is left.
-func (p *parted) take() (task, bool) {
+func (p *partedSearch) take() (task, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	left := p.search.For - time.Since(p.began)
@@ -163,7 +163,7 @@ func (p *parted) take() (task, bool) {
 	return task{p.next - 1, p.parts[p.next-1], max(left, 0)}, true
 }
 
-func (p *parted) done(n int, r *explore.Report) {
+func (p *partedSearch) done(n int, r *explore.Report) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reports[n] = r
@@ -175,7 +175,7 @@ func (p *parted) done(n int, r *explore.Report) {
 	p.progressLocked()
 }
 
-func (p *parted) progressLocked() {
+func (p *partedSearch) progressLocked() {
 	if p.search.Progress == nil {
 		return
 	}
@@ -187,7 +187,7 @@ func (p *parted) progressLocked() {
 }
 
 // receive handles a worker's answer: its progress, or its report.
-func (p *parted) receive(a answer) error {
+func (p *partedSearch) receive(a answer) error {
 	p.mu.Lock()
 	again := p.reports[a.N] != nil
 	if a.Report == nil {
@@ -213,7 +213,7 @@ func (p *parted) receive(a answer) error {
 }
 
 // fail keeps the first error.
-func (p *parted) fail(err error) {
+func (p *partedSearch) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.failure == nil {

@@ -233,7 +233,7 @@ func Replay(t *testing.T, s explore.Subject, file string) {
 	require.NoError(t, err)
 	require.Equal(t, s.Name, tr.World.Name, "the trace is of another lock")
 	tr.World.Lock = s
-	happens, words := again(t, tr)
+	happens, words := reentrantBug(t, tr)
 	if happens {
 		t.Error(words)
 	} else {
@@ -242,7 +242,7 @@ func Replay(t *testing.T, s explore.Subject, file string) {
 }
 
 // again plays a trace, and says whether the lock does something wrong, and what.
-func again(t *testing.T, tr *explore.Trace) (happens bool, words string) {
+func reentrantBug(t *testing.T, tr *explore.Trace) (happens bool, words string) {
 	t.Helper()
 	played, err := explore.Replay(t, tr)
 	switch {

@@ -29,22 +29,22 @@ func TestMain(m *testing.M) {
 
 var plays = flag.Int("film.plays", 2, "how often each film is played")
 
-// deaf is a lock that is wrong: no contender waits for another.
-type deaf struct {
+// A raceLock is wrong: no contender waits for another.
+type raceLock struct {
 	conn *zk.Conn
 	path string
 }
 
-func (d deaf) Lock(context.Context) error {
+func (d raceLock) Lock(context.Context) error {
 	_, _, err := d.conn.Exists(d.path)
 	return err
 }
-func (d deaf) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
-func (d deaf) Unlock(context.Context) error          { return nil }
+func (d raceLock) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
+func (d raceLock) Unlock(context.Context) error          { return nil }
 
 func wrong() explore.Subject {
 	return explore.Subject{Name: "deaf", Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-		return func(string) explore.Lock { return deaf{conn, path} }
+		return func(string) explore.Lock { return raceLock{conn, path} }
 	}}
 }
 

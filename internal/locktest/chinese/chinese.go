@@ -233,16 +233,16 @@ func (b *Book) Error(err error) error {
 	if err == nil {
 		return nil
 	}
-	return said{err, b.Text(err.Error())}
+	return translatedError{err, b.Text(err.Error())}
 }
 
-type said struct {
+type translatedError struct {
 	error
 	text string
 }
 
-func (s said) Error() string { return s.text }
-func (s said) Unwrap() error { return s.error }
+func (s translatedError) Error() string { return s.text }
+func (s translatedError) Unwrap() error { return s.error }
 
 // sentence finds the twin of one line, and says whether there is one.
 func (b *Book) sentence(english string) (string, bool) {

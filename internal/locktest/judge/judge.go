@@ -228,7 +228,7 @@ type worker struct {
 	kill    func(cmd *exec.Cmd)
 	in      io.WriteCloser
 	reports chan report // closed when the process has closed its output
-	printed *printed
+	printed *outputEnds
 	ended   bool
 	sweep   bool // kill is called after the end, too, for what the process has started
 }
@@ -257,7 +257,7 @@ func startWorker(test, suite string, launch Launcher) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &worker{cmd: cmd, kill: launch.Kill, reports: make(chan report), printed: &printed{over: make(chan struct{})}}
+	w := &worker{cmd: cmd, kill: launch.Kill, reports: make(chan report), printed: &outputEnds{over: make(chan struct{})}}
 	w.cmd.Stderr = w.printed
 	w.cmd.WaitDelay = 5 * time.Second // a process of its own that the lock has started may hold the pipes
 	if w.in, err = w.cmd.StdinPipe(); err != nil {
@@ -456,8 +456,8 @@ func ofOthers(function string) bool {
 	}, func(tested string) bool { return strings.HasPrefix(function, tested) })
 }
 
-// printed keeps the beginning and the end of what a process prints.
-type printed struct {
+// outputEnds keeps the beginning and the end of the output of a process.
+type outputEnds struct {
 	mu   sync.Mutex
 	head []byte
 	tail []byte // at most twice as long as it has to be
@@ -469,7 +469,7 @@ const flood = 16 << 20 // bytes that one case may print
 
 const kept = 16 << 10 // of the beginning and of the end, in bytes
 
-func (p *printed) Write(b []byte) (int, error) {
+func (p *outputEnds) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.n += len(b)
@@ -490,7 +490,7 @@ func (p *printed) Write(b []byte) (int, error) {
 }
 
 // take returns what was printed and forgets it.
-func (p *printed) take() string {
+func (p *outputEnds) take() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	text := string(p.head)

@@ -208,18 +208,18 @@ func (c faultCase) name(requests []jute.Op) string {
 // has sent from Lock on.
 func (c faultCase) play(w *stage.Stage, subject Subject) []jute.Op {
 	sit := situations[c.Situation]
-	seen := &witness{w: w, broken: len(c.Faults) > 1 && !slices.ContainsFunc(c.Faults, func(f fault) bool { return !damages[f.Damage].breaks })}
+	seen := &exclusionChecker{w: w, broken: len(c.Faults) > 1 && !slices.ContainsFunc(c.Faults, func(f fault) bool { return !damages[f.Damage].breaks })}
 	ours := w.Session()
 	open := subject.Open(ours.Conn, w.Path)
-	var others []*guest
+	var others []*otherContender
 	if sit.beside {
-		others = append(others, seen.guest("the holder, of the same Mutex", ours, open("beside"), subject))
+		others = append(others, seen.join("the holder, of the same Mutex", ours, open("beside"), subject))
 	}
 	if sit.holder {
-		others = append(others, seen.guest("the holder", w.Session(), nil, subject))
+		others = append(others, seen.join("the holder", w.Session(), nil, subject))
 	}
 	if sit.before {
-		others = append(others, seen.guest("the waiter before ours", w.Session(), nil, subject))
+		others = append(others, seen.join("the waiter before ours", w.Session(), nil, subject))
 	}
 	already := len(stage.RequestsOf(ours))
 
@@ -264,7 +264,7 @@ func (c faultCase) play(w *stage.Stage, subject Subject) []jute.Op {
 	if subject.Level == stage.Basic && c.losesCreate(requests) {
 		w.Server.Expire(ours.SessionID())
 	}
-	next := seen.guest("the next one", w.Session(), nil, subject)
+	next := seen.join("the next one", w.Session(), nil, subject)
 	next.leave()
 	w.Eventually("the next one has been let in, and has let go", func() bool { return stage.IsClosed(next.through) })
 	w.NothingLeft()
@@ -312,7 +312,7 @@ func (c faultCase) losesCreate(requests []jute.Op) bool {
 }
 
 // contend is our contender.
-func (c faultCase) contend(ctx context.Context, w *stage.Stage, seen *witness, s *stage.Session, l Lock, subject Subject) {
+func (c faultCase) contend(ctx context.Context, w *stage.Stage, seen *exclusionChecker, s *stage.Session, l Lock, subject Subject) {
 	sit, already := situations[c.Situation], len(stage.RequestsOf(s))
 	acquire := l.Lock
 	if sit.try {
@@ -348,9 +348,9 @@ func (c faultCase) contend(ctx context.Context, w *stage.Stage, seen *witness, s
 	}
 }
 
-// A witness sees which contenders hold the lock, and that they do so one after
-// the other.
-type witness struct {
+// An exclusionChecker records which contenders hold the lock, and checks that they
+// do so one after the other.
+type exclusionChecker struct {
 	w       *stage.Stage
 	mu      sync.Mutex
 	inside  []*holding
@@ -368,7 +368,7 @@ type holding struct {
 // in notes that a contender holds the lock until the func is called, the lease
 // is lost, or its session is ended behind its back: no client can notice that
 // before a server answers.
-func (v *witness) in(name string, s *stage.Session, lease Lease) (out func()) {
+func (v *exclusionChecker) in(name string, s *stage.Session, lease Lease) (out func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	me := &holding{name, s, s.SessionID(), lease}
@@ -392,32 +392,32 @@ func (v *witness) in(name string, s *stage.Session, lease Lease) (out func()) {
 	}
 }
 
-func (v *witness) valid(s *holding) bool {
+func (v *exclusionChecker) valid(s *holding) bool {
 	return !stage.IsClosed(s.lease.Lost()) &&
 		slices.ContainsFunc(v.w.Server.Sessions(), func(live zkserver.Session) bool { return live.ID == s.id })
 }
 
 // alive says that a client has the session still with which it began.
-func (v *witness) alive(s *stage.Session) bool {
+func (v *exclusionChecker) alive(s *stage.Session) bool {
 	return slices.ContainsFunc(v.w.Server.Sessions(), func(live zkserver.Session) bool { return live.ID == s.ID })
 }
 
-// A guest is a contender without faults of its own; one of the same session as
-// ours meets those of ours. It releases the lock when the test says so.
-type guest struct {
+// An otherContender has no faults of its own; one of the same session as ours
+// meets those of ours. It releases the lock when the test says so.
+type otherContender struct {
 	name    string
 	leave   func()
 	through chan struct{}
 }
 
-// guest returns when the guest holds the lock or waits for it.
-func (v *witness) guest(name string, s *stage.Session, l Lock, subject Subject) *guest {
+// join returns when the other contender holds the lock or waits for it.
+func (v *exclusionChecker) join(name string, s *stage.Session, l Lock, subject Subject) *otherContender {
 	if l == nil {
 		l = subject.Open(s.Conn, v.w.Path)(name)
 		settle(v.w, l)
 	}
 	let := make(chan struct{})
-	g := &guest{name: name, leave: func() { close(let) }, through: make(chan struct{})}
+	g := &otherContender{name: name, leave: func() { close(let) }, through: make(chan struct{})}
 	go func() {
 		defer close(g.through)
 		var lease Lease

@@ -190,16 +190,16 @@ func (w *Stage) Ordinary() *Session {
 	w.Helper()
 	tap := wiretap.New(wiretap.WithLog())
 	conn, _, err := zk.Connect([]string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, 10*time.Second,
-		zk.WithDialer(tap.Dialer(w.Server.Dial)), zk.WithLogger(silent{}), zk.WithMaxConnBufferSize(64<<10), zk.WithEventCallback(func(zk.Event) {}))
+		zk.WithDialer(tap.Dialer(w.Server.Dial)), zk.WithLogger(silentLogger{}), zk.WithMaxConnBufferSize(64<<10), zk.WithEventCallback(func(zk.Event) {}))
 	require.NoError(w, err)
 	w.Cleanup(conn.Close)
 	w.Eventually("the client has a session", func() bool { return conn.State() == zk.StateHasSession })
 	return &Session{conn, tap, conn.SessionID()}
 }
 
-type silent struct{}
+type silentLogger struct{}
 
-func (silent) Printf(string, ...any) {}
+func (silentLogger) Printf(string, ...any) {}
 
 // Aside calls an operation of a lock in a goroutine of its own; its result
 // comes on the channel.

@@ -26,9 +26,9 @@ type Scene struct {
 	Step   string // the folder of the step whose idea it breaks
 	What   string // as in docs/bugs.md
 	WhatZh string // the same in Chinese
-	// Stands says, in English and in Chinese, which lock is shown, if it is not
+	// Substitute says, in English and in Chinese, which lock is shown, if it is not
 	// a listing of an article.
-	Stands [2]string
+	Substitute [2]string
 	// Kinds are the violations that show it.
 	Kinds []explore.Kind
 	// Like, if it is not nil, says which of the schedules with such a violation
@@ -134,7 +134,7 @@ func late(id string, lock explore.Subject) Scene {
 	}
 	s.World = world(id, lock, new(stock))
 	s.Ours = world(id+"-"+timeout.Name, timeout, &stock{fenced: true})
-	s.Stands = stands[id]
+	s.Substitute = substitutes[id]
 	atRandom(&s)
 	return s
 }
@@ -227,23 +227,23 @@ func patient() explore.Subject {
 	s := timeout
 	s.Open = func(conn *zk.Conn, path string) func(string) explore.Lock {
 		open := timeout.Open(conn, path)
-		return func(name string) explore.Lock { return bounded{open(name)} }
+		return func(name string) explore.Lock { return boundedLock{open(name)} }
 	}
 	return s
 }
 
-type bounded struct{ l explore.Lock }
+type boundedLock struct{ l explore.Lock }
 
-func (b bounded) Lock(ctx context.Context) error {
+func (b boundedLock) Lock(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, listings.WaitTime)
 	defer cancel()
 	return b.l.Lock(ctx)
 }
 
-func (b bounded) TryLock(ctx context.Context) (bool, error) { return b.l.TryLock(ctx) }
-func (b bounded) Unlock(ctx context.Context) error          { return b.l.Unlock(ctx) }
-func (b bounded) Token() int64                              { return b.l.(explore.Leased).Token() }
-func (b bounded) Lost() <-chan struct{}                     { return b.l.(explore.Leased).Lost() }
+func (b boundedLock) TryLock(ctx context.Context) (bool, error) { return b.l.TryLock(ctx) }
+func (b boundedLock) Unlock(ctx context.Context) error          { return b.l.Unlock(ctx) }
+func (b boundedLock) Token() int64                              { return b.l.(explore.Leased).Token() }
+func (b boundedLock) Lost() <-chan struct{}                     { return b.l.(explore.Leased).Lost() }
 
 // closing is step 3's lock of a caller that closes its client after Unlock.
 func closing() explore.Subject {

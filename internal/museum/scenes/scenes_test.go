@@ -123,8 +123,8 @@ func TestTheTitlesAreThoseOfTheCatalogue(t *testing.T) {
 		en, zh := s.Goal()
 		require.NotEmpty(t, en, "titles.go has no goal for %s: %v", s.ID, s.Kinds)
 		fullWidth(t, zh, s.ID)
-		if s.Stands[0] != "" {
-			fullWidth(t, s.Stands[1], s.ID)
+		if s.Substitute[0] != "" {
+			fullWidth(t, s.Substitute[1], s.ID)
 		}
 	}
 	require.Equal(t, want, have, "each bug of docs/bugs.md needs a scene in scenes.All, or a reason in scenes.Without")

@@ -11,8 +11,8 @@ import (
 // Chinese.
 func Title(id string) (en, zh string) { return titles[id][0], titles[id][1] }
 
-// stands says which lock is shown where no article has a listing for it.
-var stands = map[string][2]string{
+// substitutes says which lock is shown where no article has a listing for it.
+var substitutes = map[string][2]string{
 	"E1": {
 		"The lock is step 3's, which is the article's chain without a mistake. Each holder reads a number from /stock, and writes it back with one added.",
 		"这里的锁是第 3 步的，也就是文章里的链条，而且没有写错。每个持有者从 /stock 读一个数，加一后写回。",
@@ -40,7 +40,7 @@ var goals = map[explore.Kind][2]string{
 
 // Goal says what to reach in a scene, in English and in Chinese.
 func (s Scene) Goal() (en, zh string) {
-	if s.Stands[0] != "" {
+	if s.Substitute[0] != "" {
 		return "Let two holders add one each to /stock, and make one addition get lost.", "让两个持有者各给 /stock 加一，却丢失其中一次。"
 	}
 	g := goals[s.Kinds[0]]

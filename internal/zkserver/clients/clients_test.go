@@ -97,8 +97,8 @@ func needs(t *testing.T, packages map[string]string) {
 	report("not installed: Debian's %s", strings.Join(slices.Compact(missing), ", "))
 }
 
-// A game is one counter and the processes that count.
-type game struct {
+// A counterTest is one counter and the processes that count.
+type counterTest struct {
 	*testing.T
 	srv       *zkserver.Server // nil: whatever ZK names
 	addr      string
@@ -106,11 +106,11 @@ type game struct {
 	processes []*process
 }
 
-// newGame starts a server with a counter of 0.
-func newGame(t *testing.T) *game {
+// newCounterTest starts a server with a counter of 0.
+func newCounterTest(t *testing.T) *counterTest {
 	t.Helper()
 	aboutTheEmbeddedServer(t)
-	g := &game{T: t, srv: zkserver.Run(t), counter: counter}
+	g := &counterTest{T: t, srv: zkserver.Run(t), counter: counter}
 	var err error
 	g.addr, err = g.srv.Listen()
 	require.NoError(t, err)
@@ -126,7 +126,7 @@ func newGame(t *testing.T) *game {
 
 // start runs one more process, which is killed when the test ends if it still
 // lives.
-func (g *game) start(env []string, argv ...string) *process {
+func (g *counterTest) start(env []string, argv ...string) *process {
 	g.Helper()
 	p := &process{
 		name:   fmt.Sprintf("process %d", len(g.processes)+1),
@@ -159,7 +159,7 @@ func (g *game) start(env []string, argv ...string) *process {
 }
 
 // all waits until every one of the processes has said a line.
-func (g *game) all(processes []*process, line string) {
+func (g *counterTest) all(processes []*process, line string) {
 	g.Helper()
 	ctx, cancel := context.WithTimeout(g.Context(), patience)
 	defer cancel()
@@ -179,12 +179,12 @@ func say(processes []*process, line string) {
 
 // hold keeps the next request of a kind for the counter from the server until
 // Release, and with it the process that sent it in its critical section.
-func (g *game) hold(op jute.Op) *zkserver.Fault {
+func (g *counterTest) hold(op jute.Op) *zkserver.Fault {
 	return g.srv.Hold(func(r zkserver.Request) bool { return r.Op == op && r.Path == counter })
 }
 
 // hit waits until a process has met a fault.
-func (g *game) hit(f *zkserver.Fault, what string) {
+func (g *counterTest) hit(f *zkserver.Fault, what string) {
 	g.Helper()
 	g.eventually(what, func() bool {
 		select {
@@ -199,7 +199,7 @@ func (g *game) hit(f *zkserver.Fault, what string) {
 // eventually waits for a state of the server. It polls: there is nothing to
 // be recognized by. It gives up when a process ends, because no process may end
 // before it gets the order to.
-func (g *game) eventually(what string, ok func() bool) {
+func (g *counterTest) eventually(what string, ok func() bool) {
 	g.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
 		for _, p := range g.processes {
@@ -216,7 +216,7 @@ func (g *game) eventually(what string, ok func() bool) {
 }
 
 // exits waits until a process has ended.
-func (g *game) exits(p *process) {
+func (g *counterTest) exits(p *process) {
 	g.Helper()
 	select {
 	case <-p.exited:
@@ -228,7 +228,7 @@ func (g *game) exits(p *process) {
 // leave lets the processes end, and checks that each ends well and in good
 // order: with its session closed, not left to expire, as far as the server
 // can be asked.
-func (g *game) leave() {
+func (g *counterTest) leave() {
 	g.Helper()
 	for _, p := range g.processes {
 		p.stdin.Close()
@@ -244,7 +244,7 @@ func (g *game) leave() {
 
 // counted fails unless the turns of all processes are on the counter, each written
 // once, and none of the nodes has a child left.
-func (g *game) counted(locks ...string) {
+func (g *counterTest) counted(locks ...string) {
 	g.Helper()
 	n, ok := g.srv.Node(counter)
 	require.True(g, ok)
@@ -261,7 +261,7 @@ func (g *game) counted(locks ...string) {
 // first process that gets the lock is held in it until all others are in the
 // queue: from there on each process competes, however fast it is. The nodes of
 // the queue are children of the locks.
-func (g *game) queueing(locks ...string) {
+func (g *counterTest) queueing(locks ...string) {
 	g.Helper()
 	first := g.hold(jute.OpSetData)
 	g.all(g.processes, "ready")

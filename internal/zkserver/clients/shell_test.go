@@ -34,7 +34,7 @@ var (
 
 // startShells runs shells and waits until they are connected, and have said
 // whatever they say by way of greeting, which may be before that or after.
-func (g *game) startShells(n int) []*shell {
+func (g *counterTest) startShells(n int) []*shell {
 	g.Helper()
 	var shells []*shell
 	for range n {
@@ -155,7 +155,7 @@ func (sh *shell) count(ctx context.Context, lock string, turns int) error {
 func TestZkCliCountsTo100(t *testing.T) {
 	const lock = "/shell-lock"
 	needsShell(t)
-	g := newGame(t)
+	g := newCounterTest(t)
 	shells := g.startShells(4)
 	first := g.hold(jute.OpSetData)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -196,7 +196,7 @@ func TestZkCliCountsTo100(t *testing.T) {
 
 func TestZkCliDoesWhatAUserTypes(t *testing.T) {
 	needsShell(t)
-	g := newGame(t)
+	g := newCounterTest(t)
 	sh := g.startShells(1)[0]
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

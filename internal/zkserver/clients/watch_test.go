@@ -26,7 +26,7 @@ type line struct {
 }
 
 // newLine listens on loopback and leads to one of the game's servers.
-func newLine(g *game) *line {
+func newLine(g *counterTest) *line {
 	g.Helper()
 	server, _, _ := strings.Cut(g.addr, ",")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -108,7 +108,7 @@ func (p *process) lines(word string) (out []string) {
 
 // says waits until a process has said exactly these lines that begin with a
 // word.
-func (g *game) says(p *process, word string, want ...string) {
+func (g *counterTest) says(p *process, word string, want ...string) {
 	g.Helper()
 	defer func() {
 		if g.Failed() {
