@@ -8,10 +8,10 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// Fates says when a schedule became bound to end as it does. For each number of
+// Fates shows from which choice on a schedule must end as it does. For each number of
 // its choices, from none to all, it plays tries schedules that begin with them
-// and go on at random without a further fault, and returns how many of these end
-// as ends says. Progress, if it is not nil, is called with each number when it is there.
+// and go on at random without a further fault, and returns for how many of these
+// ends is true. Progress, if it is not nil, is called with each number when it is there.
 func Fates(t *testing.T, w World, choices []string, tries int, ends func(*Trace) bool, progress func(k, n int)) []int {
 	t.Helper()
 	defer player.OneCore()()

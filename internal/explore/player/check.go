@@ -175,7 +175,7 @@ func number(p string) int32 {
 	return int32(n)
 }
 
-// Hang reports who waits when nothing can happen any more.
+// Hang reports which contender waits when nothing can happen any more.
 func (w *Player) Hang() {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
@@ -194,7 +194,8 @@ func (w *Player) Hang() {
 	w.Run.Known = slices.Compact(w.Run.Known)
 }
 
-// final checks what is left when all scripts have ended.
+// final checks the nodes and sessions that are left, and the costs, when all scripts
+// have ended.
 func (w *Player) final() {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()

@@ -27,7 +27,7 @@ type Client struct {
 	stalled    bool
 	faulted    bool // a fault has happened to it
 	refuse     bool // its next connection is refused
-	gone       bool // it connects no more
+	gone       bool // it no longer connects
 	history    uint64
 	past       digest // of its lines in the log
 	carried    int    // requests that the server has answered
@@ -152,7 +152,7 @@ func (w *Player) reconnect(c *Client) {
 	w.ConnectedLocked(c)
 }
 
-// ConnectedLocked notes what has become of a client that has connected.
+// ConnectedLocked notes the state of a client that has connected.
 func (w *Player) ConnectedLocked(c *Client) {
 	what, state := "is connected again", "connected"
 	switch id := c.Conn.SessionID(); {

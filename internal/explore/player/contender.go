@@ -32,9 +32,9 @@ type Contender struct {
 	notes      []Entry
 	results    []string
 	bad        []Violation
-	company    bool            // at some time during TryLock somebody else wanted the lock
+	company    bool            // at some time during TryLock another contender held the lock or waited
 	Lost       bool            // its session ended while it held the lock
-	lostSignal <-chan struct{} // of a Leased lock, from when it was got: closed when it says that it is lost
+	lostSignal <-chan struct{} // of a Leased lock, from when it was got: its Lost channel
 	node       string
 	since      time.Time // when Lock was called
 	// Lock was called, and its first request was carried out, at these turns;
@@ -67,7 +67,7 @@ func (k *Contender) Start() {
 	}()
 }
 
-// note changes the state of a contender, and says so in the log.
+// note changes the state of a contender, and logs that.
 func (k *Contender) note(state, text string, bad ...Violation) {
 	w := k.w
 	w.Mu.Lock()
@@ -172,8 +172,8 @@ func (k *Contender) getIn(op Op) bool {
 	return true
 }
 
-// gated waits until the explorer lets the contender unlock. False: the schedule
-// is over.
+// gated waits until the explorer lets the contender unlock. It returns false if the
+// schedule is over.
 func (k *Contender) gated() bool {
 	w := k.w
 	w.Mu.Lock()
@@ -229,8 +229,8 @@ func (k *Contender) excused() bool {
 	return k.Client.faulted
 }
 
-// letGo calls Unlock, and again if that fails after a fault. False: it did
-// not work in the end.
+// letGo calls Unlock, and again if that fails after a fault. It returns false if it
+// did not work in the end.
 func (k *Contender) letGo() bool {
 	w := k.w
 	for try := 0; ; try++ {
@@ -325,7 +325,7 @@ func (w *Player) companyLocked(k *Contender) bool {
 	return false
 }
 
-// goid is the number of the goroutine that calls it, as stacks have it.
+// goid returns the number of the goroutine that calls it, as stacks have it.
 func goid() string {
 	buf := make([]byte, 32)
 	return GoroutineNumber(buf[:runtime.Stack(buf, false)])

@@ -22,7 +22,7 @@ type Access struct {
 	Mode byte // of a node: 'r' or 'w'; of a list: see clash
 }
 
-// clash says which two accesses to one list of children do not commute: 'r'
+// clash reports whether two accesses to one list of children do not commute: 'r'
 // reads the list, 'c' and 'd' make and delete a child, 'n' makes one with a
 // number of the parent's, 'g' reads a child by name, which an 'n' may make.
 func clash(a, b byte) bool {

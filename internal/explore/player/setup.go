@@ -31,7 +31,7 @@ func InBubble(t *testing.T, config World, playIt func(w *Player)) (r *Run) {
 		}
 	}()
 	if config.Lock.Lenient {
-		// What it draws is the same each time. The lab is not a test binary, so
+		// Its random bytes are the same each time. The lab is not a test binary, so
 		// package cryptotest does not do.
 		defer func(before io.Reader) { rand.Reader = before }(rand.Reader)
 		rand.Reader = &randomSource{source: mathrand.NewChaCha8([32]byte{})}
@@ -209,7 +209,7 @@ func (w *Player) takeDown() {
 	}
 	if w.Lock.Lenient {
 		// It may be cleaning up, and a request to a client that has been closed is
-		// never answered. The end of its session wakes what waits.
+		// never answered. The end of its session wakes the goroutines that wait.
 		for range 2 {
 			time.Sleep(5 * patience)
 			for _, c := range w.Clients {

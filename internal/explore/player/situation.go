@@ -39,7 +39,7 @@ func (d *digest) flags(list ...bool) {
 	d.num(n)
 }
 
-// remember takes a line of the log into its client's past.
+// remember adds a line of the log to its client's past.
 func (c *Client) remember(e Entry) {
 	d := &c.past
 	d.num(uint64(e.At))
@@ -112,9 +112,9 @@ func (w *Player) noteReplyLocked(c *Client, p *Frame) {
 }
 
 // situationLocked is a hash of all that the rest of a schedule depends on. Two
-// schedules that come to one situation go on alike. A client goes on as its
-// past says: what it has sent, what has arrived, and when. Its memory need not
-// be looked at, as long as clients share none.
+// schedules that come to one situation go on alike. How a client goes on depends on
+// its past: the packets that it has sent and received, and their times. Its memory
+// need not be read, as long as clients share none.
 func (w *Player) situationLocked() uint64 {
 	var d digest
 	f := w.Run.Facts

@@ -8,7 +8,7 @@ import (
 // A Kind of violation.
 type Kind string
 
-// What a schedule may show.
+// The kinds of violation.
 const (
 	TwoHolders    Kind = "two holders"
 	Hang          Kind = "hang" // nothing can happen any more, and a contender waits
@@ -75,7 +75,7 @@ func (w *Player) ViolateLocked(v Violation) {
 	for _, k := range w.Lock.Known {
 		if k.Match(v, r.Facts) {
 			w.knownLocked(k.Name, v)
-			r.over = true // what follows follows from it
+			r.over = true // the rest follows from it
 			return
 		}
 	}
