@@ -32,7 +32,7 @@ type change struct {
 	old, new string
 }
 
-// defects are what zklock once did wrong, or would do wrong with a line
+// defects are faults that zklock once had, or would have with a line
 // changed, and the world in which it shows. They are put into zklock as it is.
 var defects = []struct {
 	name    string

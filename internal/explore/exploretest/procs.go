@@ -139,7 +139,7 @@ type partedSearch struct {
 	began  time.Time
 	parts  []explore.Part
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	reports  []*explore.Report
 	running  map[int]int // schedules of the parts that are under way
 	next     int         // part to be taken
@@ -228,7 +228,7 @@ func within(t *testing.T, w explore.World, s explore.Search, x task) *explore.Re
 
 var reportEvery = time.Second // how far a part has got
 
-// serve goes through the parts that the parent asks for.
+// serve searches the parts that the parent asks for.
 func serve(t *testing.T, w explore.World, s explore.Search) {
 	send := func(a answer) {
 		text, err := json.Marshal(a)

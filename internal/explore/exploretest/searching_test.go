@@ -15,7 +15,7 @@ import (
 	"example.com/zklock/internal/explore"
 )
 
-// A searching lock looks for its node when the reply to create is lost, as
+// A searchingLock looks for its node when the reply to create is lost, as
 // zklock does: the node carries an id. The last Unlock removes the parent, so
 // that names come again. TryLock makes no node; if the lock is held, it asks
 // the holder to leave, by a write to the holder's node.

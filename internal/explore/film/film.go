@@ -1,4 +1,4 @@
-// Package film makes a schedule of package player something to look at. [Play]
+// Package film makes films of the schedules of package player. [Play]
 // and [Of] make a [Film] of a schedule that a person or the explorer has chosen,
 // and [Paced] of a run in which nobody chooses, because each packet takes a while
 // that a seed draws. The lab (docs/lab) shows films.
@@ -13,8 +13,8 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// A Film is a schedule as something to look at: each packet with its departure
-// and its arrival, and what the server, the clients and the contenders came to
+// A Film shows a schedule: each packet with its departure and its arrival, and the
+// states of the server, the clients and the contenders
 // meanwhile. What a page shows at an instant follows from the film and that
 // instant alone. All instants are virtual time since the start.
 type Film struct {
@@ -31,7 +31,7 @@ type Film struct {
 	Marks      []Mark            `json:"marks"`   // in order of time
 	Counters   Counters          `json:"counters"`
 	Formula    Formula           `json:"formula"`
-	Results    []string          `json:"results"` // what became of each contender
+	Results    []string          `json:"results"` // of each contender
 	Violation  *player.Violation `json:"violation"`
 	// Known is the name of the Known that the violation is, if it is one.
 	Known string `json:"known,omitempty"`
@@ -111,7 +111,7 @@ type Mark struct {
 	Who       string        `json:"who,omitempty"`
 	State     string        `json:"state,omitempty"`
 	Text      string        `json:"text,omitempty"`
-	TextZh    string        `json:"text_zh,omitempty"` // the page has a line for what the engine says, and none for what a person remarks
+	TextZh    string        `json:"text_zh,omitempty"` // of a person's remark; the page has its own line for each text of the engine
 	Knows     *bool         `json:"knows,omitempty"`
 	Token     int64         `json:"token,omitempty"`
 	Path      string        `json:"path,omitempty"`

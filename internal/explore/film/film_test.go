@@ -233,7 +233,7 @@ func TestAChangeLeavesWhatWasBeforeIt(t *testing.T) {
 	}
 }
 
-// TestEachChangeIsInTheFilm: what a change does can be seen.
+// TestEachChangeIsInTheFilm: the film shows the effect of a change.
 func TestEachChangeIsInTheFilm(t *testing.T) {
 	s := subjects()[2]
 	w := explore.World{Lock: s, Contenders: 3}
@@ -311,7 +311,7 @@ func TestAWrongLockShowsTwoHolders(t *testing.T) {
 	require.Len(t, f.Results, 3, "the film goes on")
 }
 
-// TestPartsOfAFilm: what a part has, the whole film has, and nothing more
+// TestPartsOfAFilm: all that a part has, the whole film has, and nothing more
 // before the part's end.
 func TestPartsOfAFilm(t *testing.T) {
 	for _, do := range append([]explore.Fault{""}, film.PaceFaults...) {

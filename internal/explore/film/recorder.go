@@ -31,11 +31,11 @@ type recorder struct {
 	said    map[player.Violation]bool
 	states  map[string]string            // of clients
 	places  map[Place]int                // → index in film.Places
-	marks   map[*player.Contender][]Mark // what a contender has come to and nobody has noted
+	marks   map[*player.Contender][]Mark // changes of a contender that have not been noted yet
 	at      map[*player.Contender]string
 }
 
-// A znode is what a film has of one.
+// A znode is a film's record of one.
 type znode struct {
 	owner, session, data string
 	czxid                int64
@@ -65,12 +65,12 @@ func newRecorder(w *player.Player) *recorder {
 
 func (r *recorder) now() time.Duration {
 	if r.slots {
-		return r.clock + time.Since(r.w.Start) // what passes while a client waits to connect, for example
+		return r.clock + time.Since(r.w.Start) // the time while a client waits to connect, for example
 	}
 	return time.Since(r.w.Start)
 }
 
-// begin notes what is there at the start.
+// begin notes the state at the start.
 func (r *recorder) begin() {
 	for _, c := range r.w.Clients {
 		r.watches = append(r.watches, make(map[watchKey]struct{}))
@@ -176,7 +176,7 @@ func (r *recorder) Action() {
 	}
 }
 
-// Answer gives what the server has sent its time on the way.
+// Answer gives the server's packets their time on the way.
 func (r *recorder) Answer() {
 	if r.slots {
 		r.clock += slot / 2
@@ -190,15 +190,15 @@ func (r *recorder) Sent(c *player.Client, p *player.Frame) {
 	}
 }
 
-// Settled notes what is so when all have got as far as they can.
+// Settled notes the state when all have got as far as they can.
 func (r *recorder) Settled() {
 	r.broken()
 	r.where()
 	r.variables()
 }
 
-// Depart notes, in a film of a schedule of choices, what the server has
-// sent and what has changed there. A paced run does it when it gives the
+// Depart notes, in a film of a schedule of choices, the server's packets
+// and the changes at the server. A paced run does it when it gives the
 // packets their instants.
 func (r *recorder) Depart() {
 	if !r.slots {
@@ -225,7 +225,7 @@ func (r *recorder) Carried(c *player.Client, p player.Frame) {
 	}
 }
 
-// executed notes what a request has changed at the server; its reply is on
+// executed notes the changes that a request has made at the server; its reply is on
 // the way down.
 func (r *recorder) executed(c *player.Client, p player.Frame) {
 	switch p.Op {
@@ -245,7 +245,7 @@ func (r *recorder) executed(c *player.Client, p player.Frame) {
 	}
 }
 
-// scan looks for what has changed at the server.
+// scan looks for changes at the server.
 func (r *recorder) scan() {
 	r.scanNodes()
 	r.scanWatches()
@@ -306,7 +306,7 @@ func (r *recorder) scanNodes() {
 	r.nodes = seen
 }
 
-// scanWatches looks at the watches of clients, all if none is named.
+// scanWatches compares the watches of clients, all if none is given.
 func (r *recorder) scanWatches(clients ...*player.Client) {
 	if len(clients) == 0 {
 		clients = r.w.Clients
@@ -380,7 +380,7 @@ func (r *recorder) State(k *player.Contender, text string) {
 	r.marks[k] = append(r.marks[k], Mark{Kind: "state", Who: k.Name, State: cmp.Or(state, k.State), Text: text})
 }
 
-// Noted puts what the contenders have come to into the film.
+// Noted puts the changes of the contenders into the film.
 func (r *recorder) Noted(k *player.Contender) {
 	for _, m := range r.marks[k] {
 		if leased, ok := k.Lock.(player.Leased); ok && m.State == "holds" && k.State == player.Inside {
@@ -415,7 +415,7 @@ func (r *recorder) Lost(k *player.Contender, noticed bool) {
 	r.mark(m)
 }
 
-// known returns how much of the film nothing can change any more: what is
+// known returns the part of the film that cannot change any more: it ends
 // before the departure of the first packet that is still on its way. End is the
 // last instant of it.
 func (r *recorder) known() (packets, marks int, end time.Duration) {
@@ -437,7 +437,7 @@ func (r *recorder) part() *Film {
 	return &f
 }
 
-// describe says what the film is about.
+// describe sets the fields of the film that are about all of it.
 func (r *recorder) describe(f *Film) {
 	w := r.w
 	f.Lock, f.Contenders, f.Shared, f.Session = w.Lock.Name, w.Number(), w.Shared, w.Timeout()
