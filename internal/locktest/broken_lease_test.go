@@ -16,7 +16,7 @@ import (
 	"example.com/zklock/internal/locktest"
 )
 
-// A bug is what is wrong with a broken lock.
+// A bug is the fault of a broken lock.
 type bug string
 
 // Each breaks one line of a lock with leases that is right as far as it goes,

@@ -21,7 +21,7 @@ type failure struct {
 	words string
 }
 
-// said is what the suite must say of a broken lock.
+// said has the words with which the suite must fail a broken lock.
 func said(bug string) failure {
 	b := broken.Bugs[slices.IndexFunc(broken.Bugs, func(b broken.Bug) bool { return b.Name == bug })]
 	return failure{b.Case, b.Words}

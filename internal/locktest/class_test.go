@@ -23,7 +23,7 @@ import (
 	"example.com/zklock/internal/zkserver"
 )
 
-// An edit is what a question for a class asks for.
+// An edit is the change that a question for a class asks for.
 type edit struct {
 	old *regexp.Regexp // is found once in the step's files
 	new string

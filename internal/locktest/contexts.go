@@ -33,7 +33,7 @@ type ContextSubject struct {
 	Level Level
 }
 
-// RunContexts runs what a lock must do when a ctx ends as subtests, in a process
+// RunContexts runs the cases of a lock whose ctx ends as subtests, in a process
 // of its own as Run does. Run has the cases that hold for any contender: the two
 // suites complete each other.
 func RunContexts(t *testing.T, s ContextSubject) {
@@ -119,7 +119,7 @@ func waiterReturns(w *contexts) {
 	w.rest()
 }
 
-// rest lets what a lock does in the background come to its end, before the
+// rest waits until the lock's work in the background has ended, before the
 // clients are closed.
 func (w *contexts) rest() {
 	if w.Server != nil {

@@ -21,7 +21,7 @@ func ExpiredWaiter(w *World) {
 	result := w.Lock(waiter)
 	w.Waits(result, s, "the waiter")
 	w.Expire(s)
-	// The client fails what is asked of it while it changes over.
+	// The requests of the client fail while it changes over.
 	w.Renewed(s, "the waiter's client has a new session")
 	if w.goesOn(result, s) {
 		w.Unlock(holder, "the holder")
@@ -56,8 +56,8 @@ func (w *World) goesOn(result <-chan error, s *Session) bool {
 	return len(result) == 0
 }
 
-// ClosedWaiter closes the client of a waiter. The client never answers what is
-// asked of it then, so Lock need not return.
+// ClosedWaiter closes the client of a waiter. Later calls of the client may never
+// return, so Lock need not return.
 func ClosedWaiter(w *World) {
 	holder, _ := w.Contender()
 	w.MustLock(holder, "the holder")
@@ -97,7 +97,7 @@ func ExpiredHolder(w *World) {
 	w.Holds(result, "the waiter, after the holder's session has expired,")
 	w.Unlock(waiter, "the new holder")
 	w.NothingLeft()
-	w.UnlockErr(holder, "Unlock after the session has expired") // what a lock does for a holder in the background ends with it; the next case judges the error
+	w.UnlockErr(holder, "Unlock after the session has expired") // the lock's work in the background for this holder ends with it; the next case judges the error
 }
 
 func unlockAfterExpiry(w *World) {
@@ -179,7 +179,7 @@ type spoiler struct {
 	loses bool // the connection breaks, and nothing else goes wrong
 }
 
-// mustOutlive says that a lock must go on after its n-th request was spoiled.
+// mustOutlive reports whether a lock must go on after its n-th request was spoiled.
 func (w *World) mustOutlive(sp spoiler, s *Session, n int) bool {
 	if w.Subject.Requeues {
 		return true

@@ -1,6 +1,6 @@
-// Package locktest is what every lock of this project must do, as one suite.
-// Each case is a sentence; a lock that breaks it fails under that name, and
-// says what is wrong with it and what to do.
+// Package locktest is a suite of cases that every lock of this project must pass.
+// Each case is a sentence; a lock that breaks it fails under that name, with a
+// message that says what is wrong and what to do.
 //
 // A lock of your own is graded with one short file beside it:
 //
@@ -57,19 +57,19 @@ type Subject struct {
 	ErrNotLocked error
 	// Level says how much is asked of the lock. The zero Level is Full.
 	Level Level
-	// Queue says that contenders get the lock in the order in which they came,
+	// Queue means that contenders get the lock in the order in which they came,
 	// and that path is the parent of their nodes. Otherwise path is the node
 	// that the holder makes.
 	Queue bool
-	// Requeues says that Lock outlives what ends a connection or a session: it
+	// Requeues means that Lock outlives what ends a connection or a session: it
 	// tries again, and queues again if it must, and so do TryLock and Unlock.
 	// Otherwise they may, or return an error.
 	Requeues bool
-	// Retries says that Lock, TryLock and Unlock outlive what ends a connection or
+	// Retries means that Lock, TryLock and Unlock outlive what ends a connection or
 	// fails a request, except a create, but not what ends a session: they try
 	// again, but do not queue again. It is between an error and Requeues.
 	Retries bool
-	// FindsNode says that Lock and TryLock outlive a create that is lost with its
+	// FindsNode means that Lock and TryLock outlive a create that is lost with its
 	// connection: they find the node, or make another. RunLostReplies has the
 	// cases.
 	FindsNode bool
@@ -127,7 +127,7 @@ type (
 	Lease        = leases.Lease
 )
 
-// RunLeases runs what a lock with leases must do as subtests, in a process of
+// RunLeases runs the cases of a lock with leases as subtests, in a process of
 // its own as Run does.
 func RunLeases(t *testing.T, s LeaseSubject) {
 	t.Helper()
@@ -150,7 +150,7 @@ func RunSuite(t *testing.T, s Suite) {
 // suite's functions are not called and may be nil.
 func Names(s Suite) []string { return s.Plan().Names }
 
-// Groups says of each case of a suite to which group it belongs.
+// Groups returns the group of each case of a suite.
 func Groups(s Suite) map[string]Group { return s.Plan().Groups }
 
 // Plan is what Run runs.

@@ -24,7 +24,7 @@ type LostReplySubject struct {
 	Level Level
 }
 
-// RunLostReplies runs what a lock must do when the reply to create is lost as
+// RunLostReplies runs the cases of a lock whose reply to create is lost as
 // subtests, in a process of its own as Run does. Run has the cases that hold for
 // any contender, with Subject.FindsNode: the two suites complete each other.
 func RunLostReplies(t *testing.T, s LostReplySubject) {

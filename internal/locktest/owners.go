@@ -12,7 +12,7 @@ import (
 // one Mutex, and the owner that holds the lock may lock again.
 type OwnersSubject struct {
 	// Open makes one Mutex for the lock at path. Each call of what it returns
-	// makes another owner, and is the Mutex as this owner sees it. Such a Lock
+	// makes another owner, and is the Mutex for this owner. Such a Lock
 	// is used by several goroutines at once.
 	Open func(conn *zk.Conn, path string) func(name string) Lock
 	// Nobody makes a Mutex as a caller sees it that gives nil for the owner. If
@@ -26,7 +26,7 @@ type OwnersSubject struct {
 	Holds func(l Lock) int
 	// Requeues is as in Subject.
 	Requeues bool
-	// Shared says that the owners of a Mutex queue in memory, with one node for
+	// Shared means that the owners of a Mutex queue in memory, with one node for
 	// all of them.
 	Shared bool
 }

@@ -183,7 +183,7 @@ func manyOwners(w *owners) {
 
 // manyGoroutines has goroutines of one owner inside together, and never those
 // of two. They hurry, and meet at all points of Lock and Unlock; the race
-// detector sees what goes wrong in the books.
+// detector finds the faults in the books.
 func manyGoroutines(w *owners) {
 	const ownersN, goroutines, rounds = 4, 4, 25
 	open, _ := w.mutex()

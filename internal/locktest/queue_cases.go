@@ -131,7 +131,7 @@ func ForeignChild(w *World) {
 // again. First its first read is held back on its way to the server, then its
 // second, until it has sent all that it sends before it waits. Which reads
 // those are differs from lock to lock. Once the read is held, or the contender
-// waits, f is called, which does what the case is about.
+// waits, f is called, which does the special part of the case.
 func (w *World) atEachRead(f func(l Lock, s *Session, result <-chan error, release func(), step string)) {
 	for n := 1; w.GoesOn(n); n++ {
 		l, s := w.Contender()

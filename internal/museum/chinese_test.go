@@ -17,7 +17,7 @@ const (
 	catalogueZh = "../../docs/bugs.zh-CN.md"
 )
 
-// labels are what the diagrams say, and the same in Chinese. A hole takes what
+// labels are the texts of the diagrams, and the same in Chinese. A hole takes what
 // its kind allows, and the translation has the same holes.
 var labels = [][2]string{
 	{"client {who}", "客户端 {who}"},
@@ -100,7 +100,7 @@ var holes = map[string]string{
 	"m":       `\d+`,
 }
 
-// examples are what the test of labels puts in the holes.
+// examples are the words that the test of labels puts in the holes.
 var examples = map[string]string{
 	"{who}": "A", "{op}": "create", "{node}": "lock-0", "{command}": "del key", "{answer}": "OK", "{n}": "7", "{m}": "8",
 }

@@ -22,7 +22,7 @@ const (
 	bugs = "internal/museum/bugs"
 )
 
-// inDocs compares the bug's entry in the catalogue with what has happened.
+// inDocs compares the bug's entry in the catalogue with the schedule that was played.
 func (b Bug) inDocs(t *testing.T, diagram string) {
 	t.Helper()
 	if t.Failed() {

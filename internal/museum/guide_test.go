@@ -126,7 +126,7 @@ func unlike(page, chinese string) string {
 	return ""
 }
 
-// unshown returns what the first row lacks, "" if none lacks anything.
+// unshown returns the part that the first row lacks, "" if none lacks anything.
 func unshown(t *testing.T, page string) string {
 	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]*) \\| ([^|]*) \\| ([^|]*) \\|$").FindAllStringSubmatch(page, -1) {
 		claim, verdict, shown := m[1], m[2], m[4]

@@ -57,7 +57,7 @@ type line struct {
 	text  string
 }
 
-// diagram draws what has crossed the wire so far, and the notes.
+// diagram draws the packets that have crossed the wire so far, and the notes.
 //
 // A scene is what happens between two moments at which everything was settled:
 // one client acts, others may react. The order of two reactions is chance and

@@ -28,7 +28,7 @@ const (
 	// SessionTimeout is that of every client on the stage.
 	SessionTimeout = 10 * time.Second
 
-	patience = time.Minute      // virtual: what must happen may take that long
+	patience = time.Minute      // virtual: the longest wait for an event that must happen
 	forever  = 10 * time.Minute // virtual: 60 session timeouts in which nothing happens
 )
 

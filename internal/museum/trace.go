@@ -75,7 +75,7 @@ func result(e explore.Entry) string {
 
 var special = regexp.MustCompile(`[;#{}<>%]|\bend\b`)
 
-// plain leaves out what mermaid takes for its own.
+// plain leaves out characters that have a meaning in mermaid.
 func plain(text string) string {
 	return strings.ReplaceAll(special.ReplaceAllString(text, ""), ": ", ", ")
 }

@@ -155,8 +155,8 @@ type conn struct {
 	tap      *Tap
 	id       int
 	up, down framer
-	greeted  bool // the handshake has gone up
-	welcomed bool // its answer has come down
+	asked    bool // the handshake has been sent
+	answered bool // its answer has arrived
 	watchers watchers
 
 	// Guarded by tap.mu, and used only where there is a log.

@@ -20,8 +20,8 @@ type watchRequest struct {
 	exists bool // exists watches a node that is not there, too
 }
 
-// request notes a request that asks for a watch. What is left in d is its
-// body, which may have been cut off.
+// request notes a request that asks for a watch. d has its body, which may have been
+// cut off.
 func (w *watchers) request(h jute.RequestHeader, d *jute.Decoder) {
 	switch h.Op {
 	case jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2:

@@ -11,8 +11,8 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// An identity is what a connection is known as: its address, and each digest
-// that it has authenticated with.
+// An identity belongs to a connection: its address, and each digest with which it
+// has authenticated.
 type identity struct{ scheme, id string }
 
 // digest is the identity of "user:password".
@@ -22,8 +22,8 @@ func digest(userPassword string) string {
 	return user + ":" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// authenticate adds the identity that the packet proves. False: the scheme
-// is unknown, or the packet proves nothing.
+// authenticate adds the identity that the packet proves. It returns false if the
+// scheme is unknown, or the packet proves nothing.
 func (c *conn) authenticate(p *jute.AuthPacket) bool {
 	switch p.Scheme {
 	case "digest":
@@ -41,7 +41,8 @@ func (c *conn) authenticate(p *jute.AuthPacket) bool {
 }
 
 // resolveACL returns the list that a node gets when c asks for acl: without
-// duplicates, and "auth" replaced by the identities of c. False: not a valid list.
+// duplicates, and "auth" replaced by the identities of c. ok is false for a list that
+// is not valid.
 func (c *conn) resolveACL(acl []jute.ACL) ([]jute.ACL, bool) {
 	var out []jute.ACL
 	add := func(a jute.ACL) {

@@ -17,7 +17,7 @@ var ErrClosed = errors.New("zkserver: server closed")
 const (
 	defaultTick       = 2 * time.Second  // as in ZooKeeper's sample configuration
 	containerInterval = time.Minute      // znode.container.checkIntervalMs
-	handshakeTimeout  = 10 * time.Second // a connection that says nothing is closed after it
+	handshakeTimeout  = 10 * time.Second // a connection without a handshake is closed after it
 )
 
 // A Server is one embedded ZooKeeper. All methods may be called from any
@@ -29,8 +29,8 @@ type Server struct {
 	done    chan struct{} // closed by Close
 	wg      sync.WaitGroup
 
-	// mu guards everything below, and every conn and session: what the server
-	// does is one sequence, as in ZooKeeper. Nothing blocks while it is held.
+	// mu guards everything below, and every conn and session: the server's steps
+	// are one sequence, as in ZooKeeper. Nothing blocks while it is held.
 	mu           sync.Mutex
 	closed       bool
 	listener     net.Listener

@@ -50,7 +50,7 @@ type request struct {
 	Stuck int    // index in patienceWith
 }
 
-// A report is what a case says. There are several of one case, the last of
+// A report is a message of a case. There are several of one case, the last of
 // which has Ended set, unless the process ends before.
 type report struct {
 	Begun    bool
@@ -81,7 +81,7 @@ var calls struct {
 	n map[*testing.T]int // of suites, by test
 }
 
-// OnRealServer says that ZK names a ZooKeeper that is not the embedded one.
+// OnRealServer reports whether ZK names a ZooKeeper that is not the embedded one.
 func OnRealServer() bool {
 	spec := os.Getenv("ZK")
 	return spec != "" && spec != ensemble.SpecEmbedded
@@ -209,7 +209,7 @@ func (j *Judge) AskAbout(name, about string) (v Verdict) {
 	return v
 }
 
-// casesOfWorker bounds what cases leave in the memory of a process, for that of a
+// casesOfWorker bounds the memory that cases leave used in a process, for that of a
 // lock is bounded.
 const casesOfWorker = 50
 
@@ -230,7 +230,7 @@ type worker struct {
 	reports chan report // closed when the process has closed its output
 	printed *outputEnds
 	ended   bool
-	sweep   bool // kill is called after the end, too, for what the process has started
+	sweep   bool // kill is called after the end, too, for processes that it has started
 }
 
 // thisBinary starts the running program again.
@@ -275,7 +275,7 @@ func startWorker(test, suite string, launch Launcher) (*worker, error) {
 	return w, nil
 }
 
-// read turns what the process writes into reports.
+// read turns the output of the process into reports.
 func (w *worker) read(out io.Reader, token string) {
 	defer close(w.reports)
 	lines := bufio.NewReaderSize(out, 1<<20)
@@ -373,7 +373,7 @@ func (w *worker) close() {
 	w.cmd.Wait()
 }
 
-// died says why a process has ended in the middle of a case.
+// died returns why a process has ended in the middle of a case.
 func died(output string, state *os.ProcessState, left bool) string {
 	why, rest := "", ""
 	for line := range strings.Lines(output) {
@@ -400,7 +400,7 @@ func died(output string, state *os.ProcessState, left bool) string {
 	return fmt.Sprintf("the process ends (%v) in the middle of the case: the lock calls os.Exit or log.Fatal; return an error", state)
 }
 
-// leakedAt says where a goroutine that is left waits.
+// leakedAt returns where a goroutine that is left waits.
 func leakedAt(stacks string) string {
 	if place := stackOf(stacks, func(block string) bool {
 		return strings.Contains(block, "synctest bubble") && !strings.Contains(block, "testing/synctest.Test(")
@@ -410,7 +410,7 @@ func leakedAt(stacks string) string {
 	return ""
 }
 
-// Leaked says where a goroutine of the lock waits now.
+// Leaked returns where a goroutine of the lock waits now.
 func Leaked() string { return leakedAt(allStacks()) }
 
 // stackOf finds the first goroutine that wanted is true of, and in it the
@@ -438,7 +438,7 @@ func stackOf(stacks string, wanted func(block string) bool) string {
 	return ""
 }
 
-// ofOthers says that a function is of the standard library, whose import paths
+// ofOthers reports whether a function is of the standard library, whose import paths
 // have no dot, or of what a lock is tested with.
 func ofOthers(function string) bool {
 	first, _, slash := strings.Cut(function, "/")
@@ -489,7 +489,7 @@ func (p *outputEnds) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// take returns what was printed and forgets it.
+// take returns the output so far and drops it.
 func (p *outputEnds) take() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -47,7 +47,7 @@ type watchdog struct {
 	trace  string
 }
 
-// limits say what may happen between two steps of a case.
+// limits bound the time and work between two steps of a case.
 type limits struct {
 	processor time.Duration // that the process uses, at most twice a tick in each: a machine may stop for seconds and count them
 	idle      int           // ticks at which no goroutine could run, and what they wait for is unknown
@@ -148,7 +148,7 @@ func (d *watchdog) left(failed bool) {
 		return
 	}
 	if len(d.notes) == 0 {
-		return // the race detector has failed it: end says so
+		return // the race detector has failed it: end reports that
 	}
 	d.say(report{Failures: d.notes, Trace: d.trace})
 	os.Exit(1)
@@ -312,7 +312,7 @@ const (
 
 var whoseCode sync.Map // of program counters, by whose
 
-// whose says to whom a place in the program belongs.
+// whose returns to whose code a program counter belongs.
 func whose(pc uintptr) owner {
 	if known, ok := whoseCode.Load(pc); ok {
 		return known.(owner)
@@ -350,7 +350,7 @@ func mayGoOn(state, frames string) bool {
 	return !(strings.HasPrefix(state, "sleep") && strings.Contains(state, inBubble))
 }
 
-// stuck reports what the lock does in place of ending.
+// stuck reports where the lock waits or spins in place of ending.
 func (d *watchdog) stuck(why string) {
 	stacks := allStacks()
 	d.mu.Lock()

@@ -80,7 +80,7 @@ func (w *leaseWorld) open(in ...*stage.Session) (Lock, *stage.Session) {
 	return l, in[0]
 }
 
-// settle waits, before the client is closed, for what a lock does in the
+// settle waits, before the client is closed, for a lock's work in the
 // background.
 func settle(w *stage.Stage, l Lock) {
 	waiter, ok := l.(Waiter)
@@ -146,7 +146,7 @@ func (w *leaseWorld) release(l Lease, name string) {
 	require.NoError(w, l.Unlock(within(w)), "Unlock of %s fails", name)
 }
 
-// within is a ctx for what must end.
+// within returns a ctx for a call that must end.
 func within(w *leaseWorld) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), stage.Patience)
 	w.Cleanup(cancel)
@@ -382,7 +382,7 @@ func unlockAfterParentAnew(w *leaseWorld) {
 	w.NothingLeft()
 }
 
-// unlockWhileCutOff lets the client keep back what it cannot send, until the
+// unlockWhileCutOff lets the client keep back requests that it cannot send, until the
 // next holder has a node of the same name.
 func unlockWhileCutOff(w *leaseWorld) {
 	lease, s := w.holder(w.Ordinary())
@@ -391,7 +391,7 @@ func unlockWhileCutOff(w *leaseWorld) {
 	w.Hit(back, "the holder's client connects again")
 	unlocked := make(chan error, 1)
 	go judge.Aside(func() { unlocked <- lease.Unlock(within(w)) })
-	time.Sleep(time.Second) // for Unlock to send what it sends
+	time.Sleep(time.Second) // for Unlock to send its requests
 	w.Server.Expire(s.ID)
 	admin := w.Session()
 	w.Eventually("the parent can be deleted", func() bool { return admin.Delete(w.Path, -1) == nil })
@@ -413,7 +413,7 @@ func createInTheNextSession(w *leaseWorld) {
 	require.True(w, w.Server.Cut(s.ID))
 	w.Hit(back, "the client connects again")
 	a := w.begin(l)
-	time.Sleep(time.Second) // for Lock to send what it sends
+	time.Sleep(time.Second) // for Lock to send its requests
 	w.Server.Expire(s.ID)
 	back.Release()
 	w.release(w.gets(a, "a contender whose session has expired before its create was sent"), "it")

@@ -34,7 +34,7 @@ import (
 // On ZooKeepers other than the embedded one the series is skipped.
 //
 // The cases run in a process of their own, as those of Run do. If many cases do
-// not end, the series stops, and says so.
+// not end, the series stops with a message.
 func RunFaults(t *testing.T, s Subject) {
 	t.Helper()
 	if judge.OnRealServer() {
@@ -126,7 +126,7 @@ var pairs = flag.Int("locktest.pairs", 0, "the fault series has pairs of faults,
 
 func today() int { return time.Now().UTC().YearDay() }
 
-// A situation is what a contender meets.
+// A situation is the state of the queue for a contender.
 type situation struct {
 	name   string
 	holder bool // a contender of another session holds the lock, and lets go of it while ours waits
@@ -145,12 +145,12 @@ var situations = []situation{
 	{name: "the same Mutex holds the lock and another session waits", beside: true, before: true},
 }
 
-// A damage is what happens to a request.
+// A damage is a fault of a request.
 type damage struct {
 	name   string
 	inject func(w *stage.Stage, s *stage.Session, n int) *zkserver.Fault
 	breaks bool                                   // the connection, and nothing else
-	then   func(w *stage.Stage, s *stage.Session) // before what is held goes on
+	then   func(w *stage.Stage, s *stage.Session) // before the held request goes on
 }
 
 var damages = []damage{
@@ -246,7 +246,7 @@ func (c faultCase) play(w *stage.Stage, subject Subject) []jute.Op {
 		}
 	}()
 	// The others let go when ours waits or is through, or when every fault has
-	// held up what it was to hold up.
+	// held up its request.
 	time.Sleep(5 * time.Second)
 	for _, g := range others {
 		g.leave()
@@ -287,7 +287,7 @@ func (c faultCase) strike(w *stage.Stage, ours *stage.Session, end func()) (stop
 			case <-over:
 				return
 			}
-			time.Sleep(10 * time.Millisecond) // what is held is late, and others go on meanwhile
+			time.Sleep(10 * time.Millisecond) // the held request is late, and others go on meanwhile
 			if c.Ends && i == 0 {
 				end()
 				time.Sleep(10 * time.Millisecond) // time to return, while the request is still held
@@ -397,7 +397,7 @@ func (v *exclusionChecker) valid(s *holding) bool {
 		slices.ContainsFunc(v.w.Server.Sessions(), func(live zkserver.Session) bool { return live.ID == s.id })
 }
 
-// alive says that a client has the session still with which it began.
+// alive reports whether a client has the session still with which it began.
 func (v *exclusionChecker) alive(s *stage.Session) bool {
 	return slices.ContainsFunc(v.w.Server.Sessions(), func(live zkserver.Session) bool { return live.ID == s.ID })
 }

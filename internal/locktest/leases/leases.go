@@ -1,4 +1,4 @@
-// Package leases is what every lock with leases must do: a suite of cases, and the fault
+// Package leases is a suite for locks with leases: cases that each must pass, and the fault
 // series.
 package leases
 

@@ -24,7 +24,7 @@ import (
 // The article has no listing of it. So it happens to step 3's lock, which is
 // the article's chain without a mistake.
 
-// A register is what the lock is to protect: a number that two clients read,
+// A register is protected by the lock: a number that two clients read,
 // add one to, and write back.
 type register struct {
 	value   int

@@ -38,7 +38,7 @@ func TestEachScheduleEndsWithItsBug(t *testing.T) {
 	}
 }
 
-// ending is what the trace of a scene ends with.
+// ending returns the end of the trace of a scene.
 func ending(s scenes.Scene, tr *explore.Trace) string {
 	if slices.Contains(s.Kinds, explore.Outlived) {
 		return string(explore.Outlived) // it is reported apart

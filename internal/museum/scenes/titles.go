@@ -23,7 +23,7 @@ var substitutes = map[string][2]string{
 	},
 }
 
-// goals say what to reach, for a person who chooses the schedule.
+// goals are the ends to reach, for a person who chooses the schedule.
 var goals = map[explore.Kind][2]string{
 	explore.Endless:       {"Make it send requests without end.", "让它没完没了地发请求。"},
 	explore.ForeignDelete: {"Make one client delete another's node.", "让一个客户端删除别人的节点。"},
@@ -38,7 +38,7 @@ var goals = map[explore.Kind][2]string{
 	explore.Outlived:      {"Make a holder outlive its session.", "让持有者在会话结束之后仍以为持有锁。"},
 }
 
-// Goal says what to reach in a scene, in English and in Chinese.
+// Goal returns what to reach in a scene, in English and in Chinese.
 func (s Scene) Goal() (en, zh string) {
 	if s.Substitute[0] != "" {
 		return "Let two holders add one each to /stock, and make one addition get lost.", "让两个持有者各给 /stock 加一，却丢失其中一次。"
