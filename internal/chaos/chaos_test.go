@@ -246,7 +246,7 @@ func (c *chaos) stop(n int, lasts time.Duration) fault {
 	return fault{fmt.Sprintf("process %d is stopped", n), signal(syscall.SIGSTOP), signal(syscall.SIGCONT), lasts}
 }
 
-// check says what must hold:
+// check fails the test unless
 //   - no two leases of a path are valid at once, each by its own Lost;
 //   - of two leases of a path, the later one has the higher token;
 //   - the register has counted each write exactly once, and none with a token

@@ -196,7 +196,7 @@ func (p *process) connect(ctx context.Context, ordinary bool) (*session, error) 
 	return s, nil
 }
 
-// obey does what the test says on the standard input.
+// obey carries out the test's commands on the standard input.
 func (p *process) obey() {
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {

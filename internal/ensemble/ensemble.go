@@ -37,7 +37,7 @@ type Ensemble struct {
 	docker  interface{ Close() } // servers in Docker, or nil
 }
 
-// AnswerTimeout is how long Open gives a server to say what it is. Time in
+// AnswerTimeout is how long Open waits for a server's answer to srvr. Time in
 // which the whole machine stops does not count. Tests with silent
 // servers set a shorter one.
 var AnswerTimeout = 10 * time.Second
@@ -108,7 +108,7 @@ func (j joined) Error() string {
 
 func (j joined) Unwrap() []error { return j }
 
-// ask finds out what listens at addr.
+// ask finds out which server listens at addr.
 func ask(ctx context.Context, addr string) (version, mode string, err error) {
 	return askWithin(ctx, addr, again)
 }
@@ -203,7 +203,7 @@ func Shared(ctx context.Context, spec string) (*Ensemble, error) {
 	return e, nil
 }
 
-// CloseShared closes what Shared has opened.
+// CloseShared closes the ensemble that Shared has opened.
 func CloseShared() {
 	shared.Lock()
 	defer shared.Unlock()
@@ -216,7 +216,7 @@ func CloseShared() {
 // Servers are the addresses of the servers, host:port each.
 func (e *Ensemble) Servers() []string { return slices.Clone(e.servers) }
 
-// String says which ZooKeeper it is, for people to read beside a figure.
+// String returns which ZooKeeper it is, for people to read beside a figure.
 func (e *Ensemble) String() string { return e.label }
 
 // Members says of each server what it is: its version, and whether it is
@@ -234,7 +234,7 @@ func (e *Ensemble) Members(ctx context.Context) []string {
 	return members
 }
 
-// Close stops what Open started. Clients must have been closed before.
+// Close stops the servers that Open started. Clients must have been closed before.
 func (e *Ensemble) Close() {
 	if e.server != nil {
 		e.server.Close()

@@ -85,7 +85,7 @@ func sentence(t *testing.T, r room) (text, from string) {
 	return "", ""
 }
 
-// alone says what uses a package that no other imports.
+// alone returns the use of a package that no other imports.
 func alone(r room) string {
 	if r.Name == "main" {
 		return "a command"

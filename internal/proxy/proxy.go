@@ -46,7 +46,7 @@ func New(t testing.TB, server string) *Proxy {
 	p.forward.Go(p.accept)
 	t.Cleanup(func() {
 		l.Close()
-		p.Heal() // what is held back goes on
+		p.Heal() // packets that are held back go on
 		p.CutOff()
 		p.forward.Wait()
 	})
@@ -68,7 +68,7 @@ func (p *Proxy) accept() {
 
 // A link is a client's connection, joined to one to the server.
 type link struct {
-	asked []byte // the end of what the client has sent, for a text that comes in two pieces
+	asked []byte // the end of the client's bytes, for a text that comes in two pieces
 	lost  *loss  // guarded by mu of the proxy; set while the link's reply is to be lost
 }
 

@@ -9,7 +9,7 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// A Kind says what an Entry is.
+// A Kind is the kind of an Entry.
 type Kind int
 
 // What crosses the wire.
@@ -90,7 +90,7 @@ func (t *Tap) Armed() int {
 	return n
 }
 
-// Password returns what the server gave a client to come back to its session
+// Password returns the password that a client needs to come back to its session
 // with; nil if the session began elsewhere.
 func (t *Tap) Password(session int64) []byte {
 	t.mu.Lock()

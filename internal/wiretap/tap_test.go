@@ -235,7 +235,7 @@ func TestWatchesAreArmedAgainAfterAReconnect(t *testing.T) {
 	})
 }
 
-// stream is a connection that delivers what it is given, in pieces.
+// stream is a connection that delivers its bytes in pieces.
 type stream struct {
 	net.Conn
 	down  io.Reader

@@ -9,7 +9,7 @@ import (
 // watchers counts how many watchers the client library keeps for each node
 // that is watched through one connection.
 type watchers struct {
-	mu    sync.Mutex             // guards what follows
+	mu    sync.Mutex             // guards the fields below
 	asked map[int32]watchRequest // by xid
 	set   map[watch]int64
 }

@@ -41,8 +41,8 @@ func (c *conn) authenticate(p *jute.AuthPacket) bool {
 }
 
 // resolveACL returns the list that a node gets when c asks for acl: without
-// duplicates, and "auth" replaced by the identities of c. ok is false for a list that
-// is not valid.
+// duplicates, and "auth" replaced by the identities of c. It returns false
+// for a list that is not valid.
 func (c *conn) resolveACL(acl []jute.ACL) ([]jute.ACL, bool) {
 	var out []jute.ACL
 	add := func(a jute.ACL) {

@@ -63,7 +63,7 @@ func (w *Player) checkWaitLocked(k *Contender) {
 		w.ViolateLocked(Violation{Kind: TooLong, Who: k.Name, What: fmt.Sprintf("%s has waited for %v, and its Lock is to give up after %v", k.Name, time.Since(k.since), w.Lock.Within)})
 	}
 	if l := k.Client.Line; w.Apart && !k.Client.faulted && !l.Broken && len(l.Up)+len(l.Down) == 0 {
-		w.ViolateLocked(Violation{Kind: Hang, Who: k.Name, What: k.Name + " waits for a lock that no other contender wants"})
+		w.ViolateLocked(Violation{Kind: Hang, Who: k.Name, What: k.Name + " waits for a lock that no other contender holds or asks for"})
 	}
 }
 

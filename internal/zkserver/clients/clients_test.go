@@ -1,8 +1,8 @@
 //go:build unix
 
 // Package clients_test lets clients that are not ours count to 100 on the
-// embedded server: what it serves is ZooKeeper's protocol, not what one Go
-// library happens to need of it.
+// embedded server: it serves ZooKeeper's protocol, not only the part that one Go
+// library needs.
 //
 // Each client runs as several operating-system processes. A process takes the
 // lock under test, reads the counter, writes it back plus one, and releases
@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	total    = 100             // what the processes of a client count to, together
+	total    = 100             // to which the processes of a client count, together
 	patience = 5 * time.Minute // how long something that must happen may take
 	counter  = "/counter"
 )
@@ -280,14 +280,14 @@ func (g *counterTest) queueing(locks ...string) {
 	g.leave()
 }
 
-// A process is one client. As a writer it takes what the process says.
+// A process is one client. As a writer it takes the output of the process.
 type process struct {
 	name   string
 	stdin  io.WriteCloser
 	exited chan struct{} // closed when it has ended and its output has been read
 	err    error         // what it ended with; to be read after exited
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	text string     // all that it has said
 	next int        // offset of the first line in text that nextLine has not seen
 	said chan struct{}
@@ -325,7 +325,7 @@ func (p *process) nextLine(ctx context.Context, want *regexp.Regexp) (string, er
 		select {
 		case <-said:
 		case <-p.exited:
-			over = true // look once more at what it said last
+			over = true // look once more at its last lines
 		case <-ctx.Done():
 			return "", fmt.Errorf("%s does not say %q; it said:\n%s", p.name, want, p.all())
 		}

@@ -108,7 +108,7 @@ type noLock struct{}
 func (noLock) Lock() error   { return nil }
 func (noLock) Unlock() error { return nil }
 
-// locksOf returns what makes the locks of the contenders in a session.
+// locksOf returns a function that makes the locks of the contenders in a session.
 func locksOf(kind string, conn *zk.Conn, path string) (func() locker, error) {
 	switch kind {
 	case "zk.Lock":
@@ -123,7 +123,7 @@ func locksOf(kind string, conn *zk.Conn, path string) (func() locker, error) {
 }
 
 // count takes turns at the counter. It is read in the session of the lock: the
-// server of another session may not have what was written last.
+// server of another session may not have the last write.
 func count(conn *zk.Conn, lock locker, counter string, turns int) error {
 	for range turns {
 		if err := lock.Lock(); err != nil {

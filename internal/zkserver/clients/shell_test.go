@@ -52,8 +52,8 @@ func (g *counterTest) startShells(n int) []*shell {
 	return shells
 }
 
-// line returns what the shell says next. News of watches come whenever they
-// come, in the midst of anything: they are put aside.
+// line returns the next line of the shell. Events of watches may come at any time,
+// in the middle of other lines: they are put aside.
 func (sh *shell) line(ctx context.Context) (string, error) {
 	for {
 		line, err := sh.nextLine(ctx, anyLine)
@@ -69,8 +69,8 @@ func (sh *shell) line(ctx context.Context) (string, error) {
 	}
 }
 
-// run types a command and returns what the shell says to it. There may be
-// nothing to hear: so its version is asked for as well, and ends the answer.
+// run types a command and returns the shell's answer. That may be empty: so its
+// version is asked for as well, and ends the answer.
 func (sh *shell) run(ctx context.Context, command string) ([]string, error) {
 	io.WriteString(sh.stdin, command+"\nversion\n")
 	var answer []string

@@ -20,7 +20,7 @@ type line struct {
 	server string
 	listen net.Listener
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	open []net.Conn
 	down bool // cut, and not mended yet
 }
