@@ -30,7 +30,7 @@ var harms = map[explore.Kind]string{
 	explore.NodeLeft:      "a node is left behind",
 	explore.TwoHolders:    "two hold the lock at once",
 	explore.ForeignDelete: "one client deletes another's node",
-	explore.Overtaken:     "a contender gets in before one that stands before it",
+	explore.Overtaken:     "a contender gets in before one that is before it in the queue",
 }
 
 // Cases are all cases, in the order in which they are judged.

@@ -37,7 +37,7 @@ var Tasks = []Task{
 		Text{"Make one client delete another's node.", "让一个客户端删除别人的节点。"}),
 	task(6, "d_first.go", listings.NewZkLock, explore.World{Lock: queue, Contenders: 3, Kinds: []explore.Fault{explore.Expire}, Faults: 1}, explore.Overtaken,
 		Text{"article D, the first lock", "文章 D，第一个锁"},
-		Text{"Let a contender get in before one that stands before it in the queue.", "让一个竞争者插队：排在它前面的还没拿到锁，它先拿到。"}),
+		Text{"Let a contender get in before one that is before it in the queue.", "让一个竞争者插队：排在它前面的还没拿到锁，它先拿到。"}),
 }
 
 // queue is the path of a lock that takes it for the parent of its queue.

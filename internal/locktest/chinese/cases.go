@@ -248,7 +248,7 @@ var cases = map[string]string{
 	"listing 3: a node is left behind":                                              "代码 3：留下一个节点",
 	"listing 4: two hold the lock at once":                                          "代码 4：两个竞争者同时持有锁",
 	"listing 5: one client deletes another's node":                                  "代码 5：一个客户端删除了另一个的节点",
-	"listing 6: a contender gets in before one that stands before it":               "代码 6：竞争者抢在前面的竞争者之前拿到锁",
+	"listing 6: a contender gets in before one that is before it in the queue":               "代码 6：竞争者抢在前面的竞争者之前拿到锁",
 
 	// New in exercise 5.
 

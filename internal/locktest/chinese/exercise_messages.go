@@ -128,7 +128,7 @@ var exerciseMessages = map[string]string{
 	"a node is left behind":                                "留下一个节点",
 	"two hold the lock at once":                            "两个竞争者同时持有锁",
 	"one client deletes another's node":                    "一个客户端删除了另一个的节点",
-	"a contender gets in before one that stands before it": "竞争者抢在前面的竞争者之前拿到锁",
+	"a contender gets in before one that is before it in the queue": "竞争者抢在前面的竞争者之前拿到锁",
 	"answer %d does not reach the goal yet":                "答案 %d 还没有到达目标",
 	"answer %d reaches the goal with %d choices, and ours with %d: which of yours does the harm not need?": "答案 %d 用 %d 次选择到达目标，我们的用了 %d 次：你的哪些选择其实用不着？",
 	"the schedule is another one each time that it is played: choose another way to the goal":              "这个调度每次播放都不一样：请换一条路到达目标",
