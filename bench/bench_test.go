@@ -246,7 +246,7 @@ func TestALockThatDoesNotLockFails(t *testing.T) {
 	require.Contains(t, stdout, "FAILED")
 }
 
-// watching is how often a failing lock has begun to wait.
+// watching counts the waits that a failing lock has begun.
 var watching atomic.Int64
 
 // failing is a lock whose second contender fails while the others wait.

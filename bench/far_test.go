@@ -62,7 +62,7 @@ func TestAFarLineHasDeadlines(t *testing.T) {
 	})
 }
 
-// Each end hears of the other's end after what was sent before it.
+// Each side reads all data that was sent before the end, and then the end.
 func TestTheEndOfAFarLineComesLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

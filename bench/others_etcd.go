@@ -22,7 +22,7 @@ func init() { arenas["etcd"] = openEtcd }
 // etcdTTL is that of the leases, in seconds.
 const etcdTTL = 30
 
-// What opening the sessions may take: a time for all, and one for each of them.
+// The time to open the sessions: one limit for all, and one for each of them.
 const (
 	openTimeout = 10 * time.Second
 	openEach    = 20 * time.Millisecond

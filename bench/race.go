@@ -13,7 +13,7 @@ import (
 )
 
 // A race is article A's main: contenders that lock, add one to a counter and
-// unlock. What the lock is on does not matter here.
+// unlock. The server of the lock does not matter here.
 type race struct {
 	contenders, times int
 	limit             time.Duration // 0: none
@@ -26,8 +26,7 @@ type race struct {
 	// expires says that at the limit a contender can lose the lock while it is
 	// inside, because the end of the race is the end of its session.
 	expires bool
-	// sent is how many requests have been sent; nil if requests alone do not
-	// show life.
+	// sent counts the requests so far; nil if requests alone do not show life.
 	sent func() int64
 	// watch, if it is not nil, runs beside the race, and may end it with an error.
 	watch func(ctx context.Context, held func() int, fail func(error))
@@ -35,8 +34,8 @@ type race struct {
 	begins func(at time.Time)
 	// names, if it is not nil, says in an error which contender it is about.
 	names func(contender int, err error) error
-	// tell, if it is not nil, is called with what a contender does.
-	tell func(contender int, state, says string)
+	// report, if it is not nil, is called with each step of a contender.
+	report func(contender int, state, says string)
 	// ended names what has ended when contenders have to return.
 	ended string
 }
@@ -233,8 +232,8 @@ func (c *course) outcome(elapsed time.Duration) raced {
 }
 
 func (r race) says(contender int, state, says string) {
-	if r.tell != nil {
-		r.tell(contender, state, says)
+	if r.report != nil {
+		r.report(contender, state, says)
 	}
 }
 

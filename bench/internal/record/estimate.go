@@ -81,8 +81,8 @@ func (e *estimator) findCauses() {
 }
 
 // placeWrites finds the instants of the writes. Where middles are in the wrong
-// order, either the earlier ones are moved on or the later ones back. What lies
-// between the two is in order, too.
+// order, either the earlier ones are moved on or the later ones back. The instants
+// between the two are in order, too.
 func (e *estimator) placeWrites() {
 	n := len(e.writes)
 	earliest, latest, on := make([]time.Duration, n), make([]time.Duration, n), make([]time.Duration, n)
@@ -115,7 +115,7 @@ func (e *estimator) placeWrites() {
 		room := max(0, min(at-least, most-at)) / 2
 		for i, w := range e.writes[from:to] {
 			w.at = at - room + room*time.Duration(2*i+1)/time.Duration(to-from)
-			w.at = max(w.sent, min(w.at, w.came)) // the servers of an ensemble may tell of it late
+			w.at = max(w.sent, min(w.at, w.came)) // the servers of an ensemble may send it late
 		}
 		from = to
 	}

@@ -61,8 +61,8 @@ func WriteReport(w io.Writer, set Settings, results []Run, charts []chart) error
 // A serverLine is a server that locks have run on.
 type serverLine struct{ Kind, Text string }
 
-// In a password a blank or a comma cannot stand as itself; a colon, a slash or an @
-// should not, and might.
+// A password cannot contain a blank or a comma unescaped; it should not contain a
+// colon, a slash or an @, and might.
 var (
 	userPassword   = regexp.MustCompile(`(://[^:/@,\s]*:)[^,\s]*@`)
 	passwordOption = regexp.MustCompile(`([?&][^=&,\s]*password=)[^&,\s]*`)
