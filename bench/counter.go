@@ -443,7 +443,7 @@ func (b *benchmark) connect(ctx context.Context, tap *wiretap.Tap, sessions, n i
 	defer cancel()
 	options := ensemble.Options{Tap: tap, SessionTimeout: b.sessionTimeout()}
 	if rtt > 0 {
-		options.Wrap = func(nc net.Conn) net.Conn { return far(nc, rtt) }
+		options.Wrap = func(nc net.Conn) net.Conn { return delayed(nc, rtt) }
 	}
 	if sessions > 1 {
 		options.Buffer = 64<<10 + 80*n*b.cfg.procs // enough for a list of all names

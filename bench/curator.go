@@ -162,7 +162,7 @@ func (b *benchmark) reach(servers []string) (addrs []string, close func(), err e
 		if err != nil {
 			return nil, err
 		}
-		return far(nc, b.cfg.rtt), nil
+		return delayed(nc, b.cfg.rtt), nil
 	}
 	for _, server := range servers {
 		addr, end, err := proxy(dial, server)

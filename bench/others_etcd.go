@@ -40,7 +40,7 @@ func openEtcd(ctx context.Context, spec string) (arena, error) {
 	a := &etcdArena{}
 	addresses := strings.Split(spec, ",")
 	count := func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		if ctx.Value(uncounted{}) == nil {
+		if ctx.Value(uncountedKey{}) == nil {
 			a.requests.Add(1)
 		}
 		return invoke(ctx, method, req, reply, conn, opts...)
@@ -80,14 +80,14 @@ func (a *etcdArena) begin(ctx context.Context, n int) (func() otherLocker, error
 	return func() otherLocker { i++; return a.locks[i-1] }, err
 }
 
-// uncounted marks the ctx of a request that is not a contender's.
-type uncounted struct{}
+// uncountedKey marks the ctx of a request that is not a contender's.
+type uncountedKey struct{}
 
 const answerTimeout = 5 * time.Second
 
 // The client waits for a server that has gone until its leases have ended.
 func (a *etcdArena) answers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, uncounted{}, true), answerTimeout)
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, uncountedKey{}, true), answerTimeout)
 	defer cancel()
 	if _, err := a.client.Get(ctx, a.prefix); err != nil {
 		return fmt.Errorf("no answer within %v: %w", answerTimeout, err)

@@ -55,7 +55,7 @@ func (b *benchmark) runOther(ctx context.Context, c contestant, r report.Run, st
 	if !c.other.counts {
 		run.work = func(int) error { return nil }
 	}
-	if w, ok := a.(watched); ok {
+	if w, ok := a.(watchedArena); ok {
 		run.watch = func(ctx context.Context, held func() int, fail func(error)) {
 			for sleep(ctx, watchEvery) {
 				heldThen := held()

@@ -123,7 +123,7 @@ func TestContendersOfASessionShareItsValue(t *testing.T) {
 	opened := 0
 	begin := perSession(func(*zk.Conn, string, time.Duration) func() locker {
 		opened++
-		return func() locker { return sham{} }
+		return func() locker { return openLock{} }
 	})
 	a, b := new(zk.Conn), new(zk.Conn)
 	anyTimeout := setting{4, func(*zk.Conn) time.Duration { return 0 }}

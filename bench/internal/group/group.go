@@ -176,8 +176,8 @@ func (g *Group) enter() error {
 	}
 }
 
-// arrived is a process- node as it was read.
-type arrived struct {
+// processNode is a process- node as it was read.
+type processNode struct {
 	process
 	node    string
 	version int32
@@ -196,7 +196,7 @@ func (g *Group) lineUp() error {
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(here, func(a arrived) bool { return a.node == g.node })
+		i := slices.IndexFunc(here, func(a processNode) bool { return a.node == g.node })
 		if i < 0 {
 			return fmt.Errorf("%s has gone, most likely with our session: %w", g.node, zk.ErrNoNode)
 		}
@@ -204,14 +204,14 @@ func (g *Group) lineUp() error {
 			return nil
 		}
 		var text string
-		if slices.ContainsFunc(here, func(a arrived) bool { return a.LineUp != nil }) {
+		if slices.ContainsFunc(here, func(a processNode) bool { return a.LineUp != nil }) {
 			text = fmt.Sprintf("a run of other processes is under way at %s, waiting for its end", g.parent)
 		} else {
 			if err := differ(g.me, here[0].process); err != nil {
 				return err
 			}
 			// A process with other flags is about to notice that.
-			alike := slices.DeleteFunc(here, func(a arrived) bool { return differ(g.me, a.process) != nil })
+			alike := slices.DeleteFunc(here, func(a processNode) bool { return differ(g.me, a.process) != nil })
 			if i == 0 && len(alike) >= g.Procs {
 				if err := g.lead(names, alike[:g.Procs]); err != nil {
 					return err
@@ -231,13 +231,13 @@ func (g *Group) lineUp() error {
 }
 
 // look reads the nodes of the processes, in their order.
-func (g *Group) look(names []string) ([]arrived, error) {
-	var here []arrived
+func (g *Group) look(names []string) ([]processNode, error) {
+	var here []processNode
 	for _, name := range slices.Sorted(slices.Values(names)) {
 		if !strings.HasPrefix(name, processPrefix) {
 			continue
 		}
-		a := arrived{node: g.parent + "/" + name}
+		a := processNode{node: g.parent + "/" + name}
 		data, stat, err := g.Admin.Get(a.node)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
@@ -268,7 +268,7 @@ func differ(me, first process) error {
 }
 
 // lead makes a line-up, unless one of its members has just gone.
-func (g *Group) lead(names []string, chosen []arrived) error {
+func (g *Group) lead(names []string, chosen []processNode) error {
 	for _, name := range names {
 		if !strings.HasPrefix(name, processPrefix) { // of processes that were killed
 			if err := g.Remove(g.parent + "/" + name); err != nil && !errors.Is(err, zk.ErrNotEmpty) {

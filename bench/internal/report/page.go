@@ -86,19 +86,19 @@ func class(style string) string {
 	return map[string]string{red: "bad", yellow: "note", green: "best"}[style]
 }
 
-// A spanned is a cell of the page.
-type spanned struct {
+// A pageCell is a cell of the page.
+type pageCell struct {
 	Label string // of its column, for pages where rows are cards
 	Text  string
 	Span  int
 }
 
 // span gives the long cell of a short row the room of the missing cells.
-func span(t table, row tableRow) []spanned {
-	var cells []spanned
+func span(t table, row tableRow) []pageCell {
+	var cells []pageCell
 	for i, text := range row.cells {
 		missing := len(t.header) - len(row.cells)
-		c := spanned{Text: strings.TrimSpace(text), Span: 1}
+		c := pageCell{Text: strings.TrimSpace(text), Span: 1}
 		switch {
 		case i < long || missing == 0:
 			c.Label = t.header[i]

@@ -16,7 +16,7 @@ const rtt = 20 * time.Millisecond
 // line returns both ends of a line with distance.
 func line() (client, server net.Conn) {
 	near, server := net.Pipe()
-	return far(near, rtt), server
+	return delayed(near, rtt), server
 }
 
 func read(t *testing.T, from io.Reader, n int) string {
