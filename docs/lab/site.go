@@ -47,7 +47,7 @@ type site struct {
 	filmName string
 
 	mu      sync.Mutex // guards what follows
-	last    *built     // nil: nothing has been built yet
+	last    *builtPage // nil: nothing has been built yet
 	builds  int        // how many have succeeded
 	failure string     // of the newest build; "": it has not failed
 	now     bool       // it is building
@@ -57,7 +57,7 @@ type site struct {
 func newSite(host string) *site { return &site{host: host, changed: make(chan struct{})} }
 
 // put notes how a build has ended.
-func (s *site) put(b *built, err error) {
+func (s *site) put(b *builtPage, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = false
@@ -87,7 +87,7 @@ func (s *site) notifyLocked() {
 	s.changed = make(chan struct{})
 }
 
-func (s *site) state() (b *built, builds int, failure string, building bool, changed <-chan struct{}) {
+func (s *site) state() (b *builtPage, builds int, failure string, building bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last, s.builds, s.failure, s.now, s.changed

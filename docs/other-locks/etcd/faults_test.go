@@ -143,16 +143,16 @@ func watches() (option grpc.DialOption, set <-chan struct{}) {
 	var once sync.Once
 	return grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
 		stream, err := open(ctx, desc, conn, method, options...)
-		return watched{stream, func() { once.Do(func() { close(ch) }) }}, err
+		return watchedStream{stream, func() { once.Do(func() { close(ch) }) }}, err
 	}), ch
 }
 
-type watched struct {
+type watchedStream struct {
 	grpc.ClientStream
 	set func()
 }
 
-func (w watched) RecvMsg(m any) error {
+func (w watchedStream) RecvMsg(m any) error {
 	err := w.ClientStream.RecvMsg(m)
 	if response, ok := m.(*etcdserverpb.WatchResponse); ok && err == nil && response.Created {
 		w.set()

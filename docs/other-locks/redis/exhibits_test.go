@@ -16,8 +16,8 @@ import (
 	"example.com/zklock/internal/proxy"
 )
 
-// knows reports whether a holder has been told that the lock is lost.
-func knows(l *redis.Lock) bool {
+// isLost reports whether a holder has been told that the lock is lost.
+func isLost(l *redis.Lock) bool {
 	select {
 	case <-l.Lost():
 		return true
@@ -62,7 +62,7 @@ func TestAnEvictedKeyIsASecondHolder(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.True(t, held)
-			require.False(t, knows(a))
+			require.False(t, isLost(a))
 			e.Does("B", "SET order … NX PX", "OK")
 			e.Note("B", "holds the lock")
 			e.Note("A,B", "two holders")
@@ -102,7 +102,7 @@ func TestAReplicaThatIsPromotedGivesTwoHolders(t *testing.T) {
 	held, err := b.TryLock(t.Context())
 	require.NoError(t, err)
 	require.True(t, held)
-	require.False(t, knows(a))
+	require.False(t, isLost(a))
 	e.Does("B", "SET order … NX PX", "OK")
 	e.Note("B", "holds the lock")
 	e.Note("A,B", "two holders")

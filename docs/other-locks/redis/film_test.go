@@ -19,22 +19,22 @@ import (
 	"example.com/zklock/docs/other-locks/servertest"
 )
 
-// A camera records what a client's lock sends, and what it gets.
-type camera struct {
+// A recorder records the commands of a client's lock, and the answers.
+type recorder struct {
 	film   *exhibit.Film
 	client string
 	names  *names
 }
 
-func (c camera) DialHook(next goredis.DialHook) goredis.DialHook {
+func (c recorder) DialHook(next goredis.DialHook) goredis.DialHook {
 	return next
 }
 
-func (c camera) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+func (c recorder) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
 	return next
 }
 
-func (c camera) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+func (c recorder) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	return func(ctx context.Context, cmd goredis.Cmder) error {
 		op, text := c.names.show(c.client, cmd.Args())
 		if op == "hello" || op == "client" || op == "select" { // of a new connection
@@ -132,7 +132,7 @@ func evictedKey(t *testing.T, address string, evict func(client *goredis.Client)
 		}, "A", "B")
 		contender := func(name string) *redis.Lock {
 			client := connect(t, address)
-			client.AddHook(camera{film, name, who})
+			client.AddHook(recorder{film, name, who})
 			return redis.NewFenced(client, "order", ttl)
 		}
 		a, b := contender("A"), contender("B")
@@ -151,7 +151,7 @@ func evictedKey(t *testing.T, address string, evict func(client *goredis.Client)
 			seen := s.read(token)
 			film.Note("A", fmt.Sprintf("reads %d from the store, and works on", seen))
 			at(13 * time.Second)
-			require.False(t, knows(a))
+			require.False(t, isLost(a))
 			require.False(t, s.write(token, seen+1))
 			film.Note("A", fmt.Sprintf("writes %d to the store with token %d: the store refuses it, because it has seen token %d", seen+1, token, s.seen))
 			select {

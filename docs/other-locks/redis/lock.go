@@ -133,14 +133,14 @@ type Lock struct {
 	key      string
 	counter  string // of the holders, "" unless NewFenced
 	ttl      time.Duration
-	held     *holding // nil while we do not hold the lock
+	held     *acquisition // nil while we do not hold the lock
 	attempts atomic.Int64
 
 	renewEvery time.Duration
 }
 
-// A holding is one acquisition.
-type holding struct {
+// An acquisition is one hold of the lock.
+type acquisition struct {
 	value string
 	token int64
 	lost  chan struct{} // closed when the lock can no longer be trusted
@@ -201,7 +201,7 @@ func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("redis: lock %s: %w", l.key, explain(ctx, err))
 	}
 	watch, stop := context.WithCancel(context.Background())
-	l.held = &holding{value, token, make(chan struct{}), stop, make(chan struct{})}
+	l.held = &acquisition{value, token, make(chan struct{}), stop, make(chan struct{})}
 	go l.held.renew(watch, l.client, l.key, l.ttl, l.renewEvery, sent)
 	return true, nil
 }
@@ -262,7 +262,7 @@ func run(ctx context.Context, script *redis.Script, client *redis.Client, key st
 // renew is the watchdog. The key lives for ttl from the moment when the last
 // renewal that succeeded was sent, or longer. At the end of that time Lost is
 // closed, whether the server has answered or not.
-func (h *holding) renew(ctx context.Context, client *redis.Client, key string, ttl, every time.Duration, sent time.Time) {
+func (h *acquisition) renew(ctx context.Context, client *redis.Client, key string, ttl, every time.Duration, sent time.Time) {
 	defer close(h.ended)
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

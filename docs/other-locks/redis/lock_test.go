@@ -89,8 +89,8 @@ func TestBasicFenced(t *testing.T) {
 	}))
 }
 
-// owned is a Reentrant as one owner sees it.
-type owned struct {
+// ownedReentrant is a Reentrant as one owner sees it.
+type ownedReentrant struct {
 	*redis.Reentrant
 	owner    string
 	attempts atomic.Int64
@@ -100,24 +100,24 @@ var owners atomic.Int64
 
 func newOwned(client *goredis.Client, key string) locktest.Other {
 	owner := time.Now().String() + string(rune('a'+owners.Add(1)))
-	return &owned{Reentrant: redis.NewReentrant(client, key, longer), owner: owner}
+	return &ownedReentrant{Reentrant: redis.NewReentrant(client, key, longer), owner: owner}
 }
 
-func (o *owned) Attempts() int64 { return o.attempts.Load() }
+func (o *ownedReentrant) Attempts() int64 { return o.attempts.Load() }
 
-func (o *owned) Lock(ctx context.Context) error {
+func (o *ownedReentrant) Lock(ctx context.Context) error {
 	o.attempts.Add(1)
 	_, err := o.Reentrant.Lock(ctx, o.owner)
 	return err
 }
 
-func (o *owned) TryLock(ctx context.Context) (bool, error) {
+func (o *ownedReentrant) TryLock(ctx context.Context) (bool, error) {
 	o.attempts.Add(1)
 	times, err := o.Reentrant.TryLock(ctx, o.owner)
 	return times > 0, err
 }
 
-func (o *owned) Unlock(ctx context.Context) error {
+func (o *ownedReentrant) Unlock(ctx context.Context) error {
 	_, err := o.Reentrant.Unlock(ctx, o.owner)
 	return err
 }
