@@ -362,8 +362,8 @@ func TestMutantsFitTheSolution(t *testing.T) {
 	}
 }
 
-// TestWhatALockNeedsNotIsRefused: such an attempt is not run.
-func TestWhatALockNeedsNotIsRefused(t *testing.T) {
+// TestUnneededImportsAreRefused: such an attempt is not run.
+func TestUnneededImportsAreRefused(t *testing.T) {
 	const lock = "package predecessor\n\nimport %s\n\nfunc init() { %s }\n"
 	for name, test := range map[string]struct{ file, program, says string }{
 		"starts a process":       {"lock.go", fmt.Sprintf(lock, `"os/exec"`, `exec.Command("sh").Run()`), "imports os/exec"},

@@ -253,9 +253,9 @@ func TestMutantsDie(t *testing.T) {
 	}
 }
 
-// TestWrongAttemptsAreTold grades first attempts as a class writes them. Each
+// TestWrongAttemptsGetTheirMessage grades first attempts as a class writes them. Each
 // begins with words that the first message must say.
-func TestWrongAttemptsAreTold(t *testing.T) {
+func TestWrongAttemptsGetTheirMessage(t *testing.T) {
 	heavy(t)
 	files, err := filepath.Glob("testdata/wrong/*.txt")
 	require.NoError(t, err)

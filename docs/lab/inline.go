@@ -64,10 +64,10 @@ func writeSite(dir string, b *builtPage) (size int, err error) {
 	return size, nil
 }
 
-// What the one file may do: run what is in it.
+// The policy of the one file: run what is in it.
 const inlinePolicy = "default-src 'none'; script-src 'unsafe-inline' data: blob: 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'"
 
-// What the reader's one file may do: show the lab beside it.
+// The policy of the reader's one file: also show the lab beside it.
 const readerPolicy = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:; frame-src 'self' file:; base-uri 'none'; form-action 'none'"
 
 var (

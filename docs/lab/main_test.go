@@ -64,8 +64,8 @@ func TestEachScriptOfThePageIsShort(t *testing.T) {
 	}
 }
 
-// TestEachCommandOnThePagesOpensAScene: each -scene that a page of the project
-// tells its reader to type, and each scene that it names, is known, and
+// TestEachCommandOnThePagesOpensAScene: each -scene in a command on a page of the
+// project, and each scene that it names, exists, and
 // docs/lab/scenes.md has its address.
 func TestEachCommandOnThePagesOpensAScene(t *testing.T) {
 	list, err := os.ReadFile("scenes.md")
@@ -345,9 +345,9 @@ func (s sources) ReadDir(name string) ([]fs.DirEntry, error) {
 	}), err
 }
 
-// TestThePageIsToldWhyTheEngineHasEnded runs worker.js in node, with a Go
+// TestThePageShowsWhyTheEngineHasEnded runs worker.js in node, with a Go
 // program that panics as a lock may.
-func TestThePageIsToldWhyTheEngineHasEnded(t *testing.T) {
+func TestThePageShowsWhyTheEngineHasEnded(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatal("there is no node: apt-get install nodejs")
@@ -402,7 +402,7 @@ self.onmessage({ data: { wasm: null } });
 	require.NotContains(t, m.Broken, "no reason")
 }
 
-func TestThePageOpensInTheLanguageThatItsBuilderKnows(t *testing.T) {
+func TestThePageOpensInTheLanguageOfItsBuilder(t *testing.T) {
 	for _, c := range []struct {
 		args        []string
 		lcAll, lang string

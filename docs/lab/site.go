@@ -40,7 +40,7 @@ func listen(addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// A site serves the page and tells it of each build.
+// A site serves the page and notifies it of each build.
 type site struct {
 	host     string // with the port
 	film     []byte // what the page shows first; nil: the scene of its address
@@ -226,7 +226,7 @@ func contentType(name string) string {
 	return "application/octet-stream"
 }
 
-// events tells a page, which has seen so many builds, what has become of the
+// events notifies a page, which has seen a number of builds, of changes in the
 // sources since: {"building":true}, {"error":"…"} with the compiler's text, or
 // {"reload":true} when there is a newer build.
 func (s *site) events(w http.ResponseWriter, r *http.Request) {

@@ -84,8 +84,8 @@ func TestEveryAnswerHasThePolicy(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, resp.StatusCode)
 }
 
-// TestEveryFileThatThePageNamesIsServed asks for each file whose name stands
-// in the page or in one of its scripts.
+// TestEveryFileThatThePageNamesIsServed asks for each file whose name is in the
+// page or in one of its scripts.
 func TestEveryFileThatThePageNamesIsServed(t *testing.T) {
 	b, err := newBuilder(t.Context(), ".")
 	require.NoError(t, err)
@@ -146,7 +146,7 @@ func (n *eventReader) until(kind string) string {
 	return ""
 }
 
-func TestAPageIsToldOfEachBuild(t *testing.T) {
+func TestAPageIsNotifiedOfEachBuild(t *testing.T) {
 	s, server := served(t)
 	s.put(ready(), nil)
 	_, body := get(t, server.URL, "")

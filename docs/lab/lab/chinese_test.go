@@ -28,9 +28,9 @@ import (
 )
 
 // The page shows in Chinese what the engine says in English: page/chinese.js has
-// a line for each text. The texts are collected in two ways. In the sources stand
-// all of them, also those of errors that nothing brings about today; in runs they
-// have their values, and go through the page's own functions.
+// a line for each text. The texts are collected in two ways. The sources have all
+// of them, including those of errors that nothing causes today; in runs they have
+// their values, and go through the page's own functions.
 
 // engineTexts are texts of the engine.
 type engineTexts struct {

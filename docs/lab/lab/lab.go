@@ -65,7 +65,7 @@ func Answer(t *testing.T, message []byte, progress func(any)) (any, error) {
 		}
 		return Replay(t, r.Trace)
 	}
-	return nil, fmt.Errorf("the engine does not know %q", r.Do)
+	return nil, fmt.Errorf("the engine has no request %q", r.Do)
 }
 
 // Run plays a scene and returns its film.

@@ -85,7 +85,7 @@ func TestTheCatalogueNamesEachLockOnce(t *testing.T) {
 
 // notPossible are requests, and what their errors say.
 var notPossible = map[string]string{
-	`{"do":"fly"}`: "does not know",
+	`{"do":"fly"}`: "has no request",
 	`{"do"`:        "not a request",
 	`{"do":"run","scene":{"lock":"none","contenders":2}}`:                                     `no lock "none"`,
 	`{"do":"run","scene":{"lock":"naive","contenders":101}}`:                                  "101 contenders",
@@ -297,7 +297,7 @@ func TestNodeGivesTheSameFilms(t *testing.T) {
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	require.NoError(t, err)
 	cmd := exec.Command("go", "test", "-count=1", "-v", "-run=^TestTheTenScenes$", "-exec="+filepath.Join(strings.TrimSpace(string(goroot)), "lib", "wasm", "go_js_wasm_exec"), ".")
-	// What is passed to a program in WebAssembly must be short.
+	// The environment of a program in WebAssembly must be short.
 	cmd.Env = []string{"GOOS=js", "GOARCH=wasm"}
 	for _, name := range []string{"PATH", "HOME", "GOCACHE", "GOMODCACHE", "GOPATH", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "GOSUMDB", "GONOSUMDB", "GOROOT", "TMPDIR"} {
 		if v, ok := os.LookupEnv(name); ok {

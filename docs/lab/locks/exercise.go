@@ -14,8 +14,8 @@ import (
 	"example.com/zklock/internal/explore/steps"
 )
 
-// An Exercise is what the lab and the grader know of the locks that are written
-// for one exercise, before they see one.
+// An Exercise describes the locks that are written for one exercise, for the lab
+// and the grader.
 type Exercise struct {
 	Folder     string // such as 03-predecessor
 	Contenders int    // in the lab's scene, and at least in the grader's worlds
@@ -58,8 +58,8 @@ func (e Exercise) Subject(open Open, notLocked error, session time.Duration) exp
 		Session: session, Lenient: true,
 		Open:      func(conn *zk.Conn, path string) func(string) explore.Lock { return open(conn, path, session) },
 		NotLocked: func(err error) bool { return errors.Is(err, notLocked) || errors.Is(err, errNotLeading) },
-		// What has no harm but its price is for the cases that count. Whether a lost
-		// lock is told of is judged where a lock can know it.
+		// Faults that only cost requests are for the cases that count. The notice of a
+		// lost lock is judged in the cases where a lock can give it.
 		Ignore: []explore.Kind{explore.WatchLeft, explore.Costly, explore.HidesLoss},
 	}
 	if !e.finds {

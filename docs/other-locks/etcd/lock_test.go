@@ -135,9 +135,9 @@ func TestTheKeyOfAHolderThatCrashesGoesWithItsLease(t *testing.T) {
 	require.NoError(t, next.Unlock(t.Context()))
 }
 
-// A holder that was paused for longer than its lease is told, its token is lower
-// than the next one's, and its Unlock deletes nothing.
-func TestAPausedHolderIsToldAndItsTokenIsLower(t *testing.T) {
+// A holder that was paused for longer than its lease is notified, its token is
+// lower than the next one's, and its Unlock deletes nothing.
+func TestAPausedHolderIsNotifiedAndItsTokenIsLower(t *testing.T) {
 	defer etcd.CleanUp(2 * time.Minute)()
 	client := connect(t)
 	prefix := prefix(t)

@@ -16,7 +16,7 @@ import (
 	"example.com/zklock/internal/proxy"
 )
 
-// isLost reports whether a holder has been told that the lock is lost.
+// isLost reports whether the holder's Lost channel is closed.
 func isLost(l *redis.Lock) bool {
 	select {
 	case <-l.Lost():
@@ -26,8 +26,9 @@ func isLost(l *redis.Lock) bool {
 	}
 }
 
-// A server whose memory is full evicts keys, if it was told to, and the lock's key is
-// one of them. With noeviction, which is the default, it refuses writes instead.
+// A server whose memory is full evicts keys, if it is configured to, and the lock's
+// key is one of them. With noeviction, which is the default, it refuses writes
+// instead.
 func TestAnEvictedKeyIsASecondHolder(t *testing.T) {
 	servertest.Needs(t, "redis-server", "redis-server", "REDIS")
 	for name, policy := range map[string]string{"O7": "allkeys-lru", "O8": "noeviction"} {
@@ -108,8 +109,8 @@ func TestAReplicaThatIsPromotedGivesTwoHolders(t *testing.T) {
 	e.Note("A,B", "two holders")
 }
 
-// A store is what a lock protects. It refuses a token lower than one that it has
-// seen.
+// A store is the resource that a lock protects. It refuses a token lower than one
+// that it has seen.
 type store struct {
 	value int
 	seen  int64

@@ -91,10 +91,10 @@ func (n *names) show(client string, args []any) (op, text string) {
 }
 
 // The film of an evicted key, in docs/other-locks/films: A holds the lock, the server drops the
-// key, B gets in, and A hears of it at its next renewal. The store, which compares
-// tokens, refuses what A writes meanwhile. A real server evicts the key because
-// its memory is full; miniredis has no limit, so the test removes the key there. What
-// the clients send and get is the same.
+// key, B gets in, and A notices it at its next renewal. The store, which compares
+// tokens, refuses A's writes meanwhile. A real server evicts the key because
+// its memory is full; miniredis has no limit, so the test removes the key there.
+// The packets of the clients are the same.
 func TestTheFilmOfAnEvictedKey(t *testing.T) {
 	t.Run("miniredis", func(t *testing.T) {
 		server := miniredis.NewMiniRedis()
@@ -163,7 +163,7 @@ func evictedKey(t *testing.T, address string, evict func(client *goredis.Client)
 			at(22 * time.Second)
 			film.State("A", "unlocks", "calls Unlock")
 			require.ErrorIs(t, a.Unlock(t.Context()), redis.ErrNotLocked)
-			film.State("A", "outside", "learns from Unlock that it does not hold the lock")
+			film.State("A", "outside", "gets an error from Unlock: it does not hold the lock")
 			film.State("A", "done", "")
 		})
 		both.Go(func() {

@@ -144,7 +144,7 @@ func TestTheCountIsInTheKey(t *testing.T) {
 		require.Equal(t, want, times)
 	}
 
-	// What a counter in memory does not notice (bug B4).
+	// A counter in memory does not notice this (bug B4).
 	_, err = r.TryLock(t.Context(), "A")
 	require.NoError(t, err)
 	anHourPasses(t, client, k)
@@ -268,7 +268,7 @@ func TestTheWatchdogRenews(t *testing.T) {
 }
 
 // Without a watchdog the key of a holder that works for longer than it lives
-// expires: there are two holders, and the first does not know.
+// expires: there are two holders, and the first is not notified.
 func TestWithoutAWatchdogThereAreTwoHolders(t *testing.T) {
 	client := connect(t, address(t))
 	k := key(t)
@@ -281,16 +281,16 @@ func TestWithoutAWatchdogThereAreTwoHolders(t *testing.T) {
 	require.True(t, held)
 	select {
 	case <-holder.Lost():
-		t.Fatal("the first holder knows")
+		t.Fatal("the first holder is notified")
 	default:
 	}
 	require.ErrorIs(t, holder.Unlock(t.Context()), redis.ErrNotLocked)
 	require.NoError(t, next.Unlock(t.Context()))
 }
 
-// A holder whose key expired while it was paused learns it from its watchdog,
-// and does not renew or delete the next holder's key.
-func TestAPausedHolderIsToldThatItsKeyHasExpired(t *testing.T) {
+// A holder whose key expired while it was paused is notified by its watchdog, and
+// does not renew or delete the next holder's key.
+func TestAPausedHolderIsNotifiedThatItsKeyHasExpired(t *testing.T) {
 	client := connect(t, address(t))
 	k := key(t)
 	paused, next := redis.New(client, k, time.Minute), redis.New(client, k, longer)
