@@ -18,8 +18,8 @@ import (
 
 // runCurator is one run of article A's third lock, Curator's
 // InterProcessMutex: the same counter, in Java, timed there. Each number of
-// threads has a JVM of its own, as each of the article's runs had. What it
-// does first is reported apart, as round 0: a cold JVM is about half as fast.
+// threads has a JVM of its own, as each of the article's runs had. Its first run is
+// reported separately, as round 0: a cold JVM is about half as fast.
 func (b *benchmark) runCurator(ctx context.Context, c contestant, r report.Run, step func()) (report.Run, error) {
 	if b.group != nil {
 		return r, errCannotRun{errors.New("cannot run: Curator does not take part with -join")}
@@ -39,8 +39,8 @@ func (b *benchmark) runCurator(ctx context.Context, c contestant, r report.Run, 
 	}
 	defer closeProxies()
 	err = b.curator.round(ctx, b, c, &r, servers, step)
-	// Counted in an earlier run: to count, a proxy has to stand between, and
-	// that takes time.
+	// Counted in an earlier run: counting needs a proxy in between, and that takes
+	// time.
 	r.Used(b.curator.used)
 	return r, err
 }
@@ -106,7 +106,7 @@ func (j *jvm) round(ctx context.Context, b *benchmark, c contestant, r *report.R
 	defer limit.Stop()
 	var turns []report.Turn
 	for {
-		line, err := j.hear(timed)
+		line, err := j.readLine(timed)
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func (b *benchmark) reach(servers []string) (addrs []string, stop func(), err er
 		if err != nil {
 			return nil, err
 		}
-		return far(nc, b.cfg.rtt), nil
+		return delayed(nc, b.cfg.rtt), nil
 	}
 	for _, server := range servers {
 		addr, end, err := proxy(dial, server)

@@ -31,7 +31,7 @@ import (
 // whose lock no contender gets, or one whose lock lets everybody in.
 const roleVariable = "ZKLOCK_BENCH_ROLE"
 
-// silenceVariable is how long such a process waits for a silent server.
+// silenceVariable is the time that such a process waits for a silent server.
 const silenceVariable = "ZKLOCK_BENCH_SILENCE"
 
 const (
@@ -41,7 +41,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	joinTimeout = 40 * time.Second // the longest that the server grants: no session ends because the machine stands still
+	joinTimeout = 40 * time.Second // the longest that the server grants: no session ends because the machine pauses
 	if text := os.Getenv(silenceVariable); text != "" {
 		group.Silence, _ = time.ParseDuration(text)
 	}
@@ -54,10 +54,10 @@ func TestMain(m *testing.M) {
 		return
 	case stuck:
 		contestants = []contestant{{name: "naive", new: func(conn *zk.Conn, path string) locker {
-			return failing{conn, path, false}
+			return failingLock{conn, path, false}
 		}}}
 	case broken:
-		contestants = []contestant{{name: "naive", new: func(*zk.Conn, string) locker { return sham{} }}}
+		contestants = []contestant{{name: "naive", new: func(*zk.Conn, string) locker { return openLock{} }}}
 		meet = func() {
 			fmt.Fprintln(os.Stderr, "inside …")
 			bufio.NewReader(os.Stdin).ReadByte()

@@ -11,7 +11,7 @@ import (
 	"example.com/zklock/bench/internal/report"
 )
 
-// watchEvery is how long a watched server is left alone between two questions.
+// watchEvery is the pause between two checks of a watched server.
 const watchEvery = 2 * time.Second
 
 // runOther is runOne for a lock that is not on ZooKeeper.
@@ -55,7 +55,7 @@ func (b *benchmark) runOther(ctx context.Context, c contestant, r report.Run, st
 	if !c.other.counts {
 		run.work = func(int) error { return nil }
 	}
-	if w, ok := a.(watched); ok {
+	if w, ok := a.(watchedArena); ok {
 		run.watch = func(ctx context.Context, held func() int, fail func(error)) {
 			for sleep(ctx, watchEvery) {
 				heldThen := held()
@@ -127,8 +127,8 @@ type otherTrial struct {
 }
 
 func (t *otherTrial) run(ctx context.Context) error {
-	// Until all wait this is only for a lock that never asks; from the holder's
-	// Unlock on it is how long a contender may take to get a free lock.
+	// Until all wait this limit is only for a lock that never asks; from the holder's
+	// Unlock on it limits the time in which a contender gets a free lock.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	late := time.AfterFunc(max(trialPatience, time.Minute), cancel)

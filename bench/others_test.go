@@ -22,7 +22,7 @@ func TestOtherLocksCountRightOnEmbeddedServers(t *testing.T) {
 		require.Regexp(t, `(?m)^sqlforupdate +`+n+` .* 1\.0 +4\.0 `, stdout, "a queue at the server: one attempt each")
 	}
 	require.Contains(t, stdout, "sqlrow: SQLite 3.")
-	require.Contains(t, stdout, "attempts: how often a contender asked for the lock")
+	require.Contains(t, stdout, "attempts: how many times a contender asked for the lock")
 }
 
 func TestOtherServersThatAreNotThereAreOneLine(t *testing.T) {

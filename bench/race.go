@@ -13,7 +13,7 @@ import (
 )
 
 // A race is article A's main: contenders that lock, add one to a counter and
-// unlock. What the lock is on does not matter here.
+// unlock. The server of the lock does not matter here.
 type race struct {
 	contenders, times int
 	limit             time.Duration // 0: none
@@ -26,8 +26,7 @@ type race struct {
 	// expires says that at the limit a contender can lose the lock while it is
 	// inside, because the end of the race is the end of its session.
 	expires bool
-	// sent is how many requests have been sent; nil if requests alone do not
-	// show life.
+	// sent counts the requests so far; nil if requests alone do not show life.
 	sent func() int64
 	// watch, if it is not nil, runs beside the race, and may end it with an error.
 	watch func(ctx context.Context, held func() int, fail func(error))
@@ -35,14 +34,14 @@ type race struct {
 	begins func(at time.Time)
 	// names, if it is not nil, says in an error which contender it is about.
 	names func(contender int, err error) error
-	// tell, if it is not nil, is called with what a contender does.
-	tell func(contender int, state, says string)
+	// report, if it is not nil, is called with each step of a contender.
+	report func(contender int, state, says string)
 	// ended names what has ended when contenders have to return.
 	ended string
 }
 
-// A raced is what has become of a race whose contenders have all returned.
-type raced struct {
+// A raceResult is the outcome of a race whose contenders have all returned.
+type raceResult struct {
 	limit   time.Duration
 	all     int // times that the lock was to be held
 	held    int // times that it was
@@ -56,8 +55,8 @@ type raced struct {
 	failed  error // the first error of a contender
 }
 
-// A course is a race that is being run.
-type course struct {
+// A runningRace is a race that is being run.
+type runningRace struct {
 	race
 	all     int
 	num     int          // guarded by the lock under test, and by nothing else
@@ -76,8 +75,8 @@ type course struct {
 // it at the limit, and when a contender fails, because the others may wait for it.
 // If contenders do not return, all that is known is how many times the lock was
 // held.
-func (r race) run(ctx context.Context, abort func()) (raced, error) {
-	c := &course{race: r, all: r.contenders * r.times, abort: abort}
+func (r race) run(ctx context.Context, abort func()) (raceResult, error) {
+	c := &runningRace{race: r, all: r.contenders * r.times, abort: abort}
 	c.turns = make([]report.Turn, c.all)
 	var wg sync.WaitGroup
 	start := make(chan struct{})
@@ -110,14 +109,14 @@ func (r race) run(ctx context.Context, abort func()) (raced, error) {
 		select {
 		case <-returned:
 		case <-time.After(returnTimeout): // num and turns may still be written to
-			return raced{held: int(c.held.Load())}, c.missing()
+			return raceResult{held: int(c.held.Load())}, c.missing()
 		}
 	}
 	return c.outcome(elapsed), nil
 }
 
 // contend is one contender.
-func (c *course) contend(ctx context.Context, i int) {
+func (c *runningRace) contend(ctx context.Context, i int) {
 	for k := range c.times {
 		err := c.once(ctx, i, &c.turns[i*c.times+k])
 		c.step()
@@ -132,7 +131,7 @@ func (c *course) contend(ctx context.Context, i int) {
 }
 
 // once locks and unlocks.
-func (c *course) once(ctx context.Context, i int, turn *report.Turn) error {
+func (c *runningRace) once(ctx context.Context, i int, turn *report.Turn) error {
 	turn.Arrived = time.Since(c.began)
 	c.says(i, "waits", "")
 	err := guarded("Lock", func() error { return c.lock(ctx, i) })
@@ -152,7 +151,7 @@ func (c *course) once(ctx context.Context, i int, turn *report.Turn) error {
 }
 
 // hold is what the holder does between Lock and Unlock.
-func (c *course) hold(i int, turn *report.Turn) error {
+func (c *runningRace) hold(i int, turn *report.Turn) error {
 	if c.work == nil {
 		turn.Place = int(c.held.Add(1)) - 1
 		return nil
@@ -172,7 +171,7 @@ func (c *course) hold(i int, turn *report.Turn) error {
 	return err
 }
 
-func (c *course) fail(err error) {
+func (c *runningRace) fail(err error) {
 	if c.failure.CompareAndSwap(nil, &err) {
 		c.abort()
 	}
@@ -180,7 +179,7 @@ func (c *course) fail(err error) {
 
 // end ends the race at its limit, and notes whether anything has happened in the
 // second half of the time.
-func (c *course) end(ctx context.Context, sleep func(context.Context, time.Duration) bool) {
+func (c *runningRace) end(ctx context.Context, sleep func(context.Context, time.Duration) bool) {
 	progress := func() (held, sent int64) {
 		if c.sent != nil {
 			sent = c.sent()
@@ -206,7 +205,7 @@ func (c *course) end(ctx context.Context, sleep func(context.Context, time.Durat
 }
 
 // missing is the error of a race some of whose contenders do not return.
-func (c *course) missing() error {
+func (c *runningRace) missing() error {
 	if c.late.Load() && c.hangs != nil {
 		return c.hangs
 	}
@@ -218,8 +217,8 @@ func (c *course) missing() error {
 }
 
 // outcome is called when all contenders have returned.
-func (c *course) outcome(elapsed time.Duration) raced {
-	o := raced{
+func (c *runningRace) outcome(elapsed time.Duration) raceResult {
+	o := raceResult{
 		limit: c.limit, all: c.all, held: int(c.held.Load()), count: c.num, counts: c.work == nil,
 		elapsed: elapsed, turns: c.turns, late: c.late.Load(), overlap: c.overlap.Load(),
 	}
@@ -233,13 +232,13 @@ func (c *course) outcome(elapsed time.Duration) raced {
 }
 
 func (r race) says(contender int, state, says string) {
-	if r.tell != nil {
-		r.tell(contender, state, says)
+	if r.report != nil {
+		r.report(contender, state, says)
 	}
 }
 
 // verdict is what is wrong, nil if all is well. The first error is failed.
-func (o raced) verdict(failed error) error {
+func (o raceResult) verdict(failed error) error {
 	switch {
 	case failed != nil && !o.late:
 		return failed
@@ -256,7 +255,7 @@ func (o raced) verdict(failed error) error {
 }
 
 // isAll fails if a count is not the number of times that the lock was held.
-func (o raced) isAll(count int) error {
+func (o raceResult) isAll(count int) error {
 	if count != o.all {
 		return fmt.Errorf("the count is %d, not %d: %w", count, o.all, errTwoGoroutines)
 	}

@@ -173,7 +173,7 @@ func TestARecordingShowsTwoHolders(t *testing.T) {
 	made, met := 0, 0
 	compete(t, contestant{name: "none", new: func(*zk.Conn, string) locker {
 		made++
-		return sham{made == 2, counted}
+		return openLock{made == 2, counted}
 	}})
 	meet = func() { // the first waits here until the second is inside, too
 		if met++; met == 1 {

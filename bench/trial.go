@@ -23,7 +23,7 @@ import (
 // tries is false in tests that measure broken locks.
 var tries = true
 
-// trialPatience is how long a contender may take to get a free lock.
+// trialPatience is the time in which a contender must get a free lock.
 var trialPatience = 30 * time.Second
 
 // A trial goes on when nothing has crossed the wire for some polls in a row.
@@ -161,7 +161,8 @@ func (t *trial) run(b *benchmark, c *contestant, lockPath string) error {
 	sent := t.tap.Counts().Total()
 	t.entry = gaveUpText
 	t.conns[trialSessions[theClosed]].Close()
-	// In an ensemble the server of the next contender may learn of it later.
+	// In an ensemble the server of the next contender may receive the end of the
+	// session later.
 	if _, err := t.conns[trialSessions[theNext]].Sync(lockPath); err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return err
 	}

@@ -299,7 +299,7 @@ type saidTest struct{ words string }
 
 func (s *saidTest) Errorf(format string, args ...any) { s.words += fmt.Sprintf(format, args...) }
 
-// TestWhatTestifySaysHasAChineseTwin: it stands below the grader's own words.
+// TestWhatTestifySaysHasAChineseTwin: it is shown below the grader's own words.
 func TestWhatTestifySaysHasAChineseTwin(t *testing.T) {
 	var s saidTest
 	err, other := errors.New("one"), errors.New("other")
@@ -354,7 +354,7 @@ var notSaid = []string{
 	// Parts of sentences that have their twins as a whole, for one and for several.
 	"%s of %v does not return", // "%s does not return" has a twin, and so has "Unlock of %s"
 	"; the recipe names the nodes read- and write-, so that programs of different authors share a lock", "deletes a node", "%d fault%s (%s)",
-	", at %s", ", in %s", "in %s", // a place in the code, which stands behind the sentence
+	", at %s", ", in %s", "in %s", // a place in the code, which comes after the sentence
 	// Notes in the diagram of a schedule.
 	"the first attempt to connect is refused", "lock fails", "holds the lock", "waits forever", "two holders",
 	"the session of %v has expired, and its nodes are deleted", "is cut off", "is back", "is slow to arrive", "is carried out, the reply is slow",

@@ -21,12 +21,12 @@ import (
 type builder struct {
 	root string            // of the checkout
 	exec []byte            // wasm_exec.js of the toolchain
-	own  *own              // nil: the exercises' own folders
+	own  *ownFolder        // nil: the exercises' own folders
 	lang language.Language // in which the page opens; "": the browser's
 }
 
-// A built is a page that is ready.
-type built struct {
+// A builtPage is a page that is ready.
+type builtPage struct {
 	wasm []byte
 	gz   []byte            // the same, gzipped
 	page map[string][]byte // the files of docs/lab/page, and wasm_exec.js
@@ -79,7 +79,7 @@ func firstLine(text string, err error) string {
 
 // build compiles the engine and reads the page. If it does not compile because
 // of an exercise, there is a page without the exercises, beside the error.
-func (b *builder) build(ctx context.Context) (*built, error) {
+func (b *builder) build(ctx context.Context) (*builtPage, error) {
 	page, err := b.page()
 	if err != nil {
 		return nil, err
@@ -92,13 +92,13 @@ func (b *builder) build(ctx context.Context) (*built, error) {
 	var wrong *compileError
 	if errors.As(err, &wrong) && source != "" {
 		if without, e := b.compile(ctx, ""); e == nil {
-			return &built{without, compressed(without), page}, err
+			return &builtPage{without, compressed(without), page}, err
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &built{wasm, compressed(wasm), page}, nil
+	return &builtPage{wasm, compressed(wasm), page}, nil
 }
 
 // compile makes the engine, with one more source file if it is not empty.

@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 }
 
 // ready is a page that is small.
-func ready() *built {
-	return &built{wasm: []byte("wasm"), gz: compressed([]byte("wasm")), page: map[string][]byte{
+func ready() *builtPage {
+	return &builtPage{wasm: []byte("wasm"), gz: compressed([]byte("wasm")), page: map[string][]byte{
 		"index.html":   []byte("<!doctype html>\n<html>\n<head>\n<link rel=\"icon\" href=\"icon.svg\">\n<link rel=\"stylesheet\" href=\"lab.css\">\n<script type=\"module\" src=\"main.js\"></script>\n</head>\n<body></body>\n</html>\n"),
 		"reader.html":  []byte("<!doctype html>\n<html>\n<head>\n<script type=\"module\" src=\"b.js\"></script>\n</head>\n<body></body>\n</html>\n"),
 		"lab.css":      []byte("body { color: black }\n"),
@@ -64,8 +64,8 @@ func TestEachScriptOfThePageIsShort(t *testing.T) {
 	}
 }
 
-// TestEachCommandOnThePagesOpensAScene: each -scene that a page of the project
-// tells its reader to type, and each scene that it names, is known, and
+// TestEachCommandOnThePagesOpensAScene: each -scene in a command on a page of the
+// project, and each scene that it names, exists, and
 // docs/lab/scenes.md has its address.
 func TestEachCommandOnThePagesOpensAScene(t *testing.T) {
 	list, err := os.ReadFile("scenes.md")
@@ -101,7 +101,7 @@ func TestTheExercisesAreInTheLab(t *testing.T) {
 	require.NoError(t, err)
 	source, err := b.exercises()
 	require.NoError(t, err)
-	for _, e := range locks.Played {
+	for _, e := range locks.Playable {
 		require.Contains(t, source, fmt.Sprintf("locks.AddExercise(%q,", e.Folder))
 	}
 	for _, other := range []string{"07-fence", "11-kill", "12-break"} {
@@ -345,9 +345,9 @@ func (s sources) ReadDir(name string) ([]fs.DirEntry, error) {
 	}), err
 }
 
-// TestThePageIsToldWhyTheEngineHasEnded runs worker.js in node, with a Go
+// TestThePageShowsWhyTheEngineHasEnded runs worker.js in node, with a Go
 // program that panics as a lock may.
-func TestThePageIsToldWhyTheEngineHasEnded(t *testing.T) {
+func TestThePageShowsWhyTheEngineHasEnded(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatal("there is no node: apt-get install nodejs")
@@ -402,7 +402,7 @@ self.onmessage({ data: { wasm: null } });
 	require.NotContains(t, m.Broken, "no reason")
 }
 
-func TestThePageOpensInTheLanguageThatItsBuilderKnows(t *testing.T) {
+func TestThePageOpensInTheLanguageOfItsBuilder(t *testing.T) {
 	for _, c := range []struct {
 		args        []string
 		lcAll, lang string
@@ -427,7 +427,7 @@ func TestThePageOpensInTheLanguageThatItsBuilderKnows(t *testing.T) {
 		b := &builder{root: "../..", lang: lang}
 		page, err := b.page()
 		require.NoError(t, err)
-		made := &built{page: page}
+		made := &builtPage{page: page}
 		one, err := oneFile(made)
 		require.NoError(t, err)
 		reader, err := readerFile(made)

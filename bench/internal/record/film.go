@@ -34,7 +34,7 @@ func (r *Recording) Film(lock, server string, predicted float64, log []wiretap.E
 	for i := range r.conns {
 		f.Clients = append(f.Clients, film.Client{Name: r.clientName(i), Contenders: r.contendersOf(i)})
 	}
-	list, marks := r.travellers(log)
+	list, marks := r.exchanges(log)
 	estimate(list)
 	for _, m := range slices.Concat(marks, r.marks) {
 		f.End = max(f.End, m.At)
@@ -62,7 +62,7 @@ func (r *Recording) Film(lock, server string, predicted float64, log []wiretap.E
 	}
 	f.Latency = max(ways/time.Duration(2*max(1, answered)), time.Microsecond)
 	f.Packets = number(f.Packets)
-	happened := happenings{film: f, nodes: make(map[string]string), watches: make(map[watch]int)}
+	happened := replay{film: f, nodes: make(map[string]string), watches: make(map[watch]int)}
 	happened.play(list, there)
 	// A stable sort: of two at one instant that of the server comes first.
 	f.Marks = slices.Concat(happened.marks, marks, happened.wakeups, r.marks)
@@ -98,9 +98,9 @@ func contenderOf(c film.Client) string {
 	return ""
 }
 
-// packets are those of a traveller, after so many others. Until they are numbered
-// Of is the request's place.
-func (t *traveller) packets(f *film.Film, before int) []film.Packet {
+// packets are those of an exchange, after the number of earlier ones. Until they
+// are numbered Of is the request's place.
+func (t *exchange) packets(f *film.Film, before int) []film.Packet {
 	c := f.Clients[t.client]
 	p := film.Packet{Client: c.Name, Who: contenderOf(c), Path: t.asked.Path}
 	if t.event() {
@@ -150,9 +150,9 @@ func number(packets []film.Packet) []film.Packet {
 
 type watch struct{ client, path, of string }
 
-// A happenings is what comes to nodes and watches at the server, and which
-// contenders are woken, as the packets say it.
-type happenings struct {
+// A replay follows the nodes and watches at the server, and the contenders that are
+// woken, from the packets.
+type replay struct {
 	film    *film.Film
 	nodes   map[string]string // path → owner
 	watches map[watch]int     // how many have asked
@@ -161,7 +161,7 @@ type happenings struct {
 }
 
 // rank orders what happens at one instant.
-func (t *traveller) rank() int {
+func (t *exchange) rank() int {
 	switch {
 	case t.writes():
 		return 0
@@ -172,7 +172,7 @@ func (t *traveller) rank() int {
 }
 
 // zxid is the number of the transaction that it is, or that it has seen.
-func (t *traveller) zxid() int64 {
+func (t *exchange) zxid() int64 {
 	switch {
 	case t.cause != nil:
 		return t.cause.answer.Zxid
@@ -183,12 +183,12 @@ func (t *traveller) zxid() int64 {
 }
 
 // play goes through all that has reached the server.
-func (h *happenings) play(list []*traveller, there []string) {
+func (h *replay) play(list []*exchange, there []string) {
 	for _, p := range there {
 		h.made(0, p, "")
 	}
 	order := slices.Clone(list)
-	slices.SortStableFunc(order, func(a, b *traveller) int {
+	slices.SortStableFunc(order, func(a, b *exchange) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.zxid(), b.zxid()), a.rank()-b.rank())
 	})
 	for _, t := range order {
@@ -201,23 +201,23 @@ func (h *happenings) play(list []*traveller, there []string) {
 		}
 		switch {
 		case t.event():
-			h.told(t, client)
+			h.delivered(t, client)
 		case t.writes():
 			h.written(t, client)
 		}
 	}
 }
 
-func (h *happenings) mark(m film.Mark) { h.marks = append(h.marks, m) }
+func (h *replay) mark(m film.Mark) { h.marks = append(h.marks, m) }
 
-func (h *happenings) made(at time.Duration, path, owner string) {
+func (h *replay) made(at time.Duration, path, owner string) {
 	if _, is := h.nodes[path]; !is {
 		h.nodes[path] = owner
 		h.mark(film.Mark{At: at, Kind: "node", Path: path, Owner: owner, Made: new(true)})
 	}
 }
 
-func (h *happenings) removed(at time.Duration, path string) {
+func (h *replay) removed(at time.Duration, path string) {
 	if owner, is := h.nodes[path]; is {
 		delete(h.nodes, path)
 		h.mark(film.Mark{At: at, Kind: "node", Path: path, Owner: owner, Made: new(false)})
@@ -225,7 +225,7 @@ func (h *happenings) removed(at time.Duration, path string) {
 }
 
 // written is what a write has done.
-func (h *happenings) written(t *traveller, client string) {
+func (h *replay) written(t *exchange, client string) {
 	switch {
 	case t.creates() && t.asked.Ephemeral:
 		h.made(t.at, t.answer.Path, client)
@@ -242,9 +242,9 @@ func (h *happenings) written(t *traveller, client string) {
 	}
 }
 
-// told is what an event has done: it has taken watches, and the client tells each
-// contender that has asked.
-func (h *happenings) told(t *traveller, client string) {
+// delivered applies an event: it uses up watches, and the client wakes each
+// contender that has set one.
+func (h *replay) delivered(t *exchange, client string) {
 	for _, of := range taken(t.asked.Event) {
 		k := watch{client, t.asked.Path, of}
 		asked := h.watches[k]

@@ -99,7 +99,7 @@ export const SENTENCES = [
 
   // Errors of the engine.
   ["this is not a request: {error}", "引擎读不懂这个请求：{error}"],
-  ["the engine does not know {name}", "引擎不认识 {name}"],
+  ["the engine has no request {name}", "引擎不认识 {name}"],
   ["there is no trace", "没有给出 trace"],
   ["there is no lock {name}", "没有名为 {name} 的锁"],
   ["the explorer plays no lock of the exercise {folder}", "探索器不运行练习 {folder} 的锁"],
