@@ -72,8 +72,8 @@ func TestTheStepsOfAScheduleAreTranslated(t *testing.T) {
       client: request getChildren2 lock: lock-0000000000；B 持有锁`, chinese.Messages.Text(english))
 }
 
-// TestAPlaceInTheCodeStandsBehindTheSentence: of a panic, or of a schedule that fails.
-func TestAPlaceInTheCodeStandsBehindTheSentence(t *testing.T) {
+// TestAPlaceInTheCodeFollowsTheSentence: of a panic, or of a schedule that fails.
+func TestAPlaceInTheCodeFollowsTheSentence(t *testing.T) {
 	for english, want := range map[string]string{
 		"the lock panics: runtime error: index out of range [1], in _09-read-write.(*Lock).before":         "锁发生 panic：runtime error: index out of range [1]（_09-read-write.(*Lock).before）",
 		`schedule "x" fails on a lock that is right: the holders of the lock, at schedule.go:12`:           `调度 "x" 在正确的锁上也失败了：锁的持有者（schedule.go:12）`,
