@@ -28,9 +28,9 @@
 //   - The lock is not reentrant: a holder that locks again waits for itself:
 //     step 4.
 //   - A waiter cannot give up: step 5.
-//   - A holder that is cut off for longer than its session timeout still
-//     believes that it holds the lock: step 5, which tells the holder when the
-//     lock is lost and has a fencing token for the protected resource.
+//   - A holder that is cut off for longer than its session timeout does not
+//     notice that it has lost the lock: step 5, which reports the loss and has a
+//     fencing token for the protected resource.
 package naive
 
 import (

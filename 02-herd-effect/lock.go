@@ -33,8 +33,8 @@
 //   - The lock is not reentrant: a holder that locks again waits for itself:
 //     step 4.
 //   - A waiter cannot give up: step 5.
-//   - A holder that is cut off for longer than its session timeout still
-//     believes that it holds the lock: step 5.
+//   - A holder that is cut off for longer than its session timeout does not
+//     notice that it has lost the lock: step 5.
 package herd
 
 import (
@@ -94,7 +94,7 @@ func (l *Lock) Lock() error {
 			return nil
 		}
 		// The change may be anything: a contender arrived, or gave up. Only
-		// the list says which contender is first.
+		// the list shows which contender is first.
 		if event := <-changed; event.Err != nil {
 			return l.giveUp(node, event.Err)
 		}
@@ -156,7 +156,7 @@ func (l *Lock) createParents(dir string) error {
 	}
 }
 
-// isFirst says whether no node of the queue has a smaller number than ours.
+// isFirst reports whether no node of the queue has a smaller number than ours.
 func isFirst(node string, children []string) (bool, error) {
 	name := path.Base(node)
 	found, first := false, true

@@ -7,12 +7,11 @@
 // others watches only the node just before its own. A release then wakes one
 // contender, like a parcel that is passed along the queue.
 //
-// The contender that wakes reads the whole queue again before it believes that
-// it holds the lock: the deleted node may have belonged to a waiter that gave
-// up.
+// The contender that wakes reads the whole queue again before it takes the lock:
+// the deleted node may have belonged to a waiter that gave up.
 //
 // Cost: a contender that has to wait sends create, children, get (with the
-// watch), children and delete, and is sent one event; a contender that does
+// watch), children and delete, and gets one event; a contender that does
 // not have to wait sends create, children and delete. N contenders that arrive
 // one by one and each lock once send 5N-2 requests: fewer than 5 per
 // acquisition, however many there are. Only the list of children still grows
@@ -30,8 +29,8 @@
 //   - The lock is not reentrant: a holder that locks again waits for itself:
 //     step 4.
 //   - A waiter cannot give up: step 5.
-//   - A holder that is cut off for longer than its session timeout still
-//     believes that it holds the lock (article E says that the chain cannot
+//   - A holder that is cut off for longer than its session timeout does not
+//     notice that it has lost the lock (article E says that the chain cannot
 //     break; it can): step 5, with a fencing token.
 //   - Two lists per acquisition are more than necessary: zklock.
 package predecessor

@@ -9,13 +9,13 @@
 //
 // Cost: the first Lock and the last Unlock of an owner cost what they cost in
 // step 3: N owners that arrive one by one and each lock once send 5N-2
-// requests. Every Lock and Unlock in between sends nothing.
+// requests. Each Lock and Unlock in between sends nothing.
 //
 // What is still wrong, and the step that cures it:
 //
 //   - An owner whose session has expired still has its entry: its next Lock
-//     only counts, although another contender may hold the lock by then. The
-//     owner learns it from its last Unlock: step 5.
+//     only counts, although another contender may hold the lock by then. Only
+//     the owner's last Unlock returns an error: step 5.
 //   - An Unlock that fails is not tried again. Until its owner calls Unlock
 //     again, perhaps nobody can get the lock: step 5.
 //   - Everything that step 3 lists, except that a holder that locks again

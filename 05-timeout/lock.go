@@ -1,4 +1,4 @@
-// Package timeout is step 5: a waiter can give up, and a holder is told when
+// Package timeout is step 5: a waiter can give up, and a holder is notified when
 // it has lost the lock.
 //
 // The idea (article D's wait time and heartbeat, article C's await, article
@@ -7,15 +7,15 @@
 //   - How does a waiter give up? When its ctx ends, Lock returns, even if no
 //     server answers. The client's calls cannot be cancelled, so a goroutine
 //     makes them. It owns the node from its creation to its removal.
-//   - How does a holder learn that its session has ended? The goroutine reads
-//     the node from time to time. The holder's own clock closes Lost a session
-//     timeout after the last read that was answered was sent. (D's heartbeat
-//     writes the node to keep it; the client's pings keep it already.)
+//   - How does a holder notice that its session has ended? The goroutine reads
+//     the node from time to time. The holder's own clock closes Lost one session
+//     timeout after the last answered read was sent. (D's heartbeat writes the
+//     node to keep it; the client's pings keep it already.)
 //   - And if the holder does not notice? Each holder's token is higher than the
 //     one before: what the lock protects can refuse the lower one.
 //
 // Cost: a contender that has to wait sends create, children, get (with the
-// watch), children, get (its own node) and delete, and is sent one event; one
+// watch), children, get (its own node) and delete, and gets one event; one
 // that does not have to wait sends create, children, get and delete. N
 // contenders that arrive one by one and each lock once send 6N-2 requests. A
 // holder sends one more for each third of the session timeout.
@@ -36,7 +36,7 @@
 //   - Each call of Lock costs a node, six requests and two lists. A holder cannot
 //     lock again, which it can in step 4. A program cannot wait for the work in the
 //     background before it closes conn.
-//   - Lost closes late if the machine was suspended: the clock was stopped.
+//   - Lost closes late if the machine was suspended, because the clock stopped.
 package timeout
 
 import (
@@ -136,7 +136,7 @@ func ended(err error) bool {
 // A Lease is one hold of the lock. Any goroutine may call its methods.
 type Lease struct {
 	lock    *Lock
-	id      string // the data of our node, which tells it from another of the same name
+	id      string // the data of our node, which differs from another's of the same name
 	node    string // its path, "" before it is created
 	session int64  // which created it
 	token   int64
@@ -283,8 +283,8 @@ func (l *Lease) predecessor() (before string, err error) {
 	return before, nil
 }
 
-// look reads our node, and returns until when the lock can be trusted: a server
-// that heard of the session after the read was sent does not end it sooner.
+// look reads our node, and returns until when the lock can be trusted: the server
+// received the read after it was sent, and does not end the session sooner.
 func (l *Lease) look() (until time.Time, err error) {
 	err = l.lock.retry(func() error {
 		sent := time.Now()

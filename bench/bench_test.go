@@ -201,21 +201,21 @@ func TestHelp(t *testing.T) {
 	require.Contains(t, stdout, "-sessions")
 }
 
-// A sham lets everybody in: the second contender as soon as the first one is
+// An openLock lets everybody in: the second contender as soon as the first one is
 // inside and has counted.
-type sham struct {
+type openLock struct {
 	second  bool
 	counted <-chan struct{}
 }
 
-func (l sham) Lock() error {
+func (l openLock) Lock() error {
 	if l.second {
 		<-l.counted
 	}
 	return nil
 }
 
-func (l sham) Unlock() error { return nil }
+func (l openLock) Unlock() error { return nil }
 
 // letsTwoIn competes with a sham for two contenders.
 func letsTwoIn(t *testing.T, name string) {
@@ -223,7 +223,7 @@ func letsTwoIn(t *testing.T, name string) {
 	made, met := 0, 0
 	compete(t, contestant{name: name, new: func(*zk.Conn, string) locker {
 		made++
-		return sham{made == 2, counted}
+		return openLock{made == 2, counted}
 	}})
 	meet = func() { // the first waits here until the second is inside, too
 		if met++; met == 1 {
@@ -246,17 +246,17 @@ func TestALockThatDoesNotLockFails(t *testing.T) {
 	require.Contains(t, stdout, "FAILED")
 }
 
-// watching is how often a failing lock has begun to wait.
+// watching counts the waits that a failing lock has begun.
 var watching atomic.Int64
 
-// failing is a lock whose second contender fails while the others wait.
-type failing struct {
+// failingLock is a lock whose second contender fails while the others wait.
+type failingLock struct {
 	conn *zk.Conn
 	path string
 	bad  bool
 }
 
-func (l failing) Lock() error {
+func (l failingLock) Lock() error {
 	if l.bad {
 		return zk.ErrNoAuth
 	}
@@ -268,13 +268,13 @@ func (l failing) Lock() error {
 	return (<-changed).Err
 }
 
-func (l failing) Unlock() error { return nil }
+func (l failingLock) Unlock() error { return nil }
 
 func TestAContenderThatFailsEndsTheRun(t *testing.T) {
 	made := 0
 	compete(t, contestant{name: "naive", new: func(conn *zk.Conn, path string) locker {
 		made++
-		return failing{conn, path, made == 2}
+		return failingLock{conn, path, made == 2}
 	}})
 	untried(t)
 	file := filepath.Join(t.TempDir(), "out.json")
@@ -319,7 +319,7 @@ func TestCtrlCPrintsWhatIsFinished(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	stuck := contestant{name: "stuck", new: func(conn *zk.Conn, path string) locker {
 		interrupt()
-		return failing{conn, path, false}
+		return failingLock{conn, path, false}
 	}}
 	compete(t, contestants[0], stuck)
 	untried(t)

@@ -126,6 +126,6 @@ var contestants = []contestant{
 		name: "timeout", begin: newTimeout, queue: true,
 		formula: formula{text: "6 - 2/N", requests: func(n float64) float64 { return 6*n - 2 }},
 	},
-	// What zklock sends depends on the schedule: it has no formula.
+	// The requests of zklock depend on the schedule: it has no formula.
 	{name: "zklock", begin: newZklock, queue: true},
 }

@@ -42,7 +42,7 @@ type benchmark struct {
 	film     *film.Film // of -record
 }
 
-// connectTimeout is how long a server that answered once may take to open a
+// connectTimeout is the time that a server that answered once may take to open a
 // session.
 const connectTimeout = 30 * time.Second
 
@@ -51,7 +51,7 @@ const cleanTimeout = 30 * time.Second
 // usualTimeout is the session timeout that the benchmark asks for.
 const usualTimeout = 30 * time.Second
 
-// returnTimeout is how long a contender may take to return from Lock or Unlock
+// returnTimeout is the time that a contender may take to return from Lock or Unlock
 // after its session has ended.
 var returnTimeout = 30 * time.Second
 
@@ -284,8 +284,8 @@ func (b *benchmark) runLock(ctx context.Context, c contestant, l load, r report.
 			before = tap.Counts()
 			rec.Begin(at)
 		},
-		tell:  rec.State,
-		ended: "all sessions ended",
+		report: rec.State,
+		ended:  "all sessions ended",
 	}.run(ctx, abort)
 	if err != nil {
 		r.Count = o.holds()
@@ -442,7 +442,7 @@ func (b *benchmark) connect(ctx context.Context, tap *wiretap.Tap, sessions, n i
 	defer cancel()
 	options := ensemble.Options{Tap: tap, SessionTimeout: b.sessionTimeout()}
 	if rtt > 0 {
-		options.Wrap = func(nc net.Conn) net.Conn { return far(nc, rtt) }
+		options.Wrap = func(nc net.Conn) net.Conn { return delayed(nc, rtt) }
 	}
 	if sessions > 1 {
 		options.Buffer = 64<<10 + 80*n*b.cfg.procs // enough for a list of all names

@@ -18,8 +18,8 @@ import (
 
 // runCurator is one run of article A's third lock, Curator's
 // InterProcessMutex: the same counter, in Java, timed there. Each number of
-// threads has a JVM of its own, as each of the article's runs had. What it
-// does first is reported apart, as round 0: a cold JVM is about half as fast.
+// threads has a JVM of its own, as each of the article's runs had. Its first run is
+// reported separately, as round 0: a cold JVM is about half as fast.
 func (b *benchmark) runCurator(ctx context.Context, c contestant, r report.Run, step func()) (report.Run, error) {
 	if b.group != nil {
 		return r, errCannotRun{errors.New("cannot run: Curator does not take part with -join")}
@@ -39,8 +39,8 @@ func (b *benchmark) runCurator(ctx context.Context, c contestant, r report.Run, 
 	}
 	defer closeProxies()
 	err = b.curator.round(ctx, b, c, &r, servers, step)
-	// Counted in an earlier run: to count, a proxy has to stand between, and
-	// that takes time.
+	// Counted in an earlier run: counting needs a proxy in between, and that takes
+	// time.
 	r.Used(b.curator.used)
 	return r, err
 }
@@ -110,7 +110,7 @@ func (j *jvm) round(ctx context.Context, b *benchmark, c contestant, r *report.R
 	defer limit.Stop()
 	var turns []report.Turn
 	for {
-		line, err := j.hear(timed)
+		line, err := j.readLine(timed)
 		if err != nil {
 			return err
 		}
@@ -150,37 +150,37 @@ func (j *jvm) round(ctx context.Context, b *benchmark, c contestant, r *report.R
 }
 
 // reach returns what a client outside this process connects to. With -rtt that
-// are proxies, which close ends.
-func (b *benchmark) reach(servers []string) (addrs []string, close func(), err error) {
+// are proxies, which stop ends.
+func (b *benchmark) reach(servers []string) (addrs []string, stop func(), err error) {
 	var ends []func()
-	close = func() {
+	stop = func() {
 		for _, end := range ends {
 			end()
 		}
 	}
 	if b.cfg.rtt == 0 {
-		return servers, close, nil
+		return servers, stop, nil
 	}
 	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
 		nc, err := net.DialTimeout(network, address, timeout)
 		if err != nil {
 			return nil, err
 		}
-		return far(nc, b.cfg.rtt), nil
+		return delayed(nc, b.cfg.rtt), nil
 	}
 	for _, server := range servers {
 		addr, end, err := proxy(dial, server)
 		if err != nil {
-			close()
+			stop()
 			return nil, nil, err
 		}
 		addrs, ends = append(addrs, addr), append(ends, end)
 	}
-	return addrs, close, nil
+	return addrs, stop, nil
 }
 
-// proxy connects clients outside this process to a server, by a dialer of this process. close ends it and all its connections.
-func proxy(dial wiretap.Dialer, server string) (addr string, close func(), err error) {
+// proxy connects clients outside this process to a server, by a dialer of this process. stop ends it and all its connections.
+func proxy(dial wiretap.Dialer, server string) (addr string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err

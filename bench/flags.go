@@ -92,7 +92,7 @@ func defineFlags(cfg *config) *flags {
 	fs.Var(duration{&cfg.limit, "s"}, "limit", "the longest `time` that a run may take; a run that takes longer is stopped, "+
 		"and the same lock with more goroutines is left out; 0: no limit, as with -join")
 	fs.StringVar(&cfg.jars, "curator-classpath", "", "the class `path` of Curator's recipes and their dependencies; by default that of Debian's libcurator-recipes-java")
-	fs.BoolVar(&cfg.explain, "explain", false, "also print what explains the times: how long the contenders waited, and what was sent")
+	fs.BoolVar(&cfg.explain, "explain", false, "also print what explains the times: the waits of the contenders, and the requests by kind")
 	fs.StringVar(&cfg.json, "json", "", "also write every single run to this `file`, as JSON")
 	fs.StringVar(&cfg.csv, "csv", "", "also write every single run to this `file`, as comma-separated values")
 	fs.StringVar(&cfg.report, "report", "", "also write a page with charts to this `file`, as HTML")
@@ -202,7 +202,7 @@ func (f *flags) servers(cfg *config) (err error) {
 	return nil
 }
 
-// loads are how many goroutines and sessions there are, and how often they lock.
+// loads are the numbers of goroutines, of sessions, and of times that each locks.
 func (f *flags) loads(cfg *config) error {
 	for s := range strings.SplitSeq(*f.sizes, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(s))
@@ -278,7 +278,7 @@ const maxRecorded = 100
 func (c config) checkRecord() error {
 	switch {
 	case c.join:
-		return errors.New("-record: it knows the contenders of this process only, so it cannot go with -join")
+		return errors.New("-record: it records only the contenders of this process, so it cannot go with -join")
 	case len(c.locks) != 1 || len(c.loads) != 1 || c.rounds != 1 || c.loads[0].times != 1:
 		return errors.New("-record: it records one run: name one lock with -locks, one number with -n, and leave -rounds and -closed at 1")
 	case c.locks[0].java || c.locks[0].other != nil || c.locks[0].unsafe != "":

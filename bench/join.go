@@ -29,8 +29,8 @@ func (b *benchmark) join(ctx context.Context) error {
 	return b.because(err)
 }
 
-// leave tells the others why it leaves, unless they know, and removes all nodes
-// that no other process uses.
+// leave writes for the others why this process leaves, unless they have seen it,
+// and removes all nodes that no other process uses.
 func (b *benchmark) leave(ctx context.Context, err error) error {
 	return b.group.Leave(err, ctx.Err() != nil, b.bounded)
 }

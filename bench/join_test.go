@@ -55,10 +55,10 @@ func TestMain(m *testing.M) {
 		fallthrough
 	case stuck:
 		contestants = []contestant{{name: "naive", new: func(conn *zk.Conn, path string) locker {
-			return failing{conn, path, false}
+			return failingLock{conn, path, false}
 		}}}
 	case broken:
-		contestants = []contestant{{name: "naive", new: func(*zk.Conn, string) locker { return sham{} }}}
+		contestants = []contestant{{name: "naive", new: func(*zk.Conn, string) locker { return openLock{} }}}
 		meet = func() {
 			fmt.Fprintln(os.Stderr, "inside …")
 			bufio.NewReader(os.Stdin).ReadByte()

@@ -83,7 +83,7 @@ func startJVM(ctx context.Context, classPath string) (*jvm, error) {
 		j.cmd.Wait()
 		close(j.lines)
 	}()
-	line, err := j.hear(ctx)
+	line, err := j.readLine(ctx)
 	if err != nil {
 		j.end()
 		if ctx.Err() == nil {
@@ -95,9 +95,9 @@ func startJVM(ctx context.Context, classPath string) (*jvm, error) {
 	return j, nil
 }
 
-// hear returns the next line that the JVM says. If ctx ends before, it kills
-// the JVM, and so all that waits there.
-func (j *jvm) hear(ctx context.Context) (string, error) {
+// readLine returns the next line that the JVM prints. If ctx ends before, it kills
+// the JVM with all its threads.
+func (j *jvm) readLine(ctx context.Context) (string, error) {
 	select {
 	case line, ok := <-j.lines:
 		if !ok {
@@ -110,7 +110,7 @@ func (j *jvm) hear(ctx context.Context) (string, error) {
 	}
 }
 
-// died says why the JVM has ended, as far as it told.
+// died says why the JVM has ended, as far as it has printed that.
 func (j *jvm) died() error {
 	j.end()
 	said := j.stderr.String()

@@ -13,7 +13,7 @@ import (
 )
 
 // neverHad is a lock that no contender gets.
-var neverHad = contestant{name: "stuck", new: func(conn *zk.Conn, path string) locker { return failing{conn, path, false} }}
+var neverHad = contestant{name: "stuck", new: func(conn *zk.Conn, path string) locker { return failingLock{conn, path, false} }}
 
 // slow is a lock that no contender gets either, but each goes on asking for it.
 var slow = contestant{name: "slow", new: func(conn *zk.Conn, path string) locker { return &pollingLock{conn: conn} }}

@@ -99,15 +99,15 @@ func TestEachGoroutineLocksSoManyTimes(t *testing.T) {
 	}
 }
 
-// forgetful is a lock that excludes no contender from its acquisition number
-// from on. Those that it lets in meet while they hold it.
-type forgetful struct {
+// lateBrokenLock is a lock that excludes no contender once acquisition number from
+// is reached. The holders then meet while they hold it.
+type lateBrokenLock struct {
 	locker
 	from, count int
 	all         *sync.WaitGroup // contenders that have not come so far
 }
 
-func (l *forgetful) Lock() error {
+func (l *lateBrokenLock) Lock() error {
 	if l.count++; l.count < l.from {
 		return l.locker.Lock()
 	}
@@ -116,7 +116,7 @@ func (l *forgetful) Lock() error {
 	return nil
 }
 
-func (l *forgetful) Unlock() error {
+func (l *lateBrokenLock) Unlock() error {
 	if l.count >= l.from {
 		return nil
 	}
@@ -144,7 +144,7 @@ func forgets(t *testing.T, n, from int) {
 			}
 		}
 		return func(conn *zk.Conn, path string) locker {
-			return &forgetful{locker: right(conn, path), from: from, all: &all}
+			return &lateBrokenLock{locker: right(conn, path), from: from, all: &all}
 		}
 	}})
 	t.Cleanup(func() { meet = func() {} })
@@ -170,7 +170,7 @@ func TestALockThatLetsEverybodyInFailsInTheSecondTable(t *testing.T) {
 	require.Regexp(t, `(?m)^forgets +50 +FAILED +- +- +- +-$`, stdout)
 }
 
-func TestANumberWithoutAUnitIsToldItsUnit(t *testing.T) {
+func TestANumberWithoutAUnitFailsWithItsUnit(t *testing.T) {
 	var d time.Duration
 	require.NoError(t, duration{&d, "s"}.Set("1m30s"))
 	require.Equal(t, 90*time.Second, d)

@@ -45,7 +45,7 @@ func TestAResultThatCannotBePrintedIsAFailure(t *testing.T) {
 	require.NoError(t, err)
 	defer broken.Close()
 	reader.Close()
-	// What Go puts in the place of a standard output that is closed.
+	// Go opens this in place of a standard output that is closed.
 	closed := opened(t, os.DevNull, os.O_RDWR)
 	for _, tc := range []struct {
 		name   string

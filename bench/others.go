@@ -50,8 +50,9 @@ type arena interface {
 	close(ctx context.Context) error
 }
 
-// A server whose client waits for it for long if it goes away in the middle.
-type watched interface {
+// A watchedArena has a client that waits long for a server that goes away in the
+// middle.
+type watchedArena interface {
 	// answers sends a request that is not counted, and waits for seconds.
 	answers(ctx context.Context) error
 }

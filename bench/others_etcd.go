@@ -23,7 +23,7 @@ func init() { arenas["etcd"] = openEtcd }
 // etcdTTL is that of the leases, in seconds.
 const etcdTTL = 30
 
-// What opening the sessions may take: a time for all, and one for each of them.
+// The time to open the sessions: one limit for all, and one for each of them.
 const (
 	openTimeout = 10 * time.Second
 	openEach    = 20 * time.Millisecond
@@ -41,7 +41,7 @@ func openEtcd(ctx context.Context, spec string) (arena, error) {
 	a := &etcdArena{}
 	addresses := strings.Split(spec, ",")
 	count := func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		if ctx.Value(uncounted{}) == nil {
+		if ctx.Value(uncountedKey{}) == nil {
 			a.requests.Add(1)
 		}
 		return invoke(ctx, method, req, reply, conn, opts...)
@@ -81,14 +81,14 @@ func (a *etcdArena) begin(ctx context.Context, n int) (func() otherLocker, error
 	return func() otherLocker { i++; return a.locks[i-1] }, err
 }
 
-// uncounted marks the ctx of a request that is not a contender's.
-type uncounted struct{}
+// uncountedKey marks the ctx of a request that is not a contender's.
+type uncountedKey struct{}
 
 const answerTimeout = 5 * time.Second
 
 // The client waits for a server that has gone until its leases have ended.
 func (a *etcdArena) answers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, uncounted{}, true), answerTimeout)
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, uncountedKey{}, true), answerTimeout)
 	defer cancel()
 	if _, err := a.client.Get(ctx, a.prefix); err != nil {
 		return fmt.Errorf("no answer within %v: %w", answerTimeout, err)

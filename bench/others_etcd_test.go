@@ -15,10 +15,11 @@ import (
 	"example.com/zklock/docs/other-locks/servertest"
 )
 
-// watchedKilling is killing that does not hide that the arena is watched.
-type watchedKilling struct {
-	killing
-	watched
+// watchedKillingArena is a killingArena that does not hide that the arena is
+// watched.
+type watchedKillingArena struct {
+	killingArena
+	watchedArena
 }
 
 // etcd is killed for good while the contenders count on it. Its client would
@@ -45,11 +46,11 @@ func TestAnOtherServerEtcdThatIsKilledIsOneLine(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		w, ok := a.(watched)
+		w, ok := a.(watchedArena)
 		if !ok {
 			return nil, errors.New("nobody watches over the server")
 		}
-		return watchedKilling{killing{a, func() { killed = time.Now(); kill() }}, w}, nil
+		return watchedKillingArena{killingArena{a, func() { killed = time.Now(); kill() }}, w}, nil
 	}
 	status, stdout, stderr := bench(t, "-locks", "etcd", "-n", "50", "-etcd", client)
 	require.Equal(t, exitFailure, status)

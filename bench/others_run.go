@@ -10,7 +10,7 @@ import (
 	"example.com/zklock/bench/internal/report"
 )
 
-// watchEvery is how long a watched server is left alone between two questions.
+// watchEvery is the pause between two checks of a watched server.
 const watchEvery = 2 * time.Second
 
 // runOther is runOne for a lock that is not on ZooKeeper.
@@ -54,7 +54,7 @@ func (b *benchmark) runOther(ctx context.Context, c contestant, r report.Run, st
 	if !c.other.counts {
 		run.work = func(int) error { return nil }
 	}
-	if w, ok := a.(watched); ok {
+	if w, ok := a.(watchedArena); ok {
 		run.watch = func(ctx context.Context, held func() int, fail func(error)) {
 			for sleep(ctx, watchEvery) {
 				heldThen := held()

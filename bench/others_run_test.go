@@ -98,7 +98,7 @@ func TestAnOtherServerThatIsKilledIsOneLine(t *testing.T) {
 	t.Cleanup(func() { arenas["redis"] = old })
 	arenas["redis"] = func(ctx context.Context, spec string) (arena, error) {
 		a, err := old(ctx, spec)
-		return killing{a, server.Close}, err
+		return killingArena{a, server.Close}, err
 	}
 	status, stdout, stderr := bench(t, "-locks", "redis", "-n", "50", "-redis", server.Addr())
 	require.Equal(t, exitFailure, status)
@@ -111,25 +111,25 @@ func TestAnOtherServerThatIsKilledIsOneLine(t *testing.T) {
 	}
 }
 
-// killing kills the server once some contenders have locked.
-type killing struct {
+// killingArena kills the server once some contenders have locked.
+type killingArena struct {
 	arena
 	kill func()
 }
 
-func (k killing) begin(ctx context.Context, n int) (func() otherLocker, error) {
-	new, err := k.arena.begin(ctx, n)
+func (k killingArena) begin(ctx context.Context, n int) (func() otherLocker, error) {
+	newLocker, err := k.arena.begin(ctx, n)
 	var locked atomic.Int32
-	return func() otherLocker { return killer{new(), k.kill, &locked} }, err
+	return func() otherLocker { return killingContender{newLocker(), k.kill, &locked} }, err
 }
 
-type killer struct {
+type killingContender struct {
 	otherLocker
 	kill   func()
 	locked *atomic.Int32
 }
 
-func (k killer) Lock(ctx context.Context) error {
+func (k killingContender) Lock(ctx context.Context) error {
 	err := k.otherLocker.Lock(ctx)
 	if err == nil && k.locked.Add(1) == 5 {
 		k.kill()
@@ -151,7 +151,7 @@ func TestAnOtherServerThatIsStoppedIsOneLine(t *testing.T) {
 	t.Cleanup(func() { arenas["sqlrow"] = old })
 	arenas["sqlrow"] = func(ctx context.Context, _ string) (arena, error) {
 		a, err := old(ctx, via)
-		return stopping{killing{a, func() { line.Silence(cable.ToServer, cable.ToClient) }}}, err
+		return silencingArena{killingArena{a, func() { line.Silence(cable.ToServer, cable.ToClient) }}}, err
 	}
 	status, stdout, stderr := bench(t, "-locks", "sqlrow", "-n", "50", "-limit", "5m", "-sql", spec)
 	line.Heal()
@@ -162,7 +162,9 @@ func TestAnOtherServerThatIsStoppedIsOneLine(t *testing.T) {
 	require.NotContains(t, stderr, "secret")
 }
 
-// stopping is killing for a server that is watched.
-type stopping struct{ killing }
+// silencingArena is a killingArena for a server that is watched.
+type silencingArena struct{ killingArena }
 
-func (s stopping) answers(ctx context.Context) error { return s.arena.(watched).answers(ctx) }
+func (s silencingArena) answers(ctx context.Context) error {
+	return s.arena.(watchedArena).answers(ctx)
+}

@@ -63,14 +63,14 @@ type sqlArena struct {
 func openSQL(table, key string,
 	open func(ctx context.Context, spec string) (*database.DB, error),
 	prepare func(ctx context.Context, db *database.DB) error,
-	new func(db *database.DB, name string) func() otherLocker,
+	newLocker func(db *database.DB, name string) func() otherLocker,
 ) func(ctx context.Context, spec string) (arena, error) {
 	return func(ctx context.Context, spec string) (arena, error) {
 		db, err := open(ctx, spec)
 		if err != nil {
 			return nil, err
 		}
-		a := &sqlArena{db: db, table: table, key: key, new: new}
+		a := &sqlArena{db: db, table: table, key: key, new: newLocker}
 		a.text = fmt.Sprintf("%s at %s, %s", db.Version(ctx), database.Redacted(spec), db.Durable(ctx))
 		if spec == database.Embedded {
 			a.text = fmt.Sprintf("%s, embedded, %s", db.Version(ctx), db.Durable(ctx))

@@ -25,7 +25,7 @@ func TestOtherLocksCountRightOnEmbeddedServers(t *testing.T) {
 		require.NotNil(t, arenas["sqlrow"], "they are in a program that has their tag")
 	}
 	require.Contains(t, stdout, "sqlrow: SQLite 3.")
-	require.Contains(t, stdout, "attempts: how often a contender asked for the lock")
+	require.Contains(t, stdout, "attempts: how many times a contender asked for the lock")
 }
 
 func TestOtherServersThatAreNotThereAreOneLine(t *testing.T) {

@@ -185,7 +185,7 @@ func TestAFolderWithoutAUsableLockIsOneLine(t *testing.T) {
 	}
 }
 
-func TestFoldersWithOneNameAreToldApart(t *testing.T) {
+func TestFoldersWithOneNameAreDistinguished(t *testing.T) {
 	cs, err := ownContestants([]string{"./ann/lock", "./ben/lock/", "./naive", "carl/queue"}, []string{"naive"})
 	require.NoError(t, err)
 	var names []string
@@ -227,28 +227,28 @@ func TestALockThatDoesNotAskZooKeeperFailsItsTrial(t *testing.T) {
 		if mutexes[path] == nil {
 			mutexes[path] = new(sync.Mutex)
 		}
-		return local{mutexes[path]}
+		return localLock{mutexes[path]}
 	}})
 	status, _, stderr := bench(t, "-n", "5", "-warmup", "0s")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, ": it sent nothing to ZooKeeper: it excludes no contender of another process\n")
 }
 
-type local struct{ *sync.Mutex }
+type localLock struct{ *sync.Mutex }
 
-func (l local) Lock() error   { l.Mutex.Lock(); return nil }
-func (l local) Unlock() error { l.Mutex.Unlock(); return nil }
+func (l localLock) Lock() error   { l.Mutex.Lock(); return nil }
+func (l localLock) Unlock() error { l.Mutex.Unlock(); return nil }
 
-// deaf does not even return when its session ends.
-type deaf struct{ end <-chan struct{} }
+// hangingLock does not even return when its session ends.
+type hangingLock struct{ end <-chan struct{} }
 
-func (l deaf) Lock() error   { <-l.end; return errors.New("the test is over") }
-func (l deaf) Unlock() error { return nil }
+func (l hangingLock) Lock() error   { <-l.end; return errors.New("the test is over") }
+func (l hangingLock) Unlock() error { return nil }
 
 func TestALockThatNeverReturnsDoesNotKeepTheBenchmark(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	compete(t, contestant{name: "deaf", new: func(*zk.Conn, string) locker { return deaf{ctx.Done()} }})
+	compete(t, contestant{name: "deaf", new: func(*zk.Conn, string) locker { return hangingLock{ctx.Done()} }})
 	impatient(t)
 	status, _, stderr := bench(t, "-n", "5", "-warmup", "0s")
 	require.Equal(t, exitFailure, status)
@@ -264,13 +264,13 @@ func TestALockThatNeverReturnsDoesNotKeepTheBenchmark(t *testing.T) {
 	}
 }
 
-// panicky panics in Unlock.
-type panicky struct{ sham }
+// panickingLock panics in Unlock.
+type panickingLock struct{ openLock }
 
-func (panicky) Unlock() error { panic("no such node") }
+func (panickingLock) Unlock() error { panic("no such node") }
 
 func TestAPanicEndsTheRun(t *testing.T) {
-	compete(t, contestant{name: "panicky", new: func(*zk.Conn, string) locker { return panicky{} }})
+	compete(t, contestant{name: "panicky", new: func(*zk.Conn, string) locker { return panickingLock{} }})
 	untried(t)
 	status, _, stderr := bench(t, "-n", "1", "-warmup", "0s")
 	require.Equal(t, exitFailure, status)

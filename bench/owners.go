@@ -47,7 +47,7 @@ func owned[O any, M interface {
 		m := open(conn, path)
 		return func() locker {
 			owner := newOwner("bench")
-			return &adapted{
+			return &adaptedLock{
 				lock:   func(context.Context) error { return m.Lock(owner) },
 				unlock: func() error { return m.Unlock(owner) },
 				mutex:  m,
@@ -64,11 +64,11 @@ func leased[O any, L interface{ Unlock(context.Context) error }, M interface {
 		m, err := open(conn, path, session)
 		return func() locker {
 			if err != nil {
-				return &adapted{lock: func(context.Context) error { return fmt.Errorf("New: %w", err) }}
+				return &adaptedLock{lock: func(context.Context) error { return fmt.Errorf("New: %w", err) }}
 			}
 			owner := newOwner("bench")
 			var lease L
-			return &givingUp{adapted{
+			return &cancellableLock{adaptedLock{
 				lock: func(ctx context.Context) (err error) {
 					lease, err = m.Lock(ctx, owner)
 					return err
@@ -105,25 +105,25 @@ type withoutOwner[L any, M interface {
 
 func (w withoutOwner[L, M]) Lock(ctx context.Context, _ struct{}) (L, error) { return w.lock.Lock(ctx) }
 
-// adapted makes a locker of a lock with another API.
-type adapted struct {
+// adaptedLock makes a locker of a lock with another API.
+type adaptedLock struct {
 	lock   func(context.Context) error
 	unlock func() error
 	mutex  any // shared by the contenders of a session
 }
 
-func (a *adapted) Lock() error   { return a.lock(context.Background()) }
-func (a *adapted) Unlock() error { return a.unlock() }
+func (a *adaptedLock) Lock() error   { return a.lock(context.Background()) }
+func (a *adaptedLock) Unlock() error { return a.unlock() }
 
 // Wait returns when the mutex has no work under way in the background.
-func (a *adapted) Wait(ctx context.Context) error {
+func (a *adaptedLock) Wait(ctx context.Context) error {
 	if m, ok := a.mutex.(waiter); ok {
 		return m.Wait(ctx)
 	}
 	return nil
 }
 
-// givingUp is an adapted lock whose Lock returns when a context ends.
-type givingUp struct{ adapted }
+// cancellableLock is an adapted lock whose Lock returns when a context ends.
+type cancellableLock struct{ adaptedLock }
 
-func (g *givingUp) LockContext(ctx context.Context) error { return g.lock(ctx) }
+func (g *cancellableLock) LockContext(ctx context.Context) error { return g.lock(ctx) }

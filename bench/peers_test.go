@@ -156,7 +156,7 @@ func TestContendersOfASessionShareItsValue(t *testing.T) {
 	opened := 0
 	begin := perSession(func(*zk.Conn, string, time.Duration) func() locker {
 		opened++
-		return func() locker { return sham{} }
+		return func() locker { return openLock{} }
 	})
 	a, b := new(zk.Conn), new(zk.Conn)
 	anyTimeout := setting{4, func(*zk.Conn) time.Duration { return 0 }}
@@ -194,7 +194,7 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 		go func() {
 			defer first.Release()
 			for end := time.Now().Add(patience); len(srv.Watches()) < int(want.wakeUps) && time.Now().Before(end); {
-				time.Sleep(time.Millisecond) // a poll: the server tells of no watch that is set
+				time.Sleep(time.Millisecond) // a poll: the server does not report a watch that is set
 			}
 		}()
 		rs, _ := results(t, "-zk", addr, "-warmup", "0s", "-n", strconv.Itoa(n), "-sessions", strconv.Itoa(n), "-locks", name)

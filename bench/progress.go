@@ -9,7 +9,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// progress shows where a long run stands: on a terminal a bar with the count
+// progress shows how far a long run has come: on a terminal a bar with the count
 // and the next lock, elsewhere a line per run.
 type progress struct {
 	w        io.Writer

@@ -13,7 +13,7 @@ import (
 )
 
 // A race is article A's main: contenders that lock, add one to a counter and
-// unlock. What the lock is on does not matter here.
+// unlock. The server of the lock does not matter here.
 type race struct {
 	contenders, times int
 	limit             time.Duration // 0: none
@@ -26,8 +26,7 @@ type race struct {
 	// expires says that at the limit a contender can lose the lock while it is
 	// inside, because the end of the race is the end of its session.
 	expires bool
-	// sent is how many requests have been sent; nil if requests alone do not
-	// show life.
+	// sent counts the requests so far; nil if requests alone do not show life.
 	sent func() int64
 	// watch, if it is not nil, runs beside the race, and may end it with an error.
 	watch func(ctx context.Context, held func() int, fail func(error))
@@ -35,14 +34,14 @@ type race struct {
 	begins func(at time.Time)
 	// names, if it is not nil, says in an error which contender it is about.
 	names func(contender int, err error) error
-	// tell, if it is not nil, is called with what a contender does.
-	tell func(contender int, state, says string)
+	// report, if it is not nil, is called with each step of a contender.
+	report func(contender int, state, says string)
 	// ended names what has ended when contenders have to return.
 	ended string
 }
 
-// A course is a race that is being run, or has been.
-type course struct {
+// A runningRace is a race that is being run, or has been.
+type runningRace struct {
 	race
 	all     int          // times that the lock is to be held
 	num     int          // guarded by the lock under test, and by nothing else; 0 if the lock counts
@@ -58,10 +57,10 @@ type course struct {
 	abort   func()
 }
 
-func (c *course) holds() int { return int(c.held.Load()) }
+func (c *runningRace) holds() int { return int(c.held.Load()) }
 
 // failed is the first error of a contender.
-func (c *course) failed() error {
+func (c *runningRace) failed() error {
 	if err := c.failure.Load(); err != nil {
 		return *err
 	}
@@ -72,8 +71,8 @@ func (c *course) failed() error {
 // it at the limit, and when a contender fails, because the others may wait for it.
 // An error says that contenders do not return: then all that may be asked of the
 // course is how many times the lock was held.
-func (r race) run(ctx context.Context, abort func()) (*course, error) {
-	c := &course{race: r, all: r.contenders * r.times, abort: abort}
+func (r race) run(ctx context.Context, abort func()) (*runningRace, error) {
+	c := &runningRace{race: r, all: r.contenders * r.times, abort: abort}
 	c.turns = make([]report.Turn, c.all)
 	var wg sync.WaitGroup
 	start := make(chan struct{})
@@ -112,7 +111,7 @@ func (r race) run(ctx context.Context, abort func()) (*course, error) {
 }
 
 // contend is one contender.
-func (c *course) contend(ctx context.Context, i int) {
+func (c *runningRace) contend(ctx context.Context, i int) {
 	for k := range c.times {
 		err := c.once(ctx, i, &c.turns[i*c.times+k])
 		c.step()
@@ -127,7 +126,7 @@ func (c *course) contend(ctx context.Context, i int) {
 }
 
 // once locks and unlocks.
-func (c *course) once(ctx context.Context, i int, turn *report.Turn) error {
+func (c *runningRace) once(ctx context.Context, i int, turn *report.Turn) error {
 	turn.Arrived = time.Since(c.began)
 	c.says(i, "waits", "")
 	err := guarded("Lock", func() error { return c.lock(ctx, i) })
@@ -147,7 +146,7 @@ func (c *course) once(ctx context.Context, i int, turn *report.Turn) error {
 }
 
 // hold is what the holder does between Lock and Unlock.
-func (c *course) hold(i int, turn *report.Turn) error {
+func (c *runningRace) hold(i int, turn *report.Turn) error {
 	if c.work == nil {
 		turn.Place = int(c.held.Add(1)) - 1
 		return nil
@@ -167,7 +166,7 @@ func (c *course) hold(i int, turn *report.Turn) error {
 	return err
 }
 
-func (c *course) fail(err error) {
+func (c *runningRace) fail(err error) {
 	if c.failure.CompareAndSwap(nil, &err) {
 		c.abort()
 	}
@@ -175,7 +174,7 @@ func (c *course) fail(err error) {
 
 // end ends the race at its limit, and notes whether anything has happened in the
 // second half of the time.
-func (c *course) end(ctx context.Context, sleep func(context.Context, time.Duration) bool) {
+func (c *runningRace) end(ctx context.Context, sleep func(context.Context, time.Duration) bool) {
 	progress := func() (held int, sent int64) {
 		if c.sent != nil {
 			sent = c.sent()
@@ -201,7 +200,7 @@ func (c *course) end(ctx context.Context, sleep func(context.Context, time.Durat
 }
 
 // missing is the error of a race some of whose contenders do not return.
-func (c *course) missing() error {
+func (c *runningRace) missing() error {
 	if c.late.Load() && c.hangs != nil {
 		return c.hangs
 	}
@@ -213,13 +212,13 @@ func (c *course) missing() error {
 }
 
 func (r race) says(contender int, state, says string) {
-	if r.tell != nil {
-		r.tell(contender, state, says)
+	if r.report != nil {
+		r.report(contender, state, says)
 	}
 }
 
 // verdict is what is wrong, nil if all is well. The first error is failed.
-func (c *course) verdict(failed error) error {
+func (c *runningRace) verdict(failed error) error {
 	switch {
 	case failed != nil && !c.late.Load():
 		return failed
@@ -236,7 +235,7 @@ func (c *course) verdict(failed error) error {
 }
 
 // isAll fails if a count is not the number of times that the lock was held.
-func (c *course) isAll(count int) error {
+func (c *runningRace) isAll(count int) error {
 	if count != c.all {
 		return fmt.Errorf("the count is %d, not %d: %w", count, c.all, errTwoGoroutines)
 	}

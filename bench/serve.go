@@ -68,7 +68,7 @@ func serve(ctx context.Context, address string, stdout, stderr io.Writer) error 
 	}
 	select {
 	case <-refused: // once: the client tries again every second
-		fmt.Fprint(stderr, "bench: a client is refused, for it has seen later transactions than this server: it was connected to an\n"+
+		fmt.Fprint(stderr, "bench: a client is refused, because it has seen later transactions than this server: it was connected to an\n"+
 			"earlier one, whose data is gone (go-zookeeper: \"authentication failed: EOF\"). Start the client again.\n")
 		<-ctx.Done()
 	case <-ctx.Done():

@@ -71,12 +71,12 @@ func TestServeServesTheEmbeddedServerUntilCtrlC(t *testing.T) {
 	require.Error(t, err)
 }
 
-type quiet struct{}
+type silentLogger struct{}
 
-func (quiet) Printf(string, ...any) {}
+func (silentLogger) Printf(string, ...any) {}
 
 // A client of a server that was restarted connects in vain: the server says so.
-func TestServeTellsOfAClientThatHasSeenMore(t *testing.T) {
+func TestServeReportsAClientThatHasSeenMore(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	said, stdout := io.Pipe()

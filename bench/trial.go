@@ -23,7 +23,7 @@ import (
 // tries is false in tests that measure broken locks.
 var tries = true
 
-// trialPatience is how long a contender may take to get a free lock.
+// trialPatience is the time in which a contender must get a free lock.
 var trialPatience = 30 * time.Second
 
 // A trial goes on when nothing has crossed the wire for some polls in a row. Tests

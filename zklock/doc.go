@@ -1,6 +1,6 @@
 // Package zklock is a distributed lock on ZooKeeper, for programs in production.
-// It is for work that at most one process may do at a time, and whose processes
-// share a ZooKeeper.
+// It is for processes that share a ZooKeeper, and for work that at most one of them
+// may do at a time.
 //
 //	conn, err := zkconn.Connect(ctx, []string{"zk1:2181", "zk2:2181", "zk3:2181"}, 10*time.Second)
 //	orders, err := zklock.New(conn, "/locks/orders") // one per process and path
@@ -11,18 +11,18 @@
 //	})
 //
 // A waiter gives up when its ctx ends, whatever the server does. A holder has a
-// [Lease], which tells when the lock is lost and carries a fencing token. Sessions
-// that expire and connections that break while a caller waits are the lock's
-// business, not the caller's.
+// [Lease], which reports when the lock is lost and has a fencing token. While a
+// caller waits, the lock itself deals with sessions that expire and connections
+// that break.
 //
 // A Mutex has one node in the queue at the server for all its goroutines. They
-// queue in memory, and hand the lock on to each other without a request: at most
-// 16 holds and for 50 ms before other processes get their turn ([WithHandOver]).
+// queue in memory, and hand the lock on to each other without a request: for at most
+// 16 holds and 50 ms before other processes get their turn ([WithHandOver]).
 //
 // Cost: a contender that is alone sends 2 requests, 3 the first time. Behind one
-// contender of another process it sends 5, behind more 6 or 7, and a release is one
-// round trip away from the next holder. N goroutines of a Mutex send at most 0.4 N. See
-// README.md.
+// contender of another process it sends 5, behind more 6 or 7. The next holder has
+// the lock one round trip after a release. N goroutines of a Mutex send at most 0.4 N
+// requests. See README.md.
 //
 // # What it relies on, and what is still wrong
 //
@@ -34,23 +34,23 @@
 //     to; see WithSessionTimeout. Clocks must not run slower than the server's.
 //   - Lost closes in time if the servers' minSessionTimeout is two ticks or
 //     more, which is the default. Until the first proof, at most about 0.3 of the
-//     session timeout after the Lock, it also relies on the client's pings:
-//     on a process that was not suspended just before.
+//     session timeout after the Lock, it also relies on the client's pings, so the
+//     process must not have been suspended just before.
 //   - A round trip to the server must take less than a twelfth of the
-//     session timeout, or Lock returns ErrTooSlow. How long a request waits behind
-//     others of the same client does not count.
+//     session timeout, or Lock returns ErrTooSlow. The time that a request waits
+//     behind others of the same client does not count.
 //   - A contender that was alone watches its node only after an eighth of the session
 //     timeout. If somebody deletes the node by hand before that, or a server ends
 //     the session before its time, or the program closes the client without Unlock and
-//     Wait, Lost closes so much later. So does a request
-//     to let go reach the holder.
-//   - A waiter whose node is deleted by hand while its client is just coming back to
-//     its session may get the lock for up to a third of the session timeout.
+//     Wait, Lost closes that much later. A request to release the lock reaches the
+//     holder that much later, too.
+//   - A waiter whose node is deleted by hand while its client is reconnecting may get
+//     the lock for up to a third of the session timeout.
 //   - The data of the parent is kept if it was there when a Mutex first used the
 //     path. Data that is written to an empty parent later is removed.
 //   - ZooKeeper 3.8 gives out 2³¹ numbers per parent; then Lock fails with
 //     zk.ErrNodeExists until the parent has been deleted.
-//   - Curator, zk.Lock and kazoo may share the path. A kazoo Lock must be told
-//     to wait for the names of the others: extra_lock_patterns=["-lock-"].
+//   - Curator, zk.Lock and kazoo may share the path. A kazoo Lock waits for the
+//     names of the others only with extra_lock_patterns=["-lock-"].
 //   - A program calls Wait before it closes the client.
 package zklock

@@ -17,11 +17,11 @@ import (
 // requests, from the create to the delete: the client's calls cannot be
 // cancelled, so callers wait on channels, ctx in hand.
 type entry struct {
-	rec  record.Record // what the node says
+	rec  record.Record // the node's
 	data []byte        // the record, encoded
 	node *client.Node  // nil before there is one
 
-	left  chan struct{} // closed when nobody wants the node any more
+	left  chan struct{} // closed when the node is no longer needed
 	gone  chan struct{} // closed when the node has gone
 	stuck chan struct{} // closed when the server refuses to delete the node
 
@@ -34,13 +34,13 @@ type entry struct {
 
 	// Guarded by Mutex.mu.
 	holder  *hold     // by which the lock is held
-	failed  []*hold   // that are still to be told so
+	failed  []*hold   // have got err, but their owners have not been notified yet
 	holds   int       // how many have begun
 	entered time.Time // when the first did
 	revoked bool
-	err     error       // why the node has gone, or has not; nil if we have deleted it
+	err     error       // why the node has gone, or could not be deleted; nil if we have deleted it
 	clock   *time.Timer // closes Lost
-	ends    *time.Timer // until when the lock is handed on
+	ends    *time.Timer // ends the time in which the lock is handed on
 }
 
 // run is the life of an entry: it makes the node, waits until it is the first, takes
@@ -55,7 +55,7 @@ func (m *Mutex) run(e *entry) {
 	m.finish(e, err)
 }
 
-// finish ends the life of an entry, because of err or because nobody wants it.
+// finish ends the life of an entry, because of err or because nobody needs it.
 func (m *Mutex) finish(e *entry, err error) {
 	defer m.tasks.End()
 	m.leave(e, err)
@@ -74,8 +74,8 @@ func (m *Mutex) finish(e *entry, err error) {
 	e.notifyLocked()
 }
 
-// leave gives e up. If it could not be kept, those that wait get the reason, or
-// wait for another entry if there is no other reason than that the node has gone.
+// leave gives e up. The owners that wait for it get err. If err only says that the
+// node has gone, they wait for another entry instead.
 func (m *Mutex) leave(e *entry, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -117,8 +117,8 @@ func (m *Mutex) keep(e *entry) error {
 	look := time.NewTimer(pause)
 	defer look.Stop()
 	if e.own == nil {
-		// A contender that was alone is spared the watch: if the lock is not held for
-		// long, nothing is sent between the create and the delete.
+		// A contender that was alone sets its watch only now: if the lock is not held
+		// for long, nothing is sent between the create and the delete.
 		look.Reset(m.client.Timeout() / 8)
 	}
 	for {
@@ -147,7 +147,7 @@ func (m *Mutex) keep(e *entry) error {
 	}
 }
 
-// ownChanged takes in an event of e's own node.
+// ownChanged handles an event of e's own node.
 func (m *Mutex) ownChanged(e *entry, ev zk.Event) error {
 	if err := m.client.EventErr(ev); err != nil {
 		return err
@@ -164,10 +164,10 @@ func (m *Mutex) watchOwn(e *entry) error {
 	return m.recognize(e, data, stat, err)
 }
 
-// recognize takes in what was read from e's node: when it was made, and whether
+// recognize handles what was read from e's node: when it was made, and whether
 // another contender asks for the lock. If a client has written over the record,
-// as Curator's Revoker does, recognize writes it again; if that fails, only
-// Participants misses it.
+// as Curator's Revoker does, recognize writes it again. If that fails, only
+// Participants lacks the record.
 func (m *Mutex) recognize(e *entry, data []byte, stat *zk.Stat, err error) error {
 	if errors.Is(err, zk.ErrNoNode) || err == nil && stat.EphemeralOwner != e.node.Session {
 		return client.ErrGone
@@ -197,9 +197,9 @@ func (m *Mutex) recognize(e *entry, data []byte, stat *zk.Stat, err error) error
 	return nil
 }
 
-// refused tells the waiting callers, and those of Unlock, that the server refuses a
-// request which must succeed in the end.
-func (m *Mutex) refused(e *entry) client.Refused {
+// refused returns the function that reports to the waiting callers, and to those of
+// Unlock, that the server refuses a request which must succeed in the end.
+func (m *Mutex) refused(e *entry) client.RefusalFunc {
 	return func(n int, err error) {
 		if n != 3 {
 			return

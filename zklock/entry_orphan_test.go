@@ -68,12 +68,12 @@ func TestAContenderThatGivesUpDuringAThrottledSearchLeavesNoOrphan(t *testing.T)
 
 // TestALostCreateIsFoundThoughANodeOfItsNumberHasGone: the parent was made
 // again, and the contender's node has the number of the one by which its Mutex
-// holds the lock, and which has gone without a word.
+// holds the lock, and which has gone without an event.
 func TestALostCreateIsFoundThoughANodeOfItsNumberHasGone(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin := tb.connect()
 		conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
-			return eventless{nc, new(bytes.Buffer)}
+			return eventlessConn{nc, new(bytes.Buffer)}
 		}})
 		id := conn.SessionID()
 		m := tb.mutex(conn)
@@ -99,9 +99,9 @@ func TestALostCreateIsFoundThoughANodeOfItsNumberHasGone(t *testing.T) {
 	})
 }
 
-// TestALateRevokeAsksNobodyElse: Revoke has read the node of a holder that goes
-// then, with the parent. What it writes finds the next holder's node in the same
-// place of a parent that was made again.
+// TestALateRevokeAsksNobodyElse: Revoke has read the node of a holder, which is
+// deleted then, with the parent. When Revoke writes, the parent was made again, and
+// the next holder's node has the same number.
 func TestALateRevokeAsksNobodyElse(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin, asker := tb.connect(), tb.connectAs(ordinary{})
@@ -136,8 +136,8 @@ func TestALateRevokeAsksNobodyElse(t *testing.T) {
 	})
 }
 
-// TestARecordOfAnotherDoesNotCostTheLease: what somebody writes into a holder's
-// node is a request at most, and this one was for another.
+// TestARecordOfAnotherDoesNotCostTheLease: somebody writes another contender's record
+// into a holder's node, with a request that was for that one.
 func TestARecordOfAnotherDoesNotCostTheLease(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin := tb.connect()
@@ -190,9 +190,9 @@ func TestARecordOfAnotherBeforeTheFirstReadOrphansNobody(t *testing.T) {
 }
 
 // TestASearchDoesNotTakeAnothersNodeForOurs: the reply to create is lost, and
-// before the contender looks for its node, that goes, with the parent. Another's
-// node has its number and its record; nobody wants the place any more, and the
-// contender deletes what it finds.
+// before the contender looks for its node, that is deleted, with the parent. Another
+// one's node has its number and its record. The contender has given up, and deletes
+// the node that it finds.
 func TestASearchDoesNotTakeAnothersNodeForOurs(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin, conn := tb.connect(), tb.connectAs(ordinary{})
@@ -244,9 +244,9 @@ func TestALostCreateIsFoundInTheNextSession(t *testing.T) {
 	})
 }
 
-// TestWhatCuratorWritesDoesNotHideTheOwner: Curator's Revoker puts its word in
-// the place of the record.
-func TestWhatCuratorWritesDoesNotHideTheOwner(t *testing.T) {
+// TestARequestOfCuratorDoesNotHideTheOwner: Curator's Revoker writes its request
+// over the record.
+func TestARequestOfCuratorDoesNotHideTheOwner(t *testing.T) {
 	onTable(t, func(tb *table) {
 		m := tb.mutex(tb.connectAs(ordinary{}), zklock.WithData([]byte("the host")))
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))

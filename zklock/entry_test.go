@@ -17,7 +17,7 @@ import (
 )
 
 // TestAnUnlockThatIsTriedTwiceTouchesNobodyElsesNode: the second try finds no
-// server, and the third must still know of the first.
+// server, and the third must take the first into account.
 func TestAnUnlockThatIsTriedTwiceTouchesNobodyElsesNode(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connectAs(ordinary{wrap: watchesFirst}), tb.connect()
@@ -65,8 +65,8 @@ func TestANodeThatIsGoneBeforeItIsFoundIsMadeAgain(t *testing.T) {
 	})
 }
 
-// TestASecondLostCreateIsFoundByASearchOfItsOwn: what the first search has
-// seen is of no use to it.
+// TestASecondLostCreateIsFoundByASearchOfItsOwn: the result of the first search
+// must not be used for it.
 func TestASecondLostCreateIsFoundByASearchOfItsOwn(t *testing.T) {
 	onTable(t, func(tb *table) {
 		tb.makeTop(tb.connect())
@@ -109,9 +109,9 @@ func TestASearchAndADeleteThatAreBothRefusedAreSurvived(t *testing.T) {
 	})
 }
 
-// TestARequestToLetGoOutlastsARepair: a client writes over the record, and while the
+// TestARevokeOutlastsARepair: a client writes over the record, and while the
 // holder writes it again, another one asks for the lock.
-func TestARequestToLetGoOutlastsARepair(t *testing.T) {
+func TestARevokeOutlastsARepair(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connect(), tb.connect()
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
@@ -129,7 +129,7 @@ func TestARequestToLetGoOutlastsARepair(t *testing.T) {
 	})
 }
 
-// TestALeaseOutlastsTheRightToReadItsNode: the look that makes up for a lost event
+// TestALeaseOutlastsTheRightToReadItsNode: the read that makes up for a lost event
 // may fail. The session is proved without it.
 func TestALeaseOutlastsTheRightToReadItsNode(t *testing.T) {
 	onTable(t, func(tb *table) {
@@ -146,8 +146,8 @@ func TestALeaseOutlastsTheRightToReadItsNode(t *testing.T) {
 	})
 }
 
-// TestANodeThatHasGoneIsNotAskedFor: an event or a look has told that it has gone, and
-// neither a read nor a delete of it is sent after that.
+// TestANodeThatHasGoneIsNotAskedFor: an event or a read has shown that it has gone,
+// and neither a read nor a delete of it is sent after that.
 func TestANodeThatHasGoneIsNotAskedFor(t *testing.T) {
 	for what, goes := range map[string]func(tb *table, conn, admin *zk.Conn, node string){
 		"with its session": func(tb *table, conn, _ *zk.Conn, _ string) { tb.srv.Expire(conn.SessionID()) },
@@ -172,9 +172,9 @@ func TestANodeThatHasGoneIsNotAskedFor(t *testing.T) {
 	}
 }
 
-// TestUnlockWhoseSessionEndsBeforeItsDeleteIsCarriedOutSaysSo: in the next session the
+// TestUnlockReturnsErrLostIfTheSessionEndsBeforeItsDelete: in the next session the
 // node has gone, too, but not by Unlock.
-func TestUnlockWhoseSessionEndsBeforeItsDeleteIsCarriedOutSaysSo(t *testing.T) {
+func TestUnlockReturnsErrLostIfTheSessionEndsBeforeItsDelete(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()
 		id := conn.SessionID()

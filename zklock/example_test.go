@@ -52,7 +52,7 @@ func ExampleMutex_Lock() {
 	}
 	fmt.Println("order 1 holds the lock")
 
-	// The same owner may lock again; the lock is let go with the last Unlock.
+	// The same owner may lock again; the lock is released with the last Unlock.
 	again, err := stock.Lock(ctx, order)
 	if err != nil {
 		log.Fatal(err)
@@ -171,7 +171,7 @@ func ExampleMutex_Participants() {
 	// <nil>
 }
 
-// A holder that works for long lets go when it is asked.
+// A holder that works for long releases the lock when it is asked.
 func ExampleMutex_Revoke() {
 	conn, stop := connect()
 	defer stop()
@@ -314,8 +314,8 @@ func ExampleLease_Unlock_twice() {
 }
 
 // A Mutex takes the session timeout from a client of zkconn.Connect. For one of
-// zk.Connect it is the one that zk.Connect was called with, or what the server has made of it if that
-// is less.
+// zk.Connect it is the one that zk.Connect was called with, or the one that the
+// server has agreed to if that is less.
 func ExampleWithSessionTimeout() {
 	conn, stop := connect()
 	defer stop()
@@ -359,7 +359,7 @@ func ExampleWithACL() {
 	// digest shop:
 }
 
-// The data tells every reader of the queue which contender holds the lock.
+// The data shows every reader of the queue which contender holds the lock.
 func ExampleWithData() {
 	conn, stop := connect()
 	defer stop()

@@ -9,7 +9,7 @@ import (
 )
 
 // A Lease is one successful Lock or TryLock. An owner that locks again while
-// it holds the lock gets another lease of the same hold; the lock is let go
+// it holds the lock gets another lease of the same hold; the lock is released
 // with the last of them. All methods may be called from any goroutine.
 type Lease struct {
 	m    *Mutex
@@ -19,29 +19,28 @@ type Lease struct {
 
 	// Guarded by m.mu.
 	ended    bool // Unlock was called
-	reported bool // and has said how it ended
-	told     bool // or that the server refuses to delete the node: the next call waits until it has gone
+	reported bool // and has returned how the lease ended
+	refused  bool // or that the server refuses to delete the node: the next call waits until it has gone
 }
 
 // Token returns the lock's fencing token. Of two holders of a path the later one
 // has the higher token, also if the path was removed and made again in between. A
-// resource that remembers the highest token it has seen, and refuses lower ones,
-// is safe from a holder that has lost the lock and does not know it yet. The token
+// resource that stores the highest token it has seen, and refuses lower ones, is
+// safe from a holder that has lost the lock and has not noticed it yet. The token
 // is the zxid with which the holder's node was made, or one as good, shifted left by
 // ten bits, plus the number of times that the lock was handed on within its Mutex.
 func (l *Lease) Token() int64 { return l.hold.token }
 
-// Node returns the path of the holder's node, by which it is found among the
-// Participants.
+// Node returns the path of the holder's node, by which Participants shows it.
 func (l *Lease) Node() string { return l.hold.entry.node.Path }
 
 // Lost returns a channel that is closed when the lock can no longer be
 // trusted: the session has expired, somebody has deleted the lock's node, or
 // the servers have not proved, within the session timeout, that the session
 // lives. The clock for that is this process's. If the machine is suspended,
-// Lost looks at the wall clock when it is called, and soon after the machine
-// has come back; a wall clock that is set forward by hand may cost the lease.
-// What was begun under the lock must stop. Unlock must still be called. The
+// Lost reads the wall clock when it is called, and soon after the machine
+// resumes; a wall clock that is set forward by hand may cost the lease.
+// Work under the lock must stop then. Unlock must still be called. The
 // channel stays open when the lease ends with Unlock; see Done.
 func (l *Lease) Lost() <-chan struct{} {
 	l.m.mu.Lock()
@@ -59,19 +58,19 @@ func (l *Lease) Done() <-chan struct{} { return l.over.Done() }
 // held until Unlock. The channel stays open if nobody does; see Done.
 func (l *Lease) RevokeRequested() <-chan struct{} { return l.hold.revoke }
 
-// Unlock ends the lease; an owner's last Unlock lets go of the lock, and
+// Unlock ends the lease; an owner's last Unlock releases the lock, and
 // returns when its node has gone. If the connection is broken it tries again
-// until the node is gone, or its session.
+// until the node has gone, or its session.
 //
-// If another owner of the Mutex waits, Unlock may hand the lock on to it, and asks
-// no server. Then a session that has ended without the client's knowing is reported
-// to that owner.
+// If another owner of the Mutex waits, Unlock may hand the lock on to it without a
+// request. If the session has ended and the client has not noticed it yet, the loss
+// is then reported to that owner.
 //
 // Unlock returns ErrLost if the lock was lost before, and ErrUnlocked if this
 // lease was unlocked before. After an error that wraps ctx.Err() the lease is
 // given up, and its node is removed as soon as a server can be reached; Unlock
-// may be called again to wait for that. After any other error the server
-// refuses to delete the node, and the same holds.
+// may be called again to wait for that. Any other error means that the server
+// refuses to delete the node; then the same holds.
 func (l *Lease) Unlock(ctx context.Context) error {
 	m, h, began := l.m, l.hold, time.Now()
 	e := h.entry
@@ -92,7 +91,7 @@ func (l *Lease) Unlock(ctx context.Context) error {
 		return nil
 	}
 	stuck := e.stuck
-	if l.told {
+	if l.refused {
 		stuck = nil
 	}
 	m.mu.Unlock()
@@ -110,11 +109,11 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	if l.reported {
 		return fmt.Errorf("%w: %s", ErrUnlocked, m.path) // another call was faster
 	}
-	l.reported, l.told = client.IsClosed(e.gone), true
+	l.reported, l.refused = client.IsClosed(e.gone), true
 	return e.err
 }
 
-// endLocked ends a lease. The last one of an owner lets go of the lock.
+// endLocked ends a lease. The last one of an owner releases the lock.
 func (l *Lease) endLocked() {
 	l.end()
 	l.ended = true

@@ -72,8 +72,8 @@ func TestTheFirstLockOfAClientTakesNoLonger(t *testing.T) {
 	})
 }
 
-// TestALockAfterAQuietTimeTakesNoLonger: what has proved the session while the
-// lock was held before is of no use, and the create is.
+// TestALockAfterAQuietTimeTakesNoLonger: the proof that was made while the lock was
+// held before is too old, and the create is enough.
 func TestALockAfterAQuietTimeTakesNoLonger(t *testing.T) {
 	onTable(t, func(tb *table) {
 		m := tb.mutex(tb.connectAs(ordinary{}))
@@ -136,8 +136,8 @@ func TestASessionTimeoutThatNoServerAgreesToIsRefused(t *testing.T) {
 }
 
 // TestTheFirstProofWaitsForAPingThatIsLate: the leader pauses for half a tick
-// between two pings, and is late by what its own work takes. A session timeout
-// of two ticks, the least, leaves no room for that in a quarter of it.
+// between two pings, and is late by the time that its own work takes. A session
+// timeout of two ticks, the least, leaves no room for that in a quarter of it.
 func TestTheFirstProofWaitsForAPingThatIsLate(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()
@@ -154,9 +154,9 @@ func TestTheFirstProofWaitsForAPingThatIsLate(t *testing.T) {
 	})
 }
 
-// A distant server is so far away that each packet from it takes a while.
-// As on a real line, many packets are on the way at a time.
-type distant struct {
+// A distantConn leads to a server that is so far away that each packet from it takes
+// a while. As on a real line, many packets are on the way at a time.
+type distantConn struct {
 	net.Conn
 	arrived chan packet
 	rest    []byte
@@ -169,7 +169,7 @@ type packet struct {
 }
 
 func newDistant(nc net.Conn, away time.Duration) net.Conn {
-	c := &distant{Conn: nc, arrived: make(chan packet, 10000)}
+	c := &distantConn{Conn: nc, arrived: make(chan packet, 10000)}
 	go func() {
 		for {
 			b := make([]byte, 4<<10)
@@ -183,7 +183,7 @@ func newDistant(nc net.Conn, away time.Duration) net.Conn {
 	return c
 }
 
-func (c *distant) Read(b []byte) (int, error) {
+func (c *distantConn) Read(b []byte) (int, error) {
 	if len(c.rest) == 0 {
 		p := <-c.arrived
 		time.Sleep(time.Until(p.at)) // it is on the way
@@ -198,9 +198,9 @@ func (c *distant) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// SetReadDeadline does nothing: what keeps a client with so distant a server
-// from giving up is not the lock's affair.
-func (c *distant) SetReadDeadline(time.Time) error { return nil }
+// SetReadDeadline does nothing: these tests are not about a client that gives up
+// because its server is so far away.
+func (c *distantConn) SetReadDeadline(time.Time) error { return nil }
 
 // TestAFarServerThatAnswersIsNotLeft: the two answers of a proof together take longer
 // than a server may be silent.

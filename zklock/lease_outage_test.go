@@ -15,7 +15,7 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// TestSilenceGathersNoGoroutines: whatever the proof waits for, it waits once.
+// TestSilenceGathersNoGoroutines: a proof waits in one goroutine.
 func TestSilenceGathersNoGoroutines(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
@@ -37,7 +37,7 @@ func TestSilenceGathersNoGoroutines(t *testing.T) {
 }
 
 // outlasts reports whether a lease of a certain age outlasts an outage of all
-// servers, in parts of the session timeout.
+// servers. Both times are in parts of the session timeout.
 func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 	const session = 10 * time.Second
 	part := func(f float64) time.Duration { return time.Duration(f * float64(session)) }

@@ -20,7 +20,7 @@ import (
 )
 
 // TestLockSaysThatTheServerIsTooFarAway: a lease that is proved by an answer as
-// old as that would be as good as lost, so that there is none.
+// old as that would be lost at once, so Lock grants none.
 func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 	for _, c := range []struct{ roundTrip, session, told time.Duration }{
 		{7 * time.Second, 10 * time.Second, 10 * time.Second},
@@ -51,7 +51,7 @@ func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 // newNarrow makes a line to a near server on which so many bytes at a time are
 // on their way.
 func newNarrow(nc net.Conn, size int, each time.Duration) net.Conn {
-	c := &distant{Conn: nc, arrived: make(chan packet, 10000)}
+	c := &distantConn{Conn: nc, arrived: make(chan packet, 10000)}
 	go func() {
 		for {
 			b := make([]byte, size)
@@ -89,9 +89,9 @@ func TestABurstOfRequestsIsNotAFarServer(t *testing.T) {
 	})
 }
 
-// TestOneLateAnswerIsForgottenThoughRequestsOverlap: every later answer may have
-// waited for those in front of it, but the server is not farther away than that.
-func TestOneLateAnswerIsForgottenThoughRequestsOverlap(t *testing.T) {
+// TestOneLateAnswerDoesNotCountForLongThoughRequestsOverlap: every later answer may
+// have waited for those in front of it, but the round trip is no longer than that.
+func TestOneLateAnswerDoesNotCountForLongThoughRequestsOverlap(t *testing.T) {
 	onTable(t, func(tb *table) {
 		tb.makeTop(tb.connect())
 		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return newDistant(nc, 50*time.Millisecond) }})
@@ -168,9 +168,9 @@ func TestRequestsInFrontOfAProofAreNotAFarServer(t *testing.T) {
 	}
 }
 
-// TestLockSaysThatTheServerIsTooFarAwayThoughOthersAsk: at each proof a request of
+// TestLockSaysThatTheServerIsTooFarAwayThoughRequestsOverlap: at each proof a request of
 // the client is under way, so that an answer may have waited for another one.
-func TestLockSaysThatTheServerIsTooFarAwayThoughOthersAsk(t *testing.T) {
+func TestLockSaysThatTheServerIsTooFarAwayThoughRequestsOverlap(t *testing.T) {
 	for _, others := range []int{1, 2, 50} {
 		t.Run(fmt.Sprint(others), func(t *testing.T) {
 			onTable(t, func(tb *table) {
@@ -321,7 +321,7 @@ func TestALeaseIsLostWhereEverySyncIsRefused(t *testing.T) {
 	})
 }
 
-// TestLockEndsWhereEveryProofIsRefused: the session is not known to be safe when
+// TestLockEndsWhereEveryProofIsRefused: the session is not proved to be safe when
 // the turn of the waiter comes, and never will be.
 func TestLockEndsWhereEveryProofIsRefused(t *testing.T) {
 	onTable(t, func(tb *table) {
@@ -385,8 +385,8 @@ func TestLockOutlastsProofsThatAreRefusedNowAndThen(t *testing.T) {
 	})
 }
 
-// TestOneThrottledReadDoesNotCostTheLease: a server under load refuses to
-// answer, and says so.
+// TestOneThrottledReadDoesNotCostTheLease: a server under load answers that it is
+// too busy.
 func TestOneThrottledReadDoesNotCostTheLease(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
@@ -428,9 +428,9 @@ func TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce(t *testing.T) {
 	})
 }
 
-// TestAWaiterWithoutANodeIsNotLetInThoughItsWatchesAreThrottled: the waiter is not
-// told that its own node has been deleted by hand, and finds that the node before it
-// has gone. A stranger holds the lock by then.
+// TestAWaiterWithoutANodeIsNotLetInThoughItsWatchesAreThrottled: the waiter gets no
+// event when its own node is deleted by hand, and finds that the node before it has
+// gone. A stranger holds the lock by then.
 func TestAWaiterWithoutANodeIsNotLetInThoughItsWatchesAreThrottled(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connect(), tb.connect()
@@ -478,9 +478,9 @@ func TestALeaseWithoutANodeIsLostThoughItsWatchIsThrottled(t *testing.T) {
 	})
 }
 
-// TestARevokeIsHeardThoughItsReadIsThrottledOnce: the read after a change
-// must be repeated, and not only survived.
-func TestARevokeIsHeardThoughItsReadIsThrottledOnce(t *testing.T) {
+// TestARevokeArrivesThoughItsReadIsThrottledOnce: the read after a change must be
+// repeated, and its error must not end the lease.
+func TestARevokeArrivesThoughItsReadIsThrottledOnce(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
@@ -495,8 +495,8 @@ func TestARevokeIsHeardThoughItsReadIsThrottledOnce(t *testing.T) {
 	})
 }
 
-// TestParticipantsStopsWhenItsCtxEnds: what was asked is answered late, and
-// nothing more is asked.
+// TestParticipantsStopsWhenItsCtxEnds: its request is answered late, and no other
+// one is sent.
 func TestParticipantsStopsWhenItsCtxEnds(t *testing.T) {
 	onTable(t, func(tb *table) {
 		contenders := tb.connect()
@@ -527,8 +527,8 @@ func TestParticipantsStopsWhenItsCtxEnds(t *testing.T) {
 	})
 }
 
-// TestRevokeStopsWhenItsCtxEnds is the same for Revoke, which must not write
-// what nobody waits for any more.
+// TestRevokeStopsWhenItsCtxEnds is the same for Revoke, which must not write after
+// its caller has gone.
 func TestRevokeStopsWhenItsCtxEnds(t *testing.T) {
 	onTable(t, func(tb *table) {
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
@@ -550,7 +550,7 @@ func TestRevokeStopsWhenItsCtxEnds(t *testing.T) {
 }
 
 // TestAProofIsNotPutOffByThoseWhoseTurnComes: one server falls silent during a proof,
-// and the next one works. Then the turn comes of other Mutexes of the client, one
+// and the next one works. Then other Mutexes of the client become the first, one
 // after the other, and each asks for a proof at once.
 func TestAProofIsNotPutOffByThoseWhoseTurnComes(t *testing.T) {
 	onTable(t, func(tb *table) {

@@ -73,8 +73,8 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 	}
 }
 
-// TestAChannelIsClosedSoonAfterASuspend: the timers have not heard of it. In virtual
-// time the wall clock and the other one are the same, so both go on here.
+// TestAChannelIsClosedSoonAfterASuspend: the timers stop meanwhile. In virtual time
+// the wall clock and the other one are the same, so both go on here.
 func TestAChannelIsClosedSoonAfterASuspend(t *testing.T) {
 	const session = 10 * time.Second
 	var suspended atomic.Int64

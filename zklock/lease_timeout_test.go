@@ -78,8 +78,8 @@ func newMutex(t *testing.T, conn *zk.Conn) *zklock.Mutex {
 	return m
 }
 
-// TestASilentServerIsLeftInTimeThoughTheClientAskedForALongSession: how long
-// counts from what the servers have agreed to.
+// TestASilentServerIsLeftInTimeThoughTheClientAskedForALongSession: the time depends
+// on the session timeout that the servers have agreed to.
 func TestASilentServerIsLeftInTimeThoughTheClientAskedForALongSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // until the client is closed
@@ -112,8 +112,8 @@ func TestASilentServerIsLeftInTimeThoughTheClientAskedForALongSession(t *testing
 	})
 }
 
-// TestACallbackMayTakeAWhileBeforeTheHandshake: the client calls it between the
-// two, and is given its time for the handshake then.
+// TestACallbackMayTakeAWhileBeforeTheHandshake: the client calls it after the dial,
+// and the time for the handshake begins after that.
 func TestACallbackMayTakeAWhileBeforeTheHandshake(t *testing.T) {
 	onTable(t, func(tb *table) {
 		var slow atomic.Bool

@@ -30,13 +30,13 @@ var (
 	ErrTooSlow = client.ErrTooSlow
 )
 
-// An Owner is what holds a lock, as a thread does in Java: one line of work
+// An Owner is the identity of a holder, as a thread is in Java: one line of work
 // that may pass through many functions. Goroutines that share an owner share
 // its lock, too: they do not exclude each other.
 type Owner struct{ name string }
 
-// NewOwner makes an owner that is like no other, whatever its name. The name
-// is what Participants shows; it has at most 64 KiB.
+// NewOwner returns a new owner. Two owners are distinct even if their names are
+// equal. Participants shows the name; it has at most 64 KiB.
 func NewOwner(name string) *Owner { return &Owner{name} }
 
 // String returns the owner's name.
@@ -78,7 +78,7 @@ const (
 	maxData  = 64 << 10
 )
 
-// WithSessionTimeout says what session timeout the server has agreed to. The
+// WithSessionTimeout gives the session timeout that the server has agreed to. The
 // default is what Connect's client has agreed on last; or, if another function has
 // opened conn, 4 s: a server with the default configuration agrees to no less. If
 // the value is too long, Lost may close after the next holder got in; if it is
@@ -96,11 +96,10 @@ func WithSessionTimeout(d time.Duration) Option {
 	}
 }
 
-// WithACL says which clients may do what with the nodes that are made, the
-// parents among them; the default is that everybody may do everything. All
-// contenders must be allowed to create, delete and read: a waiter that may not
-// read the node before its own is never told that it has gone. Revoke also
-// needs the permission to write.
+// WithACL sets the access rights of the nodes that are made, the parents among
+// them; by default everybody may do everything. All contenders must be allowed to
+// create, delete and read: a waiter that may not read the node before its own gets
+// no event when that is deleted. Revoke also needs the permission to write.
 func WithACL(acl []zk.ACL) Option {
 	return func(s *settings) error {
 		if len(acl) == 0 {
@@ -123,12 +122,12 @@ func WithData(data []byte) Option {
 	}
 }
 
-// WithHandOver says how often, and for how long, goroutines of this Mutex hand
+// WithHandOver limits how often, and for how long, goroutines of this Mutex hand
 // the lock on to each other before other contenders get their turn: a node serves
-// at most that many holds, from 1 to 1024, and no hold begins after d. Then it goes
-// to the end of the queue. So no other process waits for this one longer than d and
-// one hold. The default is 16 holds and 50 ms; with 1 hold every release is seen by
-// the server.
+// at most that many holds, from 1 to 1024, and no hold begins after d. Then the Mutex
+// queues again, at the end. So no other process waits for this one longer than d and
+// one hold. The default is 16 holds and 50 ms; with 1 hold every release deletes the
+// node.
 func WithHandOver(holds int, d time.Duration) Option {
 	return func(s *settings) error {
 		if holds < 1 || holds > 1<<passBits {
@@ -176,7 +175,8 @@ func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 // it already gets another lease of it, without a request.
 //
 // A session that expires while Lock waits is not an error: it queues again, at
-// the end, in the client's new session. Nor is a connection that breaks.
+// the end, in the client's new session. A connection that breaks is not an error
+// either.
 //
 // Once ctx has ended, Lock does not return a lease, even if it got the lock in
 // the same instant: it returns, promptly, an error that wraps ctx.Err(). Its
@@ -190,8 +190,8 @@ func (m *Mutex) Lock(ctx context.Context, owner *Owner) (*Lease, error) {
 
 // TryLock is Lock without the wait for other contenders: if one of them holds
 // the lock or waits for it, TryLock returns ErrHeld, and has left nothing
-// behind. For TryLock, a node that is being deleted still holds the lock. It returns when the server has answered, or when
-// ctx ends.
+// behind. For TryLock, a node that is being deleted still holds the lock. TryLock
+// returns when the server has answered, or when ctx ends.
 func (m *Mutex) TryLock(ctx context.Context, owner *Owner) (*Lease, error) {
 	return m.acquire(ctx, owner, true)
 }
@@ -256,8 +256,8 @@ func (m *Mutex) Holds(owner *Owner) int {
 }
 
 // Wait waits until the Mutex does nothing: nobody holds the lock or waits for
-// it through this Mutex, and no request of it is under way. What has been given
-// up is removed in the background; so call Wait before conn.Close, or nodes
+// it through this Mutex, and no request of it is under way. Nodes that were given
+// up are deleted in the background; so call Wait before conn.Close, or nodes
 // may stay until the session ends, and goroutines for a moment. If ctx ends
 // first, it returns an error that wraps ctx.Err(), and nothing has changed.
 func (m *Mutex) Wait(ctx context.Context) error {
@@ -278,9 +278,9 @@ func (m *Mutex) Wait(ctx context.Context) error {
 // Do locks, calls f, and unlocks whatever happens: after an error, a panic,
 // and when ctx has ended. The ctx that f gets ends when ctx does, and with
 // ErrLost as its cause when the lock is lost; f must then stop. Do returns
-// f's error, ErrLost if the lock was lost before f returned, or both. Should
-// the server not answer, Do waits for the Unlock no longer than the session
-// timeout; the node goes later.
+// f's error, ErrLost if the lock was lost before f returned, or both. If the
+// server does not answer, Do waits for the Unlock no longer than the session
+// timeout, and the node is deleted later.
 func (m *Mutex) Do(ctx context.Context, owner *Owner, f func(ctx context.Context, l *Lease) error) (err error) {
 	l, err := m.Lock(ctx, owner)
 	if err != nil {

@@ -145,7 +145,7 @@ func TestDoneIsOfOneLease(t *testing.T) {
 		first, second := tb.mustLock(m, owner), tb.mustLock(m, owner)
 		require.NoError(tb, first.Unlock(context.Background()))
 		require.True(tb, isClosed(first.Done()))
-		require.False(tb, isClosed(second.Done()), "the owner holds the lock still")
+		require.False(tb, isClosed(second.Done()), "the owner still holds the lock")
 		require.NoError(tb, second.Unlock(context.Background()))
 		require.True(tb, isClosed(second.Done()))
 	})
@@ -240,7 +240,7 @@ func TestWaitReturnsForAClientThatHasBeenClosed(t *testing.T) {
 }
 
 // TestALateUnlockOfALostLeaseTakesNothingFromTheNextOne: the owner locks again
-// before it unlocks what it has lost, and is the holder after that, too.
+// before it unlocks the lost lease, and still holds the lock after that.
 func TestALateUnlockOfALostLeaseTakesNothingFromTheNextOne(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()

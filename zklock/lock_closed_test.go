@@ -30,7 +30,7 @@ func (tb *table) stuckClose() (conn *zk.Conn, closeIt func()) {
 	tb.Helper()
 	closing, end := make(chan struct{}), make(chan struct{})
 	conn = tb.connectAs(ordinary{
-		wrap: func(nc net.Conn) net.Conn { return failsToWrite{nc, closing} },
+		wrap: func(nc net.Conn) net.Conn { return failingWriter{nc, closing} },
 		onEvent: func(ev zk.Event) {
 			if ev.State == zk.StateDisconnected && isClosed(closing) {
 				<-end
@@ -44,14 +44,14 @@ func (tb *table) stuckClose() (conn *zk.Conn, closeIt func()) {
 	}
 }
 
-// failsToWrite is a connection that breaks when it is written to after begun
+// A failingWriter is a connection that breaks when it is written to after begun
 // has been closed.
-type failsToWrite struct {
+type failingWriter struct {
 	net.Conn
 	begun <-chan struct{}
 }
 
-func (c failsToWrite) Write(b []byte) (int, error) {
+func (c failingWriter) Write(b []byte) (int, error) {
 	if isClosed(c.begun) {
 		return 0, syscall.EPIPE
 	}
@@ -178,10 +178,10 @@ func hangsInClose(tb *table) {
 	fail("no client hangs in Close")
 }
 
-// sluggish opens a client whose event callback takes a while to hear that the
+// connectSluggish opens a client whose event callback takes a while when the
 // connection is lost. Until it returns the client does not connect again: it
-// lives, and shows StateDisconnected.
-func (tb *table) sluggish(takes time.Duration) *zk.Conn {
+// is open, and shows StateDisconnected.
+func (tb *table) connectSluggish(takes time.Duration) *zk.Conn {
 	tb.Helper()
 	awake := make(chan struct{})
 	conn := tb.connectAs(ordinary{wrap: watchesFirst, onEvent: func(ev zk.Event) {
@@ -197,7 +197,7 @@ func TestALiveClientIsNotTakenForClosed(t *testing.T) {
 	for _, takes := range []time.Duration{600 * time.Millisecond, 5 * time.Second} {
 		t.Run(takes.String(), func(t *testing.T) {
 			onTable(t, func(tb *table) {
-				conn := tb.sluggish(takes + 50*time.Millisecond) // between two polls
+				conn := tb.connectSluggish(takes + 50*time.Millisecond) // between two polls
 				holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 				next := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("next"))
 				time.Sleep(time.Second) // until it waits
@@ -217,9 +217,9 @@ func TestALiveClientIsNotTakenForClosed(t *testing.T) {
 	}
 }
 
-func TestAPlaceThatIsGivenUpGoesThoughTheClientIsDisconnectedForLong(t *testing.T) {
+func TestAnEntryThatIsGivenUpGoesThoughTheClientIsDisconnectedForLong(t *testing.T) {
 	onTable(t, func(tb *table) {
-		conn := tb.sluggish(650 * time.Millisecond)
+		conn := tb.connectSluggish(650 * time.Millisecond)
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		ctx, cancel := context.WithCancel(context.Background())
 		waiter := lockAside(ctx, tb.mutex(conn), zklock.NewOwner("waiter"))
@@ -252,6 +252,6 @@ func TestTheEventOfOneLockEndsTheLeasesOfAll(t *testing.T) {
 		tb.srv.Cut(id)
 		<-watched.Lost()
 		synctest.Wait()
-		require.True(tb, tb.isLost(alone), "another lock of the client knows that it is closed")
+		require.True(tb, tb.isLost(alone), "another lock of the client has got the event that it is closed")
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// A meter is a table on which all that the clients send is counted.
+// A meter is a table that counts all that the clients send.
 type meter struct {
 	*table
 	tap *wiretap.Tap
@@ -39,12 +39,12 @@ func (m *meter) newMutex() *zklock.Mutex {
 
 type requests = map[jute.Op]int64
 
-// settle is until everybody waits for something.
+// settle returns when every goroutine waits for something.
 func (m *meter) settle() {
 	time.Sleep(10 * time.Millisecond) // of virtual time: a client takes one for the first reply of a connection
 }
 
-// sent returns what is sent while f runs and until everybody waits for
+// sent returns what is sent while f runs and until every goroutine waits for
 // something.
 func (m *meter) sent(f func()) requests {
 	m.settle()
@@ -65,8 +65,8 @@ func (m *meter) arrives(mutex *zklock.Mutex) <-chan locked {
 	return waiter
 }
 
-// goesOn takes what a waiter has got by now.
-func (m *meter) goesOn(waiter <-chan locked) *zklock.Lease {
+// acquired returns the lease that a waiter has got by now.
+func (m *meter) acquired(waiter <-chan locked) *zklock.Lease {
 	m.Helper()
 	m.settle()
 	require.Len(m, waiter, 1, "it waits, and nobody is before it")
@@ -93,8 +93,8 @@ func TestCostWithoutContention(t *testing.T) {
 	})
 }
 
-// TestTheDataOfTheParentIsKept, and so costs a contender that is alone a list and
-// a look at its node.
+// TestTheDataOfTheParentIsKept, which costs a contender that is alone a list and
+// a read of its node.
 func TestTheDataOfTheParentIsKept(t *testing.T) {
 	onMeter(t, func(m *meter) {
 		_, err := m.connect().Set(top, []byte("the lock of the orders"), -1)
@@ -118,7 +118,7 @@ func TestTheDataOfAParentThatIsMadeAgainIsKept(t *testing.T) {
 		admin, conn := tb.connect(), tb.connect()
 		tb.makeTop(admin)
 		m := tb.mutex(conn)
-		for range 2 { // the first one learns that the parent has no data
+		for range 2 { // the list of the first one shows that the parent has no data
 			require.NoError(tb, tb.mustLock(m, zklock.NewOwner("earlier")).Unlock(context.Background()))
 		}
 		require.NoError(tb, admin.Delete(top, -1))
@@ -136,13 +136,12 @@ func TestTheDataOfAParentThatIsMadeAgainIsKept(t *testing.T) {
 	})
 }
 
-// TestAParentThatMayNotBeWrittenIsNotWritten.
 func TestAParentThatMayNotBeWrittenIsNotWritten(t *testing.T) {
 	onMeter(t, func(m *meter) {
 		_, err := m.connect().SetACL(top, zk.WorldACL(zk.PermAll&^zk.PermWrite), -1)
 		require.NoError(t, err)
 		ours := m.newMutex()
-		for range 2 { // the second one learns it
+		for range 2 { // the list of the second one shows it
 			m.mustUnlock(m.mustLock(ours, zklock.NewOwner("alone")))
 		}
 		require.Equal(t, requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpDelete: 1},
@@ -177,7 +176,7 @@ func TestCostOfManyGoroutines(t *testing.T) {
 }
 
 // TestCostOfSessionsThatComeOneByOne is 7N - 7 from three on, and the watch events
-// 3N - 4. The first list of a queue with two before it tells that those are all.
+// 3N - 4. The first list of a queue with two before it shows that those are all.
 func TestCostOfSessionsThatComeOneByOne(t *testing.T) {
 	const n = 10
 	onMeter(t, func(m *meter) {
@@ -191,7 +190,7 @@ func TestCostOfSessionsThatComeOneByOne(t *testing.T) {
 			}
 			for _, waiter := range waiters {
 				m.mustUnlock(holder)
-				holder = m.goesOn(waiter)
+				holder = m.acquired(waiter)
 			}
 			m.mustUnlock(holder)
 		}))
@@ -212,7 +211,7 @@ func (m *meter) behind(ours *zklock.Mutex, strangers int) requests {
 		waiters = append(waiters, m.arrives(ours))
 		for _, waiter := range waiters {
 			m.mustUnlock(holder)
-			holder = m.goesOn(waiter)
+			holder = m.acquired(waiter)
 		}
 		m.mustUnlock(holder)
 	})
@@ -247,7 +246,7 @@ func TestNothingIsSentBetweenAReleaseAndTheNextHolder(t *testing.T) {
 		ours := m.arrives(m.newMutex())
 		for _, waiter := range waiters {
 			m.mustUnlock(stranger)
-			stranger = m.goesOn(waiter)
+			stranger = m.acquired(waiter)
 		}
 		require.Empty(t, m.sent(func() {
 			m.mustUnlock(stranger)
@@ -270,14 +269,14 @@ func TestAReleaseDuringTheListIsNotLookedFor(t *testing.T) {
 			conn := m.connectWith(ensemble.Options{Tap: m.tap})
 			ours := m.arrives(m.mutex(conn))
 			m.mustUnlock(holder)
-			holder = m.goesOn(second)
+			holder = m.acquired(second)
 			list := m.srv.HoldReply(of(conn.SessionID(), jute.OpGetChildren2, top))
 			require.Equal(t, requests{jute.OpGetChildren2: 1}, m.sent(func() {
 				m.mustUnlock(holder)
-				m.mustUnlock(m.goesOn(third))
+				m.mustUnlock(m.acquired(third))
 				list.Release()
 			}))
-			m.mustUnlock(m.goesOn(ours))
+			m.mustUnlock(m.acquired(ours))
 		})
 	}
 }
@@ -294,7 +293,7 @@ func TestAReleaseBeforeTheWatchIsNotLookedFor(t *testing.T) {
 			ours := m.arrives(m.mutex(conn))
 			m.mustUnlock(holder)
 			watch.Release()
-			holder = m.goesOn(ours)
+			holder = m.acquired(ours)
 		}))
 		m.mustUnlock(holder)
 	})
@@ -334,13 +333,13 @@ func TestCostOfHoldingIsThreeRequestsPerThirdOfTheSessionTimeout(t *testing.T) {
 		require.InDelta(t, 30, sent[jute.OpSync], 1)
 		require.InDelta(t, 32, sent[jute.OpMulti], 2) // two of them alone, before the first proof
 		m.mustUnlock(stranger)
-		m.mustUnlock(m.goesOn(first))
-		m.mustUnlock(m.goesOn(second))
+		m.mustUnlock(m.acquired(first))
+		m.mustUnlock(m.acquired(second))
 	})
 }
 
 // TestTheFirstProofAfterAQuietTimeIsNotHurried: it begins with the create, and
-// not with what was answered before the quiet.
+// not with the last answer before the quiet time.
 func TestTheFirstProofAfterAQuietTimeIsNotHurried(t *testing.T) {
 	onMeter(t, func(m *meter) {
 		mutex := m.newMutex()
@@ -353,7 +352,6 @@ func TestTheFirstProofAfterAQuietTimeIsNotHurried(t *testing.T) {
 	})
 }
 
-// TestAHundredMutexesOfAClientProveLikeOne.
 func TestAHundredMutexesOfAClientProveLikeOne(t *testing.T) {
 	for _, mutexes := range []int{1, 100} {
 		onTable(t, func(tb *table) {

@@ -51,10 +51,10 @@ func TestLostClosesInTimeAfterAHandOver(t *testing.T) {
 		defer cancel()
 		waiter := lockAside(ctx, tb.mutex(conn), zklock.NewOwner("waiter"))
 		synctest.Wait()
-		sent := time.Now() // the last that the server hears of it
+		sent := time.Now() // the last packet that the server receives from it
 		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
-		time.Sleep(6 * time.Second)            // the server hears nothing, and its session lives
-		_, err = admin.Set("/config", nil, -1) // so that the client hears something
+		time.Sleep(6 * time.Second)            // the server receives nothing, and the session lives
+		_, err = admin.Set("/config", nil, -1) // so that the client receives something
 		require.NoError(tb, err)
 		time.Sleep(time.Until(sent.Add(9900 * time.Millisecond))) // just before the session ends
 		require.NoError(tb, holder.Unlock(context.Background()))
@@ -148,7 +148,7 @@ func TestUnlockThatIsTriedAgainTouchesNobodyElsesNode(t *testing.T) {
 	})
 }
 
-func TestAPlaceInAParentMadeAgainIsNotBehindOneInTheOldParent(t *testing.T) {
+func TestAnEntryInAParentMadeAgainIsNotBehindOneInTheOldParent(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connect(), tb.connect()
 		id := conn.SessionID()
@@ -290,7 +290,7 @@ func TestARefusedDeleteIsReportedWhole(t *testing.T) {
 	})
 }
 
-func TestAContenderThatDoesNotFitIntoAPacketIsToldSo(t *testing.T) {
+func TestAContenderThatDoesNotFitIntoAPacketGetsAnError(t *testing.T) {
 	onTable(t, func(tb *table) {
 		const most = 32 << 10 // that the client sends at once
 		m := tb.mutex(tb.connectWith(ensemble.Options{Buffer: most}))
@@ -323,7 +323,7 @@ func (c slowly) Read(b []byte) (int, error) {
 }
 
 // TestNobodyHoldsALockInASessionThatHasEnded: the nodes of a session go in one
-// transaction, and the server tells of them in no particular order.
+// transaction, and the server sends their events in no particular order.
 func TestNobodyHoldsALockInASessionThatHasEnded(t *testing.T) {
 	for range 20 {
 		onTable(t, func(tb *table) {
@@ -445,7 +445,7 @@ func TestLostCountsFromWhenARequestWasSent(t *testing.T) {
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		late := tb.srv.HoldReply(ofNode(id, jute.OpGetData))
 		<-late.Hit()
-		sent := time.Now() // the last that the server hears of it
+		sent := time.Now() // the last packet that the server receives from it
 		silence := tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id })
 		time.Sleep(5 * time.Second) // the reply is on its way
 		late.Release()
@@ -456,9 +456,9 @@ func TestLostCountsFromWhenARequestWasSent(t *testing.T) {
 	})
 }
 
-// TestAWaiterIsHeardWhileItWaits: otherwise a new holder would lose the lease
+// TestAWaiterSendsRequestsWhileItWaits: otherwise a new holder would lose the lease
 // as soon as no server answers for a moment.
-func TestAWaiterIsHeardWhileItWaits(t *testing.T) {
+func TestAWaiterSendsRequestsWhileItWaits(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()
 		id := conn.SessionID()
@@ -477,13 +477,13 @@ func TestAWaiterIsHeardWhileItWaits(t *testing.T) {
 	})
 }
 
-// eventless is a connection on which no watch event arrives.
-type eventless struct {
+// An eventlessConn is a connection on which no watch event arrives.
+type eventlessConn struct {
 	net.Conn
 	in *bytes.Buffer // what has arrived of packets that are whole
 }
 
-func (c eventless) Read(b []byte) (int, error) {
+func (c eventlessConn) Read(b []byte) (int, error) {
 	for c.in.Len() == 0 {
 		var length [4]byte
 		if _, err := io.ReadFull(c.Conn, length[:]); err != nil {
@@ -500,15 +500,15 @@ func (c eventless) Read(b []byte) (int, error) {
 	return c.in.Read(b)
 }
 
-// TestALeaseIsLostThoughNoEventTellsOfIt: a client may miss an event while it
+// TestALeaseIsLostWithoutAnEvent: a client may miss an event while it
 // reconnects.
-func TestALeaseIsLostThoughNoEventTellsOfIt(t *testing.T) {
+func TestALeaseIsLostWithoutAnEvent(t *testing.T) {
 	for what, another := range map[string]bool{"its node has gone": false, "its node is another's": true} {
 		t.Run(what, func(t *testing.T) {
 			onTable(t, func(tb *table) {
 				admin := tb.connect()
 				conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
-					return eventless{nc, new(bytes.Buffer)}
+					return eventlessConn{nc, new(bytes.Buffer)}
 				}})
 				holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 				time.Sleep(2 * time.Second) // until it watches its node
@@ -527,9 +527,9 @@ func TestALeaseIsLostThoughNoEventTellsOfIt(t *testing.T) {
 	}
 }
 
-// TestAPlaceWhoseNodeIsFoundLateIsStillBeforeALaterOne: the reply to its create
+// TestAnEntryWhoseNodeIsFoundLateIsStillBeforeALaterOne: the reply to its create
 // is lost, and while it looks for its node another of its Mutex queues.
-func TestAPlaceWhoseNodeIsFoundLateIsStillBeforeALaterOne(t *testing.T) {
+func TestAnEntryWhoseNodeIsFoundLateIsStillBeforeALaterOne(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()
 		m, id := tb.mutex(conn), conn.SessionID()

@@ -22,16 +22,15 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// A history is what the clients of one schedule have seen of a lock. It is
-// right if some order of its operations, each at one moment between its call
-// and its return, is one that the model allows.
+// A history has the operations of the clients of one schedule. It is right if the
+// model allows some order of these operations in which each of them happens at one
+// moment between its call and its return.
 //
-// From the return of Lock to the call of Unlock, or until Lost closes, nobody
-// else may be let in. There is one excuse. The session that an operator ends,
-// and the node that he deletes, are gone before the holder can know: from
-// then until Lost closes there may be two of them, and their tokens say who
-// is the later one. A session that ends because its client was not heard is
-// none: by then Lost has closed.
+// From the return of Lock to the call of Unlock, or until Lost closes, no other
+// contender may get the lock. There is one excuse: if an operator ends the session
+// or deletes the node of a holder, there may be two holders from then until Lost
+// closes, and their tokens show which is the later one. If a session ends because
+// nothing of its client arrived, there is no excuse: by then Lost has closed.
 type history struct {
 	seed  uint64
 	start time.Time
@@ -109,7 +108,7 @@ func (h *history) watch(l lease, stop <-chan struct{}) {
 	again := h.leased[token]
 	h.leased[token] = true
 	h.nodes[token] = l.Node()
-	h.takeLocked(token) // the lock was handed on before anybody could know
+	h.takeLocked(token) // the lock was handed on before Lost could close
 	h.mu.Unlock()
 	if again {
 		return
@@ -243,10 +242,10 @@ func step(s state, o *op) (bool, state) {
 	}
 }
 
-// excuseLocked says which operations may tell what the model does not allow:
-// of a token that an operator has taken the lock from, until Lost closes; and
-// that the lock is held, when others try to get it, have not been told yet
-// that they have let it go, or may have left a node.
+// excuseLocked marks the operations whose result may be one that the model does not
+// allow: those of a token from which an operator has taken the lock, until Lost
+// closes; and a TryLock that finds the lock held while another contender tries to
+// get it, is releasing it, or may have left a node.
 func (h *history) excuseLocked() {
 	for _, o := range h.ops {
 		if errors.Is(o.err, zklock.ErrHeld) {
@@ -263,9 +262,9 @@ func (h *history) excuseLocked() {
 	}
 }
 
-// toldLocked looks for leases that are lost for no reason, and for those that
-// an operator took and that were not told in time.
-func (h *history) toldLocked() {
+// checkLossesLocked looks for leases that are lost for no reason, and for those that
+// an operator took and whose Lost did not close in time.
+func (h *history) checkLossesLocked() {
 	leased, unlocked := make(map[int64]int64), make(map[int64]int64) // by token, when first
 	first := func(times map[int64]int64, token, at int64) { times[token] = min(at, cmp.Or(times[token], never)) }
 	for _, o := range h.ops {
@@ -277,7 +276,7 @@ func (h *history) toldLocked() {
 		}
 		at := o.call
 		if loss := h.losses[o.token]; loss != nil {
-			at = loss.call // an Unlock may say it much later
+			at = loss.call // an Unlock may return it much later
 		}
 		if !h.harsh && (o.kind == lost || errors.Is(o.err, zklock.ErrLost)) && h.calmLocked(at) {
 			h.problemLocked("nothing happened, and the lock with token %d is lost", o.token)
@@ -290,12 +289,12 @@ func (h *history) toldLocked() {
 		}
 		deadline := max(at, loss.call) + int64(sessionTimeout+time.Second)<<within
 		if loss.ret > deadline && cmp.Or(unlocked[token], never) > deadline {
-			h.problemLocked("the holder with token %d is not told that the lock is lost", token)
+			h.problemLocked("the Lost of the holder with token %d does not close though the lock is lost", token)
 		}
 	}
 }
 
-// calmLocked says whether there was no fault in the session timeout before a
+// calmLocked reports whether there was no fault in the session timeout before a
 // time. A lease survives a mild fault, but not as many as may come together.
 func (h *history) calmLocked(at int64) bool {
 	return !slices.ContainsFunc(h.faults, func(f porcupine.Annotation) bool {
@@ -314,7 +313,7 @@ func (h *history) check(dir string) string {
 		}
 	}
 	h.excuseLocked()
-	h.toldLocked()
+	h.checkLossesLocked()
 	operations := make([]porcupine.Operation, len(h.ops))
 	end := int64(0) // of the play: it is real time now
 	for _, o := range h.ops {
@@ -385,27 +384,27 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 
 // Each of these locks has one fault. The check above must see it.
 var broken = map[string]subject{
-	"a waiter takes the lock for its own after a second": {wrap: func(real acquire) acquire {
+	"a waiter takes the lock for its own after a second": {wrap: func(inner acquire) acquire {
 		return func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error) {
 			patience, cancel := context.WithTimeout(ctx, time.Second)
 			defer cancel()
-			l, err := real(patience, owner, try)
+			l, err := inner(patience, owner, try)
 			if err != nil && ctx.Err() == nil && patience.Err() != nil {
-				return impostor{token: math.MaxInt64}, nil
+				return fakeLease{token: math.MaxInt64}, nil
 			}
 			return l, err
 		}
 	}},
-	"owners are not told apart": {wrap: func(real acquire) acquire {
+	"all owners are one": {wrap: func(inner acquire) acquire {
 		everybody := zklock.NewOwner("everybody")
 		return func(ctx context.Context, _ *zklock.Owner, try bool) (lease, error) {
-			return real(ctx, everybody, try)
+			return inner(ctx, everybody, try)
 		}
 	}},
-	"TryLock says held to the holder": {wrap: func(real acquire) acquire {
+	"TryLock of the holder returns ErrHeld": {wrap: func(inner acquire) acquire {
 		var leased sync.Map // tokens
 		return func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error) {
-			l, err := real(ctx, owner, try)
+			l, err := inner(ctx, owner, try)
 			if err != nil {
 				return nil, err
 			}
@@ -415,9 +414,9 @@ var broken = map[string]subject{
 			return l, nil
 		}
 	}},
-	"Lost never closes":       {wrap: wrapping(func(l lease) lease { return deaf{l} })},
+	"Lost never closes":       {wrap: wrapping(func(l lease) lease { return neverLost{l} })},
 	"Lost closes late":        {options: []zklock.Option{zklock.WithSessionTimeout(3 * sessionTimeout)}},
-	"the token does not grow": {wrap: wrapping(func(l lease) lease { return constant{l} })},
+	"the token does not grow": {wrap: wrapping(func(l lease) lease { return constantToken{l} })},
 	"a lease ends after 5 s":  {wrap: wrapping(func(l lease) lease { return expiring(l) })},
 }
 
@@ -437,9 +436,9 @@ func TestHistoriesShowWhatIsBroken(t *testing.T) {
 }
 
 func wrapping(wrap func(lease) lease) func(acquire) acquire {
-	return func(real acquire) acquire {
+	return func(inner acquire) acquire {
 		return func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error) {
-			l, err := real(ctx, owner, try)
+			l, err := inner(ctx, owner, try)
 			if err == nil {
 				l = wrap(l)
 			}
@@ -448,23 +447,23 @@ func wrapping(wrap func(lease) lease) func(acquire) acquire {
 	}
 }
 
-type impostor struct {
+type fakeLease struct {
 	token int64
 }
 
-func (i impostor) Token() int64                   { return i.token }
-func (impostor) Lost() <-chan struct{}            { return nil }
-func (impostor) RevokeRequested() <-chan struct{} { return nil }
-func (impostor) Node() string                     { return "" }
-func (impostor) Unlock(context.Context) error     { return nil }
+func (i fakeLease) Token() int64                   { return i.token }
+func (fakeLease) Lost() <-chan struct{}            { return nil }
+func (fakeLease) RevokeRequested() <-chan struct{} { return nil }
+func (fakeLease) Node() string                     { return "" }
+func (fakeLease) Unlock(context.Context) error     { return nil }
 
-type deaf struct{ lease }
+type neverLost struct{ lease }
 
-func (deaf) Lost() <-chan struct{} { return nil }
+func (neverLost) Lost() <-chan struct{} { return nil }
 
-type constant struct{ lease }
+type constantToken struct{ lease }
 
-func (constant) Token() int64 { return 7 }
+func (constantToken) Token() int64 { return 7 }
 
 func expiring(l lease) lease {
 	time.AfterFunc(5*time.Second, func() { l.Unlock(context.Background()) })

@@ -18,9 +18,9 @@ import (
 	"example.com/zklock/internal/wiretap"
 )
 
-// ordinary is how most users of go-zookeeper connect: with zk.Connect. Of the
-// client's faults only one is kept away, because a bubble cannot end after it:
-// the hang in Close, which TestLockReturnsThoughTheClientHangsInClose plays.
+// ordinary has the options of a client of zk.Connect, which most users have. Only
+// one of its faults is worked around, because a bubble cannot end after it: the hang
+// in Close, which TestLockReturnsThoughTheClientHangsInClose plays.
 type ordinary struct {
 	sessionTimeout time.Duration // asked of the server; 10 s if zero
 	buffer         int           // the largest packet, in bytes; the client's own choice if zero
@@ -44,7 +44,7 @@ func (tb *table) connectAs(o ordinary) *zk.Conn {
 		if err == nil && o.wrap != nil {
 			nc = o.wrap(nc)
 		}
-		return writesSilently{nc}, err
+		return silentWriter{nc}, err
 	}
 	onEvent := o.onEvent
 	if onEvent == nil {
@@ -64,12 +64,12 @@ func (tb *table) connectAs(o ordinary) *zk.Conn {
 	return conn
 }
 
-// writesSilently is a connection on which a write that fails is not reported,
+// A silentWriter is a connection on which a write that fails is not reported,
 // but closes it, so that the reader notices. The client, which gives three
 // answers to a request whose write fails after Close, hangs with the third.
-type writesSilently struct{ net.Conn }
+type silentWriter struct{ net.Conn }
 
-func (c writesSilently) Write(b []byte) (int, error) {
+func (c silentWriter) Write(b []byte) (int, error) {
 	if _, err := c.Conn.Write(b); err != nil {
 		c.Conn.Close()
 	}
@@ -136,8 +136,8 @@ func (c *watchesFirstConn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// write writes what waits. As with a socket, the client does not wait for the
-// server to read; or else SetWatches might wait for a request that is held.
+// write writes the packets that wait. As with a socket, the client does not wait for
+// the server to read; or else SetWatches might wait for a request that is held.
 func (c *watchesFirstConn) write() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

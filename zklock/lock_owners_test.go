@@ -14,8 +14,8 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// holder shows the complete lock to the suite as one of its owners sees it:
-// it remembers the leases, and ends the latest first.
+// A holder is the complete lock with one owner, for the suite: it has the owner's
+// leases, and ends the latest first.
 type holder struct {
 	mutex *zklock.Mutex
 	owner *zklock.Owner

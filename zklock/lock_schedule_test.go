@@ -27,8 +27,8 @@ const (
 	lockPath       = "/history/lock"
 )
 
-// A subject is a lock that is put to the test: the one of this package, or
-// what was made of it.
+// A subject is the lock under test: the one of this package, or one that was made
+// of it with a fault.
 type subject struct {
 	options []zklock.Option
 	wrap    func(acquire) acquire // or nil
@@ -47,16 +47,16 @@ type lease interface {
 func (s subject) open(t *testing.T, conn *zk.Conn) acquire {
 	m, err := zklock.New(conn, lockPath, append([]zklock.Option{zklock.WithSessionTimeout(sessionTimeout)}, s.options...)...)
 	require.NoError(t, err)
-	real := func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error) {
+	direct := func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error) {
 		if try {
 			return m.TryLock(ctx, owner)
 		}
 		return m.Lock(ctx, owner)
 	}
 	if s.wrap != nil {
-		return s.wrap(real)
+		return s.wrap(direct)
 	}
-	return real
+	return direct
 }
 
 // between draws a duration, short ones as often as long ones.
@@ -64,11 +64,10 @@ func between(r *rand.Rand, low, high time.Duration) time.Duration {
 	return time.Duration(float64(low) * math.Exp(r.Float64()*math.Log(float64(high)/float64(low))))
 }
 
-// A slow connection takes a while for every packet, and so gives everything
-// that happens a moment of its own: the seed decides what comes first, and
-// not Go's scheduler, as far as that is possible. As with a socket, the
-// writer does not wait for the reader.
-type slow struct {
+// A slowConn takes a while for every packet, and so each event has a moment of its
+// own: the seed decides their order, and not Go's scheduler, as far as that is
+// possible. As with a socket, the writer does not wait for the reader.
+type slowConn struct {
 	net.Conn
 	delays *rand.Rand // of what comes in
 	out    chan []byte
@@ -77,9 +76,10 @@ type slow struct {
 }
 
 // newSlow makes a slow connection, which is over when ctx ends at the latest:
-// the client forgets to close one that has told it of an expired session.
-func newSlow(ctx context.Context, nc net.Conn, in, out *rand.Rand) *slow {
-	c := &slow{Conn: nc, delays: in, out: make(chan []byte, 1000), closed: make(chan struct{})}
+// the client forgets to close one on which it got the answer that its session has
+// expired.
+func newSlow(ctx context.Context, nc net.Conn, in, out *rand.Rand) *slowConn {
+	c := &slowConn{Conn: nc, delays: in, out: make(chan []byte, 1000), closed: make(chan struct{})}
 	go func() {
 		defer c.Close()
 		for {
@@ -99,13 +99,13 @@ func newSlow(ctx context.Context, nc net.Conn, in, out *rand.Rand) *slow {
 	return c
 }
 
-func (c *slow) Read(b []byte) (int, error) {
+func (c *slowConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	time.Sleep(between(c.delays, time.Microsecond, 5*time.Millisecond)) // a slow network
 	return n, err
 }
 
-func (c *slow) Write(b []byte) (int, error) {
+func (c *slowConn) Write(b []byte) (int, error) {
 	select {
 	case c.out <- bytes.Clone(b):
 		return len(b), nil
@@ -114,7 +114,7 @@ func (c *slow) Write(b []byte) (int, error) {
 	}
 }
 
-func (c *slow) Close() error {
+func (c *slowConn) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return c.Conn.Close()
 }
@@ -132,7 +132,7 @@ type stage struct {
 }
 
 // play lets some clients use a lock while an operator makes faults, all
-// drawn from seed, and returns what they have seen.
+// drawn from seed, and returns the history of their operations.
 func play(t *testing.T, seed uint64, lock subject) *history {
 	h := &history{seed: seed, losses: make(map[int64]*op), leased: make(map[int64]bool), nodes: make(map[int64]string), taken: make(map[string]int64)}
 	synctest.Test(t, func(t *testing.T) {
@@ -200,8 +200,8 @@ func play(t *testing.T, seed uint64, lock subject) *history {
 
 func (s *stage) must(_ any, err error) { require.NoError(s.t, err) }
 
-// nothingLeft gives what was given up time to go: then nobody may be asking
-// the server anything, for the client has a data race if it is closed then.
+// nothingLeft waits until the nodes that were given up are deleted. Then no request
+// may be under way, because the client has a data race if it is closed meanwhile.
 func (s *stage) nothingLeft() {
 	time.Sleep(3 * sessionTimeout) // whatever goes on in the background has ended by now
 	synctest.Wait()
@@ -293,7 +293,7 @@ func (c *client) unlock(l lease) {
 	}
 }
 
-// operate makes faults until the clients are done, or enough.
+// operate makes faults until the clients are done, or there were enough faults.
 func (s *stage) operate(done <-chan struct{}) {
 	var faults []*zkserver.Fault
 	defer func() {
@@ -364,21 +364,21 @@ func (s *stage) operate(done <-chan struct{}) {
 			s.revoke()
 		case 7:
 			s.fault("session %d is ended", n)()
-			s.took(func(node zkserver.Node) bool { return node.Stat.EphemeralOwner == session })
+			s.noteTaken(func(node zkserver.Node) bool { return node.Stat.EphemeralOwner == session })
 			s.srv.Expire(session)
 		case 8:
 			if names := s.srv.Children(lockPath); len(names) > 0 {
 				node := lockPath + "/" + names[s.r.IntN(len(names))]
 				s.fault("an operator deletes %s", node)()
-				s.took(func(n zkserver.Node) bool { other, _ := s.srv.Node(node); return n.Stat.Czxid == other.Stat.Czxid })
+				s.noteTaken(func(n zkserver.Node) bool { other, _ := s.srv.Node(node); return n.Stat.Czxid == other.Stat.Czxid })
 				if err := s.admin.Delete(node, -1); !errors.Is(err, zk.ErrNoNode) {
 					s.must(nil, err)
 				}
 			}
 		case 9, 10, 11:
-			hold(long, s.fault("nobody hears session %d", n), many(s.srv.Hold, all)...)
+			hold(long, s.fault("no packet of session %d arrives", n), many(s.srv.Hold, all)...)
 		case 12, 13, 14:
-			hold(long, s.fault("session %d hears nobody", n), many(s.srv.HoldReply, all)...)
+			hold(long, s.fault("no packet arrives at session %d", n), many(s.srv.HoldReply, all)...)
 		}
 	}
 	select {
@@ -414,9 +414,9 @@ func many(fault func(condition) *zkserver.Fault, when condition) []*zkserver.Fau
 	return faults
 }
 
-// took notes whose lock goes with some nodes, in a moment in which nobody
-// else does anything.
-func (s *stage) took(gone func(node zkserver.Node) bool) {
+// noteTaken notes the leases that are lost with some nodes, at a moment at which
+// no client does anything.
+func (s *stage) noteTaken(gone func(node zkserver.Node) bool) {
 	synctest.Wait()
 	var nodes []string
 	for _, name := range s.srv.Children(lockPath) {

@@ -55,10 +55,10 @@ func TestNewRefusesCharactersThatServersRefuse(t *testing.T) {
 	})
 }
 
-// TestLostClosesInTimeThoughNobodyHasToldTheSessionTimeout: the client asks
-// for 1 s, a server of default configuration makes it 4 s, and an ordinary
-// client does not tell.
-func TestLostClosesInTimeThoughNobodyHasToldTheSessionTimeout(t *testing.T) {
+// TestLostClosesInTimeThoughTheSessionTimeoutIsNotKnown: the client asks for 1 s, a
+// server of default configuration makes it 4 s, and an ordinary client does not
+// export that.
+func TestLostClosesInTimeThoughTheSessionTimeoutIsNotKnown(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{sessionTimeout: time.Second})
 		id := conn.SessionID()
@@ -69,7 +69,7 @@ func TestLostClosesInTimeThoughNobodyHasToldTheSessionTimeout(t *testing.T) {
 		next := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("next"))
 		time.Sleep(10 * time.Second) // the holder is well
 		require.False(tb, tb.isLost(holder))
-		sent := time.Now() // that the server has heard it is as long ago, or longer
+		sent := time.Now() // the server has received its last packet by now
 		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
 		select {
 		case <-holder.Lost():

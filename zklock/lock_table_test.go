@@ -20,8 +20,8 @@ import (
 
 const top = "/lock" // the root is its parent, and does not go
 
-// A table is what a forced schedule is played on: the embedded server, in
-// virtual time. A sleep there is an exact moment of the schedule, and is free.
+// A table is the setting of a forced schedule: the embedded server, in virtual
+// time. A sleep there is an exact moment of the schedule, and takes no real time.
 type table struct {
 	*testing.T
 	srv *zkserver.Server

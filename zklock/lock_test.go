@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 
 var errNotLocked = errors.New("not locked")
 
-// contender shows the complete lock to the suite as it shows a step 3 lock.
+// A contender is the complete lock with the methods of step 3, for the suite.
 type contender struct {
 	mutex *zklock.Mutex
 	owner *zklock.Owner
@@ -79,26 +79,28 @@ func TestLock(t *testing.T) {
 	})
 }
 
-// leases shows it to the suite for locks with leases.
+// leases is the subject of the suite for locks with leases.
 var leases = locktest.LeaseSubject{
 	Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
 		m, err := zklock.New(conn, path, zklock.WithSessionTimeout(10*time.Second))
 		if err != nil {
 			panic(err)
 		}
-		return func(name string) locktest.LeaseLock { return owned{m, zklock.NewOwner(name)} }
+		return func(name string) locktest.LeaseLock { return ownedLock{m, zklock.NewOwner(name)} }
 	},
 	ErrHeld: zklock.ErrHeld,
 	ErrLost: zklock.ErrLost,
 }
 
-type owned struct {
+type ownedLock struct {
 	mutex *zklock.Mutex
 	owner *zklock.Owner
 }
 
-func (o owned) Lock(ctx context.Context) (locktest.Lease, error) { return o.mutex.Lock(ctx, o.owner) }
-func (o owned) TryLock(ctx context.Context) (locktest.Lease, error) {
+func (o ownedLock) Lock(ctx context.Context) (locktest.Lease, error) {
+	return o.mutex.Lock(ctx, o.owner)
+}
+func (o ownedLock) TryLock(ctx context.Context) (locktest.Lease, error) {
 	return o.mutex.TryLock(ctx, o.owner)
 }
 

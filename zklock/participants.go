@@ -16,7 +16,7 @@ import (
 // A Participant is a contender in the queue, of whatever process and library.
 type Participant struct {
 	Owner    string // for whom its node was made; of this Mutex's node, the present holder. "" if it is not a zklock's
-	Data     []byte // what it says of itself: WithData; the node's data if it is not one of ours
+	Data     []byte // its description: WithData; the node's data if it is not one of ours
 	Position int    // 0 is the holder
 	Node     string // the path of its node
 	Token    int64  // its node's czxid, as a fencing token; that of a first lease may be slightly higher
@@ -24,7 +24,7 @@ type Participant struct {
 
 // Participants returns the queue: the holder, and then those that wait, in
 // their order. It is a picture of a moment: contenders that leave while it is
-// taken are left out. An error wraps what the server said, or ctx.Err().
+// taken are left out. An error wraps the server's error, or ctx.Err().
 func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 	var all []Participant
 	err := m.client.Aside(ctx, &m.tasks, "list the participants of "+m.path, func(left <-chan struct{}) error {
@@ -48,7 +48,7 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 }
 
 // readAll reads the contenders' nodes in their order. It begins with a sync: the
-// client's server may not have heard yet of what was made through another.
+// client's server may be behind the one through which a node was made.
 func (m *Mutex) readAll(stop <-chan struct{}, each func(name string, data []byte, stat *zk.Stat)) error {
 	if err := m.client.Sync(stop); err != nil {
 		return err
@@ -75,10 +75,10 @@ func (m *Mutex) readAll(stop <-chan struct{}, each func(name string, data []byte
 	return nil
 }
 
-// Revoke asks a participant to let go of the lock: its Lease's
+// Revoke asks a participant to release the lock: its Lease's
 // RevokeRequested is closed, now or once it holds the lock. Nobody is forced.
 // A holder of Curator's that is revocable is asked in Curator's way. Revoking a
-// participant that has left is not an error. An error wraps what the server said, or
+// participant that has left is not an error. An error wraps the server's error, or
 // ctx.Err().
 func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 	name, below := strings.CutPrefix(p.Node, m.path+"/")
@@ -91,12 +91,12 @@ func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 			return nil // it has left, and another node has its name
 		}
 		if err == nil {
-			asked := []byte(record.CuratorRevoke)
+			request := []byte(record.CuratorRevoke)
 			if r, ours := record.Parse(name, data); ours {
 				r.Revoke = true
-				asked = r.Encode()
+				request = r.Encode()
 			}
-			err = m.client.Set(left, p.Node, asked, -1) // its owner writes nothing there but its record
+			err = m.client.Set(left, p.Node, request, -1) // its owner writes nothing there but its record
 		}
 		if errors.Is(err, zk.ErrNoNode) {
 			return nil

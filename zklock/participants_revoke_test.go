@@ -46,16 +46,16 @@ func TestRevokeTakesTheNodeOfAParticipantExactlyAsItIs(t *testing.T) {
 	})
 }
 
-// TestWhatTheClientSaysWithoutAServerDoesNotKeepTheLease: the holder is cut off,
+// TestAnErrorOfTheClientAloneDoesNotKeepTheLease: the holder is cut off,
 // and Revoke of a name that the client refuses is called again and again.
-func TestWhatTheClientSaysWithoutAServerDoesNotKeepTheLease(t *testing.T) {
+func TestAnErrorOfTheClientAloneDoesNotKeepTheLease(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
 		id := conn.SessionID()
 		m := tb.mutex(conn)
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		synctest.Wait()
-		sent := time.Now() // the last that the server hears of it
+		sent := time.Now() // the last packet that the server receives from it
 		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
 		for time.Since(sent) < 20*time.Second && !tb.isLost(holder) {
 			for _, node := range notExactly("lock-0000000000") {
@@ -65,7 +65,7 @@ func TestWhatTheClientSaysWithoutAServerDoesNotKeepTheLease(t *testing.T) {
 			}
 			time.Sleep(100 * time.Millisecond) // until the next round
 		}
-		require.True(tb, tb.isLost(holder), "Lost is open %v after the server has heard the holder", time.Since(sent))
+		require.True(tb, tb.isLost(holder), "Lost is open %v after the holder's last request", time.Since(sent))
 		require.LessOrEqual(tb, time.Since(sent), 10*time.Second+200*time.Millisecond)
 		time.Sleep(5 * time.Second) // until the session has ended
 		for _, f := range silence {

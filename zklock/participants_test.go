@@ -156,7 +156,7 @@ func TestAHolderIsAskedForTheLock(t *testing.T) {
 	})
 }
 
-func TestAWaiterThatWasAskedKnowsWhenItHoldsTheLock(t *testing.T) {
+func TestAWaiterThatWasAskedGetsTheRequestWhenItHoldsTheLock(t *testing.T) {
 	inBubble(t, func(t *testing.T, srv *zkserver.Server, connect func() *zk.Conn) {
 		conn := connect()
 		m := mutex(t, conn)
@@ -273,7 +273,7 @@ func TestDoEndsTheCtxWhenTheLockIsLost(t *testing.T) {
 	})
 }
 
-func TestBadArgumentsAreSaidAtOnce(t *testing.T) {
+func TestBadArgumentsAreRefusedAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, srv *zkserver.Server, connect func() *zk.Conn) {
 		conn := connect()
 		for _, p := range []string{"", "/", "a", "a/b", "/a/", "//a", "/a//b", "/a/./b", "/a/..", "/a\x00b", "/a\x1f", "/a\u0085", "/\ufff1"} {
@@ -303,7 +303,7 @@ func TestBadArgumentsAreSaidAtOnce(t *testing.T) {
 	})
 }
 
-func TestUnlockSaysThatTheServerRefuses(t *testing.T) {
+func TestUnlockReturnsARefusalOfTheServer(t *testing.T) {
 	inBubble(t, func(t *testing.T, srv *zkserver.Server, connect func() *zk.Conn) {
 		admin := connect()
 		m := mutex(t, connect())

@@ -10,16 +10,17 @@ import (
 )
 
 // Goroutines of a Mutex queue in its memory, and the Mutex queues at the server
-// with one node for all of them. An owner that lets go of the lock hands it on
+// with one node for all of them. An owner that releases the lock hands it on
 // to the next one in memory, without a request, a few times and not for long.
-// Then the node goes, and the Mutex queues again behind all that wait elsewhere.
+// Then the Mutex deletes the node and queues again, behind the waiters of other
+// processes.
 // (Lock cohorting: Dice, Marathe, Shavit, PPoPP 2012.)
 
-// A hold is what an owner waits for, and then has.
+// A hold is one owner's turn: the owner waits for the lock, and then holds it.
 type hold struct {
 	owner  *Owner
 	try    bool          // it does not wait for other contenders
-	ready  chan struct{} // closed when the owner holds the lock, or err says why not
+	ready  chan struct{} // closed when the owner holds the lock, or has got err
 	revoke chan struct{} // closed when another contender asks for the lock
 
 	lost context.Context // ends when the lock can no longer be trusted
@@ -48,8 +49,8 @@ func (m *Mutex) enqueueLocked(owner *Owner, try bool) *hold {
 	return h
 }
 
-// queueLocked makes a node at the end of the queue if owners wait that the node
-// which holds the lock will not serve. It gives that node up if nobody waits.
+// queueLocked makes a node at the end of the queue if owners wait that the first
+// node will not serve. If nobody waits, it gives up the node that queues.
 func (m *Mutex) queueLocked() {
 	switch {
 	case len(m.waiting) == 0 && m.next != nil:
@@ -77,13 +78,13 @@ func (m *Mutex) enter(e *entry) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if client.IsClosed(e.left) {
-		return true // and its goroutine notices
+		return true // and run notices it
 	}
 	if !m.client.Lasts(e.node.Session) {
 		return false
 	}
 	if m.first != nil {
-		m.loseLocked(m.first) // its node is not before ours any more: it was deleted
+		m.loseLocked(m.first) // its node is no longer before ours: it was deleted
 	}
 	m.first, m.next = e, nil
 	e.entered = time.Now()
@@ -154,8 +155,8 @@ func (m *Mutex) leaveLocked(e *entry) {
 	m.queueLocked()
 }
 
-// failLocked tells those that wait for e why none of them will hold the lock, or
-// only those that do not wait for other contenders.
+// failLocked gives err to the owners that wait for e: none of them will hold the
+// lock. With onlyTry it does so only to those that do not wait for other contenders.
 func (m *Mutex) failLocked(e *entry, err error, onlyTry bool) {
 	if m.next != e {
 		return
@@ -193,8 +194,8 @@ func (m *Mutex) loseLocked(e *entry) {
 	}
 }
 
-// isLostLocked reports whether a lock is lost. It is, at the latest, when its
-// session is no longer known to live.
+// isLostLocked reports whether a lock is lost. It is lost, at the latest, when
+// nothing proves any more that its session lives.
 func (m *Mutex) isLostLocked(h *hold) bool {
 	if client.IsOver(m.client.SafeUntil(h.entry.node.Session)) {
 		m.loseLocked(h.entry)
@@ -202,9 +203,9 @@ func (m *Mutex) isLostLocked(h *hold) bool {
 	return h.lost.Err() != nil
 }
 
-// startClockLocked watches over a lock that is held: a holder that is cut off
-// learns nothing from its client before the next contender may hold the lock. The
-// clock looks often, because it stands still while the machine is suspended.
+// startClockLocked starts the clock of a lock that is held: a holder that is cut off
+// gets no event from its client before the next contender may hold the lock. The
+// clock checks often, because it stops while the machine is suspended.
 func (m *Mutex) startClockLocked(e *entry) {
 	tick := max(time.Millisecond, min(time.Until(m.client.SafeUntil(e.node.Session)), m.client.Timeout()/8))
 	e.clock = time.AfterFunc(tick, func() {

@@ -14,8 +14,8 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// TestASecondGoroutineOfAnOwnerKeepsItsTurnWhenTheFirstGivesUp: both wait at
-// one place of the queue, and that is left when nobody waits any more.
+// TestASecondGoroutineOfAnOwnerKeepsItsTurnWhenTheFirstGivesUp: both wait for
+// one entry of the queue, which is given up when neither waits any more.
 func TestASecondGoroutineOfAnOwnerKeepsItsTurnWhenTheFirstGivesUp(t *testing.T) {
 	onTable(t, func(tb *table) {
 		m, shared := tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("shared")
@@ -48,8 +48,8 @@ func TestASecondGoroutineOfAnOwnerKeepsItsTurnWhenTheFirstGivesUp(t *testing.T) 
 	})
 }
 
-// TestAPlaceIsLeftWhenTheLastOfItsGoroutinesGivesUp, whichever came first.
-func TestAPlaceIsLeftWhenTheLastOfItsGoroutinesGivesUp(t *testing.T) {
+// TestAnEntryIsGivenUpWhenTheLastOfItsGoroutinesGivesUp, whichever came first.
+func TestAnEntryIsGivenUpWhenTheLastOfItsGoroutinesGivesUp(t *testing.T) {
 	for what, order := range map[string][]int{"the first first": {0, 1, 2}, "the last first": {2, 1, 0}, "one between": {1, 0, 2}} {
 		t.Run(what, func(t *testing.T) {
 			onTable(t, func(tb *table) {
@@ -236,7 +236,7 @@ func TestAHolderOvertakesNoStranger(t *testing.T) {
 
 // TestAStrangerIsNotTakenForTheNodeOfItsOwnMutex: somebody deletes the holder's
 // node by hand, and a stranger gets the lock. The next one of the holder's Mutex
-// finds that one node is before its own, and its Mutex believes to have one.
+// finds that one node is before its own, and its Mutex has an entry before it, too.
 func TestAStrangerIsNotTakenForTheNodeOfItsOwnMutex(t *testing.T) {
 	for what, unlocks := range map[string]bool{"the holder finds that it has gone": false, "the holder unlocks": true} {
 		t.Run(what, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestAStrangerIsNotTakenForTheNodeOfItsOwnMutex(t *testing.T) {
 				holder := tb.mustLock(m, zklock.NewOwner("holder"))
 				require.NoError(tb, tb.connect().Delete(holder.Node(), -1)) // which nobody watches yet
 				stranger := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
-				require.False(tb, tb.isLost(holder), "it knows: there is nothing to show")
+				require.False(tb, tb.isLost(holder), "Lost has closed: there is nothing to show")
 				last := lockAside(context.Background(), m, zklock.NewOwner("last"))
 				synctest.Wait()
 				if unlocks {
@@ -342,7 +342,7 @@ func TestTryLockDoesNotWaitForAStrangerBeforeNodesThatGo(t *testing.T) {
 }
 
 // TestTryLockDoesNotWaitForAStrangerBetweenNodesThatGo: of two nodes of its Mutex
-// that are about to go, one has gone, and its Mutex does not know. A stranger, which
+// that are about to go, one has gone, and its Mutex has had no event. A stranger, which
 // was between them, holds the lock.
 func TestTryLockDoesNotWaitForAStrangerBetweenNodesThatGo(t *testing.T) {
 	onTable(t, func(tb *table) {
@@ -385,7 +385,7 @@ func TestTryLockDoesNotWaitForAStrangerBetweenNodesThatGo(t *testing.T) {
 }
 
 // TestAWaiterWhoseTurnHasComeLeavesAtOnce: it is the first, and its session is not
-// known to be safe. The contenders behind it do not wait for a proof that nobody needs.
+// proved to be safe. The contenders behind it do not wait for a proof that nobody needs.
 func TestAWaiterWhoseTurnHasComeLeavesAtOnce(t *testing.T) {
 	onTable(t, func(tb *table) {
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))

@@ -90,7 +90,7 @@ func TestAnotherProcessWaitsForNoMoreHoldsThanAgreed(t *testing.T) {
 }
 
 // TestAnotherProcessWaitsNoLongerThanAgreed: every process has ten goroutines that
-// always want the lock, and each hold takes a fifth of the time for which a node
+// lock again and again, and each hold takes a fifth of the time for which a node
 // may serve. A process that has come waits for one turn of each other process.
 func TestAnotherProcessWaitsNoLongerThanAgreed(t *testing.T) {
 	const (

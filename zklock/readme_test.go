@@ -22,7 +22,7 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// A page is what README.md says of its program.
+// A page has the program of README.md, its commands and its output.
 type page struct {
 	program  string
 	commands []string // that make its folder a module
@@ -40,9 +40,9 @@ func readme(t *testing.T) page {
 }
 
 // with returns the program with another text in the place of one that it has once.
-func (p page) with(t *testing.T, old, new string) page {
-	require.Equal(t, 1, strings.Count(p.program, old), "%q in the program", old)
-	p.program = strings.Replace(p.program, old, new, 1)
+func (p page) with(t *testing.T, before, after string) page {
+	require.Equal(t, 1, strings.Count(p.program, before), "%q in the program", before)
+	p.program = strings.Replace(p.program, before, after, 1)
 	return p
 }
 
@@ -74,8 +74,8 @@ func run(t *testing.T, dir string, args ...string) {
 }
 
 // TestTheProgramInTheReadmeRuns takes the program out of README.md, builds it
-// and runs it. It prints what the page says, numbers aside. If it gives up or is
-// told to end, it leaves nothing behind.
+// and runs it. Its output is that of the page, numbers aside. If it gives up or gets
+// SIGTERM, it leaves nothing behind.
 func TestTheProgramInTheReadmeRuns(t *testing.T) {
 	zoo := locktest.Real(t)
 	if zoo == nil {
@@ -172,10 +172,10 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 					next <- err
 				}()
 				queued(t, conn, 2)
-				told := time.Now()
+				signalled := time.Now()
 				require.NoError(t, program.Process.Signal(syscall.SIGTERM))
 				require.NoError(t, <-next)
-				require.Less(t, time.Since(told), soon)
+				require.Less(t, time.Since(signalled), soon)
 				require.Error(t, program.Wait())
 			}
 			require.NoError(t, m.Wait(t.Context()))

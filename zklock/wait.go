@@ -11,15 +11,15 @@ import (
 	"example.com/zklock/zklock/record"
 )
 
-// A queue is what is before an entry. It can only become shorter, because numbers
-// grow.
+// A queue is the contenders before an entry. It can only become shorter, because
+// numbers grow.
 type queue struct {
 	length          int
 	nearer, farther string // the names of the last two; "" if there is none
 }
 
-// A watched node is one before an entry. If it is of this Mutex, its entry's gone
-// channel tells, and there is no watch.
+// A watched node comes before an entry. If it is of this Mutex, its entry's gone
+// channel is used, and there is no watch.
 type watched struct {
 	changed <-chan zk.Event
 	session int64
@@ -29,7 +29,7 @@ type watched struct {
 }
 
 // wait returns when nobody is before e. It is the loop of step 3, with three
-// differences, because a release is one round trip away from the next holder.
+// differences, so that the next holder has the lock one round trip after a release.
 //
 //   - It watches two nodes. When the farther one goes, the nearer one still holds
 //     the lock, and there is time for a list.
@@ -37,7 +37,7 @@ type watched struct {
 //     before e then, because later nodes have higher numbers.
 //   - It watches e's own node, too. If that was deleted before the lock became free,
 //     its event arrives first: a server sends events in the order of the changes. (If
-//     the client comes back to its session in between, it is lost; see the package doc.)
+//     the client reconnects in between, the event is lost; see the package doc.)
 func (m *Mutex) wait(e *entry) error {
 	var before queue
 	var err error
@@ -64,9 +64,9 @@ func (m *Mutex) wait(e *entry) error {
 	return nil
 }
 
-// list reads what is before e. The list has e's own node, so it is of the parent
-// in which that was made: a parent that was made after an earlier one has gone has
-// no old nodes.
+// list reads which contenders are before e. The list has e's own node, so it is of
+// the parent in which that node was made: a parent that was deleted and made again
+// has no old nodes.
 func (m *Mutex) list(e *entry) (before queue, err error) {
 	names, parent, err := m.parent.List(e.left)
 	if err != nil {
@@ -98,15 +98,15 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 	}
 	if contenders == 1 && e.token == 0 {
 		// The last change of this list is our create, or a later one. It comes
-		// before the create of each later holder, and after the last look of each
-		// earlier one. So it is as good a token as the czxid, and spares a request.
+		// before the create of each later holder, and after the last list of each
+		// earlier one. So it is as good a token as the czxid, and saves a request.
 		e.token = parent.Pzxid
 	}
 	return before, nil
 }
 
-// await waits until something has changed before e, and returns what is before
-// it then.
+// await waits for a change among the contenders before e, and returns those that
+// are left.
 func (m *Mutex) await(e *entry, before queue, again <-chan time.Time) (queue, error) {
 	nearer, err := m.watch(e, before.nearer)
 	var farther watched
@@ -123,17 +123,17 @@ func (m *Mutex) await(e *entry, before queue, again <-chan time.Time) (queue, er
 			return before, client.ErrStopped
 		case <-m.client.Closed():
 			return before, client.ErrClosed
-		case <-again: // a server may refuse to set the watches again in the next connection, and the client says nothing
+		case <-again: // a server may refuse to set the watches again in the next connection, and the client does not report it
 			if _, _, err = m.client.Get(e.left, m.path+"/"+before.nearer); errors.Is(err, zk.ErrNoNode) {
-				return m.list(e) // our own node may have gone unseen, too
+				return m.list(e) // our own node may have gone without an event, too
 			}
 		case <-nearer.gone:
 			return m.changed(e, before, before.nearer, nearer.entry.deleted)
 		case <-farther.gone:
 			return m.changed(e, before, before.farther, farther.entry.deleted)
 		case ev := <-nearer.changed:
-			// If it was of our own session, that may have ended: our node goes in the
-			// same transaction then, and the server may tell of either first.
+			// If it was of our own session, that may have ended: then our node is
+			// deleted in the same transaction, and either event may be sent first.
 			return m.changed(e, before, before.nearer, ev.Type == zk.EventNodeDeleted && nearer.session != e.node.Session)
 		case ev := <-farther.changed:
 			return m.changed(e, before, before.farther, ev.Type == zk.EventNodeDeleted)
@@ -145,9 +145,8 @@ func (m *Mutex) await(e *entry, before queue, again <-chan time.Time) (queue, er
 	return before, err
 }
 
-// changed returns what is before e when one of the watched two has gone; or when
-// another contender asks it for the lock, or the session has ended: only a list can
-// tell.
+// changed returns the contenders before e after an event of a watched node. If that
+// has not gone, or may have gone with e's own session, only a list shows them.
 func (m *Mutex) changed(e *entry, before queue, name string, gone bool) (queue, error) {
 	m.mu.Lock()
 	delete(m.watches, name)
@@ -158,7 +157,7 @@ func (m *Mutex) changed(e *entry, before queue, name string, gone bool) (queue, 
 	return m.list(e)
 }
 
-// without returns what is before e when one of the watched two has gone.
+// without returns the contenders before e when one of the two watched nodes has gone.
 func (m *Mutex) without(e *entry, before queue, name string) (queue, error) {
 	switch {
 	case before.length == 1:
@@ -170,13 +169,13 @@ func (m *Mutex) without(e *entry, before queue, name string) (queue, error) {
 }
 
 // watch watches a node before e, or finds that it is watched already: an entry
-// that gave up has left its watch in the client, which cannot take it back.
+// that gave up has left its watch in the client, which cannot remove it.
 func (m *Mutex) watch(e *entry, name string) (watched, error) {
 	m.mu.Lock()
 	w, ok := m.watches[name]
 	// In a parent that was made again the numbers begin again: another library's
-	// node may have the name of one that has changed, and gone. Not while the entry
-	// for which that one was watched is there: its parent is still the same.
+	// node may have the name of one that has changed, and gone. That cannot be while
+	// the entry for which that one was watched is there: its parent is the same.
 	ok = ok && (len(w.changed) == 0 || w.before == e)
 	if other := m.entries[name]; other != nil {
 		w, ok = watched{entry: other, gone: other.gone}, true
@@ -203,22 +202,22 @@ func (m *Mutex) watch(e *entry, name string) (watched, error) {
 func (m *Mutex) refuseTry(e *entry, before queue) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	goes := func(other *entry) bool {
+	isLeaving := func(other *entry) bool {
 		return other != nil && client.IsClosed(other.left) && !client.IsClosed(other.stuck) && record.Order(other.node.Number, e.node.Number) < 0
 	}
 	leaving := 0
 	for _, other := range m.entries {
-		if goes(other) {
+		if isLeaving(other) {
 			leaving++
 		}
 	}
 	// One that is leaving may have gone already: its delete was not answered.
-	if leaving < before.length || !goes(m.entries[before.nearer]) || before.farther != "" && !goes(m.entries[before.farther]) {
+	if leaving < before.length || !isLeaving(m.entries[before.nearer]) || before.farther != "" && !isLeaving(m.entries[before.farther]) {
 		m.failLocked(e, ErrHeld, true)
 	}
 }
 
-// prove has the session proved for e from now on.
+// prove makes the client prove the session for e from now on.
 func (m *Mutex) prove(e *entry) {
 	if !e.proved {
 		e.proved = true
@@ -226,12 +225,12 @@ func (m *Mutex) prove(e *entry) {
 	}
 }
 
-// take takes the lock for e, which is the first, once its session is known to be
+// take takes the lock for e, which is the first, once its session is proved to be
 // safe.
 func (m *Mutex) take(e *entry) error {
 	m.prove(e)
 	for unproved := 0; ; {
-		if len(e.own) > 0 { // which comes before the lock
+		if len(e.own) > 0 { // an event of our node is handled first
 			if err := m.ownChanged(e, <-e.own); err != nil {
 				return err
 			}

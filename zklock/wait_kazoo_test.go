@@ -55,7 +55,7 @@ func TestAHolderIsRespectedByKazoosUsualPattern(t *testing.T) {
 		tb.srv.SetSequence(top, 7)
 		holder := tb.mustLock(tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("holder"))
 		require.Regexp(tb, `(?:__lock__|-lock-)(-?\d{10})$`, path.Base(holder.Node()))
-		require.Equal(tb, holder.Node(), tb.node(0), "the name that the server knows")
+		require.Equal(tb, holder.Node(), tb.node(0), "the name of the node at the server")
 		require.NoError(tb, holder.Unlock(context.Background()))
 	})
 }

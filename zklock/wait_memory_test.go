@@ -81,8 +81,8 @@ func TestAttemptsBehindOthersThatComeAndGoLeaveNothing(t *testing.T) {
 	})
 }
 
-// TestOneWaiterAfterManyThatGaveUpIsLetInAtOnce: what those have left is of
-// use, and does not mislead.
+// TestOneWaiterAfterManyThatGaveUpIsLetInAtOnce: it uses a watch that those have
+// left, and gets its event.
 func TestOneWaiterAfterManyThatGaveUpIsLetInAtOnce(t *testing.T) {
 	onTable(t, func(tb *table) {
 		m := tb.mutex(tb.connectAs(ordinary{}))

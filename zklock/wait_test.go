@@ -31,7 +31,7 @@ func handshakeOf(session int64) func(zkserver.Request) bool {
 // TestAHolderInTheOldParentLetsNobodyInInTheNewOne: the holder's delete is
 // carried out and not answered, the parent is made again, and a contender of
 // the same Mutex gets the number after the holder's in it before the holder
-// learns that its node has gone.
+// gets the answer that its node has gone.
 func TestAHolderInTheOldParentLetsNobodyInInTheNewOne(t *testing.T) {
 	for after := range 10 {
 		onTable(t, func(tb *table) {
@@ -57,15 +57,15 @@ func TestAHolderInTheOldParentLetsNobodyInInTheNewOne(t *testing.T) {
 	}
 }
 
-// deafTo is a connection on which no event of one node arrives, as happens to a
+// eventFilter is a connection on which no event of one node arrives, as happens to a
 // client that is just coming back.
-type deafTo struct {
+type eventFilter struct {
 	net.Conn
 	in   *bytes.Buffer // what has arrived of packets that are whole
 	path string
 }
 
-func (c deafTo) Read(b []byte) (int, error) {
+func (c eventFilter) Read(b []byte) (int, error) {
 	for c.in.Len() == 0 {
 		var length [4]byte
 		if _, err := io.ReadFull(c.Conn, length[:]); err != nil {
@@ -90,7 +90,7 @@ func TestAWaiterWhoseNodeHasGoneWithTheHoldersIsNotLetIn(t *testing.T) {
 		_, err := admin.Create("/other", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(tb, err)
 		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
-			return deafTo{nc, new(bytes.Buffer), "-lock-0000000001"}
+			return eventFilter{nc, new(bytes.Buffer), "-lock-0000000001"}
 		}})
 		m := tb.mutex(conn)
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
@@ -123,7 +123,7 @@ func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin := tb.connect()
 		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
-			return watchesFirst(deafTo{nc, new(bytes.Buffer), "-lock-0000000001"})
+			return watchesFirst(eventFilter{nc, new(bytes.Buffer), "-lock-0000000001"})
 		}})
 		m := tb.mutex(conn)
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
@@ -149,8 +149,8 @@ func TestAHolderWhoseNodeHasGoneLetsNobodyIn(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin := tb.connect()
 		m := tb.mutex(tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
-			nc = deafTo{nc, new(bytes.Buffer), "-lock-0000000000"}
-			return deafTo{nc, new(bytes.Buffer), "-lock-0000000001"}
+			nc = eventFilter{nc, new(bytes.Buffer), "-lock-0000000000"}
+			return eventFilter{nc, new(bytes.Buffer), "-lock-0000000001"}
 		}}))
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
@@ -173,7 +173,7 @@ func TestAHolderWhoseNodeHasGoneLetsNobodyIn(t *testing.T) {
 	})
 }
 
-// tokens are what the contenders that are in the queue hold the lock with.
+// tokens returns the tokens of the contenders in the queue.
 func tokens(tb *table) (all []int64) {
 	for _, name := range tb.srv.Children(top) {
 		node, _ := tb.srv.Node(top + "/" + name)
@@ -183,8 +183,8 @@ func tokens(tb *table) (all []int64) {
 }
 
 // TestAContenderLooksAtItsNodeBeforeItTakesTheLock: while it puts its record
-// right, its node changes once more and goes, and so does the holder's. Whether
-// it then looks at its node first or at its turn is drawn by lot.
+// right, its node changes once more and is deleted, and so is the holder's. Which of
+// the two events it then handles first is random.
 func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 	for range 20 {
 		onTable(t, func(tb *table) {
@@ -220,9 +220,8 @@ func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 	}
 }
 
-// TestOneSlowAnswerOnlyDelaysTheLock: it has proved too little when it came,
-// and so the session is proved afresh. Lock does not give up because of
-// one slow answer.
+// TestOneSlowAnswerOnlyDelaysTheLock: when it comes, it proves too short a time, and
+// the session is proved again. Lock does not give up because of one slow answer.
 func TestOneSlowAnswerOnlyDelaysTheLock(t *testing.T) {
 	for nth := range 4 {
 		t.Run(fmt.Sprintf("request %d", nth), func(t *testing.T) {
@@ -258,8 +257,8 @@ func TestOneSlowAnswerOnlyDelaysTheLock(t *testing.T) {
 	}
 }
 
-// TestTryLockWhoseNodeIsTakenAwayTriesAgain: what is left of the first try
-// does not keep the second one out.
+// TestTryLockWhoseNodeIsTakenAwayTriesAgain: the remains of the first try do not
+// make the second one fail.
 func TestTryLockWhoseNodeIsTakenAwayTriesAgain(t *testing.T) {
 	for op, hold := range map[jute.Op]func(*zkserver.Server, func(zkserver.Request) bool) *zkserver.Fault{
 		jute.OpCreate: (*zkserver.Server).HoldReply, jute.OpGetChildren2: (*zkserver.Server).Hold,
@@ -299,7 +298,7 @@ func (c lateCtx) Done() <-chan struct{} {
 }
 
 // TestACallThatIsStoppedSaysThatItsCtxHasEnded, and not how it was stopped,
-// though the goroutine that asks has noticed the end before the caller. One
+// though the goroutine of the request has noticed the end before the caller. One
 // processor makes the caller the first reader of its ctx.
 func TestACallThatIsStoppedSaysThatItsCtxHasEnded(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -350,7 +349,7 @@ func TestAForeignNodeOfTheSameNumberIsNotTakenForOursInTheFirstList(t *testing.T
 }
 
 // TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain: no server answers,
-// so it is the clock that tells, and the node has not been removed.
+// so the clock ends the lease, and the node has not been removed.
 func TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{wrap: watchesFirst})
@@ -372,8 +371,8 @@ func TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain(t *testing.T) {
 	})
 }
 
-// TestLockOfAnOwnerThatIsTryingWaits: what TryLock of another goroutine says to
-// the same owner is not an answer to Lock.
+// TestLockOfAnOwnerThatIsTryingWaits: the ErrHeld that TryLock returns in another
+// goroutine of the owner does not end Lock.
 func TestLockOfAnOwnerThatIsTryingWaits(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
@@ -400,8 +399,8 @@ func TestLockOfAnOwnerThatIsTryingWaits(t *testing.T) {
 }
 
 // TestALeaseIsLostWhenNothingIsWritten: reads and syncs are answered, and
-// writes are refused. So answers a leader without a quorum, and the session
-// may have ended in the eyes of the others.
+// writes are refused. A leader without a quorum answers like that, and another leader
+// may have ended the session.
 func TestALeaseIsLostWhenNothingIsWritten(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
@@ -431,10 +430,10 @@ func TestALeaseIsLostWhenNothingIsWritten(t *testing.T) {
 	})
 }
 
-// TestANodeThatIsOnlyConcludedToBeBeforeIsLookedFor: a node of the Mutex has gone by
-// hand, and a stranger holds the lock, when the Mutex makes another one. The server
-// reports one other child, and the Mutex takes that for its own, of whose end it learns before it
-// waits for it.
+// TestANodeThatIsOnlyConcludedToBeBeforeIsLookedFor: a node of the Mutex was deleted by
+// hand, and a stranger holds the lock, when the Mutex makes another node. The server
+// reports one other child. The Mutex takes that for its own node, and gets the event
+// of that one's end before it waits for it.
 func TestANodeThatIsOnlyConcludedToBeBeforeIsLookedFor(t *testing.T) {
 	for range 10 {
 		onTable(t, func(tb *table) {

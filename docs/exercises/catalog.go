@@ -37,7 +37,7 @@ type exercise struct {
 }
 
 // A share of the points is for the cases of one group: they are earned if all of
-// them pass. If a case of the group safety fails, or the words of any failure tell
+// them pass. If a case of the group safety fails, or the words of any failure say
 // that two were inside at once, no points are left.
 type share struct {
 	group  locktest.Group

@@ -148,8 +148,8 @@ func (c *cell) done(pid int) {
 	}
 }
 
-// build compiles an attempt with our test into a test binary. What it says is
-// for the student.
+// build compiles an attempt with our test into a test binary. Its error is for the
+// student.
 func (c *cell) build(root string, a *attempt, flags ...string) (binary string, err error) {
 	pkg := "./docs/exercises/" + a.folder
 	overlay, err := c.overlay(root, a)

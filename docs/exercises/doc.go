@@ -5,22 +5,29 @@
 // The underscore keeps the stub out of ./..., and go test ./docs/exercises/_NN-name
 // works all the same. The folder has
 //
-//	README.md     goal, primer, article, what counts as done, points, "Ours has N lines"
+//	README.md     goal, primer, article, conditions for being done, points, "Ours has
+//
+// N lines"
+//
 //	lock.go       the stub: it compiles, its functions return errNotWritten, and
-//	              what every queue repeats is written already: createParents
+//	              the code that every queue repeats is written already: createParents
 //	lock_test.go  the grader: one test function for each suite of the entry
-//	hints.md      three headings "## Hint 1" to "## Hint 3"; they end short of the answer
+//	hints.md      three headings "## Hint 1" to "## Hint 3"; they stop before the
+//
+// answer
+//
 //	.solution/    lock.go and explore_test.go, unless the solution is a step's lock.go:
 //	              the entry's answer says which file it is. If the explorer does not
 //	              apply, the entry says why in unexplored
 //	mutants/      at least five files: the case that kills the mutant, a text of
-//	              the solution, and what is in its place
+//	              the solution, and its replacement
 //
-// and testdata/wrong has three wrong first attempts with what the first message
-// must say. In testdata/attempts are attempts of readers who had not seen our
-// solutions, right ones and wrong ones. Exercises 1 to 3 have stages (stages.go), and
-// testdata/stages has a lock of each, as a student has it when the stage is done.
-// Folder primers has a page and a program for each exercise up to 10. A package has a name of its own, by which grade recognises a student's
+// and testdata/wrong has three wrong first attempts with the words that the first
+// message must have. In testdata/attempts are attempts of readers who had not seen
+// our solutions, right ones and wrong ones. Exercises 1 to 3 have stages
+// (stages.go), and testdata/stages has a lock of each, as a student has it when the
+// stage is done. Folder primers has a page and a program for each exercise up to
+// 10. A package has a name of its own, by which grade recognises a student's
 // folder, and the API of its step.
 //
 // The entry lists suites: a test function of lock_test.go and its cases. Whatever
@@ -41,18 +48,19 @@
 // their tests: it goes through grading.each, and calls passes or fails for each
 // case; inCell compiles the attempt and asks its tests.
 //
-// What grade writes besides its table is in formats.go, a function for each format;
-// similar.go compares the attempts at an exercise with each other. The points, the tables
-// and the pages are those of all exercises. What the proof does with programs is
-// done with data, too: a mutant is a text of the solution with another in its place.
-// The locks on which the schedules of exercise 11 are played are in package
-// docs/exercises/killing, and the proof compares each with a changed step 3.
+// The other outputs of grade besides its table are in formats.go, a function for
+// each format; similar.go compares the attempts at an exercise with each other. The
+// points, the tables and the pages are those of all exercises. The proof changes
+// programs as data: a mutant is a text of the solution with
+// another in its place. The locks on which the schedules of exercise 11 are played
+// are in package docs/exercises/killing, and the proof compares each with a changed
+// step 3.
 //
-// Whatever a person reads is in the reader's language: flag -lang, otherwise LC_ALL or LANG.
-// words.go has each sentence of this command in Chinese, package comments the comments of the
-// stubs, and package internal/locktest/chinese the sentences of the cases and a gloss of
-// each case's name; a test finds a sentence without its twin. Results, the cache, CSV and
-// JSON are English.
+// All texts for a person are in the reader's language: flag -lang, otherwise LC_ALL
+// or LANG. words.go has each sentence of this command in Chinese, package comments
+// the comments of the stubs, and package internal/locktest/chinese the sentences of
+// the cases and a gloss of each case's name; a test finds a sentence without its
+// twin. Results, the cache, CSV and JSON are English.
 //
 // The proof: go test ./docs/exercises looks at pages, stubs and mutants without
 // building them, and grades a few attempts. With -exercises.proof, which .ci/run

@@ -198,7 +198,7 @@ func findAll(list string) (found []*exercise, err error) {
 
 func unixLines(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }
 
-// What a lock may import. What is not here could start a process, read the
+// The packages that a lock may import. Others could start a process, read the
 // grader's messages or write a file: os, os/exec, syscall, unsafe, net, …
 var importable = []string{
 	"bytes", "cmp", "container/heap", "container/list", "container/ring", "context", "crypto/rand", "crypto/sha256",

@@ -105,8 +105,8 @@ func (r row) items() (list []item) {
 	return list
 }
 
-// message says what a student needs to know of an item: first what is wrong with the
-// attempt as a whole, and then each case that fails, with its words.
+// message is the text for a student about an item: first the fault of the attempt
+// as a whole, and then each case that fails, with its words.
 func (g grades) message(r row, s item) string {
 	var b strings.Builder
 	if r.Why != "" {
@@ -137,7 +137,7 @@ func (g grades) message(r row, s item) string {
 	return strings.TrimSpace(b.String())
 }
 
-// called names an item where the exercises stand in one list.
+// called names an item where the exercises are in one list.
 func (g grades) called(r row, s item) string {
 	return g.Say("Exercise %d, %s: %s", r.number, r.title, s.Group)
 }

@@ -283,7 +283,7 @@ func TestClassroom50(t *testing.T) {
 }
 
 // TestALecturerReadsTheReadersLanguage: the table, the page, and what other systems show
-// to a student. What programs read is the same in both languages.
+// to a student. The files for programs are the same in both languages.
 func TestALecturerReadsTheReadersLanguage(t *testing.T) {
 	in := func(l language.Language) (persons, programs string) {
 		g := graded5(t)
@@ -354,7 +354,8 @@ func TestTheFilesOfOneStudent(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, "error", strictly[classroomResult](t, raw).Status)
 
-	// A folder without an attempt is told so, and the file is written all the same.
+	// For a folder without an attempt the output says so, and the file is written all
+	// the same.
 	empty := t.TempDir()
 	require.NoError(t, run(t.Context(), []string{"grade", empty, "-exercise", "1", "-gradescope", in("results.json")}, &said))
 	r = strictly[gradescopeResults](t, []byte(text(t, in("results.json"))))
@@ -379,7 +380,7 @@ func TestTheFilesOfOneStudent(t *testing.T) {
 }
 
 // TestTheFilesToCopy: they call the command as it is, and the workflow is as the
-// reporter wants it.
+// reporter requires it.
 func TestTheFilesToCopy(t *testing.T) {
 	folder := filepath.Join(rootOf(t), "docs", "teaching", "autograders")
 	declared := flag.NewFlagSet("grade", flag.ContinueOnError)

@@ -393,8 +393,8 @@ func (a *app) gradesOf(rows []row, asked []*exercise) grades {
 	return grades{language: a.language, Rows: rows, Pairs: a.pairsOf(rows), Asked: asked, Sums: sumsOf(rows, asked)}
 }
 
-// A sum is what a student has got for all exercises together. What these are worth
-// is the same for all students: an exercise that a student has not handed in counts.
+// A sum is a student's result for all exercises together. Its maximum is the same
+// for all students: an exercise that a student has not handed in counts.
 type sum struct {
 	Student              string
 	Attempts, Points, Of int

@@ -113,14 +113,14 @@ func TestWatchOutlivesAFileThatIsAway(t *testing.T) {
 	e := exercises[0]
 	require.NoError(t, os.MkdirAll(e.dir(root), 0o755))
 	file := filepath.Join(e.dir(root), "lock.go")
-	// What is refused is not built, so this takes no time. The sleeps below are of
-	// virtual time: so many looks at the file.
+	// An attempt that is refused is not built, so this takes no time. The sleeps below
+	// are in virtual time: several looks at the file.
 	save := func(name string) {
 		require.NoError(t, os.WriteFile(file, []byte("package naive\n\nimport \""+name+"\"\n"), 0o644))
 	}
 	save("os")
 	synctest.Test(t, func(t *testing.T) {
-		var out shared
+		var out sharedBuffer
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- (&app{root: root, out: &out}).watch(ctx, e, false) }()
@@ -144,19 +144,19 @@ func TestWatchOutlivesAFileThatIsAway(t *testing.T) {
 	})
 }
 
-// shared is a buffer for two goroutines.
-type shared struct {
+// sharedBuffer is a buffer for two goroutines.
+type sharedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
-func (s *shared) Write(p []byte) (int, error) {
+func (s *sharedBuffer) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.Write(p)
 }
 
-func (s *shared) String() string {
+func (s *sharedBuffer) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.String()
@@ -310,12 +310,12 @@ func TestPagesGiveNothingAway(t *testing.T) {
 		others := slices.DeleteFunc(slices.Clone(pages), chinese)
 		require.True(t, len(others) == 4 || e.number > 10 && len(others) == 2, "%s: README and hints, a primer and its program", e.folder)
 		for _, page := range pages {
-			told := strings.Join(strings.Fields(text(t, page)), "")
+			words := strings.Join(strings.Fields(text(t, page)), "")
 			for _, line := range secret {
 				if strings.HasSuffix(page, ".go") && len(line) < 25 {
 					continue // a program has short lines that say nothing, such as the case of a select
 				}
-				require.NotContains(t, told, line, "%s has a line of the solution", page)
+				require.NotContains(t, words, line, "%s has a line of the solution", page)
 			}
 		}
 	}
@@ -362,8 +362,8 @@ func TestMutantsFitTheSolution(t *testing.T) {
 	}
 }
 
-// TestWhatALockNeedsNotIsRefused: such an attempt is not run.
-func TestWhatALockNeedsNotIsRefused(t *testing.T) {
+// TestUnneededImportsAreRefused: such an attempt is not run.
+func TestUnneededImportsAreRefused(t *testing.T) {
 	const lock = "package predecessor\n\nimport %s\n\nfunc init() { %s }\n"
 	for name, test := range map[string]struct{ file, program, says string }{
 		"starts a process":       {"lock.go", fmt.Sprintf(lock, `"os/exec"`, `exec.Command("sh").Run()`), "imports os/exec"},

@@ -67,7 +67,7 @@ var errFailed = errors.New("failed")
 
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	app := &app{out: out, limits: limits{time: time.Minute, memory: 1 << 30}, language: language.Of("")}
-	defer func() { err = app.told(err) }()
+	defer func() { err = app.translated(err) }()
 	if len(args) == 0 || args[0] == "help" || strings.TrimLeft(args[0], "-") == "help" || args[0] == "-h" {
 		app.print(usage)
 		return nil
@@ -77,7 +77,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	}
 	command, args := args[0], args[1:]
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
-	flags.SetOutput(speaker{app})
+	flags.SetOutput(flagTranslator{app})
 	flags.Var(&app.language, "lang", language.Usage)
 	flags.Usage = func() {
 		app.print("\n" + usage)

@@ -42,8 +42,8 @@ func graded(t *testing.T, a *attempt, l limits, tell func(failure) bool) *result
 	return r
 }
 
-// inChinese looks for English in what a student who reads Chinese is told of an attempt.
-// What the attempt itself says stays as it is.
+// inChinese looks for English in the messages about an attempt for a student who
+// reads Chinese. The attempt's own words stay as they are.
 func inChinese(t *testing.T, a *attempt, r *result) {
 	t.Helper()
 	files := paths(a)
@@ -253,9 +253,9 @@ func TestMutantsDie(t *testing.T) {
 	}
 }
 
-// TestWrongAttemptsAreTold grades first attempts as a class writes them. Each
+// TestWrongAttemptsGetTheirMessage grades first attempts as a class writes them. Each
 // begins with words that the first message must say.
-func TestWrongAttemptsAreTold(t *testing.T) {
+func TestWrongAttemptsGetTheirMessage(t *testing.T) {
 	heavy(t)
 	files, err := filepath.Glob("testdata/wrong/*.txt")
 	require.NoError(t, err)
@@ -276,7 +276,7 @@ func TestWrongAttemptsAreTold(t *testing.T) {
 			f := first(t, written(t, e, program))
 			t.Logf("%s: %s: %s", name, f.Case, firstLines(f.Words, 1))
 			require.Contains(t, f.Words, says, "the case %q", f.Case)
-			require.NotRegexp(t, regexp.MustCompile(`\.go:\d+ <`), f.Words, "places in the grader tell a student nothing")
+			require.NotRegexp(t, regexp.MustCompile(`\.go:\d+ <`), f.Words, "places in the grader mean nothing to a student")
 		})
 	}
 	for _, e := range exercises {
@@ -310,8 +310,8 @@ func TestTheTranscriptOfThePage(t *testing.T) {
 	}
 }
 
-// Attempts that would harm the lecturer's machine, or buy points. What a lock
-// may import keeps most of them from running; here they run.
+// Attempts that would harm the lecturer's machine, or buy points. The list of
+// allowed imports keeps most of them from running; here they run.
 var hostile = map[string]struct {
 	imports string
 	program string // in place of init's body

@@ -74,16 +74,16 @@ func gradeLinks(ctx context.Context, g *grading) error {
 }
 
 // A replayed answer is a line that the process writes.
-type replayed struct {
+type replayLine struct {
 	Number int             `json:"number"`
-	Played breaking.Played `json:"played"`
+	Played breaking.Result `json:"played"`
 }
 
 // playLinks plays answers in a cell, in processes of this program that begin
 // with arg. A listing may end its process; then the
 // answers after it are played in another. Why says why the cell was over before
 // all were played.
-func playLinks(ctx context.Context, l limits, arg string, answers map[int]string) (played map[int]breaking.Played, why string, err error) {
+func playLinks(ctx context.Context, l limits, arg string, answers map[int]string) (played map[int]breaking.Result, why string, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", err
@@ -93,7 +93,7 @@ func playLinks(ctx context.Context, l limits, arg string, answers map[int]string
 		return nil, "", err
 	}
 	defer c.close()
-	played = make(map[int]breaking.Played)
+	played = make(map[int]breaking.Result)
 	for rest := maps.Clone(answers); len(rest) > 0; {
 		question, err := json.Marshal(rest)
 		if err != nil {
@@ -110,7 +110,7 @@ func playLinks(ctx context.Context, l limits, arg string, answers map[int]string
 		ended := cmd.Wait()
 		c.done(cmd.Process.Pid)
 		for line := range strings.Lines(out.String()) {
-			var r replayed
+			var r replayLine
 			if json.Unmarshal([]byte(line), &r) != nil {
 				continue // of the testing package
 			}
@@ -124,7 +124,7 @@ func playLinks(ctx context.Context, l limits, arg string, answers map[int]string
 		}
 		if len(rest) > 0 { // it has ended at the first of them
 			first := slices.Min(slices.Collect(maps.Keys(rest)))
-			played[first] = breaking.Played{Words: fmt.Sprintf("the schedule ends the lab's engine (%s): choose another way to the goal", ending(said.String(), ended))}
+			played[first] = breaking.Result{Words: fmt.Sprintf("the schedule ends the lab's engine (%s): choose another way to the goal", ending(said.String(), ended))}
 			delete(rest, first)
 		}
 	}
@@ -158,7 +158,7 @@ func replaying(args []string) {
 	}
 	play := func(t *testing.T) { // a schedule needs a test
 		for _, n := range slices.Sorted(maps.Keys(answers)) {
-			line, err := json.Marshal(replayed{n, breaking.Play(t, n, answers[n])})
+			line, err := json.Marshal(replayLine{n, breaking.Play(t, n, answers[n])})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -38,7 +38,7 @@ func dying(args []string) {
 				fmt.Println("no line of ours")
 			}
 		}
-		line, err := json.Marshal(replayed{n, breaking.Played{Choices: n}})
+		line, err := json.Marshal(replayLine{n, breaking.Result{Choices: n}})
 		if err != nil {
 			panic(err)
 		}
@@ -55,7 +55,7 @@ func TestAnEngineThatDiesCostsOneAnswer(t *testing.T) {
 	require.Empty(t, why)
 	require.Len(t, played, 5)
 	for _, n := range []int{1, 3} {
-		require.Equal(t, breaking.Played{Choices: n}, played[n])
+		require.Equal(t, breaking.Result{Choices: n}, played[n])
 	}
 	require.Contains(t, played[2].Words, "ends the lab's engine (panic: zk: connection closed)")
 	require.Contains(t, played[4].Words, "ends the lab's engine (exit status 3)")

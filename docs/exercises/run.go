@@ -192,7 +192,8 @@ func (g *grading) inCell(ctx context.Context, f func(of func(test string) *judge
 // places are those in the grader at which a case has failed.
 var places = regexp.MustCompile(` \((\w+\.go:\d+( < )?)+\)`)
 
-// forStudents takes what tells a student nothing from the words of a failure.
+// forStudents removes from the words of a failure all that means nothing to a
+// student.
 func forStudents(words string) string {
 	var lines []string
 	for line := range strings.Lines(places.ReplaceAllString(words, "")) {

@@ -16,8 +16,8 @@ import (
 // Two attempts are compared by the shape of their syntax trees, as MOSS compares
 // texts: Schleimer, Wilkerson and Aiken, Winnowing: Local Algorithms for Document
 // Fingerprinting, 2003. Names, comments, blanks, the order of functions and the
-// division into files do not count, so renaming and moving hide nothing. What the
-// stub has does not count either.
+// division into files do not count, so renaming and moving hide nothing. The lines
+// of the stub do not count either.
 const (
 	gram      = 16 // nodes of the tree that are one piece
 	window    = 4  // of as many pieces in a row, one is kept at least
@@ -69,7 +69,7 @@ func nodes(root ast.Node) (words []string) {
 		case *ast.BranchStmt:
 			word = n.Tok.String()
 		case *ast.SelectorExpr:
-			// What the client offers keeps its name: conn.Get, zk.ErrNoNode.
+			// Names of the client library stay: conn.Get, zk.ErrNoNode.
 			word = "select"
 			if n.Sel.IsExported() {
 				word = n.Sel.Name

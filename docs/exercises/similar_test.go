@@ -58,7 +58,7 @@ func padded(t *testing.T, program string) string {
 		var list []ast.Stmt
 		for _, s := range block.List {
 			switch s.(type) {
-			case *ast.CaseClause, *ast.CommClause: // of a switch, in which nothing else may stand
+			case *ast.CaseClause, *ast.CommClause: // of a switch, which may have nothing else
 				list = append(list, s)
 				continue
 			}

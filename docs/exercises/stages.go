@@ -87,8 +87,8 @@ func (r *result) at(e *exercise) (n int, s stage, passed int) {
 	return 0, stage{}, 0
 }
 
-// stageLine says where an attempt stands, "" if its exercise has no stages or all
-// are done.
+// stageLine says at which stage an attempt is, "" if its exercise has no stages or
+// all are done.
 func (r *result) stageLine(e *exercise) string {
 	n, s, passed := r.at(e)
 	if n == 0 || r.Why != "" {

@@ -40,7 +40,7 @@ func TestStagesAreTheExercise(t *testing.T) {
 	}
 }
 
-func TestWhereAnAttemptStands(t *testing.T) {
+func TestTheStageOfAnAttempt(t *testing.T) {
 	e := exercises[1]
 	second := e.stages()[1].cases
 	r := &result{Failed: []failure{{Case: second[0]}, {Case: e.stages()[2].cases[0]}}}

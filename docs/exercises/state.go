@@ -13,10 +13,10 @@ import (
 	"sync"
 )
 
-// What is done is not stored: it is the grade of the files as they are. Grades
+// Progress is not stored: it is the grade of the files as they are. Grades
 // are kept in the user's cache directory, by a hash of all that they depend on,
-// and may be deleted at any time; the number of hints that were opened stands
-// beside them. EXERCISES_CACHE names another directory.
+// and may be deleted at any time; the number of hints that were opened is beside
+// them. EXERCISES_CACHE names another directory.
 
 func cacheDir() (string, error) {
 	dir := os.Getenv("EXERCISES_CACHE")

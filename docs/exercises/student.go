@@ -31,15 +31,15 @@ type app struct {
 // print writes in the reader's language.
 func (a *app) print(format string, args ...any) { fmt.Fprint(a.out, a.say(format, args...)) }
 
-// A standing is how far a student is with an exercise.
-type standing struct {
+// An exerciseState is how far a student is with an exercise.
+type exerciseState struct {
 	*exercise
 	stub   bool
 	result *result // nil: not graded
 	err    error
 }
 
-func (s standing) word() string {
+func (s exerciseState) word() string {
 	switch {
 	case s.err != nil:
 		return "error: " + s.err.Error()
@@ -61,9 +61,9 @@ func (r *result) score() string {
 	return cmp.Or(r.Score, fmt.Sprintf("%d of %d cases", r.Passed, r.Cases))
 }
 
-// standings grades what was not graded before in this state.
-func (a *app) standings(ctx context.Context) ([]standing, error) {
-	list := make([]standing, len(exercises))
+// states grades the files that were not graded before in this state.
+func (a *app) states(ctx context.Context) ([]exerciseState, error) {
+	list := make([]exerciseState, len(exercises))
 	stubs, err := readStubs(a.root)
 	if err != nil {
 		return nil, err
@@ -74,26 +74,26 @@ func (a *app) standings(ctx context.Context) ([]standing, error) {
 		wait.Go(func() {
 			free <- true
 			defer func() { <-free }()
-			list[i] = a.standing(ctx, e, stubs)
+			list[i] = a.stateOf(ctx, e, stubs)
 		})
 	}
 	wait.Wait()
 	return list, ctx.Err()
 }
 
-func (a *app) standing(ctx context.Context, e *exercise, stubs stubs) standing {
+func (a *app) stateOf(ctx context.Context, e *exercise, stubs stubs) exerciseState {
 	at, err := read(e.dir(a.root), e)
 	var refused refusal
 	switch {
 	case errors.As(err, &refused):
-		return standing{e, false, &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Why: refused.Error()}, nil}
+		return exerciseState{e, false, &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Why: refused.Error()}, nil}
 	case err != nil:
-		return standing{e, false, nil, err}
+		return exerciseState{e, false, nil, err}
 	case stubs.is(at):
-		return standing{e, true, &result{Exercise: e.number, Of: e.points(), Cases: e.cases()}, nil}
+		return exerciseState{e, true, &result{Exercise: e.number, Of: e.points(), Cases: e.cases()}, nil}
 	}
 	r, err := a.graded(ctx, at)
-	return standing{e, false, r, err}
+	return exerciseState{e, false, r, err}
 }
 
 // graded grades an attempt in the checkout, unless that was done before.
@@ -113,7 +113,7 @@ func (a *app) graded(ctx context.Context, at *attempt) (*result, error) {
 }
 
 func (a *app) list(ctx context.Context) error {
-	list, err := a.standings(ctx)
+	list, err := a.states(ctx)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (a *app) wanted(ctx context.Context, names []string) (*exercise, error) {
 		return nil, err
 	}
 	for _, e := range exercises {
-		s := a.standing(ctx, e, stubs)
+		s := a.stateOf(ctx, e, stubs)
 		if s.err != nil {
 			return nil, s.err
 		}
@@ -200,7 +200,7 @@ func (a *app) wanted(ctx context.Context, names []string) (*exercise, error) {
 	return nil, nil
 }
 
-// poll is how often watch looks at the files.
+// poll is the pause between two looks of watch at the files.
 const poll = 200 * time.Millisecond
 
 // watch grades an exercise each time its files change, until ctx ends.
@@ -387,7 +387,7 @@ func (a *app) hint(e *exercise) error {
 	return a.open(e, n)
 }
 
-// readHints reads hints.md: what stands below each heading "## Hint".
+// readHints reads hints.md: the text below each heading "## Hint".
 func readHints(dir string) ([]string, error) { return hintsIn(filepath.Join(dir, "hints.md")) }
 
 // aHint is the heading of a hint, in either edition.
@@ -416,7 +416,7 @@ func (a *app) show(ctx context.Context, e *exercise, giveUp bool) error {
 		if err != nil {
 			return err
 		}
-		s := a.standing(ctx, e, stubs)
+		s := a.stateOf(ctx, e, stubs)
 		if s.err != nil {
 			return s.err
 		}

@@ -28,18 +28,18 @@ func sayIn(l language.Language, format string, args ...any) string {
 // say is fmt.Sprintf in the reader's language.
 func (a *app) say(format string, args ...any) string { return sayIn(a.language, format, args...) }
 
-// told is an error in the reader's language.
-func (a *app) told(err error) error {
+// translated is an error in the reader's language.
+func (a *app) translated(err error) error {
 	if a.language == language.Chinese {
 		return book.Error(err)
 	}
 	return err
 }
 
-// A speaker translates what the flag package writes.
-type speaker struct{ *app }
+// A flagTranslator translates what the flag package writes.
+type flagTranslator struct{ *app }
 
-func (s speaker) Write(text []byte) (int, error) {
+func (s flagTranslator) Write(text []byte) (int, error) {
 	s.print("%s", string(text))
 	return len(text), nil
 }

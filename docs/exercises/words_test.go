@@ -299,7 +299,7 @@ type saidTest struct{ words string }
 
 func (s *saidTest) Errorf(format string, args ...any) { s.words += fmt.Sprintf(format, args...) }
 
-// TestWhatTestifySaysHasAChineseTwin: it stands below the grader's own words.
+// TestWhatTestifySaysHasAChineseTwin: it is shown below the grader's own words.
 func TestWhatTestifySaysHasAChineseTwin(t *testing.T) {
 	var s saidTest
 	err, other := errors.New("one"), errors.New("other")
@@ -354,7 +354,7 @@ var notSaid = []string{
 	// Parts of sentences that have their twins as a whole, for one and for several.
 	"%s of %v does not return", // "%s does not return" has a twin, and so has "Unlock of %s"
 	"; the recipe names the nodes read- and write-, so that programs of different authors share a lock", "deletes a node", "%d fault%s (%s)",
-	", at %s", ", in %s", "in %s", // a place in the code, which stands behind the sentence
+	", at %s", ", in %s", "in %s", // a place in the code, which comes after the sentence
 	// Notes in the diagram of a schedule.
 	"the first attempt to connect is refused", "lock fails", "holds the lock", "waits forever", "two holders",
 	"the session of %v has expired, and its nodes are deleted", "is cut off", "is back", "is slow to arrive", "is carried out, the reply is slow",
@@ -450,7 +450,7 @@ func TestFinishedMessagesSpeakChinese(t *testing.T) {
 		"the lock was let go while the waiter was about to wait (its read number 2 came after the release), and Lock fails",
 		"contender 3 gets in before contender 1, which came earlier: the contender whose node has the smallest number is the next",
 		"its request 3, getData, is lost with its connection, Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error",
-		"the ctx of the waiter in the middle has ended, and Lock returns an error that does not wrap ctx.Err(): the caller cannot tell why (fmt.Errorf with %w)\n    Target error should be in err chain:\n    expected: \"context canceled\"",
+		"the ctx of the waiter in the middle has ended, and Lock returns an error that does not wrap ctx.Err(): the caller cannot find out why (fmt.Errorf with %w)\n    Target error should be in err chain:\n    expected: \"context canceled\"",
 		"the reply to create was lost with the connection, and Lock returns the error; the node may be there although create has failed: give each node an id of its own, in its data, and after zk.ErrConnectionClosed look for the node that has it",
 		"Write with token 9 returns no error, and must return ErrStale: the holder was paused, its session ended, and the next holder has written with token 13: an old token has written",
 		"a reader has got the lock while another contender holds it: two holders; it must wait: a writer holds the lock; the queue goes by the number at the end of the name, and not by the name: read-0000000001 sorts before write-0000000000 and comes after it",

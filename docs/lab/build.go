@@ -21,13 +21,13 @@ import (
 type builder struct {
 	root string                // of the checkout
 	exec []byte                // wasm_exec.js of the toolchain
-	own  *own                  // nil: the exercises' own folders
+	own  *ownFolder                  // nil: the exercises' own folders
 	lang language.Language     // in which the page opens; "": the browser's
 	read map[string][]function // what functions has found in each file since rows began
 }
 
-// A built is a page that is ready.
-type built struct {
+// A builtPage is a page that is ready.
+type builtPage struct {
 	wasm []byte
 	page map[string][]byte // the files of docs/lab/page, and wasm_exec.js
 }
@@ -80,7 +80,7 @@ func firstLine(text string, err error) string {
 // build compiles the engine and reads the page. If it does not compile because
 // of an exercise, and without is set, there is a page without the exercises,
 // beside the error.
-func (b *builder) build(ctx context.Context, without bool) (*built, error) {
+func (b *builder) build(ctx context.Context, without bool) (*builtPage, error) {
 	page, err := b.page()
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (b *builder) build(ctx context.Context, without bool) (*built, error) {
 	if wasm == nil {
 		return nil, err
 	}
-	return &built{wasm, page}, err
+	return &builtPage{wasm, page}, err
 }
 
 // compile makes the engine, with one more source file if it is not empty.

@@ -16,16 +16,16 @@ import (
 	"example.com/zklock/docs/lab/locks"
 )
 
-// A glue says how the lab opens the locks of an exercise, and what their package
+// An exerciseAPI says how the lab opens the locks of an exercise, and what their package
 // must declare for that.
-type glue struct {
+type exerciseAPI struct {
 	open, notLocked string // %s is the package
 	needs           []string
 }
 
 var (
-	plainLock = glue{"locks.Alone(%s.New)", "ErrNotLocked", []string{"New 2", "Lock", "TryLock", "Unlock", "ErrNotLocked"}}
-	glues     = map[string]glue{
+	plainLock    = exerciseAPI{"locks.Alone(%s.New)", "ErrNotLocked", []string{"New 2", "Lock", "TryLock", "Unlock", "ErrNotLocked"}}
+	exerciseAPIs = map[string]exerciseAPI{
 		"01-naive": plainLock, "02-herd": plainLock, "03-predecessor": plainLock, "05-give-up": plainLock, "06-find-again": plainLock,
 		"04-reentrant":  {"locks.Owned(%[1]s.New, %[1]s.NewOwner)", "ErrNotOwner", []string{"New 2", "NewOwner 1", "Lock", "TryLock", "Unlock", "ErrNotOwner"}},
 		"08-semaphore":  {"locks.Permits(%s.New)", "ErrNotAcquired", []string{"New 3", "Acquire", "TryAcquire", "Release", "ErrNotAcquired"}},
@@ -38,7 +38,7 @@ var (
 // if no lock can be played.
 func (b *builder) exercises() (string, error) {
 	var imports, list strings.Builder
-	for i, e := range locks.Played {
+	for i, e := range locks.Playable {
 		dir := filepath.Join(b.root, "docs", "exercises", "_"+e.Folder)
 		from := dir
 		if b.own != nil && b.own.folder == e.Folder {
@@ -48,7 +48,7 @@ func (b *builder) exercises() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		g := glues[e.Folder]
+		g := exerciseAPIs[e.Folder]
 		if slices.ContainsFunc(g.needs, func(name string) bool { return !has[name] }) {
 			continue // it is not finished, and its author need not wait for that to see the others
 		}
@@ -65,15 +65,15 @@ func (b *builder) exercises() (string, error) {
 		")\n\nfunc init() {\n" + list.String() + "}\n", nil
 }
 
-// An own is a folder whose lock the lab plays in the place of an exercise's.
-type own struct {
+// An ownFolder is a folder whose lock the lab plays in the place of an exercise's.
+type ownFolder struct {
 	dir    string // absolute
 	folder string // of the exercise, such as 03-predecessor
 }
 
 // ownLock finds out which exercise a folder's lock is for: its package clause says
 // it.
-func (b *builder) ownLock(dir string) (*own, error) {
+func (b *builder) ownLock(dir string) (*ownFolder, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -82,13 +82,13 @@ func (b *builder) ownLock(dir string) (*own, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-lock %s: %w", dir, err)
 	}
-	for _, e := range locks.Played {
+	for _, e := range locks.Playable {
 		stub, err := packageIn(filepath.Join(b.root, "docs", "exercises", "_"+e.Folder))
 		if err != nil {
 			return nil, err
 		}
 		if stub == name {
-			return &own{dir, e.Folder}, nil
+			return &ownFolder{dir, e.Folder}, nil
 		}
 	}
 	return nil, fmt.Errorf("-lock %s: the lab plays no exercise whose package is %s: keep the package clause of the stub", dir, name)
@@ -120,7 +120,7 @@ func goFiles(dir string) (files []string, err error) {
 }
 
 // replace is what the compiler is to read in place of the exercise's own files.
-func (o *own) replace(root string) (map[string]string, error) {
+func (o *ownFolder) replace(root string) (map[string]string, error) {
 	to := filepath.Join(root, "docs", "exercises", "_"+o.folder)
 	files, err := goFiles(to)
 	if err != nil {

@@ -24,7 +24,7 @@ func inHead(page []byte, what string) []byte {
 }
 
 // write writes the page as one file or as a folder, and returns its size.
-func write(to string, b *built) (int, error) {
+func write(to string, b *builtPage) (int, error) {
 	info, err := os.Stat(to)
 	if strings.HasSuffix(to, "/") || strings.HasSuffix(to, string(filepath.Separator)) || err == nil && info.IsDir() {
 		return writeSite(to, b)
@@ -39,7 +39,7 @@ func write(to string, b *built) (int, error) {
 	return len(page), nil
 }
 
-func writeSite(dir string, b *built) (size int, err error) {
+func writeSite(dir string, b *builtPage) (size int, err error) {
 	files := maps.Clone(b.page)
 	files["engine.wasm"] = b.wasm
 	files["index.html"] = inHead(b.page["index.html"], fmt.Sprintf(`<meta http-equiv="Content-Security-Policy" content="%s">`, policy))
@@ -64,10 +64,10 @@ func writeSite(dir string, b *built) (size int, err error) {
 	return size, nil
 }
 
-// What the one file may do: run what is in it.
+// The policy of the one file: run what is in it.
 const inlinePolicy = "default-src 'none'; script-src 'unsafe-inline' data: blob: 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'"
 
-// What the reader's one file may do: show the lab beside it.
+// The policy of the reader's one file: also show the lab beside it.
 const readerPolicy = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:; frame-src 'self' file:; base-uri 'none'; form-action 'none'"
 
 var (
@@ -81,7 +81,7 @@ var (
 
 // oneFile makes the lab a page of one file, which works without a server. The
 // worker becomes a text from which the page makes a Blob, and is sent the engine.
-func oneFile(b *built) ([]byte, error) {
+func oneFile(b *builtPage) ([]byte, error) {
 	worker, ok := b.page["worker.js"]
 	if !ok {
 		return nil, missing("index.html", "worker.js")
@@ -98,7 +98,7 @@ func oneFile(b *built) ([]byte, error) {
 }
 
 // readerFile makes the reader a page of one file. Beside it belongs the lab.
-func readerFile(b *built) ([]byte, error) { return inlined(b, "reader.html", "", readerPolicy) }
+func readerFile(b *builtPage) ([]byte, error) { return inlined(b, "reader.html", "", readerPolicy) }
 
 func missing(page, name string) error {
 	return fmt.Errorf("%s names %s, and docs/lab/page has none", page, name)
@@ -106,7 +106,7 @@ func missing(page, name string) error {
 
 // inlined puts what a page names into it: styles become an element, and the
 // modules a list that packed.js makes an import map of. More comes behind them.
-func inlined(b *built, name, more, policy string) ([]byte, error) {
+func inlined(b *builtPage, name, more, policy string) ([]byte, error) {
 	missing := func(file string) error { return missing(name, file) }
 	var err error
 	replace := func(page []byte, tag *regexp.Regexp, with func(name string, body []byte) string) []byte {

@@ -132,11 +132,11 @@ func (s *site) serve(ctx context.Context, ln net.Listener) error {
 
 // writeTo builds the page and writes it to a file or a directory.
 func (b *builder) writeTo(ctx context.Context, out string, stdout io.Writer) error {
-	built, err := b.build(ctx, false)
+	page, err := b.build(ctx, false)
 	if err != nil {
 		return err
 	}
-	size, err := write(out, built)
+	size, err := write(out, page)
 	if err != nil {
 		return err
 	}

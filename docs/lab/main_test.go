@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 }
 
 // ready is a page that is small.
-func ready() *built {
-	return &built{wasm: []byte("wasm"), page: map[string][]byte{
+func ready() *builtPage {
+	return &builtPage{wasm: []byte("wasm"), page: map[string][]byte{
 		"index.html":   []byte("<!doctype html>\n<html>\n<head>\n<link rel=\"icon\" href=\"icon.svg\">\n<link rel=\"stylesheet\" href=\"lab.css\">\n<script type=\"module\" src=\"main.js\"></script>\n</head>\n<body></body>\n</html>\n"),
 		"reader.html":  []byte("<!doctype html>\n<html>\n<head>\n<script type=\"module\" src=\"b.js\"></script>\n</head>\n<body></body>\n</html>\n"),
 		"lab.css":      []byte("body { color: black }\n"),
@@ -65,8 +65,8 @@ func TestEachScriptOfThePageIsShort(t *testing.T) {
 	}
 }
 
-// TestEachCommandOnThePagesOpensAScene: each -scene that a page of the project
-// tells its reader to type, and each scene that it names, is known, and
+// TestEachCommandOnThePagesOpensAScene: each -scene in a command on a page of the
+// project, and each scene that it names, exists, and
 // docs/lab/scenes.md has its address.
 func TestEachCommandOnThePagesOpensAScene(t *testing.T) {
 	list, err := os.ReadFile("scenes.md")
@@ -102,7 +102,7 @@ func TestTheExercisesAreInTheLab(t *testing.T) {
 	require.NoError(t, err)
 	source, err := b.exercises()
 	require.NoError(t, err)
-	for _, e := range locks.Played {
+	for _, e := range locks.Playable {
 		require.Contains(t, source, fmt.Sprintf("locks.AddExercise(%q,", e.Folder))
 	}
 	for _, other := range []string{"07-fence", "11-kill", "12-break"} {
@@ -400,7 +400,7 @@ func toldWhy(t *testing.T, b *builder, engine string) {
 	require.NotContains(t, m.Broken, "no reason")
 }
 
-func TestThePageOpensInTheLanguageThatItsBuilderKnows(t *testing.T) {
+func TestThePageOpensInTheLanguageOfItsBuilder(t *testing.T) {
 	for _, c := range []struct {
 		args        []string
 		lcAll, lang string
@@ -427,7 +427,7 @@ func TestThePageOpensInTheLanguageThatItsBuilderKnows(t *testing.T) {
 		b := &builder{root: "../..", lang: lang}
 		page, err := b.page()
 		require.NoError(t, err)
-		made := &built{page: page}
+		made := &builtPage{page: page}
 		one, err := oneFile(made)
 		require.NoError(t, err)
 		reader, err := readerFile(made)

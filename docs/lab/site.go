@@ -40,14 +40,14 @@ func listen(addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// A site serves the page and tells it of each build.
+// A site serves the page and notifies it of each build.
 type site struct {
 	host     string // with the port
 	film     []byte // what the page shows first; nil: the scene of its address
 	filmName string
 
 	mu      sync.Mutex // guards what follows
-	last    *built     // nil: nothing has been built yet
+	last    *builtPage // nil: nothing has been built yet
 	builds  int        // how many have succeeded
 	failure string     // of the newest build; "": it has not failed
 	now     bool       // it is building
@@ -57,7 +57,7 @@ type site struct {
 func newSite(host string) *site { return &site{host: host, changed: make(chan struct{})} }
 
 // put notes how a build has ended.
-func (s *site) put(b *built, err error) {
+func (s *site) put(b *builtPage, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = false
@@ -85,7 +85,7 @@ func (s *site) notifyLocked() {
 	s.changed = make(chan struct{})
 }
 
-func (s *site) state() (b *built, builds int, failure string, building bool, changed <-chan struct{}) {
+func (s *site) state() (b *builtPage, builds int, failure string, building bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last, s.builds, s.failure, s.now, s.changed
@@ -223,7 +223,7 @@ func contentType(name string) string {
 	return "application/octet-stream"
 }
 
-// events tells a page, which has seen so many builds, what has become of the
+// events notifies a page, which has seen a number of builds, of changes in the
 // sources since: {"building":true}, {"error":"…"} with the compiler's text, or
 // {"reload":true} when there is a newer build.
 func (s *site) events(w http.ResponseWriter, r *http.Request) {

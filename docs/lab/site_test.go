@@ -84,15 +84,15 @@ func TestEveryAnswerHasThePolicy(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, resp.StatusCode)
 }
 
-// TestEveryFileThatThePageNamesIsServed asks for each file whose name stands
-// in the page or in one of its scripts.
+// TestEveryFileThatThePageNamesIsServed asks for each file whose name is in the
+// page or in one of its scripts.
 func TestEveryFileThatThePageNamesIsServed(t *testing.T) {
 	b, err := newBuilder(t.Context(), ".")
 	require.NoError(t, err)
 	page, err := b.page()
 	require.NoError(t, err)
 	s, server := served(t)
-	s.put(&built{wasm: []byte("wasm"), page: page}, nil)
+	s.put(&builtPage{wasm: []byte("wasm"), page: page}, nil)
 	named := regexp.MustCompile(`["'](?:\./)?([\w-]+\.(?:js|css|svg|html|wasm))["']`)
 	kinds := map[string]string{".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html", ".wasm": "application/wasm"}
 	asked := make(map[string]bool)
@@ -112,12 +112,12 @@ func TestEveryFileThatThePageNamesIsServed(t *testing.T) {
 }
 
 // news reads the news that a page gets.
-type news struct {
+type eventReader struct {
 	t     *testing.T
 	lines *bufio.Scanner
 }
 
-func listenTo(t *testing.T, url string) *news {
+func listenTo(t *testing.T, url string) *eventReader {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	require.NoError(t, err)
@@ -125,11 +125,11 @@ func listenTo(t *testing.T, url string) *news {
 	require.NoError(t, err)
 	t.Cleanup(func() { resp.Body.Close() })
 	require.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
-	return &news{t, bufio.NewScanner(resp.Body)}
+	return &eventReader{t, bufio.NewScanner(resp.Body)}
 }
 
 // until reads on to a message of that kind with these words.
-func (n *news) until(kind, words string) {
+func (n *eventReader) until(kind, words string) {
 	n.t.Helper()
 	for n.lines.Scan() {
 		data, ok := strings.CutPrefix(n.lines.Text(), "data: ")
@@ -145,7 +145,7 @@ func (n *news) until(kind, words string) {
 	n.t.Fatalf("no %s comes: %v", kind, n.lines.Err())
 }
 
-func TestAPageIsToldOfEachBuild(t *testing.T) {
+func TestAPageIsNotifiedOfEachBuild(t *testing.T) {
 	s, server := served(t)
 	s.put(ready(), nil)
 	_, body := get(t, server.URL, "")

@@ -58,7 +58,7 @@ func main() {
 	}
 }
 
-// words are what the command says of its work, and what the pages have beside their
+// words are the messages of the command, and the words of the pages besides their
 // texts.
 type words struct {
 	Lang, wrote, needsLab, frame string
@@ -123,7 +123,7 @@ var (
 	fenceMark  = regexp.MustCompile("(?ms)^```(go|scene) ([^\n]+)\n(.*?)^```\n")
 	imageMark  = regexp.MustCompile(`<img src="([^"]+\.svg)"`)
 
-	// What a text has for its readers on the web: the way to its twin, and the stamps
+	// Parts of a text for its readers on the web: the link to its twin, and the stamps
 	// by which a test finds what was translated.
 	switchMark = regexp.MustCompile(`^(?:English \| \[简体中文\]|\[English\]\([^)]*\) \| 简体中文).*\n+`)
 	stampMark  = regexp.MustCompile(`(?m)^<!-- en:\w+ -->\n`)

@@ -33,7 +33,7 @@ func read(t *testing.T, file string) string {
 	return strings.ReplaceAll(string(text), "\r\n", "\n")
 }
 
-// An edition is what a test needs to know of a language.
+// An edition has the expectations of a test for a language.
 type edition struct {
 	lang          language.Language
 	head, program string // the head of the plan, and the heading above the shell

@@ -66,12 +66,12 @@ type clientProcess struct {
 // newChaos starts client processes as o says, and returns when each of their
 // contenders has had both locks. Process i reaches the servers by the addresses
 // via[i].
-func newChaos(t *testing.T, seed uint64, o orders, via [processes][]string) *chaos {
+func newChaos(t *testing.T, seed uint64, o clientConfig, via [processes][]string) *chaos {
 	c := &chaos{T: t, seed: seed, sessions: len(o.Ordinary), root: "/chaos-" + strconv.FormatUint(seed, 36) + "-" + strconv.FormatInt(now(), 36)}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var err error
-	c.admin, err = zkconn.Connect(ctx, o.Zoo, 40*time.Second, zk.WithLogger(silent{}))
+	c.admin, err = zkconn.Connect(ctx, o.Zoo, 40*time.Second, zk.WithLogger(silentLogger{}))
 	require.NoError(t, err)
 	t.Cleanup(c.admin.Close)
 	nodes := []string{c.root}
@@ -130,7 +130,7 @@ func newChaos(t *testing.T, seed uint64, o orders, via [processes][]string) *cha
 		}
 	}
 	// A round without faults has taken time.Since(began) on this machine, as busy as it is.
-	// The minute is for a machine that stands still meanwhile.
+	// The minute is for a machine that stops meanwhile.
 	c.patience = time.Minute + 2*sessionTimeout + 3*time.Since(began)
 	if slices.Contains(o.Ordinary, true) {
 		// It gives a server that does not answer ten times the read deadline.
@@ -246,7 +246,7 @@ func (c *chaos) stop(n int, lasts time.Duration) fault {
 	return fault{fmt.Sprintf("process %d is stopped", n), signal(syscall.SIGSTOP), signal(syscall.SIGCONT), lasts}
 }
 
-// check says what must hold:
+// check fails the test unless
 //   - no two leases of a path are valid at once, each by its own Lost;
 //   - of two leases of a path, the later one has the higher token;
 //   - the register has counted each write exactly once, and none with a token

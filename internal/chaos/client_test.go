@@ -30,7 +30,7 @@ import (
 // clientEnv holds the orders of a process that is a client.
 const clientEnv = "ZKLOCK_CHAOS_CLIENT"
 
-type orders struct {
+type clientConfig struct {
 	Process  int
 	Servers  []string // as its clients reach them
 	Zoo      []string // and as they are
@@ -63,9 +63,9 @@ type record struct {
 	Nonce string `json:"nonce,omitempty"`
 }
 
-type silent struct{}
+type silentLogger struct{}
 
-func (silent) Printf(string, ...any) {}
+func (silentLogger) Printf(string, ...any) {}
 
 func now() int64 {
 	var ts syscall.Timespec
@@ -94,7 +94,7 @@ type session struct {
 type span struct{ from, to int64 }
 
 type process struct {
-	orders
+	clientConfig
 	zoo      *ensemble.Ensemble
 	sessions []*session
 	finish   chan struct{}
@@ -121,7 +121,7 @@ func beClient() int {
 }
 
 func (p *process) run() error {
-	if err := json.Unmarshal([]byte(os.Getenv(clientEnv)), &p.orders); err != nil {
+	if err := json.Unmarshal([]byte(os.Getenv(clientEnv)), &p.clientConfig); err != nil {
 		return err
 	}
 	ctx := context.Background()
@@ -170,7 +170,7 @@ func (p *process) connect(ctx context.Context, ordinary bool) (*session, error) 
 	var options []zklock.Option
 	with := func(conn *zk.Conn) {
 		zk.WithDialer(zk.Dialer(dial))(conn)
-		zk.WithLogger(silent{})(conn)
+		zk.WithLogger(silentLogger{})(conn)
 		zk.WithEventCallback(func(e zk.Event) {
 			if e.State == zk.StateExpired {
 				p.log(record{Kind: "session over"})
@@ -196,7 +196,7 @@ func (p *process) connect(ctx context.Context, ordinary bool) (*session, error) 
 	return s, nil
 }
 
-// obey does what the test says on the standard input.
+// obey carries out the test's commands on the standard input.
 func (p *process) obey() {
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
@@ -239,7 +239,7 @@ func (p *process) expire(s *session) {
 	defer s.mu.Unlock()
 	at.to = now()
 	if err != nil {
-		// The request may be on its way to a server that does not hear it yet.
+		// The request may be on its way to a server that it has not reached yet.
 		at.to += int64(time.Minute)
 		p.log(record{Kind: "not expired", How: err.Error()})
 		return

@@ -27,7 +27,7 @@ func TestChaosOfClients(t *testing.T) {
 	t.Parallel()
 	seed := cmp.Or(*chaosSeed, rand.Uint64())
 	t.Logf("again: ZK=%s go test ./internal/chaos -run 'TestChaosOfClients$' -chaos.for %v -chaos.seed %d", os.Getenv("ZK"), *chaosFor, seed)
-	c := newCutOff(t, seed, orders{
+	c := newCutOff(t, seed, clientConfig{
 		Session: sessionTimeout, Clock: sessionTimeout, Ordinary: []bool{false, true, false, true},
 	})
 	c.play(*chaosFor,
@@ -43,10 +43,10 @@ func TestChaosOfClients(t *testing.T) {
 // with them, most likely, a holder.
 func TestChaosSeesALeaseClockThatIsLate(t *testing.T) {
 	t.Parallel()
-	c := newCutOff(t, rand.Uint64(), orders{
+	c := newCutOff(t, rand.Uint64(), clientConfig{
 		Session: sessionTimeout, Clock: time.Minute, Ordinary: []bool{true, true},
 	})
-	overlap := func() bool { // which a process that was cut off tells only later
+	overlap := func() bool { // which a process that was cut off reports only later
 		for range 20 {
 			time.Sleep(100 * time.Millisecond) // a poll of what the processes have written
 			c.mu.Lock()
@@ -73,21 +73,21 @@ func TestChaosSeesALeaseClockThatIsLate(t *testing.T) {
 	require.True(t, slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, "two hold the lock at once") }))
 }
 
-// cutOff is chaos of clients alone.
-type cutOff struct {
+// cutOffChaos is chaos of clients alone.
+type cutOffChaos struct {
 	*chaos
 	lines [][]*proxy.Proxy // of each process, one for each server
 	made  int              // faults of lines
 	stops int              // of processes
 }
 
-func newCutOff(t *testing.T, seed uint64, o orders) *cutOff {
+func newCutOff(t *testing.T, seed uint64, o clientConfig) *cutOffChaos {
 	if os.Getenv("ZK") == "" {
 		t.Skip("cuts processes off and pauses them for longer than their sessions, in real time: needs a real server (set ZK)")
 	}
 	zoo, err := ensemble.Shared(t.Context(), os.Getenv("ZK"))
 	require.NoError(t, err)
-	c := &cutOff{}
+	c := &cutOffChaos{}
 	var via [processes][]string
 	for i := range processes {
 		var lines []*proxy.Proxy
@@ -125,16 +125,16 @@ func lasts(rng *rand.Rand, i int) time.Duration {
 }
 
 // lineFault breaks the lines of one process.
-func (c *cutOff) lineFault(rng *rand.Rand) fault {
+func (c *cutOffChaos) lineFault(rng *rand.Rand) fault {
 	n := rng.IntN(processes)
 	what, begin := "is cut off", (*proxy.Proxy).CutOff
 	switch rng.IntN(4) {
 	case 0:
 		what, begin = "is cut off without a word", silence
 	case 1:
-		what, begin = "is not heard", func(p *proxy.Proxy) { p.Silence(proxy.ToServer) }
+		what, begin = "is cut off towards the servers", func(p *proxy.Proxy) { p.Silence(proxy.ToServer) }
 	case 2:
-		what, begin = "hears nothing", func(p *proxy.Proxy) { p.Silence(proxy.ToClient) }
+		what, begin = "is cut off from the servers", func(p *proxy.Proxy) { p.Silence(proxy.ToClient) }
 	}
 	c.made++
 	lines := c.lines[n : n+1]
@@ -143,7 +143,7 @@ func (c *cutOff) lineFault(rng *rand.Rand) fault {
 
 // processFault is clientFault, but until a session has expired of itself it
 // stops processes, so that it is known that the faults have an effect.
-func (c *cutOff) processFault(rng *rand.Rand) fault {
+func (c *cutOffChaos) processFault(rng *rand.Rand) fault {
 	if f := c.clientFault(rng); f.end == nil && c.over() > 0 {
 		return f
 	}
@@ -152,7 +152,7 @@ func (c *cutOff) processFault(rng *rand.Rand) fault {
 }
 
 // over returns how many sessions are over.
-func (c *cutOff) over() int {
+func (c *cutOffChaos) over() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.counts()["session over"]

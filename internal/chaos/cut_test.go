@@ -42,11 +42,11 @@ func TestCut(t *testing.T) {
 				deafen(t, leader, followers[0])
 			}
 		}},
-		{"a follower does not hear its leader", func(t *testing.T, zoo *docker.Servers) (_, _ *docker.Node, _ func()) {
+		{"a follower receives nothing from its leader", func(t *testing.T, zoo *docker.Servers) (_, _ *docker.Node, _ func()) {
 			leader, followers := roles(t, zoo)
 			return followers[0], leader, func() { deafen(t, followers[0], leader) }
 		}},
-		{"a leader does not hear its follower", func(t *testing.T, zoo *docker.Servers) (_, _ *docker.Node, _ func()) {
+		{"a leader receives nothing from its follower", func(t *testing.T, zoo *docker.Servers) (_, _ *docker.Node, _ func()) {
 			leader, followers := roles(t, zoo)
 			return followers[0], followers[1], func() { deafen(t, leader, followers[0]) }
 		}},
@@ -59,10 +59,10 @@ func TestCut(t *testing.T) {
 				}
 			}
 		}},
-		// The proof needs its order: the leader handles a write before it has heard
-		// of what the follower answered earlier, and the client learns of the
-		// write when the leader does not hear its follower any more.
-		{"a follower hears its leader late, and is not heard", func(t *testing.T, zoo *docker.Servers) (_, _ *docker.Node, _ func()) {
+		// The proof needs its order: the leader handles a write before the earlier
+		// answer of the follower has reached it, and the client gets the answer to
+		// the write when nothing of the follower reaches the leader any more.
+		{"the leader's packets reach a follower late, and the follower's none", func(t *testing.T, zoo *docker.Servers) (_, _ *docker.Node, _ func()) {
 			leader, followers := roles(t, zoo)
 			return followers[0], followers[1], func() {
 				require.NoError(t, followers[0].DeafenToData(t.Context(), leader))
@@ -192,9 +192,9 @@ func (p *pair) connect(t *testing.T, n *docker.Node, ordinary bool) *zk.Conn {
 	var conn *zk.Conn
 	var err error
 	if ordinary {
-		conn, _, err = zk.Connect([]string{n.Addr()}, *cutSession, zk.WithLogger(silent{}))
+		conn, _, err = zk.Connect([]string{n.Addr()}, *cutSession, zk.WithLogger(silentLogger{}))
 	} else {
-		conn, err = zkconn.Connect(t.Context(), []string{n.Addr()}, *cutSession, zk.WithLogger(silent{}))
+		conn, err = zkconn.Connect(t.Context(), []string{n.Addr()}, *cutSession, zk.WithLogger(silentLogger{}))
 	}
 	require.NoError(t, err)
 	p.conns = append(p.conns, conn)

@@ -35,7 +35,7 @@ func TestChaos(t *testing.T) {
 			zoo := three(t)
 			c := &servers{zoo: zoo}
 			addrs := zoo.Addrs()
-			c.chaos = newChaos(t, seed, orders{
+			c.chaos = newChaos(t, seed, clientConfig{
 				Zoo: addrs, Session: sessionTimeout, Clock: sessionTimeout, Ordinary: []bool{ordinary, ordinary, ordinary},
 			}, [processes][]string{addrs, addrs, addrs})
 			c.play(*chaosFor/2,
@@ -98,13 +98,13 @@ func (c *servers) serverFault(rng *rand.Rand) fault {
 	case 1:
 		return fault{"pause of " + name, victim.Pause, victim.Unpause, lasts(time.Second, 12*time.Second)}
 	case 2:
-		return fault{name + " does not hear " + other.String(), deafen(victim, other), whole, lasts(5*time.Second, 14*time.Second)}
+		return fault{name + " receives nothing from " + other.String(), deafen(victim, other), whole, lasts(5*time.Second, 14*time.Second)}
 	case 3:
-		return fault{other.String() + " does not hear " + name, deafen(other, victim), whole, lasts(5*time.Second, 14*time.Second)}
+		return fault{other.String() + " receives nothing from " + name, deafen(other, victim), whole, lasts(5*time.Second, 14*time.Second)}
 	case 4:
-		return fault{name + " does not hear its clients", victim.DeafenToClients, victim.Heal, lasts(2*time.Second, 9*time.Second)}
+		return fault{name + " receives nothing from its clients", victim.DeafenToClients, victim.Heal, lasts(2*time.Second, 9*time.Second)}
 	case 5:
-		return fault{"the clients do not hear " + name, victim.MuteToClients, victim.Heal, lasts(2*time.Second, 9*time.Second)}
+		return fault{"the clients receive nothing from " + name, victim.MuteToClients, victim.Heal, lasts(2*time.Second, 9*time.Second)}
 	case 6:
 		third := nodes[3-slices.Index(nodes, victim)-slices.Index(nodes, other)]
 		return fault{name + " and both others are cut", deafen(victim, other, other, victim, victim, third, third, victim), whole, lasts(5*time.Second, 14*time.Second)}
@@ -170,7 +170,7 @@ func serve(ctx context.Context, zoo *docker.Servers) error {
 func givesSession(ctx context.Context, n *docker.Node) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	conn, err := zkconn.Connect(ctx, []string{n.Addr()}, 10*time.Second, zk.WithLogger(silent{}))
+	conn, err := zkconn.Connect(ctx, []string{n.Addr()}, 10*time.Second, zk.WithLogger(silentLogger{}))
 	if err == nil {
 		conn.Close()
 	}

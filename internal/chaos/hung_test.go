@@ -17,7 +17,7 @@ import (
 )
 
 // TestALeaseOutlastsAServerThatHangs: a follower keeps its connections and
-// answers nothing. Clients of Connect that know all three servers go to another
+// answers nothing. Clients of Connect that have all three addresses go to another
 // one before their leases are lost.
 func TestALeaseOutlastsAServerThatHangs(t *testing.T) {
 	const holders, session = 20, 10 * time.Second
@@ -28,7 +28,7 @@ func TestALeaseOutlastsAServerThatHangs(t *testing.T) {
 	for clients := 0; len(leases) < holders; clients++ {
 		require.Less(t, clients, 5*holders, "clients leave the server before it hangs")
 		var dials atomic.Int64
-		conn, err := zkconn.Connect(t.Context(), zoo.Addrs(), session, zk.WithLogger(silent{}),
+		conn, err := zkconn.Connect(t.Context(), zoo.Addrs(), session, zk.WithLogger(silentLogger{}),
 			zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 				if dials.Add(1) == 1 { // whichever is tried first
 					address = hangs.Addr()

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the checks of TestChaos say of histories that are made up.
+// The checks of TestChaos find the faults in histories that are made up.
 func TestTheChecksSeeWhatIsWrong(t *testing.T) {
 	lease := func(token, call, begin, open, end int64) record {
 		return record{Kind: "lease", Owner: fmt.Sprintf("contender %d", token), Token: token, Call: call, Begin: begin, Open: open, End: end}

@@ -12,7 +12,7 @@ import (
 	"example.com/zklock/internal/ensemble"
 )
 
-// TestMain removes the servers, also when the process is told to end. What a
+// TestMain removes the servers, also when the process gets a signal to end. What a
 // killed process leaves, the next one removes.
 func TestMain(m *testing.M) {
 	ensemble.AnswerTimeout = time.Minute // for a server on a busy machine

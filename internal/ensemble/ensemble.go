@@ -37,8 +37,8 @@ type Ensemble struct {
 	docker  interface{ Close() } // servers in Docker, or nil
 }
 
-// AnswerTimeout is how long Open gives a server to say what it is. Time in
-// which the whole machine stands still does not count. Tests with silent
+// AnswerTimeout is how long Open waits for a server's answer to srvr. Time in
+// which the whole machine stops does not count. Tests with silent
 // servers set a shorter one.
 var AnswerTimeout = 10 * time.Second
 
@@ -86,7 +86,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 
 // OverPipes is a server of the caller's, reached over net.Pipe: in a
 // testing/synctest bubble it and its clients run in virtual time. Close
-// leaves it running. Clients know it by the given addresses, of which there is
+// leaves it running. Clients use the given addresses, of which there is
 // one if none is given: with several they behave as in an ensemble.
 func OverPipes(s *zkserver.Server, addresses ...string) *Ensemble {
 	if len(addresses) == 0 {
@@ -108,7 +108,7 @@ func (j joined) Error() string {
 
 func (j joined) Unwrap() []error { return j }
 
-// ask finds out what listens at addr.
+// ask finds out which server listens at addr.
 func ask(ctx context.Context, addr string) (version, mode string, err error) {
 	return askWithin(ctx, addr, again)
 }
@@ -156,7 +156,7 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 var errMute = errors.New("the server is silent")
 
 // giveUp cancels when patience is over, unless ctx ends before. It counts
-// ticks: after a machine has stood still, the answer has as much time as before.
+// ticks: after a machine has stopped for a while, the answer has as much time as before.
 func giveUp(ctx context.Context, patience time.Duration, cancel context.CancelCauseFunc) {
 	const ticks = 20
 	tick := time.NewTicker(patience / ticks)
@@ -203,7 +203,7 @@ func Shared(ctx context.Context, spec string) (*Ensemble, error) {
 	return e, nil
 }
 
-// CloseShared closes what Shared has opened.
+// CloseShared closes the ensemble that Shared has opened.
 func CloseShared() {
 	shared.Lock()
 	defer shared.Unlock()
@@ -216,11 +216,11 @@ func CloseShared() {
 // Servers are the addresses of the servers, host:port each.
 func (e *Ensemble) Servers() []string { return slices.Clone(e.servers) }
 
-// String says which ZooKeeper it is, for people to read beside a figure.
+// String returns which ZooKeeper it is, for people to read beside a figure.
 func (e *Ensemble) String() string { return e.label }
 
 // Members says of each server what it is: its version, and whether it is
-// alone, leads or follows. One that does not tell is left out.
+// alone, leads or follows. One that does not answer is left out.
 func (e *Ensemble) Members(ctx context.Context) []string {
 	if e.inside {
 		return []string{e.label}
@@ -234,7 +234,7 @@ func (e *Ensemble) Members(ctx context.Context) []string {
 	return members
 }
 
-// Close stops what Open started. Clients must have been closed before.
+// Close stops the servers that Open started. Clients must have been closed before.
 func (e *Ensemble) Close() {
 	if e.server != nil {
 		e.server.Close()
@@ -244,7 +244,7 @@ func (e *Ensemble) Close() {
 	}
 }
 
-// Embedded says whether it is the server inside the process.
+// Embedded reports whether it is the server inside the process.
 func (e *Ensemble) Embedded() bool { return e.inside }
 
 // Options says how to connect.
@@ -284,14 +284,14 @@ func (e *Ensemble) Connect(ctx context.Context, o Options) (*zk.Conn, error) {
 	if o.Tap != nil {
 		dial = o.Tap.Dialer(dial)
 	}
-	return zkconn.Connect(ctx, e.servers, o.SessionTimeout, zk.WithDialer(zk.Dialer(dial)), zk.WithLogger(silent{}),
+	return zkconn.Connect(ctx, e.servers, o.SessionTimeout, zk.WithDialer(zk.Dialer(dial)), zk.WithLogger(silentLogger{}),
 		zk.WithMaxBufferSize(o.Buffer), zk.WithMaxConnBufferSize(sendBuffer))
 }
 
-// silent is a logger that drops each line: Connect's error has it all.
-type silent struct{}
+// silentLogger is a logger that drops each line: Connect's error has it all.
+type silentLogger struct{}
 
-func (silent) Printf(string, ...any) {}
+func (silentLogger) Printf(string, ...any) {}
 
 // EndSession ends a session that tap has seen beginning, as its own client
 // could, but behind the client's back: to the client it looks expired.
@@ -301,7 +301,7 @@ func (e *Ensemble) EndSession(tap *wiretap.Tap, session int64) error {
 		return fmt.Errorf("end session %#x: the tap has not seen it begin", session)
 	}
 	// In an ensemble the connection may end before the reply has been sent;
-	// then the next server that is asked does not know the session any more. In
+	// then the next server that is asked no longer has the session. In
 	// the end they have more time: they write it to their disks first.
 	var errs []error
 	for _, patience := range []time.Duration{again, again, 10 * again} {

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { locktest.Main(m) }
 
-// listener accepts connections and answers each with what it is told to.
+// listener accepts connections and answers each with a given text.
 func listener(t *testing.T, answer func(net.Conn)) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -175,7 +175,7 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 		defer cancel()
 		_, err := ensemble.OverPipes(srv).Connect(ctx, ensemble.Options{})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorContains(t, err, "server closed", "what was heard last")
+		require.ErrorContains(t, err, "server closed", "the last error")
 		require.False(t, strings.Contains(err.Error(), "\n"))
 	})
 }

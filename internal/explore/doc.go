@@ -1,7 +1,7 @@
 // Package explore plays every schedule of a lock within bounds: the real lock,
 // the real client library and the wire protocol, against the embedded server,
-// in virtual time. docs/explorer.md explains it to readers who have never heard
-// of model checking.
+// in virtual time. docs/explorer.md explains it to readers who are new to
+// model checking.
 //
 //	r := explore.Explore(t, explore.World{Lock: steps.Predecessor(), Contenders: 3}, explore.Search{})
 //	if r.Found != nil {
@@ -13,16 +13,16 @@
 // complete, or at random from a seed, and returns a [Report]. A [Trace] is a
 // schedule as data: the choices, and the log of all packets; it is read and
 // written as JSON. [Replay] plays one again and fails if it does not repeat.
-// [Play] plays a schedule as far as a person has chosen and says what can be
-// chosen next, which is what a page or a grader needs. [Draw] plays a random one.
+// [Play] plays a schedule as far as a person has chosen and returns the possible
+// next choices, which a page or a grader needs. [Draw] plays a random one.
 //
-// This package searches. Package player plays one schedule of a world, and says
-// how it is held together and what is not a choice. Package film makes of one
-// what the lab (docs/lab) shows.
+// This package searches. Package player plays one schedule of a world; its doc says
+// how a schedule works and what is not a choice. Package film makes a film of one,
+// which the lab (docs/lab) shows.
 //
 // A schedule runs in a testing/synctest bubble, so all functions need a
 // *testing.T; outside of go test, testing.Main gives one. One search at a time
 // runs in a process. The three packages build for GOOS=js GOARCH=wasm. Package
-// exploretest has the flags and the worlds of go test, package steps shows the
-// locks of this project to the explorer.
+// exploretest has the flags and the worlds of go test, package steps has the locks of
+// this project as Subjects.
 package explore

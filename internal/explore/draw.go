@@ -16,9 +16,9 @@ func Draw(t *testing.T, w World, seed uint64) *Trace {
 	return player.TraceOf(w, player.Play(t, w, false, func(p *Point) int { return draw(rng, p) }, nil))
 }
 
-// Play plays the schedule that the choices say, as a Trace does, and returns
+// Play plays the schedule of the choices, which are those of a Trace, and returns
 // its trace: for tools that let a person choose. Possible are the actions from
-// which the next choice can be made; there are none at the end.
+// which the next choice can be made; at the end there are none.
 func Play(t *testing.T, w World, choices []string) (tr *Trace, possible []string) {
 	t.Helper()
 	rest := choices

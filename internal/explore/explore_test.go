@@ -32,25 +32,25 @@ func TestMain(m *testing.M) {
 
 var times = flag.Int("explore.replays", 5, "how often each trace is replayed")
 
-// deaf is a lock that is wrong: no contender waits for another.
-type deaf struct {
+// A raceLock is wrong: no contender waits for another.
+type raceLock struct {
 	conn *zk.Conn
 	path string
 }
 
-func (d *deaf) Lock(context.Context) error {
+func (d *raceLock) Lock(context.Context) error {
 	node, err := d.conn.Create(d.path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 	d.path = node
 	return err
 }
-func (d *deaf) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
-func (d *deaf) Unlock(context.Context) error          { return d.conn.Delete(d.path, -1) }
+func (d *raceLock) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
+func (d *raceLock) Unlock(context.Context) error          { return d.conn.Delete(d.path, -1) }
 
 func wrong() explore.Subject {
 	return explore.Subject{
 		Name: "deaf",
 		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-			return func(string) explore.Lock { return &deaf{conn, path} }
+			return func(string) explore.Lock { return &raceLock{conn, path} }
 		},
 		Exists: true,
 	}

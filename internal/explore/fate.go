@@ -8,11 +8,11 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// Fates says when a schedule became bound to end as it does. For each number of
+// Fates shows from which choice on a schedule must end as it does. For each number of
 // its choices, from none to all, it plays tries schedules that begin with them
-// and go on at random without a further fault, and returns how many of these end
-// as ends says. Told, if it is not nil, is called with each number as it is known.
-func Fates(t *testing.T, w World, choices []string, tries int, ends func(*Trace) bool, told func(k, n int)) []int {
+// and go on at random without a further fault, and returns for how many of these
+// ends is true. Progress, if it is not nil, is called with each number when it is there.
+func Fates(t *testing.T, w World, choices []string, tries int, ends func(*Trace) bool, progress func(k, n int)) []int {
 	t.Helper()
 	defer player.OneCore()()
 	fates := make([]int, len(choices)+1)
@@ -23,8 +23,8 @@ func Fates(t *testing.T, w World, choices []string, tries int, ends func(*Trace)
 				fates[k]++
 			}
 		}
-		if told != nil {
-			told(k, fates[k])
+		if progress != nil {
+			progress(k, fates[k])
 		}
 	}
 	return fates
@@ -46,7 +46,7 @@ func continued(t *testing.T, w World, choices []string, rng *rand.Rand) *Trace {
 	}, nil))
 }
 
-// EndsIn says whether a trace ends in a kind of violation, or in one that a lock
+// EndsIn reports whether a trace ends in a kind of violation, or in one that a lock
 // is known for.
 func EndsIn(kind Kind) func(*Trace) bool {
 	return func(tr *Trace) bool {

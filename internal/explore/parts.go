@@ -21,8 +21,8 @@ const enough = 30
 
 // Split divides the tree of a search that is not random into parts, in the
 // order in which Explore goes through them. The same search has the same parts
-// each time. What ends before it comes to a part is in the report; if that has
-// found something, the parts come before it.
+// each time. The schedules that end before they come to a part are in the report; if
+// that has found something, the parts come before it.
 func Split(t *testing.T, w World, s Search) (parts []Part, r *Report) {
 	t.Helper()
 	for depth := 4; ; depth += 3 {
@@ -54,8 +54,8 @@ func ExplorePart(t *testing.T, w World, s Search, p Part) *Report {
 	return explore(t, w, s, p.Branches, nil)
 }
 
-// Join adds the report of the next part. False: the search ends here, because
-// it has found something.
+// Join adds the report of the next part. It returns false if the search ends here,
+// because it has found something.
 func (r *Report) Join(next *Report, s Search) (goOn bool) {
 	r.Schedules += next.Schedules
 	r.Cut += next.Cut
@@ -86,9 +86,9 @@ func (r *Report) Join(next *Report, s Search) (goOn bool) {
 	return r.Found == nil || s.All
 }
 
-// Whole makes one report of those of the parts, in their order, and of what
-// Split has reported. Of says the report of a part; it is asked for no part
-// after one that has ended the search.
+// Whole joins the reports of the parts, in their order, with the report of Split. Of
+// returns the report of a part; it is not called for parts after one that has ended
+// the search.
 func Whole(t *testing.T, w World, s Search, parts []Part, rest *Report, of func(i int) *Report) *Report {
 	t.Helper()
 	r := newReport(w)
@@ -116,7 +116,7 @@ func newReport(w World) *Report {
 	return &Report{World: w, Known: make(map[string]*Trace), Kinds: make(map[Kind]int), states: make(map[uint64]struct{}), finals: make(map[uint64]struct{})}
 }
 
-// A wireReport is a report as JSON, with what only this package has.
+// A wireReport is a report as JSON, with the fields that only this package has.
 type wireReport struct {
 	*Report
 	AllStates, AllFinals []uint64
@@ -127,7 +127,7 @@ func (r *Report) Encode() ([]byte, error) {
 	return json.Marshal(wireReport{r, slices.Collect(maps.Keys(r.states)), slices.Collect(maps.Keys(r.finals))})
 }
 
-// DecodeReport reads what Encode has written. Its world has no lock.
+// DecodeReport reads the output of Encode. Its world has no lock.
 func DecodeReport(text []byte) (*Report, error) {
 	x := wireReport{Report: newReport(World{})}
 	if err := json.Unmarshal(text, &x); err != nil {
@@ -143,8 +143,8 @@ func DecodeReport(text []byte) (*Report, error) {
 }
 
 // explore is Explore; or, if it begins at some branches, it goes through the
-// part below the last of them. It asks cut of each new branch whether to leave
-// out what is below it.
+// part below the last of them. For each new branch it asks cut whether to leave out
+// the part below it.
 func explore(t *testing.T, w World, s Search, from []*branch, cut func(stack []*branch) bool) *Report {
 	began := time.Now()
 	r := newReport(w)

@@ -12,7 +12,7 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// A Search says how the schedules of a World are gone through. The zero
+// A Search has the options of a search through the schedules of a World. The zero
 // Search is complete: depth first, with the reduction.
 type Search struct {
 	// Whole turns the reduction off: each order of two actions is played,
@@ -49,21 +49,21 @@ type Report struct {
 	States    int // different ones, if they were counted
 	Depth     int // actions of the longest schedule
 	Diverged  int // schedules that had to be played again, because they did not repeat
-	Left      int // schedules of a lock with timers that never repeated, and were left out with what follows them
+	Left      int // schedules of a lock with timers that never repeated, and were left out with those that begin like them
 	Complete  bool
 	Took      time.Duration
 	// Found is the first violation's trace, shrunk.
 	Found *Trace
-	// Kinds counts the schedules by what they violate, if All is set.
+	// Kinds counts the schedules by the kind of violation, if All is set.
 	Kinds map[Kind]int
-	// Known are the shortest traces of what the lock is known to do wrong.
+	// Known are the shortest traces of the violations that are known of the lock.
 	Known map[string]*Trace
 	// MostRequests and MostEvents are the highest numbers in a schedule, and
 	// the schedule.
 	MostRequests, MostEvents int
 	WithRequests, WithEvents []string
 	states, finals           map[uint64]struct{}
-	seen                     map[uint64][]string // situations, and what was asleep in each
+	seen                     map[uint64][]string // situations, and the actions that were asleep in each
 	raw                      bool                // traces are not shrunk
 }
 
@@ -103,7 +103,7 @@ func (r *Report) explore(t *testing.T, w World, s Search, from []*branch, cut fu
 	t.Helper()
 	defer player.OneCore()()
 	if w.Lock.Bypass > 0 {
-		s.Whole, s.Merge = true, false // when Lock was called counts, and no footprint says it
+		s.Whole, s.Merge = true, false // the time of the call of Lock counts, and no footprint has it
 	}
 	if s.Merge && w.Lock.Begin == nil && !w.Shared {
 		r.seen = make(map[uint64][]string)
@@ -126,8 +126,8 @@ func (r *Report) explore(t *testing.T, w World, s Search, from []*branch, cut fu
 			stack = stack[:known]
 			common = max(common, depth)
 			if try%5 == 0 && common > floor {
-				// It was odd when it was first played. What comes after the choices
-				// that have repeated is gone through again.
+				// It was odd when it was first played. The schedules after the choices
+				// that have repeated are played again.
 				stack = stack[:common]
 			}
 			if try < player.Tries {
@@ -170,7 +170,7 @@ func names(stack []*branch) (list []string) {
 	return list
 }
 
-// step plays the schedule that the branches say, and adds a branch for each
+// step plays the schedule of the branches, and adds a branch for each
 // further point. It returns how many choices it made, and nil for the run if
 // the schedule did not repeat.
 func step(t *testing.T, w World, s Search, seen map[uint64][]string, cut func(stack []*branch) bool, stack *[]*branch) (*Run, int) {
@@ -234,8 +234,8 @@ func (b *branch) next() int {
 	return -1
 }
 
-// meet leaves out what was taken in the same situation before: all that was
-// not asleep then.
+// meet leaves out the actions that were taken in the same situation before: all that
+// were not asleep then.
 func (b *branch) meet(seen map[uint64][]string, situation uint64) {
 	asleep, again := seen[situation]
 	if again {
@@ -250,7 +250,7 @@ func (b *branch) meet(seen map[uint64][]string, situation uint64) {
 	seen[situation] = slices.Collect(maps.Keys(b.Sleep))
 }
 
-// inherit puts to sleep what need not be taken here: it was taken at the
+// inherit puts to sleep an action that need not be taken here: it was taken at the
 // branch above, before the action that leads here, and the two can be swapped.
 func (b *branch) inherit(above *branch) {
 	name := above.Enabled[above.Chosen]
@@ -264,7 +264,7 @@ func (b *branch) inherit(above *branch) {
 	}
 }
 
-// count takes in what a schedule has shown.
+// count adds the result of a schedule to the report.
 func (r *Report) count(t *testing.T, w World, s Search, run *Run) {
 	if run.Aborted {
 		r.Cut++

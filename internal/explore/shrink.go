@@ -27,8 +27,8 @@ func follow(names []string) func(p *Point) int {
 	}
 }
 
-// Shrink returns the trace of a schedule that is as short as it gets and that
-// still is what it is to be. The choices are where to begin. It returns nil if a
+// Shrink returns the trace of the shortest schedule that it finds for which still is
+// true. It begins with the choices. It returns nil if a
 // Lenient lock does not repeat them.
 func Shrink(t *testing.T, w World, choices []string, still func(r *Run) bool) *Trace {
 	t.Helper()
@@ -80,7 +80,7 @@ func Shrink(t *testing.T, w World, choices []string, still func(r *Run) bool) *T
 	return tr
 }
 
-// Replay plays a trace, and returns what it has shown. It fails if the
+// Replay plays a trace, and returns the trace of that. It fails if the
 // schedule is not possible, or if there are more or fewer possibilities at a
 // choice than there were. It is played again if the log is not the same; see
 // player.Tries.

@@ -2,8 +2,8 @@ package explore
 
 import "example.com/zklock/internal/explore/player"
 
-// What is played, and what has come of it, as package player declares and
-// documents it.
+// The types of worlds and of their results, as package player declares and
+// documents them.
 type (
 	World     = player.World
 	Subject   = player.Subject
@@ -69,8 +69,7 @@ const (
 	Outlived      = player.Outlived
 )
 
-// AllFaults and Kinds list them, and ReadTrace reads what Trace.WriteFile has
-// written.
+// AllFaults and Kinds list them, and ReadTrace reads the file of Trace.WriteFile.
 var (
 	AllFaults = player.AllFaults
 	Kinds     = player.Kinds

@@ -24,7 +24,7 @@ import (
 // A page X.md may have a Chinese edition, X.zh-CN.md. It says what the English page
 // says: each section has the same level, links, code, shapes of diagrams and
 // figures. Below each Chinese heading is a stamp, the hash of the English section
-// that was translated. No test can tell whether the sense is the same, or whether
+// that was translated. No test can check whether the sense is the same, or whether
 // the translator read the section before the stamp was renewed.
 
 var (
@@ -53,7 +53,7 @@ func switches(page string) (en, zh string) {
 	return "English | [简体中文](" + path.Base(chinese(page)) + ")", "[English](" + path.Base(english(page)) + ") | 简体中文"
 }
 
-// A section is a heading and what is below it, up to the next heading.
+// A section is a heading and the text below it, up to the next heading.
 type section struct {
 	level int
 	title string
@@ -334,7 +334,7 @@ func transcript(what, en, zh string) (faults []string) {
 	return faults
 }
 
-// faults returns what is wrong with the Chinese edition of a page.
+// faults returns the faults of the Chinese edition of a page.
 func (e edition) faults(page string) (all []string) {
 	enText, ok := e.read(page)
 	if !ok {
@@ -411,7 +411,7 @@ func plain(page string) string {
 	return markup.ReplaceAllString(page, "")
 }
 
-// set returns what is wrong with the typesetting of a Chinese page.
+// set returns the faults in the typesetting of a Chinese page.
 func set(en, zh string) (faults []string) {
 	quoted := plain(en)
 	for i, line := range strings.Split(plain(anyFence.ReplaceAllStringFunc(zh, func(code string) string {

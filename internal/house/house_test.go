@@ -85,7 +85,7 @@ func sentence(t *testing.T, r room) (text, from string) {
 	return "", ""
 }
 
-// alone says what uses a package that no other imports.
+// alone returns the use of a package that no other imports.
 func alone(r room) string {
 	if r.Name == "main" {
 		return "a command"
@@ -184,7 +184,7 @@ func arrows(t *testing.T, page string) (all [][2]string) {
 	return all
 }
 
-// in says whether a package is in a folder of the picture.
+// in reports whether a package is in a folder of the picture.
 func in(r, folder string) bool {
 	if folder == "the steps" {
 		return regexp.MustCompile(`^\d\d-[\w-]+$`).MatchString(r)

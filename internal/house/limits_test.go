@@ -27,7 +27,7 @@ const (
 	mostOfComplexity = 25 // ways through a function, as gocyclo counts them
 )
 
-// overIn finds what is over a limit, with the size of each.
+// overIn finds the packages, files and functions over a limit, with the size of each.
 func overIn(tree fs.FS) (sizes map[string]int, err error) {
 	sizes = make(map[string]int)
 	packages := make(map[string]int)

@@ -2,8 +2,8 @@
 // strings, buffers and vectors with a 32-bit length in front (-1 for null),
 // packed into records, one record or two to a frame.
 //
-// Nothing that is decoded is trusted: a length is believed only once that
-// many bytes are there, so a packet of n bytes never costs more than a small
+// Nothing that is decoded is trusted: a length is used only once that many
+// bytes are there, so a packet of n bytes never costs more than a small
 // multiple of n bytes of memory.
 package jute
 

@@ -68,7 +68,7 @@ func (r *ConnectResponse) Decode(d *Decoder) {
 	}
 }
 
-// RequestHeader stands before every request but the handshake.
+// RequestHeader comes before every request except the handshake.
 type RequestHeader struct {
 	Xid int32
 	Op  Op
@@ -77,7 +77,7 @@ type RequestHeader struct {
 func (h *RequestHeader) Encode(e *Encoder) { e.Int32(h.Xid); e.Int32(int32(h.Op)) }
 func (h *RequestHeader) Decode(d *Decoder) { h.Xid = d.Int32(); h.Op = Op(d.Int32()) }
 
-// ReplyHeader stands before every reply and event; after an error there is
+// ReplyHeader comes before every reply and event; after an error there is
 // no body.
 type ReplyHeader struct {
 	Xid  int32
@@ -95,7 +95,7 @@ func (h *ReplyHeader) Decode(d *Decoder) {
 	h.Err = Code(d.Int32())
 }
 
-// WatcherEvent tells that a watch has fired.
+// WatcherEvent reports that a watch has fired.
 type WatcherEvent struct {
 	Type  EventType
 	State int32
@@ -107,7 +107,7 @@ func (r *WatcherEvent) Decode(d *Decoder) {
 	r.Type, r.State, r.Path = EventType(d.Int32()), d.Int32(), d.String()
 }
 
-// Stat is what the server tells of a node besides its data.
+// Stat is what the server returns of a node besides its data.
 type Stat struct {
 	Czxid          int64 // zxid of the change that made the node
 	Mzxid          int64 // zxid of the last change of its data
@@ -322,7 +322,7 @@ func (r *AuthPacket) Decode(d *Decoder) {
 	r.Auth = d.Buffer()
 }
 
-// MultiHeader stands before each operation of a multi and, with Done, after
+// MultiHeader comes before each operation of a multi and, with Done, after
 // the last.
 type MultiHeader struct {
 	Op   Op
@@ -337,7 +337,7 @@ func (h *MultiHeader) Decode(d *Decoder) {
 
 // FirstOfMulti reads a multi, or its reply, up to what its first part is about:
 // the part's operation, and the path that the request names, or that the reply
-// says was made. After it, the decoder stands behind that path. A reply to a multi
+// says was made. After it, the next read begins behind that path. A reply to a multi
 // that has failed has no path.
 func FirstOfMulti(d *Decoder) (op Op, path string) {
 	var h MultiHeader

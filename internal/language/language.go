@@ -17,7 +17,7 @@ const (
 	Chinese Language = "zh"
 )
 
-// Usage is what a command says of its flag -lang.
+// Usage is the help of a command's flag -lang.
 const Usage = "the `language`, en or zh; otherwise that of LC_ALL or LANG"
 
 // Of returns the language of a tag such as "zh", "zh-CN" or "en_US.UTF-8", or, if the

@@ -16,7 +16,7 @@ import (
 	"example.com/zklock/internal/locktest"
 )
 
-// A bug is what is wrong with a broken lock.
+// A bug is the fault of a broken lock.
 type bug string
 
 // Each breaks one line of a lock with leases that is right as far as it goes,
@@ -33,30 +33,30 @@ var leaseBugs = map[bug]failure{
 	"other names are ignored":             {"a contender with another name waits its turn", "the contender after one of Curator's has got the lock while another contender holds it: two holders"},
 	"signed order":                        {"the queue goes by number where numbers wrap", "two holders"},
 	"the token is the number":             {"tokens grow though the parent is made again", "the token of the next holder is not higher"},
-	"Lost is never closed":                {"an expired session's holder is told and its Unlock is ErrLost", "the session has expired, and Lost is not closed"},
+	"Lost is never closed":                {"an expired session's holder is notified and its Unlock returns ErrLost", "the session has expired, and Lost is not closed"},
 	"waits for the create whatever ctx":   {"a create that is answered after ctx has ended leaves no node", "and its node stays: it blocks every contender that comes later"},
 	"any event on the predecessor counts": {"a predecessor that changes and does not go lets nobody in", "takes it for gone: two holders"},
 }
 
 var errHeld, errLost = errors.New("held"), errors.New("lost")
 
-// leaseWith is a plain lock with leases, with a bug.
-type leaseWith struct {
+// A brokenLeaseLock is a plain lock with leases, with a bug.
+type brokenLeaseLock struct {
 	bug
 	conn *zk.Conn
 	path string
 	name string
 }
 
-type leaseOf struct {
-	*leaseWith
+type brokenLease struct {
+	*brokenLeaseLock
 	node    string
 	token   int64
 	session int64
 	lost    chan struct{}
 }
 
-func (l *leaseWith) enqueue(ctx context.Context) (node string, err error) {
+func (l *brokenLeaseLock) enqueue(ctx context.Context) (node string, err error) {
 	id := l.name + rnd()
 	for {
 		node, err = l.conn.Create(l.path+"/lock-", []byte(id), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
@@ -83,7 +83,7 @@ func (l *leaseWith) enqueue(ctx context.Context) (node string, err error) {
 	}
 }
 
-func (l *leaseWith) find(id string) string {
+func (l *brokenLeaseLock) find(id string) string {
 	for l.bug != "searched without a sync" {
 		if _, err := l.conn.Sync(l.path); err == nil {
 			break
@@ -103,8 +103,8 @@ func (l *leaseWith) find(id string) string {
 	return ""
 }
 
-// before says whether a comes before b.
-func (l *leaseWith) before(a, b string) bool {
+// before reports whether a comes before b.
+func (l *brokenLeaseLock) before(a, b string) bool {
 	na, nb := suffix(a), suffix(b)
 	switch l.bug {
 	case "order by whole name":
@@ -115,7 +115,7 @@ func (l *leaseWith) before(a, b string) bool {
 	return na-nb < 0
 }
 
-func (l *leaseWith) Lock(ctx context.Context) (locktest.Lease, error) {
+func (l *brokenLeaseLock) Lock(ctx context.Context) (locktest.Lease, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -189,12 +189,12 @@ func (l *leaseWith) Lock(ctx context.Context) (locktest.Lease, error) {
 	}
 }
 
-func (l *leaseWith) lease(node string) (locktest.Lease, error) {
+func (l *brokenLeaseLock) lease(node string) (locktest.Lease, error) {
 	_, stat, gone, err := l.conn.GetW(node)
 	if err != nil {
 		return nil, err
 	}
-	lease := &leaseOf{l, node, stat.Czxid, stat.EphemeralOwner, make(chan struct{})}
+	lease := &brokenLease{l, node, stat.Czxid, stat.EphemeralOwner, make(chan struct{})}
 	if l.bug == "the token is the number" {
 		lease.token = int64(suffix(node)) + 1
 	}
@@ -206,14 +206,14 @@ func (l *leaseWith) lease(node string) (locktest.Lease, error) {
 	return lease, nil
 }
 
-func (l *leaseWith) TryLock(ctx context.Context) (locktest.Lease, error) {
+func (l *brokenLeaseLock) TryLock(ctx context.Context) (locktest.Lease, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	return nil, errHeld
 }
 
-func (l *leaseOf) Unlock(ctx context.Context) error {
+func (l *brokenLease) Unlock(ctx context.Context) error {
 	if l.conn.SessionID() != l.session && l.bug != "Unlock by path after an expiry" {
 		return errLost
 	}
@@ -223,8 +223,8 @@ func (l *leaseOf) Unlock(ctx context.Context) error {
 	return nil
 }
 
-func (l *leaseOf) Token() int64          { return l.token }
-func (l *leaseOf) Lost() <-chan struct{} { return l.lost }
+func (l *brokenLease) Token() int64          { return l.token }
+func (l *brokenLease) Lost() <-chan struct{} { return l.lost }
 
 // TestBrokenLeasesFailUnderTheRightName is to locks with leases what
 // TestBrokenLocksFailUnderTheRightName is to the others. The lock is right only
@@ -234,7 +234,7 @@ func TestBrokenLeasesFailUnderTheRightName(t *testing.T) {
 	subject := func(b bug) locktest.LeaseSubject {
 		return locktest.LeaseSubject{
 			Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
-				return func(name string) locktest.LeaseLock { return &leaseWith{b, conn, path, name} }
+				return func(name string) locktest.LeaseLock { return &brokenLeaseLock{b, conn, path, name} }
 			},
 			ErrHeld: errHeld, ErrLost: errLost,
 		}

@@ -30,15 +30,15 @@ var ownerBugs = map[bug]failure{
 	"TryLock waits for its owner":   {"TryLock of an owner whose Lock waits is false at once", "TryLock of an owner whose Lock waits does not return"},
 	"anybody may unlock":            {"Unlock by another owner is ErrNotOwner and frees nothing", "returns no error, though it does not hold the lock: return ErrNotOwner"},
 	"counts on after an error":      {"an owner whose Unlock has failed does not get in without a node", "counts up, and the next one holds the lock: two holders"},
-	"expiry does not end it":        {"an owner whose session has expired learns it by its last Unlock and can lock again", "an owner whose session has expired, while the next one holds the lock, fails"},
+	"expiry does not end it":        {"the last Unlock of an owner whose session has expired fails, and the owner can lock again", "an owner whose session has expired, while the next one holds the lock, fails"},
 	"the lock is nobody's":          {"another owner of the same Mutex waits its turn in the queue", "the second owner has got the lock while another owner holds it: two holders"},
 	"goroutines are let in":         {"two goroutines of one owner that lock at once make one node", "one goroutine of two has unlocked, and the node has gone"},
 }
 
 var errFailed = errors.New("failed")
 
-// mutexWith is a Mutex like step 4's, with a bug.
-type mutexWith struct {
+// A brokenMutex is a Mutex like step 4's, with a bug.
+type brokenMutex struct {
 	bug
 	conn *zk.Conn
 	path string
@@ -55,9 +55,9 @@ type entry struct {
 	failed bool // the last Unlock has, or, with a bug, the first Lock
 }
 
-// view is a mutexWith as one owner sees it. An owner is a pointer to its name.
+// view is a brokenMutex for one owner. An owner is a pointer to its name.
 type view struct {
-	*mutexWith
+	*brokenMutex
 	owner *string
 }
 
@@ -185,8 +185,8 @@ func TestBrokenOwnersFailUnderTheRightName(t *testing.T) {
 	for b, want := range ownerBugs {
 		t.Run(string(b), func(t *testing.T) {
 			t.Parallel()
-			open := func(conn *zk.Conn, path string) *mutexWith {
-				m := &mutexWith{bug: b, conn: conn, path: path, book: make(map[any]*entry)}
+			open := func(conn *zk.Conn, path string) *brokenMutex {
+				m := &brokenMutex{bug: b, conn: conn, path: path, book: make(map[any]*entry)}
 				m.changed = sync.NewCond(&m.mu)
 				return m
 			}

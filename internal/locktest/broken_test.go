@@ -21,7 +21,7 @@ type failure struct {
 	words string
 }
 
-// said is what the suite must say of a broken lock.
+// said has the words with which the suite must fail a broken lock.
 func said(bug string) failure {
 	b := broken.Bugs[slices.IndexFunc(broken.Bugs, func(b broken.Bug) bool { return b.Name == bug })]
 	return failure{b.Case, b.Words}
@@ -95,7 +95,7 @@ func failsFirst(t *testing.T, want failure, suite locktest.Suite) {
 	require.Contains(t, last.Words, want.words)
 }
 
-// inChinese looks for English in what a student who reads Chinese is told. The cases that
+// inChinese looks for English in the messages for a student who reads Chinese. The cases that
 // no exercise has are not translated.
 func inChinese(t *testing.T, v locktest.Verdict) {
 	t.Helper()

@@ -179,7 +179,7 @@ func (w *World) waiterSleeps(f func(s *Session)) {
 }
 
 // LongHold has a holder that holds the lock for a day. It lives, and no contender
-// can know better than its session.
+// can find out more than its session shows.
 func LongHold(w *World) {
 	const day = 24 * time.Hour
 	holder, hs := w.Contender()
@@ -211,7 +211,7 @@ func LongHold(w *World) {
 				w.Fatalf("the holder has held the lock for %v, its session lives, and waiter %d has got it: two holders; however long it takes, only the holder or the end of its session ends a hold", after, i+1)
 			}
 		}
-		require.Subset(w, w.Nodes(), held, "the holder has held the lock for %v, its session lives, and its node is gone, so that the next contender gets in: two holders; no waiter can know that a holder has hung, and no clock ends a hold: only Unlock and the end of the session delete the node", after)
+		require.Subset(w, w.Nodes(), held, "the holder has held the lock for %v, its session lives, and its node is gone, so that the next contender gets in: two holders; a waiter cannot find out that a holder has hung, and no clock ends a hold: only Unlock and the end of the session delete the node", after)
 		require.Subset(w, w.Nodes(), all, "a waiter has waited for %v, and its node is gone: another waiter has deleted another contender's node, or it has left the queue", after)
 	}
 	late, _ := w.Contender()

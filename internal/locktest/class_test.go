@@ -23,13 +23,13 @@ import (
 	"example.com/zklock/internal/zkserver"
 )
 
-// An edit is what a question for a class asks for.
+// An edit is the change that a question for a class asks for.
 type edit struct {
 	old *regexp.Regexp // is found once in the step's lock.go
 	new string
 }
 
-func lines(old, new string) edit { return edit{regexp.MustCompile(old), new} }
+func lines(before, after string) edit { return edit{regexp.MustCompile(before), after} }
 
 // The questions of the steps' READMEs that ask for an edit, and the case that
 // the edit must fail first.

@@ -33,7 +33,7 @@ type ContextSubject struct {
 	Level Level
 }
 
-// RunContexts runs what a lock must do when a ctx ends as subtests, in a process
+// RunContexts runs the cases of a lock whose ctx ends as subtests, in a process
 // of its own as Run does. Run has the cases that hold for any contender: the two
 // suites complete each other.
 func RunContexts(t *testing.T, s ContextSubject) {
@@ -102,7 +102,7 @@ func (w *contexts) gaveUp(result <-chan error, name string) {
 	began := time.Now()
 	err := w.Result(result, "the ctx of "+name+" has ended, and its Lock")
 	require.Error(w, err, "the ctx of %s has ended, another contender holds the lock, and Lock returns no error: two holders", name)
-	require.ErrorIs(w, err, context.Canceled, "the ctx of %s has ended, and Lock returns an error that does not wrap ctx.Err(): the caller cannot tell why (fmt.Errorf with %%w)", name)
+	require.ErrorIs(w, err, context.Canceled, "the ctx of %s has ended, and Lock returns an error that does not wrap ctx.Err(): the caller cannot find out why (fmt.Errorf with %%w)", name)
 	if w.Server != nil {
 		require.LessOrEqual(w, time.Since(began), soon, "the ctx of %s has ended, and Lock returns much later: select on ctx.Done() and on the watch", name)
 	}
@@ -119,7 +119,7 @@ func waiterReturns(w *contexts) {
 	w.rest()
 }
 
-// rest lets what a lock does in the background come to its end, before the
+// rest waits until the lock's work in the background has ended, before the
 // clients are closed.
 func (w *contexts) rest() {
 	if w.Server != nil {
@@ -295,7 +295,7 @@ func silentServer(w *contexts) {
 			require.ErrorIs(w, err, context.Canceled, "the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()")
 			require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
 		case <-time.After(soon):
-			w.Fatalf("the ctx of a waiter has ended while the server did not answer its request %d, %v, and Lock does not return: the client's calls know no ctx; make them in a goroutine, and let Lock select on its result and on ctx.Done()", n, op)
+			w.Fatalf("the ctx of a waiter has ended while the server did not answer its request %d, %v, and Lock does not return: the client's calls take no ctx; make them in a goroutine, and let Lock select on its result and on ctx.Done()", n, op)
 		}
 		held.Release()
 		w.rest()
@@ -373,5 +373,5 @@ func givesUpAtOnce(w *contexts) {
 	w.NothingLeft()
 }
 
-// CreatesNode: a multi is how a lock creates its node and learns in the same
+// CreatesNode: a multi is how a lock creates its node and gets in the same
 // request how many others there are.

@@ -9,8 +9,8 @@ import (
 	"example.com/zklock/internal/locktest"
 )
 
-// A mine is a first attempt: one ephemeral node, which every waiter watches.
-type mine struct {
+// A firstAttempt has one ephemeral node, which every waiter watches.
+type firstAttempt struct {
 	conn *zk.Conn
 	path string
 	held bool
@@ -20,7 +20,7 @@ type mine struct {
 
 var errNotMine = errors.New("not locked")
 
-func (m *mine) TryLock() (bool, error) {
+func (m *firstAttempt) TryLock() (bool, error) {
 	_, err := m.conn.Create(m.path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 	switch {
 	case err == nil:
@@ -39,7 +39,7 @@ func (m *mine) TryLock() (bool, error) {
 	return false, err
 }
 
-func (m *mine) Lock() error {
+func (m *firstAttempt) Lock() error {
 	for {
 		held, err := m.TryLock()
 		if held || err != nil {
@@ -58,7 +58,7 @@ func (m *mine) Lock() error {
 	}
 }
 
-func (m *mine) Unlock() error {
+func (m *firstAttempt) Unlock() error {
 	if !m.held {
 		return errNotMine
 	}
@@ -81,7 +81,7 @@ func (m *mine) Unlock() error {
 // which lock they are about, for one.
 func TestYourOwnLock(t *testing.T) {
 	locktest.Run(t, locktest.Subject{
-		New:          func(conn *zk.Conn, path string) locktest.Lock { return &mine{conn: conn, path: path} },
+		New:          func(conn *zk.Conn, path string) locktest.Lock { return &firstAttempt{conn: conn, path: path} },
 		ErrNotLocked: errNotMine,
 		Level:        locktest.Basic,
 	})

@@ -21,7 +21,7 @@ func ExpiredWaiter(w *World) {
 	result := w.Lock(waiter)
 	w.Waits(result, s, "the waiter")
 	w.Expire(s)
-	// The client fails what is asked of it while it changes over.
+	// The requests of the client fail while it changes over.
 	w.Renewed(s, "the waiter's client has a new session")
 	if w.goesOn(result, s) {
 		w.Unlock(holder, "the holder")
@@ -56,8 +56,8 @@ func (w *World) goesOn(result <-chan error, s *Session) bool {
 	return len(result) == 0
 }
 
-// ClosedWaiter closes the client of a waiter. The client never answers what is
-// asked of it then, so Lock need not return.
+// ClosedWaiter closes the client of a waiter. Later calls of the client may never
+// return, so Lock need not return.
 func ClosedWaiter(w *World) {
 	holder, _ := w.Contender()
 	w.MustLock(holder, "the holder")
@@ -97,7 +97,7 @@ func ExpiredHolder(w *World) {
 	w.Holds(result, "the waiter, after the holder's session has expired,")
 	w.Unlock(waiter, "the new holder")
 	w.NothingLeft()
-	w.UnlockErr(holder, "Unlock after the session has expired") // what a lock does for a holder in the background ends with it; the next case judges the error
+	w.UnlockErr(holder, "Unlock after the session has expired") // the lock's work in the background for this holder ends with it; the next case judges the error
 }
 
 func unlockAfterExpiry(w *World) {
@@ -124,7 +124,7 @@ func unlockAfterExpiry(w *World) {
 }
 
 // unlockOfOneThatCameWith has the next holder come in the same millisecond as the one
-// whose session ends: a clock tells them apart only if it is finer than that.
+// whose session ends: a clock distinguishes them only if it is finer than that.
 func (w *World) unlockOfOneThatCameWith() {
 	s, next := w.Session(), w.Session()
 	for _, each := range []*Session{s, next} { // a new client's first answer waits a moment
@@ -179,7 +179,7 @@ type spoiler struct {
 	loses bool // the connection breaks, and nothing else goes wrong
 }
 
-// mustOutlive says that a lock must go on after its n-th request was spoiled.
+// mustOutlive reports whether a lock must go on after its n-th request was spoiled.
 func (w *World) mustOutlive(sp spoiler, s *Session, n int) bool {
 	if w.Subject.Requeues {
 		return true
@@ -344,7 +344,7 @@ func UnlockAgain(w *World) {
 			if err != nil {
 				require.True(w, met, "Unlock fails, and nothing was wrong: %v", err)
 				if slices.Equal(before, w.Nodes()) {
-					w.mayHold(err, how+", the node is there still, and Unlock returns ErrNotLocked: the holder holds the lock still")
+					w.mayHold(err, how+", the node is still there, and Unlock returns ErrNotLocked: the holder still holds the lock")
 				}
 				w.Eventually("the client is connected", func() bool { return s.State() == zk.StateHasSession })
 				there := len(w.Nodes()) > 0
@@ -354,7 +354,7 @@ func UnlockAgain(w *World) {
 				}
 			}
 			w.WaitUntil("the node goes", func() bool { return len(w.Nodes()) == 0 }, func() string {
-				return how + ", Unlock has returned no error, and the node stays: the caller believes that the lock is free"
+				return how + ", Unlock has returned no error, and the node stays: the caller goes on as if the lock were free"
 			})
 			w.NotLocked(l, "Unlock of a lock that has been let go")
 			if !met {

@@ -17,7 +17,7 @@ var unsafe = []string{
 	"an old token has written",
 }
 
-// Unsafe says whether the words of a failure tell that two were inside at once,
+// Unsafe reports whether the words of a failure show that two were inside at once,
 // that another contender's node was deleted, or that a resource has stored what
 // came with an old token.
 func Unsafe(words string) bool {

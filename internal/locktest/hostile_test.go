@@ -37,8 +37,8 @@ func always(f func(conn *zk.Conn, path string) error) func(*zk.Conn, string) loc
 	}
 }
 
-// Locks that do what no lock should, and words that the first case that fails
-// must say.
+// Locks that do what no lock should, and words that must be in the message of the
+// first case that fails.
 var hostile = map[string]struct {
 	lock  func(conn *zk.Conn, path string) locktest.Lock
 	words string

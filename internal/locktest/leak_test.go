@@ -11,15 +11,15 @@ import (
 	"example.com/zklock/internal/locktest/broken"
 )
 
-// A leaking lock is right, and does something in a goroutine when it has let go.
-type leaking struct {
+// A leakingLock is right, and does something in a goroutine after Unlock.
+type leakingLock struct {
 	lock  *broken.Lock
 	aside func()
 }
 
-func (l leaking) Lock() error            { return l.lock.Lock() }
-func (l leaking) TryLock() (bool, error) { return l.lock.TryLock() }
-func (l leaking) Unlock() error {
+func (l leakingLock) Lock() error            { return l.lock.Lock() }
+func (l leakingLock) TryLock() (bool, error) { return l.lock.TryLock() }
+func (l leakingLock) Unlock() error {
 	err := l.lock.Unlock()
 	go l.aside()
 	return err
@@ -44,7 +44,7 @@ func TestGoroutinesCostCostPoints(t *testing.T) {
 			t.Parallel()
 			verdicts := locktest.Verdicts(t, locktest.Subject{
 				New: func(conn *zk.Conn, path string) locktest.Lock {
-					return leaking{broken.New("none", conn, path), c.aside}
+					return leakingLock{broken.New("none", conn, path), c.aside}
 				},
 				ErrNotLocked: broken.ErrNotLocked,
 				Queue:        true,

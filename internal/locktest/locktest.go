@@ -1,6 +1,6 @@
-// Package locktest is what every lock of this project must do, as one suite.
-// Each case is a sentence; a lock that breaks it fails under that name, and
-// says what is wrong with it and what to do.
+// Package locktest is a suite of cases that every lock of this project must pass.
+// Each case is a sentence; a lock that breaks it fails under that name, with a
+// message that says what is wrong and what to do.
 //
 // A lock of your own is graded with one short file beside it:
 //
@@ -57,19 +57,19 @@ type Subject struct {
 	ErrNotLocked error
 	// Level says how much is asked of the lock. The zero Level is Full.
 	Level Level
-	// Queue says that contenders get the lock in the order in which they came,
+	// Queue means that contenders get the lock in the order in which they came,
 	// and that path is the parent of their nodes. Otherwise path is the node
 	// that the holder makes.
 	Queue bool
-	// Requeues says that Lock outlives what ends a connection or a session: it
+	// Requeues means that Lock outlives what ends a connection or a session: it
 	// tries again, and queues again if it must, and so do TryLock and Unlock.
 	// Otherwise they may, or return an error.
 	Requeues bool
-	// Retries says that Lock, TryLock and Unlock outlive what ends a connection or
+	// Retries means that Lock, TryLock and Unlock outlive what ends a connection or
 	// fails a request, except a create, but not what ends a session: they try
 	// again, but do not queue again. It is between an error and Requeues.
 	Retries bool
-	// FindsNode says that Lock and TryLock outlive a create that is lost with its
+	// FindsNode means that Lock and TryLock outlive a create that is lost with its
 	// connection: they find the node, or make another. RunLostReplies has the
 	// cases.
 	FindsNode bool
@@ -127,7 +127,7 @@ type (
 	Lease        = leases.Lease
 )
 
-// RunLeases runs what a lock with leases must do as subtests, in a process of
+// RunLeases runs the cases of a lock with leases as subtests, in a process of
 // its own as Run does.
 func RunLeases(t *testing.T, s LeaseSubject) {
 	t.Helper()
@@ -150,7 +150,7 @@ func RunSuite(t *testing.T, s Suite) {
 // suite's functions are not called and may be nil.
 func Names(s Suite) []string { return s.Plan().Names }
 
-// Groups says of each case of a suite to which group it belongs.
+// Groups returns the group of each case of a suite.
 func Groups(s Suite) map[string]Group { return s.Plan().Groups }
 
 // Plan is what Run runs.
@@ -166,7 +166,7 @@ func (s Subject) Plan() Plan {
 }
 
 // The cases, in the order in which they run: a case comes after those that it
-// builds on, so that the first one that fails is the one that tells most.
+// builds on, so that the first one that fails explains most.
 var cases = []TestCase[*World]{
 	{Name: "the holder has a node and it is ephemeral", Group: Liveness, Run: EphemeralNode, Basic: true},
 	{Name: "can be used again after Unlock", Group: Liveness, Run: reuse, Basic: true},
@@ -179,7 +179,7 @@ var cases = []TestCase[*World]{
 	{Name: "a release between looking and watching is not missed", Group: Liveness, Run: ReleaseBeforeWatch, Basic: true, Exact: true},
 	{Name: "a waiter waits for as long as the holder holds, a day if need be", Group: Safety, Run: LongHold, Basic: true, Calm: true},
 	{Name: "TryLock waits for nobody, whenever another contender takes the lock", Group: Liveness, Run: tryLockRaces, Exact: true},
-	{Name: "Unlock tells its own node from one that another process has made", Group: Safety, Run: idsOfProcesses, Exact: true, Single: true},
+	{Name: "Unlock distinguishes its own node from one that another process has made", Group: Safety, Run: idsOfProcesses, Exact: true, Single: true},
 	{Name: "one at a time holds it, contenders of one session", Group: Safety, Run: exclusionInOneSession, Basic: true},
 	{Name: "one at a time holds it, each contender in a session of its own", Group: Safety, Run: exclusionInManySessions, Basic: true},
 	{Name: "all of many contenders get in, again and again", Group: Liveness, Run: allGetIn, Exact: true},

@@ -24,7 +24,7 @@ type LostReplySubject struct {
 	Level Level
 }
 
-// RunLostReplies runs what a lock must do when the reply to create is lost as
+// RunLostReplies runs the cases of a lock whose reply to create is lost as
 // subtests, in a process of its own as Run does. Run has the cases that hold for
 // any contender, with Subject.FindsNode: the two suites complete each other.
 func RunLostReplies(t *testing.T, s LostReplySubject) {
@@ -206,7 +206,7 @@ func (w *World) sameNode(made []string, what string) {
 }
 
 // longOutage keeps the client from any server for most of the time that its session
-// lives without it: 40 s is the longest that a server agrees to unless told otherwise.
+// lives without it: 40 s is the longest that a server agrees to by default.
 // The client's requests fail with zk.ErrNoServer meanwhile.
 func longOutage(w *World) {
 	holder, _ := w.Contender()
@@ -268,7 +268,7 @@ func searchLost(w *World) {
 				err := <-result
 				require.Error(w, err, "a waiter has got the lock while another contender holds it: two holders")
 				w.WaitUntil("the node goes", func() bool { return len(w.Nodes()) == 1 }, func() string {
-					return fmt.Sprintf("%s (request %d, %v), and Lock returns the error: the node is there still, and blocks every contender that comes later; search until there is an answer, or the session has ended: %v", what, n, stage.LastRequest(s, n), err)
+					return fmt.Sprintf("%s (request %d, %v), and Lock returns the error: the node is still there, and blocks every contender that comes later; search until there is an answer, or the session has ended: %v", what, n, stage.LastRequest(s, n), err)
 				})
 				require.True(w, hit, "%s, and Lock returns the error: %v", what, err)
 				w.Unlock(holder, "the holder")
@@ -288,7 +288,7 @@ func searchLost(w *World) {
 	}
 }
 
-// syncFirst loses a create. The contender must not believe that there is no node
+// syncFirst loses a create. The contender must not conclude that there is no node
 // before it has looked after a sync: a server that is behind shows none, either.
 func syncFirst(w *World) {
 	holder, _ := w.Contender()
@@ -305,7 +305,7 @@ func syncFirst(w *World) {
 		synced = synced || op == jute.OpSync
 		looked = looked || synced && op == jute.OpGetChildren2
 	}
-	require.True(w, synced, "create was lost, and another one is sent without a sync before: the server that the client is connected to now may not know of the node of the first; call Sync, then Children, before you create again")
+	require.True(w, synced, "create was lost, and another one is sent without a sync before: the server that the client is connected to now may not have the node of the first yet; call Sync, then Children, before you create again")
 	require.True(w, looked, "create was lost, and another one is sent without a look at the children after the sync: call Sync, then Children, before you create again")
 	w.Unlock(holder, "the holder")
 	w.survives(result, "create was lost")

@@ -19,15 +19,15 @@ func Main(m goleak.TestingM, except ...goleak.Option) {
 		goleak.IgnoreTopFunction("net/http.(*persistConn).readLoop"),
 		goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"),
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"))
-	goleak.VerifyTestMain(closing{m, except}, except...)
+	goleak.VerifyTestMain(closingSuite{m, except}, except...)
 }
 
-type closing struct {
+type closingSuite struct {
 	goleak.TestingM
 	except []goleak.Option
 }
 
-func (c closing) Run() int {
+func (c closingSuite) Run() int {
 	ensemble.AnswerTimeout = time.Minute // for a server on a busy machine
 	status := c.TestingM.Run()
 	ensemble.CloseShared()

@@ -75,7 +75,7 @@ func RunOther(t *testing.T, s OtherSubject) {
 	}
 }
 
-// OtherVerdict runs one case and returns what is wrong with the lock, "" if it
+// OtherVerdict runs one case and returns the fault of the lock, "" if it
 // passes: a broken lock must fail, and by the right name.
 func OtherVerdict(t *testing.T, s OtherSubject, name string) string {
 	t.Helper()
@@ -197,7 +197,7 @@ var otherCases = map[string]func(w *otherWorld){
 	},
 }
 
-// An otherWorld is what one case runs in. It keeps what is wrong in words.
+// An otherWorld is the setting of one case. It keeps the failures in words.
 type otherWorld struct {
 	t       testing.TB
 	subject OtherSubject

@@ -12,7 +12,7 @@ import (
 // one Mutex, and the owner that holds the lock may lock again.
 type OwnersSubject struct {
 	// Open makes one Mutex for the lock at path. Each call of what it returns
-	// makes another owner, and is the Mutex as this owner sees it. Such a Lock
+	// makes another owner, and is the Mutex for this owner. Such a Lock
 	// is used by several goroutines at once.
 	Open func(conn *zk.Conn, path string) func(name string) Lock
 	// Nobody makes a Mutex as a caller sees it that gives nil for the owner. If
@@ -26,7 +26,7 @@ type OwnersSubject struct {
 	Holds func(l Lock) int
 	// Requeues is as in Subject.
 	Requeues bool
-	// Shared says that the owners of a Mutex queue in memory, with one node for
+	// Shared means that the owners of a Mutex queue in memory, with one node for
 	// all of them.
 	Shared bool
 }
@@ -70,7 +70,7 @@ var ownersCases = []TestCase[*owners]{
 	{Name: "TryLock of an owner whose Lock waits is false at once", Group: Liveness, Run: tryLockWhileWaiting},
 	{Name: "a Lock that fails leaves the books clean", Group: Faults, Run: lockFails, Exact: true},
 	{Name: "a TryLock that fails leaves the books clean", Group: Faults, Run: tryLockFails, Exact: true},
-	{Name: "an owner whose session has expired learns it by its last Unlock and can lock again", Group: Faults, Run: expiredOwner},
+	{Name: "the last Unlock of an owner whose session has expired fails, and the owner can lock again", Group: Faults, Run: expiredOwner},
 	{Name: "an owner whose Unlock has failed does not get in without a node", Group: Safety, Run: unlockFails, Exact: true},
 	{Name: "one owner at a time is inside, many owners that lock twice", Group: Safety, Run: manyOwners},
 	{Name: "one owner at a time is inside, many goroutines of each", Group: Safety, Run: manyGoroutines},

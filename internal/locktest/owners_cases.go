@@ -111,7 +111,7 @@ func lastUnlock(w *owners) {
 		for i := range 2 {
 			w.Unlock(owner, "the owner")
 			require.Equal(w, nodes, w.Nodes(),
-				"after 3 Locks and %d Unlocks the owner holds the lock still, and its node has gone, so that the next contender gets in: two holders; delete it with the last Unlock", i+1)
+				"after 3 Locks and %d Unlocks the owner still holds the lock, and its node has gone, so that the next contender gets in: two holders; delete it with the last Unlock", i+1)
 			w.tryLock(false, another, "another owner, after too few Unlocks,")
 			w.tryLock(false, stranger, "a stranger, after too few Unlocks,")
 		}
@@ -165,25 +165,25 @@ func equalNames(w *owners) {
 	w.NothingLeft()
 }
 
-// twice locks and unlocks two times in place of once.
-type twice struct{ once Lock }
+// A doubleLock locks and unlocks two times in place of once.
+type doubleLock struct{ once Lock }
 
-func (l twice) Lock() error            { return errors.Join(l.once.Lock(), l.once.Lock()) }
-func (l twice) TryLock() (bool, error) { return l.once.TryLock() }
-func (l twice) Unlock() error          { return errors.Join(l.once.Unlock(), l.once.Unlock()) }
+func (l doubleLock) Lock() error            { return errors.Join(l.once.Lock(), l.once.Lock()) }
+func (l doubleLock) TryLock() (bool, error) { return l.once.TryLock() }
+func (l doubleLock) Unlock() error          { return errors.Join(l.once.Unlock(), l.once.Unlock()) }
 
 func manyOwners(w *owners) {
 	open, _ := w.mutex()
 	var contenders []Lock
 	for i := range 16 {
-		contenders = append(contenders, twice{open(fmt.Sprint("owner ", i))})
+		contenders = append(contenders, doubleLock{open(fmt.Sprint("owner ", i))})
 	}
 	exclusion(w.World, contenders, true)
 }
 
 // manyGoroutines has goroutines of one owner inside together, and never those
 // of two. They hurry, and meet at all points of Lock and Unlock; the race
-// detector sees what goes wrong in the books.
+// detector finds the faults in the books.
 func manyGoroutines(w *owners) {
 	const ownersN, goroutines, rounds = 4, 4, 25
 	open, _ := w.mutex()
@@ -485,7 +485,7 @@ func (w *owners) cleanBooks(owner, another Lock, s *Session, n int, what string,
 }
 
 // unlockFails loses the reply to the last Unlock's delete: the node has gone,
-// and the owner cannot know.
+// and the owner cannot find out.
 func unlockFails(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")

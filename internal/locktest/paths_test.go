@@ -16,15 +16,15 @@ import (
 	"example.com/zklock/internal/zkserver"
 )
 
-// An owned is step 4's Mutex as one owner sees it.
-type owned struct {
+// An ownerLock is step 4's Mutex for one owner.
+type ownerLock struct {
 	*reentrant.Mutex
 	owner *reentrant.Owner
 }
 
-func (o owned) Lock() error            { return o.Mutex.Lock(o.owner) }
-func (o owned) TryLock() (bool, error) { return o.Mutex.TryLock(o.owner) }
-func (o owned) Unlock() error          { return o.Mutex.Unlock(o.owner) }
+func (o ownerLock) Lock() error            { return o.Mutex.Lock(o.owner) }
+func (o ownerLock) TryLock() (bool, error) { return o.Mutex.TryLock(o.owner) }
+func (o ownerLock) Unlock() error          { return o.Mutex.Unlock(o.owner) }
 
 // TestStepsRefuseABadPath is about the steps and not a case: no exercise asks it
 // of a lock.
@@ -34,7 +34,7 @@ func TestStepsRefuseABadPath(t *testing.T) {
 		"herd":        func(conn *zk.Conn, path string) locktest.Lock { return herd.New(conn, path) },
 		"predecessor": func(conn *zk.Conn, path string) locktest.Lock { return predecessor.New(conn, path) },
 		"reentrant": func(conn *zk.Conn, path string) locktest.Lock {
-			return owned{reentrant.New(conn, path), reentrant.NewOwner("owner")}
+			return ownerLock{reentrant.New(conn, path), reentrant.NewOwner("owner")}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // idsOfProcesses looks at what a lock writes into its node in two processes in which
 // the same has happened: the first contender locks. Their clocks and their sessions
 // differ, as those of two processes do. If both write the same, the next holder may
-// have written it, too, and Unlock must tell the two nodes apart by something else. A
+// have written it, too, and Unlock must distinguish the two nodes by something else. A
 // lock whose data differs, for it is random, passes with that.
 //
 // The address of a contender counts as the same in both processes: whether it is

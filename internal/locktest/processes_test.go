@@ -14,14 +14,14 @@ import (
 	"example.com/zklock/internal/locktest"
 )
 
-// An identified is a lock of one node that knows the node by an id in its data.
-type identified struct {
-	mine
-	id   func(l *identified) string
+// An idLock is a lock of one node that recognizes the node by an id in its data.
+type idLock struct {
+	firstAttempt
+	id   func(l *idLock) string
 	data string
 }
 
-func (l *identified) TryLock() (bool, error) {
+func (l *idLock) TryLock() (bool, error) {
 	l.data = l.id(l)
 	_, err := l.conn.Create(l.path, []byte(l.data), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 	if errors.Is(err, zk.ErrNodeExists) {
@@ -31,12 +31,12 @@ func (l *identified) TryLock() (bool, error) {
 	return l.held, err
 }
 
-func (l *identified) Lock() error {
+func (l *idLock) Lock() error {
 	_, err := l.TryLock()
 	return err
 }
 
-func (l *identified) Unlock() error {
+func (l *idLock) Unlock() error {
 	if !l.held {
 		return errNotMine
 	}
@@ -62,24 +62,24 @@ var (
 // TestIdsOfTwoProcesses: what two processes write the same is found out, and nothing
 // else.
 func TestIdsOfTwoProcesses(t *testing.T) {
-	const name = "Unlock tells its own node from one that another process has made"
+	const name = "Unlock distinguishes its own node from one that another process has made"
 	for what, c := range map[string]struct {
-		id    func(l *identified) string
+		id    func(l *idLock) string
 		wrong bool
 	}{
-		"nothing":               {func(*identified) string { return "" }, true},
-		"a counter":             {func(*identified) string { counter++; return fmt.Sprint(counter) }, true},
-		"an address":            {func(l *identified) string { return fmt.Sprintf("lock %p", l) }, true},
-		"a seed":                {func(*identified) string { return fmt.Sprint(seeded.Int63()) }, true},
-		"random":                {func(*identified) string { return rand.Text() }, false},
-		"the clock":             {func(*identified) string { return fmt.Sprint(time.Now().UnixNano()) }, false},
-		"a session and a count": {func(l *identified) string { counter++; return fmt.Sprint(l.conn.SessionID(), counter) }, false},
+		"nothing":               {func(*idLock) string { return "" }, true},
+		"a counter":             {func(*idLock) string { counter++; return fmt.Sprint(counter) }, true},
+		"an address":            {func(l *idLock) string { return fmt.Sprintf("lock %p", l) }, true},
+		"a seed":                {func(*idLock) string { return fmt.Sprint(seeded.Int63()) }, true},
+		"random":                {func(*idLock) string { return rand.Text() }, false},
+		"the clock":             {func(*idLock) string { return fmt.Sprint(time.Now().UnixNano()) }, false},
+		"a session and a count": {func(l *idLock) string { counter++; return fmt.Sprint(l.conn.SessionID(), counter) }, false},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			verdicts := locktest.Verdicts(t, locktest.Subject{
 				New: func(conn *zk.Conn, path string) locktest.Lock {
-					return &identified{mine: mine{conn: conn, path: path}, id: c.id}
+					return &idLock{firstAttempt: firstAttempt{conn: conn, path: path}, id: c.id}
 				},
 				ErrNotLocked: errNotMine,
 			}, func(c string) bool { return c == name }, func(locktest.Verdict) bool { return false })

@@ -89,7 +89,7 @@ func WaiterGoes(w *World) {
 	select {
 	case err := <-results[2]:
 		require.NoError(w, err, "the last waiter must go on waiting, and Lock fails")
-		w.Fatal("the waiter before it has gone, the holder holds the lock still, and the last waiter has got it: two holders; the node that went need not have been the holder's, so look again at the whole queue after each event")
+		w.Fatal("the waiter before it has gone, the holder still holds the lock, and the last waiter has got it: two holders; the node that went need not have been the holder's, so look again at the whole queue after each event")
 	case <-time.After(time.Second): // every event has come by then
 	}
 	w.Waits(results[2], sessions[2], "the waiter after the one that has gone")
@@ -131,7 +131,7 @@ func ForeignChild(w *World) {
 // again. First its first read is held back on its way to the server, then its
 // second, until it has sent all that it sends before it waits. Which reads
 // those are differs from lock to lock. Once the read is held, or the contender
-// waits, f is called, which does what the case is about.
+// waits, f is called, which does the special part of the case.
 func (w *World) atEachRead(f func(l Lock, s *Session, result <-chan error, release func(), step string)) {
 	for n := 1; w.GoesOn(n); n++ {
 		l, s := w.Contender()
@@ -211,8 +211,8 @@ func NodeGoes(w *World) {
 			w.NotLocked(l, "Unlock after a Lock that failed")
 			return
 		}
-		// It has made another node, or it sleeps on the holder's node, and learns of
-		// it at the release.
+		// It has made another node, or it sleeps on the holder's node, and notices it
+		// at the release.
 		w.Unlock(holder, "the holder")
 		if err := w.Result(result, "Lock of a waiter whose node has gone"); err == nil {
 			require.NotEmpty(w, w.Nodes(), without, step)

@@ -75,7 +75,7 @@ var labels = [][2]string{
 	{"locks again, without a request", "再次加锁，一个请求也没发"},
 	{"no latch yet, so the event is dropped", "latch 还没创建，事件就这样丢了"},
 	{"nobody waits yet, so notify wakes nobody", "还没有线程在 wait，notify 没有唤醒谁"},
-	{"wants the lock b, which is free", "要的是锁 b，而锁 b 是空闲的"},
+	{"asks for the lock b, which is free", "要的是锁 b，而锁 b 是空闲的"},
 	{"close throws, the client stays open", "close 抛出异常，客户端没有关闭"},
 	{"deletes its node, interrupts the thread, closes the client", "删除自己的节点，中断心跳线程，关闭客户端"},
 	{"{n} more heartbeats fail, and no time has passed", "又有 {n} 次心跳失败，而时间一点也没过去"},
@@ -100,7 +100,7 @@ var holes = map[string]string{
 	"m":       `\d+`,
 }
 
-// examples are what the test of labels puts in the holes.
+// examples are the words that the test of labels puts in the holes.
 var examples = map[string]string{
 	"{who}": "A", "{op}": "create", "{node}": "lock-0", "{command}": "del key", "{answer}": "OK", "{n}": "7", "{m}": "8",
 }

@@ -11,7 +11,7 @@ import (
 
 const guide = "../../docs/reading-guide.md"
 
-// The articles stand beside the repository where they are at hand: they are
+// The articles are beside the repository where they are at hand: they are
 // other people's texts and no part of it.
 const articles = "../../../shared/articles/"
 
@@ -126,7 +126,7 @@ func unlike(page, chinese string) string {
 	return ""
 }
 
-// unshown returns what the first row lacks, "" if none lacks anything.
+// unshown returns the part that the first row lacks, "" if none lacks anything.
 func unshown(t *testing.T, page string) string {
 	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]*) \\| ([^|]*) \\| ([^|]*) \\|$").FindAllStringSubmatch(page, -1) {
 		claim, verdict, shown := m[1], m[2], m[4]

@@ -57,11 +57,11 @@ type line struct {
 	text  string
 }
 
-// diagram draws what has crossed the wire so far, and the notes.
+// diagram draws the packets that have crossed the wire so far, and the notes.
 //
 // A scene is what happens between two moments at which everything was settled:
 // one client acts, others may react. The order of two reactions is chance and
-// no part of the schedule, so in a scene the lines of each client stand
+// not part of the schedule, so in a scene the lines of each client are
 // together: first those of the client that acted, then the others by name. For
 // the same reason a request and its reply are one arrow, unless the reply
 // belongs to a later scene.

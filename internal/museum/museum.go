@@ -97,12 +97,12 @@ type Schedule struct {
 	Play func(s *Stage)
 }
 
-// PlayFor plays a schedule, as Play does, for a caller that judges it: tell is
-// told the words of each failure.
-func PlayFor(t *testing.T, lock NewLock, tell func(words string), play func(s *Stage)) {
+// PlayFor plays a schedule, as Play does, for a caller that judges it: report is
+// called with the words of each failure.
+func PlayFor(t *testing.T, lock NewLock, report func(words string), play func(s *Stage)) {
 	t.Helper()
 	onStage(t, lock, func(s *Stage) {
-		s.tell = tell
+		s.report = report
 		play(s)
 	})
 }

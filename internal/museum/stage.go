@@ -28,12 +28,12 @@ const (
 	// SessionTimeout is that of every client on the stage.
 	SessionTimeout = 10 * time.Second
 
-	patience = time.Minute      // virtual: what must happen may take that long
+	patience = time.Minute      // virtual: the longest wait for an event that must happen
 	forever  = 10 * time.Minute // virtual: 60 session timeouts in which nothing happens
 )
 
 // A Stage is the place of one schedule: a server, and clients with a lock
-// each. The play tells one client after the other what to do. Before each next
+// each. The play gives orders to one client after the other. Before each next
 // line of the play, all clients have got as far as they can.
 type Stage struct {
 	*testing.T
@@ -41,7 +41,7 @@ type Stage struct {
 	Path   string // of the lock; no node exists there yet
 
 	newLock NewLock
-	tell    func(words string) // of a failure; nil: the test says it
+	report  func(words string) // of a failure; nil: the test says it
 	zoo     *ensemble.Ensemble
 	tap     *wiretap.Tap // one for all clients, so that their requests have one order
 	over    chan struct{}
@@ -54,7 +54,7 @@ type Stage struct {
 	aside []int // from, to, from, to, …: parts of the log that are not drawn
 }
 
-// Errorf is the test's, and tells PlayFor's caller, too. So do Error, Fatalf and
+// Errorf is the test's, and calls PlayFor's function, too. So do Error, Fatalf and
 // Fatal.
 func (s *Stage) Errorf(format string, args ...any) {
 	s.Helper()
@@ -64,8 +64,8 @@ func (s *Stage) Errorf(format string, args ...any) {
 // Error is the test's: see Errorf.
 func (s *Stage) Error(args ...any) {
 	s.Helper()
-	if s.tell != nil {
-		s.tell(strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
+	if s.report != nil {
+		s.report(strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
 	}
 	s.T.Error(args...)
 }
@@ -424,7 +424,7 @@ func (c *Client) Nodes() (paths []string) {
 	return paths
 }
 
-// Inside returns the names of the clients that hold the lock, or believe that
+// Inside returns the names of the clients that hold the lock, or go on as if
 // they do.
 func (s *Stage) Inside() (names []string) {
 	s.Settle()

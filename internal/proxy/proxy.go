@@ -19,7 +19,7 @@ type Proxy struct {
 
 	mu      sync.Mutex
 	cut     bool
-	open    [2]chan struct{} // by direction; closed while what is sent arrives
+	open    [2]chan struct{} // by direction; closed while packets arrive
 	conns   map[net.Conn]bool
 	loss    *loss // nil until LoseReply
 	forward sync.WaitGroup
@@ -46,7 +46,7 @@ func New(t testing.TB, server string) *Proxy {
 	p.forward.Go(p.accept)
 	t.Cleanup(func() {
 		l.Close()
-		p.Heal() // what is held back goes on
+		p.Heal() // packets that are held back go on
 		p.CutOff()
 		p.forward.Wait()
 	})
@@ -68,7 +68,7 @@ func (p *Proxy) accept() {
 
 // A link is a client's connection, joined to one to the server.
 type link struct {
-	asked []byte // the end of what the client has sent, for a text that comes in two pieces
+	asked []byte // the end of the client's bytes, for a text that comes in two pieces
 	lost  *loss  // guarded by mu of the proxy; set while the link's reply is to be lost
 }
 
@@ -191,10 +191,10 @@ type loss struct {
 }
 
 // LoseReply lets the next request that contains a text, in capitals or not,
-// reach the server, and drops what the server then sends. The connection is cut
+// reach the server, and drops the server's bytes after that. The connection is cut
 // at the first bytes that are dropped; cut, which may be nil, is called just
 // before. So CutOff as cut keeps the client from coming back, and a cut that
-// waits until the server has done what was asked serves protocols in which
+// waits until the server has carried out the request serves protocols in which
 // the first bytes need not be the reply. Requests returns how many requests with
 // the text have come so far: more than one if the client has asked again.
 //

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What waits in a silence goes on after it, even if Silence was called again.
+// Packets that wait in a silence go on after it, even if Silence was called again.
 func TestASilenceThatBeginsAgainEndsAsOne(t *testing.T) {
 	p := New(t, "127.0.0.1:1")
 	p.Silence(ToServer)

@@ -9,7 +9,7 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// A Kind says what an Entry is.
+// A Kind is the kind of an Entry.
 type Kind int
 
 // What crosses the wire.
@@ -90,7 +90,7 @@ func (t *Tap) Armed() int {
 	return n
 }
 
-// Password returns what the server gave a client to come back to its session
+// Password returns the password that a client needs to come back to its session
 // with; nil if the session began elsewhere.
 func (t *Tap) Password(session int64) []byte {
 	t.mu.Lock()
@@ -109,11 +109,11 @@ func (t *Tap) SessionTimeout(session int64) time.Duration {
 // flagEphemeral is a bit of a create's flags.
 const flagEphemeral = 1
 
-// request counts one packet to the server. False: it makes no sense.
+// request counts one packet to the server. It returns false if that makes no sense.
 func (c *conn) request(b []byte, _ int) bool {
 	d := jute.NewDecoder(b)
-	if !c.greeted {
-		c.greeted = true
+	if !c.asked {
+		c.asked = true
 		if c.tap.logging {
 			var r jute.ConnectRequest
 			r.Decode(d)
@@ -164,11 +164,11 @@ func (c *conn) request(b []byte, _ int) bool {
 	return true
 }
 
-// reply counts one packet from the server. False: it makes no sense.
+// reply counts one packet from the server. It returns false if that makes no sense.
 func (c *conn) reply(b []byte, _ int) bool {
 	d := jute.NewDecoder(b)
-	if !c.welcomed {
-		c.welcomed = true
+	if !c.answered {
+		c.answered = true
 		var r jute.ConnectResponse
 		if r.Decode(d); d.Err() != nil {
 			return false

@@ -26,7 +26,7 @@ import (
 // A Dialer opens a connection; it is the type that zk.WithDialer takes.
 type Dialer = func(network, address string, timeout time.Duration) (net.Conn, error)
 
-// A Tap counts what crosses the connections of all its dialers. All methods
+// A Tap counts the packets on the connections of all its dialers. All methods
 // may be called from any goroutine.
 type Tap struct {
 	requests [128]atomic.Int64 // by opcode + opBase
@@ -36,7 +36,7 @@ type Tap struct {
 	logging  bool
 	timing   bool
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	dialed    int
 	conns     map[*conn]struct{} // that are open
 	log       []Entry
@@ -54,7 +54,7 @@ type Option func(*Tap)
 // for each, and time.
 func WithLog() Option { return func(t *Tap) { t.logging = true } }
 
-// WithTimes is WithLog, and each entry says when the tap saw it.
+// WithTimes is WithLog, and each entry has the time at which the tap saw it.
 func WithTimes() Option { return func(t *Tap) { t.logging, t.timing = true, true } }
 
 // New returns a Tap that has seen nothing yet.
@@ -66,7 +66,7 @@ func New(options ...Option) *Tap {
 	return t
 }
 
-// Counts is what a Tap has seen. Handshakes are not requests.
+// Counts are the numbers of a Tap. Handshakes are not requests.
 type Counts struct {
 	Requests map[jute.Op]int64
 	Events   int64 // watch events
@@ -93,7 +93,7 @@ func (t *Tap) Counts() Counts {
 	return c
 }
 
-// Since returns what came after earlier.
+// Since returns the numbers since earlier.
 func (c Counts) Since(earlier Counts) Counts {
 	d := Counts{
 		Requests: make(map[jute.Op]int64), Events: c.Events - earlier.Events, WakeUps: c.WakeUps - earlier.WakeUps,
@@ -131,7 +131,7 @@ func (t *Tap) Dialer(next Dialer) Dialer {
 		defer t.mu.Unlock()
 		t.dialed++
 		c := &conn{Conn: nc, buffered: bufio.NewReaderSize(nc, 32<<10), tap: t, id: t.dialed, pending: make(map[int32]Entry), watches: make(map[watch]struct{})}
-		c.watchers = watchers{asked: make(map[int32]asked), set: make(map[watch]int64)}
+		c.watchers = watchers{asked: make(map[int32]watchRequest), set: make(map[watch]int64)}
 		t.conns[c] = struct{}{}
 		c.up = framer{limit: t.prefix(), frame: c.request}
 		c.down = framer{limit: t.prefix(), frame: c.reply}
@@ -155,8 +155,8 @@ type conn struct {
 	tap      *Tap
 	id       int
 	up, down framer
-	greeted  bool // the handshake has gone up
-	welcomed bool // its answer has come down
+	asked    bool // the handshake has been sent
+	answered bool // its answer has arrived
 	watchers watchers
 
 	// Guarded by tap.mu, and used only where there is a log.
@@ -185,7 +185,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close forgets what was under way: no reply comes now, and the watches are
+// Close drops the pending requests: no reply comes now, and the watches are
 // gone with the connection.
 func (c *conn) Close() error {
 	c.tap.mu.Lock()

@@ -20,23 +20,23 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-type quiet struct{}
+type quietLogger struct{}
 
-func (quiet) Printf(string, ...any) {}
+func (quietLogger) Printf(string, ...any) {}
 
-// meter counts the bytes that really cross, below the tap.
-type meter struct {
+// A byteCounter counts the bytes that cross below the tap.
+type byteCounter struct {
 	net.Conn
 	in, out *atomic.Int64
 }
 
-func (m meter) Read(b []byte) (int, error) {
+func (m byteCounter) Read(b []byte) (int, error) {
 	n, err := m.Conn.Read(b)
 	m.in.Add(int64(n))
 	return n, err
 }
 
-func (m meter) Write(b []byte) (int, error) {
+func (m byteCounter) Write(b []byte) (int, error) {
 	n, err := m.Conn.Write(b)
 	m.out.Add(int64(n))
 	return n, err
@@ -47,9 +47,9 @@ func connect(t *testing.T, srv *zkserver.Server, tap *wiretap.Tap) (conn *zk.Con
 	in, out = new(atomic.Int64), new(atomic.Int64)
 	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
 		nc, err := srv.Dial(network, address, timeout)
-		return meter{nc, in, out}, err
+		return byteCounter{nc, in, out}, err
 	}
-	conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, 10*time.Second, zk.WithDialer(tap.Dialer(dial)), zk.WithLogger(quiet{}))
+	conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, 10*time.Second, zk.WithDialer(tap.Dialer(dial)), zk.WithLogger(quietLogger{}))
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	synctest.Wait()
@@ -235,7 +235,7 @@ func TestWatchesAreArmedAgainAfterAReconnect(t *testing.T) {
 	})
 }
 
-// stream is a connection that delivers what it is given, in pieces.
+// stream is a connection that delivers its bytes in pieces.
 type stream struct {
 	net.Conn
 	down  io.Reader

@@ -9,19 +9,19 @@ import (
 // watchers counts how many watchers the client library keeps for each node
 // that is watched through one connection.
 type watchers struct {
-	mu    sync.Mutex      // guards what follows
-	asked map[int32]asked // by xid
+	mu    sync.Mutex             // guards the fields below
+	asked map[int32]watchRequest // by xid
 	set   map[watch]int64
 }
 
-// asked is a request that asks for a watch and has no reply yet.
-type asked struct {
+// A watchRequest has no reply yet.
+type watchRequest struct {
 	watch
 	exists bool // exists watches a node that is not there, too
 }
 
-// request notes a request that asks for a watch. What is left in d is its
-// body, which may have been cut off.
+// request notes a request that asks for a watch. d has its body, which may have been
+// cut off.
 func (w *watchers) request(h jute.RequestHeader, d *jute.Decoder) {
 	switch h.Op {
 	case jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2:
@@ -35,7 +35,7 @@ func (w *watchers) request(h jute.RequestHeader, d *jute.Decoder) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	children := h.Op == jute.OpGetChildren || h.Op == jute.OpGetChildren2
-	w.asked[h.Xid] = asked{watch{path, children}, h.Op == jute.OpExists}
+	w.asked[h.Xid] = watchRequest{watch{path, children}, h.Op == jute.OpExists}
 }
 
 // reply notes whether the watch has been set.

@@ -11,8 +11,8 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// An identity is what a connection is known as: its address, and each digest
-// that it has authenticated with.
+// An identity belongs to a connection: its address, and each digest with which it
+// has authenticated.
 type identity struct{ scheme, id string }
 
 // digest is the identity of "user:password".
@@ -22,8 +22,8 @@ func digest(userPassword string) string {
 	return user + ":" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// authenticate adds the identity that the packet proves. False: the scheme
-// is unknown, or the packet proves nothing.
+// authenticate adds the identity that the packet proves. It returns false if the
+// scheme is unknown, or the packet proves nothing.
 func (c *conn) authenticate(p *jute.AuthPacket) bool {
 	switch p.Scheme {
 	case "digest":
@@ -41,7 +41,8 @@ func (c *conn) authenticate(p *jute.AuthPacket) bool {
 }
 
 // resolveACL returns the list that a node gets when c asks for acl: without
-// duplicates, and "auth" replaced by the identities of c. False: not a valid list.
+// duplicates, and "auth" replaced by the identities of c. It returns false
+// for a list that is not valid.
 func (c *conn) resolveACL(acl []jute.ACL) ([]jute.ACL, bool) {
 	var out []jute.ACL
 	add := func(a jute.ACL) {
@@ -75,7 +76,7 @@ func (c *conn) resolveACL(acl []jute.ACL) ([]jute.ACL, bool) {
 	return out, len(out) > 0
 }
 
-// may says whether c has any of the permissions under acl.
+// may reports whether c has any of the permissions under acl.
 func (c *conn) may(perms int32, acl []jute.ACL) bool {
 	for _, a := range acl {
 		if a.Perms&perms == 0 {
@@ -109,7 +110,7 @@ func maskDigests(acl []jute.ACL) []jute.ACL {
 	return out
 }
 
-// validDigest says whether an id is "user:hash". As in Java's split, colons
+// validDigest reports whether an id is "user:hash". As in Java's split, colons
 // at the end do not count.
 func validDigest(id string) bool { return strings.Count(strings.TrimRight(id, ":"), ":") == 1 }
 
@@ -118,7 +119,7 @@ func parseNetwork(s string) (netip.Prefix, bool) {
 	host, bits, slash := strings.Cut(s, "/")
 	addr, err := netip.ParseAddr(host)
 	if err != nil || !addr.Is4() {
-		return netip.Prefix{}, false // the real server knows IPv4 alone
+		return netip.Prefix{}, false // the real server supports IPv4 alone
 	}
 	n := addr.BitLen()
 	if slash {

@@ -30,13 +30,13 @@ func TestACLs(t *testing.T) {
 	require.Equal(t, jute.OK, create(owner, p, secret))
 	require.Equal(t, jute.OK, create(owner, p+"/child", secret))
 
-	_, d := owner.do(jute.OpGetACL, justPath(p))
+	_, d := owner.do(jute.OpGetACL, pathBody(p))
 	require.Equal(t, []jute.ACL{{Perms: jute.PermAll, Scheme: "digest", ID: "me:016djjlksVQS5RgX3M7biBGyYwY="}}, d.ACLs())
 	for op, body := range map[jute.Op]encoder{
 		jute.OpGetData:      &jute.PathWatch{Path: p},
 		jute.OpGetChildren:  &jute.PathWatch{Path: p},
 		jute.OpGetChildren2: &jute.PathWatch{Path: p},
-		jute.OpGetACL:       justPath(p),
+		jute.OpGetACL:       pathBody(p),
 		jute.OpSetData:      &jute.SetDataRequest{Path: p, Version: -1},
 		jute.OpSetACL:       &jute.SetACLRequest{Path: p, ACL: jute.WorldACL(), Version: -1},
 		jute.OpCreate:       &jute.CreateRequest{Path: p + "/x", ACL: jute.WorldACL()},
@@ -50,7 +50,7 @@ func TestACLs(t *testing.T) {
 
 	half := []jute.ACL{{Perms: jute.PermRead, Scheme: "world", ID: "anyone"}, {Perms: jute.PermAll, Scheme: "digest", ID: "me:hash"}, {Perms: jute.PermWrite, Scheme: "ip", ID: "0.0.0.0/0"}}
 	require.Equal(t, jute.OK, create(owner, tg.root+"/half", half))
-	_, d = stranger.do(jute.OpGetACL, justPath(tg.root+"/half"))
+	_, d = stranger.do(jute.OpGetACL, pathBody(tg.root+"/half"))
 	half[1].ID = "me:x"
 	require.Equal(t, half, d.ACLs(), "a hash is shown only to a client that may administer the node")
 	require.Equal(t, jute.OK, stranger.set(tg.root+"/half", "", -1), "from this address")
@@ -93,7 +93,7 @@ func TestACLs(t *testing.T) {
 			require.Equal(t, jute.OK, code)
 			// In an ensemble the leader goes by the old ACL until it has carried
 			// out the change itself.
-			owner.do(jute.OpSync, justPath(tg.root))
+			owner.do(jute.OpSync, pathBody(tg.root))
 			code, d := stranger.do(tc.op, tc.body)
 			if tc.op == jute.OpMulti {
 				d.Int32()
@@ -107,14 +107,14 @@ func TestACLs(t *testing.T) {
 		}
 	}
 
-	// A recursive watch is told only of the nodes that its client may read.
+	// A recursive watch gets events only of the nodes that its client may read.
 	below := tg.connect()
 	require.Equal(t, jute.OK, below.addWatch(tg.root, jute.ModePersistentRecursive))
 	require.Equal(t, jute.OK, create(owner, tg.root+"/secret", secret))
 	require.Equal(t, jute.OK, create(owner, tg.root+"/open", jute.WorldACL()))
 	require.Equal(t, []event{{jute.EventCreated, tg.root + "/open"}}, below.eventsNow())
 
-	// A client that may not read a node is not told of it; its watch is gone all the same.
+	// A client that may not read a node gets no event of it; its watch is gone all the same.
 	hidden := tg.root + "/hidden"
 	require.Equal(t, jute.ErrNoNode, stranger.watch(jute.OpExists, hidden))
 	require.Equal(t, jute.OK, create(owner, hidden, secret))
@@ -149,7 +149,7 @@ func TestWhoAmINamesUsersWithoutTheirDigests(t *testing.T) {
 	c := tg.connect()
 	who := func() (out []string) {
 		t.Helper()
-		code, d := c.do(jute.OpWhoAmI, none{})
+		code, d := c.do(jute.OpWhoAmI, emptyBody{})
 		require.Equal(t, jute.OK, code)
 		for range d.Int32() {
 			out = append(out, d.String()+" "+d.String())

@@ -59,7 +59,7 @@ func TestMulti(t *testing.T) {
 		{jute.OpCheck, &jute.PathVersion{Path: p, Version: 77}},
 		{jute.OpDelete, &jute.PathVersion{Path: p + "/m3", Version: -1}},
 	})
-	require.Equal(t, jute.OK, code, "the header does not tell")
+	require.Equal(t, jute.OK, code, "the header does not show it")
 	for _, want := range []jute.Code{jute.OK, jute.OK, jute.OK, jute.ErrBadVersion, jute.ErrRuntimeInconsistency} {
 		require.Equal(t, jute.MultiHeader{Op: jute.OpError, Err: want}, header(d))
 		require.Equal(t, int32(want), d.Int32())
@@ -84,7 +84,7 @@ func TestMulti(t *testing.T) {
 	})
 	require.Equal(t, before, c.stat(p))
 	require.Equal(t, ephemeral, c.stat(p+"/e"))
-	c.do(jute.OpCloseSession, none{})
+	c.do(jute.OpCloseSession, emptyBody{})
 	c = tg.connect()
 	require.Equal(t, []string{"m-0000000000"}, c.children(p), "the ephemeral went with its session")
 
@@ -106,7 +106,7 @@ func TestMulti(t *testing.T) {
 	code, d = c.do(jute.OpMulti, multi{})
 	require.Equal(t, jute.OK, code)
 	require.Equal(t, end, header(d))
-	code, _ = c.do(jute.OpMulti, multi{{99, none{}}})
+	code, _ = c.do(jute.OpMulti, multi{{99, emptyBody{}}})
 	require.Equal(t, jute.ErrMarshalling, code)
 	code, _ = c.do(jute.OpMulti, multi{{jute.OpGetData, &jute.PathWatch{Path: p}}})
 	require.Equal(t, jute.ErrMarshalling, code)

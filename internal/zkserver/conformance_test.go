@@ -66,7 +66,7 @@ func TestHandshake(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, old.session.SessionID, resp.SessionID)
 	})
-	t.Run("refuses a session that it does not know", func(t *testing.T) {
+	t.Run("refuses a session that it does not have", func(t *testing.T) {
 		c := tg.dial()
 		resp, err := c.handshake(jute.ConnectRequest{TimeoutMs: 5000, SessionID: 12345, Password: password})
 		require.NoError(t, err)
@@ -128,16 +128,16 @@ func TestOrderOfChecks(t *testing.T) {
 		}
 	}
 
-	delete := func(path string, version int32) jute.Code {
+	remove := func(path string, version int32) jute.Code {
 		code, _ := c.do(jute.OpDelete, &jute.PathVersion{Path: path, Version: version})
 		return code
 	}
-	require.Equal(t, jute.ErrBadVersion, delete(p+"/a", 7), "the version comes before the children")
-	require.Equal(t, jute.ErrNotEmpty, delete(p+"/a", 0))
-	require.Equal(t, jute.ErrNoNode, delete(p+"/a/no", -1))
-	require.Equal(t, jute.ErrNoNode, delete(p+"/no/no", -1))
+	require.Equal(t, jute.ErrBadVersion, remove(p+"/a", 7), "the version comes before the children")
+	require.Equal(t, jute.ErrNotEmpty, remove(p+"/a", 0))
+	require.Equal(t, jute.ErrNoNode, remove(p+"/a/no", -1))
+	require.Equal(t, jute.ErrNoNode, remove(p+"/no/no", -1))
 	for _, special := range []string{"/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota", "", "x"} {
-		require.Equal(t, jute.ErrBadArguments, delete(special, -1), "delete %q", special)
+		require.Equal(t, jute.ErrBadArguments, remove(special, -1), "delete %q", special)
 	}
 	code, _ := c.do(jute.OpCreateTTL, &jute.CreateTTLRequest{CreateRequest: jute.CreateRequest{Path: p + "/ttl", ACL: world}, TTL: 5})
 	require.Equal(t, jute.ErrBadArguments, code, "a time to live without the flag")
@@ -345,7 +345,7 @@ func TestCloseSession(t *testing.T) {
 		require.Equal(t, jute.OK, c.create(tg.root+name, jute.FlagEphemeral))
 		require.Equal(t, jute.OK, other.watch(jute.OpExists, tg.root+name))
 	}
-	code, _ := c.do(jute.OpCloseSession, none{})
+	code, _ := c.do(jute.OpCloseSession, emptyBody{})
 	require.Equal(t, jute.OK, code)
 	c.closes()
 	events := other.eventsNow()
@@ -362,7 +362,7 @@ func TestCloseSession(t *testing.T) {
 func TestSyncEchoesThePath(t *testing.T) {
 	tg := newTarget(t)
 	c := tg.connect()
-	code, d := c.do(jute.OpSync, justPath("/no/such//path"))
+	code, d := c.do(jute.OpSync, pathBody("/no/such//path"))
 	require.Equal(t, jute.OK, code)
 	require.Equal(t, "/no/such//path", d.String())
 }
@@ -411,15 +411,15 @@ func TestGetEphemeralsListsTheSessionsOwn(t *testing.T) {
 		prefix encoder
 		want   []string
 	}{
-		{justPath("/"), all},
-		{justPath(""), all},
-		{justPath(" \t/\n"), all},
+		{pathBody("/"), all},
+		{pathBody(""), all},
+		{pathBody(" \t/\n"), all},
 		{raw{0xff, 0xff, 0xff, 0xff}, all}, // null
-		{justPath(p), all},
-		{justPath(p + "/a"), all[:2]}, // a prefix of the text
-		{justPath(p + "/a/"), nil},
-		{justPath(" " + p), nil},
-		{justPath("no path"), nil},
+		{pathBody(p), all},
+		{pathBody(p + "/a"), all[:2]}, // a prefix of the text
+		{pathBody(p + "/a/"), nil},
+		{pathBody(" " + p), nil},
+		{pathBody("no path"), nil},
 	} {
 		code, d := c.do(jute.OpGetEphemerals, test.prefix)
 		require.Equal(t, jute.OK, code, "%q", test.prefix)
@@ -435,7 +435,7 @@ func TestGetAllChildrenNumberCountsAtAnyDepth(t *testing.T) {
 	p := tg.root
 	number := func(path string) int32 {
 		t.Helper()
-		code, d := c.do(jute.OpGetAllChildrenNumber, justPath(path))
+		code, d := c.do(jute.OpGetAllChildrenNumber, pathBody(path))
 		require.Equal(t, jute.OK, code)
 		n := d.Int32()
 		require.NoError(t, d.Err())
@@ -455,7 +455,7 @@ func TestGetAllChildrenNumberCountsAtAnyDepth(t *testing.T) {
 		require.EqualValues(t, 10, number(""))
 	}
 	for path, want := range map[string]jute.Code{p + "/none": jute.ErrNoNode, p + "/": jute.ErrNoNode, "a": jute.ErrNoNode} {
-		code, _ := c.do(jute.OpGetAllChildrenNumber, justPath(path))
+		code, _ := c.do(jute.OpGetAllChildrenNumber, pathBody(path))
 		require.Equal(t, want, code, path)
 	}
 	code, _ := c.do(jute.OpGetAllChildrenNumber, raw{0xff, 0xff, 0xff, 0xff})
@@ -464,7 +464,7 @@ func TestGetAllChildrenNumberCountsAtAnyDepth(t *testing.T) {
 	secret := &jute.CreateRequest{Path: p + "/secret", ACL: []jute.ACL{{Perms: jute.PermAll &^ jute.PermRead, Scheme: "world", ID: "anyone"}}}
 	code, _ = c.do(jute.OpCreate, secret)
 	require.Equal(t, jute.OK, code)
-	code, _ = c.do(jute.OpGetAllChildrenNumber, justPath(p+"/secret"))
+	code, _ = c.do(jute.OpGetAllChildrenNumber, pathBody(p+"/secret"))
 	require.Equal(t, jute.ErrNoAuth, code)
 }
 
@@ -501,7 +501,7 @@ func TestWatches(t *testing.T) {
 	require.Equal(t, jute.OK, watcher.watch(jute.OpGetData, p+"/c"))
 	require.Equal(t, jute.OK, writer.delete(p+"/c"))
 	require.Equal(t, []event{{deleted, p + "/c"}, {children, p}}, watcher.eventsNow(),
-		"a client that watches a node's data and children is told once that it has gone, then the parent's watchers are")
+		"a client that watches a node's data and children gets one event that it has gone, then the parent's watchers get theirs")
 
 	require.Equal(t, jute.OK, watcher.watch(jute.OpGetChildren, p))
 	code, _ := writer.do(jute.OpSetACL, &jute.SetACLRequest{Path: p, ACL: jute.WorldACL(), Version: -1})

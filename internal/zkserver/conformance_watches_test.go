@@ -15,11 +15,11 @@ func TestAWriteIsToldBeforeItCanBeRead(t *testing.T) {
 	for i := range 20 {
 		require.Equal(t, jute.OK, watcher.watch(jute.OpGetData, p))
 		writer.write(frame(&jute.RequestHeader{Xid: int32(i), Op: jute.OpSetData}, &jute.SetDataRequest{Path: p, Data: []byte{byte(i)}, Version: -1}))
-		for told := false; ; {
+		for seen := false; ; {
 			_, d := watcher.do(jute.OpGetData, &jute.PathWatch{Path: p})
-			told = told || len(watcher.events) > 0
+			seen = seen || len(watcher.events) > 0
 			if data := d.Buffer(); len(data) == 1 && data[0] == byte(i) {
-				require.True(t, told, "the change can be read, and the event has not come")
+				require.True(t, seen, "the change can be read, and the event has not come")
 				break
 			}
 		}
@@ -214,7 +214,7 @@ func TestSetWatches2ArmsWatchesOfEveryKind(t *testing.T) {
 	})
 	require.Equal(t, jute.OK, code)
 	require.Zero(t, d.Len())
-	require.Equal(t, []event{{jute.EventDeleted, p + "/gone"}}, c.events, "a persistent watch is told nothing that it missed")
+	require.Equal(t, []event{{jute.EventDeleted, p + "/gone"}}, c.events, "a persistent watch gets no event that it missed")
 	for range 2 {
 		require.Equal(t, jute.OK, writer.set(p+"/one", "", -1))
 		require.Equal(t, jute.OK, writer.create(p+"/all/c", jute.FlagPersistent))

@@ -160,7 +160,7 @@ func (c *conn) write() {
 }
 
 // flush sends what is queued, up to the first gate. It returns when there is
-// no more, or at once if the other goroutine is at it already. False: the
+// no more, or at once if the other goroutine sends already. It returns false if the
 // connection is to be closed.
 func (c *conn) flush() bool {
 	c.s.mu.Lock()
@@ -238,7 +238,7 @@ func (c *conn) read() {
 	}
 }
 
-// frameReady says whether a whole packet has been read ahead.
+// frameReady reports whether a whole packet has been read ahead.
 func frameReady(r *bufio.Reader) bool {
 	if r.Buffered() < 4 {
 		return false
@@ -247,7 +247,7 @@ func frameReady(r *bufio.Reader) bool {
 	return r.Buffered()-4 >= int(binary.BigEndian.Uint32(head))
 }
 
-// waitForSpace returns when the backlog is short enough; false: the connection
+// waitForSpace returns when the backlog is short enough, or false when the connection
 // is closed.
 func (c *conn) waitForSpace() bool {
 	for {
@@ -269,7 +269,7 @@ func (c *conn) waitForSpace() bool {
 }
 
 // handshake attaches the connection to a session, or answers a four-letter
-// word. False: there is nothing more to read.
+// word. It returns false if there is nothing more to read.
 func (c *conn) handshake(r *bufio.Reader) bool {
 	c.net.SetReadDeadline(time.Now().Add(handshakeTimeout))
 	var head [4]byte
@@ -304,7 +304,7 @@ func (c *conn) handshake(r *bufio.Reader) bool {
 	}
 	if req.LastZxidSeen > s.zxid {
 		s.refuses()
-		return false // a client that knows more than this server must look elsewhere
+		return false // a client that has seen more than this server has must try another one
 	}
 	resp := jute.ConnectResponse{Password: make([]byte, 16), HasReadOnly: req.HasReadOnly}
 	_, refused := f.answer()

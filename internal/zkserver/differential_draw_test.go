@@ -74,7 +74,7 @@ func drawStep(t *rapid.T) diffStep {
 	case kind < 18:
 		op, body, text := drawWrite(t)
 		if op == jute.OpCheck { // only in a multi
-			op, body, text = jute.OpSync, func(root string) encoder { return justPath(root + path) }, fmt.Sprintf("sync %q", path)
+			op, body, text = jute.OpSync, func(root string) encoder { return pathBody(root + path) }, fmt.Sprintf("sync %q", path)
 		}
 		s.op, s.body, s.text = op, fixed(body), text
 	case kind < 29:
@@ -104,7 +104,7 @@ func drawStep(t *rapid.T) diffStep {
 		})
 	case kind == 33:
 		s.op, s.text = jute.OpGetACL, fmt.Sprintf("getACL %q", path)
-		s.body = fixed(func(root string) encoder { return justPath(root + path) })
+		s.body = fixed(func(root string) encoder { return pathBody(root + path) })
 	case kind == 34:
 		acl := rapid.SampledFrom(diffACLs).Draw(t, "acl")
 		v := version().Draw(t, "version")

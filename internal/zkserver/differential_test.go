@@ -31,36 +31,36 @@ import (
 // masked, zxids compared by their order. A difference is shrunk to its
 // smallest case. -rapid.checks says how many sequences.
 func TestDifferential(t *testing.T) {
-	real := newTarget(t)
-	if real.srv != nil {
+	actual := newTarget(t)
+	if actual.srv != nil {
 		t.Skip("needs a real ZooKeeper to compare with (set ZK=host:port)")
 	}
 	embedded := &target{T: t, srv: zkserver.Run(t)}
 	rapid.Check(t, func(rt *rapid.T) {
 		steps := sequence().Draw(rt, "steps")
 		root := newRoot()
-		agree(rt, steps, play(rt, embedded, root, steps, faithful{}), play(rt, real, root, steps, faithful{}))
+		agree(rt, steps, play(rt, embedded, root, steps, noDifference{}), play(rt, actual, root, steps, noDifference{}))
 	})
 }
 
-// A plant is a difference that is put into a server on purpose: a client of
-// such a server sends request in place of its own, and hears code in place of
+// A difference is put into a server on purpose: a client of
+// such a server sends request in place of its own, and gets code in place of
 // the server's.
-type plant interface {
+type difference interface {
 	request(tg *target, c *wire, op jute.Op, body encoder) (jute.Op, encoder)
 	code(tg *target, op jute.Op, body encoder, code jute.Code) jute.Code
 }
 
-// faithful is not a difference.
-type faithful struct{}
+// noDifference changes nothing.
+type noDifference struct{}
 
-func (faithful) request(_ *target, _ *wire, op jute.Op, body encoder) (jute.Op, encoder) {
+func (noDifference) request(_ *target, _ *wire, op jute.Op, body encoder) (jute.Op, encoder) {
 	return op, body
 }
-func (faithful) code(_ *target, _ jute.Op, _ encoder, code jute.Code) jute.Code { return code }
+func (noDifference) code(_ *target, _ jute.Op, _ encoder, code jute.Code) jute.Code { return code }
 
 // notEmptyFirst checks for children before it checks the version.
-type notEmptyFirst struct{ faithful }
+type notEmptyFirst struct{ noDifference }
 
 func (notEmptyFirst) code(tg *target, op jute.Op, body encoder, code jute.Code) jute.Code {
 	if r, ok := body.(*jute.PathVersion); ok && op == jute.OpDelete && code == jute.ErrBadVersion {
@@ -72,7 +72,7 @@ func (notEmptyFirst) code(tg *target, op jute.Op, body encoder, code jute.Code) 
 }
 
 // neverRecursive takes every watch of addWatch for one of a single node.
-type neverRecursive struct{ faithful }
+type neverRecursive struct{ noDifference }
 
 func (neverRecursive) request(_ *target, _ *wire, op jute.Op, body encoder) (jute.Op, encoder) {
 	if r, ok := body.(*jute.AddWatch); ok && r.Mode == jute.ModePersistentRecursive {
@@ -83,7 +83,7 @@ func (neverRecursive) request(_ *target, _ *wire, op jute.Op, body encoder) (jut
 
 // forgetsPersistent does not arm the persistent watches of a client that has
 // come back.
-type forgetsPersistent struct{ faithful }
+type forgetsPersistent struct{ noDifference }
 
 func (forgetsPersistent) request(_ *target, _ *wire, op jute.Op, body encoder) (jute.Op, encoder) {
 	if r, ok := body.(*jute.SetWatches2); ok {
@@ -93,7 +93,7 @@ func (forgetsPersistent) request(_ *target, _ *wire, op jute.Op, body encoder) (
 }
 
 // removesNothing answers removeWatches and leaves the watch.
-type removesNothing struct{ faithful }
+type removesNothing struct{ noDifference }
 
 func (removesNothing) request(_ *target, _ *wire, op jute.Op, body encoder) (jute.Op, encoder) {
 	if op == jute.OpRemoveWatches {
@@ -104,7 +104,7 @@ func (removesNothing) request(_ *target, _ *wire, op jute.Op, body encoder) (jut
 
 // keepsPersistent leaves a persistent watch what it is when a read asks for a
 // watch on the same path.
-type keepsPersistent struct{ faithful }
+type keepsPersistent struct{ noDifference }
 
 func (keepsPersistent) request(tg *target, c *wire, op jute.Op, body encoder) (jute.Op, encoder) {
 	if r, ok := body.(*jute.PathWatch); ok && slices.ContainsFunc(tg.srv.Watches(), func(w zkserver.Watch) bool {
@@ -116,7 +116,7 @@ func (keepsPersistent) request(tg *target, c *wire, op jute.Op, body encoder) (j
 }
 
 // TestDifferentialFindsADifference is the test of the test: a server with a
-// planted difference must be told apart from one without it. The seed is
+// planted difference must be distinguished from one without it. The seed is
 // fixed, so that the outcome is the same each time.
 func TestDifferentialFindsADifference(t *testing.T) {
 	embedded(t)
@@ -125,14 +125,14 @@ func TestDifferentialFindsADifference(t *testing.T) {
 		require.NoError(t, flag.Set(name, value))
 		defer flag.Set(name, old)
 	}
-	for _, planted := range []plant{notEmptyFirst{}, neverRecursive{}, forgetsPersistent{}, removesNothing{}, keepsPersistent{}} {
+	for _, planted := range []difference{notEmptyFirst{}, neverRecursive{}, forgetsPersistent{}, removesNothing{}, keepsPersistent{}} {
 		t.Run(fmt.Sprintf("%T", planted), func(t *testing.T) {
 			one, other := &target{T: t, srv: zkserver.Run(t)}, &target{T: t, srv: zkserver.Run(t)}
 			said := fails(t, func(tb rapid.TB) {
 				rapid.Check(tb, func(rt *rapid.T) {
 					steps := sequence().Draw(rt, "steps")
 					root := newRoot()
-					agree(rt, steps, play(rt, one, root, steps, faithful{}), play(rt, other, root, steps, planted))
+					agree(rt, steps, play(rt, one, root, steps, noDifference{}), play(rt, other, root, steps, planted))
 				})
 			})
 			require.Contains(t, said, "embedded:\n", "the planted difference is not found")
@@ -148,29 +148,32 @@ func TestDifferentialAgreesWithItself(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		steps := sequence().Draw(rt, "steps")
 		root := newRoot()
-		agree(rt, steps, play(rt, one, root, steps, faithful{}), play(rt, other, root, steps, faithful{}))
+		agree(rt, steps, play(rt, one, root, steps, noDifference{}), play(rt, other, root, steps, noDifference{}))
 	})
 }
 
-// failing is a test that may fail without failing the one that runs it.
-type failing struct {
+// A failureRecorder is a test that may fail without failing the one that runs it.
+type failureRecorder struct {
 	*testing.T
 	failed bool
 	said   string
 }
 
-func (f *failing) Errorf(format string, args ...any) { f.Logf(format, args...); f.failed = true }
-func (f *failing) Error(args ...any)                 { f.Errorf("%s", fmt.Sprint(args...)) }
-func (f *failing) Fail()                             { f.failed = true }
-func (f *failing) FailNow()                          { f.failed = true; runtime.Goexit() }
-func (f *failing) Fatalf(format string, args ...any) { f.Logf(format, args...); f.FailNow() }
-func (f *failing) Fatal(args ...any)                 { f.Fatalf("%s", fmt.Sprint(args...)) }
-func (f *failing) Failed() bool                      { return f.failed }
-func (f *failing) Logf(format string, args ...any)   { f.said += fmt.Sprintf(format, args...) }
+func (f *failureRecorder) Errorf(format string, args ...any) {
+	f.Logf(format, args...)
+	f.failed = true
+}
+func (f *failureRecorder) Error(args ...any)                 { f.Errorf("%s", fmt.Sprint(args...)) }
+func (f *failureRecorder) Fail()                             { f.failed = true }
+func (f *failureRecorder) FailNow()                          { f.failed = true; runtime.Goexit() }
+func (f *failureRecorder) Fatalf(format string, args ...any) { f.Logf(format, args...); f.FailNow() }
+func (f *failureRecorder) Fatal(args ...any)                 { f.Fatalf("%s", fmt.Sprint(args...)) }
+func (f *failureRecorder) Failed() bool                      { return f.failed }
+func (f *failureRecorder) Logf(format string, args ...any)   { f.said += fmt.Sprintf(format, args...) }
 
 // fails returns what a test says when it fails, "" if it passes.
 func fails(t *testing.T, run func(tb rapid.TB)) string {
-	f := &failing{T: t}
+	f := &failureRecorder{T: t}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -205,18 +208,18 @@ var diffACLs = [][]jute.ACL{
 	{},
 }
 
-// A player plays a sequence on one server and writes down what it hears.
+// A player plays a sequence on one server and records the answers.
 type player struct {
 	tg       *target
 	conns    []*wire
 	sessions map[int64]string // id → name that is the same on both servers
 	writes   []int64          // zxids of our own writes
-	heard    []string
-	planted  plant
+	received []string
+	planted  difference
 }
 
 func (p *player) say(format string, args ...any) {
-	p.heard = append(p.heard, fmt.Sprintf(format, args...))
+	p.received = append(p.received, fmt.Sprintf(format, args...))
 }
 
 func (p *player) connect(i int) {
@@ -247,8 +250,8 @@ func (p *player) reattach(i int, password []byte) {
 	}
 }
 
-// play returns what every client heard, in order.
-func play(t *rapid.T, tg *target, root string, steps []diffStep, planted plant) []string {
+// play returns what every client received, in order.
+func play(t *rapid.T, tg *target, root string, steps []diffStep, planted difference) []string {
 	p := &player{tg: tg, conns: make([]*wire, clients), sessions: map[int64]string{0: "none"}, planted: planted}
 	admin := tg.connect()
 	auth := func() { admin.do(jute.OpAuth, &jute.AuthPacket{Scheme: "digest", Auth: []byte("u:p")}) }
@@ -275,7 +278,7 @@ func play(t *rapid.T, tg *target, root string, steps []diffStep, planted plant) 
 		c.Close()
 	}
 	tg.removeAll(admin, parent)
-	admin.do(jute.OpCloseSession, none{})
+	admin.do(jute.OpCloseSession, emptyBody{})
 	admin.Close()
 	return p.masked(root)
 }
@@ -290,14 +293,14 @@ func (p *player) step(s diffStep, root string) {
 		}
 		p.request(c, s.op, s.body(root, p.writes))
 	case "closeSession":
-		p.request(c, jute.OpCloseSession, none{})
+		p.request(c, jute.OpCloseSession, emptyBody{})
 		p.end(c)
 		p.connect(s.client)
 	case "wrong password":
 		p.reattach(s.client, []byte("wrong password !"))
 		p.reattach(s.client, c.session.Password)
 	case "unknown op":
-		p.request(c, 99, none{})
+		p.request(c, 99, emptyBody{})
 		p.end(c)
 		p.reattach(s.client, c.session.Password)
 	case "auth without data":
@@ -402,7 +405,7 @@ func (p *player) body(op jute.Op, code jute.Code, d *jute.Decoder) (text string)
 	return ""
 }
 
-// events writes down what the clients were told of a step.
+// events records the events that the clients got of a step.
 func (p *player) events(anyOrder bool) {
 	for i, c := range p.conns {
 		c.write(frame(&jute.RequestHeader{Xid: jute.XidPing, Op: jute.OpPing}))
@@ -421,11 +424,11 @@ func (p *player) events(anyOrder bool) {
 
 var marked = regexp.MustCompile(`\{(-?\d+)\}`)
 
-// masked replaces each zxid by its place among all that were heard, and the
+// masked replaces each zxid by its rank among all that were received, and the
 // name of the root, which is another one each time.
 func (p *player) masked(root string) []string {
 	var zxids []int64
-	for _, line := range p.heard {
+	for _, line := range p.received {
 		for _, m := range marked.FindAllStringSubmatch(line, -1) {
 			z, _ := strconv.ParseInt(m[1], 10, 64)
 			zxids = append(zxids, z)
@@ -433,15 +436,15 @@ func (p *player) masked(root string) []string {
 	}
 	slices.Sort(zxids)
 	zxids = slices.Compact(zxids)
-	for i, line := range p.heard {
+	for i, line := range p.received {
 		line = strings.ReplaceAll(line, root, "~")
-		p.heard[i] = marked.ReplaceAllStringFunc(line, func(m string) string {
+		p.received[i] = marked.ReplaceAllStringFunc(line, func(m string) string {
 			z, _ := strconv.ParseInt(strings.Trim(m, "{}"), 10, 64)
 			rank, _ := slices.BinarySearch(zxids, z)
 			return fmt.Sprintf("#%d", rank)
 		})
 	}
-	return p.heard
+	return p.received
 }
 
 func agree(t *rapid.T, steps []diffStep, embedded, other []string) {

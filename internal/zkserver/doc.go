@@ -27,7 +27,7 @@
 //     fails; one that succeeds uses up a zxid and gets no reply.
 //   - A setWatches or setWatches2 with a null list does nothing and is answered
 //     with -5, by both; the real server first carries out the lists before it.
-//   - No TTL nodes (a real server refuses them, too, unless told otherwise),
+//   - No TTL nodes (a real server refuses them, too, by default),
 //     no quotas, no read-only mode, no limit of connections per address.
 //   - ACL schemes: world, auth, digest, ip (in canonical form). No super
 //     user, no x509.

@@ -7,7 +7,7 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// A Request is what a fault's condition sees of a packet from a client.
+// A Request is a packet from a client, for a fault's condition.
 type Request struct {
 	Session int64 // in a handshake the session asked for, 0 for a new one
 	Xid     int32
@@ -90,7 +90,7 @@ func (f *Fault) Release() {
 }
 
 // meetFault finds the fault that applies to a request, and holds or loses
-// the request if it says so. False: it is lost.
+// the request accordingly. It returns false if the request is lost.
 func (c *conn) meetFault(req Request) (f *Fault, ok bool) {
 	s := c.s
 	s.mu.Lock()

@@ -18,7 +18,7 @@ type Node struct {
 	Container bool
 }
 
-// Node returns the node at path; false: there is none.
+// Node returns the node at path, or false if there is none.
 func (s *Server) Node(path string) (Node, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,8 +61,8 @@ func (s *Server) Sessions() []Session {
 	return out
 }
 
-// Ephemerals returns the paths of a session's ephemeral nodes, sorted. False:
-// there is no such session.
+// Ephemerals returns the paths of a session's ephemeral nodes, sorted, or false
+// if there is no such session.
 func (s *Server) Ephemerals(session int64) ([]string, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *Server) Ephemerals(session int64) ([]string, bool) {
 	return slices.Sorted(maps.Keys(ss.ephemerals)), true
 }
 
-// A Watch says that a session's connection is to be told of a change. A watch
+// A Watch is armed: a session's connection is to get an event of a change. A watch
 // of addWatch counts as two, one with Children and one without.
 type Watch struct {
 	Path       string
@@ -128,7 +128,8 @@ func (s *Server) WatchesOf(session int64) []Watch {
 }
 
 // Expire ends a session as if its timeout had run out: its ephemeral nodes
-// go and its connection is closed. False: there is no such session.
+// are deleted and its connection is closed. It returns false if there is no such
+// session.
 func (s *Server) Expire(session int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +141,7 @@ func (s *Server) Expire(session int64) bool {
 }
 
 // Cut closes a session's connection; the session lives on until its timeout.
-// False: there is no such session, or no client is attached to it.
+// It returns false if there is no such session, or no client is attached to it.
 func (s *Server) Cut(session int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +154,8 @@ func (s *Server) Cut(session int64) bool {
 }
 
 // SetSequence makes the next child of the node at path the one with number
-// next, as if that many had been made before. False: there is no such node.
+// next, as if that many had been made before. It returns false if there is no such
+// node.
 func (s *Server) SetSequence(path string, next int32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// handle carries out one request and queues its reply. False: the connection
-// is to be read no further.
+// handle carries out one request and queues its reply. It returns false if the
+// connection is to be read no further.
 func (c *conn) handle(frame []byte) bool {
 	d := jute.NewDecoder(frame)
 	var h jute.RequestHeader
@@ -366,7 +366,7 @@ func createAs(op jute.Op, r *jute.CreateTTLRequest) write {
 }
 
 // executeMulti carries out all operations of a multi or none. The reply's
-// header says OK either way; what failed is said operation by operation.
+// header has OK either way; each operation has its own error.
 func (s *Server) executeMulti(c *conn, d *jute.Decoder, body *jute.Encoder) jute.Code {
 	type step struct {
 		op  jute.Op

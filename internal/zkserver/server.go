@@ -17,7 +17,7 @@ var ErrClosed = errors.New("zkserver: server closed")
 const (
 	defaultTick       = 2 * time.Second  // as in ZooKeeper's sample configuration
 	containerInterval = time.Minute      // znode.container.checkIntervalMs
-	handshakeTimeout  = 10 * time.Second // a connection that says nothing is closed after it
+	handshakeTimeout  = 10 * time.Second // a connection without a handshake is closed after it
 )
 
 // A Server is one embedded ZooKeeper. All methods may be called from any
@@ -29,8 +29,8 @@ type Server struct {
 	done    chan struct{} // closed by Close
 	wg      sync.WaitGroup
 
-	// mu guards everything below, and every conn and session: what the server
-	// does is one sequence, as in ZooKeeper. Nothing blocks while it is held.
+	// mu guards everything below, and every conn and session: the server's steps
+	// are one sequence, as in ZooKeeper. Nothing blocks while it is held.
 	mu           sync.Mutex
 	closed       bool
 	listener     net.Listener
@@ -52,8 +52,8 @@ type Server struct {
 // An Option changes a new Server.
 type Option func(*Server)
 
-// WithTick sets the tick, the grain of session expiry, 2 s unless told
-// otherwise. Session timeouts are clamped to between 2 and 20 ticks.
+// WithTick sets the tick, the grain of session expiry; the default is
+// 2 s. Session timeouts are clamped to between 2 and 20 ticks.
 // It panics if tick is not positive.
 func WithTick(tick time.Duration) Option {
 	if tick <= 0 {
@@ -113,7 +113,7 @@ func Run(t TB, options ...Option) *Server {
 
 // Listen opens a TCP port on loopback, chosen by the system, and returns its
 // address. Called again, it returns the same address. Not for use in a
-// testing/synctest bubble: time stands still there while a socket is waited
+// testing/synctest bubble: time stops there while a socket is waited
 // for.
 func (s *Server) Listen() (addr string, err error) { return s.ListenAt("127.0.0.1:0") }
 

@@ -294,7 +294,7 @@ func TestAHeldReplyIsSentHoweverLateItIsReleased(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		require.Empty(tg, got, "the first is held still, and so is all behind it")
+		require.Empty(tg, got, "the first is still held, and so is all behind it")
 		first.Release()
 		require.EqualValues(tg, 1, <-got)
 		require.EqualValues(tg, 2, <-got)
@@ -388,7 +388,7 @@ func TestAClientThatNeverReadsIsReadNoFurther(t *testing.T) {
 		}()
 		require.Less(tg, <-sent, 20, "500 MB of replies are waiting in the server")
 		synctest.Wait()
-		require.False(tg, tg.lives(c), "its session expires like any that is not heard of")
+		require.False(tg, tg.lives(c), "its session expires like any without a packet")
 	})
 }
 
@@ -425,15 +425,15 @@ func TestASilentConnectionIsClosed(t *testing.T) {
 	})
 }
 
-// quiet keeps go-zookeeper from writing to standard error.
-type quiet struct{}
+// quietLogger keeps go-zookeeper from writing to standard error.
+type quietLogger struct{}
 
-func (quiet) Printf(string, ...any) {}
+func (quietLogger) Printf(string, ...any) {}
 
 func clientOf(t testing.TB, srv *zkserver.Server) *zk.Conn {
 	addr, err := srv.Listen()
 	require.NoError(t, err)
-	conn, events, err := zk.Connect([]string{addr}, 20*time.Second, zk.WithLogger(quiet{}), zk.WithLogInfo(false),
+	conn, events, err := zk.Connect([]string{addr}, 20*time.Second, zk.WithLogger(quietLogger{}), zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(64<<10), zk.WithMaxConnBufferSize(64<<10))
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
@@ -534,7 +534,7 @@ func FuzzConn(f *testing.F) {
 		require.Equal(t, jute.OK, bystander.delete("/bystander"))
 		c.Close()
 		<-done
-		code, _ := bystander.do(jute.OpCloseSession, none{})
+		code, _ := bystander.do(jute.OpCloseSession, emptyBody{})
 		require.Equal(t, jute.OK, code)
 		if c.session.SessionID != 0 {
 			srv.Expire(c.session.SessionID)

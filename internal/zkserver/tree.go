@@ -13,7 +13,7 @@ import (
 
 // A node is one znode. Guarded by Server.mu.
 type node struct {
-	data                []byte // nil and empty are told apart
+	data                []byte // nil and empty differ
 	acl                 []jute.ACL
 	czxid, mzxid, pzxid int64
 	ctime, mtime        int64
@@ -242,8 +242,8 @@ func (t *txn) remove(path string) {
 	})
 	t.s.unlink(path)
 	t.events = append(t.events, func() {
-		told := t.s.dataWatches.fire(path, jute.EventDeleted, n.acl, nil)
-		t.s.childWatches.fire(path, jute.EventDeleted, n.acl, told)
+		sent := t.s.dataWatches.fire(path, jute.EventDeleted, n.acl, nil)
+		t.s.childWatches.fire(path, jute.EventDeleted, n.acl, sent)
 		t.s.childWatches.fire(parentPath, jute.EventChildrenChanged, parent.acl, nil)
 	})
 }
@@ -351,7 +351,7 @@ func (s *Server) reapContainersLocked() {
 	}
 }
 
-// validPath says whether a node may have this path (PathUtils.validatePath
+// validPath reports whether a node may have this path (PathUtils.validatePath
 // in the Apache source).
 func validPath(path string) bool {
 	if path == "" || path[0] != '/' {

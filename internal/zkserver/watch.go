@@ -69,12 +69,12 @@ func (w *watchTable) drop(c *conn) {
 	}
 }
 
-// fire tells all connections that watch path, except those in told, and ends
+// fire sends an event to all connections that watch path, except those in sent, and ends
 // the one-shot watches among theirs. A connection that may not read the node,
 // by its acl, gets no event; its watch has fired all the same (CVE-2024-23944).
 // The result holds all connections whose watch has fired, oldest first: the
 // order of their events, so that a run can be repeated exactly.
-func (w *watchTable) fire(path string, event jute.EventType, acl []jute.ACL, told []*conn) (fired []*conn) {
+func (w *watchTable) fire(path string, event jute.EventType, acl []jute.ACL, sent []*conn) (fired []*conn) {
 	for at := path; ; at, _ = split(at) {
 		for c, mode := range w.conns[at] {
 			switch {
@@ -94,7 +94,7 @@ func (w *watchTable) fire(path string, event jute.EventType, acl []jute.ACL, tol
 	slices.SortFunc(fired, older)
 	fired = slices.Compact(fired) // a connection that watches the node and one above it gets one event
 	for _, c := range fired {
-		if _, known := slices.BinarySearchFunc(told, c, older); !known && c.may(jute.PermRead, acl) {
+		if _, known := slices.BinarySearchFunc(sent, c, older); !known && c.may(jute.PermRead, acl) {
 			c.sendEventLocked(event, path)
 		}
 	}

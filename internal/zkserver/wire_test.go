@@ -110,14 +110,14 @@ type raw []byte
 
 func (r raw) Encode(e *jute.Encoder) { e.Raw(r) }
 
-type none struct{}
+type emptyBody struct{}
 
-func (none) Encode(*jute.Encoder) {}
+func (emptyBody) Encode(*jute.Encoder) {}
 
-// path is a body that is just a path.
-type justPath string
+// A pathBody is a body that is just a path.
+type pathBody string
 
-func (p justPath) Encode(e *jute.Encoder) { e.String(string(p)) }
+func (p pathBody) Encode(e *jute.Encoder) { e.String(string(p)) }
 
 func frame(parts ...encoder) []byte {
 	var e jute.Encoder

@@ -20,7 +20,7 @@ import (
 // A Client is a zk.Conn, whose session timeout is known. It is safe for concurrent use.
 type Client struct {
 	conn    *zk.Conn
-	told    time.Duration // the session timeout that the user has given, or 0
+	given   time.Duration // the session timeout that the user has given, or 0
 	closed  chan struct{} // closed once the client is found to be closed
 	closing sync.Once     // closes it
 	serial  *atomic.Int64 // counts the nodes
@@ -48,10 +48,10 @@ type key struct {
 }
 
 // Of returns the Client of conn, the same one for all locks that have the same
-// session timeout. 0 is what Connect's client has agreed on last, or 4 s.
+// session timeout. 0 means the one that Connect's client has agreed on last, or 4 s.
 func Of(conn *zk.Conn, timeout time.Duration) *Client {
 	serial, _ := serials.LoadOrStore(weak.Make(conn), new(atomic.Int64))
-	c := &Client{conn: conn, told: timeout, serial: serial.(*atomic.Int64), closed: make(chan struct{})}
+	c := &Client{conn: conn, given: timeout, serial: serial.(*atomic.Int64), closed: make(chan struct{})}
 	c.fewer = sync.NewCond(&c.mu)
 	c.round = make(chan struct{})
 	c.timer = time.AfterFunc(time.Hour, c.prove)
@@ -78,7 +78,7 @@ func (c *Client) close() { c.closing.Do(func() { close(c.closed) }) }
 // Closed returns a channel that is closed once the client is found to be closed.
 func (c *Client) Closed() <-chan struct{} { return c.closed }
 
-// EventErr returns ErrClosed if an event says that the client has been closed.
+// EventErr returns ErrClosed if an event reports that the client has been closed.
 func (c *Client) EventErr(ev zk.Event) error {
 	if !errors.Is(ev.Err, zk.ErrClosing) {
 		return nil
@@ -92,8 +92,8 @@ func (c *Client) SessionID() int64 { return c.conn.SessionID() }
 
 // Timeout returns the session timeout.
 func (c *Client) Timeout() time.Duration {
-	if c.told != 0 {
-		return c.told
+	if c.given != 0 {
+		return c.given
 	}
 	agreed, _ := zkconn.SessionTimeout(c.conn)
 	return agreed
@@ -109,13 +109,13 @@ const (
 )
 
 // call makes one request, notes what its answer proves, and sorts the error.
-// The client's calls cannot be cancelled: only a goroutine that nobody waits
-// for without a ctx may call it.
+// The client's calls cannot be cancelled, so a caller that has a ctx must not call
+// it in its own goroutine.
 func (c *Client) call(by answerer, request func() error) error {
 	return c.send(by, request, false)
 }
 
-// send is call. A request of a proof is not kept back.
+// send does what call does. A request of a proof is not kept back.
 func (c *Client) send(by answerer, request func() error, proof bool) error {
 	first := c.begin(proof)
 	session, e := c.conn.SessionID(), exchange{sent: time.Now(), first: first}
@@ -166,8 +166,8 @@ func (c *Client) insist(stop <-chan struct{}, by answerer, request func() error)
 	return ErrStopped
 }
 
-// Sync returns when the client's server has heard of all that was answered to any
-// client before.
+// Sync returns when the client's server has applied every change that was answered
+// to any client before.
 func (c *Client) Sync(stop <-chan struct{}) error { return c.insist(stop, theLeader, c.sync) }
 
 // Children lists a node. A node that does not exist has no children.
@@ -196,7 +196,7 @@ func (c *Client) Set(stop <-chan struct{}, node string, data []byte, version int
 	return c.insist(stop, aQuorum, func() error { _, err := c.conn.Set(node, data, version); return err })
 }
 
-// IsClosed says whether a channel is closed on which nothing is sent.
+// IsClosed reports whether a channel is closed on which nothing is sent.
 func IsClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:

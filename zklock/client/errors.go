@@ -36,9 +36,9 @@ func oneOf(err error, list []error) bool {
 	return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
 }
 
-// transient says that the next try may have another answer. If a write fails,
-// the client returns the net package's error, whatever that is. So every error
-// that is not known is transient.
+// transient reports whether the next try may have another answer. If a write fails,
+// the client returns the net package's error, whatever that is. So every other error
+// is transient.
 func transient(err error) bool {
 	code, unnamed := serverCode(err)
 	return !oneOf(err, refusals) && (!unnamed || slices.Contains(passing, code))
@@ -59,7 +59,8 @@ type noAnswer struct {
 func (e *noAnswer) Error() string { return fmt.Sprintf("no answer from %s: %v", e.server, e.err) }
 func (e *noAnswer) Unwrap() error { return e.err }
 
-// busy is 1 if a server has answered that it has not done it now, and else 0.
+// busy returns 1 if a server has answered that it could not carry out the request
+// now, and else 0.
 func (e *noAnswer) busy() int {
 	if _, ok := serverCode(e.err); ok {
 		return 1
@@ -67,8 +68,8 @@ func (e *noAnswer) busy() int {
 	return 0
 }
 
-// maybe says that a request with this error may have been carried out: it was
-// not answered, and the client has not called it off before it was sent.
+// maybe reports whether a request with this error may have been carried out: it was
+// not answered, and the client has not dropped it before it was sent.
 func maybe(err error) bool {
 	var lost *noAnswer
 	return errors.As(err, &lost) && !errors.Is(err, zk.ErrNoServer)
@@ -83,15 +84,15 @@ var (
 	ErrClosed = fmt.Errorf("the client has been closed: %w", zk.ErrClosing)
 	// ErrGone: a node has gone, or its session has.
 	ErrGone = errors.New("the node in the queue has gone")
-	// ErrStopped: nobody wants the answer any more.
-	ErrStopped = errors.New("zklock: nobody wants the answer any more")
+	// ErrStopped: the answer is no longer needed.
+	ErrStopped = errors.New("zklock: the answer is no longer needed")
 )
 
 const shortPause = 100 * time.Millisecond
 
-// again waits until the next try, the longer the more often the server was too
-// busy. It returns err if that is not a reason for one, ErrStopped once stop is
-// closed, and ErrClosed if the client has been closed.
+// again waits before the next try; the pause grows with the number of times that the
+// server was too busy. It returns err if another try makes no sense, ErrStopped once
+// stop is closed, and ErrClosed if the client has been closed.
 func (c *Client) again(err error, stop <-chan struct{}, busy int) error {
 	if err := c.final(err); err != nil {
 		return err
@@ -135,8 +136,8 @@ func (c *Client) pause(d time.Duration, stop <-chan struct{}) error {
 	}
 }
 
-// Ended is the error of a call whose ctx has ended. It wraps ctx.Err() and
-// says what the trouble with the server was, if there was any.
+// Ended returns the error of a call whose ctx has ended. It wraps ctx.Err() and, if
+// a request had no answer, the error of the last one.
 func (c *Client) Ended(ctx context.Context, what string, began time.Time) error {
 	err := whyEnded(ctx)
 	c.mu.Lock()

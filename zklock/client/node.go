@@ -16,7 +16,7 @@ type Parent struct {
 	c    *Client
 	path string
 	acl  []zk.ACL // of all nodes that are made
-	way  atomic.Int32
+	mode atomic.Int32
 }
 
 // Parent returns the node at a path. It sends nothing.
@@ -37,19 +37,19 @@ type Node struct {
 // Name returns the last part of the path.
 func (n *Node) Name() string { return path.Base(n.Path) }
 
-// A Refused is called when the server has refused a request for the n-th time, and
-// it is tried again: the reason may pass.
-type Refused func(n int, err error)
+// A RefusalFunc is called when the server has refused a request for the n-th time,
+// and it is tried again: the reason may pass.
+type RefusalFunc func(n int, err error)
 
 // Create makes a node, once, whatever happens on the way. named returns what is
 // before the number in the name, and the data, for an id that no other node ever has,
 // of whatever session: by it the node is found if the reply to the create was lost.
-func (p *Parent) Create(stop <-chan struct{}, named func(id string) (prefix string, data []byte), refused Refused) (*Node, error) {
+func (p *Parent) Create(stop <-chan struct{}, named func(id string) (prefix string, data []byte), refused RefusalFunc) (*Node, error) {
 	c := p.c
 	var prefix string
 	var data []byte
 	for {
-		if c.SessionID() == 0 { // wait for a session: the answer to the create is to count for it
+		if c.SessionID() == 0 { // wait for a session: the create must belong to one
 			if err := c.Sync(stop); err != nil {
 				return nil, err
 			}
@@ -73,7 +73,7 @@ func (p *Parent) Create(stop <-chan struct{}, named func(id string) (prefix stri
 			case found != nil:
 				node, err = found, nil
 			case err == nil:
-				continue // it went with the other session
+				continue // it was deleted with the other session
 			}
 		}
 		switch {
@@ -99,9 +99,9 @@ func (p *Parent) Create(stop <-chan struct{}, named func(id string) (prefix stri
 	}
 }
 
-// The way of a Parent is how nodes are made.
+// The mode of a Parent is how nodes are made.
 const (
-	unknown  = iota // create, until a list tells whether the parent has data
+	unknown  = iota // create, until a list shows whether the parent has data
 	counting        // create and write the parent, which has no data
 	creating        // create: the parent has data, or we may not write it
 )
@@ -111,10 +111,10 @@ const (
 // transaction: the czxid of our node, and the number of children. So a contender
 // that is alone needs no list.
 func (n *Node) create(prefix string, data []byte) error {
-	p, how := n.parent, n.parent.way.Load()
+	p, mode := n.parent, n.parent.mode.Load()
 	conn := p.c.conn
 	err := p.c.call(aQuorum, func() (err error) {
-		if how != counting {
+		if mode != counting {
 			n.Path, err = conn.Create(prefix, data, zk.FlagEphemeralSequential, p.acl)
 			return err
 		}
@@ -127,11 +127,11 @@ func (n *Node) create(prefix string, data []byte) error {
 		return err
 	})
 	switch {
-	case how != counting:
+	case mode != counting:
 	case errors.Is(err, zk.ErrNoNode):
-		p.way.Store(unknown) // the next parent may have data
+		p.mode.Store(unknown) // the next parent may have data
 	case errors.Is(err, zk.ErrNoAuth) || isUnimplemented(err):
-		p.way.Store(creating)
+		p.mode.Store(creating)
 		return n.create(prefix, data)
 	}
 	return err
@@ -142,17 +142,17 @@ func isUnimplemented(err error) bool { return err != nil && err.Error() == "unkn
 // List returns the names of all children.
 func (p *Parent) List(stop <-chan struct{}) (names []string, stat *zk.Stat, err error) {
 	names, stat, err = p.c.Children(stop, p.path)
-	if stat != nil && p.way.Load() == unknown {
-		how := int32(counting)
+	if stat != nil && p.mode.Load() == unknown {
+		mode := int32(counting)
 		if stat.DataLength > 0 {
-			how = creating
+			mode = creating
 		}
-		p.way.Store(how)
+		p.mode.Store(mode)
 	}
 	return names, stat, err
 }
 
-// make makes containers, which go when they have become empty.
+// make makes containers, which the server deletes when they have become empty.
 func (p *Parent) make(dir string) error {
 	c := p.c
 	for {
@@ -177,9 +177,9 @@ func (p *Parent) make(dir string) error {
 
 // find returns the node of a create that was not answered, nil if it was not made
 // and will not be. It does not give up: the node would stay in the queue until
-// the session ends. The sync is there because the client's server, perhaps a new
-// one, may not have heard yet of what was made through another.
-func (p *Parent) find(prefix string, refused Refused) (*Node, error) {
+// the session ends. It needs the sync because the client's server, perhaps a new
+// one, may be behind the one through which the node was made.
+func (p *Parent) find(prefix string, refused RefusalFunc) (*Node, error) {
 	session := p.c.SessionID()
 	for n := 1; ; n++ {
 		node, err := p.look(prefix)
@@ -190,7 +190,7 @@ func (p *Parent) find(prefix string, refused Refused) (*Node, error) {
 			return nil, err
 		}
 		if p.c.SessionID() != session {
-			return nil, nil // and the node has gone with its session
+			return nil, nil // the node was deleted with its session
 		}
 	}
 }
@@ -221,10 +221,10 @@ func (p *Parent) look(prefix string) (*Node, error) {
 }
 
 // Delete deletes the node, and tries until the node or its session has gone.
-// deleted: the node was there until then. The error says what has ended the node if
-// it was not this. No other node ever has its name, so a delete that the client
+// deleted is true if the node was there until then. If something else has ended the
+// node, err says what. No other node ever has its name, so a delete that the client
 // keeps back until it has another session does no harm.
-func (n *Node) Delete(refused Refused) (deleted bool, err error) {
+func (n *Node) Delete(refused RefusalFunc) (deleted bool, err error) {
 	c := n.parent.c
 	for sent, times, busy := false, 0, 0; ; { // sent: a delete that was not answered
 		if c.SessionID() != n.Session {
@@ -254,8 +254,8 @@ func (n *Node) Delete(refused Refused) (deleted bool, err error) {
 
 // refused waits before the next try of a request that must succeed in the end, after
 // the server has refused it n times. The pauses grow.
-func (c *Client) refused(n int, err error, tell Refused) error {
-	tell(n, err)
+func (c *Client) refused(n int, err error, report RefusalFunc) error {
+	report(n, err)
 	return c.pause(c.backoff(n-1), nil)
 }
 

@@ -98,9 +98,9 @@ func TestARequestThatFoundNoServerIsSentAsSoonAsThereIsOne(t *testing.T) {
 	})
 }
 
-// TestADeleteThatWasSentIsRememberedThoughTheNextFindsNoServer: the node has gone by
-// it, and so the lock was not lost.
-func TestADeleteThatWasSentIsRememberedThoughTheNextFindsNoServer(t *testing.T) {
+// TestADeleteCountsAlthoughTheNextFindsNoServer: the first one has deleted the node,
+// so the lock was not lost.
+func TestADeleteCountsAlthoughTheNextFindsNoServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
 		conn, down, _ := oneServer(t, srv)

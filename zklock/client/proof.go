@@ -15,26 +15,26 @@ import (
 //
 // # The proof
 //
-// Only the leader ends a session: when it has not heard of it for the session
-// timeout, T. A follower reports to the leader which sessions it has heard. A
-// follower that is cut off from the leader goes on answering reads, and a leader
-// that is cut off from a quorum goes on answering syncs. So no single answer
-// shows what the leader has heard. Three answered requests together do:
+// Only the leader ends a session: when it has had no sign of it for the session
+// timeout, T. A follower reports to the leader the sessions from which it has had a
+// request. A follower that is cut off from the leader goes on answering reads, and a
+// leader that is cut off from a quorum goes on answering syncs. So no single answer
+// shows what has been reported to the leader. Three answered requests together do:
 //
-//   - i, any request. The follower has heard the session.
+//   - i, any request. The follower has received it.
 //   - j, a sync or a write, sent at least 7/24 T after i was answered. The leader
 //     pings each follower every half tick, so in that time it has sent at least
-//     one ping, and the follower has replied with what it had heard, i among
-//     it. The leader's messages to a follower keep their order, so the follower
+//     one ping, and the follower has replied with its sessions, that of i among
+//     them. The leader's messages to a follower keep their order, so the follower
 //     replied to that ping before it passed on the answer to j.
 //   - k, a write, sent after j was answered. The follower's messages to the leader
-//     keep their order, too, so k came after the reply: the leader knew of i
-//     when it handled k. The answer to k came through a quorum, so this leader had
-//     not been replaced. A later leader gives each session T from its own start.
+//     keep their order, too, so k came after the reply: the leader had the report
+//     of i when it handled k. The answer to k came through a quorum, so this leader
+//     had not been replaced. A later leader gives each session T from its own start.
 //
 // So the session lives until T after i was sent. If the client has changed
 // servers in between, the new server has asked the leader for the session, which
-// counts as hearing it, later than i. Half a tick is at most T/4, because a
+// is a sign of it, later than i. Half a tick is at most T/4, because a
 // server by default agrees to no less than two ticks; the other 1/24 T is
 // for a ping that is late. The k of one proof is the i of the next.
 //
@@ -47,9 +47,10 @@ import (
 // # Before the first proof
 //
 // A session is then only presumed to live, for 3/8 T after a write was sent. The
-// leader has carried out the write, so the session lived. What the leader
-// knew of it was no older than the client's own pings, every T/3, and the follower's
-// reports, at most 7/24 T apart. A write at T/12, and one at T/6, renew this.
+// leader has carried out the write, so the session lived. The leader's last sign of
+// it was no older than the pause between two pings of the client, T/3, and the one
+// between two reports of the follower, at most 7/24 T. A write at T/12, and one at
+// T/6, extend this.
 //
 // # Outages
 //
@@ -71,23 +72,23 @@ import (
 // the connection breaks, both kinds come back at once, or after 1 s if all servers
 // have been tried.
 type proof struct {
-	users     int           // that need the session to be safe
-	distance  time.Duration // a round trip to the server takes no longer, by what was measured last
-	timer     *time.Timer   // when the next request is due
+	users     int           // entries that need the session to be safe
+	roundTrip time.Duration // to the server: the longest that it takes, by the last measurement
+	timer     *time.Timer   // runs until the next request is due
 	fires     time.Time     // when timer does
 	proving   bool
 	listening bool          // a proof waits for an answer
 	silence   *time.Timer   // runs meanwhile
 	connected bool          // when silence was started
 	round     chan struct{} // closed when a proof is complete
-	unproved  error         // why the last one is not, or is of little use
+	unproved  error         // why the last proof is not complete, or is of little use
 
-	session  int64         // what follows is of this session
-	counts   time.Duration // and of this session timeout: the next server may agree to another one
-	heard    exchange      // i
-	led      exchange      // when i was sent, and j answered
+	session  int64         // the fields below are of this session
+	timeout  time.Duration // and of this session timeout: the next server may agree to another one
+	i        exchange      // the last request i
+	ij       exchange      // when i was sent, and j answered
 	proved   time.Time     // until when the session is safe, by a proof
-	presumed time.Time     // the same by a write, before there was a proof that counts
+	presumed time.Time     // the same by a write, before there was a valid proof
 }
 
 type exchange struct {
@@ -107,26 +108,26 @@ func (c *Client) note(session int64, by answerer, e exchange) {
 	if c.conn.SessionID() != session { // looked up here: no later session has been noted
 		return
 	}
-	if timeout := c.Timeout(); c.session != session || c.counts != timeout {
-		c.session, c.counts, c.heard, c.led, c.proved, c.presumed = session, timeout, e, exchange{}, time.Time{}, time.Time{}
+	if timeout := c.Timeout(); c.session != session || c.timeout != timeout {
+		c.session, c.timeout, c.i, c.ij, c.proved, c.presumed = session, timeout, e, exchange{}, time.Time{}, time.Time{}
 		defer c.armLocked(c.Timeout() / 30)
 	}
-	if took := e.answered.Sub(e.sent); e.first || took < c.distance {
-		c.distance = took // any other may have waited for those in front of it
+	if took := e.answered.Sub(e.sent); e.first || took < c.roundTrip {
+		c.roundTrip = took // any other may have waited for those in front of it
 	}
 	until := e.sent.Add(c.Timeout() * 3 / 8)
 	if by == aQuorum && (c.users == 0 || !c.proved.After(c.presumed)) && until.After(c.presumed) {
 		c.presumed = until
 	}
-	until = c.led.sent.Add(c.Timeout())
+	until = c.ij.sent.Add(c.Timeout())
 	switch {
 	case c.users == 0: // no proof is under way
-		c.heard, c.led = e, exchange{}
-	case by == aQuorum && !c.led.sent.IsZero() && until.After(c.proved) && !e.sent.Before(c.led.answered):
+		c.i, c.ij = e, exchange{}
+	case by == aQuorum && !c.ij.sent.IsZero() && until.After(c.proved) && !e.sent.Before(c.ij.answered):
 		c.proved = until
-		c.heard = e
-	case by >= theLeader && c.heard.sent.After(c.led.sent) && e.sent.Sub(c.heard.answered) >= c.betweenPings():
-		c.led = exchange{sent: c.heard.sent, answered: e.answered}
+		c.i = e
+	case by >= theLeader && c.i.sent.After(c.ij.sent) && e.sent.Sub(c.i.answered) >= c.betweenPings():
+		c.ij = exchange{sent: c.i.sent, answered: e.answered}
 	}
 }
 
@@ -139,7 +140,7 @@ func (c *Client) SafeUntil(session int64) time.Time {
 
 func (c *Client) safeUntilLocked(session int64) time.Time {
 	switch {
-	case c.session != session || c.conn.SessionID() != session || c.counts != c.Timeout():
+	case c.session != session || c.conn.SessionID() != session || c.timeout != c.Timeout():
 		return time.Time{}
 	case c.presumed.After(c.proved):
 		return c.presumed
@@ -147,22 +148,22 @@ func (c *Client) safeUntilLocked(session int64) time.Time {
 	return c.proved
 }
 
-// Lasts says whether a session is safe until what comes next proves more, if
-// that is answered as fast as one request. If a thousand others are in front of
-// it, the lease may be lost early, but ends no later than the session.
+// Lasts reports whether a session stays safe until the next proof, if its requests
+// are answered as fast as the last one. If a thousand others are in front of them,
+// the lease may be lost early, but ends no later than the session.
 func (c *Client) Lasts(session int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	until := c.safeUntilLocked(session)
 	next, _ := c.nextLocked()
-	return c.distance < c.Timeout()/12 && next.Add(2*c.distance).Before(until) && !IsOver(until.Add(-c.Timeout()/4))
+	return c.roundTrip < c.Timeout()/12 && next.Add(2*c.roundTrip).Before(until) && !IsOver(until.Add(-c.Timeout()/4))
 }
 
-// nextLocked returns when the next request is due. It is a write alone, which
-// renews what is presumed, while there is nothing more and j may not be sent for
-// another T/12.
+// nextLocked returns when the next request of a proof is due. While the session is
+// only presumed to live, and there is T/12 or more until j may be sent, the request
+// is a write alone: it extends the presumed time.
 func (c *Client) nextLocked() (at time.Time, alone bool) {
-	at = c.heard.answered.Add(c.betweenPings())
+	at = c.i.answered.Add(c.betweenPings())
 	renewal := c.presumed.Add(-c.betweenPings())
 	if now := time.Now(); renewal.Before(now) {
 		renewal = now
@@ -175,22 +176,22 @@ func (c *Client) nextLocked() (at time.Time, alone bool) {
 
 var Clock = time.Now // except in a test that suspends the machine
 
-// IsOver says whether a time has come, by the clock that stands still while
-// the machine is suspended, or by the one on the wall.
+// IsOver reports whether a time has come, by the clock that stops while the machine
+// is suspended, or by the wall clock.
 func IsOver(t time.Time) bool {
 	now := Clock()
 	return !now.Before(t) || !now.Round(0).Before(t.Round(0))
 }
 
 // Use counts the entries that need the session to be safe. While there are any,
-// a sync and a write are sent per third of the session timeout. What an earlier
-// proof has left may end before the next one is complete, if an answer is late. Then
-// it begins as if there had been none.
+// a sync and a write are sent per third of the session timeout. If an earlier proof
+// may run out before the next one is complete, because an answer may be late, it no
+// longer counts.
 func (c *Client) Use(entries int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.users += entries; entries > 0 && c.users == entries {
-		if next := c.heard.answered.Add(c.betweenPings()); c.proved.Before(next.Add(c.Timeout() / 12)) {
+		if next := c.i.answered.Add(c.betweenPings()); c.proved.Before(next.Add(c.Timeout() / 12)) {
 			c.proved = time.Time{}
 		}
 		c.armLocked(0)
@@ -198,11 +199,11 @@ func (c *Client) Use(entries int) {
 }
 
 // NextProof begins the next proof as soon as possible. Done is closed when it is
-// complete; unproved tells of the last one.
+// complete; unproved is why the last one is not.
 func (c *Client) NextProof() (done <-chan struct{}, unproved error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.armLocked(max(0, min(c.Timeout()/30, time.Until(c.fires)))) // not later than it is due already
+	c.armLocked(max(0, min(c.Timeout()/30, time.Until(c.fires)))) // no later than the timer fires already
 	return c.round, c.unproved
 }
 
@@ -214,7 +215,7 @@ func (c *Client) armLocked(pause time.Duration) {
 	}
 	due, alone := c.nextLocked()
 	if !alone && !IsOver(c.safeUntilLocked(c.session).Add(-c.Timeout()/2)) {
-		due = c.heard.answered.Add(c.Timeout() / 3)
+		due = c.i.answered.Add(c.Timeout() / 3)
 	}
 	c.setLocked(max(time.Until(due), pause))
 }
@@ -224,7 +225,7 @@ func (c *Client) setLocked(d time.Duration) {
 	c.timer.Reset(max(d, 1)) // 0 can crash the race detector in virtual time (Go 1.26)
 }
 
-// prove begins what is due.
+// prove sends the requests that are due.
 func (c *Client) prove() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -235,9 +236,9 @@ func (c *Client) prove() {
 	}
 	c.proving, c.listening = true, true
 	c.listenLocked()
-	far := c.distance >= c.Timeout()/12
+	far := c.roundTrip >= c.Timeout()/12
 	c.tasks.Spawn(func() {
-		limit := time.AfterFunc(c.Timeout(), c.letGo)
+		limit := time.AfterFunc(c.Timeout(), c.endKeepBack)
 		defer limit.Stop()
 		measured, err := far && c.keepBack(), error(nil)
 		if !alone {
@@ -246,7 +247,7 @@ func (c *Client) prove() {
 		if err == nil {
 			err = c.send(aQuorum, c.probe, true)
 		}
-		c.letGo()
+		c.endKeepBack()
 		c.mu.Lock()
 		c.listening = false
 		c.silence.Stop()
@@ -256,11 +257,11 @@ func (c *Client) prove() {
 		defer c.mu.Unlock()
 		c.proving = false
 		if err != nil && reason == nil {
-			c.setLocked(shortPause) // for the session may end soon
+			c.setLocked(shortPause) // because the session may end soon
 			return
 		}
 		defer c.armLocked(c.Timeout() / 30)
-		if err = reason; err == nil && measured && c.distance >= c.Timeout()/12 {
+		if err = reason; err == nil && measured && c.roundTrip >= c.Timeout()/12 {
 			err = ErrTooSlow
 		}
 		c.unproved = err
@@ -269,10 +270,10 @@ func (c *Client) prove() {
 	})
 }
 
-// keepBack waits until no request is under way, and keeps others back until letGo:
-// the answers to the proof then wait for no others, and measure the distance. It
-// returns false if that takes longer than the session timeout: too many are under
-// way, or one hangs in a client that is closed.
+// keepBack waits until no request is under way, and keeps others back until
+// endKeepBack: the answers to the proof then wait for no others, and measure the
+// round trip. It returns false if that takes longer than the session timeout: too
+// many are under way, or one hangs in a client that is closed.
 func (c *Client) keepBack() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -282,8 +283,8 @@ func (c *Client) keepBack() bool {
 	return c.keptBack
 }
 
-// letGo ends keepBack: when the proof is complete, or after the session timeout.
-func (c *Client) letGo() {
+// endKeepBack ends keepBack when the proof is complete, or after the session timeout.
+func (c *Client) endKeepBack() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.keptBack = false
@@ -291,15 +292,15 @@ func (c *Client) letGo() {
 }
 
 // listenLocked gives the server an eighth of the session timeout for the next
-// answer, to whatever request; or longer if it is known to be too far away, which
-// only an answer shows.
+// answer, to whatever request; or longer if the last round trip took that long,
+// because only an answer shows that the server is too far away.
 func (c *Client) listenLocked() {
 	c.connected = c.conn.State() == zk.StateHasSession
-	c.silence.Reset(max(c.Timeout()/8, c.distance*3/2))
+	c.silence.Reset(max(c.Timeout()/8, c.roundTrip*3/2))
 }
 
-// leave breaks the connection to a server that has been silent. While the client
-// connects, that is the client's affair.
+// leave breaks the connection to a server that has been silent. It does nothing
+// while the client connects, which has time limits of its own.
 func (c *Client) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -312,15 +313,15 @@ func (c *Client) leave() {
 	c.listenLocked()
 }
 
-// sync is the request after which a server has heard of all that came before.
+// sync makes the client's server apply all changes that were made before.
 func (c *Client) sync() error {
 	_, err := c.conn.Sync("/")
 	return err
 }
 
 // probe is a write that changes nothing: a check of the root, which always
-// exists, as a transaction. The leader decides on it, even on the right to read
-// the root, and it goes through a quorum whatever the result.
+// exists, as a transaction. The leader decides on it, and on the right to read
+// the root, too; and it goes through a quorum whatever the result.
 func (c *Client) probe() error {
 	_, err := c.conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})
 	if errors.Is(err, zk.ErrNoAuth) {

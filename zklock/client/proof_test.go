@@ -48,7 +48,7 @@ func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
 }
 
 // TestAnAnswerCountsForTheSessionInWhichItsRequestBegan, and not for the next one:
-// nothing is known of which of them it was answered in.
+// the answer may be of either.
 func TestAnAnswerCountsForTheSessionInWhichItsRequestBegan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
@@ -66,8 +66,9 @@ func TestAnAnswerCountsForTheSessionInWhichItsRequestBegan(t *testing.T) {
 	})
 }
 
-// A proofreader tells a link what was answered, in parts of the session timeout.
-func proofreader(t *testing.T) (l *Client, note func(by answerer, sent float64), until func() float64) {
+// newNoter returns a client, and functions that note an answer and return until when
+// the session is safe, in parts of the session timeout.
+func newNoter(t *testing.T) (l *Client, note func(by answerer, sent float64), until func() float64) {
 	conn := open(t, zkserver.Run(t))
 	l = Of(conn, 0)
 	l.proving = true // no proof of its own
@@ -81,11 +82,11 @@ func proofreader(t *testing.T) (l *Client, note func(by answerer, sent float64),
 		}
 }
 
-// TestAWriteAloneAddsNothingToAProof: what the leader has heard of the session by
-// then may be older than a client's ping, if the process was suspended.
+// TestAWriteAloneAddsNothingToAProof: the leader's last sign of the session may be
+// older than the pause between two pings, if the process was suspended.
 func TestAWriteAloneAddsNothingToAProof(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, note, until := proofreader(t)
+		_, note, until := newNoter(t)
 		note(aQuorum, 0)
 		require.InDelta(t, 3./8, until(), 1e-6, "presumed")
 		note(theLeader, 0.3)
@@ -97,14 +98,14 @@ func TestAWriteAloneAddsNothingToAProof(t *testing.T) {
 }
 
 // TestAProofIsOfOneSessionTimeout: in the next handshake the session may get
-// another one, and what was proved before says nothing of that.
+// another one, for which an earlier proof is not valid.
 func TestAProofIsOfOneSessionTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, note, until := proofreader(t)
+		l, note, until := newNoter(t)
 		note(aQuorum, 0)
 		note(theLeader, 0.3)
 		note(aQuorum, 0.31)
-		l.told = asked / 2
+		l.given = asked / 2
 		require.Negative(t, until())
 		note(aQuorum, 0.4)
 		require.InDelta(t, 0.4+3./16, until(), 1e-6, "presumed")
@@ -115,7 +116,7 @@ func TestAProofIsOfOneSessionTimeout(t *testing.T) {
 // reads.
 func TestAReadIsNotPartOfAProof(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, note, until := proofreader(t)
+		_, note, until := newNoter(t)
 		note(aQuorum, 0)
 		note(anyServer, 0.3)
 		note(aQuorum, 0.31)
@@ -123,7 +124,7 @@ func TestAReadIsNotPartOfAProof(t *testing.T) {
 	})
 }
 
-// noteAll tells a session what was answered, in parts of the session timeout.
+// noteAll notes answers, whose times are parts of the session timeout.
 func noteAll(l *Client, began time.Time, answers []answered) {
 	at := func(part float64) time.Time { return began.Add(time.Duration(part * float64(asked))) }
 	for _, a := range answers {
@@ -160,7 +161,7 @@ func TestTheOrderOfAProof(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l, _, until := proofreader(t)
+				l, _, until := newNoter(t)
 				noteAll(l, time.Now(), c.notes)
 				require.InDelta(t, c.until, until(), 1e-6)
 			})
@@ -168,7 +169,6 @@ func TestTheOrderOfAProof(t *testing.T) {
 	}
 }
 
-// TestASessionLastsIfTheNextProofIsInTime.
 func TestASessionLastsIfTheNextProofIsInTime(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -188,7 +188,7 @@ func TestASessionLastsIfTheNextProofIsInTime(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l, _, _ := proofreader(t)
+				l, _, _ := newNoter(t)
 				noteAll(l, time.Now(), c.notes)
 				time.Sleep(time.Duration(c.now * float64(asked)))
 				require.Equal(t, c.lasts, l.Lasts(l.conn.SessionID()))
@@ -197,36 +197,36 @@ func TestASessionLastsIfTheNextProofIsInTime(t *testing.T) {
 	}
 }
 
-// TestAnOldProofIsNotCountedOnWhereTheNextIsHardlyInTime: nobody needed the session
+// TestAnOldProofDoesNotCountIfTheNextIsHardlyInTime: nobody needed the session
 // for a while, and a lease that begins then would be lost by one late answer.
-func TestAnOldProofIsNotCountedOnWhereTheNextIsHardlyInTime(t *testing.T) {
+func TestAnOldProofDoesNotCountIfTheNextIsHardlyInTime(t *testing.T) {
 	for _, c := range []struct {
-		heard float64
-		kept  bool
+		last float64
+		kept bool
 	}{{.6, true}, {.65, false}, {.7, false}} {
 		synctest.Test(t, func(t *testing.T) {
-			l, note, until := proofreader(t)
+			l, note, until := newNoter(t)
 			began := time.Now()
 			noteAll(l, began, []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}})
 			l.Use(-1)
-			note(anyServer, c.heard)
-			time.Sleep(time.Duration(c.heard * float64(asked)))
+			note(anyServer, c.last)
+			time.Sleep(time.Duration(c.last * float64(asked)))
 			l.Use(1)
 			due, alone := l.nextLocked()
 			require.Equal(t, c.kept, !alone)
 			require.Equal(t, c.kept, until() > .9)
 			require.Equal(t, c.kept, time.Until(due) > 0, "a write is due at once")
-			note(aQuorum, c.heard+.08)
-			require.InDelta(t, c.heard, float64(l.heard.sent.Sub(began))/float64(asked), 1e-6, "the write puts off the next proof")
+			note(aQuorum, c.last+.08)
+			require.InDelta(t, c.last, float64(l.i.sent.Sub(began))/float64(asked), 1e-6, "the write puts off the next proof")
 		})
 	}
 }
 
-// TestWhatOneServerRefusesProvesNothing: with the eager ACL check it does so
+// TestARefusalOfOneServerProvesNothing: with the eager ACL check a server refuses
 // without leader or quorum.
-func TestWhatOneServerRefusesProvesNothing(t *testing.T) {
+func TestARefusalOfOneServerProvesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, _, until := proofreader(t)
+		l, _, until := newNoter(t)
 		for _, err := range []error{zk.ErrNoAuth, zk.ErrNoNode, zk.ErrInvalidACL} {
 			require.ErrorIs(t, l.call(aQuorum, func() error { return err }), err)
 			require.Negative(t, until(), err)
@@ -248,8 +248,8 @@ func TestMutexesOfAClientShareTheirSession(t *testing.T) {
 	})
 }
 
-// TestAProofThatIsRefusedIsPausedForAndForgotten when one succeeds.
-func TestAProofThatIsRefusedIsPausedForAndForgotten(t *testing.T) {
+// TestARefusedProofIsTriedAgainAfterAPause, and a later proof is complete.
+func TestARefusedProofIsTriedAgainAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
 		conn := open(t, srv)
@@ -280,8 +280,8 @@ func TestAProofThatIsRefusedIsPausedForAndForgotten(t *testing.T) {
 	})
 }
 
-// TestWithoutTheRightToReadTheRootThereIsAProof: the leader says so.
-func TestWithoutTheRightToReadTheRootThereIsAProof(t *testing.T) {
+// TestAProofNeedsNoRightToReadTheRoot: it is the leader that refuses.
+func TestAProofNeedsNoRightToReadTheRoot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := open(t, zkserver.Run(t))
 		_, err := conn.SetACL("/", zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
@@ -293,7 +293,7 @@ func TestWithoutTheRightToReadTheRootThereIsAProof(t *testing.T) {
 }
 
 // TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout by a proof that measures
-// the distance: what it waits for may hang in a client that is closed.
+// the round trip: the requests that it waits for may hang in a client that is closed.
 func TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout(t *testing.T) {
 	hang := func() error { time.Sleep(10 * asked); return nil } // of virtual time, far longer than a session
 	for what, hangs := range map[string]func(srv *zkserver.Server, c *Client){
@@ -314,7 +314,7 @@ func TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout(t *testing.T) {
 				hangs(srv, c)
 				synctest.Wait()
 				c.mu.Lock()
-				c.distance = asked // too far
+				c.roundTrip = asked // too far
 				c.mu.Unlock()
 				c.Use(1)
 				time.Sleep(asked / 2) // of virtual time: a proof has begun
@@ -331,10 +331,10 @@ func TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout(t *testing.T) {
 }
 
 // TestAnotherLeaseTakesNothingFromTheProof: the proof is old when another lock of the
-// client begins to need it, and a lease counts on it.
+// client begins to need it, and an earlier lease still needs it.
 func TestAnotherLeaseTakesNothingFromTheProof(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, _, until := proofreader(t)
+		l, _, until := newNoter(t)
 		noteAll(l, time.Now(), []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}, {theLeader, .9, .9}, {aQuorum, .95, .95}})
 		require.InDelta(t, 1.3, until(), 1e-6)
 		l.Use(1)
@@ -342,10 +342,10 @@ func TestAnotherLeaseTakesNothingFromTheProof(t *testing.T) {
 	})
 }
 
-// TestAServerIsGivenItsTimeFromTheConnectionOn: a proof begins while the client has
-// no connection, and gets one a moment before the server would have been silent for
-// too long. That server has just begun to answer.
-func TestAServerIsGivenItsTimeFromTheConnectionOn(t *testing.T) {
+// TestTheTimeToAnswerBeginsWithTheConnection: a proof begins while the client has
+// no connection, and the client gets one a moment before the time would be over. That
+// server has just begun to answer.
+func TestTheTimeToAnswerBeginsWithTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
 		conn := open(t, srv)
@@ -376,8 +376,8 @@ func TestAServerIsGivenItsTimeFromTheConnectionOn(t *testing.T) {
 	})
 }
 
-// TestAProofWithoutAnAnswerIsTriedAgainSoon: the session is not known to be safe for
-// long when a proof is due.
+// TestAProofWithoutAnAnswerIsTriedAgainSoon: the session is proved to be safe for
+// only a short time when a proof is due.
 func TestAProofWithoutAnAnswerIsTriedAgainSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
@@ -410,7 +410,7 @@ func TestTheLimitOfAProofEndsWithIt(t *testing.T) {
 		began := time.Now()
 		time.Sleep(asked / 2) // the next but one proof is due at two thirds
 		c.mu.Lock()
-		c.distance = asked // too far
+		c.roundTrip = asked // too far
 		c.mu.Unlock()
 		go c.call(anyServer, func() error { time.Sleep(asked * 7 / 10); return nil })
 		time.Sleep(asked * 4 / 10) // that proof waits for the request

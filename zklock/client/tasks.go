@@ -2,11 +2,11 @@ package client
 
 import "sync"
 
-// Tasks are what goes on in the background.
+// Tasks counts the work in the background.
 type Tasks struct {
 	mu      sync.Mutex
 	running int
-	done    chan struct{} // closed when none is left; nil before the first
+	done    chan struct{} // closed when no task is left; nil before the first
 }
 
 // Begin adds a task. It is over with End.
@@ -35,7 +35,7 @@ func (t *Tasks) Spawn(f func()) {
 	}()
 }
 
-// Idle returns a channel that is closed when none is left.
+// Idle returns a channel that is closed when no task is left.
 func (t *Tasks) Idle() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()

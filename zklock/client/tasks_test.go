@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestIdleIsOfAllTasks: one that begins while another runs belongs to the same
-// time without rest, whose end the earlier caller of Idle waits for.
+// TestIdleIsOfAllTasks: a caller of Idle also waits for a task that begins while
+// another one runs.
 func TestIdleIsOfAllTasks(t *testing.T) {
 	var tasks Tasks
 	require.True(t, IsClosed(tasks.Idle()), "before the first")

@@ -1,5 +1,5 @@
-// Package record is what a contender's node says: its name and its data. It is made
-// for zklock, and its API may change.
+// Package record is the name and the data of a contender's node. It is made for
+// zklock, and its API may change.
 package record
 
 import (
@@ -12,8 +12,8 @@ import (
 
 // Prefix returns the name of a contender's node before the number, which the server
 // appends, ten digits. The name is Curator's: _c_<id>-lock-<number>. By the id a
-// contender finds its node if the reply to its create was lost, and no other node
-// ever has the same name.
+// contender finds its node if the reply to its create was lost; and because of the
+// id no other node ever has the same name.
 func Prefix(id string) string { return "_c_" + id + "-lock-" }
 
 // CuratorRevoke is what Curator's Revoker writes into the node of a holder.
@@ -24,8 +24,8 @@ type Record struct {
 	Owner  string `json:"owner"`            // for whom the node was made
 	Data   string `json:"data,omitempty"`   // WithData
 	Bytes  []byte `json:"base64,omitempty"` // in place of Data if that is not text
-	ID     string `json:"id"`               // the id in the node's name: by it the record is known to be ours
-	Revoke bool   `json:"revoke,omitempty"` // the holder is asked to let go
+	ID     string `json:"id"`               // the id in the node's name: it shows that the record is ours
+	Revoke bool   `json:"revoke,omitempty"` // the holder is asked to release the lock
 }
 
 // New returns the record of an owner's node, without the id.
@@ -36,7 +36,7 @@ func New(owner string, data []byte) Record {
 	return Record{Owner: owner, Bytes: data}
 }
 
-// Parse reads the data of a node. False: the node is another library's, or
+// Parse reads the data of a node. ok is false if the node is another library's, or
 // its data has been written over.
 func Parse(name string, data []byte) (r Record, ok bool) {
 	ok = json.Unmarshal(data, &r) == nil && r.ID != "" && strings.HasPrefix(name, Prefix(r.ID))
@@ -45,17 +45,17 @@ func Parse(name string, data []byte) (r Record, ok bool) {
 
 // Encode returns the data of the node.
 func (r Record) Encode() []byte {
-	data, _ := json.Marshal(r) // there is nothing in a record that JSON cannot hold
+	data, _ := json.Marshal(r) // JSON can hold every field of a record
 	return data
 }
 
-// Contents returns what WithData has given.
+// Contents returns the data that WithData was given.
 func (r Record) Contents() []byte { return append(r.Bytes, r.Data...) } // one of them is empty
 
 var kazoo = regexp.MustCompile(`^[0-9a-f]{32}__lock__$`)
 
-// isContender reports whether this is what is before the number in a contender's
-// name: ours, Curator's and zk.Lock's; that of a lock without an id; kazoo's.
+// isContender reports whether a contender's name may have this prefix before its
+// number: ours, Curator's and zk.Lock's; that of a lock without an id; kazoo's.
 func isContender(prefix string) bool {
 	switch {
 	case strings.HasPrefix(prefix, "_c_"):
@@ -67,7 +67,7 @@ func isContender(prefix string) bool {
 }
 
 // Sequence reads the number out of a contender's name, which the server has written
-// with %010d. False: the child is not a contender.
+// with %010d. ok is false if the child is not a contender.
 func Sequence(name string) (n int32, ok bool) {
 	for _, digits := range []int{10, 11} { // 11 with a sign
 		i := len(name) - digits

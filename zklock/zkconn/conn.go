@@ -12,42 +12,42 @@ import (
 	"time"
 )
 
-// A carefulConn is a connection that keeps faults of the client away from it.
+// A carefulConn is a connection that works around faults of the client.
 //
 // The client has room for two answers to a request, but gives three to one
 // that is queued while Close runs and whose write fails. So a failed write
 // closes the connection and is not reported: the client's reader notices.
 //
 // The client gives the handshake ten times the read deadline, and no deadline
-// after its fourth byte. So it gets its client's patience and no more.
+// after its fourth byte. So the handshake has a deadline of its own.
 //
-// Once connected, the client tells the server up to which zxid it has seen
-// what it watches, while replies move that number on: a data race, and a change
+// Once connected, the client sends the server the zxid up to which it has seen
+// its watched nodes, while replies change that number: a data race, and a change
 // can be missed. So in a resumed session no reply is read before that request
-// has been made, or before againWatches has passed, for a client without
-// watches makes none. That it has been written says nothing: it may be the
-// request of the connection before, which was still queued.
+// has been made, or before againWatches has passed, because a client without
+// watches makes none. It is not enough that such a request has been written: it
+// may be that of the connection before, which was still queued.
 //
-// In a new session there is nothing to set again, but the client does so with
-// what the first replies have set. So it sets an empty list.
+// In a new session there is nothing to set again, but the client asks for the
+// watches that the first replies have set. So an empty list is sent instead.
 type carefulConn struct {
 	net.Conn
 	c       *client
 	address string
 
 	// For the handshake.
-	patience time.Duration
-	limit    time.Time
+	handshakeTimeout time.Duration
+	limit            time.Time
 
 	// Written by the goroutine that writes and reads the handshake, before the
 	// client's reader and writer begin.
-	shaken  bool // the handshake has been written
-	resumed bool // and names a session
+	handshakeSent bool // the handshake has been written
+	resumed       bool // and names a session
 
 	// Used by the reader alone.
 	reader   *bufio.Reader
-	greeted  bool          // the whole answer to the handshake has come
-	greeting []byte        // what the client has not read of it
+	answered bool          // the whole answer to the handshake has come
+	answer   []byte        // what the client has not read of it
 	wait     time.Duration // for the watches, before the first reply is read
 
 	once     sync.Once
@@ -61,38 +61,38 @@ const (
 	setWatches = 101 // the opcode
 )
 
-// leastPatience is how long a server may take to answer the handshake at first:
+// leastHandshakeTimeout is how long a server may take to answer the handshake at first:
 // 1 s, or longer if all servers can still be tried within a third of the session
 // timeout.
-func (c *client) leastPatience() time.Duration {
+func (c *client) leastHandshakeTimeout() time.Duration {
 	return max(time.Second, time.Duration(c.timeout.Load())/3/time.Duration(max(1, c.servers())))
 }
 
-// nextPatience is how long the next server may take.
-func (c *client) nextPatience() time.Duration {
-	least := c.leastPatience()
+// nextHandshakeTimeout is how long the next server may take.
+func (c *client) nextHandshakeTimeout() time.Duration {
+	least := c.leastHandshakeTimeout()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return min(max(least, c.patience), max(least, time.Duration(c.timeout.Load())))
+	return min(max(least, c.handshakeTimeout), max(least, time.Duration(c.timeout.Load())))
 }
 
-// handshakeEnded notes how a handshake has ended. A server whose answer nobody
-// waits for has begun a session all the same, and keeps it until it expires. So
-// the next one gets more time: where all are slow, few sessions are left behind.
+// handshakeEnded notes how a handshake has ended. If the client did not wait for the
+// answer, the server has begun a session all the same, and keeps it until it expires.
+// So the next server gets more time: where all are slow, few sessions are left behind.
 func (c *client) handshakeEnded(conn *carefulConn, err error) {
-	least := c.leastPatience()
+	least := c.leastHandshakeTimeout()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case err == nil:
 		c.connected = conn
 		clear(c.tried)
-		c.patience = 0
-		if took := conn.patience - time.Until(conn.limit); took > least {
-			c.patience = conn.patience
+		c.handshakeTimeout = 0
+		if took := conn.handshakeTimeout - time.Until(conn.limit); took > least {
+			c.handshakeTimeout = conn.handshakeTimeout
 		}
 	case timedOut(err):
-		c.patience = conn.patience * 3 / 2
+		c.handshakeTimeout = conn.handshakeTimeout * 3 / 2
 		fallthrough
 	default:
 		c.tried[conn.address] = err
@@ -112,30 +112,30 @@ func newCarefulConn(nc net.Conn, c *client, address string) *carefulConn {
 }
 
 func (c *carefulConn) SetReadDeadline(t time.Time) error {
-	if !c.greeted {
+	if !c.answered {
 		t = c.limit
 	}
 	return c.Conn.SetReadDeadline(t)
 }
 
 func (c *carefulConn) SetWriteDeadline(t time.Time) error {
-	if !c.shaken { // after the dial the user's callback has been called, which may take a while
-		c.patience = c.c.nextPatience()
-		c.limit = time.Now().Add(c.patience)
+	if !c.handshakeSent { // after the dial the user's callback has been called, which may take a while
+		c.handshakeTimeout = c.c.nextHandshakeTimeout()
+		c.limit = time.Now().Add(c.handshakeTimeout)
 		t = c.limit
 	}
 	return c.Conn.SetWriteDeadline(t)
 }
 
 func (c *carefulConn) Read(b []byte) (int, error) {
-	if !c.greeted {
-		if err := c.greet(); err != nil {
+	if !c.answered {
+		if err := c.readAnswer(); err != nil {
 			return 0, err
 		}
 	}
-	if len(c.greeting) > 0 {
-		n := copy(b, c.greeting)
-		c.greeting = c.greeting[n:]
+	if len(c.answer) > 0 {
+		n := copy(b, c.answer)
+		c.answer = c.answer[n:]
 		return n, nil
 	}
 	if c.wait > 0 {
@@ -155,12 +155,12 @@ func (c *carefulConn) Read(b []byte) (int, error) {
 	return c.reader.Read(b)
 }
 
-// greet reads the answer to the handshake.
-func (c *carefulConn) greet() (err error) {
+// readAnswer reads the answer to the handshake.
+func (c *carefulConn) readAnswer() (err error) {
 	const size = 4 + 4 + 8 // version, timeout and session, which a password follows
 	defer func() {
 		if timedOut(err) {
-			err = fmt.Errorf("accepts the connection but has not answered within %v: %w", c.patience, err)
+			err = fmt.Errorf("accepts the connection but has not answered within %v: %w", c.handshakeTimeout, err)
 		}
 		c.c.handshakeEnded(c, err)
 	}()
@@ -172,16 +172,16 @@ func (c *carefulConn) greet() (err error) {
 	if n < size || n > 4096 {
 		return fmt.Errorf("this is not ZooKeeper's protocol: the answer to the handshake begins with %q", head)
 	}
-	greeting := make([]byte, 4+n)
-	if _, err := io.ReadFull(c.reader, greeting); err != nil {
+	answer := make([]byte, 4+n)
+	if _, err := io.ReadFull(c.reader, answer); err != nil {
 		return err
 	}
-	if session := binary.BigEndian.Uint64(greeting[12:]); session == 0 {
+	if session := binary.BigEndian.Uint64(answer[12:]); session == 0 {
 		c.c.expired.Store(true)
 	} else {
-		c.c.timeout.Store(int64(time.Duration(binary.BigEndian.Uint32(greeting[8:])) * time.Millisecond))
+		c.c.timeout.Store(int64(time.Duration(binary.BigEndian.Uint32(answer[8:])) * time.Millisecond))
 	}
-	c.greeted, c.greeting = true, greeting
+	c.answered, c.answer = true, answer
 	return nil
 }
 
@@ -194,8 +194,8 @@ func (c *carefulConn) Write(b []byte) (int, error) {
 	)
 	frame := b
 	switch {
-	case !c.shaken:
-		if c.shaken = true; len(b) >= session+8 && binary.BigEndian.Uint64(b[session:]) != 0 {
+	case !c.handshakeSent:
+		if c.handshakeSent = true; len(b) >= session+8 && binary.BigEndian.Uint64(b[session:]) != 0 {
 			c.resumed, c.wait = true, againWatches
 		}
 	case !c.resumed && len(b) >= op+4+8 && binary.BigEndian.Uint32(b[op:]) == setWatches:

@@ -384,7 +384,7 @@ func late(t *testing.T, srv *zkserver.Server, d time.Duration) net.Conn {
 
 // A server begins a session with each handshake, even if the client does not wait
 // for the answer.
-func TestASlowHandshakeIsWaitedForInTheEnd(t *testing.T) {
+func TestTheClientWaitsForASlowHandshakeInTheEnd(t *testing.T) {
 	for takes, abandoned := range map[time.Duration]int32{
 		1500 * time.Millisecond: 1, // 1.1 and 1.7 s
 		3500 * time.Millisecond: 3,
@@ -409,19 +409,19 @@ func TestASlowHandshakeIsWaitedForInTheEnd(t *testing.T) {
 					return conn.State() == zk.StateHasSession && conn.SessionID() == session
 				}
 				if takes < 2*time.Second { // a third of the session timeout has gone when the client notices
-					require.True(t, reconnected(takes), "the patience that it needed is what it has now")
+					require.True(t, reconnected(takes), "the handshake gets no longer time than the first one needed")
 				}
 				now.Store(0)
 				require.True(t, reconnected(time.Second))
 				now.Store(int64(takes))
-				require.False(t, reconnected(takes), "after a fast handshake it is as usual")
+				require.False(t, reconnected(takes), "after a fast handshake the next one gets more than the least time")
 			})
 		})
 	}
 }
 
-func TestPatienceEndsWithTheSession(t *testing.T) {
+func TestTheHandshakeTimeoutIsNoLongerThanTheSessionTimeout(t *testing.T) {
 	c := newClient(asked)
-	c.patience = 2 * asked
-	require.Equal(t, asked, c.nextPatience())
+	c.handshakeTimeout = 2 * asked
+	require.Equal(t, asked, c.nextHandshakeTimeout())
 }

@@ -11,8 +11,8 @@
 //	defer conn.Close()
 //
 // The client is a *zk.Conn, for everything that takes one. Version 1.0.4 has some
-// faults; Connect keeps them away from it, and docs/client.md has a patch for each.
-// [SessionTimeout] and [Closed] return what the client does not tell, and
+// faults; Connect works around them, and docs/client.md has a patch for each.
+// [SessionTimeout] and [Closed] return what the client does not export, and
 // [Reconnect] makes it leave a server that is silent.
 package zkconn
 
@@ -49,14 +49,14 @@ import (
 // the next one has half as long again, up to the session timeout.
 //
 // The options are those of package zk, with WithDialer, WithHostProvider and
-// WithEventCallback among them; with a host provider of the caller's the names
-// are its own matter. Information messages of the client are off unless
-// zk.WithLogInfo(true) is among the options. Nobody needs to read events from a
-// channel; an event callback gets them all.
+// WithEventCallback among them; a host provider of the caller's looks up the names
+// itself. Information messages of the client are off unless zk.WithLogInfo(true) is
+// among the options. Nobody needs to read events from a channel; an event callback
+// gets them all.
 //
 // If ctx ends first, Connect closes the client and returns within about a
 // second. The error wraps ctx.Err() and says which servers were tried, for how
-// long, and what was wrong with each. The caller must close the client that
+// long, and why each of them failed. The caller must close the client that
 // Connect returns.
 //
 // These are the faults of go-zookeeper 1.0.4 that the client does not have:
@@ -93,13 +93,13 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 		return fail(whyEnded(ctx))
 	}
 	c := newClient(sessionTimeout)
-	var strange error
+	var unknownVersion error
 	conn, events, err := zk.Connect(servers, sessionTimeout, zk.WithLogInfo(false), func(conn *zk.Conn) {
 		zk.WithHostProvider(&hosts{ctx: ctx, c: c, lookupHost: lookupHost})(conn)
 		for _, option := range options {
 			option(conn)
 		}
-		strange = errors.Join(
+		unknownVersion = errors.Join(
 			replace(conn, "dialer", c.dialer),
 			replace(conn, "hostProvider", c.provider),
 			hook(conn, "setWatchCallback", c.watches))
@@ -117,17 +117,17 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 	ready := make(chan struct{})
 	go func() {
 		for range events {
-			// An event is lost where six others wait, but then they are read after
-			// the state has changed. Nor does the client need anybody to read the rest.
+			// An event is lost if six others wait, but then they are read after
+			// the state has changed. The client does not need anybody to read the rest.
 			if conn.State() == zk.StateHasSession {
 				close(ready)
 				return
 			}
 		}
 	}()
-	if strange != nil {
+	if unknownVersion != nil {
 		conn.Close()
-		return fail(strange)
+		return fail(unknownVersion)
 	}
 	clients.Store(weak.Make(conn), c)
 	runtime.AddCleanup(conn, func(key weak.Pointer[zk.Conn]) { clients.Delete(key) }, weak.Make(conn))
@@ -149,8 +149,8 @@ func whyEnded(ctx context.Context) error {
 	return err
 }
 
-// clients holds what is known of the clients that Connect has made, by weak
-// pointer, so that it keeps none of them alive.
+// clients has the state of each client that Connect has made, by weak pointer, so
+// that it keeps none of them alive.
 var clients sync.Map // weak.Pointer[zk.Conn] → *client
 
 const leastTimeout = 4 * time.Second
@@ -193,8 +193,8 @@ func replace[T any](conn *zk.Conn, field string, by func(T) T) error {
 	return nil
 }
 
-// hook has f called where a client calls the function in one of its unexported
-// fields, whose type is unexported, too.
+// hook replaces the function in one of a client's unexported fields, whose type is
+// unexported, too: the client then calls f.
 func hook(conn *zk.Conn, field string, f func()) error {
 	v := reflect.ValueOf(conn).Elem().FieldByName(field)
 	if !v.IsValid() || v.Kind() != reflect.Func || v.Type().NumOut() > 0 {
@@ -205,19 +205,19 @@ func hook(conn *zk.Conn, field string, f func()) error {
 	return nil
 }
 
-// A client is what Connect keeps of a *zk.Conn.
+// A client is the state that Connect keeps of a *zk.Conn.
 type client struct {
 	ctx     context.Context // ends when Connect fails
 	cancel  context.CancelFunc
 	servers func() int   // the number of addresses; set before the client dials
-	timeout atomic.Int64 // that the last handshake agreed on; what the server is asked for before there was one
+	timeout atomic.Int64 // that the last handshake agreed on; before the first one, that the client asks for
 	expired atomic.Bool  // the session has expired, and no server has been looked for since
 
-	mu        sync.Mutex
-	tried     map[string]error // by server, since the last session: what was wrong last, nil if nothing
-	patience  time.Duration    // for the next handshake, if that is more than the least
-	dialed    *carefulConn     // last
-	connected *carefulConn     // the last one with a session
+	mu               sync.Mutex
+	tried            map[string]error // by server, since the last session: the last error, nil if there was none
+	handshakeTimeout time.Duration    // for the next handshake, if that is more than the least
+	dialed           *carefulConn     // last
+	connected        *carefulConn     // the last one with a session
 }
 
 func newClient(sessionTimeout time.Duration) *client {
@@ -248,8 +248,8 @@ func (c *client) dialer(dial zk.Dialer) zk.Dialer {
 	}
 }
 
-// watches is called by the goroutine that dials, when the client has put down
-// the watches that it asks for, and the zxid.
+// watches is called by the goroutine that dials, when the client has made the
+// request for its watches, with the zxid.
 func (c *client) watches() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -298,22 +298,22 @@ func (c *client) report() string {
 // has expired: it does so when the provider reports that all servers have been tried.
 func (c *client) provider(h zk.HostProvider) zk.HostProvider {
 	c.servers = h.Len
-	return dropping{h, c}
+	return droppingProvider{h, c}
 }
 
-type dropping struct {
+type droppingProvider struct {
 	zk.HostProvider
 	c *client
 }
 
-func (d dropping) Next() (server string, retryStart bool) {
+func (d droppingProvider) Next() (server string, retryStart bool) {
 	server, retryStart = d.HostProvider.Next()
 	return server, d.c.expired.Swap(false) || retryStart
 }
 
-// Closed asks the client whether Close has been called. It has no other way
-// to tell. A check of nothing cannot be encoded, so it never leaves the client,
-// and an open client returns another error for it once it is connected.
+// Closed reports whether Close has been called. The client does not export that. A
+// check of nothing cannot be encoded, so it never leaves the client, and an open
+// client returns another error for it once it is connected.
 func Closed(conn *zk.Conn) bool {
 	_, err := conn.Multi((*zk.CheckVersionRequest)(nil))
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrClosing)

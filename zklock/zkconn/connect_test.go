@@ -325,7 +325,7 @@ func TestAnOrdinaryClientIsNotKnown(t *testing.T) {
 }
 
 // TestAClientComesBackAtOnceAfterItsSessionHasExpiredOnce: only the requests of the
-// session that has expired are called off, and only for them the client waits.
+// session that has expired fail, and the client makes a pause only for them.
 func TestAClientComesBackAtOnceAfterItsSessionHasExpiredOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
@@ -357,7 +357,7 @@ func TestAConnectionThatComesAfterConnectHasFailedIsClosed(t *testing.T) {
 		_, err := Connect(ctx, servers, asked, zk.WithLogger(quiet{}), zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 			time.Sleep(3 * time.Second) // whatever the timeout is
 			nc, err := srv.Dial(network, address, timeout)
-			return &noticesClose{Conn: nc, closed: closed}, err
+			return &closeNotifier{Conn: nc, closed: closed}, err
 		}))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		<-closed
@@ -365,14 +365,14 @@ func TestAConnectionThatComesAfterConnectHasFailedIsClosed(t *testing.T) {
 	})
 }
 
-// noticesClose closes a channel with the first connection.
-type noticesClose struct {
+// A closeNotifier closes a channel with its connection.
+type closeNotifier struct {
 	net.Conn
 	closed chan struct{}
 	once   sync.Once
 }
 
-func (c *noticesClose) Close() error {
+func (c *closeNotifier) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return c.Conn.Close()
 }

@@ -30,7 +30,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Silence is how long a process waits for a silent server.
+// Silence is the time that a process waits for a silent server.
 var Silence = 10 * time.Second
 
 const (
@@ -41,20 +41,20 @@ const (
 	madeHere = "made by bench"
 )
 
-// What ends a line-up, or spoils its count.
+// Errors that end a line-up, or spoil its count.
 var (
 	ErrSilent     = errors.New("no server has answered")
 	ErrTwoHolders = errors.New("two held the lock at once")
 )
 
-// Settings are what a group needs.
+// Settings are the inputs of a group.
 type Settings struct {
 	Admin  *zk.Conn
 	Server string
 	Path   string // to work under
 	Procs  int    // that take part
 	Flags  [][2]string
-	Say    func(string)       // tells a person how far it is
+	Say    func(string)       // shows a person the progress
 	Remove func(string) error // removes a node and all below it
 }
 
@@ -121,8 +121,8 @@ func (g *Group) Root() string {
 	return g.me.LineUp.Run
 }
 
-// watchConnection ends the line-up when no server answers: a contender that
-// waits for an event would not hear of that from the client.
+// watchConnection ends the line-up when no server answers: a contender that waits
+// for an event would get no sign of that from the client.
 func (g *Group) watchConnection() {
 	tick := time.NewTicker(Silence / 20)
 	defer tick.Stop()
@@ -176,8 +176,8 @@ func (g *Group) enter() error {
 	}
 }
 
-// arrived is a process- node as it was read.
-type arrived struct {
+// processNode is a process- node as it was read.
+type processNode struct {
 	process
 	node    string
 	version int32
@@ -187,7 +187,7 @@ type arrived struct {
 func (g *Group) lineUp() error {
 	said := ""
 	for {
-		// A line-up comes with a new child, so this tells of it, too.
+		// A line-up comes with a new child, so this watch fires for it, too.
 		names, _, changed, err := g.Admin.ChildrenW(g.parent)
 		if err != nil {
 			return err
@@ -196,7 +196,7 @@ func (g *Group) lineUp() error {
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(here, func(a arrived) bool { return a.node == g.node })
+		i := slices.IndexFunc(here, func(a processNode) bool { return a.node == g.node })
 		if i < 0 {
 			return fmt.Errorf("%s has gone, most likely with our session: %w", g.node, zk.ErrNoNode)
 		}
@@ -204,14 +204,14 @@ func (g *Group) lineUp() error {
 			return nil
 		}
 		var text string
-		if slices.ContainsFunc(here, func(a arrived) bool { return a.LineUp != nil }) {
+		if slices.ContainsFunc(here, func(a processNode) bool { return a.LineUp != nil }) {
 			text = fmt.Sprintf("a run of other processes is under way at %s, waiting for its end", g.parent)
 		} else {
 			if err := differ(g.me, here[0].process); err != nil {
 				return err
 			}
 			// A process with other flags is about to notice that.
-			alike := slices.DeleteFunc(here, func(a arrived) bool { return differ(g.me, a.process) != nil })
+			alike := slices.DeleteFunc(here, func(a processNode) bool { return differ(g.me, a.process) != nil })
 			if i == 0 && len(alike) >= g.Procs {
 				if err := g.lead(names, alike[:g.Procs]); err != nil {
 					return err
@@ -231,13 +231,13 @@ func (g *Group) lineUp() error {
 }
 
 // look reads the nodes of the processes, in their order.
-func (g *Group) look(names []string) ([]arrived, error) {
-	var here []arrived
+func (g *Group) look(names []string) ([]processNode, error) {
+	var here []processNode
 	for _, name := range slices.Sorted(slices.Values(names)) {
 		if !strings.HasPrefix(name, processPrefix) {
 			continue
 		}
-		a := arrived{node: g.parent + "/" + name}
+		a := processNode{node: g.parent + "/" + name}
 		data, stat, err := g.Admin.Get(a.node)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
@@ -268,7 +268,7 @@ func differ(me, first process) error {
 }
 
 // lead makes a line-up, unless one of its members has just gone.
-func (g *Group) lead(names []string, chosen []arrived) error {
+func (g *Group) lead(names []string, chosen []processNode) error {
 	for _, name := range names {
 		if !strings.HasPrefix(name, processPrefix) { // of processes that were killed
 			if err := g.Remove(g.parent + "/" + name); err != nil && !errors.Is(err, zk.ErrNotEmpty) {
@@ -356,7 +356,7 @@ func (g *Group) barrier(node string) error {
 		}
 		if err := g.await(changed); err != nil {
 			// At the last barrier others may have come, seen that all are
-			// there, and left, before we learn that they came.
+			// there, and left, before this process notices.
 			if names, _, lookErr := g.Admin.Children(node); lookErr == nil && len(names) == g.Procs {
 				return nil
 			}
@@ -365,9 +365,9 @@ func (g *Group) barrier(node string) error {
 	}
 }
 
-// Leave tells the others why this process leaves, which is err, unless they know,
-// and removes all nodes that no other process uses. Bounded runs that clean-up;
-// interrupted says that nothing but this process is the reason.
+// Leave writes for the others why this process leaves, which is err, unless they
+// have seen it, and removes all nodes that no other process uses. Bounded runs that
+// clean-up; interrupted says that only this process is the reason.
 func (g *Group) Leave(err error, interrupted bool, bounded func(func() error) error) error {
 	cause := context.Cause(g.ctx)
 	g.end(nil)
@@ -379,7 +379,7 @@ func (g *Group) Leave(err error, interrupted bool, bounded func(func() error) er
 
 func (g *Group) goAway(why error, notify bool) error {
 	if g.node != "" {
-		// It can be that we are in a line-up and do not know it yet.
+		// This process can be in a line-up and not have seen it yet.
 		if here, err := g.look([]string{path.Base(g.node)}); err == nil && len(here) == 1 {
 			g.me = here[0].process
 		}

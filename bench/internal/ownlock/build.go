@@ -29,7 +29,7 @@ type lock struct {
 	dir    string // absolute
 	files  []string
 
-	// What the package has.
+	// The API of the package.
 	Import  string
 	Result  string // of New, as seen from here
 	Kind    api

@@ -11,14 +11,14 @@ import (
 // transactions have numbers, so they must be in that order, an event comes
 // from a transaction, and a read that has seen one comes after it.
 type estimator struct {
-	list   []*traveller
-	writes []*traveller  // in the order of their numbers
+	list   []*exchange
+	writes []*exchange   // in the order of their numbers
 	way    time.Duration // of a packet, on average
 }
 
 // estimate gives all of the list their instants at the server. It returns how long
 // a packet is on its way, on average.
-func estimate(list []*traveller) time.Duration {
+func estimate(list []*exchange) time.Duration {
 	e := estimator{list: list}
 	answered := 0
 	for _, t := range list {
@@ -31,7 +31,7 @@ func estimate(list []*traveller) time.Duration {
 		}
 	}
 	e.way /= time.Duration(2 * max(1, answered))
-	slices.SortStableFunc(e.writes, func(a, b *traveller) int { return cmp.Compare(a.answer.Zxid, b.answer.Zxid) })
+	slices.SortStableFunc(e.writes, func(a, b *exchange) int { return cmp.Compare(a.answer.Zxid, b.answer.Zxid) })
 	e.findCauses()
 	e.placeWrites()
 	e.placeOthers()
@@ -41,7 +41,7 @@ func estimate(list []*traveller) time.Duration {
 
 // since is the place of the first write after a number.
 func (e *estimator) since(zxid int64) int {
-	i, _ := slices.BinarySearchFunc(e.writes, zxid+1, func(w *traveller, z int64) int { return cmp.Compare(w.answer.Zxid, z) })
+	i, _ := slices.BinarySearchFunc(e.writes, zxid+1, func(w *exchange, z int64) int { return cmp.Compare(w.answer.Zxid, z) })
 	return i
 }
 
@@ -53,7 +53,7 @@ func (e *estimator) findCauses() {
 		path   string
 		of     string
 	}
-	armed := make(map[watch]*traveller)
+	armed := make(map[watch]*exchange)
 	for _, t := range slices.SortedStableFunc(slices.Values(e.list), arrived) {
 		if of, ok := t.sets(); ok {
 			k := watch{t.client, t.asked.Path, of}
@@ -75,7 +75,7 @@ func (e *estimator) findCauses() {
 			continue
 		}
 		after := e.writes[e.since(t.armed.answer.Zxid):]
-		if i := slices.IndexFunc(after, func(w *traveller) bool { return w.causes(t.asked) }); i >= 0 {
+		if i := slices.IndexFunc(after, func(w *exchange) bool { return w.causes(t.asked) }); i >= 0 {
 			t.cause = after[i]
 			t.cause.heardFrom = min(t.cause.heardFrom, t.came)
 		}
@@ -83,8 +83,8 @@ func (e *estimator) findCauses() {
 }
 
 // placeWrites finds the instants of the writes. Where middles are in the wrong
-// order, either the earlier ones are moved on or the later ones back. What lies
-// between the two is in order, too.
+// order, either the earlier ones are moved on or the later ones back. The instants
+// between the two are in order, too.
 func (e *estimator) placeWrites() {
 	n := len(e.writes)
 	earliest, latest, on := make([]time.Duration, n), make([]time.Duration, n), make([]time.Duration, n)
@@ -117,7 +117,7 @@ func (e *estimator) placeWrites() {
 		room := max(0, min(at-least, most-at)) / 2
 		for i, w := range e.writes[from:to] {
 			w.at = at - room + room*time.Duration(2*i+1)/time.Duration(to-from)
-			w.at = max(w.sent, min(w.at, w.came)) // the servers of an ensemble may tell of it late
+			w.at = max(w.sent, min(w.at, w.came)) // the servers of an ensemble may send it late
 		}
 		from = to
 	}
@@ -163,7 +163,7 @@ func (e *estimator) placeOthers() {
 	}
 }
 
-func (e *estimator) placeOther(t *traveller, least, most time.Duration) {
+func (e *estimator) placeOther(t *exchange, least, most time.Duration) {
 	least = max(least, t.sent)
 	if !t.answered {
 		t.at = t.sent + e.way

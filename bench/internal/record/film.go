@@ -34,7 +34,7 @@ func (r *Recording) Film(lock, server string, predicted float64, log []wiretap.E
 	for i := range r.conns {
 		f.Clients = append(f.Clients, film.Client{Name: r.clientName(i), Contenders: r.contendersOf(i)})
 	}
-	list, marks := r.travellers(log)
+	list, marks := r.exchanges(log)
 	f.Latency = max(estimate(list), time.Microsecond)
 	for _, m := range slices.Concat(marks, r.marks) {
 		f.End = max(f.End, m.At)
@@ -55,7 +55,7 @@ func (r *Recording) Film(lock, server string, predicted float64, log []wiretap.E
 		return nil, fmt.Errorf("the run has %d packets, and the lab shows %d: lower -n", len(f.Packets), maxPackets)
 	}
 	number(f.Packets)
-	happened := happenings{film: f, nodes: make(map[string]string), watches: make(map[watch]int)}
+	happened := replay{film: f, nodes: make(map[string]string), watches: make(map[watch]int)}
 	happened.play(list, there)
 	// A stable sort: of two at one instant that of the server comes first.
 	f.Marks = slices.Concat(happened.marks, marks, happened.wakeups, r.marks)
@@ -91,8 +91,8 @@ func contenderOf(c film.Client) string {
 	return ""
 }
 
-// packets are those of a traveller, numbered from first on.
-func (t *traveller) packets(f *film.Film, first int) []film.Packet {
+// packets are those of a exchange, numbered from first on.
+func (t *exchange) packets(f *film.Film, first int) []film.Packet {
 	c := f.Clients[t.client]
 	p := film.Packet{ID: first, Client: c.Name, Who: contenderOf(c), Path: t.asked.Path}
 	if t.event() {
@@ -133,9 +133,9 @@ func number(packets []film.Packet) {
 
 type watch struct{ client, path, of string }
 
-// A happenings is what comes to nodes and watches at the server, and which
-// contenders are woken, as the packets say it.
-type happenings struct {
+// A replay follows the nodes and watches at the server, and the contenders that are
+// woken, from the packets.
+type replay struct {
 	film    *film.Film
 	nodes   map[string]string // path → owner
 	watches map[watch]int     // how many have asked
@@ -144,7 +144,7 @@ type happenings struct {
 }
 
 // rank orders what happens at one instant.
-func (t *traveller) rank() int {
+func (t *exchange) rank() int {
 	switch {
 	case t.writes():
 		return 0
@@ -155,7 +155,7 @@ func (t *traveller) rank() int {
 }
 
 // zxid is the number of the transaction that it is, or that it has seen.
-func (t *traveller) zxid() int64 {
+func (t *exchange) zxid() int64 {
 	switch {
 	case t.cause != nil:
 		return t.cause.answer.Zxid
@@ -166,12 +166,12 @@ func (t *traveller) zxid() int64 {
 }
 
 // play goes through all that has reached the server.
-func (h *happenings) play(list []*traveller, there []string) {
+func (h *replay) play(list []*exchange, there []string) {
 	for _, p := range there {
 		h.made(0, p, "")
 	}
 	order := slices.Clone(list)
-	slices.SortStableFunc(order, func(a, b *traveller) int {
+	slices.SortStableFunc(order, func(a, b *exchange) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.zxid(), b.zxid()), a.rank()-b.rank())
 	})
 	for _, t := range order {
@@ -184,23 +184,23 @@ func (h *happenings) play(list []*traveller, there []string) {
 		}
 		switch {
 		case t.event():
-			h.told(t, client)
+			h.delivered(t, client)
 		case t.writes():
 			h.written(t, client)
 		}
 	}
 }
 
-func (h *happenings) mark(m film.Mark) { h.marks = append(h.marks, m) }
+func (h *replay) mark(m film.Mark) { h.marks = append(h.marks, m) }
 
-func (h *happenings) made(at time.Duration, path, owner string) {
+func (h *replay) made(at time.Duration, path, owner string) {
 	if _, is := h.nodes[path]; !is {
 		h.nodes[path] = owner
 		h.mark(film.Mark{At: at, Kind: "node", Path: path, Owner: owner, Made: new(true)})
 	}
 }
 
-func (h *happenings) removed(at time.Duration, path string) {
+func (h *replay) removed(at time.Duration, path string) {
 	if owner, is := h.nodes[path]; is {
 		delete(h.nodes, path)
 		h.mark(film.Mark{At: at, Kind: "node", Path: path, Owner: owner, Made: new(false)})
@@ -208,7 +208,7 @@ func (h *happenings) removed(at time.Duration, path string) {
 }
 
 // written is what a write has done.
-func (h *happenings) written(t *traveller, client string) {
+func (h *replay) written(t *exchange, client string) {
 	switch {
 	case t.creates() && t.asked.Ephemeral:
 		h.made(t.at, t.answer.Path, client)
@@ -225,9 +225,9 @@ func (h *happenings) written(t *traveller, client string) {
 	}
 }
 
-// told is what an event has done: it has taken watches, and the client tells each
-// contender that has asked.
-func (h *happenings) told(t *traveller, client string) {
+// delivered applies an event: it uses up watches, and the client wakes each
+// contender that has set one.
+func (h *replay) delivered(t *exchange, client string) {
 	for _, of := range taken(t.asked.Event) {
 		k := watch{client, t.asked.Path, of}
 		asked := h.watches[k]

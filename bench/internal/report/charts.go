@@ -357,7 +357,7 @@ func (p *picture) svg() ([]byte, error) {
 	return bytes.ReplaceAll(b.Bytes(), []byte(family), []byte(family+",Arial,Helvetica,sans-serif")), nil
 }
 
-// colours tell the locks apart, for the colour-blind as well.
+// colours distinguish the locks, for the colour-blind as well.
 var colours = map[string]color.Color{
 	"naive":        rgb(0xd55e00),
 	"herd":         rgb(0xe69f00),
@@ -385,8 +385,8 @@ var ownColours = []color.Color{
 	rgb(0xb00020), rgb(0x6b8e00), rgb(0x8c510a), rgb(0x00868b), rgb(0xd6006e), rgb(0x3f51b5), rgb(0x222222),
 }
 
-// lineStyle tells the line of a lock from those of all others in the series:
-// by its colour, and where colours are used up also by its dashes.
+// lineStyle distinguishes the line of a lock from all others in the series: by its
+// colour, and where colours are used up also by its dashes.
 func lineStyle(name string, series []string) draw.LineStyle {
 	style := draw.LineStyle{Color: colours[name], Width: 1.6}
 	if style.Color == nil {

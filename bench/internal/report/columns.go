@@ -25,7 +25,7 @@ type tableRow struct {
 	cells []string // none: an empty line
 }
 
-// What a terminal does with a line.
+// Styles of a line on a terminal.
 const (
 	plain  = ""
 	bold   = "\x1b[1m"

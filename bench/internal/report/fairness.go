@@ -14,7 +14,7 @@ type Turn struct {
 	Place   int           // how many had held the lock before it
 }
 
-// waitTimes returns how long each had to wait, the shortest first.
+// waitTimes returns the wait of each contender, the shortest first.
 func waitTimes(turns []Turn) []time.Duration {
 	waits := make([]time.Duration, len(turns))
 	for i, t := range turns {

@@ -61,8 +61,8 @@ func WriteReport(w io.Writer, set Settings, results []Run, charts []chart) error
 // A serverLine is a server that locks have run on.
 type serverLine struct{ Kind, Text string }
 
-// In a password a blank or a comma cannot stand as itself; a colon, a slash or an @
-// should not, and might.
+// A password cannot contain a blank or a comma unescaped; it should not contain a
+// colon, a slash or an @, and might.
 var (
 	userPassword   = regexp.MustCompile(`(://[^:/@,\s]*:)[^,\s]*@`)
 	passwordOption = regexp.MustCompile(`([?&][^=&,\s]*password=)[^&,\s]*`)
@@ -86,19 +86,19 @@ func class(style string) string {
 	return map[string]string{red: "bad", yellow: "note", green: "best"}[style]
 }
 
-// A spanned is a cell of the page.
-type spanned struct {
+// A pageCell is a cell of the page.
+type pageCell struct {
 	Label string // of its column, for pages where rows are cards
 	Text  string
 	Span  int
 }
 
 // span gives the long cell of a short row the room of the missing cells.
-func span(t table, row tableRow) []spanned {
-	var cells []spanned
+func span(t table, row tableRow) []pageCell {
+	var cells []pageCell
 	for i, text := range row.cells {
 		missing := len(t.header) - len(row.cells)
-		c := spanned{Text: strings.TrimSpace(text), Span: 1}
+		c := pageCell{Text: strings.TrimSpace(text), Span: 1}
 		switch {
 		case i < long || missing == 0:
 			c.Label = t.header[i]

@@ -121,7 +121,7 @@ func PrintTable(w io.Writer, results []Run, width int) {
 		t.print(w, width)
 	}
 	if slices.ContainsFunc(results, func(r Run) bool { return r.About.System != "" }) {
-		fmt.Fprint(w, "\nattempts: how often a contender asked for the lock, per acquisition; on\n"+
+		fmt.Fprint(w, "\nattempts: how many times a contender asked for the lock, per acquisition; on\n"+
 			"ZooKeeper, the nodes that it asked for. requests of locks that are not on\n"+
 			"ZooKeeper: statements, commands or calls that the client sent.\n")
 	}

@@ -10,19 +10,21 @@ import (
 	"example.com/zklock/internal/locktest"
 )
 
-// An owned Mutex is a contender, as exercise 3's Lock is.
-type owned struct {
+// An ownedMutex is a contender, as exercise 3's Lock is.
+type ownedMutex struct {
 	mutex *Mutex
 	owner *Owner
 }
 
-func (o *owned) Lock() error            { return o.mutex.Lock(o.owner) }
-func (o *owned) TryLock() (bool, error) { return o.mutex.TryLock(o.owner) }
-func (o *owned) Unlock() error          { return o.mutex.Unlock(o.owner) }
+func (o *ownedMutex) Lock() error            { return o.mutex.Lock(o.owner) }
+func (o *ownedMutex) TryLock() (bool, error) { return o.mutex.TryLock(o.owner) }
+func (o *ownedMutex) Unlock() error          { return o.mutex.Unlock(o.owner) }
 
 func TestLock(t *testing.T) {
 	locktest.Run(t, locktest.Subject{
-		New:          func(conn *zk.Conn, path string) locktest.Lock { return &owned{New(conn, path), NewOwner("contender")} },
+		New: func(conn *zk.Conn, path string) locktest.Lock {
+			return &ownedMutex{New(conn, path), NewOwner("contender")}
+		},
 		ErrNotLocked: ErrNotOwner,
 		Queue:        true,
 		WakeUps:      func(waiting int) int { return 1 },
@@ -34,11 +36,11 @@ func TestOwners(t *testing.T) {
 	locktest.RunOwners(t, locktest.OwnersSubject{
 		Open: func(conn *zk.Conn, path string) func(string) locktest.Lock {
 			m := New(conn, path)
-			return func(name string) locktest.Lock { return &owned{m, NewOwner(name)} }
+			return func(name string) locktest.Lock { return &ownedMutex{m, NewOwner(name)} }
 		},
-		Nobody:      func(conn *zk.Conn, path string) locktest.Lock { return &owned{New(conn, path), nil} },
+		Nobody:      func(conn *zk.Conn, path string) locktest.Lock { return &ownedMutex{New(conn, path), nil} },
 		ErrNotOwner: ErrNotOwner,
-		Holds:       func(l locktest.Lock) int { o := l.(*owned); return o.mutex.Holds(o.owner) },
+		Holds:       func(l locktest.Lock) int { o := l.(*ownedMutex); return o.mutex.Holds(o.owner) },
 	})
 }
 

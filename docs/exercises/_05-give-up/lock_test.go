@@ -13,14 +13,14 @@ import (
 
 type contender = Lock
 
-// A patient contender never gives up.
-type patient struct{ *contender }
+// A patientLock never gives up.
+type patientLock struct{ *contender }
 
-func (p patient) Lock() error { return p.contender.Lock(context.Background()) }
+func (p patientLock) Lock() error { return p.contender.Lock(context.Background()) }
 
 func TestLock(t *testing.T) {
 	locktest.Run(t, locktest.Subject{
-		New:          func(conn *zk.Conn, path string) locktest.Lock { return patient{New(conn, path)} },
+		New:          func(conn *zk.Conn, path string) locktest.Lock { return patientLock{New(conn, path)} },
 		ErrNotLocked: ErrNotLocked,
 		Queue:        true,
 		WakeUps:      func(waiting int) int { return 1 },

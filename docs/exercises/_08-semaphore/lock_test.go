@@ -11,15 +11,15 @@ import (
 )
 
 // With one permit a semaphore is a lock.
-type one struct{ *Semaphore }
+type onePermit struct{ *Semaphore }
 
-func (s one) Lock() error            { return s.Acquire() }
-func (s one) TryLock() (bool, error) { return s.TryAcquire() }
-func (s one) Unlock() error          { return s.Release() }
+func (s onePermit) Lock() error            { return s.Acquire() }
+func (s onePermit) TryLock() (bool, error) { return s.TryAcquire() }
+func (s onePermit) Unlock() error          { return s.Release() }
 
 func TestLock(t *testing.T) {
 	locktest.Run(t, locktest.Subject{
-		New:          func(conn *zk.Conn, path string) locktest.Lock { return one{New(conn, path, 1)} },
+		New:          func(conn *zk.Conn, path string) locktest.Lock { return onePermit{New(conn, path, 1)} },
 		ErrNotLocked: ErrNotAcquired,
 		Queue:        true,
 		WakeUps:      func(waiting int) int { return 1 },

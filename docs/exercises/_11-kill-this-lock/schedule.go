@@ -1,4 +1,4 @@
-// Package kill is exercise 11: schedules that tell a right lock from a wrong
+// Package kill is exercise 11: schedules that distinguish a right lock from a wrong
 // one.
 package kill
 

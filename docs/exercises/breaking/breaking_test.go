@@ -31,10 +31,10 @@ func TestOurAnswersAreAccepted(t *testing.T) {
 	require.NoError(t, err)
 	answers := ourAnswers(t)
 	require.Len(t, answers, len(locks.Tasks))
-	played := make(map[int]Played)
+	played := make(map[int]Result)
 	for n, link := range answers {
 		played[n] = Play(t, n, link)
-		require.Equal(t, Played{Choices: ours[n]}, played[n], "answer %d", n)
+		require.Equal(t, Result{Choices: ours[n]}, played[n], "answer %d", n)
 		require.Equal(t, link, Open(link))
 		require.Regexp(t, fmt.Sprintf(`(?m)^\| %d \|.*\| %d \|$`, n, ours[n]), string(page))
 		require.Contains(t, string(page), "internal/museum/listings/"+locks.Tasks[n-1].Source)
@@ -142,7 +142,7 @@ func TestWhatIsNotAnAnswer(t *testing.T) {
 			}
 		})
 	}
-	// What the page adds is no harm, and neither is where it was served.
+	// Additions of the page to a link do no harm, and neither does its address.
 	for _, link := range []string{"http://127.0.0.1:36791/" + good + "&t=2400ms&lang=zh", "file:///tmp/lab.html" + good} {
 		require.Empty(t, Play(t, 4, link).Words)
 		require.Equal(t, good, Open(link))

@@ -30,7 +30,7 @@ var harms = map[explore.Kind]string{
 	explore.NodeLeft:      "a node is left behind",
 	explore.TwoHolders:    "two hold the lock at once",
 	explore.ForeignDelete: "one client deletes another's node",
-	explore.Overtaken:     "a contender gets in before one that stands before it",
+	explore.Overtaken:     "a contender gets in before one that is before it in the queue",
 }
 
 // Cases are all cases, in the order in which they are judged.
@@ -44,14 +44,14 @@ func Cases() (list []Case) {
 	return list
 }
 
-// A Played is what has become of an answer.
-type Played struct {
+// A Result is the outcome of an answer.
+type Result struct {
 	Choices int    // in the schedule
 	Words   string // why the listing does not come to the harm; "" if it does
 }
 
 // Words says why a case fails, "" if it passes.
-func (c Case) Words(p Played) string {
+func (c Case) Words(p Result) string {
 	switch {
 	case c.Most == 0:
 		return p.Words
@@ -64,14 +64,14 @@ func (c Case) Words(p Played) string {
 }
 
 // Play plays the answer to a task as the lab does.
-func Play(t *testing.T, number int, link string) Played {
+func Play(t *testing.T, number int, link string) Result {
 	task := locks.Tasks[number-1]
 	a, err := parse(task, link)
 	if err != nil {
-		return Played{Words: err.Error()}
+		return Result{Words: err.Error()}
 	}
 	s, ok := repeated(t, a)
-	p := Played{Choices: len(a.Choices)}
+	p := Result{Choices: len(a.Choices)}
 	if !ok {
 		p.Words = "the schedule is another one each time that it is played: choose another way to the goal"
 	} else if s.err != nil {
@@ -82,15 +82,15 @@ func Play(t *testing.T, number int, link string) Played {
 	return p
 }
 
-// A screened is a schedule as the lab shows it.
-type screened struct {
+// A shownSchedule is a schedule as the lab shows it.
+type shownSchedule struct {
 	err      error
 	hash     string // of its film
 	trace    *explore.Trace
 	possible []string
 }
 
-func (s screened) equal(o screened) bool {
+func (s shownSchedule) equal(o shownSchedule) bool {
 	if s.err != nil || o.err != nil {
 		return s.err != nil && o.err != nil && s.err.Error() == o.err.Error()
 	}
@@ -98,11 +98,11 @@ func (s screened) equal(o screened) bool {
 }
 
 // repeated plays a schedule until it has been the same twice.
-func repeated(t *testing.T, a locks.Address) (screened, bool) {
-	var before []screened
+func repeated(t *testing.T, a locks.Address) (shownSchedule, bool) {
+	var before []shownSchedule
 	for range 20 {
 		f, tr, possible, err := explore.PlayFilm(t, a.World(), a.Choices)
-		s := screened{err: err, trace: tr}
+		s := shownSchedule{err: err, trace: tr}
 		if f != nil {
 			s.hash = f.Hash
 		}
@@ -114,11 +114,11 @@ func repeated(t *testing.T, a locks.Address) (screened, bool) {
 		}
 		before = append(before, s)
 	}
-	return screened{}, false
+	return shownSchedule{}, false
 }
 
 // says says why a schedule is not the answer, "" if it is.
-func says(task locks.Task, s screened) string {
+func says(task locks.Task, s shownSchedule) string {
 	goal := fmt.Sprintf("the goal is: %s", harms[task.Harm])
 	switch v := s.trace.Violation; {
 	case v != nil && v.Kind == task.Harm:

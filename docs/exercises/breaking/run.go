@@ -18,7 +18,7 @@ func Run(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	played := make(map[int]Played)
+	played := make(map[int]Result)
 	for _, task := range locks.Tasks {
 		played[task.Number] = Play(t, task.Number, answers[task.Number])
 	}

@@ -12,13 +12,15 @@ import (
 	"example.com/zklock/internal/locktest/chinese"
 )
 
-// What begins a comment: in a program, and in the list of answers of exercise 12.
+// The beginning of a comment: in a program, and in the list of answers of exercise
+// 12.
 const (
 	OfGo    = "//"
 	OfLists = "#"
 )
 
-// Chinese is a stub with Chinese comments. It fails if it does not know one of them.
+// Chinese is a stub with Chinese comments. It fails if the translation of one is
+// missing.
 func Chinese(stub, marker string) (string, error) {
 	var out strings.Builder
 	last := 0

@@ -72,7 +72,7 @@ var words = map[string]string{
 	"another candidate was faster": "别的候选者抢先了一步",
 
 	// Exercises 11 and 12.
-	"Package kill is exercise 11: schedules that tell a right lock from a wrong one.":                    "Package kill 是练习 11：能分辨锁的对错的调度。",
+	"Package kill is exercise 11: schedules that distinguish a right lock from a wrong one.":             "Package kill 是练习 11：能分辨锁的对错的调度。",
 	"Schedules are played one after the other, on each lock, each on a stage of its own.":                "Schedules 里的调度会逐个在每个锁上排演，每次都是新的舞台。",
 	"release passes on every lock of this exercise: it kills none. It shows what a schedule looks like.": "release 在这个练习的每个锁上都能通过，所以一个也杀不死。它只是示范调度怎么写。",
 	"fails unless a gets in":                       "a 没有拿到锁，就失败",

@@ -3,7 +3,7 @@
 // right lock. It kills a mutant if it fails on it.
 //
 // All but one of the locks are of one type, and each is played on in a process of
-// its own, so that a schedule cannot tell them apart but by what they do.
+// its own, so that a schedule can distinguish them only by what they do.
 package killing
 
 import (
@@ -22,14 +22,14 @@ import (
 	"example.com/zklock/internal/museum"
 )
 
-// A right lock.
-type right struct {
+// A rightLock is a lock without a mistake.
+type rightLock struct {
 	name string // of the case
 	help string // what differs from step 3
 	broken.Manner
 }
 
-var rights = []right{
+var rights = []rightLock{
 	{name: "no false alarm: step 3's lock"}, // step 3 itself
 	{
 		"no false alarm: a right lock with other names, which sends more requests",
@@ -197,7 +197,7 @@ func said(words string) string {
 // ofSchedule says of a schedule what package locktest says of a lock.
 func ofSchedule(words string) string { return strings.Replace(words, "the lock", "the schedule", 1) }
 
-func namesOf(list []right) (names []string) {
+func namesOf(list []rightLock) (names []string) {
 	for _, r := range list {
 		names = append(names, r.name)
 	}
@@ -314,8 +314,8 @@ func Patched(i int, step3 string) (string, error) {
 // Mutant makes contenders of a mutant, by its place among them, from 0.
 func Mutant(i int) museum.NewLock { return makes(len(rights) + i) }
 
-// makes returns what makes contenders of a lock, by its place among the cases. No
-// type, name or address tells a schedule which lock it has.
+// makes returns a function that makes contenders of a lock, by its place among the
+// cases. A schedule cannot find out from a type, name or address which lock it has.
 func makes(n int) museum.NewLock {
 	return func(conn *zk.Conn, path string) museum.Lock {
 		var l museum.Lock

@@ -55,8 +55,8 @@ func TestAGoodScheduleKillsItsMutantAndNoOther(t *testing.T) {
 	}
 }
 
-// TestOtherDifferencesAreFalseAlarms has schedules that know a right lock from
-// a wrong one by something else than what it promises.
+// TestOtherDifferencesAreFalseAlarms has schedules that distinguish a right lock
+// from a wrong one by something other than its promises.
 func TestOtherDifferencesAreFalseAlarms(t *testing.T) {
 	for name, test := range map[string]struct {
 		right int // the first on which it must fail
@@ -223,8 +223,8 @@ func TestSchedulesThatAreNotThere(t *testing.T) {
 	}
 }
 
-// TestWhileAllGoesWellAMutantSendsWhatStep3Sends: so a schedule in which
-// nothing goes wrong cannot tell them apart.
+// TestWhileAllGoesWellAMutantSendsWhatStep3Sends: so a schedule in which nothing
+// goes wrong cannot distinguish them.
 func TestWhileAllGoesWellAMutantSendsWhatStep3Sends(t *testing.T) {
 	sent := func(n int) []map[jute.Op]int {
 		var counts []map[jute.Op]int

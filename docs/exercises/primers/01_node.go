@@ -2,9 +2,9 @@ package main
 
 import "github.com/go-zookeeper/zk"
 
-// oneNode is the program of primer 1: an ephemeral node, and what a watch on it
-// tells.
-func oneNode(p *play) error {
+// oneNode is the program of primer 1: an ephemeral node, and the event of a watch
+// on it.
+func oneNode(p *programRun) error {
 	a, b, err := p.two()
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 
 // queue is the program of primer 2: names with numbers from the server, and a watch
 // on a list of children.
-func queue(p *play) error {
+func queue(p *programRun) error {
 	a, b, err := p.two()
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func queue(p *play) error {
 	event := <-events
 	p.say("a visitor comes, and b's event is: %v %v", event.Type, event.Path)
 
-	// That watch has fired. The next change is not told, unless b asks again.
+	// That watch has fired. The next change causes no event, unless b asks again.
 	p.say("a deletes its node: %v", a.Delete(first, -1))
 	p.say("on the same channel: %v", arrived(b, events))
 

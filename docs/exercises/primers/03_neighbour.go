@@ -7,7 +7,7 @@ import (
 )
 
 // neighbour is the program of primer 3: a watch on one node among several.
-func neighbour(p *play) error {
+func neighbour(p *programRun) error {
 	a, b, err := p.two()
 	if err != nil {
 		return err

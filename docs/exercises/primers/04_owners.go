@@ -9,15 +9,15 @@ import (
 // A guest is an identity. Two pointers are equal if they point to the same guest.
 type guest struct{ name string }
 
-// owners is the program of primer 4: a lock that does not know its caller, an
-// identity in Go, and a wait for another goroutine.
-func owners(p *play) error {
+// owners is the program of primer 4: a lock without an owner, an identity in Go,
+// and a wait for another goroutine.
+func owners(p *programRun) error {
 	conn, err := p.client()
 	if err != nil {
 		return err
 	}
 
-	// Step 3's lock is one contender. It does not know which goroutine calls.
+	// Step 3's lock is one contender. It does not see which goroutine calls.
 	first, second := predecessor.New(conn, p.path), predecessor.New(conn, p.path)
 	p.say("the first contender locks: %v", first.Lock())
 	held, err := second.TryLock()
@@ -25,13 +25,14 @@ func owners(p *play) error {
 	p.say("the second one unlocks: %v", second.Unlock())
 	p.say("the first one unlocks: %v", first.Unlock())
 
-	// Pointers are keys of a map, and tell two guests of one name apart.
+	// Pointers are keys of a map, and distinguish two guests of one name.
 	anna, other := &guest{"anna"}, &guest{"anna"}
 	rooms := map[*guest]int{anna: 7}
 	_, known := rooms[other]
 	p.say("anna has room %d; another anna is known: %v", rooms[anna], known)
 
-	// A sync.Cond: Wait lets go of the mutex, sleeps, and has it again when it returns.
+	// A sync.Cond: Wait releases the mutex, sleeps, and holds it again when it
+	// returns.
 	var guard sync.Mutex // guards ready
 	changed := sync.NewCond(&guard)
 	ready := false

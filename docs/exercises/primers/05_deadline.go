@@ -9,7 +9,7 @@ import (
 
 // deadline is the program of primer 5: a wait that ends, and a request that cannot
 // be cancelled.
-func deadline(p *play) error {
+func deadline(p *programRun) error {
 	a, b, err := p.two()
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func deadline(p *play) error {
 		name string
 		err  error
 	}
-	answers := make(chan answer, 1) // with room: the goroutine ends though nobody receives
+	answers := make(chan answer, 1) // with room: the goroutine ends without a receiver
 	go func() {
 		name, err := b.Create(p.path+"/late-", nil, zk.FlagEphemeralSequential, everybody)
 		answers <- answer{name, err}

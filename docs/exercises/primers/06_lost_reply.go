@@ -12,7 +12,7 @@ import (
 
 // lostReply is the program of primer 6: the server carries a request out, and its
 // reply is lost.
-func lostReply(p *play) error {
+func lostReply(p *programRun) error {
 	a, err := p.client()
 	if err != nil {
 		return err
@@ -25,9 +25,9 @@ func lostReply(p *play) error {
 	var lose atomic.Bool
 	dialer := func(network, address string, timeout time.Duration) (net.Conn, error) {
 		conn, err := net.DialTimeout(network, address, timeout)
-		return &lossy{conn, &lose}, err
+		return &lossyConn{conn, &lose}, err
 	}
-	b, states, err := zk.Connect(p.servers, 10*time.Second, zk.WithDialer(dialer), zk.WithLogger(quiet{}))
+	b, states, err := zk.Connect(p.servers, 10*time.Second, zk.WithDialer(dialer), zk.WithLogger(silentLogger{}))
 	if err != nil {
 		return err
 	}
@@ -53,8 +53,8 @@ func lostReply(p *play) error {
 	}
 	p.say("the list: %v", list)
 
-	// Whose node is it? Its name tells, if the name is one that only b chooses; its
-	// Stat tells the session.
+	// Whose node is it? Its name shows that, if only b chooses such a name; its Stat
+	// has the session.
 	_, stat, err := b.Get(p.path + "/" + list[0])
 	if err != nil {
 		return err
@@ -63,13 +63,13 @@ func lostReply(p *play) error {
 	return nil
 }
 
-// lossy is a connection that can lose what the server sends.
-type lossy struct {
+// lossyConn is a connection that can lose what the server sends.
+type lossyConn struct {
 	net.Conn
 	lose *atomic.Bool
 }
 
-func (c *lossy) Read(b []byte) (int, error) {
+func (c *lossyConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if err == nil && c.lose.CompareAndSwap(true, false) {
 		c.Conn.Close()
@@ -78,6 +78,6 @@ func (c *lossy) Read(b []byte) (int, error) {
 	return n, err
 }
 
-type quiet struct{}
+type silentLogger struct{}
 
-func (quiet) Printf(string, ...any) {}
+func (silentLogger) Printf(string, ...any) {}

@@ -4,7 +4,7 @@ import "github.com/go-zookeeper/zk"
 
 // versions is the program of primer 7: a write that succeeds only if nobody has
 // written since one's own read.
-func versions(p *play) error {
+func versions(p *programRun) error {
 	a, b, err := p.two()
 	if err != nil {
 		return err

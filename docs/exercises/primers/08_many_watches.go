@@ -8,7 +8,7 @@ import (
 
 // manyWatches is the program of primer 8: one wait for the events of several
 // watches.
-func manyWatches(p *play) error {
+func manyWatches(p *programRun) error {
 	a, b, err := p.two()
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 
 // twoKinds is the program of primer 9: names of two kinds with one sequence of
 // numbers.
-func twoKinds(p *play) error {
+func twoKinds(p *programRun) error {
 	a, err := p.client()
 	if err != nil {
 		return err

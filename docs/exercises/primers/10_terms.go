@@ -4,7 +4,7 @@ import "github.com/go-zookeeper/zk"
 
 // terms is the program of primer 10: several requests that are carried out together
 // or not at all.
-func terms(p *play) error {
+func terms(p *programRun) error {
 	a, b, err := p.two()
 	if err != nil {
 		return err

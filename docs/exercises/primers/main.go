@@ -19,7 +19,7 @@ import (
 )
 
 // programs are those of the exercises with the same numbers.
-var programs = map[int]func(p *play) error{
+var programs = map[int]func(p *programRun) error{
 	1: oneNode, 2: queue, 3: neighbour, 4: owners, 5: deadline,
 	6: lostReply, 7: versions, 8: manyWatches, 9: twoKinds, 10: terms,
 }
@@ -45,7 +45,7 @@ func main() {
 
 // run runs a program and removes what it has left at the server.
 func run(number int, servers []string, out io.Writer) error {
-	p := &play{servers: servers, out: out, path: fmt.Sprintf("/primer-%d", number)}
+	p := &programRun{servers: servers, out: out, path: fmt.Sprintf("/primer-%d", number)}
 	defer p.close()
 	conn, err := p.client()
 	if err != nil {
@@ -58,8 +58,8 @@ func run(number int, servers []string, out io.Writer) error {
 	return programs[number](p)
 }
 
-// A play is one run of a program.
-type play struct {
+// A programRun is one run of a program.
+type programRun struct {
 	servers []string
 	out     io.Writer
 	path    string // below which it makes its nodes
@@ -70,7 +70,7 @@ type play struct {
 var patience = 10 * time.Second
 
 // client opens a client: a session of its own, as another process would have.
-func (p *play) client() (*zk.Conn, error) {
+func (p *programRun) client() (*zk.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	conn, err := zkconn.Connect(ctx, p.servers, 10*time.Second)
@@ -81,21 +81,21 @@ func (p *play) client() (*zk.Conn, error) {
 }
 
 // two opens two clients.
-func (p *play) two() (a, b *zk.Conn, err error) {
+func (p *programRun) two() (a, b *zk.Conn, err error) {
 	if a, err = p.client(); err == nil {
 		b, err = p.client()
 	}
 	return a, b, err
 }
 
-func (p *play) close() {
+func (p *programRun) close() {
 	for _, conn := range p.clients {
 		conn.Close()
 	}
 }
 
 // say prints a line.
-func (p *play) say(format string, args ...any) { fmt.Fprintf(p.out, format+"\n", args...) }
+func (p *programRun) say(format string, args ...any) { fmt.Fprintf(p.out, format+"\n", args...) }
 
 // everybody may do everything with a node that is made with it.
 var everybody = zk.WorldACL(zk.PermAll)

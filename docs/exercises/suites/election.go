@@ -51,7 +51,7 @@ const electionTimeout = 10 * time.Second
 func (s ElectionSubject) Plan() locktest.Plan {
 	contender := locktest.Subject{
 		New: func(conn *zk.Conn, path string) locktest.Lock {
-			return &office{candidate: s.New(conn, path, electionTimeout)}
+			return &leaderLock{candidate: s.New(conn, path, electionTimeout)}
 		},
 		Queue:   true,
 		WakeUps: func(int) int { return 1 },
@@ -78,15 +78,15 @@ func ofLocks(run func(w *locktest.World)) func(w *election) {
 	return func(w *election) { run(w.World) }
 }
 
-// An office is a candidate as a lock: Lock returns when it leads, and Unlock has
+// A leaderLock is a candidate as a lock: Lock returns when it leads, and Unlock has
 // it resign.
-type office struct {
+type leaderLock struct {
 	candidate Candidate
 	resign    chan struct{} // nil: it does not lead
 	done      chan error
 }
 
-func (o *office) Lock() error {
+func (o *leaderLock) Lock() error {
 	leads, resign, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
 		done <- o.candidate.Lead(context.Background(), func(context.Context, int64) error {
@@ -107,7 +107,7 @@ func (o *office) Lock() error {
 	}
 }
 
-func (o *office) Unlock() error {
+func (o *leaderLock) Unlock() error {
 	if o.resign == nil {
 		return errors.New("does not lead")
 	}
@@ -116,7 +116,7 @@ func (o *office) Unlock() error {
 	return <-o.done
 }
 
-func (*office) TryLock() (bool, error) { return false, errors.ErrUnsupported }
+func (*leaderLock) TryLock() (bool, error) { return false, errors.ErrUnsupported }
 
 // All are exact, because a real server may grant another session timeout.
 var electionCases = []locktest.TestCase[*election]{
@@ -124,17 +124,17 @@ var electionCases = []locktest.TestCase[*election]{
 	{Name: "Lead returns what its function returns", Group: locktest.Liveness, Run: resting(leadReturns), Basic: true, Exact: true},
 	{Name: "candidates lead one after the other in the order in which they came", Group: locktest.Liveness, Run: ofLocks(locktest.QueueOrder), Basic: true, Exact: true},
 	{Name: "the next one leads as soon as the leader has resigned, and in a higher term", Group: locktest.Liveness, Run: resting(handOver), Basic: true, Exact: true},
-	{Name: "the end of ctx is told to the leader, and nobody else leads before it has resigned", Group: locktest.Safety, Run: resting(ctxOfLeader), Basic: true, Exact: true},
+	{Name: "the leader's ctx ends with the caller's, and nobody else leads before it has resigned", Group: locktest.Safety, Run: resting(ctxOfLeader), Basic: true, Exact: true},
 	{Name: "a candidate whose ctx ends leaves the queue", Group: locktest.Liveness, Run: resting(ctxOfCandidate), Basic: true, Exact: true},
 	{Name: "a waiting candidate sleeps", Group: locktest.Liveness, Run: ofLocks(locktest.WaiterSleeps), Basic: true, Exact: true},
 	{Name: "the session of a leader ends, its ctx too, and Lead returns ErrLost", Group: locktest.Faults, Run: resting(leadersSessionEnds), Basic: true, Exact: true},
 	{Name: "a leader writes, and a term that has ended writes no more", Group: locktest.Safety, Run: resting(writes), Basic: true, Exact: true},
-	{Name: "a leader that is cut off is told before the next one leads", Group: locktest.Safety, Run: leaderCutOff, Exact: true},
-	{Name: "a leader whose answer comes late, and that is cut off then, is told before the next one leads", Group: locktest.Safety, Run: leaderLateAnswer, Exact: true},
+	{Name: "the ctx of a leader that is cut off ends before the next one leads", Group: locktest.Safety, Run: leaderCutOff, Exact: true},
+	{Name: "the ctx of a leader whose answer comes late, and that is cut off then, ends before the next one leads", Group: locktest.Safety, Run: leaderLateAnswer, Exact: true},
 	{Name: "a candidate waits for as long as the leader leads, a day if need be", Group: locktest.Safety, Run: resting(longestTerm), Calm: true},
 	{Name: "a leader that is cut off for a moment goes on leading", Group: locktest.Faults, Run: resting(leaderShortCut), Exact: true},
 	{Name: "a long term does not end by itself", Group: locktest.Liveness, Run: resting(longTerm), Exact: true},
-	{Name: "a leader whose node was deleted is told", Group: locktest.Faults, Run: resting(leadersNodeGoes), Exact: true},
+	{Name: "the ctx of a leader whose node was deleted ends", Group: locktest.Faults, Run: resting(leadersNodeGoes), Exact: true},
 	{Name: "a leader that does not listen gets ErrLost all the same", Group: locktest.Faults, Run: resting(deafLeader), Exact: true},
 	{Name: "a late write of the old leader is refused by its term", Group: locktest.Safety, Run: resting(lateWrite), Exact: true},
 	{Name: "a write that the old leader has sent and that arrives after the hand-over is refused", Group: locktest.Safety, Run: resting(writeUnderWay), Exact: true},
@@ -172,8 +172,8 @@ type term struct {
 	resign    func(err error) // ends the leader's function
 }
 
-// stands has a candidate call Lead. Its function returns when it is told to.
-func (w *election) stands(name string, candidate Candidate, s *locktest.Session) *term {
+// callLead has a candidate call Lead. The leader's function returns when the case calls resign.
+func (w *election) callLead(name string, candidate Candidate, s *locktest.Session) *term {
 	w.Helper()
 	if candidate == nil {
 		s = w.Session()
@@ -215,7 +215,7 @@ func (w *election) mustWait(a *term, why string) {
 	w.WaitUntil(a.name+" waits", func() bool {
 		return stage.IsClosed(a.began) || len(a.result) > 0 || a.s.Tap.Armed() > 0 && a.s.Tap.Pending() == 0
 	}, func() string {
-		return a.name + " waits without a watch: no event will tell it that its turn has come" + w.Why()
+		return a.name + " waits without a watch: no event will report its turn" + w.Why()
 	})
 	w.notYet(a, why)
 }
@@ -241,7 +241,7 @@ func (w *election) resigns(a *term) {
 // leader returns a candidate that leads.
 func (w *election) leader() *term {
 	w.Helper()
-	a := w.stands("the leader", nil, nil)
+	a := w.callLead("the leader", nil, nil)
 	w.leads(a)
 	return a
 }
@@ -249,18 +249,18 @@ func (w *election) leader() *term {
 // leaderAndNext returns a candidate that leads, and one that waits.
 func (w *election) leaderAndNext() (leader, next *term) {
 	w.Helper()
-	leader, next = w.leader(), w.stands("the next candidate", nil, nil)
+	leader, next = w.leader(), w.callLead("the next candidate", nil, nil)
 	w.mustWait(next, "another candidate leads")
 	return leader, next
 }
 
-// told waits until a leader's ctx has ended.
-func (w *election) told(a *term, within time.Duration, what string) {
+// ctxEnds waits until a leader's ctx has ended.
+func (w *election) ctxEnds(a *term, within time.Duration, what string) {
 	w.Helper()
 	select {
 	case <-a.ctx.Done():
 	case <-time.After(within):
-		w.Fatalf("%s, and the ctx of the leader does not end in %v: it believes that it leads, and the next one may lead: two leaders", what, within)
+		w.Fatalf("%s, and the ctx of the leader does not end in %v: it goes on leading, and the next one may lead: two leaders", what, within)
 	}
 }
 
@@ -276,7 +276,7 @@ func (w *election) lost(a *term) {
 func (w *election) rest() { time.Sleep(stage.Patience) }
 
 func termIsCzxid(w *election) {
-	a := w.stands("the candidate", nil, nil)
+	a := w.callLead("the candidate", nil, nil)
 	w.leads(a)
 	nodes := w.Nodes()
 	require.Len(w, nodes, 1, "one candidate leads, and there is not exactly one node")
@@ -290,7 +290,7 @@ func termIsCzxid(w *election) {
 
 func leadReturns(w *election) {
 	own := errors.New("the function's own error")
-	a := w.stands("the candidate", nil, nil)
+	a := w.callLead("the candidate", nil, nil)
 	w.leads(a)
 	a.resign(own)
 	err := w.Result(a.result, "Lead, whose function has returned,")
@@ -298,7 +298,7 @@ func leadReturns(w *election) {
 	require.NotErrorIs(w, err, w.subject.ErrLost, "the leader has resigned, and Lead returns ErrLost")
 	w.rest()
 	w.NothingLeft()
-	b := w.stands("the same candidate, once more,", a.candidate, a.s)
+	b := w.callLead("the same candidate, once more,", a.candidate, a.s)
 	w.leads(b)
 	require.Greater(w, b.number, a.number, "the candidate leads once more, and its term is not higher")
 	w.resigns(b)
@@ -308,7 +308,7 @@ func handOver(w *election) {
 	const n = 5
 	var all []*term
 	for i := range n {
-		a := w.stands(fmt.Sprintf("candidate %d", i), nil, nil)
+		a := w.callLead(fmt.Sprintf("candidate %d", i), nil, nil)
 		if i == 0 {
 			w.leads(a)
 		} else {
@@ -341,7 +341,7 @@ func handOver(w *election) {
 func ctxOfLeader(w *election) {
 	a, b := w.leaderAndNext()
 	a.cancel()
-	w.told(a, time.Second, "the ctx that Lead was called with has ended")
+	w.ctxEnds(a, time.Second, "the ctx that Lead was called with has ended")
 	w.rest() // it cleans up for a minute
 	w.notYet(b, "the leader's ctx has ended, and its function has not returned: it may still be at work; resign after that")
 	a.resign(nil)
@@ -352,11 +352,11 @@ func ctxOfLeader(w *election) {
 }
 
 func ctxOfCandidate(w *election) {
-	a, b, c := w.stands("the leader", nil, nil), (*term)(nil), (*term)(nil)
+	a, b, c := w.callLead("the leader", nil, nil), (*term)(nil), (*term)(nil)
 	w.leads(a)
-	b = w.stands("the second candidate", nil, nil)
+	b = w.callLead("the second candidate", nil, nil)
 	w.mustWait(b, "another candidate leads")
-	c = w.stands("the third candidate", nil, nil)
+	c = w.callLead("the third candidate", nil, nil)
 	w.mustWait(c, "another candidate leads")
 	b.cancel()
 	require.ErrorIs(w, w.Result(b.result, "Lead, whose ctx has ended,"), context.Canceled, "the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()")
@@ -373,10 +373,10 @@ func leadersSessionEnds(w *election) {
 	a, b := w.leaderAndNext()
 	w.Expire(a.s)
 	w.leads(b)
-	w.told(a, electionTimeout, "the leader's session has ended")
+	w.ctxEnds(a, electionTimeout, "the leader's session has ended")
 	w.lost(a)
 	w.Renewed(a.s, "the old leader's client has a new session")
-	again := w.stands("the old leader, in its new session,", a.candidate, a.s)
+	again := w.callLead("the old leader, in its new session,", a.candidate, a.s)
 	w.mustWait(again, "another candidate leads")
 	w.resigns(b)
 	w.leads(again)
@@ -405,7 +405,7 @@ func (w *election) cutOff(s *locktest.Session) (back func()) {
 }
 
 // leaderCutOff holds back all that the leader's client sends, until its session
-// has expired. The server has heard it last at different times.
+// has expired. The last packet that the server received came at different times.
 func leaderCutOff(w *election) {
 	for _, quiet := range []time.Duration{0, 1500 * time.Millisecond, 3 * time.Second, 5 * time.Second, 30 * time.Second} {
 		a, b := w.leaderAndNext()
@@ -431,9 +431,9 @@ func leaderCutOff(w *election) {
 }
 
 // leaderLateAnswer keeps back the answer to one request of the leader after the other,
-// and everything that its client sends afterwards for good: the server has heard of the
-// session for the last time when the request arrived. The first requests are those with
-// which the candidate becomes the leader.
+// and everything that its client sends afterwards for good: that request is the
+// last packet of the session that the server receives. The first requests are those
+// with which the candidate becomes the leader.
 func leaderLateAnswer(w *election) {
 	for n := 1; n <= 8; n++ {
 		for _, late := range []time.Duration{4 * time.Second, 6 * time.Second} {
@@ -446,10 +446,10 @@ func leaderLateAnswer(w *election) {
 func (w *election) lateAnswer(n int, late time.Duration) {
 	s := w.Session()
 	answer := w.Server.HoldReply(stage.Number(s, n))
-	a := w.stands("the leader", w.subject.New(s.Conn, w.Path, electionTimeout), s)
+	a := w.callLead("the leader", w.subject.New(s.Conn, w.Path, electionTimeout), s)
 	w.Eventually("the leader shows again and again that its session lives", func() bool { return len(answer.Hit()) > 0 })
 	back := w.cutOff(s)
-	b := w.stands("the next candidate", nil, nil)
+	b := w.callLead("the next candidate", nil, nil)
 	time.Sleep(late)
 	answer.Release()
 	w.leads(b)
@@ -474,7 +474,7 @@ func longestTerm(w *election) {
 	}
 	a := w.leader()
 	nodes := w.Nodes()
-	b := w.stands("the next candidate", nil, nil)
+	b := w.callLead("the next candidate", nil, nil)
 	w.mustWait(b, "another candidate leads")
 	began := time.Now()
 	for time.Since(began) < 24*time.Hour && len(stage.RequestsOf(b.s)) < 20000 {
@@ -517,7 +517,7 @@ func longTerm(w *election) {
 func leadersNodeGoes(w *election) {
 	a := w.leader()
 	require.NoError(w, w.Session().Delete(w.Path+"/"+w.Nodes()[0], -1))
-	w.told(a, electionTimeout, "an operator has deleted the leader's node")
+	w.ctxEnds(a, electionTimeout, "an operator has deleted the leader's node")
 	w.lost(a)
 }
 
@@ -526,7 +526,7 @@ func deafLeader(w *election) {
 	a := w.leader()
 	w.Expire(a.s)
 	w.rest()
-	require.Empty(w, a.result, "the leadership was lost, and Lead has returned while its function is at work: the caller believes that it has ended")
+	require.Empty(w, a.result, "the leadership was lost, and Lead has returned while its function is at work: for the caller it has ended")
 	w.lost(a)
 }
 
@@ -547,7 +547,7 @@ func candidatesSessionEnds(w *election) {
 		require.Error(w, err, "a waiting candidate's session has ended, its node has gone, and Lead returns no error")
 		require.ErrorContains(w, err, w.Path, "the error does not name the election: wrap it with the path (fmt.Errorf with %w)")
 		w.resigns(a)
-	} else { // it stands again
+	} else { // it is a candidate again
 		w.mustWait(b, "another candidate leads")
 		w.resigns(a)
 		w.leads(b)

@@ -182,8 +182,8 @@ func (w *fences) token() int64 {
 	return stat.Czxid
 }
 
-// takeOver has a first holder lose the lock with its session, without being told,
-// and a second one get it.
+// takeOver has a first holder lose the lock with its session, unnoticed, and a
+// second one get it.
 func (w *fences) takeOver() (first, second int64) {
 	w.Helper()
 	a, as := w.Contender()
@@ -203,7 +203,7 @@ func pausedHolder(w *fences) {
 	w.passes(r, second, "of the second holder", "it holds the lock")
 	w.refused(r, first, "of the first holder", fmt.Sprintf("the holder was paused, its session ended, and the next holder has written with token %d", second))
 	w.has(r, second, "of the second holder", "the first holder comes late")
-	w.passes(r, second, "of the second holder, again", "it holds the lock still")
+	w.passes(r, second, "of the second holder, again", "it still holds the lock")
 	w.has(r, second, "of the second holder, again", "the second holder has written once more")
 }
 
@@ -258,8 +258,8 @@ func (w *fences) atOnce(n int, store func(i int) Register, through bool) {
 
 func goroutinesAtOnce(w *fences) {
 	r, _ := w.store()
-	// A new client's first answer waits a moment, and virtual time stands still
-	// while a goroutine waits for a mutex, which a register may well have.
+	// A new client's first answer waits a moment, and virtual time stops while a
+	// goroutine waits for a mutex, which a register may well have.
 	w.has(r, 0, "", "nothing has been written yet")
 	w.atOnce(20, func(int) Register { return r }, false)
 }
@@ -314,7 +314,7 @@ func (w *fences) inBetween(token, other int64, then func(r Register, what string
 
 func betweenCheckAndStore(w *fences) {
 	w.inBetween(33, 34, func(r Register, what string, err error) {
-		w.has(r, 34, "of the quick one", what+", and an old token has written; the check and the store must be one step: tell Set which version you have checked")
+		w.has(r, 34, "of the quick one", what+", and an old token has written; the check and the store must be one step: pass to Set the version that you have checked")
 		require.Error(w, err, "%s, and Write returns no error: its value is not there", what)
 		require.ErrorIs(w, err, w.subject.ErrStale, "%s, and Write returns another error than ErrStale: look again, the token is stale now", what)
 	})
@@ -393,7 +393,7 @@ func spoiledWrite(w *fences) {
 			what := fmt.Sprintf("the connection broke with request %d of a Write", n)
 			if err != nil {
 				require.True(w, met, "Write fails with nothing wrong: %v", err)
-				require.NotErrorIs(w, err, w.subject.ErrStale, "%s, and Write returns ErrStale: no higher token has been seen, and nobody knows whether the value was stored; return the client's error", what)
+				require.NotErrorIs(w, err, w.subject.ErrStale, "%s, and Write returns ErrStale: no higher token has been seen, and the value may have been stored or not; return the client's error", what)
 				require.ErrorIs(w, err, zk.ErrConnectionClosed, "%s, and Write returns an error that does not wrap the client's (fmt.Errorf with %%w)", what)
 				require.ErrorContains(w, err, w.at, "the error does not name the register: wrap it with the path (fmt.Errorf with %w)")
 				w.Eventually("the client is connected again", func() bool { return s.State() == zk.StateHasSession })

@@ -51,7 +51,7 @@ func RunReadWrite(t *testing.T, s ReadWriteSubject) {
 func (s ReadWriteSubject) Plan() locktest.Plan {
 	contender := locktest.Subject{ErrNotLocked: s.ErrNotLocked, Queue: true, WakeUps: func(int) int { return 1 }}
 	p := locktest.NewPlan(readWriteCases, stage.Of[*readWrite](s.Level), contender, func(w *locktest.World) *readWrite {
-		w.Subject.New = func(conn *zk.Conn, path string) locktest.Lock { return oneSided{s.New(conn, path), false} }
+		w.Subject.New = func(conn *zk.Conn, path string) locktest.Lock { return oneSidedLock{s.New(conn, path), false} }
 		return &readWrite{w, s}
 	})
 	if s.New == nil {
@@ -66,33 +66,33 @@ func as(reads func(n int) bool, run func(w *locktest.World)) func(w *readWrite) 
 		n := 0
 		w.World.Subject.New = func(conn *zk.Conn, path string) locktest.Lock {
 			n++
-			return oneSided{w.subject.New(conn, path), reads(n - 1)}
+			return oneSidedLock{w.subject.New(conn, path), reads(n - 1)}
 		}
 		run(w.World)
 	}
 }
 
-// A oneSided lock is that of a contender that is always a reader, or always a writer.
-type oneSided struct {
+// A oneSidedLock is that of a contender that is always a reader, or always a writer.
+type oneSidedLock struct {
 	ReadWriteLock
 	reads bool
 }
 
-func (a oneSided) Lock() error {
+func (a oneSidedLock) Lock() error {
 	if a.reads {
 		return a.RLock()
 	}
 	return a.ReadWriteLock.Lock()
 }
 
-func (a oneSided) Unlock() error {
+func (a oneSidedLock) Unlock() error {
 	if a.reads {
 		return a.RUnlock()
 	}
 	return a.ReadWriteLock.Unlock()
 }
 
-func (oneSided) TryLock() (bool, error) { return false, errors.ErrUnsupported }
+func (oneSidedLock) TryLock() (bool, error) { return false, errors.ErrUnsupported }
 
 // Neighbours in these orders keep each other out.
 var (
@@ -172,7 +172,7 @@ func (w *readWrite) participant(reads bool, name string, in ...*locktest.Session
 		in = []*locktest.Session{w.Session()}
 	}
 	l := w.subject.New(in[0].Conn, w.Path)
-	return &participant{oneSided{l, reads}, l, in[0], name, nil}
+	return &participant{oneSidedLock{l, reads}, l, in[0], name, nil}
 }
 
 func (w *readWrite) reader(name string, in ...*locktest.Session) *participant {
@@ -209,7 +209,7 @@ func (w *readWrite) stays(p *participant, why string) {
 	w.Helper()
 	w.WaitUntil(p.name+" waits", func() bool { return len(p.result) > 0 || p.s.Tap.Armed() > 0 && p.s.Tap.Pending() == 0 },
 		func() string {
-			return fmt.Sprintf("%s waits without a watch: no event will tell it of the release%s", p.name, w.Why())
+			return fmt.Sprintf("%s waits without a watch: no event will report a release%s", p.name, w.Why())
 		})
 	if len(p.result) > 0 {
 		require.NoError(w, <-p.result, "%s must wait (%s), and its lock fails", p.name, why)
@@ -426,7 +426,7 @@ func wrongRelease(w *readWrite) {
 
 func readWriteReuse(w *readWrite) {
 	p := w.reader("a contender that reads")
-	q := &participant{oneSided{p.both, false}, p.both, p.s, "the same contender as a writer", nil}
+	q := &participant{oneSidedLock{p.both, false}, p.both, p.s, "the same contender as a writer", nil}
 	for _, p := range []*participant{p, q, p, q, q} {
 		w.in(p, "when the lock is free")
 		w.leaves(p)

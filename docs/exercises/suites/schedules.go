@@ -173,10 +173,10 @@ func (p schedulePlan) worse(c *judge.Case, entered *atomic.Bool) *explore.Trace 
 
 // watchEntry makes the same lock, which notes that somebody has got it.
 func watchEntry(l explore.Lock, entered *atomic.Bool) explore.Lock {
-	n := entryNoted{l, entered}
+	n := entryRecorder{l, entered}
 	if leased, ok := l.(explore.Leased); ok {
 		return struct {
-			entryNoted
+			entryRecorder
 			explore.Leased
 		}{n, leased}
 	}
@@ -185,12 +185,12 @@ func watchEntry(l explore.Lock, entered *atomic.Bool) explore.Lock {
 
 type contender = explore.Lock
 
-type entryNoted struct {
+type entryRecorder struct {
 	contender
 	entered *atomic.Bool
 }
 
-func (n entryNoted) Lock(ctx context.Context) error {
+func (n entryRecorder) Lock(ctx context.Context) error {
 	err := n.contender.Lock(ctx)
 	if err == nil {
 		n.entered.Store(true)
@@ -198,7 +198,7 @@ func (n entryNoted) Lock(ctx context.Context) error {
 	return err
 }
 
-func (n entryNoted) TryLock(ctx context.Context) (bool, error) {
+func (n entryRecorder) TryLock(ctx context.Context) (bool, error) {
 	ok, err := n.contender.TryLock(ctx)
 	if ok {
 		n.entered.Store(true)
@@ -218,7 +218,7 @@ func address(tr *explore.Trace) string {
 	}.String()
 }
 
-// words tell a student what has happened.
+// words say to a student what has happened.
 func words(tr *explore.Trace) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, in this schedule:\n", tr.Violation)

@@ -55,8 +55,8 @@ func RunSemaphore(t *testing.T, s SemaphoreSubject) {
 
 // Plan is what RunSemaphore runs.
 func (s SemaphoreSubject) Plan() locktest.Plan {
-	p := locktest.NewPlan(semaphoreCases, stage.Of[*places](s.Level), locktest.Subject{ErrNotLocked: s.ErrNotAcquired, Queue: true},
-		func(w *locktest.World) *places { return &places{World: w, subject: s} })
+	p := locktest.NewPlan(semaphoreCases, stage.Of[*semaphoreWorld](s.Level), locktest.Subject{ErrNotLocked: s.ErrNotAcquired, Queue: true},
+		func(w *locktest.World) *semaphoreWorld { return &semaphoreWorld{World: w, subject: s} })
 	if s.New == nil {
 		p.Missing = "SemaphoreSubject.New is nil: it must make a contender"
 	}
@@ -64,21 +64,23 @@ func (s SemaphoreSubject) Plan() locktest.Plan {
 }
 
 // with runs a case with a semaphore that has this number of permits.
-func with(permits int, run func(w *places)) func(w *places) {
-	return func(w *places) {
+func with(permits int, run func(w *semaphoreWorld)) func(w *semaphoreWorld) {
+	return func(w *semaphoreWorld) {
 		w.permits = permits
-		w.World.Subject.New = func(conn *zk.Conn, path string) locktest.Lock { return asLock{w.subject.New(conn, path, permits)} }
+		w.World.Subject.New = func(conn *zk.Conn, path string) locktest.Lock {
+			return semaphoreLock{w.subject.New(conn, path, permits)}
+		}
 		run(w)
 	}
 }
 
-type asLock struct{ Semaphore }
+type semaphoreLock struct{ Semaphore }
 
-func (s asLock) Lock() error            { return s.Acquire() }
-func (s asLock) TryLock() (bool, error) { return s.TryAcquire() }
-func (s asLock) Unlock() error          { return s.Release() }
+func (s semaphoreLock) Lock() error            { return s.Acquire() }
+func (s semaphoreLock) TryLock() (bool, error) { return s.TryAcquire() }
+func (s semaphoreLock) Unlock() error          { return s.Release() }
 
-var semaphoreCases = []locktest.TestCase[*places]{
+var semaphoreCases = []locktest.TestCase[*semaphoreWorld]{
 	{Name: "as many as there are permits get in without waiting, and one more waits", Group: locktest.Liveness, Run: with(3, asManyAsPermits), Basic: true},
 	{Name: "as many as there are permits get in, also if there are many", Group: locktest.Liveness, Run: manyPermits, Basic: true},
 	{Name: "a release lets exactly one in", Group: locktest.Liveness, Run: with(3, letsOneIn), Basic: true},
@@ -98,14 +100,14 @@ var semaphoreCases = []locktest.TestCase[*places]{
 	{Name: "less than one permit is an error at once", Group: locktest.Faults, Run: with(0, noPermits)},
 }
 
-type places struct {
+type semaphoreWorld struct {
 	*locktest.World
 	subject SemaphoreSubject
 	permits int
 }
 
 // fill has contenders arrive one by one until waiting of them wait.
-func (w *places) fill(waiting int) (all []locktest.Lock, results []<-chan error, sessions []*locktest.Session) {
+func (w *semaphoreWorld) fill(waiting int) (all []locktest.Lock, results []<-chan error, sessions []*locktest.Session) {
 	w.Helper()
 	for i := range w.permits + waiting {
 		l, s := w.Contender()
@@ -123,13 +125,13 @@ func (w *places) fill(waiting int) (all []locktest.Lock, results []<-chan error,
 const whichever = "a waiter may get in when any of the nodes before it goes, not only the one just before it or the first: think which ones it must watch"
 
 // getsIn waits until a waiter whose turn it is is inside.
-func (w *places) getsIn(result <-chan error, name string) {
+func (w *semaphoreWorld) getsIn(result <-chan error, name string) {
 	w.Helper()
 	w.goesIn(result, name, whichever)
 }
 
 // goesIn waits until a contender is inside. Advice is for one that waits.
-func (w *places) goesIn(result <-chan error, name, advice string) {
+func (w *semaphoreWorld) goesIn(result <-chan error, name, advice string) {
 	w.Helper()
 	w.WaitUntil(name+" gets in", func() bool { return len(result) > 0 }, func() string {
 		return fmt.Sprintf("%s must get in, and waits, though fewer than %d contenders are before it: %s%s", name, w.permits, advice, w.Why())
@@ -139,7 +141,7 @@ func (w *places) goesIn(result <-chan error, name, advice string) {
 
 // firstIn waits until one of the contenders from number i on is inside, and
 // returns its number.
-func (w *places) firstIn(results []<-chan error, i int) (first int) {
+func (w *semaphoreWorld) firstIn(results []<-chan error, i int) (first int) {
 	w.Helper()
 	first = -1
 	w.WaitUntil("a waiter gets in", func() bool {
@@ -152,7 +154,7 @@ func (w *places) firstIn(results []<-chan error, i int) (first int) {
 }
 
 // staysOut fails if a contender is inside, or does not sleep on a watch.
-func (w *places) staysOut(result <-chan error, s *locktest.Session, name string) {
+func (w *semaphoreWorld) staysOut(result <-chan error, s *locktest.Session, name string) {
 	w.Helper()
 	before := s.Tap.Counts().Total()
 	w.WaitUntil(name+" waits on a watch", func() bool {
@@ -165,16 +167,16 @@ func (w *places) staysOut(result <-chan error, s *locktest.Session, name string)
 		if n := s.Tap.Counts().Total() - before; n > 5 {
 			return fmt.Sprintf("%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, stage.Patience)
 		}
-		return fmt.Sprintf("%s waits without a watch: no event will tell it of a release%s", name, w.Why())
+		return fmt.Sprintf("%s waits without a watch: no event will report a release%s", name, w.Why())
 	})
 }
 
-func (w *places) release(l locktest.Lock, name string) {
+func (w *semaphoreWorld) release(l locktest.Lock, name string) {
 	w.Helper()
 	require.NoError(w, w.Result(w.Aside("Release", l.Unlock), "Release of "+name), "Release of %s fails", name)
 }
 
-func (w *places) empty(all []locktest.Lock) {
+func (w *semaphoreWorld) empty(all []locktest.Lock) {
 	w.Helper()
 	for _, l := range all {
 		w.release(l, "a contender that is inside")
@@ -182,7 +184,7 @@ func (w *places) empty(all []locktest.Lock) {
 	w.NothingLeft()
 }
 
-func asManyAsPermits(w *places) {
+func asManyAsPermits(w *semaphoreWorld) {
 	all, results, _ := w.fill(1)
 	require.Len(w, w.Nodes(), w.permits+1, "each contender has one node")
 	admin := w.Session()
@@ -197,9 +199,9 @@ func asManyAsPermits(w *places) {
 }
 
 // manyPermits tries numbers that an author may not have drawn.
-func manyPermits(w *places) {
+func manyPermits(w *semaphoreWorld) {
 	for _, permits := range []int{4, 5, 10, 11, 33} {
-		with(permits, func(w *places) {
+		with(permits, func(w *semaphoreWorld) {
 			all, results, sessions := w.fill(2)
 			w.release(all[permits/2], "one that is inside")
 			w.getsIn(results[permits], fmt.Sprintf("with %d permits, the first waiter, after a release,", permits))
@@ -211,7 +213,7 @@ func manyPermits(w *places) {
 	}
 }
 
-func letsOneIn(w *places) {
+func letsOneIn(w *semaphoreWorld) {
 	all, results, sessions := w.fill(3)
 	for i := range 3 {
 		w.release(all[i], fmt.Sprintf("contender %d", i+1))
@@ -223,7 +225,7 @@ func letsOneIn(w *places) {
 	w.empty(all[3:])
 }
 
-func whicheverGoes(w *places) {
+func whicheverGoes(w *semaphoreWorld) {
 	for first := range w.permits {
 		for second := range w.permits {
 			all, results, sessions := w.fill(2)
@@ -239,7 +241,7 @@ func whicheverGoes(w *places) {
 	}
 }
 
-func severalGo(w *places) {
+func severalGo(w *semaphoreWorld) {
 	all, results, sessions := w.fill(w.permits + 1)
 	var gone []<-chan error
 	for _, l := range all[:w.permits] {
@@ -258,7 +260,7 @@ func severalGo(w *places) {
 	w.empty(append(all[w.permits:last-1:last-1], all[last]))
 }
 
-func orderOfPlaces(w *places) {
+func orderOfPlaces(w *semaphoreWorld) {
 	const waiting = 6
 	all, results, sessions := w.fill(waiting)
 	var inside []int
@@ -284,7 +286,7 @@ func orderOfPlaces(w *places) {
 	w.NothingLeft()
 }
 
-func waiterBeforeGoes(w *places) {
+func waiterBeforeGoes(w *semaphoreWorld) {
 	for first := range 2 {
 		all, results, sessions := w.fill(4)
 		const gone, next = 3, 2 // indexes: the second waiter goes, the first is next
@@ -306,7 +308,7 @@ func waiterBeforeGoes(w *places) {
 	}
 }
 
-func tryAcquire(w *places) {
+func tryAcquire(w *semaphoreWorld) {
 	var inside []locktest.Lock
 	for i := range w.permits {
 		l, _ := w.Contender()
@@ -329,7 +331,7 @@ func tryAcquire(w *places) {
 	w.empty(append(inside[1:], l))
 }
 
-func releaseOutside(w *places) {
+func releaseOutside(w *semaphoreWorld) {
 	all, results, sessions := w.fill(1)
 	stranger, _ := w.Contender(sessions[0])
 	before := w.Nodes()
@@ -346,7 +348,7 @@ func releaseOutside(w *places) {
 	w.staysOut(w.Lock(l), s, "a contender that comes after a second Release")
 }
 
-func (w *places) isNotAcquired(err error, what string) {
+func (w *semaphoreWorld) isNotAcquired(err error, what string) {
 	w.Helper()
 	require.Error(w, err, "%s returns no error: return ErrNotAcquired", what)
 	if w.subject.ErrNotAcquired != nil {
@@ -354,7 +356,7 @@ func (w *places) isNotAcquired(err error, what string) {
 	}
 }
 
-func placeExpires(w *places) {
+func placeExpires(w *semaphoreWorld) {
 	for dead := range w.permits {
 		all, results, sessions := w.fill(2)
 		w.Expire(sessions[dead])
@@ -372,7 +374,7 @@ func placeExpires(w *places) {
 }
 
 // crowd has contenders go in and out at the same time, and counts.
-func (w *places) crowd(contenders []locktest.Lock) {
+func (w *semaphoreWorld) crowd(contenders []locktest.Lock) {
 	const times = 5
 	var inside atomic.Int32
 	round := func(l locktest.Lock) error {
@@ -405,7 +407,7 @@ func (w *places) crowd(contenders []locktest.Lock) {
 	w.NothingLeft()
 }
 
-func neverMore(w *places) {
+func neverMore(w *semaphoreWorld) {
 	var contenders []locktest.Lock
 	for range 8 {
 		l, _ := w.Contender()
@@ -414,7 +416,7 @@ func neverMore(w *places) {
 	w.crowd(contenders)
 }
 
-func neverMoreInOneSession(w *places) {
+func neverMoreInOneSession(w *semaphoreWorld) {
 	s := w.Session()
 	var contenders []locktest.Lock
 	for range 12 {
@@ -426,7 +428,7 @@ func neverMoreInOneSession(w *places) {
 
 // releaseBeforePlaceWatch holds back each request of a waiter in turn, and
 // meanwhile one of those inside goes.
-func releaseBeforePlaceWatch(w *places) {
+func releaseBeforePlaceWatch(w *semaphoreWorld) {
 	for first := range w.permits {
 		for n := 2; w.GoesOn(n); n++ { // 1 is the create
 			all, _, _ := w.fill(0)
@@ -449,7 +451,7 @@ func releaseBeforePlaceWatch(w *places) {
 	}
 }
 
-func placeWakeUps(w *places) {
+func placeWakeUps(w *semaphoreWorld) {
 	if w.subject.WakeUps == nil {
 		w.Skip("SemaphoreSubject.WakeUps is nil: there is no prediction of the watch events to compare with")
 	}
@@ -480,7 +482,7 @@ func placeWakeUps(w *places) {
 	w.NothingLeft()
 }
 
-func placeRequests(w *places) {
+func placeRequests(w *semaphoreWorld) {
 	if w.subject.Requests == nil {
 		w.Skip("SemaphoreSubject.Requests is nil: there is no prediction of the requests to compare with")
 	}
@@ -506,16 +508,16 @@ func placeRequests(w *places) {
 	w.NothingLeft()
 }
 
-func placeGoroutines(w *places) {
+func placeGoroutines(w *semaphoreWorld) {
 	severalGo(w)
 	whicheverGoes(w)
 	w.NoGoroutines()
 }
 
-func noPermits(w *places) {
+func noPermits(w *semaphoreWorld) {
 	s := w.Session()
 	for _, permits := range []int{0, -1} {
-		l := asLock{w.subject.New(s.Conn, w.Path, permits)}
+		l := semaphoreLock{w.subject.New(s.Conn, w.Path, permits)}
 		require.Error(w, w.Result(w.Lock(l), fmt.Sprintf("Acquire with %d permits", permits)), "Acquire with %d permits returns no error", permits)
 		ok, err := w.Try(l, fmt.Sprintf("TryAcquire with %d permits", permits))
 		require.Error(w, err, "TryAcquire with %d permits returns no error", permits)

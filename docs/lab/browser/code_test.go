@@ -12,10 +12,9 @@ import (
 	"example.com/zklock/internal/explore/film"
 )
 
-// Each contender's letter stands at the line at which its goroutine is, on the
-// way forwards and back. What the page shows is compared with the stacks that a
-// run in this process has.
-func TestAPointerStandsWhereTheContenderIs(t *testing.T) {
+// Each contender's letter is at the line at which its goroutine is, on the way
+// forwards and back. The page is compared with the stacks of a run in this process.
+func TestAPointerIsWhereTheContenderIs(t *testing.T) {
 	long(t)
 	t.Parallel()
 	p := openAt(t, "file://"+file+"#lock=naive&n=2&t=0ns", 1440, 900)
@@ -74,7 +73,7 @@ func TestAPointerStandsWhereTheContenderIs(t *testing.T) {
 	require.Equal(t, 1, js[int](p, "document.querySelectorAll('.code.empty').length"), "a crowd has no pointers")
 }
 
-// The source is shown where it has room, and elsewhere if a reader wants it.
+// The source is shown where it has room, and elsewhere at the reader's choice.
 func TestTheSourceIsShownIfItHasRoom(t *testing.T) {
 	t.Parallel()
 	const shown = "document.querySelector('.source')?.checkVisibility() ?? false"

@@ -36,7 +36,7 @@ func TestTheLinkOfASchedulerIsAnAnswer(t *testing.T) {
 				p.settled()
 			}
 			require.Equal(t, "yes", js[string](p, "document.getElementById('reached').dataset.reached"))
-			require.Equal(t, breaking.Played{Choices: len(ours.Choices)}, breaking.Play(t, task.Number, p.state().Link))
+			require.Equal(t, breaking.Result{Choices: len(ours.Choices)}, breaking.Play(t, task.Number, p.state().Link))
 		})
 	}
 }

@@ -59,9 +59,9 @@ func TestTheStripSaysWhenItWasTooLate(t *testing.T) {
 	require.True(t, js[bool](p, "document.getElementById('fate').hidden"))
 }
 
-// Somebody who has let the waiter leave in good order is told that the goal is out
-// of reach, beside the choices, too; as long as the fault may still come, it is not
-// said. After the end of a run no fault can come.
+// After the waiter has left in good order the page says that the goal is out of
+// reach, beside the choices, too; as long as the fault may still come, it does not.
+// After the end of a run no fault can come.
 func TestTheGoalIsOutOfReach(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -96,8 +96,8 @@ func TestTheGoalIsOutOfReach(t *testing.T) {
 	require.Contains(t, js[string](p, "document.getElementById('reached').textContent"), "Broken, but not the goal: It hangs.")
 }
 
-// The holder's session is the first that a reader lets expire. Two believe that they
-// hold the lock then, and the page says why that is not the goal.
+// The holder's session is the first that a reader lets expire. Two contenders act
+// as holders then, and the page says why that is not the goal.
 func TestAnOutlivedSessionIsNotTheGoal(t *testing.T) {
 	t.Parallel()
 	l, err := locks.Find("D3")
@@ -113,8 +113,8 @@ func TestAnOutlivedSessionIsNotTheGoal(t *testing.T) {
 	require.Contains(t, js[string](p, reached+".textContent"), "这不是目标")
 }
 
-// A goal brings its faults. What they are is said in a line, and the choices are in
-// sight above the bar with the time, after the first of them, too.
+// A goal brings its faults. A line names them, and the choices are in sight above
+// the bar with the time, after the first of them, too.
 func TestTheChoicesOfAGoalAreInSight(t *testing.T) {
 	t.Parallel()
 	p := open(t, "#lock=D3&n=3&mode=schedule&kinds=expire&faults=1&t=0ns")

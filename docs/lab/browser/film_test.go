@@ -67,7 +67,7 @@ func TestAFilmOfAnotherSystemIsShown(t *testing.T) {
 			}
 			require.Contains(t, said, "A and B hold the lock at once")
 			require.Contains(t, said, "From then on, what A writes is refused.")
-			require.Contains(t, said, "A: learns from Unlock that it does not hold the lock")
+			require.Contains(t, said, "A: gets an error from Unlock: it does not hold the lock")
 			require.Equal(t, c.paused, js[bool](p, quoted(said)+".includes('is paused')"))
 			require.Contains(t, words, c.word)
 			require.Empty(t, p.state().Panels[0].Holders)

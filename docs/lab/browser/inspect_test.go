@@ -32,7 +32,7 @@ func latest(f *film.Film, at time.Duration, is func(film.Mark) bool) (found film
 	return found
 }
 
-// What the panel says of a znode and of a contender is what the engine's film has at
+// The panel's text on a znode and on a contender is that of the engine's film at
 // the instant, forwards and back.
 func TestWhatIsInspectedFollowsTheFilm(t *testing.T) {
 	long(t)

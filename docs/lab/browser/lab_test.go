@@ -249,8 +249,8 @@ func TestTheFilmIsTheSameInThePageAndInGoTest(t *testing.T) {
 	}
 }
 
-// A film of 25,000 packets is shown before it is whole. What each instant costs
-// is bounded, wherever it is.
+// A film of 25,000 packets is shown before it is whole. The cost of each instant is
+// bounded, wherever it is.
 func TestACrowdIsShownSoonAndCheaply(t *testing.T) {
 	t.Parallel()
 	long(t)
@@ -289,8 +289,8 @@ func TestACrowdIsShownSoonAndCheaply(t *testing.T) {
 	for _, aid := range []string{"#predict", "#inspect", "#cost"} {
 		p.click(aid)
 	}
-	// The page is to draw within 16 ms. What bounds it is counted above; how long it
-	// takes here depends on the machine, and is reported only.
+	// The page is to draw within 16 ms. The work for it is counted above; its time
+	// here depends on the machine, and is only reported.
 	t.Logf("a frame of %d packets, in ms of CPU with style and layout: %s; with all that helps: %s", js[int](p, "lab.app.panels[0].F.packets.length"), spread(times[:20]), spread(times[20:]))
 
 	// The film that has grown shows what one shows that is there at once.
@@ -321,19 +321,19 @@ func TestAStoppedHolderIsExplained(t *testing.T) {
 		return who, lost
 	}
 	who, lost := stop()
-	require.Regexp(t, `^`+who+` is stopped, and its session has ended.* token is \d+\. .* what `+who+` writes is refused\.$`, js[string](p, shown))
+	require.Regexp(t, `^`+who+` is stopped, and its session has ended.* token is \d+\. .* writes of `+who+` are refused\.$`, js[string](p, shown))
 	p.goTo(lost - 1)
 	require.Empty(t, js[string](p, shown), "back in time")
 	p.goTo(p.state().End)
-	require.Empty(t, js[string](p, shown), "it runs on and is told")
+	require.Empty(t, js[string](p, shown), "it runs on and is notified")
 
 	p.open("#lock=naive&n=2&t=0ns")
 	stop()
 	require.Contains(t, js[string](p, shown), "no fencing token")
 }
 
-// What the explorer can let happen, somebody who plays the scheduler can, too,
-// by the keyboard alone.
+// A person who plays the scheduler has all choices of the explorer, by the keyboard
+// alone.
 func TestTheSchedulerByKeyboard(t *testing.T) {
 	t.Parallel()
 	p := open(t, "#lock=predecessor&n=2&mode=schedule&kinds=&faults=1")

@@ -23,8 +23,8 @@ func (p *tab) explained(bug, more string) (lang, title, text string) {
 	return js[string](p, "document.documentElement.lang"), js[string](p, "document.querySelector('#bug-box h2').textContent"), js[string](p, "document.getElementById('bug-box').textContent")
 }
 
-// The page opens in the language of the command that has made it. What its address
-// says goes first. The explanation of a bug is in the same language.
+// The page opens in the language of the command that has made it. The language in
+// its address goes first. The explanation of a bug is in the same language.
 func TestThePageOpensInTheLanguageOfItsCommand(t *testing.T) {
 	long(t)
 	if browser == nil { // nothing can open the page; in CI that is an error, see TestMain

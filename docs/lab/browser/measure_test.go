@@ -59,7 +59,7 @@ func spread(list []float64) string {
 	return fmt.Sprintf("median %.1f, p95 %.1f, most %.1f", list[len(list)/2], list[len(list)*95/100], list[len(list)-1])
 }
 
-// thread is how long the page's thread has computed, in seconds.
+// thread is the time that the page's thread has computed, in seconds.
 func thread(p *tab) float64 {
 	p.Helper()
 	r, err := chromedp.Call(p.ctx, performance.GetMetrics, cdp.Empty{})
@@ -69,7 +69,7 @@ func thread(p *tab) float64 {
 			return m.Value
 		}
 	}
-	p.Fatal("the browser does not tell its ThreadTime")
+	p.Fatal("the browser does not report its ThreadTime")
 	return 0
 }
 
@@ -81,7 +81,7 @@ func processes(t *testing.T) []*systeminfo.ProcessInfo {
 	return r.ProcessInfo
 }
 
-// cpu is how long all of the browser has computed, in seconds.
+// cpu is the time that the whole browser has computed, in seconds.
 func cpu(t *testing.T) (sum float64) {
 	t.Helper()
 	for _, p := range processes(t) {

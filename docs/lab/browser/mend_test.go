@@ -22,8 +22,8 @@ func TestALockThatReturnsAnErrorIsNotDrawnAsDone(t *testing.T) {
 	p.goTo(p.state().End)
 	require.Equal(t, "failed", js[string](p, "document.querySelector('[data-client=A]').dataset.state"))
 	require.Equal(t, "✕", js[string](p, "document.querySelector('[data-client=A] .badge').textContent"))
-	error := js[float64](p, "lab.app.panels[0].F.marks.find(m => /^gets an error/.test(m.text || '')).at_ns")
-	p.goTo(error)
+	failed := js[float64](p, "lab.app.panels[0].F.marks.find(m => /^gets an error/.test(m.text || '')).at_ns")
+	p.goTo(failed)
 	require.Contains(t, js[string](p, "document.querySelector('.now').textContent"), "A: gets an error: zk: ")
 
 	p.open("#lock=predecessor&n=6&t=0ns")

@@ -87,7 +87,7 @@ func TestAListingIsChosenToBeSearched(t *testing.T) {
 	require.NotZero(t, js[int](p, "document.querySelectorAll('#trace li').length"), "the search finds a schedule of its own")
 }
 
-// The engine wants whole numbers; a field takes any.
+// The engine needs whole numbers; a field takes any.
 func TestFieldsHoldWholeNumbers(t *testing.T) {
 	t.Parallel()
 	p := open(t, "#lock=predecessor&n=2&mode=find&kinds=expire&faults=1")

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What every reader can see and use. The rules are our own, in the page's
-// language; each returns what breaks it.
+// Rules for every reader to see and use the page. The rules are our own, in the
+// page's language; each returns what breaks it.
 
 const names = `(() => {
 	const shown = e => e.getClientRects().length > 0 && getComputedStyle(e).visibility !== "hidden";
@@ -62,7 +62,7 @@ const contrast = `(() => {
 		for (let x = e; x; x = x.parentElement) opacity *= Number(getComputedStyle(x).opacity);
 		if (opacity === 0) continue;
 		const svg = e.ownerSVGElement;
-		// A letter in a drawing stands on a shape, whose colour is looked for.
+		// A letter in a drawing is on a shape, whose colour is looked for.
 		let bg = behind(svg || e);
 		if (svg) {
 			const r = e.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2;
@@ -78,8 +78,8 @@ const contrast = `(() => {
 	return [...wrong];
 })()`
 
-// What does not fit on a narrow screen. A part that scrolls by itself may be
-// wider than the screen.
+// The parts that do not fit on a narrow screen. A part that scrolls by itself may
+// be wider than the screen.
 const narrow = `(() => {
 	const wrong = [], width = document.documentElement.clientWidth;
 	if (document.documentElement.scrollWidth > width) wrong.push("the page scrolls sideways: " + document.documentElement.scrollWidth + " of " + width);
@@ -161,7 +161,7 @@ func helped(p *tab, look func(lang string)) {
 	}
 }
 
-// emulate tells the page that its reader likes it light, or dark.
+// emulate sets the reader's preference for a light or a dark page.
 func emulate(p *tab, theme string) {
 	p.Helper()
 	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"}}

@@ -72,8 +72,8 @@ func TestTheServedPageIsStrict(t *testing.T) {
 	others := js[[]string](p, "performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith(location.origin) && !/^(blob|data):/.test(n))")
 	require.Empty(t, others, "what the page has asked others for")
 
-	// What the policy forbids does not happen, and is heard of. The browser logs
-	// it as well, some of it long after the page has heard.
+	// A forbidden request is not sent, and is reported. The browser logs it as well,
+	// sometimes long after the page has the report.
 	p.mu.Lock()
 	require.Empty(t, p.errors)
 	p.expected = "Content Security Policy"

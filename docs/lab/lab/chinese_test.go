@@ -27,35 +27,35 @@ import (
 )
 
 // The page shows in Chinese what the engine says in English: page/chinese.js has
-// a line for each text. The texts are collected in two ways. In the sources stand
-// all of them, also those of errors that nothing brings about today; in runs they
-// have their values, and go through the page's own functions.
+// a line for each text. The texts are collected in two ways. The sources have all
+// of them, including those of errors that nothing causes today; in runs they have
+// their values, and go through the page's own functions.
 
-// said are texts of the engine.
-type said struct {
+// engineTexts are texts of the engine.
+type engineTexts struct {
 	texts, choices map[string]string // a text, and where it comes from
 }
 
-func (s said) text(text, from string) {
+func (s engineTexts) text(text, from string) {
 	if text != "" {
 		s.texts[text] = from
 	}
 }
 
-func (s said) violation(v *explore.Violation, from string) {
+func (s engineTexts) violation(v *explore.Violation, from string) {
 	if v != nil {
 		s.text(v.What, from)
 	}
 }
 
-func (s said) film(f *film.Film, from string) {
+func (s engineTexts) film(f *film.Film, from string) {
 	s.violation(f.Violation, from)
 	for _, m := range f.Marks {
 		s.text(m.Text, from)
 	}
 }
 
-func (s said) trace(tr *explore.Trace, from string) {
+func (s engineTexts) trace(tr *explore.Trace, from string) {
 	s.violation(tr.Violation, from)
 	for _, c := range tr.Choices {
 		s.choices[c] = from
@@ -68,7 +68,7 @@ func (s said) trace(tr *explore.Trace, from string) {
 }
 
 // untold asks the page's scripts what of it has no Chinese.
-func (s said) untold(t *testing.T) (list []string) {
+func (s engineTexts) untold(t *testing.T) (list []string) {
 	t.Helper()
 	node(t)
 	page, err := filepath.Abs(filepath.Join("..", "page"))
@@ -116,7 +116,7 @@ func node(t *testing.T) {
 // schedules out among them; with CI set each plays all.
 func TestWhatTheEngineSaysHasChinese(t *testing.T) {
 	node(t)
-	all := said{make(map[string]string), make(map[string]string)}
+	all := engineTexts{make(map[string]string), make(map[string]string)}
 	for n, l := range locks.All() {
 		from := l.Name
 		first, step := 0, 1

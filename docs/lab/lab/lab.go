@@ -65,7 +65,7 @@ func Answer(t *testing.T, message []byte, progress func(any)) (any, error) {
 		}
 		return Replay(t, r.Trace)
 	}
-	return nil, fmt.Errorf("the engine does not know %q", r.Do)
+	return nil, fmt.Errorf("the engine has no request %q", r.Do)
 }
 
 // Run plays a scene and returns its film.
@@ -135,8 +135,8 @@ func complete(w *explore.World) error {
 	return nil
 }
 
-// A Played is a schedule as far as a person has chosen.
-type Played struct {
+// A PlayedSchedule is a schedule as far as a person has chosen.
+type PlayedSchedule struct {
 	Film      *film.Film         `json:"film"`
 	Enabled   []film.Possible    `json:"enabled"` // the actions to choose from
 	Violation *explore.Violation `json:"violation"`
@@ -146,7 +146,7 @@ type Played struct {
 }
 
 // Play plays what somebody has chosen so far.
-func Play(t *testing.T, w explore.World, choices []string) (*Played, error) {
+func Play(t *testing.T, w explore.World, choices []string) (*PlayedSchedule, error) {
 	if err := complete(&w); err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func Play(t *testing.T, w explore.World, choices []string) (*Played, error) {
 	if possible == nil {
 		possible = []film.Possible{}
 	}
-	return &Played{f, possible, tr.Violation, tr.Known, len(possible) == 0, tr}, nil
+	return &PlayedSchedule{f, possible, tr.Violation, tr.Known, len(possible) == 0, tr}, nil
 }
 
 // Fates says, for each beginning of a schedule, how many percent of random
@@ -185,8 +185,8 @@ type Progress struct {
 	Faults    int     `json:"faults"` // in the schedules that are played now
 }
 
-// A Found is what a search has come to.
-type Found struct {
+// A SearchResult is the result of a search.
+type SearchResult struct {
 	Schedules int  `json:"schedules"`
 	Complete  bool `json:"complete"` // all schedules within the bounds were played
 	// Trace is the violation's, shrunk; null: none was found.
@@ -198,7 +198,7 @@ type Found struct {
 // Find searches a world until the limit: first without faults, then with one, and
 // so on, so that what it finds is short. If time is left where the schedules
 // are too many, it goes on at random.
-func Find(t *testing.T, w explore.World, limit time.Duration, progress func(any)) (*Found, error) {
+func Find(t *testing.T, w explore.World, limit time.Duration, progress func(any)) (*SearchResult, error) {
 	goal := len(w.Lock.Ignore) > 0
 	if err := complete(&w); err != nil {
 		return nil, err
@@ -207,7 +207,7 @@ func Find(t *testing.T, w explore.World, limit time.Duration, progress func(any)
 		limit = 30 * time.Second
 	}
 	began, said := time.Now(), time.Now()
-	found := &Found{Complete: true, Known: make(map[string]*explore.Trace)}
+	found := &SearchResult{Complete: true, Known: make(map[string]*explore.Trace)}
 	most := w.Faults
 	search := func(s explore.Search) *explore.Report {
 		s.Progress = func(r *explore.Report) {

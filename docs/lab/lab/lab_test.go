@@ -27,24 +27,24 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// deaf is a lock that is wrong: no contender waits for another.
-type deaf struct {
+// brokenLock is a lock that is wrong: no contender waits for another.
+type brokenLock struct {
 	conn *zk.Conn
 	path string
 }
 
-func (d *deaf) Lock(context.Context) error {
+func (d *brokenLock) Lock(context.Context) error {
 	node, err := d.conn.Create(d.path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 	d.path = node
 	return err
 }
-func (d *deaf) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
-func (d *deaf) Unlock(context.Context) error          { return d.conn.Delete(d.path, -1) }
+func (d *brokenLock) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
+func (d *brokenLock) Unlock(context.Context) error          { return d.conn.Delete(d.path, -1) }
 
 func init() {
 	locks.Add(locks.Lock{Name: "test-deaf", Group: locks.Own, Subject: func(session time.Duration) explore.Subject {
 		return explore.Subject{Name: "test-deaf", Session: session, Exists: true, Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-			return func(string) explore.Lock { return &deaf{conn, path} }
+			return func(string) explore.Lock { return &brokenLock{conn, path} }
 		}}
 	}})
 }
@@ -80,7 +80,7 @@ func TestTheCatalogueNamesEachLockOnce(t *testing.T) {
 
 // notPossible are requests, and what their errors say.
 var notPossible = map[string]string{
-	`{"do":"fly"}`: "does not know",
+	`{"do":"fly"}`: "has no request",
 	`{"do"`:        "not a request",
 	`{"do":"run","scene":{"lock":"none","contenders":2}}`:                                     `no lock "none"`,
 	`{"do":"run","scene":{"lock":"naive","contenders":101}}`:                                  "101 contenders",
@@ -108,7 +108,7 @@ func TestAPersonPlaysTheScheduler(t *testing.T) {
 	for range 100 {
 		b, err := json.Marshal(map[string]any{"do": "play", "world": world, "choices": choices})
 		require.NoError(t, err)
-		p, err := ask[lab.Played](t, string(b))
+		p, err := ask[lab.PlayedSchedule](t, string(b))
 		require.NoError(t, err)
 		require.Equal(t, p.Over, len(p.Enabled) == 0)
 		if p.Over {
@@ -145,7 +145,7 @@ func reach(t *testing.T, lock string, kind explore.Fault) (happened bool) {
 	for len(choices) < 60 {
 		b, err := json.Marshal(map[string]any{"do": "play", "world": worldOf(lock, kind), "choices": choices})
 		require.NoError(t, err)
-		p, err := ask[lab.Played](t, string(b))
+		p, err := ask[lab.PlayedSchedule](t, string(b))
 		require.NoError(t, err, "%s, %s: %q", lock, kind, choices)
 		if happened || p.Over {
 			return happened
@@ -179,7 +179,7 @@ func TestAClientThatIsNotConnected(t *testing.T) {
 	states := func(choices ...string) (list []string) {
 		b, err := json.Marshal(map[string]any{"do": "play", "world": worldOf("predecessor", explore.Refuse), "choices": choices})
 		require.NoError(t, err)
-		p, err := ask[lab.Played](t, string(b))
+		p, err := ask[lab.PlayedSchedule](t, string(b))
 		require.NoError(t, err)
 		for _, m := range p.Film.Marks {
 			if m.Kind == "client" {
@@ -193,7 +193,7 @@ func TestAClientThatIsNotConnected(t *testing.T) {
 }
 
 func TestFindFindsAndSaysHowFarItIs(t *testing.T) {
-	found, err := ask[lab.Found](t, `{"do":"find","world":{"lock":"test-deaf","contenders":3},"kinds":["cut"],"faults":1,"for_s":600}`)
+	found, err := ask[lab.SearchResult](t, `{"do":"find","world":{"lock":"test-deaf","contenders":3},"kinds":["cut"],"faults":1,"for_s":600}`)
 	require.NoError(t, err)
 	require.NotNil(t, found.Trace)
 	require.Empty(t, found.Trace.World.Faults, "no fault is needed")
@@ -201,7 +201,7 @@ func TestFindFindsAndSaysHowFarItIs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, explore.TwoHolders, again.Violation.Kind)
 
-	found, err = ask[lab.Found](t, `{"do":"find","world":{"lock":"predecessor","contenders":2},"for_s":600}`)
+	found, err = ask[lab.SearchResult](t, `{"do":"find","world":{"lock":"predecessor","contenders":2},"for_s":600}`)
 	require.NoError(t, err)
 	require.Nil(t, found.Trace)
 	require.True(t, found.Complete)

@@ -113,7 +113,7 @@ func TestADraftOfAStoryIsTrue(t *testing.T) {
 	require.Fail(t, "there is no B1")
 }
 
-// What a caption claims is what the film shows at its instant.
+// The claims of a caption are what the film shows at its instant.
 func TestEachStoryIsTrue(t *testing.T) {
 	guide, err := os.ReadFile("../../reading-guide.md")
 	require.NoError(t, err)

@@ -14,8 +14,8 @@ import (
 	"example.com/zklock/internal/explore/steps"
 )
 
-// An Exercise is what the lab and the grader know of the locks that are written
-// for one exercise, before they see one.
+// An Exercise describes the locks that are written for one exercise, for the lab
+// and the grader.
 type Exercise struct {
 	Folder     string // such as 03-predecessor
 	Contenders int    // in the lab's scene, and at least in the grader's worlds
@@ -28,8 +28,8 @@ type Exercise struct {
 	together   func(a, b string) bool
 }
 
-// Played are those whose locks the explorer can play.
-var Played = []Exercise{
+// Playable are those whose locks the explorer can play.
+var Playable = []Exercise{
 	{Folder: "01-naive", Contenders: 2},
 	{Folder: "02-herd", Contenders: 2, queue: true},
 	{Folder: "03-predecessor", Contenders: 2, queue: true},
@@ -58,8 +58,8 @@ func (e Exercise) Subject(open Open, notLocked error, session time.Duration) exp
 		Session: session, Lenient: true,
 		Open:      func(conn *zk.Conn, path string) func(string) explore.Lock { return open(conn, path, session) },
 		NotLocked: func(err error) bool { return errors.Is(err, notLocked) || errors.Is(err, errNotLeading) },
-		// What has no harm but its price is for the cases that count. Whether a lost
-		// lock is told of is judged where a lock can know it.
+		// Faults that only cost requests are for the cases that count. The notice of a
+		// lost lock is judged in the cases where a lock can give it.
 		Ignore: []explore.Kind{explore.WatchLeft, explore.Costly, explore.HidesLoss},
 	}
 	if !e.finds {
@@ -70,11 +70,11 @@ func (e Exercise) Subject(open Open, notLocked error, session time.Duration) exp
 
 // FindExercise returns the exercise of a folder, which may begin with _.
 func FindExercise(folder string) (Exercise, error) {
-	i := slices.IndexFunc(Played, func(e Exercise) bool { return e.Folder == strings.TrimPrefix(folder, "_") })
+	i := slices.IndexFunc(Playable, func(e Exercise) bool { return e.Folder == strings.TrimPrefix(folder, "_") })
 	if i < 0 {
 		return Exercise{}, fmt.Errorf("the explorer plays no lock of the exercise %s", folder)
 	}
-	return Played[i], nil
+	return Playable[i], nil
 }
 
 // AddExercise adds a student's lock. The code that calls it is generated when the
@@ -100,8 +100,8 @@ func Alone[L any](open func(conn *zk.Conn, path string) L) Open {
 			switch l := any(open(conn, path)).(type) {
 			case steps.Plain:
 				return steps.FromPlain(l)
-			case patient:
-				return givesUp{l}
+			case contextLock:
+				return contextContender{l}
 			default:
 				panic(fmt.Sprintf("locks: %T has not the methods of a lock", l))
 			}
@@ -109,17 +109,17 @@ func Alone[L any](open func(conn *zk.Conn, path string) L) Open {
 	}
 }
 
-// A patient lock's Lock ends with its ctx.
-type patient interface {
+// A contextLock has a Lock that ends with its ctx.
+type contextLock interface {
 	Lock(ctx context.Context) error
 	TryLock() (bool, error)
 	Unlock() error
 }
 
-type givesUp struct{ patient }
+type contextContender struct{ contextLock }
 
-func (g givesUp) TryLock(context.Context) (bool, error) { return g.patient.TryLock() }
-func (g givesUp) Unlock(context.Context) error          { return g.patient.Unlock() }
+func (g contextContender) TryLock(context.Context) (bool, error) { return g.contextLock.TryLock() }
+func (g contextContender) Unlock(context.Context) error          { return g.contextLock.Unlock() }
 
 // A Mutex is a lock that a client's contenders share, each as an owner.
 type Mutex[O any] interface {
@@ -132,18 +132,18 @@ type Mutex[O any] interface {
 func Owned[M Mutex[O], O any](open func(conn *zk.Conn, path string) M, newOwner func(name string) O) Open {
 	return func(conn *zk.Conn, path string, _ time.Duration) func(string) explore.Lock {
 		m, owners := open(conn, path), steps.OfOneName(newOwner)
-		return func(name string) explore.Lock { return owned[M, O]{m, owners(name)} }
+		return func(name string) explore.Lock { return ownerContender[M, O]{m, owners(name)} }
 	}
 }
 
-type owned[M Mutex[O], O any] struct {
+type ownerContender[M Mutex[O], O any] struct {
 	m M
 	o O
 }
 
-func (o owned[M, O]) Lock(context.Context) error            { return o.m.Lock(o.o) }
-func (o owned[M, O]) TryLock(context.Context) (bool, error) { return o.m.TryLock(o.o) }
-func (o owned[M, O]) Unlock(context.Context) error          { return o.m.Unlock(o.o) }
+func (o ownerContender[M, O]) Lock(context.Context) error            { return o.m.Lock(o.o) }
+func (o ownerContender[M, O]) TryLock(context.Context) (bool, error) { return o.m.TryLock(o.o) }
+func (o ownerContender[M, O]) Unlock(context.Context) error          { return o.m.Unlock(o.o) }
 
 // A Semaphore is what exercise 8 asks for.
 type Semaphore interface {
@@ -158,15 +158,15 @@ const permits = 2
 // Permits makes the contenders of a semaphore.
 func Permits[S Semaphore](open func(conn *zk.Conn, path string, permits int) S) Open {
 	return func(conn *zk.Conn, path string, _ time.Duration) func(string) explore.Lock {
-		return func(string) explore.Lock { return permit{open(conn, path, permits)} }
+		return func(string) explore.Lock { return semaphoreContender{open(conn, path, permits)} }
 	}
 }
 
-type permit struct{ s Semaphore }
+type semaphoreContender struct{ s Semaphore }
 
-func (p permit) Lock(context.Context) error            { return p.s.Acquire() }
-func (p permit) TryLock(context.Context) (bool, error) { return p.s.TryAcquire() }
-func (p permit) Unlock(context.Context) error          { return p.s.Release() }
+func (p semaphoreContender) Lock(context.Context) error            { return p.s.Acquire() }
+func (p semaphoreContender) TryLock(context.Context) (bool, error) { return p.s.TryAcquire() }
+func (p semaphoreContender) Unlock(context.Context) error          { return p.s.Release() }
 
 // A ReadWrite lock is what exercise 9 asks for.
 type ReadWrite interface {

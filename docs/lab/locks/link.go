@@ -14,7 +14,7 @@ import (
 	"example.com/zklock/internal/explore/film"
 )
 
-// An Address is what stands behind the # in the page's address: one scene, or
+// An Address is the part behind the # in the page's address: one scene, or
 // two locks in the same scene. docs/lab/page/link.js has the same, and a test
 // compares them.
 type Address struct {
@@ -123,8 +123,8 @@ func formatTime(d time.Duration) string {
 	return fmt.Sprint(int64(d), "ns")
 }
 
-// ParseAddress reads what is behind the #, with or without it. What is missing
-// is as at the page's start.
+// ParseAddress reads the part behind the #, with or without it. Missing values are
+// those of the page's start.
 func ParseAddress(text string) (a Address, err error) {
 	a = Address{Locks: []string{"herd", "predecessor"}, Scene: Scene{Contenders: 6, LatencyMs: 20, Seed: 1, Faults: 1}, Mode: "watch"}
 	for pair := range strings.SplitSeq(strings.TrimPrefix(text, "#"), "&") {

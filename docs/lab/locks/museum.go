@@ -65,8 +65,8 @@ func percent(fates []int) (list []int) {
 	return list
 }
 
-// in gives a lock the session timeout of its clients. One that watches over its
-// session by the clock has been told another one.
+// in gives a lock the session timeout of its clients. A lock that watches over its
+// session by the clock has got another one.
 func in(s explore.Subject) func(time.Duration) explore.Subject {
 	return func(session time.Duration) explore.Subject {
 		if !s.Timed {

@@ -19,7 +19,7 @@ type Scene struct {
 	LatencyMs  float64       `json:"latency_ms,omitempty"` // 0: 20
 	Seed       uint64        `json:"seed"`
 	Changes    []film.Change `json:"changes,omitempty"`
-	// Of somebody who plays the scheduler: what may go wrong, and how often, and
+	// Of somebody who plays the scheduler: what may go wrong, and how many times, and
 	// the choices.
 	Kinds   []explore.Fault `json:"kinds,omitempty"`
 	Faults  int             `json:"faults,omitempty"`

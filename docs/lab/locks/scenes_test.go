@@ -44,7 +44,7 @@ var english = edition{
 	steps: "The steps", bugs: "The articles' bugs", exercise: "Exercise 12", without: "Bugs without a scene",
 	opening: "The opening scene", openingText: "Step 2 beside step 3: the herd and the chain.",
 	besideZklock: "Step 5 beside zklock",
-	besideZklockText: "A process for each contender. In zklock the next holder knows beforehand that nobody else is before it: it " +
+	besideZklockText: "A process for each contender. In zklock the next holder has checked beforehand that nobody else is before it: it " +
 		"holds the lock once the event arrives.",
 	memory: "A hand-over in memory",
 	memoryText: "Six goroutines of one process. In step 5 each has a node. In zklock they share the Mutex's node, and five hold the lock " +

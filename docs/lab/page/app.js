@@ -1,4 +1,4 @@
-// What the rooms of the page share: its state, and how an element is made.
+// The code that the modules of the page share: its state, and how an element is made.
 import { DEFAULT } from "./link.js";
 import { Engine } from "./engine.js";
 
@@ -6,8 +6,8 @@ export const $ = id => document.getElementById(id);
 export const SPEEDS = [0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 64];
 export const LATENCIES = [5, 10, 20, 50, 100, 200, 500];
 export const FAULTS = ["lose request", "lose reply", "cut", "expire", "stop", "end ctx"];
-// What may go wrong where somebody, or the explorer, chooses the schedule. What
-// is not usual is not searched for unless its box is ticked.
+// The faults where a person, or the explorer, chooses the schedule. The unusual ones
+// are not searched for unless their box is ticked.
 export const KINDS = ["lose request", "lose reply", "cut", "expire", "stop", "end ctx", "stall", "time passes", "a day passes", "refuse", "parent goes"];
 export const UNUSUAL = KINDS.slice(6);
 export const possible = l => KINDS.filter(k => k === "end ctx" ? l.contexts : k === "parent goes" ? l.parent : true);

@@ -22,9 +22,9 @@ const HOLES = {
 export const SENTENCES = [
   // Violations.
   ["{names} hold the lock at once", "{names} 同时持有锁"],
-  ["{who} still believes that it holds the lock, and {who2} holds it", "{who} 仍以为自己持有锁，实际的持有者却是 {who2}"],
+  ["{who} has not noticed that it has lost the lock, and {who2} holds it", "{who} 仍以为自己持有锁，实际的持有者却是 {who2}"],
   ["{who} has waited for {time}, and its Lock is to give up after {time2}", "{who} 已经等了 {time}，而它的 Lock 应在 {time2} 后放弃"],
-  ["{who} waits for a lock that no other contender wants", "{who} 在等待锁，却没有别的竞争者请求它"],
+  ["{who} waits for a lock that no other contender holds or asks for", "{who} 在等待锁，却没有别的竞争者请求它"],
   ["{n} times a contender that called Lock later gets in before {who}", "有 {n} 次，比 {who} 更晚调用 Lock 的竞争者先拿到了锁"],
   ["the token of {who} is not above that of the holder before it", "{who} 的隔离令牌不大于前一个持有者的令牌"],
   ["{who} holds the lock, and its session has no node of the lock", "{who} 持有锁，它的会话却没有这个锁的节点"],
@@ -37,7 +37,7 @@ export const SENTENCES = [
   ["{n} requests, at most {n2} are predicted", "有 {n} 个请求，而预计最多 {n2} 个"],
   ["{n} watch events, at most {n2} are predicted", "有 {n} 个监听事件，而预计最多 {n2} 个"],
   ["{who} has left a watch on {path}", "{who} 在 {path} 上留下了一个监听"],
-  ["{who} is not told that it has lost the lock, though its session has expired", "{who} 的会话已过期，它却没有得知自己已失去锁"],
+  ["{who} is not notified that it has lost the lock, though its session has expired", "{who} 的会话已过期，它却没有得知自己已失去锁"],
   ["{n} actions, and no end", "已有 {n} 个动作，仍没有结束"],
   ["{n} packets, and no end", "已有 {n} 个数据包，仍没有结束"],
   ["{who} deletes {path}, the node of {who2}", "{who} 删除了 {who2} 的节点 {path}"],
@@ -61,7 +61,7 @@ export const SENTENCES = [
   // What a lock is known to do wrong.
   ["the reply to create is lost, and the node stays until the session ends", "create 的应答丢失，节点一直留到会话结束"],
   ["Unlock looks, the session ends, and Unlock deletes the node of the next holder", "Unlock 刚查看完，会话就结束了，于是 Unlock 删除的是下一个持有者的节点"],
-  ["the session is ended before its time, and Unlock hands the lock on before the client knows", "会话被提前结束，客户端还未得知，Unlock 就已在进程内交接了锁"],
+  ["the session is ended before its time, and Unlock hands the lock on before the client has noticed", "会话被提前结束，客户端还未得知，Unlock 就已在进程内交接了锁"],
   ["the numbers pass 2³¹-1, and then the names do not sort by number", "序号超过 2³¹-1 之后，按名字排序就不再是按序号排序"],
 
   // What a contender comes to.
@@ -76,7 +76,7 @@ export const SENTENCES = [
   ["cannot unlock once", "释放一次失败"],
   ["unlocks", "正在释放锁"],
   ["has unlocked", "已释放锁"],
-  ["learns that the lock was lost", "得知锁已丢失"],
+  ["finds that the lock was lost", "得知锁已丢失"],
   ["cannot unlock: {error}", "释放锁失败：{error}"],
   ["fails to unlock and tries again", "释放锁失败，再试一次"],
   ["Unlock fails, too: {error}", "Unlock 也失败：{error}"],
@@ -84,7 +84,7 @@ export const SENTENCES = [
   // Notes of a film.
   ["is connected again", "重新连上了"],
   ["cannot connect", "无法连接"],
-  ["is told that its session has expired", "得知自己的会话已过期"],
+  ["is notified that its session has expired", "得知自己的会话已过期"],
   ["is connected, in a new session", "已连上，但会话是新的"],
   ["its ctx ends", "它的 ctx 结束"],
   ["{time} pass", "过去了 {time}"],
@@ -99,7 +99,7 @@ export const SENTENCES = [
 
   // Errors of the engine.
   ["this is not a request: {error}", "引擎读不懂这个请求：{error}"],
-  ["the engine does not know {name}", "引擎不认识 {name}"],
+  ["the engine has no request {name}", "引擎不认识 {name}"],
   ["there is no trace", "没有给出 trace"],
   ["there is no lock {name}", "没有名为 {name} 的锁"],
   ["the explorer plays no lock of the exercise {folder}", "探索器不运行练习 {folder} 的锁"],

@@ -66,8 +66,8 @@ export async function loadPlay(turn, options) {
   }
 }
 
-// What has gone wrong in a schedule. A holder that outlives its session is
-// known of every lock without a clock, and worth seeing.
+// The violation in a schedule. A holder that outlives its session is known of every
+// lock without a clock, and worth seeing.
 export function broke(r) {
   const known = "holder outlives its session";
   return r.violation || ((r.known || []).includes(known) ? { kind: known } : null);
@@ -79,10 +79,10 @@ export function choiceText(c) {
 }
 
 // A gap is a place between two lines of a listing. Its name is that of a bug; a
-// reader is told which contender is kept there.
+// button shows which contender is kept there.
 const gapWords = c => c.of ? say("inGap", c.of) : "";
 
-// What a choice is about: the packet that waits.
+// The packet of a choice, which waits.
 function choicePacket(c) {
   const F = app.play && app.play.F;
   if (!F || !["request", "reply", "event"].includes(c.what)) return null;
@@ -90,7 +90,7 @@ function choicePacket(c) {
   return list[0] || null;
 }
 
-// refill shows the workbench again. What had the focus has it again.
+// refill shows the workbench again. The element that had the focus has it again.
 export function refill(box, parts) {
   const had = box.contains(document.activeElement) ? document.activeElement : null;
   box.replaceChildren(...parts.filter(Boolean));
@@ -113,7 +113,7 @@ export function faultBox(changed) {
 // The faults that a schedule has had.
 export const faultsMade = () => app.scene.choices.filter(c => KINDS.some(kind => c.endsWith(": " + kind))).length;
 
-// What may go wrong, in words, and how much of it has.
+// The faults that may happen, in words, and the number of those so far.
 function faultWords() {
   const s = app.scene, made = faultsMade();
   if (!s.kinds.length || !s.faults) return say("none");

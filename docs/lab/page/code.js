@@ -1,5 +1,5 @@
 // The lock's source beside the picture, with a pointer for each contender: its
-// letter stands at the line at which it is, and, dotted, at the calls that lead
+// letter is at the line at which it is, and, dotted, at the calls that lead
 // there. Which lines these are is in the film: the engine has looked at the
 // stacks of the contenders' goroutines.
 import { say } from "./strings.js";

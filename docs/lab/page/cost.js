@@ -1,4 +1,4 @@
-// What an acquisition costs: a chart of runs that are counted, beside what the steps'
+// The cost of an acquisition: a chart of runs that are counted, beside what the steps'
 // formulas predict at most. The slider says for how many contenders.
 import { getLanguage, say, told } from "./strings.js";
 import { Engine } from "./engine.js";
@@ -87,7 +87,7 @@ function chart(n, live) {
   return svg;
 }
 
-// What each panel's run has cost up to the instant that is shown.
+// The cost of each panel's run up to the instant that is shown.
 function soFar() {
   return app.panels.filter(p => p.s && app.scene.locks.includes(p.lock)).map(p => ({ i: app.scene.locks.indexOf(p.lock), lock: p.lock, requests: p.s.requests, events: p.s.events, holds: p.F.hold.filter(h => h.from <= app.t).length }));
 }

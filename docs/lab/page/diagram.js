@@ -225,7 +225,7 @@ export class Diagram {
       let s = this.strips.get(i);
       if (!s) { s = this.strip(i, device); this.count.strips++; }
       this.strips.delete(i);
-      this.strips.set(i, s); // the one used last stands last
+      this.strips.set(i, s); // the one used last is last
       const x = start + i * device, past = Math.max(0, Math.min(STRIP, Math.round((head - x) * this.ratio)));
       g.globalAlpha = s.alpha;
       if (past > 0) g.drawImage(s.canvas, 0, 0, past, s.canvas.height, x, 0, past / this.ratio, this.height);

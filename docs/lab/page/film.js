@@ -51,7 +51,7 @@ export function indexFilm(film) {
     for (const p of packets) if (p.arrived_ns > F.end) F.end = p.arrived_ns;
     for (const m of marks) if (m.at_ns > F.end) F.end = m.at_ns;
   }
-  F.latency = film.latency_ns > 0 ? film.latency_ns : 1e8; // in a schedule of choices each action lasts so long
+  F.latency = film.latency_ns > 0 ? film.latency_ns : 1e8; // in a schedule of choices each action takes this time
 
   const all = new Float64Array(packets.length * 2 + marks.length + 1);
   let n = 1; // instant 0
@@ -74,7 +74,7 @@ export function indexFilm(film) {
     }
     flying.push(i);
   }
-  // If several contenders share a session, the server knows only the session.
+  // If several contenders share a session, the server records only the session.
   // The packets say which contender has made a node or set a watch.
   F.makers = new Map();
   F.watchers = new Map();
@@ -141,7 +141,8 @@ export function dirOf(path) {
   return i > 0 ? path.slice(0, i) : "";
 }
 
-// What one reads of a node's name: its number, without the zeros in front.
+// The part of a node's name that a person reads: its number, without the zeros in
+// front.
 export function shortName(path) {
   const m = /(\d{6,})$/.exec(path);
   return m ? "#" + Number(m[1]) : path.slice(path.lastIndexOf("/") + 1);
@@ -163,7 +164,7 @@ function copyState(s) {
   return { units: s.units.slice(), variables: s.variables.slice(), sessions: s.sessions.slice(), conns: s.conns.slice(), stopped: s.stopped.slice(), woken: s.woken.slice(), nodes: new Map(s.nodes), watches: new Map(s.watches), violation: s.violation, last: s.last };
 }
 
-// What a contender whose call has returned an error says of it. Its script ends
+// The words of a contender whose call has returned an error. Its script ends
 // all the same, and then it is not drawn as one that has succeeded.
 const FAILED = /^(gets an error|cannot unlock|Unlock fails|learns)/;
 
@@ -251,7 +252,7 @@ export function packetsIn(F, from, to) {
   return list;
 }
 
-// What each lane shows: stretches of time in one state.
+// The contents of each lane: stretches of time in one state.
 function indexSegments(F) {
   F.lanes = F.units.map(() => []);
   const open = F.units.map(() => ({ from: 0, state: "outside", lost: "" }));
@@ -309,7 +310,7 @@ export function whereAt(F, t) {
 // 40 s among packets of 20 ms), the clock hurries: a gap is shown as a short
 // one. Films side by side share one clock.
 export function makeClock(films) {
-  // What was recorded on a near server takes microseconds.
+  // A packet that was recorded on a near server takes microseconds.
   let latency = films.every(F => F.film.recorded) ? 1e4 : 1e6, end = 0, total = 0;
   for (const F of films) { latency = Math.max(latency, F.latency); end = Math.max(end, F.end); total += F.instants.length; }
   const all = new Float64Array(total + 1);

@@ -1,4 +1,4 @@
-// A znode, a watch or a contender looked into: what the server and the lock know of it
+// The details of a znode, a watch or a contender: the data of the server and the lock
 // at the instant that is shown.
 import { shortName } from "./film.js";
 import { clockText, getLanguage, say, told } from "./strings.js";
@@ -32,7 +32,7 @@ export function inspectAt(panel, e) {
   return true;
 }
 
-// What a reader most likely wants to see: a value that changes, as /stock does.
+// The most interesting thing for a reader: a value that changes, as /stock does.
 function first(panel) {
   const changes = panel.F.marks.find(m => m.kind === "data");
   return changes ? { panel: panel.index, kind: "node", key: changes.path } : { panel: panel.index, kind: "client", key: panel.F.units[0] };
@@ -84,7 +84,7 @@ function aboutClient(F, s, unit) {
 
 const ABOUT = { node: aboutNode, watch: aboutWatch, client: aboutClient };
 
-// What can be chosen: each with what is written on its button.
+// The things to choose from, each with the text of its button.
 function things(F, s) {
   return [
     ["node", [...s.nodes].map(([p, n]) => [p, (F.leafIndex.has(p) ? shortName(p) : p) + (n.owner ? " " + n.owner : "")])],

@@ -50,7 +50,7 @@ function decoded(text) {
   try { return decodeURIComponent(text); } catch { throw new Error("not an address: " + text); }
 }
 
-// parseLink reads an address. What is missing has its default, so a short
+// parseLink reads an address. A missing value has its default, so a short
 // link written by hand works.
 export function parseLink(hash) {
   const s = { ...DEFAULT, changes: [], choices: [], kinds: [], scripts: [] }, extra = {};

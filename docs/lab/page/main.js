@@ -85,7 +85,7 @@ async function openLink(hash = location.hash) {
   if (extra.t !== undefined && extra.play === "1" && !app.calm) setPlaying(true);
 }
 
-// A server that watches the locks tells when one was saved.
+// A server that watches the locks sends an event when one was saved.
 function listen() {
   const meta = document.querySelector('meta[name="lab-events"]');
   if (!meta) return;
@@ -106,7 +106,7 @@ async function begin() {
   try { const { extra } = parseLink(location.hash); if (extra.lang) setLanguage(extra.lang); } catch { /* openLink says so */ }
   words();
   showPlay();
-  listen(); // before the engine: a lock that does not compile must be told of
+  listen(); // before the engine: a lock that does not compile must be reported
   await engineStarts();
 }
 
@@ -141,7 +141,7 @@ window.lab = {
     branches: app.branches.map(branchName), branch: app.branch,
     panels: app.panels.map(p => ({ lock: p.lock, which: p.which, hash: p.F.film.hash, violation: p.s && p.s.violation >= 0 ? p.F.marks[p.s.violation].violation : "", filmViolation: p.F.film.violation, requests: p.s.requests, events: p.s.events, wakeups: p.s.wakeups, holders: p.F.units.filter((_, i) => p.s.units[i].state === "holds"), flying: packetsIn(p.F, app.t, app.t).length })),
   }),
-  // What it costs to show an instant: entries of the film that are looked at, what is
+  // The cost of showing an instant: entries of the film that are looked at, what is
   // written to the stage, strips of the diagram and lines in them that are drawn.
   // Style and layout are done, too, for a test that takes the time.
   cost: t => {

@@ -1,4 +1,4 @@
-// Notices above the page, and what a screen reader is told.
+// Notices above the page, and texts for screen readers.
 import { say } from "./strings.js";
 import { $, app, el } from "./app.js";
 
@@ -18,8 +18,8 @@ export function notice(title, detail) {
   app.notice();
 }
 
-// settleNotice takes away what was said of a scene that is left. What the
-// compiler says of a lock stays until that compiles.
+// settleNotice removes the notice of a scene that is left. The compiler's message on a
+// lock stays until the lock compiles.
 export function settleNotice() { if (!$("notice").dataset.stays) $("notice").hidden = true; }
 
 export function calmNotice(key) {

@@ -1,4 +1,4 @@
-// What the page of one file does first: it unpacks its modules. A classic
+// The first step of the page of one file: it unpacks its modules. A classic
 // script does it, because no module may be loaded before the import map.
 "use strict";
 

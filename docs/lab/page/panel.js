@@ -101,8 +101,8 @@ export class Panel {
     if (this.verdict.textContent !== line) this.verdict.textContent = line;
   }
 
-  // A holder that has lost the lock without knowing it breaks no promise of a
-  // lock that cannot tell it in time. What protects the others is said.
+  // A holder that has lost the lock unnoticed breaks no promise of a lock that cannot
+  // notify it in time. The page says what protects the others.
   stale(s) {
     const i = s.units.findIndex(u => u.lost === "unaware" && (u.state === "holds" || u.state === "unlocks"));
     if (i < 0) return "";
@@ -110,7 +110,7 @@ export class Panel {
     return say(this.F.film.system ? "sentence.unaware" : s.stopped[this.F.clientIndex.get(this.F.clientOf.get(who))] ? "stale.stopped" : "stale", who) + say("sentenceGap") + say(token ? "stale.token" : "stale.noToken", who, token);
   }
 
-  // What has happened last, in a sentence.
+  // The last event, in a sentence.
   sentence(t, s) {
     const F = this.F, sel = app.selected;
     if (sel && sel.packet !== undefined && sel.panel === this.index && F.byId.has(sel.packet) && !app.playing) {

@@ -59,7 +59,7 @@ function showFilms() {
   drawOverviewBase();
 }
 
-// Two panels stand side by side only if their stages are level.
+// Two panels are side by side only if their stages are level.
 export function alignHeights() {
   const heads = app.panels.map(p => p.el.querySelector("header"));
   for (const h of heads) h.style.minHeight = "";

@@ -1,5 +1,5 @@
 // Before a release the page can ask which contender wakes first, and how many
-// requests are sent until the next one holds the lock. What is right is counted in
+// requests are sent until the next one holds the lock. The right answer is counted in
 // the film.
 import { above, shortName, stateAt } from "./film.js";
 import { getLanguage, plainOp, say } from "./strings.js";

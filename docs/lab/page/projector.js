@@ -26,7 +26,7 @@ export function toggleProjector() {
   showLink(true);
 }
 
-// What stands above the panels takes more room, or less: so do they.
+// If the part above the panels takes more room or less, the panels adapt.
 new ResizeObserver(() => {
   if (!app.projector) return;
   for (const p of app.panels) p.size();

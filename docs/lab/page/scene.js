@@ -51,7 +51,7 @@ function engineScene(lock, changes) {
   return { lock, contenders: s.n, shared: s.shared, latency_ms: s.latency, seed: s.seed, changes };
 }
 
-// What the panels show.
+// The contents of the panels.
 function wanted() {
   const s = app.scene;
   if (s.vs && s.changes.length > 0) {
@@ -222,8 +222,8 @@ export async function load(options) {
   const slow = setTimeout(() => { if (turn === app.turn) app.growing ? showRuns(true) : setWaiting(want, true); }, 2500);
   const early = setTimeout(() => { if (turn === app.turn && !app.growing) setWaiting(want, false); }, 150);
   const films = want.map(() => null);
-  // What is there is shown, once each panel has some of its film, and the
-  // instant that is wanted is there.
+  // The films are shown as far as they are there, once each panel has some of its film,
+  // with the requested instant.
   const show = () => {
     if (turn !== app.turn || films.includes(null)) return;
     const growing = films.some(F => F.growing), end = Math.max(...films.map(F => F.end));

@@ -20,7 +20,7 @@ function put(e, name, value) {
   if (have[name] === value) return;
   have[name] = value;
   looked.writes++;
-  e.setAttribute(name, value); // never removed: the order of attributes would tell what was shown before
+  e.setAttribute(name, value); // never removed: the order of attributes would depend on what was shown before
 }
 
 function write(e, text) {
@@ -280,7 +280,7 @@ export class Stage {
     while (this.packets.length > shown.length) this.packets.pop().remove();
   }
 
-  // What is under the pointer: a packet or a client.
+  // The thing under the pointer: a packet or a client.
   hit(target) {
     const packet = target.closest && target.closest("[data-packet]");
     if (packet) return { packet: Number(packet.getAttribute("data-packet")) };
@@ -288,7 +288,7 @@ export class Stage {
     return client ? { client: client.getAttribute("data-client") } : null;
   }
 
-  // What of the server and the clients is under the pointer; a watch is a thin line.
+  // The part of the server or a client under the pointer; a watch is a thin line.
   thingAt(e) {
     const on = q => e.target.closest && e.target.closest(q);
     if (on("[data-packet]")) return null;

@@ -5,7 +5,7 @@ import { $, app, el } from "./app.js";
 import { load, rootBranches } from "./scene.js";
 import { jump, setPlaying } from "./time.js";
 
-// The story that is told: only of the very scene that it is about.
+// The story that is shown: only for exactly its own scene.
 function told() {
   const s = app.scene, l = app.byName.get(s.locks[0]), story = l && l.story;
   if (!story || app.file || s.locks.length > 1 || s.mode === "find") return null;
@@ -18,8 +18,8 @@ function told() {
   return { story, same, scheduled };
 }
 
-// tell opens the scene of the lock's story at its start.
-function tell() {
+// startStory opens the scene of the lock's story at its start.
+function startStory() {
   const s = app.scene, { story, scheduled } = told(), from = story.scene;
   s.n = from.contenders;
   s.shared = false;
@@ -61,7 +61,7 @@ export function drawStory() {
   box.dataset.shown = key;
   box.hidden = !is;
   if (!is) { box.replaceChildren(); return; }
-  if (!is.same) { box.replaceChildren(el("button", { id: "tell", onclick: tell }, say("story.tell"))); return; }
+  if (!is.same) { box.replaceChildren(el("button", { id: "tell", onclick: startStory }, say("story.tell"))); return; }
   const stops = is.story.stops, stop = stops[at - 1];
   box.replaceChildren(
     el("p", { id: "caption" }, stop ? stop[getLanguage()] || stop.en : say("story.start"), stop && stop.quote ? el("q", { lang: "zh-CN" }, stop.quote) : ""),

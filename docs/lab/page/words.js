@@ -1,4 +1,4 @@
-// What the page says around its panels: names of locks, legend, help.
+// The texts of the page around its panels: names of locks, legend, help.
 import { getLanguage, has, say } from "./strings.js";
 import { BUGS } from "./texts.js";
 import { $, app, el } from "./app.js";

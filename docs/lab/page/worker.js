@@ -15,7 +15,7 @@ self.onmessage = e => {
 };
 
 // loadEngine starts Go. Its code is a module that another worker has compiled,
-// or gzipped, or the server's. What Go draws at random, such as the order in
+// or gzipped, or the server's. A random choice of Go, such as the order in
 // which it goes through a map, repeats if dice is true.
 async function loadEngine({ wasm, module, dice }) {
   if (typeof Go === "undefined") importScripts("wasm_exec.js");

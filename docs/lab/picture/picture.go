@@ -11,7 +11,7 @@ import (
 	"example.com/zklock/internal/explore/film"
 )
 
-// A Panel is a film with what stands above it.
+// A Panel is a film with its title above it.
 type Panel struct {
 	Title string
 	Film  *film.Film

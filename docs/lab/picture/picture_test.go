@@ -20,7 +20,7 @@ import (
 var update = flag.Bool("update", false, "draw the pictures of the pages again")
 
 // pictures are the pages' pictures: for each file the scene, the page that shows
-// it, and what a reader who does not see it is told. The picture on the page is
+// it, and a text for a reader who does not see it. The picture on the page is
 // a link to the scene.
 var pictures = []struct{ file, page, address, alt string }{
 	{"herd-and-chain.svg", "README.md", "#lock=herd,predecessor&n=6&latency=20&seed=1", "Six clients take a lock in turn. In the herd every release wakes all that wait; in the chain it wakes one."},

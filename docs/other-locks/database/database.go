@@ -3,8 +3,7 @@
 // PostgreSQL and MariaDB. MySQL is handled as MariaDB, with the differences that
 // are known: the names of its variables, and the error of NOWAIT. It is not tried
 // on a real one.
-//
-// What decides how a lock fares is set here on purpose:
+// The settings that decide how a lock performs are explicit here:
 //
 //   - The pool. SQLite has one writer, and its other connections poll for
 //     their turn, so one connection is the fastest pool; the lock that keeps a
@@ -57,10 +56,11 @@ const Embedded = "embedded"
 
 var errNoURL = errors.New("this is not a mysql://user:password@host:port/database; in a password %, :, /, ?, #, @ and a comma are written %25, %3A, %2F, %3F, %23, %40 and %2C")
 
-// connectTimeout bounds how long a server may take to answer at first.
+// connectTimeout bounds the time of a server's first answer.
 const connectTimeout = 5 * time.Second
 
-// SQLiteBusyTimeout is how long a statement on SQLite waits for another writer.
+// SQLiteBusyTimeout is the time that a statement on SQLite waits for another
+// writer.
 const SQLiteBusyTimeout = time.Minute
 
 // A DB is a pool of connections to a database. It may be used concurrently.

@@ -35,7 +35,7 @@ func IsDuplicate(err error) bool {
 // deletion of the same row both get that lock, and then wait for each other.
 func IsDeadlock(err error) bool { return code(err) == "1213" || code(err) == "40P01" }
 
-// IsHeld says that another transaction has not let go of a row in time: error
+// IsHeld says that another transaction has not released a row in time: error
 // 1205 on MariaDB, and 3572 for NOWAIT on MySQL, 55P03 on PostgreSQL, SQLITE_BUSY
 // on SQLite.
 func IsHeld(err error) bool {

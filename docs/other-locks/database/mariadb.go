@@ -10,11 +10,11 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// grace is how long a server may take to end a statement whose ctx has ended.
+// grace is the time in which a server must end a statement whose ctx has ended.
 const grace = 200 * time.Millisecond
 
-// rollbackTimeout is how long a rollback may take before the connection is closed,
-// which rolls back, too.
+// rollbackTimeout is the time that a rollback may take before the connection is
+// closed, which rolls back, too.
 const rollbackTimeout = 2 * time.Second
 
 // mysqlConn is what database/sql asks of the driver's connections.

@@ -116,8 +116,9 @@ func (m *mysql8) converse(conn net.Conn) {
 	}
 }
 
-// What MySQL 8 removed is not asked for, and its error of NOWAIT is understood. This
-// is a program that answers as its manual says, and not a MySQL.
+// Features that MySQL 8 removed are not used, and its error of NOWAIT is
+// recognised. The server is a program that answers as its manual says, and not a
+// MySQL.
 func TestMySQL8IsUnderstood(t *testing.T) {
 	server := &mysql8{}
 	db, err := database.Open(t.Context(), server.serve(t))

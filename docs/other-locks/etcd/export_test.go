@@ -2,7 +2,7 @@ package etcd
 
 import "time"
 
-// CleanUp sets how long clean-ups may take until reset.
+// CleanUp sets the time limit of clean-ups until reset.
 func CleanUp(d time.Duration) (reset func()) {
 	before := cleanUp
 	cleanUp = d

@@ -72,7 +72,7 @@ func TestWithoutALineTheKeyOfALostReplyStaysUntilItsLeaseEnds(t *testing.T) {
 	require.NoError(t, l.Open(t.Context()))
 	line.LoseReply(prefix, func() { until(t, client, prefix, 1); line.CutOff() })
 	require.ErrorIs(t, l.Lock(t.Context()), etcd.ErrNoReply)
-	require.ErrorIs(t, l.Unlock(t.Context()), etcd.ErrNotLocked, "it does not believe that it holds the lock")
+	require.ErrorIs(t, l.Unlock(t.Context()), etcd.ErrNotLocked, "it does not act as the holder")
 	held, err := next.TryLock(t.Context())
 	require.NoError(t, err)
 	require.False(t, held, "the key is there")
@@ -85,8 +85,8 @@ func TestWithoutALineTheKeyOfALostReplyStaysUntilItsLeaseEnds(t *testing.T) {
 	require.NoError(t, next.Unlock(t.Context()))
 }
 
-// The reply to the delete is lost. A holder that calls Unlock again learns that
-// the key is gone, and disturbs nobody.
+// The reply to the delete is lost. A second Unlock reports that the key is gone,
+// and affects no other contender.
 func TestALostReplyToUnlockCanBeAskedAgain(t *testing.T) {
 	client, line, cutOff := lossy(t)
 	prefix := prefix(t)
@@ -136,23 +136,23 @@ func etcdServer(t *testing.T, dir, address, peers string) (kill func()) {
 		"--advertise-client-urls", "http://"+address, "--listen-peer-urls", "http://"+peers)
 }
 
-// watches is an option of a client, and tells when its first watch is set: a
+// watches is an option of a client, and closes set when its first watch is set: a
 // waiter has no request under way from then on.
 func watches() (option grpc.DialOption, set <-chan struct{}) {
 	ch := make(chan struct{})
 	var once sync.Once
 	return grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
 		stream, err := open(ctx, desc, conn, method, options...)
-		return watched{stream, func() { once.Do(func() { close(ch) }) }}, err
+		return watchedStream{stream, func() { once.Do(func() { close(ch) }) }}, err
 	}), ch
 }
 
-type watched struct {
+type watchedStream struct {
 	grpc.ClientStream
 	set func()
 }
 
-func (w watched) RecvMsg(m any) error {
+func (w watchedStream) RecvMsg(m any) error {
 	err := w.ClientStream.RecvMsg(m)
 	if response, ok := m.(*etcdserverpb.WatchResponse); ok && err == nil && response.Created {
 		w.set()
@@ -161,7 +161,7 @@ func (w watched) RecvMsg(m any) error {
 }
 
 // The server is killed, and comes back with its data. The holder holds the
-// lock all the time, and the waiter waits on: nobody is told anything. Compare Redis.
+// lock all the time, and the waiter waits on: neither gets an error. Compare Redis.
 func TestTheLockSurvivesARestartOfTheServer(t *testing.T) {
 	t.Parallel() // it waits
 	servertest.Needs(t, "etcd", "etcd-server", "ETCD")
@@ -194,7 +194,7 @@ func TestTheLockSurvivesARestartOfTheServer(t *testing.T) {
 
 // whileNoReply calls what uses a connection that has broken.
 func whileNoReply(t testing.TB, do func() error) error {
-	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) { // a poll: nothing tells when it is whole again
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) { // a poll: no event shows when it works again
 		err := do()
 		if !errors.Is(err, etcd.ErrNoReply) {
 			return err
@@ -203,7 +203,7 @@ func whileNoReply(t testing.TB, do func() error) error {
 	}
 }
 
-// The server is away for longer than the lease lives. The holder is told by its
+// The server is away for longer than the lease lives. The holder is notified by its
 // own clock; the lease ends once the server is back.
 func TestAServerThatIsAwayForLongerThanTheLease(t *testing.T) {
 	t.Parallel() // it waits

@@ -21,8 +21,7 @@
 // requests when the lock is free. A waiter lists the keys before its own, watches the last one
 // and reads again: 2 or 3 requests more, and 1 event. N contenders send about 5N. etcd
 // writes each of the two writes to a majority of disks.
-//
-// What still goes wrong:
+// Remaining faults:
 //
 //   - A holder that is cut off or paused for longer than its lease writes beside the
 //     next one (bug E1). Token is the fencing token that the resource must compare.
@@ -31,7 +30,7 @@
 //   - If the reply to the transaction that puts the key is lost, Lock returns an
 //     error that wraps ErrNoReply and revokes its lease, and the key goes with
 //     it. If the server cannot be reached, the key stays in the queue until the lease
-//     ends, and all that come later wait for it.
+//     ends, and all later contenders wait for it.
 //   - If the reply to the delete is lost, Unlock returns ErrNoReply; called
 //     again it returns ErrNotLocked, because the key is gone, or nil.
 //   - While no server can be reached, Unlock waits until its ctx ends, and so does
@@ -70,7 +69,7 @@ var ErrNoReply = errors.New("no reply from etcd, which may have done what was as
 
 const connectTimeout = 5 * time.Second
 
-// cleanUp is how long an attempt that failed may take to remove what it may have made.
+// cleanUp is the time that a failed attempt may take to remove its key and lease.
 var cleanUp = 2 * time.Second
 
 // Connect opens a client of the servers at some addresses. An error is one line,
@@ -110,7 +109,7 @@ func New(client *clientv3.Client, prefix string, ttl int) *Lock {
 	return &Lock{client: client, prefix: prefix, ttl: ttl}
 }
 
-// Attempts is how often the contender has asked for the lock so far.
+// Attempts is the number of times that the contender has asked for the lock.
 func (l *Lock) Attempts() int64 { return l.attempts.Load() }
 
 // Lock waits until it holds the lock or ctx ends. If it returns an error it does

@@ -77,20 +77,20 @@ func TestBasic(t *testing.T) {
 	}))
 }
 
-// inOneSession is a Mutex of a session that it shares with others.
-type inOneSession struct {
+// sessionMutex is a Mutex of a session that it shares with others.
+type sessionMutex struct {
 	*concurrency.Mutex
 	attempts atomic.Int64
 }
 
-func (l *inOneSession) Attempts() int64 { return l.attempts.Load() }
+func (l *sessionMutex) Attempts() int64 { return l.attempts.Load() }
 
-func (l *inOneSession) Lock(ctx context.Context) error {
+func (l *sessionMutex) Lock(ctx context.Context) error {
 	l.attempts.Add(1)
 	return l.Mutex.Lock(ctx)
 }
 
-func (l *inOneSession) TryLock(ctx context.Context) (bool, error) {
+func (l *sessionMutex) TryLock(ctx context.Context) (bool, error) {
 	l.attempts.Add(1)
 	if err := l.Mutex.TryLock(ctx); err != concurrency.ErrLocked {
 		return err == nil, err
@@ -103,7 +103,7 @@ func oneSession(t testing.TB, client *clientv3.Client) func(prefix string) lockt
 	require.NoError(t, err)
 	t.Cleanup(func() { session.Close() })
 	return func(prefix string) locktest.Other {
-		return &inOneSession{Mutex: concurrency.NewMutex(session, prefix)}
+		return &sessionMutex{Mutex: concurrency.NewMutex(session, prefix)}
 	}
 }
 
@@ -135,9 +135,9 @@ func TestTheKeyOfAHolderThatCrashesGoesWithItsLease(t *testing.T) {
 	require.NoError(t, next.Unlock(t.Context()))
 }
 
-// A holder that was paused for longer than its lease is told, its token is lower
-// than the next one's, and its Unlock deletes nothing.
-func TestAPausedHolderIsToldAndItsTokenIsLower(t *testing.T) {
+// A holder that was paused for longer than its lease is notified, its token is
+// lower than the next one's, and its Unlock deletes nothing.
+func TestAPausedHolderIsNotifiedAndItsTokenIsLower(t *testing.T) {
 	defer etcd.CleanUp(2 * time.Minute)()
 	client := connect(t)
 	prefix := prefix(t)
@@ -167,9 +167,9 @@ func TestALockDoesNotWaitForAnotherWhosePrefixIsLonger(t *testing.T) {
 	require.True(t, held, "nobody holds %s", x)
 	require.NoError(t, l.Unlock(t.Context()))
 
-	article := oneSession(t, client)(x + "-2/b").(*inOneSession)
+	article := oneSession(t, client)(x + "-2/b").(*sessionMutex)
 	require.NoError(t, article.Lock(t.Context()))
-	held, err = oneSession(t, client)(x + "-2").(*inOneSession).TryLock(t.Context())
+	held, err = oneSession(t, client)(x + "-2").(*sessionMutex).TryLock(t.Context())
 	require.NoError(t, err)
 	require.False(t, held, "the Mutex of etcd's package has one queue for both")
 

@@ -120,13 +120,13 @@ func (f *Film) Look() {
 	f.there = now
 }
 
-// State records what a client comes to: "waits", "holds" and so on. Two that hold the lock
-// at once are a violation.
+// State records the state of a client: "waits", "holds" and so on. Two that hold
+// the lock at once are a violation.
 func (f *Film) State(client, state, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mark(film.Mark{Kind: "state", Who: client, State: state, Text: text})
-	if state != "unlocks" { // until Unlock has returned the client has not let go
+	if state != "unlocks" { // until Unlock has returned the client holds the lock
 		f.holds = slices.DeleteFunc(f.holds, func(c string) bool { return c == client })
 	}
 	if state != "holds" {
@@ -141,7 +141,8 @@ func (f *Film) State(client, state, text string) {
 	}
 }
 
-// Lost records that a holder has lost the lock, and whether the lock has told it.
+// Lost records that a holder has lost the lock, and whether the lock has notified
+// it.
 func (f *Film) Lost(client string, knows bool, token int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"example.com/zklock/internal/proxy"
 )
 
-// knows reports whether a holder has been told that the lock is lost.
-func knows(l *redis.Lock) bool {
+// isLost reports whether the holder's Lost channel is closed.
+func isLost(l *redis.Lock) bool {
 	select {
 	case <-l.Lost():
 		return true
@@ -26,8 +26,9 @@ func knows(l *redis.Lock) bool {
 	}
 }
 
-// A server whose memory is full evicts keys, if it was told to, and the lock's key is
-// one of them. With noeviction, which is the default, it refuses writes instead.
+// A server whose memory is full evicts keys, if it is configured to, and the lock's
+// key is one of them. With noeviction, which is the default, it refuses writes
+// instead.
 func TestAnEvictedKeyIsASecondHolder(t *testing.T) {
 	servertest.Needs(t, "redis-server", "redis-server", "REDIS")
 	for name, policy := range map[string]string{"O7": "allkeys-lru", "O8": "noeviction"} {
@@ -62,7 +63,7 @@ func TestAnEvictedKeyIsASecondHolder(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.True(t, held)
-			require.False(t, knows(a))
+			require.False(t, isLost(a))
 			e.Does("B", "SET order … NX PX", "OK")
 			e.Note("B", "holds the lock")
 			e.Note("A,B", "two holders")
@@ -102,14 +103,14 @@ func TestAReplicaThatIsPromotedGivesTwoHolders(t *testing.T) {
 	held, err := b.TryLock(t.Context())
 	require.NoError(t, err)
 	require.True(t, held)
-	require.False(t, knows(a))
+	require.False(t, isLost(a))
 	e.Does("B", "SET order … NX PX", "OK")
 	e.Note("B", "holds the lock")
 	e.Note("A,B", "two holders")
 }
 
-// A store is what a lock protects. It refuses a token lower than one that it has
-// seen.
+// A store is the resource that a lock protects. It refuses a token lower than one
+// that it has seen.
 type store struct {
 	value int
 	seen  int64

@@ -7,10 +7,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Renew sets how often the watchdog of a lock renews.
+// Renew sets the interval at which the watchdog of a lock renews.
 func Renew(l *Lock, every time.Duration) { l.renewEvery = every }
 
-// CleanUp sets how long clean-ups may take until reset.
+// CleanUp sets the time limit of clean-ups until reset.
 func CleanUp(d time.Duration) (reset func()) {
 	before := cleanUp
 	cleanUp = d

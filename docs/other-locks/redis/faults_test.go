@@ -62,7 +62,7 @@ func TestWithoutALineTheKeyOfALostReplyStaysUntilItExpires(t *testing.T) {
 	l := redis.New(cutOff, k, longer)
 	line.LoseReply(set, line.CutOff)
 	require.ErrorIs(t, l.Lock(t.Context()), redis.ErrNoReply)
-	require.ErrorIs(t, l.Unlock(t.Context()), redis.ErrNotLocked, "it does not believe that it holds the lock")
+	require.ErrorIs(t, l.Unlock(t.Context()), redis.ErrNotLocked, "it does not act as the holder")
 	require.True(t, exists(t, client, k), "the key was set all the same")
 	anHourPasses(t, client, k)
 	require.False(t, exists(t, client, k))
@@ -87,14 +87,14 @@ func TestAClientThatRetriesWaitsForItself(t *testing.T) {
 	require.NoError(t, client.Del(t.Context(), k).Err())
 }
 
-// The reply to the script that deletes is lost. A holder that calls Unlock again
-// learns that the key is gone, and disturbs nobody.
+// The reply to the script that deletes is lost. A second Unlock reports that the
+// key is gone, and affects no other contender.
 func TestALostReplyToUnlockCanBeAskedAgain(t *testing.T) {
 	client, line, cutOff := lossy(t)
 	k := key(t)
 	l, next := redis.New(cutOff, k, longer), redis.New(client, k, longer)
 	require.NoError(t, l.Lock(t.Context()))
-	require.NoError(t, l.Unlock(t.Context()), "the server knows the script from now on")
+	require.NoError(t, l.Unlock(t.Context()), "the server has the script from now on")
 	require.NoError(t, l.Lock(t.Context()))
 	scripts := line.LoseReply(evalsha, nil)
 	err := l.Unlock(t.Context())
@@ -132,7 +132,7 @@ func TestUnlockCanBeCalledAgainWhenTheServerIsBack(t *testing.T) {
 }
 
 // The count of a Reentrant is at the server. After a lost reply it is one more than
-// the owner believes, and the next result says so.
+// the owner's calls that succeeded, and the next result says so.
 func TestALostReplyToAReentrantCounts(t *testing.T) {
 	_, line, cutOff := lossy(t)
 	r := redis.NewReentrant(cutOff, key(t), longer)
@@ -143,7 +143,7 @@ func TestALostReplyToAReentrantCounts(t *testing.T) {
 	require.ErrorIs(t, err, redis.ErrNoReply)
 	times, err := r.TryLock(t.Context(), "A")
 	require.NoError(t, err)
-	require.Equal(t, 3, times, "of which A knows two")
+	require.Equal(t, 3, times, "of which two were answered")
 	for range times {
 		times, err = r.Unlock(t.Context(), "A")
 		require.NoError(t, err)
@@ -151,16 +151,16 @@ func TestALostReplyToAReentrantCounts(t *testing.T) {
 	require.Zero(t, times)
 }
 
-// The server is away for longer than the key lives: the holder is told, a waiter
-// gets an error, and when the server is back the lock belongs to another.
-func TestAHolderIsToldThatTheServerIsAway(t *testing.T) {
+// The server is away for longer than the key lives: the holder is notified, a
+// waiter gets an error, and when the server is back the lock belongs to another.
+func TestAHolderIsNotifiedThatTheServerIsAway(t *testing.T) {
 	client, line, cutOff := lossy(t)
 	k := key(t)
 	holder, waiter := redis.New(cutOff, k, time.Second), redis.New(cutOff, k, longer)
 	redis.Renew(holder, time.Millisecond)
 	require.NoError(t, holder.Lock(t.Context()))
 	line.CutOff()
-	require.ErrorIs(t, waiter.Lock(t.Context()), redis.ErrNoReply, "the waiter is told, and does not wait on")
+	require.ErrorIs(t, waiter.Lock(t.Context()), redis.ErrNoReply, "the waiter gets an error, and does not wait on")
 	<-holder.Lost()
 	require.ErrorIs(t, holder.Unlock(t.Context()), redis.ErrNoReply)
 	anHourPasses(t, client, k) // miniredis has no clock
@@ -203,7 +203,7 @@ func TestLostIsClosedAtTheEndOfTheKeysLifeThoughTheLineIsSilent(t *testing.T) {
 	select {
 	case <-lost:
 	case <-time.After(time.Second): // its goroutine may be late on a busy machine
-		t.Fatal("another contender holds the lock, and the holder does not know it")
+		t.Fatal("another contender holds the lock, and the holder's Lost is open")
 	}
 	require.NoError(t, next.Unlock(t.Context()))
 }

@@ -19,22 +19,22 @@ import (
 	"example.com/zklock/docs/other-locks/servertest"
 )
 
-// A camera records what a client's lock sends, and what it gets.
-type camera struct {
+// A recorder records the commands of a client's lock, and the answers.
+type recorder struct {
 	film   *exhibit.Film
 	client string
 	names  *names
 }
 
-func (c camera) DialHook(next goredis.DialHook) goredis.DialHook {
+func (c recorder) DialHook(next goredis.DialHook) goredis.DialHook {
 	return next
 }
 
-func (c camera) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+func (c recorder) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
 	return next
 }
 
-func (c camera) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+func (c recorder) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	return func(ctx context.Context, cmd goredis.Cmder) error {
 		op, text := c.names.show(c.client, cmd.Args())
 		if op == "hello" || op == "client" || op == "select" { // of a new connection
@@ -91,10 +91,10 @@ func (n *names) show(client string, args []any) (op, text string) {
 }
 
 // The film of an evicted key, in docs/other-locks/films: A holds the lock, the server drops the
-// key, B gets in, and A hears of it at its next renewal. The store, which compares
-// tokens, refuses what A writes meanwhile. A real server evicts the key because
-// its memory is full; miniredis has no limit, so the test removes the key there. What
-// the clients send and get is the same.
+// key, B gets in, and A notices it at its next renewal. The store, which compares
+// tokens, refuses A's writes meanwhile. A real server evicts the key because
+// its memory is full; miniredis has no limit, so the test removes the key there.
+// The packets of the clients are the same.
 func TestTheFilmOfAnEvictedKey(t *testing.T) {
 	t.Run("miniredis", func(t *testing.T) {
 		server := miniredis.NewMiniRedis()
@@ -132,7 +132,7 @@ func evictedKey(t *testing.T, address string, evict func(client *goredis.Client)
 		}, "A", "B")
 		contender := func(name string) *redis.Lock {
 			client := connect(t, address)
-			client.AddHook(camera{film, name, who})
+			client.AddHook(recorder{film, name, who})
 			return redis.NewFenced(client, "order", ttl)
 		}
 		a, b := contender("A"), contender("B")
@@ -151,7 +151,7 @@ func evictedKey(t *testing.T, address string, evict func(client *goredis.Client)
 			seen := s.read(token)
 			film.Note("A", fmt.Sprintf("reads %d from the store, and works on", seen))
 			at(13 * time.Second)
-			require.False(t, knows(a))
+			require.False(t, isLost(a))
 			require.False(t, s.write(token, seen+1))
 			film.Note("A", fmt.Sprintf("writes %d to the store with token %d: the store refuses it, because it has seen token %d", seen+1, token, s.seen))
 			select {
@@ -163,7 +163,7 @@ func evictedKey(t *testing.T, address string, evict func(client *goredis.Client)
 			at(22 * time.Second)
 			film.State("A", "unlocks", "calls Unlock")
 			require.ErrorIs(t, a.Unlock(t.Context()), redis.ErrNotLocked)
-			film.State("A", "outside", "learns from Unlock that it does not hold the lock")
+			film.State("A", "outside", "gets an error from Unlock: it does not hold the lock")
 			film.State("A", "done", "")
 		})
 		both.Go(func() {

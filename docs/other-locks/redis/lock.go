@@ -1,8 +1,8 @@
 // Package redis is the lock of articles B and E on Redis.
 //
 // The idea: SET with NX sets a key only if it does not exist, so the contender
-// whose SET succeeds holds the lock. Four things were learned the hard way, and
-// each is one line here:
+// whose SET succeeds holds the lock. Four points are easy to get wrong, and each is
+// one line here:
 //
 //   - The key has a time to live (PX), in the same command. With SETNX and
 //     nothing else the key of a holder that crashed stays (bug B3).
@@ -25,8 +25,7 @@
 // one command each, and N contenders whose turn takes t each about
 // N/2 · t/48 ms per acquisition: with N the load grows as N². The article's waiters
 // spin without a pause.
-//
-// What still goes wrong:
+// Remaining faults:
 //
 //   - A holder that is paused for longer than the key lives writes to the
 //     resource beside the next holder (bugs E1, E2). Compare-and-delete protects
@@ -70,7 +69,7 @@ var ErrNotLocked = errors.New("redis: not locked")
 // server's reply came. Whether the command has been executed is unknown.
 var ErrNoReply = errors.New("no reply from Redis, which may have done what was asked")
 
-// DefaultTTL is how long a key lives without a renewal.
+// DefaultTTL is the life of a key without a renewal.
 const DefaultTTL = 10 * time.Second
 
 const (
@@ -79,8 +78,8 @@ const (
 	connectTimeout = 5 * time.Second
 )
 
-// cleanUp is how long an attempt that failed may take to remove what it may have
-// made; promptly is how long a caller whose ctx has ended waits for that.
+// cleanUp is the time that a failed attempt may take to remove its key; promptly is
+// the time that a caller whose ctx has ended waits for that.
 var cleanUp = 2 * time.Second
 
 const promptly = 100 * time.Millisecond
@@ -133,14 +132,14 @@ type Lock struct {
 	key      string
 	counter  string // of the holders, "" unless NewFenced
 	ttl      time.Duration
-	held     *holding // nil while we do not hold the lock
+	held     *acquisition // nil while we do not hold the lock
 	attempts atomic.Int64
 
 	renewEvery time.Duration
 }
 
-// A holding is one acquisition.
-type holding struct {
+// An acquisition is one hold of the lock.
+type acquisition struct {
 	value string
 	token int64
 	lost  chan struct{} // closed when the lock can no longer be trusted
@@ -153,7 +152,7 @@ func New(client *redis.Client, key string, ttl time.Duration) *Lock {
 	return &Lock{client: client, key: key, ttl: ttl, renewEvery: ttl / 3}
 }
 
-// Attempts is how often the contender has asked for the lock so far.
+// Attempts is the number of times that the contender has asked for the lock.
 func (l *Lock) Attempts() int64 { return l.attempts.Load() }
 
 // Lock waits until it holds the lock or ctx ends. If it returns an error it does
@@ -201,7 +200,7 @@ func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("redis: lock %s: %w", l.key, explain(ctx, err))
 	}
 	watch, stop := context.WithCancel(context.Background())
-	l.held = &holding{value, token, make(chan struct{}), stop, make(chan struct{})}
+	l.held = &acquisition{value, token, make(chan struct{}), stop, make(chan struct{})}
 	go l.held.renew(watch, l.client, l.key, l.ttl, l.renewEvery, sent)
 	return true, nil
 }
@@ -262,7 +261,7 @@ func run(ctx context.Context, script *redis.Script, client *redis.Client, key st
 // renew is the watchdog. The key lives for ttl from the moment when the last
 // renewal that succeeded was sent, or longer. At the end of that time Lost is
 // closed, whether the server has answered or not.
-func (h *holding) renew(ctx context.Context, client *redis.Client, key string, ttl, every time.Duration, sent time.Time) {
+func (h *acquisition) renew(ctx context.Context, client *redis.Client, key string, ttl, every time.Duration, sent time.Time) {
 	defer close(h.ended)
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

@@ -24,8 +24,8 @@ func init() { logging.Disable() } // each error is returned, too
 // address is that of the server that the environment variable REDIS names, or
 // of a miniredis that lives as long as the test.
 func address(t testing.TB) string {
-	if real := os.Getenv("REDIS"); real != "" {
-		return real
+	if given := os.Getenv("REDIS"); given != "" {
+		return given
 	}
 	server := miniredis.NewMiniRedis()
 	require.NoError(t, server.Start())
@@ -89,8 +89,8 @@ func TestBasicFenced(t *testing.T) {
 	}))
 }
 
-// owned is a Reentrant as one owner sees it.
-type owned struct {
+// ownedReentrant is a Reentrant as one owner sees it.
+type ownedReentrant struct {
 	*redis.Reentrant
 	owner    string
 	attempts atomic.Int64
@@ -100,24 +100,24 @@ var owners atomic.Int64
 
 func newOwned(client *goredis.Client, key string) locktest.Other {
 	owner := time.Now().String() + string(rune('a'+owners.Add(1)))
-	return &owned{Reentrant: redis.NewReentrant(client, key, longer), owner: owner}
+	return &ownedReentrant{Reentrant: redis.NewReentrant(client, key, longer), owner: owner}
 }
 
-func (o *owned) Attempts() int64 { return o.attempts.Load() }
+func (o *ownedReentrant) Attempts() int64 { return o.attempts.Load() }
 
-func (o *owned) Lock(ctx context.Context) error {
+func (o *ownedReentrant) Lock(ctx context.Context) error {
 	o.attempts.Add(1)
 	_, err := o.Reentrant.Lock(ctx, o.owner)
 	return err
 }
 
-func (o *owned) TryLock(ctx context.Context) (bool, error) {
+func (o *ownedReentrant) TryLock(ctx context.Context) (bool, error) {
 	o.attempts.Add(1)
 	times, err := o.Reentrant.TryLock(ctx, o.owner)
 	return times > 0, err
 }
 
-func (o *owned) Unlock(ctx context.Context) error {
+func (o *ownedReentrant) Unlock(ctx context.Context) error {
 	_, err := o.Reentrant.Unlock(ctx, o.owner)
 	return err
 }
@@ -144,7 +144,7 @@ func TestTheCountIsInTheKey(t *testing.T) {
 		require.Equal(t, want, times)
 	}
 
-	// What a counter in memory does not notice (bug B4).
+	// A counter in memory does not notice this (bug B4).
 	_, err = r.TryLock(t.Context(), "A")
 	require.NoError(t, err)
 	anHourPasses(t, client, k)
@@ -268,7 +268,7 @@ func TestTheWatchdogRenews(t *testing.T) {
 }
 
 // Without a watchdog the key of a holder that works for longer than it lives
-// expires: there are two holders, and the first does not know.
+// expires: there are two holders, and the first is not notified.
 func TestWithoutAWatchdogThereAreTwoHolders(t *testing.T) {
 	client := connect(t, address(t))
 	k := key(t)
@@ -281,16 +281,16 @@ func TestWithoutAWatchdogThereAreTwoHolders(t *testing.T) {
 	require.True(t, held)
 	select {
 	case <-holder.Lost():
-		t.Fatal("the first holder knows")
+		t.Fatal("the first holder is notified")
 	default:
 	}
 	require.ErrorIs(t, holder.Unlock(t.Context()), redis.ErrNotLocked)
 	require.NoError(t, next.Unlock(t.Context()))
 }
 
-// A holder whose key expired while it was paused learns it from its watchdog,
-// and does not renew or delete the next holder's key.
-func TestAPausedHolderIsToldThatItsKeyHasExpired(t *testing.T) {
+// A holder whose key expired while it was paused is notified by its watchdog, and
+// does not renew or delete the next holder's key.
+func TestAPausedHolderIsNotifiedThatItsKeyHasExpired(t *testing.T) {
 	client := connect(t, address(t))
 	k := key(t)
 	paused, next := redis.New(client, k, time.Minute), redis.New(client, k, longer)

@@ -9,11 +9,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Article B counts in the client's memory how often a thread has locked, and
-// says that this is not worth its trouble, for the count should expire with
-// the key. Here the count is in the key, a hash with one field, the owner. A script
-// compares the owner, counts and renews in one step, so that count and lock
-// cannot disagree, and an expired lock has no count.
+// Article B counts in the client's memory how many times a thread has locked, and
+// says that this is not worth the effort, because the count should expire with the
+// key. Here the count is in the key, a hash with one field, the owner. A script
+// compares the owner, counts and renews in one step, so that count and lock cannot
+// disagree, and an expired lock has no count.
 var (
 	lockAgain = redis.NewScript(`
 		if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
@@ -49,9 +49,9 @@ func NewReentrant(client *redis.Client, key string, ttl time.Duration) *Reentran
 	return &Reentrant{client, key, ttl}
 }
 
-// TryLock locks once more and returns how often the owner now holds the lock, 0
-// if another owner holds it. After an error that wraps ErrNoReply the count may have
-// grown all the same, which the next call's result shows.
+// TryLock locks once more and returns how many times the owner now holds the lock,
+// 0 if another owner holds it. After an error that wraps ErrNoReply the count may
+// have grown all the same, which the next call's result shows.
 func (r *Reentrant) TryLock(ctx context.Context, owner string) (times int, err error) {
 	times, err = run(ctx, lockAgain, r.client, r.key, owner, r.ttl.Milliseconds())
 	if err != nil {
@@ -77,8 +77,8 @@ func (r *Reentrant) Lock(ctx context.Context, owner string) (times int, err erro
 	}
 }
 
-// Unlock unlocks once and returns how often the owner still holds the lock; the
-// key goes with the last one. It returns ErrNotLocked if the owner does not
+// Unlock unlocks once and returns how many times the owner still holds the lock;
+// the key goes with the last one. It returns ErrNotLocked if the owner does not
 // hold the lock. After an error that wraps ErrNoReply the count may have gone down all
 // the same.
 func (r *Reentrant) Unlock(ctx context.Context, owner string) (times int, err error) {

@@ -53,8 +53,8 @@ func TestAServerThatForgetsGivesTwoHolders(t *testing.T) {
 			require.Equal(t, c.second, held)
 			select {
 			case <-lost:
-				t.Fatal("the first holder knows; then they are not two")
-			default: // the first one holds it still, as far as it knows
+				t.Fatal("the first holder is notified; then they are not two")
+			default: // the first one still acts as the holder
 			}
 		})
 	}

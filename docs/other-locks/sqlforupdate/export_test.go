@@ -2,5 +2,5 @@ package sqlforupdate
 
 import "time"
 
-// SetLimit sets how long one attempt waits.
+// SetLimit sets the time that one attempt waits.
 func SetLimit(l *Lock, limit time.Duration) { l.limit = limit }

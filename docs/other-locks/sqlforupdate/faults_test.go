@@ -99,9 +99,9 @@ func TestTheHolderLosesTheLockWhenTheServerGoesAway(t *testing.T) {
 	require.Eventually(t, func() bool { return waiter.Attempts() > 0 }, 2*time.Minute, time.Millisecond)
 
 	line.CutOff()
-	require.ErrorIs(t, <-waits, database.ErrNoReply, "the waiter is told, and does not wait on")
+	require.ErrorIs(t, <-waits, database.ErrNoReply, "the waiter gets an error, and does not wait on")
 	next := sqlforupdate.New(db, name)
-	require.NoError(t, next.Lock(t.Context()), "another client gets in, once the server knows")
+	require.NoError(t, next.Lock(t.Context()), "another client gets in, once the server has noticed")
 	require.Error(t, write(t, client, holder, name, "late"))
 	require.ErrorIs(t, holder.Unlock(t.Context()), sqlforupdate.ErrNotLocked)
 	require.Empty(t, written(t, db, name))
@@ -183,7 +183,7 @@ func TestCallsOnASilentLineEndWithTheirContext(t *testing.T) {
 	err := ends("Unlock", holder.Unlock)
 	require.ErrorIs(t, err, sqlforupdate.ErrNotLocked)
 	require.ErrorIs(t, err, database.ErrNoReply, "its work may have been committed")
-	line.CutOff() // now the server knows, too
+	line.CutOff() // now the server notices, too
 	next := sqlforupdate.New(db, name)
 	require.NoError(t, next.Lock(t.Context()))
 	require.NoError(t, next.Unlock(t.Context()))

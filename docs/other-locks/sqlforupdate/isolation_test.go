@@ -178,7 +178,7 @@ func TestPostgreSQLRefusesTheUpdate(t *testing.T) {
 	db := on(t, database.PostgreSQL)
 	update, count := addTwice(t, exhibit.New(t, "O2", "PostgreSQL, REPEATABLE READ", "A", "B"), db, sql.LevelRepeatableRead)
 	require.Equal(t, "error 40001", update)
-	require.Equal(t, 1, count, "B knows, and begins again")
+	require.Equal(t, 1, count, "B gets an error, and begins again")
 }
 
 // READ COMMITTED, on both servers: each statement reads what is committed.

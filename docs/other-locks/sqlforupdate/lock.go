@@ -37,13 +37,12 @@
 //
 // Cost: 3 statements an acquisition on MariaDB (begin, select, commit), 4 on
 // PostgreSQL (the limit of the wait), 4 on SQLite (the limit is set, and set back),
-// however many wait; 1
-// attempt, unless a wait reaches its limit. A new Lock sends one more, to see
+// with any number of waiters; 1 attempt, unless a wait reaches its limit. A new
+// Lock sends one more, to see
 // whether the row exists. PostgreSQL writes the
 // lock into the row, so each commit is an fsync; MariaDB keeps it in memory, and
 // a commit that has changed nothing writes nothing.
-//
-// What still goes wrong:
+// Remaining faults:
 //
 //   - Each waiter keeps a connection. If all connections of the pool wait, a
 //     holder that needs a second connection for its work waits for them, and they
@@ -55,16 +54,17 @@
 //     server sees that one, and ends one of the transactions.
 //   - A holder that has lost its connection works on, beside the next one
 //     (bug E1). Writes through Tx are safe: the transaction that was rolled back
-//     takes no more. That is what this lock has over all others here: what it
-//     guards, if it is in the same database, can be written in the same
-//     transaction. Unlock returns ErrNotLocked.
+//     takes no more. That is the advantage of this lock over all others here:
+//     guarded data in the same database can be written in the same transaction.
+//     Unlock returns ErrNotLocked.
 //   - If the reply to the SELECT is lost, Lock returns an error that wraps
 //     database.ErrNoReply. The connection is gone, so the server rolls back and
 //     nothing is left.
 //   - If the reply to the COMMIT is lost, Unlock returns an error that wraps
-//     ErrNotLocked and database.ErrNoReply: the lock is free, and what was written
-//     through Tx may be there or not, TestALostReplyToTheCommitLeavesTheWriteInDoubt.
-//     A row with an id of its own in the same transaction tells.
+//     ErrNotLocked and database.ErrNoReply: the lock is free, and the writes
+//     through Tx may be there or not:
+//     TestALostReplyToTheCommitLeavesTheWriteInDoubt. A row with an id of its own
+//     in the same transaction shows it.
 //   - If the database goes away, all transactions are over: the holder has lost
 //     the lock, its writes are gone, and Unlock returns ErrNotLocked. Waiters get
 //     database.ErrNoReply, once for each connection of the pool that broke.
@@ -89,7 +89,7 @@ import (
 // never did, or its transaction has ended since.
 var ErrNotLocked = errors.New("sqlforupdate: not locked")
 
-// waitLimit is how long one attempt waits at the server.
+// waitLimit is the time that one attempt waits at the server.
 const waitLimit = 20 * time.Second
 
 // Prepare creates the table unless it exists.
@@ -122,7 +122,7 @@ func New(db *database.DB, name string) *Lock {
 	return &Lock{db: db, name: name, limit: waitLimit}
 }
 
-// Attempts is how often the contender has asked for the lock so far.
+// Attempts is the number of times that the contender has asked for the lock.
 func (l *Lock) Attempts() int64 { return l.attempts.Load() }
 
 // Tx is the transaction that holds the lock, for the holder's own work; nil if

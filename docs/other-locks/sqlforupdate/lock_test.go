@@ -178,8 +178,8 @@ func TestAPoolFullOfWaitersStopsAHolderThatNeedsAnotherConnection(t *testing.T) 
 	require.NoError(t, <-got)
 }
 
-// The holder loses its connection; the next one gets the lock. What the first
-// one writes through Tx is refused, and what it had written is gone: the
+// The holder loses its connection; the next one gets the lock. The first one's
+// further writes through Tx are refused, and its earlier ones are gone: the
 // transaction is its fencing token (bug E1).
 func TestAHolderThatLostItsConnectionCannotWriteLate(t *testing.T) {
 	spec := server(t)

@@ -20,7 +20,7 @@ import (
 	"example.com/zklock/internal/proxy"
 )
 
-var vanishFor = flag.Duration("vanish.for", 3*time.Second, "how long a waiter waits for the row of a machine that has vanished")
+var vanishFor = flag.Duration("vanish.for", 3*time.Second, "the time that a waiter waits for the row of a machine that has vanished")
 
 // firstLimit is how soon a server, as it is configured, ends a transaction whose client is
 // silent, and which of its settings says so. 0 switches a limit off; of TCP's keepalive it
@@ -61,9 +61,9 @@ func firstLimit(t *testing.T, db *database.DB) (first time.Duration, setting str
 }
 
 // The holder's machine vanishes: no packet comes from it any more, not even the one
-// that ends a connection. The server does not know that, and holds the row. With a
-// limit on how long a transaction may be idle it rolls back. That B waits for
-// -vanish.for is seen; that it would wait for 45 s follows from the server's settings.
+// that ends a connection. The server cannot see that, and keeps the row locked.
+// With a limit on the idle time of a transaction it rolls back. The test sees B
+// wait for -vanish.for; the server's settings show that it would wait for 45 s.
 func TestAMachineThatVanishesHoldsTheRow(t *testing.T) {
 	spec := server(t)
 	e := exhibit.New(t, "O6", "MariaDB or PostgreSQL", "A", "B")
@@ -100,7 +100,7 @@ func TestAMachineThatVanishesHoldsTheRow(t *testing.T) {
 	require.NoError(t, b.Lock(t.Context()))
 	require.NoError(t, b.Unlock(t.Context()))
 	line.Heal()
-	e.Note("S", "the server is told: the connection is closed, and the row is free")
+	e.Note("S", "the server sees the connection closed, and the row is free")
 
 	client = open(t, via, 4)
 	vanish(map[database.Kind]string{

@@ -55,7 +55,7 @@ func TestWithoutALineTheRowOfALostReplyStaysUntilItExpires(t *testing.T) {
 	l := sqlrow.New(client, name, longer)
 	line.LoseReply(insert, line.CutOff)
 	require.ErrorIs(t, l.Lock(t.Context()), database.ErrNoReply)
-	require.ErrorIs(t, l.Unlock(t.Context()), sqlrow.ErrNotLocked, "it does not believe that it holds the lock")
+	require.ErrorIs(t, l.Unlock(t.Context()), sqlrow.ErrNotLocked, "it does not act as the holder")
 	next := sqlrow.New(db, name, longer)
 	try(t, false, next, "the row is there")
 	expire(t, db, name)
@@ -77,8 +77,8 @@ func TestAClientThatInsertsAgainWaitsForItself(t *testing.T) {
 	require.True(t, database.IsDuplicate(again()), "nobody else has asked for the lock")
 }
 
-// The reply to the delete is lost. The holder does not know whether it has
-// released the lock; if it asks again, it learns that, and disturbs nobody.
+// The reply to the delete is lost. The holder cannot see whether it has released
+// the lock; a second Unlock shows that, and affects no other contender.
 func TestALostReplyToTheDeleteCanBeAskedAgain(t *testing.T) {
 	spec := databasetest.Spec(t)
 	line, via := databasetest.Via(t, spec)
@@ -113,7 +113,7 @@ func TestTheHolderKeepsItsRowWhileTheServerIsAway(t *testing.T) {
 	require.Eventually(t, func() bool { return waiter.Attempts() > 0 }, 2*time.Minute, time.Millisecond)
 
 	line.CutOff()
-	require.ErrorIs(t, <-waits, database.ErrNoReply, "the waiter is told, and does not wait on")
+	require.ErrorIs(t, <-waits, database.ErrNoReply, "the waiter gets an error, and does not wait on")
 	err := holder.Unlock(t.Context())
 	require.ErrorIs(t, err, database.ErrNoReply)
 	require.NotErrorIs(t, err, sqlrow.ErrNotLocked)

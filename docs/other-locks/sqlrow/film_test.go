@@ -28,8 +28,8 @@ type sqliteConn interface {
 	driver.NamedValueChecker
 }
 
-// A camera is a client's connection. It records what is sent and what is answered.
-type camera struct {
+// A recorder is a client's connection. It records the statements and the answers.
+type recorder struct {
 	sqliteConn
 	film   *exhibit.Film
 	client string
@@ -37,7 +37,7 @@ type camera struct {
 }
 
 // filmed replaces the pool of a database by one connection of it, with a camera.
-func filmed(t *testing.T, db *database.DB, c camera) *database.DB {
+func filmed(t *testing.T, db *database.DB, c recorder) *database.DB {
 	pool := db.DB
 	conn, err := pool.Conn(t.Context())
 	require.NoError(t, err)
@@ -54,12 +54,12 @@ func filmed(t *testing.T, db *database.DB, c camera) *database.DB {
 	return db
 }
 
-func (c camera) Connect(context.Context) (driver.Conn, error) { return c, nil }
-func (c camera) Driver() driver.Driver                        { return nil }
-func (c camera) Close() error                                 { return nil } // the pool closes it
+func (c recorder) Connect(context.Context) (driver.Conn, error) { return c, nil }
+func (c recorder) Driver() driver.Driver                        { return nil }
+func (c recorder) Close() error                                 { return nil } // the pool closes it
 
 // sends records a statement; do returns its result.
-func (c camera) sends(statement string, do func() (result string, err error)) error {
+func (c recorder) sends(statement string, do func() (result string, err error)) error {
 	op, _, _ := strings.Cut(statement, " ")
 	answer := c.film.Sends(c.client, op, statement)
 	result, err := do()
@@ -74,7 +74,7 @@ func (c camera) sends(statement string, do func() (result string, err error)) er
 	return err
 }
 
-func (c camera) BeginTx(ctx context.Context, options driver.TxOptions) (tx driver.Tx, err error) {
+func (c recorder) BeginTx(ctx context.Context, options driver.TxOptions) (tx driver.Tx, err error) {
 	err = c.sends("BEGIN", func() (string, error) {
 		tx, err = c.sqliteConn.BeginTx(ctx, options)
 		return "ok", err
@@ -84,30 +84,30 @@ func (c camera) BeginTx(ctx context.Context, options driver.TxOptions) (tx drive
 
 type filmedTx struct {
 	driver.Tx
-	camera camera
+	recorder recorder
 }
 
 func (tx filmedTx) Commit() error {
-	return tx.camera.sends("COMMIT", func() (string, error) { return "ok", tx.Tx.Commit() })
+	return tx.recorder.sends("COMMIT", func() (string, error) { return "ok", tx.Tx.Commit() })
 }
 
 func (tx filmedTx) Rollback() error {
-	return tx.camera.sends("ROLLBACK", func() (string, error) { return "ok", tx.Tx.Rollback() })
+	return tx.recorder.sends("ROLLBACK", func() (string, error) { return "ok", tx.Tx.Rollback() })
 }
 
-func (c camera) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+func (c recorder) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	stmt, err := c.sqliteConn.PrepareContext(ctx, query)
 	return filmedStmt{stmt, c, query}, err
 }
 
 type filmedStmt struct {
 	driver.Stmt
-	camera camera
-	query  string
+	recorder recorder
+	query    string
 }
 
 func (s filmedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (result driver.Result, err error) {
-	err = s.camera.sends(s.camera.names.show(s.camera.client, s.query, args), func() (string, error) {
+	err = s.recorder.sends(s.recorder.names.show(s.recorder.client, s.query, args), func() (string, error) {
 		if result, err = s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args); err != nil {
 			return "", err
 		}
@@ -120,7 +120,7 @@ func (s filmedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (
 // QueryContext reads the one value that each SELECT here asks for.
 func (s filmedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (rows driver.Rows, err error) {
 	value := []driver.Value{nil}
-	err = s.camera.sends(s.camera.names.show(s.camera.client, s.query, args), func() (string, error) {
+	err = s.recorder.sends(s.recorder.names.show(s.recorder.client, s.query, args), func() (string, error) {
 		if rows, err = s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args); err == nil {
 			rows.Columns() // Next of this driver needs it before
 			err = rows.Next(value)
@@ -205,7 +205,7 @@ func TestTheFilmOfARowThatExpires(t *testing.T) {
 			return there
 		}, "A", "B")
 		contender := func(client string) (*database.DB, *sqlrow.Lock) {
-			db := filmed(t, databasetest.Open(t, admin.Spec()), camera{film: film, client: client, names: who})
+			db := filmed(t, databasetest.Open(t, admin.Spec()), recorder{film: film, client: client, names: who})
 			return db, sqlrow.NewFenced(db, name, ttl)
 		}
 		read := func(db *database.DB) (value int) {
@@ -233,14 +233,14 @@ func TestTheFilmOfARowThatExpires(t *testing.T) {
 			at(time.Second)
 			film.Process("A", "stopped", "is paused, as by a long garbage collection, after it has read from the store")
 			at(6 * time.Second)
-			film.Process("A", "runs on", "runs on, and does not know that time has passed")
+			film.Process("A", "runs on", "runs on, and does not notice that time has passed")
 			at(6300 * time.Millisecond)
 			require.Zero(t, write(aDB, seen+1, token))
 			film.Note("A", fmt.Sprintf("has changed no row: the store has seen a token above %d", token))
 			at(6800 * time.Millisecond)
 			film.State("A", "unlocks", "calls Unlock")
 			require.ErrorIs(t, a.Unlock(t.Context()), sqlrow.ErrNotLocked)
-			film.State("A", "outside", "learns from Unlock that it does not hold the lock")
+			film.State("A", "outside", "gets an error from Unlock: it does not hold the lock")
 			film.State("A", "done", "")
 		})
 		both.Go(func() {

@@ -9,7 +9,7 @@
 //     each other. That gives the lock to two holders, because each database
 //     grants it before it has the other's row; the test
 //     TestTwoDatabasesThatCopyToEachOtherGiveTwoHolders forces it. Not cured
-//     here. What cures it is a majority, such as ZooKeeper's.
+//     here. The cure is a majority, such as ZooKeeper's.
 //   - "It does not block": Lock inserts in a loop, as the article says, but
 //     pauses after each attempt: 1 ms at first, then twice as long each time up to
 //     64 ms, and each pause is random between half of that and all of it.
@@ -19,8 +19,8 @@
 //     rows that have expired: Sweep. The waiters run it, each once a second, and
 //     TryLock each time that it finds a row.
 //   - "It is not reentrant": the row names its owner and counts. The article
-//     looks into the database first to see whether the row is its own. So does
-//     this lock when it believes that it holds the lock: a counter in memory
+//     looks into the database first to see whether the row is its own. This lock
+//     does the same while it acts as the holder: a counter in memory
 //     would not notice the expiry (bug B4).
 //
 // Cost: an acquisition that finds the lock free is 2 statements (insert,
@@ -29,28 +29,27 @@
 // each, and a sweep each second. N contenders that come at once and whose turn
 // takes t each make about N/2 · t/48 ms attempts per acquisition: with N the
 // load grows as N².
-//
-// What still goes wrong:
+// Remaining faults:
 //
 //   - Nobody queues: a waiter can starve, and a newcomer, whose pauses are
 //     short, overtakes those that came before. A watch or a queue at the server cures
 //     it: package sqlforupdate, or steps 2 and 3.
 //   - After a release the lock is free until the next attempt, with one waiter
 //     up to 64 ms.
-//   - A holder that works longer than its row lives loses the lock and does
-//     not know it before Unlock. Renewal (package redis has it) makes that rarer, but
+//   - A holder that works longer than its row lives loses the lock and does not
+//     notice before Unlock. Renewal (package redis has it) makes that rarer, but
 //     only a fencing token that the resource compares makes it harmless
 //     (bug E1): NewFenced has one. The article's id column, auto_increment, is
 //     nearly one: but an insert that is slow gets its id before it gets its row.
-//   - If the reply to an insert is lost, the row is there and the contender
-//     does not know it. Lock returns an error that wraps database.ErrNoReply, and
+//   - If the reply to an insert is lost, the row is there and the contender has no
+//     reply that says so. Lock returns an error that wraps database.ErrNoReply, and
 //     tries to delete the row by its owner, which is new in each acquisition.
 //     If that fails, too, the row stays until it expires. To insert again would
 //     be to wait for one's own row: TestAClientThatInsertsAgainWaitsForItself.
 //   - If the reply to a delete is lost, Unlock returns the same error. Called
 //     again it returns ErrNotLocked, because the row is gone, or nil.
-//   - While the database is away, waiters get that error, too. The holder keeps
-//     its row, and does not know whether it expires. After a restart each
+//   - While the database is away, waiters get that error, too. The holder keeps its
+//     row, and cannot see whether it expires. After a restart each
 //     connection of the pool that broke may cost one more such error.
 package sqlrow
 
@@ -70,7 +69,7 @@ import (
 // when the Lock does not hold its lock: it never did, or its row has expired.
 var ErrNotLocked = errors.New("sqlrow: not locked")
 
-// DefaultTTL is how long a row lives.
+// DefaultTTL is the life of a row.
 const DefaultTTL = 10 * time.Second
 
 const (
@@ -79,7 +78,7 @@ const (
 	sweepEvery = time.Second
 )
 
-// cleanUp is how long an attempt that failed may take to remove what it may have made.
+// cleanUp is the time that a failed attempt may take to remove its row.
 var cleanUp = 2 * time.Second
 
 // Prepare creates the table unless it exists.
@@ -104,7 +103,7 @@ type Lock struct {
 	name     string
 	ttl      time.Duration
 	owner    string // of our row while we hold the lock
-	times    int    // that we hold it, as far as we know
+	times    int    // that we hold it, by the replies so far
 	swept    time.Time
 	fenced   bool  // made by NewFenced
 	token    int64 // of a fenced lock
@@ -117,7 +116,7 @@ func New(db *database.DB, name string, ttl time.Duration) *Lock {
 	return &Lock{db: db, name: name, ttl: ttl}
 }
 
-// Attempts is how often the contender has asked for the lock so far.
+// Attempts is the number of times that the contender has asked for the lock.
 func (l *Lock) Attempts() int64 { return l.attempts.Load() }
 
 // Lock waits until it holds the lock or ctx ends. If it returns an error it does

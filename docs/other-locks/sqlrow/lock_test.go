@@ -44,7 +44,7 @@ func subject(t testing.TB, contender func(db *database.DB, name string) locktest
 		Expire:       func(t testing.TB, name string, _ locktest.Other) { expire(t, open(t, spec), name) },
 		Without: map[string]string{
 			"the holder has a node and it is ephemeral":            "a database ends no row with the connection that made it; the row expires",
-			"a waiter sleeps on a watch and does not poll":         "a database tells nobody of a deletion, so a waiter polls",
+			"a waiter sleeps on a watch and does not poll":         "a database sends no event for a deletion, so a waiter polls",
 			"contenders get in in the order in which they came":    "nobody queues",
 			"a release between looking and watching is not missed": "there is no watch; the next attempt comes within 64 ms",
 			"missing parents are made":                             "Prepare makes the table",
@@ -96,7 +96,7 @@ func TestATableRefusesTheLateWrite(t *testing.T) {
 	require.EqualValues(t, 1, write("B", b.Token()))
 	e.Note("A", "continues")
 	require.Zero(t, write("A", late))
-	e.Note("A", "knows that it comes too late")
+	e.Note("A", "gets an error: it is too late")
 	require.NoError(t, b.Unlock(t.Context()))
 }
 
@@ -265,9 +265,9 @@ func TestNamesThatDifferAreLocksOfTheirOwn(t *testing.T) {
 	}
 }
 
-// The holder is paused while its row expires. It learns that from the database,
-// both when it unlocks and when it locks again.
-func TestAPausedHolderLearnsThatItsRowHasExpired(t *testing.T) {
+// The holder is paused while its row expires. The database reports that, both when
+// it unlocks and when it locks again.
+func TestAPausedHolderIsNotifiedThatItsRowHasExpired(t *testing.T) {
 	spec := databasetest.Spec(t)
 	s := subject(t, nil)
 	db := open(t, spec)
@@ -309,7 +309,7 @@ func TestItsOwnerMayLockAgain(t *testing.T) {
 }
 
 // The article's remedy for the single point is two databases that copy to each
-// other. What was not copied yet is not there: both grant the lock.
+// other. A row that was not copied yet does not exist there: both grant the lock.
 func TestTwoDatabasesThatCopyToEachOtherGiveTwoHolders(t *testing.T) {
 	one, other := open(t, database.Embedded), open(t, database.Embedded)
 	a, b := sqlrow.New(one, "order", longer), sqlrow.New(other, "order", longer)

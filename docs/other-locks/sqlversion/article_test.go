@@ -95,7 +95,7 @@ func (s session) refused(code uint16, statement string) {
 }
 
 // The article says that two clients that buy at once leave 19 of 20. Its statement
-// subtracts on the server, and leaves 18, which is right. What it does wrong is
+// subtracts on the server, and leaves 18, which is right. Its mistake is
 // another thing: the last piece is sold twice, and the stock is −1.
 func TestTheArticlesUpdateLosesNothingAndSellsTooMuch(t *testing.T) {
 	e := exhibit.New(t, "O10", "MariaDB", "A", "B")

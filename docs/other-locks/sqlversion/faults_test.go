@@ -10,8 +10,8 @@ import (
 	"example.com/zklock/docs/other-locks/sqlversion"
 )
 
-// The reply to the update is lost. The piece is taken, and the buyer does not know
-// it: Buy sends nothing again. A buyer that does so itself buys twice.
+// The reply to the update is lost. The piece is taken, and the buyer has no reply
+// that says so: Buy sends nothing again. A buyer that does so itself buys twice.
 func TestAfterALostReplyThePieceMayBeTaken(t *testing.T) {
 	spec := databasetest.Spec(t)
 	line, via := databasetest.Via(t, spec)

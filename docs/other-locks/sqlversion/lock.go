@@ -15,17 +15,15 @@
 // (N+1)/2 each. The article says so: many requests fail when there are many.
 // A failed attempt is followed by a random pause, up to 1 ms at first, then
 // twice as long, up to 64 ms, so that not all go in step.
-//
-// What still goes wrong:
+// Remaining faults:
 //
 //   - The work between reading and writing is done for nothing when the attempt
 //     fails, so it must have no other effect, such as a letter that was sent.
 //   - Nobody queues: a client can starve. Package sqlforupdate queues.
-//   - If the reply to an update is lost, the client does not know whether it has
-//     sold. Buy returns an error that wraps database.ErrNoReply and does not try
+//   - If the reply to an update is lost, the client cannot see whether it has sold.
+//     Buy returns an error that wraps database.ErrNoReply and does not try
 //     again: it might sell twice, as TestAfterALostReplyThePieceMayBeTaken shows.
-//     What cures it is a row with the order's own id, inserted in the same
-//     transaction.
+//     The cure is a row with the order's own id, inserted in the same transaction.
 //   - While the database is away, Buy returns that error, too. A restart costs
 //     nothing else: nobody holds anything.
 //   - The article's updated_at in place of a version: two updates in the same
@@ -111,7 +109,7 @@ func (s *Stock) Take(ctx context.Context, r Reading) (bool, error) {
 	return rows == 1, nil
 }
 
-// Attempts is how often clients have tried to take a piece so far.
+// Attempts is the number of times that clients have tried to take a piece.
 func (s *Stock) Attempts() int64 { return s.attempts.Load() }
 
 // Buy takes one piece, and tries until it succeeds, nothing is left, or ctx

@@ -14,8 +14,8 @@ import (
 )
 
 // No case of locktest applies but the two about one at a time: nobody holds
-// anything, so nothing is waited for, released or lost. What those two say of a
-// lock, that no addition is lost, these tests say of a stock.
+// anything, so nothing is waited for, released or lost. Those two check for a lock
+// that no addition is lost; these tests check it for a stock.
 
 func stock(t testing.TB, db *database.DB, pieces int) *sqlversion.Stock {
 	require.NoError(t, sqlversion.Prepare(t.Context(), db))

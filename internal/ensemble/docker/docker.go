@@ -330,7 +330,7 @@ func haveImage(ctx context.Context, docker *client.Client, image string) error {
 	return nil
 }
 
-// removeStale removes what processes have left that have ended.
+// removeStale removes the containers and networks of processes that have ended.
 func removeStale(ctx context.Context, docker *client.Client) {
 	dead := func(labels map[string]string) bool {
 		pid, err := strconv.Atoi(labels[ownerLabel])

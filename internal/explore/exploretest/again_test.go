@@ -17,15 +17,15 @@ const (
 	neverAgain  = "an owner that has lost the lock cannot lock again"
 )
 
-// An again is a contender of step 4 that is wrong when it locks again.
-type again struct {
+// A reentrantBug is a contender of step 4 that is wrong when it locks again.
+type reentrantBug struct {
 	explore.Lock
 	bug   string
 	times int
 	lost  error
 }
 
-func (l *again) LockIt(ctx context.Context) error {
+func (l *reentrantBug) LockIt(ctx context.Context) error {
 	if l.bug == neverAgain && l.lost != nil {
 		return l.lost
 	}
@@ -36,7 +36,7 @@ func (l *again) LockIt(ctx context.Context) error {
 	return err
 }
 
-func (l *again) Release(ctx context.Context) error {
+func (l *reentrantBug) Release(ctx context.Context) error {
 	err := l.Lock.Unlock(ctx)
 	if l.times--; l.bug == firstUnlock && err == nil && l.times == 1 {
 		l.Lock.Unlock(ctx) // and later the contender gets no error
@@ -49,11 +49,11 @@ func (l *again) Release(ctx context.Context) error {
 }
 
 // An owner's calls have other names than the lock that it wraps.
-type owner struct{ *again }
+type owner struct{ *reentrantBug }
 
 func (o owner) Lock(ctx context.Context) error            { return o.LockIt(ctx) }
 func (o owner) Unlock(ctx context.Context) error          { return o.Release(ctx) }
-func (o owner) TryLock(ctx context.Context) (bool, error) { return o.again.Lock.TryLock(ctx) }
+func (o owner) TryLock(ctx context.Context) (bool, error) { return o.reentrantBug.Lock.TryLock(ctx) }
 
 // TestAnOwnerThatLocksAgain: a holder may lock once more, and an owner whose
 // session has expired may lock in the next one.
@@ -75,7 +75,7 @@ func TestAnOwnerThatLocksAgain(t *testing.T) {
 				open := w.Lock.Open
 				w.Lock.Open = func(conn *zk.Conn, path string) func(string) explore.Lock {
 					contender := open(conn, path)
-					return func(name string) explore.Lock { return owner{&again{Lock: contender(name), bug: bug}} }
+					return func(name string) explore.Lock { return owner{&reentrantBug{Lock: contender(name), bug: bug}} }
 				}
 				r := explore.Explore(t, w, explore.Search{})
 				if bug == "" {

@@ -21,8 +21,8 @@ import (
 	"example.com/zklock/internal/explore/exploretest"
 )
 
-// bugs breaks one line each of a queue lock that is otherwise right, and says
-// what the explorer must call it.
+// bugs breaks one line each of a queue lock that is otherwise right, and has
+// the kinds of violation that the explorer must report.
 var bugs = map[string][]explore.Kind{
 	"everybody is first":                  {explore.TwoHolders, explore.Overtaken},
 	"the last comes first":                {explore.TwoHolders, explore.Overtaken},
@@ -40,7 +40,7 @@ var bugs = map[string][]explore.Kind{
 	"Unlock deletes the first":            {explore.ForeignDelete},
 	"Unlock does not forget":              {explore.Failure},
 	"parents made by others are an error": {explore.Failure},
-	"the end of the session is not heard": {explore.Hang, explore.Endless},
+	"the end of the session is ignored":   {explore.Hang, explore.Endless},
 	"works once":                          {explore.Failure},
 	"panics when it is overtaken":         {explore.Crash},
 	"a watch too many":                    {explore.WatchLeft},
@@ -149,7 +149,7 @@ func (l *broken) Lock(context.Context) error {
 		}
 		ev := <-gone
 		if ev.Err != nil {
-			if l.bug == "the end of the session is not heard" && !errors.Is(ev.Err, zk.ErrClosing) {
+			if l.bug == "the end of the session is ignored" && !errors.Is(ev.Err, zk.ErrClosing) {
 				<-gone
 				select {}
 			}
@@ -298,7 +298,7 @@ func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 	}
 }
 
-// TestTheTraceOfThePage: docs/explorer.md shows what the explorer prints.
+// TestTheTraceOfThePage: docs/explorer.md shows the explorer's output.
 func TestTheTraceOfThePage(t *testing.T) {
 	tr := find(t, "no second look").trace
 	require.NotNil(t, tr)
@@ -323,12 +323,12 @@ func TestAReplayFailsWhileTheBugHappens(t *testing.T) {
 		read, err := explore.ReadTrace(file)
 		require.NoError(t, err)
 		read.World.Lock = subject(bug)
-		happens, words := exploretest.Again(t, read)
+		happens, words := exploretest.PlayAgain(t, read)
 		require.True(t, happens, "%s: %s", bug, words)
 		require.Contains(t, words, tr.Violation.What)
 		require.Contains(t, words, tr.Steps())
 		read.World.Lock = subject("none")
-		happens, words = exploretest.Again(t, read)
+		happens, words = exploretest.PlayAgain(t, read)
 		require.False(t, happens, "%s, mended: %s", bug, words)
 	}
 }

@@ -32,7 +32,7 @@ type change struct {
 	old, new string
 }
 
-// defects are what zklock once did wrong, or would do wrong with a line
+// defects are faults that zklock once had, or would have with a line
 // changed, and the world in which it shows. They are put into zklock as it is.
 var defects = []struct {
 	name    string
@@ -93,19 +93,19 @@ func asking(s explore.Subject) explore.Subject {
 		if err != nil {
 			panic(err) // the path is a constant
 		}
-		return func(name string) explore.Lock { return asker{contender(name), m} }
+		return func(name string) explore.Lock { return revokeLock{contender(name), m} }
 	}
 	return s
 }
 
 type contender interface{ explore.Lock }
 
-type asker struct {
+type revokeLock struct {
 	contender
 	m *zklock.Mutex
 }
 
-func (a asker) TryLock(ctx context.Context) (bool, error) {
+func (a revokeLock) TryLock(ctx context.Context) (bool, error) {
 	queue, err := a.m.Participants(ctx)
 	if err == nil && len(queue) > 0 {
 		err = a.m.Revoke(ctx, queue[0])

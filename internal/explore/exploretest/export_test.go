@@ -5,5 +5,5 @@ package exploretest
 // ReportAlways has a process report after each schedule how far it has got.
 func ReportAlways() { reportEvery = 0 }
 
-// Again is again.
-var Again = again
+// PlayAgain is playAgain.
+var PlayAgain = playAgain

@@ -112,7 +112,7 @@ func Explore(t *testing.T, w explore.World, s explore.Search, processes int) *ex
 	}
 	began := time.Now()
 	parts, rest := explore.Split(t, w, s)
-	p := &parted{world: w, search: s, began: began, parts: parts, reports: make([]*explore.Report, len(parts)), running: make(map[int]int), last: len(parts)}
+	p := &partedSearch{world: w, search: s, began: began, parts: parts, reports: make([]*explore.Report, len(parts)), running: make(map[int]int), last: len(parts)}
 	if processes <= 1 {
 		for x, ok := p.take(); ok; x, ok = p.take() {
 			p.done(x.N, within(t, w, s, x))
@@ -120,7 +120,7 @@ func Explore(t *testing.T, w explore.World, s explore.Search, processes int) *ex
 	} else {
 		var wg sync.WaitGroup
 		for range min(processes, len(parts)) {
-			wg.Go(func() { p.fail(worker(t, identity(w, s), p.take, p.hear)) })
+			wg.Go(func() { p.fail(worker(t, identity(w, s), p.take, p.receive)) })
 		}
 		wg.Wait()
 	}
@@ -132,14 +132,14 @@ func Explore(t *testing.T, w explore.World, s explore.Search, processes int) *ex
 	return r
 }
 
-// A parted is a search whose parts are gone through by workers.
-type parted struct {
+// A partedSearch is a search whose parts are searched by workers.
+type partedSearch struct {
 	world  explore.World
 	search explore.Search
 	began  time.Time
 	parts  []explore.Part
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	reports  []*explore.Report
 	running  map[int]int // schedules of the parts that are under way
 	next     int         // part to be taken
@@ -149,7 +149,7 @@ type parted struct {
 }
 
 // take returns the next part; false: none is left.
-func (p *parted) take() (task, bool) {
+func (p *partedSearch) take() (task, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	left := p.search.For - time.Since(p.began)
@@ -163,7 +163,7 @@ func (p *parted) take() (task, bool) {
 	return task{p.next - 1, p.parts[p.next-1], max(left, 0)}, true
 }
 
-func (p *parted) done(n int, r *explore.Report) {
+func (p *partedSearch) done(n int, r *explore.Report) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reports[n] = r
@@ -175,7 +175,7 @@ func (p *parted) done(n int, r *explore.Report) {
 	p.progressLocked()
 }
 
-func (p *parted) progressLocked() {
+func (p *partedSearch) progressLocked() {
 	if p.search.Progress == nil {
 		return
 	}
@@ -186,8 +186,8 @@ func (p *parted) progressLocked() {
 	p.search.Progress(&explore.Report{World: p.world, Schedules: n})
 }
 
-// hear takes in what a worker says: how far it is, or its report.
-func (p *parted) hear(a answer) error {
+// receive handles a worker's answer: its progress, or its report.
+func (p *partedSearch) receive(a answer) error {
 	p.mu.Lock()
 	again := p.reports[a.N] != nil
 	if a.Report == nil {
@@ -213,7 +213,7 @@ func (p *parted) hear(a answer) error {
 }
 
 // fail keeps the first error.
-func (p *parted) fail(err error) {
+func (p *partedSearch) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.failure == nil {
@@ -228,7 +228,7 @@ func within(t *testing.T, w explore.World, s explore.Search, x task) *explore.Re
 
 var reportEvery = time.Second // how far a part has got
 
-// serve goes through the parts that the parent asks for.
+// serve searches the parts that the parent asks for.
 func serve(t *testing.T, w explore.World, s explore.Search) {
 	send := func(a answer) {
 		text, err := json.Marshal(a)

@@ -15,11 +15,11 @@ import (
 	"example.com/zklock/internal/explore"
 )
 
-// A searching lock looks for its node when the reply to create is lost, as
+// A searchingLock looks for its node when the reply to create is lost, as
 // zklock does: the node carries an id. The last Unlock removes the parent, so
 // that names come again. TryLock makes no node; if the lock is held, it asks
 // the holder to leave, by a write to the holder's node.
-type searching struct {
+type searchingLock struct {
 	bug        string
 	conn       *zk.Conn
 	path, name string
@@ -32,7 +32,7 @@ type searching struct {
 // What a lost reply and a late write can do to a searching lock.
 const (
 	searchedOnce  = "a search that fails is not repeated"
-	skipsKnown    = "the search skips names that it knows"
+	skipsKnown    = "the search skips names that it has seen before"
 	foreignRecord = "a foreign id means a foreign node"
 )
 
@@ -50,7 +50,7 @@ func insist(f func() error) (unsure bool, err error) {
 	return unsure, err
 }
 
-func (l *searching) create() (err error) {
+func (l *searchingLock) create() (err error) {
 	l.calls++
 	l.id = fmt.Sprint(l.name, l.calls)
 	for range 50 {
@@ -88,7 +88,7 @@ func (l *searching) create() (err error) {
 }
 
 // find returns the node that carries the id, "" if there is none.
-func (l *searching) find() (node string, err error) {
+func (l *searchingLock) find() (node string, err error) {
 	again := func(f func() error) error {
 		if l.bug == searchedOnce {
 			return f()
@@ -117,7 +117,7 @@ func (l *searching) find() (node string, err error) {
 	return "", nil
 }
 
-func (l *searching) Lock(context.Context) error {
+func (l *searchingLock) Lock(context.Context) error {
 	if err := l.create(); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (l *searching) Lock(context.Context) error {
 	}
 }
 
-func (l *searching) TryLock(context.Context) (bool, error) {
+func (l *searchingLock) TryLock(context.Context) (bool, error) {
 	names, _, err := l.conn.Children(l.path)
 	if errors.Is(err, zk.ErrNoNode) || err == nil && len(names) == 0 {
 		return false, nil // it would have to make a node
@@ -165,7 +165,7 @@ func (l *searching) TryLock(context.Context) (bool, error) {
 	return false, err
 }
 
-func (l *searching) Unlock(context.Context) error {
+func (l *searchingLock) Unlock(context.Context) error {
 	if l.node == "" {
 		return errNotLocked
 	}
@@ -203,7 +203,7 @@ func TestTheExplorerFindsWhatLostRepliesAndLateWritesDo(t *testing.T) {
 				Name: bug,
 				Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
 					return func(name string) explore.Lock {
-						return &searching{bug: bug, conn: conn, path: path, name: name, known: make(map[string]bool)}
+						return &searchingLock{bug: bug, conn: conn, path: path, name: name, known: make(map[string]bool)}
 					}
 				},
 				NotLocked: func(err error) bool { return errors.Is(err, errNotLocked) },

@@ -16,7 +16,7 @@ type Row struct {
 	Slow bool // played with -explore.large only
 }
 
-// Rows are what the table shows of a lock: every schedule of two and of three
+// Rows are the rows of a lock in the table: every schedule of two and of three
 // contenders without a fault, and of two contenders with each fault.
 func Rows(s explore.Subject) []Row {
 	rows := []Row{

@@ -35,7 +35,7 @@ const (
 
 var all = flag.Bool("explore.all", false, "with -explore.large: all rows of the table that take long, and not the third that today has")
 
-// TestTableOfThePage plays what the table in docs/explorer.md says. Without
+// TestTableOfThePage plays the rows of the table in docs/explorer.md. Without
 // -explore.large it takes the rows that end soon, and looks for the
 // others only whether they are there. With it, it plays a third of those, another one
 // each day; with -explore.all, too, all.

@@ -49,7 +49,7 @@ func kinds(s explore.Subject) (list []explore.Fault) {
 	return list
 }
 
-// Plans are the worlds that a lock is put through if no flag says otherwise.
+// Plans are the worlds in which a lock is explored by default.
 func Plans(s explore.Subject) []Plan {
 	lock, unlock, try := explore.LockOp, explore.UnlockOp, explore.TryLockOp
 	again := [][]explore.Op{{lock, unlock, lock, unlock}, {try, unlock, lock, unlock}}
@@ -118,7 +118,7 @@ func Plans(s explore.Subject) []Plan {
 
 // Test explores a lock. It fails with the shortest trace that the search has
 // found, and writes it to a file that -explore.trace replays. What the lock is
-// known to do wrong must come up: each Known of the Subject.
+// known to do wrong must be found: each Known of the Subject.
 func Test(t *testing.T, s explore.Subject) {
 	t.Helper()
 	if zk := os.Getenv("ZK"); zk != "" && zk != "embedded" {
@@ -211,7 +211,7 @@ func large(t *testing.T, s explore.Subject) {
 	}
 }
 
-// newRate returns a function that says once a second how fast a number grows.
+// newRate returns a function that prints once a second how fast a number grows.
 func newRate() func(n int) (perSecond int, ok bool) {
 	last, before := time.Now(), 0
 	return func(n int) (int, bool) {
@@ -225,7 +225,7 @@ func newRate() func(n int) (perSecond int, ok bool) {
 	}
 }
 
-// Replay plays the trace in a file. It fails for as long as the lock does what the
+// Replay plays the trace in a file. It fails as long as the lock does what the
 // trace shows, with the schedule in words, and passes once it does not.
 func Replay(t *testing.T, s explore.Subject, file string) {
 	t.Helper()
@@ -233,7 +233,7 @@ func Replay(t *testing.T, s explore.Subject, file string) {
 	require.NoError(t, err)
 	require.Equal(t, s.Name, tr.World.Name, "the trace is of another lock")
 	tr.World.Lock = s
-	happens, words := again(t, tr)
+	happens, words := playAgain(t, tr)
 	if happens {
 		t.Error(words)
 	} else {
@@ -241,8 +241,8 @@ func Replay(t *testing.T, s explore.Subject, file string) {
 	}
 }
 
-// again plays a trace, and says whether the lock does something wrong, and what.
-func again(t *testing.T, tr *explore.Trace) (happens bool, words string) {
+// playAgain plays a trace, and returns the violation, if there is one.
+func playAgain(t *testing.T, tr *explore.Trace) (happens bool, words string) {
 	t.Helper()
 	played, err := explore.Replay(t, tr)
 	switch {

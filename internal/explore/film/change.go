@@ -13,12 +13,12 @@ import (
 // client runs on soon after its session has expired.
 const RunsOn player.Fault = "runs on"
 
-// PaceFaults are what a Change can do.
+// PaceFaults are the faults of which a Change can be.
 var PaceFaults = []player.Fault{player.LoseRequest, player.LoseReply, player.Cut, player.Expire, player.Stop, RunsOn, player.EndContext}
 
 // A Change is a fault at an instant. LoseRequest and LoseReply are about the
 // first request or reply that is on its way then or later. If a Change is
-// not possible at its instant, nothing happens, and the film says so.
+// not possible at its instant, nothing happens, and the film shows that.
 type Change struct {
 	At  time.Duration `json:"at_ns"`
 	Who string        `json:"who"` // a contender, or its client
@@ -121,7 +121,7 @@ func (p *pacer) expire(c *pacedClient) {
 		k.Lost = true
 		p.film.Lost(k, false)
 		if leased, ok := k.Lock.(player.Leased); ok && w.Lock.Timed && !c.Stopped && !player.IsClosed(leased.Lost()) {
-			w.ViolateLocked(player.Violation{Kind: player.LateLoss, Who: k.Name, What: k.Name + " is not told that it has lost the lock, though its session has expired"})
+			w.ViolateLocked(player.Violation{Kind: player.LateLoss, Who: k.Name, What: k.Name + " is not notified that it has lost the lock, though its session has expired"})
 		}
 	}
 	w.Mu.Unlock()

@@ -1,4 +1,4 @@
-// Package film makes a schedule of package player something to look at. [Play]
+// Package film makes films of the schedules of package player. [Play]
 // and [Of] make a [Film] of a schedule that a person or the explorer has chosen,
 // and [Paced] of a run in which nobody chooses, because each packet takes a while
 // that a seed draws. The lab (docs/lab) shows films.
@@ -13,8 +13,8 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// A Film is a schedule as something to look at: each packet with its departure
-// and its arrival, and what the server, the clients and the contenders came to
+// A Film shows a schedule: each packet with its departure and its arrival, and the
+// states of the server, the clients and the contenders
 // meanwhile. What a page shows at an instant follows from the film and that
 // instant alone. All instants are virtual time since the start.
 type Film struct {
@@ -31,7 +31,7 @@ type Film struct {
 	Marks      []Mark            `json:"marks"`   // in order of time
 	Counters   Counters          `json:"counters"`
 	Formula    Formula           `json:"formula"`
-	Results    []string          `json:"results"` // what became of each contender
+	Results    []string          `json:"results"` // of each contender
 	Violation  *player.Violation `json:"violation"`
 	// Known is the name of the Known that the violation is, if it is one.
 	Known string `json:"known,omitempty"`
@@ -97,7 +97,7 @@ type Packet struct {
 //
 //	"state"      a contender (Who) is "outside", "waits", "holds", "unlocks", "done" or "failed"; Token: of a holder that has one
 //	"client"     a client (Who) is "unconnected" as yet, "connected", "cut off", "expired", "stopped" or "runs on"; Session: it has connected in it
-//	"lost"       a contender holds the lock and has lost it; Knows: the lock has told it; Token: its fencing token, if it has one
+//	"lost"       a contender holds the lock and has lost it; Knows: its Lost channel is closed; Token: its fencing token, if it has one
 //	"node"       a znode is made or removed; Owner is the client whose Session owns it; of one that is made, Data and Czxid
 //	"data"       the Data of a znode has changed; Version counts that
 //	"variables"  a contender's lock remembers other Variables; not in a crowd
@@ -111,7 +111,7 @@ type Mark struct {
 	Who       string        `json:"who,omitempty"`
 	State     string        `json:"state,omitempty"`
 	Text      string        `json:"text,omitempty"`
-	TextZh    string        `json:"text_zh,omitempty"` // the page has a line for what the engine says, and none for what a person remarks
+	TextZh    string        `json:"text_zh,omitempty"` // of a person's remark; the page has its own line for each text of the engine
 	Knows     *bool         `json:"knows,omitempty"`
 	Token     int64         `json:"token,omitempty"`
 	Path      string        `json:"path,omitempty"`

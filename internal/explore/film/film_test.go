@@ -29,22 +29,22 @@ func TestMain(m *testing.M) {
 
 var plays = flag.Int("film.plays", 2, "how often each film is played")
 
-// deaf is a lock that is wrong: no contender waits for another.
-type deaf struct {
+// A raceLock is wrong: no contender waits for another.
+type raceLock struct {
 	conn *zk.Conn
 	path string
 }
 
-func (d deaf) Lock(context.Context) error {
+func (d raceLock) Lock(context.Context) error {
 	_, _, err := d.conn.Exists(d.path)
 	return err
 }
-func (d deaf) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
-func (d deaf) Unlock(context.Context) error          { return nil }
+func (d raceLock) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
+func (d raceLock) Unlock(context.Context) error          { return nil }
 
 func wrong() explore.Subject {
 	return explore.Subject{Name: "deaf", Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-		return func(string) explore.Lock { return deaf{conn, path} }
+		return func(string) explore.Lock { return raceLock{conn, path} }
 	}}
 }
 
@@ -233,7 +233,7 @@ func TestAChangeLeavesWhatWasBeforeIt(t *testing.T) {
 	}
 }
 
-// TestEachChangeIsInTheFilm: what a change does can be seen.
+// TestEachChangeIsInTheFilm: the film shows the effect of a change.
 func TestEachChangeIsInTheFilm(t *testing.T) {
 	s := subjects()[2]
 	w := explore.World{Lock: s, Contenders: 3}
@@ -271,7 +271,7 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 
 	f = filmed("A", 0, explore.LoseReply)
 	require.Equal(t, "reply", lost(f)[0].Kind)
-	require.NotEmpty(t, lost(f)[0].Made, "the node is there, and nobody knows")
+	require.NotEmpty(t, lost(f)[0].Made, "the node is there, and no client has the answer")
 	require.Equal(t, explore.Hang, f.Violation.Kind)
 	require.NotEmpty(t, f.Known)
 
@@ -279,7 +279,7 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 	require.Equal(t, []string{"cut off", "connected"}, states(f, "A"))
 
 	f = filmed("A", gets+1, explore.Stop)
-	require.Equal(t, []string{"stopped", "expired", "runs on", "expired"}, states(f, "A")[:4], "it is told at the end")
+	require.Equal(t, []string{"stopped", "expired", "runs on", "expired"}, states(f, "A")[:4], "its client is notified at the end")
 	require.False(t, *marks(f, "lost")[0].Knows)
 	require.Equal(t, explore.Outlived, f.Violation.Kind, "B gets in while A is stopped in the lock")
 
@@ -301,7 +301,7 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 	require.Nil(t, f.Violation)
 
 	f = paced(t, five, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 1, Who: "A", Do: explore.Expire}}})
-	require.Nil(t, f.Violation, "the holder is told in time: %+v", f.Violation)
+	require.Nil(t, f.Violation, "the holder is notified in time: %+v", f.Violation)
 }
 
 func TestAWrongLockShowsTwoHolders(t *testing.T) {
@@ -311,7 +311,7 @@ func TestAWrongLockShowsTwoHolders(t *testing.T) {
 	require.Len(t, f.Results, 3, "the film goes on")
 }
 
-// TestPartsOfAFilm: what a part has, the whole film has, and nothing more
+// TestPartsOfAFilm: all that a part has, the whole film has, and nothing more
 // before the part's end.
 func TestPartsOfAFilm(t *testing.T) {
 	for _, do := range append([]explore.Fault{""}, film.PaceFaults...) {

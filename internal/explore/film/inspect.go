@@ -19,24 +19,24 @@ type Variable struct {
 	Value string `json:"value"`
 }
 
-// unchanging are fields that say where a lock is, and not what it has come to.
+// unchanging are fields for the place of a lock, and not for its state.
 var unchanging = []string{"path", "lockPath", "rootNode", "businessCode", "lockName", "thread", "stock", "name"}
 
-// modulePath is what the paths of this module's packages begin with.
+// modulePath is the beginning of the paths of this module's packages.
 var modulePath = strings.TrimSuffix(reflect.TypeFor[Variable]().PkgPath(), "internal/explore/film")
 
-// A Telling lock says itself which of its variables matter.
-type Telling interface {
+// An Inspectable lock chooses itself which of its variables are shown.
+type Inspectable interface {
 	Variables() []Variable
 }
 
-// Variables returns what a contender's lock remembers: if it does not tell, the texts
-// and numbers in it and in what it consists of. A student's lock, for example, is a
+// Variables returns a contender's variables: if its lock has no such method, the texts
+// and numbers in it and in its parts. A student's lock, for example, is a
 // struct with the path of its node. The goroutines of the lock must have got as far as
 // they can.
 func Variables(lock player.Lock) (list []Variable) {
-	if telling, ok := lock.(Telling); ok {
-		return telling.Variables()
+	if inspectable, ok := lock.(Inspectable); ok {
+		return inspectable.Variables()
 	}
 	seen := make(map[uintptr]bool)
 	var look func(v reflect.Value, depth int)
@@ -87,10 +87,10 @@ func Variables(lock player.Lock) (list []Variable) {
 	return list
 }
 
-// randomText is what rand.Text returns.
+// randomText matches a result of rand.Text.
 var randomText = regexp.MustCompile(`\b[A-Z2-7]{26}\b`)
 
-// process is what zklock writes into its nodes if it is not told what else.
+// process matches the text that zklock writes into its nodes without WithData.
 var process = func() string {
 	host, _ := os.Hostname()
 	return fmt.Sprintf("%s:%d", host, os.Getpid())
@@ -124,8 +124,8 @@ func session(id int64) string {
 	return "0x" + strconv.FormatInt(id, 16)
 }
 
-// variables notes what the contenders' locks remember. All goroutines must have
-// got as far as they can. The race detector cannot know that a goroutine that writes
+// variables notes the variables of the contenders' locks. All goroutines must have
+// got as far as they can. The race detector does not see that a goroutine that writes
 // later was blocked meanwhile, so with it a film has no variables.
 func (r *recorder) variables() {
 	if RaceDetector || len(r.w.Contenders) > mostPointers {

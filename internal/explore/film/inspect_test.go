@@ -11,7 +11,7 @@ import (
 	"example.com/zklock/internal/explore/steps"
 )
 
-// A film has what the server knows of a znode, and what the holder's lock remembers:
+// A film has the server's data of a znode, and the variables of the holder's lock:
 // the naive lock compares the two when it unlocks.
 func TestAFilmHasDataAndVariables(t *testing.T) {
 	value := func(m film.Mark, name string) string {
@@ -36,17 +36,17 @@ func TestAFilmHasDataAndVariables(t *testing.T) {
 		sessions[c.Session] = true
 	}
 	require.Len(t, sessions, 2)
-	told := make(map[string]bool)
+	shown := make(map[string]bool)
 	for _, m := range marks(f, "variables") {
 		if id := value(m, "id"); id != "" {
 			require.Equal(t, data[m.Who], id)
-			told[m.Who] = true
+			shown[m.Who] = true
 		}
 	}
 	if film.RaceDetector {
-		require.Empty(t, told)
+		require.Empty(t, shown)
 	} else {
-		require.Len(t, told, 2)
+		require.Len(t, shown, 2)
 	}
 
 	for _, lock := range []explore.Subject{steps.Timeout(), steps.Zklock()} {

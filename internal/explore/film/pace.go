@@ -12,8 +12,8 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// A Pace says how a schedule passes in which nobody chooses: each packet takes
-// a while of its own. The seed says how long, so the same World and Pace give
+// A Pace plays a schedule in which nobody chooses: each packet takes a while of its
+// own. The seed decides how long, so the same World and Pace give
 // the same Film, on any machine.
 //
 // No two things happen at the same instant, and between two of them all
@@ -193,7 +193,7 @@ func (p *pacer) of(name string) *pacedClient {
 	return nil
 }
 
-// settle lets all get as far as they can and gives what they have sent its
+// settle lets all get as far as they can and gives the packets that they have sent their
 // instant.
 func (p *pacer) settle() {
 	p.w.Settle()
@@ -242,8 +242,8 @@ func (p *pacer) schedule() {
 	}
 }
 
-// next finds what is due first. Nil: nothing is. With a hundred clients that is
-// much to look at, so it makes one function alone.
+// next finds the event that is due first; nil if there is none. With a hundred clients
+// that is much to compare, so it makes only one function.
 func (p *pacer) next() (at time.Duration, do func()) {
 	p.w.Mu.Lock()
 	defer p.w.Mu.Unlock()
@@ -292,7 +292,8 @@ func (p *pacer) next() (at time.Duration, do func()) {
 	return 0, nil
 }
 
-// next is what is due first of a client's packets, its session and its connection.
+// next returns the event that is due first of a client's packets, its session and its
+// connection.
 func (c *pacedClient) next() (at time.Duration, what func(*pacer, *pacedClient)) {
 	first := func(due time.Duration, do func(*pacer, *pacedClient)) {
 		if due != 0 && (what == nil || due < at) {
@@ -371,13 +372,13 @@ func (p *pacer) sendPart() {
 
 const maxSteps = 1_000_000
 
-// due says whether anything has an instant.
+// due reports whether anything has an instant.
 func (p *pacer) due() bool {
 	_, do := p.next()
 	return do != nil
 }
 
-// busy says whether a packet is on its way or a client has to come back.
+// busy reports whether a packet is on its way or a client has to come back.
 func (p *pacer) busy() bool {
 	w := p.w
 	w.Mu.Lock()
@@ -388,7 +389,7 @@ func (p *pacer) busy() bool {
 }
 
 // hang reports that nothing can happen any more, a while after the last thing
-// has happened: that is when somebody who looks sees it.
+// has happened: that is when a person who watches sees it.
 func (p *pacer) hang() {
 	w := p.w
 	w.Mu.Lock()

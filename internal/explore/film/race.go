@@ -2,6 +2,6 @@
 
 package film
 
-// RaceDetector says whether the program was built with -race. Then films have no
+// RaceDetector reports whether the program was built with -race. Then films have no
 // variables.
 const RaceDetector = true

@@ -28,17 +28,17 @@ type recorder struct {
 	seen    map[watchKey]struct{}   // to be used again
 	asked   map[watchKey][]string   // contenders of a client that have asked to be woken; "": it is not known which
 	on      map[int]int             // id of a packet on its way → its index
-	knows   map[*player.Contender]bool
+	noticed map[*player.Contender]bool
 	said    map[player.Violation]bool
 	states  map[string]string            // of clients
 	places  map[Place]int                // → index in film.Places
-	marks   map[*player.Contender][]Mark // what a contender has come to and nobody has noted
+	marks   map[*player.Contender][]Mark // changes of a contender that have not been noted yet
 	at      map[*player.Contender]string
 	stands  []runtime.StackRecord // of all goroutines, when the contenders were looked for
 	stood   []runtime.StackRecord
 }
 
-// A znode is what a film has of one.
+// A znode is a film's record of one.
 type znode struct {
 	owner, session, data string
 	czxid                int64
@@ -60,7 +60,7 @@ func (k watchKey) of() string {
 
 func newRecorder(w *player.Player) *recorder {
 	r := &recorder{w: w, nodes: make(map[string]znode), vars: make(map[*player.Contender][]Variable), drawn: make(map[string]int), seen: make(map[watchKey]struct{}), asked: make(map[watchKey][]string),
-		on: make(map[int]int), knows: make(map[*player.Contender]bool), said: make(map[player.Violation]bool), states: make(map[string]string),
+		on: make(map[int]int), noticed: make(map[*player.Contender]bool), said: make(map[player.Violation]bool), states: make(map[string]string),
 		places: make(map[Place]int), marks: make(map[*player.Contender][]Mark), at: make(map[*player.Contender]string)}
 	r.film.Packets, r.film.Marks, r.film.Changes, r.film.Results = []Packet{}, []Mark{}, []Change{}, []string{}
 	return r
@@ -68,12 +68,12 @@ func newRecorder(w *player.Player) *recorder {
 
 func (r *recorder) now() time.Duration {
 	if r.slots {
-		return r.clock + time.Since(r.w.Start) // what passes while a client waits to connect, for example
+		return r.clock + time.Since(r.w.Start) // the time while a client waits to connect, for example
 	}
 	return time.Since(r.w.Start)
 }
 
-// begin notes what is there at the start.
+// begin notes the state at the start.
 func (r *recorder) begin() {
 	for _, c := range r.w.Clients {
 		r.watches = append(r.watches, make(map[watchKey]struct{}))
@@ -179,7 +179,7 @@ func (r *recorder) Action() {
 	}
 }
 
-// Answer gives what the server has sent its time on the way.
+// Answer gives the server's packets their time on the way.
 func (r *recorder) Answer() {
 	if r.slots {
 		r.clock += slot / 2
@@ -193,15 +193,15 @@ func (r *recorder) Sent(c *player.Client, p *player.Frame) {
 	}
 }
 
-// Settled notes what is so when all have got as far as they can.
+// Settled notes the state when all have got as far as they can.
 func (r *recorder) Settled() {
 	r.broken()
 	r.where()
 	r.variables()
 }
 
-// Depart notes, in a film of a schedule of choices, what the server has
-// sent and what has changed there. A paced run does it when it gives the
+// Depart notes, in a film of a schedule of choices, the server's packets
+// and the changes at the server. A paced run does it when it gives the
 // packets their instants.
 func (r *recorder) Depart() {
 	if !r.slots {
@@ -228,7 +228,7 @@ func (r *recorder) Carried(c *player.Client, p player.Frame) {
 	}
 }
 
-// executed notes what a request has changed at the server; its reply is on
+// executed notes the changes that a request has made at the server; its reply is on
 // the way down.
 func (r *recorder) executed(c *player.Client, p player.Frame) {
 	switch p.Op {
@@ -248,7 +248,7 @@ func (r *recorder) executed(c *player.Client, p player.Frame) {
 	}
 }
 
-// scan looks for what has changed at the server.
+// scan looks for changes at the server.
 func (r *recorder) scan() {
 	r.scanNodes()
 	r.scanWatches()
@@ -309,7 +309,7 @@ func (r *recorder) scanNodes() {
 	r.nodes = seen
 }
 
-// scanWatches looks at the watches of clients, all if none is named.
+// scanWatches compares the watches of clients, all if none is given.
 func (r *recorder) scanWatches(clients ...*player.Client) {
 	if len(clients) == 0 {
 		clients = r.w.Clients
@@ -383,7 +383,7 @@ func (r *recorder) State(k *player.Contender, text string) {
 	r.marks[k] = append(r.marks[k], Mark{Kind: "state", Who: k.Name, State: cmp.Or(state, k.State), Text: text})
 }
 
-// Noted puts what the contenders have come to into the film.
+// Noted puts the changes of the contenders into the film.
 func (r *recorder) Noted(k *player.Contender) {
 	for _, m := range r.marks[k] {
 		if leased, ok := k.Lock.(player.Leased); ok && m.State == "holds" && k.State == player.Inside {
@@ -391,34 +391,34 @@ func (r *recorder) Noted(k *player.Contender) {
 		}
 		r.mark(m)
 		if m.State != "holds" {
-			delete(r.knows, k)
+			delete(r.noticed, k)
 		}
 	}
 	delete(r.marks, k)
 	if k.State != player.Inside || k.Client.Stopped {
 		return
 	}
-	if leased, ok := k.Lock.(player.Leased); ok && !r.knows[k] && player.IsClosed(leased.Lost()) {
+	if leased, ok := k.Lock.(player.Leased); ok && !r.noticed[k] && player.IsClosed(leased.Lost()) {
 		r.Lost(k, true)
 	}
 }
 
 // Lost notes that a holder has lost the lock.
-func (r *recorder) Lost(k *player.Contender, knows bool) {
-	if knows {
-		r.knows[k] = true
+func (r *recorder) Lost(k *player.Contender, noticed bool) {
+	if noticed {
+		r.noticed[k] = true
 	}
-	if !knows && r.knows[k] {
+	if !noticed && r.noticed[k] {
 		return
 	}
-	m := Mark{Kind: "lost", Who: k.Name, Knows: yes(knows)}
+	m := Mark{Kind: "lost", Who: k.Name, Knows: yes(noticed)}
 	if leased, ok := k.Lock.(player.Leased); ok {
 		m.Token = leased.Token()
 	}
 	r.mark(m)
 }
 
-// known returns how much of the film nothing can change any more: what is
+// known returns the part of the film that cannot change any more: it ends
 // before the departure of the first packet that is still on its way. End is the
 // last instant of it.
 func (r *recorder) known() (packets, marks int, end time.Duration) {
@@ -440,7 +440,7 @@ func (r *recorder) part() *Film {
 	return &f
 }
 
-// describe says what the film is about.
+// describe sets the fields of the film that are about all of it.
 func (r *recorder) describe(f *Film) {
 	w := r.w
 	f.Lock, f.Contenders, f.Shared, f.Session = w.Lock.Name, w.Number(), w.Shared, w.Timeout()

@@ -19,8 +19,8 @@ type Possible struct {
 	Of     string `json:"of,omitempty"` // the contender that is kept in a gap
 }
 
-// Play plays the schedule that the choices say, as Play does, and returns
-// it as a film, too. Virtual time stands still in such a schedule, so in the
+// Play plays the schedule of the choices, as explore.Play does, and returns
+// it as a film, too. Virtual time stops in such a schedule, so in the
 // film each action lasts equally long; a packet that has not been delivered is
 // pending. Over: nothing is left to choose.
 func Play(t *testing.T, w player.World, choices []string) (f *Film, tr *player.Trace, possible []Possible, err error) {
@@ -119,7 +119,7 @@ func Of(t *testing.T, tr *player.Trace) (f *Film, err error) {
 	return nil, err
 }
 
-// differs says where two logs do.
+// differs returns the first difference of two logs.
 func differs(was, is []player.Entry) string {
 	for i := range was {
 		if i >= len(is) {

@@ -13,7 +13,7 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// A Where says at which lines of the lock's source a contender is from an
+// A Where has the lines of the lock's source at which a contender is from an
 // instant on: At is the line that it executes or waits in, then its caller, and
 // so on, as indices of Film.Places. It is empty if the contender is outside of
 // the lock: it has not called it yet, holds it, or is done.
@@ -30,11 +30,11 @@ type Place struct {
 	Func string `json:"func"`
 }
 
-// mostPointers is how many contenders a film has that says where each of them
+// mostPointers is the number of contenders up to which a film shows where each of them
 // is. In a crowd nobody follows them, and looking takes longer than the run.
 const mostPointers = 12
 
-// sourceRoot is what the paths of this module's files begin with in a stack.
+// sourceRoot is the beginning of the paths of this module's files in a stack.
 var sourceRoot = func() string {
 	_, file, _, _ := runtime.Caller(0)
 	return strings.TrimSuffix(file, "internal/explore/film/where.go")
@@ -139,7 +139,7 @@ func isMachinery(file string) bool {
 	return false
 }
 
-// place records the place of a contender, if that has changed.
+// place records the line of a contender, if that has changed.
 func (r *recorder) place(k *player.Contender, list []Place) {
 	key := fmt.Sprint(list)
 	if r.at[k] == key || r.at[k] == "" && len(list) == 0 {

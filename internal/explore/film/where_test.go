@@ -14,7 +14,7 @@ import (
 	"example.com/zklock/internal/explore/steps"
 )
 
-// calls are what the source says on the line at which a contender waits for the
+// calls are the texts of the source on the line at which a contender waits for the
 // reply to a request.
 var calls = map[string]*regexp.Regexp{
 	"create": regexp.MustCompile(`[cC]reate`), "delete": regexp.MustCompile(`[dD]elete`), "exists": regexp.MustCompile(`[eE]xists`),
@@ -58,7 +58,7 @@ func TestAFilmSaysWhereEachContenderIs(t *testing.T) {
 			}
 			switch {
 			case calls[sent] != nil:
-				// Step 5 waits for what another goroutine sends, so that it can give up.
+				// Step 5 waits for a value from another goroutine, so that it can give up.
 				if name != "timeout" || !strings.Contains(line, "select") {
 					require.Regexp(t, calls[sent], line, "%s: %s sends %s", name, w.Who, sent)
 				}

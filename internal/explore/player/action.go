@@ -88,7 +88,7 @@ type gap struct {
 	goid string // of the goroutine that is kept there
 }
 
-// gap keeps a goroutine of the lock until the explorer lets it go on.
+// gap holds a goroutine of the lock until the explorer lets it continue.
 func (w *Player) gap(name string) {
 	w.Mu.Lock()
 	if w.free {
@@ -105,7 +105,7 @@ func (w *Player) gap(name string) {
 	<-g.free
 }
 
-// goOn lets a goroutine leave its gap.
+// goOn lets a goroutine continue from its gap.
 func (w *Player) goOn(g *gap) action {
 	return action{"gap " + g.name, "go on", "", func() {
 		w.Mu.Lock()
@@ -116,7 +116,7 @@ func (w *Player) goOn(g *gap) action {
 	}}
 }
 
-// kept says which contender is kept in which gap.
+// kept returns the contender that is held in each gap.
 func (w *Player) kept() map[string]string {
 	if len(w.gaps) == 0 {
 		return nil

@@ -1,6 +1,6 @@
 package player
 
-// A Camera watches a schedule while it is played, and makes a film of it. Its
+// A Camera records a schedule while it is played, and makes a film of it. Its
 // methods are called with the lock of the player held.
 type Camera interface {
 	Action()                             // one is chosen
@@ -13,13 +13,13 @@ type Camera interface {
 	Woken(c *Client, p Frame)            // by an event, which has arrived
 	Client(c *Client, state string)      // the state of a client; see Mark
 	State(k *Contender, text string)     // the state of a contender has changed
-	Noted(k *Contender)                  // what the contender has done is in the log
-	Lost(k *Contender, knows bool)       // a holder has lost the lock
+	Noted(k *Contender)                  // the notes of the contender are in the log
+	Lost(k *Contender, noticed bool)     // a holder has lost the lock
 	Violation(v Violation, known string) // known: the name of a Known, or ""
 	Note(who, text string)
 }
 
-// NoCamera is that of a schedule of which nobody makes a film.
+// NoCamera is the camera of a schedule without a film.
 type NoCamera struct{}
 
 func (NoCamera) Action()                     {}

@@ -19,7 +19,7 @@ func (w *Player) checkLocked() {
 		w.ViolateLocked(Violation{Kind: TwoHolders, What: strings.Join(holders, " and ") + " hold the lock at once"})
 	}
 	if len(outlived) > 0 && len(holders) > 0 && !w.Apart && !slices.Contains(w.Run.Known, string(Outlived)) {
-		w.knownLocked(string(Outlived), Violation{Kind: Outlived, Who: outlived[0], What: fmt.Sprintf("%s still believes that it holds the lock, and %s holds it", outlived[0], holders[0])})
+		w.knownLocked(string(Outlived), Violation{Kind: Outlived, Who: outlived[0], What: fmt.Sprintf("%s has not noticed that it has lost the lock, and %s holds it", outlived[0], holders[0])})
 	}
 	if w.Lock.Check != nil {
 		if what := w.Lock.Check(); what != "" {
@@ -40,12 +40,12 @@ func (w *Player) checkLocked() {
 }
 
 // holdersLocked lists the contenders that hold the lock, each owner once, and
-// those whose session has ended while they held it and that have not been told.
+// those whose session has ended while they held it and whose Lost is not closed.
 func (w *Player) holdersLocked() (holders, outlived []string) {
 	for _, k := range w.Contenders {
 		switch {
 		case k.State != Inside:
-		case k.told != nil && IsClosed(k.told): // it knows
+		case k.lostSignal != nil && IsClosed(k.lostSignal): // it is notified
 		case k.Lost || !w.lives(k.held):
 			outlived = append(outlived, k.Name)
 		case !slices.Contains(holders, w.owner(k.Name)):
@@ -63,7 +63,7 @@ func (w *Player) checkWaitLocked(k *Contender) {
 		w.ViolateLocked(Violation{Kind: TooLong, Who: k.Name, What: fmt.Sprintf("%s has waited for %v, and its Lock is to give up after %v", k.Name, time.Since(k.since), w.Lock.Within)})
 	}
 	if l := k.Client.Line; w.Apart && !k.Client.faulted && !l.Broken && len(l.Up)+len(l.Down) == 0 {
-		w.ViolateLocked(Violation{Kind: Hang, Who: k.Name, What: k.Name + " waits for a lock that no other contender wants"})
+		w.ViolateLocked(Violation{Kind: Hang, Who: k.Name, What: k.Name + " waits for a lock that no other contender holds or asks for"})
 	}
 }
 
@@ -75,7 +75,7 @@ func (w World) owner(name string) string {
 	return name
 }
 
-// tooMany says whether these contenders may not be inside at once.
+// tooMany reports whether these contenders may not be inside at once.
 func (s Subject) tooMany(holders []string) bool {
 	if s.Together == nil {
 		return len(holders) > max(s.Permits, 1)
@@ -175,7 +175,7 @@ func number(p string) int32 {
 	return int32(n)
 }
 
-// Hang reports who waits when nothing can happen any more.
+// Hang reports which contender waits when nothing can happen any more.
 func (w *Player) Hang() {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
@@ -194,7 +194,8 @@ func (w *Player) Hang() {
 	w.Run.Known = slices.Compact(w.Run.Known)
 }
 
-// final checks what is left when all scripts have ended.
+// final checks the nodes and sessions that are left, and the costs, when all scripts
+// have ended.
 func (w *Player) final() {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()

@@ -27,7 +27,7 @@ type Client struct {
 	stalled    bool
 	faulted    bool // a fault has happened to it
 	refuse     bool // its next connection is refused
-	gone       bool // it connects no more
+	gone       bool // it no longer connects
 	history    uint64
 	past       digest // of its lines in the log
 	carried    int    // requests that the server has answered
@@ -87,9 +87,9 @@ func (c *Client) dial(string, string, time.Duration) (net.Conn, error) {
 }
 
 // event is the client library's callback. When a connection has broken the
-// library tells the watches, then fails the requests that were sent, and then,
+// library notifies the watches, then fails the requests that were sent, and then,
 // before it connects again, throws away those that were not. The goroutines
-// that are told go on at once, beside it. Here each of these steps waits until
+// that are notified go on at once, beside it. Here each of these steps waits until
 // all others have got as far as they can, so that the order is always the same.
 func (c *Client) event(ev zk.Event) {
 	if ev.Type != zk.EventSession || ev.State != zk.StateConnecting && ev.State != zk.StateDisconnected {
@@ -152,14 +152,14 @@ func (w *Player) reconnect(c *Client) {
 	w.ConnectedLocked(c)
 }
 
-// ConnectedLocked notes what has become of a client that has connected.
+// ConnectedLocked notes the state of a client that has connected.
 func (w *Player) ConnectedLocked(c *Client) {
 	what, state := "is connected again", "connected"
 	switch id := c.Conn.SessionID(); {
 	case id == 0 && c.Session == 0:
 		what, state = "cannot connect", "unconnected"
 	case id == 0:
-		what, state = "is told that its session has expired", "expired"
+		what, state = "is notified that its session has expired", "expired"
 	case id != c.Session:
 		c.Session, c.Expired = id, false
 		w.sessions[id] = c
@@ -178,7 +178,7 @@ func (c *Client) FaultLocked() {
 	}
 }
 
-// soundLocked says whether nothing of an earlier fault can still reach a call
+// soundLocked reports whether nothing of an earlier fault can still reach a call
 // that begins now.
 func (c *Client) soundLocked() bool {
 	l := c.Line

@@ -26,17 +26,17 @@ type Contender struct {
 	Ended  bool // its ctx was ended
 	// A fault has happened to its client since Lock or TryLock was called, or
 	// one from before may still reach the call.
-	disturbed bool
-	depth     int // how often it has got the lock and not unlocked; its own goroutine counts
-	held      int64
-	notes     []Entry
-	results   []string
-	bad       []Violation
-	company   bool            // at some time during TryLock somebody else wanted the lock
-	Lost      bool            // its session ended while it held the lock
-	told      <-chan struct{} // of a Leased lock, from when it was got: closed when it says that it is lost
-	node      string
-	since     time.Time // when Lock was called
+	disturbed  bool
+	depth      int // how often it has got the lock and not unlocked; its own goroutine counts
+	held       int64
+	notes      []Entry
+	results    []string
+	bad        []Violation
+	company    bool            // at some time during TryLock another contender held the lock or waited
+	Lost       bool            // its session ended while it held the lock
+	lostSignal <-chan struct{} // of a Leased lock, from when it was got: its Lost channel
+	node       string
+	since      time.Time // when Lock was called
 	// Lock was called, and its first request was carried out, at these turns;
 	// 0: it has not been.
 	called, joined int
@@ -67,7 +67,7 @@ func (k *Contender) Start() {
 	}()
 }
 
-// note changes the state of a contender, and says so in the log.
+// note changes the state of a contender, and logs that.
 func (k *Contender) note(state, text string, bad ...Violation) {
 	w := k.w
 	w.Mu.Lock()
@@ -156,24 +156,24 @@ func (k *Contender) getIn(op Op) bool {
 		k.note(outside, "gets the lock in a new session", Violation{Kind: Failure, Who: k.Name, What: fmt.Sprintf("%s of %s succeeds, though its session ended meanwhile", op, k.Name)})
 		return false
 	}
-	var told <-chan struct{}
+	var lostSignal <-chan struct{}
 	if leased, ok := k.Lock.(Leased); ok {
-		told = leased.Lost() // once: it must be closed though nobody asks again
+		lostSignal = leased.Lost() // once: it must be closed though nobody asks again
 	}
 	w.Mu.Lock()
 	if w.free {
 		w.Mu.Unlock()
 		return false
 	}
-	k.told = told
+	k.lostSignal = lostSignal
 	k.held, k.Lost = k.Client.Conn.SessionID(), false
 	w.Mu.Unlock()
 	k.note(Inside, "holds the lock")
 	return true
 }
 
-// gated waits until the explorer lets the contender unlock. False: the schedule
-// is over.
+// gated waits until the explorer lets the contender unlock. It returns false if the
+// schedule is over.
 func (k *Contender) gated() bool {
 	w := k.w
 	w.Mu.Lock()
@@ -222,15 +222,15 @@ func (k *Contender) letGoOnce() {
 	k.note(Inside, "cannot unlock once", Violation{Kind: Failure, Who: k.Name, What: fmt.Sprintf("Unlock of %s, which has locked twice, fails: %v", k.Name, short(err))})
 }
 
-// excused says whether a fault may be the reason of an error.
+// excused reports whether a fault may be the reason of an error.
 func (k *Contender) excused() bool {
 	k.w.Mu.Lock()
 	defer k.w.Mu.Unlock()
 	return k.Client.faulted
 }
 
-// letGo calls Unlock, and again if that fails after a fault. False: it did
-// not work in the end.
+// letGo calls Unlock, and again if that fails after a fault. It returns false if it
+// did not work in the end.
 func (k *Contender) letGo() bool {
 	w := k.w
 	for try := 0; ; try++ {
@@ -243,7 +243,7 @@ func (k *Contender) letGo() bool {
 		err := k.Lock.Unlock(context.Background())
 		w.Mu.Lock()
 		faulted, held := k.Client.faulted, k.held
-		sound := w.Lock.Requeues && k.told != nil && !IsClosed(k.told) && !k.Lost
+		sound := w.Lock.Requeues && k.lostSignal != nil && !IsClosed(k.lostSignal) && !k.Lost
 		w.Mu.Unlock()
 		sound = sound && w.lives(held) // without mu: a server that closes a line has its own lock, and waits for mu
 		notLocked := err != nil && w.Lock.NotLocked != nil && w.Lock.NotLocked(err)
@@ -254,11 +254,11 @@ func (k *Contender) letGo() bool {
 		case err == nil:
 			k.note(outside, "has unlocked")
 			return true
-		case notLocked && faulted && sound: // a lock that tries again must know that it has deleted its node itself
-			k.note(outside, "learns that the lock was lost", Violation{Kind: Failure, Who: k.Name, What: "Unlock of " + k.Name + " says that the lock was lost, though its session lives"})
+		case notLocked && faulted && sound: // a lock that tries again must take its own earlier delete into account
+			k.note(outside, "finds that the lock was lost", Violation{Kind: Failure, Who: k.Name, What: "Unlock of " + k.Name + " says that the lock was lost, though its session lives"})
 			return true
 		case notLocked && faulted:
-			k.note(outside, "learns that the lock was lost")
+			k.note(outside, "finds that the lock was lost")
 			return true
 		case !faulted || w.Lock.Requeues:
 			k.note(outside, "cannot unlock: "+short(err), Violation{Kind: Failure, Who: k.Name, What: fmt.Sprintf("Unlock of %s fails: %v", k.Name, short(err))})
@@ -314,7 +314,7 @@ func short(err error) string {
 	return s
 }
 
-// companyLocked says whether another contender holds the lock, waits for it
+// companyLocked reports whether another contender holds the lock, waits for it
 // or unlocks it, or has left a node.
 func (w *Player) companyLocked(k *Contender) bool {
 	for _, o := range w.Contenders {
@@ -325,7 +325,7 @@ func (w *Player) companyLocked(k *Contender) bool {
 	return false
 }
 
-// goid is the number of the goroutine that calls it, as stacks have it.
+// goid returns the number of the goroutine that calls it, as stacks have it.
 func goid() string {
 	buf := make([]byte, 32)
 	return GoroutineNumber(buf[:runtime.Stack(buf, false)])

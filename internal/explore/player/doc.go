@@ -2,11 +2,11 @@
 // library and the wire protocol, against the embedded server, in virtual time.
 //
 // [Play] plays a [World] and asks at each [Point] which action comes next. Package
-// explore asks a search, and package film a person, or a seed that says how long
-// each packet takes. What a film needs to see a [Camera] is shown. All other
-// packages know the types here by the names that package explore gives them.
+// explore asks a search, and package film a person, or a seed that decides how long
+// each packet takes. A [Camera] gets what a film needs. All other packages use the
+// types here by the names that package explore gives them.
 //
-// # How a schedule is held together
+// # How a schedule works
 //
 // Each client has a line to the server, in memory, on which packets stay until
 // the explorer delivers them, in order. Between two actions the explorer waits
@@ -21,7 +21,7 @@
 //   - The order in which goroutines of one client run between two packets.
 //   - A pause of a client between two of its requests, except for [Stop],
 //     [Stall] and the gaps of [Subject].Begin.
-//   - What a ping does: the line answers it.
+//   - The effect of a ping: the line answers it.
 //   - With World.Shared, which of two goroutines of a client gets the answer to
 //     which of two equal requests. Explore such a world at random: depth first
 //     it may come to a schedule that does not repeat.

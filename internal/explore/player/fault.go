@@ -29,7 +29,7 @@ func (w *Player) faultsOfAllLocked() (list []action) {
 	return list
 }
 
-// mayLocked says whether a fault of this kind may happen in a world and has not
+// mayLocked reports whether a fault of this kind may happen in a world and has not
 // happened as often as it may.
 func (w *Player) mayLocked(f Fault) bool {
 	happened := 0
@@ -167,8 +167,8 @@ func (w *Player) remake() {
 	w.Srv.ReapContainers()
 }
 
-// refuse refuses a client's first connection. The library fails what waits
-// for it, and tries again after a second.
+// refuse refuses a client's first connection. The requests that wait for it fail, and
+// the library tries again after a second.
 func (w *Player) refuse(c *Client) {
 	w.Mu.Lock()
 	c.refuse = true
@@ -194,13 +194,13 @@ func (w *Player) expire(c *Client) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
 	for _, k := range c.Contenders {
-		if k.told != nil && !IsClosed(k.told) && timed && k.State == Inside {
-			w.ViolateLocked(Violation{Kind: LateLoss, Who: k.Name, What: k.Name + " is not told that it has lost the lock, though its session has expired"})
+		if k.lostSignal != nil && !IsClosed(k.lostSignal) && timed && k.State == Inside {
+			w.ViolateLocked(Violation{Kind: LateLoss, Who: k.Name, What: k.Name + " is not notified that it has lost the lock, though its session has expired"})
 		}
 	}
 }
 
-// endLocked is what Expire and Stop have in common.
+// endLocked ends the session, for expire and stop.
 func (w *Player) endLocked(c *Client, how string) {
 	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: how})
 	c.Expired = true
@@ -232,7 +232,7 @@ func (w *Player) endLocked(c *Client, how string) {
 
 const stoppedNote = "is stopped; its session expires meanwhile"
 
-// stop ends a client's session without the client's noticing.
+// stop ends a client's session, and the client does not notice it.
 func (w *Player) stop(c *Client) {
 	w.Mu.Lock()
 	c.Stopped = true
@@ -241,7 +241,7 @@ func (w *Player) stop(c *Client) {
 	w.Srv.Expire(c.Session)
 }
 
-// runOn lets a stopped client notice what has happened to it.
+// runOn lets a stopped client notice the end of its session.
 func (w *Player) runOn(c *Client) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
@@ -252,8 +252,8 @@ func (w *Player) runOn(c *Client) {
 	c.Line.BreakLocked()
 }
 
-// letPass lets time pass. What others than c send meanwhile is carried out at
-// once; after so many requests the time is over.
+// letPass lets time pass. The requests of others than c are carried out at once
+// meanwhile; after most requests the time is over.
 func (w *Player) letPass(c *Client, d time.Duration, most int) {
 	for deadline := time.Now().Add(d); ; {
 		w.Settle()
@@ -282,9 +282,9 @@ func (w *Player) letPass(c *Client, d time.Duration, most int) {
 	}
 }
 
-// stall keeps what a client sends from now on inside it, behind a request of
-// another goroutine of the same client that does not get through. What the
-// client has sent before arrives. In the end the session expires.
+// stall keeps the later requests of a client inside it, behind a request of another
+// goroutine of the same client that does not get through. Earlier requests of the
+// client arrive. In the end the session expires.
 func (w *Player) stall(c *Client) {
 	w.Mu.Lock()
 	c.stalled = true

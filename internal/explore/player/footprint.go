@@ -22,7 +22,7 @@ type Access struct {
 	Mode byte // of a node: 'r' or 'w'; of a list: see clash
 }
 
-// clash says which two accesses to one list of children do not commute: 'r'
+// clash reports whether two accesses to one list of children do not commute: 'r'
 // reads the list, 'c' and 'd' make and delete a child, 'n' makes one with a
 // number of the parent's, 'g' reads a child by name, which an 'n' may make.
 func clash(a, b byte) bool {
@@ -71,7 +71,7 @@ func (f *Footprint) request(p Frame) {
 	}
 }
 
-// Dependent says whether the order of two actions may matter.
+// Dependent reports whether the order of two actions may matter.
 func (f *Footprint) Dependent(b *Footprint) bool {
 	if f.Everything || b.Everything || f.Clients&b.Clients != 0 || f.Fault && b.Fault {
 		return true

@@ -23,8 +23,8 @@ type Frame struct {
 	IsEvent  bool
 	Err      jute.Code
 	Names    []string // of a reply: the list of children
-	data     string   // of a create, to tell two requests apart
-	tells    digest   // of a reply: what an Entry does not show
+	data     string   // of a create, to distinguish two requests
+	rest     digest   // of a reply: what an Entry does not show
 	numbered bool     // the server completes the name of what is created
 
 	// Of a schedule that is filmed.
@@ -34,7 +34,7 @@ type Frame struct {
 	Due time.Duration // when it arrives, in a paced run; 0: not known yet
 }
 
-// parseRequest reads what the explorer needs to know of a request.
+// parseRequest reads the parts of a request that the explorer needs.
 func parseRequest(raw []byte) Frame {
 	p := Frame{raw: raw}
 	d := jute.NewDecoder(raw[4:])
@@ -62,8 +62,8 @@ func parseRequest(raw []byte) Frame {
 
 // parseReply reads a reply or an event. Asked is the request of a reply.
 //
-// A list of children is put into descending order: ZooKeeper promises none,
-// and a lock that relies on one must be found out, each time alike.
+// A list of children is put into descending order: ZooKeeper promises no order, and
+// a lock that relies on one must fail, and in the same way each time.
 func parseReply(raw []byte, asked func(xid int32) Frame) Frame {
 	p := Frame{raw: raw}
 	d := jute.NewDecoder(raw[4:])
@@ -130,7 +130,7 @@ func pong() []byte {
 	return e.Bytes()
 }
 
-// cutFrames splits what the server has written.
+// cutFrames splits the server's output into packets.
 func cutFrames(b []byte, frame func([]byte)) {
 	for len(b) >= 4 {
 		n := 4 + int(binary.BigEndian.Uint32(b))
@@ -139,9 +139,9 @@ func cutFrames(b []byte, frame func([]byte)) {
 	}
 }
 
-// what orders packets that goroutines of one client have sent at the same
+// sortKey orders packets that goroutines of one client have sent at the same
 // instant, so that it does not matter which of them ran first.
-func (p *Frame) what() (rank int, op jute.Op, path, data string) {
+func (p *Frame) sortKey() (rank int, op jute.Op, path, data string) {
 	if p.Op == jute.OpSetWatches { // the client sends it last
 		rank = 1
 	}

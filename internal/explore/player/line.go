@@ -46,7 +46,7 @@ func (l *Line) BreakLocked() {
 // WakeLocked has the client look at the line again.
 func (l *Line) WakeLocked() { l.client.Broadcast() }
 
-// CutOffLocked says whether nothing gets through any more.
+// CutOffLocked reports whether nothing gets through any more.
 func (l *Line) CutOffLocked() bool { return l.Broken || l.ServerEnd && len(l.Down) == 0 }
 
 func (l *Line) loseLocked(queue *[]Frame) {
@@ -211,15 +211,15 @@ func (e serverEnd) Close() error {
 	return nil
 }
 
-// A line has no address, and nobody waits on it longer than the explorer
-// wants.
-type nowhere struct{}
+// A line has no address, and a wait on it lasts no longer than the explorer
+// allows.
+type noAddr struct{}
 
-func (nowhere) Network() string { return "memory" }
-func (nowhere) String() string  { return "memory" }
+func (noAddr) Network() string { return "memory" }
+func (noAddr) String() string  { return "memory" }
 
-func (l *Line) LocalAddr() net.Addr              { return nowhere{} }
-func (l *Line) RemoteAddr() net.Addr             { return nowhere{} }
+func (l *Line) LocalAddr() net.Addr              { return noAddr{} }
+func (l *Line) RemoteAddr() net.Addr             { return noAddr{} }
 func (l *Line) SetDeadline(time.Time) error      { return nil }
 func (l *Line) SetReadDeadline(time.Time) error  { return nil }
 func (l *Line) SetWriteDeadline(time.Time) error { return nil }

@@ -32,7 +32,7 @@ func (e Entry) hash() uint64 {
 	return mix(fmt.Sprint(e.Kind, e.Op, e.Path, e.Made, e.Names, e.Err))
 }
 
-// Equal says whether two entries are the same.
+// Equal reports whether two entries are the same.
 func (e Entry) Equal(f Entry) bool {
 	return e.Point == f.Point && e.At == f.At && e.Who == f.Who && e.Kind == f.Kind && e.Op == f.Op && e.Path == f.Path &&
 		e.Watch == f.Watch && e.Made == f.Made && e.Err == f.Err && e.Text == f.Text && slices.Equal(e.Names, f.Names)

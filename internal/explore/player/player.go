@@ -23,14 +23,14 @@ type Player struct {
 	Run        *Run
 	end        func() // of the lock's own set-up, or nil
 
-	Mu   sync.Mutex // guards what follows, all lines, clients and contenders
+	Mu   sync.Mutex // guards the fields below, all lines, clients and contenders
 	free bool       // nobody is held: the world is set up or taken down
 	Turn int        // of the action
 	stir chan struct{}
-	// The film is all that is wanted of the schedule: it has no log.
+	// Only the film of the schedule is needed: it has no log.
 	Paced bool
-	// In a paced run: what the last look at all contenders, and at all lines,
-	// has not seen. With a hundred contenders a look takes a while, and most
+	// In a paced run: the changes since all contenders, and all lines, were
+	// checked last. With a hundred contenders a check takes a while, and most
 	// packets concern one of them.
 	Unnoted, Unscheduled bool
 
@@ -157,7 +157,7 @@ func (w *Player) act(a action) {
 	}
 }
 
-// ResultsLocked notes what has become of each contender.
+// ResultsLocked notes the result of each contender.
 func (w *Player) ResultsLocked() {
 	for _, k := range w.Contenders {
 		w.Run.Results = append(w.Run.Results, k.Name+": "+strings.Join(append(slices.Clone(k.results), k.State), ", "))
@@ -221,11 +221,11 @@ func (w *Player) ArrivesLocked(c *Client) {
 	if w.Run.hashing {
 		c.history = c.history*1099511628211 ^ e.hash()
 	}
-	c.past.num(uint64(p.tells))
+	c.past.num(uint64(p.rest))
 	w.LogLocked(e)
 }
 
-// Code is an error as a log has it.
+// Code returns an error as text, for a log.
 func Code(c jute.Code) string {
 	switch c {
 	case jute.OK:
@@ -253,8 +253,8 @@ func (w *Player) SortEvents(down []Frame) {
 	}
 }
 
-// takeNotesLocked logs what the clients and contenders have done since the
-// last time, in a fixed order, and checks the state.
+// takeNotesLocked logs the notes of the clients and contenders since the last time,
+// in a fixed order, and checks the state.
 func (w *Player) takeNotesLocked() {
 	if !w.Unnoted && w.Calm() {
 		return
@@ -271,8 +271,8 @@ func (w *Player) takeNotesLocked() {
 			continue
 		}
 		slices.SortStableFunc(sent, func(a, b Frame) int {
-			ra, oa, pa, da := a.what()
-			rb, ob, pb, db := b.what()
+			ra, oa, pa, da := a.sortKey()
+			rb, ob, pb, db := b.sortKey()
 			if ra != rb {
 				return ra - rb
 			}
@@ -282,7 +282,7 @@ func (w *Player) takeNotesLocked() {
 			if pa != pb {
 				return strings.Compare(pa, pb)
 			}
-			// What is in the data is last: an id that a lock draws differs each time.
+			// The data comes last: a random id of a lock differs each time.
 			return cmp.Or(len(da)-len(db), byName(a.Tag, b.Tag), strings.Compare(da, db))
 		})
 		for i := range sent {
@@ -312,8 +312,8 @@ func (w *Player) takeNotesLocked() {
 	w.checkLocked()
 }
 
-// Calm says whether, in a paced run, nothing changes but by packets and by
-// what contenders do: no fault has happened, and no clock plays a part.
+// Calm reports whether, in a paced run, nothing changes but by packets and by
+// calls of contenders: no fault has happened, and no clock matters.
 func (w *Player) Calm() bool {
 	l := w.Lock
 	return w.Paced && w.Happened == 0 && !l.Timed && l.Within == 0 && l.Check == nil && !w.Apart
@@ -362,7 +362,7 @@ func (w *Player) DrainStir() {
 	}
 }
 
-// AllDone says whether all scripts have ended.
+// AllDone reports whether all scripts have ended.
 func (w *Player) AllDone() bool {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
@@ -374,7 +374,7 @@ func (w *Player) AllDone() bool {
 	return true
 }
 
-// left says whether a client still has a node of the lock: it may be about to
+// left reports whether a client still has a node of the lock: it may be about to
 // remove it.
 func (w *Player) left() bool {
 	w.Mu.Lock()

@@ -19,7 +19,7 @@ type Point struct {
 	Situation func() uint64
 }
 
-// Kept returns the contender that is kept in a gap; "" if nobody is, or if it is
+// Kept returns the contender that is held in a gap; "" if there is none, or if it is
 // a goroutine that no contender waits for.
 func (p *Point) Kept(gap string) string { return p.gaps[strings.TrimPrefix(gap, "gap ")] }
 
@@ -42,7 +42,7 @@ type Run struct {
 	Facts     Facts
 	Requests  int      // that the contenders have sent
 	Events    int      // watch events that have arrived
-	Results   []string // what became of each contender
+	Results   []string // of each contender
 	Aborted   bool     // by the search
 
 	over      bool // by something known
@@ -62,7 +62,7 @@ func (r *Run) Choices() (names []string) {
 	return names
 }
 
-// Follow has a schedule played with the choices of the trace. It says why one of
+// Follow plays a schedule with the choices of the trace. The error says why one of
 // them cannot be made, or that the schedule ends before all are.
 func (tr *Trace) Follow(play func(choose func(p *Point) int)) (err error) {
 	n := 0

@@ -31,10 +31,10 @@ func InBubble(t *testing.T, config World, playIt func(w *Player)) (r *Run) {
 		}
 	}()
 	if config.Lock.Lenient {
-		// What it draws is the same each time. The lab is not a test binary, so
+		// Its random bytes are the same each time. The lab is not a test binary, so
 		// package cryptotest does not do.
 		defer func(before io.Reader) { rand.Reader = before }(rand.Reader)
-		rand.Reader = &drawn{source: mathrand.NewChaCha8([32]byte{})}
+		rand.Reader = &randomSource{source: mathrand.NewChaCha8([32]byte{})}
 	}
 	synctest.Test(t, func(*testing.T) {
 		w := &Player{World: config, Run: r, Start: time.Now(), free: true, stir: make(chan struct{}, 1), Camera: NoCamera{}, sessions: make(map[int64]*Client), origins: make(map[string]origin), births: make(map[string]int)}
@@ -50,13 +50,13 @@ func InBubble(t *testing.T, config World, playIt func(w *Player)) (r *Run) {
 	return r
 }
 
-// A drawn is a source of random bytes that goroutines share.
-type drawn struct {
+// A randomSource is a source of random bytes that goroutines share.
+type randomSource struct {
 	mu     sync.Mutex
 	source *mathrand.ChaCha8
 }
 
-func (d *drawn) Read(b []byte) (int, error) {
+func (d *randomSource) Read(b []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.source.Read(b)
@@ -209,7 +209,7 @@ func (w *Player) takeDown() {
 	}
 	if w.Lock.Lenient {
 		// It may be cleaning up, and a request to a client that has been closed is
-		// never answered. The end of its session wakes what waits.
+		// never answered. The end of its session wakes the goroutines that wait.
 		for range 2 {
 			time.Sleep(5 * patience)
 			for _, c := range w.Clients {

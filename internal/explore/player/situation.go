@@ -39,7 +39,7 @@ func (d *digest) flags(list ...bool) {
 	d.num(n)
 }
 
-// remember takes a line of the log into its client's past.
+// remember adds a line of the log to its client's past.
 func (c *Client) remember(e Entry) {
 	d := &c.past
 	d.num(uint64(e.At))
@@ -57,8 +57,8 @@ func (c *Client) remember(e Entry) {
 // where a lock draws a part of that at random, and for the zxid.
 type origin struct{ made, changed digest }
 
-// noteReplyLocked keeps the origins up to date, and says what a reply tells of
-// the node that it is about, apart from what an Entry shows.
+// noteReplyLocked keeps the origins up to date, and notes what a reply has of the
+// node that it is about, apart from what an Entry shows.
 func (w *Player) noteReplyLocked(c *Client, p *Frame) {
 	c.carried++
 	mark := digest(c.Index)
@@ -87,7 +87,7 @@ func (w *Player) noteReplyLocked(c *Client, p *Frame) {
 				w.births[path.Dir(p.Made)]++
 				w.births[p.Made] = 0
 				parent, _ := w.Srv.Node(path.Dir(p.Made))
-				p.tells.num(uint64(parent.Stat.NumChildren))
+				p.rest.num(uint64(parent.Stat.NumChildren))
 			}
 			return
 		}
@@ -104,17 +104,17 @@ func (w *Player) noteReplyLocked(c *Client, p *Frame) {
 		return
 	}
 	stat.Decode(d)
-	p.tells.num(uint64(o.made))
-	p.tells.num(uint64(o.changed))
+	p.rest.num(uint64(o.made))
+	p.rest.num(uint64(o.changed))
 	for _, n := range []int32{stat.Version, stat.Cversion, stat.NumChildren, stat.DataLength} {
-		p.tells.num(uint64(n))
+		p.rest.num(uint64(n))
 	}
 }
 
 // situationLocked is a hash of all that the rest of a schedule depends on. Two
-// schedules that come to one situation go on alike. A client goes on as its
-// past says: what it has sent, what has arrived, and when. Its memory need not
-// be looked at, as long as clients share none.
+// schedules that come to one situation go on alike. How a client goes on depends on
+// its past: the packets that it has sent and received, and their times. Its memory
+// need not be read, as long as clients share none.
 func (w *Player) situationLocked() uint64 {
 	var d digest
 	f := w.Run.Facts
@@ -128,7 +128,7 @@ func (w *Player) situationLocked() uint64 {
 		d.flags(c.Expired, c.connecting != nil, c.Dialing != nil, c.Stopped, c.stalled, c.faulted, c.refuse, c.gone, l.Broken, l.ServerEnd)
 		d.num(uint64(len(l.Up)))
 		for _, p := range l.Down {
-			d.num(uint64(p.tells))
+			d.num(uint64(p.rest))
 			d.text(p.Op.String() + p.Event.String() + Code(p.Err) + p.Path + p.Made)
 			d.flags(p.IsEvent, p.Watch, w.Run.Unordered)
 			for _, s := range p.Names {

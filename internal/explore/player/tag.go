@@ -9,9 +9,9 @@ import (
 )
 
 // In a film of contenders that share a client each has a path of its own to
-// the same lock, so that its requests can be told from those of the others:
-// /lab~B/lock is what B calls /lab/lock. The line takes the tag out of what
-// goes to the server, and puts it into what comes back. Otherwise goroutines
+// the same lock, so that its requests differ from those of the others:
+// /lab~B/lock is /lab/lock for B. The line takes the tag out of requests and puts it
+// into replies and events. Otherwise goroutines
 // that one event wakes would send equal requests in any order, and which of
 // them gets which reply would differ from run to run.
 
@@ -64,7 +64,7 @@ func untag(raw []byte) (without []byte, tag string) {
 				(*list)[i], _ = Untagged(p)
 			}
 			slices.Sort(*list)
-			*list = slices.Compact(*list) // the server tells a client once
+			*list = slices.Compact(*list) // the server sends a client one event
 		}
 		if h.Op == jute.OpSetWatches {
 			r.SetWatches.Encode(&e)
@@ -97,8 +97,8 @@ func (p *Frame) retag() {
 	p.raw = e.Bytes()
 }
 
-// forEach is an event as each contender of a client sees it. The client
-// library drops those that nobody waits for.
+// forEach returns an event for each contender of a client. The client library drops
+// those that nobody waits for.
 func (p *Frame) forEach(players []*Contender) []byte {
 	d := jute.NewDecoder(p.raw[4:])
 	var h jute.ReplyHeader

@@ -31,7 +31,7 @@ type Trace struct {
 	chosen []bool   // which of them had one
 }
 
-// String shows a trace to people.
+// String returns a trace as text for people.
 func (tr *Trace) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %d contenders", tr.World.Name, tr.World.Number())
@@ -49,7 +49,7 @@ func (tr *Trace) String() string {
 	return b.String()
 }
 
-// Steps are the actions of the schedule, a line each, with what they have caused.
+// Steps are the actions of the schedule, a line each, with their effects.
 // Those with a number are the choices; of the others, there was no choice, or the
 // explorer has gone on by itself.
 func (tr *Trace) Steps() string {
@@ -95,8 +95,8 @@ func (tr *Trace) Whole() (choices []string) {
 	return choices
 }
 
-// caused says what an action has caused: what the server has carried out, with its
-// answer, which events have arrived, and what has become of the contenders.
+// caused returns the effects of an action: the requests that the server has carried
+// out, with their answers, the events that have arrived, and the contenders' states.
 func (tr *Trace) caused(point int, who string) (list []string) {
 	for i, e := range tr.Log {
 		if e.Point != point {
@@ -135,7 +135,7 @@ func (tr *Trace) caused(point int, who string) (list []string) {
 			list = append(list, fmt.Sprintf("%s %s: %s", e.Op, name, e.Text))
 		case "note":
 			if e.Text == string(Day) || tr.Violation != nil && e.Text == tr.Violation.String() {
-				continue // it is the action, or what the schedule is about
+				continue // it is the action itself, or the violation
 			}
 			list = append(list, strings.TrimSpace(e.Who+" "+e.Text))
 		}
@@ -161,8 +161,7 @@ func (tr *Trace) WriteFile(name string) error {
 	return os.WriteFile(name, append(b, '\n'), 0o644)
 }
 
-// ReadTrace reads what WriteFile has written. The lock of its world is to be
-// set by the caller.
+// ReadTrace reads the file of WriteFile. The caller must set the lock of its world.
 func ReadTrace(name string) (*Trace, error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -178,7 +177,7 @@ func ReadTrace(name string) (*Trace, error) {
 	return tr, nil
 }
 
-// check says what in a trace no search can have written.
+// check returns an error if no search can have written the trace.
 func (tr *Trace) check() error {
 	w := tr.World
 	switch {

@@ -8,7 +8,7 @@ import (
 // A Kind of violation.
 type Kind string
 
-// What a schedule may show.
+// The kinds of violation.
 const (
 	TwoHolders    Kind = "two holders"
 	Hang          Kind = "hang" // nothing can happen any more, and a contender waits
@@ -30,7 +30,7 @@ const (
 	SessionLeft   Kind = "session left"
 	OwnCheck      Kind = "own check fails" // Subject.Check
 	// Outlived is a holder whose session has ended while it held the lock, and
-	// that cannot know: article E. It is reported apart, as Known, always.
+	// that cannot notice it: article E. It is reported apart, as Known, always.
 	Outlived Kind = "holder outlives its session"
 )
 
@@ -75,7 +75,7 @@ func (w *Player) ViolateLocked(v Violation) {
 	for _, k := range w.Lock.Known {
 		if k.Match(v, r.Facts) {
 			w.knownLocked(k.Name, v)
-			r.over = true // what follows follows from it
+			r.over = true // the rest follows from it
 			return
 		}
 	}
@@ -91,7 +91,7 @@ func (w *Player) knownLocked(name string, v Violation) {
 	}
 }
 
-// IsClosed says whether a channel that nothing is sent on is closed.
+// IsClosed reports whether a channel that nothing is sent on is closed.
 func IsClosed(ch <-chan struct{}) bool {
 	select {
 	case <-ch:

@@ -10,15 +10,14 @@ import (
 	"time"
 )
 
-// busy is how long, in real time, a schedule may take. Virtual time stands
-// still while anybody is busy, so a lock that spins would go on until the
+// busy is how long, in real time, a schedule may take. Virtual time stops
+// while any goroutine is busy, so a lock that spins would go on until the
 // test's own timeout.
 const busy = time.Minute
 
 // Play plays one schedule, and panics with its choices if it does not end. At
-// each point with more than one action choose says which one; a negative number
-// ends the run. After each action acted gets its number, from 0, and what it has
-// touched.
+// each point with more than one action choose returns one of them; a negative number
+// ends the run. After each action acted gets its number, from 0, and its footprint.
 func Play(t *testing.T, w World, hashing bool, choose func(p *Point) int, acted func(n int, f Footprint)) *Run {
 	t.Helper()
 	defer Alone()()
@@ -29,7 +28,7 @@ func Play(t *testing.T, w World, hashing bool, choose func(p *Point) int, acted 
 		if so == nil {
 			so = new([]string)
 		}
-		debug.SetTraceback("all") // what it is busy with
+		debug.SetTraceback("all") // to show where it is busy
 		panic(fmt.Sprintf("explore: %s is busy for a minute of real time, so it waits for nothing: a goroutine of the lock spins. The schedule: %q", w.Lock.Name, *so))
 	})
 	defer watchdog.Stop()

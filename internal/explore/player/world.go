@@ -28,11 +28,11 @@ type Leased interface {
 // A Subject is a kind of lock under exploration.
 type Subject struct {
 	Name string
-	// Open is called once per client; what it returns makes the contenders of
+	// Open is called once per client; the function that it returns makes the contenders of
 	// that client. If the lock has owners, it makes an owner for each name.
 	Open func(conn *zk.Conn, path string) func(name string) Lock
-	// NotLocked says whether an error of Unlock means that the lock was not
-	// held. Nil: the lock cannot tell.
+	// NotLocked reports whether an error of Unlock means that the lock was not
+	// held. Nil: the lock cannot report that.
 	NotLocked func(err error) bool
 	// Path of the lock; "/explore/lock" if it is empty.
 	Path string
@@ -59,10 +59,10 @@ type Subject struct {
 	Exists bool
 	// Permits is how many may be inside at once; 0: one.
 	Permits int
-	// Together, if it is not nil, says of two contenders whether they may be
+	// Together, if it is not nil, reports whether two contenders may be
 	// inside at once, as two readers may.
 	Together func(a, b string) bool
-	// Lenient: the lock is somebody's attempt. Whatever is right is let pass: it
+	// Lenient: the lock is a student's attempt. Whatever is right is accepted: it
 	// may try again after a fault or not, clean up later, wait for timers, and draw
 	// random names, so that its schedules need not repeat.
 	Lenient bool
@@ -71,7 +71,7 @@ type Subject struct {
 	// Session is the session timeout of the clients; SessionTimeout if it is 0.
 	Session time.Duration
 	// Alone: the contenders of a client share nothing but the client, so Open
-	// may be called for each of them. A film then tells their requests apart.
+	// may be called for each of them. A film then shows whose each request is.
 	Alone bool
 	// Within: Lock gives up after this time. 0: it does not.
 	Within time.Duration
@@ -79,27 +79,27 @@ type Subject struct {
 	// contenders that call Lock later get in at most that many times before it. 0: not checked.
 	Bypass int
 	// Check, if it is not nil, is asked whenever all have got as far as they
-	// can. It says what is wrong with the lock, "" if nothing is.
+	// can. It returns what is wrong with the lock, "" if nothing is.
 	Check func() string
 	// Requests and Events are how many requests n contenders send at most, and
-	// how many watch events they are sent, if each locks once and no fault
+	// how many watch events they get, if each locks once and no fault
 	// happens. Nil: not checked.
 	Requests, Events func(n int) int
 	// Ignore lists violations that are not reported, because the lock makes
 	// no such promise.
 	Ignore []Kind
-	// Known lists what the lock is known to do wrong; see Known.
+	// Known lists the known faults of the lock; see Known.
 	Known []Known
 }
 
-// A Known is something that a lock does wrong and whose page says so. A
-// violation that matches is reported apart and does not end a search.
+// A Known is a fault of a lock that its page describes. A violation that matches is
+// reported apart and does not end a search.
 type Known struct {
 	Name  string
 	Match func(v Violation, f Facts) bool
 }
 
-// Facts are what happened in a schedule before its violation.
+// Facts are the faults of a schedule before its violation.
 type Facts struct {
 	// OrphanCreate: the reply to a create that made an ephemeral node was
 	// lost, and the session went on.
@@ -133,9 +133,9 @@ const (
 	Expire      Fault = "expire"       // the client is cut off until its session has expired
 	Stop        Fault = "stop"         // the client is stopped; its session expires; later it runs on
 	EndContext  Fault = "end ctx"      // the ctx of a Lock or TryLock ends
-	Stall       Fault = "stall"        // what the client sends from now on stays in it until its session has expired
-	Pause       Fault = "time passes"  // for 18 s; what is sent meanwhile is carried out at once
-	Day         Fault = "a day passes" // what is sent meanwhile is carried out at once
+	Stall       Fault = "stall"        // the client's later requests stay in it until its session has expired
+	Pause       Fault = "time passes"  // for 18 s; requests are carried out at once meanwhile
+	Day         Fault = "a day passes" // requests are carried out at once meanwhile
 	Remake      Fault = "parent goes"  // the server removes the queue's parent, which is an empty container
 	Refuse      Fault = "refuse"       // the first connection of a client is refused: World.Unconnected
 )
@@ -144,7 +144,7 @@ const (
 // are for some locks and worlds.
 var AllFaults = []Fault{LoseRequest, LoseReply, Cut, Expire, Stop, EndContext, Stall}
 
-// A World is what a search plays: a lock, contenders, and what may go wrong.
+// A World is what a search plays: a lock, contenders, and the faults that may happen.
 // The zero value of every field but Lock has a meaning.
 type World struct {
 	Lock Subject `json:"-"`
@@ -194,14 +194,14 @@ type World struct {
 // MaxContenders is how many a search, or a trace in a file, may have.
 const MaxContenders = 64
 
-// SessionTimeout is that of every client in a world, if its Subject names no
-// other. It passes in virtual time.
+// SessionTimeout is that of every client in a world, unless its Subject has another
+// one. It passes in virtual time.
 const SessionTimeout = 40 * time.Second
 
 const (
 	pause     = SessionTimeout * 9 / 20
 	day       = 24 * time.Hour
-	patience  = time.Minute // virtual: a contender that nothing has woken for that time hangs
+	patience  = time.Minute // virtual: a contender that has not been woken for that time hangs
 	maxIdle   = 60          // how often time passes without any progress of a contender
 	maxPoints = 400         // actions in a schedule; a longer one does not end
 )

@@ -30,13 +30,13 @@ type Plain interface {
 }
 
 // FromPlain makes a contender of a lock without contexts.
-func FromPlain(l Plain) explore.Lock { return plain{l} }
+func FromPlain(l Plain) explore.Lock { return plainLock{l} }
 
-type plain struct{ Plain }
+type plainLock struct{ Plain }
 
-func (p plain) Lock(context.Context) error            { return p.Plain.Lock() }
-func (p plain) TryLock(context.Context) (bool, error) { return p.Plain.TryLock() }
-func (p plain) Unlock(context.Context) error          { return p.Plain.Unlock() }
+func (p plainLock) Lock(context.Context) error            { return p.Plain.Lock() }
+func (p plainLock) TryLock(context.Context) (bool, error) { return p.Plain.TryLock() }
+func (p plainLock) Unlock(context.Context) error          { return p.Plain.Unlock() }
 
 // What is still wrong with the steps by their own pages, as far as it is a
 // matter of messages. A holder that outlives its session (explore.Outlived)
@@ -65,7 +65,7 @@ var (
 
 // An Unlock of zklock that hands the lock on in memory asks no server.
 var handedOn = explore.Known{
-	Name: "the session is ended before its time, and Unlock hands the lock on before the client knows",
+	Name: "the session is ended before its time, and Unlock hands the lock on before the client has noticed",
 	Match: func(v explore.Violation, f explore.Facts) bool {
 		return v.Kind == explore.HidesLoss && slices.ContainsFunc(f.Faults, func(s string) bool { return strings.HasSuffix(s, string(explore.Stop)) })
 	},
@@ -238,7 +238,7 @@ func ZklockIn(session time.Duration) explore.Subject {
 				panic(err) // the path is a constant
 			}
 			owners := OfOneName(zklock.NewOwner)
-			return func(name string) explore.Lock { return &leased{m: m, o: owners(name)} }
+			return func(name string) explore.Lock { return &leaseLock{m: m, o: owners(name)} }
 		},
 		NotLocked: func(err error) bool { return errors.Is(err, zklock.ErrLost) || errors.Is(err, errNoLease) },
 		Queue:     true,
@@ -252,24 +252,24 @@ func ZklockIn(session time.Duration) explore.Subject {
 
 var errNoLease = errors.New("steps: there is no lease")
 
-type leased struct {
+type leaseLock struct {
 	m      *zklock.Mutex
 	o      *zklock.Owner
 	leases []*zklock.Lease // that were not unlocked
 }
 
-func (l *leased) add(lease *zklock.Lease, err error) error {
+func (l *leaseLock) add(lease *zklock.Lease, err error) error {
 	if err == nil {
 		l.leases = append(l.leases, lease)
 	}
 	return err
 }
 
-func (l *leased) last() *zklock.Lease { return l.leases[len(l.leases)-1] }
+func (l *leaseLock) last() *zklock.Lease { return l.leases[len(l.leases)-1] }
 
-func (l *leased) Lock(ctx context.Context) error { return l.add(l.m.Lock(ctx, l.o)) }
+func (l *leaseLock) Lock(ctx context.Context) error { return l.add(l.m.Lock(ctx, l.o)) }
 
-func (l *leased) TryLock(ctx context.Context) (bool, error) {
+func (l *leaseLock) TryLock(ctx context.Context) (bool, error) {
 	err := l.add(l.m.TryLock(ctx, l.o))
 	if errors.Is(err, zklock.ErrHeld) {
 		return false, nil
@@ -277,7 +277,7 @@ func (l *leased) TryLock(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-func (l *leased) Unlock(ctx context.Context) error {
+func (l *leaseLock) Unlock(ctx context.Context) error {
 	if len(l.leases) == 0 {
 		return errNoLease
 	}
@@ -289,12 +289,12 @@ func (l *leased) Unlock(ctx context.Context) error {
 }
 
 // Variables are those of the last lease, and how many there are.
-func (l *leased) Variables() []film.Variable {
+func (l *leaseLock) Variables() []film.Variable {
 	if len(l.leases) == 0 {
 		return nil
 	}
 	return append(times(len(l.leases)), film.Variable{Name: "node", Value: l.last().Node()}, film.Variable{Name: "token", Value: strconv.FormatInt(l.last().Token(), 10)})
 }
 
-func (l *leased) Token() int64          { return l.last().Token() }
-func (l *leased) Lost() <-chan struct{} { return l.last().Lost() }
+func (l *leaseLock) Token() int64          { return l.last().Token() }
+func (l *leaseLock) Lost() <-chan struct{} { return l.last().Lost() }

@@ -13,16 +13,16 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A Bug is what may be wrong with a lock, and what a suite says of the lock.
+// A Bug is a fault of a lock, and the words with which a suite reports it.
 type Bug struct {
-	Name, Zh string // in English, by which New knows it, and in Chinese
+	Name, Zh string // in English, for New, and in Chinese
 	Case     string // the first case of the whole suite that fails
 	Words    string // that its message has
 	Harmful  bool   // the lock lets two in, or deletes another contender's node
 }
 
-// Bugs are what may be wrong. Each breaks one line of step 3's lock; "none" breaks
-// none. The first six after it are what classes were seen to write.
+// Bugs are the faults. Each breaks one line of step 3's lock; "none" breaks
+// none. The first six after it were found in classes.
 var Bugs = []Bug{
 	{Name: "none"},
 	{Name: "watches the parent", Zh: "监听父节点",
@@ -114,7 +114,7 @@ var Bugs = []Bug{
 		Words: "the error does not name the lock"},
 }
 
-// Two more, of which the cases of a suite cannot tell the first from a lock that does
+// Two more, of which the cases of a suite cannot distinguish the first from a lock that does
 // not find its node.
 const (
 	CreatesAgain    = "a lost create is sent again"
@@ -300,7 +300,7 @@ func (l *Lock) createParents(dir string) error {
 }
 
 // predecessor returns the node that is to be watched, "" if ours is the first.
-// Alone says that it is the only one before ours.
+// Alone reports whether it is the only one before ours.
 func (l *Lock) predecessor(node string) (before string, alone bool, err error) {
 	if l.More {
 		if _, err := l.conn.Sync(l.path); err != nil {

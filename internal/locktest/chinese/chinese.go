@@ -1,4 +1,4 @@
-// Package chinese says in Chinese what the graders of the exercises say in English.
+// Package chinese translates the messages of the exercises' graders into Chinese.
 //
 // The graders speak English wherever a program reads what they say: in the reports
 // of a test's process, in the cache, in the files for a lecturer. A sentence is
@@ -49,10 +49,10 @@ func New(tables ...map[string]string) *Book {
 	return b
 }
 
-// Messages is the book of what the graders say, with the names of their cases.
+// Messages is the book of the graders' messages, with the names of their cases.
 var Messages = New(Table())
 
-// Table returns a copy of what Messages is made of.
+// Table returns a copy of the table of Messages.
 func Table() map[string]string {
 	all := glossed()
 	maps.Copy(all, messages)
@@ -149,13 +149,13 @@ func fill(format string, args []any) string {
 	return out.String()
 }
 
-// apart says whether a typesetter puts a blank between two characters.
+// apart reports whether a typesetter puts a blank between two characters.
 func apart(a, b rune) bool {
 	latin := func(r rune) bool { return r < 0x250 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 	return unicode.Is(unicode.Han, a) && latin(b) || latin(a) && unicode.Is(unicode.Han, b)
 }
 
-// Wide says how many columns a text takes on a terminal.
+// Wide returns how many columns a text takes on a terminal.
 func Wide(text string) (n int) {
 	for _, r := range text {
 		n++
@@ -228,23 +228,23 @@ func (b *Book) Text(english string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Error translates what an error says. It still wraps what the error wraps.
+// Error translates the text of an error. It still wraps what the error wraps.
 func (b *Book) Error(err error) error {
 	if err == nil {
 		return nil
 	}
-	return said{err, b.Text(err.Error())}
+	return translatedError{err, b.Text(err.Error())}
 }
 
-type said struct {
+type translatedError struct {
 	error
 	text string
 }
 
-func (s said) Error() string { return s.text }
-func (s said) Unwrap() error { return s.error }
+func (s translatedError) Error() string { return s.text }
+func (s translatedError) Unwrap() error { return s.error }
 
-// sentence finds the twin of one line, and says whether there is one.
+// sentence finds the twin of one line, and reports whether there is one.
 func (b *Book) sentence(english string) (string, bool) {
 	if twin, ok := b.twins[english]; ok && !Verb.MatchString(twin) {
 		return twin, true
@@ -337,7 +337,7 @@ func (b *Book) prepare() {
 	}
 }
 
-// Check says what is wrong with a pair of formats: the verbs of a sentence and its
+// Check returns the fault of a pair of formats: the verbs of a sentence and its
 // twin must be the same.
 func Check(english, twin string) error {
 	if a, b := verbs(english), verbs(twin); !slices.Equal(a, b) {

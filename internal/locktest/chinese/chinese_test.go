@@ -61,7 +61,7 @@ func TestTheStepsOfAScheduleAreTranslated(t *testing.T) {
    2. A: expire       A is cut off until its session has expired; getChildren2 lock: the request is lost
                       C gets the event deleted of lock-0000000001; C holds the lock
    3. a day passes
-                      A known: holder outlives its session: A still believes that it holds the lock, and B holds it
+                      A known: holder outlives its session: A has not noticed that it has lost the lock, and B holds it
       client: request getChildren2 lock: lock-0000000000; B holds the lock`
 	require.Equal(t, `两个持有者：B 和 C 同时持有锁。调度如下：
    1. C: request      getData lock-0000000001，并设置监听
@@ -72,8 +72,8 @@ func TestTheStepsOfAScheduleAreTranslated(t *testing.T) {
       client: request getChildren2 lock: lock-0000000000；B 持有锁`, chinese.Messages.Text(english))
 }
 
-// TestAPlaceInTheCodeStandsBehindTheSentence: of a panic, or of a schedule that fails.
-func TestAPlaceInTheCodeStandsBehindTheSentence(t *testing.T) {
+// TestAPlaceInTheCodeFollowsTheSentence: of a panic, or of a schedule that fails.
+func TestAPlaceInTheCodeFollowsTheSentence(t *testing.T) {
 	for english, want := range map[string]string{
 		"the lock panics: runtime error: index out of range [1], in _09-read-write.(*Lock).before":         "锁发生 panic：runtime error: index out of range [1]（_09-read-write.(*Lock).before）",
 		`schedule "x" fails on a lock that is right: the holders of the lock, at schedule.go:12`:           `调度 "x" 在正确的锁上也失败了：锁的持有者（schedule.go:12）`,

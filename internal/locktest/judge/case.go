@@ -15,8 +15,8 @@ import (
 type Case struct {
 	*testing.T
 	Asked string // the name by which it was asked for
-	// About is what the asker has said of the case besides its name. What is tested
-	// cannot learn it.
+	// About is what the caller has passed of the case besides its name. What is tested
+	// cannot read it.
 	About string
 
 	says    *string
@@ -32,11 +32,11 @@ func (c *Case) In(t *testing.T) *Case {
 	return &Case{T: t, Asked: c.Asked, About: c.About, says: c.says}
 }
 
-// Watched says that a watchdog watches the case, in a process of its own. If it
+// Watched means that a watchdog watches the case, in a process of its own. If it
 // returns false the case runs in the process of the test.
 func (c *Case) Watched() bool { return self != nil }
 
-// Step tells the watchdog that the case goes on.
+// Step reports to the watchdog that the case goes on.
 func (c *Case) Step() { self.step() }
 
 // Errorf, Fatalf, Fatal and Skip keep the words for the asker.
@@ -83,7 +83,7 @@ func (c *Case) Fail(words, trace string) {
 	self.left(true)
 }
 
-// Observe tells the watchdog of every request that reaches the server. Call it
+// Observe reports to the watchdog every request that reaches the server. Call it
 // where the server's bubble is, before anything is sent.
 func (c *Case) Observe(srv *zkserver.Server) {
 	if self == nil {
@@ -127,14 +127,14 @@ func (c *Case) Call(what string, f func()) {
 // Note keeps the words of a failure, which need not be the test's, for the asker.
 func (c *Case) Note(text string) { self.note(Plain(text)) }
 
-// Left tells that the case is over, as far as its own function goes. If it has
+// Left reports that the case is over, as far as its own function goes. If it has
 // failed the process ends here: what hangs would keep the bubble from ending.
 func (c *Case) Left() { self.left(c.Failed()) }
 
 // Over ends the process of a case that has passed and whose goroutines do not end.
 func (c *Case) Over() { self.over() }
 
-// Says keeps what a case that passes has to say to the asker.
+// Says keeps the message of a case that passes for the caller.
 func (c *Case) Says(text string) {
 	*c.says = text
 	if self != nil {
@@ -152,14 +152,14 @@ func (c *Case) Again(about string) {
 	self.again = about
 }
 
-// First says that the process has run no case before.
+// First reports whether the process has run no case before.
 func (c *Case) First() bool {
 	self.mu.Lock()
 	defer self.mu.Unlock()
 	return self.cases == 1
 }
 
-// Plain puts what a case says of a failure before what testify says of it.
+// Plain puts the case's message of a failure before testify's.
 func Plain(text string) string {
 	if !strings.Contains(text, "\tError Trace:\t") {
 		return text

@@ -6,6 +6,6 @@ import "time"
 
 var started = time.Now()
 
-// processorTime is the time since the process has begun: what it uses of the
+// processorTime is the time since the process has begun: the time that it uses of the
 // processor is not known here.
 func processorTime() time.Duration { return time.Since(started) }

@@ -50,7 +50,7 @@ type request struct {
 	Stuck int    // index in patienceWith
 }
 
-// A report is what a case says. There are several of one case, the last of
+// A report is a message of a case. There are several of one case, the last of
 // which has Ended set, unless the process ends before.
 type report struct {
 	Begun    bool
@@ -70,7 +70,7 @@ const (
 	workerVariable = "LOCKTEST_WORKER" // "token number name": which call of a suite the process is for
 	mark           = "locktest-report "
 	// silence is how long a process may say nothing at all: its watchdog, which
-	// ends a case that stands still, speaks several times a second.
+	// ends a case that makes no progress, reports several times a second.
 	silence = 2 * time.Minute
 )
 
@@ -81,7 +81,7 @@ var calls struct {
 	n map[*testing.T]int // of suites, by test
 }
 
-// OnRealServer says that ZK names a ZooKeeper that is not the embedded one.
+// OnRealServer reports whether ZK names a ZooKeeper that is not the embedded one.
 func OnRealServer() bool {
 	spec := os.Getenv("ZK")
 	return spec != "" && spec != ensemble.SpecEmbedded
@@ -137,7 +137,7 @@ func (j *Judge) RunAll(names []string) {
 	}
 }
 
-// Run runs a case as a subtest, and tells it more than the name.
+// Run runs a case as a subtest, and passes it more than the name.
 func (j *Judge) Run(name, about string) (v Verdict) {
 	j.t.Helper()
 	j.t.Run(name, func(t *testing.T) {
@@ -171,7 +171,7 @@ func inTheReadersLanguage(words string) string {
 	return words
 }
 
-// Ask has one case run, and tells it nothing more.
+// Ask runs one case, and passes it only the name.
 func (j *Judge) Ask(name string) Verdict { return j.AskAbout(name, "") }
 
 // AskAbout has one case run, by a new process if need be.
@@ -209,7 +209,7 @@ func (j *Judge) AskAbout(name, about string) (v Verdict) {
 	return v
 }
 
-// casesOfWorker bounds what cases leave in the memory of a process, for that of a
+// casesOfWorker bounds the memory that cases leave used in a process, for that of a
 // lock is bounded.
 const casesOfWorker = 50
 
@@ -228,9 +228,9 @@ type worker struct {
 	kill    func(cmd *exec.Cmd)
 	in      io.WriteCloser
 	reports chan report // closed when the process has closed its output
-	printed *printed
+	printed *outputEnds
 	ended   bool
-	sweep   bool // kill is called after the end, too, for what the process has started
+	sweep   bool // kill is called after the end, too, for processes that it has started
 }
 
 // thisBinary starts the running program again.
@@ -251,13 +251,13 @@ func startWorker(test, suite string, launch Launcher) (*worker, error) {
 	for element := range strings.SplitSeq(test, "/") {
 		pattern = append(pattern, "^"+regexp.QuoteMeta(element)+"$")
 	}
-	token := rand.Text() // nothing but this package knows it, so a lock cannot write a report
+	token := rand.Text() // only this package has it, so a lock cannot write a report
 	cmd, err := launch.Command([]string{"-test.run=" + strings.Join(pattern, "/")},
 		[]string{workerVariable + "=" + token + " " + suite, "ZK=" + ensemble.SpecEmbedded})
 	if err != nil {
 		return nil, err
 	}
-	w := &worker{cmd: cmd, kill: launch.Kill, reports: make(chan report), printed: &printed{over: make(chan struct{})}}
+	w := &worker{cmd: cmd, kill: launch.Kill, reports: make(chan report), printed: &outputEnds{over: make(chan struct{})}}
 	w.cmd.Stderr = w.printed
 	w.cmd.WaitDelay = 5 * time.Second // a process of its own that the lock has started may hold the pipes
 	if w.in, err = w.cmd.StdinPipe(); err != nil {
@@ -275,7 +275,7 @@ func startWorker(test, suite string, launch Launcher) (*worker, error) {
 	return w, nil
 }
 
-// read turns what the process writes into reports.
+// read turns the output of the process into reports.
 func (w *worker) read(out io.Reader, token string) {
 	defer close(w.reports)
 	lines := bufio.NewReaderSize(out, 1<<20)
@@ -373,7 +373,7 @@ func (w *worker) close() {
 	w.cmd.Wait()
 }
 
-// died says why a process has ended in the middle of a case.
+// died returns why a process has ended in the middle of a case.
 func died(output string, state *os.ProcessState, left bool) string {
 	why, rest := "", ""
 	for line := range strings.Lines(output) {
@@ -400,7 +400,7 @@ func died(output string, state *os.ProcessState, left bool) string {
 	return fmt.Sprintf("the process ends (%v) in the middle of the case: the lock calls os.Exit or log.Fatal; return an error", state)
 }
 
-// leakedAt says where a goroutine that is left waits.
+// leakedAt returns where a goroutine that is left waits.
 func leakedAt(stacks string) string {
 	if place := stackOf(stacks, func(block string) bool {
 		return strings.Contains(block, "synctest bubble") && !strings.Contains(block, "testing/synctest.Test(")
@@ -410,7 +410,7 @@ func leakedAt(stacks string) string {
 	return ""
 }
 
-// Leaked says where a goroutine of the lock waits now.
+// Leaked returns where a goroutine of the lock waits now.
 func Leaked() string { return leakedAt(allStacks()) }
 
 // stackOf finds the first goroutine that wanted is true of, and in it the
@@ -438,7 +438,7 @@ func stackOf(stacks string, wanted func(block string) bool) string {
 	return ""
 }
 
-// ofOthers says that a function is of the standard library, whose import paths
+// ofOthers reports whether a function is of the standard library, whose import paths
 // have no dot, or of what a lock is tested with.
 func ofOthers(function string) bool {
 	first, _, slash := strings.Cut(function, "/")
@@ -456,8 +456,8 @@ func ofOthers(function string) bool {
 	}, func(tested string) bool { return strings.HasPrefix(function, tested) })
 }
 
-// printed keeps the beginning and the end of what a process prints.
-type printed struct {
+// outputEnds keeps the beginning and the end of the output of a process.
+type outputEnds struct {
 	mu   sync.Mutex
 	head []byte
 	tail []byte // at most twice as long as it has to be
@@ -469,7 +469,7 @@ const flood = 16 << 20 // bytes that one case may print
 
 const kept = 16 << 10 // of the beginning and of the end, in bytes
 
-func (p *printed) Write(b []byte) (int, error) {
+func (p *outputEnds) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.n += len(b)
@@ -489,8 +489,8 @@ func (p *printed) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// take returns what was printed and forgets it.
-func (p *printed) take() string {
+// take returns the output so far and drops it.
+func (p *outputEnds) take() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	text := string(p.head)

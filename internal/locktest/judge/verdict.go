@@ -2,13 +2,13 @@ package judge
 
 import "os/exec"
 
-// A Verdict is what became of a case.
+// A Verdict is the result of a case.
 type Verdict struct {
 	Case    string
 	Words   string // of its failure; "" if it has not failed
 	Skipped string
 	Printed string // by the lock
-	// Died says that the case has not come to its end: the process has ended, or, if
+	// Died means that the case has not come to its end: the process has ended, or, if
 	// Stuck is set too, the watchdog has ended it.
 	Died, Stuck bool
 	Says        string // see Case.Says

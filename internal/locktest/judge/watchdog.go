@@ -21,7 +21,7 @@ var self *watchdog
 
 // A watchdog reports a case that does not end, and ends the process.
 //
-// Virtual time stands still while anything is busy, so no deadline inside the
+// Virtual time stops while any goroutine is busy, so no deadline inside the
 // case ends a lock that spins; and a deadline in real time would fail a lock
 // that is right on a busy machine. So the watchdog looks at what the process
 // does between two steps of the case: a step is a request that reaches the
@@ -48,9 +48,9 @@ type watchdog struct {
 	trace  string
 }
 
-// limits say what may happen between two steps of a case.
+// limits bound the time and work between two steps of a case.
 type limits struct {
-	processor time.Duration // that the process uses, at most twice a tick in each: a machine may stand still for seconds and count them
+	processor time.Duration // that the process uses, at most twice a tick in each: a machine may stop for seconds and count them
 	idle      int           // ticks at which no goroutine could run, and what they wait for is unknown
 	requests  int64         // at one instant of virtual time
 }
@@ -151,7 +151,7 @@ func (d *watchdog) left(failed bool) {
 		return
 	}
 	if len(d.notes) == 0 {
-		return // the race detector has failed it: end says so
+		return // the race detector has failed it: end reports that
 	}
 	d.say(report{Failures: d.notes, Trace: d.trace})
 	os.Exit(1)
@@ -167,7 +167,7 @@ func (d *watchdog) note(text string) {
 	d.notes = append(d.notes, text)
 }
 
-// step tells that the case goes on.
+// step reports that the case goes on.
 func (d *watchdog) step() {
 	if d != nil {
 		d.steps.Add(1)
@@ -263,7 +263,7 @@ func allStacks() string {
 	}
 }
 
-// anyGoroutine says whether is is true of a goroutine. The one that asks, and
+// anyGoroutine reports whether is is true of a goroutine. The one that asks, and
 // the one that reads the requests, do not count.
 func anyGoroutine(stacks string, is func(state, frames string) bool) bool {
 	for block := range strings.SplitSeq(strings.TrimSpace(stacks), "\n\n") {
@@ -281,7 +281,7 @@ func anyGoroutine(stacks string, is func(state, frames string) bool) bool {
 
 const inBubble = "synctest bubble"
 
-// InLock says whether a goroutine is in a function of the lock; those that run the
+// InLock reports whether a goroutine is in a function of the lock; those that run the
 // tests do not count. It is asked in each case, and the stacks in words take
 // milliseconds.
 func InLock() bool {
@@ -315,7 +315,7 @@ const (
 
 var whoseCode sync.Map // of program counters, by whose
 
-// whose says to whom a place in the program belongs.
+// whose returns to whose code a program counter belongs.
 func whose(pc uintptr) owner {
 	if known, ok := whoseCode.Load(pc); ok {
 		return known.(owner)
@@ -353,7 +353,7 @@ func mayGoOn(state, frames string) bool {
 	return !(strings.HasPrefix(state, "sleep") && strings.Contains(state, inBubble))
 }
 
-// stuck reports what the lock does in place of ending.
+// stuck reports where the lock waits or spins in place of ending.
 func (d *watchdog) stuck(why string) {
 	stacks := allStacks()
 	d.mu.Lock()

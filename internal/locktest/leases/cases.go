@@ -36,14 +36,14 @@ var leaseCases = []stage.TestCase[*leaseWorld]{
 	{Name: "the node of a lost create is looked for after a sync", Group: stage.Faults, Run: searchAfterSync, Exact: true},
 	{Name: "a node of another session is not taken for one's own", Group: stage.Safety, Run: foreignCopy, Exact: true},
 	{Name: "a create that the client keeps back until its next session makes a node that goes", Group: stage.Faults, Run: createInTheNextSession, Basic: true, Exact: true},
-	{Name: "an expired session's holder is told and its Unlock is ErrLost", Group: stage.Faults, Run: expiredLease, Basic: true},
+	{Name: "an expired session's holder is notified and its Unlock returns ErrLost", Group: stage.Faults, Run: expiredLease, Basic: true},
 	{Name: "Unlock after the parent was made again touches nobody else's node", Group: stage.Safety, Run: unlockAfterParentAnew, Basic: true},
 	{Name: "Unlock of a holder that is cut off is not carried out in the next session", Group: stage.Safety, Run: unlockWhileCutOff, Basic: true, Exact: true},
 	{Name: "a holder that is cut off loses the lock before the next one gets in", Group: stage.Safety, Run: cutOff, Basic: true, Exact: true},
 	{Name: "a holder whose answer comes late loses the lock before the next one gets in", Group: stage.Safety, Run: lateAnswer, Basic: true, Exact: true},
 	{Name: "a holder that is cut off for a moment keeps the lock", Group: stage.Faults, Run: shortCut, Basic: true, Exact: true},
 	{Name: "a holder that holds the lock for long keeps it", Group: stage.Liveness, Run: longHold, Basic: true, Exact: true},
-	{Name: "a holder whose node is deleted is told", Group: stage.Faults, Run: deletedLease, Basic: true},
+	{Name: "a holder whose node is deleted is notified", Group: stage.Faults, Run: deletedLease, Basic: true},
 	{Name: "tokens grow though the parent is made again", Group: stage.Liveness, Run: tokensGrow, Basic: true},
 	{Name: "the queue goes by number where numbers wrap", Group: stage.Liveness, Run: wrap, Exact: true},
 	{Name: "a contender with another name waits its turn", Group: stage.Safety, Run: curatorName},
@@ -80,7 +80,7 @@ func (w *leaseWorld) open(in ...*stage.Session) (Lock, *stage.Session) {
 	return l, in[0]
 }
 
-// settle waits, before the client is closed, for what a lock does in the
+// settle waits, before the client is closed, for a lock's work in the
 // background.
 func settle(w *stage.Stage, l Lock) {
 	waiter, ok := l.(Waiter)
@@ -146,7 +146,7 @@ func (w *leaseWorld) release(l Lease, name string) {
 	require.NoError(w, l.Unlock(within(w)), "Unlock of %s fails", name)
 }
 
-// within is a ctx for what must end.
+// within returns a ctx for a call that must end.
 func within(w *leaseWorld) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), stage.Patience)
 	w.Cleanup(cancel)
@@ -327,7 +327,7 @@ func searchAfterSync(w *leaseWorld) {
 	w.keepsWaiting(a, s, "the contender that never got the reply to its create")
 	ops := stage.RequestsOf(s)
 	ops = ops[slices.IndexFunc(ops, stage.CreatesNode):]
-	require.Equal(w, jute.OpSync, ops[1], "the node of a lost create is looked for without a sync: another server may not know of it yet")
+	require.Equal(w, jute.OpSync, ops[1], "the node of a lost create is looked for without a sync: another server may not have it yet")
 	w.release(first, "the holder")
 	w.release(w.gets(a, "it"), "it")
 	w.NothingLeft()
@@ -377,12 +377,12 @@ func unlockAfterParentAnew(w *leaseWorld) {
 	require.NoError(w, err, "an expired holder's Unlock has deleted another contender's node, the new holder's of the same name: two holders")
 	require.Equal(w, before, after, "an expired holder's Unlock has changed the new holder's node")
 	require.ErrorIs(w, unlocked, w.kind.ErrLost, "Unlock after the session has expired")
-	require.False(w, stage.IsClosed(next.Lost()), "the new holder is told that it has lost the lock")
+	require.False(w, stage.IsClosed(next.Lost()), "Lost of the new holder is closed")
 	w.release(next, "the new holder")
 	w.NothingLeft()
 }
 
-// unlockWhileCutOff lets the client keep back what it cannot send, until the
+// unlockWhileCutOff lets the client keep back requests that it cannot send, until the
 // next holder has a node of the same name.
 func unlockWhileCutOff(w *leaseWorld) {
 	lease, s := w.holder(w.Ordinary())
@@ -391,7 +391,7 @@ func unlockWhileCutOff(w *leaseWorld) {
 	w.Hit(back, "the holder's client connects again")
 	unlocked := make(chan error, 1)
 	go judge.Aside(func() { unlocked <- lease.Unlock(within(w)) })
-	time.Sleep(time.Second) // for Unlock to send what it sends
+	time.Sleep(time.Second) // for Unlock to send its requests
 	w.Server.Expire(s.ID)
 	admin := w.Session()
 	w.Eventually("the parent can be deleted", func() bool { return admin.Delete(w.Path, -1) == nil })
@@ -413,7 +413,7 @@ func createInTheNextSession(w *leaseWorld) {
 	require.True(w, w.Server.Cut(s.ID))
 	w.Hit(back, "the client connects again")
 	a := w.begin(l)
-	time.Sleep(time.Second) // for Lock to send what it sends
+	time.Sleep(time.Second) // for Lock to send its requests
 	w.Server.Expire(s.ID)
 	back.Release()
 	w.release(w.gets(a, "a contender whose session has expired before its create was sent"), "it")
@@ -429,7 +429,7 @@ func expiredLease(w *leaseWorld) {
 	err := lease.Unlock(within(w))
 	require.Equal(w, before, w.Nodes(), "an expired holder's Unlock has deleted another contender's node, the new holder's: two holders")
 	require.ErrorIs(w, err, w.kind.ErrLost, "Unlock after the session has expired")
-	require.False(w, stage.IsClosed(next.Lost()), "the new holder is told that it has lost the lock")
+	require.False(w, stage.IsClosed(next.Lost()), "Lost of the new holder is closed")
 	require.Greater(w, next.Token(), lease.Token(), "the token of the next holder is not higher")
 	w.release(next, "the new holder")
 	again, _ := w.holder(s)
@@ -443,12 +443,12 @@ func cutOff(w *leaseWorld) {
 		lease, s := w.holder()
 		next, _ := w.open()
 		a := w.begin(next)
-		time.Sleep(quiet) // the holder has been heard this long ago
+		time.Sleep(quiet) // the time since the holder's last request
 		end := w.silence(s)
 		began := time.Now()
 		w.lost(lease, "the holder has been cut off for longer than its session")
 		require.LessOrEqual(w, time.Since(began), 10*time.Second, "Lost closes later than the session timeout")
-		require.False(w, stage.IsClosed(a.done), "the next one has got the lock before the holder knew that it had lost it: two holders")
+		require.False(w, stage.IsClosed(a.done), "the next one has got the lock before the Lost of the holder was closed: two holders")
 		w.release(w.gets(a, "the next one, when the session has expired"), "it")
 		began = time.Now()
 		require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
@@ -461,7 +461,7 @@ func cutOff(w *leaseWorld) {
 }
 
 // lateAnswer keeps back the answer to a holder's request, and nothing that it
-// sends later arrives: the server has heard of the session for the last time when
+// sends later arrives: the server has received the session's last packet when
 // the request arrived.
 func lateAnswer(w *leaseWorld) {
 	lease, s := w.holder()
@@ -473,7 +473,7 @@ func lateAnswer(w *leaseWorld) {
 	time.Sleep(6 * time.Second)
 	late.Release()
 	w.lost(lease, "the holder has been cut off for longer than its session")
-	require.False(w, stage.IsClosed(a.done), "the next one has got the lock before the holder knew that it had lost it: two holders; count the session timeout from when the request was sent, not from when its answer arrives")
+	require.False(w, stage.IsClosed(a.done), "the next one has got the lock before the Lost of the holder was closed: two holders; count the session timeout from when the request was sent, not from when its answer arrives")
 	w.release(w.gets(a, "the next one, when the session has expired"), "it")
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
 	end()

@@ -34,7 +34,7 @@ import (
 // On ZooKeepers other than the embedded one the series is skipped.
 //
 // The cases run in a process of their own, as those of Run do. If many cases do
-// not end, the series stops, and says so.
+// not end, the series stops with a message.
 func RunFaults(t *testing.T, s Subject) {
 	t.Helper()
 	if judge.OnRealServer() {
@@ -126,7 +126,7 @@ var pairs = flag.Int("locktest.pairs", 0, "the fault series has pairs of faults,
 
 func today() int { return time.Now().UTC().YearDay() }
 
-// A situation is what a contender meets.
+// A situation is the state of the queue for a contender.
 type situation struct {
 	name   string
 	holder bool // a contender of another session holds the lock, and lets go of it while ours waits
@@ -145,12 +145,12 @@ var situations = []situation{
 	{name: "the same Mutex holds the lock and another session waits", beside: true, before: true},
 }
 
-// A damage is what happens to a request.
+// A damage is a fault of a request.
 type damage struct {
 	name   string
 	inject func(w *stage.Stage, s *stage.Session, n int) *zkserver.Fault
 	breaks bool                                   // the connection, and nothing else
-	then   func(w *stage.Stage, s *stage.Session) // before what is held goes on
+	then   func(w *stage.Stage, s *stage.Session) // before the held request goes on
 }
 
 var damages = []damage{
@@ -208,18 +208,18 @@ func (c faultCase) name(requests []jute.Op) string {
 // has sent from Lock on.
 func (c faultCase) play(w *stage.Stage, subject Subject) []jute.Op {
 	sit := situations[c.Situation]
-	seen := &witness{w: w, broken: len(c.Faults) > 1 && !slices.ContainsFunc(c.Faults, func(f fault) bool { return !damages[f.Damage].breaks })}
+	seen := &exclusionChecker{w: w, broken: len(c.Faults) > 1 && !slices.ContainsFunc(c.Faults, func(f fault) bool { return !damages[f.Damage].breaks })}
 	ours := w.Session()
 	open := subject.Open(ours.Conn, w.Path)
-	var others []*guest
+	var others []*otherContender
 	if sit.beside {
-		others = append(others, seen.guest("the holder, of the same Mutex", ours, open("beside"), subject))
+		others = append(others, seen.join("the holder, of the same Mutex", ours, open("beside"), subject))
 	}
 	if sit.holder {
-		others = append(others, seen.guest("the holder", w.Session(), nil, subject))
+		others = append(others, seen.join("the holder", w.Session(), nil, subject))
 	}
 	if sit.before {
-		others = append(others, seen.guest("the waiter before ours", w.Session(), nil, subject))
+		others = append(others, seen.join("the waiter before ours", w.Session(), nil, subject))
 	}
 	already := len(stage.RequestsOf(ours))
 
@@ -246,7 +246,7 @@ func (c faultCase) play(w *stage.Stage, subject Subject) []jute.Op {
 		}
 	}()
 	// The others let go when ours waits or is through, or when every fault has
-	// held up what it was to hold up.
+	// held up its request.
 	time.Sleep(5 * time.Second)
 	for _, g := range others {
 		g.leave()
@@ -264,7 +264,7 @@ func (c faultCase) play(w *stage.Stage, subject Subject) []jute.Op {
 	if subject.Level == stage.Basic && c.losesCreate(requests) {
 		w.Server.Expire(ours.SessionID())
 	}
-	next := seen.guest("the next one", w.Session(), nil, subject)
+	next := seen.join("the next one", w.Session(), nil, subject)
 	next.leave()
 	w.Eventually("the next one has been let in, and has let go", func() bool { return stage.IsClosed(next.through) })
 	w.NothingLeft()
@@ -287,10 +287,10 @@ func (c faultCase) strike(w *stage.Stage, ours *stage.Session, end func()) (stop
 			case <-over:
 				return
 			}
-			time.Sleep(10 * time.Millisecond) // what is held is late, and others go on meanwhile
+			time.Sleep(10 * time.Millisecond) // the held request is late, and others go on meanwhile
 			if c.Ends && i == 0 {
 				end()
-				time.Sleep(10 * time.Millisecond) // time to return, while what is held is held still
+				time.Sleep(10 * time.Millisecond) // time to return, while the request is still held
 			}
 			if damage.then != nil {
 				damage.then(w, ours)
@@ -312,7 +312,7 @@ func (c faultCase) losesCreate(requests []jute.Op) bool {
 }
 
 // contend is our contender.
-func (c faultCase) contend(ctx context.Context, w *stage.Stage, seen *witness, s *stage.Session, l Lock, subject Subject) {
+func (c faultCase) contend(ctx context.Context, w *stage.Stage, seen *exclusionChecker, s *stage.Session, l Lock, subject Subject) {
 	sit, already := situations[c.Situation], len(stage.RequestsOf(s))
 	acquire := l.Lock
 	if sit.try {
@@ -348,9 +348,9 @@ func (c faultCase) contend(ctx context.Context, w *stage.Stage, seen *witness, s
 	}
 }
 
-// A witness sees which contenders hold the lock, and that they do so one after
-// the other.
-type witness struct {
+// An exclusionChecker records which contenders hold the lock, and checks that they
+// do so one after the other.
+type exclusionChecker struct {
 	w       *stage.Stage
 	mu      sync.Mutex
 	inside  []*holding
@@ -366,9 +366,9 @@ type holding struct {
 }
 
 // in notes that a contender holds the lock until the func is called, the lease
-// is lost, or its session is ended behind its back: no client can know of that
-// before it hears from a server.
-func (v *witness) in(name string, s *stage.Session, lease Lease) (out func()) {
+// is lost, or its session is ended behind its back: no client can notice that
+// before a server answers.
+func (v *exclusionChecker) in(name string, s *stage.Session, lease Lease) (out func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	me := &holding{name, s, s.SessionID(), lease}
@@ -392,32 +392,32 @@ func (v *witness) in(name string, s *stage.Session, lease Lease) (out func()) {
 	}
 }
 
-func (v *witness) valid(s *holding) bool {
+func (v *exclusionChecker) valid(s *holding) bool {
 	return !stage.IsClosed(s.lease.Lost()) &&
 		slices.ContainsFunc(v.w.Server.Sessions(), func(live zkserver.Session) bool { return live.ID == s.id })
 }
 
-// alive says that a client has the session still with which it began.
-func (v *witness) alive(s *stage.Session) bool {
+// alive reports whether a client has the session still with which it began.
+func (v *exclusionChecker) alive(s *stage.Session) bool {
 	return slices.ContainsFunc(v.w.Server.Sessions(), func(live zkserver.Session) bool { return live.ID == s.ID })
 }
 
-// A guest is a contender without faults of its own; one of the same session as
-// ours meets those of ours. It lets go when it is told to.
-type guest struct {
+// An otherContender has no faults of its own; one of the same session as ours
+// meets those of ours. It releases the lock when the test says so.
+type otherContender struct {
 	name    string
 	leave   func()
 	through chan struct{}
 }
 
-// guest returns when the guest holds the lock or waits for it.
-func (v *witness) guest(name string, s *stage.Session, l Lock, subject Subject) *guest {
+// join returns when the other contender holds the lock or waits for it.
+func (v *exclusionChecker) join(name string, s *stage.Session, l Lock, subject Subject) *otherContender {
 	if l == nil {
 		l = subject.Open(s.Conn, v.w.Path)(name)
 		settle(v.w, l)
 	}
 	let := make(chan struct{})
-	g := &guest{name: name, leave: func() { close(let) }, through: make(chan struct{})}
+	g := &otherContender{name: name, leave: func() { close(let) }, through: make(chan struct{})}
 	go func() {
 		defer close(g.through)
 		var lease Lease

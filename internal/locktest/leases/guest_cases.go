@@ -221,7 +221,7 @@ func closedBefore(w *leaseWorld) {
 	began := time.Now()
 	_, err := l.Lock(within(w))
 	require.ErrorIs(w, err, zk.ErrClosing, "Lock with a closed client")
-	if w.Server != nil { // a real server and a busy machine take what time they need
+	if w.Server != nil { // a real server and a busy machine take the time that they need
 		require.Less(w, time.Since(began), 5*time.Second)
 	}
 	_, err = l.TryLock(within(w))

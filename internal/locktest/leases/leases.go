@@ -1,4 +1,4 @@
-// Package leases is what every lock with leases must do: a suite of cases, and the fault
+// Package leases is a suite for locks with leases: cases that each must pass, and the fault
 // series.
 package leases
 
@@ -11,7 +11,7 @@ import (
 )
 
 // A Subject is a kind of lock that hands out leases: it takes a ctx,
-// tells when it is lost, and has fencing tokens.
+// reports when it is lost, and has fencing tokens.
 type Subject struct {
 	// Open returns what makes the contenders of one client, which share what
 	// they may share. The session timeout is ten seconds, and on a ZooKeeper
@@ -35,7 +35,7 @@ type Lock interface {
 	TryLock(ctx context.Context) (Lease, error)
 }
 
-// A Waiter is a Lock that can tell when what it does in the background
+// A Waiter is a Lock that can wait until what it does in the background
 // has ended. Before the suite closes a client it calls Wait of every Lock
 // of the client that has one; an error fails the case.
 type Waiter interface {

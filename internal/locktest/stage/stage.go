@@ -1,5 +1,5 @@
 // Package stage is where the cases of a suite are played: a ZooKeeper, sessions of it,
-// and what a case waits for there.
+// and the waits of a case there.
 package stage
 
 import (
@@ -35,7 +35,7 @@ type Stage struct {
 	*judge.Case
 	Server *zkserver.Server // nil: a real ZooKeeper
 	Path   string           // of the lock; nothing is there yet, nor above it
-	// Queue says that Path is the parent of the contenders' nodes.
+	// Queue means that Path is the parent of the contenders' nodes.
 	Queue  bool
 	strict bool // no goroutine may be left when the case is over
 	zoo    *ensemble.Ensemble
@@ -145,7 +145,7 @@ func (w *Stage) over(goroutines int) {
 // session.
 const CalmTimeout = 20 * time.Minute
 
-// removeAll deletes what a case may have left on a real server.
+// removeAll deletes nodes that a case may have left on a real server.
 func (w *Stage) removeAll(conn *zk.Conn, p string) {
 	children, _, _ := conn.Children(p)
 	for _, child := range children {
@@ -185,21 +185,21 @@ func (w *Stage) SessionFor(timeout time.Duration) *Session {
 
 // Ordinary opens a session as most users of go-zookeeper do, with zk.Connect: in
 // such a client a request can wait for the next session. It has three
-// servers, because a client that has tried them all fails what waits.
+// servers, because in a client that has tried them all the waiting requests fail.
 func (w *Stage) Ordinary() *Session {
 	w.Helper()
 	tap := wiretap.New(wiretap.WithLog())
 	conn, _, err := zk.Connect([]string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, 10*time.Second,
-		zk.WithDialer(tap.Dialer(w.Server.Dial)), zk.WithLogger(silent{}), zk.WithMaxConnBufferSize(64<<10), zk.WithEventCallback(func(zk.Event) {}))
+		zk.WithDialer(tap.Dialer(w.Server.Dial)), zk.WithLogger(silentLogger{}), zk.WithMaxConnBufferSize(64<<10), zk.WithEventCallback(func(zk.Event) {}))
 	require.NoError(w, err)
 	w.Cleanup(conn.Close)
 	w.Eventually("the client has a session", func() bool { return conn.State() == zk.StateHasSession })
 	return &Session{conn, tap, conn.SessionID()}
 }
 
-type silent struct{}
+type silentLogger struct{}
 
-func (silent) Printf(string, ...any) {}
+func (silentLogger) Printf(string, ...any) {}
 
 // Aside calls an operation of a lock in a goroutine of its own; its result
 // comes on the channel.
@@ -214,7 +214,7 @@ func (w *Stage) Aside(what string, f func() error) <-chan error {
 	return result
 }
 
-// Result waits for what an operation that must end returns.
+// Result waits for the result of an operation that must end.
 func (w *Stage) Result(ch <-chan error, what string) error {
 	w.Helper()
 	select {
@@ -259,7 +259,7 @@ func (w *Stage) Waits(ch <-chan error, s *Session, name string) {
 		if n := s.Tap.Counts().Total() - before; n > 5 {
 			return fmt.Sprintf("%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, Patience)
 		}
-		return fmt.Sprintf("%s waits without a watch: no event will tell it of the release%s", name, w.Why())
+		return fmt.Sprintf("%s waits without a watch: no event will wake it at the release%s", name, w.Why())
 	})
 }
 
@@ -277,7 +277,7 @@ func (w *Stage) WaitFor(d time.Duration, ok func() bool) {
 }
 
 // WaitUntil waits for a state. It polls: in virtual time that is exact to one
-// part in a hundred and almost free, and a real server tells nothing.
+// part in a hundred and almost free, and a real server shows nothing.
 func (w *Stage) WaitUntil(what string, ok func() bool, failure func() string) {
 	w.Helper()
 	begin := time.Now()
@@ -324,7 +324,7 @@ func (w *Stage) Why() string {
 	return ":\n    " + strings.Join(slices.Compact(lines), "\n    ")
 }
 
-// watched says what a watch that is set will tell of.
+// watched says for which change a watch is set.
 func (w *Stage) watched(watch zkserver.Watch) string {
 	_, exists := w.Server.Node(watch.Path)
 	name := strings.TrimPrefix(watch.Path, path.Dir(w.Path)+"/")
@@ -336,7 +336,7 @@ func (w *Stage) watched(watch zkserver.Watch) string {
 	case watch.Children:
 		return fmt.Sprintf("a contender watches the children of %s", name)
 	}
-	return fmt.Sprintf("a contender watches %s, which is there still", name)
+	return fmt.Sprintf("a contender watches %s, which is still there", name)
 }
 
 // Expire ends a session behind its client's back.
@@ -494,7 +494,7 @@ func LastRequest(s *Session, n int) jute.Op {
 	return jute.OpError
 }
 
-// ByClient says that the client sends requests of this kind by itself: no lock
+// ByClient reports whether the client sends requests of this kind by itself: no lock
 // decides whether and when.
 func ByClient(op jute.Op) bool {
 	return op == jute.OpPing || op == jute.OpConnect || op == jute.OpSetWatches
@@ -513,7 +513,7 @@ func Number(s *Session, n int) func(zkserver.Request) bool {
 	}
 }
 
-// RequestsOf lists what a session's lock has sent.
+// RequestsOf lists the requests of a session's lock.
 func RequestsOf(s *Session) (ops []jute.Op) {
 	for _, e := range s.Tap.Log() {
 		if e.Kind == wiretap.Request && !ByClient(e.Op) {
@@ -523,7 +523,7 @@ func RequestsOf(s *Session) (ops []jute.Op) {
 	return ops
 }
 
-// IsClosed says that a channel is closed.
+// IsClosed reports whether a channel is closed.
 func IsClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -533,7 +533,7 @@ func IsClosed(c <-chan struct{}) bool {
 	}
 }
 
-// CreatesNode says that a request makes a node that a lock may leave behind.
+// CreatesNode reports whether a request makes a node that a lock may leave behind.
 func CreatesNode(op jute.Op) bool {
 	return op == jute.OpCreate || op == jute.OpMulti || op == jute.OpCreate2 || op == jute.OpCreateContainer || op == jute.OpCreateTTL
 }

@@ -10,13 +10,13 @@ import (
 	"example.com/zklock/internal/locktest/judge"
 )
 
-// A Group says what a case is about. The exercises give points by group.
+// A Group is the subject of a case. The exercises give points by group.
 type Group string
 
 const (
 	// Safety: two are never inside at once, and nobody deletes another's node.
 	Safety Group = "safety"
-	// Liveness: what should happen happens. A waiter gets in, TryLock and Unlock do
+	// Liveness: the lock makes progress. A waiter gets in, TryLock and Unlock do
 	// what they say, and no node is left.
 	Liveness Group = "liveness"
 	// Faults: requests that are lost, sessions that end, errors.

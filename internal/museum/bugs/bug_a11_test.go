@@ -20,7 +20,7 @@ import (
 //	}
 //
 // If the connection breaks during exists, the exception is printed and the
-// method ends. Then lock() ends, too, and its caller believes that it holds
+// method ends. Then lock() ends, too, and its caller goes on as if it held
 // the lock.
 func TestBugA11_AnExceptionWhileWaitingEndsLockAsIfItWereHeld(t *testing.T) {
 	bug := museum.Exhibit("A11")

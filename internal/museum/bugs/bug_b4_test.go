@@ -15,7 +15,7 @@ import (
 
 // redisWithReentrantLock is article B's class of that name.
 //
-// B4. The value is empty, so nobody can know which client set the key:
+// B4. The value is empty, so nothing shows which client set the key:
 //
 //	return jedis.set(key, "", "nx", "ex", 5L) != null;
 //	…

@@ -48,14 +48,14 @@ func TestBugD12_TheHeartbeatKeepsNothing(t *testing.T) {
 		b.Start()
 		a.CutOff()
 		s.Pass(museum.SessionTimeout)
-		require.True(s, isLost(a), "a holder that is cut off knows that the lock is lost")
+		require.True(s, isLost(a), "the Lost of a holder that is cut off is closed")
 		b.GetsIn()
 	})
 }
 
 // A heartbeat changes the node that the next waiter watches. The watch fires for
 // the change and is used up, and the watcher reacts to nodedeleted alone, so the
-// waiter learns nothing of the release.
+// waiter gets no event of the release.
 func TestBugD12_AHeartbeatUsesUpTheWaitersWatch(t *testing.T) {
 	start := func(s *museum.Stage) (a, b *museum.Client) {
 		a, b = s.Client(), s.Client()

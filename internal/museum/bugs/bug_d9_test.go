@@ -28,7 +28,7 @@ func TestBugD9_TheLockBWaitsForTheLockA(t *testing.T) {
 	}
 	bug.Happens(t, listings.NewDistributedLock, func(s *museum.Stage) {
 		b := play(s)
-		b.Note("wants the lock b, which is free")
+		b.Note("asks for the lock b, which is free")
 		require.ErrorIs(s, b.Fails(), listings.ErrWaitTime)
 	})
 	bug.Cured(t, newPredecessor, func(s *museum.Stage) {

@@ -57,7 +57,7 @@ func TestBugE1_AProcessThatIsPausedWritesLate(t *testing.T) {
 	defer child.Wait()
 	defer child.Process.Kill()
 	lines := bufio.NewScanner(out)
-	hears := func(what string) (rest string) {
+	next := func(what string) (rest string) {
 		for lines.Scan() {
 			if rest, ok := strings.CutPrefix(lines.Text(), what+" "); ok {
 				return rest
@@ -68,7 +68,7 @@ func TestBugE1_AProcessThatIsPausedWritesLate(t *testing.T) {
 	}
 
 	var unfenced, fenced register
-	hears("holds")
+	next("holds")
 	require.NoError(t, child.Process.Signal(syscall.SIGSTOP))
 	fmt.Fprintln(in, "go on") // the child reads it when it is woken
 
@@ -82,12 +82,12 @@ func TestBugE1_AProcessThatIsPausedWritesLate(t *testing.T) {
 	require.NoError(t, fenced.writeFenced(fenced.value+1, l.Token()))
 
 	require.NoError(t, child.Process.Signal(syscall.SIGCONT))
-	token, err := strconv.ParseInt(hears("writes"), 10, 64)
+	token, err := strconv.ParseInt(next("writes"), 10, 64)
 	require.NoError(t, err)
 	unfenced.write(0 + 1) // it had read 0
 	require.Equal(t, 1, unfenced.value, "without a token one of two additions is lost")
 	require.ErrorIs(t, fenced.writeFenced(0+1, token), errStale)
-	require.Equal(t, "true", hears("lost"), "the lease of the paused process is lost")
+	require.Equal(t, "true", next("lost"), "the lease of the paused process is lost")
 	io.Copy(io.Discard, out)
 
 	require.NoError(t, fenced.writeFenced(fenced.value+1, l.Token()))

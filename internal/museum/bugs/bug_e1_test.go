@@ -16,7 +16,7 @@ import (
 // because the node of a client that is cut off is deleted with its session.
 //
 // That is what breaks it. The node is deleted, the next contender gets the
-// lock, and the holder that was cut off or paused does not know it: it
+// lock, and the holder that was cut off or paused does not notice it: it
 // continues where it was. No lock can prevent that, and ours cannot either.
 // But our lock has a fencing token, and with it the resource can refuse a
 // write that comes late.
@@ -24,7 +24,7 @@ import (
 // The article has no listing of it. So it happens to step 3's lock, which is
 // the article's chain without a mistake.
 
-// A register is what the lock is to protect: a number that two clients read,
+// A register is protected by the lock: a number that two clients read,
 // add one to, and write back.
 type register struct {
 	value   int
@@ -82,7 +82,7 @@ func TestBugE1_AHolderPausedBeyondItsSessionWritesLate(t *testing.T) {
 			return r.writeFenced(value, leaseOf(c).Token())
 		})
 		require.ErrorIs(s, late, errStale)
-		require.True(s, isLost(a), "and it knows")
+		require.True(s, isLost(a), "and its Lost is closed")
 		require.ErrorIs(s, a.Unlock(), timeout.ErrLost)
 		require.NoError(s, b.Unlock())
 		a.Lock()

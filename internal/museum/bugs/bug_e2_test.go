@@ -78,6 +78,6 @@ func TestBugE2_CompareAndDeleteDoesNotProtectTheResource(t *testing.T) {
 		b.GetsIn()
 		require.NoError(s, r.writeFenced(r.value+1, leaseOf(b).Token()))
 		require.ErrorIs(s, r.writeFenced(valueOfA+1, tokenOfA), errStale)
-		require.Equal(s, 1, r.value, "only B has added one, and A knows that it has not")
+		require.Equal(s, 1, r.value, "only B has added one, and A has got the refusal")
 	})
 }

@@ -1,4 +1,4 @@
-// Package java has what Java offers and Go does not, for the articles'
+// Package java has the parts of Java that Go does not have, for the articles'
 // listings. A thread that still waits here at the end of a play exits, so that
 // a test ends although the bug makes the thread wait forever.
 package java
@@ -116,7 +116,7 @@ func BinarySearch(names []string, name string) int {
 // A Thread can be interrupted while it sleeps.
 type Thread struct{ interrupted chan struct{} }
 
-// ErrInterrupted is what Sleep throws.
+// ErrInterrupted is thrown by Sleep.
 var ErrInterrupted = errors.New("InterruptedException")
 
 // StartThread runs f in a thread of its own, which begins when all other

@@ -71,7 +71,7 @@ func (l *zkClientLock) Unlock() error {
 	return nil
 }
 
-// zkClient is what the listing uses of the library of that name.
+// zkClient has the calls of the library of that name that the listing uses.
 type zkClient struct{ conn *zk.Conn }
 
 type dataListener struct {
@@ -120,7 +120,7 @@ func (c zkClient) subscribeDataChanges(path string, l *dataListener) {
 	}
 	must(err)
 	go func() {
-		defer func() { _ = recover() }() // the library's event thread logs what is thrown
+		defer func() { _ = recover() }() // the library's event thread logs the exception
 		event := <-events
 		switch {
 		case l.unsubscribed.Load():

@@ -88,5 +88,5 @@ func (l *distributedLock) Unlock() error {
 	return nil
 }
 
-// ErrNullPath is what delete(null, -1) throws.
+// ErrNullPath is thrown by delete(null, -1).
 var ErrNullPath = errors.New("IllegalArgumentException: Path cannot be null")

@@ -14,10 +14,10 @@ import (
 	"example.com/zklock/internal/explore/film"
 )
 
-// A stock is what the lock of E1 and E2 protects: a number in the znode above
+// A stock is protected by the lock of E1 and E2: a number in the znode above
 // the lock's own. Each holder reads it when it gets the lock, and writes it,
 // with one added, when it unlocks. A holder that was paused in between writes
-// what it has computed from an old number.
+// a result that it has computed from an old number.
 type stock struct {
 	fenced bool // it refuses a token that is lower than one it has seen
 
@@ -56,7 +56,7 @@ func (s *stock) under(lock explore.Subject) explore.Subject {
 	return lock
 }
 
-// lost says whether an addition is lost: then there are more of them than the
+// lost reports whether an addition is lost: then there are more of them than the
 // highest number says.
 func (s *stock) lost() string {
 	s.mu.Lock()
@@ -104,7 +104,7 @@ func (s *stock) write(conn *zk.Conn, at string, token int64, number int) error {
 	}
 }
 
-// look returns what is stored: 0 and 0 at first.
+// look returns the stored numbers: 0 and 0 at first.
 func look(conn *zk.Conn, at string) (number int, token int64, version int32, err error) {
 	data, stat, err := conn.Get(at)
 	if err != nil {

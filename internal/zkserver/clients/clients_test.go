@@ -1,8 +1,8 @@
 //go:build unix
 
 // Package clients_test lets clients that are not ours count to 100 on the
-// embedded server: what it serves is ZooKeeper's protocol, not what one Go
-// library happens to need of it.
+// embedded server: it serves ZooKeeper's protocol, not only the part that one Go
+// library needs.
 //
 // Each client runs as several operating-system processes. A process takes the
 // lock under test, reads the counter, writes it back plus one, and releases
@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	total    = 100             // what the processes of a client count to, together
+	total    = 100             // to which the processes of a client count, together
 	patience = 5 * time.Minute // how long something that must happen may take
 	counter  = "/counter"
 )
@@ -97,8 +97,8 @@ func needs(t *testing.T, packages map[string]string) {
 	report("not installed: Debian's %s", strings.Join(slices.Compact(missing), ", "))
 }
 
-// A game is one counter and the processes that count.
-type game struct {
+// A counterTest is one counter and the processes that count.
+type counterTest struct {
 	*testing.T
 	srv       *zkserver.Server // nil: whatever ZK names
 	addr      string
@@ -106,11 +106,11 @@ type game struct {
 	processes []*process
 }
 
-// newGame starts a server with a counter that stands at 0.
-func newGame(t *testing.T) *game {
+// newCounterTest starts a server with a counter of 0.
+func newCounterTest(t *testing.T) *counterTest {
 	t.Helper()
 	aboutTheEmbeddedServer(t)
-	g := &game{T: t, srv: zkserver.Run(t), counter: counter}
+	g := &counterTest{T: t, srv: zkserver.Run(t), counter: counter}
 	var err error
 	g.addr, err = g.srv.Listen()
 	require.NoError(t, err)
@@ -126,7 +126,7 @@ func newGame(t *testing.T) *game {
 
 // start runs one more process, which is killed when the test ends if it still
 // lives.
-func (g *game) start(env []string, argv ...string) *process {
+func (g *counterTest) start(env []string, argv ...string) *process {
 	g.Helper()
 	p := &process{
 		name:   fmt.Sprintf("process %d", len(g.processes)+1),
@@ -159,12 +159,12 @@ func (g *game) start(env []string, argv ...string) *process {
 }
 
 // all waits until every one of the processes has said a line.
-func (g *game) all(processes []*process, line string) {
+func (g *counterTest) all(processes []*process, line string) {
 	g.Helper()
 	ctx, cancel := context.WithTimeout(g.Context(), patience)
 	defer cancel()
 	for _, p := range processes {
-		_, err := p.hear(ctx, regexp.MustCompile("^"+regexp.QuoteMeta(line)+"$"))
+		_, err := p.nextLine(ctx, regexp.MustCompile("^"+regexp.QuoteMeta(line)+"$"))
 		require.NoError(g, err)
 	}
 }
@@ -172,19 +172,19 @@ func (g *game) all(processes []*process, line string) {
 // say sends a line to each of the processes.
 func say(processes []*process, line string) {
 	for _, p := range processes {
-		// One that cannot be told has ended; that shows where it is heard.
+		// If that fails, it has ended; reading its output shows that.
 		io.WriteString(p.stdin, line+"\n")
 	}
 }
 
 // hold keeps the next request of a kind for the counter from the server until
 // Release, and with it the process that sent it in its critical section.
-func (g *game) hold(op jute.Op) *zkserver.Fault {
+func (g *counterTest) hold(op jute.Op) *zkserver.Fault {
 	return g.srv.Hold(func(r zkserver.Request) bool { return r.Op == op && r.Path == counter })
 }
 
 // hit waits until a process has met a fault.
-func (g *game) hit(f *zkserver.Fault, what string) {
+func (g *counterTest) hit(f *zkserver.Fault, what string) {
 	g.Helper()
 	g.eventually(what, func() bool {
 		select {
@@ -197,9 +197,9 @@ func (g *game) hit(f *zkserver.Fault, what string) {
 }
 
 // eventually waits for a state of the server. It polls: there is nothing to
-// be told by. It gives up when a process ends, because no process may end before
-// it is told to.
-func (g *game) eventually(what string, ok func() bool) {
+// be recognized by. It gives up when a process ends, because no process may end
+// before it gets the order to.
+func (g *counterTest) eventually(what string, ok func() bool) {
 	g.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
 		for _, p := range g.processes {
@@ -216,7 +216,7 @@ func (g *game) eventually(what string, ok func() bool) {
 }
 
 // exits waits until a process has ended.
-func (g *game) exits(p *process) {
+func (g *counterTest) exits(p *process) {
 	g.Helper()
 	select {
 	case <-p.exited:
@@ -228,7 +228,7 @@ func (g *game) exits(p *process) {
 // leave lets the processes end, and checks that each ends well and in good
 // order: with its session closed, not left to expire, as far as the server
 // can be asked.
-func (g *game) leave() {
+func (g *counterTest) leave() {
 	g.Helper()
 	for _, p := range g.processes {
 		p.stdin.Close()
@@ -244,7 +244,7 @@ func (g *game) leave() {
 
 // counted fails unless the turns of all processes are on the counter, each written
 // once, and none of the nodes has a child left.
-func (g *game) counted(locks ...string) {
+func (g *counterTest) counted(locks ...string) {
 	g.Helper()
 	n, ok := g.srv.Node(counter)
 	require.True(g, ok)
@@ -261,7 +261,7 @@ func (g *game) counted(locks ...string) {
 // first process that gets the lock is held in it until all others are in the
 // queue: from there on each process competes, however fast it is. The nodes of
 // the queue are children of the locks.
-func (g *game) queueing(locks ...string) {
+func (g *counterTest) queueing(locks ...string) {
 	g.Helper()
 	first := g.hold(jute.OpSetData)
 	g.all(g.processes, "ready")
@@ -280,16 +280,16 @@ func (g *game) queueing(locks ...string) {
 	g.leave()
 }
 
-// A process is one client. As a writer it takes what the process says.
+// A process is one client. As a writer it takes the output of the process.
 type process struct {
 	name   string
 	stdin  io.WriteCloser
-	exited chan struct{} // closed when it has ended and been heard to the end
+	exited chan struct{} // closed when it has ended and its output has been read
 	err    error         // what it ended with; to be read after exited
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	text string     // all that it has said
-	next int        // offset of the first line in text that hear has not seen
+	next int        // offset of the first line in text that nextLine has not seen
 	said chan struct{}
 }
 
@@ -302,8 +302,8 @@ func (p *process) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// hear returns the next line that matches, and drops those before it.
-func (p *process) hear(ctx context.Context, want *regexp.Regexp) (string, error) {
+// nextLine returns the next line that matches, and drops those before it.
+func (p *process) nextLine(ctx context.Context, want *regexp.Regexp) (string, error) {
 	for over := false; ; {
 		p.mu.Lock()
 		for {
@@ -325,7 +325,7 @@ func (p *process) hear(ctx context.Context, want *regexp.Regexp) (string, error)
 		select {
 		case <-said:
 		case <-p.exited:
-			over = true // look once more at what it said last
+			over = true // look once more at its last lines
 		case <-ctx.Done():
 			return "", fmt.Errorf("%s does not say %q; it said:\n%s", p.name, want, p.all())
 		}

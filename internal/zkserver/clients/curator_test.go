@@ -39,20 +39,20 @@ func compileCurator(t *testing.T) string {
 	return classes + ":" + curatorPath
 }
 
-func (g *game) startJava(classPath, program string, args ...string) *process {
+func (g *counterTest) startJava(classPath, program string, args ...string) *process {
 	g.Helper()
 	java := []string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classPath, program} // starts faster
 	return g.start(nil, append(java, args...)...)
 }
 
-func (g *game) startCurator(classPath, kind, path string, threads, turns int) *process {
+func (g *counterTest) startCurator(classPath, kind, path string, threads, turns int) *process {
 	g.Helper()
 	return g.startJava(classPath, "Counter", g.addr, kind, path, g.counter, strconv.Itoa(threads), strconv.Itoa(turns))
 }
 
 func TestCuratorInterProcessMutexCountsTo100(t *testing.T) {
 	classPath := compileCurator(t)
-	g := newGame(t)
+	g := newCounterTest(t)
 	for range 4 {
 		g.startCurator(classPath, "mutex", "/curator/mutex", 1, total/4)
 	}
@@ -62,7 +62,7 @@ func TestCuratorInterProcessMutexCountsTo100(t *testing.T) {
 func TestCuratorInterProcessReadWriteLockCountsTo100(t *testing.T) {
 	const lock = "/curator/rw"
 	classPath := compileCurator(t)
-	g := newGame(t)
+	g := newCounterTest(t)
 	var readers, writers []*process
 	for range 2 {
 		readers = append(readers, g.startCurator(classPath, "read", lock, 1, total/2))

@@ -103,27 +103,27 @@ type locker interface {
 	Unlock() error
 }
 
-type nothing struct{}
+type noLock struct{}
 
-func (nothing) Lock() error   { return nil }
-func (nothing) Unlock() error { return nil }
+func (noLock) Lock() error   { return nil }
+func (noLock) Unlock() error { return nil }
 
-// locksOf returns what makes the locks of the contenders in a session.
+// locksOf returns a function that makes the locks of the contenders in a session.
 func locksOf(kind string, conn *zk.Conn, path string) (func() locker, error) {
 	switch kind {
 	case "zk.Lock":
 		return func() locker { return zk.NewLock(conn, path, zk.WorldACL(zk.PermAll)) }, nil
 	case "step5":
 		mutex, err := zklock.New(conn, path, zklock.WithSessionTimeout(sessionTimeout))
-		return func() locker { return &owned{mutex: mutex, owner: zklock.NewOwner("counter")} }, err
+		return func() locker { return &ownerLock{mutex: mutex, owner: zklock.NewOwner("counter")} }, err
 	case "nothing":
-		return func() locker { return nothing{} }, nil
+		return func() locker { return noLock{} }, nil
 	}
 	return nil, fmt.Errorf("no lock is called %q", kind)
 }
 
 // count takes turns at the counter. It is read in the session of the lock: the
-// server of another session may not have what was written last.
+// server of another session may not have the last write.
 func count(conn *zk.Conn, lock locker, counter string, turns int) error {
 	for range turns {
 		if err := lock.Lock(); err != nil {
@@ -147,7 +147,7 @@ func count(conn *zk.Conn, lock locker, counter string, turns int) error {
 	return nil
 }
 
-func (g *game) startGo(kind, path string, sessions, each, turns int) *process {
+func (g *counterTest) startGo(kind, path string, sessions, each, turns int) *process {
 	g.Helper()
 	self, err := os.Executable()
 	require.NoError(g, err)
@@ -156,7 +156,7 @@ func (g *game) startGo(kind, path string, sessions, each, turns int) *process {
 }
 
 func TestZkLockCountsTo100(t *testing.T) {
-	g := newGame(t)
+	g := newCounterTest(t)
 	for range 4 {
 		g.startGo("zk.Lock", "/zk/lock", 1, 1, total/4)
 	}
@@ -165,7 +165,7 @@ func TestZkLockCountsTo100(t *testing.T) {
 
 // What the other tests rely on: without a lock the counting fails.
 func TestTwoHoldersAreFoundOut(t *testing.T) {
-	g := newGame(t)
+	g := newCounterTest(t)
 	slow := g.startGo("nothing", "-", 1, 1, 1)
 	g.all(g.processes, "ready")
 	// It has read the counter, and another one writes it before it does.

@@ -17,14 +17,14 @@ func needsKazoo(t *testing.T) {
 	needs(t, map[string]string{python: "python3", module: "python3-kazoo"})
 }
 
-func (g *game) startKazoo(kind, path string, turns int) {
+func (g *counterTest) startKazoo(kind, path string, turns int) {
 	g.Helper()
 	g.start(nil, python, filepath.Join("testdata", "counter.py"), g.addr, kind, path, counter, strconv.Itoa(turns))
 }
 
 func TestKazooLockCountsTo100(t *testing.T) {
 	needsKazoo(t)
-	g := newGame(t)
+	g := newCounterTest(t)
 	for range 4 {
 		g.startKazoo("lock", "/kazoo/lock", total/4)
 	}
@@ -33,7 +33,7 @@ func TestKazooLockCountsTo100(t *testing.T) {
 
 func TestKazooSemaphoreOfOneCountsTo100(t *testing.T) {
 	needsKazoo(t)
-	g := newGame(t)
+	g := newCounterTest(t)
 	for range 4 {
 		g.startKazoo("semaphore", "/kazoo/semaphore", total/4)
 	}

@@ -19,24 +19,24 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// owned shows zklock to count as it shows zk.Lock.
-type owned struct {
+// An ownerLock gives zklock the methods that count uses of zk.Lock.
+type ownerLock struct {
 	mutex *zklock.Mutex
 	owner *zklock.Owner
 	lease *zklock.Lease
 }
 
-func (o *owned) Lock() (err error) {
+func (o *ownerLock) Lock() (err error) {
 	o.lease, err = o.mutex.Lock(context.Background(), o.owner)
 	return err
 }
 
-func (o *owned) Unlock() error { return o.lease.Unlock(context.Background()) }
+func (o *ownerLock) Unlock() error { return o.lease.Unlock(context.Background()) }
 
 // newSharedGame opens a session on the server that ZK names, which others may
 // use as well, and makes a node for the test alone. The node goes with the
 // test.
-func newSharedGame(t *testing.T) (g *game, conn *zk.Conn, root string) {
+func newSharedGame(t *testing.T) (g *counterTest, conn *zk.Conn, root string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -50,7 +50,7 @@ func newSharedGame(t *testing.T) (g *game, conn *zk.Conn, root string) {
 	_, err = conn.Create(root, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
 	t.Cleanup(func() { removeAll(t, conn, root) })
-	return &game{T: t, addr: strings.Join(zoo.Servers(), ",")}, conn, root
+	return &counterTest{T: t, addr: strings.Join(zoo.Servers(), ",")}, conn, root
 }
 
 func removeAll(t *testing.T, conn *zk.Conn, path string) {
@@ -107,7 +107,7 @@ func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
 	}
 	g.all(g.processes, "done")
 
-	_, err := conn.Sync(root) // of an ensemble, our server may not have heard all
+	_, err := conn.Sync(root) // of an ensemble, our server may be behind
 	require.NoError(t, err)
 	data, stat, err := conn.Get(g.counter)
 	require.NoError(t, err)

@@ -22,7 +22,7 @@ const zkCli = "/usr/share/zookeeper/bin/zkCli.sh"
 // A shell is one zkCli.sh and the test that types at it.
 type shell struct {
 	*process
-	events []string // of watches, as far as they were heard: "NodeDeleted /path"
+	events []string // of watches, as far as they were read: "NodeDeleted /path"
 }
 
 var (
@@ -34,7 +34,7 @@ var (
 
 // startShells runs shells and waits until they are connected, and have said
 // whatever they say by way of greeting, which may be before that or after.
-func (g *game) startShells(n int) []*shell {
+func (g *counterTest) startShells(n int) []*shell {
 	g.Helper()
 	var shells []*shell
 	for range n {
@@ -44,7 +44,7 @@ func (g *game) startShells(n int) []*shell {
 	ctx, cancel := context.WithTimeout(g.Context(), patience)
 	defer cancel()
 	for _, sh := range shells {
-		_, err := sh.hear(ctx, shellConnected)
+		_, err := sh.nextLine(ctx, shellConnected)
 		require.NoError(g, err)
 		_, err = sh.run(ctx, "")
 		require.NoError(g, err)
@@ -52,11 +52,11 @@ func (g *game) startShells(n int) []*shell {
 	return shells
 }
 
-// line returns what the shell says next. News of watches come whenever they
-// come, in the midst of anything: they are put aside.
+// line returns the next line of the shell. Events of watches may come at any time,
+// in the middle of other lines: they are put aside.
 func (sh *shell) line(ctx context.Context) (string, error) {
 	for {
-		line, err := sh.hear(ctx, anyLine)
+		line, err := sh.nextLine(ctx, anyLine)
 		if err != nil {
 			return "", err
 		}
@@ -69,8 +69,8 @@ func (sh *shell) line(ctx context.Context) (string, error) {
 	}
 }
 
-// run types a command and returns what the shell says to it. There may be
-// nothing to hear: so its version is asked for as well, and ends the answer.
+// run types a command and returns the shell's answer. That may be empty: so its
+// version is asked for as well, and ends the answer.
 func (sh *shell) run(ctx context.Context, command string) ([]string, error) {
 	io.WriteString(sh.stdin, command+"\nversion\n")
 	var answer []string
@@ -112,7 +112,7 @@ func (sh *shell) count(ctx context.Context, lock string, turns int) error {
 				return fmt.Errorf("%s: get -w says %q", sh.name, answer)
 			}
 			for !slices.Contains(sh.events, "NodeDeleted "+lock) {
-				line, err := sh.hear(ctx, shellEvent)
+				line, err := sh.nextLine(ctx, shellEvent)
 				if err != nil {
 					return err
 				}
@@ -155,7 +155,7 @@ func (sh *shell) count(ctx context.Context, lock string, turns int) error {
 func TestZkCliCountsTo100(t *testing.T) {
 	const lock = "/shell-lock"
 	needsShell(t)
-	g := newGame(t)
+	g := newCounterTest(t)
 	shells := g.startShells(4)
 	first := g.hold(jute.OpSetData)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -196,7 +196,7 @@ func TestZkCliCountsTo100(t *testing.T) {
 
 func TestZkCliDoesWhatAUserTypes(t *testing.T) {
 	needsShell(t)
-	g := newGame(t)
+	g := newCounterTest(t)
 	sh := g.startShells(1)[0]
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

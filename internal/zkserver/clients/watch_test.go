@@ -20,13 +20,13 @@ type line struct {
 	server string
 	listen net.Listener
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	open []net.Conn
 	down bool // cut, and not mended yet
 }
 
 // newLine listens on loopback and leads to one of the game's servers.
-func newLine(g *game) *line {
+func newLine(g *counterTest) *line {
 	g.Helper()
 	server, _, _ := strings.Cut(g.addr, ",")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -108,14 +108,14 @@ func (p *process) lines(word string) (out []string) {
 
 // says waits until a process has said exactly these lines that begin with a
 // word.
-func (g *game) says(p *process, word string, want ...string) {
+func (g *counterTest) says(p *process, word string, want ...string) {
 	g.Helper()
 	defer func() {
 		if g.Failed() {
 			g.Logf("%s says\n%q\nand not\n%q", word, p.lines(word), want)
 		}
 	}()
-	g.eventually(p.name+" says what it hears: "+word, func() bool { return slices.Equal(p.lines(word), want) })
+	g.eventually(p.name+" prints the events that it gets: "+word, func() bool { return slices.Equal(p.lines(word), want) })
 }
 
 // The recipes of Curator that rest on persistent watches share a client with a
@@ -152,7 +152,7 @@ func TestCuratorCacheAndPersistentWatcherAndMutexTogether(t *testing.T) {
 	g.says(p, "persistent", persistent...)
 	// The cache reads after each event; what it says of two changes in a row
 	// depends on when it reads.
-	g.eventually("the cache knows the last node", func() bool { return slices.Contains(p.lines("cache"), "NODE_CREATED "+tree+"/a/b") })
+	g.eventually("the cache has the last node", func() bool { return slices.Contains(p.lines("cache"), "NODE_CREATED "+tree+"/a/b") })
 	cache = p.lines("cache")
 
 	ln.cut()
@@ -169,7 +169,7 @@ func TestCuratorCacheAndPersistentWatcherAndMutexTogether(t *testing.T) {
 		})
 	}
 	missed := []string{"NODE_CHANGED " + tree + "/a", "NODE_CREATED " + tree + "/missed", "NODE_DELETED " + tree + "/a/b"}
-	g.eventually("the cache knows what it has missed", func() bool {
+	g.eventually("the cache has the change that it has missed", func() bool {
 		now := p.lines("cache")[len(cache):]
 		slices.Sort(now)
 		return slices.Equal(now, missed)
@@ -178,7 +178,7 @@ func TestCuratorCacheAndPersistentWatcherAndMutexTogether(t *testing.T) {
 	write(tree+"/a", "4")
 	g.says(p, "recursive", append(recursive, "NodeDataChanged "+tree+"/a")...)
 	g.says(p, "persistent", append(persistent, "NodeDataChanged "+one)...)
-	g.eventually("the cache knows of the change after it", func() bool {
+	g.eventually("the cache has the change after it", func() bool {
 		now := p.lines("cache")
 		return len(now) == len(cache)+4 && now[len(now)-1] == "NODE_CHANGED "+tree+"/a"
 	})
@@ -186,7 +186,7 @@ func TestCuratorCacheAndPersistentWatcherAndMutexTogether(t *testing.T) {
 	say(g.processes, "")
 	g.all(g.processes, "closed")
 	write(one, "5")
-	write(tree+"/a", "5") // no recipe hears of it
+	write(tree+"/a", "5") // no recipe gets an event of it
 	say(g.processes, "")
 	g.all(g.processes, "done")
 	queue, _, err := conn.Children(root + "/lock")
@@ -221,7 +221,7 @@ func TestZkCliAddWatchAndWritesTogether(t *testing.T) {
 		}
 	}
 	var want []string
-	hears := func(events ...string) {
+	gets := func(events ...string) {
 		t.Helper()
 		want = append(want, events...)
 		var got []string
@@ -233,7 +233,7 @@ func TestZkCliAddWatchAndWritesTogether(t *testing.T) {
 		g.eventually("the shell prints the events", func() bool {
 			got = nil
 			for line := range strings.Lines(watcher.all()) {
-				if event := shellEvent.FindStringSubmatch(strings.TrimSuffix(line, "\n")); event != nil && event[1] != "None" { // None tells of the connection
+				if event := shellEvent.FindStringSubmatch(strings.TrimSuffix(line, "\n")); event != nil && event[1] != "None" { // None is of the connection
 					got = append(got, event[1]+" "+strings.TrimPrefix(event[2], root))
 				}
 			}
@@ -244,13 +244,13 @@ func TestZkCliAddWatchAndWritesTogether(t *testing.T) {
 	types(watcher, "addWatch -m PERSISTENT "+root+"/one", "addWatch -m PERSISTENT_RECURSIVE "+root+"/all")
 	for range 2 {
 		types(writer, "set "+root+"/one x", "create "+root+"/one/c", "set "+root+"/one/c x", "delete "+root+"/one/c")
-		hears("NodeDataChanged /one", "NodeChildrenChanged /one", "NodeChildrenChanged /one")
+		gets("NodeDataChanged /one", "NodeChildrenChanged /one", "NodeChildrenChanged /one")
 		types(writer, "set "+root+"/all x", "create "+root+"/all/c", "set "+root+"/all/c x", "delete "+root+"/all/c")
-		hears("NodeDataChanged /all", "NodeCreated /all/c", "NodeDataChanged /all/c", "NodeDeleted /all/c")
+		gets("NodeDataChanged /all", "NodeCreated /all/c", "NodeDataChanged /all/c", "NodeDeleted /all/c")
 	}
 	types(watcher, "removewatches "+root+"/one")
 	types(writer, "set "+root+"/one y", "set "+root+"/all y")
-	hears("PersistentWatchRemoved /one", "NodeDataChanged /all")
+	gets("PersistentWatchRemoved /one", "NodeDataChanged /all")
 	say(g.processes, "quit") // at the mere end of its input it leaves its session behind
 	g.leave()
 }

@@ -47,7 +47,7 @@ func (l *Lock) Lock(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("giveup: lock %s: %w", l.path, err)
 	}
-	// The client's calls know no ctx, so a goroutine makes them.
+	// The client's calls take no ctx, so a goroutine makes them.
 	type result struct {
 		node string
 		err  error

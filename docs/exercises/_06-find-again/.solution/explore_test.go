@@ -12,7 +12,7 @@ import (
 	"example.com/zklock/internal/explore/steps"
 )
 
-// TestExplore does not know the lost reply to create as an error: it is cured.
+// TestExplore does not allow the lost reply to create as an error: it is cured.
 func TestExplore(t *testing.T) {
 	exploretest.Test(t, explore.Subject{
 		Name: "findagain",

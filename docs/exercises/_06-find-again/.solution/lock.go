@@ -1,7 +1,7 @@
 // Package findagain is a fair queue that survives a lost reply to create: step
 // 3's queue, in which each node has an id.
 //
-// If the connection breaks while a create is under way, the client does not know
+// If the connection breaks while a create is under way, the client cannot see
 // whether the node was made. Its number is not known, so the contender looks for
 // its id among the children, and creates a node only if it is not there.
 package findagain
@@ -132,8 +132,8 @@ func lost(err error) bool {
 }
 
 func (l *Lock) findOnce(id string, session int64) (node string, err error) {
-	// The client may be connected to another server now, which may not know of
-	// the node yet.
+	// The client may be connected to another server now, which may not have the node
+	// yet.
 	if _, err := l.conn.Sync(l.path); err != nil {
 		return "", err
 	}

@@ -1,12 +1,12 @@
 // Package fence is a resource that checks the fencing token of each write.
 //
-// No lock can keep a holder from acting that was paused, lost its session and
-// does not know it yet. The resource can: each holder shows a token that is
+// No lock can stop a holder that was paused and has lost its session unnoticed. The
+// resource can: each holder shows a token that is
 // higher than those of all holders before it, and the resource refuses a token
 // that is lower than one that it has seen.
 //
-// The token and the value are the data of one znode. A write tells the server
-// which version of the node its check was about, so that nothing can come between
+// The token and the value are the data of one znode. A write names the version of
+// the node that it has checked, so that nothing can come between
 // the check and the store.
 package fence
 

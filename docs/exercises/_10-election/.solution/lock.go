@@ -1,9 +1,10 @@
 // Package election elects one leader among candidates: step 3's queue, in which
 // the first leads, and a clock that ends its term before its session can end.
 //
-// The server ends a session when it has heard nothing for the session timeout. After
-// an answer the leader's session lives for a timeout from when the leader sent the
-// request. The leader leads for two thirds of that, and asks again in time.
+// The server ends a session when it has received nothing for the session timeout.
+// After an answer the leader's session lives for a timeout from when the leader
+// sent the request. The leader leads for two thirds of that, and asks again in
+// time.
 package election
 
 import (
@@ -74,8 +75,7 @@ func (c *Candidate) Lead(ctx context.Context, lead func(ctx context.Context, ter
 	c.reigns(node, stat.Czxid)
 	reign, end := context.WithCancelCause(ctx)
 	over := make(chan struct{})
-	// What the timer and keep do ends the ctx and nothing else: the node goes when
-	// lead has returned.
+	// The timer and keep only end the ctx: the node is deleted when lead has returned.
 	last := time.AfterFunc(time.Until(c.safe(sent)), func() { end(ErrLost) })
 	go c.keep(node, last, end, over)
 	err = lead(reign, stat.Czxid)
@@ -89,11 +89,11 @@ func (c *Candidate) Lead(ctx context.Context, lead func(ctx context.Context, ter
 	return errors.Join(err, c.giveUp(node, nil))
 }
 
-// safe is until when the leader may rely on its session, which the server has
-// heard of since a request was sent.
+// safe is the time until which the leader may rely on its session, if the server
+// has received a request that was sent at this time.
 func (c *Candidate) safe(sent time.Time) time.Time { return sent.Add(c.timeout * 2 / 3) }
 
-// keep shows again and again that the session lives, and puts off its end. It
+// keep shows again and again that the session lives, and postpones its end. It
 // sends a transaction, because a server that is cut off from the others still
 // answers reads; one that changes nothing, because the next candidate watches the
 // node and would wake.

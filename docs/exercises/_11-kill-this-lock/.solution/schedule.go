@@ -1,4 +1,4 @@
-// Package kill is exercise 11: schedules that tell a right lock from a wrong
+// Package kill is exercise 11: schedules that distinguish a right lock from a wrong
 // one.
 package kill
 
@@ -88,7 +88,7 @@ func threeWaiters(s *museum.Stage) {
 	require.NoError(s, a.Unlock())
 	w[0].GetsIn()
 	for _, c := range w[1:] {
-		require.Zero(s, c.Events(), "%v has been woken and must wait still", c)
+		require.Zero(s, c.Events(), "%v has been woken and must go on waiting", c)
 	}
 }
 

@@ -16,7 +16,7 @@ const rtt = 20 * time.Millisecond
 // line returns both ends of a line with distance.
 func line() (client, server net.Conn) {
 	near, server := net.Pipe()
-	return far(near, rtt), server
+	return delayed(near, rtt), server
 }
 
 func read(t *testing.T, from io.Reader, n int) string {
@@ -62,7 +62,7 @@ func TestAFarLineHasDeadlines(t *testing.T) {
 	})
 }
 
-// Each end hears of the other's end after what was sent before it.
+// Each side reads all data that was sent before the end, and then the end.
 func TestTheEndOfAFarLineComesLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// far puts distance between a client and the server at the other end of nc:
-// what either sends arrives half a round trip later, in order. Deadlines and
-// Close of the client are those of net.Pipe. What was sent before Close still
-// arrives; then nc is closed.
-func far(nc net.Conn, rtt time.Duration) net.Conn {
+// delayed puts distance between a client and the server at the other end of nc: data
+// from either arrives half a round trip later, in order. Deadlines and Close of the
+// client are those of net.Pipe. Data sent before Close still arrives; then nc is
+// closed.
+func delayed(nc net.Conn, rtt time.Duration) net.Conn {
 	client, end := net.Pipe()
 	go carry(nc, end, rtt/2)
 	go carry(end, nc, rtt/2)

@@ -10,39 +10,39 @@ import (
 	"example.com/zklock/internal/wiretap"
 )
 
-// A traveller is a request with its reply, or an event.
-type traveller struct {
+// An exchange is a request with its reply, or an event.
+type exchange struct {
 	client    int
 	asked     wiretap.Entry // of an event: the event
 	answer    wiretap.Entry
 	answered  bool
-	lost      time.Duration // if its connection has ended: when that was known
+	lost      time.Duration // if its connection has ended: when that was noticed
 	sent      time.Duration // by the client
 	at        time.Duration // at the server
 	came      time.Duration // to the client
-	cause     *traveller    // of an event: the write that has caused it, and
-	armed     *traveller    // the read that has set the watch; nil: unknown
+	cause     *exchange     // of an event: the write that has caused it, and
+	armed     *exchange     // the read that has set the watch; nil: unknown
 	heardFrom time.Duration // of a write: when its first event or reply came
 }
 
-func (t *traveller) event() bool { return t.asked.Kind == wiretap.Event }
+func (t *exchange) event() bool { return t.asked.Kind == wiretap.Event }
 
 // writes says whether it has changed something, in a transaction of its own.
-func (t *traveller) writes() bool {
+func (t *exchange) writes() bool {
 	return t.creates() || t.does(jute.OpDelete, jute.OpSetData, jute.OpMulti, jute.OpCloseSession)
 }
 
-func (t *traveller) creates() bool {
+func (t *exchange) creates() bool {
 	return t.does(jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL)
 }
 
 // does says whether one of the operations has succeeded.
-func (t *traveller) does(ops ...jute.Op) bool {
+func (t *exchange) does(ops ...jute.Op) bool {
 	return t.answered && t.answer.Err == jute.OK && slices.Contains(ops, t.asked.Op)
 }
 
 // causes says whether a write causes an event.
-func (t *traveller) causes(e wiretap.Entry) bool {
+func (t *exchange) causes(e wiretap.Entry) bool {
 	p := t.answer.Path
 	switch e.Event {
 	case jute.EventCreated:
@@ -58,7 +58,7 @@ func (t *traveller) causes(e wiretap.Entry) bool {
 }
 
 // sets returns the watch that a read has set.
-func (t *traveller) sets() (of string, ok bool) {
+func (t *exchange) sets() (of string, ok bool) {
 	if t.event() || !t.answered || !t.asked.Watch {
 		return "", false
 	}
@@ -82,13 +82,13 @@ func taken(e jute.EventType) []string {
 	return []string{"node"}
 }
 
-// travellers pairs requests with replies.
-func (r *Recording) travellers(log []wiretap.Entry) (list []*traveller, cuts []film.Mark) {
+// exchanges pairs requests with replies.
+func (r *Recording) exchanges(log []wiretap.Entry) (list []*exchange, cuts []film.Mark) {
 	type key struct {
 		conn int
 		xid  int32
 	}
-	pending := make(map[key]*traveller)
+	pending := make(map[key]*exchange)
 	byConn := make(map[int]int)
 	for _, e := range r.tap.Log() {
 		if i, ok := r.own[e.Session]; ok {
@@ -114,11 +114,11 @@ func (r *Recording) travellers(log []wiretap.Entry) (list []*traveller, cuts []f
 		case e.Op == jute.OpConnect:
 			cuts = append(cuts, film.Mark{At: at, Kind: "client", Who: r.clientName(client), State: "connected"})
 		case e.Kind == wiretap.Request:
-			t := &traveller{client: client, asked: e, sent: at}
+			t := &exchange{client: client, asked: e, sent: at}
 			pending[k] = t
 			list = append(list, t)
 		case e.Kind == wiretap.Event:
-			list = append(list, &traveller{client: client, asked: e, sent: -1, came: at})
+			list = append(list, &exchange{client: client, asked: e, sent: -1, came: at})
 		case pending[k] != nil:
 			t := pending[k]
 			t.answer, t.answered, t.came, t.heardFrom = e, true, at, at
@@ -128,7 +128,7 @@ func (r *Recording) travellers(log []wiretap.Entry) (list []*traveller, cuts []f
 	return list, cuts
 }
 
-// arrived orders travellers by what the client has seen of them last.
-func arrived(a, b *traveller) int {
+// arrived orders exchanges by what the client has seen of them last.
+func arrived(a, b *exchange) int {
 	return max(a.asked.Order, a.answer.Order) - max(b.asked.Order, b.answer.Order)
 }
