@@ -96,7 +96,7 @@ func onServers(locks []contestant, servers map[string]string) (all []contestant,
 				label, spec = m[1], m[2]
 			}
 			if i > 0 && strings.Contains(spec, "@") && !strings.Contains(spec, "://") && c.other.flag != "etcd" {
-				return nil, fmt.Errorf("-%s: what follows comma %d is not an address; in a password a comma is written %%2C", c.other.flag, i)
+				return nil, fmt.Errorf("-%s: the part after comma %d is not an address; in a password a comma is written %%2C", c.other.flag, i)
 			}
 			if spec == "" && c.other.flag != "etcd" {
 				return nil, fmt.Errorf("-%s: it names no server", c.other.flag)

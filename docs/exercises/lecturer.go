@@ -291,14 +291,14 @@ func (a *app) same(at *attempt, stubs stubs) int {
 		return 0
 	}
 	known := make(map[string]bool)
-	for _, line := range telling(string(ours)) {
+	for _, line := range longLines(string(ours)) {
 		known[line] = true
 	}
 	given := make(map[string]bool)
 	if stub, err := read(at.exercise.dir(a.root), at.exercise); err == nil && stubs.is(stub) {
 		for _, file := range stub.files {
 			text, _ := os.ReadFile(file)
-			for _, line := range telling(string(text)) {
+			for _, line := range longLines(string(text)) {
 				given[line] = true
 			}
 		}
@@ -309,7 +309,7 @@ func (a *app) same(at *attempt, stubs stubs) int {
 		if err != nil {
 			continue
 		}
-		for _, line := range telling(string(text)) {
+		for _, line := range longLines(string(text)) {
 			if given[line] {
 				continue
 			}
@@ -325,9 +325,9 @@ func (a *app) same(at *attempt, stubs stubs) int {
 	return 100 * same / all
 }
 
-// telling are the lines of a program that are long enough to recognise, without
+// longLines are the lines of a program that are long enough to recognise, without
 // comments and blanks.
-func telling(text string) (lines []string) {
+func longLines(text string) (lines []string) {
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "//")
 		if line = strings.Join(strings.Fields(line), " "); len(line) >= 25 {

@@ -1,5 +1,5 @@
-// Package report has the results of the benchmark, and what is made of them: the
-// tables on the terminal, JSON, comma-separated values, charts and a page.
+// Package report has the results of the benchmark, and their outputs: the tables on
+// the terminal, JSON, comma-separated values, charts and a page.
 package report
 
 import (

@@ -136,9 +136,9 @@ func openAt(t *testing.T, url string, width, height int64, first ...string) *tab
 	t.Cleanup(cancel)
 	p := &tab{T: t, ctx: ctx}
 	messages := chromedp.Console(ctx)
-	heard := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
-		defer close(heard)
+		defer close(done)
 		for m, err := range messages {
 			if err != nil {
 				return

@@ -1,4 +1,4 @@
-// Package lab answers what the page asks its worker. All of it runs in the
+// Package lab answers the requests of the page to its worker. All of it runs in the
 // page, compiled to WebAssembly; go test runs the same.
 package lab
 

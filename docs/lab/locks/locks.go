@@ -1,5 +1,5 @@
-// Package locks is the catalogue of the lab: every lock that can run in the
-// page, with what the page says of it.
+// Package locks is the catalogue of the lab: every lock that can run in the page,
+// with the page's text on it.
 package locks
 
 import (
