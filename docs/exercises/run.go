@@ -40,7 +40,7 @@ func (f failure) weight() int {
 	return 1
 }
 
-// A part of a result is what the cases of one group have brought.
+// A part of a result has the points of one group's cases.
 type part struct {
 	Group  locktest.Group `json:"group"`
 	Points int            `json:"points"`
@@ -49,7 +49,7 @@ type part struct {
 	Cases  int            `json:"cases"`
 }
 
-// A result is what an attempt has got.
+// A result is the grade of an attempt.
 type result struct {
 	Exercise int       `json:"exercise"`
 	Points   int       `json:"points"`
@@ -68,7 +68,7 @@ type result struct {
 	Passes []string `json:"-"`
 }
 
-// keptOutput is how much of what a lock prints in a case is kept, in bytes.
+// keptOutput is the amount of a lock's output in a case that is kept, in bytes.
 const keptOutput = 4 << 10
 
 // A grading is an attempt on its way to a result.

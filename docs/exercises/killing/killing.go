@@ -181,7 +181,7 @@ var places = regexp.MustCompile(` \((\w+\.go:\d+( < )?)+\)`)
 
 var ofStage = regexp.MustCompile(`^(stage|killing|museum)\.go:`)
 
-// said is what a schedule says when it fails.
+// said is the message of a schedule that fails.
 func said(words string) string {
 	words, _, _ = strings.Cut(words, "\n    Diff:")
 	return strings.TrimSpace(places.ReplaceAllStringFunc(words, func(at string) string {

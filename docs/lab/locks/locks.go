@@ -30,7 +30,7 @@ const (
 
 var groups = []Group{Steps, Museum, Broken, Exercises, Own}
 
-// A Goal is what somebody who plays the scheduler tries to reach.
+// A Goal is for a person who plays the scheduler.
 type Goal struct {
 	Kind explore.Kind `json:"kind"`
 	Text

@@ -1,4 +1,4 @@
-// The page begins here: what it listens to, and what its address says.
+// The page begins here, with its listeners and its address.
 import { checkStrings, getLanguage, say, setLanguage, translated, WORDS } from "./strings.js";
 import { looked, packetsIn } from "./film.js";
 import { firstLanguage } from "./language.js";

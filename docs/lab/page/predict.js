@@ -66,7 +66,7 @@ function ask(p, q) {
   return form;
 }
 
-// Why it came so: which events arrived, and what the requests were.
+// The explanation: which events arrived, and which requests were sent.
 function reasons(p, q) {
   const F = p.F, first = q.woken[0], list = [];
   if (!first) list.push(say("predict.noEvent"));

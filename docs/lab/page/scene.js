@@ -1,4 +1,4 @@
-// The scene: what is to be seen, its link, its branches, and how its films are loaded.
+// The scene: its contents, its link, its branches, and how its films are loaded.
 import { clockText, getLanguage, has, say, translated } from "./strings.js";
 import { indexFilm } from "./film.js";
 import { DEFAULT, formatLink, formatTime } from "./link.js";

@@ -82,7 +82,7 @@ func (s *Stock) Put(ctx context.Context, pieces int) error {
 	return nil
 }
 
-// A Reading is what a client has seen: step 1 of the article.
+// A Reading is a value that a client has read: step 1 of the article.
 type Reading struct {
 	Resource, Version int
 }
