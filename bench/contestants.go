@@ -28,7 +28,7 @@ type waiter interface {
 // A maker makes one contender.
 type maker = func(conn *zk.Conn, path string) locker
 
-// A setting is what the contenders of a run have in common.
+// A setting is shared by the contenders of a run.
 type setting struct {
 	n              int // contenders
 	sessionTimeout func(conn *zk.Conn) time.Duration
@@ -64,7 +64,7 @@ type contestant struct {
 	formula formula
 }
 
-// A formula predicts what a run of N contenders sends.
+// A formula predicts the requests of a run of N contenders.
 type formula struct {
 	text     string                  // for one acquisition
 	requests func(n float64) float64 // of all
@@ -78,7 +78,7 @@ func (f formula) predict(n int) float64 {
 	return f.requests(float64(n))
 }
 
-// about is what the tables say of the lock.
+// about is the tables' text on the lock.
 func (c contestant) about() report.About {
 	a := report.About{Article: c.article, Unsafe: c.unsafe, Formula: c.formula.text}
 	if c.other != nil {

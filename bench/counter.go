@@ -497,7 +497,7 @@ func (b *benchmark) remove(p string) error {
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return err
 	}
-	// All at once, for a JVM that was stopped may have left thousands.
+	// All at once, because a JVM that was stopped may have left thousands.
 	errs := make([]error, len(children))
 	var wg sync.WaitGroup
 	for i, child := range children {

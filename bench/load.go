@@ -8,7 +8,7 @@ import (
 	"example.com/zklock/bench/internal/report"
 )
 
-// A load is what a run puts on a lock.
+// A load is the work that a run gives to a lock.
 type load struct {
 	n        int  // goroutines
 	sessions int  // that they share

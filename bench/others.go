@@ -26,7 +26,7 @@ var others = []contestant{
 // with its tag.
 var arenas = map[string]func(ctx context.Context, spec string) (arena, error){}
 
-// other is what a contestant has that is not on ZooKeeper.
+// other has the fields of a contestant that is not on ZooKeeper.
 type other struct {
 	flag   string // names its server
 	tag    string // the build tag that it needs
@@ -96,7 +96,7 @@ func onServers(locks []contestant, servers map[string]string) (all []contestant,
 				label, spec = m[1], m[2]
 			}
 			if i > 0 && strings.Contains(spec, "@") && !strings.Contains(spec, "://") && c.other.flag != "etcd" {
-				return nil, fmt.Errorf("-%s: what follows comma %d is not an address; in a password a comma is written %%2C", c.other.flag, i)
+				return nil, fmt.Errorf("-%s: the part after comma %d is not an address; in a password a comma is written %%2C", c.other.flag, i)
 			}
 			if spec == "" && c.other.flag != "etcd" {
 				return nil, fmt.Errorf("-%s: it names no server", c.other.flag)
@@ -168,7 +168,7 @@ func (b *benchmark) closeArenas() (err error) {
 	return err
 }
 
-// arenaLines are what the head of the output says of the servers.
+// arenaLines are the lines on the servers in the head of the output.
 func (b *benchmark) arenaLines() (lines []string) {
 	for _, c := range b.cfg.locks {
 		if a := b.arenas[c.name]; a != nil {

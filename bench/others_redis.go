@@ -62,7 +62,7 @@ func (a *redisArena) version(ctx context.Context) string {
 	return "?"
 }
 
-// durable is what the server does before it answers.
+// durable describes the server's work before it answers.
 func (a *redisArena) durable(ctx context.Context) string {
 	settings, err := a.client.ConfigGet(ctx, "append*").Result()
 	switch {

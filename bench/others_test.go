@@ -63,7 +63,7 @@ func TestFlagsOfOtherLocks(t *testing.T) {
 	for args, want := range map[string]string{
 		"-sql embedded":                                 "-sql: -locks names no lock that runs there; add others",
 		"-locks redis -redis a=x:1,a=y:2":               "-redis: a is named twice",
-		"-locks sqlrow -sql postgres://u:se,cret@x:1/d": "-sql: what follows comma 1 is not an address; in a password a comma is written %2C",
+		"-locks sqlrow -sql postgres://u:se,cret@x:1/d": "-sql: the part after comma 1 is not an address; in a password a comma is written %2C",
 		"-locks redis -redis x:1,":                      "-redis: it names no server",
 		"-locks redis,others":                           "-locks: redis is named twice",
 		"-locks redis -join -zk 127.0.0.1:2181":         "-join: it is for locks on ZooKeeper",

@@ -145,7 +145,7 @@ func (c *runningRace) once(ctx context.Context, i int, turn *report.Turn) error 
 	return nil
 }
 
-// hold is what the holder does between Lock and Unlock.
+// hold is the holder's work between Lock and Unlock.
 func (c *runningRace) hold(i int, turn *report.Turn) error {
 	if c.work == nil {
 		turn.Place = int(c.held.Add(1)) - 1
@@ -217,7 +217,7 @@ func (r race) says(contender int, state, says string) {
 	}
 }
 
-// verdict is what is wrong, nil if all is well. The first error is failed.
+// verdict is the fault of a race, nil if all is well. The first error is failed.
 func (c *runningRace) verdict(failed error) error {
 	switch {
 	case failed != nil && !c.late.Load():

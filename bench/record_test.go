@@ -28,7 +28,7 @@ func recorded(t *testing.T, args ...string) (status int, f film.Film, row report
 	return status, written[film.Film](t, file), rows[0], stderr
 }
 
-// checkRecorded returns what is wrong with a film that was recorded without
+// checkRecorded returns the faults of a film that was recorded without
 // faults.
 func checkRecorded(f film.Film, row report.Run) error {
 	var sent time.Duration

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A class is what the attempts of one call of grade share.
+// A class is the state that the attempts of one call of grade share.
 type class struct {
 	asked  []*exercise
 	limits limits
@@ -26,7 +26,7 @@ const (
 	hurry     = 3 * time.Second
 )
 
-// neverBegan is what a refusal says of an attempt that has not begun in time.
+// neverBegan is the refusal of an attempt that has not begun in time.
 const neverBegan = "it does not begin: an init has not come to an end"
 
 // of are the limits for an attempt of a student.

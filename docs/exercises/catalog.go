@@ -92,7 +92,7 @@ func plain(queue bool) suite {
 	return levels("TestLock", locktest.Subject{Queue: queue}, locktest.Subject{Queue: queue, Level: locktest.Basic})
 }
 
-// The basic cases about owners: what a first attempt must do while all goes well.
+// The basic cases about owners: the duties of a first attempt while all goes well.
 var basicOwners = []string{
 	"another owner of the same Mutex waits its turn in the queue",
 	"the node goes with the last Unlock and not before",

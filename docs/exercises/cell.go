@@ -138,7 +138,7 @@ func (c *cell) started(pid int) {
 	}
 }
 
-// done ends a process and what it has started.
+// done ends a process and all that it has started.
 func (c *cell) done(pid int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,7 +24,7 @@ const (
 	maxBytes = 1 << 20 // of its files together
 )
 
-// An attempt is what a student has written for one exercise: the Go files of a
+// An attempt is a student's solution of one exercise: the Go files of a
 // folder without its tests, in whose place ours are graded, or the files with
 // the extension that the entry names.
 type attempt struct {

@@ -46,7 +46,7 @@ func (r row) First() failure {
 
 func (r row) Title() string { return r.title }
 
-// note says in one line what is to be said of a row.
+// note is the remark on a row, in one line.
 func (g grades) note(r row) string {
 	switch {
 	case r.Why != "":
@@ -233,7 +233,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// gradeOne never fails: what is wrong is in the row.
+// gradeOne never fails: errors are in the row.
 func (a *app) gradeOne(ctx context.Context, student, dir string, c *class) row {
 	var e *exercise
 	if len(c.asked) == 1 {
@@ -291,14 +291,14 @@ func (a *app) same(at *attempt, stubs stubs) int {
 		return 0
 	}
 	known := make(map[string]bool)
-	for _, line := range telling(string(ours)) {
+	for _, line := range longLines(string(ours)) {
 		known[line] = true
 	}
 	given := make(map[string]bool)
 	if stub, err := read(at.exercise.dir(a.root), at.exercise); err == nil && stubs.is(stub) {
 		for _, file := range stub.files {
 			text, _ := os.ReadFile(file)
-			for _, line := range telling(string(text)) {
+			for _, line := range longLines(string(text)) {
 				given[line] = true
 			}
 		}
@@ -309,7 +309,7 @@ func (a *app) same(at *attempt, stubs stubs) int {
 		if err != nil {
 			continue
 		}
-		for _, line := range telling(string(text)) {
+		for _, line := range longLines(string(text)) {
 			if given[line] {
 				continue
 			}
@@ -325,9 +325,9 @@ func (a *app) same(at *attempt, stubs stubs) int {
 	return 100 * same / all
 }
 
-// telling are the lines of a program that are long enough to recognise, without
+// longLines are the lines of a program that are long enough to recognise, without
 // comments and blanks.
-func telling(text string) (lines []string) {
+func longLines(text string) (lines []string) {
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "//")
 		if line = strings.Join(strings.Fields(line), " "); len(line) >= 25 {
@@ -440,7 +440,7 @@ func writeCSV(f io.Writer, g grades) error {
 	return w.Error()
 }
 
-// of is what the cases of a group have brought, "" if the exercise has none.
+// of has the points of a group's cases, "" if the exercise has none.
 func (r *result) of(group locktest.Group) string {
 	for _, p := range r.Parts {
 		if p.Group == group {
@@ -459,7 +459,7 @@ func cell1(text string) string {
 	return text
 }
 
-// Grades are what the page shows.
+// Grades are the contents of the page.
 type grades struct {
 	Rows  []row
 	Sums  []sum

@@ -226,7 +226,7 @@ func TestNextBeginsWithTheGoal(t *testing.T) {
 	}
 }
 
-// ours is what a README says of the size of our solution.
+// ours is a README's sentence on the size of our solution.
 func ours(t *testing.T, e *exercise) string {
 	t.Helper()
 	answer := text(t, rootOf(t), e.answer)

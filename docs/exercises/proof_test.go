@@ -34,9 +34,9 @@ func written(t *testing.T, e *exercise, program string) *attempt {
 	return a
 }
 
-func graded(t *testing.T, a *attempt, l limits, tell func(failure) bool) *result {
+func graded(t *testing.T, a *attempt, l limits, onFailure func(failure) bool) *result {
 	t.Helper()
-	r, err := grade(t.Context(), rootOf(t), a, l, tell)
+	r, err := grade(t.Context(), rootOf(t), a, l, onFailure)
 	require.NoError(t, err)
 	inChinese(t, a, r)
 	return r

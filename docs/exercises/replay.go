@@ -131,7 +131,7 @@ func playLinks(ctx context.Context, l limits, arg string, answers map[int]string
 	return played, "", nil
 }
 
-// ending says what a process has ended with, in one line.
+// ending says how a process has ended, in one line.
 func ending(said string, err error) string {
 	for line := range strings.Lines(said) {
 		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {

@@ -40,7 +40,7 @@ func (f failure) weight() int {
 	return 1
 }
 
-// A part of a result is what the cases of one group have brought.
+// A part of a result has the points of one group's cases.
 type part struct {
 	Group  locktest.Group `json:"group"`
 	Points int            `json:"points"`
@@ -49,7 +49,7 @@ type part struct {
 	Cases  int            `json:"cases"`
 }
 
-// A result is what an attempt has got.
+// A result is the grade of an attempt.
 type result struct {
 	Exercise int       `json:"exercise"`
 	Points   int       `json:"points"`
@@ -68,23 +68,23 @@ type result struct {
 	Passes []string `json:"-"`
 }
 
-// keptOutput is how much of what a lock prints in a case is kept, in bytes.
+// keptOutput is the amount of a lock's output in a case that is kept, in bytes.
 const keptOutput = 4 << 10
 
 // A grading is an attempt on its way to a result.
 type grading struct {
 	*attempt
-	limits limits
-	root   string
-	result *result
-	tell   func(failure) bool
+	limits    limits
+	root      string
+	result    *result
+	onFailure func(failure) bool
 }
 
-// grade makes a result of an attempt. Tell, if it is not nil, is called with
+// grade makes a result of an attempt. OnFailure, if it is not nil, is called with
 // each failure as it comes; if it returns false, the rest is not run.
-func grade(ctx context.Context, root string, a *attempt, l limits, tell func(failure) bool) (*result, error) {
+func grade(ctx context.Context, root string, a *attempt, l limits, onFailure func(failure) bool) (*result, error) {
 	began := time.Now()
-	g := &grading{attempt: a, limits: l, root: root, tell: tell, result: &result{Exercise: a.number, Of: a.points(), Cases: a.cases()}}
+	g := &grading{attempt: a, limits: l, root: root, onFailure: onFailure, result: &result{Exercise: a.number, Of: a.points(), Cases: a.cases()}}
 	by := a.exercise.grade
 	if by == nil {
 		by = askTests
@@ -132,7 +132,7 @@ func (g *grading) fails(f failure) bool {
 	f.Words = forStudents(f.Words)
 	f.Printed = f.Printed[:min(len(f.Printed), keptOutput)]
 	g.result.Failed = append(g.result.Failed, f)
-	return g.tell == nil || g.tell(f)
+	return g.onFailure == nil || g.onFailure(f)
 }
 
 // askTests has the tests of the suites run against an attempt.

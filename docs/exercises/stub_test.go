@@ -17,7 +17,7 @@ import (
 	"example.com/zklock/internal/language"
 )
 
-// bare is what a stub is without its comments: the syntax tree, or the lines.
+// bare is a stub without its comments: the syntax tree, or the lines.
 func bare(t *testing.T, e *exercise, stub string) string {
 	t.Helper()
 	if e.ext == breaking.File {

@@ -283,7 +283,7 @@ func TestThePagesGlossACaseAsTheGraderDoes(t *testing.T) {
 	require.Greater(t, found, 5)
 }
 
-// TestAKindOfViolationHasOneName: the grader says what the lab says.
+// TestAKindOfViolationHasOneName: the grader uses the lab's names.
 func TestAKindOfViolationHasOneName(t *testing.T) {
 	_, zh, ok := strings.Cut(text(t, rootOf(t), "docs/lab/page/strings.js"), "\n  zh: {\n")
 	require.True(t, ok)
@@ -426,8 +426,8 @@ func TestTheLanguageFollowsTheReader(t *testing.T) {
 	}
 }
 
-// TestAResultSpeaksChinese: what a student sees first. The results are those of a
-// stub, so that nothing need be built here.
+// TestAResultSpeaksChinese: the first lines that a student sees. The results are
+// those of a stub, so that nothing need be built here.
 func TestAResultSpeaksChinese(t *testing.T) {
 	var out bytes.Buffer
 	a := &app{root: rootOf(t), out: &out, language: "zh"}

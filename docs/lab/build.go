@@ -32,7 +32,7 @@ type builtPage struct {
 	page map[string][]byte // the files of docs/lab/page, and wasm_exec.js
 }
 
-// A compileError is what the compiler says of the sources.
+// A compileError is the compiler's message on the sources.
 type compileError struct{ text string }
 
 func (e *compileError) Error() string { return "the engine does not compile:\n" + e.text }
@@ -190,7 +190,7 @@ func (b *builder) page() (map[string][]byte, error) {
 	return page, err
 }
 
-// A stamp is what the sources were like at an instant. Two that are equal
+// A stamp is the state of the sources at an instant. Two that are equal
 // were built from the same sources.
 type stamp map[string]fileStamp
 

@@ -86,7 +86,7 @@ func (b *builder) texts() ([]byte, error) {
 	return []byte(out.String()), nil
 }
 
-// A bugText is what docs/bugs.md says of a bug, in HTML.
+// A bugText is the text of docs/bugs.md on a bug, in HTML.
 type bugText struct {
 	Title string   `json:"title"`
 	Text  []string `json:"text"` // paragraphs

@@ -152,7 +152,7 @@ func init() {
 }
 `))
 
-// read finds out what a folder holds.
+// read finds the package in a folder.
 func read(folder string) (l lock, err error) {
 	l.Folder = folder
 	if l.dir, err = filepath.Abs(folder); err != nil {
@@ -177,7 +177,7 @@ func read(folder string) (l lock, err error) {
 	return l, l.findAPI()
 }
 
-// findAPI finds out what the folder's New is like.
+// findAPI finds the API of the folder's New.
 func (l *lock) findAPI() error {
 	var newFunc *ast.FuncType
 	newOwner := false

@@ -207,7 +207,7 @@ func (h *replay) removed(at time.Duration, path string) {
 	}
 }
 
-// written is what a write has done.
+// written applies a write.
 func (h *replay) written(t *exchange, client string) {
 	switch {
 	case t.creates() && t.asked.Ephemeral:

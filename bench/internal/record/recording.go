@@ -18,7 +18,7 @@ import (
 	"example.com/zklock/internal/wiretap"
 )
 
-// A Recording notes what the contenders of a run come to. Nil notes nothing.
+// A Recording notes the states of the contenders of a run. Nil notes nothing.
 type Recording struct {
 	tap   *wiretap.Tap
 	conns []*zk.Conn

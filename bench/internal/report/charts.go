@@ -145,15 +145,15 @@ func elapsedChart(groups []Group) (*picture, error) {
 		bars.LineStyle.Color = style.Color
 		p.Add(bars)
 
-		var told plotter.XYs
+		var articleTimes plotter.XYs
 		for n, d := range article {
-			told = append(told, plotter.XY{X: float64(n), Y: float64(d) / 1e6})
+			articleTimes = append(articleTimes, plotter.XY{X: float64(n), Y: float64(d) / 1e6})
 		}
-		slices.SortFunc(told, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
-		if len(told) > 0 {
+		slices.SortFunc(articleTimes, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
+		if len(articleTimes) > 0 {
 			style.Dashes = []vg.Length{4, 3}
 			style.Width = 0.8
-			if err := p.line(name+", article A", told, style, draw.SquareGlyph{}); err != nil {
+			if err := p.line(name+", article A", articleTimes, style, draw.SquareGlyph{}); err != nil {
 				return nil, err
 			}
 		}

@@ -106,7 +106,7 @@ func (g Group) perAcquisition(f func(Run) float64) string {
 	return figure1(g.each(f))
 }
 
-// naiveTime is what the naive lock took, 0 if it did not run well.
+// naiveTime is the time of the naive lock, 0 if it did not run well.
 func naiveTime(groups []Group, n int) time.Duration {
 	for _, g := range groups {
 		if g.lock == "naive" && g.n == n && g.ok() {

@@ -116,7 +116,7 @@ func (t table) Header() []string { return t.header }
 func (t table) Rows() []tableRow { return t.rows }
 func (r tableRow) Style() string { return r.style }
 
-// Settings are what the page says of the command that made it.
+// Settings are the page's text on the command that made it.
 type Settings struct {
 	Args          []string
 	Each          string // what each goroutine does

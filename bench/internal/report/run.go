@@ -1,5 +1,5 @@
-// Package report has the results of the benchmark, and what is made of them: the
-// tables on the terminal, JSON, comma-separated values, charts and a page.
+// Package report has the results of the benchmark, and their outputs: the tables on
+// the terminal, JSON, comma-separated values, charts and a page.
 package report
 
 import (
@@ -47,7 +47,7 @@ type Run struct {
 	waits []time.Duration // sorted
 }
 
-// An About is what the tables say of a lock beside its figures.
+// An About is the tables' text on a lock besides its figures.
 type About struct {
 	Article map[int]time.Duration // article A's times, by the number of threads
 	Unsafe  string                // of one that is not a lock: what it does in place of one

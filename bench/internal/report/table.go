@@ -197,7 +197,7 @@ func PrintTimes(w io.Writer, results []Run, width int) {
 // tableKinds are the kinds of request that have a column of their own.
 var tableKinds = []string{"create", "children", "get", "delete"}
 
-// wireTable says what was sent and what the steps predict.
+// wireTable has the requests and the steps' predictions.
 func wireTable(results []Run) table {
 	t := table{header: slices.Concat([]string{"lock", "N", "requests", "predicted"}, tableKinds, []string{"other", "wake-ups", "bytes"})}
 	for g := range rows(&t, results) {
@@ -242,7 +242,7 @@ func formulas(results []Run) []string {
 	return texts
 }
 
-// PrintWire prints what was sent, and what the steps predict.
+// PrintWire prints the requests, and the steps' predictions.
 func PrintWire(w io.Writer, results []Run, width int) {
 	t := wireTable(results)
 	if len(t.rows) == 0 {

@@ -10,7 +10,7 @@ import (
 	"example.com/zklock/internal/explore"
 )
 
-// A Case is what is asked of one answer.
+// A Case is the task of one answer.
 type Case struct {
 	Name   string
 	Number int  // of the task

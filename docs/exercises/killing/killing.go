@@ -1,5 +1,5 @@
-// Package killing has what exercise 11 plays a student's schedules on: locks that
-// are right, and ten that are wrong in one place. A good schedule passes on each
+// Package killing has the locks on which exercise 11 plays a student's schedules:
+// right ones, and ten that are wrong in one place. A good schedule passes on each
 // right lock. It kills a mutant if it fails on it.
 //
 // All but one of the locks are of one type, and each is played on in a process of
@@ -25,7 +25,7 @@ import (
 // A rightLock is a lock without a mistake.
 type rightLock struct {
 	name string // of the case
-	help string // what differs from step 3
+	help string // the difference from step 3
 	broken.Manner
 }
 
@@ -181,7 +181,7 @@ var places = regexp.MustCompile(` \((\w+\.go:\d+( < )?)+\)`)
 
 var ofStage = regexp.MustCompile(`^(stage|killing|museum)\.go:`)
 
-// said is what a schedule says when it fails.
+// said is the message of a schedule that fails.
 func said(words string) string {
 	words, _, _ = strings.Cut(words, "\n    Diff:")
 	return strings.TrimSpace(places.ReplaceAllStringFunc(words, func(at string) string {

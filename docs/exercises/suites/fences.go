@@ -172,7 +172,7 @@ func asNumbers(w *fences) {
 	}
 }
 
-// token is what the holder of the lock must show: the czxid of its node.
+// token is the holder's fencing token: the czxid of its node.
 func (w *fences) token() int64 {
 	w.Helper()
 	nodes := w.Nodes()

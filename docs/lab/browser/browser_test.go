@@ -136,9 +136,9 @@ func openAt(t *testing.T, url string, width, height int64, first ...string) *tab
 	t.Cleanup(cancel)
 	p := &tab{T: t, ctx: ctx}
 	messages := chromedp.Console(ctx)
-	heard := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
-		defer close(heard)
+		defer close(done)
 		for m, err := range messages {
 			if err != nil {
 				return
@@ -183,7 +183,7 @@ func (p *tab) await(expression string) {
 	require.NoError(p, err, "never true: %s", expression)
 }
 
-// settled waits until the page has what it has asked its engine for.
+// settled waits until the page has the engine's answers.
 func (p *tab) settled() {
 	p.Helper()
 	js[any](p, "Promise.resolve(lab.settled()).then(() => null)")
@@ -206,7 +206,7 @@ type panel struct {
 	Holders          []string
 }
 
-// A state is what the page shows.
+// A state is the contents of the page.
 type state struct {
 	T, End   float64 // ns
 	Playing  bool
@@ -231,7 +231,7 @@ func (p *tab) dom() string {
 	return js[string](p, "document.getElementById('panels').innerHTML")
 }
 
-// click clicks on what a selector finds.
+// click clicks on the element of a selector.
 func (p *tab) click(selector string) {
 	p.Helper()
 	js[any](p, fmt.Sprintf("void document.querySelector(%s).click()", quoted(selector)))

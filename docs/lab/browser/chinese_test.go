@@ -23,7 +23,7 @@ const english = `(() => {
 	return [...wrong];
 })()`
 
-// TestTheChinesePageIsChinese: what the engine says goes through chinese.js
+// TestTheChinesePageIsChinese: the engine's texts go through chinese.js
 // wherever the page shows it, also when the reader changes the language later.
 func TestTheChinesePageIsChinese(t *testing.T) {
 	t.Parallel()

@@ -39,7 +39,7 @@ func serve(t *testing.T, args ...string) string {
 	return strings.TrimSpace(line[strings.Index(line, "http://"):])
 }
 
-// violations are what the page has done against its policy since it opened.
+// violations are the page's violations of its policy since it opened.
 const violations = "window.violations"
 
 // TestTheServedPageIsStrict: the served page has a strict policy, all that it

@@ -1,6 +1,6 @@
 //go:build !(js && wasm)
 
-// Command engine is what runs in the lab's page: build it with GOOS=js
+// Command engine is the program that runs in the lab's page: build it with GOOS=js
 // GOARCH=wasm, or start the lab with go run ./docs/lab.
 package main
 

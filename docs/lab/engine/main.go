@@ -1,6 +1,6 @@
 //go:build js && wasm
 
-// Command engine is what runs in the lab's page, in a worker: the locks, the
+// Command engine runs in the lab's page, in a worker: the locks, the
 // client library, the embedded server and the explorer, in virtual time.
 //
 // A bubble of testing/synctest needs a test, so the engine is one, which does

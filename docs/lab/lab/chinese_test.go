@@ -67,8 +67,8 @@ func (s engineTexts) trace(tr *explore.Trace, from string) {
 	}
 }
 
-// untold asks the page's scripts what of it has no Chinese.
-func (s engineTexts) untold(t *testing.T) (list []string) {
+// untranslated asks the page's scripts what of it has no Chinese.
+func (s engineTexts) untranslated(t *testing.T) (list []string) {
 	t.Helper()
 	node(t)
 	page, err := filepath.Abs(filepath.Join("..", "page"))
@@ -185,7 +185,7 @@ func TestWhatTheEngineSaysHasChinese(t *testing.T) {
 		require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(all.texts)), func(s string) bool { return strings.Contains(s, want) }), "nothing has said %q: do the runs still show what they did?", want)
 	}
 	t.Logf("%d texts and %d choices", len(all.texts), len(all.choices))
-	require.Empty(t, all.untold(t), "texts of the engine that docs/lab/page/chinese.js has no line for")
+	require.Empty(t, all.untranslated(t), "texts of the engine that docs/lab/page/chinese.js has no line for")
 }
 
 // draws is how many schedules of each lock are drawn. They need not reach every

@@ -7,7 +7,7 @@ import (
 	"example.com/zklock/internal/explore"
 )
 
-// A Cost is what a run of n contenders that lock once each has sent.
+// A Cost has the requests of a run of n contenders that lock once each.
 type Cost struct {
 	Contenders int          `json:"contenders"`
 	Requests   int          `json:"requests"`
@@ -30,7 +30,8 @@ func CostOf(t *testing.T, s locks.Scene) (*Cost, error) {
 	return c, nil
 }
 
-// A Curve is what the formulas of a lock predict at most, for 1, 2 … contenders.
+// A Curve is the maximum that the formulas of a lock predict, for 1, 2 …
+// contenders.
 type Curve struct {
 	Lock     string `json:"lock"`
 	Requests []int  `json:"requests"`

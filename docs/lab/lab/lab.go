@@ -1,4 +1,4 @@
-// Package lab answers what the page asks its worker. All of it runs in the
+// Package lab answers the requests of the page to its worker. All of it runs in the
 // page, compiled to WebAssembly; go test runs the same.
 package lab
 
@@ -77,7 +77,7 @@ func Run(t *testing.T, s locks.Scene) (*film.Film, error) {
 	return film.Paced(t, w, p)
 }
 
-// A Part is what a film has more than the Part before it had. Film describes
+// A Part has the additions of a film to the Part before it. Film describes
 // it as a whole, up to its End, but has only the new packets and marks.
 type Part struct {
 	Film    *film.Film `json:"film"`
@@ -178,7 +178,7 @@ func Fates(t *testing.T, w explore.World, choices []string, goal explore.Kind, p
 	return list, nil
 }
 
-// A Progress is how far a search is.
+// A Progress is the state of a search.
 type Progress struct {
 	Schedules int     `json:"schedules"`
 	PerSecond float64 `json:"per_second"`

@@ -145,7 +145,7 @@ func (o ownerContender[M, O]) Lock(context.Context) error            { return o.
 func (o ownerContender[M, O]) TryLock(context.Context) (bool, error) { return o.m.TryLock(o.o) }
 func (o ownerContender[M, O]) Unlock(context.Context) error          { return o.m.Unlock(o.o) }
 
-// A Semaphore is what exercise 8 asks for.
+// A Semaphore is the API of exercise 8.
 type Semaphore interface {
 	Acquire() error
 	TryAcquire() (bool, error)
@@ -168,7 +168,7 @@ func (p semaphoreContender) Lock(context.Context) error            { return p.s.
 func (p semaphoreContender) TryLock(context.Context) (bool, error) { return p.s.TryAcquire() }
 func (p semaphoreContender) Unlock(context.Context) error          { return p.s.Release() }
 
-// A ReadWrite lock is what exercise 9 asks for.
+// A ReadWrite lock is the API of exercise 9.
 type ReadWrite interface {
 	RLock() error
 	RUnlock() error
@@ -200,7 +200,7 @@ type reader struct{ writer }
 func (r reader) Lock(context.Context) error   { return r.l.RLock() }
 func (r reader) Unlock(context.Context) error { return r.l.RUnlock() }
 
-// A Candidate is what exercise 10 asks for.
+// A Candidate is the API of exercise 10.
 type Candidate interface {
 	Lead(ctx context.Context, lead func(ctx context.Context, term int64) error) error
 }

@@ -1,5 +1,5 @@
-// Package locks is the catalogue of the lab: every lock that can run in the
-// page, with what the page says of it.
+// Package locks is the catalogue of the lab: every lock that can run in the page,
+// with the page's text on it.
 package locks
 
 import (
@@ -28,7 +28,7 @@ const (
 
 var groups = []Group{Steps, Museum, Broken, Exercises, Own}
 
-// A Goal is what somebody who plays the scheduler tries to reach.
+// A Goal is for a person who plays the scheduler.
 type Goal struct {
 	Kind explore.Kind `json:"kind"`
 	Text

@@ -11,7 +11,7 @@ import (
 // Session is the session timeout in a film, if the latency is not high.
 const Session = 4 * time.Second
 
-// A Scene is all that a film depends on.
+// A Scene has all inputs of a film.
 type Scene struct {
 	Lock       string        `json:"lock"`
 	Contenders int           `json:"contenders"`

@@ -1,5 +1,5 @@
 // You are the scheduler: each packet waits until it is chosen.
-import { choiceWords, explain, getLanguage, has, plainOp, say, told, violationText, whoWords } from "./strings.js";
+import { choiceWords, explain, getLanguage, has, plainOp, say, translated, violationText, whoWords } from "./strings.js";
 import { indexFilm, shortName, stateAt } from "./film.js";
 import { DEFAULT } from "./link.js";
 import { $, app, el, KINDS, possible, whole } from "./app.js";
@@ -58,7 +58,7 @@ export async function loadPlay(turn, options) {
       const asked = s.choices.length;
       s.choices = s.choices.slice(0, valid);
       await load({ keep: true });
-      notice(() => say("validBeginning", valid, asked), () => told(e.message));
+      notice(() => say("validBeginning", valid, asked), () => translated(e.message));
       return;
     }
     failed(e);
@@ -140,7 +140,7 @@ export function showPlayBench() {
       if (reached && app.chosen) wasReached(l.name); // and not only looked at
       parts.push(el("div", { class: "reached" + (reached ? "" : " bad"), id: "reached", "data-reached": reached ? "yes" : "no" },
         el("strong", {}, say(reached ? "goalReached" : l.goal ? "brokeElse" : "broke") + say("colon") + violationText(bad.kind) + say("fullStop")), say("sentenceGap"),
-        l.goal && l.goal.kind === "two holders" && !r.violation ? say("notTwo") : told(bad.what)));
+        l.goal && l.goal.kind === "two holders" && !r.violation ? say("notTwo") : translated(bad.what)));
     }
     if (enabled.length === 0) { if (!bad) parts.push(el("p", { id: "over" }, r.over ? say("over") : say("noEnabled"))); } else {
       parts.push(el("strong", { id: "your-turn" }, say("yourTurn")), el("div", { class: "choices", role: "group", "aria-labelledby": "your-turn" }, ...enabled.map((c, i) => {

@@ -1,5 +1,5 @@
 // Traces and recorded runs from files.
-import { inWords, say, told } from "./strings.js";
+import { inWords, say, translated } from "./strings.js";
 import { indexFilm } from "./film.js";
 import { $, app, el } from "./app.js";
 import { lockTitle } from "./words.js";
@@ -28,7 +28,7 @@ export async function openFiles(files) {
       const F = indexFilm(data.packets ? data : await app.engine.ask({ do: "replay", trace: data }));
       list.push({ lock: F.film.lock || "", caption: () => captionOf(F.film, file.name), which: "", F });
     } catch (e) {
-      notice(() => say("badFile", file.name, told(e.message)));
+      notice(() => say("badFile", file.name, translated(e.message)));
     }
   }
   if (list.length === 0) return;

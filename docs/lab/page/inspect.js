@@ -1,7 +1,7 @@
 // The details of a znode, a watch or a contender: the data of the server and the lock
 // at the instant that is shown.
 import { shortName } from "./film.js";
-import { clockText, getLanguage, say, told } from "./strings.js";
+import { clockText, getLanguage, say, translated } from "./strings.js";
 import { $, app, el } from "./app.js";
 import { draw } from "./time.js";
 
@@ -72,7 +72,7 @@ function aboutClient(F, s, unit) {
   const i = F.unitIndex.get(unit), client = F.clientOf.get(unit), u = s.units[i], conn = s.conns[F.clientIndex.get(client)];
   const mine = x => x === unit || x === client;
   const nodes = [...s.nodes].filter(([, n]) => mine(n.owner)).map(([p]) => p), watches = [...s.watches.values()].filter(w => mine(watchOwner(w)));
-  return [[say("inspect.state"), say("state." + (u.error ? "failed" : u.state)) + (u.lost ? say("comma") + say("lost." + u.lost) : "") + (u.error ? say("comma") + told(u.error) : "")],
+  return [[say("inspect.state"), say("state." + (u.error ? "failed" : u.state)) + (u.lost ? say("comma") + say("lost." + u.lost) : "") + (u.error ? say("comma") + translated(u.error) : "")],
     [say("inspect.since"), clockText(u.since)],
     [say("inspect.connection"), say("conn." + (conn === "runs on" ? "connected" : conn))],
     [say("inspect.session"), sessionOf(F, s, unit) || say("inspect.none")],

@@ -1,4 +1,4 @@
-// A panel shows one film: stage, diagram, counters, and what has happened last.
+// A panel shows one film: stage, diagram, counters, and the last event.
 import { clockText, explain, explainMark, has, say } from "./strings.js";
 import { above, stateAt } from "./film.js";
 import { Stage } from "./stage.js";

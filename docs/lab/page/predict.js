@@ -66,7 +66,7 @@ function ask(p, q) {
   return form;
 }
 
-// Why it came so: which events arrived, and what the requests were.
+// The explanation: which events arrived, and which requests were sent.
 function reasons(p, q) {
   const F = p.F, first = q.woken[0], list = [];
   if (!first) list.push(say("predict.noEvent"));
@@ -102,7 +102,7 @@ export function drawPredict() {
   if (box.hidden) { box.dataset.shown = ""; return; }
   const list = questions(p.F), i = list.findLastIndex(q => q.at <= app.t), q = list[i];
   const guess = q && guesses.get(keyOf(p, q));
-  const phase = !q ? "idle" : guess ? app.t < q.until ? "wait" : "told" : app.t === q.at ? "ask" : "idle";
+  const phase = !q ? "idle" : guess ? app.t < q.until ? "wait" : "answered" : app.t === q.at ? "ask" : "idle";
   const said = list.map(q => guesses.get(keyOf(p, q)) && { q, g: guesses.get(keyOf(p, q)) }).filter(Boolean);
   const right = said.filter(({ q, g }) => g.n === q.requests && g.who === (q.woken.length ? q.woken[0].who : "-")).length;
   const key = [p.lock, p.which, i, phase, said.length, list.length, list.some(q => q.at > app.t), getLanguage()].join();
@@ -114,7 +114,7 @@ export function drawPredict() {
     phase === "ask" ? ask(p, q) : null,
     phase === "idle" ? el("span", {}, say(list.length ? "predict.idle" : "predict.none")) : null,
     phase === "wait" ? el("span", {}, say("predict.wait")) : null,
-    phase === "told" ? el("p", { id: "verdict", role: "status" }, ...verdict(p, q, guess)) : null,
+    phase === "answered" ? el("p", { id: "verdict", role: "status" }, ...verdict(p, q, guess)) : null,
     phase !== "ask" && next ? el("button", { id: "next-release", type: "button", onclick: () => jump(next.at) }, say("predict.next")) : null,
     said.length ? el("span", { class: "count" }, say("predict.score", right, said.length)) : null].filter(Boolean));
 }

@@ -19,7 +19,7 @@ function el(name, attributes, ...children) {
   return e;
 }
 
-// What the build has made of the guide: code, bold and plain text.
+// The guide's texts from the build: code, bold and plain text.
 function html(name, attributes, text) {
   const e = el(name, attributes);
   e.innerHTML = text;

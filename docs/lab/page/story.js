@@ -6,7 +6,7 @@ import { load, rootBranches } from "./scene.js";
 import { jump, setPlaying } from "./time.js";
 
 // The story that is shown: only for exactly its own scene.
-function told() {
+function currentStory() {
   const s = app.scene, l = app.byName.get(s.locks[0]), story = l && l.story;
   if (!story || app.file || s.locks.length > 1 || s.mode === "find") return null;
   const choices = story.scene.choices || [];
@@ -20,7 +20,7 @@ function told() {
 
 // startStory opens the scene of the lock's story at its start.
 function startStory() {
-  const s = app.scene, { story, scheduled } = told(), from = story.scene;
+  const s = app.scene, { story, scheduled } = currentStory(), from = story.scene;
   s.n = from.contenders;
   s.shared = false;
   s.changes = from.changes || [];
@@ -38,7 +38,7 @@ const longest = 12; // seconds from one stop to the next
 
 // Next plays to the next stop. With little motion it goes there.
 function next() {
-  const { story } = told(), stop = story.stops.find(x => x.at_ns > app.t);
+  const { story } = currentStory(), stop = story.stops.find(x => x.at_ns > app.t);
   if (!stop) return;
   if (app.calm) { jump(stop.at_ns); return; }
   app.until = stop.at_ns;
@@ -47,13 +47,13 @@ function next() {
 }
 
 function previous() {
-  const { story } = told(), before = story.stops.filter(x => x.at_ns < app.t);
+  const { story } = currentStory(), before = story.stops.filter(x => x.at_ns < app.t);
   setPlaying(false);
   jump(before.length ? before.at(-1).at_ns : 0);
 }
 
 export function drawStory() {
-  const box = $("story"), is = app.panels.length ? told() : null;
+  const box = $("story"), is = app.panels.length ? currentStory() : null;
   const at = is && is.same ? is.story.stops.filter(s => s.at_ns <= app.t).length : -1;
   const key = is ? [app.scene.locks[0], at, getLanguage()].join() : "";
   if (box.dataset.shown === key) return;

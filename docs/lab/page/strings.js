@@ -169,15 +169,15 @@ export function say(key, ...values) {
 // has says whether there is a text for a key.
 export function has(key) { return WORDS.en[key] !== undefined; }
 
-// told is the engine's text in the language of the page. A text without a translation
+// translated is the engine's text in the language of the page. A text without a translation
 // is better than none.
-export function told(text) {
+export function translated(text) {
   return language === "zh" && text ? inChinese(text, WORDS.zh) ?? text : text || "";
 }
 
 // inWords is a remark in a film, which may have its own Chinese, and packetText what a
 // system that is not ZooKeeper sends or gets.
-export function inWords(x) { return language === "zh" && x.text_zh || told(x.text); }
+export function inWords(x) { return language === "zh" && x.text_zh || translated(x.text); }
 function packetText(p) { return language === "zh" && p.text_zh || p.text; }
 
 // choiceWords is a choice of a trace, which an address and a file keep as it is.

@@ -1,8 +1,9 @@
-// Package database opens the database that the SQL locks run on, and hides
-// what differs between three of them: SQLite, which runs inside the process,
+// Package database opens the database that the SQL locks run on, and hides the
+// differences between three of them: SQLite, which runs inside the process,
 // PostgreSQL and MariaDB. MySQL is handled as MariaDB, with the differences that
 // are known: the names of its variables, and the error of NOWAIT. It is not tried
 // on a real one.
+//
 // The settings that decide how a lock performs are explicit here:
 //
 //   - The pool. SQLite has one writer, and its other connections poll for

@@ -17,7 +17,7 @@ const grace = 200 * time.Millisecond
 // closed, which rolls back, too.
 const rollbackTimeout = 2 * time.Second
 
-// mysqlConn is what database/sql asks of the driver's connections.
+// mysqlConn is the API that database/sql needs of the driver's connections.
 type mysqlConn interface {
 	driver.Conn
 	driver.Pinger

@@ -1,5 +1,5 @@
-// Package etcd is a lock on etcd, through etcd's own package concurrency: what
-// ZooKeeper's recipe looks like on its nearest relative. The articles do not
+// Package etcd is a lock on etcd, through etcd's own package concurrency:
+// ZooKeeper's recipe on its nearest relative. The articles do not
 // have it.
 //
 // The idea: a session is a lease that the client keeps alive; a key with that
@@ -21,6 +21,7 @@
 // requests when the lock is free. A waiter lists the keys before its own, watches the last one
 // and reads again: 2 or 3 requests more, and 1 event. N contenders send about 5N. etcd
 // writes each of the two writes to a majority of disks.
+//
 // Remaining faults:
 //
 //   - A holder that is cut off or paused for longer than its lease writes beside the

@@ -25,6 +25,7 @@
 // one command each, and N contenders whose turn takes t each about
 // N/2 · t/48 ms per acquisition: with N the load grows as N². The article's waiters
 // spin without a pause.
+//
 // Remaining faults:
 //
 //   - A holder that is paused for longer than the key lives writes to the

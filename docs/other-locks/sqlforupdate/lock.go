@@ -42,6 +42,7 @@
 // whether the row exists. PostgreSQL writes the
 // lock into the row, so each commit is an fsync; MariaDB keeps it in memory, and
 // a commit that has changed nothing writes nothing.
+//
 // Remaining faults:
 //
 //   - Each waiter keeps a connection. If all connections of the pool wait, a

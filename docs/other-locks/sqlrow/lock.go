@@ -29,6 +29,7 @@
 // each, and a sweep each second. N contenders that come at once and whose turn
 // takes t each make about N/2 · t/48 ms attempts per acquisition: with N the
 // load grows as N².
+//
 // Remaining faults:
 //
 //   - Nobody queues: a waiter can starve, and a newcomer, whose pauses are

@@ -15,6 +15,7 @@
 // (N+1)/2 each. The article says so: many requests fail when there are many.
 // A failed attempt is followed by a random pause, up to 1 ms at first, then
 // twice as long, up to 64 ms, so that not all go in step.
+//
 // Remaining faults:
 //
 //   - The work between reading and writing is done for nothing when the attempt
@@ -81,7 +82,7 @@ func (s *Stock) Put(ctx context.Context, pieces int) error {
 	return nil
 }
 
-// A Reading is what a client has seen: step 1 of the article.
+// A Reading is a value that a client has read: step 1 of the article.
 type Reading struct {
 	Resource, Version int
 }

@@ -30,7 +30,7 @@ func main() {
 		"ls":     func(p string) (any, error) { names, _, err := conn.Children(p); return names, err },
 		"get":    func(p string) (any, error) { _, stat, err := conn.Get(p); return stat, err },
 		"delete": func(p string) (any, error) { return "deleted", conn.Delete(p, -1) },
-		"watch":  func(p string) (any, error) { _, _, c, err := conn.GetW(p); go tell(c); return "watching", err },
+		"watch":  func(p string) (any, error) { _, _, c, err := conn.GetW(p); go printEvent(c); return "watching", err },
 	}
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		if name, path, _ := strings.Cut(in.Text(), " "); calls[name] != nil {
@@ -39,4 +39,4 @@ func main() {
 	}
 }
 
-func tell(events <-chan zk.Event) { fmt.Println(<-events) }
+func printEvent(events <-chan zk.Event) { fmt.Println(<-events) }
