@@ -39,7 +39,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	joinTimeout = 40 * time.Second // the longest that the server grants: no session ends because the machine stands still
+	joinTimeout = 40 * time.Second // the longest that the server grants: no session ends because the machine pauses
 	role := os.Getenv(roleVariable)
 	tries = role == "" || role == honest
 	calmPolls, patientCalm = 2, 2 // the locks here are right, or fail otherwise; programs that are built have all

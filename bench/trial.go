@@ -167,7 +167,7 @@ func (b *benchmark) try(ctx context.Context, c *contestant) (err error) {
 	t.close = func() error {
 		sent = tap.Counts().Total()
 		conns[trialSessions[theClosed]].Close()
-		// In an ensemble the server of the next contender may learn of it later.
+		// In an ensemble the server of the next contender may receive the end of the session later.
 		if _, err := conns[trialSessions[theNext]].Sync(lockPath); !errors.Is(err, zk.ErrNoNode) {
 			return err
 		}

@@ -21,7 +21,7 @@ import (
 type builder struct {
 	root string                // of the checkout
 	exec []byte                // wasm_exec.js of the toolchain
-	own  *ownFolder                  // nil: the exercises' own folders
+	own  *ownFolder            // nil: the exercises' own folders
 	lang language.Language     // in which the page opens; "": the browser's
 	read map[string][]function // what functions has found in each file since rows began
 }

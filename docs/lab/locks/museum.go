@@ -15,8 +15,8 @@ func init() {
 	schedules, fates := scenes.Schedules(), scenes.Fates()
 	for _, s := range scenes.All {
 		note := Text{En: "An article's listing. docs/bugs.md explains the bug.", Zh: "文章中的代码。docs/bugs.zh-CN.md 讲解了这个 bug。"}
-		if s.Stands.En != "" {
-			note = Text{En: s.Stands.En + " docs/bugs.md explains the bug.", Zh: s.Stands.Zh + "docs/bugs.zh-CN.md 讲解了这个 bug。"}
+		if s.Substitute.En != "" {
+			note = Text{En: s.Substitute.En + " docs/bugs.md explains the bug.", Zh: s.Substitute.Zh + "docs/bugs.zh-CN.md 讲解了这个 bug。"}
 		}
 		played := &Scene{
 			Lock: s.ID, Contenders: max(s.World.Contenders, 1), Seed: 1,

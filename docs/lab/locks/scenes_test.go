@@ -123,8 +123,8 @@ func (e edition) page(t *testing.T) string {
 	schedules := scenes.Schedules()
 	for _, s := range scenes.All {
 		text := link(s.ID) + e.space
-		if s.Stands.En != "" {
-			text += e.text(s.Stands) + e.space
+		if s.Substitute.En != "" {
+			text += e.text(s.Substitute) + e.space
 		}
 		scene(s.ID, text+e.end+"*"+e.violation(t, schedules[s.ID].Violation)+"*"+e.stop)
 	}

@@ -48,8 +48,8 @@ func init() {
 		},
 		Lock{
 			Name: "timeout", Group: Steps,
-			Title:    Text{En: "Step 5: a wait that ends, a lease that tells", Zh: "第 5 步：等待可以放弃，丢锁能够得知"},
-			Note:     Text{En: "Step 3's queue: a waiter can give up, a holder learns by its own clock that the lock is lost, and each holder has a higher token.", Zh: "仍是第 3 步的队列。等待者可以放弃；持有者凭自己的时钟得知锁已丢失；每个持有者的隔离令牌都比前一个的大。"},
+			Title:    Text{En: "Step 5: a wait that ends, and a lease that ends in time", Zh: "第 5 步：等待可以放弃，丢锁能够得知"},
+			Note:     Text{En: "Step 3's queue: a waiter can give up, a holder's own clock ends its lease before the lock is lost, and each holder has a higher token.", Zh: "仍是第 3 步的队列。等待者可以放弃；持有者凭自己的时钟得知锁已丢失；每个持有者的隔离令牌都比前一个的大。"},
 			Requests: "6n − 2", Events: "n − 1",
 			Subject: steps.TimeoutIn,
 		},

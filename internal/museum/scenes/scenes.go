@@ -48,9 +48,9 @@ type Bug struct {
 	// fields below, and needs a test in internal/museum/bugs.
 	NoScene *NoScene
 
-	// Listing is the article's lock. Nil: Stands says which lock the World has.
-	Listing listings.New
-	Stands  Text
+	// Listing is the article's lock. Nil: Substitute says which lock the World has.
+	Listing    listings.New
+	Substitute Text
 	// World is where it comes up: how many contend, what they do, and what may go
 	// wrong. Its Lock need not say how it is opened: Listing does.
 	World explore.World
@@ -237,7 +237,7 @@ func (b Bug) Only(w explore.World) explore.World {
 	return w
 }
 
-// Shows says whether a trace ends with what the scene is about.
+// Shows reports whether a trace ends with what the scene is about.
 func (b Bug) Shows(tr *explore.Trace) bool {
 	if slices.Contains(b.Kinds, explore.Outlived) {
 		return slices.Contains(tr.Known, string(explore.Outlived))

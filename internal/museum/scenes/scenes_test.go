@@ -40,7 +40,7 @@ func TestEachScheduleEndsWithItsBug(t *testing.T) {
 	}
 }
 
-// ending is what the trace of a scene ends with.
+// ending returns the end of the trace of a scene.
 func ending(s scenes.Bug, tr *explore.Trace) string {
 	if slices.Contains(s.Kinds, explore.Outlived) {
 		return string(explore.Outlived) // it is reported apart
@@ -91,7 +91,7 @@ func find(t *testing.T, s scenes.Bug) []string {
 	return shortest.Choices
 }
 
-// TestEachBugIsDescribed: an entry that lacks something is told so.
+// TestEachBugIsDescribed: a part that an entry lacks is named.
 func TestEachBugIsDescribed(t *testing.T) {
 	files, err := filepath.Glob("article_*.go")
 	require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestEachBugIsDescribed(t *testing.T) {
 			require.NotEmpty(t, b.Goal.En, "%s needs a Goal: Goals in texts.go has nothing for %s, the first of its Kinds", where, b.Kinds[0])
 			texts = append(texts, b.Goal)
 			if b.Listing == nil {
-				texts = append(texts, b.Stands)
+				texts = append(texts, b.Substitute)
 			}
 		}
 		for _, text := range texts {

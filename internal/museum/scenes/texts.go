@@ -20,7 +20,7 @@ var Goals = map[explore.Kind]Text{
 	explore.SessionLeft:   {"Leave a session behind.", "留下一个没有关闭的会话。"},
 	explore.NodeLeft:      {"Make a contender give up and leave a node behind.", "让一个竞争者放弃等待，却留下一个节点。"},
 	explore.WatchLeft:     {"Make a client leave a watch behind.", "让一个客户端留下一个监听。"},
-	explore.Overtaken:     {"Let a contender get in before one that stands before it in the queue.", "让一个竞争者插队：排在它前面的还没拿到锁，它先拿到。"},
+	explore.Overtaken:     {"Let a contender get in before one that is before it in the queue.", "让一个竞争者插队：排在它前面的还没拿到锁，它先拿到。"},
 	explore.Outlived:      {"Make a holder outlive its session.", "让持有者在会话结束之后仍以为持有锁。"},
 }
 

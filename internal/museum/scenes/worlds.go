@@ -80,12 +80,12 @@ func frames(function string) func() string {
 	}
 }
 
-// noNode says whether a node that somebody wanted to watch was gone.
+// noNode reports whether a node that somebody wanted to watch was gone.
 func noNode(tr *explore.Trace) bool {
 	return slices.ContainsFunc(tr.Log, func(e explore.Entry) bool { return e.Kind == "reply" && e.Watch && e.Err != "" })
 }
 
-// compares says whether a client that has written reads, without a watch, a
+// compares reports whether a client that has written reads, without a watch, a
 // node of another client that has written: step 1's Unlock, too late.
 func compares(tr *explore.Trace) bool {
 	owner, wrote := "", make(map[string]bool)
