@@ -46,7 +46,7 @@ func (b *benchmark) runCurator(ctx context.Context, c contestant, r report.Run, 
 }
 
 // whatColdIs is the row of docs/benchmark.md on what is reported apart.
-const whatColdIs = "the first run of a new JVM, which has compiled nothing yet. Each of the article's runs was one. " +
+const whatColdIs = "the first run of a new JVM, which has compiled nothing yet. Each of the article's runs was such a run. " +
 	"The other rows of Curator come after a warm-up of `-warmup`, and at least two runs"
 
 // warmCurator starts a JVM, and runs the counter in it once cold, once with
