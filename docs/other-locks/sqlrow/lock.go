@@ -76,11 +76,12 @@ const DefaultTTL = 10 * time.Second
 const (
 	firstPause = time.Millisecond
 	lastPause  = 64 * time.Millisecond
-	sweepEvery = time.Second
 )
 
-// cleanUp is how long an attempt that failed may take to remove what it may have made.
-var cleanUp = 2 * time.Second
+var (
+	sweepEvery = time.Second
+	cleanUp    = 2 * time.Second // how long an attempt that failed may take to remove what it may have made
+)
 
 // Prepare creates the table unless it exists.
 func Prepare(ctx context.Context, db *database.DB) error {
