@@ -46,16 +46,21 @@ var (
 )
 
 func main() {
-	lang := language.Of("")
-	flag.Var(&lang, "lang", language.Usage)
-	out := flag.String("out", ".", "the `folder` to write into")
-	lab := flag.String("lab", "lab.html", "the `address` of the lab's page, as seen from the slides")
-	from := flag.String("from", "docs/teaching", "the `folder` with the texts of the slides and the handout")
-	flag.Parse()
-	if err := run(os.Stdout, lang, *from, *out, *lab); err != nil {
+	if err := command(os.Stdout, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "teaching:", err)
 		os.Exit(1)
 	}
+}
+
+func command(say io.Writer, args []string) error {
+	flags := flag.NewFlagSet("teaching", flag.ExitOnError)
+	lang := language.Of("")
+	flags.Var(&lang, "lang", language.Usage)
+	out := flags.String("out", ".", "the `folder` to write into")
+	lab := flags.String("lab", "lab.html", "the `address` of the lab's page, as seen from the slides")
+	from := flags.String("from", "docs/teaching", "the `folder` with the texts of the slides and the handout")
+	flags.Parse(args)
+	return run(say, lang, *from, *out, *lab)
 }
 
 // words are the messages of the command, and the words of the pages besides their

@@ -216,9 +216,6 @@ func TestThePagesAreInTheirLanguage(t *testing.T) {
 
 // TestTheLanguageIsThatOfTheReader: of the pages and of what the command says.
 func TestTheLanguageIsThatOfTheReader(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "teaching.exe")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput()
-	require.NoError(t, err, "%s", out)
 	for _, c := range []struct {
 		lcAll, lang string
 		args        []string
@@ -231,13 +228,14 @@ func TestTheLanguageIsThatOfTheReader(t *testing.T) {
 		{"C", "C", []string{"-lang", "zh-CN"}, "已写入 ", "<title>ZooKeeper 分布式锁<"},
 	} {
 		dir := t.TempDir()
-		cmd := exec.CommandContext(t.Context(), binary, append(c.args, "-from", ".", "-out", dir)...)
-		cmd.Env = append(os.Environ(), "LC_ALL="+c.lcAll, "LANG="+c.lang)
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		require.Equal(t, 2, strings.Count(string(out), c.says), "%v: %s", c, out)
-		require.Equal(t, c.says == "wrote ", !regexp.MustCompile(`\p{Han}`).Match(out), "%v: %s", c, out)
-		require.Contains(t, string(out), "go run ./docs/lab -out "+filepath.Join(dir, "lab.html"))
+		t.Setenv("LC_ALL", c.lcAll)
+		t.Setenv("LANG", c.lang)
+		var said strings.Builder
+		require.NoError(t, command(&said, append(c.args, "-from", ".", "-out", dir)))
+		out := said.String()
+		require.Equal(t, 2, strings.Count(out, c.says), "%v: %s", c, out)
+		require.Equal(t, c.says == "wrote ", !regexp.MustCompile(`\p{Han}`).MatchString(out), "%v: %s", c, out)
+		require.Contains(t, out, "go run ./docs/lab -out "+filepath.Join(dir, "lab.html"))
 		require.Contains(t, read(t, filepath.Join(dir, "slides.html")), c.title)
 	}
 	for _, w := range []words{inLanguage[language.English], inLanguage[language.Chinese]} {

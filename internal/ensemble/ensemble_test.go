@@ -57,13 +57,13 @@ func TestOpenThatFailsSaysWhyInOneLine(t *testing.T) {
 		":2181":            `":2181" is neither embedded, docker, docker:3 nor host:port`,
 		"docker:2":         `"docker:2" is neither embedded, docker, docker:3 nor host:port`,
 		closed:             "connection refused",
-		mute:               "said nothing within 300ms",
+		mute:               "said nothing within 50ms",
 		web:                "is not a ZooKeeper",
 		closed + "," + web: "connection refused; " + web + " is not a ZooKeeper",
 	} {
 		usual := ensemble.AnswerTimeout
 		if spec == mute {
-			ensemble.AnswerTimeout = 300 * time.Millisecond
+			ensemble.AnswerTimeout = 50 * time.Millisecond
 		}
 		_, err := ensemble.Open(context.Background(), spec)
 		ensemble.AnswerTimeout = usual
@@ -98,6 +98,7 @@ func TestOpenFindsOneThatAnswers(t *testing.T) {
 }
 
 func TestConnect(t *testing.T) {
+	t.Parallel() // a client waits for a second before it goes to its server again
 	zoo, err := ensemble.Open(t.Context(), os.Getenv("ZK"))
 	require.NoError(t, err)
 	defer zoo.Close()
@@ -118,6 +119,7 @@ func TestConnect(t *testing.T) {
 }
 
 func TestAnEndpointThatIsDeadIsPassedOver(t *testing.T) {
+	t.Parallel() // it may wait for a second
 	srv := zkserver.Run(t)
 	addr, err := srv.Listen()
 	require.NoError(t, err)
@@ -153,6 +155,7 @@ func TestConnectLeavesNoClientBehind(t *testing.T) {
 // The first server accepts and says nothing; the session begins on another
 // long before it could have ended.
 func TestAServerThatSaysNothingIsPassedOver(t *testing.T) {
+	t.Parallel() // a server has at least a second
 	mute := listener(t, func(nc net.Conn) { t.Cleanup(func() { nc.Close() }) })
 	srv := zkserver.Run(t)
 	addr, err := srv.Listen()
@@ -162,7 +165,7 @@ func TestAServerThatSaysNothingIsPassedOver(t *testing.T) {
 	defer zoo.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	conn, err := zoo.Connect(ctx, ensemble.Options{})
+	conn, err := zoo.Connect(ctx, ensemble.Options{SessionTimeout: 4 * time.Second})
 	require.NoError(t, err)
 	conn.Close()
 }

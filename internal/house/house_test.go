@@ -45,8 +45,16 @@ type room struct {
 
 func (r room) name() string { return strings.TrimPrefix(r.ImportPath, module+"/") }
 
-// list runs go list, for the system that it is on.
-func list(t *testing.T, args ...string) []room { return listFor(t, nil, args...) }
+// tree is all packages for the system that it is on.
+func tree(t *testing.T) []room {
+	t.Helper()
+	if packages == nil {
+		packages = listFor(t, nil, "./...")
+	}
+	return packages
+}
+
+var packages []room
 
 func listFor(t *testing.T, env []string, args ...string) (rooms []room) {
 	t.Helper()
@@ -154,7 +162,7 @@ func TestTheTableOfPackagesIsTheTree(t *testing.T) {
 	there, after, ok := strings.Cut(rest, end)
 	require.True(t, ok, "docs/architecture.md has no line %s", end)
 	// Of all builds; -find, so that the modules of the tags need not be there.
-	want := "\n" + table(t, list(t, "-find", "-tags=others,etcd,docker", "./...")) + "\n"
+	want := "\n" + table(t, listFor(t, nil, "-find", "-tags=others,etcd,docker", "./...")) + "\n"
 	if *update {
 		require.NoError(t, os.WriteFile(architecture, []byte(before+begin+want+end+after), 0o644))
 		return
@@ -223,7 +231,7 @@ func TestThePictureIsTheTree(t *testing.T) {
 		return longest
 	}
 	imports := make(map[[2]string]string)
-	for _, r := range list(t, "./...") {
+	for _, r := range tree(t) {
 		from := folderOf(r.name())
 		for _, of := range r.Imports {
 			to := folderOf(strings.TrimPrefix(of, module+"/"))
@@ -253,7 +261,7 @@ func TestWhatAUserBuilds(t *testing.T) {
 		"./internal/zkserver": {module + "/internal/jute", module + "/internal/zkserver"},
 	} {
 		var found []string
-		for _, r := range list(t, "-deps", pkg) {
+		for _, r := range listFor(t, nil, "-deps", pkg) {
 			if !r.Standard {
 				found = append(found, r.ImportPath)
 			}
@@ -288,7 +296,7 @@ func TestGoGenerateHasEveryFlag(t *testing.T) {
 	commands, err := os.ReadFile("house.go")
 	require.NoError(t, err)
 	flags := 0
-	for _, r := range list(t, "./...") {
+	for _, r := range tree(t) {
 		for _, file := range slices.Concat(r.GoFiles, r.TestGoFiles, r.XTestGoFiles) {
 			text, err := os.ReadFile(filepath.Join(r.Dir, file))
 			require.NoError(t, err)

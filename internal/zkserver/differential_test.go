@@ -16,12 +16,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/zkserver"
 )
 
@@ -464,6 +466,14 @@ func agree(t *rapid.T, steps []diffStep, embedded, other []string) {
 // TestExpiryIsAlikeOnBoth is what a sequence is too short for: a session
 // that ends by its timeout.
 func TestExpiryIsAlikeOnBoth(t *testing.T) {
+	if locktest.Real(t) == nil {
+		synctest.Test(t, expiry)
+	} else {
+		expiry(t)
+	}
+}
+
+func expiry(t *testing.T) {
 	tg := newTarget(t)
 	watcher, owner := tg.connect(), tg.connect()
 	for _, name := range []string{"/a", "/b"} {
@@ -483,6 +493,7 @@ func TestExpiryIsAlikeOnBoth(t *testing.T) {
 	var events []event
 	for deadline := time.Now().Add(patience); len(events) < 3 && time.Now().Before(deadline); {
 		events = append(events, watcher.eventsNow()...)
+		time.Sleep(time.Millisecond)
 	}
 	require.Len(t, events, 3)
 	first := slices.IndexFunc(events, func(e event) bool { return e.typ == jute.EventChildrenChanged })

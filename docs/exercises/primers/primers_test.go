@@ -36,10 +36,12 @@ func TestThePagesShowWhatTheProgramsPrint(t *testing.T) {
 	address, err := server.Listen()
 	require.NoError(t, err)
 	before := server.Children("/")
+	// The server twice: a client waits for a second before it goes to its only one again.
+	servers := []string{address, address}
 	for number := 1; number <= len(programs); number++ {
 		t.Run(fmt.Sprint(number), func(t *testing.T) {
 			var out bytes.Buffer
-			require.NoError(t, run(number, []string{address}, &out))
+			require.NoError(t, run(number, servers, &out))
 			for _, file := range pages(t, number) {
 				page, err := os.ReadFile(file)
 				require.NoError(t, err)
@@ -53,7 +55,7 @@ func TestThePagesShowWhatTheProgramsPrint(t *testing.T) {
 				}
 			}
 			out.Reset()
-			require.NoError(t, run(number, []string{address}, &out), "a second time")
+			require.NoError(t, run(number, servers, &out), "a second time")
 			require.Equal(t, before, server.Children("/"), "the program has left something at the server")
 			require.Empty(t, server.Watches())
 		})

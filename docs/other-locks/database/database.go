@@ -58,7 +58,7 @@ const Embedded = "embedded"
 var errNoURL = errors.New("this is not a mysql://user:password@host:port/database; in a password %, :, /, ?, #, @ and a comma are written %25, %3A, %2F, %3F, %23, %40 and %2C")
 
 // connectTimeout bounds the time of a server's first answer.
-const connectTimeout = 5 * time.Second
+var connectTimeout = 5 * time.Second
 
 // SQLiteBusyTimeout is the time that a statement on SQLite waits for another
 // writer.

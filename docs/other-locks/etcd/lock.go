@@ -68,7 +68,7 @@ var ErrNotLocked = errors.New("etcd: not locked")
 // the reply came. Whether the request has been executed is unknown.
 var ErrNoReply = errors.New("no reply from etcd, which may have done what was asked")
 
-const connectTimeout = 5 * time.Second
+var connectTimeout = 5 * time.Second
 
 // cleanUp is the time that a failed attempt may take to remove its key and lease.
 var cleanUp = 2 * time.Second

@@ -213,7 +213,7 @@ func TestNothingIsLeft(t *testing.T) {
 }
 
 func TestAWrongAddressIsOneLine(t *testing.T) {
-	t.Parallel()                 // it waits
+	defer etcd.ConnectTimeout(50 * time.Millisecond)()
 	const nobody = "127.0.0.1:1" // a port that the system gives nobody
 	_, err := etcd.Connect(t.Context(), []string{nobody})
 	require.ErrorContains(t, err, "etcd at "+nobody)

@@ -74,10 +74,9 @@ func TestAnEvictedKeyIsASecondHolder(t *testing.T) {
 // A replica is promoted. The server answered before the replica had the key, so the
 // replica does not have it.
 func TestAReplicaThatIsPromotedGivesTwoHolders(t *testing.T) {
-	t.Parallel() // it waits
 	servertest.Needs(t, "redis-server", "redis-server", "REDIS")
 	e := exhibit.New(t, "O9", "Redis", "A", "B")
-	address, kill := redisServer(t, t.TempDir())
+	address, kill := redisServer(t, t.TempDir(), "--repl-diskless-sync-delay", "0")
 	line := proxy.New(t, address)
 	host, port, err := net.SplitHostPort(line.Addr())
 	require.NoError(t, err)

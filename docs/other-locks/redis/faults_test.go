@@ -156,7 +156,7 @@ func TestALostReplyToAReentrantCounts(t *testing.T) {
 func TestAHolderIsNotifiedThatTheServerIsAway(t *testing.T) {
 	client, line, cutOff := lossy(t)
 	k := key(t)
-	holder, waiter := redis.New(cutOff, k, time.Second), redis.New(cutOff, k, longer)
+	holder, waiter := redis.New(cutOff, k, 100*time.Millisecond), redis.New(cutOff, k, longer)
 	redis.Renew(holder, time.Millisecond)
 	require.NoError(t, holder.Lock(t.Context()))
 	line.CutOff()
@@ -188,14 +188,17 @@ func silent(t *testing.T) (client *goredis.Client, line *proxy.Proxy, slow *gore
 // The line is silent: no error comes, and no answer. The holder's own clock closes
 // Lost when its key has lived for its time, before another contender gets in.
 func TestLostIsClosedAtTheEndOfTheKeysLifeThoughTheLineIsSilent(t *testing.T) {
-	t.Parallel() // it waits
 	client, line, slow := silent(t)
 	k := key(t)
-	holder, next := redis.New(slow, k, 2*time.Second), redis.New(client, k, longer)
+	ttl := 2 * time.Second
+	if os.Getenv("REDIS") == "" { // miniredis has no clock
+		ttl = 200 * time.Millisecond
+	}
+	holder, next := redis.New(slow, k, ttl), redis.New(client, k, longer)
 	require.NoError(t, holder.Lock(t.Context()))
 	lost := holder.Lost()
 	line.Silence(proxy.ToServer, proxy.ToClient)
-	if os.Getenv("REDIS") == "" { // miniredis has no clock
+	if os.Getenv("REDIS") == "" {
 		<-lost
 		return
 	}
@@ -222,6 +225,7 @@ func TestCallsOnASilentLineEndWithTheirContext(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel() // it waits
 			_, line, slow := silent(t)
 			k := key(t)
 			holder, waiter := redis.New(slow, k, longer), redis.New(slow, k+"-2", longer)

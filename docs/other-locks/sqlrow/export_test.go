@@ -8,3 +8,10 @@ func CleanUp(d time.Duration) (reset func()) {
 	cleanUp = d
 	return func() { cleanUp = before }
 }
+
+// SweepEvery sets how often a waiter sweeps until reset.
+func SweepEvery(d time.Duration) (reset func()) {
+	before := sweepEvery
+	sweepEvery = d
+	return func() { sweepEvery = before }
+}

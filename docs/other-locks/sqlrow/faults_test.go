@@ -126,6 +126,7 @@ func TestTheHolderKeepsItsRowWhileTheServerIsAway(t *testing.T) {
 
 // SQLite is part of the process. If that ends, the row stays in the file.
 func TestTheRowSurvivesTheEndOfTheProcessInAFile(t *testing.T) {
+	defer sqlrow.SweepEvery(time.Millisecond)()
 	spec := "sqlite:" + filepath.Join(t.TempDir(), "locks.db")
 	before, name := open(t, spec), databasetest.Name(t)
 	require.NoError(t, sqlrow.New(before, name, longer).Lock(t.Context()))

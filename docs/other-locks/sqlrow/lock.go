@@ -76,11 +76,12 @@ const DefaultTTL = 10 * time.Second
 const (
 	firstPause = time.Millisecond
 	lastPause  = 64 * time.Millisecond
-	sweepEvery = time.Second
 )
 
-// cleanUp is the time that a failed attempt may take to remove its row.
-var cleanUp = 2 * time.Second
+var (
+	sweepEvery = time.Second
+	cleanUp    = 2 * time.Second // the time that a failed attempt may take to remove its row
+)
 
 // Prepare creates the table unless it exists.
 func Prepare(ctx context.Context, db *database.DB) error {

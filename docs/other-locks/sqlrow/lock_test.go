@@ -35,6 +35,7 @@ func expire(t testing.TB, db *database.DB, name string) {
 // subject makes contenders of any kind on one database.
 func subject(t testing.TB, contender func(db *database.DB, name string) locktest.Other) locktest.OtherSubject {
 	spec := databasetest.Spec(t)
+	t.Cleanup(sqlrow.SweepEvery(time.Millisecond))
 	return locktest.OtherSubject{
 		Client: func(t testing.TB) func(string) locktest.Other {
 			db := open(t, spec)
@@ -218,8 +219,8 @@ func TestTheArticlesFaultsFailByName(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if c.words == "does not return" { // nothing else has to be done within a second
-				locktest.OtherPatience(t, time.Second)
+			if c.words == "does not return" { // nothing else has to be done within that time
+				locktest.OtherPatience(t, 200*time.Millisecond)
 			}
 			words := locktest.OtherVerdict(t, subject(t, c.broken), c.name)
 			require.Contains(t, words, c.words)
@@ -231,10 +232,11 @@ func TestTheArticlesFaultsFailByName(t *testing.T) {
 
 // The holder crashes: it sends nothing more, and its row expires by itself.
 func TestTheRowOfAHolderThatCrashesExpires(t *testing.T) {
+	defer sqlrow.SweepEvery(time.Millisecond)()
 	spec := databasetest.Spec(t)
 	crashed := open(t, spec)
 	name := databasetest.Name(t)
-	require.NoError(t, sqlrow.New(crashed, name, 200*time.Millisecond).Lock(t.Context()))
+	require.NoError(t, sqlrow.New(crashed, name, 20*time.Millisecond).Lock(t.Context()))
 	crashed.Close()
 
 	next := sqlrow.New(open(t, spec), name, longer)
