@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -19,9 +20,14 @@ import (
 	"example.com/zklock/internal/language"
 )
 
+var browser = flag.Bool("browser", false, "open the pages in a browser, as CI=true does, too")
+
 // opened opens a page in a browser.
 func opened(t *testing.T, file string) context.Context {
 	t.Helper()
+	if !*browser && os.Getenv("CI") == "" {
+		t.Skip("opens a browser: go test ./docs/teaching -browser")
+	}
 	exe := ""
 	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
