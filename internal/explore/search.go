@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +102,7 @@ func Explore(t *testing.T, w World, s Search) *Report {
 
 func (r *Report) explore(t *testing.T, w World, s Search, from []*branch, cut func(stack []*branch) bool, began time.Time) {
 	t.Helper()
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a schedule leaves nothing but garbage
 	defer player.OneCore()()
 	if w.Lock.Bypass > 0 {
 		s.Whole, s.Merge = true, false // the time of the call of Lock counts, and no footprint has it

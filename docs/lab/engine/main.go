@@ -80,8 +80,7 @@ func serve(t *testing.T) {
 }
 
 func main() {
-	// A film of a hundred clients makes garbage fast, most of it in the client
-	// library's first buffers. The page has memory for it and one core.
+	// A film of a hundred clients makes garbage fast. The page has memory for it and one core.
 	debug.SetGCPercent(800)
 	if os.Getenv("ZKLOCK_LAB_ONCE") != "" {
 		// One film that must repeat: the collector would run beside it.

@@ -54,9 +54,9 @@ func TestAClientIsAsTheLibraryMakesIt(t *testing.T) {
 				require.True(t, want.Equal(got), "%s is %v, and in the library's %v", name, got, want)
 			}
 		}
-		for _, c := range []*zk.Conn{theirs, ours, other} {
-			go c.Close()
-		}
 		close(over)
+		for _, c := range []*zk.Conn{theirs, ours, other} {
+			c.Close()
+		}
 	})
 }

@@ -3,6 +3,7 @@ package player
 import (
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -59,7 +60,7 @@ func (l *Line) loseLocked(queue *[]Frame) {
 // carryLocked delivers the first packet of the way up.
 func (l *Line) carryLocked() Frame {
 	p := l.Up[0]
-	l.Up = l.Up[1:]
+	l.Up = slices.Delete(l.Up, 0, 1)
 	l.asked[p.xid] = p
 	l.w.Camera.Arrived(&p, false)
 	l.toServer = append(l.toServer, p.raw...)
@@ -70,7 +71,7 @@ func (l *Line) carryLocked() Frame {
 // answerLocked delivers the first packet of the way down.
 func (l *Line) answerLocked() Frame {
 	p := l.Down[0]
-	l.Down = l.Down[1:]
+	l.Down = slices.Delete(l.Down, 0, 1)
 	l.w.Camera.Arrived(&p, false)
 	if p.IsEvent && l.w.Tagged {
 		l.toClient = append(l.toClient, p.forEach(l.c.Contenders)...)
@@ -125,7 +126,7 @@ func (e clientEnd) Read(b []byte) (int, error) {
 	defer l.w.Mu.Unlock()
 	for {
 		if n := copy(b, l.toClient); n > 0 {
-			l.toClient = l.toClient[n:]
+			l.toClient = slices.Delete(l.toClient, 0, n)
 			return n, nil
 		}
 		if l.c.Stopped {
@@ -155,7 +156,7 @@ func (e serverEnd) Read(b []byte) (int, error) {
 	defer l.w.Mu.Unlock()
 	for {
 		if n := copy(b, l.toServer); n > 0 {
-			l.toServer = l.toServer[n:]
+			l.toServer = slices.Delete(l.toServer, 0, n)
 			return n, nil
 		}
 		if l.Broken || l.ServerEnd {

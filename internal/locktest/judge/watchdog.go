@@ -79,7 +79,6 @@ func serve(t *testing.T, token string, run func(c *Case)) {
 	self = &watchdog{out: os.Stdout, token: mark + token + " "}
 	os.Stdout = os.Stderr
 	debug.SetGCPercent(400) // a client of the library is born with 1.5 MB of garbage
-	debug.SetMemoryLimit(maxMemory / 2)
 	requests := make(chan request)
 	go func() {
 		in := bufio.NewScanner(os.Stdin)
