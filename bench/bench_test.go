@@ -91,10 +91,7 @@ func TestEveryStepCountsToN(t *testing.T) {
 		require.Empty(t, row["error"])
 		turn = append(turn, row["lock"].(string))
 	}
-	var names []string
-	for _, c := range contestants {
-		names = append(names, c.name)
-	}
+	names := namesOf(contestants)
 	second := slices.Concat(names[1:], names[:1])
 	require.Equal(t, slices.Concat(names, second), turn[:2*len(names)], "the locks take turns, and each round begins with the next one")
 }

@@ -77,7 +77,7 @@ func defineFlags(cfg *config) *flags {
 	fs.StringVar(&cfg.zk, "zk", "embedded", "the `servers` to run against: embedded, docker, docker:3, or host:port,host:port,… of a ZooKeeper that is running")
 	f.locks = fs.String("locks", strings.Join(namesOf(contestants), ","), "the locks to compare, in this order: a comma-separated `list` of "+
 		strings.Join(namesOf(onZooKeeper()), ", ")+", and of folders with locks of your own, such as ./mylock; or all; and of "+
-		strings.Join(otherNames(), ", ")+", which are not on ZooKeeper; or others")
+		strings.Join(namesOf(others), ", ")+", which are not on ZooKeeper; or others")
 	f.sql = fs.String("sql", "embedded", "the `database` of the SQL locks: embedded, which is SQLite in memory, sqlite:FILE, postgres://user:password@host:port/database, "+
 		"mysql://… (also for MariaDB); or several, separated by commas, each with a label in front, as in disk=sqlite:FILE,memory=embedded")
 	f.redis = fs.String("redis", "embedded", "the `server` of the lock on Redis: embedded, host:port, or redis://user:password@host:port; or several, as with -sql")
@@ -163,14 +163,14 @@ func (f *flags) lockNames(cfg *config) error {
 			wanted = append(wanted, names...)
 			continue
 		case name == "others":
-			wanted = append(wanted, otherNames()...)
+			wanted = append(wanted, namesOf(others)...)
 			continue
 		case isFolder(name):
 			folders = append(folders, name)
 		}
 		wanted = append(wanted, name)
 	}
-	students, err := ownContestants(folders, slices.Concat(names, otherNames()))
+	students, err := ownContestants(folders, slices.Concat(names, namesOf(others)))
 	if err != nil {
 		return err
 	}
@@ -206,16 +206,14 @@ func (f *flags) servers(cfg *config) (err error) {
 func (f *flags) loads(cfg *config) error {
 	for s := range strings.SplitSeq(*f.sizes, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(s))
-		if err != nil || n < 1 || n > maxGoroutines {
+		switch {
+		case err != nil || n < 1 || n > maxGoroutines:
 			return fmt.Errorf("-n: %q is not a number of goroutines between 1 and %d", s, maxGoroutines)
-		}
-		if slices.ContainsFunc(cfg.loads, func(l load) bool { return l.n == n }) {
+		case slices.ContainsFunc(cfg.loads, func(l load) bool { return l.n == n }):
 			return fmt.Errorf("-n: %d is named twice", n)
-		}
-		if *f.sessions < 1 || *f.sessions > n {
+		case *f.sessions < 1 || *f.sessions > n:
 			return fmt.Errorf("-sessions: %d is not between 1 and the number of goroutines, %d", *f.sessions, n)
-		}
-		if *f.times < 1 || *f.times > maxAcquisitions/n {
+		case *f.times < 1 || *f.times > maxAcquisitions/n:
 			return fmt.Errorf("-closed: %d is not between 1 and %d, the most for %d goroutines", *f.times, maxAcquisitions/n, n)
 		}
 		cfg.loads = append(cfg.loads, load{n: n, sessions: *f.sessions, times: *f.times})
@@ -227,25 +225,21 @@ func (f *flags) loads(cfg *config) error {
 }
 
 func (f *flags) limits(cfg *config) error {
-	if cfg.rtt < 0 {
+	other := slices.IndexFunc(cfg.locks, func(c contestant) bool { return c.other != nil })
+	switch {
+	case cfg.rtt < 0:
 		return fmt.Errorf("-rtt: %v is negative", cfg.rtt)
-	}
-	if i := slices.IndexFunc(cfg.locks, func(c contestant) bool { return c.other != nil }); cfg.rtt > 0 && i >= 0 {
-		return fmt.Errorf("-rtt: it is for locks on ZooKeeper, and %s is not one", cfg.locks[i].name)
-	}
-	if cfg.warmup < 0 {
+	case cfg.rtt > 0 && other >= 0:
+		return fmt.Errorf("-rtt: it is for locks on ZooKeeper, and %s is not one", cfg.locks[other].name)
+	case cfg.warmup < 0:
 		return fmt.Errorf("-warmup: %v is negative", cfg.warmup)
-	}
-	if cfg.limit < 0 {
+	case cfg.limit < 0:
 		return fmt.Errorf("-limit: %v is negative (0: no limit)", cfg.limit)
-	}
-	if cfg.rounds < 1 {
+	case cfg.rounds < 1:
 		return fmt.Errorf("-rounds: %d is not a number of rounds: at least 1", cfg.rounds)
-	}
-	if !strings.HasPrefix(cfg.path, "/") || strings.HasSuffix(cfg.path, "/") || strings.Contains(cfg.path, "//") {
+	case !strings.HasPrefix(cfg.path, "/") || strings.HasSuffix(cfg.path, "/") || strings.Contains(cfg.path, "//"):
 		return fmt.Errorf("-path: %q is not the path of a znode: like /a/b, and not / itself", cfg.path)
-	}
-	if cfg.record != "" {
+	case cfg.record != "":
 		return cfg.checkRecord()
 	}
 	return nil

@@ -45,16 +45,13 @@ func (b *benchmark) sessionTimeout() time.Duration {
 
 // shared are the flags in which all processes must agree.
 func (cfg config) shared() [][2]string {
-	var locks, sizes []string
-	for _, c := range cfg.locks {
-		locks = append(locks, c.name)
-	}
+	var sizes []string
 	for _, l := range cfg.loads {
 		sizes = append(sizes, strconv.Itoa(l.n))
 	}
 	return [][2]string{
 		{"-procs", strconv.Itoa(cfg.procs)},
-		{"-locks", strings.Join(locks, ",")},
+		{"-locks", strings.Join(namesOf(cfg.locks), ",")},
 		{"-n", strings.Join(sizes, ",")},
 		{"-sessions", strconv.Itoa(cfg.loads[0].sessions)},
 		{"-closed", strconv.Itoa(cfg.loads[0].times)},

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -46,6 +47,10 @@ func TestMain(m *testing.M) {
 	switch role {
 	case "":
 		build = builtOnce
+		flag.Parse()
+		if most := flag.Lookup("test.parallel"); most.Value.String() == most.DefValue {
+			most.Value.Set("8") // those that run beside others mostly wait
+		}
 		// A Redis client that has been closed while it could not connect
 		// sleeps for a second before it sees that.
 		locktest.Main(removing{m}, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))

@@ -67,13 +67,6 @@ type otherLocker interface {
 // built says whether this program can run it. Without a server it can say so.
 func (o *other) built() bool { return o.spec == "" || arenas[o.kind] != nil }
 
-func otherNames() (names []string) {
-	for _, c := range others {
-		names = append(names, c.name)
-	}
-	return names
-}
-
 // labelled is a server with a name of its own: label=spec.
 var labelled = regexp.MustCompile(`^([a-zA-Z0-9-]+)=(.+)$`)
 

@@ -49,11 +49,7 @@ func TestOtherServersThatAreNotThereAreOneLine(t *testing.T) {
 func TestFlagsOfOtherLocks(t *testing.T) {
 	cfg, err := parseFlags(strings.Fields("-locks sqlrow,naive -sql disk=sqlite:a.db,memory=embedded,embedded"), new(bytes.Buffer))
 	require.NoError(t, err)
-	var names []string
-	for _, c := range cfg.locks {
-		names = append(names, c.name)
-	}
-	require.Equal(t, []string{"sqlrow/disk", "sqlrow/memory", "sqlrow/3", "naive"}, names)
+	require.Equal(t, []string{"sqlrow/disk", "sqlrow/memory", "sqlrow/3", "naive"}, namesOf(cfg.locks))
 	require.Equal(t, "sqlite:a.db", cfg.locks[0].other.spec)
 
 	cfg, err = parseFlags(strings.Fields("-locks etcd -etcd a:1,b:2"), new(bytes.Buffer))

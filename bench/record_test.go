@@ -102,6 +102,7 @@ func checkRecorded(f film.Film, row report.Run) error {
 }
 
 func TestARecordingIsAFilm(t *testing.T) {
+	beside(t)
 	for _, lock := range []string{"naive", "herd", "predecessor", "reentrant", "timeout", "zklock"} {
 		for _, sessions := range []string{"1", "3", "12"} {
 			t.Run(lock+" over "+sessions, func(t *testing.T) {
@@ -188,6 +189,7 @@ func TestWhatCannotBeRecordedIsRefusedFirst(t *testing.T) {
 
 // TestARecordingPlaysInThePage lets the page's own module make its index.
 func TestARecordingPlaysInThePage(t *testing.T) {
+	beside(t)
 	if _, err := exec.LookPath("node"); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatal("there is no node: apt-get install nodejs")

@@ -48,64 +48,59 @@ func mainTable(results []Run, article bool) table {
 			best[g.n] = g.elapsed()
 		}
 	}
-	t := table{header: []string{"lock", "N", "count", "elapsed", "vs naive", "requests/acq", "events/acq"}}
-	if article {
-		t.header = append(t.header, "article A", "A vs naive")
-		t.extra = 2
-	}
-	joined := slices.ContainsFunc(results, func(r Run) bool { return r.Processes > 1 })
-	if joined {
-		t.header = slices.Insert(t.header, 3, "total")
-	}
-	// total inserts the count of all processes where there is more than one.
-	total := func(what string, row []string) []string {
-		if joined {
-			return slices.Insert(row, 3, what)
+	var t table
+	var columns []func(Group) string
+	column := func(there bool, title string, text func(Group) string) {
+		if there {
+			t.header, columns = append(t.header, title), append(columns, text)
 		}
-		return row
 	}
-	// attempts is a column only beside locks that are not on ZooKeeper.
-	attempts := slices.ContainsFunc(results, func(r Run) bool { return r.About.System != "" })
-	const requests = 5 // the column of requests
-	if attempts {
-		t.header = slices.Insert(t.header, requests, "attempts/acq")
-	}
+	some := func(is func(Run) bool) bool { return slices.ContainsFunc(results, is) }
+	column(true, "lock", Group.name)
+	column(true, "N", func(g Group) string { return strconv.Itoa(g.n) })
+	column(true, "count", func(g Group) string {
+		if g.about().Unsafe != "" {
+			return "no lock"
+		}
+		return strconv.Itoa(g.runs[0].Count)
+	})
+	column(some(func(r Run) bool { return r.Processes > 1 }), "total", // of all of them
+		func(g Group) string { return strconv.Itoa(g.runs[0].Total) })
+	column(true, "elapsed", func(g Group) string { return milliseconds(g.elapsed()) })
+	column(true, "vs naive", func(g Group) string { return ratio(naiveTime(groups, g.n), g.elapsed()) })
+	column(some(func(r Run) bool { return r.About.System != "" }), "attempts/acq", // only beside locks that are not on ZooKeeper
+		func(g Group) string { return g.perAcquisition(func(r Run) float64 { return float64(r.Attempts) }) })
+	column(true, "requests/acq", func(g Group) string { return g.perAcquisition(func(r Run) float64 { return float64(r.Requests) }) })
+	column(true, "events/acq", func(g Group) string {
+		if g.about().System != "" {
+			return "-"
+		}
+		return g.perAcquisition(func(r Run) float64 { return float64(r.WatchEvents) })
+	})
+	ours := len(columns)
+	column(article, "article A", func(g Group) string { return milliseconds(g.article()) })
+	column(article, "A vs naive", func(g Group) string { return ratio(ArticleNaive[g.n], g.article()) })
+	t.extra = len(columns) - ours
 	for i, g := range groups {
 		if i > 0 && groups[i-1].n != g.n {
 			t.add(plain)
 		}
-		var tail []string
-		if article {
-			tail = []string{milliseconds(g.article()), ratio(ArticleNaive[g.n], g.article())}
+		row := make([]string, len(columns))
+		for k, text := range columns {
+			if row[k] = "-"; k < 2 || g.ok() || k >= ours {
+				row[k] = text(g)
+			}
 		}
 		switch {
+		case g.ok() && g.about().Unsafe == "" && g.elapsed() == best[g.n] && len(groups) > 1:
+			t.add(green, row...)
 		case g.ok():
-			count, style := strconv.Itoa(g.runs[0].Count), plain
-			if g.about().Unsafe != "" {
-				count = "no lock"
-			} else if g.elapsed() == best[g.n] && len(groups) > 1 {
-				style = green
-			}
-			row := []string{
-				g.name(), strconv.Itoa(g.n), count, milliseconds(g.elapsed()), ratio(naiveTime(groups, g.n), g.elapsed()),
-				g.perAcquisition(func(r Run) float64 { return float64(r.Requests) }),
-				g.perAcquisition(func(r Run) float64 { return float64(r.WatchEvents) }),
-			}
-			if g.about().System != "" {
-				row[requests+1] = "-"
-			}
-			if attempts {
-				row = slices.Insert(row, requests, g.perAcquisition(func(r Run) float64 { return float64(r.Attempts) }))
-			}
-			t.add(style, slices.Concat(total(strconv.Itoa(g.runs[0].Total), row), tail)...)
+			t.add(plain, row...)
 		case g.problem().Status == StatusFailed || g.problem().Status == "":
-			row := []string{g.name(), strconv.Itoa(g.n), "FAILED", "-", "-", "-", "-"}
-			if attempts {
-				row = append(row, "-")
-			}
-			t.add(red, slices.Concat(total("-", row), tail)...)
+			row[long] = "FAILED"
+			t.add(red, row...)
 		default:
-			t.add(yellow, slices.Concat([]string{g.name(), strconv.Itoa(g.n), g.problem().Error}, tail)...)
+			t.add(yellow, slices.Concat(row[:long], []string{g.problem().Error}, row[ours:])...)
 		}
 	}
 	return t
