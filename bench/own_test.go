@@ -209,6 +209,47 @@ func impatient(t *testing.T) {
 	t.Cleanup(func() { trialPatience, returnTimeout = patience, returns })
 }
 
+// wholeTrials makes trials as long as they are elsewhere: a contender that gets in
+// must have the time to say so.
+func wholeTrials(t *testing.T) {
+	calm, patient := calmPolls, patientCalm
+	calmPolls, patientCalm = 15, 60
+	t.Cleanup(func() { calmPolls, patientCalm = calm, patient })
+}
+
+// yielding is a lock that all waiters get when the context of one of them ends.
+type yielding struct {
+	first bool
+	given chan struct{}
+}
+
+func (l yielding) Lock() error {
+	if !l.first {
+		<-l.given
+	}
+	return nil
+}
+
+func (l yielding) LockContext(ctx context.Context) error {
+	<-ctx.Done()
+	close(l.given)
+	return ctx.Err()
+}
+
+func (l yielding) Unlock() error { return nil }
+
+func TestALockThatYieldsWhenAContextEndsFailsItsTrial(t *testing.T) {
+	wholeTrials(t)
+	given, made := make(chan struct{}), 0
+	compete(t, contestant{name: "yielding", new: func(*zk.Conn, string) locker {
+		made++
+		return yielding{made == 1, given}
+	}})
+	status, _, stderr := bench(t, "-n", "5", "-warmup", "0s")
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, gaveUpText)
+}
+
 func TestALockThatHangsFailsItsTrial(t *testing.T) {
 	impatient(t)
 	compete(t, neverHad, contestants[2])
