@@ -93,6 +93,37 @@ func heavy(t *testing.T) {
 	t.Parallel()
 }
 
+// only is an exercise with those cases alone that keep is true of.
+func only(e *exercise, keep func(s suite, name string) bool) *exercise {
+	some := *e
+	some.tests = nil
+	for _, s := range e.tests {
+		all := s.all
+		s.all = nil
+		for _, name := range all {
+			if keep(s, name) {
+				s.all = append(s.all, name)
+			}
+		}
+		if len(s.all) > 0 {
+			some.tests = append(some.tests, s)
+		}
+	}
+	return &some
+}
+
+// sample is an exercise with one case of each group of a suite, and all basic ones if
+// basic is set: for attempts that fail in each case alike, each time in a process of its own.
+func sample(e *exercise, basic bool) *exercise {
+	seen := make(map[string]bool)
+	return only(e, func(s suite, name string) bool {
+		group := s.test + string(s.groups[name])
+		first := !seen[group]
+		seen[group] = true
+		return first || basic && slices.Contains(s.basic, name)
+	})
+}
+
 // TestGrade grades two attempts at one exercise: the solution in two files, and
 // one that does not compile.
 func TestGrade(t *testing.T) {
@@ -138,7 +169,9 @@ func TestStubsFail(t *testing.T) {
 			if err != nil { // no git here: the file as it is
 				program = []byte(text(t, e.dir(rootOf(t)), e.writes()))
 			}
-			r := graded(t, written(t, e, string(program)), generous, nil)
+			a := written(t, e, string(program))
+			a.exercise = sample(e, true)
+			r := graded(t, a, generous, nil)
 			require.Empty(t, r.Why, "the stub must compile and run")
 			require.Zero(t, r.Points)
 			for _, s := range e.tests {
@@ -236,15 +269,8 @@ func TestMutantsDie(t *testing.T) {
 				t.Parallel()
 				// Only the case that is named is asked for: another one may fail as well,
 				// and on some days before.
-				one := *e
-				one.tests = nil
-				for _, s := range e.tests {
-					if slices.Contains(s.all, m.dies) {
-						one.tests = []suite{{s.test, []string{m.dies}, []string{m.dies}, s.groups}}
-					}
-				}
 				a := written(t, e, m.of(t, solution))
-				a.exercise = &one
+				a.exercise = only(e, func(_ suite, name string) bool { return name == m.dies })
 				f := first(t, a)
 				require.Equal(t, m.dies, f.Case)
 				t.Logf("%s: %s", f.Case, firstLines(f.Words, 1))
@@ -357,7 +383,7 @@ func TestHostileAttempts(t *testing.T) {
 				strings.ReplaceAll(h.imports, "; ", "\n"), h.program, lock)
 			require.NoError(t, os.WriteFile(file, []byte(program), 0o644))
 			// read would refuse most of them.
-			a := &attempt{exercise: e, dir: filepath.Dir(file), files: map[string]string{"lock.go": file}}
+			a := &attempt{exercise: sample(e, false), dir: filepath.Dir(file), files: map[string]string{"lock.go": file}}
 			l := generous
 			l.memory = short.memory
 			if strings.Contains(h.says, "come to an end") {

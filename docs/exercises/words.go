@@ -15,7 +15,7 @@ import (
 // book has the sentences of the command and those of the graders. Results, the cache
 // and the files that programs read are English; a sentence is translated where it is
 // printed, or written for a person.
-var book = chinese.New(chinese.Table(), words)
+var book = chinese.Messages.And(words)
 
 // sayIn is fmt.Sprintf in a language.
 func sayIn(l language.Language, format string, args ...any) string {

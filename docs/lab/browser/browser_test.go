@@ -34,9 +34,10 @@ func long(t *testing.T) {
 }
 
 var (
-	file    string // the page as one file
-	browser context.Context
-	sources sync.Once
+	labCommand string // go run ./docs/lab, built once
+	file       string // the page as one file
+	browser    context.Context
+	sources    sync.Once
 )
 
 // TestMain builds the page once, and starts one browser. Each test has a tab.
@@ -73,10 +74,15 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	labCommand = filepath.Join(dir, "lab")
+	if out, err := exec.Command("go", "build", "-o", labCommand, "..").CombinedOutput(); err != nil {
+		fmt.Printf("go build ./docs/lab: %v\n%s", err, out)
+		return 1
+	}
 	file = filepath.Join(dir, "lab.html")
 	if given := os.Getenv("LAB_FILE"); given != "" { // to try a broken page
 		file = given
-	} else if out, err := exec.Command("go", "run", "..", "-out", file).CombinedOutput(); err != nil {
+	} else if out, err := exec.Command(labCommand, "-out", file).CombinedOutput(); err != nil {
 		fmt.Printf("go run ./docs/lab -out FILE: %v\n%s", err, out)
 		return 1
 	}

@@ -5,9 +5,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"example.com/zklock/docs/lab/locks"
-	"example.com/zklock/internal/museum/scenes"
 )
 
 // english are the texts of the page in which two English words follow each other.
@@ -23,44 +20,40 @@ const english = `(() => {
 	return [...wrong];
 })()`
 
+// inChinese looks for English on a page that is in Chinese, also after its reader has changed
+// the language there and back.
+func (p *tab) inChinese(what string) {
+	p.Helper()
+	js[any](p, "void lab.pause()")
+	assert.Empty(p, js[[]string](p, english), "%s", what)
+	js[any](p, "document.querySelector('[data-action=language]').click(), document.querySelector('[data-action=language]').click(), null")
+	assert.Empty(p, js[[]string](p, english), "%s, once more", what)
+}
+
 // TestTheChinesePageIsChinese: the engine's texts go through chinese.js
-// wherever the page shows it, also when the reader changes the language later.
+// wherever the page shows it, also when the reader changes the language later. The scenes of
+// the museum are in TestEachSceneOfTheMuseumEndsInItsViolation.
 func TestTheChinesePageIsChinese(t *testing.T) {
 	t.Parallel()
 	long(t)
 	p := open(t, "#lock=naive&n=2&t=0ns&lang=zh")
-	look := func(what string) {
-		t.Helper()
-		js[any](p, "void lab.pause()")
-		for range 2 {
-			assert.Empty(t, js[[]string](p, english), "%s", what)
-			js[any](p, "document.querySelector('[data-action=language]').click(), document.querySelector('[data-action=language]').click(), null")
-		}
-	}
 	for _, address := range append(pagesOf,
 		"#lock=predecessor&n=2&do=100ms.A.cut&t=40s", "#lock=predecessor&n=2&do=100ms.A.runs-on&t=100ms", // notes of a film
 	) {
 		p.open(address + "&lang=zh")
-		look(address)
-	}
-	for _, s := range scenes.All {
-		l, err := locks.Find(s.ID)
-		require.NoError(t, err)
-		p.open(l.Open().String() + "&lang=zh")
-		p.goTo(p.state().End)
-		look(s.ID)
+		p.inChinese(address)
 	}
 	for _, bad := range []string{"n=abc", "lock=nosuch", "do=100ms.Z.stop", "do=9999999999s.A.stop", "do=x", "choices=%zz", "lock=D3&n=3&mode=schedule&kinds=&faults=0&choices=Q:+request"} {
 		p.open("#lang=zh&" + bad)
 		p.await("!document.getElementById('notice').hidden")
-		look(bad)
+		p.inChinese(bad)
 	}
 	p.open("#lock=D3&n=3&mode=find&kinds=expire&faults=1&lang=zh")
 	js[any](p, "void (lab.app.findFor = 3600)") // it finds it after as many schedules on every machine
 	p.click("#start-find")
 	p.await("!!document.querySelector('#find-result')")
 	p.settled()
-	look("what Find has found")
+	p.inChinese("what Find has found")
 	require.NotZero(t, js[int](p, "document.querySelectorAll('#trace li').length"))
 	require.Contains(t, js[string](p, "document.querySelector('#trace').textContent"), "：", "its choices")
 }

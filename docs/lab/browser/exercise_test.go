@@ -19,6 +19,7 @@ func TestTheLinkOfASchedulerIsAnAnswer(t *testing.T) {
 	require.NoError(t, err)
 	answers, err := breaking.Read(text)
 	require.NoError(t, err)
+	p := open(t, "#lock=naive&n=2&t=0ns")
 	for _, task := range locks.Tasks {
 		t.Run(task.Lock.Name, func(t *testing.T) {
 			if task.Number > 1 {
@@ -26,7 +27,8 @@ func TestTheLinkOfASchedulerIsAnAnswer(t *testing.T) {
 			}
 			ours, err := locks.ParseAddress(answers[task.Number])
 			require.NoError(t, err)
-			p := open(t, task.Lock.Open().String())
+			p := &tab{T: t, ctx: p.ctx}
+			p.open(task.Lock.Open().String())
 			require.Contains(t, js[string](p, "document.getElementById('goal').textContent"), task.Lock.Goal.En)
 			require.NotEmpty(t, breaking.Play(t, task.Number, p.state().Link).Words, "an answer before the first choice")
 			for i, choice := range ours.Choices {

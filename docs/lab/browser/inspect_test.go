@@ -90,11 +90,12 @@ func TestWhatIsInspectedFollowsTheFilm(t *testing.T) {
 func TestTheStockIsInspected(t *testing.T) {
 	long(t)
 	t.Parallel()
+	p := open(t, "#lock=naive&n=2&t=0ns")
+	p.click("#inspect")
 	for _, id := range []string{"E1", "E2"} {
 		l, err := locks.Find(id)
 		require.NoError(t, err)
-		p := open(t, l.Open().String()+"&t=0ns&lang=en")
-		p.click("#inspect")
+		p.open(l.Open().String() + "&t=0ns&lang=en")
 		require.Equal(t, "empty", p.inspected("node", "/stock")["data"])
 		p.goTo(p.state().End)
 		is := p.inspected("node", "/stock")

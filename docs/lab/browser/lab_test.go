@@ -51,14 +51,15 @@ func TestOnlyOneFileAndNotALargeOne(t *testing.T) {
 func TestEachSceneOfTheMuseumEndsInItsViolation(t *testing.T) {
 	t.Parallel()
 	long(t)
-	p := open(t, "#lock=naive&n=2")
+	p := open(t, "#lock=naive&n=2&t=0ns&lang=zh")
 	for _, s := range scenes.All {
 		t.Run(s.ID, func(t *testing.T) {
 			p := &tab{T: t, ctx: p.ctx}
 			l, err := locks.Find(s.ID)
 			require.NoError(t, err)
-			p.open(l.Open().String())
+			p.open(l.Open().String() + "&lang=zh")
 			p.goTo(p.state().End)
+			p.inChinese(s.ID)
 			shown := p.state()
 			require.Len(t, shown.Panels, 1)
 			require.Equal(t, s.ID, shown.Panels[0].Lock)
@@ -171,11 +172,11 @@ func TestALinkReproduces(t *testing.T) {
 	p := open(t, "#lock=naive&n=2")
 	for _, address := range []string{
 		"#lock=herd,predecessor&n=5&latency=50&seed=9&do=200ms.C.cut,900ms.A.stop&t=1234ms&lang=zh",
-		"#lock=timeout&n=4&shared=1&latency=20&seed=3&do=150ms.B.end-ctx&t=500ms",
+		"#lock=timeout&n=4&shared=1&latency=20&seed=3&do=150ms.B.end-ctx&t=500ms&lang=en",
 	} {
+		p.open(address)
 		var seen []string
-		for range 2 {
-			p := open(t, address)
+		for _, p := range []*tab{p, open(t, address)} {
 			s := p.state()
 			seen = append(seen, fmt.Sprint(s.Link, s.T, s.Panels[0].Hash), p.dom())
 		}
@@ -183,7 +184,6 @@ func TestALinkReproduces(t *testing.T) {
 		a, err := locks.ParseAddress(address)
 		require.NoError(t, err)
 		// The page writes the address as Go does.
-		p.open(address)
 		require.True(t, strings.HasPrefix(p.state().Link, strings.SplitN(a.String(), "&t=", 2)[0]), "%s\n%s", p.state().Link, a)
 	}
 }
@@ -215,9 +215,11 @@ func TestASharedSessionRepeats(t *testing.T) {
 func TestFindReturnsATraceForThreeBrokenLocks(t *testing.T) {
 	t.Parallel()
 	long(t)
+	p := open(t, "#lock=naive&n=2&t=0ns")
 	for _, name := range []string{"broken-everybody-is-first", "broken-the-last-to-come-goes-first", "broken-look-first-watch-later"} {
 		t.Run(name, func(t *testing.T) {
-			p := open(t, "#lock="+name+"&n=2&mode=find&faults=0")
+			p := &tab{T: t, ctx: p.ctx}
+			p.open("#lock=" + name + "&n=2&mode=find&faults=0")
 			p.click("#start-find")
 			p.await("!!document.querySelector('#find-result')")
 			require.NotZero(t, js[int](p, "document.querySelectorAll('#trace li').length"), js[string](p, "document.querySelector('#find-result').textContent"))

@@ -51,7 +51,7 @@ func TestThePageOpensInTheLanguageOfItsCommand(t *testing.T) {
 	}
 	t.Run("a file, with -lang", func(t *testing.T) {
 		folder := t.TempDir() + "/"
-		out, err := exec.Command("go", "run", "..", "-lang", "zh-CN", "-out", folder).CombinedOutput()
+		out, err := exec.Command(labCommand, "-lang", "zh-CN", "-out", folder).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		look(t, "file://"+filepath.Join(folder, "lab.html"))
 		p := openReader(t, "file://"+filepath.Join(folder, "reader.html"), 1440, 900)

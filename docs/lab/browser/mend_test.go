@@ -108,12 +108,12 @@ func TestAWaitIsAsLongAsItSays(t *testing.T) {
 func TestTwoPanelsFitOnASmallScreen(t *testing.T) {
 	long(t)
 	t.Parallel()
+	p := open(t, "#lock=naive&n=2&t=0ns")
 	for _, width := range []int64{768, 900, 1024, 1100} {
-		t.Run(fmt.Sprint(width), func(t *testing.T) {
-			p := openAt(t, "file://"+file+"#lock=herd,predecessor&n=6&t=400ms", width, 720)
-			require.Less(t, js[float64](p, "document.querySelector('.stage').getBoundingClientRect().top + scrollY"), 520.0)
-			require.Greater(t, js[float64](p, "Math.min(...[...document.querySelectorAll('.head')].map(e => e.clientWidth))"), 200.0)
-		})
+		require.NoError(t, chromedp.Do(p.ctx, chromedp.EmulateViewport(width, 720)))
+		p.open("#lock=herd,predecessor&n=6&t=400ms")
+		require.Less(t, js[float64](p, "document.querySelector('.stage').getBoundingClientRect().top + scrollY"), 520.0, "%d", width)
+		require.Greater(t, js[float64](p, "Math.min(...[...document.querySelectorAll('.head')].map(e => e.clientWidth))"), 200.0, "%d", width)
 	}
 }
 

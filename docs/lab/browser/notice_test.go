@@ -26,6 +26,8 @@ func TestAnErrorGoesWithItsScene(t *testing.T) {
 		return js[string](p, "document.getElementById('notice').hidden ? '' : document.querySelector('#notice').firstChild.textContent")
 	}
 	const good = "#lock=predecessor&n=2&t=0ns"
+	p := open(t, "#lock=predecessor&n=abc")
+	require.Contains(t, notice(p), "n: abc", "as it opens")
 	for bad, says := range map[string]string{
 		"#lock=predecessor&n=abc":                                       "n: abc",
 		"#lock=nosuch":                                                  "nosuch",
@@ -34,7 +36,8 @@ func TestAnErrorGoesWithItsScene(t *testing.T) {
 		"#lock=D3&n=3&mode=schedule&kinds=&faults=0&choices=Q:+request": "Q: request",
 	} {
 		t.Run(bad, func(t *testing.T) {
-			p := open(t, bad)
+			p := &tab{T: t, ctx: p.ctx}
+			p.open(bad)
 			require.Contains(t, notice(p), says)
 			p.open(good)
 			require.Empty(t, notice(p), "of an address that is right")
@@ -44,7 +47,7 @@ func TestAnErrorGoesWithItsScene(t *testing.T) {
 			require.Empty(t, notice(p), "more contenders")
 		})
 	}
-	p := open(t, good)
+	p.open(good)
 	js[any](p, "document.getElementById('notice').hidden = false, document.getElementById('notice').dataset.stays = 'yes', null")
 	p.open("#lock=herd&n=2&t=0ns")
 	require.False(t, js[bool](p, "document.getElementById('notice').hidden"), "what the compiler says stays")

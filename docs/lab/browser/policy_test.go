@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,16 +16,13 @@ import (
 	"example.com/zklock/docs/lab/locks"
 )
 
-// serve runs go run ./docs/lab, and returns the address that it prints.
+// serve runs the command, and returns the address that it prints.
 func serve(t *testing.T, args ...string) string {
 	t.Helper()
 	if browser == nil { // nothing can open the page; in CI that is an error, see TestMain
 		t.Skip("no browser is installed: apt-get install chromium-headless-shell")
 	}
-	exe := filepath.Join(t.TempDir(), "lab")
-	out, err := exec.Command("go", "build", "-o", exe, "..").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	server := exec.Command(exe, args...)
+	server := exec.Command(labCommand, args...)
 	stdout, err := server.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, server.Start())

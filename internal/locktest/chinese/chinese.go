@@ -24,7 +24,7 @@ import (
 // A Book has the Chinese twins of English sentences: format to format, with the
 // same verbs. The Chinese one may take them in another order, as in %[2]s.
 type Book struct {
-	twins map[string]string
+	twins func() map[string]string // made when they are first asked for: most processes never are
 
 	once sync.Once
 	// patterns match the English sentences that have something put into them, those
@@ -38,19 +38,23 @@ type pattern struct {
 	twin    string
 }
 
-// New makes a book of tables. A sentence that is in several is taken from the last.
-func New(tables ...map[string]string) *Book {
-	b := &Book{twins: make(map[string]string)}
-	for _, table := range tables {
-		for english, twin := range table {
-			b.twins[english] = twin
-		}
-	}
-	return b
+// New makes a book of a table.
+func New(table map[string]string) *Book {
+	return &Book{twins: func() map[string]string { return table }}
 }
 
 // Messages is the book of the graders' messages, with the names of their cases.
-var Messages = New(Table())
+var Messages = &Book{twins: sync.OnceValue(Table)}
+
+// And makes a book of this one and a table. A sentence that is in both is taken from
+// the table.
+func (b *Book) And(table map[string]string) *Book {
+	return &Book{twins: sync.OnceValue(func() map[string]string {
+		all := maps.Clone(b.twins())
+		maps.Copy(all, table)
+		return all
+	})}
+}
 
 // Table returns a copy of the table of Messages.
 func Table() map[string]string {
@@ -95,9 +99,9 @@ var Verb = regexp.MustCompile(`%%|%(?:\[(\d+)\])?([-+# 0]*(?:\d+|\*)?(?:\.\d+)?)
 // sentence, unless the book has it so.
 func (b *Book) Sprintf(format string, args ...any) string {
 	english := strings.TrimSpace(format)
-	twin, ok := b.twins[format]
+	twin, ok := b.twins()[format]
 	if !ok {
-		if twin, ok = b.twins[english]; ok {
+		if twin, ok = b.twins()[english]; ok {
 			before, after, _ := strings.Cut(format, english)
 			twin = before + twin + after
 		}
@@ -198,7 +202,7 @@ var asserted = regexp.MustCompile(`^(.*, at \w+\.go:\d+) (.+)$`)
 // Text translates a finished text, line by line. A line that the book does not know
 // stays as it is.
 func (b *Book) Text(english string) string {
-	if whole, ok := b.twins[english]; ok && !strings.Contains(whole, "%") {
+	if whole, ok := b.twins()[english]; ok && !strings.Contains(whole, "%") {
 		return whole
 	}
 	lines := strings.Split(english, "\n")
@@ -246,7 +250,7 @@ func (s translatedError) Unwrap() error { return s.error }
 
 // sentence finds the twin of one line, and reports whether there is one.
 func (b *Book) sentence(english string) (string, bool) {
-	if twin, ok := b.twins[english]; ok && !Verb.MatchString(twin) {
+	if twin, ok := b.twins()[english]; ok && !Verb.MatchString(twin) {
 		return twin, true
 	}
 	if ofClient.MatchString(english) {
@@ -289,7 +293,7 @@ func (b *Book) prepare() {
 		own           int // letters of its own
 	}
 	var entries []entry
-	for english, twin := range b.twins {
+	for english, twin := range b.twins() {
 		lines, twins := strings.Split(english, "\n"), strings.Split(twin, "\n")
 		if len(lines) != len(twins) {
 			continue
