@@ -164,10 +164,6 @@ func TestAFolderWithoutAUsableLockIsOneLine(t *testing.T) {
 			"bench: -locks: does not compile: import/lock.go:3:8: no required module provides package example.com/not/there"},
 		{lock("value", start+"func New(conn *zk.Conn, path string) (Lock, error) { return Lock{}, nil }\n"),
 			"./value: New is not what the benchmark needs: New(conn *zk.Conn, path string) (*Mutex, error)"},
-		{lock("permits", start+"func New(conn *zk.Conn, path string, permits int) *Lock { return nil }\n"),
-			"./permits: New is not what the benchmark needs: New(conn *zk.Conn, path string, sessionTimeout time.Duration) *Lock, with "},
-		{lock("silent", start+"func NewOwner(string) int { return 0 }\n\nfunc New(conn *zk.Conn, path string) {}\n"),
-			"./silent: New is not what the benchmark needs: New(conn *zk.Conn, path string) *Lock, with "},
 	} {
 		status, stdout, stderr := bench(t, "-n", "5", "-locks", tc.locks)
 		require.Equal(t, exitFailure, status, tc.locks)
