@@ -136,7 +136,7 @@ func ended(err error) bool {
 // A Lease is one hold of the lock. Any goroutine may call its methods.
 type Lease struct {
 	lock    *Lock
-	id      string // the data of our node, which differs from another's of the same name
+	id      string // the data of our node: another's of the same name has other data
 	node    string // its path, "" before it is created
 	session int64  // which created it
 	token   int64
@@ -283,8 +283,9 @@ func (l *Lease) predecessor() (before string, err error) {
 	return before, nil
 }
 
-// look reads our node, and returns until when the lock can be trusted: the server
-// received the read after it was sent, and does not end the session sooner.
+// look reads our node, and returns until when the lock can be trusted: one session
+// timeout after the read was sent. The server received it later than that, and ends
+// the session no sooner than one session timeout after it did.
 func (l *Lease) look() (until time.Time, err error) {
 	err = l.lock.retry(func() error {
 		sent := time.Now()

@@ -214,7 +214,7 @@ func (l openLock) Lock() error {
 
 func (l openLock) Unlock() error { return nil }
 
-// letsTwoIn competes with a sham for two contenders.
+// letsTwoIn runs a race of two contenders with an openLock under this name.
 func letsTwoIn(t *testing.T, name string) {
 	counted, both := make(chan struct{}), make(chan struct{})
 	made, met := 0, 0

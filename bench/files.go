@@ -22,7 +22,7 @@ func (cfg config) outputs() []output {
 	return slices.DeleteFunc(all, func(o output) bool { return o.name == "" })
 }
 
-// writesFiles says whether the results go to files as well.
+// writesFiles reports whether the results go to files as well.
 func (cfg config) writesFiles() bool { return cfg.svg != "" || len(cfg.outputs()) > 0 }
 
 type output struct{ flag, name string }
@@ -40,7 +40,7 @@ func (cfg config) checkFiles() error {
 	return nil
 }
 
-// sameFile says whether two names are of one file, whether it exists yet or
+// sameFile reports whether two names are of one file, whether it exists yet or
 // not. A device such as /dev/null takes what several write.
 func sameFile(a, b string) bool {
 	infoA, errA := os.Stat(a)

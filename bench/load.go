@@ -62,7 +62,7 @@ func (cfg config) jobs() (jobs []job) {
 	return jobs
 }
 
-// of says whether a result is of this load.
+// of reports whether a result is of this load.
 func (l load) of(r report.Run) bool { return r.Goroutines == l.n && r.Aside == l.aside }
 
 // A span of time on the command line, which says what is wrong with a number

@@ -64,7 +64,7 @@ type otherLocker interface {
 	Attempts() int64
 }
 
-// built says whether this program can run it. Without a server it can say so.
+// built reports whether this program can run it. Without a server it can say so.
 func (o *other) built() bool { return o.spec == "" || arenas[o.kind] != nil }
 
 // labelled is a server with a name of its own: label=spec.

@@ -23,7 +23,7 @@ import (
 // own holds the locks that this program was built with by their folders.
 var own []contestant
 
-// isFolder says whether -locks names a folder.
+// isFolder reports whether -locks names a folder.
 func isFolder(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.ContainsRune(name, '/') || strings.ContainsRune(name, filepath.Separator)
 }
@@ -63,7 +63,7 @@ func ownContestants(folders, taken []string) ([]contestant, error) {
 	return cs, nil
 }
 
-// built says whether this program can run the lock.
+// built reports whether this program can run the lock.
 func (c contestant) built() bool {
 	if c.other != nil {
 		return c.other.built()

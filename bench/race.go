@@ -70,7 +70,7 @@ func (c *runningRace) failed() error {
 // run runs the race. Only the end of ctx makes a contender leave Lock: abort ends
 // it at the limit, and when a contender fails, because the others may wait for it.
 // An error says that contenders do not return: then all that may be asked of the
-// course is how many times the lock was held.
+// race is how many times the lock was held.
 func (r race) run(ctx context.Context, abort func()) (*runningRace, error) {
 	c := &runningRace{race: r, all: r.contenders * r.times, abort: abort}
 	c.turns = make([]report.Turn, c.all)

@@ -51,6 +51,6 @@
 //   - ZooKeeper 3.8 gives out 2³¹ numbers per parent; then Lock fails with
 //     zk.ErrNodeExists until the parent has been deleted.
 //   - Curator, zk.Lock and kazoo may share the path. A kazoo Lock waits for the
-//     names of the others only with extra_lock_patterns=["-lock-"].
+//     nodes of the others only with extra_lock_patterns=["-lock-"].
 //   - A program calls Wait before it closes the client.
 package zklock

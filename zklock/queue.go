@@ -194,8 +194,8 @@ func (m *Mutex) loseLocked(e *entry) {
 	}
 }
 
-// isLostLocked reports whether a lock is lost. It is lost, at the latest, when
-// nothing proves any more that its session lives.
+// isLostLocked reports whether a lock is lost. It is lost, at the latest, at the end
+// of the time for which its session is safe.
 func (m *Mutex) isLostLocked(h *hold) bool {
 	if client.IsOver(m.client.SafeUntil(h.entry.node.Session)) {
 		m.loseLocked(h.entry)

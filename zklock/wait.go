@@ -18,7 +18,7 @@ type queue struct {
 	nearer, farther string // the names of the last two; "" if there is none
 }
 
-// A watched node comes before an entry. If it is of this Mutex, its entry's gone
+// A watched node is a node before an entry. If it is of this Mutex, its entry's gone
 // channel is used, and there is no watch.
 type watched struct {
 	changed <-chan zk.Event
@@ -225,8 +225,8 @@ func (m *Mutex) prove(e *entry) {
 	}
 }
 
-// take takes the lock for e, which is the first, once its session is proved to be
-// safe.
+// take takes the lock for e, which is the first, once its session is safe for long
+// enough.
 func (m *Mutex) take(e *entry) error {
 	m.prove(e)
 	for unproved := 0; ; {

@@ -186,7 +186,7 @@ func (e *exercise) points() (n int) {
 // writes is the file that the student writes.
 func (e *exercise) writes() string { return cmp.Or(e.file, "lock.go") }
 
-// is says that a file of this name belongs to an attempt.
+// is reports whether a file of this name belongs to an attempt.
 func (e *exercise) is(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
 		return false

@@ -167,13 +167,13 @@ func ofFiles(entries []fs.DirEntry) (found *exercise) {
 	return found
 }
 
-// begun says whether a folder has a file of an attempt at the exercise.
+// begun reports whether a folder has a file of an attempt at the exercise.
 func (e *exercise) begun(dir string) bool {
 	entries, _ := os.ReadDir(dir)
 	return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return !entry.IsDir() && e.is(entry.Name()) })
 }
 
-// begun says whether a folder has a file of an attempt at one of some exercises.
+// begun reports whether a folder has a file of an attempt at one of some exercises.
 func begun(list []*exercise, dir string) bool {
 	return slices.ContainsFunc(list, func(e *exercise) bool { return e.begun(dir) })
 }

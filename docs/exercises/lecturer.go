@@ -507,7 +507,7 @@ func (r row) Command(f failure) string {
 	return fmt.Sprintf("go run ./docs/lab -lock %s -open -scene '%s'", r.Dir, f.Trace)
 }
 
-// Opens says whether the page has such an address.
+// Opens reports whether the page has such an address.
 func (g grades) Opens() bool {
 	return slices.ContainsFunc(g.Rows, func(r row) bool {
 		return slices.ContainsFunc(r.Failed, func(f failure) bool { return g.Open(r, f) != "" })

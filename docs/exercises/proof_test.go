@@ -243,7 +243,7 @@ func testsOf(e *exercise) string {
 	return strings.Join(names, "|")
 }
 
-// raceWorks says whether there is what the race detector needs. In CI there is.
+// raceWorks reports whether there is what the race detector needs. In CI there is.
 func raceWorks(t *testing.T) bool {
 	out, err := exec.CommandContext(t.Context(), "go", "env", "CGO_ENABLED").Output()
 	require.NoError(t, err)

@@ -26,7 +26,7 @@ type failure struct {
 	Trace   string         `json:"trace,omitempty"` // the schedule that fails, as an address in the lab, from the # on
 }
 
-// unsafe says whether the failure costs all points.
+// unsafe reports whether the failure costs all points.
 func (f failure) unsafe() bool { return f.Group == locktest.Safety || locktest.Unsafe(f.Words) }
 
 // weight orders failures: two holders first, and what only costs last.

@@ -40,7 +40,7 @@ func (s stubs) language(a *attempt) language.Language {
 	return ""
 }
 
-// is says that an attempt is a stub, as it was.
+// is reports whether an attempt is a stub, as it was.
 func (s stubs) is(a *attempt) bool { return s.language(a) != "" }
 
 // start puts the stub into the reader's language. A file that has been written to

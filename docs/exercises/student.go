@@ -436,7 +436,7 @@ func (a *app) show(ctx context.Context, e *exercise, giveUp bool) error {
 	return nil
 }
 
-// terminal says that a person is likely to read this.
+// terminal reports whether a person is likely to read this.
 func terminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" {

@@ -115,7 +115,7 @@ func (s *site) watch(ctx context.Context, b *builder, tick <-chan struct{}) {
 	}
 }
 
-// local says whether a request names this server as a browser on this machine
+// local reports whether a request names this server as a browser on this machine
 // does. A page of another host whose name has come to mean 127.0.0.1 names
 // that other host.
 func (s *site) local(host string) bool {

@@ -122,7 +122,7 @@ type slide struct {
 
 var (
 	minuteMark = regexp.MustCompile(`(?m)^<!-- minute (\d+) -->\n`)
-	askMark    = regexp.MustCompile(`(?m)^> \*\*(?:Ask|问)\*\* (.+)\n>\n> \*\*(?:Answer|答)\*\* (.+)\n?`)
+	askMark    = regexp.MustCompile(`(?m)^> \*\*(?:Ask|问)\*\* (.+(?:\n> .+)*)\n>\n> \*\*(?:Answer|答)\*\* (.+(?:\n> .+)*)\n?`)
 	headMark   = regexp.MustCompile(`(?m)^#+ (.+)\n`)
 	codeMark   = regexp.MustCompile("`([^`]+)`")
 	fenceMark  = regexp.MustCompile("(?ms)^```(go|scene) ([^\n]+)\n(.*?)^```\n")
@@ -166,7 +166,7 @@ func (b *builder) slides() (list []slide, err error) {
 		s.title = head[1]
 		part = strings.Replace(part, head[0], "", 1)
 		if m := askMark.FindStringSubmatch(part); m != nil {
-			s.ask, s.answer = m[1], m[2]
+			s.ask, s.answer = strings.ReplaceAll(m[1], "\n> ", " "), strings.ReplaceAll(m[2], "\n> ", " ")
 			part = strings.Replace(part, m[0], "", 1)
 		}
 		s.Scene = strings.Contains(part, "```scene ")

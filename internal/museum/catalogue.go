@@ -23,7 +23,7 @@ const (
 // testFile is the name of the bug's test in the folder bugs.
 func (b Bug) testFile() string { return "bug_" + strings.ToLower(b.ID) + "_test.go" }
 
-// HasTest says whether the bug has a test of its own, asked from the folder of the
+// HasTest reports whether the bug has a test of its own, asked from the folder of the
 // tests.
 func (b Bug) HasTest() bool {
 	_, err := os.Stat(b.testFile())

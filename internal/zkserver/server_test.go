@@ -388,7 +388,7 @@ func TestAClientThatNeverReadsIsReadNoFurther(t *testing.T) {
 		}()
 		require.Less(tg, <-sent, 20, "500 MB of replies are waiting in the server")
 		synctest.Wait()
-		require.False(tg, tg.lives(c), "its session expires like any without a packet")
+		require.False(tg, tg.lives(c), "its session expires like any that sends no packet")
 	})
 }
 

@@ -72,7 +72,7 @@ func (s *Server) plant() {
 	config.aversion = -1
 }
 
-// permanent says that a path can never be deleted.
+// permanent reports whether a path can never be deleted.
 func permanent(path string) bool {
 	return path == "/" || path == "/zookeeper" || path == "/zookeeper/quota" || path == "/zookeeper/config"
 }

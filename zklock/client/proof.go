@@ -49,8 +49,8 @@ import (
 // A session is then only presumed to live, for 3/8 T after a write was sent. The
 // leader has carried out the write, so the session lived. The leader's last sign of
 // it was no older than the pause between two pings of the client, T/3, and the one
-// between two reports of the follower, at most 7/24 T. A write at T/12, and one at
-// T/6, extend this.
+// between two reports of the follower, at most 7/24 T, together. A write at T/12,
+// and one at T/6, extend this.
 //
 // # Outages
 //
@@ -73,7 +73,7 @@ import (
 // have been tried.
 type proof struct {
 	users     int           // entries that need the session to be safe
-	roundTrip time.Duration // to the server: the longest that it takes, by the last measurement
+	roundTrip time.Duration // to the server takes at most this, by the last measurement
 	timer     *time.Timer   // runs until the next request is due
 	fires     time.Time     // when timer does
 	proving   bool
@@ -148,9 +148,9 @@ func (c *Client) safeUntilLocked(session int64) time.Time {
 	return c.proved
 }
 
-// Lasts reports whether a session stays safe until the next proof, if its requests
-// are answered as fast as the last one. If a thousand others are in front of them,
-// the lease may be lost early, but ends no later than the session.
+// Lasts reports whether a session stays safe until the next proof, if each of its
+// requests takes one round trip. If a thousand others are in front of them, the
+// lease may be lost early, but ends no later than the session.
 func (c *Client) Lasts(session int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,8 +160,8 @@ func (c *Client) Lasts(session int64) bool {
 }
 
 // nextLocked returns when the next request of a proof is due. While the session is
-// only presumed to live, and there is T/12 or more until j may be sent, the request
-// is a write alone: it extends the presumed time.
+// only presumed to live, and j may not be sent until T/12 later, the request is a
+// write alone: it extends the presumed time.
 func (c *Client) nextLocked() (at time.Time, alone bool) {
 	at = c.i.answered.Add(c.betweenPings())
 	renewal := c.presumed.Add(-c.betweenPings())
@@ -199,7 +199,7 @@ func (c *Client) Use(entries int) {
 }
 
 // NextProof begins the next proof as soon as possible. Done is closed when it is
-// complete; unproved is why the last one is not.
+// complete, or has failed; unproved is what was wrong with the last one, or nil.
 func (c *Client) NextProof() (done <-chan struct{}, unproved error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -292,8 +292,8 @@ func (c *Client) endKeepBack() {
 }
 
 // listenLocked gives the server an eighth of the session timeout for the next
-// answer, to whatever request; or longer if the last round trip took that long,
-// because only an answer shows that the server is too far away.
+// answer, to whatever request; or one and a half round trips, if that is longer:
+// only an answer shows whether the server is too far away.
 func (c *Client) listenLocked() {
 	c.connected = c.conn.State() == zk.StateHasSession
 	c.silence.Reset(max(c.Timeout()/8, c.roundTrip*3/2))

@@ -27,7 +27,7 @@ type exchange struct {
 
 func (t *exchange) event() bool { return t.asked.Kind == wiretap.Event }
 
-// writes says whether it has changed something, in a transaction of its own.
+// writes reports whether it has changed something, in a transaction of its own.
 func (t *exchange) writes() bool {
 	return t.creates() || t.does(jute.OpDelete, jute.OpSetData, jute.OpMulti, jute.OpCloseSession)
 }
@@ -36,12 +36,12 @@ func (t *exchange) creates() bool {
 	return t.does(jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL)
 }
 
-// does says whether one of the operations has succeeded.
+// does reports whether one of the operations has succeeded.
 func (t *exchange) does(ops ...jute.Op) bool {
 	return t.answered && t.answer.Err == jute.OK && slices.Contains(ops, t.asked.Op)
 }
 
-// causes says whether a write causes an event.
+// causes reports whether a write causes an event.
 func (t *exchange) causes(e wiretap.Entry) bool {
 	p := t.answer.Path
 	switch e.Event {

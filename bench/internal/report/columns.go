@@ -124,7 +124,7 @@ func aligned(cells []string, widths []int, gap string) []string {
 	return out
 }
 
-// IsTerminal says whether a person may look at what is written to w.
+// IsTerminal reports whether a person may look at what is written to w.
 func IsTerminal(w io.Writer) bool {
 	if u, ok := w.(interface{ Unwrap() io.Writer }); ok {
 		w = u.Unwrap()

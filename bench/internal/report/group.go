@@ -43,7 +43,7 @@ func (g Group) name() string {
 	return g.lock
 }
 
-// ok says whether all rounds went well: otherwise the figures mean nothing.
+// ok reports whether all rounds went well: otherwise the figures mean nothing.
 func (g Group) ok() bool { return g.problem().Error == "" }
 
 // problem returns the first run that did not go well.

@@ -24,7 +24,7 @@ export const SENTENCES = [
   ["{names} hold the lock at once", "{names} 同时持有锁"],
   ["{who} has not noticed that it has lost the lock, and {who2} holds it", "{who} 仍以为自己持有锁，实际的持有者却是 {who2}"],
   ["{who} has waited for {time}, and its Lock is to give up after {time2}", "{who} 已经等了 {time}，而它的 Lock 应在 {time2} 后放弃"],
-  ["{who} waits for a lock that no other contender holds or asks for", "{who} 在等待锁，却没有别的竞争者请求它"],
+  ["{who} waits for a lock that no other contender holds or asks for", "{who} 在等待锁，却没有别的竞争者持有或请求它"],
   ["{n} times a contender that called Lock later gets in before {who}", "有 {n} 次，比 {who} 更晚调用 Lock 的竞争者先拿到了锁"],
   ["the token of {who} is not above that of the holder before it", "{who} 的隔离令牌不大于前一个持有者的令牌"],
   ["{who} holds the lock, and its session has no node of the lock", "{who} 持有锁，它的会话却没有这个锁的节点"],

@@ -355,7 +355,7 @@ func (db *DB) CreateTable(ctx context.Context, name, columns string) error {
 	return err
 }
 
-// IsSQLite says whether a spec names a SQLite database.
+// IsSQLite reports whether a spec names a SQLite database.
 func IsSQLite(spec string) bool {
 	scheme, _, _ := strings.Cut(spec, ":")
 	return scheme == Embedded || scheme == string(SQLite)

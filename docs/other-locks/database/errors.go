@@ -23,19 +23,19 @@ import (
 // without parameters again.
 var ErrNoReply = errors.New("no reply from the database, which may have done what was asked")
 
-// IsDuplicate says that a row with the same key exists.
+// IsDuplicate reports whether a row with the same key exists.
 func IsDuplicate(err error) bool {
 	return errors.Is(err, sqlite3.CONSTRAINT_UNIQUE) || errors.Is(err, sqlite3.CONSTRAINT_PRIMARYKEY) ||
 		code(err) == "23505" || code(err) == "1062"
 }
 
-// IsDeadlock says that the database has ended this transaction so that another
+// IsDeadlock reports whether the database has ended this transaction so that another
 // one could go on. On MariaDB that happens to an insert: one that fails because
 // the row exists leaves a shared lock on it, and two that wait for the
 // deletion of the same row both get that lock, and then wait for each other.
 func IsDeadlock(err error) bool { return code(err) == "1213" || code(err) == "40P01" }
 
-// IsHeld says that another transaction has not released a row in time: error
+// IsHeld reports whether another transaction has not released a row in time: error
 // 1205 on MariaDB, and 3572 for NOWAIT on MySQL, 55P03 on PostgreSQL, SQLITE_BUSY
 // on SQLite.
 func IsHeld(err error) bool {
@@ -74,7 +74,7 @@ func Explain(ctx context.Context, err error) error {
 	return err
 }
 
-// noReply says that an error is the connection's and not the server's.
+// noReply reports whether an error is the connection's and not the server's.
 func noReply(err error) bool {
 	if code(err) != "" || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false

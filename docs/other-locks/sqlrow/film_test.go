@@ -36,7 +36,7 @@ type recorder struct {
 	names  *names
 }
 
-// filmed replaces the pool of a database by one connection of it, with a camera.
+// filmed replaces the pool of a database by one connection of it, with a recorder.
 func filmed(t *testing.T, db *database.DB, c recorder) *database.DB {
 	pool := db.DB
 	conn, err := pool.Conn(t.Context())

@@ -97,7 +97,7 @@ func TestATableRefusesTheLateWrite(t *testing.T) {
 	require.EqualValues(t, 1, write("B", b.Token()))
 	e.Note("A", "continues")
 	require.Zero(t, write("A", late))
-	e.Note("A", "gets an error: it is too late")
+	e.Note("A", "sees 0 rows: it is too late")
 	require.NoError(t, b.Unlock(t.Context()))
 }
 

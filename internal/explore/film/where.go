@@ -80,7 +80,7 @@ func (r *recorder) where() {
 	}
 }
 
-// moved says whether any goroutine is elsewhere than at the last look. Stacks in words take
+// moved reports whether any goroutine is elsewhere than at the last look. Stacks in words take
 // most of the time of a film.
 func (r *recorder) moved() bool {
 	n, ok := runtime.GoroutineProfile(r.stood)

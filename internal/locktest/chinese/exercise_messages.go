@@ -77,7 +77,7 @@ var exerciseMessages = map[string]string{
 	"own check fails: %s":                          "自检失败：%s",
 	"%s hold the lock at once":                     "%s 同时持有锁",
 	"%s has not noticed that it has lost the lock, and %s holds it": "%s 仍以为自己持有锁，实际的持有者却是 %s",
-	"%s waits for a lock that no other contender holds or asks for": "%s 在等待锁，却没有别的竞争者请求它",
+	"%s waits for a lock that no other contender holds or asks for": "%s 在等待锁，却没有别的竞争者持有或请求它",
 	"%s holds the lock, and its session has no node of the lock":    "%s 持有锁，它的会话却没有这个锁的节点",
 	"%s gets in with %s, before %s with %s":                         "%s 凭 %s 拿到锁，抢在了 %s 的 %s 之前",
 	"%s waits, and nothing can happen any more":                     "%s 在等待，但已没有可执行的动作",

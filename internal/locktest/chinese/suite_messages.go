@@ -140,7 +140,6 @@ var suiteMessages = map[string]string{
 	"Acquire fails: %w":                                                                                  "Acquire 失败：%w",
 	"Release fails: %w":                                                                                  "Release 失败：%w",
 	"there is one too many inside: more than there are permits":                                          "里面多了一个：比许可还多",
-	"%d contenders went in and out, and there were never as many inside as there are permits":            "%d 个竞争者进进出出，里面的却从来没有达到许可的个数",
 	"contender %d of those inside has gone while request %d of a waiter, %v, was on its way: the waiter": "等待者的第 %[2]d 个请求（%[3]v）还在路上时，里面的竞争者 %[1]d 离开了：等待者",
 	"between looking and watching a node can go; use one request that looks and sets the watch (GetW), look again if it finds no node, and keep an event that comes while you set the next watch": "查看之后、设置监听之前，节点可能消失；请用同一个请求查看并设置监听（GetW），节点不存在就再看一次；设置下一个监听期间到来的事件，不要丢掉",
 	"the waiter sends nothing but its create before it waits":                                     "等待者在等待之前，除了 create 什么都没有发",

@@ -32,14 +32,14 @@ func (c *Case) In(t *testing.T) *Case {
 	return &Case{T: t, Asked: c.Asked, About: c.About, says: c.says}
 }
 
-// Watched means that a watchdog watches the case, in a process of its own. If it
+// Watched reports whether a watchdog watches the case, in a process of its own. If it
 // returns false the case runs in the process of the test.
 func (c *Case) Watched() bool { return self != nil }
 
 // Step reports to the watchdog that the case goes on.
 func (c *Case) Step() { self.step() }
 
-// Errorf, Fatalf, Fatal and Skip keep the words for the asker.
+// Errorf, Fatalf, Fatal and Skip keep the words for the caller.
 func (c *Case) Errorf(format string, args ...any) {
 	c.Helper()
 	text := Plain(fmt.Sprintf(format, args...))
@@ -124,10 +124,10 @@ func (c *Case) Call(what string, f func()) {
 	Aside(f)
 }
 
-// Note keeps the words of a failure, which need not be the test's, for the asker.
+// Note keeps the words of a failure, which need not be the test's, for the caller.
 func (c *Case) Note(text string) { self.note(Plain(text)) }
 
-// Left reports that the case is over, as far as its own function goes. If it has
+// Left reports to the watchdog that the case is over, as far as its own function goes. If it has
 // failed the process ends here: what hangs would keep the bubble from ending.
 func (c *Case) Left() { self.left(c.Failed()) }
 

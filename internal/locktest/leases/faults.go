@@ -397,7 +397,7 @@ func (v *exclusionChecker) valid(s *holding) bool {
 		slices.ContainsFunc(v.w.Server.Sessions(), func(live zkserver.Session) bool { return live.ID == s.id })
 }
 
-// alive reports whether a client has the session still with which it began.
+// alive reports whether a client still has the session with which it began.
 func (v *exclusionChecker) alive(s *stage.Session) bool {
 	return slices.ContainsFunc(v.w.Server.Sessions(), func(live zkserver.Session) bool { return live.ID == s.ID })
 }

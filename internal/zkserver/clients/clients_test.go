@@ -196,9 +196,9 @@ func (g *counterTest) hit(f *zkserver.Fault, what string) {
 	})
 }
 
-// eventually waits for a state of the server. It polls: there is nothing to
-// be recognized by. It gives up when a process ends, because no process may end
-// before it gets the order to.
+// eventually waits for a state of the server. It polls, because no event reports
+// it. It gives up when a process ends, because no process may end before it gets
+// the order to.
 func (g *counterTest) eventually(what string, ok func() bool) {
 	g.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {

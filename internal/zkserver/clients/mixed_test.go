@@ -33,10 +33,10 @@ func (o *ownerLock) Lock() (err error) {
 
 func (o *ownerLock) Unlock() error { return o.lease.Unlock(context.Background()) }
 
-// newSharedGame opens a session on the server that ZK names, which others may
+// newSharedTest opens a session on the server that ZK names, which others may
 // use as well, and makes a node for the test alone. The node goes with the
 // test.
-func newSharedGame(t *testing.T) (g *counterTest, conn *zk.Conn, root string) {
+func newSharedTest(t *testing.T) (g *counterTest, conn *zk.Conn, root string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -74,7 +74,7 @@ func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
 		mutexes    = 2    // of zklock, each with a node for all its goroutines
 	)
 	classPath := compileCurator(t)
-	g, conn, root := newSharedGame(t)
+	g, conn, root := newSharedTest(t)
 	lock := root + "/lock"
 	g.counter = root + "/counter"
 	for _, path := range []string{lock, g.counter} {

@@ -25,7 +25,7 @@ type line struct {
 	down bool // cut, and not mended yet
 }
 
-// newLine listens on loopback and leads to one of the game's servers.
+// newLine listens on loopback and leads to one of the servers of the test.
 func newLine(g *counterTest) *line {
 	g.Helper()
 	server, _, _ := strings.Cut(g.addr, ",")
@@ -122,7 +122,7 @@ func (g *counterTest) says(p *process, word string, want ...string) {
 // mutex. The client is cut off for a while and comes back.
 func TestCuratorCacheAndPersistentWatcherAndMutexTogether(t *testing.T) {
 	classPath := compileCurator(t)
-	g, conn, root := newSharedGame(t)
+	g, conn, root := newSharedTest(t)
 	tree, one := root+"/tree", root+"/one"
 	write := func(path, data string) {
 		_, err := conn.Set(path, []byte(data), -1)
@@ -202,7 +202,7 @@ func TestCuratorCacheAndPersistentWatcherAndMutexTogether(t *testing.T) {
 // What addWatch of zkCli.sh prints.
 func TestZkCliAddWatchAndWritesTogether(t *testing.T) {
 	needsShell(t)
-	g, _, root := newSharedGame(t)
+	g, _, root := newSharedTest(t)
 	shells := g.startShells(2)
 	watcher, writer := shells[0], shells[1]
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
