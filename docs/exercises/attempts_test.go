@@ -37,7 +37,7 @@ in the group safety gets none. The last column has the first message of the grad
 
 var allAttempts = flag.Bool("exercises.all", false, "the proof grades all mutants and attempts, and not the third that today has")
 
-// isToday says whether the i-th of a proof's attempts is of today's third, or all are to be graded.
+// isToday reports whether the i-th of a proof's attempts is of today's third, or all are to be graded.
 func isToday(i int) bool {
 	return *update || *allAttempts || i%3 == time.Now().UTC().YearDay()%3
 }
