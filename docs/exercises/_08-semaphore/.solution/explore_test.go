@@ -17,7 +17,7 @@ func TestExplore(t *testing.T) {
 	exploretest.Test(t, explore.Subject{
 		Name: "semaphore",
 		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-			return func(string) explore.Lock { return steps.FromPlain(one{New(conn, path, 1)}) }
+			return func(string) explore.Lock { return steps.FromPlain(onePermit{New(conn, path, 1)}) }
 		},
 		NotLocked: func(err error) bool { return errors.Is(err, ErrNotAcquired) },
 		Requests:  func(n int) int { return 5*n - 2 },
