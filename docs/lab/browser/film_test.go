@@ -66,7 +66,7 @@ func TestAFilmOfAnotherSystemIsShown(t *testing.T) {
 				require.Contains(t, said, words)
 			}
 			require.Contains(t, said, "A and B hold the lock at once")
-			require.Contains(t, said, "From then on, what A writes is refused.")
+			require.Contains(t, said, "From then on, writes of A are refused.")
 			require.Contains(t, said, "A: gets an error from Unlock: it does not hold the lock")
 			require.Equal(t, c.paused, js[bool](p, quoted(said)+".includes('is paused')"))
 			require.Contains(t, words, c.word)
