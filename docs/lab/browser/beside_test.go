@@ -12,7 +12,6 @@ import (
 // panels, on one clock: the same fault at the same moment, and two holders in one of
 // them only.
 func TestTheBugBesideItsCure(t *testing.T) {
-	long(t)
 	t.Parallel()
 	l, err := locks.Find("D3")
 	require.NoError(t, err)

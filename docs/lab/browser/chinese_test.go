@@ -35,7 +35,6 @@ func (p *tab) inChinese(what string) {
 // the museum are in TestEachSceneOfTheMuseumEndsInItsViolation.
 func TestTheChinesePageIsChinese(t *testing.T) {
 	t.Parallel()
-	long(t)
 	p := open(t, "#lock=naive&n=2&t=0ns&lang=zh")
 	for _, address := range append(pagesOf,
 		"#lock=predecessor&n=2&do=100ms.A.cut&t=40s", "#lock=predecessor&n=2&do=100ms.A.runs-on&t=100ms", // notes of a film

@@ -15,7 +15,6 @@ import (
 // Each contender's letter is at the line at which its goroutine is, on the way
 // forwards and back. The page is compared with the stacks of a run in this process.
 func TestAPointerIsWhereTheContenderIs(t *testing.T) {
-	long(t)
 	t.Parallel()
 	p := openAt(t, "file://"+file+"#lock=naive&n=2&t=0ns", 1440, 900)
 	for _, name := range []string{"naive", "herd", "predecessor", "D3", "D7", "A7", "zklock", "timeout"} {

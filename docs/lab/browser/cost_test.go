@@ -14,7 +14,6 @@ import (
 // Each point of the chart is a run that was counted, on its formula's curve where the
 // run sends as much as the formula says; and the slider makes it grow.
 func TestTheChartIsWhatRunsSend(t *testing.T) {
-	long(t)
 	t.Parallel()
 	p := open(t, "#lock=naive,predecessor&n=2&latency=20&seed=1&t=0ns&lang=en")
 	js[any](p, "void lab.pause()")

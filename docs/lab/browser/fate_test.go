@@ -16,7 +16,6 @@ const shares = "[...document.querySelectorAll('#fate-bars .bar')].map(b => Numbe
 // D3 goes well until its last choice, and then no continuation does. A reader who
 // plays the same by hand sees what the scene brings.
 func TestTheStripSaysWhenItWasTooLate(t *testing.T) {
-	long(t)
 	t.Parallel()
 	p := open(t, "#lock=naive&n=2&t=0ns")
 	require.True(t, js[bool](p, "document.getElementById('fate').hidden"), "nobody chooses here")
@@ -63,7 +62,6 @@ func TestTheStripSaysWhenItWasTooLate(t *testing.T) {
 // reach, beside the choices, too; as long as the fault may still come, it does not.
 // After the end of a run no fault can come.
 func TestTheGoalIsOutOfReach(t *testing.T) {
-	long(t)
 	t.Parallel()
 	l, err := locks.Find("D3")
 	require.NoError(t, err)

@@ -14,7 +14,6 @@ import (
 // database. They have no watch, no session and no znode, and the page does not speak of
 // them.
 func TestAFilmOfAnotherSystemIsShown(t *testing.T) {
-	long(t)
 	t.Parallel()
 	for _, c := range []struct {
 		lock, system, root, word string
@@ -89,7 +88,6 @@ func (p *tab) openFilm(t *testing.T, lock, header string) {
 // TestAFilmSpeaksTheReadersLanguage: what a film remarks, what the page says of it, and the
 // answers that are described. Statements and commands are the same in both languages.
 func TestAFilmSpeaksTheReadersLanguage(t *testing.T) {
-	long(t)
 	t.Parallel()
 	statement := regexp.MustCompile(`发出：(?:BEGIN|COMMIT|ROLLBACK|EVALSHA|INSERT|DELETE|UPDATE|SELECT).*`)
 	for lock, want := range map[string][]string{
@@ -120,7 +118,6 @@ func TestAFilmSpeaksTheReadersLanguage(t *testing.T) {
 
 // TestAFilmIsOpenedByTheCommand serves the page with a film.
 func TestAFilmIsOpenedByTheCommand(t *testing.T) {
-	long(t)
 	t.Parallel()
 	url := serve(t, "-film", "../../other-locks/films/redis.json")
 	p := openAt(t, url, 1200, 900)

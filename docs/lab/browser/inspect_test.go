@@ -35,7 +35,6 @@ func latest(f *film.Film, at time.Duration, is func(film.Mark) bool) (found film
 // The panel's text on a znode and on a contender is that of the engine's film at
 // the instant, forwards and back.
 func TestWhatIsInspectedFollowsTheFilm(t *testing.T) {
-	long(t)
 	t.Parallel()
 	p := open(t, "#lock=naive&n=2&t=0ns")
 	require.True(t, js[bool](p, "document.getElementById('inspector').hidden"))
@@ -88,7 +87,6 @@ func TestWhatIsInspectedFollowsTheFilm(t *testing.T) {
 
 // The stock of E1 is opened first, and both holders have read the same number.
 func TestTheStockIsInspected(t *testing.T) {
-	long(t)
 	t.Parallel()
 	p := open(t, "#lock=naive&n=2&t=0ns")
 	p.click("#inspect")

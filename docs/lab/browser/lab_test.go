@@ -50,7 +50,6 @@ func TestOnlyOneFileAndNotALargeOne(t *testing.T) {
 
 func TestEachSceneOfTheMuseumEndsInItsViolation(t *testing.T) {
 	t.Parallel()
-	long(t)
 	p := open(t, "#lock=naive&n=2&t=0ns&lang=zh")
 	for _, s := range scenes.All {
 		t.Run(s.ID, func(t *testing.T) {
@@ -89,7 +88,6 @@ func TestEachSceneOfTheMuseumEndsInItsViolation(t *testing.T) {
 
 func TestBackAndForthIsTheSame(t *testing.T) {
 	t.Parallel()
-	long(t)
 	p := open(t, "#lock=herd,predecessor&n=6&do=300ms.B.lose-reply&t=0ns")
 	end := p.state().End
 	var there []string
@@ -119,7 +117,6 @@ func TestBackAndForthIsTheSame(t *testing.T) {
 }
 
 func TestAnInterferenceMakesABranch(t *testing.T) {
-	long(t)
 	t.Parallel()
 	p := open(t, "#lock=naive&n=3&t=0ns")
 	first := p.state()
@@ -149,7 +146,6 @@ func TestAnInterferenceMakesABranch(t *testing.T) {
 // The jump to a hold ends at its first instant, and there the holder is stopped
 // as a holder.
 func TestAHolderCanBeStoppedAtItsFirstInstant(t *testing.T) {
-	long(t)
 	t.Parallel()
 	p := open(t, "#lock=timeout&n=2&t=0ns")
 	p.click("[data-action=hold-on]")
@@ -168,7 +164,6 @@ func TestAHolderCanBeStoppedAtItsFirstInstant(t *testing.T) {
 
 func TestALinkReproduces(t *testing.T) {
 	t.Parallel()
-	long(t)
 	p := open(t, "#lock=naive&n=2")
 	for _, address := range []string{
 		"#lock=herd,predecessor&n=5&latency=50&seed=9&do=200ms.C.cut,900ms.A.stop&t=1234ms&lang=zh",
@@ -192,7 +187,6 @@ func TestALinkReproduces(t *testing.T) {
 // random. An address is the same run all the same.
 func TestASharedSessionRepeats(t *testing.T) {
 	t.Parallel()
-	long(t)
 	p := open(t, "#lock=naive&n=2")
 	const change = "25ms.A.%[1]s,300ms.C.%[1]s,2s.B.cut"
 	var hashes []string
@@ -214,7 +208,6 @@ func TestASharedSessionRepeats(t *testing.T) {
 
 func TestFindReturnsATraceForThreeBrokenLocks(t *testing.T) {
 	t.Parallel()
-	long(t)
 	p := open(t, "#lock=naive&n=2&t=0ns")
 	for _, name := range []string{"broken-everybody-is-first", "broken-the-last-to-come-goes-first", "broken-look-first-watch-later"} {
 		t.Run(name, func(t *testing.T) {
@@ -239,7 +232,6 @@ var tenScenes = []string{
 
 func TestTheFilmIsTheSameInThePageAndInGoTest(t *testing.T) {
 	t.Parallel()
-	long(t)
 	p := open(t, "#lock=naive&n=2")
 	for _, address := range tenScenes {
 		a, err := locks.ParseAddress(address)
@@ -255,7 +247,6 @@ func TestTheFilmIsTheSameInThePageAndInGoTest(t *testing.T) {
 // bounded, wherever it is.
 func TestACrowdIsShownSoonAndCheaply(t *testing.T) {
 	t.Parallel()
-	long(t)
 	p := open(t, "#lock=naive&n=100&t=0ns")
 	require.Equal(t, "so far", js[string](p, "performance.getEntriesByName('lab shown')[0].detail"))
 	require.False(t, js[bool](p, "lab.app.growing"))

@@ -26,7 +26,6 @@ func (p *tab) explained(bug, more string) (lang, title, text string) {
 // The page opens in the language of the command that has made it. The language in
 // its address goes first. The explanation of a bug is in the same language.
 func TestThePageOpensInTheLanguageOfItsCommand(t *testing.T) {
-	long(t)
 	if browser == nil { // nothing can open the page; in CI that is an error, see TestMain
 		t.Skip("no browser is installed: apt-get install chromium-headless-shell")
 	}

@@ -12,7 +12,6 @@ import (
 // A goal that a reader has reached by choices of their own counts, a schedule that
 // was only looked at does not; and Next goal leads to another one, from its start.
 func TestTheGoalsLeadOn(t *testing.T) {
-	long(t)
 	t.Parallel()
 	l, err := locks.Find("D1")
 	require.NoError(t, err)

@@ -55,7 +55,6 @@ func TestTheCureIsPlayedWithTheFault(t *testing.T) {
 
 // A search in a listing's world is for the goal of that listing, or for anything.
 func TestASearchIsForTheGoal(t *testing.T) {
-	long(t)
 	t.Parallel()
 	p := open(t, "#lock=D3&n=3&mode=find&kinds=expire&faults=1")
 	js[any](p, "void (lab.app.findFor = 3600)") // it finds it after as many schedules on every machine
@@ -106,7 +105,6 @@ func TestAWaitIsAsLongAsItSays(t *testing.T) {
 
 // Two panels side by side leave their titles room, at every width.
 func TestTwoPanelsFitOnASmallScreen(t *testing.T) {
-	long(t)
 	t.Parallel()
 	p := open(t, "#lock=naive&n=2&t=0ns")
 	for _, width := range []int64{768, 900, 1024, 1100} {
@@ -211,7 +209,6 @@ func TestAFilmWithoutEndIsRefused(t *testing.T) {
 }
 
 func TestADoubleClickOnSearchSearches(t *testing.T) {
-	long(t)
 	t.Parallel()
 	p := open(t, "#lock=predecessor&n=2&mode=find&kinds=expire&faults=1")
 	p.set("for", "2")

@@ -20,7 +20,6 @@ func (p *tab) set(id, value string) {
 // An error belongs to the address that it is about. Only what the compiler says
 // stays, until it says something else.
 func TestAnErrorGoesWithItsScene(t *testing.T) {
-	long(t)
 	t.Parallel()
 	notice := func(p *tab) string {
 		return js[string](p, "document.getElementById('notice').hidden ? '' : document.querySelector('#notice').firstChild.textContent")
@@ -77,7 +76,6 @@ func TestAFileThatIsNotAFilmIsNamed(t *testing.T) {
 // A listing that is chosen while somebody searches is searched, and its schedule
 // is not given away.
 func TestAListingIsChosenToBeSearched(t *testing.T) {
-	long(t)
 	t.Parallel()
 	p := open(t, "#lock=predecessor&n=2&mode=find&kinds=expire&faults=1")
 	p.set("lock", "D3")

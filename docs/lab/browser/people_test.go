@@ -102,7 +102,6 @@ var pagesOf = []string{
 
 func TestEverythingHasANameAndEnoughContrast(t *testing.T) {
 	t.Parallel()
-	long(t)
 	p := openAt(t, "file://"+file+"#lock=naive&n=2", 1200, 2000) // a letter's ground is found only in the window
 	for _, theme := range []string{"light", "dark"} {
 		emulate(p, theme)
@@ -127,7 +126,6 @@ func TestEverythingHasANameAndEnoughContrast(t *testing.T) {
 
 func TestAPhoneShowsAll(t *testing.T) {
 	t.Parallel()
-	long(t)
 	p := openAt(t, "file://"+file+"#lock=naive&n=2", 390, 844)
 	for _, address := range pagesOf {
 		for _, lang := range []string{"en", "zh"} {

@@ -41,7 +41,6 @@ const violations = "window.violations"
 // TestTheServedPageIsStrict: the served page has a strict policy, all that it
 // does is within it, and what is not is stopped.
 func TestTheServedPageIsStrict(t *testing.T) {
-	long(t)
 	t.Parallel()
 	url := serve(t, "-scene", "A7")
 	p := openAt(t, url, 1200, 900, `window.violations = [];

@@ -51,7 +51,6 @@ func firstRelease(t *testing.T, f *film.Film) (r release) {
 // Before a release the page asks, and what it says of the answer is what the film
 // has: it is counted here a second time.
 func TestAReleaseIsPredicted(t *testing.T) {
-	long(t)
 	t.Parallel()
 	p := open(t, "#lock=naive&n=5&t=0ns")
 	require.True(t, js[bool](p, "document.getElementById('question').hidden"), "it is off until a reader asks for it")

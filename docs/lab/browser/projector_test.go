@@ -11,7 +11,6 @@ import (
 // On a projector the stage, the diagram and the code are in the window at once, with
 // one bar below, and nothing scrolls but the code in its own box.
 func TestAProjectorShowsAllAtOnce(t *testing.T) {
-	long(t)
 	t.Parallel()
 	d3, err := locks.Find("D3")
 	require.NoError(t, err)

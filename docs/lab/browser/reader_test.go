@@ -62,7 +62,6 @@ const rowsShown = "[...document.querySelectorAll('.row')]"
 // Each phrase of the guide has its row, in order, in both languages. A row with
 // code shows it, and the keys go from row to row.
 func TestTheReaderShowsTheGuideRowByRow(t *testing.T) {
-	long(t)
 	t.Parallel()
 	p := reader(t, "#A1&lang=en", 1440, 900)
 	want := phrases(t)
@@ -105,7 +104,6 @@ func TestTheReaderShowsTheGuideRowByRow(t *testing.T) {
 
 // Each scene of a row is one that the lab has, and the lab in the frame plays it.
 func TestTheReaderPlaysEachScene(t *testing.T) {
-	long(t)
 	t.Parallel()
 	p := reader(t, "#A1&lang=zh", 1440, 900)
 	scenes := js[[]string](p, `(() => { const seen = []; for (const r of [...document.querySelectorAll('.row')]) { if (r.dataset.scene !== "yes") continue; r.click(); seen.push(document.getElementById('lab').getAttribute('src')); } return seen; })()`)
@@ -155,7 +153,6 @@ func TestTheReaderPlaysEachScene(t *testing.T) {
 
 // The three parts are side by side, and above one another on a phone.
 func TestTheReaderFits(t *testing.T) {
-	long(t)
 	t.Parallel()
 	p := reader(t, "#D8&lang=en", 1440, 900)
 	for _, size := range [][2]int64{{1440, 900}, {1280, 720}, {768, 1024}, {390, 844}} {

@@ -14,7 +14,6 @@ import (
 // TestARecordedRunIsShown lets the benchmark record a run and gives the file
 // to the page.
 func TestARecordedRunIsShown(t *testing.T) {
-	long(t)
 	t.Parallel()
 	p := open(t, "#lock=naive&n=2&latency=20&seed=1")
 	file := filepath.Join(t.TempDir(), "run.json")

@@ -13,7 +13,6 @@ import (
 // Each story is played with Next, in both languages. At each stop the page shows
 // the caption, and the contenders are what it says.
 func TestNextPlaysEachStory(t *testing.T) {
-	long(t)
 	t.Parallel()
 	p := open(t, "#lock=A2-naive&n=2&t=0ns")
 	require.True(t, js[bool](p, "document.getElementById('story').hidden"), "this lock has no story")
@@ -59,7 +58,6 @@ func TestNextPlaysEachStory(t *testing.T) {
 // A1's last stop is nearly two minutes behind the one before. A tenth of the way takes a
 // tenth of twelve seconds, in the time that the page counts, however slow the machine is.
 func TestNextIsNotLongOnItsWay(t *testing.T) {
-	long(t)
 	t.Parallel()
 	l, err := locks.Find("A1")
 	require.NoError(t, err)

@@ -15,7 +15,6 @@ import (
 // What the grader finds in a student's lock opens in a lab that has that lock: the
 // page shows at the end of the schedule what the grader says.
 func TestTheGradersScheduleOpensWithTheStudentsLock(t *testing.T) {
-	long(t)
 	t.Parallel()
 	day := time.Now().UTC().YearDay() // each takes half a minute of a processor: the first, and another one each day
 	t.Logf("day %d", day)
