@@ -1,5 +1,5 @@
 // What the engine and the page's own errors say, in Chinese. The engine speaks
-// English: its texts stand in traces, which are the same for every reader. So
+// English: its texts are in traces, which are the same for every reader. So
 // they are translated where they are shown. A test collects the texts from the
 // sources, and from runs, and each of them must have a line here.
 
