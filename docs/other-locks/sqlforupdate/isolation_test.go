@@ -210,10 +210,10 @@ func TestAMissingRowAtRepeatableReadIsADeadlock(t *testing.T) {
 	a, b := missing(t, e, db, sql.LevelRepeatableRead)
 	first := a.waits(insertMissing, "missing")
 	second := b.run(insertMissing, "missing")
-	e.Does("B", shown(insertMissing, "missing"), second)
-	result := <-first
-	e.Answer("A", result)
-	require.ElementsMatch(t, []any{"ok", "error 1213"}, []any{result, second}, "the server ends one of the two")
+	require.ElementsMatch(t, []any{"ok", "error 1213"}, []any{<-first, second}, "the server ends one of the two")
+	// It is mostly B, which closes the circle; but A may look for one just then, too.
+	e.Does("B", shown(insertMissing, "missing"), "error 1213, or ok")
+	e.Answer("A", "ok, or error 1213")
 }
 
 // At READ COMMITTED, and on PostgreSQL at both levels, nothing is locked: the
