@@ -358,6 +358,7 @@ func needsVirtualTime(t *testing.T) {
 
 func TestHistoriesAreLinearizable(t *testing.T) {
 	needsVirtualTime(t)
+	t.Parallel() // it computes while TestTheProgramInTheReadmeRuns waits
 	first, n := cmp.Or(*historySeed, rand.Uint64()), *historyCount
 	if *historySeed != 0 {
 		n = 1

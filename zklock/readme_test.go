@@ -77,6 +77,7 @@ func run(t *testing.T, dir string, args ...string) {
 // and runs it. Its output is that of the page, numbers aside. If it gives up or gets
 // SIGTERM, it leaves nothing behind.
 func TestTheProgramInTheReadmeRuns(t *testing.T) {
+	t.Parallel()
 	zoo := locktest.Real(t)
 	if zoo == nil {
 		var err error
