@@ -20,6 +20,7 @@ func TestAnInitThatNeverEndsCostsOneLimit(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, e.folder), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, e.folder, "lock.go"), []byte(text(t, root, e.answer)), 0o644))
 		if e.number != 3 {
+			// It sleeps, and does not spin: what counts is that init does not return.
 			program := "package " + e.pkg + "\n\nimport \"time\"\n\nfunc init() { time.Sleep(time.Hour) }\n"
 			require.NoError(t, os.WriteFile(filepath.Join(dir, e.folder, "init.go"), []byte(program), 0o644))
 		}

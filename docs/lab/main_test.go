@@ -385,7 +385,7 @@ scenes.forEach((scene, id) => self.onmessage({ data: { id, do: "run", scene } })
 // sameFilms plays the ten scenes here and, compiled to WebAssembly, in node.
 func sameFilms(t *testing.T, b *builder, engine string) {
 	if film.RaceDetector {
-		t.Skip("with -race films have no variables")
+		t.Skip("a film made with -race has no variables, and one made in node has them: see film.RaceDetector")
 	}
 	m := inNode(t, b, engine, lab.Scenes())
 	require.Empty(t, m.Broken)

@@ -493,7 +493,7 @@ func expiry(t *testing.T) {
 	var events []event
 	for deadline := time.Now().Add(patience); len(events) < 3 && time.Now().Before(deadline); {
 		events = append(events, watcher.eventsNow()...)
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // a poll: events that come do not wake the test
 	}
 	require.Len(t, events, 3)
 	first := slices.IndexFunc(events, func(e event) bool { return e.typ == jute.EventChildrenChanged })

@@ -210,7 +210,7 @@ func TestAnOldProofDoesNotCountIfTheNextIsHardlyInTime(t *testing.T) {
 			noteAll(l, began, []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}})
 			l.Use(-1)
 			note(anyServer, c.last)
-			time.Sleep(time.Duration(c.last * float64(asked)))
+			time.Sleep(time.Duration(c.last * float64(asked))) // until the last answer, at an exact moment of virtual time
 			l.Use(1)
 			due, alone := l.nextLocked()
 			require.Equal(t, c.kept, !alone)
