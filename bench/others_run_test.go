@@ -86,6 +86,45 @@ func TestAnOtherLockThatIsWrongEndsTheBenchmark(t *testing.T) {
 	}
 }
 
+// yieldingLock is released when a waiter gives up. It asks late.
+type yieldingLock struct {
+	free     chan struct{}
+	attempts atomic.Int64
+}
+
+func (l *yieldingLock) Lock(ctx context.Context) error {
+	time.Sleep(200 * time.Millisecond) // after the last contender has given up in a trial that waits for no request
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	l.attempts.Add(1)
+	select {
+	case <-l.free:
+		return nil
+	case <-ctx.Done():
+		l.free <- struct{}{}
+		return ctx.Err()
+	}
+}
+
+func (l *yieldingLock) Unlock(context.Context) error { l.free <- struct{}{}; return nil }
+func (l *yieldingLock) Attempts() int64              { return l.attempts.Load() }
+
+func TestATrialWaitsUntilAnOtherLockHasAsked(t *testing.T) {
+	wholeTrials(t)
+	old := arenas["redis"]
+	t.Cleanup(func() { arenas["redis"] = old })
+	arenas["redis"] = func(context.Context, string) (arena, error) {
+		free := make(chan struct{}, trialContenders)
+		free <- struct{}{}
+		return brokenArena{func() otherLocker { return &yieldingLock{free: free} }}, nil
+	}
+	status, _, stderr := bench(t, "-locks", "redis", "-n", "5")
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "tried with 5 contenders")
+	require.Contains(t, stderr, gaveUpText)
+}
+
 // The server is killed while the contenders count on it.
 func TestAnOtherServerThatIsKilledIsOneLine(t *testing.T) {
 	server := miniredis.NewMiniRedis()
