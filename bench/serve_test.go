@@ -71,10 +71,6 @@ func TestServeServesTheEmbeddedServerUntilCtrlC(t *testing.T) {
 	require.Error(t, err)
 }
 
-type silentLogger struct{}
-
-func (silentLogger) Printf(string, ...any) {}
-
 // A client of a server that was restarted connects in vain: the server says so.
 func TestServeReportsAClientThatHasSeenMore(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())

@@ -44,6 +44,8 @@
 //     the session before its time, or the program closes the client without Unlock and
 //     Wait, Lost closes that much later. A request to release the lock reaches the
 //     holder that much later, too.
+//   - If somebody deletes the node or ends the session by hand, Lost closes when the
+//     client's server has applied that. Other servers may have done so earlier.
 //   - A waiter whose node is deleted by hand while its client is reconnecting may get
 //     the lock for up to a third of the session timeout.
 //   - The data of the parent is kept if it was there when a Mutex first used the

@@ -87,11 +87,13 @@ type session struct {
 
 	mu      sync.Mutex
 	dialed  net.Conn
-	expired []*span // when a session of this client may be ended from outside
+	expired []*expiry // the sessions of this client that were ended from outside
 }
 
-// A span is from one instant to another, both included.
-type span struct{ from, to int64 }
+// An expiry is the end of a session from outside, which comes between from and to,
+// with zxid. If that is 0 it is not known, and to is late enough for each lease of
+// the session to have begun.
+type expiry struct{ from, to, zxid int64 }
 
 type process struct {
 	clientConfig
@@ -227,24 +229,41 @@ func (s *session) cut() {
 	}
 }
 
-// expire ends a session from outside. That its leases are valid from then
-// until Lost closes is nobody's fault.
+// expire ends a session from outside.
 func (p *process) expire(s *session) {
-	at := &span{now(), math.MaxInt64}
+	at := &expiry{from: now(), to: math.MaxInt64}
 	s.mu.Lock()
 	s.expired = append(s.expired, at)
 	s.mu.Unlock()
-	err := p.zoo.EndSession(s.tap, s.conn.SessionID())
+	zxid, err := p.zoo.EndSession(s.tap, s.conn.SessionID())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at.to = now()
+	at.zxid, at.to = zxid, now()
 	if err != nil {
 		// The request may be on its way to a server that it has not reached yet.
 		at.to += int64(time.Minute)
 		p.log(record{Kind: "not expired", How: err.Error()})
 		return
 	}
+	if zxid == 0 {
+		at.to += int64(p.Session) // no proof is younger than the end
+	}
 	p.log(record{Kind: "expired"})
+}
+
+// excuse notes that the session of a lease was ended from outside. That the lease is
+// valid from then until Lost closes is nobody's fault. Nor is that it begins
+// after the end: the client's server may be behind, and sends the event of the
+// predecessor's release when others have seen the end already.
+func (r *record) excuse(expired []*expiry) {
+	how := r.How
+	for _, at := range expired {
+		// A node of the session has a lower zxid than the end, and no node of a later one has.
+		if at.from <= r.End && (r.Token>>10 < at.zxid || at.zxid == 0 && r.Begin <= at.to) {
+			r.How = how + ", its session was ended from outside"
+			r.Open = min(r.Open, at.from)
+		}
+	}
 }
 
 // contend locks and unlocks until the test says finish. It does so once for
@@ -351,12 +370,7 @@ func (p *process) lock(ctx context.Context, rng *rand.Rand, s *session, path int
 	}
 	r.End = now()
 	s.mu.Lock()
-	for _, at := range s.expired {
-		if r.Begin <= at.to && at.from <= r.End {
-			r.How += ", its session was ended from outside"
-			r.Open = min(r.Open, at.from)
-		}
-	}
+	r.excuse(s.expired)
 	s.mu.Unlock()
 	p.log(r)
 	return nil

@@ -4,6 +4,7 @@ package chaos_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,6 +37,29 @@ func TestTheChecksSeeWhatIsWrong(t *testing.T) {
 			} else {
 				require.NotEmpty(t, problems)
 				require.Contains(t, problems[0], c.want)
+			}
+		})
+	}
+
+	for _, c := range []struct {
+		what   string
+		expiry expiry
+		excuse bool
+	}{
+		{"its node was made before the end", expiry{40, 60, 8}, true},
+		{"it began after the end was answered", expiry{40, 41, 8}, true},
+		{"its node was made after the end", expiry{40, 60, 7}, false},
+		{"it was over before the end", expiry{91, 99, 8}, false},
+		{"the end is not answered yet", expiry{40, math.MaxInt64, 0}, true},
+		{"the answer was lost, and it began later", expiry{40, 49, 0}, false},
+	} {
+		t.Run("excuse: "+c.what, func(t *testing.T) {
+			r := lease(7<<10|3, 10, 50, 80, 90)
+			r.excuse([]*expiry{&c.expiry})
+			if c.excuse {
+				require.EqualValues(t, 40, r.Open)
+			} else {
+				require.EqualValues(t, 80, r.Open)
 			}
 		})
 	}

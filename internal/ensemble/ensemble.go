@@ -294,11 +294,12 @@ type silentLogger struct{}
 func (silentLogger) Printf(string, ...any) {}
 
 // EndSession ends a session that tap has seen beginning, as its own client
-// could, but behind the client's back: to the client it looks expired.
-func (e *Ensemble) EndSession(tap *wiretap.Tap, session int64) error {
+// could, but behind the client's back: to the client it looks expired. It returns
+// the zxid of the end, or 0 if the reply that had it was lost.
+func (e *Ensemble) EndSession(tap *wiretap.Tap, session int64) (zxid int64, err error) {
 	password := tap.Password(session)
 	if password == nil {
-		return fmt.Errorf("end session %#x: the tap has not seen it begin", session)
+		return 0, fmt.Errorf("end session %#x: the tap has not seen it begin", session)
 	}
 	// In an ensemble the connection may end before the reply has been sent;
 	// then the next server that is asked no longer has the session. In
@@ -306,20 +307,20 @@ func (e *Ensemble) EndSession(tap *wiretap.Tap, session int64) error {
 	var errs []error
 	for _, patience := range []time.Duration{again, again, 10 * again} {
 		for _, server := range e.servers {
-			err := e.endSession(server, session, password, patience)
+			zxid, err := e.endSession(server, session, password, patience)
 			if err == nil {
-				return nil
+				return zxid, nil
 			}
 			errs = append(errs, err)
 		}
 	}
-	return fmt.Errorf("end session %#x: %w", session, joined(errs))
+	return 0, fmt.Errorf("end session %#x: %w", session, joined(errs))
 }
 
-func (e *Ensemble) endSession(server string, session int64, password []byte, patience time.Duration) error {
+func (e *Ensemble) endSession(server string, session int64, password []byte, patience time.Duration) (zxid int64, err error) {
 	nc, err := e.dial("tcp", server, patience)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer nc.Close()
 	nc.SetDeadline(time.Now().Add(patience))
@@ -333,19 +334,21 @@ func (e *Ensemble) endSession(server string, session int64, password []byte, pat
 	(&jute.RequestHeader{Xid: 1, Op: jute.OpCloseSession}).Encode(&enc)
 	enc.EndFrame(mark)
 	if _, err := nc.Write(enc.Bytes()); err != nil {
-		return err
+		return 0, err
 	}
 	answer, err := jute.ReadFrame(nc, nil, jute.MaxFrame)
 	if err != nil {
-		return fmt.Errorf("%s: %w", server, err)
+		return 0, fmt.Errorf("%s: %w", server, err)
 	}
 	var r jute.ConnectResponse
 	r.Decode(jute.NewDecoder(answer))
 	if r.SessionID == 0 {
-		return nil // it has ended
+		return 0, nil // it has ended
 	}
-	if _, err := jute.ReadFrame(nc, nil, jute.MaxFrame); err != nil {
-		return fmt.Errorf("%s: %w", server, err)
+	if answer, err = jute.ReadFrame(nc, nil, jute.MaxFrame); err != nil {
+		return 0, fmt.Errorf("%s: %w", server, err)
 	}
-	return nil
+	var h jute.ReplyHeader
+	h.Decode(jute.NewDecoder(answer))
+	return h.Zxid, nil
 }

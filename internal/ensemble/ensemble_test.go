@@ -113,9 +113,22 @@ func TestConnect(t *testing.T) {
 	// Ending a session from outside.
 	_, _, gone, err := conn.ExistsW("/never")
 	require.NoError(t, err)
-	require.NoError(t, zoo.EndSession(tap, conn.SessionID()))
+	before, err := conn.Set("/", nil, -1)
+	require.NoError(t, err)
+	session := conn.SessionID()
+	zxid, err := zoo.EndSession(tap, session)
+	require.NoError(t, err)
+	require.Greater(t, zxid, before.Mzxid)
 	require.ErrorIs(t, (<-gone).Err, zk.ErrSessionExpired)
-	require.ErrorContains(t, zoo.EndSession(wiretap.New(), conn.SessionID()), "has not seen it begin")
+	require.Eventually(t, func() bool { return conn.State() == zk.StateHasSession }, time.Minute, time.Millisecond)
+	after, err := conn.Set("/", nil, -1)
+	require.NoError(t, err)
+	require.Less(t, zxid, after.Mzxid)
+	zxid, err = zoo.EndSession(tap, session)
+	require.NoError(t, err, "it has ended already")
+	require.Zero(t, zxid)
+	_, err = zoo.EndSession(wiretap.New(), session)
+	require.ErrorContains(t, err, "has not seen it begin")
 }
 
 func TestAnEndpointThatIsDeadIsPassedOver(t *testing.T) {
@@ -130,7 +143,8 @@ func TestAnEndpointThatIsDeadIsPassedOver(t *testing.T) {
 	conn, err := zoo.Connect(t.Context(), ensemble.Options{Tap: tap})
 	require.NoError(t, err)
 	defer conn.Close()
-	require.NoError(t, zoo.EndSession(tap, conn.SessionID()))
+	_, err = zoo.EndSession(tap, conn.SessionID())
+	require.NoError(t, err)
 	require.Empty(t, srv.Sessions())
 }
 

@@ -3,9 +3,7 @@
 package exploretest_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -16,12 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/steps"
-	"example.com/zklock/zklock"
 )
 
 var defect = flag.String("explore.defect", "", "what zklock has been built with: the name of a defect; TestDefectsOfZklock sets it")
@@ -81,39 +77,6 @@ func oneFault(f explore.Fault) func(s explore.Subject) explore.World {
 	return func(s explore.Subject) explore.World {
 		return explore.World{Lock: s, Kinds: []explore.Fault{f}, Faults: 1}
 	}
-}
-
-// asking is zklock with a TryLock that only asks the first of the queue to let
-// go, as Participants and Revoke do.
-func asking(s explore.Subject) explore.Subject {
-	open := s.Open
-	s.Open = func(conn *zk.Conn, path string) func(string) explore.Lock {
-		contender := open(conn, path)
-		m, err := zklock.New(conn, path, zklock.WithSessionTimeout(explore.SessionTimeout))
-		if err != nil {
-			panic(err) // the path is a constant
-		}
-		return func(name string) explore.Lock { return revokeLock{contender(name), m} }
-	}
-	return s
-}
-
-type contender interface{ explore.Lock }
-
-type revokeLock struct {
-	contender
-	m *zklock.Mutex
-}
-
-func (a revokeLock) TryLock(ctx context.Context) (bool, error) {
-	queue, err := a.m.Participants(ctx)
-	if err == nil && len(queue) > 0 {
-		err = a.m.Revoke(ctx, queue[0])
-	}
-	if err == nil || errors.Is(err, zk.ErrNoNode) {
-		return false, nil
-	}
-	return false, err
 }
 
 // TestDefectsOfZklock puts each defect into zklock, builds it with go test

@@ -362,13 +362,12 @@ func foreignCopy(w *leaseWorld) {
 // unlockAfterParentAnew lets the next holder have a node of the same name.
 func unlockAfterParentAnew(w *leaseWorld) {
 	lease, s := w.holder()
-	name := w.Nodes()[0]
 	w.Expire(s)
 	admin := w.Session()
 	w.Eventually("the parent can be deleted", func() bool { return admin.Delete(w.Path, -1) == nil })
 	next, _ := w.holder()
 	require.Len(w, w.Nodes(), 1)
-	name = w.Nodes()[0] // the same one, unless names have ids
+	name := w.Nodes()[0] // the same one, unless names have ids
 	w.Renewed(s, "the old holder's client has a new session")
 	before, _, err := admin.Get(w.Path + "/" + name)
 	require.NoError(w, err)

@@ -342,7 +342,8 @@ func (w *Stage) watched(watch zkserver.Watch) string {
 // Expire ends a session behind its client's back.
 func (w *Stage) Expire(s *Session) {
 	w.Helper()
-	require.NoError(w, w.zoo.EndSession(s.Tap, s.ID))
+	_, err := w.zoo.EndSession(s.Tap, s.ID)
+	require.NoError(w, err)
 }
 
 // Renewed waits until a client has another session than it began with.
