@@ -21,21 +21,21 @@ type recorder struct {
 	clock time.Duration
 	slots bool
 
-	nodes   map[string]znode // by path
-	vars    map[*player.Contender][]Variable
-	drawn   map[string]int          // texts that were drawn at random → in which order
-	watches []map[watchKey]struct{} // of each client
-	seen    map[watchKey]struct{}   // to be used again
-	asked   map[watchKey][]string   // contenders of a client that have asked to be woken; "": it is not known which
-	on      map[int]int             // id of a packet on its way → its index
-	noticed map[*player.Contender]bool
-	said    map[player.Violation]bool
-	states  map[string]string            // of clients
-	places  map[Place]int                // → index in film.Places
-	marks   map[*player.Contender][]Mark // changes of a contender that have not been noted yet
-	at      map[*player.Contender]string
-	stands  []runtime.StackRecord // of all goroutines, when the contenders were looked for
-	stood   []runtime.StackRecord
+	nodes      map[string]znode // by path
+	vars       map[*player.Contender][]Variable
+	drawn      map[string]int          // texts that were drawn at random → in which order
+	watches    []map[watchKey]struct{} // of each client
+	seen       map[watchKey]struct{}   // to be used again
+	asked      map[watchKey][]string   // contenders of a client that have asked to be woken; "": it is not known which
+	on         map[int]int             // id of a packet on its way → its index
+	noticed    map[*player.Contender]bool
+	said       map[player.Violation]bool
+	states     map[string]string            // of clients
+	places     map[Place]int                // → index in film.Places
+	marks      map[*player.Contender][]Mark // changes of a contender that have not been noted yet
+	at         map[*player.Contender]string
+	lastStacks []runtime.StackRecord // of all goroutines, at the last look
+	stacks     []runtime.StackRecord // has room for the next look
 }
 
 // A znode is a film's record of one.

@@ -83,16 +83,16 @@ func (r *recorder) where() {
 // moved reports whether any goroutine is elsewhere than at the last look. Stacks in words take
 // most of the time of a film.
 func (r *recorder) moved() bool {
-	n, ok := runtime.GoroutineProfile(r.stood)
+	n, ok := runtime.GoroutineProfile(r.stacks)
 	for !ok {
-		r.stood = make([]runtime.StackRecord, n+20)
-		n, ok = runtime.GoroutineProfile(r.stood)
+		r.stacks = make([]runtime.StackRecord, n+20)
+		n, ok = runtime.GoroutineProfile(r.stacks)
 	}
-	now := r.stood[1:n] // the first is the goroutine that asks
-	if slices.Equal(now, r.stands) {
+	now := r.stacks[1:n] // the first is the goroutine that asks
+	if slices.Equal(now, r.lastStacks) {
 		return false
 	}
-	r.stands = append(r.stands[:0], now...)
+	r.lastStacks = append(r.lastStacks[:0], now...)
 	return true
 }
 
