@@ -155,7 +155,7 @@ func TestTheReaderPlaysEachScene(t *testing.T) {
 func TestTheReaderFits(t *testing.T) {
 	t.Parallel()
 	p := reader(t, "#D8&lang=en", 1440, 900)
-	for _, size := range [][2]int64{{1440, 900}, {1280, 720}, {768, 1024}, {390, 844}} {
+	for _, size := range [][2]int64{{1920, 1080}, {1440, 900}, {1280, 720}, {768, 1024}, {390, 844}} {
 		require.NoError(t, chromedp.Do(p.ctx, chromedp.EmulateViewport(size[0], size[1])))
 		for _, theme := range []string{"light", "dark"} {
 			emulate(p, theme)
@@ -163,6 +163,8 @@ func TestTheReaderFits(t *testing.T) {
 			require.Empty(t, js[[]string](p, contrast), "%v %s", size, theme)
 		}
 		tops := js[[]float64](p, "['rows', 'code', 'lab'].map(id => Math.round(document.getElementById(id).getBoundingClientRect().top))")
+		listings := js[[]float64](p, "[...document.querySelectorAll('.beside > div')].map(e => e.getBoundingClientRect().top)")
+		require.Equal(t, size[0] >= 1700, listings[0] == listings[1], "%v: the bug is beside its cure where there is room: %v", size, listings)
 		require.Equal(t, size[0] > 900, tops[0] == tops[1] && tops[1] == tops[2], "%v: %v", size, tops)
 		if size[0] <= 900 {
 			require.IsIncreasing(t, tops, "%v", size)
