@@ -137,6 +137,16 @@ func TestAPhoneShowsAll(t *testing.T) {
 	helped(p, func(lang string) { assert.Empty(t, js[[]string](p, narrow), lang) })
 }
 
+func TestAWideWindowHasLargerLetters(t *testing.T) {
+	t.Parallel()
+	p := openAt(t, "file://"+file+pagesOf[0], 1920, 1080)
+	const letters = "parseFloat(getComputedStyle(document.body).fontSize)"
+	wide := js[float64](p, letters)
+	require.Empty(t, js[[]string](p, narrow))
+	require.NoError(t, chromedp.Do(p.ctx, chromedp.EmulateViewport(1440, 900)))
+	require.Greater(t, wide, js[float64](p, letters))
+}
+
 // helped shows all that helps: the chart, what is inspected, a question, and a verdict.
 func helped(p *tab, look func(lang string)) {
 	p.Helper()
