@@ -59,7 +59,7 @@ var stamps = regexp.MustCompile(`(?m)^<!-- en:[0-9a-f]+ -->\n`)
 
 // everything is the book as one table, for the test.
 func everything() map[string]string {
-	all := chinese.Table()
+	all := chinese.Messages.Table()
 	maps.Copy(all, words)
 	return all
 }

@@ -242,7 +242,7 @@ func TestThePagesSayWhatTheCommandSays(t *testing.T) {
 
 // TestEveryCaseHasAGloss: a student who reads Chinese meets the names of the cases.
 func TestEveryCaseHasAGloss(t *testing.T) {
-	book := chinese.Table()
+	book := chinese.Messages.Table()
 	var without []string
 	for _, e := range exercises {
 		for _, s := range e.tests {

@@ -24,10 +24,12 @@ import (
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/locktest/chinese"
+	"example.com/zklock/internal/locktest/chinese/chinesetest"
 )
 
-// The page shows in Chinese what the engine says in English: page/chinese.js has
-// a line for each text. The texts are collected in two ways. The sources have all
+// The page shows in Chinese what the engine says in English: engine.go of
+// internal/locktest/chinese has a line for each text. The texts are collected in two ways. The sources have all
 // of them, including those of errors that nothing causes today; in runs they have
 // their values, and go through the page's own functions.
 
@@ -67,38 +69,49 @@ func (s engineTexts) trace(tr *explore.Trace, from string) {
 	}
 }
 
-// untranslated asks the page's scripts what of it has no Chinese.
+// untranslated asks the page's scripts what of it has no Chinese, or has English in it.
 func (s engineTexts) untranslated(t *testing.T) (list []string) {
 	t.Helper()
 	node(t)
-	page, err := filepath.Abs(filepath.Join("..", "page"))
-	require.NoError(t, err)
-	input, err := json.Marshal(map[string]any{"texts": slices.Sorted(maps.Keys(s.texts)), "choices": slices.Sorted(maps.Keys(s.choices))})
-	require.NoError(t, err)
 	dir := t.TempDir()
-	for _, name := range []string{"strings", "chinese"} { // as modules, whatever the version of node
-		b, err := os.ReadFile(filepath.Join(page, name+".js"))
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".mjs"), []byte(strings.ReplaceAll(string(b), `"./chinese.js"`, `"./chinese.mjs"`)), 0o644))
+	write := func(name string, text []byte) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o644))
 	}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "in.json"), input, 0o644))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "ask.mjs"), []byte(`
-		import { readFileSync } from "node:fs";
-		import { WORDS } from "./strings.mjs";
-		import { inChinese, choiceInChinese } from "./chinese.mjs";
-		const input = JSON.parse(readFileSync(new URL("in.json", import.meta.url), "utf8"));
-		const none = input.texts.filter(x => !inChinese(x, WORDS.zh)).concat(input.choices.filter(x => !choiceInChinese(x, WORDS.zh)));
-		process.stdout.write(JSON.stringify(none));`), 0o644))
-	cmd := exec.Command("node", "ask.mjs")
+	for _, name := range []string{"strings.js", "chinese.js"} {
+		text, err := os.ReadFile(filepath.Join("..", "page", name))
+		require.NoError(t, err)
+		write(name, text)
+	}
+	table, err := json.Marshal(chinese.Engine.Table())
+	require.NoError(t, err)
+	write("sentences.js", fmt.Appendf(nil, "export const SENTENCES = %s;", table))
+	write("package.json", []byte(`{"type": "module"}`))
+	asked, err := json.Marshal(map[string]any{"texts": slices.Sorted(maps.Keys(s.texts)), "choices": slices.Sorted(maps.Keys(s.choices))})
+	require.NoError(t, err)
+	write("ask.js", []byte(`
+		import { WORDS } from "./strings.js";
+		import { inChinese, choiceInChinese } from "./chinese.js";
+		const { texts, choices } = `+string(asked)+`;
+		const all = [...texts.map(x => [x, inChinese(x, WORDS.zh)]), ...choices.map(x => [x, choiceInChinese(x, WORDS.zh)])];
+		process.stdout.write(JSON.stringify(Object.fromEntries(all.map(([x, zh]) => [x, zh ?? ""]))));`))
+	cmd := exec.Command("node", "ask.js")
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	out, err := cmd.Output()
 	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(out, &list))
-	for i, text := range list {
-		list[i] = fmt.Sprintf("%q, of %s%s", text, s.texts[text], s.choices[text])
+	var all map[string]string
+	require.NoError(t, json.Unmarshal(out, &all))
+	for _, text := range slices.Sorted(maps.Keys(all)) {
+		if zh := all[text]; zh == "" || len(chinesetest.English(errorText.ReplaceAllString(zh, ""))) > 0 {
+			list = append(list, fmt.Sprintf("%q of %s%s is %q", text, s.texts[text], s.choices[text], zh))
+		} else if s.texts[text] != "" && !regexp.MustCompile(`\["|is not possible`).MatchString(text) { // there the page has more words
+			assert.Equal(t, chinese.Engine.Text(text), zh, "the page translates otherwise than the book")
+		}
 	}
 	return list
 }
+
+// errorText is that of a lock or of a library, which stays what it is.
+var errorText = regexp.MustCompile(`(?:失败|错误|请求|返回|panic)：.*`)
 
 func node(t *testing.T) {
 	t.Helper()
@@ -185,7 +198,7 @@ func TestWhatTheEngineSaysHasChinese(t *testing.T) {
 		require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(all.texts)), func(s string) bool { return strings.Contains(s, want) }), "nothing has said %q: do the runs still show what they did?", want)
 	}
 	t.Logf("%d texts and %d choices", len(all.texts), len(all.choices))
-	require.Empty(t, all.untranslated(t), "texts of the engine that docs/lab/page/chinese.js has no line for")
+	require.Empty(t, all.untranslated(t), "texts of the engine without a line in internal/locktest/chinese/engine.go")
 }
 
 // draws is how many schedules of each lock are drawn. They need not reach every
@@ -220,7 +233,7 @@ func TestWhatTheSourcesSayHasChinese(t *testing.T) {
 				found, used[en] = true, true
 			}
 		}
-		assert.True(t, found, "%s says %q, and docs/lab/page/chinese.js has no line for it", from, strings.ReplaceAll(template, hole, "{}"))
+		assert.True(t, found, "%s says %q, and internal/locktest/chinese/engine.go has no line for it", from, strings.ReplaceAll(template, hole, "{}"))
 	}
 	root := filepath.Join("..", "..", "..")
 	found := 0
@@ -241,6 +254,13 @@ func TestWhatTheSourcesSayHasChinese(t *testing.T) {
 		}
 	}
 	require.Greater(t, found, 80, "this test finds no texts")
+	words, err := os.ReadFile(filepath.Join("..", "page", "strings.js"))
+	require.NoError(t, err)
+	for _, kind := range slices.Concat(explore.Kinds, []explore.Kind{explore.Outlived}) { // before the text of a violation, and alone
+		check(string(kind)+": "+hole, "the explorer")
+		zh, _, _ := strings.Cut(chinese.Engine.Text(string(kind)+": A"), "：")
+		assert.Contains(t, string(words), fmt.Sprintf("%q: %q", "violation."+string(kind), zh), "docs/lab/page/strings.js has another word for it")
+	}
 	scripts, err := filepath.Glob(filepath.Join("..", "page", "*.js"))
 	require.NoError(t, err)
 	errors := 0
@@ -262,7 +282,7 @@ func TestWhatTheSourcesSayHasChinese(t *testing.T) {
 	}
 	require.Greater(t, errors, 8, "this test finds no errors of the page")
 	for _, en := range lines {
-		assert.True(t, used[en], "nothing says %q any more, which is in docs/lab/page/chinese.js", en)
+		assert.True(t, used[en], "nothing says %q any more, which is in internal/locktest/chinese/engine.go", en)
 	}
 }
 
@@ -370,28 +390,16 @@ func templates(e ast.Expr, in ast.Node) (list []string) {
 	return []string{hole}
 }
 
-// sentences are the English halves of chinese.js, whose other halves are checked
+// sentences are the English halves of the engine's book, whose other halves are checked
 // on the way.
 func sentences(t *testing.T) (en []string) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "page", "chinese.js"))
-	require.NoError(t, err)
-	holes := regexp.MustCompile(`\{[a-z]+\d*\}`)
 	english := regexp.MustCompile(`[a-z]{2,} [a-z]{2,}`)
-	for _, m := range regexp.MustCompile(`(?m)^  \["(.*)", "(.*)"\],$`).FindAllStringSubmatch(string(b), -1) {
-		var pair []string
-		for _, half := range m[1:] {
-			text, err := strconv.Unquote(`"` + half + `"`)
-			require.NoError(t, err, half)
-			pair = append(pair, text)
-		}
-		require.ElementsMatch(t, holes.FindAllString(pair[0], -1), holes.FindAllString(pair[1], -1), "%q has other holes in Chinese", pair[0])
-		require.Regexp(t, `\p{Han}`, pair[1])
-		require.NotRegexp(t, english, holes.ReplaceAllString(pair[1], ""), "English in the Chinese")
-		require.NotContains(t, en, pair[0], "twice")
-		en = append(en, pair[0])
+	for text, twin := range chinese.Engine.Table() {
+		require.Regexp(t, `[\p{Han}：]`, twin)
+		require.NotRegexp(t, english, chinese.Verb.ReplaceAllString(twin, ""), "English in the Chinese")
+		en = append(en, text)
 	}
-	require.NotEmpty(t, en)
 	return en
 }
 
