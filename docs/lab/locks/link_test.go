@@ -23,6 +23,8 @@ var addresses = []string{
 	"#lock=timeout&n=3&latency=20&seed=7&do=2s.A.cut,2000000001ns.A2.runs-on,17us.B.end-ctx&vs=parent",
 	"#lock=predecessor&n=2&latency=20&seed=1&mode=schedule&kinds=lose-reply,cut&faults=1&packets=1&choices=A:+request,B:+lose+reply,gap+a%2Cb%26c:+go+on",
 	"#lock=reentrant&n=2&latency=20&seed=1&mode=find&kinds=&faults=0",
+	"#lock=timeout&n=3&latency=20&seed=1&mode=find&kinds=lose-reply,expire&faults=2&packets=1",
+	"#lock=D1&n=2&latency=20&seed=1&mode=schedule&kinds=&faults=0&choices=A:+request,gap+D2:+go+on",
 	"#lock=predecessor&n=2&latency=20&seed=1&mode=schedule&kinds=lose-reply,cut&faults=1&sequence=9&oneowner=1&scripts=lock.unlock.lock.unlock,trylock.unlock",
 }
 
@@ -38,13 +40,16 @@ func TestEachFieldOfAnAddressIsReadAsItIsWritten(t *testing.T) {
 	a, err = locks.ParseAddress(addresses[2])
 	require.NoError(t, err)
 	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: explore.LoseReply}}, a.Changes)
+	a, err = locks.ParseAddress("lock=herd&do=1.5s.B.lose-reply")
+	require.NoError(t, err, "a short one, written by hand")
+	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: explore.LoseReply}}, a.Changes)
 	a, err = locks.ParseAddress(addresses[4])
 	require.NoError(t, err)
 	require.Equal(t, []string{"A: request", "B: lose reply", "gap a,b&c: go on"}, a.Choices)
 }
 
 func TestAWrongAddressIsAnError(t *testing.T) {
-	for _, s := range []string{"#n=0", "#n=101", "#n=x", "#latency=-1", "#seed=-1", "#do=1500ms.B", "#do=soon.B.cut", "#do=1..B.cut", "#faults=10", "#lock=%zz", "#seed=NaN", "#lock=none", "#latency=NaN", "#do=1s.A.fly"} {
+	for _, s := range []string{"#n=0", "#n=101", "#n=x", "#latency=-1", "#seed=-1", "#do=1500ms.B", "#do=soon.B.cut", "#do=1..B.cut", "#faults=10", "#lock=%zz", "#seed=NaN", "#lock=none", "#latency=NaN", "#do=1s.A.fly", "#do=B", "#lock=", "#choices=%zz", "#scripts=lock.fly"} {
 		_, err := locks.ParseAddress(s)
 		require.Error(t, err, s)
 	}
