@@ -26,6 +26,10 @@ func TestALockThatReturnsAnErrorIsNotDrawnAsDone(t *testing.T) {
 	p.goTo(failed)
 	require.Contains(t, js[string](p, "document.querySelector('.now').textContent"), "A: gets an error: zk: ")
 
+	p.open("#lock=predecessor&n=2&do=150ms.A.expire&t=0ns")
+	p.goTo(p.state().End)
+	require.Equal(t, "failed", js[string](p, "document.querySelector('[data-client=A]').dataset.state"), "its Unlock says that it has lost the lock")
+
 	p.open("#lock=predecessor&n=6&t=0ns")
 	p.goTo(p.state().End)
 	require.Equal(t, 6, js[int](p, "document.querySelectorAll('[data-client][data-state=done]').length"), "without a fault nothing fails")
