@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -72,10 +73,8 @@ func newBuilder(ctx context.Context, dir string) (*builder, error) {
 }
 
 func firstLine(text string, err error) string {
-	if line, _, _ := strings.Cut(text, "\n"); line != "" {
-		return line
-	}
-	return err.Error()
+	line, _, _ := strings.Cut(text, "\n")
+	return cmp.Or(line, err.Error())
 }
 
 // build compiles the engine and reads the page. If it does not compile because
@@ -136,16 +135,9 @@ func (b *builder) compile(ctx context.Context, source string) ([]byte, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, &compileError{firstNotEmpty(text, err.Error())}
+		return nil, &compileError{cmp.Or(text, err.Error())}
 	}
 	return os.ReadFile(out)
-}
-
-func firstNotEmpty(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 func compressed(b []byte) []byte {

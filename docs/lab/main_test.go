@@ -274,10 +274,10 @@ func TestASavedLockRunsInThePage(t *testing.T) {
 	exercise := filepath.Join(root, "docs", "exercises", "_01-naive", "lock.go")
 	exerciseText, err := os.ReadFile(exercise)
 	require.NoError(t, err)
-	tick := make(chan struct{}, 1)
+	tick := make(chan time.Time, 1)
 	save := func(name string, text []byte, more string) {
 		require.NoError(t, os.WriteFile(name, append(text, more...), 0o644))
-		tick <- struct{}{} // time passes
+		tick <- time.Time{} // time passes
 	}
 	const wrong = "\nvar mark = 1 + \"\"\n"
 	save(exercise, exerciseText, wrong)

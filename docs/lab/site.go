@@ -93,7 +93,7 @@ func (s *site) state() (b *builtPage, builds int, failure string, building bool,
 
 // watch builds, and builds again when a tick shows that the sources have
 // changed, until ctx ends.
-func (s *site) watch(ctx context.Context, b *builder, tick <-chan struct{}) {
+func (s *site) watch(ctx context.Context, b *builder, tick <-chan time.Time) {
 	for {
 		before := b.stamp()
 		s.begin()
