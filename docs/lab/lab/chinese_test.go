@@ -8,7 +8,6 @@ import (
 	"go/token"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -22,6 +21,7 @@ import (
 
 	"example.com/zklock/docs/lab/lab"
 	"example.com/zklock/docs/lab/locks"
+	"example.com/zklock/docs/lab/nodetest"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/locktest/chinese"
@@ -72,34 +72,15 @@ func (s engineTexts) trace(tr *explore.Trace, from string) {
 // untranslated asks the page's scripts what of it has no Chinese, or has English in it.
 func (s engineTexts) untranslated(t *testing.T) (list []string) {
 	t.Helper()
-	node(t)
-	dir := t.TempDir()
-	write := func(name string, text []byte) {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o644))
-	}
-	for _, name := range []string{"strings.js", "chinese.js"} {
-		text, err := os.ReadFile(filepath.Join("..", "page", name))
-		require.NoError(t, err)
-		write(name, text)
-	}
 	table, err := json.Marshal(chinese.Engine.Table())
 	require.NoError(t, err)
-	write("sentences.js", fmt.Appendf(nil, "export const SENTENCES = %s;", table))
-	write("package.json", []byte(`{"type": "module"}`))
-	asked, err := json.Marshal(map[string]any{"texts": slices.Sorted(maps.Keys(s.texts)), "choices": slices.Sorted(maps.Keys(s.choices))})
-	require.NoError(t, err)
-	write("ask.js", []byte(`
+	all := nodetest.Ask[map[string]string](t, "../page", map[string]string{"sentences.js": "export const SENTENCES = " + string(table)},
+		map[string]any{"texts": slices.Collect(maps.Keys(s.texts)), "choices": slices.Collect(maps.Keys(s.choices))}, `
 		import { WORDS } from "./strings.js";
 		import { inChinese, choiceInChinese } from "./chinese.js";
-		const { texts, choices } = `+string(asked)+`;
-		const all = [...texts.map(x => [x, inChinese(x, WORDS.zh)]), ...choices.map(x => [x, choiceInChinese(x, WORDS.zh)])];
-		process.stdout.write(JSON.stringify(Object.fromEntries(all.map(([x, zh]) => [x, zh ?? ""]))));`))
-	cmd := exec.Command("node", "ask.js")
-	cmd.Dir, cmd.Stderr = dir, os.Stderr
-	out, err := cmd.Output()
-	require.NoError(t, err)
-	var all map[string]string
-	require.NoError(t, json.Unmarshal(out, &all))
+		const answer = {};
+		for (const x of asked.texts) answer[x] = inChinese(x, WORDS.zh) ?? "";
+		for (const x of asked.choices) answer[x] = choiceInChinese(x, WORDS.zh) ?? "";`)
 	for _, text := range slices.Sorted(maps.Keys(all)) {
 		if zh := all[text]; zh == "" || len(chinesetest.English(errorText.ReplaceAllString(zh, ""))) > 0 {
 			list = append(list, fmt.Sprintf("%q of %s%s is %q", text, s.texts[text], s.choices[text], zh))
@@ -113,22 +94,12 @@ func (s engineTexts) untranslated(t *testing.T) (list []string) {
 // errorText is that of a lock or of a library, which stays what it is.
 var errorText = regexp.MustCompile(`(?:失败|错误|请求|返回|panic)：.*`)
 
-func node(t *testing.T) {
-	t.Helper()
-	if _, err := exec.LookPath("node"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("there is no node: apt-get install nodejs")
-		}
-		t.Skip("there is no node: apt-get install nodejs")
-	}
-}
-
 // TestWhatTheEngineSaysHasChinese plays every lock of the catalogue: its own
 // scene from its start and with its schedule, every kind of change, and schedules that
 // are drawn, with all that may go wrong. The broken locks share the changes and the
 // schedules out among them; with CI set each plays all.
 func TestWhatTheEngineSaysHasChinese(t *testing.T) {
-	node(t)
+	nodetest.Need(t)
 	all := engineTexts{make(map[string]string), make(map[string]string)}
 	for n, l := range locks.All() {
 		from := l.Name

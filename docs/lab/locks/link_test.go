@@ -1,16 +1,13 @@
 package locks_test
 
 import (
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/lab/locks"
+	"example.com/zklock/docs/lab/nodetest"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
 )
@@ -57,23 +54,6 @@ func TestAWrongAddressIsAnError(t *testing.T) {
 
 // TestThePageWritesTheSameAddresses asks link.js of the page.
 func TestThePageWritesTheSameAddresses(t *testing.T) {
-	if _, err := exec.LookPath("node"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("there is no node: apt-get install nodejs")
-		}
-		t.Skip("there is no node: apt-get install nodejs")
-	}
-	text, err := os.ReadFile(filepath.Join("..", "page", "link.js"))
-	require.NoError(t, err)
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "link.mjs"), text, 0o644))
-	script := `
-import { parseLink, formatLink } from "./link.mjs";
-const ask = JSON.parse(process.argv[2]);
-const say = hash => { try { const { scene, extra } = parseLink(hash); if (extra.t !== undefined) extra.t = extra.t / 1e9 + "s"; return formatLink(scene, extra); } catch (e) { return "error"; } };
-console.log(JSON.stringify(ask.map(say)));
-`
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "ask.mjs"), []byte(script), 0o644))
 	ask := append([]string{"", "#n=7&latency=5.25", "#lock=naive,herd,timeout", "#do=1.5s.B.cut", "#n=0", "#do=soon.B.cut", "#mode=none"}, addresses...)
 	var want []string
 	for _, s := range ask {
@@ -84,11 +64,13 @@ console.log(JSON.stringify(ask.map(say)));
 			want = append(want, a.String())
 		}
 	}
-	b, err := json.Marshal(ask)
-	require.NoError(t, err)
-	out, err := exec.Command("node", filepath.Join(dir, "ask.mjs"), string(b)).Output()
-	require.NoError(t, err)
-	var got []string
-	require.NoError(t, json.Unmarshal(out, &got))
-	require.Equal(t, want, got)
+	require.Equal(t, want, nodetest.Ask[[]string](t, "../page", nil, ask, `
+		import { parseLink, formatLink } from "./link.js";
+		const answer = asked.map(hash => {
+			try {
+				const { scene, extra } = parseLink(hash);
+				if (extra.t !== undefined) extra.t = extra.t / 1e9 + "s";
+				return formatLink(scene, extra);
+			} catch { return "error"; }
+		});`))
 }
