@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"maps"
 	"os"
 	"path"
@@ -16,8 +15,6 @@ import (
 	"slices"
 	"strings"
 )
-
-func escape(s string) string { return html.EscapeString(s) }
 
 // inHead puts something at the start of a page's head.
 func inHead(page []byte, what string) []byte {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"maps"
 	"os"
 	"path/filepath"
@@ -124,6 +125,6 @@ func oneLine(p string) string {
 
 // inlineHTML writes a line of Markdown as HTML: code, bold, and the text of links.
 func inlineHTML(md string) string {
-	md = linkMark.ReplaceAllString(escape(md), "$1")
+	md = linkMark.ReplaceAllString(html.EscapeString(md), "$1")
 	return boldMark.ReplaceAllString(codeMark.ReplaceAllString(md, "<code>$1</code>"), "<b>$1</b>")
 }
