@@ -283,17 +283,6 @@ func TestThePagesGlossACaseAsTheGraderDoes(t *testing.T) {
 	require.Greater(t, found, 5)
 }
 
-// TestAKindOfViolationHasOneName: the grader uses the lab's names.
-func TestAKindOfViolationHasOneName(t *testing.T) {
-	_, zh, ok := strings.Cut(text(t, rootOf(t), "docs/lab/page/strings.js"), "\n  zh: {\n")
-	require.True(t, ok)
-	list := regexp.MustCompile(`"violation\.([^"]+)": "([^"]+)"`).FindAllStringSubmatch(zh, -1)
-	require.Greater(t, len(list), 15)
-	for _, m := range list {
-		require.Equal(t, m[2]+"：x", book.Text(m[1]+": x"))
-	}
-}
-
 // A said test is one that keeps what testify says of it.
 type saidTest struct{ words string }
 
