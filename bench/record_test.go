@@ -3,16 +3,14 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/docs/lab/nodetest"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
 )
@@ -190,43 +188,24 @@ func TestWhatCannotBeRecordedIsRefusedFirst(t *testing.T) {
 // TestARecordingPlaysInThePage lets the page's own module make its index.
 func TestARecordingPlaysInThePage(t *testing.T) {
 	beside(t)
-	if _, err := exec.LookPath("node"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("there is no node: apt-get install nodejs")
-		}
-		t.Skip("there is no node: apt-get install nodejs")
-	}
-	dir := t.TempDir()
-	file := filepath.Join(dir, "film.json")
+	file := filepath.Join(t.TempDir(), "film.json")
 	status, _, stderr := bench(t, "-record", file, "-locks", "herd", "-n", "7", "-sessions", "7")
 	require.Zero(t, status, stderr)
-	module, err := os.ReadFile(filepath.Join("..", "docs", "lab", "page", "film.js"))
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "film.mjs"), module, 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "ask.mjs"), []byte(`
-import { readFileSync } from "fs";
-import { indexFilm, stateAt, packetsIn, makeClock } from "./film.mjs";
-const F = indexFilm(JSON.parse(readFileSync("film.json", "utf8")));
-const clock = makeClock([F]);
+	f := written[film.Film](t, file)
+	got := nodetest.Ask[struct {
+		Most, Done, Requests, Leaves int
+		Flying                       bool
+	}](t, "../docs/lab/page", nil, written[json.RawMessage](t, file), `
+import { indexFilm, stateAt, packetsIn, makeClock } from "./film.js";
+const F = indexFilm(asked), clock = makeClock([F]);
 const holders = t => stateAt(F, t).units.filter(u => u.state === "holds").length;
 let most = 0, flying = 0;
 for (const t of clock.instants) { most = Math.max(most, holders(t)); flying += packetsIn(F, t, t).length; }
 const last = stateAt(F, F.end);
-console.log(JSON.stringify({ most, flying: flying > 0, done: last.units.filter(u => u.state === "done").length, requests: last.requests, leaves: F.leaves.length }));
-`), 0o600))
-	cmd := exec.CommandContext(t.Context(), "node", "ask.mjs")
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	var got struct {
-		Most, Done, Requests, Leaves int
-		Flying                       bool
-	}
-	require.NoError(t, json.Unmarshal(out, &got), "%s", out)
-	f := written[film.Film](t, file)
+const answer = { most, flying: flying > 0, done: last.units.filter(u => u.state === "done").length, requests: last.requests, leaves: F.leaves.length };`)
 	require.Equal(t, 1, got.Most, "one at a time")
 	require.True(t, got.Flying)
 	require.Equal(t, 7, got.Done)
 	require.Equal(t, f.Counters.Requests, got.Requests)
-	require.Equal(t, 7, got.Leaves, strings.TrimSpace(string(out)))
+	require.Equal(t, 7, got.Leaves)
 }

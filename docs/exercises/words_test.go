@@ -174,8 +174,8 @@ func TestEverySentenceOfTheCommandHasAChineseTwin(t *testing.T) {
 	}
 	list := texts(t, files...)
 	require.Greater(t, len(list), 100, "the sentences are not found")
-	require.Empty(t, missing(list, everything()), "write the twin of each into the table of words.go")
-	for english, twin := range everything() {
+	require.Empty(t, missing(list, book.Table()), "write the twin of each into the table of words.go")
+	for english, twin := range book.Table() {
 		require.NoError(t, chinese.Check(english, twin))
 		require.True(t, strings.ContainsFunc(twin, func(r rune) bool { return unicode.Is(unicode.Han, r) || strings.ContainsRune("，。：、", r) }) || english == twin || !strings.ContainsFunc(chinese.Verb.ReplaceAllString(twin, ""), unicode.IsLetter), "%q: its twin is not Chinese: %q", english, twin)
 		require.NotRegexp(t, `\p{Han}[,;:?!]`, twin, "punctuation between Chinese words is full-width")
@@ -187,7 +187,7 @@ func TestASentenceWithoutATwinIsFound(t *testing.T) {
 	find := func(code string) []string {
 		file := filepath.Join(t.TempDir(), "x.go")
 		require.NoError(t, os.WriteFile(file, []byte("package main\n\nconst some = \"a constant sentence\"\n\nfunc f(a *app, n int, s string) error {\n"+code+"\n}\n"), 0o644))
-		return missing(texts(t, file), everything())
+		return missing(texts(t, file), book.Table())
 	}
 	require.Empty(t, find(`a.print("\nIt has printed:\n"); return complaint("there is no folder %s", s)`))
 	for _, planted := range []string{
@@ -210,7 +210,7 @@ var (
 
 // TestEverySentenceOfTheGradesHasAChineseTwin: those of the page for a lecturer.
 func TestEverySentenceOfTheGradesHasAChineseTwin(t *testing.T) {
-	all := everything()
+	all := book.Table()
 	found := spoken.FindAllStringSubmatch(pageText, -1)
 	require.Greater(t, len(found), 30)
 	for _, m := range found {
@@ -242,7 +242,7 @@ func TestThePagesSayWhatTheCommandSays(t *testing.T) {
 
 // TestEveryCaseHasAGloss: a student who reads Chinese meets the names of the cases.
 func TestEveryCaseHasAGloss(t *testing.T) {
-	book := chinese.Table()
+	book := chinese.Messages.Table()
 	var without []string
 	for _, e := range exercises {
 		for _, s := range e.tests {
@@ -283,17 +283,6 @@ func TestThePagesGlossACaseAsTheGraderDoes(t *testing.T) {
 	require.Greater(t, found, 5)
 }
 
-// TestAKindOfViolationHasOneName: the grader uses the lab's names.
-func TestAKindOfViolationHasOneName(t *testing.T) {
-	_, zh, ok := strings.Cut(text(t, rootOf(t), "docs/lab/page/strings.js"), "\n  zh: {\n")
-	require.True(t, ok)
-	list := regexp.MustCompile(`"violation\.([^"]+)": "([^"]+)"`).FindAllStringSubmatch(zh, -1)
-	require.Greater(t, len(list), 15)
-	for _, m := range list {
-		require.Equal(t, m[2]+"：x", book.Text(m[1]+": x"))
-	}
-}
-
 // A said test is one that keeps what testify says of it.
 type saidTest struct{ words string }
 
@@ -329,7 +318,7 @@ func TestWhatTestifySaysHasAChineseTwin(t *testing.T) {
 // TestWhatIsSaidOfALockIsSaidOfASchedule: exercise 11 says of a schedule that does not come
 // to its end what the others say of a lock.
 func TestWhatIsSaidOfALockIsSaidOfASchedule(t *testing.T) {
-	all := everything()
+	all := book.Table()
 	found := 0
 	for _, s := range texts(t, sources(t, filepath.Join(rootOf(t), "internal", "locktest", "judge"))...) {
 		of := strings.Replace(s.words, "the lock", "the schedule", 1)
@@ -395,7 +384,7 @@ func TestEverySentenceOfTheGradersHasAChineseTwin(t *testing.T) {
 	list = slices.DeleteFunc(list, func(s sentence) bool {
 		return slices.Contains(notSaid, s.words) || isBug(s.words) || isCode(s.words)
 	})
-	require.Empty(t, missing(list, everything()), "write the twin of each into internal/locktest/chinese")
+	require.Empty(t, missing(list, book.Table()), "write the twin of each into internal/locktest/chinese")
 }
 
 // TestTheLanguageFollowsTheReader: the flag, else LC_ALL, else LANG, else English.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/locktest/chinese"
 )
 
 // A builder makes the page from the sources of a checkout.
@@ -71,10 +73,8 @@ func newBuilder(ctx context.Context, dir string) (*builder, error) {
 }
 
 func firstLine(text string, err error) string {
-	if line, _, _ := strings.Cut(text, "\n"); line != "" {
-		return line
-	}
-	return err.Error()
+	line, _, _ := strings.Cut(text, "\n")
+	return cmp.Or(line, err.Error())
 }
 
 // build compiles the engine and reads the page. If it does not compile because
@@ -135,16 +135,9 @@ func (b *builder) compile(ctx context.Context, source string) ([]byte, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, &compileError{firstNotEmpty(text, err.Error())}
+		return nil, &compileError{cmp.Or(text, err.Error())}
 	}
 	return os.ReadFile(out)
-}
-
-func firstNotEmpty(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 func compressed(b []byte) []byte {
@@ -161,7 +154,7 @@ func compressed(b []byte) []byte {
 // page reads the files of the page.
 func (b *builder) page() (map[string][]byte, error) {
 	dir := filepath.Join(b.root, "docs", "lab", "page")
-	page := map[string][]byte{"wasm_exec.js": b.exec}
+	page := map[string][]byte{"wasm_exec.js": b.exec, "sentences.js": sentences()}
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -188,6 +181,12 @@ func (b *builder) page() (map[string][]byte, error) {
 		}
 	}
 	return page, err
+}
+
+// sentences makes the script that holds what the engine says, in English and in Chinese.
+func sentences() []byte {
+	table, _ := json.MarshalIndent(chinese.Engine.Table(), "", "  ") // strings
+	return fmt.Appendf(nil, "// Written by docs/lab/build.go.\nexport const SENTENCES = %s;\n", table)
 }
 
 // A stamp is the state of the sources at an instant. Two that are equal

@@ -2,11 +2,11 @@ package main
 
 import (
 	"bytes"
+	"encoding/ascii85"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"maps"
 	"os"
 	"path"
@@ -16,11 +16,13 @@ import (
 	"strings"
 )
 
-func escape(s string) string { return html.EscapeString(s) }
-
 // inHead puts something at the start of a page's head.
 func inHead(page []byte, what string) []byte {
 	return bytes.Replace(page, []byte("<head>"), []byte("<head>\n"+what), 1)
+}
+
+func withPolicy(page []byte, policy string) []byte {
+	return inHead(page, `<meta http-equiv="Content-Security-Policy" content="`+policy+`">`)
 }
 
 // write writes the page as one file or as a folder, and returns its size.
@@ -42,7 +44,7 @@ func write(to string, b *builtPage) (int, error) {
 func writeSite(dir string, b *builtPage) (size int, err error) {
 	files := maps.Clone(b.page)
 	files["engine.wasm"] = b.wasm
-	files["index.html"] = inHead(b.page["index.html"], fmt.Sprintf(`<meta http-equiv="Content-Security-Policy" content="%s">`, policy))
+	files["index.html"] = withPolicy(b.page["index.html"], policy)
 	// Both work from the disk, where a browser loads no modules.
 	if files["lab.html"], err = oneFile(b); err == nil {
 		files["reader.html"], err = readerFile(b)
@@ -71,20 +73,28 @@ const inlinePolicy = "default-src 'none'; script-src 'unsafe-inline' data: blob:
 const readerPolicy = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:; frame-src 'self' file:; base-uri 'none'; form-action 'none'"
 
 var (
-	styleTag  = regexp.MustCompile(`<link rel="stylesheet" href="([^"]+)">`)
-	iconTag   = regexp.MustCompile(`<link rel="icon" href="([^"]+)">`)
-	scriptTag = regexp.MustCompile(`<script type="module" src="([^"]+)"></script>`)
+	// An element of a page that names one of its files.
+	fileTag = regexp.MustCompile(`<link rel="(?:stylesheet|icon)" href="([^"]+)">|<script type="module" src="([^"]+)"></script>`)
 	// An import of one of the page's own modules, at the start of a line or
 	// at the end of a list of names that spans several.
 	importLine = regexp.MustCompile(`(?m)(^(?:import|export)\b[^"';]*|^\}\s*from\s*)"\./([^"]+)"`)
 )
 
+// file returns a file of the page.
+func (b *builtPage) file(name string) ([]byte, error) {
+	body, ok := b.page[name]
+	if !ok {
+		return nil, fmt.Errorf("docs/lab/page has no %s", name)
+	}
+	return body, nil
+}
+
 // oneFile makes the lab a page of one file, which works without a server. The
 // worker becomes a text from which the page makes a Blob, and is sent the engine.
 func oneFile(b *builtPage) ([]byte, error) {
-	worker, ok := b.page["worker.js"]
-	if !ok {
-		return nil, missing("index.html", "worker.js")
+	worker, err := b.file("worker.js")
+	if err != nil {
+		return nil, err
 	}
 	var m strings.Builder
 	m.WriteString("<script type=\"text/plain\" id=\"lab-worker\">\n")
@@ -100,124 +110,76 @@ func oneFile(b *builtPage) ([]byte, error) {
 // readerFile makes the reader a page of one file. Beside it belongs the lab.
 func readerFile(b *builtPage) ([]byte, error) { return inlined(b, "reader.html", "", readerPolicy) }
 
-func missing(page, name string) error {
-	return fmt.Errorf("%s names %s, and docs/lab/page has none", page, name)
+// inlined puts the files that a page names into it, and more behind its script.
+func inlined(b *builtPage, name, more, policy string) ([]byte, error) {
+	var wrong error
+	scripts := 0
+	page := fileTag.ReplaceAllFunc(b.page[name], func(tag []byte) []byte {
+		m := fileTag.FindSubmatch(tag)
+		file, text := string(m[1])+string(m[2]), ""
+		body, err := b.file(file)
+		switch {
+		case err != nil:
+		case path.Ext(file) == ".js":
+			scripts++
+			text, err = b.script(file)
+			text += more
+		case path.Ext(file) == ".css":
+			text = "<style>\n" + strings.ReplaceAll(string(body), "</style", `<\/style`) + "</style>"
+		default:
+			kind, _, _ := strings.Cut(contentType(file), ";")
+			text = `<link rel="icon" href="data:` + kind + ";base64," + base64.StdEncoding.EncodeToString(body) + `">`
+		}
+		wrong = errors.Join(wrong, err)
+		return []byte(text)
+	})
+	if wrong == nil && scripts != 1 {
+		wrong = errors.New(`it has not one <script type="module" src="…"></script>`)
+	}
+	if wrong != nil {
+		return nil, fmt.Errorf("%s cannot become one file: %w", name, wrong)
+	}
+	return withPolicy(page, policy), nil
 }
 
-// inlined puts what a page names into it: styles become an element, and the
-// modules a list that packed.js makes an import map of. More comes behind them.
-func inlined(b *builtPage, name, more, policy string) ([]byte, error) {
-	missing := func(file string) error { return missing(name, file) }
-	var err error
-	replace := func(page []byte, tag *regexp.Regexp, with func(name string, body []byte) string) []byte {
-		return tag.ReplaceAllFunc(page, func(m []byte) []byte {
-			name := strings.TrimPrefix(string(tag.FindSubmatch(m)[1]), "./")
-			body, ok := b.page[name]
-			if !ok {
-				err = errors.Join(err, missing(name))
-				return m
-			}
-			return []byte(with(name, body))
-		})
+// script is a module with those that it imports: a list of which packed.js makes an
+// import map.
+func (b *builtPage) script(first string) (string, error) {
+	modules := make(map[string]string)
+	unpack, err := b.file("packed.js")
+	if err == nil {
+		err = b.addModules(modules, first)
 	}
-	page := replace(b.page[name], styleTag, func(_ string, body []byte) string {
-		return "<style>\n" + strings.ReplaceAll(string(body), "</style", `<\/style`) + "</style>"
-	})
-	page = replace(page, iconTag, func(name string, body []byte) string {
-		return `<link rel="icon" href="` + dataURL(strings.Split(contentType(name), ";")[0], body) + `">`
-	})
-	modules := make(map[string]string) // by the names by which they import each other
-	var add func(name string) error
-	add = func(name string) error {
-		if _, ok := modules["lab/"+name]; ok {
-			return nil
-		}
-		body, ok := b.page[name]
-		if !ok {
-			return missing(name)
-		}
-		modules["lab/"+name] = "" // a circle ends here
-		var imported []string
-		text := importLine.ReplaceAllStringFunc(string(body), func(m string) string {
-			parts := importLine.FindStringSubmatch(m)
-			from := path.Join(path.Dir(name), parts[2])
-			imported = append(imported, from)
-			return parts[1] + `"lab/` + from + `"`
-		})
-		modules["lab/"+name] = text
-		for _, from := range imported {
-			if err := add(from); err != nil {
-				return err
-			}
-		}
+	list, _ := json.Marshal(modules) // strings
+	return fmt.Sprintf(`<script type="text/plain" id="lab-modules" data-first="lab/%s">%s</script>
+<script>
+%sstartModules(document.getElementById("lab-modules"));
+</script>
+`, first, pack(compressed(list)), unpack), err
+}
+
+// addModules adds a module and those that it imports, by the names by which they
+// import each other in a page of one file.
+func (b *builtPage) addModules(modules map[string]string, name string) error {
+	if modules["lab/"+name] != "" {
 		return nil
 	}
-	first := ""
-	page = replace(page, scriptTag, func(name string, _ []byte) string {
-		first = name
-		if e := add(name); e != nil {
-			err = errors.Join(err, e)
+	body, err := b.file(name)
+	if err != nil {
+		return err
+	}
+	modules["lab/"+name] = importLine.ReplaceAllString(string(body), `$1"lab/$2"`)
+	for _, m := range importLine.FindAllSubmatch(body, -1) {
+		if err := b.addModules(modules, string(m[2])); err != nil {
+			return err
 		}
-		return "<!--modules-->"
-	})
-	if err != nil {
-		return nil, err
 	}
-	if bytes.Count(page, []byte("<!--modules-->")) != 1 {
-		return nil, fmt.Errorf(`%s has not one <script type="module" src="…"></script>`, name)
-	}
-	unpack, ok := b.page["packed.js"]
-	if !ok {
-		return nil, missing("packed.js")
-	}
-	list, err := json.Marshal(modules)
-	if err != nil {
-		return nil, err
-	}
-	m := fmt.Sprintf("<script type=\"text/plain\" id=\"lab-modules\" data-first=\"lab/%s\">%s</script>\n", first, pack(compressed(list))) +
-		fmt.Sprintf("<script>\n%sstartModules(document.getElementById(\"lab-modules\"));\n</script>\n", unpack) + more
-	page = bytes.Replace(page, []byte("<!--modules-->"), []byte(m), 1)
-	return inHead(page, fmt.Sprintf(`<meta http-equiv="Content-Security-Policy" content="%s">`, policy)), nil
+	return nil
 }
 
-// packing holds the 91 characters of pack: they are printable, and none of
-// them means anything in HTML.
-var packing = func() string {
-	var s []byte
-	for c := byte('!'); c <= '~'; c++ {
-		if c != '<' && c != '&' && c != '\\' {
-			s = append(s, c)
-		}
-	}
-	return string(s)
-}()
-
-// pack writes bytes as text, 13 bits as two characters, which is shorter than
-// base64 by a twelfth. packed.js in the page reads it: the text begins with
-// the number of bytes and a space.
+// pack writes bytes as text in Ascii85, which is shorter than base64 by a sixteenth. It has
+// a ~ for each <, which could end the element around it. packed.js in the page reads it.
 func pack(b []byte) string {
-	var out strings.Builder
-	out.Grow(len(b)*16/13 + 20)
-	fmt.Fprintf(&out, "%d ", len(b))
-	var bits, n uint
-	put := func(v uint) {
-		out.WriteByte(packing[v/91])
-		out.WriteByte(packing[v%91])
-	}
-	for _, x := range b {
-		bits |= uint(x) << n
-		if n += 8; n >= 13 {
-			put(bits & (1<<13 - 1))
-			bits >>= 13
-			n -= 13
-		}
-	}
-	if n > 0 {
-		put(bits)
-	}
-	return out.String()
-}
-
-func dataURL(kind string, body []byte) string {
-	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(body)
+	text := make([]byte, ascii85.MaxEncodedLen(len(b)))
+	return strings.ReplaceAll(string(text[:ascii85.Encode(text, b)]), "<", "~")
 }

@@ -116,7 +116,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			fmt.Fprintf(stderr, "lab: no browser opens: %v\n", err)
 		}
 	}
-	go s.watch(ctx, b, poll(ctx))
+	go s.watch(ctx, b, time.Tick(300*time.Millisecond))
 	return s.serve(ctx, ln)
 }
 
@@ -192,24 +192,4 @@ func openBrowser(url string) error {
 	}
 	go cmd.Wait() // it may stay as long as the browser does
 	return nil
-}
-
-// poll ticks when it is time to look for changed files.
-func poll(ctx context.Context) <-chan struct{} {
-	tick := make(chan struct{})
-	go func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(300 * time.Millisecond):
-			}
-			select {
-			case tick <- struct{}{}:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return tick
 }

@@ -44,7 +44,7 @@ var (
 	guideRow    = regexp.MustCompile("^\\| `([^`]+)` \\| (.+) \\|$")
 	guideHead   = regexp.MustCompile(`^(##+) (.+)$`)
 	titleRow    = regexp.MustCompile(`(?m)^\| ([A-E]) \| ([^|]+) \|`)
-	goFile      = regexp.MustCompile("\\[[^\\]]*\\]\\(([^)#]+\\.go)(?:#[^)]*)?\\)")
+	goFile      = regexp.MustCompile(`\[[^\]]*\]\(([^)#]+\.go)(?:#[^)]*)?\)`)
 	identifier  = regexp.MustCompile("`(\\w+)`")
 	bugLink     = regexp.MustCompile(`\[([A-E]\d+)\]\([^)]*bugs(?:\.zh-CN)?\.md`)
 	stepLink    = regexp.MustCompile(`\(\.\./0\d-(?:(naive)|(herd)|sequential-(predecessor)|(reentrant)|(timeout))`)
@@ -62,25 +62,10 @@ func (b *builder) rows() ([]byte, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	translated := make(map[string]string) // by phrase: the editions have the same phrases
-	var heads []string
-	for _, r := range zh {
-		if r.Heading > 0 {
-			heads = append(heads, r.En)
-		} else {
-			translated[r.Phrase] = r.En
-		}
-	}
-	n := 0
 	for i, r := range en {
 		en[i].Zh = r.En
-		if r.Heading > 0 {
-			if n < len(heads) {
-				en[i].Zh = heads[n]
-			}
-			n++
-		} else if text := translated[r.Phrase]; text != "" {
-			en[i].Zh = text
+		if i < len(zh) && zh[i].Phrase == r.Phrase { // the editions have the same phrases, in the same order
+			en[i].Zh = zh[i].En
 		}
 	}
 	text, err := json.Marshal(en)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"maps"
 	"mime"
 	"net"
@@ -93,7 +94,7 @@ func (s *site) state() (b *builtPage, builds int, failure string, building bool,
 
 // watch builds, and builds again when a tick shows that the sources have
 // changed, until ctx ends.
-func (s *site) watch(ctx context.Context, b *builder, tick <-chan struct{}) {
+func (s *site) watch(ctx context.Context, b *builder, tick <-chan time.Time) {
 	for {
 		before := b.stamp()
 		s.begin()
@@ -182,7 +183,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if name == "index.html" {
 		body = inHead(body, fmt.Sprintf(`<meta name="lab-events" content="events?seen=%d">`, builds))
 		if s.film != nil {
-			body = inHead(body, `<meta name="lab-film" content="`+escape(s.filmName)+`">`)
+			body = inHead(body, `<meta name="lab-film" content="`+html.EscapeString(s.filmName)+`">`)
 		}
 	}
 	h.Set("Content-Type", contentType(name))
@@ -206,7 +207,7 @@ func (s *site) failed(w http.ResponseWriter, name, failure string) {
 	}
 	w.Header().Set("Content-Type", contentType(name))
 	w.WriteHeader(http.StatusServiceUnavailable)
-	fmt.Fprintf(w, "<!doctype html>\n<meta charset=\"utf-8\">\n<title>The lab</title>\n<script src=\"failed.js\"></script>\n<pre>%s</pre>\n", escape(failure))
+	fmt.Fprintf(w, "<!doctype html>\n<meta charset=\"utf-8\">\n<title>The lab</title>\n<script src=\"failed.js\"></script>\n<pre>%s</pre>\n", html.EscapeString(failure))
 }
 
 func contentType(name string) string {

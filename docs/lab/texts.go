@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"maps"
 	"os"
 	"path/filepath"
@@ -21,25 +22,16 @@ var sourceFiles = []string{"0*/*.go", "zklock/*.go", "internal/museum/listings/*
 // paths, and of each bug in docs/bugs.md what goes wrong and the cure, in both
 // languages.
 func (b *builder) texts() ([]byte, error) {
-	sources := make(map[string]string)
+	from := make(map[string]string) // the file that is read for each; "": none is
 	for _, pattern := range sourceFiles {
 		files, err := filepath.Glob(filepath.Join(b.root, filepath.FromSlash(pattern)))
 		if err != nil {
 			return nil, err
 		}
 		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") || strings.HasSuffix(file, "doc.go") {
-				continue
+			if !strings.HasSuffix(file, "_test.go") && !strings.HasSuffix(file, "doc.go") {
+				from[file] = file
 			}
-			text, err := os.ReadFile(file)
-			if err != nil {
-				return nil, err
-			}
-			rel, err := filepath.Rel(b.root, file)
-			if err != nil {
-				return nil, err
-			}
-			sources[filepath.ToSlash(rel)] = string(text)
 		}
 	}
 	if b.own != nil {
@@ -47,21 +39,22 @@ func (b *builder) texts() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		for file, with := range replace {
-			rel, err := filepath.Rel(b.root, file)
-			if err != nil {
-				return nil, err
-			}
-			delete(sources, filepath.ToSlash(rel))
-			if with == "" {
-				continue
-			}
-			text, err := os.ReadFile(with)
-			if err != nil {
-				return nil, err
-			}
-			sources[filepath.ToSlash(rel)] = string(text)
+		maps.Copy(from, replace)
+	}
+	sources := make(map[string]string)
+	for file, read := range from {
+		if read == "" {
+			continue
 		}
+		text, err := os.ReadFile(read)
+		if err != nil {
+			return nil, err
+		}
+		rel, err := filepath.Rel(b.root, file)
+		if err != nil {
+			return nil, err
+		}
+		sources[filepath.ToSlash(rel)] = string(text)
 	}
 	bugs := make(map[language.Language]map[string]bugText)
 	for _, lang := range []language.Language{language.English, language.Chinese} {
@@ -132,6 +125,6 @@ func oneLine(p string) string {
 
 // inlineHTML writes a line of Markdown as HTML: code, bold, and the text of links.
 func inlineHTML(md string) string {
-	md = linkMark.ReplaceAllString(escape(md), "$1")
+	md = linkMark.ReplaceAllString(html.EscapeString(md), "$1")
 	return boldMark.ReplaceAllString(codeMark.ReplaceAllString(md, "<code>$1</code>"), "<b>$1</b>")
 }

@@ -99,7 +99,7 @@ func failsFirst(t *testing.T, want failure, suite locktest.Suite) {
 // no exercise has are not translated.
 func inChinese(t *testing.T, v locktest.Verdict) {
 	t.Helper()
-	if _, ok := chinese.Table()[v.Case]; ok {
+	if _, ok := chinese.Messages.Table()[v.Case]; ok {
 		require.Empty(t, chinesetest.English(chinese.Messages.Text(v.Words)), "write the Chinese of this message into internal/locktest/chinese\n%s: %s", v.Case, v.Words)
 	}
 }

@@ -2,6 +2,7 @@ package museum
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore"
+	engine "example.com/zklock/internal/locktest/chinese"
 	"example.com/zklock/internal/museum/scenes"
 )
 
@@ -127,15 +129,14 @@ func compile(labels [][2]string) (list []phrase) {
 }
 
 // explored are what the lab has in Chinese of what the explorer says, as a diagram
-// says it: the kinds of violation, and sentences without holes.
-func explored(t *testing.T) (pairs [][2]string) {
-	_, words, ok := strings.Cut(read(t, "../../docs/lab/page/strings.js"), "\n  zh: {\n")
-	require.True(t, ok)
-	found := regexp.MustCompile(`"violation\.([^"]+)": "([^"]*)"`).FindAllStringSubmatch(words, -1)
-	require.Len(t, found, len(explore.Kinds)+1, "kinds of violation, and a holder that outlives its session")
-	found = append(found, regexp.MustCompile(`(?m)^  \["([^{"]+?)(?:: .*)?", "([^{"]+?)(?:：.*)?"\],$`).FindAllStringSubmatch(read(t, "../../docs/lab/page/chinese.js"), -1)...)
-	for _, m := range found {
-		pairs = append(pairs, [2]string{plain(m[1]), m[2]})
+// says it: the kinds of violation, and sentences without values.
+func explored() (pairs [][2]string) {
+	table := engine.Engine.Table()
+	for _, en := range slices.Sorted(maps.Keys(table)) {
+		what, _, _ := strings.Cut(en, ": ")
+		if twin, _, _ := strings.Cut(table[en], "："); !strings.Contains(what, "%") {
+			pairs = append(pairs, [2]string{plain(what), twin})
+		}
 	}
 	return pairs
 }
@@ -190,7 +191,7 @@ func TestTheChineseCatalogueHasTheSameRuns(t *testing.T) {
 	english, page := read(t, catalogue), read(t, chinese.file)
 	want := chinese.written(t, page)
 	phrases, used := compile(labels), make(map[string]int)
-	said := slices.Concat(phrases, compile(explored(t)))
+	said := slices.Concat(phrases, compile(explored()))
 	for _, b := range scenes.Bugs {
 		before, _, after, ok := cutDiagram(want, b.ID)
 		require.True(t, ok, "the entry of %s in docs/bugs.zh-CN.md needs a line <!-- %[1]s -->: go generate ./... draws the diagram below it", b.ID)

@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"example.com/zklock/docs/lab/locks"
 )
 
 // The article's lock and the one that cures it play the same schedule in two
@@ -13,9 +11,7 @@ import (
 // them only.
 func TestTheBugBesideItsCure(t *testing.T) {
 	t.Parallel()
-	l, err := locks.Find("D3")
-	require.NoError(t, err)
-	p := openAt(t, "file://"+file+l.Open().String()+"&t=0ns", 1440, 900)
+	p := openAt(t, "file://"+file+sceneOf(t, "D3").String()+"&t=0ns", 1440, 900)
 	require.Len(t, p.state().Panels, 1)
 	p.click("#beside")
 	p.await("lab.app.panels.length == 2")

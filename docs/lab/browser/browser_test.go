@@ -18,6 +18,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/lab/locks"
 )
 
 // ceiling is for a machine that is very busy. Nothing waits for it.
@@ -115,13 +117,19 @@ func open(t *testing.T, address string) *tab {
 	return openAt(t, "file://"+file+address, 1200, 900)
 }
 
+// needBrowser skips a test if nothing can open the page. In CI that is an error: see TestMain.
+func needBrowser(t *testing.T) {
+	t.Helper()
+	if browser == nil {
+		t.Skip("no browser is installed: apt-get install chromium-headless-shell")
+	}
+}
+
 // openAt opens an address in a window of a size. The page runs the scripts
 // before its own.
 func openAt(t *testing.T, url string, width, height int64, first ...string) *tab {
 	t.Helper()
-	if browser == nil { // nothing can open the page; in CI that is an error, see TestMain
-		t.Skip("no browser is installed: apt-get install chromium-headless-shell")
-	}
+	needBrowser(t)
 	sources.Do(func() {
 		// go test remembers a result until a file changes that a test has read.
 		os.Stat(file)
@@ -168,6 +176,21 @@ func openAt(t *testing.T, url string, width, height int64, first ...string) *tab
 		require.Empty(t, p.errors, "what the page has logged or thrown")
 	})
 	return p
+}
+
+// sceneOf is the address of a lock's own scene.
+func sceneOf(t require.TestingT, lock string) locks.Address {
+	l, err := locks.Find(lock)
+	require.NoError(t, err)
+	return l.Open()
+}
+
+// upload opens a file with this text in the page.
+func (p *tab) upload(text string) {
+	p.Helper()
+	file := filepath.Join(p.TempDir(), "file.json")
+	require.NoError(p, os.WriteFile(file, []byte(text), 0o644))
+	require.NoError(p, chromedp.Do(p.ctx, chromedp.SetUploadFiles("#file", []string{file})))
 }
 
 // js evaluates an expression in the page, and waits for it if it is a promise.

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/lab/lab"
-	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/explore/film"
 )
 
@@ -18,10 +17,9 @@ func TestAPointerIsWhereTheContenderIs(t *testing.T) {
 	t.Parallel()
 	p := openAt(t, "file://"+file+"#lock=naive&n=2&t=0ns", 1440, 900)
 	for _, name := range []string{"naive", "herd", "predecessor", "D3", "D7", "A7", "zklock", "timeout"} {
-		l, err := locks.Find(name)
-		require.NoError(t, err)
-		a := l.Open()
+		a := sceneOf(t, name)
 		var f *film.Film
+		var err error
 		if a.Mode == "schedule" {
 			played, err := lab.Play(t, a.World(), a.Choices)
 			require.NoError(t, err)

@@ -7,8 +7,6 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
-
-	"example.com/zklock/docs/lab/locks"
 )
 
 const shares = "[...document.querySelectorAll('#fate-bars .bar')].map(b => Number(b.dataset.share))"
@@ -19,9 +17,7 @@ func TestTheStripSaysWhenItWasTooLate(t *testing.T) {
 	t.Parallel()
 	p := open(t, "#lock=naive&n=2&t=0ns")
 	require.True(t, js[bool](p, "document.getElementById('fate').hidden"), "nobody chooses here")
-	l, err := locks.Find("D3")
-	require.NoError(t, err)
-	a := l.Open()
+	a := sceneOf(t, "D3")
 	began := time.Now()
 	p.open(a.String())
 	got := js[[]int](p, shares)
@@ -46,9 +42,7 @@ func TestTheStripSaysWhenItWasTooLate(t *testing.T) {
 	require.Equal(t, want, js[[]int](p, shares))
 
 	// After the fault of D7 it can go either way, and it is said in both languages.
-	l, err = locks.Find("D7")
-	require.NoError(t, err)
-	p.open(l.Open().String() + "&lang=zh")
+	p.open(sceneOf(t, "D7").String() + "&lang=zh")
 	got = js[[]int](p, shares)
 	require.Equal(t, 0, got[0])
 	require.Equal(t, 100, got[len(got)-1])
@@ -63,9 +57,7 @@ func TestTheStripSaysWhenItWasTooLate(t *testing.T) {
 // After the end of a run no fault can come.
 func TestTheGoalIsOutOfReach(t *testing.T) {
 	t.Parallel()
-	l, err := locks.Find("D3")
-	require.NoError(t, err)
-	a := l.Open()
+	a := sceneOf(t, "D3")
 	a.Faults = 0
 	a.Choices = a.Choices[:len(a.Choices)-1]
 	const (
@@ -98,9 +90,7 @@ func TestTheGoalIsOutOfReach(t *testing.T) {
 // as holders then, and the page says why that is not the goal.
 func TestAnOutlivedSessionIsNotTheGoal(t *testing.T) {
 	t.Parallel()
-	l, err := locks.Find("D3")
-	require.NoError(t, err)
-	a := l.Open()
+	a := sceneOf(t, "D3")
 	a.Choices = []string{"A: request", "A: request", "A: request", "B: request", "B: request", "B: request", "B: request", "gap D2: go on", "A: expire"}
 	p := open(t, a.String())
 	const reached = "document.getElementById('reached')"

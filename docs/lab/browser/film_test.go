@@ -91,7 +91,7 @@ func TestAFilmSpeaksTheReadersLanguage(t *testing.T) {
 	t.Parallel()
 	statement := regexp.MustCompile(`发出：(?:BEGIN|COMMIT|ROLLBACK|EVALSHA|INSERT|DELETE|UPDATE|SELECT).*`)
 	for lock, want := range map[string][]string{
-		"redis":  {"服务器淘汰了锁的键", "A：从存储读到 0，继续做自己的事", "order 已被删除", "order 已创建，归 B 所有", "A：从 Unlock 得知自己并不持有锁", "A、B 同时持有锁"},
+		"redis":  {"服务器淘汰了锁的键", "A：从存储读到 0，继续做自己的事", "order 已被删除", "order 已创建，归 B 所有", "A：从 Unlock 得知自己并不持有锁", "A 和 B 同时持有锁"},
 		"sqlrow": {"B 得到：键重复", "B 得到：1 行", "A：读过存储之后停顿了", "A 的行已经过期", "A：一行也没有改：存储已经见过比 1 大的令牌"},
 	} {
 		p := open(t, "#lock=naive&n=2&latency=20&seed=1&lang=zh")

@@ -91,9 +91,7 @@ func TestTheStockIsInspected(t *testing.T) {
 	p := open(t, "#lock=naive&n=2&t=0ns")
 	p.click("#inspect")
 	for _, id := range []string{"E1", "E2"} {
-		l, err := locks.Find(id)
-		require.NoError(t, err)
-		p.open(l.Open().String() + "&t=0ns&lang=en")
+		p.open(sceneOf(t, id).String() + "&t=0ns&lang=en")
 		require.Equal(t, "empty", p.inspected("node", "/stock")["data"])
 		p.goTo(p.state().End)
 		is := p.inspected("node", "/stock")

@@ -54,9 +54,8 @@ func TestEachSceneOfTheMuseumEndsInItsViolation(t *testing.T) {
 	for _, s := range scenes.All {
 		t.Run(s.ID, func(t *testing.T) {
 			p := &tab{T: t, ctx: p.ctx}
-			l, err := locks.Find(s.ID)
-			require.NoError(t, err)
-			p.open(l.Open().String() + "&lang=zh")
+			a := sceneOf(t, s.ID)
+			p.open(a.String() + "&lang=zh")
 			p.goTo(p.state().End)
 			p.inChinese(s.ID)
 			shown := p.state()
@@ -71,7 +70,6 @@ func TestEachSceneOfTheMuseumEndsInItsViolation(t *testing.T) {
 
 			// Our lock, in the same world, with the same choices where they are
 			// possible.
-			a := l.Open()
 			ours := js[string](p, fmt.Sprintf(`(async (ours, choices) => {
 				const world = {lock: ours, contenders: %d, kinds: %s, faults: %d};
 				for (const made = []; ;) {

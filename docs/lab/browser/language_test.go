@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/museum/scenes"
 )
 
@@ -15,9 +14,7 @@ import (
 // the page and the box that explains the bug.
 func (p *tab) explained(bug, more string) (lang, title, text string) {
 	p.Helper()
-	l, err := locks.Find(bug)
-	require.NoError(p, err)
-	p.open(l.Open().String() + more)
+	p.open(sceneOf(p, bug).String() + more)
 	js[any](p, "void document.querySelector('[data-bug]').click()")
 	defer js[any](p, "void document.getElementById('bug-box').close()")
 	return js[string](p, "document.documentElement.lang"), js[string](p, "document.querySelector('#bug-box h2').textContent"), js[string](p, "document.getElementById('bug-box').textContent")
@@ -26,9 +23,7 @@ func (p *tab) explained(bug, more string) (lang, title, text string) {
 // The page opens in the language of the command that has made it. The language in
 // its address goes first. The explanation of a bug is in the same language.
 func TestThePageOpensInTheLanguageOfItsCommand(t *testing.T) {
-	if browser == nil { // nothing can open the page; in CI that is an error, see TestMain
-		t.Skip("no browser is installed: apt-get install chromium-headless-shell")
-	}
+	needBrowser(t)
 	const bug = "A7"
 	title := scenes.Get(bug).Heading()
 	look := func(t *testing.T, url string) {

@@ -5,17 +5,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"example.com/zklock/docs/lab/locks"
 )
 
 // A goal that a reader has reached by choices of their own counts, a schedule that
 // was only looked at does not; and Next goal leads to another one, from its start.
 func TestTheGoalsLeadOn(t *testing.T) {
 	t.Parallel()
-	l, err := locks.Find("D1")
-	require.NoError(t, err)
-	a := l.Open()
+	a := sceneOf(t, "D1")
 	const done = "Number(document.getElementById('level').dataset.done)"
 	p := open(t, "#lock=naive&n=2&t=0ns")
 	js[any](p, "void localStorage.clear()") // other tests have reached goals

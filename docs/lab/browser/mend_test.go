@@ -1,9 +1,6 @@
 package browser
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -11,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/lab/lab"
-	"example.com/zklock/docs/lab/locks"
 )
 
 // A contender whose Lock or Unlock has returned an error has failed, though its
@@ -26,12 +22,14 @@ func TestALockThatReturnsAnErrorIsNotDrawnAsDone(t *testing.T) {
 	p.goTo(failed)
 	require.Contains(t, js[string](p, "document.querySelector('.now').textContent"), "A: gets an error: zk: ")
 
+	p.open("#lock=predecessor&n=2&do=150ms.A.expire&t=0ns")
+	p.goTo(p.state().End)
+	require.Equal(t, "failed", js[string](p, "document.querySelector('[data-client=A]').dataset.state"), "its Unlock says that it has lost the lock")
+
 	p.open("#lock=predecessor&n=6&t=0ns")
 	p.goTo(p.state().End)
 	require.Equal(t, 6, js[int](p, "document.querySelectorAll('[data-client][data-state=done]').length"), "without a fault nothing fails")
-	l, err := locks.Find("D6")
-	require.NoError(t, err)
-	p.open(l.Open().String())
+	p.open(sceneOf(t, "D6").String())
 	p.goTo(p.state().End)
 	require.NotZero(t, js[int](p, "document.querySelectorAll('[data-client][data-state=failed]').length"))
 }
@@ -42,9 +40,7 @@ func TestTheCureIsPlayedWithTheFault(t *testing.T) {
 	t.Parallel()
 	p := open(t, "#lock=naive&n=2&t=0ns")
 	for name, fault := range map[string]string{"D3": "A: expire", "A8": "C: expire"} {
-		l, err := locks.Find(name)
-		require.NoError(t, err)
-		p.open(l.Open().String())
+		p.open(sceneOf(t, name).String())
 		p.click("#cure")
 		p.await("lab.state().scene.locks[0].startsWith('" + name + "-') && lab.state().scene.choices.length > 0")
 		p.settled()
@@ -74,17 +70,13 @@ func TestASearchIsForTheGoal(t *testing.T) {
 func TestAWaitIsAsLongAsItSays(t *testing.T) {
 	t.Parallel()
 	p := open(t, "#lock=naive&n=2&t=0ns")
-	l, err := locks.Find("D8")
-	require.NoError(t, err)
-	p.open(l.Open().String())
+	p.open(sceneOf(t, "D8").String())
 	require.Greater(t, js[float64](p, "lab.app.panels[0].F.marks.find(m => m.kind === 'violation').at_ns"), 10e9)
 
 	// In no schedule of a listing a client is drawn as connected that the page
 	// offers to let reconnect.
 	for _, name := range []string{"D8", "D10", "D3", "A2"} {
-		l, err := locks.Find(name)
-		require.NoError(t, err)
-		a := l.Open()
+		a := sceneOf(t, name)
 		for n := range len(a.Choices) + 1 {
 			played, err := lab.Play(t, a.World(), a.Choices[:n])
 			require.NoError(t, err)
@@ -118,9 +110,7 @@ func TestTwoPanelsFitOnASmallScreen(t *testing.T) {
 func TestChoicesSayWhatTheyAre(t *testing.T) {
 	t.Parallel()
 	p := open(t, "#lock=naive&n=2&t=0ns")
-	l, err := locks.Find("D3")
-	require.NoError(t, err)
-	a := l.Open()
+	a := sceneOf(t, "D3")
 	p.open(a.String())
 	made := js[[]string](p, "[...document.querySelectorAll('#trace li')].map(e => e.textContent)")
 	require.Equal(t, "B: request: exists /lock", made[0])
@@ -183,31 +173,6 @@ func TestOddAddressesAndNumbers(t *testing.T) {
 	require.Equal(t, "9007199254740991", js[string](p, "document.getElementById('seed').value"))
 }
 
-// A film from a file may have any number.
-func TestAFilmWithoutEndIsRefused(t *testing.T) {
-	t.Parallel()
-	p := open(t, "#lock=naive&n=2&t=0ns")
-	upload := func(text string) {
-		to := filepath.Join(t.TempDir(), "film.json")
-		require.NoError(t, os.WriteFile(to, []byte(text), 0o644))
-		require.NoError(t, chromedp.Do(p.ctx, chromedp.SetUploadFiles("#file", []string{to})))
-	}
-	const film = `{"lock":"naive","clients":[{"name":"A","contenders":["A"]}],"marks":[],"packets":[{"id":1,"client":"A","kind":"request","op":"create","path":"/x","sent_ns":1,"arrived_ns":%s}]}`
-	for _, odd := range []string{"1e30", "-1", `"x"`, "null"} {
-		js[any](p, "document.getElementById('notice').hidden = true, null")
-		upload(fmt.Sprintf(film, odd))
-		p.await("!document.getElementById('notice').hidden")
-		require.Contains(t, js[string](p, "document.getElementById('notice').textContent"), "not a film", odd)
-	}
-	js[any](p, "document.getElementById('notice').hidden = true, null")
-	upload(fmt.Sprintf(film, "20000000"))
-	p.await("!!document.getElementById('back-to-locks')")
-
-	// It cannot be changed, and says so.
-	js[any](p, "void document.querySelector('[data-client=A]').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
-	require.Contains(t, js[string](p, "document.getElementById('notice').textContent"), "recording")
-}
-
 func TestADoubleClickOnSearchSearches(t *testing.T) {
 	t.Parallel()
 	p := open(t, "#lock=predecessor&n=2&mode=find&kinds=expire&faults=1")
@@ -227,10 +192,4 @@ func TestAnImpossibleChoiceKeepsTheBeginning(t *testing.T) {
 	require.Len(t, p.state().Panels, 1)
 	require.Contains(t, said(p), "first 2 of 4")
 	require.Contains(t, said(p), "A: fly")
-}
-
-// said is the notice that the page shows; "" if it shows none.
-func said(p *tab) string {
-	p.Helper()
-	return js[string](p, "document.getElementById('notice').hidden ? '' : document.getElementById('notice').textContent")
 }

@@ -2,13 +2,16 @@ package browser
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
+
+// said is the notice that the page shows; "" if it shows none.
+func said(p *tab) string {
+	p.Helper()
+	return js[string](p, "document.getElementById('notice').hidden ? '' : document.getElementById('notice').textContent")
+}
 
 // set fills in a field of the page, as a person does.
 func (p *tab) set(id, value string) {
@@ -21,12 +24,9 @@ func (p *tab) set(id, value string) {
 // stays, until it says something else.
 func TestAnErrorGoesWithItsScene(t *testing.T) {
 	t.Parallel()
-	notice := func(p *tab) string {
-		return js[string](p, "document.getElementById('notice').hidden ? '' : document.querySelector('#notice').firstChild.textContent")
-	}
 	const good = "#lock=predecessor&n=2&t=0ns"
 	p := open(t, "#lock=predecessor&n=abc")
-	require.Contains(t, notice(p), "n: abc", "as it opens")
+	require.Contains(t, said(p), "n: abc", "as it opens")
 	for bad, says := range map[string]string{
 		"#lock=predecessor&n=abc":                                       "n: abc",
 		"#lock=nosuch":                                                  "nosuch",
@@ -37,13 +37,13 @@ func TestAnErrorGoesWithItsScene(t *testing.T) {
 		t.Run(bad, func(t *testing.T) {
 			p := &tab{T: t, ctx: p.ctx}
 			p.open(bad)
-			require.Contains(t, notice(p), says)
+			require.Contains(t, said(p), says)
 			p.open(good)
-			require.Empty(t, notice(p), "of an address that is right")
+			require.Empty(t, said(p), "of an address that is right")
 			p.open(bad)
-			require.Contains(t, notice(p), says, "once more")
+			require.Contains(t, said(p), says, "once more")
 			p.set("contenders", "3")
-			require.Empty(t, notice(p), "more contenders")
+			require.Empty(t, said(p), "more contenders")
 		})
 	}
 	p.open(good)
@@ -52,25 +52,37 @@ func TestAnErrorGoesWithItsScene(t *testing.T) {
 	require.False(t, js[bool](p, "document.getElementById('notice').hidden"), "what the compiler says stays")
 }
 
+// oneNode is a film of one request, which arrives at an instant.
+const oneNode = `{"lock":"naive","clients":[{"name":"A","contenders":["A"]}],"marks":[],"packets":[{"id":1,"client":"A","kind":"request","op":"create","path":"/x","sent_ns":1,"arrived_ns":%s}]}`
+
 // A file that is not a film and no trace is named, and the page shows what it has
-// shown before.
+// shown before. A film from a file may have any number.
 func TestAFileThatIsNotAFilmIsNamed(t *testing.T) {
 	t.Parallel()
 	p := open(t, "#lock=naive&n=2&t=0ns")
 	for text, says := range map[string]string{
 		"no JSON": "JSON", "null": "neither a film nor a trace", "[]": "neither a film", "7": "neither a film", `{"choices":[]}`: "neither a film", `{"packets":5}`: "not a film",
 		`{"packets":[],"marks":null}`: "not a film", `{"world":{"lock":"nosuch"},"choices":[]}`: "nosuch",
+		fmt.Sprintf(oneNode, "1e30"): "not a film", fmt.Sprintf(oneNode, "-1"): "not a film", fmt.Sprintf(oneNode, `"x"`): "not a film", fmt.Sprintf(oneNode, "null"): "not a film",
 	} {
-		file := filepath.Join(t.TempDir(), "file.json")
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
 		js[any](p, "document.getElementById('notice').hidden = true, null")
-		require.NoError(t, chromedp.Do(p.ctx, chromedp.SetUploadFiles("#file", []string{file})))
+		p.upload(text)
 		p.await("!document.getElementById('notice').hidden")
 		notice := js[string](p, "document.getElementById('notice').textContent")
 		require.Contains(t, notice, "file.json cannot be opened", text)
 		require.Contains(t, notice, says, text)
 		require.Len(t, p.state().Panels, 1, text)
 	}
+}
+
+// A run from a file cannot be changed, and the page says so.
+func TestAFilmFromAFileIsFixed(t *testing.T) {
+	t.Parallel()
+	p := open(t, "#lock=naive&n=2&t=0ns")
+	p.upload(fmt.Sprintf(oneNode, "20000000"))
+	p.await("!!document.getElementById('back-to-locks')")
+	js[any](p, "void document.querySelector('[data-client=A]').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+	require.Contains(t, js[string](p, "document.getElementById('notice').textContent"), "recording")
 }
 
 // A listing that is chosen while somebody searches is searched, and its schedule

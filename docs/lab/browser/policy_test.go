@@ -12,16 +12,12 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
-
-	"example.com/zklock/docs/lab/locks"
 )
 
 // serve runs the command, and returns the address that it prints.
 func serve(t *testing.T, args ...string) string {
 	t.Helper()
-	if browser == nil { // nothing can open the page; in CI that is an error, see TestMain
-		t.Skip("no browser is installed: apt-get install chromium-headless-shell")
-	}
+	needBrowser(t)
 	server := exec.Command(labCommand, args...)
 	stdout, err := server.StdoutPipe()
 	require.NoError(t, err)
@@ -56,9 +52,7 @@ func TestTheServedPageIsStrict(t *testing.T) {
 		p.open(address + "&lang=zh")
 		p.goTo(p.state().End)
 	}
-	l, err := locks.Find("A7")
-	require.NoError(t, err)
-	p.open(l.Open().String())
+	p.open(sceneOf(t, "A7").String())
 	p.click("#restart")
 	p.click("#rest")
 	p.click("[data-action=theme]")

@@ -25,9 +25,7 @@ var (
 // reader opens the reader from the disk.
 func reader(t *testing.T, address string, width, height int64) *tab {
 	t.Helper()
-	if browser == nil { // nothing can open the page; in CI that is an error, see TestMain
-		t.Skip("no browser is installed: apt-get install chromium-headless-shell")
-	}
+	needBrowser(t)
 	folderOnce.Do(func() {
 		folder = filepath.Join(filepath.Dir(labCommand), "site") // gone with the lab's file
 		out, err := exec.Command(labCommand, "-out", folder+"/").CombinedOutput()

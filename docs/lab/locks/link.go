@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,22 +53,14 @@ func (a Address) String() string {
 	add("latency", strconv.FormatFloat(cmp.Or(a.LatencyMs, 20), 'f', -1, 64))
 	add("seed", a.Seed)
 	if len(a.Changes) > 0 {
-		var all []string
-		for _, c := range a.Changes {
-			all = append(all, formatTime(c.At)+"."+c.Who+"."+dashed(c.Do))
-		}
-		add("do", strings.Join(all, ","))
+		add("do", joined(a.Changes, ",", func(c film.Change) string { return formatTime(c.At) + "." + c.Who + "." + dashed(c.Do) }))
 	}
 	if a.Beside {
 		add("vs", "parent")
 	}
 	if a.Mode != "watch" {
-		var kinds, choices []string
-		for _, k := range a.Kinds {
-			kinds = append(kinds, dashed(k))
-		}
 		add("mode", a.Mode)
-		add("kinds", strings.Join(kinds, ","))
+		add("kinds", joined(a.Kinds, ",", dashed))
 		add("faults", a.Faults)
 		if a.Packets {
 			add("packets", 1)
@@ -79,27 +72,29 @@ func (a Address) String() string {
 			add("oneowner", 1)
 		}
 		if len(a.Scripts) > 0 {
-			var all []string
-			for _, script := range a.Scripts {
-				if len(script) == 0 {
-					script = []explore.Op{explore.LockOp, explore.UnlockOp}
-				}
-				var ops []string
-				for _, op := range script {
-					ops = append(ops, string(op))
-				}
-				all = append(all, strings.Join(ops, "."))
-			}
-			add("scripts", strings.Join(all, ","))
+			add("scripts", joined(a.Scripts, ",", calls))
 		}
-		for _, c := range a.Choices {
-			choices = append(choices, escape(c))
-		}
-		if len(choices) > 0 {
-			add("choices", strings.Join(choices, ","))
+		if len(a.Choices) > 0 {
+			add("choices", joined(a.Choices, ",", escape))
 		}
 	}
 	return "#" + strings.Join(append(list, a.Extra...), "&")
+}
+
+func joined[T any](list []T, separator string, format func(T) string) string {
+	var all []string
+	for _, x := range list {
+		all = append(all, format(x))
+	}
+	return strings.Join(all, separator)
+}
+
+// calls are those of a contender. One without a script of its own locks and unlocks.
+func calls(script []explore.Op) string {
+	if len(script) == 0 {
+		script = []explore.Op{explore.LockOp, explore.UnlockOp}
+	}
+	return joined(script, ".", func(op explore.Op) string { return string(op) })
 }
 
 func dashed(f explore.Fault) string { return strings.ReplaceAll(string(f), " ", "-") }
@@ -136,7 +131,7 @@ func ParseAddress(text string) (a Address, err error) {
 		if set := fields[key]; set != nil {
 			err = set(&a, value)
 		} else if key == "choices" { // each is escaped for itself
-			a.Choices, err = parseChoices(raw)
+			a.Choices, err = parsed(raw, url.QueryUnescape)
 		} else if pair != "" {
 			a.Extra = append(a.Extra, pair)
 		}
@@ -172,45 +167,20 @@ var fields = map[string]func(a *Address, value string) error{
 		return err
 	},
 	"seed": func(a *Address, value string) error { return number(&a.Seed, "seed", value, 0, 1<<53-1) },
-	"do": func(a *Address, value string) error {
-		for _, s := range parts(value) {
-			c, err := parseChange(s)
-			if err != nil {
-				return err
-			}
-			a.Changes = append(a.Changes, c)
-		}
-		return nil
-	},
-	"vs": func(a *Address, value string) error { a.Beside = value == "parent"; return nil },
+	"do":   func(a *Address, value string) (err error) { a.Changes, err = parsed(value, parseChange); return err },
+	"vs":   func(a *Address, value string) error { a.Beside = value == "parent"; return nil },
 	"mode": func(a *Address, value string) error {
 		if value == "schedule" || value == "find" {
 			a.Mode = value
 		}
 		return nil
 	},
-	"kinds": func(a *Address, value string) error {
-		for _, k := range parts(value) {
-			a.Kinds = append(a.Kinds, explore.Fault(strings.ReplaceAll(k, "-", " ")))
-		}
-		return nil
-	},
+	"kinds":    func(a *Address, value string) (err error) { a.Kinds, err = parsed(value, parseKind); return err },
 	"faults":   func(a *Address, value string) error { return number(&a.Faults, "faults", value, 0, 9) },
 	"packets":  func(a *Address, value string) error { a.Packets = value == "1"; return nil },
 	"sequence": func(a *Address, value string) error { return number(&a.Sequence, "sequence", value, 0, 1<<31-1) },
 	"oneowner": func(a *Address, value string) error { a.OneOwner = value == "1"; return nil },
-	"scripts": func(a *Address, value string) error {
-		for _, script := range parts(value) {
-			var ops []explore.Op
-			for op := range strings.SplitSeq(script, ".") {
-				if ops = append(ops, explore.Op(op)); !slices.Contains([]explore.Op{explore.LockOp, explore.TryLockOp, explore.UnlockOp}, explore.Op(op)) {
-					return fmt.Errorf("scripts: %q is not a call of a lock", op)
-				}
-			}
-			a.Scripts = append(a.Scripts, ops)
-		}
-		return nil
-	},
+	"scripts":  func(a *Address, value string) (err error) { a.Scripts, err = parsed(value, parseCalls); return err },
 }
 
 // parts are the parts of a list that are not empty.
@@ -228,34 +198,48 @@ func number[T int | int32 | uint64](to *T, key, value string, lo, hi int) error 
 	return nil
 }
 
-func parseChoices(raw string) (list []string, err error) {
-	for _, c := range parts(raw) {
-		if c, err = url.QueryUnescape(c); err != nil {
+// parsed reads each part of a list.
+func parsed[T any](value string, parse func(string) (T, error)) (list []T, err error) {
+	for _, s := range parts(value) {
+		x, err := parse(s)
+		if err != nil {
 			return nil, err
 		}
-		list = append(list, c)
+		list = append(list, x)
 	}
 	return list, nil
 }
 
+func parseKind(text string) (explore.Fault, error) {
+	return explore.Fault(strings.ReplaceAll(text, "-", " ")), nil
+}
+
+// parseCalls reads lock.unlock.
+func parseCalls(text string) (script []explore.Op, err error) {
+	for call := range strings.SplitSeq(text, ".") {
+		op := explore.Op(call)
+		if op != explore.LockOp && op != explore.TryLockOp && op != explore.UnlockOp {
+			return nil, fmt.Errorf("scripts: %q is not a call of a lock", op)
+		}
+		script = append(script, op)
+	}
+	return script, nil
+}
+
+var change = regexp.MustCompile(`^([0-9.]+[a-z]+)\.([^.]+)\.([a-z-]+)$`)
+
 // parseChange reads 1500ms.B.lose-reply.
 func parseChange(text string) (c film.Change, err error) {
-	what := strings.LastIndexByte(text, '.')
-	if what < 0 {
+	m := change.FindStringSubmatch(text)
+	if m == nil {
 		return c, fmt.Errorf("%q is not a change such as 1500ms.B.lose-reply", text)
 	}
-	who := strings.LastIndexByte(text[:what], '.')
-	if who < 0 {
-		return c, fmt.Errorf("%q is not a change such as 1500ms.B.lose-reply", text)
+	c.Who = m[2]
+	c.Do, _ = parseKind(m[3])
+	if c.At, err = time.ParseDuration(m[1]); err == nil && !slices.Contains(film.PaceFaults, c.Do) {
+		err = fmt.Errorf("nothing can do %q", c.Do)
 	}
-	if c.At, err = time.ParseDuration(text[:who]); err != nil {
-		return c, err
-	}
-	c.Who, c.Do = text[who+1:what], explore.Fault(strings.ReplaceAll(text[what+1:], "-", " "))
-	if !slices.Contains(film.PaceFaults, c.Do) {
-		return c, fmt.Errorf("nothing can do %q", c.Do)
-	}
-	return c, nil
+	return c, err
 }
 
 // World is the address's world for somebody who plays the scheduler.

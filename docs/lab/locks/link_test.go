@@ -1,16 +1,13 @@
 package locks_test
 
 import (
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/lab/locks"
+	"example.com/zklock/docs/lab/nodetest"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
 )
@@ -23,6 +20,8 @@ var addresses = []string{
 	"#lock=timeout&n=3&latency=20&seed=7&do=2s.A.cut,2000000001ns.A2.runs-on,17us.B.end-ctx&vs=parent",
 	"#lock=predecessor&n=2&latency=20&seed=1&mode=schedule&kinds=lose-reply,cut&faults=1&packets=1&choices=A:+request,B:+lose+reply,gap+a%2Cb%26c:+go+on",
 	"#lock=reentrant&n=2&latency=20&seed=1&mode=find&kinds=&faults=0",
+	"#lock=timeout&n=3&latency=20&seed=1&mode=find&kinds=lose-reply,expire&faults=2&packets=1",
+	"#lock=D1&n=2&latency=20&seed=1&mode=schedule&kinds=&faults=0&choices=A:+request,gap+D2:+go+on",
 	"#lock=predecessor&n=2&latency=20&seed=1&mode=schedule&kinds=lose-reply,cut&faults=1&sequence=9&oneowner=1&scripts=lock.unlock.lock.unlock,trylock.unlock",
 }
 
@@ -38,13 +37,16 @@ func TestEachFieldOfAnAddressIsReadAsItIsWritten(t *testing.T) {
 	a, err = locks.ParseAddress(addresses[2])
 	require.NoError(t, err)
 	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: explore.LoseReply}}, a.Changes)
+	a, err = locks.ParseAddress("lock=herd&do=1.5s.B.lose-reply")
+	require.NoError(t, err, "a short one, written by hand")
+	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: explore.LoseReply}}, a.Changes)
 	a, err = locks.ParseAddress(addresses[4])
 	require.NoError(t, err)
 	require.Equal(t, []string{"A: request", "B: lose reply", "gap a,b&c: go on"}, a.Choices)
 }
 
 func TestAWrongAddressIsAnError(t *testing.T) {
-	for _, s := range []string{"#n=0", "#n=101", "#n=x", "#latency=-1", "#seed=-1", "#do=1500ms.B", "#do=soon.B.cut", "#do=1..B.cut", "#faults=10", "#lock=%zz", "#seed=NaN", "#lock=none", "#latency=NaN", "#do=1s.A.fly"} {
+	for _, s := range []string{"#n=0", "#n=101", "#n=x", "#latency=-1", "#seed=-1", "#do=1500ms.B", "#do=soon.B.cut", "#do=1..B.cut", "#faults=10", "#lock=%zz", "#seed=NaN", "#lock=none", "#latency=NaN", "#do=1s.A.fly", "#do=B", "#lock=", "#choices=%zz", "#scripts=lock.fly"} {
 		_, err := locks.ParseAddress(s)
 		require.Error(t, err, s)
 	}
@@ -52,23 +54,6 @@ func TestAWrongAddressIsAnError(t *testing.T) {
 
 // TestThePageWritesTheSameAddresses asks link.js of the page.
 func TestThePageWritesTheSameAddresses(t *testing.T) {
-	if _, err := exec.LookPath("node"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("there is no node: apt-get install nodejs")
-		}
-		t.Skip("there is no node: apt-get install nodejs")
-	}
-	text, err := os.ReadFile(filepath.Join("..", "page", "link.js"))
-	require.NoError(t, err)
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "link.mjs"), text, 0o644))
-	script := `
-import { parseLink, formatLink } from "./link.mjs";
-const ask = JSON.parse(process.argv[2]);
-const say = hash => { try { const { scene, extra } = parseLink(hash); if (extra.t !== undefined) extra.t = extra.t / 1e9 + "s"; return formatLink(scene, extra); } catch (e) { return "error"; } };
-console.log(JSON.stringify(ask.map(say)));
-`
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "ask.mjs"), []byte(script), 0o644))
 	ask := append([]string{"", "#n=7&latency=5.25", "#lock=naive,herd,timeout", "#do=1.5s.B.cut", "#n=0", "#do=soon.B.cut", "#mode=none"}, addresses...)
 	var want []string
 	for _, s := range ask {
@@ -79,11 +64,13 @@ console.log(JSON.stringify(ask.map(say)));
 			want = append(want, a.String())
 		}
 	}
-	b, err := json.Marshal(ask)
-	require.NoError(t, err)
-	out, err := exec.Command("node", filepath.Join(dir, "ask.mjs"), string(b)).Output()
-	require.NoError(t, err)
-	var got []string
-	require.NoError(t, json.Unmarshal(out, &got))
-	require.Equal(t, want, got)
+	require.Equal(t, want, nodetest.Ask[[]string](t, "../page", nil, ask, `
+		import { parseLink, formatLink } from "./link.js";
+		const answer = asked.map(hash => {
+			try {
+				const { scene, extra } = parseLink(hash);
+				if (extra.t !== undefined) extra.t = extra.t / 1e9 + "s";
+				return formatLink(scene, extra);
+			} catch { return "error"; }
+		});`))
 }

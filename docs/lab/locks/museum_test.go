@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -125,24 +124,4 @@ func TestEachBrokenLockOpens(t *testing.T) {
 		}
 	}
 	require.Equal(t, len(broken.Bugs)-1, n, "all but none")
-}
-
-func TestAnAddressIsReadAsItIsWritten(t *testing.T) {
-	for _, text := range []string{
-		"#lock=herd,predecessor&n=6&latency=20&seed=1&do=1500ms.B.lose-reply,2s.A.stop&vs=parent&t=2300ms&lang=zh",
-		"#lock=naive&n=100&shared=1&latency=50&seed=7",
-		"#lock=timeout&n=3&latency=20&seed=1&mode=find&kinds=lose-reply,expire&faults=2&packets=1",
-		"#lock=D1&n=2&latency=20&seed=1&mode=schedule&kinds=&faults=0&choices=A:+request,gap+D2:+go+on",
-	} {
-		a, err := locks.ParseAddress(text)
-		require.NoError(t, err)
-		require.Equal(t, text, a.String())
-	}
-	a, err := locks.ParseAddress("lock=herd&do=1.5s.B.lose-reply")
-	require.NoError(t, err, "a short one, written by hand")
-	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: explore.LoseReply}}, a.Changes)
-	for _, wrong := range []string{"#lock=nobody", "#n=0", "#n=101", "#do=1s.B.explode", "#do=B", "#lock=", "#choices=%zz"} {
-		_, err := locks.ParseAddress(wrong)
-		require.Error(t, err, wrong)
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/lab/locks"
+	engine "example.com/zklock/internal/locktest/chinese"
 	"example.com/zklock/internal/museum/scenes"
 )
 
@@ -24,7 +24,7 @@ type edition struct {
 	file      string
 	catalogue string // of the bugs, as the page links it
 	text      func(locks.Text) string
-	violation func(t *testing.T, v string) string
+	violation func(v string) string
 
 	colon, stop, space              string // marks
 	steps, bugs, exercise, without  string // headings
@@ -38,7 +38,7 @@ type edition struct {
 var english = edition{
 	file: "../scenes.md", catalogue: "../bugs.md",
 	text:      func(t locks.Text) string { return t.En },
-	violation: func(_ *testing.T, v string) string { return v },
+	violation: func(v string) string { return v },
 
 	colon: ": ", stop: ".", space: " ",
 	steps: "The steps", bugs: "The articles' bugs", exercise: "Exercise 12", without: "Bugs without a scene",
@@ -126,7 +126,7 @@ func (e edition) page(t *testing.T) string {
 		if s.Substitute.En != "" {
 			text += e.text(s.Substitute) + e.space
 		}
-		scene(s.ID, text+e.end+"*"+e.violation(t, schedules[s.ID].Violation)+"*"+e.stop)
+		scene(s.ID, text+e.end+"*"+e.violation(schedules[s.ID].Violation)+"*"+e.stop)
 	}
 	section(e.exercise)
 	b.WriteString(e.exerciseText + "\n\n")
@@ -175,53 +175,10 @@ func generated(t *testing.T, e edition) string {
 	return rest
 }
 
-// violationZh says a violation as the lab does in Chinese.
-func violationZh(t *testing.T, v string) string {
-	t.Helper()
-	read := func(file string) string {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		return string(text)
+// violationZh says a violation, or a kind of them, as the lab does in Chinese.
+func violationZh(v string) string {
+	if !strings.Contains(v, ": ") {
+		return strings.TrimSuffix(engine.Engine.Text(v+": A"), "：A")
 	}
-	kind, what, more := strings.Cut(v, ": ")
-	_, words, ok := strings.Cut(read("../page/strings.js"), "\n  zh: {\n")
-	require.True(t, ok)
-	m := regexp.MustCompile(`"violation\.` + regexp.QuoteMeta(kind) + `": "([^"]*)"`).FindStringSubmatch(words)
-	require.NotNil(t, m, "docs/lab/page/strings.js has no Chinese for %q", kind)
-	if !more {
-		return m[1]
-	}
-	for _, line := range regexp.MustCompile(`(?m)^  \["(.*)", "(.*)"\],$`).FindAllStringSubmatch(read("../page/chinese.js"), -1) {
-		var pair [2]string
-		for i := range pair {
-			text, err := strconv.Unquote(`"` + line[i+1] + `"`)
-			require.NoError(t, err)
-			pair[i] = text
-		}
-		zh, ok := filled(what, pair[0], pair[1])
-		if ok {
-			return m[1] + "：" + zh
-		}
-	}
-	require.Fail(t, "no Chinese", "docs/lab/page/chinese.js has no line for %q", what)
-	return ""
-}
-
-var hole = regexp.MustCompile(`\\\{(\w+)\\\}`)
-
-// filled is a sentence in Chinese, with what the holes of the English one take.
-func filled(text, en, zh string) (string, bool) {
-	pattern := hole.ReplaceAllString(regexp.QuoteMeta(en), "(?P<$1>.+)")
-	m := regexp.MustCompile("^" + pattern + "$").FindStringSubmatch(text)
-	if m == nil {
-		return "", false
-	}
-	for i, name := range regexp.MustCompile(pattern).SubexpNames() {
-		value := m[i]
-		if name == "names" {
-			value = strings.ReplaceAll(value, " and ", "、")
-		}
-		zh = strings.ReplaceAll(zh, "{"+name+"}", value)
-	}
-	return zh, true
+	return engine.Engine.Text(v)
 }

@@ -166,7 +166,7 @@ function copyState(s) {
 
 // The words of a contender whose call has returned an error. Its script ends
 // all the same, and then it is not drawn as one that has succeeded.
-const FAILED = /^(gets an error|cannot unlock|Unlock fails|learns)/;
+const FAILED = /^(gets an error|cannot unlock|Unlock fails|finds that the lock was lost)/;
 
 // apply carries a state over one mark. Values are replaced, never changed in
 // place, for checkpoints share them.

@@ -2,21 +2,17 @@
 // script does it, because no module may be loaded before the import map.
 "use strict";
 
-// unpack reads what pack in inline.go has written: the number of bytes, a
-// space, and 13 bits in each two characters. engine.js unpacks the engine
-// with it.
+// unpack reads what pack in inline.go has written: Ascii85 with a ~ for each <.
+// engine.js unpacks the engine with it.
 function unpack(text) {
-  const value = new Uint8Array(128);
-  let n = 0;
-  for (let c = 33; c < 127; c++) if (c !== 60 && c !== 38 && c !== 92) value[c] = n++;
-  const start = text.indexOf(" ");
-  const bytes = new Uint8Array(Number(text.slice(0, start)));
-  let bits = 0, have = 0, at = 0;
-  for (let i = start + 1; i < text.length; i += 2) {
-    bits |= (value[text.charCodeAt(i)] * 91 + value[text.charCodeAt(i + 1)]) << have;
-    for (have += 13; have >= 8 && at < bytes.length; have -= 8, bits >>>= 8) bytes[at++] = bits & 255;
+  const digits = text.replaceAll("~", "<").replaceAll("z", "!!!!!"), groups = Math.ceil(digits.length / 5);
+  const bytes = new DataView(new ArrayBuffer(groups * 4));
+  for (let group = 0; group < groups; group++) {
+    let value = 0;
+    for (let i = 5 * group; i < 5 * group + 5; i++) value = value * 85 + (i < digits.length ? digits.charCodeAt(i) - 33 : 84);
+    bytes.setUint32(group * 4, value);
   }
-  return bytes;
+  return new Uint8Array(bytes.buffer).slice(0, Math.floor(digits.length * 4 / 5));
 }
 
 // startModules gives the modules to the browser, by their names, and loads the first.

@@ -23,7 +23,6 @@ var remarks = chinese.New(map[string]string{
 	"has unlocked":                                         "已释放锁",
 	"gets an error from Unlock: it does not hold the lock": "从 Unlock 得知自己并不持有锁",
 	"%s hold the lock at once":                             "%s 同时持有锁",
-	"%s and %s":                                            "%s、%s",
 	"%s is gone":                                           "%s 已被删除",
 	"%s is there, and belongs to %s":                       "%s 已创建，归 %s 所有",
 	"a duplicate key":                                      "键重复",

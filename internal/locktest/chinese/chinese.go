@@ -1,4 +1,5 @@
-// Package chinese translates the messages of the exercises' graders into Chinese.
+// Package chinese translates the messages of the exercises' graders into Chinese, and has
+// the Chinese of what the lab's engine says.
 //
 // The graders speak English wherever a program reads what they say: in the reports
 // of a test's process, in the cache, in the files for a lecturer. A sentence is
@@ -44,7 +45,7 @@ func New(table map[string]string) *Book {
 }
 
 // Messages is the book of the graders' messages, with the names of their cases.
-var Messages = &Book{twins: sync.OnceValue(Table)}
+var Messages = &Book{twins: sync.OnceValue(table)}
 
 // And makes a book of this one and a table. A sentence that is in both is taken from
 // the table.
@@ -56,8 +57,10 @@ func (b *Book) And(table map[string]string) *Book {
 	})}
 }
 
-// Table returns a copy of the table of Messages.
-func Table() map[string]string {
+// Table returns a copy of the book as a table.
+func (b *Book) Table() map[string]string { return maps.Clone(b.twins()) }
+
+func table() map[string]string {
 	all := glossed()
 	maps.Copy(all, messages)
 	maps.Copy(all, ofSchedules())
@@ -195,6 +198,9 @@ var inCode = regexp.MustCompile(`,? (?:in|at) (\S+\.\S*[\w)])$`)
 
 var ofClient = regexp.MustCompile(`^zk: [a-z ]+$`)
 
+// several are the names of more than one contender or client.
+var several = regexp.MustCompile(`^(?:[A-Z]\d*|client)(?: and (?:[A-Z]\d*|client))+$`)
+
 // asserted is an assertion of a schedule in a line: what it says, its place, and what
 // was found.
 var asserted = regexp.MustCompile(`^(.*, at \w+\.go:\d+) (.+)$`)
@@ -268,6 +274,9 @@ func (b *Book) sentence(english string) (string, bool) {
 	}
 	if twin, ok := results(english); ok {
 		return twin, true
+	}
+	if last := strings.LastIndex(english, " and "); last > 0 && several.MatchString(english) {
+		return strings.ReplaceAll(english[:last], " and ", "、") + " 和 " + english[last+len(" and "):], true
 	}
 	b.once.Do(b.prepare)
 	for _, p := range b.patterns {

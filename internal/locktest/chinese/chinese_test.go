@@ -87,10 +87,12 @@ func TestAPlaceInTheCodeFollowsTheSentence(t *testing.T) {
 	}
 }
 
-// TestEveryTwinTakesTheSameValues of the graders' book.
+// TestEveryTwinTakesTheSameValues of the graders' book, and of the engine's.
 func TestEveryTwinTakesTheSameValues(t *testing.T) {
-	for english, twin := range chinese.Table() {
-		require.NoError(t, chinese.Check(english, twin))
+	for _, table := range []map[string]string{chinese.Messages.Table(), chinese.Engine.Table()} {
+		for english, twin := range table {
+			require.NoError(t, chinese.Check(english, twin))
+		}
 	}
 	require.Error(t, chinese.Check("%d of %s", "%s"))
 	require.Error(t, chinese.Check("all", " "))
@@ -105,6 +107,7 @@ func TestWhatBecameOfAScheduleIsTranslated(t *testing.T) {
 		"the link cannot be played: the schedule ends after 7 of 8 choices: copy it again from the lab":   "链接无法播放：调度有 8 个选择，但在第 7 个之后就结束了：请从实验室重新复制",
 		`schedule "2 x": client C does not wait, at a.go:50 Not equal: expected: "waiting" actual : "in"`: `调度 "2 x"：客户端 C 没有在等待（a.go:50）；期望 "waiting"，实际 "in"`,
 		"A: a sentence that is in no book":                                                                "A: a sentence that is in no book",
+		"two holders: A and B2 and client hold the lock at once":                                          "两个持有者：A、B2 和 client 同时持有锁",
 	} {
 		require.Equal(t, want, chinese.Messages.Text(english))
 	}

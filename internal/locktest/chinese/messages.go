@@ -4,7 +4,7 @@ import "maps"
 
 // messages are what the graders say. Names of contenders, which are put into a message,
 // are messages, too.
-var messages = joined(caseMessages, suiteMessages, exerciseMessages)
+var messages = joined(caseMessages, suiteMessages, exerciseMessages, violations)
 
 func joined(tables ...map[string]string) map[string]string {
 	all := make(map[string]string)

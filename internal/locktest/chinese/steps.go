@@ -27,9 +27,21 @@ func step(line string) string {
 			caused[i] = fmt.Sprintf("%s（已知）：%s", m[1], Messages.Text(m[2]))
 			continue
 		}
-		caused[i], _ = steps.sentence(what)
+		caused[i] = effect(what)
 	}
 	return action + strings.Join(caused, "；")
+}
+
+// effect translates an effect of an action. That of a contender begins with its name.
+func effect(what string) string {
+	if twin, ok := steps.sentence(what); ok {
+		return twin
+	}
+	who, happens, _ := strings.Cut(what, " ")
+	if twin, ok := steps.sentence(happens); ok {
+		return who + " " + twin
+	}
+	return what
 }
 
 // results translates what became of the contenders of a schedule: of each, after its
@@ -43,14 +55,14 @@ func results(line string) (string, bool) {
 		}
 		did := strings.Split(m[2], ", ")
 		for j, what := range did {
-			twin, ok := steps.sentence(m[1] + " " + what)
+			twin, ok := steps.sentence(what)
 			if state, is := states[what]; is {
 				twin, ok = state, true
 			}
 			if !ok {
 				return "", false
 			}
-			did[j] = strings.TrimPrefix(twin, m[1]+" ")
+			did[j] = twin
 		}
 		parts[i] = m[1] + "：" + strings.Join(did, "、")
 	}
@@ -66,38 +78,19 @@ var states = map[string]string{
 
 var foreseen = regexp.MustCompile(`^(\S+) known: (.*)$`)
 
-var steps = New(map[string]string{
-	"%s and watch":                                "%s，并设置监听",
-	"%s and watch: %s":                            "%s，并设置监听：%s",
-	"%s: the request is lost":                     "%s：请求丢失",
-	"%s: the reply is lost":                       "%s：应答丢失",
-	"%s: no node":                                 "%s：节点不存在",
-	"%s and watch: no node":                       "%s，并设置监听：节点不存在",
-	"%s: node exists":                             "%s：节点已存在",
-	"%s: session expired":                         "%s：会话已过期",
-	"%s gets the event %s of %s":                  "%[1]s 收到 %[3]s 的 %[2]s 事件",
-	"%s panics":                                   "%s 发生 panic",
-	"%s gets an error: %s":                        "%s 得到错误：%s",
-	"%s finds the lock held":                      "%s 发现锁被占用",
-	"%s gets the lock in a new session":           "%s 在新会话里拿到锁",
-	"%s holds the lock":                           "%s 持有锁",
-	"%s holds the lock once more":                 "%s 再次拿到锁",
-	"%s does not get it once more":                "%s 没能再次拿到锁",
-	"%s has unlocked once":                        "%s 释放了一次",
-	"%s cannot unlock once":                       "%s 释放一次失败",
-	"%s unlocks":                                  "%s 正在释放锁",
-	"%s has unlocked":                             "%s 已释放锁",
-	"%s finds that the lock was lost":             "%s 得知锁已丢失",
-	"%s cannot unlock: %s":                        "%s 释放锁失败：%s",
-	"%s fails to unlock and tries again":          "%s 释放锁失败，再试一次",
-	"%s Unlock fails, too: %s":                    "%s 的 Unlock 也失败：%s",
-	"%s is connected again":                       "%s 已重连",
-	"%s cannot connect":                           "%s 无法连接",
-	"%s is notified that its session has expired": "%s 得知自己的会话已过期",
-	"%s is connected, in a new session":           "%s 已连上，会话是新的",
-	"%s its ctx ends":                             "%s 的 ctx 结束",
+var steps = New(joined(happenings, map[string]string{
+	"%s and watch":               "%s，并设置监听",
+	"%s and watch: %s":           "%s，并设置监听：%s",
+	"%s: the request is lost":    "%s：请求丢失",
+	"%s: the reply is lost":      "%s：应答丢失",
+	"%s: no node":                "%s：节点不存在",
+	"%s and watch: no node":      "%s，并设置监听：节点不存在",
+	"%s: node exists":            "%s：节点已存在",
+	"%s: session expired":        "%s：会话已过期",
+	"%s gets the event %s of %s": "%[1]s 收到 %[3]s 的 %[2]s 事件",
+	"%s Unlock fails, too: %s":   "%s 的 Unlock 也失败：%s",
+	"%s its ctx ends":            "%s 的 ctx 结束",
 	"%s gets no more requests through, until its session has expired": "在会话过期之前，%s 的请求都发不出去",
 	"%s is cut off until its session has expired":                     "%s 断线，直到会话过期",
-	"%v pass":             "过去了 %v",
 	"%s: not written yet": "%s：尚未编写",
-})
+}))

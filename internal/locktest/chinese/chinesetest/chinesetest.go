@@ -24,7 +24,7 @@ var (
 	requests = regexp.MustCompile(`\b(?:lose request|lose reply|request|reply|event) +\w+ \S+`)
 	// names are those of the cases, the longest first: one may be the end of another.
 	names = sync.OnceValue(func() []string {
-		return slices.SortedFunc(maps.Keys(chinese.Table()), func(a, b string) int { return len(b) - len(a) })
+		return slices.SortedFunc(maps.Keys(chinese.Messages.Table()), func(a, b string) int { return len(b) - len(a) })
 	})
 )
 

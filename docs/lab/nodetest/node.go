@@ -1,0 +1,51 @@
+// Package nodetest runs scripts of the lab's page in node.
+package nodetest
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Need skips a test if there is no node. In CI it fails.
+func Need(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("node"); err == nil {
+		return
+	}
+	const text = "there is no node: apt-get install nodejs"
+	if os.Getenv("CI") != "" {
+		t.Fatal(text)
+	}
+	t.Skip(text)
+}
+
+// Ask runs a module of JavaScript in a copy of the folder of the page's scripts, with
+// more files in it. The module has the constant asked, and declares answer, which is
+// returned.
+func Ask[T any](t *testing.T, page string, more map[string]string, asked any, script string) (answer T) {
+	t.Helper()
+	Need(t)
+	question, err := json.Marshal(asked)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(page)))
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	for name, text := range more {
+		write(name, text)
+	}
+	write("package.json", `{"type": "module"}`)
+	write("ask.js", "const asked = "+string(question)+";\n"+script+"\nprocess.stdout.write(JSON.stringify(answer));\n")
+	cmd := exec.Command("node", "ask.js")
+	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(out, &answer), "%s", out)
+	return answer
+}
