@@ -40,7 +40,7 @@ func (b Bug) inDocs(t *testing.T, diagram string) {
 	page, err := os.ReadFile(Page)
 	require.NoError(t, err)
 	before, drawn, after, ok := cutDiagram(string(page), b.ID)
-	require.True(t, ok, "the entry of %s in docs/bugs.md needs a line <!-- %[1]s -->: go generate ./... draws the diagram below it", b.ID)
+	require.True(t, ok, "docs/bugs.md needs an entry with the heading ### %s: and a line <!-- %[1]s --> in it: go generate ./... draws the diagram below that", b.ID)
 
 	id := strings.ToLower(b.ID)
 	test, file, folder := "Bug"+b.ID+"_", b.testFile(), bugs

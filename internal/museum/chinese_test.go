@@ -194,7 +194,7 @@ func TestTheChineseCatalogueHasTheSameRuns(t *testing.T) {
 	said := slices.Concat(phrases, compile(explored()))
 	for _, b := range scenes.Bugs {
 		before, _, after, ok := cutDiagram(want, b.ID)
-		require.True(t, ok, "the entry of %s in docs/bugs.zh-CN.md needs a line <!-- %[1]s -->: go generate ./... draws the diagram below it", b.ID)
+		require.True(t, ok, "docs/bugs.zh-CN.md needs an entry with the heading ### %s： and a line <!-- %[1]s --> in it: go generate ./... draws the diagram below that", b.ID)
 		want = before + drawnZh(t, english, b.ID, said, used) + after
 	}
 	chinese.compare(t, page, want)

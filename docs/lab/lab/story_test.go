@@ -130,8 +130,7 @@ func TestEachStoryIsTrue(t *testing.T) {
 			continue
 		}
 		f := filmOf(t, l)
-		require.GreaterOrEqual(t, len(l.Story.Stops), 6, l.Name)
-		require.LessOrEqual(t, len(l.Story.Stops), 10, l.Name)
+		require.True(t, len(l.Story.Stops) >= 6 && len(l.Story.Stops) <= 10, "%s has %d stops, and a story has six to ten", l.Name, len(l.Story.Stops))
 		before := time.Duration(-1)
 		for i, s := range l.Story.Stops {
 			require.Greater(t, s.At, before, "%s, stop %d", l.Name, i+1)
@@ -143,10 +142,12 @@ func TestEachStoryIsTrue(t *testing.T) {
 				require.True(t, strings.Contains(string(guide), "`"+s.Quote+"`"), "%s, stop %d: docs/reading-guide.md has no `%s`", l.Name, i+1, s.Quote)
 			}
 			is := seen(f, s.At)
-			require.Equal(t, s.States, is.States, "%s, stop %d: %s", l.Name, i+1, s.En)
-			require.Equal(t, s.Nodes, is.Nodes, "%s, stop %d: %s", l.Name, i+1, s.En)
-			require.Equal(t, s.Watchers, is.Watchers, "%s, stop %d: %s", l.Name, i+1, s.En)
-			require.Equal(t, s.Broken, is.Broken, "%s, stop %d: %s", l.Name, i+1, s.En)
+			for _, field := range []struct {
+				name        string
+				says, shows any
+			}{{"States", s.States, is.States}, {"Nodes", s.Nodes, is.Nodes}, {"Watchers", s.Watchers, is.Watchers}, {"Broken", s.Broken, is.Broken}} {
+				require.Equal(t, field.shows, field.says, "%s, stop %d (%s), %s: expected is what the film shows, actual what the entry says", l.Name, i+1, s.En, field.name)
+			}
 		}
 	}
 }

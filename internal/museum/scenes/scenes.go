@@ -48,11 +48,13 @@ type Bug struct {
 	// fields below, and needs a test in internal/museum/bugs.
 	NoScene *NoScene
 
-	// Listing is the article's lock. Nil: Substitute says which lock the World has.
+	// Listing is the article's lock. Substitute, if it is not empty, says which lock is
+	// there in its place, in Listing or as the World's Lock.
 	Listing    listings.New
 	Substitute Text
 	// World is where it comes up: how many contend, what they do, and what may go
-	// wrong. Its Lock need not say how it is opened: Listing does.
+	// wrong. Its Lock need not say how it is opened: Listing does. Without a Listing it
+	// has all that a Subject needs, and the same Path as Cure.
 	World explore.World
 	Ours  explore.World // the same with Cure; set here
 	// Kinds are the violations that show it. Goal says in words what a person who
