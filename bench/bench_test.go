@@ -49,12 +49,15 @@ func beside(t *testing.T) {
 	}
 }
 
-// compete replaces the contestants during a test, which does not run beside others.
-func compete(t *testing.T, cs ...contestant) {
-	old := contestants
-	contestants = cs
-	t.Cleanup(func() { contestants = old })
+// set changes a variable during a test, which does not run beside others.
+func set[T any](t *testing.T, variable *T, value T) {
+	old := *variable
+	*variable = value
+	t.Cleanup(func() { *variable = old })
 }
+
+// compete replaces the contestants.
+func compete(t *testing.T, cs ...contestant) { set(t, &contestants, cs) }
 
 // oneLine asserts that text is a single line that says want.
 func oneLine(t *testing.T, text, want string) {
@@ -135,8 +138,6 @@ func TestAnErrorIsOneLine(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and says nothing
 	require.NoError(t, err)
 	defer l.Close()
-	answer := ensemble.AnswerTimeout
-	t.Cleanup(func() { ensemble.AnswerTimeout = answer })
 
 	for _, tc := range []struct {
 		args   []string
@@ -178,12 +179,11 @@ func TestAnErrorIsOneLine(t *testing.T) {
 		{[]string{"-path", "/zookeeper/config/x"}, exitFailure, "-path"},
 		{[]string{"-zk", "embeded"}, exitFailure, "neither embedded, docker, docker:3 nor host:port"},
 		{[]string{"-zk", "127.0.0.1:1"}, exitFailure, "connection refused"},
-		{[]string{"-zk", l.Addr().String()}, exitFailure, "said nothing"},
 		{[]string{"-json", t.TempDir() + "/no/such/file"}, exitFailure, "no such file or directory"},
+		{[]string{"-zk", l.Addr().String()}, exitFailure, "said nothing"}, // the last, because it has its own timeout
 	} {
-		ensemble.AnswerTimeout = answer
 		if tc.want == "said nothing" {
-			ensemble.AnswerTimeout = 300 * time.Millisecond
+			set(t, &ensemble.AnswerTimeout, 300*time.Millisecond)
 		}
 		status, _, stderr := bench(t, tc.args...)
 		require.Equal(t, tc.status, status, "%q: %s", tc.args, stderr)
@@ -198,39 +198,38 @@ func TestHelp(t *testing.T) {
 	require.Contains(t, stdout, "-sessions")
 }
 
-// An openLock lets everybody in: the second contender as soon as the first one is
-// inside and has counted.
-type openLock struct {
-	second  bool
-	counted <-chan struct{}
-}
+// A fake is a lock with these functions. Without them it lets everybody in.
+type fake struct{ lock, unlock func() error }
 
-func (l openLock) Lock() error {
-	if l.second {
-		<-l.counted
+func (f fake) Lock() error   { return called(f.lock) }
+func (f fake) Unlock() error { return called(f.unlock) }
+
+func called(f func() error) error {
+	if f == nil {
+		return nil
 	}
-	return nil
+	return f()
 }
 
-func (l openLock) Unlock() error { return nil }
-
-// letsTwoIn runs a race of two contenders with an openLock under this name.
+// letsTwoIn competes with a lock that lets two contenders in: the second one as soon
+// as the first one is inside and has counted.
 func letsTwoIn(t *testing.T, name string) {
 	counted, both := make(chan struct{}), make(chan struct{})
 	made, met := 0, 0
 	compete(t, contestant{name: name, new: func(*zk.Conn, string) locker {
-		made++
-		return openLock{made == 2, counted}
+		if made++; made == 1 {
+			return fake{}
+		}
+		return fake{lock: func() error { <-counted; return nil }}
 	}})
-	meet = func() { // the first waits here until the second is inside, too
+	set(t, &meet, func() { // the first waits here until the second is inside, too
 		if met++; met == 1 {
 			close(counted)
 			<-both
 		} else {
 			close(both)
 		}
-	}
-	t.Cleanup(func() { meet = func() {} })
+	})
 	untried(t)
 }
 

@@ -270,7 +270,10 @@ func (b *benchmark) runLock(ctx context.Context, c contestant, l load, r report.
 	if err != nil {
 		return r, err
 	}
-	sessions := sessionsOf(conns) // a client that loses its session gets another one
+	var sessions []int64 // a client that loses its session gets another one
+	for _, conn := range conns {
+		sessions = append(sessions, conn.SessionID())
+	}
 	var before wiretap.Counts
 	o, err := race{
 		contenders: n, times: l.times, limit: b.cfg.limit, step: step,
@@ -313,13 +316,6 @@ func (b *benchmark) counter(dir string, round int) (*group.Tally, error) {
 		return nil, nil
 	}
 	return b.group.Begin(dir)
-}
-
-func sessionsOf(conns []*zk.Conn) (sessions []int64) {
-	for _, conn := range conns {
-		sessions = append(sessions, conn.SessionID())
-	}
-	return sessions
 }
 
 // used notes what has crossed the wire since the beginning, and makes the film, if

@@ -26,12 +26,11 @@ func TestTheLeaderIsKilledInTheMiddle(t *testing.T) {
 	require.NoError(t, err)
 	counted := make(chan struct{})
 	var holders atomic.Int64
-	meet = func() { // called by holders: one at a time, unless a session has ended
+	set(t, &meet, func() { // called by holders: one at a time, unless a session has ended
 		if holders.Add(1) == 300 {
 			close(counted)
 		}
-	}
-	t.Cleanup(func() { meet = func() {} })
+	})
 	type ended struct {
 		status         int
 		stdout, stderr string

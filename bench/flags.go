@@ -107,8 +107,8 @@ func defineFlags(cfg *config) *flags {
 
 // parseFlags reads the command line. The usage, if it is asked for, goes to
 // help. An error is one line.
-func parseFlags(args []string, help io.Writer) (config, error) {
-	cfg := config{args: args}
+func parseFlags(args []string, help io.Writer) (cfg config, err error) {
+	cfg.args = args
 	f := defineFlags(&cfg)
 	if err := f.parse(args, help); err != nil {
 		return cfg, err
@@ -117,7 +117,8 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 		if len(f.given) > 1 {
 			return cfg, errors.New("-serve: it runs no benchmark, so it takes no other flags")
 		}
-		return cfg, checkServe(cfg.serve)
+		cfg.serve, err = loopback(cfg.serve)
+		return cfg, err
 	}
 	for _, check := range []func(cfg *config) error{f.files, f.lockNames, f.servers, f.loads, f.limits, f.joining} {
 		if err := check(&cfg); err != nil {

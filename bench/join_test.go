@@ -63,7 +63,7 @@ func TestMain(m *testing.M) {
 			return failingLock{conn, path, false}
 		}}}
 	case broken:
-		contestants = []contestant{{name: "naive", new: func(*zk.Conn, string) locker { return openLock{} }}}
+		contestants = []contestant{{name: "naive", new: func(*zk.Conn, string) locker { return fake{} }}}
 		meet = func() {
 			fmt.Fprintln(os.Stderr, "inside …")
 			bufio.NewReader(os.Stdin).ReadByte()

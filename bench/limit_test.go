@@ -16,23 +16,19 @@ import (
 var neverHad = contestant{name: "stuck", new: func(conn *zk.Conn, path string) locker { return failingLock{conn, path, false} }}
 
 // slow is a lock that no contender gets either, but each goes on asking for it.
-var slow = contestant{name: "slow", new: func(conn *zk.Conn, path string) locker { return &pollingLock{conn: conn} }}
-
-type pollingLock struct{ conn *zk.Conn }
+var slow = contestant{name: "slow", new: func(conn *zk.Conn, path string) locker {
+	return fake{lock: func() error {
+		for {
+			if _, _, err := conn.Exists("/"); err != nil {
+				return err
+			}
+			asked.Add(1)
+		}
+	}}
+}}
 
 // asked is how many answers such locks have had.
 var asked atomic.Int64
-
-func (l *pollingLock) Lock() error {
-	for {
-		if _, _, err := l.conn.Exists("/"); err != nil {
-			return err
-		}
-		asked.Add(1)
-	}
-}
-
-func (l *pollingLock) Unlock() error { return nil }
 
 const (
 	limit = 3 * time.Second
@@ -43,9 +39,8 @@ const (
 // place of half its time. The last figure is that of all further halves.
 func limitAfter(t *testing.T, n *atomic.Int64, grows ...int64) {
 	usual := sleep
-	t.Cleanup(func() { sleep = usual })
 	var half atomic.Int32
-	sleep = func(ctx context.Context, _ time.Duration) bool {
+	set(t, &sleep, func(ctx context.Context, _ time.Duration) bool {
 		i := min(int(half.Add(1)), len(grows)) - 1
 		for until := n.Load() + grows[i]; n.Load() < until; {
 			if !usual(ctx, time.Millisecond) {
@@ -53,7 +48,7 @@ func limitAfter(t *testing.T, n *atomic.Int64, grows ...int64) {
 			}
 		}
 		return ctx.Err() == nil
-	}
+	})
 }
 
 func TestARunThatTakesTooLongIsStopped(t *testing.T) {

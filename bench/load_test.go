@@ -16,15 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// small makes the default run a short one.
-func small(t *testing.T) {
-	usual := usualSizes
-	usualSizes = "2,3"
-	t.Cleanup(func() { usualSizes = usual })
-}
-
 func TestTheDefaultRunHasASecondTable(t *testing.T) {
-	small(t)
+	set(t, &usualSizes, "2,3")
 	untried(t)
 	rs, stdout := results(t, "-locks", "predecessor,herd")
 	first, second, ok := strings.Cut(stdout, report.EverydayText)
@@ -128,6 +121,7 @@ func (l *lateBrokenLock) Unlock() error {
 // acquisition number from on, where there are n contenders.
 func forgets(t *testing.T, n, from int) {
 	right := contestants[2].new
+	set(t, &meet, meet) // each run has another one
 	compete(t, contestant{name: "forgets", queue: true, begin: func(s setting) maker {
 		if s.n != n {
 			return right
@@ -148,7 +142,6 @@ func forgets(t *testing.T, n, from int) {
 			return &lateBrokenLock{locker: right(conn, path), from: from, all: &all}
 		}
 	}})
-	t.Cleanup(func() { meet = func() {} })
 	untried(t)
 }
 
@@ -161,7 +154,7 @@ func TestALockThatDoesNotLockAgainFails(t *testing.T) {
 }
 
 func TestALockThatLetsEverybodyInFailsInTheSecondTable(t *testing.T) {
-	small(t)
+	set(t, &usualSizes, "2,3")
 	forgets(t, 50, 1)
 	status, stdout, stderr := bench(t, "-warmup", "0s")
 	require.Equal(t, exitFailure, status, stdout)

@@ -156,7 +156,7 @@ func TestContendersOfASessionShareItsValue(t *testing.T) {
 	opened := 0
 	begin := perSession(func(*zk.Conn, string, time.Duration) func() locker {
 		opened++
-		return func() locker { return openLock{} }
+		return func() locker { return fake{} }
 	})
 	a, b := new(zk.Conn), new(zk.Conn)
 	anyTimeout := setting{4, func(*zk.Conn) time.Duration { return 0 }}

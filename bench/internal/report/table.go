@@ -219,20 +219,20 @@ func wireTable(results []Run) table {
 // formulas are those of the locks that took part, each with the names of its
 // locks.
 func formulas(results []Run) []string {
-	var texts, locks []string
+	var texts []string
+	locks := make(map[string][]string) // by formula
 	for _, r := range results {
 		text := r.About.Formula
-		i := slices.Index(texts, text)
-		switch {
-		case text == "":
-		case i < 0:
-			texts, locks = append(texts, text), append(locks, r.Lock)
-		case !slices.Contains(strings.Split(locks[i], ", "), r.Lock):
-			locks[i] += ", " + r.Lock
+		if text == "" || slices.Contains(locks[text], r.Lock) {
+			continue
 		}
+		if locks[text] == nil {
+			texts = append(texts, text)
+		}
+		locks[text] = append(locks[text], r.Lock)
 	}
-	for i := range texts {
-		texts[i] += ": " + locks[i]
+	for i, text := range texts {
+		texts[i] = text + ": " + strings.Join(locks[text], ", ")
 	}
 	return texts
 }
