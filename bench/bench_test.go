@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
@@ -67,6 +67,11 @@ func oneLine(t *testing.T, text, want string) {
 	require.True(t, strings.HasPrefix(text, "bench: "), text)
 }
 
+// keys are names in JSON, and of columns in CSV, that programs of others rely on.
+var keys = []string{
+	"lock", "server", "goroutines", "sessions", "times", "round", "count", "rtt_ns", "elapsed_ns", "requests", "watch_events", "bytes", "error",
+}
+
 func TestEveryStepCountsToN(t *testing.T) {
 	beside(t)
 	file := filepath.Join(t.TempDir(), "out.json")
@@ -82,9 +87,8 @@ func TestEveryStepCountsToN(t *testing.T) {
 
 	rows := written[[]map[string]any](t, file)
 	require.Len(t, rows, 2*2*len(contestants))
-	turn := []string{}
 	for _, row := range rows {
-		for _, key := range []string{"lock", "server", "goroutines", "sessions", "round", "count", "elapsed_ns", "requests", "watch_events", "bytes", "error"} {
+		for _, key := range keys {
 			require.Contains(t, row, key)
 		}
 		require.Equal(t, row["goroutines"], row["count"])
@@ -92,35 +96,12 @@ func TestEveryStepCountsToN(t *testing.T) {
 		require.Greater(t, row["elapsed_ns"], 0.0)
 		require.Greater(t, row["bytes"], 300.0)
 		require.Empty(t, row["error"])
-		turn = append(turn, row["lock"].(string))
 	}
-	names := namesOf(contestants)
-	second := slices.Concat(names[1:], names[:1])
-	require.Equal(t, slices.Concat(names, second), turn[:2*len(names)], "the locks take turns, and each round begins with the next one")
-}
-
-func TestRequestsAreAsManyAsTheFormulaSays(t *testing.T) {
-	// Step 3 sends the same requests whatever the schedule, and fewer for
-	// contenders that find the queue empty.
-	rows, _ := results(t, "-n", "1,30", "-locks", "predecessor")
-	require.EqualValues(t, 3, rows[0].Requests, "alone: create, children, delete")
-	require.Zero(t, rows[0].WatchEvents)
-	require.LessOrEqual(t, rows[1].Requests, int64(5*30-2))
-	require.Greater(t, rows[1].Requests, int64(3*30))
-}
-
-func TestEachContenderCanHaveASession(t *testing.T) {
-	beside(t)
-	status, stdout, stderr := bench(t, "-n", "8", "-sessions", "8")
-	require.Zero(t, status, stderr)
-	require.Contains(t, stdout, "8 sessions")
 }
 
 func TestNothingIsLeftBehind(t *testing.T) {
 	beside(t)
-	srv := zkserver.Run(t)
-	addr, err := srv.Listen()
-	require.NoError(t, err)
+	srv, addr := listen(t)
 	conn, err := zkconn.Connect(t.Context(), []string{addr}, 10*time.Second)
 	require.NoError(t, err)
 	_, err = conn.Create("/mine", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
@@ -242,35 +223,28 @@ func TestALockThatDoesNotLockFails(t *testing.T) {
 	require.Contains(t, stdout, "FAILED")
 }
 
-// watching counts the waits that a failing lock has begun.
+// waitsInVain makes a contender of a lock that no contender gets.
+func waitsInVain(conn *zk.Conn, path string) locker {
+	return fake{lock: func() error {
+		_, _, changed, err := conn.ExistsW(path + "/never")
+		if err != nil {
+			return err
+		}
+		watching.Add(1)
+		return (<-changed).Err
+	}}
+}
+
+// watching counts the waits that such contenders have begun.
 var watching atomic.Int64
-
-// failingLock is a lock whose second contender fails while the others wait.
-type failingLock struct {
-	conn *zk.Conn
-	path string
-	bad  bool
-}
-
-func (l failingLock) Lock() error {
-	if l.bad {
-		return zk.ErrNoAuth
-	}
-	_, _, changed, err := l.conn.ExistsW(l.path + "/never")
-	if err != nil {
-		return err
-	}
-	watching.Add(1)
-	return (<-changed).Err
-}
-
-func (l failingLock) Unlock() error { return nil }
 
 func TestAContenderThatFailsEndsTheRun(t *testing.T) {
 	made := 0
 	compete(t, contestant{name: "naive", new: func(conn *zk.Conn, path string) locker {
-		made++
-		return failingLock{conn, path, made == 2}
+		if made++; made == 2 {
+			return fake{lock: func() error { return zk.ErrNoAuth }}
+		}
+		return waitsInVain(conn, path) // until the second one fails
 	}})
 	untried(t)
 	file := filepath.Join(t.TempDir(), "out.json")
@@ -279,15 +253,11 @@ func TestAContenderThatFailsEndsTheRun(t *testing.T) {
 	require.Contains(t, stderr, "naive with 10 goroutines on ")
 	require.Contains(t, stderr, zk.ErrNoAuth.Error())
 	require.Regexp(t, `(?m)^naive +10 +FAILED +- +- +- +- +- +-$`, stdout)
-	b, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Regexp(t, `"error": "session 0x[0-9a-f]+: `+zk.ErrNoAuth.Error(), string(b))
+	require.Regexp(t, "^session 0x[0-9a-f]+: "+zk.ErrNoAuth.Error(), written[[]report.Run](t, file)[0].Error)
 }
 
 func TestALostSessionEndsTheRun(t *testing.T) {
-	srv := zkserver.Run(t)
-	addr, err := srv.Listen()
-	require.NoError(t, err)
+	srv, addr := listen(t)
 	untried(t)
 	// When the tenth delete comes, the session of the contenders expires.
 	deletes := 0
@@ -315,7 +285,7 @@ func TestCtrlCPrintsWhatIsFinished(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	stuck := contestant{name: "stuck", new: func(conn *zk.Conn, path string) locker {
 		interrupt()
-		return failingLock{conn, path, false}
+		return waitsInVain(conn, path)
 	}}
 	compete(t, contestants[0], stuck)
 	untried(t)
@@ -325,9 +295,7 @@ func TestCtrlCPrintsWhatIsFinished(t *testing.T) {
 	require.Regexp(t, `(?m)^naive +10 +10 `, stdout)
 	require.NotContains(t, stdout, "stuck")
 	require.True(t, strings.HasSuffix(stderr, "bench: interrupted\n"), stderr)
-	b, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Contains(t, string(b), `"lock": "naive"`)
+	require.Equal(t, "naive", written[[]report.Run](t, file)[0].Lock)
 }
 
 // TestTheReadmeShowsWhatIsPrinted compares the README's transcript with what

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -164,15 +163,6 @@ func TestALockThatLetsEverybodyInFailsInTheSecondTable(t *testing.T) {
 	require.Regexp(t, `(?m)^forgets +50 +FAILED +- +- +- +-$`, stdout)
 }
 
-func TestANumberWithoutAUnitFailsWithItsUnit(t *testing.T) {
-	var d time.Duration
-	require.NoError(t, duration{&d, "s"}.Set("1m30s"))
-	require.Equal(t, 90*time.Second, d)
-	require.EqualError(t, duration{&d, "s"}.Set("5"), "it has no unit: write 5s")
-	require.EqualError(t, duration{&d, "ms"}.Set("20"), "it has no unit: write 20ms")
-	require.EqualError(t, duration{&d, "s"}.Set("5 s"), "it is not a time such as 5s")
-}
-
 func TestTwoFlagsCannotNameOneFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "out")
@@ -201,10 +191,4 @@ func TestTheHeadSaysWhatIsMeasured(t *testing.T) {
 	l.sessions, l.times = 3, 20
 	require.Equal(t, "3 sessions, each 20 times: lock, num++, unlock. A round trip to the server is made 20ms longer.",
 		config{loads: []load{l}, rtt: 20 * time.Millisecond}.each())
-	var r report.Run
-	b, err := json.Marshal(r)
-	require.NoError(t, err)
-	for _, name := range []string{"times", "rtt_ns"} {
-		require.Contains(t, string(b), `"`+name+`":`)
-	}
 }

@@ -18,6 +18,13 @@ import (
 	cable "example.com/zklock/internal/proxy"
 )
 
+// opens has the arena of a lock opened by another function.
+func opens(t *testing.T, lock string, open func(ctx context.Context, spec string) (arena, error)) {
+	usual := arenas[lock]
+	arenas[lock] = open
+	t.Cleanup(func() { arenas[lock] = usual })
+}
+
 // brokenArena has locks that are wrong in one way or another.
 type brokenArena struct{ contender func() otherLocker }
 
@@ -40,8 +47,6 @@ func (l *brokenLock) Unlock(context.Context) error   { return nil }
 func (l *brokenLock) Attempts() int64                { return l.attempts.Load() }
 
 func TestAnOtherLockThatIsWrongEndsTheBenchmark(t *testing.T) {
-	patience := trialPatience
-	t.Cleanup(func() { trialPatience = patience })
 	wholeTrials(t)
 	for _, c := range []struct {
 		name string
@@ -68,16 +73,14 @@ func TestAnOtherLockThatIsWrongEndsTheBenchmark(t *testing.T) {
 		}, "Lock panicked: no lock"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			trialPatience = 2 * time.Minute
+			set(t, &trialPatience, 2*time.Minute)
 			if c.name == "hangs" { // only this one has to wait for its end
-				trialPatience = time.Second
+				set(t, &trialPatience, time.Second)
 			}
-			old := arenas["redis"]
-			t.Cleanup(func() { arenas["redis"] = old })
-			arenas["redis"] = func(context.Context, string) (arena, error) {
+			opens(t, "redis", func(context.Context, string) (arena, error) {
 				lock := c.lock()
 				return brokenArena{func() otherLocker { return &brokenLock{lock: lock} }}, nil
-			}
+			})
 			status, stdout, stderr := bench(t, "-locks", "redis", "-n", "5")
 			require.Equal(t, exitFailure, status)
 			require.Contains(t, stderr, c.want)
@@ -112,13 +115,11 @@ func (l *yieldingLock) Attempts() int64              { return l.attempts.Load() 
 
 func TestATrialWaitsUntilAnOtherLockHasAsked(t *testing.T) {
 	wholeTrials(t)
-	old := arenas["redis"]
-	t.Cleanup(func() { arenas["redis"] = old })
-	arenas["redis"] = func(context.Context, string) (arena, error) {
+	opens(t, "redis", func(context.Context, string) (arena, error) {
 		free := make(chan struct{}, trialContenders)
 		free <- struct{}{}
 		return brokenArena{func() otherLocker { return &yieldingLock{free: free} }}, nil
-	}
+	})
 	status, _, stderr := bench(t, "-locks", "redis", "-n", "5")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "tried with 5 contenders")
@@ -131,21 +132,24 @@ func TestAnOtherServerThatIsKilledIsOneLine(t *testing.T) {
 	require.NoError(t, server.Start())
 	defer server.Close()
 	untried(t)
-	old := arenas["redis"]
-	t.Cleanup(func() { arenas["redis"] = old })
-	arenas["redis"] = func(ctx context.Context, spec string) (arena, error) {
-		a, err := old(ctx, spec)
+	opens(t, "redis", func(ctx context.Context, spec string) (arena, error) {
+		a, err := openRedis(ctx, spec)
 		return killingArena{a, server.Close}, err
-	}
+	})
 	status, stdout, stderr := bench(t, "-locks", "redis", "-n", "50", "-redis", server.Addr())
 	require.Equal(t, exitFailure, status)
 	require.Regexp(t, `(?m)^redis +50 +FAILED`, stdout)
-	lines := strings.Split(strings.TrimSpace(stderr), "\n")
-	last := lines[len(lines)-1]
-	require.Contains(t, last, "bench: redis with 50 goroutines on Redis ")
-	for _, line := range lines[:len(lines)-1] {
-		require.True(t, strings.HasSuffix(line, " …"), line)
+	oneLine(t, complaint(stderr), "bench: redis with 50 goroutines on Redis ")
+}
+
+// complaint is what stderr has besides the progress.
+func complaint(stderr string) (lines string) {
+	for line := range strings.Lines(stderr) {
+		if !strings.HasSuffix(line, " …\n") {
+			lines += line
+		}
 	}
+	return lines
 }
 
 // killingArena kills the server once some contenders have locked.
@@ -184,12 +188,11 @@ func TestAnOtherServerThatIsStoppedIsOneLine(t *testing.T) {
 	}
 	untried(t)
 	line, via := databasetest.Via(t, spec)
-	old := arenas["sqlrow"]
-	t.Cleanup(func() { arenas["sqlrow"] = old })
-	arenas["sqlrow"] = func(ctx context.Context, _ string) (arena, error) {
-		a, err := old(ctx, via)
+	open := arenas["sqlrow"]
+	opens(t, "sqlrow", func(ctx context.Context, _ string) (arena, error) {
+		a, err := open(ctx, via)
 		return silencingArena{killingArena{a, func() { line.Silence(cable.ToServer, cable.ToClient) }}}, err
-	}
+	})
 	status, stdout, stderr := bench(t, "-locks", "sqlrow", "-n", "50", "-limit", "5m", "-sql", spec)
 	line.Heal()
 	require.Equal(t, exitFailure, status)

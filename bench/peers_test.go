@@ -73,6 +73,7 @@ func TestPeersCountToN(t *testing.T) {
 	rs, stdout := results(t, "-n", "10,30", "-locks", strings.Join(names, ","))
 	require.Len(t, rs, 2*len(names))
 	require.Regexp(t, `(?m)^zk\.Lock +30 +30 `, stdout)
+	require.Regexp(t, `(?m)^floor +30 +no lock `, stdout, "it says that it is none")
 	for _, r := range rs {
 		require.Equal(t, r.Goroutines, r.Count)
 	}
@@ -87,20 +88,10 @@ func TestAloneTheMinimumIsTwoRequests(t *testing.T) {
 	}
 }
 
-func TestTheFloorSendsOneCreateAndOneDeleteEach(t *testing.T) {
-	rs, stdout := results(t, "-n", "1,40", "-locks", "floor", "-sessions", "1")
-	require.EqualValues(t, 2, rs[0].Requests)
-	require.EqualValues(t, 2*40, rs[1].Requests)
-	require.Zero(t, rs[1].WatchEvents)
-	require.Regexp(t, `(?m)^floor +40 +no lock `, stdout, "it says that it is none")
-}
-
 // The floor deletes in the order of the queue, each when the one before has
 // been deleted, and none before all have been made.
 func TestTheFloorKeepsItsOrder(t *testing.T) {
-	srv := zkserver.Run(t)
-	addr, err := srv.Listen()
-	require.NoError(t, err)
+	srv, addr := listen(t)
 	var deleted []string
 	made := 0
 	srv.Hold(func(r zkserver.Request) bool {
@@ -120,9 +111,7 @@ func TestTheFloorKeepsItsOrder(t *testing.T) {
 }
 
 func TestAFloorThatFailsEndsAllItsContenders(t *testing.T) {
-	srv := zkserver.Run(t)
-	addr, err := srv.Listen()
-	require.NoError(t, err)
+	srv, addr := listen(t)
 	made := 0
 	fault := srv.Hold(func(r zkserver.Request) bool {
 		if r.Op == jute.OpCreate && filepath.Base(r.Path) == "lock-" {
@@ -192,9 +181,7 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 	}
 	for name, want := range all {
 		// The session timeout is two ticks: no lease is proved while the machine is stopped.
-		srv := zkserver.Run(t, zkserver.WithTick(time.Minute))
-		addr, err := srv.Listen()
-		require.NoError(t, err)
+		srv, addr := listen(t, zkserver.WithTick(time.Minute))
 		// Others can go on while a delete is held: each has a connection.
 		first := srv.Hold(func(r zkserver.Request) bool {
 			return r.Op == jute.OpDelete && filepath.Base(filepath.Dir(r.Path)) == "lock"

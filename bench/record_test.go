@@ -146,10 +146,7 @@ func TestAWrongRecordingIsFound(t *testing.T) {
 		"a request is counted too few": func(f *film.Film) { f.Counters.Requests-- },
 		"two hold the lock": func(f *film.Film) {
 			for i, m := range f.Marks {
-				if m.State == "unlocks" {
-					f.Marks[i].Who = "nobody"
-				}
-				if m.State == "done" {
+				if m.State == "unlocks" || m.State == "done" {
 					f.Marks[i].Who = "nobody"
 				}
 			}
