@@ -111,19 +111,17 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 			b.endCurator()
 		}
 		if err := b.runRound(ctx, j); err != nil {
-			b.notRun(j.contestant, j.load)
+			if !errors.Is(err, errInterrupted) {
+				b.notRun(j.contestant, j.load)
+			}
 			return err
 		}
 	}
 	return nil
 }
 
-// notRun adds a row for each lock and load that has none, because a lock
-// failed. An interrupted benchmark has no such rows.
+// notRun adds a row for each lock and load that has none, because a lock failed.
 func (b *benchmark) notRun(failed contestant, with load) {
-	if i := len(b.results) - 1; i < 0 || b.results[i].Status != report.StatusFailed {
-		return
-	}
 	why := fmt.Sprintf("not run: %s with %d failed", failed.name, with.n)
 	for _, l := range b.cfg.loads {
 		for _, c := range b.cfg.locks {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // others are the locks of docs/other-locks: the articles' locks that are not on
@@ -50,10 +51,13 @@ type arena interface {
 	close(ctx context.Context) error
 }
 
+// answerTimeout is the time that a server of a watchedArena may take to answer.
+const answerTimeout = 5 * time.Second
+
 // A watchedArena has a client that waits long for a server that goes away in the
 // middle.
 type watchedArena interface {
-	// answers sends a request that is not counted, and waits for seconds.
+	// answers sends a request that is not counted, and waits for answerTimeout.
 	answers(ctx context.Context) error
 }
 

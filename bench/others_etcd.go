@@ -84,8 +84,6 @@ func (a *etcdArena) begin(ctx context.Context, n int) (func() otherLocker, error
 // uncountedKey marks the ctx of a request that is not a contender's.
 type uncountedKey struct{}
 
-const answerTimeout = 5 * time.Second
-
 // The client waits for a server that has gone until its leases have ended.
 func (a *etcdArena) answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, uncountedKey{}, true), answerTimeout)
@@ -100,9 +98,7 @@ func (a *etcdArena) count(context.Context) (int, error) { return 0, nil }
 func (a *etcdArena) sent() int64                        { return a.requests.Load() }
 
 func (a *etcdArena) end(ctx context.Context) error {
-	probe, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	if _, err := a.client.Get(probe, a.prefix); err != nil {
+	if a.answers(ctx) != nil {
 		return nil // no server is there; the keys go with their leases, etcdTTL after it is back
 	}
 	var wg sync.WaitGroup

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"time"
 
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/sqlforupdate"
@@ -114,15 +113,13 @@ func (a *sqlArena) answers(ctx context.Context) error {
 	if a.watcher == nil {
 		return nil // it is part of the process
 	}
-	ctx, cancel := context.WithTimeout(ctx, sqlAnswerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	if err := a.watcher.PingContext(ctx); err != nil {
-		return fmt.Errorf("no answer within %v: %w", sqlAnswerTimeout, database.Explain(ctx, err))
+		return fmt.Errorf("no answer within %v: %w", answerTimeout, database.Explain(ctx, err))
 	}
 	return nil
 }
-
-const sqlAnswerTimeout = 5 * time.Second
 
 func (a *sqlArena) end(ctx context.Context) error {
 	err := a.answers(ctx) // else each connection of the pool would wait
