@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -33,9 +34,19 @@ func bench(t *testing.T, args ...string) (status int, stdout, stderr string) {
 
 func benchWith(t *testing.T, ctx context.Context, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
+	return runWithOutput(ctx, onReal(t, args)...)
+}
+
+// onReal has the benchmark run against the ZooKeeper that ZK names.
+func onReal(t *testing.T, args []string) []string {
 	if zoo := locktest.Real(t); zoo != nil {
 		args = append([]string{"-zk", strings.Join(zoo.Servers(), ","), "-warmup", "100ms"}, args...)
 	}
+	return args
+}
+
+// runWithOutput is run with its output in strings.
+func runWithOutput(ctx context.Context, args ...string) (status int, stdout, stderr string) {
 	var out, errOut bytes.Buffer
 	status = run(ctx, args, &out, &errOut)
 	return status, out.String(), errOut.String()
@@ -172,13 +183,6 @@ func TestAnErrorIsOneLine(t *testing.T) {
 	}
 }
 
-func TestHelp(t *testing.T) {
-	status, stdout, stderr := bench(t, "-help")
-	require.Zero(t, status)
-	require.Empty(t, stderr)
-	require.Contains(t, stdout, "-sessions")
-}
-
 // A fake is a lock with these functions. Without them it lets everybody in.
 type fake struct{ lock, unlock func() error }
 
@@ -256,29 +260,37 @@ func TestAContenderThatFailsEndsTheRun(t *testing.T) {
 	require.Regexp(t, "^session 0x[0-9a-f]+: "+zk.ErrNoAuth.Error(), written[[]report.Run](t, file)[0].Error)
 }
 
+// ofLock reports whether a request is of this kind, and for a node below the lock's path.
+func ofLock(r zkserver.Request, op jute.Op) bool {
+	return r.Op == op && path.Base(path.Dir(r.Path)) == "lock"
+}
+
+// The session of the contenders expires at the tenth request of a kind. Those of the
+// floor that wait for their turn ask no server.
 func TestALostSessionEndsTheRun(t *testing.T) {
 	srv, addr := listen(t)
 	untried(t)
-	// When the tenth delete comes, the session of the contenders expires.
-	deletes := 0
-	var victim int64
-	fault := srv.Hold(func(r zkserver.Request) bool {
-		if r.Op == jute.OpDelete {
-			deletes++
-			victim = r.Session
-		}
-		return deletes == 10
-	})
-	go func() {
-		<-fault.Hit()
-		srv.Expire(victim)
-		fault.Release()
-	}()
-	status, stdout, stderr := benchWith(t, t.Context(), "-zk", addr, "-warmup", "0s", "-n", "50", "-locks", "predecessor")
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "predecessor with 50 goroutines on "+addr)
-	require.Contains(t, stdout, "FAILED")
-	require.Empty(t, srv.Children("/zklock-bench"))
+	for _, tc := range []struct {
+		lock string
+		op   jute.Op
+	}{{"predecessor", jute.OpDelete}, {"floor", jute.OpCreate}, {"floor", jute.OpDelete}} {
+		requests := 0
+		fault := srv.Hold(func(r zkserver.Request) bool {
+			if ofLock(r, tc.op) {
+				requests++
+			}
+			return requests == 10
+		})
+		go func() {
+			srv.Expire((<-fault.Hit()).Session)
+			fault.Release()
+		}()
+		status, stdout, stderr := benchWith(t, t.Context(), "-zk", addr, "-warmup", "0s", "-n", "50", "-locks", tc.lock)
+		require.Equal(t, exitFailure, status)
+		require.Contains(t, stderr, tc.lock+" with 50 goroutines on "+addr)
+		require.Contains(t, stdout, "FAILED")
+		require.Empty(t, srv.Children("/zklock-bench"))
+	}
 }
 
 func TestCtrlCPrintsWhatIsFinished(t *testing.T) {
@@ -307,12 +319,12 @@ func TestTheReadmeShowsWhatIsPrinted(t *testing.T) {
 	found := regexp.MustCompile("(?s)\\$ go run ./bench (-n) 1000\n(.*?)```").FindStringSubmatch(string(b))
 	require.NotNil(t, found)
 	transcript := found[2]
-	var out, errOut bytes.Buffer
-	require.Zero(t, run(t.Context(), []string{found[1], "5"}, &out, &errOut), errOut.String())
+	status, stdout, stderr := runWithOutput(t.Context(), found[1], "5")
+	require.Zero(t, status, stderr)
 	shape := func(s string) string {
 		s = regexp.MustCompile(`(?m)^(\w+) +\d+ +\d+ .*$`).ReplaceAllString(s, "$1 #")
 		s = regexp.MustCompile(` +`).ReplaceAllString(s, " ")
 		return strings.TrimSpace(s)
 	}
-	require.Equal(t, shape(out.String()), shape(transcript))
+	require.Equal(t, shape(stdout), shape(transcript))
 }

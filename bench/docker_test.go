@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"strings"
@@ -37,9 +36,8 @@ func TestTheLeaderIsKilledInTheMiddle(t *testing.T) {
 	}
 	end := make(chan ended, 1)
 	go func() {
-		var out, errOut bytes.Buffer
-		status := run(t.Context(), []string{"-zk", strings.Join(zoo.Servers(), ","), "-n", "1000", "-locks", "predecessor", "-warmup", "0s"}, &out, &errOut)
-		end <- ended{status, out.String(), errOut.String()}
+		status, stdout, stderr := runWithOutput(t.Context(), "-zk", strings.Join(zoo.Servers(), ","), "-n", "1000", "-locks", "predecessor", "-warmup", "0s")
+		end <- ended{status, stdout, stderr}
 	}()
 	select {
 	case <-counted:

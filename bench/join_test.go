@@ -117,20 +117,28 @@ func (c *child) name() string {
 
 const patience = 5 * time.Minute
 
+// line returns the next line of stderr, false if the process has ended.
+func (c *child) line() (line string, ok bool) {
+	c.t.Helper()
+	select {
+	case line, ok = <-c.lines:
+		if ok {
+			c.stderr = append(c.stderr, line)
+		}
+	case <-time.After(patience):
+		require.Fail(c.t, "it neither ends nor says more", "%q", c.stderr)
+	}
+	return line, ok
+}
+
 // says waits for a line on stderr.
 func (c *child) says(want string) {
 	c.t.Helper()
-	late := time.After(patience)
 	for {
-		select {
-		case line, ok := <-c.lines:
-			require.True(c.t, ok, "it ended, and did not say %q: %q", want, c.stderr)
-			c.stderr = append(c.stderr, line)
-			if strings.Contains(line, want) {
-				return
-			}
-		case <-late:
-			require.Fail(c.t, "timeout", "it does not say %q: %q", want, c.stderr)
+		line, ok := c.line()
+		require.True(c.t, ok, "it ended, and did not say %q: %q", want, c.stderr)
+		if strings.Contains(line, want) {
+			return
 		}
 	}
 }
@@ -138,16 +146,8 @@ func (c *child) says(want string) {
 // ends waits for the end of the process, and returns the line that says why.
 func (c *child) ends(status int) string {
 	c.t.Helper()
-	late := time.After(patience)
 	for open := true; open; {
-		select {
-		case line, ok := <-c.lines:
-			if open = ok; ok {
-				c.stderr = append(c.stderr, line)
-			}
-		case <-late:
-			require.Fail(c.t, "timeout", "it does not end: %q", c.stderr)
-		}
+		_, open = c.line()
 	}
 	c.cmd.Wait()
 	c.noRaces()
@@ -302,18 +302,11 @@ func TestThePageShowsWhatIsPrinted(t *testing.T) {
 
 func TestAProcessAloneCanJoin(t *testing.T) {
 	srv, addr := listen(t)
-	status, stdout, stderr := runAlone(t, "-zk", addr, "-join", "-procs", "1",
+	status, stdout, stderr := runWithOutput(t.Context(), "-zk", addr, "-join", "-procs", "1",
 		"-n", "3", "-warmup", "0s", "-locks", "naive")
 	require.Zero(t, status, stderr)
 	require.Regexp(t, `(?m)^naive +3 +3 `, stdout)
 	nothingIsLeft(t, srv)
-}
-
-// runAlone is run with its output in strings.
-func runAlone(t *testing.T, args ...string) (status int, stdout, stderr string) {
-	var out, errOut bytes.Buffer
-	status = run(t.Context(), args, &out, &errOut)
-	return status, out.String(), errOut.String()
 }
 
 // Both hold the lock that is none, read the counter, and only then write it.
@@ -479,7 +472,7 @@ func TestWhatCannotJoin(t *testing.T) {
 		{[]string{"-procs", "3"}, "-procs: is for processes that take part with -join"},
 		{[]string{"-join", "-zk", "127.0.0.1:1", "-procs", "0"}, "-procs: 0 is not between 1 and 100"},
 	} {
-		status, _, stderr := runAlone(t, tc.args...)
+		status, _, stderr := runWithOutput(t.Context(), tc.args...)
 		require.Equal(t, exitUsage, status)
 		oneLine(t, stderr, tc.want)
 	}

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"example.com/zklock/bench/internal/report"
 	"github.com/go-zookeeper/zk"
@@ -183,12 +182,4 @@ func TestTwoFlagsCannotNameOneFile(t *testing.T) {
 	require.Equal(t, "mine", string(b), "nothing was written")
 	status, _, stderr := bench(t, "-json", os.DevNull, "-csv", os.DevNull, "-n", "2", "-locks", "naive")
 	require.Zero(t, status, stderr)
-}
-
-func TestTheHeadSaysWhatIsMeasured(t *testing.T) {
-	l := load{n: 5, sessions: 1, times: 1}
-	require.Equal(t, "1 shared session, each: lock, num++, unlock.", config{loads: []load{l}}.each())
-	l.sessions, l.times = 3, 20
-	require.Equal(t, "3 sessions, each 20 times: lock, num++, unlock. A round trip to the server is made 20ms longer.",
-		config{loads: []load{l}, rtt: 20 * time.Millisecond}.each())
 }

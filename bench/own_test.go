@@ -19,7 +19,6 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/zklock/bench/internal/report"
-	"example.com/zklock/internal/locktest"
 )
 
 // The folders of the steps, and of locks of readers.
@@ -54,6 +53,17 @@ func builtOnce(ctx context.Context, folders, tags []string, dir string) (string,
 	return whole()
 }
 
+// execute runs a program and returns its exit status and its output.
+func execute(t *testing.T, program string, args ...string) (status int, stdout, stderr string) {
+	var out, errOut bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := cmd.Run(); err != nil {
+		require.ErrorAs(t, err, new(*exec.ExitError))
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errOut.String()
+}
+
 // removing removes the program after the tests.
 type removing struct{ goleak.TestingM }
 
@@ -69,16 +79,7 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 	program, err := whole()
 	require.NoError(t, err)
 	bench := func(t *testing.T, args ...string) (status int, stdout, stderr string) {
-		if zoo := locktest.Real(t); zoo != nil {
-			args = append([]string{"-zk", strings.Join(zoo.Servers(), ","), "-warmup", "0s"}, args...)
-		}
-		var out, errOut bytes.Buffer
-		cmd := exec.CommandContext(t.Context(), program, args...)
-		cmd.Stdout, cmd.Stderr = &out, &errOut
-		if err := cmd.Run(); err != nil {
-			require.ErrorAs(t, err, new(*exec.ExitError))
-		}
-		return cmd.ProcessState.ExitCode(), out.String(), errOut.String()
+		return execute(t, program, onReal(t, args)...)
 	}
 	for name, want := range map[string]string{
 		"everybody": "a contender got the lock although its holder had not unlocked: two goroutines held the lock at once",

@@ -96,9 +96,9 @@ func TestTheFloorKeepsItsOrder(t *testing.T) {
 	made := 0
 	srv.Hold(func(r zkserver.Request) bool {
 		switch {
-		case r.Op == jute.OpCreate && filepath.Base(r.Path) == "lock-":
+		case ofLock(r, jute.OpCreate):
 			made++
-		case r.Op == jute.OpDelete && filepath.Base(filepath.Dir(r.Path)) == "lock":
+		case ofLock(r, jute.OpDelete):
 			require.Equal(t, 20, made)
 			deleted = append(deleted, filepath.Base(r.Path))
 		}
@@ -108,35 +108,6 @@ func TestTheFloorKeepsItsOrder(t *testing.T) {
 	require.Zero(t, status, stderr)
 	require.Len(t, deleted, 20)
 	require.IsIncreasing(t, deleted)
-}
-
-func TestAFloorThatFailsEndsAllItsContenders(t *testing.T) {
-	srv, addr := listen(t)
-	made := 0
-	fault := srv.Hold(func(r zkserver.Request) bool {
-		if r.Op == jute.OpCreate && filepath.Base(r.Path) == "lock-" {
-			made++
-		}
-		return made == 10
-	})
-	go func() {
-		srv.Expire((<-fault.Hit()).Session)
-		fault.Release()
-	}()
-	status, stdout, stderr := benchWith(t, t.Context(), "-zk", addr, "-warmup", "0s", "-n", "20", "-locks", "floor")
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "floor with 20 goroutines on ")
-	require.Contains(t, stdout, "FAILED")
-}
-
-func TestAllNamesThePeersAsWell(t *testing.T) {
-	compete(t, contestants[2])
-	cfg, err := parseFlags([]string{"-locks", "all"}, nil)
-	require.NoError(t, err)
-	require.Len(t, cfg.locks, 1+len(peers))
-	cfg, err = parseFlags(nil, nil)
-	require.NoError(t, err)
-	require.Len(t, cfg.locks, 1)
 }
 
 // Locks that have one value per session get one per session, and again in each
@@ -183,9 +154,7 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 		// The session timeout is two ticks: no lease is proved while the machine is stopped.
 		srv, addr := listen(t, zkserver.WithTick(time.Minute))
 		// Others can go on while a delete is held: each has a connection.
-		first := srv.Hold(func(r zkserver.Request) bool {
-			return r.Op == jute.OpDelete && filepath.Base(filepath.Dir(r.Path)) == "lock"
-		})
+		first := srv.Hold(func(r zkserver.Request) bool { return ofLock(r, jute.OpDelete) })
 		go func() {
 			defer first.Release()
 			for end := time.Now().Add(patience); len(srv.Watches()) < int(want.wakeUps) && time.Now().Before(end); {

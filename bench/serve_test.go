@@ -52,12 +52,12 @@ func TestServeServesTheEmbeddedServerUntilCtrlC(t *testing.T) {
 	require.NoError(t, err)
 	conn.Close()
 	// The benchmark, as the last line says.
-	status, table, errOut := runAlone(t, "-zk", addr, "-n", "3", "-locks", "naive", "-warmup", "0s")
+	status, table, errOut := runWithOutput(t.Context(), "-zk", addr, "-n", "3", "-locks", "naive", "-warmup", "0s")
 	require.Zero(t, status, errOut)
 	require.Contains(t, table, "ZooKeeper: "+addr)
 
 	// A second server cannot have the same port.
-	status, _, errOut = runAlone(t, "-serve", addr)
+	status, _, errOut = runWithOutput(t.Context(), "-serve", addr)
 	require.Equal(t, exitFailure, status)
 	oneLine(t, errOut, "-serve: "+addr+": ")
 	require.Contains(t, errOut, "address already in use")
@@ -123,7 +123,7 @@ func TestServeIsForLoopbackOnly(t *testing.T) {
 		{[]string{"-serve", ""}, "is not an address"},
 		{[]string{"-serve", "127.0.0.1:2181", "-n", "5"}, "-serve: it runs no benchmark, so it takes no other flags"},
 	} {
-		status, stdout, stderr := runAlone(t, tc.args...)
+		status, stdout, stderr := runWithOutput(t.Context(), tc.args...)
 		require.Equal(t, exitUsage, status, tc.args)
 		oneLine(t, stderr, tc.want)
 		require.Empty(t, stdout)
