@@ -85,7 +85,7 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 	}
 	defer b.admin.Close()
 	if b.cfg.join {
-		defer func() { err = b.leave(ctx, err) }()
+		defer func() { err = b.group.Leave(err, ctx.Err() != nil, b.bounded) }()
 		if err := b.join(ctx); err != nil {
 			return err
 		}
@@ -360,17 +360,14 @@ func panicPlace() string {
 	pcs := make([]uintptr, 32)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
 	panicking := false
-	for {
-		f, more := frames.Next()
+	for f, more := frames.Next(); more; f, more = frames.Next() {
 		inRuntime := strings.HasPrefix(f.Function, "runtime.")
 		if panicking && !inRuntime {
 			return fmt.Sprintf(" (%s:%d)", filepath.Base(f.File), f.Line)
 		}
 		panicking = panicking || inRuntime
-		if !more {
-			return ""
-		}
 	}
+	return ""
 }
 
 // sleep returns false if ctx ends first. In a test of the benchmark half a

@@ -19,7 +19,6 @@ type config struct {
 	args    []string // as given
 	zk      string
 	locks   []contestant
-	servers map[string]string // of others, by flag
 	loads   []load
 	rounds  int
 	warmup  time.Duration
@@ -191,13 +190,13 @@ func (f *flags) lockNames(cfg *config) error {
 
 // servers puts the locks that are not on ZooKeeper on their servers.
 func (f *flags) servers(cfg *config) (err error) {
-	cfg.servers = map[string]string{"sql": *f.sql, "redis": *f.redis, "etcd": *f.etcd}
-	if cfg.locks, err = onServers(cfg.locks, cfg.servers); err != nil {
+	specs := map[string]string{"sql": *f.sql, "redis": *f.redis, "etcd": *f.etcd}
+	if cfg.locks, err = onServers(cfg.locks, specs); err != nil {
 		return err
 	}
 	for _, name := range []string{"sql", "redis", "etcd"} {
 		if f.given[name] && !slices.ContainsFunc(cfg.locks, func(c contestant) bool { return c.other != nil && c.other.flag == name }) {
-			return fmt.Errorf("-%s: -locks names no lock that runs there; add %s", name, "others")
+			return fmt.Errorf("-%s: -locks names no lock that runs there; add others", name)
 		}
 	}
 	return nil

@@ -461,19 +461,3 @@ func TestAServerThatGoesAwayEndsAll(t *testing.T) {
 		require.Contains(t, c.ends(exitFailure), "no server has answered for 1s: "+addr)
 	}
 }
-
-func TestWhatCannotJoin(t *testing.T) {
-	for _, tc := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"-join"}, "-join: other processes cannot reach a server of this process"},
-		{[]string{"-join", "-zk", "docker:3"}, "-join: other processes cannot reach"},
-		{[]string{"-procs", "3"}, "-procs: is for processes that take part with -join"},
-		{[]string{"-join", "-zk", "127.0.0.1:1", "-procs", "0"}, "-procs: 0 is not between 1 and 100"},
-	} {
-		status, _, stderr := runWithOutput(t.Context(), tc.args...)
-		require.Equal(t, exitUsage, status)
-		oneLine(t, stderr, tc.want)
-	}
-}

@@ -164,13 +164,3 @@ func (b *benchmark) closeArenas() (err error) {
 	}
 	return err
 }
-
-// arenaLines are the lines on the servers in the head of the output.
-func (b *benchmark) arenaLines() (lines []string) {
-	for _, c := range b.cfg.locks {
-		if a := b.arenas[c.name]; a != nil {
-			lines = append(lines, fmt.Sprintf("%s: %v", c.name, a))
-		}
-	}
-	return lines
-}

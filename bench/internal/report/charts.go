@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"image/color"
 	"maps"
@@ -111,6 +110,7 @@ func elapsedChart(groups []Group) (*picture, error) {
 	slices.Sort(ns)
 	p := newPicture("elapsed", "N contenders", slices.Compact(ns))
 	p.logTime(&p.Y)
+	ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
 	names := series(groups)
 	for _, name := range names {
 		var points plotter.XYs
@@ -120,12 +120,11 @@ func elapsedChart(groups []Group) (*picture, error) {
 			if g.name() != name {
 				continue
 			}
-			ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
 			median := ms(g.elapsed())
 			points = append(points, plotter.XY{X: float64(g.n), Y: median})
 			spread = append(spread, struct{ Low, High float64 }{
-				median - ms(g.least(func(r Run) time.Duration { return r.Elapsed })),
-				ms(g.most(func(r Run) time.Duration { return r.Elapsed })) - median,
+				median - ms(g.fastest()),
+				ms(g.slowest()) - median,
 			})
 			if !g.cold {
 				article = g.about().Article
@@ -146,10 +145,9 @@ func elapsedChart(groups []Group) (*picture, error) {
 		p.Add(bars)
 
 		var articleTimes plotter.XYs
-		for n, d := range article {
-			articleTimes = append(articleTimes, plotter.XY{X: float64(n), Y: float64(d) / 1e6})
+		for _, n := range slices.Sorted(maps.Keys(article)) {
+			articleTimes = append(articleTimes, plotter.XY{X: float64(n), Y: ms(article[n])})
 		}
-		slices.SortFunc(articleTimes, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
 		if len(articleTimes) > 0 {
 			style.Dashes = []vg.Length{4, 3}
 			style.Width = 0.8

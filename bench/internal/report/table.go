@@ -166,8 +166,8 @@ func timesTable(results []Run) table {
 			continue
 		}
 		t.add(plain, g.name(), strconv.Itoa(g.n), strconv.Itoa(len(g.runs)),
-			bare(g.least(func(r Run) time.Duration { return r.Elapsed })), bare(g.elapsed()),
-			bare(g.most(func(r Run) time.Duration { return r.Elapsed })),
+			bare(g.fastest()), bare(g.elapsed()),
+			bare(g.slowest()),
 			bare(g.wait(func(r Run) time.Duration { return r.WaitP50 })),
 			bare(g.wait(func(r Run) time.Duration { return r.WaitP99 })),
 			bare(g.wait(func(r Run) time.Duration { return r.WaitMax })),
