@@ -6,7 +6,6 @@ import (
 	"context"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,16 +24,22 @@ func opens(t *testing.T, lock string, open func(ctx context.Context, spec string
 	t.Cleanup(func() { arenas[lock] = usual })
 }
 
-// brokenArena has locks that are wrong in one way or another.
-type brokenArena struct{ contender func() otherLocker }
+// brokenArena is a server with locks that are wrong in one way or another.
+type brokenArena struct {
+	arena
+	contender func() otherLocker
+}
 
-func (brokenArena) String() string                     { return "a server" }
-func (brokenArena) count(context.Context) (int, error) { return 0, nil }
-func (brokenArena) sent() int64                        { return 0 }
-func (brokenArena) end(context.Context) error          { return nil }
-func (brokenArena) close(context.Context) error        { return nil }
 func (a brokenArena) begin(context.Context, int) (func() otherLocker, error) {
 	return a.contender, nil
+}
+
+// breaks puts another lock in the place of that on Redis.
+func breaks(t *testing.T, contender func() otherLocker) {
+	opens(t, "redis", func(ctx context.Context, spec string) (arena, error) {
+		a, err := openRedis(ctx, spec)
+		return brokenArena{a, contender}, err
+	})
 }
 
 type brokenLock struct {
@@ -48,39 +53,28 @@ func (l *brokenLock) Attempts() int64                { return l.attempts.Load() 
 
 func TestAnOtherLockThatIsWrongEndsTheBenchmark(t *testing.T) {
 	wholeTrials(t)
+	var held atomic.Bool
 	for _, c := range []struct {
 		name string
-		lock func() func(ctx context.Context) error
+		lock func(ctx context.Context) error
 		want string
 	}{
-		{"lets everybody in", func() func(context.Context) error {
-			return func(context.Context) error { return nil }
-		}, cameInText + ": two goroutines held the lock at once"},
-		{"hangs", func() func(context.Context) error {
-			var first sync.Once
-			return func(ctx context.Context) error {
-				held := false
-				first.Do(func() { held = true })
-				if held {
-					return nil
-				}
-				<-ctx.Done()
-				return ctx.Err()
+		{"lets everybody in", func(context.Context) error { return nil }, cameInText + ": two goroutines held the lock at once"},
+		{"hangs", func(ctx context.Context) error {
+			if held.CompareAndSwap(false, true) {
+				return nil
 			}
+			<-ctx.Done()
+			return ctx.Err()
 		}, "it hangs"},
-		{"panics", func() func(context.Context) error {
-			return func(context.Context) error { panic("no lock") }
-		}, "Lock panicked: no lock"},
+		{"panics", func(context.Context) error { panic("no lock") }, "Lock panicked: no lock"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			set(t, &trialPatience, 2*time.Minute)
 			if c.name == "hangs" { // only this one has to wait for its end
 				set(t, &trialPatience, time.Second)
 			}
-			opens(t, "redis", func(context.Context, string) (arena, error) {
-				lock := c.lock()
-				return brokenArena{func() otherLocker { return &brokenLock{lock: lock} }}, nil
-			})
+			breaks(t, func() otherLocker { return &brokenLock{lock: c.lock} })
 			status, stdout, stderr := bench(t, "-locks", "redis", "-n", "5")
 			require.Equal(t, exitFailure, status)
 			require.Contains(t, stderr, c.want)
@@ -115,11 +109,9 @@ func (l *yieldingLock) Attempts() int64              { return l.attempts.Load() 
 
 func TestATrialWaitsUntilAnOtherLockHasAsked(t *testing.T) {
 	wholeTrials(t)
-	opens(t, "redis", func(context.Context, string) (arena, error) {
-		free := make(chan struct{}, trialContenders)
-		free <- struct{}{}
-		return brokenArena{func() otherLocker { return &yieldingLock{free: free} }}, nil
-	})
+	free := make(chan struct{}, trialContenders)
+	free <- struct{}{}
+	breaks(t, func() otherLocker { return &yieldingLock{free: free} })
 	status, _, stderr := bench(t, "-locks", "redis", "-n", "5")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "tried with 5 contenders")
