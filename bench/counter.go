@@ -72,7 +72,9 @@ type errStopped struct {
 func (e errStopped) Error() string { return fmt.Sprintf("stopped after %v", e.limit) }
 
 // An errCannotRun says what a contestant lacks.
-type errCannotRun struct{ error }
+type errCannotRun struct{ why error }
+
+func (e errCannotRun) Error() string { return "cannot run: " + e.why.Error() }
 
 // runAll tries every lock, then runs it with every number of goroutines, the
 // locks taking turns. It stops at the first run that fails.
@@ -155,13 +157,12 @@ func (b *benchmark) runRound(ctx context.Context, j job) error {
 	if err != nil {
 		r.Status, r.Error = report.StatusFailed, err.Error()
 	}
-	var cannot errCannotRun
 	switch {
 	case errors.As(err, new(errStopped)) && b.group == nil: // with one, the others would wait for this process
 		b.stopped[c.name] = n
 		r.Status, r.Error = report.StatusStopped, fmt.Sprintf("%v, at %d of %d", err, r.Count, l.count())
 		err = nil
-	case errors.As(err, &cannot):
+	case errors.As(err, new(errCannotRun)):
 		r.Status = report.StatusNone
 		if round > 1 {
 			return nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"strings"
 	"sync"
@@ -21,7 +20,7 @@ import (
 // reported separately, as round 0: a cold JVM is about half as fast.
 func (b *benchmark) runCurator(ctx context.Context, c contestant, r report.Run, step func()) (report.Run, error) {
 	if b.group != nil {
-		return r, errCannotRun{errors.New("cannot run: Curator does not take part with -join")}
+		return r, errCannotRun{errors.New("Curator does not take part with -join")}
 	}
 	if b.curator == nil {
 		cold, err := b.warmCurator(ctx, c, r)
@@ -93,8 +92,6 @@ func (b *benchmark) endCurator() {
 	}
 }
 
-const forEver = math.MaxInt64
-
 // round runs the counter once and notes how it went.
 func (j *jvm) round(ctx context.Context, b *benchmark, c contestant, r *report.Run, servers []string, step func()) error {
 	r.Client, r.Count = j.versions, 0
@@ -106,11 +103,7 @@ func (j *jvm) round(ctx context.Context, b *benchmark, c contestant, r *report.R
 	if _, err := io.WriteString(j.stdin, line); err != nil {
 		return j.died()
 	}
-	// The limit is only for the part that is timed.
-	timed, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	limit := time.AfterFunc(forEver, func() { stop(errStopped{b.cfg.limit}) })
-	defer limit.Stop()
+	timed := ctx // with the limit, from began to done
 	var turns []report.Turn
 	for {
 		line, err := j.readLine(timed)
@@ -122,12 +115,14 @@ func (j *jvm) round(ctx context.Context, b *benchmark, c contestant, r *report.R
 		switch word {
 		case "began":
 			if b.cfg.limit > 0 {
-				limit.Reset(b.cfg.limit)
+				var stop context.CancelFunc
+				timed, stop = context.WithTimeoutCause(ctx, b.cfg.limit, errStopped{b.cfg.limit})
+				defer stop()
 			}
 		case "at":
 			_, err = fmt.Sscan(rest, &r.Count)
 		case "done":
-			limit.Stop()
+			timed = ctx
 			_, err = fmt.Sscan(rest, (*int64)(&r.Elapsed), &r.Count)
 		case "turn":
 			var t report.Turn

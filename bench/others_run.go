@@ -17,7 +17,7 @@ const watchEvery = 2 * time.Second
 func (b *benchmark) runOther(ctx context.Context, c contestant, r report.Run, step func()) (_ report.Run, err error) {
 	a := b.arenas[c.name]
 	if a == nil {
-		return r, errCannotRun{fmt.Errorf("cannot run: it has no embedded server; name one that is running, -%s host:port", c.other.flag)}
+		return r, errCannotRun{fmt.Errorf("it has no embedded server; name one that is running, -%s host:port", c.other.flag)}
 	}
 	r.Client = ""
 	n := r.Goroutines
