@@ -144,7 +144,7 @@ func TestCuratorCountsToN(t *testing.T) {
 		require.EqualValues(t, 20, curator.Kinds["delete"])
 		require.Equal(t, 20+curator.Kinds["get"], curator.Kinds["children"])
 		// It may take back a watch that is not needed any more, by checkWatches.
-		require.LessOrEqual(t, float64(curator.Requests)-curator.OtherKinds(), 5*20-2.0)
+		require.LessOrEqual(t, curator.Requests-curator.OtherKinds(), int64(5*20-2))
 		require.Greater(t, curator.Requests, int64(3*20))
 	}
 }

@@ -117,7 +117,8 @@ func (j *jvm) died() error {
 	if _, after, ok := strings.Cut(said, "error: "); ok {
 		said = after // and not where in a file that is gone by now
 	}
-	said = firstLine(said)
+	said, _, _ = strings.Cut(strings.TrimSpace(said), "\n")
+	said = said[:min(len(said), 70)]
 	if strings.Contains(j.stderr.String(), "jdk.compiler") {
 		said = "java has no compiler with it (Debian: default-jdk-headless)"
 	}
@@ -136,9 +137,4 @@ func (j *jvm) end() {
 	for range j.lines {
 	}
 	os.RemoveAll(j.dir)
-}
-
-func firstLine(s string) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	return s[:min(len(s), 70)]
 }

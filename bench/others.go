@@ -68,9 +68,6 @@ type otherLocker interface {
 	Attempts() int64
 }
 
-// built reports whether this program can run it. Without a server it can say so.
-func (o *other) built() bool { return o.spec == "" || arenas[o.kind] != nil }
-
 // labelled is a server with a name of its own: label=spec.
 var labelled = regexp.MustCompile(`^([a-zA-Z0-9-]+)=(.+)$`)
 
@@ -112,16 +109,6 @@ func onServers(locks []contestant, servers map[string]string) (all []contestant,
 		}
 	}
 	return all, nil
-}
-
-// tagsOf are the build tags that some contestants need.
-func tagsOf(missing []contestant) (tags []string) {
-	for _, c := range missing {
-		if c.other != nil && !slices.Contains(tags, c.other.tag) {
-			tags = append(tags, c.other.tag)
-		}
-	}
-	return tags
 }
 
 // openArenas opens the servers of the locks, so that a wrong address or password

@@ -171,7 +171,7 @@ func requestsChart(groups []Group) (*picture, error) {
 				continue
 			}
 			n := float64(g.n)
-			measured = append(measured, plotter.XY{X: n, Y: max(g.each(func(r Run) float64 { return float64(r.Requests) }), 0.1)}) // the axis has no 0
+			measured = append(measured, plotter.XY{X: n, Y: max(g.each(func(r Run) int64 { return r.Requests }), 0.1)}) // the axis has no 0
 			if r := g.runs[0]; r.Predicted > 0 {
 				predicted = append(predicted, plotter.XY{X: n, Y: r.Predicted / n})
 			}

@@ -91,12 +91,12 @@ func (g Group) slowest() time.Duration { return slices.MaxFunc(g.runs, byElapsed
 func byElapsed(a, b Run) int { return cmp.Compare(a.Elapsed, b.Elapsed) }
 
 // each is the median of a figure, divided by the count.
-func (g Group) each(f func(Run) float64) float64 {
-	return g.median(func(r Run) float64 { return f(r) / float64(max(r.Count, 1)) })
+func (g Group) each(f func(Run) int64) float64 {
+	return g.median(func(r Run) float64 { return float64(f(r)) / float64(max(r.Count, 1)) })
 }
 
 // perAcquisition prints each; a dash where nothing was counted.
-func (g Group) perAcquisition(f func(Run) float64) string {
+func (g Group) perAcquisition(f func(Run) int64) string {
 	if g.cold {
 		return "-"
 	}

@@ -69,13 +69,13 @@ func mainTable(results []Run, article bool) table {
 	column(true, "elapsed", func(g Group) string { return milliseconds(g.elapsed()) })
 	column(true, "vs naive", func(g Group) string { return ratio(naiveTime(groups, g.n), g.elapsed()) })
 	column(some(func(r Run) bool { return r.About.System != "" }), "attempts/acq", // only beside locks that are not on ZooKeeper
-		func(g Group) string { return g.perAcquisition(func(r Run) float64 { return float64(r.Attempts) }) })
-	column(true, "requests/acq", func(g Group) string { return g.perAcquisition(func(r Run) float64 { return float64(r.Requests) }) })
+		func(g Group) string { return g.perAcquisition(func(r Run) int64 { return r.Attempts }) })
+	column(true, "requests/acq", func(g Group) string { return g.perAcquisition(func(r Run) int64 { return r.Requests }) })
 	column(true, "events/acq", func(g Group) string {
 		if g.about().System != "" {
 			return "-"
 		}
-		return g.perAcquisition(func(r Run) float64 { return float64(r.WatchEvents) })
+		return g.perAcquisition(func(r Run) int64 { return r.WatchEvents })
 	})
 	ours := len(columns)
 	column(article, "article A", func(g Group) string { return milliseconds(g.article()) })
@@ -200,18 +200,18 @@ func wireTable(results []Run) table {
 			continue
 		}
 		row := []string{
-			g.name(), strconv.Itoa(g.n), g.perAcquisition(func(r Run) float64 { return float64(r.Requests) }), "-",
+			g.name(), strconv.Itoa(g.n), g.perAcquisition(func(r Run) int64 { return r.Requests }), "-",
 		}
 		if p := g.runs[0].Predicted; p > 0 {
 			row[3] = figure1(p / float64(g.n))
 		}
 		for _, kind := range tableKinds {
-			row = append(row, g.perAcquisition(func(r Run) float64 { return float64(r.Kinds[kind]) }))
+			row = append(row, g.perAcquisition(func(r Run) int64 { return r.Kinds[kind] }))
 		}
 		t.add(plain, append(row,
 			g.perAcquisition(Run.OtherKinds),
-			g.perAcquisition(func(r Run) float64 { return float64(r.WakeUps) }),
-			figure0(g.median(func(r Run) float64 { return float64(r.Bytes) / float64(max(r.Count, 1)) })))...)
+			g.perAcquisition(func(r Run) int64 { return r.WakeUps }),
+			figure0(g.each(func(r Run) int64 { return r.Bytes })))...)
 	}
 	return t
 }
@@ -253,12 +253,12 @@ func PrintWire(w io.Writer, results []Run, width int) {
 }
 
 // OtherKinds counts the requests that have no column.
-func (r Run) OtherKinds() float64 {
+func (r Run) OtherKinds() int64 {
 	n := r.Requests
 	for _, kind := range tableKinds {
 		n -= r.Kinds[kind]
 	}
-	return float64(n)
+	return n
 }
 
 // milliseconds prints a time, or a dash for 0.
