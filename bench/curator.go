@@ -22,15 +22,6 @@ func (b *benchmark) runCurator(ctx context.Context, c contestant, r report.Run, 
 	if b.group != nil {
 		return r, errCannotRun{errors.New("Curator does not take part with -join")}
 	}
-	if b.curator == nil {
-		cold, err := b.warmCurator(ctx, c, r)
-		if err != nil {
-			r.Count, r.Client = cold.Count, cold.Client
-			return r, err
-		}
-		b.results = append(b.results, cold)
-		b.progress.again()
-	}
 	servers := b.zoo.Servers()
 	if b.cfg.rtt > 0 {
 		far, stop, err := proxies(servers, b.dialFar)
@@ -39,6 +30,15 @@ func (b *benchmark) runCurator(ctx context.Context, c contestant, r report.Run, 
 		}
 		defer stop()
 		servers = far
+	}
+	if b.curator == nil {
+		cold, err := b.warmCurator(ctx, c, r, servers)
+		if err != nil {
+			r.Count, r.Client = cold.Count, cold.Client
+			return r, err
+		}
+		b.results = append(b.results, cold)
+		b.progress.again()
 	}
 	err := b.curator.round(ctx, b, c, &r, servers, step)
 	// Counted in an earlier run: counting needs a proxy in between, and that takes
@@ -52,8 +52,9 @@ const whatColdIs = "the first run of a new JVM, which has compiled nothing yet. 
 	"The other rows of Curator come after a warm-up of `-warmup`, and at least two runs"
 
 // warmCurator starts a JVM, and runs the counter in it once cold, once with
-// its requests counted, and on until it is warm.
-func (b *benchmark) warmCurator(ctx context.Context, c contestant, cold report.Run) (report.Run, error) {
+// its requests counted, and on until it is warm. Servers are those of the cold run,
+// which is reported.
+func (b *benchmark) warmCurator(ctx context.Context, c contestant, cold report.Run, servers []string) (report.Run, error) {
 	cold.Round, cold.Status, cold.Predicted = 0, report.StatusWarmUp, 0
 	b.progress.say(fmt.Sprintf("a new JVM for %d threads warms up", cold.Goroutines))
 	warm := time.Now().Add(b.cfg.warmup)
@@ -61,7 +62,7 @@ func (b *benchmark) warmCurator(ctx context.Context, c contestant, cold report.R
 	if b.curator, err = startJVM(ctx, b.cfg.jars); err != nil {
 		return cold, err
 	}
-	if err := b.curator.round(ctx, b, c, &cold, b.zoo.Servers(), func() {}); err != nil {
+	if err := b.curator.round(ctx, b, c, &cold, servers, func() {}); err != nil {
 		return cold, err
 	}
 	tap := wiretap.New()
