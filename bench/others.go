@@ -39,8 +39,8 @@ type other struct {
 // An arena is a kind of lock on an open server.
 type arena interface {
 	String() string // the server, and what it does before it answers
-	// begin makes what a run of n contenders needs, and returns what makes them.
-	begin(ctx context.Context, n int) (contender func() otherLocker, err error)
+	// begin makes n contenders, and all that their run needs.
+	begin(ctx context.Context, n int) ([]otherLocker, error)
 	// count is the count that the server has kept, for those that count there.
 	count(ctx context.Context) (int, error)
 	// sent is how many requests have been sent so far, to the server's knowledge.

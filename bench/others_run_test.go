@@ -30,8 +30,11 @@ type brokenArena struct {
 	contender func() otherLocker
 }
 
-func (a brokenArena) begin(context.Context, int) (func() otherLocker, error) {
-	return a.contender, nil
+func (a brokenArena) begin(_ context.Context, n int) (lockers []otherLocker, err error) {
+	for range n {
+		lockers = append(lockers, a.contender())
+	}
+	return lockers, nil
 }
 
 // breaks puts another lock in the place of that on Redis.
@@ -150,10 +153,13 @@ type killingArena struct {
 	kill func()
 }
 
-func (k killingArena) begin(ctx context.Context, n int) (func() otherLocker, error) {
-	newLocker, err := k.arena.begin(ctx, n)
+func (k killingArena) begin(ctx context.Context, n int) ([]otherLocker, error) {
+	lockers, err := k.arena.begin(ctx, n)
 	var locked atomic.Int32
-	return func() otherLocker { return killingContender{newLocker(), k.kill, &locked} }, err
+	for i, l := range lockers {
+		lockers[i] = killingContender{l, k.kill, &locked}
+	}
+	return lockers, err
 }
 
 type killingContender struct {
