@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -125,8 +126,13 @@ func TestARecordingIsAFilm(t *testing.T) {
 
 // A broken recording is found: each of these changes makes checkRecorded fail.
 func TestAWrongRecordingIsFound(t *testing.T) {
-	beside(t)
-	_, f, row, stderr := recorded(t, "-locks", "predecessor", "-n", "3")
+	untried(t)
+	srv, addr := listen(t)
+	var once sync.Once
+	set(t, &meet, func() { // the first holder waits for the others, so that there are events
+		once.Do(func() { waitFor(t, "contenders that wait", func() bool { return len(srv.Watches()) == 2 }) })
+	})
+	_, f, row, stderr := recorded(t, "-zk", addr, "-warmup", "0s", "-locks", "predecessor", "-n", "3")
 	require.NoError(t, checkRecorded(f, row), stderr)
 	text, err := json.Marshal(f)
 	require.NoError(t, err)
