@@ -5,9 +5,9 @@ import (
 	"context"
 	"net"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,6 +16,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
@@ -33,9 +34,19 @@ func bench(t *testing.T, args ...string) (status int, stdout, stderr string) {
 
 func benchWith(t *testing.T, ctx context.Context, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
+	return runWithOutput(ctx, onReal(t, args)...)
+}
+
+// onReal has the benchmark run against the ZooKeeper that ZK names.
+func onReal(t *testing.T, args []string) []string {
 	if zoo := locktest.Real(t); zoo != nil {
 		args = append([]string{"-zk", strings.Join(zoo.Servers(), ","), "-warmup", "100ms"}, args...)
 	}
+	return args
+}
+
+// runWithOutput is run with its output in strings.
+func runWithOutput(ctx context.Context, args ...string) (status int, stdout, stderr string) {
 	var out, errOut bytes.Buffer
 	status = run(ctx, args, &out, &errOut)
 	return status, out.String(), errOut.String()
@@ -49,12 +60,15 @@ func beside(t *testing.T) {
 	}
 }
 
-// compete replaces the contestants during a test, which does not run beside others.
-func compete(t *testing.T, cs ...contestant) {
-	old := contestants
-	contestants = cs
-	t.Cleanup(func() { contestants = old })
+// set changes a variable during a test, which does not run beside others.
+func set[T any](t *testing.T, variable *T, value T) {
+	old := *variable
+	*variable = value
+	t.Cleanup(func() { *variable = old })
 }
+
+// compete replaces the contestants.
+func compete(t *testing.T, cs ...contestant) { set(t, &contestants, cs) }
 
 // oneLine asserts that text is a single line that says want.
 func oneLine(t *testing.T, text, want string) {
@@ -62,6 +76,11 @@ func oneLine(t *testing.T, text, want string) {
 	require.Contains(t, text, want)
 	require.Equal(t, 1, strings.Count(text, "\n"), "more than one line: %s", text)
 	require.True(t, strings.HasPrefix(text, "bench: "), text)
+}
+
+// keys are names in JSON, and of columns in CSV, that programs of others rely on.
+var keys = []string{
+	"lock", "server", "goroutines", "sessions", "times", "round", "count", "rtt_ns", "elapsed_ns", "requests", "watch_events", "bytes", "error",
 }
 
 func TestEveryStepCountsToN(t *testing.T) {
@@ -79,9 +98,8 @@ func TestEveryStepCountsToN(t *testing.T) {
 
 	rows := written[[]map[string]any](t, file)
 	require.Len(t, rows, 2*2*len(contestants))
-	turn := []string{}
 	for _, row := range rows {
-		for _, key := range []string{"lock", "server", "goroutines", "sessions", "round", "count", "elapsed_ns", "requests", "watch_events", "bytes", "error"} {
+		for _, key := range keys {
 			require.Contains(t, row, key)
 		}
 		require.Equal(t, row["goroutines"], row["count"])
@@ -89,35 +107,12 @@ func TestEveryStepCountsToN(t *testing.T) {
 		require.Greater(t, row["elapsed_ns"], 0.0)
 		require.Greater(t, row["bytes"], 300.0)
 		require.Empty(t, row["error"])
-		turn = append(turn, row["lock"].(string))
 	}
-	names := namesOf(contestants)
-	second := slices.Concat(names[1:], names[:1])
-	require.Equal(t, slices.Concat(names, second), turn[:2*len(names)], "the locks take turns, and each round begins with the next one")
-}
-
-func TestRequestsAreAsManyAsTheFormulaSays(t *testing.T) {
-	// Step 3 sends the same requests whatever the schedule, and fewer for
-	// contenders that find the queue empty.
-	rows, _ := results(t, "-n", "1,30", "-locks", "predecessor")
-	require.EqualValues(t, 3, rows[0].Requests, "alone: create, children, delete")
-	require.Zero(t, rows[0].WatchEvents)
-	require.LessOrEqual(t, rows[1].Requests, int64(5*30-2))
-	require.Greater(t, rows[1].Requests, int64(3*30))
-}
-
-func TestEachContenderCanHaveASession(t *testing.T) {
-	beside(t)
-	status, stdout, stderr := bench(t, "-n", "8", "-sessions", "8")
-	require.Zero(t, status, stderr)
-	require.Contains(t, stdout, "8 sessions")
 }
 
 func TestNothingIsLeftBehind(t *testing.T) {
 	beside(t)
-	srv := zkserver.Run(t)
-	addr, err := srv.Listen()
-	require.NoError(t, err)
+	srv, addr := listen(t)
 	conn, err := zkconn.Connect(t.Context(), []string{addr}, 10*time.Second)
 	require.NoError(t, err)
 	_, err = conn.Create("/mine", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
@@ -135,8 +130,6 @@ func TestAnErrorIsOneLine(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and says nothing
 	require.NoError(t, err)
 	defer l.Close()
-	answer := ensemble.AnswerTimeout
-	t.Cleanup(func() { ensemble.AnswerTimeout = answer })
 
 	for _, tc := range []struct {
 		args   []string
@@ -149,11 +142,9 @@ func TestAnErrorIsOneLine(t *testing.T) {
 		{[]string{"-locks", ""}, exitUsage, `no lock is called ""`},
 		{[]string{"-locks", "naive,naive"}, exitUsage, "twice"},
 		{[]string{"-n", "0"}, exitUsage, `"0" is not a number of goroutines`},
-		{[]string{"-n", "-5"}, exitUsage, "goroutines"},
+		{[]string{"-n", "100001"}, exitUsage, "not a number of goroutines between 1 and 100000"},
 		{[]string{"-n", "ten"}, exitUsage, "goroutines"},
-		{[]string{"-n", ""}, exitUsage, "goroutines"},
 		{[]string{"-n", "5,5"}, exitUsage, "twice"},
-		{[]string{"-n", "99999999999999999999"}, exitUsage, "goroutines"},
 		{[]string{"-sessions", "0"}, exitUsage, "-sessions"},
 		{[]string{"-n", "5,10", "-sessions", "6"}, exitUsage, "-sessions"},
 		{[]string{"-rounds", "0"}, exitUsage, "-rounds"},
@@ -171,6 +162,10 @@ func TestAnErrorIsOneLine(t *testing.T) {
 		{[]string{"-csv", "-"}, exitUsage, `-csv: "-" begins with a dash`},
 		{[]string{"-report", "--svg", "-n", "5"}, exitUsage, `-report: "--svg" begins with a dash`},
 		{[]string{"-svg=-x"}, exitUsage, `-svg: "-x" begins with a dash`},
+		{[]string{"-zk", "embedded", "-join"}, exitUsage, "-join: other processes cannot reach a server of this process"},
+		{[]string{"-zk", "docker:3", "-join"}, exitUsage, "-join: other processes cannot reach"},
+		{[]string{"-procs", "3"}, exitUsage, "-procs: is for processes that take part with -join"},
+		{[]string{"-zk", "127.0.0.1:1", "-join", "-procs", "0"}, exitUsage, "-procs: 0 is not between 1 and 100"},
 		{[]string{"-path", "lock"}, exitUsage, "-path"},
 		{[]string{"-path", "/"}, exitUsage, "-path"},
 		{[]string{"-path", "/a//b"}, exitUsage, "-path"},
@@ -178,12 +173,11 @@ func TestAnErrorIsOneLine(t *testing.T) {
 		{[]string{"-path", "/zookeeper/config/x"}, exitFailure, "-path"},
 		{[]string{"-zk", "embeded"}, exitFailure, "neither embedded, docker, docker:3 nor host:port"},
 		{[]string{"-zk", "127.0.0.1:1"}, exitFailure, "connection refused"},
-		{[]string{"-zk", l.Addr().String()}, exitFailure, "said nothing"},
 		{[]string{"-json", t.TempDir() + "/no/such/file"}, exitFailure, "no such file or directory"},
+		{[]string{"-zk", l.Addr().String()}, exitFailure, "said nothing"}, // the last, because it has its own timeout
 	} {
-		ensemble.AnswerTimeout = answer
 		if tc.want == "said nothing" {
-			ensemble.AnswerTimeout = 300 * time.Millisecond
+			set(t, &ensemble.AnswerTimeout, 300*time.Millisecond)
 		}
 		status, _, stderr := bench(t, tc.args...)
 		require.Equal(t, tc.status, status, "%q: %s", tc.args, stderr)
@@ -191,46 +185,38 @@ func TestAnErrorIsOneLine(t *testing.T) {
 	}
 }
 
-func TestHelp(t *testing.T) {
-	status, stdout, stderr := bench(t, "-help")
-	require.Zero(t, status)
-	require.Empty(t, stderr)
-	require.Contains(t, stdout, "-sessions")
-}
+// A fake is a lock with these functions. Without them it lets everybody in.
+type fake struct{ lock, unlock func() error }
 
-// An openLock lets everybody in: the second contender as soon as the first one is
-// inside and has counted.
-type openLock struct {
-	second  bool
-	counted <-chan struct{}
-}
+func (f fake) Lock() error   { return called(f.lock) }
+func (f fake) Unlock() error { return called(f.unlock) }
 
-func (l openLock) Lock() error {
-	if l.second {
-		<-l.counted
+func called(f func() error) error {
+	if f == nil {
+		return nil
 	}
-	return nil
+	return f()
 }
 
-func (l openLock) Unlock() error { return nil }
-
-// letsTwoIn runs a race of two contenders with an openLock under this name.
+// letsTwoIn competes with a lock that lets two contenders in: the second one as soon
+// as the first one is inside and has counted.
 func letsTwoIn(t *testing.T, name string) {
 	counted, both := make(chan struct{}), make(chan struct{})
 	made, met := 0, 0
 	compete(t, contestant{name: name, new: func(*zk.Conn, string) locker {
-		made++
-		return openLock{made == 2, counted}
+		if made++; made == 1 {
+			return fake{}
+		}
+		return fake{lock: func() error { <-counted; return nil }}
 	}})
-	meet = func() { // the first waits here until the second is inside, too
+	set(t, &meet, func() { // the first waits here until the second is inside, too
 		if met++; met == 1 {
 			close(counted)
 			<-both
 		} else {
 			close(both)
 		}
-	}
-	t.Cleanup(func() { meet = func() {} })
+	})
 	untried(t)
 }
 
@@ -243,35 +229,28 @@ func TestALockThatDoesNotLockFails(t *testing.T) {
 	require.Contains(t, stdout, "FAILED")
 }
 
-// watching counts the waits that a failing lock has begun.
+// waitsInVain makes a contender of a lock that no contender gets.
+func waitsInVain(conn *zk.Conn, path string) locker {
+	return fake{lock: func() error {
+		_, _, changed, err := conn.ExistsW(path + "/never")
+		if err != nil {
+			return err
+		}
+		watching.Add(1)
+		return (<-changed).Err
+	}}
+}
+
+// watching counts the waits that such contenders have begun.
 var watching atomic.Int64
-
-// failingLock is a lock whose second contender fails while the others wait.
-type failingLock struct {
-	conn *zk.Conn
-	path string
-	bad  bool
-}
-
-func (l failingLock) Lock() error {
-	if l.bad {
-		return zk.ErrNoAuth
-	}
-	_, _, changed, err := l.conn.ExistsW(l.path + "/never")
-	if err != nil {
-		return err
-	}
-	watching.Add(1)
-	return (<-changed).Err
-}
-
-func (l failingLock) Unlock() error { return nil }
 
 func TestAContenderThatFailsEndsTheRun(t *testing.T) {
 	made := 0
 	compete(t, contestant{name: "naive", new: func(conn *zk.Conn, path string) locker {
-		made++
-		return failingLock{conn, path, made == 2}
+		if made++; made == 2 {
+			return fake{lock: func() error { return zk.ErrNoAuth }}
+		}
+		return waitsInVain(conn, path) // until the second one fails
 	}})
 	untried(t)
 	file := filepath.Join(t.TempDir(), "out.json")
@@ -280,43 +259,47 @@ func TestAContenderThatFailsEndsTheRun(t *testing.T) {
 	require.Contains(t, stderr, "naive with 10 goroutines on ")
 	require.Contains(t, stderr, zk.ErrNoAuth.Error())
 	require.Regexp(t, `(?m)^naive +10 +FAILED +- +- +- +- +- +-$`, stdout)
-	b, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Regexp(t, `"error": "session 0x[0-9a-f]+: `+zk.ErrNoAuth.Error(), string(b))
+	require.Regexp(t, "^session 0x[0-9a-f]+: "+zk.ErrNoAuth.Error(), written[[]report.Run](t, file)[0].Error)
 }
 
+// ofLock reports whether a request is of this kind, and for a node below the lock's path.
+func ofLock(r zkserver.Request, op jute.Op) bool {
+	return r.Op == op && path.Base(path.Dir(r.Path)) == "lock"
+}
+
+// The session of the contenders expires at the tenth request of a kind. Those of the
+// floor that wait for their turn ask no server.
 func TestALostSessionEndsTheRun(t *testing.T) {
-	srv := zkserver.Run(t)
-	addr, err := srv.Listen()
-	require.NoError(t, err)
+	srv, addr := listen(t)
 	untried(t)
-	// When the tenth delete comes, the session of the contenders expires.
-	deletes := 0
-	var victim int64
-	fault := srv.Hold(func(r zkserver.Request) bool {
-		if r.Op == jute.OpDelete {
-			deletes++
-			victim = r.Session
-		}
-		return deletes == 10
-	})
-	go func() {
-		<-fault.Hit()
-		srv.Expire(victim)
-		fault.Release()
-	}()
-	status, stdout, stderr := benchWith(t, t.Context(), "-zk", addr, "-warmup", "0s", "-n", "50", "-locks", "predecessor")
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "predecessor with 50 goroutines on "+addr)
-	require.Contains(t, stdout, "FAILED")
-	require.Empty(t, srv.Children("/zklock-bench"))
+	for _, tc := range []struct {
+		lock string
+		op   jute.Op
+	}{{"predecessor", jute.OpDelete}, {"floor", jute.OpCreate}, {"floor", jute.OpDelete}} {
+		requests := 0
+		fault := srv.Hold(func(r zkserver.Request) bool {
+			if ofLock(r, tc.op) {
+				requests++
+			}
+			return requests == 10
+		})
+		go func() {
+			srv.Expire((<-fault.Hit()).Session)
+			fault.Release()
+		}()
+		status, stdout, stderr := benchWith(t, t.Context(), "-zk", addr, "-warmup", "0s", "-n", "50", "-locks", tc.lock)
+		require.Equal(t, exitFailure, status)
+		require.Contains(t, stderr, tc.lock+" with 50 goroutines on "+addr)
+		require.Contains(t, stdout, "FAILED")
+		require.Empty(t, srv.Children("/zklock-bench"))
+	}
 }
 
 func TestCtrlCPrintsWhatIsFinished(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	stuck := contestant{name: "stuck", new: func(conn *zk.Conn, path string) locker {
 		interrupt()
-		return failingLock{conn, path, false}
+		return waitsInVain(conn, path)
 	}}
 	compete(t, contestants[0], stuck)
 	untried(t)
@@ -326,9 +309,7 @@ func TestCtrlCPrintsWhatIsFinished(t *testing.T) {
 	require.Regexp(t, `(?m)^naive +10 +10 `, stdout)
 	require.NotContains(t, stdout, "stuck")
 	require.True(t, strings.HasSuffix(stderr, "bench: interrupted\n"), stderr)
-	b, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Contains(t, string(b), `"lock": "naive"`)
+	require.Equal(t, "naive", written[[]report.Run](t, file)[0].Lock)
 }
 
 // TestTheReadmeShowsWhatIsPrinted compares the README's transcript with what
@@ -340,12 +321,13 @@ func TestTheReadmeShowsWhatIsPrinted(t *testing.T) {
 	found := regexp.MustCompile("(?s)\\$ go run ./bench (-n) 1000\n(.*?)```").FindStringSubmatch(string(b))
 	require.NotNil(t, found)
 	transcript := found[2]
-	var out, errOut bytes.Buffer
-	require.Zero(t, run(t.Context(), []string{found[1], "5"}, &out, &errOut), errOut.String())
-	shape := func(s string) string {
-		s = regexp.MustCompile(`(?m)^(\w+) +\d+ +\d+ .*$`).ReplaceAllString(s, "$1 #")
-		s = regexp.MustCompile(` +`).ReplaceAllString(s, " ")
-		return strings.TrimSpace(s)
-	}
-	require.Equal(t, shape(out.String()), shape(transcript))
+	status, stdout, stderr := runWithOutput(t.Context(), found[1], "5")
+	require.Zero(t, status, stderr)
+	require.Equal(t, shape(stdout), shape(transcript))
+}
+
+// shape is a table without its numbers.
+func shape(s string) string {
+	s = regexp.MustCompile(`(?m)^(\w+) +\d+ +\d+ .*$`).ReplaceAllString(s, "$1 #")
+	return strings.TrimSpace(regexp.MustCompile(` +`).ReplaceAllString(s, " "))
 }

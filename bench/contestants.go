@@ -9,7 +9,10 @@ import (
 	naive "example.com/zklock/01-naive-ephemeral"
 	herd "example.com/zklock/02-herd-effect"
 	predecessor "example.com/zklock/03-sequential-predecessor"
+	reentrant "example.com/zklock/04-reentrant"
+	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/zklock"
 )
 
 // A locker is one contender: all that the benchmark uses of a lock.
@@ -70,6 +73,9 @@ type formula struct {
 	requests func(n float64) float64 // of all
 }
 
+// ofQueue is the formula of a queue in which each contender watches the one before it.
+var ofQueue = formula{text: "5 - 2/N", requests: func(n float64) float64 { return 5*n - 2 }}
+
 // predict returns 0 if the lock has no formula.
 func (f formula) predict(n int) float64 {
 	if f.requests == nil {
@@ -116,16 +122,26 @@ var contestants = []contestant{
 		new:     func(conn *zk.Conn, path string) locker { return predecessor.New(conn, path) },
 		queue:   true,
 		article: map[int]time.Duration{100: 636 * time.Millisecond, 1000: 5398 * time.Millisecond},
-		formula: formula{text: "5 - 2/N", requests: func(n float64) float64 { return 5*n - 2 }},
+		formula: ofQueue,
 	},
 	{
-		name: "reentrant", begin: newReentrant, queue: true,
-		formula: formula{text: "5 - 2/N", requests: func(n float64) float64 { return 5*n - 2 }},
+		name:    "reentrant",
+		begin:   owned(reentrant.New, reentrant.NewOwner),
+		queue:   true,
+		formula: ofQueue,
 	},
 	{
-		name: "timeout", begin: newTimeout, queue: true,
+		name:    "timeout",
+		begin:   ownerless(timeout.New),
+		queue:   true,
 		formula: formula{text: "6 - 2/N", requests: func(n float64) float64 { return 6*n - 2 }},
 	},
-	// The requests of zklock depend on the schedule: it has no formula.
-	{name: "zklock", begin: newZklock, queue: true},
+	{
+		// Its requests depend on the schedule: it has no formula.
+		name: "zklock",
+		begin: leased(func(conn *zk.Conn, path string, session time.Duration) (*zklock.Mutex, error) {
+			return zklock.New(conn, path, zklock.WithSessionTimeout(session))
+		}, zklock.NewOwner),
+		queue: true,
+	},
 }

@@ -72,7 +72,9 @@ type errStopped struct {
 func (e errStopped) Error() string { return fmt.Sprintf("stopped after %v", e.limit) }
 
 // An errCannotRun says what a contestant lacks.
-type errCannotRun struct{ error }
+type errCannotRun struct{ why error }
+
+func (e errCannotRun) Error() string { return "cannot run: " + e.why.Error() }
 
 // runAll tries every lock, then runs it with every number of goroutines, the
 // locks taking turns. It stops at the first run that fails.
@@ -85,7 +87,7 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 	}
 	defer b.admin.Close()
 	if b.cfg.join {
-		defer func() { err = b.leave(ctx, err) }()
+		defer func() { err = b.group.Leave(err, ctx.Err() != nil, b.bounded) }()
 		if err := b.join(ctx); err != nil {
 			return err
 		}
@@ -111,19 +113,17 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 			b.endCurator()
 		}
 		if err := b.runRound(ctx, j); err != nil {
-			b.notRun(j.contestant, j.load)
+			if !errors.Is(err, errInterrupted) {
+				b.notRun(j.contestant, j.load)
+			}
 			return err
 		}
 	}
 	return nil
 }
 
-// notRun adds a row for each lock and load that has none, because a lock
-// failed. An interrupted benchmark has no such rows.
+// notRun adds a row for each lock and load that has none, because a lock failed.
 func (b *benchmark) notRun(failed contestant, with load) {
-	if i := len(b.results) - 1; i < 0 || b.results[i].Status != report.StatusFailed {
-		return
-	}
 	why := fmt.Sprintf("not run: %s with %d failed", failed.name, with.n)
 	for _, l := range b.cfg.loads {
 		for _, c := range b.cfg.locks {
@@ -157,13 +157,12 @@ func (b *benchmark) runRound(ctx context.Context, j job) error {
 	if err != nil {
 		r.Status, r.Error = report.StatusFailed, err.Error()
 	}
-	var cannot errCannotRun
 	switch {
 	case errors.As(err, new(errStopped)) && b.group == nil: // with one, the others would wait for this process
 		b.stopped[c.name] = n
 		r.Status, r.Error = report.StatusStopped, fmt.Sprintf("%v, at %d of %d", err, r.Count, l.count())
 		err = nil
-	case errors.As(err, &cannot):
+	case errors.As(err, new(errCannotRun)):
 		r.Status = report.StatusNone
 		if round > 1 {
 			return nil
@@ -270,7 +269,10 @@ func (b *benchmark) runLock(ctx context.Context, c contestant, l load, r report.
 	if err != nil {
 		return r, err
 	}
-	sessions := sessionsOf(conns) // a client that loses its session gets another one
+	var sessions []int64 // a client that loses its session gets another one
+	for _, conn := range conns {
+		sessions = append(sessions, conn.SessionID())
+	}
 	var before wiretap.Counts
 	o, err := race{
 		contenders: n, times: l.times, limit: b.cfg.limit, step: step,
@@ -313,13 +315,6 @@ func (b *benchmark) counter(dir string, round int) (*group.Tally, error) {
 		return nil, nil
 	}
 	return b.group.Begin(dir)
-}
-
-func sessionsOf(conns []*zk.Conn) (sessions []int64) {
-	for _, conn := range conns {
-		sessions = append(sessions, conn.SessionID())
-	}
-	return sessions
 }
 
 // used notes what has crossed the wire since the beginning, and makes the film, if
@@ -366,17 +361,14 @@ func panicPlace() string {
 	pcs := make([]uintptr, 32)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
 	panicking := false
-	for {
-		f, more := frames.Next()
+	for f, more := frames.Next(); more; f, more = frames.Next() {
 		inRuntime := strings.HasPrefix(f.Function, "runtime.")
 		if panicking && !inRuntime {
 			return fmt.Sprintf(" (%s:%d)", filepath.Base(f.File), f.Line)
 		}
 		panicking = panicking || inRuntime
-		if !more {
-			return ""
-		}
 	}
+	return ""
 }
 
 // sleep returns false if ctx ends first. In a test of the benchmark half a

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,10 +20,19 @@ import (
 // reported separately, as round 0: a cold JVM is about half as fast.
 func (b *benchmark) runCurator(ctx context.Context, c contestant, r report.Run, step func()) (report.Run, error) {
 	if b.group != nil {
-		return r, errCannotRun{errors.New("cannot run: Curator does not take part with -join")}
+		return r, errCannotRun{errors.New("Curator does not take part with -join")}
+	}
+	servers := b.zoo.Servers()
+	if b.cfg.rtt > 0 {
+		far, stop, err := proxies(servers, b.dialFar)
+		if err != nil {
+			return r, err
+		}
+		defer stop()
+		servers = far
 	}
 	if b.curator == nil {
-		cold, err := b.warmCurator(ctx, c, r)
+		cold, err := b.warmCurator(ctx, c, r, servers)
 		if err != nil {
 			r.Count, r.Client = cold.Count, cold.Client
 			return r, err
@@ -33,12 +40,7 @@ func (b *benchmark) runCurator(ctx context.Context, c contestant, r report.Run, 
 		b.results = append(b.results, cold)
 		b.progress.again()
 	}
-	servers, closeProxies, err := b.reach(b.zoo.Servers())
-	if err != nil {
-		return r, err
-	}
-	defer closeProxies()
-	err = b.curator.round(ctx, b, c, &r, servers, step)
+	err := b.curator.round(ctx, b, c, &r, servers, step)
 	// Counted in an earlier run: counting needs a proxy in between, and that takes
 	// time.
 	r.Used(b.curator.used)
@@ -50,8 +52,9 @@ const whatColdIs = "the first run of a new JVM, which has compiled nothing yet. 
 	"The other rows of Curator come after a warm-up of `-warmup`, and at least two runs"
 
 // warmCurator starts a JVM, and runs the counter in it once cold, once with
-// its requests counted, and on until it is warm.
-func (b *benchmark) warmCurator(ctx context.Context, c contestant, cold report.Run) (report.Run, error) {
+// its requests counted, and on until it is warm. Servers are those of the cold run,
+// which is reported.
+func (b *benchmark) warmCurator(ctx context.Context, c contestant, cold report.Run, servers []string) (report.Run, error) {
 	cold.Round, cold.Status, cold.Predicted = 0, report.StatusWarmUp, 0
 	b.progress.say(fmt.Sprintf("a new JVM for %d threads warms up", cold.Goroutines))
 	warm := time.Now().Add(b.cfg.warmup)
@@ -59,17 +62,17 @@ func (b *benchmark) warmCurator(ctx context.Context, c contestant, cold report.R
 	if b.curator, err = startJVM(ctx, b.cfg.jars); err != nil {
 		return cold, err
 	}
-	if err := b.curator.round(ctx, b, c, &cold, b.zoo.Servers(), func() {}); err != nil {
+	if err := b.curator.round(ctx, b, c, &cold, servers, func() {}); err != nil {
 		return cold, err
 	}
 	tap := wiretap.New()
-	addr, closeProxy, err := proxy(tap.Dialer(net.DialTimeout), b.zoo.Servers()[0])
+	tapped, stop, err := proxies(b.zoo.Servers()[:1], tap.Dialer(net.DialTimeout))
 	if err != nil {
 		return cold, err
 	}
 	counted := cold
-	err = b.curator.round(ctx, b, c, &counted, []string{addr}, func() {})
-	closeProxy()
+	err = b.curator.round(ctx, b, c, &counted, tapped, func() {})
+	stop()
 	if err != nil {
 		return cold, err
 	}
@@ -90,8 +93,6 @@ func (b *benchmark) endCurator() {
 	}
 }
 
-const forEver = math.MaxInt64
-
 // round runs the counter once and notes how it went.
 func (j *jvm) round(ctx context.Context, b *benchmark, c contestant, r *report.Run, servers []string, step func()) error {
 	r.Client, r.Count = j.versions, 0
@@ -103,11 +104,7 @@ func (j *jvm) round(ctx context.Context, b *benchmark, c contestant, r *report.R
 	if _, err := io.WriteString(j.stdin, line); err != nil {
 		return j.died()
 	}
-	// The limit is only for the part that is timed.
-	timed, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	limit := time.AfterFunc(forEver, func() { stop(errStopped{b.cfg.limit}) })
-	defer limit.Stop()
+	timed := ctx // with the limit, from began to done
 	var turns []report.Turn
 	for {
 		line, err := j.readLine(timed)
@@ -119,12 +116,14 @@ func (j *jvm) round(ctx context.Context, b *benchmark, c contestant, r *report.R
 		switch word {
 		case "began":
 			if b.cfg.limit > 0 {
-				limit.Reset(b.cfg.limit)
+				var stop context.CancelFunc
+				timed, stop = context.WithTimeoutCause(ctx, b.cfg.limit, errStopped{b.cfg.limit})
+				defer stop()
 			}
 		case "at":
 			_, err = fmt.Sscan(rest, &r.Count)
 		case "done":
-			limit.Stop()
+			timed = ctx
 			_, err = fmt.Sscan(rest, (*int64)(&r.Elapsed), &r.Count)
 		case "turn":
 			var t report.Turn
@@ -149,75 +148,64 @@ func (j *jvm) round(ctx context.Context, b *benchmark, c contestant, r *report.R
 	}
 }
 
-// reach returns what a client outside this process connects to. With -rtt that
-// are proxies, which stop ends.
-func (b *benchmark) reach(servers []string) (addrs []string, stop func(), err error) {
-	var ends []func()
+// dialFar connects to a server that is a round trip away.
+func (b *benchmark) dialFar(network, address string, timeout time.Duration) (net.Conn, error) {
+	nc, err := net.DialTimeout(network, address, timeout)
+	if err != nil {
+		return nil, err
+	}
+	return delayed(nc, b.cfg.rtt), nil
+}
+
+// proxies returns addresses at which clients outside this process reach the
+// servers through this one, which connects by dial. stop ends them and all their
+// connections.
+func proxies(servers []string, dial wiretap.Dialer) (addrs []string, stop func(), err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
 	stop = func() {
-		for _, end := range ends {
-			end()
-		}
-	}
-	if b.cfg.rtt == 0 {
-		return servers, stop, nil
-	}
-	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
-		nc, err := net.DialTimeout(network, address, timeout)
-		if err != nil {
-			return nil, err
-		}
-		return delayed(nc, b.cfg.rtt), nil
+		cancel()
+		wg.Wait()
 	}
 	for _, server := range servers {
-		addr, end, err := proxy(dial, server)
+		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			stop()
 			return nil, nil, err
 		}
-		addrs, ends = append(addrs, addr), append(ends, end)
+		context.AfterFunc(ctx, func() { l.Close() })
+		addrs = append(addrs, l.Addr().String())
+		wg.Go(func() {
+			for {
+				client, err := l.Accept()
+				if err != nil {
+					return
+				}
+				wg.Go(func() { pass(ctx, client, server, dial) })
+			}
+		})
 	}
 	return addrs, stop, nil
 }
 
-// proxy connects clients outside this process to a server, by a dialer of this process. stop ends it and all its connections.
-func proxy(dial wiretap.Dialer, server string) (addr string, stop func(), err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// pass connects a client to a server until one of them, or ctx, ends.
+func pass(ctx context.Context, client net.Conn, server string, dial wiretap.Dialer) {
+	up, err := dial("tcp", server, connectTimeout)
 	if err != nil {
-		return "", nil, err
+		client.Close()
+		return
 	}
+	end := func() {
+		client.Close()
+		up.Close()
+	}
+	defer context.AfterFunc(ctx, end)()
 	var wg sync.WaitGroup
-	var mu sync.Mutex // guards what follows
-	var open []net.Conn
-	pass := func(dst, src net.Conn) {
-		io.Copy(dst, src)
-		dst.Close() // each end of the line goes with the other
-		src.Close()
+	for _, way := range [][2]net.Conn{{up, client}, {client, up}} {
+		wg.Go(func() {
+			io.Copy(way[0], way[1])
+			end()
+		})
 	}
-	wg.Go(func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			up, err := dial("tcp", server, connectTimeout)
-			if err != nil {
-				client.Close()
-				continue
-			}
-			mu.Lock()
-			open = append(open, client, up)
-			mu.Unlock()
-			wg.Go(func() { pass(up, client) })
-			wg.Go(func() { pass(client, up) })
-		}
-	})
-	return l.Addr().String(), func() {
-		l.Close()
-		mu.Lock()
-		for _, c := range slices.Clone(open) {
-			c.Close()
-		}
-		mu.Unlock()
-		wg.Wait()
-	}, nil
+	wg.Wait()
 }

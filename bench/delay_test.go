@@ -13,10 +13,16 @@ import (
 
 const rtt = 20 * time.Millisecond
 
-// line returns both ends of a line with distance.
-func line() (client, server net.Conn) {
+// line returns both ends of a line with distance. The test ends when what is still
+// on its way has arrived.
+func line(t *testing.T) (client, server net.Conn) {
 	near, server := net.Pipe()
-	return delayed(near, rtt), server
+	client = delayed(near, rtt)
+	t.Cleanup(func() {
+		client.Close()
+		time.Sleep(rtt) // of virtual time
+	})
+	return client, server
 }
 
 func read(t *testing.T, from io.Reader, n int) string {
@@ -29,7 +35,7 @@ func read(t *testing.T, from io.Reader, n int) string {
 
 func TestEachDirectionTakesHalfOfTheRoundTrip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, server := line()
+		client, server := line(t)
 		began := time.Now()
 		go func() {
 			for range 3 {
@@ -42,23 +48,18 @@ func TestEachDirectionTakesHalfOfTheRoundTrip(t *testing.T) {
 		require.Zero(t, time.Since(began), "a sender does not wait for the distance")
 		require.Equal(t, "one.two.tri.", read(t, client, 12), "in order")
 		require.Equal(t, rtt, time.Since(began), "requests that are on their way together cost one round trip")
-		client.Close()
-		synctest.Wait()
-		time.Sleep(rtt) // of virtual time, until what is still on its way has arrived
 	})
 }
 
 func TestAFarLineHasDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, server := line()
+		client, server := line(t)
 		go server.Write([]byte("late"))
 		client.SetReadDeadline(time.Now().Add(rtt/2 - time.Millisecond))
 		_, err := client.Read(make([]byte, 4))
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 		client.SetReadDeadline(time.Time{})
 		require.Equal(t, "late", read(t, client, 4), "it is not lost")
-		client.Close()
-		time.Sleep(rtt) // of virtual time, until what is still on its way has arrived
 	})
 }
 
@@ -66,7 +67,7 @@ func TestAFarLineHasDeadlines(t *testing.T) {
 func TestTheEndOfAFarLineComesLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		client, server := line()
+		client, server := line(t)
 		client.Write([]byte("bye"))
 		client.Close()
 		_, err := client.Read(make([]byte, 1))
@@ -76,17 +77,14 @@ func TestTheEndOfAFarLineComesLast(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "bye", string(b))
 		require.Equal(t, rtt/2, time.Since(began))
-		time.Sleep(rtt) // of virtual time, until what is still on its way has arrived
 
 		began = time.Now()
-		client, server = line()
+		client, server = line(t)
 		go func() { server.Write([]byte("bye")); server.Close() }()
 		b, err = io.ReadAll(client)
 		require.NoError(t, err)
 		require.Equal(t, "bye", string(b))
 		require.Equal(t, rtt/2, time.Since(began))
-		client.Close()
-		time.Sleep(rtt) // of virtual time, until what is still on its way has arrived
 	})
 }
 

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"strings"
@@ -26,21 +25,19 @@ func TestTheLeaderIsKilledInTheMiddle(t *testing.T) {
 	require.NoError(t, err)
 	counted := make(chan struct{})
 	var holders atomic.Int64
-	meet = func() { // called by holders: one at a time, unless a session has ended
+	set(t, &meet, func() { // called by holders: one at a time, unless a session has ended
 		if holders.Add(1) == 300 {
 			close(counted)
 		}
-	}
-	t.Cleanup(func() { meet = func() {} })
+	})
 	type ended struct {
 		status         int
 		stdout, stderr string
 	}
 	end := make(chan ended, 1)
 	go func() {
-		var out, errOut bytes.Buffer
-		status := run(t.Context(), []string{"-zk", strings.Join(zoo.Servers(), ","), "-n", "1000", "-locks", "predecessor", "-warmup", "0s"}, &out, &errOut)
-		end <- ended{status, out.String(), errOut.String()}
+		status, stdout, stderr := runWithOutput(t.Context(), "-zk", strings.Join(zoo.Servers(), ","), "-n", "1000", "-locks", "predecessor", "-warmup", "0s")
+		end <- ended{status, stdout, stderr}
 	}()
 	select {
 	case <-counted:

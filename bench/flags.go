@@ -19,7 +19,6 @@ type config struct {
 	args    []string // as given
 	zk      string
 	locks   []contestant
-	servers map[string]string // of others, by flag
 	loads   []load
 	rounds  int
 	warmup  time.Duration
@@ -107,8 +106,8 @@ func defineFlags(cfg *config) *flags {
 
 // parseFlags reads the command line. The usage, if it is asked for, goes to
 // help. An error is one line.
-func parseFlags(args []string, help io.Writer) (config, error) {
-	cfg := config{args: args}
+func parseFlags(args []string, help io.Writer) (cfg config, err error) {
+	cfg.args = args
 	f := defineFlags(&cfg)
 	if err := f.parse(args, help); err != nil {
 		return cfg, err
@@ -117,7 +116,8 @@ func parseFlags(args []string, help io.Writer) (config, error) {
 		if len(f.given) > 1 {
 			return cfg, errors.New("-serve: it runs no benchmark, so it takes no other flags")
 		}
-		return cfg, checkServe(cfg.serve)
+		cfg.serve, err = loopback(cfg.serve)
+		return cfg, err
 	}
 	for _, check := range []func(cfg *config) error{f.files, f.lockNames, f.servers, f.loads, f.limits, f.joining} {
 		if err := check(&cfg); err != nil {
@@ -190,13 +190,13 @@ func (f *flags) lockNames(cfg *config) error {
 
 // servers puts the locks that are not on ZooKeeper on their servers.
 func (f *flags) servers(cfg *config) (err error) {
-	cfg.servers = map[string]string{"sql": *f.sql, "redis": *f.redis, "etcd": *f.etcd}
-	if cfg.locks, err = onServers(cfg.locks, cfg.servers); err != nil {
+	specs := map[string]string{"sql": *f.sql, "redis": *f.redis, "etcd": *f.etcd}
+	if cfg.locks, err = onServers(cfg.locks, specs); err != nil {
 		return err
 	}
 	for _, name := range []string{"sql", "redis", "etcd"} {
 		if f.given[name] && !slices.ContainsFunc(cfg.locks, func(c contestant) bool { return c.other != nil && c.other.flag == name }) {
-			return fmt.Errorf("-%s: -locks names no lock that runs there; add %s", name, "others")
+			return fmt.Errorf("-%s: -locks names no lock that runs there; add others", name)
 		}
 	}
 	return nil

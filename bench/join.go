@@ -14,8 +14,8 @@ import (
 // that was killed counts as present.
 var joinTimeout = 10 * time.Second
 
-// join waits until enough processes are there. leave must be called, also
-// after an error.
+// join waits until enough processes are there. The group must be left, also after an
+// error.
 func (b *benchmark) join(ctx context.Context) error {
 	b.group = group.New(ctx, group.Settings{
 		Admin: b.admin, Server: b.zoo.String(), Path: b.cfg.path, Procs: b.cfg.procs, Flags: b.cfg.shared(),
@@ -27,12 +27,6 @@ func (b *benchmark) join(ctx context.Context) error {
 		err = errInterrupted
 	}
 	return b.because(err)
-}
-
-// leave writes for the others why this process leaves, unless they have seen it,
-// and removes all nodes that no other process uses.
-func (b *benchmark) leave(ctx context.Context, err error) error {
-	return b.group.Leave(err, ctx.Err() != nil, b.bounded)
 }
 
 // sessionTimeout is what to ask of the server.

@@ -46,12 +46,12 @@ type jvm struct {
 func startJVM(ctx context.Context, classPath string) (*jvm, error) {
 	java, err := exec.LookPath("java")
 	if err != nil {
-		return nil, errCannotRun{errors.New("cannot run: java is not on PATH (Debian: default-jdk-headless)")}
+		return nil, errCannotRun{errors.New("java is not on PATH (Debian: default-jdk-headless)")}
 	}
 	if classPath == "" {
 		classPath = curatorPath
 		if _, err := os.Stat(debianJars + "curator-recipes.jar"); err != nil {
-			return nil, errCannotRun{errors.New("cannot run: no Curator (Debian: libcurator-recipes-java; or set -curator-classpath)")}
+			return nil, errCannotRun{errors.New("no Curator (Debian: libcurator-recipes-java; or set -curator-classpath)")}
 		}
 	}
 	j := &jvm{lines: make(chan string), stderr: new(bytes.Buffer)}
@@ -74,7 +74,7 @@ func startJVM(ctx context.Context, classPath string) (*jvm, error) {
 	}
 	if err != nil {
 		os.RemoveAll(j.dir)
-		return nil, errCannotRun{fmt.Errorf("cannot run: %w", err)}
+		return nil, errCannotRun{err}
 	}
 	go func() {
 		for in := bufio.NewScanner(stdout); in.Scan(); {
@@ -87,7 +87,7 @@ func startJVM(ctx context.Context, classPath string) (*jvm, error) {
 	if err != nil {
 		j.end()
 		if ctx.Err() == nil {
-			err = errCannotRun{fmt.Errorf("cannot run: %w", err)}
+			err = errCannotRun{err}
 		}
 		return nil, err
 	}
@@ -117,7 +117,8 @@ func (j *jvm) died() error {
 	if _, after, ok := strings.Cut(said, "error: "); ok {
 		said = after // and not where in a file that is gone by now
 	}
-	said = firstLine(said)
+	said, _, _ = strings.Cut(strings.TrimSpace(said), "\n")
+	said = said[:min(len(said), 70)]
 	if strings.Contains(j.stderr.String(), "jdk.compiler") {
 		said = "java has no compiler with it (Debian: default-jdk-headless)"
 	}
@@ -136,9 +137,4 @@ func (j *jvm) end() {
 	for range j.lines {
 	}
 	os.RemoveAll(j.dir)
-}
-
-func firstLine(s string) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	return s[:min(len(s), 70)]
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,26 +14,22 @@ import (
 )
 
 // neverHad is a lock that no contender gets.
-var neverHad = contestant{name: "stuck", new: func(conn *zk.Conn, path string) locker { return failingLock{conn, path, false} }}
+var neverHad = contestant{name: "stuck", new: waitsInVain}
 
 // slow is a lock that no contender gets either, but each goes on asking for it.
-var slow = contestant{name: "slow", new: func(conn *zk.Conn, path string) locker { return &pollingLock{conn: conn} }}
-
-type pollingLock struct{ conn *zk.Conn }
+var slow = contestant{name: "slow", new: func(conn *zk.Conn, path string) locker {
+	return fake{lock: func() error {
+		for {
+			if _, _, err := conn.Exists("/"); err != nil {
+				return err
+			}
+			asked.Add(1)
+		}
+	}}
+}}
 
 // asked is how many answers such locks have had.
 var asked atomic.Int64
-
-func (l *pollingLock) Lock() error {
-	for {
-		if _, _, err := l.conn.Exists("/"); err != nil {
-			return err
-		}
-		asked.Add(1)
-	}
-}
-
-func (l *pollingLock) Unlock() error { return nil }
 
 const (
 	limit = 3 * time.Second
@@ -43,9 +40,8 @@ const (
 // place of half its time. The last figure is that of all further halves.
 func limitAfter(t *testing.T, n *atomic.Int64, grows ...int64) {
 	usual := sleep
-	t.Cleanup(func() { sleep = usual })
 	var half atomic.Int32
-	sleep = func(ctx context.Context, _ time.Duration) bool {
+	set(t, &sleep, func(ctx context.Context, _ time.Duration) bool {
 		i := min(int(half.Add(1)), len(grows)) - 1
 		for until := n.Load() + grows[i]; n.Load() < until; {
 			if !usual(ctx, time.Millisecond) {
@@ -53,36 +49,31 @@ func limitAfter(t *testing.T, n *atomic.Int64, grows ...int64) {
 			}
 		}
 		return ctx.Err() == nil
-	}
+	})
 }
 
-func TestARunThatTakesTooLongIsStopped(t *testing.T) {
+func TestARunThatTakesTooLongIsStoppedAndOthersGoOn(t *testing.T) {
 	compete(t, contestants[2], slow)
 	untried(t)
 	limitAfter(t, &asked, many)
 	file := filepath.Join(t.TempDir(), "out.json")
-	status, stdout, stderr := bench(t, "-n", "4,2,8", "-rounds", "2", "-limit", limit.String(), "-json", file, "-warmup", "0s", "-locks", "slow")
+	status, stdout, stderr := bench(t, "-n", "4,2,8", "-rounds", "2", "-limit", limit.String(), "-json", file, "-warmup", "0s")
 	require.Zero(t, status, stderr)
 	require.Regexp(t, `(?m)^slow +4 +stopped after 3s, at 0 of 4 `, stdout)
 	require.Regexp(t, `(?m)^slow +2 +stopped after 3s, at 0 of 2 `, stdout, "with fewer contenders it might have gone well")
 	require.Regexp(t, `(?m)^slow +8 +skipped: stopped after 3s with 2 `, stdout)
 
+	for _, n := range []string{"4", "2", "8"} {
+		require.Regexp(t, `(?m)^predecessor +`+n+` +`+n+` `, stdout)
+	}
+
 	rs := written[[]report.Run](t, file)
+	rs = slices.DeleteFunc(rs, func(r report.Run) bool { return r.Lock != "slow" })
 	require.Len(t, rs, 3, "a second round would be stopped as well")
 	for i, want := range []string{report.StatusStopped, report.StatusStopped, report.StatusSkipped} {
 		require.Equal(t, want, rs[i].Status)
 		require.NotEmpty(t, rs[i].Error)
 	}
-}
-
-func TestOthersGoOnWhenOneIsStopped(t *testing.T) {
-	compete(t, slow, contestants[2])
-	untried(t)
-	limitAfter(t, &asked, many)
-	status, stdout, stderr := bench(t, "-n", "5", "-limit", (5 * time.Second).String(), "-warmup", "0s")
-	require.Zero(t, status, stderr)
-	require.Regexp(t, `(?m)^predecessor +5 +5 `, stdout)
-	require.Regexp(t, `(?m)^slow +5 +stopped after 5s`, stdout)
 }
 
 // A run in which nothing moves is a failure, and not a lock that is slow.

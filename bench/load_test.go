@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,22 +8,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"example.com/zklock/bench/internal/report"
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 )
 
-// small makes the default run a short one.
-func small(t *testing.T) {
-	usual := usualSizes
-	usualSizes = "2,3"
-	t.Cleanup(func() { usualSizes = usual })
-}
-
 func TestTheDefaultRunHasASecondTable(t *testing.T) {
-	small(t)
+	set(t, &usualSizes, "2,3")
 	untried(t)
 	rs, stdout := results(t, "-locks", "predecessor,herd")
 	first, second, ok := strings.Cut(stdout, report.EverydayText)
@@ -128,6 +119,7 @@ func (l *lateBrokenLock) Unlock() error {
 // acquisition number from on, where there are n contenders.
 func forgets(t *testing.T, n, from int) {
 	right := contestants[2].new
+	set(t, &meet, meet) // each run has another one
 	compete(t, contestant{name: "forgets", queue: true, begin: func(s setting) maker {
 		if s.n != n {
 			return right
@@ -148,7 +140,6 @@ func forgets(t *testing.T, n, from int) {
 			return &lateBrokenLock{locker: right(conn, path), from: from, all: &all}
 		}
 	}})
-	t.Cleanup(func() { meet = func() {} })
 	untried(t)
 }
 
@@ -161,7 +152,7 @@ func TestALockThatDoesNotLockAgainFails(t *testing.T) {
 }
 
 func TestALockThatLetsEverybodyInFailsInTheSecondTable(t *testing.T) {
-	small(t)
+	set(t, &usualSizes, "2,3")
 	forgets(t, 50, 1)
 	status, stdout, stderr := bench(t, "-warmup", "0s")
 	require.Equal(t, exitFailure, status, stdout)
@@ -169,15 +160,6 @@ func TestALockThatLetsEverybodyInFailsInTheSecondTable(t *testing.T) {
 	require.Contains(t, stderr, errTwoGoroutines.Error())
 	require.Regexp(t, `(?m)^forgets +3 +3 `, stdout)
 	require.Regexp(t, `(?m)^forgets +50 +FAILED +- +- +- +-$`, stdout)
-}
-
-func TestANumberWithoutAUnitFailsWithItsUnit(t *testing.T) {
-	var d time.Duration
-	require.NoError(t, duration{&d, "s"}.Set("1m30s"))
-	require.Equal(t, 90*time.Second, d)
-	require.EqualError(t, duration{&d, "s"}.Set("5"), "it has no unit: write 5s")
-	require.EqualError(t, duration{&d, "ms"}.Set("20"), "it has no unit: write 20ms")
-	require.EqualError(t, duration{&d, "s"}.Set("5 s"), "it is not a time such as 5s")
 }
 
 func TestTwoFlagsCannotNameOneFile(t *testing.T) {
@@ -200,18 +182,4 @@ func TestTwoFlagsCannotNameOneFile(t *testing.T) {
 	require.Equal(t, "mine", string(b), "nothing was written")
 	status, _, stderr := bench(t, "-json", os.DevNull, "-csv", os.DevNull, "-n", "2", "-locks", "naive")
 	require.Zero(t, status, stderr)
-}
-
-func TestTheHeadSaysWhatIsMeasured(t *testing.T) {
-	l := load{n: 5, sessions: 1, times: 1}
-	require.Equal(t, "1 shared session, each: lock, num++, unlock.", config{loads: []load{l}}.each())
-	l.sessions, l.times = 3, 20
-	require.Equal(t, "3 sessions, each 20 times: lock, num++, unlock. A round trip to the server is made 20ms longer.",
-		config{loads: []load{l}, rtt: 20 * time.Millisecond}.each())
-	var r report.Run
-	b, err := json.Marshal(r)
-	require.NoError(t, err)
-	for _, name := range []string{"times", "rtt_ns"} {
-		require.Contains(t, string(b), `"`+name+`":`)
-	}
 }

@@ -194,8 +194,10 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 // introduce says where the locks run, and what is done with them.
 func (b *benchmark) introduce(out io.Writer) {
 	fmt.Fprintf(out, "ZooKeeper: %v\n", b.zoo)
-	for _, line := range b.arenaLines() {
-		fmt.Fprintln(out, line)
+	for _, c := range b.cfg.locks {
+		if a := b.arenas[c.name]; a != nil {
+			fmt.Fprintf(out, "%s: %v\n", c.name, a)
+		}
 	}
 	if b.cfg.join {
 		fmt.Fprintf(out, "%d processes that share a counter; in each of them\n", b.cfg.procs)

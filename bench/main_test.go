@@ -74,9 +74,7 @@ func TestAResultThatCannotBePrintedIsAFailure(t *testing.T) {
 
 // The nodes of a benchmark whose terminal is closed are removed, as at Ctrl-C.
 func TestAClosedTerminalLeavesNoNodes(t *testing.T) {
-	srv := zkserver.Run(t)
-	addr, err := srv.Listen()
-	require.NoError(t, err)
+	srv, addr := listen(t)
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT} {
 		if signal.Ignored(sig) {
 			continue // under nohup a hang-up ends nothing

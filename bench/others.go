@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // others are the locks of docs/other-locks: the articles' locks that are not on
@@ -38,8 +39,8 @@ type other struct {
 // An arena is a kind of lock on an open server.
 type arena interface {
 	String() string // the server, and what it does before it answers
-	// begin makes what a run of n contenders needs, and returns what makes them.
-	begin(ctx context.Context, n int) (contender func() otherLocker, err error)
+	// begin makes n contenders, and all that their run needs.
+	begin(ctx context.Context, n int) ([]otherLocker, error)
 	// count is the count that the server has kept, for those that count there.
 	count(ctx context.Context) (int, error)
 	// sent is how many requests have been sent so far, to the server's knowledge.
@@ -50,10 +51,13 @@ type arena interface {
 	close(ctx context.Context) error
 }
 
+// answerTimeout is the time that a server of a watchedArena may take to answer.
+const answerTimeout = 5 * time.Second
+
 // A watchedArena has a client that waits long for a server that goes away in the
 // middle.
 type watchedArena interface {
-	// answers sends a request that is not counted, and waits for seconds.
+	// answers sends a request that is not counted, and waits for answerTimeout.
 	answers(ctx context.Context) error
 }
 
@@ -63,9 +67,6 @@ type otherLocker interface {
 	Unlock(ctx context.Context) error
 	Attempts() int64
 }
-
-// built reports whether this program can run it. Without a server it can say so.
-func (o *other) built() bool { return o.spec == "" || arenas[o.kind] != nil }
 
 // labelled is a server with a name of its own: label=spec.
 var labelled = regexp.MustCompile(`^([a-zA-Z0-9-]+)=(.+)$`)
@@ -110,16 +111,6 @@ func onServers(locks []contestant, servers map[string]string) (all []contestant,
 	return all, nil
 }
 
-// tagsOf are the build tags that some contestants need.
-func tagsOf(missing []contestant) (tags []string) {
-	for _, c := range missing {
-		if c.other != nil && !slices.Contains(tags, c.other.tag) {
-			tags = append(tags, c.other.tag)
-		}
-	}
-	return tags
-}
-
 // openArenas opens the servers of the locks, so that a wrong address or password
 // ends the benchmark before it begins.
 func (b *benchmark) openArenas(ctx context.Context) error {
@@ -159,14 +150,4 @@ func (b *benchmark) closeArenas() (err error) {
 		}
 	}
 	return err
-}
-
-// arenaLines are the lines on the servers in the head of the output.
-func (b *benchmark) arenaLines() (lines []string) {
-	for _, c := range b.cfg.locks {
-		if a := b.arenas[c.name]; a != nil {
-			lines = append(lines, fmt.Sprintf("%s: %v", c.name, a))
-		}
-	}
-	return lines
 }

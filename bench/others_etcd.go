@@ -60,31 +60,28 @@ func openEtcd(ctx context.Context, spec string) (arena, error) {
 func (a *etcdArena) String() string { return a.text }
 
 // begin opens the sessions, as runOne does before the clock starts.
-func (a *etcdArena) begin(ctx context.Context, n int) (func() otherLocker, error) {
+func (a *etcdArena) begin(ctx context.Context, n int) (lockers []otherLocker, err error) {
 	a.prefix = "zklock-bench/" + rand.Text()
 	patience := openTimeout + time.Duration(n)*openEach // without a server it would wait
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	a.locks = make([]*etcd.Lock, n)
+	a.locks = nil
 	errs := make([]error, n)
 	var wg sync.WaitGroup
-	for i := range a.locks {
-		a.locks[i] = etcd.New(a.client, a.prefix, etcdTTL)
-		wg.Go(func() { errs[i] = a.locks[i].Open(ctx) })
+	for i := range n {
+		l := etcd.New(a.client, a.prefix, etcdTTL)
+		a.locks, lockers = append(a.locks, l), append(lockers, l)
+		wg.Go(func() { errs[i] = l.Open(ctx) })
 	}
 	wg.Wait()
-	i := 0
-	err := cmp.Or(errs...)
-	if err != nil {
-		err = fmt.Errorf("%d sessions cannot be opened within %v: %w", n, patience, err)
+	if err := cmp.Or(errs...); err != nil {
+		return nil, fmt.Errorf("%d sessions cannot be opened within %v: %w", n, patience, err)
 	}
-	return func() otherLocker { i++; return a.locks[i-1] }, err
+	return lockers, nil
 }
 
 // uncountedKey marks the ctx of a request that is not a contender's.
 type uncountedKey struct{}
-
-const answerTimeout = 5 * time.Second
 
 // The client waits for a server that has gone until its leases have ended.
 func (a *etcdArena) answers(ctx context.Context) error {
@@ -100,9 +97,7 @@ func (a *etcdArena) count(context.Context) (int, error) { return 0, nil }
 func (a *etcdArena) sent() int64                        { return a.requests.Load() }
 
 func (a *etcdArena) end(ctx context.Context) error {
-	probe, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	if _, err := a.client.Get(probe, a.prefix); err != nil {
+	if a.answers(ctx) != nil {
 		return nil // no server is there; the keys go with their leases, etcdTTL after it is back
 	}
 	var wg sync.WaitGroup

@@ -76,9 +76,12 @@ func (a *redisArena) durable(ctx context.Context) string {
 
 func (a *redisArena) String() string { return a.text }
 
-func (a *redisArena) begin(context.Context, int) (func() otherLocker, error) {
+func (a *redisArena) begin(_ context.Context, n int) (lockers []otherLocker, err error) {
 	a.key = "zklock-bench-" + rand.Text()
-	return func() otherLocker { return redis.New(a.client, a.key, redis.DefaultTTL) }, nil
+	for range n {
+		lockers = append(lockers, redis.New(a.client, a.key, redis.DefaultTTL))
+	}
+	return lockers, nil
 }
 
 func (a *redisArena) count(context.Context) (int, error) { return 0, nil }

@@ -17,11 +17,11 @@ const watchEvery = 2 * time.Second
 func (b *benchmark) runOther(ctx context.Context, c contestant, r report.Run, step func()) (_ report.Run, err error) {
 	a := b.arenas[c.name]
 	if a == nil {
-		return r, errCannotRun{fmt.Errorf("cannot run: it has no embedded server; name one that is running, -%s host:port", c.other.flag)}
+		return r, errCannotRun{fmt.Errorf("it has no embedded server; name one that is running, -%s host:port", c.other.flag)}
 	}
 	r.Client = ""
 	n := r.Goroutines
-	open, err := a.begin(ctx, n)
+	lockers, err := a.begin(ctx, n)
 	defer func() {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
 		defer cancel()
@@ -36,10 +36,6 @@ func (b *benchmark) runOther(ctx context.Context, c contestant, r report.Run, st
 	}()
 	if err != nil {
 		return r, err
-	}
-	var lockers []otherLocker
-	for range n {
-		lockers = append(lockers, open())
 	}
 	runCtx, abort := context.WithCancel(ctx)
 	defer abort()
@@ -99,7 +95,7 @@ func (b *benchmark) tryOther(ctx context.Context, c contestant) (err error) {
 	if a == nil || c.other.counts {
 		return nil // a count that is not a lock is not held
 	}
-	open, err := a.begin(ctx, trialContenders)
+	lockers, err := a.begin(ctx, trialContenders)
 	defer func() {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
 		defer cancel()
@@ -107,10 +103,6 @@ func (b *benchmark) tryOther(ctx context.Context, c contestant) (err error) {
 	}()
 	if err != nil {
 		return err
-	}
-	var lockers []otherLocker
-	for range trialContenders {
-		lockers = append(lockers, open())
 	}
 	runCtx, stop := context.WithCancel(ctx)
 	closed, giveUp := context.WithCancel(runCtx)

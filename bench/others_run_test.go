@@ -6,7 +6,6 @@ import (
 	"context"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,16 +17,32 @@ import (
 	cable "example.com/zklock/internal/proxy"
 )
 
-// brokenArena has locks that are wrong in one way or another.
-type brokenArena struct{ contender func() otherLocker }
+// opens has the arena of a lock opened by another function.
+func opens(t *testing.T, lock string, open func(ctx context.Context, spec string) (arena, error)) {
+	usual := arenas[lock]
+	arenas[lock] = open
+	t.Cleanup(func() { arenas[lock] = usual })
+}
 
-func (brokenArena) String() string                     { return "a server" }
-func (brokenArena) count(context.Context) (int, error) { return 0, nil }
-func (brokenArena) sent() int64                        { return 0 }
-func (brokenArena) end(context.Context) error          { return nil }
-func (brokenArena) close(context.Context) error        { return nil }
-func (a brokenArena) begin(context.Context, int) (func() otherLocker, error) {
-	return a.contender, nil
+// brokenArena is a server with locks that are wrong in one way or another.
+type brokenArena struct {
+	arena
+	contender func() otherLocker
+}
+
+func (a brokenArena) begin(_ context.Context, n int) (lockers []otherLocker, err error) {
+	for range n {
+		lockers = append(lockers, a.contender())
+	}
+	return lockers, nil
+}
+
+// breaks puts another lock in the place of that on Redis.
+func breaks(t *testing.T, contender func() otherLocker) {
+	opens(t, "redis", func(ctx context.Context, spec string) (arena, error) {
+		a, err := openRedis(ctx, spec)
+		return brokenArena{a, contender}, err
+	})
 }
 
 type brokenLock struct {
@@ -40,44 +55,29 @@ func (l *brokenLock) Unlock(context.Context) error   { return nil }
 func (l *brokenLock) Attempts() int64                { return l.attempts.Load() }
 
 func TestAnOtherLockThatIsWrongEndsTheBenchmark(t *testing.T) {
-	patience := trialPatience
-	t.Cleanup(func() { trialPatience = patience })
 	wholeTrials(t)
+	var held atomic.Bool
 	for _, c := range []struct {
 		name string
-		lock func() func(ctx context.Context) error
+		lock func(ctx context.Context) error
 		want string
 	}{
-		{"lets everybody in", func() func(context.Context) error {
-			return func(context.Context) error { return nil }
-		}, cameInText + ": two goroutines held the lock at once"},
-		{"hangs", func() func(context.Context) error {
-			var first sync.Once
-			return func(ctx context.Context) error {
-				held := false
-				first.Do(func() { held = true })
-				if held {
-					return nil
-				}
-				<-ctx.Done()
-				return ctx.Err()
+		{"lets everybody in", func(context.Context) error { return nil }, cameInText + ": two goroutines held the lock at once"},
+		{"hangs", func(ctx context.Context) error {
+			if held.CompareAndSwap(false, true) {
+				return nil
 			}
+			<-ctx.Done()
+			return ctx.Err()
 		}, "it hangs"},
-		{"panics", func() func(context.Context) error {
-			return func(context.Context) error { panic("no lock") }
-		}, "Lock panicked: no lock"},
+		{"panics", func(context.Context) error { panic("no lock") }, "Lock panicked: no lock"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			trialPatience = 2 * time.Minute
+			set(t, &trialPatience, 2*time.Minute)
 			if c.name == "hangs" { // only this one has to wait for its end
-				trialPatience = time.Second
+				set(t, &trialPatience, time.Second)
 			}
-			old := arenas["redis"]
-			t.Cleanup(func() { arenas["redis"] = old })
-			arenas["redis"] = func(context.Context, string) (arena, error) {
-				lock := c.lock()
-				return brokenArena{func() otherLocker { return &brokenLock{lock: lock} }}, nil
-			}
+			breaks(t, func() otherLocker { return &brokenLock{lock: c.lock} })
 			status, stdout, stderr := bench(t, "-locks", "redis", "-n", "5")
 			require.Equal(t, exitFailure, status)
 			require.Contains(t, stderr, c.want)
@@ -112,13 +112,9 @@ func (l *yieldingLock) Attempts() int64              { return l.attempts.Load() 
 
 func TestATrialWaitsUntilAnOtherLockHasAsked(t *testing.T) {
 	wholeTrials(t)
-	old := arenas["redis"]
-	t.Cleanup(func() { arenas["redis"] = old })
-	arenas["redis"] = func(context.Context, string) (arena, error) {
-		free := make(chan struct{}, trialContenders)
-		free <- struct{}{}
-		return brokenArena{func() otherLocker { return &yieldingLock{free: free} }}, nil
-	}
+	free := make(chan struct{}, trialContenders)
+	free <- struct{}{}
+	breaks(t, func() otherLocker { return &yieldingLock{free: free} })
 	status, _, stderr := bench(t, "-locks", "redis", "-n", "5")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "tried with 5 contenders")
@@ -131,21 +127,24 @@ func TestAnOtherServerThatIsKilledIsOneLine(t *testing.T) {
 	require.NoError(t, server.Start())
 	defer server.Close()
 	untried(t)
-	old := arenas["redis"]
-	t.Cleanup(func() { arenas["redis"] = old })
-	arenas["redis"] = func(ctx context.Context, spec string) (arena, error) {
-		a, err := old(ctx, spec)
+	opens(t, "redis", func(ctx context.Context, spec string) (arena, error) {
+		a, err := openRedis(ctx, spec)
 		return killingArena{a, server.Close}, err
-	}
+	})
 	status, stdout, stderr := bench(t, "-locks", "redis", "-n", "50", "-redis", server.Addr())
 	require.Equal(t, exitFailure, status)
 	require.Regexp(t, `(?m)^redis +50 +FAILED`, stdout)
-	lines := strings.Split(strings.TrimSpace(stderr), "\n")
-	last := lines[len(lines)-1]
-	require.Contains(t, last, "bench: redis with 50 goroutines on Redis ")
-	for _, line := range lines[:len(lines)-1] {
-		require.True(t, strings.HasSuffix(line, " …"), line)
+	oneLine(t, complaint(stderr), "bench: redis with 50 goroutines on Redis ")
+}
+
+// complaint is what stderr has besides the progress.
+func complaint(stderr string) (lines string) {
+	for line := range strings.Lines(stderr) {
+		if !strings.HasSuffix(line, " …\n") {
+			lines += line
+		}
 	}
+	return lines
 }
 
 // killingArena kills the server once some contenders have locked.
@@ -154,10 +153,13 @@ type killingArena struct {
 	kill func()
 }
 
-func (k killingArena) begin(ctx context.Context, n int) (func() otherLocker, error) {
-	newLocker, err := k.arena.begin(ctx, n)
+func (k killingArena) begin(ctx context.Context, n int) ([]otherLocker, error) {
+	lockers, err := k.arena.begin(ctx, n)
 	var locked atomic.Int32
-	return func() otherLocker { return killingContender{newLocker(), k.kill, &locked} }, err
+	for i, l := range lockers {
+		lockers[i] = killingContender{l, k.kill, &locked}
+	}
+	return lockers, err
 }
 
 type killingContender struct {
@@ -184,12 +186,11 @@ func TestAnOtherServerThatIsStoppedIsOneLine(t *testing.T) {
 	}
 	untried(t)
 	line, via := databasetest.Via(t, spec)
-	old := arenas["sqlrow"]
-	t.Cleanup(func() { arenas["sqlrow"] = old })
-	arenas["sqlrow"] = func(ctx context.Context, _ string) (arena, error) {
-		a, err := old(ctx, via)
+	open := arenas["sqlrow"]
+	opens(t, "sqlrow", func(ctx context.Context, _ string) (arena, error) {
+		a, err := open(ctx, via)
 		return silencingArena{killingArena{a, func() { line.Silence(cable.ToServer, cable.ToClient) }}}, err
-	}
+	})
 	status, stdout, stderr := bench(t, "-locks", "sqlrow", "-n", "50", "-limit", "5m", "-sql", spec)
 	line.Heal()
 	require.Equal(t, exitFailure, status)

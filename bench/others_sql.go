@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"time"
 
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/sqlforupdate"
@@ -16,17 +15,11 @@ import (
 
 func init() {
 	arenas["sqlrow"] = openSQL("zklock_row", "method_name", database.Open, sqlrow.Prepare,
-		func(db *database.DB, name string) func() otherLocker {
-			return func() otherLocker { return sqlrow.New(db, name, sqlrow.DefaultTTL) }
-		})
+		func(db *database.DB, name string) otherLocker { return sqlrow.New(db, name, sqlrow.DefaultTTL) })
 	arenas["sqlversion"] = openSQL("zklock_version", "id", database.Open, sqlversion.Prepare,
-		func(db *database.DB, name string) func() otherLocker {
-			return func() otherLocker { return buyer{sqlversion.New(db, name)} }
-		})
+		func(db *database.DB, name string) otherLocker { return buyer{sqlversion.New(db, name)} })
 	arenas["sqlforupdate"] = openSQL("zklock_forupdate", "name", openTx, sqlforupdate.Prepare,
-		func(db *database.DB, name string) func() otherLocker {
-			return func() otherLocker { return sqlforupdate.New(db, name) }
-		})
+		func(db *database.DB, name string) otherLocker { return sqlforupdate.New(db, name) })
 }
 
 // Every waiter keeps a connection. Each one of SQLite's is an interpreter with
@@ -54,7 +47,7 @@ type sqlArena struct {
 	table, key string
 	made       bool // the table did not exist before
 	text       string
-	new        func(db *database.DB, name string) func() otherLocker
+	new        func(db *database.DB, name string) otherLocker
 	watcher    *database.DB // nil on SQLite; a pool of its own, for the other one may be full of waiters
 	run        string       // the name of the present run's lock
 	n          int
@@ -63,7 +56,7 @@ type sqlArena struct {
 func openSQL(table, key string,
 	open func(ctx context.Context, spec string) (*database.DB, error),
 	prepare func(ctx context.Context, db *database.DB) error,
-	newLocker func(db *database.DB, name string) func() otherLocker,
+	newLocker func(db *database.DB, name string) otherLocker,
 ) func(ctx context.Context, spec string) (arena, error) {
 	return func(ctx context.Context, spec string) (arena, error) {
 		db, err := open(ctx, spec)
@@ -92,14 +85,17 @@ func openSQL(table, key string,
 
 func (a *sqlArena) String() string { return a.text }
 
-func (a *sqlArena) begin(ctx context.Context, n int) (func() otherLocker, error) {
+func (a *sqlArena) begin(ctx context.Context, n int) (lockers []otherLocker, err error) {
 	a.run, a.n = "bench-"+rand.Text(), n
 	if a.table == "zklock_version" {
 		if err := sqlversion.New(a.db, a.run).Put(ctx, n); err != nil {
 			return nil, err
 		}
 	}
-	return a.new(a.db, a.run), a.db.Warm(ctx, n)
+	for range n {
+		lockers = append(lockers, a.new(a.db, a.run))
+	}
+	return lockers, a.db.Warm(ctx, n)
 }
 
 func (a *sqlArena) count(ctx context.Context) (int, error) {
@@ -114,15 +110,13 @@ func (a *sqlArena) answers(ctx context.Context) error {
 	if a.watcher == nil {
 		return nil // it is part of the process
 	}
-	ctx, cancel := context.WithTimeout(ctx, sqlAnswerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	if err := a.watcher.PingContext(ctx); err != nil {
-		return fmt.Errorf("no answer within %v: %w", sqlAnswerTimeout, database.Explain(ctx, err))
+		return fmt.Errorf("no answer within %v: %w", answerTimeout, database.Explain(ctx, err))
 	}
 	return nil
 }
-
-const sqlAnswerTimeout = 5 * time.Second
 
 func (a *sqlArena) end(ctx context.Context) error {
 	err := a.answers(ctx) // else each connection of the pool would wait

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -34,15 +33,12 @@ func TestOtherServersThatAreNotThereAreOneLine(t *testing.T) {
 	require.NoError(t, err)
 	for flag, spec := range map[string]string{"-redis": "127.0.0.1:1", "-sql": "postgres://zklock:secret@127.0.0.1:1/x"} {
 		lock := map[string]string{"-redis": "redis", "-sql": "sqlrow"}[flag]
-		var stdout, stderr bytes.Buffer
-		cmd := exec.CommandContext(t.Context(), program, "-locks", lock, "-n", "5", flag, spec)
-		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		require.ErrorAs(t, cmd.Run(), new(*exec.ExitError))
-		require.Equal(t, exitFailure, cmd.ProcessState.ExitCode())
-		require.NotContains(t, stdout.String(), lock)
-		oneLine(t, stderr.String(), "bench: "+flag+": ")
-		require.Contains(t, stderr.String(), "127.0.0.1:1")
-		require.NotContains(t, stderr.String(), "secret")
+		status, stdout, stderr := execute(t, program, "-locks", lock, "-n", "5", flag, spec)
+		require.Equal(t, exitFailure, status)
+		require.NotContains(t, stdout, lock)
+		oneLine(t, stderr, "bench: "+flag+": ")
+		require.Contains(t, stderr, "127.0.0.1:1")
+		require.NotContains(t, stderr, "secret")
 	}
 }
 

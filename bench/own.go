@@ -63,10 +63,10 @@ func ownContestants(folders, taken []string) ([]contestant, error) {
 	return cs, nil
 }
 
-// built reports whether this program can run the lock.
+// built reports whether this program can run the lock, or say that it has no server.
 func (c contestant) built() bool {
 	if c.other != nil {
-		return c.other.built()
+		return c.other.spec == "" || arenas[c.other.kind] != nil
 	}
 	return c.folder == "" || c.new != nil || c.begin != nil
 }
@@ -84,14 +84,16 @@ func runWith(ctx context.Context, missing []contestant, args []string, stdout, s
 		return exitFailure, err
 	}
 	defer os.RemoveAll(dir)
-	var folders, names []string
+	var folders, tags, names []string
 	for _, c := range missing {
-		if c.other == nil {
+		switch {
+		case c.other == nil:
 			folders = append(folders, c.folder)
+		case !slices.Contains(tags, c.other.tag):
+			tags = append(tags, c.other.tag)
 		}
 		names = append(names, c.name)
 	}
-	tags := tagsOf(missing)
 	if len(tags) > 0 {
 		fmt.Fprintln(stderr, "building a program that has the other locks; the first time their clients are downloaded …")
 	}

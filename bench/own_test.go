@@ -12,19 +12,19 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"example.com/zklock/bench/internal/report"
-	"example.com/zklock/internal/locktest"
 )
 
 // The folders of the steps, and of locks of readers.
 var (
 	steps   = []string{"../01-naive-ephemeral", "../02-herd-effect", "../03-sequential-predecessor", "../04-reentrant", "../05-timeout", "../zklock"}
-	readers = []string{folder("everybody"), folder("second"), folder("giveup"), folder("panics"), folder("background"), folder("right")}
+	readers = []string{folder("everybody"), folder("second"), folder("giveup"), folder("panics"), folder("background")}
 )
 
 func folder(name string) string { return "./testdata/" + name }
@@ -46,11 +46,22 @@ var programs sync.Map
 // builtOnce returns the whole program, if it has what is asked for.
 func builtOnce(ctx context.Context, folders, tags []string, dir string) (string, error) {
 	programs.Store(fmt.Sprint(folders, tags), true)
-	missing := func(name string) bool { return !slices.Contains(readers, name) }
+	missing := func(name string) bool { return !slices.Contains(readers, name) && !slices.Contains(steps, name) }
 	if slices.ContainsFunc(folders, missing) || slices.Contains(tags, "etcd") {
 		return buildWith(ctx, folders, tags, dir)
 	}
 	return whole()
+}
+
+// execute runs a program and returns its exit status and its output.
+func execute(t *testing.T, program string, args ...string) (status int, stdout, stderr string) {
+	var out, errOut bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := cmd.Run(); err != nil {
+		require.ErrorAs(t, err, new(*exec.ExitError))
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errOut.String()
 }
 
 // removing removes the program after the tests.
@@ -68,16 +79,7 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 	program, err := whole()
 	require.NoError(t, err)
 	bench := func(t *testing.T, args ...string) (status int, stdout, stderr string) {
-		if zoo := locktest.Real(t); zoo != nil {
-			args = append([]string{"-zk", strings.Join(zoo.Servers(), ","), "-warmup", "0s"}, args...)
-		}
-		var out, errOut bytes.Buffer
-		cmd := exec.CommandContext(t.Context(), program, args...)
-		cmd.Stdout, cmd.Stderr = &out, &errOut
-		if err := cmd.Run(); err != nil {
-			require.ErrorAs(t, err, new(*exec.ExitError))
-		}
-		return cmd.ProcessState.ExitCode(), out.String(), errOut.String()
+		return execute(t, program, onReal(t, args)...)
 	}
 	for name, want := range map[string]string{
 		"everybody": "a contender got the lock although its holder had not unlocked: two goroutines held the lock at once",
@@ -88,32 +90,25 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			beside(t)
-			status, stdout, stderr := bench(t, "-locks", "predecessor,"+folder(name)+","+folder("right"), "-n", "5,10")
+			status, stdout, stderr := bench(t, "-locks", "predecessor,"+folder(name)+",../02-herd-effect", "-n", "5,10")
 			require.Equal(t, exitFailure, status, stderr)
 			require.True(t, strings.HasSuffix(stderr, want+"\n"), stderr)
 			require.Equal(t, 1, strings.Count(stderr, "bench: "), stderr)
 			require.Contains(t, stderr, "bench: "+name+", tried with 5 contenders on ")
 			require.Regexp(t, `(?m)^`+name+` +5 +FAILED `, stdout)
-			for _, other := range []string{"predecessor +5", "right +5", "predecessor +10", name + " +10", "right +10"} {
+			for _, other := range []string{"predecessor +5", "02-herd-effect +5", "predecessor +10", name + " +10", "02-herd-effect +10"} {
 				require.Regexp(t, `(?m)^`+other+` +not run: `+name+` with 5 failed`, stdout)
 			}
 		})
 	}
-	t.Run("a panic in another goroutine ends the program, and stderr names the lock", func(t *testing.T) {
-		beside(t)
-		status, _, stderr := bench(t, "-locks", folder("background"), "-n", "5")
-		require.Equal(t, 2, status, "of Go's runtime")
-		require.Contains(t, stderr, "trying background …\n")
-		require.Contains(t, stderr, "panic: no queue")
-	})
 	t.Run("locks that are right are measured, whichever step's API they have", func(t *testing.T) {
 		beside(t)
 		file := filepath.Join(t.TempDir(), "out.json")
-		status, stdout, stderr := bench(t, "-locks", strings.Join(steps, ",")+",naive,"+folder("right"), "-n", "20", "-json", file)
+		status, stdout, stderr := bench(t, "-locks", strings.Join(steps, ",")+",naive", "-n", "20", "-json", file)
 		require.Zero(t, status, stderr)
 		rs := written[[]report.Run](t, file)
-		require.Len(t, rs, 8)
-		for i, name := range []string{"01-naive-ephemeral", "02-herd-effect", "03-sequential-predecessor", "04-reentrant", "05-timeout", "../zklock", "naive", "right"} { // zklock is built in, so that its folder is named as it was typed
+		require.Len(t, rs, 7)
+		for i, name := range []string{"01-naive-ephemeral", "02-herd-effect", "03-sequential-predecessor", "04-reentrant", "05-timeout", "../zklock", "naive"} { // zklock is built in, so that its folder is named as it was typed
 			require.Regexp(t, `(?m)^\Q`+name+`\E +20 +20 `, stdout)
 			require.Equal(t, name, rs[i].Lock)
 			require.Equal(t, 20, rs[i].Count)
@@ -130,19 +125,18 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 
 func TestAPanicInAnotherGoroutineIsReported(t *testing.T) {
 	beside(t)
-	status, _, stderr := bench(t, "-n", "5", "-locks", "naive,./testdata/background,./testdata/right")
+	status, _, stderr := bench(t, "-n", "5", "-locks", "naive,./testdata/background,../02-herd-effect")
 	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "trying background …\n")
+	require.Contains(t, stderr, "panic: no queue")
 	require.True(t, strings.HasSuffix(stderr,
-		"bench: the benchmark crashed (exit status 2): a goroutine of background or of right panicked, see above\n"), stderr)
-	_, ok := programs.Load("[./testdata/background ./testdata/right] []")
+		"bench: the benchmark crashed (exit status 2): a goroutine of background or of 02-herd-effect panicked, see above\n"), stderr)
+	_, ok := programs.Load("[./testdata/background ../02-herd-effect] []")
 	require.True(t, ok, "the program has the folders")
 }
 
 func TestAFolderWithoutAUsableLockIsOneLine(t *testing.T) {
 	t.Chdir(t.TempDir()) // a folder need not be in the repository
-	testdata, err := sourceFolder()
-	require.NoError(t, err)
-	testdata = filepath.Join(testdata, "testdata")
 	lock := func(name, text string) string {
 		require.NoError(t, os.Mkdir(name, 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(name, "lock.go"), []byte(text), 0o600))
@@ -153,10 +147,11 @@ func TestAFolderWithoutAUsableLockIsOneLine(t *testing.T) {
 	for _, tc := range []struct{ locks, want string }{
 		{"naive,./missing", "bench: -locks: ./missing: there is no such folder\n"},
 		{"./empty", "bench: -locks: ./empty: the folder has no Go files\n"},
-		{filepath.Join(testdata, "nonew"), "nonew: it has no function New; the benchmark needs New(conn *zk.Conn, path string) *Lock"},
-		{filepath.Join(testdata, "program"), "program: package main cannot be imported: give the package another name\n"},
-		{filepath.Join(testdata, "badlock"), "badlock: New is not what the benchmark needs: New(conn *zk.Conn, path string) *Lock, with " +
-			"Lock() error and Unlock() error, as in 03-sequential-predecessor; the compiler says: cannot use New(conn, path)"},
+		{lock("nonew", "package mine\n"), "./nonew: it has no function New; the benchmark needs New(conn *zk.Conn, path string) *Lock"},
+		{lock("program", "package main\n\nfunc main() {}\n"), "./program: package main cannot be imported: give the package another name\n"},
+		{lock("nounlock", start+"func New(conn *zk.Conn, path string) *Lock { return nil }\n\nfunc (l *Lock) Lock() error { return nil }\n"),
+			"./nounlock: New is not what the benchmark needs: New(conn *zk.Conn, path string) *Lock, with " +
+				"Lock() error and Unlock() error, as in 03-sequential-predecessor; the compiler says: cannot use New(conn, path)"},
 		{lock("syntax", "package mine\n\nfunc {"), "bench: -locks: ./syntax: does not compile: lock.go:3:6: expected 'IDENT', found '{'"},
 		{lock("types", start+"func New(conn *zk.Conn, path string) *Lock { return nothing }\n"),
 			"bench: -locks: does not compile: types/lock.go:7:53: undefined: nothing\n"},
@@ -194,36 +189,26 @@ func TestFoldersWithOneNameAreDistinguished(t *testing.T) {
 
 // untried measures locks that would fail a trial.
 func untried(t *testing.T) {
-	tries = false
-	t.Cleanup(func() { tries = true })
+	set(t, &tries, false)
 }
 
 // impatient makes a trial end soon after its lock hangs.
 func impatient(t *testing.T) {
-	patience, returns := trialPatience, returnTimeout
-	trialPatience, returnTimeout = 50e6, 50e6 // ns; only locks that hang meet them
-	t.Cleanup(func() { trialPatience, returnTimeout = patience, returns })
+	set(t, &trialPatience, 50*time.Millisecond) // only locks that hang meet them
+	set(t, &returnTimeout, 50*time.Millisecond)
 }
 
 // wholeTrials makes trials as long as they are elsewhere: a contender that gets in
 // must have the time to say so.
 func wholeTrials(t *testing.T) {
-	calm, patient := calmPolls, patientCalm
-	calmPolls, patientCalm = 15, 60
-	t.Cleanup(func() { calmPolls, patientCalm = calm, patient })
+	set(t, &calmPolls, 15)
+	set(t, &patientCalm, 60)
 }
 
 // yielding is a lock that all waiters get when the context of one of them ends.
 type yielding struct {
-	first bool
+	fake
 	given chan struct{}
-}
-
-func (l yielding) Lock() error {
-	if !l.first {
-		<-l.given
-	}
-	return nil
 }
 
 func (l yielding) LockContext(ctx context.Context) error {
@@ -232,14 +217,14 @@ func (l yielding) LockContext(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (l yielding) Unlock() error { return nil }
-
 func TestALockThatYieldsWhenAContextEndsFailsItsTrial(t *testing.T) {
 	wholeTrials(t)
 	given, made := make(chan struct{}), 0
 	compete(t, contestant{name: "yielding", new: func(*zk.Conn, string) locker {
-		made++
-		return yielding{made == 1, given}
+		if made++; made == 1 {
+			return fake{}
+		}
+		return yielding{fake{lock: func() error { <-given; return nil }}, given}
 	}})
 	status, _, stderr := bench(t, "-n", "5", "-warmup", "0s")
 	require.Equal(t, exitFailure, status)
@@ -259,55 +244,40 @@ func TestALockThatHangsFailsItsTrial(t *testing.T) {
 
 // A lock that is only a mutex excludes, but not from another process.
 func TestALockThatDoesNotAskZooKeeperFailsItsTrial(t *testing.T) {
-	mutexes := make(map[string]*sync.Mutex) // by path
-	compete(t, contestant{name: "mutex", new: func(_ *zk.Conn, path string) locker {
-		if mutexes[path] == nil {
-			mutexes[path] = new(sync.Mutex)
+	var mutex sync.Mutex
+	compete(t, contestant{name: "mutex", new: func(*zk.Conn, string) locker {
+		return fake{
+			func() error { mutex.Lock(); return nil },
+			func() error { mutex.Unlock(); return nil },
 		}
-		return localLock{mutexes[path]}
 	}})
 	status, _, stderr := bench(t, "-n", "5", "-warmup", "0s")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, ": it sent nothing to ZooKeeper: it excludes no contender of another process\n")
 }
 
-type localLock struct{ *sync.Mutex }
-
-func (l localLock) Lock() error   { l.Mutex.Lock(); return nil }
-func (l localLock) Unlock() error { l.Mutex.Unlock(); return nil }
-
-// hangingLock does not even return when its session ends.
-type hangingLock struct{ end <-chan struct{} }
-
-func (l hangingLock) Lock() error   { <-l.end; return errors.New("the test is over") }
-func (l hangingLock) Unlock() error { return nil }
-
+// The lock does not even return when its session ends.
 func TestALockThatNeverReturnsDoesNotKeepTheBenchmark(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	compete(t, contestant{name: "deaf", new: func(*zk.Conn, string) locker { return hangingLock{ctx.Done()} }})
+	over := make(chan struct{})
+	defer close(over)
+	compete(t, contestant{name: "deaf", new: func(*zk.Conn, string) locker {
+		return fake{lock: func() error { <-over; return errors.New("the test is over") }}
+	}})
 	impatient(t)
 	status, _, stderr := bench(t, "-n", "5", "-warmup", "0s")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "it hangs: for 50ms no contender got the lock although it was free\n")
 
 	untried(t)
-	for limit, want := range map[string]string{
-		"100ms": "it hangs: for 50ms no contender got the lock and nothing was sent, at 0 of 5\n",
-	} {
-		status, _, stderr = bench(t, "-n", "5", "-warmup", "0s", "-limit", limit)
-		require.Equal(t, exitFailure, status)
-		require.Contains(t, stderr, want)
-	}
+	status, _, stderr = bench(t, "-n", "5", "-warmup", "0s", "-limit", "100ms")
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "it hangs: for 50ms no contender got the lock and nothing was sent, at 0 of 5\n")
 }
 
-// panickingLock panics in Unlock.
-type panickingLock struct{ openLock }
-
-func (panickingLock) Unlock() error { panic("no such node") }
-
 func TestAPanicEndsTheRun(t *testing.T) {
-	compete(t, contestant{name: "panicky", new: func(*zk.Conn, string) locker { return panickingLock{} }})
+	compete(t, contestant{name: "panicky", new: func(*zk.Conn, string) locker {
+		return fake{unlock: func() error { panic("no such node") }}
+	}})
 	untried(t)
 	status, _, stderr := bench(t, "-n", "1", "-warmup", "0s")
 	require.Equal(t, exitFailure, status)

@@ -7,21 +7,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	reentrant "example.com/zklock/04-reentrant"
-	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/zklock"
 )
-
-// newReentrant makes the contenders of a run of step 4.
-var newReentrant = owned(reentrant.New, reentrant.NewOwner)
-
-// newTimeout makes the contenders of a run of step 5.
-var newTimeout = ownerless(timeout.New)
-
-// newZklock makes the contenders of a run of the complete lock.
-var newZklock = leased(func(conn *zk.Conn, path string, session time.Duration) (*zklock.Mutex, error) {
-	return zklock.New(conn, path, zklock.WithSessionTimeout(session))
-}, zklock.NewOwner)
 
 // perSession is the begin of a lock that has one value for each session,
 // for which open returns a maker of contenders.

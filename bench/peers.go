@@ -16,7 +16,7 @@ var peers = []contestant{
 			return zk.NewLock(conn, path, zk.WorldACL(zk.PermAll))
 		},
 		queue:   true,
-		formula: formula{text: "5 - 2/N", requests: func(n float64) float64 { return 5*n - 2 }},
+		formula: ofQueue,
 	},
 	{
 		name:    "curator",
@@ -24,7 +24,7 @@ var peers = []contestant{
 		java:    true,
 		queue:   true,
 		article: map[int]time.Duration{100: 606 * time.Millisecond, 1000: 6785 * time.Millisecond},
-		formula: formula{text: "5 - 2/N", requests: func(n float64) float64 { return 5*n - 2 }},
+		formula: ofQueue,
 	},
 	{
 		name: "least",

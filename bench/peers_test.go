@@ -73,6 +73,7 @@ func TestPeersCountToN(t *testing.T) {
 	rs, stdout := results(t, "-n", "10,30", "-locks", strings.Join(names, ","))
 	require.Len(t, rs, 2*len(names))
 	require.Regexp(t, `(?m)^zk\.Lock +30 +30 `, stdout)
+	require.Regexp(t, `(?m)^floor +30 +no lock `, stdout, "it says that it is none")
 	for _, r := range rs {
 		require.Equal(t, r.Goroutines, r.Count)
 	}
@@ -87,27 +88,17 @@ func TestAloneTheMinimumIsTwoRequests(t *testing.T) {
 	}
 }
 
-func TestTheFloorSendsOneCreateAndOneDeleteEach(t *testing.T) {
-	rs, stdout := results(t, "-n", "1,40", "-locks", "floor", "-sessions", "1")
-	require.EqualValues(t, 2, rs[0].Requests)
-	require.EqualValues(t, 2*40, rs[1].Requests)
-	require.Zero(t, rs[1].WatchEvents)
-	require.Regexp(t, `(?m)^floor +40 +no lock `, stdout, "it says that it is none")
-}
-
 // The floor deletes in the order of the queue, each when the one before has
 // been deleted, and none before all have been made.
 func TestTheFloorKeepsItsOrder(t *testing.T) {
-	srv := zkserver.Run(t)
-	addr, err := srv.Listen()
-	require.NoError(t, err)
+	srv, addr := listen(t)
 	var deleted []string
 	made := 0
 	srv.Hold(func(r zkserver.Request) bool {
 		switch {
-		case r.Op == jute.OpCreate && filepath.Base(r.Path) == "lock-":
+		case ofLock(r, jute.OpCreate):
 			made++
-		case r.Op == jute.OpDelete && filepath.Base(filepath.Dir(r.Path)) == "lock":
+		case ofLock(r, jute.OpDelete):
 			require.Equal(t, 20, made)
 			deleted = append(deleted, filepath.Base(r.Path))
 		}
@@ -119,44 +110,13 @@ func TestTheFloorKeepsItsOrder(t *testing.T) {
 	require.IsIncreasing(t, deleted)
 }
 
-func TestAFloorThatFailsEndsAllItsContenders(t *testing.T) {
-	srv := zkserver.Run(t)
-	addr, err := srv.Listen()
-	require.NoError(t, err)
-	made := 0
-	fault := srv.Hold(func(r zkserver.Request) bool {
-		if r.Op == jute.OpCreate && filepath.Base(r.Path) == "lock-" {
-			made++
-		}
-		return made == 10
-	})
-	go func() {
-		srv.Expire((<-fault.Hit()).Session)
-		fault.Release()
-	}()
-	status, stdout, stderr := benchWith(t, t.Context(), "-zk", addr, "-warmup", "0s", "-n", "20", "-locks", "floor")
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "floor with 20 goroutines on ")
-	require.Contains(t, stdout, "FAILED")
-}
-
-func TestAllNamesThePeersAsWell(t *testing.T) {
-	compete(t, contestants[2])
-	cfg, err := parseFlags([]string{"-locks", "all"}, nil)
-	require.NoError(t, err)
-	require.Len(t, cfg.locks, 1+len(peers))
-	cfg, err = parseFlags(nil, nil)
-	require.NoError(t, err)
-	require.Len(t, cfg.locks, 1)
-}
-
 // Locks that have one value per session get one per session, and again in each
 // run.
 func TestContendersOfASessionShareItsValue(t *testing.T) {
 	opened := 0
 	begin := perSession(func(*zk.Conn, string, time.Duration) func() locker {
 		opened++
-		return func() locker { return openLock{} }
+		return func() locker { return fake{} }
 	})
 	a, b := new(zk.Conn), new(zk.Conn)
 	anyTimeout := setting{4, func(*zk.Conn) time.Duration { return 0 }}
@@ -192,13 +152,9 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 	}
 	for name, want := range all {
 		// The session timeout is two ticks: no lease is proved while the machine is stopped.
-		srv := zkserver.Run(t, zkserver.WithTick(time.Minute))
-		addr, err := srv.Listen()
-		require.NoError(t, err)
+		srv, addr := listen(t, zkserver.WithTick(time.Minute))
 		// Others can go on while a delete is held: each has a connection.
-		first := srv.Hold(func(r zkserver.Request) bool {
-			return r.Op == jute.OpDelete && filepath.Base(filepath.Dir(r.Path)) == "lock"
-		})
+		first := srv.Hold(func(r zkserver.Request) bool { return ofLock(r, jute.OpDelete) })
 		go func() {
 			defer first.Release()
 			for end := time.Now().Add(patience); len(srv.Watches()) < int(want.wakeUps) && time.Now().Before(end); {

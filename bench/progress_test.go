@@ -54,7 +54,9 @@ func TestTheDocsNameOnlyFlagsThatExist(t *testing.T) {
 	figures, err := os.ReadFile("../docs/figures.md")
 	require.NoError(t, err)
 	page = append(page, figures...)
-	_, help, _ := bench(t, "-help")
+	status, help, stderr := bench(t, "-help")
+	require.Zero(t, status)
+	require.Empty(t, stderr)
 	commands := regexp.MustCompile(`go run \./bench [^\n`+"`"+`]*`).FindAllString(string(page), -1)
 	require.NotEmpty(t, commands)
 	for _, command := range commands {

@@ -10,36 +10,25 @@ import (
 	"example.com/zklock/internal/zkserver"
 )
 
-// checkServe accepts a port on loopback: the embedded server asks nobody for
-// a password.
-func checkServe(address string) error {
-	_, err := loopback(address)
-	return err
-}
-
-// loopback returns the address with the host as an IP address.
+// loopback returns the address of -serve with the host as an IP address. It accepts
+// only loopback: the embedded server asks nobody for a password.
 func loopback(address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || port == "" {
 		return "", fmt.Errorf("-serve: %q is not an address such as 127.0.0.1:2181", address)
 	}
-	refused := fmt.Errorf("-serve: %q is not on loopback, and the embedded server asks nobody for a password: use 127.0.0.1:%s", address, port)
 	ip := net.ParseIP(host)
 	if host == "localhost" {
 		ip = net.IPv4(127, 0, 0, 1)
 	}
 	if ip == nil || !ip.IsLoopback() {
-		return "", refused
+		return "", fmt.Errorf("-serve: %q is not on loopback, and the embedded server asks nobody for a password: use 127.0.0.1:%s", address, port)
 	}
 	return net.JoinHostPort(ip.String(), port), nil
 }
 
 // serve runs the embedded server until ctx ends.
 func serve(ctx context.Context, address string, stdout, stderr io.Writer) error {
-	address, err := loopback(address)
-	if err != nil {
-		return err
-	}
 	refused := make(chan struct{}, 1)
 	s := zkserver.New(zkserver.WithRefusal(func() {
 		select {

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -89,24 +87,13 @@ func (b *benchmark) tryAll(ctx context.Context) error {
 			return errInterrupted
 		}
 		if err != nil {
-			l := b.cfg.loads[0]
-			r := b.newResult(*c, l, 1)
+			b.notRun(*c, b.cfg.loads[0])
+			r := &b.results[i] // that of c with the first load: there were no rows before
 			r.Status, r.Error = report.StatusFailed, err.Error()
-			b.results = append(b.results, r)
-			b.notRun(*c, l)
-			under := func(r report.Run) int { return slices.IndexFunc(b.cfg.loads, func(l load) bool { return l.of(r) }) }
-			slices.SortStableFunc(b.results, func(x, y report.Run) int { // as if they had run
-				return cmp.Or(under(x)-under(y), b.indexOf(x.Lock)-b.indexOf(y.Lock))
-			})
 			return fmt.Errorf("%s, tried with %d contenders on %s: %w", c.name, trialContenders, r.Server, err)
 		}
 	}
 	return nil
-}
-
-// indexOf is the index of a lock in -locks.
-func (b *benchmark) indexOf(lock string) int {
-	return slices.IndexFunc(b.cfg.locks, func(c contestant) bool { return c.name == lock })
 }
 
 // try tries one lock. It also finds out whether the path of a student's lock
@@ -233,12 +220,12 @@ func (t *trial) run() error {
 	}
 }
 
-func (o outcome) givesUp() bool { return o.contender == theClosed || o.contender == theImpatient }
+func givesUp(contender int) bool { return contender == theClosed || contender == theImpatient }
 
 func (t *trial) start(ctx context.Context, contender int) {
 	t.started++
 	t.running++
-	if !(outcome{contender: contender}).givesUp() {
+	if !givesUp(contender) {
 		t.waiting++
 	}
 	go func() {
@@ -294,7 +281,7 @@ func (t *trial) calm(polls int) error {
 // take notes what Lock returned.
 func (t *trial) take(o outcome) error {
 	t.running--
-	if !o.givesUp() {
+	if !givesUp(o.contender) {
 		t.waiting--
 	}
 	switch {
@@ -303,7 +290,7 @@ func (t *trial) take(o outcome) error {
 	case o.err == nil:
 		t.held = true
 		return nil
-	case o.givesUp():
+	case givesUp(o.contender):
 		return nil
 	}
 	return o.err

@@ -48,11 +48,6 @@ func (e *estimator) since(zxid int64) int {
 // findCauses finds the cause of each event: the first fitting write after the
 // watch was set.
 func (e *estimator) findCauses() {
-	type watch struct {
-		client int
-		path   string
-		of     string
-	}
 	armed := make(map[watch]*exchange)
 	for _, t := range slices.SortedStableFunc(slices.Values(e.list), arrived) {
 		if of, ok := t.sets(); ok {

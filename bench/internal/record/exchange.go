@@ -57,6 +57,12 @@ func (t *exchange) causes(e wiretap.Entry) bool {
 	return false
 }
 
+// A watch is of a client for a path: of its node, or of its children.
+type watch struct {
+	client   int
+	path, of string
+}
+
 // sets returns the watch that a read has set.
 func (t *exchange) sets() (of string, ok bool) {
 	if t.event() || !t.answered || !t.asked.Watch {

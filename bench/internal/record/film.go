@@ -131,8 +131,6 @@ func number(packets []film.Packet) {
 	}
 }
 
-type watch struct{ client, path, of string }
-
 // A replay follows the nodes and watches at the server, and the contenders that are
 // woken, from the packets.
 type replay struct {
@@ -177,7 +175,7 @@ func (h *replay) play(list []*exchange, there []string) {
 	for _, t := range order {
 		client := h.film.Clients[t.client].Name
 		if of, ok := t.sets(); ok {
-			k := watch{client, t.asked.Path, of}
+			k := watch{t.client, t.asked.Path, of}
 			if h.watches[k]++; h.watches[k] == 1 {
 				h.mark(film.Mark{At: t.at, Kind: "watch", Client: client, Path: k.path, Of: of, Set: new(true)})
 			}
@@ -229,7 +227,7 @@ func (h *replay) written(t *exchange, client string) {
 // contender that has set one.
 func (h *replay) delivered(t *exchange, client string) {
 	for _, of := range taken(t.asked.Event) {
-		k := watch{client, t.asked.Path, of}
+		k := watch{t.client, t.asked.Path, of}
 		asked := h.watches[k]
 		if asked == 0 {
 			continue

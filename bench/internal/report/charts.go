@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"image/color"
 	"maps"
@@ -111,6 +110,7 @@ func elapsedChart(groups []Group) (*picture, error) {
 	slices.Sort(ns)
 	p := newPicture("elapsed", "N contenders", slices.Compact(ns))
 	p.logTime(&p.Y)
+	ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
 	names := series(groups)
 	for _, name := range names {
 		var points plotter.XYs
@@ -120,12 +120,11 @@ func elapsedChart(groups []Group) (*picture, error) {
 			if g.name() != name {
 				continue
 			}
-			ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
 			median := ms(g.elapsed())
 			points = append(points, plotter.XY{X: float64(g.n), Y: median})
 			spread = append(spread, struct{ Low, High float64 }{
-				median - ms(g.least(func(r Run) time.Duration { return r.Elapsed })),
-				ms(g.most(func(r Run) time.Duration { return r.Elapsed })) - median,
+				median - ms(g.fastest()),
+				ms(g.slowest()) - median,
 			})
 			if !g.cold {
 				article = g.about().Article
@@ -146,10 +145,9 @@ func elapsedChart(groups []Group) (*picture, error) {
 		p.Add(bars)
 
 		var articleTimes plotter.XYs
-		for n, d := range article {
-			articleTimes = append(articleTimes, plotter.XY{X: float64(n), Y: float64(d) / 1e6})
+		for _, n := range slices.Sorted(maps.Keys(article)) {
+			articleTimes = append(articleTimes, plotter.XY{X: float64(n), Y: ms(article[n])})
 		}
-		slices.SortFunc(articleTimes, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
 		if len(articleTimes) > 0 {
 			style.Dashes = []vg.Length{4, 3}
 			style.Width = 0.8
@@ -173,7 +171,7 @@ func requestsChart(groups []Group) (*picture, error) {
 				continue
 			}
 			n := float64(g.n)
-			measured = append(measured, plotter.XY{X: n, Y: max(g.each(func(r Run) float64 { return float64(r.Requests) }), 0.1)}) // the axis has no 0
+			measured = append(measured, plotter.XY{X: n, Y: max(g.each(func(r Run) int64 { return r.Requests }), 0.1)}) // the axis has no 0
 			if r := g.runs[0]; r.Predicted > 0 {
 				predicted = append(predicted, plotter.XY{X: n, Y: r.Predicted / n})
 			}

@@ -80,17 +80,26 @@ func fullWidth(widths []int, gap string) int {
 	return sum
 }
 
+// columnOf returns the column in which a cell of a row begins, and how many columns
+// it takes: more than one if it is the long cell of a short row.
+func columnOf(cell, cells, columns int) (first, span int) {
+	missing := columns - cells
+	switch {
+	case cell < long:
+		return cell, 1
+	case cell == long:
+		return cell, 1 + missing
+	}
+	return cell + missing, 1
+}
+
 // columnWidths are those that the rows need, of which the first is the header.
 func columnWidths(rows []tableRow) []int {
 	widths := make([]int, len(rows[0].cells))
 	for _, row := range rows {
-		missing := len(widths) - len(row.cells)
 		for i, cell := range row.cells {
-			switch {
-			case i < long || missing == 0:
-				widths[i] = max(widths[i], len(cell))
-			case i > long:
-				widths[i+missing] = max(widths[i+missing], len(cell))
+			if first, span := columnOf(i, len(row.cells), len(widths)); span == 1 {
+				widths[first] = max(widths[first], len(cell))
 			}
 		}
 	}
@@ -100,26 +109,16 @@ func columnWidths(rows []tableRow) []int {
 // aligned pads the cells of a row.
 func aligned(cells []string, widths []int, gap string) []string {
 	var out []string
-	missing := len(widths) - len(cells)
 	for i, cell := range cells {
-		width := widths[min(i, len(widths)-1)]
-		switch {
-		case i == 0:
-			cell = fmt.Sprintf("%-*s", width, cell)
-		case i == long && missing > 0:
-			for _, w := range widths[long+1 : long+1+missing] {
-				width += len(gap) + w
-			}
-			if len(cell) > width {
-				return append(out, cell) // there is no room for what comes after it
-			}
-			cell = fmt.Sprintf("%-*s", width, cell)
-		case i > long && missing > 0:
-			cell = fmt.Sprintf("%*s", widths[i+missing], cell)
-		default:
-			cell = fmt.Sprintf("%*s", width, cell)
+		first, span := columnOf(i, len(cells), len(widths))
+		width := fullWidth(widths[first:first+span], gap)
+		if len(cell) > width {
+			return append(out, cell) // there is no room for what comes after it
 		}
-		out = append(out, cell)
+		if first == 0 || span > 1 {
+			width = -width // to the left
+		}
+		out = append(out, fmt.Sprintf("%*s", width, cell))
 	}
 	return out
 }

@@ -33,7 +33,7 @@ var csvColumns = []struct {
 	{"requests_children", func(r Run) string { return integer(r.Kinds["children"]) }},
 	{"requests_get", func(r Run) string { return integer(r.Kinds["get"]) }},
 	{"requests_delete", func(r Run) string { return integer(r.Kinds["delete"]) }},
-	{"requests_other", func(r Run) string { return strconv.FormatFloat(r.OtherKinds(), 'f', -1, 64) }},
+	{"requests_other", func(r Run) string { return integer(r.OtherKinds()) }},
 	{"watch_events", func(r Run) string { return integer(r.WatchEvents) }},
 	{"wake_ups", func(r Run) string { return integer(r.WakeUps) }},
 	{"bytes", func(r Run) string { return integer(r.Bytes) }},

@@ -85,21 +85,18 @@ func (g Group) wait(f func(Run) time.Duration) time.Duration {
 	return time.Duration(g.median(func(r Run) float64 { return float64(f(r)) }))
 }
 
-func (g Group) least(f func(Run) time.Duration) time.Duration {
-	return f(slices.MinFunc(g.runs, func(a, b Run) int { return cmp.Compare(f(a), f(b)) }))
-}
+func (g Group) fastest() time.Duration { return slices.MinFunc(g.runs, byElapsed).Elapsed }
+func (g Group) slowest() time.Duration { return slices.MaxFunc(g.runs, byElapsed).Elapsed }
 
-func (g Group) most(f func(Run) time.Duration) time.Duration {
-	return f(slices.MaxFunc(g.runs, func(a, b Run) int { return cmp.Compare(f(a), f(b)) }))
-}
+func byElapsed(a, b Run) int { return cmp.Compare(a.Elapsed, b.Elapsed) }
 
 // each is the median of a figure, divided by the count.
-func (g Group) each(f func(Run) float64) float64 {
-	return g.median(func(r Run) float64 { return f(r) / float64(max(r.Count, 1)) })
+func (g Group) each(f func(Run) int64) float64 {
+	return g.median(func(r Run) float64 { return float64(f(r)) / float64(max(r.Count, 1)) })
 }
 
 // perAcquisition prints each; a dash where nothing was counted.
-func (g Group) perAcquisition(f func(Run) float64) string {
+func (g Group) perAcquisition(f func(Run) int64) string {
 	if g.cold {
 		return "-"
 	}

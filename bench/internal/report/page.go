@@ -97,15 +97,10 @@ type pageCell struct {
 func span(t table, row tableRow) []pageCell {
 	var cells []pageCell
 	for i, text := range row.cells {
-		missing := len(t.header) - len(row.cells)
-		c := pageCell{Text: strings.TrimSpace(text), Span: 1}
-		switch {
-		case i < long || missing == 0:
-			c.Label = t.header[i]
-		case i == long:
-			c.Span += missing
-		default:
-			c.Label = t.header[i+missing]
+		first, columns := columnOf(i, len(row.cells), len(t.header))
+		c := pageCell{Text: strings.TrimSpace(text), Span: columns}
+		if columns == 1 {
+			c.Label = t.header[first]
 		}
 		cells = append(cells, c)
 	}

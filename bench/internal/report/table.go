@@ -69,13 +69,13 @@ func mainTable(results []Run, article bool) table {
 	column(true, "elapsed", func(g Group) string { return milliseconds(g.elapsed()) })
 	column(true, "vs naive", func(g Group) string { return ratio(naiveTime(groups, g.n), g.elapsed()) })
 	column(some(func(r Run) bool { return r.About.System != "" }), "attempts/acq", // only beside locks that are not on ZooKeeper
-		func(g Group) string { return g.perAcquisition(func(r Run) float64 { return float64(r.Attempts) }) })
-	column(true, "requests/acq", func(g Group) string { return g.perAcquisition(func(r Run) float64 { return float64(r.Requests) }) })
+		func(g Group) string { return g.perAcquisition(func(r Run) int64 { return r.Attempts }) })
+	column(true, "requests/acq", func(g Group) string { return g.perAcquisition(func(r Run) int64 { return r.Requests }) })
 	column(true, "events/acq", func(g Group) string {
 		if g.about().System != "" {
 			return "-"
 		}
-		return g.perAcquisition(func(r Run) float64 { return float64(r.WatchEvents) })
+		return g.perAcquisition(func(r Run) int64 { return r.WatchEvents })
 	})
 	ours := len(columns)
 	column(article, "article A", func(g Group) string { return milliseconds(g.article()) })
@@ -166,8 +166,8 @@ func timesTable(results []Run) table {
 			continue
 		}
 		t.add(plain, g.name(), strconv.Itoa(g.n), strconv.Itoa(len(g.runs)),
-			bare(g.least(func(r Run) time.Duration { return r.Elapsed })), bare(g.elapsed()),
-			bare(g.most(func(r Run) time.Duration { return r.Elapsed })),
+			bare(g.fastest()), bare(g.elapsed()),
+			bare(g.slowest()),
 			bare(g.wait(func(r Run) time.Duration { return r.WaitP50 })),
 			bare(g.wait(func(r Run) time.Duration { return r.WaitP99 })),
 			bare(g.wait(func(r Run) time.Duration { return r.WaitMax })),
@@ -200,18 +200,18 @@ func wireTable(results []Run) table {
 			continue
 		}
 		row := []string{
-			g.name(), strconv.Itoa(g.n), g.perAcquisition(func(r Run) float64 { return float64(r.Requests) }), "-",
+			g.name(), strconv.Itoa(g.n), g.perAcquisition(func(r Run) int64 { return r.Requests }), "-",
 		}
 		if p := g.runs[0].Predicted; p > 0 {
 			row[3] = figure1(p / float64(g.n))
 		}
 		for _, kind := range tableKinds {
-			row = append(row, g.perAcquisition(func(r Run) float64 { return float64(r.Kinds[kind]) }))
+			row = append(row, g.perAcquisition(func(r Run) int64 { return r.Kinds[kind] }))
 		}
 		t.add(plain, append(row,
 			g.perAcquisition(Run.OtherKinds),
-			g.perAcquisition(func(r Run) float64 { return float64(r.WakeUps) }),
-			figure0(g.median(func(r Run) float64 { return float64(r.Bytes) / float64(max(r.Count, 1)) })))...)
+			g.perAcquisition(func(r Run) int64 { return r.WakeUps }),
+			figure0(g.each(func(r Run) int64 { return r.Bytes })))...)
 	}
 	return t
 }
@@ -219,20 +219,20 @@ func wireTable(results []Run) table {
 // formulas are those of the locks that took part, each with the names of its
 // locks.
 func formulas(results []Run) []string {
-	var texts, locks []string
+	var texts []string
+	locks := make(map[string][]string) // by formula
 	for _, r := range results {
 		text := r.About.Formula
-		i := slices.Index(texts, text)
-		switch {
-		case text == "":
-		case i < 0:
-			texts, locks = append(texts, text), append(locks, r.Lock)
-		case !slices.Contains(strings.Split(locks[i], ", "), r.Lock):
-			locks[i] += ", " + r.Lock
+		if text == "" || slices.Contains(locks[text], r.Lock) {
+			continue
 		}
+		if locks[text] == nil {
+			texts = append(texts, text)
+		}
+		locks[text] = append(locks[text], r.Lock)
 	}
-	for i := range texts {
-		texts[i] += ": " + locks[i]
+	for i, text := range texts {
+		texts[i] = text + ": " + strings.Join(locks[text], ", ")
 	}
 	return texts
 }
@@ -253,12 +253,12 @@ func PrintWire(w io.Writer, results []Run, width int) {
 }
 
 // OtherKinds counts the requests that have no column.
-func (r Run) OtherKinds() float64 {
+func (r Run) OtherKinds() int64 {
 	n := r.Requests
 	for _, kind := range tableKinds {
 		n -= r.Kinds[kind]
 	}
-	return float64(n)
+	return n
 }
 
 // milliseconds prints a time, or a dash for 0.

@@ -19,7 +19,7 @@ type Lock struct {
 // New returns a contender.
 func New(conn *zk.Conn, path string) *Lock { return &Lock{conn: conn, path: path} }
 
-// Lock makes a node and waits for its turn.
+// Lock makes a node and waits for the end of the one before it.
 func (l *Lock) Lock() error {
 	_, err := l.conn.Create(l.path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	if err != nil && err != zk.ErrNodeExists {
@@ -29,28 +29,20 @@ func (l *Lock) Lock() error {
 	if err != nil {
 		return err
 	}
-	for {
-		children, _, err := l.conn.Children(l.path)
-		if err != nil {
-			return err
-		}
-		slices.Sort(children)
-		place := slices.Index(children, path.Base(l.node))
-		if place == 0 {
-			return nil
-		}
-		_, _, gone, err := l.conn.GetW(l.path + "/" + children[place-1])
-		if err == zk.ErrNoNode {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if event := <-gone; event.Err != nil {
-			return event.Err
-		}
+	queue, _, err := l.conn.Children(l.path)
+	if err != nil {
+		return err
+	}
+	slices.Sort(queue)
+	place := slices.Index(queue, path.Base(l.node))
+	if place == 0 {
 		return nil
 	}
+	_, _, gone, err := l.conn.ExistsW(l.path + "/" + queue[place-1])
+	if err != nil {
+		return err
+	}
+	return (<-gone).Err
 }
 
 // Unlock removes the node.

@@ -1,55 +1,16 @@
-// Package second lets the second contender of the queue in as well.
+// Package second has two queues, and lets the first contender of each in.
 package second
 
 import (
-	"path"
-	"slices"
+	"fmt"
+	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
 )
 
-// A Lock is one contender in a queue.
-type Lock struct {
-	conn *zk.Conn
-	path string
-	node string
-}
+var contenders atomic.Int64
 
 // New returns a contender.
-func New(conn *zk.Conn, path string) *Lock { return &Lock{conn: conn, path: path} }
-
-// Lock makes a node and waits for its turn.
-func (l *Lock) Lock() error {
-	_, err := l.conn.Create(l.path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-	if err != nil && err != zk.ErrNodeExists {
-		return err
-	}
-	l.node, err = l.conn.Create(l.path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-	if err != nil {
-		return err
-	}
-	for {
-		children, _, err := l.conn.Children(l.path)
-		if err != nil {
-			return err
-		}
-		slices.Sort(children)
-		place := slices.Index(children, path.Base(l.node))
-		if place <= 1 {
-			return nil
-		}
-		_, _, gone, err := l.conn.GetW(l.path + "/" + children[place-1])
-		if err == zk.ErrNoNode {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if event := <-gone; event.Err != nil {
-			return event.Err
-		}
-	}
+func New(conn *zk.Conn, path string) *zk.Lock {
+	return zk.NewLock(conn, fmt.Sprint(path, "/queue-", contenders.Add(1)%2), zk.WorldACL(zk.PermAll))
 }
-
-// Unlock removes the node.
-func (l *Lock) Unlock() error { return l.conn.Delete(l.node, -1) }

@@ -1,5 +1,0 @@
-// Package nonew has no New.
-package nonew
-
-// A Lock is one contender.
-type Lock struct{}
