@@ -155,13 +155,18 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 		srv, addr := listen(t, zkserver.WithTick(time.Minute))
 		// Others can go on while a delete is held: each has a connection.
 		first := srv.Hold(func(r zkserver.Request) bool { return ofLock(r, jute.OpDelete) })
+		watches := make(chan int, 1)
 		go func() {
 			defer first.Release()
-			for end := time.Now().Add(patience); len(srv.Watches()) < int(want.wakeUps) && time.Now().Before(end); {
+			set, end := 0, time.Now().Add(30*time.Second) // the clients give up after 80 s
+			for set < int(want.wakeUps) && time.Now().Before(end) {
 				time.Sleep(time.Millisecond) // a poll: the server does not report a watch that is set
+				set = len(srv.Watches())
 			}
+			watches <- set
 		}()
 		rs, _ := results(t, "-zk", addr, "-warmup", "0s", "-n", strconv.Itoa(n), "-sessions", strconv.Itoa(n), "-locks", name)
+		require.GreaterOrEqual(t, <-watches, int(want.wakeUps), "%s: watches while %d wait. A lock that polls has no formula; one with fewer watches needs a line in the table above", name, n-1)
 		require.EqualValues(t, rs[0].Predicted, rs[0].Requests, "%s: the formula of its entry, and %v", name, rs[0].Kinds)
 		if want.kinds == nil {
 			continue
