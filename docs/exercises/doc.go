@@ -32,7 +32,7 @@
 //
 // The entry lists suites: a test function of lock_test.go and its cases. Whatever
 // has a list of cases in internal/locktest or suites can be a suite; the last one plays
-// every schedule (suites.RunSchedules), on what docs/lab/locks says of the exercise. The
+// every schedule (suites.ScheduleSubject), on what docs/lab/locks says of the exercise. The
 // basic cases of all suites are graded first, then the others. Each case belongs to a
 // group, which has a share of the points; of the failures, one that shows two holders
 // comes first.

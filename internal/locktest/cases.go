@@ -79,7 +79,8 @@ func exclusion(w *World, contenders []Lock, all bool) {
 	w.NothingLeft()
 }
 
-func (w *World) ofOneSession(n int) (contenders []Lock) {
+// OfOneSession makes contenders in one session.
+func (w *World) OfOneSession(n int) (contenders []Lock) {
 	s := w.Session()
 	for range n {
 		l, _ := w.Contender(s)
@@ -88,7 +89,8 @@ func (w *World) ofOneSession(n int) (contenders []Lock) {
 	return contenders
 }
 
-func (w *World) ofManySessions(n int) (contenders []Lock) {
+// OfManySessions makes contenders, each in a session of its own.
+func (w *World) OfManySessions(n int) (contenders []Lock) {
 	for range n {
 		l, _ := w.Contender()
 		contenders = append(contenders, l)
@@ -96,12 +98,12 @@ func (w *World) ofManySessions(n int) (contenders []Lock) {
 	return contenders
 }
 
-func exclusionInOneSession(w *World)   { exclusion(w, w.ofOneSession(16), false) }
-func exclusionInManySessions(w *World) { exclusion(w, w.ofManySessions(8), false) }
+func exclusionInOneSession(w *World)   { exclusion(w, w.OfOneSession(16), false) }
+func exclusionInManySessions(w *World) { exclusion(w, w.OfManySessions(8), false) }
 
 func allGetIn(w *World) {
-	exclusion(w, w.ofManySessions(8), true)
-	exclusion(w, w.ofOneSession(16), true)
+	exclusion(w, w.OfManySessions(8), true)
+	exclusion(w, w.OfOneSession(16), true)
 }
 
 func reuse(w *World) {
@@ -228,7 +230,7 @@ func LongHold(w *World) {
 	for range waiters {
 		next := -1
 		w.Eventually("a waiter gets the lock after the release", func() bool {
-			next = slices.IndexFunc(results, func(result <-chan error) bool { return len(result) > 0 })
+			next = FirstIn(results)
 			return next >= 0
 		})
 		w.Holds(results[next], "a waiter")
@@ -321,7 +323,7 @@ func tryLockRaces(w *World) {
 		met := len(held.Hit()) > 0
 		result := w.Lock(other)
 		w.Eventually("the other contender has the lock, or waits", func() bool {
-			return len(result) > 0 || os.Tap.Armed() > 0 && os.Tap.Pending() == 0
+			return len(result) > 0 || os.Sleeps()
 		})
 		held.Release()
 		select {

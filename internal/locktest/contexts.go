@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -23,7 +22,8 @@ type ContextLock interface {
 	Unlock() error
 }
 
-// A ContextSubject is a fair queue in which a waiter can give up.
+// A ContextSubject is a fair queue in which a waiter can give up. Subject has the
+// cases that hold for any contender: the two suites complete each other.
 type ContextSubject struct {
 	// New makes a contender for the lock at path, the parent of its node.
 	New func(conn *zk.Conn, path string) ContextLock
@@ -33,15 +33,7 @@ type ContextSubject struct {
 	Level Level
 }
 
-// RunContexts runs the cases of a lock whose ctx ends as subtests, in a process
-// of its own as Run does. Run has the cases that hold for any contender: the two
-// suites complete each other.
-func RunContexts(t *testing.T, s ContextSubject) {
-	t.Helper()
-	RunSuite(t, s)
-}
-
-// Plan is what RunContexts runs.
+// Plan has the cases of a lock whose ctx ends.
 func (s ContextSubject) Plan() Plan {
 	contender := Subject{
 		New:          func(conn *zk.Conn, path string) Lock { return background{s.New(conn, path)} },
@@ -116,15 +108,7 @@ func waiterReturns(w *contexts) {
 	w.gaveUp(result, "the waiter")
 	w.NotLocked(waiter, "Unlock after a Lock that gave up")
 	w.Unlock(holder, "the holder")
-	w.rest()
-}
-
-// rest waits until the lock's work in the background has ended, before the
-// clients are closed.
-func (w *contexts) rest() {
-	if w.Server != nil {
-		time.Sleep(stage.Patience)
-	}
+	w.Rest()
 }
 
 func waiterLeaves(w *contexts) {
@@ -194,7 +178,7 @@ func waitsUntilDeadline(w *contexts) {
 	require.Error(w, err, "the ctx of a waiter has ended, another contender holds the lock, and Lock returns no error: two holders")
 	require.ErrorIs(w, err, context.DeadlineExceeded, "the deadline of a ctx has passed, and Lock returns an error that does not wrap ctx.Err() (fmt.Errorf with %%w)")
 	w.Unlock(holder, "the holder")
-	w.rest()
+	w.Rest()
 	w.NothingLeft()
 }
 
@@ -207,7 +191,7 @@ func locksAgain(w *contexts) {
 	w.Unlock(holder, "the holder")
 	w.MustLock(waiter, "the contender that gave up, with another ctx,")
 	w.Unlock(waiter, "it")
-	w.rest()
+	w.Rest()
 }
 
 func endsAfterLock(w *contexts) {
@@ -238,7 +222,7 @@ func endedBefore(w *contexts) {
 	cancel()
 	err := w.Result(w.Aside("Lock", func() error { return l.Lock(ctx) }), "Lock with a ctx that has ended")
 	require.ErrorIs(w, err, context.Canceled, "Lock was called with a ctx that had ended, and returns no error that wraps ctx.Err(): look at ctx before anything else")
-	w.rest()
+	w.Rest()
 	w.NotLocked(background{l}, "Unlock after a Lock that gave up")
 	w.NoNodes("Lock was called with a ctx that had ended, and has left a node")
 }
@@ -256,7 +240,7 @@ func goroutinesOfGivingUp(w *contexts) {
 		result := w.Aside("Lock", func() error { return l.ContextLock.Lock(ctx) })
 		w.Meets(held, s, "the request is held back, or the waiter waits")
 		cancel()
-		w.rest()
+		w.Rest()
 		held.Release()
 		w.Unlock(holder, "the holder")
 		if w.Result(result, "the ctx of a waiter has ended, and its Lock") == nil {
@@ -272,7 +256,7 @@ func endedBeforeSendsNothing(w *contexts) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	require.Error(w, w.Result(w.Aside("Lock", func() error { return l.Lock(ctx) }), "Lock with a ctx that has ended"), "Lock was called with a ctx that had ended, and returns no error")
-	w.rest()
+	w.Rest()
 	require.Empty(w, stage.RequestsOf(s), "Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else")
 }
 
@@ -298,7 +282,7 @@ func silentServer(w *contexts) {
 			w.Fatalf("the ctx of a waiter has ended while the server did not answer its request %d, %v, and Lock does not return: the client's calls take no ctx; make them in a goroutine, and let Lock select on its result and on ctx.Done()", n, op)
 		}
 		held.Release()
-		w.rest()
+		w.Rest()
 		w.Unlock(holder, "the holder")
 		w.WaitUntil("the node of the waiter that gave up goes", func() bool { return len(w.Nodes()) == 0 }, func() string {
 			return "a waiter has given up while the server did not answer, and its node stays when the server answers again: it blocks every contender that comes later; delete it in the goroutine that Lock left behind"
@@ -308,7 +292,7 @@ func silentServer(w *contexts) {
 			break
 		}
 	}
-	w.rest()
+	w.Rest()
 	w.NothingLeft()
 }
 
@@ -335,7 +319,7 @@ func answeredTooLate(w *contexts) {
 		} else {
 			require.ErrorIs(w, err, context.Canceled, "the ctx of a contender has ended, and Lock returns an error that does not wrap ctx.Err()")
 		}
-		w.rest()
+		w.Rest()
 		w.NoNodes(fmt.Sprintf("request %d of a contender, %v, was answered after ctx had ended, Lock has returned an error, and the node stays: it blocks every contender that comes later; the goroutine that waits for the answer must delete the node, also if it has got the lock", n, op))
 		w.NothingLeft()
 		if !met {
@@ -372,6 +356,3 @@ func givesUpAtOnce(w *contexts) {
 	}
 	w.NothingLeft()
 }
-
-// CreatesNode: a multi is how a lock creates its node and gets in the same
-// request how many others there are.

@@ -51,7 +51,7 @@ func (w *World) goesOn(result <-chan error, s *Session) bool {
 	}
 	time.Sleep(pause)
 	w.WaitUntil("Lock returns, or waits again", func() bool {
-		return len(result) > 0 || s.Tap.Armed() > 0 && s.Tap.Pending() == 0
+		return len(result) > 0 || s.Sleeps()
 	}, func() string { return "Lock neither returns nor waits on a watch" + w.Why() })
 	return len(result) == 0
 }

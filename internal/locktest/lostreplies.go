@@ -2,7 +2,6 @@ package locktest
 
 import (
 	"fmt"
-	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -14,7 +13,8 @@ import (
 )
 
 // A LostReplySubject is a fair queue whose contenders find the node again that
-// a create has made whose reply was lost.
+// a create has made whose reply was lost. Subject, with FindsNode, has the cases that
+// hold for any contender: the two suites complete each other.
 type LostReplySubject struct {
 	// New makes a contender for the lock at path, the parent of its node.
 	New func(conn *zk.Conn, path string) Lock
@@ -24,15 +24,7 @@ type LostReplySubject struct {
 	Level Level
 }
 
-// RunLostReplies runs the cases of a lock whose reply to create is lost as
-// subtests, in a process of its own as Run does. Run has the cases that hold for
-// any contender, with Subject.FindsNode: the two suites complete each other.
-func RunLostReplies(t *testing.T, s LostReplySubject) {
-	t.Helper()
-	RunSuite(t, s)
-}
-
-// Plan is what RunLostReplies runs.
+// Plan has the cases of a lock whose reply to create is lost.
 func (s LostReplySubject) Plan() Plan {
 	contender := Subject{New: s.New, ErrNotLocked: s.ErrNotLocked, Queue: true, FindsNode: true}
 	p := NewPlan(lostReplyCases, stage.Of[*World](s.Level), contender, func(w *World) *World { return w })
@@ -102,7 +94,7 @@ func waitersReplyLost(w *World) {
 	l, s := w.Contender()
 	w.Server.LoseReply(creates(s))
 	result := w.Lock(l)
-	w.WaitUntil("the waiter waits on a watch", func() bool { return len(result) > 0 || s.Tap.Armed() > 0 && s.Tap.Pending() == 0 },
+	w.WaitUntil("the waiter waits on a watch", func() bool { return len(result) > 0 || s.Sleeps() },
 		func() string { return what + ", and it does not wait on a watch" + w.Why() })
 	if len(result) > 0 {
 		w.survives(result, what)
@@ -213,22 +205,16 @@ func longOutage(w *World) {
 	w.MustLock(holder, "the holder")
 	l, s := w.Contender(w.SessionFor(40 * time.Second))
 	lost := w.Server.LoseReply(creates(s))
-	// Each handshake is lost, and a client that cannot connect tries once a second.
-	var away []*zkserver.Fault
-	for range 100 {
-		away = append(away, w.Server.LoseRequest(func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == jute.OpConnect }))
-	}
+	back := w.CutOff(w.Server.LoseRequest, s, jute.OpConnect) // each handshake is lost
 	result := w.Lock(l)
 	w.Hit(lost, "the contender sends a create")
 	made := w.Nodes()
 	time.Sleep(30 * time.Second)
-	for _, f := range away {
-		f.Release()
-	}
+	back()
 	const what = "the reply to create was lost, and no server could be reached for half a minute"
 	// A lock may make its pauses longer from try to try.
 	for range 10 {
-		if time.Sleep(time.Minute); len(result) > 0 || s.Tap.Armed() > 0 && s.Tap.Pending() == 0 {
+		if time.Sleep(time.Minute); len(result) > 0 || s.Sleeps() {
 			break
 		}
 	}
@@ -259,7 +245,7 @@ func searchLost(w *World) {
 			hit := false
 			w.WaitUntil("the contender waits on a watch", func() bool {
 				hit = hit || len(fault.Hit()) > 0
-				return len(result) > 0 || s.Tap.Armed() > 0 && s.Tap.Pending() == 0
+				return len(result) > 0 || s.Sleeps()
 			}, func() string { return what + ", and it does not wait on a watch" + w.Why() })
 			fault.Release()
 			// From the list of its queue on, an error ends Lock, as in step 3: it has its
@@ -331,7 +317,7 @@ func anothersCopy(w *World) {
 	theirs, err := admin.Create(w.Path+"/lock-", data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
 	held.Release()
-	w.WaitUntil("the contender waits on a watch", func() bool { return len(result) > 0 || s.Tap.Armed() > 0 && s.Tap.Pending() == 0 },
+	w.WaitUntil("the contender waits on a watch", func() bool { return len(result) > 0 || s.Sleeps() },
 		func() string { return "another session has a node with the same data" + w.Why() })
 	if len(result) > 0 {
 		require.NoError(w, <-result, "another session has a node with the same data, and Lock fails; make another node")

@@ -108,7 +108,7 @@ func writeUnderWay(w *election) {
 		w.ctxEnds(a, electionTimeout, "the leader's node has gone")
 		w.lost(a)
 		w.resigns(b)
-		w.rest()
+		w.Rest()
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -39,14 +38,7 @@ type FenceSubject struct {
 	Level locktest.Level
 }
 
-// RunFences runs what a resource that checks tokens must do as subtests, in a
-// process of its own as Run does.
-func RunFences(t *testing.T, s FenceSubject) {
-	t.Helper()
-	locktest.RunSuite(t, s)
-}
-
-// Plan is what RunFences runs.
+// Plan has the cases of a resource that checks tokens.
 func (s FenceSubject) Plan() locktest.Plan {
 	p := locktest.NewPlan(stage.WithoutParents(fenceCases), stage.Of[*fences](s.Level), locktest.Subject{New: s.Lock, Queue: true}, func(w *locktest.World) *fences {
 		f := &fences{w, s, "/locktest/b/register"}

@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
 )
@@ -25,7 +23,8 @@ type ReadWriteLock interface {
 }
 
 // A ReadWriteSubject is a fair queue of readers and writers: the recipe for shared
-// locks of ZooKeeper's documentation, with nodes named read-… and write-….
+// locks of ZooKeeper's documentation, with nodes named read-… and write-…. Its suite
+// is complete: the cases of locktest.Subject for contenders are part of it.
 type ReadWriteSubject struct {
 	// New makes a contender for the lock at path, the parent of its nodes.
 	New func(conn *zk.Conn, path string) ReadWriteLock
@@ -40,14 +39,7 @@ type ReadWriteSubject struct {
 	Level locktest.Level
 }
 
-// RunReadWrite runs what a read/write lock must do as subtests, in a process of
-// its own as Run does. It is complete: Run's cases for contenders are part of it.
-func RunReadWrite(t *testing.T, s ReadWriteSubject) {
-	t.Helper()
-	locktest.RunSuite(t, s)
-}
-
-// Plan is what RunReadWrite runs.
+// Plan has the cases of a read/write lock.
 func (s ReadWriteSubject) Plan() locktest.Plan {
 	contender := locktest.Subject{ErrNotLocked: s.ErrNotLocked, Queue: true, WakeUps: func(int) int { return 1 }}
 	p := locktest.NewPlan(readWriteCases, stage.Of[*readWrite](s.Level), contender, func(w *locktest.World) *readWrite {
@@ -207,7 +199,7 @@ func (w *readWrite) queues(p *participant, why string) {
 // stays fails if a contender is in that must wait.
 func (w *readWrite) stays(p *participant, why string) {
 	w.Helper()
-	w.WaitUntil(p.name+" waits", func() bool { return len(p.result) > 0 || p.s.Tap.Armed() > 0 && p.s.Tap.Pending() == 0 },
+	w.WaitUntil(p.name+" waits", func() bool { return len(p.result) > 0 || p.s.Sleeps() },
 		func() string {
 			return fmt.Sprintf("%s waits without a watch: no event will report a release%s", p.name, w.Why())
 		})
@@ -356,7 +348,7 @@ func noStarving(w *readWrite) {
 	for i := range n {
 		p := w.reader(fmt.Sprintf("late reader %d", i+1))
 		p.result = w.Lock(p.Lock)
-		w.Eventually("the late reader is in, or waits", func() bool { return len(p.result) > 0 || p.s.Tap.Armed() > 0 && p.s.Tap.Pending() == 0 })
+		w.Eventually("the late reader is in, or waits", func() bool { return len(p.result) > 0 || p.s.Sleeps() })
 		if len(p.result) == 0 {
 			waiting = append(waiting, p)
 			continue
@@ -488,21 +480,19 @@ func readWriteRequests(w *readWrite) {
 		{"wrrwrrw", []int{0, 1, 2, 3, 4, 5, 6}, 6},
 	} {
 		var all []*participant
+		var sessions []*locktest.Session
 		for i, kind := range c.queue {
 			p := w.participant(kind == 'r', fmt.Sprintf("contender %d of %s", i, c.queue))
 			p.result = w.Lock(p.Lock)
-			w.Eventually(p.name+" is in, or waits", func() bool { return len(p.result) > 0 || p.s.Tap.Armed() > 0 && p.s.Tap.Pending() == 0 })
-			all = append(all, p)
+			w.Eventually(p.name+" is in, or waits", func() bool { return len(p.result) > 0 || p.s.Sleeps() })
+			all, sessions = append(all, p), append(sessions, p.s)
 		}
 		for _, i := range c.leave {
 			w.getsIn(all[i], "when its turn has come")
 			w.leaves(all[i])
 			w.rest()
 		}
-		var requests []jute.Op
-		for _, p := range all {
-			requests = append(requests, stage.RequestsOf(p.s)...)
-		}
+		requests := stage.RequestsOf(sessions...)
 		sent := len(requests)
 		require.Equal(w, w.subject.Requests(len(all), c.waits), sent, "the queue %s, which leaves in the order %v, sends %d requests and not what was predicted for %d waits (ReadWriteSubject.Requests): %s", c.queue, c.leave, sent, c.waits, locktest.ByKind(requests))
 		w.NothingLeft()

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"testing"
 
 	"github.com/go-zookeeper/zk"
 
@@ -99,13 +98,7 @@ func plans(s explore.Subject) (list []schedulePlan) {
 	return list
 }
 
-// RunSchedules runs the cases of the subject as subtests, as locktest.Run does.
-func RunSchedules(t *testing.T, s ScheduleSubject) {
-	t.Helper()
-	locktest.RunSuite(t, s)
-}
-
-// Plan is what RunSchedules runs.
+// Plan has a case for each world.
 func (s ScheduleSubject) Plan() locktest.Plan {
 	e, err := locks.FindExercise(s.Folder)
 	if err != nil {

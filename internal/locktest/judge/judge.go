@@ -463,6 +463,7 @@ type outputEnds struct {
 	tail []byte // at most twice as long as it has to be
 	n    int
 	over chan struct{} // closed when that is too much
+	once sync.Once     // closes it
 }
 
 const flood = 16 << 20 // bytes that one case may print
@@ -473,8 +474,8 @@ func (p *outputEnds) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.n += len(b)
-	if p.n > flood && !closed(p.over) {
-		close(p.over)
+	if p.n > flood {
+		p.once.Do(func() { close(p.over) })
 	}
 	rest := b
 	if room := kept - len(p.head); room > 0 {
@@ -503,13 +504,4 @@ func (p *outputEnds) take() string {
 	}
 	p.head, p.tail, p.n = nil, nil, 0
 	return strings.TrimSpace(text)
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }

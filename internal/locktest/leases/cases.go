@@ -137,7 +137,7 @@ func (w *leaseWorld) keepsWaiting(a *attempt, s *stage.Session, name string) {
 			require.NoError(w, a.err, "%s must wait, and Lock fails", name)
 			w.Fatalf("%s has got the lock while another contender holds it: two holders", name)
 		}
-		return s.Tap.Armed() > 0 && s.Tap.Pending() == 0
+		return s.Sleeps()
 	})
 }
 
@@ -159,20 +159,6 @@ func (w *leaseWorld) lost(l Lease, what string) {
 	case <-l.Lost():
 	case <-time.After(stage.Patience):
 		w.Fatalf("%s, and Lost is not closed", what)
-	}
-}
-
-// silence holds all that a session sends, its pings among it, until the func
-// is called.
-func (w *leaseWorld) silence(s *stage.Session) (end func()) {
-	var held []*zkserver.Fault
-	for range 100 { // connections: a client may break one that is silent
-		held = append(held, w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID }))
-	}
-	return func() {
-		for _, f := range held {
-			f.Release()
-		}
 	}
 }
 
@@ -230,7 +216,7 @@ func ctxEndsInSilence(w *leaseWorld) {
 			break
 		}
 	}
-	time.Sleep(stage.Patience) // what goes on in the background has ended by now
+	w.Rest()
 	w.NothingLeft()
 }
 
@@ -261,7 +247,7 @@ func tryLockInSilence(w *leaseWorld) {
 	require.ErrorIs(w, err, context.DeadlineExceeded)
 	require.Equal(w, time.Second, time.Since(began))
 	held.Release()
-	time.Sleep(stage.Patience) // what goes on in the background has ended by now
+	w.Rest()
 	w.NothingLeft()
 }
 
@@ -444,7 +430,7 @@ func cutOff(w *leaseWorld) {
 		next, _ := w.open()
 		a := w.begin(next)
 		time.Sleep(quiet) // the time since the holder's last request
-		end := w.silence(s)
+		back := w.CutOff(w.Server.Hold, s)
 		began := time.Now()
 		w.lost(lease, "the holder has been cut off for longer than its session")
 		require.LessOrEqual(w, time.Since(began), 10*time.Second, "Lost closes later than the session timeout")
@@ -453,10 +439,10 @@ func cutOff(w *leaseWorld) {
 		began = time.Now()
 		require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
 		require.Less(w, time.Since(began), time.Second, "the lease is lost, and Unlock waits for the server")
-		end()
+		back()
 		w.Eventually("the queue is empty", func() bool { return len(w.Nodes()) == 0 })
 	}
-	time.Sleep(stage.Patience) // what goes on in the background has ended by now
+	w.Rest()
 	w.NothingLeft()
 }
 
@@ -469,15 +455,15 @@ func lateAnswer(w *leaseWorld) {
 	a := w.begin(next)
 	late := w.Server.HoldReply(func(r zkserver.Request) bool { return r.Session == s.ID && !stage.ByClient(r.Op) })
 	w.Hit(late, "the holder sends a request")
-	end := w.silence(s)
+	back := w.CutOff(w.Server.Hold, s)
 	time.Sleep(6 * time.Second)
 	late.Release()
 	w.lost(lease, "the holder has been cut off for longer than its session")
 	require.False(w, stage.IsClosed(a.done), "the next one has got the lock before the Lost of the holder was closed: two holders; count the session timeout from when the request was sent, not from when its answer arrives")
 	w.release(w.gets(a, "the next one, when the session has expired"), "it")
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
-	end()
-	time.Sleep(stage.Patience) // what goes on in the background has ended by now
+	back()
+	w.Rest()
 	w.NothingLeft()
 }
 
@@ -520,9 +506,7 @@ func deletedLease(w *leaseWorld) {
 	nodes := w.Nodes() // the same name, unless names have ids
 	w.lost(lease, "the holder's node was deleted")
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
-	if w.Server != nil {
-		time.Sleep(stage.Patience) // for a delete in the background
-	}
+	w.Rest() // for a delete in the background
 	require.Equal(w, nodes, w.Nodes(), "the node of a holder that has lost its own has gone: that of the next holder, which has the same name")
 	w.release(next, "the next holder")
 	w.NothingLeft()

@@ -163,6 +163,10 @@ type Session struct {
 	ID  int64
 }
 
+// Sleeps reports whether the lock of the session sleeps on a watch: it has set one, and
+// each of its requests is answered.
+func (s *Session) Sleeps() bool { return s.Tap.Armed() > 0 && s.Tap.Pending() == 0 }
+
 // Session opens a session that ends with the test.
 func (w *Stage) Session() *Session {
 	w.Helper()
@@ -254,7 +258,7 @@ func (w *Stage) Waits(ch <-chan error, s *Session, name string) {
 			w.Fatalf("%s has got the lock while another contender holds it: two holders", name)
 		default:
 		}
-		return s.Tap.Armed() > 0 && s.Tap.Pending() == 0
+		return s.Sleeps()
 	}, func() string {
 		if n := s.Tap.Counts().Total() - before; n > 5 {
 			return fmt.Sprintf("%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, Patience)
@@ -442,7 +446,7 @@ func (w *Stage) Meets(f *zkserver.Fault, s *Session, what string) (met bool) {
 			met = true
 		default:
 		}
-		return met || s.Tap.Armed() > 0 && s.Tap.Pending() == 0
+		return met || s.Sleeps()
 	})
 	return met
 }
@@ -455,11 +459,32 @@ func (w *Stage) Goes(s *Session) {
 		s.Close()
 		return
 	}
-	const tries = 200 // one fault holds one handshake
-	for range tries {
-		w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == jute.OpConnect })
-	}
+	w.CutOff(w.Server.Hold, s, jute.OpConnect)
 	require.True(w, w.Server.Expire(s.ID))
+}
+
+// CutOff has a fault meet what the client of a session sends, on this connection and on
+// those after it, until back is called: all of it, or requests of these kinds.
+func (w *Stage) CutOff(fault func(func(zkserver.Request) bool) *zkserver.Fault, s *Session, ops ...jute.Op) (back func()) {
+	const connections = 500 // a fault meets one request; a connection that is held sends no other
+	var faults []*zkserver.Fault
+	for range connections {
+		faults = append(faults, fault(func(r zkserver.Request) bool {
+			return r.Session == s.ID && (len(ops) == 0 || slices.Contains(ops, r.Op))
+		}))
+	}
+	return func() {
+		for _, f := range faults {
+			f.Release()
+		}
+	}
+}
+
+// Rest lets what a lock does in the background come to its end, on the embedded server.
+func (w *Stage) Rest() {
+	if w.Server != nil {
+		time.Sleep(Patience)
+	}
 }
 
 // NoGoroutines fails if a goroutine of the lock is left though its client has been
@@ -484,12 +509,8 @@ func (w *Stage) Parent() {
 
 // LastRequest is the kind of the n-th request of a session.
 func LastRequest(s *Session, n int) jute.Op {
-	for _, e := range s.Tap.Log() {
-		if e.Kind == wiretap.Request && !ByClient(e.Op) {
-			if n--; n == 0 {
-				return e.Op
-			}
-		}
+	if sent := RequestsOf(s); n <= len(sent) {
+		return sent[n-1]
 	}
 	return jute.OpError
 }
@@ -513,11 +534,13 @@ func Number(s *Session, n int) func(zkserver.Request) bool {
 	}
 }
 
-// RequestsOf lists the requests of a session's lock.
-func RequestsOf(s *Session) (ops []jute.Op) {
-	for _, e := range s.Tap.Log() {
-		if e.Kind == wiretap.Request && !ByClient(e.Op) {
-			ops = append(ops, e.Op)
+// RequestsOf lists the requests of the locks of some sessions.
+func RequestsOf(sessions ...*Session) (ops []jute.Op) {
+	for _, s := range sessions {
+		for _, e := range s.Tap.Log() {
+			if e.Kind == wiretap.Request && !ByClient(e.Op) {
+				ops = append(ops, e.Op)
+			}
 		}
 	}
 	return ops

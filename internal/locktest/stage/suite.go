@@ -119,13 +119,6 @@ func WithoutParents[W any](cases []TestCase[W]) []TestCase[W] {
 	return cases
 }
 
-// RunSuite runs the cases of a suite as subtests, in a process of their own.
-func RunSuite(t *testing.T, s Suite) {
-	t.Helper()
-	p := s.Plan()
-	p.Judge(t).RunAll(p.Names)
-}
-
 // Judge returns a judge of the cases, nil in the process that has run them.
 func (p Plan) Judge(t *testing.T) *judge.Judge {
 	t.Helper()
