@@ -148,6 +148,18 @@ func (c *cell) done(pid int) {
 	}
 }
 
+// run runs a process and, when it has ended, ends all that it has started. Err is why
+// it does not start.
+func (c *cell) run(cmd *exec.Cmd) (ended, err error) {
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	c.started(cmd.Process.Pid)
+	ended = cmd.Wait()
+	c.done(cmd.Process.Pid)
+	return ended, nil
+}
+
 // build compiles an attempt with our test into a test binary. Its error is for the
 // student.
 func (c *cell) build(root string, a *attempt, flags ...string) (binary string, err error) {
@@ -169,13 +181,11 @@ func (c *cell) build(root string, a *attempt, flags ...string) (binary string, e
 	var out capped
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = time.Second
-	if err := cmd.Start(); err != nil {
+	ended, err := c.run(cmd)
+	if err != nil {
 		return "", fmt.Errorf("go does not start: %w", err)
 	}
-	c.started(cmd.Process.Pid)
-	err = cmd.Wait()
-	c.done(cmd.Process.Pid)
-	if err == nil {
+	if ended == nil {
 		return binary, nil
 	}
 	if why := c.over(); why != "" {
@@ -197,7 +207,7 @@ func (c *cell) build(root string, a *attempt, flags ...string) (binary string, e
 		}
 	}
 	if len(lines) == 0 {
-		return "", fmt.Errorf("go test -c: %w", err)
+		return "", fmt.Errorf("go test -c: %w", ended)
 	}
 	return "", refuse("does not compile: %s", firstLines(strings.Join(lines, "\n"), 5))
 }

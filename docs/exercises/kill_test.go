@@ -18,8 +18,7 @@ import (
 // TestThePageListsTheMutants compares exercise 11's page with the mutants that
 // are played on.
 func TestThePageListsTheMutants(t *testing.T) {
-	e, err := find("11")
-	require.NoError(t, err)
+	e := must(find("11"))
 	file := filepath.Join(e.dir(rootOf(t)), "README.md")
 	page := text(t, file)
 	before, rest, ok := strings.Cut(page, "<!-- mutants -->\n")
@@ -35,8 +34,7 @@ func TestThePageListsTheMutants(t *testing.T) {
 
 // TestTheChinesePageSaysWhatTheGraderSays: the list of the mutants, and the messages.
 func TestTheChinesePageSaysWhatTheGraderSays(t *testing.T) {
-	e, err := find("11")
-	require.NoError(t, err)
+	e := must(find("11"))
 	en, zh := text(t, e.dir(rootOf(t)), "README.md"), text(t, e.dir(rootOf(t)), "README.zh-CN.md")
 	harm := regexp.MustCompile(`(?m)^(\d+)\. (.*)$`)
 	_, list, _ := strings.Cut(zh, "<!-- mutants -->\n")
@@ -73,8 +71,7 @@ func TestTheChinesePageSaysWhatTheGraderSays(t *testing.T) {
 func TestAMutantIsStep3WithOnePlaceChanged(t *testing.T) {
 	heavy(t)
 	root := rootOf(t)
-	e, err := find("11")
-	require.NoError(t, err)
+	e := must(find("11"))
 	step3 := text(t, root, "03-sequential-predecessor/lock.go")
 	dir := t.TempDir()
 	folder := e.dir(root)

@@ -93,11 +93,11 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 		return err
 	}
 	if len(dirs) == 0 {
-		return complaint("grade needs the students' folders: go run ./docs/exercises grade students/*")
+		return fmt.Errorf("grade needs the students' folders: go run ./docs/exercises grade students/*")
 	}
 	l := limits{time: *limit, memory: int64(space)}
 	if l.time <= 0 || *jobs <= 0 {
-		return complaint("-limit and -j must be more than 0")
+		return fmt.Errorf("-limit and -j must be more than 0")
 	}
 	asked, err := findAll(*only)
 	if err != nil {
@@ -286,55 +286,43 @@ func (a *app) warmUp(ctx context.Context) error {
 // same says how many lines in a hundred of an attempt are lines of our solution.
 // Short ones do not count, nor those of the stub.
 func (a *app) same(at *attempt, stubs stubs) int {
-	ours, err := os.ReadFile(filepath.Join(a.root, filepath.FromSlash(at.answer)))
-	if err != nil {
-		return 0
-	}
-	known := make(map[string]bool)
-	for _, line := range longLines(string(ours)) {
-		known[line] = true
-	}
-	given := make(map[string]bool)
-	if stub, err := read(at.exercise.dir(a.root), at.exercise); err == nil && stubs.is(stub) {
-		for _, file := range stub.files {
-			text, _ := os.ReadFile(file)
-			for _, line := range longLines(string(text)) {
-				given[line] = true
-			}
-		}
-	}
+	ours, given := longLines([]string{filepath.Join(a.root, filepath.FromSlash(at.answer))}), longLines(a.given(at, stubs))
 	same, all := 0, 0
-	for _, file := range at.files {
-		text, err := os.ReadFile(file)
-		if err != nil {
+	for _, line := range longLines(paths(at)) {
+		if slices.Contains(given, line) {
 			continue
 		}
-		for _, line := range longLines(string(text)) {
-			if given[line] {
-				continue
-			}
-			all++
-			if known[line] {
-				same++
-			}
+		all++
+		if slices.Contains(ours, line) {
+			same++
 		}
 	}
-	if all == 0 {
-		return 0
-	}
-	return 100 * same / all
+	return 100 * same / max(1, all)
 }
 
-// longLines are the lines of a program that are long enough to recognise, without
-// comments and blanks.
-func longLines(text string) (lines []string) {
-	for line := range strings.Lines(text) {
-		line, _, _ = strings.Cut(line, "//")
-		if line = strings.Join(strings.Fields(line), " "); len(line) >= 25 {
-			lines = append(lines, line)
+// longLines are the lines of some files that are long enough to recognise, without
+// comments and blanks. A file that cannot be read has none.
+func longLines(files []string) (lines []string) {
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		for line := range strings.Lines(string(text)) {
+			line, _, _ = strings.Cut(line, "//")
+			if line = strings.Join(strings.Fields(line), " "); len(line) >= 25 {
+				lines = append(lines, line)
+			}
 		}
 	}
 	return lines
+}
+
+// given are the files of the stub of an attempt's exercise; none if that is solved in
+// this clone.
+func (a *app) given(at *attempt, stubs stubs) []string {
+	stub, err := read(at.exercise.dir(a.root), at.exercise)
+	if err != nil || !stubs.is(stub) {
+		return nil
+	}
+	return paths(stub)
 }
 
 // table prints the rows, the sums and the pairs. A character of Chinese takes two

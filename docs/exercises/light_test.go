@@ -165,8 +165,7 @@ func (s *sharedBuffer) String() string {
 // TestEveryExerciseIsComplete compares the pages with the catalog.
 func TestEveryExerciseIsComplete(t *testing.T) {
 	root := rootOf(t)
-	folders, err := filepath.Glob(filepath.Join(root, "docs/exercises/_[0-9]*"))
-	require.NoError(t, err)
+	folders := must(filepath.Glob(filepath.Join(root, "docs/exercises/_[0-9]*")))
 	require.Len(t, exercises, len(folders), "a folder is not in the catalog, or an exercise has none")
 	index := text(t, root, "docs/exercises/README.md")
 	last := 0
@@ -200,7 +199,7 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 		}
 		require.Contains(t, index, fmt.Sprintf("| [%d", e.number), "docs/exercises/README.md")
 		require.Contains(t, index, fmt.Sprintf("](%s/) | %d |", e.folder, e.points()), "docs/exercises/README.md")
-		hints, err := readHints(e.dir(root))
+		hints, err := hintsIn(filepath.Join(e.dir(root), "hints.md"))
 		require.NoError(t, err)
 		require.Len(t, hints, 3, "%s/hints.md", e.folder)
 		if step := filepath.Dir(e.answer); !strings.Contains(e.answer, ".solution") {
@@ -249,8 +248,7 @@ func ours(t *testing.T, e *exercise) string {
 // schedule of a listing that fails, and for a student's lock the command of a lab
 // that has that lock.
 func TestThePageOpensTheSchedule(t *testing.T) {
-	e, err := find("12")
-	require.NoError(t, err)
+	e := must(find("12"))
 	shown := func(f failure) string {
 		var b strings.Builder
 		require.NoError(t, page.Execute(&b, grades{Rows: []row{{Student: "anna", exercise: e, result: &result{Failed: []failure{f}}, Dir: "class/anna"}}, lab: "http://127.0.0.1:8080/"}))
@@ -265,8 +263,7 @@ func TestThePageOpensTheSchedule(t *testing.T) {
 		require.NotContains(t, shown(failure{Case: "x", Trace: trace}), "href")
 	}
 	require.NotContains(t, shown(failure{Case: "x", Trace: "#\"><script>"}), "<script>")
-	e, err = find("3")
-	require.NoError(t, err)
+	e = must(find("3"))
 	own := shown(failure{Case: "x", Trace: "#lock=exercise-03-predecessor"})
 	require.NotContains(t, own, "href")
 	require.Contains(t, own, "go run ./docs/lab -lock class/anna -open -scene &#39;#lock=exercise-03-predecessor&#39;")
@@ -391,9 +388,8 @@ func TestUnneededImportsAreRefused(t *testing.T) {
 			dir := t.TempDir()
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "a.go"), []byte("package predecessor\n"), 0o644))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, test.file), []byte(test.program), 0o644))
-			e, err := find("3")
-			require.NoError(t, err)
-			_, err = read(dir, e)
+			e := must(find("3"))
+			_, err := read(dir, e)
 			if test.says == "" {
 				require.NoError(t, err)
 				return

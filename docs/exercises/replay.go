@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -103,12 +101,10 @@ func playLinks(ctx context.Context, l limits, arg string, answers map[int]string
 		cmd := c.command(self, []string{arg}, c.bare())
 		cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.dir, bytes.NewReader(question), &out, &said
 		cmd.WaitDelay = time.Second
-		if err := cmd.Start(); err != nil {
+		ended, err := c.run(cmd)
+		if err != nil {
 			return nil, "", err
 		}
-		c.started(cmd.Process.Pid)
-		ended := cmd.Wait()
-		c.done(cmd.Process.Pid)
 		for line := range strings.Lines(out.String()) {
 			var r replayLine
 			if json.Unmarshal([]byte(line), &r) != nil {
@@ -148,11 +144,7 @@ func replaying(args []string) {
 		return
 	}
 	answers := make(map[int]string)
-	question, err := io.ReadAll(bufio.NewReader(os.Stdin))
-	if err == nil {
-		err = json.Unmarshal(question, &answers)
-	}
-	if err != nil {
+	if err := json.NewDecoder(os.Stdin).Decode(&answers); err != nil {
 		fmt.Fprintln(os.Stderr, "exercises: replay:", err)
 		os.Exit(2)
 	}

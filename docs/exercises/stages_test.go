@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -38,6 +39,15 @@ func TestStagesAreTheExercise(t *testing.T) {
 		require.Len(t, write, len(e.stages()), "%s: a row for each stage", e.folder)
 		require.Contains(t, readme, stageTable(e, write), "%s: the table of the stages is stale", e.folder)
 	}
+}
+
+func stageTable(e *exercise, write []string) string {
+	var b strings.Builder
+	b.WriteString("| stage | time | write |\n|---|---:|---|\n")
+	for i, s := range e.stages() {
+		fmt.Fprintf(&b, "| %d %s | %d min | %s |\n", i+1, s.title, s.minutes, write[i])
+	}
+	return b.String()
 }
 
 func TestTheStageOfAnAttempt(t *testing.T) {

@@ -105,10 +105,8 @@ func (a *app) hintsFile() (string, error) {
 	return filepath.Join(dir, fmt.Sprintf("hints-%x.json", sha256.Sum256([]byte(a.root)))), err
 }
 
-// opened is how many hints of an exercise have been shown in this checkout.
-func (a *app) opened(e *exercise) int { return a.allOpened()[e.folder] }
-
-func (a *app) allOpened() map[string]int {
+// opened are how many hints of each exercise have been shown in this checkout, by folder.
+func (a *app) opened() map[string]int {
 	n := make(map[string]int)
 	if file, err := a.hintsFile(); err == nil {
 		if text, err := os.ReadFile(file); err == nil {
@@ -122,7 +120,7 @@ func (a *app) allOpened() map[string]int {
 }
 
 func (a *app) open(e *exercise, n int) error {
-	all := a.allOpened()
+	all := a.opened()
 	all[e.folder] = n
 	text, err := json.Marshal(all)
 	if err != nil {

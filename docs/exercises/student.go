@@ -273,15 +273,8 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 	case err != nil:
 		return nil, err
 	default:
-		key, err := a.key(at)
-		if err != nil {
+		if r, err = a.graded(ctx, at); err != nil {
 			return nil, err
-		}
-		if r = recall(key); r == nil {
-			if r, err = grade(ctx, a.root, at, a.limits, nil); err != nil {
-				return nil, err
-			}
-			remember(key, r)
 		}
 		a.notes(r)
 		if len(r.Failed) > 0 {
@@ -377,7 +370,7 @@ func (a *app) hint(e *exercise) error {
 	if err != nil {
 		return err
 	}
-	n := min(max(a.opened(e), 0)+1, len(hints))
+	n := min(max(a.opened()[e.folder], 0)+1, len(hints))
 	for i, h := range hints[:n] {
 		a.print("Hint %d of %d\n\n%s\n\n", i+1, len(hints), chinese.Verbatim(h))
 	}
@@ -387,12 +380,10 @@ func (a *app) hint(e *exercise) error {
 	return a.open(e, n)
 }
 
-// readHints reads hints.md: the text below each heading "## Hint".
-func readHints(dir string) ([]string, error) { return hintsIn(filepath.Join(dir, "hints.md")) }
-
 // aHint is the heading of a hint, in either edition.
 var aHint = regexp.MustCompile(`(?m)^## (?:Hint|提示) .*\n`)
 
+// hintsIn reads the hints in a file: the text below each heading "## Hint".
 func hintsIn(file string) ([]string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -421,7 +412,7 @@ func (a *app) show(ctx context.Context, e *exercise, giveUp bool) error {
 			return s.err
 		}
 		if !s.result.Full {
-			return complaint("exercise %d is not solved yet (%s): go run ./docs/exercises hint %d helps, and show -give-up %d shows the solution", e.number, s.word(), e.number, e.number)
+			return fmt.Errorf("exercise %d is not solved yet (%s): go run ./docs/exercises hint %d helps, and show -give-up %d shows the solution", e.number, s.word(), e.number, e.number)
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(a.root, filepath.FromSlash(e.answer)))

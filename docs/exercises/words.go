@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -56,13 +55,6 @@ func (a *app) page(e *exercise, name string) string {
 
 // stamps are those of a Chinese page, by which a test finds what was translated.
 var stamps = regexp.MustCompile(`(?m)^<!-- en:[0-9a-f]+ -->\n`)
-
-// everything is the book as one table, for the test.
-func everything() map[string]string {
-	all := chinese.Table()
-	maps.Copy(all, words)
-	return all
-}
 
 // words are the sentences of this command.
 var words = map[string]string{

@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -127,8 +128,7 @@ func texts(t *testing.T, files ...string) (list []sentence) {
 // sources are the Go files of a folder without its tests.
 func sources(t *testing.T, dir string) (files []string) {
 	t.Helper()
-	all, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	require.NoError(t, err)
+	all := must(filepath.Glob(filepath.Join(dir, "*.go")))
 	for _, file := range all {
 		if !strings.HasSuffix(file, "_test.go") {
 			files = append(files, file)
@@ -144,14 +144,19 @@ func sources(t *testing.T, dir string) (files []string) {
 var unspoken = []string{
 	// Commands.
 	"-lock docs/exercises/%s", "go test ./docs/exercises/%s\n%s", "go run ./docs/lab -lock %s -open -scene '%s'",
-	// Tables of the pages.
-	"| stage | time | write |\n|---|---:|---|", "| %d %s | %d min | %s |",
 	// For programs.
 	"-ldflags=-s -w", "%.1f s", "%d GiB", "%d MiB", "fatal error:", "exercises: limited:", "exercises: replay:", "Received unexpected error:", "module example.com/zklock",
 	`\((\w+\.go:\d+( < )?)+\)`, "-lock %s", `(?m)^## (?:Hint|提示) .*\n`,
 	// The beginning of a refusal, which is compared with; its whole has a twin.
 	neverBegan, noEnd,
 	"%d %ss", // of count: "%d folders" and "%d attempts" have a twin
+}
+
+// everything is the book as one table.
+func everything() map[string]string {
+	all := chinese.Table()
+	maps.Copy(all, words)
+	return all
 }
 
 func missing(list []sentence, book map[string]string) (none []string) {
@@ -189,9 +194,9 @@ func TestASentenceWithoutATwinIsFound(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte("package main\n\nconst some = \"a constant sentence\"\n\nfunc f(a *app, n int, s string) error {\n"+code+"\n}\n"), 0o644))
 		return missing(texts(t, file), everything())
 	}
-	require.Empty(t, find(`a.print("\nIt has printed:\n"); return complaint("there is no folder %s", s)`))
+	require.Empty(t, find(`a.print("\nIt has printed:\n"); return fmt.Errorf("there is no folder %s", s)`))
 	for _, planted := range []string{
-		`a.print("a new sentence of %d words\n", n)`, `return complaint("%s is nowhere", s)`, `return refuse("%s: " + "this will not do", s)`,
+		`a.print("a new sentence of %d words\n", n)`, `return fmt.Errorf("%s is nowhere", s)`, `return refuse("%s: " + "this will not do", s)`,
 		`a.print("It has printed\n")`, `s += " and it goes on"`, `a.print(some)`, `a.print("%s", word(s, "not yet begun"))`,
 	} {
 		require.Len(t, find(planted), 1, "%s", planted)

@@ -174,9 +174,24 @@ func (w *World) expiredUnlock(holder Lock, s *Session, who string) {
 // A spoiler is a fault for the n-th request of a contender, and what else goes
 // wrong then.
 type spoiler struct {
-	what  string
-	spoil func(s *Session, n int) (fault, then *zkserver.Fault)
-	loses bool // the connection breaks, and nothing else goes wrong
+	what    string
+	fault   func(when func(zkserver.Request) bool) *zkserver.Fault
+	loses   bool // the connection breaks, and nothing else goes wrong
+	cleanUp bool // the first try to clean up is lost, too
+}
+
+// spoil spoils the n-th request of a contender. Release lets it clean up again.
+func (w *World) spoil(sp spoiler, s *Session, n int) (fault *zkserver.Fault, release func()) {
+	fault = sp.fault(stage.Number(s, n))
+	if !sp.cleanUp {
+		return fault, func() {}
+	}
+	return fault, w.Server.LoseRequest(firstOf(s, jute.OpDelete)).Release
+}
+
+// how says what went wrong with the n-th request of a contender.
+func (sp spoiler) how(s *Session, n int) string {
+	return fmt.Sprintf("its request %d, %v, %s", n, stage.LastRequest(s, n), sp.what)
 }
 
 // mustOutlive reports whether a lock must go on after its n-th request was spoiled.
@@ -189,18 +204,16 @@ func (w *World) mustOutlive(sp spoiler, s *Session, n int) bool {
 }
 
 func (w *World) spoilers() []spoiler {
+	fail := func(when func(zkserver.Request) bool) *zkserver.Fault {
+		return w.Server.Fail(jute.ErrRuntimeInconsistency, when)
+	}
 	spoilers := []spoiler{
-		{"is answered with an error", func(s *Session, n int) (_, _ *zkserver.Fault) {
-			return w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Number(s, n)), nil
-		}, false},
-		{"is lost with its connection", func(s *Session, n int) (_, _ *zkserver.Fault) { return w.Server.LoseRequest(stage.Number(s, n)), nil }, true},
-		{"is carried out, and its reply is lost with the connection", func(s *Session, n int) (_, _ *zkserver.Fault) { return w.Server.LoseReply(stage.Number(s, n)), nil }, true},
+		{what: "is answered with an error", fault: fail},
+		{what: "is lost with its connection", fault: w.Server.LoseRequest, loses: true},
+		{what: "is carried out, and its reply is lost with the connection", fault: w.Server.LoseReply, loses: true},
 	}
 	if w.Subject.Queue { // a lock without a queue has nothing to clean up
-		spoilers = append(spoilers, spoiler{"fails, and the first try to clean up is lost with its connection", func(s *Session, n int) (_, _ *zkserver.Fault) {
-			cleanUp := func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == jute.OpDelete }
-			return w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Number(s, n)), w.Server.LoseRequest(cleanUp)
-		}, false})
+		spoilers = append(spoilers, spoiler{what: "fails, and the first try to clean up is lost with its connection", fault: fail, cleanUp: true})
 	}
 	return spoilers
 }
@@ -212,7 +225,7 @@ func ErrorOnTheWay(w *World) {
 			holder, _ := w.Contender()
 			w.MustLock(holder, "the holder")
 			waiter, s := w.Contender()
-			fault, then := sp.spoil(s, n)
+			fault, release := w.spoil(sp, s, n)
 			result := w.Lock(waiter)
 			early := w.Meets(fault, s, "the request is spoiled, or the waiter waits")
 			// It may return an error, or try again and wait on.
@@ -221,11 +234,8 @@ func ErrorOnTheWay(w *World) {
 				w.Unlock(holder, "the holder")
 			}
 			err := w.Result(result, fmt.Sprintf("Lock of a waiter, when its request %d %s, and it has tried again and waits, and the holder has let go,", n, sp.what))
-			last := stage.LastRequest(s, n)
-			how := fmt.Sprintf("its request %d, %v, %s", n, last, sp.what)
-			if then != nil {
-				then.Release()
-			}
+			how := sp.how(s, n)
+			release()
 			if err == nil {
 				require.True(w, free, "%s, and Lock of a waiter returns no error while another contender holds the lock: two holders", how)
 				met := len(fault.Hit()) > 0
@@ -244,7 +254,7 @@ func ErrorOnTheWay(w *World) {
 				break
 			}
 			require.False(w, early && w.mustOutlive(sp, s, n), "%s, and Lock returns an error: %v", how, err)
-			w.leavesNothing(waiter, s, last, how, err)
+			w.leavesNothing(waiter, s, n, how, err)
 			if !free {
 				w.Unlock(holder, "the holder")
 			}
@@ -259,34 +269,40 @@ func ErrorOnTheWay(w *World) {
 func errorInTryLock(w *World) {
 	w.Parents(w.Session().Conn, zk.WorldACL(zk.PermAll))
 	w.Parent()
+	w.spoilTryLock("it", func() (Lock, *Session) { return w.Contender() }, func(l Lock, s *Session, sp spoiler, n int, met bool, err error) {
+		how := sp.how(s, n)
+		require.False(w, met && w.mustOutlive(sp, s, n), "%s, and TryLock returns an error: %v", how, err)
+		w.leavesNothing(l, s, n, how, err)
+		w.MustLock(l, "it, once more,")
+		w.Unlock(l, "it")
+	})
+}
+
+// spoilTryLock spoils each request of TryLock on a free lock in turn, and calls fails
+// with what TryLock does not outlive.
+func (w *World) spoilTryLock(name string, open func() (Lock, *Session), fails func(l Lock, s *Session, sp spoiler, n int, met bool, err error)) {
 	for _, sp := range w.spoilers() {
 		for n := 1; w.GoesOn(n); n++ {
-			l, s := w.Contender()
-			fault, then := sp.spoil(s, n)
+			l, s := open()
+			fault, release := w.spoil(sp, s, n)
 			ok, err := w.Try(l, fmt.Sprintf("TryLock, when its request %d %s,", n, sp.what))
-			if then != nil {
-				then.Release()
-			}
-			last := stage.LastRequest(s, n)
-			how := fmt.Sprintf("its request %d, %v, %s", n, last, sp.what)
+			release()
 			met := len(fault.Hit()) > 0
-			if err == nil {
-				fault.Release()
-				require.True(w, ok, "TryLock on a free lock returns false and no error, when %s", how)
-				require.NotEmpty(w, w.Nodes(), "%s, and TryLock returns true without a node, so that the next contender gets in: two holders", how)
-				w.Unlock(l, "it")
-				w.nothingStays(how)
-				if met {
-					continue // it has tried again itself
-				}
+			if err != nil {
+				require.False(w, ok, "TryLock returns true and an error")
+				fails(l, s, sp, n, met, err)
+				continue
+			}
+			fault.Release()
+			how := sp.how(s, n)
+			require.True(w, ok, "TryLock on a free lock returns false and no error, when %s", how)
+			require.NotEmpty(w, w.Nodes(), "%s, and TryLock returns true without a node, so that the next contender gets in: two holders", how)
+			w.Unlock(l, name)
+			w.nothingStays(how)
+			if !met { // else it has tried again itself
 				require.Greater(w, n, 1, "TryLock takes a lock without a request")
 				break
 			}
-			require.False(w, ok, "TryLock returns true and an error")
-			require.False(w, met && w.mustOutlive(sp, s, n), "%s, and TryLock returns an error: %v", how, err)
-			w.leavesNothing(l, s, last, how, err)
-			w.MustLock(l, "it, once more,")
-			w.Unlock(l, "it")
 		}
 	}
 }
@@ -300,30 +316,22 @@ func (w *World) nothingStays(how string) {
 	})
 }
 
-// leavesNothing fails if a contender whose Lock has failed has left a node. A
+// leavesNothing fails if a contender whose Lock has failed with request n has left a node. A
 // create whose reply was lost is an exception: its node stays until the session
 // ends, and the steps say so.
-func (w *World) leavesNothing(l Lock, s *Session, last jute.Op, how string, err error) {
+func (w *World) leavesNothing(l Lock, s *Session, n int, how string, err error) {
 	w.Helper()
 	w.mayHold(err, "Lock returns ErrNotLocked, which is Unlock's error")
 	w.NotLocked(l, "Unlock after a Lock that failed ("+how+")")
-	mine := func() (nodes []string) {
-		for _, session := range w.Server.Sessions() {
-			if session.ID == s.ID {
-				nodes = session.Ephemerals
-			}
-		}
-		return nodes
-	}
-	if !stage.CreatesNode(last) {
-		w.WaitUntil("the node goes", func() bool { return s.Tap.Pending() == 0 && len(mine()) == 0 }, func() string {
+	if !stage.CreatesNode(stage.LastRequest(s, n)) {
+		w.WaitUntil("the node goes", func() bool { return s.Tap.Pending() == 0 && len(w.NodesOf(s)) == 0 }, func() string {
 			return how + ", Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error"
 		})
 		require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
 		return
 	}
 	require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
-	w.WaitUntil("not more than one node is left", func() bool { return len(mine()) <= 1 }, func() string { return how + ", and there are two nodes" })
+	w.WaitUntil("not more than one node is left", func() bool { return len(w.NodesOf(s)) <= 1 }, func() string { return how + ", and there are two nodes" })
 	w.Server.Expire(s.SessionID())
 	w.Renewed(s, "the client has a new session")
 }
@@ -336,7 +344,7 @@ func UnlockAgain(w *World) {
 			l, s := w.Contender()
 			w.MustLock(l, "the holder")
 			before := w.Nodes()
-			fault, _ := sp.spoil(s, n)
+			fault, _ := w.spoil(sp, s, n)
 			err := w.UnlockErr(l, "Unlock")
 			met := len(fault.Hit()) > 0
 			fault.Release()

@@ -114,7 +114,8 @@ func TestOtherDifferencesAreFalseAlarms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := judged(t, namesOf(rights), museum.Schedule{Name: name, Play: test.play})
+			all, _ := Cases()
+			got := judged(t, all[:len(rights)], museum.Schedule{Name: name, Play: test.play})
 			if got == nil {
 				return
 			}

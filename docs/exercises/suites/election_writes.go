@@ -92,14 +92,9 @@ func writeUnderWay(w *election) {
 			w.resigns(b)
 			break
 		}
-		mine := ""
-		for _, session := range w.Server.Sessions() {
-			if session.ID == a.s.ID {
-				require.NotEmpty(w, session.Ephemerals, "the leader has no node")
-				mine = session.Ephemerals[0]
-			}
-		}
-		require.NoError(w, w.Session().Delete(mine, -1))
+		nodes := w.NodesOf(a.s)
+		require.NotEmpty(w, nodes, "the leader has no node")
+		require.NoError(w, w.Session().Delete(nodes[0], -1))
 		w.leads(b)
 		require.NoError(w, w.write(b.candidate, b.number, "by b"), "the next leader writes in its term, and Write fails")
 		held.Release()

@@ -224,7 +224,7 @@ func lateCreate(w *leaseWorld) {
 	for _, damage := range damages[:3] { // held, lost, reply lost
 		l, s := w.open()
 		w.release(w.gets(w.begin(l), "the first holder, which makes the parent,"), "it")
-		f := damage.inject(w.Stage, s, 1)
+		f := damage.fault(w.Server, nth(s, 1))
 		a := w.begin(l)
 		w.Hit(f, "the create is sent")
 		a.cancel()

@@ -384,6 +384,16 @@ func (w *Stage) Nodes() []string {
 	return children
 }
 
+// NodesOf lists the ephemeral nodes of a session, which the embedded server knows.
+func (w *Stage) NodesOf(s *Session) []string {
+	for _, live := range w.Server.Sessions() {
+		if live.ID == s.ID {
+			return live.Ephemerals
+		}
+	}
+	return nil
+}
+
 // NothingLeft fails if the lock has left a node. Watches that are left cost
 // something and block nobody: noWatches looks for them.
 func (w *Stage) NothingLeft() {
