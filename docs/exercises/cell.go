@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -232,11 +233,7 @@ func (c *cell) overlay(root string, a *attempt) (string, error) {
 		}
 		replace[filepath.Join(folder, name)] = file
 	}
-	for file, text := range replace {
-		if file == text {
-			delete(replace, file)
-		}
-	}
+	maps.DeleteFunc(replace, func(file, by string) bool { return file == by })
 	return writeOverlay(c.dir, replace)
 }
 

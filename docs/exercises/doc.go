@@ -5,17 +5,11 @@
 // The underscore keeps the stub out of ./..., and go test ./docs/exercises/_NN-name
 // works all the same. The folder has
 //
-//	README.md     goal, primer, article, conditions for being done, points, "Ours has
-//
-// N lines"
-//
+//	README.md     goal, primer, article, conditions for being done, points, "Ours has N lines"
 //	lock.go       the stub: it compiles, its functions return errNotWritten, and
 //	              the code that every queue repeats is written already: createParents
 //	lock_test.go  the grader: one test function for each suite of the entry
-//	hints.md      three headings "## Hint 1" to "## Hint 3"; they stop before the
-//
-// answer
-//
+//	hints.md      three headings "## Hint 1" to "## Hint 3"; they stop before the answer
 //	.solution/    lock.go and explore_test.go, unless the solution is a step's lock.go:
 //	              the entry's answer says which file it is. If the explorer does not
 //	              apply, the entry says why in unexplored

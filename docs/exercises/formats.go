@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
@@ -65,7 +66,8 @@ func check(list []format, students int) error {
 func writeAll(list []format, g grades) (err error) {
 	for _, f := range list {
 		if *f.file != "" {
-			err = errors.Join(err, writeFile(*f.file, func(file *os.File) error { return f.write(file, g) }))
+			var text bytes.Buffer
+			err = errors.Join(err, f.write(&text, g), os.WriteFile(*f.file, text.Bytes(), 0o666))
 		}
 	}
 	return err
@@ -143,7 +145,7 @@ func (g grades) of(e *exercise) row {
 			return r
 		}
 	}
-	return row{exercise: e, result: &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Why: "nothing was handed in"}}
+	return row{exercise: e, result: e.ungraded("nothing was handed in")}
 }
 
 // A student is what the JSON says of one.

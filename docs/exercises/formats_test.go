@@ -22,32 +22,25 @@ import (
 	"example.com/zklock/internal/locktest/chinese/chinesetest"
 )
 
-// The documented fields of each format.
+// The fields of each format that we write, as they are documented. A field more is to be
+// looked up there.
 // Gradescope: https://gradescope-autograders.readthedocs.io/en/latest/specs/.
 type gradescopeResults struct {
-	Score            *float64       `json:"score"`
-	ExecutionTime    *float64       `json:"execution_time"`
-	Output           string         `json:"output"`
-	OutputFormat     string         `json:"output_format"`
-	TestOutputFormat string         `json:"test_output_format"`
-	TestNameFormat   string         `json:"test_name_format"`
-	Visibility       string         `json:"visibility"`
-	StdoutVisibility string         `json:"stdout_visibility"`
-	ExtraData        map[string]any `json:"extra_data"`
+	Score            *float64 `json:"score"`
+	ExecutionTime    *float64 `json:"execution_time"`
+	Output           string   `json:"output"`
+	OutputFormat     string   `json:"output_format"`
+	TestOutputFormat string   `json:"test_output_format"`
+	TestNameFormat   string   `json:"test_name_format"`
+	Visibility       string   `json:"visibility"`
 	Tests            []struct {
-		Score        *float64       `json:"score"`
-		MaxScore     *float64       `json:"max_score"`
-		Status       string         `json:"status"`
-		Name         string         `json:"name"`
-		NameFormat   string         `json:"name_format"`
-		Number       string         `json:"number"`
-		Output       string         `json:"output"`
-		OutputFormat string         `json:"output_format"`
-		Tags         []string       `json:"tags"`
-		Visibility   string         `json:"visibility"`
-		ExtraData    map[string]any `json:"extra_data"`
+		Score    *float64 `json:"score"`
+		MaxScore *float64 `json:"max_score"`
+		Status   string   `json:"status"`
+		Name     string   `json:"name"`
+		Number   string   `json:"number"`
+		Output   string   `json:"output"`
 	} `json:"tests"`
-	Leaderboard []map[string]any `json:"leaderboard"`
 }
 
 // GitHub Classroom: what the graders of github.com/classroom-resources write, and
@@ -56,7 +49,6 @@ type classroomResult struct {
 	Version  *int   `json:"version"`
 	Status   string `json:"status"`
 	MaxScore *int   `json:"max_score"`
-	Markdown string `json:"markdown"`
 	Tests    []struct {
 		Name          string  `json:"name"`
 		Status        string  `json:"status"`
@@ -71,21 +63,17 @@ type classroomResult struct {
 
 // Classroom 50: https://github.com/foundation50/classroom50/wiki/Advanced-Autograding.
 type classroom50Result struct {
-	Schema         string         `json:"schema"`
-	Classroom      string         `json:"classroom"`
-	Assignment     string         `json:"assignment"`
-	AssignmentType string         `json:"assignment_type"`
-	Owner          string         `json:"owner"`
-	Submission     string         `json:"submission"`
-	Commit         string         `json:"commit"`
-	Release        string         `json:"release"`
-	Review         string         `json:"review"`
-	Datetime       time.Time      `json:"datetime"`
-	GradedAt       *time.Time     `json:"graded_at"`
-	SubmittedBy    map[string]any `json:"submitted_by"`
-	Score          *int           `json:"score"`
-	MaxScore       *int           `json:"max-score"`
-	Tests          []struct {
+	Schema     string    `json:"schema"`
+	Classroom  string    `json:"classroom"`
+	Assignment string    `json:"assignment"`
+	Submission string    `json:"submission"`
+	Commit     string    `json:"commit"`
+	Release    string    `json:"release"`
+	Review     string    `json:"review"`
+	Datetime   time.Time `json:"datetime"`
+	Score      *int      `json:"score"`
+	MaxScore   *int      `json:"max-score"`
+	Tests      []struct {
 		TestName string `json:"test-name"`
 		Passed   *bool  `json:"passed"`
 		Score    *int   `json:"score"`

@@ -248,7 +248,7 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, c *class) row {
 	if e == nil {
 		e = &exercise{}
 	}
-	r := row{Student: student, Dir: dir, exercise: e, result: &result{Exercise: e.number, Of: e.points(), Cases: e.cases()}}
+	r := row{Student: student, Dir: dir, exercise: e, result: e.ungraded("")}
 	if len(c.asked) > 0 && !slices.Contains(c.asked, e) && e.number > 0 {
 		return row{Student: student, exercise: &exercise{}, result: &result{Why: fmt.Sprintf("%s has exercise %d, which was not asked for", dir, e.number)}}
 	}
@@ -523,12 +523,4 @@ func writable(name string) error {
 		err = errors.Join(err, os.Remove(name))
 	}
 	return err
-}
-
-func writeFile(name string, write func(f *os.File) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
 }

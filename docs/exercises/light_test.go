@@ -47,6 +47,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// called is what a call of the command says.
+func called(t *testing.T, args ...string) (said string, err error) {
+	t.Helper()
+	var out bytes.Buffer
+	err = run(t.Context(), args, &out)
+	return out.String(), err
+}
+
 func rootOf(t *testing.T) string {
 	t.Helper()
 	root, err := findRoot()
@@ -480,11 +488,7 @@ func TestStudentsOfOneName(t *testing.T) {
 // TestCommandLine tries what needs no grading.
 func TestCommandLine(t *testing.T) {
 	t.Setenv("EXERCISES_CACHE", t.TempDir()) // no hint is open yet, each time that this runs
-	say := func(args ...string) (string, error) {
-		var out bytes.Buffer
-		err := run(t.Context(), args, &out)
-		return out.String(), err
-	}
+	say := func(args ...string) (string, error) { return called(t, args...) }
 	out, err := say()
 	require.NoError(t, err)
 	require.Contains(t, out, "go run ./docs/exercises next")

@@ -68,6 +68,11 @@ type result struct {
 	Passes []string `json:"-"`
 }
 
+// ungraded is a result without a case.
+func (e *exercise) ungraded(why string) *result {
+	return &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Why: why}
+}
+
 // keptOutput is the amount of a lock's output in a case that is kept, in bytes.
 const keptOutput = 4 << 10
 
@@ -84,7 +89,7 @@ type grading struct {
 // each failure as it comes; if it returns false, the rest is not run.
 func grade(ctx context.Context, root string, a *attempt, l limits, onFailure func(failure) bool) (*result, error) {
 	began := time.Now()
-	g := &grading{attempt: a, limits: l, root: root, onFailure: onFailure, result: &result{Exercise: a.number, Of: a.points(), Cases: a.cases()}}
+	g := &grading{attempt: a, limits: l, root: root, onFailure: onFailure, result: a.ungraded("")}
 	by := a.exercise.grade
 	if by == nil {
 		by = askTests

@@ -86,11 +86,11 @@ func (a *app) stateOf(ctx context.Context, e *exercise, stubs stubs) exerciseSta
 	var refused refusal
 	switch {
 	case errors.As(err, &refused):
-		return exerciseState{e, false, &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Why: refused.Error()}, nil}
+		return exerciseState{e, false, e.ungraded(refused.Error()), nil}
 	case err != nil:
 		return exerciseState{e, false, nil, err}
 	case stubs.is(at):
-		return exerciseState{e, true, &result{Exercise: e.number, Of: e.points(), Cases: e.cases()}, nil}
+		return exerciseState{e, true, e.ungraded(""), nil}
 	}
 	r, err := a.graded(ctx, at)
 	return exerciseState{e, false, r, err}
@@ -269,7 +269,7 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 	var refused refusal
 	switch {
 	case errors.As(err, &refused):
-		r = &result{Exercise: e.number, Why: refused.Error()}
+		r = e.ungraded(refused.Error())
 	case err != nil:
 		return nil, err
 	default:
@@ -288,7 +288,7 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 	switch {
 	case r.Full:
 		a.print("All %d cases pass: %d of %d points. Compare with ours: go run ./docs/exercises show %d\nThen: go run ./docs/exercises next\n", r.Cases, r.Points, r.Of, e.number)
-	case r.Cases == 0 || r.Why != "" && len(r.Failed) == 0:
+	case r.Why != "" && len(r.Failed) == 0:
 		a.print("%s\n", r.Why)
 	default:
 		var parts []string

@@ -409,11 +409,11 @@ func TestTheLanguageFollowsTheReader(t *testing.T) {
 	said := func(lcAll, lang string, args ...string) string {
 		t.Setenv("LC_ALL", lcAll)
 		t.Setenv("LANG", lang)
-		var out bytes.Buffer
-		if err := run(t.Context(), args, &out); err != nil {
-			fmt.Fprintln(&out, err)
+		out, err := called(t, args...)
+		if err != nil {
+			out += err.Error()
 		}
-		return out.String()
+		return out
 	}
 	require.Contains(t, said("", "zh_CN.UTF-8", "hint", "1"), "提示 1（共 3 条）\n\n")
 	require.Contains(t, said("zh_CN.UTF-8", "C", "hint", "1"), "提示 2（共 3 条）")

@@ -40,11 +40,8 @@ func (s ContextSubject) Plan() Plan {
 		ErrNotLocked: s.ErrNotLocked,
 		Queue:        true,
 	}
-	p := NewPlan(contextCases, stage.Of[*contexts](s.Level), contender, func(w *World) *contexts { return &contexts{w, s} })
-	if s.New == nil {
-		p.Missing = "ContextSubject.New is nil: it must make a contender"
-	}
-	return p
+	return NewPlan(contextCases, stage.Of[*contexts](s.Level), contender, func(w *World) *contexts { return &contexts{w, s} }).
+		Needs(s.New != nil, "ContextSubject.New is nil: it must make a contender")
 }
 
 // background is a ContextLock whose ctx does not end.

@@ -92,7 +92,7 @@ func TestHostileLocks(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
 			verdicts := locktest.Verdicts(t, locktest.Subject{New: h.lock, ErrNotLocked: broken.ErrNotLocked, Queue: true},
-				nil, func(v locktest.Verdict) bool { return !everyCase() && v.Words != "" })
+				func(v locktest.Verdict) bool { return !everyCase() && v.Words != "" })
 			if verdicts == nil {
 				return // this is the process in which the lock was tried
 			}
@@ -105,8 +105,7 @@ func TestHostileLocks(t *testing.T) {
 					first = v.Words
 				}
 				require.Less(t, len(v.Printed), 100<<10, "what the lock prints is shown whole")
-				switch v.Case {
-				case "a release wakes exactly as many as predicted", "the requests are exactly as many as predicted":
+				if strings.HasSuffix(v.Case, " exactly as many as predicted") {
 					require.Contains(t, v.Skipped+v.Words, "is nil", "%s", v.Case)
 				}
 			}

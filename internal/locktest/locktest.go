@@ -143,14 +143,11 @@ func Groups(s Suite) map[string]Group { return s.Plan().Groups }
 
 // Plan has the cases of the subject's Level.
 func (s Subject) Plan() Plan {
-	p := NewPlan(cases, func(c TestCase[*World]) bool {
+	keep := func(c TestCase[*World]) bool {
 		return (!c.Queue || s.Queue) && (!c.Single || !s.Queue) && (s.Level == Full || c.Basic)
-	},
-		s, func(w *World) *World { return w })
-	if s.New == nil {
-		p.Missing = "Subject.New is nil: it must make a contender"
 	}
-	return p
+	return NewPlan(cases, keep, s, func(w *World) *World { return w }).
+		Needs(s.New != nil, "Subject.New is nil: it must make a contender")
 }
 
 // The cases, in the order in which they run: a case comes after those that it

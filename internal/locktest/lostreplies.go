@@ -27,11 +27,8 @@ type LostReplySubject struct {
 // Plan has the cases of a lock whose reply to create is lost.
 func (s LostReplySubject) Plan() Plan {
 	contender := Subject{New: s.New, ErrNotLocked: s.ErrNotLocked, Queue: true, FindsNode: true}
-	p := NewPlan(lostReplyCases, stage.Of[*World](s.Level), contender, func(w *World) *World { return w })
-	if s.New == nil {
-		p.Missing = "LostReplySubject.New is nil: it must make a contender"
-	}
-	return p
+	return NewPlan(lostReplyCases, stage.Of[*World](s.Level), contender, func(w *World) *World { return w }).
+		Needs(s.New != nil, "LostReplySubject.New is nil: it must make a contender")
 }
 
 var lostReplyCases = []TestCase[*World]{

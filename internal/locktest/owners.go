@@ -38,12 +38,9 @@ func (s OwnersSubject) Plan() Plan {
 		Queue:        true,
 		Requeues:     s.Requeues,
 	}
-	p := NewPlan(stage.WithoutParents(ownersCases), func(c TestCase[*owners]) bool { return !c.Queue || !s.Shared },
-		contender, func(w *World) *owners { return &owners{w, s} })
-	if s.Open == nil {
-		p.Missing = "OwnersSubject.Open is nil: it must make a Mutex"
-	}
-	return p
+	return NewPlan(stage.WithoutParents(ownersCases), func(c TestCase[*owners]) bool { return !c.Queue || !s.Shared },
+		contender, func(w *World) *owners { return &owners{w, s} }).
+		Needs(s.Open != nil, "OwnersSubject.Open is nil: it must make a Mutex")
 }
 
 var ownersCases = []TestCase[*owners]{

@@ -48,11 +48,8 @@ func (s ElectionSubject) Plan() locktest.Plan {
 		Queue:   true,
 		WakeUps: func(int) int { return 1 },
 	}
-	p := locktest.NewPlan(electionCases, stage.Of[*election](s.Level), contender, func(w *locktest.World) *election { return &election{w, s} })
-	if s.New == nil {
-		p.Missing = "ElectionSubject.New is nil: it must make a candidate"
-	}
-	return p
+	return locktest.NewPlan(electionCases, stage.Of[*election](s.Level), contender, func(w *locktest.World) *election { return &election{w, s} }).
+		Needs(s.New != nil, "ElectionSubject.New is nil: it must make a candidate")
 }
 
 // resting runs a case at whose end nothing may be left, once what goes on in the

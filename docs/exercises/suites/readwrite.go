@@ -41,15 +41,14 @@ type ReadWriteSubject struct {
 
 // Plan has the cases of a read/write lock.
 func (s ReadWriteSubject) Plan() locktest.Plan {
-	contender := locktest.Subject{ErrNotLocked: s.ErrNotLocked, Queue: true, WakeUps: func(int) int { return 1 }}
-	p := locktest.NewPlan(readWriteCases, stage.Of[*readWrite](s.Level), contender, func(w *locktest.World) *readWrite {
-		w.Subject.New = func(conn *zk.Conn, path string) locktest.Lock { return oneSidedLock{s.New(conn, path), false} }
-		return &readWrite{w, s}
-	})
-	if s.New == nil {
-		p.Missing = "ReadWriteSubject.New is nil: it must make a contender"
+	contender := locktest.Subject{
+		New:          func(conn *zk.Conn, path string) locktest.Lock { return oneSidedLock{s.New(conn, path), false} },
+		ErrNotLocked: s.ErrNotLocked,
+		Queue:        true,
+		WakeUps:      func(int) int { return 1 },
 	}
-	return p
+	return locktest.NewPlan(readWriteCases, stage.Of[*readWrite](s.Level), contender, func(w *locktest.World) *readWrite { return &readWrite{w, s} }).
+		Needs(s.New != nil, "ReadWriteSubject.New is nil: it must make a contender")
 }
 
 // as runs a case of other locks, whose n-th contender reads if reads says so.

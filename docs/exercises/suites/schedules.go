@@ -109,10 +109,7 @@ func (s ScheduleSubject) Plan() locktest.Plan {
 	for _, c := range plans(subject) {
 		p.Add(c.name, c.group, func(in *judge.Case) { c.run(in, subject) })
 	}
-	if s.Open == nil {
-		p.Missing = "ScheduleSubject.Open is nil: it must make contenders"
-	}
-	return p
+	return p.Needs(s.Open != nil, "ScheduleSubject.Open is nil: it must make contenders")
 }
 
 // enough is after how many schedules in which nobody has been inside a search for

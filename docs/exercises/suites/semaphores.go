@@ -46,12 +46,9 @@ type SemaphoreSubject struct {
 
 // Plan has the cases of a semaphore with several permits.
 func (s SemaphoreSubject) Plan() locktest.Plan {
-	p := locktest.NewPlan(semaphoreCases, stage.Of[*semaphoreWorld](s.Level), locktest.Subject{ErrNotLocked: s.ErrNotAcquired, Queue: true},
-		func(w *locktest.World) *semaphoreWorld { return &semaphoreWorld{World: w, subject: s} })
-	if s.New == nil {
-		p.Missing = "SemaphoreSubject.New is nil: it must make a contender"
-	}
-	return p
+	return locktest.NewPlan(semaphoreCases, stage.Of[*semaphoreWorld](s.Level), locktest.Subject{ErrNotLocked: s.ErrNotAcquired, Queue: true},
+		func(w *locktest.World) *semaphoreWorld { return &semaphoreWorld{World: w, subject: s} }).
+		Needs(s.New != nil, "SemaphoreSubject.New is nil: it must make a contender")
 }
 
 // with runs a case with a semaphore that has this number of permits.

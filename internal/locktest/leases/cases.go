@@ -17,11 +17,8 @@ import (
 // Plan is the suite. Where a case needs exact control, its sleeps are of virtual
 // time: exact, and free.
 func (s Subject) Plan() stage.Plan {
-	p := stage.NewPlan(stage.WithoutParents(leaseCases), stage.Of[*leaseWorld](s.Level), true, true, func(w *stage.Stage) *leaseWorld { return &leaseWorld{w, s} })
-	if s.Open == nil {
-		p.Missing = "LeaseSubject.Open is nil: it must make contenders"
-	}
-	return p
+	return stage.NewPlan(stage.WithoutParents(leaseCases), stage.Of[*leaseWorld](s.Level), true, true, func(w *stage.Stage) *leaseWorld { return &leaseWorld{w, s} }).
+		Needs(s.Open != nil, "LeaseSubject.Open is nil: it must make contenders")
 }
 
 var leaseCases = []stage.TestCase[*leaseWorld]{

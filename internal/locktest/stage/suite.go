@@ -77,6 +77,14 @@ type Plan struct {
 	run     map[string]func(c *judge.Case)
 }
 
+// Needs is the plan of a subject that may lack a function.
+func (p Plan) Needs(there bool, missing string) Plan {
+	if !there {
+		p.Missing = missing
+	}
+	return p
+}
+
 // Add adds a case that makes its world itself.
 func (p *Plan) Add(name string, group Group, run func(c *judge.Case)) {
 	if p.run == nil {
