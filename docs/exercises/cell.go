@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -218,13 +219,13 @@ func (c *cell) build(root string, a *attempt, flags ...string) (binary string, e
 func (c *cell) overlay(root string, a *attempt) (string, error) {
 	replace := make(map[string]string)
 	folder := a.exercise.dir(root)
-	own, err := filepath.Glob(filepath.Join(escape(folder), "*.go"))
+	own, err := fs.Glob(os.DirFS(folder), "*.go")
 	if err != nil {
 		return "", err
 	}
-	for _, file := range own {
-		if filepath.Base(file) != "lock_test.go" {
-			replace[file] = "" // as if it were not there
+	for _, name := range own {
+		if name != "lock_test.go" {
+			replace[filepath.Join(folder, name)] = "" // as if it were not there
 		}
 	}
 	for name, file := range a.files {

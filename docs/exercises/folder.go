@@ -292,14 +292,6 @@ func attempts(dir string, asked []*exercise) (found []string, err error) {
 	return nil, fmt.Errorf("%s has no attempt: neither a file of one nor a folder such as %s", dir, exercises[0].folder)
 }
 
-// escape takes the meaning of a pattern from a path.
-func escape(p string) string {
-	if filepath.Separator == '\\' {
-		return p // a backslash cannot be escaped with one
-	}
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(p)
-}
-
 func firstLines(text string, n int) string {
 	lines := strings.SplitN(strings.TrimSpace(text), "\n", n+1)
 	return strings.Join(lines[:min(n, len(lines))], "\n")

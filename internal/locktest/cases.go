@@ -29,7 +29,7 @@ func exclusion(w *World, contenders []Lock, all bool) {
 	var holders atomic.Int32
 	var entered atomic.Bool // by any contender
 	var failed error
-	round := func(l Lock) error {
+	results := w.Rounds("Lock, Unlock", times, contenders, func(l Lock) error {
 		if err := l.Lock(); err != nil {
 			return fmt.Errorf("Lock fails: %w", err)
 		}
@@ -48,16 +48,7 @@ func exclusion(w *World, contenders []Lock, all bool) {
 			return fmt.Errorf("Unlock fails: %w", err)
 		}
 		return nil
-	}
-	results := make([]<-chan error, len(contenders))
-	for i, l := range contenders {
-		results[i] = w.Aside("Lock, Unlock", func() (err error) {
-			for n := 0; n < times && err == nil; n++ {
-				err = round(l)
-			}
-			return err
-		})
-	}
+	})
 	for i, result := range results {
 		if !all {
 			w.WaitFor(stage.Patience, func() bool { return len(result) > 0 })
@@ -77,6 +68,20 @@ func exclusion(w *World, contenders []Lock, all bool) {
 	}
 	require.Equal(w, times*len(contenders), num, "the count is wrong: two contenders held the lock at once: two holders")
 	w.NothingLeft()
+}
+
+// Rounds has each contender do a round this many times, up to its first error, all of
+// them at once.
+func (w *World) Rounds(what string, times int, contenders []Lock, round func(l Lock) error) (results []<-chan error) {
+	for _, l := range contenders {
+		results = append(results, w.Aside(what, func() (err error) {
+			for n := 0; n < times && err == nil; n++ {
+				err = round(l)
+			}
+			return err
+		}))
+	}
+	return results
 }
 
 // OfOneSession makes contenders in one session.
@@ -122,8 +127,7 @@ func reuse(w *World) {
 // EphemeralNode looks at the node that the holder has made.
 func EphemeralNode(w *World) {
 	admin := w.Session()
-	l, s := w.Contender()
-	w.MustLock(l, "the holder")
+	l, s := w.holder()
 	nodes := w.Nodes()
 	if len(nodes) == 0 {
 		if _, stat, err := admin.Get(w.Path); err == nil && !w.Subject.Queue {
@@ -167,11 +171,8 @@ func WaiterIsQuiet(w *World) {
 }
 
 func (w *World) waiterSleeps(f func(s *Session)) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
-	waiter, s := w.Contender()
-	result := w.Lock(waiter)
-	w.Waits(result, s, "the waiter")
+	holder, _ := w.holder()
+	waiter, s, result := w.waiter()
 	f(s)
 	w.Waits(result, s, "the waiter")
 	w.Unlock(holder, "the holder")
@@ -184,8 +185,7 @@ func (w *World) waiterSleeps(f func(s *Session)) {
 // can find out more than its session shows.
 func LongHold(w *World) {
 	const day = 24 * time.Hour
-	holder, hs := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, hs := w.holder()
 	held := w.Nodes()
 	var waiters []Lock
 	var results []<-chan error
@@ -287,8 +287,7 @@ func tryLockFree(w *World) {
 }
 
 func tryLockHeld(w *World) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	before := w.Nodes()
 	other, _ := w.Contender()
 	for range 3 {
@@ -368,9 +367,7 @@ func unlockByNonHolder(w *World) {
 	require.False(w, ok, "Unlock by a contender that does not hold the lock has freed it: two holders")
 	w.NotLocked(stranger, "Unlock after TryLock has returned false")
 	// A waiter has a node, but not the lock.
-	waiter, ws := w.Contender()
-	result := w.Lock(waiter)
-	w.Waits(result, ws, "the waiter")
+	waiter, _, result := w.waiter()
 	w.Unlock(holder, "the holder")
 	w.Holds(result, "the waiter")
 	before = w.Nodes()

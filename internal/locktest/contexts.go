@@ -11,7 +11,6 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/internal/zkserver"
 )
 
 // A ContextLock is one contender, used by one goroutine at a time, that gives
@@ -117,8 +116,7 @@ func (w *contexts) gaveUp(result <-chan error, name string) {
 }
 
 func waiterReturns(w *contexts) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	waiter := w.waiting("the waiter")
 	waiter.giveUp()
 	w.gaveUp(waiter.result, "the waiter")
@@ -128,8 +126,7 @@ func waiterReturns(w *contexts) {
 }
 
 func waiterLeaves(w *contexts) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	waiter := w.waiting("the waiter")
 	waiter.giveUp()
 	w.gaveUp(waiter.result, "the waiter")
@@ -144,8 +141,7 @@ func waiterLeaves(w *contexts) {
 }
 
 func waiterBetween(w *contexts) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	middle, last := w.waiting("the waiter in the middle"), w.waiting("the last waiter")
 	middle.giveUp()
 	w.gaveUp(middle.result, "the waiter in the middle")
@@ -161,8 +157,7 @@ func waiterBetween(w *contexts) {
 // them wakes the next.
 func waitsUntilDeadline(w *contexts) {
 	const patience = 2 * time.Hour
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	var before []*patient
 	for i := range 3 {
 		before = append(before, w.waiting(fmt.Sprintf("waiter %d", i+1)))
@@ -195,8 +190,7 @@ func waitsUntilDeadline(w *contexts) {
 }
 
 func locksAgain(w *contexts) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	waiter := w.waiting("the waiter")
 	waiter.giveUp()
 	w.gaveUp(waiter.result, "the waiter")
@@ -240,8 +234,7 @@ func endedBefore(w *contexts) {
 // theirs is not answered. What Lock returns then, and when, is another case.
 func goroutinesOfGivingUp(w *contexts) {
 	for n := 1; n <= 4; n++ {
-		holder, _ := w.Contender()
-		w.MustLock(holder, "the holder")
+		holder, _ := w.holder()
 		waiter := w.patient()
 		held := w.Server.Hold(stage.Number(waiter.s, n))
 		w.begin(waiter)
@@ -270,8 +263,7 @@ func endedBeforeSendsNothing(w *contexts) {
 // ends.
 func silentServer(w *contexts) {
 	for n := 1; w.GoesOn(n); n++ {
-		holder, _ := w.Contender()
-		w.MustLock(holder, "the holder")
+		holder, _ := w.holder()
 		waiter := w.patient()
 		held := w.Server.Hold(stage.Number(waiter.s, n))
 		w.begin(waiter)
@@ -332,11 +324,10 @@ func answeredTooLate(w *contexts) {
 // until the waiter has the lock.
 func givesUpAtOnce(w *contexts) {
 	for range 20 {
-		holder, hs := w.Contender()
-		w.MustLock(holder, "the holder")
+		holder, hs := w.holder()
 		waiter := w.waiting("the waiter")
 		// The reply to the holder's delete is kept back, the events are not.
-		held := w.Server.HoldReply(func(r zkserver.Request) bool { return r.Session == hs.ID && r.Op == jute.OpDelete })
+		held := w.Server.HoldReply(stage.Sent(hs, jute.OpDelete))
 		released := w.Aside("Unlock", holder.Unlock)
 		w.Hit(held, "the holder deletes its node")
 		waiter.giveUp()

@@ -31,8 +31,7 @@ func ByKind(requests []jute.Op) string {
 func WatchesLeft(w *World) {
 	ReleaseBeforeWatch(w)
 	w.NoWatches()
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	other, s := w.Contender()
 	if _, err := w.Try(other, "TryLock on a held lock"); !errors.Is(err, errors.ErrUnsupported) {
 		require.Zero(w, s.Tap.Armed(), "TryLock has returned and has left a watch behind")

@@ -15,11 +15,8 @@ import (
 )
 
 func ExpiredWaiter(w *World) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
-	waiter, s := w.Contender()
-	result := w.Lock(waiter)
-	w.Waits(result, s, "the waiter")
+	holder, _ := w.holder()
+	waiter, s, result := w.waiter()
 	w.Expire(s)
 	// The requests of the client fail while it changes over.
 	w.Renewed(s, "the waiter's client has a new session")
@@ -59,11 +56,8 @@ func (w *World) goesOn(result <-chan error, s *Session) bool {
 // ClosedWaiter closes the client of a waiter. Later calls of the client may never
 // return, so Lock need not return.
 func ClosedWaiter(w *World) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
-	waiter, s := w.Contender()
-	result := w.Lock(waiter)
-	w.Waits(result, s, "the waiter")
+	holder, _ := w.holder()
+	_, s, result := w.waiter()
 	s.Close()
 	if w.Server != nil {
 		time.Sleep(stage.Patience) // in which Lock may return
@@ -88,11 +82,8 @@ func (w *World) notIn(result <-chan error) {
 }
 
 func ExpiredHolder(w *World) {
-	holder, s := w.Contender()
-	w.MustLock(holder, "the holder")
-	waiter, ws := w.Contender()
-	result := w.Lock(waiter)
-	w.Waits(result, ws, "the waiter")
+	holder, s := w.holder()
+	waiter, _, result := w.waiter()
 	w.Expire(s)
 	w.Holds(result, "the waiter, after the holder's session has expired,")
 	w.Unlock(waiter, "the new holder")
@@ -103,8 +94,7 @@ func ExpiredHolder(w *World) {
 func unlockAfterExpiry(w *World) {
 	w.unlockOfOneThatCameWith()
 	w.unlockInTheNextSession()
-	holder, s := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, s := w.holder()
 	w.Expire(s)
 	next, _ := w.Contender()
 	w.MustLock(next, "the next holder")
@@ -151,8 +141,7 @@ func (w *World) unlockOfOneThatCameWith() {
 // unlockInTheNextSession has the next holder in the client's next session: a node of
 // the client's present session need not be the contender's own.
 func (w *World) unlockInTheNextSession() {
-	holder, s := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, s := w.holder()
 	w.Expire(s)
 	w.Renewed(s, "the old holder's client has a new session")
 	next, _ := w.Contender(s)
@@ -186,7 +175,7 @@ func (w *World) spoil(sp spoiler, s *Session, n int) (fault *zkserver.Fault, rel
 	if !sp.cleanUp {
 		return fault, func() {}
 	}
-	return fault, w.Server.LoseRequest(firstOf(s, jute.OpDelete)).Release
+	return fault, w.Server.LoseRequest(stage.Sent(s, jute.OpDelete)).Release
 }
 
 // how says what went wrong with the n-th request of a contender.
@@ -222,8 +211,7 @@ func (w *World) spoilers() []spoiler {
 func ErrorOnTheWay(w *World) {
 	for _, sp := range w.spoilers() {
 		for n := 1; w.GoesOn(n); n++ {
-			holder, _ := w.Contender()
-			w.MustLock(holder, "the holder")
+			holder, _ := w.holder()
 			waiter, s := w.Contender()
 			fault, release := w.spoil(sp, s, n)
 			result := w.Lock(waiter)
@@ -341,8 +329,7 @@ func (w *World) leavesNothing(l Lock, s *Session, n int, how string, err error) 
 func UnlockAgain(w *World) {
 	for _, sp := range w.spoilers()[:3] {
 		for n := 1; w.GoesOn(n); n++ {
-			l, s := w.Contender()
-			w.MustLock(l, "the holder")
+			l, s := w.holder()
 			before := w.Nodes()
 			fault, _ := w.spoil(sp, s, n)
 			err := w.UnlockErr(l, "Unlock")

@@ -124,7 +124,6 @@ const (
 type (
 	LeaseSubject = leases.Subject
 	LeaseLock    = leases.Lock
-	LeaseWaiter  = leases.Waiter
 	Lease        = leases.Lease
 )
 

@@ -45,11 +45,6 @@ var lostReplyCases = []TestCase[*World]{
 	{Name: "the session ends before the search", Group: Faults, Run: sessionEndsBeforeSearch},
 }
 
-// creates is true of the creates of a contender's node.
-func creates(s *Session) func(zkserver.Request) bool {
-	return func(r zkserver.Request) bool { return r.Session == s.ID && stage.CreatesNode(r.Op) }
-}
-
 const searchForIt = "the node may be there although create has failed: give each node an id of its own, in its data, and after zk.ErrConnectionClosed look for the node that has it"
 
 // survives waits until a contender whose create was lost has the lock.
@@ -68,7 +63,7 @@ func (w *World) oneNode(n int, what string) {
 func replyLost(w *World) {
 	const what = "the reply to create was lost with the connection"
 	l, s := w.Contender()
-	lost := w.Server.LoseReply(creates(s))
+	lost := w.Server.LoseReply(stage.Creates(s))
 	result := w.Lock(l)
 	w.Hit(lost, "the contender sends a create")
 	made := w.Nodes()
@@ -86,28 +81,35 @@ func replyLost(w *World) {
 
 func waitersReplyLost(w *World) {
 	const what = "the reply to a waiter's create was lost with the connection"
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	l, s := w.Contender()
-	w.Server.LoseReply(creates(s))
+	w.Server.LoseReply(stage.Creates(s))
 	result := w.Lock(l)
 	w.WaitUntil("the waiter waits on a watch", func() bool { return len(result) > 0 || s.Sleeps() },
 		func() string { return what + ", and it does not wait on a watch" + w.Why() })
+	w.waitsItsTurn(holder, l, result, nil, what)
+}
+
+// waitsItsTurn fails if a waiter whose create was lost does not wait until the holder lets
+// go, with the node that create has made.
+func (w *World) waitsItsTurn(holder, waiter Lock, result <-chan error, made []string, what string) {
+	w.Helper()
 	if len(result) > 0 {
 		w.survives(result, what)
 		w.Fatalf("%s, and it has got the lock while another contender holds it: two holders", what)
 	}
 	w.oneNode(2, what)
+	w.sameNode(made, what)
 	w.Unlock(holder, "the holder")
 	w.survives(result, what)
-	w.Unlock(l, "the waiter")
+	w.Unlock(waiter, "the waiter")
 	w.NothingLeft()
 }
 
 func createLost(w *World) {
 	const what = "create was lost with the connection and has never reached the server"
 	l, s := w.Contender()
-	w.Server.LoseRequest(creates(s))
+	w.Server.LoseRequest(stage.Creates(s))
 	result := w.Lock(l)
 	err := w.Result(result, what+", and Lock")
 	require.NoError(w, err, "%s, and Lock returns the error: look for the node, and if it is not there, create it", what)
@@ -129,7 +131,7 @@ func eachFindsItsOwn(w *World) {
 	var results []<-chan error
 	for i := range n {
 		l, _ := w.Contender(s)
-		w.Server.LoseReply(creates(s))
+		w.Server.LoseReply(stage.Creates(s))
 		locks, results = append(locks, l), append(results, w.Lock(l))
 		if i == 0 {
 			w.survives(results[0], what)
@@ -156,15 +158,15 @@ func eachFindsItsOwn(w *World) {
 func twoRepliesLost(w *World) {
 	l, s := w.Contender()
 	for range 2 {
-		w.Server.LoseReply(creates(s))
+		w.Server.LoseReply(stage.Creates(s))
 		w.survives(w.Lock(l), "the reply to create was lost, once more,")
 		require.Len(w, w.Nodes(), 1, "the reply to create was lost, and there is not exactly one node")
 		w.Unlock(l, "the contender whose reply was lost")
 		w.NothingLeft()
 	}
 	// The create that is sent again is lost in its turn.
-	w.Server.LoseRequest(creates(s))
-	w.Server.LoseReply(creates(s))
+	w.Server.LoseRequest(stage.Creates(s))
+	w.Server.LoseReply(stage.Creates(s))
 	w.survives(w.Lock(l), "create was lost, and the reply to the next one, too,")
 	require.Len(w, w.Nodes(), 1, "create was lost, then the reply to the next one, and there is not exactly one node: each create needs the search")
 	w.Unlock(l, "the contender")
@@ -173,13 +175,13 @@ func twoRepliesLost(w *World) {
 
 func tryLocksReplyLost(w *World) {
 	l, s := w.Contender()
-	w.Server.LoseReply(creates(s))
+	w.Server.LoseReply(stage.Creates(s))
 	ok, err := w.Try(l, "TryLock, when the reply to its create is lost,")
 	require.NoError(w, err, "the reply to the create of TryLock was lost, and TryLock returns the error; %s", searchForIt)
 	require.True(w, ok, "the reply to the create of TryLock was lost, the lock was free, and TryLock returns false")
 	require.Len(w, w.Nodes(), 1, "the reply to the create of TryLock was lost, and there is not exactly one node")
 	other, os := w.Contender()
-	w.Server.LoseReply(creates(os))
+	w.Server.LoseReply(stage.Creates(os))
 	ok, err = w.Try(other, "TryLock on a held lock, when the reply to its create is lost,")
 	require.NoError(w, err, "the reply to the create of TryLock was lost, and TryLock returns the error; %s", searchForIt)
 	require.False(w, ok, "the reply to the create of TryLock was lost, and it takes a lock that another contender holds: two holders")
@@ -198,10 +200,9 @@ func (w *World) sameNode(made []string, what string) {
 // lives without it: 40 s is the longest that a server agrees to by default.
 // The client's requests fail with zk.ErrNoServer meanwhile.
 func longOutage(w *World) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	l, s := w.Contender(w.SessionFor(40 * time.Second))
-	lost := w.Server.LoseReply(creates(s))
+	lost := w.Server.LoseReply(stage.Creates(s))
 	back := w.CutOff(w.Server.LoseRequest, s, jute.OpConnect) // each handshake is lost
 	result := w.Lock(l)
 	w.Hit(lost, "the contender sends a create")
@@ -215,16 +216,7 @@ func longOutage(w *World) {
 			break
 		}
 	}
-	if len(result) > 0 {
-		w.survives(result, what)
-		w.Fatalf("%s, and it has got the lock while another contender holds it: two holders", what)
-	}
-	w.oneNode(2, what)
-	w.sameNode(made, what)
-	w.Unlock(holder, "the holder")
-	w.survives(result, what)
-	w.Unlock(l, "the waiter")
-	w.NothingLeft()
+	w.waitsItsTurn(holder, l, result, made, what)
 }
 
 // searchLost loses each request of the search in turn, and then its reply.
@@ -232,10 +224,9 @@ func searchLost(w *World) {
 	for n := 2; w.GoesOn(n); n++ { // 1 is the create
 		more := false
 		for _, lose := range []func(func(zkserver.Request) bool) *zkserver.Fault{w.Server.LoseRequest, w.Server.LoseReply} {
-			holder, _ := w.Contender()
-			w.MustLock(holder, "the holder")
+			holder, _ := w.holder()
 			l, s := w.Contender()
-			w.Server.LoseReply(creates(s))
+			w.Server.LoseReply(stage.Creates(s))
 			fault := lose(stage.Number(s, n))
 			result := w.Lock(l)
 			what := "the reply to create was lost, and then a request of the search for the node"
@@ -274,10 +265,9 @@ func searchLost(w *World) {
 // syncFirst loses a create. The contender must not conclude that there is no node
 // before it has looked after a sync: a server that is behind shows none, either.
 func syncFirst(w *World) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	l, s := w.Contender()
-	w.Server.LoseRequest(creates(s))
+	w.Server.LoseRequest(stage.Creates(s))
 	result := w.Lock(l)
 	w.Waits(result, s, "the contender whose create was lost")
 	synced, looked := false, false
@@ -301,8 +291,8 @@ func syncFirst(w *World) {
 func anothersCopy(w *World) {
 	l, s := w.Contender()
 	admin := w.Session()
-	w.Server.LoseReply(creates(s))
-	held := w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == jute.OpGetChildren2 })
+	w.Server.LoseReply(stage.Creates(s))
+	held := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
 	result := w.Lock(l)
 	w.Hit(held, "the contender that never got the reply to its create looks for its node among the children")
 	nodes := w.Nodes()
@@ -330,8 +320,8 @@ func anothersCopy(w *World) {
 // client can look for the node.
 func sessionEndsBeforeSearch(w *World) {
 	l, s := w.Contender()
-	back := w.Server.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == s.ID })
-	w.Server.LoseReply(creates(s))
+	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
+	w.Server.LoseReply(stage.Creates(s))
 	result := w.Lock(l)
 	w.Hit(back, "the client connects again after the reply to create was lost")
 	w.Server.Expire(s.ID)

@@ -11,7 +11,6 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/internal/zkserver"
 )
 
 // owners is the world of one case about owners.
@@ -222,11 +221,6 @@ func manyGoroutines(w *owners) {
 	w.NothingLeft()
 }
 
-// firstOf is true of the requests of one kind in a session: a fault meets the first.
-func firstOf(s *Session, op jute.Op) func(zkserver.Request) bool {
-	return func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == op }
-}
-
 // queueNode makes the parent of the queue, so that the next create is that of
 // a node in it.
 func (w *owners) queueNode(l Lock) {
@@ -239,7 +233,7 @@ func lockAtOnce(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
 	w.queueNode(owner)
-	held := w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && stage.CreatesNode(r.Op) })
+	held := w.Server.Hold(stage.Creates(s))
 	first := w.Lock(owner)
 	w.Hit(held, "the request is sent")
 	second := w.Lock(owner)
@@ -259,12 +253,11 @@ func lockAtOnce(w *owners) {
 func lockFailsForOne(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	first := w.queues(owner, s, 2, "one goroutine")
 	second := w.Lock(owner)
 	synctest.Wait()
-	fault := w.Server.Fail(jute.ErrRuntimeInconsistency, firstOf(s, jute.OpGetChildren2)) // when it looks again
+	fault := w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(s, jute.OpGetChildren2)) // when it looks again
 	w.Unlock(holder, "the holder")
 	locked := 0
 	for _, result := range []<-chan error{first, second} {
@@ -289,7 +282,7 @@ func lockDuringUnlock(w *owners) {
 	owner := open("owner")
 	w.MustLock(owner, "the owner")
 	nodes := w.Nodes()
-	held := w.Server.Hold(firstOf(s, jute.OpDelete))
+	held := w.Server.Hold(stage.Sent(s, jute.OpDelete))
 	unlocked := w.Aside("Unlock", owner.Unlock)
 	w.Hit(held, "the request is sent")
 	result := w.Lock(owner)
@@ -383,8 +376,7 @@ func unlockTooMany(w *owners) {
 func lockFails(w *owners) {
 	for _, sp := range w.spoilers() {
 		for n := 1; w.GoesOn(n); n++ {
-			holder, _ := w.Contender()
-			w.MustLock(holder, "the holder")
+			holder, _ := w.holder()
 			open, s := w.mutex()
 			owner := open("owner")
 			fault, release := w.spoil(sp, s, n)
@@ -464,7 +456,7 @@ func unlockFails(w *owners) {
 	owner := open("owner")
 	next, _ := w.Contender()
 	w.MustLock(owner, "the owner")
-	fault := w.Server.LoseReply(firstOf(s, jute.OpDelete))
+	fault := w.Server.LoseReply(stage.Sent(s, jute.OpDelete))
 	unlocked := w.Aside("Unlock", owner.Unlock)
 	err := w.Result(unlocked, "Unlock, when the reply to its delete is lost,")
 	require.NotEmpty(w, fault.Hit())

@@ -151,8 +151,7 @@ func (w *World) atEachRead(f func(l Lock, s *Session, result <-chan error, relea
 }
 
 func ReleaseBeforeWatch(w *World) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step string) {
 		w.Unlock(holder, "the holder")
 		release()
@@ -169,8 +168,7 @@ func ReleaseBeforeWatch(w *World) {
 }
 
 func WaiterGoesBeforeWatch(w *World) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	middle, ms := w.Contender()
 	w.Waits(w.Lock(middle), ms, "the waiter")
 	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step string) {
@@ -192,8 +190,7 @@ func WaiterGoesBeforeWatch(w *World) {
 
 func NodeGoes(w *World) {
 	admin := w.Session()
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	before := w.Nodes()
 	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step string) {
 		for _, node := range w.Nodes() {
@@ -226,12 +223,9 @@ func NodeGoes(w *World) {
 }
 
 func ReleaseWhileCutOff(w *World) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
-	waiter, s := w.Contender()
-	result := w.Lock(waiter)
-	w.Waits(result, s, "the waiter")
-	back := w.Server.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == s.ID })
+	holder, _ := w.holder()
+	waiter, s, result := w.waiter()
+	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	require.True(w, w.Server.Cut(s.ID))
 	w.Unlock(holder, "the holder")
 	w.Hit(back, "the waiter's client connects again")

@@ -52,10 +52,8 @@ func writes(w *election) {
 
 func lateWrite(w *election) {
 	w.record()
-	a := w.leader()
+	a, b := w.leaderAndNext()
 	require.NoError(w, w.write(a.candidate, a.number, "by a"), "the leader writes in its term, and Write fails")
-	b := w.callLead("the next candidate", nil, nil)
-	w.mustWait(b, "another candidate leads")
 	w.Expire(a.s)
 	w.leads(b)
 	w.Renewed(a.s, "the old leader's client has a new session")
@@ -109,7 +107,7 @@ func writeUnderWay(w *election) {
 
 func writeFails(w *election) {
 	a := w.leader()
-	err := w.Result(w.Aside("Write", func() error { return a.candidate.Write(a.number, record, []byte("x")) }), "Write")
+	err := w.write(a.candidate, a.number, "x")
 	require.ErrorIs(w, err, zk.ErrNoNode, "the node that is written does not exist, and Write returns no error that wraps zk.ErrNoNode")
 	require.NotErrorIs(w, err, w.subject.ErrStale, "the node that is written does not exist, and Write returns ErrStale: the leader takes its leadership for lost")
 	require.NoError(w, a.ctx.Err(), "the node that is written does not exist, and the leader's ctx has ended")

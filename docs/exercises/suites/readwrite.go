@@ -281,35 +281,32 @@ func writerAlone(w *readWrite) {
 	var inside atomic.Int32 // a writer counts as many
 	const many = 1000
 	counted := 0
-	var results []<-chan error
+	var contenders []locktest.Lock
 	for i := range 8 {
-		reads := i%2 == 0
-		p := w.participant(reads, fmt.Sprintf("contender %d", i))
-		weight := int32(many)
-		if reads {
-			weight = 1
-		}
-		results = append(results, w.Aside("Lock, Unlock", func() error {
-			for range times {
-				if err := p.Lock.Lock(); err != nil {
-					return err
-				}
-				n := inside.Add(weight)
-				if !reads {
-					counted++
-				}
-				time.Sleep(time.Millisecond)
-				inside.Add(-weight)
-				if err := p.Lock.Unlock(); err != nil {
-					return err
-				}
-				if n >= many && n != many || n%many > 0 && !reads {
-					return errors.New("a writer is inside together with another contender: two holders")
-				}
-			}
-			return nil
-		}))
+		contenders = append(contenders, w.participant(i%2 == 0, fmt.Sprintf("contender %d", i)).Lock)
 	}
+	results := w.Rounds("Lock, Unlock", times, contenders, func(l locktest.Lock) error {
+		reads, weight := l.(oneSidedLock).reads, int32(1)
+		if !reads {
+			weight = many
+		}
+		if err := l.Lock(); err != nil {
+			return err
+		}
+		n := inside.Add(weight)
+		if !reads {
+			counted++
+		}
+		time.Sleep(time.Millisecond)
+		inside.Add(-weight)
+		if err := l.Unlock(); err != nil {
+			return err
+		}
+		if n >= many && n != many || n%many > 0 && !reads {
+			return errors.New("a writer is inside together with another contender: two holders")
+		}
+		return nil
+	})
 	for i, result := range results {
 		require.NoError(w, w.Result(result, fmt.Sprintf("contender %d", i)), "contender %d", i)
 	}

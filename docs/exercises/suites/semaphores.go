@@ -365,7 +365,7 @@ func placeExpires(w *semaphoreWorld) {
 func (w *semaphoreWorld) crowd(contenders []locktest.Lock) {
 	const times = 5
 	var inside atomic.Int32
-	round := func(l locktest.Lock) error {
+	results := w.Rounds("Acquire, Release", times, contenders, func(l locktest.Lock) error {
 		if err := l.Lock(); err != nil {
 			return fmt.Errorf("Acquire fails: %w", err)
 		}
@@ -379,16 +379,7 @@ func (w *semaphoreWorld) crowd(contenders []locktest.Lock) {
 			return errors.New("there is one too many inside: more than there are permits")
 		}
 		return nil
-	}
-	var results []<-chan error
-	for _, l := range contenders {
-		results = append(results, w.Aside("Acquire, Release", func() (err error) {
-			for n := 0; n < times && err == nil; n++ {
-				err = round(l)
-			}
-			return err
-		}))
-	}
+	})
 	for i, result := range results {
 		require.NoError(w, w.Result(result, fmt.Sprintf("contender %d", i+1)), "contender %d", i+1)
 	}

@@ -138,6 +138,22 @@ func (w *leaseWorld) keepsWaiting(a *attempt, s *stage.Session, name string) {
 	})
 }
 
+// waiter begins a Lock that waits.
+func (w *leaseWorld) waiter(name string) (*attempt, *stage.Session) {
+	w.Helper()
+	l, s := w.open()
+	a := w.begin(l)
+	w.keepsWaiting(a, s, name)
+	return a, s
+}
+
+// parent has a first holder make the parent of the nodes.
+func (w *leaseWorld) parent() {
+	w.Helper()
+	lease, _ := w.holder()
+	w.release(lease, "the first holder, which makes the parent,")
+}
+
 func (w *leaseWorld) release(l Lease, name string) {
 	w.Helper()
 	require.NoError(w, l.Unlock(within(w)), "Unlock of %s fails", name)
@@ -174,12 +190,8 @@ func endedCtx(w *leaseWorld) {
 
 func ctxEndsWhileWaiting(w *leaseWorld) {
 	first, _ := w.holder()
-	middle, ms := w.open()
-	a := w.begin(middle)
-	w.keepsWaiting(a, ms, "the one in the middle")
-	last, ls := w.open()
-	b := w.begin(last)
-	w.keepsWaiting(b, ls, "the last")
+	a, _ := w.waiter("the one in the middle")
+	b, ls := w.waiter("the last")
 	a.cancel()
 	w.Eventually("Lock returns when its ctx has ended", func() bool { return stage.IsClosed(a.done) })
 	require.ErrorIs(w, a.err, context.Canceled)
@@ -268,11 +280,9 @@ func unlockInSilence(w *leaseWorld) {
 func cancelledAtOnce(w *leaseWorld) {
 	first, fs := w.holder()
 	for range 20 {
-		l, s := w.open()
-		a := w.begin(l)
-		w.keepsWaiting(a, s, "the waiter")
+		a, _ := w.waiter("the waiter")
 		// The reply to the holder's delete is kept back, the events are not.
-		held := w.Server.HoldReply(func(r zkserver.Request) bool { return r.Session == fs.ID && r.Op == jute.OpDelete })
+		held := w.Server.HoldReply(stage.Sent(fs, jute.OpDelete))
 		go first.Unlock(context.Background())
 		w.Hit(held, "the request is sent")
 		a.cancel()
@@ -291,10 +301,9 @@ func cancelledAtOnce(w *leaseWorld) {
 }
 
 func lostCreate(w *leaseWorld) {
-	first, _ := w.holder()
-	w.release(first, "the first holder, which makes the parent,")
+	w.parent()
 	l, s := w.open()
-	lost := w.Server.LoseReply(func(r zkserver.Request) bool { return r.Session == s.ID && stage.CreatesNode(r.Op) })
+	lost := w.Server.LoseReply(stage.Creates(s))
 	lease := w.gets(w.begin(l), "the contender that never got the reply to its create")
 	require.NotEmpty(w, lost.Hit())
 	require.Len(w, w.Nodes(), 1, "the reply to create was lost, and there are two nodes: the second waits for the first, which nothing deletes")
@@ -305,7 +314,7 @@ func lostCreate(w *leaseWorld) {
 func searchAfterSync(w *leaseWorld) {
 	first, _ := w.holder()
 	l, s := w.open()
-	w.Server.LoseReply(func(r zkserver.Request) bool { return r.Session == s.ID && stage.CreatesNode(r.Op) })
+	w.Server.LoseReply(stage.Creates(s))
 	a := w.begin(l)
 	w.keepsWaiting(a, s, "the contender that never got the reply to its create")
 	ops := stage.RequestsOf(s)
@@ -319,12 +328,11 @@ func searchAfterSync(w *leaseWorld) {
 // foreignCopy puts a node of another session, with the same data, in the place
 // of the one that a lost create has made.
 func foreignCopy(w *leaseWorld) {
-	first, _ := w.holder()
-	w.release(first, "the first holder, which makes the parent,")
+	w.parent()
 	l, s := w.open()
 	admin := w.Session()
-	w.Server.LoseReply(func(r zkserver.Request) bool { return r.Session == s.ID && stage.CreatesNode(r.Op) })
-	held := w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == jute.OpGetChildren2 })
+	w.Server.LoseReply(stage.Creates(s))
+	held := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
 	a := w.begin(l)
 	if !w.Meets(held, s, "the contender that never got the reply to its create looks for its node") {
 		w.Fatal("the contender that never got the reply to its create does not look for its node")
@@ -369,7 +377,7 @@ func unlockAfterParentAnew(w *leaseWorld) {
 // next holder has a node of the same name.
 func unlockWhileCutOff(w *leaseWorld) {
 	lease, s := w.holder(w.Ordinary())
-	back := w.Server.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == s.ID })
+	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	require.True(w, w.Server.Cut(s.ID))
 	w.Hit(back, "the holder's client connects again")
 	unlocked := make(chan error, 1)
@@ -389,10 +397,9 @@ func unlockWhileCutOff(w *leaseWorld) {
 }
 
 func createInTheNextSession(w *leaseWorld) {
-	first, _ := w.holder()
-	w.release(first, "the first holder, which makes the parent,")
+	w.parent()
 	l, s := w.open(w.Ordinary())
-	back := w.Server.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == s.ID })
+	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	require.True(w, w.Server.Cut(s.ID))
 	w.Hit(back, "the client connects again")
 	a := w.begin(l)

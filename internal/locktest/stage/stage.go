@@ -479,9 +479,7 @@ func (w *Stage) CutOff(fault func(func(zkserver.Request) bool) *zkserver.Fault, 
 	const connections = 500 // a fault meets one request; a connection that is held sends no other
 	var faults []*zkserver.Fault
 	for range connections {
-		faults = append(faults, fault(func(r zkserver.Request) bool {
-			return r.Session == s.ID && (len(ops) == 0 || slices.Contains(ops, r.Op))
-		}))
+		faults = append(faults, fault(Sent(s, ops...)))
 	}
 	return func() {
 		for _, f := range faults {
@@ -542,6 +540,19 @@ func Number(s *Session, n int) func(zkserver.Request) bool {
 		count++
 		return count == n
 	}
+}
+
+// Sent is true of the requests of these kinds in a session; of all, if there are none. A
+// fault meets the first.
+func Sent(s *Session, ops ...jute.Op) func(zkserver.Request) bool {
+	return func(r zkserver.Request) bool {
+		return r.Session == s.ID && (len(ops) == 0 || slices.Contains(ops, r.Op))
+	}
+}
+
+// Creates is true of the requests that create a node in a session.
+func Creates(s *Session) func(zkserver.Request) bool {
+	return func(r zkserver.Request) bool { return r.Session == s.ID && CreatesNode(r.Op) }
 }
 
 // RequestsOf lists the requests of the locks of some sessions.
