@@ -230,11 +230,9 @@ func searchLost(w *World) {
 			fault := lose(stage.Number(s, n))
 			result := w.Lock(l)
 			what := "the reply to create was lost, and then a request of the search for the node"
-			hit := false
-			w.WaitUntil("the contender waits on a watch", func() bool {
-				hit = hit || len(fault.Hit()) > 0
-				return len(result) > 0 || s.Sleeps()
-			}, func() string { return what + ", and it does not wait on a watch" + w.Why() })
+			w.WaitUntil("the contender waits on a watch", func() bool { return len(result) > 0 || s.Sleeps() },
+				func() string { return what + ", and it does not wait on a watch" + w.Why() })
+			hit := len(fault.Hit()) > 0
 			fault.Release()
 			// From the list of its queue on, an error ends Lock, as in step 3: it has its
 			// node's name then, and can delete it.

@@ -64,11 +64,9 @@ func (w *owners) queues(l Lock, s *Session, n int, name string) <-chan error {
 	result := w.Lock(l)
 	look := w.Session()
 	w.Eventually(name+" is in the queue", func() bool {
-		select {
-		case err := <-result:
-			require.NoError(w, err, "%s must wait its turn in the queue, and Lock fails at once", name)
+		if len(result) > 0 {
+			require.NoError(w, <-result, "%s must wait its turn in the queue, and Lock fails at once", name)
 			w.Fatalf("%s has got the lock while another owner holds it: two holders", name)
-		default:
 		}
 		nodes, _, err := look.Children(w.Path)
 		require.NoError(w, err)

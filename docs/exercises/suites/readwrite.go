@@ -150,8 +150,7 @@ type readWrite struct {
 
 // A participant is one contender of a case, and what it is called.
 type participant struct {
-	locktest.Lock
-	both   ReadWriteLock
+	oneSidedLock
 	s      *locktest.Session
 	name   string
 	result <-chan error
@@ -162,8 +161,7 @@ func (w *readWrite) participant(reads bool, name string, in ...*locktest.Session
 	if len(in) == 0 {
 		in = []*locktest.Session{w.Session()}
 	}
-	l := w.subject.New(in[0].Conn, w.Path)
-	return &participant{oneSidedLock{l, reads}, l, in[0], name, nil}
+	return &participant{oneSidedLock{w.subject.New(in[0].Conn, w.Path), reads}, in[0], name, nil}
 }
 
 func (w *readWrite) reader(name string, in ...*locktest.Session) *participant {
@@ -177,7 +175,7 @@ func (w *readWrite) writer(name string, in ...*locktest.Session) *participant {
 // in lets a contender in that must not wait.
 func (w *readWrite) in(p *participant, where string) {
 	w.Helper()
-	p.result = w.Lock(p.Lock)
+	p.result = w.Lock(p)
 	w.getsIn(p, where)
 }
 
@@ -191,7 +189,7 @@ func (w *readWrite) getsIn(p *participant, where string) {
 // queues has a contender ask that must wait.
 func (w *readWrite) queues(p *participant, why string) {
 	w.Helper()
-	p.result = w.Lock(p.Lock)
+	p.result = w.Lock(p)
 	w.stays(p, why)
 }
 
@@ -213,7 +211,7 @@ func (w *readWrite) stays(p *participant, why string) {
 
 func (w *readWrite) leaves(p *participant) {
 	w.Helper()
-	w.Unlock(p.Lock, p.name)
+	w.Unlock(p, p.name)
 }
 
 func readersTogether(w *readWrite) {
@@ -283,10 +281,10 @@ func writerAlone(w *readWrite) {
 	counted := 0
 	var contenders []locktest.Lock
 	for i := range 8 {
-		contenders = append(contenders, w.participant(i%2 == 0, fmt.Sprintf("contender %d", i)).Lock)
+		contenders = append(contenders, w.participant(i%2 == 0, fmt.Sprintf("contender %d", i)))
 	}
 	results := w.Rounds("Lock, Unlock", times, contenders, func(l locktest.Lock) error {
-		reads, weight := l.(oneSidedLock).reads, int32(1)
+		reads, weight := l.(*participant).reads, int32(1)
 		if !reads {
 			weight = many
 		}
@@ -343,7 +341,7 @@ func noStarving(w *readWrite) {
 	const n = 10
 	for i := range n {
 		p := w.reader(fmt.Sprintf("late reader %d", i+1))
-		p.result = w.Lock(p.Lock)
+		p.result = w.Lock(p)
 		w.Eventually("the late reader is in, or waits", func() bool { return len(p.result) > 0 || p.s.Sleeps() })
 		if len(p.result) == 0 {
 			waiting = append(waiting, p)
@@ -399,22 +397,22 @@ func wrongRelease(w *readWrite) {
 		require.Equal(w, before, w.Nodes(), name+what)
 		w.IsNotLocked(err, name)
 	}
-	try(neither.both.Unlock, "Unlock of a contender that holds nothing")
+	try(neither.ReadWriteLock.Unlock, "Unlock of a contender that holds nothing")
 	w.in(reader, "when the lock is free")
-	try(reader.both.Unlock, "Unlock of a contender that holds the lock for reading")
-	try(neither.both.RUnlock, "RUnlock of a contender that holds nothing")
+	try(reader.ReadWriteLock.Unlock, "Unlock of a contender that holds the lock for reading")
+	try(neither.ReadWriteLock.RUnlock, "RUnlock of a contender that holds nothing")
 	w.leaves(reader)
 	w.in(writer, "when the lock is free")
-	try(writer.both.RUnlock, "RUnlock of a contender that holds the lock for writing")
+	try(writer.ReadWriteLock.RUnlock, "RUnlock of a contender that holds the lock for writing")
 	w.leaves(writer)
-	try(writer.both.Unlock, "the second Unlock")
-	try(reader.both.RUnlock, "the second RUnlock")
+	try(writer.ReadWriteLock.Unlock, "the second Unlock")
+	try(reader.ReadWriteLock.RUnlock, "the second RUnlock")
 	w.NothingLeft()
 }
 
 func readWriteReuse(w *readWrite) {
 	p := w.reader("a contender that reads")
-	q := &participant{oneSidedLock{p.both, false}, p.both, p.s, "the same contender as a writer", nil}
+	q := &participant{oneSidedLock{p.ReadWriteLock, false}, p.s, "the same contender as a writer", nil}
 	for _, p := range []*participant{p, q, p, q, q} {
 		w.in(p, "when the lock is free")
 		w.leaves(p)
@@ -479,7 +477,7 @@ func readWriteRequests(w *readWrite) {
 		var sessions []*locktest.Session
 		for i, kind := range c.queue {
 			p := w.participant(kind == 'r', fmt.Sprintf("contender %d of %s", i, c.queue))
-			p.result = w.Lock(p.Lock)
+			p.result = w.Lock(p)
 			w.Eventually(p.name+" is in, or waits", func() bool { return len(p.result) > 0 || p.s.Sleeps() })
 			all, sessions = append(all, p), append(sessions, p.s)
 		}
@@ -530,10 +528,10 @@ func noPermissionToWrite(w *readWrite) {
 	require.NoError(w, admin.AddAuth("digest", []byte("admin:secret")))
 	w.Parents(admin.Conn, zk.DigestACL(zk.PermAll, "admin", "secret"))
 	for _, p := range []*participant{w.reader("a reader"), w.writer("a writer")} {
-		err := w.Result(w.Lock(p.Lock), "the lock of "+p.name+" without permission")
+		err := w.Result(w.Lock(p), "the lock of "+p.name+" without permission")
 		require.ErrorIs(w, err, zk.ErrNoAuth, "the lock of %s without permission must return an error that wraps the client's", p.name)
 		require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
-		w.NotLocked(p.Lock, "the release after a lock that failed")
+		w.NotLocked(p, "the release after a lock that failed")
 	}
 }
 
@@ -563,7 +561,7 @@ func releaseAfterExpiry(w *readWrite) {
 		w.in(next, "after the old holder's session has ended")
 		w.Renewed(old.s, "the old holder's client has a new session")
 		before := w.Nodes()
-		err := w.UnlockErr(old.Lock, "the release after the session has ended")
+		err := w.UnlockErr(old, "the release after the session has ended")
 		require.Equal(w, before, w.Nodes(), "the holder's session has ended, and its release has deleted another contender's node: two holders")
 		w.IsNotLocked(err, "the release after the session has ended")
 		w.leaves(next)

@@ -125,18 +125,6 @@ func New(t *testing.T, run func(c *Case)) *Judge {
 	return j
 }
 
-// RunAll runs the cases one after the other as subtests; none in the process
-// that has run them.
-func (j *Judge) RunAll(names []string) {
-	if j == nil {
-		return
-	}
-	j.t.Helper()
-	for _, name := range names {
-		j.Run(name, "")
-	}
-}
-
 // Run runs a case as a subtest, and passes it more than the name.
 func (j *Judge) Run(name, about string) (v Verdict) {
 	j.t.Helper()
@@ -311,14 +299,14 @@ func (w *worker) ask(r request) (v Verdict, begun bool) {
 		select {
 		case report, ok = <-w.reports:
 		case <-w.printed.over:
+			v.Words = fmt.Sprintf("the lock prints more than %d MiB", flood>>20)
+		case <-mute.C:
+			v.Words = fmt.Sprintf("the test's process has said nothing for %v, and was killed", silence)
+		}
+		if v.Words != "" {
 			w.kill(w.cmd)
 			w.close()
-			v.Printed = w.printed.take()
-			v.Words, v.Stuck, v.Died = fmt.Sprintf("the lock prints more than %d MiB", flood>>20), true, true
-			return v, true
-		case <-mute.C:
-			w.kill(w.cmd)
-			v.Words, v.Stuck, v.Died = fmt.Sprintf("the test's process has said nothing for %v, and was killed", silence), true, true
+			v.Printed, v.Stuck, v.Died = w.printed.take(), true, true
 			return v, true
 		}
 		if !ok {

@@ -252,11 +252,9 @@ func (w *Stage) Waits(ch <-chan error, s *Session, name string) {
 	w.Helper()
 	before := s.Tap.Counts().Total()
 	w.WaitUntil(name+" waits on a watch", func() bool {
-		select {
-		case err := <-ch:
-			require.NoError(w, err, "%s must wait, and Lock fails", name)
+		if len(ch) > 0 {
+			require.NoError(w, <-ch, "%s must wait, and Lock fails", name)
 			w.Fatalf("%s has got the lock while another contender holds it: two holders", name)
-		default:
 		}
 		return s.Sleeps()
 	}, func() string {
@@ -451,11 +449,7 @@ func (w *Stage) GoesOn(n int) bool {
 func (w *Stage) Meets(f *zkserver.Fault, s *Session, what string) (met bool) {
 	w.Helper()
 	w.Eventually(what, func() bool {
-		select {
-		case <-f.Hit():
-			met = true
-		default:
-		}
+		met = len(f.Hit()) > 0
 		return met || s.Sleeps()
 	})
 	return met

@@ -1,7 +1,6 @@
 package stage
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -37,17 +36,6 @@ const (
 	// TryLock and Unlock that do what they say.
 	Basic
 )
-
-// String returns "full" or "basic".
-func (l Level) String() string {
-	switch l {
-	case Full:
-		return "full"
-	case Basic:
-		return "basic"
-	}
-	return fmt.Sprintf("Level(%d)", int(l))
-}
 
 // A Suite is a list of cases for a kind of lock.
 type Suite interface{ Plan() Plan }
