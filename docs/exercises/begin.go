@@ -54,9 +54,8 @@ func (g *grading) begins(ctx context.Context, binary string) error {
 		return err
 	}
 	defer c.close()
-	cmd := c.command(binary, []string{"-test.list=^$"}, c.bare()) // each init, and no test
-	cmd.Dir = c.dir
-	if _, err := c.run(cmd); err != nil { // that an init fails, the cases say better
+	// Each init, and no test. That an init fails, the cases say better.
+	if _, err := c.run(c.ofStudent(binary, []string{"-test.list=^$"})); err != nil {
 		return err
 	}
 	switch why := c.over(); {

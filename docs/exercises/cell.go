@@ -121,11 +121,19 @@ func (c *cell) close() {
 	os.RemoveAll(c.dir)
 }
 
-// command prepares a process. It has no network, if the system lets us.
+// command prepares a process.
 func (c *cell) command(program string, args, env []string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(env, cellVariable+"="+c.id)
 	limit(cmd, c.limits)
+	return cmd
+}
+
+// ofStudent prepares a process of the student's, in the cell's folder. It has no network,
+// if the system lets us.
+func (c *cell) ofStudent(program string, args []string, env ...string) *exec.Cmd {
+	cmd := c.command(program, args, append(c.bare(), env...))
+	cmd.Dir = c.dir
 	offline(cmd)
 	return cmd
 }
@@ -177,9 +185,9 @@ func (c *cell) build(root string, a *attempt, flags ...string) (binary string, e
 	// With -p: a build on a machine of many cores must not look like an attempt
 	// that starts processes or eats memory.
 	args := append([]string{"test", "-c", "-p=4", "-vet=off", "-ldflags=-s -w", "-overlay=" + overlay, "-o", binary}, flags...)
+	// The compiler is not the student's, and a module may have to be fetched.
 	cmd := c.command("go", append(args, pkg), append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local", "TMPDIR="+c.dir, "GOTMPDIR="))
 	cmd.Dir = root
-	online(cmd) // the compiler is not the student's, and a module may have to be fetched
 	var out capped
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = time.Second

@@ -17,7 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/zklock/internal/language"
@@ -153,33 +153,20 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 // A job is an attempt that is to be graded.
 type job struct{ dir, student string }
 
-// gradeEach grades so many attempts at the same time, and returns the rows in the order
-// in which they come.
-func (a *app) gradeEach(ctx context.Context, todo []job, at int, class *class) (rows []row) {
-	var mu sync.Mutex // guards rows
-	work := make(chan job)
-	var wait sync.WaitGroup
-	for range at {
-		wait.Go(func() {
-			for j := range work {
-				r := a.gradeOne(ctx, j.student, j.dir, class)
-				mu.Lock()
-				rows = append(rows, r)
-				if terminal(os.Stderr) {
-					fmt.Fprint(os.Stderr, a.say("\r%d of %d graded", len(rows), len(todo)))
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for _, j := range todo {
-		select {
-		case work <- j:
-		case <-ctx.Done():
+// gradeEach grades at most so many attempts at the same time. If ctx ends, some are not
+// graded.
+func (a *app) gradeEach(ctx context.Context, todo []job, most int, class *class) []row {
+	rows := make([]row, len(todo))
+	var graded atomic.Int64
+	atOnce(most, len(todo), func(i int) {
+		if ctx.Err() != nil {
+			return
 		}
-	}
-	close(work)
-	wait.Wait()
+		rows[i] = a.gradeOne(ctx, todo[i].student, todo[i].dir, class)
+		if n := graded.Add(1); terminal(os.Stderr) {
+			fmt.Fprint(os.Stderr, a.say("\r%d of %d graded", n, len(todo)))
+		}
+	})
 	if terminal(os.Stderr) {
 		fmt.Fprint(os.Stderr, "\r\033[K")
 	}

@@ -405,7 +405,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	t.Parallel()
 	c, err := newCell(t.Context(), generous)
 	require.NoError(t, err)
-	cmd := c.command("setsid", []string{"sleep", "1000"}, c.bare())
+	cmd := c.ofStudent("setsid", []string{"sleep", "1000"})
 	require.NoError(t, cmd.Err)
 	require.NoError(t, cmd.Start())
 	c.started(cmd.Process.Pid)

@@ -54,7 +54,7 @@ func gradeLinks(ctx context.Context, g *grading) error {
 	for _, c := range breaking.Cases() {
 		cases[c.Name] = c
 	}
-	g.each(func(suite int, name string) bool {
+	g.each(func(s suite, name string) bool {
 		c := cases[name]
 		p, ok := played[c.Number]
 		if !ok && why == "" {
@@ -66,7 +66,7 @@ func gradeLinks(ctx context.Context, g *grading) error {
 		if words == "" {
 			return g.passes(name)
 		}
-		return g.fails(failure{Case: name, Group: g.tests[suite].groups[name], Words: words, Trace: breaking.Open(answers[c.Number])})
+		return g.fails(failure{Case: name, Group: s.groups[name], Words: words, Trace: breaking.Open(answers[c.Number])})
 	})
 	return nil
 }
@@ -98,8 +98,8 @@ func playLinks(ctx context.Context, l limits, arg string, answers map[int]string
 			return nil, "", err
 		}
 		var out, said capped
-		cmd := c.command(self, []string{arg}, c.bare())
-		cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.dir, bytes.NewReader(question), &out, &said
+		cmd := c.ofStudent(self, []string{arg})
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(question), &out, &said
 		cmd.WaitDelay = time.Second
 		ended, err := c.run(cmd)
 		if err != nil {

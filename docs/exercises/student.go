@@ -68,17 +68,22 @@ func (a *app) states(ctx context.Context) ([]exerciseState, error) {
 	if err != nil {
 		return nil, err
 	}
-	free := make(chan bool, max(1, runtime.NumCPU()))
+	atOnce(runtime.NumCPU(), len(list), func(i int) { list[i] = a.stateOf(ctx, exercises[i], stubs) })
+	return list, ctx.Err()
+}
+
+// atOnce calls f for each of n things, at most so many of them at the same time.
+func atOnce(most, n int, f func(i int)) {
+	free := make(chan bool, most)
 	var wait sync.WaitGroup
-	for i, e := range exercises {
+	for i := range n {
+		free <- true
 		wait.Go(func() {
-			free <- true
-			defer func() { <-free }()
-			list[i] = a.stateOf(ctx, e, stubs)
+			f(i)
+			<-free
 		})
 	}
 	wait.Wait()
-	return list, ctx.Err()
 }
 
 func (a *app) stateOf(ctx context.Context, e *exercise, stubs stubs) exerciseState {

@@ -18,22 +18,16 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// funcLock is a lock of three functions.
-type funcLock struct {
-	lock    func() error
-	tryLock func() (bool, error)
-	unlock  func() error
-}
+// A sameLock is a lock all of whose methods do the same.
+type sameLock func() error
 
-func (l funcLock) Lock() error            { return l.lock() }
-func (l funcLock) TryLock() (bool, error) { return l.tryLock() }
-func (l funcLock) Unlock() error          { return l.unlock() }
+func (l sameLock) Lock() error            { return l() }
+func (l sameLock) TryLock() (bool, error) { err := l(); return err == nil, err }
+func (l sameLock) Unlock() error          { return l() }
 
-// always is a lock all of whose methods do the same.
 func always(f func(conn *zk.Conn, path string) error) func(*zk.Conn, string) locktest.Lock {
 	return func(conn *zk.Conn, path string) locktest.Lock {
-		g := func() error { return f(conn, path) }
-		return funcLock{g, func() (bool, error) { err := g(); return err == nil, err }, g}
+		return sameLock(func() error { return f(conn, path) })
 	}
 }
 

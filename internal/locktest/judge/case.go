@@ -151,7 +151,7 @@ func (c *Case) Note(text string) { self.note(Plain(text)) }
 func (c *Case) Left() { self.left(c.Failed()) }
 
 // Over ends the process of a case that has passed and whose goroutines do not end.
-func (c *Case) Over() { self.over() }
+func (c *Case) Over() { self.end(true, true) }
 
 // Says keeps the message of a case that passes for the caller.
 func (c *Case) Says(text string) {

@@ -95,7 +95,7 @@ func serve(t *testing.T, token string, run func(c *Case)) {
 	go self.watch()
 	for r := range requests {
 		self.begin(r)
-		self.end(t.Run(r.Case, func(t *testing.T) { run(newCase(t, r.Case, r.About)) }))
+		self.end(t.Run(r.Case, func(t *testing.T) { run(newCase(t, r.Case, r.About)) }), false)
 	}
 }
 
@@ -115,25 +115,20 @@ func (d *watchdog) begin(r request) {
 	d.say(report{Begun: true})
 }
 
-// end reports a case that has been cleaned up. If it has failed the process
-// ends: it may not be as it was.
-func (d *watchdog) end(ok bool) {
+// end reports a case that has been cleaned up, or is over: it has passed, and its
+// goroutines do not end. The process ends if it is over, and if it has failed, for it may
+// not be as it was.
+func (d *watchdog) end(ok, over bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.active = false
-	d.say(report{Ended: true, OK: ok, Failures: d.notes, Skipped: d.skip, Says: d.says, Again: d.again})
-	if !ok {
+	d.say(report{Ended: true, OK: ok, Over: over, Failures: d.notes, Skipped: d.skip, Says: d.says, Again: d.again})
+	switch {
+	case !ok:
 		os.Exit(1)
+	case over:
+		os.Exit(0)
 	}
-}
-
-// over reports a case that has passed and whose goroutines do not end, and ends the
-// process.
-func (d *watchdog) over() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.say(report{Ended: true, OK: true, Over: true, Skipped: d.skip, Says: d.says, Again: d.again})
-	os.Exit(0)
 }
 
 // left reports a case whose function has returned, and is still inside its

@@ -61,12 +61,18 @@ func wrap(w *leaseWorld) {
 	w.NothingLeft()
 }
 
+// curators makes the node of a contender of Curator's, as zk.Lock makes it, too.
+func (w *leaseWorld) curators() (goes func()) {
+	w.Helper()
+	admin := w.Session()
+	node, err := admin.Create(w.Path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	require.NoError(w, err)
+	return func() { require.NoError(w, admin.Delete(node, -1)) }
+}
+
 func curatorName(w *leaseWorld) {
 	lease, s := w.holder()
-	admin := w.Session()
-	// As Curator and zk.Lock make it.
-	theirs, err := admin.Create(w.Path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-	require.NoError(w, err)
+	goes := w.curators()
 	a, ls := w.waiter("the contender after one of Curator's")
 	neighbour, _ := w.open(s)
 	b := w.begin(neighbour)
@@ -74,7 +80,7 @@ func curatorName(w *leaseWorld) {
 	time.Sleep(time.Second) // for a contender to get in by mistake: no event says that none does
 	w.keepsWaiting(a, ls, "the contender after one of Curator's")
 	require.False(w, stage.IsClosed(b.done), "the contender after one of Curator's has got the lock: two holders")
-	require.NoError(w, admin.Delete(theirs, -1))
+	goes()
 	w.release(w.gets(a, "the contender after one of Curator's that has gone"), "it")
 	w.release(w.gets(b, "the last"), "it")
 	w.NothingLeft()
@@ -85,12 +91,10 @@ func curatorName(w *leaseWorld) {
 func curatorComesLater(w *leaseWorld) {
 	lease, _ := w.holder()
 	a, _ := w.waiter("the waiter")
-	admin := w.Session()
-	theirs, err := admin.Create(w.Path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-	require.NoError(w, err)
+	goes := w.curators()
 	w.release(lease, "the holder")
 	w.release(w.gets(a, "the contender before one of Curator's"), "it")
-	require.NoError(w, admin.Delete(theirs, -1))
+	goes()
 	w.NothingLeft()
 }
 
