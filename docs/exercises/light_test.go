@@ -361,8 +361,7 @@ func TestMutantsFitTheSolution(t *testing.T) {
 		require.GreaterOrEqual(t, len(list), 5, "%s", e.folder)
 		for _, m := range list {
 			require.NotEqual(t, solution, m.of(t, solution))
-			require.True(t, slices.ContainsFunc(e.tests, func(s suite) bool { return slices.Contains(s.all, m.dies) }),
-				"%s: mutant %s names a case that is not graded: %s", e.folder, m.name, m.dies)
+			require.Contains(t, e.names(), m.dies, "%s: mutant %s names a case that is not graded", e.folder, m.name)
 		}
 	}
 }

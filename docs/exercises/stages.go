@@ -62,11 +62,9 @@ func (e *exercise) stages() []stage {
 		return nil
 	}
 	last := &list[len(list)-1]
-	for _, s := range e.tests {
-		for _, name := range s.all {
-			if !slices.ContainsFunc(list[:len(list)-1], func(s stage) bool { return slices.Contains(s.cases, name) }) {
-				last.cases = append(last.cases, name)
-			}
+	for _, name := range e.names() {
+		if !slices.ContainsFunc(list[:len(list)-1], func(s stage) bool { return slices.Contains(s.cases, name) }) {
+			last.cases = append(last.cases, name)
 		}
 	}
 	return list

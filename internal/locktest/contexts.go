@@ -72,8 +72,8 @@ type contexts struct {
 // time; on a real server patience is.
 const soon = time.Second
 
-// A patient contender has a session of its own, and a ctx that giveUp ends.
-type patient struct {
+// A contextContender has a session of its own, and a ctx that giveUp ends.
+type contextContender struct {
 	background
 	s      *Session
 	ctx    context.Context
@@ -81,23 +81,23 @@ type patient struct {
 	result <-chan error // of its Lock
 }
 
-func (w *contexts) patient() *patient {
+func (w *contexts) contextContender() *contextContender {
 	w.Helper()
 	s := w.Session()
 	ctx, cancel := context.WithCancel(context.Background())
 	w.Cleanup(cancel)
-	return &patient{background{w.subject.New(s.Conn, w.Path)}, s, ctx, cancel, nil}
+	return &contextContender{background{w.subject.New(s.Conn, w.Path)}, s, ctx, cancel, nil}
 }
 
 // begin calls Lock aside, with the contender's ctx.
-func (w *contexts) begin(p *patient) {
+func (w *contexts) begin(p *contextContender) {
 	p.result = w.Aside("Lock", func() error { return p.ContextLock.Lock(p.ctx) })
 }
 
 // waiting makes a contender that waits behind another one.
-func (w *contexts) waiting(name string) *patient {
+func (w *contexts) waiting(name string) *contextContender {
 	w.Helper()
-	p := w.patient()
+	p := w.contextContender()
 	w.begin(p)
 	w.Waits(p.result, p.s, name)
 	return p
@@ -158,11 +158,11 @@ func waiterBetween(w *contexts) {
 func waitsUntilDeadline(w *contexts) {
 	const patience = 2 * time.Hour
 	holder, _ := w.holder()
-	var before []*patient
+	var before []*contextContender
 	for i := range 3 {
 		before = append(before, w.waiting(fmt.Sprintf("waiter %d", i+1)))
 	}
-	last := w.patient()
+	last := w.contextContender()
 	last.ctx, last.giveUp = context.WithTimeout(context.Background(), patience)
 	w.Cleanup(last.giveUp)
 	began := time.Now()
@@ -201,7 +201,7 @@ func locksAgain(w *contexts) {
 }
 
 func endsAfterLock(w *contexts) {
-	holder := w.patient()
+	holder := w.contextContender()
 	w.begin(holder)
 	w.Holds(holder.result, "the holder")
 	holder.giveUp()
@@ -220,7 +220,7 @@ func endsAfterLock(w *contexts) {
 }
 
 func endedBefore(w *contexts) {
-	p := w.patient()
+	p := w.contextContender()
 	p.giveUp()
 	w.begin(p)
 	err := w.Result(p.result, "Lock with a ctx that has ended")
@@ -235,7 +235,7 @@ func endedBefore(w *contexts) {
 func goroutinesOfGivingUp(w *contexts) {
 	for n := 1; n <= 4; n++ {
 		holder, _ := w.holder()
-		waiter := w.patient()
+		waiter := w.contextContender()
 		held := w.Server.Hold(stage.Number(waiter.s, n))
 		w.begin(waiter)
 		w.Meets(held, waiter.s, "the request is held back, or the waiter waits")
@@ -251,7 +251,7 @@ func goroutinesOfGivingUp(w *contexts) {
 }
 
 func endedBeforeSendsNothing(w *contexts) {
-	p := w.patient()
+	p := w.contextContender()
 	p.giveUp()
 	w.begin(p)
 	require.Error(w, w.Result(p.result, "Lock with a ctx that has ended"), "Lock was called with a ctx that had ended, and returns no error")
@@ -264,7 +264,7 @@ func endedBeforeSendsNothing(w *contexts) {
 func silentServer(w *contexts) {
 	for n := 1; w.GoesOn(n); n++ {
 		holder, _ := w.holder()
-		waiter := w.patient()
+		waiter := w.contextContender()
 		held := w.Server.Hold(stage.Number(waiter.s, n))
 		w.begin(waiter)
 		met := w.Meets(held, waiter.s, "the request is held back, or the waiter waits")
@@ -296,7 +296,7 @@ func silentServer(w *contexts) {
 // meanwhile ctx ends.
 func answeredTooLate(w *contexts) {
 	for n := 1; w.GoesOn(n); n++ {
-		p := w.patient()
+		p := w.contextContender()
 		held := w.Server.HoldReply(stage.Number(p.s, n))
 		w.begin(p)
 		w.Eventually("the reply is held back, or Lock returns", func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })

@@ -229,7 +229,7 @@ func ErrorOnTheWay(w *World) {
 				require.NotEmpty(w, w.Nodes(), "%s, and Lock has returned without a node, so that the next contender gets in: two holders", how)
 				w.Unlock(waiter, "the waiter")
 				w.nothingStays(how)
-				if early || met {
+				if met {
 					continue // it has tried again itself
 				}
 				least := 1

@@ -395,7 +395,7 @@ func lockFails(w *owners) {
 				require.NotEmpty(w, w.Nodes(), "%s, and Lock has returned without a node, so that the next contender gets in: two holders", how)
 				w.Unlock(owner, "the owner")
 				w.nothingStays(how)
-				if early || met { // it has tried again itself
+				if met { // it has tried again itself
 					continue
 				}
 				require.Greater(w, n, 2, "an owner that waits sends only one request")
