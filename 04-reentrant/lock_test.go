@@ -36,7 +36,7 @@ func TestLock(t *testing.T) {
 }
 
 func TestOwners(t *testing.T) {
-	locktest.RunOwners(t, locktest.OwnersSubject{
+	locktest.Run(t, locktest.OwnersSubject{
 		Open: func(conn *zk.Conn, path string) func(string) locktest.Lock {
 			m := reentrant.New(conn, path)
 			return func(name string) locktest.Lock { return &owned{m, reentrant.NewOwner(name)} }

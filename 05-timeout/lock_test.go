@@ -84,7 +84,7 @@ func TestLock(t *testing.T) {
 }
 
 func TestContexts(t *testing.T) {
-	locktest.RunContexts(t, locktest.ContextSubject{
+	locktest.Run(t, locktest.ContextSubject{
 		New:          func(conn *zk.Conn, path string) locktest.ContextLock { return newContender(conn, path) },
 		ErrNotLocked: errNotLocked,
 	})
@@ -106,7 +106,7 @@ var leases = locktest.LeaseSubject{
 	Level:   locktest.Basic,
 }
 
-func TestLeases(t *testing.T) { locktest.RunLeases(t, leases) }
+func TestLeases(t *testing.T) { locktest.Run(t, leases) }
 
 func TestFaults(t *testing.T) { locktest.RunFaults(t, leases) }
 

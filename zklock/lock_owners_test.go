@@ -83,7 +83,7 @@ func TestOwners(t *testing.T) {
 		}
 		return m
 	}
-	locktest.RunOwners(t, locktest.OwnersSubject{
+	locktest.Run(t, locktest.OwnersSubject{
 		Open: func(conn *zk.Conn, path string) func(string) locktest.Lock {
 			m := open(conn, path)
 			return func(name string) locktest.Lock { return &holder{mutex: m, owner: zklock.NewOwner(name)} }

@@ -106,4 +106,4 @@ func (o ownedLock) TryLock(ctx context.Context) (locktest.Lease, error) {
 
 func TestFaults(t *testing.T) { locktest.RunFaults(t, leases) }
 
-func TestLeases(t *testing.T) { locktest.RunLeases(t, leases) }
+func TestLeases(t *testing.T) { locktest.Run(t, leases) }

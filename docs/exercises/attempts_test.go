@@ -45,8 +45,7 @@ func isToday(i int) bool {
 // TestForeignAttempts grades them.
 func TestForeignAttempts(t *testing.T) {
 	heavy(t)
-	files, err := filepath.Glob("testdata/attempts/*.go.txt")
-	require.NoError(t, err)
+	files := must(filepath.Glob("testdata/attempts/*.go.txt"))
 	require.GreaterOrEqual(t, len(files), 40)
 	page := text(t, attemptsPage)
 	rows := make([]string, len(files))
@@ -64,9 +63,7 @@ func TestForeignAttempts(t *testing.T) {
 			program := text(t, file)
 			says := attemptLine.FindStringSubmatch(program)
 			require.NotNil(t, says, "the first line says whether it is right")
-			number, _, _ := strings.Cut(name, "-")
-			e, err := find(strings.TrimLeft(number, "0"))
-			require.NoError(t, err)
+			e := exerciseOf(file)
 			r := graded(t, written(t, e, program), generous, nil)
 			require.Empty(t, r.Why)
 			first := ""
@@ -102,8 +99,7 @@ func TestForeignAttempts(t *testing.T) {
 // what the READMEs say of cost may cost cost points.
 func TestUnusualSolutions(t *testing.T) {
 	heavy(t)
-	files, err := filepath.Glob("testdata/right/*.go.txt")
-	require.NoError(t, err)
+	files := must(filepath.Glob("testdata/right/*.go.txt"))
 	require.NotEmpty(t, files)
 	for i, file := range files {
 		if !isToday(i) {
@@ -111,9 +107,7 @@ func TestUnusualSolutions(t *testing.T) {
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".go.txt"), func(t *testing.T) {
 			t.Parallel()
-			number, _, _ := strings.Cut(filepath.Base(file), "-")
-			e, err := find(number)
-			require.NoError(t, err)
+			e := exerciseOf(file)
 			r := graded(t, written(t, e, text(t, file)), generous, nil)
 			require.Empty(t, r.Why)
 			for _, f := range r.Failed {

@@ -49,20 +49,16 @@ func (c *class) note(student string, r *result) {
 func (g *grading) begins(ctx context.Context, binary string) error {
 	l := g.limits
 	l.time = min(cmp.Or(l.begin, beginning), l.time)
-	run, err := newCell(ctx, l)
+	c, err := newCell(ctx, l)
 	if err != nil {
 		return err
 	}
-	defer run.close()
-	cmd := run.command(binary, []string{"-test.list=^$"}, run.bare()) // each init, and no test
-	cmd.Dir = run.dir
-	if err := cmd.Start(); err != nil {
+	defer c.close()
+	// Each init, and no test. That an init fails, the cases say better.
+	if _, err := c.run(c.ofStudent(binary, []string{"-test.list=^$"})); err != nil {
 		return err
 	}
-	run.started(cmd.Process.Pid)
-	cmd.Wait() // that an init fails, the cases say better
-	run.done(cmd.Process.Pid)
-	switch why := run.over(); {
+	switch why := c.over(); {
 	case strings.HasPrefix(why, noEnd) && l.begin > 0:
 		return refuse(neverBegan+" in %v; it had no more time because another attempt of this student never began", l.time)
 	case strings.HasPrefix(why, noEnd):

@@ -197,12 +197,15 @@ func (e *exercise) is(name string) bool {
 	return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
 }
 
-func (e *exercise) cases() (n int) {
+// names are those of all cases.
+func (e *exercise) names() (all []string) {
 	for _, s := range e.tests {
-		n += len(s.all)
+		all = append(all, s.all...)
 	}
-	return n
+	return all
 }
+
+func (e *exercise) cases() int { return len(e.names()) }
 
 func (e *exercise) String() string { return fmt.Sprintf("exercise %d, %s", e.number, e.title) }
 

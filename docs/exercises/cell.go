@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -119,11 +121,19 @@ func (c *cell) close() {
 	os.RemoveAll(c.dir)
 }
 
-// command prepares a process. It has no network, if the system lets us.
+// command prepares a process.
 func (c *cell) command(program string, args, env []string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(env, cellVariable+"="+c.id)
 	limit(cmd, c.limits)
+	return cmd
+}
+
+// ofStudent prepares a process of the student's, in the cell's folder. It has no network,
+// if the system lets us.
+func (c *cell) ofStudent(program string, args []string, env ...string) *exec.Cmd {
+	cmd := c.command(program, args, append(c.bare(), env...))
+	cmd.Dir = c.dir
 	offline(cmd)
 	return cmd
 }
@@ -148,6 +158,18 @@ func (c *cell) done(pid int) {
 	}
 }
 
+// run runs a process and, when it has ended, ends all that it has started. Err is why
+// it does not start.
+func (c *cell) run(cmd *exec.Cmd) (ended, err error) {
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	c.started(cmd.Process.Pid)
+	ended = cmd.Wait()
+	c.done(cmd.Process.Pid)
+	return ended, nil
+}
+
 // build compiles an attempt with our test into a test binary. Its error is for the
 // student.
 func (c *cell) build(root string, a *attempt, flags ...string) (binary string, err error) {
@@ -163,19 +185,17 @@ func (c *cell) build(root string, a *attempt, flags ...string) (binary string, e
 	// With -p: a build on a machine of many cores must not look like an attempt
 	// that starts processes or eats memory.
 	args := append([]string{"test", "-c", "-p=4", "-vet=off", "-ldflags=-s -w", "-overlay=" + overlay, "-o", binary}, flags...)
+	// The compiler is not the student's, and a module may have to be fetched.
 	cmd := c.command("go", append(args, pkg), append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local", "TMPDIR="+c.dir, "GOTMPDIR="))
 	cmd.Dir = root
-	online(cmd) // the compiler is not the student's, and a module may have to be fetched
 	var out capped
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = time.Second
-	if err := cmd.Start(); err != nil {
+	ended, err := c.run(cmd)
+	if err != nil {
 		return "", fmt.Errorf("go does not start: %w", err)
 	}
-	c.started(cmd.Process.Pid)
-	err = cmd.Wait()
-	c.done(cmd.Process.Pid)
-	if err == nil {
+	if ended == nil {
 		return binary, nil
 	}
 	if why := c.over(); why != "" {
@@ -197,7 +217,7 @@ func (c *cell) build(root string, a *attempt, flags ...string) (binary string, e
 		}
 	}
 	if len(lines) == 0 {
-		return "", fmt.Errorf("go test -c: %w", err)
+		return "", fmt.Errorf("go test -c: %w", ended)
 	}
 	return "", refuse("does not compile: %s", firstLines(strings.Join(lines, "\n"), 5))
 }
@@ -207,13 +227,13 @@ func (c *cell) build(root string, a *attempt, flags ...string) (binary string, e
 func (c *cell) overlay(root string, a *attempt) (string, error) {
 	replace := make(map[string]string)
 	folder := a.exercise.dir(root)
-	own, err := filepath.Glob(filepath.Join(escape(folder), "*.go"))
+	own, err := fs.Glob(os.DirFS(folder), "*.go")
 	if err != nil {
 		return "", err
 	}
-	for _, file := range own {
-		if filepath.Base(file) != "lock_test.go" {
-			replace[file] = "" // as if it were not there
+	for _, name := range own {
+		if name != "lock_test.go" {
+			replace[filepath.Join(folder, name)] = "" // as if it were not there
 		}
 	}
 	for name, file := range a.files {
@@ -222,11 +242,7 @@ func (c *cell) overlay(root string, a *attempt) (string, error) {
 		}
 		replace[filepath.Join(folder, name)] = file
 	}
-	for file, text := range replace {
-		if file == text {
-			delete(replace, file)
-		}
-	}
+	maps.DeleteFunc(replace, func(file, by string) bool { return file == by })
 	return writeOverlay(c.dir, replace)
 }
 

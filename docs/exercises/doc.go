@@ -5,17 +5,11 @@
 // The underscore keeps the stub out of ./..., and go test ./docs/exercises/_NN-name
 // works all the same. The folder has
 //
-//	README.md     goal, primer, article, conditions for being done, points, "Ours has
-//
-// N lines"
-//
+//	README.md     goal, primer, article, conditions for being done, points, "Ours has N lines"
 //	lock.go       the stub: it compiles, its functions return errNotWritten, and
 //	              the code that every queue repeats is written already: createParents
 //	lock_test.go  the grader: one test function for each suite of the entry
-//	hints.md      three headings "## Hint 1" to "## Hint 3"; they stop before the
-//
-// answer
-//
+//	hints.md      three headings "## Hint 1" to "## Hint 3"; they stop before the answer
 //	.solution/    lock.go and explore_test.go, unless the solution is a step's lock.go:
 //	              the entry's answer says which file it is. If the explorer does not
 //	              apply, the entry says why in unexplored
@@ -32,7 +26,7 @@
 //
 // The entry lists suites: a test function of lock_test.go and its cases. Whatever
 // has a list of cases in internal/locktest or suites can be a suite; the last one plays
-// every schedule (suites.RunSchedules), on what docs/lab/locks says of the exercise. The
+// every schedule (suites.ScheduleSubject), on what docs/lab/locks says of the exercise. The
 // basic cases of all suites are graded first, then the others. Each case belongs to a
 // group, which has a share of the points; of the failures, one that shows two holders
 // comes first.

@@ -173,11 +173,6 @@ func (e *exercise) begun(dir string) bool {
 	return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return !entry.IsDir() && e.is(entry.Name()) })
 }
 
-// begun reports whether a folder has a file of an attempt at one of some exercises.
-func begun(list []*exercise, dir string) bool {
-	return slices.ContainsFunc(list, func(e *exercise) bool { return e.begun(dir) })
-}
-
 // findAll returns the exercises that a list names, 1,2,3; none for an empty one.
 func findAll(list string) (found []*exercise, err error) {
 	for name := range strings.SplitSeq(list, ",") {
@@ -272,7 +267,8 @@ func attempts(dir string, asked []*exercise) (found []string, err error) {
 	case !info.IsDir():
 		return nil, fmt.Errorf("%s is not a folder: give the folder with the student's files", dir)
 	}
-	if entries, _ := os.ReadDir(dir); goFiles.begun(dir) || begun(asked, dir) || len(asked) == 0 && ofFiles(entries) != nil {
+	begun := func(e *exercise) bool { return e.begun(dir) }
+	if entries, _ := os.ReadDir(dir); begun(goFiles) || slices.ContainsFunc(asked, begun) || len(asked) == 0 && ofFiles(entries) != nil {
 		if _, err := os.Stat(filepath.Join(dir, "stubs.json")); err != nil { // that is docs/exercises itself
 			return []string{dir}, nil
 		}
@@ -294,14 +290,6 @@ func attempts(dir string, asked []*exercise) (found []string, err error) {
 		}
 	}
 	return nil, fmt.Errorf("%s has no attempt: neither a file of one nor a folder such as %s", dir, exercises[0].folder)
-}
-
-// escape takes the meaning of a pattern from a path.
-func escape(p string) string {
-	if filepath.Separator == '\\' {
-		return p // a backslash cannot be escaped with one
-	}
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(p)
 }
 
 func firstLines(text string, n int) string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
@@ -19,9 +20,9 @@ import (
 
 // A format is a file that grade writes when all is graded.
 type format struct {
-	flag string
-	file *string
-	one  bool // it is about one student: the format has room for no other
+	flag, usage string
+	file        *string
+	one         bool // it is about one student: the format has room for no other
 	// write writes the file.
 	write func(w io.Writer, g grades) error
 }
@@ -29,23 +30,16 @@ type format struct {
 // formats declares the flags that name these files.
 func formats(flags *flag.FlagSet) []format {
 	list := []format{
-		{flag: "csv", write: func(w io.Writer, g grades) error { return writeCSV(w, g) }},
-		{flag: "html", write: func(w io.Writer, g grades) error { return page.Execute(w, g) }},
-		{flag: "json", write: writeJSON},
-		{flag: "gradescope", one: true, write: writeGradescope},
-		{flag: "classroom", one: true, write: writeClassroom},
-		{flag: "classroom50", one: true, write: func(w io.Writer, g grades) error { return writeClassroom50(w, g, os.Getenv, time.Now()) }},
+		{flag: "csv", usage: "write the results to this `file`", write: writeCSV},
+		{flag: "html", usage: "write a page with the failing cases to this `file`", write: func(w io.Writer, g grades) error { return page.Execute(w, g) }},
+		{flag: "json", usage: "write all that is known of the results to this `file`", write: writeJSON},
+		{flag: "gradescope", usage: "write one student's results to this `file`, as Gradescope's results.json", one: true, write: writeGradescope},
+		{flag: "classroom", usage: "write one student's results to this `file`, as GitHub Classroom's reporter reads them: JSON in base64", one: true, write: writeClassroom},
+		{flag: "classroom50", usage: "write one student's results to this `file`, as Classroom 50's result.json; the variables of its runner must be set", one: true,
+			write: func(w io.Writer, g grades) error { return writeClassroom50(w, g, os.Getenv, time.Now()) }},
 	}
-	usage := map[string]string{
-		"csv":         "write the results to this `file`",
-		"html":        "write a page with the failing cases to this `file`",
-		"json":        "write all that is known of the results to this `file`",
-		"gradescope":  "write one student's results to this `file`, as Gradescope's results.json",
-		"classroom":   "write one student's results to this `file`, as GitHub Classroom's reporter reads them: JSON in base64",
-		"classroom50": "write one student's results to this `file`, as Classroom 50's result.json; the variables of its runner must be set",
-	}
-	for i := range list {
-		list[i].file = flags.String(list[i].flag, "", usage[list[i].flag])
+	for i, f := range list {
+		list[i].file = flags.String(f.flag, "", f.usage)
 	}
 	return list
 }
@@ -54,7 +48,7 @@ func formats(flags *flag.FlagSet) []format {
 func check(list []format, students int) error {
 	for _, f := range list {
 		if *f.file != "" && f.one && students != 1 {
-			return complaint("-%s is for one student's folder, and there are %d: its format has room for one", f.flag, students)
+			return fmt.Errorf("-%s is for one student's folder, and there are %d: its format has room for one", f.flag, students)
 		}
 		if err := writable(*f.file); err != nil {
 			return err
@@ -72,7 +66,8 @@ func check(list []format, students int) error {
 func writeAll(list []format, g grades) (err error) {
 	for _, f := range list {
 		if *f.file != "" {
-			err = errors.Join(err, writeFile(*f.file, func(file *os.File) error { return f.write(file, g) }))
+			var text bytes.Buffer
+			err = errors.Join(err, f.write(&text, g), os.WriteFile(*f.file, text.Bytes(), 0o666))
 		}
 	}
 	return err
@@ -150,7 +145,7 @@ func (g grades) of(e *exercise) row {
 			return r
 		}
 	}
-	return row{exercise: e, result: &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Why: "nothing was handed in"}}
+	return row{exercise: e, result: e.ungraded("nothing was handed in")}
 }
 
 // A student is what the JSON says of one.
@@ -311,7 +306,7 @@ func writeClassroom50(w io.Writer, g grades, getenv func(string) string, now tim
 	for name, field := range map[string]*string{"CLASSROOM": &out.Classroom, "ASSIGNMENT": &out.Assignment, "SUBMISSION_TAG": &out.Submission,
 		"COMMIT_URL": &out.Commit, "RELEASE_URL": &out.Release} {
 		if *field = getenv(name); *field == "" {
-			return complaint("-classroom50: the variable %s is not set; the runner of Classroom 50 sets it", name)
+			return fmt.Errorf("-classroom50: the variable %s is not set; the runner of Classroom 50 sets it", name)
 		}
 	}
 	out.Review = cmp.Or(getenv("REVIEW_URL"), out.Commit)

@@ -15,18 +15,16 @@ import (
 	"example.com/zklock/internal/language"
 )
 
+var mutantsOfPage = regexp.MustCompile(`(?s)<!-- mutants -->\n.*<!-- /mutants -->`)
+
 // TestThePageListsTheMutants compares exercise 11's page with the mutants that
 // are played on.
 func TestThePageListsTheMutants(t *testing.T) {
-	e, err := find("11")
-	require.NoError(t, err)
+	e := must(find("11"))
 	file := filepath.Join(e.dir(rootOf(t)), "README.md")
 	page := text(t, file)
-	before, rest, ok := strings.Cut(page, "<!-- mutants -->\n")
-	require.True(t, ok)
-	_, after, ok := strings.Cut(rest, "<!-- /mutants -->")
-	require.True(t, ok)
-	want := before + "<!-- mutants -->\n" + killing.List() + "<!-- /mutants -->" + after
+	require.Regexp(t, mutantsOfPage, page)
+	want := mutantsOfPage.ReplaceAllLiteralString(page, "<!-- mutants -->\n"+killing.List()+"<!-- /mutants -->")
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 	}
@@ -35,15 +33,12 @@ func TestThePageListsTheMutants(t *testing.T) {
 
 // TestTheChinesePageSaysWhatTheGraderSays: the list of the mutants, and the messages.
 func TestTheChinesePageSaysWhatTheGraderSays(t *testing.T) {
-	e, err := find("11")
-	require.NoError(t, err)
+	e := must(find("11"))
 	en, zh := text(t, e.dir(rootOf(t)), "README.md"), text(t, e.dir(rootOf(t)), "README.zh-CN.md")
 	harm := regexp.MustCompile(`(?m)^(\d+)\. (.*)$`)
-	_, list, _ := strings.Cut(zh, "<!-- mutants -->\n")
-	list, _, _ = strings.Cut(list, "<!-- /mutants -->")
 	english := harm.FindAllStringSubmatch(killing.List(), -1)
 	require.Len(t, english, killing.Count)
-	for i, m := range harm.FindAllStringSubmatch(list, -1) {
+	for i, m := range harm.FindAllStringSubmatch(mutantsOfPage.FindString(zh), -1) {
 		words := english[i][2]
 		require.Equal(t, book.Text(strings.ToLower(words[:1])+words[1:]), strings.ReplaceAll(m[2], "`", ""))
 	}
@@ -73,8 +68,7 @@ func TestTheChinesePageSaysWhatTheGraderSays(t *testing.T) {
 func TestAMutantIsStep3WithOnePlaceChanged(t *testing.T) {
 	heavy(t)
 	root := rootOf(t)
-	e, err := find("11")
-	require.NoError(t, err)
+	e := must(find("11"))
 	step3 := text(t, root, "03-sequential-predecessor/lock.go")
 	dir := t.TempDir()
 	folder := e.dir(root)

@@ -17,7 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/zklock/internal/language"
@@ -93,11 +93,11 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 		return err
 	}
 	if len(dirs) == 0 {
-		return complaint("grade needs the students' folders: go run ./docs/exercises grade students/*")
+		return fmt.Errorf("grade needs the students' folders: go run ./docs/exercises grade students/*")
 	}
 	l := limits{time: *limit, memory: int64(space)}
 	if l.time <= 0 || *jobs <= 0 {
-		return complaint("-limit and -j must be more than 0")
+		return fmt.Errorf("-limit and -j must be more than 0")
 	}
 	asked, err := findAll(*only)
 	if err != nil {
@@ -153,33 +153,20 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 // A job is an attempt that is to be graded.
 type job struct{ dir, student string }
 
-// gradeEach grades so many attempts at the same time, and returns the rows in the order
-// in which they come.
-func (a *app) gradeEach(ctx context.Context, todo []job, at int, class *class) (rows []row) {
-	var mu sync.Mutex // guards rows
-	work := make(chan job)
-	var wait sync.WaitGroup
-	for range at {
-		wait.Go(func() {
-			for j := range work {
-				r := a.gradeOne(ctx, j.student, j.dir, class)
-				mu.Lock()
-				rows = append(rows, r)
-				if terminal(os.Stderr) {
-					fmt.Fprint(os.Stderr, a.say("\r%d of %d graded", len(rows), len(todo)))
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for _, j := range todo {
-		select {
-		case work <- j:
-		case <-ctx.Done():
+// gradeEach grades at most so many attempts at the same time. If ctx ends, some are not
+// graded.
+func (a *app) gradeEach(ctx context.Context, todo []job, most int, class *class) []row {
+	rows := make([]row, len(todo))
+	var graded atomic.Int64
+	atOnce(most, len(todo), func(i int) {
+		if ctx.Err() != nil {
+			return
 		}
-	}
-	close(work)
-	wait.Wait()
+		rows[i] = a.gradeOne(ctx, todo[i].student, todo[i].dir, class)
+		if n := graded.Add(1); terminal(os.Stderr) {
+			fmt.Fprint(os.Stderr, a.say("\r%d of %d graded", n, len(todo)))
+		}
+	})
 	if terminal(os.Stderr) {
 		fmt.Fprint(os.Stderr, "\r\033[K")
 	}
@@ -248,7 +235,7 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, c *class) row {
 	if e == nil {
 		e = &exercise{}
 	}
-	r := row{Student: student, Dir: dir, exercise: e, result: &result{Exercise: e.number, Of: e.points(), Cases: e.cases()}}
+	r := row{Student: student, Dir: dir, exercise: e, result: e.ungraded("")}
 	if len(c.asked) > 0 && !slices.Contains(c.asked, e) && e.number > 0 {
 		return row{Student: student, exercise: &exercise{}, result: &result{Why: fmt.Sprintf("%s has exercise %d, which was not asked for", dir, e.number)}}
 	}
@@ -286,55 +273,43 @@ func (a *app) warmUp(ctx context.Context) error {
 // same says how many lines in a hundred of an attempt are lines of our solution.
 // Short ones do not count, nor those of the stub.
 func (a *app) same(at *attempt, stubs stubs) int {
-	ours, err := os.ReadFile(filepath.Join(a.root, filepath.FromSlash(at.answer)))
-	if err != nil {
-		return 0
-	}
-	known := make(map[string]bool)
-	for _, line := range longLines(string(ours)) {
-		known[line] = true
-	}
-	given := make(map[string]bool)
-	if stub, err := read(at.exercise.dir(a.root), at.exercise); err == nil && stubs.is(stub) {
-		for _, file := range stub.files {
-			text, _ := os.ReadFile(file)
-			for _, line := range longLines(string(text)) {
-				given[line] = true
-			}
-		}
-	}
+	ours, given := longLines([]string{filepath.Join(a.root, filepath.FromSlash(at.answer))}), longLines(a.given(at, stubs))
 	same, all := 0, 0
-	for _, file := range at.files {
-		text, err := os.ReadFile(file)
-		if err != nil {
+	for _, line := range longLines(paths(at)) {
+		if slices.Contains(given, line) {
 			continue
 		}
-		for _, line := range longLines(string(text)) {
-			if given[line] {
-				continue
-			}
-			all++
-			if known[line] {
-				same++
-			}
+		all++
+		if slices.Contains(ours, line) {
+			same++
 		}
 	}
-	if all == 0 {
-		return 0
-	}
-	return 100 * same / all
+	return 100 * same / max(1, all)
 }
 
-// longLines are the lines of a program that are long enough to recognise, without
-// comments and blanks.
-func longLines(text string) (lines []string) {
-	for line := range strings.Lines(text) {
-		line, _, _ = strings.Cut(line, "//")
-		if line = strings.Join(strings.Fields(line), " "); len(line) >= 25 {
-			lines = append(lines, line)
+// longLines are the lines of some files that are long enough to recognise, without
+// comments and blanks. A file that cannot be read has none.
+func longLines(files []string) (lines []string) {
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		for line := range strings.Lines(string(text)) {
+			line, _, _ = strings.Cut(line, "//")
+			if line = strings.Join(strings.Fields(line), " "); len(line) >= 25 {
+				lines = append(lines, line)
+			}
 		}
 	}
 	return lines
+}
+
+// given are the files of the stub of an attempt's exercise; none if that is solved in
+// this clone.
+func (a *app) given(at *attempt, stubs stubs) []string {
+	stub, err := read(at.exercise.dir(a.root), at.exercise)
+	if err != nil || !stubs.is(stub) {
+		return nil
+	}
+	return paths(stub)
 }
 
 // table prints the rows, the sums and the pairs. A character of Chinese takes two
@@ -535,12 +510,4 @@ func writable(name string) error {
 		err = errors.Join(err, os.Remove(name))
 	}
 	return err
-}
-
-func writeFile(name string, write func(f *os.File) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
 }

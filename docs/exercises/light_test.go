@@ -47,6 +47,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// called is what a call of the command says.
+func called(t *testing.T, args ...string) (said string, err error) {
+	t.Helper()
+	var out bytes.Buffer
+	err = run(t.Context(), args, &out)
+	return out.String(), err
+}
+
 func rootOf(t *testing.T) string {
 	t.Helper()
 	root, err := findRoot()
@@ -165,8 +173,7 @@ func (s *sharedBuffer) String() string {
 // TestEveryExerciseIsComplete compares the pages with the catalog.
 func TestEveryExerciseIsComplete(t *testing.T) {
 	root := rootOf(t)
-	folders, err := filepath.Glob(filepath.Join(root, "docs/exercises/_[0-9]*"))
-	require.NoError(t, err)
+	folders := must(filepath.Glob(filepath.Join(root, "docs/exercises/_[0-9]*")))
 	require.Len(t, exercises, len(folders), "a folder is not in the catalog, or an exercise has none")
 	index := text(t, root, "docs/exercises/README.md")
 	last := 0
@@ -200,7 +207,7 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 		}
 		require.Contains(t, index, fmt.Sprintf("| [%d", e.number), "docs/exercises/README.md")
 		require.Contains(t, index, fmt.Sprintf("](%s/) | %d |", e.folder, e.points()), "docs/exercises/README.md")
-		hints, err := readHints(e.dir(root))
+		hints, err := hintsIn(filepath.Join(e.dir(root), "hints.md"))
 		require.NoError(t, err)
 		require.Len(t, hints, 3, "%s/hints.md", e.folder)
 		if step := filepath.Dir(e.answer); !strings.Contains(e.answer, ".solution") {
@@ -249,8 +256,7 @@ func ours(t *testing.T, e *exercise) string {
 // schedule of a listing that fails, and for a student's lock the command of a lab
 // that has that lock.
 func TestThePageOpensTheSchedule(t *testing.T) {
-	e, err := find("12")
-	require.NoError(t, err)
+	e := must(find("12"))
 	shown := func(f failure) string {
 		var b strings.Builder
 		require.NoError(t, page.Execute(&b, grades{Rows: []row{{Student: "anna", exercise: e, result: &result{Failed: []failure{f}}, Dir: "class/anna"}}, lab: "http://127.0.0.1:8080/"}))
@@ -265,8 +271,7 @@ func TestThePageOpensTheSchedule(t *testing.T) {
 		require.NotContains(t, shown(failure{Case: "x", Trace: trace}), "href")
 	}
 	require.NotContains(t, shown(failure{Case: "x", Trace: "#\"><script>"}), "<script>")
-	e, err = find("3")
-	require.NoError(t, err)
+	e = must(find("3"))
 	own := shown(failure{Case: "x", Trace: "#lock=exercise-03-predecessor"})
 	require.NotContains(t, own, "href")
 	require.Contains(t, own, "go run ./docs/lab -lock class/anna -open -scene &#39;#lock=exercise-03-predecessor&#39;")
@@ -356,8 +361,7 @@ func TestMutantsFitTheSolution(t *testing.T) {
 		require.GreaterOrEqual(t, len(list), 5, "%s", e.folder)
 		for _, m := range list {
 			require.NotEqual(t, solution, m.of(t, solution))
-			require.True(t, slices.ContainsFunc(e.tests, func(s suite) bool { return slices.Contains(s.all, m.dies) }),
-				"%s: mutant %s names a case that is not graded: %s", e.folder, m.name, m.dies)
+			require.Contains(t, e.names(), m.dies, "%s: mutant %s names a case that is not graded", e.folder, m.name)
 		}
 	}
 }
@@ -391,9 +395,8 @@ func TestUnneededImportsAreRefused(t *testing.T) {
 			dir := t.TempDir()
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "a.go"), []byte("package predecessor\n"), 0o644))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, test.file), []byte(test.program), 0o644))
-			e, err := find("3")
-			require.NoError(t, err)
-			_, err = read(dir, e)
+			e := must(find("3"))
+			_, err := read(dir, e)
 			if test.says == "" {
 				require.NoError(t, err)
 				return
@@ -484,11 +487,7 @@ func TestStudentsOfOneName(t *testing.T) {
 // TestCommandLine tries what needs no grading.
 func TestCommandLine(t *testing.T) {
 	t.Setenv("EXERCISES_CACHE", t.TempDir()) // no hint is open yet, each time that this runs
-	say := func(args ...string) (string, error) {
-		var out bytes.Buffer
-		err := run(t.Context(), args, &out)
-		return out.String(), err
-	}
+	say := func(args ...string) (string, error) { return called(t, args...) }
 	out, err := say()
 	require.NoError(t, err)
 	require.Contains(t, out, "go run ./docs/exercises next")

@@ -29,9 +29,6 @@ const usage = `Exercises that grade themselves. In the repository's root:
 Each takes -lang en or -lang zh. go test ./docs/exercises/_03-predecessor grades exercise 3, too.
 `
 
-// complaint is an error that says what to do next.
-func complaint(format string, args ...any) error { return fmt.Errorf(format, args...) }
-
 func main() {
 	limited(os.Args[1:])
 	replaying(os.Args[1:])
@@ -86,26 +83,14 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		flags.PrintDefaults()
 	}
 	switch command {
-	case "list":
+	case "list", "next":
 		if _, err := parse(flags, args, 0, 0); err != nil {
 			return err
 		}
-		return app.list(ctx)
-	case "next":
-		if _, err := parse(flags, args, 0, 0); err != nil {
-			return err
+		if command == "list" {
+			return app.list(ctx)
 		}
 		return app.next(ctx)
-	case "start":
-		names, err := parse(flags, args, 1, 1)
-		if err != nil {
-			return err
-		}
-		e, err := find(names[0])
-		if err != nil {
-			return err
-		}
-		return app.start(e)
 	case "watch":
 		once := flags.Bool("once", false, "grade once and end")
 		names, err := parse(flags, args, 0, 1)
@@ -117,7 +102,11 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 			return err
 		}
 		return app.watch(ctx, e, *once)
-	case "hint":
+	case "start", "hint", "show":
+		giveUp := false
+		if command == "show" {
+			flags.BoolVar(&giveUp, "give-up", false, "show it though the exercise is not solved")
+		}
 		names, err := parse(flags, args, 1, 1)
 		if err != nil {
 			return err
@@ -126,22 +115,17 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		if err != nil {
 			return err
 		}
-		return app.hint(e)
-	case "show":
-		giveUp := flags.Bool("give-up", false, "show it though the exercise is not solved")
-		names, err := parse(flags, args, 1, 1)
-		if err != nil {
-			return err
+		switch command {
+		case "start":
+			return app.start(e)
+		case "hint":
+			return app.hint(e)
 		}
-		e, err := find(names[0])
-		if err != nil {
-			return err
-		}
-		return app.show(ctx, e, *giveUp)
+		return app.show(ctx, e, giveUp)
 	case "grade":
 		return app.gradeAll(ctx, flags, args)
 	}
-	return complaint("there is no command %q; go run ./docs/exercises lists them", command)
+	return fmt.Errorf("there is no command %q; go run ./docs/exercises lists them", command)
 }
 
 // parse takes flags before and after the arguments.
@@ -160,9 +144,9 @@ func parse(flags *flag.FlagSet, args []string, least, most int) (names []string,
 	}
 	switch {
 	case len(names) < least && least == 1:
-		return nil, complaint("%s needs the number of an exercise: go run ./docs/exercises %s 3", flags.Name(), flags.Name())
+		return nil, fmt.Errorf("%s needs the number of an exercise: go run ./docs/exercises %s 3", flags.Name(), flags.Name())
 	case len(names) > most:
-		return nil, complaint("%s takes no argument %q", flags.Name(), names[most])
+		return nil, fmt.Errorf("%s takes no argument %q", flags.Name(), names[most])
 	}
 	return names, nil
 }
@@ -179,7 +163,7 @@ func findRoot() (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", complaint("%s is not in a clone of this repository: change into one and try again", from)
+			return "", fmt.Errorf("%s is not in a clone of this repository: change into one and try again", from)
 		}
 	}
 }

@@ -38,14 +38,6 @@ func offline(cmd *exec.Cmd) bool {
 	return flags != 0
 }
 
-// online undoes offline.
-func online(cmd *exec.Cmd) {
-	if cmd.SysProcAttr != nil {
-		cmd.SysProcAttr.Cloneflags = 0
-		cmd.SysProcAttr.UidMappings, cmd.SysProcAttr.GidMappings = nil, nil
-	}
-}
-
 func into(cmd *exec.Cmd, flags uintptr) {
 	if flags == 0 {
 		return

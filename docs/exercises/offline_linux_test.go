@@ -31,17 +31,16 @@ func TestAnAttemptHasNoNetwork(t *testing.T) {
 	require.NoError(t, err)
 	defer c.close()
 	dial := fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d", l.Addr().(*net.TCPAddr).Port)
-	cut := c.command("bash", []string{"-c", dial}, c.bare())
+	cut := c.ofStudent("bash", []string{"-c", dial})
 	out, err := cut.CombinedOutput()
 	require.Error(t, err, "an attempt has reached the network: %s", out)
 	require.Contains(t, string(out), "unreachable")
 
 	connected := c.command("bash", []string{"-c", dial}, c.bare())
-	online(connected)
 	out, err = connected.CombinedOutput()
 	require.NoError(t, err, "the same is possible for the compiler: %s", out)
 
-	files := c.command("bash", []string{"-c", "echo x >$HOME/file && cat $HOME/file"}, c.bare())
+	files := c.ofStudent("bash", []string{"-c", "echo x >$HOME/file && cat $HOME/file"})
 	out, err = files.CombinedOutput()
 	require.NoError(t, err, "it can use its own folder: %s", out)
 }

@@ -7,6 +7,4 @@ import "os/exec"
 // Other systems offer an ordinary account nothing to cut a process off with.
 func offline(*exec.Cmd) bool { return false }
 
-func online(*exec.Cmd) {}
-
 func offlineProbe([]string) {}

@@ -129,8 +129,7 @@ func sample(e *exercise, basic bool) *exercise {
 func TestGrade(t *testing.T) {
 	t.Parallel()
 	root := rootOf(t)
-	e, err := find("3")
-	require.NoError(t, err)
+	e := must(find("3"))
 	dir := t.TempDir()
 	solution := text(t, root, e.answer)
 	at := strings.Index(solution, "// giveUp leaves")
@@ -283,15 +282,12 @@ func TestMutantsDie(t *testing.T) {
 // begins with words that the first message must say.
 func TestWrongAttemptsGetTheirMessage(t *testing.T) {
 	heavy(t)
-	files, err := filepath.Glob("testdata/wrong/*.txt")
-	require.NoError(t, err)
+	files := must(filepath.Glob("testdata/wrong/*.txt"))
 	count := make(map[int]int)
 	for _, file := range files {
 		program := text(t, file)
 		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".txt"), ".go")
-		number, _, _ := strings.Cut(name, "-")
-		e, err := find(number)
-		require.NoError(t, err)
+		e := exerciseOf(file)
 		count[e.number]++
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -318,8 +314,7 @@ func TestWrongAttemptsGetTheirMessage(t *testing.T) {
 func TestTheTranscriptOfThePage(t *testing.T) {
 	heavy(t)
 	root := rootOf(t)
-	e, err := find("3")
-	require.NoError(t, err)
+	e := must(find("3"))
 	at := written(t, e, text(t, "testdata/wrong/3-woken-is-holder.go.txt"))
 	// The attempt is not in the exercise's folder.
 	counts := regexp.MustCompile(`(?m)(^|: )\d+ of (its )?\d+( cases)?| -lock \S+|\d+ 个用例，已?通过 \d+ 个`)
@@ -330,7 +325,7 @@ func TestTheTranscriptOfThePage(t *testing.T) {
 		require.True(t, ok)
 		var out bytes.Buffer
 		a := &app{root: root, out: &out, limits: generous, language: l}
-		_, err = a.report(t.Context(), e, at, nil)
+		_, err := a.report(t.Context(), e, at, nil)
 		require.NoError(t, err)
 		require.Equal(t, counts.ReplaceAllString(strings.TrimSpace(page), "$1"), counts.ReplaceAllString(strings.TrimSpace(out.String()), "$1"))
 	}
@@ -365,8 +360,7 @@ var hostile = map[string]struct {
 func TestHostileAttempts(t *testing.T) {
 	heavy(t)
 	root := rootOf(t)
-	e, err := find("1")
-	require.NoError(t, err)
+	e := must(find("1"))
 	short := limits{time: 20 * time.Second, memory: 512 << 20}
 	for name, h := range hostile {
 		t.Run(name, func(t *testing.T) {
@@ -411,7 +405,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	t.Parallel()
 	c, err := newCell(t.Context(), generous)
 	require.NoError(t, err)
-	cmd := c.command("setsid", []string{"sleep", "1000"}, c.bare())
+	cmd := c.ofStudent("setsid", []string{"sleep", "1000"})
 	require.NoError(t, cmd.Err)
 	require.NoError(t, cmd.Start())
 	c.started(cmd.Process.Pid)

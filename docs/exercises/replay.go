@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -56,7 +54,7 @@ func gradeLinks(ctx context.Context, g *grading) error {
 	for _, c := range breaking.Cases() {
 		cases[c.Name] = c
 	}
-	g.each(func(suite int, name string) bool {
+	g.each(func(s suite, name string) bool {
 		c := cases[name]
 		p, ok := played[c.Number]
 		if !ok && why == "" {
@@ -68,7 +66,7 @@ func gradeLinks(ctx context.Context, g *grading) error {
 		if words == "" {
 			return g.passes(name)
 		}
-		return g.fails(failure{Case: name, Group: g.tests[suite].groups[name], Words: words, Trace: breaking.Open(answers[c.Number])})
+		return g.fails(failure{Case: name, Group: s.groups[name], Words: words, Trace: breaking.Open(answers[c.Number])})
 	})
 	return nil
 }
@@ -100,15 +98,13 @@ func playLinks(ctx context.Context, l limits, arg string, answers map[int]string
 			return nil, "", err
 		}
 		var out, said capped
-		cmd := c.command(self, []string{arg}, c.bare())
-		cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.dir, bytes.NewReader(question), &out, &said
+		cmd := c.ofStudent(self, []string{arg})
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(question), &out, &said
 		cmd.WaitDelay = time.Second
-		if err := cmd.Start(); err != nil {
+		ended, err := c.run(cmd)
+		if err != nil {
 			return nil, "", err
 		}
-		c.started(cmd.Process.Pid)
-		ended := cmd.Wait()
-		c.done(cmd.Process.Pid)
 		for line := range strings.Lines(out.String()) {
 			var r replayLine
 			if json.Unmarshal([]byte(line), &r) != nil {
@@ -148,11 +144,7 @@ func replaying(args []string) {
 		return
 	}
 	answers := make(map[int]string)
-	question, err := io.ReadAll(bufio.NewReader(os.Stdin))
-	if err == nil {
-		err = json.Unmarshal(question, &answers)
-	}
-	if err != nil {
+	if err := json.NewDecoder(os.Stdin).Decode(&answers); err != nil {
 		fmt.Fprintln(os.Stderr, "exercises: replay:", err)
 		os.Exit(2)
 	}

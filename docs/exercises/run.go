@@ -68,6 +68,11 @@ type result struct {
 	Passes []string `json:"-"`
 }
 
+// ungraded is a result without a case.
+func (e *exercise) ungraded(why string) *result {
+	return &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Why: why}
+}
+
 // keptOutput is the amount of a lock's output in a case that is kept, in bytes.
 const keptOutput = 4 << 10
 
@@ -84,7 +89,7 @@ type grading struct {
 // each failure as it comes; if it returns false, the rest is not run.
 func grade(ctx context.Context, root string, a *attempt, l limits, onFailure func(failure) bool) (*result, error) {
 	began := time.Now()
-	g := &grading{attempt: a, limits: l, root: root, onFailure: onFailure, result: &result{Exercise: a.number, Of: a.points(), Cases: a.cases()}}
+	g := &grading{attempt: a, limits: l, root: root, onFailure: onFailure, result: a.ungraded("")}
 	by := a.exercise.grade
 	if by == nil {
 		by = askTests
@@ -105,13 +110,13 @@ func grade(ctx context.Context, root string, a *attempt, l limits, onFailure fun
 }
 
 // each calls f for each case of an entry, in the order in which they are
-// graded, with the number of its suite: the basic cases of all suites, then the
-// others. If f returns false, the rest is left out.
-func (g *grading) each(f func(suite int, name string) bool) {
+// graded, with its suite: the basic cases of all suites, then the others. If f returns
+// false, the rest is left out.
+func (g *grading) each(f func(s suite, name string) bool) {
 	for _, basic := range []bool{true, false} {
-		for i, s := range g.tests {
+		for _, s := range g.tests {
 			for _, name := range s.all {
-				if slices.Contains(s.basic, name) == basic && !f(i, name) {
+				if slices.Contains(s.basic, name) == basic && !f(s, name) {
 					return
 				}
 			}
@@ -138,8 +143,8 @@ func (g *grading) fails(f failure) bool {
 // askTests has the tests of the suites run against an attempt.
 func askTests(ctx context.Context, g *grading) error {
 	return g.inCell(ctx, func(of func(test string) *judge.Judge, over func() string) {
-		g.each(func(suite int, name string) bool {
-			v := of(g.tests[suite].test).Ask(name)
+		g.each(func(s suite, name string) bool {
+			v := of(s.test).Ask(name)
 			why := over()
 			switch {
 			case why != "":
@@ -147,7 +152,7 @@ func askTests(ctx context.Context, g *grading) error {
 			case v.Words == "" && v.Skipped == "":
 				return g.passes(name)
 			}
-			goOn := g.fails(failure{Case: name, Group: g.tests[suite].groups[name], Words: cmp.Or(v.Words, v.Skipped), Printed: v.Printed, Trace: v.Trace})
+			goOn := g.fails(failure{Case: name, Group: s.groups[name], Words: cmp.Or(v.Words, v.Skipped), Printed: v.Printed, Trace: v.Trace})
 			return goOn && why == ""
 		})
 	})
@@ -235,9 +240,7 @@ func (r *result) judge(a *attempt) {
 func (c *cell) launcher(binary string) judge.Launcher {
 	return judge.Launcher{
 		Command: func(args, env []string) (*exec.Cmd, error) {
-			cmd := c.command(binary, args, append(c.bare(), env...))
-			cmd.Dir = c.dir
-			return cmd, nil
+			return c.ofStudent(binary, args, env...), nil
 		},
 		Started: func(cmd *exec.Cmd) { c.started(cmd.Process.Pid) },
 		Kill:    func(cmd *exec.Cmd) { c.done(cmd.Process.Pid) },

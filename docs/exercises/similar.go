@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"hash/fnv"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -175,18 +176,10 @@ func (a *app) shaped(at *attempt, stubs stubs) shape {
 		return nil
 	}
 	s := shapeOf(paths(at))
-	if stub, err := read(at.exercise.dir(a.root), at.exercise); err == nil && stubs.is(stub) {
-		for h := range shapeOf(paths(stub)) {
-			delete(s, h)
-		}
+	for h := range shapeOf(a.given(at, stubs)) {
+		delete(s, h)
 	}
 	return s
 }
 
-func paths(at *attempt) (list []string) {
-	for _, file := range at.files {
-		list = append(list, file)
-	}
-	slices.Sort(list)
-	return list
-}
+func paths(at *attempt) []string { return slices.Sorted(maps.Values(at.files)) }

@@ -91,10 +91,8 @@ func handedIn(t *testing.T, a *app, e *exercise, student, program string) row {
 func TestADisguisedCopyIsFound(t *testing.T) {
 	root := rootOf(t)
 	a := &app{root: root}
-	files, err := filepath.Glob("testdata/attempts/02-right-*.go.txt")
-	require.NoError(t, err)
-	e, err := find("2")
-	require.NoError(t, err)
+	files := must(filepath.Glob("testdata/attempts/02-right-*.go.txt"))
+	e := must(find("2"))
 	for _, file := range files {
 		original := text(t, file)
 		copied := disguised(t, original)
@@ -128,18 +126,14 @@ func TestIndependentAttemptsAreNotPairs(t *testing.T) {
 	a := &app{root: rootOf(t)}
 	var rows []row
 	for _, file := range must(filepath.Glob("testdata/attempts/*-right-*.go.txt")) {
-		number, _, _ := strings.Cut(filepath.Base(file), "-")
-		e, err := find(strings.TrimLeft(number, "0"))
-		require.NoError(t, err)
+		e := exerciseOf(file)
 		rows = append(rows, handedIn(t, a, e, file, text(t, file)))
 	}
 	// Of the wrong first attempts one of each exercise: those of one exercise are
 	// changes of each other.
 	seen := make(map[*exercise]bool)
 	for _, file := range must(filepath.Glob("testdata/wrong/*.go.txt")) {
-		number, _, _ := strings.Cut(filepath.Base(file), "-")
-		e, err := find(number)
-		require.NoError(t, err)
+		e := exerciseOf(file)
 		if !seen[e] && e.file == "" {
 			rows = append(rows, handedIn(t, a, e, file, text(t, file)))
 			seen[e] = true
@@ -153,6 +147,12 @@ func TestIndependentAttemptsAreNotPairs(t *testing.T) {
 		require.NotNil(t, r.shape)
 		require.Less(t, r.Similar, threshold-5, "%s is too near the threshold", r.Student)
 	}
+}
+
+// exerciseOf is the exercise of a file of testdata: its name begins with the number.
+func exerciseOf(file string) *exercise {
+	number, _, _ := strings.Cut(filepath.Base(file), "-")
+	return must(find(number))
 }
 
 func must[T any](v T, err error) T {

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // A stage is a part of an exercise that takes 10 to 20 minutes, and the cases that
@@ -63,11 +62,9 @@ func (e *exercise) stages() []stage {
 		return nil
 	}
 	last := &list[len(list)-1]
-	for _, s := range e.tests {
-		for _, name := range s.all {
-			if !slices.ContainsFunc(list[:len(list)-1], func(s stage) bool { return slices.Contains(s.cases, name) }) {
-				last.cases = append(last.cases, name)
-			}
+	for _, name := range e.names() {
+		if !slices.ContainsFunc(list[:len(list)-1], func(s stage) bool { return slices.Contains(s.cases, name) }) {
+			last.cases = append(last.cases, name)
 		}
 	}
 	return list
@@ -95,15 +92,4 @@ func (r *result) stageLine(e *exercise) string {
 		return ""
 	}
 	return fmt.Sprintf("Stage %d of %d, %s (%d minutes): %d of its %d cases pass.", n, len(e.stages()), s.title, s.minutes, passed, len(s.cases))
-}
-
-// stageTable is the table of an exercise's README; write says what there is to
-// write.
-func stageTable(e *exercise, write []string) string {
-	var b strings.Builder
-	b.WriteString("| stage | time | write |\n|---|---:|---|\n")
-	for i, s := range e.stages() {
-		fmt.Fprintf(&b, "| %d %s | %d min | %s |\n", i+1, s.title, s.minutes, write[i])
-	}
-	return b.String()
 }

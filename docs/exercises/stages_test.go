@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,10 +18,7 @@ func TestStagesAreTheExercise(t *testing.T) {
 	for number := range staged {
 		e := exercises[number-1]
 		require.Equal(t, number, e.number)
-		var all, of []string
-		for _, s := range e.tests {
-			all = append(all, s.all...)
-		}
+		all, of := e.names(), []string(nil)
 		for _, s := range e.stages() {
 			require.NotEmpty(t, s.cases)
 			require.True(t, 10 <= s.minutes && s.minutes <= 20, "a stage is short")
@@ -38,6 +36,15 @@ func TestStagesAreTheExercise(t *testing.T) {
 		require.Len(t, write, len(e.stages()), "%s: a row for each stage", e.folder)
 		require.Contains(t, readme, stageTable(e, write), "%s: the table of the stages is stale", e.folder)
 	}
+}
+
+func stageTable(e *exercise, write []string) string {
+	var b strings.Builder
+	b.WriteString("| stage | time | write |\n|---|---:|---|\n")
+	for i, s := range e.stages() {
+		fmt.Fprintf(&b, "| %d %s | %d min | %s |\n", i+1, s.title, s.minutes, write[i])
+	}
+	return b.String()
 }
 
 func TestTheStageOfAnAttempt(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -36,16 +35,11 @@ var thisProgram = sync.OnceValue(func() string {
 	if err != nil {
 		return ""
 	}
-	f, err := os.Open(self)
+	text, err := os.ReadFile(self)
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return ""
-	}
-	return fmt.Sprintf("%x", h.Sum(nil))
+	return fmt.Sprintf("%x", sha256.Sum256(text))
 })
 
 // key names what a grade depends on.
@@ -54,11 +48,14 @@ func (a *app) key(at *attempt) (string, error) {
 	fmt.Fprintf(h, "%s %s %s %v\n", thisProgram(), at.folder, at.hash, a.limits)
 	files := []string{filepath.Join(at.exercise.dir(a.root), "lock_test.go")}
 	for _, p := range at.imports {
-		more, err := filepath.Glob(filepath.Join(escape(a.root), strings.TrimPrefix(p, "example.com/zklock/"), "*.go"))
+		dir := filepath.Join(a.root, strings.TrimPrefix(p, "example.com/zklock/"))
+		names, err := fs.Glob(os.DirFS(dir), "*.go")
 		if err != nil {
 			return "", err
 		}
-		files = append(files, more...)
+		for _, name := range names {
+			files = append(files, filepath.Join(dir, name))
+		}
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -105,10 +102,8 @@ func (a *app) hintsFile() (string, error) {
 	return filepath.Join(dir, fmt.Sprintf("hints-%x.json", sha256.Sum256([]byte(a.root)))), err
 }
 
-// opened is how many hints of an exercise have been shown in this checkout.
-func (a *app) opened(e *exercise) int { return a.allOpened()[e.folder] }
-
-func (a *app) allOpened() map[string]int {
+// opened are how many hints of each exercise have been shown in this checkout, by folder.
+func (a *app) opened() map[string]int {
 	n := make(map[string]int)
 	if file, err := a.hintsFile(); err == nil {
 		if text, err := os.ReadFile(file); err == nil {
@@ -122,7 +117,7 @@ func (a *app) allOpened() map[string]int {
 }
 
 func (a *app) open(e *exercise, n int) error {
-	all := a.allOpened()
+	all := a.opened()
 	all[e.folder] = n
 	text, err := json.Marshal(all)
 	if err != nil {

@@ -57,10 +57,10 @@ func (a *app) start(e *exercise) error {
 	file := "docs/exercises/" + e.folder + "/" + e.writes()
 	switch is := known.language(at); {
 	case is == "":
-		return complaint("exercise %d is begun, and its file stays as it is; this begins again: git checkout %s", e.number, file)
+		return fmt.Errorf("exercise %d is begun, and its file stays as it is; this begins again: git checkout %s", e.number, file)
 	case is == a.language:
 	case is == language.Chinese:
-		return complaint("the stub of exercise %d is in Chinese; this has the English one: git checkout %s", e.number, file)
+		return fmt.Errorf("the stub of exercise %d is in Chinese; this has the English one: git checkout %s", e.number, file)
 	default:
 		stub, err := os.ReadFile(at.files[e.writes()])
 		if err != nil {

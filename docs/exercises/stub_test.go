@@ -76,11 +76,11 @@ func TestStartWritesTheStubInTheReadersLanguage(t *testing.T) {
 	file := filepath.Join(e.dir(root), "lock.go")
 	english := text(t, file)
 	said := func(args ...string) string {
-		var out bytes.Buffer
-		if err := run(t.Context(), args, &out); err != nil {
-			return out.String() + err.Error()
+		out, err := called(t, args...)
+		if err != nil {
+			out += err.Error()
 		}
-		return out.String()
+		return out
 	}
 	known, err := readStubs(root)
 	require.NoError(t, err)

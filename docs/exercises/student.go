@@ -68,17 +68,22 @@ func (a *app) states(ctx context.Context) ([]exerciseState, error) {
 	if err != nil {
 		return nil, err
 	}
-	free := make(chan bool, max(1, runtime.NumCPU()))
+	atOnce(runtime.NumCPU(), len(list), func(i int) { list[i] = a.stateOf(ctx, exercises[i], stubs) })
+	return list, ctx.Err()
+}
+
+// atOnce calls f for each of n things, at most so many of them at the same time.
+func atOnce(most, n int, f func(i int)) {
+	free := make(chan bool, most)
 	var wait sync.WaitGroup
-	for i, e := range exercises {
+	for i := range n {
+		free <- true
 		wait.Go(func() {
-			free <- true
-			defer func() { <-free }()
-			list[i] = a.stateOf(ctx, e, stubs)
+			f(i)
+			<-free
 		})
 	}
 	wait.Wait()
-	return list, ctx.Err()
 }
 
 func (a *app) stateOf(ctx context.Context, e *exercise, stubs stubs) exerciseState {
@@ -86,11 +91,11 @@ func (a *app) stateOf(ctx context.Context, e *exercise, stubs stubs) exerciseSta
 	var refused refusal
 	switch {
 	case errors.As(err, &refused):
-		return exerciseState{e, false, &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Why: refused.Error()}, nil}
+		return exerciseState{e, false, e.ungraded(refused.Error()), nil}
 	case err != nil:
 		return exerciseState{e, false, nil, err}
 	case stubs.is(at):
-		return exerciseState{e, true, &result{Exercise: e.number, Of: e.points(), Cases: e.cases()}, nil}
+		return exerciseState{e, true, e.ungraded(""), nil}
 	}
 	r, err := a.graded(ctx, at)
 	return exerciseState{e, false, r, err}
@@ -269,19 +274,12 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 	var refused refusal
 	switch {
 	case errors.As(err, &refused):
-		r = &result{Exercise: e.number, Why: refused.Error()}
+		r = e.ungraded(refused.Error())
 	case err != nil:
 		return nil, err
 	default:
-		key, err := a.key(at)
-		if err != nil {
+		if r, err = a.graded(ctx, at); err != nil {
 			return nil, err
-		}
-		if r = recall(key); r == nil {
-			if r, err = grade(ctx, a.root, at, a.limits, nil); err != nil {
-				return nil, err
-			}
-			remember(key, r)
 		}
 		a.notes(r)
 		if len(r.Failed) > 0 {
@@ -295,7 +293,7 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 	switch {
 	case r.Full:
 		a.print("All %d cases pass: %d of %d points. Compare with ours: go run ./docs/exercises show %d\nThen: go run ./docs/exercises next\n", r.Cases, r.Points, r.Of, e.number)
-	case r.Cases == 0 || r.Why != "" && len(r.Failed) == 0:
+	case r.Why != "" && len(r.Failed) == 0:
 		a.print("%s\n", r.Why)
 	default:
 		var parts []string
@@ -377,7 +375,7 @@ func (a *app) hint(e *exercise) error {
 	if err != nil {
 		return err
 	}
-	n := min(max(a.opened(e), 0)+1, len(hints))
+	n := min(max(a.opened()[e.folder], 0)+1, len(hints))
 	for i, h := range hints[:n] {
 		a.print("Hint %d of %d\n\n%s\n\n", i+1, len(hints), chinese.Verbatim(h))
 	}
@@ -387,12 +385,10 @@ func (a *app) hint(e *exercise) error {
 	return a.open(e, n)
 }
 
-// readHints reads hints.md: the text below each heading "## Hint".
-func readHints(dir string) ([]string, error) { return hintsIn(filepath.Join(dir, "hints.md")) }
-
 // aHint is the heading of a hint, in either edition.
 var aHint = regexp.MustCompile(`(?m)^## (?:Hint|提示) .*\n`)
 
+// hintsIn reads the hints in a file: the text below each heading "## Hint".
 func hintsIn(file string) ([]string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -421,7 +417,7 @@ func (a *app) show(ctx context.Context, e *exercise, giveUp bool) error {
 			return s.err
 		}
 		if !s.result.Full {
-			return complaint("exercise %d is not solved yet (%s): go run ./docs/exercises hint %d helps, and show -give-up %d shows the solution", e.number, s.word(), e.number, e.number)
+			return fmt.Errorf("exercise %d is not solved yet (%s): go run ./docs/exercises hint %d helps, and show -give-up %d shows the solution", e.number, s.word(), e.number, e.number)
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(a.root, filepath.FromSlash(e.answer)))

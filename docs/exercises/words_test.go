@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -127,8 +128,7 @@ func texts(t *testing.T, files ...string) (list []sentence) {
 // sources are the Go files of a folder without its tests.
 func sources(t *testing.T, dir string) (files []string) {
 	t.Helper()
-	all, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	require.NoError(t, err)
+	all := must(filepath.Glob(filepath.Join(dir, "*.go")))
 	for _, file := range all {
 		if !strings.HasSuffix(file, "_test.go") {
 			files = append(files, file)
@@ -144,14 +144,19 @@ func sources(t *testing.T, dir string) (files []string) {
 var unspoken = []string{
 	// Commands.
 	"-lock docs/exercises/%s", "go test ./docs/exercises/%s\n%s", "go run ./docs/lab -lock %s -open -scene '%s'",
-	// Tables of the pages.
-	"| stage | time | write |\n|---|---:|---|", "| %d %s | %d min | %s |",
 	// For programs.
 	"-ldflags=-s -w", "%.1f s", "%d GiB", "%d MiB", "fatal error:", "exercises: limited:", "exercises: replay:", "Received unexpected error:", "module example.com/zklock",
 	`\((\w+\.go:\d+( < )?)+\)`, "-lock %s", `(?m)^## (?:Hint|提示) .*\n`,
 	// The beginning of a refusal, which is compared with; its whole has a twin.
 	neverBegan, noEnd,
 	"%d %ss", // of count: "%d folders" and "%d attempts" have a twin
+}
+
+// everything is the book as one table.
+func everything() map[string]string {
+	all := chinese.Messages.Table()
+	maps.Copy(all, words)
+	return all
 }
 
 func missing(list []sentence, book map[string]string) (none []string) {
@@ -189,9 +194,9 @@ func TestASentenceWithoutATwinIsFound(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte("package main\n\nconst some = \"a constant sentence\"\n\nfunc f(a *app, n int, s string) error {\n"+code+"\n}\n"), 0o644))
 		return missing(texts(t, file), book.Table())
 	}
-	require.Empty(t, find(`a.print("\nIt has printed:\n"); return complaint("there is no folder %s", s)`))
+	require.Empty(t, find(`a.print("\nIt has printed:\n"); return fmt.Errorf("there is no folder %s", s)`))
 	for _, planted := range []string{
-		`a.print("a new sentence of %d words\n", n)`, `return complaint("%s is nowhere", s)`, `return refuse("%s: " + "this will not do", s)`,
+		`a.print("a new sentence of %d words\n", n)`, `return fmt.Errorf("%s is nowhere", s)`, `return refuse("%s: " + "this will not do", s)`,
 		`a.print("It has printed\n")`, `s += " and it goes on"`, `a.print(some)`, `a.print("%s", word(s, "not yet begun"))`,
 	} {
 		require.Len(t, find(planted), 1, "%s", planted)
@@ -245,11 +250,9 @@ func TestEveryCaseHasAGloss(t *testing.T) {
 	book := chinese.Messages.Table()
 	var without []string
 	for _, e := range exercises {
-		for _, s := range e.tests {
-			for _, name := range s.all {
-				if !strings.HasPrefix(book[name], name+"（") {
-					without = append(without, name)
-				}
+		for _, name := range e.names() {
+			if !strings.HasPrefix(book[name], name+"（") {
+				without = append(without, name)
 			}
 		}
 	}
@@ -268,13 +271,11 @@ func TestThePagesGlossACaseAsTheGraderDoes(t *testing.T) {
 	for _, page := range pages {
 		said := text(t, page)
 		for _, e := range exercises {
-			for _, s := range e.tests {
-				for _, name := range s.all {
-					for _, m := range regexp.MustCompile(regexp.QuoteMeta(name)+`（[^）]*）`).FindAllString(said, -1) {
-						if m != name+"（同上）" {
-							require.Equal(t, book.Text(name), m, page)
-							found++
-						}
+			for _, name := range e.names() {
+				for _, m := range regexp.MustCompile(regexp.QuoteMeta(name)+`（[^）]*）`).FindAllString(said, -1) {
+					if m != name+"（同上）" {
+						require.Equal(t, book.Text(name), m, page)
+						found++
 					}
 				}
 			}
@@ -393,11 +394,11 @@ func TestTheLanguageFollowsTheReader(t *testing.T) {
 	said := func(lcAll, lang string, args ...string) string {
 		t.Setenv("LC_ALL", lcAll)
 		t.Setenv("LANG", lang)
-		var out bytes.Buffer
-		if err := run(t.Context(), args, &out); err != nil {
-			fmt.Fprintln(&out, err)
+		out, err := called(t, args...)
+		if err != nil {
+			out += err.Error()
 		}
-		return out.String()
+		return out
 	}
 	require.Contains(t, said("", "zh_CN.UTF-8", "hint", "1"), "提示 1（共 3 条）\n\n")
 	require.Contains(t, said("zh_CN.UTF-8", "C", "hint", "1"), "提示 2（共 3 条）")

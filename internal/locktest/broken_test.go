@@ -38,7 +38,7 @@ func TestBrokenLocksFailUnderTheRightName(t *testing.T) {
 	for _, b := range broken.Bugs {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
-			verdicts := locktest.Verdicts(t, brokenBy(b.Name, locktest.Full), nil, func(v locktest.Verdict) bool { return locktest.Unsafe(v.Words) || !everyCase() && v.Words != "" })
+			verdicts := locktest.Verdicts(t, brokenBy(b.Name, locktest.Full), func(v locktest.Verdict) bool { return locktest.Unsafe(v.Words) || !everyCase() && v.Words != "" })
 			if verdicts == nil {
 				return // this is the process in which the cases ran
 			}
@@ -80,7 +80,7 @@ func brokenBy(bug string, level locktest.Level) locktest.Subject {
 // failsFirst runs a suite up to the first case that fails.
 func failsFirst(t *testing.T, want failure, suite locktest.Suite) {
 	t.Helper()
-	verdicts := locktest.Verdicts(t, suite, nil, func(v locktest.Verdict) bool { return v.Words != "" })
+	verdicts := locktest.Verdicts(t, suite, func(v locktest.Verdict) bool { return v.Words != "" })
 	if verdicts == nil {
 		return // this is the process in which the cases ran
 	}

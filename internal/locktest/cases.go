@@ -29,7 +29,7 @@ func exclusion(w *World, contenders []Lock, all bool) {
 	var holders atomic.Int32
 	var entered atomic.Bool // by any contender
 	var failed error
-	round := func(l Lock) error {
+	results := w.Rounds("Lock, Unlock", times, contenders, func(l Lock) error {
 		if err := l.Lock(); err != nil {
 			return fmt.Errorf("Lock fails: %w", err)
 		}
@@ -48,16 +48,7 @@ func exclusion(w *World, contenders []Lock, all bool) {
 			return fmt.Errorf("Unlock fails: %w", err)
 		}
 		return nil
-	}
-	results := make([]<-chan error, len(contenders))
-	for i, l := range contenders {
-		results[i] = w.Aside("Lock, Unlock", func() (err error) {
-			for n := 0; n < times && err == nil; n++ {
-				err = round(l)
-			}
-			return err
-		})
-	}
+	})
 	for i, result := range results {
 		if !all {
 			w.WaitFor(stage.Patience, func() bool { return len(result) > 0 })
@@ -79,7 +70,22 @@ func exclusion(w *World, contenders []Lock, all bool) {
 	w.NothingLeft()
 }
 
-func (w *World) ofOneSession(n int) (contenders []Lock) {
+// Rounds has each contender do a round this many times, up to its first error, all of
+// them at once.
+func (w *World) Rounds(what string, times int, contenders []Lock, round func(l Lock) error) (results []<-chan error) {
+	for _, l := range contenders {
+		results = append(results, w.Aside(what, func() (err error) {
+			for n := 0; n < times && err == nil; n++ {
+				err = round(l)
+			}
+			return err
+		}))
+	}
+	return results
+}
+
+// OfOneSession makes contenders in one session.
+func (w *World) OfOneSession(n int) (contenders []Lock) {
 	s := w.Session()
 	for range n {
 		l, _ := w.Contender(s)
@@ -88,7 +94,8 @@ func (w *World) ofOneSession(n int) (contenders []Lock) {
 	return contenders
 }
 
-func (w *World) ofManySessions(n int) (contenders []Lock) {
+// OfManySessions makes contenders, each in a session of its own.
+func (w *World) OfManySessions(n int) (contenders []Lock) {
 	for range n {
 		l, _ := w.Contender()
 		contenders = append(contenders, l)
@@ -96,12 +103,12 @@ func (w *World) ofManySessions(n int) (contenders []Lock) {
 	return contenders
 }
 
-func exclusionInOneSession(w *World)   { exclusion(w, w.ofOneSession(16), false) }
-func exclusionInManySessions(w *World) { exclusion(w, w.ofManySessions(8), false) }
+func exclusionInOneSession(w *World)   { exclusion(w, w.OfOneSession(16), false) }
+func exclusionInManySessions(w *World) { exclusion(w, w.OfManySessions(8), false) }
 
 func allGetIn(w *World) {
-	exclusion(w, w.ofManySessions(8), true)
-	exclusion(w, w.ofOneSession(16), true)
+	exclusion(w, w.OfManySessions(8), true)
+	exclusion(w, w.OfOneSession(16), true)
 }
 
 func reuse(w *World) {
@@ -120,8 +127,7 @@ func reuse(w *World) {
 // EphemeralNode looks at the node that the holder has made.
 func EphemeralNode(w *World) {
 	admin := w.Session()
-	l, s := w.Contender()
-	w.MustLock(l, "the holder")
+	l, s := w.holder()
 	nodes := w.Nodes()
 	if len(nodes) == 0 {
 		if _, stat, err := admin.Get(w.Path); err == nil && !w.Subject.Queue {
@@ -165,11 +171,8 @@ func WaiterIsQuiet(w *World) {
 }
 
 func (w *World) waiterSleeps(f func(s *Session)) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
-	waiter, s := w.Contender()
-	result := w.Lock(waiter)
-	w.Waits(result, s, "the waiter")
+	holder, _ := w.holder()
+	waiter, s, result := w.waiter()
 	f(s)
 	w.Waits(result, s, "the waiter")
 	w.Unlock(holder, "the holder")
@@ -182,8 +185,7 @@ func (w *World) waiterSleeps(f func(s *Session)) {
 // can find out more than its session shows.
 func LongHold(w *World) {
 	const day = 24 * time.Hour
-	holder, hs := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, hs := w.holder()
 	held := w.Nodes()
 	var waiters []Lock
 	var results []<-chan error
@@ -228,7 +230,7 @@ func LongHold(w *World) {
 	for range waiters {
 		next := -1
 		w.Eventually("a waiter gets the lock after the release", func() bool {
-			next = slices.IndexFunc(results, func(result <-chan error) bool { return len(result) > 0 })
+			next = FirstIn(results)
 			return next >= 0
 		})
 		w.Holds(results[next], "a waiter")
@@ -285,8 +287,7 @@ func tryLockFree(w *World) {
 }
 
 func tryLockHeld(w *World) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	before := w.Nodes()
 	other, _ := w.Contender()
 	for range 3 {
@@ -321,7 +322,7 @@ func tryLockRaces(w *World) {
 		met := len(held.Hit()) > 0
 		result := w.Lock(other)
 		w.Eventually("the other contender has the lock, or waits", func() bool {
-			return len(result) > 0 || os.Tap.Armed() > 0 && os.Tap.Pending() == 0
+			return len(result) > 0 || os.Sleeps()
 		})
 		held.Release()
 		select {
@@ -366,9 +367,7 @@ func unlockByNonHolder(w *World) {
 	require.False(w, ok, "Unlock by a contender that does not hold the lock has freed it: two holders")
 	w.NotLocked(stranger, "Unlock after TryLock has returned false")
 	// A waiter has a node, but not the lock.
-	waiter, ws := w.Contender()
-	result := w.Lock(waiter)
-	w.Waits(result, ws, "the waiter")
+	waiter, _, result := w.waiter()
 	w.Unlock(holder, "the holder")
 	w.Holds(result, "the waiter")
 	before = w.Nodes()

@@ -29,6 +29,13 @@ type edit struct {
 	new string
 }
 
+func text(t *testing.T, path ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(path...))
+	require.NoError(t, err)
+	return string(b)
+}
+
 func lines(before, after string) edit { return edit{regexp.MustCompile(before), after} }
 
 // The questions of the steps' READMEs that ask for an edit, and the case that
@@ -92,9 +99,7 @@ func TestClassQuestions(t *testing.T) {
 			failed := regexp.MustCompile(pattern).FindStringSubmatch(out)
 			require.NotEmpty(t, failed, "the edit fails no case:\n%s", out)
 			require.Equal(t, want, failed[1], "%s", out)
-			readme, err := os.ReadFile(filepath.Join(root, q.step, "README.md"))
-			require.NoError(t, err)
-			_, class, _ := strings.Cut(string(readme), "**For a class.**")
+			_, class, _ := strings.Cut(text(t, root, q.step, "README.md"), "**For a class.**")
 			_, question, _ := strings.Cut(class, fmt.Sprintf("\n%d. ", q.number))
 			question, _, _ = strings.Cut(question, fmt.Sprintf("\n%d. ", q.number+1))
 			require.Contains(t, strings.Join(strings.Fields(question), " "), cmp.Or(q.fails, q.test), "the question must name the case that fails")
@@ -110,26 +115,21 @@ func edited(t *testing.T, root string) (program string) {
 	t.Helper()
 	dir := t.TempDir()
 	replace := make(map[string]string)
-	add := func(text string, path ...string) {
+	add := func(program string, path ...string) {
 		file := filepath.Join(dir, fmt.Sprint(len(replace), ".go"))
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+		require.NoError(t, os.WriteFile(file, []byte(program), 0o644))
 		replace[filepath.Join(append([]string{root, "asked"}, path...)...)] = file
 	}
 	imports, tests := "", "func TestMain(m *testing.M) { locktest.Main(m) }\n"
 	for i, q := range questions {
 		name := fmt.Sprint("question", i)
-		read := func(file string) string {
-			text, err := os.ReadFile(filepath.Join(root, q.step, file))
-			require.NoError(t, err)
-			return string(text)
-		}
-		lock := read("lock.go")
+		lock := text(t, root, q.step, "lock.go")
 		for _, e := range q.edits {
 			require.Len(t, e.old.FindAllString(lock, -1), 1, "question %d of %s: the lines to edit, %q, must be there once", q.number, q.step, e.old)
 			lock = e.old.ReplaceAllString(lock, e.new)
 		}
 		add(lock, name, "lock.go")
-		add(strings.ReplaceAll(read("lock_test.go"), "zklock/"+q.step, "zklock/asked/"+name), name, "tests", "tests.go")
+		add(strings.ReplaceAll(text(t, root, q.step, "lock_test.go"), "zklock/"+q.step, "zklock/asked/"+name), name, "tests", "tests.go")
 		imports += fmt.Sprintf("import %s \"example.com/zklock/asked/%s/tests\"\n", name, name)
 		tests += fmt.Sprintf("func TestQuestion%d(t *testing.T) { %s.%s(t) }\n", i, name, q.test)
 	}
@@ -205,18 +205,13 @@ func proofs(t *testing.T, page, heading, mark string) (text string, all []proof)
 // docs/teaching.md, which names the test that shows it. The Chinese page names the
 // same, each case with its gloss.
 func TestClassAnswers(t *testing.T) {
-	teaching, err := os.ReadFile("../../docs/teaching.md")
-	require.NoError(t, err)
-	inChinese, err := os.ReadFile("../../docs/teaching.zh-CN.md")
-	require.NoError(t, err)
+	teaching, inChinese := text(t, "../../docs/teaching.md"), text(t, "../../docs/teaching.zh-CN.md")
 	var sources strings.Builder // of the tests, and of the suites' cases
 	for _, pattern := range []string{"*.go", "../../0*/*_test.go", "../museum/bugs/*_test.go"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			sources.Write(text)
+			sources.WriteString(text(t, file))
 		}
 	}
 	steps, err := filepath.Glob("../../0*/README.md")
@@ -224,14 +219,12 @@ func TestClassAnswers(t *testing.T) {
 	require.Len(t, steps, 5)
 	answered := 0
 	for _, file := range steps {
-		readme, err := os.ReadFile(file)
-		require.NoError(t, err)
 		step := filepath.Base(filepath.Dir(file))
-		_, class, ok := strings.Cut(string(readme), "**For a class.**")
+		_, class, ok := strings.Cut(text(t, file), "**For a class.**")
 		require.True(t, ok, file)
 		for number := range len(regexp.MustCompile(`(?m)^\d+\. `).FindAllString(class, -1)) {
 			name := fmt.Sprintf("Step %s, question %d", strings.TrimLeft(step[:2], "0"), number+1)
-			text, english := proofs(t, string(teaching), name, "**Proof**: ")
+			shown, english := proofs(t, teaching, name, "**Proof**: ")
 			for _, p := range english {
 				if p.inCase != "" {
 					require.Contains(t, sources.String(), `"`+p.inCase+`"`, "%s: there is no such case", name)
@@ -239,7 +232,7 @@ func TestClassAnswers(t *testing.T) {
 					require.Contains(t, sources.String(), "func "+p.test+"(", "%s: there is no such test", name)
 				}
 			}
-			_, twins := proofs(t, string(inChinese), fmt.Sprintf("第 %s 步，第 %d 题", strings.TrimLeft(step[:2], "0"), number+1), "**证明**：")
+			_, twins := proofs(t, inChinese, fmt.Sprintf("第 %s 步，第 %d 题", strings.TrimLeft(step[:2], "0"), number+1), "**证明**：")
 			for i, p := range twins {
 				require.Equal(t, p.inCase != "", p.gloss != "", "%s: the Chinese page has no gloss for %q", name, p.inCase)
 				twins[i].gloss = ""
@@ -247,14 +240,14 @@ func TestClassAnswers(t *testing.T) {
 			require.ElementsMatch(t, english, twins, "%s: the Chinese page names other tests", name)
 			for _, q := range questions {
 				if q.step == step && q.number == number+1 {
-					require.Contains(t, text, cmp.Or(q.fails, q.test), name)
+					require.Contains(t, shown, cmp.Or(q.fails, q.test), name)
 				}
 			}
 			answered++
 		}
 	}
 	require.GreaterOrEqual(t, answered, 15)
-	require.Equal(t, answered, strings.Count(string(teaching), "\n### Step "), "an answer to no question")
+	require.Equal(t, answered, strings.Count(teaching, "\n### Step "), "an answer to no question")
 }
 
 // TestClassHoldersEvent is the third question of step 2: the holder's last

@@ -2,9 +2,8 @@ package locktest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"testing"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -12,7 +11,6 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/internal/zkserver"
 )
 
 // A ContextLock is one contender, used by one goroutine at a time, that gives
@@ -23,7 +21,8 @@ type ContextLock interface {
 	Unlock() error
 }
 
-// A ContextSubject is a fair queue in which a waiter can give up.
+// A ContextSubject is a fair queue in which a waiter can give up. Subject has the
+// cases that hold for any contender: the two suites complete each other.
 type ContextSubject struct {
 	// New makes a contender for the lock at path, the parent of its node.
 	New func(conn *zk.Conn, path string) ContextLock
@@ -33,26 +32,15 @@ type ContextSubject struct {
 	Level Level
 }
 
-// RunContexts runs the cases of a lock whose ctx ends as subtests, in a process
-// of its own as Run does. Run has the cases that hold for any contender: the two
-// suites complete each other.
-func RunContexts(t *testing.T, s ContextSubject) {
-	t.Helper()
-	RunSuite(t, s)
-}
-
-// Plan is what RunContexts runs.
+// Plan has the cases of a lock whose ctx ends.
 func (s ContextSubject) Plan() Plan {
 	contender := Subject{
 		New:          func(conn *zk.Conn, path string) Lock { return background{s.New(conn, path)} },
 		ErrNotLocked: s.ErrNotLocked,
 		Queue:        true,
 	}
-	p := NewPlan(contextCases, stage.Of[*contexts](s.Level), contender, func(w *World) *contexts { return &contexts{w, s} })
-	if s.New == nil {
-		p.Missing = "ContextSubject.New is nil: it must make a contender"
-	}
-	return p
+	return NewPlan(contextCases, stage.Of[*contexts](s.Level), contender, func(w *World) *contexts { return &contexts{w, s} }).
+		Needs(s.New != nil, "ContextSubject.New is nil: it must make a contender")
 }
 
 // background is a ContextLock whose ctx does not end.
@@ -84,16 +72,35 @@ type contexts struct {
 // time; on a real server patience is.
 const soon = time.Second
 
-// waiting makes a contender that waits behind another one.
-func (w *contexts) waiting(name string) (l Lock, s *Session, result <-chan error, giveUp context.CancelFunc) {
+// A contextContender has a session of its own, and a ctx that giveUp ends.
+type contextContender struct {
+	background
+	s      *Session
+	ctx    context.Context
+	giveUp context.CancelFunc
+	result <-chan error // of its Lock
+}
+
+func (w *contexts) contextContender() *contextContender {
 	w.Helper()
-	s = w.Session()
-	lock := w.subject.New(s.Conn, w.Path)
+	s := w.Session()
 	ctx, cancel := context.WithCancel(context.Background())
 	w.Cleanup(cancel)
-	result = w.Aside("Lock", func() error { return lock.Lock(ctx) })
-	w.Waits(result, s, name)
-	return background{lock}, s, result, cancel
+	return &contextContender{background{w.subject.New(s.Conn, w.Path)}, s, ctx, cancel, nil}
+}
+
+// begin calls Lock aside, with the contender's ctx.
+func (w *contexts) begin(p *contextContender) {
+	p.result = w.Aside("Lock", func() error { return p.ContextLock.Lock(p.ctx) })
+}
+
+// waiting makes a contender that waits behind another one.
+func (w *contexts) waiting(name string) *contextContender {
+	w.Helper()
+	p := w.contextContender()
+	w.begin(p)
+	w.Waits(p.result, p.s, name)
+	return p
 }
 
 // gaveUp waits for the result of a Lock whose ctx has ended.
@@ -109,30 +116,20 @@ func (w *contexts) gaveUp(result <-chan error, name string) {
 }
 
 func waiterReturns(w *contexts) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
-	waiter, _, result, giveUp := w.waiting("the waiter")
-	giveUp()
-	w.gaveUp(result, "the waiter")
+	holder, _ := w.holder()
+	waiter := w.waiting("the waiter")
+	waiter.giveUp()
+	w.gaveUp(waiter.result, "the waiter")
 	w.NotLocked(waiter, "Unlock after a Lock that gave up")
 	w.Unlock(holder, "the holder")
-	w.rest()
-}
-
-// rest waits until the lock's work in the background has ended, before the
-// clients are closed.
-func (w *contexts) rest() {
-	if w.Server != nil {
-		time.Sleep(stage.Patience)
-	}
+	w.Rest()
 }
 
 func waiterLeaves(w *contexts) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
-	_, _, result, giveUp := w.waiting("the waiter")
-	giveUp()
-	w.gaveUp(result, "the waiter")
+	holder, _ := w.holder()
+	waiter := w.waiting("the waiter")
+	waiter.giveUp()
+	w.gaveUp(waiter.result, "the waiter")
 	w.WaitUntil("the node of the waiter that gave up goes", func() bool { return len(w.Nodes()) == 1 }, func() string {
 		return "a waiter has given up, and its node is still in the queue: it blocks every contender that comes later; delete the node when ctx ends"
 	})
@@ -144,16 +141,14 @@ func waiterLeaves(w *contexts) {
 }
 
 func waiterBetween(w *contexts) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
-	_, _, middle, giveUp := w.waiting("the waiter in the middle")
-	last, s, result, _ := w.waiting("the last waiter")
-	giveUp()
-	w.gaveUp(middle, "the waiter in the middle")
+	holder, _ := w.holder()
+	middle, last := w.waiting("the waiter in the middle"), w.waiting("the last waiter")
+	middle.giveUp()
+	w.gaveUp(middle.result, "the waiter in the middle")
 	w.Eventually("the node of the waiter that gave up goes", func() bool { return len(w.Nodes()) == 2 })
-	w.Waits(result, s, "the waiter after the one that gave up")
+	w.Waits(last.result, last.s, "the waiter after the one that gave up")
 	w.Unlock(holder, "the holder")
-	w.Holds(result, "the waiter after the one that gave up")
+	w.Holds(last.result, "the waiter after the one that gave up")
 	w.Unlock(last, "it")
 	w.NothingLeft()
 }
@@ -162,61 +157,54 @@ func waiterBetween(w *contexts) {
 // them wakes the next.
 func waitsUntilDeadline(w *contexts) {
 	const patience = 2 * time.Hour
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
-	var before []<-chan error
-	var leave []context.CancelFunc
+	holder, _ := w.holder()
+	var before []*contextContender
 	for i := range 3 {
-		_, _, result, giveUp := w.waiting(fmt.Sprintf("waiter %d", i+1))
-		before, leave = append(before, result), append(leave, giveUp)
+		before = append(before, w.waiting(fmt.Sprintf("waiter %d", i+1)))
 	}
-	s := w.Session()
-	l := w.subject.New(s.Conn, w.Path)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	w.Cleanup(cancel)
+	last := w.contextContender()
+	last.ctx, last.giveUp = context.WithTimeout(context.Background(), patience)
+	w.Cleanup(last.giveUp)
 	began := time.Now()
-	result := w.Aside("Lock", func() error { return l.Lock(ctx) })
-	w.Waits(result, s, "the waiter with a deadline")
-	for i := range leave {
+	w.begin(last)
+	w.Waits(last.result, last.s, "the waiter with a deadline")
+	for _, p := range slices.Backward(before) { // the one just before it first
 		time.Sleep(patience / 4)
-		if len(result) > 0 {
-			require.NoError(w, <-result, "the ctx of a waiter ends after %v, and after %v its Lock fails", patience, time.Since(began))
+		if len(last.result) > 0 {
+			require.NoError(w, <-last.result, "the ctx of a waiter ends after %v, and after %v its Lock fails", patience, time.Since(began))
 			w.Fatalf("the waiter with a deadline has got the lock while another contender holds it: two holders")
 		}
-		leave[len(leave)-1-i]() // the one just before it
-		w.gaveUp(before[len(leave)-1-i], "a waiter before it")
+		p.giveUp()
+		w.gaveUp(p.result, "a waiter before it")
 	}
 	time.Sleep(time.Until(began.Add(patience)) + soon)
-	if len(result) == 0 {
+	if len(last.result) == 0 {
 		w.Fatalf("the ctx of a waiter has ended after %v, and Lock has not returned: the waiter has woken three times meanwhile, and each time it waits for what is left of its ctx, not for as long as at first", patience)
 	}
-	err := <-result
+	err := <-last.result
 	require.Error(w, err, "the ctx of a waiter has ended, another contender holds the lock, and Lock returns no error: two holders")
 	require.ErrorIs(w, err, context.DeadlineExceeded, "the deadline of a ctx has passed, and Lock returns an error that does not wrap ctx.Err() (fmt.Errorf with %%w)")
 	w.Unlock(holder, "the holder")
-	w.rest()
+	w.Rest()
 	w.NothingLeft()
 }
 
 func locksAgain(w *contexts) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
-	waiter, _, result, giveUp := w.waiting("the waiter")
-	giveUp()
-	w.gaveUp(result, "the waiter")
+	holder, _ := w.holder()
+	waiter := w.waiting("the waiter")
+	waiter.giveUp()
+	w.gaveUp(waiter.result, "the waiter")
 	w.Unlock(holder, "the holder")
 	w.MustLock(waiter, "the contender that gave up, with another ctx,")
 	w.Unlock(waiter, "it")
-	w.rest()
+	w.Rest()
 }
 
 func endsAfterLock(w *contexts) {
-	s := w.Session()
-	l := w.subject.New(s.Conn, w.Path)
-	ctx, cancel := context.WithCancel(context.Background())
-	w.Cleanup(cancel)
-	require.NoError(w, w.Result(w.Aside("Lock", func() error { return l.Lock(ctx) }), "Lock of the holder"), "Lock of the holder fails")
-	cancel()
+	holder := w.contextContender()
+	w.begin(holder)
+	w.Holds(holder.result, "the holder")
+	holder.giveUp()
 	other, _ := w.Contender()
 	for range 3 {
 		if w.Server != nil {
@@ -227,19 +215,18 @@ func endsAfterLock(w *contexts) {
 		require.NoError(w, err, "TryLock on a held lock fails")
 		require.False(w, ok, "the ctx that Lock was called with has ended, after Lock had returned, and another contender gets in: two holders")
 	}
-	w.Unlock(background{l}, "the holder, whose ctx has ended,")
+	w.Unlock(holder, "the holder, whose ctx has ended,")
 	w.NothingLeft()
 }
 
 func endedBefore(w *contexts) {
-	s := w.Session()
-	l := w.subject.New(s.Conn, w.Path)
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	err := w.Result(w.Aside("Lock", func() error { return l.Lock(ctx) }), "Lock with a ctx that has ended")
+	p := w.contextContender()
+	p.giveUp()
+	w.begin(p)
+	err := w.Result(p.result, "Lock with a ctx that has ended")
 	require.ErrorIs(w, err, context.Canceled, "Lock was called with a ctx that had ended, and returns no error that wraps ctx.Err(): look at ctx before anything else")
-	w.rest()
-	w.NotLocked(background{l}, "Unlock after a Lock that gave up")
+	w.Rest()
+	w.NotLocked(p, "Unlock after a Lock that gave up")
 	w.NoNodes("Lock was called with a ctx that had ended, and has left a node")
 }
 
@@ -247,58 +234,51 @@ func endedBefore(w *contexts) {
 // theirs is not answered. What Lock returns then, and when, is another case.
 func goroutinesOfGivingUp(w *contexts) {
 	for n := 1; n <= 4; n++ {
-		holder, _ := w.Contender()
-		w.MustLock(holder, "the holder")
-		s := w.Session()
-		l := background{w.subject.New(s.Conn, w.Path)}
-		ctx, cancel := context.WithCancel(context.Background())
-		held := w.Server.Hold(stage.Number(s, n))
-		result := w.Aside("Lock", func() error { return l.ContextLock.Lock(ctx) })
-		w.Meets(held, s, "the request is held back, or the waiter waits")
-		cancel()
-		w.rest()
+		holder, _ := w.holder()
+		waiter := w.contextContender()
+		held := w.Server.Hold(stage.Number(waiter.s, n))
+		w.begin(waiter)
+		w.Meets(held, waiter.s, "the request is held back, or the waiter waits")
+		waiter.giveUp()
+		w.Rest()
 		held.Release()
 		w.Unlock(holder, "the holder")
-		if w.Result(result, "the ctx of a waiter has ended, and its Lock") == nil {
-			w.Unlock(l, "the waiter")
+		if w.Result(waiter.result, "the ctx of a waiter has ended, and its Lock") == nil {
+			w.Unlock(waiter, "the waiter")
 		}
 	}
 	w.NoGoroutines()
 }
 
 func endedBeforeSendsNothing(w *contexts) {
-	s := w.Session()
-	l := w.subject.New(s.Conn, w.Path)
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	require.Error(w, w.Result(w.Aside("Lock", func() error { return l.Lock(ctx) }), "Lock with a ctx that has ended"), "Lock was called with a ctx that had ended, and returns no error")
-	w.rest()
-	require.Empty(w, stage.RequestsOf(s), "Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else")
+	p := w.contextContender()
+	p.giveUp()
+	w.begin(p)
+	require.Error(w, w.Result(p.result, "Lock with a ctx that has ended"), "Lock was called with a ctx that had ended, and returns no error")
+	w.Rest()
+	require.Empty(w, stage.RequestsOf(p.s), "Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else")
 }
 
 // silentServer holds back each request of a waiter in turn, and then its ctx
 // ends.
 func silentServer(w *contexts) {
 	for n := 1; w.GoesOn(n); n++ {
-		holder, _ := w.Contender()
-		w.MustLock(holder, "the holder")
-		s := w.Session()
-		l := w.subject.New(s.Conn, w.Path)
-		ctx, cancel := context.WithCancel(context.Background())
-		held := w.Server.Hold(stage.Number(s, n))
-		result := w.Aside("Lock", func() error { return l.Lock(ctx) })
-		met := w.Meets(held, s, "the request is held back, or the waiter waits")
-		op := stage.LastRequest(s, n)
-		cancel()
+		holder, _ := w.holder()
+		waiter := w.contextContender()
+		held := w.Server.Hold(stage.Number(waiter.s, n))
+		w.begin(waiter)
+		met := w.Meets(held, waiter.s, "the request is held back, or the waiter waits")
+		op := stage.LastRequest(waiter.s, n)
+		waiter.giveUp()
 		select {
-		case err := <-result:
+		case err := <-waiter.result:
 			require.ErrorIs(w, err, context.Canceled, "the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()")
 			require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
 		case <-time.After(soon):
 			w.Fatalf("the ctx of a waiter has ended while the server did not answer its request %d, %v, and Lock does not return: the client's calls take no ctx; make them in a goroutine, and let Lock select on its result and on ctx.Done()", n, op)
 		}
 		held.Release()
-		w.rest()
+		w.Rest()
 		w.Unlock(holder, "the holder")
 		w.WaitUntil("the node of the waiter that gave up goes", func() bool { return len(w.Nodes()) == 0 }, func() string {
 			return "a waiter has given up while the server did not answer, and its node stays when the server answers again: it blocks every contender that comes later; delete it in the goroutine that Lock left behind"
@@ -308,7 +288,7 @@ func silentServer(w *contexts) {
 			break
 		}
 	}
-	w.rest()
+	w.Rest()
 	w.NothingLeft()
 }
 
@@ -316,26 +296,21 @@ func silentServer(w *contexts) {
 // meanwhile ctx ends.
 func answeredTooLate(w *contexts) {
 	for n := 1; w.GoesOn(n); n++ {
-		s := w.Session()
-		l := w.subject.New(s.Conn, w.Path)
-		ctx, cancel := context.WithCancel(context.Background())
-		held := w.Server.HoldReply(stage.Number(s, n))
-		result := w.Aside("Lock", func() error { return l.Lock(ctx) })
-		met := false
-		w.Eventually("the reply is held back, or Lock returns", func() bool {
-			met = met || len(held.Hit()) > 0
-			return met || len(result) > 0
-		})
-		op := stage.LastRequest(s, n)
-		cancel()
-		err := w.Result(result, fmt.Sprintf("the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", n, op))
+		p := w.contextContender()
+		held := w.Server.HoldReply(stage.Number(p.s, n))
+		w.begin(p)
+		w.Eventually("the reply is held back, or Lock returns", func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
+		met := len(held.Hit()) > 0
+		op := stage.LastRequest(p.s, n)
+		p.giveUp()
+		err := w.Result(p.result, fmt.Sprintf("the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", n, op))
 		held.Release()
 		if err == nil {
-			w.Unlock(background{l}, "a contender that has got the lock though its ctx has ended")
+			w.Unlock(p, "a contender that has got the lock though its ctx has ended")
 		} else {
 			require.ErrorIs(w, err, context.Canceled, "the ctx of a contender has ended, and Lock returns an error that does not wrap ctx.Err()")
 		}
-		w.rest()
+		w.Rest()
 		w.NoNodes(fmt.Sprintf("request %d of a contender, %v, was answered after ctx had ended, Lock has returned an error, and the node stays: it blocks every contender that comes later; the goroutine that waits for the answer must delete the node, also if it has got the lock", n, op))
 		w.NothingLeft()
 		if !met {
@@ -349,21 +324,19 @@ func answeredTooLate(w *contexts) {
 // until the waiter has the lock.
 func givesUpAtOnce(w *contexts) {
 	for range 20 {
-		holder, hs := w.Contender()
-		w.MustLock(holder, "the holder")
-		waiter, _, result, giveUp := w.waiting("the waiter")
+		holder, hs := w.holder()
+		waiter := w.waiting("the waiter")
 		// The reply to the holder's delete is kept back, the events are not.
-		held := w.Server.HoldReply(func(r zkserver.Request) bool { return r.Session == hs.ID && r.Op == jute.OpDelete })
+		held := w.Server.HoldReply(stage.Sent(hs, jute.OpDelete))
 		released := w.Aside("Unlock", holder.Unlock)
 		w.Hit(held, "the holder deletes its node")
-		giveUp()
+		waiter.giveUp()
 		held.Release()
-		err := w.Result(result, "the ctx of a waiter ends in the instant in which it gets the lock, and its Lock")
+		err := w.Result(waiter.result, "the ctx of a waiter ends in the instant in which it gets the lock, and its Lock")
 		require.NoError(w, w.Result(released, "Unlock of the holder"), "Unlock of the holder fails")
-		switch {
-		case err == nil:
+		if err == nil {
 			w.Unlock(waiter, "a contender that got the lock just before its ctx ended")
-		case !errors.Is(err, context.Canceled):
+		} else {
 			require.ErrorIs(w, err, context.Canceled, "the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()")
 		}
 		w.WaitUntil("the queue is empty", func() bool { return len(w.Nodes()) == 0 }, func() string {
@@ -372,6 +345,3 @@ func givesUpAtOnce(w *contexts) {
 	}
 	w.NothingLeft()
 }
-
-// CreatesNode: a multi is how a lock creates its node and gets in the same
-// request how many others there are.

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -32,8 +31,7 @@ func ByKind(requests []jute.Op) string {
 func WatchesLeft(w *World) {
 	ReleaseBeforeWatch(w)
 	w.NoWatches()
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	other, s := w.Contender()
 	if _, err := w.Try(other, "TryLock on a held lock"); !errors.Is(err, errors.ErrUnsupported) {
 		require.Zero(w, s.Tap.Armed(), "TryLock has returned and has left a watch behind")
@@ -57,34 +55,17 @@ func WakeUps(w *World) {
 	}
 	for n := 1; n <= 12; n += 11 {
 		locks, results, sessions := w.queue(n + 1)
-		type acquired struct {
-			contender int
-			err       error
-		}
-		got := make(chan acquired, n)
-		for i, result := range results[1:] {
-			go func() { got <- acquired{i + 1, <-result} }()
-		}
 		holder := 0
 		done := map[int]bool{0: true}
 		for waiting := n; waiting > 0; waiting-- {
 			before := Events(sessions, done)
 			w.Unlock(locks[holder], fmt.Sprintf("contender %d", holder))
-			select {
-			case a := <-got:
-				require.NoError(w, a.err, "Lock of contender %d fails", a.contender)
-				holder = a.contender
-			case <-time.After(stage.Patience):
-				w.Fatalf("a release with %d waiting wakes no contender%s", waiting, w.Why())
-			}
-			w.Eventually("all others wait again", func() bool {
-				for i, s := range sessions {
-					if !done[i] && i != holder && (s.Tap.Armed() == 0 || s.Tap.Pending() > 0) {
-						return false
-					}
-				}
-				return true
-			})
+			w.WaitUntil("a contender has the lock", func() bool {
+				holder = FirstIn(results)
+				return holder >= 0
+			}, func() string { return fmt.Sprintf("a release with %d waiting wakes no contender%s", waiting, w.Why()) })
+			require.NoError(w, <-results[holder], "Lock of contender %d fails", holder)
+			w.Eventually("all others wait again", func() bool { return othersWait(sessions, done, holder) })
 			sent, predicted := int(Events(sessions, done)-before), w.Subject.WakeUps(waiting)
 			switch {
 			case sent > predicted && sent >= waiting && predicted < waiting:
@@ -100,6 +81,16 @@ func WakeUps(w *World) {
 			require.NoError(w, w.Session().Delete(w.Path, -1))
 		}
 	}
+}
+
+// othersWait reports whether all contenders wait but the holder and those that are done.
+func othersWait(sessions []*Session, done map[int]bool, holder int) bool {
+	for i, s := range sessions {
+		if i != holder && !done[i] && !s.Sleeps() {
+			return false
+		}
+	}
+	return true
 }
 
 // Events counts the watch events that were sent to contenders that are not
@@ -119,43 +110,21 @@ func requestCount(w *World) {
 	}
 	for _, n := range []int{1, 2, 3, 10} {
 		locks, results, sessions := w.queue(n)
-		free := make(map[int]bool) // contenders that have the lock, or had it
-		for range n {
-			holder := -1
-			w.Eventually("a contender has the lock", func() bool {
-				for i := range locks {
-					if free[i] {
-						continue
-					}
-					if i == 0 {
-						holder = 0
-						return true
-					}
-					select {
-					case err := <-results[i]:
-						require.NoError(w, err, "Lock of contender %d fails", i)
-						holder = i
-						return true
-					default:
-					}
-				}
-				return false
-			})
-			free[holder] = true
-			w.Eventually("all others wait", func() bool {
-				for i, s := range sessions {
-					if !free[i] && (s.Tap.Armed() == 0 || s.Tap.Pending() > 0) {
-						return false
-					}
-				}
-				return true
-			})
+		holder := 0
+		done := make(map[int]bool)
+		for waiting := n - 1; waiting >= 0; waiting-- {
+			w.Eventually("all others wait", func() bool { return othersWait(sessions, done, holder) })
 			w.Unlock(locks[holder], "the holder")
+			done[holder] = true
+			if waiting > 0 {
+				w.Eventually("a contender has the lock", func() bool {
+					holder = FirstIn(results)
+					return holder >= 0
+				})
+				require.NoError(w, <-results[holder], "Lock of contender %d fails", holder)
+			}
 		}
-		var requests []jute.Op
-		for _, s := range sessions {
-			requests = append(requests, stage.RequestsOf(s)...)
-		}
+		requests := stage.RequestsOf(sessions...)
 		if predicted := w.Subject.Requests(n); len(requests) != predicted {
 			w.Fatalf("%d contenders that arrive one by one send %d requests in all, and %d were predicted (Subject.Requests): %s", n, len(requests), predicted, ByKind(requests))
 		}

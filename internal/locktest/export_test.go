@@ -10,9 +10,9 @@ import (
 type Verdict = judge.Verdict
 
 // Verdicts runs a suite as Run does, and returns what becomes of its cases in
-// place of failing: of those that wanted, if not nil, is true of, up to the first
-// that stop is true of. It returns nil in the process in which they ran.
-func Verdicts(t *testing.T, s Suite, wanted func(name string) bool, stop func(Verdict) bool) (verdicts []Verdict) {
+// place of failing, up to the first that stop, if not nil, is true of. It returns nil
+// in the process in which they ran.
+func Verdicts(t *testing.T, s Suite, stop func(Verdict) bool) (verdicts []Verdict) {
 	p := s.Plan()
 	j := p.Judge(t)
 	if j == nil {
@@ -20,15 +20,23 @@ func Verdicts(t *testing.T, s Suite, wanted func(name string) bool, stop func(Ve
 	}
 	defer j.Close()
 	for _, name := range p.Names {
-		if wanted != nil && !wanted(name) {
-			continue
-		}
-		verdicts = append(verdicts, j.Ask(name))
-		if stop(verdicts[len(verdicts)-1]) {
+		v := j.Ask(name)
+		verdicts = append(verdicts, v)
+		if stop != nil && stop(v) {
 			break
 		}
 	}
 	return verdicts
+}
+
+// VerdictOf runs one case of a suite. Judged is false in the process in which it ran.
+func VerdictOf(t *testing.T, s Suite, name string) (v Verdict, judged bool) {
+	j := s.Plan().Judge(t)
+	if j == nil {
+		return v, false
+	}
+	defer j.Close()
+	return j.Ask(name), true
 }
 
 // FaultVerdicts runs the fault series as RunFaults does, and returns what becomes

@@ -15,11 +15,8 @@ import (
 )
 
 func ExpiredWaiter(w *World) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
-	waiter, s := w.Contender()
-	result := w.Lock(waiter)
-	w.Waits(result, s, "the waiter")
+	holder, _ := w.holder()
+	waiter, s, result := w.waiter()
 	w.Expire(s)
 	// The requests of the client fail while it changes over.
 	w.Renewed(s, "the waiter's client has a new session")
@@ -51,7 +48,7 @@ func (w *World) goesOn(result <-chan error, s *Session) bool {
 	}
 	time.Sleep(pause)
 	w.WaitUntil("Lock returns, or waits again", func() bool {
-		return len(result) > 0 || s.Tap.Armed() > 0 && s.Tap.Pending() == 0
+		return len(result) > 0 || s.Sleeps()
 	}, func() string { return "Lock neither returns nor waits on a watch" + w.Why() })
 	return len(result) == 0
 }
@@ -59,11 +56,8 @@ func (w *World) goesOn(result <-chan error, s *Session) bool {
 // ClosedWaiter closes the client of a waiter. Later calls of the client may never
 // return, so Lock need not return.
 func ClosedWaiter(w *World) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
-	waiter, s := w.Contender()
-	result := w.Lock(waiter)
-	w.Waits(result, s, "the waiter")
+	holder, _ := w.holder()
+	_, s, result := w.waiter()
 	s.Close()
 	if w.Server != nil {
 		time.Sleep(stage.Patience) // in which Lock may return
@@ -80,19 +74,14 @@ func ClosedWaiter(w *World) {
 // notIn fails if a waiter has got the lock whose client has been closed.
 func (w *World) notIn(result <-chan error) {
 	w.Helper()
-	select {
-	case err := <-result:
-		require.Error(w, err, "the client of a waiter has been closed, its session has ended, and Lock returns no error: the next contender gets in, too: two holders")
-	default:
+	if len(result) > 0 {
+		require.Error(w, <-result, "the client of a waiter has been closed, its session has ended, and Lock returns no error: the next contender gets in, too: two holders")
 	}
 }
 
 func ExpiredHolder(w *World) {
-	holder, s := w.Contender()
-	w.MustLock(holder, "the holder")
-	waiter, ws := w.Contender()
-	result := w.Lock(waiter)
-	w.Waits(result, ws, "the waiter")
+	holder, s := w.holder()
+	waiter, _, result := w.waiter()
 	w.Expire(s)
 	w.Holds(result, "the waiter, after the holder's session has expired,")
 	w.Unlock(waiter, "the new holder")
@@ -103,8 +92,7 @@ func ExpiredHolder(w *World) {
 func unlockAfterExpiry(w *World) {
 	w.unlockOfOneThatCameWith()
 	w.unlockInTheNextSession()
-	holder, s := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, s := w.holder()
 	w.Expire(s)
 	next, _ := w.Contender()
 	w.MustLock(next, "the next holder")
@@ -151,8 +139,7 @@ func (w *World) unlockOfOneThatCameWith() {
 // unlockInTheNextSession has the next holder in the client's next session: a node of
 // the client's present session need not be the contender's own.
 func (w *World) unlockInTheNextSession() {
-	holder, s := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, s := w.holder()
 	w.Expire(s)
 	w.Renewed(s, "the old holder's client has a new session")
 	next, _ := w.Contender(s)
@@ -174,9 +161,24 @@ func (w *World) expiredUnlock(holder Lock, s *Session, who string) {
 // A spoiler is a fault for the n-th request of a contender, and what else goes
 // wrong then.
 type spoiler struct {
-	what  string
-	spoil func(s *Session, n int) (fault, then *zkserver.Fault)
-	loses bool // the connection breaks, and nothing else goes wrong
+	what    string
+	fault   func(when func(zkserver.Request) bool) *zkserver.Fault
+	loses   bool // the connection breaks, and nothing else goes wrong
+	cleanUp bool // the first try to clean up is lost, too
+}
+
+// spoil spoils the n-th request of a contender. Release lets it clean up again.
+func (w *World) spoil(sp spoiler, s *Session, n int) (fault *zkserver.Fault, release func()) {
+	fault = sp.fault(stage.Number(s, n))
+	if !sp.cleanUp {
+		return fault, func() {}
+	}
+	return fault, w.Server.LoseRequest(stage.Sent(s, jute.OpDelete)).Release
+}
+
+// how says what went wrong with the n-th request of a contender.
+func (sp spoiler) how(s *Session, n int) string {
+	return fmt.Sprintf("its request %d, %v, %s", n, stage.LastRequest(s, n), sp.what)
 }
 
 // mustOutlive reports whether a lock must go on after its n-th request was spoiled.
@@ -189,18 +191,16 @@ func (w *World) mustOutlive(sp spoiler, s *Session, n int) bool {
 }
 
 func (w *World) spoilers() []spoiler {
+	fail := func(when func(zkserver.Request) bool) *zkserver.Fault {
+		return w.Server.Fail(jute.ErrRuntimeInconsistency, when)
+	}
 	spoilers := []spoiler{
-		{"is answered with an error", func(s *Session, n int) (_, _ *zkserver.Fault) {
-			return w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Number(s, n)), nil
-		}, false},
-		{"is lost with its connection", func(s *Session, n int) (_, _ *zkserver.Fault) { return w.Server.LoseRequest(stage.Number(s, n)), nil }, true},
-		{"is carried out, and its reply is lost with the connection", func(s *Session, n int) (_, _ *zkserver.Fault) { return w.Server.LoseReply(stage.Number(s, n)), nil }, true},
+		{what: "is answered with an error", fault: fail},
+		{what: "is lost with its connection", fault: w.Server.LoseRequest, loses: true},
+		{what: "is carried out, and its reply is lost with the connection", fault: w.Server.LoseReply, loses: true},
 	}
 	if w.Subject.Queue { // a lock without a queue has nothing to clean up
-		spoilers = append(spoilers, spoiler{"fails, and the first try to clean up is lost with its connection", func(s *Session, n int) (_, _ *zkserver.Fault) {
-			cleanUp := func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == jute.OpDelete }
-			return w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Number(s, n)), w.Server.LoseRequest(cleanUp)
-		}, false})
+		spoilers = append(spoilers, spoiler{what: "fails, and the first try to clean up is lost with its connection", fault: fail, cleanUp: true})
 	}
 	return spoilers
 }
@@ -209,10 +209,9 @@ func (w *World) spoilers() []spoiler {
 func ErrorOnTheWay(w *World) {
 	for _, sp := range w.spoilers() {
 		for n := 1; w.GoesOn(n); n++ {
-			holder, _ := w.Contender()
-			w.MustLock(holder, "the holder")
+			holder, _ := w.holder()
 			waiter, s := w.Contender()
-			fault, then := sp.spoil(s, n)
+			fault, release := w.spoil(sp, s, n)
 			result := w.Lock(waiter)
 			early := w.Meets(fault, s, "the request is spoiled, or the waiter waits")
 			// It may return an error, or try again and wait on.
@@ -221,11 +220,8 @@ func ErrorOnTheWay(w *World) {
 				w.Unlock(holder, "the holder")
 			}
 			err := w.Result(result, fmt.Sprintf("Lock of a waiter, when its request %d %s, and it has tried again and waits, and the holder has let go,", n, sp.what))
-			last := stage.LastRequest(s, n)
-			how := fmt.Sprintf("its request %d, %v, %s", n, last, sp.what)
-			if then != nil {
-				then.Release()
-			}
+			how := sp.how(s, n)
+			release()
 			if err == nil {
 				require.True(w, free, "%s, and Lock of a waiter returns no error while another contender holds the lock: two holders", how)
 				met := len(fault.Hit()) > 0
@@ -233,7 +229,7 @@ func ErrorOnTheWay(w *World) {
 				require.NotEmpty(w, w.Nodes(), "%s, and Lock has returned without a node, so that the next contender gets in: two holders", how)
 				w.Unlock(waiter, "the waiter")
 				w.nothingStays(how)
-				if early || met {
+				if met {
 					continue // it has tried again itself
 				}
 				least := 1
@@ -244,7 +240,7 @@ func ErrorOnTheWay(w *World) {
 				break
 			}
 			require.False(w, early && w.mustOutlive(sp, s, n), "%s, and Lock returns an error: %v", how, err)
-			w.leavesNothing(waiter, s, last, how, err)
+			w.leavesNothing(waiter, s, n, how, err)
 			if !free {
 				w.Unlock(holder, "the holder")
 			}
@@ -259,34 +255,40 @@ func ErrorOnTheWay(w *World) {
 func errorInTryLock(w *World) {
 	w.Parents(w.Session().Conn, zk.WorldACL(zk.PermAll))
 	w.Parent()
+	w.spoilTryLock("it", func() (Lock, *Session) { return w.Contender() }, func(l Lock, s *Session, sp spoiler, n int, met bool, err error) {
+		how := sp.how(s, n)
+		require.False(w, met && w.mustOutlive(sp, s, n), "%s, and TryLock returns an error: %v", how, err)
+		w.leavesNothing(l, s, n, how, err)
+		w.MustLock(l, "it, once more,")
+		w.Unlock(l, "it")
+	})
+}
+
+// spoilTryLock spoils each request of TryLock on a free lock in turn, and calls fails
+// with what TryLock does not outlive.
+func (w *World) spoilTryLock(name string, open func() (Lock, *Session), fails func(l Lock, s *Session, sp spoiler, n int, met bool, err error)) {
 	for _, sp := range w.spoilers() {
 		for n := 1; w.GoesOn(n); n++ {
-			l, s := w.Contender()
-			fault, then := sp.spoil(s, n)
+			l, s := open()
+			fault, release := w.spoil(sp, s, n)
 			ok, err := w.Try(l, fmt.Sprintf("TryLock, when its request %d %s,", n, sp.what))
-			if then != nil {
-				then.Release()
-			}
-			last := stage.LastRequest(s, n)
-			how := fmt.Sprintf("its request %d, %v, %s", n, last, sp.what)
+			release()
 			met := len(fault.Hit()) > 0
-			if err == nil {
-				fault.Release()
-				require.True(w, ok, "TryLock on a free lock returns false and no error, when %s", how)
-				require.NotEmpty(w, w.Nodes(), "%s, and TryLock returns true without a node, so that the next contender gets in: two holders", how)
-				w.Unlock(l, "it")
-				w.nothingStays(how)
-				if met {
-					continue // it has tried again itself
-				}
+			if err != nil {
+				require.False(w, ok, "TryLock returns true and an error")
+				fails(l, s, sp, n, met, err)
+				continue
+			}
+			fault.Release()
+			how := sp.how(s, n)
+			require.True(w, ok, "TryLock on a free lock returns false and no error, when %s", how)
+			require.NotEmpty(w, w.Nodes(), "%s, and TryLock returns true without a node, so that the next contender gets in: two holders", how)
+			w.Unlock(l, name)
+			w.nothingStays(how)
+			if !met { // else it has tried again itself
 				require.Greater(w, n, 1, "TryLock takes a lock without a request")
 				break
 			}
-			require.False(w, ok, "TryLock returns true and an error")
-			require.False(w, met && w.mustOutlive(sp, s, n), "%s, and TryLock returns an error: %v", how, err)
-			w.leavesNothing(l, s, last, how, err)
-			w.MustLock(l, "it, once more,")
-			w.Unlock(l, "it")
 		}
 	}
 }
@@ -300,30 +302,22 @@ func (w *World) nothingStays(how string) {
 	})
 }
 
-// leavesNothing fails if a contender whose Lock has failed has left a node. A
+// leavesNothing fails if a contender whose Lock has failed with request n has left a node. A
 // create whose reply was lost is an exception: its node stays until the session
 // ends, and the steps say so.
-func (w *World) leavesNothing(l Lock, s *Session, last jute.Op, how string, err error) {
+func (w *World) leavesNothing(l Lock, s *Session, n int, how string, err error) {
 	w.Helper()
 	w.mayHold(err, "Lock returns ErrNotLocked, which is Unlock's error")
 	w.NotLocked(l, "Unlock after a Lock that failed ("+how+")")
-	mine := func() (nodes []string) {
-		for _, session := range w.Server.Sessions() {
-			if session.ID == s.ID {
-				nodes = session.Ephemerals
-			}
-		}
-		return nodes
-	}
-	if !stage.CreatesNode(last) {
-		w.WaitUntil("the node goes", func() bool { return s.Tap.Pending() == 0 && len(mine()) == 0 }, func() string {
+	if !stage.CreatesNode(stage.LastRequest(s, n)) {
+		w.WaitUntil("the node goes", func() bool { return s.Tap.Pending() == 0 && len(w.NodesOf(s)) == 0 }, func() string {
 			return how + ", Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error"
 		})
 		require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
 		return
 	}
 	require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
-	w.WaitUntil("not more than one node is left", func() bool { return len(mine()) <= 1 }, func() string { return how + ", and there are two nodes" })
+	w.WaitUntil("not more than one node is left", func() bool { return len(w.NodesOf(s)) <= 1 }, func() string { return how + ", and there are two nodes" })
 	w.Server.Expire(s.SessionID())
 	w.Renewed(s, "the client has a new session")
 }
@@ -333,10 +327,9 @@ func (w *World) leavesNothing(l Lock, s *Session, last jute.Op, how string, err 
 func UnlockAgain(w *World) {
 	for _, sp := range w.spoilers()[:3] {
 		for n := 1; w.GoesOn(n); n++ {
-			l, s := w.Contender()
-			w.MustLock(l, "the holder")
+			l, s := w.holder()
 			before := w.Nodes()
-			fault, _ := sp.spoil(s, n)
+			fault, _ := w.spoil(sp, s, n)
 			err := w.UnlockErr(l, "Unlock")
 			met := len(fault.Hit()) > 0
 			fault.Release()

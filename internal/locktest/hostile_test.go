@@ -18,22 +18,16 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// funcLock is a lock of three functions.
-type funcLock struct {
-	lock    func() error
-	tryLock func() (bool, error)
-	unlock  func() error
-}
+// A sameLock is a lock all of whose methods do the same.
+type sameLock func() error
 
-func (l funcLock) Lock() error            { return l.lock() }
-func (l funcLock) TryLock() (bool, error) { return l.tryLock() }
-func (l funcLock) Unlock() error          { return l.unlock() }
+func (l sameLock) Lock() error            { return l() }
+func (l sameLock) TryLock() (bool, error) { err := l(); return err == nil, err }
+func (l sameLock) Unlock() error          { return l() }
 
-// always is a lock all of whose methods do the same.
 func always(f func(conn *zk.Conn, path string) error) func(*zk.Conn, string) locktest.Lock {
 	return func(conn *zk.Conn, path string) locktest.Lock {
-		g := func() error { return f(conn, path) }
-		return funcLock{g, func() (bool, error) { err := g(); return err == nil, err }, g}
+		return sameLock(func() error { return f(conn, path) })
 	}
 }
 
@@ -92,7 +86,7 @@ func TestHostileLocks(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
 			verdicts := locktest.Verdicts(t, locktest.Subject{New: h.lock, ErrNotLocked: broken.ErrNotLocked, Queue: true},
-				nil, func(v locktest.Verdict) bool { return !everyCase() && v.Words != "" })
+				func(v locktest.Verdict) bool { return !everyCase() && v.Words != "" })
 			if verdicts == nil {
 				return // this is the process in which the lock was tried
 			}
@@ -105,8 +99,7 @@ func TestHostileLocks(t *testing.T) {
 					first = v.Words
 				}
 				require.Less(t, len(v.Printed), 100<<10, "what the lock prints is shown whole")
-				switch v.Case {
-				case "a release wakes exactly as many as predicted", "the requests are exactly as many as predicted":
+				if strings.HasSuffix(v.Case, " exactly as many as predicted") {
 					require.Contains(t, v.Skipped+v.Words, "is nil", "%s", v.Case)
 				}
 			}

@@ -48,7 +48,7 @@ func TestGoroutinesCostCostPoints(t *testing.T) {
 				},
 				ErrNotLocked: broken.ErrNotLocked,
 				Queue:        true,
-			}, nil, func(locktest.Verdict) bool { return false })
+			}, nil)
 			if verdicts == nil {
 				return // this is the process in which the cases ran
 			}

@@ -70,7 +70,7 @@ type Subject struct {
 	// again, but do not queue again. It is between an error and Requeues.
 	Retries bool
 	// FindsNode means that Lock and TryLock outlive a create that is lost with its
-	// connection: they find the node, or make another. RunLostReplies has the
+	// connection: they find the node, or make another. LostReplySubject has the
 	// cases.
 	FindsNode bool
 	// WakeUps predicts how many watch events a release sends to the contenders that wait,
@@ -83,8 +83,8 @@ type Subject struct {
 	Requests func(n int) int
 }
 
-// Run runs the cases of the subject's Level as subtests. The first case that
-// fails is the most telling: the simplest cases come first.
+// Run runs the cases of a suite as subtests. The first case that fails is the most
+// telling: the simplest cases come first.
 //
 // The cases run in a process of their own, which is the same test binary,
 // started again for the test t. Whatever the lock does there (it hangs, spins,
@@ -94,9 +94,14 @@ type Subject struct {
 // of Run again when it is called again, and what it does before is done in
 // each process. With the flag -locktest.here, with coverage, and on a real
 // ZooKeeper the cases run in the process of the test.
-func Run(t *testing.T, s Subject) {
+func Run(t *testing.T, s Suite) {
 	t.Helper()
-	RunSuite(t, s)
+	p := s.Plan()
+	if j := p.Judge(t); j != nil {
+		for _, name := range p.Names {
+			j.Run(name, "")
+		}
+	}
 }
 
 // What a suite of another package needs, too; package stage describes it.
@@ -119,31 +124,17 @@ const (
 	Cost     = stage.Cost
 )
 
-// What RunLeases and RunFaults need; package leases describes it.
+// What locks with leases need; package leases describes it.
 type (
 	LeaseSubject = leases.Subject
 	LeaseLock    = leases.Lock
-	LeaseWaiter  = leases.Waiter
 	Lease        = leases.Lease
 )
-
-// RunLeases runs the cases of a lock with leases as subtests, in a process of
-// its own as Run does.
-func RunLeases(t *testing.T, s LeaseSubject) {
-	t.Helper()
-	RunSuite(t, s)
-}
 
 // RunFaults is the fault series: see leases.RunFaults.
 func RunFaults(t *testing.T, s LeaseSubject) {
 	t.Helper()
 	leases.RunFaults(t, s)
-}
-
-// RunSuite runs the cases of a suite as subtests, as Run does.
-func RunSuite(t *testing.T, s Suite) {
-	t.Helper()
-	stage.RunSuite(t, s)
 }
 
 // Names lists the cases of a suite, in the order in which they run. The
@@ -153,16 +144,13 @@ func Names(s Suite) []string { return s.Plan().Names }
 // Groups returns the group of each case of a suite.
 func Groups(s Suite) map[string]Group { return s.Plan().Groups }
 
-// Plan is what Run runs.
+// Plan has the cases of the subject's Level.
 func (s Subject) Plan() Plan {
-	p := NewPlan(cases, func(c TestCase[*World]) bool {
+	keep := func(c TestCase[*World]) bool {
 		return (!c.Queue || s.Queue) && (!c.Single || !s.Queue) && (s.Level == Full || c.Basic)
-	},
-		s, func(w *World) *World { return w })
-	if s.New == nil {
-		p.Missing = "Subject.New is nil: it must make a contender"
 	}
-	return p
+	return NewPlan(cases, keep, s, func(w *World) *World { return w }).
+		Needs(s.New != nil, "Subject.New is nil: it must make a contender")
 }
 
 // The cases, in the order in which they run: a case comes after those that it

@@ -2,7 +2,6 @@ package locktest
 
 import (
 	"fmt"
-	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -14,7 +13,8 @@ import (
 )
 
 // A LostReplySubject is a fair queue whose contenders find the node again that
-// a create has made whose reply was lost.
+// a create has made whose reply was lost. Subject, with FindsNode, has the cases that
+// hold for any contender: the two suites complete each other.
 type LostReplySubject struct {
 	// New makes a contender for the lock at path, the parent of its node.
 	New func(conn *zk.Conn, path string) Lock
@@ -24,22 +24,11 @@ type LostReplySubject struct {
 	Level Level
 }
 
-// RunLostReplies runs the cases of a lock whose reply to create is lost as
-// subtests, in a process of its own as Run does. Run has the cases that hold for
-// any contender, with Subject.FindsNode: the two suites complete each other.
-func RunLostReplies(t *testing.T, s LostReplySubject) {
-	t.Helper()
-	RunSuite(t, s)
-}
-
-// Plan is what RunLostReplies runs.
+// Plan has the cases of a lock whose reply to create is lost.
 func (s LostReplySubject) Plan() Plan {
 	contender := Subject{New: s.New, ErrNotLocked: s.ErrNotLocked, Queue: true, FindsNode: true}
-	p := NewPlan(lostReplyCases, stage.Of[*World](s.Level), contender, func(w *World) *World { return w })
-	if s.New == nil {
-		p.Missing = "LostReplySubject.New is nil: it must make a contender"
-	}
-	return p
+	return NewPlan(lostReplyCases, stage.Of[*World](s.Level), contender, func(w *World) *World { return w }).
+		Needs(s.New != nil, "LostReplySubject.New is nil: it must make a contender")
 }
 
 var lostReplyCases = []TestCase[*World]{
@@ -54,11 +43,6 @@ var lostReplyCases = []TestCase[*World]{
 	{Name: "the search begins with a sync", Group: Faults, Run: syncFirst},
 	{Name: "another session's node is not taken for the own one", Group: Safety, Run: anothersCopy},
 	{Name: "the session ends before the search", Group: Faults, Run: sessionEndsBeforeSearch},
-}
-
-// creates is true of the creates of a contender's node.
-func creates(s *Session) func(zkserver.Request) bool {
-	return func(r zkserver.Request) bool { return r.Session == s.ID && stage.CreatesNode(r.Op) }
 }
 
 const searchForIt = "the node may be there although create has failed: give each node an id of its own, in its data, and after zk.ErrConnectionClosed look for the node that has it"
@@ -79,7 +63,7 @@ func (w *World) oneNode(n int, what string) {
 func replyLost(w *World) {
 	const what = "the reply to create was lost with the connection"
 	l, s := w.Contender()
-	lost := w.Server.LoseReply(creates(s))
+	lost := w.Server.LoseReply(stage.Creates(s))
 	result := w.Lock(l)
 	w.Hit(lost, "the contender sends a create")
 	made := w.Nodes()
@@ -97,28 +81,35 @@ func replyLost(w *World) {
 
 func waitersReplyLost(w *World) {
 	const what = "the reply to a waiter's create was lost with the connection"
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	l, s := w.Contender()
-	w.Server.LoseReply(creates(s))
+	w.Server.LoseReply(stage.Creates(s))
 	result := w.Lock(l)
-	w.WaitUntil("the waiter waits on a watch", func() bool { return len(result) > 0 || s.Tap.Armed() > 0 && s.Tap.Pending() == 0 },
+	w.WaitUntil("the waiter waits on a watch", func() bool { return len(result) > 0 || s.Sleeps() },
 		func() string { return what + ", and it does not wait on a watch" + w.Why() })
+	w.waitsItsTurn(holder, l, result, nil, what)
+}
+
+// waitsItsTurn fails if a waiter whose create was lost does not wait until the holder lets
+// go, with the node that create has made.
+func (w *World) waitsItsTurn(holder, waiter Lock, result <-chan error, made []string, what string) {
+	w.Helper()
 	if len(result) > 0 {
 		w.survives(result, what)
 		w.Fatalf("%s, and it has got the lock while another contender holds it: two holders", what)
 	}
 	w.oneNode(2, what)
+	w.sameNode(made, what)
 	w.Unlock(holder, "the holder")
 	w.survives(result, what)
-	w.Unlock(l, "the waiter")
+	w.Unlock(waiter, "the waiter")
 	w.NothingLeft()
 }
 
 func createLost(w *World) {
 	const what = "create was lost with the connection and has never reached the server"
 	l, s := w.Contender()
-	w.Server.LoseRequest(creates(s))
+	w.Server.LoseRequest(stage.Creates(s))
 	result := w.Lock(l)
 	err := w.Result(result, what+", and Lock")
 	require.NoError(w, err, "%s, and Lock returns the error: look for the node, and if it is not there, create it", what)
@@ -140,7 +131,7 @@ func eachFindsItsOwn(w *World) {
 	var results []<-chan error
 	for i := range n {
 		l, _ := w.Contender(s)
-		w.Server.LoseReply(creates(s))
+		w.Server.LoseReply(stage.Creates(s))
 		locks, results = append(locks, l), append(results, w.Lock(l))
 		if i == 0 {
 			w.survives(results[0], what)
@@ -167,15 +158,15 @@ func eachFindsItsOwn(w *World) {
 func twoRepliesLost(w *World) {
 	l, s := w.Contender()
 	for range 2 {
-		w.Server.LoseReply(creates(s))
+		w.Server.LoseReply(stage.Creates(s))
 		w.survives(w.Lock(l), "the reply to create was lost, once more,")
 		require.Len(w, w.Nodes(), 1, "the reply to create was lost, and there is not exactly one node")
 		w.Unlock(l, "the contender whose reply was lost")
 		w.NothingLeft()
 	}
 	// The create that is sent again is lost in its turn.
-	w.Server.LoseRequest(creates(s))
-	w.Server.LoseReply(creates(s))
+	w.Server.LoseRequest(stage.Creates(s))
+	w.Server.LoseReply(stage.Creates(s))
 	w.survives(w.Lock(l), "create was lost, and the reply to the next one, too,")
 	require.Len(w, w.Nodes(), 1, "create was lost, then the reply to the next one, and there is not exactly one node: each create needs the search")
 	w.Unlock(l, "the contender")
@@ -184,13 +175,13 @@ func twoRepliesLost(w *World) {
 
 func tryLocksReplyLost(w *World) {
 	l, s := w.Contender()
-	w.Server.LoseReply(creates(s))
+	w.Server.LoseReply(stage.Creates(s))
 	ok, err := w.Try(l, "TryLock, when the reply to its create is lost,")
 	require.NoError(w, err, "the reply to the create of TryLock was lost, and TryLock returns the error; %s", searchForIt)
 	require.True(w, ok, "the reply to the create of TryLock was lost, the lock was free, and TryLock returns false")
 	require.Len(w, w.Nodes(), 1, "the reply to the create of TryLock was lost, and there is not exactly one node")
 	other, os := w.Contender()
-	w.Server.LoseReply(creates(os))
+	w.Server.LoseReply(stage.Creates(os))
 	ok, err = w.Try(other, "TryLock on a held lock, when the reply to its create is lost,")
 	require.NoError(w, err, "the reply to the create of TryLock was lost, and TryLock returns the error; %s", searchForIt)
 	require.False(w, ok, "the reply to the create of TryLock was lost, and it takes a lock that another contender holds: two holders")
@@ -209,39 +200,23 @@ func (w *World) sameNode(made []string, what string) {
 // lives without it: 40 s is the longest that a server agrees to by default.
 // The client's requests fail with zk.ErrNoServer meanwhile.
 func longOutage(w *World) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	l, s := w.Contender(w.SessionFor(40 * time.Second))
-	lost := w.Server.LoseReply(creates(s))
-	// Each handshake is lost, and a client that cannot connect tries once a second.
-	var away []*zkserver.Fault
-	for range 100 {
-		away = append(away, w.Server.LoseRequest(func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == jute.OpConnect }))
-	}
+	lost := w.Server.LoseReply(stage.Creates(s))
+	back := w.CutOff(w.Server.LoseRequest, s, jute.OpConnect) // each handshake is lost
 	result := w.Lock(l)
 	w.Hit(lost, "the contender sends a create")
 	made := w.Nodes()
 	time.Sleep(30 * time.Second)
-	for _, f := range away {
-		f.Release()
-	}
+	back()
 	const what = "the reply to create was lost, and no server could be reached for half a minute"
 	// A lock may make its pauses longer from try to try.
 	for range 10 {
-		if time.Sleep(time.Minute); len(result) > 0 || s.Tap.Armed() > 0 && s.Tap.Pending() == 0 {
+		if time.Sleep(time.Minute); len(result) > 0 || s.Sleeps() {
 			break
 		}
 	}
-	if len(result) > 0 {
-		w.survives(result, what)
-		w.Fatalf("%s, and it has got the lock while another contender holds it: two holders", what)
-	}
-	w.oneNode(2, what)
-	w.sameNode(made, what)
-	w.Unlock(holder, "the holder")
-	w.survives(result, what)
-	w.Unlock(l, "the waiter")
-	w.NothingLeft()
+	w.waitsItsTurn(holder, l, result, made, what)
 }
 
 // searchLost loses each request of the search in turn, and then its reply.
@@ -249,18 +224,15 @@ func searchLost(w *World) {
 	for n := 2; w.GoesOn(n); n++ { // 1 is the create
 		more := false
 		for _, lose := range []func(func(zkserver.Request) bool) *zkserver.Fault{w.Server.LoseRequest, w.Server.LoseReply} {
-			holder, _ := w.Contender()
-			w.MustLock(holder, "the holder")
+			holder, _ := w.holder()
 			l, s := w.Contender()
-			w.Server.LoseReply(creates(s))
+			w.Server.LoseReply(stage.Creates(s))
 			fault := lose(stage.Number(s, n))
 			result := w.Lock(l)
 			what := "the reply to create was lost, and then a request of the search for the node"
-			hit := false
-			w.WaitUntil("the contender waits on a watch", func() bool {
-				hit = hit || len(fault.Hit()) > 0
-				return len(result) > 0 || s.Tap.Armed() > 0 && s.Tap.Pending() == 0
-			}, func() string { return what + ", and it does not wait on a watch" + w.Why() })
+			w.WaitUntil("the contender waits on a watch", func() bool { return len(result) > 0 || s.Sleeps() },
+				func() string { return what + ", and it does not wait on a watch" + w.Why() })
+			hit := len(fault.Hit()) > 0
 			fault.Release()
 			// From the list of its queue on, an error ends Lock, as in step 3: it has its
 			// node's name then, and can delete it.
@@ -291,10 +263,9 @@ func searchLost(w *World) {
 // syncFirst loses a create. The contender must not conclude that there is no node
 // before it has looked after a sync: a server that is behind shows none, either.
 func syncFirst(w *World) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	l, s := w.Contender()
-	w.Server.LoseRequest(creates(s))
+	w.Server.LoseRequest(stage.Creates(s))
 	result := w.Lock(l)
 	w.Waits(result, s, "the contender whose create was lost")
 	synced, looked := false, false
@@ -318,8 +289,8 @@ func syncFirst(w *World) {
 func anothersCopy(w *World) {
 	l, s := w.Contender()
 	admin := w.Session()
-	w.Server.LoseReply(creates(s))
-	held := w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == jute.OpGetChildren2 })
+	w.Server.LoseReply(stage.Creates(s))
+	held := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
 	result := w.Lock(l)
 	w.Hit(held, "the contender that never got the reply to its create looks for its node among the children")
 	nodes := w.Nodes()
@@ -331,7 +302,7 @@ func anothersCopy(w *World) {
 	theirs, err := admin.Create(w.Path+"/lock-", data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
 	held.Release()
-	w.WaitUntil("the contender waits on a watch", func() bool { return len(result) > 0 || s.Tap.Armed() > 0 && s.Tap.Pending() == 0 },
+	w.WaitUntil("the contender waits on a watch", func() bool { return len(result) > 0 || s.Sleeps() },
 		func() string { return "another session has a node with the same data" + w.Why() })
 	if len(result) > 0 {
 		require.NoError(w, <-result, "another session has a node with the same data, and Lock fails; make another node")
@@ -347,8 +318,8 @@ func anothersCopy(w *World) {
 // client can look for the node.
 func sessionEndsBeforeSearch(w *World) {
 	l, s := w.Contender()
-	back := w.Server.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == s.ID })
-	w.Server.LoseReply(creates(s))
+	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
+	w.Server.LoseReply(stage.Creates(s))
 	result := w.Lock(l)
 	w.Hit(back, "the client connects again after the reply to create was lost")
 	w.Server.Expire(s.ID)

@@ -232,6 +232,11 @@ func (w *otherWorld) Errorf(format string, args ...any) {
 func (w *otherWorld) FailNow() { runtime.Goexit() }
 func (w *otherWorld) Helper()  {}
 
+func (w *otherWorld) fatalf(format string, args ...any) {
+	w.Errorf(format, args...)
+	w.FailNow()
+}
+
 func (w *otherWorld) contender() Other { return w.client(w.name) }
 
 func (w *otherWorld) aside(f func() error) <-chan error {
@@ -245,8 +250,7 @@ func (w *otherWorld) result(ch <-chan error, what string) error {
 	case err := <-ch:
 		return err
 	case <-time.After(otherPatience):
-		w.Errorf("%s does not return", what)
-		w.FailNow()
+		w.fatalf("%s does not return", what)
 		return nil
 	}
 }
@@ -269,12 +273,9 @@ func (w *otherWorld) waits(l Other, name string) <-chan error {
 }
 
 func (w *otherWorld) notYet(ch <-chan error, name string) {
-	select {
-	case err := <-ch:
-		require.NoError(w, err, "%s must wait, and Lock fails", name)
-		w.Errorf("%s has got the lock while another contender holds it: two holders", name)
-		w.FailNow()
-	default:
+	if len(ch) > 0 {
+		require.NoError(w, <-ch, "%s must wait, and Lock fails", name)
+		w.fatalf("%s has got the lock while another contender holds it: two holders", name)
 	}
 }
 
@@ -286,8 +287,7 @@ func (w *otherWorld) try(l Other, want bool, what string) {
 	}), what)
 	require.NoError(w, err, "%s fails", what)
 	if held && !want {
-		w.Errorf("%s returns true: two holders", what)
-		w.FailNow()
+		w.fatalf("%s returns true: two holders", what)
 	}
 	require.Equal(w, want, held, "%s", what)
 }
@@ -306,8 +306,7 @@ func (w *otherWorld) notLocked(l Other, what string) {
 func (w *otherWorld) eventually(what string, ok func() bool) {
 	for begin := time.Now(); !ok(); time.Sleep(time.Millisecond) {
 		if time.Since(begin) > otherPatience {
-			w.Errorf("never happens: %s", what)
-			w.FailNow()
+			w.fatalf("never happens: %s", what)
 		}
 	}
 }

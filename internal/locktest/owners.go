@@ -1,15 +1,14 @@
 package locktest
 
 import (
-	"testing"
-
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/locktest/stage"
 )
 
 // An OwnersSubject is a kind of lock that has owners: many of them share
-// one Mutex, and the owner that holds the lock may lock again.
+// one Mutex, and the owner that holds the lock may lock again. Subject has the cases
+// that hold for any contender: the two suites complete each other.
 type OwnersSubject struct {
 	// Open makes one Mutex for the lock at path. Each call of what it returns
 	// makes another owner, and is the Mutex for this owner. Such a Lock
@@ -31,15 +30,7 @@ type OwnersSubject struct {
 	Shared bool
 }
 
-// RunOwners runs every case about owners as a subtest, in a process of its own
-// as Run does. Run has the cases that hold for any contender: the two suites
-// complete each other.
-func RunOwners(t *testing.T, s OwnersSubject) {
-	t.Helper()
-	RunSuite(t, s)
-}
-
-// Plan is what RunOwners runs.
+// Plan has the cases about owners.
 func (s OwnersSubject) Plan() Plan {
 	contender := Subject{
 		New:          func(conn *zk.Conn, path string) Lock { return s.Open(conn, path)("of another Mutex") },
@@ -47,12 +38,9 @@ func (s OwnersSubject) Plan() Plan {
 		Queue:        true,
 		Requeues:     s.Requeues,
 	}
-	p := NewPlan(stage.WithoutParents(ownersCases), func(c TestCase[*owners]) bool { return !c.Queue || !s.Shared },
-		contender, func(w *World) *owners { return &owners{w, s} })
-	if s.Open == nil {
-		p.Missing = "OwnersSubject.Open is nil: it must make a Mutex"
-	}
-	return p
+	return NewPlan(stage.WithoutParents(ownersCases), func(c TestCase[*owners]) bool { return !c.Queue || !s.Shared },
+		contender, func(w *World) *owners { return &owners{w, s} }).
+		Needs(s.Open != nil, "OwnersSubject.Open is nil: it must make a Mutex")
 }
 
 var ownersCases = []TestCase[*owners]{

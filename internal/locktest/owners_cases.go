@@ -3,7 +3,6 @@ package locktest
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"testing/synctest"
 
@@ -12,7 +11,6 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/internal/zkserver"
 )
 
 // owners is the world of one case about owners.
@@ -66,11 +64,9 @@ func (w *owners) queues(l Lock, s *Session, n int, name string) <-chan error {
 	result := w.Lock(l)
 	look := w.Session()
 	w.Eventually(name+" is in the queue", func() bool {
-		select {
-		case err := <-result:
-			require.NoError(w, err, "%s must wait its turn in the queue, and Lock fails at once", name)
+		if len(result) > 0 {
+			require.NoError(w, <-result, "%s must wait its turn in the queue, and Lock fails at once", name)
 			w.Fatalf("%s has got the lock while another owner holds it: two holders", name)
-		default:
 		}
 		nodes, _, err := look.Children(w.Path)
 		require.NoError(w, err)
@@ -223,11 +219,6 @@ func manyGoroutines(w *owners) {
 	w.NothingLeft()
 }
 
-// firstOf is true of the first request of one kind in a session.
-func firstOf(s *Session, op jute.Op) func(zkserver.Request) bool {
-	return func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == op }
-}
-
 // queueNode makes the parent of the queue, so that the next create is that of
 // a node in it.
 func (w *owners) queueNode(l Lock) {
@@ -240,7 +231,7 @@ func lockAtOnce(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
 	w.queueNode(owner)
-	held := w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && stage.CreatesNode(r.Op) })
+	held := w.Server.Hold(stage.Creates(s))
 	first := w.Lock(owner)
 	w.Hit(held, "the request is sent")
 	second := w.Lock(owner)
@@ -260,12 +251,11 @@ func lockAtOnce(w *owners) {
 func lockFailsForOne(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	first := w.queues(owner, s, 2, "one goroutine")
 	second := w.Lock(owner)
 	synctest.Wait()
-	fault := w.Server.Fail(jute.ErrRuntimeInconsistency, firstOf(s, jute.OpGetChildren2)) // when it looks again
+	fault := w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(s, jute.OpGetChildren2)) // when it looks again
 	w.Unlock(holder, "the holder")
 	locked := 0
 	for _, result := range []<-chan error{first, second} {
@@ -290,7 +280,7 @@ func lockDuringUnlock(w *owners) {
 	owner := open("owner")
 	w.MustLock(owner, "the owner")
 	nodes := w.Nodes()
-	held := w.Server.Hold(firstOf(s, jute.OpDelete))
+	held := w.Server.Hold(stage.Sent(s, jute.OpDelete))
 	unlocked := w.Aside("Unlock", owner.Unlock)
 	w.Hit(held, "the request is sent")
 	result := w.Lock(owner)
@@ -384,11 +374,10 @@ func unlockTooMany(w *owners) {
 func lockFails(w *owners) {
 	for _, sp := range w.spoilers() {
 		for n := 1; w.GoesOn(n); n++ {
-			holder, _ := w.Contender()
-			w.MustLock(holder, "the holder")
+			holder, _ := w.holder()
 			open, s := w.mutex()
 			owner := open("owner")
-			fault, then := sp.spoil(s, n)
+			fault, release := w.spoil(sp, s, n)
 			result := w.Lock(owner)
 			early := w.Meets(fault, s, "the request is spoiled, or the owner waits")
 			free := !early || w.goesOn(result, s)
@@ -396,10 +385,8 @@ func lockFails(w *owners) {
 				w.Unlock(holder, "the holder")
 			}
 			err := w.Result(result, fmt.Sprintf("Lock of an owner, when its request %d %s, and it has tried again and waits, and the holder has let go,", n, sp.what))
-			how := fmt.Sprintf("its request %d, %v, %s", n, stage.LastRequest(s, n), sp.what)
-			if then != nil {
-				then.Release()
-			}
+			how := sp.how(s, n)
+			release()
 			if err == nil {
 				require.True(w, free, "%s, and Lock returns no error while another contender holds the lock: two holders", how)
 				met := len(fault.Hit()) > 0
@@ -408,13 +395,13 @@ func lockFails(w *owners) {
 				require.NotEmpty(w, w.Nodes(), "%s, and Lock has returned without a node, so that the next contender gets in: two holders", how)
 				w.Unlock(owner, "the owner")
 				w.nothingStays(how)
-				if early || met { // it has tried again itself
+				if met { // it has tried again itself
 					continue
 				}
 				require.Greater(w, n, 2, "an owner that waits sends only one request")
 				break
 			}
-			w.cleanBooks(owner, open("another"), s, n, sp.what, err, func() {
+			w.cleanBooks(owner, open("another"), s, n, how, err, func() {
 				if !free {
 					w.Unlock(holder, "the holder")
 				}
@@ -427,51 +414,27 @@ func lockFails(w *owners) {
 func tryLockFails(w *owners) {
 	first, _ := w.Contender()
 	w.queueNode(first)
-	for _, sp := range w.spoilers() {
-		for n := 1; w.GoesOn(n); n++ {
-			open, s := w.mutex()
-			owner := open("owner")
-			fault, then := sp.spoil(s, n)
-			ok, err := w.Try(owner, fmt.Sprintf("TryLock, when its request %d %s,", n, sp.what))
-			if then != nil {
-				then.Release()
-			}
-			if err == nil {
-				met := len(fault.Hit()) > 0
-				fault.Release()
-				how := fmt.Sprintf("its request %d, %v, %s", n, stage.LastRequest(s, n), sp.what)
-				require.True(w, ok, "TryLock on a free lock returns false and no error, when %s", how)
-				require.NotEmpty(w, w.Nodes(), "%s, and TryLock returns true without a node, so that the next contender gets in: two holders", how)
-				w.Unlock(owner, "the owner")
-				w.nothingStays(how)
-				if met { // it has tried again itself
-					continue
-				}
-				require.Greater(w, n, 1, "TryLock takes a lock without a request")
-				break
-			}
-			require.False(w, ok, "TryLock returns true and an error")
-			w.cleanBooks(owner, open("another"), s, n, sp.what, err, func() {})
-		}
-	}
+	var open func(name string) Lock
+	w.spoilTryLock("the owner", func() (_ Lock, s *Session) {
+		open, s = w.mutex()
+		return open("owner"), s
+	}, func(owner Lock, s *Session, sp spoiler, n int, _ bool, err error) {
+		w.cleanBooks(owner, open("another"), s, n, sp.how(s, n), err, func() {})
+	})
 }
 
 // cleanBooks fails if an owner whose Lock has failed, because request n of its
 // session was spoiled, is taken for the holder or for anything else than a new
 // owner.
-func (w *owners) cleanBooks(owner, another Lock, s *Session, n int, what string, err error, freed func()) {
+func (w *owners) cleanBooks(owner, another Lock, s *Session, n int, how string, err error, freed func()) {
 	w.Helper()
-	last := stage.LastRequest(s, n)
-	how := fmt.Sprintf("its request %d, %v, %s", n, last, what)
 	w.times(0, owner, "after a Lock that failed: "+how)
 	w.Eventually("the owner's client is connected", func() bool { return s.State() == zk.StateHasSession })
 	if ok, _ := w.Try(owner, "TryLock of an owner whose Lock has failed"); ok {
-		require.True(w, slices.ContainsFunc(w.Server.Sessions(), func(ss zkserver.Session) bool {
-			return ss.ID == s.ID && len(ss.Ephemerals) > 0
-		}), "the owner's Lock has failed (%s), and it is in the books: it locks again without a node, so that the next contender gets in: two holders", how)
+		require.True(w, len(w.NodesOf(s)) > 0, "the owner's Lock has failed (%s), and it is in the books: it locks again without a node, so that the next contender gets in: two holders", how)
 		w.Unlock(owner, "it")
 	}
-	w.leavesNothing(owner, s, last, how, err)
+	w.leavesNothing(owner, s, n, how, err)
 	result := w.Lock(another)
 	freed()
 	w.Holds(result, "another owner, after one has failed to lock ("+how+"),")
@@ -491,7 +454,7 @@ func unlockFails(w *owners) {
 	owner := open("owner")
 	next, _ := w.Contender()
 	w.MustLock(owner, "the owner")
-	fault := w.Server.LoseReply(firstOf(s, jute.OpDelete))
+	fault := w.Server.LoseReply(stage.Sent(s, jute.OpDelete))
 	unlocked := w.Aside("Unlock", owner.Unlock)
 	err := w.Result(unlocked, "Unlock, when the reply to its delete is lost,")
 	require.NotEmpty(w, fault.Hit())

@@ -77,21 +77,20 @@ func TestIdsOfTwoProcesses(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			verdicts := locktest.Verdicts(t, locktest.Subject{
+			v, judged := locktest.VerdictOf(t, locktest.Subject{
 				New: func(conn *zk.Conn, path string) locktest.Lock {
 					return &idLock{firstAttempt: firstAttempt{conn: conn, path: path}, id: c.id}
 				},
 				ErrNotLocked: errNotMine,
-			}, func(c string) bool { return c == name }, func(locktest.Verdict) bool { return false })
-			if verdicts == nil {
+			}, name)
+			if !judged {
 				return // this is one of the processes in which the case ran
 			}
-			require.Len(t, verdicts, 1)
-			require.Empty(t, verdicts[0].Skipped)
+			require.Empty(t, v.Skipped)
 			if c.wrong {
-				require.Contains(t, verdicts[0].Words, "the old holder has deleted another contender's node: two holders")
+				require.Contains(t, v.Words, "the old holder has deleted another contender's node: two holders")
 			} else {
-				require.Empty(t, verdicts[0].Words)
+				require.Empty(t, v.Words)
 			}
 		})
 	}

@@ -35,6 +35,12 @@ func (w *World) queue(n int) (locks []Lock, results []<-chan error, sessions []*
 	return locks, results, sessions
 }
 
+// FirstIn returns the first of some contenders whose Lock has returned, -1 if none has.
+// The others are those whose Lock waits, or whose result has been received.
+func FirstIn(results []<-chan error) int {
+	return slices.IndexFunc(results, func(result <-chan error) bool { return len(result) > 0 })
+}
+
 func QueueOrder(w *World) {
 	locks, results, sessions := w.queue(6)
 	for i, l := range locks {
@@ -55,24 +61,15 @@ func QueueOrder(w *World) {
 		if w.Server != nil {
 			time.Sleep(time.Second)
 		}
-		first := slices.IndexFunc(results, func(result <-chan error) bool { return len(result) > 0 })
+		next := FirstIn(results) // one that was faster
 		release()
-		next := -1
-		var err error
 		w.Eventually(fmt.Sprintf("contender %d, whose turn it is, gets the lock after the release", i+1), func() bool {
-			for j := i + 1; j < len(locks) && next < 0; j++ {
-				if first > 0 && j != first { // it was faster
-					continue
-				}
-				select {
-				case err = <-results[j]:
-					next = j
-				default:
-				}
+			if next < 0 {
+				next = FirstIn(results)
 			}
 			return next >= 0
 		})
-		require.NoError(w, err, "Lock of contender %d fails", next)
+		require.NoError(w, <-results[next], "Lock of contender %d fails", next)
 		how := "the contender whose node has the smallest number is the next"
 		if len(w.Nodes()) < len(locks)-1-i {
 			how = "those that wait have no nodes of their own, and a race for one node keeps no order; each contender makes a node with zk.FlagEphemeralSequential when it comes, and the smallest number is the next"
@@ -154,8 +151,7 @@ func (w *World) atEachRead(f func(l Lock, s *Session, result <-chan error, relea
 }
 
 func ReleaseBeforeWatch(w *World) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step string) {
 		w.Unlock(holder, "the holder")
 		release()
@@ -172,8 +168,7 @@ func ReleaseBeforeWatch(w *World) {
 }
 
 func WaiterGoesBeforeWatch(w *World) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	middle, ms := w.Contender()
 	w.Waits(w.Lock(middle), ms, "the waiter")
 	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step string) {
@@ -195,8 +190,7 @@ func WaiterGoesBeforeWatch(w *World) {
 
 func NodeGoes(w *World) {
 	admin := w.Session()
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
+	holder, _ := w.holder()
 	before := w.Nodes()
 	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step string) {
 		for _, node := range w.Nodes() {
@@ -229,12 +223,9 @@ func NodeGoes(w *World) {
 }
 
 func ReleaseWhileCutOff(w *World) {
-	holder, _ := w.Contender()
-	w.MustLock(holder, "the holder")
-	waiter, s := w.Contender()
-	result := w.Lock(waiter)
-	w.Waits(result, s, "the waiter")
-	back := w.Server.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == s.ID })
+	holder, _ := w.holder()
+	waiter, s, result := w.waiter()
+	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	require.True(w, w.Server.Cut(s.ID))
 	w.Unlock(holder, "the holder")
 	w.Hit(back, "the waiter's client connects again")

@@ -29,6 +29,23 @@ func (w *World) Contender(in ...*Session) (Lock, *Session) {
 	return w.Subject.New(in[0].Conn, w.Path), in[0]
 }
 
+// holder makes a contender that holds the lock.
+func (w *World) holder() (Lock, *Session) {
+	w.Helper()
+	l, s := w.Contender()
+	w.MustLock(l, "the holder")
+	return l, s
+}
+
+// waiter makes a contender that waits for the lock.
+func (w *World) waiter() (Lock, *Session, <-chan error) {
+	w.Helper()
+	l, s := w.Contender()
+	result := w.Lock(l)
+	w.Waits(result, s, "the waiter")
+	return l, s, result
+}
+
 // Lock calls Lock aside.
 func (w *World) Lock(l Lock) <-chan error { return w.Aside("Lock", l.Lock) }
 

@@ -20,5 +20,5 @@ func TestLock(t *testing.T) {
 }
 
 func TestSchedules(t *testing.T) {
-	suites.RunSchedules(t, suites.ScheduleSubject{Folder: "01-naive", Open: locks.Alone(New), NotLocked: ErrNotLocked})
+	locktest.Run(t, suites.ScheduleSubject{Folder: "01-naive", Open: locks.Alone(New), NotLocked: ErrNotLocked})
 }

@@ -21,5 +21,5 @@ func TestLock(t *testing.T) {
 }
 
 func TestSchedules(t *testing.T) {
-	suites.RunSchedules(t, suites.ScheduleSubject{Folder: "02-herd", Open: locks.Alone(New), NotLocked: ErrNotLocked})
+	locktest.Run(t, suites.ScheduleSubject{Folder: "02-herd", Open: locks.Alone(New), NotLocked: ErrNotLocked})
 }

@@ -33,7 +33,7 @@ func TestLock(t *testing.T) {
 }
 
 func TestOwners(t *testing.T) {
-	locktest.RunOwners(t, locktest.OwnersSubject{
+	locktest.Run(t, locktest.OwnersSubject{
 		Open: func(conn *zk.Conn, path string) func(string) locktest.Lock {
 			m := New(conn, path)
 			return func(name string) locktest.Lock { return &ownedMutex{m, NewOwner(name)} }
@@ -45,5 +45,5 @@ func TestOwners(t *testing.T) {
 }
 
 func TestSchedules(t *testing.T) {
-	suites.RunSchedules(t, suites.ScheduleSubject{Folder: "04-reentrant", Open: locks.Owned(New, NewOwner), NotLocked: ErrNotOwner})
+	locktest.Run(t, suites.ScheduleSubject{Folder: "04-reentrant", Open: locks.Owned(New, NewOwner), NotLocked: ErrNotOwner})
 }

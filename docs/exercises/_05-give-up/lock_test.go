@@ -29,12 +29,12 @@ func TestLock(t *testing.T) {
 }
 
 func TestContexts(t *testing.T) {
-	locktest.RunContexts(t, locktest.ContextSubject{
+	locktest.Run(t, locktest.ContextSubject{
 		New:          func(conn *zk.Conn, path string) locktest.ContextLock { return New(conn, path) },
 		ErrNotLocked: ErrNotLocked,
 	})
 }
 
 func TestSchedules(t *testing.T) {
-	suites.RunSchedules(t, suites.ScheduleSubject{Folder: "05-give-up", Open: locks.Alone(New), NotLocked: ErrNotLocked})
+	locktest.Run(t, suites.ScheduleSubject{Folder: "05-give-up", Open: locks.Alone(New), NotLocked: ErrNotLocked})
 }

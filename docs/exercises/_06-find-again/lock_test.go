@@ -22,12 +22,12 @@ func TestLock(t *testing.T) {
 }
 
 func TestLostReplies(t *testing.T) {
-	locktest.RunLostReplies(t, locktest.LostReplySubject{
+	locktest.Run(t, locktest.LostReplySubject{
 		New:          func(conn *zk.Conn, path string) locktest.Lock { return New(conn, path) },
 		ErrNotLocked: ErrNotLocked,
 	})
 }
 
 func TestSchedules(t *testing.T) {
-	suites.RunSchedules(t, suites.ScheduleSubject{Folder: "06-find-again", Open: locks.Alone(New), NotLocked: ErrNotLocked})
+	locktest.Run(t, suites.ScheduleSubject{Folder: "06-find-again", Open: locks.Alone(New), NotLocked: ErrNotLocked})
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestFence(t *testing.T) {
-	suites.RunFences(t, suites.FenceSubject{
+	locktest.Run(t, suites.FenceSubject{
 		New:      func(conn *zk.Conn, path string) suites.Register { return New(conn, path) },
 		ErrStale: ErrStale,
 		Lock:     func(conn *zk.Conn, path string) locktest.Lock { return predecessor.New(conn, path) },

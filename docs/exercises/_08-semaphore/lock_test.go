@@ -28,7 +28,7 @@ func TestLock(t *testing.T) {
 }
 
 func TestSemaphore(t *testing.T) {
-	suites.RunSemaphore(t, suites.SemaphoreSubject{
+	locktest.Run(t, suites.SemaphoreSubject{
 		New:            func(conn *zk.Conn, path string, permits int) suites.Semaphore { return New(conn, path, permits) },
 		ErrNotAcquired: ErrNotAcquired,
 		WakeUps:        func(permits int) int { return permits },
@@ -37,5 +37,5 @@ func TestSemaphore(t *testing.T) {
 }
 
 func TestSchedules(t *testing.T) {
-	suites.RunSchedules(t, suites.ScheduleSubject{Folder: "08-semaphore", Open: locks.Permits(New), NotLocked: ErrNotAcquired})
+	locktest.Run(t, suites.ScheduleSubject{Folder: "08-semaphore", Open: locks.Permits(New), NotLocked: ErrNotAcquired})
 }

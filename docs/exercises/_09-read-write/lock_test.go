@@ -7,10 +7,11 @@ import (
 
 	"example.com/zklock/docs/exercises/suites"
 	"example.com/zklock/docs/lab/locks"
+	"example.com/zklock/internal/locktest"
 )
 
 func TestReadersAndWriters(t *testing.T) {
-	suites.RunReadWrite(t, suites.ReadWriteSubject{
+	locktest.Run(t, suites.ReadWriteSubject{
 		New:          func(conn *zk.Conn, path string) suites.ReadWriteLock { return New(conn, path) },
 		ErrNotLocked: ErrNotLocked,
 		Requests:     func(contenders, waits int) int { return 3*contenders + 2*waits },
@@ -18,5 +19,5 @@ func TestReadersAndWriters(t *testing.T) {
 }
 
 func TestSchedules(t *testing.T) {
-	suites.RunSchedules(t, suites.ScheduleSubject{Folder: "09-read-write", Open: locks.ReadersAndWriters(New), NotLocked: ErrNotLocked})
+	locktest.Run(t, suites.ScheduleSubject{Folder: "09-read-write", Open: locks.ReadersAndWriters(New), NotLocked: ErrNotLocked})
 }

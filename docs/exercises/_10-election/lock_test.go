@@ -8,10 +8,11 @@ import (
 
 	"example.com/zklock/docs/exercises/suites"
 	"example.com/zklock/docs/lab/locks"
+	"example.com/zklock/internal/locktest"
 )
 
 func TestElection(t *testing.T) {
-	suites.RunElection(t, suites.ElectionSubject{
+	locktest.Run(t, suites.ElectionSubject{
 		New: func(conn *zk.Conn, path string, timeout time.Duration) suites.Candidate {
 			return New(conn, path, timeout)
 		},
@@ -21,5 +22,5 @@ func TestElection(t *testing.T) {
 }
 
 func TestSchedules(t *testing.T) {
-	suites.RunSchedules(t, suites.ScheduleSubject{Folder: "10-election", Open: locks.Candidates(New), NotLocked: ErrLost})
+	locktest.Run(t, suites.ScheduleSubject{Folder: "10-election", Open: locks.Candidates(New), NotLocked: ErrLost})
 }

@@ -156,16 +156,18 @@ func Judge(r *judge.Judge, wanted []string, each func(Outcome) bool) {
 		}
 		return v
 	}
-	for n, name := range slices.Concat(namesOf(rights), deaths()) {
+	all, _ := Cases()
+	for n, name := range all {
 		if !slices.Contains(wanted, name) {
 			continue
 		}
 		o := Outcome{Case: name, Words: why, Printed: v.Printed}
 		if why == "" {
+			play := func(i int) judge.Verdict { return one(i, n) }
 			if n < len(rights) {
-				o = falseAlarms(name, rights[n].help, names, func(i int) judge.Verdict { return one(i, n) }, liars)
+				o = falseAlarms(name, rights[n].help, names, play, liars)
 			} else {
-				o = killed(name, n-len(rights), names, func(i int) judge.Verdict { return one(i, n) }, liars)
+				o = killed(name, n-len(rights), names, play, liars)
 			}
 			r.Close() // the next lock has another process
 		}
@@ -196,20 +198,6 @@ func said(words string) string {
 
 // ofSchedule says of a schedule what package locktest says of a lock.
 func ofSchedule(words string) string { return strings.Replace(words, "the lock", "the schedule", 1) }
-
-func namesOf(list []rightLock) (names []string) {
-	for _, r := range list {
-		names = append(names, r.name)
-	}
-	return names
-}
-
-func deaths() (names []string) {
-	for i := range tenMutants {
-		names = append(names, dies(i))
-	}
-	return names
-}
 
 func falseAlarms(name, help string, names []string, play func(i int) judge.Verdict, liars map[int]bool) Outcome {
 	o := Outcome{Case: name}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -37,17 +36,10 @@ type ElectionSubject struct {
 	Level locktest.Level
 }
 
-// RunElection runs what an election must do as subtests, in a process of its own
-// as Run does.
-func RunElection(t *testing.T, s ElectionSubject) {
-	t.Helper()
-	locktest.RunSuite(t, s)
-}
-
 // electionTimeout is the session timeout of the cases' clients, which session asks for.
 const electionTimeout = 10 * time.Second
 
-// Plan is what RunElection runs.
+// Plan has the cases of an election.
 func (s ElectionSubject) Plan() locktest.Plan {
 	contender := locktest.Subject{
 		New: func(conn *zk.Conn, path string) locktest.Lock {
@@ -56,11 +48,8 @@ func (s ElectionSubject) Plan() locktest.Plan {
 		Queue:   true,
 		WakeUps: func(int) int { return 1 },
 	}
-	p := locktest.NewPlan(electionCases, stage.Of[*election](s.Level), contender, func(w *locktest.World) *election { return &election{w, s, s.New} })
-	if s.New == nil {
-		p.Missing = "ElectionSubject.New is nil: it must make a candidate"
-	}
-	return p
+	return locktest.NewPlan(electionCases, stage.Of[*election](s.Level), contender, func(w *locktest.World) *election { return &election{w, s} }).
+		Needs(s.New != nil, "ElectionSubject.New is nil: it must make a candidate")
 }
 
 // resting runs a case at whose end nothing may be left, once what goes on in the
@@ -68,7 +57,7 @@ func (s ElectionSubject) Plan() locktest.Plan {
 func resting(run func(w *election)) func(w *election) {
 	return func(w *election) {
 		run(w)
-		w.rest()
+		w.Rest()
 		w.NothingLeft()
 	}
 }
@@ -155,8 +144,7 @@ var electionCases = []locktest.TestCase[*election]{
 
 type election struct {
 	*locktest.World
-	subject      ElectionSubject
-	newCandidate func(conn *zk.Conn, path string, timeout time.Duration) Candidate
+	subject ElectionSubject
 }
 
 // A term is one call of Lead, as the case sees it.
@@ -213,7 +201,7 @@ func (w *election) leads(a *term) {
 func (w *election) mustWait(a *term, why string) {
 	w.Helper()
 	w.WaitUntil(a.name+" waits", func() bool {
-		return stage.IsClosed(a.began) || len(a.result) > 0 || a.s.Tap.Armed() > 0 && a.s.Tap.Pending() == 0
+		return stage.IsClosed(a.began) || len(a.result) > 0 || a.s.Sleeps()
 	}, func() string {
 		return a.name + " waits without a watch: no event will report its turn" + w.Why()
 	})
@@ -272,9 +260,6 @@ func (w *election) lost(a *term) {
 	require.ErrorIs(w, err, w.subject.ErrLost, "%s has lost its leadership before it resigned, and Lead returns no error that wraps ErrLost", a.name)
 }
 
-// rest lets what goes on in the background come to its end.
-func (w *election) rest() { time.Sleep(stage.Patience) }
-
 func termIsCzxid(w *election) {
 	a := w.callLead("the candidate", nil, nil)
 	w.leads(a)
@@ -296,7 +281,7 @@ func leadReturns(w *election) {
 	err := w.Result(a.result, "Lead, whose function has returned,")
 	require.ErrorIs(w, err, own, "the leader's function returns an error, and Lead does not return it")
 	require.NotErrorIs(w, err, w.subject.ErrLost, "the leader has resigned, and Lead returns ErrLost")
-	w.rest()
+	w.Rest()
 	w.NothingLeft()
 	b := w.callLead("the same candidate, once more,", a.candidate, a.s)
 	w.leads(b)
@@ -342,7 +327,7 @@ func ctxOfLeader(w *election) {
 	a, b := w.leaderAndNext()
 	a.cancel()
 	w.ctxEnds(a, time.Second, "the ctx that Lead was called with has ended")
-	w.rest() // it cleans up for a minute
+	w.Rest() // it cleans up for a minute
 	w.notYet(b, "the leader's ctx has ended, and its function has not returned: it may still be at work; resign after that")
 	a.resign(nil)
 	err := w.Result(a.result, "Lead, whose function has returned,")
@@ -352,16 +337,15 @@ func ctxOfLeader(w *election) {
 }
 
 func ctxOfCandidate(w *election) {
-	a, b, c := w.callLead("the leader", nil, nil), (*term)(nil), (*term)(nil)
-	w.leads(a)
-	b = w.callLead("the second candidate", nil, nil)
+	a := w.leader()
+	b := w.callLead("the second candidate", nil, nil)
 	w.mustWait(b, "another candidate leads")
-	c = w.callLead("the third candidate", nil, nil)
+	c := w.callLead("the third candidate", nil, nil)
 	w.mustWait(c, "another candidate leads")
 	b.cancel()
 	require.ErrorIs(w, w.Result(b.result, "Lead, whose ctx has ended,"), context.Canceled, "the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()")
 	w.Eventually("the node of the candidate that gave up goes", func() bool { return len(w.Nodes()) <= 2 })
-	w.rest()
+	w.Rest()
 	w.notYet(c, "the candidate before it has given up, and the leader still leads; look again at the whole queue after each event")
 	w.resigns(a)
 	w.leads(c)
@@ -389,28 +373,13 @@ func (w *election) record() {
 	require.NoError(w, err)
 }
 
-// cutOff keeps what a session's client sends from the server, on this connection
-// and on those after it, until back is called.
-func (w *election) cutOff(s *locktest.Session) (back func()) {
-	const connections = 500 // one fault holds one
-	var held []*zkserver.Fault
-	for range connections {
-		held = append(held, w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID }))
-	}
-	return func() {
-		for _, f := range held {
-			f.Release()
-		}
-	}
-}
-
 // leaderCutOff holds back all that the leader's client sends, until its session
 // has expired. The last packet that the server received came at different times.
 func leaderCutOff(w *election) {
 	for _, quiet := range []time.Duration{0, 1500 * time.Millisecond, 3 * time.Second, 5 * time.Second, 30 * time.Second} {
 		a, b := w.leaderAndNext()
 		time.Sleep(quiet)
-		back := w.cutOff(a.s)
+		back := w.CutOff(w.Server.Hold, a.s)
 		select {
 		case <-a.ctx.Done():
 			require.False(w, stage.IsClosed(b.began), "the leader was cut off, and the next one led before the leader's ctx had ended: two leaders")
@@ -425,7 +394,7 @@ func leaderCutOff(w *election) {
 		w.lost(a)
 		w.resigns(b)
 		w.Eventually("the queue is empty", func() bool { return len(w.Nodes()) == 0 })
-		w.rest()
+		w.Rest()
 	}
 	w.NothingLeft()
 }
@@ -448,7 +417,7 @@ func (w *election) lateAnswer(n int, late time.Duration) {
 	answer := w.Server.HoldReply(stage.Number(s, n))
 	a := w.callLead("the leader", w.subject.New(s.Conn, w.Path, electionTimeout), s)
 	w.Eventually("the leader shows again and again that its session lives", func() bool { return len(answer.Hit()) > 0 })
-	back := w.cutOff(s)
+	back := w.CutOff(w.Server.Hold, s)
 	b := w.callLead("the next candidate", nil, nil)
 	time.Sleep(late)
 	answer.Release()
@@ -464,13 +433,14 @@ func (w *election) lateAnswer(n int, late time.Duration) {
 	a.cancel()
 	w.resigns(b)
 	w.Eventually("the queue is empty", func() bool { return len(w.Nodes()) == 0 })
-	w.rest()
+	w.Rest()
 }
 
 // longestTerm has a leader that leads for a day.
 func longestTerm(w *election) {
+	candidate := w.subject.New
 	w.subject.New = func(conn *zk.Conn, path string, _ time.Duration) Candidate {
-		return w.newCandidate(conn, path, stage.CalmTimeout)
+		return candidate(conn, path, stage.CalmTimeout)
 	}
 	a := w.leader()
 	nodes := w.Nodes()
@@ -498,7 +468,7 @@ func leaderShortCut(w *election) {
 		lost := w.Server.LoseRequest(func(r zkserver.Request) bool { return r.Session == a.s.ID && !stage.ByClient(r.Op) })
 		w.Eventually("the leader shows that its session lives", func() bool { return len(lost.Hit()) > 0 || a.ctx.Err() != nil })
 		lost.Release()
-		w.rest() // several in a row would be a loss
+		w.Rest() // several in a row would be a loss
 	}
 	require.NoError(w, a.ctx.Err(), "the connection of the leader broke and came back at once, its session lives, and its ctx has ended: zk.ErrConnectionClosed does not say that the session has ended; ask again")
 	w.resigns(a)
@@ -525,7 +495,7 @@ func leadersNodeGoes(w *election) {
 func deafLeader(w *election) {
 	a := w.leader()
 	w.Expire(a.s)
-	w.rest()
+	w.Rest()
 	require.Empty(w, a.result, "the leadership was lost, and Lead has returned while its function is at work: for the caller it has ended")
 	w.lost(a)
 }
@@ -541,7 +511,7 @@ func candidatesSessionEnds(w *election) {
 	a, b := w.leaderAndNext()
 	w.Expire(b.s)
 	w.Renewed(b.s, "the candidate's client has a new session")
-	w.rest()
+	w.Rest()
 	if len(b.result) > 0 {
 		err := <-b.result
 		require.Error(w, err, "a waiting candidate's session has ended, its node has gone, and Lead returns no error")

@@ -52,10 +52,8 @@ func writes(w *election) {
 
 func lateWrite(w *election) {
 	w.record()
-	a := w.leader()
+	a, b := w.leaderAndNext()
 	require.NoError(w, w.write(a.candidate, a.number, "by a"), "the leader writes in its term, and Write fails")
-	b := w.callLead("the next candidate", nil, nil)
-	w.mustWait(b, "another candidate leads")
 	w.Expire(a.s)
 	w.leads(b)
 	w.Renewed(a.s, "the old leader's client has a new session")
@@ -92,14 +90,9 @@ func writeUnderWay(w *election) {
 			w.resigns(b)
 			break
 		}
-		mine := ""
-		for _, session := range w.Server.Sessions() {
-			if session.ID == a.s.ID {
-				require.NotEmpty(w, session.Ephemerals, "the leader has no node")
-				mine = session.Ephemerals[0]
-			}
-		}
-		require.NoError(w, w.Session().Delete(mine, -1))
+		nodes := w.NodesOf(a.s)
+		require.NotEmpty(w, nodes, "the leader has no node")
+		require.NoError(w, w.Session().Delete(nodes[0], -1))
 		w.leads(b)
 		require.NoError(w, w.write(b.candidate, b.number, "by b"), "the next leader writes in its term, and Write fails")
 		held.Release()
@@ -108,13 +101,13 @@ func writeUnderWay(w *election) {
 		w.ctxEnds(a, electionTimeout, "the leader's node has gone")
 		w.lost(a)
 		w.resigns(b)
-		w.rest()
+		w.Rest()
 	}
 }
 
 func writeFails(w *election) {
 	a := w.leader()
-	err := w.Result(w.Aside("Write", func() error { return a.candidate.Write(a.number, record, []byte("x")) }), "Write")
+	err := w.write(a.candidate, a.number, "x")
 	require.ErrorIs(w, err, zk.ErrNoNode, "the node that is written does not exist, and Write returns no error that wraps zk.ErrNoNode")
 	require.NotErrorIs(w, err, w.subject.ErrStale, "the node that is written does not exist, and Write returns ErrStale: the leader takes its leadership for lost")
 	require.NoError(w, a.ctx.Err(), "the node that is written does not exist, and the leader's ctx has ended")

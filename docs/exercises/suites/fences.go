@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"testing"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -39,26 +39,13 @@ type FenceSubject struct {
 	Level locktest.Level
 }
 
-// RunFences runs what a resource that checks tokens must do as subtests, in a
-// process of its own as Run does.
-func RunFences(t *testing.T, s FenceSubject) {
-	t.Helper()
-	locktest.RunSuite(t, s)
-}
-
-// Plan is what RunFences runs.
+// Plan has the cases of a resource that checks tokens.
 func (s FenceSubject) Plan() locktest.Plan {
-	p := locktest.NewPlan(stage.WithoutParents(fenceCases), stage.Of[*fences](s.Level), locktest.Subject{New: s.Lock, Queue: true}, func(w *locktest.World) *fences {
-		f := &fences{w, s, "/locktest/b/register"}
-		if w.Server == nil {
-			f.at = w.Path[:len(w.Path)-len("/a/lock")] + "/b/register"
-		}
-		return f
-	})
-	if s.New == nil || s.Lock == nil || s.ErrStale == nil {
-		p.Missing = "FenceSubject needs New, ErrStale and Lock"
-	}
-	return p
+	return locktest.NewPlan(stage.WithoutParents(fenceCases), stage.Of[*fences](s.Level), locktest.Subject{New: s.Lock, Queue: true}, func(w *locktest.World) *fences {
+		at := strings.TrimSuffix(w.Path, "/a/lock") + "/b/register"
+		return &fences{w, s, at, at, 0}
+	}).
+		Needs(s.New != nil && s.Lock != nil && s.ErrStale != nil, "FenceSubject needs New, ErrStale and Lock")
 }
 
 var fenceCases = []locktest.TestCase[*fences]{
@@ -85,6 +72,14 @@ type fences struct {
 	*locktest.World
 	subject FenceSubject
 	at      string // where the register is
+	first   string // where the case's first one was
+	others  int
+}
+
+// another lets a case go on with a register that is not there yet.
+func (w *fences) another() {
+	w.others++
+	w.at = fmt.Sprintf("%s-%d", w.first, w.others)
 }
 
 // store opens the register in a session of its own: one process of the
@@ -281,8 +276,7 @@ func (w *fences) inBetween(token, other int64, then func(r Register, what string
 	w.Helper()
 	for _, there := range []bool{true, false} {
 		for n := 1; w.GoesOn(n); n++ {
-			base := w.at
-			w.at = fmt.Sprintf("%s-%v-%d", base, there, n)
+			w.another()
 			r, s := w.store()
 			meanwhile, _ := w.store()
 			if there {
@@ -290,16 +284,11 @@ func (w *fences) inBetween(token, other int64, then func(r Register, what string
 			}
 			held := w.Server.Hold(stage.Number(s, n))
 			result := w.Aside("Write", func() error { return r.Write(token, []byte("of the slow one")) })
-			met := false
-			w.Eventually("the request is held back, or Write returns", func() bool {
-				met = met || len(held.Hit()) > 0
-				return met || len(result) > 0
-			})
-			if !met {
+			w.Eventually("the request is held back, or Write returns", func() bool { return len(held.Hit()) > 0 || len(result) > 0 })
+			if len(held.Hit()) == 0 {
 				require.Greater(w, n, 1, "Write sends no request: the token must outlive the process, keep it on a znode")
 				require.NoError(w, <-result, "Write with token %d fails", token)
 				held.Release()
-				w.at = base
 				break
 			}
 			op := stage.LastRequest(s, n)
@@ -307,7 +296,6 @@ func (w *fences) inBetween(token, other int64, then func(r Register, what string
 			held.Release()
 			what := fmt.Sprintf("while request %d of a Write with token %d, %v, was on its way, another process of the store has stored a value with token %d", n, token, op, other)
 			then(meanwhile, what, w.Result(result, what+", and Write"))
-			w.at = base
 		}
 	}
 }
@@ -322,13 +310,10 @@ func betweenCheckAndStore(w *fences) {
 
 func lowerInBetween(w *fences) {
 	for _, token := range []int64{34, 33} { // another holder's, and the same one's
-		base := w.at
-		w.at = fmt.Sprintf("%s-%d", base, token)
 		w.inBetween(token, 33, func(r Register, what string, err error) {
 			require.NoError(w, err, "%s, and Write fails: the token is not stale, so look again, and store the value", what)
 			w.has(r, token, "of the slow one", what)
 		})
-		w.at = base
 	}
 }
 
@@ -382,8 +367,7 @@ func anyBytes(w *fences) {
 func spoiledWrite(w *fences) {
 	for _, lose := range []func(func(zkserver.Request) bool) *zkserver.Fault{w.Server.LoseRequest, w.Server.LoseReply} {
 		for n := 1; w.GoesOn(n); n++ {
-			base := w.at
-			w.at = fmt.Sprintf("%s-%d", base, n)
+			w.another()
 			r, s := w.store()
 			w.passes(r, 33, "before", "it is the first")
 			fault := lose(stage.Number(s, n))
@@ -402,20 +386,18 @@ func spoiledWrite(w *fences) {
 			}
 			w.has(r, 34, "after", what)
 			w.refused(r, 33, "late", "token 34 has been seen")
-			w.at = base
 			if !met {
 				require.Greater(w, n, 1, "Write sends no request: the token must outlive the process, keep it on a znode")
 				break
 			}
 		}
-		w.at += "-reply"
 	}
 }
 
 func fenceNoPermission(w *fences) {
 	admin := w.Session()
 	require.NoError(w, admin.AddAuth("digest", []byte("admin:secret")))
-	top := w.at[:len(w.at)-len("/b/register")]
+	top := strings.TrimSuffix(w.at, "/b/register")
 	if _, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); !errors.Is(err, zk.ErrNodeExists) {
 		require.NoError(w, err)
 	}

@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
 )
@@ -25,7 +23,8 @@ type ReadWriteLock interface {
 }
 
 // A ReadWriteSubject is a fair queue of readers and writers: the recipe for shared
-// locks of ZooKeeper's documentation, with nodes named read-… and write-….
+// locks of ZooKeeper's documentation, with nodes named read-… and write-…. Its suite
+// is complete: the cases of locktest.Subject for contenders are part of it.
 type ReadWriteSubject struct {
 	// New makes a contender for the lock at path, the parent of its nodes.
 	New func(conn *zk.Conn, path string) ReadWriteLock
@@ -40,24 +39,16 @@ type ReadWriteSubject struct {
 	Level locktest.Level
 }
 
-// RunReadWrite runs what a read/write lock must do as subtests, in a process of
-// its own as Run does. It is complete: Run's cases for contenders are part of it.
-func RunReadWrite(t *testing.T, s ReadWriteSubject) {
-	t.Helper()
-	locktest.RunSuite(t, s)
-}
-
-// Plan is what RunReadWrite runs.
+// Plan has the cases of a read/write lock.
 func (s ReadWriteSubject) Plan() locktest.Plan {
-	contender := locktest.Subject{ErrNotLocked: s.ErrNotLocked, Queue: true, WakeUps: func(int) int { return 1 }}
-	p := locktest.NewPlan(readWriteCases, stage.Of[*readWrite](s.Level), contender, func(w *locktest.World) *readWrite {
-		w.Subject.New = func(conn *zk.Conn, path string) locktest.Lock { return oneSidedLock{s.New(conn, path), false} }
-		return &readWrite{w, s}
-	})
-	if s.New == nil {
-		p.Missing = "ReadWriteSubject.New is nil: it must make a contender"
+	contender := locktest.Subject{
+		New:          func(conn *zk.Conn, path string) locktest.Lock { return oneSidedLock{s.New(conn, path), false} },
+		ErrNotLocked: s.ErrNotLocked,
+		Queue:        true,
+		WakeUps:      func(int) int { return 1 },
 	}
-	return p
+	return locktest.NewPlan(readWriteCases, stage.Of[*readWrite](s.Level), contender, func(w *locktest.World) *readWrite { return &readWrite{w, s} }).
+		Needs(s.New != nil, "ReadWriteSubject.New is nil: it must make a contender")
 }
 
 // as runs a case of other locks, whose n-th contender reads if reads says so.
@@ -159,8 +150,7 @@ type readWrite struct {
 
 // A participant is one contender of a case, and what it is called.
 type participant struct {
-	locktest.Lock
-	both   ReadWriteLock
+	oneSidedLock
 	s      *locktest.Session
 	name   string
 	result <-chan error
@@ -171,8 +161,7 @@ func (w *readWrite) participant(reads bool, name string, in ...*locktest.Session
 	if len(in) == 0 {
 		in = []*locktest.Session{w.Session()}
 	}
-	l := w.subject.New(in[0].Conn, w.Path)
-	return &participant{oneSidedLock{l, reads}, l, in[0], name, nil}
+	return &participant{oneSidedLock{w.subject.New(in[0].Conn, w.Path), reads}, in[0], name, nil}
 }
 
 func (w *readWrite) reader(name string, in ...*locktest.Session) *participant {
@@ -186,7 +175,7 @@ func (w *readWrite) writer(name string, in ...*locktest.Session) *participant {
 // in lets a contender in that must not wait.
 func (w *readWrite) in(p *participant, where string) {
 	w.Helper()
-	p.result = w.Lock(p.Lock)
+	p.result = w.Lock(p)
 	w.getsIn(p, where)
 }
 
@@ -200,14 +189,14 @@ func (w *readWrite) getsIn(p *participant, where string) {
 // queues has a contender ask that must wait.
 func (w *readWrite) queues(p *participant, why string) {
 	w.Helper()
-	p.result = w.Lock(p.Lock)
+	p.result = w.Lock(p)
 	w.stays(p, why)
 }
 
 // stays fails if a contender is in that must wait.
 func (w *readWrite) stays(p *participant, why string) {
 	w.Helper()
-	w.WaitUntil(p.name+" waits", func() bool { return len(p.result) > 0 || p.s.Tap.Armed() > 0 && p.s.Tap.Pending() == 0 },
+	w.WaitUntil(p.name+" waits", func() bool { return len(p.result) > 0 || p.s.Sleeps() },
 		func() string {
 			return fmt.Sprintf("%s waits without a watch: no event will report a release%s", p.name, w.Why())
 		})
@@ -222,7 +211,7 @@ func (w *readWrite) stays(p *participant, why string) {
 
 func (w *readWrite) leaves(p *participant) {
 	w.Helper()
-	w.Unlock(p.Lock, p.name)
+	w.Unlock(p, p.name)
 }
 
 func readersTogether(w *readWrite) {
@@ -290,35 +279,32 @@ func writerAlone(w *readWrite) {
 	var inside atomic.Int32 // a writer counts as many
 	const many = 1000
 	counted := 0
-	var results []<-chan error
+	var contenders []locktest.Lock
 	for i := range 8 {
-		reads := i%2 == 0
-		p := w.participant(reads, fmt.Sprintf("contender %d", i))
-		weight := int32(many)
-		if reads {
-			weight = 1
-		}
-		results = append(results, w.Aside("Lock, Unlock", func() error {
-			for range times {
-				if err := p.Lock.Lock(); err != nil {
-					return err
-				}
-				n := inside.Add(weight)
-				if !reads {
-					counted++
-				}
-				time.Sleep(time.Millisecond)
-				inside.Add(-weight)
-				if err := p.Lock.Unlock(); err != nil {
-					return err
-				}
-				if n >= many && n != many || n%many > 0 && !reads {
-					return errors.New("a writer is inside together with another contender: two holders")
-				}
-			}
-			return nil
-		}))
+		contenders = append(contenders, w.participant(i%2 == 0, fmt.Sprintf("contender %d", i)))
 	}
+	results := w.Rounds("Lock, Unlock", times, contenders, func(l locktest.Lock) error {
+		reads, weight := l.(*participant).reads, int32(1)
+		if !reads {
+			weight = many
+		}
+		if err := l.Lock(); err != nil {
+			return err
+		}
+		n := inside.Add(weight)
+		if !reads {
+			counted++
+		}
+		time.Sleep(time.Millisecond)
+		inside.Add(-weight)
+		if err := l.Unlock(); err != nil {
+			return err
+		}
+		if n >= many && n != many || n%many > 0 && !reads {
+			return errors.New("a writer is inside together with another contender: two holders")
+		}
+		return nil
+	})
 	for i, result := range results {
 		require.NoError(w, w.Result(result, fmt.Sprintf("contender %d", i)), "contender %d", i)
 	}
@@ -355,8 +341,8 @@ func noStarving(w *readWrite) {
 	const n = 10
 	for i := range n {
 		p := w.reader(fmt.Sprintf("late reader %d", i+1))
-		p.result = w.Lock(p.Lock)
-		w.Eventually("the late reader is in, or waits", func() bool { return len(p.result) > 0 || p.s.Tap.Armed() > 0 && p.s.Tap.Pending() == 0 })
+		p.result = w.Lock(p)
+		w.Eventually("the late reader is in, or waits", func() bool { return len(p.result) > 0 || p.s.Sleeps() })
 		if len(p.result) == 0 {
 			waiting = append(waiting, p)
 			continue
@@ -411,22 +397,22 @@ func wrongRelease(w *readWrite) {
 		require.Equal(w, before, w.Nodes(), name+what)
 		w.IsNotLocked(err, name)
 	}
-	try(neither.both.Unlock, "Unlock of a contender that holds nothing")
+	try(neither.ReadWriteLock.Unlock, "Unlock of a contender that holds nothing")
 	w.in(reader, "when the lock is free")
-	try(reader.both.Unlock, "Unlock of a contender that holds the lock for reading")
-	try(neither.both.RUnlock, "RUnlock of a contender that holds nothing")
+	try(reader.ReadWriteLock.Unlock, "Unlock of a contender that holds the lock for reading")
+	try(neither.ReadWriteLock.RUnlock, "RUnlock of a contender that holds nothing")
 	w.leaves(reader)
 	w.in(writer, "when the lock is free")
-	try(writer.both.RUnlock, "RUnlock of a contender that holds the lock for writing")
+	try(writer.ReadWriteLock.RUnlock, "RUnlock of a contender that holds the lock for writing")
 	w.leaves(writer)
-	try(writer.both.Unlock, "the second Unlock")
-	try(reader.both.RUnlock, "the second RUnlock")
+	try(writer.ReadWriteLock.Unlock, "the second Unlock")
+	try(reader.ReadWriteLock.RUnlock, "the second RUnlock")
 	w.NothingLeft()
 }
 
 func readWriteReuse(w *readWrite) {
 	p := w.reader("a contender that reads")
-	q := &participant{oneSidedLock{p.both, false}, p.both, p.s, "the same contender as a writer", nil}
+	q := &participant{oneSidedLock{p.ReadWriteLock, false}, p.s, "the same contender as a writer", nil}
 	for _, p := range []*participant{p, q, p, q, q} {
 		w.in(p, "when the lock is free")
 		w.leaves(p)
@@ -488,21 +474,19 @@ func readWriteRequests(w *readWrite) {
 		{"wrrwrrw", []int{0, 1, 2, 3, 4, 5, 6}, 6},
 	} {
 		var all []*participant
+		var sessions []*locktest.Session
 		for i, kind := range c.queue {
 			p := w.participant(kind == 'r', fmt.Sprintf("contender %d of %s", i, c.queue))
-			p.result = w.Lock(p.Lock)
-			w.Eventually(p.name+" is in, or waits", func() bool { return len(p.result) > 0 || p.s.Tap.Armed() > 0 && p.s.Tap.Pending() == 0 })
-			all = append(all, p)
+			p.result = w.Lock(p)
+			w.Eventually(p.name+" is in, or waits", func() bool { return len(p.result) > 0 || p.s.Sleeps() })
+			all, sessions = append(all, p), append(sessions, p.s)
 		}
 		for _, i := range c.leave {
 			w.getsIn(all[i], "when its turn has come")
 			w.leaves(all[i])
 			w.rest()
 		}
-		var requests []jute.Op
-		for _, p := range all {
-			requests = append(requests, stage.RequestsOf(p.s)...)
-		}
+		requests := stage.RequestsOf(sessions...)
 		sent := len(requests)
 		require.Equal(w, w.subject.Requests(len(all), c.waits), sent, "the queue %s, which leaves in the order %v, sends %d requests and not what was predicted for %d waits (ReadWriteSubject.Requests): %s", c.queue, c.leave, sent, c.waits, locktest.ByKind(requests))
 		w.NothingLeft()
@@ -544,10 +528,10 @@ func noPermissionToWrite(w *readWrite) {
 	require.NoError(w, admin.AddAuth("digest", []byte("admin:secret")))
 	w.Parents(admin.Conn, zk.DigestACL(zk.PermAll, "admin", "secret"))
 	for _, p := range []*participant{w.reader("a reader"), w.writer("a writer")} {
-		err := w.Result(w.Lock(p.Lock), "the lock of "+p.name+" without permission")
+		err := w.Result(w.Lock(p), "the lock of "+p.name+" without permission")
 		require.ErrorIs(w, err, zk.ErrNoAuth, "the lock of %s without permission must return an error that wraps the client's", p.name)
 		require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
-		w.NotLocked(p.Lock, "the release after a lock that failed")
+		w.NotLocked(p, "the release after a lock that failed")
 	}
 }
 
@@ -577,7 +561,7 @@ func releaseAfterExpiry(w *readWrite) {
 		w.in(next, "after the old holder's session has ended")
 		w.Renewed(old.s, "the old holder's client has a new session")
 		before := w.Nodes()
-		err := w.UnlockErr(old.Lock, "the release after the session has ended")
+		err := w.UnlockErr(old, "the release after the session has ended")
 		require.Equal(w, before, w.Nodes(), "the holder's session has ended, and its release has deleted another contender's node: two holders")
 		w.IsNotLocked(err, "the release after the session has ended")
 		w.leaves(next)

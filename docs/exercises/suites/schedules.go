@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"testing"
 
 	"github.com/go-zookeeper/zk"
 
@@ -99,13 +98,7 @@ func plans(s explore.Subject) (list []schedulePlan) {
 	return list
 }
 
-// RunSchedules runs the cases of the subject as subtests, as locktest.Run does.
-func RunSchedules(t *testing.T, s ScheduleSubject) {
-	t.Helper()
-	locktest.RunSuite(t, s)
-}
-
-// Plan is what RunSchedules runs.
+// Plan has a case for each world.
 func (s ScheduleSubject) Plan() locktest.Plan {
 	e, err := locks.FindExercise(s.Folder)
 	if err != nil {
@@ -116,10 +109,7 @@ func (s ScheduleSubject) Plan() locktest.Plan {
 	for _, c := range plans(subject) {
 		p.Add(c.name, c.group, func(in *judge.Case) { c.run(in, subject) })
 	}
-	if s.Open == nil {
-		p.Missing = "ScheduleSubject.Open is nil: it must make contenders"
-	}
-	return p
+	return p.Needs(s.Open != nil, "ScheduleSubject.Open is nil: it must make contenders")
 }
 
 // enough is after how many schedules in which nobody has been inside a search for

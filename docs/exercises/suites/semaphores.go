@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
-	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
 )
@@ -26,7 +24,8 @@ type Semaphore interface {
 }
 
 // A SemaphoreSubject is a fair queue in which as many contenders are inside at a
-// time as there are permits.
+// time as there are permits. With one permit a semaphore is a lock, for which
+// locktest.Subject has the cases: the two suites complete each other.
 type SemaphoreSubject struct {
 	// New makes a contender for the semaphore at path, the parent of its node.
 	New func(conn *zk.Conn, path string, permits int) Semaphore
@@ -45,22 +44,11 @@ type SemaphoreSubject struct {
 	Level locktest.Level
 }
 
-// RunSemaphore runs what a semaphore with several permits must do as subtests, in
-// a process of its own as Run does. With one permit a semaphore is a lock, for
-// which Run has the cases: the two suites complete each other.
-func RunSemaphore(t *testing.T, s SemaphoreSubject) {
-	t.Helper()
-	locktest.RunSuite(t, s)
-}
-
-// Plan is what RunSemaphore runs.
+// Plan has the cases of a semaphore with several permits.
 func (s SemaphoreSubject) Plan() locktest.Plan {
-	p := locktest.NewPlan(semaphoreCases, stage.Of[*semaphoreWorld](s.Level), locktest.Subject{ErrNotLocked: s.ErrNotAcquired, Queue: true},
-		func(w *locktest.World) *semaphoreWorld { return &semaphoreWorld{World: w, subject: s} })
-	if s.New == nil {
-		p.Missing = "SemaphoreSubject.New is nil: it must make a contender"
-	}
-	return p
+	return locktest.NewPlan(semaphoreCases, stage.Of[*semaphoreWorld](s.Level), locktest.Subject{ErrNotLocked: s.ErrNotAcquired, Queue: true},
+		func(w *locktest.World) *semaphoreWorld { return &semaphoreWorld{World: w, subject: s} }).
+		Needs(s.New != nil, "SemaphoreSubject.New is nil: it must make a contender")
 }
 
 // with runs a case with a semaphore that has this number of permits.
@@ -145,7 +133,7 @@ func (w *semaphoreWorld) firstIn(results []<-chan error, i int) (first int) {
 	w.Helper()
 	first = -1
 	w.WaitUntil("a waiter gets in", func() bool {
-		first = slices.IndexFunc(results, func(result <-chan error) bool { return len(result) > 0 })
+		first = locktest.FirstIn(results)
 		return first >= 0
 	}, func() string {
 		return fmt.Sprintf("contender %d must get in, and no waiter does: %s%s", i+1, whichever, w.Why())
@@ -162,7 +150,7 @@ func (w *semaphoreWorld) staysOut(result <-chan error, s *locktest.Session, name
 			require.NoError(w, <-result, "%s must wait, and Acquire fails", name)
 			w.Fatalf("%s must wait, and has got in: there is one too many inside", name)
 		}
-		return s.Tap.Armed() > 0 && s.Tap.Pending() == 0
+		return s.Sleeps()
 	}, func() string {
 		if n := s.Tap.Counts().Total() - before; n > 5 {
 			return fmt.Sprintf("%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, stage.Patience)
@@ -377,7 +365,7 @@ func placeExpires(w *semaphoreWorld) {
 func (w *semaphoreWorld) crowd(contenders []locktest.Lock) {
 	const times = 5
 	var inside atomic.Int32
-	round := func(l locktest.Lock) error {
+	results := w.Rounds("Acquire, Release", times, contenders, func(l locktest.Lock) error {
 		if err := l.Lock(); err != nil {
 			return fmt.Errorf("Acquire fails: %w", err)
 		}
@@ -391,40 +379,15 @@ func (w *semaphoreWorld) crowd(contenders []locktest.Lock) {
 			return errors.New("there is one too many inside: more than there are permits")
 		}
 		return nil
-	}
-	var results []<-chan error
-	for _, l := range contenders {
-		results = append(results, w.Aside("Acquire, Release", func() (err error) {
-			for n := 0; n < times && err == nil; n++ {
-				err = round(l)
-			}
-			return err
-		}))
-	}
+	})
 	for i, result := range results {
 		require.NoError(w, w.Result(result, fmt.Sprintf("contender %d", i+1)), "contender %d", i+1)
 	}
 	w.NothingLeft()
 }
 
-func neverMore(w *semaphoreWorld) {
-	var contenders []locktest.Lock
-	for range 8 {
-		l, _ := w.Contender()
-		contenders = append(contenders, l)
-	}
-	w.crowd(contenders)
-}
-
-func neverMoreInOneSession(w *semaphoreWorld) {
-	s := w.Session()
-	var contenders []locktest.Lock
-	for range 12 {
-		l, _ := w.Contender(s)
-		contenders = append(contenders, l)
-	}
-	w.crowd(contenders)
-}
+func neverMore(w *semaphoreWorld)             { w.crowd(w.OfManySessions(8)) }
+func neverMoreInOneSession(w *semaphoreWorld) { w.crowd(w.OfOneSession(12)) }
 
 // releaseBeforePlaceWatch holds back each request of a waiter in turn, and
 // meanwhile one of those inside goes.
@@ -497,10 +460,7 @@ func placeRequests(w *semaphoreWorld) {
 				}
 			}
 		}
-		var requests []jute.Op
-		for _, s := range sessions {
-			requests = append(requests, stage.RequestsOf(s)...)
-		}
+		requests := stage.RequestsOf(sessions...)
 		if most := w.subject.Requests(w.permits, len(all)); len(requests) > most {
 			w.Fatalf("%d contenders for %d places that arrive one by one send %d requests in all, and %d at most were predicted (%s)", len(all), w.permits, len(requests), most, locktest.ByKind(requests))
 		}

@@ -55,7 +55,8 @@ var (
 			return v.Kind == explore.ForeignDelete && slices.ContainsFunc(f.Faults, func(s string) bool { return strings.HasSuffix(s, string(explore.Stall)) })
 		},
 	}
-	wrap = explore.Known{
+	// Wrap is left open by every lock that sorts the names of its nodes.
+	Wrap = explore.Known{
 		Name: "the numbers pass 2³¹-1, and then the names do not sort by number",
 		Match: func(v explore.Violation, f explore.Facts) bool {
 			return f.World.Sequence == math.MaxInt32
@@ -98,7 +99,7 @@ func Herd() explore.Subject {
 		Requests:  func(n int) int { return n*n + n + 1 },
 		Events:    func(n int) int { return n*n - n + 1 },
 		Queue:     true,
-		Known:     []explore.Known{LostReply, wrap},
+		Known:     []explore.Known{LostReply, Wrap},
 	}
 }
 
@@ -114,7 +115,7 @@ func Predecessor() explore.Subject {
 		Requests:  func(n int) int { return 5*n - 2 },
 		Events:    func(n int) int { return n - 1 },
 		Queue:     true,
-		Known:     []explore.Known{LostReply, wrap},
+		Known:     []explore.Known{LostReply, Wrap},
 	}
 }
 
@@ -133,7 +134,7 @@ func Reentrant() explore.Subject {
 		Requests:  func(n int) int { return 5*n - 2 },
 		Events:    func(n int) int { return n - 1 },
 		Queue:     true,
-		Known:     []explore.Known{LostReply, wrap},
+		Known:     []explore.Known{LostReply, Wrap},
 	}
 }
 
@@ -186,7 +187,7 @@ func TimeoutIn(session time.Duration) explore.Subject {
 		Timed:     true,
 		Contexts:  true,
 		Session:   session,
-		Known:     []explore.Known{LostReply, wrap},
+		Known:     []explore.Known{LostReply, Wrap},
 	}
 }
 

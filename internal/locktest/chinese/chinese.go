@@ -12,7 +12,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -50,22 +49,13 @@ var Messages = &Book{twins: sync.OnceValue(table)}
 // And makes a book of this one and a table. A sentence that is in both is taken from
 // the table.
 func (b *Book) And(table map[string]string) *Book {
-	return &Book{twins: sync.OnceValue(func() map[string]string {
-		all := maps.Clone(b.twins())
-		maps.Copy(all, table)
-		return all
-	})}
+	return &Book{twins: sync.OnceValue(func() map[string]string { return joined(b.twins(), table) })}
 }
 
 // Table returns a copy of the book as a table.
-func (b *Book) Table() map[string]string { return maps.Clone(b.twins()) }
+func (b *Book) Table() map[string]string { return joined(b.twins()) }
 
-func table() map[string]string {
-	all := glossed()
-	maps.Copy(all, messages)
-	maps.Copy(all, ofSchedules())
-	return all
-}
+func table() map[string]string { return joined(glossed(), messages, ofSchedules()) }
 
 // ofSchedules are what is said of a lock that does not come to its end, as exercise 11
 // says it of a schedule.

@@ -72,8 +72,9 @@ func TestTheStepsOfAScheduleAreTranslated(t *testing.T) {
       client: request getChildren2 lock: lock-0000000000；B 持有锁`, chinese.Messages.Text(english))
 }
 
-// TestAPlaceInTheCodeFollowsTheSentence: of a panic, or of a schedule that fails.
-func TestAPlaceInTheCodeFollowsTheSentence(t *testing.T) {
+// TestWhatBecameOfALockOrAScheduleIsTranslated: the place in the code follows the sentence.
+// Then a link that harms nothing, a choice that cannot be, and an assertion, in one line.
+func TestWhatBecameOfALockOrAScheduleIsTranslated(t *testing.T) {
 	for english, want := range map[string]string{
 		"the lock panics: runtime error: index out of range [1], in _09-read-write.(*Lock).before":         "锁发生 panic：runtime error: index out of range [1]（_09-read-write.(*Lock).before）",
 		`schedule "x" fails on a lock that is right: the holders of the lock, at schedule.go:12`:           `调度 "x" 在正确的锁上也失败了：锁的持有者（schedule.go:12）`,
@@ -82,6 +83,13 @@ func TestAPlaceInTheCodeFollowsTheSentence(t *testing.T) {
 		"the process ends (exit status 1) after the case is over: the schedule calls os.Exit or log.Fatal": "用例结束之后进程退出了（exit status 1）：调度调用了 os.Exit 或 log.Fatal",
 		"Unlock of client b does not return":                                                               "客户端 b 的 Unlock 没有返回",
 		"a sentence that is in no book, at schedule.go:12":                                                 "a sentence that is in no book, at schedule.go:12",
+
+		"A: holds the lock, unlocks, has unlocked, done; B: waiting":                                      "A：持有锁、正在释放锁、已释放锁、已结束；B：正在等待",
+		"A: gets an error: zk: no node, outside":                                                          "A：得到错误：zk: no node、在锁外",
+		"the link cannot be played: the schedule ends after 7 of 8 choices: copy it again from the lab":   "链接无法播放：调度有 8 个选择，但在第 7 个之后就结束了：请从实验室重新复制",
+		`schedule "2 x": client C does not wait, at a.go:50 Not equal: expected: "waiting" actual : "in"`: `调度 "2 x"：客户端 C 没有在等待（a.go:50）；期望 "waiting"，实际 "in"`,
+		"A: a sentence that is in no book":                                                                "A: a sentence that is in no book",
+		"two holders: A and B2 and client hold the lock at once":                                          "两个持有者：A、B2 和 client 同时持有锁",
 	} {
 		require.Equal(t, want, chinese.Messages.Text(english))
 	}
@@ -96,19 +104,4 @@ func TestEveryTwinTakesTheSameValues(t *testing.T) {
 	}
 	require.Error(t, chinese.Check("%d of %s", "%s"))
 	require.Error(t, chinese.Check("all", " "))
-}
-
-// TestWhatBecameOfAScheduleIsTranslated: a link that harms nothing, a choice that cannot
-// be, and an assertion of a schedule, in one line.
-func TestWhatBecameOfAScheduleIsTranslated(t *testing.T) {
-	for english, want := range map[string]string{
-		"A: holds the lock, unlocks, has unlocked, done; B: waiting":                                      "A：持有锁、正在释放锁、已释放锁、已结束；B：正在等待",
-		"A: gets an error: zk: no node, outside":                                                          "A：得到错误：zk: no node、在锁外",
-		"the link cannot be played: the schedule ends after 7 of 8 choices: copy it again from the lab":   "链接无法播放：调度有 8 个选择，但在第 7 个之后就结束了：请从实验室重新复制",
-		`schedule "2 x": client C does not wait, at a.go:50 Not equal: expected: "waiting" actual : "in"`: `调度 "2 x"：客户端 C 没有在等待（a.go:50）；期望 "waiting"，实际 "in"`,
-		"A: a sentence that is in no book":                                                                "A: a sentence that is in no book",
-		"two holders: A and B2 and client hold the lock at once":                                          "两个持有者：A、B2 和 client 同时持有锁",
-	} {
-		require.Equal(t, want, chinese.Messages.Text(english))
-	}
 }

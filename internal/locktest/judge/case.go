@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +38,11 @@ func (c *Case) In(t *testing.T) *Case {
 func (c *Case) Watched() bool { return self != nil }
 
 // Step reports to the watchdog that the case goes on.
-func (c *Case) Step() { self.step() }
+func (c *Case) Step() {
+	if self != nil {
+		self.steps.Add(1)
+	}
+}
 
 // Errorf, Fatalf, Fatal and Skip keep the words for the caller.
 func (c *Case) Errorf(format string, args ...any) {
@@ -90,7 +95,7 @@ func (c *Case) Observe(srv *zkserver.Server) {
 		return
 	}
 	srv.Hold(func(zkserver.Request) bool {
-		self.step()
+		c.Step()
 		if now := time.Now(); !now.Equal(c.instant) {
 			c.instant = now
 			self.instant.Store(0)
@@ -116,7 +121,21 @@ func (c *Case) Bound() (stop func() bool) {
 
 // Does notes that an operation of the lock is under way, until done is called: the
 // watchdog names it.
-func (c *Case) Does(what string) (done func()) { return self.does(what) }
+func (c *Case) Does(what string) (done func()) {
+	if self == nil {
+		return func() {}
+	}
+	self.mu.Lock()
+	defer self.mu.Unlock()
+	self.doing = append(self.doing, what)
+	return func() {
+		self.mu.Lock()
+		defer self.mu.Unlock()
+		if i := slices.Index(self.doing, what); i >= 0 {
+			self.doing = slices.Delete(self.doing, i, i+1)
+		}
+	}
+}
 
 // Call calls an operation of the lock.
 func (c *Case) Call(what string, f func()) {
@@ -132,7 +151,7 @@ func (c *Case) Note(text string) { self.note(Plain(text)) }
 func (c *Case) Left() { self.left(c.Failed()) }
 
 // Over ends the process of a case that has passed and whose goroutines do not end.
-func (c *Case) Over() { self.over() }
+func (c *Case) Over() { self.end(true, true) }
 
 // Says keeps the message of a case that passes for the caller.
 func (c *Case) Says(text string) {

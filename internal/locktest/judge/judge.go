@@ -125,18 +125,6 @@ func New(t *testing.T, run func(c *Case)) *Judge {
 	return j
 }
 
-// RunAll runs the cases one after the other as subtests; none in the process
-// that has run them.
-func (j *Judge) RunAll(names []string) {
-	if j == nil {
-		return
-	}
-	j.t.Helper()
-	for _, name := range names {
-		j.Run(name, "")
-	}
-}
-
 // Run runs a case as a subtest, and passes it more than the name.
 func (j *Judge) Run(name, about string) (v Verdict) {
 	j.t.Helper()
@@ -311,14 +299,14 @@ func (w *worker) ask(r request) (v Verdict, begun bool) {
 		select {
 		case report, ok = <-w.reports:
 		case <-w.printed.over:
+			v.Words = fmt.Sprintf("the lock prints more than %d MiB", flood>>20)
+		case <-mute.C:
+			v.Words = fmt.Sprintf("the test's process has said nothing for %v, and was killed", silence)
+		}
+		if v.Words != "" {
 			w.kill(w.cmd)
 			w.close()
-			v.Printed = w.printed.take()
-			v.Words, v.Stuck, v.Died = fmt.Sprintf("the lock prints more than %d MiB", flood>>20), true, true
-			return v, true
-		case <-mute.C:
-			w.kill(w.cmd)
-			v.Words, v.Stuck, v.Died = fmt.Sprintf("the test's process has said nothing for %v, and was killed", silence), true, true
+			v.Printed, v.Stuck, v.Died = w.printed.take(), true, true
 			return v, true
 		}
 		if !ok {
@@ -463,6 +451,7 @@ type outputEnds struct {
 	tail []byte // at most twice as long as it has to be
 	n    int
 	over chan struct{} // closed when that is too much
+	once sync.Once     // closes it
 }
 
 const flood = 16 << 20 // bytes that one case may print
@@ -473,8 +462,8 @@ func (p *outputEnds) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.n += len(b)
-	if p.n > flood && !closed(p.over) {
-		close(p.over)
+	if p.n > flood {
+		p.once.Do(func() { close(p.over) })
 	}
 	rest := b
 	if room := kept - len(p.head); room > 0 {
@@ -503,13 +492,4 @@ func (p *outputEnds) take() string {
 	}
 	p.head, p.tail, p.n = nil, nil, 0
 	return strings.TrimSpace(text)
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }

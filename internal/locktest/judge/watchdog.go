@@ -95,7 +95,7 @@ func serve(t *testing.T, token string, run func(c *Case)) {
 	go self.watch()
 	for r := range requests {
 		self.begin(r)
-		self.end(t.Run(r.Case, func(t *testing.T) { run(newCase(t, r.Case, r.About)) }))
+		self.end(t.Run(r.Case, func(t *testing.T) { run(newCase(t, r.Case, r.About)) }), false)
 	}
 }
 
@@ -115,25 +115,20 @@ func (d *watchdog) begin(r request) {
 	d.say(report{Begun: true})
 }
 
-// end reports a case that has been cleaned up. If it has failed the process
-// ends: it may not be as it was.
-func (d *watchdog) end(ok bool) {
+// end reports a case that has been cleaned up, or is over: it has passed, and its
+// goroutines do not end. The process ends if it is over, and if it has failed, for it may
+// not be as it was.
+func (d *watchdog) end(ok, over bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.active = false
-	d.say(report{Ended: true, OK: ok, Failures: d.notes, Skipped: d.skip, Says: d.says, Again: d.again})
-	if !ok {
+	d.say(report{Ended: true, OK: ok, Over: over, Failures: d.notes, Skipped: d.skip, Says: d.says, Again: d.again})
+	switch {
+	case !ok:
 		os.Exit(1)
+	case over:
+		os.Exit(0)
 	}
-}
-
-// over reports a case that has passed and whose goroutines do not end, and ends the
-// process.
-func (d *watchdog) over() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.say(report{Ended: true, OK: true, Over: true, Skipped: d.skip, Says: d.says, Again: d.again})
-	os.Exit(0)
 }
 
 // left reports a case whose function has returned, and is still inside its
@@ -164,31 +159,6 @@ func (d *watchdog) note(text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.notes = append(d.notes, text)
-}
-
-// step reports that the case goes on.
-func (d *watchdog) step() {
-	if d != nil {
-		d.steps.Add(1)
-	}
-}
-
-// does notes that an operation of the lock is under way, until the func is
-// called.
-func (d *watchdog) does(what string) (done func()) {
-	if d == nil {
-		return func() {}
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.doing = append(d.doing, what)
-	return func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if i := slices.Index(d.doing, what); i >= 0 {
-			d.doing = slices.Delete(d.doing, i, i+1)
-		}
-	}
 }
 
 // watch ends the process when its case does not end.
@@ -359,25 +329,24 @@ func (d *watchdog) stuck(why string) {
 	defer d.mu.Unlock()
 	doing := strings.Join(slices.Compact(slices.Sorted(slices.Values(d.doing))), ", ")
 	if why == "" {
-		busy := func(block string) bool {
-			header, _, _ := strings.Cut(block, "\n")
-			return strings.Contains(block, asideName) && (strings.Contains(header, "[running") || strings.Contains(header, "[runnable"))
+		calling := func(is func(state string) bool) (place string) {
+			return stackOf(stacks, func(block string) bool {
+				state, _, _ := strings.Cut(block, "\n")
+				return strings.Contains(block, asideName) && is(state)
+			})
 		}
-		mutex := func(block string) bool {
-			header, _, _ := strings.Cut(block, "\n")
-			return strings.Contains(block, asideName) && (strings.Contains(header, "[sync.Mutex.Lock") || strings.Contains(header, "[sync.RWMutex."))
-		}
-		blocked := func(block string) bool {
-			header, _, _ := strings.Cut(block, "\n")
-			return strings.Contains(block, asideName) && !strings.Contains(header, "(durable)")
-		}
+		busy := calling(func(state string) bool { return strings.Contains(state, "[run") }) // running, runnable
+		mutex := calling(func(state string) bool {
+			return strings.Contains(state, "[sync.Mutex.Lock") || strings.Contains(state, "[sync.RWMutex.")
+		})
+		blocked := calling(func(state string) bool { return !strings.Contains(state, "(durable)") })
 		switch {
-		case stackOf(stacks, busy) != "":
-			why = "the lock spins: it is busy, and sends nothing; it is in " + stackOf(stacks, busy)
-		case stackOf(stacks, mutex) != "":
-			why = "the lock hangs: it waits for a mutex that another goroutine keeps, which waits itself; let go of a mutex before you wait for the lock or for a reply. It is in " + stackOf(stacks, mutex)
-		case stackOf(stacks, blocked) != "":
-			why = "the lock hangs: it waits for something that never comes, and that is not a watch; it is in " + stackOf(stacks, blocked)
+		case busy != "":
+			why = "the lock spins: it is busy, and sends nothing; it is in " + busy
+		case mutex != "":
+			why = "the lock hangs: it waits for a mutex that another goroutine keeps, which waits itself; let go of a mutex before you wait for the lock or for a reply. It is in " + mutex
+		case blocked != "":
+			why = "the lock hangs: it waits for something that never comes, and that is not a watch; it is in " + blocked
 		case doing == "":
 			why = "the case is over, and a goroutine of the lock is busy still"
 		default:

@@ -17,11 +17,8 @@ import (
 // Plan is the suite. Where a case needs exact control, its sleeps are of virtual
 // time: exact, and free.
 func (s Subject) Plan() stage.Plan {
-	p := stage.NewPlan(stage.WithoutParents(leaseCases), stage.Of[*leaseWorld](s.Level), true, true, func(w *stage.Stage) *leaseWorld { return &leaseWorld{w, s} })
-	if s.Open == nil {
-		p.Missing = "LeaseSubject.Open is nil: it must make contenders"
-	}
-	return p
+	return stage.NewPlan(stage.WithoutParents(leaseCases), stage.Of[*leaseWorld](s.Level), true, true, func(w *stage.Stage) *leaseWorld { return &leaseWorld{w, s} }).
+		Needs(s.Open != nil, "LeaseSubject.Open is nil: it must make contenders")
 }
 
 var leaseCases = []stage.TestCase[*leaseWorld]{
@@ -137,8 +134,24 @@ func (w *leaseWorld) keepsWaiting(a *attempt, s *stage.Session, name string) {
 			require.NoError(w, a.err, "%s must wait, and Lock fails", name)
 			w.Fatalf("%s has got the lock while another contender holds it: two holders", name)
 		}
-		return s.Tap.Armed() > 0 && s.Tap.Pending() == 0
+		return s.Sleeps()
 	})
+}
+
+// waiter begins a Lock that waits.
+func (w *leaseWorld) waiter(name string) (*attempt, *stage.Session) {
+	w.Helper()
+	l, s := w.open()
+	a := w.begin(l)
+	w.keepsWaiting(a, s, name)
+	return a, s
+}
+
+// parent has a first holder make the parent of the nodes.
+func (w *leaseWorld) parent() {
+	w.Helper()
+	lease, _ := w.holder()
+	w.release(lease, "the first holder, which makes the parent,")
 }
 
 func (w *leaseWorld) release(l Lease, name string) {
@@ -162,20 +175,6 @@ func (w *leaseWorld) lost(l Lease, what string) {
 	}
 }
 
-// silence holds all that a session sends, its pings among it, until the func
-// is called.
-func (w *leaseWorld) silence(s *stage.Session) (end func()) {
-	var held []*zkserver.Fault
-	for range 100 { // connections: a client may break one that is silent
-		held = append(held, w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID }))
-	}
-	return func() {
-		for _, f := range held {
-			f.Release()
-		}
-	}
-}
-
 func endedCtx(w *leaseWorld) {
 	l, s := w.open()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -191,12 +190,8 @@ func endedCtx(w *leaseWorld) {
 
 func ctxEndsWhileWaiting(w *leaseWorld) {
 	first, _ := w.holder()
-	middle, ms := w.open()
-	a := w.begin(middle)
-	w.keepsWaiting(a, ms, "the one in the middle")
-	last, ls := w.open()
-	b := w.begin(last)
-	w.keepsWaiting(b, ls, "the last")
+	a, _ := w.waiter("the one in the middle")
+	b, ls := w.waiter("the last")
 	a.cancel()
 	w.Eventually("Lock returns when its ctx has ended", func() bool { return stage.IsClosed(a.done) })
 	require.ErrorIs(w, a.err, context.Canceled)
@@ -230,7 +225,7 @@ func ctxEndsInSilence(w *leaseWorld) {
 			break
 		}
 	}
-	time.Sleep(stage.Patience) // what goes on in the background has ended by now
+	w.Rest()
 	w.NothingLeft()
 }
 
@@ -238,7 +233,7 @@ func lateCreate(w *leaseWorld) {
 	for _, damage := range damages[:3] { // held, lost, reply lost
 		l, s := w.open()
 		w.release(w.gets(w.begin(l), "the first holder, which makes the parent,"), "it")
-		f := damage.inject(w.Stage, s, 1)
+		f := damage.fault(w.Server, nth(s, 1))
 		a := w.begin(l)
 		w.Hit(f, "the create is sent")
 		a.cancel()
@@ -261,7 +256,7 @@ func tryLockInSilence(w *leaseWorld) {
 	require.ErrorIs(w, err, context.DeadlineExceeded)
 	require.Equal(w, time.Second, time.Since(began))
 	held.Release()
-	time.Sleep(stage.Patience) // what goes on in the background has ended by now
+	w.Rest()
 	w.NothingLeft()
 }
 
@@ -285,11 +280,9 @@ func unlockInSilence(w *leaseWorld) {
 func cancelledAtOnce(w *leaseWorld) {
 	first, fs := w.holder()
 	for range 20 {
-		l, s := w.open()
-		a := w.begin(l)
-		w.keepsWaiting(a, s, "the waiter")
+		a, _ := w.waiter("the waiter")
 		// The reply to the holder's delete is kept back, the events are not.
-		held := w.Server.HoldReply(func(r zkserver.Request) bool { return r.Session == fs.ID && r.Op == jute.OpDelete })
+		held := w.Server.HoldReply(stage.Sent(fs, jute.OpDelete))
 		go first.Unlock(context.Background())
 		w.Hit(held, "the request is sent")
 		a.cancel()
@@ -308,10 +301,9 @@ func cancelledAtOnce(w *leaseWorld) {
 }
 
 func lostCreate(w *leaseWorld) {
-	first, _ := w.holder()
-	w.release(first, "the first holder, which makes the parent,")
+	w.parent()
 	l, s := w.open()
-	lost := w.Server.LoseReply(func(r zkserver.Request) bool { return r.Session == s.ID && stage.CreatesNode(r.Op) })
+	lost := w.Server.LoseReply(stage.Creates(s))
 	lease := w.gets(w.begin(l), "the contender that never got the reply to its create")
 	require.NotEmpty(w, lost.Hit())
 	require.Len(w, w.Nodes(), 1, "the reply to create was lost, and there are two nodes: the second waits for the first, which nothing deletes")
@@ -322,7 +314,7 @@ func lostCreate(w *leaseWorld) {
 func searchAfterSync(w *leaseWorld) {
 	first, _ := w.holder()
 	l, s := w.open()
-	w.Server.LoseReply(func(r zkserver.Request) bool { return r.Session == s.ID && stage.CreatesNode(r.Op) })
+	w.Server.LoseReply(stage.Creates(s))
 	a := w.begin(l)
 	w.keepsWaiting(a, s, "the contender that never got the reply to its create")
 	ops := stage.RequestsOf(s)
@@ -336,12 +328,11 @@ func searchAfterSync(w *leaseWorld) {
 // foreignCopy puts a node of another session, with the same data, in the place
 // of the one that a lost create has made.
 func foreignCopy(w *leaseWorld) {
-	first, _ := w.holder()
-	w.release(first, "the first holder, which makes the parent,")
+	w.parent()
 	l, s := w.open()
 	admin := w.Session()
-	w.Server.LoseReply(func(r zkserver.Request) bool { return r.Session == s.ID && stage.CreatesNode(r.Op) })
-	held := w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == jute.OpGetChildren2 })
+	w.Server.LoseReply(stage.Creates(s))
+	held := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
 	a := w.begin(l)
 	if !w.Meets(held, s, "the contender that never got the reply to its create looks for its node") {
 		w.Fatal("the contender that never got the reply to its create does not look for its node")
@@ -385,7 +376,7 @@ func unlockAfterParentAnew(w *leaseWorld) {
 // next holder has a node of the same name.
 func unlockWhileCutOff(w *leaseWorld) {
 	lease, s := w.holder(w.Ordinary())
-	back := w.Server.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == s.ID })
+	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	require.True(w, w.Server.Cut(s.ID))
 	w.Hit(back, "the holder's client connects again")
 	unlocked := make(chan error, 1)
@@ -405,10 +396,9 @@ func unlockWhileCutOff(w *leaseWorld) {
 }
 
 func createInTheNextSession(w *leaseWorld) {
-	first, _ := w.holder()
-	w.release(first, "the first holder, which makes the parent,")
+	w.parent()
 	l, s := w.open(w.Ordinary())
-	back := w.Server.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == s.ID })
+	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	require.True(w, w.Server.Cut(s.ID))
 	w.Hit(back, "the client connects again")
 	a := w.begin(l)
@@ -443,7 +433,7 @@ func cutOff(w *leaseWorld) {
 		next, _ := w.open()
 		a := w.begin(next)
 		time.Sleep(quiet) // the time since the holder's last request
-		end := w.silence(s)
+		back := w.CutOff(w.Server.Hold, s)
 		began := time.Now()
 		w.lost(lease, "the holder has been cut off for longer than its session")
 		require.LessOrEqual(w, time.Since(began), 10*time.Second, "Lost closes later than the session timeout")
@@ -452,10 +442,10 @@ func cutOff(w *leaseWorld) {
 		began = time.Now()
 		require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
 		require.Less(w, time.Since(began), time.Second, "the lease is lost, and Unlock waits for the server")
-		end()
+		back()
 		w.Eventually("the queue is empty", func() bool { return len(w.Nodes()) == 0 })
 	}
-	time.Sleep(stage.Patience) // what goes on in the background has ended by now
+	w.Rest()
 	w.NothingLeft()
 }
 
@@ -468,15 +458,15 @@ func lateAnswer(w *leaseWorld) {
 	a := w.begin(next)
 	late := w.Server.HoldReply(func(r zkserver.Request) bool { return r.Session == s.ID && !stage.ByClient(r.Op) })
 	w.Hit(late, "the holder sends a request")
-	end := w.silence(s)
+	back := w.CutOff(w.Server.Hold, s)
 	time.Sleep(6 * time.Second)
 	late.Release()
 	w.lost(lease, "the holder has been cut off for longer than its session")
 	require.False(w, stage.IsClosed(a.done), "the next one has got the lock before the Lost of the holder was closed: two holders; count the session timeout from when the request was sent, not from when its answer arrives")
 	w.release(w.gets(a, "the next one, when the session has expired"), "it")
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
-	end()
-	time.Sleep(stage.Patience) // what goes on in the background has ended by now
+	back()
+	w.Rest()
 	w.NothingLeft()
 }
 
@@ -519,9 +509,7 @@ func deletedLease(w *leaseWorld) {
 	nodes := w.Nodes() // the same name, unless names have ids
 	w.lost(lease, "the holder's node was deleted")
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
-	if w.Server != nil {
-		time.Sleep(stage.Patience) // for a delete in the background
-	}
+	w.Rest() // for a delete in the background
 	require.Equal(w, nodes, w.Nodes(), "the node of a holder that has lost its own has gone: that of the next holder, which has the same name")
 	w.release(next, "the next holder")
 	w.NothingLeft()

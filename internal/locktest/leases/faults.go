@@ -147,26 +147,18 @@ var situations = []situation{
 
 // A damage is a fault of a request.
 type damage struct {
-	name   string
-	inject func(w *stage.Stage, s *stage.Session, n int) *zkserver.Fault
-	breaks bool                                   // the connection, and nothing else
-	then   func(w *stage.Stage, s *stage.Session) // before the held request goes on
+	name    string
+	fault   func(srv *zkserver.Server, when func(zkserver.Request) bool) *zkserver.Fault
+	breaks  bool // the connection, and nothing else
+	expires bool // the session does, before the held request goes on
 }
 
 var damages = []damage{
-	{name: "is held for a while", inject: func(w *stage.Stage, s *stage.Session, n int) *zkserver.Fault { return w.Server.Hold(nth(s, n)) }},
-	{name: "is lost", inject: func(w *stage.Stage, s *stage.Session, n int) *zkserver.Fault { return w.Server.LoseRequest(nth(s, n)) }, breaks: true},
-	{name: "loses its reply", inject: func(w *stage.Stage, s *stage.Session, n int) *zkserver.Fault { return w.Server.LoseReply(nth(s, n)) }, breaks: true},
-	{
-		name:   "comes after the session has expired",
-		inject: func(w *stage.Stage, s *stage.Session, n int) *zkserver.Fault { return w.Server.Hold(nth(s, n)) },
-		then:   func(w *stage.Stage, s *stage.Session) { w.Server.Expire(s.ID) },
-	},
-	{
-		name:   "is followed by the session's expiry",
-		inject: func(w *stage.Stage, s *stage.Session, n int) *zkserver.Fault { return w.Server.HoldReply(nth(s, n)) },
-		then:   func(w *stage.Stage, s *stage.Session) { w.Server.Expire(s.ID) },
-	},
+	{name: "is held for a while", fault: (*zkserver.Server).Hold},
+	{name: "is lost", fault: (*zkserver.Server).LoseRequest, breaks: true},
+	{name: "loses its reply", fault: (*zkserver.Server).LoseReply, breaks: true},
+	{name: "comes after the session has expired", fault: (*zkserver.Server).Hold, expires: true},
+	{name: "is followed by the session's expiry", fault: (*zkserver.Server).HoldReply, expires: true},
 }
 
 // nth is true of the n-th request from now on that the lock of a client makes,
@@ -279,7 +271,7 @@ func (c faultCase) strike(w *stage.Stage, ours *stage.Session, end func()) (stop
 	var faults sync.WaitGroup
 	for i, f := range c.Faults {
 		damage := damages[f.Damage]
-		met := damage.inject(w, ours, f.N+1)
+		met := damage.fault(w.Server, nth(ours, f.N+1))
 		faults.Go(func() {
 			defer met.Release()
 			select {
@@ -292,8 +284,8 @@ func (c faultCase) strike(w *stage.Stage, ours *stage.Session, end func()) (stop
 				end()
 				time.Sleep(10 * time.Millisecond) // time to return, while the request is still held
 			}
-			if damage.then != nil {
-				damage.then(w, ours)
+			if damage.expires {
+				w.Server.Expire(ours.ID)
 			}
 		})
 	}
@@ -327,7 +319,7 @@ func (c faultCase) contend(ctx context.Context, w *stage.Stage, seen *exclusionC
 		return
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return
-	case subject.Level == stage.Basic && (!seen.alive(s) || c.losesCreate(stage.RequestsOf(s)[already:])):
+	case subject.Level == stage.Basic && (!seen.lives(s.ID) || c.losesCreate(stage.RequestsOf(s)[already:])):
 		return
 	default:
 		w.Errorf("Lock fails, and not because ctx has ended: %v", err)
@@ -341,7 +333,7 @@ func (c faultCase) contend(ctx context.Context, w *stage.Stage, seen *exclusionC
 	switch {
 	case lost && !errors.Is(err, subject.ErrLost):
 		w.Errorf("the lease is lost, and its Unlock says: %v", err)
-	case err == nil, errors.Is(err, subject.ErrLost) && (seen.broken || !seen.alive(s)):
+	case err == nil, errors.Is(err, subject.ErrLost) && (seen.broken || !seen.lives(s.ID)):
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 	default:
 		w.Errorf("Unlock fails: %v", err)
@@ -360,8 +352,7 @@ type exclusionChecker struct {
 
 type holding struct {
 	name    string
-	session *stage.Session
-	id      int64 // of the session
+	session int64
 	lease   Lease
 }
 
@@ -371,7 +362,7 @@ type holding struct {
 func (v *exclusionChecker) in(name string, s *stage.Session, lease Lease) (out func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	me := &holding{name, s, s.SessionID(), lease}
+	me := &holding{name, s.SessionID(), lease}
 	if !v.valid(me) {
 		return func() {}
 	}
@@ -393,13 +384,11 @@ func (v *exclusionChecker) in(name string, s *stage.Session, lease Lease) (out f
 }
 
 func (v *exclusionChecker) valid(s *holding) bool {
-	return !stage.IsClosed(s.lease.Lost()) &&
-		slices.ContainsFunc(v.w.Server.Sessions(), func(live zkserver.Session) bool { return live.ID == s.id })
+	return !stage.IsClosed(s.lease.Lost()) && v.lives(s.session)
 }
 
-// alive reports whether a client still has the session with which it began.
-func (v *exclusionChecker) alive(s *stage.Session) bool {
-	return slices.ContainsFunc(v.w.Server.Sessions(), func(live zkserver.Session) bool { return live.ID == s.ID })
+func (v *exclusionChecker) lives(session int64) bool {
+	return slices.ContainsFunc(v.w.Server.Sessions(), func(live zkserver.Session) bool { return live.ID == session })
 }
 
 // An otherContender has no faults of its own; one of the same session as ours
@@ -431,7 +420,7 @@ func (v *exclusionChecker) join(name string, s *stage.Session, l Lock, subject S
 		<-let
 		out()
 		v.w.Call("Unlock of "+name, func() { err = lease.Unlock(context.Background()) })
-		if err != nil && v.alive(s) && !(v.broken && errors.Is(err, subject.ErrLost)) {
+		if err != nil && v.lives(s.ID) && !(v.broken && errors.Is(err, subject.ErrLost)) {
 			v.w.Errorf("Unlock of %s fails: %v", name, err)
 		}
 	}()

@@ -29,8 +29,7 @@ func tokensGrow(w *leaseWorld) {
 }
 
 func wrap(w *leaseWorld) {
-	lease, _ := w.holder()
-	w.release(lease, "the first holder, which makes the parent,")
+	w.parent()
 	require.True(w, w.Server.SetSequence(w.Path, 1<<31-4))
 	var attempts []*attempt
 	var sessions []*stage.Session
@@ -62,22 +61,26 @@ func wrap(w *leaseWorld) {
 	w.NothingLeft()
 }
 
+// curators makes the node of a contender of Curator's, as zk.Lock makes it, too.
+func (w *leaseWorld) curators() (goes func()) {
+	w.Helper()
+	admin := w.Session()
+	node, err := admin.Create(w.Path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	require.NoError(w, err)
+	return func() { require.NoError(w, admin.Delete(node, -1)) }
+}
+
 func curatorName(w *leaseWorld) {
 	lease, s := w.holder()
-	admin := w.Session()
-	// As Curator and zk.Lock make it.
-	theirs, err := admin.Create(w.Path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-	require.NoError(w, err)
-	l, ls := w.open()
-	a := w.begin(l)
-	w.keepsWaiting(a, ls, "the contender after one of Curator's")
+	goes := w.curators()
+	a, ls := w.waiter("the contender after one of Curator's")
 	neighbour, _ := w.open(s)
 	b := w.begin(neighbour)
 	w.release(lease, "the holder")
 	time.Sleep(time.Second) // for a contender to get in by mistake: no event says that none does
 	w.keepsWaiting(a, ls, "the contender after one of Curator's")
 	require.False(w, stage.IsClosed(b.done), "the contender after one of Curator's has got the lock: two holders")
-	require.NoError(w, admin.Delete(theirs, -1))
+	goes()
 	w.release(w.gets(a, "the contender after one of Curator's that has gone"), "it")
 	w.release(w.gets(b, "the last"), "it")
 	w.NothingLeft()
@@ -87,15 +90,11 @@ func curatorName(w *leaseWorld) {
 // number counts.
 func curatorComesLater(w *leaseWorld) {
 	lease, _ := w.holder()
-	l, s := w.open()
-	a := w.begin(l)
-	w.keepsWaiting(a, s, "the waiter")
-	admin := w.Session()
-	theirs, err := admin.Create(w.Path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-	require.NoError(w, err)
+	a, _ := w.waiter("the waiter")
+	goes := w.curators()
 	w.release(lease, "the holder")
 	w.release(w.gets(a, "the contender before one of Curator's"), "it")
-	require.NoError(w, admin.Delete(theirs, -1))
+	goes()
 	w.NothingLeft()
 }
 
@@ -107,9 +106,7 @@ func zkLock(w *leaseWorld) {
 	go func() { locked <- theirs.Lock() }()
 	w.Waits(locked, s, "zk.Lock")
 	require.Empty(w, locked, "zk.Lock has got the lock while our contender holds it: two holders")
-	l, ls := w.open()
-	a := w.begin(l)
-	w.keepsWaiting(a, ls, "our second contender, which comes after zk.Lock,")
+	a, ls := w.waiter("our second contender, which comes after zk.Lock,")
 	w.release(lease, "our first contender")
 	w.Holds(locked, "zk.Lock")
 	w.keepsWaiting(a, ls, "our second contender, which comes after zk.Lock,")
@@ -182,11 +179,10 @@ func noContainers(w *leaseWorld) {
 
 // parentGoes takes the parent away before each create.
 func parentGoes(w *leaseWorld) {
-	lease, _ := w.holder()
-	w.release(lease, "the first holder, which makes the parent,")
+	w.parent()
 	l, s := w.open()
 	for range 3 {
-		held := w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && stage.CreatesNode(r.Op) })
+		held := w.Server.Hold(stage.Creates(s))
 		a := w.begin(l)
 		w.Hit(held, "the request is sent")
 		require.NoError(w, w.Session().Delete(w.Path, -1))

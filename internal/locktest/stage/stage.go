@@ -163,6 +163,10 @@ type Session struct {
 	ID  int64
 }
 
+// Sleeps reports whether the lock of the session sleeps on a watch: it has set one, and
+// each of its requests is answered.
+func (s *Session) Sleeps() bool { return s.Tap.Armed() > 0 && s.Tap.Pending() == 0 }
+
 // Session opens a session that ends with the test.
 func (w *Stage) Session() *Session {
 	w.Helper()
@@ -248,13 +252,11 @@ func (w *Stage) Waits(ch <-chan error, s *Session, name string) {
 	w.Helper()
 	before := s.Tap.Counts().Total()
 	w.WaitUntil(name+" waits on a watch", func() bool {
-		select {
-		case err := <-ch:
-			require.NoError(w, err, "%s must wait, and Lock fails", name)
+		if len(ch) > 0 {
+			require.NoError(w, <-ch, "%s must wait, and Lock fails", name)
 			w.Fatalf("%s has got the lock while another contender holds it: two holders", name)
-		default:
 		}
-		return s.Tap.Armed() > 0 && s.Tap.Pending() == 0
+		return s.Sleeps()
 	}, func() string {
 		if n := s.Tap.Counts().Total() - before; n > 5 {
 			return fmt.Sprintf("%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, Patience)
@@ -381,6 +383,16 @@ func (w *Stage) Nodes() []string {
 	return children
 }
 
+// NodesOf lists the ephemeral nodes of a session, which the embedded server knows.
+func (w *Stage) NodesOf(s *Session) []string {
+	for _, live := range w.Server.Sessions() {
+		if live.ID == s.ID {
+			return live.Ephemerals
+		}
+	}
+	return nil
+}
+
 // NothingLeft fails if the lock has left a node. Watches that are left cost
 // something and block nobody: noWatches looks for them.
 func (w *Stage) NothingLeft() {
@@ -438,12 +450,8 @@ func (w *Stage) GoesOn(n int) bool {
 func (w *Stage) Meets(f *zkserver.Fault, s *Session, what string) (met bool) {
 	w.Helper()
 	w.Eventually(what, func() bool {
-		select {
-		case <-f.Hit():
-			met = true
-		default:
-		}
-		return met || s.Tap.Armed() > 0 && s.Tap.Pending() == 0
+		met = len(f.Hit()) > 0
+		return met || s.Sleeps()
 	})
 	return met
 }
@@ -456,11 +464,30 @@ func (w *Stage) Goes(s *Session) {
 		s.Close()
 		return
 	}
-	const tries = 200 // one fault holds one handshake
-	for range tries {
-		w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && r.Op == jute.OpConnect })
-	}
+	w.CutOff(w.Server.Hold, s, jute.OpConnect)
 	require.True(w, w.Server.Expire(s.ID))
+}
+
+// CutOff has a fault meet what the client of a session sends, on this connection and on
+// those after it, until back is called: all of it, or requests of these kinds.
+func (w *Stage) CutOff(fault func(func(zkserver.Request) bool) *zkserver.Fault, s *Session, ops ...jute.Op) (back func()) {
+	const connections = 500 // a fault meets one request; a connection that is held sends no other
+	var faults []*zkserver.Fault
+	for range connections {
+		faults = append(faults, fault(Sent(s, ops...)))
+	}
+	return func() {
+		for _, f := range faults {
+			f.Release()
+		}
+	}
+}
+
+// Rest lets what a lock does in the background come to its end, on the embedded server.
+func (w *Stage) Rest() {
+	if w.Server != nil {
+		time.Sleep(Patience)
+	}
 }
 
 // NoGoroutines fails if a goroutine of the lock is left though its client has been
@@ -485,12 +512,8 @@ func (w *Stage) Parent() {
 
 // LastRequest is the kind of the n-th request of a session.
 func LastRequest(s *Session, n int) jute.Op {
-	for _, e := range s.Tap.Log() {
-		if e.Kind == wiretap.Request && !ByClient(e.Op) {
-			if n--; n == 0 {
-				return e.Op
-			}
-		}
+	if sent := RequestsOf(s); n <= len(sent) {
+		return sent[n-1]
 	}
 	return jute.OpError
 }
@@ -514,11 +537,26 @@ func Number(s *Session, n int) func(zkserver.Request) bool {
 	}
 }
 
-// RequestsOf lists the requests of a session's lock.
-func RequestsOf(s *Session) (ops []jute.Op) {
-	for _, e := range s.Tap.Log() {
-		if e.Kind == wiretap.Request && !ByClient(e.Op) {
-			ops = append(ops, e.Op)
+// Sent is true of the requests of these kinds in a session; of all, if there are none. A
+// fault meets the first.
+func Sent(s *Session, ops ...jute.Op) func(zkserver.Request) bool {
+	return func(r zkserver.Request) bool {
+		return r.Session == s.ID && (len(ops) == 0 || slices.Contains(ops, r.Op))
+	}
+}
+
+// Creates is true of the requests that create a node in a session.
+func Creates(s *Session) func(zkserver.Request) bool {
+	return func(r zkserver.Request) bool { return r.Session == s.ID && CreatesNode(r.Op) }
+}
+
+// RequestsOf lists the requests of the locks of some sessions.
+func RequestsOf(sessions ...*Session) (ops []jute.Op) {
+	for _, s := range sessions {
+		for _, e := range s.Tap.Log() {
+			if e.Kind == wiretap.Request && !ByClient(e.Op) {
+				ops = append(ops, e.Op)
+			}
 		}
 	}
 	return ops

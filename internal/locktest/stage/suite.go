@@ -1,7 +1,6 @@
 package stage
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -38,17 +37,6 @@ const (
 	Basic
 )
 
-// String returns "full" or "basic".
-func (l Level) String() string {
-	switch l {
-	case Full:
-		return "full"
-	case Basic:
-		return "basic"
-	}
-	return fmt.Sprintf("Level(%d)", int(l))
-}
-
 // A Suite is a list of cases for a kind of lock.
 type Suite interface{ Plan() Plan }
 
@@ -75,6 +63,14 @@ type Plan struct {
 	Names   []string
 	Groups  map[string]Group
 	run     map[string]func(c *judge.Case)
+}
+
+// Needs is the plan of a subject that may lack a function.
+func (p Plan) Needs(there bool, missing string) Plan {
+	if !there {
+		p.Missing = missing
+	}
+	return p
 }
 
 // Add adds a case that makes its world itself.
@@ -117,13 +113,6 @@ func WithoutParents[W any](cases []TestCase[W]) []TestCase[W] {
 		cases[i].Bare = true
 	}
 	return cases
-}
-
-// RunSuite runs the cases of a suite as subtests, in a process of their own.
-func RunSuite(t *testing.T, s Suite) {
-	t.Helper()
-	p := s.Plan()
-	p.Judge(t).RunAll(p.Names)
 }
 
 // Judge returns a judge of the cases, nil in the process that has run them.

@@ -3,13 +3,13 @@ package rwlock
 import (
 	"context"
 	"errors"
-	"math"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/exploretest"
+	"example.com/zklock/internal/explore/steps"
 )
 
 // explored shows one contender to the explorer, with a TryLock that the exercise
@@ -52,16 +52,6 @@ func TestExplore(t *testing.T) {
 		Requests:  func(n int) int { return 5*n - 2 },
 		Events:    func(n int) int { return n - 1 },
 		Queue:     true,
-		Known: []explore.Known{{
-			Name: "the reply to create is lost, and the node stays until the session ends",
-			Match: func(v explore.Violation, f explore.Facts) bool {
-				return f.OrphanCreate && (v.Kind == explore.Hang || v.Kind == explore.NodeLeft)
-			},
-		}, {
-			Name: "the numbers pass 2³¹-1, and then the names do not sort by number",
-			Match: func(v explore.Violation, f explore.Facts) bool {
-				return f.World.Sequence == math.MaxInt32
-			},
-		}},
+		Known:     []explore.Known{steps.LostReply, steps.Wrap},
 	})
 }
