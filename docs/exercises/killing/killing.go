@@ -90,7 +90,7 @@ var tenMutants = []mutant{
 	},
 	{
 		"a contender waits for itself", broken.CreatesAgain,
-		"\t\tif err != nil {\n\t\t\treturn \"\", fmt.Errorf(\"predecessor: lock ", "\t\tif errors.Is(err, zk.ErrConnectionClosed) {\n\t\t\tcontinue\n\t\t}\n\t\tif err != nil {\n\t\t\treturn \"\", fmt.Errorf(\"predecessor: lock ",
+		"\t\tif err != nil {\n\t\t\treturn \"\", fmt.Errorf(\"predecessor: lock ", "\t\tif errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) {\n\t\t\tcontinue\n\t\t}\n\t\tif err != nil {\n\t\t\treturn \"\", fmt.Errorf(\"predecessor: lock ",
 	},
 	{
 		"a Lock that has failed blocks the queue", broken.BrokenIsExpired,

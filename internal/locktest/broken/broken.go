@@ -274,7 +274,7 @@ func (l *Lock) enqueue() (node string, err error) {
 				continue
 			}
 		}
-		if l.bug == CreatesAgain && errors.Is(err, zk.ErrConnectionClosed) {
+		if l.bug == CreatesAgain && (errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer)) {
 			continue
 		}
 		if err != nil && l.bug != "the error names nothing" {
