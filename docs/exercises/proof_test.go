@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/language"
@@ -297,7 +298,7 @@ func TestWrongAttemptsGetTheirMessage(t *testing.T) {
 			require.True(t, ok)
 			f := first(t, written(t, e, program))
 			t.Logf("%s: %s: %s", name, f.Case, firstLines(f.Words, 1))
-			require.Contains(t, f.Words, says, "the case %q", f.Case)
+			require.Contains(t, f.Words, says, "%s, line 1, and the case %q", file, f.Case)
 			require.NotRegexp(t, regexp.MustCompile(`\.go:\d+ <`), f.Words, "places in the grader mean nothing to a student")
 		})
 	}
@@ -311,6 +312,29 @@ func TestWrongAttemptsGetTheirMessage(t *testing.T) {
 // TestTheTranscriptOfThePage plays what README.md and its Chinese edition show. How many
 // cases pass is left out: after a failure some depend on the order in which packets
 // arrive.
+// TestWhatAWrongAttemptGetsIsSaid: some message has the words. One that has others now is
+// found here, at once.
+func TestWhatAWrongAttemptGetsIsSaid(t *testing.T) {
+	var said []string // the messages, without what is put into them
+	for message := range book.Table() {
+		said = append(said, chinese.Verb.Split(message, -1)...)
+	}
+	quotes := func(words string) bool {
+		return slices.ContainsFunc(said, func(part string) bool {
+			return strings.Contains(part, words) || len(strings.Fields(part)) > 2 && strings.Contains(words, strings.TrimSpace(part))
+		})
+	}
+	require.True(t, quotes("TryLock has returned false and has left a node behind"))
+	require.False(t, quotes("TryLock has returned false and has left its node there"))
+	files, err := filepath.Glob("testdata/wrong/*.txt")
+	require.NoError(t, err)
+	for _, file := range files {
+		says, _, _ := strings.Cut(text(t, file), "\n")
+		_, says, _ = strings.Cut(says, " says: ")
+		assert.True(t, quotes(says), "%s, line 1: no message says %q", file, says)
+	}
+}
+
 func TestTheTranscriptOfThePage(t *testing.T) {
 	heavy(t)
 	root := rootOf(t)
