@@ -59,14 +59,14 @@ func TestTheStepsOfAScheduleAreTranslated(t *testing.T) {
 	const english = `two holders: B and C hold the lock at once, in this schedule:
    1. C: request      getData lock-0000000001 and watch
    2. A: expire       A is cut off until its session has expired; getChildren2 lock: the request is lost
-                      C gets the event deleted of lock-0000000001; C holds the lock
+                      C gets the event deleted of lock-0000000001; C gets an error: naive: not written yet
    3. a day passes
                       A known: holder outlives its session: A has not noticed that it has lost the lock, and B holds it
       client: request getChildren2 lock: lock-0000000000; B holds the lock`
 	require.Equal(t, `两个持有者：B 和 C 同时持有锁。调度如下：
    1. C: request      getData lock-0000000001，并设置监听
    2. A: expire       A 断线，直到会话过期；getChildren2 lock：请求丢失
-                      C 收到 lock-0000000001 的 deleted 事件；C 持有锁
+                      C 收到 lock-0000000001 的 deleted 事件；C 得到错误：naive：尚未编写
    3. a day passes
                       A（已知）：会话已结束，仍以为持有锁：A 仍以为自己持有锁，实际的持有者却是 B
       client: request getChildren2 lock: lock-0000000000；B 持有锁`, chinese.Messages.Text(english))

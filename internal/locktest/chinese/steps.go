@@ -88,6 +88,8 @@ var steps = New(joined(happenings, map[string]string{
 	"%s: node exists":            "%s：节点已存在",
 	"%s: session expired":        "%s：会话已过期",
 	"%s gets the event %s of %s": "%[1]s 收到 %[3]s 的 %[2]s 事件",
+	"%s gets an error: %s":       "%s 得到错误：%s", // an error may be a sentence of its own
+	"%s cannot unlock: %s":       "%s 释放锁失败：%s",
 	"%s Unlock fails, too: %s":   "%s 的 Unlock 也失败：%s",
 	"%s its ctx ends":            "%s 的 ctx 结束",
 	"%s gets no more requests through, until its session has expired": "在会话过期之前，%s 的请求都发不出去",
