@@ -8,4 +8,7 @@ import (
 )
 
 // TestExplore plays every schedule within bounds; docs/explorer.md says how.
-func TestExplore(t *testing.T) { exploretest.Test(t, steps.Zklock()) }
+func TestExplore(t *testing.T) {
+	t.Parallel()
+	exploretest.Test(t, steps.Zklock())
+}

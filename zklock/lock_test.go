@@ -66,6 +66,7 @@ func (c *contender) Unlock() error {
 }
 
 func TestLock(t *testing.T) {
+	t.Parallel() // its cases run in a process of their own
 	locktest.Run(t, locktest.Subject{
 		New: func(conn *zk.Conn, path string) locktest.Lock {
 			m, err := zklock.New(conn, path, zklock.WithSessionTimeout(10*time.Second))
@@ -104,6 +105,12 @@ func (o ownedLock) TryLock(ctx context.Context) (locktest.Lease, error) {
 	return o.mutex.TryLock(ctx, o.owner)
 }
 
-func TestFaults(t *testing.T) { locktest.RunFaults(t, leases) }
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	locktest.RunFaults(t, leases)
+}
 
-func TestLeases(t *testing.T) { locktest.Run(t, leases) }
+func TestLeases(t *testing.T) {
+	t.Parallel()
+	locktest.Run(t, leases)
+}
