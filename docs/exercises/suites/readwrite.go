@@ -295,7 +295,7 @@ func writerAlone(w *readWrite) {
 		if !reads {
 			counted++
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // so that one that comes in meets this one
 		inside.Add(-weight)
 		if err := l.Unlock(); err != nil {
 			return err
