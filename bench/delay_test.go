@@ -20,7 +20,7 @@ func line(t *testing.T) (client, server net.Conn) {
 	client = delayed(near, rtt)
 	t.Cleanup(func() {
 		client.Close()
-		time.Sleep(rtt) // of virtual time
+		time.Sleep(rtt) // in virtual time: what is on its way arrives, and its goroutines end
 	})
 	return client, server
 }

@@ -93,7 +93,9 @@ type yieldingLock struct {
 }
 
 func (l *yieldingLock) Lock(ctx context.Context) error {
-	time.Sleep(200 * time.Millisecond) // after the last contender has given up in a trial that waits for no request
+	// Longer than a trial takes that does not wait until each contender has asked: by then
+	// all that give up have done so, and it misses the bug.
+	time.Sleep(200 * time.Millisecond)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -153,12 +153,12 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 // A job is an attempt that is to be graded.
 type job struct{ dir, student string }
 
-// gradeEach grades at most so many attempts at the same time. If ctx ends, some are not
-// graded.
-func (a *app) gradeEach(ctx context.Context, todo []job, most int, class *class) []row {
+// gradeEach grades the attempts, up to jobs of them at the same time, and returns a row of
+// each. If ctx ends, the rows of those that are left are empty.
+func (a *app) gradeEach(ctx context.Context, todo []job, jobs int, class *class) []row {
 	rows := make([]row, len(todo))
 	var graded atomic.Int64
-	atOnce(most, len(todo), func(i int) {
+	atOnce(jobs, len(todo), func(i int) {
 		if ctx.Err() != nil {
 			return
 		}

@@ -72,9 +72,10 @@ func (a *app) states(ctx context.Context) ([]exerciseState, error) {
 	return list, ctx.Err()
 }
 
-// atOnce calls f for each of n things, at most so many of them at the same time.
-func atOnce(most, n int, f func(i int)) {
-	free := make(chan bool, most)
+// atOnce calls f with each number below n. The calls run side by side, up to jobs of
+// them at the same time.
+func atOnce(jobs, n int, f func(i int)) {
+	free := make(chan bool, jobs)
 	var wait sync.WaitGroup
 	for i := range n {
 		free <- true

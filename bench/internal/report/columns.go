@@ -113,7 +113,7 @@ func aligned(cells []string, widths []int, gap string) []string {
 		first, span := columnOf(i, len(cells), len(widths))
 		width := fullWidth(widths[first:first+span], gap)
 		if len(cell) > width {
-			return append(out, cell) // there is no room for what comes after it
+			return append(out, cell) // the cells behind it would not be in their columns
 		}
 		if first == 0 || span > 1 {
 			width = -width // to the left

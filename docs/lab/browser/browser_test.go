@@ -117,7 +117,8 @@ func open(t *testing.T, address string) *tab {
 	return openAt(t, "file://"+file+address, 1200, 900)
 }
 
-// needBrowser skips a test if nothing can open the page. In CI that is an error: see TestMain.
+// needBrowser skips a test where no browser is installed. In CI, which installs one, run
+// fails before.
 func needBrowser(t *testing.T) {
 	t.Helper()
 	if browser == nil {

@@ -11,13 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Need skips a test if there is no node. In CI it fails.
+// Need skips a test where Node.js is not installed, for that is a tool of the tests
+// alone. In CI, which installs it, the test fails.
 func Need(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err == nil {
 		return
 	}
-	const text = "there is no node: apt-get install nodejs"
+	const text = "Node.js is not installed: apt-get install nodejs"
 	if os.Getenv("CI") != "" {
 		t.Fatal(text)
 	}
