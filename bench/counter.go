@@ -19,10 +19,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/bench/internal/record"
 	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/ensemble"
-	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/wiretap"
 )
 
@@ -39,7 +37,6 @@ type benchmark struct {
 	curator  *jvm           // nil: none runs
 	group    *group.Group   // nil without -join
 	arenas   map[string]arena
-	film     *film.Film // of -record
 }
 
 // connectTimeout is the time that a server that answered once may take to open a
@@ -237,20 +234,11 @@ func (b *benchmark) runLock(ctx context.Context, c contestant, l load, r report.
 	if err != nil {
 		return r, err
 	}
-	var options []wiretap.Option
-	recorded := b.cfg.record != "" && round > 0
-	if recorded {
-		options = append(options, wiretap.WithTimes())
-	}
-	tap := wiretap.New(options...)
+	tap := wiretap.New()
 	conns, err := b.connect(ctx, tap, l.sessions, n, b.cfg.rtt)
 	defer closeAll(conns)
 	if err != nil {
 		return r, err
-	}
-	var rec *record.Recording
-	if recorded {
-		rec = record.New(tap, conns, n)
 	}
 	// Only the end of its session makes a contender leave Lock. That is needed
 	// at Ctrl-C, and when a contender fails: the others may wait for it.
@@ -282,21 +270,15 @@ func (b *benchmark) runLock(ctx context.Context, c contestant, l load, r report.
 		names:   func(i int, err error) error { return fmt.Errorf("session %#x: %w", sessions[i%len(sessions)], err) },
 		expires: true,
 		sent:    func() int64 { return tap.Counts().Total() },
-		begins: func(at time.Time) {
-			before = tap.Counts()
-			rec.Begin(at)
-		},
-		report: rec.State,
-		ended:  "all sessions ended",
+		begins:  func() { before = tap.Counts() },
+		ended:   "all sessions ended",
 	}.run(ctx, abort)
 	if err != nil {
 		r.Count = o.holds()
 		return r, err
 	}
 	r.Elapsed, r.Count = o.elapsed, o.num
-	if err := b.used(&r, tap, rec, before, c.made(dir, lockPath)); err != nil {
-		return r, err
-	}
+	r.Used(tap.Counts().Since(before))
 	failed := o.failed()
 	if failed == nil {
 		failed = counter.Finish(&r)
@@ -315,21 +297,6 @@ func (b *benchmark) counter(dir string, round int) (*group.Tally, error) {
 		return nil, nil
 	}
 	return b.group.Begin(dir)
-}
-
-// used notes what has crossed the wire since the beginning, and makes the film, if
-// the run is recorded. There are the nodes that were there before.
-func (b *benchmark) used(r *report.Run, tap *wiretap.Tap, rec *record.Recording, before wiretap.Counts, there []string) (err error) {
-	used := tap.Counts()
-	if rec != nil {
-		var log []wiretap.Entry
-		log, used = rec.Log(before)
-		if b.film, err = rec.Film(r.Lock, r.Server, r.Predicted, log, there); err != nil {
-			return fmt.Errorf("-record: %w", err)
-		}
-	}
-	r.Used(used.Since(before))
-	return nil
 }
 
 // makeContenders makes n contenders that share the connections.
@@ -414,14 +381,6 @@ func (b *benchmark) freshPath(c contestant, n, round int) (dir, lockPath string,
 		made = lockPath
 	}
 	return dir, lockPath, group.Create(b.admin, made, "")
-}
-
-// made are the nodes of a run that are there before the lock is used.
-func (c contestant) made(dir, lockPath string) []string {
-	if c.queue {
-		return []string{dir, lockPath}
-	}
-	return []string{dir}
 }
 
 // nodeName is the name of the lock as part of a znode's name.

@@ -7,9 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"example.com/zklock/bench/internal/record"
 	"example.com/zklock/bench/internal/report"
-	"example.com/zklock/internal/explore/film"
 )
 
 // files are those that the results are written to. They are opened first: a
@@ -18,7 +16,7 @@ type files map[string]*os.File // by flag; nil: not asked for
 
 // outputs are the files that the flags name.
 func (cfg config) outputs() []output {
-	all := []output{{"-json", cfg.json}, {"-csv", cfg.csv}, {"-report", cfg.report}, {"-record", cfg.record}}
+	all := []output{{"-json", cfg.json}, {"-csv", cfg.csv}, {"-report", cfg.report}}
 	return slices.DeleteFunc(all, func(o output) bool { return o.name == "" })
 }
 
@@ -77,7 +75,7 @@ func (f files) close() {
 }
 
 // write writes the results to all files, and returns the first error.
-func (f files) write(cfg config, results []report.Run, recorded *film.Film) (err error) {
+func (f files) write(cfg config, results []report.Run) (err error) {
 	note := func(flag string, e error) {
 		if e != nil && err == nil {
 			err = fmt.Errorf("%s: %w", flag, e)
@@ -91,7 +89,6 @@ func (f files) write(cfg config, results []report.Run, recorded *film.Film) (err
 	}
 	to("-json", func(w io.Writer) error { return report.WriteJSON(w, results) })
 	to("-csv", func(w io.Writer) error { return report.WriteCSV(w, results) })
-	to("-record", func(w io.Writer) error { return record.Write(w, recorded) })
 	if f["-report"] == nil && cfg.svg == "" {
 		return err
 	}

@@ -30,7 +30,6 @@ type config struct {
 	csv     string
 	report  string
 	svg     string
-	record  string
 	path    string
 	join    bool
 	procs   int    // that take part; 1 unless join
@@ -96,7 +95,6 @@ func defineFlags(cfg *config) *flags {
 	fs.StringVar(&cfg.csv, "csv", "", "also write every single run to this `file`, as comma-separated values")
 	fs.StringVar(&cfg.report, "report", "", "also write a page with charts to this `file`, as HTML")
 	fs.StringVar(&cfg.svg, "svg", "", "also write the charts to files that begin with this `prefix`, as SVG")
-	fs.StringVar(&cfg.record, "record", "", "also write the run to this `file`, as a film for the lab's page; one lock, one number of goroutines, 100 at most")
 	fs.StringVar(&cfg.path, "path", "/zklock-bench", "the `znode` to work under; the benchmark removes the nodes that it makes there")
 	fs.BoolVar(&cfg.join, "join", false, "contend with other processes that are started with -join, on this machine or others; needs -zk host:port,…")
 	fs.IntVar(&cfg.procs, "procs", 2, "with -join: how `many` processes take part, all started with the same flags")
@@ -145,7 +143,7 @@ func (f *flags) parse(args []string, help io.Writer) error {
 }
 
 func (f *flags) files(cfg *config) error {
-	for _, one := range []string{"json", "csv", "report", "svg", "record"} {
+	for _, one := range []string{"json", "csv", "report", "svg"} {
 		if name := f.set.Lookup(one).Value.String(); strings.HasPrefix(name, "-") {
 			return fmt.Errorf("-%s: %q begins with a dash: it looks like a flag; a file of that name is ./%s", one, name, name)
 		}
@@ -239,8 +237,6 @@ func (f *flags) limits(cfg *config) error {
 		return fmt.Errorf("-rounds: %d is not a number of rounds: at least 1", cfg.rounds)
 	case !strings.HasPrefix(cfg.path, "/") || strings.HasSuffix(cfg.path, "/") || strings.Contains(cfg.path, "//"):
 		return fmt.Errorf("-path: %q is not the path of a znode: like /a/b, and not / itself", cfg.path)
-	case cfg.record != "":
-		return cfg.checkRecord()
 	}
 	return nil
 }
@@ -261,24 +257,6 @@ func (f *flags) joining(cfg *config) error {
 		cfg.procs = 1
 	case !f.given["limit"]:
 		cfg.limit = 0 // a limit in one process would end the run of all
-	}
-	return nil
-}
-
-// maxRecorded is how many contenders the lab's page can show.
-const maxRecorded = 100
-
-// checkRecord says why the flags make no recording.
-func (c config) checkRecord() error {
-	switch {
-	case c.join:
-		return errors.New("-record: it records only the contenders of this process, so it cannot go with -join")
-	case len(c.locks) != 1 || len(c.loads) != 1 || c.rounds != 1 || c.loads[0].times != 1:
-		return errors.New("-record: it records one run: name one lock with -locks, one number with -n, and leave -rounds and -closed at 1")
-	case c.locks[0].java || c.locks[0].other != nil || c.locks[0].unsafe != "":
-		return fmt.Errorf("-record: %s is not a lock of a Go client on ZooKeeper", c.locks[0].name)
-	case c.loads[0].n > maxRecorded:
-		return fmt.Errorf("-record: %d goroutines are more than the lab shows: lower -n to %d or less", c.loads[0].n, maxRecorded)
 	}
 	return nil
 }

@@ -182,7 +182,7 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 			report.PrintWire(stdout, b.results, width)
 		}
 	}
-	if fileErr := files.write(cfg, b.results, b.film); fileErr != nil && err == nil {
+	if fileErr := files.write(cfg, b.results); fileErr != nil && err == nil {
 		err = fileErr
 	}
 	if err = cmp.Or(err, stdout.err); err != nil {

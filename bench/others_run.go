@@ -44,7 +44,7 @@ func (b *benchmark) runOther(ctx context.Context, c contestant, r report.Run, st
 		contenders: n, times: r.Times, limit: b.cfg.limit, step: step,
 		lock:   func(ctx context.Context, i int) error { return lockers[i].Lock(ctx) },
 		unlock: func(ctx context.Context, i int) error { return lockers[i].Unlock(ctx) },
-		begins: func(time.Time) { before = a.sent() },
+		begins: func() { before = a.sent() },
 		ended:  "the end",
 	}
 	if !c.other.counts {

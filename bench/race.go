@@ -31,11 +31,9 @@ type race struct {
 	// watch, if it is not nil, runs beside the race, and may end it with an error.
 	watch func(ctx context.Context, held func() int, fail func(error))
 	// begins is called when the contenders are about to start.
-	begins func(at time.Time)
+	begins func()
 	// names, if it is not nil, says in an error which contender it is about.
 	names func(contender int, err error) error
-	// report, if it is not nil, is called with each step of a contender.
-	report func(contender int, state, says string)
 	// ended names what has ended when contenders have to return.
 	ended string
 }
@@ -90,7 +88,7 @@ func (r race) run(ctx context.Context, abort func()) (*runningRace, error) {
 		go r.watch(ctx, c.holds, c.fail)
 	}
 	c.began = time.Now()
-	r.begins(c.began)
+	r.begins()
 	close(start)
 	returned := make(chan struct{})
 	go func() {
@@ -128,21 +126,13 @@ func (c *runningRace) contend(ctx context.Context, i int) {
 // once locks and unlocks.
 func (c *runningRace) once(ctx context.Context, i int, turn *report.Turn) error {
 	turn.Arrived = time.Since(c.began)
-	c.says(i, "waits", "")
 	err := guarded("Lock", func() error { return c.lock(ctx, i) })
 	turn.Got = time.Since(c.began)
 	if err == nil {
-		c.says(i, "holds", "holds the lock")
 		err = c.hold(i, turn)
-		c.says(i, "unlocks", "unlocks")
 		err = cmp.Or(err, guarded("Unlock", func() error { return c.unlock(ctx, i) }))
 	}
-	if err != nil {
-		c.says(i, "failed", err.Error())
-		return err
-	}
-	c.says(i, "done", "has unlocked")
-	return nil
+	return err
 }
 
 // hold is the holder's work between Lock and Unlock.
@@ -209,12 +199,6 @@ func (c *runningRace) missing() error {
 	}
 	return fmt.Errorf("it hangs: %v after %s contenders have not returned from Lock or Unlock, at %d of %d",
 		returnTimeout, c.ended, c.holds(), c.all)
-}
-
-func (r race) says(contender int, state, says string) {
-	if r.report != nil {
-		r.report(contender, state, says)
-	}
 }
 
 // verdict is the fault of a race, nil if all is well. The first error is failed.

@@ -32,9 +32,6 @@ type Entry struct {
 	Err     jute.Code // of a reply
 	Path    string    // of a reply: the path made, if one was; of a multi, that of its first part
 	Watch   bool      // the request asks for a watch
-	// A create asks for a node that goes with its session.
-	Ephemeral bool
-	Time      time.Time // when the tap saw it; zero without WithTimes
 }
 
 // String is one line for people to read.
@@ -106,9 +103,6 @@ func (t *Tap) SessionTimeout(session int64) time.Duration {
 	return t.granted[session]
 }
 
-// flagEphemeral is a bit of a create's flags.
-const flagEphemeral = 1
-
 // request counts one packet to the server. It returns false if that makes no sense.
 func (c *conn) request(b []byte, _ int) bool {
 	d := jute.NewDecoder(b)
@@ -144,10 +138,6 @@ func (c *conn) request(b []byte, _ int) bool {
 	switch op {
 	case jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2:
 		e.Watch = d.Bool()
-	case jute.OpCreate, jute.OpCreate2:
-		d.Buffer() // the data
-		d.ACLs()
-		e.Ephemeral = d.Int32()&flagEphemeral != 0
 	case jute.OpSetWatches:
 		var r jute.SetWatches
 		r.Decode(d)
@@ -230,9 +220,6 @@ func (t *Tap) add(c *conn, e Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.Order, e.Conn = len(t.log), c.id
-	if t.timing {
-		e.Time = time.Now()
-	}
 	if e.Session == 0 {
 		e.Session = c.session
 	}

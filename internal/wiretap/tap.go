@@ -34,7 +34,6 @@ type Tap struct {
 	wakeUps  atomic.Int64
 	out, in  atomic.Int64 // bytes, to and from the server
 	logging  bool
-	timing   bool
 
 	mu        sync.Mutex // guards the fields below
 	dialed    int
@@ -53,9 +52,6 @@ type Option func(*Tap)
 // WithLog makes the tap keep every request, reply and event. It costs memory
 // for each, and time.
 func WithLog() Option { return func(t *Tap) { t.logging = true } }
-
-// WithTimes is WithLog, and each entry has the time at which the tap saw it.
-func WithTimes() Option { return func(t *Tap) { t.logging, t.timing = true, true } }
 
 // New returns a Tap that has seen nothing yet.
 func New(options ...Option) *Tap {

@@ -166,7 +166,7 @@ func TestTheLogTellsWhatHappenedInOrder(t *testing.T) {
 		want := []wiretap.Entry{
 			{Kind: wiretap.Request, Op: jute.OpConnect, Session: 0},
 			{Kind: wiretap.Reply, Op: jute.OpConnect, Session: id},
-			{Kind: wiretap.Request, Op: jute.OpCreate, Path: "/n-", Ephemeral: true, Xid: 1, Session: id},
+			{Kind: wiretap.Request, Op: jute.OpCreate, Path: "/n-", Xid: 1, Session: id},
 			{Kind: wiretap.Reply, Op: jute.OpCreate, Path: "/n-0000000000", Xid: 1, Zxid: 2, Session: id},
 			{Kind: wiretap.Request, Op: jute.OpGetChildren2, Path: "/", Xid: 2, Watch: true, Session: id},
 			{Kind: wiretap.Reply, Op: jute.OpGetChildren2, Path: "/", Xid: 2, Zxid: 2, Session: id},
@@ -182,37 +182,6 @@ func TestTheLogTellsWhatHappenedInOrder(t *testing.T) {
 		require.Equal(t, want, tap.Log())
 		require.Contains(t, want[9].String(), "event childrenChanged /")
 	})
-}
-
-func TestTheLogSaysWhenOnDemand(t *testing.T) {
-	for _, tc := range []struct {
-		option wiretap.Option
-		timed  bool
-	}{{wiretap.WithLog(), false}, {wiretap.WithTimes(), true}} {
-		synctest.Test(t, func(t *testing.T) {
-			srv := zkserver.Run(t)
-			tap := wiretap.New(tc.option)
-			conn, _, _ := connect(t, srv, tap)
-			before := len(tap.Log())
-			held := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpCreate })
-			began := time.Now()
-			go func() {
-				<-held.Hit()
-				time.Sleep(3 * time.Second) // of virtual time
-				held.Release()
-			}()
-			_, err := conn.Create("/a", nil, zk.FlagPersistent, world)
-			require.NoError(t, err)
-			log := tap.Log()[before:]
-			require.Len(t, log, 2)
-			if !tc.timed {
-				require.Zero(t, log[0].Time)
-				return
-			}
-			require.Zero(t, log[0].Time.Sub(began))
-			require.Equal(t, 3*time.Second, log[1].Time.Sub(began))
-		})
-	}
 }
 
 func TestWatchesAreArmedAgainAfterAReconnect(t *testing.T) {

@@ -310,8 +310,7 @@ export function whereAt(F, t) {
 // 40 s among packets of 20 ms), the clock hurries: a gap is shown as a short
 // one. Films side by side share one clock.
 export function makeClock(films) {
-  // A packet that was recorded on a near server takes microseconds.
-  let latency = films.every(F => F.film.recorded) ? 1e4 : 1e6, end = 0, total = 0;
+  let latency = 1e6, end = 0, total = 0;
   for (const F of films) { latency = Math.max(latency, F.latency); end = Math.max(end, F.end); total += F.instants.length; }
   const all = new Float64Array(total + 1);
   let n = 0;
