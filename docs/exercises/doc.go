@@ -61,7 +61,7 @@
 // sets, it builds and grades each: the stub fails, the solution passes, with the race
 // detector and in the explorer, too, each mutant fails the case that it names, each wrong
 // attempt says what it must say, and hostile attempts cost their own points only. Of the
-// mutants, the unusual solutions and the foreign attempts a third is graded, another one
-// each day, and a third of the solutions runs with the race detector; after a change to
-// a case add -exercises.all, and after a change to a stub -exercises.update.
+// unusual solutions and the foreign attempts the first of each exercise is graded; after a
+// change to a case set ZKLOCK_TESTS=long, which grades all, and after a change to a stub
+// add -exercises.update.
 package main

@@ -1,7 +1,6 @@
 package explore_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,12 +10,12 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/steps"
+	"example.com/zklock/internal/when"
 )
-
-var large = flag.Bool("explore.large", false, "compare the reduced search with the whole one where that takes a minute, too")
 
 // TestTheReductionLosesNothing compares the reduced searches with the one that
 // plays every order: all must come to the same states and find the same.
+// With ZKLOCK_TESTS=long it is compared where that takes a minute, too.
 func TestTheReductionLosesNothing(t *testing.T) {
 	compare := func(w explore.World) {
 		t.Helper()
@@ -38,7 +37,7 @@ func TestTheReductionLosesNothing(t *testing.T) {
 	}
 	for _, s := range []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor()} {
 		faults := []explore.Fault{explore.LoseRequest, explore.LoseReply, explore.Cut}
-		if *large {
+		if when.AtLength() {
 			compare(explore.World{Lock: s, Packets: true})
 			faults = append(faults, explore.Expire, explore.Stop, explore.Stall)
 		}
@@ -47,7 +46,7 @@ func TestTheReductionLosesNothing(t *testing.T) {
 		}
 	}
 	compare(explore.World{Lock: steps.Zklock()})
-	if *large {
+	if when.AtLength() {
 		for _, f := range []explore.Fault{explore.Cut, explore.LoseRequest, explore.EndContext, explore.Stop} {
 			compare(explore.World{Lock: steps.Zklock(), Kinds: []explore.Fault{f}, Faults: 1})
 		}

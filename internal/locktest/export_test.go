@@ -48,7 +48,7 @@ func FaultVerdicts(t *testing.T, s LeaseSubject) (verdicts []Verdict, stopped bo
 		return nil, false
 	}
 	defer j.Close()
-	_, stopped = leases.Series(0, func(name, about string) Verdict {
+	_, stopped = leases.Series(false, func(name, about string) Verdict {
 		v := j.AskAbout(name, about)
 		verdicts = append(verdicts, v)
 		return v

@@ -3,7 +3,6 @@ package exploretest_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -19,6 +18,7 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/exploretest"
+	"example.com/zklock/internal/when"
 )
 
 // bugs breaks one line each of a queue lock that is otherwise right, and has
@@ -274,7 +274,7 @@ func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 		for _, p := range exploretest.Plans(subject("none")) {
 			// Complete searches of three contenders take seconds; of a lock that
 			// is right, TestExplore of step 3 plays the same ones.
-			if p.Contenders == 3 && p.Seed == 0 && !*large {
+			if p.Contenders == 3 && p.Seed == 0 && !when.AtLength() {
 				continue
 			}
 			r := explore.Explore(t, p.World, p.Search)
@@ -333,15 +333,13 @@ func TestAReplayFailsWhileTheBugHappens(t *testing.T) {
 	}
 }
 
-var large = flag.Bool("explore.large", false, "compare the reduced search with the whole one under faults, too")
-
 // TestTheReductionLosesNoBug compares the reduced search with the whole one on
-// each broken lock.
+// each broken lock, with ZKLOCK_TESTS=long under faults, too.
 func TestTheReductionLosesNoBug(t *testing.T) {
 	for _, bug := range slices.Sorted(maps.Keys(bugs)) {
 		t.Run(bug, func(t *testing.T) {
 			faults := []explore.Fault{""}
-			if *large {
+			if when.AtLength() {
 				faults = append(faults, explore.LoseReply)
 			}
 			for _, f := range faults {

@@ -18,6 +18,7 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/steps"
+	"example.com/zklock/internal/when"
 )
 
 var defect = flag.String("explore.defect", "", "what zklock has been built with: the name of a defect; TestDefectsOfZklock sets it")
@@ -80,7 +81,7 @@ func oneFault(f explore.Fault) func(s explore.Subject) explore.World {
 }
 
 // TestDefectsOfZklock puts each defect into zklock, builds it with go test
-// -overlay, and lets the explorer look for it. Without -explore.large it only
+// -overlay, and lets the explorer look for it. Without ZKLOCK_TESTS=long it only
 // looks whether the lines are still there.
 func TestDefectsOfZklock(t *testing.T) {
 	root, err := filepath.Abs("../../..")
@@ -113,7 +114,7 @@ func TestDefectsOfZklock(t *testing.T) {
 				require.Equal(t, 1, strings.Count(texts[file], c.old), "%s has changed: the defect %q edits this line, which must be there once: %s", c.file, d.name, c.old)
 				texts[file] = strings.Replace(texts[file], c.old, c.new, 1)
 			}
-			if !*large {
+			if !when.AtLength() {
 				return
 			}
 			began := time.Now()

@@ -13,7 +13,7 @@ import (
 // A Row of the table in docs/explorer.md.
 type Row struct {
 	explore.World
-	Slow bool // played with -explore.large only
+	Slow bool // played with ZKLOCK_TESTS=long only
 }
 
 // Rows are the rows of a lock in the table: every schedule of two and of three

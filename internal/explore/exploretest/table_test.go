@@ -6,13 +6,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/exploretest"
 	"example.com/zklock/internal/explore/steps"
+	"example.com/zklock/internal/when"
 )
 
 // TestMain leaves the tests out where ZK names a server: the explorer brings
@@ -33,12 +33,9 @@ const (
 	head  = "| lock | contenders | choices | fault | schedules | states | result |\n|---|---|---|---|---|---|---|\n"
 )
 
-var all = flag.Bool("explore.all", false, "with -explore.large: all rows of the table that take long, and not the third that today has")
-
 // TestTableOfThePage plays the rows of the table in docs/explorer.md. Without
-// -explore.large it takes the rows that end soon, and looks for the
-// others only whether they are there. With it, it plays a third of those, another one
-// each day; with -explore.all, too, all.
+// ZKLOCK_TESTS=long it takes the rows that end soon, and looks for the others only
+// whether they are there.
 func TestTableOfThePage(t *testing.T) {
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
@@ -48,17 +45,10 @@ func TestTableOfThePage(t *testing.T) {
 	require.True(t, ok, "the table has no end")
 	lines := strings.Split(strings.TrimPrefix(strings.TrimSpace(table), head), "\n")
 	var found []string
-	slow, today := 0, time.Now().UTC().YearDay()
-	if *large && !*all && !*update {
-		t.Logf("day %d: a third of the rows that take long; -explore.all plays each", today)
-	}
 	for _, s := range []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.Timeout(), steps.Zklock()} {
 		for _, row := range exploretest.Rows(s) {
 			n := len(found)
-			if row.Slow {
-				slow++
-			}
-			if *update || !row.Slow || *large && (*all || slow%3 == today%3) {
+			if *update || !row.Slow || when.AtLength() {
 				found = append(found, row.Line(t))
 			} else {
 				require.Less(t, n, len(lines), "a row is missing")
@@ -99,7 +89,7 @@ const (
 func TestPairsOfThePage(t *testing.T) {
 	chosen := *pairs
 	switch {
-	case chosen == "" && *large:
+	case chosen == "" && when.AtLength():
 		chosen = "^(cut|expire|end ctx), end ctx$"
 	case chosen == "":
 		chosen = "^end ctx, end ctx$"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest/judge"
 	"example.com/zklock/internal/locktest/stage"
+	"example.com/zklock/internal/when"
 	"example.com/zklock/internal/zkserver"
 )
 
@@ -22,9 +22,9 @@ import (
 // with its connection, one the reply; in one the session expires before, in
 // one after it is carried out; and in each of these ctx goes on, or ends at
 // that moment. Which requests there are is recorded in a run without a fault,
-// so that the series stays complete when the lock changes. With
-// -locktest.pairs=1 each request that is sent after a fault is spoiled in turn,
-// too; with 3 a third of these pairs are played, another one each day.
+// so that the series stays complete when the lock changes. With ZKLOCK_TESTS=long
+// each request that is sent after a fault is spoiled in turn, too: some thousand
+// pairs more.
 //
 // After each: never two holders, tokens that grow, the next one gets in, and
 // no node, watch or goroutine is left. A lock of the level Basic may fail with a
@@ -44,10 +44,7 @@ func RunFaults(t *testing.T, s Subject) {
 	if j == nil {
 		return
 	}
-	if *pairs > 1 {
-		t.Logf("day %d: one pair in %d is played", today(), *pairs)
-	}
-	cases, stopped := Series(*pairs, j.Run)
+	cases, stopped := Series(when.AtLength(), j.Run)
 	if stopped {
 		t.Errorf("the fault series stops: %d cases did not end", enough)
 	}
@@ -78,9 +75,9 @@ const enough = 50
 
 // Series has the cases run one after the other. Which cases there are
 // depends on what the cases before have sent; a case that has failed has no
-// pairs. One pair in so many is played, another one each day; none if pairs is 0.
-func Series(pairs int, run func(name, about string) judge.Verdict) (cases int, stopped bool) {
-	stuck, paired := 0, 0
+// pairs.
+func Series(pairs bool, run func(name, about string) judge.Verdict) (cases int, stopped bool) {
+	stuck := 0
 	ask := func(c faultCase, name string) (sent []jute.Op) {
 		if stuck >= enough {
 			return nil
@@ -103,14 +100,11 @@ func Series(pairs int, run func(name, about string) judge.Verdict) (cases int, s
 				for _, ends := range []bool{false, true} {
 					c := faultCase{sit, []fault{{n, first}}, ends}
 					after := ask(c, c.name(requests))
-					if ends || pairs < 1 {
+					if ends || !pairs {
 						continue
 					}
 					for m := n + 1; m < len(after); m++ {
 						for second := range damages {
-							if paired++; paired%pairs != today()%pairs {
-								continue
-							}
 							c := faultCase{sit, []fault{{n, first}, {m, second}}, false}
 							ask(c, c.name(after))
 						}
@@ -121,10 +115,6 @@ func Series(pairs int, run func(name, about string) judge.Verdict) (cases int, s
 	}
 	return cases, stuck >= enough
 }
-
-var pairs = flag.Int("locktest.pairs", 0, "the fault series has pairs of faults, too, some thousand cases more: 1 for all, 3 for a third of them, another one each day")
-
-func today() int { return time.Now().UTC().YearDay() }
 
 // A situation is the state of the queue for a contender.
 type situation struct {

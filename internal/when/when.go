@@ -1,0 +1,86 @@
+// Package when says which tests run. A test that takes long, that needs a tool, or that is not for
+// the race detector or for another server says so itself, and why; no list of names does.
+//
+// The environment variable ZKLOCK_TESTS asks for more than go test plays otherwise:
+//
+//	landing  what each change must pass: .ci/run. A test whose tool is missing fails.
+//	long     all that there is, too: .ci/long
+package when
+
+import (
+	"fmt"
+	"os"
+)
+
+// T is what is needed of a *testing.T.
+type T interface {
+	Helper()
+	Skip(args ...any)
+	Fatal(args ...any)
+}
+
+const variable = "ZKLOCK_TESTS"
+
+// asked is read each time: go test then knows that a cached result depends on it.
+func asked() string {
+	switch value := os.Getenv(variable); value {
+	case "", "landing", "long":
+		return value
+	default:
+		panic(fmt.Sprintf("%s=%q: want landing or long", variable, value))
+	}
+}
+
+// AtLanding reports whether all is asked for that a change must pass.
+func AtLanding() bool { return asked() != "" }
+
+// AtLength reports whether all is asked for that there is.
+func AtLength() bool { return asked() == "long" }
+
+// Landing skips a test unless it is asked for what a change must pass.
+func Landing(t T, why string) {
+	t.Helper()
+	if !AtLanding() {
+		t.Skip(why + ": asked for by " + variable + "=landing")
+	}
+}
+
+// Long skips a test unless it is asked for all that there is.
+func Long(t T, why string) {
+	t.Helper()
+	if !AtLength() {
+		t.Skip(why + ": asked for by " + variable + "=long")
+	}
+}
+
+// NotRaced skips a test that runs with the race detector.
+func NotRaced(t T, why string) {
+	t.Helper()
+	if Raced {
+		t.Skip("not with the race detector: " + why)
+	}
+}
+
+// Elsewhere reports whether ZK names another server than the embedded one.
+func Elsewhere() bool {
+	zk := os.Getenv("ZK")
+	return zk != "" && zk != "embedded"
+}
+
+// Embedded skips a test where ZK names another server than the embedded one.
+func Embedded(t T, why string) {
+	t.Helper()
+	if Elsewhere() {
+		t.Skip(why + " (unset ZK)")
+	}
+}
+
+// Missing skips a test whose tool is missing. Where it is asked for what a change must pass, the
+// tool must be there.
+func Missing(t T, what string) {
+	t.Helper()
+	if AtLanding() {
+		t.Fatal(what)
+	}
+	t.Skip(what)
+}
