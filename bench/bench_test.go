@@ -120,7 +120,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	conn.Close()
 	status, stdout, stderr := benchWith(t, t.Context(), "-zk", addr, "-warmup", "10ms", "-n", "10", "-path", "/mine/a/b")
 	require.Zero(t, status, stderr)
-	require.Contains(t, stdout, "ZooKeeper: "+addr+" (ZooKeeper 3.8.0, standalone)")
+	require.Contains(t, stdout, "ZooKeeper: "+addr+" (embedded, served by another process: in memory, no disk)")
 	require.Empty(t, srv.Children("/mine"))
 	require.Equal(t, []string{"mine", "zookeeper"}, srv.Children("/"), "what was there stays")
 	require.Empty(t, srv.Sessions())

@@ -62,7 +62,7 @@ func TestServeServesTheEmbeddedServerUntilCtrlC(t *testing.T) {
 	// The benchmark, as the last line says.
 	status, table, errOut := runWithOutput(t.Context(), "-zk", addr, "-n", "3", "-locks", "naive", "-warmup", "0s")
 	require.Zero(t, status, errOut)
-	require.Contains(t, table, "ZooKeeper: "+addr)
+	require.Contains(t, table, "ZooKeeper: "+addr+" (embedded, served by another process: in memory, no disk)\n")
 
 	// A second server cannot have the same port.
 	status, _, errOut = runWithOutput(t.Context(), "-serve", addr)

@@ -26,6 +26,9 @@ import (
 // SpecEmbedded is the spec of the server inside the process.
 const SpecEmbedded = "embedded"
 
+// labelEmbedded says of it what matters beside a figure.
+const labelEmbedded = "embedded (in memory, no disk)"
+
 // An Ensemble is a ZooKeeper that can be connected to. All methods may be
 // called from any goroutine.
 type Ensemble struct {
@@ -60,7 +63,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 			s.Close()
 			return nil, fmt.Errorf("embedded server: %w", err)
 		}
-		return &Ensemble{servers: []string{addr}, label: "embedded (in memory, no disk)", dial: net.DialTimeout, server: s, inside: true}, nil
+		return &Ensemble{servers: []string{addr}, label: labelEmbedded, dial: net.DialTimeout, server: s, inside: true}, nil
 	case spec == "docker" || spec == "docker:1":
 		return openDocker(ctx, spec, 1)
 	case spec == "docker:3":
@@ -76,7 +79,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 	for _, s := range servers {
 		version, mode, err := askWithin(ctx, s, AnswerTimeout)
 		if err == nil {
-			label := fmt.Sprintf("%s (ZooKeeper %s, %s)", spec, version, mode)
+			label := fmt.Sprintf("%s (%s)", spec, kind(version, mode))
 			return &Ensemble{servers: servers, label: label, dial: net.DialTimeout}, nil
 		}
 		errs = append(errs, err)
@@ -141,7 +144,9 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 	version, mode = "of unknown version", "mode unknown"
 	for line := range strings.Lines(string(text)) {
 		if v, ok := strings.CutPrefix(line, "Zookeeper version: "); ok {
-			version, _, _ = strings.Cut(strings.TrimSpace(v), "-")
+			if version, _, _ = strings.Cut(strings.TrimSpace(v), "-"); strings.Contains(v, zkserver.Build) {
+				version = zkserver.Build
+			}
 		}
 		if v, ok := strings.CutPrefix(line, "Mode: "); ok {
 			mode = strings.TrimSpace(v)
@@ -151,6 +156,14 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 		return "", "", fmt.Errorf("%s is not a ZooKeeper that serves: asked srvr, it said %q", addr, firstLine(string(text)))
 	}
 	return version, mode, nil
+}
+
+// kind is a server's answer to srvr, for people.
+func kind(version, mode string) string {
+	if version == zkserver.Build {
+		return "embedded, served by another process: in memory, no disk"
+	}
+	return fmt.Sprintf("ZooKeeper %s, %s", version, mode)
 }
 
 var errMute = errors.New("the server is silent")
@@ -228,7 +241,7 @@ func (e *Ensemble) Members(ctx context.Context) []string {
 	var members []string
 	for _, s := range e.servers {
 		if version, mode, err := ask(ctx, s); err == nil {
-			members = append(members, fmt.Sprintf("%s: ZooKeeper %s, %s", s, version, mode))
+			members = append(members, s+": "+kind(version, mode))
 		}
 	}
 	return members

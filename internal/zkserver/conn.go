@@ -326,6 +326,10 @@ func (c *conn) handshake(r *bufio.Reader) bool {
 	return attached && !c.ending
 }
 
+// Build is in the answer to srvr, behind the version: by it a program knows that it
+// talks to this server, and not to one that has a disk.
+const Build = "zklock, embedded, in memory"
+
 // fourLetterWord answers the commands that monitoring tools send in place of
 // a handshake.
 func (c *conn) fourLetterWord(word string) bool {
@@ -337,7 +341,7 @@ func (c *conn) fourLetterWord(word string) bool {
 	case "ruok":
 		text = "imok"
 	case "srvr":
-		text = fmt.Sprintf("Zookeeper version: 3.8.0-zklock, embedded, in memory\n"+
+		text = fmt.Sprintf("Zookeeper version: 3.8.0-"+Build+"\n"+
 			"Latency min/avg/max: 0/0.0/0\nReceived: %d\nSent: %d\nConnections: %d\nOutstanding: 0\n"+
 			"Zxid: %#x\nMode: standalone\nNode count: %d\n",
 			s.received, s.sent, len(s.conns), s.zxid, len(s.nodes))
