@@ -96,6 +96,7 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 		defer func() { err = errors.Join(err, b.clean()) }()
 	}
 	b.facts = report.GatherFacts(ctx, b.zoo)
+	b.facts.Command = b.cfg.settings().Command()
 	b.stopped = make(map[string]int)
 	defer b.endCurator()
 	if err := b.tryAll(ctx); err != nil {

@@ -51,7 +51,7 @@ func Charts(results []Run) ([]chart, error) {
 	}
 	p, err := elapsedChart(groups)
 	if err := add("elapsed", "How long N contenders take if each locks once. Both axes are logarithmic: a straight line "+
-		"is a power of N. Bars reach from the fastest round to the slowest. Dashed lines with squares are the times "+
+		"is a power of N. Bars reach from the fastest round to the slowest. Thin lines with squares are the times "+
 		"in article A, the blog post whose benchmark this is, on its author's machine.", p, err); err != nil {
 		return nil, err
 	}
@@ -149,8 +149,7 @@ func elapsedChart(groups []Group) (*picture, error) {
 			articleTimes = append(articleTimes, plotter.XY{X: float64(n), Y: ms(article[n])})
 		}
 		if len(articleTimes) > 0 {
-			style.Dashes = []vg.Length{4, 3}
-			style.Width = 0.8
+			style.Width = 0.6
 			if err := p.line(name+", article A", articleTimes, style, draw.SquareGlyph{}); err != nil {
 				return nil, err
 			}
@@ -205,13 +204,12 @@ func waitsChart(groups []Group, n int) (*picture, error) {
 		}
 		var waits []time.Duration
 		for _, r := range g.runs {
-			waits = append(waits, r.waits...)
+			waits = append(waits, r.Waits...)
 		}
 		slices.Sort(waits)
 		var points plotter.XYs
-		const steps = 100
-		for i := range steps + 1 {
-			q := float64(i) / steps
+		for i := range waitSteps + 1 {
+			q := float64(i) / waitSteps
 			points = append(points, plotter.XY{X: max(float64(quantile(waits, q))/1e6, 0.01), Y: q})
 		}
 		if err := p.line(g.name(), points, lineStyle(g.name(), series(groups)), nil); err != nil {
@@ -355,19 +353,26 @@ func (p *picture) svg() ([]byte, error) {
 	return bytes.ReplaceAll(b.Bytes(), []byte(family), []byte(family+",Arial,Helvetica,sans-serif")), nil
 }
 
-// colours distinguish the locks, for the colour-blind as well.
-var colours = map[string]color.Color{
-	"naive":        rgb(0xd55e00),
-	"herd":         rgb(0xe69f00),
-	"predecessor":  rgb(0x0072b2),
-	"reentrant":    rgb(0x56b4e9),
-	"timeout":      rgb(0xc9a400),
-	"zklock":       rgb(0x009e73),
-	"zk.Lock":      rgb(0xcc79a7),
-	"curator":      rgb(0x7b4fa3),
-	"curator cold": rgb(0xb9a3d0),
-	"floor":        rgb(0x777777),
-	"least":        rgb(0xaaaaaa),
+// A look is the colour of a lock's line, one of the eight of Okabe and Ito, which the
+// colour-blind distinguish, and its dashes, by which it is known in black and white.
+// Those that are not locks, and Curator's two lines, share a colour.
+type look struct {
+	colour color.Color
+	dashes []vg.Length
+}
+
+var looks = map[string]look{
+	"naive":        {rgb(0xd55e00), nil},
+	"herd":         {rgb(0xe69f00), []vg.Length{9, 3}},
+	"predecessor":  {rgb(0x0072b2), []vg.Length{6, 2}},
+	"reentrant":    {rgb(0xf0e442), []vg.Length{3, 3}}, // it mostly lies on that of predecessor
+	"timeout":      {rgb(0x56b4e9), []vg.Length{9, 2, 2, 2}},
+	"zklock":       {rgb(0x009e73), []vg.Length{15, 2}},
+	"zk.Lock":      {rgb(0xcc79a7), []vg.Length{5, 2, 2, 2}},
+	"curator":      {rgb(0x000000), []vg.Length{9, 2, 2, 2, 2, 2}},
+	"curator cold": {rgb(0x000000), []vg.Length{5, 2, 2, 2, 2, 2}},
+	"floor":        {rgb(0x000000), []vg.Length{1, 2}},
+	"least":        {rgb(0x000000), []vg.Length{1, 4}},
 }
 
 func rgb(c uint32) color.Color { return color.RGBA{uint8(c >> 16), uint8(c >> 8), uint8(c), 255} }
@@ -383,17 +388,13 @@ var ownColours = []color.Color{
 	rgb(0xb00020), rgb(0x6b8e00), rgb(0x8c510a), rgb(0x00868b), rgb(0xd6006e), rgb(0x3f51b5), rgb(0x222222),
 }
 
-// lineStyle distinguishes the line of a lock from all others in the series: by its
-// colour, and where colours are used up also by its dashes.
+// lineStyle distinguishes the line of a lock from all others in the series.
 func lineStyle(name string, series []string) draw.LineStyle {
-	style := draw.LineStyle{Color: colours[name], Width: 1.6}
-	if style.Color == nil {
-		others := slices.DeleteFunc(slices.Clone(series), func(s string) bool { return colours[s] != nil })
+	l, ok := looks[name]
+	if !ok {
+		others := slices.DeleteFunc(slices.Clone(series), func(s string) bool { _, known := looks[s]; return known })
 		i := max(slices.Index(others, name), 0)
-		style.Color = ownColours[i%len(ownColours)]
-		if i >= len(ownColours) {
-			style.Dashes = []vg.Length{vg.Length(2 * (i / len(ownColours))), 2}
-		}
+		l = look{ownColours[i%len(ownColours)], []vg.Length{vg.Length(4 + 2*i), 1}}
 	}
-	return style
+	return draw.LineStyle{Color: l.colour, Dashes: l.dashes, Width: 1.6}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // csvColumns are the columns of -csv, named as in JSON, but that each kind of
-// request has a column of its own.
+// request has a column of its own, and the list of waits has none.
 var csvColumns = []struct {
 	name  string
 	value func(Run) string
@@ -49,6 +49,7 @@ var csvColumns = []struct {
 	{"cpu", func(r Run) string { return r.CPU }},
 	{"cpus", func(r Run) string { return strconv.Itoa(r.CPUs) }},
 	{"began", func(r Run) string { return r.Began.Format(time.RFC3339) }},
+	{"command", func(r Run) string { return r.Command }},
 	{"error", func(r Run) string { return r.Error }},
 }
 

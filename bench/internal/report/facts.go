@@ -19,6 +19,7 @@ type Facts struct {
 	CPU     string    `json:"cpu"`
 	CPUs    int       `json:"cpus"`
 	Began   time.Time `json:"began"`
+	Command string    `json:"command"` // without passwords
 }
 
 // GatherFacts asks the servers and the system.

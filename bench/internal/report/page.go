@@ -76,7 +76,7 @@ func withoutPasswords(line string) string {
 // black, white and the grid's grey, for they differ in dark mode.
 func inline(c chart) template.HTML {
 	_, picture, _ := bytes.Cut(c.svg, []byte("<svg"))
-	adapted := strings.NewReplacer("fill:#FFFFFF", "fill:none", "stroke:#000000", "stroke:var(--ink)",
+	adapted := strings.NewReplacer("fill:#FFFFFF", "fill:none", "stroke:#000000", "stroke:var(--ink)", "fill:#000000", "fill:var(--ink)",
 		"stroke:#E1E1E1", "stroke:var(--line)", "stroke:#222222", "stroke:var(--ink)", "fill:#222222", "fill:var(--ink)").Replace(string(picture))
 	return template.HTML("<svg" + adapted) // ours, and not a user's
 }

@@ -42,9 +42,12 @@ type Run struct {
 	Client       string           `json:"client"`        // library and version
 	Facts
 
-	About About           `json:"-"`
-	Aside bool            `json:"-"` // it is in the second table
-	waits []time.Duration // sorted
+	// Waits are those that a twentieth of the contenders does not exceed, two
+	// twentieths and so on, after the shortest.
+	Waits []time.Duration `json:"waits_ns"`
+
+	About About `json:"-"`
+	Aside bool  `json:"-"` // it is in the second table
 }
 
 // An About is the tables' text on a lock besides its figures.
@@ -66,10 +69,17 @@ const (
 	StatusWarmUp  = "warm-up"    // it went well, and is reported apart
 )
 
+// waitSteps is how many steps the line of a lock has in a chart of the waits.
+const waitSteps = 20
+
 // Fared notes how the contenders waited.
 func (r *Run) Fared(turns []Turn) {
-	r.waits = waitTimes(turns)
-	r.WaitP50, r.WaitP99, r.WaitMax = quantile(r.waits, 0.5), quantile(r.waits, 0.99), quantile(r.waits, 1)
+	waits := waitTimes(turns)
+	r.WaitP50, r.WaitP99, r.WaitMax = quantile(waits, 0.5), quantile(waits, 0.99), quantile(waits, 1)
+	r.Waits = nil
+	for i := range waitSteps + 1 {
+		r.Waits = append(r.Waits, quantile(waits, float64(i)/waitSteps))
+	}
 	r.Overtaken, r.OvertakenMax = overtakings(turns)
 }
 

@@ -78,6 +78,7 @@ func mainTable(results []Run, article bool) table {
 		return g.perAcquisition(func(r Run) int64 { return r.WatchEvents })
 	})
 	ours := len(columns)
+	article = article && slices.ContainsFunc(groups, func(g Group) bool { return g.article() > 0 })
 	column(article, "article A", func(g Group) string { return milliseconds(g.article()) })
 	column(article, "A vs naive", func(g Group) string { return ratio(ArticleNaive[g.n], g.article()) })
 	t.extra = len(columns) - ours
@@ -121,9 +122,11 @@ func PrintTable(w io.Writer, results []Run, width int) {
 			"ZooKeeper: statements, commands or calls that the client sent.\n")
 	}
 	fmt.Fprint(w, "\nrequests and watch events: per acquisition, counted on the wire, without pings.\n")
-	if narrowed {
+	switch {
+	case t.extra == 0: // the article has no times for these N
+	case narrowed:
 		fmt.Fprintf(w, "article A's times need more than %d columns: use a wider terminal, or -report.\n", width)
-	} else {
+	default:
 		fmt.Fprint(w, "article A: the times in the blog post whose benchmark this is, on another\n"+
 			"machine and network (docs/benchmark.md); compare the ratios.\n")
 	}
