@@ -18,7 +18,7 @@ import (
 type zkClientLock struct {
 	lockPath       string
 	client         zkClient
-	countDownLatch *java.CountDownLatch
+	countDownLatch java.Field[*java.CountDownLatch] // not volatile, and the watcher's thread reads it [A7]
 	beforePath     string
 	currentPath    string
 }
@@ -53,15 +53,15 @@ func (l *zkClientLock) tryLock() bool {
 
 func (l *zkClientLock) waitForRelease() {
 	listener := &dataListener{handleDataDeleted: func() {
-		if l.countDownLatch != nil {
-			l.countDownLatch.CountDown()
+		if l.countDownLatch.Get() != nil {
+			l.countDownLatch.Get().CountDown()
 		}
 	}}
 	l.client.subscribeDataChanges(l.beforePath, listener)
 	if l.client.exists(l.beforePath) {
-		java.Preemptible("A7")                      // an event that comes here
-		l.countDownLatch = java.NewCountDownLatch() // finds no latch [A7]
-		l.countDownLatch.Await()
+		java.Preemptible("A7")                         // an event that comes here
+		l.countDownLatch.Set(java.NewCountDownLatch()) // finds no latch [A7]
+		l.countDownLatch.Get().Await()
 	}
 	l.client.unsubscribeDataChanges(listener)
 }
