@@ -288,7 +288,7 @@ func TestThePageShowsWhatIsPrinted(t *testing.T) {
 	_, addr := listen(t)
 	var all []*child
 	for range 3 {
-		all = append(all, join(t, honest, addr, "-procs", "3", "-locks", "naive,predecessor", "-n", "2"))
+		all = append(all, join(t, honest, addr, "-procs", "3", "-locks", "naive,predecessor", "-n", "100"))
 	}
 	server := regexp.MustCompile(`(?m)^ZooKeeper: .*$`)
 	for _, c := range all {
