@@ -27,51 +27,46 @@ type Change struct {
 
 // change carries out a change.
 func (p *pacer) change(ch Change) {
+	then := func() {}
+	p.w.Do(func() { then = p.changeLocked(ch) })
+	then()
+}
+
+// changeLocked carries out what a change does at once, and returns what follows.
+func (p *pacer) changeLocked(ch Change) (then func()) {
 	w := p.w
 	c := p.of(ch.Who)
-	w.Mu.Lock()
 	l := c.Line
 	cutOff := l.Broken || l.ServerEnd || c.dark
-	impossible := func(why string) {
+	impossible := func(why string) func() {
 		p.film.Note(ch.Who, fmt.Sprintf("%s is not possible: %s", ch.Do, why))
-		w.Mu.Unlock()
+		return func() {}
 	}
 	switch {
 	case ch.Do == RunsOn:
 		if !c.Stopped {
-			impossible("it is not stopped")
-			return
+			return impossible("it is not stopped")
 		}
-		w.Mu.Unlock()
-		p.runOn(c)
-		return
+		return func() { p.runOn(c) }
 	case c.Stopped:
-		impossible("it is stopped")
-		return
+		return impossible("it is stopped")
 	case ch.Do == player.EndContext:
 		i := slices.IndexFunc(w.Contenders, func(k *player.Contender) bool { return k.Name == ch.Who })
 		if i < 0 || !w.Lock.Contexts {
-			impossible("the lock takes no ctx")
-			return
+			return impossible("the lock takes no ctx")
 		}
 		k := w.Contenders[i]
 		if k.Cancel == nil || k.State != player.Waiting {
-			impossible("it does not wait")
-			return
+			return impossible("it does not wait")
 		}
 		k.Ended = true
 		w.Happened++
-		cancel := k.Cancel
 		p.film.Note(k.Name, "its ctx ends")
-		w.Mu.Unlock()
-		cancel()
-		return
+		return k.Cancel
 	case c.dark:
-		impossible("it is cut off until its session has expired")
-		return
+		return impossible("it is cut off until its session has expired")
 	case ch.Do != player.Stop && ch.Do != player.Expire && cutOff:
-		impossible("it is not connected")
-		return
+		return impossible("it is not connected")
 	}
 	w.Happened++
 	switch ch.Do {
@@ -99,59 +94,53 @@ func (p *pacer) change(ch Change) {
 			c.runsOnAt = 0
 		}
 	}
-	w.Mu.Unlock()
-	w.Settle()
-	w.Mu.Lock()
-	p.film.scan()
-	w.Mu.Unlock()
+	return p.look
 }
 
 // expire ends the session of a client that is cut off or stopped.
 func (p *pacer) expire(c *pacedClient) {
 	w := p.w
 	c.expireAt = 0
-	w.Mu.Lock()
-	w.Run.Unordered = true
-	c.Expired, c.dark = true, false
-	p.film.Client(c.Client, "expired")
-	for _, k := range c.Contenders {
-		if k.State != player.Inside {
-			continue
+	w.Do(func() {
+		w.Run.Unordered = true
+		c.Expired, c.dark = true, false
+		p.film.Client(c.Client, "expired")
+		for _, k := range c.Contenders {
+			if k.State != player.Inside {
+				continue
+			}
+			k.Lost = true
+			p.film.Lost(k, false)
+			if leased, ok := k.Lock.(player.Leased); ok && w.Lock.Timed && !c.Stopped && !player.IsClosed(leased.Lost()) {
+				what := k.Name + " is not notified that it has lost the lock, though its session has expired"
+				w.ViolateLocked(player.Violation{Kind: player.LateLoss, Who: k.Name, What: what})
+			}
 		}
-		k.Lost = true
-		p.film.Lost(k, false)
-		if leased, ok := k.Lock.(player.Leased); ok && w.Lock.Timed && !c.Stopped && !player.IsClosed(leased.Lost()) {
-			w.ViolateLocked(player.Violation{Kind: player.LateLoss, Who: k.Name, What: k.Name + " is not notified that it has lost the lock, though its session has expired"})
-		}
-	}
-	w.Mu.Unlock()
+	})
 	w.Srv.Expire(c.Session)
 	synctest.Wait()
-	w.Mu.Lock()
-	p.film.scan()
-	w.Mu.Unlock()
+	w.Do(p.film.scan)
 }
 
 // runOn lets a stopped client run on.
 func (p *pacer) runOn(c *pacedClient) {
-	w := p.w
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	c.Stopped, c.runsOnAt = false, 0
-	p.film.Client(c.Client, "runs on")
-	if c.Expired {
-		c.Line.BreakLocked()
-		return
-	}
-	c.expireAt = 0
-	// What waited for it arrives now.
-	now := p.film.now()
-	for _, q := range [][]player.Frame{c.Line.Up, c.Line.Down} {
-		for i := range q {
-			if q[i].Due != 0 && q[i].Due < now {
-				q[i].Due = p.at(now + 1)
+	p.w.Do(func() {
+		c.Stopped, c.runsOnAt = false, 0
+		p.film.Client(c.Client, "runs on")
+		if c.Expired {
+			c.Line.BreakLocked()
+			return
+		}
+		c.expireAt = 0
+		// What waited for it arrives now.
+		now := p.film.now()
+		for _, q := range [][]player.Frame{c.Line.Up, c.Line.Down} {
+			for i := range q {
+				if q[i].Due != 0 && q[i].Due < now {
+					q[i].Due = p.at(now + 1)
+				}
 			}
 		}
-	}
-	c.Line.WakeLocked()
+		c.Line.WakeLocked()
+	})
 }

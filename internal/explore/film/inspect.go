@@ -107,10 +107,10 @@ func (r *recorder) text(value string) string {
 		value = strings.ToValidUTF8(value[:mostText], "") + "…"
 	}
 	return randomText.ReplaceAllStringFunc(value, func(s string) string {
-		if _, ok := r.drawn[s]; !ok {
-			r.drawn[s] = len(r.drawn) + 1
+		if !slices.Contains(r.drawn, s) {
+			r.drawn = append(r.drawn, s)
 		}
-		return "<random " + strconv.Itoa(r.drawn[s]) + ">"
+		return "<random " + strconv.Itoa(slices.Index(r.drawn, s)+1) + ">"
 	})
 }
 
@@ -142,8 +142,8 @@ func (r *recorder) variables() {
 			}
 			list[i].Value = r.text(list[i].Value)
 		}
-		if !slices.Equal(list, r.vars[k]) {
-			r.vars[k] = list
+		if c := r.contenders[k]; !slices.Equal(list, c.variables) {
+			c.variables = list
 			r.mark(Mark{Kind: "variables", Who: k.Name, Variables: list})
 		}
 	}

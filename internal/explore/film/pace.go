@@ -145,7 +145,7 @@ func (pace Pace) play(w *player.Player) (*Film, error) {
 	p := &pacer{Pace: pace, w: w, used: make(map[time.Duration]struct{}), unlocks: make(map[*player.Contender]time.Duration), part: firstPart}
 	w.Start = time.Now()
 	p.film = newRecorder(w)
-	w.Camera, w.Paced, w.Unnoted, w.Unscheduled = p.film, true, true, true
+	w.Paced, w.Unnoted, w.Unscheduled = true, true, true
 	p.film.film.Latency, p.film.film.Seed = pace.Latency, pace.Seed
 	for i, c := range w.Clients {
 		rng := func(n int) *rand.Rand { return rand.New(rand.NewPCG(pace.Seed, uint64(i)<<8+uint64(n))) }
@@ -167,19 +167,14 @@ func (pace Pace) play(w *player.Player) (*Film, error) {
 		p.changes[i].At = p.at(p.changes[i].At)
 	}
 	p.film.film.Changes = append(p.film.film.Changes, pace.Changes...)
-	w.Mu.Lock()
-	p.film.begin()
-	for _, k := range w.Contenders {
-		p.film.State(k, "")
-	}
-	w.Mu.Unlock()
+	w.Do(p.film.begin)
 	p.settle()
 	end := p.play()
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	w.ResultsLocked()
-	film := p.film.finish(end)
-	w.Camera = player.NoCamera{}
+	var film *Film
+	w.Do(func() {
+		w.ResultsLocked()
+		film = p.film.finish(end)
+	})
 	return film, nil
 }
 
@@ -200,10 +195,10 @@ func (p *pacer) settle() {
 	p.schedule()
 }
 
-func (p *pacer) schedule() {
+func (p *pacer) schedule() { p.w.Do(p.scheduleLocked) }
+
+func (p *pacer) scheduleLocked() {
 	w := p.w
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
 	if !w.Unscheduled && w.Calm() {
 		return
 	}
@@ -245,8 +240,11 @@ func (p *pacer) schedule() {
 // next finds the event that is due first; nil if there is none. With a hundred clients
 // that is much to compare, so it makes only one function.
 func (p *pacer) next() (at time.Duration, do func()) {
-	p.w.Mu.Lock()
-	defer p.w.Mu.Unlock()
+	p.w.Do(func() { at, do = p.nextLocked() })
+	return at, do
+}
+
+func (p *pacer) nextLocked() (at time.Duration, do func()) {
 	const never = time.Duration(1<<63 - 1)
 	at = never
 	var client *pacedClient
@@ -334,19 +332,17 @@ func (p *pacer) play() time.Duration {
 			}
 			continue
 		}
-		w.Mu.Lock()
-		w.Turn++
-		w.Mu.Unlock()
+		w.NextTurn()
 		w.DrainStir()
 		if wait := at - p.film.now(); wait > 0 && w.Pass(wait) {
 			p.schedule() // a timer of the lock or of the library was first
 			continue
 		}
-		w.Mu.Lock()
-		w.Turn++
-		w.Foot = player.Footprint{}
-		p.last = p.film.now()
-		w.Mu.Unlock()
+		w.NextTurn()
+		w.Do(func() {
+			w.Foot = player.Footprint{}
+			p.last = p.film.now()
+		})
 		do()
 		p.settle()
 		p.sendPart()
@@ -355,17 +351,14 @@ func (p *pacer) play() time.Duration {
 
 // sendPart gives a part of the film to Part, if it has grown enough.
 func (p *pacer) sendPart() {
-	if p.Part == nil {
+	sent := len(p.film.film.Packets)
+	if p.Part == nil || sent < p.part {
 		return
 	}
-	w := p.w
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	if len(p.film.film.Packets) < p.part {
-		return
-	}
-	if f := p.film.part(); len(f.Packets)*2 >= p.part { // not all that has been sent is known
-		p.part = 2 * len(p.film.film.Packets)
+	var f *Film
+	p.w.Do(func() { f = p.film.part() })
+	if len(f.Packets)*2 >= p.part { // not all that has been sent is known
+		p.part = 2 * sent
 		p.Part(f)
 	}
 }
@@ -379,32 +372,30 @@ func (p *pacer) due() bool {
 }
 
 // busy reports whether a packet is on its way or a client has to come back.
-func (p *pacer) busy() bool {
-	w := p.w
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	return slices.ContainsFunc(p.clients, func(c *pacedClient) bool {
-		return c.Stopped || c.expireAt != 0 || len(c.Line.Up)+len(c.Line.Down) > 0 && !c.Line.Broken
+func (p *pacer) busy() (is bool) {
+	p.w.Do(func() {
+		is = slices.ContainsFunc(p.clients, func(c *pacedClient) bool {
+			return c.Stopped || c.expireAt != 0 || len(c.Line.Up)+len(c.Line.Down) > 0 && !c.Line.Broken
+		})
 	})
+	return is
 }
 
 // hang reports that nothing can happen any more, a while after the last thing
 // has happened: that is when a person who watches sees it.
 func (p *pacer) hang() {
-	w := p.w
-	w.Mu.Lock()
-	p.last += 10 * p.Latency
-	p.film.clock, p.film.slots = p.last-p.film.now(), true
-	w.Mu.Unlock()
-	w.Hang()
+	p.w.Do(func() {
+		p.last += 10 * p.Latency
+		p.film.clock, p.film.slots = p.last-p.film.now(), true
+	})
+	p.w.Hang()
 }
 
 func (p *pacer) unlock(k *player.Contender) {
-	w := p.w
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	close(k.Gate)
-	k.Gate = nil
+	p.w.Do(func() {
+		close(k.Gate)
+		k.Gate = nil
+	})
 	delete(p.unlocks, k)
 }
 
@@ -419,45 +410,36 @@ func (p *pacer) request(c *pacedClient) {
 	}
 	q := w.Request(c.Client)
 	synctest.Wait() // the server has answered
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	p.film.executed(c.Client, q)
+	w.Do(func() { p.film.executed(c.Client, q) })
 }
 
 // arrives delivers the next packet of a client's way down, or loses it.
 func (p *pacer) arrives(c *pacedClient) {
-	w := p.w
-	w.Mu.Lock()
-	if c.loseReply && !c.Line.Down[0].IsEvent {
-		c.loseReply = false
-		w.Happened++
-		w.CutLocked(c.Client)
-		w.Mu.Unlock()
-		w.Settle()
-		w.Mu.Lock()
-		p.film.scan()
-		w.Mu.Unlock()
-		return
+	w, lose := p.w, false
+	w.Do(func() {
+		if lose = c.loseReply && !c.Line.Down[0].IsEvent; lose {
+			c.loseReply = false
+			w.Happened++
+			w.CutLocked(c.Client)
+		} else {
+			w.ArrivesLocked(c.Client)
+		}
+	})
+	if lose {
+		p.look()
 	}
-	defer w.Mu.Unlock()
-	w.ArrivesLocked(c.Client)
+}
+
+// look lets all get as far as they can, and notes what has changed at the server.
+func (p *pacer) look() {
+	p.w.Settle()
+	p.w.Do(p.film.scan)
 }
 
 // connect lets a client that dials connect.
 func (p *pacer) connect(c *pacedClient) {
-	w := p.w
 	c.dialAt = 0
-	w.Mu.Lock()
-	if c.Dialing == nil {
-		w.Mu.Unlock()
-		return
+	if p.w.Connect(c.Client) {
+		p.w.Do(p.film.scan)
 	}
-	close(c.Dialing)
-	c.Dialing = nil
-	w.Mu.Unlock()
-	w.Settle()
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	w.ConnectedLocked(c.Client)
-	p.film.scan()
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // A recorder makes the film of a schedule. It is a Camera. Its methods
-// need the Mu of the player.
+// are called with the player's lock held.
 type recorder struct {
 	w    *player.Player
 	film Film
@@ -21,21 +21,29 @@ type recorder struct {
 	clock time.Duration
 	slots bool
 
+	clients    []client // by their indices
+	contenders map[*player.Contender]*contender
 	nodes      map[string]znode // by path
-	vars       map[*player.Contender][]Variable
-	drawn      map[string]int          // texts that were drawn at random → in which order
-	watches    []map[watchKey]struct{} // of each client
-	seen       map[watchKey]struct{}   // to be used again
-	asked      map[watchKey][]string   // contenders of a client that have asked to be woken; "": it is not known which
-	on         map[int]int             // id of a packet on its way → its index
-	noticed    map[*player.Contender]bool
-	said       map[player.Violation]bool
-	states     map[string]string            // of clients
-	places     map[Place]int                // → index in film.Places
-	marks      map[*player.Contender][]Mark // changes of a contender that have not been noted yet
-	at         map[*player.Contender]string
+	on         []int            // indices of the packets on their way
+	said       []player.Violation
+	drawn      []string              // texts that were drawn at random, in order
 	lastStacks []runtime.StackRecord // of all goroutines, at the last look
 	stacks     []runtime.StackRecord // has room for the next look
+}
+
+// A client is a film's record of one.
+type client struct {
+	state   string
+	watches map[watchKey]bool
+	asked   map[watchKey][]string // contenders that have asked to be woken; "": it is not known which
+}
+
+// A contender is a film's record of one.
+type contender struct {
+	at        []Place
+	variables []Variable
+	marks     []Mark // its changes that have not been noted yet
+	noticed   bool   // that it has lost the lock
 }
 
 // A znode is a film's record of one.
@@ -47,8 +55,13 @@ type znode struct {
 
 type watchKey struct {
 	path     string
-	client   int
 	children bool
+}
+
+// A watch is one of a client.
+type watch struct {
+	watchKey
+	by *player.Client
 }
 
 func (k watchKey) of() string {
@@ -59,9 +72,7 @@ func (k watchKey) of() string {
 }
 
 func newRecorder(w *player.Player) *recorder {
-	r := &recorder{w: w, nodes: make(map[string]znode), vars: make(map[*player.Contender][]Variable), drawn: make(map[string]int), seen: make(map[watchKey]struct{}), asked: make(map[watchKey][]string),
-		on: make(map[int]int), noticed: make(map[*player.Contender]bool), said: make(map[player.Violation]bool), states: make(map[string]string),
-		places: make(map[Place]int), marks: make(map[*player.Contender][]Mark), at: make(map[*player.Contender]string)}
+	r := &recorder{w: w, contenders: make(map[*player.Contender]*contender)}
 	r.film.Packets, r.film.Marks, r.film.Changes, r.film.Results = []Packet{}, []Mark{}, []Change{}, []string{}
 	return r
 }
@@ -75,19 +86,23 @@ func (r *recorder) now() time.Duration {
 
 // begin notes the state at the start.
 func (r *recorder) begin() {
+	r.w.Camera = r
 	for _, c := range r.w.Clients {
-		r.watches = append(r.watches, make(map[watchKey]struct{}))
+		r.clients = append(r.clients, client{watches: make(map[watchKey]bool), asked: make(map[watchKey][]string)})
 		f := Client{Name: c.Name, Session: session(c.Session)}
 		for _, k := range c.Contenders {
 			f.Contenders = append(f.Contenders, k.Name)
+			r.contenders[k] = &contender{}
 		}
 		r.film.Clients = append(r.film.Clients, f)
 		if c.Session == 0 {
 			r.Client(c, "unconnected")
 		}
 	}
-	r.scanNodes()
-	r.scanWatches()
+	r.scan()
+	for _, k := range r.w.Contenders {
+		r.State(k, "")
+	}
 }
 
 func (r *recorder) mark(m Mark) {
@@ -104,10 +119,11 @@ func (r *recorder) Note(who, text string) {
 
 // Client notes the state of a client.
 func (r *recorder) Client(c *player.Client, state string) {
-	if r.states[c.Name] == state {
+	is := &r.clients[c.Index].state
+	if *is == state {
 		return
 	}
-	r.states[c.Name] = state
+	*is = state
 	m := Mark{Kind: "client", Who: c.Name, State: state}
 	if state == "connected" {
 		m.Session = session(c.Session)
@@ -122,7 +138,7 @@ func (r *recorder) broken() {
 		return
 	}
 	for _, c := range r.w.Clients {
-		if now := r.states[c.Name]; c.Line != nil && c.Line.Broken && !c.Stopped && (now == "" || now == "connected" || now == "runs on") {
+		if now := r.clients[c.Index].state; c.Line != nil && c.Line.Broken && !c.Stopped && (now == "" || now == "connected" || now == "runs on") {
 			r.Client(c, "cut off")
 		}
 	}
@@ -130,10 +146,10 @@ func (r *recorder) broken() {
 
 // Violation notes a violation, once.
 func (r *recorder) Violation(v player.Violation, known string) {
-	if r.said[v] {
+	if slices.Contains(r.said, v) {
 		return
 	}
-	r.said[v] = true
+	r.said = append(r.said, v)
 	r.mark(Mark{Kind: "violation", Violation: v.Kind, Who: v.Who, Text: v.What, Known: known})
 	if r.film.Violation == nil || r.film.Known != "" && known == "" {
 		r.film.Violation, r.film.Known = &v, known
@@ -154,18 +170,18 @@ func (r *recorder) send(c *player.Client, p *player.Frame, kind string) {
 		out.Made, out.Names, out.Error, out.Of = p.Made, p.Names, player.Code(p.Err), p.Of
 	}
 	p.ID = out.ID
-	r.on[p.ID] = len(r.film.Packets)
+	r.on = append(r.on, len(r.film.Packets))
 	r.film.Packets = append(r.film.Packets, out)
 }
 
 // Arrived notes that a packet has arrived, or is lost.
 func (r *recorder) Arrived(p *player.Frame, lost bool) {
-	i, ok := r.on[p.ID]
-	if !ok {
+	i := slices.Index(r.on, p.ID-1)
+	if i < 0 {
 		return
 	}
-	delete(r.on, p.ID)
-	out := &r.film.Packets[i]
+	r.on = slices.Delete(r.on, i, i+1)
+	out := &r.film.Packets[p.ID-1]
 	out.Arrived, out.Lost, out.Pending = r.now(), lost, false
 }
 
@@ -223,8 +239,8 @@ func (r *recorder) Depart() {
 // Carried notes that a request asks for a watch.
 func (r *recorder) Carried(c *player.Client, p player.Frame) {
 	if p.Watch {
-		k := watchKey{p.Path, c.Index, p.Op == jute.OpGetChildren || p.Op == jute.OpGetChildren2}
-		r.asked[k] = append(r.asked[k], p.Tag)
+		k, asked := watchKey{p.Path, p.Op == jute.OpGetChildren || p.Op == jute.OpGetChildren2}, r.clients[c.Index].asked
+		asked[k] = append(asked[k], p.Tag)
 	}
 }
 
@@ -314,49 +330,50 @@ func (r *recorder) scanWatches(clients ...*player.Client) {
 	if len(clients) == 0 {
 		clients = r.w.Clients
 	}
-	var gone, set []watchKey
+	var gone, set []watch
 	for _, c := range clients {
-		clear(r.seen)
-		for _, x := range r.w.Srv.WatchesOf(c.Conn.SessionID()) {
-			k := watchKey{x.Path, c.Index, x.Children}
-			r.seen[k] = struct{}{}
-			if _, ok := r.watches[c.Index][k]; !ok {
-				set = append(set, k)
-			}
+		watches := r.clients[c.Index].watches
+		for k := range watches {
+			watches[k] = false
 		}
-		for k := range r.watches[c.Index] {
-			if _, ok := r.seen[k]; !ok {
-				gone = append(gone, k)
-				delete(r.watches[c.Index], k)
+		for _, x := range r.w.Srv.WatchesOf(c.Conn.SessionID()) {
+			k := watchKey{x.Path, x.Children}
+			if _, ok := watches[k]; !ok {
+				set = append(set, watch{k, c})
+			}
+			watches[k] = true
+		}
+		for k, there := range watches {
+			if !there {
+				gone = append(gone, watch{k, c})
+				delete(watches, k)
 			}
 		}
 	}
 	r.markWatches(gone, false)
 	r.markWatches(set, true)
-	for _, k := range set {
-		r.watches[k.client][k] = struct{}{}
-	}
 }
 
-func (r *recorder) markWatches(list []watchKey, set bool) {
-	slices.SortFunc(list, func(a, b watchKey) int {
-		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.client, b.client), cmp.Compare(a.of(), b.of()))
+func (r *recorder) markWatches(list []watch, set bool) {
+	slices.SortFunc(list, func(a, b watch) int {
+		return cmp.Or(cmp.Compare(a.path, b.path), a.by.Index-b.by.Index, cmp.Compare(a.of(), b.of()))
 	})
 	for _, k := range list {
-		r.mark(Mark{Kind: "watch", Client: r.w.Clients[k.client].Name, Path: k.path, Of: k.of(), Set: yes(set)})
+		r.mark(Mark{Kind: "watch", Client: k.by.Name, Path: k.path, Of: k.of(), Set: yes(set)})
 	}
 }
 
 // Woken notes which waiting contenders an event wakes.
 func (r *recorder) Woken(c *player.Client, p player.Frame) {
 	var asked []string
+	mine := r.clients[c.Index].asked
 	for _, children := range []bool{false, true} {
 		if children && p.Event != jute.EventChildrenChanged && p.Event != jute.EventDeleted || !children && p.Event == jute.EventChildrenChanged {
 			continue
 		}
-		k := watchKey{p.Path, c.Index, children}
-		asked = append(asked, r.asked[k]...)
-		delete(r.asked, k)
+		k := watchKey{p.Path, children}
+		asked = append(asked, mine[k]...)
+		delete(mine, k)
 	}
 	var waits []string
 	for _, k := range c.Contenders {
@@ -380,37 +397,38 @@ func (r *recorder) Woken(c *player.Client, p player.Frame) {
 // State notes the state of a contender.
 func (r *recorder) State(k *player.Contender, text string) {
 	state := map[string]string{player.Waiting: "waits", player.Inside: "holds", player.Unlocking: "unlocks"}[k.State]
-	r.marks[k] = append(r.marks[k], Mark{Kind: "state", Who: k.Name, State: cmp.Or(state, k.State), Text: text})
+	c := r.contenders[k]
+	c.marks = append(c.marks, Mark{Kind: "state", Who: k.Name, State: cmp.Or(state, k.State), Text: text})
 }
 
 // Noted puts the changes of the contenders into the film.
 func (r *recorder) Noted(k *player.Contender) {
-	for _, m := range r.marks[k] {
+	c := r.contenders[k]
+	for _, m := range c.marks {
 		if leased, ok := k.Lock.(player.Leased); ok && m.State == "holds" && k.State == player.Inside {
 			m.Token = leased.Token()
 		}
 		r.mark(m)
 		if m.State != "holds" {
-			delete(r.noticed, k)
+			c.noticed = false
 		}
 	}
-	delete(r.marks, k)
+	c.marks = nil
 	if k.State != player.Inside || k.Client.Stopped {
 		return
 	}
-	if leased, ok := k.Lock.(player.Leased); ok && !r.noticed[k] && player.IsClosed(leased.Lost()) {
+	if leased, ok := k.Lock.(player.Leased); ok && !c.noticed && player.IsClosed(leased.Lost()) {
 		r.Lost(k, true)
 	}
 }
 
 // Lost notes that a holder has lost the lock.
 func (r *recorder) Lost(k *player.Contender, noticed bool) {
-	if noticed {
-		r.noticed[k] = true
-	}
-	if !noticed && r.noticed[k] {
+	c := r.contenders[k]
+	if !noticed && c.noticed {
 		return
 	}
+	c.noticed = noticed
 	m := Mark{Kind: "lost", Who: k.Name, Knows: yes(noticed)}
 	if leased, ok := k.Lock.(player.Leased); ok {
 		m.Token = leased.Token()
@@ -460,6 +478,7 @@ func (r *recorder) describe(f *Film) {
 // finish returns the film.
 func (r *recorder) finish(end time.Duration) *Film {
 	w, f := r.w, &r.film
+	w.Camera = player.NoCamera{}
 	r.describe(f)
 	f.Results = w.Run.Results
 	for _, m := range f.Marks {

@@ -61,15 +61,9 @@ func screen(t *testing.T, config player.World, choose func(p *player.Point) int)
 	defer player.Alone()()
 	n, points := 0, []int{} // of the points so far, those with a choice
 	r := player.InBubble(t, config, func(w *player.Player) {
-		w.Mu.Lock()
 		r := newRecorder(w)
 		r.slots = true
-		w.Camera = r
-		r.begin()
-		for _, k := range w.Contenders {
-			r.State(k, "")
-		}
-		w.Mu.Unlock()
+		w.Do(r.begin)
 		w.Play(func(p *player.Point) int {
 			i := choose(p)
 			if i >= 0 && i < len(p.Enabled) {
@@ -81,10 +75,7 @@ func screen(t *testing.T, config player.World, choose func(p *player.Point) int)
 			}
 			return i
 		}, nil)
-		w.Mu.Lock()
-		defer w.Mu.Unlock()
-		f = r.finish(r.now() + slot)
-		w.Camera = player.NoCamera{}
+		w.Do(func() { f = r.finish(r.now() + slot) })
 	})
 	for i := range f.choices() {
 		c := &f.Choices[i]

@@ -2,7 +2,6 @@ package film
 
 import (
 	"bytes"
-	"fmt"
 	"runtime"
 	"slices"
 	"strconv"
@@ -141,17 +140,16 @@ func isMachinery(file string) bool {
 
 // place records the line of a contender, if that has changed.
 func (r *recorder) place(k *player.Contender, list []Place) {
-	key := fmt.Sprint(list)
-	if r.at[k] == key || r.at[k] == "" && len(list) == 0 {
+	c := r.contenders[k]
+	if slices.Equal(c.at, list) {
 		return
 	}
-	r.at[k] = key
+	c.at = list
 	at := []int{}
 	for _, p := range list {
-		i, ok := r.places[p]
-		if !ok {
+		i := slices.Index(r.film.Places, p)
+		if i < 0 {
 			i = len(r.film.Places)
-			r.places[p] = i
 			r.film.Places = append(r.film.Places, p)
 		}
 		at = append(at, i)

@@ -19,8 +19,8 @@ func (a action) String() string { return a.who + ": " + a.what }
 // enabled lists the actions, first those of the client that acted last, and
 // the faults at the end.
 func (w *Player) enabled() []action {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	var first, rest, faults []action
 	for _, g := range w.gaps {
 		first = slices.Insert(first, 0, w.goOn(g))
@@ -61,20 +61,20 @@ func (w *Player) actionsLocked(c *Client) (list []action) {
 	}
 	if w.Packets && len(l.Down) > 0 && !l.Broken {
 		add(c.Name, l.Down[0].Kind(), func() {
-			w.Mu.Lock()
+			w.mu.Lock()
 			w.SortEvents(l.Down)
 			w.ArrivesLocked(c)
-			w.Mu.Unlock()
+			w.mu.Unlock()
 		})
 	}
 	for _, k := range c.Contenders {
 		if k.Gate != nil {
 			add(k.Name, "unlock", func() {
-				w.Mu.Lock()
+				w.mu.Lock()
 				w.Foot.client(c)
 				close(k.Gate)
 				k.Gate = nil
-				w.Mu.Unlock()
+				w.mu.Unlock()
 			})
 		}
 	}
@@ -90,9 +90,9 @@ type gap struct {
 
 // gap holds a goroutine of the lock until the explorer lets it continue.
 func (w *Player) gap(name string) {
-	w.Mu.Lock()
+	w.mu.Lock()
 	if w.free {
-		w.Mu.Unlock()
+		w.mu.Unlock()
 		return
 	}
 	for slices.ContainsFunc(w.gaps, func(g *gap) bool { return g.name == name }) {
@@ -101,18 +101,18 @@ func (w *Player) gap(name string) {
 	g := &gap{name, make(chan struct{}), goid()}
 	w.gaps = append(w.gaps, g)
 	w.stirLocked()
-	w.Mu.Unlock()
+	w.mu.Unlock()
 	<-g.free
 }
 
 // goOn lets a goroutine continue from its gap.
 func (w *Player) goOn(g *gap) action {
 	return action{"gap " + g.name, "go on", "", func() {
-		w.Mu.Lock()
+		w.mu.Lock()
 		w.Foot.Everything = true
 		w.gaps = slices.DeleteFunc(w.gaps, func(h *gap) bool { return h == g })
 		close(g.free)
-		w.Mu.Unlock()
+		w.mu.Unlock()
 	}}
 }
 
@@ -134,8 +134,8 @@ func (w *Player) kept() map[string]string {
 
 // Request carries out a client's next request.
 func (w *Player) Request(c *Client) Frame {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	p := c.Line.carryLocked()
 	w.executedLocked(c, p)
 	return p

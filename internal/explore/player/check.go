@@ -177,8 +177,8 @@ func number(p string) int32 {
 
 // Hang reports which contender waits when nothing can happen any more.
 func (w *Player) Hang() {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	var who []string
 	for _, k := range w.Contenders {
 		if k.State == done {
@@ -197,8 +197,8 @@ func (w *Player) Hang() {
 // final checks the nodes and sessions that are left, and the costs, when all scripts
 // have ended.
 func (w *Player) final() {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, c := range w.Clients {
 		for _, p := range w.nodesOf(c) {
 			w.ViolateLocked(Violation{Kind: NodeLeft, Who: c.Name, What: fmt.Sprintf("%s has left %s behind", c.Name, p)})

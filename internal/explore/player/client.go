@@ -17,7 +17,7 @@ type Client struct {
 	Conn       *zk.Conn
 	Contenders []*Contender
 
-	// Guarded by w.Mu.
+	// Guarded by w.mu.
 	Line       *Line
 	Session    int64         // that the explorer has seen
 	Expired    bool          // that session has ended, by a fault
@@ -56,30 +56,30 @@ func (c *Client) connect(servers []string) {
 // dial is the client library's dialer.
 func (c *Client) dial(string, string, time.Duration) (net.Conn, error) {
 	w := c.w
-	w.Mu.Lock()
+	w.mu.Lock()
 	if !w.free {
 		// The library pauses for a second and locks for tenths of one: without
 		// this moment both could end at the same instant, in either order.
-		w.Mu.Unlock()
+		w.mu.Unlock()
 		time.Sleep(137 * time.Microsecond)
-		w.Mu.Lock()
+		w.mu.Lock()
 	}
 	if !w.free {
 		gate := make(chan struct{})
 		c.Dialing = gate
 		w.stirLocked()
-		w.Mu.Unlock()
+		w.mu.Unlock()
 		<-gate
-		w.Mu.Lock()
+		w.mu.Lock()
 	}
 	if c.refuse {
 		c.refuse = false
-		w.Mu.Unlock()
+		w.mu.Unlock()
 		return nil, syscall.ECONNREFUSED
 	}
 	l := newLine(w, c)
 	c.Line, c.stalled = l, false
-	w.Mu.Unlock()
+	w.mu.Unlock()
 	if err := w.Srv.Serve(serverEnd{l}); err != nil {
 		return nil, err
 	}
@@ -96,15 +96,15 @@ func (c *Client) event(ev zk.Event) {
 		return
 	}
 	w := c.w
-	w.Mu.Lock()
+	w.mu.Lock()
 	if w.free {
-		w.Mu.Unlock()
+		w.mu.Unlock()
 		return
 	}
 	gate := make(chan struct{})
 	c.connecting = gate
 	w.stirLocked()
-	w.Mu.Unlock()
+	w.mu.Unlock()
 	<-gate
 }
 
@@ -120,40 +120,39 @@ func (c *Client) openLocked() {
 // reconnect lets a client that has lost its connection connect. Time passes
 // while the client library pauses.
 func (w *Player) reconnect(c *Client) {
-	w.Mu.Lock()
+	w.mu.Lock()
 	w.Foot.client(c)
 	// Where a fault has happened to one client only, no other contender waits
 	// for a timer, so the pause makes no difference to it.
 	w.Foot.Everything = w.Lock.Timed || w.Lock.Lenient || w.Happened > 1
-	w.Mu.Unlock()
-	for deadline := time.Now().Add(5 * time.Second); ; {
-		w.Mu.Lock()
-		gate := c.Dialing
-		w.Mu.Unlock()
-		if gate != nil {
-			break
+	w.mu.Unlock()
+	for deadline := time.Now().Add(5 * time.Second); !w.Connect(c); {
+		left := time.Until(deadline)
+		if left <= 0 {
+			w.Do(func() { c.gone = true }) // its lock has closed it
+			return
 		}
-		if left := time.Until(deadline); left > 0 {
-			w.Pass(left)
-			continue
-		}
-		w.Mu.Lock()
-		c.gone = true // its lock has closed it
-		w.Mu.Unlock()
-		return
+		w.Pass(left)
 	}
-	w.Mu.Lock()
-	close(c.Dialing)
-	c.Dialing = nil
-	w.Mu.Unlock()
-	w.Settle()
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	w.ConnectedLocked(c)
 }
 
-// ConnectedLocked notes the state of a client that has connected.
-func (w *Player) ConnectedLocked(c *Client) {
+// Connect lets a client that dials connect. It returns false if the client does not dial.
+func (w *Player) Connect(c *Client) (dials bool) {
+	w.Do(func() {
+		if dials = c.Dialing != nil; dials {
+			close(c.Dialing)
+			c.Dialing = nil
+		}
+	})
+	if dials {
+		w.Settle()
+		w.Do(func() { w.connectedLocked(c) })
+	}
+	return dials
+}
+
+// connectedLocked notes the state of a client that has connected.
+func (w *Player) connectedLocked(c *Client) {
 	what, state := "is connected again", "connected"
 	switch id := c.Conn.SessionID(); {
 	case id == 0 && c.Session == 0:

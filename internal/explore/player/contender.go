@@ -19,7 +19,7 @@ type Contender struct {
 	Lock   Lock
 	script []Op
 
-	// Guarded by w.Mu.
+	// Guarded by w.mu.
 	State  string        // see the constants
 	Gate   chan struct{} // not nil: waits until the explorer lets it unlock
 	Cancel context.CancelFunc
@@ -70,8 +70,8 @@ func (k *Contender) Start() {
 // note changes the state of a contender, and logs that.
 func (k *Contender) note(state, text string, bad ...Violation) {
 	w := k.w
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.free {
 		return // the schedule is over
 	}
@@ -117,7 +117,7 @@ func (k *Contender) playScript() {
 func (k *Contender) getIn(op Op) bool {
 	w := k.w
 	ctx, cancel := context.WithCancel(context.Background())
-	w.Mu.Lock()
+	w.mu.Lock()
 	k.Cancel, k.Ended = cancel, false
 	k.since, k.called, k.joined = time.Now(), w.Turn, 0
 	k.State = Waiting
@@ -126,7 +126,7 @@ func (k *Contender) getIn(op Op) bool {
 	w.Camera.State(k, "")
 	w.Unnoted = true
 	session := k.Client.Conn.SessionID()
-	w.Mu.Unlock()
+	w.mu.Unlock()
 	defer cancel()
 	ok, err := true, error(nil)
 	if op == LockOp {
@@ -134,11 +134,11 @@ func (k *Contender) getIn(op Op) bool {
 	} else {
 		ok, err = k.Lock.TryLock(ctx)
 	}
-	w.Mu.Lock()
+	w.mu.Lock()
 	k.Cancel = nil
 	alone := !k.company && !w.companyLocked(k) && !w.Run.Facts.OrphanCreate
 	allowed := k.disturbed && !w.Lock.Requeues || k.Ended
-	w.Mu.Unlock()
+	w.mu.Unlock()
 	switch {
 	case err != nil && !allowed:
 		k.note(outside, "gets an error: "+short(err), Violation{Kind: Failure, Who: k.Name, What: fmt.Sprintf("%s of %s fails: %v", op, k.Name, short(err))})
@@ -160,14 +160,14 @@ func (k *Contender) getIn(op Op) bool {
 	if leased, ok := k.Lock.(Leased); ok {
 		lostSignal = leased.Lost() // once: it must be closed though nobody asks again
 	}
-	w.Mu.Lock()
+	w.mu.Lock()
 	if w.free {
-		w.Mu.Unlock()
+		w.mu.Unlock()
 		return false
 	}
 	k.lostSignal = lostSignal
 	k.held, k.Lost = k.Client.Conn.SessionID(), false
-	w.Mu.Unlock()
+	w.mu.Unlock()
 	k.note(Inside, "holds the lock")
 	return true
 }
@@ -176,15 +176,15 @@ func (k *Contender) getIn(op Op) bool {
 // schedule is over.
 func (k *Contender) gated() bool {
 	w := k.w
-	w.Mu.Lock()
+	w.mu.Lock()
 	if w.free {
-		w.Mu.Unlock()
+		w.mu.Unlock()
 		return false
 	}
 	gate := make(chan struct{})
 	k.Gate = gate
 	w.stirLocked()
-	w.Mu.Unlock()
+	w.mu.Unlock()
 	<-gate
 	return true
 }
@@ -224,8 +224,8 @@ func (k *Contender) letGoOnce() {
 
 // excused reports whether a fault may be the reason of an error.
 func (k *Contender) excused() bool {
-	k.w.Mu.Lock()
-	defer k.w.Mu.Unlock()
+	k.w.mu.Lock()
+	defer k.w.mu.Unlock()
 	return k.Client.faulted
 }
 
@@ -234,17 +234,17 @@ func (k *Contender) excused() bool {
 func (k *Contender) letGo() bool {
 	w := k.w
 	for try := 0; ; try++ {
-		w.Mu.Lock()
+		w.mu.Lock()
 		lost := k.Lost
-		w.Mu.Unlock()
+		w.mu.Unlock()
 		if try == 0 {
 			k.note(Unlocking, "unlocks")
 		}
 		err := k.Lock.Unlock(context.Background())
-		w.Mu.Lock()
+		w.mu.Lock()
 		faulted, held := k.Client.faulted, k.held
 		sound := w.Lock.Requeues && k.lostSignal != nil && !IsClosed(k.lostSignal) && !k.Lost
-		w.Mu.Unlock()
+		w.mu.Unlock()
 		sound = sound && w.lives(held) // without mu: a server that closes a line has its own lock, and waits for mu
 		notLocked := err != nil && w.Lock.NotLocked != nil && w.Lock.NotLocked(err)
 		switch {
@@ -285,9 +285,9 @@ func (k *Contender) unlockAgain() {
 	if w.Lock.NotLocked == nil || w.OneOwner { // another goroutine of the owner may hold it
 		return
 	}
-	w.Mu.Lock()
+	w.mu.Lock()
 	over := w.free
-	w.Mu.Unlock()
+	w.mu.Unlock()
 	if over {
 		return
 	}

@@ -88,23 +88,23 @@ func (w *Player) faultsLocked(c *Client) (list []action) {
 
 // endContext ends the ctx of a contender's Lock or TryLock.
 func (w *Player) endContext(k *Contender) {
-	w.Mu.Lock()
+	w.mu.Lock()
 	w.Camera.Note(k.Name, "its ctx ends")
 	k.Ended = true
 	w.Foot.client(k.Client)
 	cancel := k.Cancel
-	w.Mu.Unlock()
+	w.mu.Unlock()
 	cancel()
 }
 
 // Cut breaks a client's connection; what is on it is lost.
 func (w *Player) Cut(c *Client) {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.CutLocked(c)
 }
 
-// CutLocked is Cut for a caller that has Mu.
+// CutLocked is Cut for a caller that has mu.
 func (w *Player) CutLocked(c *Client) {
 	l := c.Line
 	w.Camera.Depart()
@@ -149,50 +149,50 @@ func (w *Player) pause(f Fault) {
 		// A waiter that looks again every second has looked often enough before that.
 		d, most, what = day, 300, string(Day)
 	}
-	w.Mu.Lock()
+	w.mu.Lock()
 	w.Foot.Everything = true
 	w.LogLocked(Entry{Kind: "note", Text: what})
 	w.Camera.Note("", what)
-	w.Mu.Unlock()
+	w.mu.Unlock()
 	w.letPass(nil, d, most)
 }
 
 // remake removes the parent of the queue, as the server does with a container
 // that is empty. The next contender makes it again, and numbers begin at 0.
 func (w *Player) remake() {
-	w.Mu.Lock()
+	w.mu.Lock()
 	w.Foot.Everything = true
 	w.LogLocked(Entry{Who: "server", Kind: "note", Text: "removes " + w.at() + ", which is empty"})
-	w.Mu.Unlock()
+	w.mu.Unlock()
 	w.Srv.ReapContainers()
 }
 
 // refuse refuses a client's first connection. The requests that wait for it fail, and
 // the library tries again after a second.
 func (w *Player) refuse(c *Client) {
-	w.Mu.Lock()
+	w.mu.Lock()
 	c.refuse = true
 	c.FaultLocked()
-	w.Mu.Unlock()
+	w.mu.Unlock()
 	w.reconnect(c)
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.Foot.Everything = true // time has passed
 }
 
 // expire ends a client's session as its timeout does.
 func (w *Player) expire(c *Client) {
-	w.Mu.Lock()
+	w.mu.Lock()
 	w.endLocked(c, "is cut off until its session has expired")
 	timed := w.Lock.Timed
 	w.Foot.Everything = timed // time passes
-	w.Mu.Unlock()
+	w.mu.Unlock()
 	if timed {
 		w.letPass(c, w.Timeout()+time.Second, math.MaxInt)
 	}
 	w.Srv.Expire(c.Session)
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, k := range c.Contenders {
 		if k.lostSignal != nil && !IsClosed(k.lostSignal) && timed && k.State == Inside {
 			w.ViolateLocked(Violation{Kind: LateLoss, Who: k.Name, What: k.Name + " is not notified that it has lost the lock, though its session has expired"})
@@ -234,17 +234,17 @@ const stoppedNote = "is stopped; its session expires meanwhile"
 
 // stop ends a client's session, and the client does not notice it.
 func (w *Player) stop(c *Client) {
-	w.Mu.Lock()
+	w.mu.Lock()
 	c.Stopped = true
 	w.endLocked(c, stoppedNote)
-	w.Mu.Unlock()
+	w.mu.Unlock()
 	w.Srv.Expire(c.Session)
 }
 
 // runOn lets a stopped client notice the end of its session.
 func (w *Player) runOn(c *Client) {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	c.Stopped = false
 	w.Foot.client(c)
 	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: "runs on"})
@@ -257,7 +257,7 @@ func (w *Player) runOn(c *Client) {
 func (w *Player) letPass(c *Client, d time.Duration, most int) {
 	for deadline := time.Now().Add(d); ; {
 		w.Settle()
-		w.Mu.Lock()
+		w.mu.Lock()
 		var next *Client
 		for _, o := range w.Clients {
 			if o != c && len(o.Line.Up) > 0 && !o.Line.Broken && !o.Stopped && !o.stalled {
@@ -265,7 +265,7 @@ func (w *Player) letPass(c *Client, d time.Duration, most int) {
 				break
 			}
 		}
-		w.Mu.Unlock()
+		w.mu.Unlock()
 		if next != nil {
 			if most--; most < 0 {
 				return
@@ -286,12 +286,12 @@ func (w *Player) letPass(c *Client, d time.Duration, most int) {
 // goroutine of the same client that does not get through. Earlier requests of the
 // client arrive. In the end the session expires.
 func (w *Player) stall(c *Client) {
-	w.Mu.Lock()
+	w.mu.Lock()
 	c.stalled = true
 	c.FaultLocked()
 	w.Foot.client(c)
 	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: "gets no more requests through, until its session has expired"})
 	w.Camera.Note(c.Name, "gets no more requests through, until its session has expired")
-	w.Mu.Unlock()
+	w.mu.Unlock()
 	go c.Conn.Exists("/stalled")
 }

@@ -17,7 +17,7 @@ type Line struct {
 	w *Player
 	c *Client
 
-	// Guarded by w.Mu.
+	// Guarded by w.mu.
 	open      bool // the handshake is over: packets wait for the explorer
 	Up, Down  []Frame
 	toServer  []byte // delivered, not read yet
@@ -32,7 +32,7 @@ type Line struct {
 }
 
 func newLine(w *Player, c *Client) *Line {
-	return &Line{w: w, c: c, asked: make(map[int32]Frame), server: sync.NewCond(&w.Mu), client: sync.NewCond(&w.Mu)}
+	return &Line{w: w, c: c, asked: make(map[int32]Frame), server: sync.NewCond(&w.mu), client: sync.NewCond(&w.mu)}
 }
 
 // BreakLocked loses all that is on the line.
@@ -87,8 +87,8 @@ type clientEnd struct{ *Line }
 
 func (e clientEnd) Write(b []byte) (int, error) {
 	l := e.Line
-	l.w.Mu.Lock()
-	defer l.w.Mu.Unlock()
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
 	for l.c.stalled && !l.Broken {
 		l.client.Wait()
 	}
@@ -122,8 +122,8 @@ func (e clientEnd) Write(b []byte) (int, error) {
 
 func (e clientEnd) Read(b []byte) (int, error) {
 	l := e.Line
-	l.w.Mu.Lock()
-	defer l.w.Mu.Unlock()
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
 	for {
 		if n := copy(b, l.toClient); n > 0 {
 			l.toClient = slices.Delete(l.toClient, 0, n)
@@ -141,8 +141,8 @@ func (e clientEnd) Read(b []byte) (int, error) {
 }
 
 func (e clientEnd) Close() error {
-	e.w.Mu.Lock()
-	defer e.w.Mu.Unlock()
+	e.w.mu.Lock()
+	defer e.w.mu.Unlock()
 	e.BreakLocked()
 	return nil
 }
@@ -152,8 +152,8 @@ type serverEnd struct{ *Line }
 
 func (e serverEnd) Read(b []byte) (int, error) {
 	l := e.Line
-	l.w.Mu.Lock()
-	defer l.w.Mu.Unlock()
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
 	for {
 		if n := copy(b, l.toServer); n > 0 {
 			l.toServer = slices.Delete(l.toServer, 0, n)
@@ -168,8 +168,8 @@ func (e serverEnd) Read(b []byte) (int, error) {
 
 func (e serverEnd) Write(b []byte) (int, error) {
 	l := e.Line
-	l.w.Mu.Lock()
-	defer l.w.Mu.Unlock()
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
 	if l.Broken || l.ServerEnd {
 		return 0, io.ErrClosedPipe
 	}
@@ -203,8 +203,8 @@ func (e serverEnd) Write(b []byte) (int, error) {
 
 func (e serverEnd) Close() error {
 	l := e.Line
-	l.w.Mu.Lock()
-	defer l.w.Mu.Unlock()
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
 	l.ServerEnd = true
 	l.loseLocked(&l.Up)
 	l.server.Broadcast()

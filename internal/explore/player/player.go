@@ -23,7 +23,7 @@ type Player struct {
 	Run        *Run
 	end        func() // of the lock's own set-up, or nil
 
-	Mu   sync.Mutex // guards the fields below, all lines, clients and contenders
+	mu   sync.Mutex // guards the fields below, all lines, clients and contenders
 	free bool       // nobody is held: the world is set up or taken down
 	Turn int        // of the action
 	stir chan struct{}
@@ -45,6 +45,17 @@ type Player struct {
 	origins  map[string]origin // of the nodes
 	births   map[string]int    // how many children each node has been given
 }
+
+// Do calls f with the player's lock held: until it returns, nothing else of the schedule
+// changes. f may call the methods whose names end with Locked, and waits for nothing.
+func (w *Player) Do(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+}
+
+// NextTurn begins another action.
+func (w *Player) NextTurn() { w.Do(func() { w.Turn++ }) }
 
 func (w *Player) stirLocked() {
 	w.Unnoted, w.Unscheduled = true, true
@@ -84,8 +95,8 @@ func (w *Player) Play(choose func(p *Point) int, acted func(n int, f Footprint))
 			acted(len(r.Points)-1, w.Foot)
 		}
 	}
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.ResultsLocked()
 	if r.hashing {
 		r.Final = w.hashLocked()
@@ -102,10 +113,8 @@ func (w *Player) Wait(timed bool, possible func() bool, hang func()) (goOn bool)
 		return false
 	}
 	w.DrainStir()
-	w.Mu.Lock()
-	w.Idle++
-	w.Turn++
-	w.Mu.Unlock()
+	w.Do(func() { w.Idle++ })
+	w.NextTurn()
 	stirred := w.Pass(patience)
 	switch more := possible(); {
 	case w.Idle <= maxIdle && (stirred || more):
@@ -126,30 +135,30 @@ func (w *Player) point(actions []action) *Point {
 		p.Faults = append(p.Faults, a.fault)
 	}
 	p.Situation = func() uint64 {
-		w.Mu.Lock()
-		defer w.Mu.Unlock()
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		return w.situationLocked()
 	}
 	if w.Run.hashing {
-		w.Mu.Lock()
+		w.mu.Lock()
 		p.State = w.hashLocked()
-		w.Mu.Unlock()
+		w.mu.Unlock()
 	}
 	return p
 }
 
 // act carries out an action.
 func (w *Player) act(a action) {
-	w.Mu.Lock()
+	w.mu.Lock()
 	w.Foot = Footprint{}
 	w.Turn++
 	w.last = a.who
 	w.Camera.Action()
-	w.Mu.Unlock()
+	w.mu.Unlock()
 	a.do()
 	w.Settle()
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if a.fault != "" {
 		w.Happened++
 		w.Run.Facts.Faults = append(w.Run.Facts.Faults, a.String())
@@ -168,7 +177,7 @@ func (w *Player) ResultsLocked() {
 func (w *Player) Settle() {
 	for {
 		synctest.Wait()
-		w.Mu.Lock()
+		w.mu.Lock()
 		w.Camera.Depart()
 		again := false
 		for _, c := range w.Clients {
@@ -194,10 +203,10 @@ func (w *Player) Settle() {
 		if !again {
 			w.takeNotesLocked()
 			w.Camera.Settled()
-			w.Mu.Unlock()
+			w.mu.Unlock()
 			return
 		}
-		w.Mu.Unlock()
+		w.mu.Unlock()
 	}
 }
 
@@ -364,8 +373,8 @@ func (w *Player) DrainStir() {
 
 // AllDone reports whether all scripts have ended.
 func (w *Player) AllDone() bool {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, k := range w.Contenders {
 		if k.State != done {
 			return false
@@ -377,8 +386,8 @@ func (w *Player) AllDone() bool {
 // left reports whether a client still has a node of the lock: it may be about to
 // remove it.
 func (w *Player) left() bool {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return slices.ContainsFunc(w.Clients, func(c *Client) bool { return len(w.nodesOf(c)) > 0 })
 }
 

@@ -93,9 +93,9 @@ func (w *Player) setUp() {
 	if w.Unconnected {
 		w.Clients[0].Conn.Close()
 		synctest.Wait() // its goroutines have ended
-		w.Mu.Lock()
+		w.mu.Lock()
 		w.free = false // from here on they wait for the explorer
-		w.Mu.Unlock()
+		w.mu.Unlock()
 		for _, c := range w.Clients {
 			c.Line = newLine(w, c)
 			c.Line.Broken = true
@@ -125,9 +125,9 @@ func (w *Player) setUp() {
 		}
 	}
 	synctest.Wait()
-	w.Mu.Lock()
+	w.mu.Lock()
 	w.free = false
-	w.Mu.Unlock()
+	w.mu.Unlock()
 }
 
 func (w *Player) makeParents() {
@@ -174,7 +174,7 @@ func (w *Player) makeParents() {
 
 // takeDown ends everything.
 func (w *Player) takeDown() {
-	w.Mu.Lock()
+	w.mu.Lock()
 	w.free = true
 	for _, c := range w.Clients {
 		c.Stopped, c.stalled = false, false
@@ -202,7 +202,7 @@ func (w *Player) takeDown() {
 			k.Cancel()
 		}
 	}
-	w.Mu.Unlock()
+	w.mu.Unlock()
 	if w.end != nil {
 		w.end()
 		synctest.Wait()

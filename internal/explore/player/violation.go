@@ -49,10 +49,10 @@ type Violation struct {
 
 func (v Violation) String() string { return fmt.Sprintf("%s: %s", v.Kind, v.What) }
 
-// Violate is ViolateLocked for a caller that does not have Mu.
+// Violate is ViolateLocked for a caller that does not have mu.
 func (w *Player) Violate(v Violation) {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.ViolateLocked(v)
 }
 
