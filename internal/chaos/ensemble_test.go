@@ -107,7 +107,8 @@ func (c *servers) serverFault(rng *rand.Rand) fault {
 		return fault{"the clients receive nothing from " + name, victim.MuteToClients, victim.Heal, lasts(2*time.Second, 9*time.Second)}
 	case 6:
 		third := nodes[3-slices.Index(nodes, victim)-slices.Index(nodes, other)]
-		return fault{name + " and both others are cut", deafen(victim, other, other, victim, victim, third, third, victim), whole, lasts(5*time.Second, 14*time.Second)}
+		cut := deafen(victim, other, other, victim, victim, third, third, victim)
+		return fault{name + " and both others are cut", cut, whole, lasts(5*time.Second, 14*time.Second)}
 	default:
 		return fault{name + " and " + other.String() + " are cut", deafen(victim, other, other, victim), whole, lasts(5*time.Second, 14*time.Second)}
 	}

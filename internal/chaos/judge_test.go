@@ -65,7 +65,10 @@ func TestTheChecksSeeWhatIsWrong(t *testing.T) {
 	}
 
 	names := []string{"00000001-0000000000000007-A", "00000002-0000000000000007-B", "00000003-0000000000000009-C"}
-	writes := []record{{Nonce: "A", How: "acknowledged"}, {Nonce: "B", How: "unknown"}, {Nonce: "C", How: "acknowledged"}, {Nonce: "D", How: "refused"}, {Nonce: "E", How: "unknown"}}
+	writes := []record{
+		{Nonce: "A", How: "acknowledged"}, {Nonce: "B", How: "unknown"}, {Nonce: "C", How: "acknowledged"},
+		{Nonce: "D", How: "refused"}, {Nonce: "E", How: "unknown"},
+	}
 	for _, c := range []struct {
 		what   string
 		count  int

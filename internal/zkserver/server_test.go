@@ -200,6 +200,18 @@ func TestSequenceNumbersEndAtTheLargest(t *testing.T) {
 	})
 }
 
+// No other test makes nodes here, so that the whole tree can be counted.
+func TestGetAllChildrenNumberOfTheRootAndOfTheEmptyPath(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		c := tg.connect()
+		for path, want := range map[string]int32{"/": 4, "": 5} {
+			code, d := c.do(jute.OpGetAllChildrenNumber, pathBody(path))
+			require.Equal(tg, jute.OK, code)
+			require.Equal(tg, want, d.Int32(), "%q", path)
+		}
+	})
+}
+
 func TestHoldKeepsARequestFromTheServer(t *testing.T) {
 	inBubble(t, func(tg *target) {
 		c, other := tg.connect(), tg.connect()

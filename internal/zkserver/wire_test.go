@@ -262,6 +262,17 @@ func (c *wire) watch(op jute.Op, path string) jute.Code {
 	return code
 }
 
+func (c *wire) addWatch(path string, mode int32) jute.Code {
+	c.t.Helper()
+	code, d := c.do(jute.OpAddWatch, &jute.AddWatch{Path: path, Mode: mode})
+	if code == jute.OK {
+		require.Zero(c.t, d.Int32())
+		require.NoError(c.t, d.Err())
+		require.Zero(c.t, d.Len())
+	}
+	return code
+}
+
 // eventsNow returns the events that have been sent so far: a ping comes back
 // behind them.
 func (c *wire) eventsNow() []event {

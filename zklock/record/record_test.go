@@ -30,7 +30,8 @@ func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
 	for _, name := range []string{
 		"", "0", "0000000000", "config", "lock-", "lock-1", "lock-000000001", "lock-00000000001", "lock-000000000x",
 		"lock-+000000001", "lock--0000000005", "lock-9999999999", "block-0000000001", "x-lock-0000000001",
-		"_c_lock-0000000001", "_c_01dc6acfac0000010000000000000001-lock-", "01dc6acfac0000010000000000000001-lock-0000000001", "__READ__0000000001", "9f8e__lock__0000000001",
+		"_c_lock-0000000001", "_c_01dc6acfac0000010000000000000001-lock-", "01dc6acfac0000010000000000000001-lock-0000000001",
+		"__READ__0000000001", "9f8e__lock__0000000001",
 	} {
 		_, ok := Sequence(name)
 		require.False(t, ok, name)

@@ -248,7 +248,8 @@ func TestTheClientIsTheVersionWhoseFieldsAreKnown(t *testing.T) {
 	file, err := os.ReadFile("../../go.mod")
 	require.NoError(t, err)
 	require.Regexp(t, `(?m)^\s*`+module+" "+version+"$", string(file),
-		"go.mod has another version of %s than %s: read what zkconn does with its private fields, and docs/client.md, before you name the new one here", module, version)
+		"go.mod has another version of %s than %s: read what zkconn does with its private fields, "+
+			"and docs/client.md, before you name the new one here", module, version)
 	var conn zk.Conn
 	for _, err := range []error{
 		replace(&conn, "dialer", func(d zk.Dialer) zk.Dialer { return d }),
@@ -259,7 +260,8 @@ func TestTheClientIsTheVersionWhoseFieldsAreKnown(t *testing.T) {
 	}
 	const sentence = "this version of go-zookeeper has no "
 	require.ErrorContains(t, replace(&conn, "nothing", func(d zk.Dialer) zk.Dialer { return d }), sentence+"field nothing of type zk.Dialer: use zk.Connect")
-	require.ErrorContains(t, replace(&conn, "hostProvider", func(d zk.Dialer) zk.Dialer { return d }), sentence+"field hostProvider of type zk.Dialer: use zk.Connect")
+	unchanged := func(d zk.Dialer) zk.Dialer { return d }
+	require.ErrorContains(t, replace(&conn, "hostProvider", unchanged), sentence+"field hostProvider of type zk.Dialer: use zk.Connect")
 	require.ErrorContains(t, hook(&conn, "nothing", func() {}), sentence+"function nothing: use zk.Connect")
 	require.ErrorContains(t, hook(&conn, "server", func() {}), sentence+"function server: use zk.Connect")
 }

@@ -59,7 +59,8 @@ func TestThePatchesOfThePageCureAnOrdinaryClient(t *testing.T) {
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
-	run := exec.Command("go", "test", "-modfile", filepath.Join(dir, "go.mod"), "-timeout", "5m", "-v", "-run", "^("+strings.Join(patched, "|")+")$", ".", "-connect.ordinary")
+	tests := "^(" + strings.Join(patched, "|") + ")$"
+	run := exec.Command("go", "test", "-modfile", filepath.Join(dir, "go.mod"), "-timeout", "5m", "-v", "-run", tests, ".", "-connect.ordinary")
 	out, err = run.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Equal(t, len(patched), strings.Count(string(out), "--- PASS: "), "%s", out)

@@ -55,7 +55,8 @@ const (
 // Embedded is the name of a new SQLite database in memory.
 const Embedded = "embedded"
 
-var errNoURL = errors.New("this is not a mysql://user:password@host:port/database; in a password %, :, /, ?, #, @ and a comma are written %25, %3A, %2F, %3F, %23, %40 and %2C")
+var errNoURL = errors.New("this is not a mysql://user:password@host:port/database; " +
+	"in a password %, :, /, ?, #, @ and a comma are written %25, %3A, %2F, %3F, %23, %40 and %2C")
 
 // connectTimeout bounds the time of a server's first answer.
 var connectTimeout = 5 * time.Second

@@ -141,7 +141,9 @@ func etcdServer(t *testing.T, dir, address, peers string) (kill func()) {
 func watches() (option grpc.DialOption, set <-chan struct{}) {
 	ch := make(chan struct{})
 	var once sync.Once
-	return grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+	return grpc.WithChainStreamInterceptor(func(
+		ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption,
+	) (grpc.ClientStream, error) {
 		stream, err := open(ctx, desc, conn, method, options...)
 		return watchedStream{stream, func() { once.Do(func() { close(ch) }) }}, err
 	}), ch

@@ -236,7 +236,9 @@ func Open(ctx context.Context, n int, ask Ask) (_ *Servers, err error) {
 }
 
 // start starts server i + 1 of n.
-func start(ctx context.Context, image string, joined *testcontainers.DockerNetwork, labels map[string]string, i, n int, port string) (testcontainers.Container, error) {
+func start(
+	ctx context.Context, image string, joined *testcontainers.DockerNetwork, labels map[string]string, i, n int, port string,
+) (testcontainers.Container, error) {
 	req := testcontainers.ContainerRequest{
 		Image:        image,
 		ExposedPorts: []string{"2181/tcp"},
