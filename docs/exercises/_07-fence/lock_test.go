@@ -5,7 +5,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	predecessor "example.com/zklock/03-sequential-predecessor"
 	"example.com/zklock/docs/exercises/suites"
 	"example.com/zklock/internal/locktest"
 )
@@ -14,6 +13,5 @@ func TestFence(t *testing.T) {
 	locktest.Run(t, suites.FenceSubject{
 		New:      func(conn *zk.Conn, path string) suites.Register { return New(conn, path) },
 		ErrStale: ErrStale,
-		Lock:     func(conn *zk.Conn, path string) locktest.Lock { return predecessor.New(conn, path) },
 	})
 }

@@ -3,7 +3,6 @@ package suites
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -41,15 +40,16 @@ const electionTimeout = 10 * time.Second
 
 // Plan has the cases of an election.
 func (s ElectionSubject) Plan() locktest.Plan {
-	contender := locktest.Subject{
-		New: func(conn *zk.Conn, path string) locktest.Lock {
-			return &leaderLock{candidate: s.New(conn, path, electionTimeout)}
-		},
-		Queue:   true,
-		WakeUps: func(int) int { return 1 },
-	}
+	contender := locktest.Subject{New: s.contender(electionTimeout), Queue: true, WakeUps: func(int) int { return 1 }}
 	return locktest.NewPlan(electionCases, stage.Of[*election](s.Level), contender, func(w *locktest.World) *election { return &election{w, s} }).
 		Needs(s.New != nil, "ElectionSubject.New is nil: it must make a candidate")
+}
+
+// contender makes a candidate, whose sessions have this timeout, as a lock.
+func (s ElectionSubject) contender(timeout time.Duration) func(conn *zk.Conn, path string) locktest.Lock {
+	return func(conn *zk.Conn, path string) locktest.Lock {
+		return &leaderLock{candidate: s.New(conn, path, timeout)}
+	}
 }
 
 // resting runs a case at whose end nothing may be left, once what goes on in the
@@ -112,7 +112,6 @@ var electionCases = []locktest.TestCase[*election]{
 	{Name: "a candidate that is alone leads, and its term is the czxid of its node", Group: locktest.Liveness, Run: resting(termIsCzxid), Basic: true, Exact: true},
 	{Name: "Lead returns what its function returns", Group: locktest.Liveness, Run: resting(leadReturns), Basic: true, Exact: true},
 	{Name: "candidates lead one after the other in the order in which they came", Group: locktest.Liveness, Run: ofLocks(locktest.QueueOrder), Basic: true, Exact: true},
-	{Name: "the next one leads as soon as the leader has resigned, and in a higher term", Group: locktest.Liveness, Run: resting(handOver), Basic: true, Exact: true},
 	{Name: "the leader's ctx ends with the caller's, and nobody else leads before it has resigned", Group: locktest.Safety, Run: resting(ctxOfLeader), Basic: true, Exact: true},
 	{Name: "a candidate whose ctx ends leaves the queue", Group: locktest.Liveness, Run: resting(ctxOfCandidate), Basic: true, Exact: true},
 	{Name: "a waiting candidate sleeps", Group: locktest.Liveness, Run: ofLocks(locktest.WaiterSleeps), Basic: true, Exact: true},
@@ -120,12 +119,11 @@ var electionCases = []locktest.TestCase[*election]{
 	{Name: "a leader writes, and a term that has ended writes no more", Group: locktest.Safety, Run: resting(writes), Basic: true, Exact: true},
 	{Name: "the ctx of a leader that is cut off ends before the next one leads", Group: locktest.Safety, Run: leaderCutOff, Exact: true},
 	{Name: "the ctx of a leader whose answer comes late, and that is cut off then, ends before the next one leads", Group: locktest.Safety, Run: leaderLateAnswer, Exact: true},
-	{Name: "a candidate waits for as long as the leader leads, a day if need be", Group: locktest.Safety, Run: resting(longestTerm), Calm: true},
+	{Name: "a candidate waits for as long as the leader leads, a day if need be", Group: locktest.Safety, Run: longestTerm, Calm: true},
 	{Name: "a leader that is cut off for a moment goes on leading", Group: locktest.Faults, Run: resting(leaderShortCut), Exact: true},
 	{Name: "a long term does not end by itself", Group: locktest.Liveness, Run: resting(longTerm), Exact: true},
 	{Name: "the ctx of a leader whose node was deleted ends", Group: locktest.Faults, Run: resting(leadersNodeGoes), Exact: true},
 	{Name: "a leader that does not listen gets ErrLost all the same", Group: locktest.Faults, Run: resting(deafLeader), Exact: true},
-	{Name: "a late write of the old leader is refused by its term", Group: locktest.Safety, Run: resting(lateWrite), Exact: true},
 	{Name: "a write that the old leader has sent and that arrives after the hand-over is refused", Group: locktest.Safety, Run: resting(writeUnderWay), Exact: true},
 	{Name: "a write that fails for another reason is not ErrStale", Group: locktest.Faults, Run: resting(writeFails), Exact: true},
 	{Name: "a candidate sends next to nothing while nothing changes", Group: locktest.Cost, Run: ofLocks(locktest.WaiterIsQuiet), Exact: true},
@@ -139,7 +137,6 @@ var electionCases = []locktest.TestCase[*election]{
 	{Name: "a candidate that goes before it is watched lets nobody lead", Group: locktest.Safety, Run: ofLocks(locktest.WaiterGoesBeforeWatch), Exact: true},
 	{Name: "a resignation while a candidate is cut off is not missed", Group: locktest.Faults, Run: ofLocks(locktest.ReleaseWhileCutOff), Exact: true},
 	{Name: "a closed session wakes a candidate with an error", Group: locktest.Faults, Run: ofLocks(locktest.ClosedWaiter), Exact: true},
-	{Name: "an expired session wakes a candidate with an error", Group: locktest.Faults, Run: resting(candidatesSessionEnds), Exact: true},
 }
 
 type election struct {
@@ -289,40 +286,6 @@ func leadReturns(w *election) {
 	w.resigns(b)
 }
 
-func handOver(w *election) {
-	const n = 5
-	var all []*term
-	for i := range n {
-		a := w.callLead(fmt.Sprintf("candidate %d", i), nil, nil)
-		if i == 0 {
-			w.leads(a)
-		} else {
-			w.mustWait(a, "another candidate leads")
-		}
-		all = append(all, a)
-	}
-	for i, a := range all {
-		began := time.Now()
-		w.Eventually(a.name+" leads", func() bool {
-			for j, later := range all[i+1:] {
-				if stage.IsClosed(later.began) && !stage.IsClosed(a.began) {
-					w.Fatalf("candidate %d leads before candidate %d, which came earlier: each candidate makes a node with zk.FlagEphemeralSequential when it comes, and the smallest number is the next", i+1+j, i)
-				}
-			}
-			return stage.IsClosed(a.began) || len(a.result) > 0
-		})
-		w.leads(a)
-		require.LessOrEqual(w, time.Since(began), time.Second, "the leader before has resigned, and the next one leads much later: delete the node when the function has returned, and wait on a watch")
-		if i > 0 {
-			require.Greater(w, a.number, all[i-1].number, "the next leader's term is not higher")
-		}
-		for _, later := range all[i+1:] {
-			w.notYet(later, "another candidate leads")
-		}
-		w.resigns(a)
-	}
-}
-
 func ctxOfLeader(w *election) {
 	a, b := w.leaderAndNext()
 	a.cancel()
@@ -438,24 +401,8 @@ func (w *election) lateAnswer(n int, late time.Duration) {
 
 // longestTerm has a leader that leads for a day.
 func longestTerm(w *election) {
-	candidate := w.subject.New
-	w.subject.New = func(conn *zk.Conn, path string, _ time.Duration) Candidate {
-		return candidate(conn, path, stage.CalmTimeout)
-	}
-	a := w.leader()
-	nodes := w.Nodes()
-	b := w.callLead("the next candidate", nil, nil)
-	w.mustWait(b, "another candidate leads")
-	began := time.Now()
-	for time.Since(began) < 24*time.Hour && len(stage.RequestsOf(b.s)) < 20000 {
-		time.Sleep(10 * time.Minute)
-		require.NoError(w, a.ctx.Err(), "nothing has happened for %v, and the leader's ctx has ended: show again and again that the session lives", time.Since(began))
-		w.notYet(b, fmt.Sprintf("another candidate has led for %v, and its session lives", time.Since(began)))
-		require.Subset(w, w.Nodes(), nodes, "the leader has led for %v, its session lives, and its node has gone, so that the next one leads: two leaders; only the leader or the end of its session deletes it", time.Since(began))
-	}
-	w.resigns(a)
-	w.leads(b)
-	w.resigns(b)
+	w.Subject.New = w.subject.contender(stage.CalmTimeout)
+	locktest.LongHold(w.World)
 }
 
 func leaderShortCut(w *election) {
@@ -501,26 +448,8 @@ func deafLeader(w *election) {
 }
 
 func electionGoroutines(w *election) {
-	for _, run := range []func(w *election){handOver, ctxOfCandidate, leadersSessionEnds} {
+	for _, run := range []func(w *election){ctxOfLeader, ctxOfCandidate, leadersSessionEnds} {
 		resting(run)(w)
 	}
 	w.NoGoroutines()
-}
-
-func candidatesSessionEnds(w *election) {
-	a, b := w.leaderAndNext()
-	w.Expire(b.s)
-	w.Renewed(b.s, "the candidate's client has a new session")
-	w.Rest()
-	if len(b.result) > 0 {
-		err := <-b.result
-		require.Error(w, err, "a waiting candidate's session has ended, its node has gone, and Lead returns no error")
-		require.ErrorContains(w, err, w.Path, "the error does not name the election: wrap it with the path (fmt.Errorf with %w)")
-		w.resigns(a)
-	} else { // it is a candidate again
-		w.mustWait(b, "another candidate leads")
-		w.resigns(a)
-		w.leads(b)
-		w.resigns(b)
-	}
 }

@@ -50,20 +50,6 @@ func writes(w *election) {
 	w.resigns(again)
 }
 
-func lateWrite(w *election) {
-	w.record()
-	a, b := w.leaderAndNext()
-	require.NoError(w, w.write(a.candidate, a.number, "by a"), "the leader writes in its term, and Write fails")
-	w.Expire(a.s)
-	w.leads(b)
-	w.Renewed(a.s, "the old leader's client has a new session")
-	w.refused(w.write(a.candidate, a.number, "by a, late"), "a leader whose session has ended")
-	w.recorded("by a", "a write that was refused has changed the data: an old token has written")
-	require.NoError(w, w.write(b.candidate, b.number, "by b"), "the next leader writes in its term, and Write fails")
-	w.lost(a)
-	w.resigns(b)
-}
-
 // writeUnderWay holds back each request of a Write in turn, while the leader's
 // node goes and the next one leads.
 func writeUnderWay(w *election) {

@@ -32,20 +32,17 @@ type FenceSubject struct {
 	New func(conn *zk.Conn, path string) Register
 	// ErrStale is what Write returns, or wraps, if it refuses a token.
 	ErrStale error
-	// Lock makes a contender for a lock whose holder has one node below path, and
-	// no other contender has: that node's czxid is the token.
-	Lock func(conn *zk.Conn, path string) locktest.Lock
 	// Level says how much is asked of the register. The zero Level is Full.
 	Level locktest.Level
 }
 
 // Plan has the cases of a resource that checks tokens.
 func (s FenceSubject) Plan() locktest.Plan {
-	return locktest.NewPlan(stage.WithoutParents(fenceCases), stage.Of[*fences](s.Level), locktest.Subject{New: s.Lock, Queue: true}, func(w *locktest.World) *fences {
+	return stage.NewPlan(stage.WithoutParents(fenceCases), stage.Of[*fences](s.Level), false, false, func(w *stage.Stage) *fences {
 		at := strings.TrimSuffix(w.Path, "/a/lock") + "/b/register"
 		return &fences{w, s, at, at, 0}
 	}).
-		Needs(s.New != nil && s.Lock != nil && s.ErrStale != nil, "FenceSubject needs New, ErrStale and Lock")
+		Needs(s.New != nil && s.ErrStale != nil, "FenceSubject needs New and ErrStale")
 }
 
 var fenceCases = []locktest.TestCase[*fences]{
@@ -53,7 +50,6 @@ var fenceCases = []locktest.TestCase[*fences]{
 	{Name: "a lower token is refused and changes nothing", Group: locktest.Safety, Run: lowerIsRefused, Basic: true},
 	{Name: "equal tokens of one holder pass", Group: locktest.Liveness, Run: equalPasses, Basic: true},
 	{Name: "tokens are compared as numbers", Group: locktest.Safety, Run: asNumbers, Basic: true},
-	{Name: "the paused holder comes late and is refused", Group: locktest.Safety, Run: pausedHolder, Basic: true},
 	{Name: "the new holder's first write shuts the old one out, whatever it writes", Group: locktest.Safety, Run: sameValue, Basic: true},
 	{Name: "a restart forgets no token", Group: locktest.Safety, Run: restart, Basic: true},
 	{Name: "many goroutines write at once and the highest token stays", Group: locktest.Safety, Run: goroutinesAtOnce, Basic: true},
@@ -69,7 +65,7 @@ var fenceCases = []locktest.TestCase[*fences]{
 }
 
 type fences struct {
-	*locktest.World
+	*stage.Stage
 	subject FenceSubject
 	at      string // where the register is
 	first   string // where the case's first one was
@@ -165,41 +161,6 @@ func asNumbers(w *fences) {
 			w.refused(r, tokens[i-1], "b", fmt.Sprintf("token %d has been seen; a token is an int64, compare the numbers and lose no bit of them", token))
 		}
 	}
-}
-
-// token is the holder's fencing token: the czxid of its node.
-func (w *fences) token() int64 {
-	w.Helper()
-	nodes := w.Nodes()
-	require.Len(w, nodes, 1, "one contender holds the lock, and there is not exactly one node")
-	_, stat, err := w.Session().Get(w.Path + "/" + nodes[0])
-	require.NoError(w, err)
-	return stat.Czxid
-}
-
-// takeOver has a first holder lose the lock with its session, unnoticed, and a
-// second one get it.
-func (w *fences) takeOver() (first, second int64) {
-	w.Helper()
-	a, as := w.Contender()
-	w.MustLock(a, "the first holder")
-	first = w.token()
-	w.Expire(as) // it is paused meanwhile, and goes on as if nothing had happened
-	b, _ := w.Contender()
-	w.MustLock(b, "the second holder")
-	second = w.token()
-	require.Greater(w, second, first)
-	return first, second
-}
-
-func pausedHolder(w *fences) {
-	r, _ := w.store()
-	first, second := w.takeOver()
-	w.passes(r, second, "of the second holder", "it holds the lock")
-	w.refused(r, first, "of the first holder", fmt.Sprintf("the holder was paused, its session ended, and the next holder has written with token %d", second))
-	w.has(r, second, "of the second holder", "the first holder comes late")
-	w.passes(r, second, "of the second holder, again", "it still holds the lock")
-	w.has(r, second, "of the second holder, again", "the second holder has written once more")
 }
 
 func sameValue(w *fences) {

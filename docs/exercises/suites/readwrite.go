@@ -3,7 +3,6 @@ package suites
 import (
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -99,17 +98,13 @@ var readWriteCases = []locktest.TestCase[*readWrite]{
 	{Name: "a reader behind a writer waits for it", Group: locktest.Liveness, Run: readerBehindWriter, Basic: true},
 	{Name: "a writer waits for every reader before it", Group: locktest.Liveness, Run: writerBehindReaders, Basic: true},
 	{Name: "a reader behind a waiting writer waits", Group: locktest.Liveness, Run: readerBehindWaitingWriter, Basic: true},
-	{Name: "a writer does not starve behind a stream of readers", Group: locktest.Liveness, Run: noStarving, Basic: true},
 	{Name: "writers take turns in the order in which they came", Group: locktest.Liveness, Run: as(never, locktest.QueueOrder), Basic: true},
 	{Name: "readers and writers take turns in the order in which they came", Group: locktest.Liveness, Run: as(writerFirst, locktest.QueueOrder), Basic: true},
-	{Name: "a writer is alone, among readers and writers that come and go", Group: locktest.Safety, Run: writerAlone, Basic: true},
 	{Name: "a waiter waits for as long as a writer writes, a day if need be", Group: locktest.Safety, Run: as(writerFirst, locktest.LongHold), Basic: true, Calm: true},
 	{Name: "a waiter waits for as long as a reader reads, a day if need be", Group: locktest.Safety, Run: as(readerFirst, locktest.LongHold), Basic: true, Calm: true},
-	{Name: "a release lets in the readers up to the next writer", Group: locktest.Liveness, Run: readersUpToWriter, Basic: true},
 	{Name: "a writer's node is ephemeral and goes with Unlock", Group: locktest.Liveness, Run: as(never, locktest.EphemeralNode), Basic: true},
 	{Name: "a reader's node is ephemeral and goes with RUnlock", Group: locktest.Liveness, Run: as(always, locktest.EphemeralNode), Basic: true},
 	{Name: "Unlock of a reader and RUnlock of a writer are ErrNotLocked and delete nothing", Group: locktest.Liveness, Run: wrongRelease, Basic: true},
-	{Name: "a contender may read, then write, then read", Group: locktest.Liveness, Run: readWriteReuse, Basic: true},
 	{Name: "a waiting reader sleeps", Group: locktest.Liveness, Run: as(writerFirst, locktest.WaiterSleeps), Basic: true},
 	{Name: "a waiting writer sleeps", Group: locktest.Liveness, Run: as(readerFirst, locktest.WaiterSleeps), Basic: true},
 	{Name: "the session of a writer ends and the next get in", Group: locktest.Faults, Run: as(writerFirst, locktest.ExpiredHolder), Basic: true},
@@ -124,7 +119,7 @@ var readWriteCases = []locktest.TestCase[*readWrite]{
 	{Name: "a child that is not a contender is ignored", Group: locktest.Liveness, Run: as(writerFirst, locktest.ForeignChild), Bare: true},
 	{Name: "missing parents are made", Group: locktest.Liveness, Run: as(writerFirst, locktest.MissingParents), Bare: true},
 	{Name: "parents that another contender makes at the same moment are not an error", Group: locktest.Faults, Run: as(readerFirst, locktest.ParentsAtOnce), Exact: true, Bare: true},
-	{Name: "an error is returned and not taken for held", Group: locktest.Faults, Run: noPermissionToWrite, Bare: true},
+	{Name: "an error is returned and not taken for held", Group: locktest.Faults, Run: as(writerFirst, locktest.NoPermission), Bare: true},
 	{Name: "a waiter that goes lets no writer in before its turn", Group: locktest.Safety, Run: as(writerFirst, locktest.WaiterGoes), Bare: true},
 	{Name: "a waiting writer that goes lets no reader in before its turn", Group: locktest.Safety, Run: as(readerLast, locktest.WaiterGoes), Bare: true},
 	{Name: "a waiting writer that goes lets the readers behind it in to the others", Group: locktest.Liveness, Run: writerGoes},
@@ -136,7 +131,8 @@ var readWriteCases = []locktest.TestCase[*readWrite]{
 	{Name: "an expired session wakes a reader with an error", Group: locktest.Faults, Run: as(writerFirst, locktest.ExpiredWaiter)},
 	{Name: "an expired session wakes a writer with an error", Group: locktest.Faults, Run: as(readerFirst, locktest.ExpiredWaiter)},
 	{Name: "a closed session wakes a waiter with an error", Group: locktest.Faults, Run: as(readerFirst, locktest.ClosedWaiter)},
-	{Name: "a release after the session has ended is ErrNotLocked and deletes nothing", Group: locktest.Faults, Run: releaseAfterExpiry},
+	{Name: "RUnlock after the session has ended is ErrNotLocked and deletes nothing", Group: locktest.Faults, Run: as(readerFirst, locktest.UnlockAfterExpiry)},
+	{Name: "Unlock after the session has ended is ErrNotLocked and deletes nothing", Group: locktest.Faults, Run: as(never, locktest.UnlockAfterExpiry)},
 	{Name: "an error on the way of a reader leaves no node behind", Group: locktest.Faults, Run: as(writerFirst, locktest.ErrorOnTheWay), Exact: true},
 	{Name: "an error on the way of a writer leaves no node behind", Group: locktest.Faults, Run: as(readerFirst, locktest.ErrorOnTheWay), Exact: true},
 	{Name: "an Unlock that fails can be tried again", Group: locktest.Faults, Run: as(never, locktest.UnlockAgain), Exact: true},
@@ -273,45 +269,6 @@ func (w *readWrite) rest() {
 	}
 }
 
-// writerAlone counts who is inside while readers and writers come and go.
-func writerAlone(w *readWrite) {
-	const times = 5
-	var inside atomic.Int32 // a writer counts as many
-	const many = 1000
-	counted := 0
-	var contenders []locktest.Lock
-	for i := range 8 {
-		contenders = append(contenders, w.participant(i%2 == 0, fmt.Sprintf("contender %d", i)))
-	}
-	results := w.Rounds("Lock, Unlock", times, contenders, func(l locktest.Lock) error {
-		reads, weight := l.(*participant).reads, int32(1)
-		if !reads {
-			weight = many
-		}
-		if err := l.Lock(); err != nil {
-			return err
-		}
-		n := inside.Add(weight)
-		if !reads {
-			counted++
-		}
-		time.Sleep(time.Millisecond) // so that one that comes in meets this one
-		inside.Add(-weight)
-		if err := l.Unlock(); err != nil {
-			return err
-		}
-		if n >= many && n != many || n%many > 0 && !reads {
-			return errors.New("a writer is inside together with another contender: two holders")
-		}
-		return nil
-	})
-	for i, result := range results {
-		require.NoError(w, w.Result(result, fmt.Sprintf("contender %d", i)), "contender %d", i)
-	}
-	require.Equal(w, 4*times, counted, "the count is wrong: two writers were inside at once: two holders")
-	w.NothingLeft()
-}
-
 const overtaken = "a writer that came before waits already: a reader waits for the nearest writer before it, also for one that does not hold the lock yet; else writers starve"
 
 func readerBehindWaitingWriter(w *readWrite) {
@@ -327,63 +284,6 @@ func readerBehindWaitingWriter(w *readWrite) {
 	w.leaves(writer)
 	w.getsIn(late, "after the writer before it")
 	w.leaves(late)
-	w.NothingLeft()
-}
-
-// noStarving sends one reader after the other behind a writer. If they get in, one
-// is always inside, and the writer waits.
-func noStarving(w *readWrite) {
-	first := w.reader("the first reader")
-	w.in(first, "when the lock is free")
-	writer := w.writer("the writer")
-	w.queues(writer, "a reader holds the lock")
-	inside, waiting := []*participant{first}, []*participant(nil)
-	const n = 10
-	for i := range n {
-		p := w.reader(fmt.Sprintf("late reader %d", i+1))
-		p.result = w.Lock(p)
-		w.Eventually("the late reader is in, or waits", func() bool { return len(p.result) > 0 || p.s.Sleeps() })
-		if len(p.result) == 0 {
-			waiting = append(waiting, p)
-			continue
-		}
-		w.getsIn(p, "")
-		inside = append(inside, p)
-		w.leaves(inside[0])
-		inside = inside[1:]
-	}
-	require.Empty(w, writer.result, "the writer is in while a reader holds the lock: two holders")
-	require.Len(w, waiting, n, "the writer starves: one late reader after the other gets in, and the lock is never free; %s", overtaken)
-	w.leaves(first)
-	w.getsIn(writer, "though readers come and come")
-	w.leaves(writer)
-	for _, p := range waiting {
-		w.getsIn(p, "after the writer")
-		w.leaves(p)
-	}
-	w.NothingLeft()
-}
-
-func readersUpToWriter(w *readWrite) {
-	holder, a, b := w.writer("the first writer"), w.reader("a reader"), w.reader("another reader")
-	next, last := w.writer("the second writer"), w.reader("the last reader")
-	w.in(holder, "when the lock is free")
-	for _, p := range []*participant{a, b, next, last} {
-		w.queues(p, "a writer holds the lock; "+byNumber)
-	}
-	w.leaves(holder)
-	w.getsIn(a, "after the writer before it")
-	w.getsIn(b, "after the writer before it")
-	w.rest()
-	w.stays(next, "readers hold the lock")
-	w.stays(last, overtaken)
-	w.leaves(a)
-	w.leaves(b)
-	w.getsIn(next, "after the readers before it")
-	w.stays(last, "a writer holds the lock")
-	w.leaves(next)
-	w.getsIn(last, "after the writer before it")
-	w.leaves(last)
 	w.NothingLeft()
 }
 
@@ -407,16 +307,6 @@ func wrongRelease(w *readWrite) {
 	w.leaves(writer)
 	try(writer.ReadWriteLock.Unlock, "the second Unlock")
 	try(reader.ReadWriteLock.RUnlock, "the second RUnlock")
-	w.NothingLeft()
-}
-
-func readWriteReuse(w *readWrite) {
-	p := w.reader("a contender that reads")
-	q := &participant{oneSidedLock{p.ReadWriteLock, false}, p.s, "the same contender as a writer", nil}
-	for _, p := range []*participant{p, q, p, q, q} {
-		w.in(p, "when the lock is free")
-		w.leaves(p)
-	}
 	w.NothingLeft()
 }
 
@@ -523,18 +413,6 @@ func recipesNodes(w *readWrite) {
 	w.NothingLeft()
 }
 
-func noPermissionToWrite(w *readWrite) {
-	admin := w.Session()
-	require.NoError(w, admin.AddAuth("digest", []byte("admin:secret")))
-	w.Parents(admin.Conn, zk.DigestACL(zk.PermAll, "admin", "secret"))
-	for _, p := range []*participant{w.reader("a reader"), w.writer("a writer")} {
-		err := w.Result(w.Lock(p), "the lock of "+p.name+" without permission")
-		require.ErrorIs(w, err, zk.ErrNoAuth, "the lock of %s without permission must return an error that wraps the client's", p.name)
-		require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
-		w.NotLocked(p, "the release after a lock that failed")
-	}
-}
-
 func writerGoes(w *readWrite) {
 	first, writer := w.reader("the first reader"), w.writer("the writer")
 	a, b := w.reader("a late reader"), w.reader("another late reader")
@@ -550,21 +428,4 @@ func writerGoes(w *readWrite) {
 		w.leaves(p)
 	}
 	w.NothingLeft()
-}
-
-func releaseAfterExpiry(w *readWrite) {
-	for _, reads := range []bool{true, false} {
-		old := w.participant(reads, "the old holder")
-		w.in(old, "when the lock is free")
-		w.Expire(old.s)
-		next := w.writer("the next writer")
-		w.in(next, "after the old holder's session has ended")
-		w.Renewed(old.s, "the old holder's client has a new session")
-		before := w.Nodes()
-		err := w.UnlockErr(old, "the release after the session has ended")
-		require.Equal(w, before, w.Nodes(), "the holder's session has ended, and its release has deleted another contender's node: two holders")
-		w.IsNotLocked(err, "the release after the session has ended")
-		w.leaves(next)
-		w.NothingLeft()
-	}
 }

@@ -1,12 +1,9 @@
 package suites
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"testing/synctest"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -71,16 +68,8 @@ func (s semaphoreLock) Unlock() error          { return s.Release() }
 var semaphoreCases = []locktest.TestCase[*semaphoreWorld]{
 	{Name: "as many as there are permits get in without waiting, and one more waits", Group: locktest.Liveness, Run: with(3, asManyAsPermits), Basic: true},
 	{Name: "as many as there are permits get in, also if there are many", Group: locktest.Liveness, Run: manyPermits, Basic: true},
-	{Name: "a release lets exactly one in", Group: locktest.Liveness, Run: with(3, letsOneIn), Basic: true},
 	{Name: "whichever of those inside goes, the first waiter gets in", Group: locktest.Liveness, Run: with(3, whicheverGoes), Basic: true},
-	{Name: "several that go at once let as many in", Group: locktest.Liveness, Run: with(3, severalGo), Basic: true},
-	{Name: "waiters get in in the order in which they came", Group: locktest.Liveness, Run: with(3, orderOfPlaces), Basic: true},
-	{Name: "a waiter that goes lets nobody in, and those behind it are not forgotten", Group: locktest.Liveness, Run: with(2, waiterBeforeGoes), Basic: true},
 	{Name: "TryAcquire takes a free place, and says false at once when there is none", Group: locktest.Liveness, Run: with(2, tryAcquire), Basic: true},
-	{Name: "Release by a contender that is not inside is ErrNotAcquired and frees no place", Group: locktest.Liveness, Run: with(2, releaseOutside), Basic: true},
-	{Name: "a holder whose session ends frees its place", Group: locktest.Faults, Run: with(3, placeExpires), Basic: true},
-	{Name: "never more inside than there are permits, each contender in a session of its own", Group: locktest.Safety, Run: with(3, neverMore), Basic: true},
-	{Name: "never more inside than there are permits, contenders of one session", Group: locktest.Safety, Run: with(3, neverMoreInOneSession)},
 	{Name: "a release between looking and watching is not missed, whichever of those inside goes", Group: locktest.Liveness, Run: with(2, releaseBeforePlaceWatch), Exact: true},
 	{Name: "a release wakes no more waiters than predicted", Group: locktest.Cost, Run: with(3, placeWakeUps), Exact: true},
 	{Name: "the requests are no more than predicted", Group: locktest.Cost, Run: with(3, placeRequests), Exact: true},
@@ -125,20 +114,6 @@ func (w *semaphoreWorld) goesIn(result <-chan error, name, advice string) {
 		return fmt.Sprintf("%s must get in, and waits, though fewer than %d contenders are before it: %s%s", name, w.permits, advice, w.Why())
 	})
 	require.NoError(w, <-result, "%s: Acquire fails", name)
-}
-
-// firstIn waits until one of the contenders from number i on is inside, and
-// returns its number.
-func (w *semaphoreWorld) firstIn(results []<-chan error, i int) (first int) {
-	w.Helper()
-	first = -1
-	w.WaitUntil("a waiter gets in", func() bool {
-		first = locktest.FirstIn(results)
-		return first >= 0
-	}, func() string {
-		return fmt.Sprintf("contender %d must get in, and no waiter does: %s%s", i+1, whichever, w.Why())
-	})
-	return first
 }
 
 // staysOut fails if a contender is inside, or does not sleep on a watch.
@@ -201,18 +176,6 @@ func manyPermits(w *semaphoreWorld) {
 	}
 }
 
-func letsOneIn(w *semaphoreWorld) {
-	all, results, sessions := w.fill(3)
-	for i := range 3 {
-		w.release(all[i], fmt.Sprintf("contender %d", i+1))
-		w.getsIn(results[w.permits+i], fmt.Sprintf("the first waiter, after release %d,", i+1))
-		for j := w.permits + i + 1; j < len(all); j++ {
-			w.staysOut(results[j], sessions[j], fmt.Sprintf("after release %d, contender %d,", i+1, j+1))
-		}
-	}
-	w.empty(all[3:])
-}
-
 func whicheverGoes(w *semaphoreWorld) {
 	for first := range w.permits {
 		for second := range w.permits {
@@ -226,73 +189,6 @@ func whicheverGoes(w *semaphoreWorld) {
 			w.getsIn(results[w.permits+1], fmt.Sprintf("contender %d of those inside has gone, then contender %d of those that were inside after that: the second waiter", first+1, second+1))
 			w.empty(slices.Concat(inside[:second], inside[second+1:], all[w.permits+1:]))
 		}
-	}
-}
-
-func severalGo(w *semaphoreWorld) {
-	all, results, sessions := w.fill(w.permits + 1)
-	var gone []<-chan error
-	for _, l := range all[:w.permits] {
-		gone = append(gone, w.Aside("Release", l.Unlock))
-	}
-	for _, result := range gone {
-		require.NoError(w, w.Result(result, "Release, several at once,"), "Release, several at once, fails")
-	}
-	for i := range w.permits {
-		w.getsIn(results[w.permits+i], fmt.Sprintf("waiter %d, after %d have gone at once,", i+1, w.permits))
-	}
-	last := len(all) - 1
-	w.staysOut(results[last], sessions[last], "the last waiter")
-	w.release(all[last-1], "the one before it")
-	w.getsIn(results[last], "the last waiter")
-	w.empty(append(all[w.permits:last-1:last-1], all[last]))
-}
-
-func orderOfPlaces(w *semaphoreWorld) {
-	const waiting = 6
-	all, results, sessions := w.fill(waiting)
-	var inside []int
-	for i := range w.permits {
-		inside = append(inside, i)
-	}
-	for i := range waiting {
-		out := i * 2 % len(inside) // in no order
-		w.release(all[inside[out]], "one that is inside")
-		inside = slices.Delete(inside, out, out+1)
-		next := w.permits + i
-		first := w.firstIn(results, next)
-		require.Equal(w, next, first, "contender %d gets in before contender %d, which came earlier: the contender whose node has the smallest number is the next", first+1, next+1)
-		for j := next + 1; j < len(all); j++ {
-			w.staysOut(results[j], sessions[j], fmt.Sprintf("contender %d, while contender %d waits longer,", j+1, next+1))
-		}
-		w.getsIn(results[next], fmt.Sprintf("contender %d, whose turn it is,", next+1))
-		inside = append(inside, next)
-	}
-	for _, i := range inside {
-		w.release(all[i], "one that is inside")
-	}
-	w.NothingLeft()
-}
-
-func waiterBeforeGoes(w *semaphoreWorld) {
-	for first := range 2 {
-		all, results, sessions := w.fill(4)
-		const gone, next = 3, 2 // indexes: the second waiter goes, the first is next
-		w.Goes(sessions[gone])
-		for _, j := range []int{2, 4, 5} {
-			w.staysOut(results[j], sessions[j], fmt.Sprintf("a waiter has gone, %d are inside, and contender %d", w.permits, j+1))
-		}
-		w.release(all[first], "one that is inside")
-		w.getsIn(results[next], "the first waiter")
-		for _, j := range []int{4, 5} {
-			w.staysOut(results[j], sessions[j], fmt.Sprintf("contender %d", j+1))
-		}
-		w.release(all[next], "the contender that has just got in")
-		w.getsIn(results[4], "the waiter behind the one that went")
-		w.staysOut(results[5], sessions[5], "the last waiter")
-		w.release(all[1-first], "the other of the first two")
-		w.getsIn(results[5], "the last waiter")
-		w.empty(all[4:])
 	}
 }
 
@@ -318,76 +214,6 @@ func tryAcquire(w *semaphoreWorld) {
 	require.True(w, ok, "TryAcquire returns false after a release")
 	w.empty(append(inside[1:], l))
 }
-
-func releaseOutside(w *semaphoreWorld) {
-	all, results, sessions := w.fill(1)
-	stranger, _ := w.Contender(sessions[0])
-	before := w.Nodes()
-	err := w.UnlockErr(stranger, "Release by a contender that is not inside")
-	require.Equal(w, before, w.Nodes(), "Release by a contender that is not inside has deleted another contender's node")
-	w.isNotAcquired(err, "Release by a contender that is not inside")
-	w.release(all[0], "the first")
-	w.getsIn(results[w.permits], "the waiter")
-	before = w.Nodes()
-	err = w.UnlockErr(all[0], "the second Release")
-	require.Equal(w, before, w.Nodes(), "a second Release has deleted another contender's node")
-	w.isNotAcquired(err, "the second Release")
-	l, s := w.Contender()
-	w.staysOut(w.Lock(l), s, "a contender that comes after a second Release")
-}
-
-func (w *semaphoreWorld) isNotAcquired(err error, what string) {
-	w.Helper()
-	require.Error(w, err, "%s returns no error: return ErrNotAcquired", what)
-	if w.subject.ErrNotAcquired != nil {
-		require.ErrorIs(w, err, w.subject.ErrNotAcquired, "%s returns another error than ErrNotAcquired", what)
-	}
-}
-
-func placeExpires(w *semaphoreWorld) {
-	for dead := range w.permits {
-		all, results, sessions := w.fill(2)
-		w.Expire(sessions[dead])
-		w.getsIn(results[w.permits], fmt.Sprintf("the session of contender %d of those inside has ended, and the first waiter", dead+1))
-		w.staysOut(results[w.permits+1], sessions[w.permits+1], "the second waiter")
-		w.Renewed(sessions[dead], "the client has a new session")
-		before := w.Nodes()
-		err := w.UnlockErr(all[dead], "Release after the session has ended")
-		require.Equal(w, before, w.Nodes(), "Release after the session has ended has deleted another contender's node")
-		w.isNotAcquired(err, "Release after the session has ended")
-		w.release(all[w.permits], "the contender that got the place")
-		w.getsIn(results[w.permits+1], "the second waiter")
-		w.empty(slices.Concat(all[:dead], all[dead+1:w.permits], all[w.permits+1:]))
-	}
-}
-
-// crowd has contenders go in and out at the same time, and counts.
-func (w *semaphoreWorld) crowd(contenders []locktest.Lock) {
-	const times = 5
-	var inside atomic.Int32
-	results := w.Rounds("Acquire, Release", times, contenders, func(l locktest.Lock) error {
-		if err := l.Lock(); err != nil {
-			return fmt.Errorf("Acquire fails: %w", err)
-		}
-		n := inside.Add(1)
-		time.Sleep(time.Millisecond) // time for the others to get in
-		inside.Add(-1)
-		if err := l.Unlock(); err != nil {
-			return fmt.Errorf("Release fails: %w", err)
-		}
-		if int(n) > w.permits {
-			return errors.New("there is one too many inside: more than there are permits")
-		}
-		return nil
-	})
-	for i, result := range results {
-		require.NoError(w, w.Result(result, fmt.Sprintf("contender %d", i+1)), "contender %d", i+1)
-	}
-	w.NothingLeft()
-}
-
-func neverMore(w *semaphoreWorld)             { w.crowd(w.OfManySessions(8)) }
-func neverMoreInOneSession(w *semaphoreWorld) { w.crowd(w.OfOneSession(12)) }
 
 // releaseBeforePlaceWatch holds back each request of a waiter in turn, and
 // meanwhile one of those inside goes.
@@ -469,7 +295,6 @@ func placeRequests(w *semaphoreWorld) {
 }
 
 func placeGoroutines(w *semaphoreWorld) {
-	severalGo(w)
 	whicheverGoes(w)
 	w.NoGoroutines()
 }
