@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"example.com/zklock/internal/locktest/chinese"
 )
@@ -35,8 +34,6 @@ func formats(flags *flag.FlagSet) []format {
 		{flag: "json", usage: "write all that is known of the results to this `file`", write: writeJSON},
 		{flag: "gradescope", usage: "write one student's results to this `file`, as Gradescope's results.json", one: true, write: writeGradescope},
 		{flag: "classroom", usage: "write one student's results to this `file`, as GitHub Classroom's reporter reads them: JSON in base64", one: true, write: writeClassroom},
-		{flag: "classroom50", usage: "write one student's results to this `file`, as Classroom 50's result.json; the variables of its runner must be set", one: true,
-			write: func(w io.Writer, g grades) error { return writeClassroom50(w, g, os.Getenv, time.Now()) }},
 	}
 	for i, f := range list {
 		list[i].file = flags.String(f.flag, "", f.usage)
@@ -52,11 +49,6 @@ func check(list []format, students int) error {
 		}
 		if err := writable(*f.file); err != nil {
 			return err
-		}
-		if *f.file != "" && f.one { // a variable of the format may be missing
-			if err := f.write(io.Discard, grades{}); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -277,50 +269,6 @@ func writeClassroom(w io.Writer, g grades) error {
 	}
 	_, err = fmt.Fprintln(w, base64.StdEncoding.EncodeToString(text))
 	return err
-}
-
-// writeClassroom50 writes the result.json that an autograder of Classroom 50 must
-// leave: https://github.com/foundation50/classroom50/wiki/Advanced-Autograding. Its
-// runner says in variables what it is that is graded.
-func writeClassroom50(w io.Writer, g grades, getenv func(string) string, now time.Time) error {
-	type test struct {
-		Name     string `json:"test-name"`
-		Passed   bool   `json:"passed"`
-		Score    int    `json:"score"`
-		MaxScore int    `json:"max-score"`
-		Message  string `json:"message,omitempty"`
-	}
-	out := struct {
-		Schema     string `json:"schema"`
-		Classroom  string `json:"classroom"`
-		Assignment string `json:"assignment"`
-		Submission string `json:"submission"`
-		Commit     string `json:"commit"`
-		Release    string `json:"release"`
-		Review     string `json:"review"`
-		Time       string `json:"datetime"`
-		Score      int    `json:"score"`
-		MaxScore   int    `json:"max-score"`
-		Tests      []test `json:"tests"`
-	}{Schema: "classroom50/result/v1", Time: now.UTC().Format(time.RFC3339), Tests: []test{}}
-	for name, field := range map[string]*string{"CLASSROOM": &out.Classroom, "ASSIGNMENT": &out.Assignment, "SUBMISSION_TAG": &out.Submission,
-		"COMMIT_URL": &out.Commit, "RELEASE_URL": &out.Release} {
-		if *field = getenv(name); *field == "" {
-			return fmt.Errorf("-classroom50: the variable %s is not set; the runner of Classroom 50 sets it", name)
-		}
-	}
-	out.Review = cmp.Or(getenv("REVIEW_URL"), out.Commit)
-	for _, e := range g.Asked {
-		r := g.of(e)
-		for _, s := range r.items() {
-			out.Score, out.MaxScore = out.Score+s.Points, out.MaxScore+s.Of
-			out.Tests = append(out.Tests, test{g.called(r, s), s.passed(), s.Points, s.Of, g.message(r, s)})
-		}
-	}
-	if why := g.strayed(); why != "" {
-		out.Tests = append(out.Tests, test{Name: g.Say("the folder"), Message: why})
-	}
-	return indented(w, out)
 }
 
 // strayed says of one student's folder what belongs to no exercise that was asked

@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -58,27 +57,6 @@ type classroomResult struct {
 		Filename      string  `json:"filename"`
 		LineNo        int     `json:"line_no"`
 		ExecutionTime string  `json:"execution_time"`
-	} `json:"tests"`
-}
-
-// Classroom 50: https://github.com/foundation50/classroom50/wiki/Advanced-Autograding.
-type classroom50Result struct {
-	Schema     string    `json:"schema"`
-	Classroom  string    `json:"classroom"`
-	Assignment string    `json:"assignment"`
-	Submission string    `json:"submission"`
-	Commit     string    `json:"commit"`
-	Release    string    `json:"release"`
-	Review     string    `json:"review"`
-	Datetime   time.Time `json:"datetime"`
-	Score      *int      `json:"score"`
-	MaxScore   *int      `json:"max-score"`
-	Tests      []struct {
-		TestName string `json:"test-name"`
-		Passed   *bool  `json:"passed"`
-		Score    *int   `json:"score"`
-		MaxScore *int   `json:"max-score"`
-		Message  string `json:"message"` // more fields are allowed
 	} `json:"tests"`
 }
 
@@ -206,28 +184,6 @@ func TestGitHubClassroom(t *testing.T) {
 	require.Equal(t, "pass", read(all).Status)
 }
 
-func TestClassroom50(t *testing.T) {
-	got, of := pointsOf5()
-	env := map[string]string{"CLASSROOM": "dist", "ASSIGNMENT": "locks", "SUBMISSION_TAG": "submit/1", "COMMIT_URL": "https://a", "RELEASE_URL": "https://b"}
-	var out bytes.Buffer
-	get := func(name string) string { return env[name] }
-	require.NoError(t, writeClassroom50(&out, graded5(t), get, time.Unix(0, 0)))
-	r := strictly[classroom50Result](t, out.Bytes())
-	require.Equal(t, "classroom50/result/v1", r.Schema)
-	require.Equal(t, "https://a", r.Review, "the commit, if the runner names no comparison")
-	require.Equal(t, got, *r.Score)
-	require.Equal(t, of, *r.MaxScore)
-	sum := 0
-	for _, test := range r.Tests {
-		require.NotEmpty(t, test.TestName)
-		require.Equal(t, *test.Passed, *test.Score == *test.MaxScore)
-		sum += *test.Score
-	}
-	require.Equal(t, got, sum)
-	delete(env, "ASSIGNMENT")
-	require.ErrorContains(t, writeClassroom50(&out, graded5(t), get, time.Unix(0, 0)), "ASSIGNMENT is not set")
-}
-
 // TestALecturerReadsTheReadersLanguage: the table, the page, and what other systems show
 // to a student. The files for programs are the same in both languages.
 func TestALecturerReadsTheReadersLanguage(t *testing.T) {
@@ -257,9 +213,6 @@ func TestALecturerReadsTheReadersLanguage(t *testing.T) {
 		raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(write(writeClassroom)))
 		require.NoError(t, err)
 		persons += string(raw)
-		persons += write(func(w io.Writer, g grades) error {
-			return writeClassroom50(w, g, func(string) string { return "x" }, time.Unix(0, 0))
-		})
 		return persons, write(writeCSV) + write(writeJSON)
 	}
 	english, programs := in(language.English)
@@ -314,13 +267,10 @@ func TestTheFilesOfOneStudent(t *testing.T) {
 	require.Contains(t, r.Output, "exercise 2, which was not asked for")
 	require.Len(t, r.Tests, 8)
 
+	before := said.String()
 	err = run(t.Context(), []string{"grade", dir, empty, "-gradescope", in("results.json")}, &said)
 	require.ErrorContains(t, err, "-gradescope is for one student's folder, and there are 2")
-	t.Setenv("CLASSROOM", "")
-	said.Reset()
-	err = run(t.Context(), []string{"grade", dir, "-classroom50", in("result.json")}, &said)
-	require.ErrorContains(t, err, "the runner of Classroom 50 sets it")
-	require.Empty(t, said.String(), "that is said before anything is graded")
+	require.Equal(t, before, said.String(), "that is said before anything is graded")
 	err = run(t.Context(), []string{"grade", dir, "-exercise", "1,99"}, &said)
 	require.ErrorContains(t, err, `no exercise "99"`)
 }
@@ -332,8 +282,8 @@ func TestTheFilesToCopy(t *testing.T) {
 	declared := flag.NewFlagSet("grade", flag.ContinueOnError)
 	declared.String("exercise", "", "")
 	formats(declared)
-	call := regexp.MustCompile(`\./docs/exercises\W+grade\b.*(?:\n.*classroom50.*)?`)
-	for file, format := range map[string]string{"classroom.yml": "classroom", "gradescope-run": "gradescope", "classroom50.py": "classroom50"} {
+	call := regexp.MustCompile(`\./docs/exercises\W+grade\b.*`)
+	for file, format := range map[string]string{"classroom.yml": "classroom", "gradescope-run": "gradescope"} {
 		line := call.FindString(text(t, folder, file))
 		require.NotEmpty(t, line, file)
 		var named []string
