@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/exercises/breaking"
+	"example.com/zklock/docs/exercises/killing"
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/language"
 )
@@ -329,9 +330,9 @@ func TestPagesGiveNothingAway(t *testing.T) {
 // A mutant is the solution with one place changed, in a file of the folder
 // mutants.
 type mutant struct {
-	name     string
-	dies     string // the first case that it fails
-	old, new string
+	name string
+	dies string // the case that it fails
+	killing.Change
 }
 
 func mutants(t *testing.T, root string, e *exercise) (list []mutant) {
@@ -339,18 +340,18 @@ func mutants(t *testing.T, root string, e *exercise) (list []mutant) {
 	files, err := filepath.Glob(filepath.Join(e.dir(root), "mutants", "*.txt"))
 	require.NoError(t, err)
 	for _, file := range files {
-		head, rest, ok := strings.Cut(text(t, file), "\n--- old\n")
-		old, replacement, ok2 := strings.Cut(rest, "\n--- new\n")
-		require.True(t, ok && ok2, "%s: want the lines case: …, --- old, …, --- new, …", file)
-		list = append(list, mutant{strings.TrimSuffix(filepath.Base(file), ".txt"), strings.TrimPrefix(head, "case: "), old, strings.TrimSuffix(replacement, "\n")})
+		change, err := killing.ReadChange(text(t, file))
+		require.NoError(t, err, file)
+		list = append(list, mutant{strings.TrimSuffix(filepath.Base(file), ".txt"), change.Head, change})
 	}
 	return list
 }
 
 func (m mutant) of(t *testing.T, solution string) string {
 	t.Helper()
-	require.Equal(t, 1, strings.Count(solution, m.old), "mutant %s: its old text must be in the solution once:\n%s", m.name, m.old)
-	return strings.Replace(solution, m.old, m.new, 1)
+	changed, err := m.Of(solution)
+	require.NoError(t, err, "mutant %s", m.name)
+	return changed
 }
 
 func TestMutantsFitTheSolution(t *testing.T) {

@@ -442,7 +442,7 @@ func TestFinishedMessagesSpeakChinese(t *testing.T) {
 		"its request 3, getData, is lost with its connection, Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error",
 		"the ctx of the waiter in the middle has ended, and Lock returns an error that does not wrap ctx.Err(): the caller cannot find out why (fmt.Errorf with %w)\n    Target error should be in err chain:\n    expected: \"context canceled\"",
 		"the reply to create was lost with the connection, and Lock returns the error; the node may be there although create has failed: give each node an id of its own, in its data, and after zk.ErrConnectionClosed look for the node that has it",
-		"Write with token 9 returns no error, and must return ErrStale: token 13 has been seen: an old token has written",
+		"Write with token 33 returns no error, and must return ErrStale: token 34 has been seen: an old token has written",
 		"a reader has got the lock while another contender holds it: two holders; it must wait: a writer holds the lock; the queue goes by the number at the end of the name, and not by the name: read-0000000001 sorts before write-0000000000 and comes after it",
 		"a candidate that has resigned writes, and Write returns no error: an old token has written, and the next leader's data may be overwritten",
 		"the lock hangs: it waits for a mutex that another goroutine keeps, which waits itself; let go of a mutex before you wait for the lock or for a reply. It is in _04-reentrant.(*Mutex).Lock. Under way: Lock",

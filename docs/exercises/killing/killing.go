@@ -50,52 +50,21 @@ var rights = []rightLock{
 
 // A mutant is step 3 with one place changed.
 type mutant struct {
-	harm         string // what it does wrong, in the words of the case
-	bug          string // of package broken
-	old, changed string // the place in step 3's lock.go
+	harm string // what it does wrong, in the words of the case
+	file string // of the folder mutants: its bug in package broken, and the change of step 3's lock.go
 }
 
 var tenMutants = []mutant{
-	{
-		"a holder that dies keeps the lock", "not ephemeral",
-		"l.conn.Create(l.path+\"/\"+prefix, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))\n", "l.conn.Create(l.path+\"/\"+prefix, nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))\n",
-	},
-	{
-		"a waiter that is woken takes the lock", "no look after waking",
-		"\t\t\treturn l.giveUp(node, event.Err)\n\t\t}\n", "\t\t\treturn l.giveUp(node, event.Err)\n\t\t}\n\t\tl.node = node\n\t\treturn nil\n",
-	},
-	{
-		"a release is missed between looking and watching", "look first, watch later",
-		"_, _, changed, err := l.conn.GetW(l.path + \"/\" + before)\n", "_, _, changed, err := l.conn.ExistsW(l.path + \"/\" + before)\n",
-	},
-	{
-		"a child that is not a contender is waited for", "every child is a contender",
-		"\t\tif !strings.HasPrefix(child, prefix) {\n", "\t\tif !strings.HasPrefix(child, \"\") {\n",
-	},
-	{
-		"a release wakes more than one waiter", "everybody is watched",
-		"\t\t\tbefore = max(before, child)\n", "\t\t\tif before == \"\" || child < before {\n\t\t\t\tbefore = child\n\t\t\t}\n",
-	},
-	{
-		"a waiter without a node gets in", "own node is not looked for",
-		"\tfound := false\n", "\tfound := true\n",
-	},
-	{
-		"two hold the lock after a waiter has left in the wrong instant", "gone before it is watched",
-		"\t\tif errors.Is(err, zk.ErrNoNode) {\n\t\t\tcontinue\n", "\t\tif errors.Is(err, zk.ErrNoNode) {\n\t\t\tl.node = node\n\t\t\treturn nil\n",
-	},
-	{
-		"an Unlock that fails cannot be repeated", "Unlock forgets too early",
-		"\terr := l.conn.Delete(l.node, -1)\n", "\tnode := l.node\n\tl.node = \"\"\n\terr := l.conn.Delete(node, -1)\n",
-	},
-	{
-		"a contender waits for itself", broken.CreatesAgain,
-		"\t\tif err != nil {\n\t\t\treturn \"\", fmt.Errorf(\"predecessor: lock ", "\t\tif errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) {\n\t\t\tcontinue\n\t\t}\n\t\tif err != nil {\n\t\t\treturn \"\", fmt.Errorf(\"predecessor: lock ",
-	},
-	{
-		"a Lock that has failed blocks the queue", broken.BrokenIsExpired,
-		"|| errors.Is(cause, zk.ErrClosing) {", "|| errors.Is(cause, zk.ErrConnectionClosed) {",
-	},
+	{"a holder that dies keeps the lock", "not-ephemeral"},
+	{"a waiter that is woken takes the lock", "no-look-after-waking"},
+	{"a release is missed between looking and watching", "look-first-watch-later"},
+	{"a child that is not a contender is waited for", "every-child-is-a-contender"},
+	{"a release wakes more than one waiter", "everybody-is-watched"},
+	{"a waiter without a node gets in", "own-node-is-not-looked-for"},
+	{"two hold the lock after a waiter has left in the wrong instant", "gone-before-it-is-watched"},
+	{"an Unlock that fails cannot be repeated", "unlock-forgets-too-early"},
+	{"a contender waits for itself", "a-lost-create-is-sent-again"},
+	{"a Lock that has failed blocks the queue", "a-broken-connection-is-taken-for-an-expired-session"},
 }
 
 const (
@@ -257,8 +226,8 @@ func killed(name string, i int, names []string, play func(i int) judge.Verdict, 
 
 // Diff shows the i-th mutant, from 0, as a change of step 3's lock.go.
 func Diff(i int) string {
-	m := tenMutants[i]
-	old, changed := strings.Split(strings.TrimSuffix(m.old, "\n"), "\n"), strings.Split(strings.TrimSuffix(m.changed, "\n"), "\n")
+	c := change(i)
+	old, changed := strings.Split(c.old, "\n"), strings.Split(c.new, "\n")
 	same := 0
 	for same < len(old) && same < len(changed) && old[same] == changed[same] {
 		same++
@@ -291,13 +260,7 @@ func List() string {
 
 // Patched is step 3's lock.go with the change of a mutant, by its place among
 // them, from 0.
-func Patched(i int, step3 string) (string, error) {
-	m := tenMutants[i]
-	if n := strings.Count(step3, m.old); n != 1 {
-		return "", fmt.Errorf("the place that mutant %d changes is %d times in step 3, not once:\n%s", i+1, n, m.old)
-	}
-	return strings.Replace(step3, m.old, m.changed, 1), nil
-}
+func Patched(i int, step3 string) (string, error) { return change(i).Of(step3) }
 
 // Mutant makes contenders of a mutant, by its place among them, from 0.
 func Mutant(i int) museum.NewLock { return makes(len(rights) + i) }
@@ -313,7 +276,7 @@ func makes(n int) museum.NewLock {
 		case n < len(rights):
 			l = broken.With(rights[n].Manner, "none", conn, path)
 		default:
-			l = broken.New(tenMutants[n-len(rights)].bug, conn, path)
+			l = broken.New(change(n-len(rights)).Head, conn, path)
 		}
 		return museum.Calls{CallLock: func() error { return l.Lock() }, CallUnlock: func() error { return l.Unlock() }}
 	}
