@@ -203,12 +203,12 @@ func called(f func() error) error {
 func letsTwoIn(t *testing.T, name string) {
 	counted, both := make(chan struct{}), make(chan struct{})
 	made, met := 0, 0
-	compete(t, contestant{name: name, new: func(*zk.Conn, string) locker {
+	compete(t, contestant{name: name, open: onZoo(each(func(*zk.Conn, string) locker {
 		if made++; made == 1 {
 			return fake{}
 		}
 		return fake{lock: func() error { <-counted; return nil }}
-	}})
+	}))})
 	set(t, &meet, func() { // the first waits here until the second is inside, too
 		if met++; met == 1 {
 			close(counted)
@@ -246,12 +246,12 @@ var watching atomic.Int64
 
 func TestAContenderThatFailsEndsTheRun(t *testing.T) {
 	made := 0
-	compete(t, contestant{name: "naive", new: func(conn *zk.Conn, path string) locker {
+	compete(t, contestant{name: "naive", open: onZoo(each(func(conn *zk.Conn, path string) locker {
 		if made++; made == 2 {
 			return fake{lock: func() error { return zk.ErrNoAuth }}
 		}
 		return waitsInVain(conn, path) // until the second one fails
-	}})
+	}))})
 	untried(t)
 	file := filepath.Join(t.TempDir(), "out.json")
 	status, stdout, stderr := bench(t, "-n", "10", "-warmup", "0s", "-json", file)
@@ -297,10 +297,10 @@ func TestALostSessionEndsTheRun(t *testing.T) {
 
 func TestCtrlCPrintsWhatIsFinished(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
-	stuck := contestant{name: "stuck", new: func(conn *zk.Conn, path string) locker {
+	stuck := contestant{name: "stuck", open: onZoo(each(func(conn *zk.Conn, path string) locker {
 		interrupt()
 		return waitsInVain(conn, path)
-	}}
+	}))}
 	compete(t, contestants[0], stuck)
 	untried(t)
 	file := filepath.Join(t.TempDir(), "out.json")

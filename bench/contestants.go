@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -15,37 +16,11 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// A locker is one contender: all that the benchmark uses of a lock.
-type locker interface {
-	Lock() error
-	Unlock() error
-}
-
-// A waiter is a locker that works on in the background after Unlock.
-type waiter interface {
-	// Wait returns when no such work is left: before that the client must not
-	// be closed.
-	Wait(ctx context.Context) error
-}
-
-// A maker makes one contender.
-type maker = func(conn *zk.Conn, path string) locker
-
-// A setting is shared by the contenders of a run.
-type setting struct {
-	n              int // contenders
-	sessionTimeout func(conn *zk.Conn) time.Duration
-}
-
-// A contestant is a kind of lock that takes part.
+// A contestant is a lock that takes part.
 type contestant struct {
 	name string
 	// what it is: its row in docs/benchmark.md, if it is one of peers.
 	what string
-	new  maker
-	// begin, in place of new, is called once for each run and returns the
-	// maker of its contenders: for locks whose contenders share something.
-	begin func(setting) maker
 	// queue: path is the parent of a queue and is made before the clock
 	// starts; otherwise it is the lock's own node.
 	queue bool
@@ -55,16 +30,32 @@ type contestant struct {
 	// unsafe says of one that is not a lock what it does in place of one; "" for
 	// all others.
 	unsafe string
-	// java: it is Curator, which runs in a process of its own.
-	java bool
-	// other is what a lock has that is not on ZooKeeper; nil for all others.
-	other *other
-	// folder is that of a lock that -locks names by its folder, as it was
-	// typed; "" for all others.
-	folder string
 	// formula is what the README of a step predicts for N contenders that lock
 	// once each and are all in the queue before the first one unlocks.
 	formula formula
+	// folder is that of a lock that -locks names by its folder, as it was
+	// typed; "" for all others.
+	folder string
+	// system is what it runs on if that is not ZooKeeper, tag is the build tag that it needs, and
+	// spec is that of its server.
+	system, tag, spec string
+	// open is called once, before anything is tried or measured; nil: this program was not built with it.
+	open opener
+}
+
+// An opener gives a contestant its player: onZoo, inJava or elsewhere makes it.
+type opener = func(ctx context.Context, b *benchmark, c contestant) (player, error)
+
+// A player plays a contestant.
+type player interface {
+	String() string // the server that it runs on
+	// try plays the trial.
+	try(ctx context.Context) error
+	// warm runs it once unmeasured, with the load of r; false: it needs no such run.
+	warm(ctx context.Context, r report.Run) (bool, error)
+	// run is one round, whose load and number r has. It fills in the rest.
+	run(ctx context.Context, r *report.Run, step func()) error
+	close() error
 }
 
 // A formula predicts the requests of a run of N contenders.
@@ -86,32 +77,23 @@ func (f formula) predict(n int) float64 {
 
 // about is the tables' text on the lock.
 func (c contestant) about() report.About {
-	a := report.About{Article: c.article, Unsafe: c.unsafe, Formula: c.formula.text}
-	if c.other != nil {
-		a.System = map[string]string{"sql": "SQL", "redis": "Redis", "etcd": "etcd"}[c.other.flag]
-	}
-	return a
+	return report.About{Article: c.article, Unsafe: c.unsafe, Formula: c.formula.text, System: c.system}
 }
 
-// contenders returns the maker of the contenders of one run.
-func (c contestant) contenders(s setting) maker {
-	if c.begin != nil {
-		return c.begin(s)
-	}
-	return c.new
-}
+// nodeName is the name of the lock as part of a znode's name.
+func (c contestant) nodeName() string { return strings.ReplaceAll(c.name, "/", "_") }
 
 // contestants are the steps, which take part unless -locks says otherwise.
 var contestants = []contestant{
 	{
 		name:    "naive",
-		new:     func(conn *zk.Conn, path string) locker { return naive.New(conn, path) },
+		open:    onZoo(each(func(conn *zk.Conn, path string) locker { return naive.New(conn, path) })),
 		article: report.ArticleNaive,
 		formula: formula{text: "N + 2", requests: func(n float64) float64 { return n * (n + 2) }},
 	},
 	{
 		name:  "herd",
-		new:   func(conn *zk.Conn, path string) locker { return herd.New(conn, path) },
+		open:  onZoo(each(func(conn *zk.Conn, path string) locker { return herd.New(conn, path) })),
 		queue: true,
 		// Half of N+1: the lists that arrivals cause are spared where all
 		// arrive at once.
@@ -119,29 +101,29 @@ var contestants = []contestant{
 	},
 	{
 		name:    "predecessor",
-		new:     func(conn *zk.Conn, path string) locker { return predecessor.New(conn, path) },
+		open:    onZoo(each(func(conn *zk.Conn, path string) locker { return predecessor.New(conn, path) })),
 		queue:   true,
 		article: map[int]time.Duration{100: 636 * time.Millisecond, 1000: 5398 * time.Millisecond},
 		formula: ofQueue,
 	},
 	{
 		name:    "reentrant",
-		begin:   owned(reentrant.New, reentrant.NewOwner),
+		open:    onZoo(owned(reentrant.New, reentrant.NewOwner)),
 		queue:   true,
 		formula: ofQueue,
 	},
 	{
 		name:    "timeout",
-		begin:   ownerless(timeout.New),
+		open:    onZoo(ownerless(timeout.New)),
 		queue:   true,
 		formula: formula{text: "6 - 2/N", requests: func(n float64) float64 { return 6*n - 2 }},
 	},
 	{
 		// Its requests depend on the schedule: it has no formula.
 		name: "zklock",
-		begin: leased(func(conn *zk.Conn, path string, session time.Duration) (*zklock.Mutex, error) {
+		open: onZoo(leased(func(conn *zk.Conn, path string, session time.Duration) (*zklock.Mutex, error) {
 			return zklock.New(conn, path, zklock.WithSessionTimeout(session))
-		}, zklock.NewOwner),
+		}, zklock.NewOwner)),
 		queue: true,
 	},
 }

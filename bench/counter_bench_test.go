@@ -28,7 +28,7 @@ func BenchmarkCounter(b *testing.B) {
 		defer zoo.Close()
 	}
 	for _, c := range slices.Concat(contestants, peers) {
-		if c.java {
+		if c.name == "curator" {
 			continue // it has a JVM to start, and to warm up
 		}
 		for _, n := range []int{1, 10, 100} {
@@ -43,6 +43,9 @@ func benchmarkLock(b *testing.B, zoo *ensemble.Ensemble, c contestant, n int) {
 	var requests, events, bytes float64
 	for b.Loop() {
 		bench := &benchmark{cfg: cfg, zoo: zoo, progress: newProgress(io.Discard, cfg)}
+		if err := bench.openPlayers(b.Context()); err != nil {
+			b.Fatal(err)
+		}
 		if err := bench.runAll(b.Context()); err != nil {
 			b.Fatal(err)
 		}

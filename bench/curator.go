@@ -14,100 +14,122 @@ import (
 	"example.com/zklock/internal/wiretap"
 )
 
-// runCurator is one run of article A's third lock, Curator's
-// InterProcessMutex: the same counter, in Java, timed there. Each number of
-// threads has a JVM of its own, as each of the article's runs had. Its first run is
-// reported separately, as round 0: a cold JVM is about half as fast.
-func (b *benchmark) runCurator(ctx context.Context, c contestant, r report.Run, step func()) (report.Run, error) {
-	if b.group != nil {
-		return r, errCannotRun{errors.New("Curator does not take part with -join")}
+// A curatorPlayer plays article A's third lock, Curator's InterProcessMutex: the same
+// counter, in Java, timed there. Each number of threads has a JVM of its own, as each of
+// the article's runs had. Its first run is reported separately, as round 0: a cold JVM is
+// about half as fast.
+type curatorPlayer struct {
+	*benchmark
+	contestant
+	jvm  *jvm   // nil: none runs
+	load [3]int // that the JVM is for
+}
+
+// inJava opens it.
+func inJava(_ context.Context, b *benchmark, c contestant) (player, error) {
+	return &curatorPlayer{benchmark: b, contestant: c}, nil
+}
+
+func (p *curatorPlayer) String() string            { return p.zoo.String() }
+func (p *curatorPlayer) try(context.Context) error { return nil } // a trial is for Go's contenders
+
+func (p *curatorPlayer) warm(context.Context, report.Run) (bool, error) { return false, nil }
+
+func (p *curatorPlayer) close() error {
+	if p.jvm != nil {
+		p.jvm.end()
+		p.jvm = nil
 	}
-	servers := b.zoo.Servers()
-	if b.cfg.rtt > 0 {
-		far, stop, err := proxies(servers, b.dialFar)
+	return nil
+}
+
+func (p *curatorPlayer) run(ctx context.Context, r *report.Run, step func()) error {
+	if p.group != nil {
+		return errCannotRun{errors.New("Curator does not take part with -join")}
+	}
+	servers := p.zoo.Servers()
+	if p.cfg.rtt > 0 {
+		far, stop, err := proxies(servers, p.dialFar)
 		if err != nil {
-			return r, err
+			return err
 		}
 		defer stop()
 		servers = far
 	}
-	if b.curator == nil {
-		cold, err := b.warmCurator(ctx, c, r, servers)
+	if load := [3]int{r.Goroutines, r.Sessions, r.Times}; load != p.load {
+		p.close()
+		p.load = load
+	}
+	if p.jvm == nil {
+		cold, err := p.warmJVM(ctx, *r, servers)
 		if err != nil {
 			r.Count, r.Client = cold.Count, cold.Client
-			return r, err
+			return err
 		}
-		b.results = append(b.results, cold)
-		b.progress.again()
+		p.add(cold)
+		p.progress.again()
 	}
-	err := b.curator.round(ctx, b, c, &r, servers, step)
+	err := p.round(ctx, r, servers, step)
 	// Counted in an earlier run: counting needs a proxy in between, and that takes
 	// time.
-	r.Used(b.curator.used)
-	return r, err
+	r.Used(p.jvm.used)
+	return err
 }
 
 // whatColdIs is the row of docs/benchmark.md on what is reported apart.
 const whatColdIs = "the first run of a new JVM, which has compiled nothing yet. Each of the article's runs was such a run. " +
 	"The other rows of Curator come after a warm-up of `-warmup`, and at least two runs"
 
-// warmCurator starts a JVM, and runs the counter in it once cold, once with
+// warmJVM starts a JVM, and runs the counter in it once cold, once with
 // its requests counted, and on until it is warm. Servers are those of the cold run,
 // which is reported.
-func (b *benchmark) warmCurator(ctx context.Context, c contestant, cold report.Run, servers []string) (report.Run, error) {
+func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []string) (report.Run, error) {
 	cold.Round, cold.Status, cold.Predicted = 0, report.StatusWarmUp, 0
-	b.progress.say(fmt.Sprintf("a new JVM for %d threads warms up", cold.Goroutines))
-	warm := time.Now().Add(b.cfg.warmup)
+	p.progress.say(fmt.Sprintf("a new JVM for %d threads warms up", cold.Goroutines))
+	warm := time.Now().Add(p.cfg.warmup)
 	var err error
-	if b.curator, err = startJVM(ctx, b.cfg.jars); err != nil {
+	if p.jvm, err = startJVM(ctx, p.cfg.jars); err != nil {
 		return cold, err
 	}
-	if err := b.curator.round(ctx, b, c, &cold, servers, func() {}); err != nil {
+	if err := p.round(ctx, &cold, servers, func() {}); err != nil {
 		return cold, err
 	}
 	tap := wiretap.New()
-	tapped, stop, err := proxies(b.zoo.Servers()[:1], tap.Dialer(net.DialTimeout))
+	tapped, stop, err := proxies(p.zoo.Servers()[:1], tap.Dialer(net.DialTimeout))
 	if err != nil {
 		return cold, err
 	}
 	counted := cold
-	err = b.curator.round(ctx, b, c, &counted, tapped, func() {})
+	err = p.round(ctx, &counted, tapped, func() {})
 	stop()
 	if err != nil {
 		return cold, err
 	}
-	b.curator.used = tap.Counts()
+	p.jvm.used = tap.Counts()
 	for time.Now().Before(warm) {
 		again := cold
-		if err := b.curator.round(ctx, b, c, &again, b.zoo.Servers(), func() {}); err != nil {
+		if err := p.round(ctx, &again, p.zoo.Servers(), func() {}); err != nil {
 			return cold, err
 		}
 	}
 	return cold, nil
 }
 
-func (b *benchmark) endCurator() {
-	if b.curator != nil {
-		b.curator.end()
-		b.curator = nil
-	}
-}
-
 // round runs the counter once and notes how it went.
-func (j *jvm) round(ctx context.Context, b *benchmark, c contestant, r *report.Run, servers []string, step func()) error {
-	r.Client, r.Count = j.versions, 0
-	_, path, err := b.freshPath(c, r.Goroutines, r.Round)
+func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []string, step func()) error {
+	r.Client, r.Count = p.jvm.versions, 0
+	_, path, err := p.freshPath(p.contestant, r.Goroutines, r.Round)
 	if err != nil {
 		return err
 	}
 	line := fmt.Sprintln(strings.Join(servers, ","), path, r.Goroutines, r.Sessions, r.Times)
-	if _, err := io.WriteString(j.stdin, line); err != nil {
-		return j.died()
+	if _, err := io.WriteString(p.jvm.stdin, line); err != nil {
+		return p.jvm.died()
 	}
 	timed := ctx // with the limit, from began to done
 	var turns []report.Turn
 	for {
-		line, err := j.readLine(timed)
+		line, err := p.jvm.readLine(timed)
 		if err != nil {
 			return err
 		}
@@ -115,9 +137,9 @@ func (j *jvm) round(ctx context.Context, b *benchmark, c contestant, r *report.R
 		word, rest, _ := strings.Cut(line, " ")
 		switch word {
 		case "began":
-			if b.cfg.limit > 0 {
+			if p.cfg.limit > 0 {
 				var stop context.CancelFunc
-				timed, stop = context.WithTimeoutCause(ctx, b.cfg.limit, errStopped{b.cfg.limit})
+				timed, stop = context.WithTimeoutCause(ctx, p.cfg.limit, errStopped{p.cfg.limit})
 				defer stop()
 			}
 		case "at":

@@ -193,7 +193,7 @@ func (f *flags) servers(cfg *config) (err error) {
 		return err
 	}
 	for _, name := range []string{"sql", "redis", "etcd"} {
-		if f.given[name] && !slices.ContainsFunc(cfg.locks, func(c contestant) bool { return c.other != nil && c.other.flag == name }) {
+		if f.given[name] && !slices.ContainsFunc(cfg.locks, func(c contestant) bool { return c.flag() == name }) {
 			return fmt.Errorf("-%s: -locks names no lock that runs there; add others", name)
 		}
 	}
@@ -223,7 +223,7 @@ func (f *flags) loads(cfg *config) error {
 }
 
 func (f *flags) limits(cfg *config) error {
-	other := slices.IndexFunc(cfg.locks, func(c contestant) bool { return c.other != nil })
+	other := slices.IndexFunc(cfg.locks, func(c contestant) bool { return c.system != "" })
 	switch {
 	case cfg.rtt < 0:
 		return fmt.Errorf("-rtt: %v is negative", cfg.rtt)
@@ -245,7 +245,7 @@ func (f *flags) limits(cfg *config) error {
 func (f *flags) joining(cfg *config) error {
 	kind, _, _ := strings.Cut(cfg.zk, ":")
 	switch {
-	case cfg.join && slices.ContainsFunc(cfg.locks, func(c contestant) bool { return c.other != nil }):
+	case cfg.join && slices.ContainsFunc(cfg.locks, func(c contestant) bool { return c.system != "" }):
 		return errors.New("-join: it is for locks on ZooKeeper")
 	case f.given["procs"] && !cfg.join:
 		return errors.New("-procs: is for processes that take part with -join")

@@ -59,9 +59,9 @@ func TestMain(m *testing.M) {
 		group.Silence = time.Second
 		fallthrough
 	case stuck:
-		contestants = []contestant{{name: "naive", new: waitsInVain}}
+		contestants = []contestant{{name: "naive", open: onZoo(each(waitsInVain))}}
 	case broken:
-		contestants = []contestant{{name: "naive", new: func(*zk.Conn, string) locker { return fake{} }}}
+		contestants = []contestant{{name: "naive", open: onZoo(each(func(*zk.Conn, string) locker { return fake{} }))}}
 		meet = func() {
 			fmt.Fprintln(os.Stderr, "inside …")
 			bufio.NewReader(os.Stdin).ReadByte()

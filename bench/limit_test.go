@@ -14,10 +14,10 @@ import (
 )
 
 // neverHad is a lock that no contender gets.
-var neverHad = contestant{name: "stuck", new: waitsInVain}
+var neverHad = contestant{name: "stuck", open: onZoo(each(waitsInVain))}
 
 // slow is a lock that no contender gets either, but each goes on asking for it.
-var slow = contestant{name: "slow", new: func(conn *zk.Conn, path string) locker {
+var slow = contestant{name: "slow", open: onZoo(each(func(conn *zk.Conn, path string) locker {
 	return fake{lock: func() error {
 		for {
 			if _, _, err := conn.Exists("/"); err != nil {
@@ -26,7 +26,7 @@ var slow = contestant{name: "slow", new: func(conn *zk.Conn, path string) locker
 			asked.Add(1)
 		}
 	}}
-}}
+}))}
 
 // asked is how many answers such locks have had.
 var asked atomic.Int64

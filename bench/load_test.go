@@ -9,9 +9,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"example.com/zklock/bench/internal/report"
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+
+	predecessor "example.com/zklock/03-sequential-predecessor"
+	"example.com/zklock/bench/internal/report"
 )
 
 func TestTheDefaultRunHasASecondTable(t *testing.T) {
@@ -118,9 +120,9 @@ func (l *lateBrokenLock) Unlock() error {
 // forgets competes with a lock that lets n contenders in at once, from their
 // acquisition number from on, where there are n contenders.
 func forgets(t *testing.T, n, from int) {
-	right := contestants[2].new
+	right := func(conn *zk.Conn, path string) locker { return predecessor.New(conn, path) }
 	set(t, &meet, meet) // each run has another one
-	compete(t, contestant{name: "forgets", queue: true, begin: func(s setting) maker {
+	compete(t, contestant{name: "forgets", queue: true, open: onZoo(func(s setting) maker {
 		if s.n != n {
 			return right
 		}
@@ -139,7 +141,7 @@ func forgets(t *testing.T, n, from int) {
 		return func(conn *zk.Conn, path string) locker {
 			return &lateBrokenLock{locker: right(conn, path), from: from, all: &all}
 		}
-	}})
+	})})
 	untried(t)
 }
 

@@ -161,7 +161,7 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 	}
 	defer files.close()
 	b := &benchmark{cfg: cfg, zoo: zoo, progress: newProgress(stderr, cfg)}
-	if err := b.openArenas(ctx); err != nil {
+	if err := b.openPlayers(ctx); err != nil {
 		return fail(err)
 	}
 	b.introduce(stdout)
@@ -171,7 +171,7 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 
 	err = b.runAll(ctx)
 	b.progress.finish()
-	err = errors.Join(err, b.closeArenas())
+	err = errors.Join(err, b.closePlayers())
 	if len(b.results) > 0 {
 		width := report.TerminalWidth(out)
 		report.PrintTable(stdout, b.results, width)
@@ -195,8 +195,8 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 func (b *benchmark) introduce(out io.Writer) {
 	fmt.Fprintf(out, "ZooKeeper: %v\n", b.zoo)
 	for _, c := range b.cfg.locks {
-		if a := b.arenas[c.name]; a != nil {
-			fmt.Fprintf(out, "%s: %v\n", c.name, a)
+		if p, ok := b.players[c.name].(*otherPlayer); ok && p.arena != nil {
+			fmt.Fprintf(out, "%s: %v\n", c.name, p)
 		}
 	}
 	if b.cfg.join {

@@ -93,8 +93,7 @@ func (a *etcdArena) answers(ctx context.Context) error {
 	return nil
 }
 
-func (a *etcdArena) count(context.Context) (int, error) { return 0, nil }
-func (a *etcdArena) sent() int64                        { return a.requests.Load() }
+func (a *etcdArena) sent() int64 { return a.requests.Load() }
 
 func (a *etcdArena) end(ctx context.Context) error {
 	if a.answers(ctx) != nil {

@@ -84,9 +84,8 @@ func (a *redisArena) begin(_ context.Context, n int) (lockers []otherLocker, err
 	return lockers, nil
 }
 
-func (a *redisArena) count(context.Context) (int, error) { return 0, nil }
-func (a *redisArena) sent() int64                        { return a.commands.Load() }
-func (a *redisArena) end(ctx context.Context) error      { return a.client.Del(ctx, a.key).Err() }
+func (a *redisArena) sent() int64                   { return a.commands.Load() }
+func (a *redisArena) end(ctx context.Context) error { return a.client.Del(ctx, a.key).Err() }
 func (a *redisArena) close(context.Context) error {
 	err := a.client.Close()
 	if a.embedded != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -13,108 +12,139 @@ import (
 // watchEvery is the pause between two checks of a watched server.
 const watchEvery = 2 * time.Second
 
-// runOther is runOne for a lock that is not on ZooKeeper.
-func (b *benchmark) runOther(ctx context.Context, c contestant, r report.Run, step func()) (_ report.Run, err error) {
-	a := b.arenas[c.name]
-	if a == nil {
-		return r, errCannotRun{fmt.Errorf("it has no embedded server; name one that is running, -%s host:port", c.other.flag)}
+// An otherPlayer plays a lock that is not on ZooKeeper.
+type otherPlayer struct {
+	*benchmark
+	contestant
+	arena        // nil: it has no server, or the server has gone
+	kind  string // the lock's name, without the server's label
+}
+
+// elsewhere opens such a lock on its server. A wrong address or password
+// ends the benchmark before it begins.
+func elsewhere(kind string) opener {
+	return func(ctx context.Context, b *benchmark, c contestant) (player, error) {
+		p := &otherPlayer{b, c, nil, kind}
+		if c.spec == "" {
+			return p, nil
+		}
+		var err error
+		if p.arena, err = arenas[kind](ctx, c.spec); err != nil {
+			return nil, fmt.Errorf("-%s: %w", p.flag(), err)
+		}
+		return p, nil
+	}
+}
+
+func (p *otherPlayer) String() string {
+	if p.arena == nil {
+		return p.kind
+	}
+	return p.arena.String()
+}
+
+func (p *otherPlayer) warm(context.Context, report.Run) (bool, error) { return false, nil }
+
+func (p *otherPlayer) close() error {
+	if p.arena == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), cleanTimeout)
+	defer cancel()
+	if err := p.arena.close(ctx); err != nil {
+		return fmt.Errorf("left behind on %v: %w", p.arena, err)
+	}
+	return nil
+}
+
+// clean removes what a run has made. It adds to err, for which there is most likely the
+// same reason.
+func (p *otherPlayer) clean(ctx context.Context, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
+	defer cancel()
+	switch e := p.arena.end(ctx); {
+	case e != nil && err != nil:
+		p.arena.close(ctx)
+		p.arena = nil
+		return fmt.Errorf("%w; what it has made there is left behind: %v", err, e)
+	case e != nil:
+		return fmt.Errorf("left behind on %v: %w", p.arena, e)
+	}
+	return err
+}
+
+// run is one round.
+func (p *otherPlayer) run(ctx context.Context, r *report.Run, step func()) (err error) {
+	if p.arena == nil {
+		return errCannotRun{fmt.Errorf("it has no embedded server; name one that is running, -%s host:port", p.flag())}
 	}
 	r.Client = ""
-	n := r.Goroutines
-	lockers, err := a.begin(ctx, n)
-	defer func() {
-		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
-		defer cancel()
-		switch e := a.end(clean); {
-		case e != nil && err != nil: // most likely for the same reason
-			b.arenas[c.name] = nil
-			a.close(clean)
-			err = fmt.Errorf("%w; what it has made there is left behind: %v", err, e)
-		case e != nil:
-			err = fmt.Errorf("left behind on %v: %w", a, e)
-		}
-	}()
+	defer func() { err = p.clean(ctx, err) }()
+	lockers, err := p.begin(ctx, r.Goroutines)
 	if err != nil {
-		return r, err
+		return err
 	}
-	runCtx, abort := context.WithCancel(ctx)
-	defer abort()
-	before := a.sent()
-	run := race{
-		contenders: n, times: r.Times, limit: b.cfg.limit, step: step,
-		lock:   func(ctx context.Context, i int) error { return lockers[i].Lock(ctx) },
-		unlock: func(ctx context.Context, i int) error { return lockers[i].Unlock(ctx) },
-		begins: func() { before = a.sent() },
-		ended:  "the end",
+	stock, counts := p.arena.(stock)
+	c := &race{times: r.Times, limit: p.cfg.limit, step: step, stock: counts}
+	for _, l := range lockers {
+		c.contenders = append(c.contenders, l)
 	}
-	if !c.other.counts {
-		run.work = func(int) error { return nil }
+	runCtx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	if w, ok := p.arena.(watchedArena); ok {
+		go watch(runCtx, w, c, fail)
 	}
-	if w, ok := a.(watchedArena); ok {
-		run.watch = func(ctx context.Context, held func() int, fail func(error)) {
-			for sleep(ctx, watchEvery) {
-				heldThen := held()
-				if err := w.answers(ctx); err != nil && held() == heldThen && ctx.Err() == nil {
-					fail(err)
-				}
-			}
-		}
-	}
-	o, err := run.run(runCtx, abort)
-	if err != nil {
-		r.Count = o.holds()
-		return r, err
-	}
-	r.Elapsed, r.Count, r.Requests = o.elapsed, o.num, a.sent()-before
+	before := p.sent()
+	err = c.run(runCtx, r)
+	r.Requests = p.sent() - before
 	for _, l := range lockers {
 		r.Attempts += l.Attempts()
 	}
-	if err := o.verdict(o.failed()); err != nil {
-		if errors.As(err, new(errStopped)) {
-			r.Count = o.holds()
+	if err == nil && counts {
+		if r.Count, err = stock.count(runCtx); err == nil {
+			err = c.isAll(r.Count)
 		}
-		return r, err
+		r.Total = r.Count
 	}
-	if c.other.counts {
-		if r.Count, err = a.count(runCtx); err != nil {
-			return r, err
-		}
-		if err := o.isAll(r.Count); err != nil {
-			return r, err
-		}
-	}
-	r.Total = r.Count
-	r.Fared(o.turns)
-	return r, nil
+	return err
 }
 
-// tryOther is try for a lock that is not on ZooKeeper. Contenders give up when their
-// context ends, the closed one, too.
-func (b *benchmark) tryOther(ctx context.Context, c contestant) (err error) {
-	a := b.arenas[c.name]
-	if a == nil || c.other.counts {
-		return nil // a count that is not a lock is not held
+// watch ends a race whose server does not answer while no contender gets the lock.
+func watch(ctx context.Context, w watchedArena, c *race, fail func(error)) {
+	for sleep(ctx, watchEvery) {
+		held := c.holds()
+		if err := w.answers(ctx); err != nil && c.holds() == held && ctx.Err() == nil {
+			fail(err)
+		}
 	}
-	lockers, err := a.begin(ctx, trialContenders)
+}
+
+// try plays the trial. Contenders give up when their context ends, the closed one, too.
+func (p *otherPlayer) try(ctx context.Context) (err error) {
+	if p.arena == nil {
+		return nil
+	}
+	if _, counts := p.arena.(stock); counts {
+		return nil
+	}
+	p.progress.say("trying " + p.name)
+	lockers, err := p.begin(ctx, trialContenders)
 	defer func() {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
 		defer cancel()
-		err = cmp.Or(err, a.end(clean))
+		err = cmp.Or(err, p.arena.end(clean))
 	}()
 	if err != nil {
 		return err
 	}
 	runCtx, stop := context.WithCancel(ctx)
 	closed, giveUp := context.WithCancel(runCtx)
-	t := newTrial(runCtx)
+	t := newTrial(runCtx, "the context of a waiter ended")
 	defer t.end(stop)
-	t.lock = func(ctx context.Context, contender int) error {
-		if contender == theClosed {
-			ctx = closed
-		}
-		return lockers[contender].Lock(ctx)
+	for _, l := range lockers {
+		t.contenders = append(t.contenders, l)
 	}
-	t.unlock = func(contender int) error { return lockers[contender].Unlock(runCtx) }
+	t.contenders[theClosed] = closable{lockers[theClosed], closed}
 	t.close = func() error { giveUp(); return nil }
 	t.alive = func() (int64, bool) { // some ask again and again: that all of them have asked must do
 		asked := 0
@@ -127,3 +157,11 @@ func (b *benchmark) tryOther(ctx context.Context, c contestant) (err error) {
 	}
 	return t.run()
 }
+
+// A closable contender has a context of its own.
+type closable struct {
+	contender
+	closed context.Context
+}
+
+func (c closable) Lock(context.Context) error { return c.contender.Lock(c.closed) }

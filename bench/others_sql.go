@@ -16,8 +16,15 @@ import (
 func init() {
 	arenas["sqlrow"] = openSQL("zklock_row", "method_name", database.Open, sqlrow.Prepare,
 		func(db *database.DB, name string) otherLocker { return sqlrow.New(db, name, sqlrow.DefaultTTL) })
-	arenas["sqlversion"] = openSQL("zklock_version", "id", database.Open, sqlversion.Prepare,
+	openStock := openSQL("zklock_version", "id", database.Open, sqlversion.Prepare,
 		func(db *database.DB, name string) otherLocker { return buyer{sqlversion.New(db, name)} })
+	arenas["sqlversion"] = func(ctx context.Context, spec string) (arena, error) {
+		a, err := openStock(ctx, spec)
+		if err != nil {
+			return nil, err
+		}
+		return sqlStock{a.(*sqlArena)}, nil
+	}
 	arenas["sqlforupdate"] = openSQL("zklock_forupdate", "name", openTx, sqlforupdate.Prepare,
 		func(db *database.DB, name string) otherLocker { return sqlforupdate.New(db, name) })
 }
@@ -87,18 +94,24 @@ func (a *sqlArena) String() string { return a.text }
 
 func (a *sqlArena) begin(ctx context.Context, n int) (lockers []otherLocker, err error) {
 	a.run, a.n = "bench-"+rand.Text(), n
-	if a.table == "zklock_version" {
-		if err := sqlversion.New(a.db, a.run).Put(ctx, n); err != nil {
-			return nil, err
-		}
-	}
 	for range n {
 		lockers = append(lockers, a.new(a.db, a.run))
 	}
 	return lockers, a.db.Warm(ctx, n)
 }
 
-func (a *sqlArena) count(ctx context.Context) (int, error) {
+// A sqlStock is the arena of sqlversion.
+type sqlStock struct{ *sqlArena }
+
+func (a sqlStock) begin(ctx context.Context, n int) ([]otherLocker, error) {
+	lockers, err := a.sqlArena.begin(ctx, n)
+	if err == nil {
+		err = sqlversion.New(a.db, a.run).Put(ctx, n)
+	}
+	return lockers, err
+}
+
+func (a sqlStock) count(ctx context.Context) (int, error) {
 	left, err := sqlversion.New(a.db, a.run).Read(ctx)
 	return a.n - left.Resource, err
 }

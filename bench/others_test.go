@@ -46,11 +46,11 @@ func TestFlagsOfOtherLocks(t *testing.T) {
 	cfg, err := parseFlags(strings.Fields("-locks sqlrow,naive -sql disk=sqlite:a.db,memory=embedded,embedded"), new(bytes.Buffer))
 	require.NoError(t, err)
 	require.Equal(t, []string{"sqlrow/disk", "sqlrow/memory", "sqlrow/3", "naive"}, namesOf(cfg.locks))
-	require.Equal(t, "sqlite:a.db", cfg.locks[0].other.spec)
+	require.Equal(t, "sqlite:a.db", cfg.locks[0].spec)
 
 	cfg, err = parseFlags(strings.Fields("-locks etcd -etcd a:1,b:2"), new(bytes.Buffer))
 	require.NoError(t, err)
-	require.Equal(t, "a:1,b:2", cfg.locks[0].other.spec, "one cluster")
+	require.Equal(t, "a:1,b:2", cfg.locks[0].spec, "one cluster")
 
 	for args, want := range map[string]string{
 		"-sql embedded":                                 "-sql: -locks names no lock that runs there; add others",

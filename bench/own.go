@@ -63,17 +63,9 @@ func ownContestants(folders, taken []string) ([]contestant, error) {
 	return cs, nil
 }
 
-// built reports whether this program can run the lock, or say that it has no server.
-func (c contestant) built() bool {
-	if c.other != nil {
-		return c.other.spec == "" || arenas[c.other.kind] != nil
-	}
-	return c.folder == "" || c.new != nil || c.begin != nil
-}
-
 // missing are the locks of cfg that this program was not built with.
 func (cfg config) missing() []contestant {
-	return slices.DeleteFunc(slices.Clone(cfg.locks), contestant.built)
+	return slices.DeleteFunc(slices.Clone(cfg.locks), func(c contestant) bool { return c.open != nil })
 }
 
 // runWith builds a program that has the missing locks and runs it in place of
@@ -87,10 +79,10 @@ func runWith(ctx context.Context, missing []contestant, args []string, stdout, s
 	var folders, tags, names []string
 	for _, c := range missing {
 		switch {
-		case c.other == nil:
+		case c.folder != "":
 			folders = append(folders, c.folder)
-		case !slices.Contains(tags, c.other.tag):
-			tags = append(tags, c.other.tag)
+		case !slices.Contains(tags, c.tag):
+			tags = append(tags, c.tag)
 		}
 		names = append(names, c.name)
 	}

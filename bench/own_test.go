@@ -84,7 +84,7 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 	for name, want := range map[string]string{
 		"everybody": "a contender got the lock although its holder had not unlocked: two goroutines held the lock at once",
 		"second":    "a contender got the lock although its holder had not unlocked: two goroutines held the lock at once",
-		"giveup": "when a waiter gave up another one got the lock, although its holder had not unlocked: " +
+		"giveup": "when the session of a waiter ended another contender got the lock, although its holder had not unlocked: " +
 			"two goroutines held the lock at once",
 		"panics": "Lock panicked: runtime error: index out of range [0] with length 0 (lock.go:17)",
 	} {
@@ -220,15 +220,15 @@ func (l yielding) LockContext(ctx context.Context) error {
 func TestALockThatYieldsWhenAContextEndsFailsItsTrial(t *testing.T) {
 	wholeTrials(t)
 	given, made := make(chan struct{}), 0
-	compete(t, contestant{name: "yielding", new: func(*zk.Conn, string) locker {
+	compete(t, contestant{name: "yielding", open: onZoo(each(func(*zk.Conn, string) locker {
 		if made++; made == 1 {
 			return fake{}
 		}
 		return yielding{fake{lock: func() error { <-given; return nil }}, given}
-	}})
+	}))})
 	status, _, stderr := bench(t, "-n", "5", "-warmup", "0s")
 	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, gaveUpText)
+	require.Contains(t, stderr, fmt.Sprintf(gaveUpText, "the context of a waiter ended"))
 }
 
 func TestALockThatHangsFailsItsTrial(t *testing.T) {
@@ -245,12 +245,12 @@ func TestALockThatHangsFailsItsTrial(t *testing.T) {
 // A lock that is only a mutex excludes, but not from another process.
 func TestALockThatDoesNotAskZooKeeperFailsItsTrial(t *testing.T) {
 	var mutex sync.Mutex
-	compete(t, contestant{name: "mutex", new: func(*zk.Conn, string) locker {
+	compete(t, contestant{name: "mutex", open: onZoo(each(func(*zk.Conn, string) locker {
 		return fake{
 			func() error { mutex.Lock(); return nil },
 			func() error { mutex.Unlock(); return nil },
 		}
-	}})
+	}))})
 	status, _, stderr := bench(t, "-n", "5", "-warmup", "0s")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, ": it sent nothing to ZooKeeper: it excludes no contender of another process\n")
@@ -260,9 +260,9 @@ func TestALockThatDoesNotAskZooKeeperFailsItsTrial(t *testing.T) {
 func TestALockThatNeverReturnsDoesNotKeepTheBenchmark(t *testing.T) {
 	over := make(chan struct{})
 	defer close(over)
-	compete(t, contestant{name: "deaf", new: func(*zk.Conn, string) locker {
+	compete(t, contestant{name: "deaf", open: onZoo(each(func(*zk.Conn, string) locker {
 		return fake{lock: func() error { <-over; return errors.New("the test is over") }}
-	}})
+	}))})
 	impatient(t)
 	status, _, stderr := bench(t, "-n", "5", "-warmup", "0s")
 	require.Equal(t, exitFailure, status)
@@ -275,9 +275,9 @@ func TestALockThatNeverReturnsDoesNotKeepTheBenchmark(t *testing.T) {
 }
 
 func TestAPanicEndsTheRun(t *testing.T) {
-	compete(t, contestant{name: "panicky", new: func(*zk.Conn, string) locker {
+	compete(t, contestant{name: "panicky", open: onZoo(each(func(*zk.Conn, string) locker {
 		return fake{unlock: func() error { panic("no such node") }}
-	}})
+	}))})
 	untried(t)
 	status, _, stderr := bench(t, "-n", "1", "-warmup", "0s")
 	require.Equal(t, exitFailure, status)

@@ -12,16 +12,16 @@ var peers = []contestant{
 	{
 		name: "zk.Lock",
 		what: "the recipe of the Go client library, our nearest peer",
-		new: func(conn *zk.Conn, path string) locker {
+		open: onZoo(each(func(conn *zk.Conn, path string) locker {
 			return zk.NewLock(conn, path, zk.WorldACL(zk.PermAll))
-		},
+		})),
 		queue:   true,
 		formula: ofQueue,
 	},
 	{
 		name:    "curator",
 		what:    "Curator's InterProcessMutex, the article's third row, in a Java process and timed there",
-		java:    true,
+		open:    inJava,
 		queue:   true,
 		article: map[int]time.Duration{100: 606 * time.Millisecond, 1000: 6785 * time.Millisecond},
 		formula: ofQueue,
@@ -30,7 +30,7 @@ var peers = []contestant{
 		name: "least",
 		what: "not a lock: each contender creates a node, watches the one before it and deletes its own. No queue that hands over " +
 			"through the server sends less; but if a waiter gives up, two hold it",
-		new:     func(conn *zk.Conn, path string) locker { return &least{conn: conn, path: path, mine: -1} },
+		open:    onZoo(each(func(conn *zk.Conn, path string) locker { return &least{conn: conn, path: path, mine: -1} })),
 		queue:   true,
 		unsafe:  "least creates a node, watches the one before it and deletes its own, the\nminimum of a queue through the server; if a waiter gives up, it lets two in",
 		formula: formula{text: "3 - 1/N", requests: func(n float64) float64 { return 3*n - 1 }},
@@ -39,7 +39,7 @@ var peers = []contestant{
 		name: "floor",
 		what: "not a lock: N nodes are made at once, and deleted one after the other in order. The turn is handed over in the memory " +
 			"of the process, which no lock of several processes can do. No queue with a node for each acquisition can be faster",
-		begin:   newFloor,
+		open:    onZoo(newFloor),
 		queue:   true,
 		unsafe:  "floor makes N nodes at once and deletes them in order, the minimum cost of\nany queue; its contenders find their turn in memory, not by the server",
 		formula: formula{text: "2", requests: func(n float64) float64 { return 2 * n }},

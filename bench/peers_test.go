@@ -50,7 +50,7 @@ func TestTheDocsSayWhatThePeersAre(t *testing.T) {
 	for _, c := range peers {
 		require.NotEmpty(t, c.what, "the entry of %s does not say what it is", c.name)
 		rows = append(rows, "| "+c.name+" | "+c.what+" |")
-		if c.java {
+		if c.name == "curator" {
 			rows = append(rows, "| "+c.name+" cold | "+whatColdIs+" |")
 		}
 	}
@@ -66,7 +66,7 @@ func TestTheDocsSayWhatThePeersAre(t *testing.T) {
 func TestPeersCountToN(t *testing.T) {
 	var names []string
 	for _, c := range peers {
-		if !c.java {
+		if c.name != "curator" {
 			names = append(names, c.name)
 		}
 	}
@@ -146,7 +146,7 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 		"floor":       {map[string]int64{"create": n, "delete": n}, 0},
 	}
 	for _, c := range peers {
-		if _, ok := all[c.name]; !ok && !c.java && c.formula.requests != nil {
+		if _, ok := all[c.name]; !ok && c.name != "curator" && c.formula.requests != nil {
 			all[c.name] = prediction{wakeUps: n - 1}
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -12,88 +13,71 @@ import (
 	"example.com/zklock/bench/internal/report"
 )
 
+// A contender is one of those that want the lock. Its context ends with the race.
+type contender interface {
+	Lock(ctx context.Context) error
+	Unlock(ctx context.Context) error
+}
+
 // A race is article A's main: contenders that lock, add one to a counter and
 // unlock. The server of the lock does not matter here.
 type race struct {
-	contenders, times int
-	limit             time.Duration // 0: none
-	step              func()        // after each time
-
-	lock, unlock func(ctx context.Context, contender int) error
-	// work is done while the lock is held. If it is nil, the lock itself counts:
-	// then Lock excludes no other contender.
+	contenders []contender
+	times      int
+	limit      time.Duration // 0: none
+	step       func()        // after each time
+	// leave makes the contenders return where the end of their context does not; nil: it does.
+	leave func()
+	// work is done while the lock is held, besides counting; nil: none.
 	work func(contender int) error
-	// expires says that at the limit a contender can lose the lock while it is
-	// inside, because the end of the race is the end of its session.
-	expires bool
 	// sent counts the requests so far; nil if requests alone do not show life.
 	sent func() int64
-	// watch, if it is not nil, runs beside the race, and may end it with an error.
-	watch func(ctx context.Context, held func() int, fail func(error))
-	// begins is called when the contenders are about to start.
-	begins func()
-	// names, if it is not nil, says in an error which contender it is about.
-	names func(contender int, err error) error
-	// ended names what has ended when contenders have to return.
-	ended string
-}
+	// stock: the lock itself counts, on its server. Then Lock excludes no other contender.
+	stock bool
 
-// A runningRace is a race that is being run, or has been.
-type runningRace struct {
-	race
-	all     int          // times that the lock is to be held
-	num     int          // guarded by the lock under test, and by nothing else; 0 if the lock counts
+	num     int          // guarded by the lock under test, and by nothing else; 0 of a stock
 	inside  atomic.Int32 // holders at this moment
 	held    atomic.Int32 // how many times the lock has been held
 	overlap atomic.Bool  // there were two holders at once
-	late    atomic.Bool  // the limit has been reached
-	failure atomic.Pointer[error]
-	hangs   error // nothing happened before the limit; written before late
+	failed  atomic.Bool  // a contender has failed, perhaps because the race was ended
+	end     context.CancelCauseFunc
 	began   time.Time
-	elapsed time.Duration
 	turns   []report.Turn
-	abort   func()
 }
 
-func (c *runningRace) holds() int { return int(c.held.Load()) }
+// An errLimit ends a race that has reached its limit.
+type errLimit struct{ error }
 
-// failed is the first error of a contender.
-func (c *runningRace) failed() error {
-	if err := c.failure.Load(); err != nil {
-		return *err
+func (e errLimit) Unwrap() error { return e.error }
+
+// run runs the race, and fills in how the contenders fared. It ends the race at the
+// limit, and when a contender fails, because the others may wait for it.
+func (c *race) run(ctx context.Context, r *report.Run) error {
+	c.turns = make([]report.Turn, c.all())
+	ctx, c.end = context.WithCancelCause(ctx)
+	defer c.end(nil)
+	if c.leave != nil {
+		defer context.AfterFunc(ctx, c.leave)()
 	}
-	return nil
-}
-
-// run runs the race. Only the end of ctx makes a contender leave Lock: abort ends
-// it at the limit, and when a contender fails, because the others may wait for it.
-// An error says that contenders do not return: then all that may be asked of the
-// race is how many times the lock was held.
-func (r race) run(ctx context.Context, abort func()) (*runningRace, error) {
-	c := &runningRace{race: r, all: r.contenders * r.times, abort: abort}
-	c.turns = make([]report.Turn, c.all)
 	var wg sync.WaitGroup
 	start := make(chan struct{})
-	for i := range r.contenders {
+	for i := range c.contenders {
 		wg.Go(func() {
 			<-start
 			c.contend(ctx, i)
 		})
 	}
 	runtime.GC() // the garbage of the run before must not slow this one down
-	if r.limit > 0 {
-		go c.end(ctx, sleep)
-	}
-	if r.watch != nil {
-		go r.watch(ctx, c.holds, c.fail)
+	if c.limit > 0 {
+		go c.stopLate(ctx, sleep)
 	}
 	c.began = time.Now()
-	r.begins()
 	close(start)
+	var elapsed time.Duration
 	returned := make(chan struct{})
 	go func() {
 		wg.Wait()
-		c.elapsed = time.Since(c.began)
+		elapsed = time.Since(c.began)
 		close(returned)
 	}()
 	select {
@@ -102,69 +86,82 @@ func (r race) run(ctx context.Context, abort func()) (*runningRace, error) {
 		select {
 		case <-returned:
 		case <-time.After(returnTimeout): // num and turns may still be written to
-			return c, c.missing()
+			r.Count = c.holds()
+			return c.missing(context.Cause(ctx))
 		}
 	}
-	return c, nil
+	r.Elapsed, r.Count = elapsed, c.num
+	err := c.verdict(context.Cause(ctx))
+	switch {
+	case err == nil:
+		r.Total = r.Count
+		r.Fared(c.turns)
+	case errors.As(err, new(errStopped)):
+		r.Count = c.holds()
+	}
+	return err
 }
 
+// all is how many times the lock is to be held.
+func (c *race) all() int { return len(c.contenders) * c.times }
+
+func (c *race) holds() int { return int(c.held.Load()) }
+
 // contend is one contender.
-func (c *runningRace) contend(ctx context.Context, i int) {
+func (c *race) contend(ctx context.Context, i int) {
 	for k := range c.times {
 		err := c.once(ctx, i, &c.turns[i*c.times+k])
 		c.step()
 		if err != nil {
-			if c.names != nil {
-				err = c.names(i, err)
+			if named, ok := c.contenders[i].(fmt.Stringer); ok {
+				err = fmt.Errorf("%v: %w", named, err)
 			}
-			c.fail(err)
+			c.failed.Store(true)
+			c.end(err)
 			return
 		}
 	}
 }
 
-// once locks and unlocks.
-func (c *runningRace) once(ctx context.Context, i int, turn *report.Turn) error {
+// once is article A's listing: lock, num++, unlock.
+func (c *race) once(ctx context.Context, i int, turn *report.Turn) error {
 	turn.Arrived = time.Since(c.began)
-	err := guarded("Lock", func() error { return c.lock(ctx, i) })
+	err := guarded("Lock", func() error { return c.contenders[i].Lock(ctx) })
 	turn.Got = time.Since(c.began)
-	if err == nil {
-		err = c.hold(i, turn)
-		err = cmp.Or(err, guarded("Unlock", func() error { return c.unlock(ctx, i) }))
+	if err != nil {
+		return err
 	}
-	return err
+	if c.stock {
+		turn.Place = int(c.held.Add(1)) - 1
+	} else {
+		err = c.count(ctx, i, turn)
+	}
+	return cmp.Or(err, guarded("Unlock", func() error { return c.contenders[i].Unlock(ctx) }))
 }
 
-// hold is the holder's work between Lock and Unlock.
-func (c *runningRace) hold(i int, turn *report.Turn) error {
-	if c.work == nil {
-		turn.Place = int(c.held.Add(1)) - 1
-		return nil
-	}
-	if c.inside.Add(1) != 1 && !(c.expires && c.late.Load()) {
+// count is num++, and notices another holder.
+func (c *race) count(ctx context.Context, i int, turn *report.Turn) (err error) {
+	// The end of the race may be the end of the sessions, and so of the lock.
+	if c.inside.Add(1) != 1 && ctx.Err() == nil {
 		c.overlap.Store(true)
 	}
 	seen := c.num
 	turn.Place = seen
-	if seen < 8 || seen%max(1, c.all/8) == 0 {
+	if seen < 8 || seen%max(1, c.all()/8) == 0 {
 		runtime.Gosched() // without it a second holder would seldom come in between
 	}
 	c.num = seen + 1
 	c.held.Add(1)
-	err := c.work(i)
+	if c.work != nil {
+		err = c.work(i)
+	}
 	c.inside.Add(-1)
 	return err
 }
 
-func (c *runningRace) fail(err error) {
-	if c.failure.CompareAndSwap(nil, &err) {
-		c.abort()
-	}
-}
-
-// end ends the race at its limit, and notes whether anything has happened in the
+// stopLate ends the race at its limit, and notices whether anything has happened in the
 // second half of the time.
-func (c *runningRace) end(ctx context.Context, sleep func(context.Context, time.Duration) bool) {
+func (c *race) stopLate(ctx context.Context, sleep func(context.Context, time.Duration) bool) {
 	progress := func() (held int, sent int64) {
 		if c.sent != nil {
 			sent = c.sent()
@@ -178,50 +175,50 @@ func (c *runningRace) end(ctx context.Context, sleep func(context.Context, time.
 	if !sleep(ctx, c.limit-c.limit/2) {
 		return
 	}
-	if held, sent := progress(); held == heldThen && sent == sentThen {
-		nothing := ""
-		if c.sent != nil {
-			nothing = " and nothing was sent"
-		}
-		c.hangs = fmt.Errorf("it hangs: for %v no contender got the lock%s, at %d of %d", c.limit-c.limit/2, nothing, heldThen, c.all)
+	held, sent := progress()
+	if held != heldThen || sent != sentThen {
+		c.end(errLimit{errStopped{c.limit}})
+		return
 	}
-	c.late.Store(true)
-	c.abort()
+	nothing := ""
+	if c.sent != nil {
+		nothing = " and nothing was sent"
+	}
+	c.end(errLimit{fmt.Errorf("it hangs: for %v no contender got the lock%s, at %d of %d", c.limit-c.limit/2, nothing, heldThen, c.all())})
 }
 
 // missing is the error of a race some of whose contenders do not return.
-func (c *runningRace) missing() error {
-	if c.late.Load() && c.hangs != nil {
-		return c.hangs
+func (c *race) missing(cause error) error {
+	if !errors.As(cause, new(errStopped)) && (c.failed.Load() || errors.As(cause, new(errLimit))) {
+		return cause
 	}
-	if err := c.failed(); err != nil && !c.late.Load() {
-		return err
-	}
-	return fmt.Errorf("it hangs: %v after %s contenders have not returned from Lock or Unlock, at %d of %d",
-		returnTimeout, c.ended, c.holds(), c.all)
+	return fmt.Errorf("it hangs: %v after the end contenders have not returned from Lock or Unlock, at %d of %d",
+		returnTimeout, c.holds(), c.all())
 }
 
-// verdict is the fault of a race, nil if all is well. The first error is failed.
-func (c *runningRace) verdict(failed error) error {
+// verdict is the fault of a race, nil if all is well. Cause is what has ended it; nil if it
+// has ended by itself.
+func (c *race) verdict(cause error) error {
+	failed, atLimit := c.failed.Load(), errors.As(cause, new(errLimit))
 	switch {
-	case failed != nil && !c.late.Load():
-		return failed
+	case failed && !atLimit:
+		return cause
 	case c.overlap.Load():
 		return errTwoGoroutines
-	case failed != nil:
-		return cmp.Or(c.hangs, error(errStopped{c.limit}))
-	case c.holds() != c.all:
-		return fmt.Errorf("%d of %d calls of Lock returned neither the lock nor an error: their goroutines ended there", c.all-c.holds(), c.all)
-	case c.work != nil:
+	case failed:
+		return cause
+	case c.holds() != c.all():
+		return fmt.Errorf("%d of %d calls of Lock returned neither the lock nor an error: their goroutines ended there", c.all()-c.holds(), c.all())
+	case !c.stock:
 		return c.isAll(c.num)
 	}
 	return nil
 }
 
 // isAll fails if a count is not the number of times that the lock was held.
-func (c *runningRace) isAll(count int) error {
-	if count != c.all {
-		return fmt.Errorf("the count is %d, not %d: %w", count, c.all, errTwoGoroutines)
+func (c *race) isAll(count int) error {
+	if count != c.all() {
+		return fmt.Errorf("the count is %d, not %d: %w", count, c.all(), errTwoGoroutines)
 	}
 	return nil
 }

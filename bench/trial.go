@@ -2,14 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"example.com/zklock/bench/internal/report"
-	"example.com/zklock/internal/wiretap"
 )
 
 // Before any lock is measured each one is tried. In a trial a few contenders
@@ -34,7 +30,7 @@ var (
 const (
 	pollEvery  = time.Millisecond
 	mostPolls  = 500 // for a lock that never stops asking
-	gaveUpText = "when a waiter gave up another one got the lock, although its holder had not unlocked"
+	gaveUpText = "when %s another contender got the lock, although its holder had not unlocked"
 	cameInText = "a contender got the lock although its holder had not unlocked"
 )
 
@@ -52,13 +48,15 @@ var trialSessions = [trialContenders]int{theClosed: 1, theImpatient: 2, theNext:
 
 // A trial plays the schedule on contenders of any kind.
 type trial struct {
-	ctx    context.Context
-	lock   func(ctx context.Context, contender int) error
-	unlock func(contender int) error
-	close  func() error // has the closed one give up
+	ctx        context.Context
+	contenders []contender
+	ending     string       // what close ends, and whose
+	close      func() error // has the closed one give up
 	// alive is how much has crossed the wire so far, and whether an answer is due.
-	alive func() (traffic int64, due bool)
-	stays bool // the impatient one does not take part: this kind of lock does not give up
+	alive   func() (traffic int64, due bool)
+	stays   bool         // the impatient one does not take part: this kind of lock does not give up
+	entered func()       // the holder is inside
+	leaves  func() error // the holder is about to unlock
 
 	outcomes chan outcome
 	started  int    // contenders that have been sent into Lock
@@ -76,18 +74,16 @@ type outcome struct {
 
 // tryAll tries every lock, and fails with the first that fails.
 func (b *benchmark) tryAll(ctx context.Context) error {
-	for i := range b.cfg.locks {
-		c := &b.cfg.locks[i]
-		if c.java || c.unsafe != "" || !tries {
+	for i, c := range b.cfg.locks {
+		if c.unsafe != "" || !tries {
 			continue
 		}
-		b.progress.say("trying " + c.name)
-		err := b.try(ctx, c)
+		err := b.players[c.name].try(ctx)
 		if ctx.Err() != nil {
 			return errInterrupted
 		}
 		if err != nil {
-			b.notRun(*c, b.cfg.loads[0])
+			b.notRun(c, b.cfg.loads[0])
 			r := &b.results[i] // that of c with the first load: there were no rows before
 			r.Status, r.Error = report.StatusFailed, err.Error()
 			return fmt.Errorf("%s, tried with %d contenders on %s: %w", c.name, trialContenders, r.Server, err)
@@ -96,81 +92,12 @@ func (b *benchmark) tryAll(ctx context.Context) error {
 	return nil
 }
 
-// try tries one lock. It also finds out whether the path of a student's lock
-// is the parent of a queue.
-func (b *benchmark) try(ctx context.Context, c *contestant) (err error) {
-	if c.other != nil {
-		return b.tryOther(ctx, *c)
+// newTrial returns a trial in which close ends what ending says.
+func newTrial(ctx context.Context, ending string) *trial {
+	return &trial{
+		ctx: ctx, ending: ending, outcomes: make(chan outcome, trialContenders), entry: cameInText,
+		entered: func() {}, leaves: func() error { return nil },
 	}
-	if b.group != nil {
-		ctx = b.group.Context()
-		defer func() { err = b.because(err) }()
-	}
-	_, lockPath, err := b.freshPath(*c, trialContenders, 0)
-	if err != nil {
-		return err
-	}
-	tap := wiretap.New(wiretap.WithLog())
-	conns, err := b.connect(ctx, tap, 3, trialContenders, 0)
-	t := newTrial(ctx)
-	defer t.end(func() { closeAll(conns) })
-	if err != nil {
-		return err
-	}
-	var makers []*zk.Conn
-	for _, session := range trialSessions {
-		makers = append(makers, conns[session])
-	}
-	lockers, err := makeContenders(*c, trialContenders, tap, makers, lockPath)
-	if err != nil {
-		return err
-	}
-	holders := conns[0]
-	session := holders.SessionID()
-	sent := int64(0)
-	impatient, patient := lockers[theImpatient].(interface{ LockContext(context.Context) error })
-	t.stays = !patient
-	t.alive = func() (int64, bool) {
-		c := tap.Counts()
-		return c.BytesIn + c.BytesOut, tap.Pending() > 0
-	}
-	t.lock = func(ctx context.Context, contender int) error {
-		if contender == theImpatient {
-			return impatient.LockContext(ctx)
-		}
-		err := lockers[contender].Lock()
-		if contender == theHolder && err == nil && c.folder != "" {
-			_, stat, err := b.admin.Exists(lockPath)
-			c.queue = err == nil && stat.EphemeralOwner == 0 && stat.Czxid != 0
-		}
-		return err
-	}
-	t.unlock = func(contender int) error {
-		if contender == theHolder && (holders.SessionID() != session || holders.State() != zk.StateHasSession) {
-			return fmt.Errorf("session %#x of the holder was lost", session)
-		}
-		return lockers[contender].Unlock()
-	}
-	t.close = func() error {
-		sent = tap.Counts().Total()
-		conns[trialSessions[theClosed]].Close()
-		// In an ensemble the server of the next contender may receive the end of the session later.
-		if _, err := conns[trialSessions[theNext]].Sync(lockPath); !errors.Is(err, zk.ErrNoNode) {
-			return err
-		}
-		return nil
-	}
-	if err := t.run(); err != nil {
-		return err
-	}
-	if sent == 0 {
-		return errors.New("it sent nothing to ZooKeeper: it excludes no contender of another process")
-	}
-	return waitForAll(lockers)
-}
-
-func newTrial(ctx context.Context) *trial {
-	return &trial{ctx: ctx, outcomes: make(chan outcome, trialContenders), entry: cameInText}
 }
 
 func (t *trial) run() error {
@@ -178,6 +105,7 @@ func (t *trial) run() error {
 	if _, err := t.enter(); err != nil {
 		return err
 	}
+	t.entered()
 	ctx, giveUp := context.WithCancel(t.ctx)
 	defer giveUp()
 	for contender := theClosed; contender < trialContenders; contender++ {
@@ -193,24 +121,28 @@ func (t *trial) run() error {
 			return err
 		}
 	}
-	t.entry = gaveUpText
+	t.entry = fmt.Sprintf(gaveUpText, t.ending)
 	if err := t.close(); err != nil {
 		return err
 	}
 	if err := t.calm(patientCalm); err != nil {
 		return err
 	}
+	t.entry = fmt.Sprintf(gaveUpText, "the context of a waiter ended")
 	giveUp()
 	if err := t.calm(patientCalm); err != nil {
 		return err
 	}
 	t.entry = cameInText
+	if err := t.leaves(); err != nil {
+		return err
+	}
 	for contender := theHolder; ; {
 		t.held = false
-		if err := guarded("Unlock", func() error { return t.unlock(contender) }); err != nil || t.waiting == 0 {
+		err := guarded("Unlock", func() error { return t.contenders[contender].Unlock(t.ctx) })
+		if err != nil || t.waiting == 0 {
 			return err
 		}
-		var err error
 		if contender, err = t.enter(); err != nil {
 			return err
 		}
@@ -229,7 +161,7 @@ func (t *trial) start(ctx context.Context, contender int) {
 		t.waiting++
 	}
 	go func() {
-		t.outcomes <- outcome{contender, guarded("Lock", func() error { return t.lock(ctx, contender) })}
+		t.outcomes <- outcome{contender, guarded("Lock", func() error { return t.contenders[contender].Lock(ctx) })}
 	}()
 }
 

@@ -141,12 +141,12 @@ var _ time.Duration
 func init() {
 	own = append(own,
 {{- range .}}
-		contestant{folder: {{printf "%q" .Folder}},
-		{{- if eq .Kind 3}} new: func(conn *zk.Conn, path string) locker { return {{.Import}}.New(conn, path) }
-		{{- else if eq .Kind 4}} begin: owned(func(conn *zk.Conn, path string) *{{.Import}}.{{.Result}} { return {{.Import}}.New(conn, path) }, {{.Import}}.NewOwner)
-		{{- else if eq .Kind 5}} begin: ownerless(func(conn *zk.Conn, path string, session time.Duration) *{{.Import}}.{{.Result}} { return {{.Import}}.New(conn, path, session) })
-		{{- else}} begin: leased(func(conn *zk.Conn, path string, session time.Duration) (*{{.Import}}.{{.Result}}, error) { return {{.Import}}.New(conn, path{{if .Session}}, {{.Import}}.WithSessionTimeout(session){{end}}) }, {{.Import}}.NewOwner)
-		{{- end}}},
+		contestant{folder: {{printf "%q" .Folder}}, open: onZoo(
+		{{- if eq .Kind 3}}each(func(conn *zk.Conn, path string) locker { return {{.Import}}.New(conn, path) })
+		{{- else if eq .Kind 4}}owned(func(conn *zk.Conn, path string) *{{.Import}}.{{.Result}} { return {{.Import}}.New(conn, path) }, {{.Import}}.NewOwner)
+		{{- else if eq .Kind 5}}ownerless(func(conn *zk.Conn, path string, session time.Duration) *{{.Import}}.{{.Result}} { return {{.Import}}.New(conn, path, session) })
+		{{- else}}leased(func(conn *zk.Conn, path string, session time.Duration) (*{{.Import}}.{{.Result}}, error) { return {{.Import}}.New(conn, path{{if .Session}}, {{.Import}}.WithSessionTimeout(session){{end}}) }, {{.Import}}.NewOwner)
+		{{- end}})},
 {{- end}}
 	)
 }

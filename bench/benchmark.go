@@ -6,42 +6,39 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"example.com/zklock/bench/internal/group"
 
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/bench/internal/group"
 	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/ensemble"
-	"example.com/zklock/internal/wiretap"
 )
 
 type benchmark struct {
 	cfg      config
 	zoo      *ensemble.Ensemble
 	progress *progress
-	admin    *zk.Conn // makes and removes the nodes around the locks
-	root     string   // the parent of all nodes of this benchmark
-	runs     int      // so far: each has a path of its own
+	admin    *zk.Conn     // makes and removes the nodes around the locks
+	root     string       // the parent of all nodes of this benchmark
+	runs     atomic.Int64 // so far: each has a path of its own
 	results  []report.Run
 	facts    report.Facts
-	stopped  map[string]int // by lock: the number of goroutines with which a run reached the limit
-	curator  *jvm           // nil: none runs
-	group    *group.Group   // nil without -join
-	arenas   map[string]arena
+	stopped  map[string]int    // by lock: the number of goroutines with which a run reached the limit
+	group    *group.Group      // nil without -join
+	players  map[string]player // of the locks, by name
 }
 
 // connectTimeout is the time that a server that answered once may take to open a
 // session.
-const connectTimeout = 30 * time.Second
+var connectTimeout = 30 * time.Second
 
 const cleanTimeout = 30 * time.Second
 
@@ -98,18 +95,13 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 	b.facts = report.GatherFacts(ctx, b.zoo)
 	b.facts.Command = b.cfg.settings().Command()
 	b.stopped = make(map[string]int)
-	defer b.endCurator()
 	if err := b.tryAll(ctx); err != nil {
 		return err
 	}
 	if err := b.warmUp(ctx); err != nil {
 		return err
 	}
-	jobs := b.cfg.jobs()
-	for i, j := range jobs {
-		if i > 0 && j.load != jobs[i-1].load {
-			b.endCurator()
-		}
+	for _, j := range b.cfg.jobs() {
 		if err := b.runRound(ctx, j); err != nil {
 			if !errors.Is(err, errInterrupted) {
 				b.notRun(j.contestant, j.load)
@@ -120,6 +112,31 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 	return nil
 }
 
+// openPlayers opens the servers of the locks.
+func (b *benchmark) openPlayers(ctx context.Context) error {
+	b.players = make(map[string]player)
+	for _, c := range b.cfg.locks {
+		p, err := c.open(ctx, b, c)
+		if err != nil {
+			return errors.Join(err, b.closePlayers())
+		}
+		b.players[c.name] = p
+	}
+	return nil
+}
+
+func (b *benchmark) closePlayers() (err error) {
+	for _, c := range b.cfg.locks {
+		if p := b.players[c.name]; p != nil {
+			err = cmp.Or(err, p.close())
+		}
+	}
+	return err
+}
+
+// add keeps a result.
+func (b *benchmark) add(r report.Run) { b.results = append(b.results, r) }
+
 // notRun adds a row for each lock and load that has none, because a lock failed.
 func (b *benchmark) notRun(failed contestant, with load) {
 	why := fmt.Sprintf("not run: %s with %d failed", failed.name, with.n)
@@ -128,7 +145,7 @@ func (b *benchmark) notRun(failed contestant, with load) {
 			if !slices.ContainsFunc(b.results, func(r report.Run) bool { return r.Lock == c.name && l.of(r) }) {
 				r := b.newResult(c, l, 1)
 				r.Status, r.Error = report.StatusNotRun, why
-				b.results = append(b.results, r)
+				b.add(r)
 			}
 		}
 	}
@@ -143,11 +160,12 @@ func (b *benchmark) runRound(ctx context.Context, j job) error {
 		if n > at && round == 1 {
 			r := b.newResult(c, l, round)
 			r.Status, r.Error = report.StatusSkipped, fmt.Sprintf("skipped: stopped after %v with %d", b.cfg.limit, at)
-			b.results = append(b.results, r)
+			b.add(r)
 		}
 		return nil
 	}
-	r, err := b.runOne(ctx, c, l, round, b.progress.step)
+	r := b.newResult(c, l, round)
+	err := b.players[c.name].run(ctx, &r, b.progress.step)
 	if ctx.Err() != nil {
 		return errInterrupted // half a run is not a result
 	}
@@ -167,7 +185,7 @@ func (b *benchmark) runRound(ctx context.Context, j job) error {
 		}
 		err = nil
 	}
-	b.results = append(b.results, r)
+	b.add(r)
 	if err != nil {
 		return fmt.Errorf("%s with %v on %s: %w", c.name, l, r.Server, err)
 	}
@@ -176,7 +194,7 @@ func (b *benchmark) runRound(ctx context.Context, j job) error {
 
 func (b *benchmark) newResult(c contestant, l load, round int) report.Run {
 	r := report.Run{
-		Lock: c.name, Server: b.serverOf(c), Goroutines: l.n, Sessions: l.sessions, Times: l.times, Round: round,
+		Lock: c.name, Server: b.players[c.name].String(), Goroutines: l.n, Sessions: l.sessions, Times: l.times, Round: round,
 		Processes: b.cfg.procs, RTT: b.cfg.rtt, Client: report.GoClient(), Facts: b.facts, About: c.about(), Aside: l.aside,
 	}
 	if b.group == nil && l.times == 1 {
@@ -185,131 +203,33 @@ func (b *benchmark) newResult(c contestant, l load, round int) report.Run {
 	return r
 }
 
-// warmUp runs the locks unmeasured, so that the first one to be measured does
-// not pay for a server that has just started: a JVM is slow until it has
-// compiled what it does often. The embedded server does not need it.
+// warmUp runs the locks unmeasured, taking turns.
 func (b *benchmark) warmUp(ctx context.Context) error {
-	locks := slices.DeleteFunc(slices.Clone(b.cfg.locks), func(c contestant) bool {
-		return c.java || c.other != nil // Curator warms up in its own way
-	})
-	if b.zoo.Embedded() || b.cfg.warmup == 0 || len(locks) == 0 {
+	if b.cfg.warmup == 0 {
 		return nil
 	}
-	b.progress.say(fmt.Sprintf("warming up for %v", b.cfg.warmup))
+	said := false
 	for until := time.Now().Add(b.cfg.warmup); time.Now().Before(until); {
-		for _, c := range locks {
-			l := b.cfg.loads[0]
-			l.n, l.times = max(l.sessions, min(100, l.n)), 1
-			_, err := b.runOne(ctx, c, l, 0, func() {})
+		some := false
+		for _, c := range b.cfg.locks {
+			if !said && c.system == "" && !b.zoo.Embedded() {
+				b.progress.say(fmt.Sprintf("warming up for %v", b.cfg.warmup))
+				said = true
+			}
+			warmed, err := b.players[c.name].warm(ctx, b.newResult(c, b.cfg.loads[0], 0))
 			if ctx.Err() != nil {
 				return errInterrupted
 			}
 			if err != nil && !errors.As(err, new(errStopped)) {
 				return fmt.Errorf("%s, warming up on %v: %w", c.name, b.zoo, err)
 			}
+			some = some || warmed
+		}
+		if !some {
+			return nil
 		}
 	}
 	return nil
-}
-
-// runOne is article A's main: N contenders, one counter.
-func (b *benchmark) runOne(ctx context.Context, c contestant, l load, round int, step func()) (report.Run, error) {
-	r := b.newResult(c, l, round)
-	switch {
-	case c.java:
-		return b.runCurator(ctx, c, r, step)
-	case c.other != nil:
-		return b.runOther(ctx, c, r, step)
-	}
-	return b.runLock(ctx, c, l, r, step)
-}
-
-// runLock is runOne for a lock on ZooKeeper that is used from Go.
-func (b *benchmark) runLock(ctx context.Context, c contestant, l load, r report.Run, step func()) (_ report.Run, err error) {
-	n, round := l.n, r.Round
-	if p := b.group; p != nil {
-		ctx = p.Context()
-		defer func() { err = b.because(err) }()
-	}
-	dir, lockPath, err := b.freshPath(c, n, round)
-	if err != nil {
-		return r, err
-	}
-	tap := wiretap.New()
-	conns, err := b.connect(ctx, tap, l.sessions, n, b.cfg.rtt)
-	defer closeAll(conns)
-	if err != nil {
-		return r, err
-	}
-	// Only the end of its session makes a contender leave Lock. That is needed
-	// at Ctrl-C, and when a contender fails: the others may wait for it.
-	ctx, abort := context.WithCancel(ctx)
-	defer abort()
-	defer context.AfterFunc(ctx, func() {
-		closeAll(conns)
-		tap.Cut() // a silent server would keep the clients for their whole read deadline
-	})()
-
-	counter, err := b.counter(dir, round)
-	if err != nil {
-		return r, err
-	}
-	lockers, err := makeContenders(c, n, tap, conns, lockPath)
-	if err != nil {
-		return r, err
-	}
-	var sessions []int64 // a client that loses its session gets another one
-	for _, conn := range conns {
-		sessions = append(sessions, conn.SessionID())
-	}
-	var before wiretap.Counts
-	o, err := race{
-		contenders: n, times: l.times, limit: b.cfg.limit, step: step,
-		lock:    func(_ context.Context, i int) error { return lockers[i].Lock() },
-		unlock:  func(_ context.Context, i int) error { return lockers[i].Unlock() },
-		work:    func(i int) error { return counter.Add(conns[i%len(conns)], meet) },
-		names:   func(i int, err error) error { return fmt.Errorf("session %#x: %w", sessions[i%len(sessions)], err) },
-		expires: true,
-		sent:    func() int64 { return tap.Counts().Total() },
-		begins:  func() { before = tap.Counts() },
-		ended:   "all sessions ended",
-	}.run(ctx, abort)
-	if err != nil {
-		r.Count = o.holds()
-		return r, err
-	}
-	r.Elapsed, r.Count = o.elapsed, o.num
-	r.Used(tap.Counts().Since(before))
-	failed := o.failed()
-	if failed == nil {
-		failed = counter.Finish(&r)
-	}
-	if err := o.verdict(failed); err != nil {
-		return r, err
-	}
-	r.Fared(o.turns)
-	return r, waitForAll(lockers)
-}
-
-// counter is what the processes count in together; nil for one that is alone, or
-// warms up.
-func (b *benchmark) counter(dir string, round int) (*group.Tally, error) {
-	if round == 0 {
-		return nil, nil
-	}
-	return b.group.Begin(dir)
-}
-
-// makeContenders makes n contenders that share the connections.
-func makeContenders(c contestant, n int, tap *wiretap.Tap, conns []*zk.Conn, lockPath string) (lockers []locker, err error) {
-	err = guarded("New", func() error {
-		newContender := c.contenders(setting{n, func(conn *zk.Conn) time.Duration { return tap.SessionTimeout(conn.SessionID()) }})
-		for i := range n {
-			lockers = append(lockers, newContender(conns[i%len(conns)], lockPath))
-		}
-		return nil
-	})
-	return lockers, err
 }
 
 // guarded calls a function of the lock under test. A panic becomes an error
@@ -352,28 +272,14 @@ var sleep = func(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// waitForAll returns when no contender works on in the background.
-func waitForAll(lockers []locker) error {
-	ctx, cancel := context.WithTimeout(context.Background(), cleanTimeout)
-	defer cancel()
-	for _, l := range lockers {
-		if w, ok := l.(waiter); ok {
-			if err := w.Wait(ctx); err != nil {
-				return fmt.Errorf("Wait: %w", err)
-			}
-		}
-	}
-	return nil
-}
-
 // freshPath makes a node for one run, and returns it and the path of the lock
 // in it.
 func (b *benchmark) freshPath(c contestant, n, round int) (dir, lockPath string, err error) {
-	b.runs++
-	dir = fmt.Sprintf("%s/%d-%s", b.root, b.runs, c.nodeName())
+	run := int(b.runs.Add(1))
+	dir = fmt.Sprintf("%s/%d-%s", b.root, run, c.nodeName())
 	if b.group != nil {
 		if dir = b.group.Dir(c.nodeName(), n, round); round == 0 {
-			dir = b.group.WarmUp(b.runs)
+			dir = b.group.WarmUp(run)
 		}
 	}
 	lockPath = dir + "/lock"
@@ -382,40 +288,6 @@ func (b *benchmark) freshPath(c contestant, n, round int) (dir, lockPath string,
 		made = lockPath
 	}
 	return dir, lockPath, group.Create(b.admin, made, "")
-}
-
-// nodeName is the name of the lock as part of a znode's name.
-func (c contestant) nodeName() string { return strings.ReplaceAll(c.name, "/", "_") }
-
-// connect opens the sessions that n contenders share, with the server a round
-// trip away.
-func (b *benchmark) connect(ctx context.Context, tap *wiretap.Tap, sessions, n int, rtt time.Duration) ([]*zk.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout+time.Duration(sessions)*(10*time.Millisecond+2*rtt))
-	defer cancel()
-	options := ensemble.Options{Tap: tap, SessionTimeout: b.sessionTimeout()}
-	if rtt > 0 {
-		options.Wrap = func(nc net.Conn) net.Conn { return delayed(nc, rtt) }
-	}
-	if sessions > 1 {
-		options.Buffer = 64<<10 + 80*n*b.cfg.procs // enough for a list of all names
-	}
-	var conns []*zk.Conn
-	for range sessions {
-		conn, err := b.zoo.Connect(ctx, options)
-		if err != nil {
-			return conns, err
-		}
-		conns = append(conns, conn)
-	}
-	return conns, nil
-}
-
-func closeAll(conns []*zk.Conn) {
-	var wg sync.WaitGroup
-	for _, conn := range conns {
-		wg.Go(conn.Close)
-	}
-	wg.Wait()
 }
 
 // clean removes all that was made. Nodes above the root stay if they have
