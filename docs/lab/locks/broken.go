@@ -18,6 +18,15 @@ func slug(bug string) string {
 	return "broken-" + strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(bug), " ", "-"), ",", ""), "'", "")
 }
 
+func brokenLocks() (list []Lock) {
+	for _, bug := range broken.Bugs[1:] { // the first has none
+		list = append(list, Lock{
+			Name: slug(bug.Name), Group: Broken, Title: Text{En: bug.Name, Zh: bug.Zh}, Note: brokenNote, Subject: in(brokenSubject(bug.Name)),
+		})
+	}
+	return list
+}
+
 func brokenSubject(bug string) explore.Subject {
 	return explore.Subject{
 		Name:  slug(bug),

@@ -4,13 +4,12 @@ import (
 	"time"
 
 	"example.com/zklock/internal/explore"
-	"example.com/zklock/internal/locktest/broken"
 	"example.com/zklock/internal/museum/scenes"
 )
 
 // The articles' listings: each bug is an entry, and so is the lock that cures
 // it, in the same world.
-func init() {
+func listingLocks() (list []Lock) {
 	cured := Text{En: "The lock of this project that cures it, in the same world: the schedule ends without a violation.", Zh: "本项目中修复了这个 bug 的锁，放在同样的环境里：同样的调度不再出现违例。"}
 	schedules, fates := scenes.Schedules(), scenes.Fates()
 	for _, s := range scenes.All {
@@ -27,7 +26,7 @@ func init() {
 		}
 		ours := *played
 		ours.Lock, ours.Choices = s.Ours.Name, nil
-		Add(
+		list = append(list,
 			Lock{
 				Name: s.ID, Group: Museum, Title: s.Heading(), Note: note,
 				Scene: played, Goal: &Goal{Kind: s.Kinds[0], Text: s.Goal}, Story: story(s, *played),
@@ -40,11 +39,7 @@ func init() {
 			},
 		)
 	}
-	for _, bug := range broken.Bugs[1:] { // the first has none
-		Add(Lock{
-			Name: slug(bug.Name), Group: Broken, Title: Text{En: bug.Name, Zh: bug.Zh}, Note: brokenNote, Subject: in(brokenSubject(bug.Name)),
-		})
-	}
+	return list
 }
 
 // story is that of a bug, nil if its entry has none.

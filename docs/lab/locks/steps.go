@@ -16,48 +16,46 @@ func lasting(subject func() explore.Subject) func(time.Duration) explore.Subject
 	}
 }
 
-func init() {
-	Add(
-		Lock{
-			Name: "naive", Group: Steps,
-			Title:    Text{En: "Step 1: one node", Zh: "第 1 步：一个节点"},
-			Note:     Text{En: "One ephemeral node. Everybody watches it, and every release wakes everybody.", Zh: "一个临时节点。等待者都监听它，每次释放都会唤醒全部等待者。"},
-			Requests: "n² + 2n", Events: "n(n−1)/2",
-			Subject: lasting(steps.Naive),
-		},
-		Lock{
-			Name: "herd", Group: Steps,
-			Title:    Text{En: "Step 2: a queue, and a herd", Zh: "第 2 步：公平队列，惊群还在"},
-			Note:     Text{En: "A fair queue. Everybody watches its parent, and every change wakes everybody.", Zh: "公平队列。等待者都监听父节点，每次变化都会唤醒全部等待者：惊群效应，又称羊群效应。"},
-			Requests: "n² + n + 1", Events: "n² − n + 1",
-			Subject: lasting(steps.Herd),
-		},
-		Lock{
-			Name: "predecessor", Group: Steps,
-			Title:    Text{En: "Step 3: each watches the one before", Zh: "第 3 步：只监听前一个节点"},
-			Note:     Text{En: "A fair queue. Each contender watches the node before its own, and a release wakes one.", Zh: "公平队列。每个等待者只监听前一个节点（前驱节点），一次释放只唤醒一个。"},
-			Requests: "5n − 2", Events: "n − 1",
-			Subject: lasting(steps.Predecessor),
-		},
-		Lock{
-			Name: "reentrant", Group: Steps,
-			Title:    Text{En: "Step 4: reentrant", Zh: "第 4 步：可重入"},
-			Note:     Text{En: "Step 3, and the same owner may lock again.", Zh: "在第 3 步的基础上，同一个所有者可以再次加锁。"},
-			Requests: "5n − 2", Events: "n − 1",
-			Subject: lasting(steps.Reentrant),
-		},
-		Lock{
-			Name: "timeout", Group: Steps,
-			Title:    Text{En: "Step 5: a wait that ends, and a lease that ends in time", Zh: "第 5 步：等待可以放弃，丢锁能够得知"},
-			Note:     Text{En: "Step 3's queue: a waiter can give up, a holder's own clock ends its lease before the lock is lost, and each holder has a higher token.", Zh: "仍是第 3 步的队列。等待者可以放弃；持有者凭自己的时钟得知锁已丢失；每个持有者的隔离令牌都比前一个的大。"},
-			Requests: "6n − 2", Events: "n − 1",
-			Subject: steps.TimeoutIn,
-		},
-		Lock{
-			Name: "zklock", Group: Steps,
-			Title:   Text{En: "zklock: the complete lock", Zh: "zklock：完整的锁"},
-			Note:    Text{En: "It survives lost replies, ended sessions and holders that are cut off, and a fast hand-over saves requests.", Zh: "经得起应答丢失、会话结束和持有者断线；交接更快，请求更少。"},
-			Subject: steps.ZklockIn,
-		},
-	)
+var stepLocks = []Lock{
+	{
+		Name: "naive", Group: Steps,
+		Title:    Text{En: "Step 1: one node", Zh: "第 1 步：一个节点"},
+		Note:     Text{En: "One ephemeral node. Everybody watches it, and every release wakes everybody.", Zh: "一个临时节点。等待者都监听它，每次释放都会唤醒全部等待者。"},
+		Requests: "n² + 2n", Events: "n(n−1)/2",
+		Subject: lasting(steps.Naive),
+	},
+	{
+		Name: "herd", Group: Steps,
+		Title:    Text{En: "Step 2: a queue, and a herd", Zh: "第 2 步：公平队列，惊群还在"},
+		Note:     Text{En: "A fair queue. Everybody watches its parent, and every change wakes everybody.", Zh: "公平队列。等待者都监听父节点，每次变化都会唤醒全部等待者：惊群效应，又称羊群效应。"},
+		Requests: "n² + n + 1", Events: "n² − n + 1",
+		Subject: lasting(steps.Herd),
+	},
+	{
+		Name: "predecessor", Group: Steps,
+		Title:    Text{En: "Step 3: each watches the one before", Zh: "第 3 步：只监听前一个节点"},
+		Note:     Text{En: "A fair queue. Each contender watches the node before its own, and a release wakes one.", Zh: "公平队列。每个等待者只监听前一个节点（前驱节点），一次释放只唤醒一个。"},
+		Requests: "5n − 2", Events: "n − 1",
+		Subject: lasting(steps.Predecessor),
+	},
+	{
+		Name: "reentrant", Group: Steps,
+		Title:    Text{En: "Step 4: reentrant", Zh: "第 4 步：可重入"},
+		Note:     Text{En: "Step 3, and the same owner may lock again.", Zh: "在第 3 步的基础上，同一个所有者可以再次加锁。"},
+		Requests: "5n − 2", Events: "n − 1",
+		Subject: lasting(steps.Reentrant),
+	},
+	{
+		Name: "timeout", Group: Steps,
+		Title:    Text{En: "Step 5: a wait that ends, and a lease that ends in time", Zh: "第 5 步：等待可以放弃，丢锁能够得知"},
+		Note:     Text{En: "Step 3's queue: a waiter can give up, a holder's own clock ends its lease before the lock is lost, and each holder has a higher token.", Zh: "仍是第 3 步的队列。等待者可以放弃；持有者凭自己的时钟得知锁已丢失；每个持有者的隔离令牌都比前一个的大。"},
+		Requests: "6n − 2", Events: "n − 1",
+		Subject: steps.TimeoutIn,
+	},
+	{
+		Name: "zklock", Group: Steps,
+		Title:   Text{En: "zklock: the complete lock", Zh: "zklock：完整的锁"},
+		Note:    Text{En: "It survives lost replies, ended sessions and holders that are cut off, and a fast hand-over saves requests.", Zh: "经得起应答丢失、会话结束和持有者断线；交接更快，请求更少。"},
+		Subject: steps.ZklockIn,
+	},
 }

@@ -55,8 +55,9 @@ func task(number int, source string, lock listings.New, w explore.World, harm ex
 	}}
 }
 
-func init() {
+func taskLocks() (list []Lock) {
 	for _, t := range Tasks {
-		Add(t.Lock)
+		list = append(list, t.Lock)
 	}
+	return list
 }
