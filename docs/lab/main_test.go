@@ -25,9 +25,9 @@ import (
 	"example.com/zklock/docs/lab/lab"
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/docs/lab/nodetest"
-	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/museum/scenes"
+	"example.com/zklock/internal/when"
 )
 
 // TestMain leaves the tests out where ZK names a server: the lab has its own,
@@ -361,8 +361,8 @@ scenes.forEach((scene, id) => self.onmessage({ data: { id, do: "run", scene } })
 
 // sameFilms plays the ten scenes here and, compiled to WebAssembly, in node.
 func sameFilms(t *testing.T, b *builder, engine string) {
-	if film.RaceDetector {
-		t.Skip("a film made with -race has no variables, and one made in node has them: see film.RaceDetector")
+	if when.Raced {
+		t.Skip("a film made with -race has no variables, and one made in node has them: see film.Variables")
 	}
 	m := inNode(t, b, engine, lab.Scenes())
 	require.Empty(t, m.Broken)

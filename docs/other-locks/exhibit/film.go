@@ -200,3 +200,23 @@ func (f *Film) Compare() {
 	require.NoError(f.t, err)
 	require.Equal(f.t, string(want), lines, "%s; EXHIBITS=write go test -run %s writes it", file, f.t.Name())
 }
+
+// Names are the clients that have drawn the random texts of a film, such as the value of a
+// lock's key.
+type Names struct{ clients sync.Map }
+
+// Drawn reports whether a word is a result of rand.Text, and notes which client has used it.
+func (n *Names) Drawn(word, client string) bool {
+	drawn := len(word) == 26 && strings.ToUpper(word) == word
+	if drawn {
+		n.clients.Store(word, client)
+	}
+	return drawn
+}
+
+// Client is the client that has drawn a word; "" if there is none.
+func (n *Names) Client(word string) string {
+	client, _ := n.clients.Load(word)
+	name, _ := client.(string)
+	return name
+}

@@ -23,7 +23,7 @@ import (
 type recorder struct {
 	film   *exhibit.Film
 	client string
-	names  *names
+	names  *exhibit.Names
 }
 
 func (c recorder) DialHook(next goredis.DialHook) goredis.DialHook {
@@ -36,7 +36,7 @@ func (c recorder) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.
 
 func (c recorder) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	return func(ctx context.Context, cmd goredis.Cmder) error {
-		op, text := c.names.show(c.client, cmd.Args())
+		op, text := show(c.names, c.client, cmd.Args())
 		if op == "hello" || op == "client" || op == "select" { // of a new connection
 			return next(ctx, cmd)
 		}
@@ -54,23 +54,9 @@ func (c recorder) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	}
 }
 
-// names of the random values of keys.
-type names struct {
-	mu     sync.Mutex
-	values map[string]string // → client
-}
-
-func (n *names) owner(value string) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.values[value]
-}
-
 // show is a command as a person writes it: a script has a name, and a random value is that
 // of its client.
-func (n *names) show(client string, args []any) (op, text string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+func show(names *exhibit.Names, client string, args []any) (op, text string) {
 	var words []string
 	for i, a := range args {
 		word := fmt.Sprint(a)
@@ -78,8 +64,7 @@ func (n *names) show(client string, args []any) (op, text string) {
 		case i == 1 && redis.Scripts[word] != "":
 			op, words = redis.Scripts[word], []string{"EVALSHA", redis.Scripts[word]}
 			continue
-		case len(word) == 26 && strings.ToUpper(word) == word:
-			n.values[word] = client
+		case names.Drawn(word, client):
 			word = "value-of-" + client
 		}
 		words = append(words, word)
@@ -122,11 +107,11 @@ func evictedKey(t *testing.T, address string, evict func(client *goredis.Client)
 	synctest.Test(t, func(t *testing.T) {
 		admin := connect(t, address)
 		require.NoError(t, redis.Load(t.Context(), admin)) // else the first call of a script would be two
-		who := &names{values: make(map[string]string)}
+		who := new(exhibit.Names)
 		film := exhibit.NewFilm(t, "redis", "redis", "Redis", func() map[string]string {
 			there := make(map[string]string)
 			if value, err := admin.Get(t.Context(), "order").Result(); err == nil {
-				there["/keys/order"] = who.owner(value)
+				there["/keys/order"] = who.Client(value)
 			}
 			return there
 		}, "A", "B")

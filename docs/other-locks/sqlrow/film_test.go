@@ -33,7 +33,7 @@ type recorder struct {
 	sqliteConn
 	film   *exhibit.Film
 	client string
-	names  *names
+	names  *exhibit.Names
 }
 
 // filmed replaces the pool of a database by one connection of it, with a recorder.
@@ -107,7 +107,7 @@ type filmedStmt struct {
 }
 
 func (s filmedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (result driver.Result, err error) {
-	err = s.recorder.sends(s.recorder.names.show(s.recorder.client, s.query, args), func() (string, error) {
+	err = s.recorder.sends(show(s.recorder.names, s.recorder.client, s.query, args), func() (string, error) {
 		if result, err = s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args); err != nil {
 			return "", err
 		}
@@ -120,7 +120,7 @@ func (s filmedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (
 // QueryContext reads the one value that each SELECT here asks for.
 func (s filmedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (rows driver.Rows, err error) {
 	value := []driver.Value{nil}
-	err = s.recorder.sends(s.recorder.names.show(s.recorder.client, s.query, args), func() (string, error) {
+	err = s.recorder.sends(show(s.recorder.names, s.recorder.client, s.query, args), func() (string, error) {
 		if rows, err = s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args); err == nil {
 			rows.Columns() // Next of this driver needs it before
 			err = rows.Next(value)
@@ -144,28 +144,13 @@ func (r *oneValue) Next(to []driver.Value) error {
 	return nil
 }
 
-// names of the random owners of rows.
-type names struct {
-	mu     sync.Mutex
-	owners map[string]string // → client
-}
-
-func (n *names) client(owner string) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.owners[owner]
-}
-
 // show is a statement as a person writes it: with its arguments, "now" for the database's
 // time, and the client's name for a random owner.
-func (n *names) show(client, query string, args []driver.NamedValue) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+func show(names *exhibit.Names, client, query string, args []driver.NamedValue) string {
 	query = strings.ReplaceAll(query, "CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER)", "now")
 	for _, a := range args {
 		word := fmt.Sprint(a.Value)
-		if len(word) == 26 && strings.ToUpper(word) == word {
-			n.owners[word] = client
+		if names.Drawn(word, client) {
 			word = client
 		}
 		if _, ok := a.Value.(string); ok {
@@ -192,7 +177,7 @@ func TestTheFilmOfARowThatExpires(t *testing.T) {
 		_, err := admin.Exec(t.Context(), "INSERT INTO store (id, value, token) VALUES ('stock', 0, 0)")
 		require.NoError(t, err)
 
-		who := &names{owners: make(map[string]string)}
+		who := new(exhibit.Names)
 		film := exhibit.NewFilm(t, "sqlrow", "sqlrow", "SQLite", func() map[string]string {
 			there := make(map[string]string)
 			var owner string
@@ -201,7 +186,7 @@ func TestTheFilmOfARowThatExpires(t *testing.T) {
 				return there
 			}
 			require.NoError(t, err)
-			there["/zklock_row/"+name] = who.client(owner)
+			there["/zklock_row/"+name] = who.Client(owner)
 			return there
 		}, "A", "B")
 		contender := func(client string) (*database.DB, *sqlrow.Lock) {

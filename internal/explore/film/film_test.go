@@ -16,6 +16,7 @@ import (
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/explore/steps"
+	"example.com/zklock/internal/when"
 )
 
 // TestMain leaves the tests out where ZK names a server: the explorer brings
@@ -183,7 +184,7 @@ func TestAFilmRepeats(t *testing.T) {
 
 func TestAHundredContendersRepeat(t *testing.T) {
 	for i, s := range subjects() {
-		if i < 2 && (film.RaceDetector || !everyFilm()) {
+		if i < 2 && (when.Raced || !everyFilm()) {
 			continue // tens of thousands of packets; all else is the same
 		}
 		w, p := explore.World{Lock: s, Contenders: 100}, film.Pace{Seed: 1}
