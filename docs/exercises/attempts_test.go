@@ -73,12 +73,12 @@ func TestForeignAttempts(t *testing.T) {
 			require.Empty(t, r.Why)
 			first := ""
 			if len(r.Failed) > 0 {
-				first = r.Failed[0].Case + ": " + r.Failed[0].Words
+				first = r.Failed[0].Case + ": " + r.Failed[0].Words.En
 			}
 			switch {
 			case says[1] == "right":
 				for _, f := range r.Failed {
-					require.Equal(t, locktest.Cost, f.Group, "a right attempt fails %q: %s", f.Case, f.Words)
+					require.Equal(t, locktest.Cost, f.Group, "a right attempt fails %q: %s", f.Case, f.Words.En)
 				}
 			case says[2] == string(locktest.Safety):
 				require.Zero(t, r.Points, "two can be inside: %s", first)
@@ -113,7 +113,7 @@ func TestUnusualSolutions(t *testing.T) {
 			r := graded(t, written(t, e, text(t, file)), generous, nil)
 			require.Empty(t, r.Why)
 			for _, f := range r.Failed {
-				require.Equal(t, locktest.Cost, f.Group, "it fails %q: %s", f.Case, f.Words)
+				require.Equal(t, locktest.Cost, f.Group, "it fails %q: %s", f.Case, f.Words.En)
 			}
 		})
 	}

@@ -40,7 +40,7 @@ func (c *class) of(student string) limits {
 
 // note remembers a student whose attempt never began.
 func (c *class) note(student string, r *result) {
-	if strings.HasPrefix(r.Why, neverBegan) {
+	if strings.HasPrefix(r.Why.En, neverBegan) {
 		c.stuck.Store(student, true)
 	}
 }
@@ -59,10 +59,11 @@ func (g *grading) begins(ctx context.Context, binary string) error {
 		return err
 	}
 	switch why := c.over(); {
-	case strings.HasPrefix(why, noEnd) && l.begin > 0:
-		return refuse(neverBegan+" in %v; it had no more time because another attempt of this student never began", l.time)
-	case strings.HasPrefix(why, noEnd):
-		return refuse(neverBegan+" in %v", l.time)
+	case strings.HasPrefix(why.En, noEnd) && l.begin > 0:
+		return refuse(
+			"it does not begin: an init has not come to an end in %v; it had no more time because another attempt of this student never began", "程序没有开始运行：有一个 init 在 %v 内没有结束；时间只给这么多，因为这个学生的另一份答卷一直没有开始运行", l.time)
+	case strings.HasPrefix(why.En, noEnd):
+		return refuse("it does not begin: an init has not come to an end in %v", "程序没有开始运行：有一个 init 在 %v 内没有结束", l.time)
 	}
 	return nil
 }

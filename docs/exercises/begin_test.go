@@ -38,9 +38,9 @@ func TestAnInitThatNeverEndsCostsOneLimit(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(text(t, file)), &all))
 	r := all.Students[0].Exercises
 	require.Len(t, r, 4)
-	require.Contains(t, r[0].Why, neverBegan+" in 10s")
+	require.Contains(t, r[0].Why.En, neverBegan+" in 10s")
 	for _, late := range []result{r[1], r[3]} {
-		require.Contains(t, late.Why, neverBegan+" in 3s")
+		require.Contains(t, late.Why.En, neverBegan+" in 3s")
 		require.Zero(t, late.Points)
 	}
 	require.True(t, r[2].Full, "an honest attempt of the same student")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"example.com/zklock/internal/language"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -47,8 +48,8 @@ type cell struct {
 	end context.CancelFunc
 
 	mu   sync.Mutex
-	live map[int]bool // leaders of process groups
-	why  string       // the cell is over: what is wrong with the attempt
+	live map[int]bool  // leaders of process groups
+	why  language.Text // the cell is over: what is wrong with the attempt
 }
 
 // newCell makes a cell that is over when ctx ends. Close it.
@@ -64,10 +65,10 @@ func newCell(ctx context.Context, l limits) (*cell, error) {
 }
 
 // stop ends all processes. The first reason counts.
-func (c *cell) stop(why string) {
+func (c *cell) stop(why language.Text) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.why == "" {
+	if c.why.En == "" {
 		c.why = why
 	}
 	for pid := range c.live {
@@ -75,8 +76,8 @@ func (c *cell) stop(why string) {
 	}
 }
 
-// over says why the cell is over, "" if it is not.
-func (c *cell) over() string {
+// over says why the cell is over; it is empty if it is not.
+func (c *cell) over() language.Text {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.why
@@ -90,10 +91,10 @@ func (c *cell) watch(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			c.stop("it was interrupted")
+			c.stop(language.Say("it was interrupted", "已中断"))
 			return
 		case <-deadline.C:
-			c.stop(fmt.Sprintf(noEnd+" %v", c.time))
+			c.stop(language.Say("it has not come to an end in %v", "%v 内没有运行完", c.time))
 			return
 		case <-ticks.C:
 		}
@@ -106,16 +107,16 @@ func (c *cell) watch(ctx context.Context) {
 		c.mu.Unlock()
 		switch {
 		case memory > c.memory:
-			c.stop(fmt.Sprintf("it uses more than %s of memory", bytesOf(c.memory)))
+			c.stop(language.Say("it uses more than %s of memory", "用掉的内存超过 %s", bytesOf(c.memory)))
 		case processes > maxProcesses:
-			c.stop(fmt.Sprintf("it starts processes: there are more than %d", maxProcesses))
+			c.stop(language.Say("it starts processes: there are more than %d", "它启动了别的进程：现在多于 %d 个", maxProcesses))
 		}
 	}
 }
 
 // close ends the cell, and nothing of it is left.
 func (c *cell) close() {
-	c.stop("it is over")
+	c.stop(language.Say("it is over", "已经结束"))
 	c.end()
 	sweep(c.id)
 	os.RemoveAll(c.dir)
@@ -143,7 +144,7 @@ func (c *cell) started(pid int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.live[pid] = true
-	if c.why != "" {
+	if c.why.En != "" {
 		killGroup(pid)
 	}
 }
@@ -193,13 +194,13 @@ func (c *cell) build(root string, a *attempt, flags ...string) (binary string, e
 	cmd.WaitDelay = time.Second
 	ended, err := c.run(cmd)
 	if err != nil {
-		return "", fmt.Errorf("go does not start: %w", err)
+		return "", language.Errorf("go does not start: %w", "go 命令无法启动：%v", err)
 	}
 	if ended == nil {
 		return binary, nil
 	}
-	if why := c.over(); why != "" {
-		return "", refuse("does not compile: %s", why)
+	if why := c.over(); why.En != "" {
+		return "", refuse("does not compile: %s", "编译不通过：%s", why)
 	}
 	text := strings.ReplaceAll(out.String(), filepath.FromSlash("docs/exercises/"+a.folder+"/"), "")
 	for name, file := range a.files {
@@ -217,9 +218,9 @@ func (c *cell) build(root string, a *attempt, flags ...string) (binary string, e
 		}
 	}
 	if len(lines) == 0 {
-		return "", fmt.Errorf("go test -c: %w", ended)
+		return "", language.Errorf("go test -c: %w", "go test -c：%v", ended)
 	}
-	return "", refuse("does not compile: %s", firstLines(strings.Join(lines, "\n"), 5))
+	return "", refuse("does not compile: %s", "编译不通过：%s", firstLines(strings.Join(lines, "\n"), 5))
 }
 
 // overlay writes what go test -overlay is to read: the attempt's files in the

@@ -14,14 +14,15 @@ import (
 	"strconv"
 	"strings"
 
-	"example.com/zklock/internal/locktest/chinese"
+	"example.com/zklock/internal/language"
 )
 
 // A format is a file that grade writes when all is graded.
 type format struct {
-	flag, usage string
-	file        *string
-	one         bool // it is about one student: the format has room for no other
+	flag  string
+	usage language.Text
+	file  *string
+	one   bool // it is about one student: the format has room for no other
 	// write writes the file.
 	write func(w io.Writer, g grades) error
 }
@@ -29,14 +30,16 @@ type format struct {
 // formats declares the flags that name these files.
 func formats(flags *flag.FlagSet) []format {
 	list := []format{
-		{flag: "csv", usage: "write the results to this `file`", write: writeCSV},
-		{flag: "html", usage: "write a page with the failing cases to this `file`", write: func(w io.Writer, g grades) error { return page.Execute(w, g) }},
-		{flag: "json", usage: "write all that is known of the results to this `file`", write: writeJSON},
-		{flag: "gradescope", usage: "write one student's results to this `file`, as Gradescope's results.json", one: true, write: writeGradescope},
-		{flag: "classroom", usage: "write one student's results to this `file`, as GitHub Classroom's reporter reads them: JSON in base64", one: true, write: writeClassroom},
+		{flag: "csv", usage: language.Say("write the results to this `file`", "把结果写入这个`文件`"), write: writeCSV},
+		{flag: "html", usage: language.Say("write a page with the failing cases to this `file`", "把没有通过的用例写成页面，存入这个`文件`"), write: func(w io.Writer, g grades) error { return page.Execute(w, g) }},
+		{flag: "json", usage: language.Say("write all that is known of the results to this `file`", "把全部结果写入这个`文件`"), write: writeJSON},
+		{flag: "gradescope", usage: language.Say(
+			"write one student's results to this `file`, as Gradescope's results.json", "把一个学生的结果写入这个`文件`，格式是 Gradescope 的 results.json"), one: true, write: writeGradescope},
+		{flag: "classroom", usage: language.Say(
+			"write one student's results to this `file`, as GitHub Classroom's reporter reads them: JSON in base64", "把一个学生的结果写入这个`文件`，格式是 GitHub Classroom 的 reporter 读取的 base64 编码 JSON"), one: true, write: writeClassroom},
 	}
 	for i, f := range list {
-		list[i].file = flags.String(f.flag, "", f.usage)
+		list[i].file = flags.String(f.flag, "", "")
 	}
 	return list
 }
@@ -45,7 +48,8 @@ func formats(flags *flag.FlagSet) []format {
 func check(list []format, students int) error {
 	for _, f := range list {
 		if *f.file != "" && f.one && students != 1 {
-			return fmt.Errorf("-%s is for one student's folder, and there are %d: its format has room for one", f.flag, students)
+			return language.Errorf(
+				"-%s is for one student's folder, and there are %d: its format has room for one", "-%s 只能用于一个学生的文件夹，现在有 %d 个：这种格式只容得下一个", f.flag, students)
 		}
 		if err := writable(*f.file); err != nil {
 			return err
@@ -96,19 +100,19 @@ func (r row) items() (list []item) {
 // as a whole, and then each case that fails, with its words.
 func (g grades) message(r row, s item) string {
 	var b strings.Builder
-	if r.Why != "" {
-		fmt.Fprintf(&b, "%s\n", g.Say("%s", r.Why))
+	if r.Why.En != "" {
+		fmt.Fprintf(&b, "%s\n", g.In(r.Why))
 	}
-	if r.Score != "" {
-		fmt.Fprintf(&b, "%s\n", g.Say("%s", r.Score))
+	if r.Score.En != "" {
+		fmt.Fprintf(&b, "%s\n", g.In(r.Score))
 	}
 	for _, f := range s.failed {
-		b.WriteString(g.Say("\nFAIL: %s\n", f.Case))
-		for line := range strings.Lines(g.Say("%s", strings.TrimSpace(f.Words))) {
+		b.WriteString(g.Say("\nFAIL: %s\n", "\n没有通过：%s\n", r.caseOf(f.Case)))
+		for line := range strings.Lines(strings.TrimSpace(g.In(f.Words))) {
 			fmt.Fprintf(&b, "    %s\n", strings.TrimRight(line, "\n"))
 		}
 		if f.Printed != "" {
-			b.WriteString(g.Say("It has printed:\n%s\n", chinese.Verbatim(firstLines(f.Printed, 20))))
+			b.WriteString(g.Say("It has printed:\n%s\n", "它打印了：\n%s\n", firstLines(f.Printed, 20)))
 		}
 	}
 	if i := slices.IndexFunc(s.failed, func(f failure) bool { return strings.HasPrefix(f.Trace, "#") && !strings.Contains(f.Trace, "'") }); i >= 0 {
@@ -116,17 +120,19 @@ func (g grades) message(r row, s item) string {
 		if r.ext == "" {
 			lock = "-lock docs/exercises/" + r.folder + " "
 		}
-		b.WriteString(g.Say("\nThe schedule of %q, in the lab: go run ./docs/lab %s-open -scene '%s'\n", s.failed[i].Case, lock, s.failed[i].Trace))
+		b.WriteString(g.Say(
+			"\nThe schedule of %q, in the lab: go run ./docs/lab %s-open -scene '%s'\n", "\n在实验室里播放 %q 的调度：go run ./docs/lab %s-open -scene '%s'\n", r.caseOf(s.failed[i].Case), lock, s.failed[i].Trace))
 	}
 	if len(s.failed) == 0 && r.Unsafe {
-		b.WriteString(g.Say("Its cases pass, and bring no points because of this one: %s\n", r.First().Case))
+		b.WriteString(g.Say(
+			"Its cases pass, and bring no points because of this one: %s\n", "这一组的用例都通过了，但因为下面这个用例，不给分：%s\n", r.caseOf(r.First().Case)))
 	}
 	return strings.TrimSpace(b.String())
 }
 
 // called names an item where the exercises are in one list.
 func (g grades) called(r row, s item) string {
-	return g.Say("Exercise %d, %s: %s", r.number, r.title, s.Group)
+	return g.Say("Exercise %d, %s: %s", "练习 %d，%s：%s", r.number, r.title, nameOf(s.Group))
 }
 
 // of is the student's row of an exercise. An exercise of which the student has handed
@@ -137,7 +143,7 @@ func (g grades) of(e *exercise) row {
 			return r
 		}
 	}
-	return row{exercise: e, result: e.ungraded("nothing was handed in")}
+	return row{exercise: e, result: e.ungraded(language.Say("nothing was handed in", "没有交"))}
 }
 
 // A student is what the JSON says of one.
@@ -152,9 +158,31 @@ type studentJSON struct {
 type attemptJSON struct {
 	Folder string `json:"folder,omitempty"`
 	*result
+	// What a program reads is English.
+	Score  string        `json:"score,omitempty"`
+	Why    string        `json:"why,omitempty"`
+	Failed []failureJSON `json:"failed,omitempty"`
+	Notes  []string      `json:"notes,omitempty"`
+
 	Same    int    `json:"same_percent"`
 	Similar int    `json:"similar_percent"`
 	To      string `json:"similar_to,omitempty"`
+}
+
+type failureJSON struct {
+	failure
+	Words string `json:"words"`
+}
+
+func (r row) json() attemptJSON {
+	a := attemptJSON{Folder: r.folder, result: r.result, Score: r.Score.En, Why: r.Why.En, Same: r.Same, Similar: r.Similar, To: r.To}
+	for _, f := range r.Failed {
+		a.Failed = append(a.Failed, failureJSON{f, f.Words.En})
+	}
+	for _, n := range r.Notes {
+		a.Notes = append(a.Notes, n.En)
+	}
+	return a
 }
 
 // writeJSON writes all students, and the pairs of attempts that resemble each other.
@@ -164,7 +192,7 @@ func writeJSON(w io.Writer, g grades) error {
 		student := studentJSON{Student: s.Student, Points: s.Points, Of: s.Of, Attempts: s.Attempts, Exercises: []attemptJSON{}}
 		for _, r := range g.Rows {
 			if r.Student == s.Student {
-				student.Exercises = append(student.Exercises, attemptJSON{r.folder, r.result, r.Same, r.Similar, r.To})
+				student.Exercises = append(student.Exercises, r.json())
 			}
 		}
 		students = append(students, student)
@@ -244,7 +272,7 @@ func writeClassroom(w io.Writer, g grades) error {
 			status := "pass"
 			switch {
 			case s.passed():
-			case r.Why != "" && len(r.Failed) == 0:
+			case r.Why.En != "" && len(r.Failed) == 0:
 				status = "error"
 			default:
 				status = "fail"
@@ -261,7 +289,7 @@ func writeClassroom(w io.Writer, g grades) error {
 	}
 	if why := g.strayed(); why != "" {
 		out.Status = "error"
-		out.Tests = append(out.Tests, test{Name: g.Say("the folder"), Status: "error", Message: why, Time: "0s"})
+		out.Tests = append(out.Tests, test{Name: g.Say("the folder", "文件夹"), Status: "error", Message: why, Time: "0s"})
 	}
 	text, err := json.Marshal(out)
 	if err != nil {
@@ -277,7 +305,7 @@ func (g grades) strayed() string {
 	var lines []string
 	for _, r := range g.Rows {
 		if !slices.ContainsFunc(g.Asked, func(e *exercise) bool { return e.number == r.number }) {
-			lines = append(lines, g.Say("%s", cmp.Or(r.Why, fmt.Sprintf("exercise %d was not asked for", r.number))))
+			lines = append(lines, g.In(cmp.Or(r.Why, language.Say("exercise %d was not asked for", "没有要求评练习 %d", r.number))))
 		}
 	}
 	return strings.Join(lines, "\n")

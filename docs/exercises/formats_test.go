@@ -15,9 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/docs/exercises/killing"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest"
-	"example.com/zklock/internal/locktest/chinese"
 	"example.com/zklock/internal/locktest/chinese/chinesetest"
 )
 
@@ -71,7 +71,7 @@ func strictly[T any](t *testing.T, text []byte) (v T) {
 }
 
 // judged is a result in which all cases pass except one of a group.
-func judged(e *exercise, fails locktest.Group, words string) *result {
+func judged(e *exercise, fails locktest.Group, words language.Text) *result {
 	r := &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Took: 1.5}
 	for _, s := range e.tests {
 		for _, name := range s.all {
@@ -93,10 +93,10 @@ func judged(e *exercise, fails locktest.Group, words string) *result {
 func graded5(t *testing.T) grades {
 	one, two, three, four := exercises[0], exercises[1], exercises[2], exercises[3]
 	rows := []row{
-		{Student: "anna", exercise: one, result: judged(one, "none", "")},
-		{Student: "anna", exercise: two, result: judged(two, locktest.Faults, "two \"words\" <b>\n&")},
-		{Student: "anna", exercise: three, result: judged(three, locktest.Safety, "two holders")},
-		{Student: "anna", exercise: four, result: &result{Exercise: 4, Of: four.points(), Cases: four.cases(), Why: "does not compile: lock.go:3:14"}},
+		{Student: "anna", exercise: one, result: judged(one, "none", language.Text{})},
+		{Student: "anna", exercise: two, result: judged(two, locktest.Faults, language.Same("two \"words\" <b>\n&"))},
+		{Student: "anna", exercise: three, result: judged(three, locktest.Safety, language.Say("two holders", "两个持有者"))},
+		{Student: "anna", exercise: four, result: &result{Exercise: 4, Of: four.points(), Cases: four.cases(), Why: language.Say("does not compile: %s", "编译不通过：%s", "lock.go:3:14")}},
 	}
 	require.True(t, rows[0].Full)
 	require.True(t, rows[2].Unsafe)
@@ -190,12 +190,12 @@ func TestALecturerReadsTheReadersLanguage(t *testing.T) {
 	in := func(l language.Language) (persons, programs string) {
 		g := graded5(t)
 		g.language = l
-		g.Rows[1].Failed[0].Words = "Lock of the holder fails\n    herd: not written yet"
-		kill := row{Student: "anna", exercise: exercises[10], result: judged(exercises[10], basicGroup, "there is no schedule: add one to Schedules")}
-		kill.Score, kill.Notes = "3 of 10 mutants are dead", []string{"mutant 1 dies\n    two holders"}
-		answers := row{Student: "anna", exercise: exercises[11], result: judged(exercises[11], basicGroup, "there is no answer")}
+		g.Rows[1].Failed[0].Words = language.Say("Lock of the holder fails", "持有者的 Lock 失败")
+		kill := row{Student: "anna", exercise: exercises[10], result: judged(exercises[10], basicGroup, language.Say("there is no schedule", "还没有调度"))}
+		kill.Score, kill.Notes = killing.Score(3), []language.Text{language.Say("mutant %d dies", "变异体 %d 已死", 1)}
+		answers := row{Student: "anna", exercise: exercises[11], result: judged(exercises[11], basicGroup, language.Say("there is no answer", "没有答案"))}
 		answers.Failed[0].Trace = "#lock=C-await"
-		g.Rows = append(g.Rows, kill, answers, row{Student: "bob", exercise: &exercise{}, result: &result{Why: "there is no folder bob"}})
+		g.Rows = append(g.Rows, kill, answers, row{Student: "bob", exercise: &exercise{}, result: &result{Why: language.Say("there is no folder %s", "没有文件夹 %s", "bob")}})
 		for i := range g.Rows {
 			g.Rows[i].To = []string{ourName, "bob"}[i%2]
 		}
@@ -221,7 +221,7 @@ func TestALecturerReadsTheReadersLanguage(t *testing.T) {
 	require.NotRegexp(t, `\p{Han}`, english)
 	twin = html.UnescapeString(regexp.MustCompile(`(?s)<style>.*?</style>|<[^>]*>|\\n`).ReplaceAllString(twin, "\n"))
 	require.Empty(t, chinesetest.English(twin))
-	for _, want := range []string{"学生", "成绩", "herd：尚未编写", "没有通过：", "没有交", "编译不通过", "文件夹", "10 个变异体，已死 3 个", "我们的解答", "不给分", "在实验室里打开这个调度"} {
+	for _, want := range []string{"学生", "成绩", "持有者的 Lock 失败", "没有通过：", "没有交", "编译不通过", "文件夹", "10 个变异体，已死 3 个", "我们的解答", "不给分", "在实验室里打开这个调度"} {
 		require.Contains(t, twin, want)
 	}
 	var table bytes.Buffer
@@ -229,7 +229,7 @@ func TestALecturerReadsTheReadersLanguage(t *testing.T) {
 	g.language = language.Chinese
 	(&app{language: language.Chinese, out: &table}).table(g)
 	lines := strings.Split(table.String(), "\n")
-	end := func(line, mark string) int { return chinese.Wide(line[:strings.Index(line, mark)+len(mark)]) }
+	end := func(line, mark string) int { return language.Wide(line[:strings.Index(line, mark)+len(mark)]) }
 	require.Equal(t, end(lines[0], "用时"), end(lines[1], " s"), "a character takes two columns:\n%s", table.String())
 }
 

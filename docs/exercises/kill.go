@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"example.com/zklock/docs/exercises/killing"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/judge"
 )
 
@@ -18,21 +18,21 @@ func schedules() suite {
 // the mutants.
 func playSchedules(ctx context.Context, g *grading) error {
 	s := g.tests[0]
-	return g.inCell(ctx, func(of func(test string) *judge.Judge, over func() string) {
+	return g.inCell(ctx, func(of func(test string) *judge.Judge, over func() language.Text) {
 		killing.Judge(of(s.test), s.all, func(o killing.Outcome) bool {
 			why := over()
 			switch {
-			case why != "":
+			case why.En != "":
 				o.Words = why
-			case o.Killed != "":
-				g.result.Notes = append(g.result.Notes, o.Case+"\n    "+o.Killed)
+			case o.Killed.En != "":
+				g.result.Notes = append(g.result.Notes, language.Say("%s\n    %s", "%s\n    %s", g.caseOf(o.Case), o.Killed))
 			}
-			if o.Words == "" {
+			if o.Words.En == "" {
 				return g.passes(o.Case)
 			}
 			goOn := g.fails(failure{Case: o.Case, Group: s.groups[o.Case], Words: o.Words, Printed: o.Printed})
-			return goOn && why == ""
+			return goOn && why.En == ""
 		})
-		g.result.Score = fmt.Sprintf("%d of %d mutants are dead", len(g.result.Notes), killing.Count)
+		g.result.Score = killing.Score(len(g.result.Notes))
 	})
 }

@@ -22,7 +22,6 @@ import (
 
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest"
-	"example.com/zklock/internal/locktest/chinese"
 )
 
 // A row is the result of one attempt of one student.
@@ -44,19 +43,22 @@ func (r row) First() failure {
 	return failure{}
 }
 
-func (r row) Title() string { return r.title }
+func (r row) Title() language.Text { return r.title }
+
+// CaseOf is a case for a reader.
+func (r row) CaseOf(name string) language.Text { return r.caseOf(name) }
 
 // note is the remark on a row, in one line.
 func (g grades) note(r row) string {
 	switch {
-	case r.Why != "":
-		return g.Say("%s", firstLines(r.Why, 1))
-	case len(r.Failed) > 0 && r.Score != "":
-		return g.Say("%s; fails: %s", r.Score, r.Failed[0].Case)
+	case r.Why.En != "":
+		return firstLines(g.In(r.Why), 1)
+	case len(r.Failed) > 0 && r.Score.En != "":
+		return g.Say("%s; fails: %s", "%s；没有通过：%s", r.Score, r.caseOf(r.Failed[0].Case))
 	case len(r.Failed) > 0:
-		return g.Say("fails: %s", r.Failed[0].Case)
+		return g.Say("fails: %s", "没有通过：%s", r.caseOf(r.Failed[0].Case))
 	}
-	return g.Say("%s", r.Score)
+	return g.In(r.Score)
 }
 
 // memory is a flag: 1GiB, 512MiB, or bytes.
@@ -73,7 +75,7 @@ func (m *memory) Set(text string) error {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 40)
 	if err != nil || n <= 0 || n*unit < 64<<20 || n*unit > 1<<40 {
-		return errors.New("give it as 512MiB or 2GiB, at least 64MiB")
+		return language.Errorf("give it as 512MiB or 2GiB, at least 64MiB", "请写成 512MiB 或 2GiB 这样，至少 64MiB")
 	}
 	*m = memory(n * unit)
 	return nil
@@ -81,23 +83,24 @@ func (m *memory) Set(text string) error {
 
 // gradeAll grades the folders of many students.
 func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) error {
-	only := flags.String("exercise", "", "grade these `numbers` only: 3, or 1,2,3")
-	limit := flags.Duration("limit", a.limits.time, "time that one attempt may take to build, and to run")
+	only := flags.String("exercise", "", "")
+	limit := flags.Duration("limit", a.limits.time, "")
 	space := memory(a.limits.memory)
-	flags.Var(&space, "memory", "`memory` that one attempt may use")
-	jobs := flags.Int("j", runtime.NumCPU(), "attempts that are graded at the same time")
+	flags.Var(&space, "memory", "")
+	jobs := flags.Int("j", runtime.NumCPU(), "")
 	files := formats(flags)
-	labPage := flags.String("lab", "lab.html", "`address` of the lab, in which that page opens a schedule that fails: go run ./docs/lab -out lab.html writes it")
+	labPage := flags.String("lab", "lab.html", "")
 	dirs, err := parse(flags, args, 0, 1<<20)
 	if err != nil {
 		return err
 	}
 	if len(dirs) == 0 {
-		return fmt.Errorf("grade needs the students' folders: go run ./docs/exercises grade students/*")
+		return language.Errorf(
+			"grade needs the students' folders: go run ./docs/exercises grade students/*", "grade 需要学生的文件夹：go run ./docs/exercises grade students/*")
 	}
 	l := limits{time: *limit, memory: int64(space)}
 	if l.time <= 0 || *jobs <= 0 {
-		return fmt.Errorf("-limit and -j must be more than 0")
+		return language.Errorf("-limit and -j must be more than 0", "-limit 和 -j 必须大于 0")
 	}
 	asked, err := findAll(*only)
 	if err != nil {
@@ -122,7 +125,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 		student := students[i]
 		found, err := attempts(dir, asked)
 		if err != nil {
-			rows = append(rows, row{Student: student, exercise: &exercise{}, result: &result{Why: err.Error()}})
+			rows = append(rows, row{Student: student, exercise: &exercise{}, result: &result{Why: language.TextOf(err)}})
 		}
 		for _, attempt := range found {
 			todo = append(todo, job{attempt, student})
@@ -143,9 +146,12 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	g := a.gradesOf(rows, asked)
 	g.lab = *labPage
 	a.table(g)
-	a.print("\n%s, %s, in %v.\n", count(len(dirs), "folder"), count(len(todo), "attempt"), time.Since(began).Round(time.Second))
+	a.print(
+		"\n%s, %s, in %v.\n", "\n%s，%s，用时 %v。\n", count(len(dirs), language.Say("1 folder", "1 个文件夹"), language.Say("folders", "个文件夹")),
+		count(len(todo), language.Say("1 attempt", "1 份答卷"), language.Say("attempts", "份答卷")), time.Since(began).Round(time.Second))
 	if !offline(exec.Command("")) {
-		a.print("The attempts had a network: this system does not let an account like this take it away.\n")
+		a.print(
+			"The attempts had a network: this system does not let an account like this take it away.\n", "答卷运行时有网络：在这个系统上，这样的账户无权断开网络。\n")
 	}
 	return writeAll(files, g)
 }
@@ -164,7 +170,7 @@ func (a *app) gradeEach(ctx context.Context, todo []job, jobs int, class *class)
 		}
 		rows[i] = a.gradeOne(ctx, todo[i].student, todo[i].dir, class)
 		if n := graded.Add(1); terminal(os.Stderr) {
-			fmt.Fprint(os.Stderr, a.say("\r%d of %d graded", n, len(todo)))
+			fmt.Fprint(os.Stderr, a.say("\r%d of %d graded", "\r已评 %d 份，共 %d 份", n, len(todo)))
 		}
 	})
 	if terminal(os.Stderr) {
@@ -213,11 +219,12 @@ func studentsOf(dirs []string) ([]string, error) {
 	return names, nil
 }
 
-func count(n int, what string) string {
+// count is a number of things, for one of them and for several.
+func count(n int, one, several language.Text) language.Text {
 	if n == 1 {
-		return "1 " + what
+		return one
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return language.Say("%d %s", "%d %s", n, several)
 }
 
 // gradeOne never fails: errors are in the row.
@@ -235,22 +242,22 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, c *class) row {
 	if e == nil {
 		e = &exercise{}
 	}
-	r := row{Student: student, Dir: dir, exercise: e, result: e.ungraded("")}
+	r := row{Student: student, Dir: dir, exercise: e, result: e.ungraded(language.Text{})}
 	if len(c.asked) > 0 && !slices.Contains(c.asked, e) && e.number > 0 {
-		return row{Student: student, exercise: &exercise{}, result: &result{Why: fmt.Sprintf("%s has exercise %d, which was not asked for", dir, e.number)}}
+		return row{Student: student, exercise: &exercise{}, result: &result{Why: language.Say("%s has exercise %d, which was not asked for", "%s 里是练习 %d，没有要求评它", dir, e.number)}}
 	}
 	if err != nil {
-		r.Why = err.Error()
+		r.Why = language.TextOf(err)
 		return r
 	}
 	if c.stubs.is(at) {
-		r.Why = "the stub, as it was"
+		r.Why = language.Say("the stub, as it was", "原样的骨架代码")
 		return r
 	}
 	r.Same, r.shape = a.same(at, c.stubs), a.shaped(at, c.stubs)
 	graded, err := grade(ctx, a.root, at, c.of(student), nil)
 	if err != nil {
-		r.Why = err.Error()
+		r.Why = language.TextOf(err)
 		return r
 	}
 	c.note(student, graded)
@@ -265,7 +272,7 @@ func (a *app) warmUp(ctx context.Context) error {
 	cmd.Dir = a.root
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
+		return language.Errorf("go build: %w\n%s", "go build：%v\n%s", err, out)
 	}
 	return nil
 }
@@ -315,7 +322,7 @@ func (a *app) given(at *attempt, stubs stubs) []string {
 // table prints the rows, the sums and the pairs. A character of Chinese takes two
 // columns.
 func (a *app) table(g grades) {
-	cells := [][]string{{g.Say("student"), g.Say("exercise"), g.Say("points"), g.Say("cases"), g.Say("as ours"), g.Say("similar"), g.Say("time")}}
+	cells := [][]string{{g.Say("student", "学生"), g.Say("exercise", "练习"), g.Say("points", "得分"), g.Say("cases", "用例"), g.Say("as ours", "与解答相同"), g.Say("similar", "相似"), g.Say("time", "用时")}}
 	for _, r := range g.Rows {
 		cells = append(cells, []string{r.Student, strings.TrimPrefix(r.folder, "_"), fmt.Sprintf("%d/%-2d", r.Points, r.Of), fmt.Sprintf("%d/%-3d", r.Passed, r.Cases),
 			fmt.Sprintf("%d %%", r.Same), fmt.Sprintf("%d %%", r.Similar), fmt.Sprintf("%.1f s", r.Took)})
@@ -323,12 +330,12 @@ func (a *app) table(g grades) {
 	widths := make([]int, len(cells[0]))
 	for _, line := range cells {
 		for i, cell := range line {
-			widths[i] = max(widths[i], chinese.Wide(cell))
+			widths[i] = max(widths[i], language.Wide(cell))
 		}
 	}
 	for i, line := range cells {
 		for j, cell := range line {
-			blanks := strings.Repeat(" ", widths[j]-chinese.Wide(cell))
+			blanks := strings.Repeat(" ", widths[j]-language.Wide(cell))
 			if j < 2 { // names
 				cell += blanks
 			} else {
@@ -343,16 +350,18 @@ func (a *app) table(g grades) {
 		fmt.Fprintln(a.out, note)
 	}
 	if len(g.Asked) > 1 || len(g.Sums) < len(g.Rows) {
-		fmt.Fprintf(a.out, "\n%s%s  %s\n", cells[0][0], strings.Repeat(" ", widths[0]-chinese.Wide(cells[0][0])), g.Say("points"))
+		fmt.Fprintf(a.out, "\n%s%s  %s\n", cells[0][0], strings.Repeat(" ", widths[0]-language.Wide(cells[0][0])), g.Say("points", "得分"))
 		for _, s := range g.Sums {
-			fmt.Fprintf(a.out, "%s%s  %s\n", s.Student, strings.Repeat(" ", widths[0]-chinese.Wide(s.Student)), g.Say("%d of %d", s.Points, s.Of))
+			fmt.Fprintf(a.out, "%s%s  %s\n", s.Student, strings.Repeat(" ", widths[0]-language.Wide(s.Student)), g.Say("%d of %d", "%d/%d", s.Points, s.Of))
 		}
 	}
 	for i, p := range g.Pairs {
 		if i == 0 {
-			a.print("\nSimilar in the shape of the program; read both before you judge:\n")
+			a.print(
+				"\nSimilar in the shape of the program; read both before you judge:\n", "\n程序结构相似；下结论之前请把两份都读一遍：\n")
 		}
-		a.print("%3d %%  exercise %d  %s, %s\n", p.Percent, p.Exercise, chinese.Verbatim(g.Whose(p.A)), chinese.Verbatim(g.Whose(p.B)))
+		a.print(
+			"%3d %%  exercise %d  %s, %s\n", "%3d %%  练习 %d  %s，%s\n", p.Percent, p.Exercise, g.Whose(p.A), g.Whose(p.B))
 	}
 }
 
@@ -408,8 +417,8 @@ func writeCSV(f io.Writer, g grades) error {
 	for _, r := range g.Rows {
 		first := r.First()
 		w.Write([]string{cell1(r.Student), strconv.Itoa(r.number), r.folder, strconv.Itoa(r.Points), strconv.Itoa(r.Of), strconv.Itoa(total[r.Student].Points), strconv.Itoa(total[r.Student].Of),
-			r.of(locktest.Safety), r.of(locktest.Liveness), r.of(locktest.Faults), r.of(locktest.Cost), strconv.FormatBool(r.Full), strconv.Itoa(r.Passed), strconv.Itoa(r.Cases), r.Score, strconv.Itoa(r.Same), strconv.Itoa(r.Similar), cell1(r.To),
-			strconv.FormatFloat(r.Took, 'f', 2, 64), first.Case, cell1(firstLines(first.Words, 1)), cell1(firstLines(r.Why, 1))})
+			r.of(locktest.Safety), r.of(locktest.Liveness), r.of(locktest.Faults), r.of(locktest.Cost), strconv.FormatBool(r.Full), strconv.Itoa(r.Passed), strconv.Itoa(r.Cases), r.Score.En, strconv.Itoa(r.Same), strconv.Itoa(r.Similar), cell1(r.To),
+			strconv.FormatFloat(r.Took, 'f', 2, 64), first.Case, cell1(firstLines(first.Words.En, 1)), cell1(firstLines(r.Why.En, 1))})
 	}
 	w.Flush()
 	return w.Error()
@@ -445,13 +454,18 @@ type grades struct {
 	language language.Language
 }
 
-// Say is fmt.Sprintf in the reader's language.
-func (g grades) Say(format string, args ...any) string { return sayIn(g.language, format, args...) }
+// Say says it in the reader's language.
+func (g grades) Say(en, zh string, args ...any) string {
+	return language.Say(en, zh, args...).In(g.language)
+}
+
+// In is a text in the reader's language.
+func (g grades) In(t language.Text) string { return t.In(g.language) }
 
 // Whose is a student's name, which stays as it is, or that of our solution.
 func (g grades) Whose(name string) string {
 	if name == ourName {
-		return g.Say(ourName)
+		return g.Say(ourName, "我们的解答")
 	}
 	return name
 }
@@ -492,7 +506,7 @@ func (g grades) Opens() bool {
 //go:embed grades.html
 var pageText string
 
-var page = template.Must(template.New("grades").Parse(pageText))
+var page = template.Must(template.New("grades").Funcs(template.FuncMap{"nameOf": nameOf}).Parse(pageText))
 
 // writable says why a file cannot be written, and leaves it as it is. An empty
 // name means no file.
@@ -503,7 +517,7 @@ func writable(name string) error {
 	_, before := os.Stat(name)
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
-		return fmt.Errorf("the results cannot be written: %w", err)
+		return language.Errorf("the results cannot be written: %w", "无法写入结果：%v", err)
 	}
 	err = f.Close()
 	if before != nil {

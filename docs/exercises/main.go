@@ -16,7 +16,7 @@ import (
 	"example.com/zklock/internal/language"
 )
 
-const usage = `Exercises that grade themselves. In the repository's root:
+var usage = language.Say(`Exercises that grade themselves. In the repository's root:
 
   go run ./docs/exercises list             what is done, and the points
   go run ./docs/exercises next             what to do next
@@ -27,7 +27,18 @@ const usage = `Exercises that grade themselves. In the repository's root:
   go run ./docs/exercises grade DIR...     for a lecturer: grades students' folders
 
 Each takes -lang en or -lang zh. go test ./docs/exercises/_03-predecessor grades exercise 3, too.
-`
+`, `会自己评分的练习。请在仓库的根目录执行：
+
+  go run ./docs/exercises list             哪些已经完成，得了几分
+  go run ./docs/exercises next             下一个该做哪个
+  go run ./docs/exercises start 3          练习 3 的目标，并把骨架代码的注释换成你的语言
+  go run ./docs/exercises watch [3]        每次保存，都重新评分
+  go run ./docs/exercises hint 3           练习 3 的下一条提示
+  go run ./docs/exercises show 3           解答，要先拿到满分
+  go run ./docs/exercises grade DIR...     供教师使用：给学生的文件夹评分
+
+每个命令都可以加 -lang en 或 -lang zh。go test ./docs/exercises/_03-predecessor 也给练习 3 评分。
+`)
 
 func main() {
 	limited(os.Args[1:])
@@ -64,9 +75,13 @@ var errFailed = errors.New("failed")
 
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	app := &app{out: out, limits: limits{time: time.Minute, memory: 1 << 30}, language: language.Of("")}
-	defer func() { err = app.translated(err) }()
+	defer func() {
+		if err != nil {
+			err = errorIn{err, language.TextOf(err).In(app.language)}
+		}
+	}()
 	if len(args) == 0 || args[0] == "help" || strings.TrimLeft(args[0], "-") == "help" || args[0] == "-h" {
-		app.print(usage)
+		app.print("%s", "%s", usage)
 		return nil
 	}
 	if app.root, err = findRoot(); err != nil {
@@ -74,12 +89,12 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	}
 	command, args := args[0], args[1:]
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
-	flags.SetOutput(flagTranslator{app})
-	flags.Var(&app.language, "lang", language.Usage)
+	flags.SetOutput(out)
+	flags.Var(&app.language, "lang", "")
 	flags.Usage = func() {
-		app.print("\n" + usage)
-		app.print("\nFlags of %s:\n", command)
-		flags.VisitAll(func(f *flag.Flag) { f.Usage = app.say("%s", f.Usage) })
+		app.print("\n%s", "\n%s", usage)
+		app.print("\nFlags of %s:\n", "\n%s 的选项：\n", command)
+		flags.VisitAll(func(f *flag.Flag) { f.Usage = flagUsage(f.Name).In(app.language) })
 		flags.PrintDefaults()
 	}
 	switch command {
@@ -92,7 +107,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		}
 		return app.next(ctx)
 	case "watch":
-		once := flags.Bool("once", false, "grade once and end")
+		once := flags.Bool("once", false, "")
 		names, err := parse(flags, args, 0, 1)
 		if err != nil {
 			return err
@@ -105,7 +120,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	case "start", "hint", "show":
 		giveUp := false
 		if command == "show" {
-			flags.BoolVar(&giveUp, "give-up", false, "show it though the exercise is not solved")
+			flags.BoolVar(&giveUp, "give-up", false, "")
 		}
 		names, err := parse(flags, args, 1, 1)
 		if err != nil {
@@ -125,7 +140,37 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	case "grade":
 		return app.gradeAll(ctx, flags, args)
 	}
-	return fmt.Errorf("there is no command %q; go run ./docs/exercises lists them", command)
+	return language.Errorf(
+		"there is no command %q; go run ./docs/exercises lists them", "没有 %q 这个命令；执行 go run ./docs/exercises 可以看到所有命令", command)
+}
+
+// flagUsage is the help of a flag.
+func flagUsage(name string) language.Text {
+	switch name {
+	case "lang":
+		return language.Say("the `language`, en or zh; otherwise that of LC_ALL or LANG", "`语言`，en 或 zh；不写则取自 LC_ALL 或 LANG")
+	case "once":
+		return language.Say("grade once and end", "只评一次就结束")
+	case "give-up":
+		return language.Say("show it though the exercise is not solved", "练习没有做完也显示")
+	case "exercise":
+		return language.Say("grade these `numbers` only: 3, or 1,2,3", "只评这些`编号`的练习：3，或 1,2,3")
+	case "limit":
+		return language.Say("time that one attempt may take to build, and to run", "一份答卷编译和运行各自最多用多久")
+	case "memory":
+		return language.Say("`memory` that one attempt may use", "一份答卷最多使用的`内存`")
+	case "j":
+		return language.Say("attempts that are graded at the same time", "同时评几份答卷")
+	case "lab":
+		return language.Say(
+			"`address` of the lab, in which that page opens a schedule that fails: go run ./docs/lab -out lab.html writes it", "实验室的`地址`，页面用它打开出错的调度；生成它的命令是 go run ./docs/lab -out lab.html")
+	}
+	for _, f := range formats(flag.NewFlagSet("", flag.ContinueOnError)) {
+		if f.flag == name {
+			return f.usage
+		}
+	}
+	return language.Text{}
 }
 
 // parse takes flags before and after the arguments.
@@ -144,9 +189,10 @@ func parse(flags *flag.FlagSet, args []string, least, most int) (names []string,
 	}
 	switch {
 	case len(names) < least && least == 1:
-		return nil, fmt.Errorf("%s needs the number of an exercise: go run ./docs/exercises %s 3", flags.Name(), flags.Name())
+		return nil, language.Errorf(
+			"%s needs the number of an exercise: go run ./docs/exercises %s 3", "%s 需要练习的编号：go run ./docs/exercises %s 3", flags.Name(), flags.Name())
 	case len(names) > most:
-		return nil, fmt.Errorf("%s takes no argument %q", flags.Name(), names[most])
+		return nil, language.Errorf("%s takes no argument %q", "%s 不接受参数 %q", flags.Name(), names[most])
 	}
 	return names, nil
 }
@@ -163,7 +209,8 @@ func findRoot() (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("%s is not in a clone of this repository: change into one and try again", from)
+			return "", language.Errorf(
+				"%s is not in a clone of this repository: change into one and try again", "%s 不在本仓库的克隆里：请进入克隆的目录再试", from)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.com/zklock/docs/exercises/breaking"
+	"example.com/zklock/internal/language"
 )
 
 // Exercise 12 asks for links of the lab. They are played by this very program in
@@ -21,7 +22,7 @@ const replayArg = "replay"
 
 // breakingSuite has the cases of exercise 12.
 func breakingSuite() suite {
-	var all, basic []string
+	var all, basic []language.Text
 	for _, c := range breaking.Cases() {
 		all = append(all, c.Name)
 		if c.Basic {
@@ -35,7 +36,8 @@ func breakingSuite() suite {
 func gradeLinks(ctx context.Context, g *grading) error {
 	file, ok := g.files[breaking.File]
 	if !ok {
-		return refuse("%s is not there: git checkout docs/exercises/%s/%s", breaking.File, g.folder, breaking.File)
+		return refuse(
+			"%s is not there: git checkout docs/exercises/%s/%s", "%s 不存在：git checkout docs/exercises/%s/%s", breaking.File, g.folder, breaking.File)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -43,7 +45,7 @@ func gradeLinks(ctx context.Context, g *grading) error {
 	}
 	answers, err := breaking.Read(text)
 	if err != nil {
-		return refuse("%v", err)
+		return refusal{err}
 	}
 	played, why, err := playLinks(ctx, g.limits, replayArg, answers)
 	if err != nil {
@@ -52,18 +54,18 @@ func gradeLinks(ctx context.Context, g *grading) error {
 	g.result.Why = why
 	cases := make(map[string]breaking.Case)
 	for _, c := range breaking.Cases() {
-		cases[c.Name] = c
+		cases[c.Name.En] = c
 	}
 	g.each(func(s suite, name string) bool {
 		c := cases[name]
 		p, ok := played[c.Number]
-		if !ok && why == "" {
-			p.Words = "there is no answer"
+		if !ok && why.En == "" {
+			p.Words = language.Say("there is no answer", "没有答案")
 		} else if !ok {
-			p.Words = "it was not played: " + why
+			p.Words = language.Say("it was not played: %s", "没有播放：%s", why)
 		}
 		words := c.Words(p)
-		if words == "" {
+		if words.En == "" {
 			return g.passes(name)
 		}
 		return g.fails(failure{Case: name, Group: s.groups[name], Words: words, Trace: breaking.Open(answers[c.Number])})
@@ -81,21 +83,21 @@ type replayLine struct {
 // with arg. A listing may end its process; then the
 // answers after it are played in another. Why says why the cell was over before
 // all were played.
-func playLinks(ctx context.Context, l limits, arg string, answers map[int]string) (played map[int]breaking.Result, why string, err error) {
+func playLinks(ctx context.Context, l limits, arg string, answers map[int]string) (played map[int]breaking.Result, why language.Text, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, "", err
+		return nil, language.Text{}, err
 	}
 	c, err := newCell(ctx, l)
 	if err != nil {
-		return nil, "", err
+		return nil, language.Text{}, err
 	}
 	defer c.close()
 	played = make(map[int]breaking.Result)
 	for rest := maps.Clone(answers); len(rest) > 0; {
 		question, err := json.Marshal(rest)
 		if err != nil {
-			return nil, "", err
+			return nil, language.Text{}, err
 		}
 		var out, said capped
 		cmd := c.ofStudent(self, []string{arg})
@@ -103,7 +105,7 @@ func playLinks(ctx context.Context, l limits, arg string, answers map[int]string
 		cmd.WaitDelay = time.Second
 		ended, err := c.run(cmd)
 		if err != nil {
-			return nil, "", err
+			return nil, language.Text{}, err
 		}
 		for line := range strings.Lines(out.String()) {
 			var r replayLine
@@ -115,16 +117,17 @@ func playLinks(ctx context.Context, l limits, arg string, answers map[int]string
 				delete(rest, r.Number)
 			}
 		}
-		if why := c.over(); why != "" {
+		if why := c.over(); why.En != "" {
 			return played, why, nil
 		}
 		if len(rest) > 0 { // it has ended at the first of them
 			first := slices.Min(slices.Collect(maps.Keys(rest)))
-			played[first] = breaking.Result{Words: fmt.Sprintf("the schedule ends the lab's engine (%s): choose another way to the goal", ending(said.String(), ended))}
+			played[first] = breaking.Result{Words: language.Say(
+				"the schedule ends the lab's engine (%s): choose another way to the goal", "这个调度让实验室的引擎中止了（%s）：请换一条路到达目标", ending(said.String(), ended))}
 			delete(rest, first)
 		}
 	}
-	return played, "", nil
+	return played, language.Text{}, nil
 }
 
 // ending says how a process has ended, in one line.

@@ -57,9 +57,9 @@ func TestAnEngineThatDiesCostsOneAnswer(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		require.Equal(t, breaking.Result{Choices: n}, played[n])
 	}
-	require.Contains(t, played[2].Words, "ends the lab's engine (panic: zk: connection closed)")
-	require.Contains(t, played[4].Words, "ends the lab's engine (exit status 3)")
-	require.Contains(t, played[6].Words, "ends the lab's engine")
+	require.Contains(t, played[2].Words.En, "ends the lab's engine (panic: zk: connection closed)")
+	require.Contains(t, played[4].Words.En, "ends the lab's engine (exit status 3)")
+	require.Contains(t, played[6].Words.En, "ends the lab's engine")
 }
 
 // TestAnEngineThatDoesNotEndIsStopped: at the attempt's limit.
@@ -68,5 +68,5 @@ func TestAnEngineThatDoesNotEndIsStopped(t *testing.T) {
 	played, why, err := playLinks(t.Context(), limits{time: 200 * time.Millisecond, memory: 1 << 30}, dyingArg, map[int]string{5: "sleeps"})
 	require.NoError(t, err)
 	require.Empty(t, played)
-	require.Contains(t, why, "it has not come to an end in 200ms")
+	require.Contains(t, why.En, "it has not come to an end in 200ms")
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/judge"
 )
@@ -21,18 +22,18 @@ import (
 type failure struct {
 	Case    string         `json:"case"`
 	Group   locktest.Group `json:"group"`
-	Words   string         `json:"words"`
+	Words   language.Text  `json:"words"`
 	Printed string         `json:"printed,omitempty"`
 	Trace   string         `json:"trace,omitempty"` // the schedule that fails, as an address in the lab, from the # on
 }
 
 // unsafe reports whether the failure costs all points.
-func (f failure) unsafe() bool { return f.Group == locktest.Safety || locktest.Unsafe(f.Words) }
+func (f failure) unsafe() bool { return f.Group == locktest.Safety || locktest.Unsafe(f.Words.En) }
 
 // weight orders failures: two holders first, and what only costs last.
 func (f failure) weight() int {
 	switch {
-	case locktest.Unsafe(f.Words):
+	case locktest.Unsafe(f.Words.En):
 		return 0
 	case f.Group == locktest.Cost:
 		return 2
@@ -51,25 +52,25 @@ type part struct {
 
 // A result is the grade of an attempt.
 type result struct {
-	Exercise int       `json:"exercise"`
-	Points   int       `json:"points"`
-	Of       int       `json:"of"`
-	Full     bool      `json:"full"`             // all cases pass
-	Unsafe   bool      `json:"unsafe,omitempty"` // a failure costs all points
-	Parts    []part    `json:"parts"`            // of the points, a group each
-	Passed   int       `json:"passed"`
-	Cases    int       `json:"cases"`
-	Score    string    `json:"score,omitempty"`  // in the words of an entry's grade: "7 of 10 killed"; "" says as much as Passed
-	Why      string    `json:"why,omitempty"`    // it was not graded, or not to the end
-	Failed   []failure `json:"failed,omitempty"` // the most important first
-	Took     float64   `json:"took_s"`
-	Notes    []string  `json:"notes,omitempty"` // for the student: how a mutant has died
+	Exercise int             `json:"exercise"`
+	Points   int             `json:"points"`
+	Of       int             `json:"of"`
+	Full     bool            `json:"full"`             // all cases pass
+	Unsafe   bool            `json:"unsafe,omitempty"` // a failure costs all points
+	Parts    []part          `json:"parts"`            // of the points, a group each
+	Passed   int             `json:"passed"`
+	Cases    int             `json:"cases"`
+	Score    language.Text   `json:"score,omitzero"`   // in the words of an entry's grade: "7 of 10 killed"; an empty one says as much as Passed
+	Why      language.Text   `json:"why,omitzero"`     // it was not graded, or not to the end
+	Failed   []failure       `json:"failed,omitempty"` // the most important first
+	Took     float64         `json:"took_s"`
+	Notes    []language.Text `json:"notes,omitempty"` // for the student: how a mutant has died
 	// Passes are the cases that pass.
 	Passes []string `json:"-"`
 }
 
 // ungraded is a result without a case.
-func (e *exercise) ungraded(why string) *result {
+func (e *exercise) ungraded(why language.Text) *result {
 	return &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Why: why}
 }
 
@@ -89,7 +90,7 @@ type grading struct {
 // each failure as it comes; if it returns false, the rest is not run.
 func grade(ctx context.Context, root string, a *attempt, l limits, onFailure func(failure) bool) (*result, error) {
 	began := time.Now()
-	g := &grading{attempt: a, limits: l, root: root, onFailure: onFailure, result: a.ungraded("")}
+	g := &grading{attempt: a, limits: l, root: root, onFailure: onFailure, result: a.ungraded(language.Text{})}
 	by := a.exercise.grade
 	if by == nil {
 		by = askTests
@@ -100,7 +101,7 @@ func grade(ctx context.Context, root string, a *attempt, l limits, onFailure fun
 	}
 	var refused refusal
 	if errors.As(err, &refused) {
-		g.result.Why = refused.Error()
+		g.result.Why = language.TextOf(refused.error)
 	} else if err != nil {
 		return nil, err
 	}
@@ -134,7 +135,7 @@ func (g *grading) passes(name string) bool {
 // fails notes that a case has failed. It returns false if the rest need not be
 // graded.
 func (g *grading) fails(f failure) bool {
-	f.Words = forStudents(f.Words)
+	f.Words = language.Text{En: forStudents(f.Words.En), Zh: forStudents(f.Words.Zh)}
 	f.Printed = f.Printed[:min(len(f.Printed), keptOutput)]
 	g.result.Failed = append(g.result.Failed, f)
 	return g.onFailure == nil || g.onFailure(f)
@@ -142,18 +143,18 @@ func (g *grading) fails(f failure) bool {
 
 // askTests has the tests of the suites run against an attempt.
 func askTests(ctx context.Context, g *grading) error {
-	return g.inCell(ctx, func(of func(test string) *judge.Judge, over func() string) {
+	return g.inCell(ctx, func(of func(test string) *judge.Judge, over func() language.Text) {
 		g.each(func(s suite, name string) bool {
 			v := of(s.test).Ask(name)
 			why := over()
 			switch {
-			case why != "":
+			case why.En != "":
 				v.Words = why
-			case v.Words == "" && v.Skipped == "":
+			case !v.Failed() && v.Skipped == "":
 				return g.passes(name)
 			}
-			goOn := g.fails(failure{Case: name, Group: s.groups[name], Words: cmp.Or(v.Words, v.Skipped), Printed: v.Printed, Trace: v.Trace})
-			return goOn && why == ""
+			goOn := g.fails(failure{Case: name, Group: s.groups[name], Words: cmp.Or(v.Words, language.Same(v.Skipped)), Printed: v.Printed, Trace: v.Trace})
+			return goOn && why.En == ""
 		})
 	})
 }
@@ -162,7 +163,7 @@ func askTests(ctx context.Context, g *grading) error {
 // test binary run the cases of a test, in a cell. Over says why the cell is over,
 // "" if it is not: then a case that has failed has not been judged, and nothing
 // can be asked any more.
-func (g *grading) inCell(ctx context.Context, f func(of func(test string) *judge.Judge, over func() string)) error {
+func (g *grading) inCell(ctx context.Context, f func(of func(test string) *judge.Judge, over func() language.Text)) error {
 	build, err := newCell(ctx, g.limits)
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"example.com/zklock/internal/language"
 	"slices"
 )
 
@@ -9,14 +9,14 @@ import (
 // pass when it is done. The last stage of an exercise has all cases that no other
 // stage names.
 type stage struct {
-	title   string
+	title   language.Text
 	minutes int
 	cases   []string
 }
 
 // The first stages of the locks of exercises 1 to 3.
 var (
-	noWaiting = stage{"no waiting yet", 15, []string{
+	noWaiting = stage{language.Say("no waiting yet", "还不等待"), 15, []string{
 		"the holder has a node and it is ephemeral",
 		"can be used again after Unlock",
 		"TryLock takes a free lock",
@@ -50,9 +50,9 @@ var (
 
 // staged are the exercises that have stages.
 var staged = map[int][]stage{
-	1: {noWaiting, {"Lock waits", 20, waiting}, {"when things break", 20, nil}},
-	2: {noWaiting, {"Lock waits for its turn", 20, inOrder}, {"when things break", 20, nil}},
-	3: {noWaiting, {"Lock watches one node", 20, inOrder}, {"when things break", 20, nil}},
+	1: {noWaiting, {language.Say("Lock waits", "Lock 会等待"), 20, waiting}, {language.Say("when things break", "出故障的时候"), 20, nil}},
+	2: {noWaiting, {language.Say("Lock waits for its turn", "Lock 等着轮到自己"), 20, inOrder}, {language.Say("when things break", "出故障的时候"), 20, nil}},
+	3: {noWaiting, {language.Say("Lock watches one node", "Lock 只监听一个节点"), 20, inOrder}, {language.Say("when things break", "出故障的时候"), 20, nil}},
 }
 
 // stages are those of an exercise; none if it is one piece.
@@ -84,12 +84,13 @@ func (r *result) at(e *exercise) (n int, s stage, passed int) {
 	return 0, stage{}, 0
 }
 
-// stageLine says at which stage an attempt is, "" if its exercise has no stages or
+// stageLine says at which stage an attempt is; it is empty if its exercise has no stages or
 // all are done.
-func (r *result) stageLine(e *exercise) string {
+func (r *result) stageLine(e *exercise) language.Text {
 	n, s, passed := r.at(e)
-	if n == 0 || r.Why != "" {
-		return ""
+	if n == 0 || r.Why.En != "" {
+		return language.Text{}
 	}
-	return fmt.Sprintf("Stage %d of %d, %s (%d minutes): %d of its %d cases pass.", n, len(e.stages()), s.title, s.minutes, passed, len(s.cases))
+	return language.Say(
+		"Stage %d of %d, %s (%d minutes): %d of its %d cases pass.", "第 %d 阶段（共 %d 个）：%s（%d 分钟）。本阶段有 %[6]d 个用例，已通过 %[5]d 个。", n, len(e.stages()), s.title, s.minutes, passed, len(s.cases))
 }

@@ -81,7 +81,7 @@ func TestEachStageCanBeDone(t *testing.T) {
 			if n != done+1 {
 				for _, f := range r.Failed {
 					if slices.Contains(s.cases, f.Case) {
-						t.Logf("fails: %s: %s", f.Case, firstLines(f.Words, 2))
+						t.Logf("fails: %s: %s", f.Case, firstLines(f.Words.En, 2))
 					}
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"example.com/zklock/internal/language"
 	"fmt"
 	"io/fs"
 	"os"
@@ -89,7 +90,7 @@ func recall(key string) *result {
 // may get further.
 func remember(key string, r *result) {
 	dir, err := cacheDir()
-	if err != nil || r.Why != "" {
+	if err != nil || r.Why.En != "" {
 		return
 	}
 	if text, err := json.Marshal(r); err == nil {
@@ -128,7 +129,8 @@ func (a *app) open(e *exercise, n int) error {
 		err = os.WriteFile(file, text, 0o644)
 	}
 	if err != nil {
-		return fmt.Errorf("how many hints are open cannot be kept, so the next one does not open: set the environment variable EXERCISES_CACHE to a folder that can be written (%w)", err)
+		return language.Errorf(
+			"how many hints are open cannot be kept, so the next one does not open: set the environment variable EXERCISES_CACHE to a folder that can be written (%w)", "已打开几条提示无法记录下来，所以下一条打不开：请把环境变量 EXERCISES_CACHE 设为可写的文件夹（%v）", err)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,10 +56,12 @@ func (a *app) start(e *exercise) error {
 	file := "docs/exercises/" + e.folder + "/" + e.writes()
 	switch is := known.language(at); {
 	case is == "":
-		return fmt.Errorf("exercise %d is begun, and its file stays as it is; this begins again: git checkout %s", e.number, file)
+		return language.Errorf(
+			"exercise %d is begun, and its file stays as it is; this begins again: git checkout %s", "练习 %d 已经动手，它的文件保持原样；要从头再来：git checkout %s", e.number, file)
 	case is == a.language:
 	case is == language.Chinese:
-		return fmt.Errorf("the stub of exercise %d is in Chinese; this has the English one: git checkout %s", e.number, file)
+		return language.Errorf(
+			"the stub of exercise %d is in Chinese; this has the English one: git checkout %s", "练习 %d 的骨架代码是中文的；要换回英文：git checkout %s", e.number, file)
 	default:
 		stub, err := os.ReadFile(at.files[e.writes()])
 		if err != nil {
@@ -84,7 +85,7 @@ func (e *exercise) chineseStub(stub []byte) ([]byte, error) {
 	}
 	text, err := comments.Chinese(string(unixLines(stub)), marker)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.folder, err)
+		return nil, language.Errorf("%s: %w", "%s: %v", e.folder, err)
 	}
 	if bytes.Contains(stub, []byte("\r\n")) {
 		text = strings.ReplaceAll(text, "\n", "\r\n")

@@ -124,7 +124,7 @@ func TestAStubOfEitherLanguageIsNotGraded(t *testing.T) {
 		require.NoError(t, err)
 		at := written(t, e, string(stub))
 		r := a.gradeOne(t.Context(), "anna", at.dir, &class{asked: []*exercise{e}, stubs: known})
-		require.Equal(t, "the stub, as it was", r.Why)
+		require.Equal(t, "the stub, as it was", r.Why.En)
 		require.Zero(t, a.same(written(t, e, string(stub)+strings.Repeat("\n", 3)), known), "its lines are nobody's")
 	}
 }

@@ -17,7 +17,6 @@ import (
 
 	"example.com/zklock/docs/exercises/breaking"
 	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/locktest/chinese"
 )
 
 // An app is one call of the command.
@@ -29,7 +28,7 @@ type app struct {
 }
 
 // print writes in the reader's language.
-func (a *app) print(format string, args ...any) { fmt.Fprint(a.out, a.say(format, args...)) }
+func (a *app) print(en, zh string, args ...any) { fmt.Fprint(a.out, a.say(en, zh, args...)) }
 
 // An exerciseState is how far a student is with an exercise.
 type exerciseState struct {
@@ -39,26 +38,26 @@ type exerciseState struct {
 	err    error
 }
 
-func (s exerciseState) word() string {
+func (s exerciseState) word() language.Text {
 	switch {
 	case s.err != nil:
-		return "error: " + s.err.Error()
+		return language.Say("error: %s", "错误：%s", s.err)
 	case s.stub:
-		return "not begun"
+		return language.Say("not begun", "还没有开始")
 	case s.result.Full:
-		return "done"
-	case s.result.Why != "":
-		return firstLines(s.result.Why, 1)
+		return language.Say("done", "完成")
+	case s.result.Why.En != "":
+		return language.Text{En: firstLines(s.result.Why.En, 1), Zh: firstLines(s.result.Why.Zh, 1)}
 	}
 	if s.result.Unsafe && s.result.Points == 0 && s.result.Passed > 0 {
-		return "not safe, " + s.result.score()
+		return language.Say("not safe, %s", "不安全，%s", s.result.score())
 	}
-	return "begun, " + s.result.score()
+	return language.Say("begun, %s", "进行中，%s", s.result.score())
 }
 
 // score says how far an attempt is.
-func (r *result) score() string {
-	return cmp.Or(r.Score, fmt.Sprintf("%d of %d cases", r.Passed, r.Cases))
+func (r *result) score() language.Text {
+	return cmp.Or(r.Score, language.Say("%d of %d cases", "%[2]d 个用例，通过 %[1]d 个", r.Passed, r.Cases))
 }
 
 // states grades the files that were not graded before in this state.
@@ -92,11 +91,11 @@ func (a *app) stateOf(ctx context.Context, e *exercise, stubs stubs) exerciseSta
 	var refused refusal
 	switch {
 	case errors.As(err, &refused):
-		return exerciseState{e, false, e.ungraded(refused.Error()), nil}
+		return exerciseState{e, false, e.ungraded(language.TextOf(refused.error)), nil}
 	case err != nil:
 		return exerciseState{e, false, nil, err}
 	case stubs.is(at):
-		return exerciseState{e, true, e.ungraded(""), nil}
+		return exerciseState{e, true, e.ungraded(language.Text{}), nil}
 	}
 	r, err := a.graded(ctx, at)
 	return exerciseState{e, false, r, err}
@@ -129,10 +128,11 @@ func (a *app) list(ctx context.Context) error {
 		if s.result != nil {
 			got = s.result.Points
 		}
-		a.print("%3d  %-16s %2d of %2d points  %s\n", s.number, strings.TrimPrefix(s.folder, "_")[3:], got, s.points(), s.word())
+		a.print(
+			"%3d  %-16s %2d of %2d points  %s\n", "%3d  %-16s %2d 分，满分 %2d 分  %s\n", s.number, strings.TrimPrefix(s.folder, "_")[3:], got, s.points(), s.word())
 		points, of = points+got, of+s.points()
 	}
-	a.print("     %-16s %2d of %2d points\n", "in all", points, of)
+	a.print("     %-16s %2d of %2d points\n", "     %-14s %2d 分，满分 %2d 分\n", language.Say("in all", "合计"), points, of)
 	return nil
 }
 
@@ -142,7 +142,8 @@ func (a *app) next(ctx context.Context) error {
 		return err
 	}
 	if e == nil {
-		a.print("All exercises are done. Try a lock of your own: README.md, Tests.\n")
+		a.print(
+			"All exercises are done. Try a lock of your own: README.md, Tests.\n", "所有练习都已完成。可以试着测试你自己的锁，见 README.zh-CN.md 的测试一节。\n")
 		return nil
 	}
 	return a.goal(e)
@@ -155,8 +156,9 @@ func (a *app) goal(e *exercise) error {
 	if err != nil {
 		return err
 	}
-	a.print("%s", chinese.Verbatim(goalOf(text)))
-	a.print("Read  docs/exercises/%s/%s\nWrite docs/exercises/%s/%s\nand let this run beside it: go run ./docs/exercises watch %d\n", e.folder, page, e.folder, e.writes(), e.number)
+	a.print("%s", "%s", goalOf(text))
+	a.print(
+		"Read  docs/exercises/%s/%s\nWrite docs/exercises/%s/%s\nand let this run beside it: go run ./docs/exercises watch %d\n", "先读 docs/exercises/%s/%s\n再写 docs/exercises/%s/%s\n同时让这个命令一直运行：go run ./docs/exercises watch %d\n", e.folder, page, e.folder, e.writes(), e.number)
 	return a.offer(e)
 }
 
@@ -171,7 +173,8 @@ func (a *app) offer(e *exercise) error {
 		return err
 	}
 	if at, err := read(e.dir(a.root), e); err == nil && known.language(at) == language.English {
-		a.print("\nThe comments of %s are in English. This writes them in Chinese: go run ./docs/exercises start %d\n", e.writes(), e.number)
+		a.print(
+			"\nThe comments of %s are in English. This writes them in Chinese: go run ./docs/exercises start %d\n", "\n%s 的注释现在是英文。换成中文：go run ./docs/exercises start %d\n", e.writes(), e.number)
 	}
 	return nil
 }
@@ -222,7 +225,7 @@ func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 			// Some editors, and Git, remove a file and then write it again. If it
 			// stays away watch says so, and waits for it all the same.
 			if unread++; unread == 10 {
-				a.print("\n%v\n", err)
+				a.print("\n%v\n", "\n%v\n", err)
 			}
 			pause(ctx)
 			continue
@@ -237,9 +240,9 @@ func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 		if state != last {
 			last = state
 			if once || !terminal(a.out) {
-				a.print("\n")
+				a.print("\n", "\n")
 			} else {
-				a.print("\033[H\033[2J")
+				fmt.Fprint(a.out, "\033[H\033[2J")
 			}
 			r, err := a.report(ctx, e, at, err)
 			if err != nil {
@@ -254,7 +257,8 @@ func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 				}
 				return nil
 			}
-			a.print("\nWaits for the next change of docs/exercises/%s; ctrl-c ends.\n", e.folder)
+			a.print(
+				"\nWaits for the next change of docs/exercises/%s; ctrl-c ends.\n", "\n等待 docs/exercises/%s 的下一次改动；按 ctrl-c 结束。\n", e.folder)
 		}
 		pause(ctx)
 	}
@@ -270,12 +274,12 @@ func pause(ctx context.Context) {
 
 // report grades an attempt aloud. Err is that of read.
 func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (*result, error) {
-	a.print("%s (%d points)\n", e, e.points())
+	a.print("%s (%d points)\n", "%s（%d 分）\n", e.called(), e.points())
 	var r *result
 	var refused refusal
 	switch {
 	case errors.As(err, &refused):
-		r = e.ungraded(refused.Error())
+		r = e.ungraded(language.TextOf(refused.error))
 	case err != nil:
 		return nil, err
 	default:
@@ -287,31 +291,35 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 			a.failed(e, at, r)
 		}
 	}
-	a.print("\n")
-	if r.Score != "" && !r.Full {
-		a.print("%s. ", r.Score)
+	a.print("\n", "\n")
+	if r.Score.En != "" && !r.Full {
+		a.print("%s. ", "%s。", r.Score)
 	}
 	switch {
 	case r.Full:
-		a.print("All %d cases pass: %d of %d points. Compare with ours: go run ./docs/exercises show %d\nThen: go run ./docs/exercises next\n", r.Cases, r.Points, r.Of, e.number)
-	case r.Why != "" && len(r.Failed) == 0:
-		a.print("%s\n", r.Why)
+		a.print(
+			"All %d cases pass: %d of %d points. Compare with ours: go run ./docs/exercises show %d\nThen: go run ./docs/exercises next\n", "%d 个用例全部通过：得 %d 分，满分 %d 分。与我们的解答对照：go run ./docs/exercises show %d\n然后：go run ./docs/exercises next\n", r.Cases, r.Points, r.Of, e.number)
+	case r.Why.En != "" && len(r.Failed) == 0:
+		a.print("%s\n", "%s\n", r.Why)
 	default:
 		var parts []string
 		for _, p := range r.Parts {
-			parts = append(parts, a.say("%s %d of %d", p.Group, p.Points, p.Of))
+			parts = append(parts, a.say("%s %d of %d", "%s %d/%d 分", nameOf(p.Group), p.Points, p.Of))
 		}
-		all := chinese.Verbatim(strings.Join(parts, a.say(", ")))
+		all := strings.Join(parts, a.say(", ", "，"))
 		switch {
 		case r.Unsafe && len(r.Failed) > 0 && r.Failed[0].weight() == 0:
-			a.print("%d of %d cases pass: %d of %d points (%s). A lock that is not safe gets no points. Begin with this case.\n", r.Passed, r.Cases, r.Points, r.Of, all)
+			a.print(
+				"%d of %d cases pass: %d of %d points (%s). A lock that is not safe gets no points. Begin with this case.\n", "%[2]d 个用例，通过 %[1]d 个：得 %[3]d 分，满分 %[4]d 分（%[5]s）。不安全的锁不得分。先解决上面这个用例。\n", r.Passed, r.Cases, r.Points, r.Of, all)
 		case r.Unsafe:
-			a.print("%d of %d cases pass: %d of %d points (%s). Points are given once all cases of the group safety pass. Begin with this case.\n", r.Passed, r.Cases, r.Points, r.Of, all)
+			a.print(
+				"%d of %d cases pass: %d of %d points (%s). Points are given once all cases of the group safety pass. Begin with this case.\n", "%[2]d 个用例，通过 %[1]d 个：得 %[3]d 分，满分 %[4]d 分（%[5]s）。安全性这一组的用例全部通过之后才给分。先解决上面这个用例。\n", r.Passed, r.Cases, r.Points, r.Of, all)
 		default:
-			a.print("%d of %d cases pass: %d of %d points (%s). Begin with this case.\n", r.Passed, r.Cases, r.Points, r.Of, all)
+			a.print(
+				"%d of %d cases pass: %d of %d points (%s). Begin with this case.\n", "%[2]d 个用例，通过 %[1]d 个：得 %[3]d 分，满分 %[4]d 分（%[5]s）。先解决上面这个用例。\n", r.Passed, r.Cases, r.Points, r.Of, all)
 		}
-		if line := r.stageLine(e); line != "" {
-			a.print("%s\n", line)
+		if line := r.stageLine(e); line.En != "" {
+			a.print("%s\n", "%s\n", line)
 		}
 	}
 	return r, nil
@@ -320,27 +328,28 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 func (a *app) notes(r *result) {
 	for i, note := range r.Notes {
 		if i == 0 {
-			a.print("\n")
+			a.print("\n", "\n")
 		}
-		a.print("%s\n", note)
+		a.print("%s\n", "%s\n", note)
 	}
 }
 
 // failed shows the most important failure, and how to see it in the lab.
 func (a *app) failed(e *exercise, at *attempt, r *result) {
 	f := r.Failed[0]
-	a.print("\nFAIL (%s): %s\n", f.Group, f.Case)
-	for line := range strings.Lines(a.say("%s", strings.TrimSpace(f.Words))) {
-		a.print("    %s\n", chinese.Verbatim(strings.TrimRight(line, "\n")))
+	a.print("\nFAIL (%s): %s\n", "\n没有通过（%s）：%s\n", nameOf(f.Group), e.caseOf(f.Case))
+	for line := range strings.Lines(strings.TrimSpace(f.Words.In(a.language))) {
+		a.print("    %s\n", "    %s\n", strings.TrimRight(line, "\n"))
 	}
 	if f.Printed != "" {
-		a.print("\nIt has printed:\n")
+		a.print("\nIt has printed:\n", "\n它打印了：\n")
 		for line := range strings.Lines(firstLines(f.Printed, 20)) {
-			a.print("    %s\n", chinese.Verbatim(strings.TrimRight(line, "\n")))
+			a.print("    %s\n", "    %s\n", strings.TrimRight(line, "\n"))
 		}
 	}
 	if trace := r.trace(); trace != "" {
-		a.print("\nSee it in the lab, with your lock:\n    go run ./docs/lab%s -open -scene '%s'\n", a.own(e, at), trace)
+		a.print(
+			"\nSee it in the lab, with your lock:\n    go run ./docs/lab%s -open -scene '%s'\n", "\n在实验室里用你的锁播放：\n    go run ./docs/lab%s -open -scene '%s'\n", a.own(e, at), trace)
 	}
 }
 
@@ -378,10 +387,11 @@ func (a *app) hint(e *exercise) error {
 	}
 	n := min(max(a.opened()[e.folder], 0)+1, len(hints))
 	for i, h := range hints[:n] {
-		a.print("Hint %d of %d\n\n%s\n\n", i+1, len(hints), chinese.Verbatim(h))
+		a.print("Hint %d of %d\n\n%s\n\n", "提示 %d（共 %d 条）\n\n%s\n\n", i+1, len(hints), h)
 	}
 	if n == len(hints) {
-		a.print("There are no more. The cases say the rest: go run ./docs/exercises watch %d\n", e.number)
+		a.print(
+			"There are no more. The cases say the rest: go run ./docs/exercises watch %d\n", "没有更多提示了。剩下的，看用例的消息：go run ./docs/exercises watch %d\n", e.number)
 	}
 	return a.open(e, n)
 }
@@ -402,7 +412,7 @@ func hintsIn(file string) ([]string, error) {
 		}
 	}
 	if len(hints) == 0 {
-		return nil, fmt.Errorf("%s has no hints", file)
+		return nil, language.Errorf("%s has no hints", "%s 里没有提示", file)
 	}
 	return hints, nil
 }
@@ -418,7 +428,8 @@ func (a *app) show(ctx context.Context, e *exercise, giveUp bool) error {
 			return s.err
 		}
 		if !s.result.Full {
-			return fmt.Errorf("exercise %d is not solved yet (%s): go run ./docs/exercises hint %d helps, and show -give-up %d shows the solution", e.number, s.word(), e.number, e.number)
+			return language.Errorf(
+				"exercise %d is not solved yet (%s): go run ./docs/exercises hint %d helps, and show -give-up %d shows the solution", "练习 %d 还没有做完（%s）：go run ./docs/exercises hint %d 给你提示，show -give-up %d 直接显示解答", e.number, s.word(), e.number, e.number)
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(a.root, filepath.FromSlash(e.answer)))
@@ -429,7 +440,7 @@ func (a *app) show(ctx context.Context, e *exercise, giveUp bool) error {
 	if e.ext == breaking.File {
 		comment = "#"
 	}
-	a.print("%s %s\n%s", comment, chinese.Verbatim(e.answer), bytes.TrimLeft(unixLines(text), "\n"))
+	a.print("%s %s\n%s", "%s %s\n%s", comment, e.answer, bytes.TrimLeft(unixLines(text), "\n"))
 	return nil
 }
 

@@ -243,11 +243,11 @@ func TestBrokenLeasesFailUnderTheRightName(t *testing.T) {
 		t.Run(string(b), func(t *testing.T) {
 			t.Parallel()
 			if v, judged := locktest.VerdictOf(t, subject(b), want.name); judged {
-				require.NotEmpty(t, v.Words, "the case %q passes a lock with the bug %q", want.name, b)
-				require.Contains(t, v.Words, want.words)
+				require.NotEmpty(t, v.Words.En, "the case %q passes a lock with the bug %q", want.name, b)
+				require.Contains(t, v.Words.En, want.words)
 			}
 			if v, judged := locktest.VerdictOf(t, subject(""), want.name); judged {
-				require.Empty(t, v.Words, "the case %q fails a lock that is right", want.name)
+				require.Empty(t, v.Words.En, "the case %q fails a lock that is right", want.name)
 			}
 		})
 	}

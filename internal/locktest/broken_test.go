@@ -10,7 +10,6 @@ import (
 
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/broken"
-	"example.com/zklock/internal/locktest/chinese"
 	"example.com/zklock/internal/locktest/chinese/chinesetest"
 )
 
@@ -38,24 +37,24 @@ func TestBrokenLocksFailUnderTheRightName(t *testing.T) {
 	for _, b := range broken.Bugs {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
-			verdicts := locktest.Verdicts(t, brokenBy(b.Name, locktest.Full), func(v locktest.Verdict) bool { return locktest.Unsafe(v.Words) || !everyCase() && v.Words != "" })
+			verdicts := locktest.Verdicts(t, brokenBy(b.Name, locktest.Full), func(v locktest.Verdict) bool { return locktest.Unsafe(v.Words.En) || !everyCase() && v.Failed() })
 			if verdicts == nil {
 				return // this is the process in which the cases ran
 			}
-			i := slices.IndexFunc(verdicts, func(v locktest.Verdict) bool { return v.Words != "" })
+			i := slices.IndexFunc(verdicts, func(v locktest.Verdict) bool { return v.Failed() })
 			if b.Name == "none" {
 				require.Negative(t, i, "the suite fails a lock that is right")
 				return
 			}
 			require.GreaterOrEqual(t, i, 0, "the suite passes the lock")
-			require.Equal(t, b.Case, verdicts[i].Case, "%s", verdicts[i].Words)
+			require.Equal(t, b.Case, verdicts[i].Case, "%s", verdicts[i].Words.En)
 			require.NotEmpty(t, b.Words)
-			require.Contains(t, verdicts[i].Words, b.Words, "Words of %q in internal/locktest/broken/broken.go", b.Name)
+			require.Contains(t, verdicts[i].Words.En, b.Words, "Words of %q in internal/locktest/broken/broken.go", b.Name)
 			var harm []string
 			for _, v := range verdicts {
-				inChinese(t, v)
-				if locktest.Unsafe(v.Words) {
-					harm = append(harm, v.Case+": "+v.Words)
+				inChinese(t, brokenBy(b.Name, locktest.Full), v)
+				if locktest.Unsafe(v.Words.En) {
+					harm = append(harm, v.Case+": "+v.Words.En)
 				}
 			}
 			if everyCase() || !b.Harmful {
@@ -80,27 +79,27 @@ func brokenBy(bug string, level locktest.Level) locktest.Subject {
 // failsFirst runs a suite up to the first case that fails.
 func failsFirst(t *testing.T, want failure, suite locktest.Suite) {
 	t.Helper()
-	verdicts := locktest.Verdicts(t, suite, func(v locktest.Verdict) bool { return v.Words != "" })
+	verdicts := locktest.Verdicts(t, suite, func(v locktest.Verdict) bool { return v.Failed() })
 	if verdicts == nil {
 		return // this is the process in which the cases ran
 	}
 	last := verdicts[len(verdicts)-1]
 	if want.name == "" {
-		require.Empty(t, last.Words, "the suite fails a lock that is right, under %q", last.Case)
+		require.Empty(t, last.Words.En, "the suite fails a lock that is right, under %q", last.Case)
 		return
 	}
-	require.NotEmpty(t, last.Words, "the suite passes the lock")
-	inChinese(t, last)
-	require.Equal(t, want.name, last.Case, "%s", last.Words)
-	require.Contains(t, last.Words, want.words)
+	require.NotEmpty(t, last.Words.En, "the suite passes the lock")
+	inChinese(t, suite, last)
+	require.Equal(t, want.name, last.Case, "%s", last.Words.En)
+	require.Contains(t, last.Words.En, want.words)
 }
 
 // inChinese looks for English in the messages for a student who reads Chinese. The cases that
 // no exercise has are not translated.
-func inChinese(t *testing.T, v locktest.Verdict) {
+func inChinese(t *testing.T, s locktest.Suite, v locktest.Verdict) {
 	t.Helper()
-	if _, ok := chinese.Messages.Table()[v.Case]; ok {
-		require.Empty(t, chinesetest.English(chinese.Messages.Text(v.Words)), "write the Chinese of this message into internal/locktest/chinese\n%s: %s", v.Case, v.Words)
+	if s.Plan().Glosses[v.Case] != "" {
+		require.Empty(t, chinesetest.English(v.Words.Zh), "the Chinese of this message has English in it\n%s: %s", v.Case, v.Words.En)
 	}
 }
 

@@ -3,7 +3,6 @@ package locktest
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -13,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/internal/zkserver"
 )
@@ -31,7 +31,7 @@ func exclusion(w *World, contenders []Lock, all bool) {
 	var failed error
 	results := w.Rounds("Lock, Unlock", times, contenders, func(l Lock) error {
 		if err := l.Lock(); err != nil {
-			return fmt.Errorf("Lock fails: %w", err)
+			return language.Errorf("Lock fails: %w", "Lock 失败：%v", err)
 		}
 		alone := holders.Add(1) == 1
 		entered.Store(true)
@@ -42,10 +42,11 @@ func exclusion(w *World, contenders []Lock, all bool) {
 		holders.Add(-1)
 		err := l.Unlock()
 		if !alone {
-			return errors.New("it has got the lock while another contender holds it: two holders")
+			return language.Errorf(
+				"it has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，它也拿到了锁：出现两个持有者")
 		}
 		if err != nil {
-			return fmt.Errorf("Unlock fails: %w", err)
+			return language.Errorf("Unlock fails: %w", "Unlock 失败：%v", err)
 		}
 		return nil
 	})
@@ -56,17 +57,18 @@ func exclusion(w *World, contenders []Lock, all bool) {
 				continue
 			}
 		}
-		err := w.Result(result, fmt.Sprintf("contender %d", i))
+		err := w.Result(result, language.Say("contender %d", "竞争者 %d", i))
 		failed = cmp.Or(failed, err)
 		if all || err != nil && Unsafe(err.Error()) {
-			require.NoError(w, err, "contender %d", i)
+			w.NoError(err, "contender %d", "竞争者 %d", i)
 		}
 	}
 	if !all {
-		require.True(w, entered.Load(), "none of %d contenders has got the lock: %v", len(contenders), failed)
+		w.True(entered.Load(), "none of %d contenders has got the lock: %v", "%d 个竞争者，没有一个拿到锁：%v", len(contenders), failed)
 		return
 	}
-	require.Equal(w, times*len(contenders), num, "the count is wrong: two contenders held the lock at once: two holders")
+	w.Equal(times*len(contenders), num,
+		"the count is wrong: two contenders held the lock at once: two holders", "计数不对：有两个竞争者同时持有过锁，即出现两个持有者")
 	w.NothingLeft()
 }
 
@@ -114,13 +116,14 @@ func allGetIn(w *World) {
 func reuse(w *World) {
 	l, _ := w.Contender()
 	for i := range 3 {
-		w.MustLock(l, fmt.Sprintf("the same contender, time %d", i+1))
-		w.Unlock(l, "it")
+		w.MustLock(l, language.Say("the same contender, time %d", "同一个竞争者第 %d 次", i+1))
+		w.Unlock(l, it)
 	}
-	ok, err := w.Try(l, "TryLock of a contender that has let go")
-	require.NoError(w, err, "TryLock of a contender that has let go fails")
-	require.True(w, ok, "TryLock of a contender that has let go returns false, and the lock is free")
-	w.Unlock(l, "it")
+	ok, err := w.Try(l, language.Say("TryLock of a contender that has let go", "释放锁之后的 TryLock"))
+	w.NoError(err, "TryLock of a contender that has let go fails", "同一个竞争者释放锁之后再调用 TryLock，结果失败")
+	w.True(ok,
+		"TryLock of a contender that has let go returns false, and the lock is free", "同一个竞争者释放锁之后再调用 TryLock，锁空闲，却返回 false")
+	w.Unlock(l, it)
 	w.NothingLeft()
 }
 
@@ -131,9 +134,11 @@ func EphemeralNode(w *World) {
 	nodes := w.Nodes()
 	if len(nodes) == 0 {
 		if _, stat, err := admin.Get(w.Path); err == nil && !w.Subject.Queue {
-			require.NotZero(w, stat.EphemeralOwner, "the holder's node %s is not ephemeral: if the holder dies, its node stays, and no contender ever gets the lock; create it with zk.FlagEphemeral", w.Path)
+			w.True(stat.EphemeralOwner != 0,
+				"the holder's node %s is not ephemeral: if the holder dies, its node stays, and no contender ever gets the lock; create it with zk.FlagEphemeral", "持有者的节点 %s 不是临时节点：持有者一旦崩溃，节点会一直留着，谁也拿不到锁；创建时请用 zk.FlagEphemeral", w.Path)
 		}
-		w.Fatalf("Lock has returned, and there is no node of the holder at %s or below it: nothing keeps the next contender out; make a node, and hold the lock only if that makes you the holder", w.Path)
+		w.Failf(
+			"Lock has returned, and there is no node of the holder at %s or below it: nothing keeps the next contender out; make a node, and hold the lock only if that makes you the holder", "Lock 已经返回，但 %s 及其下面没有持有者的节点，拦不住下一个竞争者；请创建节点，凭节点成为持有者才算拿到锁", w.Path)
 	}
 	for _, node := range nodes {
 		p := w.Path + "/" + node
@@ -142,13 +147,15 @@ func EphemeralNode(w *World) {
 			p = w.Path
 			_, stat, err = admin.Get(p)
 		}
-		require.NoError(w, err, "the holder's node %s", p)
-		require.NotZero(w, stat.EphemeralOwner, "the holder's node %s is not ephemeral: if the holder dies, its node stays, and no contender ever gets the lock; create it with zk.FlagEphemeral or zk.FlagEphemeralSequential", p)
-		require.Equal(w, s.SessionID(), stat.EphemeralOwner, "the holder's node %s belongs to another session", p)
+		w.NoError(err, "the holder's node %s", "持有者的节点 %s", p)
+		w.True(stat.EphemeralOwner != 0,
+			"the holder's node %s is not ephemeral: if the holder dies, its node stays, and no contender ever gets the lock; create it with zk.FlagEphemeral or zk.FlagEphemeralSequential", "持有者的节点 %s 不是临时节点：持有者一旦崩溃，节点会一直留着，谁也拿不到锁；创建时请用 zk.FlagEphemeral 或 zk.FlagEphemeralSequential", p)
+		w.Equal(s.SessionID(), stat.EphemeralOwner, "the holder's node %s belongs to another session", "持有者的节点 %s 属于另一个会话", p)
 	}
-	require.Len(w, nodes, 1, "one contender holds the lock, and there are several nodes")
-	w.Unlock(l, "the holder")
-	w.NoNodes("Unlock has returned, and the holder's node is still there: every other contender waits; Unlock must delete the node")
+	w.Len(nodes, 1, "one contender holds the lock, and there are several nodes", "只有一个竞争者持有锁，却有好几个节点")
+	w.Unlock(l, language.Say("the holder", "持有者"))
+	w.NoNodes(language.Say(
+		"Unlock has returned, and the holder's node is still there: every other contender waits; Unlock must delete the node", "Unlock 已经返回，持有者的节点却还在，其他竞争者都只能等着；Unlock 必须删除这个节点"))
 }
 
 // WaiterSleeps has a waiter that sleeps on a watch, and wakes it.
@@ -165,7 +172,8 @@ func WaiterIsQuiet(w *World) {
 		// A lock may show now and then that its session lives: zklock sends two
 		// requests in a third of the session timeout.
 		if n := len(stage.RequestsOf(s)) - before; n > 10 {
-			w.Fatalf("the waiter polls: it has sent %d requests in %v while nothing changed (%s); set a watch, and sleep until its event comes", n, quiet, ByKind(stage.RequestsOf(s)[before:]))
+			w.Failf(
+				"the waiter polls: it has sent %d requests in %v while nothing changed (%s); set a watch, and sleep until its event comes", "等待者在轮询：什么都没有变化，它却在 %[2]v 内发了 %[1]d 个请求（%[3]s）；请设置监听，然后睡眠，直到事件到来", n, quiet, ByKind(stage.RequestsOf(s)[before:]))
 		}
 	})
 }
@@ -174,10 +182,10 @@ func (w *World) waiterSleeps(f func(s *Session)) {
 	holder, _ := w.holder()
 	waiter, s, result := w.waiter()
 	f(s)
-	w.Waits(result, s, "the waiter")
-	w.Unlock(holder, "the holder")
-	w.Holds(result, "the waiter, after the release,")
-	w.Unlock(waiter, "it")
+	w.Waits(result, s, language.Say("the waiter", "等待者"))
+	w.Unlock(holder, language.Say("the holder", "持有者"))
+	w.Holds(result, language.Say("the waiter, after the release,", "锁释放之后的等待者"))
+	w.Unlock(waiter, it)
 	w.NothingLeft()
 }
 
@@ -195,8 +203,9 @@ func LongHold(w *World) {
 		waiters, results, sessions = append(waiters, l), append(results, w.Lock(l)), append(sessions, s)
 		time.Sleep(time.Second) // whether it waits on a watch is another case
 		if len(results[i]) > 0 {
-			require.NoError(w, <-results[i], "waiter %d must wait, and Lock fails", i+1)
-			w.Fatalf("waiter %d has got the lock while another contender holds it: two holders", i+1)
+			w.NoError(<-results[i], "waiter %d must wait, and Lock fails", "等待者 %d 应该等待，Lock 却失败了", i+1)
+			w.Failf(
+				"waiter %d has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，等待者 %d 也拿到了锁：出现两个持有者", i+1)
 		}
 	}
 	all := w.Nodes()
@@ -209,32 +218,40 @@ func LongHold(w *World) {
 		after := time.Since(began)
 		for i, result := range results {
 			if len(result) > 0 {
-				require.NoError(w, <-result, "the holder has held the lock for %v, and Lock of a waiter fails: Lock waits for as long as that takes", after)
-				w.Fatalf("the holder has held the lock for %v, its session lives, and waiter %d has got it: two holders; however long it takes, only the holder or the end of its session ends a hold", after, i+1)
+				w.NoError(<-result,
+					"the holder has held the lock for %v, and Lock of a waiter fails: Lock waits for as long as that takes", "持有者已持有锁 %v，等待者的 Lock 失败了：不管要等多久，Lock 都应该一直等", after)
+				w.Failf(
+					"the holder has held the lock for %v, its session lives, and waiter %d has got it: two holders; however long it takes, only the holder or the end of its session ends a hold", "持有者已持有锁 %v，会话还在，等待者 %d 却拿到了锁：出现两个持有者；不管多久，只有持有者自己释放，或者它的会话结束，持有才结束", after, i+1)
 			}
 		}
-		require.Subset(w, w.Nodes(), held, "the holder has held the lock for %v, its session lives, and its node is gone, so that the next contender gets in: two holders; a waiter cannot find out that a holder has hung, and no clock ends a hold: only Unlock and the end of the session delete the node", after)
-		require.Subset(w, w.Nodes(), all, "a waiter has waited for %v, and its node is gone: another waiter has deleted another contender's node, or it has left the queue", after)
+		w.Has(w.Nodes(), held,
+			"the holder has held the lock for %v, its session lives, and its node is gone, so that the next contender gets in: two holders; a waiter cannot find out that a holder has hung, and no clock ends a hold: only Unlock and the end of the session delete the node", "持有者已持有锁 %v，会话还在，节点却没有了，下一个竞争者就能拿到锁：出现两个持有者；等待者无法知道持有者是否卡住，也没有哪个时钟能结束持有：只有 Unlock 和会话结束才能删除节点", after)
+		w.Has(w.Nodes(), all,
+			"a waiter has waited for %v, and its node is gone: another waiter has deleted another contender's node, or it has left the queue", "等待者已等了 %v，它的节点却没有了：要么别的等待者删了不属于自己的节点，要么它自己离开了队列", after)
 	}
 	late, _ := w.Contender()
-	if ok, err := w.Try(late, "TryLock on a lock that has been held for a day"); !errors.Is(err, errors.ErrUnsupported) {
-		require.NoError(w, err, "TryLock on a lock that has been held for a day fails: false says that another contender holds it")
-		require.False(w, ok, "TryLock takes a lock that another contender has held for a day: two holders")
+	if ok, err := w.Try(late, language.Say("TryLock on a lock that has been held for a day", "锁已被别人持有一天时的 TryLock")); !errors.Is(err, errors.ErrUnsupported) {
+		w.NoError(err,
+			"TryLock on a lock that has been held for a day fails: false says that another contender holds it", "锁已被别人持有一天，TryLock 失败了：锁在别人手里，应该返回 false")
+		w.False(ok,
+			"TryLock takes a lock that another contender has held for a day: two holders", "别的竞争者已持有锁一天，TryLock 也拿到了锁：出现两个持有者")
 	}
-	require.Subset(w, w.Nodes(), held, "the holder has held the lock for a day, its session lives, and a contender that came later has deleted another contender's node, the holder's")
+	w.Has(w.Nodes(), held,
+		"the holder has held the lock for a day, its session lives, and a contender that came later has deleted another contender's node, the holder's", "持有者已持有锁一天，会话还在，后来的竞争者却删除了持有者的节点，那不是它自己的节点")
 	require.Equal(w, hs.ID, hs.SessionID())
 	for i, result := range results {
-		require.Empty(w, result, "a contender that came later has let waiter %d in, and the holder has held the lock for a day: two holders", i+1)
+		w.Empty(result,
+			"a contender that came later has let waiter %d in, and the holder has held the lock for a day: two holders", "持有者已持有锁一天，后来的竞争者却放进了等待者 %d：出现两个持有者", i+1)
 	}
-	w.Unlock(holder, "the holder, after a day,")
+	w.Unlock(holder, language.Say("the holder, after a day,", "已持有一天的持有者"))
 	for range waiters {
 		next := -1
-		w.Eventually("a waiter gets the lock after the release", func() bool {
+		w.Eventually(language.Say("a waiter gets the lock after the release", "释放之后，有一个等待者拿到锁"), func() bool {
 			next = FirstIn(results)
 			return next >= 0
 		})
-		w.Holds(results[next], "a waiter")
-		w.Unlock(waiters[next], "it")
+		w.Holds(results[next], language.Say("a waiter", "某个等待者"))
+		w.Unlock(waiters[next], it)
 	}
 	w.NothingLeft()
 }
@@ -242,12 +259,13 @@ func LongHold(w *World) {
 func MissingParents(w *World) {
 	a, _ := w.Contender()
 	b, s := w.Contender()
-	require.NoError(w, w.Result(w.Lock(a), "Lock where the parents are missing"), "Lock fails where the parents of its node are missing: make them when create returns zk.ErrNoNode")
+	w.NoError(w.Result(w.Lock(a), language.Say("Lock where the parents are missing", "父节点不存在时的 Lock")),
+		"Lock fails where the parents of its node are missing: make them when create returns zk.ErrNoNode", "父节点不存在时 Lock 失败：create 返回 zk.ErrNoNode 时，请先创建父节点")
 	result := w.Lock(b)
-	w.Waits(result, s, "the second contender")
-	w.Unlock(a, "the first contender")
-	w.Holds(result, "the second contender")
-	w.Unlock(b, "the second contender")
+	w.Waits(result, s, language.Say("the second contender", "第二个竞争者"))
+	w.Unlock(a, language.Say("the first contender", "第一个竞争者"))
+	w.Holds(result, language.Say("the second contender", "第二个竞争者"))
+	w.Unlock(b, language.Say("the second contender", "第二个竞争者"))
 	w.NothingLeft()
 }
 
@@ -264,25 +282,25 @@ func ParentsAtOnce(w *World) {
 		}))
 	}
 	resultA := w.Lock(a)
-	w.Hit(held[0], "the first contender makes "+topmost)
+	w.Hit(held[0], language.Say("the first contender makes %s", "第一个竞争者创建 %s", topmost))
 	resultB := w.Lock(b)
-	w.Hit(held[1], "the second contender makes "+topmost)
+	w.Hit(held[1], language.Say("the second contender makes %s", "第二个竞争者创建 %s", topmost))
 	held[0].Release()
-	w.Holds(resultA, "the contender that made the parents")
+	w.Holds(resultA, language.Say("the contender that made the parents", "创建了父节点的竞争者"))
 	held[1].Release()
-	w.Waits(resultB, sb, "the contender whose parents another one has made at the same moment")
-	w.Unlock(a, "the first")
-	w.Holds(resultB, "the second")
-	w.Unlock(b, "it")
+	w.Waits(resultB, sb, language.Say("the contender whose parents another one has made at the same moment", "创建父节点时被别人抢先的竞争者"))
+	w.Unlock(a, language.Say("the first", "第一个"))
+	w.Holds(resultB, language.Say("the second", "第二个"))
+	w.Unlock(b, it)
 	w.NothingLeft()
 }
 
 func tryLockFree(w *World) {
 	a, _ := w.Contender()
-	ok, err := w.Try(a, "TryLock on a free lock")
-	require.NoError(w, err, "TryLock on a free lock fails")
-	require.True(w, ok, "TryLock returns false, and the lock is free")
-	w.Unlock(a, "the contender that took the lock with TryLock")
+	ok, err := w.Try(a, language.Say("TryLock on a free lock", "对空闲的锁调用 TryLock"))
+	w.NoError(err, "TryLock on a free lock fails", "锁空闲，TryLock 却失败了")
+	w.True(ok, "TryLock returns false, and the lock is free", "锁空闲，TryLock 却返回 false")
+	w.Unlock(a, language.Say("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
 	w.NothingLeft()
 }
 
@@ -291,18 +309,21 @@ func tryLockHeld(w *World) {
 	before := w.Nodes()
 	other, _ := w.Contender()
 	for range 3 {
-		ok, err := w.Try(other, "TryLock on a held lock")
-		require.NoError(w, err, "TryLock on a held lock fails: false says that another contender holds it")
-		require.False(w, ok, "TryLock takes a lock that another contender holds: two holders")
+		ok, err := w.Try(other, language.Say("TryLock on a held lock", "锁在别人手里时调用 TryLock"))
+		w.NoError(err,
+			"TryLock on a held lock fails: false says that another contender holds it", "锁在别人手里时，TryLock 失败了：这时应该返回 false")
+		w.False(ok,
+			"TryLock takes a lock that another contender holds: two holders", "别的竞争者还持有锁，TryLock 也拿到了锁：出现两个持有者")
 	}
-	w.WaitUntil("the node of the TryLock goes", func() bool { return slices.Equal(before, w.Nodes()) }, func() string {
-		return "TryLock has returned false and has left a node behind: it blocks every contender that comes later"
+	w.WaitUntil(language.Say("the node of the TryLock goes", "TryLock 的节点消失"), func() bool { return slices.Equal(before, w.Nodes()) }, func() language.Text {
+		return language.Say(
+			"TryLock has returned false and has left a node behind: it blocks every contender that comes later", "TryLock 返回 false，却留下了节点：它会挡住后来的每个竞争者")
 	})
-	w.Unlock(holder, "the holder")
-	ok, err := w.Try(other, "TryLock on a lock that has been let go")
-	require.NoError(w, err, "TryLock on a lock that has been let go fails")
-	require.True(w, ok, "TryLock returns false on a lock that has been let go")
-	w.Unlock(other, "the contender that took the lock with TryLock")
+	w.Unlock(holder, language.Say("the holder", "持有者"))
+	ok, err := w.Try(other, language.Say("TryLock on a lock that has been let go", "锁释放之后调用 TryLock"))
+	w.NoError(err, "TryLock on a lock that has been let go fails", "锁释放之后，TryLock 失败了")
+	w.True(ok, "TryLock returns false on a lock that has been let go", "锁已经释放，TryLock 却返回 false")
+	w.Unlock(other, language.Say("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
 	w.NothingLeft()
 }
 
@@ -318,31 +339,35 @@ func tryLockRaces(w *World) {
 			ok, err = l.TryLock()
 			return err
 		})
-		w.Eventually("the request is held back, or TryLock returns", func() bool { return len(held.Hit()) > 0 || len(tried) > 0 })
+		w.Eventually(language.Say("the request is held back, or TryLock returns", "请求被扣住，或者 TryLock 返回"), func() bool { return len(held.Hit()) > 0 || len(tried) > 0 })
 		met := len(held.Hit()) > 0
 		result := w.Lock(other)
-		w.Eventually("the other contender has the lock, or waits", func() bool {
+		w.Eventually(language.Say("the other contender has the lock, or waits", "另一个竞争者拿到锁，或者在等待"), func() bool {
 			return len(result) > 0 || os.Sleeps()
 		})
 		held.Release()
 		select {
 		case err := <-tried:
-			require.NoError(w, err, "another contender has asked for the lock while request %d of TryLock was on its way, and TryLock fails", n)
+			w.NoError(err,
+				"another contender has asked for the lock while request %d of TryLock was on its way, and TryLock fails", "TryLock 的第 %d 个请求还在路上时，另一个竞争者请求了锁，TryLock 就失败了", n)
 		case <-time.After(stage.Patience):
-			w.Fatalf("another contender has taken the lock while request %d of TryLock, %v, was on its way, and TryLock waits for it: TryLock waits for nobody%s", n, stage.LastRequest(s, n), w.Why())
+			w.Failf(
+				"another contender has taken the lock while request %d of TryLock, %v, was on its way, and TryLock waits for it: TryLock waits for nobody%s", "TryLock 的第 %d 个请求（%v）还在路上时，另一个竞争者拿到了锁，TryLock 却等了起来：TryLock 不应等待%s", n, stage.LastRequest(s, n), w.Why())
 		}
 		if ok {
 			if len(result) > 0 {
-				require.NoError(w, <-result, "Lock of the other contender fails")
-				w.Fatalf("another contender has taken the lock while request %d of TryLock was on its way, and TryLock takes it, too: two holders", n)
+				w.NoError(<-result, "Lock of the other contender fails", "另一个竞争者的 Lock 失败")
+				w.Failf(
+					"another contender has taken the lock while request %d of TryLock was on its way, and TryLock takes it, too: two holders", "TryLock 的第 %d 个请求还在路上时，另一个竞争者拿到了锁，TryLock 也拿到了锁：出现两个持有者", n)
 			}
-			w.Unlock(l, "the contender that took the lock with TryLock")
+			w.Unlock(l, language.Say("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
 		}
-		w.Holds(result, "the other contender")
-		w.Unlock(other, "it")
-		w.nothingStays(fmt.Sprintf("another contender has taken the lock while request %d of TryLock was on its way", n))
+		w.Holds(result, language.Say("the other contender", "另一个竞争者"))
+		w.Unlock(other, it)
+		w.nothingStays(language.Say(
+			"another contender has taken the lock while request %d of TryLock was on its way", "TryLock 的第 %d 个请求还在路上时，另一个竞争者拿到了锁", n))
 		if !met {
-			require.Greater(w, n, 1, "TryLock sends no request")
+			w.True(n > 1, "TryLock sends no request", "TryLock 没有发送任何请求")
 			return
 		}
 	}
@@ -352,30 +377,33 @@ func unlockByNonHolder(w *World) {
 	holder, s := w.Contender()
 	stranger, _ := w.Contender()
 	neighbour, _ := w.Contender(s) // in the holder's own session
-	w.MustLock(holder, "the holder")
+	w.MustLock(holder, language.Say("the holder", "持有者"))
 	before := w.Nodes()
 	for _, other := range []struct {
 		lock Lock
-		name string
-	}{{stranger, "Unlock by a contender that does not hold the lock"}, {neighbour, "Unlock by another contender of the holder's session"}} {
+		name language.Text
+	}{{stranger, language.Say("Unlock by a contender that does not hold the lock", "没有持有锁的竞争者调用 Unlock")}, {neighbour, language.Say("Unlock by another contender of the holder's session", "与持有者同一会话的另一个竞争者调用 Unlock")}} {
 		err := w.UnlockErr(other.lock, other.name)
-		require.Equal(w, before, w.Nodes(), "%s has deleted another contender's node, the holder's: delete only the node that this contender has made", other.name)
+		w.Equal(before, w.Nodes(),
+			"%s has deleted another contender's node, the holder's: delete only the node that this contender has made", "%s，删除了持有者的节点，那是别人的节点：只能删除自己创建的节点", other.name)
 		w.IsNotLocked(err, other.name)
 	}
-	ok, err := w.Try(stranger, "TryLock on a held lock")
-	require.NoError(w, err, "TryLock on a held lock fails")
-	require.False(w, ok, "Unlock by a contender that does not hold the lock has freed it: two holders")
-	w.NotLocked(stranger, "Unlock after TryLock has returned false")
+	ok, err := w.Try(stranger, language.Say("TryLock on a held lock", "锁在别人手里时调用 TryLock"))
+	w.NoError(err, "TryLock on a held lock fails", "锁在别人手里时，TryLock 失败了")
+	w.False(ok,
+		"Unlock by a contender that does not hold the lock has freed it: two holders", "没有持有锁的竞争者调用 Unlock，竟把锁释放了：出现两个持有者")
+	w.NotLocked(stranger, language.Say("Unlock after TryLock has returned false", "TryLock 返回 false 之后的 Unlock"))
 	// A waiter has a node, but not the lock.
 	waiter, _, result := w.waiter()
-	w.Unlock(holder, "the holder")
-	w.Holds(result, "the waiter")
+	w.Unlock(holder, language.Say("the holder", "持有者"))
+	w.Holds(result, language.Say("the waiter", "等待者"))
 	before = w.Nodes()
-	err = w.UnlockErr(holder, "the second Unlock")
-	require.Equal(w, before, w.Nodes(), "a second Unlock has deleted another contender's node, the new holder's: delete only the node that this contender has made")
-	w.IsNotLocked(err, "the second Unlock")
-	w.Unlock(waiter, "the new holder")
-	w.NotLocked(stranger, "Unlock of a lock that no contender holds")
+	err = w.UnlockErr(holder, language.Say("the second Unlock", "第二次 Unlock"))
+	w.Equal(before, w.Nodes(),
+		"a second Unlock has deleted another contender's node, the new holder's: delete only the node that this contender has made", "第二次 Unlock 删除了新持有者的节点，那是别人的节点：只能删除自己创建的节点")
+	w.IsNotLocked(err, language.Say("the second Unlock", "第二次 Unlock"))
+	w.Unlock(waiter, language.Say("the new holder", "新的持有者"))
+	w.NotLocked(stranger, language.Say("Unlock of a lock that no contender holds", "锁无人持有时的 Unlock"))
 	w.NothingLeft()
 }
 
@@ -385,13 +413,15 @@ func NoPermission(w *World) {
 	require.NoError(w, admin.AddAuth("digest", []byte("admin:secret")))
 	w.Parents(admin.Conn, zk.DigestACL(zk.PermAll, "admin", "secret"))
 	l, _ := w.Contender()
-	ok, err := w.Try(l, "TryLock without permission")
+	ok, err := w.Try(l, language.Say("TryLock without permission", "没有权限时的 TryLock"))
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = zk.ErrNoAuth // it has no TryLock
 	}
-	require.ErrorIs(w, err, zk.ErrNoAuth, "TryLock takes the error \"no permission\" for \"another contender holds the lock\": only zk.ErrNodeExists says that")
-	require.False(w, ok, "TryLock without permission returns true")
-	err = w.Result(w.Lock(l), "Lock without permission")
-	require.ErrorIs(w, err, zk.ErrNoAuth, "Lock without permission must return an error that wraps the client's")
-	w.NotLocked(l, "Unlock after a Lock that failed")
+	w.ErrorIs(err, zk.ErrNoAuth,
+		`TryLock takes the error "no permission" for "another contender holds the lock": only zk.ErrNodeExists says that`, "TryLock 把“没有权限”这个错误当成了“锁在别人手里”：只有 zk.ErrNodeExists 才表示锁在别人手里")
+	w.False(ok, "TryLock without permission returns true", "没有权限，TryLock 却返回 true")
+	err = w.Result(w.Lock(l), language.Say("Lock without permission", "没有权限时的 Lock"))
+	w.ErrorIs(err, zk.ErrNoAuth,
+		"Lock without permission must return an error that wraps the client's", "没有权限时，Lock 返回的错误必须包装客户端的错误")
+	w.NotLocked(l, language.Say("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
 }

@@ -2,14 +2,13 @@ package locktest
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
 )
 
@@ -49,18 +48,18 @@ type background struct{ ContextLock }
 func (b background) Lock() error { return b.ContextLock.Lock(context.Background()) }
 
 var contextCases = []TestCase[*contexts]{
-	{Name: "a waiter whose ctx ends returns an error that wraps it", Group: Liveness, Run: waiterReturns, Basic: true},
-	{Name: "a waiter that gives up leaves the queue", Group: Liveness, Run: waiterLeaves, Basic: true},
-	{Name: "a waiter that gives up lets nobody in and stops nobody", Group: Liveness, Run: waiterBetween, Basic: true},
-	{Name: "a waiter waits until the deadline of its ctx, however often it wakes, and no longer", Group: Liveness, Run: waitsUntilDeadline, Basic: true, Calm: true},
-	{Name: "a contender that gave up can lock again", Group: Liveness, Run: locksAgain, Basic: true},
-	{Name: "a ctx that ends after Lock has returned changes nothing", Group: Liveness, Run: endsAfterLock, Basic: true},
-	{Name: "a ctx that has ended before gets no lock", Group: Liveness, Run: endedBefore, Basic: true},
-	{Name: "a waiter that gives up returns though no server answers", Group: Faults, Run: silentServer, Exact: true},
-	{Name: "a request that is answered after ctx has ended leaves nothing behind", Group: Faults, Run: answeredTooLate, Exact: true},
-	{Name: "a waiter that gives up in the instant in which it gets the lock keeps nobody out", Group: Liveness, Run: givesUpAtOnce, Exact: true},
-	{Name: "no goroutine is left when a waiter has given up", Group: Cost, Run: goroutinesOfGivingUp, Exact: true},
-	{Name: "a ctx that has ended before sends nothing", Group: Cost, Run: endedBeforeSendsNothing},
+	{Name: "a waiter whose ctx ends returns an error that wraps it", Zh: "ctx 结束时，等待者返回包装了它的错误", Group: Liveness, Run: waiterReturns, Basic: true},
+	{Name: "a waiter that gives up leaves the queue", Zh: "放弃等待的等待者会离开队列", Group: Liveness, Run: waiterLeaves, Basic: true},
+	{Name: "a waiter that gives up lets nobody in and stops nobody", Zh: "等待者放弃时，既不放别人进来，也不挡住别人", Group: Liveness, Run: waiterBetween, Basic: true},
+	{Name: "a waiter waits until the deadline of its ctx, however often it wakes, and no longer", Zh: "不管醒来几次，等待者都只等到 ctx 的截止时间为止", Group: Liveness, Run: waitsUntilDeadline, Basic: true, Calm: true},
+	{Name: "a contender that gave up can lock again", Zh: "放弃等待的竞争者可以再次加锁", Group: Liveness, Run: locksAgain, Basic: true},
+	{Name: "a ctx that ends after Lock has returned changes nothing", Zh: "Lock 返回之后 ctx 才结束，什么都不改变", Group: Liveness, Run: endsAfterLock, Basic: true},
+	{Name: "a ctx that has ended before gets no lock", Zh: "ctx 事先已经结束，就拿不到锁", Group: Liveness, Run: endedBefore, Basic: true},
+	{Name: "a waiter that gives up returns though no server answers", Zh: "没有服务器应答，放弃的等待者也能返回", Group: Faults, Run: silentServer, Exact: true},
+	{Name: "a request that is answered after ctx has ended leaves nothing behind", Zh: "ctx 结束后请求才得到应答，什么都不留下", Group: Faults, Run: answeredTooLate, Exact: true},
+	{Name: "a waiter that gives up in the instant in which it gets the lock keeps nobody out", Zh: "等待者恰在拿到锁的瞬间放弃，不会挡住别人", Group: Liveness, Run: givesUpAtOnce, Exact: true},
+	{Name: "no goroutine is left when a waiter has given up", Zh: "等待者放弃之后，不留下 goroutine", Group: Cost, Run: goroutinesOfGivingUp, Exact: true},
+	{Name: "a ctx that has ended before sends nothing", Zh: "ctx 事先已经结束，什么都不发", Group: Cost, Run: endedBeforeSendsNothing},
 }
 
 type contexts struct {
@@ -95,7 +94,7 @@ func (w *contexts) begin(p *contextContender) {
 }
 
 // waiting makes a contender that waits behind another one.
-func (w *contexts) waiting(name string) *contextContender {
+func (w *contexts) waiting(name language.Text) *contextContender {
 	w.Helper()
 	p := w.contextContender()
 	w.begin(p)
@@ -104,52 +103,56 @@ func (w *contexts) waiting(name string) *contextContender {
 }
 
 // gaveUp waits for the result of a Lock whose ctx has ended.
-func (w *contexts) gaveUp(result <-chan error, name string) {
+func (w *contexts) gaveUp(result <-chan error, name language.Text) {
 	w.Helper()
 	began := time.Now()
-	err := w.Result(result, "the ctx of "+name+" has ended, and its Lock")
-	require.Error(w, err, "the ctx of %s has ended, another contender holds the lock, and Lock returns no error: two holders", name)
-	require.ErrorIs(w, err, context.Canceled, "the ctx of %s has ended, and Lock returns an error that does not wrap ctx.Err(): the caller cannot find out why (fmt.Errorf with %%w)", name)
+	err := w.Result(result, language.Say("the ctx of %s has ended, and its Lock", "%s的 ctx 已经结束，它的 Lock", name))
+	w.HasError(err,
+		"the ctx of %s has ended, another contender holds the lock, and Lock returns no error: two holders", "%s的 ctx 已经结束，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者", name)
+	w.ErrorIs(err, context.Canceled,
+		"the ctx of %s has ended, and Lock returns an error that does not wrap ctx.Err(): the caller cannot find out why (fmt.Errorf with %%w)", "%s的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()：调用方无从知道原因（fmt.Errorf 加 %%w）", name)
 	if w.Server != nil {
-		require.LessOrEqual(w, time.Since(began), soon, "the ctx of %s has ended, and Lock returns much later: select on ctx.Done() and on the watch", name)
+		w.True(time.Since(began) <= soon,
+			"the ctx of %s has ended, and Lock returns much later: select on ctx.Done() and on the watch", "%s的 ctx 已经结束，Lock 过了很久才返回：请用 select 同时等待 ctx.Done() 和监听", name)
 	}
 }
 
 func waiterReturns(w *contexts) {
 	holder, _ := w.holder()
-	waiter := w.waiting("the waiter")
+	waiter := w.waiting(language.Say("the waiter", "等待者"))
 	waiter.giveUp()
-	w.gaveUp(waiter.result, "the waiter")
-	w.NotLocked(waiter, "Unlock after a Lock that gave up")
-	w.Unlock(holder, "the holder")
+	w.gaveUp(waiter.result, language.Say("the waiter", "等待者"))
+	w.NotLocked(waiter, language.Say("Unlock after a Lock that gave up", "Lock 放弃之后的 Unlock"))
+	w.Unlock(holder, language.Say("the holder", "持有者"))
 	w.Rest()
 }
 
 func waiterLeaves(w *contexts) {
 	holder, _ := w.holder()
-	waiter := w.waiting("the waiter")
+	waiter := w.waiting(language.Say("the waiter", "等待者"))
 	waiter.giveUp()
-	w.gaveUp(waiter.result, "the waiter")
-	w.WaitUntil("the node of the waiter that gave up goes", func() bool { return len(w.Nodes()) == 1 }, func() string {
-		return "a waiter has given up, and its node is still in the queue: it blocks every contender that comes later; delete the node when ctx ends"
+	w.gaveUp(waiter.result, language.Say("the waiter", "等待者"))
+	w.WaitUntil(language.Say("the node of the waiter that gave up goes", "放弃等待的等待者的节点消失"), func() bool { return len(w.Nodes()) == 1 }, func() language.Text {
+		return language.Say(
+			"a waiter has given up, and its node is still in the queue: it blocks every contender that comes later; delete the node when ctx ends", "等待者已经放弃，它的节点却还在队列里，会挡住后来的每个竞争者；ctx 结束时请删除节点")
 	})
-	w.Unlock(holder, "the holder")
+	w.Unlock(holder, language.Say("the holder", "持有者"))
 	next, _ := w.Contender()
-	w.MustLock(next, "a contender that comes later")
-	w.Unlock(next, "it")
+	w.MustLock(next, language.Say("a contender that comes later", "后来的竞争者"))
+	w.Unlock(next, it)
 	w.NothingLeft()
 }
 
 func waiterBetween(w *contexts) {
 	holder, _ := w.holder()
-	middle, last := w.waiting("the waiter in the middle"), w.waiting("the last waiter")
+	middle, last := w.waiting(language.Say("the waiter in the middle", "中间的等待者")), w.waiting(language.Say("the last waiter", "最后一个等待者"))
 	middle.giveUp()
-	w.gaveUp(middle.result, "the waiter in the middle")
-	w.Eventually("the node of the waiter that gave up goes", func() bool { return len(w.Nodes()) == 2 })
-	w.Waits(last.result, last.s, "the waiter after the one that gave up")
-	w.Unlock(holder, "the holder")
-	w.Holds(last.result, "the waiter after the one that gave up")
-	w.Unlock(last, "it")
+	w.gaveUp(middle.result, language.Say("the waiter in the middle", "中间的等待者"))
+	w.Eventually(language.Say("the node of the waiter that gave up goes", "放弃等待的等待者的节点消失"), func() bool { return len(w.Nodes()) == 2 })
+	w.Waits(last.result, last.s, language.Say("the waiter after the one that gave up", "排在放弃者后面的等待者"))
+	w.Unlock(holder, language.Say("the holder", "持有者"))
+	w.Holds(last.result, language.Say("the waiter after the one that gave up", "排在放弃者后面的等待者"))
+	w.Unlock(last, it)
 	w.NothingLeft()
 }
 
@@ -160,62 +163,69 @@ func waitsUntilDeadline(w *contexts) {
 	holder, _ := w.holder()
 	var before []*contextContender
 	for i := range 3 {
-		before = append(before, w.waiting(fmt.Sprintf("waiter %d", i+1)))
+		before = append(before, w.waiting(language.Say("waiter %d", "等待者 %d", i+1)))
 	}
 	last := w.contextContender()
 	last.ctx, last.giveUp = context.WithTimeout(context.Background(), patience)
 	w.Cleanup(last.giveUp)
 	began := time.Now()
 	w.begin(last)
-	w.Waits(last.result, last.s, "the waiter with a deadline")
+	w.Waits(last.result, last.s, language.Say("the waiter with a deadline", "有截止时间的等待者"))
 	for _, p := range slices.Backward(before) { // the one just before it first
 		time.Sleep(patience / 4)
 		if len(last.result) > 0 {
-			require.NoError(w, <-last.result, "the ctx of a waiter ends after %v, and after %v its Lock fails", patience, time.Since(began))
-			w.Fatalf("the waiter with a deadline has got the lock while another contender holds it: two holders")
+			w.NoError(<-last.result,
+				"the ctx of a waiter ends after %v, and after %v its Lock fails", "等待者的 ctx 在 %v 后才结束，过了 %v 它的 Lock 就失败了", patience, time.Since(began))
+			w.Failf(
+				"the waiter with a deadline has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，有截止时间的等待者也拿到了锁：出现两个持有者")
 		}
 		p.giveUp()
-		w.gaveUp(p.result, "a waiter before it")
+		w.gaveUp(p.result, language.Say("a waiter before it", "它前面的一个等待者"))
 	}
 	time.Sleep(time.Until(began.Add(patience)) + soon)
 	if len(last.result) == 0 {
-		w.Fatalf("the ctx of a waiter has ended after %v, and Lock has not returned: the waiter has woken three times meanwhile, and each time it waits for what is left of its ctx, not for as long as at first", patience)
+		w.Failf(
+			"the ctx of a waiter has ended after %v, and Lock has not returned: the waiter has woken three times meanwhile, and each time it waits for what is left of its ctx, not for as long as at first", "等待者的 ctx 在 %v 后已经结束，Lock 却没有返回：其间等待者醒来过三次，每次都只应当再等 ctx 剩下的时间，而不是从头等起", patience)
 	}
 	err := <-last.result
-	require.Error(w, err, "the ctx of a waiter has ended, another contender holds the lock, and Lock returns no error: two holders")
-	require.ErrorIs(w, err, context.DeadlineExceeded, "the deadline of a ctx has passed, and Lock returns an error that does not wrap ctx.Err() (fmt.Errorf with %%w)")
-	w.Unlock(holder, "the holder")
+	w.HasError(err,
+		"the ctx of a waiter has ended, another contender holds the lock, and Lock returns no error: two holders", "等待者的 ctx 已经结束，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者")
+	w.ErrorIs(err, context.DeadlineExceeded,
+		"the deadline of a ctx has passed, and Lock returns an error that does not wrap ctx.Err() (fmt.Errorf with %%w)", "ctx 的截止时间已过，Lock 返回的错误却没有包装 ctx.Err()（fmt.Errorf 加 %%w）")
+	w.Unlock(holder, language.Say("the holder", "持有者"))
 	w.Rest()
 	w.NothingLeft()
 }
 
 func locksAgain(w *contexts) {
 	holder, _ := w.holder()
-	waiter := w.waiting("the waiter")
+	waiter := w.waiting(language.Say("the waiter", "等待者"))
 	waiter.giveUp()
-	w.gaveUp(waiter.result, "the waiter")
-	w.Unlock(holder, "the holder")
-	w.MustLock(waiter, "the contender that gave up, with another ctx,")
-	w.Unlock(waiter, "it")
+	w.gaveUp(waiter.result, language.Say("the waiter", "等待者"))
+	w.Unlock(holder, language.Say("the holder", "持有者"))
+	w.MustLock(waiter, language.Say("the contender that gave up, with another ctx,", "放弃之后换了一个 ctx 的竞争者"))
+	w.Unlock(waiter, it)
 	w.Rest()
 }
 
 func endsAfterLock(w *contexts) {
 	holder := w.contextContender()
 	w.begin(holder)
-	w.Holds(holder.result, "the holder")
+	w.Holds(holder.result, language.Say("the holder", "持有者"))
 	holder.giveUp()
 	other, _ := w.Contender()
 	for range 3 {
 		if w.Server != nil {
 			time.Sleep(time.Second)
 		}
-		require.Len(w, w.Nodes(), 1, "the ctx that Lock was called with has ended, after Lock had returned, and the holder's node has gone, so that the next contender gets in: two holders; ctx bounds the waiting, not the holding")
-		ok, err := w.Try(other, "TryLock on a held lock")
-		require.NoError(w, err, "TryLock on a held lock fails")
-		require.False(w, ok, "the ctx that Lock was called with has ended, after Lock had returned, and another contender gets in: two holders")
+		w.Len(w.Nodes(), 1,
+			"the ctx that Lock was called with has ended, after Lock had returned, and the holder's node has gone, so that the next contender gets in: two holders; ctx bounds the waiting, not the holding", "Lock 返回之后，调用它时所用的 ctx 才结束，持有者的节点却没有了，下一个竞争者就能拿到锁：出现两个持有者；ctx 限定的是等待，不是持有")
+		ok, err := w.Try(other, language.Say("TryLock on a held lock", "锁在别人手里时调用 TryLock"))
+		w.NoError(err, "TryLock on a held lock fails", "锁在别人手里时，TryLock 失败了")
+		w.False(ok,
+			"the ctx that Lock was called with has ended, after Lock had returned, and another contender gets in: two holders", "Lock 返回之后，调用它时所用的 ctx 才结束，另一个竞争者却拿到了锁：出现两个持有者")
 	}
-	w.Unlock(holder, "the holder, whose ctx has ended,")
+	w.Unlock(holder, language.Say("the holder, whose ctx has ended,", "ctx 已经结束的持有者"))
 	w.NothingLeft()
 }
 
@@ -223,11 +233,13 @@ func endedBefore(w *contexts) {
 	p := w.contextContender()
 	p.giveUp()
 	w.begin(p)
-	err := w.Result(p.result, "Lock with a ctx that has ended")
-	require.ErrorIs(w, err, context.Canceled, "Lock was called with a ctx that had ended, and returns no error that wraps ctx.Err(): look at ctx before anything else")
+	err := w.Result(p.result, language.Say("Lock with a ctx that has ended", "用已经结束的 ctx 调用 Lock"))
+	w.ErrorIs(err, context.Canceled,
+		"Lock was called with a ctx that had ended, and returns no error that wraps ctx.Err(): look at ctx before anything else", "用已经结束的 ctx 调用 Lock，返回的错误没有包装 ctx.Err()：做任何事之前，请先看 ctx")
 	w.Rest()
-	w.NotLocked(p, "Unlock after a Lock that gave up")
-	w.NoNodes("Lock was called with a ctx that had ended, and has left a node")
+	w.NotLocked(p, language.Say("Unlock after a Lock that gave up", "Lock 放弃之后的 Unlock"))
+	w.NoNodes(language.Say(
+		"Lock was called with a ctx that had ended, and has left a node", "用已经结束的 ctx 调用 Lock，却留下了节点"))
 }
 
 // goroutinesOfGivingUp has waiters give up while they wait, and while a request of
@@ -238,13 +250,13 @@ func goroutinesOfGivingUp(w *contexts) {
 		waiter := w.contextContender()
 		held := w.Server.Hold(stage.Number(waiter.s, n))
 		w.begin(waiter)
-		w.Meets(held, waiter.s, "the request is held back, or the waiter waits")
+		w.Meets(held, waiter.s, language.Say("the request is held back, or the waiter waits", "请求被扣住，或者等待者在等待"))
 		waiter.giveUp()
 		w.Rest()
 		held.Release()
-		w.Unlock(holder, "the holder")
-		if w.Result(waiter.result, "the ctx of a waiter has ended, and its Lock") == nil {
-			w.Unlock(waiter, "the waiter")
+		w.Unlock(holder, language.Say("the holder", "持有者"))
+		if w.Result(waiter.result, language.Say("the ctx of a waiter has ended, and its Lock", "等待者的 ctx 已经结束，它的 Lock")) == nil {
+			w.Unlock(waiter, language.Say("the waiter", "等待者"))
 		}
 	}
 	w.NoGoroutines()
@@ -254,9 +266,11 @@ func endedBeforeSendsNothing(w *contexts) {
 	p := w.contextContender()
 	p.giveUp()
 	w.begin(p)
-	require.Error(w, w.Result(p.result, "Lock with a ctx that has ended"), "Lock was called with a ctx that had ended, and returns no error")
+	w.HasError(w.Result(p.result, language.Say("Lock with a ctx that has ended", "用已经结束的 ctx 调用 Lock")),
+		"Lock was called with a ctx that had ended, and returns no error", "用已经结束的 ctx 调用 Lock，却没有返回错误")
 	w.Rest()
-	require.Empty(w, stage.RequestsOf(p.s), "Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else")
+	w.Empty(stage.RequestsOf(p.s),
+		"Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else", "用已经结束的 ctx 调用 Lock，却发了请求：做任何事之前，请先看 ctx")
 }
 
 // silentServer holds back each request of a waiter in turn, and then its ctx
@@ -267,24 +281,28 @@ func silentServer(w *contexts) {
 		waiter := w.contextContender()
 		held := w.Server.Hold(stage.Number(waiter.s, n))
 		w.begin(waiter)
-		met := w.Meets(held, waiter.s, "the request is held back, or the waiter waits")
+		met := w.Meets(held, waiter.s, language.Say("the request is held back, or the waiter waits", "请求被扣住，或者等待者在等待"))
 		op := stage.LastRequest(waiter.s, n)
 		waiter.giveUp()
 		select {
 		case err := <-waiter.result:
-			require.ErrorIs(w, err, context.Canceled, "the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()")
-			require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
+			w.ErrorIs(err, context.Canceled,
+				"the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()", "等待者的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()")
+			w.ErrorContains(err, w.Path,
+				"the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说是哪个锁：请带上路径包装它（fmt.Errorf 加 %%w）")
 		case <-time.After(soon):
-			w.Fatalf("the ctx of a waiter has ended while the server did not answer its request %d, %v, and Lock does not return: the client's calls take no ctx; make them in a goroutine, and let Lock select on its result and on ctx.Done()", n, op)
+			w.Failf(
+				"the ctx of a waiter has ended while the server did not answer its request %d, %v, and Lock does not return: the client's calls take no ctx; make them in a goroutine, and let Lock select on its result and on ctx.Done()", "服务器还没有应答第 %d 个请求（%v），等待者的 ctx 就结束了，Lock 却不返回：客户端的调用不接受 ctx；请在另一个 goroutine 里调用，让 Lock 用 select 同时等待结果和 ctx.Done()", n, op)
 		}
 		held.Release()
 		w.Rest()
-		w.Unlock(holder, "the holder")
-		w.WaitUntil("the node of the waiter that gave up goes", func() bool { return len(w.Nodes()) == 0 }, func() string {
-			return "a waiter has given up while the server did not answer, and its node stays when the server answers again: it blocks every contender that comes later; delete it in the goroutine that Lock left behind"
+		w.Unlock(holder, language.Say("the holder", "持有者"))
+		w.WaitUntil(language.Say("the node of the waiter that gave up goes", "放弃等待的等待者的节点消失"), func() bool { return len(w.Nodes()) == 0 }, func() language.Text {
+			return language.Say(
+				"a waiter has given up while the server did not answer, and its node stays when the server answers again: it blocks every contender that comes later; delete it in the goroutine that Lock left behind", "服务器没有应答时等待者放弃了，服务器恢复应答之后，它的节点却还在，会挡住后来的每个竞争者；请在 Lock 留下的那个 goroutine 里删除节点")
 		})
 		if !met {
-			require.Greater(w, n, 1, "the waiter sends nothing before it waits")
+			w.True(n > 1, "the waiter sends nothing before it waits", "等待者在等待之前什么都没有发")
 			break
 		}
 	}
@@ -299,22 +317,25 @@ func answeredTooLate(w *contexts) {
 		p := w.contextContender()
 		held := w.Server.HoldReply(stage.Number(p.s, n))
 		w.begin(p)
-		w.Eventually("the reply is held back, or Lock returns", func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
+		w.Eventually(language.Say("the reply is held back, or Lock returns", "应答被扣住，或者 Lock 返回"), func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
 		met := len(held.Hit()) > 0
 		op := stage.LastRequest(p.s, n)
 		p.giveUp()
-		err := w.Result(p.result, fmt.Sprintf("the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", n, op))
+		err := w.Result(p.result, language.Say(
+			"the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", "服务器还没有应答第 %d 个请求（%v），竞争者的 ctx 就结束了，它的 Lock", n, op))
 		held.Release()
 		if err == nil {
-			w.Unlock(p, "a contender that has got the lock though its ctx has ended")
+			w.Unlock(p, language.Say("a contender that has got the lock though its ctx has ended", "ctx 已结束却拿到锁的竞争者"))
 		} else {
-			require.ErrorIs(w, err, context.Canceled, "the ctx of a contender has ended, and Lock returns an error that does not wrap ctx.Err()")
+			w.ErrorIs(err, context.Canceled,
+				"the ctx of a contender has ended, and Lock returns an error that does not wrap ctx.Err()", "竞争者的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()")
 		}
 		w.Rest()
-		w.NoNodes(fmt.Sprintf("request %d of a contender, %v, was answered after ctx had ended, Lock has returned an error, and the node stays: it blocks every contender that comes later; the goroutine that waits for the answer must delete the node, also if it has got the lock", n, op))
+		w.NoNodes(language.Say(
+			"request %d of a contender, %v, was answered after ctx had ended, Lock has returned an error, and the node stays: it blocks every contender that comes later; the goroutine that waits for the answer must delete the node, also if it has got the lock", "竞争者的第 %d 个请求（%v）在 ctx 结束之后才得到应答，Lock 已返回错误，节点却还在，会挡住后来的每个竞争者；等待应答的那个 goroutine 必须删除节点，哪怕这时已经拿到锁", n, op))
 		w.NothingLeft()
 		if !met {
-			require.Greater(w, n, 1, "Lock sends no request")
+			w.True(n > 1, "Lock sends no request", "Lock 没有发送任何请求")
 			return
 		}
 	}
@@ -325,22 +346,26 @@ func answeredTooLate(w *contexts) {
 func givesUpAtOnce(w *contexts) {
 	for range 20 {
 		holder, hs := w.holder()
-		waiter := w.waiting("the waiter")
+		waiter := w.waiting(language.Say("the waiter", "等待者"))
 		// The reply to the holder's delete is kept back, the events are not.
 		held := w.Server.HoldReply(stage.Sent(hs, jute.OpDelete))
 		released := w.Aside("Unlock", holder.Unlock)
-		w.Hit(held, "the holder deletes its node")
+		w.Hit(held, language.Say("the holder deletes its node", "持有者删除自己的节点"))
 		waiter.giveUp()
 		held.Release()
-		err := w.Result(waiter.result, "the ctx of a waiter ends in the instant in which it gets the lock, and its Lock")
-		require.NoError(w, w.Result(released, "Unlock of the holder"), "Unlock of the holder fails")
+		err := w.Result(waiter.result, language.Say(
+			"the ctx of a waiter ends in the instant in which it gets the lock, and its Lock", "等待者恰在拿到锁的瞬间 ctx 结束，它的 Lock"))
+		w.NoError(w.Result(released, language.Say("Unlock of the holder", "持有者的 Unlock")),
+			"Unlock of the holder fails", "持有者的 Unlock 失败")
 		if err == nil {
-			w.Unlock(waiter, "a contender that got the lock just before its ctx ended")
+			w.Unlock(waiter, language.Say("a contender that got the lock just before its ctx ended", "刚拿到锁 ctx 就结束的竞争者"))
 		} else {
-			require.ErrorIs(w, err, context.Canceled, "the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()")
+			w.ErrorIs(err, context.Canceled,
+				"the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()", "等待者的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()")
 		}
-		w.WaitUntil("the queue is empty", func() bool { return len(w.Nodes()) == 0 }, func() string {
-			return "the ctx of a waiter has ended in the instant in which it got the lock, Lock has returned an error, and its node stays: every other contender waits; if Lock returns ctx.Err(), the node must go"
+		w.WaitUntil(language.Say("the queue is empty", "队列空了"), func() bool { return len(w.Nodes()) == 0 }, func() language.Text {
+			return language.Say(
+				"the ctx of a waiter has ended in the instant in which it got the lock, Lock has returned an error, and its node stays: every other contender waits; if Lock returns ctx.Err(), the node must go", "等待者恰在拿到锁的瞬间 ctx 结束，Lock 返回了错误，节点却还在，其他竞争者都只能等着；Lock 如果返回 ctx.Err()，就必须删除节点")
 		})
 	}
 	w.NothingLeft()

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
 )
 
@@ -33,10 +34,10 @@ func WatchesLeft(w *World) {
 	w.NoWatches()
 	holder, _ := w.holder()
 	other, s := w.Contender()
-	if _, err := w.Try(other, "TryLock on a held lock"); !errors.Is(err, errors.ErrUnsupported) {
-		require.Zero(w, s.Tap.Armed(), "TryLock has returned and has left a watch behind")
+	if _, err := w.Try(other, language.Say("TryLock on a held lock", "锁在别人手里时调用 TryLock")); !errors.Is(err, errors.ErrUnsupported) {
+		w.True(s.Tap.Armed() == 0, "TryLock has returned and has left a watch behind", "TryLock 返回之后留下了监听")
 	}
-	w.Unlock(holder, "the holder")
+	w.Unlock(holder, language.Say("the holder", "持有者"))
 	w.NoWatches()
 }
 
@@ -51,7 +52,8 @@ func GoroutinesLeft(w *World) {
 // those after it.
 func WakeUps(w *World) {
 	if w.Subject.WakeUps == nil {
-		w.Skip("Subject.WakeUps is nil: there is no prediction of the watch events to compare with")
+		w.Skip(language.Say(
+			"Subject.WakeUps is nil: there is no prediction of the watch events to compare with", "Subject.WakeUps 为 nil：没有可供比较的监听事件数"))
 	}
 	for n := 1; n <= 12; n += 11 {
 		locks, results, sessions := w.queue(n + 1)
@@ -59,23 +61,27 @@ func WakeUps(w *World) {
 		done := map[int]bool{0: true}
 		for waiting := n; waiting > 0; waiting-- {
 			before := Events(sessions, done)
-			w.Unlock(locks[holder], fmt.Sprintf("contender %d", holder))
-			w.WaitUntil("a contender has the lock", func() bool {
+			w.Unlock(locks[holder], language.Say("contender %d", "竞争者 %d", holder))
+			w.WaitUntil(language.Say("a contender has the lock", "有一个竞争者拿到锁"), func() bool {
 				holder = FirstIn(results)
 				return holder >= 0
-			}, func() string { return fmt.Sprintf("a release with %d waiting wakes no contender%s", waiting, w.Why()) })
-			require.NoError(w, <-results[holder], "Lock of contender %d fails", holder)
-			w.Eventually("all others wait again", func() bool { return othersWait(sessions, done, holder) })
+			}, func() language.Text {
+				return language.Say("a release with %d waiting wakes no contender%s", "有 %d 个等待者时释放锁，没有唤醒任何竞争者%s", waiting, w.Why())
+			})
+			w.NoError(<-results[holder], "Lock of contender %d fails", "竞争者 %d 的 Lock 失败", holder)
+			w.Eventually(language.Say("all others wait again", "其余竞争者又都在等待"), func() bool { return othersWait(sessions, done, holder) })
 			sent, predicted := int(Events(sessions, done)-before), w.Subject.WakeUps(waiting)
 			switch {
 			case sent > predicted && sent >= waiting && predicted < waiting:
-				w.Fatalf("you wake everybody: a release with %d waiting sent %d watch events, and %d was predicted (the herd effect); watch only the node before yours", waiting, sent, predicted)
+				w.Failf(
+					"you wake everybody: a release with %d waiting sent %d watch events, and %d was predicted (the herd effect); watch only the node before yours", "你唤醒了所有等待者：有 %d 个等待者时释放一次，发出了 %d 个监听事件，而预测是 %d 个（惊群效应）；请只监听前驱节点", waiting, sent, predicted)
 			case sent != predicted:
-				w.Fatalf("a release with %d waiting sent %d watch events, and %d was predicted (Subject.WakeUps)", waiting, sent, predicted)
+				w.Failf(
+					"a release with %d waiting sent %d watch events, and %d was predicted (Subject.WakeUps)", "有 %d 个等待者时释放一次，发出了 %d 个监听事件，而预测是 %d 个（Subject.WakeUps）", waiting, sent, predicted)
 			}
 			done[holder] = true
 		}
-		w.Unlock(locks[holder], "the last")
+		w.Unlock(locks[holder], language.Say("the last", "最后一个"))
 		w.NothingLeft()
 		if w.Subject.Queue {
 			require.NoError(w, w.Session().Delete(w.Path, -1))
@@ -106,27 +112,29 @@ func Events(sessions []*Session, done map[int]bool) (n int64) {
 
 func requestCount(w *World) {
 	if w.Subject.Requests == nil {
-		w.Skip("Subject.Requests is nil: there is no prediction of the requests to compare with")
+		w.Skip(language.Say(
+			"Subject.Requests is nil: there is no prediction of the requests to compare with", "Subject.Requests 为 nil：没有可供比较的请求数"))
 	}
 	for _, n := range []int{1, 2, 3, 10} {
 		locks, results, sessions := w.queue(n)
 		holder := 0
 		done := make(map[int]bool)
 		for waiting := n - 1; waiting >= 0; waiting-- {
-			w.Eventually("all others wait", func() bool { return othersWait(sessions, done, holder) })
-			w.Unlock(locks[holder], "the holder")
+			w.Eventually(language.Say("all others wait", "其余竞争者都在等待"), func() bool { return othersWait(sessions, done, holder) })
+			w.Unlock(locks[holder], language.Say("the holder", "持有者"))
 			done[holder] = true
 			if waiting > 0 {
-				w.Eventually("a contender has the lock", func() bool {
+				w.Eventually(language.Say("a contender has the lock", "有一个竞争者拿到锁"), func() bool {
 					holder = FirstIn(results)
 					return holder >= 0
 				})
-				require.NoError(w, <-results[holder], "Lock of contender %d fails", holder)
+				w.NoError(<-results[holder], "Lock of contender %d fails", "竞争者 %d 的 Lock 失败", holder)
 			}
 		}
 		requests := stage.RequestsOf(sessions...)
 		if predicted := w.Subject.Requests(n); len(requests) != predicted {
-			w.Fatalf("%d contenders that arrive one by one send %d requests in all, and %d were predicted (Subject.Requests): %s", n, len(requests), predicted, ByKind(requests))
+			w.Failf(
+				"%d contenders that arrive one by one send %d requests in all, and %d were predicted (Subject.Requests): %s", "%d 个竞争者依次到来，一共发了 %d 个请求，而预测是 %d 个（Subject.Requests）：%s", n, len(requests), predicted, ByKind(requests))
 		}
 		if w.Subject.Queue {
 			require.NoError(w, w.Session().Delete(w.Path, -1))

@@ -2,7 +2,6 @@ package locktest
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/internal/zkserver"
 )
@@ -19,22 +19,24 @@ func ExpiredWaiter(w *World) {
 	waiter, s, result := w.waiter()
 	w.Expire(s)
 	// The requests of the client fail while it changes over.
-	w.Renewed(s, "the waiter's client has a new session")
+	w.Renewed(s, language.Say("the waiter's client has a new session", "等待者的客户端有了新会话"))
 	if w.goesOn(result, s) {
-		w.Unlock(holder, "the holder")
-		w.Holds(result, "a waiter whose session has expired, and that has queued again,")
-		w.Unlock(waiter, "it")
+		w.Unlock(holder, language.Say("the holder", "持有者"))
+		w.Holds(result, language.Say("a waiter whose session has expired, and that has queued again,", "会话过期后又重新排队的等待者"))
+		w.Unlock(waiter, it)
 		w.NothingLeft()
 		return
 	}
-	require.False(w, w.Subject.Requeues, "a waiter's session has expired, and it does not queue again")
-	err := w.Result(result, "Lock of a waiter whose session has expired")
-	require.Error(w, err, "a waiter's session has expired and its node has gone, and Lock returns no error while another contender holds the lock: two holders; the event that wakes it has Err set")
-	w.NotLocked(waiter, "Unlock after a Lock that failed")
-	require.Len(w, w.Nodes(), 1, "besides the holder's node there is one of a session that has expired, or the holder's has gone")
-	w.Unlock(holder, "the holder")
-	w.MustLock(waiter, "the waiter, in its new session")
-	w.Unlock(waiter, "it")
+	w.False(w.Subject.Requeues, "a waiter's session has expired, and it does not queue again", "等待者的会话已经过期，它却没有重新排队")
+	err := w.Result(result, language.Say("Lock of a waiter whose session has expired", "会话过期的等待者的 Lock"))
+	w.HasError(err,
+		"a waiter's session has expired and its node has gone, and Lock returns no error while another contender holds the lock: two holders; the event that wakes it has Err set", "等待者的会话已经过期，节点已经没有了，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者；唤醒它的事件里，Err 不为 nil")
+	w.NotLocked(waiter, language.Say("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
+	w.Len(w.Nodes(), 1,
+		"besides the holder's node there is one of a session that has expired, or the holder's has gone", "除了持有者的节点，还有一个会话已过期的节点；或者持有者的节点没有了")
+	w.Unlock(holder, language.Say("the holder", "持有者"))
+	w.MustLock(waiter, language.Say("the waiter, in its new session", "处于新会话的等待者"))
+	w.Unlock(waiter, it)
 	w.NothingLeft()
 }
 
@@ -47,9 +49,11 @@ func (w *World) goesOn(result <-chan error, s *Session) bool {
 		pause = time.Second
 	}
 	time.Sleep(pause)
-	w.WaitUntil("Lock returns, or waits again", func() bool {
+	w.WaitUntil(language.Say("Lock returns, or waits again", "Lock 返回，或者重新等待"), func() bool {
 		return len(result) > 0 || s.Sleeps()
-	}, func() string { return "Lock neither returns nor waits on a watch" + w.Why() })
+	}, func() language.Text {
+		return language.Say("Lock neither returns nor waits on a watch%s", "Lock 既不返回，也不在监听上等待%s", w.Why())
+	})
 	return len(result) == 0
 }
 
@@ -63,7 +67,7 @@ func ClosedWaiter(w *World) {
 		time.Sleep(stage.Patience) // in which Lock may return
 	}
 	w.notIn(result)
-	w.Unlock(holder, "the holder")
+	w.Unlock(holder, language.Say("the holder", "持有者"))
 	if w.Server != nil {
 		time.Sleep(stage.Patience)
 	}
@@ -75,7 +79,8 @@ func ClosedWaiter(w *World) {
 func (w *World) notIn(result <-chan error) {
 	w.Helper()
 	if len(result) > 0 {
-		require.Error(w, <-result, "the client of a waiter has been closed, its session has ended, and Lock returns no error: the next contender gets in, too: two holders")
+		w.HasError(<-result,
+			"the client of a waiter has been closed, its session has ended, and Lock returns no error: the next contender gets in, too: two holders", "等待者的客户端已经关闭，会话已经结束，Lock 却没有返回错误：下一个竞争者也会拿到锁，出现两个持有者")
 	}
 }
 
@@ -83,10 +88,10 @@ func ExpiredHolder(w *World) {
 	holder, s := w.holder()
 	waiter, _, result := w.waiter()
 	w.Expire(s)
-	w.Holds(result, "the waiter, after the holder's session has expired,")
-	w.Unlock(waiter, "the new holder")
+	w.Holds(result, language.Say("the waiter, after the holder's session has expired,", "持有者会话过期之后的等待者"))
+	w.Unlock(waiter, language.Say("the new holder", "新的持有者"))
 	w.NothingLeft()
-	w.UnlockErr(holder, "Unlock after the session has expired") // the lock's work in the background for this holder ends with it; the next case judges the error
+	w.UnlockErr(holder, language.Say("Unlock after the session has expired", "会话过期之后的 Unlock")) // the lock's work in the background for this holder ends with it; the next case judges the error
 }
 
 // UnlockAfterExpiry has a holder whose session expires, and which then calls Unlock.
@@ -96,20 +101,22 @@ func UnlockAfterExpiry(w *World) {
 	holder, s := w.holder()
 	w.Expire(s)
 	next, _ := w.Contender()
-	w.MustLock(next, "the next holder")
-	w.Renewed(s, "the old holder's client has a new session")
+	w.MustLock(next, language.Say("the next holder", "下一个持有者"))
+	w.Renewed(s, language.Say("the old holder's client has a new session", "原持有者的客户端有了新会话"))
 	before := w.Nodes()
-	err := w.UnlockErr(holder, "Unlock after the session has expired")
-	require.Equal(w, before, w.Nodes(), "the holder's session has expired, and its Unlock has deleted another contender's node, the new holder's: two holders")
-	w.IsNotLocked(err, "Unlock after the session has expired")
+	err := w.UnlockErr(holder, language.Say("Unlock after the session has expired", "会话过期之后的 Unlock"))
+	w.Equal(before, w.Nodes(),
+		"the holder's session has expired, and its Unlock has deleted another contender's node, the new holder's: two holders", "持有者的会话已经过期，它的 Unlock 却删除了新持有者的节点，那是别人的节点：出现两个持有者")
+	w.IsNotLocked(err, language.Say("Unlock after the session has expired", "会话过期之后的 Unlock"))
 	third, _ := w.Contender()
-	if ok, err := w.Try(third, "TryLock on a held lock"); !errors.Is(err, errors.ErrUnsupported) {
-		require.NoError(w, err, "TryLock on a held lock fails")
-		require.False(w, ok, "an expired holder's Unlock has freed the new holder's lock: two holders")
+	if ok, err := w.Try(third, language.Say("TryLock on a held lock", "锁在别人手里时调用 TryLock")); !errors.Is(err, errors.ErrUnsupported) {
+		w.NoError(err, "TryLock on a held lock fails", "锁在别人手里时，TryLock 失败了")
+		w.False(ok,
+			"an expired holder's Unlock has freed the new holder's lock: two holders", "会话已过期的持有者调用 Unlock，释放了新持有者的锁：出现两个持有者")
 	}
-	w.Unlock(next, "the new holder")
-	w.MustLock(holder, "the old holder, once more")
-	w.Unlock(holder, "it")
+	w.Unlock(next, language.Say("the new holder", "新的持有者"))
+	w.MustLock(holder, language.Say("the old holder, once more", "再次加锁的原持有者"))
+	w.Unlock(holder, it)
 	w.NothingLeft()
 }
 
@@ -125,17 +132,18 @@ func (w *World) unlockOfOneThatCameWith() {
 		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
 	}
 	holder := w.Subject.New(s.Conn, w.Path)
-	w.MustLock(holder, "the holder")
+	w.MustLock(holder, language.Say("the holder", "持有者"))
 	if w.Server != nil {
 		time.Sleep(100 * time.Microsecond)
 	}
 	waiter := w.Subject.New(next.Conn, w.Path)
 	result := w.Lock(waiter)
-	w.Waits(result, next, "the waiter")
+	w.Waits(result, next, language.Say("the waiter", "等待者"))
 	w.Expire(s)
-	w.Holds(result, "the waiter, after the holder's session has expired,")
-	w.expiredUnlock(holder, s, "another contender, which came in the same millisecond, has the lock")
-	w.Unlock(waiter, "the new holder")
+	w.Holds(result, language.Say("the waiter, after the holder's session has expired,", "持有者会话过期之后的等待者"))
+	w.expiredUnlock(holder, s, language.Say(
+		"another contender, which came in the same millisecond, has the lock", "另一个竞争者在同一毫秒到来，拿到了锁"))
+	w.Unlock(waiter, language.Say("the new holder", "新的持有者"))
 }
 
 // unlockInTheNextSession has the next holder in the client's next session: a node of
@@ -143,27 +151,29 @@ func (w *World) unlockOfOneThatCameWith() {
 func (w *World) unlockInTheNextSession() {
 	holder, s := w.holder()
 	w.Expire(s)
-	w.Renewed(s, "the old holder's client has a new session")
+	w.Renewed(s, language.Say("the old holder's client has a new session", "原持有者的客户端有了新会话"))
 	next, _ := w.Contender(s)
-	w.MustLock(next, "the next holder, of the same client")
-	w.expiredUnlock(holder, s, "another contender of the same client has the lock in its next session")
-	w.Unlock(next, "the next holder")
+	w.MustLock(next, language.Say("the next holder, of the same client", "同一客户端的下一个持有者"))
+	w.expiredUnlock(holder, s, language.Say(
+		"another contender of the same client has the lock in its next session", "同一客户端的另一个竞争者在下一个会话里拿到了锁"))
+	w.Unlock(next, language.Say("the next holder", "下一个持有者"))
 }
 
 // expiredUnlock fails if Unlock of a holder whose session has expired deletes a node.
-func (w *World) expiredUnlock(holder Lock, s *Session, who string) {
+func (w *World) expiredUnlock(holder Lock, s *Session, who language.Text) {
 	w.Helper()
-	w.Renewed(s, "the old holder's client has a new session")
+	w.Renewed(s, language.Say("the old holder's client has a new session", "原持有者的客户端有了新会话"))
 	before := w.Nodes()
-	err := w.UnlockErr(holder, "Unlock after the session has expired")
-	require.Equal(w, before, w.Nodes(), "the holder's session has expired, %s, and Unlock of the old holder has deleted another contender's node: two holders", who)
-	w.IsNotLocked(err, "Unlock after the session has expired")
+	err := w.UnlockErr(holder, language.Say("Unlock after the session has expired", "会话过期之后的 Unlock"))
+	w.Equal(before, w.Nodes(),
+		"the holder's session has expired, %s, and Unlock of the old holder has deleted another contender's node: two holders", "持有者的会话已经过期，%s，原持有者的 Unlock 却删除了别人的节点：出现两个持有者", who)
+	w.IsNotLocked(err, language.Say("Unlock after the session has expired", "会话过期之后的 Unlock"))
 }
 
 // A spoiler is a fault for the n-th request of a contender, and what else goes
 // wrong then.
 type spoiler struct {
-	what    string
+	what    language.Text
 	fault   func(when func(zkserver.Request) bool) *zkserver.Fault
 	loses   bool // the connection breaks, and nothing else goes wrong
 	cleanUp bool // the first try to clean up is lost, too
@@ -179,8 +189,8 @@ func (w *World) spoil(sp spoiler, s *Session, n int) (fault *zkserver.Fault, rel
 }
 
 // how says what went wrong with the n-th request of a contender.
-func (sp spoiler) how(s *Session, n int) string {
-	return fmt.Sprintf("its request %d, %v, %s", n, stage.LastRequest(s, n), sp.what)
+func (sp spoiler) how(s *Session, n int) language.Text {
+	return language.Say("its request %d, %v, %s", "它的第 %d 个请求（%v）%s", n, stage.LastRequest(s, n), sp.what)
 }
 
 // mustOutlive reports whether a lock must go on after its n-th request was spoiled.
@@ -197,12 +207,12 @@ func (w *World) spoilers() []spoiler {
 		return w.Server.Fail(jute.ErrRuntimeInconsistency, when)
 	}
 	spoilers := []spoiler{
-		{what: "is answered with an error", fault: fail},
-		{what: "is lost with its connection", fault: w.Server.LoseRequest, loses: true},
-		{what: "is carried out, and its reply is lost with the connection", fault: w.Server.LoseReply, loses: true},
+		{what: language.Say("is answered with an error", "得到的是错误"), fault: fail},
+		{what: language.Say("is lost with its connection", "随连接一起丢失"), fault: w.Server.LoseRequest, loses: true},
+		{what: language.Say("is carried out, and its reply is lost with the connection", "已经执行，应答却随连接一起丢失"), fault: w.Server.LoseReply, loses: true},
 	}
 	if w.Subject.Queue { // a lock without a queue has nothing to clean up
-		spoilers = append(spoilers, spoiler{what: "fails, and the first try to clean up is lost with its connection", fault: fail, cleanUp: true})
+		spoilers = append(spoilers, spoiler{what: language.Say("fails, and the first try to clean up is lost with its connection", "失败，第一次清理的请求又随连接一起丢失"), fault: fail, cleanUp: true})
 	}
 	return spoilers
 }
@@ -215,21 +225,24 @@ func ErrorOnTheWay(w *World) {
 			waiter, s := w.Contender()
 			fault, release := w.spoil(sp, s, n)
 			result := w.Lock(waiter)
-			early := w.Meets(fault, s, "the request is spoiled, or the waiter waits")
+			early := w.Meets(fault, s, language.Say("the request is spoiled, or the waiter waits", "请求受到干扰，或者等待者在等待"))
 			// It may return an error, or try again and wait on.
 			free := !early || w.goesOn(result, s)
 			if free {
-				w.Unlock(holder, "the holder")
+				w.Unlock(holder, language.Say("the holder", "持有者"))
 			}
-			err := w.Result(result, fmt.Sprintf("Lock of a waiter, when its request %d %s, and it has tried again and waits, and the holder has let go,", n, sp.what))
+			err := w.Result(result, language.Say(
+				"Lock of a waiter, when its request %d %s, and it has tried again and waits, and the holder has let go,", "等待者的 Lock（第 %d 个请求%s，它已重试并在等待，持有者已释放锁）", n, sp.what))
 			how := sp.how(s, n)
 			release()
 			if err == nil {
-				require.True(w, free, "%s, and Lock of a waiter returns no error while another contender holds the lock: two holders", how)
+				w.True(free,
+					"%s, and Lock of a waiter returns no error while another contender holds the lock: two holders", "%s，别的竞争者还持有锁，等待者的 Lock 却没有返回错误：出现两个持有者", how)
 				met := len(fault.Hit()) > 0
 				fault.Release()
-				require.NotEmpty(w, w.Nodes(), "%s, and Lock has returned without a node, so that the next contender gets in: two holders", how)
-				w.Unlock(waiter, "the waiter")
+				w.NotEmpty(w.Nodes(),
+					"%s, and Lock has returned without a node, so that the next contender gets in: two holders", "%s，Lock 返回时却没有节点，下一个竞争者也会拿到锁：出现两个持有者", how)
+				w.Unlock(waiter, language.Say("the waiter", "等待者"))
 				w.nothingStays(how)
 				if met {
 					continue // it has tried again itself
@@ -238,17 +251,18 @@ func ErrorOnTheWay(w *World) {
 				if w.Subject.Queue {
 					least = 2
 				}
-				require.Greater(w, n, least, "a waiter sends only %d requests: it cannot have looked for the holder", n-1)
+				w.True(n > least,
+					"a waiter sends only %d requests: it cannot have looked for the holder", "等待者只发了 %d 个请求：它不可能查看过谁是持有者", n-1)
 				break
 			}
-			require.False(w, early && w.mustOutlive(sp, s, n), "%s, and Lock returns an error: %v", how, err)
+			w.False(early && w.mustOutlive(sp, s, n), "%s, and Lock returns an error: %v", "%s，Lock 返回了错误：%v", how, err)
 			w.leavesNothing(waiter, s, n, how, err)
 			if !free {
-				w.Unlock(holder, "the holder")
+				w.Unlock(holder, language.Say("the holder", "持有者"))
 			}
-			w.MustLock(waiter, "the waiter, once more,")
-			w.Unlock(waiter, "it")
-			w.NoNodes("every contender has let go, and a node is left")
+			w.MustLock(waiter, language.Say("the waiter, once more,", "再次加锁的等待者"))
+			w.Unlock(waiter, it)
+			w.NoNodes(language.Say("every contender has let go, and a node is left", "所有竞争者都已释放锁，却还有节点留着"))
 		}
 	}
 }
@@ -257,38 +271,40 @@ func ErrorOnTheWay(w *World) {
 func errorInTryLock(w *World) {
 	w.Parents(w.Session().Conn, zk.WorldACL(zk.PermAll))
 	w.Parent()
-	w.spoilTryLock("it", func() (Lock, *Session) { return w.Contender() }, func(l Lock, s *Session, sp spoiler, n int, met bool, err error) {
+	w.spoilTryLock(it, func() (Lock, *Session) { return w.Contender() }, func(l Lock, s *Session, sp spoiler, n int, met bool, err error) {
 		how := sp.how(s, n)
-		require.False(w, met && w.mustOutlive(sp, s, n), "%s, and TryLock returns an error: %v", how, err)
+		w.False(met && w.mustOutlive(sp, s, n), "%s, and TryLock returns an error: %v", "%s，TryLock 返回了错误：%v", how, err)
 		w.leavesNothing(l, s, n, how, err)
-		w.MustLock(l, "it, once more,")
-		w.Unlock(l, "it")
+		w.MustLock(l, language.Say("it, once more,", "再试一次的它"))
+		w.Unlock(l, it)
 	})
 }
 
 // spoilTryLock spoils each request of TryLock on a free lock in turn, and calls fails
 // with what TryLock does not outlive.
-func (w *World) spoilTryLock(name string, open func() (Lock, *Session), fails func(l Lock, s *Session, sp spoiler, n int, met bool, err error)) {
+func (w *World) spoilTryLock(name language.Text, open func() (Lock, *Session), fails func(l Lock, s *Session, sp spoiler, n int, met bool, err error)) {
 	for _, sp := range w.spoilers() {
 		for n := 1; w.GoesOn(n); n++ {
 			l, s := open()
 			fault, release := w.spoil(sp, s, n)
-			ok, err := w.Try(l, fmt.Sprintf("TryLock, when its request %d %s,", n, sp.what))
+			ok, err := w.Try(l, language.Say("TryLock, when its request %d %s,", "TryLock（第 %d 个请求%s）", n, sp.what))
 			release()
 			met := len(fault.Hit()) > 0
 			if err != nil {
-				require.False(w, ok, "TryLock returns true and an error")
+				w.False(ok, "TryLock returns true and an error", "TryLock 返回 true，同时又返回错误")
 				fails(l, s, sp, n, met, err)
 				continue
 			}
 			fault.Release()
 			how := sp.how(s, n)
-			require.True(w, ok, "TryLock on a free lock returns false and no error, when %s", how)
-			require.NotEmpty(w, w.Nodes(), "%s, and TryLock returns true without a node, so that the next contender gets in: two holders", how)
+			w.True(ok,
+				"TryLock on a free lock returns false and no error, when %s", "锁空闲，%s，TryLock 返回 false，却没有错误", how)
+			w.NotEmpty(w.Nodes(),
+				"%s, and TryLock returns true without a node, so that the next contender gets in: two holders", "%s，TryLock 没有节点却返回 true，下一个竞争者也会拿到锁：出现两个持有者", how)
 			w.Unlock(l, name)
 			w.nothingStays(how)
 			if !met { // else it has tried again itself
-				require.Greater(w, n, 1, "TryLock takes a lock without a request")
+				w.True(n > 1, "TryLock takes a lock without a request", "TryLock 一个请求都没发就拿到了锁")
 				break
 			}
 		}
@@ -297,31 +313,38 @@ func (w *World) spoilTryLock(name string, open func() (Lock, *Session), fails fu
 
 // nothingStays fails if a lock that has tried again leaves a node in the end: it may
 // remove in the background what an earlier try has left.
-func (w *World) nothingStays(how string) {
+func (w *World) nothingStays(how language.Text) {
 	w.Helper()
-	w.WaitUntil("nothing is left", func() bool { return len(w.Nodes()) == 0 }, func() string {
-		return how + ", the lock has tried again and has been let go, and it leaves a node behind: it blocks every contender that comes later"
+	w.WaitUntil(language.Say("nothing is left", "什么都没有留下"), func() bool { return len(w.Nodes()) == 0 }, func() language.Text {
+		return language.Say(
+			"%s, the lock has tried again and has been let go, and it leaves a node behind: it blocks every contender that comes later", "%s，之后锁自己重试成功，也已经释放，却留下了节点：它会挡住后来的每个竞争者", how)
 	})
 }
 
 // leavesNothing fails if a contender whose Lock has failed with request n has left a node. A
 // create whose reply was lost is an exception: its node stays until the session
 // ends, and the steps say so.
-func (w *World) leavesNothing(l Lock, s *Session, n int, how string, err error) {
+func (w *World) leavesNothing(l Lock, s *Session, n int, how language.Text, err error) {
 	w.Helper()
-	w.mayHold(err, "Lock returns ErrNotLocked, which is Unlock's error")
-	w.NotLocked(l, "Unlock after a Lock that failed ("+how+")")
+	w.mayHold(err, language.Say(
+		"Lock returns ErrNotLocked, which is Unlock's error", "Lock 返回了 ErrNotLocked，那是 Unlock 的错误"))
+	w.NotLocked(l, language.Say("Unlock after a Lock that failed (%s)", "Lock 失败之后的 Unlock（%s）", how))
 	if !stage.CreatesNode(stage.LastRequest(s, n)) {
-		w.WaitUntil("the node goes", func() bool { return s.Tap.Pending() == 0 && len(w.NodesOf(s)) == 0 }, func() string {
-			return how + ", Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error"
+		w.WaitUntil(language.Say("the node goes", "节点消失"), func() bool { return s.Tap.Pending() == 0 && len(w.NodesOf(s)) == 0 }, func() language.Text {
+			return language.Say(
+				"%s, Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error", "%s，Lock 失败，却留下了自己的节点：它会挡住后来的每个竞争者；返回错误之前，请先删除节点", how)
 		})
-		require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
+		w.ErrorContains(err, w.Path,
+			"the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说是哪个锁：请带上路径包装它（fmt.Errorf 加 %%w）")
 		return
 	}
-	require.ErrorContains(w, err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %w)")
-	w.WaitUntil("not more than one node is left", func() bool { return len(w.NodesOf(s)) <= 1 }, func() string { return how + ", and there are two nodes" })
+	w.ErrorContains(err, w.Path,
+		"the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说是哪个锁：请带上路径包装它（fmt.Errorf 加 %%w）")
+	w.WaitUntil(language.Say("not more than one node is left", "最多留下一个节点"), func() bool { return len(w.NodesOf(s)) <= 1 }, func() language.Text {
+		return language.Say("%s, and there are two nodes", "%s，结果有两个节点", how)
+	})
 	w.Server.Expire(s.SessionID())
-	w.Renewed(s, "the client has a new session")
+	w.Renewed(s, language.Say("the client has a new session", "客户端有了新会话"))
 }
 
 // UnlockAgain spoils each request of Unlock in turn. Unlock may try again itself, or
@@ -332,28 +355,31 @@ func UnlockAgain(w *World) {
 			l, s := w.holder()
 			before := w.Nodes()
 			fault, _ := w.spoil(sp, s, n)
-			err := w.UnlockErr(l, "Unlock")
+			err := w.UnlockErr(l, language.Same("Unlock"))
 			met := len(fault.Hit()) > 0
 			fault.Release()
-			how := fmt.Sprintf("request %d of Unlock %s", n, sp.what)
+			how := language.Say("request %d of Unlock %s", "Unlock 的第 %d 个请求%s", n, sp.what)
 			if err != nil {
-				require.True(w, met, "Unlock fails, and nothing was wrong: %v", err)
+				w.True(met, "Unlock fails, and nothing was wrong: %v", "什么都没有出错，Unlock 却失败了：%v", err)
 				if slices.Equal(before, w.Nodes()) {
-					w.mayHold(err, how+", the node is still there, and Unlock returns ErrNotLocked: the holder still holds the lock")
+					w.mayHold(err, language.Say(
+						"%s, the node is still there, and Unlock returns ErrNotLocked: the holder still holds the lock", "%s，节点还在，Unlock 却返回 ErrNotLocked：持有者其实还持有锁", how))
 				}
-				w.Eventually("the client is connected", func() bool { return s.State() == zk.StateHasSession })
+				w.Eventually(language.Say("the client is connected", "客户端已连接"), func() bool { return s.State() == zk.StateHasSession })
 				there := len(w.Nodes()) > 0
-				err = w.UnlockErr(l, "Unlock, called again,")
+				err = w.UnlockErr(l, language.Say("Unlock, called again,", "再次调用的 Unlock"))
 				if there || err != nil && w.Subject.ErrNotLocked != nil && !errors.Is(err, w.Subject.ErrNotLocked) {
-					require.NoError(w, err, "%s, and Unlock, called again, cannot delete the node: forget the node only once it has gone", how)
+					w.NoError(err,
+						"%s, and Unlock, called again, cannot delete the node: forget the node only once it has gone", "%s，再次调用 Unlock 却删不掉节点：节点确实删掉之后才能忘掉它", how)
 				}
 			}
-			w.WaitUntil("the node goes", func() bool { return len(w.Nodes()) == 0 }, func() string {
-				return how + ", Unlock has returned no error, and the node stays: the caller goes on as if the lock were free"
+			w.WaitUntil(language.Say("the node goes", "节点消失"), func() bool { return len(w.Nodes()) == 0 }, func() language.Text {
+				return language.Say(
+					"%s, Unlock has returned no error, and the node stays: the caller goes on as if the lock were free", "%s，Unlock 没有返回错误，节点却还在：调用方会以为锁已经释放", how)
 			})
-			w.NotLocked(l, "Unlock of a lock that has been let go")
+			w.NotLocked(l, language.Say("Unlock of a lock that has been let go", "锁释放之后的 Unlock"))
 			if !met {
-				require.Greater(w, n, 1, "Unlock sends no request")
+				w.True(n > 1, "Unlock sends no request", "Unlock 没有发送任何请求")
 				break
 			}
 		}

@@ -86,7 +86,7 @@ func TestHostileLocks(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
 			verdicts := locktest.Verdicts(t, locktest.Subject{New: h.lock, ErrNotLocked: broken.ErrNotLocked, Queue: true},
-				func(v locktest.Verdict) bool { return !everyCase() && v.Words != "" })
+				func(v locktest.Verdict) bool { return !everyCase() && v.Failed() })
 			if verdicts == nil {
 				return // this is the process in which the lock was tried
 			}
@@ -95,12 +95,12 @@ func TestHostileLocks(t *testing.T) {
 			}
 			first := ""
 			for _, v := range verdicts {
-				if v.Words != "" && first == "" {
-					first = v.Words
+				if v.Failed() && first == "" {
+					first = v.Words.En
 				}
 				require.Less(t, len(v.Printed), 100<<10, "what the lock prints is shown whole")
 				if strings.HasSuffix(v.Case, " exactly as many as predicted") {
-					require.Contains(t, v.Skipped+v.Words, "is nil", "%s", v.Case)
+					require.Contains(t, v.Skipped+v.Words.En, "is nil", "%s", v.Case)
 				}
 			}
 			require.Contains(t, first, h.words)
@@ -179,11 +179,11 @@ func TestHostileFaults(t *testing.T) {
 			}
 			failed := 0
 			for _, v := range verdicts {
-				if v.Words == "" {
+				if !v.Failed() {
 					continue
 				}
 				failed++
-				require.Contains(t, v.Words, h.words, "%s", v.Case)
+				require.Contains(t, v.Words.En, h.words, "%s", v.Case)
 				require.Contains(t, v.Case, "session", "the lock does wrong when a session expires")
 				if h.tryOnly {
 					require.Contains(t, v.Case, "TryLock")

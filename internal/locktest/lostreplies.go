@@ -1,13 +1,13 @@
 package locktest
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/internal/zkserver"
 )
@@ -32,90 +32,100 @@ func (s LostReplySubject) Plan() Plan {
 }
 
 var lostReplyCases = []TestCase[*World]{
-	{Name: "the reply to create is lost and Lock goes on with the node that is there", Group: Faults, Run: replyLost, Basic: true},
-	{Name: "the reply to create is lost and a waiter goes on with the node that is there", Group: Faults, Run: waitersReplyLost, Basic: true},
-	{Name: "a create that never arrived is sent again", Group: Faults, Run: createLost, Basic: true},
-	{Name: "contenders of one session each find their own node", Group: Faults, Run: eachFindsItsOwn, Basic: true},
-	{Name: "the replies to two creates in a row are lost", Group: Faults, Run: twoRepliesLost, Basic: true},
-	{Name: "the reply to the create of TryLock is lost", Group: Faults, Run: tryLocksReplyLost},
-	{Name: "the search for the node is lost, too", Group: Faults, Run: searchLost},
-	{Name: "no server can be reached for half a minute when the reply to create is lost", Group: Faults, Run: longOutage, Exact: true},
-	{Name: "the search begins with a sync", Group: Faults, Run: syncFirst},
-	{Name: "another session's node is not taken for the own one", Group: Safety, Run: anothersCopy},
-	{Name: "the session ends before the search", Group: Faults, Run: sessionEndsBeforeSearch},
+	{Name: "the reply to create is lost and Lock goes on with the node that is there", Zh: "create 的应答丢失，Lock 用已有的节点继续", Group: Faults, Run: replyLost, Basic: true},
+	{Name: "the reply to create is lost and a waiter goes on with the node that is there", Zh: "create 的应答丢失，等待者用已有的节点继续", Group: Faults, Run: waitersReplyLost, Basic: true},
+	{Name: "a create that never arrived is sent again", Zh: "没有送达的 create 会重发", Group: Faults, Run: createLost, Basic: true},
+	{Name: "contenders of one session each find their own node", Zh: "同一会话的竞争者各自找到自己的节点", Group: Faults, Run: eachFindsItsOwn, Basic: true},
+	{Name: "the replies to two creates in a row are lost", Zh: "接连两个 create 的应答都丢失", Group: Faults, Run: twoRepliesLost, Basic: true},
+	{Name: "the reply to the create of TryLock is lost", Zh: "TryLock 的 create 的应答丢失", Group: Faults, Run: tryLocksReplyLost},
+	{Name: "the search for the node is lost, too", Zh: "查找节点的请求也丢失", Group: Faults, Run: searchLost},
+	{Name: "no server can be reached for half a minute when the reply to create is lost", Zh: "create 的应答丢失，半分钟连不上任何服务器", Group: Faults, Run: longOutage, Exact: true},
+	{Name: "the search begins with a sync", Zh: "查找之前先 sync", Group: Faults, Run: syncFirst},
+	{Name: "another session's node is not taken for the own one", Zh: "不会把别的会话的节点当成自己的", Group: Safety, Run: anothersCopy},
+	{Name: "the session ends before the search", Zh: "查找之前会话就结束了", Group: Faults, Run: sessionEndsBeforeSearch},
 }
 
-const searchForIt = "the node may be there although create has failed: give each node an id of its own, in its data, and after zk.ErrConnectionClosed look for the node that has it"
+var searchForIt = language.Say(
+	"the node may be there although create has failed: give each node an id of its own, in its data, and after zk.ErrConnectionClosed look for the node that has it", "create 失败了，节点却可能已经创建：请在每个节点的数据里写入各自的 id，遇到 zk.ErrConnectionClosed，就去找带着这个 id 的节点")
 
 // survives waits until a contender whose create was lost has the lock.
-func (w *World) survives(result <-chan error, what string) {
+func (w *World) survives(result <-chan error, what language.Text) {
 	w.Helper()
-	err := w.Result(result, what+", and its Lock")
-	require.NoError(w, err, "%s, and Lock returns the error; %s", what, searchForIt)
+	err := w.Result(result, language.Say("%s, and its Lock", "%s，它的 Lock", what))
+	w.NoError(err, "%s, and Lock returns the error; %s", "%s，Lock 返回了这个错误；%s", what, searchForIt)
 }
 
 // oneNode fails if there are more nodes than contenders.
-func (w *World) oneNode(n int, what string) {
+func (w *World) oneNode(n int, what language.Text) {
 	w.Helper()
-	require.LessOrEqual(w, len(w.Nodes()), n, "%s, and the contender has made a second node: the second waits for the first, which nothing deletes; %s", what, searchForIt)
+	w.True(len(w.Nodes()) <= n,
+		"%s, and the contender has made a second node: the second waits for the first, which nothing deletes; %s", "%s，竞争者又创建了第二个节点：第二个等着第一个，而第一个永远不会有人删除；%s", what, searchForIt)
 }
 
 func replyLost(w *World) {
-	const what = "the reply to create was lost with the connection"
+	var what = language.Say("the reply to create was lost with the connection", "create 的应答随连接一起丢失")
 	l, s := w.Contender()
 	lost := w.Server.LoseReply(stage.Creates(s))
 	result := w.Lock(l)
-	w.Hit(lost, "the contender sends a create")
+	w.Hit(lost, language.Say("the contender sends a create", "竞争者发出 create"))
 	made := w.Nodes()
-	w.WaitUntil("the contender goes on", func() bool { return len(result) > 0 || len(w.Nodes()) > 1 || s.Tap.Armed() > 0 },
-		func() string { return what + ", and Lock neither returns nor waits on a watch" + w.Why() })
+	w.WaitUntil(language.Say("the contender goes on", "竞争者继续执行"), func() bool { return len(result) > 0 || len(w.Nodes()) > 1 || s.Tap.Armed() > 0 },
+		func() language.Text {
+			return language.Say("%s, and Lock neither returns nor waits on a watch%s", "%s，Lock 既不返回，也不在监听上等待%s", what, w.Why())
+		})
 	w.oneNode(1, what)
 	w.survives(result, what)
 	w.sameNode(made, what)
-	w.Unlock(l, "the contender whose reply was lost")
+	w.Unlock(l, language.Say("the contender whose reply was lost", "应答丢失的竞争者"))
 	w.NothingLeft()
-	w.MustLock(l, "it, once more,")
-	w.Unlock(l, "it")
+	w.MustLock(l, language.Say("it, once more,", "再试一次的它"))
+	w.Unlock(l, it)
 	w.NothingLeft()
 }
 
 func waitersReplyLost(w *World) {
-	const what = "the reply to a waiter's create was lost with the connection"
+	var what = language.Say("the reply to a waiter's create was lost with the connection", "等待者的 create 的应答随连接一起丢失")
 	holder, _ := w.holder()
 	l, s := w.Contender()
 	w.Server.LoseReply(stage.Creates(s))
 	result := w.Lock(l)
-	w.WaitUntil("the waiter waits on a watch", func() bool { return len(result) > 0 || s.Sleeps() },
-		func() string { return what + ", and it does not wait on a watch" + w.Why() })
+	w.WaitUntil(language.Say("the waiter waits on a watch", "等待者在监听上等待"), func() bool { return len(result) > 0 || s.Sleeps() },
+		func() language.Text {
+			return language.Say("%s, and it does not wait on a watch%s", "%s，它没有在监听上等待%s", what, w.Why())
+		})
 	w.waitsItsTurn(holder, l, result, nil, what)
 }
 
 // waitsItsTurn fails if a waiter whose create was lost does not wait until the holder lets
 // go, with the node that create has made.
-func (w *World) waitsItsTurn(holder, waiter Lock, result <-chan error, made []string, what string) {
+func (w *World) waitsItsTurn(holder, waiter Lock, result <-chan error, made []string, what language.Text) {
 	w.Helper()
 	if len(result) > 0 {
 		w.survives(result, what)
-		w.Fatalf("%s, and it has got the lock while another contender holds it: two holders", what)
+		w.Failf(
+			"%s, and it has got the lock while another contender holds it: two holders", "%s，别的竞争者还持有锁，它也拿到了锁：出现两个持有者", what)
 	}
 	w.oneNode(2, what)
 	w.sameNode(made, what)
-	w.Unlock(holder, "the holder")
+	w.Unlock(holder, language.Say("the holder", "持有者"))
 	w.survives(result, what)
-	w.Unlock(waiter, "the waiter")
+	w.Unlock(waiter, language.Say("the waiter", "等待者"))
 	w.NothingLeft()
 }
 
 func createLost(w *World) {
-	const what = "create was lost with the connection and has never reached the server"
+	var what = language.Say(
+		"create was lost with the connection and has never reached the server", "create 随连接一起丢失，没有到达服务器")
 	l, s := w.Contender()
 	w.Server.LoseRequest(stage.Creates(s))
 	result := w.Lock(l)
-	err := w.Result(result, what+", and Lock")
-	require.NoError(w, err, "%s, and Lock returns the error: look for the node, and if it is not there, create it", what)
-	require.NotEmpty(w, w.Nodes(), "%s, and Lock has returned without a node, so that the next contender gets in: two holders", what)
+	err := w.Result(result, language.Say("%s, and Lock", "%s，Lock", what))
+	w.NoError(err,
+		"%s, and Lock returns the error: look for the node, and if it is not there, create it", "%s，Lock 返回了这个错误：请先找节点，找不到再创建", what)
+	w.NotEmpty(w.Nodes(),
+		"%s, and Lock has returned without a node, so that the next contender gets in: two holders", "%s，Lock 返回时却没有节点，下一个竞争者也会拿到锁：出现两个持有者", what)
 	w.oneNode(1, what)
-	w.Unlock(l, "the contender whose create was lost")
+	w.Unlock(l, language.Say("the contender whose create was lost", "create 丢失的竞争者"))
 	w.NothingLeft()
 }
 
@@ -124,8 +134,10 @@ func createLost(w *World) {
 // or later.
 func eachFindsItsOwn(w *World) {
 	const n = 12
-	const what = "the replies to the creates of a session's contenders were lost"
-	const own = "the session's node need not be the contender's own: look for an id that only this create has"
+	var what = language.Say(
+		"the replies to the creates of a session's contenders were lost", "同一会话的各竞争者的 create 的应答丢失了")
+	var own = language.Say(
+		"the session's node need not be the contender's own: look for an id that only this create has", "这个会话的节点不一定是该竞争者自己的：请找只有这一次 create 才有的 id")
 	s := w.Session()
 	var locks []Lock
 	var results []<-chan error
@@ -142,14 +154,15 @@ func eachFindsItsOwn(w *World) {
 	for i, l := range locks {
 		for j := i + 1; j < n; j++ {
 			if len(results[j]) > 0 {
-				require.NoError(w, <-results[j], "%s, and Lock of contender %d fails", what, j)
-				w.Fatalf("%s, and contender %d has got the lock while contender %d holds it: two holders; %s", what, j, i, own)
+				w.NoError(<-results[j], "%s, and Lock of contender %d fails", "%s，竞争者 %d 的 Lock 失败", what, j)
+				w.Failf(
+					"%s, and contender %d has got the lock while contender %d holds it: two holders; %s", "%[1]s，竞争者 %[3]d 还持有锁，竞争者 %[2]d 也拿到了锁：出现两个持有者；%[4]s", what, j, i, own)
 			}
 		}
-		require.NoError(w, w.UnlockErr(l, "Unlock"), "%s, and Unlock of contender %d fails; %s", what, i, own)
+		w.NoError(w.UnlockErr(l, language.Same("Unlock")), "%s, and Unlock of contender %d fails; %s", "%s，竞争者 %d 的 Unlock 失败；%s", what, i, own)
 		if i+1 < n {
-			w.Eventually(fmt.Sprintf("contender %d, whose turn it is, gets the lock (%s; %s)", i+1, what, own), func() bool { return len(results[i+1]) > 0 })
-			require.NoError(w, <-results[i+1], "%s, and Lock of contender %d fails; %s", what, i+1, own)
+			w.Eventually(language.Say("contender %d, whose turn it is, gets the lock (%s; %s)", "轮到的竞争者 %d 拿到锁（%s；%s）", i+1, what, own), func() bool { return len(results[i+1]) > 0 })
+			w.NoError(<-results[i+1], "%s, and Lock of contender %d fails; %s", "%s，竞争者 %d 的 Lock 失败；%s", what, i+1, own)
 		}
 	}
 	w.NothingLeft()
@@ -159,41 +172,51 @@ func twoRepliesLost(w *World) {
 	l, s := w.Contender()
 	for range 2 {
 		w.Server.LoseReply(stage.Creates(s))
-		w.survives(w.Lock(l), "the reply to create was lost, once more,")
-		require.Len(w, w.Nodes(), 1, "the reply to create was lost, and there is not exactly one node")
-		w.Unlock(l, "the contender whose reply was lost")
+		w.survives(w.Lock(l), language.Say("the reply to create was lost, once more,", "再一次丢失 create 的应答的竞争者"))
+		w.Len(w.Nodes(), 1,
+			"the reply to create was lost, and there is not exactly one node", "create 的应答丢失，结果不是恰好一个节点")
+		w.Unlock(l, language.Say("the contender whose reply was lost", "应答丢失的竞争者"))
 		w.NothingLeft()
 	}
 	// The create that is sent again is lost in its turn.
 	w.Server.LoseRequest(stage.Creates(s))
 	w.Server.LoseReply(stage.Creates(s))
-	w.survives(w.Lock(l), "create was lost, and the reply to the next one, too,")
-	require.Len(w, w.Nodes(), 1, "create was lost, then the reply to the next one, and there is not exactly one node: each create needs the search")
-	w.Unlock(l, "the contender")
+	w.survives(w.Lock(l), language.Say("create was lost, and the reply to the next one, too,", "create 丢失，下一个 create 的应答也丢失"))
+	w.Len(w.Nodes(), 1,
+		"create was lost, then the reply to the next one, and there is not exactly one node: each create needs the search", "create 丢失，接着下一个 create 的应答丢失，结果不是恰好一个节点：每次 create 之后都需要查找")
+	w.Unlock(l, language.Say("the contender", "竞争者"))
 	w.NothingLeft()
 }
 
 func tryLocksReplyLost(w *World) {
 	l, s := w.Contender()
 	w.Server.LoseReply(stage.Creates(s))
-	ok, err := w.Try(l, "TryLock, when the reply to its create is lost,")
-	require.NoError(w, err, "the reply to the create of TryLock was lost, and TryLock returns the error; %s", searchForIt)
-	require.True(w, ok, "the reply to the create of TryLock was lost, the lock was free, and TryLock returns false")
-	require.Len(w, w.Nodes(), 1, "the reply to the create of TryLock was lost, and there is not exactly one node")
+	ok, err := w.Try(l, language.Say("TryLock, when the reply to its create is lost,", "create 的应答丢失时的 TryLock"))
+	w.NoError(err,
+		"the reply to the create of TryLock was lost, and TryLock returns the error; %s", "TryLock 的 create 的应答丢失，TryLock 返回了这个错误；%s", searchForIt)
+	w.True(ok,
+		"the reply to the create of TryLock was lost, the lock was free, and TryLock returns false", "TryLock 的 create 的应答丢失，锁空闲，TryLock 却返回 false")
+	w.Len(w.Nodes(), 1,
+		"the reply to the create of TryLock was lost, and there is not exactly one node", "TryLock 的 create 的应答丢失，结果不是恰好一个节点")
 	other, os := w.Contender()
 	w.Server.LoseReply(stage.Creates(os))
-	ok, err = w.Try(other, "TryLock on a held lock, when the reply to its create is lost,")
-	require.NoError(w, err, "the reply to the create of TryLock was lost, and TryLock returns the error; %s", searchForIt)
-	require.False(w, ok, "the reply to the create of TryLock was lost, and it takes a lock that another contender holds: two holders")
-	require.Len(w, w.Nodes(), 1, "the reply to the create of TryLock was lost, it has returned false, and has left its node behind")
-	w.Unlock(l, "the holder")
+	ok, err = w.Try(other, language.Say(
+		"TryLock on a held lock, when the reply to its create is lost,", "锁在别人手里、create 的应答丢失时的 TryLock"))
+	w.NoError(err,
+		"the reply to the create of TryLock was lost, and TryLock returns the error; %s", "TryLock 的 create 的应答丢失，TryLock 返回了这个错误；%s", searchForIt)
+	w.False(ok,
+		"the reply to the create of TryLock was lost, and it takes a lock that another contender holds: two holders", "TryLock 的 create 的应答丢失，别的竞争者还持有锁，它也拿到了锁：出现两个持有者")
+	w.Len(w.Nodes(), 1,
+		"the reply to the create of TryLock was lost, it has returned false, and has left its node behind", "TryLock 的 create 的应答丢失，它返回 false，却留下了自己的节点")
+	w.Unlock(l, language.Say("the holder", "持有者"))
 	w.NothingLeft()
 }
 
 // sameNode fails if the node that create has made is not there any more.
-func (w *World) sameNode(made []string, what string) {
+func (w *World) sameNode(made []string, what language.Text) {
 	w.Helper()
-	require.Subset(w, w.Nodes(), made, "%s, and Lock has made another node in place of the one that was there: it has lost its place in the queue to all that have come since", what)
+	w.Has(w.Nodes(), made,
+		"%s, and Lock has made another node in place of the one that was there: it has lost its place in the queue to all that have come since", "%s，节点明明还在，Lock 却另外创建了一个：它丢了自己的位置，排到所有后来者的后面", what)
 }
 
 // longOutage keeps the client from any server for most of the time that its session
@@ -205,11 +228,12 @@ func longOutage(w *World) {
 	lost := w.Server.LoseReply(stage.Creates(s))
 	back := w.CutOff(w.Server.LoseRequest, s, jute.OpConnect) // each handshake is lost
 	result := w.Lock(l)
-	w.Hit(lost, "the contender sends a create")
+	w.Hit(lost, language.Say("the contender sends a create", "竞争者发出 create"))
 	made := w.Nodes()
 	time.Sleep(30 * time.Second)
 	back()
-	const what = "the reply to create was lost, and no server could be reached for half a minute"
+	var what = language.Say(
+		"the reply to create was lost, and no server could be reached for half a minute", "create 的应答丢失，半分钟连不上任何服务器")
 	// A lock may make its pauses longer from try to try.
 	for range 10 {
 		if time.Sleep(time.Minute); len(result) > 0 || s.Sleeps() {
@@ -229,28 +253,33 @@ func searchLost(w *World) {
 			w.Server.LoseReply(stage.Creates(s))
 			fault := lose(stage.Number(s, n))
 			result := w.Lock(l)
-			what := "the reply to create was lost, and then a request of the search for the node"
-			w.WaitUntil("the contender waits on a watch", func() bool { return len(result) > 0 || s.Sleeps() },
-				func() string { return what + ", and it does not wait on a watch" + w.Why() })
+			what := language.Say(
+				"the reply to create was lost, and then a request of the search for the node", "create 的应答丢失，查找节点的请求又丢失了")
+			w.WaitUntil(language.Say("the contender waits on a watch", "竞争者在监听上等待"), func() bool { return len(result) > 0 || s.Sleeps() },
+				func() language.Text {
+					return language.Say("%s, and it does not wait on a watch%s", "%s，它没有在监听上等待%s", what, w.Why())
+				})
 			hit := len(fault.Hit()) > 0
 			fault.Release()
 			// From the list of its queue on, an error ends Lock, as in step 3: it has its
 			// node's name then, and can delete it.
 			if len(result) > 0 {
 				err := <-result
-				require.Error(w, err, "a waiter has got the lock while another contender holds it: two holders")
-				w.WaitUntil("the node goes", func() bool { return len(w.Nodes()) == 1 }, func() string {
-					return fmt.Sprintf("%s (request %d, %v), and Lock returns the error: the node is still there, and blocks every contender that comes later; search until there is an answer, or the session has ended: %v", what, n, stage.LastRequest(s, n), err)
+				w.HasError(err,
+					"a waiter has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，一个等待者也拿到了锁：出现两个持有者")
+				w.WaitUntil(language.Say("the node goes", "节点消失"), func() bool { return len(w.Nodes()) == 1 }, func() language.Text {
+					return language.Say(
+						"%s (request %d, %v), and Lock returns the error: the node is still there, and blocks every contender that comes later; search until there is an answer, or the session has ended: %v", "%s（第 %d 个请求，%v），Lock 返回了这个错误：节点还在，会挡住后来的每个竞争者；请一直查找，直到有应答，或者会话已经结束：%v", what, n, stage.LastRequest(s, n), err)
 				})
-				require.True(w, hit, "%s, and Lock returns the error: %v", what, err)
-				w.Unlock(holder, "the holder")
+				w.True(hit, "%s, and Lock returns the error: %v", "%s，Lock 返回了这个错误：%v", what, err)
+				w.Unlock(holder, language.Say("the holder", "持有者"))
 				more = true
 				continue
 			}
 			w.oneNode(2, what)
-			w.Unlock(holder, "the holder")
+			w.Unlock(holder, language.Say("the holder", "持有者"))
 			w.survives(result, what)
-			w.Unlock(l, "the waiter")
+			w.Unlock(l, language.Say("the waiter", "等待者"))
 			w.NothingLeft()
 			more = more || hit
 		}
@@ -267,7 +296,7 @@ func syncFirst(w *World) {
 	l, s := w.Contender()
 	w.Server.LoseRequest(stage.Creates(s))
 	result := w.Lock(l)
-	w.Waits(result, s, "the contender whose create was lost")
+	w.Waits(result, s, language.Say("the contender whose create was lost", "create 丢失的竞争者"))
 	synced, looked := false, false
 	for _, op := range stage.RequestsOf(s)[1:] {
 		if stage.CreatesNode(op) {
@@ -276,11 +305,13 @@ func syncFirst(w *World) {
 		synced = synced || op == jute.OpSync
 		looked = looked || synced && op == jute.OpGetChildren2
 	}
-	require.True(w, synced, "create was lost, and another one is sent without a sync before: the server that the client is connected to now may not have the node of the first yet; call Sync, then Children, before you create again")
-	require.True(w, looked, "create was lost, and another one is sent without a look at the children after the sync: call Sync, then Children, before you create again")
-	w.Unlock(holder, "the holder")
-	w.survives(result, "create was lost")
-	w.Unlock(l, "it")
+	w.True(synced,
+		"create was lost, and another one is sent without a sync before: the server that the client is connected to now may not have the node of the first yet; call Sync, then Children, before you create again", "create 丢失，没有先 sync 就又发了一个：客户端现在连接的服务器可能还不知道第一个 create 的节点；再次 create 之前，请先调用 Sync，再调用 Children")
+	w.True(looked,
+		"create was lost, and another one is sent without a look at the children after the sync: call Sync, then Children, before you create again", "create 丢失，sync 之后没有看子节点列表就又发了一个：再次 create 之前，请先调用 Sync，再调用 Children")
+	w.Unlock(holder, language.Say("the holder", "持有者"))
+	w.survives(result, language.Say("create was lost", "create 丢失"))
+	w.Unlock(l, it)
 	w.NothingLeft()
 }
 
@@ -292,9 +323,10 @@ func anothersCopy(w *World) {
 	w.Server.LoseReply(stage.Creates(s))
 	held := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
 	result := w.Lock(l)
-	w.Hit(held, "the contender that never got the reply to its create looks for its node among the children")
+	w.Hit(held, language.Say(
+		"the contender that never got the reply to its create looks for its node among the children", "没有收到 create 的应答的竞争者在子节点里找自己的节点"))
 	nodes := w.Nodes()
-	require.Len(w, nodes, 1, "create has made a node, and there is not exactly one")
+	w.Len(nodes, 1, "create has made a node, and there is not exactly one", "create 已创建节点，结果却不是恰好一个")
 	node := w.Path + "/" + nodes[0]
 	data, _, err := admin.Get(node)
 	require.NoError(w, err)
@@ -302,15 +334,19 @@ func anothersCopy(w *World) {
 	theirs, err := admin.Create(w.Path+"/lock-", data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
 	held.Release()
-	w.WaitUntil("the contender waits on a watch", func() bool { return len(result) > 0 || s.Sleeps() },
-		func() string { return "another session has a node with the same data" + w.Why() })
+	w.WaitUntil(language.Say("the contender waits on a watch", "竞争者在监听上等待"), func() bool { return len(result) > 0 || s.Sleeps() },
+		func() language.Text {
+			return language.Say("another session has a node with the same data%s", "另一个会话的节点带有相同的数据%s", w.Why())
+		})
 	if len(result) > 0 {
-		require.NoError(w, <-result, "another session has a node with the same data, and Lock fails; make another node")
-		w.Fatal("another session has a node with the same data as the one whose create was lost, and the contender takes it for its own: it has the lock without a node of its own: two holders; compare the node's EphemeralOwner with conn.SessionID()")
+		w.NoError(<-result,
+			"another session has a node with the same data, and Lock fails; make another node", "另一个会话的节点带有相同的数据，Lock 就失败了；请另外创建节点")
+		w.Failf(
+			"another session has a node with the same data as the one whose create was lost, and the contender takes it for its own: it has the lock without a node of its own: two holders; compare the node's EphemeralOwner with conn.SessionID()", "另一个会话的节点与丢失的那个 create 带有相同的数据，竞争者把它当成了自己的：没有自己的节点却拿到锁，出现两个持有者；请把节点的 EphemeralOwner 与 conn.SessionID() 比较")
 	}
 	require.NoError(w, admin.Delete(theirs, -1))
-	w.survives(result, "the reply to create was lost")
-	w.Unlock(l, "it, once the other session's node has gone,")
+	w.survives(result, language.Say("the reply to create was lost", "create 的应答丢失"))
+	w.Unlock(l, language.Say("it, once the other session's node has gone,", "另一个会话的节点消失之后的它"))
 	w.NothingLeft()
 }
 
@@ -321,19 +357,21 @@ func sessionEndsBeforeSearch(w *World) {
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	w.Server.LoseReply(stage.Creates(s))
 	result := w.Lock(l)
-	w.Hit(back, "the client connects again after the reply to create was lost")
+	w.Hit(back, language.Say("the client connects again after the reply to create was lost", "create 的应答丢失之后，客户端重连"))
 	w.Server.Expire(s.ID)
 	back.Release()
-	err := w.Result(result, "the session has ended after the reply to create was lost, and Lock")
+	err := w.Result(result, language.Say(
+		"the session has ended after the reply to create was lost, and Lock", "create 的应答丢失之后会话结束，Lock"))
 	if err != nil { // it may say so, or lock in the new session
-		w.NotLocked(l, "Unlock after a Lock that failed")
+		w.NotLocked(l, language.Say("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
 	} else {
-		require.Len(w, w.Nodes(), 1, "the session has ended after the reply to create was lost, its node has gone with it, and Lock returns without another, so that the next contender gets in: two holders")
-		w.Unlock(l, "the contender, in its new session,")
+		w.Len(w.Nodes(), 1,
+			"the session has ended after the reply to create was lost, its node has gone with it, and Lock returns without another, so that the next contender gets in: two holders", "create 的应答丢失之后会话结束，节点随之消失，Lock 没有再创建节点就返回，下一个竞争者就能拿到锁：出现两个持有者")
+		w.Unlock(l, language.Say("the contender, in its new session,", "处于新会话的竞争者"))
 	}
-	w.Renewed(s, "the client has a new session")
+	w.Renewed(s, language.Say("the client has a new session", "客户端有了新会话"))
 	time.Sleep(stage.Patience)
 	w.NothingLeft()
-	w.MustLock(l, "it, in its new session,")
-	w.Unlock(l, "it")
+	w.MustLock(l, language.Say("it, in its new session,", "处于新会话的它"))
+	w.Unlock(l, it)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
 )
 
@@ -28,45 +29,50 @@ func (w *owners) mutex() (open func(name string) Lock, s *Session) {
 }
 
 // times fails if an owner does not hold the lock as often as it should.
-func (w *owners) times(n int, l Lock, when string) {
+func (w *owners) times(n int, l Lock, when language.Text) {
 	w.Helper()
 	if w.subject.Holds != nil {
-		require.Equal(w, n, w.subject.Holds(l), "Holds is wrong, %s", when)
+		w.Equal(n, w.subject.Holds(l), "Holds is wrong, %s", "Holds 的结果不对，%s", when)
 	}
 }
 
 // tryLock fails if TryLock does not return at once what it should.
-func (w *owners) tryLock(want bool, l Lock, name string) {
+func (w *owners) tryLock(want bool, l Lock, name language.Text) {
 	w.Helper()
-	ok, err := w.Try(l, "TryLock of "+name)
-	require.NoError(w, err, "TryLock of %s fails", name)
+	ok, err := w.Try(l, language.Say("TryLock of %s", "%s的 TryLock", name))
+	w.NoError(err, "TryLock of %s fails", "%s的 TryLock 失败", name)
 	if want {
-		require.True(w, ok, "TryLock of %s returns false, and no other owner holds the lock", name)
+		w.True(ok,
+			"TryLock of %s returns false, and no other owner holds the lock", "没有别的所有者持有锁，%s的 TryLock 却返回 false", name)
 	} else {
-		require.False(w, ok, "TryLock of %s returns true, and it does not get the lock: two holders", name)
+		w.False(ok,
+			"TryLock of %s returns true, and it does not get the lock: two holders", "%s的 TryLock 返回 true，其实并没有拿到锁：出现两个持有者", name)
 	}
 }
 
 // notOwner fails if Unlock is anything but ErrNotOwner.
-func (w *owners) notOwner(l Lock, name string) {
+func (w *owners) notOwner(l Lock, name language.Text) {
 	w.Helper()
-	err := w.UnlockErr(l, "Unlock by "+name)
-	require.Error(w, err, "Unlock by %s returns no error, though it does not hold the lock: return ErrNotOwner", name)
+	err := w.UnlockErr(l, language.Say("Unlock by %s", "%s的 Unlock", name))
+	w.HasError(err,
+		"Unlock by %s returns no error, though it does not hold the lock: return ErrNotOwner", "%s的 Unlock 没有返回错误，可它并没有持有锁：请返回 ErrNotOwner", name)
 	if w.subject.ErrNotOwner != nil {
-		require.ErrorIs(w, err, w.subject.ErrNotOwner, "Unlock by %s returns another error than ErrNotOwner", name)
+		w.ErrorIs(err, w.subject.ErrNotOwner,
+			"Unlock by %s returns another error than ErrNotOwner", "%s的 Unlock 返回的错误不是 ErrNotOwner", name)
 	}
 }
 
 // queues calls Lock aside, and waits until the queue has n nodes and the caller
 // waits.
-func (w *owners) queues(l Lock, s *Session, n int, name string) <-chan error {
+func (w *owners) queues(l Lock, s *Session, n int, name language.Text) <-chan error {
 	w.Helper()
 	result := w.Lock(l)
 	look := w.Session()
-	w.Eventually(name+" is in the queue", func() bool {
+	w.Eventually(language.Say("%s is in the queue", "%s在队列里", name), func() bool {
 		if len(result) > 0 {
-			require.NoError(w, <-result, "%s must wait its turn in the queue, and Lock fails at once", name)
-			w.Fatalf("%s has got the lock while another owner holds it: two holders", name)
+			w.NoError(<-result, "%s must wait its turn in the queue, and Lock fails at once", "%s应该排队等待，Lock 却立即失败了", name)
+			w.Failf(
+				"%s has got the lock while another owner holds it: two holders", "别的所有者还持有锁，%s也拿到了锁：出现两个持有者", name)
 		}
 		nodes, _, err := look.Children(w.Path)
 		require.NoError(w, err)
@@ -79,17 +85,18 @@ func (w *owners) queues(l Lock, s *Session, n int, name string) <-chan error {
 func lockAgain(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
-	w.MustLock(owner, "the owner")
-	w.Eventually("all requests of Lock are answered", func() bool { return s.Tap.Pending() == 0 })
+	w.MustLock(owner, language.Say("the owner", "所有者"))
+	w.Eventually(language.Say("all requests of Lock are answered", "Lock 的请求都有了应答"), func() bool { return s.Tap.Pending() == 0 })
 	before := len(stage.RequestsOf(s))
-	w.MustLock(owner, "the owner, which holds the lock already,")
-	w.tryLock(true, owner, "the owner, which holds the lock already,")
-	w.times(3, owner, "after a Lock, a Lock and a TryLock")
-	w.Unlock(owner, "the owner, which has locked three times,")
-	w.Unlock(owner, "the owner, which has locked three times and unlocked once,")
-	w.times(1, owner, "after three Locks and two Unlocks")
-	require.Len(w, stage.RequestsOf(s), before, "an owner that holds the lock locks again, and asks the server: count in memory")
-	w.Unlock(owner, "the owner")
+	w.MustLock(owner, language.Say("the owner, which holds the lock already,", "已经持有锁的所有者"))
+	w.tryLock(true, owner, language.Say("the owner, which holds the lock already,", "已经持有锁的所有者"))
+	w.times(3, owner, language.Say("after a Lock, a Lock and a TryLock", "在 Lock、Lock、TryLock 各一次之后"))
+	w.Unlock(owner, language.Say("the owner, which has locked three times,", "已加锁三次的所有者"))
+	w.Unlock(owner, language.Say("the owner, which has locked three times and unlocked once,", "加锁三次、释放一次的所有者"))
+	w.times(1, owner, language.Say("after three Locks and two Unlocks", "在三次 Lock、两次 Unlock 之后"))
+	w.Len(stage.RequestsOf(s), before,
+		"an owner that holds the lock locks again, and asks the server: count in memory", "所有者已经持有锁，再次加锁时却去问服务器：请在内存里计数")
+	w.Unlock(owner, language.Say("the owner", "所有者"))
 	w.NothingLeft()
 }
 
@@ -98,24 +105,26 @@ func lastUnlock(w *owners) {
 	owner, another := open("owner"), open("another")
 	stranger, _ := w.Contender()
 	for range 2 { // the second time all must be as if there had been no first
-		w.MustLock(owner, "the owner")
+		w.MustLock(owner, language.Say("the owner", "所有者"))
 		nodes := w.Nodes()
-		require.Len(w, nodes, 1, "an owner that holds the lock must have one node")
-		w.MustLock(owner, "the owner, for the second time")
-		w.MustLock(owner, "the owner, for the third time")
-		require.Equal(w, nodes, w.Nodes(), "an owner that locks three times must have one node, the one that it has made first")
+		w.Len(nodes, 1, "an owner that holds the lock must have one node", "持有锁的所有者应当有一个节点")
+		w.MustLock(owner, language.Say("the owner, for the second time", "第二次加锁的所有者"))
+		w.MustLock(owner, language.Say("the owner, for the third time", "第三次加锁的所有者"))
+		w.Equal(nodes, w.Nodes(),
+			"an owner that locks three times must have one node, the one that it has made first", "加锁三次的所有者只应有一个节点，就是第一次创建的那个")
 		for i := range 2 {
-			w.Unlock(owner, "the owner")
-			require.Equal(w, nodes, w.Nodes(),
-				"after 3 Locks and %d Unlocks the owner still holds the lock, and its node has gone, so that the next contender gets in: two holders; delete it with the last Unlock", i+1)
-			w.tryLock(false, another, "another owner, after too few Unlocks,")
-			w.tryLock(false, stranger, "a stranger, after too few Unlocks,")
+			w.Unlock(owner, language.Say("the owner", "所有者"))
+			w.Equal(nodes, w.Nodes(),
+				"after 3 Locks and %d Unlocks the owner still holds the lock, and its node has gone, so that the next contender gets in: two holders; delete it with the last Unlock", "3 次 Lock、%d 次 Unlock 之后，所有者还持有锁，节点却没有了，下一个竞争者就能拿到锁：出现两个持有者；最后一次 Unlock 才删除节点", i+1)
+			w.tryLock(false, another, language.Say("another owner, after too few Unlocks,", "Unlock 次数不够时的另一个所有者"))
+			w.tryLock(false, stranger, language.Say("a stranger, after too few Unlocks,", "Unlock 次数不够时的外来者"))
 		}
-		w.Unlock(owner, "the owner, for the last time,")
-		w.NoNodes("the owner has unlocked as often as it has locked, and its node is still there: delete it with the last Unlock")
-		w.times(0, owner, "after the last Unlock")
-		w.tryLock(true, another, "another owner, after the last Unlock,")
-		w.Unlock(another, "the other owner")
+		w.Unlock(owner, language.Say("the owner, for the last time,", "最后一次释放的所有者"))
+		w.NoNodes(language.Say(
+			"the owner has unlocked as often as it has locked, and its node is still there: delete it with the last Unlock", "所有者释放的次数与加锁的次数相同，节点却还在：最后一次 Unlock 请删除节点"))
+		w.times(0, owner, language.Say("after the last Unlock", "在最后一次 Unlock 之后"))
+		w.tryLock(true, another, language.Say("another owner, after the last Unlock,", "最后一次 Unlock 之后的另一个所有者"))
+		w.Unlock(another, language.Say("the other owner", "另一个所有者"))
 	}
 	w.NothingLeft()
 }
@@ -124,40 +133,41 @@ func anotherOwner(w *owners) {
 	open, s := w.mutex()
 	a, b, c := open("a"), open("b"), open("c")
 	stranger, ss := w.Contender()
-	w.MustLock(a, "the first owner")
-	resultB := w.queues(b, s, 2, "the second owner")
-	resultS := w.queues(stranger, ss, 3, "a stranger")
-	resultC := w.queues(c, s, 4, "the third owner")
-	w.times(0, b, "while it waits")
-	w.MustLock(a, "the first owner, while others wait,")
-	w.Unlock(a, "the first owner, which has locked twice,")
-	require.Len(w, w.Nodes(), 4, "an owner has locked twice and unlocked once, and its node has gone: the next contender gets in while it holds the lock: two holders; count, and delete the node with the last Unlock")
-	w.Waits(resultB, s, "the second owner")
-	w.Unlock(a, "the first owner")
-	w.Holds(resultB, "the second owner, whose turn it is,")
-	w.times(1, b, "after its turn has come")
-	w.Waits(resultS, ss, "a stranger that came after the second owner")
-	w.Waits(resultC, s, "the third owner")
-	w.Unlock(b, "the second owner")
-	w.Holds(resultS, "a stranger, whose turn it is,")
-	w.Waits(resultC, s, "the third owner, which came after a stranger,")
-	w.Unlock(stranger, "the stranger")
-	w.Holds(resultC, "the third owner")
-	w.Unlock(c, "the third owner")
+	w.MustLock(a, language.Say("the first owner", "第一个所有者"))
+	resultB := w.queues(b, s, 2, language.Say("the second owner", "第二个所有者"))
+	resultS := w.queues(stranger, ss, 3, language.Say("a stranger", "某个外来者"))
+	resultC := w.queues(c, s, 4, language.Say("the third owner", "第三个所有者"))
+	w.times(0, b, language.Say("while it waits", "在它等待时"))
+	w.MustLock(a, language.Say("the first owner, while others wait,", "别人等待时的第一个所有者"))
+	w.Unlock(a, language.Say("the first owner, which has locked twice,", "已加锁两次的第一个所有者"))
+	w.Len(w.Nodes(), 4,
+		"an owner has locked twice and unlocked once, and its node has gone: the next contender gets in while it holds the lock: two holders; count, and delete the node with the last Unlock", "所有者加锁两次、释放一次，节点就没有了：它还持有锁，下一个竞争者就能拿到锁，出现两个持有者；请计数，最后一次 Unlock 才删除节点")
+	w.Waits(resultB, s, language.Say("the second owner", "第二个所有者"))
+	w.Unlock(a, language.Say("the first owner", "第一个所有者"))
+	w.Holds(resultB, language.Say("the second owner, whose turn it is,", "轮到的第二个所有者"))
+	w.times(1, b, language.Say("after its turn has come", "在轮到它之后"))
+	w.Waits(resultS, ss, language.Say("a stranger that came after the second owner", "排在第二个所有者后面的外来者"))
+	w.Waits(resultC, s, language.Say("the third owner", "第三个所有者"))
+	w.Unlock(b, language.Say("the second owner", "第二个所有者"))
+	w.Holds(resultS, language.Say("a stranger, whose turn it is,", "轮到的外来者"))
+	w.Waits(resultC, s, language.Say("the third owner, which came after a stranger,", "排在外来者后面的第三个所有者"))
+	w.Unlock(stranger, language.Say("the stranger", "外来者"))
+	w.Holds(resultC, language.Say("the third owner", "第三个所有者"))
+	w.Unlock(c, language.Say("the third owner", "第三个所有者"))
 	w.NothingLeft()
 }
 
 func equalNames(w *owners) {
 	open, s := w.mutex()
 	a, b := open("worker"), open("worker")
-	w.MustLock(a, "the first of two owners with one name")
-	w.tryLock(false, b, "the second of two owners with one name")
-	w.notOwner(b, "the second of two owners with one name")
-	result := w.queues(b, s, 2, "the second of two owners with one name")
-	w.Unlock(a, "the first")
-	w.Holds(result, "the second")
-	w.notOwner(a, "the first, which has let go,")
-	w.Unlock(b, "the second")
+	w.MustLock(a, language.Say("the first of two owners with one name", "两个同名所有者中的第一个"))
+	w.tryLock(false, b, language.Say("the second of two owners with one name", "两个同名所有者中的第二个"))
+	w.notOwner(b, language.Say("the second of two owners with one name", "两个同名所有者中的第二个"))
+	result := w.queues(b, s, 2, language.Say("the second of two owners with one name", "两个同名所有者中的第二个"))
+	w.Unlock(a, language.Say("the first", "第一个"))
+	w.Holds(result, language.Say("the second", "第二个"))
+	w.notOwner(a, language.Say("the first, which has let go,", "已释放锁的第一个"))
+	w.Unlock(b, language.Say("the second", "第二个"))
 	w.NothingLeft()
 }
 
@@ -206,7 +216,8 @@ func manyGoroutines(w *owners) {
 					enter(owner, -1)
 					err = l.Unlock()
 					if err == nil && !alone {
-						err = errors.New("an owner has got the lock while another one holds it: two holders")
+						err = language.Errorf(
+							"an owner has got the lock while another one holds it: two holders", "别的所有者还持有锁，又有一个所有者拿到了锁：出现两个持有者")
 					}
 				}
 				return err
@@ -214,7 +225,9 @@ func manyGoroutines(w *owners) {
 		}
 	}
 	for _, result := range results {
-		require.NoError(w, w.Result(result, "Lock or Unlock of one of four goroutines of an owner"), "one of four goroutines of an owner that lock and unlock at once")
+		w.NoError(w.Result(result, language.Say(
+			"Lock or Unlock of one of four goroutines of an owner", "同一所有者的四个 goroutine 之一的 Lock 或 Unlock")),
+			"one of four goroutines of an owner that lock and unlock at once", "同一所有者的四个 goroutine 同时加锁、释放，其中一个")
 	}
 	w.NothingLeft()
 }
@@ -223,8 +236,8 @@ func manyGoroutines(w *owners) {
 // a node in it.
 func (w *owners) queueNode(l Lock) {
 	w.Helper()
-	w.MustLock(l, "a first owner")
-	w.Unlock(l, "it")
+	w.MustLock(l, language.Say("a first owner", "第一个来的所有者"))
+	w.Unlock(l, it)
 }
 
 func lockAtOnce(w *owners) {
@@ -233,18 +246,20 @@ func lockAtOnce(w *owners) {
 	w.queueNode(owner)
 	held := w.Server.Hold(stage.Creates(s))
 	first := w.Lock(owner)
-	w.Hit(held, "the request is sent")
+	w.Hit(held, language.Say("the request is sent", "请求已发出"))
 	second := w.Lock(owner)
 	synctest.Wait()
-	w.times(0, owner, "while its first Lock is under way")
+	w.times(0, owner, language.Say("while its first Lock is under way", "在它的第一个 Lock 进行时"))
 	held.Release()
-	w.Holds(first, "the first goroutine")
-	w.Holds(second, "the second goroutine of the same owner")
-	require.Len(w, w.Nodes(), 1, "two goroutines of one owner that lock at once make two nodes: it waits for itself")
-	w.times(2, owner, "after both of its goroutines have locked")
-	w.Unlock(owner, "one goroutine")
-	require.Len(w, w.Nodes(), 1, "one goroutine of two has unlocked, and the node has gone, so that the next contender gets in: two holders")
-	w.Unlock(owner, "the other goroutine")
+	w.Holds(first, language.Say("the first goroutine", "第一个 goroutine"))
+	w.Holds(second, language.Say("the second goroutine of the same owner", "同一所有者的第二个 goroutine"))
+	w.Len(w.Nodes(), 1,
+		"two goroutines of one owner that lock at once make two nodes: it waits for itself", "同一所有者的两个 goroutine 同时加锁，创建了两个节点：它在等它自己")
+	w.times(2, owner, language.Say("after both of its goroutines have locked", "在它的两个 goroutine 都加锁之后"))
+	w.Unlock(owner, language.Say("one goroutine", "一个 goroutine"))
+	w.Len(w.Nodes(), 1,
+		"one goroutine of two has unlocked, and the node has gone, so that the next contender gets in: two holders", "两个 goroutine 中的一个释放了，节点就没有了，下一个竞争者就能拿到锁：出现两个持有者")
+	w.Unlock(owner, language.Say("the other goroutine", "另一个 goroutine"))
 	w.NothingLeft()
 }
 
@@ -252,119 +267,127 @@ func lockFailsForOne(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
 	holder, _ := w.holder()
-	first := w.queues(owner, s, 2, "one goroutine")
+	first := w.queues(owner, s, 2, language.Say("one goroutine", "一个 goroutine"))
 	second := w.Lock(owner)
 	synctest.Wait()
 	fault := w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(s, jute.OpGetChildren2)) // when it looks again
-	w.Unlock(holder, "the holder")
+	w.Unlock(holder, language.Say("the holder", "持有者"))
 	locked := 0
 	for _, result := range []<-chan error{first, second} {
-		if w.Result(result, "Lock of one of two goroutines") == nil {
+		if w.Result(result, language.Say("Lock of one of two goroutines", "两个 goroutine 之一的 Lock")) == nil {
 			locked++
 		}
 	}
 	fault.Release()
 	// A Lock that tries again gets in as well.
-	require.Positive(w, locked, "a request of one goroutine fails, and none of the owner's two goroutines gets the lock: a failure must fail only the goroutine that it happened to")
-	require.False(w, w.subject.Requeues && locked < 2, "a request of one goroutine has failed, and it has not tried again")
-	w.times(locked, owner, "after one of two Locks has failed, or has tried again")
+	w.True(locked > 0,
+		"a request of one goroutine fails, and none of the owner's two goroutines gets the lock: a failure must fail only the goroutine that it happened to", "一个 goroutine 的请求失败，这个所有者的两个 goroutine 就都拿不到锁：谁的请求失败，就只应当让谁失败")
+	w.False(w.subject.Requeues && locked < 2,
+		"a request of one goroutine has failed, and it has not tried again", "一个 goroutine 的请求失败之后，它没有重试")
+	w.times(locked, owner, language.Say("after one of two Locks has failed, or has tried again", "在两次 Lock 中的一次失败或重试之后"))
 	for range locked {
-		w.Unlock(owner, "the owner")
+		w.Unlock(owner, language.Say("the owner", "所有者"))
 	}
-	w.notOwner(owner, "the owner, which has unlocked as often as it has locked,")
+	w.notOwner(owner, language.Say("the owner, which has unlocked as often as it has locked,", "释放次数与加锁次数相同的所有者"))
 	w.NothingLeft()
 }
 
 func lockDuringUnlock(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
-	w.MustLock(owner, "the owner")
+	w.MustLock(owner, language.Say("the owner", "所有者"))
 	nodes := w.Nodes()
 	held := w.Server.Hold(stage.Sent(s, jute.OpDelete))
 	unlocked := w.Aside("Unlock", owner.Unlock)
-	w.Hit(held, "the request is sent")
+	w.Hit(held, language.Say("the request is sent", "请求已发出"))
 	result := w.Lock(owner)
 	synctest.Wait()
 	held.Release()
-	require.NoError(w, w.Result(unlocked, "the last Unlock"))
-	w.Holds(result, "an owner that locks during its last Unlock")
+	require.NoError(w, w.Result(unlocked, language.Say("the last Unlock", "最后一次 Unlock")))
+	w.Holds(result, language.Say("an owner that locks during its last Unlock", "最后一次 Unlock 期间又加锁的所有者"))
 	now := w.Nodes()
-	require.NotEmpty(w, now, "an owner that locks during its last Unlock holds the lock without a node, so that the next contender gets in: two holders")
-	require.Len(w, now, 1, "an owner that locks during its last Unlock leaves a node behind")
-	require.NotEqual(w, nodes, now, "the node must be a new one")
-	w.Unlock(owner, "the owner, once more,")
+	w.NotEmpty(now,
+		"an owner that locks during its last Unlock holds the lock without a node, so that the next contender gets in: two holders", "最后一次 Unlock 期间又加锁的所有者没有节点却持有锁，下一个竞争者就能拿到锁：出现两个持有者")
+	w.Len(now, 1,
+		"an owner that locks during its last Unlock leaves a node behind", "最后一次 Unlock 期间又加锁的所有者留下了节点")
+	w.NotEqual(nodes, now, "the node must be a new one", "应当是一个新节点")
+	w.Unlock(owner, language.Say("the owner, once more,", "再次加锁的所有者"))
 	w.NothingLeft()
 }
 
 func tryLockOwners(w *owners) {
 	open, _ := w.mutex()
 	owner, another := open("owner"), open("another")
-	w.tryLock(true, owner, "an owner, on a free lock,")
-	w.tryLock(true, owner, "the owner that holds the lock")
-	w.times(2, owner, "after TryLock has returned true twice")
+	w.tryLock(true, owner, language.Say("an owner, on a free lock,", "锁空闲时的所有者"))
+	w.tryLock(true, owner, language.Say("the owner that holds the lock", "持有锁的所有者"))
+	w.times(2, owner, language.Say("after TryLock has returned true twice", "在 TryLock 两次返回 true 之后"))
 	nodes := w.Nodes()
-	require.Len(w, nodes, 1, "an owner that locks twice has one node")
-	w.tryLock(false, another, "another owner of the same Mutex")
-	w.times(0, another, "after TryLock has returned false")
-	w.Unlock(owner, "the owner, which has locked twice,")
-	w.tryLock(false, another, "another owner, after one of two Unlocks,")
-	require.Equal(w, nodes, w.Nodes(), "TryLock has returned false, and it has left a node behind, or the holder's has gone")
-	w.Unlock(owner, "the owner")
-	w.tryLock(true, another, "another owner, on a free lock,")
-	w.Unlock(another, "the other owner")
+	w.Len(nodes, 1, "an owner that locks twice has one node", "加锁两次的所有者只有一个节点")
+	w.tryLock(false, another, language.Say("another owner of the same Mutex", "同一 Mutex 的另一个所有者"))
+	w.times(0, another, language.Say("after TryLock has returned false", "在 TryLock 返回 false 之后"))
+	w.Unlock(owner, language.Say("the owner, which has locked twice,", "已加锁两次的所有者"))
+	w.tryLock(false, another, language.Say("another owner, after one of two Unlocks,", "两次 Unlock 只做了一次时的另一个所有者"))
+	w.Equal(nodes, w.Nodes(),
+		"TryLock has returned false, and it has left a node behind, or the holder's has gone", "TryLock 返回 false，却留下了节点，或者持有者的节点没有了")
+	w.Unlock(owner, language.Say("the owner", "所有者"))
+	w.tryLock(true, another, language.Say("another owner, on a free lock,", "锁空闲时的另一个所有者"))
+	w.Unlock(another, language.Say("the other owner", "另一个所有者"))
 	w.NothingLeft()
 }
 
 func tryLockWhileWaiting(w *owners) {
 	open, s := w.mutex()
 	holder, owner := open("holder"), open("owner")
-	w.MustLock(holder, "the holder")
-	result := w.queues(owner, s, 2, "the owner")
-	w.tryLock(false, owner, "an owner whose Lock waits")
-	require.Len(w, w.Nodes(), 2, "TryLock has returned false, and it has left a node behind, or the waiter's has gone")
-	w.Unlock(holder, "the holder")
-	w.Holds(result, "the owner")
-	w.tryLock(true, owner, "an owner whose Lock has got in")
-	w.Unlock(owner, "it, for the first time,")
-	w.Unlock(owner, "it, for the second time,")
+	w.MustLock(holder, language.Say("the holder", "持有者"))
+	result := w.queues(owner, s, 2, language.Say("the owner", "所有者"))
+	w.tryLock(false, owner, language.Say("an owner whose Lock waits", "Lock 还在等待的所有者"))
+	w.Len(w.Nodes(), 2,
+		"TryLock has returned false, and it has left a node behind, or the waiter's has gone", "TryLock 返回 false，却留下了节点，或者等待者的节点没有了")
+	w.Unlock(holder, language.Say("the holder", "持有者"))
+	w.Holds(result, language.Say("the owner", "所有者"))
+	w.tryLock(true, owner, language.Say("an owner whose Lock has got in", "Lock 已成功的所有者"))
+	w.Unlock(owner, language.Say("it, for the first time,", "第一次的它"))
+	w.Unlock(owner, language.Say("it, for the second time,", "第二次的它"))
 	w.NothingLeft()
 }
 
 func unlockByAnother(w *owners) {
 	open, s := w.mutex()
 	holder, waiter, idle := open("holder"), open("waiter"), open("idle")
-	w.MustLock(holder, "the holder")
-	result := w.queues(waiter, s, 2, "the waiter")
+	w.MustLock(holder, language.Say("the holder", "持有者"))
+	result := w.queues(waiter, s, 2, language.Say("the waiter", "等待者"))
 	nodes := w.Nodes()
-	w.notOwner(idle, "an owner that has never locked")
-	w.notOwner(waiter, "an owner whose Lock waits")
-	require.ElementsMatch(w, nodes, w.Nodes(), "Unlock by an owner that does not hold the lock has deleted another contender's node")
-	w.times(1, holder, "after another owner's Unlock")
-	w.Waits(result, s, "the waiter")
-	w.Unlock(holder, "the holder")
-	w.Holds(result, "the waiter")
-	w.notOwner(holder, "an owner that has let go")
-	w.tryLock(false, idle, "an owner that does not hold the lock")
-	w.Unlock(waiter, "it")
+	w.notOwner(idle, language.Say("an owner that has never locked", "从未加锁的所有者"))
+	w.notOwner(waiter, language.Say("an owner whose Lock waits", "Lock 还在等待的所有者"))
+	w.Equal(nodes, w.Nodes(),
+		"Unlock by an owner that does not hold the lock has deleted another contender's node", "没有持有锁的所有者调用 Unlock，删除了别人的节点")
+	w.times(1, holder, language.Say("after another owner's Unlock", "在别的所有者 Unlock 之后"))
+	w.Waits(result, s, language.Say("the waiter", "等待者"))
+	w.Unlock(holder, language.Say("the holder", "持有者"))
+	w.Holds(result, language.Say("the waiter", "等待者"))
+	w.notOwner(holder, language.Say("an owner that has let go", "已释放锁的所有者"))
+	w.tryLock(false, idle, language.Say("an owner that does not hold the lock", "没有持有锁的所有者"))
+	w.Unlock(waiter, it)
 	w.NothingLeft()
 }
 
 func unlockTooMany(w *owners) {
 	open, _ := w.mutex()
 	owner, next := open("owner"), open("next")
-	w.MustLock(owner, "the owner")
-	w.MustLock(owner, "the owner, for the second time,")
-	w.Unlock(owner, "the owner")
-	w.Unlock(owner, "the owner, for the second time,")
-	w.notOwner(owner, "an owner, two Locks and three Unlocks,")
-	w.MustLock(next, "the next owner")
-	w.notOwner(owner, "an owner, two Locks and four Unlocks,")
-	w.tryLock(false, owner, "an owner that has unlocked too often")
-	w.Unlock(next, "the next owner")
-	w.MustLock(owner, "an owner that has unlocked too often")
-	w.times(1, owner, "after Unlocks too many, and one Lock")
-	w.Unlock(owner, "it")
-	w.NoNodes("an Unlock too many is still in the count: the node stays after the next Unlock")
+	w.MustLock(owner, language.Say("the owner", "所有者"))
+	w.MustLock(owner, language.Say("the owner, for the second time,", "第二次加锁的所有者"))
+	w.Unlock(owner, language.Say("the owner", "所有者"))
+	w.Unlock(owner, language.Say("the owner, for the second time,", "第二次加锁的所有者"))
+	w.notOwner(owner, language.Say("an owner, two Locks and three Unlocks,", "两次 Lock、三次 Unlock 的所有者"))
+	w.MustLock(next, language.Say("the next owner", "下一个所有者"))
+	w.notOwner(owner, language.Say("an owner, two Locks and four Unlocks,", "两次 Lock、四次 Unlock 的所有者"))
+	w.tryLock(false, owner, language.Say("an owner that has unlocked too often", "释放次数过多的所有者"))
+	w.Unlock(next, language.Say("the next owner", "下一个所有者"))
+	w.MustLock(owner, language.Say("an owner that has unlocked too often", "释放次数过多的所有者"))
+	w.times(1, owner, language.Say("after Unlocks too many, and one Lock", "在多余的 Unlock 和一次 Lock 之后"))
+	w.Unlock(owner, it)
+	w.NoNodes(language.Say(
+		"an Unlock too many is still in the count: the node stays after the next Unlock", "多余的 Unlock 还留在计数里：下一次 Unlock 之后，节点还在"))
 	w.NothingLeft()
 }
 
@@ -379,31 +402,34 @@ func lockFails(w *owners) {
 			owner := open("owner")
 			fault, release := w.spoil(sp, s, n)
 			result := w.Lock(owner)
-			early := w.Meets(fault, s, "the request is spoiled, or the owner waits")
+			early := w.Meets(fault, s, language.Say("the request is spoiled, or the owner waits", "请求受到干扰，或者所有者在等待"))
 			free := !early || w.goesOn(result, s)
 			if free {
-				w.Unlock(holder, "the holder")
+				w.Unlock(holder, language.Say("the holder", "持有者"))
 			}
-			err := w.Result(result, fmt.Sprintf("Lock of an owner, when its request %d %s, and it has tried again and waits, and the holder has let go,", n, sp.what))
+			err := w.Result(result, language.Say(
+				"Lock of an owner, when its request %d %s, and it has tried again and waits, and the holder has let go,", "所有者的 Lock（第 %d 个请求%s，它已重试并在等待，持有者已释放锁）", n, sp.what))
 			how := sp.how(s, n)
 			release()
 			if err == nil {
-				require.True(w, free, "%s, and Lock returns no error while another contender holds the lock: two holders", how)
+				w.True(free,
+					"%s, and Lock returns no error while another contender holds the lock: two holders", "%s，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者", how)
 				met := len(fault.Hit()) > 0
 				fault.Release()
-				w.times(1, owner, "after a Lock")
-				require.NotEmpty(w, w.Nodes(), "%s, and Lock has returned without a node, so that the next contender gets in: two holders", how)
-				w.Unlock(owner, "the owner")
+				w.times(1, owner, language.Say("after a Lock", "在一次 Lock 之后"))
+				w.NotEmpty(w.Nodes(),
+					"%s, and Lock has returned without a node, so that the next contender gets in: two holders", "%s，Lock 返回时却没有节点，下一个竞争者也会拿到锁：出现两个持有者", how)
+				w.Unlock(owner, language.Say("the owner", "所有者"))
 				w.nothingStays(how)
 				if met { // it has tried again itself
 					continue
 				}
-				require.Greater(w, n, 2, "an owner that waits sends only one request")
+				w.True(n > 2, "an owner that waits sends only one request", "等待的所有者只发了一个请求")
 				break
 			}
 			w.cleanBooks(owner, open("another"), s, n, how, err, func() {
 				if !free {
-					w.Unlock(holder, "the holder")
+					w.Unlock(holder, language.Say("the holder", "持有者"))
 				}
 			})
 		}
@@ -415,7 +441,7 @@ func tryLockFails(w *owners) {
 	first, _ := w.Contender()
 	w.queueNode(first)
 	var open func(name string) Lock
-	w.spoilTryLock("the owner", func() (_ Lock, s *Session) {
+	w.spoilTryLock(language.Say("the owner", "所有者"), func() (_ Lock, s *Session) {
 		open, s = w.mutex()
 		return open("owner"), s
 	}, func(owner Lock, s *Session, sp spoiler, n int, _ bool, err error) {
@@ -426,25 +452,27 @@ func tryLockFails(w *owners) {
 // cleanBooks fails if an owner whose Lock has failed, because request n of its
 // session was spoiled, is taken for the holder or for anything else than a new
 // owner.
-func (w *owners) cleanBooks(owner, another Lock, s *Session, n int, how string, err error, freed func()) {
+func (w *owners) cleanBooks(owner, another Lock, s *Session, n int, how language.Text, err error, freed func()) {
 	w.Helper()
-	w.times(0, owner, "after a Lock that failed: "+how)
-	w.Eventually("the owner's client is connected", func() bool { return s.State() == zk.StateHasSession })
-	if ok, _ := w.Try(owner, "TryLock of an owner whose Lock has failed"); ok {
-		require.True(w, len(w.NodesOf(s)) > 0, "the owner's Lock has failed (%s), and it is in the books: it locks again without a node, so that the next contender gets in: two holders", how)
-		w.Unlock(owner, "it")
+	w.times(0, owner, language.Say("after a Lock that failed: %s", "在一次失败的 Lock 之后：%s", how))
+	w.Eventually(language.Say("the owner's client is connected", "所有者的客户端已连接"), func() bool { return s.State() == zk.StateHasSession })
+	if ok, _ := w.Try(owner, language.Say("TryLock of an owner whose Lock has failed", "Lock 失败的所有者的 TryLock")); ok {
+		w.True(len(w.NodesOf(s)) > 0,
+			"the owner's Lock has failed (%s), and it is in the books: it locks again without a node, so that the next contender gets in: two holders", "所有者的 Lock 失败了（%s），记录里却算它持有锁：它再次加锁时没有节点，下一个竞争者就能拿到锁，出现两个持有者", how)
+		w.Unlock(owner, it)
 	}
 	w.leavesNothing(owner, s, n, how, err)
 	result := w.Lock(another)
 	freed()
-	w.Holds(result, "another owner, after one has failed to lock ("+how+"),")
-	w.tryLock(false, owner, "an owner whose Lock has failed ("+how+") while another one holds the lock")
-	w.notOwner(owner, "an owner whose Lock has failed ("+how+")")
-	w.Unlock(another, "the other owner")
-	w.MustLock(owner, "the owner whose Lock has failed ("+how+"), once more,")
-	w.times(1, owner, "after a Lock that failed and one that did not")
-	w.Unlock(owner, "it")
-	w.NoNodes("every owner has let go, and a node is left")
+	w.Holds(result, language.Say("another owner, after one has failed to lock (%s),", "在一个所有者加锁失败（%s）之后，另一个所有者", how))
+	w.tryLock(false, owner, language.Say(
+		"an owner whose Lock has failed (%s) while another one holds the lock", "别的所有者持有锁时，Lock 失败（%s）的所有者", how))
+	w.notOwner(owner, language.Say("an owner whose Lock has failed (%s)", "Lock 失败（%s）的所有者", how))
+	w.Unlock(another, language.Say("the other owner", "另一个所有者"))
+	w.MustLock(owner, language.Say("the owner whose Lock has failed (%s), once more,", "Lock 失败（%s）后再次加锁的所有者", how))
+	w.times(1, owner, language.Say("after a Lock that failed and one that did not", "在一次失败、一次成功的 Lock 之后"))
+	w.Unlock(owner, it)
+	w.NoNodes(language.Say("every owner has let go, and a node is left", "所有的所有者都已释放锁，却还有节点留着"))
 }
 
 // unlockFails loses the reply to the last Unlock's delete: the node has gone,
@@ -453,81 +481,92 @@ func unlockFails(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
 	next, _ := w.Contender()
-	w.MustLock(owner, "the owner")
+	w.MustLock(owner, language.Say("the owner", "所有者"))
 	fault := w.Server.LoseReply(stage.Sent(s, jute.OpDelete))
 	unlocked := w.Aside("Unlock", owner.Unlock)
-	err := w.Result(unlocked, "Unlock, when the reply to its delete is lost,")
+	err := w.Result(unlocked, language.Say("Unlock, when the reply to its delete is lost,", "delete 的应答丢失时的 Unlock"))
 	require.NotEmpty(w, fault.Hit())
-	require.NotErrorIs(w, err, w.subject.ErrNotOwner, "the owner's own delete has let go of the lock, and Unlock returns ErrNotOwner")
-	w.Eventually("the owner's client is connected again", func() bool { return s.State() == zk.StateHasSession })
-	w.MustLock(next, "the next one")
+	w.NotErrorIs(err, w.subject.ErrNotOwner,
+		"the owner's own delete has let go of the lock, and Unlock returns ErrNotOwner", "所有者自己的 delete 已经释放了锁，Unlock 却返回 ErrNotOwner")
+	w.Eventually(language.Say("the owner's client is connected again", "所有者的客户端已重连"), func() bool { return s.State() == zk.StateHasSession })
+	w.MustLock(next, language.Say("the next one", "下一个"))
 	if err == nil { // it has asked again
-		w.tryLock(false, owner, "an owner that has let go")
+		w.tryLock(false, owner, language.Say("an owner that has let go", "已释放锁的所有者"))
 	} else {
-		ok, _ := w.Try(owner, "TryLock of an owner whose Unlock has failed")
-		require.False(w, ok, "an owner whose Unlock has failed counts up, and the next one holds the lock: two holders")
+		ok, _ := w.Try(owner, language.Say("TryLock of an owner whose Unlock has failed", "Unlock 失败的所有者的 TryLock"))
+		w.False(ok,
+			"an owner whose Unlock has failed counts up, and the next one holds the lock: two holders", "Unlock 失败的所有者增加了重入次数，锁却在下一个手里：出现两个持有者")
 		result := w.Lock(owner)
 		if w.goesOn(result, s) { // it has found out, and queues again
-			w.notOwner(owner, "an owner whose first Unlock let go of the lock after all, and that waits,")
-			w.Unlock(next, "the next one")
-			w.Holds(result, "the owner, which has queued again,")
-			w.Unlock(owner, "it")
+			w.notOwner(owner, language.Say(
+				"an owner whose first Unlock let go of the lock after all, and that waits,", "第一次 Unlock 其实已释放锁、现在等待着的所有者"))
+			w.Unlock(next, language.Say("the next one", "下一个"))
+			w.Holds(result, language.Say("the owner, which has queued again,", "重新排队的所有者"))
+			w.Unlock(owner, it)
 			w.NothingLeft()
 			return
 		}
-		require.Error(w, <-result, "Lock of an owner whose Unlock has failed returns no error, and the next one holds the lock: two holders")
+		w.HasError(<-result,
+			"Lock of an owner whose Unlock has failed returns no error, and the next one holds the lock: two holders", "Unlock 失败的所有者再调用 Lock，没有返回错误，锁却在下一个手里：出现两个持有者")
 	}
-	w.notOwner(owner, "an owner whose first Unlock let go of the lock after all")
-	w.Unlock(next, "the next one")
-	w.MustLock(owner, "the owner, once more,")
-	w.Unlock(owner, "it")
+	w.notOwner(owner, language.Say("an owner whose first Unlock let go of the lock after all", "第一次 Unlock 其实已释放锁的所有者"))
+	w.Unlock(next, language.Say("the next one", "下一个"))
+	w.MustLock(owner, language.Say("the owner, once more,", "再次加锁的所有者"))
+	w.Unlock(owner, it)
 	w.NothingLeft()
 }
 
 func expiredOwner(w *owners) {
 	open, s := w.mutex()
 	owner, another := open("owner"), open("another")
-	w.MustLock(owner, "the owner")
-	w.MustLock(owner, "the owner, for the second time,")
+	w.MustLock(owner, language.Say("the owner", "所有者"))
+	w.MustLock(owner, language.Say("the owner, for the second time,", "第二次加锁的所有者"))
 	w.Expire(s)
 	next, _ := w.Contender()
-	w.MustLock(next, "the next one")
-	w.Renewed(s, "the old owner's client has a new session")
+	w.MustLock(next, language.Say("the next one", "下一个"))
+	w.Renewed(s, language.Say("the old owner's client has a new session", "原所有者的客户端有了新会话"))
 	before := w.Nodes()
-	if err := w.UnlockErr(owner, "Unlock after the session has expired"); err != nil && w.subject.ErrNotOwner != nil {
-		require.ErrorIs(w, err, w.subject.ErrNotOwner, "the first of two Unlocks after the session has expired")
+	if err := w.UnlockErr(owner, language.Say("Unlock after the session has expired", "会话过期之后的 Unlock")); err != nil && w.subject.ErrNotOwner != nil {
+		w.ErrorIs(err, w.subject.ErrNotOwner, "the first of two Unlocks after the session has expired", "会话过期后两次 Unlock 中的第一次")
 	}
-	w.notOwner(owner, "an owner whose session has expired, its last,")
-	w.times(0, owner, "after Unlock has returned ErrNotOwner")
-	require.Equal(w, before, w.Nodes(), "an expired owner's Unlock has deleted another contender's node, the new holder's: two holders")
-	w.tryLock(false, owner, "an owner whose session has expired, while the next one holds the lock,")
-	w.tryLock(false, another, "another owner of its Mutex, while the next one holds the lock,")
-	w.Unlock(next, "the next one")
-	w.MustLock(owner, "the owner, in its new session,")
-	w.times(1, owner, "in its new session")
-	w.tryLock(false, another, "another owner of its Mutex")
-	w.Unlock(owner, "the owner")
+	w.notOwner(owner, language.Say("an owner whose session has expired, its last,", "会话过期的所有者的最后一次"))
+	w.times(0, owner, language.Say("after Unlock has returned ErrNotOwner", "在 Unlock 返回 ErrNotOwner 之后"))
+	w.Equal(before, w.Nodes(),
+		"an expired owner's Unlock has deleted another contender's node, the new holder's: two holders", "会话已过期的所有者调用 Unlock，删除了新持有者的节点，那是别人的节点：出现两个持有者")
+	w.tryLock(false, owner, language.Say(
+		"an owner whose session has expired, while the next one holds the lock,", "会话已过期、锁在下一个手里时的所有者"))
+	w.tryLock(false, another, language.Say(
+		"another owner of its Mutex, while the next one holds the lock,", "锁在下一个手里时，同一 Mutex 的另一个所有者"))
+	w.Unlock(next, language.Say("the next one", "下一个"))
+	w.MustLock(owner, language.Say("the owner, in its new session,", "处于新会话的所有者"))
+	w.times(1, owner, language.Say("in its new session", "在它的新会话里"))
+	w.tryLock(false, another, language.Say("another owner of its Mutex", "它的 Mutex 的另一个所有者"))
+	w.Unlock(owner, language.Say("the owner", "所有者"))
 	w.NothingLeft()
 }
 
 func nilOwner(w *owners) {
 	s := w.Session()
 	if w.subject.Nobody == nil {
-		w.Skip("OwnersSubject.Nobody is nil: there is no Mutex to call without an owner")
+		w.Skip(language.Say(
+			"OwnersSubject.Nobody is nil: there is no Mutex to call without an owner", "OwnersSubject.Nobody 为 nil：没有可以不带所有者调用的 Mutex"))
 	}
 	nobody := w.subject.Nobody(s.Conn, w.Path)
-	require.Error(w, w.UnlockErr(nobody, "Unlock without an owner"), "Unlock without an owner, which has not locked, returns no error")
-	if w.Result(w.Lock(nobody), "Lock without an owner") == nil {
+	w.HasError(w.UnlockErr(nobody, language.Say("Unlock without an owner", "不带所有者的 Unlock")),
+		"Unlock without an owner, which has not locked, returns no error", "不带所有者、也没有加锁过的 Unlock，没有返回错误")
+	if w.Result(w.Lock(nobody), language.Say("Lock without an owner", "不带所有者的 Lock")) == nil {
 		stranger, _ := w.Contender()
-		ok, err := w.Try(stranger, "TryLock while no owner holds the lock")
-		require.NoError(w, err, "TryLock while no owner holds the lock fails")
-		require.False(w, ok, "Lock without an owner returns no error, and another contender gets the lock: two holders")
-		w.Unlock(nobody, "no owner, which has locked,")
+		ok, err := w.Try(stranger, language.Say("TryLock while no owner holds the lock", "没有所有者持有锁时的 TryLock"))
+		w.NoError(err, "TryLock while no owner holds the lock fails", "没有所有者持有锁时，TryLock 失败了")
+		w.False(ok,
+			"Lock without an owner returns no error, and another contender gets the lock: two holders", "不带所有者的 Lock 没有返回错误，另一个竞争者却拿到了锁：出现两个持有者")
+		w.Unlock(nobody, language.Say("no owner, which has locked,", "加了锁的空所有者"))
 	}
-	ok, err := w.Try(nobody, "TryLock without an owner")
-	require.Equal(w, ok, err == nil, "TryLock without an owner returns %v and the error %v, and no other owner holds the lock", ok, err)
+	ok, err := w.Try(nobody, language.Say("TryLock without an owner", "不带所有者的 TryLock"))
+	w.Equal(ok, err == nil,
+		"TryLock without an owner returns %v and the error %v, and no other owner holds the lock", "没有别的所有者持有锁，不带所有者的 TryLock 返回 %v 和错误 %v", ok, err)
 	if ok {
-		w.Unlock(nobody, "no owner, which has locked,")
+		w.Unlock(nobody, language.Say("no owner, which has locked,", "加了锁的空所有者"))
 	}
-	w.NoNodes("without an owner, Lock or TryLock leaves a node behind")
+	w.NoNodes(language.Say("without an owner, Lock or TryLock leaves a node behind", "不带所有者时，Lock 或 TryLock 留下了节点"))
 }

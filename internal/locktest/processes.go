@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/zklock/internal/language"
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 )
@@ -21,7 +22,7 @@ import (
 // depends on how the runtime places its memory.
 func idsOfProcesses(w *World) {
 	if !w.Watched() {
-		w.Skip("needs processes of its own (leave out -locktest.here)")
+		w.Skip(language.Say("needs processes of its own (leave out -locktest.here)", "需要独立的进程（请去掉 -locktest.here）"))
 	}
 	const alone, seen = "alone", "seen "
 	data, again := strings.CutPrefix(w.About, seen)
@@ -37,23 +38,24 @@ func idsOfProcesses(w *World) {
 	}
 	s, admin := w.Session(), w.Session()
 	holder := w.Subject.New(s.Conn, w.Path)
-	w.MustLock(holder, "the holder")
+	w.MustLock(holder, language.Say("the holder", "持有者"))
 	mine, _, err := admin.Get(w.Path)
 	require.NoError(w, err)
 	written := withoutAddresses(string(mine), holder, s.Conn)
 	if !again {
-		w.Unlock(holder, "the holder")
+		w.Unlock(holder, language.Say("the holder", "持有者"))
 		w.Again(seen + hex.EncodeToString([]byte(written)))
 		return
 	}
 	if data != hex.EncodeToString([]byte(written)) {
-		w.Unlock(holder, "the holder")
+		w.Unlock(holder, language.Say("the holder", "持有者"))
 		return
 	}
 	w.Expire(s)
 	_, err = admin.Create(w.Path, mine, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)) // as a contender of the other process does
 	require.NoError(w, err)
-	w.expiredUnlock(holder, s, fmt.Sprintf("a contender of another process has the lock, whose node has the same data, %q: a number that is counted, or an address, is the same in two processes", mine))
+	w.expiredUnlock(holder, s, language.Say(
+		"a contender of another process has the lock, whose node has the same data, %q: a number that is counted, or an address, is the same in two processes", "锁在另一个进程的竞争者手里，它的节点带有相同的数据 %q：用计数器得到的数，或者地址，在两个进程里会相同", mine))
 }
 
 // withoutAddresses takes the addresses of a contender and its client out of data.

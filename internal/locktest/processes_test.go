@@ -88,9 +88,9 @@ func TestIdsOfTwoProcesses(t *testing.T) {
 			}
 			require.Empty(t, v.Skipped)
 			if c.wrong {
-				require.Contains(t, v.Words, "the old holder has deleted another contender's node: two holders")
+				require.Contains(t, v.Words.En, "the old holder has deleted another contender's node: two holders")
 			} else {
-				require.Empty(t, v.Words)
+				require.Empty(t, v.Words.En)
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package locktest
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/internal/zkserver"
 )
@@ -27,9 +27,9 @@ func (w *World) queue(n int) (locks []Lock, results []<-chan error, sessions []*
 		result := w.Lock(l)
 		results = append(results, result)
 		if i == 0 {
-			w.Holds(result, "the first")
+			w.Holds(result, language.Say("the first", "第一个"))
 		} else {
-			w.Waits(result, sessions[i], fmt.Sprintf("contender %d", i))
+			w.Waits(result, sessions[i], language.Say("contender %d", "竞争者 %d", i))
 		}
 	}
 	return locks, results, sessions
@@ -45,10 +45,10 @@ func QueueOrder(w *World) {
 	locks, results, sessions := w.queue(6)
 	for i, l := range locks {
 		for j := i + 1; j < len(locks); j++ {
-			w.Waits(results[j], sessions[j], fmt.Sprintf("contender %d", j))
+			w.Waits(results[j], sessions[j], language.Say("contender %d", "竞争者 %d", j))
 		}
 		if i+1 == len(locks) {
-			w.Unlock(l, fmt.Sprintf("contender %d", i))
+			w.Unlock(l, language.Say("contender %d", "竞争者 %d", i))
 			break
 		}
 		// The next one is slow: in a queue the others wait for it, and in a race one of
@@ -57,24 +57,26 @@ func QueueOrder(w *World) {
 		if w.Server != nil {
 			release = w.Server.Hold(func(r zkserver.Request) bool { return r.Session == sessions[i+1].ID && !stage.ByClient(r.Op) }).Release
 		}
-		w.Unlock(l, fmt.Sprintf("contender %d", i))
+		w.Unlock(l, language.Say("contender %d", "竞争者 %d", i))
 		if w.Server != nil {
 			time.Sleep(time.Second)
 		}
 		next := FirstIn(results) // one that was faster
 		release()
-		w.Eventually(fmt.Sprintf("contender %d, whose turn it is, gets the lock after the release", i+1), func() bool {
+		w.Eventually(language.Say("contender %d, whose turn it is, gets the lock after the release", "释放之后，轮到的竞争者 %d 拿到锁", i+1), func() bool {
 			if next < 0 {
 				next = FirstIn(results)
 			}
 			return next >= 0
 		})
-		require.NoError(w, <-results[next], "Lock of contender %d fails", next)
-		how := "the contender whose node has the smallest number is the next"
+		w.NoError(<-results[next], "Lock of contender %d fails", "竞争者 %d 的 Lock 失败", next)
+		how := language.Say("the contender whose node has the smallest number is the next", "下一个应该是序号最小的节点所属的竞争者")
 		if len(w.Nodes()) < len(locks)-1-i {
-			how = "those that wait have no nodes of their own, and a race for one node keeps no order; each contender makes a node with zk.FlagEphemeralSequential when it comes, and the smallest number is the next"
+			how = language.Say(
+				"those that wait have no nodes of their own, and a race for one node keeps no order; each contender makes a node with zk.FlagEphemeralSequential when it comes, and the smallest number is the next", "等待者没有自己的节点，大家抢着创建同一个节点，就没有先后次序；请让每个竞争者一来就用 zk.FlagEphemeralSequential 创建节点，下一个就是序号最小的")
 		}
-		require.Equal(w, i+1, next, "contender %d gets in before contender %d, which came earlier: %s", next, i+1, how)
+		w.Equal(i+1, next,
+			"contender %d gets in before contender %d, which came earlier: %s", "竞争者 %d 抢在先来的竞争者 %d 之前拿到了锁：%s", next, i+1, how)
 	}
 	w.NothingLeft()
 }
@@ -85,14 +87,15 @@ func WaiterGoes(w *World) {
 	w.Goes(sessions[1])
 	select {
 	case err := <-results[2]:
-		require.NoError(w, err, "the last waiter must go on waiting, and Lock fails")
-		w.Fatal("the waiter before it has gone, the holder still holds the lock, and the last waiter has got it: two holders; the node that went need not have been the holder's, so look again at the whole queue after each event")
+		w.NoError(err, "the last waiter must go on waiting, and Lock fails", "最后一个等待者应该继续等待，Lock 却失败了")
+		w.Failf(
+			"the waiter before it has gone, the holder still holds the lock, and the last waiter has got it: two holders; the node that went need not have been the holder's, so look again at the whole queue after each event", "它前面的等待者走了，持有者还持有锁，最后一个等待者却拿到了锁：出现两个持有者；消失的节点不一定是持有者的，所以每次收到事件都要重新看整个队列")
 	case <-time.After(time.Second): // every event has come by then
 	}
-	w.Waits(results[2], sessions[2], "the waiter after the one that has gone")
-	w.Unlock(locks[0], "the holder")
-	w.Holds(results[2], "the waiter after the one that has gone")
-	w.Unlock(locks[2], "it")
+	w.Waits(results[2], sessions[2], language.Say("the waiter after the one that has gone", "排在离开者后面的等待者"))
+	w.Unlock(locks[0], language.Say("the holder", "持有者"))
+	w.Holds(results[2], language.Say("the waiter after the one that has gone", "排在离开者后面的等待者"))
+	w.Unlock(locks[2], it)
 	w.NothingLeft()
 }
 
@@ -100,11 +103,11 @@ func WaiterGoes(w *World) {
 // one of a contender's where an exercise leaves the names to its author.
 func ForeignChild(w *World) {
 	l, _ := w.Contender()
-	w.MustLock(l, "a first contender")
+	w.MustLock(l, language.Say("a first contender", "先来的竞争者"))
 	named := slices.ContainsFunc(w.Nodes(), func(node string) bool {
 		return strings.HasPrefix(node, "lock-") || strings.HasPrefix(node, "read-") || strings.HasPrefix(node, "write-")
 	})
-	w.Unlock(l, "it")
+	w.Unlock(l, it)
 	names := []string{"config", "minutes"}
 	if named {
 		names = append(names, "0", "0000000000")
@@ -114,14 +117,15 @@ func ForeignChild(w *World) {
 		_, err := s.Create(w.Path+"/"+name, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(w, err)
 	}
-	w.MustLock(l, fmt.Sprintf("a contender beside %d nodes that are not contenders'", len(names)))
+	w.MustLock(l, language.Say("a contender beside %d nodes that are not contenders'", "与 %d 个非竞争者节点并列的竞争者", len(names)))
 	other, os := w.Contender()
 	result := w.Lock(other)
-	w.Waits(result, os, "the second contender")
-	w.Unlock(l, "the first")
-	w.Holds(result, "the second contender")
-	w.Unlock(other, "it")
-	require.Len(w, w.Nodes(), len(names), "the nodes that are not contenders' must stay, and no other node")
+	w.Waits(result, os, language.Say("the second contender", "第二个竞争者"))
+	w.Unlock(l, language.Say("the first", "第一个"))
+	w.Holds(result, language.Say("the second contender", "第二个竞争者"))
+	w.Unlock(other, it)
+	w.Len(w.Nodes(), len(names),
+		"the nodes that are not contenders' must stay, and no other node", "不属于竞争者的节点必须留下，其他节点不能留下")
 }
 
 // atEachRead lets a contender lock while another one holds the lock, again and
@@ -129,7 +133,7 @@ func ForeignChild(w *World) {
 // second, until it has sent all that it sends before it waits. Which reads
 // those are differs from lock to lock. Once the read is held, or the contender
 // waits, f is called, which does the special part of the case.
-func (w *World) atEachRead(f func(l Lock, s *Session, result <-chan error, release func(), step string)) {
+func (w *World) atEachRead(f func(l Lock, s *Session, result <-chan error, release func(), step language.Text)) {
 	for n := 1; w.GoesOn(n); n++ {
 		l, s := w.Contender()
 		reads := 0
@@ -141,10 +145,11 @@ func (w *World) atEachRead(f func(l Lock, s *Session, result <-chan error, relea
 			return false
 		})
 		result := w.Lock(l)
-		met := w.Meets(held, s, "the waiter's read is held back, or it waits")
-		f(l, s, result, held.Release, fmt.Sprintf("read number %d", n))
+		met := w.Meets(held, s, language.Say("the waiter's read is held back, or it waits", "等待者的读请求被扣住，或者它在等待"))
+		f(l, s, result, held.Release, language.Say("read number %d", "第 %d 次读", n))
 		if !met {
-			require.Greater(w, n, 1, "the waiter looks at nothing before it waits: it can wait for a release that has been")
+			w.True(n > 1,
+				"the waiter looks at nothing before it waits: it can wait for a release that has been", "等待者没有查看就开始等待：它等的可能是早已发生过的释放")
 			return
 		}
 	}
@@ -152,39 +157,43 @@ func (w *World) atEachRead(f func(l Lock, s *Session, result <-chan error, relea
 
 func ReleaseBeforeWatch(w *World) {
 	holder, _ := w.holder()
-	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step string) {
-		w.Unlock(holder, "the holder")
+	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step language.Text) {
+		w.Unlock(holder, language.Say("the holder", "持有者"))
 		release()
 		select {
 		case err := <-result:
-			require.NoError(w, err, "the lock was let go while the waiter was about to wait (its %s came after the release), and Lock fails", step)
+			w.NoError(err,
+				"the lock was let go while the waiter was about to wait (its %s came after the release), and Lock fails", "等待者正要等待时锁释放了（它的%s在释放之后到达），Lock 失败", step)
 		case <-time.After(stage.Patience):
-			w.Fatalf("the holder has let go between the waiter's look and its watch (its %s came after the release), and the waiter sleeps on: the event is lost; one request must look and set the watch, and a node that it does not find is a release%s", step, w.Why())
+			w.Failf(
+				"the holder has let go between the waiter's look and its watch (its %s came after the release), and the waiter sleeps on: the event is lost; one request must look and set the watch, and a node that it does not find is a release%s", "持有者恰好在等待者查看之后、设置监听之前释放了锁（它的%s在释放之后到达），等待者却一直睡下去：这个事件丢了；请用同一个请求查看并设置监听，节点不存在就说明已经释放%s", step, w.Why())
 		}
 		holder = l
 	})
-	w.Unlock(holder, "the last")
+	w.Unlock(holder, language.Say("the last", "最后一个"))
 	w.NothingLeft()
 }
 
 func WaiterGoesBeforeWatch(w *World) {
 	holder, _ := w.holder()
 	middle, ms := w.Contender()
-	w.Waits(w.Lock(middle), ms, "the waiter")
-	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step string) {
+	w.Waits(w.Lock(middle), ms, language.Say("the waiter", "等待者"))
+	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step language.Text) {
 		w.Goes(ms)
 		release()
 		select {
 		case err := <-result:
-			require.NoError(w, err, "the waiter before it has gone, and Lock fails (its %s came afterwards)", step)
-			w.Fatalf("the waiter before it has gone before it was watched (the %s came afterwards), and a waiter has got the lock: two holders; the node that is missing need not have been the holder's, so look again at the whole queue", step)
+			w.NoError(err,
+				"the waiter before it has gone, and Lock fails (its %s came afterwards)", "它前面的等待者走了，Lock 失败（它的%s在这之后到达）", step)
+			w.Failf(
+				"the waiter before it has gone before it was watched (the %s came afterwards), and a waiter has got the lock: two holders; the node that is missing need not have been the holder's, so look again at the whole queue", "它前面的等待者在它设置监听之前就走了（%s在这之后到达），一个等待者却拿到了锁：出现两个持有者；不存在的节点不一定是持有者的，所以要重新看整个队列", step)
 		case <-time.After(time.Second): // every event has come by then
 		}
-		w.Waits(result, s, "a waiter whose "+step+" came after the waiter before it had gone")
+		w.Waits(result, s, language.Say("a waiter whose %s came after the waiter before it had gone", "等待者（它的%s在前一个等待者离开之后到达）", step))
 		ms = s // it is in the middle for the next one
 	})
 	w.Goes(ms)
-	w.Unlock(holder, "the holder")
+	w.Unlock(holder, language.Say("the holder", "持有者"))
 	w.NothingLeft()
 }
 
@@ -192,34 +201,36 @@ func NodeGoes(w *World) {
 	admin := w.Session()
 	holder, _ := w.holder()
 	before := w.Nodes()
-	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step string) {
+	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step language.Text) {
 		for _, node := range w.Nodes() {
 			if !slices.Contains(before, node) {
 				require.NoError(w, admin.Delete(w.Path+"/"+node, -1))
 			}
 		}
 		release()
-		const without = "a waiter's own node had gone before its %s, and it takes the lock without a node, so that the next contender gets in, too: two holders; look for the own node in each list of children"
+		without := language.Say(
+			"a waiter's own node had gone before its %s, and it takes the lock without a node, so that the next contender gets in, too: two holders; look for the own node in each list of children", "等待者自己的节点在它的%s之前就没有了，它没有节点却拿到了锁，下一个竞争者也会拿到锁：出现两个持有者；每次拿到子节点列表，都要先找自己的节点", step)
 		if !w.goesOn(result, s) {
-			require.Error(w, w.Result(result, "Lock of a waiter whose node has gone"), without, step)
-			w.NotLocked(l, "Unlock after a Lock that failed")
+			w.HasError(w.Result(result, language.Say("Lock of a waiter whose node has gone", "节点已消失的等待者的 Lock")), "%s", "%s", without)
+			w.NotLocked(l, language.Say("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
 			return
 		}
 		// It has made another node, or it sleeps on the holder's node, and notices it
 		// at the release.
-		w.Unlock(holder, "the holder")
-		if err := w.Result(result, "Lock of a waiter whose node has gone"); err == nil {
-			require.NotEmpty(w, w.Nodes(), without, step)
-			w.Unlock(l, "a waiter whose node had gone, and that has queued again,")
+		w.Unlock(holder, language.Say("the holder", "持有者"))
+		if err := w.Result(result, language.Say("Lock of a waiter whose node has gone", "节点已消失的等待者的 Lock")); err == nil {
+			w.NotEmpty(w.Nodes(), "%s", "%s", without)
+			w.Unlock(l, language.Say("a waiter whose node had gone, and that has queued again,", "节点消失后又重新排队的等待者"))
 		} else {
-			require.False(w, w.Subject.Requeues, "a waiter's own node had gone before its %s, and it does not queue again", step)
+			w.False(w.Subject.Requeues,
+				"a waiter's own node had gone before its %s, and it does not queue again", "等待者自己的节点在它的%s之前就没有了，它却没有重新排队", step)
 		}
 		w.NothingLeft()
-		w.MustLock(holder, "the holder, once more")
+		w.MustLock(holder, language.Say("the holder, once more", "再次加锁的持有者"))
 		before = w.Nodes()
 	})
-	w.Unlock(holder, "the holder")
-	w.NoNodes("every contender has let go, and a node is left")
+	w.Unlock(holder, language.Say("the holder", "持有者"))
+	w.NoNodes(language.Say("every contender has let go, and a node is left", "所有竞争者都已释放锁，却还有节点留着"))
 }
 
 func ReleaseWhileCutOff(w *World) {
@@ -227,11 +238,12 @@ func ReleaseWhileCutOff(w *World) {
 	waiter, s, result := w.waiter()
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	require.True(w, w.Server.Cut(s.ID))
-	w.Unlock(holder, "the holder")
-	w.Hit(back, "the waiter's client connects again")
+	w.Unlock(holder, language.Say("the holder", "持有者"))
+	w.Hit(back, language.Say("the waiter's client connects again", "等待者的客户端重连"))
 	back.Release()
-	w.Holds(result, "a waiter that was cut off when the lock was let go")
-	require.Equal(w, s.ID, s.SessionID(), "the waiter's client has another session, though it was cut off for less than the session timeout")
-	w.Unlock(waiter, "it")
+	w.Holds(result, language.Say("a waiter that was cut off when the lock was let go", "锁释放时正好断线的等待者"))
+	w.Equal(s.ID, s.SessionID(),
+		"the waiter's client has another session, though it was cut off for less than the session timeout", "等待者的断线时间不到会话超时时间，它的客户端却换了会话")
+	w.Unlock(waiter, it)
 	w.NothingLeft()
 }

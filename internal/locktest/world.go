@@ -1,8 +1,7 @@
 package locktest
 
 import (
-	"github.com/stretchr/testify/require"
-
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
 )
 
@@ -19,6 +18,9 @@ func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, contender 
 	return stage.NewPlan(cases, keep, contender.Queue, false, func(w *stage.Stage) W { return enter(&World{w, contender}) })
 }
 
+// it is the contender that a case is about.
+var it = language.Say("it", "它")
+
 // Contender makes a contender for the lock, in a session of its own unless
 // one is given.
 func (w *World) Contender(in ...*Session) (Lock, *Session) {
@@ -33,7 +35,7 @@ func (w *World) Contender(in ...*Session) (Lock, *Session) {
 func (w *World) holder() (Lock, *Session) {
 	w.Helper()
 	l, s := w.Contender()
-	w.MustLock(l, "the holder")
+	w.MustLock(l, language.Say("the holder", "持有者"))
 	return l, s
 }
 
@@ -42,7 +44,7 @@ func (w *World) waiter() (Lock, *Session, <-chan error) {
 	w.Helper()
 	l, s := w.Contender()
 	result := w.Lock(l)
-	w.Waits(result, s, "the waiter")
+	w.Waits(result, s, language.Say("the waiter", "等待者"))
 	return l, s, result
 }
 
@@ -50,13 +52,13 @@ func (w *World) waiter() (Lock, *Session, <-chan error) {
 func (w *World) Lock(l Lock) <-chan error { return w.Aside("Lock", l.Lock) }
 
 // MustLock locks and fails if that does not work.
-func (w *World) MustLock(l Lock, name string) {
+func (w *World) MustLock(l Lock, name language.Text) {
 	w.Helper()
 	w.Holds(w.Lock(l), name)
 }
 
 // Try calls TryLock, which must return.
-func (w *World) Try(l Lock, what string) (ok bool, err error) {
+func (w *World) Try(l Lock, what language.Text) (ok bool, err error) {
 	w.Helper()
 	err = w.Result(w.Aside("TryLock", func() (err error) {
 		ok, err = l.TryLock()
@@ -66,37 +68,38 @@ func (w *World) Try(l Lock, what string) (ok bool, err error) {
 }
 
 // Unlock lets go, and fails if that does not work.
-func (w *World) Unlock(l Lock, name string) {
+func (w *World) Unlock(l Lock, name language.Text) {
 	w.Helper()
-	require.NoError(w, w.UnlockErr(l, "Unlock of "+name), "Unlock of %s fails", name)
+	w.NoError(w.UnlockErr(l, language.Say("Unlock of %s", "%s的 Unlock", name)), "Unlock of %s fails", "%s的 Unlock 失败", name)
 }
 
 // UnlockErr calls Unlock, which must return.
-func (w *World) UnlockErr(l Lock, what string) error {
+func (w *World) UnlockErr(l Lock, what language.Text) error {
 	w.Helper()
 	return w.Result(w.Aside("Unlock", l.Unlock), what)
 }
 
 // NotLocked fails if Unlock says anything but ErrNotLocked.
-func (w *World) NotLocked(l Lock, what string) {
+func (w *World) NotLocked(l Lock, what language.Text) {
 	w.Helper()
 	w.IsNotLocked(w.UnlockErr(l, what), what)
 }
 
 // IsNotLocked fails if an error of Unlock is not ErrNotLocked, or is none
 // where the subject does not say what that is.
-func (w *World) IsNotLocked(err error, what string) {
+func (w *World) IsNotLocked(err error, what language.Text) {
 	w.Helper()
-	require.Error(w, err, "%s returns no error, though the lock is not held: return ErrNotLocked", what)
+	w.HasError(err,
+		"%s returns no error, though the lock is not held: return ErrNotLocked", "%s没有返回错误，可它并没有持有锁：请返回 ErrNotLocked", what)
 	if w.Subject.ErrNotLocked != nil {
-		require.ErrorIs(w, err, w.Subject.ErrNotLocked, "%s returns another error than ErrNotLocked", what)
+		w.ErrorIs(err, w.Subject.ErrNotLocked, "%s returns another error than ErrNotLocked", "%s返回的错误不是 ErrNotLocked", what)
 	}
 }
 
 // mayHold fails if an error is ErrNotLocked.
-func (w *World) mayHold(err error, message string) {
+func (w *World) mayHold(err error, message language.Text) {
 	w.Helper()
 	if w.Subject.ErrNotLocked != nil {
-		require.NotErrorIs(w, err, w.Subject.ErrNotLocked, message)
+		w.NotErrorIs(err, w.Subject.ErrNotLocked, "%s", "%s", message)
 	}
 }

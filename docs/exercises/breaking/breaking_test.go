@@ -40,10 +40,10 @@ func TestOurAnswersAreAccepted(t *testing.T) {
 		require.Contains(t, string(page), "internal/museum/listings/"+locks.Tasks[n-1].Source)
 	}
 	for _, c := range Cases() {
-		require.Empty(t, c.Words(played[c.Number]))
+		require.Empty(t, c.Words(played[c.Number]).En)
 		p := played[c.Number]
 		p.Choices++
-		require.Equal(t, c.Most > 0, c.Words(p) != "", "one choice more")
+		require.Equal(t, c.Most > 0, c.Words(p).En != "", "one choice more")
 	}
 }
 
@@ -56,7 +56,7 @@ func TestAnAnswerNeedsAllOfItsChoices(t *testing.T) {
 				break
 			}
 			link = link[:at]
-			require.Contains(t, Play(t, n, link).Words, "Go on until the lab says", "%s", link)
+			require.Contains(t, Play(t, n, link).Words.En, "Go on until the lab says", "%s", link)
 		}
 	}
 }
@@ -82,11 +82,11 @@ func TestNoPublishedSceneIsAnAnswer(t *testing.T) {
 		for _, s := range scenes.All {
 			l, err := locks.Find(s.ID)
 			require.NoError(t, err)
-			require.Contains(t, Play(t, task.Number, l.Open().String()).Words, "the link is of the lock", "%s", s.ID)
+			require.Contains(t, Play(t, task.Number, l.Open().String()).Words.En, "the link is of the lock", "%s", s.ID)
 			a := task.Lock.Open()
 			a.Choices = l.Scene.Choices
 			if strings.EqualFold(s.ID[:1], task.Source[:1]) && len(a.Choices) > 0 { // a listing of the same article
-				require.NotEmpty(t, Play(t, task.Number, a.String()).Words, "listing %d is solved by the choices of %s", task.Number, s.ID)
+				require.NotEmpty(t, Play(t, task.Number, a.String()).Words.En, "listing %d is solved by the choices of %s", task.Number, s.ID)
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func TestWhatIsNotAnAnswer(t *testing.T) {
 		"no UTF-8":               {good + ",\xff\xfe", "cannot be played"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			words := Play(t, 4, test.link).Words
+			words := Play(t, 4, test.link).Words.En
 			require.Contains(t, words, test.says)
 			require.NotContains(t, words, "\n", "a message is one line")
 			require.Less(t, len(words), 1000)
@@ -144,7 +144,7 @@ func TestWhatIsNotAnAnswer(t *testing.T) {
 	}
 	// Additions of the page to a link do no harm, and neither does its address.
 	for _, link := range []string{"http://127.0.0.1:36791/" + good + "&t=2400ms&lang=zh", "file:///tmp/lab.html" + good} {
-		require.Empty(t, Play(t, 4, link).Words)
+		require.Empty(t, Play(t, 4, link).Words.En)
 		require.Equal(t, good, Open(link))
 	}
 }

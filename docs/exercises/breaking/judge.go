@@ -1,18 +1,19 @@
 package breaking
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/locktest/chinese"
 )
 
 // A Case is the task of one answer.
 type Case struct {
-	Name   string
+	Name   language.Text
 	Number int  // of the task
 	Basic  bool // for the basic points
 	Most   int  // choices; 0: as many as it takes
@@ -24,43 +25,44 @@ var ours = []int{1: 2, 2: 6, 3: 9, 4: 7, 5: 8, 6: 10}
 // easy is how many of the tasks are basic.
 const easy = 3
 
-var harms = map[explore.Kind]string{
-	explore.Hang:          "a contender waits forever",
-	explore.WatchLeft:     "a watch is left behind",
-	explore.NodeLeft:      "a node is left behind",
-	explore.TwoHolders:    "two hold the lock at once",
-	explore.ForeignDelete: "one client deletes another's node",
-	explore.Overtaken:     "a contender gets in before one that is before it in the queue",
+var harms = map[explore.Kind]language.Text{
+	explore.Hang:          language.Say("a contender waits forever", "竞争者永远等待"),
+	explore.WatchLeft:     language.Say("a watch is left behind", "留下一个监听"),
+	explore.NodeLeft:      language.Say("a node is left behind", "留下一个节点"),
+	explore.TwoHolders:    language.Say("two hold the lock at once", "两个竞争者同时持有锁"),
+	explore.ForeignDelete: language.Say("one client deletes another's node", "一个客户端删除了另一个的节点"),
+	explore.Overtaken:     language.Say("a contender gets in before one that is before it in the queue", "竞争者抢在前面的竞争者之前拿到锁"),
 }
 
 // Cases are all cases, in the order in which they are judged.
 func Cases() (list []Case) {
 	for _, t := range locks.Tasks {
-		list = append(list, Case{Name: fmt.Sprintf("listing %d: %s", t.Number, harms[t.Harm]), Number: t.Number, Basic: t.Number <= easy})
+		list = append(list, Case{Name: language.Say("listing %d: %s", "代码 %d：%s", t.Number, harms[t.Harm]), Number: t.Number, Basic: t.Number <= easy})
 	}
 	for _, t := range locks.Tasks {
-		list = append(list, Case{Name: fmt.Sprintf("listing %d takes at most %d choices", t.Number, ours[t.Number]), Number: t.Number, Most: ours[t.Number]})
+		list = append(list, Case{Name: language.Say("listing %d takes at most %d choices", "代码 %d 最多用 %d 次选择", t.Number, ours[t.Number]), Number: t.Number, Most: ours[t.Number]})
 	}
 	return list
 }
 
 // A Result is the outcome of an answer.
 type Result struct {
-	Choices int    // in the schedule
-	Words   string // why the listing does not come to the harm; "" if it does
+	Choices int           // in the schedule
+	Words   language.Text // why the listing does not come to the harm; empty if it does
 }
 
-// Words says why a case fails, "" if it passes.
-func (c Case) Words(p Result) string {
+// Words says why a case fails; it is empty if it passes.
+func (c Case) Words(p Result) language.Text {
 	switch {
 	case c.Most == 0:
 		return p.Words
-	case p.Words != "":
-		return fmt.Sprintf("answer %d does not reach the goal yet", c.Number)
+	case p.Words.En != "":
+		return language.Say("answer %d does not reach the goal yet", "答案 %d 还没有到达目标", c.Number)
 	case p.Choices > c.Most:
-		return fmt.Sprintf("answer %d reaches the goal with %d choices, and ours with %d: which of yours does the harm not need?", c.Number, p.Choices, c.Most)
+		return language.Say(
+			"answer %d reaches the goal with %d choices, and ours with %d: which of yours does the harm not need?", "答案 %d 用 %d 次选择到达目标，我们的用了 %d 次：你的哪些选择其实用不着？", c.Number, p.Choices, c.Most)
 	}
-	return ""
+	return language.Text{}
 }
 
 // Play plays the answer to a task as the lab does.
@@ -68,14 +70,15 @@ func Play(t *testing.T, number int, link string) Result {
 	task := locks.Tasks[number-1]
 	a, err := parse(task, link)
 	if err != nil {
-		return Result{Words: err.Error()}
+		return Result{Words: language.TextOf(err)}
 	}
 	s, ok := repeated(t, a)
 	p := Result{Choices: len(a.Choices)}
 	if !ok {
-		p.Words = "the schedule is another one each time that it is played: choose another way to the goal"
+		p.Words = language.Say(
+			"the schedule is another one each time that it is played: choose another way to the goal", "这个调度每次播放都不一样：请换一条路到达目标")
 	} else if s.err != nil {
-		p.Words = fmt.Sprintf("the link cannot be played: %s: copy it again from the lab", firstBytes(s.err.Error()))
+		p.Words = language.Say("the link cannot be played: %s: copy it again from the lab", "链接无法播放：%s：请从实验室重新复制", engines(s.err.Error()))
 	} else {
 		p.Words = says(task, s)
 	}
@@ -117,45 +120,56 @@ func repeated(t *testing.T, a locks.Address) (shownSchedule, bool) {
 	return shownSchedule{}, false
 }
 
-// says says why a schedule is not the answer, "" if it is.
-func says(task locks.Task, s shownSchedule) string {
-	goal := fmt.Sprintf("the goal is: %s", harms[task.Harm])
+// says says why a schedule is not the answer; it is empty if it is.
+func says(task locks.Task, s shownSchedule) language.Text {
+	goal := language.Say("the goal is: %s", "目标是：%s", harms[task.Harm])
 	switch v := s.trace.Violation; {
 	case v != nil && v.Kind == task.Harm:
-		return ""
+		return language.Text{}
 	case v != nil:
-		return fmt.Sprintf("the schedule ends with another harm, %s; %s. A schedule ends with the first harm, so go back to before it came and go round it", firstBytes(v.String()), goal)
+		return language.Say(
+			"the schedule ends with another harm, %s; %s. A schedule ends with the first harm, so go back to before it came and go round it", "调度以另一种危害结束：%s；%s。调度遇到第一个危害就结束，所以请退回到它发生之前，绕开它", engines(v.String()), goal)
 	case len(s.possible) == 0:
-		return fmt.Sprintf("the schedule is over and harmless (%s); %s. Take back some choices in the lab and try another order", firstBytes(strings.Join(s.trace.Results, "; ")), goal)
+		return language.Say(
+			"the schedule is over and harmless (%s); %s. Take back some choices in the lab and try another order", "调度已经结束，没有造成危害（%s）；%s。请在实验室里撤回几次选择，换一种次序再试", engines(strings.Join(s.trace.Results, "; ")), goal)
 	}
 	next := strings.Join(s.possible[:min(4, len(s.possible))], ", ")
 	if len(s.possible) > 4 {
 		next += ", …"
 	}
-	if waits := waiting(s.trace.Results); task.Harm == explore.Hang && waits != "" {
-		return fmt.Sprintf("after the last choice %s, which is not a hang: something can still happen (%s). Go on until the lab says \"Goal reached\", and copy the link then", waits, next)
+	if waits := waiting(s.trace.Results); task.Harm == explore.Hang && waits.En != "" {
+		return language.Say(
+			`after the last choice %s, which is not a hang: something can still happen (%s). Go on until the lab says "Goal reached", and copy the link then`, "最后一次选择之后，%s，但这还不是卡住：还有动作可以执行（%s）。请继续，直到实验室显示“目标达成”，再复制链接", waits, next)
 	}
-	return fmt.Sprintf("after the last choice nothing is broken, and the schedule can go on (%s); %s. Go on until the lab says \"Goal reached\", and copy the link then", next, goal)
+	return language.Say(
+		`after the last choice nothing is broken, and the schedule can go on (%s); %s. Go on until the lab says "Goal reached", and copy the link then`, "最后一次选择之后，锁没有出错，调度还可以继续（%s）；%s。请继续，直到实验室显示“目标达成”，再复制链接", next, goal)
 }
 
 // waiting names the contenders that wait: "A and B wait".
-func waiting(results []string) string {
+func waiting(results []string) language.Text {
 	var names []string
 	for _, r := range results {
 		if name, what, _ := strings.Cut(r, ": "); strings.HasSuffix(what, "waiting") {
 			names = append(names, name)
 		}
 	}
-	switch len(names) {
+	last := len(names) - 1
+	switch last {
+	case -1:
+		return language.Text{}
 	case 0:
-		return ""
-	case 1:
-		return names[0] + " waits"
+		return language.Say("%s waits", "%s在等待", names[0])
 	}
-	return strings.Join(names, " and ") + " wait"
+	return language.Say("%s wait", "%s 都在等待", language.Text{En: strings.Join(names, " and "), Zh: strings.Join(names[:last], "、") + " 和 " + names[last]})
 }
 
-// firstBytes is a text of the engine in one line that is not too long; it may
+// engines is a text of the engine.
+func engines(text string) language.Text {
+	text = firstBytes(text)
+	return language.Text{En: text, Zh: chinese.Engine.Text(text)}
+}
+
+// firstBytes is a text in one line that is not too long; it may
 // quote what a student has written.
 func firstBytes(text string) string {
 	text = strings.ReplaceAll(text, "\n", " ")

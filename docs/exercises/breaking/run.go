@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"example.com/zklock/docs/lab/locks"
+	"example.com/zklock/internal/language"
 )
 
 // Run is the test of the exercise's folder: it judges the answers in a file, a
@@ -23,9 +24,9 @@ func Run(t *testing.T, file string) {
 		played[task.Number] = Play(t, task.Number, answers[task.Number])
 	}
 	for _, c := range Cases() {
-		t.Run(c.Name, func(t *testing.T) {
-			if words := c.Words(played[c.Number]); words != "" {
-				t.Error(words)
+		t.Run(c.Name.En, func(t *testing.T) {
+			if words := c.Words(played[c.Number]); words.En != "" {
+				t.Error(words.In(language.Of("")))
 			}
 		})
 	}

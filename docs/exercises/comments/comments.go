@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"strings"
 
-	"example.com/zklock/internal/locktest/chinese"
+	"example.com/zklock/internal/language"
 )
 
 // The beginning of a comment: in a program, and in the list of answers of exercise
@@ -93,7 +93,7 @@ func commented(text, marker string) string {
 			line += piece
 		}
 		fits := func(piece string) bool {
-			return chinese.Wide(line)+1+chinese.Wide(strings.TrimLeft(piece, " ")) <= columns
+			return language.Wide(line)+1+language.Wide(strings.TrimLeft(piece, " ")) <= columns
 		}
 		end := func() {
 			lines = append(lines, line)

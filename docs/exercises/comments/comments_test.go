@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/locktest/chinese"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/chinese/chinesetest"
 )
 
@@ -39,7 +39,7 @@ func TestEachCommentOfAStubHasItsTwin(t *testing.T) {
 			if !is {
 				continue
 			}
-			require.LessOrEqual(t, chinese.Wide(line), columns+8, "%s", line)
+			require.LessOrEqual(t, language.Wide(line), columns+8, "%s", line)
 			require.NotRegexp(t, `^[，。；：、）”]`, comment)
 			require.Empty(t, chinesetest.English(comment))
 			require.NotRegexp(t, `\p{Han}[,;:?!()]`, comment, "punctuation between Chinese words is full-width")

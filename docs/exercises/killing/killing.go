@@ -17,54 +17,56 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	predecessor "example.com/zklock/03-sequential-predecessor"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/broken"
+	"example.com/zklock/internal/locktest/chinese"
 	"example.com/zklock/internal/locktest/judge"
 	"example.com/zklock/internal/museum"
 )
 
 // A rightLock is a lock without a mistake.
 type rightLock struct {
-	name string // of the case
-	help string // the difference from step 3
+	name language.Text // of the case
+	help language.Text // the difference from step 3
 	broken.Manner
 }
 
 var rights = []rightLock{
-	{name: "no false alarm: step 3's lock"}, // step 3 itself
+	{name: language.Say("no false alarm: step 3's lock", "没有误报：第 3 步的锁")}, // step 3 itself
 	{
-		"no false alarm: a right lock with other names, which sends more requests",
-		"its nodes are named otherwise and have data, its errors read otherwise, and it sends requests that it does not need",
+		language.Say("no false alarm: a right lock with other names, which sends more requests", "没有误报：一个正确的锁，名字不同，请求更多"),
+		language.Say("its nodes are named otherwise and have data, its errors read otherwise, and it sends requests that it does not need", "它的节点名不同，还带有数据，错误的文字不同，还会发送一些不需要的请求"),
 		broken.Manner{Names: "contender-", Says: "queue", Data: "x", More: true},
 	},
 	{
-		"no false alarm: a right lock that watches with exists",
-		"it watches with exists, and lists the queue again if there was no node",
+		language.Say("no false alarm: a right lock that watches with exists", "没有误报：一个正确的锁，用 exists 设置监听"),
+		language.Say("it watches with exists, and lists the queue again if there was no node", "它用 exists 设置监听，如果节点不存在，就重新读列表"),
 		broken.Manner{Exist: true},
 	},
 	{
-		"no false alarm: a right lock that lists the queue less often",
-		"if the node that has gone was the only one before its own, it looks at its own node only",
+		language.Say("no false alarm: a right lock that lists the queue less often", "没有误报：一个正确的锁，读列表的次数较少"),
+		language.Say("if the node that has gone was the only one before its own, it looks at its own node only", "消失的节点如果是前面唯一的一个，它就只看自己的节点"),
 		broken.Manner{Less: true},
 	},
 }
 
 // A mutant is step 3 with one place changed.
 type mutant struct {
-	harm string // what it does wrong, in the words of the case
-	file string // of the folder mutants: its bug in package broken, and the change of step 3's lock.go
+	harm language.Text // what it does wrong, in the words of the case
+	file string        // of the folder mutants: its bug in package broken, and the change of step 3's lock.go
 }
 
 var tenMutants = []mutant{
-	{"a holder that dies keeps the lock", "not-ephemeral"},
-	{"a waiter that is woken takes the lock", "no-look-after-waking"},
-	{"a release is missed between looking and watching", "look-first-watch-later"},
-	{"a child that is not a contender is waited for", "every-child-is-a-contender"},
-	{"a release wakes more than one waiter", "everybody-is-watched"},
-	{"a waiter without a node gets in", "own-node-is-not-looked-for"},
-	{"two hold the lock after a waiter has left in the wrong instant", "gone-before-it-is-watched"},
-	{"an Unlock that fails cannot be repeated", "unlock-forgets-too-early"},
-	{"a contender waits for itself", "a-lost-create-is-sent-again"},
-	{"a Lock that has failed blocks the queue", "a-broken-connection-is-taken-for-an-expired-session"},
+	{language.Say("a holder that dies keeps the lock", "持有者死了，锁却还被它占着"), "not-ephemeral"},
+	{language.Say("a waiter that is woken takes the lock", "等待者一醒来就当作拿到锁"), "no-look-after-waking"},
+	{language.Say("a release is missed between looking and watching", "查看之后、监听之前的释放会漏掉"), "look-first-watch-later"},
+	{language.Say("a child that is not a contender is waited for", "子节点不是竞争者，也去等它"), "every-child-is-a-contender"},
+	{language.Say("a release wakes more than one waiter", "一次释放唤醒不止一个等待者"), "everybody-is-watched"},
+	{language.Say("a waiter without a node gets in", "没有节点的等待者也能拿到锁"), "own-node-is-not-looked-for"},
+	{language.Say("two hold the lock after a waiter has left in the wrong instant", "等待者恰在要紧的瞬间离开，出现两个持有者"), "gone-before-it-is-watched"},
+	{language.Say("an Unlock that fails cannot be repeated", "Unlock 失败之后，不能再试一次"), "unlock-forgets-too-early"},
+	{language.Say("a contender waits for itself", "竞争者等待它自己"), "a-lost-create-is-sent-again"},
+	{language.Say("a Lock that has failed blocks the queue", "Lock 失败之后，堵住了队列"), "a-broken-connection-is-taken-for-an-expired-session"},
 }
 
 const (
@@ -79,11 +81,13 @@ const (
 	listed = "names"      // what is asked for before
 )
 
-func dies(i int) string { return fmt.Sprintf("mutant %d dies: %s", i+1, tenMutants[i].harm) }
+func dies(i int) language.Text {
+	return language.Say("mutant %d dies: %s", "变异体 %d 已死：%s", i+1, tenMutants[i].harm)
+}
 
 // Cases are the names of all cases and of the basic ones, in the order in which
 // Judge has them.
-func Cases() (all, basic []string) {
+func Cases() (all, basic []language.Text) {
 	for _, r := range rights {
 		all = append(all, r.name)
 	}
@@ -93,12 +97,25 @@ func Cases() (all, basic []string) {
 	return all, all[:len(rights)+Shown]
 }
 
+// names are those of cases, without their glosses.
+func names(cases []language.Text) (list []string) {
+	for _, c := range cases {
+		list = append(list, c.En)
+	}
+	return list
+}
+
 // An Outcome is what became of a case.
 type Outcome struct {
 	Case    string
-	Words   string // why it has not passed; "" if it has
+	Words   language.Text // why it has not passed; empty if it has
 	Printed string
-	Killed  string // how a mutant has died, in a line
+	Killed  language.Text // how a mutant has died, in a line
+}
+
+// Score says how many mutants have died.
+func Score(killed int) language.Text {
+	return language.Say("%d of %d mutants are dead", "%[2]d 个变异体，已死 %[1]d 个", killed, Count)
 }
 
 // Judge plays the schedules of a test of Run. Wanted are the cases that are to be
@@ -108,30 +125,33 @@ func Judge(r *judge.Judge, wanted []string, each func(Outcome) bool) {
 	v := r.AskAbout(play, listed)
 	r.Close()
 	names := strings.Split(v.Says, "\n")
-	why := ""
+	why := language.Text{}
 	switch {
-	case v.Words != "":
+	case v.Failed():
 		why = ofSchedule(v.Words)
 	case v.Says == "":
-		why = "there is no schedule: add one to Schedules"
+		why = language.Say("there is no schedule: add one to Schedules", "还没有调度：请在 Schedules 里添加一个")
 	case len(names) > MaxSchedules:
-		why = fmt.Sprintf("there are %d schedules, and %d are enough", len(names), MaxSchedules)
+		why = language.Say("there are %d schedules, and %d are enough", "调度有 %d 个，其实 %d 个就够了", len(names), MaxSchedules)
 	}
 	liars := make(map[int]bool) // that fail on a right lock
 	one := func(i, lock int) judge.Verdict {
 		v := r.AskAbout(play, fmt.Sprint(lock, " ", i))
-		if v.Words = said(v.Words); v.Died {
+		if v.Died {
 			v.Words = ofSchedule(v.Words)
+		} else if v.Failed() {
+			v.Words = said(v.Words)
 		}
 		return v
 	}
 	all, _ := Cases()
-	for n, name := range all {
+	for n, c := range all {
+		name := c.En
 		if !slices.Contains(wanted, name) {
 			continue
 		}
 		o := Outcome{Case: name, Words: why, Printed: v.Printed}
-		if why == "" {
+		if why.En == "" {
 			play := func(i int) judge.Verdict { return one(i, n) }
 			if n < len(rights) {
 				o = falseAlarms(name, rights[n].help, names, play, liars)
@@ -153,9 +173,9 @@ var places = regexp.MustCompile(` \((\w+\.go:\d+( < )?)+\)`)
 var ofStage = regexp.MustCompile(`^(stage|killing|museum)\.go:`)
 
 // said is the message of a schedule that fails.
-func said(words string) string {
-	words, _, _ = strings.Cut(words, "\n    Diff:")
-	return strings.TrimSpace(places.ReplaceAllStringFunc(words, func(at string) string {
+func said(t language.Text) language.Text {
+	words, _, _ := strings.Cut(t.En, "\n    Diff:")
+	words = strings.TrimSpace(places.ReplaceAllStringFunc(words, func(at string) string {
 		for _, place := range strings.Split(strings.Trim(at, " ()"), " < ") {
 			if !ofStage.MatchString(place) {
 				return ", at " + place
@@ -163,64 +183,73 @@ func said(words string) string {
 		}
 		return ""
 	}))
+	return language.Text{En: words, Zh: chinese.Messages.Text(words)}
 }
 
 // ofSchedule says of a schedule what package locktest says of a lock.
-func ofSchedule(words string) string { return strings.Replace(words, "the lock", "the schedule", 1) }
+func ofSchedule(t language.Text) language.Text {
+	return language.Text{En: strings.Replace(t.En, "the lock", "the schedule", 1), Zh: strings.Replace(t.Zh, "锁", "调度", 1)}
+}
 
-func falseAlarms(name, help string, names []string, play func(i int) judge.Verdict, liars map[int]bool) Outcome {
+func falseAlarms(name string, help language.Text, names []string, play func(i int) judge.Verdict, liars map[int]bool) Outcome {
 	o := Outcome{Case: name}
-	var all []string
+	var all []language.Text
 	for i, schedule := range names {
 		v := play(i)
-		if v.Words == "" {
+		if !v.Failed() {
 			continue
 		}
 		liars[i] = true
 		if o.Printed == "" {
 			o.Printed = v.Printed
 		}
-		why := fmt.Sprintf("schedule %q fails on a lock that is right: %s", schedule, v.Words)
-		if help != "" {
-			why += "\n    This lock differs from step 3 in this: " + help + ". Assert what a lock promises, not how it does it."
+		why := language.Say("schedule %q fails on a lock that is right: %s", "调度 %q 在正确的锁上也失败了：%s", schedule, v.Words)
+		if help.En != "" {
+			why = language.Say(
+				"%s\n    This lock differs from step 3 in this: %s. Assert what a lock promises, not how it does it.", "%s\n    这个锁与第 3 步的不同之处：%s。请断言锁承诺了什么，而不是它怎样做到。", why, help)
 		}
 		all = append(all, why)
 	}
-	o.Words = strings.Join(all, "\n")
+	o.Words = language.Join(all, "\n")
 	return o
 }
 
 func killed(name string, i int, names []string, play func(i int) judge.Verdict, liars map[int]bool) Outcome {
 	o := Outcome{Case: name}
 	passed := 0
-	var not []string
+	var not []language.Text
 	for j, schedule := range names {
 		if liars[j] {
-			not = append(not, fmt.Sprintf("schedule %q does not count, for it fails on a right lock", schedule))
+			not = append(not, language.Say("schedule %q does not count, for it fails on a right lock", "调度 %q 不算数，因为它在正确的锁上也失败", schedule))
 			continue
 		}
 		v := play(j)
 		switch {
-		case v.Words == "":
+		case !v.Failed():
 			passed++
 		case v.Died:
-			not = append(not, fmt.Sprintf("schedule %q does not come to its end: %s. That kills no mutant; say with an assertion what is wrong", schedule, v.Words))
+			not = append(not, language.Say(
+				"schedule %q does not come to its end: %s. That kills no mutant; say with an assertion what is wrong", "调度 %q 没有运行完：%s。这样消灭不了变异体；请用断言说明错在哪里", schedule, v.Words))
 			o.Printed = v.Printed
 		default:
-			o.Killed = fmt.Sprintf("schedule %q: %s", schedule, strings.Join(strings.Fields(v.Words), " "))
+			line := language.Text{En: strings.Join(strings.Fields(v.Words.En), " "), Zh: strings.Join(strings.Fields(v.Words.Zh), " ")}
+			o.Killed = language.Say("schedule %q: %s", "调度 %q：%s", schedule, line)
 			o.Printed = ""
 			return o
 		}
 	}
-	o.Words = fmt.Sprintf("mutant %d lives: %d of %d schedules pass on it", i+1, passed, len(names))
-	if len(not) > 0 {
-		o.Words += "\n    " + strings.Join(not, "\n    ")
+	words := []language.Text{language.Say("mutant %d lives: %d of %d schedules pass on it", "变异体 %[1]d 还活着：%[3]d 个调度，它通过了 %[2]d 个", i+1, passed, len(names))}
+	for _, t := range not {
+		words = append(words, language.Say("    %s", "    %s", t))
 	}
 	if i < Shown {
-		o.Words += "\n" + Diff(i)
+		words = append(words, language.Same(Diff(i)))
 	} else {
-		o.Words += "\n    Its harm: " + tenMutants[i].harm + ". Which line of step 3 prevents that? Write the order of events in which the line is needed."
+		words = append(words, language.Say(
+			"    Its harm: %s. Which line of step 3 prevents that? Write the order of events in which the line is needed.",
+			"    它的危害：%s。第 3 步的哪一行防止了它？请写出需要这一行的事件次序。", tenMutants[i].harm))
 	}
+	o.Words = language.Join(words, "\n")
 	return o
 }
 
@@ -250,7 +279,7 @@ func Diff(i int) string {
 func List() string {
 	var b strings.Builder
 	for i, m := range tenMutants {
-		fmt.Fprintf(&b, "%d. %s%s\n", i+1, strings.ToUpper(m.harm[:1]), m.harm[1:])
+		fmt.Fprintf(&b, "%d. %s%s\n", i+1, strings.ToUpper(m.harm.En[:1]), m.harm.En[1:])
 		if i < Shown {
 			fmt.Fprintf(&b, "\n   ```diff\n%s\n   ```\n\n", strings.ReplaceAll("\n"+Diff(i), "\n    ", "\n   ")[1:])
 		}
@@ -293,23 +322,23 @@ func Run(t *testing.T, schedules []museum.Schedule) {
 		return
 	}
 	all, _ := Cases()
-	killed := 0
-	Judge(r, all, func(o Outcome) bool {
+	killed, reads := 0, language.Of("")
+	Judge(r, names(all), func(o Outcome) bool {
 		t.Run(o.Case, func(t *testing.T) {
 			if o.Printed != "" {
-				t.Logf("the schedule has printed:\n%s", o.Printed)
+				t.Log(language.Say("the schedule has printed:\n%s", "调度打印了：\n%s", o.Printed).In(reads))
 			}
-			if o.Words != "" {
-				t.Error(o.Words)
+			if o.Words.En != "" {
+				t.Error(o.Words.In(reads))
 			}
-			if o.Killed != "" {
+			if o.Killed.En != "" {
 				killed++
-				t.Log(o.Killed)
+				t.Log(o.Killed.In(reads))
 			}
 		})
 		return true
 	})
-	t.Logf("%d of %d mutants are dead", killed, Count)
+	t.Log(Score(killed).In(reads))
 }
 
 // serve runs in the process that plays.
@@ -326,7 +355,7 @@ func serve(c *judge.Case, schedules []museum.Schedule) {
 	lock, err := strconv.Atoi(a)
 	n, err2 := strconv.Atoi(b)
 	if err != nil || err2 != nil || n >= len(schedules) || lock >= len(rights)+Count {
-		c.Fatalf("there is no play %q", c.About)
+		c.Failf("there is no play %q", "没有 %q 这样的演出", c.About)
 	}
 	museum.PlayFor(c.T, makes(lock), c.Note, func(s *museum.Stage) {
 		c := c.In(s.T) // of the bubble

@@ -43,14 +43,14 @@ func holderDies(s *museum.Stage) {
 
 func TestAGoodScheduleKillsItsMutantAndNoOther(t *testing.T) {
 	all, _ := Cases()
-	for name, o := range judged(t, all, museum.Schedule{Name: "a holder dies", Play: holderDies}) {
+	for name, o := range judged(t, names(all), museum.Schedule{Name: "a holder dies", Play: holderDies}) {
 		switch name {
-		case dies(0):
-			require.Empty(t, o.Words)
-			require.Equal(t, `schedule "1 a holder dies": never happens: Lock of client B returns`, o.Killed)
+		case dies(0).En:
+			require.Empty(t, o.Words.En)
+			require.Equal(t, `schedule "1 a holder dies": never happens: Lock of client B returns`, o.Killed.En)
 		default:
-			require.Empty(t, o.Killed)
-			require.Equal(t, strings.HasPrefix(name, "mutant "), o.Words != "", "%s: %s", name, o.Words)
+			require.Empty(t, o.Killed.En)
+			require.Equal(t, strings.HasPrefix(name, "mutant "), o.Words.En != "", "%s: %s", name, o.Words.En)
 		}
 	}
 }
@@ -115,13 +115,13 @@ func TestOtherDifferencesAreFalseAlarms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			all, _ := Cases()
-			got := judged(t, all[:len(rights)], museum.Schedule{Name: name, Play: test.play})
+			got := judged(t, names(all[:len(rights)]), museum.Schedule{Name: name, Play: test.play})
 			if got == nil {
 				return
 			}
-			require.Empty(t, got[rights[0].name].Words, "step 3 is right")
-			require.Contains(t, got[rights[test.right].name].Words, "fails on a lock that is right")
-			require.Contains(t, got[rights[test.right].name].Words, "Assert what a lock promises")
+			require.Empty(t, got[rights[0].name.En].Words.En, "step 3 is right")
+			require.Contains(t, got[rights[test.right].name.En].Words.En, "fails on a lock that is right")
+			require.Contains(t, got[rights[test.right].name.En].Words.En, "Assert what a lock promises")
 		})
 	}
 }
@@ -129,15 +129,15 @@ func TestOtherDifferencesAreFalseAlarms(t *testing.T) {
 // TestAFalseAlarmKillsNothing: such a schedule does not count.
 func TestAFalseAlarmKillsNothing(t *testing.T) {
 	all, _ := Cases()
-	got := judged(t, all,
+	got := judged(t, names(all),
 		museum.Schedule{Name: "always", Play: func(s *museum.Stage) { s.Fatal("wolf") }},
 		museum.Schedule{Name: "a holder dies", Play: holderDies})
 	if got == nil {
 		return
 	}
-	require.Equal(t, `schedule "1 always" fails on a lock that is right: wolf`, got[rights[0].name].Words)
-	require.Empty(t, got[dies(0)].Words)
-	require.Contains(t, got[dies(1)].Words, `schedule "1 always" does not count`)
+	require.Equal(t, `schedule "1 always" fails on a lock that is right: wolf`, got[rights[0].name.En].Words.En)
+	require.Empty(t, got[dies(0).En].Words.En)
+	require.Contains(t, got[dies(1).En].Words.En, `schedule "1 always" does not count`)
 }
 
 // stuck is true on the first mutant only.
@@ -179,7 +179,7 @@ func TestHostileSchedulesKillNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := judged(t, []string{rights[0].name, dies(0)}, museum.Schedule{Name: name, Play: func(s *museum.Stage) {
+			got := judged(t, []string{rights[0].name.En, dies(0).En}, museum.Schedule{Name: name, Play: func(s *museum.Stage) {
 				if stuck(s) {
 					test.do(s)
 				}
@@ -187,17 +187,17 @@ func TestHostileSchedulesKillNothing(t *testing.T) {
 			if got == nil {
 				return
 			}
-			require.Empty(t, got[rights[0].name].Words)
-			require.Empty(t, got[dies(0)].Killed)
-			require.Contains(t, got[dies(0)].Words, "mutant 1 lives")
-			require.Contains(t, got[dies(0)].Words, test.says)
+			require.Empty(t, got[rights[0].name.En].Words.En)
+			require.Empty(t, got[dies(0).En].Killed)
+			require.Contains(t, got[dies(0).En].Words.En, "mutant 1 lives")
+			require.Contains(t, got[dies(0).En].Words.En, test.says)
 		})
 	}
 }
 
 // TestAnAssertionWithoutWordsKills, also one of the test's own.
 func TestAnAssertionWithoutWordsKills(t *testing.T) {
-	got := judged(t, []string{dies(0)}, museum.Schedule{Name: "curt", Play: func(s *museum.Stage) {
+	got := judged(t, []string{dies(0).En}, museum.Schedule{Name: "curt", Play: func(s *museum.Stage) {
 		if stuck(s) {
 			s.FailNow()
 		}
@@ -205,17 +205,17 @@ func TestAnAssertionWithoutWordsKills(t *testing.T) {
 	if got == nil {
 		return
 	}
-	require.Empty(t, got[dies(0)].Words)
-	require.NotEmpty(t, got[dies(0)].Killed)
+	require.Empty(t, got[dies(0).En].Words.En)
+	require.NotEmpty(t, got[dies(0).En].Killed)
 }
 
 // TestSchedulesThatAreNotThere: nothing to play is said as such.
 func TestSchedulesThatAreNotThere(t *testing.T) {
 	for says, n := range map[string]int{"there is no schedule": 0, "31 schedules, and 30 are enough": MaxSchedules + 1} {
 		t.Run(says, func(t *testing.T) {
-			got := judged(t, []string{rights[0].name}, make([]museum.Schedule, n)...)
+			got := judged(t, []string{rights[0].name.En}, make([]museum.Schedule, n)...)
 			if got != nil {
-				require.Contains(t, got[rights[0].name].Words, says)
+				require.Contains(t, got[rights[0].name.En].Words.En, says)
 			}
 		})
 	}

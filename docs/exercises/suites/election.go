@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/internal/zkserver"
@@ -90,7 +91,8 @@ func (o *leaderLock) Lock() error {
 		return nil
 	case err := <-done:
 		if err == nil {
-			err = errors.New("Lead has returned without an error, and has not called its function")
+			err = language.Errorf(
+				"Lead has returned without an error, and has not called its function", "Lead 没有返回错误，却也没有调用传给它的函数")
 		}
 		return err
 	}
@@ -98,7 +100,7 @@ func (o *leaderLock) Lock() error {
 
 func (o *leaderLock) Unlock() error {
 	if o.resign == nil {
-		return errors.New("does not lead")
+		return language.Errorf("does not lead", "没有当选")
 	}
 	close(o.resign)
 	o.resign = nil
@@ -109,34 +111,34 @@ func (*leaderLock) TryLock() (bool, error) { return false, errors.ErrUnsupported
 
 // All are exact, because a real server may grant another session timeout.
 var electionCases = []locktest.TestCase[*election]{
-	{Name: "a candidate that is alone leads, and its term is the czxid of its node", Group: locktest.Liveness, Run: resting(termIsCzxid), Basic: true, Exact: true},
-	{Name: "Lead returns what its function returns", Group: locktest.Liveness, Run: resting(leadReturns), Basic: true, Exact: true},
-	{Name: "candidates lead one after the other in the order in which they came", Group: locktest.Liveness, Run: ofLocks(locktest.QueueOrder), Basic: true, Exact: true},
-	{Name: "the leader's ctx ends with the caller's, and nobody else leads before it has resigned", Group: locktest.Safety, Run: resting(ctxOfLeader), Basic: true, Exact: true},
-	{Name: "a candidate whose ctx ends leaves the queue", Group: locktest.Liveness, Run: resting(ctxOfCandidate), Basic: true, Exact: true},
-	{Name: "a waiting candidate sleeps", Group: locktest.Liveness, Run: ofLocks(locktest.WaiterSleeps), Basic: true, Exact: true},
-	{Name: "the session of a leader ends, its ctx too, and Lead returns ErrLost", Group: locktest.Faults, Run: resting(leadersSessionEnds), Basic: true, Exact: true},
-	{Name: "a leader writes, and a term that has ended writes no more", Group: locktest.Safety, Run: resting(writes), Basic: true, Exact: true},
-	{Name: "the ctx of a leader that is cut off ends before the next one leads", Group: locktest.Safety, Run: leaderCutOff, Exact: true},
-	{Name: "the ctx of a leader whose answer comes late, and that is cut off then, ends before the next one leads", Group: locktest.Safety, Run: leaderLateAnswer, Exact: true},
-	{Name: "a candidate waits for as long as the leader leads, a day if need be", Group: locktest.Safety, Run: longestTerm, Calm: true},
-	{Name: "a leader that is cut off for a moment goes on leading", Group: locktest.Faults, Run: resting(leaderShortCut), Exact: true},
-	{Name: "a long term does not end by itself", Group: locktest.Liveness, Run: resting(longTerm), Exact: true},
-	{Name: "the ctx of a leader whose node was deleted ends", Group: locktest.Faults, Run: resting(leadersNodeGoes), Exact: true},
-	{Name: "a leader that does not listen gets ErrLost all the same", Group: locktest.Faults, Run: resting(deafLeader), Exact: true},
-	{Name: "a write that the old leader has sent and that arrives after the hand-over is refused", Group: locktest.Safety, Run: resting(writeUnderWay), Exact: true},
-	{Name: "a write that fails for another reason is not ErrStale", Group: locktest.Faults, Run: resting(writeFails), Exact: true},
-	{Name: "a candidate sends next to nothing while nothing changes", Group: locktest.Cost, Run: ofLocks(locktest.WaiterIsQuiet), Exact: true},
-	{Name: "no watch is left where nothing is left to wait for", Group: locktest.Cost, Run: ofLocks(locktest.WatchesLeft), Exact: true},
-	{Name: "no goroutine is left when every candidate has resigned", Group: locktest.Cost, Run: electionGoroutines, Exact: true},
-	{Name: "a resignation wakes one candidate", Group: locktest.Cost, Run: ofLocks(locktest.WakeUps), Bare: true, Exact: true},
-	{Name: "a child that is not a candidate is ignored", Group: locktest.Liveness, Run: ofLocks(locktest.ForeignChild), Bare: true, Exact: true},
-	{Name: "missing parents are made", Group: locktest.Liveness, Run: ofLocks(locktest.MissingParents), Bare: true, Exact: true},
-	{Name: "a candidate that goes lets nobody lead before its turn", Group: locktest.Safety, Run: ofLocks(locktest.WaiterGoes), Bare: true, Exact: true},
-	{Name: "a resignation between the look and the watch is not missed", Group: locktest.Liveness, Run: ofLocks(locktest.ReleaseBeforeWatch), Exact: true},
-	{Name: "a candidate that goes before it is watched lets nobody lead", Group: locktest.Safety, Run: ofLocks(locktest.WaiterGoesBeforeWatch), Exact: true},
-	{Name: "a resignation while a candidate is cut off is not missed", Group: locktest.Faults, Run: ofLocks(locktest.ReleaseWhileCutOff), Exact: true},
-	{Name: "a closed session wakes a candidate with an error", Group: locktest.Faults, Run: ofLocks(locktest.ClosedWaiter), Exact: true},
+	{Name: "a candidate that is alone leads, and its term is the czxid of its node", Zh: "只有一个候选者时由它领导，任期就是其节点的 czxid", Group: locktest.Liveness, Run: resting(termIsCzxid), Basic: true, Exact: true},
+	{Name: "Lead returns what its function returns", Zh: "Lead 返回其函数的返回值", Group: locktest.Liveness, Run: resting(leadReturns), Basic: true, Exact: true},
+	{Name: "candidates lead one after the other in the order in which they came", Zh: "候选者按到来的次序依次领导", Group: locktest.Liveness, Run: ofLocks(locktest.QueueOrder), Basic: true, Exact: true},
+	{Name: "the leader's ctx ends with the caller's, and nobody else leads before it has resigned", Zh: "ctx 结束会通知领导者，它卸任之前别人不会上任", Group: locktest.Safety, Run: resting(ctxOfLeader), Basic: true, Exact: true},
+	{Name: "a candidate whose ctx ends leaves the queue", Zh: "ctx 结束的候选者会离开队列", Group: locktest.Liveness, Run: resting(ctxOfCandidate), Basic: true, Exact: true},
+	{Name: "a waiting candidate sleeps", Zh: "等待的候选者在睡眠", Group: locktest.Liveness, Run: ofLocks(locktest.WaiterSleeps), Basic: true, Exact: true},
+	{Name: "the session of a leader ends, its ctx too, and Lead returns ErrLost", Zh: "领导者的会话结束，其 ctx 也结束，Lead 返回 ErrLost", Group: locktest.Faults, Run: resting(leadersSessionEnds), Basic: true, Exact: true},
+	{Name: "a leader writes, and a term that has ended writes no more", Zh: "领导者能写，任期结束后不能再写", Group: locktest.Safety, Run: resting(writes), Basic: true, Exact: true},
+	{Name: "the ctx of a leader that is cut off ends before the next one leads", Zh: "领导者断线，在下一个领导者上任之前得到通知", Group: locktest.Safety, Run: leaderCutOff, Exact: true},
+	{Name: "the ctx of a leader whose answer comes late, and that is cut off then, ends before the next one leads", Zh: "应答来迟、随后断线的领导者，在下一个领导者上任之前得到通知", Group: locktest.Safety, Run: leaderLateAnswer, Exact: true},
+	{Name: "a candidate waits for as long as the leader leads, a day if need be", Zh: "领导者领导多久，候选者就等多久，哪怕一天", Group: locktest.Safety, Run: longestTerm, Calm: true},
+	{Name: "a leader that is cut off for a moment goes on leading", Zh: "领导者短暂断线，继续领导", Group: locktest.Faults, Run: resting(leaderShortCut), Exact: true},
+	{Name: "a long term does not end by itself", Zh: "长任期不会自己结束", Group: locktest.Liveness, Run: resting(longTerm), Exact: true},
+	{Name: "the ctx of a leader whose node was deleted ends", Zh: "节点遭到删除的领导者会得到通知", Group: locktest.Faults, Run: resting(leadersNodeGoes), Exact: true},
+	{Name: "a leader that does not listen gets ErrLost all the same", Zh: "领导者不理会通知，照样得到 ErrLost", Group: locktest.Faults, Run: resting(deafLeader), Exact: true},
+	{Name: "a write that the old leader has sent and that arrives after the hand-over is refused", Zh: "原领导者发出、交接之后才到达的写会遭到拒绝", Group: locktest.Safety, Run: resting(writeUnderWay), Exact: true},
+	{Name: "a write that fails for another reason is not ErrStale", Zh: "因别的原因失败的写，不是 ErrStale", Group: locktest.Faults, Run: resting(writeFails), Exact: true},
+	{Name: "a candidate sends next to nothing while nothing changes", Zh: "什么都不变时，候选者几乎不发请求", Group: locktest.Cost, Run: ofLocks(locktest.WaiterIsQuiet), Exact: true},
+	{Name: "no watch is left where nothing is left to wait for", Zh: "没有什么可等时，不留下监听", Group: locktest.Cost, Run: ofLocks(locktest.WatchesLeft), Exact: true},
+	{Name: "no goroutine is left when every candidate has resigned", Zh: "所有候选者卸任之后，不留下 goroutine", Group: locktest.Cost, Run: electionGoroutines, Exact: true},
+	{Name: "a resignation wakes one candidate", Zh: "一次卸任只唤醒一个候选者", Group: locktest.Cost, Run: ofLocks(locktest.WakeUps), Bare: true, Exact: true},
+	{Name: "a child that is not a candidate is ignored", Zh: "忽略不属于候选者的子节点", Group: locktest.Liveness, Run: ofLocks(locktest.ForeignChild), Bare: true, Exact: true},
+	{Name: "missing parents are made", Zh: "父节点不存在时会自动创建", Group: locktest.Liveness, Run: ofLocks(locktest.MissingParents), Bare: true, Exact: true},
+	{Name: "a candidate that goes lets nobody lead before its turn", Zh: "候选者离开时，不会让别人提前当上领导者", Group: locktest.Safety, Run: ofLocks(locktest.WaiterGoes), Bare: true, Exact: true},
+	{Name: "a resignation between the look and the watch is not missed", Zh: "查看之后、监听之前的卸任不会漏掉", Group: locktest.Liveness, Run: ofLocks(locktest.ReleaseBeforeWatch), Exact: true},
+	{Name: "a candidate that goes before it is watched lets nobody lead", Zh: "候选者在别人监听它之前离开，不会让别人当上领导者", Group: locktest.Safety, Run: ofLocks(locktest.WaiterGoesBeforeWatch), Exact: true},
+	{Name: "a resignation while a candidate is cut off is not missed", Zh: "候选者断线期间的卸任不会漏掉", Group: locktest.Faults, Run: ofLocks(locktest.ReleaseWhileCutOff), Exact: true},
+	{Name: "a closed session wakes a candidate with an error", Zh: "会话关闭时，候选者醒来并得到错误", Group: locktest.Faults, Run: ofLocks(locktest.ClosedWaiter), Exact: true},
 }
 
 type election struct {
@@ -148,7 +150,7 @@ type election struct {
 type term struct {
 	candidate Candidate
 	s         *locktest.Session
-	name      string
+	name      language.Text
 	cancel    context.CancelFunc // of Lead's ctx
 	began     chan struct{}
 	ctx       context.Context // of the leader, once it has begun
@@ -158,7 +160,7 @@ type term struct {
 }
 
 // callLead has a candidate call Lead. The leader's function returns when the case calls resign.
-func (w *election) callLead(name string, candidate Candidate, s *locktest.Session) *term {
+func (w *election) callLead(name language.Text, candidate Candidate, s *locktest.Session) *term {
 	w.Helper()
 	if candidate == nil {
 		s = w.Session()
@@ -186,33 +188,36 @@ func (w *election) callLead(name string, candidate Candidate, s *locktest.Sessio
 // leads waits until a candidate leads.
 func (w *election) leads(a *term) {
 	w.Helper()
-	w.WaitUntil(a.name+" leads", func() bool { return stage.IsClosed(a.began) || len(a.result) > 0 },
-		func() string { return a.name + " must lead, and its function is not called" + w.Why() })
+	w.WaitUntil(language.Say("%s leads", "%s当选", a.name), func() bool { return stage.IsClosed(a.began) || len(a.result) > 0 },
+		func() language.Text {
+			return language.Say("%s must lead, and its function is not called%s", "%s应该当选，它的函数却没有调用%s", a.name, w.Why())
+		})
 	if !stage.IsClosed(a.began) {
-		require.NoError(w, <-a.result, "%s must lead, and Lead fails", a.name)
-		w.Fatalf("Lead of %s returns without an error, and has not called its function", a.name)
+		w.NoError(<-a.result, "%s must lead, and Lead fails", "%s应该当选，Lead 却失败了", a.name)
+		w.Failf(
+			"Lead of %s returns without an error, and has not called its function", "%s的 Lead 没有返回错误，却也没有调用传给它的函数", a.name)
 	}
 }
 
 // waits fails if a candidate leads that must wait.
-func (w *election) mustWait(a *term, why string) {
+func (w *election) mustWait(a *term, why language.Text) {
 	w.Helper()
-	w.WaitUntil(a.name+" waits", func() bool {
+	w.WaitUntil(language.Say("%s waits", "%s在等待", a.name), func() bool {
 		return stage.IsClosed(a.began) || len(a.result) > 0 || a.s.Sleeps()
-	}, func() string {
-		return a.name + " waits without a watch: no event will report its turn" + w.Why()
+	}, func() language.Text {
+		return language.Say("%s waits without a watch: no event will report its turn%s", "%s在等待，却没有监听：轮到它时，没有事件会通知它%s", a.name, w.Why())
 	})
 	w.notYet(a, why)
 }
 
-func (w *election) notYet(a *term, why string) {
+func (w *election) notYet(a *term, why language.Text) {
 	w.Helper()
 	if stage.IsClosed(a.began) {
-		w.Fatalf("%s leads, and must not: %s: two leaders", a.name, why)
+		w.Failf("%s leads, and must not: %s: two leaders", "%s不该当选却当选了：%s：出现两个领导者", a.name, why)
 	}
 	if len(a.result) > 0 {
-		require.NoError(w, <-a.result, "%s must wait, and Lead fails", a.name)
-		w.Fatalf("%s must wait, and Lead returns", a.name)
+		w.NoError(<-a.result, "%s must wait, and Lead fails", "%s应该等待，Lead 却失败了", a.name)
+		w.Failf("%s must wait, and Lead returns", "%s应该等待，Lead 却返回了", a.name)
 	}
 }
 
@@ -220,13 +225,14 @@ func (w *election) notYet(a *term, why string) {
 func (w *election) resigns(a *term) {
 	w.Helper()
 	a.resign(nil)
-	require.NoError(w, w.Result(a.result, "Lead of "+a.name+", whose function has returned,"), "the function of %s has returned, and Lead fails", a.name)
+	w.NoError(w.Result(a.result, language.Say("Lead of %s, whose function has returned,", "函数已返回的%s的 Lead", a.name)),
+		"the function of %s has returned, and Lead fails", "%s的函数已经返回，Lead 却失败了", a.name)
 }
 
 // leader returns a candidate that leads.
 func (w *election) leader() *term {
 	w.Helper()
-	a := w.callLead("the leader", nil, nil)
+	a := w.callLead(language.Say("the leader", "领导者"), nil, nil)
 	w.leads(a)
 	return a
 }
@@ -234,18 +240,19 @@ func (w *election) leader() *term {
 // leaderAndNext returns a candidate that leads, and one that waits.
 func (w *election) leaderAndNext() (leader, next *term) {
 	w.Helper()
-	leader, next = w.leader(), w.callLead("the next candidate", nil, nil)
-	w.mustWait(next, "another candidate leads")
+	leader, next = w.leader(), w.callLead(language.Say("the next candidate", "下一个候选者"), nil, nil)
+	w.mustWait(next, language.Say("another candidate leads", "另一个候选者在领导"))
 	return leader, next
 }
 
 // ctxEnds waits until a leader's ctx has ended.
-func (w *election) ctxEnds(a *term, within time.Duration, what string) {
+func (w *election) ctxEnds(a *term, within time.Duration, what language.Text) {
 	w.Helper()
 	select {
 	case <-a.ctx.Done():
 	case <-time.After(within):
-		w.Fatalf("%s, and the ctx of the leader does not end in %v: it goes on leading, and the next one may lead: two leaders", what, within)
+		w.Failf(
+			"%s, and the ctx of the leader does not end in %v: it goes on leading, and the next one may lead: two leaders", "%s，领导者的 ctx 在 %v 内没有结束：它以为自己还在领导，而下一个可能已经上任：出现两个领导者", what, within)
 	}
 }
 
@@ -253,66 +260,75 @@ func (w *election) ctxEnds(a *term, within time.Duration, what string) {
 func (w *election) lost(a *term) {
 	w.Helper()
 	a.resign(nil)
-	err := w.Result(a.result, "Lead of "+a.name+", whose leadership was lost,")
-	require.ErrorIs(w, err, w.subject.ErrLost, "%s has lost its leadership before it resigned, and Lead returns no error that wraps ErrLost", a.name)
+	err := w.Result(a.result, language.Say("Lead of %s, whose leadership was lost,", "已失去领导地位的%s的 Lead", a.name))
+	w.ErrorIs(err, w.subject.ErrLost,
+		"%s has lost its leadership before it resigned, and Lead returns no error that wraps ErrLost", "%s在卸任之前就失去了领导地位，Lead 返回的错误却没有包装 ErrLost", a.name)
 }
 
 func termIsCzxid(w *election) {
-	a := w.callLead("the candidate", nil, nil)
+	a := w.callLead(language.Say("the candidate", "候选者"), nil, nil)
 	w.leads(a)
 	nodes := w.Nodes()
-	require.Len(w, nodes, 1, "one candidate leads, and there is not exactly one node")
+	w.Len(nodes, 1, "one candidate leads, and there is not exactly one node", "只有一个候选者在领导，却不是恰好一个节点")
 	node, _ := w.Server.Node(w.Path + "/" + nodes[0])
-	require.Equal(w, a.s.ID, node.Stat.EphemeralOwner, "the leader's node is not an ephemeral one of its session: if the leader dies, nobody else ever leads")
-	require.Equal(w, node.Stat.Czxid, a.number, "the term is not the czxid of the leader's node")
-	require.NoError(w, a.ctx.Err(), "the leader's ctx has ended, and the leader has not resigned")
+	w.Equal(a.s.ID, node.Stat.EphemeralOwner,
+		"the leader's node is not an ephemeral one of its session: if the leader dies, nobody else ever leads", "领导者的节点不是它的会话的临时节点：领导者一旦崩溃，就再也选不出领导者")
+	w.Equal(node.Stat.Czxid, a.number, "the term is not the czxid of the leader's node", "任期不是领导者的节点的 czxid")
+	w.NoError(a.ctx.Err(), "the leader's ctx has ended, and the leader has not resigned", "领导者还没有卸任，它的 ctx 就结束了")
 	w.resigns(a)
-	require.Error(w, a.ctx.Err(), "the leader has resigned, and its ctx has not ended: what it has started goes on")
+	w.HasError(a.ctx.Err(),
+		"the leader has resigned, and its ctx has not ended: what it has started goes on", "领导者已经卸任，它的 ctx 却没有结束：它启动的工作还在继续")
 }
 
 func leadReturns(w *election) {
-	own := errors.New("the function's own error")
-	a := w.callLead("the candidate", nil, nil)
+	own := language.Errorf("the function's own error", "函数自己的错误")
+	a := w.callLead(language.Say("the candidate", "候选者"), nil, nil)
 	w.leads(a)
 	a.resign(own)
-	err := w.Result(a.result, "Lead, whose function has returned,")
-	require.ErrorIs(w, err, own, "the leader's function returns an error, and Lead does not return it")
-	require.NotErrorIs(w, err, w.subject.ErrLost, "the leader has resigned, and Lead returns ErrLost")
+	err := w.Result(a.result, language.Say("Lead, whose function has returned,", "函数已返回的 Lead"))
+	w.ErrorIs(err, own,
+		"the leader's function returns an error, and Lead does not return it", "领导者的函数返回了错误，Lead 却没有返回这个错误")
+	w.NotErrorIs(err, w.subject.ErrLost, "the leader has resigned, and Lead returns ErrLost", "领导者已经卸任，Lead 却返回 ErrLost")
 	w.Rest()
 	w.NothingLeft()
-	b := w.callLead("the same candidate, once more,", a.candidate, a.s)
+	b := w.callLead(language.Say("the same candidate, once more,", "再次参选的同一个候选者"), a.candidate, a.s)
 	w.leads(b)
-	require.Greater(w, b.number, a.number, "the candidate leads once more, and its term is not higher")
+	w.True(b.number > a.number, "the candidate leads once more, and its term is not higher", "候选者再次当选，任期却没有增大")
 	w.resigns(b)
 }
 
 func ctxOfLeader(w *election) {
 	a, b := w.leaderAndNext()
 	a.cancel()
-	w.ctxEnds(a, time.Second, "the ctx that Lead was called with has ended")
+	w.ctxEnds(a, time.Second, language.Say("the ctx that Lead was called with has ended", "调用 Lead 时所用的 ctx 已经结束"))
 	w.Rest() // it cleans up for a minute
-	w.notYet(b, "the leader's ctx has ended, and its function has not returned: it may still be at work; resign after that")
+	w.notYet(b, language.Say(
+		"the leader's ctx has ended, and its function has not returned: it may still be at work; resign after that", "领导者的 ctx 已经结束，它的函数还没有返回：它可能还在工作；请在函数返回之后再卸任"))
 	a.resign(nil)
-	err := w.Result(a.result, "Lead, whose function has returned,")
-	require.NotErrorIs(w, err, w.subject.ErrLost, "ctx has ended and the leader has resigned, and Lead returns ErrLost")
+	err := w.Result(a.result, language.Say("Lead, whose function has returned,", "函数已返回的 Lead"))
+	w.NotErrorIs(err, w.subject.ErrLost,
+		"ctx has ended and the leader has resigned, and Lead returns ErrLost", "ctx 已经结束，领导者已经卸任，Lead 却返回 ErrLost")
 	w.leads(b)
 	w.resigns(b)
 }
 
 func ctxOfCandidate(w *election) {
 	a := w.leader()
-	b := w.callLead("the second candidate", nil, nil)
-	w.mustWait(b, "another candidate leads")
-	c := w.callLead("the third candidate", nil, nil)
-	w.mustWait(c, "another candidate leads")
+	b := w.callLead(language.Say("the second candidate", "第二个候选者"), nil, nil)
+	w.mustWait(b, language.Say("another candidate leads", "另一个候选者在领导"))
+	c := w.callLead(language.Say("the third candidate", "第三个候选者"), nil, nil)
+	w.mustWait(c, language.Say("another candidate leads", "另一个候选者在领导"))
 	b.cancel()
-	require.ErrorIs(w, w.Result(b.result, "Lead, whose ctx has ended,"), context.Canceled, "the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()")
-	w.Eventually("the node of the candidate that gave up goes", func() bool { return len(w.Nodes()) <= 2 })
+	w.ErrorIs(w.Result(b.result, language.Say("Lead, whose ctx has ended,", "ctx 已结束的 Lead")), context.Canceled,
+		"the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()", "等待的候选者的 ctx 已经结束，Lead 返回的错误却没有包装 ctx.Err()")
+	w.Eventually(language.Say("the node of the candidate that gave up goes", "放弃的候选者的节点消失"), func() bool { return len(w.Nodes()) <= 2 })
 	w.Rest()
-	w.notYet(c, "the candidate before it has given up, and the leader still leads; look again at the whole queue after each event")
+	w.notYet(c, language.Say(
+		"the candidate before it has given up, and the leader still leads; look again at the whole queue after each event", "它前面的候选者放弃了，领导者还在领导；每次收到事件都要重新看整个队列"))
 	w.resigns(a)
 	w.leads(c)
-	require.False(w, stage.IsClosed(b.began), "a candidate has given up, and leads while another one does: two leaders")
+	w.False(stage.IsClosed(b.began),
+		"a candidate has given up, and leads while another one does: two leaders", "一个候选者已经放弃，却在别人领导时当选：出现两个领导者")
 	w.resigns(c)
 }
 
@@ -320,14 +336,14 @@ func leadersSessionEnds(w *election) {
 	a, b := w.leaderAndNext()
 	w.Expire(a.s)
 	w.leads(b)
-	w.ctxEnds(a, electionTimeout, "the leader's session has ended")
+	w.ctxEnds(a, electionTimeout, language.Say("the leader's session has ended", "领导者的会话已经结束"))
 	w.lost(a)
-	w.Renewed(a.s, "the old leader's client has a new session")
-	again := w.callLead("the old leader, in its new session,", a.candidate, a.s)
-	w.mustWait(again, "another candidate leads")
+	w.Renewed(a.s, language.Say("the old leader's client has a new session", "原领导者的客户端有了新会话"))
+	again := w.callLead(language.Say("the old leader, in its new session,", "处于新会话的原领导者"), a.candidate, a.s)
+	w.mustWait(again, language.Say("another candidate leads", "另一个候选者在领导"))
 	w.resigns(b)
 	w.leads(again)
-	require.Greater(w, again.number, b.number, "the next leader's term is not higher")
+	w.True(again.number > b.number, "the next leader's term is not higher", "下一个领导者的任期没有增大")
 	w.resigns(again)
 }
 
@@ -345,18 +361,21 @@ func leaderCutOff(w *election) {
 		back := w.CutOff(w.Server.Hold, a.s)
 		select {
 		case <-a.ctx.Done():
-			require.False(w, stage.IsClosed(b.began), "the leader was cut off, and the next one led before the leader's ctx had ended: two leaders")
+			w.False(stage.IsClosed(b.began),
+				"the leader was cut off, and the next one led before the leader's ctx had ended: two leaders", "领导者断线，它的 ctx 还没有结束，下一个就上任了：出现两个领导者")
 		case <-b.began:
-			w.Fatal("the leader was cut off, its session has ended, and the next one leads while the leader's ctx has not ended: two leaders; the leader must count the time since it sent the last request that was answered, and end its ctx before the session timeout has passed")
+			w.Failf(
+				"the leader was cut off, its session has ended, and the next one leads while the leader's ctx has not ended: two leaders; the leader must count the time since it sent the last request that was answered, and end its ctx before the session timeout has passed", "领导者断线，会话已经结束，它的 ctx 还没有结束，下一个就上任了：出现两个领导者；领导者必须从最近一个得到应答的请求发出时算起，在会话超时时间过去之前结束自己的 ctx")
 		case <-time.After(stage.Patience):
-			w.Fatal("the leader is cut off for a minute, and neither does its ctx end nor does the next one lead")
+			w.Failf(
+				"the leader is cut off for a minute, and neither does its ctx end nor does the next one lead", "领导者断线了一分钟，它的 ctx 没有结束，下一个也没有上任")
 		}
 		w.leads(b)
 		a.resign(nil)
 		back()
 		w.lost(a)
 		w.resigns(b)
-		w.Eventually("the queue is empty", func() bool { return len(w.Nodes()) == 0 })
+		w.Eventually(language.Say("the queue is empty", "队列空了"), func() bool { return len(w.Nodes()) == 0 })
 		w.Rest()
 	}
 	w.NothingLeft()
@@ -378,15 +397,16 @@ func leaderLateAnswer(w *election) {
 func (w *election) lateAnswer(n int, late time.Duration) {
 	s := w.Session()
 	answer := w.Server.HoldReply(stage.Number(s, n))
-	a := w.callLead("the leader", w.subject.New(s.Conn, w.Path, electionTimeout), s)
-	w.Eventually("the leader shows again and again that its session lives", func() bool { return len(answer.Hit()) > 0 })
+	a := w.callLead(language.Say("the leader", "领导者"), w.subject.New(s.Conn, w.Path, electionTimeout), s)
+	w.Eventually(language.Say("the leader shows again and again that its session lives", "领导者一再证明自己的会话还在"), func() bool { return len(answer.Hit()) > 0 })
 	back := w.CutOff(w.Server.Hold, s)
-	b := w.callLead("the next candidate", nil, nil)
+	b := w.callLead(language.Say("the next candidate", "下一个候选者"), nil, nil)
 	time.Sleep(late)
 	answer.Release()
 	w.leads(b)
 	if stage.IsClosed(a.began) {
-		require.Error(w, a.ctx.Err(), "the answer to request %d of the leader, %v, came %v late, then the leader was cut off, and the next one leads while the leader's ctx has not ended: two leaders; the server's clock has run since it got the request: count from when the request was sent, not from the answer", n, stage.LastRequest(s, n), late)
+		w.HasError(a.ctx.Err(),
+			"the answer to request %d of the leader, %v, came %v late, then the leader was cut off, and the next one leads while the leader's ctx has not ended: two leaders; the server's clock has run since it got the request: count from when the request was sent, not from the answer", "领导者的第 %d 个请求（%v）的应答迟到了 %v，随后领导者断线，它的 ctx 还没有结束，下一个就上任了：出现两个领导者；服务器收到请求时就开始计时，所以请从发出请求时算起，不要从收到应答时算起", n, stage.LastRequest(s, n), late)
 	}
 	a.resign(nil)
 	back()
@@ -395,7 +415,7 @@ func (w *election) lateAnswer(n int, late time.Duration) {
 	}
 	a.cancel()
 	w.resigns(b)
-	w.Eventually("the queue is empty", func() bool { return len(w.Nodes()) == 0 })
+	w.Eventually(language.Say("the queue is empty", "队列空了"), func() bool { return len(w.Nodes()) == 0 })
 	w.Rest()
 }
 
@@ -413,19 +433,21 @@ func leaderShortCut(w *election) {
 	}
 	for range 3 { // a request of the leader goes with its connection
 		lost := w.Server.LoseRequest(func(r zkserver.Request) bool { return r.Session == a.s.ID && !stage.ByClient(r.Op) })
-		w.Eventually("the leader shows that its session lives", func() bool { return len(lost.Hit()) > 0 || a.ctx.Err() != nil })
+		w.Eventually(language.Say("the leader shows that its session lives", "领导者证明自己的会话还在"), func() bool { return len(lost.Hit()) > 0 || a.ctx.Err() != nil })
 		lost.Release()
 		w.Rest() // several in a row would be a loss
 	}
-	require.NoError(w, a.ctx.Err(), "the connection of the leader broke and came back at once, its session lives, and its ctx has ended: zk.ErrConnectionClosed does not say that the session has ended; ask again")
+	w.NoError(a.ctx.Err(),
+		"the connection of the leader broke and came back at once, its session lives, and its ctx has ended: zk.ErrConnectionClosed does not say that the session has ended; ask again", "领导者的连接断开，随即恢复，会话还在，它的 ctx 却结束了：zk.ErrConnectionClosed 并不表示会话已经结束；请再问一次")
 	w.resigns(a)
 }
 
 func longTerm(w *election) {
 	a, b := w.leaderAndNext()
 	time.Sleep(20 * time.Minute)
-	require.NoError(w, a.ctx.Err(), "nothing has happened for 20 minutes, and the leader's ctx has ended: show again and again that the session lives")
-	w.notYet(b, "another candidate leads")
+	w.NoError(a.ctx.Err(),
+		"nothing has happened for 20 minutes, and the leader's ctx has ended: show again and again that the session lives", "20 分钟内什么都没有发生，领导者的 ctx 却结束了：请不断证明会话还在")
+	w.notYet(b, language.Say("another candidate leads", "另一个候选者在领导"))
 	w.resigns(a)
 	w.leads(b)
 	w.resigns(b)
@@ -434,7 +456,7 @@ func longTerm(w *election) {
 func leadersNodeGoes(w *election) {
 	a := w.leader()
 	require.NoError(w, w.Session().Delete(w.Path+"/"+w.Nodes()[0], -1))
-	w.ctxEnds(a, electionTimeout, "an operator has deleted the leader's node")
+	w.ctxEnds(a, electionTimeout, language.Say("an operator has deleted the leader's node", "运维人员删除了领导者的节点"))
 	w.lost(a)
 }
 
@@ -443,7 +465,8 @@ func deafLeader(w *election) {
 	a := w.leader()
 	w.Expire(a.s)
 	w.Rest()
-	require.Empty(w, a.result, "the leadership was lost, and Lead has returned while its function is at work: for the caller it has ended")
+	w.Empty(a.result,
+		"the leadership was lost, and Lead has returned while its function is at work: for the caller it has ended", "领导地位已经失去，函数还在工作，Lead 却返回了：调用方会以为函数已经结束")
 	w.lost(a)
 }
 

@@ -5,48 +5,55 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/internal/zkserver"
 )
 
 const record = "/locktest/record"
 
-func (w *election) recorded(want, message string) {
+func (w *election) recorded(want string, message language.Text) {
 	w.Helper()
 	data, _, err := w.Session().Get(record)
 	require.NoError(w, err)
-	require.Equal(w, want, string(data), message)
+	w.Equal(want, string(data), "%s", "%s", message)
 }
 
 // write calls Write, which must return.
 func (w *election) write(c Candidate, number int64, data string) error {
 	w.Helper()
-	return w.Result(w.Aside("Write", func() error { return c.Write(number, record, []byte(data)) }), "Write")
+	return w.Result(w.Aside("Write", func() error { return c.Write(number, record, []byte(data)) }), language.Same("Write"))
 }
 
-func (w *election) refused(err error, what string) {
+func (w *election) refused(err error, what language.Text) {
 	w.Helper()
-	require.Error(w, err, "%s writes, and Write returns no error: an old token has written, and the next leader's data may be overwritten", what)
-	require.ErrorIs(w, err, w.subject.ErrStale, "%s writes, and Write returns another error than ErrStale", what)
+	w.HasError(err,
+		"%s writes, and Write returns no error: an old token has written, and the next leader's data may be overwritten", "%s写入，Write 却没有返回错误：旧令牌写进去了，下一个领导者的数据可能遭到覆盖", what)
+	w.ErrorIs(err, w.subject.ErrStale,
+		"%s writes, and Write returns another error than ErrStale", "%s写入，Write 返回的错误不是 ErrStale", what)
 }
 
 func writes(w *election) {
 	w.record()
 	a, b := w.leaderAndNext()
-	require.NoError(w, w.write(a.candidate, a.number, "by a"), "the leader writes in its term, and Write fails")
-	w.recorded("by a", "the leader has written, and the data is another")
-	w.refused(w.write(a.candidate, a.number-1, "by a"), "the leader, in an earlier term than its own,")
-	w.refused(w.write(a.candidate, a.number+1, "by a"), "the leader, in a term that has not begun,")
+	w.NoError(w.write(a.candidate, a.number, "by a"),
+		"the leader writes in its term, and Write fails", "领导者在自己的任期里写，Write 却失败了")
+	w.recorded("by a", language.Say("the leader has written, and the data is another", "领导者已经写入，数据却不是它写的"))
+	w.refused(w.write(a.candidate, a.number-1, "by a"), language.Say("the leader, in an earlier term than its own,", "任期早于自己任期的领导者"))
+	w.refused(w.write(a.candidate, a.number+1, "by a"), language.Say("the leader, in a term that has not begun,", "任期尚未开始的领导者"))
 	w.resigns(a)
 	w.leads(b)
-	w.refused(w.write(a.candidate, a.number, "by a, late"), "a candidate that has resigned")
-	w.recorded("by a", "a write that was refused has changed the data: an old token has written")
-	require.NoError(w, w.write(b.candidate, b.number, "by b"), "the next leader writes in its term, and Write fails")
+	w.refused(w.write(a.candidate, a.number, "by a, late"), language.Say("a candidate that has resigned", "已经卸任的候选者"))
+	w.recorded("by a", language.Say(
+		"a write that was refused has changed the data: an old token has written", "遭到拒绝的写改变了数据：旧令牌写进去了"))
+	w.NoError(w.write(b.candidate, b.number, "by b"),
+		"the next leader writes in its term, and Write fails", "下一个领导者在自己的任期里写，Write 却失败了")
 	w.resigns(b)
-	again := w.callLead("the first leader, once more,", a.candidate, a.s)
+	again := w.callLead(language.Say("the first leader, once more,", "再次写入的第一个领导者"), a.candidate, a.s)
 	w.leads(again)
-	w.refused(w.write(again.candidate, a.number, "by a, late"), "a leader, in an earlier term of its own,")
-	w.recorded("by b", "a write that was refused has changed the data: an old token has written")
+	w.refused(w.write(again.candidate, a.number, "by a, late"), language.Say("a leader, in an earlier term of its own,", "沿用自己早先任期的领导者"))
+	w.recorded("by b", language.Say(
+		"a write that was refused has changed the data: an old token has written", "遭到拒绝的写改变了数据：旧令牌写进去了"))
 	w.resigns(again)
 }
 
@@ -66,25 +73,27 @@ func writeUnderWay(w *election) {
 			return count == n
 		})
 		written := w.Aside("Write", func() error { return a.candidate.Write(a.number, record, []byte("by a, late")) })
-		w.Eventually("the write is held back, or has ended", func() bool { return len(held.Hit()) > 0 || len(written) > 0 })
+		w.Eventually(language.Say("the write is held back, or has ended", "写请求被扣住，或者已经结束"), func() bool { return len(held.Hit()) > 0 || len(written) > 0 })
 		if len(held.Hit()) == 0 {
 			held.Release()
-			require.NoError(w, <-written, "the leader writes in its term, and Write fails")
-			require.Greater(w, n, 1, "Write sends no request for the node that it writes")
+			w.NoError(<-written, "the leader writes in its term, and Write fails", "领导者在自己的任期里写，Write 却失败了")
+			w.True(n > 1, "Write sends no request for the node that it writes", "Write 没有对要写的节点发送任何请求")
 			w.resigns(a)
 			w.leads(b)
 			w.resigns(b)
 			break
 		}
 		nodes := w.NodesOf(a.s)
-		require.NotEmpty(w, nodes, "the leader has no node")
+		w.NotEmpty(nodes, "the leader has no node", "领导者没有节点")
 		require.NoError(w, w.Session().Delete(nodes[0], -1))
 		w.leads(b)
-		require.NoError(w, w.write(b.candidate, b.number, "by b"), "the next leader writes in its term, and Write fails")
+		w.NoError(w.write(b.candidate, b.number, "by b"),
+			"the next leader writes in its term, and Write fails", "下一个领导者在自己的任期里写，Write 却失败了")
 		held.Release()
-		w.refused(w.Result(written, "Write, whose request was held back,"), "an old leader whose write was under way at the hand-over")
-		w.recorded("by b", "the old leader's write was under way at the hand-over, and has overwritten the next leader's: an old token has written; look and write in one transaction (Multi)")
-		w.ctxEnds(a, electionTimeout, "the leader's node has gone")
+		w.refused(w.Result(written, language.Say("Write, whose request was held back,", "请求被扣住过的 Write")), language.Say("an old leader whose write was under way at the hand-over", "交接时写请求还在路上的原领导者"))
+		w.recorded("by b", language.Say(
+			"the old leader's write was under way at the hand-over, and has overwritten the next leader's: an old token has written; look and write in one transaction (Multi)", "交接时，原领导者的写请求还在路上，它覆盖了下一个领导者的数据：旧令牌写进去了；请在同一个事务（Multi）里检查并写入"))
+		w.ctxEnds(a, electionTimeout, language.Say("the leader's node has gone", "领导者的节点消失"))
 		w.lost(a)
 		w.resigns(b)
 		w.Rest()
@@ -94,8 +103,11 @@ func writeUnderWay(w *election) {
 func writeFails(w *election) {
 	a := w.leader()
 	err := w.write(a.candidate, a.number, "x")
-	require.ErrorIs(w, err, zk.ErrNoNode, "the node that is written does not exist, and Write returns no error that wraps zk.ErrNoNode")
-	require.NotErrorIs(w, err, w.subject.ErrStale, "the node that is written does not exist, and Write returns ErrStale: the leader takes its leadership for lost")
-	require.NoError(w, a.ctx.Err(), "the node that is written does not exist, and the leader's ctx has ended")
+	w.ErrorIs(err, zk.ErrNoNode,
+		"the node that is written does not exist, and Write returns no error that wraps zk.ErrNoNode", "要写的节点不存在，Write 返回的错误却没有包装 zk.ErrNoNode")
+	w.NotErrorIs(err, w.subject.ErrStale,
+		"the node that is written does not exist, and Write returns ErrStale: the leader takes its leadership for lost", "要写的节点不存在，Write 却返回 ErrStale：领导者会以为自己已失去领导地位")
+	w.NoError(a.ctx.Err(),
+		"the node that is written does not exist, and the leader's ctx has ended", "要写的节点不存在，领导者的 ctx 却结束了")
 	w.resigns(a)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/internal/zkserver"
@@ -46,22 +47,22 @@ func (s FenceSubject) Plan() locktest.Plan {
 }
 
 var fenceCases = []locktest.TestCase[*fences]{
-	{Name: "what was written is read", Group: locktest.Liveness, Run: writtenIsRead, Basic: true},
-	{Name: "a lower token is refused and changes nothing", Group: locktest.Safety, Run: lowerIsRefused, Basic: true},
-	{Name: "equal tokens of one holder pass", Group: locktest.Liveness, Run: equalPasses, Basic: true},
-	{Name: "tokens are compared as numbers", Group: locktest.Safety, Run: asNumbers, Basic: true},
-	{Name: "the new holder's first write shuts the old one out, whatever it writes", Group: locktest.Safety, Run: sameValue, Basic: true},
-	{Name: "a restart forgets no token", Group: locktest.Safety, Run: restart, Basic: true},
-	{Name: "many goroutines write at once and the highest token stays", Group: locktest.Safety, Run: goroutinesAtOnce, Basic: true},
-	{Name: "a write between the check and the store is not overwritten", Group: locktest.Safety, Run: betweenCheckAndStore, Basic: true, Exact: true},
-	{Name: "several stores write at once and the highest token gets through", Group: locktest.Liveness, Run: storesAtOnce},
-	{Name: "a higher token is stored though a lower one came in between", Group: locktest.Liveness, Run: lowerInBetween, Exact: true},
-	{Name: "one write after the other that comes in between makes no token stale", Group: locktest.Liveness, Run: manyInBetween, Exact: true},
-	{Name: "a value may be any bytes", Group: locktest.Liveness, Run: anyBytes},
-	{Name: "a request or reply that is lost is not a refusal, and Write can be tried again", Group: locktest.Faults, Run: spoiledWrite, Exact: true},
-	{Name: "an error of the server is returned", Group: locktest.Faults, Run: fenceNoPermission},
-	{Name: "a write that meets no other sends two requests at most", Group: locktest.Cost, Run: twoRequests},
-	{Name: "a path that is not one is an error, or works", Group: locktest.Faults, Run: fenceBadPaths},
+	{Name: "what was written is read", Zh: "写进去的能读出来", Group: locktest.Liveness, Run: writtenIsRead, Basic: true},
+	{Name: "a lower token is refused and changes nothing", Zh: "较小的令牌遭到拒绝，什么都不改变", Group: locktest.Safety, Run: lowerIsRefused, Basic: true},
+	{Name: "equal tokens of one holder pass", Zh: "同一持有者的相同令牌可以通过", Group: locktest.Liveness, Run: equalPasses, Basic: true},
+	{Name: "tokens are compared as numbers", Zh: "令牌按数值比较", Group: locktest.Safety, Run: asNumbers, Basic: true},
+	{Name: "the new holder's first write shuts the old one out, whatever it writes", Zh: "新持有者第一次写之后，旧持有者就写不进去了，不管写什么", Group: locktest.Safety, Run: sameValue, Basic: true},
+	{Name: "a restart forgets no token", Zh: "重启之后不会忘记令牌", Group: locktest.Safety, Run: restart, Basic: true},
+	{Name: "many goroutines write at once and the highest token stays", Zh: "许多 goroutine 同时写，最大的令牌留下", Group: locktest.Safety, Run: goroutinesAtOnce, Basic: true},
+	{Name: "a write between the check and the store is not overwritten", Zh: "检查之后、写入之前的另一次写不会被覆盖", Group: locktest.Safety, Run: betweenCheckAndStore, Basic: true, Exact: true},
+	{Name: "several stores write at once and the highest token gets through", Zh: "几个存储进程同时写，最大的令牌留下", Group: locktest.Liveness, Run: storesAtOnce},
+	{Name: "a higher token is stored though a lower one came in between", Zh: "其间来过较小的令牌，较大的令牌照样写入", Group: locktest.Liveness, Run: lowerInBetween, Exact: true},
+	{Name: "one write after the other that comes in between makes no token stale", Zh: "其间接连有别的写，也不会让令牌过时", Group: locktest.Liveness, Run: manyInBetween, Exact: true},
+	{Name: "a value may be any bytes", Zh: "值可以是任何字节", Group: locktest.Liveness, Run: anyBytes},
+	{Name: "a request or reply that is lost is not a refusal, and Write can be tried again", Zh: "请求或应答丢失不算拒绝，Write 可以再试", Group: locktest.Faults, Run: spoiledWrite, Exact: true},
+	{Name: "an error of the server is returned", Zh: "服务器的错误要返回", Group: locktest.Faults, Run: fenceNoPermission},
+	{Name: "a write that meets no other sends two requests at most", Zh: "没有遇到别的写时，一次写最多发两个请求", Group: locktest.Cost, Run: twoRequests},
+	{Name: "a path that is not one is an error, or works", Zh: "不合法的路径：要么是错误，要么可用", Group: locktest.Faults, Run: fenceBadPaths},
 }
 
 type fences struct {
@@ -89,65 +90,72 @@ func (w *fences) store() (Register, *locktest.Session) {
 // write calls Write, which must return.
 func (w *fences) write(r Register, token int64, value string) error {
 	w.Helper()
-	return w.Result(w.Aside("Write", func() error { return r.Write(token, []byte(value)) }), fmt.Sprintf("Write with token %d", token))
+	return w.Result(w.Aside("Write", func() error { return r.Write(token, []byte(value)) }), language.Say("Write with token %d", "带令牌 %d 的 Write", token))
 }
 
-func (w *fences) passes(r Register, token int64, value, what string) {
+func (w *fences) passes(r Register, token int64, value string, what language.Text) {
 	w.Helper()
 	err := w.write(r, token, value)
-	require.NotErrorIs(w, err, w.subject.ErrStale, "Write with token %d is refused: %s", token, what)
-	require.NoError(w, err, "Write with token %d fails: %s", token, what)
+	w.NotErrorIs(err, w.subject.ErrStale, "Write with token %d is refused: %s", "带令牌 %d 的 Write 遭到拒绝：%s", token, what)
+	w.NoError(err, "Write with token %d fails: %s", "带令牌 %d 的 Write 失败：%s", token, what)
 }
 
-func (w *fences) refused(r Register, token int64, value, what string) {
+func (w *fences) refused(r Register, token int64, value string, what language.Text) {
 	w.Helper()
 	err := w.write(r, token, value)
-	require.Error(w, err, "Write with token %d returns no error, and must return ErrStale: %s: an old token has written", token, what)
-	require.ErrorIs(w, err, w.subject.ErrStale, "Write with token %d returns another error than ErrStale: %s", token, what)
+	w.HasError(err,
+		"Write with token %d returns no error, and must return ErrStale: %s: an old token has written", "带令牌 %d 的 Write 没有返回错误，应当返回 ErrStale：%s：旧令牌写进去了", token, what)
+	w.ErrorIs(err, w.subject.ErrStale,
+		"Write with token %d returns another error than ErrStale: %s", "带令牌 %d 的 Write 返回的错误不是 ErrStale：%s", token, what)
 }
 
 // has fails if there is another value, or token, in the register.
-func (w *fences) has(r Register, token int64, value, what string) {
+func (w *fences) has(r Register, token int64, value string, what language.Text) {
 	w.Helper()
 	var gotToken int64
 	var got []byte
 	err := w.Result(w.Aside("Read", func() (err error) {
 		gotToken, got, err = r.Read()
 		return err
-	}), "Read")
-	require.NoError(w, err, "Read fails")
+	}), language.Same("Read"))
+	w.NoError(err, "Read fails", "Read 失败")
 	if string(got) != value || gotToken != token {
-		w.Fatalf("%s: Read returns token %d and value %q, and must return token %d and value %q", what, gotToken, got, token, value)
+		w.Failf(
+			"%s: Read returns token %d and value %q, and must return token %d and value %q", "%s：Read 返回令牌 %d 和值 %q，应当返回令牌 %d 和值 %q", what, gotToken, got, token, value)
 	}
 }
 
 func writtenIsRead(w *fences) {
 	r, _ := w.store()
-	w.has(r, 0, "", "nothing has been written yet")
-	w.passes(r, 33, "a", "it is the first, and the nodes above the register's are missing: make them when create returns zk.ErrNoNode")
-	w.has(r, 33, "a", "the value was written")
-	w.passes(r, 34, "b", "a higher token than the last")
-	w.has(r, 34, "b", "another value was written")
+	w.has(r, 0, "", language.Say("nothing has been written yet", "还没有写过任何值"))
+	w.passes(r, 33, "a", language.Say(
+		"it is the first, and the nodes above the register's are missing: make them when create returns zk.ErrNoNode", "这是第一次写，存储的各级父节点还不存在：create 返回 zk.ErrNoNode 时，请先创建它们"))
+	w.has(r, 33, "a", language.Say("the value was written", "值已经写入"))
+	w.passes(r, 34, "b", language.Say("a higher token than the last", "令牌比上一个大"))
+	w.has(r, 34, "b", language.Say("another value was written", "已经写入另一个值"))
 }
 
 func lowerIsRefused(w *fences) {
 	r, _ := w.store()
-	w.passes(r, 34, "new", "it is the first")
+	w.passes(r, 34, "new", language.Say("it is the first", "这是第一次写"))
 	for _, token := range []int64{33, 1} {
-		w.refused(r, token, "old", "token 34 has been seen")
-		w.has(r, 34, "new", fmt.Sprintf("token %d was refused, and must change nothing; an old token has written", token))
+		w.refused(r, token, "old", language.Say("token 34 has been seen", "已经见过令牌 34"))
+		w.has(r, 34, "new", language.Say(
+			"token %d was refused, and must change nothing; an old token has written", "令牌 %d 遭到拒绝，就不能改变任何东西；旧令牌写进去了", token))
 	}
-	w.refused(r, 33, "old", "token 34 has been seen; a write that was refused must not lower the token")
-	w.passes(r, 35, "newer", "a higher token than the last")
-	w.refused(r, 34, "new", "token 35 has been seen")
-	w.has(r, 35, "newer", "the last value")
+	w.refused(r, 33, "old", language.Say(
+		"token 34 has been seen; a write that was refused must not lower the token", "已经见过令牌 34；遭到拒绝的写不能让令牌变小"))
+	w.passes(r, 35, "newer", language.Say("a higher token than the last", "令牌比上一个大"))
+	w.refused(r, 34, "new", language.Say("token 35 has been seen", "已经见过令牌 35"))
+	w.has(r, 35, "newer", language.Say("the last value", "最后的值"))
 }
 
 func equalPasses(w *fences) {
 	r, _ := w.store()
 	for _, value := range []string{"a", "b", "c", "bb", "b", "a", "", "ab"} {
-		w.passes(r, 33, value, "a holder writes as often as it likes with its one token: refuse lower ones only")
-		w.has(r, 33, value, "the holder has written once more")
+		w.passes(r, 33, value, language.Say(
+			"a holder writes as often as it likes with its one token: refuse lower ones only", "持有者用它的那一个令牌可以写任意多次：只拒绝更小的"))
+		w.has(r, 33, value, language.Say("the holder has written once more", "持有者又写了一次"))
 	}
 }
 
@@ -155,38 +163,41 @@ func asNumbers(w *fences) {
 	r, _ := w.store()
 	tokens := []int64{1, 9, 10, 99, 100, 1<<32 - 1, 1 << 32, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64 - 1, math.MaxInt64}
 	for i, token := range tokens {
-		w.passes(r, token, "a", "it is higher than the last; a token is an int64, compare the numbers and lose no bit of them")
-		w.has(r, token, "a", "the value was written")
+		w.passes(r, token, "a", language.Say(
+			"it is higher than the last; a token is an int64, compare the numbers and lose no bit of them", "它比上一个大；令牌是 int64，请按数值比较，一位也不能丢"))
+		w.has(r, token, "a", language.Say("the value was written", "值已经写入"))
 		if i > 0 {
-			w.refused(r, tokens[i-1], "b", fmt.Sprintf("token %d has been seen; a token is an int64, compare the numbers and lose no bit of them", token))
+			w.refused(r, tokens[i-1], "b", language.Say(
+				"token %d has been seen; a token is an int64, compare the numbers and lose no bit of them", "已经见过令牌 %d；令牌是 int64，请按数值比较，一位也不能丢", token))
 		}
 	}
 }
 
 func sameValue(w *fences) {
 	r, _ := w.store()
-	w.passes(r, 33, "same", "it is the first")
-	w.passes(r, 34, "same", "a higher token than the last")
-	w.has(r, 34, "same", "the value is the same, and the token is higher")
-	w.refused(r, 33, "same", "token 34 has been seen, with the same value")
-	w.passes(r, 35, "", "a higher token than the last, and no value")
-	w.has(r, 35, "", "no value was written")
-	w.refused(r, 34, "late", "token 35 has been seen, with no value")
+	w.passes(r, 33, "same", language.Say("it is the first", "这是第一次写"))
+	w.passes(r, 34, "same", language.Say("a higher token than the last", "令牌比上一个大"))
+	w.has(r, 34, "same", language.Say("the value is the same, and the token is higher", "值相同，令牌更大"))
+	w.refused(r, 33, "same", language.Say("token 34 has been seen, with the same value", "已经见过令牌 34，值相同"))
+	w.passes(r, 35, "", language.Say("a higher token than the last, and no value", "令牌比上一个大，值为空"))
+	w.has(r, 35, "", language.Say("no value was written", "没有写入任何值"))
+	w.refused(r, 34, "late", language.Say("token 35 has been seen, with no value", "已经见过令牌 35，值为空"))
 }
 
 func restart(w *fences) {
-	const what = "the store was restarted after token 34; the token must outlive the process: keep it on the znode"
+	var what = language.Say(
+		"the store was restarted after token 34; the token must outlive the process: keep it on the znode", "见过令牌 34 之后，存储重启了；进程不在了，令牌也要留下：请把它存到节点上")
 	r, s := w.store()
-	w.passes(r, 34, "a", "it is the first")
+	w.passes(r, 34, "a", language.Say("it is the first", "这是第一次写"))
 	s.Close()
 	r, _ = w.store()
 	w.refused(r, 33, "b", what)
-	w.has(r, 34, "a", "the store was restarted")
+	w.has(r, 34, "a", language.Say("the store was restarted", "存储重启了"))
 	r, _ = w.store()
-	w.has(r, 34, "a", "the store was restarted")
-	w.passes(r, 34, "b", "the holder goes on after a restart of the store")
-	w.passes(r, 35, "c", "the next holder writes after a restart of the store")
-	w.has(r, 35, "c", "the last value")
+	w.has(r, 34, "a", language.Say("the store was restarted", "存储重启了"))
+	w.passes(r, 34, "b", language.Say("the holder goes on after a restart of the store", "存储重启之后，持有者继续写"))
+	w.passes(r, 35, "c", language.Say("the next holder writes after a restart of the store", "存储重启之后，下一个持有者写"))
+	w.has(r, 35, "c", language.Say("the last value", "最后的值"))
 }
 
 // atOnce has one writer for each token, in any order, all at the same time.
@@ -198,7 +209,7 @@ func (w *fences) atOnce(n int, store func(i int) Register, through bool) {
 		results[token] = w.Aside("Write", func() error { return r.Write(token, fmt.Append(nil, "of ", token)) })
 	}
 	for token := 1; token <= n; token++ {
-		err := w.Result(results[token], fmt.Sprintf("Write with token %d", token))
+		err := w.Result(results[token], language.Say("Write with token %d", "带令牌 %d 的 Write", token))
 		if err != nil && !through { // what Write returns is another case
 			if token == n {
 				return
@@ -206,17 +217,19 @@ func (w *fences) atOnce(n int, store func(i int) Register, through bool) {
 			continue
 		}
 		if token == n || !errors.Is(err, w.subject.ErrStale) {
-			require.NoError(w, err, "Write with token %d fails; %d writers at once, and the highest token is %d", token, n, n)
+			w.NoError(err,
+				"Write with token %d fails; %d writers at once, and the highest token is %d", "带令牌 %d 的 Write 失败；同时有 %d 个在写，最大的令牌是 %d", token, n, n)
 		}
 	}
-	w.has(store(0), int64(n), fmt.Sprint("of ", n), fmt.Sprintf("%d writers at once, each with a token of its own: the highest token must stay, and an old token has written; check the token and store it with the value in one step", n))
+	w.has(store(0), int64(n), fmt.Sprint("of ", n), language.Say(
+		"%d writers at once, each with a token of its own: the highest token must stay, and an old token has written; check the token and store it with the value in one step", "同时有 %d 个在写，各有自己的令牌：留下的应当是最大的令牌，旧令牌写进去了；请把检查令牌和存入值合为一步", n))
 }
 
 func goroutinesAtOnce(w *fences) {
 	r, _ := w.store()
 	// A new client's first answer waits a moment, and virtual time stops while a
 	// goroutine waits for a mutex, which a register may well have.
-	w.has(r, 0, "", "nothing has been written yet")
+	w.has(r, 0, "", language.Say("nothing has been written yet", "还没有写过任何值"))
 	w.atOnce(20, func(int) Register { return r }, false)
 }
 
@@ -233,7 +246,7 @@ func storesAtOnce(w *fences) {
 // inBetween holds back each request of a Write in turn, with a node that is
 // there and one that is not; meanwhile another process of the store takes a write
 // with another token.
-func (w *fences) inBetween(token, other int64, then func(r Register, what string, err error)) {
+func (w *fences) inBetween(token, other int64, then func(r Register, what language.Text, err error)) {
 	w.Helper()
 	for _, there := range []bool{true, false} {
 		for n := 1; w.GoesOn(n); n++ {
@@ -241,38 +254,43 @@ func (w *fences) inBetween(token, other int64, then func(r Register, what string
 			r, s := w.store()
 			meanwhile, _ := w.store()
 			if there {
-				w.passes(meanwhile, 1, "before", "it is the first")
+				w.passes(meanwhile, 1, "before", language.Say("it is the first", "这是第一次写"))
 			}
 			held := w.Server.Hold(stage.Number(s, n))
 			result := w.Aside("Write", func() error { return r.Write(token, []byte("of the slow one")) })
-			w.Eventually("the request is held back, or Write returns", func() bool { return len(held.Hit()) > 0 || len(result) > 0 })
+			w.Eventually(language.Say("the request is held back, or Write returns", "请求被扣住，或者 Write 返回"), func() bool { return len(held.Hit()) > 0 || len(result) > 0 })
 			if len(held.Hit()) == 0 {
-				require.Greater(w, n, 1, "Write sends no request: the token must outlive the process, keep it on a znode")
-				require.NoError(w, <-result, "Write with token %d fails", token)
+				w.True(n > 1,
+					"Write sends no request: the token must outlive the process, keep it on a znode", "Write 没有发送任何请求：进程不在了，令牌也要留下，请存到节点上")
+				w.NoError(<-result, "Write with token %d fails", "带令牌 %d 的 Write 失败", token)
 				held.Release()
 				break
 			}
 			op := stage.LastRequest(s, n)
-			w.passes(meanwhile, other, "of the quick one", "a higher token than the last")
+			w.passes(meanwhile, other, "of the quick one", language.Say("a higher token than the last", "令牌比上一个大"))
 			held.Release()
-			what := fmt.Sprintf("while request %d of a Write with token %d, %v, was on its way, another process of the store has stored a value with token %d", n, token, op, other)
-			then(meanwhile, what, w.Result(result, what+", and Write"))
+			what := language.Say(
+				"while request %d of a Write with token %d, %v, was on its way, another process of the store has stored a value with token %d", "第 %d 个请求还在路上时（令牌为 %d 的 Write，请求 %v），存储的另一个进程已用令牌 %d 存入了值", n, token, op, other)
+			then(meanwhile, what, w.Result(result, language.Say("%s, and Write", "%s，Write", what)))
 		}
 	}
 }
 
 func betweenCheckAndStore(w *fences) {
-	w.inBetween(33, 34, func(r Register, what string, err error) {
-		w.has(r, 34, "of the quick one", what+", and an old token has written; the check and the store must be one step: pass to Set the version that you have checked")
-		require.Error(w, err, "%s, and Write returns no error: its value is not there", what)
-		require.ErrorIs(w, err, w.subject.ErrStale, "%s, and Write returns another error than ErrStale: look again, the token is stale now", what)
+	w.inBetween(33, 34, func(r Register, what language.Text, err error) {
+		w.has(r, 34, "of the quick one", language.Say(
+			"%s, and an old token has written; the check and the store must be one step: pass to Set the version that you have checked", "%s，旧令牌写进去了；检查和存入必须是一步：请告诉 Set 你检查过的是哪个版本", what))
+		w.HasError(err, "%s, and Write returns no error: its value is not there", "%s，Write 没有返回错误：它的值却没有存进去", what)
+		w.ErrorIs(err, w.subject.ErrStale,
+			"%s, and Write returns another error than ErrStale: look again, the token is stale now", "%s，Write 返回的错误不是 ErrStale：请再看一次，现在令牌已经过时", what)
 	})
 }
 
 func lowerInBetween(w *fences) {
 	for _, token := range []int64{34, 33} { // another holder's, and the same one's
-		w.inBetween(token, 33, func(r Register, what string, err error) {
-			require.NoError(w, err, "%s, and Write fails: the token is not stale, so look again, and store the value", what)
+		w.inBetween(token, 33, func(r Register, what language.Text, err error) {
+			w.NoError(err,
+				"%s, and Write fails: the token is not stale, so look again, and store the value", "%s，Write 失败了：令牌没有过时，所以请再看一次，然后存入值", what)
 			w.has(r, token, "of the slow one", what)
 		})
 	}
@@ -283,7 +301,7 @@ func manyInBetween(w *fences) {
 	const token, races = 1000, 20
 	r, s := w.store()
 	meanwhile, _ := w.store()
-	w.passes(meanwhile, 1, "before", "it is the first")
+	w.passes(meanwhile, 1, "before", language.Say("it is the first", "这是第一次写"))
 	changes := func(r zkserver.Request) bool {
 		return r.Session == s.ID && (r.Op == jute.OpSetData || r.Op == jute.OpMulti || r.Op == jute.OpCreate || r.Op == jute.OpDelete)
 	}
@@ -291,22 +309,24 @@ func manyInBetween(w *fences) {
 	result := w.Aside("Write", func() error { return r.Write(token, []byte("of the slow one")) })
 	lost := 0
 	for lost < races {
-		w.Eventually("Write stores the value, or returns", func() bool { return len(held.Hit()) > 0 || len(result) > 0 })
+		w.Eventually(language.Say("Write stores the value, or returns", "Write 存入值，或者返回"), func() bool { return len(held.Hit()) > 0 || len(result) > 0 })
 		if len(result) > 0 {
 			break
 		}
 		lost++
-		w.passes(meanwhile, int64(1+lost), fmt.Sprint("of the quick one, ", lost), "a higher token than the last")
+		w.passes(meanwhile, int64(1+lost), fmt.Sprint("of the quick one, ", lost), language.Say("a higher token than the last", "令牌比上一个大"))
 		next := w.Server.Hold(changes)
 		held.Release()
 		held = next
 	}
 	held.Release()
-	what := fmt.Sprintf("while a Write with token %d was under way, another process of the store has stored a value with a lower token %d times", token, lost)
-	err := w.Result(result, what+", and Write")
-	require.NotErrorIs(w, err, w.subject.ErrStale, "%s, and Write returns ErrStale: no higher token has been seen; check again", what)
+	what := language.Say(
+		"while a Write with token %d was under way, another process of the store has stored a value with a lower token %d times", "带令牌 %d 的 Write 进行时，存储的另一个进程用较小的令牌存入了 %d 次", token, lost)
+	err := w.Result(result, language.Say("%s, and Write", "%s，Write", what))
+	w.NotErrorIs(err, w.subject.ErrStale,
+		"%s, and Write returns ErrStale: no higher token has been seen; check again", "%s，Write 返回 ErrStale：并没有见过更大的令牌；请再检查一次", what)
 	if err != nil {
-		w.passes(r, token, "of the slow one", "the holder tries again")
+		w.passes(r, token, "of the slow one", language.Say("the holder tries again", "持有者再试一次"))
 	}
 	w.has(r, token, "of the slow one", what)
 }
@@ -318,8 +338,8 @@ func anyBytes(w *fences) {
 		every[i] = byte(i)
 	}
 	for i, value := range []string{"", "1 2", "a,b:c;d|e", "\n", "\x00", "\"", string(every), "\xff\xfe"} {
-		w.passes(r, int64(i+1), value, "a higher token than the last")
-		w.has(r, int64(i+1), value, "the value must come back as it was, whatever its bytes")
+		w.passes(r, int64(i+1), value, language.Say("a higher token than the last", "令牌比上一个大"))
+		w.has(r, int64(i+1), value, language.Say("the value must come back as it was, whatever its bytes", "不管是什么字节，值都应当原样读出"))
 	}
 }
 
@@ -330,25 +350,29 @@ func spoiledWrite(w *fences) {
 		for n := 1; w.GoesOn(n); n++ {
 			w.another()
 			r, s := w.store()
-			w.passes(r, 33, "before", "it is the first")
+			w.passes(r, 33, "before", language.Say("it is the first", "这是第一次写"))
 			fault := lose(stage.Number(s, n))
 			err := w.write(r, 34, "after")
 			met := len(fault.Hit()) > 0
 			fault.Release()
-			what := fmt.Sprintf("the connection broke with request %d of a Write", n)
+			what := language.Say("the connection broke with request %d of a Write", "连接在 Write 的第 %d 个请求时断开", n)
 			if err != nil {
-				require.True(w, met, "Write fails with nothing wrong: %v", err)
-				require.NotErrorIs(w, err, w.subject.ErrStale, "%s, and Write returns ErrStale: no higher token has been seen, and the value may have been stored or not; return the client's error", what)
-				require.ErrorIs(w, err, zk.ErrConnectionClosed, "%s, and Write returns an error that does not wrap the client's (fmt.Errorf with %%w)", what)
-				require.ErrorContains(w, err, w.at, "the error does not name the register: wrap it with the path (fmt.Errorf with %w)")
-				w.Eventually("the client is connected again", func() bool { return s.State() == zk.StateHasSession })
+				w.True(met, "Write fails with nothing wrong: %v", "什么都没有出错，Write 却失败了：%v", err)
+				w.NotErrorIs(err, w.subject.ErrStale,
+					"%s, and Write returns ErrStale: no higher token has been seen, and the value may have been stored or not; return the client's error", "%s，Write 返回 ErrStale：并没有见过更大的令牌，值是否存入也无从知道；请返回客户端的错误", what)
+				w.ErrorIs(err, zk.ErrConnectionClosed,
+					"%s, and Write returns an error that does not wrap the client's (fmt.Errorf with %%w)", "%s，Write 返回的错误没有包装客户端的错误（fmt.Errorf 加 %%w）", what)
+				w.ErrorContains(err, w.at,
+					"the error does not name the register: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说是哪个存储：请带上路径包装它（fmt.Errorf 加 %%w）")
+				w.Eventually(language.Say("the client is connected again", "客户端已重连"), func() bool { return s.State() == zk.StateHasSession })
 				time.Sleep(time.Second)
-				w.passes(r, 34, "after", "the holder tries again after "+what)
+				w.passes(r, 34, "after", language.Say("the holder tries again after %s", "%s 之后，持有者再试一次", what))
 			}
 			w.has(r, 34, "after", what)
-			w.refused(r, 33, "late", "token 34 has been seen")
+			w.refused(r, 33, "late", language.Say("token 34 has been seen", "已经见过令牌 34"))
 			if !met {
-				require.Greater(w, n, 1, "Write sends no request: the token must outlive the process, keep it on a znode")
+				w.True(n > 1,
+					"Write sends no request: the token must outlive the process, keep it on a znode", "Write 没有发送任何请求：进程不在了，令牌也要留下，请存到节点上")
 				break
 			}
 		}
@@ -366,20 +390,24 @@ func fenceNoPermission(w *fences) {
 	require.NoError(w, err)
 	r, _ := w.store()
 	err = w.write(r, 33, "a")
-	require.Error(w, err, "Write without permission returns no error: the value is nowhere")
-	require.NotErrorIs(w, err, w.subject.ErrStale, "Write takes the error \"no permission\" for a stale token")
-	require.ErrorIs(w, err, zk.ErrNoAuth, "Write without permission must return an error that wraps the client's")
-	require.ErrorContains(w, err, w.at, "the error does not name the register: wrap it with the path (fmt.Errorf with %w)")
+	w.HasError(err,
+		"Write without permission returns no error: the value is nowhere", "没有权限，Write 却没有返回错误：值根本没有存入")
+	w.NotErrorIs(err, w.subject.ErrStale, `Write takes the error "no permission" for a stale token`, "Write 把“没有权限”这个错误当成了令牌过时")
+	w.ErrorIs(err, zk.ErrNoAuth,
+		"Write without permission must return an error that wraps the client's", "没有权限时，Write 返回的错误必须包装客户端的错误")
+	w.ErrorContains(err, w.at,
+		"the error does not name the register: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说是哪个存储：请带上路径包装它（fmt.Errorf 加 %%w）")
 }
 
 func twoRequests(w *fences) {
 	r, s := w.store()
-	w.passes(r, 1, "a", "it is the first")
+	w.passes(r, 1, "a", language.Say("it is the first", "这是第一次写"))
 	for i := range 5 {
 		before := len(stage.RequestsOf(s))
-		w.passes(r, int64(2+i), "a", "a higher token than the last")
+		w.passes(r, int64(2+i), "a", language.Say("a higher token than the last", "令牌比上一个大"))
 		if sent := stage.RequestsOf(s)[before:]; len(sent) > 2 {
-			w.Fatalf("a Write that meets no other sends %d requests (%s): to read and to store is enough", len(sent), locktest.ByKind(sent))
+			w.Failf(
+				"a Write that meets no other sends %d requests (%s): to read and to store is enough", "没有遇到别的写时，一次 Write 发了 %d 个请求（%s）：读一次、存一次就够了", len(sent), locktest.ByKind(sent))
 		}
 	}
 }
@@ -390,9 +418,9 @@ func fenceBadPaths(w *fences) {
 		r := w.subject.New(s.Conn, p)
 		err := w.write(r, 1, "a")
 		if err == nil { // it has made a path of it
-			w.has(r, 1, "a", fmt.Sprintf("Write with the path %q returns no error", p))
+			w.has(r, 1, "a", language.Say("Write with the path %q returns no error", "路径为 %q 时，Write 没有返回错误", p))
 			continue
 		}
-		require.NotErrorIs(w, err, w.subject.ErrStale, "Write with the path %q returns ErrStale", p)
+		w.NotErrorIs(err, w.subject.ErrStale, "Write with the path %q returns ErrStale", "路径为 %q 时，Write 返回 ErrStale", p)
 	}
 }

@@ -2,17 +2,17 @@ package suites
 
 import (
 	"context"
-	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/locktest/chinese"
 	"example.com/zklock/internal/locktest/judge"
 )
 
@@ -29,7 +29,7 @@ type ScheduleSubject struct {
 // A schedulePlan is one case: a world and how it is searched. A limit is a number
 // of schedules, so that a grade does not depend on how fast the machine is.
 type schedulePlan struct {
-	name  string
+	name  language.Text
 	group locktest.Group
 	world explore.World
 	explore.Search
@@ -41,13 +41,13 @@ type schedulePlan struct {
 // that has no end of them.
 func plans(s explore.Subject) (list []schedulePlan) {
 	all, some := explore.Search{Limit: 3000, Merge: true}, explore.Search{Seed: 1, Limit: 200}
-	contenders, every := 2, "every schedule of two contenders"
+	contenders, every := 2, language.Say("every schedule of two contenders", "两个竞争者的每一种调度")
 	if s.Permits > 1 {
 		contenders = s.Permits + 1
 		all = explore.Search{Seed: 2, Limit: 500}
-		every = fmt.Sprintf("%d random schedules of %d contenders", all.Limit, contenders)
+		every = language.Say("%d random schedules of %d contenders", "%[2]d 个竞争者，%[1]d 种随机调度", all.Limit, contenders)
 	}
-	add := func(g locktest.Group, name string, w explore.World, search explore.Search) {
+	add := func(g locktest.Group, name language.Text, w explore.World, search explore.Search) {
 		list = append(list, schedulePlan{name, g, w, search})
 	}
 	with := func(n int, faults ...explore.Fault) explore.World {
@@ -57,43 +57,49 @@ func plans(s explore.Subject) (list []schedulePlan) {
 	if s.Queue {
 		w := with(contenders)
 		w.Sequence = 9
-		add(locktest.Liveness, every+", and a number has one digit more than the one before", w, all)
+		add(locktest.Liveness, language.Say("%s, and a number has one digit more than the one before", "%s，其间序号多出一位", every), w, all)
 	}
 	if !s.Timed { // it would send requests all day
-		add(locktest.Liveness, every+", and at some moment a day passes", with(contenders, explore.Day), all)
+		add(locktest.Liveness, language.Say("%s, and at some moment a day passes", "%s，其间过去一天", every), with(contenders, explore.Day), all)
 	}
 	kinds := []explore.Fault{explore.LoseRequest, explore.LoseReply, explore.Cut, explore.Expire}
-	names := map[explore.Fault]string{explore.LoseRequest: "a request is lost", explore.LoseReply: "a reply is lost", explore.Cut: "a connection breaks",
-		explore.Expire: "a session ends", explore.EndContext: "a ctx ends"}
+	names := map[explore.Fault]language.Text{
+		explore.LoseRequest: language.Say("a request is lost", "丢失一个请求"), explore.LoseReply: language.Say("a reply is lost", "丢失一个应答"),
+		explore.Cut: language.Say("a connection breaks", "有一次连接断开"), explore.Expire: language.Say("a session ends", "有一个会话结束"),
+		explore.EndContext: language.Say("a ctx ends", "有一个 ctx 结束"),
+	}
 	if s.Contexts {
 		kinds = append(kinds, explore.EndContext)
 	}
 	for _, f := range kinds {
-		add(locktest.Faults, every+", and at some moment "+names[f], with(contenders, f), all)
+		add(locktest.Faults, language.Say("%s, and at some moment %s", "%s，其间%s", every, names[f]), with(contenders, f), all)
 	}
-	more := fmt.Sprintf("%d random schedules of %d contenders", some.Limit, contenders+1)
+	more := language.Say("%d random schedules of %d contenders", "%[2]d 个竞争者，%[1]d 种随机调度", some.Limit, contenders+1)
 	add(locktest.Liveness, more, with(contenders+1), some)
-	add(locktest.Faults, more+", and at some moment one of these faults", with(contenders+1, kinds...), some)
+	add(locktest.Faults, language.Say("%s, and at some moment one of these faults", "%s，其间发生上述故障之一", more), with(contenders+1, kinds...), some)
 	if s.Together == nil && !s.Timed { // it has a TryLock
 		tries := with(contenders + 1)
 		tries.Scripts = [][]explore.Op{nil, {explore.TryLockOp, explore.UnlockOp}}
-		add(locktest.Liveness, more+", one of which only tries", tries, some)
+		add(locktest.Liveness, language.Say(
+			"%d random schedules of %d contenders, one of which only tries", "%[2]d 个竞争者，其中一个只用 TryLock，%[1]d 种随机调度", some.Limit, contenders+1), tries, some)
 	}
 	shared := with(contenders)
 	shared.Shared = true
-	add(locktest.Liveness, fmt.Sprintf("%d random schedules of %d contenders in one session", some.Limit, contenders), shared, some)
+	add(locktest.Liveness, language.Say("%d random schedules of %d contenders in one session", "同一会话的 %[2]d 个竞争者，%[1]d 种随机调度", some.Limit, contenders), shared, some)
 	// When the session has ended, the client fails what is asked of it once more
 	// before it connects again: the third Lock is in the next session.
 	twice := []explore.Op{explore.LockOp, explore.UnlockOp, explore.LockOp, explore.UnlockOp}
 	thrice := append(slices.Clone(twice), explore.LockOp, explore.UnlockOp)
 	shared.Contenders, shared.Kinds, shared.Faults, shared.Scripts = contenders+1, []explore.Fault{explore.Expire}, 1, [][]explore.Op{thrice, thrice, thrice}
 	some.Limit = 600
-	add(locktest.Faults, fmt.Sprintf("%d random schedules of %d contenders in one session that lock three times, and at some moment it ends", some.Limit, contenders+1), shared, some)
+	add(locktest.Faults, language.Say(
+		"%d random schedules of %d contenders in one session that lock three times, and at some moment it ends", "同一会话的 %[2]d 个竞争者各加锁三次，其间会话结束，%[1]d 种随机调度", some.Limit, contenders+1), shared, some)
 	if s.Reentrant {
 		owners := with(3)
 		owners.Shared, owners.OneOwner = true, true
 		owners.Scripts = [][]explore.Op{twice, twice}
-		add(locktest.Liveness, fmt.Sprintf("%d random schedules of two goroutines of one owner, and another owner", some.Limit), owners, some)
+		add(locktest.Liveness, language.Say(
+			"%d random schedules of two goroutines of one owner, and another owner", "一个所有者的两个 goroutine 和另一个所有者，%d 种随机调度", some.Limit), owners, some)
 	}
 	return list
 }
@@ -107,7 +113,7 @@ func (s ScheduleSubject) Plan() locktest.Plan {
 	subject := e.Subject(s.Open, s.NotLocked, explore.SessionTimeout)
 	var p locktest.Plan
 	for _, c := range plans(subject) {
-		p.Add(c.name, c.group, func(in *judge.Case) { c.run(in, subject) })
+		p.Add(c.name.En, c.name.Zh, c.group, func(in *judge.Case) { c.run(in, subject) })
 	}
 	return p.Needs(s.Open != nil, "ScheduleSubject.Open is nil: it must make contenders")
 }
@@ -209,9 +215,8 @@ func address(tr *explore.Trace) string {
 }
 
 // words say to a student what has happened.
-func words(tr *explore.Trace) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s, in this schedule:\n", tr.Violation)
-	b.WriteString(tr.Steps())
-	return b.String()
+func words(tr *explore.Trace) language.Text {
+	violation, steps := tr.Violation.String(), tr.Steps()
+	return language.Say("%s, in this schedule:\n%s", "%s。调度如下：\n%s",
+		language.Text{En: violation, Zh: chinese.Engine.Text(violation)}, language.Text{En: steps, Zh: chinese.Steps(steps)})
 }

@@ -1,13 +1,13 @@
 package suites
 
 import (
-	"fmt"
 	"slices"
 	"testing/synctest"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
 )
@@ -66,15 +66,15 @@ func (s semaphoreLock) TryLock() (bool, error) { return s.TryAcquire() }
 func (s semaphoreLock) Unlock() error          { return s.Release() }
 
 var semaphoreCases = []locktest.TestCase[*semaphoreWorld]{
-	{Name: "as many as there are permits get in without waiting, and one more waits", Group: locktest.Liveness, Run: with(3, asManyAsPermits), Basic: true},
-	{Name: "as many as there are permits get in, also if there are many", Group: locktest.Liveness, Run: manyPermits, Basic: true},
-	{Name: "whichever of those inside goes, the first waiter gets in", Group: locktest.Liveness, Run: with(3, whicheverGoes), Basic: true},
-	{Name: "TryAcquire takes a free place, and says false at once when there is none", Group: locktest.Liveness, Run: with(2, tryAcquire), Basic: true},
-	{Name: "a release between looking and watching is not missed, whichever of those inside goes", Group: locktest.Liveness, Run: with(2, releaseBeforePlaceWatch), Exact: true},
-	{Name: "a release wakes no more waiters than predicted", Group: locktest.Cost, Run: with(3, placeWakeUps), Exact: true},
-	{Name: "the requests are no more than predicted", Group: locktest.Cost, Run: with(3, placeRequests), Exact: true},
-	{Name: "no goroutine is left when every contender has gone out", Group: locktest.Cost, Run: with(3, placeGoroutines), Exact: true},
-	{Name: "less than one permit is an error at once", Group: locktest.Faults, Run: with(0, noPermits)},
+	{Name: "as many as there are permits get in without waiting, and one more waits", Zh: "许可有几个，就有几个不用等待，再多一个就要等", Group: locktest.Liveness, Run: with(3, asManyAsPermits), Basic: true},
+	{Name: "as many as there are permits get in, also if there are many", Zh: "许可有几个就能进几个，许可很多时也一样", Group: locktest.Liveness, Run: manyPermits, Basic: true},
+	{Name: "whichever of those inside goes, the first waiter gets in", Zh: "不管里面的哪一个离开，都轮到第一个等待者", Group: locktest.Liveness, Run: with(3, whicheverGoes), Basic: true},
+	{Name: "TryAcquire takes a free place, and says false at once when there is none", Zh: "有空位时 TryAcquire 能拿到，没有空位时立即返回 false", Group: locktest.Liveness, Run: with(2, tryAcquire), Basic: true},
+	{Name: "a release between looking and watching is not missed, whichever of those inside goes", Zh: "不管里面的哪一个离开，查看之后、监听之前的释放都不会漏掉", Group: locktest.Liveness, Run: with(2, releaseBeforePlaceWatch), Exact: true},
+	{Name: "a release wakes no more waiters than predicted", Zh: "一次释放唤醒的等待者不超过预测", Group: locktest.Cost, Run: with(3, placeWakeUps), Exact: true},
+	{Name: "the requests are no more than predicted", Zh: "请求数不超过预测", Group: locktest.Cost, Run: with(3, placeRequests), Exact: true},
+	{Name: "no goroutine is left when every contender has gone out", Zh: "所有竞争者出来之后，不留下 goroutine", Group: locktest.Cost, Run: with(3, placeGoroutines), Exact: true},
+	{Name: "less than one permit is an error at once", Zh: "许可少于一个，立即返回错误", Group: locktest.Faults, Run: with(0, noPermits)},
 }
 
 type semaphoreWorld struct {
@@ -90,74 +90,79 @@ func (w *semaphoreWorld) fill(waiting int) (all []locktest.Lock, results []<-cha
 		l, s := w.Contender()
 		result := w.Lock(l)
 		if i < w.permits {
-			w.goesIn(result, fmt.Sprintf("contender %d", i+1), fmt.Sprintf("there are %d permits, and a place is free", w.permits))
+			w.goesIn(result, language.Say("contender %d", "竞争者 %d", i+1), language.Say("there are %d permits, and a place is free", "共有 %d 个许可，还有空位", w.permits))
 		} else {
-			w.staysOut(result, s, fmt.Sprintf("contender %d, with %d permits,", i+1, w.permits))
+			w.staysOut(result, s, language.Say("contender %d, with %d permits,", "竞争者 %d（共 %d 个许可）", i+1, w.permits))
 		}
 		all, results, sessions = append(all, l), append(results, result), append(sessions, s)
 	}
 	return all, results, sessions
 }
 
-const whichever = "a waiter may get in when any of the nodes before it goes, not only the one just before it or the first: think which ones it must watch"
+var whichever = language.Say(
+	"a waiter may get in when any of the nodes before it goes, not only the one just before it or the first: think which ones it must watch", "前面的任何一个节点消失，等待者都可能轮到，不只是紧挨着的前一个，也不只是第一个：请想清楚它要监听哪些节点")
 
 // getsIn waits until a waiter whose turn it is is inside.
-func (w *semaphoreWorld) getsIn(result <-chan error, name string) {
+func (w *semaphoreWorld) getsIn(result <-chan error, name language.Text) {
 	w.Helper()
 	w.goesIn(result, name, whichever)
 }
 
 // goesIn waits until a contender is inside. Advice is for one that waits.
-func (w *semaphoreWorld) goesIn(result <-chan error, name, advice string) {
+func (w *semaphoreWorld) goesIn(result <-chan error, name, advice language.Text) {
 	w.Helper()
-	w.WaitUntil(name+" gets in", func() bool { return len(result) > 0 }, func() string {
-		return fmt.Sprintf("%s must get in, and waits, though fewer than %d contenders are before it: %s%s", name, w.permits, advice, w.Why())
+	w.WaitUntil(language.Say("%s gets in", "%s进入", name), func() bool { return len(result) > 0 }, func() language.Text {
+		return language.Say(
+			"%s must get in, and waits, though fewer than %d contenders are before it: %s%s", "%s应该进入，却在等待，而排在它前面的竞争者不到 %d 个：%s%s", name, w.permits, advice, w.Why())
 	})
-	require.NoError(w, <-result, "%s: Acquire fails", name)
+	w.NoError(<-result, "%s: Acquire fails", "%s：Acquire 失败", name)
 }
 
 // staysOut fails if a contender is inside, or does not sleep on a watch.
-func (w *semaphoreWorld) staysOut(result <-chan error, s *locktest.Session, name string) {
+func (w *semaphoreWorld) staysOut(result <-chan error, s *locktest.Session, name language.Text) {
 	w.Helper()
 	before := s.Tap.Counts().Total()
-	w.WaitUntil(name+" waits on a watch", func() bool {
+	w.WaitUntil(language.Say("%s waits on a watch", "%s在监听上等待", name), func() bool {
 		if len(result) > 0 {
-			require.NoError(w, <-result, "%s must wait, and Acquire fails", name)
-			w.Fatalf("%s must wait, and has got in: there is one too many inside", name)
+			w.NoError(<-result, "%s must wait, and Acquire fails", "%s应该等待，Acquire 却失败了", name)
+			w.Failf("%s must wait, and has got in: there is one too many inside", "%s应该等待，却进入了：里面多了一个", name)
 		}
 		return s.Sleeps()
-	}, func() string {
+	}, func() language.Text {
 		if n := s.Tap.Counts().Total() - before; n > 5 {
-			return fmt.Sprintf("%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, stage.Patience)
+			return language.Say(
+				"%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", "%[1]s在轮询：它本该等待，却在 %[3]v 内发了 %[2]d 个请求，也没有设置监听；请设置监听，然后睡眠，直到事件到来", name, n, stage.Patience)
 		}
-		return fmt.Sprintf("%s waits without a watch: no event will report a release%s", name, w.Why())
+		return language.Say("%s waits without a watch: no event will report a release%s", "%s在等待，却没有监听：释放时，没有事件会通知它%s", name, w.Why())
 	})
 }
 
-func (w *semaphoreWorld) release(l locktest.Lock, name string) {
+func (w *semaphoreWorld) release(l locktest.Lock, name language.Text) {
 	w.Helper()
-	require.NoError(w, w.Result(w.Aside("Release", l.Unlock), "Release of "+name), "Release of %s fails", name)
+	w.NoError(w.Result(w.Aside("Release", l.Unlock), language.Say("Release of %s", "%s的 Release", name)),
+		"Release of %s fails", "%s的 Release 失败", name)
 }
 
 func (w *semaphoreWorld) empty(all []locktest.Lock) {
 	w.Helper()
 	for _, l := range all {
-		w.release(l, "a contender that is inside")
+		w.release(l, language.Say("a contender that is inside", "里面的竞争者"))
 	}
 	w.NothingLeft()
 }
 
 func asManyAsPermits(w *semaphoreWorld) {
 	all, results, _ := w.fill(1)
-	require.Len(w, w.Nodes(), w.permits+1, "each contender has one node")
+	w.Len(w.Nodes(), w.permits+1, "each contender has one node", "每个竞争者有一个节点")
 	admin := w.Session()
 	for _, node := range w.Nodes() {
 		_, stat, err := admin.Get(w.Path + "/" + node)
 		require.NoError(w, err)
-		require.NotZero(w, stat.EphemeralOwner, "the node %s is not ephemeral: if its contender dies, the place is lost; create it with zk.FlagEphemeralSequential", node)
+		w.True(stat.EphemeralOwner != 0,
+			"the node %s is not ephemeral: if its contender dies, the place is lost; create it with zk.FlagEphemeralSequential", "节点 %s 不是临时节点：它的竞争者一旦崩溃，这个位置就收不回来了；创建时请用 zk.FlagEphemeralSequential", node)
 	}
-	w.release(all[0], "the first")
-	w.getsIn(results[w.permits], "the waiter, after a release,")
+	w.release(all[0], language.Say("the first", "第一个"))
+	w.getsIn(results[w.permits], language.Say("the waiter, after a release,", "锁释放之后的等待者"))
 	w.empty(all[1:])
 }
 
@@ -166,11 +171,11 @@ func manyPermits(w *semaphoreWorld) {
 	for _, permits := range []int{4, 5, 10, 11, 33} {
 		with(permits, func(w *semaphoreWorld) {
 			all, results, sessions := w.fill(2)
-			w.release(all[permits/2], "one that is inside")
-			w.getsIn(results[permits], fmt.Sprintf("with %d permits, the first waiter, after a release,", permits))
-			w.staysOut(results[permits+1], sessions[permits+1], fmt.Sprintf("with %d permits, the second waiter, after one release,", permits))
-			w.release(all[0], "one that is inside")
-			w.getsIn(results[permits+1], fmt.Sprintf("with %d permits, the second waiter, after two releases,", permits))
+			w.release(all[permits/2], language.Say("one that is inside", "里面的一个"))
+			w.getsIn(results[permits], language.Say("with %d permits, the first waiter, after a release,", "共有 %d 个许可，一次释放之后，第一个等待者", permits))
+			w.staysOut(results[permits+1], sessions[permits+1], language.Say("with %d permits, the second waiter, after one release,", "共有 %d 个许可，一次释放之后，第二个等待者", permits))
+			w.release(all[0], language.Say("one that is inside", "里面的一个"))
+			w.getsIn(results[permits+1], language.Say("with %d permits, the second waiter, after two releases,", "共有 %d 个许可，两次释放之后，第二个等待者", permits))
 			w.empty(slices.Concat(all[1:permits/2], all[permits/2+1:]))
 		})(w)
 	}
@@ -180,13 +185,15 @@ func whicheverGoes(w *semaphoreWorld) {
 	for first := range w.permits {
 		for second := range w.permits {
 			all, results, sessions := w.fill(2)
-			w.release(all[first], "one that is inside")
-			w.getsIn(results[w.permits], fmt.Sprintf("contender %d of the %d inside has gone: the first waiter", first+1, w.permits))
-			w.staysOut(results[w.permits+1], sessions[w.permits+1], "the second waiter")
+			w.release(all[first], language.Say("one that is inside", "里面的一个"))
+			w.getsIn(results[w.permits], language.Say(
+				"contender %d of the %d inside has gone: the first waiter", "里面共 %[2]d 个，竞争者 %[1]d 离开之后，第一个等待者", first+1, w.permits))
+			w.staysOut(results[w.permits+1], sessions[w.permits+1], language.Say("the second waiter", "第二个等待者"))
 			// The second waiter has moved up, and others are before it now.
 			inside := slices.Concat(all[:first], all[first+1:w.permits+1])
-			w.release(inside[second], "one that is inside")
-			w.getsIn(results[w.permits+1], fmt.Sprintf("contender %d of those inside has gone, then contender %d of those that were inside after that: the second waiter", first+1, second+1))
+			w.release(inside[second], language.Say("one that is inside", "里面的一个"))
+			w.getsIn(results[w.permits+1], language.Say(
+				"contender %d of those inside has gone, then contender %d of those that were inside after that: the second waiter", "里面的竞争者 %d 离开，接着当时里面的竞争者 %d 也离开，第二个等待者", first+1, second+1))
 			w.empty(slices.Concat(inside[:second], inside[second+1:], all[w.permits+1:]))
 		}
 	}
@@ -196,22 +203,26 @@ func tryAcquire(w *semaphoreWorld) {
 	var inside []locktest.Lock
 	for i := range w.permits {
 		l, _ := w.Contender()
-		ok, err := w.Try(l, "TryAcquire with a free place")
-		require.NoError(w, err, "TryAcquire with a free place fails")
-		require.True(w, ok, "TryAcquire returns false, and only %d of %d places are taken", i, w.permits)
+		ok, err := w.Try(l, language.Say("TryAcquire with a free place", "有空位时的 TryAcquire"))
+		w.NoError(err, "TryAcquire with a free place fails", "有空位，TryAcquire 却失败了")
+		w.True(ok,
+			"TryAcquire returns false, and only %d of %d places are taken", "%[2]d 个位置只用了 %[1]d 个，TryAcquire 却返回 false", i, w.permits)
 		inside = append(inside, l)
 	}
 	l, _ := w.Contender()
 	for range 3 {
-		ok, err := w.Try(l, "TryAcquire without a free place")
-		require.NoError(w, err, "TryAcquire without a free place fails: false says that there is none")
-		require.False(w, ok, "TryAcquire goes inside, and all places are taken: there is one too many inside")
+		ok, err := w.Try(l, language.Say("TryAcquire without a free place", "没有空位时的 TryAcquire"))
+		w.NoError(err,
+			"TryAcquire without a free place fails: false says that there is none", "没有空位时，TryAcquire 失败了：这时应该返回 false")
+		w.False(ok,
+			"TryAcquire goes inside, and all places are taken: there is one too many inside", "位置已满，TryAcquire 却进入了：里面多了一个")
 	}
-	require.Len(w, w.Nodes(), w.permits, "TryAcquire has returned false and has left a node behind: it takes a place from every contender that comes later")
-	w.release(inside[0], "one that is inside")
-	ok, err := w.Try(l, "TryAcquire after a release")
-	require.NoError(w, err, "TryAcquire after a release fails")
-	require.True(w, ok, "TryAcquire returns false after a release")
+	w.Len(w.Nodes(), w.permits,
+		"TryAcquire has returned false and has left a node behind: it takes a place from every contender that comes later", "TryAcquire 返回 false，却留下了节点：它会占掉后来者的一个位置")
+	w.release(inside[0], language.Say("one that is inside", "里面的一个"))
+	ok, err := w.Try(l, language.Say("TryAcquire after a release", "释放之后的 TryAcquire"))
+	w.NoError(err, "TryAcquire after a release fails", "释放之后，TryAcquire 失败了")
+	w.True(ok, "TryAcquire returns false after a release", "释放之后，TryAcquire 却返回 false")
 	w.empty(append(inside[1:], l))
 }
 
@@ -224,16 +235,18 @@ func releaseBeforePlaceWatch(w *semaphoreWorld) {
 			l, s := w.Contender()
 			held := w.Server.Hold(stage.Number(s, n))
 			result := w.Lock(l)
-			met := w.Meets(held, s, "the request is held back, or the waiter waits")
+			met := w.Meets(held, s, language.Say("the request is held back, or the waiter waits", "请求被扣住，或者等待者在等待"))
 			op := stage.LastRequest(s, n)
-			w.release(all[first], "one that is inside")
+			w.release(all[first], language.Say("one that is inside", "里面的一个"))
 			synctest.Wait() // its event has arrived
 			held.Release()
-			w.goesIn(result, fmt.Sprintf("contender %d of those inside has gone while request %d of a waiter, %v, was on its way: the waiter", first+1, n, op),
-				"between looking and watching a node can go; use one request that looks and sets the watch (GetW), look again if it finds no node, and keep an event that comes while you set the next watch")
+			w.goesIn(result, language.Say(
+				"contender %d of those inside has gone while request %d of a waiter, %v, was on its way: the waiter", "等待者的第 %[2]d 个请求（%[3]v）还在路上时，里面的竞争者 %[1]d 离开了：等待者", first+1, n, op),
+				language.Say(
+					"between looking and watching a node can go; use one request that looks and sets the watch (GetW), look again if it finds no node, and keep an event that comes while you set the next watch", "查看之后、设置监听之前，节点可能消失；请用同一个请求查看并设置监听（GetW），节点不存在就再看一次；设置下一个监听期间到来的事件，不要丢掉"))
 			w.empty(append(slices.Delete(all, first, first+1), l))
 			if !met {
-				require.Greater(w, n, 2, "the waiter sends nothing but its create before it waits")
+				w.True(n > 2, "the waiter sends nothing but its create before it waits", "等待者在等待之前，除了 create 什么都没有发")
 				break
 			}
 		}
@@ -242,7 +255,8 @@ func releaseBeforePlaceWatch(w *semaphoreWorld) {
 
 func placeWakeUps(w *semaphoreWorld) {
 	if w.subject.WakeUps == nil {
-		w.Skip("SemaphoreSubject.WakeUps is nil: there is no prediction of the watch events to compare with")
+		w.Skip(language.Say(
+			"SemaphoreSubject.WakeUps is nil: there is no prediction of the watch events to compare with", "SemaphoreSubject.WakeUps 为 nil：没有可供比较的监听事件数"))
 	}
 	const waiting = 9
 	all, results, sessions := w.fill(waiting)
@@ -254,41 +268,44 @@ func placeWakeUps(w *semaphoreWorld) {
 	for i := range waiting {
 		before := locktest.Events(sessions, done)
 		last := len(inside) - 1 // the one that came last wakes most
-		w.release(all[inside[last]], "one that is inside")
-		w.getsIn(results[w.permits+i], "the waiter whose turn it is")
+		w.release(all[inside[last]], language.Say("one that is inside", "里面的一个"))
+		w.getsIn(results[w.permits+i], language.Say("the waiter whose turn it is", "轮到的等待者"))
 		for j := w.permits + i + 1; j < len(all); j++ {
-			w.staysOut(results[j], sessions[j], fmt.Sprintf("contender %d", j+1))
+			w.staysOut(results[j], sessions[j], language.Say("contender %d", "竞争者 %d", j+1))
 		}
 		if sent, most := int(locktest.Events(sessions, done)-before), w.subject.WakeUps(w.permits); sent > most {
-			w.Fatalf("a release with %d waiting and %d permits sent %d watch events, and %d at most were predicted (the herd effect): a waiter far back in the queue cannot get in, so it need not wake", waiting-i, w.permits, sent, most)
+			w.Failf(
+				"a release with %d waiting and %d permits sent %d watch events, and %d at most were predicted (the herd effect): a waiter far back in the queue cannot get in, so it need not wake", "有 %d 个等待者、%d 个许可时释放一次，发出了 %d 个监听事件，而预测最多 %d 个（惊群效应）：队列后面的等待者进不来，不必唤醒", waiting-i, w.permits, sent, most)
 		}
 		inside[last] = w.permits + i
 		done[w.permits+i] = true
 	}
 	for _, i := range inside {
-		w.release(all[i], "one that is inside")
+		w.release(all[i], language.Say("one that is inside", "里面的一个"))
 	}
 	w.NothingLeft()
 }
 
 func placeRequests(w *semaphoreWorld) {
 	if w.subject.Requests == nil {
-		w.Skip("SemaphoreSubject.Requests is nil: there is no prediction of the requests to compare with")
+		w.Skip(language.Say(
+			"SemaphoreSubject.Requests is nil: there is no prediction of the requests to compare with", "SemaphoreSubject.Requests 为 nil：没有可供比较的请求数"))
 	}
 	for _, waiting := range []int{0, 1, 2, 7} {
 		all, results, sessions := w.fill(waiting)
 		for i, l := range all {
-			w.release(l, "one that is inside")
+			w.release(l, language.Say("one that is inside", "里面的一个"))
 			if next := w.permits + i; next < len(all) {
-				w.getsIn(results[next], "the waiter whose turn it is")
+				w.getsIn(results[next], language.Say("the waiter whose turn it is", "轮到的等待者"))
 				for j := next + 1; j < len(all); j++ {
-					w.staysOut(results[j], sessions[j], fmt.Sprintf("contender %d", j+1))
+					w.staysOut(results[j], sessions[j], language.Say("contender %d", "竞争者 %d", j+1))
 				}
 			}
 		}
 		requests := stage.RequestsOf(sessions...)
 		if most := w.subject.Requests(w.permits, len(all)); len(requests) > most {
-			w.Fatalf("%d contenders for %d places that arrive one by one send %d requests in all, and %d at most were predicted (%s)", len(all), w.permits, len(requests), most, locktest.ByKind(requests))
+			w.Failf(
+				"%d contenders for %d places that arrive one by one send %d requests in all, and %d at most were predicted (%s)", "%d 个竞争者依次来争 %d 个位置，一共发了 %d 个请求，而预测最多 %d 个（%s）", len(all), w.permits, len(requests), most, locktest.ByKind(requests))
 		}
 	}
 	w.NothingLeft()
@@ -303,10 +320,11 @@ func noPermits(w *semaphoreWorld) {
 	s := w.Session()
 	for _, permits := range []int{0, -1} {
 		l := semaphoreLock{w.subject.New(s.Conn, w.Path, permits)}
-		require.Error(w, w.Result(w.Lock(l), fmt.Sprintf("Acquire with %d permits", permits)), "Acquire with %d permits returns no error", permits)
-		ok, err := w.Try(l, fmt.Sprintf("TryAcquire with %d permits", permits))
-		require.Error(w, err, "TryAcquire with %d permits returns no error", permits)
-		require.False(w, ok, "TryAcquire with %d permits returns true", permits)
+		w.HasError(w.Result(w.Lock(l), language.Say("Acquire with %d permits", "许可为 %d 个时的 Acquire", permits)),
+			"Acquire with %d permits returns no error", "许可为 %d 个时，Acquire 没有返回错误", permits)
+		ok, err := w.Try(l, language.Say("TryAcquire with %d permits", "许可为 %d 个时的 TryAcquire", permits))
+		w.HasError(err, "TryAcquire with %d permits returns no error", "许可为 %d 个时，TryAcquire 没有返回错误", permits)
+		w.False(ok, "TryAcquire with %d permits returns true", "许可为 %d 个时，TryAcquire 返回 true", permits)
 	}
-	w.NoNodes("with less than one permit, Acquire has left a node behind")
+	w.NoNodes(language.Say("with less than one permit, Acquire has left a node behind", "许可少于一个时，Acquire 留下了节点"))
 }

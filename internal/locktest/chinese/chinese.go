@@ -152,17 +152,6 @@ func apart(a, b rune) bool {
 	return unicode.Is(unicode.Han, a) && latin(b) || latin(a) && unicode.Is(unicode.Han, b)
 }
 
-// Wide returns how many columns a text takes on a terminal.
-func Wide(text string) (n int) {
-	for _, r := range text {
-		n++
-		if unicode.Is(unicode.Han, r) || 0x3000 <= r && r <= 0x303f || 0xff00 <= r && r <= 0xff60 || r == '“' || r == '”' {
-			n++
-		}
-	}
-	return n
-}
-
 func (b *Book) inserted(arg any) any {
 	switch arg := arg.(type) {
 	case Verbatim:

@@ -15,6 +15,15 @@ var anAction = regexp.MustCompile(`^\s*(?:\d+\. +)?(?:(?:[A-Z]\d*|client|another
 // beforeSteps is the end of the line after which the steps come.
 const beforeSteps = ", in this schedule:"
 
+// Steps translates the lines of a schedule.
+func Steps(english string) string {
+	lines := strings.Split(english, "\n")
+	for i, line := range lines {
+		lines[i] = step(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // step translates a line of a schedule.
 func step(line string) string {
 	action := anAction.FindString(line)
@@ -24,7 +33,7 @@ func step(line string) string {
 	caused := strings.Split(line[len(action):], "; ")
 	for i, what := range caused {
 		if m := foreseen.FindStringSubmatch(what); m != nil { // a violation that the lock's page speaks of
-			caused[i] = fmt.Sprintf("%s（已知）：%s", m[1], Messages.Text(m[2]))
+			caused[i] = fmt.Sprintf("%s（已知）：%s", m[1], Engine.Text(m[2]))
 			continue
 		}
 		caused[i] = effect(what)

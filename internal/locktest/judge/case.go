@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/zkserver"
 )
 
@@ -48,7 +49,7 @@ func (c *Case) Step() {
 func (c *Case) Errorf(format string, args ...any) {
 	c.Helper()
 	text := Plain(fmt.Sprintf(format, args...))
-	self.note(text)
+	self.note(Failure{Text: untold(text)})
 	c.T.Error(text)
 }
 
@@ -75,15 +76,15 @@ func (c *Case) Skip(args ...any) {
 
 // Fail fails the case, whose process ends here. Trace is the schedule that has
 // failed, as an address of the lab, from the # on, or "".
-func (c *Case) Fail(words, trace string) {
+func (c *Case) Fail(words language.Text, trace string) {
 	c.Helper()
 	if self == nil {
-		c.Fatal(words)
+		c.T.Fatal(words.In(language.Of("")))
 	}
 	self.mu.Lock()
 	self.trace = trace
 	self.mu.Unlock()
-	self.note(Plain(words))
+	self.note(Failure{Text: words})
 	c.T.Fail()
 	self.left(true)
 }
@@ -115,7 +116,7 @@ func (c *Case) Bound() (stop func() bool) {
 		if self == nil {
 			panic(c.Name() + ": days of virtual time have passed")
 		}
-		self.stuck("the lock hangs: days of virtual time have passed")
+		self.stuck(language.Say("the lock hangs: days of virtual time have passed", "锁卡住了：虚拟时间已经过去好几天"))
 	}).Stop
 }
 
@@ -144,7 +145,7 @@ func (c *Case) Call(what string, f func()) {
 }
 
 // Note keeps the words of a failure, which need not be the test's, for the caller.
-func (c *Case) Note(text string) { self.note(Plain(text)) }
+func (c *Case) Note(text string) { self.note(Failure{Text: untold(Plain(text))}) }
 
 // Left reports to the watchdog that the case is over, as far as its own function goes. If it has
 // failed the process ends here: what hangs would keep the bubble from ending.

@@ -23,7 +23,6 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/locktest/chinese"
 )
 
 // A Judge has the cases of one test run by another process, which is the same
@@ -54,8 +53,8 @@ type request struct {
 // which has Ended set, unless the process ends before.
 type report struct {
 	Begun    bool
-	Left     bool     // the case has run without a failure; it has not been cleaned up
-	Failures []string // then the process ends
+	Left     bool      // the case has run without a failure; it has not been cleaned up
+	Failures []Failure // then the process ends
 	Skipped  string
 	Stuck    bool // the case does not end
 	Ended    bool
@@ -137,26 +136,18 @@ func (j *Judge) Run(name, about string) (v Verdict) {
 			return
 		}
 		v = j.AskAbout(name, about)
+		reads := language.Of("")
 		if v.Printed != "" {
-			t.Logf("the test has printed:\n%s", v.Printed)
+			t.Log(language.Say("the test has printed:\n%s", "测试打印了：\n%s", v.Printed).In(reads))
 		}
 		switch {
-		case v.Words != "":
-			t.Error(inTheReadersLanguage(v.Words))
+		case v.Failed():
+			t.Error(v.In(reads))
 		case v.Skipped != "":
 			t.Skip(v.Skipped)
 		}
 	})
 	return v
-}
-
-// inTheReadersLanguage is for a person at a terminal. A judge reads a Verdict, which
-// is English.
-func inTheReadersLanguage(words string) string {
-	if language.Of("") == language.Chinese {
-		return chinese.Messages.Text(words)
-	}
-	return words
 }
 
 // Ask runs one case, and passes it only the name.
@@ -172,20 +163,20 @@ func (j *Judge) AskAbout(name, about string) (v Verdict) {
 		if j.worker == nil {
 			w, err := j.start()
 			if err != nil {
-				return Verdict{Case: name, Words: "the process that runs the cases does not start: " + err.Error()}
+				return Verdict{Case: name, Words: language.Say("the process that runs the cases does not start: %v", "运行用例的进程无法启动：%v", err)}
 			}
 			j.worker = w
 		}
 		begun := false
 		v, begun = j.worker.ask(r)
-		if v.Words != "" || v.again != "" || j.worker.ended {
+		if v.Failed() || v.again != "" || j.worker.ended {
 			j.Close()
 		}
 		if v.again != "" {
 			r.About = v.again
 			continue
 		}
-		if begun || v.Words == "" {
+		if begun || !v.Failed() {
 			if v.Stuck {
 				j.stuck++
 			} else {
@@ -299,11 +290,11 @@ func (w *worker) ask(r request) (v Verdict, begun bool) {
 		select {
 		case report, ok = <-w.reports:
 		case <-w.printed.over:
-			v.Words = fmt.Sprintf("the lock prints more than %d MiB", flood>>20)
+			v.Words = language.Say("the lock prints more than %d MiB", "锁打印的内容超过 %d MiB", flood>>20)
 		case <-mute.C:
-			v.Words = fmt.Sprintf("the test's process has said nothing for %v, and was killed", silence)
+			v.Words = language.Say("the test's process has said nothing for %v, and was killed", "测试进程已有 %v 没有任何动静，已将其终止", silence)
 		}
-		if v.Words != "" {
+		if v.Failed() {
 			w.kill(w.cmd)
 			w.close()
 			v.Printed, v.Stuck, v.Died = w.printed.take(), true, true
@@ -325,11 +316,12 @@ func (w *worker) ask(r request) (v Verdict, begun bool) {
 		v.Printed = w.printed.take()
 		switch {
 		case failed:
-			v.Words, v.Stuck, v.Died, v.Trace = strings.Join(report.Failures, "\n"), report.Stuck, report.Stuck, report.Trace
+			v.fails(report.Failures)
+			v.Stuck, v.Died, v.Trace = report.Stuck, report.Stuck, report.Trace
 		case (!report.OK || report.Over) && strings.Contains(v.Printed, "WARNING: DATA RACE"):
 			v.Words = raced
 		case !report.OK:
-			v.Words = "the case fails; see what it has printed"
+			v.Words = language.Say("the case fails; see what it has printed", "用例没有通过；请看它打印的内容")
 		}
 		if report.OK && !failed {
 			v.Skipped, v.Says, v.again = report.Skipped, report.Says, report.Again
@@ -342,7 +334,8 @@ func (w *worker) ask(r request) (v Verdict, begun bool) {
 	return v, begun
 }
 
-const raced = "data race: two goroutines use one variable at once; see what the race detector has printed"
+var raced = language.Say(
+	"data race: two goroutines use one variable at once; see what the race detector has printed", "数据竞争：两个 goroutine 同时使用同一个变量；请看竞争检测器打印的内容")
 
 // close ends the process.
 func (w *worker) close() {
@@ -362,7 +355,7 @@ func (w *worker) close() {
 }
 
 // died returns why a process has ended in the middle of a case.
-func died(output string, state *os.ProcessState, left bool) string {
+func died(output string, state *os.ProcessState, left bool) language.Text {
 	why, rest := "", ""
 	for line := range strings.Lines(output) {
 		if why == "" && (strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")) {
@@ -371,35 +364,37 @@ func died(output string, state *os.ProcessState, left bool) string {
 			rest += line
 		}
 	}
-	at := ""
-	if place := stackOf(rest, func(string) bool { return true }); place != "" {
-		at = ", in " + place
-	}
 	switch {
 	case strings.Contains(why, "main bubble goroutine has exited"):
-		return "the lock leaks a goroutine: the case is over, every contender has let go, and the goroutine still waits" + leakedAt(rest)
+		return language.Say(
+			"the lock leaks a goroutine: the case is over, every contender has let go, and the goroutine still waits%s", "锁泄漏了 goroutine：用例已经结束，所有竞争者都已释放锁，这个 goroutine 还在等待%s", leakedAt(rest))
 	case strings.Contains(why, "all goroutines in bubble are blocked"):
-		return "the lock hangs: every goroutine waits for another one" + leakedAt(rest)
+		return language.Say("the lock hangs: every goroutine waits for another one%s", "锁卡住了：所有 goroutine 都在互相等待%s", leakedAt(rest))
 	case why != "":
-		return "the lock panics: " + strings.TrimPrefix(why, "panic: ") + at
+		at := language.Text{}
+		if place := stackOf(rest, func(string) bool { return true }); place != "" {
+			at = language.Say(", in %s", "（%s）", place)
+		}
+		return language.Say("the lock panics: %s%s", "锁发生 panic：%s%s", strings.TrimPrefix(why, "panic: "), at)
 	case left:
-		return fmt.Sprintf("the process ends (%v) after the case is over: the lock calls os.Exit or log.Fatal", state)
+		return language.Say("the process ends (%v) after the case is over: the lock calls os.Exit or log.Fatal", "用例结束之后进程退出了（%v）：锁调用了 os.Exit 或 log.Fatal", state)
 	}
-	return fmt.Sprintf("the process ends (%v) in the middle of the case: the lock calls os.Exit or log.Fatal; return an error", state)
+	return language.Say(
+		"the process ends (%v) in the middle of the case: the lock calls os.Exit or log.Fatal; return an error", "用例中途进程退出了（%v）：锁调用了 os.Exit 或 log.Fatal；请返回错误", state)
 }
 
 // leakedAt returns where a goroutine that is left waits.
-func leakedAt(stacks string) string {
+func leakedAt(stacks string) language.Text {
 	if place := stackOf(stacks, func(block string) bool {
 		return strings.Contains(block, "synctest bubble") && !strings.Contains(block, "testing/synctest.Test(")
 	}); place != "" {
-		return " in " + place
+		return language.Say(" in %s", "（%s）", place)
 	}
-	return ""
+	return language.Text{}
 }
 
 // Leaked returns where a goroutine of the lock waits now.
-func Leaked() string { return leakedAt(allStacks()) }
+func Leaked() language.Text { return leakedAt(allStacks()) }
 
 // stackOf finds the first goroutine that wanted is true of, and in it the
 // first function that is neither of the standard library, the client nor this

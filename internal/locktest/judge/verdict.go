@@ -1,11 +1,37 @@
 package judge
 
-import "os/exec"
+import (
+	"os/exec"
+
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/locktest/chinese"
+)
+
+// A Failure is what a case says of itself when it fails.
+type Failure struct {
+	language.Text
+	Place string // in the case's code, for its authors: "cases.go:99 < world.go:12"
+}
+
+func (f Failure) String() string { return f.In(language.Of("")) + at(f.Place) }
+
+func at(place string) string {
+	if place == "" {
+		return ""
+	}
+	return " (" + place + ")"
+}
+
+// untold is a text that has no Chinese yet.
+func untold(english string) language.Text {
+	return language.Text{En: english, Zh: chinese.Messages.Text(english)}
+}
 
 // A Verdict is the result of a case.
 type Verdict struct {
 	Case    string
-	Words   string // of its failure; "" if it has not failed
+	Words   language.Text // of its failure; empty if it has not failed
+	Place   string        // of its first failure, in the case's code
 	Skipped string
 	Printed string // by the lock
 	// Died means that the case has not come to its end: the process has ended, or, if
@@ -42,4 +68,18 @@ func Remote(test string, l Launcher) *Judge {
 		}
 		return w, err
 	}}
+}
+
+// Failed reports whether the case has failed.
+func (v Verdict) Failed() bool { return v.Words.En != "" }
+
+// In returns the words of a failure and their place, for a reader of the case's code.
+func (v Verdict) In(l language.Language) string { return v.Words.In(l) + at(v.Place) }
+
+func (v *Verdict) fails(failures []Failure) {
+	var words []language.Text
+	for _, f := range failures {
+		words = append(words, f.Text)
+	}
+	v.Words, v.Place = language.Join(words, "\n"), failures[0].Place
 }

@@ -3,7 +3,6 @@ package judge
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -14,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"example.com/zklock/internal/language"
 )
 
 // A process that runs cases has one of these; others have nil.
@@ -40,7 +41,7 @@ type watchdog struct {
 	active bool // a case runs
 	limits limits
 	doing  []string
-	notes  []string // failures of the case
+	notes  []Failure // failures of the case
 	skip   string
 	says   string
 	again  string
@@ -152,13 +153,13 @@ func (d *watchdog) left(failed bool) {
 }
 
 // note keeps the words of a failure.
-func (d *watchdog) note(text string) {
+func (d *watchdog) note(f Failure) {
 	if d == nil {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.notes = append(d.notes, text)
+	d.notes = append(d.notes, f)
 }
 
 // watch ends the process when its case does not end.
@@ -204,11 +205,12 @@ func (d *watchdog) watch() {
 		}
 		switch {
 		case d.instant.Load() > limits.requests:
-			d.stuck(fmt.Sprintf("the lock polls: it has sent more than %d requests at one instant, one after the other; a contender that has to wait must sleep on a watch", limits.requests))
+			d.stuck(language.Say(
+				"the lock polls: it has sent more than %d requests at one instant, one after the other; a contender that has to wait must sleep on a watch", "锁在轮询：它在同一瞬间接连发了 %d 个以上的请求；需要等待的竞争者，应当设置监听后睡眠", limits.requests))
 		case read(0)-read(1) > maxMemory:
-			d.stuck("the lock uses more than 1 GiB of memory")
+			d.stuck(language.Say("the lock uses more than 1 GiB of memory", "锁用掉的内存超过 1 GiB"))
 		case read(2) > maxGoroutines:
-			d.stuck(fmt.Sprintf("the lock has started more than %d goroutines", maxGoroutines))
+			d.stuck(language.Say("the lock has started more than %d goroutines", "锁启动了 %d 个以上的 goroutine", maxGoroutines))
 		case spent > 4*limits.processor, idle > limits.idle,
 			spent > limits.processor && anyGoroutine(allStacks(), spins),
 			idle > 0 && idle%look == 0 && !anyGoroutine(allStacks(), mayGoOn):
@@ -216,7 +218,7 @@ func (d *watchdog) watch() {
 			goesOn := !d.active || d.steps.Load() != steps // since the stacks were read
 			d.mu.Unlock()
 			if !goesOn {
-				d.stuck("")
+				d.stuck(language.Text{})
 			}
 		}
 	}
@@ -323,12 +325,12 @@ func mayGoOn(state, frames string) bool {
 }
 
 // stuck reports where the lock waits or spins in place of ending.
-func (d *watchdog) stuck(why string) {
+func (d *watchdog) stuck(why language.Text) {
 	stacks := allStacks()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	doing := strings.Join(slices.Compact(slices.Sorted(slices.Values(d.doing))), ", ")
-	if why == "" {
+	if why.En == "" {
 		calling := func(is func(state string) bool) (place string) {
 			return stackOf(stacks, func(block string) bool {
 				state, _, _ := strings.Cut(block, "\n")
@@ -342,21 +344,23 @@ func (d *watchdog) stuck(why string) {
 		blocked := calling(func(state string) bool { return !strings.Contains(state, "(durable)") })
 		switch {
 		case busy != "":
-			why = "the lock spins: it is busy, and sends nothing; it is in " + busy
+			why = language.Say("the lock spins: it is busy, and sends nothing; it is in %s", "锁在空转：它一直忙着，却什么都不发；位置在 %s", busy)
 		case mutex != "":
-			why = "the lock hangs: it waits for a mutex that another goroutine keeps, which waits itself; let go of a mutex before you wait for the lock or for a reply. It is in " + mutex
+			why = language.Say(
+				"the lock hangs: it waits for a mutex that another goroutine keeps, which waits itself; let go of a mutex before you wait for the lock or for a reply. It is in %s", "锁卡住了：它在等一个互斥锁，而占着互斥锁的 goroutine 自己也在等待；等锁或者等应答之前，请先放开互斥锁。位置在 %s", mutex)
 		case blocked != "":
-			why = "the lock hangs: it waits for something that never comes, and that is not a watch; it is in " + blocked
+			why = language.Say(
+				"the lock hangs: it waits for something that never comes, and that is not a watch; it is in %s", "锁卡住了：它在等一件永远不会发生的事，而那不是监听；位置在 %s", blocked)
 		case doing == "":
-			why = "the case is over, and a goroutine of the lock is busy still"
+			why = language.Say("the case is over, and a goroutine of the lock is busy still", "用例已经结束，锁还有一个 goroutine 在忙")
 		default:
-			why = "the lock hangs: it neither returns nor sends anything"
+			why = language.Say("the lock hangs: it neither returns nor sends anything", "锁卡住了：它既不返回，也不发送任何请求")
 		}
 	}
 	if doing != "" {
-		why += ". Under way: " + doing
+		why = language.Say("%s. Under way: %s", "%s。正在进行：%s", why, doing)
 	}
-	d.say(report{Stuck: true, Failures: append(d.notes, why)})
+	d.say(report{Stuck: true, Failures: append(d.notes, Failure{Text: why})})
 	os.Exit(1)
 }
 

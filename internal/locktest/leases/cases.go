@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/judge"
 	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/internal/zkserver"
@@ -116,7 +117,7 @@ func (w *leaseWorld) begin(l Lock) *attempt {
 
 func (w *leaseWorld) gets(a *attempt, name string) Lease {
 	w.Helper()
-	w.Eventually(name+" gets the lock", func() bool { return stage.IsClosed(a.done) })
+	w.Eventually(language.Same(name+" gets the lock"), func() bool { return stage.IsClosed(a.done) })
 	require.NoError(w, a.err, "Lock of %s fails", name)
 	return a.lease
 }
@@ -129,7 +130,7 @@ func (w *leaseWorld) holder(in ...*stage.Session) (Lease, *stage.Session) {
 
 func (w *leaseWorld) keepsWaiting(a *attempt, s *stage.Session, name string) {
 	w.Helper()
-	w.Eventually(name+" waits on a watch", func() bool {
+	w.Eventually(language.Same(name+" waits on a watch"), func() bool {
 		if stage.IsClosed(a.done) {
 			require.NoError(w, a.err, "%s must wait, and Lock fails", name)
 			w.Fatalf("%s has got the lock while another contender holds it: two holders", name)
@@ -193,10 +194,10 @@ func ctxEndsWhileWaiting(w *leaseWorld) {
 	a, _ := w.waiter("the one in the middle")
 	b, ls := w.waiter("the last")
 	a.cancel()
-	w.Eventually("Lock returns when its ctx has ended", func() bool { return stage.IsClosed(a.done) })
+	w.Eventually(language.Same("Lock returns when its ctx has ended"), func() bool { return stage.IsClosed(a.done) })
 	require.ErrorIs(w, a.err, context.Canceled)
 	require.ErrorContains(w, a.err, w.Path, "the error does not say which lock it is about")
-	w.Eventually("the node of the cancelled waiter goes", func() bool { return len(w.Nodes()) == 2 })
+	w.Eventually(language.Same("the node of the cancelled waiter goes"), func() bool { return len(w.Nodes()) == 2 })
 	w.keepsWaiting(b, ls, "the waiter after the cancelled one")
 	w.release(first, "the holder")
 	w.release(w.gets(b, "the waiter after the cancelled one"), "it")
@@ -209,17 +210,17 @@ func ctxEndsInSilence(w *leaseWorld) {
 		l, s := w.open()
 		held := w.Server.Hold(nth(s, n))
 		a := w.begin(l)
-		met := w.Meets(held, s, "the request is held, or the waiter waits")
+		met := w.Meets(held, s, language.Same("the request is held, or the waiter waits"))
 		cancelled := time.Now()
 		a.cancel()
-		w.Eventually("Lock returns when its ctx has ended, though no server answers", func() bool { return stage.IsClosed(a.done) })
+		w.Eventually(language.Same("Lock returns when its ctx has ended, though no server answers"), func() bool { return stage.IsClosed(a.done) })
 		require.Less(w, time.Since(cancelled), 100*time.Millisecond, "Lock waits for the server, not for ctx")
 		require.ErrorIs(w, a.err, context.Canceled)
 		held.Release()
 		w.release(first, "the holder")
 		next, _ := w.holder()
 		w.release(next, "the next one")
-		w.Eventually("the node of the cancelled waiter goes", func() bool { return len(w.Nodes()) == 0 })
+		w.Eventually(language.Same("the node of the cancelled waiter goes"), func() bool { return len(w.Nodes()) == 0 })
 		if !met {
 			require.Greater(w, n, 1)
 			break
@@ -235,9 +236,9 @@ func lateCreate(w *leaseWorld) {
 		w.release(w.gets(w.begin(l), "the first holder, which makes the parent,"), "it")
 		f := damage.fault(w.Server, nth(s, 1))
 		a := w.begin(l)
-		w.Hit(f, "the create is sent")
+		w.Hit(f, language.Same("the create is sent"))
 		a.cancel()
-		w.Eventually("Lock returns", func() bool { return stage.IsClosed(a.done) })
+		w.Eventually(language.Same("Lock returns"), func() bool { return stage.IsClosed(a.done) })
 		require.ErrorIs(w, a.err, context.Canceled)
 		f.Release()
 		time.Sleep(stage.Patience) // the node has been removed by now
@@ -284,16 +285,16 @@ func cancelledAtOnce(w *leaseWorld) {
 		// The reply to the holder's delete is kept back, the events are not.
 		held := w.Server.HoldReply(stage.Sent(fs, jute.OpDelete))
 		go first.Unlock(context.Background())
-		w.Hit(held, "the request is sent")
+		w.Hit(held, language.Same("the request is sent"))
 		a.cancel()
 		held.Release()
-		w.Eventually("Lock returns", func() bool { return stage.IsClosed(a.done) })
+		w.Eventually(language.Same("Lock returns"), func() bool { return stage.IsClosed(a.done) })
 		if a.err == nil {
 			w.release(a.lease, "the contender that got the lock before it was cancelled")
 		} else {
 			require.ErrorIs(w, a.err, context.Canceled)
 		}
-		w.Eventually("the queue is empty", func() bool { return len(w.Nodes()) == 0 })
+		w.Eventually(language.Same("the queue is empty"), func() bool { return len(w.Nodes()) == 0 })
 		first, fs = w.holder()
 	}
 	w.release(first, "the holder")
@@ -334,7 +335,7 @@ func foreignCopy(w *leaseWorld) {
 	w.Server.LoseReply(stage.Creates(s))
 	held := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
 	a := w.begin(l)
-	if !w.Meets(held, s, "the contender that never got the reply to its create looks for its node") {
+	if !w.Meets(held, s, language.Same("the contender that never got the reply to its create looks for its node")) {
 		w.Fatal("the contender that never got the reply to its create does not look for its node")
 	}
 	node := w.Path + "/" + w.Nodes()[0]
@@ -355,11 +356,11 @@ func unlockAfterParentAnew(w *leaseWorld) {
 	lease, s := w.holder()
 	w.Expire(s)
 	admin := w.Session()
-	w.Eventually("the parent can be deleted", func() bool { return admin.Delete(w.Path, -1) == nil })
+	w.Eventually(language.Same("the parent can be deleted"), func() bool { return admin.Delete(w.Path, -1) == nil })
 	next, _ := w.holder()
 	require.Len(w, w.Nodes(), 1)
 	name := w.Nodes()[0] // the same one, unless names have ids
-	w.Renewed(s, "the old holder's client has a new session")
+	w.Renewed(s, language.Same("the old holder's client has a new session"))
 	before, _, err := admin.Get(w.Path + "/" + name)
 	require.NoError(w, err)
 	unlocked := lease.Unlock(within(w))
@@ -378,17 +379,17 @@ func unlockWhileCutOff(w *leaseWorld) {
 	lease, s := w.holder(w.Ordinary())
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	require.True(w, w.Server.Cut(s.ID))
-	w.Hit(back, "the holder's client connects again")
+	w.Hit(back, language.Same("the holder's client connects again"))
 	unlocked := make(chan error, 1)
 	go judge.Aside(func() { unlocked <- lease.Unlock(within(w)) })
 	time.Sleep(time.Second) // for Unlock to send its requests
 	w.Server.Expire(s.ID)
 	admin := w.Session()
-	w.Eventually("the parent can be deleted", func() bool { return admin.Delete(w.Path, -1) == nil })
+	w.Eventually(language.Same("the parent can be deleted"), func() bool { return admin.Delete(w.Path, -1) == nil })
 	next, _ := w.holder()
 	nodes := w.Nodes() // the name of the holder's, unless names have ids
 	back.Release()
-	require.ErrorIs(w, w.Result(unlocked, "Unlock of a holder whose session has expired"), w.kind.ErrLost)
+	require.ErrorIs(w, w.Result(unlocked, language.Same("Unlock of a holder whose session has expired")), w.kind.ErrLost)
 	time.Sleep(stage.Patience) // for a delete that the client has kept back
 	require.Equal(w, nodes, w.Nodes(), "Unlock was called while the client was cut off; the client has kept the delete back, and sent it in its next session, and has deleted another contender's node; send nothing while the client has no connection")
 	w.release(next, "the next holder")
@@ -400,7 +401,7 @@ func createInTheNextSession(w *leaseWorld) {
 	l, s := w.open(w.Ordinary())
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	require.True(w, w.Server.Cut(s.ID))
-	w.Hit(back, "the client connects again")
+	w.Hit(back, language.Same("the client connects again"))
 	a := w.begin(l)
 	time.Sleep(time.Second) // for Lock to send its requests
 	w.Server.Expire(s.ID)
@@ -443,7 +444,7 @@ func cutOff(w *leaseWorld) {
 		require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
 		require.Less(w, time.Since(began), time.Second, "the lease is lost, and Unlock waits for the server")
 		back()
-		w.Eventually("the queue is empty", func() bool { return len(w.Nodes()) == 0 })
+		w.Eventually(language.Same("the queue is empty"), func() bool { return len(w.Nodes()) == 0 })
 	}
 	w.Rest()
 	w.NothingLeft()
@@ -457,7 +458,7 @@ func lateAnswer(w *leaseWorld) {
 	next, _ := w.open()
 	a := w.begin(next)
 	late := w.Server.HoldReply(func(r zkserver.Request) bool { return r.Session == s.ID && !stage.ByClient(r.Op) })
-	w.Hit(late, "the holder sends a request")
+	w.Hit(late, language.Same("the holder sends a request"))
 	back := w.CutOff(w.Server.Hold, s)
 	time.Sleep(6 * time.Second)
 	late.Release()
@@ -499,12 +500,12 @@ func deletedLease(w *leaseWorld) {
 	lease, _ := w.holder()
 	require.NoError(w, admin.Delete(w.Path+"/"+w.Nodes()[0], -1))
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost, "the holder's node was deleted before its Unlock")
-	w.Eventually("the parent can be deleted", func() bool { return admin.Delete(w.Path, -1) == nil })
+	w.Eventually(language.Same("the parent can be deleted"), func() bool { return admin.Delete(w.Path, -1) == nil })
 
 	lease, _ = w.holder()
 	name := w.Nodes()[0]
 	require.NoError(w, admin.Delete(w.Path+"/"+name, -1))
-	w.Eventually("the parent can be deleted", func() bool { return admin.Delete(w.Path, -1) == nil })
+	w.Eventually(language.Same("the parent can be deleted"), func() bool { return admin.Delete(w.Path, -1) == nil })
 	next, _ := w.holder()
 	nodes := w.Nodes() // the same name, unless names have ids
 	w.lost(lease, "the holder's node was deleted")

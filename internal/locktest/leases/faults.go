@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/judge"
 	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/internal/when"
@@ -233,9 +234,9 @@ func (c faultCase) play(w *stage.Stage, subject Subject) []jute.Op {
 	for _, g := range others {
 		g.leave()
 	}
-	w.Eventually("our contender is through", func() bool { return stage.IsClosed(done) })
+	w.Eventually(language.Same("our contender is through"), func() bool { return stage.IsClosed(done) })
 	for _, g := range others {
-		w.Eventually(g.name+" is through", func() bool { return stage.IsClosed(g.through) })
+		w.Eventually(language.Same(g.name+" is through"), func() bool { return stage.IsClosed(g.through) })
 	}
 	requests := stage.RequestsOf(ours)[already:]
 	if len(requests) == 0 {
@@ -248,7 +249,7 @@ func (c faultCase) play(w *stage.Stage, subject Subject) []jute.Op {
 	}
 	next := seen.join("the next one", w.Session(), nil, subject)
 	next.leave()
-	w.Eventually("the next one has been let in, and has let go", func() bool { return stage.IsClosed(next.through) })
+	w.Eventually(language.Same("the next one has been let in, and has let go"), func() bool { return stage.IsClosed(next.through) })
 	w.NothingLeft()
 	w.NoWatches()
 	return requests

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"os"
 	"path"
 	"runtime"
@@ -21,6 +20,7 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/judge"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/internal/zkserver"
@@ -49,7 +49,8 @@ type Needs struct{ Exact, Calm, Strict bool }
 func Play(c *judge.Case, queue bool, needs Needs, run func(w *Stage)) {
 	zoo := Real(c.T)
 	if zoo != nil && (needs.Exact || needs.Calm) {
-		c.T.Skip("needs exact control of the server, which only the embedded one gives (unset ZK)")
+		c.T.Skip(language.Say(
+			"needs exact control of the server, which only the embedded one gives (unset ZK)", "需要精确控制服务器，只有嵌入式服务器能做到（请取消环境变量 ZK）"))
 	}
 	if zoo == nil {
 		if !c.Watched() { // nothing else ends a lock that spins
@@ -197,7 +198,7 @@ func (w *Stage) Ordinary() *Session {
 		zk.WithDialer(tap.Dialer(w.Server.Dial)), zk.WithLogger(silentLogger{}), zk.WithMaxConnBufferSize(64<<10), zk.WithEventCallback(func(zk.Event) {}))
 	require.NoError(w, err)
 	w.Cleanup(conn.Close)
-	w.Eventually("the client has a session", func() bool { return conn.State() == zk.StateHasSession })
+	w.Eventually(language.Say("the client has a session", "客户端有了会话"), func() bool { return conn.State() == zk.StateHasSession })
 	return &Session{conn, tap, conn.SessionID()}
 }
 
@@ -219,56 +220,61 @@ func (w *Stage) Aside(what string, f func() error) <-chan error {
 }
 
 // Result waits for the result of an operation that must end.
-func (w *Stage) Result(ch <-chan error, what string) error {
+func (w *Stage) Result(ch <-chan error, what language.Text) error {
 	w.Helper()
 	select {
 	case err := <-ch:
 		return err
 	case <-time.After(Patience):
-		w.Fatalf("%s does not return%s", what, w.Why())
+		w.Failf("%s does not return%s", "%s没有返回%s", what, w.Why())
 		return nil
 	}
 }
 
 // Holds waits until a contender has got the lock.
-func (w *Stage) Holds(ch <-chan error, name string) {
+func (w *Stage) Holds(ch <-chan error, name language.Text) {
 	w.Helper()
-	require.NoError(w, w.Result(ch, "Lock of "+name), "Lock of %s fails", name)
+	w.NoError(w.Result(ch, language.Say("Lock of %s", "%s的 Lock", name)), "Lock of %s fails", "%s的 Lock 失败", name)
 }
 
 // Hit waits until a request meets a fault.
-func (w *Stage) Hit(f *zkserver.Fault, what string) {
+func (w *Stage) Hit(f *zkserver.Fault, what language.Text) {
 	w.Helper()
 	select {
 	case <-f.Hit():
 	case <-time.After(Patience):
-		w.Fatalf("never happens: %s%s", what, w.Why())
+		w.Failf("never happens: %s%s", "该发生的没有发生：%s%s", what, w.Why())
 	}
 }
 
 // Waits fails if a contender has got the lock, or an error, or does not sleep on a
 // watch.
-func (w *Stage) Waits(ch <-chan error, s *Session, name string) {
+func (w *Stage) Waits(ch <-chan error, s *Session, name language.Text) {
 	w.Helper()
 	before := s.Tap.Counts().Total()
-	w.WaitUntil(name+" waits on a watch", func() bool {
+	w.WaitUntil(language.Say("%s waits on a watch", "%s在监听上等待", name), func() bool {
 		if len(ch) > 0 {
-			require.NoError(w, <-ch, "%s must wait, and Lock fails", name)
-			w.Fatalf("%s has got the lock while another contender holds it: two holders", name)
+			w.NoError(<-ch, "%s must wait, and Lock fails", "%s应该等待，Lock 却失败了", name)
+			w.Failf(
+				"%s has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，%s也拿到了锁：出现两个持有者", name)
 		}
 		return s.Sleeps()
-	}, func() string {
+	}, func() language.Text {
 		if n := s.Tap.Counts().Total() - before; n > 5 {
-			return fmt.Sprintf("%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, Patience)
+			return language.Say(
+				"%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", "%[1]s在轮询：它本该等待，却在 %[3]v 内发了 %[2]d 个请求，也没有设置监听；请设置监听，然后睡眠，直到事件到来", name, n, Patience)
 		}
-		return fmt.Sprintf("%s waits without a watch: no event will wake it at the release%s", name, w.Why())
+		return language.Say(
+			"%s waits without a watch: no event will wake it at the release%s", "%s在等待，却没有监听：锁释放时，没有事件会通知它%s", name, w.Why())
 	})
 }
 
 // Eventually waits for a state.
-func (w *Stage) Eventually(what string, ok func() bool) {
+func (w *Stage) Eventually(what language.Text, ok func() bool) {
 	w.Helper()
-	w.WaitUntil(what, ok, func() string { return "never happens: " + what + w.Why() })
+	w.WaitUntil(what, ok, func() language.Text {
+		return language.Say("never happens: %s%s", "该发生的没有发生：%s%s", what, w.Why())
+	})
 }
 
 // WaitFor waits for a state, and no longer than d.
@@ -280,7 +286,7 @@ func (w *Stage) WaitFor(d time.Duration, ok func() bool) {
 
 // WaitUntil waits for a state. It polls: in virtual time that is exact to one
 // part in a hundred and almost free, and a real server shows nothing.
-func (w *Stage) WaitUntil(what string, ok func() bool, failure func() string) {
+func (w *Stage) WaitUntil(what language.Text, ok func() bool, failure func() language.Text) {
 	w.Helper()
 	begin := time.Now()
 	for {
@@ -293,7 +299,7 @@ func (w *Stage) WaitUntil(what string, ok func() bool, failure func() string) {
 		}
 		waited := time.Since(begin)
 		if waited > Patience {
-			w.Fatal(failure())
+			w.Fails(failure())
 		}
 		time.Sleep(max(time.Millisecond, waited/100))
 	}
@@ -301,44 +307,47 @@ func (w *Stage) WaitUntil(what string, ok func() bool, failure func() string) {
 
 // Why says, of an operation that does not return, which nodes and watches the
 // contenders that wait have at the server, in the words of the lesson.
-func (w *Stage) Why() string {
+func (w *Stage) Why() language.Text {
 	if w.Server == nil {
-		return ""
+		return language.Text{}
 	}
 	synctest.Wait()
 	nodes := w.Nodes()
-	var lines []string
+	var lines []language.Text
 	for _, watch := range w.Server.Watches() {
 		lines = append(lines, w.watched(watch))
 	}
 	onParent := slices.ContainsFunc(w.Server.Watches(), func(watch zkserver.Watch) bool { return !watch.Children && watch.Path == w.Path })
 	switch {
 	case len(nodes) == 0 && w.Queue && onParent:
-		lines = append(lines, fmt.Sprintf("no contender has a node: %s is the parent of the nodes, and is there before any contender comes; each contender makes a node of its own below it, with zk.FlagEphemeralSequential", path.Base(w.Path)))
+		lines = append(lines, language.Say(
+			"no contender has a node: %s is the parent of the nodes, and is there before any contender comes; each contender makes a node of its own below it, with zk.FlagEphemeralSequential", "没有一个竞争者有节点：%s 是这些节点的父节点，竞争者到来之前就有了；请让每个竞争者在它下面用 zk.FlagEphemeralSequential 创建自己的节点", path.Base(w.Path)))
 	case len(nodes) == 0:
-		lines = append(lines, "no contender has a node: the lock is free")
+		lines = append(lines, language.Say("no contender has a node: the lock is free", "没有一个竞争者有节点：锁是空闲的"))
 	default:
-		lines = append(lines, "the nodes that are there: "+strings.Join(nodes, ", "))
+		lines = append(lines, language.Say("the nodes that are there: %s", "现有的节点：%s", strings.Join(nodes, ", ")))
 	}
 	if len(w.Server.Watches()) == 0 {
-		lines = append(lines, "no contender has a watch: nothing will wake one that waits")
+		lines = append(lines, language.Say("no contender has a watch: nothing will wake one that waits", "没有一个竞争者设置了监听：等待的竞争者不会被唤醒"))
 	}
-	return ":\n    " + strings.Join(slices.Compact(lines), "\n    ")
+	return language.Say(":\n    %s", "：\n    %s", language.Join(slices.Compact(lines), "\n    "))
 }
 
 // watched says for which change a watch is set.
-func (w *Stage) watched(watch zkserver.Watch) string {
+func (w *Stage) watched(watch zkserver.Watch) language.Text {
 	_, exists := w.Server.Node(watch.Path)
 	name := strings.TrimPrefix(watch.Path, path.Dir(w.Path)+"/")
 	switch {
 	case !watch.Children && !exists:
-		return fmt.Sprintf("a contender watches %s, which has gone: the event is lost, for the node went before the watch was set; use one request that looks and sets the watch (GetW), and look again if it finds no node", name)
+		return language.Say(
+			"a contender watches %s, which has gone: the event is lost, for the node went before the watch was set; use one request that looks and sets the watch (GetW), and look again if it finds no node", "有竞争者监听着 %s，而它已经没有了：节点在设置监听之前就消失，事件丢了；请用同一个请求查看并设置监听（GetW），如果节点不存在，就再看一次", name)
 	case !watch.Children && watch.Path == w.Path && w.Queue:
-		return fmt.Sprintf("a contender watches %s, the parent: a release does not change the parent's data; watch the node before its own, or the list of the children", name)
+		return language.Say(
+			"a contender watches %s, the parent: a release does not change the parent's data; watch the node before its own, or the list of the children", "有竞争者监听着父节点 %s：释放锁不会改变父节点的数据；请监听前驱节点，或者监听子节点列表", name)
 	case watch.Children:
-		return fmt.Sprintf("a contender watches the children of %s", name)
+		return language.Say("a contender watches the children of %s", "有竞争者监听着 %s 的子节点列表", name)
 	}
-	return fmt.Sprintf("a contender watches %s, which is still there", name)
+	return language.Say("a contender watches %s, which is still there", "有竞争者监听着 %s，这个节点还在", name)
 }
 
 // Expire ends a session behind its client's back.
@@ -349,7 +358,7 @@ func (w *Stage) Expire(s *Session) {
 }
 
 // Renewed waits until a client has another session than it began with.
-func (w *Stage) Renewed(s *Session, what string) {
+func (w *Stage) Renewed(s *Session, what language.Text) {
 	w.Helper()
 	w.Eventually(what, func() bool {
 		return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession
@@ -397,7 +406,8 @@ func (w *Stage) NodesOf(s *Session) []string {
 // something and block nobody: noWatches looks for them.
 func (w *Stage) NothingLeft() {
 	w.Helper()
-	w.NoNodes("every contender has let go, and the lock leaves a node behind: it blocks every contender that comes later")
+	w.NoNodes(language.Say(
+		"every contender has let go, and the lock leaves a node behind: it blocks every contender that comes later", "所有竞争者都已释放锁，锁却留下了节点：它会挡住后来的每个竞争者"))
 }
 
 // NoWatches fails if the lock has left a watch, where that can be seen.
@@ -408,7 +418,8 @@ func (w *Stage) NoWatches() {
 	}
 	synctest.Wait()
 	if watches := w.Server.Watches(); len(watches) > 0 {
-		w.Fatalf("every contender has let go, and the lock leaves a watch on %s behind, which the server keeps for as long as the session lives; ExistsW on a node that has gone sets a watch, and GetW does not", watches[0].Path)
+		w.Failf(
+			"every contender has let go, and the lock leaves a watch on %s behind, which the server keeps for as long as the session lives; ExistsW on a node that has gone sets a watch, and GetW does not", "所有竞争者都已释放锁，锁却在 %s 上留下了监听，会话存在多久，服务器就要保留多久；对已消失的节点，ExistsW 会设置监听，GetW 不会", watches[0].Path)
 	}
 }
 
@@ -431,23 +442,24 @@ func (w *Stage) Parents(conn *zk.Conn, acl []zk.ACL) {
 }
 
 // NoNodes fails if a contender has a node.
-func (w *Stage) NoNodes(message string) {
+func (w *Stage) NoNodes(message language.Text) {
 	w.Helper()
-	require.Empty(w, w.Nodes(), message)
+	w.Empty(w.Nodes(), "%s", "%s", message)
 }
 
 // GoesOn is the condition of a loop over the requests of one operation.
 func (w *Stage) GoesOn(n int) bool {
 	w.Helper()
 	if n > 100 {
-		w.Fatal("the lock polls: it sends more than 100 requests for one operation")
+		w.Failf(
+			"the lock polls: it sends more than 100 requests for one operation", "锁在轮询：一次操作发了 100 多个请求")
 	}
 	return true
 }
 
 // Meets waits until a request meets a fault, or the session's contender waits
 // and no request will.
-func (w *Stage) Meets(f *zkserver.Fault, s *Session, what string) (met bool) {
+func (w *Stage) Meets(f *zkserver.Fault, s *Session, what language.Text) (met bool) {
 	w.Helper()
 	w.Eventually(what, func() bool {
 		met = len(f.Hit()) > 0
@@ -495,7 +507,8 @@ func (w *Stage) Rest() {
 func (w *Stage) NoGoroutines() {
 	w.Helper()
 	if w.Server != nil && !w.waitForLock(afterwards) {
-		w.Fatalf("the lock leaks a goroutine: every contender has let go, its client has been connected for %v since, and the goroutine still waits%s", afterwards, judge.Leaked())
+		w.Failf(
+			"the lock leaks a goroutine: every contender has let go, its client has been connected for %v since, and the goroutine still waits%s", "锁泄漏了 goroutine：所有竞争者都已释放锁，客户端此后已连接了 %v，这个 goroutine 还在等待%s", afterwards, judge.Leaked())
 	}
 }
 

@@ -44,6 +44,7 @@ type Suite interface{ Plan() Plan }
 // adds to it.
 type TestCase[W any] struct {
 	Name  string
+	Zh    string // its gloss in Chinese; the name stays
 	Group Group
 	Run   func(w W)
 	Basic bool // of the level Basic
@@ -62,6 +63,7 @@ type Plan struct {
 	Missing string
 	Names   []string
 	Groups  map[string]Group
+	Glosses map[string]string // the names in Chinese
 	run     map[string]func(c *judge.Case)
 }
 
@@ -74,11 +76,11 @@ func (p Plan) Needs(there bool, missing string) Plan {
 }
 
 // Add adds a case that makes its world itself.
-func (p *Plan) Add(name string, group Group, run func(c *judge.Case)) {
+func (p *Plan) Add(name, zh string, group Group, run func(c *judge.Case)) {
 	if p.run == nil {
-		p.Groups, p.run = make(map[string]Group), make(map[string]func(c *judge.Case))
+		p.Groups, p.Glosses, p.run = make(map[string]Group), make(map[string]string), make(map[string]func(c *judge.Case))
 	}
-	p.Names, p.Groups[name], p.run[name] = append(p.Names, name), group, run
+	p.Names, p.Groups[name], p.Glosses[name], p.run[name] = append(p.Names, name), group, zh, run
 }
 
 // NewPlan makes a Plan of the cases that keep is true of. Each runs on a Stage, with
@@ -88,7 +90,7 @@ func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, queue, str
 		if !keep(t) {
 			continue
 		}
-		p.Add(t.Name, t.Group, func(c *judge.Case) {
+		p.Add(t.Name, t.Zh, t.Group, func(c *judge.Case) {
 			Play(c, queue, Needs{t.Exact, t.Calm, strict}, func(w *Stage) {
 				if !t.Bare {
 					w.Parents(w.Session().Conn, zk.WorldACL(zk.PermAll))

@@ -19,8 +19,8 @@ var (
 	// errors are what Go, a lock or the client library says, and requests what a schedule
 	// has: they stay as they are.
 	errors = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\bzk: [a-z ]+|runtime error: [a-z ]+`)
-	// code are the lines of a change, and the names of nodes.
-	code     = regexp.MustCompile(`^\s*[-+] .*|现有的节点：.*`)
+	// code are the lines of a change, names of nodes and lists of requests.
+	code     = regexp.MustCompile(`^\s*[-+] .*|现有的节点：.*|\[[^\]]*\]`)
 	requests = regexp.MustCompile(`\b(?:lose request|lose reply|request|reply|event) +\w+ \S+`)
 	// names are those of the cases, the longest first: one may be the end of another.
 	names = sync.OnceValue(func() []string {
