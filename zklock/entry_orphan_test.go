@@ -23,24 +23,21 @@ const throttled = jute.Code(-127) // what a server under load says; it passes
 // contender looks for its node.
 func TestASearchThatIsThrottledLeavesNoOrphan(t *testing.T) {
 	for what, op := range map[string]jute.Op{"Sync": jute.OpSync, "Children": jute.OpGetChildren2, "Get": jute.OpGetData} {
-		t.Run(what, func(t *testing.T) {
-			onTable(t, func(tb *table) {
-				tb.makeTop(tb.connect())
-				conn := tb.connectAs(ordinary{})
-				id := conn.SessionID()
-				lost := tb.srv.LoseReply(creates(id))
-				refused := tb.srv.Fail(throttled, of(id, op, ""))
-				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-				defer cancel()
-				l, err := tb.mutex(conn).Lock(ctx, zklock.NewOwner("owner"))
-				require.Len(tb, lost.Hit(), 1)
-				require.Len(tb, refused.Hit(), 1)
-				require.NoError(tb, err, "Lock returns while its node is in the queue")
-				require.Len(tb, tb.srv.Children(top), 1)
-				require.NoError(tb, l.Unlock(context.Background()))
-				synctest.Wait()
-				require.Empty(tb, tb.srv.Children(top))
-			})
+		onTables(t, what, func(tb *table) {
+			tb.makeTop(tb.connect())
+			conn := tb.connectAs(ordinary{})
+			id := conn.SessionID()
+			lost := tb.srv.LoseReply(creates(id))
+			refused := tb.srv.Fail(throttled, of(id, op, ""))
+			ctx := limited(tb, time.Minute)
+			l, err := tb.mutex(conn).Lock(ctx, zklock.NewOwner("owner"))
+			require.Len(tb, lost.Hit(), 1)
+			require.Len(tb, refused.Hit(), 1)
+			require.NoError(tb, err, "Lock returns while its node is in the queue")
+			require.Len(tb, tb.srv.Children(top), 1)
+			require.NoError(tb, l.Unlock(context.Background()))
+			synctest.Wait()
+			require.Empty(tb, tb.srv.Children(top))
 		})
 	}
 }
@@ -83,8 +80,7 @@ func TestALostCreateIsFoundThoughANodeOfItsNumberHasGone(t *testing.T) {
 		tb.remakeTop(admin)
 
 		lost := tb.srv.LoseReply(creates(id))
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
+		ctx := limited(tb, 30*time.Second)
 		l, err := m.Lock(ctx, zklock.NewOwner("next"))
 		require.Len(tb, lost.Hit(), 1)
 		require.NoError(tb, err, "it waits for its own node: %v", tb.srv.Children(top))
@@ -125,13 +121,7 @@ func TestALateRevokeAsksNobodyElse(t *testing.T) {
 		require.False(tb, isClosed(holder.RevokeRequested()), "the old holder was asked, and not the new one")
 		require.False(tb, tb.isLost(holder))
 		require.NoError(tb, holder.Unlock(context.Background()))
-		select {
-		case got := <-next:
-			require.NoError(tb, got.err)
-			require.NoError(tb, got.lease.Unlock(context.Background()))
-		case <-time.After(time.Minute):
-			require.Fail(tb, "the holder has left its node")
-		}
+		passes(tb, next, "the holder has left its node")
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }

@@ -57,10 +57,9 @@ func TestANodeThatIsGoneBeforeItIsFoundIsMadeAgain(t *testing.T) {
 		<-looks.Hit()
 		require.NoError(tb, admin.Delete(tb.node(0), -1))
 		looks.Release()
-		got := <-waiter
-		require.NoError(tb, got.err)
-		require.Contains(tb, tokens(tb), got.lease.Token())
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		got := gets(tb, waiter)
+		require.Contains(tb, tokens(tb), got.Token())
+		require.NoError(tb, got.Unlock(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
@@ -153,21 +152,19 @@ func TestANodeThatHasGoneIsNotAskedFor(t *testing.T) {
 		"with its session": func(tb *table, conn, _ *zk.Conn, _ string) { tb.srv.Expire(conn.SessionID()) },
 		"by hand":          func(tb *table, _, admin *zk.Conn, node string) { require.NoError(tb, admin.Delete(node, -1)) },
 	} {
-		t.Run(what, func(t *testing.T) {
-			onTable(t, func(tb *table) {
-				conn, admin := tb.connect(), tb.connect()
-				m := tb.mutex(conn)
-				holder := tb.mustLock(m, zklock.NewOwner("holder"))
-				time.Sleep(2 * time.Second) // until its node is watched
-				node := tb.node(0)
-				asked := tb.srv.Hold(func(r zkserver.Request) bool { return r.Path == node && r.Session != admin.SessionID() })
-				defer asked.Release()
-				goes(tb, conn, admin, node)
-				time.Sleep(10 * time.Second) // until the client has another session
-				require.Empty(tb, asked.Hit())
-				require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-				require.NoError(tb, m.Wait(context.Background()))
-			})
+		onTables(t, what, func(tb *table) {
+			conn, admin := tb.connect(), tb.connect()
+			m := tb.mutex(conn)
+			holder := tb.mustLock(m, zklock.NewOwner("holder"))
+			time.Sleep(2 * time.Second) // until its node is watched
+			node := tb.node(0)
+			asked := tb.srv.Hold(func(r zkserver.Request) bool { return r.Path == node && r.Session != admin.SessionID() })
+			defer asked.Release()
+			goes(tb, conn, admin, node)
+			time.Sleep(10 * time.Second) // until the client has another session
+			require.Empty(tb, asked.Hit())
+			require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+			require.NoError(tb, m.Wait(context.Background()))
 		})
 	}
 }
@@ -181,8 +178,7 @@ func TestUnlockReturnsErrLostIfTheSessionEndsBeforeItsDelete(t *testing.T) {
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		lost := tb.srv.LoseRequest(of(id, jute.OpDelete, ""))
 		back := tb.srv.Hold(handshakeOf(id))
-		unlocked := make(chan error, 1)
-		go func() { unlocked <- holder.Unlock(context.Background()) }()
+		unlocked := aside(func() error { return holder.Unlock(context.Background()) })
 		<-lost.Hit()
 		<-back.Hit()
 		tb.srv.Expire(id)
@@ -203,12 +199,10 @@ func TestASearchThatIsRefusedEndsWithItsSession(t *testing.T) {
 		_, err = m.Lock(context.Background(), zklock.NewOwner("owner"))
 		require.Len(tb, lost.Hit(), 1)
 		require.ErrorIs(tb, err, zk.ErrNoAuth)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
+		ctx := limited(tb, time.Minute)
 		require.ErrorIs(tb, m.Wait(ctx), context.DeadlineExceeded, "it is looked for until it is found")
 		tb.srv.Expire(conn.SessionID())
-		ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
+		ctx = limited(tb, time.Minute)
 		require.NoError(tb, m.Wait(ctx))
 	})
 }

@@ -26,31 +26,28 @@ func TestALeaseLastsThoughTheServerIsFarAway(t *testing.T) {
 		for name, lock := range map[string]func(*zklock.Mutex, context.Context, *zklock.Owner) (*zklock.Lease, error){
 			"Lock": (*zklock.Mutex).Lock, "TryLock": (*zklock.Mutex).TryLock,
 		} {
-			t.Run(fmt.Sprintf("%s, %v", name, roundTrip), func(t *testing.T) {
-				onTable(t, func(tb *table) {
-					tb.makeTop(tb.connect())
-					m := tb.mutex(tb.connectAs(ordinary{
-						sessionTimeout: session,
-						wrap:           func(nc net.Conn) net.Conn { return newDistant(nc, roundTrip) },
-					}))
-					ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-					defer cancel()
-					l, err := lock(m, ctx, zklock.NewOwner("owner"))
-					if roundTrip < session/12 {
-						require.NoError(tb, err)
-					}
-					if err != nil {
-						require.ErrorContains(tb, err, "session timeout")
-						return
-					}
-					got := time.Now()
-					select {
-					case <-l.Lost():
-						require.Fail(tb, "the lease is lost, and every request was answered", "after %v", time.Since(got))
-					case <-time.After(5 * time.Minute):
-					}
-					require.NoError(tb, l.Unlock(ctx))
-				})
+			onTables(t, fmt.Sprintf("%s, %v", name, roundTrip), func(tb *table) {
+				tb.makeTop(tb.connect())
+				m := tb.mutex(tb.connectAs(ordinary{
+					sessionTimeout: session,
+					wrap:           func(nc net.Conn) net.Conn { return newDistant(nc, roundTrip) },
+				}))
+				ctx := limited(tb, 10*time.Minute)
+				l, err := lock(m, ctx, zklock.NewOwner("owner"))
+				if roundTrip < session/12 {
+					require.NoError(tb, err)
+				}
+				if err != nil {
+					require.ErrorContains(tb, err, "session timeout")
+					return
+				}
+				got := time.Now()
+				select {
+				case <-l.Lost():
+					require.Fail(tb, "the lease is lost, and every request was answered", "after %v", time.Since(got))
+				case <-time.After(5 * time.Minute):
+				}
+				require.NoError(tb, l.Unlock(ctx))
 			})
 		}
 	}
@@ -107,17 +104,14 @@ func TestTryLockReturnsThoughTheClientIsClosedWhileNoServerAnswers(t *testing.T)
 		time.Sleep(5 * time.Second) // until the client has tried every server
 		conn.Close()
 		synctest.Wait()
-		for _, d := range down {
-			d.Release()
-		}
+		releaseAll(down)
 		select {
 		case err := <-tried:
 			require.ErrorIs(tb, err, zklock.ErrHeld)
 		case <-time.After(time.Minute):
 			require.Fail(tb, "TryLock hangs, and the client has been closed")
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
+		ctx := limited(tb, time.Minute)
 		require.NoError(tb, m.Wait(ctx))
 		require.NoError(tb, holder.Unlock(context.Background()))
 	})

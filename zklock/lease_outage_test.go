@@ -29,9 +29,7 @@ func TestSilenceGathersNoGoroutines(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		require.Less(tb, runtime.NumGoroutine(), before+20)
-		for _, f := range held {
-			f.Release()
-		}
+		releaseAll(held)
 		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
 	})
 }
@@ -57,9 +55,7 @@ func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 			held = append(held, tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id }))
 		}
 		time.Sleep(part(outage))
-		for _, f := range held {
-			f.Release()
-		}
+		releaseAll(held)
 		time.Sleep(time.Minute) // for Lost to close
 		kept = !tb.isLost(holder)
 		holder.Unlock(context.Background())

@@ -64,14 +64,13 @@ func TestHoldsCountsTheLeasesOfAnOwner(t *testing.T) {
 		require.Equal(tb, 1, m.Holds(owner))
 		require.NoError(tb, second.Unlock(context.Background()))
 		require.Zero(tb, m.Holds(owner))
-		got := <-waiter
-		require.NoError(tb, got.err)
+		got := gets(tb, waiter)
 		require.Equal(tb, 1, m.Holds(other))
 		require.Zero(tb, m.Holds(owner))
 		tb.srv.Expire(conn.SessionID())
-		<-got.lease.Lost()
+		<-got.Lost()
 		require.Zero(tb, m.Holds(other), "the lock is lost")
-		require.ErrorIs(tb, got.lease.Unlock(context.Background()), zklock.ErrLost)
+		require.ErrorIs(tb, got.Unlock(context.Background()), zklock.ErrLost)
 		require.Zero(tb, m.Holds(other))
 	})
 }
@@ -82,8 +81,7 @@ func TestHoldsIsZeroOnceUnlockHasGivenUpTheLease(t *testing.T) {
 		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
 		l := tb.mustLock(m, owner)
 		slow := tb.srv.Hold(of(conn.SessionID(), jute.OpDelete, ""))
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
+		ctx := limited(tb, time.Second)
 		require.ErrorIs(tb, l.Unlock(ctx), context.DeadlineExceeded)
 		require.Zero(tb, m.Holds(owner))
 		require.True(tb, isClosed(l.Done()))
@@ -112,29 +110,25 @@ func TestDoneClosesWhenTheLeaseIsOverForWhateverReason(t *testing.T) {
 			synctest.Wait()
 			require.True(tb, isClosed(l.Done()))
 			time.Sleep(10 * time.Second) // until the session has ended
-			for _, f := range silence {
-				f.Release()
-			}
+			releaseAll(silence)
 		},
 		"its client was closed": func(tb *table, conn *zk.Conn, l *zklock.Lease) {
 			conn.Close()
 			<-l.Lost()
 		},
 	} {
-		t.Run(what, func(t *testing.T) {
-			onTable(t, func(tb *table) {
-				conn := tb.connectAs(ordinary{})
-				l := tb.mustLock(tb.mutex(conn), zklock.NewOwner("owner"))
-				time.Sleep(time.Minute) // in which nothing happens
-				require.False(tb, isClosed(l.Done()))
-				end(tb, conn, l)
-				synctest.Wait()
-				require.True(tb, isClosed(l.Done()))
-				require.Equal(tb, what != "Unlock", tb.isLost(l), "Lost is closed")
-				if what != "Unlock" {
-					require.ErrorIs(tb, l.Unlock(context.Background()), zklock.ErrLost)
-				}
-			})
+		onTables(t, what, func(tb *table) {
+			conn := tb.connectAs(ordinary{})
+			l := tb.mustLock(tb.mutex(conn), zklock.NewOwner("owner"))
+			time.Sleep(time.Minute) // in which nothing happens
+			require.False(tb, isClosed(l.Done()))
+			end(tb, conn, l)
+			synctest.Wait()
+			require.True(tb, isClosed(l.Done()))
+			require.Equal(tb, what != "Unlock", tb.isLost(l), "Lost is closed")
+			if what != "Unlock" {
+				require.ErrorIs(tb, l.Unlock(context.Background()), zklock.ErrLost)
+			}
 		})
 	}
 }
@@ -167,41 +161,37 @@ func TestWaitReturnsAtOnceWhenNothingIsLeftToDo(t *testing.T) {
 // be closed.
 func TestWaitReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
 	for what, op := range map[string]jute.Op{"first create": jute.OpCreate, "create": jute.OpMulti, "delete": jute.OpDelete} {
-		t.Run(what+" is slow", func(t *testing.T) {
-			onTable(t, func(tb *table) {
-				tb.makeTop(tb.connect())
-				conn := tb.connectAs(ordinary{})
-				m := tb.mutex(conn)
-				if op == jute.OpMulti {
-					require.NoError(tb, tb.mustLock(m, zklock.NewOwner("earlier")).Unlock(context.Background()))
-				}
-				holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-				slow := tb.srv.Hold(of(conn.SessionID(), op, ""))
-				ctx, cancel := context.WithCancel(context.Background())
-				waiter := lockAside(ctx, m, zklock.NewOwner("waiter"))
-				synctest.Wait()
-				cancel()
-				<-slow.Hit()
-				require.ErrorIs(tb, (<-waiter).err, context.Canceled)
+		onTables(t, what+" is slow", func(tb *table) {
+			tb.makeTop(tb.connect())
+			conn := tb.connectAs(ordinary{})
+			m := tb.mutex(conn)
+			if op == jute.OpMulti {
+				require.NoError(tb, tb.mustLock(m, zklock.NewOwner("earlier")).Unlock(context.Background()))
+			}
+			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+			slow := tb.srv.Hold(of(conn.SessionID(), op, ""))
+			ctx, cancel := context.WithCancel(context.Background())
+			waiter := lockAside(ctx, m, zklock.NewOwner("waiter"))
+			synctest.Wait()
+			cancel()
+			<-slow.Hit()
+			require.ErrorIs(tb, (<-waiter).err, context.Canceled)
 
-				short, stop := context.WithTimeout(context.Background(), time.Second)
-				defer stop()
-				began := time.Now()
-				require.ErrorIs(tb, m.Wait(short), context.DeadlineExceeded)
-				require.Equal(tb, time.Second, time.Since(began))
-				done := make(chan error, 1)
-				go func() { done <- m.Wait(context.Background()) }()
-				synctest.Wait()
-				require.Empty(tb, done, "the node of the contender is in the queue")
-				slow.Release()
-				require.NoError(tb, <-done)
-				require.Len(tb, tb.srv.Children(top), 1)
-				for _, w := range tb.srv.Watches() {
-					_, there := tb.srv.Node(w.Path)
-					require.True(tb, there, "it watches the node that it has given up: %v", w.Path)
-				}
-				require.NoError(tb, holder.Unlock(context.Background()))
-			})
+			short := limited(tb, time.Second)
+			began := time.Now()
+			require.ErrorIs(tb, m.Wait(short), context.DeadlineExceeded)
+			require.Equal(tb, time.Second, time.Since(began))
+			done := aside(func() error { return m.Wait(context.Background()) })
+			synctest.Wait()
+			require.Empty(tb, done, "the node of the contender is in the queue")
+			slow.Release()
+			require.NoError(tb, <-done)
+			require.Len(tb, tb.srv.Children(top), 1)
+			for _, w := range tb.srv.Watches() {
+				_, there := tb.srv.Node(w.Path)
+				require.True(tb, there, "it watches the node that it has given up: %v", w.Path)
+			}
+			require.NoError(tb, holder.Unlock(context.Background()))
 		})
 	}
 }
@@ -215,12 +205,10 @@ func TestWaitReturnsForAContenderWhoseCreateWasNotSent(t *testing.T) {
 		many(tb.srv.LoseRequest, func(r zkserver.Request) bool { return r.Op == jute.OpConnect })
 		tb.srv.Cut(id)
 		synctest.Wait()
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
+		ctx := limited(tb, 5*time.Second)
 		_, err := m.Lock(ctx, zklock.NewOwner("owner"))
 		require.ErrorIs(tb, err, context.DeadlineExceeded)
-		ctx, cancel = context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
+		ctx = limited(tb, 10*time.Second)
 		require.NoError(tb, m.Wait(ctx), "it waits for a server")
 	})
 }
@@ -232,8 +220,7 @@ func TestWaitReturnsForAClientThatHasBeenClosed(t *testing.T) {
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		closeIt()
 		<-holder.Lost()
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
+		ctx := limited(tb, time.Minute)
 		require.NoError(tb, m.Wait(ctx))
 		require.ErrorIs(tb, holder.Unlock(ctx), zklock.ErrLost)
 	})
@@ -269,14 +256,12 @@ func TestWaitReturnsWhenTheProofIsOver(t *testing.T) {
 		proof := tb.srv.Hold(of(id, jute.OpSync, ""))
 		<-proof.Hit()
 		last := tb.srv.HoldReply(of(id, jute.OpMulti, ""))
-		unlocked := make(chan error, 1)
-		go func() { unlocked <- holder.Unlock(context.Background()) }()
+		unlocked := aside(func() error { return holder.Unlock(context.Background()) })
 		synctest.Wait() // its delete is behind the sync
 		proof.Release()
 		require.NoError(tb, <-unlocked)
 		<-last.Hit()
-		waited := make(chan error, 1)
-		go func() { waited <- m.Wait(context.Background()) }()
+		waited := aside(func() error { return m.Wait(context.Background()) })
 		synctest.Wait()
 		require.Empty(tb, waited, "Wait has returned, and a request is under way")
 		last.Release()

@@ -128,11 +128,10 @@ func TestTheDataOfAParentThatIsMadeAgainIsKept(t *testing.T) {
 		_, err := admin.Create(top, []byte("the lock of the orders"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(tb, err)
 		makes.Release()
-		got := <-waiter
-		require.NoError(tb, got.err)
+		got := gets(tb, waiter)
 		node, _ := tb.srv.Node(top)
 		require.Equal(tb, "the lock of the orders", string(node.Data))
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		require.NoError(tb, got.Unlock(context.Background()))
 	})
 }
 

@@ -28,11 +28,10 @@ func TestALeaseIsNotLostForTheQuietBeforeIt(t *testing.T) {
 		waiter := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("waiter"))
 		time.Sleep(8 * time.Second) // less than the session timeout, more than two thirds of it
 		require.NoError(tb, holder.Unlock(context.Background()))
-		got := <-waiter
-		require.NoError(tb, got.err)
+		got := gets(tb, waiter)
 		time.Sleep(time.Minute) // long enough for the clock to close Lost by mistake
-		require.False(tb, tb.isLost(got.lease), "the lease is lost, and all is well with the connection")
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		require.False(tb, tb.isLost(got), "the lease is lost, and all is well with the connection")
+		require.NoError(tb, got.Unlock(context.Background()))
 	})
 }
 
@@ -64,9 +63,7 @@ func TestLostClosesInTimeAfterAHandOver(t *testing.T) {
 			require.LessOrEqual(tb, time.Since(sent), 10*time.Second, "Lost closes too late")
 		case <-time.After(time.Second): // it does not take a lock that is as good as lost
 		}
-		for _, held := range silence {
-			held.Release()
-		}
+		releaseAll(silence)
 	})
 }
 
@@ -118,8 +115,7 @@ func TestUnlockInAnExpiredSessionTouchesNobodyElsesNode(t *testing.T) {
 		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
 		tb.srv.Cut(id)
 		<-back.Hit()
-		unlocked := make(chan error, 1)
-		go func() { unlocked <- holder.Unlock(context.Background()) }()
+		unlocked := aside(func() error { return holder.Unlock(context.Background()) })
 		synctest.Wait()
 		tb.srv.Expire(id)
 		require.NoError(tb, admin.Delete(top, -1)) // as the server does with a container
@@ -168,9 +164,7 @@ func TestAnEntryInAParentMadeAgainIsNotBehindOneInTheOldParent(t *testing.T) {
 		default:
 		}
 		require.NoError(tb, next.Unlock(context.Background()))
-		got := <-second
-		require.NoError(tb, got.err)
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		passes(tb, second)
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
@@ -207,17 +201,14 @@ func TestTwoOwnersOfOneSessionDoNotTakeOneNodeForTheirs(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connect(), tb.connect()
 		id := conn.SessionID()
-		_, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(tb, err)
+		tb.makeTop(admin)
 		lost := tb.srv.LoseRequest(of(id, jute.OpGetChildren2, ""))
 		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
 		one := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("one"))
 		<-lost.Hit()
 		<-back.Hit()
 		require.NoError(tb, admin.Delete(tb.node(0), -1))
-		require.NoError(tb, admin.Delete(top, -1))
-		_, err = admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(tb, err)
+		tb.remakeTop(admin)
 		two := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("two"))
 		synctest.Wait()
 		back.Release()
@@ -376,14 +367,13 @@ func TestACallerThatGivesUpLeavesTheLockToOneOfTheSameOwner(t *testing.T) {
 		stays := lockAside(context.Background(), m, shared)
 		time.Sleep(time.Second) // until both wait
 		require.NoError(tb, holder.Unlock(context.Background()))
-		got := <-stays
-		require.NoError(tb, got.err)
+		got := gets(tb, stays)
 		ctx.ended.Store(true)
 		require.ErrorIs(tb, (<-givesUp).err, context.Canceled)
 		time.Sleep(time.Second) // for a node that goes by mistake
 		require.Len(tb, tb.srv.Children(top), 1, "the node has gone, and the lease is held: the next one gets in")
-		require.False(tb, tb.isLost(got.lease))
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		require.False(tb, tb.isLost(got))
+		require.NoError(tb, got.Unlock(context.Background()))
 	})
 }
 
@@ -399,10 +389,8 @@ func TestANodeOfTheSameNumberIsNotTakenForOurs(t *testing.T) {
 		tb.srv.Cut(id)
 		<-back.Hit()
 		require.NoError(tb, admin.Delete(tb.node(0), -1))
-		require.NoError(tb, admin.Delete(top, -1))
-		_, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(tb, err)
-		_, err = admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		tb.remakeTop(admin)
+		_, err := admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		require.NoError(tb, err)
 		back.Release()
 		time.Sleep(time.Second) // until it is connected and has looked
@@ -421,20 +409,17 @@ func TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession(t *testing.T) {
 		id := conn.SessionID()
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		back, unlocked := tb.unlockUnanswered(id, holder)
-		require.NoError(tb, admin.Delete(top, -1)) // as the server does with a container
-		_, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(tb, err)
+		tb.remakeTop(admin)
 		next := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("next"))
 		synctest.Wait()
 		back.Release() // its create and the delete that is tried again are on their way
 		require.NoError(tb, <-unlocked)
-		got := <-next
-		require.NoError(tb, got.err)
+		got := gets(tb, next)
 		time.Sleep(time.Second) // for a delete that is tried again
 		require.Len(tb, tb.srv.Children(top), 1,
 			"the Unlock has deleted the node of the next holder: two holders")
-		require.False(tb, tb.isLost(got.lease))
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		require.False(tb, tb.isLost(got))
+		require.NoError(tb, got.Unlock(context.Background()))
 	})
 }
 
@@ -466,14 +451,13 @@ func TestAWaiterSendsRequestsWhileItWaits(t *testing.T) {
 		waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("waiter"))
 		time.Sleep(time.Minute) // six session timeouts
 		require.NoError(tb, holder.Unlock(context.Background()))
-		got := <-waiter
-		require.NoError(tb, got.err)
+		got := gets(tb, waiter)
 		silence := tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id })
 		time.Sleep(3 * time.Second) // less than a third of the session timeout
 		silence.Release()
 		time.Sleep(time.Minute) // for the clock to close Lost by mistake
-		require.False(tb, tb.isLost(got.lease))
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		require.False(tb, tb.isLost(got))
+		require.NoError(tb, got.Unlock(context.Background()))
 	})
 }
 
@@ -504,25 +488,23 @@ func (c eventlessConn) Read(b []byte) (int, error) {
 // reconnects.
 func TestALeaseIsLostWithoutAnEvent(t *testing.T) {
 	for what, another := range map[string]bool{"its node has gone": false, "its node is another's": true} {
-		t.Run(what, func(t *testing.T) {
-			onTable(t, func(tb *table) {
-				admin := tb.connect()
-				conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
-					return eventlessConn{nc, new(bytes.Buffer)}
-				}})
-				holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-				time.Sleep(2 * time.Second) // until it watches its node
-				require.NoError(tb, admin.Delete(tb.node(0), -1))
-				require.NoError(tb, admin.Delete(top, -1))
-				if another {
-					tb.mustLock(tb.mutex(admin), zklock.NewOwner("another"))
-				}
-				nodes := tb.srv.Children(top)
-				time.Sleep(4 * time.Second) // more than a third of the session timeout
-				require.True(tb, tb.isLost(holder), "Lost is open, and "+what)
-				require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-				require.Equal(tb, nodes, tb.srv.Children(top), "it has deleted the node of another")
-			})
+		onTables(t, what, func(tb *table) {
+			admin := tb.connect()
+			conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
+				return eventlessConn{nc, new(bytes.Buffer)}
+			}})
+			holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+			time.Sleep(2 * time.Second) // until it watches its node
+			require.NoError(tb, admin.Delete(tb.node(0), -1))
+			require.NoError(tb, admin.Delete(top, -1))
+			if another {
+				tb.mustLock(tb.mutex(admin), zklock.NewOwner("another"))
+			}
+			nodes := tb.srv.Children(top)
+			time.Sleep(4 * time.Second) // more than a third of the session timeout
+			require.True(tb, tb.isLost(holder), "Lost is open, and "+what)
+			require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+			require.Equal(tb, nodes, tb.srv.Children(top), "it has deleted the node of another")
 		})
 	}
 }
@@ -533,8 +515,7 @@ func TestAnEntryWhoseNodeIsFoundLateIsStillBeforeALaterOne(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()
 		m, id := tb.mutex(conn), conn.SessionID()
-		_, err := tb.connect().Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(tb, err)
+		tb.makeTop(tb.connect())
 		lost := tb.srv.LoseReply(creates(id))
 		looks := tb.srv.HoldReply(of(id, jute.OpSync, ""))
 		one := lockAside(context.Background(), m, zklock.NewOwner("one"))
@@ -546,8 +527,8 @@ func TestAnEntryWhoseNodeIsFoundLateIsStillBeforeALaterOne(t *testing.T) {
 		time.Sleep(time.Minute) // until one of them has the lock
 		require.Len(tb, one, 1, "nobody lets in the one that is first in the queue")
 		require.Empty(tb, two)
-		require.NoError(tb, (<-one).lease.Unlock(context.Background()))
-		require.NoError(tb, (<-two).lease.Unlock(context.Background()))
+		passes(tb, one)
+		passes(tb, two)
 	})
 }
 
@@ -555,8 +536,7 @@ func TestAnOwnerThatGaveUpAndCameBackLocksAgainWithoutWaitingForItself(t *testin
 	onTable(t, func(tb *table) {
 		conn := tb.connect()
 		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
-		_, err := tb.connect().Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(tb, err)
+		tb.makeTop(tb.connect())
 		slow := tb.srv.Hold(creates(conn.SessionID()))
 		ctx, cancel := context.WithCancel(context.Background())
 		first := lockAside(ctx, m, owner)
@@ -566,10 +546,9 @@ func TestAnOwnerThatGaveUpAndCameBackLocksAgainWithoutWaitingForItself(t *testin
 		second := lockAside(context.Background(), m, owner)
 		synctest.Wait()
 		slow.Release() // the node of the first is made, and goes again
-		got := <-second
-		require.NoError(tb, got.err)
+		got := gets(tb, second)
 		again := tb.mustLock(m, owner)
 		require.NoError(tb, again.Unlock(context.Background()))
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		require.NoError(tb, got.Unlock(context.Background()))
 	})
 }

@@ -20,8 +20,7 @@ func TestWhatAnOptionWasGivenMayBeChangedAfterNew(t *testing.T) {
 		holder := lockAside(context.Background(), m, zklock.NewOwner("holder"))
 		copy(data, "CHANGED") // while the node is made
 		acl[0].Perms = zk.PermAll &^ zk.PermAdmin
-		got := <-holder
-		require.NoError(tb, got.err)
+		got := gets(tb, holder)
 		queue, err := m.Participants(context.Background())
 		require.NoError(tb, err)
 		require.Len(tb, queue, 1)
@@ -31,7 +30,7 @@ func TestWhatAnOptionWasGivenMayBeChangedAfterNew(t *testing.T) {
 			require.True(tb, ok)
 			require.EqualValues(tb, zk.PermAll, node.ACL[0].Perms, path)
 		}
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		require.NoError(tb, got.Unlock(context.Background()))
 	})
 }
 
@@ -77,12 +76,9 @@ func TestLostClosesInTimeThoughTheSessionTimeoutIsNotKnown(t *testing.T) {
 			require.Fail(tb, "two holders: the next one is in, and Lost is open")
 		}
 		require.LessOrEqual(tb, time.Since(sent), 4*time.Second)
-		got := <-next
-		require.NoError(tb, got.err)
-		for _, f := range silence {
-			f.Release()
-		}
+		got := gets(tb, next)
+		releaseAll(silence)
 		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		require.NoError(tb, got.Unlock(context.Background()))
 	})
 }

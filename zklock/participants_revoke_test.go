@@ -68,9 +68,7 @@ func TestAnErrorOfTheClientAloneDoesNotKeepTheLease(t *testing.T) {
 		require.True(tb, tb.isLost(holder), "Lost is open %v after the holder's last request", time.Since(sent))
 		require.LessOrEqual(tb, time.Since(sent), 10*time.Second+200*time.Millisecond)
 		time.Sleep(5 * time.Second) // until the session has ended
-		for _, f := range silence {
-			f.Release()
-		}
+		releaseAll(silence)
 		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
 	})
 }

@@ -42,7 +42,7 @@ func TestASecondGoroutineOfAnOwnerKeepsItsTurnWhenTheFirstGivesUp(t *testing.T) 
 		case <-rival:
 			require.Fail(tb, "the second goroutine is overtaken by a contender that came later")
 		}
-		require.NoError(tb, (<-rival).lease.Unlock(context.Background()))
+		passes(tb, rival)
 		synctest.Wait()
 		require.Empty(tb, tb.srv.Children(top))
 	})
@@ -51,26 +51,24 @@ func TestASecondGoroutineOfAnOwnerKeepsItsTurnWhenTheFirstGivesUp(t *testing.T) 
 // TestAnEntryIsGivenUpWhenTheLastOfItsGoroutinesGivesUp, whichever came first.
 func TestAnEntryIsGivenUpWhenTheLastOfItsGoroutinesGivesUp(t *testing.T) {
 	for what, order := range map[string][]int{"the first first": {0, 1, 2}, "the last first": {2, 1, 0}, "one between": {1, 0, 2}} {
-		t.Run(what, func(t *testing.T) {
-			onTable(t, func(tb *table) {
-				m, shared := tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("shared")
-				holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-				var waiters []<-chan locked
-				var giveUp []context.CancelFunc
-				for range 3 {
-					ctx, cancel := context.WithCancel(context.Background())
-					waiters, giveUp = append(waiters, lockAside(ctx, m, shared)), append(giveUp, cancel)
-					synctest.Wait()
-				}
-				for _, i := range order {
-					require.Len(tb, tb.srv.Children(top), 2, "before %d gives up", i)
-					giveUp[i]()
-					require.ErrorIs(tb, (<-waiters[i]).err, context.Canceled)
-					synctest.Wait()
-				}
-				require.Len(tb, tb.srv.Children(top), 1, "nobody waits, and the node is in the queue")
-				require.NoError(tb, holder.Unlock(context.Background()))
-			})
+		onTables(t, what, func(tb *table) {
+			m, shared := tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("shared")
+			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+			var waiters []<-chan locked
+			var giveUp []context.CancelFunc
+			for range 3 {
+				ctx, cancel := context.WithCancel(context.Background())
+				waiters, giveUp = append(waiters, lockAside(ctx, m, shared)), append(giveUp, cancel)
+				synctest.Wait()
+			}
+			for _, i := range order {
+				require.Len(tb, tb.srv.Children(top), 2, "before %d gives up", i)
+				giveUp[i]()
+				require.ErrorIs(tb, (<-waiters[i]).err, context.Canceled)
+				synctest.Wait()
+			}
+			require.Len(tb, tb.srv.Children(top), 1, "nobody waits, and the node is in the queue")
+			require.NoError(tb, holder.Unlock(context.Background()))
 		})
 	}
 }
@@ -115,30 +113,26 @@ func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 			require.NoError(tb, err)
 		}, zk.ErrNoAuth},
 	} {
-		t.Run(what, func(t *testing.T) {
-			onTable(t, func(tb *table) {
-				holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-				conn := tb.connectAs(ordinary{})
-				m := tb.mutex(conn)
-				ctx, giveUp := context.WithCancel(context.Background())
-				defer giveUp()
-				first := lockAside(ctx, m, zklock.NewOwner("first"))
-				synctest.Wait()
-				refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpDelete, tb.node(1)))
-				c.leave(tb, conn.SessionID(), giveUp)
-				<-refused.Hit()
-				second := lockAside(context.Background(), m, zklock.NewOwner("second"))
-				synctest.Wait()
-				require.Len(tb, tb.srv.Children(top), 3)
-				require.ErrorIs(tb, (<-first).err, c.want)
-				time.Sleep(time.Second) // for the second to get in by mistake
-				require.Len(tb, tb.srv.Children(top), 2, "the node of the first is in the queue")
-				require.Empty(tb, second, "two holders: the first was not the first of all")
-				require.NoError(tb, holder.Unlock(context.Background()))
-				got := <-second
-				require.NoError(tb, got.err)
-				require.NoError(tb, got.lease.Unlock(context.Background()))
-			})
+		onTables(t, what, func(tb *table) {
+			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+			conn := tb.connectAs(ordinary{})
+			m := tb.mutex(conn)
+			ctx, giveUp := context.WithCancel(context.Background())
+			defer giveUp()
+			first := lockAside(ctx, m, zklock.NewOwner("first"))
+			synctest.Wait()
+			refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpDelete, tb.node(1)))
+			c.leave(tb, conn.SessionID(), giveUp)
+			<-refused.Hit()
+			second := lockAside(context.Background(), m, zklock.NewOwner("second"))
+			synctest.Wait()
+			require.Len(tb, tb.srv.Children(top), 3)
+			require.ErrorIs(tb, (<-first).err, c.want)
+			time.Sleep(time.Second) // for the second to get in by mistake
+			require.Len(tb, tb.srv.Children(top), 2, "the node of the first is in the queue")
+			require.Empty(tb, second, "two holders: the first was not the first of all")
+			require.NoError(tb, holder.Unlock(context.Background()))
+			passes(tb, second)
 		})
 	}
 }
@@ -170,9 +164,7 @@ func TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn(t *testing.T) {
 		time.Sleep(time.Second) // for the second to get in by mistake
 		require.Empty(tb, second, "two holders: the second was let in by a node that has gone")
 		require.NoError(tb, admin.Delete(next, -1))
-		got := <-second
-		require.NoError(tb, got.err)
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		passes(tb, second)
 	})
 }
 
@@ -191,7 +183,7 @@ func TestAWaiterBehindTwoIsNotLetInWhenTheNearerLeaves(t *testing.T) {
 		time.Sleep(time.Second) // for the waiter to get in by mistake
 		require.Empty(tb, waiter, "two holders")
 		require.NoError(tb, holder.Unlock(context.Background()))
-		require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
+		passes(tb, waiter)
 	})
 }
 
@@ -199,37 +191,35 @@ func TestAWaiterBehindTwoIsNotLetInWhenTheNearerLeaves(t *testing.T) {
 // process may be between.
 func TestAHolderOvertakesNoStranger(t *testing.T) {
 	for what, leaves := range map[string]bool{"the next is behind a stranger": false, "the one before the stranger leaves": true} {
-		t.Run(what, func(t *testing.T) {
-			onTable(t, func(tb *table) {
-				conn := tb.connectAs(ordinary{})
-				m, id := tb.mutex(conn, zklock.WithHandOver(1, 0)), conn.SessionID()
-				holder := tb.mustLock(m, zklock.NewOwner("holder"))
-				ctx, giveUp := context.WithCancel(context.Background())
-				defer giveUp()
-				if leaves {
-					lockAside(ctx, m, zklock.NewOwner("leaves"))
-					synctest.Wait()
-				}
-				stranger := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
+		onTables(t, what, func(tb *table) {
+			conn := tb.connectAs(ordinary{})
+			m, id := tb.mutex(conn, zklock.WithHandOver(1, 0)), conn.SessionID()
+			holder := tb.mustLock(m, zklock.NewOwner("holder"))
+			ctx, giveUp := context.WithCancel(context.Background())
+			defer giveUp()
+			if leaves {
+				lockAside(ctx, m, zklock.NewOwner("leaves"))
 				synctest.Wait()
-				if leaves {
-					refused := tb.srv.Fail(throttled, of(id, jute.OpDelete, tb.node(1)))
-					giveUp()
-					<-refused.Hit() // its node is in the queue until the next try
-				}
-				last := lockAside(context.Background(), m, zklock.NewOwner("last"))
-				synctest.Wait()
-				if leaves {
-					require.Len(tb, tb.srv.Children(top), 4)
-					time.Sleep(time.Second) // until the next try
-				}
-				require.Len(tb, tb.srv.Children(top), 3)
-				require.NoError(tb, holder.Unlock(context.Background()))
-				synctest.Wait()
-				require.Empty(tb, last, "two holders: the stranger is before the last one")
-				require.NoError(tb, (<-stranger).lease.Unlock(context.Background()))
-				require.NoError(tb, (<-last).lease.Unlock(context.Background()))
-			})
+			}
+			stranger := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
+			synctest.Wait()
+			if leaves {
+				refused := tb.srv.Fail(throttled, of(id, jute.OpDelete, tb.node(1)))
+				giveUp()
+				<-refused.Hit() // its node is in the queue until the next try
+			}
+			last := lockAside(context.Background(), m, zklock.NewOwner("last"))
+			synctest.Wait()
+			if leaves {
+				require.Len(tb, tb.srv.Children(top), 4)
+				time.Sleep(time.Second) // until the next try
+			}
+			require.Len(tb, tb.srv.Children(top), 3)
+			require.NoError(tb, holder.Unlock(context.Background()))
+			synctest.Wait()
+			require.Empty(tb, last, "two holders: the stranger is before the last one")
+			passes(tb, stranger)
+			passes(tb, last)
 		})
 	}
 }
@@ -239,24 +229,22 @@ func TestAHolderOvertakesNoStranger(t *testing.T) {
 // finds that one node is before its own, and its Mutex has an entry before it, too.
 func TestAStrangerIsNotTakenForTheNodeOfItsOwnMutex(t *testing.T) {
 	for what, unlocks := range map[string]bool{"the holder finds that it has gone": false, "the holder unlocks": true} {
-		t.Run(what, func(t *testing.T) {
-			onTable(t, func(tb *table) {
-				m := tb.mutex(tb.connectAs(ordinary{}), zklock.WithHandOver(1, 0))
-				holder := tb.mustLock(m, zklock.NewOwner("holder"))
-				require.NoError(tb, tb.connect().Delete(holder.Node(), -1)) // which nobody watches yet
-				stranger := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
-				require.False(tb, tb.isLost(holder), "Lost has closed: there is nothing to show")
-				last := lockAside(context.Background(), m, zklock.NewOwner("last"))
-				synctest.Wait()
-				if unlocks {
-					require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-				}
-				time.Sleep(2 * time.Second) // until the holder looks at its node
-				require.True(tb, isClosed(holder.Done()))
-				require.Empty(tb, last, "two holders: the stranger is before the last one")
-				require.NoError(tb, stranger.Unlock(context.Background()))
-				require.NoError(tb, (<-last).lease.Unlock(context.Background()))
-			})
+		onTables(t, what, func(tb *table) {
+			m := tb.mutex(tb.connectAs(ordinary{}), zklock.WithHandOver(1, 0))
+			holder := tb.mustLock(m, zklock.NewOwner("holder"))
+			require.NoError(tb, tb.connect().Delete(holder.Node(), -1)) // which nobody watches yet
+			stranger := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
+			require.False(tb, tb.isLost(holder), "Lost has closed: there is nothing to show")
+			last := lockAside(context.Background(), m, zklock.NewOwner("last"))
+			synctest.Wait()
+			if unlocks {
+				require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+			}
+			time.Sleep(2 * time.Second) // until the holder looks at its node
+			require.True(tb, isClosed(holder.Done()))
+			require.Empty(tb, last, "two holders: the stranger is before the last one")
+			require.NoError(tb, stranger.Unlock(context.Background()))
+			passes(tb, last)
 		})
 	}
 }
@@ -270,8 +258,7 @@ func TestTryLockDoesNotWaitForANodeThatCannotBeDeleted(t *testing.T) {
 		_, err := admin.SetACL(top, zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
 		require.NoError(tb, err)
 		require.ErrorIs(tb, l.Unlock(context.Background()), zk.ErrNoAuth)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
+		ctx := limited(tb, time.Minute)
 		_, err = m.TryLock(ctx, zklock.NewOwner("other"))
 		require.ErrorIs(tb, err, zklock.ErrHeld)
 		_, err = admin.SetACL(top, zk.WorldACL(zk.PermAll), -1)
@@ -293,14 +280,11 @@ func TestTryLockDoesNotWaitBehindOneThatIsAboutToGetTheLock(t *testing.T) {
 		late := tb.srv.HoldReply(creates(conn.SessionID()))
 		first := lockAside(context.Background(), m, zklock.NewOwner("first"))
 		<-late.Hit()
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
+		ctx := limited(tb, time.Second)
 		_, err := m.TryLock(ctx, zklock.NewOwner("second"))
 		require.ErrorIs(tb, err, zklock.ErrHeld)
 		late.Release()
-		got := <-first
-		require.NoError(tb, got.err)
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		passes(tb, first)
 	})
 }
 
@@ -333,9 +317,7 @@ func TestTryLockDoesNotWaitForAStrangerBeforeNodesThatGo(t *testing.T) {
 		time.Sleep(5 * time.Second) // both nodes stay that long
 		require.Len(tb, tried, 1, "TryLock waits for another contender")
 		require.ErrorIs(tb, <-tried, zklock.ErrHeld)
-		for _, f := range stay {
-			f.Release()
-		}
+		releaseAll(stay)
 		require.NoError(tb, stranger.Unlock(context.Background()))
 		require.NoError(tb, m.Wait(context.Background()))
 	})
@@ -359,11 +341,9 @@ func TestTryLockDoesNotWaitForAStrangerBetweenNodesThatGo(t *testing.T) {
 			many(tb.throttle, of(conn.SessionID(), jute.OpDelete, tb.node(2)))...)
 		giveUp()
 		require.ErrorIs(tb, (<-second).err, context.Canceled)
-		unlocked := make(chan error, 1)
-		go func() { unlocked <- holder.Unlock(context.Background()) }()
+		unlocked := aside(func() error { return holder.Unlock(context.Background()) })
 		<-lost.Hit()
-		got := <-stranger
-		require.NoError(tb, got.err)
+		got := gets(tb, stranger)
 		time.Sleep(2 * time.Second) // until the client is back
 		require.Len(tb, tb.srv.Children(top), 2)
 		tried := make(chan error, 1)
@@ -375,11 +355,9 @@ func TestTryLockDoesNotWaitForAStrangerBetweenNodesThatGo(t *testing.T) {
 		require.Len(tb, tried, 1, "TryLock waits for another contender")
 		require.ErrorIs(tb, <-tried, zklock.ErrHeld)
 		require.Empty(tb, unlocked)
-		for _, f := range stay {
-			f.Release()
-		}
+		releaseAll(stay)
 		require.NoError(tb, <-unlocked)
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		require.NoError(tb, got.Unlock(context.Background()))
 		require.NoError(tb, m.Wait(context.Background()))
 	})
 }
@@ -408,9 +386,7 @@ func TestAWaiterWhoseTurnHasComeLeavesAtOnce(t *testing.T) {
 		require.ErrorIs(tb, (<-waiter).err, context.Canceled)
 		synctest.Wait()
 		require.Empty(tb, tb.srv.Children(top))
-		for _, f := range unproved {
-			f.Release()
-		}
+		releaseAll(unproved)
 	})
 }
 

@@ -81,9 +81,9 @@ func TestAnotherProcessWaitsForNoMoreHoldsThanAgreed(t *testing.T) {
 				}
 			}
 			require.GreaterOrEqual(tb, served, holds)
-			require.NoError(tb, (<-stranger).lease.Unlock(context.Background()))
+			passes(tb, stranger)
 			for _, waiter := range waiters {
-				require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
+				passes(tb, waiter)
 			}
 		})
 	}
@@ -98,42 +98,40 @@ func TestAnotherProcessWaitsNoLongerThanAgreed(t *testing.T) {
 		hold   = 10 * time.Millisecond
 	)
 	for _, processes := range []int{2, 50} {
-		t.Run(fmt.Sprint(processes), func(t *testing.T) {
-			onTable(t, func(tb *table) {
-				ctx, stop := context.WithCancel(context.Background())
-				var all []*zklock.Mutex
-				longest := make([]time.Duration, processes) // between two turns of a process
-				for i := range processes {
-					m := tb.withHandOver(16, during)
-					all = append(all, m)
-					last := time.Now()
-					for range 10 {
-						go func() {
-							owner := zklock.NewOwner("goroutine")
-							for ctx.Err() == nil {
-								l, err := m.Lock(ctx, owner)
-								if err != nil {
-									return
-								}
-								longest[i] = max(longest[i], time.Since(last)) // guarded by the lock
-								time.Sleep(hold)                               // the work
-								last = time.Now()
-								if l.Unlock(context.Background()) != nil {
-									return
-								}
+		onTables(t, fmt.Sprint(processes), func(tb *table) {
+			ctx, stop := context.WithCancel(context.Background())
+			var all []*zklock.Mutex
+			longest := make([]time.Duration, processes) // between two turns of a process
+			for i := range processes {
+				m := tb.withHandOver(16, during)
+				all = append(all, m)
+				last := time.Now()
+				for range 10 {
+					go func() {
+						owner := zklock.NewOwner("goroutine")
+						for ctx.Err() == nil {
+							l, err := m.Lock(ctx, owner)
+							if err != nil {
+								return
 							}
-						}()
-					}
+							longest[i] = max(longest[i], time.Since(last)) // guarded by the lock
+							time.Sleep(hold)                               // the work
+							last = time.Now()
+							if l.Unlock(context.Background()) != nil {
+								return
+							}
+						}
+					}()
 				}
-				time.Sleep(time.Duration(processes) * time.Second) // of work
-				stop()
-				for _, m := range all {
-					require.NoError(t, m.Wait(context.Background()))
-				}
-				worst := slices.Max(longest)
-				require.LessOrEqual(t, worst, time.Duration(processes)*(during+hold), "a process waits for its next turn")
-				require.Positive(t, slices.Min(longest))
-			})
+			}
+			time.Sleep(time.Duration(processes) * time.Second) // of work
+			stop()
+			for _, m := range all {
+				require.NoError(t, m.Wait(context.Background()))
+			}
+			worst := slices.Max(longest)
+			require.LessOrEqual(t, worst, time.Duration(processes)*(during+hold), "a process waits for its next turn")
+			require.Positive(t, slices.Min(longest))
 		})
 	}
 }
@@ -153,7 +151,7 @@ func TestNothingIsHandedOnOnceTheTimeIsOver(t *testing.T) {
 		for _, waiter := range []<-chan locked{stranger, next, late} {
 			synctest.Wait()
 			require.Len(tb, waiter, 1)
-			require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
+			passes(tb, waiter)
 			time.Sleep(10 * time.Millisecond) // for the requests
 		}
 	})
@@ -221,9 +219,7 @@ func TestOwnersQueueAgainWhenTheirHolderIsAsked(t *testing.T) {
 		for _, waiter := range []<-chan locked{next, late} {
 			time.Sleep(time.Second) // for both, by mistake
 			require.Len(tb, waiter, 1)
-			got := <-waiter
-			require.NoError(tb, got.err)
-			require.NoError(tb, got.lease.Unlock(context.Background()))
+			passes(tb, waiter)
 		}
 	})
 }
@@ -243,18 +239,15 @@ func TestALockThatIsLostIsNotHandedOn(t *testing.T) {
 			require.Empty(tb, waiter)
 		}
 		stranger := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
-		for _, f := range silence {
-			f.Release()
-		}
+		releaseAll(silence)
 		time.Sleep(time.Minute) // they queue again
 		require.NoError(tb, stranger.Unlock(context.Background()))
 		token := stranger.Token()
 		for _, waiter := range waiters {
-			got := <-waiter
-			require.NoError(tb, got.err)
-			require.Greater(tb, got.lease.Token(), token)
-			token = got.lease.Token()
-			require.NoError(tb, got.lease.Unlock(context.Background()))
+			got := gets(tb, waiter)
+			require.Greater(tb, got.Token(), token)
+			token = got.Token()
+			require.NoError(tb, got.Unlock(context.Background()))
 		}
 	})
 }
@@ -296,7 +289,7 @@ func TestAWaiterThatGivesUpInMemoryIsSkipped(t *testing.T) {
 			require.ErrorIs(tb, (<-waiters[i]).err, context.Canceled)
 		}
 		require.NoError(tb, holder.Unlock(context.Background()))
-		require.NoError(tb, (<-waiters[1]).lease.Unlock(context.Background()))
+		passes(tb, waiters[1])
 		cancels[1]()
 		require.NoError(tb, ours.Wait(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
@@ -363,9 +356,7 @@ func TestTryLockTakesAFreeLockThoughItsMutexHasJustLostIt(t *testing.T) {
 		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == session })
 		<-holder.Lost()
 		time.Sleep(time.Minute) // until the session has ended
-		for _, f := range silence {
-			f.Release()
-		}
+		releaseAll(silence)
 		time.Sleep(10 * time.Second) // until the client has another session
 		require.Empty(tb, tb.srv.Children(top))
 		l, err := ours.TryLock(context.Background(), zklock.NewOwner("second"))
@@ -383,8 +374,7 @@ func TestTryLockWaitsForTheNodeOfItsMutexThatWasGivenUp(t *testing.T) {
 		ours := tb.mutex(conn)
 		holder := tb.mustLock(ours, zklock.NewOwner("first"))
 		slow := tb.srv.Hold(of(conn.SessionID(), jute.OpDelete, ""))
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
+		ctx := limited(tb, time.Second)
 		require.ErrorIs(tb, holder.Unlock(ctx), context.DeadlineExceeded)
 		time.AfterFunc(time.Second, slow.Release)
 		l, err := ours.TryLock(context.Background(), zklock.NewOwner("second"))
@@ -431,9 +421,8 @@ func TestANodeServesAsManyHoldsAsAgreed(t *testing.T) {
 		nodes := []string{holder.Node()}
 		for _, waiter := range queued(ours, 8) {
 			require.NoError(tb, holder.Unlock(context.Background()))
-			got := <-waiter
-			require.NoError(tb, got.err)
-			holder = got.lease
+			got := gets(tb, waiter)
+			holder = got
 			nodes = append(nodes, holder.Node())
 		}
 		require.NoError(tb, holder.Unlock(context.Background()))
@@ -456,18 +445,14 @@ func TestALockThatIsAboutToBeLostIsNotHandedOn(t *testing.T) {
 		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == session })
 		time.Sleep(3 * time.Second) // the lease has 3/8 of the session timeout
 		require.False(tb, tb.isLost(holder))
-		unlocked := make(chan error, 1)
-		go func() { unlocked <- holder.Unlock(context.Background()) }()
+		unlocked := aside(func() error { return holder.Unlock(context.Background()) })
 		synctest.Wait()
 		require.Empty(tb, waiter, "it would lose the lock at once")
-		for _, f := range silence {
-			f.Release()
-		}
+		releaseAll(silence)
 		require.NoError(tb, <-unlocked)
-		got := <-waiter
-		require.NoError(tb, got.err)
-		require.False(tb, tb.isLost(got.lease))
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		got := gets(tb, waiter)
+		require.False(tb, tb.isLost(got))
+		require.NoError(tb, got.Unlock(context.Background()))
 	})
 }
 

@@ -20,33 +20,31 @@ import (
 // each GetW until the node goes. The tap counts how many it wakes then.
 func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
 	for what, behind := range map[string]int{"of the holder": 1, "of the two before it": 2} {
-		t.Run(what, func(t *testing.T) {
-			onTable(t, func(tb *table) {
-				tap := wiretap.New()
-				m := tb.mutex(tb.connectAs(ordinary{wrap: tapped(tap)}))
-				var others []<-chan locked
-				for range behind {
-					others = append(others, lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("other")))
-					time.Sleep(time.Second) // until it holds the lock, or waits
-				}
-				for range 1000 {
-					ctx, cancel := context.WithCancel(context.Background())
-					waiter := lockAside(ctx, m, zklock.NewOwner("impatient"))
-					synctest.Wait()
-					cancel()
-					require.ErrorIs(tb, (<-waiter).err, context.Canceled)
-					synctest.Wait()
-				}
-				time.Sleep(time.Second) // until the last node has gone
-				require.Len(tb, tb.srv.Children(top), behind)
-				before := tap.Counts()
-				for _, other := range others {
-					require.NoError(tb, (<-other).lease.Unlock(context.Background()))
-					synctest.Wait()
-				}
-				require.LessOrEqual(tb, tap.Counts().Since(before).WakeUps, int64(2*behind),
-					"channels that 1000 attempts have left in the client")
-			})
+		onTables(t, what, func(tb *table) {
+			tap := wiretap.New()
+			m := tb.mutex(tb.connectAs(ordinary{wrap: tapped(tap)}))
+			var others []<-chan locked
+			for range behind {
+				others = append(others, lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("other")))
+				time.Sleep(time.Second) // until it holds the lock, or waits
+			}
+			for range 1000 {
+				ctx, cancel := context.WithCancel(context.Background())
+				waiter := lockAside(ctx, m, zklock.NewOwner("impatient"))
+				synctest.Wait()
+				cancel()
+				require.ErrorIs(tb, (<-waiter).err, context.Canceled)
+				synctest.Wait()
+			}
+			time.Sleep(time.Second) // until the last node has gone
+			require.Len(tb, tb.srv.Children(top), behind)
+			before := tap.Counts()
+			for _, other := range others {
+				passes(tb, other)
+				synctest.Wait()
+			}
+			require.LessOrEqual(tb, tap.Counts().Since(before).WakeUps, int64(2*behind),
+				"channels that 1000 attempts have left in the client")
 		})
 	}
 }
@@ -100,10 +98,9 @@ func TestOneWaiterAfterManyThatGaveUpIsLetInAtOnce(t *testing.T) {
 		require.Empty(tb, stays, "two holders")
 		freed := time.Now()
 		require.NoError(tb, holder.Unlock(context.Background()))
-		got := <-stays
-		require.NoError(tb, got.err)
+		got := gets(tb, stays)
 		require.Zero(tb, time.Since(freed))
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		require.NoError(tb, got.Unlock(context.Background()))
 		synctest.Wait()
 		require.Empty(tb, tb.srv.Watches())
 	})
@@ -156,8 +153,7 @@ func TestThrottledDeletesBackOff(t *testing.T) {
 		for range 1200 {
 			refused = append(refused, tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpDelete, tb.node(0))))
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
+		ctx := limited(tb, time.Second)
 		require.ErrorIs(tb, holder.Unlock(ctx), context.DeadlineExceeded)
 		time.Sleep(time.Hour) // in which nothing changes
 		sent := 0
@@ -166,9 +162,7 @@ func TestThrottledDeletesBackOff(t *testing.T) {
 		}
 		require.LessOrEqual(tb, sent, 1100, "deletes in an hour that the server has throttled")
 		require.Greater(tb, sent, 1000, "it tries every third of the session timeout")
-		for _, f := range refused {
-			f.Release()
-		}
+		releaseAll(refused)
 		require.NoError(tb, holder.Unlock(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
 	})

@@ -50,9 +50,7 @@ func TestAHolderInTheOldParentLetsNobodyInInTheNewOne(t *testing.T) {
 			require.Empty(tb, second, "two holders: the second was let in by the holder in the old parent")
 			require.Len(tb, tb.srv.Children(top), 2)
 			require.NoError(tb, next.Unlock(context.Background()))
-			got := <-second
-			require.NoError(tb, got.err)
-			require.NoError(tb, got.lease.Unlock(context.Background()))
+			passes(tb, second)
 		})
 	}
 }
@@ -108,11 +106,10 @@ func TestAWaiterWhoseNodeHasGoneWithTheHoldersIsNotLetIn(t *testing.T) {
 		time.Sleep(time.Second) // for the waiter to get in by mistake
 		require.Empty(tb, waiter, "two holders: the waiter was let in by a holder whose node had gone")
 		require.NoError(tb, next.Unlock(context.Background()))
-		got := <-waiter
-		require.NoError(tb, got.err)
-		require.Contains(tb, tokens(tb), got.lease.Token(), "it holds the lock without a node in the queue")
+		got := gets(tb, waiter)
+		require.Contains(tb, tokens(tb), got.Token(), "it holds the lock without a node in the queue")
 		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		require.NoError(tb, got.Unlock(context.Background()))
 	})
 }
 
@@ -138,7 +135,7 @@ func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 		time.Sleep(time.Second) // for the waiter to get in by mistake
 		require.Empty(tb, waiter, "two holders: the waiter was let in, and its node has gone")
 		require.NoError(tb, next.Unlock(context.Background()))
-		require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
+		passes(tb, waiter)
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
@@ -168,7 +165,7 @@ func TestAHolderWhoseNodeHasGoneLetsNobodyIn(t *testing.T) {
 		time.Sleep(time.Second) // for the waiter to get in by mistake
 		require.Empty(tb, waiter, "two holders: the waiter was let in by a holder whose node had gone")
 		require.NoError(tb, next.Unlock(context.Background()))
-		require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
+		passes(tb, waiter)
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
@@ -215,7 +212,7 @@ func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 			require.Empty(tb, waiter, "two holders: the waiter had no node any more")
 			looks.Release()
 			require.NoError(tb, next.Unlock(context.Background()))
-			require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
+			passes(tb, waiter)
 		})
 	}
 }
@@ -224,35 +221,32 @@ func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 // the session is proved again. Lock does not give up because of one slow answer.
 func TestOneSlowAnswerOnlyDelaysTheLock(t *testing.T) {
 	for nth := range 4 {
-		t.Run(fmt.Sprintf("request %d", nth), func(t *testing.T) {
-			onTable(t, func(tb *table) {
-				conn := tb.connectAs(ordinary{sessionTimeout: 40 * time.Second}) // patient
-				m := tb.mutex(conn)
-				holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-				waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
-				time.Sleep(8 * time.Second) // until it waits in quiet
-				before := nth
-				slow := tb.srv.HoldReply(func(r zkserver.Request) bool {
-					if r.Session != conn.SessionID() || r.Op == jute.OpPing {
-						return false
-					}
-					before--
-					return before < 0
-				})
-				select {
-				case <-slow.Hit():
-				case <-time.After(time.Minute): // it asks nothing while it waits
+		onTables(t, fmt.Sprintf("request %d", nth), func(tb *table) {
+			conn := tb.connectAs(ordinary{sessionTimeout: 40 * time.Second}) // patient
+			m := tb.mutex(conn)
+			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+			waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
+			time.Sleep(8 * time.Second) // until it waits in quiet
+			before := nth
+			slow := tb.srv.HoldReply(func(r zkserver.Request) bool {
+				if r.Session != conn.SessionID() || r.Op == jute.OpPing {
+					return false
 				}
-				require.NoError(tb, holder.Unlock(context.Background()))
-				time.Sleep(9 * time.Second) // less than the session timeout, more than two thirds of it
-				slow.Release()
-				got := <-waiter
-				require.NoError(tb, got.err)
-				require.False(tb, tb.isLost(got.lease))
-				time.Sleep(time.Minute) // long enough for the lease to be lost by mistake
-				require.False(tb, tb.isLost(got.lease))
-				require.NoError(tb, got.lease.Unlock(context.Background()))
+				before--
+				return before < 0
 			})
+			select {
+			case <-slow.Hit():
+			case <-time.After(time.Minute): // it asks nothing while it waits
+			}
+			require.NoError(tb, holder.Unlock(context.Background()))
+			time.Sleep(9 * time.Second) // less than the session timeout, more than two thirds of it
+			slow.Release()
+			got := gets(tb, waiter)
+			require.False(tb, tb.isLost(got))
+			time.Sleep(time.Minute) // long enough for the lease to be lost by mistake
+			require.False(tb, tb.isLost(got))
+			require.NoError(tb, got.Unlock(context.Background()))
 		})
 	}
 }
@@ -340,10 +334,9 @@ func TestAForeignNodeOfTheSameNumberIsNotTakenForOursInTheFirstList(t *testing.T
 		time.Sleep(time.Second) // for it to get in by mistake
 		require.Empty(tb, waiter, "two holders: it takes another's node for its own")
 		require.NoError(tb, admin.Delete(foreign, -1))
-		got := <-waiter
-		require.NoError(tb, got.err)
-		require.Contains(tb, tokens(tb), got.lease.Token())
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		got := gets(tb, waiter)
+		require.Contains(tb, tokens(tb), got.Token())
+		require.NoError(tb, got.Unlock(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
@@ -359,9 +352,7 @@ func TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain(t *testing.T) {
 			silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
 			time.Sleep(15 * time.Second) // more than the session timeout
 			time.AfterFunc(time.Second, func() {
-				for _, held := range silence {
-					held.Release()
-				}
+				releaseAll(silence)
 			})
 		})}
 		l, err := tb.mutex(conn).Lock(ctx, zklock.NewOwner("slow"))
@@ -392,9 +383,7 @@ func TestLockOfAnOwnerThatIsTryingWaits(t *testing.T) {
 		time.Sleep(time.Second) // for Lock to return by mistake
 		require.Empty(tb, waiter)
 		require.NoError(tb, holder.Unlock(context.Background()))
-		got := <-waiter
-		require.NoError(tb, got.err)
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		passes(tb, waiter)
 	})
 }
 
@@ -421,9 +410,7 @@ func TestALeaseIsLostWhenNothingIsWritten(t *testing.T) {
 		}
 		require.True(tb, tb.isLost(holder), "Lost is open, and nothing has been written for %v", time.Since(last))
 		require.LessOrEqual(tb, time.Since(last), 10*time.Second+500*time.Millisecond)
-		for _, f := range refused {
-			f.Release()
-		}
+		releaseAll(refused)
 		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
 		time.Sleep(time.Minute) // until its node has gone
 		require.Empty(tb, tb.srv.Children(top))
@@ -462,7 +449,7 @@ func TestANodeThatIsOnlyConcludedToBeBeforeIsLookedFor(t *testing.T) {
 			require.False(tb, tb.isLost(stranger))
 			require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
 			require.NoError(tb, stranger.Unlock(context.Background()))
-			require.NoError(tb, (<-waiter).lease.Unlock(context.Background()))
+			passes(tb, waiter)
 		})
 	}
 }
@@ -480,11 +467,9 @@ func TestTryLockDoesNotTakeAnotherForANodeThatHasGone(t *testing.T) {
 			other := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("other"))
 			time.Sleep(time.Second) // until it waits
 			lost := tb.srv.LoseReply(of(conn.SessionID(), jute.OpDelete, ""))
-			unlocked := make(chan error, 1)
-			go func() { unlocked <- holder.Unlock(context.Background()) }()
+			unlocked := aside(func() error { return holder.Unlock(context.Background()) })
 			<-lost.Hit()
-			got := <-other
-			require.NoError(tb, got.err)
+			got := gets(tb, other)
 			tried := make(chan error, 1)
 			go func() {
 				_, err := m.TryLock(context.Background(), zklock.NewOwner("hasty"))
@@ -494,7 +479,7 @@ func TestTryLockDoesNotTakeAnotherForANodeThatHasGone(t *testing.T) {
 			require.NoError(tb, <-unlocked)
 			require.Len(tb, tried, 1, "%s: TryLock waits for another contender", name)
 			require.ErrorIs(tb, <-tried, zklock.ErrHeld)
-			require.NoError(tb, got.lease.Unlock(context.Background()))
+			require.NoError(tb, got.Unlock(context.Background()))
 		})
 	}
 }
