@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"net"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -310,20 +309,6 @@ func TestCtrlCPrintsWhatIsFinished(t *testing.T) {
 	require.NotContains(t, stdout, "stuck")
 	require.True(t, strings.HasSuffix(stderr, "bench: interrupted\n"), stderr)
 	require.Equal(t, "naive", written[[]report.Run](t, file)[0].Lock)
-}
-
-// TestTheReadmeShowsWhatIsPrinted compares the README's transcript with what
-// the command prints, numbers aside.
-func TestTheReadmeShowsWhatIsPrinted(t *testing.T) {
-	beside(t)
-	b, err := os.ReadFile("../README.md")
-	require.NoError(t, err)
-	found := regexp.MustCompile("(?s)\\$ go run ./bench (-n) 1000\n(.*?)```").FindStringSubmatch(string(b))
-	require.NotNil(t, found)
-	transcript := found[2]
-	status, stdout, stderr := runWithOutput(t.Context(), found[1], "100") // for which the article has times
-	require.Zero(t, status, stderr)
-	require.Equal(t, shape(stdout), shape(transcript))
 }
 
 // shape is a table without its numbers.

@@ -202,11 +202,16 @@ func (b *benchmark) introduce(out io.Writer) {
 	if b.cfg.join {
 		fmt.Fprintf(out, "%d processes that share a counter; in each of them\n", b.cfg.procs)
 	}
-	fmt.Fprintf(out, "N goroutines over %s", b.cfg.each())
-	if b.cfg.rounds > 1 {
-		fmt.Fprintf(out, " Medians of %d rounds.", b.cfg.rounds)
+	fmt.Fprint(out, b.cfg.work())
+}
+
+// work says what is measured.
+func (cfg config) work() string {
+	text := "N goroutines over " + cfg.each()
+	if cfg.rounds > 1 {
+		text += fmt.Sprintf(" Medians of %d rounds.", cfg.rounds)
 	}
-	fmt.Fprint(out, "\n\n")
+	return text + "\n\n"
 }
 
 // settings are those that the report names.

@@ -132,8 +132,12 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 	t.Run("alone", func(t *testing.T) {
 		program, printed := start(t, p)
 		require.NoError(t, program.Wait(), "%s", printed)
-		number := regexp.MustCompile(`token \d+`)
-		require.Equal(t, number.ReplaceAllString(p.printed, "token #"), number.ReplaceAllString(printed.String(), "token #"))
+		want, got := p.printed, printed.String()
+		if !zoo.Embedded() { // the page's token is that of a new embedded server
+			number := regexp.MustCompile(`token \d+`)
+			want, got = number.ReplaceAllString(want, "token #"), number.ReplaceAllString(got, "token #")
+		}
+		require.Equal(t, want, got)
 	})
 
 	t.Run("gives up", func(t *testing.T) {

@@ -76,6 +76,16 @@ func (g Group) median(f func(Run) float64) float64 {
 	return values[len(values)/2]
 }
 
+// Median is that of a figure of the rounds of a lock; 0 if the lock did not run well.
+func Median(results []Run, lock string, f func(Run) float64) float64 {
+	for _, g := range group(results) {
+		if g.lock == lock && !g.cold && g.ok() {
+			return g.median(f)
+		}
+	}
+	return 0
+}
+
 func (g Group) elapsed() time.Duration {
 	return g.wait(func(r Run) time.Duration { return r.Elapsed })
 }

@@ -16,6 +16,13 @@ var ArticleNaive = map[int]time.Duration{100: 1625 * time.Millisecond, 1000: 125
 const EverydayText = "One goroutine alone, which locks 50 times, and 50 goroutines with a session each,\n" +
 	"as 50 processes would have:"
 
+// The first words below the tables.
+const (
+	TableLegend = "requests and watch events: per acquisition, counted on the wire, without pings.\n"
+	TimesLegend = "overtaken: how many others asked for the lock later and held it earlier, on\n" +
+		"average and at most; about 0 in a queue, (N-1)/4 on average in a lottery.\n"
+)
+
 // apart separates the results of the second table from the others.
 func apart(results []Run) (first, second []Run) {
 	for _, r := range results {
@@ -121,7 +128,7 @@ func PrintTable(w io.Writer, results []Run, width int) {
 			"ZooKeeper, the nodes that it asked for. requests of locks that are not on\n"+
 			"ZooKeeper: statements, commands or calls that the client sent.\n")
 	}
-	fmt.Fprint(w, "\nrequests and watch events: per acquisition, counted on the wire, without pings.\n")
+	fmt.Fprint(w, "\n"+TableLegend)
 	switch {
 	case t.extra == 0: // the article has no times for these N
 	case narrowed:
@@ -188,8 +195,7 @@ func PrintTimes(w io.Writer, results []Run, width int) {
 	}
 	fmt.Fprint(w, "\nTimes in ms: of the rounds, and of the waits for the lock (their medians).\n\n")
 	t.print(w, width)
-	fmt.Fprint(w, "\novertaken: how many others asked for the lock later and held it earlier, on\n"+
-		"average and at most; about 0 in a queue, (N-1)/4 on average in a lottery.\n")
+	fmt.Fprint(w, "\n"+TimesLegend)
 }
 
 // tableKinds are the kinds of request that have a column of their own.

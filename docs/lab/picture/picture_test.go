@@ -99,22 +99,17 @@ func entryOf(t *testing.T, anchor string) string {
 }
 
 // TestEachPictureOfTheLabIsOfAScene: no drawing in docs is without a scene. The
-// others are the benchmark's charts.
+// benchmark's charts are in docs/figures.
 func TestEachPictureOfTheLabIsOfAScene(t *testing.T) {
 	files, err := filepath.Glob("../../*.svg")
 	require.NoError(t, err)
-	charts, err := os.ReadFile("../../benchmark.md")
-	require.NoError(t, err)
 	for _, file := range files {
 		name := filepath.Base(file)
-		if strings.Contains(string(charts), "("+name+")") {
-			continue
-		}
 		found := false
 		for _, p := range pictures {
 			found = found || p.file == name
 		}
-		require.True(t, found, "docs/%s is not a chart of docs/benchmark.md, and pictures says of no scene that it is drawn of it", name)
+		require.True(t, found, "pictures says of no scene that docs/%s is drawn of it", name)
 	}
 }
 

@@ -1,0 +1,327 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"text/template"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/bench/internal/report"
+)
+
+// Of README.md, docs/benchmark.md and docs/figures.md each digit is held. Those of
+// figures.md are all written here, from the runs that docs/figures/measure has made.
+// On the other two pages a digit is in a passage that is written here, or in a text
+// below that is made of the program's own constants, or in one that names something:
+// a step, an address, a value of a flag in an example.
+
+const figures = "../docs/figures/"
+
+// runsOf are the runs of these files, in their order.
+func runsOf(t *testing.T, names ...string) (runs []report.Run) {
+	for _, name := range names {
+		for _, r := range written[[]report.Run](t, figures+name+".json") {
+			kind, _, _ := strings.Cut(r.Lock, "/") // behind it is the server of one of others
+			all := slices.Concat(onZooKeeper(), others)
+			i := slices.IndexFunc(all, func(c contestant) bool { return c.name == kind })
+			require.GreaterOrEqual(t, i, 0, "%s is a run of %s, which is no lock", name, r.Lock)
+			r.About = all[i].about()
+			runs = append(runs, r)
+		}
+	}
+	return runs
+}
+
+// commandOf is the command of a run, without the file that it wrote.
+func commandOf(runs []report.Run) string {
+	return regexp.MustCompile(` -json \S+`).ReplaceAllString(runs[0].Command, "")
+}
+
+// transcript is what the command has printed, with its legend or without.
+func transcript(t *testing.T, legend bool, name string) string {
+	runs := runsOf(t, name)
+	command := commandOf(runs)
+	cfg, err := parseFlags(strings.Fields(command)[3:], new(bytes.Buffer))
+	require.NoError(t, err, command)
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "$ %s\n", command)
+	var servers []string
+	for _, r := range runs {
+		server := r.Lock + ": " + r.Server
+		if r.About.System == "" {
+			server = "ZooKeeper: " + r.Server
+		}
+		if !slices.Contains(servers, server) {
+			servers = append(servers, server)
+			fmt.Fprintln(&out, server)
+		}
+	}
+	out.WriteString(cfg.work())
+	table := func(print func(*bytes.Buffer), legendBegins string) {
+		var b bytes.Buffer
+		print(&b)
+		text := b.String()
+		if !legend {
+			text, _, _ = strings.Cut(text, legendBegins)
+		}
+		out.WriteString(text)
+	}
+	table(func(b *bytes.Buffer) { report.PrintTable(b, runs, 0) }, "\n"+report.TableLegend)
+	if cfg.rounds > 1 {
+		table(func(b *bytes.Buffer) { report.PrintTimes(b, runs, 0) }, "\n"+report.TimesLegend)
+	}
+	return "```\n" + out.String() + "```"
+}
+
+// machine says what the runs were made on, and with.
+func machine(t *testing.T, names []string) string {
+	runs := runsOf(t, names...)
+	list := func(of func(report.Run) string) string {
+		var all []string
+		for _, r := range runs {
+			if text := of(r); text != "" && !slices.Contains(all, text) {
+				all = append(all, text)
+			}
+		}
+		return strings.Join(all, "; ")
+	}
+	address := regexp.MustCompile(`^\S+: `)
+	return strings.Join([]string{
+		"- " + list(func(r report.Run) string { return fmt.Sprintf("%d cores of %s", r.CPUs, r.CPU) }),
+		"- " + list(func(r report.Run) string { return r.OS }) + "; " + list(func(r report.Run) string { return r.Go }),
+		"- clients: " + list(func(r report.Run) string { return r.Client }),
+		"- servers: " + list(func(r report.Run) string {
+			if r.About.System != "" || len(r.Members) == 0 {
+				return ""
+			}
+			return address.ReplaceAllString(r.Members[0], "")
+		}),
+		"- measured on " + list(func(r report.Run) string { return r.Began.Format("2 January 2006") }),
+	}, "\n")
+}
+
+// peersTable compares zklock with zk.Lock and with what no lock is faster than.
+func peersTable(t *testing.T, names ...string) string {
+	rows := []string{"| flags | least or floor | zklock | zk.Lock | zk.Lock / zklock | requests/acq of zklock, zk.Lock |", "|---|---:|---:|---:|---:|---|"}
+	for _, name := range names {
+		runs := runsOf(t, name)
+		elapsed := func(r report.Run) float64 { return float64(r.Elapsed) / float64(time.Millisecond) }
+		requests := func(r report.Run) float64 { return float64(r.Requests) / float64(r.Count) }
+		show := func(format string, f float64) string {
+			if f == 0 {
+				return "-"
+			}
+			return fmt.Sprintf(format, f)
+		}
+		median := func(lock string, of func(report.Run) float64) float64 { return report.Median(runs, lock, of) }
+		mine, other := median("zklock", elapsed), median("zk.Lock", elapsed)
+		_, flags, _ := strings.Cut(commandOf(runs), "-locks ")
+		rows = append(rows, fmt.Sprintf("| `-locks %s` | %s | %s | %s | %s | %s, %s |", flags,
+			show("%.1f ms", cmp.Or(median("least", elapsed), median("floor", elapsed))), show("%.1f ms", mine), show("%.1f ms", other),
+			show("%.2f", other/mine), show("%.1f", median("zklock", requests)), show("%.1f", median("zk.Lock", requests))))
+	}
+	return strings.Join(rows, "\n")
+}
+
+// figuresPage is docs/figures.md. Its template has no digit outside of a call.
+func figuresPage(t *testing.T) string {
+	text, err := os.ReadFile(figures + "page.tmpl")
+	require.NoError(t, err)
+	calls := regexp.MustCompile(`\{\{.*?\}\}`)
+	require.NotRegexp(t, `\d`, calls.ReplaceAllString(string(text), ""), "page.tmpl: a digit that no run has written")
+	names := make([]string, 0)
+	for _, m := range regexp.MustCompile(`"([\w-]+)"`).FindAllStringSubmatch(strings.Join(calls.FindAllString(string(text), -1), ""), -1) {
+		names = append(names, m[1])
+	}
+	page := template.Must(template.New("page").Funcs(template.FuncMap{
+		"machine":    func() string { return machine(t, names) },
+		"transcript": func(name string) string { return transcript(t, false, name) },
+		"peers":      func(names ...string) string { return peersTable(t, names...) },
+		"quadratic": func() string {
+			naive := contestants[slices.IndexFunc(contestants, func(c contestant) bool { return c.name == "naive" })]
+			return fmt.Sprintf("%d contenders in place of %d send %.0f times the requests. The article's time grew %.0f-fold.",
+				1000, 100, naive.formula.predict(1000)/naive.formula.predict(100), float64(naive.article[1000])/float64(naive.article[100]))
+		},
+	}).Parse(string(text)))
+	var out bytes.Buffer
+	require.NoError(t, page.Execute(&out, nil))
+	return "<!-- written by go generate ./... from docs/figures -->\n" + out.String()
+}
+
+// chartsOf are the charts of figures.md, by their files.
+func chartsOf(t *testing.T) map[string]string {
+	all := make(map[string]string)
+	for prefix, names := range map[string][]string{"embedded": {"embedded", "readme", "embedded-1000"}, "real": {"real", "real-1000"}} {
+		dir := t.TempDir()
+		runs := runsOf(t, names...)
+		charts, err := report.Charts(runs)
+		require.NoError(t, err)
+		require.NoError(t, report.WriteCharts(dir+"/", charts))
+		n := strconv.Itoa(slices.MaxFunc(runsOf(t, names[0]), func(a, b report.Run) int { return cmp.Compare(a.Goroutines, b.Goroutines) }).Goroutines)
+		for chart, file := range map[string]string{"elapsed": "elapsed", "requests": "requests", "waits": "waits-" + n} {
+			svg, err := os.ReadFile(filepath.Join(dir, file+".svg"))
+			require.NoError(t, err)
+			all[figures+prefix+"-"+chart+".svg"] = string(svg)
+		}
+	}
+	return all
+}
+
+// passages are written into the pages between two marks, in the order in which they
+// are there.
+func passages(t *testing.T) map[string][]string {
+	n := "readme"
+	bytesOf := func(lock string) float64 {
+		return report.Median(runsOf(t, n), lock, func(r report.Run) float64 { return float64(r.Bytes) / float64(r.Count) / 1e6 })
+	}
+	elapsed := func(file, lock string) float64 {
+		return report.Median(runsOf(t, file), lock, func(r report.Run) float64 { return float64(r.Elapsed) })
+	}
+	run, apart := runsOf(t, n)[0], runsOf(t, "apart")[0]
+	require.Equal(t, run.Goroutines, apart.Sessions)
+	var english, chinese string
+	if herd := bytesOf("herd"); herd > 0 { // it has not been stopped
+		lists := []any{run.Goroutines, herd, bytesOf("naive")}
+		english = fmt.Sprintf(`In the herd each waiter reads a list of all waiters at each release: at N = %d that is %.2f MB per acquisition, and
+%.2f MB with the naive lock. `, lists...)
+		chinese = fmt.Sprintf(`在 herd 锁中，每次释放时每个等待者都读取所有等待者的列表：N = %d 时，每次加锁是 %.2f MB；
+朴素锁是 %.2f MB。`, lists...)
+	}
+	factor := []any{elapsed(n, "naive") / elapsed(n, "zklock"), run.Goroutines, elapsed("apart", "zklock") / 1e6, elapsed("apart", "predecessor") / 1e6}
+	english += fmt.Sprintf(`The factor of zklock, %.1fx, is that of goroutines of one process, which
+hand the lock on in memory. With a session each, as %d processes would have, zklock takes %.0f ms and predecessor %.0f ms.`, factor...)
+	chinese += fmt.Sprintf(`zklock 的倍数 %.1fx 是同一个进程中的 goroutine 的，它们在内存中交接锁。
+如果每个竞争者有自己的会话，如同 %d 个进程，zklock 用 %.0f ms，predecessor 用 %.0f ms。`, factor...)
+	return map[string][]string{
+		"../README.md":       {transcript(t, true, n), english},
+		"../README.zh-CN.md": {transcript(t, true, n), chinese},
+	}
+}
+
+var passage = regexp.MustCompile(`(?s)(<!-- figures -->\n)(.*?)(\n<!-- end of figures -->)`)
+
+func TestTheDocsSayWhatWasMeasured(t *testing.T) {
+	files := chartsOf(t)
+	files["../docs/figures.md"] = figuresPage(t)
+	for page, texts := range passages(t) {
+		old, err := os.ReadFile(page)
+		require.NoError(t, err)
+		require.Len(t, passage.FindAll(old, -1), len(texts), page)
+		i := 0
+		files[page] = passage.ReplaceAllStringFunc(string(old), func(found string) string {
+			i++
+			m := passage.FindStringSubmatch(found)
+			return m[1] + texts[i-1] + m[3]
+		})
+	}
+	for file, want := range files {
+		if *update {
+			require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
+			continue
+		}
+		old, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.True(t, want == string(old), "%s is stale: go generate ./...", file)
+	}
+}
+
+// claims are the texts with digits that are made of the program's constants or of
+// its tests' facts.
+func claims(t *testing.T) (readme, benchmark []string) {
+	mod, err := os.ReadFile("../go.mod")
+	require.NoError(t, err)
+	version := regexp.MustCompile(`\ngo (\d+\.\d+)`).FindSubmatch(mod)
+	require.NotNil(t, version)
+	readme = []string{fmt.Sprintf("Go %s installed", version[1])}
+	alone, many := everyday[0], everyday[1]
+	const rtt, times = 20, 20 // of examples
+	benchmark = []string{
+		fmt.Sprintf("has %d acquisitions in each row: one goroutine alone that locks %d times, and %d\ngoroutines with a session each",
+			alone.count(), alone.times, many.sessions),
+		fmt.Sprintf("no contender gets the free lock for %.0f s", trialPatience.Seconds()),
+		fmt.Sprintf("exit status %d", exitFailure),
+		"warm-up (round 0)", // of warmCurator
+		fmt.Sprintf("`-rtt %dms`** delays each message by %d ms", rtt, rtt/2),
+		fmt.Sprintf("`-rtt %dms` | makes each round trip to the server %d ms longer", rtt, rtt),
+		fmt.Sprintf("`-closed %d` | each goroutine locks %d times; the count is then %d N", times, times, times),
+		"about N/2 on average with\nthe naive lock and the herd, 1 with the predecessor",                                       // TestUnderContentionTheRequestsAreExactlyAsPredicted
+		"It is 0 in a queue, (N-1)/4\non average in a lottery, and (N-1)/2 in a stack. A queue may show a little more than 0,", // fairness_test.go
+	}
+	formulas := make(map[string][]string)
+	var order []string
+	for _, c := range onZooKeeper() {
+		if text := c.formula.text; text != "" {
+			if formulas[text] == nil {
+				order = append(order, text)
+			}
+			formulas[text] = append(formulas[text], c.name)
+		}
+	}
+	for _, text := range order {
+		benchmark = append(benchmark, fmt.Sprintf("| %s | %s |", strings.Join(formulas[text], ", "), text))
+	}
+	return readme, benchmark
+}
+
+// names are texts whose digits are no figures.
+var names = map[string][]string{
+	"../README.md": {
+		"step 1 begins with a single node", "step 4 is a\nlayer over step 3",
+		"`go run ./docs/lab -open -scene D3`", "[scene D3](docs/lab/scenes.md#d3)",
+		"`go run ./bench -serve 127.0.0.1:2181`", `[]string{"127.0.0.1:2181"}, 10*time.Second)`, "5*time.Second)",
+		`NewOwner("worker 7")`, "example.com/zklock@v0.0.0",
+		"worker 7 holds the lock, token 6144", // zklock's TestTheProgramInTheReadmeRuns
+		"[1 naive](01-naive-ephemeral/)", "[2 herd](02-herd-effect/)", "[3 predecessor](03-sequential-predecessor/)",
+		"[4 reentrant](04-reentrant/)", "[5 timeout](05-timeout/)",
+		"before its own | 1 | A", "may lock again | 1 | A", "late writes | 1 | A", // TestUnderContentionTheRequestsAreExactlyAsPredicted
+		"微盟40w总包面试问题", "史上最全) (7)",
+	},
+	"../docs/benchmark.md": {
+		"step 3 sends exactly as many", "**wait p50, p99, wait max**", "(step 5 and zklock:",
+		"`-locks ./05-timeout`", "as in steps 1 to 3;", "as in step 4 or zklock;", "as in step 5.", "as in step 1,",
+		"go run ./bench -zk 127.0.0.1:2181 -locks all -rounds 3 -explain", "| `-serve 127.0.0.1:2181` |",
+		// TestServeServesTheEmbeddedServerUntilCtrlC
+		"$ go run ./bench -serve 127.0.0.1:2181\nThe embedded ZooKeeper serves at 127.0.0.1:2181.", "zkCli.sh -server 127.0.0.1:2181",
+		`[]string{"127.0.0.1:2181"}, 10*time.Second)`, "go run ./bench -zk 127.0.0.1:2181\n",
+		"-n 100,200,500,1000,2000,5000 -limit 60s", "-bench Counter -count 10 ./bench",
+	},
+}
+
+// unheld is a line of a page with a digit that nothing holds; "" if there is none.
+func unheld(page string, texts []string) string {
+	page = passage.ReplaceAllString(page, "") // TestTheDocsSayWhatWasMeasured
+	for _, text := range texts {
+		if !strings.Contains(page, text) {
+			return text
+		}
+		page = strings.ReplaceAll(page, text, "")
+	}
+	return regexp.MustCompile(`.*\d.*`).FindString(page)
+}
+
+// TestEachDigitIsHeld changes each digit of the pages, and expects it to be noticed.
+func TestEachDigitIsHeld(t *testing.T) {
+	readme, benchmark := claims(t)
+	for file, texts := range map[string][]string{"../README.md": readme, "../docs/benchmark.md": benchmark} {
+		b, err := os.ReadFile(file)
+		require.NoError(t, err)
+		page := passage.ReplaceAllString(string(b), "")
+		texts = append(texts, names[file]...)
+		require.Empty(t, unheld(page, texts), "%s: a figure that is not held", file)
+		for _, at := range regexp.MustCompile(`\d`).FindAllStringIndex(page, -1) {
+			changed := []byte(page)
+			changed[at[0]] = '0' + (changed[at[0]]-'0'+1)%10
+			require.NotEmpty(t, unheld(string(changed), texts), "%s: byte %d", file, at[0])
+		}
+	}
+}
