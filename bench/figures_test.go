@@ -34,7 +34,7 @@ func runsOf(t *testing.T, names ...string) (runs []report.Run) {
 			kind, _, _ := strings.Cut(r.Lock, "/") // behind it is the server of one of others
 			all := slices.Concat(onZooKeeper(), others)
 			i := slices.IndexFunc(all, func(c contestant) bool { return c.name == kind })
-			require.GreaterOrEqual(t, i, 0, "%s is a run of %s, which is no lock", name, r.Lock)
+			require.GreaterOrEqual(t, i, 0, "%s is a run of %s, which is not a lock of the benchmark", name, r.Lock)
 			r.About = all[i].about()
 			runs = append(runs, r)
 		}
@@ -273,7 +273,7 @@ func claims(t *testing.T) (readme, benchmark []string) {
 	return readme, benchmark
 }
 
-// names are texts whose digits are no figures.
+// names are texts whose digits measure nothing.
 var names = map[string][]string{
 	"../README.md": {
 		"step 1 begins with a single node", "step 4 is a\nlayer over step 3",
