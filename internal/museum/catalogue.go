@@ -23,11 +23,40 @@ const (
 // testFile is the name of the bug's test in the folder bugs.
 func (b Bug) testFile() string { return "bug_" + strings.ToLower(b.ID) + "_test.go" }
 
-// HasTest reports whether the bug has a test of its own, asked from the folder of the
-// tests.
-func (b Bug) HasTest() bool {
-	_, err := os.Stat(b.testFile())
-	return err == nil
+// ByHand reports whether a person has written the bug's schedule: it has a test of its
+// own. It is asked from this folder, or from that of the tests.
+func (b Bug) ByHand() bool {
+	_, here := os.Stat("bugs/" + b.testFile())
+	_, there := os.Stat(b.testFile())
+	return here == nil || there == nil
+}
+
+// shown says what shows the bug, and which schedule is drawn below that.
+func (b Bug) shown() scenes.Text {
+	id := strings.ToLower(b.ID)
+	test, file, folder := "BugByItsScene/"+b.ID+"$", "article_"+id[:1]+".go", "internal/museum/scenes"
+	drawn := scenes.Text{En: ", with the schedule that is drawn here", Zh: "，调度与下图相同。"}
+	if b.Play != nil {
+		drawn = scenes.Text{En: ", and its story there has the schedule that is drawn here", Zh: "，其中故事的调度与下图相同。"}
+	}
+	if b.ByHand() {
+		test, file, folder = "Bug"+b.ID+"_", b.testFile(), bugs
+		drawn = scenes.Text{En: " with another schedule: the one that is drawn here is the test's", Zh: "，调度与下图不同：下图画的是测试里的。"}
+	}
+	play := fmt.Sprintf("`go run ./docs/lab -open -scene %s`", b.ID)
+	where := scenes.Text{
+		En: fmt.Sprintf("%s plays it in [the lab](lab/scenes.md#%s)%s", play, id, drawn.En),
+		Zh: fmt.Sprintf("播放：%s，见[实验室](lab/scenes.zh-CN.md#%s)%s", play, id, drawn.Zh),
+	}
+	if _, ok := scenes.Find(b.ID); !ok {
+		where = scenes.Text{
+			En: fmt.Sprintf("it has [no scene in the lab](lab/scenes.md#%s)", id),
+			Zh: fmt.Sprintf("[实验室里没有它的场景](lab/scenes.zh-CN.md#%s)。", id),
+		}
+	}
+	run := fmt.Sprintf("`go test -v -run %s ./%s`", test, bugs)
+	link := fmt.Sprintf("[%s](../%s/%[1]s)", file, folder)
+	return scenes.Text{En: run + " shows it: " + link + ";\n" + where.En, Zh: "重现：" + run + "，代码在 " + link + "。" + where.Zh}
 }
 
 // inDocs compares the diagram of the bug's entry in the catalogue with what has
@@ -42,17 +71,7 @@ func (b Bug) inDocs(t *testing.T, diagram string) {
 	before, drawn, after, ok := cutDiagram(string(page), b.ID)
 	require.True(t, ok, "docs/bugs.md needs an entry with the heading ### %s: and a line <!-- %[1]s --> in it: go generate ./... draws the diagram below that", b.ID)
 
-	id := strings.ToLower(b.ID)
-	test, file, folder := "Bug"+b.ID+"_", b.testFile(), bugs
-	if !b.HasTest() {
-		test, file, folder = "BugByItsScene/"+b.ID, "article_"+id[:1]+".go", "internal/museum/scenes"
-	}
-	lab := fmt.Sprintf("it has [no scene in the lab](lab/scenes.md#%s)", id)
-	if _, ok := scenes.Find(b.ID); ok {
-		lab = fmt.Sprintf("`go run ./docs/lab -open -scene %s` plays it in [the lab](lab/scenes.md#%s)", b.ID, id)
-	}
-	want := fmt.Sprintf("<!-- %s -->\n`go test -v -run %s ./%s` shows it: [%s](../%s/%s);\n%s\n\n```mermaid\n%s```\n",
-		b.ID, test, bugs, file, folder, file, lab, diagram)
+	want := fmt.Sprintf("<!-- %s -->\n%s\n\n```mermaid\n%s```\n", b.ID, b.shown().En, diagram)
 	if *update && drawn != want {
 		require.NoError(t, os.WriteFile(Page, []byte(before+want+after), 0o644))
 	} else {

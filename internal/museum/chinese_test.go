@@ -2,9 +2,7 @@ package museum
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -30,10 +28,8 @@ var labels = [][2]string{
 	{"{op} {node}: no node", "{op} {node}：节点不存在"},
 	{"{op} {node} and watch: no node", "{op} {node} 并监听：节点不存在"},
 	{"{op} {node}: no permission", "{op} {node}：没有权限"},
-	{"{op} {node}: error", "{op} {node}：出错"},
 	{"event: {node} is deleted", "事件：{node} 已删除"},
 	{"event: {node} has other children", "事件：{node} 的子节点有变化"},
-	{"{op} of client {who} is slow to arrive", "客户端 {who} 的 {op} 迟迟未到"},
 	{"{op} of client {who} is carried out, the reply is lost with the connection", "客户端 {who} 的 {op} 已经执行，连接断开，应答丢失"},
 	{"{command}: {answer}", "{command}：{answer}"},
 	{"insert into myLock: ok", "insert into myLock：成功"},
@@ -43,17 +39,13 @@ var labels = [][2]string{
 	// What happens to a session, a client or the server.
 	{"the session of client {who} has expired, and its nodes are deleted", "客户端 {who} 的会话已过期，它的节点已删除"},
 	{"the session of client {who} expires, and its nodes are deleted", "客户端 {who} 的会话过期，它的节点随之删除"},
-	{"the session of client {who} still exists", "客户端 {who} 的会话仍然存在"},
-	{"the first attempt to connect is refused", "第一次连接被拒绝"},
 	{"{op} of client {who} is lost with the connection", "连接断开，客户端 {who} 的 {op} 丢失"},
 	{"is cut off", "断线"},
 	{"is cut off until its session has expired", "断线，直到会话过期"},
 	{"is stopped, its session expires meanwhile", "停顿，会话在此期间过期"},
 	{"runs on", "恢复运行"},
 	{"is back", "重新连上"},
-	{"is closed", "已关闭"},
 	{"loses its connection", "连接断开"},
-	{"is stopped here for a moment", "在这里停顿片刻"},
 	{"crashes", "崩溃"},
 	{"{n} seconds later the key has expired", "{n} 秒后，键过期"},
 	{"a year later", "一年以后"},
@@ -63,25 +55,13 @@ var labels = [][2]string{
 	{"holds the lock", "持有锁"},
 	{"holds the lock, and crashes", "持有锁，随后崩溃"},
 	{"two holders", "两个持有者"},
-	{"nobody has ever held the lock", "没有任何客户端持有过锁"},
 	{"lock fails", "加锁失败"},
 	{"panics", "panic"},
 	{"waits forever", "永远等下去"},
 	{"and so on", "如此反复"},
-	{"still waits, after {n} releases", "锁已释放 {n} 次，它还在等"},
-	{"has waited {n} times as long as it wanted to", "等待时间已是设定值的 {n} 倍"},
-	{"and so on, {n} calls of lock on the stack after {m} requests to create", "如此反复：发出 {m} 个 create 之后，栈上有 {n} 层 lock 调用"},
-	{"{n} races lost, calls of lock on the stack: {m}", "抢输了 {n} 次，栈上有 {m} 层 lock 调用"},
-	{"another thread of client {who} gets false at once", "客户端 {who} 的另一个线程立刻得到 false"},
+	{"… {n} more", "……还有 {n} 条"},
 	{"does not get in, although nobody holds the lock", "锁没有持有者，它却拿不到"},
 	{"locks again, without a request", "再次加锁，一个请求也没发"},
-	{"no latch yet, so the event is dropped", "latch 还没创建，事件就这样丢了"},
-	{"nobody waits yet, so notify wakes nobody", "还没有线程在 wait，notify 没有唤醒谁"},
-	{"asks for the lock b, which is free", "要的是锁 b，而锁 b 是空闲的"},
-	{"close throws, the client stays open", "close 抛出异常，客户端没有关闭"},
-	{"deletes its node, interrupts the thread, closes the client", "删除自己的节点，中断心跳线程，关闭客户端"},
-	{"{n} more heartbeats fail, and no time has passed", "又有 {n} 次心跳失败，而时间一点也没过去"},
-	{"{n} writes a minute", "每分钟写 {n} 次"},
 
 	// What a holder does with the resource.
 	{"reads {n}", "读到 {n}"},
@@ -128,19 +108,6 @@ func compile(labels [][2]string) (list []phrase) {
 	return list
 }
 
-// explored are what the lab has in Chinese of what the explorer says, as a diagram
-// says it: the kinds of violation, and sentences without values.
-func explored() (pairs [][2]string) {
-	table := engine.Engine.Table()
-	for _, en := range slices.Sorted(maps.Keys(table)) {
-		what, _, _ := strings.Cut(en, ": ")
-		if twin, _, _ := strings.Cut(table[en], "："); !strings.Contains(what, "%") {
-			pairs = append(pairs, [2]string{plain(what), twin})
-		}
-	}
-	return pairs
-}
-
 var drawn = regexp.MustCompile(`(?m)^( +(?:participant \w+ as|Note over [\w,]+:|\w+-[->)]+\w+:)) (.*)$`)
 
 // diagramInChinese translates the labels of a diagram. It returns those that
@@ -153,6 +120,9 @@ func diagramInChinese(diagram string, phrases []phrase, used map[string]int) (zh
 				used[p.en]++
 				return m[1] + " " + p.is.ReplaceAllString(m[2], p.become)
 			}
+		}
+		if twin := engine.Engine.Text(m[2]); twin != m[2] { // as the lab says it
+			return m[1] + " " + twin
 		}
 		lacks = append(lacks, m[2])
 		return line
@@ -173,16 +143,12 @@ var chinese = edition{
 // drawnZh is what docs/bugs.zh-CN.md has where docs/bugs.md has the diagram of a bug.
 func drawnZh(t require.TestingT, english, id string, phrases []phrase, used map[string]int) string {
 	_, drawn, _, _ := cutDiagram(english, id)
-	m := regexp.MustCompile("(?ms)^<!-- \\w+ -->\n(`go test .*?`) shows it: (\\[.*?\\)).*?^```mermaid\n(.*?)^```\n").FindStringSubmatch(drawn)
-	require.NotNil(t, m, "docs/bugs.md has no diagram of %s", id)
-	lab := fmt.Sprintf("播放：`go run ./docs/lab -open -scene %s`，见[实验室](lab/scenes.zh-CN.md#%s)。", id, strings.ToLower(id))
-	if _, ok := scenes.Find(id); !ok {
-		lab = fmt.Sprintf("[实验室里没有它的场景](lab/scenes.zh-CN.md#%s)。", strings.ToLower(id))
-	}
-	diagram, lacks := diagramInChinese(m[3], phrases, used)
+	_, there, ok := strings.Cut(drawn, "```mermaid\n")
+	require.True(t, ok, "docs/bugs.md has no diagram of %s", id)
+	diagram, lacks := diagramInChinese(strings.TrimSuffix(there, "```\n"), phrases, used)
 	require.Empty(t, lacks, "the diagram of %s in docs/bugs.md says this, and labels in chinese_test.go has no Chinese for it", id)
 	checkMermaid(t, diagram)
-	return fmt.Sprintf("<!-- %s -->\n重现：%s，代码在 %s。%s\n\n```mermaid\n%s```\n", id, m[1], m[2], lab, diagram)
+	return fmt.Sprintf("<!-- %s -->\n%s\n\n```mermaid\n%s```\n", id, Exhibit(id).shown().Zh, diagram)
 }
 
 // The Chinese catalogue has the bugs of the English one in its order. What the
@@ -191,24 +157,27 @@ func TestTheChineseCatalogueHasTheSameRuns(t *testing.T) {
 	english, page := read(t, catalogue), read(t, chinese.file)
 	want := chinese.written(t, page)
 	phrases, used := compile(labels), make(map[string]int)
-	said := slices.Concat(phrases, compile(explored()))
 	for _, b := range scenes.Bugs {
 		before, _, after, ok := cutDiagram(want, b.ID)
 		require.True(t, ok, "docs/bugs.zh-CN.md needs an entry with the heading ### %s： and a line <!-- %[1]s --> in it: go generate ./... draws the diagram below that", b.ID)
-		want = before + drawnZh(t, english, b.ID, said, used) + after
+		want = before + drawnZh(t, english, b.ID, phrases, used) + after
 	}
 	chinese.compare(t, page, want)
 	for _, s := range scenes.All {
 		saved := s.Trace()
 		require.NotNil(t, saved, "%s has no schedule: go generate ./...", s.ID)
 		tr, _ := explore.Play(t, s.World, saved.Choices)
-		diagram, lacks := diagramInChinese(Draw(tr), said, used)
+		diagram, lacks := diagramInChinese(Draw(tr), phrases, used)
 		require.Empty(t, lacks, "the diagram of scene %s says this, and labels in chinese_test.go has no Chinese for it", s.ID)
 		checkMermaid(t, diagram)
 	}
+	var unused []string
 	for _, p := range phrases {
-		require.NotZero(t, used[p.en], "no diagram says %q any more: take its line out of labels", p.en)
+		if used[p.en] == 0 {
+			unused = append(unused, p.en)
+		}
 	}
+	require.Empty(t, unused, "no diagram says this any more: take it out of labels")
 }
 
 // A label has one translation, with the same holes and with Chinese punctuation;

@@ -129,8 +129,7 @@ func (s *Stage) diagram() string {
 	}
 	diagram := "sequenceDiagram\n"
 	for i, c := range s.clients {
-		takesPart := regexp.MustCompile(`\b` + c.Name + `-|[ ,)>]` + c.Name + `[:,]`)
-		if takesPart.MatchString(b.String()) {
+		if takesPart(c.Name).MatchString(b.String()) {
 			diagram += fmt.Sprintf("    participant %s as %v\n", c.Name, c)
 		}
 		if i == 0 {
@@ -142,11 +141,18 @@ func (s *Stage) diagram() string {
 	return diagram
 }
 
+// takesPart matches the lines in which a client acts.
+func takesPart(name string) *regexp.Regexp {
+	return regexp.MustCompile(`\b` + name + `-|[ ,)>]` + name + `[:,]`)
+}
+
+var noMermaid = regexp.MustCompile(`[;#{}<]|\bend\b|%%`)
+
 // checkMermaid fails if a line would break the diagram: a semicolon is a new
 // line, # begins an entity, and the word end closes a block.
 func checkMermaid(t require.TestingT, diagram string) {
 	for line := range strings.Lines(diagram) {
-		require.NotRegexp(t, `[;#{}<]|\bend\b|%%`, line, "mermaid cannot take this line")
+		require.NotRegexp(t, noMermaid, line, "mermaid cannot take this line")
 		require.LessOrEqual(t, strings.Count(line, ": "), 3, line)
 	}
 }

@@ -1,7 +1,8 @@
-// Package museum has what the exhibits of the bug museum share. The exhibits
-// are the tests named TestBug… in package bugs. Each forces one bug of the
-// articles' listings to happen, by an exact schedule in virtual time, and then
-// plays the same schedule with our lock, where it must not happen.
+// Package museum has what the exhibits of the bug museum share. An exhibit
+// forces one bug of the articles' listings to happen, by an exact schedule in virtual
+// time, and then plays the same schedule with our lock, where it must not happen. The
+// exhibits are the tests named TestBug… in package bugs. That of a bug on ZooKeeper is
+// its scene, see [Bug.ByItsScene]. This is one that is written by hand:
 //
 //	func TestBugA2_UnlockDeletesItsSuccessorsNode(t *testing.T) {
 //		bug := museum.Exhibit("A2")
@@ -12,7 +13,7 @@
 // The requests, replies and events of that run are drawn as the bug's sequence
 // diagram in docs/bugs.md. The test fails if the page shows another diagram;
 // go generate writes the diagram. What else is said of the bug is in package
-// scenes. A bug without such a test is shown by its scene: see [Bug.ByItsScene].
+// scenes.
 package museum
 
 import (

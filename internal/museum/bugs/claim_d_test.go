@@ -70,3 +70,36 @@ func TestACreateSetsNoWatch(t *testing.T) {
 		}
 	})
 }
+
+// Article D sends a heartbeat with setData. That changes the node that the next waiter watches. The watch fires for
+// the change and is used up, and the watcher reacts to nodedeleted alone, so the
+// waiter gets no event of the release.
+func TestAHeartbeatUsesUpTheWaitersWatch(t *testing.T) {
+	start := func(s *museum.Stage) (a, b *museum.Client) {
+		a, b = s.Client(), s.Client()
+		a.Lock()
+		b.Start()
+		s.Pass(2 * listings.HeartbeatRate)
+		return a, b
+	}
+	t.Run("it happens to the article's lock", func(t *testing.T) {
+		museum.Play(t, listings.NewHeartbeatLock, func(s *museum.Stage) {
+			s.Path = "/lock/order"
+			a, b := start(s)
+			require.Empty(s, s.Server.Watches(), "the heartbeat has used up the watch of B")
+			loop := s.HoldGap("D11", 1)
+			require.NoError(s, a.Unlock())
+			loop.Reached()
+			b.WaitsForever()
+			require.Len(s, b.Nodes(), 1)
+			require.Len(s, s.Server.Children("/lock"), 1, "the node of B is the only one, and B waits")
+		})
+	})
+	t.Run("it does not happen to ours", func(t *testing.T) {
+		museum.Play(t, newTimeout, func(s *museum.Stage) {
+			a, b := start(s)
+			require.NoError(s, a.Unlock())
+			b.GetsIn()
+		})
+	})
+}

@@ -8,8 +8,7 @@ import (
 
 // zookeeperLock is article A's first lock, from section 2, with the same
 // methods in the same order. An exception that the article catches is an error
-// that is ignored here. It has the bugs A1 to A6 and A11; each has a test of
-// its own in museum/bugs, such as bug_a1_test.go.
+// that is ignored here. It has the bugs A1 to A6 and A11.
 type zookeeperLock struct {
 	currentPath string
 	zooKeeper   *zk.Conn

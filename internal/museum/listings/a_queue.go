@@ -13,8 +13,7 @@ import (
 
 // zkClientLock is article A's second lock, from section 3, with the same
 // methods in the same order. An exception that the article does not catch is a
-// panic here. It has the bugs A7 to A10; each has a test of its own
-// in museum/bugs, bug_a7_test.go to bug_a10_test.go.
+// panic here. It has the bugs A7 to A10.
 type zkClientLock struct {
 	lockPath       string
 	client         zkClient

@@ -8,7 +8,7 @@ import (
 
 // countingLock does what article B says of sequential nodes: it takes its
 // number for the number of contenders before it, and waits for as many
-// releases. It has the bug B1; museum/bugs/bug_b1_test.go shows it.
+// releases. It has the bug B1.
 type countingLock struct {
 	conn       *zk.Conn
 	path, node string

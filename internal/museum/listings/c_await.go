@@ -7,8 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// awaitLock is article C's lock without its count. It has the bug C2;
-// museum/bugs/bug_c2_test.go shows it.
+// awaitLock is article C's lock without its count. It has the bug C2.
 type awaitLock struct {
 	client          *zk.Conn
 	path            string

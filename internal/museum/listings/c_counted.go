@@ -7,8 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A CountedLock is article C's lock with its count. It has the bug C1;
-// museum/bugs/bug_c1_test.go shows it.
+// A CountedLock is article C's lock with its count. It has the bug C1.
 type CountedLock struct {
 	client     *zk.Conn
 	path       string

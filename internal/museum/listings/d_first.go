@@ -10,8 +10,7 @@ import (
 )
 
 // zkLock is article D's first version, ZkLock, an AutoCloseable and a Watcher.
-// It has the bugs D1 to D5; each has a test of its own in
-// museum/bugs, bug_d1_test.go to bug_d5_test.go.
+// It has the bugs D1 to D5.
 type zkLock struct {
 	java.Monitor // wait and notify
 	zookeeper    *zk.Conn

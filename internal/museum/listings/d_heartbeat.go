@@ -11,8 +11,7 @@ import (
 )
 
 // heartbeatLock is article D's third version, with a heartbeat. It has the
-// bugs D11 and D12; each has a test of its own in museum/bugs,
-// bug_d11_test.go and bug_d12_test.go.
+// bugs D11 and D12.
 type heartbeatLock struct {
 	rootNode            string
 	zkClient            *zk.Conn

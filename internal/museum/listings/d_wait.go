@@ -13,8 +13,7 @@ import (
 )
 
 // distributedLock is article D's second version, with a wait time. It has the
-// bugs D6 to D10; each has a test of its own in museum/bugs,
-// bug_d6_test.go to bug_d10_test.go.
+// bugs D6 to D10.
 type distributedLock struct {
 	rootNode            string
 	zkClient            *zk.Conn

@@ -100,6 +100,12 @@ type Play struct {
 	Choices    []string
 }
 
+// In is the world of the bug's scene, or of its cure, as the story has it.
+func (p *Play) In(w explore.World) explore.World {
+	w.Contenders, w.Kinds, w.Faults = p.Contenders, p.Kinds, p.Faults
+	return w
+}
+
 // Bugs are all bugs in the order of the catalogue: by step, by article, and by
 // number. All are those that have a scene.
 var (
