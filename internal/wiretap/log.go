@@ -82,7 +82,7 @@ func (t *Tap) Armed() int {
 	defer t.mu.Unlock()
 	n := 0
 	for c := range t.conns {
-		n += len(c.watches)
+		n += c.watchers.armed()
 	}
 	return n
 }
@@ -104,7 +104,7 @@ func (t *Tap) SessionTimeout(session int64) time.Duration {
 }
 
 // request counts one packet to the server. It returns false if that makes no sense.
-func (c *conn) request(b []byte, _ int) bool {
+func (c *conn) request(b []byte) bool {
 	d := jute.NewDecoder(b)
 	if !c.asked {
 		c.asked = true
@@ -138,24 +138,13 @@ func (c *conn) request(b []byte, _ int) bool {
 	switch op {
 	case jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2:
 		e.Watch = d.Bool()
-	case jute.OpSetWatches:
-		var r jute.SetWatches
-		r.Decode(d)
-		c.tap.mu.Lock()
-		for _, path := range append(r.Data, r.Exist...) {
-			c.watches[watch{path, false}] = struct{}{}
-		}
-		for _, path := range r.Child {
-			c.watches[watch{path, true}] = struct{}{}
-		}
-		c.tap.mu.Unlock()
 	}
 	c.tap.add(c, e)
 	return true
 }
 
 // reply counts one packet from the server. It returns false if that makes no sense.
-func (c *conn) reply(b []byte, _ int) bool {
+func (c *conn) reply(b []byte) bool {
 	d := jute.NewDecoder(b)
 	if !c.answered {
 		c.answered = true
@@ -215,7 +204,7 @@ func (c *conn) reply(b []byte, _ int) bool {
 }
 
 // add completes an entry with what is known of its connection, updates what
-// is pending and armed, and logs it.
+// is pending, and logs it.
 func (t *Tap) add(c *conn, e Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -237,17 +226,6 @@ func (t *Tap) add(c *conn, e Entry) {
 		e.Op = asked.Op
 		if e.Path == "" {
 			e.Path = asked.Path
-		}
-		if asked.Watch && (e.Err == jute.OK || e.Err == jute.ErrNoNode && e.Op == jute.OpExists) {
-			children := e.Op == jute.OpGetChildren || e.Op == jute.OpGetChildren2
-			c.watches[watch{asked.Path, children}] = struct{}{}
-		}
-	case Event:
-		if e.Event != jute.EventChildrenChanged {
-			delete(c.watches, watch{e.Path, false})
-		}
-		if e.Event == jute.EventChildrenChanged || e.Event == jute.EventDeleted {
-			delete(c.watches, watch{e.Path, true})
 		}
 	}
 	t.log = append(t.log, e)

@@ -126,7 +126,7 @@ func (t *Tap) Dialer(next Dialer) Dialer {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.dialed++
-		c := &conn{Conn: nc, buffered: bufio.NewReaderSize(nc, 32<<10), tap: t, id: t.dialed, pending: make(map[int32]Entry), watches: make(map[watch]struct{})}
+		c := &conn{Conn: nc, buffered: bufio.NewReaderSize(nc, 32<<10), tap: t, id: t.dialed, pending: make(map[int32]Entry)}
 		c.watchers = watchers{asked: make(map[int32]watchRequest), set: make(map[watch]int64)}
 		t.conns[c] = struct{}{}
 		c.up = framer{limit: t.prefix(), frame: c.request}
@@ -158,7 +158,6 @@ type conn struct {
 	// Guarded by tap.mu, and used only where there is a log.
 	session int64
 	pending map[int32]Entry // requests without a reply, by xid
-	watches map[watch]struct{}
 }
 
 // A watch is armed on one connection.
@@ -206,11 +205,11 @@ func (t *Tap) Cut() {
 
 // A framer cuts a stream into packets, whatever pieces it comes in.
 type framer struct {
-	limit int                                 // bytes of a packet that are wanted
-	frame func(prefix []byte, whole int) bool // called for each packet; false: stop
-	buf   []byte                              // the length and the wanted bytes, as far as they have come
-	whole int                                 // length of the packet in buf
-	skip  int                                 // bytes to come that are not wanted
+	limit int                      // bytes of a packet that are wanted
+	frame func(prefix []byte) bool // called for each packet; false: stop
+	buf   []byte                   // the length and the wanted bytes, as far as they have come
+	whole int                      // length of the packet in buf
+	skip  int                      // bytes to come that are not wanted
 	off   bool
 }
 
@@ -240,7 +239,7 @@ func (f *framer) feed(b []byte) {
 		f.buf = append(f.buf, b[:n]...)
 		b = b[n:]
 		if len(f.buf) == 4+wanted {
-			f.off = !f.frame(f.buf[4:], f.whole)
+			f.off = !f.frame(f.buf[4:])
 			f.skip = f.whole - wanted
 			f.buf = f.buf[:0]
 		}

@@ -11,7 +11,14 @@ import (
 type watchers struct {
 	mu    sync.Mutex             // guards the fields below
 	asked map[int32]watchRequest // by xid
-	set   map[watch]int64
+	set   map[watch]int64        // 0: set again after a reconnect, it is not known by how many
+}
+
+// armed is the number of watches that are set and have not fired.
+func (w *watchers) armed() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.set)
 }
 
 // A watchRequest has no reply yet.
@@ -23,19 +30,23 @@ type watchRequest struct {
 // request notes a request that asks for a watch. d has its body, which may have been
 // cut off.
 func (w *watchers) request(h jute.RequestHeader, d *jute.Decoder) {
-	switch h.Op {
-	case jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2:
-	default:
-		return
-	}
-	path, watched := d.String(), d.Bool()
-	if !watched || d.Err() != nil {
-		return
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	children := h.Op == jute.OpGetChildren || h.Op == jute.OpGetChildren2
-	w.asked[h.Xid] = watchRequest{watch{path, children}, h.Op == jute.OpExists}
+	switch h.Op {
+	case jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2:
+		if path, watched := d.String(), d.Bool(); watched && d.Err() == nil {
+			w.asked[h.Xid] = watchRequest{watch{path, h.Op == jute.OpGetChildren || h.Op == jute.OpGetChildren2}, h.Op == jute.OpExists}
+		}
+	case jute.OpSetWatches:
+		var r jute.SetWatches
+		r.Decode(d)
+		for _, path := range append(r.Data, r.Exist...) {
+			w.set[watch{path, false}] += 0
+		}
+		for _, path := range r.Child {
+			w.set[watch{path, true}] += 0
+		}
+	}
 }
 
 // reply notes whether the watch has been set.
