@@ -220,7 +220,8 @@ func (b *builder) stamp() stamp {
 			return nil
 		}
 		inPage := strings.HasPrefix(name, filepath.Join(b.root, "docs", "lab", "page")+string(filepath.Separator))
-		if dir, file := filepath.Split(name); dir == filepath.Join(b.root, "docs")+string(filepath.Separator) && (strings.HasPrefix(file, "bugs.") || strings.HasPrefix(file, "reading-guide.")) {
+		if dir, file := filepath.Split(name); dir == filepath.Join(b.root, "docs")+string(filepath.Separator) &&
+			(strings.HasPrefix(file, "bugs.") || strings.HasPrefix(file, "reading-guide.")) {
 			inPage = true // the page quotes them
 		}
 		if !inPage && (!strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go")) && d.Name() != "go.mod" {

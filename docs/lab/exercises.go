@@ -112,7 +112,8 @@ func packageIn(dir string) (string, error) {
 func goFiles(dir string) (files []string, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
-		if name := entry.Name(); !entry.IsDir() && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_") {
+		if name := entry.Name(); !entry.IsDir() && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") &&
+			!strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_") {
 			files = append(files, filepath.Join(dir, name))
 		}
 	}

@@ -116,7 +116,8 @@ func (b *builder) guide(name string) (all []row, err error) {
 			continue
 		}
 		count++
-		r := row{Name: fmt.Sprintf("%s%d", article, count), Phrase: strings.ReplaceAll(m[1], `\|`, "|"), En: inlineHTML(m[2]), Title: titles[article], Scene: sceneOf(m[2])}
+		r := row{Name: fmt.Sprintf("%s%d", article, count), Phrase: strings.ReplaceAll(m[1], `\|`, "|"), En: inlineHTML(m[2]), Title: titles[article],
+			Scene: sceneOf(m[2])}
 		if r.Code, err = b.named(m[2], "docs"); err != nil {
 			return nil, err
 		}

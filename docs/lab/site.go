@@ -207,7 +207,8 @@ func (s *site) failed(w http.ResponseWriter, name, failure string) {
 	}
 	w.Header().Set("Content-Type", contentType(name))
 	w.WriteHeader(http.StatusServiceUnavailable)
-	fmt.Fprintf(w, "<!doctype html>\n<meta charset=\"utf-8\">\n<title>The lab</title>\n<script src=\"failed.js\"></script>\n<pre>%s</pre>\n", html.EscapeString(failure))
+	fmt.Fprintf(w, "<!doctype html>\n<meta charset=\"utf-8\">\n<title>The lab</title>\n<script src=\"failed.js\"></script>\n<pre>%s</pre>\n",
+		html.EscapeString(failure))
 }
 
 func contentType(name string) string {

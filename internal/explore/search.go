@@ -185,7 +185,8 @@ func step(t *testing.T, w World, s Search, seen map[uint64][]string, cut func(st
 			if depth > 0 {
 				from = len((*stack)[depth-1].log)
 			}
-			if !slices.Equal(b.Enabled, p.Enabled) || b.log != nil && !w.Lock.Lenient && (len(p.Log) < from || !slices.EqualFunc(b.log[from:], p.Log[from:], Entry.Equal)) {
+			if !slices.Equal(b.Enabled, p.Enabled) || b.log != nil && !w.Lock.Lenient &&
+				(len(p.Log) < from || !slices.EqualFunc(b.log[from:], p.Log[from:], Entry.Equal)) {
 				repeats = false
 				return -1
 			}

@@ -47,7 +47,8 @@ func value(t *testing.T, formula string, n int) int {
 // The curves of the chart are what the steps' own pages state, and what runs send
 // does not exceed them.
 func TestTheCurvesAreTheStepsFormulas(t *testing.T) {
-	docs := map[string]string{"naive": "01-naive-ephemeral", "herd": "02-herd-effect", "predecessor": "03-sequential-predecessor", "reentrant": "04-reentrant", "timeout": "05-timeout"}
+	docs := map[string]string{"naive": "01-naive-ephemeral", "herd": "02-herd-effect", "predecessor": "03-sequential-predecessor",
+		"reentrant": "04-reentrant", "timeout": "05-timeout"}
 	stated := regexp.MustCompile(`(?s)each lock once send ([^ ]+)\s+requests`)
 	for _, c := range lab.Curves() {
 		l, err := locks.Find(c.Lock)

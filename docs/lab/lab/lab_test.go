@@ -209,7 +209,8 @@ func TestFindFindsAndSaysHowFarItIs(t *testing.T) {
 }
 
 func TestAFilmOfATraceHasWhatTheLogHas(t *testing.T) {
-	w := explore.World{Lock: mustFind(t, "predecessor").Subject(explore.SessionTimeout), Contenders: 2, Kinds: []explore.Fault{explore.LoseReply, explore.Expire, explore.Stop}, Faults: 1}
+	w := explore.World{Lock: mustFind(t, "predecessor").Subject(explore.SessionTimeout), Contenders: 2,
+		Kinds: []explore.Fault{explore.LoseReply, explore.Expire, explore.Stop}, Faults: 1}
 	for seed := range uint64(20) {
 		tr := explore.Draw(t, w, seed)
 		f, err := film.Of(t, tr)

@@ -125,7 +125,8 @@ func TestEachStoryIsTrue(t *testing.T) {
 				l.Story = &locks.Story{Scene: *l.Scene}
 				require.NotNil(t, scenes.Schedules()[l.Name].Choices, "%s has no schedule: go generate ./... first", l.Name)
 				f := filmOf(t, l)
-				require.Fail(t, l.Name+" has no story", "write six to ten stops into its entry in internal/museum/scenes; its film ends at %v, and shows:\n%s", f.End, draft(f))
+				require.Fail(t, l.Name+" has no story", "write six to ten stops into its entry in internal/museum/scenes; its film ends at %v, and shows:\n%s",
+					f.End, draft(f))
 			}
 			continue
 		}
@@ -146,7 +147,8 @@ func TestEachStoryIsTrue(t *testing.T) {
 				name        string
 				says, shows any
 			}{{"States", s.States, is.States}, {"Nodes", s.Nodes, is.Nodes}, {"Watchers", s.Watchers, is.Watchers}, {"Broken", s.Broken, is.Broken}} {
-				require.Equal(t, field.shows, field.says, "%s, stop %d (%s), %s: expected is what the film shows, actual what the entry says", l.Name, i+1, s.En, field.name)
+				require.Equal(t, field.shows, field.says, "%s, stop %d (%s), %s: expected is what the film shows, actual what the entry says", l.Name, i+1, s.En,
+					field.name)
 			}
 		}
 	}

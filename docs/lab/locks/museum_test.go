@@ -43,7 +43,8 @@ func play(t *testing.T, a locks.Address, page string) {
 		require.Empty(t, a.Choices, "the page gives the answer away")
 		l, err := locks.Find(a.Lock)
 		require.NoError(t, err)
-		require.Equal(t, []any{l.World.Contenders, l.World.Kinds, l.World.Faults}, []any{w.Contenders, w.Kinds, w.Faults}, "the address opens another world than that of the exercise")
+		require.Equal(t, []any{l.World.Contenders, l.World.Kinds, l.World.Faults}, []any{w.Contenders, w.Kinds, w.Faults},
+			"the address opens another world than that of the exercise")
 		return
 	}
 	s, ok := scenes.Find(a.Lock)

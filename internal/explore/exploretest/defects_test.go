@@ -131,7 +131,8 @@ func TestDefectsOfZklock(t *testing.T) {
 			require.NoError(t, err)
 			file := filepath.Join(dir, "overlay.json")
 			require.NoError(t, os.WriteFile(file, overlay, 0o644))
-			cmd := exec.Command("go", "test", "-v", "-vet=off", "-count=1", "-overlay="+file, "-run=^TestDefectsOfZklock$", "./internal/explore/exploretest", "-explore.defect="+d.name)
+			cmd := exec.Command("go", "test", "-v", "-vet=off", "-count=1", "-overlay="+file, "-run=^TestDefectsOfZklock$", "./internal/explore/exploretest",
+				"-explore.defect="+d.name)
 			cmd.Dir = root
 			out, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s", out)

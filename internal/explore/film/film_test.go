@@ -170,7 +170,8 @@ func TestAFilmRepeats(t *testing.T) {
 					w := explore.World{Lock: s, Contenders: 6, Shared: shared}
 					p := film.Pace{Seed: uint64(i*10 + j)}
 					if do != "" {
-						p.Changes = []film.Change{{At: 25 * time.Millisecond, Who: "A", Do: do}, {At: 300 * time.Millisecond, Who: "C", Do: do}, {At: 2 * time.Second, Who: "B", Do: explore.Cut}}
+						p.Changes = []film.Change{{At: 25 * time.Millisecond, Who: "A", Do: do}, {At: 300 * time.Millisecond, Who: "C", Do: do},
+							{At: 2 * time.Second, Who: "B", Do: explore.Cut}}
 					}
 					first := paced(t, w, p)
 					for range *plays - 1 {

@@ -24,7 +24,8 @@ var calls = map[string]*regexp.Regexp{
 // While a request of a contender is on its way, or its reply, the contender is at
 // the line that has sent it. One that has the lock is nowhere in the lock.
 func TestAFilmSaysWhereEachContenderIs(t *testing.T) {
-	for name, subject := range map[string]explore.Subject{"naive": steps.Naive(), "herd": steps.Herd(), "predecessor": steps.Predecessor(), "reentrant": steps.Reentrant(), "timeout": steps.Timeout()} {
+	for name, subject := range map[string]explore.Subject{"naive": steps.Naive(), "herd": steps.Herd(), "predecessor": steps.Predecessor(),
+		"reentrant": steps.Reentrant(), "timeout": steps.Timeout()} {
 		f, err := film.Paced(t, explore.World{Lock: subject, Contenders: 4}, film.Pace{Seed: 3})
 		require.NoError(t, err)
 		sources := make(map[string][]string)

@@ -19,7 +19,8 @@ func (w *Player) checkLocked() {
 		w.ViolateLocked(Violation{Kind: TwoHolders, What: strings.Join(holders, " and ") + " hold the lock at once"})
 	}
 	if len(outlived) > 0 && len(holders) > 0 && !w.Apart && !slices.Contains(w.Run.Known, string(Outlived)) {
-		w.knownLocked(string(Outlived), Violation{Kind: Outlived, Who: outlived[0], What: fmt.Sprintf("%s has not noticed that it has lost the lock, and %s holds it", outlived[0], holders[0])})
+		w.knownLocked(string(Outlived), Violation{Kind: Outlived, Who: outlived[0],
+			What: fmt.Sprintf("%s has not noticed that it has lost the lock, and %s holds it", outlived[0], holders[0])})
 	}
 	if w.Lock.Check != nil {
 		if what := w.Lock.Check(); what != "" {
@@ -60,7 +61,8 @@ func (w *Player) checkWaitLocked(k *Contender) {
 		k.company = w.companyLocked(k)
 	}
 	if w.Lock.Within > 0 && time.Since(k.since) > w.Lock.Within {
-		w.ViolateLocked(Violation{Kind: TooLong, Who: k.Name, What: fmt.Sprintf("%s has waited for %v, and its Lock is to give up after %v", k.Name, time.Since(k.since), w.Lock.Within)})
+		w.ViolateLocked(Violation{Kind: TooLong, Who: k.Name, What: fmt.Sprintf("%s has waited for %v, and its Lock is to give up after %v", k.Name,
+			time.Since(k.since), w.Lock.Within)})
 	}
 	if l := k.Client.Line; w.Apart && !k.Client.faulted && !l.Broken && len(l.Up)+len(l.Down) == 0 {
 		w.ViolateLocked(Violation{Kind: Hang, Who: k.Name, What: k.Name + " waits for a lock that no other contender holds or asks for"})
@@ -153,7 +155,8 @@ func (w *Player) enteredLocked(k *Contender) {
 		for _, p := range w.nodesOf(o.Client) {
 			if number(p)-number(own[0]) < 0 { // the difference wraps, as the counter does
 
-				w.ViolateLocked(Violation{Kind: Overtaken, Who: k.Name, What: fmt.Sprintf("%s gets in with %s, before %s with %s", k.Name, path.Base(own[0]), o.Name, path.Base(p))})
+				w.ViolateLocked(Violation{Kind: Overtaken, Who: k.Name, What: fmt.Sprintf("%s gets in with %s, before %s with %s", k.Name, path.Base(own[0]),
+					o.Name, path.Base(p))})
 			}
 		}
 	}
@@ -227,6 +230,7 @@ func (w *Player) final() {
 		}
 	}
 	if watches := w.Srv.Watches(); w.Happened == 0 && len(watches) > 0 {
-		w.ViolateLocked(Violation{Kind: WatchLeft, Who: w.OwnerLocked(watches[0].Session), What: fmt.Sprintf("%s has left a watch on %s", w.OwnerLocked(watches[0].Session), watches[0].Path)})
+		w.ViolateLocked(Violation{Kind: WatchLeft, Who: w.OwnerLocked(watches[0].Session),
+			What: fmt.Sprintf("%s has left a watch on %s", w.OwnerLocked(watches[0].Session), watches[0].Path)})
 	}
 }

@@ -147,13 +147,15 @@ func (k *Contender) getIn(op Op) bool {
 		k.note(outside, "gets an error: "+short(err))
 		return false
 	case !ok && alone:
-		k.note(outside, "finds the lock held", Violation{Kind: Failure, Who: k.Name, What: "TryLock of " + k.Name + " finds the lock held, and nobody else holds it or waits for it"})
+		k.note(outside, "finds the lock held", Violation{Kind: Failure, Who: k.Name,
+			What: "TryLock of " + k.Name + " finds the lock held, and nobody else holds it or waits for it"})
 		return false
 	case !ok:
 		k.note(outside, "finds the lock held")
 		return false
 	case !w.Lock.Requeues && !w.Lock.Lenient && !w.OneOwner && !w.Ensemble && session != 0 && session != k.Client.Conn.SessionID():
-		k.note(outside, "gets the lock in a new session", Violation{Kind: Failure, Who: k.Name, What: fmt.Sprintf("%s of %s succeeds, though its session ended meanwhile", op, k.Name)})
+		k.note(outside, "gets the lock in a new session", Violation{Kind: Failure, Who: k.Name,
+			What: fmt.Sprintf("%s of %s succeeds, though its session ended meanwhile", op, k.Name)})
 		return false
 	}
 	var lostSignal <-chan struct{}
@@ -205,7 +207,8 @@ func (k *Contender) getInAgain(op Op) {
 	case k.excused():
 		k.note(Inside, "does not get it once more")
 	case err != nil:
-		k.note(Inside, "does not get it once more", Violation{Kind: Failure, Who: k.Name, What: fmt.Sprintf("%s of %s, which holds the lock, fails: %v", op, k.Name, short(err))})
+		k.note(Inside, "does not get it once more", Violation{Kind: Failure, Who: k.Name,
+			What: fmt.Sprintf("%s of %s, which holds the lock, fails: %v", op, k.Name, short(err))})
 	default:
 		k.note(Inside, "does not get it once more", Violation{Kind: Failure, Who: k.Name, What: "TryLock of " + k.Name + ", which holds the lock, finds it held"})
 	}
@@ -219,7 +222,8 @@ func (k *Contender) letGoOnce() {
 		k.note(Inside, "has unlocked once")
 		return
 	}
-	k.note(Inside, "cannot unlock once", Violation{Kind: Failure, Who: k.Name, What: fmt.Sprintf("Unlock of %s, which has locked twice, fails: %v", k.Name, short(err))})
+	k.note(Inside, "cannot unlock once", Violation{Kind: Failure, Who: k.Name,
+		What: fmt.Sprintf("Unlock of %s, which has locked twice, fails: %v", k.Name, short(err))})
 }
 
 // excused reports whether a fault may be the reason of an error.
@@ -255,7 +259,8 @@ func (k *Contender) letGo() bool {
 			k.note(outside, "has unlocked")
 			return true
 		case notLocked && faulted && sound: // a lock that tries again must take its own earlier delete into account
-			k.note(outside, "finds that the lock was lost", Violation{Kind: Failure, Who: k.Name, What: "Unlock of " + k.Name + " says that the lock was lost, though its session lives"})
+			k.note(outside, "finds that the lock was lost", Violation{Kind: Failure, Who: k.Name,
+				What: "Unlock of " + k.Name + " says that the lock was lost, though its session lives"})
 			return true
 		case notLocked && faulted:
 			k.note(outside, "finds that the lock was lost")

@@ -37,7 +37,8 @@ func InBubble(t *testing.T, config World, playIt func(w *Player)) (r *Run) {
 		rand.Reader = &randomSource{source: mathrand.NewChaCha8([32]byte{})}
 	}
 	synctest.Test(t, func(*testing.T) {
-		w := &Player{World: config, Run: r, Start: time.Now(), free: true, stir: make(chan struct{}, 1), Camera: NoCamera{}, sessions: make(map[int64]*Client), origins: make(map[string]origin), births: make(map[string]int)}
+		w := &Player{World: config, Run: r, Start: time.Now(), free: true, stir: make(chan struct{}, 1), Camera: NoCamera{},
+			sessions: make(map[int64]*Client), origins: make(map[string]origin), births: make(map[string]int)}
 		w.setUp()
 		defer w.takeDown()
 		defer func() {

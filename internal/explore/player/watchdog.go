@@ -29,7 +29,8 @@ func Play(t *testing.T, w World, hashing bool, choose func(p *Point) int, acted 
 			so = new([]string)
 		}
 		debug.SetTraceback("all") // to show where it is busy
-		panic(fmt.Sprintf("explore: %s is busy for a minute of real time, so it waits for nothing: a goroutine of the lock spins. The schedule: %q", w.Lock.Name, *so))
+		panic(fmt.Sprintf("explore: %s is busy for a minute of real time, so it waits for nothing: a goroutine of the lock spins. The schedule: %q",
+			w.Lock.Name, *so))
 	})
 	defer watchdog.Stop()
 	return InBubble(t, w, func(playing *Player) {

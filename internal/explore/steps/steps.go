@@ -294,7 +294,8 @@ func (l *leaseLock) Variables() []film.Variable {
 	if len(l.leases) == 0 {
 		return nil
 	}
-	return append(times(len(l.leases)), film.Variable{Name: "node", Value: l.last().Node()}, film.Variable{Name: "token", Value: strconv.FormatInt(l.last().Token(), 10)})
+	return append(times(len(l.leases)), film.Variable{Name: "node", Value: l.last().Node()},
+		film.Variable{Name: "token", Value: strconv.FormatInt(l.last().Token(), 10)})
 }
 
 func (l *leaseLock) Token() int64          { return l.last().Token() }
