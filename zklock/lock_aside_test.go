@@ -50,6 +50,20 @@ func passes(tb *table, waiter <-chan locked, otherwise ...any) {
 	require.NoError(tb, gets(tb, waiter, otherwise...).Unlock(context.Background()))
 }
 
+// lasts asserts that a lease is not lost within a minute, and ends it.
+func lasts(tb *table, l *zklock.Lease) {
+	tb.Helper()
+	time.Sleep(time.Minute) // long enough for it to be lost by mistake
+	require.NoError(tb, l.Unlock(context.Background()))
+}
+
+// leavesNothing asserts that each node goes that is no longer needed.
+func leavesNothing(tb *table) {
+	tb.Helper()
+	time.Sleep(time.Minute) // until it is deleted, or its session has ended
+	require.Empty(tb, tb.srv.Children(top))
+}
+
 func releaseAll(faults []*zkserver.Fault) {
 	for _, f := range faults {
 		f.Release()

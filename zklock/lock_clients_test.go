@@ -6,6 +6,8 @@ import (
 	"go/parser"
 	"go/token"
 	"net"
+	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -54,41 +56,24 @@ var kindsOfClients = map[string]func(tb *table, o ensemble.Options) *zk.Conn{
 // TestForcedSchedulesWithOtherClients plays the schedules that were written
 // for ensemble.Connect's client with a user's.
 func TestForcedSchedulesWithOtherClients(t *testing.T) {
-	tests := map[string]func(t *testing.T){
-		"TestALeaseIsNotLostForTheQuietBeforeIt":                             TestALeaseIsNotLostForTheQuietBeforeIt,
-		"TestLostClosesInTimeAfterAHandOver":                                 TestLostClosesInTimeAfterAHandOver,
-		"TestAHolderWhoseNodeTheServerDoesNotShowLosesTheLeaseBeforeTheLock": TestAHolderWhoseNodeTheServerDoesNotShowLosesTheLeaseBeforeTheLock,
-		"TestLostClosesWhenTheClientIsClosedWhateverIsOnTheWay":              TestLostClosesWhenTheClientIsClosedWhateverIsOnTheWay,
-		"TestUnlockInAnExpiredSessionTouchesNobodyElsesNode":                 TestUnlockInAnExpiredSessionTouchesNobodyElsesNode,
-		"TestUnlockThatIsTriedAgainTouchesNobodyElsesNode":                   TestUnlockThatIsTriedAgainTouchesNobodyElsesNode,
-		"TestAnEntryInAParentMadeAgainIsNotBehindOneInTheOldParent":          TestAnEntryInAParentMadeAgainIsNotBehindOneInTheOldParent,
-		"TestALockThatIsLostBeforeLockReturnsIsLockedAgain":                  TestALockThatIsLostBeforeLockReturnsIsLockedAgain,
-		"TestTwoOwnersOfOneSessionDoNotTakeOneNodeForTheirs":                 TestTwoOwnersOfOneSessionDoNotTakeOneNodeForTheirs,
-		"TestTokenMayBeReadAtAnyTime":                                        TestTokenMayBeReadAtAnyTime,
-		"TestARefusedDeleteIsReportedWhole":                                  TestARefusedDeleteIsReportedWhole,
-		"TestAContenderThatDoesNotFitIntoAPacketGetsAnError":                 TestAContenderThatDoesNotFitIntoAPacketGetsAnError,
-		"TestNobodyHoldsALockInASessionThatHasEnded":                         TestNobodyHoldsALockInASessionThatHasEnded,
-		"TestOnceCtxHasEndedLockReturnsNoLease":                              TestOnceCtxHasEndedLockReturnsNoLease,
-		"TestACallerThatGivesUpLeavesTheLockToOneOfTheSameOwner":             TestACallerThatGivesUpLeavesTheLockToOneOfTheSameOwner,
-		"TestANodeOfTheSameNumberIsNotTakenForOurs":                          TestANodeOfTheSameNumberIsNotTakenForOurs,
-		"TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession":           TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession,
-		"TestLostCountsFromWhenARequestWasSent":                              TestLostCountsFromWhenARequestWasSent,
-		"TestAWaiterSendsRequestsWhileItWaits":                               TestAWaiterSendsRequestsWhileItWaits,
-		"TestALeaseIsLostWithoutAnEvent":                                     TestALeaseIsLostWithoutAnEvent,
-		"TestAnEntryWhoseNodeIsFoundLateIsStillBeforeALaterOne":              TestAnEntryWhoseNodeIsFoundLateIsStillBeforeALaterOne,
-		"TestAnOwnerThatGaveUpAndCameBackLocksAgainWithoutWaitingForItself":  TestAnOwnerThatGaveUpAndCameBackLocksAgainWithoutWaitingForItself,
-		"TestParticipantsAreShownInTheOrderOfTheQueue":                       TestParticipantsAreShownInTheOrderOfTheQueue,
-		"TestParticipantsAreInOrderWhereTheNumbersWrap":                      TestParticipantsAreInOrderWhereTheNumbersWrap,
-		"TestAParticipantThatLeavesMeanwhileIsNotShown":                      TestAParticipantThatLeavesMeanwhileIsNotShown,
-		"TestParticipantsAndRevokeEndWithCtxThoughNoServerAnswers":           TestParticipantsAndRevokeEndWithCtxThoughNoServerAnswers,
-		"TestAHolderIsAskedForTheLock":                                       TestAHolderIsAskedForTheLock,
-		"TestAWaiterThatWasAskedGetsTheRequestWhenItHoldsTheLock":            TestAWaiterThatWasAskedGetsTheRequestWhenItHoldsTheLock,
-		"TestCuratorsWayOfAskingIsUnderstoodAndSpoken":                       TestCuratorsWayOfAskingIsUnderstoodAndSpoken,
-		"TestRevokeOfSomethingElseIsAnErrorAndChangesNothing":                TestRevokeOfSomethingElseIsAnErrorAndChangesNothing,
-		"TestDoUnlocksWhateverHappens":                                       TestDoUnlocksWhateverHappens,
-		"TestDoEndsTheCtxWhenTheLockIsLost":                                  TestDoEndsTheCtxWhenTheLockIsLost,
-		"TestBadArgumentsAreRefusedAtOnce":                                   TestBadArgumentsAreRefusedAtOnce,
-		"TestUnlockReturnsARefusalOfTheServer":                               TestUnlockReturnsARefusalOfTheServer,
+	tests := make(map[string]func(t *testing.T))
+	for _, test := range []func(t *testing.T){
+		TestLostClosesInTimeAfterAHandOver, TestAHolderWhoseNodeTheServerDoesNotShowLosesTheLeaseBeforeTheLock,
+		TestLostClosesWhenTheClientIsClosedWhateverIsOnTheWay, TestUnlockInAnExpiredSessionTouchesNobodyElsesNode,
+		TestALockThatIsLostBeforeLockReturnsIsLockedAgain, TestTwoOwnersOfOneSessionDoNotTakeOneNodeForTheirs, TestTokenMayBeReadAtAnyTime,
+		TestARefusedDeleteIsReportedWhole, TestAContenderThatDoesNotFitIntoAPacketGetsAnError, TestNobodyHoldsALockInASessionThatHasEnded,
+		TestOnceCtxHasEndedLockReturnsNoLease, TestACallerThatGivesUpLeavesTheLockToOneOfTheSameOwner, TestANodeOfTheSameNumberIsNotTakenForOurs,
+		TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession, TestLostCountsFromWhenARequestWasSent, TestAWaiterSendsRequestsWhileItWaits,
+		TestALeaseIsLostWithoutAnEvent, TestAnEntryWhoseNodeIsFoundLateIsStillBeforeALaterOne,
+		TestAnOwnerThatGaveUpAndCameBackLocksAgainWithoutWaitingForItself, TestParticipantsAreShownInTheOrderOfTheQueue,
+		TestParticipantsAreInOrderWhereTheNumbersWrap, TestAParticipantThatLeavesMeanwhileIsNotShown,
+		TestParticipantsAndRevokeEndWithCtxThoughNoServerAnswers, TestAHolderIsAskedForTheLock, TestAWaiterThatWasAskedGetsTheRequestWhenItHoldsTheLock,
+		TestCuratorsWayOfAskingIsUnderstoodAndSpoken, TestRevokeOfSomethingElseIsAnErrorAndChangesNothing, TestDoUnlocksWhateverHappens,
+		TestDoEndsTheCtxWhenTheLockIsLost, TestBadArgumentsAreRefusedAtOnce, TestUnlockReturnsARefusalOfTheServer,
+		TestAHolderInTheOldParentLetsNobodyInInTheNewOne,
+	} {
+		_, name, _ := strings.Cut(runtime.FuncForPC(reflect.ValueOf(test).Pointer()).Name(), ".Test")
+		tests["Test"+name] = test
 	}
 	for _, file := range []string{"lock_forced_test.go", "participants_test.go"} {
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)

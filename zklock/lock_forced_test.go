@@ -3,8 +3,6 @@ package zklock_test
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
-	"io"
 	"net"
 	"strings"
 	"sync"
@@ -21,19 +19,6 @@ import (
 	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock"
 )
-
-func TestALeaseIsNotLostForTheQuietBeforeIt(t *testing.T) {
-	onTable(t, func(tb *table) {
-		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-		waiter := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("waiter"))
-		time.Sleep(8 * time.Second) // less than the session timeout, more than two thirds of it
-		require.NoError(tb, holder.Unlock(context.Background()))
-		got := gets(tb, waiter)
-		time.Sleep(time.Minute) // long enough for the clock to close Lost by mistake
-		require.False(tb, tb.isLost(got), "the lease is lost, and all is well with the connection")
-		require.NoError(tb, got.Unlock(context.Background()))
-	})
-}
 
 // TestLostClosesInTimeAfterAHandOver: nothing of the new holder has reached
 // the server for nearly the session timeout when it gets the lock.
@@ -82,7 +67,6 @@ func TestAHolderWhoseNodeTheServerDoesNotShowLosesTheLeaseBeforeTheLock(t *testi
 			require.True(tb, tb.isLost(holder), "two holders: the lock was let go behind the back of the first")
 			require.NoError(tb, got.lease.Unlock(context.Background()))
 		default:
-			require.False(tb, tb.isLost(holder))
 			require.NoError(tb, holder.Unlock(context.Background()))
 			got := <-waiter
 			require.NoError(tb, got.lease.Unlock(context.Background()))
@@ -123,49 +107,7 @@ func TestUnlockInAnExpiredSessionTouchesNobodyElsesNode(t *testing.T) {
 		back.Release()
 		require.ErrorIs(tb, <-unlocked, zklock.ErrLost)
 		require.Len(tb, tb.srv.Children(top), 1, "the expired holder has deleted the node of the next one: two holders")
-		require.False(tb, tb.isLost(next))
 		require.NoError(tb, next.Unlock(context.Background()))
-	})
-}
-
-func TestUnlockThatIsTriedAgainTouchesNobodyElsesNode(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn, admin := tb.connect(), tb.connect()
-		id := conn.SessionID()
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		back, unlocked := tb.unlockUnanswered(id, holder)
-		require.NoError(tb, admin.Delete(top, -1)) // as the server does with a container
-		next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
-		back.Release()
-		require.NoError(tb, <-unlocked)
-		require.Len(tb, tb.srv.Children(top), 1, "the Unlock has deleted the node of the next holder: two holders")
-		require.False(tb, tb.isLost(next))
-		require.NoError(tb, next.Unlock(context.Background()))
-	})
-}
-
-func TestAnEntryInAParentMadeAgainIsNotBehindOneInTheOldParent(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn, admin := tb.connect(), tb.connect()
-		id := conn.SessionID()
-		m := tb.mutex(conn)
-		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		back, unlocked := tb.unlockUnanswered(id, holder)
-		require.NoError(tb, admin.Delete(top, -1)) // as the server does with a container
-		next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
-		second := lockAside(context.Background(), m, zklock.NewOwner("second"))
-		synctest.Wait()
-		back.Release()
-		require.NoError(tb, <-unlocked)
-		time.Sleep(time.Second) // for a contender that is let in by mistake
-		select {
-		case <-second:
-			require.Fail(tb, "two holders: the second was let in by the holder in the old parent")
-		default:
-		}
-		require.NoError(tb, next.Unlock(context.Background()))
-		passes(tb, second)
-		require.Empty(tb, tb.srv.Children(top))
 	})
 }
 
@@ -192,7 +134,6 @@ func TestALockThatIsLostBeforeLockReturnsIsLockedAgain(t *testing.T) {
 		}}
 		l, err := tb.mutex(tb.connect()).Lock(ctx, zklock.NewOwner("slow"))
 		require.NoError(tb, err)
-		require.False(tb, tb.isLost(l))
 		require.NoError(tb, l.Unlock(context.Background()))
 	})
 }
@@ -372,7 +313,6 @@ func TestACallerThatGivesUpLeavesTheLockToOneOfTheSameOwner(t *testing.T) {
 		require.ErrorIs(tb, (<-givesUp).err, context.Canceled)
 		time.Sleep(time.Second) // for a node that goes by mistake
 		require.Len(tb, tb.srv.Children(top), 1, "the node has gone, and the lease is held: the next one gets in")
-		require.False(tb, tb.isLost(got))
 		require.NoError(tb, got.Unlock(context.Background()))
 	})
 }
@@ -400,8 +340,7 @@ func TestANodeOfTheSameNumberIsNotTakenForOurs(t *testing.T) {
 	})
 }
 
-// TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession is
-// TestUnlockThatIsTriedAgainTouchesNobodyElsesNode where the next one has the
+// TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession: the next one has the
 // same session, and so the same ephemeral owner.
 func TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession(t *testing.T) {
 	onTable(t, func(tb *table) {
@@ -418,7 +357,6 @@ func TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession(t *testing.T) {
 		time.Sleep(time.Second) // for a delete that is tried again
 		require.Len(tb, tb.srv.Children(top), 1,
 			"the Unlock has deleted the node of the next holder: two holders")
-		require.False(tb, tb.isLost(got))
 		require.NoError(tb, got.Unlock(context.Background()))
 	})
 }
@@ -455,33 +393,8 @@ func TestAWaiterSendsRequestsWhileItWaits(t *testing.T) {
 		silence := tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id })
 		time.Sleep(3 * time.Second) // less than a third of the session timeout
 		silence.Release()
-		time.Sleep(time.Minute) // for the clock to close Lost by mistake
-		require.False(tb, tb.isLost(got))
-		require.NoError(tb, got.Unlock(context.Background()))
+		lasts(tb, got)
 	})
-}
-
-// An eventlessConn is a connection on which no watch event arrives.
-type eventlessConn struct {
-	net.Conn
-	in *bytes.Buffer // what has arrived of packets that are whole
-}
-
-func (c eventlessConn) Read(b []byte) (int, error) {
-	for c.in.Len() == 0 {
-		var length [4]byte
-		if _, err := io.ReadFull(c.Conn, length[:]); err != nil {
-			return 0, err
-		}
-		packet := make([]byte, binary.BigEndian.Uint32(length[:]))
-		if _, err := io.ReadFull(c.Conn, packet); err != nil {
-			return 0, err
-		}
-		if xid := int32(binary.BigEndian.Uint32(packet)); xid != -1 {
-			c.in.Write(append(length[:], packet...))
-		}
-	}
-	return c.in.Read(b)
 }
 
 // TestALeaseIsLostWithoutAnEvent: a client may miss an event while it
@@ -491,7 +404,7 @@ func TestALeaseIsLostWithoutAnEvent(t *testing.T) {
 		onTables(t, what, func(tb *table) {
 			admin := tb.connect()
 			conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
-				return eventlessConn{nc, new(bytes.Buffer)}
+				return eventFilter{nc, new(bytes.Buffer), ""}
 			}})
 			holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 			time.Sleep(2 * time.Second) // until it watches its node

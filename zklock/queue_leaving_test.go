@@ -309,11 +309,10 @@ func TestTryLockDoesNotWaitForAStrangerBeforeNodesThatGo(t *testing.T) {
 			require.ErrorIs(tb, (<-waiter).err, context.Canceled)
 		}
 		require.Len(tb, tb.srv.Children(top), 3)
-		tried := make(chan error, 1)
-		go func() {
+		tried := aside(func() error {
 			_, err := m.TryLock(context.Background(), zklock.NewOwner("hasty"))
-			tried <- err
-		}()
+			return err
+		})
 		time.Sleep(5 * time.Second) // both nodes stay that long
 		require.Len(tb, tried, 1, "TryLock waits for another contender")
 		require.ErrorIs(tb, <-tried, zklock.ErrHeld)
@@ -346,11 +345,10 @@ func TestTryLockDoesNotWaitForAStrangerBetweenNodesThatGo(t *testing.T) {
 		got := gets(tb, stranger)
 		time.Sleep(2 * time.Second) // until the client is back
 		require.Len(tb, tb.srv.Children(top), 2)
-		tried := make(chan error, 1)
-		go func() {
+		tried := aside(func() error {
 			_, err := m.TryLock(context.Background(), zklock.NewOwner("hasty"))
-			tried <- err
-		}()
+			return err
+		})
 		time.Sleep(5 * time.Second) // the node stays that long
 		require.Len(tb, tried, 1, "TryLock waits for another contender")
 		require.ErrorIs(tb, <-tried, zklock.ErrHeld)
