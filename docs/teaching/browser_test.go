@@ -97,7 +97,8 @@ func TestTheSlidesInABrowser(t *testing.T) {
 				require.Equal(t, s.Title, js[string](t, ctx, `document.querySelector("section.shown h1").textContent`), what)
 				require.Empty(t, js[string](t, ctx, `[...document.querySelectorAll("section.shown, section.shown .body, section.shown pre, section.shown table")]
 				.filter(e => e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1).map(e => e.tagName + "." + e.className).join(" ")`), "%s: cut off", what)
-				open := js[string](t, ctx, `[...document.querySelectorAll("iframe[src]")].map(f => f.getAttribute("src") + (f.closest(".shown") ? "" : " elsewhere")).join()`)
+				open := js[string](t, ctx, `[...document.querySelectorAll("iframe[src]")]
+				.map(f => f.getAttribute("src") + (f.closest(".shown") ? "" : " elsewhere")).join()`)
 				if s.Scene {
 					require.Regexp(t, `^lab\.html#lock=[^ ]+$`, open, what)
 				} else {

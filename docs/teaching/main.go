@@ -297,6 +297,8 @@ func (b *builder) scene(name, caption string) (string, error) {
 		}
 		address = l.Open().String()
 	}
-	return fmt.Sprintf("<figure class=\"scene\"><div class=\"frame\"><iframe title=\"%s\" data-src=\"%s\"></iframe></div><figcaption>%s <code>%s</code></figcaption></figure>\n",
-		inLanguage[b.lang].frame, html.EscapeString(b.lab+address+"&lang="+string(b.lang)), html.EscapeString(strings.Join(strings.Fields(caption), " ")), html.EscapeString(command)), nil
+	return fmt.Sprintf("<figure class=\"scene\"><div class=\"frame\"><iframe title=\"%s\" data-src=\"%s\"></iframe></div><figcaption>%s "+
+		"<code>%s</code></figcaption></figure>\n",
+		inLanguage[b.lang].frame, html.EscapeString(b.lab+address+"&lang="+string(b.lang)), html.EscapeString(strings.Join(strings.Fields(caption), " ")),
+		html.EscapeString(command)), nil
 }

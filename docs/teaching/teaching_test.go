@@ -113,7 +113,8 @@ func TestTheEditionsHaveTheSameSlides(t *testing.T) {
 		list, err := b.slides()
 		require.NoError(t, err)
 		for _, s := range list {
-			all = append(all, shape{s.Minute, s.ask != "", s.Body != "", find(`#lock=[^"]*?&amp;lang=`, s.Body), find(`<code>go run.*?</code>`, s.Body), find(`(?s)<code class="language-go">.*?</code>`, s.Body)})
+			all = append(all, shape{s.Minute, s.ask != "", s.Body != "", find(`#lock=[^"]*?&amp;lang=`, s.Body), find(`<code>go run.*?</code>`, s.Body),
+				find(`(?s)<code class="language-go">.*?</code>`, s.Body)})
 		}
 		return all
 	}

@@ -156,7 +156,8 @@ func cells(row string) []string {
 }
 
 // label is what a translator may change in a line of a diagram, in one of the groups.
-var label = regexp.MustCompile(`"([^"]*)"|\(\[(.*?)\]\)|\[([^\]"]+)\]|-- ([^">].*?) -->|-\. ([^">].*?) \.->| as (.*)$|^(?:loop|alt|else|opt|par|and) (.*)$|^(?:\w+ ?-+[>)x]+ ?\w+|Note [\w ]+[\w,]+): ?(.*)$`)
+var label = regexp.MustCompile(`"([^"]*)"|\(\[(.*?)\]\)|\[([^\]"]+)\]|-- ([^">].*?) -->|-\. ([^">].*?) \.->| as (.*)$` +
+	`|^(?:loop|alt|else|opt|par|and) (.*)$|^(?:\w+ ?-+[>)x]+ ?\w+|Note [\w ]+[\w,]+): ?(.*)$`)
 
 // shape is a line of a diagram without its words, but with the figures in them.
 func shape(line string) string {
@@ -370,7 +371,8 @@ func (e edition) faults(page string) (all []string) {
 		case "":
 			say("the stamp is missing: go test ./internal/house -run Edition -edition.stamp %s", chinese(page))
 		default:
-			say("the English section has changed since it was translated: translate it again, then go test ./internal/house -run Edition -edition.stamp %s", chinese(page))
+			say("the English section has changed since it was translated: translate it again, then go test ./internal/house -run Edition -edition.stamp %s",
+				chinese(page))
 		}
 		enNames, enUnits := en.units()
 		zhNames, zhUnits := zh.units()
@@ -403,7 +405,8 @@ var (
 	inCode   = regexp.MustCompile("`[^`\n]+`")
 	// What a Chinese typesetter would not set, with all around it that has no blank
 	// and no Chinese punctuation: a run that the English page has, too, is quoted.
-	unset    = regexp.MustCompile(`[^\s，。、；：？！（）“”《》|]*(?:\p{Han}[,;:?!()]|[,;:?!()]\p{Han}|\p{Han}\.(?:\s|$)|\p{Han}[\w` + "\ue000" + `]|[\w` + "\ue000" + `]\p{Han})[^\s，。、；：？！（）“”《》|]*`)
+	unset = regexp.MustCompile(`[^\s，。、；：？！（）“”《》|]*(?:\p{Han}[,;:?!()]|[,;:?!()]\p{Han}|\p{Han}\.(?:\s|$)|\p{Han}[\w` + "\ue000" + `]|` +
+		`[\w` + "\ue000" + `]\p{Han})[^\s，。、；：？！（）“”《》|]*`)
 	rendered = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(html.WithUnsafe()))
 	htmlCode = regexp.MustCompile(`(?s)<code.*?</code>`)
 )
@@ -422,7 +425,8 @@ func set(en, zh string) (faults []string) {
 	})), "\n") {
 		for _, run := range unset.FindAllString(line, -1) {
 			if !strings.Contains(quoted, run) {
-				faults = append(faults, fmt.Sprintf("line %d: %s: Chinese punctuation is full-width, and a blank is between Chinese words and others", i+1, strings.ReplaceAll(run, "\ue000", "`…`")))
+				faults = append(faults, fmt.Sprintf("line %d: %s: Chinese punctuation is full-width, and a blank is between Chinese words and others", i+1,
+					strings.ReplaceAll(run, "\ue000", "`…`")))
 			}
 		}
 	}
@@ -432,7 +436,8 @@ func set(en, zh string) (faults []string) {
 	}
 	if before, _, ok := strings.Cut(htmlCode.ReplaceAllString(page.String(), ""), "**"); ok {
 		before = before[max(0, len(before)-60):]
-		faults = append(faults, fmt.Sprintf("the marks ** after %q do not make words bold: between a punctuation mark inside of them and a letter outside must be a blank", strings.ToValidUTF8(before, "")))
+		faults = append(faults, fmt.Sprintf("the marks ** after %q do not make words bold: between a punctuation mark inside of them and a letter "+
+			"outside must be a blank", strings.ToValidUTF8(before, "")))
 	}
 	return faults
 }

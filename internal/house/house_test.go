@@ -246,7 +246,8 @@ func TestThePictureIsTheTree(t *testing.T) {
 	for i, why := range imports {
 		seen := make(map[string]bool)
 		below(i[0], seen)
-		require.True(t, seen[i[1]], "%s, and the picture of docs/architecture.md shows no way from %s to %s: is the import right? Then draw the arrow", why, i[0], i[1])
+		require.True(t, seen[i[1]], "%s, and the picture of docs/architecture.md shows no way from %s to %s: is the import right? Then draw the arrow", why,
+			i[0], i[1])
 		seen = make(map[string]bool)
 		below(i[1], seen)
 		require.False(t, seen[i[0]], "%s: the arrows run in a circle", why)

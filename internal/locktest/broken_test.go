@@ -37,7 +37,8 @@ func TestBrokenLocksFailUnderTheRightName(t *testing.T) {
 	for _, b := range broken.Bugs {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
-			verdicts := locktest.Verdicts(t, brokenBy(b.Name, locktest.Full), func(v locktest.Verdict) bool { return locktest.Unsafe(v.Words.En) || !everyCase() && v.Failed() })
+			verdicts := locktest.Verdicts(t, brokenBy(b.Name, locktest.Full),
+				func(v locktest.Verdict) bool { return locktest.Unsafe(v.Words.En) || !everyCase() && v.Failed() })
 			if verdicts == nil {
 				return // this is the process in which the cases ran
 			}

@@ -69,7 +69,8 @@ func (b Bug) inDocs(t *testing.T, diagram string) {
 	page, err := os.ReadFile(Page)
 	require.NoError(t, err)
 	before, drawn, after, ok := cutDiagram(string(page), b.ID)
-	require.True(t, ok, "docs/bugs.md needs an entry with the heading ### %s: and a line <!-- %[1]s --> in it: go generate ./... draws the diagram below that", b.ID)
+	require.True(t, ok, "docs/bugs.md needs an entry with the heading ### %s: and a line <!-- %[1]s --> in it: go generate ./... draws the "+
+		"diagram below that", b.ID)
 
 	want := fmt.Sprintf("<!-- %s -->\n%s\n\n```mermaid\n%s```\n", b.ID, b.shown().En, diagram)
 	if *update && drawn != want {

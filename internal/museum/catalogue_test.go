@@ -38,7 +38,8 @@ func (e edition) written(t require.TestingT, page string) string {
 	for _, b := range scenes.Bugs {
 		heading := e.text(b.Heading())
 		line := regexp.MustCompile(`(?m)^### ` + b.ID + e.colon + `.*$`)
-		require.Len(t, line.FindAllString(page, -1), 1, "entries of %s in %s: write one with the heading ### %[1]s%[3]s below that of its step", b.ID, e.file, e.colon)
+		require.Len(t, line.FindAllString(page, -1), 1, "entries of %s in %s: write one with the heading ### %[1]s%[3]s below that of its step", b.ID,
+			e.file, e.colon)
 		page = line.ReplaceAllLiteralString(page, "### "+heading)
 		link := "](#" + scenes.Anchor(heading) + ")"
 		page = regexp.MustCompile(`\]\(#`+strings.ToLower(b.ID)+`[^\d)][^)]*\)`).ReplaceAllLiteralString(page, link)
@@ -127,7 +128,8 @@ func TestTheCatalogueHasWhatTheBugsSay(t *testing.T) {
 func TestEachBugHasOneDiagramAndSomethingThatShowsIt(t *testing.T) {
 	page := read(t, catalogue)
 	all := matches(page, `(?m)^### (\w+):`)
-	require.Equal(t, all, matches(page, `(?m)^<!-- (\w+) -->$`), "each entry of docs/bugs.md needs a line <!-- A1 --> with its ID: go generate ./... draws the diagram below it")
+	require.Equal(t, all, matches(page, `(?m)^<!-- (\w+) -->$`),
+		"each entry of docs/bugs.md needs a line <!-- A1 --> with its ID: go generate ./... draws the diagram below it")
 	for _, id := range all {
 		_, scene := scenes.Find(id)
 		require.True(t, Exhibit(id).ByHand() || scene, "%s needs a test in internal/museum/bugs, or a scene", id)

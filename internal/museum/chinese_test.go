@@ -159,7 +159,8 @@ func TestTheChineseCatalogueHasTheSameRuns(t *testing.T) {
 	phrases, used := compile(labels), make(map[string]int)
 	for _, b := range scenes.Bugs {
 		before, _, after, ok := cutDiagram(want, b.ID)
-		require.True(t, ok, "docs/bugs.zh-CN.md needs an entry with the heading ### %s： and a line <!-- %[1]s --> in it: go generate ./... draws the diagram below that", b.ID)
+		require.True(t, ok, "docs/bugs.zh-CN.md needs an entry with the heading ### %s： and a line <!-- %[1]s --> in it: go generate ./... draws "+
+			"the diagram below that", b.ID)
 		want = before + drawnZh(t, english, b.ID, phrases, used) + after
 	}
 	chinese.compare(t, page, want)
@@ -198,7 +199,8 @@ func TestEachLabelHasOneTranslation(t *testing.T) {
 		}
 		require.Equal(t, 1, matched, "lines of labels that match %q", example)
 	}
-	zh, lacks := diagramInChinese("sequenceDiagram\n    participant A as client A\n    A->>S: create lock: node exists\n    Note over A,B: two holders\n    Note over A: sings\n    A->>S: create lock; delete lock\n",
+	zh, lacks := diagramInChinese("sequenceDiagram\n    participant A as client A\n    A->>S: create lock: node exists\n    Note over A,B: two "+
+		"holders\n    Note over A: sings\n    A->>S: create lock; delete lock\n",
 		compile(labels), make(map[string]int))
 	require.Equal(t, []string{"sings", "create lock; delete lock"}, lacks)
 	require.Contains(t, zh, "    participant A as 客户端 A\n    A->>S: create lock：节点已存在\n    Note over A,B: 两个持有者\n")

@@ -140,7 +140,8 @@ func TestTheHandoutHasTheTermsOfTheGlossary(t *testing.T) {
 		}
 	}
 	unknown := func(handout string) (words []string) {
-		for _, row := range regexp.MustCompile(`(?m)^\| \*\*[^|]+\*\* \| ([^|]*\p{Han}[^|]*) \|`).FindAllStringSubmatch(exchanged.ReplaceAllString(handout, "| **$2** | $1 |"), -1) {
+		for _, row := range regexp.MustCompile(`(?m)^\| \*\*[^|]+\*\* \| ([^|]*\p{Han}[^|]*) \|`).FindAllStringSubmatch(exchanged.ReplaceAllString(handout,
+			"| **$2** | $1 |"), -1) {
 			for _, word := range regexp.MustCompile(`\p{Han}+`).FindAllString(row[1], -1) {
 				if !known[word] {
 					words = append(words, word)

@@ -79,7 +79,8 @@ func TestEveryLinkOfEveryPageResolves(t *testing.T) {
 	t.Run("and a broken one is found", func(t *testing.T) {
 		const text = "[a](LICENSE) [b](nowhere.md) [c](docs/bugs.md#nowhere) [d](#here) [e](#nowhere) [f](zklock/) [g](bench/)\n\n## Here!\n"
 		pages["../../README.md"] = text
-		require.Equal(t, []string{"nowhere.md: no such file", "docs/bugs.md#nowhere: no such heading", "#nowhere: no such heading", "bench/: a folder without a README"},
+		require.Equal(t, []string{"nowhere.md: no such file", "docs/bugs.md#nowhere: no such heading", "#nowhere: no such heading",
+			"bench/: a folder without a README"},
 			broken("../../README.md", text, pages))
 	})
 }

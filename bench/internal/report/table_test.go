@@ -28,8 +28,10 @@ func TestMedianOfRounds(t *testing.T) {
 	var out bytes.Buffer
 	var results []Run
 	for i, ms := range []time.Duration{30, 10, 20, 40} {
-		results = append(results, Run{Lock: "naive", Goroutines: 100, Round: i + 1, Count: 100, Elapsed: ms * time.Millisecond, Requests: int64(ms) * 100, About: steps["naive"]})
-		results = append(results, Run{Lock: "predecessor", Goroutines: 100, Round: i + 1, Count: 100, Elapsed: ms * time.Millisecond / 10, Requests: 500, About: steps["predecessor"]})
+		results = append(results, Run{Lock: "naive", Goroutines: 100, Round: i + 1, Count: 100, Elapsed: ms * time.Millisecond, Requests: int64(ms) * 100,
+			About: steps["naive"]})
+		results = append(results, Run{Lock: "predecessor", Goroutines: 100, Round: i + 1, Count: 100, Elapsed: ms * time.Millisecond / 10, Requests: 500,
+			About: steps["predecessor"]})
 	}
 	PrintTable(&out, results, 0)
 	require.Regexp(t, `naive +100 +100 +25\.0 ms +1\.0x +25\.0 +0\.0 +1625 ms +1\.0x\n`, out.String())
@@ -194,13 +196,15 @@ func TestEachLockHasAColourAndADashOfItsOwn(t *testing.T) {
 // No lock ran on ZooKeeper: the page names the servers that locks ran on. The
 // command that made it has no password.
 func TestTheReportNamesEachServerAndNoPassword(t *testing.T) {
-	set := Settings{Args: strings.Fields("-locks sqlrow,redis -sql pg=postgres://u:se:c@ret@h:1/d,my=mysql://u:secret@h:2/d,o=postgres://h/d?password=secret -redis=redis://:secret@h:3")}
+	set := Settings{Args: strings.Fields("-locks sqlrow,redis -sql " +
+		"pg=postgres://u:se:c@ret@h:1/d,my=mysql://u:secret@h:2/d,o=postgres://h/d?password=secret -redis=redis://:secret@h:3")}
 	row := func(lock, server, system string) Run {
 		r := Run{Lock: lock, Server: server, Goroutines: 5, Count: 5, Elapsed: time.Second, Status: StatusOK, About: About{System: system}}
 		r.Members = []string{"the embedded ZooKeeper"}
 		return r
 	}
-	results := []Run{row("sqlrow", "PostgreSQL 15.1 at h:1", "SQL"), row("sqlversion", "PostgreSQL 15.1 at h:1", "SQL"), row("redis", "Redis 7.0.15 at h:3", "Redis")}
+	results := []Run{row("sqlrow", "PostgreSQL 15.1 at h:1", "SQL"), row("sqlversion", "PostgreSQL 15.1 at h:1", "SQL"),
+		row("redis", "Redis 7.0.15 at h:3", "Redis")}
 	var page bytes.Buffer
 	require.NoError(t, WriteReport(&page, set, results, nil))
 	require.NotContains(t, page.String(), "secret")

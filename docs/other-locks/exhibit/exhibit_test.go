@@ -52,7 +52,8 @@ func TestEveryLockHasALesson(t *testing.T) {
 		folder := filepath.Dir(lock)
 		text, err := os.ReadFile(filepath.Join(folder, "README.md"))
 		require.NoError(t, err, "%s has no README", folder)
-		for _, part := range []string{"**Read**", "**The idea.**", "```mermaid", "**What it costs", "**What holds, and what does not:**", "**Its bugs**", "**Run it.**", "**For a class.**"} {
+		for _, part := range []string{"**Read**", "**The idea.**", "```mermaid", "**What it costs", "**What holds, and what does not:**", "**Its bugs**",
+			"**Run it.**", "**For a class.**"} {
 			require.Contains(t, string(text), part, folder)
 		}
 		require.Contains(t, string(overview), "("+filepath.Base(folder)+"/README.md)")

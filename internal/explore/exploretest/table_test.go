@@ -76,7 +76,8 @@ func TestTableOfThePage(t *testing.T) {
 // twice is gone through again, so there may be more schedules on a busy machine.
 func lastColumn(line string) string { return line[strings.LastIndex(line[:len(line)-1], "|"):] }
 
-var pairs = flag.String("explore.pairs", "", "play the pairs of faults that this expression matches, each for at most -explore.for; with -explore.update, write them into the page")
+var pairs = flag.String("explore.pairs", "", "play the pairs of faults that this expression matches, each for at most -explore.for; with "+
+	"-explore.update, write them into the page")
 
 const (
 	pairsBegin = "<!-- the pairs: go test ./internal/explore/exploretest -run Pairs -timeout 3h -explore.update -explore.pairs . -->\n"

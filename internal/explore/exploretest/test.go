@@ -62,9 +62,12 @@ func Plans(s explore.Subject) []Plan {
 	if s.Reentrant {
 		twice := [][]explore.Op{{lock, lock, unlock, unlock}, {try, lock, unlock, unlock}}
 		plans = append(plans, Plan{"two contenders that lock twice", explore.World{Lock: s, Scripts: twice, Stranger: true}, explore.Search{}},
-			Plan{"two contenders that lock twice, one fault, random", explore.World{Lock: s, Scripts: twice, Kinds: kinds(s), Faults: 1}, explore.Search{Seed: 1, Limit: 200}},
-			Plan{"two goroutines of one owner, and another owner, random", explore.World{Lock: s, Contenders: 3, Shared: true, OneOwner: true, Scripts: [][]explore.Op{again[0], again[0]}}, explore.Search{Seed: 1, Limit: 300}},
-			Plan{"two goroutines of one owner that lock twice, and another owner, one fault, random", explore.World{Lock: s, Contenders: 3, Shared: true, OneOwner: true, Scripts: twice, Kinds: kinds(s), Faults: 1}, explore.Search{Seed: 1, Limit: 300}})
+			Plan{"two contenders that lock twice, one fault, random", explore.World{Lock: s, Scripts: twice, Kinds: kinds(s), Faults: 1},
+				explore.Search{Seed: 1, Limit: 200}},
+			Plan{"two goroutines of one owner, and another owner, random", explore.World{Lock: s, Contenders: 3, Shared: true, OneOwner: true,
+				Scripts: [][]explore.Op{again[0], again[0]}}, explore.Search{Seed: 1, Limit: 300}},
+			Plan{"two goroutines of one owner that lock twice, and another owner, one fault, random", explore.World{Lock: s, Contenders: 3, Shared: true,
+				OneOwner: true, Scripts: twice, Kinds: kinds(s), Faults: 1}, explore.Search{Seed: 1, Limit: 300}})
 	}
 	// A lock that looks at the clock has several times as many schedules: what
 	// it does when sessions end, and three contenders, are drawn here and are
@@ -88,24 +91,29 @@ func Plans(s explore.Subject) []Plan {
 	}
 	plans = append(plans,
 		Plan{"one contender that tries, one fault", explore.World{Lock: s, Contenders: 1, Scripts: again[1:], Kinds: kinds(s), Faults: 1}, explore.Search{}},
-		Plan{"two contenders, one tries, one fault", explore.World{Lock: s, Scripts: [][]explore.Op{nil, {try, unlock}}, Kinds: []explore.Fault{explore.LoseReply}, Faults: 1}, drawn},
+		Plan{"two contenders, one tries, one fault", explore.World{Lock: s, Scripts: [][]explore.Op{nil, {try, unlock}},
+			Kinds: []explore.Fault{explore.LoseReply}, Faults: 1}, drawn},
 		Plan{"three contenders, one tries", explore.World{Lock: s, Contenders: 3, Scripts: [][]explore.Op{nil, {try, unlock}}}, drawn},
 		Plan{"three contenders", explore.World{Lock: s, Contenders: 3}, drawn},
 		Plan{"three contenders, two faults, random", explore.World{Lock: s, Contenders: 3, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300}},
-		Plan{"three contenders that try, two faults, random", explore.World{Lock: s, Contenders: 3, Scripts: again, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300, Depth: 3}},
+		Plan{"three contenders that try, two faults, random", explore.World{Lock: s, Contenders: 3, Scripts: again, Kinds: kinds(s), Faults: 2},
+			explore.Search{Seed: 1, Limit: 300, Depth: 3}},
 	)
 	// Which goroutine gets which answer does not repeat always: these are drawn.
 	plans = append(plans,
 		Plan{"three goroutines of one client, random", explore.World{Lock: s, Contenders: 3, Shared: true, Stranger: true}, explore.Search{Seed: 1, Limit: 100}},
-		Plan{"three goroutines of one client, one fault, random", explore.World{Lock: s, Contenders: 3, Shared: true, Kinds: kinds(s), Faults: 1}, explore.Search{Seed: 1, Limit: 200}},
-		Plan{"three goroutines of one client that try, two faults, random", explore.World{Lock: s, Contenders: 3, Shared: true, Scripts: again, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300, Depth: 3}})
+		Plan{"three goroutines of one client, one fault, random", explore.World{Lock: s, Contenders: 3, Shared: true, Kinds: kinds(s), Faults: 1},
+			explore.Search{Seed: 1, Limit: 200}},
+		Plan{"three goroutines of one client that try, two faults, random",
+			explore.World{Lock: s, Contenders: 3, Shared: true, Scripts: again, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300, Depth: 3}})
 	if s.Queue { // a number that is compared as text
 		plans = append(plans, Plan{"two contenders, the numbers pass 9", explore.World{Lock: s, Sequence: 9}, explore.Search{}})
 	}
 	if s.Timed { // it goes by the numbers: where the names' order is another one, and where a number says that others were there
 		plans = append(plans, Plan{"two contenders, the numbers pass 0", explore.World{Lock: s, Sequence: -1}, explore.Search{}},
 			Plan{"two contenders on a used path", explore.World{Lock: s, Sequence: 7}, explore.Search{}},
-			Plan{"two contenders on a used path, one fault, random", explore.World{Lock: s, Sequence: 7, Kinds: kinds(s), Faults: 1}, explore.Search{Seed: 1, Limit: 300}})
+			Plan{"two contenders on a used path, one fault, random", explore.World{Lock: s, Sequence: 7, Kinds: kinds(s), Faults: 1},
+				explore.Search{Seed: 1, Limit: 300}})
 	}
 	wraps := explore.Violation{Kind: explore.Failure}
 	if slices.ContainsFunc(s.Known, func(k explore.Known) bool {

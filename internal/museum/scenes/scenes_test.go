@@ -101,7 +101,8 @@ func TestEachBugIsDescribed(t *testing.T) {
 	files, err := filepath.Glob("article_*.go")
 	require.NoError(t, err)
 	for _, file := range files {
-		require.True(t, slices.ContainsFunc(scenes.Bugs, func(b scenes.Bug) bool { return "article_"+strings.ToLower(b.Article())+".go" == file }), "Bugs in scenes.go leaves out the bugs of %s", file)
+		require.True(t, slices.ContainsFunc(scenes.Bugs, func(b scenes.Bug) bool { return "article_"+strings.ToLower(b.Article())+".go" == file }),
+			"Bugs in scenes.go leaves out the bugs of %s", file)
 	}
 	var marks []string
 	listings, err := filepath.Glob("../listings/*.go")
