@@ -221,6 +221,45 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 	}
 }
 
+// TestTheFiguresOfThePages: those that are in the code, or that are counted in it. The proof plays
+// the transcript, and says how many cases pass.
+func TestTheFiguresOfThePages(t *testing.T) {
+	root := rootOf(t)
+	flood := regexp.MustCompile(`const flood = (\d+) << 20`).FindStringSubmatch(text(t, root, "internal/locktest/judge/judge.go"))
+	require.NotNil(t, flood)
+	var minutes []int
+	for _, stages := range staged {
+		require.Len(t, stages, 3)
+		for _, s := range stages {
+			minutes = append(minutes, s.minutes)
+		}
+	}
+	from, to := slices.Min(minutes), slices.Max(minutes)
+	third := exercises[2]
+	stage := len(third.stages()[1].cases)
+	for page, facts := range map[string][]string{
+		"docs/exercises/README": {
+			fmt.Sprintf(" of %d cases pass: ", third.cases()), fmt.Sprintf(" of its %d cases pass.", stage), fmt.Sprintf("three stages of %d to %d minutes each", from, to),
+			flood[1] + " MiB in one case", fmt.Sprintf("within %v seconds", beginning.Seconds()), fmt.Sprintf("have %v seconds", hurry.Seconds()),
+			fmt.Sprintf("and pairs from %d on", threshold),
+		},
+		"docs/exercises/README.zh-CN": {
+			fmt.Sprintf("\n%d 个用例，通过 ", third.cases()), fmt.Sprintf("本阶段有 %d 个用例，已通过 ", stage), fmt.Sprintf("每个阶段 %d 到 %d 分钟", from, to),
+			flood[1] + " MiB", fmt.Sprintf("在 %v 秒之内", beginning.Seconds()), fmt.Sprintf("只有 %v 秒", hurry.Seconds()),
+			fmt.Sprintf("达到 %d 的", threshold),
+		},
+		"docs/teaching":       {fmt.Sprintf("of %d to %d minutes, each", from, to), flood[1] + " MiB in one case"},
+		"docs/teaching.zh-CN": {fmt.Sprintf("每个阶段 %d 到 %d 分钟", from, to), flood[1] + " MiB"},
+
+		"docs/exercises/_11-kill-this-lock/README":       {fmt.Sprintf("at most %d of them", killing.MaxSchedules)},
+		"docs/exercises/_11-kill-this-lock/README.zh-CN": {fmt.Sprintf("至多 %d ", killing.MaxSchedules)},
+	} {
+		for _, fact := range facts {
+			require.True(t, strings.Contains(text(t, root, page+".md"), fact), "%s must say %q", page, fact)
+		}
+	}
+}
+
 // TestNextBeginsWithTheGoal: the heading and the goal, whatever is before them.
 func TestNextBeginsWithTheGoal(t *testing.T) {
 	root := rootOf(t)

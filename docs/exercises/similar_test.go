@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"go/ast"
 	goformat "go/format"
 	"go/parser"
@@ -143,9 +144,14 @@ func TestIndependentAttemptsAreNotPairs(t *testing.T) {
 	for _, p := range a.pairsOf(rows) {
 		t.Errorf("exercise %d: %s and %s: %d %%", p.Exercise, p.A, p.B, p.Percent)
 	}
+	most := 0
 	for _, r := range rows {
 		require.NotNil(t, r.shape)
+		most = max(most, r.Similar)
 		require.Less(t, r.Similar, threshold-5, "%s is too near the threshold", r.Student)
+	}
+	for page, fact := range map[string]string{"README.md": "had at most %d,", "README.zh-CN.md": "最高是 %d；"} {
+		require.True(t, strings.Contains(text(t, a.root, "docs/exercises", page), fmt.Sprintf(fact, most)), "%s must say that the nearest have %d", page, most)
 	}
 }
 
