@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -35,6 +36,10 @@ var leaseBugs = map[bug]failure{
 	"the token is the number":             {"tokens grow though the parent is made again", "the token of the next holder is not higher"},
 	"Lost is never closed":                {"an expired session's holder is notified and its Unlock returns ErrLost", "the session has expired, and Lost is not closed"},
 	"waits for the create whatever ctx":   {"a create that is answered after ctx has ended leaves no node", "and its node stays: it blocks every contender that comes later"},
+	"TryLock ignores ctx":                 {"a ctx that has ended gets no lock and sends nothing", "Target error should be in err chain"},
+	"a lease ends by itself":              {"a holder that is cut off for a moment keeps the lock", "the connection broke and came back, and Lost is closed"},
+	"of the session when Lock began":      {"a create that the client keeps back until its next session makes a node that goes", "lost"},
+	"parents are not made":                {"a parent that goes between is made again", "node does not exist"},
 	"any event on the predecessor counts": {"a predecessor that changes and does not go lets nobody in", "takes it for gone: two holders"},
 }
 
@@ -46,6 +51,8 @@ type brokenLeaseLock struct {
 	conn *zk.Conn
 	path string
 	name string
+
+	began int64 // the session in which Lock has begun
 }
 
 type brokenLease struct {
@@ -61,7 +68,7 @@ func (l *brokenLeaseLock) enqueue(ctx context.Context) (node string, err error) 
 	for {
 		node, err = l.conn.Create(l.path+"/lock-", []byte(id), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		switch {
-		case errors.Is(err, zk.ErrNoNode):
+		case errors.Is(err, zk.ErrNoNode) && l.bug != "parents are not made":
 			for i := 1; i <= len(l.path); i++ {
 				if i == len(l.path) || l.path[i] == '/' {
 					l.conn.Create(l.path[:i], nil, 0, zk.WorldACL(zk.PermAll))
@@ -119,6 +126,7 @@ func (l *brokenLeaseLock) Lock(ctx context.Context) (locktest.Lease, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
+	l.began = l.conn.SessionID()
 	type made struct {
 		node string
 		err  error
@@ -158,6 +166,9 @@ func (l *brokenLeaseLock) Lock(ctx context.Context) (locktest.Lease, error) {
 				ahead = name
 			}
 		}
+		if ahead == "" && ctx.Err() != nil && l.bug == "the node stays on cancel" {
+			return nil, ctx.Err()
+		}
 		if ahead == "" || woken && l.bug == "no look after waking" {
 			return l.lease(node)
 		}
@@ -195,11 +206,23 @@ func (l *brokenLeaseLock) lease(node string) (locktest.Lease, error) {
 		return nil, err
 	}
 	lease := &brokenLease{l, node, stat.Czxid, stat.EphemeralOwner, make(chan struct{})}
+	if l.bug == "of the session when Lock began" {
+		lease.session = l.began
+	}
 	if l.bug == "the token is the number" {
 		lease.token = int64(suffix(node)) + 1
 	}
+	var ends <-chan time.Time
+	if l.bug == "a lease ends by itself" {
+		ends = time.After(10 * time.Second)
+	}
 	go func() {
-		if ev := <-gone; ev.Type != zk.EventNodeDataChanged && l.bug != "Lost is never closed" {
+		select {
+		case ev := <-gone:
+			if ev.Type != zk.EventNodeDataChanged && l.bug != "Lost is never closed" {
+				close(lease.lost)
+			}
+		case <-ends:
 			close(lease.lost)
 		}
 	}()
@@ -207,7 +230,7 @@ func (l *brokenLeaseLock) lease(node string) (locktest.Lease, error) {
 }
 
 func (l *brokenLeaseLock) TryLock(ctx context.Context) (locktest.Lease, error) {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && l.bug != "TryLock ignores ctx" {
 		return nil, ctx.Err()
 	}
 	return nil, errHeld
@@ -231,25 +254,29 @@ func (l *brokenLease) Lost() <-chan struct{} { return l.lost }
 // as far as the cases that are named here go: without a bug it passes each of
 // them.
 func TestBrokenLeasesFailUnderTheRightName(t *testing.T) {
-	subject := func(b bug) locktest.LeaseSubject {
-		return locktest.LeaseSubject{
-			Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
-				return func(name string) locktest.LeaseLock { return &brokenLeaseLock{b, conn, path, name} }
-			},
-			ErrHeld: errHeld, ErrLost: errLost,
-		}
-	}
 	for b, want := range leaseBugs {
 		t.Run(string(b), func(t *testing.T) {
 			t.Parallel()
-			if v, judged := locktest.VerdictOf(t, subject(b), want.name); judged {
+			if v, judged := locktest.VerdictOf(t, leasesBy(b), want.name); judged {
 				require.NotEmpty(t, v.Words.En, "the case %q passes a lock with the bug %q", want.name, b)
 				require.Contains(t, v.Words.En, want.words)
 			}
-			if v, judged := locktest.VerdictOf(t, subject(""), want.name); judged {
+			if v, judged := locktest.VerdictOf(t, leasesBy(""), want.name); judged {
 				require.Empty(t, v.Words.En, "the case %q fails a lock that is right", want.name)
 			}
 		})
+	}
+}
+
+// leasesBy is the lock with leases and a bug, as the subject of its suite.
+func leasesBy(b bug) locktest.LeaseSubject {
+	return locktest.LeaseSubject{
+		Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
+			return func(name string) locktest.LeaseLock {
+				return &brokenLeaseLock{bug: b, conn: conn, path: path, name: name}
+			}
+		},
+		ErrHeld: errHeld, ErrLost: errLost,
 	}
 }
 

@@ -1,6 +1,7 @@
 package locktest_test
 
 import (
+	"maps"
 	"os"
 	"slices"
 	"testing"
@@ -124,4 +125,83 @@ func TestBasic(t *testing.T) {
 			failsFirst(t, want, brokenBy(b, locktest.Basic))
 		})
 	}
+}
+
+// alsoFails are the cases that no broken lock fails first, each with a broken lock that fails it.
+var alsoFails = map[string]string{
+	// of contenders
+	"TryLock takes a free lock":                                           broken.TakesNothing,
+	"contenders get in in the order in which they came":                   "watches the parent",
+	"a waiter waits for as long as the holder holds, a day if need be":    "watches the parent",
+	"TryLock waits for nobody, whenever another contender takes the lock": "watches the parent",
+	"one at a time holds it, contenders of one session":                   "everybody is first",
+	"one at a time holds it, each contender in a session of its own":      "everybody is first",
+	"all of many contenders get in, again and again":                      "watches the parent",
+	"a holder whose session expires lets the next one in":                 "not ephemeral",
+	"a waiter sends next to nothing while nothing changes":                "polls",
+	"no watch is left where nothing is left to wait for":                  "look first, watch later",
+	"no goroutine is left when every contender has let go":                "not ephemeral",
+	"an expired session wakes a waiter with an error":                     "not ephemeral",
+	"a closed session wakes a waiter with an error":                       "not ephemeral",
+	"a release while a waiter is cut off is not missed":                   "watches the parent",
+	// of owners
+	"one Unlock too many is ErrNotOwner":                         "the count is not reset",
+	"a Lock that fails leaves the books clean":                   "a failure leaves the entry",
+	"a TryLock that fails leaves the books clean":                "a failure leaves the entry",
+	"one owner at a time is inside, many owners that lock twice": "the lock is nobody's",
+	"one owner at a time is inside, many goroutines of each":     "goroutines are let in",
+	// of leases: the lock without a bug is right only as far as the cases of leaseBugs go
+	"a waiter whose ctx ends returns though no server answers":                             "none",
+	"TryLock returns though no server answers":                                             "none",
+	"Unlock returns though no server answers and the node goes later":                      "none",
+	"a waiter that is cancelled in the instant in which it gets the lock has let go of it": "the node stays on cancel",
+	"Unlock of a holder that is cut off is not carried out in the next session":            "none",
+	"a holder that is cut off loses the lock before the next one gets in":                  "none",
+	"a holder whose answer comes late loses the lock before the next one gets in":          "none",
+	"a holder that holds the lock for long keeps it":                                       "none",
+	"a holder whose node is deleted is notified":                                           "none",
+	"zk.Lock and ours keep each other out":                                                 "other names are ignored",
+	"the parent is a container":                                                            "none",
+	"the parent is persistent where there are no containers":                               "parents are not made",
+	"a closed client ends Lock with an error, and the lease":                               "Lost is never closed",
+	"Lock with a closed client is an error at once":                                        "none",
+}
+
+// TestEachCaseFailsABrokenLock: a case that passes every broken lock proves nothing, and is
+// refused. Of most cases the tests of the broken locks say which lock fails them first; here are
+// the others. The cases of contexts and lost replies have the mutants of exercises 5 and 6.
+func TestEachCaseFailsABrokenLock(t *testing.T) {
+	var first []string
+	for _, b := range broken.Bugs {
+		first = append(first, b.Case)
+	}
+	for _, bugs := range []map[bug]failure{ownerBugs, leaseBugs} {
+		for _, want := range bugs {
+			first = append(first, want.name)
+		}
+	}
+	first = append(first, idsCase)
+	unknown := maps.Clone(alsoFails)
+	for what, by := range map[string]func(bug string) locktest.Suite{
+		"contenders":      func(b string) locktest.Suite { return brokenBy(b, locktest.Full) },
+		"contenders, one": func(string) locktest.Suite { return locktest.Subject{} },
+		"owners":          func(b string) locktest.Suite { return ownersBy(bug(b)) },
+		"leases":          func(b string) locktest.Suite { return leasesBy(bug(b)) },
+	} {
+		for _, name := range locktest.Names(by("none")) {
+			b, ok := alsoFails[name]
+			delete(unknown, name)
+			if slices.Contains(first, name) || what == "contenders, one" && ok {
+				continue
+			}
+			t.Run(what+", "+name, func(t *testing.T) {
+				t.Parallel()
+				require.True(t, ok, "no broken lock fails this case: write one, and name it in alsoFails")
+				if v, judged := locktest.VerdictOf(t, by(b), name); judged {
+					require.NotEmpty(t, v.Words.En, "the case passes the lock %q", b)
+				}
+			})
+		}
+	}
+	require.Empty(t, unknown, "no suite has these cases")
 }

@@ -59,10 +59,11 @@ var (
 	seeded  = mathrand.New(mathrand.NewSource(1))
 )
 
+const idsCase = "Unlock distinguishes its own node from one that another process has made"
+
 // TestIdsOfTwoProcesses: what two processes write the same is found out, and nothing
 // else.
 func TestIdsOfTwoProcesses(t *testing.T) {
-	const name = "Unlock distinguishes its own node from one that another process has made"
 	for what, c := range map[string]struct {
 		id    func(l *idLock) string
 		wrong bool
@@ -82,7 +83,7 @@ func TestIdsOfTwoProcesses(t *testing.T) {
 					return &idLock{firstAttempt: firstAttempt{conn: conn, path: path}, id: c.id}
 				},
 				ErrNotLocked: errNotMine,
-			}, name)
+			}, idsCase)
 			if !judged {
 				return // this is one of the processes in which the case ran
 			}

@@ -114,11 +114,12 @@ var Bugs = []Bug{
 		Words: "the error does not name the lock"},
 }
 
-// Two more, of which the cases of a suite cannot distinguish the first from a lock that does
+// Three more, of which the cases of a suite cannot distinguish the first from a lock that does
 // not find its node.
 const (
 	CreatesAgain    = "a lost create is sent again"
 	BrokenIsExpired = "a broken connection is taken for an expired session"
+	TakesNothing    = "TryLock takes nothing"
 )
 
 // A Manner is how a lock differs from step 3's and is right.
@@ -241,7 +242,7 @@ func (l *Lock) TryLock() (bool, error) {
 	}
 	before, _, err := l.predecessor(node)
 	switch {
-	case err == nil && before == "":
+	case err == nil && before == "" && l.bug != TakesNothing:
 		l.node = node
 		return true, nil
 	case err == nil && l.bug == "TryLock leaves its node":
