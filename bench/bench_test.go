@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"net"
 	"path"
 	"path/filepath"
@@ -168,9 +169,15 @@ func TestAnErrorIsOneLine(t *testing.T) {
 		{[]string{"-path", "lock"}, exitUsage, "-path"},
 		{[]string{"-path", "/"}, exitUsage, "-path"},
 		{[]string{"-path", "/a//b"}, exitUsage, "-path"},
-		{[]string{"-path", "/a/../b"}, exitFailure, "-path"},
-		{[]string{"-path", "/zookeeper/config/x"}, exitFailure, "-path"},
-		{[]string{"-zk", "embeded"}, exitFailure, "neither embedded, docker, docker:3 nor host:port"},
+		{[]string{"-path", "/a/../b"}, exitUsage, "-path"},
+		{[]string{"-path", "/a/"}, exitUsage, "-path"},
+		{[]string{"-path", "/zookeeper"}, exitUsage, "-path: /zookeeper is ZooKeeper's own"},
+		{[]string{"-path", "/zookeeper/config/x"}, exitUsage, "-path: /zookeeper/config/x is ZooKeeper's own"},
+		{[]string{"-zk", ""}, exitUsage, "-zk: its value is empty"},
+		{[]string{"-csv", ""}, exitUsage, "-csv: its value is empty"},
+		{[]string{"-zk", "embeded"}, exitUsage, `-zk: "embeded" is neither embedded, docker, docker:3 nor host:port`},
+		{[]string{"-zk", "127.0.0.1"}, exitUsage, `bench: -zk: "127.0.0.1" is neither embedded`},
+		{[]string{"-zk", "127.0.0.1:x"}, exitUsage, "neither embedded"},
 		{[]string{"-zk", "127.0.0.1:1"}, exitFailure, "connection refused"},
 		{[]string{"-json", t.TempDir() + "/no/such/file"}, exitFailure, "no such file or directory"},
 		{[]string{"-zk", l.Addr().String()}, exitFailure, "said nothing"}, // the last, because it has its own timeout
@@ -309,6 +316,54 @@ func TestCtrlCPrintsWhatIsFinished(t *testing.T) {
 	require.NotContains(t, stdout, "stuck")
 	require.True(t, strings.HasSuffix(stderr, "bench: interrupted\n"), stderr)
 	require.Equal(t, "naive", written[[]report.Run](t, file)[0].Lock)
+}
+
+// A run that has printed nothing yet leaves the files as they are, and so does one whose
+// table cannot be printed.
+func TestWithoutAResultAFileStaysAsItIs(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	compete(t, contestant{name: "stuck", open: onZoo(each(func(conn *zk.Conn, path string) locker {
+		interrupt()
+		return waitsInVain(conn, path)
+	}))})
+	untried(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "out.json")
+	require.NoError(t, os.WriteFile(file, []byte("old"), 0o640))
+	unchanged := func() {
+		t.Helper()
+		b, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, "old", string(b))
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Len(t, entries, 1, "nothing is left beside it")
+	}
+	status, _, stderr := benchWith(t, ctx, "-n", "10", "-warmup", "0s", "-json", file)
+	require.Equal(t, exitInterrupted, status, stderr)
+	unchanged()
+	cmd, _ := program(t, opened(t, "/dev/full", os.O_WRONLY), "-n", "2", "-locks", "naive", "-json", file)
+	require.Error(t, cmd.Run())
+	unchanged()
+	require.ErrorContains(t, writeFile(file, func(w io.Writer) error {
+		io.WriteString(w, "half")
+		return io.ErrShortWrite
+	}), io.ErrShortWrite.Error())
+	unchanged()
+
+	require.NoError(t, os.Symlink(file, filepath.Join(dir, "link")))
+	require.NoError(t, writeFile(filepath.Join(dir, "link"), func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }))
+	info, err := os.Lstat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o640), info.Mode(), "the link and the mode stay")
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "new", string(b))
+}
+
+// withoutLive is what is printed besides the runs as they end.
+func withoutLive(stdout string) string {
+	return regexp.MustCompile(`(?s)Each run as it ends.*?\n\n.*?\n\n`).ReplaceAllString(stdout, "")
 }
 
 // shape is a table without its numbers.

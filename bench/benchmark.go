@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -30,6 +31,8 @@ type benchmark struct {
 	root     string       // the parent of all nodes of this benchmark
 	runs     atomic.Int64 // so far: each has a path of its own
 	results  []report.Run
+	stdout   *stdoutWriter // nil: nothing is printed
+	live     *report.Live  // nil: only the table is printed
 	facts    report.Facts
 	stopped  map[string]int    // by lock: the number of goroutines with which a run reached the limit
 	group    *group.Group      // nil without -join
@@ -102,6 +105,12 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 		return err
 	}
 	for _, j := range b.cfg.jobs() {
+		if b.stdout != nil && b.stdout.err != nil && !b.cfg.writesFiles() {
+			return b.stdout.err // nobody would see the rest
+		}
+		if at, ok := b.stopped[j.name]; !ok || j.n < at {
+			b.announce(ctx, j)
+		}
 		if err := b.runRound(ctx, j); err != nil {
 			if !errors.Is(err, errInterrupted) {
 				b.notRun(j.contestant, j.load)
@@ -134,8 +143,48 @@ func (b *benchmark) closePlayers() (err error) {
 	return err
 }
 
-// add keeps a result.
-func (b *benchmark) add(r report.Run) { b.results = append(b.results, r) }
+// add keeps a result, and shows it.
+func (b *benchmark) add(r report.Run) {
+	b.results = append(b.results, r)
+	if b.live != nil && r.Status != report.StatusNotRun {
+		b.progress.finish()
+		b.live.Run(r)
+	}
+}
+
+// sort puts the results into the order of -n and -locks, in which the tables have them.
+func (b *benchmark) sort() {
+	place := func(r report.Run) int {
+		lock := slices.IndexFunc(b.cfg.locks, func(c contestant) bool { return c.name == r.Lock })
+		return slices.IndexFunc(b.cfg.loads, func(l load) bool { return l.of(r) })*len(b.cfg.locks) + lock
+	}
+	slices.SortStableFunc(b.results, func(x, y report.Run) int { return cmp.Compare(place(x), place(y)) })
+}
+
+// announce says how long a run will take that sends far more requests than others. It
+// lets a quarter of the contenders run for that.
+func (b *benchmark) announce(ctx context.Context, j job) {
+	if b.live == nil || j.heavy(j.n) == 0 || j.round > 1 || b.group != nil {
+		return
+	}
+	const part = 4
+	quarter := load{n: j.n / part, sessions: min(j.sessions, j.n/part), times: 1}
+	r := b.newResult(j.contestant, quarter, 0)
+	if err := b.players[j.name].run(ctx, &r, func() {}); err != nil {
+		return // the run itself will say so
+	}
+	about := time.Duration(float64(r.Elapsed) * math.Pow(part, j.formula.growth))
+	unit := time.Second
+	if about > 20*time.Second {
+		unit = 5 * time.Second
+	}
+	text := fmt.Sprintf("about %d s", int(max(about.Round(unit), unit).Seconds()))
+	if b.cfg.limit > 0 && about > b.cfg.limit {
+		text = fmt.Sprintf("it will most likely reach the -limit of %v", b.cfg.limit)
+	}
+	b.progress.finish()
+	b.live.Say(fmt.Sprintf("%s, %v: %s …", j.name, j.load, text))
+}
 
 // notRun adds a row for each lock and load that has none, because a lock failed.
 func (b *benchmark) notRun(failed contestant, with load) {

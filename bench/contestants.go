@@ -62,6 +62,16 @@ type player interface {
 type formula struct {
 	text     string                  // for one acquisition
 	requests func(n float64) float64 // of all
+	growth   float64                 // about the power of N with which a long run's time grows; 0: nobody asks
+}
+
+// heavy is how many requests N contenders send per acquisition, 0 if they are few.
+func (c contestant) heavy(n int) float64 {
+	const few = 200
+	if each := c.formula.predict(n) / float64(n); each > few {
+		return each
+	}
+	return 0
 }
 
 // ofQueue is the formula of a queue in which each contender watches the one before it.
@@ -89,7 +99,7 @@ var contestants = []contestant{
 		name:    "naive",
 		open:    onZoo(each(func(conn *zk.Conn, path string) locker { return naive.New(conn, path) })),
 		article: report.ArticleNaive,
-		formula: formula{text: "N + 2", requests: func(n float64) float64 { return n * (n + 2) }},
+		formula: formula{text: "N + 2", requests: func(n float64) float64 { return n * (n + 2) }, growth: 2},
 	},
 	{
 		name:  "herd",
@@ -97,7 +107,10 @@ var contestants = []contestant{
 		queue: true,
 		// Half of N+1: the lists that arrivals cause are spared where all
 		// arrive at once.
-		formula: formula{text: "(N + 5) / 2", requests: func(n float64) float64 { return n * (n + 5) / 2 }},
+		formula: formula{
+			text: "(N + 5) / 2", requests: func(n float64) float64 { return n * (n + 5) / 2 },
+			growth: 2.5, // the lists grow, too
+		},
 	},
 	{
 		name:    "predecessor",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
@@ -10,9 +11,7 @@ import (
 	"example.com/zklock/bench/internal/report"
 )
 
-// files are those that the results are written to. They are opened first: a
-// long run must not end without a file to write to.
-type files map[string]*os.File // by flag; nil: not asked for
+type output struct{ flag, name string }
 
 // outputs are the files that the flags name.
 func (cfg config) outputs() []output {
@@ -22,8 +21,6 @@ func (cfg config) outputs() []output {
 
 // writesFiles reports whether the results go to files as well.
 func (cfg config) writesFiles() bool { return cfg.svg != "" || len(cfg.outputs()) > 0 }
-
-type output struct{ flag, name string }
 
 // checkFiles refuses a file that two flags name: one would write over the other.
 func (cfg config) checkFiles() error {
@@ -51,52 +48,105 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && absA == absB
 }
 
-func openFiles(cfg config) (f files, err error) {
-	f = make(files)
+// checkWritable says which file cannot be written: a long run must not end without a
+// file to write to.
+func (cfg config) checkWritable() error {
 	for _, o := range cfg.outputs() {
-		if f[o.flag], err = os.Create(o.name); err != nil {
-			f.close()
-			return nil, fmt.Errorf("%s: %w", o.flag, err)
+		f, err := create(o.name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", o.flag, err)
 		}
+		f.discard()
 	}
 	if cfg.svg != "" {
 		if _, err := os.Stat(filepath.Dir(cfg.svg)); err != nil {
-			f.close()
-			return nil, fmt.Errorf("-svg: %w", err)
+			return fmt.Errorf("-svg: %w", err)
 		}
 	}
-	return f, nil
+	return nil
 }
 
-func (f files) close() {
-	for _, file := range f {
-		file.Close()
-	}
-}
-
-// write writes the results to all files, and returns the first error.
-func (f files) write(cfg config, results []report.Run) (err error) {
+// writeFiles writes the results to all files, and returns the first error.
+func (cfg config) writeFiles(results []report.Run) (err error) {
 	note := func(flag string, e error) {
 		if e != nil && err == nil {
 			err = fmt.Errorf("%s: %w", flag, e)
 		}
 	}
-	to := func(flag string, write func(io.Writer) error) {
-		if file := f[flag]; file != nil {
-			note(flag, write(file))
-			note(flag, file.Close())
-		}
+	charts, chartErr := []report.Chart(nil), error(nil)
+	if cfg.report != "" || cfg.svg != "" {
+		charts, chartErr = report.Charts(results)
+		note("-report", chartErr)
 	}
-	to("-json", func(w io.Writer) error { return report.WriteJSON(w, results) })
-	to("-csv", func(w io.Writer) error { return report.WriteCSV(w, results) })
-	if f["-report"] == nil && cfg.svg == "" {
-		return err
+	for _, o := range cfg.outputs() {
+		write := map[string]func(io.Writer) error{
+			"-json":   func(w io.Writer) error { return report.WriteJSON(w, results) },
+			"-csv":    func(w io.Writer) error { return report.WriteCSV(w, results) },
+			"-report": func(w io.Writer) error { return report.WriteReport(w, cfg.settings(), results, charts) },
+		}[o.flag]
+		note(o.flag, writeFile(o.name, write))
 	}
-	charts, chartErr := report.Charts(results)
-	note("-report", chartErr)
-	to("-report", func(w io.Writer) error { return report.WriteReport(w, cfg.settings(), results, charts) })
 	if cfg.svg != "" {
-		note("-svg", report.WriteCharts(cfg.svg, charts))
+		note("-svg", report.WriteCharts(cfg.svg, charts, writeFile))
 	}
 	return err
+}
+
+// writeFile replaces a file by what write writes, as a whole or not at all.
+func writeFile(name string, write func(io.Writer) error) error {
+	f, err := create(name)
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		f.discard()
+		return err
+	}
+	return f.keep()
+}
+
+// A newFile is written beside the file that it will replace. A device or a pipe is
+// written to in place.
+type newFile struct {
+	*os.File
+	name string // of the file that it replaces; "": none
+}
+
+func create(name string) (*newFile, error) {
+	mode := os.FileMode(0o666)
+	switch info, err := os.Stat(name); {
+	case err == nil && info.IsDir():
+		return nil, fmt.Errorf("%s is a folder", name)
+	case err == nil && !info.Mode().IsRegular():
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		return &newFile{f, ""}, err
+	case err == nil:
+		old, err := os.OpenFile(name, os.O_WRONLY, 0) // a file that may not be written is not replaced either
+		if err != nil {
+			return nil, err
+		}
+		old.Close()
+		if name, err = filepath.EvalSymlinks(name); err != nil {
+			return nil, err
+		}
+		mode = info.Mode().Perm()
+	}
+	beside := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+rand.Text()[:8])
+	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	return &newFile{f, name}, err
+}
+
+func (f *newFile) keep() error {
+	if err := f.Close(); err != nil || f.name == "" {
+		f.discard()
+		return err
+	}
+	return os.Rename(f.Name(), f.name)
+}
+
+func (f *newFile) discard() {
+	f.Close()
+	if f.name != "" {
+		os.Remove(f.Name())
+	}
 }

@@ -117,7 +117,7 @@ func parseFlags(args []string, help io.Writer) (cfg config, err error) {
 		cfg.serve, err = loopback(cfg.serve)
 		return cfg, err
 	}
-	for _, check := range []func(cfg *config) error{f.files, f.lockNames, f.servers, f.loads, f.limits, f.joining} {
+	for _, check := range []func(cfg *config) error{f.files, f.zooKeeper, f.lockNames, f.servers, f.loads, f.limits, f.joining} {
 		if err := check(&cfg); err != nil {
 			return cfg, err
 		}
@@ -138,8 +138,14 @@ func (f *flags) parse(args []string, help io.Writer) error {
 	if f.set.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q (-help lists the flags)", f.set.Arg(0))
 	}
-	f.set.Visit(func(one *flag.Flag) { f.given[one.Name] = true })
-	return nil
+	var empty error
+	f.set.Visit(func(one *flag.Flag) {
+		f.given[one.Name] = true
+		if one.Value.String() == "" && one.Name != "locks" && one.Name != "serve" { // these say more
+			empty = fmt.Errorf("-%s: its value is empty (-help says what it takes)", one.Name)
+		}
+	})
+	return empty
 }
 
 func (f *flags) files(cfg *config) error {
@@ -149,6 +155,22 @@ func (f *flags) files(cfg *config) error {
 		}
 	}
 	return cfg.checkFiles()
+}
+
+// zooKeeper is about the server, and the node to work under.
+func (f *flags) zooKeeper(cfg *config) error {
+	if err := ensemble.Check(cfg.zk); err != nil {
+		return fmt.Errorf("-zk: %w", err)
+	}
+	for i, part := range strings.Split(cfg.path, "/") {
+		switch {
+		case (i == 0) != (part == "") || part == "." || part == "..":
+			return fmt.Errorf("-path: %q is not the path of a znode: like /a/b, and not / itself", cfg.path)
+		case i == 1 && part == "zookeeper":
+			return fmt.Errorf("-path: %s is ZooKeeper's own: name another node", cfg.path)
+		}
+	}
+	return nil
 }
 
 // lockNames finds the locks that -locks names.
@@ -235,8 +257,6 @@ func (f *flags) limits(cfg *config) error {
 		return fmt.Errorf("-limit: %v is negative (0: no limit)", cfg.limit)
 	case cfg.rounds < 1:
 		return fmt.Errorf("-rounds: %d is not a number of rounds: at least 1", cfg.rounds)
-	case !strings.HasPrefix(cfg.path, "/") || strings.HasSuffix(cfg.path, "/") || strings.Contains(cfg.path, "//"):
-		return fmt.Errorf("-path: %q is not the path of a znode: like /a/b, and not / itself", cfg.path)
 	}
 	return nil
 }

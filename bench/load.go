@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -49,12 +50,15 @@ type job struct {
 
 // jobs are all of them, in their order. Each round begins with the next lock:
 // none always runs after the same neighbour, or while the machine is still busy
-// with what came before the benchmark.
+// with what came before the benchmark. Those that take long come last, so that the
+// rows of the others are there soon.
 func (cfg config) jobs() (jobs []job) {
 	for _, l := range cfg.loads {
 		for round := range cfg.rounds {
 			first := round % len(cfg.locks)
-			for _, c := range slices.Concat(cfg.locks[first:], cfg.locks[:first]) {
+			locks := slices.Concat(cfg.locks[first:], cfg.locks[:first])
+			slices.SortStableFunc(locks, func(a, b contestant) int { return cmp.Compare(a.heavy(l.n), b.heavy(l.n)) })
+			for _, c := range locks {
 				jobs = append(jobs, job{c, l, round + 1})
 			}
 		}

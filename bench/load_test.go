@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bufio"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,7 +23,7 @@ func TestTheDefaultRunHasASecondTable(t *testing.T) {
 	set(t, &usualSizes, "2,3")
 	untried(t)
 	rs, stdout := results(t, "-locks", "predecessor,herd")
-	first, second, ok := strings.Cut(stdout, report.EverydayText)
+	first, second, ok := strings.Cut(withoutLive(stdout), report.EverydayText)
 	require.True(t, ok, stdout)
 	require.Regexp(t, `(?m)^predecessor +2 +2 `, first)
 	require.NotRegexp(t, `(?m)^predecessor +50 `, first)
@@ -76,6 +79,62 @@ func TestEachRoundBeginsWithTheNextLock(t *testing.T) {
 	once := strings.Fields("naive herd predecessor  herd predecessor naive  predecessor naive herd  naive herd predecessor")
 	require.Equal(t, slices.Concat(once, once), order)
 }
+
+// Those that send far more requests come last, whatever -locks says; the tables have its
+// order.
+func TestQuickLocksComeFirst(t *testing.T) {
+	cfg, err := parseFlags([]string{"-n", "100,1000"}, nil)
+	require.NoError(t, err)
+	var order []string
+	for _, j := range cfg.jobs() {
+		order = append(order, j.name)
+	}
+	require.Equal(t, strings.Fields("naive herd predecessor reentrant timeout zklock  predecessor reentrant timeout zklock herd naive"), order)
+	b := &benchmark{cfg: cfg}
+	for _, j := range cfg.jobs() {
+		b.add(report.Run{Lock: j.name, Goroutines: j.n})
+	}
+	b.sort()
+	order = nil
+	for _, r := range b.results {
+		order = append(order, r.Lock)
+	}
+	once := namesOf(contestants)
+	require.Equal(t, slices.Concat(once, once), order)
+}
+
+// A row is there when its run has ended: the second run waits until the first one's has
+// been read. A run that takes long says so before.
+func TestEachRowComesWhenItsRunHasEnded(t *testing.T) {
+	read := make(chan struct{})
+	waits := contestant{name: "waits", formula: contestants[0].formula, open: onZoo(func(s setting) maker {
+		if s.n == heavyN { // and not the quarter of them
+			<-read
+		}
+		return func(conn *zk.Conn, path string) locker { return predecessor.New(conn, path) }
+	})}
+	compete(t, waits, contestants[2])
+	untried(t)
+	out, stdout := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(t.Context(), onReal(t, []string{"-n", strconv.Itoa(heavyN), "-warmup", "0s"}), stdout, io.Discard)
+		stdout.Close()
+	}()
+	lines := bufio.NewScanner(out)
+	var seen []string
+	for lines.Scan() {
+		if seen = append(seen, lines.Text()); strings.HasPrefix(lines.Text(), "waits, ") {
+			close(read)
+		}
+	}
+	require.Equal(t, exitOK, <-ended)
+	text := strings.Join(seen, "\n")
+	require.Regexp(t, `(?s)^.*Each run as it ends.*\npredecessor +240 +240 .*\nwaits, 240 goroutines: about \d+ s …\nwaits +240 +240 .*\n\nlock +N .*\nwaits +240 .*\npredecessor +240 `, text)
+}
+
+// heavyN is so many that contestants[0] counts as heavy.
+const heavyN = 240
 
 func TestEachGoroutineLocksSoManyTimes(t *testing.T) {
 	beside(t)

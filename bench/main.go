@@ -48,6 +48,9 @@ import (
 )
 
 func main() {
+	if names := os.Getenv(holdVariable); names != "" {
+		playHolds(names)
+	}
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as nohup does
 		signals = append(signals, syscall.SIGHUP) // the terminal has been closed
@@ -155,12 +158,10 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 		return fail(fmt.Errorf("-zk: %w", err))
 	}
 	defer zoo.Close()
-	files, err := openFiles(cfg)
-	if err != nil {
+	if err := cfg.checkWritable(); err != nil {
 		return fail(err)
 	}
-	defer files.close()
-	b := &benchmark{cfg: cfg, zoo: zoo, progress: newProgress(stderr, cfg)}
+	b := &benchmark{cfg: cfg, zoo: zoo, progress: newProgress(stderr, cfg), stdout: stdout}
 	if err := b.openPlayers(ctx); err != nil {
 		return fail(err)
 	}
@@ -169,9 +170,16 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 		return fail(stdout.err) // before anything is measured
 	}
 
+	if len(cfg.jobs()) > 1 {
+		b.live = report.NewLive(stdout, namesOf(cfg.locks), cfg.rounds)
+	}
 	err = b.runAll(ctx)
 	b.progress.finish()
 	err = errors.Join(err, b.closePlayers())
+	if b.live != nil {
+		b.live.End()
+	}
+	b.sort()
 	if len(b.results) > 0 {
 		width := report.TerminalWidth(out)
 		report.PrintTable(stdout, b.results, width)
@@ -182,8 +190,8 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 			report.PrintWire(stdout, b.results, width)
 		}
 	}
-	if fileErr := files.write(cfg, b.results); fileErr != nil && err == nil {
-		err = fileErr
+	if len(b.results) > 0 { // else the files stay as they are
+		err = cmp.Or(err, cfg.writeFiles(b.results))
 	}
 	if err = cmp.Or(err, stdout.err); err != nil {
 		return fail(err)

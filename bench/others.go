@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 )
 
 // others are the locks of docs/other-locks: the articles' locks that are not on
@@ -47,9 +46,6 @@ type arena interface {
 type stock interface {
 	count(ctx context.Context) (int, error)
 }
-
-// answerTimeout is the time that a server of a watchedArena may take to answer.
-const answerTimeout = 5 * time.Second
 
 // A watchedArena has a client that waits long for a server that goes away in the
 // middle.
@@ -103,6 +99,11 @@ func onServers(locks []contestant, servers map[string]string) (all []contestant,
 				return nil, fmt.Errorf("-%s: %s is named twice", flag, label)
 			}
 			all = append(all, on)
+		}
+	}
+	for _, c := range all {
+		if err := c.checkSpec(); err != nil {
+			return nil, fmt.Errorf("-%s: %w", c.flag(), err)
 		}
 	}
 	return all, nil

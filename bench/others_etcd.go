@@ -59,7 +59,7 @@ func openEtcd(ctx context.Context, spec string) (arena, error) {
 
 func (a *etcdArena) String() string { return a.text }
 
-// begin opens the sessions, as runOne does before the clock starts.
+// begin opens the sessions, as the run of a lock on ZooKeeper does before the clock starts.
 func (a *etcdArena) begin(ctx context.Context, n int) (lockers []otherLocker, err error) {
 	a.prefix = "zklock-bench/" + rand.Text()
 	patience := openTimeout + time.Duration(n)*openEach // without a server it would wait

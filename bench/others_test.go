@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -42,6 +44,30 @@ func TestOtherServersThatAreNotThereAreOneLine(t *testing.T) {
 	}
 }
 
+// What the servers' clients are not needed for is said before they are built.
+func TestAServerThatIsNotThereIsSaidBeforeTheBuild(t *testing.T) {
+	if arenas["redis"] != nil {
+		t.Skip("this program has the other locks, and builds none")
+	}
+	set(t, &build, func(context.Context, []string, []string, string) (string, error) {
+		return "", errors.New("built")
+	})
+	for args, want := range map[string]string{
+		"-locks redis -redis 127.0.0.1:1":                          "bench: -redis: dial tcp 127.0.0.1:1: ",
+		"-locks redis -redis redis://:secret@127.0.0.1:1":          "bench: -redis: dial tcp 127.0.0.1:1: ",
+		"-locks sqlrow -sql postgres://zklock:secret@127.0.0.1:1/": "bench: -sql: dial tcp 127.0.0.1:1: ",
+		"-locks sqlrow -sql sqlite:/no/such/folder/x":              "bench: -sql: stat /no/such/folder: ",
+		"-locks etcd -etcd 127.0.0.1:1":                            "bench: -etcd: dial tcp 127.0.0.1:1: ",
+		"-locks redis":                                             "bench: -locks: built",
+	} {
+		status, stdout, stderr := runWithOutput(t.Context(), append(strings.Fields(args), "-n", "5")...)
+		require.Equal(t, exitFailure, status)
+		require.Empty(t, stdout)
+		require.Contains(t, stderr, want)
+		require.NotContains(t, stderr, "secret")
+	}
+}
+
 func TestFlagsOfOtherLocks(t *testing.T) {
 	cfg, err := parseFlags(strings.Fields("-locks sqlrow,naive -sql disk=sqlite:a.db,memory=embedded,embedded"), new(bytes.Buffer))
 	require.NoError(t, err)
@@ -57,11 +83,18 @@ func TestFlagsOfOtherLocks(t *testing.T) {
 		"-locks redis -redis a=x:1,a=y:2":               "-redis: a is named twice",
 		"-locks sqlrow -sql postgres://u:se,cret@x:1/d": "-sql: the part after comma 1 is not an address; in a password a comma is written %2C",
 		"-locks redis -redis x:1,":                      "-redis: it names no server",
+		"-locks redis -redis nohost":                    "-redis: it is not host:port",
+		"-locks redis -redis mysql://x/y":               "-redis: it is not on mysql",
+		"-locks sqlrow -sql x.db":                       "-sql: it is not a database",
+		"-locks sqlrow -sql mysql://u:se%cret@x/y":      "-sql: it is not a URL",
+		"-locks sqlrow -sql sqlite:":                    "-sql: it names no file",
+		"-locks etcd -etcd nohost":                      "-etcd: it is not host:port",
 		"-locks redis,others":                           "-locks: redis is named twice",
 		"-locks redis -join -zk 127.0.0.1:2181":         "-join: it is for locks on ZooKeeper",
 		"-locks sqlrow,redis,nosuch -redis 127.0.0.1:1": `-locks: no lock is called "nosuch"`,
 	} {
 		_, err := parseFlags(strings.Fields(args), new(bytes.Buffer))
 		require.ErrorContains(t, err, want, args)
+		require.NotContains(t, err.Error(), "cret")
 	}
 }

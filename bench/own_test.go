@@ -24,7 +24,7 @@ import (
 // The folders of the steps, and of locks of readers.
 var (
 	steps   = []string{"../01-naive-ephemeral", "../02-herd-effect", "../03-sequential-predecessor", "../04-reentrant", "../05-timeout", "../zklock"}
-	readers = []string{folder("everybody"), folder("second"), folder("giveup"), folder("panics"), folder("background")}
+	readers = []string{folder("everybody"), folder("second"), folder("giveup"), folder("panics"), folder("background"), folder("latch")}
 )
 
 func folder(name string) string { return "./testdata/" + name }
@@ -86,6 +86,7 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 		"second":    "a contender got the lock although its holder had not unlocked: two goroutines held the lock at once",
 		"giveup": "when the session of a waiter ended another contender got the lock, although its holder had not unlocked: " +
 			"two goroutines held the lock at once",
+		"latch":  "a contender got the lock after 5s of waiting, although its holder had not unlocked: two goroutines held the lock at once",
 		"panics": "Lock panicked: runtime error: index out of range [0] with length 0 (lock.go:17)",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -185,6 +186,19 @@ func TestFoldersWithOneNameAreDistinguished(t *testing.T) {
 		require.NotContains(t, c.nodeName(), "/")
 	}
 	require.Equal(t, []string{"ann/lock", "ben/lock", "naive", "queue"}, names)
+}
+
+// Right locks pass the trial that holds for long, and a fault is found in virtual time.
+func TestAHolderKeepsTheLockForLongerThanASession(t *testing.T) {
+	late := contestant{name: "late", open: onZoo(each(func(*zk.Conn, string) locker {
+		return fake{lock: func() error { time.Sleep(longHold - time.Second); return nil }}
+	}))}
+	require.ErrorContains(t, holdLong(t, late), "after 59s of waiting")
+	for _, c := range onZooKeeper() {
+		if c.unsafe == "" && c.name != "curator" {
+			require.NoError(t, holdLong(t, c), c.name)
+		}
+	}
 }
 
 // untried measures locks that would fail a trial.

@@ -3,11 +3,13 @@ package main
 import (
 	"encoding/json"
 	"flag"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -182,6 +184,38 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 func TestGoroutinesOfAProcessShareTheRequestsOfZklock(t *testing.T) {
 	rs, _ := results(t, "-n", "100", "-locks", "zklock")
 	require.LessOrEqual(t, float64(rs[0].Requests)/100, 3.1)
+}
+
+// A server that takes no more connections is like one that is not there; the setting that
+// limits them is named.
+func TestTooManySessionsNameTheSetting(t *testing.T) {
+	_, addr := listen(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	go func() { // as maxClientCnxns does: the connection is accepted and closed
+		var open atomic.Int64
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			if open.Add(1) > 5 {
+				open.Add(-1)
+				client.Close()
+				continue
+			}
+			go func() {
+				defer open.Add(-1)
+				pass(t.Context(), client, addr, net.DialTimeout)
+			}()
+		}
+	}()
+	untried(t)
+	set(t, &connectTimeout, 300*time.Millisecond)
+	status, _, stderr := bench(t, "-zk", l.Addr().String(), "-warmup", "0s", "-locks", "predecessor", "-n", "10", "-sessions", "10")
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "session 5 of 10 cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server takes from one address")
 }
 
 func TestALockWithoutAFormulaHasNoPrediction(t *testing.T) {

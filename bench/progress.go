@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"example.com/zklock/bench/internal/report"
 	"github.com/schollz/progressbar/v3"
@@ -19,6 +20,7 @@ type progress struct {
 	bar      *progressbar.ProgressBar // of the present run, on a terminal
 	runs     int                      // begun so far
 	again    func()                   // shows the present run again, after say
+	mu       sync.Mutex               // held while a text is shown that is not counted
 }
 
 func newProgress(w io.Writer, cfg config) *progress {
@@ -60,6 +62,8 @@ func (p *progress) next() string {
 
 // say shows something that is not counted.
 func (p *progress) say(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if !p.terminal {
 		fmt.Fprintf(p.w, "%s …\n", text)
 		return

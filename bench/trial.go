@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"example.com/zklock/bench/internal/report"
@@ -72,13 +74,29 @@ type outcome struct {
 	err       error
 }
 
-// tryAll tries every lock, and fails with the first that fails.
+// tryAll tries every lock, and fails with the first that fails. Those that are built in are
+// tried at the same time. The others take turns: if one panics in a goroutine of its own,
+// the last line says which.
 func (b *benchmark) tryAll(ctx context.Context) error {
+	if !tries {
+		return nil
+	}
+	errs := make([]error, len(b.cfg.locks))
+	var faults map[string]error // of those that hold the lock for long
+	var wg sync.WaitGroup
+	wg.Go(func() { faults = b.holdAll(ctx) })
 	for i, c := range b.cfg.locks {
-		if c.unsafe != "" || !tries {
-			continue
+		if c.unsafe == "" && c.folder == "" && c.system == "" {
+			wg.Go(func() { errs[i] = b.players[c.name].try(ctx) })
 		}
-		err := b.players[c.name].try(ctx)
+	}
+	wg.Wait()
+	for i, c := range b.cfg.locks {
+		err := errs[i]
+		if c.folder != "" || c.system != "" {
+			err = b.players[c.name].try(ctx)
+		}
+		err = cmp.Or(err, faults[cmp.Or(c.folder, c.name)])
 		if ctx.Err() != nil {
 			return errInterrupted
 		}

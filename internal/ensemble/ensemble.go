@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -69,12 +70,10 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 	case spec == "docker:3":
 		return openDocker(ctx, spec, 3)
 	}
-	servers := strings.Split(spec, ",")
-	for _, s := range servers {
-		if host, port, err := net.SplitHostPort(s); err != nil || host == "" || port == "" || host == "docker" {
-			return nil, fmt.Errorf("ZooKeeper %q: %q is neither embedded, docker, docker:3 nor host:port", spec, s)
-		}
+	if err := Check(spec); err != nil {
+		return nil, err
 	}
+	servers := strings.Split(spec, ",")
 	var errs []error
 	for _, s := range servers {
 		version, mode, err := askWithin(ctx, s, AnswerTimeout)
@@ -85,6 +84,25 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 		errs = append(errs, err)
 	}
 	return nil, fmt.Errorf("no ZooKeeper answers: %w", joined(errs))
+}
+
+// Check says what is wrong with the form of a spec.
+func Check(spec string) error {
+	if spec == SpecEmbedded || spec == "docker" || spec == "docker:1" || spec == "docker:3" {
+		return nil
+	}
+	for s := range strings.SplitSeq(spec, ",") {
+		host, port, err := net.SplitHostPort(s)
+		if n, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil || n == 0 || host == "" || host == "docker" {
+			if s != spec {
+				s = fmt.Sprintf("%s: %q", spec, s)
+			} else {
+				s = strconv.Quote(s)
+			}
+			return fmt.Errorf("%s is neither embedded, docker, docker:3 nor host:port", s)
+		}
+	}
+	return nil
 }
 
 // OverPipes is a server of the caller's, reached over net.Pipe: in a

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"image/color"
+	"io"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -19,8 +19,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// A chart is one picture of a benchmark.
-type chart struct {
+// A Chart is one picture of a benchmark.
+type Chart struct {
 	Name    string // of its file
 	Caption string
 	svg     []byte
@@ -34,18 +34,18 @@ const (
 )
 
 // Charts draws all charts for which there are results.
-func Charts(results []Run) ([]chart, error) {
+func Charts(results []Run) ([]Chart, error) {
 	first, _ := apart(results)
 	groups := slices.DeleteFunc(group(first), func(g Group) bool { return !g.ok() })
 	if len(groups) == 0 {
 		return nil, nil
 	}
-	var charts []chart
+	var charts []Chart
 	add := func(name, caption string, p *picture, err error) error {
 		if err == nil {
 			var svg []byte
 			svg, err = p.svg()
-			charts = append(charts, chart{name, caption, svg})
+			charts = append(charts, Chart{name, caption, svg})
 		}
 		return err
 	}
@@ -72,9 +72,10 @@ func Charts(results []Run) ([]chart, error) {
 }
 
 // WriteCharts writes each chart to a file whose name begins with prefix.
-func WriteCharts(prefix string, charts []chart) error {
+func WriteCharts(prefix string, charts []Chart, writeFile func(name string, write func(io.Writer) error) error) error {
 	for _, c := range charts {
-		if err := os.WriteFile(prefix+c.Name+".svg", c.svg, 0o644); err != nil {
+		err := writeFile(prefix+c.Name+".svg", func(w io.Writer) error { _, err := w.Write(c.svg); return err })
+		if err != nil {
 			return err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 var reportPage string
 
 // WriteReport writes one page that needs nothing but a browser.
-func WriteReport(w io.Writer, set Settings, results []Run, charts []chart) error {
+func WriteReport(w io.Writer, set Settings, results []Run, charts []Chart) error {
 	page, err := template.New("report").Funcs(template.FuncMap{
 		"svg":   inline,
 		"class": class,
@@ -74,7 +74,7 @@ func withoutPasswords(line string) string {
 
 // inline is a chart as part of a page. It takes the page's colours in place of
 // black, white and the grid's grey, for they differ in dark mode.
-func inline(c chart) template.HTML {
+func inline(c Chart) template.HTML {
 	_, picture, _ := bytes.Cut(c.svg, []byte("<svg"))
 	adapted := strings.NewReplacer("fill:#FFFFFF", "fill:none", "stroke:#000000", "stroke:var(--ink)", "fill:#000000", "fill:var(--ink)",
 		"stroke:#E1E1E1", "stroke:var(--line)", "stroke:#222222", "stroke:var(--ink)", "fill:#222222", "fill:var(--ink)").Replace(string(picture))
