@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -345,14 +346,14 @@ func TestWithoutAResultAFileStaysAsItIs(t *testing.T) {
 	cmd, _ := program(t, opened(t, "/dev/full", os.O_WRONLY), "-n", "2", "-locks", "naive", "-json", file)
 	require.Error(t, cmd.Run())
 	unchanged()
-	require.ErrorContains(t, writeFile(file, func(w io.Writer) error {
+	require.ErrorContains(t, report.WriteFile(file, func(w io.Writer) error {
 		io.WriteString(w, "half")
 		return io.ErrShortWrite
 	}), io.ErrShortWrite.Error())
 	unchanged()
 
 	require.NoError(t, os.Symlink(file, filepath.Join(dir, "link")))
-	require.NoError(t, writeFile(filepath.Join(dir, "link"), func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }))
+	require.NoError(t, report.WriteFile(filepath.Join(dir, "link"), func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }))
 	info, err := os.Lstat(file)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o640), info.Mode(), "the link and the mode stay")

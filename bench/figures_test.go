@@ -250,7 +250,7 @@ func claims(t *testing.T) (readme, benchmark []string) {
 			alone.count(), alone.times, many.sessions),
 		fmt.Sprintf("no contender gets the free lock for %.0f s", trialPatience.Seconds()),
 		fmt.Sprintf("exit status %d", exitFailure),
-		"warm-up (round 0)", // of warmCurator
+		"warm-up (round 0)", // of warmJVM
 		fmt.Sprintf("`-rtt %dms`** delays each message by %d ms", rtt, rtt/2),
 		fmt.Sprintf("`-rtt %dms` | makes each round trip to the server %d ms longer", rtt, rtt),
 		fmt.Sprintf("`-closed %d` | each goroutine locks %d times; the count is then %d N", times, times, times),
@@ -290,6 +290,8 @@ var names = map[string][]string{
 		"step 3 sends exactly as many", "**wait p50, p99, wait max**", "(step 5 and zklock:",
 		"`-locks ./05-timeout`", "as in steps 1 to 3;", "as in step 4 or zklock;", "as in step 5.", "as in step 1,",
 		"go run ./bench -zk 127.0.0.1:2181 -locks all -rounds 3 -explain", "| `-serve 127.0.0.1:2181` |",
+		"*herd, 1000 goroutines: about 30\ns*",              // an example
+		"takes 60 from one address", "(0: as many as come)", // ZooKeeper's own default
 		// TestServeServesTheEmbeddedServerUntilCtrlC
 		"$ go run ./bench -serve 127.0.0.1:2181\nThe embedded ZooKeeper serves at 127.0.0.1:2181.", "zkCli.sh -server 127.0.0.1:2181",
 		`[]string{"127.0.0.1:2181"}, 10*time.Second)`, "go run ./bench -zk 127.0.0.1:2181\n",

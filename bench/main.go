@@ -180,16 +180,7 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 		b.live.End()
 	}
 	b.sort()
-	if len(b.results) > 0 {
-		width := report.TerminalWidth(out)
-		report.PrintTable(stdout, b.results, width)
-		if cfg.rounds > 1 || cfg.explain {
-			report.PrintTimes(stdout, b.results, width)
-		}
-		if cfg.explain {
-			report.PrintWire(stdout, b.results, width)
-		}
-	}
+	b.printTables(stdout, report.TerminalWidth(out))
 	if len(b.results) > 0 { // else the files stay as they are
 		err = cmp.Or(err, cfg.writeFiles(b.results))
 	}
@@ -197,6 +188,20 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 		return fail(err)
 	}
 	return exitOK
+}
+
+// printTables prints the results, in so many columns; 0: as many as they need.
+func (b *benchmark) printTables(stdout io.Writer, width int) {
+	if len(b.results) == 0 {
+		return
+	}
+	report.PrintTable(stdout, b.results, width)
+	if b.cfg.rounds > 1 || b.cfg.explain {
+		report.PrintTimes(stdout, b.results, width)
+	}
+	if b.cfg.explain {
+		report.PrintWire(stdout, b.results, width)
+	}
 }
 
 // introduce says where the locks run, and what is done with them.

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"example.com/zklock/bench/internal/spec"
 )
 
 // others are the locks of docs/other-locks: the articles' locks that are not on
@@ -20,6 +22,9 @@ var others = []contestant{
 	{name: "redis", system: "Redis", tag: "others"},
 	{name: "etcd", system: "etcd", tag: "etcd"},
 }
+
+// server is the one that it is to run on; none on ZooKeeper.
+func (c contestant) server() spec.Server { return spec.Server{System: c.system, Spec: c.spec} }
 
 // flag names its server; "" on ZooKeeper.
 func (c contestant) flag() string { return strings.ToLower(c.system) }
@@ -50,7 +55,7 @@ type stock interface {
 // A watchedArena has a client that waits long for a server that goes away in the
 // middle.
 type watchedArena interface {
-	// answers sends a request that is not counted, and waits for answerTimeout.
+	// answers sends a request that is not counted, and waits for spec.AnswerTimeout.
 	answers(ctx context.Context) error
 }
 
@@ -102,7 +107,7 @@ func onServers(locks []contestant, servers map[string]string) (all []contestant,
 		}
 	}
 	for _, c := range all {
-		if err := c.checkSpec(); err != nil {
+		if err := c.server().Check(); err != nil {
 			return nil, fmt.Errorf("-%s: %w", c.flag(), err)
 		}
 	}

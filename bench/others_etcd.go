@@ -15,6 +15,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 
+	"example.com/zklock/bench/internal/spec"
 	"example.com/zklock/docs/other-locks/etcd"
 )
 
@@ -85,10 +86,10 @@ type uncountedKey struct{}
 
 // The client waits for a server that has gone until its leases have ended.
 func (a *etcdArena) answers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, uncountedKey{}, true), answerTimeout)
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, uncountedKey{}, true), spec.AnswerTimeout)
 	defer cancel()
 	if _, err := a.client.Get(ctx, a.prefix); err != nil {
-		return fmt.Errorf("no answer within %v: %w", answerTimeout, err)
+		return fmt.Errorf("no answer within %v: %w", spec.AnswerTimeout, err)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"fmt"
 
+	"example.com/zklock/bench/internal/spec"
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/sqlforupdate"
 	"example.com/zklock/docs/other-locks/sqlrow"
@@ -123,10 +124,10 @@ func (a *sqlArena) answers(ctx context.Context) error {
 	if a.watcher == nil {
 		return nil // it is part of the process
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, spec.AnswerTimeout)
 	defer cancel()
 	if err := a.watcher.PingContext(ctx); err != nil {
-		return fmt.Errorf("no answer within %v: %w", answerTimeout, database.Explain(ctx, err))
+		return fmt.Errorf("no answer within %v: %w", spec.AnswerTimeout, database.Explain(ctx, err))
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func runWith(ctx context.Context, missing []contestant, args []string, stdout, s
 	defer os.RemoveAll(dir)
 	var folders, tags, names []string
 	for _, c := range missing {
-		if err := c.checkThere(ctx); err != nil {
+		if err := c.server().Reach(ctx); err != nil {
 			return exitFailure, fmt.Errorf("-%s: %w", c.flag(), err)
 		}
 		switch {

@@ -72,9 +72,9 @@ func Charts(results []Run) ([]Chart, error) {
 }
 
 // WriteCharts writes each chart to a file whose name begins with prefix.
-func WriteCharts(prefix string, charts []Chart, writeFile func(name string, write func(io.Writer) error) error) error {
+func WriteCharts(prefix string, charts []Chart) error {
 	for _, c := range charts {
-		err := writeFile(prefix+c.Name+".svg", func(w io.Writer) error { _, err := w.Write(c.svg); return err })
+		err := WriteFile(prefix+c.Name+".svg", func(w io.Writer) error { _, err := w.Write(c.svg); return err })
 		if err != nil {
 			return err
 		}
