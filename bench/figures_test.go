@@ -254,8 +254,9 @@ func claims(t *testing.T) (readme, benchmark []string) {
 		fmt.Sprintf("`-rtt %dms`** delays each message by %d ms", rtt, rtt/2),
 		fmt.Sprintf("`-rtt %dms` | makes each round trip to the server %d ms longer", rtt, rtt),
 		fmt.Sprintf("`-closed %d` | each goroutine locks %d times; the count is then %d N", times, times, times),
-		"about N/2 on average with\nthe naive lock and the herd, 1 with the predecessor",                                       // TestUnderContentionTheRequestsAreExactlyAsPredicted
-		"It is 0 in a queue, (N-1)/4\non average in a lottery, and (N-1)/2 in a stack. A queue may show a little more than 0,", // fairness_test.go
+		"about N/2 on average with\nthe naive lock and the herd, 1 with the predecessor", // TestUnderContentionTheRequestsAreExactlyAsPredicted
+		// fairness_test.go
+		"It is 0 in a queue, (N-1)/4\non average in a lottery, and (N-1)/2 in a stack. A queue may show a little more than 0,",
 	}
 	formulas := make(map[string][]string)
 	var order []string
@@ -326,4 +327,37 @@ func TestEachDigitIsHeld(t *testing.T) {
 			require.NotEmpty(t, unheld(string(changed), texts), "%s: byte %d", file, at[0])
 		}
 	}
+}
+
+// TestTheFormulasOfTheStepsAreThoseOfTheirTests: the suite counts by the same formula.
+func TestTheFormulasOfTheStepsAreThoseOfTheirTests(t *testing.T) {
+	steps, err := filepath.Glob("../0*")
+	require.NoError(t, err)
+	require.Len(t, steps, 5)
+	asGo := strings.NewReplacer("N²", "n*n", "2N", "2*n", "5N", "5*n", "6N", "6*n", "N", "n", "−", "-")
+	for _, dir := range steps {
+		said := found(t, dir+"/README.md", `each lock once\s+send \*\*(.*?)\s+requests`)
+		require.Equal(t, found(t, dir+"/lock_test.go", `Requests: +func\(n int\) int { return (.*) }`)[0], asGo.Replace(said[0]), dir)
+	}
+	const page = "../zklock/README.md"
+	handOver := found(t, "../zklock/lock.go", `holds: (\d+), during: (\d+) \* time\.Millisecond`)
+	require.Equal(t, handOver, found(t, page, `After (\d+) holds or (\d+) ms`))
+	require.Equal(t, []string{handOver[1], handOver[0]}, found(t, page, `no longer than (\d+) ms(?s:.*) a node for (\d+) holds`))
+	require.Equal(t, found(t, "../zklock/client/proof.go", `Timeout\(\) \* (\d+) / (\d+)`),
+		found(t, page, `: (\d+)/(\d+) of the session timeout`))
+	require.Equal(t, found(t, "../zklock/lock_cost_test.go", `LessOrEqual\(t, float64\(all\)/n, (.*?),`),
+		found(t, page, `at most \*\*(.*?) N\*\*`))
+}
+
+// found are the groups of what a pattern finds in a file.
+func found(t *testing.T, file, pattern string) []string {
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	m := regexp.MustCompile(pattern).FindSubmatch(b)
+	require.NotNil(t, m, "%s: %s", file, pattern)
+	var groups []string
+	for _, g := range m[1:] {
+		groups = append(groups, string(g))
+	}
+	return groups
 }

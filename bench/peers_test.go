@@ -39,7 +39,7 @@ func written[T any](t *testing.T, file string) (value T) {
 	return value
 }
 
-var update = flag.Bool("update", false, "write what each peer is into docs/benchmark.md")
+var update = flag.Bool("update", false, "write docs/figures.md, what README.md shows of it, and what each peer is into docs/benchmark.md")
 
 func TestTheDocsSayWhatThePeersAre(t *testing.T) {
 	const file = "../docs/benchmark.md"
