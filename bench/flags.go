@@ -76,11 +76,14 @@ func defineFlags(cfg *config) *flags {
 	f.locks = fs.String("locks", strings.Join(namesOf(contestants), ","), "the locks to compare, in this order: a comma-separated `list` of "+
 		strings.Join(namesOf(onZooKeeper()), ", ")+", and of folders with locks of your own, such as ./mylock; or all; and of "+
 		strings.Join(namesOf(others), ", ")+", which are not on ZooKeeper; or others")
-	f.sql = fs.String("sql", "embedded", "the `database` of the SQL locks: embedded, which is SQLite in memory, sqlite:FILE, postgres://user:password@host:port/database, "+
+	f.sql = fs.String("sql", "embedded", "the `database` of the SQL locks: embedded, which is SQLite in memory, "+
+		"sqlite:FILE, postgres://user:password@host:port/database, "+
 		"mysql://… (also for MariaDB); or several, separated by commas, each with a label in front, as in disk=sqlite:FILE,memory=embedded")
-	f.redis = fs.String("redis", "embedded", "the `server` of the lock on Redis: embedded, host:port, or redis://user:password@host:port; or several, as with -sql")
+	f.redis = fs.String("redis", "embedded", "the `server` of the lock on Redis: embedded, host:port, "+
+		"or redis://user:password@host:port; or several, as with -sql")
 	f.etcd = fs.String("etcd", "", "the `server` of the lock on etcd, host:port, which must be running")
-	f.sizes = fs.String("n", usualSizes, "the numbers of goroutines: a comma-separated `list`; without -n, -sessions and -closed a second table has one goroutine alone, and 50 with a session each")
+	f.sizes = fs.String("n", usualSizes, "the numbers of goroutines: a comma-separated `list`; "+
+		"without -n, -sessions and -closed a second table has one goroutine alone, and 50 with a session each")
 	f.sessions = fs.Int("sessions", 1, "how `many` sessions the goroutines share; at most one each")
 	f.times = fs.Int("closed", 1, "how `many` times each goroutine locks, one after the other without a pause")
 	fs.IntVar(&cfg.rounds, "rounds", 1, "how `many` times each lock runs; the locks take turns, each round begins with the next one, and the table shows medians")
@@ -89,7 +92,8 @@ func defineFlags(cfg *config) *flags {
 	fs.Var(duration{&cfg.rtt, "ms"}, "rtt", "the `time` of a round trip to put between the clients and the server, such as 20ms; half of it each way")
 	fs.Var(duration{&cfg.limit, "s"}, "limit", "the longest `time` that a run may take; a run that takes longer is stopped, "+
 		"and the same lock with more goroutines is left out; 0: no limit, as with -join")
-	fs.StringVar(&cfg.jars, "curator-classpath", "", "the class `path` of Curator's recipes and their dependencies; by default that of Debian's libcurator-recipes-java")
+	fs.StringVar(&cfg.jars, "curator-classpath", "", "the class `path` of Curator's recipes and their dependencies; "+
+		"by default that of Debian's libcurator-recipes-java")
 	fs.BoolVar(&cfg.explain, "explain", false, "also print what explains the times: the waits of the contenders, and the requests by kind")
 	fs.StringVar(&cfg.json, "json", "", "also write every single run to this `file`, as JSON")
 	fs.StringVar(&cfg.csv, "csv", "", "also write every single run to this `file`, as comma-separated values")

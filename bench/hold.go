@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -31,7 +30,7 @@ const longHold = 2 * usualTimeout
 const holdVariable = "ZKLOCK_BENCH_HOLD"
 
 // holdPatience is the time for all these trials.
-const holdPatience = 15 * time.Second
+const holdPatience = 30 * time.Second
 
 // holds is false in tests, whose program cannot be such a process.
 var holds = true
@@ -156,7 +155,8 @@ func (p *zooPlayer) hold(ctx context.Context) error {
 	select {
 	case err := <-second:
 		if err == nil {
-			return errors.New("a contender got the lock after " + time.Since(began).Round(100*time.Millisecond).String() + " of waiting, although its holder had not unlocked")
+			waited := time.Since(began).Round(100 * time.Millisecond)
+			return fmt.Errorf("a contender got the lock after %v of waiting, although its holder had not unlocked", waited)
 		}
 	case <-time.After(longHold):
 		// So that none of the lock's goroutines is left in the bubble.

@@ -130,7 +130,8 @@ func TestEachRowComesWhenItsRunHasEnded(t *testing.T) {
 	}
 	require.Equal(t, exitOK, <-ended)
 	text := strings.Join(seen, "\n")
-	require.Regexp(t, `(?s)^.*Each run as it ends.*\npredecessor +240 +240 .*\nwaits, 240 goroutines: about \d+ s …\nwaits +240 +240 .*\n\nlock +N .*\nwaits +240 .*\npredecessor +240 `, text)
+	require.Regexp(t, `(?s)^.*Each run as it ends.*\npredecessor +240 +240 .*\nwaits, 240 goroutines: about \d+ s …\nwaits +240 +240 .*`+
+		`\n\nlock +N .*\nwaits +240 .*\npredecessor +240 `, text)
 }
 
 // heavyN is so many that contestants[0] counts as heavy.

@@ -168,7 +168,8 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 			watches <- set
 		}()
 		rs, _ := results(t, "-zk", addr, "-warmup", "0s", "-n", strconv.Itoa(n), "-sessions", strconv.Itoa(n), "-locks", name)
-		require.GreaterOrEqual(t, <-watches, int(want.wakeUps), "%s: watches while %d wait. A lock that polls has no formula; one with fewer watches needs a line in the table above", name, n-1)
+		require.GreaterOrEqual(t, <-watches, int(want.wakeUps), "%s: watches while %d wait. "+
+			"A lock that polls has no formula; one with fewer watches needs a line in the table above", name, n-1)
 		require.EqualValues(t, rs[0].Predicted, rs[0].Requests, "%s: the formula of its entry, and %v", name, rs[0].Kinds)
 		if want.kinds == nil {
 			continue

@@ -73,7 +73,8 @@ func (s Server) addresses() (all []string, err error) {
 		}
 		u, err := url.Parse(spec)
 		if err != nil { // which quotes the password
-			return nil, fmt.Errorf("it is not a URL: %s; in a password %%, :, /, ?, #, @ and a comma are written %%25, %%3A, %%2F, %%3F, %%23, %%40 and %%2C", forms[s.System])
+			return nil, fmt.Errorf("it is not a URL: %s; "+
+				"in a password %%, :, /, ?, #, @ and a comma are written %%25, %%3A, %%2F, %%3F, %%23, %%40 and %%2C", forms[s.System])
 		}
 		if u.Hostname() != "" {
 			all = append(all, net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), schemes[s.System][u.Scheme])))
