@@ -370,7 +370,7 @@ func TestPagesGiveNothingAway(t *testing.T) {
 // mutants.
 type mutant struct {
 	name string
-	dies string // the case that it fails
+	dies []string // the cases that it must fail
 	killing.Change
 }
 
@@ -381,7 +381,7 @@ func mutants(t *testing.T, root string, e *exercise) (list []mutant) {
 	for _, file := range files {
 		change, err := killing.ReadChange(text(t, file))
 		require.NoError(t, err, file)
-		list = append(list, mutant{strings.TrimSuffix(filepath.Base(file), ".txt"), change.Head, change})
+		list = append(list, mutant{strings.TrimSuffix(filepath.Base(file), ".txt"), strings.Split(change.Head, "\nalso: "), change})
 	}
 	return list
 }
@@ -393,15 +393,24 @@ func (m mutant) of(t *testing.T, solution string) string {
 	return changed
 }
 
+// TestMutantsFitTheSolution: and each case of locktest that no broken lock of its own tests fails,
+// those of contexts and of lost replies, is one that a mutant must fail.
 func TestMutantsFitTheSolution(t *testing.T) {
 	root := rootOf(t)
 	for _, e := range exercises {
 		solution := text(t, root, e.answer)
 		list := mutants(t, root, e)
 		require.GreaterOrEqual(t, len(list), 5, "%s", e.folder)
+		var failed []string
 		for _, m := range list {
 			require.NotEqual(t, solution, m.of(t, solution))
-			require.Contains(t, e.names(), m.dies, "%s: mutant %s names a case that is not graded", e.folder, m.name)
+			require.Subset(t, e.names(), m.dies, "%s: mutant %s names a case that is not graded", e.folder, m.name)
+			failed = append(failed, m.dies...)
+		}
+		for _, s := range e.tests {
+			if s.test == "TestContexts" || s.test == "TestLostReplies" {
+				require.Subset(t, failed, s.all, "%s: no mutant fails a case of %s: write one, or a line also: in one", e.folder, s.test)
+			}
 		}
 	}
 }
