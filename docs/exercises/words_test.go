@@ -17,7 +17,7 @@ import (
 	"example.com/zklock/internal/locktest/chinese/chinesetest"
 )
 
-// unsaid matches what is no text of grades.html, or goes through Say.
+// unsaid matches what is not text of grades.html, or goes through Say.
 var unsaid = regexp.MustCompile(`(?s)<style>.*?</style>|<code>go [^<{]*</code>|\{\{.*?\}\}|<[^>]*>`)
 
 func TestEverySentenceOfTheGradesGoesThroughSay(t *testing.T) {
