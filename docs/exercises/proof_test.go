@@ -315,7 +315,7 @@ func TestWrongAttemptsGetTheirMessage(t *testing.T) {
 // found here, at once.
 func TestWhatAWrongAttemptGetsIsSaid(t *testing.T) {
 	pieces := regexp.MustCompile("[\"`]|\\\\n|" + chinese.Verb.String())
-	var said []string // what stands in the graders' sources, without what is put into it
+	var said []string // what is in the graders' sources, without what is put into it
 	for _, dir := range []string{"internal/locktest", "internal/locktest/judge", "internal/locktest/stage", "docs/exercises/suites", "docs/exercises/killing", "docs/exercises/breaking", "internal/explore/player"} {
 		for _, file := range must(filepath.Glob(filepath.Join(rootOf(t), dir, "*.go"))) {
 			said = append(said, pieces.Split(strings.ReplaceAll(text(t, file), `\"`, "''"), -1)...)
