@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -109,7 +110,10 @@ func TestEachRowComesWhenItsRunHasEnded(t *testing.T) {
 	read := make(chan struct{})
 	waits := contestant{name: "waits", formula: contestants[0].formula, open: onZoo(func(s setting) maker {
 		if s.n == heavyN { // and not the quarter of them
-			<-read
+			select {
+			case <-read:
+			case <-time.After(20 * time.Second): // so that a row that does not come fails the test
+			}
 		}
 		return func(conn *zk.Conn, path string) locker { return predecessor.New(conn, path) }
 	})}
