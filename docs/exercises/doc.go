@@ -51,10 +51,9 @@
 // step 3.
 //
 // All texts for a person are in the reader's language: flag -lang, otherwise LC_ALL
-// or LANG. words.go has each sentence of this command in Chinese, package comments
-// the comments of the stubs, and package internal/locktest/chinese the sentences of
-// the cases and a gloss of each case's name; a test finds a sentence without its
-// twin. Results, the cache, CSV and JSON are English.
+// or LANG. A sentence is written in both where it is made, as a language.Text, and is
+// printed in one of them at the end; package comments has the comments of the stubs in
+// Chinese. What a program reads, CSV and JSON, is English.
 //
 // The proof: go test ./docs/exercises looks at pages, stubs and mutants without
 // building them, and grades a few attempts. With -exercises.proof, which .ci/run

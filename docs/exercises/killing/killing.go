@@ -183,7 +183,11 @@ func said(t language.Text) language.Text {
 		}
 		return ""
 	}))
-	return language.Text{En: words, Zh: chinese.Messages.Text(words)}
+	return inBoth(words)
+}
+
+func inBoth(words string) language.Text {
+	return language.Text{En: words, Zh: chinese.Schedules.Text(words)}
 }
 
 // ofSchedule says of a schedule what package locktest says of a lock.
@@ -232,8 +236,7 @@ func killed(name string, i int, names []string, play func(i int) judge.Verdict, 
 				"schedule %q does not come to its end: %s. That kills no mutant; say with an assertion what is wrong", "调度 %q 没有运行完：%s。这样消灭不了变异体；请用断言说明错在哪里", schedule, v.Words))
 			o.Printed = v.Printed
 		default:
-			line := language.Text{En: strings.Join(strings.Fields(v.Words.En), " "), Zh: strings.Join(strings.Fields(v.Words.Zh), " ")}
-			o.Killed = language.Say("schedule %q: %s", "调度 %q：%s", schedule, line)
+			o.Killed = language.Say("schedule %q: %s", "调度 %q：%s", schedule, inBoth(strings.Join(strings.Fields(v.Words.En), " ")))
 			o.Printed = ""
 			return o
 		}

@@ -1,24 +1,24 @@
-// Package chinese translates the messages of the exercises' graders into Chinese, and has
-// the Chinese of what the lab's engine says.
+// Package chinese has the Chinese of what the explorer and the lab's engine say, for the lab's page and
+// the graders, and of what is said of a schedule of exercise 11.
 //
-// The graders speak English wherever a program reads what they say: in the reports
-// of a test's process, in the cache, in the files for a lecturer. A sentence is
-// translated where a person reads it, as a whole: the table has the format of an
-// English sentence and that of its Chinese twin. A finished sentence is found by
-// its format, and what was put into it is translated in turn.
+// These say it in English, as one text. The table has the format of an English sentence and
+// that of its Chinese twin. A finished sentence is found by its format, and what was put
+// into it is translated in turn. All other messages are written in both languages where they
+// are made: see package language.
 package chinese
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"unicode"
-	"unicode/utf8"
+
+	"example.com/zklock/internal/language"
 )
 
 // A Book has the Chinese twins of English sentences: format to format, with the
@@ -43,131 +43,19 @@ func New(table map[string]string) *Book {
 	return &Book{twins: func() map[string]string { return table }}
 }
 
-// Messages is the book of the graders' messages, with the names of their cases.
-var Messages = &Book{twins: sync.OnceValue(table)}
-
-// And makes a book of this one and a table. A sentence that is in both is taken from
-// the table.
-func (b *Book) And(table map[string]string) *Book {
-	return &Book{twins: sync.OnceValue(func() map[string]string { return joined(b.twins(), table) })}
-}
-
 // Table returns a copy of the book as a table.
-func (b *Book) Table() map[string]string { return joined(b.twins()) }
+func (b *Book) Table() map[string]string { return maps.Clone(b.twins()) }
 
-func table() map[string]string { return joined(glossed(), messages, ofSchedules()) }
-
-// ofSchedules are what is said of a lock that does not come to its end, as exercise 11
-// says it of a schedule.
-func ofSchedules() map[string]string {
+func joined(tables ...map[string]string) map[string]string {
 	all := make(map[string]string)
-	for english, twin := range messages {
-		if endless.MatchString(english) {
-			all[strings.Replace(english, "the lock", "the schedule", 1)] = strings.Replace(twin, "锁", "调度", 1)
-		}
+	for _, table := range tables {
+		maps.Copy(all, table)
 	}
 	return all
 }
 
-var endless = regexp.MustCompile(`^the lock (?:hangs|spins|polls|panics|prints|uses|leaks|has started)\b|^the process ends|a goroutine of the lock is busy`)
-
-// glossed are the names of the cases, each with its gloss in brackets: the name is
-// what the files and the articles on the cases call it.
-func glossed() map[string]string {
-	names := make(map[string]string)
-	for name, gloss := range cases {
-		names[name] = name + "（" + gloss + "）"
-	}
-	return names
-}
-
-// Verbatim is text that is printed as it is: what a lock has printed, or a page.
-type Verbatim string
-
 // Verb matches a verb of a format, or a %% in it.
 var Verb = regexp.MustCompile(`%%|%(?:\[(\d+)\])?([-+# 0]*(?:\d+|\*)?(?:\.\d+)?)([a-zA-Z])`)
-
-// Sprintf is fmt.Sprintf of the twin of a format, if it has one, with what is put
-// into it translated as well. White space around a format is not part of the
-// sentence, unless the book has it so.
-func (b *Book) Sprintf(format string, args ...any) string {
-	english := strings.TrimSpace(format)
-	twin, ok := b.twins()[format]
-	if !ok {
-		if twin, ok = b.twins()[english]; ok {
-			before, after, _ := strings.Cut(format, english)
-			twin = before + twin + after
-		}
-	}
-	translated := make([]any, len(args))
-	for i, arg := range args {
-		translated[i] = b.inserted(arg)
-	}
-	if !ok {
-		return fmt.Sprintf(format, translated...)
-	}
-	return fill(twin, translated)
-}
-
-// fill is fmt.Sprintf of a Chinese format. A blank comes between a character of Chinese
-// and a letter or digit of what is put in beside it.
-func fill(format string, args []any) string {
-	var out strings.Builder
-	last, n := 0, 0
-	for _, at := range Verb.FindAllStringSubmatchIndex(format, -1) {
-		out.WriteString(format[last:at[0]])
-		last = at[1]
-		if at[6] < 0 { // %%
-			out.WriteByte('%')
-			continue
-		}
-		if at[2] >= 0 {
-			fmt.Sscan(format[at[2]:at[3]], &n)
-			n--
-		}
-		value := "%!" + format[at[6]:at[7]] + "(MISSING)"
-		if n < len(args) {
-			value = fmt.Sprintf("%"+format[at[4]:at[7]], args[n])
-		}
-		n++
-		before, _ := utf8.DecodeLastRuneInString(out.String())
-		first, _ := utf8.DecodeRuneInString(value)
-		end, _ := utf8.DecodeLastRuneInString(value)
-		after, _ := utf8.DecodeRuneInString(format[last:])
-		if apart(before, first) {
-			out.WriteByte(' ')
-		}
-		out.WriteString(value)
-		if apart(end, after) {
-			out.WriteByte(' ')
-		}
-	}
-	out.WriteString(format[last:])
-	return out.String()
-}
-
-// apart reports whether a typesetter puts a blank between two characters.
-func apart(a, b rune) bool {
-	latin := func(r rune) bool { return r < 0x250 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
-	return unicode.Is(unicode.Han, a) && latin(b) || latin(a) && unicode.Is(unicode.Han, b)
-}
-
-func (b *Book) inserted(arg any) any {
-	switch arg := arg.(type) {
-	case Verbatim:
-		return string(arg)
-	case error:
-		return b.Text(arg.Error())
-	case fmt.Stringer:
-		if _, known := b.sentence(arg.String()); known {
-			return b.Text(arg.String())
-		}
-	}
-	if v := reflect.ValueOf(arg); v.Kind() == reflect.String {
-		return b.Text(v.String())
-	}
-	return arg
-}
 
 // places are those in a test at which a case has failed.
 var places = regexp.MustCompile(` \((?:\w+\.go:\d+(?: < )?)+\)$`)
@@ -191,13 +79,7 @@ func (b *Book) Text(english string) string {
 		return whole
 	}
 	lines := strings.Split(english, "\n")
-	schedule := false
 	for i, line := range lines {
-		if schedule {
-			lines[i] = step(line)
-			continue
-		}
-		schedule = strings.HasSuffix(line, beforeSteps)
 		body := strings.TrimSpace(line)
 		before, after, _ := strings.Cut(line, body)
 		place := places.FindString(body)
@@ -216,22 +98,6 @@ func (b *Book) Text(english string) string {
 	}
 	return strings.Join(lines, "\n")
 }
-
-// Error translates the text of an error. It still wraps what the error wraps.
-func (b *Book) Error(err error) error {
-	if err == nil {
-		return nil
-	}
-	return translatedError{err, b.Text(err.Error())}
-}
-
-type translatedError struct {
-	error
-	text string
-}
-
-func (s translatedError) Error() string { return s.text }
-func (s translatedError) Unwrap() error { return s.error }
 
 // sentence finds the twin of one line, and reports whether there is one.
 func (b *Book) sentence(english string) (string, bool) {
@@ -270,7 +136,7 @@ func (b *Book) sentence(english string) (string, bool) {
 				args[i] = part
 			}
 		}
-		return fill(p.twin, args), true
+		return language.Say(p.twin, p.twin, args...).Zh, true
 	}
 	return english, false
 }

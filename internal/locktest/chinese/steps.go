@@ -12,9 +12,6 @@ import (
 // anAction is the beginning of such a line.
 var anAction = regexp.MustCompile(`^\s*(?:\d+\. +)?(?:(?:[A-Z]\d*|client|another session): )?(?:lose request|lose reply|end ctx|time passes|a day passes|parent goes|runs on|[a-z]+)(?:\s+|$)`)
 
-// beforeSteps is the end of the line after which the steps come.
-const beforeSteps = ", in this schedule:"
-
 // Steps translates the lines of a schedule.
 func Steps(english string) string {
 	lines := strings.Split(english, "\n")
@@ -103,5 +100,4 @@ var steps = New(joined(happenings, map[string]string{
 	"%s its ctx ends":            "%s 的 ctx 结束",
 	"%s gets no more requests through, until its session has expired": "在会话过期之前，%s 的请求都发不出去",
 	"%s is cut off until its session has expired":                     "%s 断线，直到会话过期",
-	"%s: not written yet": "%s：尚未编写",
 }))

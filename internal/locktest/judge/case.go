@@ -49,7 +49,7 @@ func (c *Case) Step() {
 func (c *Case) Errorf(format string, args ...any) {
 	c.Helper()
 	text := Plain(fmt.Sprintf(format, args...))
-	self.note(Failure{Text: untold(text)})
+	self.note(Failure{Text: language.Same(text)})
 	c.T.Error(text)
 }
 
@@ -145,7 +145,7 @@ func (c *Case) Call(what string, f func()) {
 }
 
 // Note keeps the words of a failure, which need not be the test's, for the caller.
-func (c *Case) Note(text string) { self.note(Failure{Text: untold(Plain(text))}) }
+func (c *Case) Note(text string) { self.note(Failure{Text: language.Same(Plain(text))}) }
 
 // Left reports to the watchdog that the case is over, as far as its own function goes. If it has
 // failed the process ends here: what hangs would keep the bubble from ending.

@@ -4,7 +4,6 @@ import (
 	"os/exec"
 
 	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/locktest/chinese"
 )
 
 // A Failure is what a case says of itself when it fails.
@@ -20,11 +19,6 @@ func at(place string) string {
 		return ""
 	}
 	return " (" + place + ")"
-}
-
-// untold is a text that has no Chinese yet.
-func untold(english string) language.Text {
-	return language.Text{En: english, Zh: chinese.Messages.Text(english)}
 }
 
 // A Verdict is the result of a case.

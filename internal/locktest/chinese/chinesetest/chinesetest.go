@@ -2,13 +2,8 @@
 package chinesetest
 
 import (
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
-	"sync"
-
-	"example.com/zklock/internal/locktest/chinese"
 )
 
 var (
@@ -22,19 +17,12 @@ var (
 	// code are the lines of a change, names of nodes and lists of requests.
 	code     = regexp.MustCompile(`^\s*[-+] .*|现有的节点：.*|\[[^\]]*\]`)
 	requests = regexp.MustCompile(`\b(?:lose request|lose reply|request|reply|event) +\w+ \S+`)
-	// names are those of the cases, the longest first: one may be the end of another.
-	names = sync.OnceValue(func() []string {
-		return slices.SortedFunc(maps.Keys(chinese.Messages.Table()), func(a, b string) int { return len(b) - len(a) })
-	})
 )
 
 // English returns what is left of English in each line of a text: no command, no error
-// of a library, no name of a case that has its gloss behind it, and nothing of what stays.
+// of a library, and nothing of what stays.
 func English(text string, stays ...string) (left []string) {
 	for line := range strings.Lines(text) {
-		for _, name := range names() {
-			line = strings.ReplaceAll(line, name+"（", "（")
-		}
 		for _, part := range stays {
 			line = strings.ReplaceAll(line, part, "…")
 		}
