@@ -2,9 +2,7 @@
 package browser
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -19,11 +17,11 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/docs/lab/locks"
+	"example.com/zklock/internal/when"
 )
 
 // ceiling is for a machine that is very busy. Nothing waits for it.
-const ceiling = 4 * time.Minute
+const ceiling = 8 * time.Minute
 
 var all = flag.Bool("lab.all", false, "open the page in a browser, as CI=true does, too")
 
@@ -39,7 +37,7 @@ func TestMain(m *testing.M) {
 	if zk := os.Getenv("ZK"); zk != "" && zk != "embedded" {
 		os.Exit(0) // the lab has a server of its own
 	}
-	if race {
+	if when.Raced {
 		os.Exit(0) // what runs here is in other processes
 	}
 	os.Exit(run(m))
@@ -48,7 +46,7 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) int {
 	flag.Parse()
 	os.Setenv("LC_ALL", "en_US.UTF-8") // the page opens in this language
-	if !*all && !*measure && os.Getenv("CI") == "" {
+	if !*all && os.Getenv("CI") == "" {
 		fmt.Println("the tests of the lab's page are skipped: go test ./docs/lab/browser -lab.all opens it in a browser")
 		return 0
 	}
@@ -103,7 +101,8 @@ func run(m *testing.M) int {
 // A tab is a page that is open.
 type tab struct {
 	*testing.T
-	ctx context.Context
+	ctx           context.Context
+	width, height int64
 
 	mu       sync.Mutex
 	errors   []string // that the page has logged or thrown
@@ -145,7 +144,7 @@ func openAt(t *testing.T, url string, width, height int64, first ...string) *tab
 	t.Cleanup(cancel)
 	ctx, cancel = context.WithTimeout(ctx, ceiling)
 	t.Cleanup(cancel)
-	p := &tab{T: t, ctx: ctx}
+	p := &tab{T: t, ctx: ctx, width: width, height: height}
 	messages := chromedp.Console(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -164,118 +163,17 @@ func openAt(t *testing.T, url string, width, height int64, first ...string) *tab
 		}
 	}()
 	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(width, height)))
-	for _, script := range first {
+	for _, script := range append(first, see) {
 		require.NoError(t, chromedp.Do(ctx, atStart(script)))
 	}
 	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(url)))
 	p.await("document.readyState == 'complete' && typeof lab == 'object'")
 	js[any](p, "lab.ready.then(() => null)")
-	p.settled()
+	require.NoError(t, p.run("null"))
 	t.Cleanup(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		require.Empty(t, p.errors, "what the page has logged or thrown")
 	})
 	return p
-}
-
-// sceneOf is the address of a lock's own scene.
-func sceneOf(t require.TestingT, lock string) locks.Address {
-	l, err := locks.Find(lock)
-	require.NoError(t, err)
-	return l.Open()
-}
-
-// upload opens a file with this text in the page.
-func (p *tab) upload(text string) {
-	p.Helper()
-	file := filepath.Join(p.TempDir(), "file.json")
-	require.NoError(p, os.WriteFile(file, []byte(text), 0o644))
-	require.NoError(p, chromedp.Do(p.ctx, chromedp.SetUploadFiles("#file", []string{file})))
-}
-
-// js evaluates an expression in the page, and waits for it if it is a promise.
-func js[T any](p *tab, expression string) T {
-	p.Helper()
-	v, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
-	require.NoError(p, err, expression)
-	return v
-}
-
-// await waits until an expression is true.
-func (p *tab) await(expression string) {
-	p.Helper()
-	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(0)))
-	require.NoError(p, err, "never true: %s", expression)
-}
-
-// settled waits until the page has the engine's answers.
-func (p *tab) settled() {
-	p.Helper()
-	js[any](p, "Promise.resolve(lab.settled()).then(() => null)")
-}
-
-// open opens another address in the same page.
-func (p *tab) open(address string) {
-	p.Helper()
-	js[any](p, fmt.Sprintf("lab.open(%s).then(() => null)", quoted(address)))
-	p.settled()
-}
-
-// A panel is a lock that is shown.
-type panel struct {
-	Lock, Hash       string
-	Violation        any // that is shown now
-	FilmViolation    any
-	Requests, Events int
-	Wakeups          int
-	Holders          []string
-}
-
-// A state is the contents of the page.
-type state struct {
-	T, End   float64 // ns
-	Playing  bool
-	Mode     string
-	Link     string
-	Branches []string
-	Branch   int
-	Panels   []panel
-}
-
-func (p *tab) state() (s state) {
-	p.Helper()
-	require.NoError(p, json.Unmarshal([]byte(js[string](p, "JSON.stringify(lab.state())")), &s))
-	return s
-}
-
-func (p *tab) goTo(ns float64) { p.Helper(); js[any](p, fmt.Sprintf("void lab.goto(%.0f)", ns)) }
-
-// dom is the part of the page that follows from the film and the instant.
-func (p *tab) dom() string {
-	p.Helper()
-	return js[string](p, "document.getElementById('panels').innerHTML")
-}
-
-// click clicks on the element of a selector.
-func (p *tab) click(selector string) {
-	p.Helper()
-	js[any](p, fmt.Sprintf("void document.querySelector(%s).click()", quoted(selector)))
-	p.settled()
-}
-
-func quoted(s string) string {
-	b, _ := json.Marshal(s)
-	return string(bytes.TrimSpace(b))
-}
-
-// kind is the kind of a violation in a state; "" if there is none.
-func kind(violation any) string {
-	switch v := violation.(type) {
-	case string:
-		return v
-	case map[string]any:
-		return strings.TrimSpace(fmt.Sprint(v["kind"]))
-	}
-	return ""
 }

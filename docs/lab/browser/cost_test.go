@@ -2,7 +2,6 @@ package browser
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,21 +14,17 @@ import (
 // run sends as much as the formula says; and the slider makes it grow.
 func TestTheChartIsWhatRunsSend(t *testing.T) {
 	t.Parallel()
-	p := open(t, "#lock=naive,predecessor&n=2&latency=20&seed=1&t=0ns&lang=en")
-	js[any](p, "void lab.pause()")
-	require.True(t, js[bool](p, "document.getElementById('costs').hidden"))
-	p.click("#cost")
-	points := func(n int) {
-		p.await(fmt.Sprintf(`["naive", "predecessor"].every(l => document.querySelector("#cost-chart .point[data-lock=" + l + "][data-n='%d']")) && document.getElementById("cost-state").textContent === ""`, n))
+	points := func(n int) string {
+		return fmt.Sprintf(" | wait ['naive', 'predecessor'].every(l => one(`#cost-chart .point[data-lock=${l}][data-n='%d']`)) && text('#cost-state') === ''", n)
 	}
-	points(2)
-	before := js[int](p, "document.querySelectorAll('#cost-chart .point').length")
-	require.Equal(t, 2, before, "one for each lock")
-	js[any](p, `void (() => { const s = document.getElementById("cost-n"); s.value = 12; s.dispatchEvent(new Event("input")); s.dispatchEvent(new Event("change")); })()`)
-	points(12)
-	p.settled()
-	js[any](p, "void lab.pause()")
-	require.Equal(t, "12", js[string](p, "document.getElementById('contenders').value"), "the run below is of as many contenders")
+	p := open(t, "#lock=naive,predecessor&n=2&latency=20&seed=1&t=0ns&lang=en")
+	p.play(
+		row{"run lab.pause()", "one('#costs').hidden", true},
+		row{"click #cost" + points(2), "count('#cost-chart .point')", 2},
+		row{`run (e => { e.value = 12; e.dispatchEvent(new Event("input")); e.dispatchEvent(new Event("change")); })(one("#cost-n"))` + points(12),
+			"one('#contenders').value", "12"}, // the run below is of as many contenders
+		row{"run lab.pause()", "text('#cost-words')", has{"14.0 requests and 5.5 events per acquisition; 168 and 66 in all."}},
+	)
 	curves := make(map[string]lab.Curve)
 	for _, c := range lab.Curves() {
 		curves[c.Lock] = c
@@ -37,31 +32,26 @@ func TestTheChartIsWhatRunsSend(t *testing.T) {
 	type point struct {
 		Lock                string
 		N, Requests, Events int
-		Y                   float64
+		Off                 float64 // the curve
 	}
-	all := js[[]point](p, `[...document.querySelectorAll("#cost-chart .point")].map(e => ({ Lock: e.dataset.lock, N: +e.dataset.n, Requests: +e.dataset.requests, Events: +e.dataset.events, Y: e.tagName === "circle" ? +e.getAttribute("cy") : +e.getAttribute("y") + 4 }))`)
-	require.Greater(t, len(all), before+10)
+	all := js[[]point](p, `all("#cost-chart .point", e => {
+		const { lock, n, requests, events } = e.dataset, y = e.tagName === "circle" ? +e.getAttribute("cy") : +e.getAttribute("y") + 4;
+		const curve = one("#cost-chart .curve[data-lock=" + lock + "]").getAttribute("points").split(" ").map(xy => +xy.split(",")[1]);
+		return { Lock: lock, N: +n, Requests: +requests, Events: +events, Off: Math.abs(y - curve[n - 1]) };
+	})`)
+	require.Greater(t, len(all), 12)
 	for _, x := range all {
 		want, err := lab.CostOf(t, locks.Scene{Lock: x.Lock, Contenders: x.N, LatencyMs: 20, Seed: 1})
 		require.NoError(t, err)
 		require.Equal(t, []int{want.Requests, want.Events}, []int{x.Requests, x.Events}, "%+v", x)
 		require.Equal(t, curves[x.Lock].Requests[x.N-1], x.Requests, "%+v: these locks send what their formulas say", x)
-		line := js[string](p, fmt.Sprintf(`document.querySelector("#cost-chart .curve[data-lock=%s]").getAttribute("points")`, x.Lock))
-		var cx, cy float64
-		_, err = fmt.Sscanf(strings.ReplaceAll(strings.Fields(line)[x.N-1], ",", " "), "%f %f", &cx, &cy)
-		require.NoError(t, err)
-		require.InDelta(t, cy, x.Y, 0.2, "%+v: on the curve", x)
+		require.Less(t, x.Off, 0.2, "%+v: on the curve", x)
 	}
-	require.Contains(t, js[string](p, "document.getElementById('cost-words').textContent"), "14.0 requests and 5.5 events per acquisition; 168 and 66 in all.")
-
-	// It goes with the run below, and with another lock.
-	p.goTo(0)
-	require.Equal(t, 0, js[int](p, "document.querySelectorAll('#cost-chart .live').length"))
-	p.goTo(p.state().End)
-	require.Equal(t, 2, js[int](p, "document.querySelectorAll('#cost-chart .live').length"))
-	p.open("#lock=herd&n=5&latency=20&seed=1&t=0ns&lang=zh")
-	p.await("!!document.querySelector('#cost-chart .point[data-lock=herd][data-n=\"5\"]')")
-	require.Equal(t, 0, js[int](p, "document.querySelectorAll('#cost-chart .point[data-lock=naive]').length"))
-	p.click("#cost")
-	require.True(t, js[bool](p, "document.getElementById('costs').hidden"))
+	p.play( // it goes with the run below, and with another lock
+		row{"go 0", "count('#cost-chart .live')", 0},
+		row{"go s.end", "count('#cost-chart .live')", 2},
+		row{`open #lock=herd&n=5&latency=20&seed=1&t=0ns&lang=zh | wait one('#cost-chart .point[data-lock=herd][data-n="5"]')`,
+			"count('#cost-chart .point[data-lock=naive]')", 0},
+		row{"click #cost", "one('#costs').hidden", nil},
+	)
 }

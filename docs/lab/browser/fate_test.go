@@ -1,129 +1,102 @@
 package browser
 
 import (
+	"fmt"
 	"slices"
-	"testing"
-	"time"
 
-	"github.com/chromedp/chromedp"
-	"github.com/stretchr/testify/require"
+	"example.com/zklock/docs/lab/locks"
 )
 
-const shares = "[...document.querySelectorAll('#fate-bars .bar')].map(b => Number(b.dataset.share))"
+const shares = "all('#fate-bars .bar', b => Number(b.dataset.share))"
 
-// D3 goes well until its last choice, and then no continuation does. A reader who
-// plays the same by hand sees what the scene brings.
-func TestTheStripSaysWhenItWasTooLate(t *testing.T) {
-	t.Parallel()
-	p := open(t, "#lock=naive&n=2&t=0ns")
-	require.True(t, js[bool](p, "document.getElementById('fate').hidden"), "nobody chooses here")
-	a := sceneOf(t, "D3")
-	began := time.Now()
-	p.open(a.String())
-	got := js[[]int](p, shares)
-	require.Less(t, time.Since(began), 2*time.Second)
-	want := append(make([]int, len(a.Choices)), 100)
-	require.Equal(t, want, got)
-	require.Contains(t, js[string](p, "document.getElementById('fate-line').textContent"), "A: expire")
-
-	// The last moment is just before that choice: the session is still there.
-	p.click("#last-moment")
-	at := p.state().T
-	require.Equal(t, js[float64](p, "lab.app.panels[0].F.film.choices.at(-1).at_ns"), at)
-	require.Equal(t, "connected", js[string](p, "document.querySelector('[data-client=A]').dataset.conn"))
-
-	// One choice less is a reader's own schedule, and is counted here.
-	p.click("#take-back")
-	p.await(shares + ".length == " + "11")
-	require.Equal(t, make([]int, 11), js[[]int](p, shares))
-	require.True(t, js[bool](p, "document.getElementById('last-moment').hidden"))
-	p.await("!!document.querySelector('[data-choice=\"A: expire\"]')")
-	p.click("[data-choice=\"A: expire\"]")
-	require.Equal(t, want, js[[]int](p, shares))
-
-	// After the fault of D7 it can go either way, and it is said in both languages.
-	p.open(sceneOf(t, "D7").String() + "&lang=zh")
-	got = js[[]int](p, shares)
-	require.Equal(t, 0, got[0])
-	require.Equal(t, 100, got[len(got)-1])
-	require.True(t, slices.ContainsFunc(got, func(n int) bool { return n > 0 && n < 100 }), "%v", got)
-	require.Contains(t, js[string](p, "document.getElementById('fate').textContent"), "从何时起无法挽回")
-	p.open("#lock=naive&n=2&t=0ns")
-	require.True(t, js[bool](p, "document.getElementById('fate').hidden"))
+// d3 is D3 with other choices.
+func d3(faults int, choices ...string) string {
+	a := address("D3")
+	a.Faults, a.Choices = faults, choices
+	return a.String()
 }
 
-// After the waiter has left in good order the page says that the goal is out of
-// reach, beside the choices, too; as long as the fault may still come, it does not.
-// After the end of a run no fault can come.
-func TestTheGoalIsOutOfReach(t *testing.T) {
-	t.Parallel()
-	a := sceneOf(t, "D3")
-	a.Faults = 0
-	a.Choices = a.Choices[:len(a.Choices)-1]
-	const (
-		line  = "document.getElementById('fate-line').textContent"
-		note  = "document.getElementById('out-of-reach').innerText"
-		hides = "document.getElementById('out-of-reach').hidden"
-		gone  = "can no longer be reached"
-	)
-	p := open(t, a.String())
-	p.await(line + ".includes(" + quoted(gone) + ")")
-	require.Contains(t, js[string](p, note), gone)
-	a.Faults = 1
-	p.open(a.String())
-	p.await(shares + ".length == " + "11")
-	require.NotContains(t, js[string](p, line), gone, "A's session may still end")
-	require.True(t, js[bool](p, hides))
+var (
+	asPlayed = address("D3").Choices
+	// The session of the holder is the first that a reader lets expire.
+	outlived = d3(1, append(slices.Repeat([]string{"A: request"}, 3), "B: request", "B: request", "B: request", "B: request", "gap D2: go on", "A: expire")...)
+	hangs    = d3(1, "A: request", "A: request", "A: request", "B: request", "B: request", "B: request", "B: request", "A: unlock", "A: request",
+		"gap D2: go on", "A: request", "A: reconnect", "C: request", "C: request", "C: request", "C: request", "gap D2: go on")
+)
 
-	a.Choices = []string{
-		"A: request", "A: request", "A: request", "B: request", "B: request", "B: request", "B: request", "A: unlock", "A: request",
-		"gap D2: go on", "A: request", "A: reconnect", "C: request", "C: request", "C: request", "C: request", "gap D2: go on",
+const outOfReach = "can no longer be reached"
+
+// The strip that says when it was too late, and the goals.
+var fates = []pageCase{
+	// D3 goes well until its last choice, and then no continuation does. A reader who
+	// plays the same by hand sees what the scene brings.
+	{name: "the strip says when it was too late", at: "#lock=naive&n=2&t=0ns", rows: []row{
+		{"", "one('#fate').hidden", true},                                        // nobody chooses here
+		{"open " + scene("D3"), shares, append(make([]int, len(asPlayed)), 100)}, // at once: the scene brings them
+		{"", "text('#fate-line')", has{"A: expire"}},
+		// The last moment is just before that choice: the session is still there.
+		{"click #last-moment", "[s.t, one('[data-client=A]').dataset.conn].join() == [F.film.choices.at(-1).at_ns, 'connected'].join()", nil},
+		// One choice less is a reader's own schedule, and is counted here.
+		{"click #take-back | wait " + shares + ".length == 11", shares, make([]int, 11)},
+		{"", "one('#last-moment').hidden", nil},
+		{`wait one('[data-choice="A: expire"]') | click [data-choice="A: expire"]`, shares, append(make([]int, len(asPlayed)), 100)},
+		// After the fault of D7 it can go either way, and it is said in both languages.
+		{"open " + scene("D7", "&lang=zh") + " | keep d7 " + shares, "[d7[0], d7.at(-1), d7.some(n => n > 0 && n < 100)]", list{0, 100, true}},
+		{"", "text('#fate')", has{"从何时起无法挽回"}},
+		{"open #lock=naive&n=2&t=0ns", "one('#fate').hidden", nil},
+	}},
+	// After the waiter has left in good order the page says that the goal is out of
+	// reach, beside the choices, too; as long as the fault may still come, it does not.
+	// After the end of a run no fault can come.
+	{name: "the goal is out of reach", at: d3(0, asPlayed[:len(asPlayed)-1]...), rows: []row{
+		{"wait text('#fate-line').includes('" + outOfReach + "')", "one('#out-of-reach').innerText", has{outOfReach}},
+		{"open " + d3(1, asPlayed[:len(asPlayed)-1]...) + " | wait " + shares + ".length == 11", "text('#fate-line')", lacks{outOfReach}},
+		{"", "one('#out-of-reach').hidden", nil},
+		{"open " + hangs + " | wait app.play?.violation?.kind == 'hang' | wait " + shares + ".length == 18", "text('#fate-line')", has{outOfReach}},
+		{"", "one('#out-of-reach').innerText", has{outOfReach}},
+		{"", "text('#reached')", has{"Broken, but not the goal: It hangs."}},
+	}},
+	// Two contenders act as holders, and the page says why that is not the goal.
+	{name: "an outlived session is not the goal", at: outlived, rows: []row{
+		{"", "one('#reached').dataset.reached", "no"},
+		{"", "text('#reached')", has{"Broken, but not the goal: A holder outlives its session. A holder whose session has ended does not count"}},
+		{"", "text('.faults summary')", has{"1 so far"}},
+		{"open " + outlived + "&lang=zh", "text('#reached')", has{"这不是目标"}},
+	}},
+	// A goal brings its faults. A line names them, and the choices are in sight above
+	// the bar with the time, after the first of them, too.
+	{name: "the choices of a goal are in sight", at: "#lock=D3&n=3&mode=schedule&kinds=expire&faults=1&t=0ns", window: "1280x720", rows: []row{
+		{`click [data-choice="A: request"] | wait !one('#fate').hidden`, "one('.faults summary').innerText", "What may go wrong: an expired session; at most 1 fault"},
+		{"keep bar one('#transport').getBoundingClientRect().top", "all('[data-choice]', e => e.getBoundingClientRect().bottom <= bar)", slices.Repeat(list{true}, 6)},
+		// A reader who opens the box finds it open after the next choice.
+		{`run one('.faults').open = true | click [data-choice="A: request"]`, "one('.faults').open", nil},
+		{"", "one('.faults').innerText", has{"faults, at most"}},
+		{"click [data-kind=expire]", "one('.faults summary').innerText", "What may go wrong: nothing"},
+		// Where no goal brings faults, they are chosen.
+		{"open #lock=predecessor&n=2&mode=schedule&kinds=&faults=1", "one('.faults').open", nil},
+	}},
+	// A goal that a reader has reached by choices of their own counts, a schedule that
+	// was only looked at does not; and Next goal leads to another one, from its start.
+	{name: "the goals lead on", at: "#lock=naive&n=2&t=0ns", rows: slices.Concat([]row{
+		{"run localStorage.clear() | tab " + scene("D1"), done, "0"}, // other tests have reached goals
+		{"click #restart", "", nil},
+	}, chosen(address("D1")), []row{
+		{"", "one('#reached').dataset.reached", "yes"},
+		{"", done, "1"},
+		{"", "Number(one('#level').dataset.of) > 20", nil},
+		{"click #next-level | wait s.scene.locks[0] != 'D1' && app.play && app.play.length == 0", "text('#goal') !== ''", nil},
+		{"", done, "1"},
+	})},
+}
+
+const done = "one('#level').dataset.done"
+
+// chosen are the choices of a schedule, clicked one after the other. The goal is reached
+// with the last one.
+func chosen(a locks.Address) (rows []row) {
+	for i, choice := range a.Choices {
+		do := fmt.Sprintf("click [data-choice=%s] | wait app.play?.length == %d", quoted(choice), i+1)
+		rows = append(rows, row{do, "!!one('#reached')", i == len(a.Choices)-1})
 	}
-	p.open(a.String())
-	p.await("lab.app.play.violation && lab.app.play.violation.kind == 'hang'")
-	p.await(line + ".includes(" + quoted(gone) + ")")
-	require.Contains(t, js[string](p, note), gone)
-	require.Contains(t, js[string](p, "document.getElementById('reached').textContent"), "Broken, but not the goal: It hangs.")
-}
-
-// The holder's session is the first that a reader lets expire. Two contenders act
-// as holders then, and the page says why that is not the goal.
-func TestAnOutlivedSessionIsNotTheGoal(t *testing.T) {
-	t.Parallel()
-	a := sceneOf(t, "D3")
-	a.Choices = []string{"A: request", "A: request", "A: request", "B: request", "B: request", "B: request", "B: request", "gap D2: go on", "A: expire"}
-	p := open(t, a.String())
-	const reached = "document.getElementById('reached')"
-	require.Equal(t, "no", js[string](p, reached+".dataset.reached"))
-	require.Contains(t, js[string](p, reached+".textContent"), "Broken, but not the goal: A holder outlives its session. A holder whose session has ended does not count")
-	require.Contains(t, js[string](p, "document.querySelector('.faults summary').textContent"), "1 so far")
-	p.open(a.String() + "&lang=zh")
-	require.Contains(t, js[string](p, reached+".textContent"), "这不是目标")
-}
-
-// A goal brings its faults. A line names them, and the choices are in sight above
-// the bar with the time, after the first of them, too.
-func TestTheChoicesOfAGoalAreInSight(t *testing.T) {
-	t.Parallel()
-	p := open(t, "#lock=D3&n=3&mode=schedule&kinds=expire&faults=1&t=0ns")
-	require.NoError(t, chromedp.Do(p.ctx, chromedp.EmulateViewport(1280, 720)))
-	const box = "document.querySelector('details.faults')"
-	p.click("[data-choice=\"A: request\"]")
-	p.await("!document.getElementById('fate').hidden")
-	require.Equal(t, "What may go wrong: an expired session; at most 1 fault", js[string](p, box+".querySelector('summary').innerText"))
-	require.Len(t, js[[]string](p, "[...document.querySelectorAll('[data-choice]')].map(e => e.dataset.choice)"), 6)
-	const hidden = "[...document.querySelectorAll('[data-choice]')].filter(e => e.getBoundingClientRect().bottom > document.getElementById('transport').getBoundingClientRect().top).map(e => e.dataset.choice)"
-	require.Empty(t, js[[]string](p, hidden))
-
-	// A reader who opens the box finds it open after the next choice.
-	js[any](p, "void ("+box+".open = true)")
-	p.click("[data-choice=\"A: request\"]")
-	require.True(t, js[bool](p, box+".open"))
-	require.Contains(t, js[string](p, box+".innerText"), "faults, at most")
-	p.click("[data-kind=expire]")
-	require.Equal(t, "What may go wrong: nothing", js[string](p, box+".querySelector('summary').innerText"))
-
-	// Where no goal brings faults, they are chosen.
-	p.open("#lock=predecessor&n=2&mode=schedule&kinds=&faults=1")
-	require.True(t, js[bool](p, box+".open"))
+	return rows
 }

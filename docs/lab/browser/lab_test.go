@@ -3,12 +3,10 @@ package browser
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/performance"
-	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/lab/lab"
@@ -17,25 +15,59 @@ import (
 	"example.com/zklock/internal/museum/scenes"
 )
 
-func TestTheOpeningScenePlays(t *testing.T) {
-	t.Parallel()
-	p := open(t, "")
-	first := p.state()
-	require.Len(t, first.Panels, 2)
-	require.Equal(t, "herd", first.Panels[0].Lock)
-	require.Equal(t, "predecessor", first.Panels[1].Lock)
-	require.True(t, first.Playing, "it moves when it opens")
-	p.await(fmt.Sprintf("lab.state().t > %f", first.T))
-	before := p.dom()
-	p.await("document.querySelectorAll('[data-packet]').length > 0")
-	p.await(fmt.Sprintf("document.getElementById('panels').innerHTML != %s", quoted(before)))
-	end := p.state().End
-	p.goTo(end)
-	s := p.state()
-	require.False(t, s.Playing, "somebody who goes to an instant stays there")
-	require.Greater(t, s.Panels[0].Wakeups, s.Panels[1].Wakeups, "the herd wakes more")
-	require.Equal(t, 5, s.Panels[1].Wakeups, "the chain wakes one contender at each release")
-	require.Empty(t, kind(s.Panels[0].FilmViolation))
+// stopHolder stops the first holder, and goes to where its session ends.
+const stopHolder = "click [data-action=hold-on] | keep holder p.holders[0] | run lab.interfere(holder, 'stop') | run lab.pause()"
+const sessionEnds = "keep lost F.marks.find(m => m.kind === 'lost' && !m.knows).at_ns | go lost"
+
+const stale = "(one('.verdict.stale:not(.quiet)')?.textContent ?? '').replaceAll(holder, '*')"
+
+// The page as it opens, its runs, and what changes them.
+var opening = []pageCase{
+	{name: "the opening scene plays", rows: []row{
+		{"", "[...s.panels.map(x => x.lock), s.playing]", list{"herd", "predecessor", true}},
+		{"keep from s.t | keep drawn dom() | wait s.t > from | wait count('[data-packet]') > 0 | wait dom() != drawn", "", nil},
+		{"go s.end", "s.playing", false}, // somebody who goes to an instant stays there
+		{"", "s.panels[1].wakeups == 5 && s.panels[0].wakeups > s.panels[1].wakeups", nil}, // the chain wakes one at each release, the herd more
+		{"", "kind(p.filmViolation)", ""},
+	}},
+	{name: "the bug beside its cure: the same fault at the same moment, and two holders in one panel", at: scene("D3", "&t=0ns"), window: "1440x900", rows: []row{
+		{"", "s.panels.length", 1},
+		{"click #beside | wait s.panels.length == 2", "s.panels.map(x => kind(x.filmViolation))", list{"two holders", ""}},
+		{"keep fault app.panels.map(x => x.F.film.choices.find(c => c.choice == 'A: expire').at_ns)", "fault[0] > 0 && fault[0] === fault[1]", nil},
+		{"keep link s.link | go s.end", "s.panels[0].holders.length == 2 && s.panels[1].holders.length < 2", nil},
+		{"tab link", "s.panels.length", 2},
+		{"click #beside | wait s.panels.length == 1", "", nil},
+	}},
+	{name: "back and forth is the same", at: "#lock=herd,predecessor&n=6&do=300ms.B.lose-reply&t=0ns", rows: []row{
+		{"keep at [...Array(10).keys()].map(i => s.end * (i + 0.5) / 10) | keep there at.map(t => (lab.goto(t), dom()))", "there[2] != there[7]", nil},
+		{"", "[...Array(100).keys()].map(i => i * 7 % 10).map(i => (lab.goto(at[i]), difference(there[i], dom()))).filter(Boolean)", list{}}, // near and far
+		{"go s.end / 2 | keep t s.t | key Right | keep on s.t", "on > t", nil},
+		{"key Left", "s.t < on", nil},
+		{"key Right", "s.t == on", nil},
+		{"keep press key => (document.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true})), s.t)",
+			"Array.from({length: 20}, () => [s.t, press('ArrowRight'), press('ArrowLeft'), press('ArrowRight')]).filter(([t, on, back, again]) => " +
+				"on <= t || back >= on || again != on)", list{}},
+	}},
+	{name: "an interference makes a branch, and a link is the run", at: "#lock=naive&n=3&t=0ns", rows: []row{
+		{"keep first p.hash", "s.branches.length", 1},
+		{"click [data-action=hold-on] | run lab.interfere(p.holders[0], 'expire', s.t)", "[s.branches.length, s.branch, p.hash !== first]", list{2, 1, true}},
+		{"keep second s", "second.link", has{"do="}},
+		{"click #undo", "s.branches.length == 1 && p.hash === first", nil},
+		{"tab second.link", "p.hash === second.panels[0].hash && Math.abs(s.t - second.t) <= 1", nil},
+	}},
+	{name: "a holder can be stopped at its first instant", at: "#lock=timeout&n=2&t=0ns", rows: []row{
+		{"click [data-action=hold-on] | wait p.holders.length > 0 | keep held p.holders", "", nil},
+		{"run lab.interfere(held[0], 'stop') | keep hash p.hash", "s.branches.length == 2 && p.holders.join() == held.join()", nil},
+		{"tab s.link", "p.hash === hash", nil}, // a link has the change at the same nanosecond
+	}},
+	{name: "a holder that is stopped while its session ends is explained", at: "#lock=timeout&n=2&t=0ns", rows: []row{
+		{stopHolder, stale, ""},
+		{sessionEnds, stale, match(`^\* is stopped, and its session has ended.* token is \d+\. .* writes of \* are refused\.$`)},
+		{"go lost - 1", stale, ""}, // back in time
+		{"go s.end", stale, ""},    // it runs on and is notified
+		{"open #lock=naive&n=2&t=0ns | " + stopHolder, stale, ""},
+		{sessionEnds, stale, has{"no fencing token"}},
+	}},
 }
 
 func TestOnlyOneFileAndNotALargeOne(t *testing.T) {
@@ -44,181 +76,81 @@ func TestOnlyOneFileAndNotALargeOne(t *testing.T) {
 	info, err := os.Stat(file)
 	require.NoError(t, err)
 	require.LessOrEqual(t, info.Size(), int64(3_300_000), "bytes")
-	asked := js[[]string](p, "performance.getEntriesByType('resource').map(e => e.name).filter(n => !/^(blob|data):/.test(n))")
-	require.Empty(t, asked, "what the page has asked for")
+	p.play(row{"", "performance.getEntriesByType('resource').map(e => e.name).filter(n => !/^(blob|data):/.test(n))", list{}})
 }
 
 func TestEachSceneOfTheMuseumEndsInItsViolation(t *testing.T) {
 	t.Parallel()
-	p := open(t, "#lock=naive&n=2&t=0ns&lang=zh")
+	on := open(t, "#lock=naive&n=2&t=0ns&lang=zh")
 	for _, s := range scenes.All {
 		t.Run(s.ID, func(t *testing.T) {
-			p := &tab{T: t, ctx: p.ctx}
-			a := sceneOf(t, s.ID)
-			p.open(a.String() + "&lang=zh")
-			p.goTo(p.state().End)
+			p := &tab{T: t, ctx: on.ctx}
+			a := address(s.ID)
+			p.play(
+				row{"open " + a.String() + "&lang=zh | go s.end", "s.panels.map(x => x.lock)", list{s.ID}},
+				row{"", jsList(s.Kinds) + ".includes(kind(p.violation))", nil}, // shown at the end
+				row{"", "text('[data-panel] .verdict') !== ''", nil},
+			)
 			p.inChinese(s.ID)
-			shown := p.state()
-			require.Len(t, shown.Panels, 1)
-			require.Equal(t, s.ID, shown.Panels[0].Lock)
-			var kinds []string
-			for _, k := range s.Kinds {
-				kinds = append(kinds, string(k))
-			}
-			require.Contains(t, kinds, kind(shown.Panels[0].Violation), "shown at the end")
-			require.NotEmpty(t, js[string](p, "document.querySelector('[data-panel] .verdict').textContent"))
 
 			// Our lock, in the same world, with the same choices where they are
 			// possible.
-			ours := js[string](p, fmt.Sprintf(`(async (ours, choices) => {
+			p.play(row{"", fmt.Sprintf(`(async (ours, choices) => {
 				const world = {lock: ours, contenders: %d, kinds: %s, faults: %d};
 				for (const made = []; ;) {
-					const r = await lab.app.engine.ask({do: "play", world, choices: made});
-					if (r.violation || r.film.known || r.over || made.length > 300) return r.violation ? r.violation.kind : r.film.known || "";
+					const r = await app.engine.ask({do: "play", world, choices: made});
+					if (r.violation || r.film.known || r.over || made.length > 300) return %s.includes(r.violation ? r.violation.kind : r.film.known);
 					const at = choices.findIndex(c => r.enabled.some(e => e.choice === c));
 					made.push(at < 0 ? r.enabled[0].choice : choices.splice(0, at + 1)[at]);
 				}
-			})(%s, %s)`, a.Contenders, list(a.Kinds), a.Faults, quoted(s.Ours.Name), list(a.Choices)))
-			require.NotContains(t, kinds, ours, "with %s", s.Ours.Name)
+			})(%s, %s)`, a.Contenders, jsList(a.Kinds), a.Faults, jsList(s.Kinds), quoted(s.Ours.Name), jsList(a.Choices)), false})
 		})
 	}
 }
 
-func TestBackAndForthIsTheSame(t *testing.T) {
-	t.Parallel()
-	p := open(t, "#lock=herd,predecessor&n=6&do=300ms.B.lose-reply&t=0ns")
-	end := p.state().End
-	var there []string
-	const stops = 10
-	for i := range stops {
-		p.goTo(end * (float64(i) + 0.5) / stops)
-		there = append(there, p.dom())
-	}
-	require.NotEqual(t, there[2], there[7])
-	for i := range 100 {
-		stop := (i * 7) % stops // near and far, on and back
-		p.goTo(end * (float64(stop) + 0.5) / stops)
-		require.Empty(t, difference(there[stop], p.dom()), "at stop %d, the %d. time", stop, i)
-	}
-	// With the keys, a step on and a step back.
-	p.goTo(end / 2)
-	for range 20 {
-		before := p.state().T
-		require.NoError(t, chromedp.Do(p.ctx, chromedp.KeyEvent(kb.ArrowRight)))
-		p.await(fmt.Sprintf("lab.state().t > %f", before))
-		on := p.state().T
-		require.NoError(t, chromedp.Do(p.ctx, chromedp.KeyEvent(kb.ArrowLeft)))
-		p.await(fmt.Sprintf("lab.state().t < %f", on))
-		require.NoError(t, chromedp.Do(p.ctx, chromedp.KeyEvent(kb.ArrowRight)))
-		p.await(fmt.Sprintf("lab.state().t == %f", on))
-	}
-}
-
-func TestAnInterferenceMakesABranch(t *testing.T) {
-	t.Parallel()
-	p := open(t, "#lock=naive&n=3&t=0ns")
-	first := p.state()
-	require.Len(t, first.Branches, 1)
-	hold := js[float64](p, `(() => { for (let t = 0; t < lab.state().end; t += 1e6) { lab.goto(t); if (lab.state().panels[0].holders.length) return t; } return -1; })()`)
-	require.Positive(t, hold)
-	who := p.state().Panels[0].Holders[0]
-	js[any](p, fmt.Sprintf("lab.interfere(%s, 'expire', %f).then(() => null)", quoted(who), hold))
-	p.settled()
-	second := p.state()
-	require.Len(t, second.Branches, 2)
-	require.Equal(t, 1, second.Branch)
-	require.NotEqual(t, first.Panels[0].Hash, second.Panels[0].Hash)
-	require.Contains(t, second.Link, "do=")
-
-	// A link is the run: another tab shows the same.
-	again := open(t, second.Link)
-	require.Equal(t, second.Panels[0].Hash, again.state().Panels[0].Hash)
-	require.InDelta(t, second.T, again.state().T, 1)
-
-	p.click("#undo")
-	back := p.state()
-	require.Len(t, back.Branches, 1)
-	require.Equal(t, first.Panels[0].Hash, back.Panels[0].Hash)
-}
-
-// The jump to a hold ends at its first instant, and there the holder is stopped
-// as a holder.
-func TestAHolderCanBeStoppedAtItsFirstInstant(t *testing.T) {
-	t.Parallel()
-	p := open(t, "#lock=timeout&n=2&t=0ns")
-	p.click("[data-action=hold-on]")
-	p.await("lab.state().panels[0].holders.length > 0")
-	holders := p.state().Panels[0].Holders
-	js[any](p, fmt.Sprintf("lab.interfere(%s, 'stop').then(() => null)", quoted(holders[0])))
-	p.settled()
-	stopped := p.state()
-	require.Len(t, stopped.Branches, 2)
-	require.Equal(t, holders, stopped.Panels[0].Holders)
-
-	// A link has the change at the same nanosecond.
-	again := open(t, stopped.Link)
-	require.Equal(t, stopped.Panels[0].Hash, again.state().Panels[0].Hash)
-}
-
+// The page writes an address as Go does, and shows the same in two tabs.
 func TestALinkReproduces(t *testing.T) {
 	t.Parallel()
-	p := open(t, "#lock=naive&n=2")
-	for _, address := range []string{
+	for _, link := range []string{
 		"#lock=herd,predecessor&n=5&latency=50&seed=9&do=200ms.C.cut,900ms.A.stop&t=1234ms&lang=zh",
 		"#lock=timeout&n=4&shared=1&latency=20&seed=3&do=150ms.B.end-ctx&t=500ms&lang=en",
 	} {
-		p.open(address)
-		var seen []string
-		for _, p := range []*tab{p, open(t, address)} {
-			s := p.state()
-			seen = append(seen, fmt.Sprint(s.Link, s.T, s.Panels[0].Hash), p.dom())
-		}
-		require.Equal(t, seen[:2], seen[2:])
-		a, err := locks.ParseAddress(address)
+		a, err := locks.ParseAddress(link)
 		require.NoError(t, err)
-		// The page writes the address as Go does.
-		require.True(t, strings.HasPrefix(p.state().Link, strings.SplitN(a.String(), "&t=", 2)[0]), "%s\n%s", p.state().Link, a)
+		written, _, _ := strings.Cut(a.String(), "&t=")
+		open(t, "#lock=naive&n=2").play(
+			row{"open " + link + " | keep there [s.link, s.t, p.hash] | keep drawn dom()", "s.link.split('&t=')[0]", written},
+			row{"tab " + link, "JSON.stringify(there) === JSON.stringify([s.link, s.t, p.hash]) && difference(drawn, dom())", ""},
+		)
 	}
 }
 
 // Contenders that share a session and more wake in an order that Go draws at
-// random. An address is the same run all the same.
+// random. An address is the same run all the same, in another page, too.
 func TestASharedSessionRepeats(t *testing.T) {
 	t.Parallel()
-	p := open(t, "#lock=naive&n=2")
-	const change = "25ms.A.%[1]s,300ms.C.%[1]s,2s.B.cut"
-	var hashes []string
-	for _, do := range []string{"lose-request", "lose-reply", "cut", "expire", "stop"} {
-		address := fmt.Sprintf("#lock=timeout&n=6&shared=1&seed=3&do="+change+"&t=0ns", do)
-		seen := make(map[string]bool)
-		for range 10 { // fifty in all
-			js[any](p, "void lab.app.films.clear()")
-			p.open(address)
-			seen[p.state().Panels[0].Hash] = true
-		}
-		require.Len(t, seen, 1, do)
-		hashes = append(hashes, p.state().Panels[0].Hash)
+	const shared = "#lock=timeout&n=6&shared=1&seed=3&do=25ms.A.%[1]s,300ms.C.%[1]s,2s.B.cut&t=0ns"
+	var rows []row
+	for _, do := range []string{"lose-reply", "cut", "expire", "stop", "lose-request"} { // ten each, fifty in all
+		rows = append(rows, row{fmt.Sprintf(`keep hashes (async () => {
+			const seen = new Set();
+			for (let i = 0; i < 10; i++) { app.films.clear(); await lab.open(%s); await lab.settled(); seen.add(p.hash); }
+			return [...seen];
+		})()`, quoted(fmt.Sprintf(shared, do))), "hashes.length", 1})
 	}
-	// So does another page.
-	p = open(t, "#lock=timeout&n=6&shared=1&seed=3&do="+fmt.Sprintf(change, "lose-request")+"&t=0ns")
-	require.Equal(t, hashes[0], p.state().Panels[0].Hash)
+	open(t, "#lock=naive&n=2").play(append(rows, row{"tab " + fmt.Sprintf(shared, "lose-request"), "p.hash === hashes[0]", nil})...)
 }
 
 func TestFindReturnsATraceForThreeBrokenLocks(t *testing.T) {
 	t.Parallel()
-	p := open(t, "#lock=naive&n=2&t=0ns")
+	var rows []row
 	for _, name := range []string{"broken-everybody-is-first", "broken-the-last-to-come-goes-first", "broken-look-first-watch-later"} {
-		t.Run(name, func(t *testing.T) {
-			p := &tab{T: t, ctx: p.ctx}
-			p.open("#lock=" + name + "&n=2&mode=find&faults=0")
-			p.click("#start-find")
-			p.await("!!document.querySelector('#find-result')")
-			require.NotZero(t, js[int](p, "document.querySelectorAll('#trace li').length"), js[string](p, "document.querySelector('#find-result').textContent"))
-			p.await("lab.state().panels.length == 1")
-			p.goTo(p.state().End)
-			require.NotEmpty(t, kind(p.state().Panels[0].Violation), "the trace is shown")
-		})
+		rows = append(rows,
+			row{"open #lock=" + name + "&n=2&mode=find&faults=0 | click #start-find | wait one('#find-result')", "count('#trace li') > 0 || text('#find-result')", true},
+			row{"wait s.panels.length == 1 | go s.end", "kind(p.violation) !== ''", nil}, // the trace is shown
+		)
 	}
+	open(t, "#lock=naive&n=2&t=0ns").play(rows...)
 }
 
 // tenScenes are films: the page must show what go test sees.
@@ -230,156 +162,61 @@ var tenScenes = []string{
 
 func TestTheFilmIsTheSameInThePageAndInGoTest(t *testing.T) {
 	t.Parallel()
-	p := open(t, "#lock=naive&n=2")
+	var rows []row
 	for _, address := range tenScenes {
 		a, err := locks.ParseAddress(address)
 		require.NoError(t, err)
 		film, err := lab.Run(t, a.Scene)
 		require.NoError(t, err)
-		p.open(address)
-		require.Equal(t, film.Hash, p.state().Panels[0].Hash, address)
+		rows = append(rows, row{"open " + address, "p.hash", film.Hash})
 	}
+	open(t, "#lock=naive&n=2").play(rows...)
 }
+
+// costs are the costs of twenty instants of a film that are too high. A jump may cost more
+// than the next frame of a film that plays. A strip is drawn once in many frames; all others have none.
+const costs = `[...Array(20).keys()].flatMap(i => {
+	const at = s.end * (i + %d) / 40, jump = lab.cost(at), next = lab.cost(at + 2e6), elements = count("*");
+	return jump.marks <= 256 && jump.packets <= 6000 && jump.strips <= 9 && next.packets <= 4000 && next.strips <= 1 &&
+		next.lines <= 1500 * next.strips + 100 && next.writes <= 600 && elements <= 2500 ? [] : [{ at, jump, next, elements }];
+})`
 
 // A film of 25,000 packets is shown before it is whole. The cost of each instant is
-// bounded, wherever it is.
+// bounded, wherever it is. TestWhatThePageCosts reports the time that it takes.
 func TestACrowdIsShownSoonAndCheaply(t *testing.T) {
 	t.Parallel()
-	p := open(t, "#lock=naive&n=100&t=0ns")
-	require.Equal(t, "so far", js[string](p, "performance.getEntriesByName('lab shown')[0].detail"))
-	require.False(t, js[bool](p, "lab.app.growing"))
-	require.Empty(t, js[[]int](p, "lab.app.panels[0].F.packets.map(p => p.id).filter((id, i) => id !== i + 1)"), "the parts make one film")
-	require.Greater(t, js[int](p, "lab.app.panels[0].F.packets.length"), 25_000)
-	end := p.state().End
-	type cost struct{ Marks, Packets, Strips, Lines, Writes int }
-	_, err := chromedp.Call(p.ctx, performance.Enable, performance.EnableParams{})
-	require.NoError(t, err)
-	var times []float64
-	for i := range 40 {
-		if i == 20 { // with all that helps switched on
-			p.click("#predict")
-			p.click("#inspect")
-			p.click("#cost")
-		}
-		// A jump, and the next frame of a film that plays.
-		at := end * float64(i) / 40
-		jump := js[cost](p, fmt.Sprintf("lab.cost(%f)", at))
-		require.LessOrEqual(t, jump.Marks, 256, "at %f", at)
-		require.LessOrEqual(t, jump.Packets, 6000, "at %f", at)
-		require.LessOrEqual(t, jump.Strips, 9, "at %f", at)
-		was := thread(p)
-		next := js[cost](p, fmt.Sprintf("lab.cost(%f)", at+2e6))
-		require.LessOrEqual(t, next.Packets, 4000, "at %f", at)
-		require.LessOrEqual(t, next.Strips, 1, "at %f", at)
-		// A strip is drawn once in many frames; all others have none.
-		require.LessOrEqual(t, next.Lines, 1500*next.Strips+100, "at %f", at)
-		require.LessOrEqual(t, next.Writes, 600, "at %f", at)
-		times = append(times, (thread(p)-was)*1000)
-		require.LessOrEqual(t, js[int](p, "document.querySelectorAll('*').length"), 2500, "elements at %f", at)
-	}
-	for _, aid := range []string{"#predict", "#inspect", "#cost"} {
-		p.click(aid)
-	}
-	// The page is to draw within 16 ms. The work for it is counted above; its time
-	// here depends on the machine, and is only reported.
-	t.Logf("a frame of %d packets, in ms of CPU with style and layout: %s; with all that helps: %s", js[int](p, "lab.app.panels[0].F.packets.length"), spread(times[:20]), spread(times[20:]))
-
-	// The film that has grown shows what one shows that is there at once.
-	p.goTo(end / 3)
-	grown := p.dom()
-	p.open("#lock=naive&n=2")
-	p.open(fmt.Sprintf("#lock=naive&n=100&t=%.0fns", end/3))
-	require.Equal(t, "whole", js[string](p, "performance.getEntriesByName('lab shown').at(-1).detail"))
-	require.Empty(t, difference(grown, p.dom()))
-}
-
-// A holder that is stopped while its session ends breaks no promise of step 5,
-// and the page says what happens to it; before that it does not.
-func TestAStoppedHolderIsExplained(t *testing.T) {
-	t.Parallel()
-	p := open(t, "#lock=timeout&n=2&t=0ns")
-	const shown = "document.querySelector('.verdict.stale:not(.quiet)')?.textContent ?? ''"
-	// stop stops the first holder, and goes to where its session ends.
-	stop := func() (who string, lost float64) {
-		p.click("[data-action=hold-on]")
-		who = p.state().Panels[0].Holders[0]
-		js[any](p, fmt.Sprintf("lab.interfere(%s, 'stop').then(() => null)", quoted(who)))
-		p.settled()
-		js[any](p, "void lab.pause()")
-		require.Empty(t, js[string](p, shown))
-		lost = js[float64](p, "lab.app.panels[0].F.marks.find(m => m.kind === 'lost' && !m.knows).at_ns")
-		p.goTo(lost)
-		return who, lost
-	}
-	who, lost := stop()
-	require.Regexp(t, `^`+who+` is stopped, and its session has ended.* token is \d+\. .* writes of `+who+` are refused\.$`, js[string](p, shown))
-	p.goTo(lost - 1)
-	require.Empty(t, js[string](p, shown), "back in time")
-	p.goTo(p.state().End)
-	require.Empty(t, js[string](p, shown), "it runs on and is notified")
-
-	p.open("#lock=naive&n=2&t=0ns")
-	stop()
-	require.Contains(t, js[string](p, shown), "no fencing token")
+	open(t, "#lock=naive&n=100&t=0ns").play(
+		row{"", "[performance.getEntriesByName('lab shown')[0].detail, app.growing]", list{"so far", false}},
+		row{"", "F.packets.map(p => p.id).filter((id, i) => id !== i + 1)", list{}}, // the parts make one film
+		row{"", "F.packets.length > 25000", nil},
+		row{"", fmt.Sprintf(costs, 0), list{}},
+		row{"click #predict | click #inspect | click #cost", fmt.Sprintf(costs, 20), list{}}, // with all that helps
+		// The film that has grown shows what one shows that is there at once.
+		row{"click #predict | click #inspect | click #cost | keep t Math.round(s.end / 3) | go t | keep grown dom()", "", nil},
+		row{"open #lock=naive&n=2 | run lab.open('#lock=naive&n=100&t=' + t + 'ns')", "performance.getEntriesByName('lab shown').at(-1).detail", "whole"},
+		row{"", "difference(grown, dom())", ""},
+	)
 }
 
 // A person who plays the scheduler has all choices of the explorer, by the keyboard
 // alone.
 func TestTheSchedulerByKeyboard(t *testing.T) {
 	t.Parallel()
-	p := open(t, "#lock=predecessor&n=2&mode=schedule&kinds=&faults=1")
-	boxes := js[[]string](p, "[...document.querySelectorAll('.kinds [data-kind]')].map(e => e.dataset.kind)")
-	kinds := []string{string(explore.Pause), string(explore.Day), string(explore.Refuse), string(explore.Remake)}
+	kinds := []explore.Fault{explore.Pause, explore.Day, explore.Refuse, explore.Remake}
 	for _, k := range explore.AllFaults {
 		if k != explore.EndContext { // step 3's Lock takes no ctx
-			kinds = append(kinds, string(k))
+			kinds = append(kinds, k)
 		}
 	}
-	require.ElementsMatch(t, kinds, boxes)
-
-	press := func(keys string) {
-		require.NoError(t, chromedp.Do(p.ctx, chromedp.KeyEvent(keys)))
-		p.settled()
-	}
-	js[any](p, "void document.querySelector('[data-kind=\"time passes\"]').focus()")
-	press(" ")
-	p.await("lab.state().scene.kinds.join() == 'time passes'")
-	require.Equal(t, "time passes", js[string](p, "document.activeElement.dataset.kind"), "the focus stays where it was")
-	p.await("!!document.querySelector('[data-choice=\"all: time passes\"]')")
-	number := js[int](p, "lab.app.play.enabled.findIndex(c => c.choice === 'all: time passes') + 1")
-	press(fmt.Sprint(number))
-	p.await("lab.state().scene.choices.join() == 'all: time passes'")
-	require.True(t, js[bool](p, "lab.app.play.film.marks.some(m => m.text === '18s pass')"))
-
-	js[any](p, "void document.querySelector('[data-kind=refuse]').focus()")
-	press(" ")
-	p.await("!!document.querySelector('[data-choice=\"B: refuse\"]')")
-	require.Equal(t, []string{"unconnected", "unconnected"}, js[[]string](p, "[...document.querySelectorAll('[data-client]')].map(e => e.dataset.conn)"))
-	js[any](p, "void document.querySelector('[data-choice=\"B: refuse\"]').focus()")
-	press(kb.Enter)
-	p.await("lab.state().scene.choices.join() == 'B: refuse'")
-	require.True(t, js[bool](p, "!!document.activeElement.dataset.choice"), "the focus goes to a choice")
-	press(kb.Backspace)
-	p.await("lab.state().scene.choices.length == 0")
-}
-
-// difference shows where two texts begin to differ; "" if they do not.
-func difference(a, b string) string {
-	if a == b {
-		return ""
-	}
-	i := 0
-	for i < min(len(a), len(b)) && a[i] == b[i] {
-		i++
-	}
-	from := max(0, i-150)
-	return fmt.Sprintf("…%s\n…%s", a[from:min(i+100, len(a))], b[from:min(i+100, len(b))])
-}
-
-func list[T ~string](all []T) string {
-	var b []string
-	for _, s := range all {
-		b = append(b, quoted(string(s)))
-	}
-	return "[" + strings.Join(b, ",") + "]"
+	slices.Sort(kinds)
+	open(t, "#lock=predecessor&n=2&mode=schedule&kinds=&faults=1").play(
+		row{"", "all('.kinds [data-kind]', e => e.dataset.kind).sort()", kinds},
+		row{`run one('[data-kind="time passes"]').focus() | key Space | wait s.scene.kinds.join() == 'time passes'`, "document.activeElement.dataset.kind", "time passes"},
+		row{`wait one('[data-choice="all: time passes"]') | keep number String(app.play.enabled.findIndex(c => c.choice === 'all: time passes') + 1)`, "", nil},
+		row{"key =number | wait s.scene.choices.join() == 'all: time passes'", "app.play.film.marks.some(m => m.text === '18s pass')", nil},
+		row{`run one('[data-kind=refuse]').focus() | key Space | wait one('[data-choice="B: refuse"]')`,
+			"all('[data-client]', e => e.dataset.conn)", list{"unconnected", "unconnected"}},
+		row{`run one('[data-choice="B: refuse"]').focus() | key Enter | wait s.scene.choices.join() == 'B: refuse'`, "!!document.activeElement.dataset.choice", nil},
+		row{"key Backspace | wait s.scene.choices.length == 0", "", nil},
+	)
 }

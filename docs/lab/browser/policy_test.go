@@ -31,9 +31,6 @@ func serve(t *testing.T, args ...string) string {
 	return strings.TrimSpace(line[strings.Index(line, "http://"):])
 }
 
-// violations are the page's violations of its policy since it opened.
-const violations = "window.violations"
-
 // TestTheServedPageIsStrict: the served page has a strict policy, all that it
 // does is within it, and what is not is stopped.
 func TestTheServedPageIsStrict(t *testing.T) {
@@ -41,25 +38,23 @@ func TestTheServedPageIsStrict(t *testing.T) {
 	url := serve(t, "-scene", "A7")
 	p := openAt(t, url, 1200, 900, `window.violations = [];
 		document.addEventListener("securitypolicyviolation", e => violations.push(e.effectiveDirective + " " + e.blockedURI));`)
-	require.Equal(t, "A7", p.state().Panels[0].Lock, "the command's address shows its scene")
-	header := js[string](p, "fetch(location.pathname).then(r => r.headers.get('Content-Security-Policy'))")
-	for _, rule := range []string{"default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "style-src 'self'", "connect-src 'self'", "worker-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"} {
-		require.Contains(t, strings.Split(header, "; "), rule)
+	const header = "fetch(location.pathname).then(r => r.headers.get('Content-Security-Policy'))"
+	p.play(row{"", "p.lock", "A7"}) // the command's address shows its scene
+	for _, rule := range []string{
+		"default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "style-src 'self'", "connect-src 'self'", "worker-src 'self'",
+		"base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+	} {
+		p.play(row{"", header + ".then(h => h.split('; ').includes(" + quoted(rule) + "))", nil})
 	}
 
 	// Each of the page's faces, and what it does there.
 	for _, address := range []string{pagesOf[0], pagesOf[3], "#lock=timeout&n=2&do=200ms.A.stop&vs=parent"} {
-		p.open(address + "&lang=zh")
-		p.goTo(p.state().End)
+		p.play(row{do: "open " + address + "&lang=zh | go s.end"})
 	}
-	p.open(sceneOf(t, "A7").String())
-	p.click("#restart")
-	p.click("#rest")
-	p.click("[data-action=theme]")
-	p.click("[data-action=help]")
-	require.Empty(t, js[[]string](p, violations))
-	others := js[[]string](p, "performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith(location.origin) && !/^(blob|data):/.test(n))")
-	require.Empty(t, others, "what the page has asked others for")
+	p.play(
+		row{"open " + scene("A7") + " | click #restart | click #rest | click [data-action=theme] | click [data-action=help]", "violations", list{}},
+		row{"", "performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith(location.origin) && !/^(blob|data):/.test(n))", list{}},
+	)
 
 	// A forbidden request is not sent, and is reported. The browser logs it as well,
 	// sometimes long after the page has the report.
@@ -78,10 +73,9 @@ func TestTheServedPageIsStrict(t *testing.T) {
 		"frame-src":       "document.body.append(Object.assign(document.createElement('iframe'), {src: 'http://127.0.0.1:1/'}))",
 		"base-uri":        "document.head.append(Object.assign(document.createElement('base'), {href: 'http://127.0.0.1:1/'}))",
 	} {
-		js[any](p, "void ("+fmt.Sprintf("(() => { %s })()", script)+")")
-		p.await(fmt.Sprintf("violations.some(v => v.startsWith(%s))", quoted(what+" ")))
+		p.play(row{do: fmt.Sprintf("run (() => { %s })() | wait violations.some(v => v.startsWith('%s '))", script, what)})
 	}
-	require.False(t, js[bool](p, "'ran' in window"))
+	p.play(row{"", "'ran' in window", false})
 }
 
 // atStart adds a script that a page runs before its own.

@@ -2,7 +2,6 @@ package browser
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -48,60 +47,38 @@ func firstRelease(t *testing.T, f *film.Film) (r release) {
 	return r
 }
 
+const guessNothing = "run fill('#ask', {first: '-', n: 4}) | click #guess | wait one('#verdict')"
+
+var releases = []pageCase{
+	{name: "off, no question stops the run", at: "#lock=herd&n=3&latency=20&seed=1&t=0ns", rows: []row{
+		{"", "one('#question').hidden", true}, // it is off until a reader asks for it
+		{"run (app.speed = 1000, lab.play()) | wait s.t === s.end", "", nil},
+	}},
+	{name: "of a chain a release wakes one waiter", at: "#lock=predecessor&n=3&latency=20&seed=1&t=0ns&lang=en", rows: []row{
+		{"click #predict | click #next-release | " + guessNothing + " | keep before text('#verdict')", "before", has{"woke 1 of 2 waiters"}},
+		{"click #next-release | " + guessNothing, "text('#verdict')", has{"woke 1 of 1 waiters"}},
+	}},
+}
+
 // Before a release the page asks, and what it says of the answer is what the film
 // has: it is counted here a second time.
 func TestAReleaseIsPredicted(t *testing.T) {
 	t.Parallel()
 	p := open(t, "#lock=naive&n=5&t=0ns")
-	require.True(t, js[bool](p, "document.getElementById('question').hidden"), "it is off until a reader asks for it")
 	for i, name := range []string{"naive", "herd", "predecessor", "timeout"} {
-		lang := []string{"en", "zh"}[i%2]
 		f, err := lab.Run(t, locks.Scene{Lock: name, Contenders: 5, LatencyMs: 20, Seed: 1})
 		require.NoError(t, err)
 		want := firstRelease(t, f)
-		for _, wrong := range []int{0, 1} {
-			p.open("#lock=" + name + "&n=5&latency=20&seed=1&t=0ns&lang=" + lang)
-			p.click("#predict")
-			js[any](p, "void (lab.app.speed = 1000, lab.play())")
-			p.await("!!document.getElementById('ask')")
-			s := p.state()
-			require.False(t, s.Playing)
-			require.Equal(t, float64(want.at), s.T, "%s: the page stops just before the release", name)
-			js[any](p, fmt.Sprintf(`void (() => {
-				const f = document.getElementById("ask");
-				f.elements.first.value = %s;
-				f.elements.n.value = %d;
-			})()`, quoted(want.wakes), want.requests+wrong))
-			p.click("#guess")
-			p.await("!!document.getElementById('verdict')")
-			require.Equal(t, float64(want.until), p.state().T, "%s: it plays until the next one holds the lock", name)
-			require.Equal(t, []string{want.get}, p.state().Panels[0].Holders, name)
-			right := js[[]string](p, "[...document.querySelectorAll('#verdict b')].map(b => b.dataset.right)")
-			require.Equal(t, []string{"yes", []string{"yes", "no"}[wrong]}, right, name)
-			said := js[string](p, "document.querySelector('#verdict span').textContent")
-			require.Contains(t, said, fmt.Sprint(want.requests), name)
-			require.Contains(t, said, want.get, name)
-			require.Contains(t, said, fmt.Sprint(want.woken), name)
-			p.click("#predict")
+		for wrong, right := range []string{"yes", "no"} {
+			p.play(
+				row{do: "open #lock=" + name + "&n=5&latency=20&seed=1&t=0ns&lang=" + []string{"en", "zh"}[i%2] + " | click #predict"},
+				row{"run (app.speed = 1000, lab.play()) | wait one('#ask')", "[s.playing, s.t]", list{false, want.at}}, // just before the release
+				row{fmt.Sprintf("run fill('#ask', {first: %s, n: %d}) | click #guess | wait one('#verdict')", quoted(want.wakes), want.requests+wrong),
+					"[s.t, p.holders.join()]", list{want.until, want.get}}, // it plays until the next one holds the lock
+				row{"", "all('#verdict b', b => b.dataset.right)", list{"yes", right}},
+				row{"", "text('#verdict span')", has{fmt.Sprint(want.requests), want.get, fmt.Sprint(want.woken)}},
+				row{do: "click #predict"},
+			)
 		}
 	}
-	// Off, nothing stops the run.
-	p.open("#lock=herd&n=3&latency=20&seed=1&t=0ns")
-	js[any](p, "void (lab.app.speed = 1000, lab.play())")
-	p.await("lab.state().t === lab.state().end")
-
-	// Of a chain a release wakes one waiter.
-	p.open("#lock=predecessor&n=3&latency=20&seed=1&t=0ns&lang=en")
-	p.click("#predict")
-	var seen []string
-	for range 2 {
-		p.click("#next-release")
-		js[any](p, `void (document.getElementById("ask").elements.first.value = "-", document.getElementById("ask").elements.n.value = 4)`)
-		p.click("#guess")
-		p.await("!!document.getElementById('verdict')")
-		seen = append(seen, js[string](p, "document.getElementById('verdict').textContent"))
-	}
-	require.Contains(t, seen[0], "woke 1 of 2 waiters")
-	require.Contains(t, seen[1], "woke 1 of 1 waiters")
-	require.Equal(t, 2, len(slices.Compact(seen)))
 }

@@ -5,15 +5,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/docs/lab/lab"
 	"example.com/zklock/docs/lab/locks"
 )
 
@@ -32,7 +29,7 @@ func reader(t *testing.T, address string, width, height int64) *tab {
 		require.NoError(t, err, "%s", out)
 	})
 	p := openReader(t, "file://"+folder+"/reader.html"+address, width, height)
-	p.await("document.querySelectorAll('.row').length > 0 && !!document.getElementById('lab').getAttribute('src')")
+	p.await("count('.row') > 0 && one('#lab').getAttribute('src')")
 	return p
 }
 
@@ -55,117 +52,103 @@ func phrases(t *testing.T) (list []string) {
 	return list
 }
 
-const rowsShown = "[...document.querySelectorAll('.row')]"
-
 // Each phrase of the guide has its row, in order, in both languages. A row with
 // code shows it, and the keys go from row to row.
 func TestTheReaderShowsTheGuideRowByRow(t *testing.T) {
 	t.Parallel()
-	p := reader(t, "#A1&lang=en", 1440, 900)
 	want := phrases(t)
-	for _, lang := range []string{"en", "zh"} {
-		require.Equal(t, want, js[[]string](p, rowsShown+".map(r => r.querySelector('q').textContent)"), lang)
-		require.Empty(t, js[[]string](p, rowsShown+".filter(r => !r.querySelector('p').textContent.trim()).map(r => r.dataset.row)"))
-		js[any](p, "void document.getElementById('language').click()")
+	inOrder := []row{
+		{"", "all('.row q')", want},
+		{"", "all('.row p', p => p.textContent.trim()).filter(text => !text)", list{}},
+		{do: "click #language"},
 	}
-	coded := 0
-	type row struct {
-		Code, Empty               int
-		Coded, Phrase, Hash, Name string
-	}
-	// In one go: the lab in the frame need not show what is left at once.
-	rows := js[[]row](p, rowsShown+`.map(() => {
-		const row = document.querySelector(".row[aria-current]"), pres = [...document.querySelectorAll("#code pre")];
-		const shown = { Code: pres.length, Empty: pres.filter(e => e.textContent.length < 20).length, Coded: row.dataset.code, Phrase: row.querySelector("q").textContent, Hash: location.hash, Name: row.dataset.row };
-		document.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", bubbles: true }));
-		return shown;
-	})`)
-	require.Len(t, rows, len(want))
-	for i, r := range rows {
-		require.Equal(t, r.Coded == "yes", r.Code > 0, "row %d", i)
-		require.Zero(t, r.Empty, "row %d", i)
-		if r.Code > 0 {
-			coded++
-		}
-		require.Equal(t, want[i], r.Phrase)
-		require.Equal(t, "#"+r.Name+"&lang=en", r.Hash, "the address names the row")
-	}
-	require.Greater(t, coded, 60)
-	require.Contains(t, js[string](p, "document.getElementById('web').href"), "https://www.bing.com/search?q=")
-
-	// A bug's row has the article's listing beside the lock that cures it.
-	js[any](p, "void "+rowsShown+".find(r => r.querySelector('q').textContent === '当前一个子节点被删除时,重新执行第四步').click()")
-	require.Contains(t, js[string](p, "[...document.querySelectorAll('pre.bug .marked')].map(e => e.textContent).join()"), "without another list of the children")
-	require.Contains(t, js[string](p, "document.querySelector('pre.cure').textContent"), ") Lock(")
-	require.NotZero(t, js[int](p, "document.querySelectorAll('pre.cure .marked').length"))
+	p := reader(t, "#A1&lang=en", 1440, 900)
+	p.play(append(inOrder, inOrder...)...)
+	p.play(
+		// In one go: the lab in the frame need not show what is left at once.
+		row{`keep rows all('.row', () => {
+			const row = one(".row[aria-current]"), pres = all("#code pre");
+			const coded = row.dataset.code === "yes", short = pres.filter(text => text.length < 20).length, phrase = row.querySelector("q").textContent;
+			const shown = { code: pres.length > 0, short, coded, phrase, hash: location.hash, name: row.dataset.row };
+			document.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", bubbles: true }));
+			return shown;
+		})`, "rows.map(r => r.phrase)", want},
+		row{"", `rows.filter(r => r.code !== r.coded || r.short || r.hash !== "#" + r.name + "&lang=en")`, list{}}, // the address names the row
+		row{"", "rows.filter(r => r.code).length > 60", nil},
+		row{"", "one('#web').href", has{"https://www.bing.com/search?q="}},
+		// A bug's row has the article's listing beside the lock that cures it.
+		row{"run [...document.querySelectorAll('.row')].find(r => r.querySelector('q').textContent === '当前一个子节点被删除时,重新执行第四步').click()",
+			"all('pre.bug .marked').join()", has{"without another list of the children"}},
+		row{"", "text('pre.cure')", has{") Lock("}},
+		row{"", "count('pre.cure .marked') > 0", nil},
+	)
 }
 
 // Each scene of a row is one that the lab has, and the lab in the frame plays it.
 func TestTheReaderPlaysEachScene(t *testing.T) {
 	t.Parallel()
 	p := reader(t, "#A1&lang=zh", 1440, 900)
-	scenes := js[[]string](p, `(() => { const seen = []; for (const r of [...document.querySelectorAll('.row')]) { if (r.dataset.scene !== "yes") continue; r.click(); seen.push(document.getElementById('lab').getAttribute('src')); } return seen; })()`)
-	require.Greater(t, len(scenes), 60)
-	tried := make(map[string]bool)
-	for _, src := range scenes {
-		address, ok := strings.CutPrefix(src, "lab.html")
-		require.True(t, ok, src)
-		if tried[address] {
+	type shown struct{ Name, Src string }
+	rows := js[[]shown](p, `all(".row", r => {
+		r.click();
+		return { Name: r.dataset.row, Src: r.dataset.scene === "yes" ? one("#lab").getAttribute("src") : "" };
+	})`)
+	tried := make(map[string]locks.Address)
+	two := 0 // rows one after the other, which have scenes of different locks
+	for i, r := range rows {
+		link, ok := strings.CutPrefix(r.Src, "lab.html")
+		if !ok {
 			continue
 		}
-		tried[address] = true
-		a, err := locks.ParseAddress(address)
-		require.NoError(t, err, address)
-		require.Contains(t, a.Extra, "lang=zh", "in the page's language")
-		if a.Mode == "schedule" {
-			_, err = lab.Play(t, a.World(), a.Choices)
-		} else {
-			_, err = lab.Run(t, a.Scene)
+		if _, ok := tried[link]; !ok {
+			a, err := locks.ParseAddress(link)
+			require.NoError(t, err, link)
+			require.Contains(t, a.Extra, "lang=zh", "in the page's language")
+			filmOf(t, a)
+			tried[link] = a
 		}
-		require.NoError(t, err, address)
+		if before, ok := tried[strings.TrimPrefix(rows[max(i-1, 0)].Src, "lab.html")]; two == 0 && ok && before.Locks[0] != tried[link].Locks[0] {
+			two = i
+		}
 	}
-
-	// Two rows one after the other, which have scenes of different locks.
-	rows := js[[]string](p, `[...document.querySelectorAll('.row')].map(r => { r.click(); return r.dataset.row + " " + (r.dataset.scene === "yes" ? document.getElementById('lab').getAttribute('src').match(/lock=([^&]*)/)[1] : ""); })`)
-	two := slices.IndexFunc(rows[1:], func(row string) bool {
-		_, lock, _ := strings.Cut(row, " ")
-		_, before, _ := strings.Cut(rows[slices.Index(rows, row)-1], " ")
-		return lock != "" && before != "" && lock != before
-	})
-	require.GreaterOrEqual(t, two, 0, rows)
-	_, before, _ := strings.Cut(rows[two], " ")
-	name, lock, _ := strings.Cut(rows[two+1], " ")
+	require.Greater(t, len(tried), 20)
+	require.Positive(t, two)
+	lockOf := func(i int) string { return tried[strings.TrimPrefix(rows[i].Src, "lab.html")].Locks[0] }
 
 	// The frame, served: there the page may look into it.
 	url := serve(t, "-read")
 	require.True(t, strings.HasSuffix(url, "/reader.html"), url)
-	p = openReader(t, url+"#"+name+"&lang=zh", 1440, 900)
-	const frame = "document.getElementById('lab').contentWindow.lab"
-	p.await(frame + "?.state && " + frame + ".state().panels.length === 1 && " + frame + ".state().scene.locks[0] === '" + lock + "'")
-	require.Equal(t, "zh-CN", js[string](p, "document.getElementById('lab').contentDocument.documentElement.lang"))
-	js[any](p, "void document.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowUp', bubbles: true}))")
-	p.await(frame + ".state().scene.locks[0] === '" + before + "' && " + frame + ".state().panels.length === 1")
-	js[any](p, "void document.getElementById('language').click()")
-	p.await("document.getElementById('lab').contentDocument.documentElement.lang === 'en'")
+	const frame = "one('#lab').contentWindow.lab"
+	plays := func(lock string) string {
+		return "wait " + frame + "?.state && " + frame + ".state().panels.length === 1 && " + frame + ".state().scene.locks[0] === '" + lock + "'"
+	}
+	openReader(t, url+"#"+rows[two].Name+"&lang=zh", 1440, 900).play(
+		row{plays(lockOf(two)), "one('#lab').contentDocument.documentElement.lang", "zh-CN"},
+		row{do: "run document.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowUp', bubbles: true})) | " + plays(lockOf(two-1))},
+		row{do: "click #language | wait one('#lab').contentDocument.documentElement.lang === 'en'"},
+	)
 }
 
-// The three parts are side by side, and above one another on a phone.
+// The three parts are side by side, and above one another on a phone. The bug is beside its
+// cure where there is room.
 func TestTheReaderFits(t *testing.T) {
 	t.Parallel()
-	p := reader(t, "#D8&lang=en", 1440, 900)
-	for _, size := range [][2]int64{{1920, 1080}, {1440, 900}, {1280, 720}, {768, 1024}, {390, 844}} {
-		require.NoError(t, chromedp.Do(p.ctx, chromedp.EmulateViewport(size[0], size[1])))
-		for _, theme := range []string{"light", "dark"} {
-			emulate(p, theme)
-			require.Empty(t, js[[]string](p, narrow), "%v", size)
-			require.Empty(t, js[[]string](p, contrast), "%v %s", size, theme)
-		}
-		tops := js[[]float64](p, "['rows', 'code', 'lab'].map(id => Math.round(document.getElementById(id).getBoundingClientRect().top))")
-		listings := js[[]float64](p, "[...document.querySelectorAll('.beside > div')].map(e => e.getBoundingClientRect().top)")
-		require.Equal(t, size[0] >= 1700, listings[0] == listings[1], "%v: the bug is beside its cure where there is room: %v", size, listings)
-		require.Equal(t, size[0] > 900, tops[0] == tops[1] && tops[1] == tops[2], "%v: %v", size, tops)
-		if size[0] <= 900 {
-			require.IsIncreasing(t, tops, "%v", size)
+	const (
+		tops   = "['#rows', '#code', '#lab'].map(id => Math.round(one(id).getBoundingClientRect().top))"
+		beside = "(l => l[0] === l[1])(all('.beside > div', e => e.getBoundingClientRect().top))"
+	)
+	var rows []row
+	for _, window := range []struct {
+		size string
+		is   string
+		room bool
+	}{{"1920x1080", "beside", true}, {"1440x900", "beside", false}, {"1280x720", "beside", false}, {"768x1024", "below", false}, {"390x844", "below", false}} {
+		for _, name := range []string{"light", "dark"} {
+			rows = append(rows,
+				row{"window " + window.size + " | theme " + name, "[...narrow(), ...contrast()]", list{}},
+				row{"", "((a, b, c) => a === b && b === c ? 'beside' : a < b && b < c ? 'below' : [a, b, c])(..." + tops + ")", window.is},
+				row{"", beside, window.room})
 		}
 	}
+	reader(t, "#D8&lang=en", 1440, 900).play(rows...)
 }

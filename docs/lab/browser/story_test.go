@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,49 +11,33 @@ import (
 	"example.com/zklock/docs/lab/locks"
 )
 
-// Each story is played with Next, in both languages. At each stop the page shows
+const tell = " | click #tell | wait one('#story-next')"
+
+// Each story is played with Next, in one of both languages. At each stop the page shows
 // the caption, and the contenders are what it says.
 func TestNextPlaysEachStory(t *testing.T) {
 	t.Parallel()
-	p := open(t, "#lock=A2-naive&n=2&t=0ns")
-	require.True(t, js[bool](p, "document.getElementById('story').hidden"), "this lock has no story")
-	var names []string
-	for _, l := range locks.All() {
-		if l.Story != nil {
-			names = append(names, l.Name)
-		}
-	}
-	for i, name := range names {
-		l, err := locks.Find(name)
-		require.NoError(t, err)
+	rows := []row{{"", "one('#story').hidden", true}} // this lock has no story
+	for i, l := range slices.DeleteFunc(locks.All(), func(l locks.Lock) bool { return l.Story == nil }) {
 		lang := []string{"en", "zh"}[i%2]
-		p.open("#lock=" + name + "&n=2&t=0ns&lang=" + lang)
-		p.click("#tell")
-		p.await("!!document.getElementById('story-next')")
-		js[any](p, "void (lab.app.speed = 1000)")
-		for n, stop := range l.Story.Stops {
-			p.click("#story-next")
-			p.await(fmt.Sprintf("lab.state().t === %d && !lab.state().playing", stop.At))
-			want := stop.En
-			if lang == "zh" {
-				want = stop.Zh
-			}
-			require.Equal(t, want+stop.Quote, js[string](p, "document.getElementById('caption').textContent"), "%s, stop %d", name, n+1)
-			var holders []string
+		rows = append(rows, row{do: "open #lock=" + l.Name + "&n=2&t=0ns&lang=" + lang + tell + " | run app.speed = 1000"})
+		for _, stop := range l.Story.Stops {
+			caption := map[string]string{"en": stop.En, "zh": stop.Zh}[lang] + stop.Quote
+			holders := []string{}
 			for i, state := range strings.Fields(stop.States) {
 				if state == "holds" {
 					holders = append(holders, string(rune('A'+i)))
 				}
 			}
-			require.Equal(t, holders, append([]string(nil), p.state().Panels[0].Holders...), "%s, stop %d", name, n+1)
+			rows = append(rows, row{"click #story-next | wait !s.playing", "[s.t, text('#caption'), p.holders]", list{stop.At, caption, holders}})
 		}
-		require.True(t, js[bool](p, "document.getElementById('story-next').disabled"))
-		p.click("#story-back")
-		require.Equal(t, float64(l.Story.Stops[len(l.Story.Stops)-2].At), p.state().T, name)
+		rows = append(rows,
+			row{"", "one('#story-next').disabled", nil},
+			row{"click #story-back", "s.t", l.Story.Stops[len(l.Story.Stops)-2].At})
 	}
 	// A story is of one scene only.
-	p.open("#lock=naive&n=3&latency=20&seed=2&t=0ns")
-	require.True(t, js[bool](p, "!!document.getElementById('tell') && !document.getElementById('caption')"))
+	rows = append(rows, row{"open #lock=naive&n=3&latency=20&seed=2&t=0ns", "one('#tell') && !one('#caption')", true})
+	open(t, "#lock=A2-naive&n=2&t=0ns").play(rows...)
 }
 
 // A1's last stop is nearly two minutes behind the one before. A tenth of the way takes a
@@ -63,20 +48,15 @@ func TestNextIsNotLongOnItsWay(t *testing.T) {
 	require.NoError(t, err)
 	stops := l.Story.Stops
 	from, to := stops[len(stops)-2].At, stops[len(stops)-1].At
-	p := open(t, "#lock=A1&n=2&t=0ns")
-	p.click("#tell")
-	p.await("!!document.getElementById('story-next')")
-	p.goTo(float64(from))
-	p.click("#story-next")
-	passed := js[float64](p, fmt.Sprintf(`new Promise(tell => {
-		const shown = t => lab.app.clock.shown(t), end = shown(%d) + (shown(%d) - shown(%d)) / 10;
-		let before = performance.now(), passed = 0;
-		const frame = now => {
-			passed += Math.max(0, Math.min(100, now - before));
-			before = now;
-			if (shown(lab.state().t) >= end) tell(passed); else requestAnimationFrame(frame);
-		};
-		requestAnimationFrame(frame);
-	})`, from, to, from))
-	require.Less(t, passed, 3000.0, "milliseconds")
+	open(t, "#lock=A1&n=2&t=0ns").play(row{"click #tell | wait one('#story-next')" + fmt.Sprintf(" | go %d | run void one('#story-next').click()", from),
+		fmt.Sprintf(`new Promise(tell => {
+			const shown = t => app.clock.shown(t), end = shown(%d) + (shown(%d) - shown(%d)) / 10;
+			let before = performance.now(), passed = 0;
+			const frame = now => {
+				passed += Math.max(0, Math.min(100, now - before));
+				before = now;
+				if (shown(s.t) >= end) tell(passed < 3000 || passed); else requestAnimationFrame(frame);
+			};
+			requestAnimationFrame(frame);
+		})`, from, to, from), nil})
 }

@@ -1,0 +1,131 @@
+// The words in which the rows of the tests look at the page. The page runs this file before
+// its own scripts; the expressions of the rows see what is in window.see.
+(() => {
+const one = selector => document.querySelector(selector);
+const all = (selector, what = e => e.textContent) => [...document.querySelectorAll(selector)].map(what);
+window.see = {
+  kept: {}, // values that a row keeps for later ones
+  one, all,
+  text: selector => one(selector).textContent,
+  count: selector => document.querySelectorAll(selector).length,
+  shown: selector => one(selector)?.checkVisibility() ?? false,
+  dom: () => one("#panels").innerHTML, // what follows from the film and the instant
+  said: () => one("#notice").hidden ? "" : one("#notice").textContent,
+  kind: violation => violation?.kind ?? (violation || ""),
+  get app() { return lab.app; },
+  get s() { return lab.state(); },
+  get p() { return lab.state().panels[0]; },
+  get F() { return lab.app.panels[0].F; },
+  // difference shows where two texts begin to differ; "" if they do not.
+  difference(a, b) {
+    let i = 0;
+    while (i < a.length && a[i] === b[i]) i++;
+    return a === b ? "" : [a, b].map(x => "…" + x.slice(Math.max(0, i - 150), i + 100)).join("\n");
+  },
+  fill(form, values) { for (const [name, value] of Object.entries(values)) one(form).elements[name].value = value; },
+
+  // The texts of the page in which two English words follow each other. An error of a lock, of a library or of the
+  // server stays what it is, and so does the name of the other language.
+  english() {
+    const wrong = new Set(), walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+      const e = walk.currentNode.parentElement, text = walk.currentNode.textContent.trim();
+      if (/^(SCRIPT|STYLE)$/i.test(e.tagName) || e.closest("#notice[hidden], #menu[hidden], #tip[hidden], .source, #caption q")) continue; // Go and the articles' words are the same in both languages
+      if (/[A-Za-z]{2,},? [a-z]{2,}/.test(text.replace(/(?:失败了?|错误|返回|panic)：[^]*$/, "").replace(/no node|node exists|no auth|bad version|no children allowed|not empty|session expired/g, ""))) wrong.add(text);
+    }
+    return [...wrong];
+  },
+
+  // Rules for every reader to see and use the page. The rules are our own; each returns what breaks it.
+  names() {
+    const shown = e => e.getClientRects().length > 0 && getComputedStyle(e).visibility !== "hidden";
+    const name = e => {
+      const by = (e.getAttribute("aria-labelledby") || "").split(" ").map(id => document.getElementById(id)).filter(Boolean);
+      return (by.map(x => x.textContent).join(" ") || e.getAttribute("aria-label") || [...(e.labels || [])].map(l => l.textContent).join(" ") ||
+        (/^(SELECT|INPUT)$/.test(e.tagName) ? "" : e.textContent) || e.title || "").trim();
+    };
+    const wrong = [];
+    for (const e of document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary, [role=button], [role=menuitem], [tabindex='0']"))
+      if (shown(e) && !name(e)) wrong.push("no name: " + e.outerHTML.slice(0, 120));
+    for (const e of document.querySelectorAll("svg"))
+      if (shown(e) && e.getAttribute("aria-hidden") !== "true" && !e.closest("[aria-hidden=true]") && !name(e)) wrong.push("a picture without a name: " + e.outerHTML.slice(0, 120));
+    for (const e of document.querySelectorAll("canvas"))
+      if (shown(e) && e.getAttribute("aria-hidden") !== "true" && !name(e)) wrong.push("a canvas without a name: " + e.outerHTML.slice(0, 120));
+    const ids = new Set();
+    for (const e of document.querySelectorAll("[id]")) {
+      if (ids.has(e.id)) wrong.push("twice: id " + e.id);
+      ids.add(e.id);
+    }
+    if (!document.documentElement.lang) wrong.push("the page has no language");
+    if (!document.title) wrong.push("the page has no title");
+    if (document.querySelectorAll("h1").length !== 1) wrong.push("not one h1");
+    if (!document.querySelector("[aria-live]")) wrong.push("nothing says changes");
+    return wrong;
+  },
+
+  // The contrast of text with what is behind it: 4.5, and 3 for large text, as WCAG 2 has it.
+  contrast() {
+    const parse = c => { const m = (c.match(/[\d.]+/g) || []).map(Number); return c.startsWith("color(srgb") ? [m[0]*255, m[1]*255, m[2]*255, m[3] ?? 1] : [m[0], m[1], m[2], m[3] ?? 1]; };
+    const over = (a, b) => [0, 1, 2].map(i => a[i] * a[3] + b[i] * (1 - a[3])).concat(1);
+    const lum = c => { const f = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; return 0.2126 * f(c[0]) + 0.7152 * f(c[1]) + 0.0722 * f(c[2]); };
+    const behind = e => {
+      const layers = [];
+      for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c[3] > 0) layers.push(c); if (c[3] === 1) break; }
+      return layers.reduceRight((under, c) => over(c, under), [255, 255, 255, 1]);
+    };
+    const wrong = new Set();
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+      const e = walk.currentNode.parentElement, text = walk.currentNode.textContent.trim();
+      if (!text || !e.getClientRects().length || /^(SCRIPT|STYLE|OPTION|OPTGROUP|TITLE|DESC)$/i.test(e.tagName)) continue;
+      const style = getComputedStyle(e);
+      if (style.visibility === "hidden" || e.closest(":disabled, [data-there=gone]")) continue; // what cannot be used, or has gone, is faint
+      let opacity = 1;
+      for (let x = e; x; x = x.parentElement) opacity *= Number(getComputedStyle(x).opacity);
+      if (opacity === 0) continue;
+      const svg = e.ownerSVGElement;
+      // A letter in a drawing is on a shape, whose colour is looked for.
+      let bg = behind(svg || e);
+      if (svg) {
+        const r = e.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2;
+        const shape = document.elementsFromPoint(x, y).find(s => s !== e && s.ownerSVGElement === svg && /^(circle|rect|path|polygon|ellipse)$/.test(s.tagName) && getComputedStyle(s).fill.startsWith("rgb") && parse(getComputedStyle(s).fill)[3] > 0.5);
+        if (shape) bg = over(parse(getComputedStyle(shape).fill), bg);
+      }
+      let fg = parse(svg ? style.fill : style.color);
+      fg = over([fg[0], fg[1], fg[2], fg[3] * opacity], bg);
+      const a = lum(fg), b = lum(bg), ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+      const size = parseFloat(style.fontSize), large = size >= 24 || size >= 18.66 && Number(style.fontWeight) >= 700;
+      if (ratio < (large ? 3 : 4.5)) wrong.add(ratio.toFixed(2) + " " + e.tagName + "." + (e.getAttribute("class") || e.id) + " " + fg.slice(0, 3).map(Math.round) + " on " + bg.slice(0, 3).map(Math.round) + ": " + text.slice(0, 40));
+    }
+    return [...wrong];
+  },
+
+  // The parts that do not fit on a narrow screen. A part that scrolls by itself may be wider than the screen.
+  narrow() {
+    const wrong = [], width = document.documentElement.clientWidth;
+    if (document.documentElement.scrollWidth > width) wrong.push("the page scrolls sideways: " + document.documentElement.scrollWidth + " of " + width);
+    const scrolls = e => { for (e = e.parentElement; e && e !== document.body; e = e.parentElement) if (/auto|scroll/.test(getComputedStyle(e).overflowX)) return true; return false; };
+    for (const e of document.querySelectorAll("body *")) {
+      const r = e.getBoundingClientRect(), style = getComputedStyle(e);
+      if (!r.width || !r.height || style.visibility === "hidden" || scrolls(e) || e.closest(".hidden, .visually-hidden, .sr, #live")) continue;
+      if (e.ownerSVGElement && !/^text$/.test(e.tagName)) continue;
+      if (r.right > width + 1 || r.left < -1) wrong.push(e.tagName + "#" + e.id + "." + (e.getAttribute("class") || "") + " from " + Math.round(r.left) + " to " + Math.round(r.right) + " of " + width + ": " + (e.textContent || "").trim().slice(0, 30));
+      if (/^(BUTTON|SELECT|SUMMARY|LABEL)$/.test(e.tagName) && e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0) wrong.push("cut off: " + e.tagName + "#" + e.id + " " + e.textContent.trim().slice(0, 30));
+    }
+    return wrong;
+  },
+
+  // The parts that are not in the window, on a projector.
+  outside() {
+    const wrong = [], bar = document.getElementById("transport").getBoundingClientRect();
+    if (document.documentElement.scrollHeight > innerHeight) wrong.push("the page scrolls: " + document.documentElement.scrollHeight);
+    if (bar.bottom > innerHeight + 1 || bar.height > 80) wrong.push("the bar: " + JSON.stringify(bar));
+    for (const e of document.querySelectorAll(".panel .stage, .panel .diagram, .panel .now, body[data-code=on] .panel .code:not(.empty) .source, #caption")) {
+      const r = e.getBoundingClientRect();
+      if (!e.getClientRects().length && e.className === "now" && document.getElementById("caption")) continue; // the caption says more
+      if (r.top < 0 || r.bottom > bar.top + 1 || r.left < 0 || r.right > innerWidth + 1 || r.width < 200 || r.height < 20) wrong.push(e.className.baseVal ?? e.className + ": " + JSON.stringify(r));
+    }
+    return wrong;
+  },
+};
+})();
