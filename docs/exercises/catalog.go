@@ -171,7 +171,10 @@ var exercises = []*exercise{
 		number: 11, folder: "_11-kill-this-lock", pkg: "kill", title: language.Say("schedules that only a wrong lock fails", "只有错误的锁才通不过的调度"),
 		shares: otherShares(10, 10), answer: "docs/exercises/_11-kill-this-lock/.solution/schedule.go",
 		file: "schedule.go", tests: []suite{schedules()}, grade: playSchedules,
-		imports:    []string{"example.com/zklock/internal/museum", "example.com/zklock/internal/jute", "github.com/stretchr/testify/require"},
+		imports: []string{
+			"example.com/zklock/internal/stage", "example.com/zklock/internal/jute", "github.com/stretchr/testify/require",
+			"example.com/zklock/internal/museum", // the stage's path in earlier editions
+		},
 		unexplored: "a schedule is not a lock",
 	},
 	{

@@ -11,6 +11,7 @@ import (
 	"example.com/zklock/internal/explore"
 	engine "example.com/zklock/internal/locktest/chinese"
 	"example.com/zklock/internal/museum/scenes"
+	"example.com/zklock/internal/stage"
 )
 
 // labels are what the diagrams say, and the same in Chinese. A hole takes what
@@ -147,7 +148,7 @@ func drawnZh(t require.TestingT, english, id string, phrases []phrase, used map[
 	require.True(t, ok, "docs/bugs.md has no diagram of %s", id)
 	diagram, lacks := diagramInChinese(strings.TrimSuffix(there, "```\n"), phrases, used)
 	require.Empty(t, lacks, "the diagram of %s in docs/bugs.md says this, and labels in chinese_test.go has no Chinese for it", id)
-	checkMermaid(t, diagram)
+	stage.CheckMermaid(t, diagram)
 	return fmt.Sprintf("<!-- %s -->\n%s\n\n```mermaid\n%s```\n", id, Exhibit(id).shown().Zh, diagram)
 }
 
@@ -170,7 +171,7 @@ func TestTheChineseCatalogueHasTheSameRuns(t *testing.T) {
 		tr, _ := explore.Play(t, s.World, saved.Choices)
 		diagram, lacks := diagramInChinese(Draw(tr), phrases, used)
 		require.Empty(t, lacks, "the diagram of scene %s says this, and labels in chinese_test.go has no Chinese for it", s.ID)
-		checkMermaid(t, diagram)
+		stage.CheckMermaid(t, diagram)
 	}
 	var unused []string
 	for _, p := range phrases {

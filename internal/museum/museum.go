@@ -19,16 +19,15 @@ package museum
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/museum/java"
-	"example.com/zklock/internal/museum/listings"
 	"example.com/zklock/internal/museum/scenes"
-	"example.com/zklock/internal/wiretap"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/internal/stage"
 )
 
 // A Bug is one exhibit.
@@ -37,20 +36,27 @@ type Bug struct{ scenes.Bug }
 // Exhibit is the bug of an ID, with what the catalogue says of it.
 func Exhibit(id string) Bug { return Bug{scenes.Get(id)} }
 
-// A Lock is one contender on the stage.
-type Lock = listings.Lock
+// The stage has a package of its own. These are its names as schedules had them that
+// were written before.
+type (
+	Stage    = stage.Stage
+	Client   = stage.Client
+	Held     = stage.Held
+	Gap      = stage.Gap
+	Lock     = stage.Lock
+	NewLock  = stage.NewLock
+	Calls    = stage.Calls
+	Schedule = stage.Schedule
+)
 
-// Calls is a Lock made of two functions.
-type Calls struct{ CallLock, CallUnlock func() error }
+// Frames and Threads are the stage's.
+var (
+	Frames  = stage.Frames
+	Threads = stage.Threads
+)
 
-// Lock calls CallLock.
-func (c Calls) Lock() error { return c.CallLock() }
-
-// Unlock calls CallUnlock.
-func (c Calls) Unlock() error { return c.CallUnlock() }
-
-// NewLock makes a contender for the lock at path.
-type NewLock = listings.New
+// SessionTimeout is that of every client on the stage.
+const SessionTimeout = stage.SessionTimeout
 
 // Happens plays a schedule with the article's lock. At its end play asserts
 // that the bug has happened.
@@ -92,21 +98,27 @@ func Play(t *testing.T, lock NewLock, play func(s *Stage)) {
 	onStage(t, lock, play)
 }
 
-// A Schedule is a play with a name.
-type Schedule struct {
-	Name string
-	Play func(s *Stage)
-}
-
 // PlayFor plays a schedule, as Play does, for a caller that judges it: report is
 // called with the words of each failure.
 func PlayFor(t *testing.T, lock NewLock, report func(words string), play func(s *Stage)) {
 	t.Helper()
-	onStage(t, lock, func(s *Stage) {
-		s.report = report
-		play(s)
-	})
+	fails := func(t *testing.T) require.TestingT { return reported{t, report} }
+	stage.Play(t, stage.Setting{Lock: lock, Begin: java.Begin, Fails: fails}, play)
 }
+
+// reported is a TestingT that reports what goes wrong in a test.
+type reported struct {
+	t      *testing.T
+	report func(words string)
+}
+
+func (r reported) Errorf(format string, args ...any) {
+	r.t.Helper()
+	r.report(strings.TrimSuffix(fmt.Sprintf(format, args...), "\n"))
+	r.t.Errorf(format, args...)
+}
+
+func (r reported) FailNow() { r.t.FailNow() }
 
 // Print prints the bug's one line, if t has not failed; go test shows it with
 // -v.
@@ -125,33 +137,8 @@ func NeedsEmbedded(t *testing.T) {
 	}
 }
 
-// onStage plays a schedule on a server of its own, in virtual time, and
-// returns the diagram.
-func onStage(t *testing.T, newLock NewLock, play func(s *Stage)) string {
+// onStage plays a schedule with a lock that may be a listing, and returns the diagram.
+func onStage(t *testing.T, lock NewLock, play func(s *Stage)) string {
 	t.Helper()
-	// If a lock spins, virtual time does not pass, but real time does.
-	name := t.Name()
-	watchdog := time.AfterFunc(time.Minute, func() { panic(name + ": busy for a minute of real time") })
-	defer watchdog.Stop()
-	var diagram string
-	synctest.Test(t, func(t *testing.T) {
-		// This clean-up runs last: it lets the remaining timers run out.
-		t.Cleanup(func() { time.Sleep(patience) })
-		srv := zkserver.Run(t)
-		s := &Stage{
-			T: t, Server: srv, Path: "/lock",
-			newLock: newLock, zoo: ensemble.OverPipes(srv), tap: wiretap.New(wiretap.WithLog()),
-			over: make(chan struct{}), gaps: make(map[string]*Gap),
-		}
-		end := java.Begin(s.pass)
-		defer func() {
-			close(s.over)
-			end() // a thread that hangs in an article's lock exits
-			synctest.Wait()
-		}()
-		play(s)
-		s.Settle()
-		diagram = s.diagram()
-	})
-	return diagram
+	return stage.Play(t, stage.Setting{Lock: lock, Begin: java.Begin}, play)
 }

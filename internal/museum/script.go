@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"example.com/zklock/internal/stage"
 )
 
 // A Script is a Stage for a lock that is not on ZooKeeper: one thread plays all
@@ -57,6 +59,6 @@ func (s *Script) diagram() string {
 	for _, line := range s.lines {
 		b.WriteString("    " + line + "\n")
 	}
-	checkMermaid(s, b.String())
+	stage.CheckMermaid(s, b.String())
 	return b.String()
 }

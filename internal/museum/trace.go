@@ -9,6 +9,7 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/stage"
 )
 
 // Draw returns a trace of the explorer as a mermaid sequence diagram, in the words
@@ -39,7 +40,7 @@ func Draw(tr *explore.Trace) string {
 	b.WriteString("sequenceDiagram\n")
 	all := strings.Join(lines, "\n")
 	for i, a := range actors {
-		if takesPart(a).MatchString(all) {
+		if stage.TakesPart(a).MatchString(all) {
 			fmt.Fprintf(&b, "    participant %s as client %s\n", a, a)
 		}
 		if i == 0 {
@@ -94,7 +95,7 @@ func lineOf(log []explore.Entry, i int) string {
 			return "S-->>" + e.Who + ": " + message(e) + cmp.Or(answer(e), ": done")
 		}
 	case "event":
-		return "S-)" + e.Who + ": event: " + short(e.Path) + " " + cmp.Or(changes[e.Op], "is "+e.Op)
+		return "S-)" + e.Who + ": event: " + stage.Short(e.Path) + " " + cmp.Or(changes[e.Op], "is "+e.Op)
 	case "lost":
 		how := "is lost with the connection"
 		if e.Text == "the reply is lost" {
@@ -107,7 +108,7 @@ func lineOf(log []explore.Entry, i int) string {
 
 // message is a request with the node that it is about.
 func message(e explore.Entry) string {
-	text := strings.TrimSpace(strings.TrimSuffix(e.Op, "2") + " " + short(cmp.Or(e.Made, e.Path)))
+	text := strings.TrimSpace(strings.TrimSuffix(e.Op, "2") + " " + stage.Short(cmp.Or(e.Made, e.Path)))
 	if e.Watch {
 		text += " and watch"
 	}
@@ -127,8 +128,8 @@ func answer(e explore.Entry) string {
 }
 
 var changes = map[string]string{
-	jute.EventDataChanged.String():     eventName(jute.EventDataChanged),
-	jute.EventChildrenChanged.String(): eventName(jute.EventChildrenChanged),
+	jute.EventDataChanged.String():     stage.EventName(jute.EventDataChanged),
+	jute.EventChildrenChanged.String(): stage.EventName(jute.EventChildrenChanged),
 }
 
 // words are the museum's for what the explorer says in others.
@@ -162,7 +163,7 @@ func noteOf(e explore.Entry, holders, lines []string) string {
 		}
 		if word, known := words[text]; known {
 			text = word
-		} else if !noMermaid.MatchString(full) {
+		} else if !stage.NoMermaid.MatchString(full) {
 			text = full
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/stage"
 )
 
 func TestATraceOfTheExplorerIsDrawn(t *testing.T) {
@@ -37,5 +38,5 @@ func TestATraceOfTheExplorerIsDrawn(t *testing.T) {
     Note over S: is stopped, it runs on
     Note over B: waits forever
 `, diagram)
-	checkMermaid(t, diagram)
+	stage.CheckMermaid(t, diagram)
 }

@@ -5,19 +5,19 @@ package kill
 import (
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/stage"
 )
 
 // Schedules are played one after the other, on each lock, each on a stage of
 // its own.
-var Schedules = []museum.Schedule{
+var Schedules = []stage.Schedule{
 	{Name: "a release lets the next one in", Play: release},
 	{Name: "a holder dies", Play: holderDies},
 }
 
 // release passes on every lock of this exercise: it kills none. It shows what a
 // schedule looks like.
-func release(s *museum.Stage) {
+func release(s *stage.Stage) {
 	a, b := s.Client(), s.Client()
 	a.Lock()  // fails unless a gets in
 	b.Start() // calls Lock, and does not wait for its return
@@ -28,6 +28,6 @@ func release(s *museum.Stage) {
 	s.OnlyHolder(b)
 }
 
-func holderDies(s *museum.Stage) {
+func holderDies(s *stage.Stage) {
 	s.Fatal("kill: not written yet")
 }

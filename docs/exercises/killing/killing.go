@@ -22,6 +22,7 @@ import (
 	"example.com/zklock/internal/locktest/chinese"
 	"example.com/zklock/internal/locktest/judge"
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/stage"
 )
 
 // A rightLock is a lock without a mistake.
@@ -295,13 +296,13 @@ func List() string {
 func Patched(i int, step3 string) (string, error) { return change(i).Of(step3) }
 
 // Mutant makes contenders of a mutant, by its place among them, from 0.
-func Mutant(i int) museum.NewLock { return makes(len(rights) + i) }
+func Mutant(i int) stage.NewLock { return makes(len(rights) + i) }
 
 // makes returns a function that makes contenders of a lock, by its place among the
 // cases. A schedule cannot find out from a type, name or address which lock it has.
-func makes(n int) museum.NewLock {
-	return func(conn *zk.Conn, path string) museum.Lock {
-		var l museum.Lock
+func makes(n int) stage.NewLock {
+	return func(conn *zk.Conn, path string) stage.Lock {
+		var l stage.Lock
 		switch {
 		case n == 0:
 			l = predecessor.New(conn, path)
@@ -310,14 +311,14 @@ func makes(n int) museum.NewLock {
 		default:
 			l = broken.New(change(n-len(rights)).Head, conn, path)
 		}
-		return museum.Calls{CallLock: func() error { return l.Lock() }, CallUnlock: func() error { return l.Unlock() }}
+		return stage.Calls{CallLock: func() error { return l.Lock() }, CallUnlock: func() error { return l.Unlock() }}
 	}
 }
 
 // Run judges schedules in a test: one case each as a subtest. The plays run in
 // processes of the same binary, so that one that loops or ends its process costs
 // its case and no more.
-func Run(t *testing.T, schedules []museum.Schedule) {
+func Run(t *testing.T, schedules []stage.Schedule) {
 	t.Helper()
 	museum.NeedsEmbedded(t)
 	r := judge.New(t, func(c *judge.Case) { serve(c, schedules) })
@@ -345,7 +346,7 @@ func Run(t *testing.T, schedules []museum.Schedule) {
 }
 
 // serve runs in the process that plays.
-func serve(c *judge.Case, schedules []museum.Schedule) {
+func serve(c *judge.Case, schedules []stage.Schedule) {
 	if c.About == listed {
 		var names []string
 		for i, s := range schedules {
@@ -360,7 +361,7 @@ func serve(c *judge.Case, schedules []museum.Schedule) {
 	if err != nil || err2 != nil || n >= len(schedules) || lock >= len(rights)+Count {
 		c.Failf("there is no play %q", "没有 %q 这样的演出", c.About)
 	}
-	museum.PlayFor(c.T, makes(lock), c.Note, func(s *museum.Stage) {
+	museum.PlayFor(c.T, makes(lock), c.Note, func(s *stage.Stage) {
 		c := c.In(s.T) // of the bubble
 		defer c.Left()
 		c.Observe(s.Server)

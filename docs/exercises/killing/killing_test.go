@@ -14,11 +14,12 @@ import (
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest/judge"
 	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/stage"
 )
 
 // judged judges schedules as Run does. It returns nil in the process in which
 // they are played.
-func judged(t *testing.T, wanted []string, schedules ...museum.Schedule) map[string]Outcome {
+func judged(t *testing.T, wanted []string, schedules ...stage.Schedule) map[string]Outcome {
 	museum.NeedsEmbedded(t)
 	r := judge.New(t, func(c *judge.Case) { serve(c, schedules) })
 	if r == nil {
@@ -32,7 +33,7 @@ func judged(t *testing.T, wanted []string, schedules ...museum.Schedule) map[str
 	return all
 }
 
-func holderDies(s *museum.Stage) {
+func holderDies(s *stage.Stage) {
 	a, b := s.Client(), s.Client()
 	a.Lock()
 	b.Start()
@@ -43,7 +44,7 @@ func holderDies(s *museum.Stage) {
 
 func TestAGoodScheduleKillsItsMutantAndNoOther(t *testing.T) {
 	all, _ := Cases()
-	for name, o := range judged(t, names(all), museum.Schedule{Name: "a holder dies", Play: holderDies}) {
+	for name, o := range judged(t, names(all), stage.Schedule{Name: "a holder dies", Play: holderDies}) {
 		switch name {
 		case dies(0).En:
 			require.Empty(t, o.Words.En)
@@ -60,39 +61,39 @@ func TestAGoodScheduleKillsItsMutantAndNoOther(t *testing.T) {
 func TestOtherDifferencesAreFalseAlarms(t *testing.T) {
 	for name, test := range map[string]struct {
 		right int // the first on which it must fail
-		play  func(s *museum.Stage)
+		play  func(s *stage.Stage)
 	}{
-		"names": {1, func(s *museum.Stage) {
+		"names": {1, func(s *stage.Stage) {
 			a := s.Client()
 			a.Lock()
 			require.Equal(s, []string{"/lock/lock-0000000000"}, a.Nodes())
 		}},
-		"the data of a node": {1, func(s *museum.Stage) {
+		"the data of a node": {1, func(s *stage.Stage) {
 			a := s.Client()
 			a.Lock()
 			data, _, err := a.Get(a.Nodes()[0])
 			require.NoError(s, err)
 			require.Empty(s, data)
 		}},
-		"the words of an error": {1, func(s *museum.Stage) {
+		"the words of an error": {1, func(s *stage.Stage) {
 			a := s.Client()
 			a.FailNext(jute.OpGetChildren2, jute.ErrRuntimeInconsistency)
 			a.Start()
 			require.ErrorContains(s, a.Fails(), "predecessor: ")
 		}},
-		"the number of requests": {1, func(s *museum.Stage) {
+		"the number of requests": {1, func(s *stage.Stage) {
 			a := s.Client()
 			a.Lock()
 			require.NoError(s, a.Unlock())
 			require.Equal(s, 1, s.Requests(jute.OpGetChildren2))
 		}},
-		"a type on the stack": {1, func(s *museum.Stage) {
+		"a type on the stack": {1, func(s *stage.Stage) {
 			a, b := s.Client(), s.Client()
 			a.Lock()
 			b.Start()
 			require.NotZero(s, strings.Count(stacks(), "/03-sequential-predecessor.(*Lock).Lock("))
 		}},
-		"the kind of the watch": {2, func(s *museum.Stage) {
+		"the kind of the watch": {2, func(s *stage.Stage) {
 			a, b := s.Client(), s.Client()
 			a.Lock()
 			before := s.Requests(jute.OpExists)
@@ -101,7 +102,7 @@ func TestOtherDifferencesAreFalseAlarms(t *testing.T) {
 			require.LessOrEqual(s, s.Requests(jute.OpExists), before+1) // one is free
 			require.NotEqual(s, 0, s.Requests(jute.OpGetData))
 		}},
-		"a list after each event": {3, func(s *museum.Stage) {
+		"a list after each event": {3, func(s *stage.Stage) {
 			a, b := s.Client(), s.Client()
 			a.Lock()
 			b.Start()
@@ -115,7 +116,7 @@ func TestOtherDifferencesAreFalseAlarms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			all, _ := Cases()
-			got := judged(t, names(all[:len(rights)]), museum.Schedule{Name: name, Play: test.play})
+			got := judged(t, names(all[:len(rights)]), stage.Schedule{Name: name, Play: test.play})
 			if got == nil {
 				return
 			}
@@ -130,8 +131,8 @@ func TestOtherDifferencesAreFalseAlarms(t *testing.T) {
 func TestAFalseAlarmKillsNothing(t *testing.T) {
 	all, _ := Cases()
 	got := judged(t, names(all),
-		museum.Schedule{Name: "always", Play: func(s *museum.Stage) { s.Fatal("wolf") }},
-		museum.Schedule{Name: "a holder dies", Play: holderDies})
+		stage.Schedule{Name: "always", Play: func(s *stage.Stage) { s.Fatal("wolf") }},
+		stage.Schedule{Name: "a holder dies", Play: holderDies})
 	if got == nil {
 		return
 	}
@@ -141,7 +142,7 @@ func TestAFalseAlarmKillsNothing(t *testing.T) {
 }
 
 // stuck is true on the first mutant only.
-func stuck(s *museum.Stage) bool {
+func stuck(s *stage.Stage) bool {
 	a, b := s.Client(), s.Client()
 	a.Lock()
 	b.Start()
@@ -152,34 +153,34 @@ func stuck(s *museum.Stage) bool {
 // TestHostileSchedulesKillNothing: what else than an assertion ends a play on a mutant kills nothing.
 func TestHostileSchedulesKillNothing(t *testing.T) {
 	for name, test := range map[string]struct {
-		do   func(s *museum.Stage)
+		do   func(s *stage.Stage)
 		says string
 	}{
-		"loops": {func(*museum.Stage) {
+		"loops": {func(*stage.Stage) {
 			for {
 			}
 		}, "does not come to its end: the schedule"},
-		"waits in virtual time": {func(s *museum.Stage) {
+		"waits in virtual time": {func(s *stage.Stage) {
 			for {
 				s.Pass(time.Hour)
 			}
 		}, "days of virtual time have passed"},
-		"hangs":            {func(*museum.Stage) { select {} }, "does not come to its end: the schedule"},
-		"panics":           {func(*museum.Stage) { panic("aside") }, "the schedule panics: aside"},
-		"ends the process": {func(*museum.Stage) { os.Exit(0) }, "the schedule calls os.Exit"},
-		"prints without end": {func(*museum.Stage) {
+		"hangs":            {func(*stage.Stage) { select {} }, "does not come to its end: the schedule"},
+		"panics":           {func(*stage.Stage) { panic("aside") }, "the schedule panics: aside"},
+		"ends the process": {func(*stage.Stage) { os.Exit(0) }, "the schedule calls os.Exit"},
+		"prints without end": {func(*stage.Stage) {
 			line := strings.Repeat("x", 1<<16)
 			for {
 				os.Stdout.WriteString(line)
 			}
 		}, "the schedule prints more than"},
-		"skips":                   {func(s *museum.Stage) { s.SkipNow() }, "1 of 1 schedules pass on it"},
-		"panics in a goroutine":   {func(s *museum.Stage) { go panic("aside"); s.Pass(1) }, "the schedule panics: aside"},
-		"makes the test parallel": {func(s *museum.Stage) { s.Parallel() }, "does not come to its end: the schedule panics"},
+		"skips":                   {func(s *stage.Stage) { s.T.SkipNow() }, "1 of 1 schedules pass on it"},
+		"panics in a goroutine":   {func(s *stage.Stage) { go panic("aside"); s.Pass(1) }, "the schedule panics: aside"},
+		"makes the test parallel": {func(s *stage.Stage) { s.T.Parallel() }, "does not come to its end: the schedule panics"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := judged(t, []string{rights[0].name.En, dies(0).En}, museum.Schedule{Name: name, Play: func(s *museum.Stage) {
+			got := judged(t, []string{rights[0].name.En, dies(0).En}, stage.Schedule{Name: name, Play: func(s *stage.Stage) {
 				if stuck(s) {
 					test.do(s)
 				}
@@ -197,7 +198,7 @@ func TestHostileSchedulesKillNothing(t *testing.T) {
 
 // TestAnAssertionWithoutWordsKills, also one of the test's own.
 func TestAnAssertionWithoutWordsKills(t *testing.T) {
-	got := judged(t, []string{dies(0).En}, museum.Schedule{Name: "curt", Play: func(s *museum.Stage) {
+	got := judged(t, []string{dies(0).En}, stage.Schedule{Name: "curt", Play: func(s *stage.Stage) {
 		if stuck(s) {
 			s.FailNow()
 		}
@@ -213,7 +214,7 @@ func TestAnAssertionWithoutWordsKills(t *testing.T) {
 func TestSchedulesThatAreNotThere(t *testing.T) {
 	for says, n := range map[string]int{"there is no schedule": 0, "31 schedules, and 30 are enough": MaxSchedules + 1} {
 		t.Run(says, func(t *testing.T) {
-			got := judged(t, []string{rights[0].name.En}, make([]museum.Schedule, n)...)
+			got := judged(t, []string{rights[0].name.En}, make([]stage.Schedule, n)...)
 			if got != nil {
 				require.Contains(t, got[rights[0].name.En].Words.En, says)
 			}
@@ -226,7 +227,7 @@ func TestSchedulesThatAreNotThere(t *testing.T) {
 func TestWhileAllGoesWellAMutantSendsWhatStep3Sends(t *testing.T) {
 	sent := func(n int) []map[jute.Op]int {
 		var counts []map[jute.Op]int
-		museum.Play(t, makes(n), func(s *museum.Stage) {
+		museum.Play(t, makes(n), func(s *stage.Stage) {
 			a, b := s.Client(), s.Client()
 			count := func() {
 				m := make(map[jute.Op]int)

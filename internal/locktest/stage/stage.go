@@ -22,13 +22,14 @@ import (
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/judge"
+	"example.com/zklock/internal/stage"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/internal/zkserver"
 )
 
 // Patience is how long something that must happen may take. On the embedded
 // server it is virtual time and costs nothing.
-const Patience = time.Minute
+const Patience = stage.Patience
 
 // A Stage is where one case is played: a ZooKeeper, and sessions of it.
 type Stage struct {
@@ -53,14 +54,7 @@ func Play(c *judge.Case, queue bool, needs Needs, run func(w *Stage)) {
 			"needs exact control of the server, which only the embedded one gives (unset ZK)", "需要精确控制服务器，只有嵌入式服务器能做到（请取消环境变量 ZK）"))
 	}
 	if zoo == nil {
-		if !c.Watched() { // nothing else ends a lock that spins
-			name := c.Name()
-			watchdog := time.AfterFunc(time.Minute, func() {
-				panic(name + ": busy for a minute of real time: the lock spins or polls")
-			})
-			defer watchdog.Stop()
-		}
-		synctest.Test(c.T, func(t *testing.T) {
+		stage.InBubble(c.T, c.Watched(), func(t *testing.T) {
 			w := &Stage{Case: c.In(t), Queue: queue, strict: needs.Strict, Path: "/locktest/a/lock"}
 			goroutines := runtime.NumGoroutine()
 			t.Cleanup(func() { w.over(goroutines) }) // after all others: the clients and the server are closed
@@ -284,24 +278,19 @@ func (w *Stage) WaitFor(d time.Duration, ok func() bool) {
 	}
 }
 
-// WaitUntil waits for a state. It polls: in virtual time that is exact to one
-// part in a hundred and almost free, and a real server shows nothing.
+// WaitUntil waits for a state. It polls: a real server shows nothing.
 func (w *Stage) WaitUntil(what language.Text, ok func() bool, failure func() language.Text) {
 	w.Helper()
-	begin := time.Now()
-	for {
-		if w.Server != nil {
-			synctest.Wait()
-			w.Step()
-		}
-		if ok() {
-			return
-		}
-		waited := time.Since(begin)
-		if waited > Patience {
-			w.Fails(failure())
-		}
-		time.Sleep(max(time.Millisecond, waited/100))
+	if !stage.Until(w.settle, ok) {
+		w.Fails(failure())
+	}
+}
+
+// settle returns when all goroutines of a case in virtual time wait.
+func (w *Stage) settle() {
+	if w.Server != nil {
+		synctest.Wait()
+		w.Step()
 	}
 }
 

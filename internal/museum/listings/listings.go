@@ -11,8 +11,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A Lock is one contender.
-type Lock interface {
+// A Lock is one contender. It is the stage's Lock, which has no name.
+type Lock = interface {
 	Lock() error
 	Unlock() error
 }

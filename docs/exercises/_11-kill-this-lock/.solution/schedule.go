@@ -7,12 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/stage"
 )
 
 // Schedules are played one after the other, on each lock, each on a stage of
 // its own.
-var Schedules = []museum.Schedule{
+var Schedules = []stage.Schedule{
 	{Name: "a holder dies", Play: holderDies},
 	{Name: "a waiter leaves", Play: waiterLeaves},
 	{Name: "a release between looking and watching", Play: releaseBeforeWatch},
@@ -26,7 +26,7 @@ var Schedules = []museum.Schedule{
 }
 
 // queue brings a holder and waiters onto the stage, in their order.
-func queue(s *museum.Stage, waiters int) (holder *museum.Client, waiting []*museum.Client) {
+func queue(s *stage.Stage, waiters int) (holder *stage.Client, waiting []*stage.Client) {
 	holder = s.Client()
 	holder.Lock()
 	for range waiters {
@@ -38,13 +38,13 @@ func queue(s *museum.Stage, waiters int) (holder *museum.Client, waiting []*muse
 	return holder, waiting
 }
 
-func holderDies(s *museum.Stage) {
+func holderDies(s *stage.Stage) {
 	a, w := queue(s, 1)
 	a.Expire()
 	w[0].GetsIn()
 }
 
-func waiterLeaves(s *museum.Stage) {
+func waiterLeaves(s *stage.Stage) {
 	a, w := queue(s, 2)
 	w[0].Expire()
 	w[1].Waits()
@@ -55,7 +55,7 @@ func waiterLeaves(s *museum.Stage) {
 
 // watching is a client whose Lock has listed the queue; the request that sets its
 // watch is on its way. It may be a get or an exists.
-func watching(s *museum.Stage) (c *museum.Client, watch *museum.Held) {
+func watching(s *stage.Stage) (c *stage.Client, watch *stage.Held) {
 	c = s.Client()
 	watch = c.HoldAny(jute.OpGetData, jute.OpExists)
 	c.Start()
@@ -63,7 +63,7 @@ func watching(s *museum.Stage) (c *museum.Client, watch *museum.Held) {
 	return c, watch
 }
 
-func releaseBeforeWatch(s *museum.Stage) {
+func releaseBeforeWatch(s *stage.Stage) {
 	a, _ := queue(s, 0)
 	b, watch := watching(s)
 	require.NoError(s, a.Unlock())
@@ -71,7 +71,7 @@ func releaseBeforeWatch(s *museum.Stage) {
 	b.GetsIn()
 }
 
-func anotherChild(s *museum.Stage) {
+func anotherChild(s *stage.Stage) {
 	a, w := queue(s, 1)
 	_, err := a.Create(s.Path+"/a-child", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	require.NoError(s, err)
@@ -83,7 +83,7 @@ func anotherChild(s *museum.Stage) {
 	b.GetsIn()
 }
 
-func threeWaiters(s *museum.Stage) {
+func threeWaiters(s *stage.Stage) {
 	a, w := queue(s, 3)
 	require.NoError(s, a.Unlock())
 	w[0].GetsIn()
@@ -92,7 +92,7 @@ func threeWaiters(s *museum.Stage) {
 	}
 }
 
-func nodeDeleted(s *museum.Stage) {
+func nodeDeleted(s *stage.Stage) {
 	a, w := queue(s, 2)
 	nodes := w[1].Nodes()
 	require.Len(s, nodes, 1)
@@ -103,7 +103,7 @@ func nodeDeleted(s *museum.Stage) {
 	w[1].Fails()
 }
 
-func waiterLeavesBeforeWatch(s *museum.Stage) {
+func waiterLeavesBeforeWatch(s *stage.Stage) {
 	a, w := queue(s, 1)
 	c, watch := watching(s)
 	w[0].Expire()
@@ -112,7 +112,7 @@ func waiterLeavesBeforeWatch(s *museum.Stage) {
 	s.OnlyHolder(a)
 }
 
-func unlockFails(s *museum.Stage) {
+func unlockFails(s *stage.Stage) {
 	a, w := queue(s, 1)
 	a.FailNext(jute.OpDelete, jute.ErrRuntimeInconsistency)
 	require.Error(s, a.Unlock())
@@ -120,7 +120,7 @@ func unlockFails(s *museum.Stage) {
 	w[0].GetsIn()
 }
 
-func createLost(s *museum.Stage) {
+func createLost(s *stage.Stage) {
 	queue(s, 0)
 	b := s.Client()
 	b.LoseReply(jute.OpCreate)
@@ -128,7 +128,7 @@ func createLost(s *museum.Stage) {
 	b.Fails()
 }
 
-func brokenInLock(s *museum.Stage) {
+func brokenInLock(s *stage.Stage) {
 	a, _ := queue(s, 0)
 	b := s.Client()
 	b.LoseReply(jute.OpGetChildren2)

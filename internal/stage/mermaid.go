@@ -1,4 +1,4 @@
-package museum
+package stage
 
 import (
 	"cmp"
@@ -93,7 +93,7 @@ func (s *Stage) diagram() string {
 			}
 			l.text = "S-->>" + actor + ": " + request(e) + cmp.Or(outcome(e), ": done")
 		case wiretap.Event:
-			l.text = "S-)" + actor + ": event: " + short(e.Path) + " " + eventName(e.Event)
+			l.text = "S-)" + actor + ": event: " + Short(e.Path) + " " + EventName(e.Event)
 		}
 		lines = append(lines, l)
 	}
@@ -129,7 +129,7 @@ func (s *Stage) diagram() string {
 	}
 	diagram := "sequenceDiagram\n"
 	for i, c := range s.clients {
-		if takesPart(c.Name).MatchString(b.String()) {
+		if TakesPart(c.Name).MatchString(b.String()) {
 			diagram += fmt.Sprintf("    participant %s as %v\n", c.Name, c)
 		}
 		if i == 0 {
@@ -137,22 +137,23 @@ func (s *Stage) diagram() string {
 		}
 	}
 	diagram += b.String()
-	checkMermaid(s, diagram)
+	CheckMermaid(s, diagram)
 	return diagram
 }
 
-// takesPart matches the lines in which a client acts.
-func takesPart(name string) *regexp.Regexp {
+// TakesPart matches the lines in which a client acts.
+func TakesPart(name string) *regexp.Regexp {
 	return regexp.MustCompile(`\b` + name + `-|[ ,)>]` + name + `[:,]`)
 }
 
-var noMermaid = regexp.MustCompile(`[;#{}<]|\bend\b|%%`)
+// NoMermaid matches what mermaid takes for its own.
+var NoMermaid = regexp.MustCompile(`[;#{}<]|\bend\b|%%`)
 
-// checkMermaid fails if a line would break the diagram: a semicolon is a new
+// CheckMermaid fails if a line would break the diagram: a semicolon is a new
 // line, # begins an entity, and the word end closes a block.
-func checkMermaid(t require.TestingT, diagram string) {
+func CheckMermaid(t require.TestingT, diagram string) {
 	for line := range strings.Lines(diagram) {
-		require.NotRegexp(t, noMermaid, line, "mermaid cannot take this line")
+		require.NotRegexp(t, NoMermaid, line, "mermaid cannot take this line")
 		require.LessOrEqual(t, strings.Count(line, ": "), 3, line)
 	}
 }
@@ -200,7 +201,7 @@ func requestOf(log []wiretap.Entry, reply int) int {
 }
 
 func request(e wiretap.Entry) string {
-	return strings.TrimSpace(opName(e.Op) + " " + short(e.Path))
+	return strings.TrimSpace(opName(e.Op) + " " + Short(e.Path))
 }
 
 func opName(op jute.Op) string { return strings.TrimSuffix(op.String(), "2") }
@@ -228,7 +229,8 @@ func outcome(reply wiretap.Entry) string {
 	return ": error"
 }
 
-func eventName(t jute.EventType) string {
+// EventName says what an event is about.
+func EventName(t jute.EventType) string {
 	switch t {
 	case jute.EventDataChanged:
 		return "has new data"
@@ -240,8 +242,8 @@ func eventName(t jute.EventType) string {
 
 var number = regexp.MustCompile(`\d{10}`)
 
-// short returns a node's name on the page: /lock/lock-0000000003 is lock-3.
-func short(p string) string {
+// Short returns a node's name on the page: /lock/lock-0000000003 is lock-3.
+func Short(p string) string {
 	return number.ReplaceAllStringFunc(path.Base(p), func(digits string) string {
 		n, _ := strconv.Atoi(digits)
 		return strconv.Itoa(n)

@@ -1,4 +1,4 @@
-package museum
+package stage
 
 import "runtime"
 

@@ -1,4 +1,16 @@
-package museum
+// Package stage is where tests force schedules: a server in virtual time, clients with a
+// lock each, and requests, replies and threads that are held.
+//
+//	stage.Play(t, stage.Setting{Lock: newLock}, func(s *stage.Stage) {
+//		a, b := s.Client(), s.Client()
+//		a.Lock()
+//		b.Start()
+//		b.Waits()
+//		…
+//	})
+//
+// What has crossed the wire is drawn as a sequence diagram.
+package stage
 
 import (
 	"context"
@@ -6,6 +18,7 @@ import (
 	"io"
 	"log"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +32,6 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/museum/java"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/internal/zkserver"
 )
@@ -27,21 +39,59 @@ import (
 const (
 	// SessionTimeout is that of every client on the stage.
 	SessionTimeout = 10 * time.Second
+	// Patience is the longest wait for an event that must happen, in virtual time.
+	Patience = time.Minute
 
-	patience = time.Minute      // virtual: the longest wait for an event that must happen
-	forever  = 10 * time.Minute // virtual: 60 session timeouts in which nothing happens
+	forever = 10 * time.Minute // virtual: 60 session timeouts in which nothing happens
 )
+
+// A Lock is one contender on the stage. The type has no name, so that it is that of other
+// packages, too.
+type Lock = interface {
+	Lock() error
+	Unlock() error
+}
+
+// NewLock makes a contender for the lock at path.
+type NewLock = func(conn *zk.Conn, path string) Lock
+
+// Calls is a Lock made of two functions.
+type Calls struct{ CallLock, CallUnlock func() error }
+
+// Lock calls CallLock.
+func (c Calls) Lock() error { return c.CallLock() }
+
+// Unlock calls CallUnlock.
+func (c Calls) Unlock() error { return c.CallUnlock() }
+
+// A Schedule is a play with a name.
+type Schedule struct {
+	Name string
+	Play func(s *Stage)
+}
+
+// A Setting is what a play is about.
+type Setting struct {
+	Lock NewLock
+	// Begin, if it is not nil, has the locks call gap where a thread comes to a gap, until
+	// end is called: see [Stage.HoldGap].
+	Begin func(gap func(name string)) (end func())
+	// Fails, if it is not nil, gets the failures of the play, which runs in the test t. If
+	// it is nil, t gets them.
+	Fails func(t *testing.T) require.TestingT
+}
 
 // A Stage is the place of one schedule: a server, and clients with a lock
 // each. The play gives orders to one client after the other. Before each next
-// line of the play, all clients have got as far as they can.
+// line of the play, all clients have got as far as they can. It is the TestingT of
+// assertions.
 type Stage struct {
-	*testing.T
+	require.TestingT
+	T      *testing.T // the test that the play runs in
 	Server *zkserver.Server
 	Path   string // of the lock; no node exists there yet
 
 	newLock NewLock
-	report  func(words string) // of a failure; nil: the test says it
 	zoo     *ensemble.Ensemble
 	tap     *wiretap.Tap // one for all clients, so that their requests have one order
 	over    chan struct{}
@@ -54,30 +104,67 @@ type Stage struct {
 	aside []int // from, to, from, to, …: parts of the log that are not drawn
 }
 
-// Errorf is the test's, and calls PlayFor's function, too. So do Error, Fatalf and
-// Fatal.
-func (s *Stage) Errorf(format string, args ...any) {
-	s.Helper()
-	s.Error(fmt.Sprintf(format, args...))
+// Play plays a schedule on a server of its own, in virtual time, and returns the
+// diagram.
+func Play(t *testing.T, setting Setting, play func(s *Stage)) (diagram string) {
+	t.Helper()
+	InBubble(t, false, func(t *testing.T) {
+		// This clean-up runs last: it lets the remaining timers run out.
+		t.Cleanup(func() { time.Sleep(Patience) })
+		srv := zkserver.Run(t)
+		s := &Stage{
+			TestingT: t, T: t, Server: srv, Path: "/lock",
+			newLock: setting.Lock, zoo: ensemble.OverPipes(srv), tap: wiretap.New(wiretap.WithLog()),
+			over: make(chan struct{}), gaps: make(map[string]*Gap),
+		}
+		if setting.Fails != nil {
+			s.TestingT = setting.Fails(t)
+		}
+		end := func() {}
+		if setting.Begin != nil {
+			end = setting.Begin(s.pass)
+		}
+		defer func() {
+			close(s.over)
+			end() // a thread that hangs in a lock exits
+			synctest.Wait()
+		}()
+		play(s)
+		s.Settle()
+		diagram = s.diagram()
+	})
+	return diagram
 }
 
-// Error is the test's: see Errorf.
+// Helper is T's, for assertions.
+func (s *Stage) Helper() { s.T.Helper() }
+
+// Cleanup is T's.
+func (s *Stage) Cleanup(f func()) { s.T.Cleanup(f) }
+
+// Context is T's.
+func (s *Stage) Context() context.Context { return s.T.Context() }
+
+// Log is T's.
+func (s *Stage) Log(args ...any) { s.T.Log(args...) }
+
+// Logf is T's.
+func (s *Stage) Logf(format string, args ...any) { s.T.Logf(format, args...) }
+
+// Error reports a failure, as Errorf does.
 func (s *Stage) Error(args ...any) {
 	s.Helper()
-	if s.report != nil {
-		s.report(strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
-	}
-	s.T.Error(args...)
+	s.Errorf("%s", strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
 }
 
-// Fatalf is the test's: see Errorf.
+// Fatalf reports a failure and ends the play.
 func (s *Stage) Fatalf(format string, args ...any) {
 	s.Helper()
 	s.Errorf(format, args...)
 	s.FailNow()
 }
 
-// Fatal is the test's: see Errorf.
+// Fatal reports a failure and ends the play.
 func (s *Stage) Fatal(args ...any) {
 	s.Helper()
 	s.Error(args...)
@@ -102,20 +189,13 @@ func (s *Stage) Pass(d time.Duration) {
 	s.Settle()
 }
 
-// eventually waits for a state. It polls: in virtual time that costs nothing.
-// Everything that happens meanwhile is one scene.
+// eventually waits for a state. Everything that happens meanwhile is one scene.
 func (s *Stage) eventually(what string, ok func() bool) {
 	s.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		synctest.Wait()
-		if ok() {
-			s.Settle()
-			return
-		}
-		if time.Now().After(deadline) {
-			s.Fatalf("never happens: %s", what)
-		}
+	if !Until(synctest.Wait, ok) {
+		s.Fatalf("never happens: %s", what)
 	}
+	s.Settle()
 }
 
 // A Client is one actor: a session, and a contender for the lock in it.
@@ -151,7 +231,7 @@ func (s *Stage) Client() *Client {
 // ClientAt connects the next client, with a contender for the lock at path.
 func (s *Stage) ClientAt(path string) *Client {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	conn, err := s.zoo.Connect(ctx, ensemble.Options{SessionTimeout: SessionTimeout, Tap: s.tap, Buffer: 64 << 10})
 	require.NoError(s, err)
@@ -332,7 +412,7 @@ func (c *Client) Run(what string, f func() error) error {
 	case err := <-result:
 		c.s.Settle()
 		return err
-	case <-time.After(patience):
+	case <-time.After(Patience):
 		c.s.Fatalf("%s of %v does not return", what, c)
 		return nil
 	}
@@ -449,89 +529,15 @@ func (s *Stage) OnlyHolder(c *Client) {
 	require.Equal(s, []string{c.Name}, s.Inside(), "the holders of the lock")
 }
 
-// Held is a request or a reply that a slow network delays.
-type Held struct {
-	c     *Client
-	fault *zkserver.Fault
-	what  string
-}
-
-// match returns a function that reports whether a request is the client's and
-// of this kind.
-func (c *Client) match(op jute.Op, path []string) func(zkserver.Request) bool {
-	id := c.SessionID()
-	return func(r zkserver.Request) bool {
-		return r.Session == id && r.Op == op && (len(path) == 0 || r.Path == path[0])
-	}
-}
-
-// HoldRequest holds the client's next request of this kind, for path if one is
-// given, on its way to the server.
-func (c *Client) HoldRequest(op jute.Op, path ...string) *Held {
-	return &Held{c, c.s.Server.Hold(c.match(op, path)), "is slow to arrive"}
-}
-
-// HoldAny holds the client's next request of one of these kinds.
-func (c *Client) HoldAny(ops ...jute.Op) *Held {
-	id := c.SessionID()
-	return &Held{c, c.s.Server.Hold(func(r zkserver.Request) bool {
-		return r.Session == id && slices.Contains(ops, r.Op)
-	}), "is slow to arrive"}
-}
-
-// HoldNth holds the client's n-th request of this kind from now on.
-func (c *Client) HoldNth(n int, op jute.Op) *Held {
-	match, left := c.match(op, nil), n
-	return &Held{c, c.s.Server.Hold(func(r zkserver.Request) bool {
-		if match(r) {
-			left--
-		}
-		return match(r) && left == 0
-	}), "is slow to arrive"}
-}
-
-// HoldReply holds the reply to the client's next request of this kind on its
-// way back, and everything that the server sends after it.
-func (c *Client) HoldReply(op jute.Op, path ...string) *Held {
-	return &Held{c, c.s.Server.HoldReply(c.match(op, path)), "is carried out, the reply is slow"}
-}
-
-// LoseReply lets the server carry out the client's next request of this kind.
-// The server then closes the connection and sends no reply.
-func (c *Client) LoseReply(op jute.Op, path ...string) *Held {
-	return &Held{c, c.s.Server.LoseReply(c.match(op, path)), "is carried out, the reply is lost with the connection"}
-}
-
-// FailNext answers the client's next request of this kind with an error.
-func (c *Client) FailNext(op jute.Op, code jute.Code) {
-	c.s.Server.Fail(code, c.match(op, nil))
-}
-
-// Reached fails the play unless a request or a reply is held here.
-func (h *Held) Reached() {
-	h.c.s.Helper()
-	h.c.s.Settle()
-	select {
-	case r := <-h.fault.Hit():
-		h.c.s.Note("%v of %v %s", opName(r.Op), h.c, h.what)
-	default:
-		h.c.s.Fatalf("%v has not sent the request that is to be held", h.c)
-	}
-}
-
-// Release lets the request or the reply go on.
-func (h *Held) Release() {
-	h.c.s.Helper()
-	h.fault.Release()
-	h.c.s.Settle()
-}
-
 // Frames returns the number of frames of a function on the stacks of all
 // threads.
-func Frames(function string) int { return java.Frames(function) }
+func Frames(function string) int { return strings.Count(stacks(), "."+function+"(") }
 
 // Threads returns the number of threads that a package or function has
 // started.
-func Threads(starter string) int {
-	return strings.Count(java.Stacks(), "created by "+starter)
+func Threads(starter string) int { return strings.Count(stacks(), "created by "+starter) }
+
+func stacks() string {
+	buf := make([]byte, 1<<20)
+	return string(buf[:runtime.Stack(buf, true)])
 }
