@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/when"
 	"github.com/stretchr/testify/require"
 )
 
@@ -148,9 +149,8 @@ func TestCtrlCEndsTheJVM(t *testing.T) {
 
 // TestCuratorCountsToN is about the real one.
 func TestCuratorCountsToN(t *testing.T) {
-	if os.Getenv("ZKLOCK_CLIENTS") != "1" {
-		t.Skip("set ZKLOCK_CLIENTS=1 to run Curator (Debian: default-jdk-headless, libcurator-recipes-java)")
-	}
+	when.Landing(t, "runs Curator (Debian: default-jdk-headless, libcurator-recipes-java)")
+	when.NotRaced(t, "Curator is another process")
 	for _, sessions := range []string{"1", "20"} {
 		rs, stdout := results(t, "-locks", "predecessor,curator", "-n", "20", "-warmup", "100ms", "-sessions", sessions)
 		require.Regexp(t, `(?m)^curator +20 +20 `, stdout)

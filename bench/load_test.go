@@ -18,6 +18,7 @@ import (
 
 	predecessor "example.com/zklock/03-sequential-predecessor"
 	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/when"
 )
 
 func TestTheDefaultRunHasASecondTable(t *testing.T) {
@@ -210,6 +211,7 @@ func forgets(t *testing.T, n, from int) {
 }
 
 func TestALockThatDoesNotLockAgainFails(t *testing.T) {
+	when.NotRaced(t, "two goroutines hold its lock at once")
 	forgets(t, 2, 2)
 	status, stdout, stderr := bench(t, "-n", "2", "-closed", "2", "-warmup", "0s")
 	require.Equal(t, exitFailure, status, stdout)
@@ -218,6 +220,7 @@ func TestALockThatDoesNotLockAgainFails(t *testing.T) {
 }
 
 func TestALockThatLetsEverybodyInFailsInTheSecondTable(t *testing.T) {
+	when.NotRaced(t, "two goroutines hold its lock at once")
 	set(t, &usualSizes, "2,3")
 	forgets(t, 50, 1)
 	status, stdout, stderr := bench(t, "-warmup", "0s")

@@ -10,14 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/docs/other-locks/servertest"
+	"example.com/zklock/internal/servers"
 )
 
 // etcd is killed for good while the contenders count on it. Its client would
 // wait until the leases end; the benchmark notices, and says so in one line.
 func TestAnOtherServerEtcdThatIsKilledIsOneLine(t *testing.T) {
-	servertest.Needs(t, "etcd", "etcd-server", "ETCD")
-	client, peer := servertest.Addr(t), servertest.Addr(t)
+	servers.Needs(t, "etcd", "etcd-server", "ETCD")
+	client, peer := servers.Addr(t), servers.Addr(t)
 	ready := func() error {
 		conn, err := net.DialTimeout("tcp", client, time.Second)
 		if err == nil {
@@ -25,7 +25,7 @@ func TestAnOtherServerEtcdThatIsKilledIsOneLine(t *testing.T) {
 		}
 		return err
 	}
-	kill := servertest.Start(t, ready, "etcd", "--data-dir", t.TempDir(), "--listen-peer-urls", "http://"+peer,
+	kill := servers.Start(t, ready, "etcd", "--data-dir", t.TempDir(), "--listen-peer-urls", "http://"+peer,
 		"--initial-advertise-peer-urls", "http://"+peer, "--initial-cluster", "default=http://"+peer,
 		"--listen-client-urls", "http://"+client, "--advertise-client-urls", "http://"+client)
 	untried(t)

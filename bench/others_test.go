@@ -8,10 +8,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/when"
 )
 
 // This builds the second program and runs it, with nothing but Go.
 func TestOtherLocksCountRightOnEmbeddedServers(t *testing.T) {
+	when.NotRaced(t, "it runs another program")
+	when.Embedded(t, "has servers of its own")
 	beside(t)
 	status, stdout, stderr := bench(t, "-locks", "predecessor,others", "-n", "5,20")
 	require.Zero(t, status, stderr)
@@ -30,6 +34,8 @@ func TestOtherLocksCountRightOnEmbeddedServers(t *testing.T) {
 }
 
 func TestOtherServersThatAreNotThereAreOneLine(t *testing.T) {
+	when.NotRaced(t, "it runs another program")
+	when.Embedded(t, "no server is there")
 	beside(t)
 	program, err := whole()
 	require.NoError(t, err)

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/when"
 )
 
 // The folders of the steps, and of locks of readers.
@@ -75,6 +76,7 @@ func (r removing) Run() int {
 // TestBrokenLocksAreCaught runs locks of readers through the benchmark as
 // go run ./bench would, from one program that has them all.
 func TestBrokenLocksAreCaught(t *testing.T) {
+	when.NotRaced(t, "it runs another program")
 	beside(t)
 	program, err := whole()
 	require.NoError(t, err)
@@ -127,6 +129,8 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 }
 
 func TestAPanicInAnotherGoroutineIsReported(t *testing.T) {
+	when.NotRaced(t, "it runs another program")
+	when.Embedded(t, "is about what is built")
 	beside(t)
 	status, _, stderr := bench(t, "-n", "5", "-locks", "naive,./testdata/background,../02-herd-effect")
 	require.Equal(t, exitFailure, status)
@@ -139,6 +143,8 @@ func TestAPanicInAnotherGoroutineIsReported(t *testing.T) {
 }
 
 func TestAFolderWithoutAUsableLockIsOneLine(t *testing.T) {
+	when.NotRaced(t, "it runs another program")
+	when.Embedded(t, "is about what is built")
 	t.Chdir(t.TempDir()) // a folder need not be in the repository
 	lock := func(name, text string) string {
 		require.NoError(t, os.Mkdir(name, 0o700))

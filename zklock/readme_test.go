@@ -19,6 +19,7 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/when"
 	"example.com/zklock/zklock"
 )
 
@@ -77,6 +78,7 @@ func run(t *testing.T, dir string, args ...string) {
 // and runs it. Its output is that of the page, numbers aside. If it gives up or gets
 // SIGTERM, it leaves nothing behind.
 func TestTheProgramInTheReadmeRuns(t *testing.T) {
+	when.NotRaced(t, "it runs another program")
 	t.Parallel()
 	zoo := locktest.Real(t)
 	if zoo == nil {

@@ -56,8 +56,8 @@
 // Chinese. What a program reads, CSV and JSON, is English.
 //
 // The proof: go test ./docs/exercises looks at pages, stubs and mutants without
-// building them, and grades a few attempts. With -exercises.proof, which .ci/run
-// sets, it builds and grades each: the stub fails, the solution passes, with the race
+// building them, and grades a few attempts. With ZKLOCK_TESTS=landing, which
+// .ci/run sets, it builds and grades each: the stub fails, the solution passes, with the race
 // detector and in the explorer, too, each mutant fails the case that it names, each wrong
 // attempt says what it must say, and hostile attempts cost their own points only. Of the
 // unusual solutions and the foreign attempts the first of each exercise is graded; after a

@@ -18,6 +18,7 @@ import (
 
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/chinese"
+	"example.com/zklock/internal/when"
 )
 
 // generous limits: the proof is about what is wrong, not about how fast it is
@@ -91,9 +92,8 @@ func first(t *testing.T, a *attempt) failure {
 }
 
 func heavy(t *testing.T) {
-	if !*proof {
-		t.Skip("takes minutes: go test ./docs/exercises -exercises.proof")
-	}
+	when.Landing(t, "takes minutes")
+	when.NotRaced(t, "each attempt is built and runs in a process of its own")
 	t.Parallel()
 }
 

@@ -33,7 +33,7 @@ import (
 // TestMain leaves the tests out where ZK names a server: the lab has its own,
 // and has been tested without.
 func TestMain(m *testing.M) {
-	if zk := os.Getenv("ZK"); zk != "" && zk != "embedded" {
+	if when.Elsewhere() {
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
@@ -361,9 +361,7 @@ scenes.forEach((scene, id) => self.onmessage({ data: { id, do: "run", scene } })
 
 // sameFilms plays the ten scenes here and, compiled to WebAssembly, in node.
 func sameFilms(t *testing.T, b *builder, engine string) {
-	if when.Raced {
-		t.Skip("a film made with -race has no variables, and one made in node has them: see film.Variables")
-	}
+	when.NotRaced(t, "a film made with it has no variables, and one made in node has them")
 	m := inNode(t, b, engine, lab.Scenes())
 	require.Empty(t, m.Broken)
 	for i, s := range lab.Scenes() {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -18,16 +17,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/when"
 )
-
-var browser = flag.Bool("browser", false, "open the pages in a browser, as CI=true does, too")
 
 // opened opens a page in a browser.
 func opened(t *testing.T, file string) context.Context {
 	t.Helper()
-	if !*browser && os.Getenv("CI") == "" {
-		t.Skip("opens a browser: go test ./docs/teaching -browser")
-	}
+	when.Landing(t, "opens a browser")
 	exe := ""
 	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -36,8 +32,7 @@ func opened(t *testing.T, file string) context.Context {
 		}
 	}
 	if exe == "" {
-		require.Empty(t, os.Getenv("CI"), "no browser is installed: apt-get install chromium-headless-shell")
-		t.Skip("no browser is installed: apt-get install chromium-headless-shell")
+		when.Missing(t, "no browser is installed: apt-get install chromium-headless-shell")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(exe), chromedp.WindowSize(1280, 720))
 	if os.Geteuid() == 0 {
@@ -76,9 +71,8 @@ func set(t *testing.T, ctx context.Context, e edition) {
 	t.Helper()
 	wide := js[bool](t, ctx, `(() => { const c = document.createElement("canvas").getContext("2d"); c.font = "100px sans-serif"; return Math.abs(c.measureText("锁令会话").width - 400) < 1; })()`)
 	if e.lang == language.Chinese && !wide {
-		require.Empty(t, os.Getenv("CI"), "no Chinese font is installed: apt-get install fonts-wqy-microhei")
 		// Characters of another font have another width, and the page is not what a reader sees.
-		t.Skip("no Chinese font is installed: apt-get install fonts-wqy-microhei")
+		when.Missing(t, "no Chinese font is installed: apt-get install fonts-wqy-microhei")
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 // plays every order: all must come to the same states and find the same.
 // With ZKLOCK_TESTS=long it is compared where that takes a minute, too.
 func TestTheReductionLosesNothing(t *testing.T) {
+	when.NotRaced(t, "its schedules are ten times as slow")
 	compare := func(w explore.World) {
 		t.Helper()
 		t.Run(fmt.Sprint(w.Lock.Name, w.Packets, w.Kinds), func(t *testing.T) {

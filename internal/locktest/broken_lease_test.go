@@ -254,6 +254,7 @@ func (l *brokenLease) Lost() <-chan struct{} { return l.lost }
 // as far as the cases that are named here go: without a bug it passes each of
 // them.
 func TestBrokenLeasesFailUnderTheRightName(t *testing.T) {
+	aboutBrokenLocks(t)
 	for b, want := range leaseBugs {
 		t.Run(string(b), func(t *testing.T) {
 			t.Parallel()

@@ -186,6 +186,7 @@ func (v *view) Unlock() error {
 // TestBrokenOwnersFailUnderTheRightName breaks a reentrant lock in one place
 // after the other.
 func TestBrokenOwnersFailUnderTheRightName(t *testing.T) {
+	aboutBrokenLocks(t)
 	for b, want := range ownerBugs {
 		t.Run(string(b), func(t *testing.T) {
 			t.Parallel()

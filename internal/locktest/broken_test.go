@@ -2,7 +2,6 @@ package locktest_test
 
 import (
 	"maps"
-	"os"
 	"slices"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/broken"
 	"example.com/zklock/internal/locktest/chinese/chinesetest"
+	"example.com/zklock/internal/when"
 )
 
 // A failure is the first that a suite must find in a broken lock, and words that
@@ -27,14 +27,21 @@ func said(bug string) failure {
 	return failure{b.Case, b.Words}
 }
 
-// everyCase is true in CI: a hostile lock is tried in every case, a broken one up to the first in
+// everyCase is true at a landing: a hostile lock is tried in every case, a broken one up to the first in
 // which it does harm. Elsewhere both are tried up to the first case that fails.
-func everyCase() bool { return os.Getenv("CI") != "" }
+func everyCase() bool { return when.AtLanding() }
+
+// aboutBrokenLocks skips a test where it would say nothing more.
+func aboutBrokenLocks(t *testing.T) {
+	when.NotRaced(t, "the right locks go through the same cases with it")
+	when.Embedded(t, "the suite that it tests is the same on each server")
+}
 
 // TestBrokenLocksFailUnderTheRightName breaks a lock in one place after the other. The
 // first case that fails has the right name, and only of a lock that does harm a case says
 // so: two holders, or another contender's node.
 func TestBrokenLocksFailUnderTheRightName(t *testing.T) {
+	aboutBrokenLocks(t)
 	for _, b := range broken.Bugs {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
@@ -108,6 +115,7 @@ func inChinese(t *testing.T, s locktest.Suite, v locktest.Verdict) {
 // TestBasic passes what is right as far as a first attempt goes, and fails what
 // is wrong for that, too.
 func TestBasic(t *testing.T) {
+	aboutBrokenLocks(t)
 	for b, want := range map[string]failure{
 		"the error names nothing":    {},
 		"one list too many":          {},

@@ -19,6 +19,7 @@ import (
 	naive "example.com/zklock/01-naive-ephemeral"
 	herd "example.com/zklock/02-herd-effect"
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/when"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/internal/zkserver"
 )
@@ -80,6 +81,8 @@ var questions = []struct {
 
 // TestClassQuestions does what each question asks for, and runs the step's test.
 func TestClassQuestions(t *testing.T) {
+	when.NotRaced(t, "the lessons are wrong then, on purpose")
+	when.Embedded(t, "has its own server")
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	program := edited(t, root)
@@ -149,6 +152,7 @@ func edited(t *testing.T, root string) (program string) {
 // TestClassSequenceNumbers is the first question of step 2, asked of the server
 // that go run ./bench -serve serves.
 func TestClassSequenceNumbers(t *testing.T) {
+	when.Embedded(t, "has its own server")
 	synctest.Test(t, func(t *testing.T) {
 		conn, _ := classSession(t, ensemble.OverPipes(zkserver.Run(t)))
 		var last string
@@ -166,6 +170,7 @@ func TestClassSequenceNumbers(t *testing.T) {
 // TestClassThePredictionIsForACrowd is the first question of step 1: contenders
 // that come when the first ones have finished send fewer requests.
 func TestClassThePredictionIsForACrowd(t *testing.T) {
+	when.Embedded(t, "has its own server")
 	synctest.Test(t, func(t *testing.T) {
 		zoo := ensemble.OverPipes(zkserver.Run(t))
 		const n = 5
@@ -205,6 +210,7 @@ func proofs(t *testing.T, page, heading, mark string) (text string, all []proof)
 // docs/teaching.md, which names the test that shows it. The Chinese page names the
 // same, each case with its gloss.
 func TestClassAnswers(t *testing.T) {
+	when.Embedded(t, "has its own server")
 	teaching, inChinese := text(t, "../../docs/teaching.md"), text(t, "../../docs/teaching.zh-CN.md")
 	var sources strings.Builder // of the tests, and of the suites' cases
 	for _, pattern := range []string{"*.go", "../../0*/*_test.go", "../museum/bugs/*_test.go"} {
@@ -253,6 +259,7 @@ func TestClassAnswers(t *testing.T) {
 // TestClassHoldersEvent is the third question of step 2: the holder's last
 // ChildrenW has left a watch behind, whose event nothing waits for.
 func TestClassHoldersEvent(t *testing.T) {
+	when.Embedded(t, "has its own server")
 	synctest.Test(t, func(t *testing.T) {
 		zoo := ensemble.OverPipes(zkserver.Run(t))
 		conn, holder := classSession(t, zoo)

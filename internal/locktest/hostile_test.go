@@ -81,6 +81,7 @@ func printAll(n int) error {
 // its process. In CI every case has a verdict, and so have the cases that the
 // lock is innocent of.
 func TestHostileLocks(t *testing.T) {
+	aboutBrokenLocks(t)
 	for name, h := range hostile {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -144,6 +145,7 @@ func (l hostileLease) Wait(ctx context.Context) error { return l.mutex.Wait(ctx)
 // lock should fails and says so, and every other case passes. The series stops
 // only if very many cases do not end.
 func TestHostileFaults(t *testing.T) {
+	aboutBrokenLocks(t)
 	for name, h := range map[string]struct {
 		does    func(err error)
 		words   string

@@ -18,7 +18,6 @@ package museum
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -28,6 +27,7 @@ import (
 	"example.com/zklock/internal/museum/java"
 	"example.com/zklock/internal/museum/scenes"
 	"example.com/zklock/internal/stage"
+	"example.com/zklock/internal/when"
 )
 
 // A Bug is one exhibit.
@@ -132,9 +132,7 @@ func (b Bug) Print(t *testing.T) {
 // one.
 func NeedsEmbedded(t *testing.T) {
 	t.Helper()
-	if zk := os.Getenv("ZK"); zk != "" && zk != ensemble.SpecEmbedded {
-		t.Skip("needs exact control of the server, which only the embedded one gives (unset ZK)")
-	}
+	when.Embedded(t, "needs exact control of the server, which only the embedded one gives")
 }
 
 // onStage plays a schedule with a lock that may be a listing, and returns the diagram.

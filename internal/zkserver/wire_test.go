@@ -14,6 +14,7 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/when"
 	"example.com/zklock/internal/zkserver"
 )
 
@@ -44,9 +45,7 @@ func newTarget(t *testing.T) *target {
 
 // embedded skips a test that needs what only the embedded server can do.
 func embedded(t *testing.T) {
-	if zk := os.Getenv("ZK"); zk != "" && zk != "embedded" {
-		t.Skip("is about the embedded server alone (unset ZK)")
-	}
+	when.Embedded(t, "is about the embedded server alone")
 }
 
 func (tg *target) removeAll(c *wire, path string) {

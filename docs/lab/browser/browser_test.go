@@ -23,8 +23,6 @@ import (
 // ceiling is for a machine that is very busy. Nothing waits for it.
 const ceiling = 8 * time.Minute
 
-var all = flag.Bool("lab.all", false, "open the page in a browser, as CI=true does, too")
-
 var (
 	labCommand string // go run ./docs/lab, built once
 	file       string // the page as one file
@@ -34,7 +32,7 @@ var (
 
 // TestMain builds the page once, and starts one browser. Each test has a tab.
 func TestMain(m *testing.M) {
-	if zk := os.Getenv("ZK"); zk != "" && zk != "embedded" {
+	if when.Elsewhere() {
 		os.Exit(0) // the lab has a server of its own
 	}
 	if when.Raced {
@@ -46,8 +44,8 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) int {
 	flag.Parse()
 	os.Setenv("LC_ALL", "en_US.UTF-8") // the page opens in this language
-	if !*all && os.Getenv("CI") == "" {
-		fmt.Println("the tests of the lab's page are skipped: go test ./docs/lab/browser -lab.all opens it in a browser")
+	if !when.AtLanding() {
+		fmt.Println("the tests of the lab's page are skipped: ZKLOCK_TESTS=landing go test ./docs/lab/browser opens it in a browser")
 		return 0
 	}
 	exe := ""
@@ -58,7 +56,7 @@ func run(m *testing.M) int {
 		}
 	}
 	if exe == "" {
-		if os.Getenv("CI") != "" {
+		if when.AtLanding() {
 			fmt.Println("no browser is installed: apt-get install chromium-headless-shell")
 			return 1
 		}
@@ -116,8 +114,7 @@ func open(t *testing.T, address string) *tab {
 	return openAt(t, "file://"+file+address, 1200, 900)
 }
 
-// needBrowser skips a test where no browser is installed. In CI, which installs one, run
-// fails before.
+// needBrowser skips a test where no browser is installed. At a landing run fails before.
 func needBrowser(t *testing.T) {
 	t.Helper()
 	if browser == nil {

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc"
 
 	"example.com/zklock/docs/other-locks/etcd"
-	"example.com/zklock/docs/other-locks/servertest"
 	"example.com/zklock/internal/proxy"
+	"example.com/zklock/internal/servers"
 )
 
 // lossy connects a client directly and one by way of a proxy.
@@ -132,7 +132,7 @@ func etcdServer(t *testing.T, dir, address, peers string) (kill func()) {
 		}
 		return err
 	}
-	return servertest.Start(t, ready, "etcd", "--data-dir", dir, "--listen-client-urls", "http://"+address,
+	return servers.Start(t, ready, "etcd", "--data-dir", dir, "--listen-client-urls", "http://"+address,
 		"--advertise-client-urls", "http://"+address, "--listen-peer-urls", "http://"+peers)
 }
 
@@ -166,8 +166,8 @@ func (w watchedStream) RecvMsg(m any) error {
 // lock all the time, and the waiter waits on: neither gets an error. Compare Redis.
 func TestTheLockSurvivesARestartOfTheServer(t *testing.T) {
 	t.Parallel() // it waits
-	servertest.Needs(t, "etcd", "etcd-server", "ETCD")
-	dir, address, peers := t.TempDir(), servertest.Addr(t), servertest.Addr(t)
+	servers.Needs(t, "etcd", "etcd-server", "ETCD")
+	dir, address, peers := t.TempDir(), servers.Addr(t), servers.Addr(t)
 	kill := etcdServer(t, dir, address, peers)
 	prefix := prefix(t)
 	watches, set := watches()
@@ -209,8 +209,8 @@ func whileNoReply(t testing.TB, do func() error) error {
 // own clock; the lease ends once the server is back.
 func TestAServerThatIsAwayForLongerThanTheLease(t *testing.T) {
 	t.Parallel() // it waits
-	servertest.Needs(t, "etcd", "etcd-server", "ETCD")
-	dir, address, peers := t.TempDir(), servertest.Addr(t), servertest.Addr(t)
+	servers.Needs(t, "etcd", "etcd-server", "ETCD")
+	dir, address, peers := t.TempDir(), servers.Addr(t), servers.Addr(t)
 	kill := etcdServer(t, dir, address, peers)
 	prefix := prefix(t)
 	client := to(t, address)

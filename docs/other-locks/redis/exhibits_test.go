@@ -12,8 +12,8 @@ import (
 
 	"example.com/zklock/docs/other-locks/exhibit"
 	"example.com/zklock/docs/other-locks/redis"
-	"example.com/zklock/docs/other-locks/servertest"
 	"example.com/zklock/internal/proxy"
+	"example.com/zklock/internal/servers"
 )
 
 // isLost reports whether the holder's Lost channel is closed.
@@ -30,7 +30,7 @@ func isLost(l *redis.Lock) bool {
 // key is one of them. With noeviction, which is the default, it refuses writes
 // instead.
 func TestAnEvictedKeyIsASecondHolder(t *testing.T) {
-	servertest.Needs(t, "redis-server", "redis-server", "REDIS")
+	servers.Needs(t, "redis-server", "redis-server", "REDIS")
 	for name, policy := range map[string]string{"O7": "allkeys-lru", "O8": "noeviction"} {
 		t.Run(policy, func(t *testing.T) {
 			var e *exhibit.Exhibit
@@ -74,7 +74,7 @@ func TestAnEvictedKeyIsASecondHolder(t *testing.T) {
 // A replica is promoted. The server answered before the replica had the key, so the
 // replica does not have it.
 func TestAReplicaThatIsPromotedGivesTwoHolders(t *testing.T) {
-	servertest.Needs(t, "redis-server", "redis-server", "REDIS")
+	servers.Needs(t, "redis-server", "redis-server", "REDIS")
 	e := exhibit.New(t, "O9", "Redis", "A", "B")
 	address, kill := redisServer(t, t.TempDir(), "--repl-diskless-sync-delay", "0")
 	line := proxy.New(t, address)

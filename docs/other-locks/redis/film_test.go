@@ -16,7 +16,7 @@ import (
 
 	"example.com/zklock/docs/other-locks/exhibit"
 	"example.com/zklock/docs/other-locks/redis"
-	"example.com/zklock/docs/other-locks/servertest"
+	"example.com/zklock/internal/servers"
 )
 
 // A recorder records the commands of a client's lock, and the answers.
@@ -88,7 +88,7 @@ func TestTheFilmOfAnEvictedKey(t *testing.T) {
 		evictedKey(t, server.Addr(), func(*goredis.Client) { server.Del("order") })
 	})
 	t.Run("redis-server", func(t *testing.T) {
-		servertest.Needs(t, "redis-server", "redis-server", "REDIS")
+		servers.Needs(t, "redis-server", "redis-server", "REDIS")
 		// Of the keys with an end only, so the counter of the holders stays.
 		address, _ := redisServer(t, t.TempDir(), "--maxmemory", "4mb", "--maxmemory-policy", "volatile-lru")
 		evictedKey(t, address, func(client *goredis.Client) {

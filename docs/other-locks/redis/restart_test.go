@@ -7,12 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/other-locks/redis"
-	"example.com/zklock/docs/other-locks/servertest"
+	"example.com/zklock/internal/servers"
 )
 
 // redisServer starts Debian's redis-server with its data in a folder.
 func redisServer(t *testing.T, dir string, settings ...string) (address string, kill func()) {
-	address = servertest.Addr(t)
+	address = servers.Addr(t)
 	host, port, _ := net.SplitHostPort(address)
 	ready := func() error {
 		client, err := redis.Connect(t.Context(), address)
@@ -21,7 +21,7 @@ func redisServer(t *testing.T, dir string, settings ...string) (address string, 
 		}
 		return err
 	}
-	return address, servertest.Start(t, ready, "redis-server",
+	return address, servers.Start(t, ready, "redis-server",
 		append([]string{"--bind", host, "--port", port, "--dir", dir, "--save", ""}, settings...)...)
 }
 
@@ -38,7 +38,7 @@ func TestAServerThatForgetsGivesTwoHolders(t *testing.T) {
 		{"with fsync before each answer", []string{"--appendonly", "yes", "--appendfsync", "always"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			servertest.Needs(t, "redis-server", "redis-server", "REDIS")
+			servers.Needs(t, "redis-server", "redis-server", "REDIS")
 			dir := t.TempDir()
 			address, kill := redisServer(t, dir, c.settings...)
 			first := redis.New(connect(t, address), "order", longer)

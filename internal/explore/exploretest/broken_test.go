@@ -270,6 +270,7 @@ type finding struct {
 var findings = make(map[string]finding)
 
 func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
+	when.NotRaced(t, "its schedules are ten times as slow")
 	t.Run("none", func(t *testing.T) {
 		for _, p := range exploretest.Plans(subject("none")) {
 			// Complete searches of three contenders take seconds; of a lock that
@@ -336,6 +337,7 @@ func TestAReplayFailsWhileTheBugHappens(t *testing.T) {
 // TestTheReductionLosesNoBug compares the reduced search with the whole one on
 // each broken lock, with ZKLOCK_TESTS=long under faults, too.
 func TestTheReductionLosesNoBug(t *testing.T) {
+	when.NotRaced(t, "its schedules are ten times as slow")
 	for _, bug := range slices.Sorted(maps.Keys(bugs)) {
 		t.Run(bug, func(t *testing.T) {
 			faults := []explore.Fault{""}

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/when"
 )
 
 var (
@@ -129,9 +130,7 @@ func Plans(s explore.Subject) []Plan {
 // known to do wrong must be found: each Known of the Subject.
 func Test(t *testing.T, s explore.Subject) {
 	t.Helper()
-	if zk := os.Getenv("ZK"); zk != "" && zk != "embedded" {
-		t.Skip("the explorer brings its own server (unset ZK)")
-	}
+	when.Embedded(t, "the explorer brings its own server")
 	switch {
 	case *contenders < 0 || *contenders > explore.MaxContenders:
 		t.Fatalf("-explore.contenders=%d: there may be 1 to %d", *contenders, explore.MaxContenders)
@@ -146,6 +145,8 @@ func Test(t *testing.T, s explore.Subject) {
 		large(t, s)
 		return
 	}
+	when.NotRaced(t, "its schedules are ten times as slow, and the suites run the same lines")
+	when.NotRaced(t, "its schedules are ten times as slow, and the suites run the same lines")
 	known := map[string]bool{}
 	for _, p := range Plans(s) {
 		t.Run(p.What, func(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 // TestMain leaves the tests out where ZK names a server: the explorer brings
 // its own, and has been tested without.
 func TestMain(m *testing.M) {
-	if zk := os.Getenv("ZK"); zk != "" && zk != "embedded" {
+	if when.Elsewhere() {
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
@@ -151,8 +151,8 @@ func TestTheHerdIsInTheFilm(t *testing.T) {
 	require.Greater(t, herd.Counters.Wakeups, 19*20/2-1)
 }
 
-// everyFilm is true in CI. Elsewhere a third of the films is played.
-func everyFilm() bool { return os.Getenv("CI") != "" }
+// everyFilm is true at a landing. Elsewhere a third of the films is played.
+func everyFilm() bool { return when.AtLanding() }
 
 // TestAFilmRepeats plays worlds with and without faults, with sessions shared
 // and apart, again.

@@ -23,6 +23,7 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/when"
 )
 
 // A Judge has the cases of one test run by another process, which is the same
@@ -82,8 +83,7 @@ var calls struct {
 
 // OnRealServer reports whether ZK names a ZooKeeper that is not the embedded one.
 func OnRealServer() bool {
-	spec := os.Getenv("ZK")
-	return spec != "" && spec != ensemble.SpecEmbedded
+	return when.Elsewhere()
 }
 
 // New makes the judge of the cases that run carries out. In the process that runs the

@@ -38,9 +38,7 @@ import (
 // not end, the series stops with a message.
 func RunFaults(t *testing.T, s Subject) {
 	t.Helper()
-	if judge.OnRealServer() {
-		t.Skip("needs exact control of the server, which only the embedded one gives (unset ZK)")
-	}
+	when.Embedded(t, "needs exact control of the server, which only the embedded one gives")
 	j := s.Faults(t)
 	if j == nil {
 		return

@@ -13,6 +13,7 @@ import (
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/museum"
 	"example.com/zklock/internal/museum/scenes"
+	"example.com/zklock/internal/when"
 )
 
 func TestMain(m *testing.M) { locktest.Main(m) }
@@ -20,6 +21,7 @@ func TestMain(m *testing.M) { locktest.Main(m) }
 // TestExploreFindsTheBugs: the explorer finds the bugs of the articles' locks by
 // itself, and none of them in the lock that cures it.
 func TestExploreFindsTheBugs(t *testing.T) {
+	when.NotRaced(t, "its schedules are ten times as slow")
 	for _, s := range slices.CompactFunc(slices.Clone(scenes.All), func(a, b scenes.Bug) bool { return a.Step == b.Step }) {
 		t.Run(s.Step, func(t *testing.T) { museum.FindsBugs(t, s.Step) })
 	}

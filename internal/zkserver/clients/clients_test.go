@@ -41,6 +41,7 @@ import (
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/when"
 	"example.com/zklock/internal/zkserver"
 )
 
@@ -61,19 +62,16 @@ const (
 // aboutTheEmbeddedServer skips a test where another server is asked for.
 func aboutTheEmbeddedServer(t *testing.T) {
 	t.Helper()
-	if spec := os.Getenv("ZK"); spec != "" && spec != ensemble.SpecEmbedded {
-		t.Skip("is about the embedded server alone (unset ZK)")
-	}
+	when.Embedded(t, "is about the embedded server alone")
 }
 
 // needs skips a test of a foreign client unless it is asked for, and unless
 // all that it is made of is there: files, and commands on PATH, each with the
-// Debian package that has it. In CI nothing may be missing.
+// Debian package that has it. At a landing nothing may be missing.
 func needs(t *testing.T, packages map[string]string) {
 	t.Helper()
-	if os.Getenv("ZKLOCK_CLIENTS") != "1" {
-		t.Skip("set ZKLOCK_CLIENTS=1 to run clients that we did not write: Curator, kazoo, zkCli.sh")
-	}
+	when.Landing(t, "runs clients that we did not write: Curator, kazoo, zkCli.sh")
+	when.NotRaced(t, "the clients are other processes")
 	var missing []string
 	for file, debian := range packages {
 		var err error
@@ -90,11 +88,7 @@ func needs(t *testing.T, packages map[string]string) {
 		return
 	}
 	slices.Sort(missing)
-	report := t.Skipf
-	if os.Getenv("CI") == "true" {
-		report = t.Fatalf
-	}
-	report("not installed: Debian's %s", strings.Join(slices.Compact(missing), ", "))
+	when.Missing(t, "not installed: Debian's "+strings.Join(slices.Compact(missing), ", "))
 }
 
 // A counterTest is one counter and the processes that count.

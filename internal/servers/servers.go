@@ -1,0 +1,329 @@
+// Package servers starts servers of Debian's: for a test that kills its server, and for a command
+// whose tests need servers that run.
+package servers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// patience is the time that a server may take until it serves, on a machine that is very busy.
+const patience = 3 * time.Minute
+
+// A Process is a server that runs.
+type Process struct {
+	cmd   *exec.Cmd
+	log   string // a file, which has what it prints
+	ended chan struct{}
+	stop  os.Signal
+}
+
+// begin starts a server, and returns when ready returns no error. An error has what the server
+// has printed.
+func begin(ctx context.Context, log string, ready func() error, cmd *exec.Cmd) (*Process, error) {
+	out, err := os.Create(log)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &Process{cmd, log, make(chan struct{}), syscall.SIGTERM}
+	go func() {
+		cmd.Wait()
+		close(p.ended)
+	}()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := ready()
+		if err == nil {
+			return p, nil
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+			continue
+		case <-p.ended:
+		case <-ctx.Done():
+			p.Kill()
+		}
+		printed, _ := os.ReadFile(log)
+		return nil, fmt.Errorf("%s does not start: %w\n%s", filepath.Base(cmd.Path), err, printed)
+	}
+}
+
+// Kill kills the server as a power cut would, and returns when it has gone.
+func (p *Process) Kill() {
+	p.cmd.Process.Kill()
+	<-p.ended
+}
+
+// end asks the server to end, and kills it if it does not.
+func (p *Process) end() {
+	p.cmd.Process.Signal(p.stop)
+	select {
+	case <-p.ended:
+	case <-time.After(20 * time.Second):
+		p.Kill()
+	}
+}
+
+// addr is a free address. On Linux it is not that of the loopback which programs bind and dial
+// from, so that nobody else gets it before the server has it, or while the server is away.
+func addr() (string, error) {
+	host := "127.0.0.1"
+	if runtime.GOOS == "linux" {
+		host = fmt.Sprintf("127.%d.%d.%d", 1+rand.N(250), rand.N(250), 1+rand.N(250))
+	}
+	listener, err := net.Listen("tcp", host+":0")
+	if err != nil {
+		return "", err
+	}
+	defer listener.Close()
+	return listener.Addr().String(), nil
+}
+
+// A room is what a server is started with: a folder of its own and an address.
+type room struct {
+	dir, addr, host, port string
+}
+
+func (r room) file(name string) string { return filepath.Join(r.dir, name) }
+
+func (r room) write(name, text string) error {
+	return os.WriteFile(r.file(name), []byte(text), 0o644)
+}
+
+// says is ready once a file has a text.
+func (r room) says(text string) func() error {
+	return func() error {
+		printed, err := os.ReadFile(r.file("log"))
+		if err == nil && !strings.Contains(string(printed), text) {
+			err = fmt.Errorf("it does not say %q", text)
+		}
+		return err
+	}
+}
+
+// A kind is a server that a command can ask for by its name.
+type kind struct {
+	variables []string // get what prepare returns
+	user      string   // whose the process is, if we are root
+	stop      os.Signal
+	after     func() // before it ends
+	prepare   func(ctx context.Context, r room, as func(name string, args ...string) *exec.Cmd) (value string, cmd *exec.Cmd, ready func() error, err error)
+}
+
+type command = func(name string, args ...string) *exec.Cmd
+
+var kinds = map[string]kind{
+	"zookeeper": {variables: []string{"ZK"}, prepare: zookeeper},
+	"postgres":  {variables: []string{"POSTGRES", "SQL"}, user: "postgres", stop: os.Interrupt, prepare: postgres}, // it does not wait for its clients then
+	"mariadb":   {variables: []string{"MARIADB", "SQL"}, user: "mysql", prepare: mariadb},
+	"redis":     {variables: []string{"REDIS"}, prepare: redis},
+	"etcd":      {variables: []string{"ETCD"}, prepare: etcd},
+	"docker":    {after: removeLeft, prepare: docker},
+}
+
+func zookeeper(_ context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
+	err := r.write("zoo.cfg", fmt.Sprintf("tickTime=2000\ndataDir=%s\nclientPort=%s\nclientPortAddress=%s\nmaxClientCnxns=0\nadmin.enableServer=false\n",
+		r.file("data"), r.port, r.host))
+	return r.addr, as("java", "-cp", "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar",
+		"org.apache.zookeeper.server.ZooKeeperServerMain", r.file("zoo.cfg")), r.serves, err
+}
+
+var versionLine = regexp.MustCompile(`(?m)^(Zookeeper version|Mode).*`)
+
+// serves asks a ZooKeeper for its mode, which it has once it serves.
+func (r room) serves() error {
+	conn, err := net.DialTimeout("tcp", r.addr, 5*time.Second)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := io.WriteString(conn, "srvr"); err != nil {
+		return err
+	}
+	answer, _ := io.ReadAll(conn)
+	lines := versionLine.FindAllString(string(answer), -1)
+	if len(lines) < 2 {
+		return fmt.Errorf("srvr: %q", answer)
+	}
+	fmt.Println(strings.Join(lines, "\n"))
+	return nil
+}
+
+func postgres(ctx context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
+	folders, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	if len(folders) == 0 {
+		return "", nil, nil, fmt.Errorf("/usr/lib/postgresql has no server (Debian: postgresql)")
+	}
+	bin := folders[len(folders)-1]
+	if err := r.write("password", "secret\n"); err != nil {
+		return "", nil, nil, err
+	}
+	err := quietly(as(bin+"/initdb", "-D", r.file("data"), "-U", "zklock", "-A", "scram-sha-256", "--pwfile="+r.file("password")))
+	return "postgres://zklock:secret@" + r.addr + "/postgres",
+		as(bin+"/postgres", "-D", r.file("data"), "-h", r.host, "-p", r.port, "-k", ""), r.says("ready to accept connections"), err
+}
+
+func mariadb(ctx context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
+	err := quietly(as("mariadb-install-db", "--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--datadir="+r.file("data")))
+	err = cmp.Or(err, r.write("init.sql", `CREATE DATABASE zklock;
+DELETE FROM mysql.global_priv WHERE user = '';
+FLUSH PRIVILEGES;
+CREATE USER zklock IDENTIFIED BY 'secret';
+GRANT ALL ON *.* TO zklock;
+`))
+	cmd := as("mariadbd", "--no-defaults", "--datadir="+r.file("data"), "--bind-address="+r.host, "--port="+r.port,
+		"--socket="+r.file("socket"), "--init-file="+r.file("init.sql"))
+	// In a zone with summer time: a lock must not live an hour longer or shorter there.
+	cmd.Env = append(os.Environ(), "TZ=CET-1CEST,M3.5.0,M10.5.0/3")
+	return "mysql://zklock:secret@" + r.addr + "/zklock", cmd, r.says("ready for connections"), err
+}
+
+func redis(_ context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
+	return r.addr, as("redis-server", "--bind", r.host, "--port", r.port, "--dir", r.dir, "--save", ""), r.says("Ready to accept connections"), nil
+}
+
+func etcd(_ context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
+	peer, err := addr()
+	url := "http://" + r.addr
+	return r.addr, as("etcd", "--data-dir", r.file("data"), "--listen-peer-urls", "http://"+peer,
+		"--listen-client-urls", url, "--advertise-client-urls", url), r.says("ready to serve client requests"), err
+}
+
+// docker starts a daemon if none serves.
+func docker(ctx context.Context, _ room, as command) (string, *exec.Cmd, func() error, error) {
+	serves := func() error { return exec.CommandContext(ctx, "docker", "info").Run() }
+	if serves() == nil {
+		return "", nil, nil, nil
+	}
+	return "", as("dockerd"), serves, nil
+}
+
+// removeLeft removes the containers and networks of tests whose process has ended: it was killed.
+func removeLeft() {
+	for _, kind := range []string{"container", "network"} {
+		all := map[string]string{"container": "-a", "network": "--no-trunc"}[kind]
+		out, _ := exec.Command("docker", kind, "ls", all, "--filter", "label=zklock.owner", "--format", `{{.ID}} {{.Label "zklock.owner"}}`).Output()
+		for line := range strings.Lines(string(out)) {
+			id, owner, _ := strings.Cut(strings.TrimSpace(line), " ")
+			pid, err := strconv.Atoi(owner)
+			if process, _ := os.FindProcess(pid); err == nil && process.Signal(syscall.Signal(0)) == nil {
+				continue
+			}
+			exec.Command("docker", kind, "rm", "-f", id).Run()
+		}
+	}
+}
+
+// quietly runs a command. Its error has what the command has printed.
+func quietly(cmd *exec.Cmd) error {
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", cmd, err, out)
+	}
+	return nil
+}
+
+// Started are servers that run.
+type Started struct {
+	Env       []string // how the tests find them
+	dir       string
+	after     []func()
+	processes []*Process
+}
+
+// Begin starts servers by their names, and returns when they serve. The caller ends them.
+func Begin(ctx context.Context, names ...string) (s *Started, err error) {
+	dir, err := os.MkdirTemp("", "zklock-servers-")
+	if err != nil {
+		return nil, err
+	}
+	s = &Started{dir: dir}
+	defer func() {
+		if err != nil {
+			s.End()
+		}
+	}()
+	if err := os.Chmod(dir, 0o711); err != nil { // its folders belong to several users
+		return s, err
+	}
+	for _, name := range names {
+		if err := s.begin(ctx, name); err != nil {
+			return s, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return s, nil
+}
+
+func (s *Started) begin(ctx context.Context, name string) error {
+	k, ok := kinds[name]
+	if !ok {
+		return fmt.Errorf("there is no such server")
+	}
+	address, err := addr()
+	if err != nil {
+		return err
+	}
+	r := room{dir: filepath.Join(s.dir, name), addr: address}
+	r.host, r.port, _ = net.SplitHostPort(address)
+	if err := os.Mkdir(r.dir, 0o755); err != nil {
+		return err
+	}
+	as := exec.Command
+	if k.user != "" && os.Getuid() == 0 { // it refuses to run as root
+		if err := quietly(exec.Command("chown", k.user, r.dir)); err != nil {
+			return err
+		}
+		as = func(name string, args ...string) *exec.Cmd {
+			return exec.Command("setpriv", append([]string{"--reuid=" + k.user, "--regid=" + k.user, "--init-groups", name}, args...)...)
+		}
+	}
+	value, cmd, ready, err := k.prepare(ctx, r, as)
+	if err != nil {
+		return err
+	}
+	for _, variable := range k.variables {
+		s.Env = append(s.Env, variable+"="+value)
+	}
+	if k.after != nil {
+		s.after = append(s.after, k.after)
+	}
+	if cmd == nil {
+		return nil // it runs
+	}
+	p, err := begin(ctx, r.file("log"), ready, cmd)
+	if err == nil {
+		p.stop = cmp.Or(k.stop, p.stop)
+		s.processes = append(s.processes, p)
+	}
+	return err
+}
+
+// End ends the servers, and removes their folders.
+func (s *Started) End() {
+	for _, after := range s.after {
+		after()
+	}
+	for _, p := range s.processes {
+		p.end()
+	}
+	os.RemoveAll(s.dir)
+}

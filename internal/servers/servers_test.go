@@ -1,0 +1,20 @@
+package servers
+
+import (
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A server that ends before it serves is not waited for, and says why.
+func TestAServerThatDoesNotStartPrintsItsLog(t *testing.T) {
+	never := func() error { return errors.New("no answer") }
+	_, err := begin(t.Context(), filepath.Join(t.TempDir(), "log"), never, exec.Command("go", "no-such-command"))
+	require.ErrorContains(t, err, "no answer")
+	require.ErrorContains(t, err, "no-such-command: unknown command")
+	_, err = Begin(t.Context(), "oracle")
+	require.EqualError(t, err, "oracle: there is no such server")
+}

@@ -1,0 +1,42 @@
+package servers
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/when"
+)
+
+// Needs skips the test unless the environment variable has the address of such a server: then
+// the test may take the time that a server of its own needs, whatever is installed. At a landing
+// the program must be there, too.
+func Needs(t testing.TB, program, debian, variable string) {
+	t.Helper()
+	if os.Getenv(variable) == "" {
+		t.Skipf("starts and kills %s: set %s, the address of one for the other tests", program, variable)
+	}
+	if _, err := exec.LookPath(program); err != nil {
+		when.Missing(t, fmt.Sprintf("starts and kills %s (Debian: %s), which is not here", program, debian))
+	}
+}
+
+// Addr is a free address, as the servers have it.
+func Addr(t testing.TB) string {
+	address, err := addr()
+	require.NoError(t, err)
+	return address
+}
+
+// Start runs a server until the test ends, and returns when ready returns no error.
+// kill kills it as a power cut would, and returns when it has gone.
+func Start(t testing.TB, ready func() error, program string, args ...string) (kill func()) {
+	p, err := begin(t.Context(), filepath.Join(t.TempDir(), "log"), ready, exec.Command(program, args...))
+	require.NoError(t, err)
+	t.Cleanup(p.Kill)
+	return p.Kill
+}
