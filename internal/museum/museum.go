@@ -23,7 +23,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/museum/java"
 	"example.com/zklock/internal/museum/scenes"
 	"example.com/zklock/internal/stage"
