@@ -58,7 +58,8 @@ func serve(ctx context.Context, address string, stdout, stderr io.Writer) error 
 	select {
 	case <-refused: // once: the client tries again every second
 		fmt.Fprint(stderr, "bench: a client is refused, because it has seen later transactions than this server: it was connected to an\n"+
-			"earlier one, whose data is gone (go-zookeeper: \"authentication failed: EOF\"). Start the client again.\n")
+			"earlier one, whose data is gone (go-zookeeper: \"authentication failed: EOF\"). Start the client again, unless it is one of\n"+
+			"zkconn: that begins a new session by itself.\n")
 		<-ctx.Done()
 	case <-ctx.Done():
 	}

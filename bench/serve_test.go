@@ -95,7 +95,7 @@ func TestServeReportsAClientThatHasSeenMore(t *testing.T) {
 	}
 	complaint := said(t, s.stderr)
 	require.Contains(t, complaint, "authentication failed: EOF")
-	require.Contains(t, complaint, "Start the client again.\n")
+	require.Contains(t, complaint, "begins a new session by itself.\n")
 	s.interrupt()
 	oneLine(t, said(t, s.stderr), "bench: interrupted: ")
 	require.Zero(t, <-s.ended)

@@ -30,10 +30,15 @@ import (
 //
 // In a new session there is nothing to set again, but the client asks for the
 // watches that the first replies have set. So an empty list is sent instead.
+//
+// A server that lacks what the client has seen closes the connection without an
+// answer, for all time if it has lost its data. So it is asked about the session
+// without the zxid (see ask).
 type carefulConn struct {
 	net.Conn
 	c       *client
 	address string
+	redial  func() (net.Conn, error) // another connection to address
 
 	// For the handshake.
 	handshakeTimeout time.Duration
@@ -41,8 +46,8 @@ type carefulConn struct {
 
 	// Written by the goroutine that writes and reads the handshake, before the
 	// client's reader and writer begin.
-	handshakeSent bool // the handshake has been written
-	resumed       bool // and names a session
+	handshakeSent bool   // the handshake has been written
+	resumed       []byte // it, if it names a session
 
 	// Used by the reader alone.
 	reader   *bufio.Reader
@@ -85,7 +90,7 @@ func (c *client) handshakeEnded(conn *carefulConn, err error) {
 	defer c.mu.Unlock()
 	switch {
 	case err == nil:
-		c.connected = conn
+		c.connected, c.askAt = conn, time.Time{}
 		clear(c.tried)
 		c.handshakeTimeout = 0
 		if took := conn.handshakeTimeout - time.Until(conn.limit); took > least {
@@ -102,6 +107,26 @@ func (c *client) handshakeEnded(conn *carefulConn, err error) {
 func timedOut(err error) bool {
 	var ne net.Error
 	return errors.As(err, &ne) && ne.Timeout()
+}
+
+// mayAsk notes that a server has closed the connection instead of answering a handshake
+// that names a session, and reports whether it may be asked about the session: one
+// and a half session timeouts after the first such refusal.
+func (c *client) mayAsk() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.askAt.IsZero() {
+		c.askAt = time.Now().Add(time.Duration(c.timeout.Load()) * 3 / 2)
+	}
+	return !time.Now().Before(c.askAt)
+}
+
+// mayNotAsk puts off the next question: this one may have kept the session, for
+// its timeout and a tick.
+func (c *client) mayNotAsk() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.askAt = time.Now().Add(time.Duration(c.timeout.Load()) * 3)
 }
 
 func newCarefulConn(nc net.Conn, c *client, address string) *carefulConn {
@@ -157,26 +182,31 @@ func (c *carefulConn) Read(b []byte) (int, error) {
 
 // readAnswer reads the answer to the handshake.
 func (c *carefulConn) readAnswer() (err error) {
-	const size = 4 + 4 + 8 // version, timeout and session, which a password follows
 	defer func() {
 		if timedOut(err) {
 			err = fmt.Errorf("accepts the connection but has not answered within %v: %w", c.handshakeTimeout, err)
 		}
 		c.c.handshakeEnded(c, err)
 	}()
-	head, err := c.reader.Peek(4)
-	if err != nil {
+	answer, err := readHandshake(c.reader)
+	switch {
+	case err == nil:
+	case timedOut(err) || errors.Is(err, errForeign):
 		return err
+	default:
+		answer = nil
+		why := "no quorum, or too many connections from this host (maxClientCnxns, 60 by default), or it expects TLS"
+		if c.resumed != nil {
+			why = "no quorum, or it lags, or it has lost its data; the client keeps its session"
+			if c.c.mayAsk() {
+				answer = c.ask()
+			}
+		}
+		if answer == nil {
+			return fmt.Errorf("closes the connection without an answer: %s: %w", why, err)
+		}
 	}
-	n := binary.BigEndian.Uint32(head)
-	if n < size || n > 4096 {
-		return fmt.Errorf("this is not ZooKeeper's protocol: the answer to the handshake begins with %q", head)
-	}
-	answer := make([]byte, 4+n)
-	if _, err := io.ReadFull(c.reader, answer); err != nil {
-		return err
-	}
-	if session := binary.BigEndian.Uint64(answer[12:]); session == 0 {
+	if sessionOf(answer) == 0 {
 		c.c.expired.Store(true)
 	} else {
 		c.c.timeout.Store(int64(time.Duration(binary.BigEndian.Uint32(answer[8:])) * time.Millisecond))
@@ -184,6 +214,56 @@ func (c *carefulConn) readAnswer() (err error) {
 	c.answered, c.answer = true, answer
 	return nil
 }
+
+// ask asks a server that has refused the handshake about the session, without the zxid,
+// on another connection. It returns the answer if that says that the session is over.
+//
+// A server in trouble closes this connection, too: it has no quorum, and the next
+// leader may know the session. One that lags asks the leader. So a session that lives is not
+// given up, and nothing else is read from a server that the client is ahead of.
+// A leader that has been replaced, and does not know yet, may not know the session.
+// However, no server has heard of the client for as long as mayAsk has waited.
+func (c *carefulConn) ask() (over []byte) {
+	nc, err := c.redial()
+	if err != nil {
+		return nil
+	}
+	defer nc.Close()
+	const zxid = 4 + 4 // its offset in a handshake
+	clear(c.resumed[zxid : zxid+8])
+	nc.SetDeadline(time.Now().Add(c.handshakeTimeout))
+	if _, err := nc.Write(c.resumed); err != nil {
+		return nil
+	}
+	answer, err := readHandshake(bufio.NewReader(nc))
+	if err == nil && sessionOf(answer) == 0 {
+		return answer
+	}
+	if err == nil || timedOut(err) {
+		c.c.mayNotAsk()
+	}
+	return nil
+}
+
+var errForeign = errors.New("this is not ZooKeeper's protocol")
+
+// readHandshake reads the answer to a handshake.
+func readHandshake(r *bufio.Reader) ([]byte, error) {
+	const size = 4 + 4 + 8 // version, timeout and session, which a password follows
+	head, err := r.Peek(4)
+	if err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint32(head)
+	if n < size || n > 4096 {
+		return nil, fmt.Errorf("%w: the answer to the handshake begins with %q", errForeign, head)
+	}
+	answer := make([]byte, 4+n)
+	_, err = io.ReadFull(r, answer)
+	return answer, err
+}
+
+func sessionOf(answer []byte) uint64 { return binary.BigEndian.Uint64(answer[12:]) }
 
 func (c *carefulConn) watchesAreSet() { c.once.Do(func() { close(c.watching) }) }
 
@@ -196,9 +276,9 @@ func (c *carefulConn) Write(b []byte) (int, error) {
 	switch {
 	case !c.handshakeSent:
 		if c.handshakeSent = true; len(b) >= session+8 && binary.BigEndian.Uint64(b[session:]) != 0 {
-			c.resumed, c.wait = true, againWatches
+			c.resumed, c.wait = slices.Clone(b), againWatches
 		}
-	case !c.resumed && len(b) >= op+4+8 && binary.BigEndian.Uint32(b[op:]) == setWatches:
+	case c.resumed == nil && len(b) >= op+4+8 && binary.BigEndian.Uint32(b[op:]) == setWatches:
 		const lists = 3
 		frame = append(slices.Clone(b[:op+4+8]), make([]byte, lists*4)...)
 		binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))

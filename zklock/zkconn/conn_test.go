@@ -22,6 +22,7 @@ import (
 // The tests of this name fail with an ordinary client.
 var faults = []string{
 	"TestFaultCloseHangsTheClient",
+	"TestFaultARepeatedCredentialHangsTheClient",
 	"TestFaultASilentServerIsKeptForMinutes",
 	"TestFaultAServerThatFallsSilentInItsAnswerIsKeptForAllTime",
 	"TestFaultANewSessionSetsItsWatchesAgain",
@@ -29,6 +30,7 @@ var faults = []string{
 	"TestFaultAReplyIsReadBeforeTheWatchesArePutDown",
 	"TestFaultARequestIsSentInTheNextSession",
 	"TestFaultTheNegotiatedTimeoutIsPrivate",
+	"TestFaultAServerThatHasLostItsDataIsOfNoUseForAllTime",
 }
 
 func TestAnOrdinaryClientHasEachFault(t *testing.T) {
@@ -106,6 +108,30 @@ func TestFaultCloseHangsTheClient(t *testing.T) {
 				t.Fatal("the watch is not called off: the client hangs")
 			}
 		}
+	})
+}
+
+// On each connection the client repeats its credentials. If the write fails, that
+// request gets two answers on a channel of one: https://github.com/go-zookeeper/zk/pull/163
+func TestFaultARepeatedCredentialHangsTheClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		var dialed atomic.Int32
+		conn := open(t, servers[:1], zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+			nc, err := srv.Dial(network, address, timeout)
+			n := dialed.Add(1)
+			return wrapped{nc, func(b []byte) (int, error) {
+				if n == 2 && opOf(b) == jute.OpAuth {
+					return 0, errors.New("the cable is cut")
+				}
+				return nc.Write(b)
+			}}, err
+		}))
+		require.NoError(t, conn.AddAuth("digest", []byte("user:password")))
+		srv.Cut(conn.SessionID())
+		time.Sleep(5 * time.Second)
+		require.EqualValues(t, 3, dialed.Load())
+		require.Equal(t, zk.StateHasSession, conn.State())
 	})
 }
 

@@ -28,6 +28,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 	"weak"
 
@@ -36,7 +37,7 @@ import (
 
 // Connect opens a ZooKeeper client and returns it when it has a session.
 //
-// The servers are host:port. A host that is a name may have several addresses,
+// The servers are host:port, without a chroot. A host that is a name may have several addresses,
 // which are all tried. Names are looked up again when a connection has been lost,
 // and when all addresses have been tried; if that fails, the known addresses stay.
 // At first one address is enough, and if no name exists, Connect returns the
@@ -50,9 +51,9 @@ import (
 //
 // The options are those of package zk, with WithDialer, WithHostProvider and
 // WithEventCallback among them; a host provider of the caller's looks up the names
-// itself. Information messages of the client are off unless zk.WithLogInfo(true) is
-// among the options. Nobody needs to read events from a channel; an event callback
-// gets them all.
+// itself. The dialer is given an address, not a name. Information messages of the
+// client are off unless zk.WithLogInfo(true) is among the options. Nobody needs to
+// read events from a channel; an event callback gets them all.
 //
 // If ctx ends first, Connect closes the client and returns within about a
 // second. The error wraps ctx.Err() and says which servers were tried, for how
@@ -62,7 +63,8 @@ import (
 // These are the faults of go-zookeeper 1.0.4 that the client does not have:
 //
 //   - A request that is queued while Close runs can hang the client, and with
-//     it every goroutine that waits on a watch.
+//     it every goroutine that waits on a watch. After AddAuth, a connection that
+//     breaks at once can, too.
 //   - A server that accepts a connection and does not answer is given ten times
 //     the read deadline.
 //   - A server name that does not resolve is an error even if others do; a look-up
@@ -218,6 +220,7 @@ type client struct {
 	handshakeTimeout time.Duration    // for the next handshake, if that is more than the least
 	dialed           *carefulConn     // last
 	connected        *carefulConn     // the last one with a session
+	askAt            time.Time        // when a server that refuses the session may be asked about it; zero: none has refused it
 }
 
 func newClient(sessionTimeout time.Duration) *client {
@@ -233,6 +236,9 @@ func (c *client) dialer(dial zk.Dialer) zk.Dialer {
 			return nil, net.ErrClosed
 		}
 		nc, err := dial(network, address, timeout)
+		if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+			err = fmt.Errorf("closes the connection at once (maxClientCnxns, 60 by default, is how many it takes from an address): %w", err)
+		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.tried[address] = err
@@ -244,6 +250,7 @@ func (c *client) dialer(dial zk.Dialer) zk.Dialer {
 			return nil, net.ErrClosed
 		}
 		c.dialed = newCarefulConn(nc, c, address)
+		c.dialed.redial = func() (net.Conn, error) { return dial(network, address, timeout) }
 		return c.dialed, nil
 	}
 }

@@ -121,6 +121,17 @@ func TestConnectRefusesWhatCannotWork(t *testing.T) {
 	}
 	_, err := Connect(t.Context(), nil, asked)
 	require.ErrorContains(t, err, "server list must not be empty")
+	for server, want := range map[string]string{
+		"zk1:2181/app":      `the client has no chroot: use "zk1:2181" and put /app in front of each path`,
+		"zk1/app":           `the client has no chroot: use "zk1" and put /app in front of each path`,
+		"zk1:2181,zk2:2181": "more than one server: give each as a string of its own",
+		"zk1:99999":         `the port "99999" is not a number from 1 to 65535`,
+		"zk1:0":             "not a number",
+		"zk1:":              "not a number",
+	} {
+		_, err := Connect(t.Context(), []string{server}, asked)
+		require.ErrorContains(t, err, want)
+	}
 }
 
 // The caller's own options work beside those that Connect needs itself.

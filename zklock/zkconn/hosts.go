@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -56,7 +58,7 @@ type name struct {
 // names that are still being looked up.
 func (h *hosts) Init(servers []string) error {
 	for _, server := range servers {
-		host, port, err := net.SplitHostPort(server)
+		host, port, err := splitServer(server)
 		if err != nil {
 			return err
 		}
@@ -95,6 +97,22 @@ func (h *hosts) Init(servers []string) error {
 			return h.ctx.Err()
 		}
 	}
+}
+
+// splitServer splits host:port, and says what to write in place of what cannot work.
+func splitServer(server string) (host, port string, err error) {
+	if strings.Contains(server, ",") {
+		return "", "", fmt.Errorf("%q is more than one server: give each as a string of its own", server)
+	}
+	if before, root, ok := strings.Cut(server, "/"); ok {
+		root, _, _ = strings.Cut(root, ":") // package zk has added the port
+		return "", "", fmt.Errorf("%q is not host:port; the client has no chroot: use %q and put /%s in front of each path", server, before, root)
+	}
+	host, port, err = net.SplitHostPort(server)
+	if n, e := strconv.ParseUint(port, 10, 16); err == nil && (e != nil || n == 0) {
+		err = fmt.Errorf("%q: the port %q is not a number from 1 to 65535", server, port)
+	}
+	return host, port, err
 }
 
 // notFound returns an error if none of the names exists.

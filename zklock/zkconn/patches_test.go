@@ -18,6 +18,7 @@ import (
 // about a connection of Connect's, or about a function that the patch adds.
 var patched = []string{
 	"TestFaultCloseHangsTheClient",
+	"TestFaultARepeatedCredentialHangsTheClient",
 	"TestFaultASilentServerIsKeptForMinutes",
 	"TestFaultAServerThatFallsSilentInItsAnswerIsKeptForAllTime",
 	"TestFaultAReplyIsReadBeforeTheWatchesArePutDown",
