@@ -3,7 +3,11 @@ package zklock_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +17,7 @@ import (
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock"
+	"example.com/zklock/zklock/zkconn"
 )
 
 // TestSilenceGathersNoGoroutines: a proof waits in one goroutine.
@@ -88,4 +93,144 @@ func TestALeaseOutlastsAnOutage(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A pause stops a server, as SIGSTOP does: connections are accepted, what clients send
+// is kept, and none of it is carried out.
+type pause struct {
+	mu   sync.Mutex
+	over chan struct{} // closed at its end
+}
+
+func (p *pause) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = make(chan struct{})
+}
+
+func (p *pause) end() { close(p.over) }
+
+func (p *pause) isOver() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.over
+}
+
+// wrap is a connection to the server.
+func (p *pause) wrap(nc net.Conn) net.Conn {
+	c := pausing{Conn: nc, sent: make(chan []byte, 1000), closed: make(chan struct{})}
+	go func() {
+		defer nc.Close()
+		for {
+			select {
+			case b := <-c.sent:
+				<-p.isOver()
+				if _, err := nc.Write(b); err != nil {
+					return
+				}
+			case <-c.closed:
+				return
+			}
+		}
+	}()
+	return &c
+}
+
+type pausing struct {
+	net.Conn
+	sent   chan []byte
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (c *pausing) Write(b []byte) (int, error) {
+	c.sent <- slices.Clone(b)
+	return len(b), nil
+}
+
+func (c *pausing) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.SetDeadline(time.Unix(1, 0)) // reads end
+}
+
+// TestAPauseOfAServerCostsNoLease that an ordinary client keeps, with a client of
+// Connect's. The pause of an only server costs none if it is shorter than a third of the session
+// timeout by what two round trips take; that of one of three, whatever it lasts.
+func TestAPauseOfAServerCostsNoLease(t *testing.T) {
+	for _, timeout := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 10 * time.Second, 30 * time.Second} {
+		for addresses, lengths := range map[int][]float64{1: {0.15, 0.25, 0.3}, 3: {0.3, 0.5, 2}} {
+			t.Run(fmt.Sprintf("%v, %d addresses", timeout, addresses), func(t *testing.T) {
+				for _, length := range lengths {
+					for phase := range 6 {
+						age := 1 + float64(phase)/18
+						require.True(t, outlastsPause(t, true, addresses, timeout, age, length), "%v T at the age of %v T", length, age)
+						if addresses == 1 {
+							require.True(t, outlastsPause(t, false, addresses, timeout, age, length), "an ordinary client: %v T at the age of %v T", length, age)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestAPauseBehindAnAddressOfSeveralServersCostsNoLease: the address is that of a virtual
+// server, which takes the client to another of them when it connects again.
+func TestAPauseBehindAnAddressOfSeveralServersCostsNoLease(t *testing.T) {
+	for _, timeout := range []time.Duration{4 * time.Second, 30 * time.Second} {
+		for phase := range 6 {
+			require.True(t, outlastsPause(t, true, 0, timeout, 1+float64(phase)/18, 2), "%v, phase %d", timeout, phase)
+		}
+	}
+}
+
+// outlastsPause reports whether a lease outlasts a pause of its client's server. Age
+// and length are in parts of the session timeout. With 0 addresses there is one in
+// front of three servers, and each connection leads to the next of them.
+func outlastsPause(t *testing.T, ours bool, addresses int, timeout time.Duration, age, length float64) (kept bool) {
+	part := func(f float64) time.Duration { return time.Duration(f * float64(timeout)) }
+	onTable(t, func(tb *table) {
+		servers := []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}
+		pauses := make(map[string]*pause)
+		for _, server := range servers {
+			pauses[server] = &pause{over: make(chan struct{})}
+			pauses[server].end()
+		}
+		var connections atomic.Int32
+		dial := func(network, address string, patience time.Duration) (net.Conn, error) {
+			nc, err := tb.srv.Dial(network, address, patience)
+			if err != nil {
+				return nil, err
+			}
+			if addresses == 0 {
+				address = servers[connections.Add(1)%3]
+			}
+			return pauses[address].wrap(nc), nil
+		}
+		var conn *zk.Conn
+		var err error
+		list := servers[:max(1, addresses)]
+		if ours {
+			conn, err = zkconn.Connect(context.Background(), list, timeout, zk.WithDialer(dial), zk.WithLogger(silentLogger{}))
+		} else {
+			conn, _, err = zk.Connect(list, timeout, zk.WithDialer(dial), zk.WithLogger(silentLogger{}), zk.WithLogInfo(false))
+		}
+		require.NoError(tb, err)
+		tb.Cleanup(conn.Close)
+		m, err := zklock.New(conn, top, zklock.WithSessionTimeout(timeout))
+		require.NoError(tb, err)
+		lease := tb.mustLock(m, zklock.NewOwner("holder"))
+		time.Sleep(part(age))
+		p := pauses[conn.Server()]
+		if addresses == 0 {
+			p = pauses[servers[connections.Load()%3]]
+		}
+		p.begin()
+		time.Sleep(part(length))
+		p.end()
+		time.Sleep(2 * timeout)
+		kept = !tb.isLost(lease)
+		lease.Unlock(context.Background())
+	})
+	return kept
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -55,13 +56,15 @@ type carefulConn struct {
 	answer   []byte        // what the client has not read of it
 	wait     time.Duration // for the watches, before the first reply is read
 
+	heard atomic.Int64 // bytes that the client has read
+
 	once     sync.Once
 	watching chan struct{} // closed when the request for the watches has been made
 }
 
 const (
-	firstWatches = time.Millisecond // a new session: an empty list at most
-	againWatches = 200 * time.Millisecond
+	firstWatches = time.Millisecond       // a new session: an empty list at most
+	againWatches = 200 * time.Millisecond // or a 16th of the session timeout: a lease waits for half of that
 
 	setWatches = 101 // the opcode
 )
@@ -177,7 +180,9 @@ func (c *carefulConn) Read(b []byte) (int, error) {
 		case <-timer.C:
 		}
 	}
-	return c.reader.Read(b)
+	n, err := c.reader.Read(b)
+	c.heard.Add(int64(n))
+	return n, err
 }
 
 // readAnswer reads the answer to the handshake.
@@ -245,6 +250,27 @@ func (c *carefulConn) ask() (over []byte) {
 	return nil
 }
 
+// anotherAnswers reports whether a server of this address answers a four-letter word on
+// another connection, while this one stays silent.
+func (c *carefulConn) anotherAnswers() bool {
+	heard := c.heard.Load()
+	nc, err := c.redial()
+	if err != nil {
+		return false
+	}
+	defer nc.Close()
+	wait := time.Duration(c.c.timeout.Load()) / 16
+	nc.SetDeadline(time.Now().Add(wait))
+	if _, err := io.WriteString(nc, "srvr"); err != nil {
+		return false
+	}
+	if _, err := nc.Read(make([]byte, 1)); err != nil {
+		return false
+	}
+	time.Sleep(wait) // a server that goes on after a pause answers both
+	return c.heard.Load() == heard
+}
+
 var errForeign = errors.New("this is not ZooKeeper's protocol")
 
 // readHandshake reads the answer to a handshake.
@@ -276,7 +302,7 @@ func (c *carefulConn) Write(b []byte) (int, error) {
 	switch {
 	case !c.handshakeSent:
 		if c.handshakeSent = true; len(b) >= session+8 && binary.BigEndian.Uint64(b[session:]) != 0 {
-			c.resumed, c.wait = slices.Clone(b), againWatches
+			c.resumed, c.wait = slices.Clone(b), min(againWatches, time.Duration(c.c.timeout.Load())/16)
 		}
 	case c.resumed == nil && len(b) >= op+4+8 && binary.BigEndian.Uint32(b[op:]) == setWatches:
 		const lists = 3

@@ -168,18 +168,30 @@ func SessionTimeout(conn *zk.Conn) (timeout time.Duration, known bool) {
 	return time.Duration(c.(*client).timeout.Load()), true
 }
 
-// Reconnect breaks the connection of a client whose server is silent: the client
-// then tries the next server, and keeps its session if one answers in time. What
-// it has sent fails with zk.ErrConnectionClosed. Reconnect does nothing if the
-// client has no connection, or is not one of Connect's.
+// Reconnect has a client leave a server that is silent: it breaks the connection, the
+// client tries the next server, and keeps its session if one answers in time. What
+// it has sent fails with zk.ErrConnectionClosed. If the client has one address only,
+// it stays, unless a server there answers on another connection: there may be
+// several behind the address. Reconnect does not wait for that. It does nothing
+// if the client has no connection, or is not one of Connect's.
 func Reconnect(conn *zk.Conn) {
-	if v, ok := clients.Load(weak.Make(conn)); ok {
-		c := v.(*client)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.dialed != nil && c.dialed == c.connected {
-			c.dialed.Close()
-		}
+	v, ok := clients.Load(weak.Make(conn))
+	if !ok {
+		return
+	}
+	c := v.(*client)
+	c.mu.Lock()
+	silent := c.dialed
+	connected := silent != nil && silent == c.connected
+	c.mu.Unlock()
+	if connected {
+		go func() { // to close a connection may take long: RFC 793 lets it send what is left
+			lone := c.servers() < 2
+			if !lone || silent.anotherAnswers() {
+				c.left.Store(lone)
+				silent.Close()
+			}
+		}()
 	}
 }
 
@@ -214,6 +226,7 @@ type client struct {
 	servers func() int   // the number of addresses; set before the client dials
 	timeout atomic.Int64 // that the last handshake agreed on; before the first one, that the client asks for
 	expired atomic.Bool  // the session has expired, and no server has been looked for since
+	left    atomic.Bool  // the only address is tried again without a pause: another server answers there
 
 	mu               sync.Mutex
 	tried            map[string]error // by server, since the last session: the last error, nil if there was none
@@ -315,7 +328,7 @@ type droppingProvider struct {
 
 func (d droppingProvider) Next() (server string, retryStart bool) {
 	server, retryStart = d.HostProvider.Next()
-	return server, d.c.expired.Swap(false) || retryStart
+	return server, d.c.expired.Swap(false) || retryStart && !d.c.left.Swap(false)
 }
 
 // Closed reports whether Close has been called. The client does not export that. A
