@@ -67,7 +67,8 @@ import (
 //
 // A client of Connect leaves a server that is silent for T/8 during a proof, and
 // the next server answers well before the session ends. So a server that hangs
-// costs no lease that has been proved if another server works. An ordinary client
+// costs no lease that has been proved if another server works. With one address it
+// stays, unless a server answers there on another connection. An ordinary client
 // notices silence after 2/3 T only: one server that hangs may cost the lease. If
 // the connection breaks, both kinds come back at once, or after 1 s if all servers
 // have been tried.
