@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -24,7 +26,8 @@ const (
 	mostOfPackage    = 4000 // lines
 	mostOfFile       = 600
 	mostOfFunction   = 80
-	mostOfComplexity = 25 // ways through a function, as gocyclo counts them
+	mostOfComplexity = 25  // ways through a function, as gocyclo counts them
+	mostOfLine       = 160 // characters; see longLines
 )
 
 // overIn finds the packages, files and functions over a limit, with the size of each.
@@ -56,6 +59,9 @@ func overIn(tree fs.FS) (sizes map[string]int, err error) {
 		}
 		lines := bytes.Count(text, []byte("\n"))
 		note(name+": file", lines, mostOfFile)
+		for line, length := range longLines(files, file, text) {
+			note(fmt.Sprintf("%s:%d: line", name, line), length, mostOfLine)
+		}
 		if strings.HasSuffix(name, "_test.go") {
 			return nil
 		}
@@ -71,6 +77,43 @@ func overIn(tree fs.FS) (sizes map[string]int, err error) {
 		note(dir+": package", lines, mostOfPackage)
 	}
 	return sizes, err
+}
+
+// longLines are the lines over the limit, with their lengths, but neither those of
+// raw strings nor the rows of tables: lines inside of a composite literal that lie in
+// no function of it, and lines with Chinese, which have a sentence in both languages.
+func longLines(files *token.FileSet, file *ast.File, text []byte) map[int]int {
+	long := make(map[int]int)
+	for i, line := range bytes.Split(text, []byte("\n")) {
+		isHan := func(r rune) bool { return unicode.Is(unicode.Han, r) }
+		if n := utf8.RuneCount(line); n > mostOfLine && !bytes.ContainsFunc(line, isHan) {
+			long[i+1] = n
+		}
+	}
+	if len(long) == 0 {
+		return nil
+	}
+	table := make(map[int]bool)
+	mark := func(from, to token.Pos, is bool) { // not the line that from is in
+		for line := files.Position(from).Line + 1; line <= files.Position(to).Line; line++ {
+			table[line] = is
+		}
+	}
+	ast.Inspect(file, func(node ast.Node) bool { // the outer before the inner
+		switch node := node.(type) {
+		case *ast.CompositeLit:
+			mark(node.Lbrace, node.Rbrace, true)
+		case *ast.FuncLit:
+			mark(node.Body.Lbrace, node.Body.Rbrace, false)
+		case *ast.BasicLit:
+			if strings.HasPrefix(node.Value, "`") {
+				mark(node.Pos(), node.End(), true)
+			}
+		}
+		return true
+	})
+	maps.DeleteFunc(long, func(line, _ int) bool { return table[line] })
+	return long
 }
 
 // functions are those of a file by their names, and the function literals of its
@@ -141,6 +184,10 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 		return "package a\n\nfunc " + name + "(b bool, c chan int) {\n\tif b && b || b {\n\t}\n\tfor range c {\n\t}\n\tselect {\n\tcase <-c:\n\tdefault:\n\t}\n\tswitch {\n" +
 			strings.Repeat("\tcase b:\n", n-6) + "\tdefault:\n\t}\n}\n"
 	}
+	wide := func(n int) string { return "\"" + strings.Repeat("é", n-2) + "\"" }
+	lines := "package a\n\nvar a = " + wide(152) + "\nvar b = " + wide(153) + "\nvar c = []string{" + wide(153) + "}\nvar d = []any{\n\t" +
+		wide(160) + ", func() {\n\t\t_ = " + wide(160) + "\n\t\t_ = []string{\n\t\t\t" + wide(160) + ",\n\t\t}\n\t},\n\t`\n" + wide(161) + "`,\n}\n" +
+		"var e = `\n" + wide(161) + "`\n// 锁" + wide(160) + "\n// " + wide(160) + "\n"
 	tree := fstest.MapFS{
 		"file/in.go":         {Data: []byte(long(600))},
 		"file/over.go":       {Data: []byte(long(601))},
@@ -153,6 +200,7 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 		"complex/in.go":      {Data: []byte(branches("in", 25))},
 		"complex/over.go":    {Data: []byte(branches("over", 26))},
 		"text/over.txt":      {Data: []byte(long(601))},
+		"line/lines.go":      {Data: []byte(lines)},
 	}
 	for i := range 7 {
 		tree[fmt.Sprintf("package/in/a%d.go", i)] = &fstest.MapFile{Data: []byte(long(571 + i/4))}
@@ -163,7 +211,58 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"complex/over.go: complexity of over", "file/over.go: file", "file/over_test.go: file", "function/over.go: lines of over",
+		"line/lines.go:19: line", "line/lines.go:4: line", "line/lines.go:5: line", "line/lines.go:8: line",
 		"package/over: package", "variable/over.go: lines of the function 1 of the variables at 12",
 	}, slices.Sorted(maps.Keys(sizes)))
 	require.Equal(t, 26, sizes["complex/over.go: complexity of over"])
+}
+
+// What the Go of each wing may weigh, tests included, in lines. A change that needs more
+// raises the number here, and its message says why; one that needs less lowers it.
+var mostOfWing = map[string]int{
+	"all":            0,
+	"the steps":      0,
+	"zklock":         0,
+	"zkserver":       0,
+	"bench":          0,
+	"explorer":       0,
+	"suites, grader": 0,
+	"museum":         0,
+	"lab":            0,
+	"exercises":      0,
+	"other locks":    0,
+	"the rest":       0,
+}
+
+// wings are the folders of each wing. What lies in none of them is the rest.
+var wings = []struct{ folder, wing string }{
+	{"01-naive-ephemeral", "the steps"}, {"02-herd-effect", "the steps"}, {"03-sequential-predecessor", "the steps"},
+	{"04-reentrant", "the steps"}, {"05-timeout", "the steps"},
+	{"zklock", "zklock"}, {"internal/chaos", "zklock"},
+	{"internal/zkserver", "zkserver"}, {"internal/jute", "zkserver"},
+	{"bench", "bench"},
+	{"internal/explore", "explorer"},
+	{"internal/locktest", "suites, grader"}, {"docs/exercises", "exercises"},
+	{"internal/museum", "museum"}, {"docs/lab", "lab"}, {"docs/other-locks", "other locks"},
+}
+
+// weigh counts the lines of Go of each wing.
+func weigh(tree fs.FS) (map[string]int, error) {
+	weights := make(map[string]int)
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path.Ext(name) != ".go" {
+			return err
+		}
+		text, err := fs.ReadFile(tree, name)
+		wing := "the rest"
+		for _, w := range wings {
+			if strings.HasPrefix(name, w.folder+"/") {
+				wing = w.wing
+			}
+		}
+		weights[wing] += bytes.Count(text, []byte("\n"))
+		weights["all"] += bytes.Count(text, []byte("\n"))
+		return err
+	})
+	return weights, err
 }
