@@ -240,7 +240,8 @@ func TestTheFilesOfOneStudent(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "02-herd", "lock.go"), []byte("package herd\n\nimport \"os\"\n"), 0o644))
 	in := func(name string) string { return filepath.Join(out, name) }
 	var said bytes.Buffer
-	err := run(t.Context(), []string{"grade", dir, "-exercise", "1,2", "-gradescope", in("results.json"), "-classroom", in("result.txt"), "-json", in("all.json")}, &said)
+	err := run(t.Context(), []string{"grade", dir, "-exercise", "1,2", "-gradescope", in("results.json"), "-classroom", in("result.txt"), "-json",
+		in("all.json")}, &said)
 	require.NoError(t, err)
 	r := strictly[gradescopeResults](t, []byte(text(t, in("results.json"))))
 	require.Len(t, r.Tests, 8)

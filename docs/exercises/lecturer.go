@@ -324,7 +324,8 @@ func (a *app) given(at *attempt, stubs stubs) []string {
 func (a *app) table(g grades) {
 	cells := [][]string{{g.Say("student", "学生"), g.Say("exercise", "练习"), g.Say("points", "得分"), g.Say("cases", "用例"), g.Say("as ours", "与解答相同"), g.Say("similar", "相似"), g.Say("time", "用时")}}
 	for _, r := range g.Rows {
-		cells = append(cells, []string{r.Student, strings.TrimPrefix(r.folder, "_"), fmt.Sprintf("%d/%-2d", r.Points, r.Of), fmt.Sprintf("%d/%-3d", r.Passed, r.Cases),
+		cells = append(cells, []string{r.Student, strings.TrimPrefix(r.folder, "_"), fmt.Sprintf("%d/%-2d", r.Points, r.Of),
+			fmt.Sprintf("%d/%-3d", r.Passed, r.Cases),
 			fmt.Sprintf("%d %%", r.Same), fmt.Sprintf("%d %%", r.Similar), fmt.Sprintf("%.1f s", r.Took)})
 	}
 	widths := make([]int, len(cells[0]))
@@ -413,10 +414,12 @@ func writeCSV(f io.Writer, g grades) error {
 	for _, s := range g.Sums {
 		total[s.Student] = s
 	}
-	w.Write([]string{"student", "exercise", "folder", "points", "of", "student_points", "student_of", "safety", "liveness", "faults", "cost", "full", "passed", "cases", "score", "same_percent", "similar_percent", "similar_to", "seconds", "first_failing_case", "words", "why"})
+	w.Write([]string{"student", "exercise", "folder", "points", "of", "student_points", "student_of", "safety", "liveness", "faults", "cost", "full",
+		"passed", "cases", "score", "same_percent", "similar_percent", "similar_to", "seconds", "first_failing_case", "words", "why"})
 	for _, r := range g.Rows {
 		first := r.First()
-		w.Write([]string{cell1(r.Student), strconv.Itoa(r.number), r.folder, strconv.Itoa(r.Points), strconv.Itoa(r.Of), strconv.Itoa(total[r.Student].Points), strconv.Itoa(total[r.Student].Of),
+		w.Write([]string{cell1(r.Student), strconv.Itoa(r.number), r.folder, strconv.Itoa(r.Points), strconv.Itoa(r.Of),
+			strconv.Itoa(total[r.Student].Points), strconv.Itoa(total[r.Student].Of),
 			r.of(locktest.Safety), r.of(locktest.Liveness), r.of(locktest.Faults), r.of(locktest.Cost), strconv.FormatBool(r.Full), strconv.Itoa(r.Passed), strconv.Itoa(r.Cases), r.Score.En, strconv.Itoa(r.Same), strconv.Itoa(r.Similar), cell1(r.To),
 			strconv.FormatFloat(r.Took, 'f', 2, 64), first.Case, cell1(firstLines(first.Words.En, 1)), cell1(firstLines(r.Why.En, 1))})
 	}

@@ -87,7 +87,8 @@ func TestStubsAreRecorded(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile(file, append(want, '\n'), 0o644))
 	}
-	require.Equal(t, string(want)+"\n", text(t, file), "a stub has changed: run go generate ./... (or do you solve an exercise in this clone? Then this test fails, and that is fine)")
+	require.Equal(t, string(want)+"\n", text(t, file),
+		"a stub has changed: run go generate ./... (or do you solve an exercise in this clone? Then this test fails, and that is fine)")
 }
 
 // A stub that Git has checked out with the line ends of Windows is still a stub.
@@ -297,7 +298,8 @@ func TestThePageOpensTheSchedule(t *testing.T) {
 	e := must(find("12"))
 	shown := func(f failure) string {
 		var b strings.Builder
-		require.NoError(t, page.Execute(&b, grades{Rows: []row{{Student: "anna", exercise: e, result: &result{Failed: []failure{f}}, Dir: "class/anna"}}, lab: "http://127.0.0.1:8080/"}))
+		require.NoError(t, page.Execute(&b, grades{Rows: []row{{Student: "anna", exercise: e, result: &result{Failed: []failure{f}}, Dir: "class/anna"}},
+			lab: "http://127.0.0.1:8080/"}))
 		return b.String()
 	}
 	answers, err := breaking.Read([]byte(text(t, rootOf(t), e.answer)))

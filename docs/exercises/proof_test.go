@@ -315,7 +315,8 @@ func TestWrongAttemptsGetTheirMessage(t *testing.T) {
 func TestWhatAWrongAttemptGetsIsSaid(t *testing.T) {
 	pieces := regexp.MustCompile("[\"`]|\\\\n|" + chinese.Verb.String())
 	var said []string // what is in the graders' sources, without what is put into it
-	for _, dir := range []string{"internal/locktest", "internal/locktest/judge", "internal/locktest/stage", "docs/exercises/suites", "docs/exercises/killing", "docs/exercises/breaking", "internal/explore/player"} {
+	for _, dir := range []string{"internal/locktest", "internal/locktest/judge", "internal/locktest/stage", "docs/exercises/suites",
+		"docs/exercises/killing", "docs/exercises/breaking", "internal/explore/player"} {
 		for _, file := range must(filepath.Glob(filepath.Join(rootOf(t), dir, "*.go"))) {
 			said = append(said, pieces.Split(strings.ReplaceAll(text(t, file), `\"`, "''"), -1)...)
 		}
@@ -402,7 +403,27 @@ func TestHostileAttempts(t *testing.T) {
 			if lock == "" {
 				lock = "return nil"
 			}
-			program := fmt.Sprintf("package naive\n\nimport (\n\"errors\"\n\"github.com/go-zookeeper/zk\"\n%s\n)\n\nfunc init() {\n%s\n}\n\nvar ErrNotLocked = errors.New(\"x\")\n\ntype Lock struct{}\n\nfunc New(conn *zk.Conn, path string) *Lock { return &Lock{} }\nfunc (l *Lock) Lock() error { %s }\nfunc (l *Lock) TryLock() (bool, error) { return true, nil }\nfunc (l *Lock) Unlock() error { return nil }\n",
+			program := fmt.Sprintf(`package naive
+
+import (
+	"errors"
+	"github.com/go-zookeeper/zk"
+	%s
+)
+
+func init() {
+	%s
+}
+
+var ErrNotLocked = errors.New("x")
+
+type Lock struct{}
+
+func New(conn *zk.Conn, path string) *Lock { return &Lock{} }
+func (l *Lock) Lock() error                { %s }
+func (l *Lock) TryLock() (bool, error)     { return true, nil }
+func (l *Lock) Unlock() error              { return nil }
+`,
 				strings.ReplaceAll(h.imports, "; ", "\n"), h.program, lock)
 			require.NoError(t, os.WriteFile(file, []byte(program), 0o644))
 			// read would refuse most of them.

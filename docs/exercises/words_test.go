@@ -128,7 +128,8 @@ func TestTheLanguageFollowsTheReader(t *testing.T) {
 	}
 	require.Contains(t, said("", "zh_CN.UTF-8", "hint", "1"), "提示 1（共 3 条）\n\n")
 	require.Contains(t, said("zh_CN.UTF-8", "C", "hint", "1"), "提示 2（共 3 条）")
-	for _, english := range []string{said("", "", "hint", "1"), said("en_US.UTF-8", "zh_CN.UTF-8", "hint", "1"), said("", "zh_CN.UTF-8", "hint", "1", "-lang", "en")} {
+	for _, english := range []string{said("", "", "hint", "1"), said("en_US.UTF-8", "zh_CN.UTF-8", "hint", "1"),
+		said("", "zh_CN.UTF-8", "hint", "1", "-lang", "en")} {
 		require.Contains(t, english, "Hint 1 of 3\n\nOnly one")
 		require.NotRegexp(t, `\p{Han}`, english)
 	}
@@ -137,7 +138,8 @@ func TestTheLanguageFollowsTheReader(t *testing.T) {
 
 	require.Contains(t, said("", "zh_CN.UTF-8", "next"), "练习 1：一个临时节点\n\n**目标。**")
 	require.Contains(t, said("", "zh_CN.UTF-8", "next"), "docs/exercises/_01-naive/README.zh-CN.md")
-	for _, args := range [][]string{{"help"}, {"nothing"}, {"hint"}, {"hint", "99"}, {"hint", "1", "2"}, {"watch", "-x"}, {"grade"}, {"grade", "-j", "0", "x"}, {"show", "7"}, {"next"}} {
+	for _, args := range [][]string{{"help"}, {"nothing"}, {"hint"}, {"hint", "99"}, {"hint", "1", "2"}, {"watch", "-x"}, {"grade"},
+		{"grade", "-j", "0", "x"}, {"show", "7"}, {"next"}} {
 		require.Empty(t, leftEnglish(said("", "zh_CN.UTF-8", args...), "flag provided but not defined: -x"), "%v", args)
 	}
 }

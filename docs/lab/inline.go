@@ -67,10 +67,12 @@ func writeSite(dir string, b *builtPage) (size int, err error) {
 }
 
 // The policy of the one file: run what is in it.
-const inlinePolicy = "default-src 'none'; script-src 'unsafe-inline' data: blob: 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'"
+const inlinePolicy = "default-src 'none'; script-src 'unsafe-inline' data: blob: 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src " +
+	"data:; worker-src blob:; base-uri 'none'; form-action 'none'"
 
 // The policy of the reader's one file: also show the lab beside it.
-const readerPolicy = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:; frame-src 'self' file:; base-uri 'none'; form-action 'none'"
+const readerPolicy = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:; frame-src 'self' " +
+	"file:; base-uri 'none'; form-action 'none'"
 
 var (
 	// An element of a page that names one of its files.

@@ -55,7 +55,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	film := flags.String("film", "", "show the trace or the recorded run in this `file`, as Open a file does")
 	read := flags.Bool("read", false, "open the reader: the reading guide row by row, with the code and the lab beside it")
 	lang := environment()
-	flags.Var(&lang, "lang", "open the page in this `language`, en or zh; otherwise that of LC_ALL or LANG, or of the browser if they name none; one in the page's address goes first")
+	flags.Var(&lang, "lang", "open the page in this `language`, en or zh; otherwise that of LC_ALL or LANG, or of the browser if they name "+
+		"none; one in the page's address goes first")
 	addr := flags.String("addr", "127.0.0.1:0", "serve on this loopback `address`")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {

@@ -20,7 +20,8 @@ import (
 
 // The page loads nothing from anywhere else, and only the reader may show it in
 // a frame. WebAssembly needs a word of its own.
-const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'"
+const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"worker-src 'self'; base-uri 'none'; form-action 'none'"
 
 // listen listens on a loopback address.
 func listen(addr string) (net.Listener, error) {

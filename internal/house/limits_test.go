@@ -181,7 +181,8 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 		return "package a\n\nfunc " + name + "() {\n" + strings.Repeat("\t_ = 0\n", lines-2) + "}\n"
 	}
 	branches := func(name string, n int) string {
-		return "package a\n\nfunc " + name + "(b bool, c chan int) {\n\tif b && b || b {\n\t}\n\tfor range c {\n\t}\n\tselect {\n\tcase <-c:\n\tdefault:\n\t}\n\tswitch {\n" +
+		return "package a\n\nfunc " + name + "(b bool, c chan int) {\n\tif b && b || b {\n\t}\n\tfor range c {\n\t}\n\tselect {\n\tcase " +
+			"<-c:\n\tdefault:\n\t}\n\tswitch {\n" +
 			strings.Repeat("\tcase b:\n", n-6) + "\tdefault:\n\t}\n}\n"
 	}
 	wide := func(n int) string { return "\"" + strings.Repeat("é", n-2) + "\"" }

@@ -211,7 +211,8 @@ func TestTheSchedulerByKeyboard(t *testing.T) {
 	slices.Sort(kinds)
 	open(t, "#lock=predecessor&n=2&mode=schedule&kinds=&faults=1").play(
 		row{"", "all('.kinds [data-kind]', e => e.dataset.kind).sort()", kinds},
-		row{`run one('[data-kind="time passes"]').focus() | key Space | wait s.scene.kinds.join() == 'time passes'`, "document.activeElement.dataset.kind", "time passes"},
+		row{`run one('[data-kind="time passes"]').focus() | key Space | wait s.scene.kinds.join() == 'time passes'`, "document.activeElement.dataset.kind",
+			"time passes"},
 		row{`wait one('[data-choice="all: time passes"]') | keep number String(app.play.enabled.findIndex(c => c.choice === 'all: time passes') + 1)`, "", nil},
 		row{"key =number | wait s.scene.choices.join() == 'all: time passes'", "app.play.film.marks.some(m => m.text === '18s pass')", nil},
 		row{`run one('[data-kind=refuse]').focus() | key Space | wait one('[data-choice="B: refuse"]')`,

@@ -52,7 +52,8 @@ func inBothLanguages(rule string) (rows []row) {
 			rows = append(rows, row{"open " + address + lang + " | run lab.pause()", rule, list{}})
 		}
 		rows = append(rows,
-			row{"open #lock=naive,predecessor&n=4&seed=1&t=0ns" + lang + " | run lab.pause() | " + aids + " | wait text('#cost-state') === '' | click #next-release", rule, list{}},
+			row{"open #lock=naive,predecessor&n=4&seed=1&t=0ns" + lang + " | run lab.pause() | " + aids + " | wait text('#cost-state') === '' | click " +
+				"#next-release", rule, list{}},
 			row{"run (fill('#ask', {first: '-', n: 1}), app.speed = 1000) | click #guess | wait one('#verdict')", rule, list{}},
 			row{do: aids})
 	}
@@ -62,7 +63,8 @@ func inBothLanguages(rule string) (rows []row) {
 // onProjector is a scene on a projector. The code is shown where there is one lock, and
 // the letters on the stage are large where the contenders are few.
 func onProjector(address string, code, large bool) []row {
-	const settled = " | run lab.pause() | wait s.panels.length > 0 && app.growing === false | run new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
+	const settled = " | run lab.pause() | wait s.panels.length > 0 && app.growing === false | run new Promise(r => requestAnimationFrame(() => " +
+		"requestAnimationFrame(r)))"
 	rows := []row{{"open " + address + settled, "outside()", list{}}, {"", "shown('.source')", code}}
 	if code {
 		rows = append(rows, row{"", "parseFloat(getComputedStyle(one('.source')).fontSize) >= 17", nil})

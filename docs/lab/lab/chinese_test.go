@@ -166,8 +166,10 @@ func TestWhatTheEngineSaysHasChinese(t *testing.T) {
 		require.ErrorContains(t, err, "does not repeat", what)
 		all.text(err.Error(), what)
 	}
-	for _, want := range []string{"hold the lock at once", "have added one each", "gets no more requests through", "is not possible: it is not stopped", " pass", "calls of Lock are on the stacks"} {
-		require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(all.texts)), func(s string) bool { return strings.Contains(s, want) }), "nothing has said %q: do the runs still show what they did?", want)
+	for _, want := range []string{"hold the lock at once", "have added one each", "gets no more requests through", "is not possible: it is not stopped",
+		" pass", "calls of Lock are on the stacks"} {
+		require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(all.texts)), func(s string) bool { return strings.Contains(s, want) }),
+			"nothing has said %q: do the runs still show what they did?", want)
 	}
 	t.Logf("%d texts and %d choices", len(all.texts), len(all.choices))
 	require.Empty(t, all.untranslated(t), "texts of the engine without a line in internal/locktest/chinese/engine.go")
@@ -209,7 +211,8 @@ func TestWhatTheSourcesSayHasChinese(t *testing.T) {
 	}
 	root := filepath.Join("..", "..", "..")
 	found := 0
-	for _, dir := range []string{"internal/explore", "internal/explore/player", "internal/explore/film", "internal/explore/steps", "internal/museum/scenes", "docs/lab/lab", "docs/lab/locks", "docs/lab/engine"} {
+	for _, dir := range []string{"internal/explore", "internal/explore/player", "internal/explore/film", "internal/explore/steps",
+		"internal/museum/scenes", "docs/lab/lab", "docs/lab/locks", "docs/lab/engine"} {
 		files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
 		require.NoError(t, err)
 		require.NotEmpty(t, files, dir)

@@ -10,7 +10,8 @@ import (
 // of the lab's addresses and stays, and what that has caused, with semicolons between.
 
 // anAction is the beginning of such a line.
-var anAction = regexp.MustCompile(`^\s*(?:\d+\. +)?(?:(?:[A-Z]\d*|client|another session): )?(?:lose request|lose reply|end ctx|time passes|a day passes|parent goes|runs on|[a-z]+)(?:\s+|$)`)
+var anAction = regexp.MustCompile(`^\s*(?:\d+\. +)?(?:(?:[A-Z]\d*|client|another session): )?` +
+	`(?:lose request|lose reply|end ctx|time passes|a day passes|parent goes|runs on|[a-z]+)(?:\s+|$)`)
 
 // Steps translates the lines of a schedule.
 func Steps(english string) string {

@@ -18,7 +18,8 @@ import (
 // Plan is the suite. Where a case needs exact control, its sleeps are of virtual
 // time: exact, and free.
 func (s Subject) Plan() stage.Plan {
-	return stage.NewPlan(stage.WithoutParents(leaseCases), stage.Of[*leaseWorld](s.Level), true, true, func(w *stage.Stage) *leaseWorld { return &leaseWorld{w, s} }).
+	return stage.NewPlan(stage.WithoutParents(leaseCases), stage.Of[*leaseWorld](s.Level), true, true,
+		func(w *stage.Stage) *leaseWorld { return &leaseWorld{w, s} }).
 		Needs(s.Open != nil, "LeaseSubject.Open is nil: it must make contenders")
 }
 
@@ -391,7 +392,8 @@ func unlockWhileCutOff(w *leaseWorld) {
 	back.Release()
 	require.ErrorIs(w, w.Result(unlocked, language.Same("Unlock of a holder whose session has expired")), w.kind.ErrLost)
 	time.Sleep(stage.Patience) // for a delete that the client has kept back
-	require.Equal(w, nodes, w.Nodes(), "Unlock was called while the client was cut off; the client has kept the delete back, and sent it in its next session, and has deleted another contender's node; send nothing while the client has no connection")
+	require.Equal(w, nodes, w.Nodes(), "Unlock was called while the client was cut off; the client has kept the delete back, and sent it in its "+
+		"next session, and has deleted another contender's node; send nothing while the client has no connection")
 	w.release(next, "the next holder")
 	w.NothingLeft()
 }
@@ -463,7 +465,8 @@ func lateAnswer(w *leaseWorld) {
 	time.Sleep(6 * time.Second)
 	late.Release()
 	w.lost(lease, "the holder has been cut off for longer than its session")
-	require.False(w, stage.IsClosed(a.done), "the next one has got the lock before the Lost of the holder was closed: two holders; count the session timeout from when the request was sent, not from when its answer arrives")
+	require.False(w, stage.IsClosed(a.done), "the next one has got the lock before the Lost of the holder was closed: two holders; count the "+
+		"session timeout from when the request was sent, not from when its answer arrives")
 	w.release(w.gets(a, "the next one, when the session has expired"), "it")
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
 	back()
