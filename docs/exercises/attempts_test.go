@@ -86,9 +86,11 @@ func TestForeignAttempts(t *testing.T) {
 			default:
 				require.Less(t, r.Points, r.Of, "the attempt is wrong: %s", says[3])
 			}
-			rows[i] = fmt.Sprintf("| [%s](%s) | %s: %s | %d of %d | %s |\n", name, filepath.Base(file), strings.TrimSpace(says[1]+" "+says[2]), cellText(says[3]), r.Points, r.Of, cellText(first))
+			rows[i] = fmt.Sprintf("| [%s](%s) | %s: %s | %d of %d | %s |\n", name, filepath.Base(file), strings.TrimSpace(says[1]+" "+says[2]),
+				cellText(says[3]), r.Points, r.Of, cellText(first))
 			if !*update {
-				require.Regexp(t, regexp.MustCompile(`(?m)^\| \[`+regexp.QuoteMeta(name)+`\]\(.* \| `+fmt.Sprintf("%d of %d", r.Points, r.Of)+` \| `), page, "%s is stale: ZKLOCK_TESTS=long go test ./docs/exercises -run TestForeignAttempts -exercises.update", attemptsPage)
+				require.Regexp(t, regexp.MustCompile(`(?m)^\| \[`+regexp.QuoteMeta(name)+`\]\(.* \| `+fmt.Sprintf("%d of %d", r.Points, r.Of)+` \| `), page,
+					"%s is stale: ZKLOCK_TESTS=long go test ./docs/exercises -run TestForeignAttempts -exercises.update", attemptsPage)
 			}
 		})
 	}
