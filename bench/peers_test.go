@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -193,8 +195,13 @@ func TestTooManySessionsNameTheSetting(t *testing.T) {
 	_, addr := listen(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
+	var passing sync.WaitGroup // they read what set changes
+	defer passing.Wait()
 	defer l.Close()
-	go func() { // as maxClientCnxns does: the connection is accepted and closed
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	set(t, &connectTimeout, 300*time.Millisecond)
+	passing.Go(func() { // as maxClientCnxns does: the connection is accepted and closed
 		var open atomic.Int64
 		for {
 			client, err := l.Accept()
@@ -206,14 +213,13 @@ func TestTooManySessionsNameTheSetting(t *testing.T) {
 				client.Close()
 				continue
 			}
-			go func() {
+			passing.Go(func() {
 				defer open.Add(-1)
-				pass(t.Context(), client, addr, net.DialTimeout)
-			}()
+				pass(ctx, client, addr, net.DialTimeout)
+			})
 		}
-	}()
+	})
 	untried(t)
-	set(t, &connectTimeout, 300*time.Millisecond)
 	status, _, stderr := bench(t, "-zk", l.Addr().String(), "-warmup", "0s", "-locks", "predecessor", "-n", "10", "-sessions", "10")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "session 5 of 10 cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server takes from one address")

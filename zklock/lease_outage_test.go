@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/when"
 	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
@@ -157,6 +158,7 @@ func (c *pausing) Close() error {
 // Connect's. The pause of an only server costs none if it is shorter than a third of the session
 // timeout by what two round trips take; that of one of three, whatever it lasts.
 func TestAPauseOfAServerCostsNoLease(t *testing.T) {
+	when.NotRaced(t, "it plays hundreds of leases, and other outages are played with it")
 	for _, timeout := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 10 * time.Second, 30 * time.Second} {
 		for addresses, lengths := range map[int][]float64{1: {0.15, 0.25, 0.3}, 3: {0.3, 0.5, 2}} {
 			t.Run(fmt.Sprintf("%v, %d addresses", timeout, addresses), func(t *testing.T) {
@@ -177,6 +179,7 @@ func TestAPauseOfAServerCostsNoLease(t *testing.T) {
 // TestAPauseBehindAnAddressOfSeveralServersCostsNoLease: the address is that of a virtual
 // server, which takes the client to another of them when it connects again.
 func TestAPauseBehindAnAddressOfSeveralServersCostsNoLease(t *testing.T) {
+	when.NotRaced(t, "it plays hundreds of leases, and other outages are played with it")
 	for _, timeout := range []time.Duration{4 * time.Second, 30 * time.Second} {
 		for phase := range 6 {
 			require.True(t, outlastsPause(t, true, 0, timeout, 1+float64(phase)/18, 2), "%v, phase %d", timeout, phase)

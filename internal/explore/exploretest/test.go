@@ -146,7 +146,6 @@ func Test(t *testing.T, s explore.Subject) {
 		return
 	}
 	when.NotRaced(t, "its schedules are ten times as slow, and the suites run the same lines")
-	when.NotRaced(t, "its schedules are ten times as slow, and the suites run the same lines")
 	known := map[string]bool{}
 	for _, p := range Plans(s) {
 		t.Run(p.What, func(t *testing.T) {
