@@ -176,19 +176,23 @@ var ofStage = regexp.MustCompile(`^(stage|killing|museum)\.go:`)
 // said is the message of a schedule that fails.
 func said(t language.Text) language.Text {
 	words, _, _ := strings.Cut(t.En, "\n    Diff:")
+	var twins []string
 	words = strings.TrimSpace(places.ReplaceAllStringFunc(words, func(at string) string {
 		for _, place := range strings.Split(strings.Trim(at, " ()"), " < ") {
 			if !ofStage.MatchString(place) {
+				twins = append(twins, ", at "+place, "（"+place+"）")
 				return ", at " + place
 			}
 		}
 		return ""
 	}))
-	return inBoth(words)
+	return language.Text{En: words, Zh: strings.NewReplacer(twins...).Replace(chinese.Schedules.Text(words))}
 }
 
-func inBoth(words string) language.Text {
-	return language.Text{En: words, Zh: chinese.Schedules.Text(words)}
+// inOneLine is a message of several lines.
+func inOneLine(t language.Text) language.Text {
+	in := func(words string) string { return strings.Join(strings.Fields(words), " ") }
+	return language.Text{En: in(t.En), Zh: in(t.Zh)}
 }
 
 // ofSchedule says of a schedule what package locktest says of a lock.
@@ -237,7 +241,7 @@ func killed(name string, i int, names []string, play func(i int) judge.Verdict, 
 				"schedule %q does not come to its end: %s. That kills no mutant; say with an assertion what is wrong", "调度 %q 没有运行完：%s。这样消灭不了变异体；请用断言说明错在哪里", schedule, v.Words))
 			o.Printed = v.Printed
 		default:
-			o.Killed = language.Say("schedule %q: %s", "调度 %q：%s", schedule, inBoth(strings.Join(strings.Fields(v.Words.En), " ")))
+			o.Killed = language.Say("schedule %q: %s", "调度 %q：%s", schedule, inOneLine(v.Words))
 			o.Printed = ""
 			return o
 		}
