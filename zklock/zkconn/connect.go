@@ -252,19 +252,23 @@ func (c *client) dialer(dial zk.Dialer) zk.Dialer {
 		if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
 			err = fmt.Errorf("closes the connection at once (maxClientCnxns, 60 by default, is how many it takes from an address): %w", err)
 		}
+		dialed := newCarefulConn(nc, c, address)
+		dialed.redial = func() (net.Conn, error) { return dial(network, address, timeout) }
 		c.mu.Lock()
-		defer c.mu.Unlock()
 		c.tried[address] = err
-		if err != nil {
-			return nil, err
+		ended := c.ctx.Err() != nil
+		if err == nil && !ended {
+			c.dialed = dialed
 		}
-		if c.ctx.Err() != nil {
+		c.mu.Unlock()
+		switch {
+		case err != nil:
+			return nil, err
+		case ended:
 			nc.Close()
 			return nil, net.ErrClosed
 		}
-		c.dialed = newCarefulConn(nc, c, address)
-		c.dialed.redial = func() (net.Conn, error) { return dial(network, address, timeout) }
-		return c.dialed, nil
+		return dialed, nil
 	}
 }
 
@@ -289,10 +293,11 @@ func (c *client) lookedUp(server string, err error) {
 
 func (c *client) giveUp() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.cancel()
-	if c.dialed != nil {
-		c.dialed.Close()
+	dialed := c.dialed
+	c.mu.Unlock()
+	if dialed != nil {
+		dialed.Close()
 	}
 }
 
