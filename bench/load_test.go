@@ -139,7 +139,7 @@ func TestEachRowComesWhenItsRunHasEnded(t *testing.T) {
 		`\n\nlock +N .*\nwaits +240 .*\npredecessor +240 `, text)
 }
 
-// heavyN is so many that contestants[0] counts as heavy.
+// heavyN is a number of goroutines at which contestants[0] counts as heavy.
 const heavyN = 240
 
 func TestEachGoroutineLocksSoManyTimes(t *testing.T) {

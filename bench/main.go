@@ -190,7 +190,7 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 	return exitOK
 }
 
-// printTables prints the results, in so many columns; 0: as many as they need.
+// printTables prints the results. The width is that of a terminal, in columns; 0 means no limit.
 func (b *benchmark) printTables(stdout io.Writer, width int) {
 	if len(b.results) == 0 {
 		return

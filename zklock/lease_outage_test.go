@@ -154,9 +154,9 @@ func (c *pausing) Close() error {
 	return c.Conn.SetDeadline(time.Unix(1, 0)) // reads end
 }
 
-// TestAPauseOfAServerCostsNoLease that an ordinary client keeps, with a client of
-// Connect's. The pause of an only server costs none if it is shorter than a third of the session
-// timeout by what two round trips take; that of one of three, whatever it lasts.
+// With one address, a client of Connect's loses no lease by a pause that an ordinary
+// client's lease outlasts: one that is shorter than a third of the session timeout, less two
+// round trips. With three, the pause of the client's server costs none, whatever it lasts.
 func TestAPauseOfAServerCostsNoLease(t *testing.T) {
 	when.NotRaced(t, "it plays hundreds of leases, and other outages are played with it")
 	for _, timeout := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 10 * time.Second, 30 * time.Second} {

@@ -44,8 +44,8 @@ const (
 	long      = 2    // the cell that may be a long one
 )
 
-// print prints the table in so many columns of a terminal, as far as it can; 0:
-// as many as it needs. narrowed: it left out the extra columns.
+// print prints the table, and keeps to the width of a terminal as far as it can; 0
+// means no limit. It reports whether it has left out the extra columns.
 func (t *table) print(w io.Writer, width int) (narrowed bool) {
 	colours := IsTerminal(w) && os.Getenv("NO_COLOR") == ""
 	rows := append([]tableRow{{bold, t.header}}, t.rows...)

@@ -114,8 +114,8 @@ func mainTable(results []Run, article bool) table {
 	return t
 }
 
-// PrintTable prints what the benchmark shows, in so many columns; 0: as many as
-// it needs.
+// PrintTable prints what the benchmark shows. The width is that of a terminal, in
+// columns; 0 means no limit.
 func PrintTable(w io.Writer, results []Run, width int) {
 	t := firstTable(results)
 	narrowed := t.print(w, width)
