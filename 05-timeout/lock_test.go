@@ -22,7 +22,7 @@ import (
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/museum"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 func TestMain(m *testing.M) { locktest.Main(m) }

@@ -22,8 +22,8 @@ import (
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/judge"
-	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock/zkconn"
+	"example.com/zklock/zkserver"
 )
 
 // bench runs the benchmark against the ZooKeeper that ZK names, unless args

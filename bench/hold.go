@@ -14,7 +14,7 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/wiretap"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 // A trial takes less than a second, and a lock whose waiters take the lock after some

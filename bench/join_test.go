@@ -24,7 +24,7 @@ import (
 
 	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/locktest"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 // roleVariable makes the test binary a benchmark process: an honest one, one

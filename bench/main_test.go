@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 // program is this program with a standard output of its own.

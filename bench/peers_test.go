@@ -20,7 +20,7 @@ import (
 
 	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 // results runs the benchmark and returns what it wrote with -json.

@@ -7,7 +7,7 @@ import (
 	"io"
 	"net"
 
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 // loopback returns the address of -serve with the host as an IP address. It accepts

@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/zklock/client"
-	"example.com/zklock/zklock/record"
+	"example.com/zklock/zklock/internal/client"
+	"example.com/zklock/zklock/internal/record"
 )
 
 // An entry is one node of ours in the queue. One goroutine, run, makes all its

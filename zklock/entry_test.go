@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock"
+	"example.com/zklock/zkserver"
 )
 
 // TestAnUnlockThatIsTriedTwiceTouchesNobodyElsesNode: the second try finds no

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"example.com/zklock/zklock/client"
+	"example.com/zklock/zklock/internal/client"
 )
 
 // A Lease is one successful Lock or TryLock. An owner that locks again while

@@ -16,9 +16,9 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/when"
-	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
+	"example.com/zklock/zkserver"
 )
 
 // TestSilenceGathersNoGoroutines: a proof waits in one goroutine.

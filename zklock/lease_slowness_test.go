@@ -14,9 +14,9 @@ import (
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/wiretap"
-	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
+	"example.com/zklock/zkserver"
 )
 
 // TestLockSaysThatTheServerIsTooFarAway: a lease that is proved by an answer as old as

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/ensemble"
-	"example.com/zklock/internal/zkserver"
-	"example.com/zklock/zklock/client"
+	"example.com/zklock/zklock/internal/client"
+	"example.com/zklock/zkserver"
 )
 
 // afterSuspend returns t as the runtime would read it had the machine been

@@ -11,9 +11,9 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
+	"example.com/zklock/zkserver"
 )
 
 var three = []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}

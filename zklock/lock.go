@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/zklock/client"
+	"example.com/zklock/zklock/internal/client"
 )
 
 // Errors that errors.Is finds.

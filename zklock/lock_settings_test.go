@@ -8,8 +8,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock"
+	"example.com/zklock/zkserver"
 )
 
 // TestWhatAnOptionWasGivenMayBeChangedAfterNew is for the race detector, too.

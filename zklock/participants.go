@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/zklock/record"
+	"example.com/zklock/zklock/internal/record"
 )
 
 // A Participant is a contender in the queue, of whatever process and library.

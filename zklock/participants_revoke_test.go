@@ -12,8 +12,8 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/wiretap"
-	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock"
+	"example.com/zklock/zkserver"
 )
 
 // notExactly are paths that lead to a node of the queue only after a clean-up that

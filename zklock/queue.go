@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"example.com/zklock/zklock/client"
-	"example.com/zklock/zklock/record"
+	"example.com/zklock/zklock/internal/client"
+	"example.com/zklock/zklock/internal/record"
 )
 
 // Goroutines of a Mutex queue in its memory, and the Mutex queues at the server

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock"
+	"example.com/zklock/zkserver"
 )
 
 // TestASecondGoroutineOfAnOwnerKeepsItsTurnWhenTheFirstGivesUp: both wait for

@@ -12,8 +12,8 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/wiretap"
-	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock"
+	"example.com/zklock/zkserver"
 )
 
 // TestAttemptsThatGiveUpShareTheirWatches: go-zookeeper keeps a channel for

@@ -19,8 +19,8 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock"
+	"example.com/zklock/zkserver"
 )
 
 // handshakeOf is true of a client that comes back to its session.

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 var update = flag.Bool("update", false, "write what docs/teaching.md and docs/teaching.zh-CN.md take from the slides and from the shell")

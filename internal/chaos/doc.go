@@ -35,7 +35,7 @@
 //     reads, all 24 holders of three kinds still held it when the next one
 //     got in, for 7.6 s to 10.8 s.
 //   - TestCut's fifth kind, for the order of the requests that a proof is made
-//     of (see proof.go in zklock/client), with -cut.holders 8. If the second request
+//     of (see proof.go in zklock/internal/client), with -cut.holders 8. If the second request
 //     is a read, 2 of 128 holders still held the lock when the next one got in,
 //     first in the 14th cut, after four minutes. If the third is sent together
 //     with the second, 7 of 160, first in the 9th cut, after three minutes. As

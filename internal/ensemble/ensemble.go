@@ -20,8 +20,8 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/wiretap"
-	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock/zkconn"
+	"example.com/zklock/zkserver"
 )
 
 // SpecEmbedded is the spec of the server inside the process.

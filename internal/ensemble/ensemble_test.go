@@ -15,7 +15,7 @@ import (
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/wiretap"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 func TestMain(m *testing.M) { locktest.Main(m) }

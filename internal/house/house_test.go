@@ -258,8 +258,8 @@ func TestThePictureIsTheTree(t *testing.T) {
 // and the standard library besides, and the embedded server builds no other module.
 func TestWhatAUserBuilds(t *testing.T) {
 	for pkg, want := range map[string][]string{
-		"./zklock":            {"github.com/go-zookeeper/zk", module + "/zklock", module + "/zklock/client", module + "/zklock/record", module + "/zklock/zkconn"},
-		"./internal/zkserver": {module + "/internal/jute", module + "/internal/zkserver"},
+		"./zklock":   {"github.com/go-zookeeper/zk", module + "/zklock", module + "/zklock/internal/client", module + "/zklock/internal/record", module + "/zklock/zkconn"},
+		"./zkserver": {module + "/internal/jute", module + "/zkserver"},
 	} {
 		var found []string
 		for _, r := range listFor(t, nil, "-deps", pkg) {

@@ -240,7 +240,7 @@ var wings = []struct{ folder, wing string }{
 	{"01-naive-ephemeral", "the steps"}, {"02-herd-effect", "the steps"}, {"03-sequential-predecessor", "the steps"},
 	{"04-reentrant", "the steps"}, {"05-timeout", "the steps"},
 	{"zklock", "zklock"}, {"internal/chaos", "zklock"},
-	{"internal/zkserver", "zkserver"}, {"internal/jute", "zkserver"},
+	{"zkserver", "zkserver"}, {"internal/jute", "zkserver"},
 	{"bench", "bench"},
 	{"internal/explore", "explorer"},
 	{"internal/locktest", "suites, stage"}, {"internal/stage", "suites, stage"}, {"docs/exercises", "exercises, grader"},
@@ -279,10 +279,10 @@ func TestNoWingIsTooHeavy(t *testing.T) {
 
 func TestTheWeightOfAWingIsThatOfItsFiles(t *testing.T) {
 	weights, err := weigh(fstest.MapFS{
-		"zklock/lock.go":              {Data: []byte("package zklock\n")},
-		"zklock/client/proof_test.go": {Data: []byte("package client\n\n")},
-		"zklock/README.md":            {Data: []byte("\n\n\n")},
-		"zklocked/lock.go":            {Data: []byte("package zklocked\n")},
+		"zklock/lock.go":                       {Data: []byte("package zklock\n")},
+		"zklock/internal/client/proof_test.go": {Data: []byte("package client\n\n")},
+		"zklock/README.md":                     {Data: []byte("\n\n\n")},
+		"zklocked/lock.go":                     {Data: []byte("package zklocked\n")},
 	})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"zklock": 3, "the rest": 1, "all": 4}, weights)

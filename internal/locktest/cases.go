@@ -14,7 +14,7 @@ import (
 
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 // exclusion lets every contender lock a few times, and count in a variable

@@ -21,7 +21,7 @@ import (
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/when"
 	"example.com/zklock/internal/wiretap"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 // An edit is the change that a question for a class asks for.

@@ -9,7 +9,7 @@ import (
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 // A LostReplySubject is a fair queue whose contenders find the node again that

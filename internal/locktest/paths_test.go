@@ -13,7 +13,7 @@ import (
 	reentrant "example.com/zklock/04-reentrant"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/locktest"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 // An ownerLock is step 4's Mutex for one owner.

@@ -11,7 +11,7 @@ import (
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 // queue lines up n contenders, each in a session of its own: the first holds

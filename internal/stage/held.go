@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 // Held is a request or a reply that a slow network delays.

@@ -15,7 +15,7 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/wiretap"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

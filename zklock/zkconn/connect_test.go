@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 var ordinary = flag.Bool("connect.ordinary", false, "test zk.Connect in place of Connect: the tests of its faults must fail")

@@ -6,8 +6,8 @@ import (
 	"log"
 	"time"
 
-	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock/zkconn"
+	"example.com/zklock/zkserver"
 )
 
 // The servers of a production program are names such as "zk1:2181". This one is

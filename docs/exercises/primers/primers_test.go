@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 var update = flag.Bool("update", false, "write the output of each program into its pages")

@@ -12,7 +12,7 @@ import (
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 // A Candidate may lead. One goroutine calls Lead at a time; any may call Write.

@@ -7,7 +7,7 @@ import (
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 const record = "/locktest/record"

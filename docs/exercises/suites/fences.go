@@ -15,7 +15,7 @@ import (
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 // A Register is a resource that checks fencing tokens: one value and the

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 // A Player is a World while one schedule is played.

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 	"github.com/go-zookeeper/zk"
 )
 

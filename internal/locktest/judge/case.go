@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 // A Case is a case in the process that runs it. What it says of a failure goes to the

@@ -12,7 +12,7 @@ import (
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/judge"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 // Plan is the suite. Where a case needs exact control, its sleeps are of virtual

@@ -15,7 +15,7 @@ import (
 	"example.com/zklock/internal/locktest/judge"
 	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/internal/when"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 // RunFaults is the fault series. For each request that an acquisition and its

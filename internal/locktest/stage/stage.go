@@ -24,7 +24,7 @@ import (
 	"example.com/zklock/internal/locktest/judge"
 	"example.com/zklock/internal/stage"
 	"example.com/zklock/internal/wiretap"
-	"example.com/zklock/internal/zkserver"
+	"example.com/zklock/zkserver"
 )
 
 // Patience is how long something that must happen may take. On the embedded

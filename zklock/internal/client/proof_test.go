@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/zkserver"
 	"example.com/zklock/zklock/zkconn"
+	"example.com/zklock/zkserver"
 )
 
 const asked = 10 * time.Second
