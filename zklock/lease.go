@@ -49,6 +49,26 @@ func (l *Lease) Lost() <-chan struct{} {
 	return l.hold.lost.Done()
 }
 
+// ValidUntil returns until when the lock is proved to be held, by this process's
+// clock: unless somebody deletes the lock's node, no other contender holds the lock
+// before. Each proof moves it on, at least once per third of the session timeout;
+// from the first proof on, a third of the session timeout or more is left as long as
+// the servers answer in time, and before that a quarter. If no further proof succeeds,
+// Lost closes at that time. It is the zero Time once the lease is over.
+//
+// It is for what must end with the lease: the deadline of a request, or the time at
+// which a process is killed. Compare it with time.Now; in another process use what is
+// left of it, [time.Until]. If the machine is suspended, the monotonic part of it
+// stops, so compare the wall clocks, too, as Lost does.
+func (l *Lease) ValidUntil() time.Time {
+	l.m.mu.Lock()
+	defer l.m.mu.Unlock()
+	if l.m.isLostLocked(l.hold); l.over.Err() != nil {
+		return time.Time{}
+	}
+	return l.m.client.SafeUntil(l.hold.entry.node.Session)
+}
+
 // Done returns a channel that is closed when the lease is over: when Unlock is
 // called for it, or when the lock is lost.
 func (l *Lease) Done() <-chan struct{} { return l.over.Done() }

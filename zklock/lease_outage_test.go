@@ -40,6 +40,37 @@ func TestSilenceGathersNoGoroutines(t *testing.T) {
 	})
 }
 
+// TestLostClosesAtValidUntil: the last ValidUntil before the servers fall silent is the
+// instant at which Lost closes. As long as the servers answer, it moves on, and at least
+// a quarter of the session timeout is left, a third of it from the first proof on.
+func TestLostClosesAtValidUntil(t *testing.T) {
+	const session = 10 * time.Second
+	for _, age := range []time.Duration{0, session / 10, session / 5, session * 2 / 5, session} {
+		onTables(t, fmt.Sprintf("silence at the age of %v", age), func(tb *table) {
+			conn := tb.connectAs(ordinary{})
+			id := conn.SessionID()
+			holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+			locked, before := time.Now(), holder.ValidUntil()
+			for ; time.Since(locked) < age; time.Sleep(session / 100) {
+				until, least := holder.ValidUntil(), session/4
+				if time.Since(locked) > session*7/24 {
+					least = session / 3
+				}
+				require.GreaterOrEqual(tb, time.Until(until), least, "at the age of %v", time.Since(locked))
+				require.False(tb, until.Before(before), "at the age of %v", time.Since(locked))
+				before = until
+			}
+			until := holder.ValidUntil()
+			silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
+			<-holder.Lost()
+			require.Equal(tb, until, time.Now())
+			require.Zero(tb, holder.ValidUntil())
+			time.Sleep(session) // until the session has ended
+			releaseAll(silence)
+		})
+	}
+}
+
 // outlasts reports whether a lease of a certain age outlasts an outage of all
 // servers. Both times are in parts of the session timeout.
 func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {

@@ -122,9 +122,11 @@ func TestDoneClosesWhenTheLeaseIsOverForWhateverReason(t *testing.T) {
 			l := tb.mustLock(tb.mutex(conn), zklock.NewOwner("owner"))
 			time.Sleep(time.Minute) // in which nothing happens
 			require.False(tb, isClosed(l.Done()))
+			require.True(tb, time.Now().Before(l.ValidUntil()))
 			end(tb, conn, l)
 			synctest.Wait()
 			require.True(tb, isClosed(l.Done()))
+			require.Zero(tb, l.ValidUntil())
 			require.Equal(tb, what != "Unlock", tb.isLost(l), "Lost is closed")
 			if what != "Unlock" {
 				require.ErrorIs(tb, l.Unlock(context.Background()), zklock.ErrLost)
@@ -139,7 +141,9 @@ func TestDoneIsOfOneLease(t *testing.T) {
 		first, second := tb.mustLock(m, owner), tb.mustLock(m, owner)
 		require.NoError(tb, first.Unlock(context.Background()))
 		require.True(tb, isClosed(first.Done()))
+		require.Zero(tb, first.ValidUntil())
 		require.False(tb, isClosed(second.Done()), "the owner still holds the lock")
+		require.NotZero(tb, second.ValidUntil())
 		require.NoError(tb, second.Unlock(context.Background()))
 		require.True(tb, isClosed(second.Done()))
 	})
