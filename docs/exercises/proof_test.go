@@ -204,7 +204,7 @@ func TestSolutionsPass(t *testing.T) {
 			require.Empty(t, r.Failed)
 			require.True(t, r.Full)
 			require.Equal(t, e.points(), r.Points)
-			if !strings.Contains(e.answer, ".solution") {
+			if !strings.Contains(e.answer, ".solution") || !when.AtLength() {
 				return // a step: go test -race ./... and its TestExplore have been through it
 			}
 			if e.ext != "" {

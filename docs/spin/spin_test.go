@@ -46,7 +46,7 @@ func TestTheModel(t *testing.T) {
 				return string(out)
 			}
 			run("spin", append(append([]string{"-a"}, strings.Fields(want[1])...), model)...)
-			run("gcc", "-O2", "-w", "-DSAFETY", "-o", "pan", "pan.c")
+			run("gcc", "-O0", "-w", "-DSAFETY", "-o", "pan", "pan.c")
 			said := run("./pan", "-m100000")
 			states := stored.FindStringSubmatch(said)
 			require.NotNil(t, states, "%s", said)
