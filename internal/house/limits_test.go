@@ -221,7 +221,7 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               89500,
+	"all":               95000,
 	"the steps":         1650,
 	"zklock":            15300,
 	"zkserver":          6400,
