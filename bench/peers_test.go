@@ -200,7 +200,7 @@ func TestTooManySessionsNameTheSetting(t *testing.T) {
 	defer l.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	set(t, &connectTimeout, 300*time.Millisecond)
+	set(t, &connectTimeout, 10*time.Second)
 	passing.Go(func() { // as maxClientCnxns does: the connection is accepted and closed
 		var open atomic.Int64
 		for {

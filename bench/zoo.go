@@ -250,7 +250,13 @@ func (b *benchmark) connect(ctx context.Context, tap *wiretap.Tap, sessions, n i
 	}
 	var conns []*zk.Conn
 	for range sessions {
+		limit := connectTimeout
+		if len(conns) > 0 {
+			limit /= 10 // the server is there
+		}
+		ctx, cancel := context.WithTimeout(ctx, limit+2*rtt)
 		conn, err := b.zoo.Connect(ctx, options)
+		cancel()
 		if err != nil && len(conns) > 0 {
 			err = fmt.Errorf("session %d of %d cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server "+
 				"takes from one address, 60 unless it is set: %w", len(conns)+1, sessions, err)
