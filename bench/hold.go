@@ -164,7 +164,7 @@ func (p *zooPlayer) hold(ctx context.Context) error {
 		if <-second == nil {
 			contenders[1].Unlock(ctx)
 		}
-		waitForAll(contenders)
+		shutDownAll(contenders)
 	}
 	return nil
 }

@@ -102,10 +102,10 @@ type adaptedLock struct {
 func (a *adaptedLock) Lock() error   { return a.lock(context.Background()) }
 func (a *adaptedLock) Unlock() error { return a.unlock() }
 
-// Wait returns when the mutex has no work under way in the background.
-func (a *adaptedLock) Wait(ctx context.Context) error {
-	if m, ok := a.mutex.(waiter); ok {
-		return m.Wait(ctx)
+// Shutdown returns when the mutex has no work under way in the background.
+func (a *adaptedLock) Shutdown(ctx context.Context) error {
+	if m, ok := a.mutex.(shutdowner); ok {
+		return m.Shutdown(ctx)
 	}
 	return nil
 }

@@ -22,11 +22,11 @@ type locker interface {
 	Unlock() error
 }
 
-// A waiter is a locker that works on in the background after Unlock.
-type waiter interface {
-	// Wait returns when no such work is left: before that the client must not
+// A shutdowner is a locker that works on in the background after Unlock.
+type shutdowner interface {
+	// Shutdown returns when no such work is left: before that the client must not
 	// be closed.
-	Wait(ctx context.Context) error
+	Shutdown(ctx context.Context) error
 }
 
 // A cancellable locker also returns when its context ends.
@@ -117,7 +117,7 @@ func (p *zooPlayer) run(ctx context.Context, r *report.Run, step func()) (err er
 	if err != nil {
 		return err
 	}
-	return waitForAll(contenders)
+	return shutDownAll(contenders)
 }
 
 // A zooContender is a locker with its session.
@@ -216,20 +216,20 @@ func (p *zooPlayer) try(ctx context.Context) (err error) {
 	if sent == 0 {
 		return errors.New("it sent nothing to ZooKeeper: it excludes no contender of another process")
 	}
-	return waitForAll(t.contenders)
+	return shutDownAll(t.contenders)
 }
 
-// waitForAll returns when no contender works on in the background.
-func waitForAll(contenders []contender) error {
+// shutDownAll returns when no contender works on in the background.
+func shutDownAll(contenders []contender) error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanTimeout)
 	defer cancel()
 	for _, c := range contenders {
 		if i, ok := c.(impatientContender); ok {
 			c = i.zooContender
 		}
-		if w, ok := c.(zooContender).locker.(waiter); ok {
-			if err := w.Wait(ctx); err != nil {
-				return fmt.Errorf("Wait: %w", err)
+		if s, ok := c.(zooContender).locker.(shutdowner); ok {
+			if err := s.Shutdown(ctx); err != nil {
+				return err
 			}
 		}
 	}

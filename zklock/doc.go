@@ -42,7 +42,7 @@
 //   - A contender that was alone watches its node only after an eighth of the session
 //     timeout. If somebody deletes the node by hand before that, or a server ends
 //     the session before its time, or the program closes the client without Unlock and
-//     Wait, Lost closes that much later. A request to release the lock reaches the
+//     Shutdown, Lost closes that much later. A request to release the lock reaches the
 //     holder that much later, too.
 //   - If somebody deletes the node or ends the session by hand, Lost closes when the
 //     client's server has applied that. Other servers may have done so earlier.
@@ -54,5 +54,5 @@
 //     zk.ErrNodeExists until the parent has been deleted.
 //   - Curator, zk.Lock and kazoo may share the path. A kazoo Lock waits for the
 //     nodes of the others only with extra_lock_patterns=["-lock-"].
-//   - A program calls Wait before it closes the client.
+//   - A program calls Shutdown before it closes the client.
 package zklock

@@ -80,7 +80,7 @@ func (m *Mutex) leave(e *entry, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e.proved {
-		m.client.Use(-1)
+		m.client.Use(&m.tasks, -1)
 	}
 	m.loseLocked(e)
 	if err != nil && !errors.Is(err, client.ErrGone) {

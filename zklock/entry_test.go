@@ -162,7 +162,7 @@ func TestANodeThatHasGoneIsNotAskedFor(t *testing.T) {
 			time.Sleep(10 * time.Second) // until the client has another session
 			require.Empty(tb, asked.Hit())
 			require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-			require.NoError(tb, m.Wait(context.Background()))
+			require.NoError(tb, m.Shutdown(context.Background()))
 		})
 	}
 }
@@ -198,9 +198,9 @@ func TestASearchThatIsRefusedEndsWithItsSession(t *testing.T) {
 		require.Len(tb, lost.Hit(), 1)
 		require.ErrorIs(tb, err, zk.ErrNoAuth)
 		ctx := limited(tb, time.Minute)
-		require.ErrorIs(tb, m.Wait(ctx), context.DeadlineExceeded, "it is looked for until it is found")
+		require.ErrorIs(tb, m.Shutdown(ctx), context.DeadlineExceeded, "it is looked for until it is found")
 		tb.srv.Expire(conn.SessionID())
 		ctx = limited(tb, time.Minute)
-		require.NoError(tb, m.Wait(ctx))
+		require.NoError(tb, m.Shutdown(ctx))
 	})
 }

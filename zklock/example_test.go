@@ -43,8 +43,8 @@ func ExampleMutex_Lock() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer stock.Wait(context.Background()) // before stop closes the client
-	order := zklock.NewOwner("order 1")    // one per line of work
+	defer stock.Shutdown(context.Background()) // before stop closes the client
+	order := zklock.NewOwner("order 1")        // one per line of work
 
 	lease, err := stock.Lock(ctx, order)
 	if err != nil {
@@ -76,7 +76,7 @@ func ExampleMutex_Lock_deadline() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer stock.Wait(context.Background()) // before stop closes the client
+	defer stock.Shutdown(context.Background()) // before stop closes the client
 	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
 	if err != nil {
 		log.Fatal(err)
@@ -101,7 +101,7 @@ func ExampleMutex_TryLock() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer cleanup.Wait(context.Background()) // before stop closes the client
+	defer cleanup.Shutdown(context.Background()) // before stop closes the client
 	lease, err := cleanup.TryLock(ctx, zklock.NewOwner("the first"))
 	if err != nil {
 		log.Fatal(err)
@@ -125,7 +125,7 @@ func ExampleMutex_Do() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer stock.Wait(context.Background()) // before stop closes the client
+	defer stock.Shutdown(context.Background()) // before stop closes the client
 	items := 3
 	err = stock.Do(context.Background(), zklock.NewOwner("order 1"),
 		func(ctx context.Context, _ *zklock.Lease) error {
@@ -152,7 +152,7 @@ func ExampleMutex_Participants() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer stock.Wait(context.Background()) // before stop closes the client
+	defer stock.Shutdown(context.Background()) // before stop closes the client
 	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
 	if err != nil {
 		log.Fatal(err)
@@ -182,7 +182,7 @@ func ExampleMutex_Revoke() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer index.Wait(context.Background()) // before stop closes the client
+	defer index.Shutdown(context.Background()) // before stop closes the client
 	lease, err := index.Lock(ctx, zklock.NewOwner("rebuild"))
 	if err != nil {
 		log.Fatal(err)
@@ -229,7 +229,7 @@ func ExampleLease_Token() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer mutex.Wait(context.Background()) // before stop closes the client
+	defer mutex.Shutdown(context.Background()) // before stop closes the client
 	var r resource
 	var tokens []int64
 	for _, name := range []string{"the first", "the second"} {
@@ -260,7 +260,7 @@ func ExampleLease_Lost() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer stock.Wait(context.Background()) // before stop closes the client
+	defer stock.Shutdown(context.Background()) // before stop closes the client
 	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
 	if err != nil {
 		log.Fatal(err)
@@ -300,7 +300,7 @@ func ExampleLease_Unlock_twice() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer stock.Wait(context.Background()) // before stop closes the client
+	defer stock.Shutdown(context.Background()) // before stop closes the client
 	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
 	if err != nil {
 		log.Fatal(err)
@@ -343,7 +343,7 @@ func ExampleWithACL() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer stock.Wait(context.Background()) // before stop closes the client
+	defer stock.Shutdown(context.Background()) // before stop closes the client
 	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
 	if err != nil {
 		log.Fatal(err)
@@ -369,7 +369,7 @@ func ExampleWithData() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer stock.Wait(context.Background()) // before stop closes the client
+	defer stock.Shutdown(context.Background()) // before stop closes the client
 	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
 	if err != nil {
 		log.Fatal(err)

@@ -15,7 +15,7 @@ type Lease struct {
 	m    *Mutex
 	hold *hold
 	over context.Context // of the lease
-	end  func()
+	end  context.CancelCauseFunc
 
 	// Guarded by m.mu.
 	ended    bool // Unlock was called
@@ -72,6 +72,23 @@ func (l *Lease) ValidUntil() time.Time {
 // Done returns a channel that is closed when the lease is over: when Unlock is
 // called for it, or when the lock is lost.
 func (l *Lease) Done() <-chan struct{} { return l.over.Done() }
+
+// Context returns a context that ends when parent does, and when the lease is over:
+// its cause is then ErrLost, or ErrUnlocked after Unlock. It has parent's values and
+// deadline. For the end of the lease see Done; a ctx ends a moment later. Nothing has
+// to be released.
+func (l *Lease) Context(parent context.Context) context.Context {
+	l.Lost() // which reads the wall clock
+	ctx, cancel := context.WithCancelCause(parent)
+	end := func() { cancel(context.Cause(l.over)) }
+	if l.over.Err() != nil {
+		end()
+		return ctx
+	}
+	forget := context.AfterFunc(l.over, end)
+	context.AfterFunc(ctx, func() { forget() })
+	return ctx
+}
 
 // RevokeRequested returns a channel that is closed when somebody has called
 // Revoke for this holder, or Curator's Revoker. It is a request: the lock is
@@ -135,7 +152,7 @@ func (l *Lease) Unlock(ctx context.Context) error {
 
 // endLocked ends a lease. The last one of an owner releases the lock.
 func (l *Lease) endLocked() {
-	l.end()
+	l.end(ErrUnlocked)
 	l.ended = true
 	if l.hold.leases--; l.hold.leases == 0 {
 		l.m.releaseLocked(l.hold)

@@ -111,7 +111,7 @@ func TestTryLockReturnsThoughTheClientIsClosedWhileNoServerAnswers(t *testing.T)
 			require.Fail(tb, "TryLock hangs, and the client has been closed")
 		}
 		ctx := limited(tb, time.Minute)
-		require.NoError(tb, m.Wait(ctx))
+		require.NoError(tb, m.Shutdown(ctx))
 		require.NoError(tb, holder.Unlock(context.Background()))
 	})
 }

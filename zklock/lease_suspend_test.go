@@ -68,7 +68,7 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 			require.NoError(t, err)
 			c.after(t, l, func() { suspended.Store(int64(hour)) })
 			<-l.Done()
-			require.NoError(t, m.Wait(t.Context()))
+			require.NoError(t, m.Shutdown(t.Context()))
 		})
 	}
 }
@@ -96,6 +96,6 @@ func TestAChannelIsClosedSoonAfterASuspend(t *testing.T) {
 		<-lost
 		require.LessOrEqual(t, time.Since(began), session/8)
 		require.ErrorIs(t, l.Unlock(t.Context()), ErrLost)
-		require.NoError(t, m.Wait(t.Context()))
+		require.NoError(t, m.Shutdown(t.Context()))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +25,8 @@ var (
 	ErrLost = errors.New("zklock: the lock was lost")
 	// ErrUnlocked: the lease was unlocked before.
 	ErrUnlocked = errors.New("zklock: the lease was unlocked before")
+	// ErrShutdown: Shutdown was called before Lock or TryLock.
+	ErrShutdown = errors.New("zklock: Shutdown was called, and the Mutex grants no new locks")
 	// ErrTooSlow: Lock gives up because a round trip to the servers takes a twelfth of
 	// the session timeout or longer. A lease would be lost as soon as it is granted. Ask
 	// for a longer session timeout, or use servers that are nearer or less busy.
@@ -31,8 +34,9 @@ var (
 )
 
 // An Owner is the identity of a holder, as a thread is in Java: one line of work
-// that may pass through many functions. Goroutines that share an owner share
-// its lock, too: they do not exclude each other.
+// that may pass through many functions, and may lock again in each of them. Goroutines
+// that share an owner share its lock, too: they do not exclude each other. A line of
+// work that locks once needs none; see Mutex.Lock. The zero Owner has no name.
 type Owner struct{ name string }
 
 // NewOwner returns a new owner. Two owners are distinct even if their names are
@@ -55,6 +59,7 @@ type Mutex struct {
 	mu      sync.Mutex
 	owners  map[*Owner]*hold   // of those that hold the lock or wait for it
 	waiting []*hold            // in their order
+	shut    bool               // Shutdown has been called
 	first   *entry             // by which the lock is held; it has a holder
 	next    *entry             // which queues for those that wait
 	entries map[string]*entry  // all that have a node, by name
@@ -172,7 +177,8 @@ func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 }
 
 // Lock waits until the owner holds the lock, or ctx ends. An owner that holds
-// it already gets another lease of it, without a request.
+// it already gets another lease of it, without a request. A nil owner is a new one,
+// without a name, as is right for work that locks once.
 //
 // A session that expires while Lock waits is not an error: it queues again, at
 // the end, in the client's new session. A connection that breaks is not an error
@@ -182,23 +188,23 @@ func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 // the same instant: it returns, promptly, an error that wraps ctx.Err(). Its
 // node is then removed as soon as a server can be reached, so that the
 // contenders behind it do not wait for it. Other errors are the server's, such
-// as zk.ErrNoAuth, or zk.ErrClosing if conn has been closed. After any error
-// the owner has as many leases as before.
+// as zk.ErrNoAuth, or zk.ErrClosing if conn has been closed; or ErrShutdown. After
+// any error the owner has as many leases as before.
 func (m *Mutex) Lock(ctx context.Context, owner *Owner) (*Lease, error) {
 	return m.acquire(ctx, owner, false)
 }
 
 // TryLock is Lock without the wait for other contenders: if one of them holds
 // the lock or waits for it, TryLock returns ErrHeld, and has left nothing
-// behind. For TryLock, a node that is being deleted still holds the lock. TryLock
-// returns when the server has answered, or when ctx ends.
+// behind. For TryLock, a node that is being deleted still holds the lock, and an owner
+// that waits in Lock is another contender, even if it is the same one. TryLock returns when the server has answered, or when ctx ends.
 func (m *Mutex) TryLock(ctx context.Context, owner *Owner) (*Lease, error) {
 	return m.acquire(ctx, owner, true)
 }
 
 func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, error) {
 	if owner == nil {
-		return nil, errors.New("zklock: the owner is nil: make one with NewOwner")
+		owner = new(Owner)
 	}
 	if len(owner.name) > maxData {
 		return nil, fmt.Errorf("zklock: lock %s: the owner's name has %d bytes, more than %d", m.path, len(owner.name), maxData)
@@ -210,14 +216,17 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 		m.mu.Lock()
 		h := m.owners[owner]
 		switch {
-		case try && (h == nil && (m.first != nil || len(m.waiting) > 0) || h != nil && h.entry == nil):
+		case h == nil && m.shut:
+			m.mu.Unlock()
+			return nil, fmt.Errorf("%w: %s", ErrShutdown, m.path)
+		case try && (h == nil && (m.first != nil || len(m.waiting) > 0) || h != nil && h.entry == nil && !h.try):
 			m.mu.Unlock()
 			return nil, fmt.Errorf("%w: %s", ErrHeld, m.path)
 		case h == nil:
 			h = m.enqueueLocked(owner, try)
 		}
 		l := &Lease{m: m, hold: h}
-		l.over, l.end = context.WithCancel(h.lost)
+		l.over, l.end = context.WithCancelCause(h.lost)
 		h.leases++
 		m.mu.Unlock()
 		select {
@@ -255,45 +264,82 @@ func (m *Mutex) Holds(owner *Owner) int {
 	return h.leases
 }
 
-// Wait waits until the Mutex does nothing: nobody holds the lock or waits for
-// it through this Mutex, and no request of it is under way. Nodes that were given
-// up are deleted in the background; so call Wait before conn.Close, or nodes
-// may stay until the session ends, and goroutines for a moment. If ctx ends
-// first, it returns an error that wraps ctx.Err(), and nothing has changed.
-func (m *Mutex) Wait(ctx context.Context) error {
+// Shutdown ends the use of the Mutex: from now on Lock and TryLock return ErrShutdown.
+// It waits until nothing is under way: nobody holds the lock or waits for it through
+// this Mutex, and no request of it is unanswered. Owners that wait already get their
+// turn, and an owner that holds the lock may lock it again. A node that was given up
+// is deleted in the background, so call Shutdown before conn.Close: otherwise the node
+// may stay until the session ends, and the next holder waits for that.
+//
+// If ctx ends first, Shutdown returns an error that wraps ctx.Err() and names what is
+// still under way. Nothing of that is ended, and Shutdown may be called again to wait
+// for it. Other Mutexes of conn go on.
+func (m *Mutex) Shutdown(ctx context.Context) error {
 	began := time.Now()
-	for _, idle := range []func() <-chan struct{}{m.tasks.Idle, m.client.Quiet} {
-		done := idle()
-		select {
-		case <-done:
-		case <-ctx.Done():
-			if !client.IsClosed(done) {
-				return m.client.Ended(ctx, "wait until nobody uses "+m.path, began)
-			}
+	m.mu.Lock()
+	m.shut = true
+	idle := m.tasks.Idle()
+	m.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+	}
+	if client.IsClosed(idle) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", m.client.Ended(ctx, "shut down the lock "+m.path, began), m.underWay())
+}
+
+// underWay names what Shutdown waits for.
+func (m *Mutex) underWay() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []string
+	rest := m.tasks.Running()
+	if m.first != nil {
+		rest--
+		all = append(all, fmt.Sprintf("%s is held by %q", m.first.node.Path, m.first.holder.owner))
+	}
+	if m.next != nil {
+		rest--
+	}
+	if n := len(m.waiting); n > 0 {
+		all = append(all, fmt.Sprintf("owners that wait for the lock: %d", n))
+	}
+	for _, e := range m.entries {
+		if client.IsClosed(e.left) {
+			rest--
+			all = append(all, e.node.Path+" is being deleted")
 		}
 	}
-	return nil
+	if rest > 0 {
+		all = append(all, fmt.Sprintf("requests that are not answered: %d", rest))
+	}
+	return strings.Join(all, "; ")
 }
 
 // Do locks, calls f, and unlocks whatever happens: after an error, a panic,
-// and when ctx has ended. The ctx that f gets ends when ctx does, and with
-// ErrLost as its cause when the lock is lost; f must then stop. Do returns
-// f's error, ErrLost if the lock was lost before f returned, or both. If the
-// server does not answer, Do waits for the Unlock no longer than the session
-// timeout, and the node is deleted later.
+// and when ctx has ended. The ctx that f gets is that of Lease.Context: it ends when
+// ctx does, and with ErrLost as its cause when the lock is lost; f must then stop.
+//
+// If f is called, Do returns f's error, or the one of Unlock if that is ErrLost or
+// a refusal of the server, or both. If the server does not answer, Do waits for the
+// Unlock no longer than the session timeout, and that is not an error: the node is
+// deleted later. If f is not called, Do returns Lock's error.
 func (m *Mutex) Do(ctx context.Context, owner *Owner, f func(ctx context.Context, l *Lease) error) (err error) {
 	l, err := m.Lock(ctx, owner)
 	if err != nil {
 		return err
 	}
-	within, cancel := context.WithCancelCause(ctx)
-	unwatch := context.AfterFunc(l.hold.lost, func() { cancel(ErrLost) })
 	defer func() {
-		unwatch()
-		cancel(nil)
 		unlockCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), m.client.Timeout())
 		defer stop()
-		err = errors.Join(err, l.Unlock(unlockCtx))
+		unlockErr := l.Unlock(unlockCtx)
+		if unlockCtx.Err() != nil && errors.Is(unlockErr, unlockCtx.Err()) {
+			unlockErr = nil // f has been called, and the node goes by itself
+		}
+		err = errors.Join(err, unlockErr)
 	}()
-	return f(within, l)
+	return f(l.Context(ctx), l)
 }

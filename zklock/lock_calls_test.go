@@ -2,6 +2,8 @@ package zklock_test
 
 import (
 	"context"
+	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,6 +137,76 @@ func TestDoneClosesWhenTheLeaseIsOverForWhateverReason(t *testing.T) {
 	}
 }
 
+// TestContextEndsWithTheLeaseAndWithItsParent, and leaves no goroutine behind in
+// either case: a bubble does not end before its goroutines do.
+func TestContextEndsWithTheLeaseAndWithItsParent(t *testing.T) {
+	type key struct{}
+	for _, c := range []struct {
+		what  string
+		end   func(tb *table, conn *zk.Conn, l *zklock.Lease, parent context.CancelFunc)
+		err   error
+		cause error
+	}{
+		{"Unlock", func(tb *table, _ *zk.Conn, l *zklock.Lease, _ context.CancelFunc) {
+			require.NoError(tb, l.Unlock(context.Background()))
+		}, context.Canceled, zklock.ErrUnlocked},
+		{"loss", func(tb *table, conn *zk.Conn, l *zklock.Lease, _ context.CancelFunc) {
+			tb.srv.Expire(conn.SessionID())
+			<-l.Lost()
+		}, context.Canceled, zklock.ErrLost},
+		{"cancelled parent", func(_ *table, _ *zk.Conn, _ *zklock.Lease, parent context.CancelFunc) { parent() },
+			context.Canceled, context.Canceled},
+		{"parent's deadline", func(*table, *zk.Conn, *zklock.Lease, context.CancelFunc) { time.Sleep(time.Hour) },
+			context.DeadlineExceeded, context.DeadlineExceeded},
+	} {
+		onTables(t, c.what, func(tb *table) {
+			conn := tb.connectAs(ordinary{})
+			l := tb.mustLock(tb.mutex(conn), nil)
+			parent, cancel := context.WithTimeout(context.WithValue(context.Background(), key{}, "value"), time.Hour)
+			defer cancel()
+			ctx := l.Context(parent)
+			deadline, _ := ctx.Deadline()
+			require.Equal(tb, time.Hour, time.Until(deadline))
+			require.Equal(tb, "value", ctx.Value(key{}))
+			before := runtime.NumGoroutine()
+			require.NoError(tb, l.Context(parent).Err())
+			require.Equal(tb, before, runtime.NumGoroutine())
+			c.end(tb, conn, l, cancel)
+			synctest.Wait()
+			require.ErrorIs(tb, ctx.Err(), c.err)
+			require.ErrorIs(tb, context.Cause(ctx), c.cause)
+			late := l.Context(parent)
+			require.ErrorIs(tb, context.Cause(late), c.cause, "at once")
+			require.Error(tb, late.Err())
+			l.Unlock(context.Background())
+		})
+	}
+}
+
+// TestDoReturnsNilIfOnlyItsUnlockIsNotAnswered: f has been called, and an error would
+// make its caller try again.
+func TestDoReturnsNilIfOnlyItsUnlockIsNotAnswered(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		m := tb.mutex(conn)
+		var silence []*zkserver.Fault
+		began := time.Now()
+		oops := errors.New("oops")
+		for _, want := range []error{nil, oops} {
+			err := m.Do(context.Background(), nil, func(context.Context, *zklock.Lease) error {
+				silence = many(tb.srv.Hold, of(conn.SessionID(), jute.OpDelete, ""))
+				return want
+			})
+			require.Equal(tb, want == nil, err == nil, "%v", err)
+			require.NotErrorIs(tb, err, context.DeadlineExceeded)
+			require.GreaterOrEqual(tb, time.Since(began), 10*time.Second)
+			releaseAll(silence)
+		}
+		require.NoError(tb, m.Shutdown(context.Background()))
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
 func TestDoneIsOfOneLease(t *testing.T) {
 	onTable(t, func(tb *table) {
 		m, owner := tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("owner")
@@ -149,21 +221,22 @@ func TestDoneIsOfOneLease(t *testing.T) {
 	})
 }
 
-func TestWaitReturnsAtOnceWhenNothingIsLeftToDo(t *testing.T) {
+func TestShutdownReturnsAtOnceWhenNothingIsLeftToDo(t *testing.T) {
 	onTable(t, func(tb *table) {
-		m := tb.mutex(tb.connectAs(ordinary{}))
-		require.NoError(tb, m.Wait(context.Background()), "nothing was ever done")
+		conn := tb.connectAs(ordinary{})
+		require.NoError(tb, tb.mutex(conn).Shutdown(context.Background()), "nothing was ever done")
+		m := tb.mutex(conn)
 		l := tb.mustLock(m, zklock.NewOwner("owner"))
 		require.NoError(tb, l.Unlock(context.Background()))
 		began := time.Now()
-		require.NoError(tb, m.Wait(context.Background()))
+		require.NoError(tb, m.Shutdown(context.Background()))
 		require.Zero(tb, time.Since(began))
 	})
 }
 
-// TestWaitReturnsWhenTheNodeOfAContenderThatGaveUpHasGone: then the client may
+// TestShutdownReturnsWhenTheNodeOfAContenderThatGaveUpHasGone: then the client may
 // be closed.
-func TestWaitReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
+func TestShutdownReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
 	for what, op := range map[string]jute.Op{"first create": jute.OpCreate, "create": jute.OpMulti, "delete": jute.OpDelete} {
 		onTables(t, what+" is slow", func(tb *table) {
 			tb.makeTop(tb.connect())
@@ -183,9 +256,9 @@ func TestWaitReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
 
 			short := limited(tb, time.Second)
 			began := time.Now()
-			require.ErrorIs(tb, m.Wait(short), context.DeadlineExceeded)
+			require.ErrorIs(tb, m.Shutdown(short), context.DeadlineExceeded)
 			require.Equal(tb, time.Second, time.Since(began))
-			done := aside(func() error { return m.Wait(context.Background()) })
+			done := aside(func() error { return m.Shutdown(context.Background()) })
 			synctest.Wait()
 			require.Empty(tb, done, "the node of the contender is in the queue")
 			slow.Release()
@@ -200,9 +273,9 @@ func TestWaitReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
 	}
 }
 
-// TestWaitReturnsForAContenderWhoseCreateWasNotSent: no server can be reached,
+// TestShutdownReturnsForAContenderWhoseCreateWasNotSent: no server can be reached,
 // and there is no node to look for.
-func TestWaitReturnsForAContenderWhoseCreateWasNotSent(t *testing.T) {
+func TestShutdownReturnsForAContenderWhoseCreateWasNotSent(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
 		m, id := tb.mutex(conn), conn.SessionID()
@@ -213,11 +286,11 @@ func TestWaitReturnsForAContenderWhoseCreateWasNotSent(t *testing.T) {
 		_, err := m.Lock(ctx, zklock.NewOwner("owner"))
 		require.ErrorIs(tb, err, context.DeadlineExceeded)
 		ctx = limited(tb, 10*time.Second)
-		require.NoError(tb, m.Wait(ctx), "it waits for a server")
+		require.NoError(tb, m.Shutdown(ctx), "it waits for a server")
 	})
 }
 
-func TestWaitReturnsForAClientThatHasBeenClosed(t *testing.T) {
+func TestShutdownReturnsForAClientThatHasBeenClosed(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, closeIt := tb.stuckClose()
 		m := tb.mutex(conn)
@@ -225,7 +298,7 @@ func TestWaitReturnsForAClientThatHasBeenClosed(t *testing.T) {
 		closeIt()
 		<-holder.Lost()
 		ctx := limited(tb, time.Minute)
-		require.NoError(tb, m.Wait(ctx))
+		require.NoError(tb, m.Shutdown(ctx))
 		require.ErrorIs(tb, holder.Unlock(ctx), zklock.ErrLost)
 	})
 }
@@ -250,9 +323,74 @@ func TestALateUnlockOfALostLeaseTakesNothingFromTheNextOne(t *testing.T) {
 	})
 }
 
-// TestWaitReturnsWhenTheProofIsOver: the lock has been let go while a proof of the
+// TestShutdownRefusesNewLocksAndNamesWhatIsUnderWay: an owner that waits already gets
+// its turn, and the holder may lock again.
+func TestShutdownRefusesNewLocksAndNamesWhatIsUnderWay(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		m, holder := tb.mutex(conn), zklock.NewOwner("the holder")
+		first := tb.mustLock(m, holder)
+		waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
+		synctest.Wait()
+		ended := func(want ...string) {
+			tb.Helper()
+			err := m.Shutdown(limited(tb, time.Second))
+			require.ErrorIs(tb, err, context.DeadlineExceeded)
+			for _, w := range want {
+				require.ErrorContains(tb, err, w)
+			}
+		}
+		ended(first.Node()+` is held by "the holder"`, "owners that wait for the lock: 1")
+		for _, lock := range []func(context.Context, *zklock.Owner) (*zklock.Lease, error){m.Lock, m.TryLock} {
+			_, err := lock(limited(tb, time.Minute), nil)
+			require.ErrorIs(tb, err, zklock.ErrShutdown)
+			require.NotErrorIs(tb, err, zklock.ErrHeld)
+			require.ErrorContains(tb, err, top)
+		}
+		called := false
+		require.ErrorIs(tb, m.Do(limited(tb, time.Minute), nil, func(context.Context, *zklock.Lease) error {
+			called = true
+			return nil
+		}), zklock.ErrShutdown)
+		require.False(tb, called)
+		again := tb.mustLock(m, holder)
+		require.NoError(tb, again.Unlock(context.Background()))
+		require.NoError(tb, first.Unlock(context.Background()))
+		second := gets(tb, waiter)
+		stays := tb.srv.Hold(of(conn.SessionID(), jute.OpDelete, ""))
+		require.ErrorIs(tb, second.Unlock(limited(tb, time.Second)), context.DeadlineExceeded)
+		ended(second.Node() + " is being deleted")
+		stays.Release()
+		require.NoError(tb, m.Shutdown(context.Background()))
+		require.NoError(tb, m.Shutdown(context.Background()), "again")
+		canceled, cancel := context.WithCancel(context.Background())
+		cancel()
+		require.NoError(tb, m.Shutdown(canceled), "nothing is under way")
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestShutdownWaitsForNoOtherMutex: the proof that is under way is that of another
+// Mutex of the client, and no server answers it.
+func TestShutdownWaitsForNoOtherMutex(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		id, m := conn.SessionID(), tb.mutex(conn)
+		require.NoError(tb, tb.mustLock(m, nil).Unlock(context.Background()))
+		other, err := zklock.New(conn, "/other", zklock.WithSessionTimeout(10*time.Second)) // of the same client
+		require.NoError(tb, err)
+		holder := tb.mustLock(other, nil)
+		proof := tb.srv.Hold(of(id, jute.OpSync, ""))
+		<-proof.Hit()
+		require.NoError(tb, m.Shutdown(limited(tb, time.Second)))
+		proof.Release()
+		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}
+
+// TestShutdownReturnsWhenTheProofIsOver: the lock has been let go while a proof of the
 // session was under way, whose last request is answered late.
-func TestWaitReturnsWhenTheProofIsOver(t *testing.T) {
+func TestShutdownReturnsWhenTheProofIsOver(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()
 		id, m := conn.SessionID(), tb.mutex(conn)
@@ -265,9 +403,9 @@ func TestWaitReturnsWhenTheProofIsOver(t *testing.T) {
 		proof.Release()
 		require.NoError(tb, <-unlocked)
 		<-last.Hit()
-		waited := aside(func() error { return m.Wait(context.Background()) })
+		waited := aside(func() error { return m.Shutdown(context.Background()) })
 		synctest.Wait()
-		require.Empty(tb, waited, "Wait has returned, and a request is under way")
+		require.Empty(tb, waited, "Shutdown has returned, and a request is under way")
 		last.Release()
 		require.NoError(tb, <-waited)
 	})

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/zklock"
@@ -92,5 +94,45 @@ func TestOwners(t *testing.T) {
 		ErrNotOwner: errNotLocked,
 		Requeues:    true,
 		Shared:      true,
+	})
+}
+
+// TestANilOwnerIsANewOne: it does not share the lock with another one.
+func TestANilOwnerIsANewOne(t *testing.T) {
+	onTable(t, func(tb *table) {
+		m := tb.mutex(tb.connect())
+		holder := tb.mustLock(m, nil)
+		_, err := m.TryLock(context.Background(), nil)
+		require.ErrorIs(tb, err, zklock.ErrHeld)
+		waiter := lockAside(context.Background(), m, new(zklock.Owner))
+		synctest.Wait()
+		require.Empty(tb, waiter)
+		require.NoError(tb, holder.Unlock(context.Background()))
+		passes(tb, waiter)
+	})
+}
+
+// TestTwoTriesOfAnOwnerShareTheLock: they do not exclude each other.
+func TestTwoTriesOfAnOwnerShareTheLock(t *testing.T) {
+	onTable(t, func(tb *table) {
+		tb.makeTop(tb.connect())
+		conn := tb.connect()
+		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
+		late := tb.srv.HoldReply(creates(conn.SessionID()))
+		tries := make(chan locked, 2)
+		for range 2 {
+			go func() {
+				l, err := m.TryLock(context.Background(), owner)
+				tries <- locked{l, err}
+			}()
+		}
+		<-late.Hit()
+		synctest.Wait()
+		late.Release()
+		first, second := gets(tb, tries), gets(tb, tries)
+		require.Equal(tb, first.Token(), second.Token())
+		require.Equal(tb, 2, m.Holds(owner))
+		require.NoError(tb, first.Unlock(context.Background()))
+		require.NoError(tb, second.Unlock(context.Background()))
 	})
 }

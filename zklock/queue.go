@@ -24,7 +24,7 @@ type hold struct {
 	revoke chan struct{} // closed when another contender asks for the lock
 
 	lost context.Context // ends when the lock can no longer be trusted
-	lose func()
+	lose context.CancelCauseFunc
 
 	// Guarded by Mutex.mu. After ready is closed, entry and token do not change.
 	leases int
@@ -42,7 +42,7 @@ const passBits = 10
 // enqueueLocked adds an owner to those that wait.
 func (m *Mutex) enqueueLocked(owner *Owner, try bool) *hold {
 	h := &hold{owner: owner, try: try, ready: make(chan struct{}), revoke: make(chan struct{})}
-	h.lost, h.lose = context.WithCancel(context.Background())
+	h.lost, h.lose = context.WithCancelCause(context.Background())
 	m.owners[owner] = h
 	m.waiting = append(m.waiting, h)
 	m.queueLocked()
@@ -188,7 +188,7 @@ func (e *entry) notifyLocked() {
 // loseLocked ends the hold of a lock that can no longer be trusted.
 func (m *Mutex) loseLocked(e *entry) {
 	if h := e.holder; h != nil && !client.IsClosed(e.left) {
-		h.lose()
+		h.lose(ErrLost)
 		delete(m.owners, h.owner)
 		m.leaveLocked(e)
 	}

@@ -265,7 +265,7 @@ func TestTryLockDoesNotWaitForANodeThatCannotBeDeleted(t *testing.T) {
 		require.NoError(tb, err)
 		require.NoError(tb, l.Unlock(context.Background()), "it waits until the node has gone")
 		require.ErrorIs(tb, l.Unlock(context.Background()), zklock.ErrUnlocked)
-		require.NoError(tb, m.Wait(context.Background()))
+		require.NoError(tb, m.Shutdown(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
@@ -318,7 +318,7 @@ func TestTryLockDoesNotWaitForAStrangerBeforeNodesThatGo(t *testing.T) {
 		require.ErrorIs(tb, <-tried, zklock.ErrHeld)
 		releaseAll(stay)
 		require.NoError(tb, stranger.Unlock(context.Background()))
-		require.NoError(tb, m.Wait(context.Background()))
+		require.NoError(tb, m.Shutdown(context.Background()))
 	})
 }
 
@@ -356,7 +356,7 @@ func TestTryLockDoesNotWaitForAStrangerBetweenNodesThatGo(t *testing.T) {
 		releaseAll(stay)
 		require.NoError(tb, <-unlocked)
 		require.NoError(tb, got.Unlock(context.Background()))
-		require.NoError(tb, m.Wait(context.Background()))
+		require.NoError(tb, m.Shutdown(context.Background()))
 	})
 }
 

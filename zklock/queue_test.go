@@ -127,7 +127,7 @@ func TestAnotherProcessWaitsNoLongerThanAgreed(t *testing.T) {
 			time.Sleep(time.Duration(processes) * time.Second) // of work
 			stop()
 			for _, m := range all {
-				require.NoError(t, m.Wait(context.Background()))
+				require.NoError(t, m.Shutdown(context.Background()))
 			}
 			worst := slices.Max(longest)
 			require.LessOrEqual(t, worst, time.Duration(processes)*(during+hold), "a process waits for its next turn")
@@ -172,7 +172,7 @@ func TestAMutexQueuesAgainBeforeItsNodeGoes(t *testing.T) {
 			synctest.Wait()
 		}
 		require.NoError(tb, holder.Unlock(context.Background()))
-		require.NoError(tb, ours.Wait(context.Background()))
+		require.NoError(tb, ours.Shutdown(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
@@ -291,7 +291,7 @@ func TestAWaiterThatGivesUpInMemoryIsSkipped(t *testing.T) {
 		require.NoError(tb, holder.Unlock(context.Background()))
 		passes(tb, waiters[1])
 		cancels[1]()
-		require.NoError(tb, ours.Wait(context.Background()))
+		require.NoError(tb, ours.Shutdown(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
@@ -321,7 +321,7 @@ func TestANodeThatNobodyNeedsAnyMoreGoes(t *testing.T) {
 		synctest.Wait()
 		require.Len(tb, tb.srv.Children(top), 1, "nobody waits")
 		require.NoError(tb, holder.Unlock(context.Background()))
-		require.NoError(tb, ours.Wait(context.Background()))
+		require.NoError(tb, ours.Shutdown(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
@@ -394,7 +394,7 @@ func TestAnErrorOfTheServerEndsTheWaitOfAllOwners(t *testing.T) {
 		for _, waiter := range queued(ours, 3) {
 			require.ErrorIs(tb, (<-waiter).err, zk.ErrNoAuth)
 		}
-		require.NoError(tb, ours.Wait(context.Background()))
+		require.NoError(tb, ours.Shutdown(context.Background()))
 	})
 }
 

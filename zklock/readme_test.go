@@ -151,7 +151,7 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 		require.Contains(t, printed.String(), context.DeadlineExceeded.Error())
 		alone(t, conn)
 		require.NoError(t, lease.Unlock(t.Context()))
-		require.NoError(t, m.Wait(t.Context()))
+		require.NoError(t, m.Shutdown(t.Context()))
 	})
 
 	for what, waits := range map[string]bool{"SIGTERM while it waits": true, "SIGTERM while it holds the lock": false} {
@@ -185,7 +185,7 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 				require.Less(t, time.Since(signalled), soon)
 				require.Error(t, program.Wait())
 			}
-			require.NoError(t, m.Wait(t.Context()))
+			require.NoError(t, m.Shutdown(t.Context()))
 		})
 	}
 }

@@ -221,7 +221,7 @@ func (m *Mutex) refuseTry(e *entry, before queue) {
 func (m *Mutex) prove(e *entry) {
 	if !e.proved {
 		e.proved = true
-		m.client.Use(1)
+		m.client.Use(&m.tasks, 1)
 	}
 }
 

@@ -147,7 +147,7 @@ func (p *process) run() error {
 	for i, s := range p.sessions {
 		for _, m := range s.mutexes {
 			within, cancel := context.WithTimeout(ctx, 2*time.Minute)
-			if err := m.Wait(within); err != nil {
+			if err := m.Shutdown(within); err != nil {
 				p.log(record{Kind: "problem", How: fmt.Sprintf("session %d: %v", i, err)})
 			}
 			cancel()

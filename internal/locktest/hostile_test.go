@@ -138,7 +138,7 @@ func (l hostileLease) TryLock(ctx context.Context) (locktest.Lease, error) {
 	return lease, err
 }
 
-func (l hostileLease) Wait(ctx context.Context) error { return l.mutex.Wait(ctx) }
+func (l hostileLease) Shutdown(ctx context.Context) error { return l.mutex.Shutdown(ctx) }
 
 // TestHostileFaults has the fault series try locks that would end the test, if
 // its cases ran in the test's process. Each case in which a lock does what no

@@ -82,15 +82,15 @@ func (w *leaseWorld) open(in ...*stage.Session) (Lock, *stage.Session) {
 // settle waits, before the client is closed, for a lock's work in the
 // background.
 func settle(w *stage.Stage, l Lock) {
-	waiter, ok := l.(Waiter)
+	s, ok := l.(Shutdowner)
 	if !ok {
 		return
 	}
 	w.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), stage.Patience)
 		defer cancel()
-		if err := waiter.Wait(ctx); err != nil {
-			w.Errorf("the case is over, and Wait returns an error: %v", err)
+		if err := s.Shutdown(ctx); err != nil {
+			w.Errorf("the case is over, and Shutdown returns an error: %v", err)
 		}
 	})
 }

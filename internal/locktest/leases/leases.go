@@ -35,11 +35,11 @@ type Lock interface {
 	TryLock(ctx context.Context) (Lease, error)
 }
 
-// A Waiter is a Lock that can wait until what it does in the background
-// has ended. Before the suite closes a client it calls Wait of every Lock
+// A Shutdowner is a Lock whose Shutdown returns when what it does in the background
+// has ended. Before the suite closes a client it calls Shutdown of every Lock
 // of the client that has one; an error fails the case.
-type Waiter interface {
-	Wait(ctx context.Context) error
+type Shutdowner interface {
+	Shutdown(ctx context.Context) error
 }
 
 // A Lease is a lock that is held.

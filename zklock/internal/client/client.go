@@ -24,7 +24,6 @@ type Client struct {
 	closed  chan struct{} // closed once the client is found to be closed
 	closing sync.Once     // closes it
 	serial  *atomic.Int64 // counts the nodes
-	tasks   Tasks         // the proofs
 	fewer   *sync.Cond    // of mu: fewer requests are under way, or the others are no longer kept back
 
 	mu        sync.Mutex
@@ -53,7 +52,7 @@ func Of(conn *zk.Conn, timeout time.Duration) *Client {
 	serial, _ := serials.LoadOrStore(weak.Make(conn), new(atomic.Int64))
 	c := &Client{conn: conn, given: timeout, serial: serial.(*atomic.Int64), closed: make(chan struct{})}
 	c.fewer = sync.NewCond(&c.mu)
-	c.round = make(chan struct{})
+	c.round, c.users = make(chan struct{}), make(map[*Tasks]int)
 	c.timer = time.AfterFunc(time.Hour, c.prove)
 	c.timer.Stop()
 	c.silence = time.AfterFunc(time.Hour, c.leave)

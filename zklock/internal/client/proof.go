@@ -2,6 +2,8 @@ package client
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -73,10 +75,10 @@ import (
 // the connection breaks, both kinds come back at once, or after 1 s if all servers
 // have been tried.
 type proof struct {
-	users     int           // entries that need the session to be safe
-	roundTrip time.Duration // to the server takes at most this, by the last measurement
-	timer     *time.Timer   // runs until the next request is due
-	fires     time.Time     // when timer does
+	users     map[*Tasks]int // entries that need the session to be safe, of each Mutex
+	roundTrip time.Duration  // to the server takes at most this, by the last measurement
+	timer     *time.Timer    // runs until the next request is due
+	fires     time.Time      // when timer does
 	proving   bool
 	listening bool          // a proof waits for an answer
 	silence   *time.Timer   // runs meanwhile
@@ -117,12 +119,12 @@ func (c *Client) note(session int64, by answerer, e exchange) {
 		c.roundTrip = took // any other may have waited for those in front of it
 	}
 	until := e.sent.Add(c.Timeout() * 3 / 8)
-	if by == aQuorum && (c.users == 0 || !c.proved.After(c.presumed)) && until.After(c.presumed) {
+	if by == aQuorum && (len(c.users) == 0 || !c.proved.After(c.presumed)) && until.After(c.presumed) {
 		c.presumed = until
 	}
 	until = c.ij.sent.Add(c.Timeout())
 	switch {
-	case c.users == 0: // no proof is under way
+	case len(c.users) == 0: // no proof is under way
 		c.i, c.ij = e, exchange{}
 	case by == aQuorum && !c.ij.sent.IsZero() && until.After(c.proved) && !e.sent.Before(c.ij.answered):
 		c.proved = until
@@ -185,13 +187,17 @@ func IsOver(t time.Time) bool {
 }
 
 // Use counts the entries that need the session to be safe. While there are any,
-// a sync and a write are sent per third of the session timeout. If an earlier proof
-// may run out before the next one is complete, because an answer may be late, it no
-// longer counts.
-func (c *Client) Use(entries int) {
+// a sync and a write are sent per third of the session timeout, as a task of all
+// Mutexes that have one. If an earlier proof may run out before the next one is
+// complete, because an answer may be late, it no longer counts.
+func (c *Client) Use(by *Tasks, entries int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.users += entries; entries > 0 && c.users == entries {
+	first := len(c.users) == 0
+	if c.users[by] += entries; c.users[by] == 0 {
+		delete(c.users, by)
+	}
+	if first {
 		if next := c.i.answered.Add(c.betweenPings()); c.proved.Before(next.Add(c.Timeout() / 12)) {
 			c.proved = time.Time{}
 		}
@@ -211,7 +217,7 @@ func (c *Client) NextProof() (done <-chan struct{}, unproved error) {
 // armLocked sets the timer to when the next request may be sent, or ought to be,
 // but not before a pause.
 func (c *Client) armLocked(pause time.Duration) {
-	if c.users == 0 || c.proving || IsClosed(c.closed) {
+	if len(c.users) == 0 || c.proving || IsClosed(c.closed) {
 		return
 	}
 	due, alone := c.nextLocked()
@@ -231,14 +237,23 @@ func (c *Client) prove() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	due, alone := c.nextLocked()
-	if c.users == 0 || c.proving || time.Now().Before(due) {
+	if len(c.users) == 0 || c.proving || time.Now().Before(due) {
 		c.armLocked(c.Timeout() / 30)
 		return
 	}
 	c.proving, c.listening = true, true
 	c.listenLocked()
 	far := c.roundTrip >= c.Timeout()/12
-	c.tasks.Spawn(func() {
+	users := slices.Collect(maps.Keys(c.users))
+	for _, t := range users {
+		t.Begin()
+	}
+	go func() {
+		defer func() {
+			for _, t := range users {
+				t.End()
+			}
+		}()
 		limit := time.AfterFunc(c.Timeout(), c.endKeepBack)
 		defer limit.Stop()
 		measured, err := far && c.keepBack(), error(nil)
@@ -268,7 +283,7 @@ func (c *Client) prove() {
 		c.unproved = err
 		close(c.round)
 		c.round = make(chan struct{})
-	})
+	}()
 }
 
 // keepBack waits until no request is under way, and keeps others back until
@@ -330,7 +345,3 @@ func (c *Client) probe() error {
 	}
 	return err
 }
-
-// Quiet returns a channel that is closed when no proof is under way. Another
-// one begins only for an entry that needs it.
-func (c *Client) Quiet() <-chan struct{} { return c.tasks.Idle() }

@@ -66,13 +66,15 @@ func TestAnAnswerCountsForTheSessionInWhichItsRequestBegan(t *testing.T) {
 	})
 }
 
+var user Tasks // of tests in which no proof is sent
+
 // newNoter returns a client, and functions that note an answer and return until when
 // the session is safe, in parts of the session timeout.
 func newNoter(t *testing.T) (l *Client, note func(by answerer, sent float64), until func() float64) {
 	conn := open(t, zkserver.Run(t))
 	l = Of(conn, 0)
 	l.proving = true // no proof of its own
-	l.Use(1)
+	l.Use(&user, 1)
 	began := time.Now()
 	return l, func(by answerer, sent float64) {
 			at := began.Add(time.Duration(sent * float64(asked)))
@@ -208,10 +210,10 @@ func TestAnOldProofDoesNotCountIfTheNextIsHardlyInTime(t *testing.T) {
 			l, note, until := newNoter(t)
 			began := time.Now()
 			noteAll(l, began, []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}})
-			l.Use(-1)
+			l.Use(&user, -1)
 			note(anyServer, c.last)
 			time.Sleep(time.Duration(c.last * float64(asked))) // until the last answer, at an exact moment of virtual time
-			l.Use(1)
+			l.Use(&user, 1)
 			due, alone := l.nextLocked()
 			require.Equal(t, c.kept, !alone)
 			require.Equal(t, c.kept, until() > .9)
@@ -259,7 +261,8 @@ func TestARefusedProofIsTriedAgainAfterAPause(t *testing.T) {
 		for range 100 {
 			refused = append(refused, srv.Fail(-6, func(r zkserver.Request) bool { return r.Op == jute.OpSync }))
 		}
-		s.Use(1)
+		var user Tasks
+		s.Use(&user, 1)
 		time.Sleep(2 * asked)
 		sent := 0
 		for _, f := range refused {
@@ -275,8 +278,8 @@ func TestARefusedProofIsTriedAgainAfterAPause(t *testing.T) {
 		<-done
 		_, err = s.NextProof()
 		require.NoError(t, err)
-		s.Use(-1)
-		<-s.Quiet()
+		s.Use(&user, -1)
+		<-user.Idle()
 	})
 }
 
@@ -316,15 +319,16 @@ func TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout(t *testing.T) {
 				c.mu.Lock()
 				c.roundTrip = asked // too far
 				c.mu.Unlock()
-				c.Use(1)
+				var user Tasks
+				c.Use(&user, 1)
 				time.Sleep(asked / 2) // of virtual time: a proof has begun
 				began := time.Now()
 				require.NoError(t, c.call(anyServer, func() error { return nil }))
 				require.Greater(t, time.Since(began), time.Duration(0), "it was not kept back")
 				require.LessOrEqual(t, time.Since(began), asked)
-				c.Use(-1)
+				c.Use(&user, -1)
 				time.Sleep(20 * asked) // of virtual time: what hangs has ended
-				<-c.Quiet()
+				<-user.Idle()
 			})
 		})
 	}
@@ -337,7 +341,7 @@ func TestAnotherLeaseTakesNothingFromTheProof(t *testing.T) {
 		l, _, until := newNoter(t)
 		noteAll(l, time.Now(), []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}, {theLeader, .9, .9}, {aQuorum, .95, .95}})
 		require.InDelta(t, 1.3, until(), 1e-6)
-		l.Use(1)
+		l.Use(&user, 1)
 		require.InDelta(t, 1.3, until(), 1e-6, "the lease of the first is lost for the second")
 	})
 }
@@ -351,7 +355,8 @@ func TestTheTimeToAnswerBeginsWithTheConnection(t *testing.T) {
 		conn := open(t, srv)
 		c := Of(conn, 0)
 		require.NoError(t, c.call(aQuorum, c.probe))
-		c.Use(1)
+		var user Tasks
+		c.Use(&user, 1)
 		back := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect })
 		late := srv.HoldReply(func(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti })
 		srv.Cut(conn.SessionID())
@@ -371,8 +376,8 @@ func TestTheTimeToAnswerBeginsWithTheConnection(t *testing.T) {
 		time.Sleep(asked / 20) // less than an eighth
 		require.Equal(t, zk.StateHasSession, conn.State(), "the client has left a server that it has just found")
 		late.Release()
-		c.Use(-1)
-		<-c.Quiet()
+		c.Use(&user, -1)
+		<-user.Idle()
 	})
 }
 
@@ -385,15 +390,16 @@ func TestAProofWithoutAnAnswerIsTriedAgainSoon(t *testing.T) {
 		require.NoError(t, c.call(aQuorum, c.probe))
 		ofProof := func(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti }
 		refused := srv.Fail(-127, ofProof) // throttled
-		c.Use(1)
+		var user Tasks
+		c.Use(&user, 1)
 		<-refused.Hit()
 		began := time.Now()
 		again := srv.Hold(ofProof)
 		<-again.Hit()
 		require.LessOrEqual(t, time.Since(began), shortPause)
 		again.Release()
-		c.Use(-1)
-		<-c.Quiet()
+		c.Use(&user, -1)
+		<-user.Idle()
 	})
 }
 
@@ -404,7 +410,8 @@ func TestTheLimitOfAProofEndsWithIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := Of(open(t, zkserver.Run(t)), 0)
 		require.NoError(t, c.call(aQuorum, c.probe))
-		c.Use(1)
+		var user Tasks
+		c.Use(&user, 1)
 		done, _ := c.NextProof()
 		<-done
 		began := time.Now()
@@ -416,7 +423,7 @@ func TestTheLimitOfAProofEndsWithIt(t *testing.T) {
 		time.Sleep(asked * 4 / 10) // that proof waits for the request
 		require.NoError(t, c.call(anyServer, func() error { return nil }))
 		require.GreaterOrEqual(t, time.Since(began), asked*12/10, "it was let through by a proof that is over")
-		c.Use(-1)
-		<-c.Quiet()
+		c.Use(&user, -1)
+		<-user.Idle()
 	})
 }

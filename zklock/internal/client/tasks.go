@@ -35,6 +35,13 @@ func (t *Tasks) Spawn(f func()) {
 	}()
 }
 
+// Running returns how many tasks are left.
+func (t *Tasks) Running() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.running
+}
+
 // Idle returns a channel that is closed when no task is left.
 func (t *Tasks) Idle() <-chan struct{} {
 	t.mu.Lock()
