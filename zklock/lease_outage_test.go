@@ -245,7 +245,7 @@ func outlastsPause(t *testing.T, ours bool, addresses int, timeout time.Duration
 		var err error
 		list := servers[:max(1, addresses)]
 		if ours {
-			conn, err = zkconn.Connect(context.Background(), list, timeout, zk.WithDialer(dial), zk.WithLogger(silentLogger{}))
+			conn, err = zkconn.Connect(context.Background(), list, timeout, zkconn.WithDialer(dial))
 		} else {
 			conn, _, err = zk.Connect(list, timeout, zk.WithDialer(dial), zk.WithLogger(silentLogger{}), zk.WithLogInfo(false))
 		}

@@ -211,8 +211,7 @@ func TestALeaseOutlastsABreakInItsFirstProof(t *testing.T) {
 		nth int
 	}{{jute.OpMulti, 1}, {jute.OpSync, 1}, {jute.OpMulti, 2}} {
 		onTables(t, fmt.Sprintf("%v %d", c.op, c.nth), func(tb *table) {
-			conn, err := zkconn.Connect(context.Background(), []string{"127.0.0.1:1"}, 6*time.Second,
-				zk.WithDialer(tb.srv.Dial), zk.WithLogger(silentLogger{}))
+			conn, err := zkconn.Connect(context.Background(), []string{"127.0.0.1:1"}, 6*time.Second, zkconn.WithDialer(tb.srv.Dial))
 			require.NoError(tb, err)
 			defer conn.Close()
 			m, err := zklock.New(conn, top)

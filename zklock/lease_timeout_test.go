@@ -26,8 +26,8 @@ func TestTheNextSessionMayBeShorter(t *testing.T) {
 		long, short := zkserver.New(), zkserver.Run(t, zkserver.WithTick(200*time.Millisecond))
 		var now atomic.Pointer[zkserver.Server]
 		now.Store(long)
-		conn, err := zkconn.Connect(t.Context(), three, 10*time.Second, zk.WithLogger(silentLogger{}),
-			zk.WithDialer(func(network, address string, d time.Duration) (net.Conn, error) {
+		conn, err := zkconn.Connect(t.Context(), three, 10*time.Second,
+			zkconn.WithDialer(func(network, address string, d time.Duration) (net.Conn, error) {
 				return now.Load().Dial(network, address, d)
 			}))
 		require.NoError(t, err)
@@ -36,7 +36,7 @@ func TestTheNextSessionMayBeShorter(t *testing.T) {
 		lease, err := mutex.Lock(t.Context(), zklock.NewOwner("in a long session"))
 		require.NoError(t, err)
 
-		other, err := zkconn.Connect(t.Context(), three, 4*time.Second, zk.WithDialer(short.Dial), zk.WithLogger(silentLogger{}))
+		other, err := zkconn.Connect(t.Context(), three, 4*time.Second, zkconn.WithDialer(short.Dial))
 		require.NoError(t, err)
 		t.Cleanup(other.Close)
 		for range 100 { // a server refuses a client that has seen later changes
@@ -85,8 +85,8 @@ func TestASilentServerIsLeftInTimeThoughTheClientAskedForALongSession(t *testing
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // until the client is closed
 		srv := zkserver.Run(t)
 		var silent atomic.Int32
-		conn, err := zkconn.Connect(t.Context(), three, 10*time.Minute, zk.WithLogger(silentLogger{}),
-			zk.WithDialer(func(network, address string, d time.Duration) (net.Conn, error) {
+		conn, err := zkconn.Connect(t.Context(), three, 10*time.Minute,
+			zkconn.WithDialer(func(network, address string, d time.Duration) (net.Conn, error) {
 				if silent.Add(-1) < 0 {
 					return srv.Dial(network, address, d)
 				}
@@ -117,12 +117,12 @@ func TestASilentServerIsLeftInTimeThoughTheClientAskedForALongSession(t *testing
 func TestACallbackMayTakeAWhileBeforeTheHandshake(t *testing.T) {
 	onTable(t, func(tb *table) {
 		var slow atomic.Bool
-		conn, err := zkconn.Connect(context.Background(), three, 10*time.Second, zk.WithLogger(silentLogger{}),
-			zk.WithDialer(tb.srv.Dial), zk.WithEventCallback(func(ev zk.Event) {
+		conn, err := zkconn.Connect(context.Background(), three, 10*time.Second,
+			zkconn.WithDialer(tb.srv.Dial), zkconn.WithZK(zk.WithEventCallback(func(ev zk.Event) {
 				if ev.State == zk.StateConnected && slow.Load() {
 					time.Sleep(2 * time.Second) // 10 s, divided by three and by three servers, is less
 				}
-			}))
+			})))
 		require.NoError(tb, err)
 		tb.Cleanup(conn.Close)
 		slow.Store(true)

@@ -46,7 +46,7 @@ var kindsOfClients = map[string]func(tb *table, o ensemble.Options) *zk.Conn{
 			return nc, err
 		}
 		conn, err := zkconn.Connect(context.Background(), []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, 10*time.Second,
-			zk.WithDialer(dial), zk.WithLogger(silentLogger{}), zk.WithMaxBufferSize(o.Buffer), zk.WithMaxConnBufferSize(sendBuffer))
+			zkconn.WithDialer(dial), zkconn.WithZK(zk.WithMaxBufferSize(o.Buffer), zk.WithMaxConnBufferSize(sendBuffer)))
 		require.NoError(tb, err)
 		tb.Cleanup(conn.Close)
 		return conn

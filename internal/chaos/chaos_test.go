@@ -71,7 +71,7 @@ func newChaos(t *testing.T, seed uint64, o clientConfig, via [processes][]string
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var err error
-	c.admin, err = zkconn.Connect(ctx, o.Zoo, 40*time.Second, zk.WithLogger(silentLogger{}))
+	c.admin, err = zkconn.Connect(ctx, o.Zoo, 40*time.Second)
 	require.NoError(t, err)
 	t.Cleanup(c.admin.Close)
 	nodes := []string{c.root}

@@ -183,7 +183,7 @@ func (p *process) connect(ctx context.Context, ordinary bool) (*session, error) 
 		s.conn, _, err = zk.Connect(p.Servers, p.Session, with)
 		options = append(options, zklock.WithSessionTimeout(p.Clock))
 	} else {
-		s.conn, err = zkconn.Connect(ctx, p.Servers, p.Session, with)
+		s.conn, err = zkconn.Connect(ctx, p.Servers, p.Session, zkconn.WithZK(with))
 	}
 	if err != nil {
 		return nil, err

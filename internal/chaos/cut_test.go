@@ -194,7 +194,7 @@ func (p *pair) connect(t *testing.T, n *docker.Node, ordinary bool) *zk.Conn {
 	if ordinary {
 		conn, _, err = zk.Connect([]string{n.Addr()}, *cutSession, zk.WithLogger(silentLogger{}))
 	} else {
-		conn, err = zkconn.Connect(t.Context(), []string{n.Addr()}, *cutSession, zk.WithLogger(silentLogger{}))
+		conn, err = zkconn.Connect(t.Context(), []string{n.Addr()}, *cutSession)
 	}
 	require.NoError(t, err)
 	p.conns = append(p.conns, conn)

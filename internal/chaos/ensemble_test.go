@@ -171,7 +171,7 @@ func serve(ctx context.Context, zoo *docker.Servers) error {
 func givesSession(ctx context.Context, n *docker.Node) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	conn, err := zkconn.Connect(ctx, []string{n.Addr()}, 10*time.Second, zk.WithLogger(silentLogger{}))
+	conn, err := zkconn.Connect(ctx, []string{n.Addr()}, 10*time.Second)
 	if err == nil {
 		conn.Close()
 	}

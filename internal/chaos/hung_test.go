@@ -28,8 +28,8 @@ func TestALeaseOutlastsAServerThatHangs(t *testing.T) {
 	for clients := 0; len(leases) < holders; clients++ {
 		require.Less(t, clients, 5*holders, "clients leave the server before it hangs")
 		var dials atomic.Int64
-		conn, err := zkconn.Connect(t.Context(), zoo.Addrs(), session, zk.WithLogger(silentLogger{}),
-			zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+		conn, err := zkconn.Connect(t.Context(), zoo.Addrs(), session,
+			zkconn.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 				if dials.Add(1) == 1 { // whichever is tried first
 					address = hangs.Addr()
 				}

@@ -315,14 +315,9 @@ func (e *Ensemble) Connect(ctx context.Context, o Options) (*zk.Conn, error) {
 	if o.Tap != nil {
 		dial = o.Tap.Dialer(dial)
 	}
-	return zkconn.Connect(ctx, e.servers, o.SessionTimeout, zk.WithDialer(zk.Dialer(dial)), zk.WithLogger(silentLogger{}),
-		zk.WithMaxBufferSize(o.Buffer), zk.WithMaxConnBufferSize(sendBuffer))
+	return zkconn.Connect(ctx, e.servers, o.SessionTimeout, zkconn.WithDialer(zk.Dialer(dial)),
+		zkconn.WithZK(zk.WithMaxBufferSize(o.Buffer), zk.WithMaxConnBufferSize(sendBuffer)))
 }
-
-// silentLogger is a logger that drops each line: Connect's error has it all.
-type silentLogger struct{}
-
-func (silentLogger) Printf(string, ...any) {}
 
 // EndSession ends a session that tap has seen beginning, as its own client
 // could, but behind the client's back: to the client it looks expired. It returns

@@ -258,7 +258,7 @@ func TestThePictureIsTheTree(t *testing.T) {
 // and the standard library besides, and the embedded server builds no other module.
 func TestWhatAUserBuilds(t *testing.T) {
 	for pkg, want := range map[string][]string{
-		"./zklock":   {"github.com/go-zookeeper/zk", module + "/zklock", module + "/zklock/internal/client", module + "/zklock/internal/record", module + "/zklock/zkconn"},
+		"./zklock":   {"github.com/go-zookeeper/zk", module + "/zklock", module + "/zklock/internal/client", module + "/zklock/internal/record", module + "/zklock/internal/conns"},
 		"./zkserver": {module + "/internal/jute", module + "/zkserver"},
 	} {
 		var found []string

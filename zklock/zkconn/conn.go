@@ -107,6 +107,13 @@ func (c *client) handshakeEnded(conn *carefulConn, err error) {
 	}
 }
 
+// tooSlow notes that a server has not answered within limit: the next one has more time.
+func (c *client) tooSlow(limit time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handshakeTimeout = limit * 3 / 2
+}
+
 func timedOut(err error) bool {
 	var ne net.Error
 	return errors.As(err, &ne) && ne.Timeout()
@@ -200,7 +207,10 @@ func (c *carefulConn) readAnswer() (err error) {
 		return err
 	default:
 		answer = nil
-		why := "no quorum, or too many connections from this host (maxClientCnxns, 60 by default), or it expects TLS"
+		why := "no quorum, or too many connections from this host (maxClientCnxns, 60 by default)"
+		if c.c.tls == nil {
+			why += ", or it expects TLS"
+		}
 		if c.resumed != nil {
 			why = "no quorum, or it lags, or it has lost its data; the client keeps its session"
 			if c.c.mayAsk() {
@@ -211,10 +221,12 @@ func (c *carefulConn) readAnswer() (err error) {
 			return fmt.Errorf("closes the connection without an answer: %s: %w", why, err)
 		}
 	}
-	if sessionOf(answer) == 0 {
+	if session := sessionOf(answer); session == 0 {
 		c.c.expired.Store(true)
 	} else {
-		c.c.timeout.Store(int64(time.Duration(binary.BigEndian.Uint32(answer[8:])) * time.Millisecond))
+		timeout := time.Duration(binary.BigEndian.Uint32(answer[8:])) * time.Millisecond
+		c.c.timeout.Store(int64(timeout))
+		c.c.logger.Info("zkconn: connected", "server", c.address, "session", fmt.Sprintf("%#x", session), "timeout", timeout)
 	}
 	c.answered, c.answer = true, answer
 	return nil

@@ -219,7 +219,7 @@ func reply(t *testing.T, nc net.Conn, xid int32) {
 func TestFaultANewSessionSetsItsWatchesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
-		admin, err := Connect(t.Context(), servers, asked, zk.WithDialer(srv.Dial), zk.WithLogger(quiet{}))
+		admin, err := Connect(t.Context(), servers, asked, WithDialer(srv.Dial))
 		require.NoError(t, err)
 		defer admin.Close()
 		_, err = admin.Create("/a", nil, 0, zk.WorldACL(zk.PermAll))

@@ -12,27 +12,28 @@
 //
 // The client is a *zk.Conn, for everything that takes one. Version 1.0.4 has some
 // faults; Connect works around them, and docs/client.md has a patch for each.
-// [SessionTimeout] and [Closed] return what the client does not export, and
-// [Reconnect] makes it leave a server that is silent.
+// [SessionTimeout] returns what the client does not export.
 package zkconn
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
-	"weak"
 
 	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/zklock/internal/conns"
 )
 
 // Connect opens a ZooKeeper client and returns it when it has a session.
@@ -49,11 +50,12 @@ import (
 // handshake, divided by the number of addresses, but at least 1 s. If it does not,
 // the next one has half as long again, up to the session timeout.
 //
-// The options are those of package zk, with WithDialer, WithHostProvider and
-// WithEventCallback among them; a host provider of the caller's looks up the names
-// itself. The dialer is given an address, not a name. Information messages of the
-// client are off unless zk.WithLogInfo(true) is among the options. Nobody needs to
-// read events from a channel; an event callback gets them all.
+// Nothing is logged without [WithLogger]. [WithTLS] and [WithAuth] are for servers that
+// demand them; there is no SASL. Nobody needs to read events from a channel; an event
+// callback gets them all, see [WithZK].
+//
+// What cannot work is an error at once: a chroot, two servers in one string, a port
+// that is none, an option's bad argument, a credential that a server refuses.
 //
 // If ctx ends first, Connect closes the client and returns within about a
 // second. The error wraps ctx.Err() and says which servers were tried, for how
@@ -83,7 +85,7 @@ import (
 // no use to its leases; it reconnects late after a silent server, and may lose a
 // lease by that; and a goroutine of the caller's that waits on a watch may hang
 // after Close.
-func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration, options ...func(*zk.Conn)) (*zk.Conn, error) {
+func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration, options ...Option) (*zk.Conn, error) {
 	began := time.Now()
 	fail := func(err error) (*zk.Conn, error) {
 		return nil, fmt.Errorf("zkconn: connect to %s: %w", strings.Join(servers, ","), err)
@@ -94,11 +96,18 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 	if ctx.Err() != nil {
 		return fail(whyEnded(ctx))
 	}
+	settings, err := newSettings(options)
+	if err != nil {
+		return fail(err)
+	}
 	c := newClient(sessionTimeout)
+	c.tls, c.logger = settings.tls, settings.logger
+	names := &hosts{ctx: ctx, c: c, lookupHost: lookupHost}
+	c.hostOf = names.hostOf
 	var unknownVersion error
-	conn, events, err := zk.Connect(servers, sessionTimeout, zk.WithLogInfo(false), func(conn *zk.Conn) {
-		zk.WithHostProvider(&hosts{ctx: ctx, c: c, lookupHost: lookupHost})(conn)
-		for _, option := range options {
+	conn, events, err := zk.Connect(servers, sessionTimeout, zk.WithLogInfo(false), zk.WithLogger(printer{c.logger}), func(conn *zk.Conn) {
+		zk.WithHostProvider(names)(conn)
+		for _, option := range settings.client {
 			option(conn)
 		}
 		unknownVersion = errors.Join(
@@ -131,16 +140,20 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 		conn.Close()
 		return fail(unknownVersion)
 	}
-	clients.Store(weak.Make(conn), c)
-	runtime.AddCleanup(conn, func(key weak.Pointer[zk.Conn]) { clients.Delete(key) }, weak.Make(conn))
+	conns.Register(conn, c)
 	select {
 	case <-ready:
-		return conn, nil
 	case <-ctx.Done():
 		defer conn.Close()
 		defer c.giveUp()
 		return noSession()
 	}
+	if err := authenticate(ctx, conn, settings.auth); err != nil {
+		defer conn.Close()
+		defer c.giveUp()
+		return fail(err)
+	}
+	return conn, nil
 }
 
 func whyEnded(ctx context.Context) error {
@@ -151,48 +164,11 @@ func whyEnded(ctx context.Context) error {
 	return err
 }
 
-// clients has the state of each client that Connect has made, by weak pointer, so
-// that it keeps none of them alive.
-var clients sync.Map // weak.Pointer[zk.Conn] → *client
-
-const leastTimeout = 4 * time.Second
-
 // SessionTimeout returns the session timeout that the server agreed to in the
 // last handshake. If conn is not one of Connect's, it returns false and 4 s, the
 // least that a server with the default configuration agrees to: two ticks of 2 s.
 func SessionTimeout(conn *zk.Conn) (timeout time.Duration, known bool) {
-	c, ok := clients.Load(weak.Make(conn))
-	if !ok {
-		return leastTimeout, false
-	}
-	return time.Duration(c.(*client).timeout.Load()), true
-}
-
-// Reconnect has a client leave a server that is silent: it breaks the connection, the
-// client tries the next server, and keeps its session if one answers in time. What
-// it has sent fails with zk.ErrConnectionClosed. If the client has one address only,
-// it stays, unless a server there answers on another connection: there may be
-// several behind the address. Reconnect does not wait for that. It does nothing
-// if the client has no connection, or is not one of Connect's.
-func Reconnect(conn *zk.Conn) {
-	v, ok := clients.Load(weak.Make(conn))
-	if !ok {
-		return
-	}
-	c := v.(*client)
-	c.mu.Lock()
-	silent := c.dialed
-	connected := silent != nil && silent == c.connected
-	c.mu.Unlock()
-	if connected {
-		go func() { // to close a connection may take long: RFC 793 lets it send what is left
-			lone := c.servers() < 2
-			if !lone || silent.anotherAnswers() {
-				c.left.Store(lone)
-				silent.Close()
-			}
-		}()
-	}
+	return conns.SessionTimeout(conn)
 }
 
 // replace replaces an unexported field of a client that the options have set:
@@ -223,10 +199,13 @@ func hook(conn *zk.Conn, field string, f func()) error {
 type client struct {
 	ctx     context.Context // ends when Connect fails
 	cancel  context.CancelFunc
-	servers func() int   // the number of addresses; set before the client dials
-	timeout atomic.Int64 // that the last handshake agreed on; before the first one, that the client asks for
-	expired atomic.Bool  // the session has expired, and no server has been looked for since
-	left    atomic.Bool  // the only address is tried again without a pause: another server answers there
+	logger  *slog.Logger
+	tls     *tls.Config                 // nil: no TLS
+	hostOf  func(address string) string // the host that Connect was given for an address
+	servers func() int                  // the number of addresses; set before the client dials
+	timeout atomic.Int64                // that the last handshake agreed on; before the first one, that the client asks for
+	expired atomic.Bool                 // the session has expired, and no server has been looked for since
+	left    atomic.Bool                 // the only address is tried again without a pause: another server answers there
 
 	mu               sync.Mutex
 	tried            map[string]error // by server, since the last session: the last error, nil if there was none
@@ -237,13 +216,44 @@ type client struct {
 }
 
 func newClient(sessionTimeout time.Duration) *client {
-	c := &client{servers: func() int { return 1 }, tried: make(map[string]error)}
+	c := &client{
+		logger: slog.New(slog.DiscardHandler), hostOf: func(address string) string { return address },
+		servers: func() int { return 1 }, tried: make(map[string]error),
+	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.timeout.Store(int64(sessionTimeout))
 	return c
 }
 
+// SessionTimeout returns what the server agreed to in the last handshake.
+func (c *client) SessionTimeout() time.Duration { return time.Duration(c.timeout.Load()) }
+
+// Reconnect has the client leave a server that is silent: it breaks the connection, the
+// client tries the next server, and keeps its session if one answers in time. What
+// it has sent fails with zk.ErrConnectionClosed. If the client has one address only,
+// it stays, unless a server there answers on another connection: there may be
+// several behind the address. Reconnect does not wait for that. It does nothing
+// if the client has no connection.
+func (c *client) Reconnect() {
+	c.mu.Lock()
+	silent := c.dialed
+	connected := silent != nil && silent == c.connected
+	c.mu.Unlock()
+	if connected {
+		go func() { // to close a connection may take long: RFC 793 lets it send what is left
+			lone := c.servers() < 2
+			if !lone || silent.anotherAnswers() {
+				c.left.Store(lone)
+				silent.Close()
+			}
+		}()
+	}
+}
+
 func (c *client) dialer(dial zk.Dialer) zk.Dialer {
+	if c.tls != nil {
+		dial = c.secure(dial)
+	}
 	return func(network, address string, timeout time.Duration) (net.Conn, error) {
 		if c.ctx.Err() != nil {
 			return nil, net.ErrClosed
@@ -334,12 +344,4 @@ type droppingProvider struct {
 func (d droppingProvider) Next() (server string, retryStart bool) {
 	server, retryStart = d.HostProvider.Next()
 	return server, d.c.expired.Swap(false) || retryStart && !d.c.left.Swap(false)
-}
-
-// Closed reports whether Close has been called. The client does not export that. A
-// check of nothing cannot be encoded, so it never leaves the client, and an open
-// client returns another error for it once it is connected.
-func Closed(conn *zk.Conn) bool {
-	_, err := conn.Multi((*zk.CheckVersionRequest)(nil))
-	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrClosing)
 }

@@ -6,18 +6,17 @@ import (
 	"flag"
 	"net"
 	"os"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-	"weak"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/zklock/internal/conns"
 	"example.com/zklock/zkserver"
 )
 
@@ -46,7 +45,7 @@ func open(t *testing.T, servers []string, options ...func(*zk.Conn)) *zk.Conn {
 			}
 		}
 	}
-	conn, err := Connect(t.Context(), servers, asked, options...)
+	conn, err := Connect(t.Context(), servers, asked, WithZK(options...))
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	return conn
@@ -74,7 +73,7 @@ func TestConnectThatFailsSaysWhatItTried(t *testing.T) {
 		began := time.Now()
 		mute := muteFor(t, 1000, nil, "")
 		web := muteFor(t, 1000, nil, "HTTP/1.1 400 Bad Request\r\n")
-		_, err := Connect(ctx, servers, asked, zk.WithLogger(quiet{}), zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+		_, err := Connect(ctx, servers, asked, WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 			switch address {
 			case servers[0]:
 				return nil, errors.New("connection refused")
@@ -103,7 +102,7 @@ func TestConnectThatIsGivenUpIsPrompt(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, cancel)
 		began := time.Now()
-		_, err := Connect(ctx, servers[:1], 40*time.Second, zk.WithLogger(quiet{}), zk.WithDialer(muteFor(t, 1000, nil, "")))
+		_, err := Connect(ctx, servers[:1], 40*time.Second, WithDialer(muteFor(t, 1000, nil, "")))
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorContains(t, err, "accepts the connection and has not answered yet")
 		require.LessOrEqual(t, time.Since(began), 1200*time.Millisecond)
@@ -199,7 +198,7 @@ func TestReconnectLeavesASilentServer(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Empty(t, answer)
 		began := time.Now()
-		Reconnect(conn)
+		conns.Reconnect(conn)
 		require.ErrorIs(t, <-answer, zk.ErrConnectionClosed)
 		synctest.Wait()
 		require.Equal(t, zk.StateHasSession, conn.State())
@@ -220,34 +219,22 @@ func TestReconnectDoesNotDisturbAClientThatReconnects(t *testing.T) {
 		}))
 		srv.Cut(conn.SessionID())
 		time.Sleep(100 * time.Millisecond) // it is in the handshake
-		Reconnect(conn)
+		conns.Reconnect(conn)
 		time.Sleep(time.Second)
 		require.Equal(t, zk.StateHasSession, conn.State())
 		require.EqualValues(t, 2, dialed.Load())
 
 		conn.Close()
-		Reconnect(conn)
+		conns.Reconnect(conn)
 		ordinary, _, err := zk.Connect(servers, asked, zk.WithDialer(srv.Dial), zk.WithLogger(quiet{}))
 		require.NoError(t, err)
 		defer ordinary.Close()
 		synctest.Wait()
 		session := ordinary.SessionID()
-		Reconnect(ordinary)
+		conns.Reconnect(ordinary)
 		_, _, err = ordinary.Get("/")
 		require.NoError(t, err)
 		require.Equal(t, session, ordinary.SessionID())
-	})
-}
-
-func TestAClientIsClosedAfterClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
-		conn := open(t, servers, zk.WithDialer(srv.Dial))
-		require.False(t, Closed(conn))
-		srv.Cut(conn.SessionID())
-		require.False(t, Closed(conn))
-		conn.Close()
-		require.True(t, Closed(conn))
 	})
 }
 
@@ -290,50 +277,10 @@ func TestServersThatWereTriedAreForgottenWhenThereIsASession(t *testing.T) {
 			return srv.Dial(network, address, timeout)
 		}))
 		require.EqualValues(t, 3, dialed.Load())
-		v, _ := clients.Load(weak.Make(conn))
-		c := v.(*client)
+		c := conns.Of(conn).(*client)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		require.Empty(t, c.tried)
-	})
-}
-
-func TestClientsThatAreClosedAreForgotten(t *testing.T) {
-	srv := zkserver.Run(t)
-	addr, err := srv.Listen()
-	require.NoError(t, err)
-	keys := make(map[weak.Pointer[zk.Conn]]bool)
-	for range 20 {
-		conn, err := Connect(t.Context(), []string{addr}, asked, zk.WithLogger(quiet{}), zk.WithMaxConnBufferSize(1<<12), zk.WithMaxBufferSize(1<<12))
-		require.NoError(t, err)
-		keys[weak.Make(conn)] = true
-		conn.Close()
-	}
-	known := func() (n int) {
-		clients.Range(func(key, _ any) bool {
-			if keys[key.(weak.Pointer[zk.Conn])] {
-				n++
-			}
-			return true
-		})
-		return n
-	}
-	deadline := time.Now().Add(time.Minute)
-	for known() > 0 && time.Now().Before(deadline) {
-		runtime.GC()
-		time.Sleep(time.Millisecond) // for the clean-ups, which run aside
-	}
-	require.Zero(t, known())
-}
-
-func TestAnOrdinaryClientIsNotKnown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
-		conn, _, err := zk.Connect(servers, asked, zk.WithDialer(srv.Dial), zk.WithLogger(quiet{}))
-		require.NoError(t, err)
-		defer conn.Close()
-		_, ok := SessionTimeout(conn)
-		require.False(t, ok)
 	})
 }
 
@@ -367,7 +314,7 @@ func TestAConnectionThatComesAfterConnectHasFailedIsClosed(t *testing.T) {
 		closed := make(chan struct{})
 		handshake := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect })
 		defer handshake.Release()
-		_, err := Connect(ctx, servers, asked, zk.WithLogger(quiet{}), zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+		_, err := Connect(ctx, servers, asked, WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 			time.Sleep(3 * time.Second) // whatever the timeout is
 			nc, err := srv.Dial(network, address, timeout)
 			return &closeNotifier{Conn: nc, closed: closed}, err

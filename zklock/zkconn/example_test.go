@@ -6,6 +6,8 @@ import (
 	"log"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"example.com/zklock/zklock/zkconn"
 	"example.com/zklock/zkserver"
 )
@@ -34,4 +36,40 @@ func ExampleConnect() {
 
 	// Output:
 	// 10s 1 <nil>
+}
+
+// Each service has a password of its own, and only its nodes are open to it. A lock on
+// such a path has the same list: zklock.WithACL.
+func ExampleWithAuth() {
+	server := zkserver.New()
+	defer server.Close()
+	address, err := server.Listen()
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	orders, err := zkconn.Connect(ctx, []string{address}, 10*time.Second, zkconn.WithAuth("digest", "orders:secret"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer orders.Close()
+	if _, err := orders.Create("/orders", nil, 0, zk.DigestACL(zk.PermAll, "orders", "secret")); err != nil {
+		log.Fatal(err)
+	}
+	other, err := zkconn.Connect(ctx, []string{address}, 10*time.Second, zkconn.WithAuth("digest", "other:password"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer other.Close()
+
+	_, _, err = orders.Get("/orders")
+	fmt.Println("orders:", err)
+	_, _, err = other.Get("/orders")
+	fmt.Println("other:", err)
+
+	// Output:
+	// orders: <nil>
+	// other: zk: not authenticated
 }

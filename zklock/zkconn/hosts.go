@@ -133,6 +133,22 @@ func (h *hosts) notFound() (all error) {
 	return all
 }
 
+// hostOf returns the host of the first name that has an address.
+func (h *hosts) hostOf(address string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, n := range h.names {
+		if slices.Contains(n.addresses, address) {
+			return n.host
+		}
+	}
+	host, _, err := net.SplitHostPort(address) // of a host provider of the caller's
+	if err != nil {
+		return address
+	}
+	return host
+}
+
 // Len returns the number of addresses.
 func (h *hosts) Len() int {
 	h.mu.Lock()

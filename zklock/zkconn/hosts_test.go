@@ -169,7 +169,7 @@ func TestANameThatHasAddressesIsNotReported(t *testing.T) {
 		resolve(t, func(context.Context, string) ([]string, error) { return []string{"192.0.2.1"}, nil })
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
-		_, err := Connect(ctx, []string{"zk:2181"}, asked, zk.WithLogger(quiet{}), zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) {
+		_, err := Connect(ctx, []string{"zk:2181"}, asked, WithDialer(func(string, string, time.Duration) (net.Conn, error) {
 			return nil, errors.New("connection refused")
 		}))
 		require.ErrorContains(t, err, "(192.0.2.1:2181: connection refused)")
@@ -264,7 +264,7 @@ func TestNamesAreLookedUpAfterTheCtxOfConnectHasEnded(t *testing.T) {
 		resolve(t, func(ctx context.Context, _ string) ([]string, error) { return []string{now.Load().(string)}, ctx.Err() })
 		srv := zkserver.Run(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		conn, err := Connect(ctx, []string{"zk:2181"}, asked, zk.WithLogger(quiet{}), zk.WithDialer(
+		conn, err := Connect(ctx, []string{"zk:2181"}, asked, WithDialer(
 			func(network, address string, timeout time.Duration) (net.Conn, error) {
 				if address != now.Load().(string)+":2181" {
 					return nil, errors.New("connection refused")

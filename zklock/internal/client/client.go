@@ -14,7 +14,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/zklock/zkconn"
+	"example.com/zklock/zklock/internal/conns"
 )
 
 // A Client is a zk.Conn, whose session timeout is known. It is safe for concurrent use.
@@ -94,7 +94,7 @@ func (c *Client) Timeout() time.Duration {
 	if c.given != 0 {
 		return c.given
 	}
-	agreed, _ := zkconn.SessionTimeout(c.conn)
+	agreed, _ := conns.SessionTimeout(c.conn)
 	return agreed
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/zklock/zkconn"
+	"example.com/zklock/zklock/internal/conns"
 )
 
 // answers are the errors with which a server carries out a request.
@@ -112,7 +112,7 @@ func (c *Client) final(err error) error {
 	c.mu.Lock()
 	c.trouble, c.troubleAt = lost, time.Now()
 	c.mu.Unlock()
-	if errors.Is(err, zk.ErrClosing) || errors.Is(err, zk.ErrConnectionClosed) && zkconn.Closed(c.conn) {
+	if errors.Is(err, zk.ErrClosing) || errors.Is(err, zk.ErrConnectionClosed) && conns.Closed(c.conn) {
 		c.close()
 		return ErrClosed
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/zklock/zkconn"
+	"example.com/zklock/zklock/internal/conns"
 )
 
 // A proof shows until when the client's session is safe. All locks of the client
@@ -324,7 +324,7 @@ func (c *Client) leave() {
 		return
 	}
 	if c.connected && c.conn.State() == zk.StateHasSession {
-		zkconn.Reconnect(c.conn)
+		conns.Reconnect(c.conn)
 	}
 	c.listenLocked()
 }

@@ -1,0 +1,65 @@
+// Package conns answers what a *zk.Conn does not export. It knows the clients that
+// zkconn.Connect has opened.
+package conns
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+	"weak"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A Client is what zkconn knows of a *zk.Conn that it has opened.
+type Client interface {
+	// SessionTimeout returns what the server agreed to in the last handshake.
+	SessionTimeout() time.Duration
+	// Reconnect has the client leave a server that is silent.
+	Reconnect()
+}
+
+// clients has each Client by weak pointer, so that it keeps no *zk.Conn alive.
+var clients sync.Map // weak.Pointer[zk.Conn] → Client
+
+// Register adds what is known of conn. c must not refer to conn.
+func Register(conn *zk.Conn, c Client) {
+	clients.Store(weak.Make(conn), c)
+	runtime.AddCleanup(conn, func(key weak.Pointer[zk.Conn]) { clients.Delete(key) }, weak.Make(conn))
+}
+
+// Of returns the client that was registered with conn, or nil.
+func Of(conn *zk.Conn) Client {
+	c, _ := clients.Load(weak.Make(conn))
+	client, _ := c.(Client)
+	return client
+}
+
+const leastTimeout = 4 * time.Second
+
+// SessionTimeout returns the session timeout of a client that was registered. For
+// another one it returns false and 4 s, the least that a server with the default
+// configuration agrees to: two ticks of 2 s.
+func SessionTimeout(conn *zk.Conn) (timeout time.Duration, known bool) {
+	if c := Of(conn); c != nil {
+		return c.SessionTimeout(), true
+	}
+	return leastTimeout, false
+}
+
+// Reconnect has a client leave a server that is silent. It does not wait for that,
+// and does nothing if the client was not registered.
+func Reconnect(conn *zk.Conn) {
+	if c := Of(conn); c != nil {
+		c.Reconnect()
+	}
+}
+
+// Closed reports whether Close has been called. The client does not export that. A
+// check of nothing cannot be encoded, so it never leaves the client, and an open
+// client returns another error for it once it is connected.
+func Closed(conn *zk.Conn) bool {
+	_, err := conn.Multi((*zk.CheckVersionRequest)(nil))
+	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrClosing)
+}

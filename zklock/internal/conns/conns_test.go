@@ -1,0 +1,59 @@
+package conns_test
+
+import (
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/zklock/internal/conns"
+	"example.com/zklock/zkserver"
+)
+
+func TestAClientIsClosedAfterClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, 10*time.Second, zk.WithDialer(srv.Dial), zk.WithLogInfo(false))
+		require.NoError(t, err)
+		synctest.Wait()
+		require.False(t, conns.Closed(conn))
+		srv.Cut(conn.SessionID())
+		require.False(t, conns.Closed(conn))
+		conn.Close()
+		require.True(t, conns.Closed(conn))
+	})
+}
+
+type known struct{ lefts int }
+
+func (*known) SessionTimeout() time.Duration { return time.Minute }
+func (k *known) Reconnect()                  { k.lefts++ }
+
+func TestAClientIsKnownForAsLongAsItsConnLives(t *testing.T) {
+	conn, k := new(zk.Conn), new(known)
+	timeout, ok := conns.SessionTimeout(conn)
+	require.False(t, ok)
+	require.Equal(t, 4*time.Second, timeout)
+	conns.Reconnect(conn) // does nothing
+
+	conns.Register(conn, k)
+	timeout, ok = conns.SessionTimeout(conn)
+	require.True(t, ok)
+	require.Equal(t, time.Minute, timeout)
+	conns.Reconnect(conn)
+	require.Equal(t, 1, k.lefts)
+	runtime.KeepAlive(conn)
+
+	forgotten, gone := make(chan struct{}), weak.Make(k)
+	runtime.AddCleanup(k, func(c chan struct{}) { close(c) }, forgotten)
+	conn, k = nil, nil
+	for deadline := time.Now().Add(time.Minute); gone.Value() != nil; runtime.GC() {
+		require.True(t, time.Now().Before(deadline), "the client is kept")
+		runtime.Gosched()
+	}
+	<-forgotten
+}

@@ -1,0 +1,188 @@
+package zkconn
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// An Option changes how Connect opens a client. Connect returns an error at once
+// if an option has been given something that cannot work.
+type Option func(*settings) error
+
+// settings is what the options have set.
+type settings struct {
+	logger *slog.Logger
+	tls    *tls.Config
+	auth   []credential
+	client []func(*zk.Conn) // options of package zk
+}
+
+type credential struct {
+	scheme string
+	secret []byte
+}
+
+func newSettings(options []Option) (*settings, error) {
+	s := &settings{logger: slog.New(slog.DiscardHandler)}
+	for _, option := range options {
+		if option == nil {
+			return nil, errors.New("an option is nil")
+		}
+		if err := option(s); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// WithLogger has the client log to logger, which must not block: a warning for each
+// connection that fails or breaks and for a session that has expired, and an
+// information for each connection that has a session. Without this option nothing
+// is logged.
+func WithLogger(logger *slog.Logger) Option {
+	return func(s *settings) error {
+		if logger == nil {
+			return errors.New("WithLogger: the logger is nil")
+		}
+		s.logger = logger
+		return nil
+	}
+}
+
+// WithTLS has the client speak TLS to every server. The configuration is copied;
+// &tls.Config{} trusts the roots of the system.
+//
+// A server's certificate must be valid for its host as the caller of Connect gave
+// it, although the client dials an address; the host is also sent as the server's
+// name (SNI). If two names have the same address, the first of them counts. If
+// config.ServerName is set, it counts for all servers.
+//
+// A ZooKeeper server offers TLS on its secureClientPort, and by default it demands
+// a certificate of the client, too (ssl.clientAuth): config.Certificates.
+func WithTLS(config *tls.Config) Option {
+	return func(s *settings) error {
+		if config == nil {
+			return errors.New("WithTLS: the configuration is nil; &tls.Config{} trusts the roots of the system")
+		}
+		s.tls = config.Clone()
+		return nil
+	}
+}
+
+// WithAuth has the client prove an identity to each server before its first request,
+// as in WithAuth("digest", "user:password"). If a server refuses it, Connect returns
+// an error that wraps zk.ErrAuthFailed. With several of these options the session
+// has all of the identities. The credential crosses the network readable by
+// everybody unless there is TLS.
+func WithAuth[C ~string | ~[]byte](scheme string, secret C) Option {
+	c := credential{scheme, []byte(secret)}
+	return func(s *settings) error {
+		switch {
+		case scheme == "":
+			return errors.New(`WithAuth: the scheme is empty; "digest" is the usual one`)
+		case scheme == "sasl":
+			return errors.New("WithAuth: the client does not speak SASL; use digest over TLS, or a certificate")
+		case scheme == "digest" && !strings.Contains(string(c.secret), ":"):
+			return errors.New("WithAuth: a digest credential is user:password")
+		}
+		s.auth = append(s.auth, c)
+		return nil
+	}
+}
+
+// WithDialer has the client make its connections with dial, which is given an
+// address, and not a name. It is called under no mutex, and its connections are
+// closed under none.
+func WithDialer(dial zk.Dialer) Option {
+	return func(s *settings) error {
+		if dial == nil {
+			return errors.New("WithDialer: the dialer is nil")
+		}
+		s.client = append(s.client, zk.WithDialer(dial))
+		return nil
+	}
+}
+
+// WithZK passes on options of package zk: zk.WithEventCallback, which is given all
+// events; zk.WithMaxBufferSize and zk.WithMaxConnBufferSize; and zk.WithHostProvider,
+// which then looks up the names itself. For the others there is an option here.
+func WithZK(options ...func(*zk.Conn)) Option {
+	return func(s *settings) error {
+		for _, option := range options {
+			if option == nil {
+				return errors.New("WithZK: an option is nil")
+			}
+		}
+		s.client = append(s.client, options...)
+		return nil
+	}
+}
+
+// A printer is the logger that package zk is given: of troubles alone, see
+// zk.WithLogInfo.
+type printer struct{ *slog.Logger }
+
+func (p printer) Printf(format string, args ...any) {
+	p.Warn("zkconn: " + fmt.Sprintf(format, args...))
+}
+
+// authenticate gives the client its credentials, and waits until a server has
+// accepted them or ctx ends. The client repeats them on each connection.
+func authenticate(ctx context.Context, conn *zk.Conn, auth []credential) error {
+	done := make(chan error, 1)
+	go func() {
+		done <- func() error {
+			for _, c := range auth {
+				err := zk.ErrNoServer
+				for ctx.Err() == nil && (err == zk.ErrNoServer || err == zk.ErrConnectionClosed || err == zk.ErrSessionExpired) {
+					err = conn.AddAuth(c.scheme, c.secret) // and if the connection breaks, on the next one
+				}
+				if err != nil {
+					return fmt.Errorf("the server has not accepted the credential of scheme %q: %w", c.scheme, err)
+				}
+			}
+			return nil
+		}()
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return whyEnded(ctx)
+	}
+}
+
+// secure returns a dialer whose connections speak TLS. A server has as long for its
+// part of the handshake as for ZooKeeper's.
+func (c *client) secure(dial zk.Dialer) zk.Dialer {
+	return func(network, address string, timeout time.Duration) (net.Conn, error) {
+		nc, err := dial(network, address, timeout)
+		if err != nil {
+			return nil, err
+		}
+		config := c.tls.Clone()
+		if config.ServerName == "" {
+			config.ServerName = c.hostOf(address)
+		}
+		secured := tls.Client(nc, config)
+		limit := c.nextHandshakeTimeout()
+		ctx, cancel := context.WithTimeout(c.ctx, limit)
+		defer cancel()
+		if err := secured.HandshakeContext(ctx); err != nil {
+			nc.Close()
+			if timedOut(err) {
+				c.tooSlow(limit)
+			}
+			return nil, fmt.Errorf("TLS with %s: %w", config.ServerName, err)
+		}
+		return secured, nil
+	}
+}

@@ -1,0 +1,247 @@
+package zkconn
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/zkserver"
+)
+
+func TestConnectRefusesOptionsThatCannotWork(t *testing.T) {
+	for want, option := range map[string]Option{
+		"an option is nil":                        nil,
+		"WithLogger: the logger is nil":           WithLogger(nil),
+		"WithTLS: the configuration is nil":       WithTLS(nil),
+		"WithDialer: the dialer is nil":           WithDialer(nil),
+		"WithZK: an option is nil":                WithZK(nil, nil),
+		"WithAuth: the scheme is empty":           WithAuth("", "user:password"),
+		"the client does not speak SASL":          WithAuth("sasl", "user"),
+		"a digest credential is user:password":    WithAuth("digest", []byte("secret")),
+	} {
+		_, err := Connect(t.Context(), servers, asked, option)
+		require.ErrorContains(t, err, "zkconn: connect to 127.0.0.1:2181,127.0.0.2:2181,127.0.0.3:2181: ")
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "secret")
+	}
+}
+
+// authority makes certificates that are valid for one name each.
+type authority struct {
+	root *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) *authority {
+	a := new(authority)
+	a.root, a.key = a.issue(t, "the root")
+	return a
+}
+
+func (a *authority) issue(t *testing.T, name string) (*x509.Certificate, *ecdsa.PrivateKey) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{name}, IPAddresses: []net.IP{{127, 0, 0, 1}, {127, 0, 0, 2}, {127, 0, 0, 3}},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), // of virtual time
+		IsCA: a.root == nil, BasicConstraintsValid: true,
+	}
+	parent, signer := a.root, a.key
+	if parent == nil {
+		parent, signer = template, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	require.NoError(t, err)
+	certificate, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	return certificate, key
+}
+
+// trusted is the configuration of a client.
+func (a *authority) trusted() *tls.Config {
+	roots := x509.NewCertPool()
+	roots.AddCert(a.root)
+	return &tls.Config{RootCAs: roots}
+}
+
+// before returns a dialer that puts TLS before a server, with a certificate for name.
+// asked is given the server name that the client sends.
+func (a *authority) before(t *testing.T, srv *zkserver.Server, name string, asked func(sni string)) zk.Dialer {
+	certificate, key := a.issue(t, name)
+	config := &tls.Config{GetCertificate: func(h *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		asked(h.ServerName)
+		return &tls.Certificate{Certificate: [][]byte{certificate.Raw}, PrivateKey: key}, nil
+	}}
+	return func(network, address string, timeout time.Duration) (net.Conn, error) {
+		inside, err := srv.Dial(network, address, timeout)
+		if err != nil {
+			return nil, err
+		}
+		ours, theirs := net.Pipe()
+		outside := tls.Server(theirs, config)
+		for _, ends := range [][2]net.Conn{{inside, outside}, {outside, inside}} {
+			go func() {
+				defer ends[0].Close()
+				io.Copy(ends[0], ends[1])
+			}()
+		}
+		return ours, nil
+	}
+}
+
+// within is a ctx of a minute.
+func within(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// A lines logger keeps what is logged.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// TestEachServerIsVerifiedByItsNameInTheList, although the client dials an address, at
+// a reconnect, too.
+func TestEachServerIsVerifiedByItsNameInTheList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		resolve(t, func(_ context.Context, host string) ([]string, error) {
+			return map[string][]string{"zk1": {"192.0.2.1"}, "zk2": {"192.0.2.2"}, "zk3": {"192.0.2.3"}}[host], nil
+		})
+		srv, a := zkserver.Run(t), newAuthority(t)
+		var mu sync.Mutex
+		sent := make(map[string]int)
+		asked := func(sni string) {
+			mu.Lock()
+			defer mu.Unlock()
+			sent[sni]++
+		}
+		one, two := a.before(t, srv, "zk1", asked), a.before(t, srv, "zk2", asked)
+		var log lines
+		conn, err := Connect(within(t), []string{"zk1:2281", "zk2:2281", "zk3:2281"}, 10*time.Second,
+			WithTLS(a.trusted()), WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
+			WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+				if address == "192.0.2.1:2281" {
+					return one(network, address, timeout)
+				}
+				return two(network, address, timeout) // behind zk3 is one that calls itself zk2
+			}))
+		require.NoError(t, err)
+		defer conn.Close()
+		session := conn.SessionID()
+		for range 5 {
+			srv.Cut(session)
+			time.Sleep(2 * time.Second)
+			require.Equal(t, zk.StateHasSession, conn.State())
+			require.NotEqual(t, "192.0.2.3:2281", conn.Server())
+		}
+		require.Equal(t, session, conn.SessionID())
+		mu.Lock()
+		defer mu.Unlock()
+		for _, name := range []string{"zk1", "zk2", "zk3"} {
+			require.Positive(t, sent[name], name)
+		}
+		require.Contains(t, log.String(), "TLS with zk3: tls: failed to verify certificate: x509: certificate is valid for zk2, not zk3")
+		require.Regexp(t, `level=INFO msg="zkconn: connected" server=192.0.2.[12]:2281 session=0x[0-9a-f]+ timeout=10s`, log.String())
+	})
+}
+
+func TestAServerNameOfTheConfigurationCountsForAllServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuthority(t)
+		config := a.trusted()
+		config.ServerName = "zk"
+		conn, err := Connect(within(t), servers, asked, WithTLS(config),
+			WithDialer(a.before(t, zkserver.Run(t), "zk", func(sni string) { require.Equal(t, "zk", sni) })))
+		require.NoError(t, err)
+		conn.Close()
+	})
+}
+
+// TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft as soon as one that is in ZooKeeper's.
+func TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, srv := newAuthority(t), zkserver.Run(t)
+		began := time.Now()
+		conn, err := Connect(within(t), servers, asked, WithTLS(a.trusted()),
+			WithDialer(muteFor(t, 2, a.before(t, srv, "127.0.0.1", func(string) {}), "")))
+		require.NoError(t, err)
+		defer conn.Close()
+		const least = asked / 3 / 3
+		require.Equal(t, least+least*3/2, time.Since(began))
+	})
+}
+
+func TestConnectFailsIfTheServerRefusesTheCredential(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, err := Connect(within(t), servers, asked, WithAuth("kerberos", "user"), WithDialer(zkserver.Run(t).Dial))
+		require.ErrorIs(t, err, zk.ErrAuthFailed)
+		require.ErrorContains(t, err, `the server has not accepted the credential of scheme "kerberos"`)
+	})
+}
+
+// TestTheCredentialsAreThereBeforeConnectReturns, and on each connection, whatever
+// breaks meanwhile.
+func TestTheCredentialsAreThereBeforeConnectReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		lost := srv.LoseReply(func(r zkserver.Request) bool { return r.Op == jute.OpAuth })
+		conn, err := Connect(within(t), servers, asked, WithDialer(srv.Dial), WithAuth("digest", "a:secret"), WithAuth("digest", []byte("b:secret")))
+		require.NoError(t, err)
+		defer conn.Close()
+		require.Len(t, lost.Hit(), 1)
+		for _, user := range []string{"a", "b"} {
+			_, err := conn.Create("/"+user, nil, 0, zk.DigestACL(zk.PermAll, user, "secret"))
+			require.NoError(t, err)
+		}
+		srv.Cut(conn.SessionID())
+		for _, user := range []string{"/a", "/b"} {
+			_, _, err := conn.Get(user)
+			for err == zk.ErrConnectionClosed {
+				_, _, err = conn.Get(user)
+			}
+			require.NoError(t, err)
+		}
+	})
+}
+
+func TestConnectEndsWithCtxThoughTheCredentialIsNotAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		held := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpAuth })
+		defer held.Release()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := Connect(ctx, servers, asked, WithDialer(srv.Dial), WithAuth("digest", "a:secret"))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
