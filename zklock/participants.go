@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -19,7 +20,13 @@ type Participant struct {
 	Data     []byte // its description: WithData; the node's data if it is not one of ours
 	Position int    // 0 is the holder
 	Node     string // the path of its node
-	Token    int64  // its node's czxid, as a fencing token; that of a first lease may be slightly higher
+	// Token is the exact fencing token of the holder if it holds the lock by this Mutex,
+	// and otherwise the least that a lease by the node may have: it is higher than those
+	// of the participants before it.
+	Token   int64
+	Library string    // "zklock", "zk.Lock", "Curator mutex", "kazoo lock", "lock-" for a name without an id, "" if unknown
+	Session int64     // whose node it is; it goes with the session
+	Since   time.Time // when the node was made, by the clock of the servers
 }
 
 // Participants returns the queue: the holder, and then those that wait, in
@@ -29,13 +36,16 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 	var all []Participant
 	err := m.client.Aside(ctx, &m.tasks, "list the participants of "+m.path, func(left <-chan struct{}) error {
 		return m.readAll(left, func(name string, data []byte, stat *zk.Stat) {
-			p := Participant{Node: m.path + "/" + name, Position: len(all), Data: data, Token: stat.Czxid << passBits}
+			p := Participant{
+				Data: data, Position: len(all), Node: m.path + "/" + name, Token: stat.Czxid << passBits,
+				Library: record.Library(name, data), Session: stat.EphemeralOwner, Since: time.UnixMilli(stat.Ctime),
+			}
 			if r, ok := record.Parse(name, data); ok {
 				p.Owner, p.Data = r.Owner, r.Contents()
 			}
 			m.mu.Lock()
 			if e := m.entries[name]; e != nil && e.holder != nil {
-				p.Owner = e.holder.owner.name
+				p.Owner, p.Token = e.holder.owner.name, e.holder.token
 			}
 			m.mu.Unlock()
 			all = append(all, p)

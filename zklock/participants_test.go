@@ -67,12 +67,14 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 		for i := range all {
 			node, _ := srv.Node(all[i].Node)
 			require.Equal(t, node.Stat.Czxid<<10, all[i].Token)
-			all[i].Token = 0
+			require.Equal(t, node.Stat.EphemeralOwner, all[i].Session)
+			require.Equal(t, node.Stat.Ctime, all[i].Since.UnixMilli())
+			all[i].Token, all[i].Session, all[i].Since = 0, 0, time.Time{}
 		}
 		require.Equal(t, []zklock.Participant{
-			{Owner: "first", Data: []byte("host a\n\xff"), Position: 0, Node: first.Node()},
-			{Owner: "", Data: []byte("192.0.2.1"), Position: 1, Node: curator},
-			{Owner: "last", Data: nil, Position: 2, Node: all[2].Node},
+			{Owner: "first", Data: []byte("host a\n\xff"), Position: 0, Node: first.Node(), Library: "zklock"},
+			{Owner: "", Data: []byte("192.0.2.1"), Position: 1, Node: curator, Library: "Curator mutex"},
+			{Owner: "last", Data: nil, Position: 2, Node: all[2].Node, Library: "zklock"},
 		}, all)
 
 		require.NoError(t, first.Unlock(t.Context()))

@@ -340,7 +340,8 @@ func TestTheHolderIsShownThoughItsNodeWasMadeForAnother(t *testing.T) {
 		require.Len(tb, queue, 1)
 		require.Equal(tb, "next", queue[0].Owner)
 		require.Equal(tb, got.lease.Node(), queue[0].Node)
-		require.LessOrEqual(tb, queue[0].Token, got.lease.Token())
+		require.Equal(tb, got.lease.Token(), queue[0].Token)
+		require.Greater(tb, queue[0].Token, first.Token())
 		require.NoError(tb, got.lease.Unlock(context.Background()))
 	})
 }

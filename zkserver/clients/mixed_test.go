@@ -96,6 +96,15 @@ func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
 		require.NoError(t, err)
 		return len(queue) == 1+2*contenders+mutexes
 	})
+	m, err := zklock.New(conn, lock)
+	require.NoError(t, err)
+	queue, err := m.Participants(t.Context())
+	require.NoError(t, err)
+	libraries := make(map[string]int)
+	for _, p := range queue {
+		libraries[p.Library]++
+	}
+	require.Equal(t, map[string]int{"zk.Lock": 1 + contenders, "Curator mutex": contenders, "zklock": mutexes}, libraries)
 	require.NoError(t, first.Unlock())
 	// Patience is for a hundred at a time: a slow disk is not a fault.
 	for n := int32(100); n <= 3*turns; n += 100 {
@@ -107,7 +116,7 @@ func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
 	}
 	g.all(g.processes, "done")
 
-	_, err := conn.Sync(root) // of an ensemble, our server may be behind
+	_, err = conn.Sync(root) // of an ensemble, our server may be behind
 	require.NoError(t, err)
 	data, stat, err := conn.Get(g.counter)
 	require.NoError(t, err)

@@ -54,6 +54,33 @@ func (r Record) Contents() []byte { return append(r.Bytes, r.Data...) } // one o
 
 var kazoo = regexp.MustCompile(`^[0-9a-f]{32}__lock__$`)
 
+// libraries are known by what they write before the number. The names of zk.Lock's
+// nodes are like ours.
+var libraries = []struct {
+	name   string
+	prefix *regexp.Regexp
+}{
+	{"zk.Lock", regexp.MustCompile(`^_c_[0-9a-f]{32}-lock-`)},
+	{"Curator mutex", regexp.MustCompile(`^_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-lock-`)},
+	{"kazoo lock", regexp.MustCompile(`^[0-9a-f]{32}__lock__`)},
+	{"lock-", regexp.MustCompile(`^lock-`)},
+}
+
+// Library returns which library has made a contender's node; "lock-" if that has no
+// id, as in hand-written locks, and "" if none of those is known to write such a name.
+// Our nodes are known by their data.
+func Library(name string, data []byte) string {
+	if _, ok := Parse(name, data); ok {
+		return "zklock"
+	}
+	for _, l := range libraries {
+		if l.prefix.MatchString(name) {
+			return l.name
+		}
+	}
+	return ""
+}
+
 // isContender reports whether a contender's name may have this prefix before its
 // number: ours, Curator's and zk.Lock's; that of a lock without an id; kazoo's.
 func isContender(prefix string) bool {

@@ -38,6 +38,30 @@ func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
 	}
 }
 
+func TestLibraryIsKnownByTheNameAndOursByTheData(t *testing.T) {
+	const id = "01dc6acfac0000010000000000000001"
+	ours := New("owner", []byte("data"))
+	ours.ID = id
+	for _, c := range []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{Prefix(id) + "0000000001", ours.Encode(), "zklock"},
+		{Prefix(id) + "0000000001", nil, "zk.Lock"},
+		{Prefix(id) + "-000000001", []byte(CuratorRevoke), "zk.Lock"},
+		{Prefix("ff"+id[2:]) + "0000000001", ours.Encode(), "zk.Lock"}, // a record of another node
+		{"_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-0000000001", []byte("192.0.2.1"), "Curator mutex"},
+		{id + "__lock__0000000001", []byte("host"), "kazoo lock"},
+		{"lock-0000000001", nil, "lock-"},
+		{"_c_00ff-lock-0000000001", nil, ""},
+	} {
+		_, ok := Sequence(c.name)
+		require.True(t, ok, c.name)
+		require.Equal(t, c.want, Library(c.name, c.data), c.name)
+	}
+}
+
 func TestNumbersAreOrderedWhereTheyWrap(t *testing.T) {
 	numbers := []int32{math.MaxInt32 - 1, math.MaxInt32, math.MinInt32, math.MinInt32 + 1}
 	for i, a := range numbers {
