@@ -190,8 +190,7 @@ func (c *child) kill() {
 // listen starts an embedded server that other processes can reach.
 func listen(t *testing.T, options ...zkserver.Option) (*zkserver.Server, string) {
 	srv := zkserver.Run(t, options...)
-	addr, err := srv.Listen()
-	require.NoError(t, err)
+	addr := srv.Addr()
 	return srv, addr
 }
 

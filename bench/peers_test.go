@@ -98,7 +98,7 @@ func TestTheFloorKeepsItsOrder(t *testing.T) {
 	srv, addr := listen(t)
 	var deleted []string
 	made := 0
-	srv.Hold(func(r zkserver.Request) bool {
+	look := srv.Hold(func(r zkserver.Request) bool {
 		switch {
 		case ofLock(r, jute.OpCreate):
 			made++
@@ -108,6 +108,7 @@ func TestTheFloorKeepsItsOrder(t *testing.T) {
 		}
 		return false
 	})
+	defer look.Release()
 	status, _, stderr := benchWith(t, t.Context(), "-zk", addr, "-warmup", "0s", "-n", "20", "-locks", "floor", "-sessions", "4")
 	require.Zero(t, status, stderr)
 	require.Len(t, deleted, 20)

@@ -37,7 +37,7 @@ func serve(ctx context.Context, address string, stdout, stderr io.Writer) error 
 		}
 	}))
 	defer s.Close()
-	addr, err := s.ListenAt(address)
+	addr, err := s.Listen(address)
 	if err != nil {
 		var op *net.OpError
 		if errors.As(err, &op) {

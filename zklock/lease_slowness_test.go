@@ -240,9 +240,7 @@ func TestALeaseIsLostWhereEverySyncIsRefused(t *testing.T) {
 		tb.makeTop(tb.connect())
 		conn := tb.connectAs(ordinary{})
 		id := conn.SessionID()
-		for range 1000 { // unimplemented
-			tb.srv.Fail(jute.Code(-6), of(id, jute.OpSync, ""))
-		}
+		tb.srv.Fail(zkserver.CodeUnimplemented, of(id, jute.OpSync, "")).Every()
 		l := tb.mustLock(tb.mutex(conn), zklock.NewOwner("owner"))
 		select {
 		case <-l.Lost():
@@ -263,11 +261,9 @@ func TestLockEndsWhereEveryProofIsRefused(t *testing.T) {
 		ctx := limited(tb, 2*time.Minute)
 		waiter := lockAside(ctx, tb.mutex(conn), zklock.NewOwner("waiter"))
 		synctest.Wait()
-		for range 1000 { // unimplemented
-			tb.srv.Fail(jute.Code(-6), func(r zkserver.Request) bool {
-				return r.Session == conn.SessionID() && (r.Op == jute.OpSync || r.Op == jute.OpMulti)
-			})
-		}
+		tb.srv.Fail(zkserver.CodeUnimplemented, func(r zkserver.Request) bool {
+			return r.Session == conn.SessionID() && (r.Op == jute.OpSync || r.Op == jute.OpMulti)
+		}).Every()
 		time.Sleep(sessionTimeout) // until its create proves nothing any more
 		require.NoError(tb, holder.Unlock(context.Background()))
 		got := <-waiter

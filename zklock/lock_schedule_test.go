@@ -405,13 +405,9 @@ func (s *stage) target() int {
 
 type condition = func(zkserver.Request) bool
 
-// many makes a fault for each connection that a client may try.
+// many makes a fault for all connections that a client may try.
 func many(fault func(condition) *zkserver.Fault, when condition) []*zkserver.Fault {
-	faults := make([]*zkserver.Fault, 50)
-	for i := range faults {
-		faults[i] = fault(when)
-	}
-	return faults
+	return []*zkserver.Fault{fault(when).Every()}
 }
 
 // noteTaken notes the leases that are lost with some nodes, at a moment at which

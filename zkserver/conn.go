@@ -27,6 +27,7 @@ type conn struct {
 	space  chan struct{} // the writer has taken the backlog
 	closed chan struct{} // closed with the connection
 	number int64         // of the connections, in the order in which they came
+	addr   string        // that the client has dialed; "" for one that came by Serve
 
 	// Guarded by s.mu.
 	session    *session // nil before the handshake
@@ -37,6 +38,7 @@ type conn struct {
 	gates      []gate       // where sending stops, in order
 	ending     bool         // to be closed once out is sent
 	dead       bool
+	met        Request // the last that a fault has met
 }
 
 // A gate holds back all of out from an offset on.
@@ -45,10 +47,10 @@ type gate struct {
 	fault  *Fault
 }
 
-// serve takes over a connection.
-func (s *Server) serve(nc net.Conn) error {
+// serve takes over a connection that has come in at an address.
+func (s *Server) serve(nc net.Conn, addr string) error {
 	c := &conn{
-		s: s, net: nc,
+		s: s, net: nc, addr: addr,
 		wake:   make(chan struct{}, 1),
 		space:  make(chan struct{}, 1),
 		closed: make(chan struct{}),
@@ -64,6 +66,9 @@ func (s *Server) serve(nc net.Conn) error {
 	if s.closed {
 		return ErrClosed
 	}
+	if s.stoppedLocked(addr) {
+		return errStopped
+	}
 	s.lastConn++
 	c.number = s.lastConn
 	s.conns[c] = struct{}{}
@@ -75,14 +80,22 @@ func (s *Server) serve(nc net.Conn) error {
 // closeLocked ends the connection at once. What was not sent is lost; the
 // session lives on.
 func (c *conn) closeLocked() {
+	if c.killLocked() {
+		c.net.Close()
+	}
+}
+
+// killLocked is closeLocked except for the line itself. It returns false if the
+// connection has ended before.
+func (c *conn) killLocked() bool {
 	if c.dead {
-		return
+		return false
 	}
 	c.detachLocked()
 	c.dead = true
 	delete(c.s.conns, c)
 	close(c.closed)
-	c.net.Close()
+	return true
 }
 
 // endLocked ends the connection when all that is in out has been sent.

@@ -1,17 +1,34 @@
 // Package zkserver is a ZooKeeper server inside the process: in memory,
 // without a disk or a second machine, for tests, lessons and benchmarks.
 //
-// It serves ZooKeeper's wire protocol to any client, over loopback TCP
-// ([Server.Listen]) or over net.Pipe ([Server.Dial]); over pipes everything
-// runs in virtual time inside a testing/synctest bubble. A test starts one
-// in a line:
+// It serves ZooKeeper's wire protocol to any client. A test starts one in a
+// line, which no client is needed for, and any can be connected to:
 //
 //	srv := zkserver.Run(t)
+//	conn, _, err := zk.Connect([]string{srv.Addr()}, 10*time.Second)
+//
+// [Server.Addr] is on loopback TCP. [Server.Dial] is a pipe in memory: with it
+// server and clients run in virtual time inside a testing/synctest bubble, so
+// that a session expires in no time. The host must be an IP address then, or
+// the client looks it up before it dials:
+//
 //	conn, _, err := zk.Connect([]string{"127.0.0.1"}, 10*time.Second, zk.WithDialer(srv.Dial))
 //
-// A test can look into it (Node, Children, Sessions, Watches) and make it
-// misbehave under an exact condition (Expire, Cut, Hold, HoldReply, LoseRequest,
-// LoseReply, Fail).
+// A test can look into the server: [Server.Tree], [Server.Node],
+// [Server.Children], [Server.Sessions], [Server.Ephemerals], [Server.Watches].
+// It can do what happens to a server and its clients: [Server.Expire],
+// [Server.Cut], [Server.CutAll], [Server.Stop], [Server.Start],
+// [Server.StartEmpty]. And it can have an exact request go wrong:
+// [Server.Hold], [Server.HoldReply], [Server.LoseRequest], [Server.LoseReply],
+// [Server.Fail], each with a condition such as
+//
+//	lost := srv.LoseReply(zkserver.On(zkserver.OpCreate, "/locks/*"))
+//	…
+//	<-lost.Hit() // the node has been made, and its client does not know
+//
+// The package imports the standard library and a package of this module that
+// does so. Its test imports go-zookeeper, which a program that uses this package need
+// not.
 //
 // # How it differs from a real server
 //

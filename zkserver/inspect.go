@@ -3,18 +3,18 @@ package zkserver
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
-
-	"example.com/zklock/internal/jute"
 )
 
 // A Node is a copy of what the server has of one znode.
 type Node struct {
 	Data      []byte
-	ACL       []jute.ACL
-	Stat      jute.Stat
+	ACL       []ACL
+	Stat      Stat
 	Container bool
 }
 
@@ -39,6 +39,36 @@ func (s *Server) Children(path string) []string {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(n.children))
+}
+
+// Tree returns the whole tree as text, sorted, a node a line, to be compared
+// in a test: the path, the kind if it is ephemeral or a container, and the
+// data, quoted, if there is any. The root and /zookeeper are left out.
+//
+//	/locks container
+//	/locks/lock-0000000001 ephemeral "host 1"
+func (s *Server) Tree() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b strings.Builder
+	for _, path := range slices.Sorted(maps.Keys(s.nodes)) {
+		if path == "/" || path == "/zookeeper" || strings.HasPrefix(path, "/zookeeper/") {
+			continue
+		}
+		n := s.nodes[path]
+		b.WriteString(path)
+		switch {
+		case n.owner != 0:
+			b.WriteString(" ephemeral")
+		case n.container:
+			b.WriteString(" container")
+		}
+		if len(n.data) > 0 {
+			fmt.Fprintf(&b, " %q", n.data)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }
 
 // A Session is a copy of what the server has of one session.
@@ -151,6 +181,16 @@ func (s *Server) Cut(session int64) bool {
 	}
 	ss.conn.closeLocked()
 	return true
+}
+
+// CutAll closes all connections, as Cut does. The clients may come back at
+// once, which is what distinguishes it from Stop.
+func (s *Server) CutAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		c.closeLocked()
+	}
 }
 
 // SetSequence makes the next child of the node at path the one with number

@@ -11,7 +11,8 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// ErrClosed is returned by Dial and Listen once the server has been closed.
+// ErrClosed is returned by Dial, Serve and Listen once the server has been
+// closed.
 var ErrClosed = errors.New("zkserver: server closed")
 
 const (
@@ -25,15 +26,22 @@ const (
 type Server struct {
 	tick    time.Duration
 	refuses func() // set by WithRefusal
+	report  func(format string, args ...any)
 	start   time.Time
 	done    chan struct{} // closed by Close
 	wg      sync.WaitGroup
+
+	conditions sync.Mutex // held while the conditions of faults are called, and never under mu
 
 	// mu guards everything below, and every conn and session: the server's steps
 	// are one sequence, as in ZooKeeper. Nothing blocks while it is held.
 	mu           sync.Mutex
 	closed       bool
-	listener     net.Listener
+	addr         string                  // what Addr returns; "" before the server listens
+	listeners    map[string]net.Listener // by address; nil while it is stopped
+	down         bool                    // by Stop
+	away         map[string]struct{}     // addresses, by Stop
+	leaving      []<-chan bool           // for each connection that Stop has broken, whether its client has seen it
 	conns        map[*conn]struct{}
 	lastConn     int64
 	sessions     map[int64]*session
@@ -71,18 +79,19 @@ func WithRefusal(f func()) Option {
 	return func(s *Server) { s.refuses = f }
 }
 
-// New starts a server. It listens nowhere until Listen is called; Dial works
-// at once. Close must be called.
+// New starts a server for a program, or for a test that closes it itself;
+// Run is for all others. It listens nowhere until Addr, Listen or
+// ListenAlso is called; Dial works at once. Close must be called.
 func New(options ...Option) *Server {
 	s := &Server{
 		tick:         defaultTick,
 		refuses:      func() {},
+		report:       func(string, ...any) {},
 		start:        time.Now(),
 		done:         make(chan struct{}),
+		listeners:    make(map[string]net.Listener),
+		away:         make(map[string]struct{}),
 		conns:        make(map[*conn]struct{}),
-		sessions:     make(map[int64]*session),
-		nodes:        make(map[string]*node),
-		containers:   make(map[string]struct{}),
 		dataWatches:  newWatchTable(),
 		childWatches: newWatchTable(),
 	}
@@ -92,76 +101,30 @@ func New(options ...Option) *Server {
 	// Ids as the real server makes them, unlike those of any server before:
 	// its own id (1), the time, room to count.
 	s.lastSession = 1<<56 | int64(uint64(s.start.UnixMilli())<<24>>8)
-	s.plant()
+	s.plantLocked() // nobody else has the server yet
 	s.wg.Go(s.clock)
 	return s
 }
 
-// TB is the part of testing.TB that Run needs.
+// TB is the part of testing.TB that Run needs. A program that imports this
+// package does not import testing, and so does not get the flags of go test.
 type TB interface {
 	Helper()
 	Cleanup(func())
+	Errorf(format string, args ...any)
 }
 
-// Run starts a server that is closed when the test ends.
+// Run starts a server that is closed when the test ends. The test fails if a
+// fault is left then that no request has met and that has not been released.
 func Run(t TB, options ...Option) *Server {
 	t.Helper()
 	s := New(options...)
-	t.Cleanup(s.Close)
+	s.report = t.Errorf
+	t.Cleanup(func() {
+		s.reportUnmet()
+		s.Close()
+	})
 	return s
-}
-
-// Listen opens a TCP port on loopback, chosen by the system, and returns its
-// address. Called again, it returns the same address. Not for use in a
-// testing/synctest bubble: time stops there while a socket is waited
-// for.
-func (s *Server) Listen() (addr string, err error) { return s.ListenAt("127.0.0.1:0") }
-
-// ListenAt is Listen at an address of the caller's choice. The server asks
-// nobody for a password: the caller must see to it that the address is
-// loopback.
-func (s *Server) ListenAt(address string) (addr string, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return "", ErrClosed
-	}
-	if s.listener == nil {
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			return "", err
-		}
-		s.listener = l
-		s.wg.Go(func() { s.accept(l) })
-	}
-	return s.listener.Addr().String(), nil
-}
-
-func (s *Server) accept(l net.Listener) {
-	for {
-		nc, err := l.Accept()
-		if err != nil {
-			select {
-			case <-s.done:
-				return
-			case <-time.After(10 * time.Millisecond): // out of file descriptors, most likely
-				continue
-			}
-		}
-		if s.serve(nc) != nil {
-			nc.Close()
-		}
-	}
-}
-
-// Dial connects to the server over a pipe. It has the type of a zk.Dialer;
-// all its arguments are ignored.
-func (s *Server) Dial(network, address string, timeout time.Duration) (net.Conn, error) {
-	client, server := net.Pipe()
-	if err := s.serve(server); err != nil {
-		return nil, err
-	}
-	return client, nil
 }
 
 // Close ends all connections and sessions and returns when every goroutine
@@ -171,8 +134,10 @@ func (s *Server) Close() {
 	if !s.closed {
 		s.closed = true
 		close(s.done)
-		if s.listener != nil {
-			s.listener.Close()
+		for _, l := range s.listeners {
+			if l != nil {
+				l.Close()
+			}
 		}
 		for c := range s.conns {
 			c.closeLocked()
@@ -194,6 +159,10 @@ func (s *Server) clock() {
 		case <-ticker.C:
 		}
 		s.mu.Lock()
+		if s.down { // nobody counts while the server is away
+			s.mu.Unlock()
+			continue
+		}
 		now := time.Since(s.start)
 		for _, id := range slices.Sorted(maps.Keys(s.sessions)) { // oldest first, so that a run can be repeated exactly
 			if ss := s.sessions[id]; now >= ss.deadline {

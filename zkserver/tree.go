@@ -59,8 +59,12 @@ func split(path string) (parent, name string) {
 	return path[:max(i, 1)], path[i+1:]
 }
 
-// plant makes the nodes that every server has.
-func (s *Server) plant() {
+// plantLocked begins with the nodes that every server has, and with no session.
+func (s *Server) plantLocked() {
+	s.zxid = 0
+	s.sessions = make(map[int64]*session)
+	s.nodes = make(map[string]*node)
+	s.containers = make(map[string]struct{})
 	for _, path := range []string{"/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"} {
 		s.nodes[path] = &node{data: []byte{}, acl: jute.WorldACL(), children: make(map[string]struct{})}
 		if parent, name := split(path); path != "/" {

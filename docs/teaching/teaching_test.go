@@ -317,8 +317,7 @@ func TestWhatDoesNotExistIsAnError(t *testing.T) {
 // TestTheShell plays a session in it, beside another client.
 func TestTheShell(t *testing.T) {
 	server := zkserver.Run(t)
-	address, err := server.Listen()
-	require.NoError(t, err)
+	address := server.Addr()
 	binary := filepath.Join(t.TempDir(), "shell.exe")
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./shell").CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -59,7 +59,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 	switch {
 	case spec == SpecEmbedded || spec == "":
 		s := zkserver.New()
-		addr, err := s.Listen()
+		addr, err := s.Listen("127.0.0.1:0")
 		if err != nil {
 			s.Close()
 			return nil, fmt.Errorf("embedded server: %w", err)

@@ -86,8 +86,7 @@ func TestOpenCanBeCancelled(t *testing.T) {
 
 func TestOpenFindsOneThatAnswers(t *testing.T) {
 	srv := zkserver.Run(t)
-	addr, err := srv.Listen()
-	require.NoError(t, err)
+	addr := srv.Addr()
 	zoo, err := ensemble.Open(context.Background(), closedPort+","+addr)
 	require.NoError(t, err)
 	defer zoo.Close()
@@ -134,8 +133,7 @@ func TestConnect(t *testing.T) {
 func TestAnEndpointThatIsDeadIsPassedOver(t *testing.T) {
 	t.Parallel() // it may wait for a second
 	srv := zkserver.Run(t)
-	addr, err := srv.Listen()
-	require.NoError(t, err)
+	addr := srv.Addr()
 	zoo, err := ensemble.Open(t.Context(), closedPort+","+addr)
 	require.NoError(t, err)
 	defer zoo.Close()
@@ -172,8 +170,7 @@ func TestAServerThatSaysNothingIsPassedOver(t *testing.T) {
 	t.Parallel() // a server has at least a second
 	mute := listener(t, func(nc net.Conn) { t.Cleanup(func() { nc.Close() }) })
 	srv := zkserver.Run(t)
-	addr, err := srv.Listen()
-	require.NoError(t, err)
+	addr := srv.Addr()
 	zoo, err := ensemble.Open(t.Context(), addr+","+mute+","+mute)
 	require.NoError(t, err)
 	defer zoo.Close()

@@ -221,10 +221,10 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               95000,
+	"all":               96500,
 	"the steps":         1650,
 	"zklock":            16500,
-	"zkserver":          6400,
+	"zkserver":          8200,
 	"bench":             10250,
 	"explorer":          9100,
 	"suites, stage":     10350,

@@ -452,18 +452,11 @@ func (c *Client) CutOff() (back func()) {
 	c.s.Settle()
 	c.Note("is cut off")
 	id := c.SessionID()
-	var faults []*zkserver.Fault
-	for range 1000 { // more attempts to connect than there is time for
-		faults = append(faults, c.s.Server.LoseRequest(func(r zkserver.Request) bool {
-			return r.Op == jute.OpConnect && r.Session == id
-		}))
-	}
+	away := c.s.Server.LoseRequest(zkserver.On(zkserver.OpConnect, "").From(id)).Every()
 	require.True(c.s, c.s.Server.Cut(id))
 	c.s.Settle()
 	return func() {
-		for _, f := range faults {
-			f.Release()
-		}
+		away.Release()
 		c.Note("is back")
 		c.Noticed()
 	}

@@ -17,14 +17,10 @@ import (
 func ExampleConnect() {
 	server := zkserver.New()
 	defer server.Close()
-	address, err := server.Listen()
-	if err != nil {
-		log.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // it tries until then
 	defer cancel()
 
-	conn, err := zkconn.Connect(ctx, []string{address}, 10*time.Second)
+	conn, err := zkconn.Connect(ctx, []string{server.Addr()}, 10*time.Second)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -43,10 +39,7 @@ func ExampleConnect() {
 func ExampleWithAuth() {
 	server := zkserver.New()
 	defer server.Close()
-	address, err := server.Listen()
-	if err != nil {
-		log.Fatal(err)
-	}
+	address := server.Addr()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 

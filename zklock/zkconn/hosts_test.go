@@ -375,8 +375,7 @@ func TestAddressesNeedNoLookUp(t *testing.T) {
 }
 
 func TestANameIsLookedUpByTheSystem(t *testing.T) {
-	addr, err := zkserver.Run(t).Listen()
-	require.NoError(t, err)
+	addr := zkserver.Run(t).Addr()
 	_, port, err := net.SplitHostPort(addr)
 	require.NoError(t, err)
 	open(t, []string{net.JoinHostPort("localhost", port)})

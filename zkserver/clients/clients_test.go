@@ -105,9 +105,7 @@ func newCounterTest(t *testing.T) *counterTest {
 	t.Helper()
 	aboutTheEmbeddedServer(t)
 	g := &counterTest{T: t, srv: zkserver.Run(t), counter: counter}
-	var err error
-	g.addr, err = g.srv.Listen()
-	require.NoError(t, err)
+	g.addr = g.srv.Addr()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	conn, err := ensemble.OverPipes(g.srv).Connect(ctx, ensemble.Options{})

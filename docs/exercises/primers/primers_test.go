@@ -33,8 +33,7 @@ func pages(t *testing.T, number int) []string {
 func TestThePagesShowWhatTheProgramsPrint(t *testing.T) {
 	require.Len(t, programs, 10)
 	server := zkserver.Run(t)
-	address, err := server.Listen()
-	require.NoError(t, err)
+	address := server.Addr()
 	before := server.Children("/")
 	// The server twice: a client waits for a second before it goes to its only one again.
 	servers := []string{address, address}
@@ -65,8 +64,7 @@ func TestThePagesShowWhatTheProgramsPrint(t *testing.T) {
 // TestARunWithoutAServer says how to get one.
 func TestARunWithoutAServer(t *testing.T) {
 	server := zkserver.Run(t)
-	address, err := server.Listen()
-	require.NoError(t, err)
+	address := server.Addr()
 	server.Close() // nobody listens there now
 	defer func(before time.Duration) { patience = before }(patience)
 	patience = 0

@@ -1,0 +1,194 @@
+package zkserver_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/zkserver"
+)
+
+// A fakeTB is the test of a server whose complaints are looked at.
+type fakeTB struct {
+	cleanups []func()
+	said     []string
+}
+
+func (f *fakeTB) Helper()          {}
+func (f *fakeTB) Cleanup(c func()) { f.cleanups = append(f.cleanups, c) }
+func (f *fakeTB) Errorf(format string, args ...any) {
+	f.said = append(f.said, fmt.Sprintf(format, args...))
+}
+func (f *fakeTB) end() {
+	for _, c := range f.cleanups {
+		c()
+	}
+}
+
+func TestRunReportsAFaultThatNoRequestHasMet(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		fake := &fakeTB{}
+		srv := zkserver.Run(fake)
+		other := &target{T: tg.T, srv: srv}
+		c := other.connect()
+		never := zkserver.On(zkserver.OpCreate, "/never")
+		srv.Hold(zkserver.On(zkserver.OpExists, "/met")).Release()
+		srv.Fail(zkserver.CodeNoNode, zkserver.On(zkserver.OpExists, "/"))
+		srv.Fail(zkserver.CodeNoNode, zkserver.On(zkserver.OpGetChildren, "/")).Every() // its Release is not missed
+		_, _, line, _ := runtime.Caller(0)
+		lose := srv.LoseReply
+		lose(never)
+		require.Equal(tg, jute.ErrNoNode, c.watch(jute.OpExists, "/"))
+		require.Equal(tg, jute.ErrNoNode, c.watch(jute.OpGetChildren2, "/"))
+		fake.end()
+		want := fmt.Sprintf("zkserver: no request has met the fault that was made at fault_test.go:%d; Release it if none need meet it", line+2)
+		require.Equal(tg, []string{want}, fake.said)
+		_, err := srv.Dial("", "", 0)
+		require.ErrorIs(tg, err, zkserver.ErrClosed)
+	})
+}
+
+func TestANilConditionPanicsAtItsCaller(t *testing.T) {
+	embedded(t)
+	srv := zkserver.Run(t)
+	require.PanicsWithValue(t, "zkserver: a fault without a condition", func() { srv.Hold(nil) })
+	require.PanicsWithValue(t, "zkserver: the pattern /[ is malformed", func() { zkserver.On(zkserver.OpCreate, "/[") })
+}
+
+// A condition that ends its goroutine, as FailNow does, costs its client the
+// connection, and the next request goes through.
+func TestAConditionThatEndsItsGoroutineCostsAConnection(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		fake := &fakeTB{}
+		srv := zkserver.Run(fake)
+		other := &target{T: tg.T, srv: srv}
+		c := other.connect()
+		srv.Hold(func(zkserver.Request) bool { runtime.Goexit(); return false })
+		c.write(frame(&jute.RequestHeader{Xid: 7, Op: jute.OpExists}, &jute.PathWatch{Path: "/"}))
+		c.closes()
+		resp, err := c.again(other)
+		require.NoError(tg, err)
+		require.NotZero(tg, resp.SessionID)
+		require.Zero(tg, c.stat("/").Version)
+		fake.end()
+		require.Len(tg, fake.said, 1)
+		require.Regexp(tg, `the fault that was made at fault_test\.go:\d+ has ended its goroutine at exists /: `, fake.said[0])
+	})
+}
+
+// TestAConditionThatPanics is a process of its own: it ends.
+func TestAConditionThatPanicsEndsTheProcessWithItsStack(t *testing.T) {
+	embedded(t)
+	if os.Getenv("ZKSERVER_PANIC") != "" {
+		srv := zkserver.Run(t)
+		srv.Hold(func(r zkserver.Request) bool { return r.Path[0] == '/' }) // a handshake has none
+		(&target{T: t, srv: srv}).connect()
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), "ZKSERVER_PANIC=1")
+	began := time.Now()
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "index out of range")
+	require.Contains(t, string(out), "fault_test.go:", "the stack has the condition")
+	require.Less(t, time.Since(began), 2*time.Second)
+}
+
+func TestAConditionMayLookAtTheServerAndMakeFaults(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		c := tg.connect()
+		tg.srv.Fail(zkserver.CodeNoAuth, func(r zkserver.Request) bool {
+			if r.Op != zkserver.OpExists {
+				return false
+			}
+			tg.srv.Fail(zkserver.CodeBadVersion, zkserver.On(zkserver.OpDelete, "*"))
+			_, there := tg.srv.Node(r.Path)
+			return there && len(tg.srv.Sessions()) > 0
+		})
+		require.Equal(tg, jute.ErrNoAuth, c.watch(jute.OpExists, tg.root))
+		code, _ := c.do(jute.OpDelete, &jute.PathVersion{Path: "x"})
+		require.Equal(tg, jute.ErrBadVersion, code)
+	})
+}
+
+func TestAFaultForEveryRequestGoesOnUntilRelease(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		c, other := tg.connect(), tg.connect()
+		refused := tg.srv.Fail(zkserver.CodeNoAuth, zkserver.On(zkserver.OpCreate, tg.root+"/*").From(c.session.SessionID)).Every()
+		for range 3 {
+			require.Equal(tg, jute.ErrNoAuth, c.create(tg.root+"/x", jute.FlagPersistent))
+		}
+		require.Equal(tg, tg.root+"/x", (<-refused.Hit()).Path)
+		require.Equal(tg, jute.OK, other.create(tg.root+"/y", jute.FlagPersistent), "of another session")
+		refused.Release()
+		require.Equal(tg, jute.OK, c.create(tg.root+"/x", jute.FlagPersistent))
+		refused.Every()
+		require.Equal(tg, jute.OK, c.create(tg.root+"/z", jute.FlagPersistent), "it stays released")
+
+		// Replies of two connections are held by one fault.
+		held := tg.srv.HoldReply(zkserver.On(zkserver.OpDelete, "")).Every()
+		got := make(chan jute.Code, 2)
+		for i, c := range []*wire{c, other} {
+			go func() { got <- c.delete(fmt.Sprintf("%s/%c", tg.root, 'x'+i)) }()
+		}
+		for range 2 {
+			<-held.Hit()
+		}
+		require.Empty(tg, got)
+		held.Release()
+		for range 2 {
+			require.Equal(tg, jute.OK, <-got)
+		}
+	})
+}
+
+func TestOnMeansAllFormsOfARequest(t *testing.T) {
+	request := func(op zkserver.Op, path string) zkserver.Request {
+		return zkserver.Request{Session: 7, Op: op, Path: path}
+	}
+	for _, c := range []struct {
+		when zkserver.Condition
+		r    zkserver.Request
+		want bool
+	}{
+		{zkserver.On(zkserver.OpCreate, "/locks/*"), request(zkserver.OpCreate, "/locks/a-"), true},
+		{zkserver.On(zkserver.OpCreate, "/locks/*"), request(zkserver.OpCreateContainer, "/locks/a-"), true},
+		{zkserver.On(zkserver.OpCreate, "/locks/*"), request(zkserver.OpCreate, "/locks"), false},
+		{zkserver.On(zkserver.OpCreate, "/locks/*"), request(zkserver.OpCreate, "/locks/a/b"), false},
+		{zkserver.On(zkserver.OpCreate, "/locks/*"), request(zkserver.OpDelete, "/locks/a"), false},
+		{zkserver.On(zkserver.OpCreate2, "/locks/*"), request(zkserver.OpCreate, "/locks/a"), false},
+		{zkserver.On(zkserver.OpGetChildren, "/locks"), request(zkserver.OpGetChildren2, "/locks"), true},
+		{zkserver.On(zkserver.OpConnect, ""), request(zkserver.OpConnect, ""), true},
+		{zkserver.On(zkserver.AnyOp, ""), request(zkserver.OpPing, ""), true},
+		{zkserver.On(zkserver.AnyOp, "/a"), request(zkserver.OpPing, ""), false},
+		{zkserver.On(zkserver.AnyOp, "").From(7), request(zkserver.OpPing, ""), true},
+		{zkserver.On(zkserver.AnyOp, "").From(8), request(zkserver.OpPing, ""), false},
+	} {
+		require.Equal(t, c.want, c.when(c.r), "%+v", c.r)
+	}
+}
+
+func TestTheTreeIsTextToCompare(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		c := tg.connect()
+		require.Equal(tg, jute.OK, c.create("/locks", jute.FlagPersistent))
+		code, _ := c.do(jute.OpCreateContainer, &jute.CreateRequest{Path: "/box", ACL: jute.WorldACL(), Flags: jute.FlagContainer})
+		require.Equal(tg, jute.OK, code)
+		require.Equal(tg, jute.OK, c.create("/locks/l-", jute.FlagEphemeralSequential))
+		require.Equal(tg, jute.OK, c.set("/locks/l-0000000000", "host\n1", -1))
+		require.Equal(tg, "/box container\n/locks\n/locks/l-0000000000 ephemeral \"host\\n1\"\n"+tg.root+"\n", tg.srv.Tree())
+		acl := tg.root + "/acl"
+		require.Equal(tg, jute.OK, c.create(acl, jute.FlagPersistent))
+		n, _ := tg.srv.Node(acl)
+		require.Equal(tg, []zkserver.ACL{{Perms: 31, Scheme: "world", ID: "anyone"}}, n.ACL)
+		var s zkserver.Stat = c.stat(acl)
+		require.Equal(tg, n.Stat, s)
+	})
+}

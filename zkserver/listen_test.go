@@ -1,0 +1,226 @@
+package zkserver_test
+
+import (
+	"bufio"
+	"net"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/zkserver"
+)
+
+func TestTheServerListensOnLoopbackAlone(t *testing.T) {
+	embedded(t)
+	srv := zkserver.Run(t)
+	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0", "example.com:0", "127.0.0.1.example.com:0", "localhost", ""} {
+		addr, err := srv.Listen(address)
+		require.Error(t, err, address)
+		require.Empty(t, addr)
+	}
+	for _, address := range []string{"127.0.0.1:0", "localhost:0", "127.8.9.10:0"} {
+		addr, err := srv.Listen(address)
+		require.NoError(t, err, address)
+		host, _, err := net.SplitHostPort(addr)
+		require.NoError(t, err)
+		require.True(t, net.ParseIP(host).IsLoopback(), "listens on %s", host)
+		nc, err := net.Dial("tcp", addr)
+		require.NoError(t, err)
+		nc.Close()
+	}
+	first, _, _ := net.SplitHostPort(srv.Addr())
+	require.Equal(t, "127.0.0.1", first)
+	require.NotEqual(t, srv.Addr(), srv.ListenAlso())
+	_, err := srv.Listen(srv.Addr())
+	require.ErrorIs(t, err, syscall.EADDRINUSE)
+}
+
+// back waits until the client of a has its session again.
+func back(t *testing.T, conn *zk.Conn) {
+	t.Helper()
+	_, _, err := conn.Exists("/")
+	require.NoError(t, err)
+}
+
+func TestAServerComesBackWithItsData(t *testing.T) {
+	embedded(t)
+	srv := zkserver.Run(t)
+	conn := clientOf(t, srv)
+	addr, session := srv.Addr(), conn.SessionID()
+	_, err := conn.Create("/e", []byte("x"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	srv.Stop()
+	_, err = net.Dial("tcp", addr)
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	_, err = srv.Dial("tcp", addr, 0)
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	require.True(t, srv.Start(), "the client has seen the break")
+	back(t, conn) // the first request is not one for the connection that is broken
+	require.Equal(t, session, conn.SessionID())
+	require.Equal(t, addr, srv.Addr())
+	require.Equal(t, "/e ephemeral \"x\"\n", srv.Tree())
+	require.True(t, srv.Start(), "of a server that runs")
+}
+
+// A client that does not read its line does not see that it is broken.
+func TestStartSaysThatAClientHasNotSeenTheBreak(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		tg.connect()
+		tg.srv.Stop()
+		began := time.Now()
+		require.False(tg, tg.srv.Start())
+		require.Equal(tg, time.Second, time.Since(began))
+	})
+}
+
+func TestAConnectionOverTCPThatIsNotClosedIsNotSeen(t *testing.T) {
+	embedded(t)
+	srv := zkserver.Run(t)
+	nc, err := net.Dial("tcp", srv.Addr())
+	require.NoError(t, err)
+	defer nc.Close()
+	c := &wire{t: t, Conn: nc, r: bufio.NewReader(nc)}
+	_, err = c.handshake(jute.ConnectRequest{TimeoutMs: longest})
+	require.NoError(t, err)
+	srv.Stop()
+	require.False(t, srv.Start())
+	c.closes()
+}
+
+func TestNoSessionExpiresWhileTheServerIsStopped(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		c := tg.connect()
+		require.Equal(tg, jute.OK, c.create(tg.root+"/e", jute.FlagEphemeral))
+		tg.srv.Stop()
+		c.closes()
+		c.Close()
+		time.Sleep(time.Hour)
+		tg.srv.Start()
+		time.Sleep((longest - 1) * time.Millisecond)
+		resp, err := c.again(tg)
+		require.NoError(tg, err)
+		require.NotZero(tg, resp.SessionID, "it has its whole timeout from the start on")
+		require.Equal(tg, []string{"e"}, tg.srv.Children(tg.root))
+	})
+}
+
+func TestAServerThatHasLostItsDataRefusesItsOldClients(t *testing.T) {
+	embedded(t)
+	synctest.Test(t, func(t *testing.T) {
+		refused := 0
+		tg := &target{T: t, srv: zkserver.Run(t, zkserver.WithRefusal(func() { refused++ })), root: "/t"}
+		c := tg.connect()
+		require.Equal(t, jute.OK, c.create("/x", jute.FlagPersistent))
+		go func() {
+			c.closes()
+			c.Close()
+		}()
+		require.True(t, tg.srv.StartEmpty())
+		require.Empty(t, tg.srv.Tree())
+		require.Empty(t, tg.srv.Sessions())
+		old := c.session
+		*c = *tg.dial()
+		_, err := c.handshake(jute.ConnectRequest{TimeoutMs: longest, SessionID: old.SessionID, Password: old.Password, LastZxidSeen: old.SessionID})
+		require.Error(t, err)
+		require.Equal(t, 1, refused)
+		resp, err := tg.dial().handshake(jute.ConnectRequest{TimeoutMs: longest, SessionID: old.SessionID, Password: old.Password})
+		require.NoError(t, err)
+		require.Zero(t, resp.SessionID, "its session is gone")
+		require.Equal(t, jute.OK, tg.connect().create("/x", jute.FlagPersistent))
+	})
+}
+
+// One server at several addresses is to its clients an ensemble.
+func TestAClientGoesToTheAddressThatServes(t *testing.T) {
+	embedded(t)
+	srv := zkserver.Run(t)
+	addrs := []string{srv.Addr(), srv.ListenAlso()}
+	conn, _, err := zk.Connect(addrs, 20*time.Second, zk.WithLogger(quietLogger{}), zk.WithLogInfo(false))
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	back(t, conn)
+	session := conn.SessionID()
+	for _, addr := range append(addrs, addrs...) {
+		srv.Stop(addr)
+		for err := zk.ErrConnectionClosed; err != nil; { // it may be on its way to the one that is stopped
+			_, _, err = conn.Exists("/")
+		}
+		require.NotEqual(t, addr, conn.Server())
+		require.Equal(t, session, conn.SessionID())
+		srv.Start(addr)
+	}
+}
+
+func TestAnAddressOverPipesIsStoppedByItsName(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		tg.srv.Stop("192.0.2.1:2181")
+		_, err := tg.srv.Dial("tcp", "192.0.2.1:2181", 0)
+		require.ErrorIs(tg, err, syscall.ECONNREFUSED)
+		nc, err := tg.srv.Dial("tcp", "192.0.2.2:2181", 0)
+		require.NoError(tg, err)
+		tg.srv.Stop("192.0.2.2:2181")
+		_, err = nc.Read(make([]byte, 1))
+		require.Error(tg, err)
+		nc.Close()
+		require.True(tg, tg.srv.Start())
+		for _, addr := range []string{"192.0.2.1:2181", "192.0.2.2:2181"} {
+			nc, err := tg.srv.Dial("tcp", addr, 0)
+			require.NoError(tg, err)
+			nc.Close()
+		}
+	})
+}
+
+func TestCutAllCutsEveryConnectionAndNoSession(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		a, b := tg.connect(), tg.connect()
+		tg.srv.CutAll()
+		a.closes()
+		b.closes()
+		for _, c := range []*wire{a, b} {
+			resp, err := c.again(tg)
+			require.NoError(tg, err)
+			require.NotZero(tg, resp.SessionID)
+		}
+	})
+}
+
+func TestServersBesideEachOtherLeaveNoGoroutine(t *testing.T) {
+	embedded(t)
+	synctest.Test(t, func(t *testing.T) {
+		before := runtime.NumGoroutine()
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() {
+				srv := zkserver.New()
+				nc, err := srv.Dial("", "", 0)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				c := &wire{t: t, Conn: nc, r: bufio.NewReader(nc)}
+				if _, err := c.handshake(jute.ConnectRequest{TimeoutMs: longest}); err != nil {
+					t.Error(err)
+				}
+				srv.Hold(zkserver.On(zkserver.OpCreate, ""))
+				go func() {
+					nc.Write(frame(&jute.RequestHeader{Xid: 1, Op: jute.OpCreate}, &jute.CreateRequest{Path: "/x", ACL: jute.WorldACL()}))
+					nc.Close()
+				}()
+				srv.Stop()
+				srv.Start()
+				srv.Close()
+			})
+		}
+		wg.Wait()
+		synctest.Wait()
+		require.Equal(t, before, runtime.NumGoroutine())
+	})
+}
