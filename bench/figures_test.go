@@ -279,7 +279,7 @@ var names = map[string][]string{
 	"../README.md": {
 		"step 1 begins with a single node", "step 4 is a\nlayer over step 3",
 		"`go run ./docs/lab -open -scene D3`", "[scene D3](docs/lab/scenes.md#d3)",
-		"`go run ./bench -serve 127.0.0.1:2181`", `[]string{"127.0.0.1:2181"}, 10*time.Second)`, "5*time.Second)",
+		"`go run ./cmd/zklock serve 127.0.0.1:2181`", `[]string{"127.0.0.1:2181"}, 10*time.Second)`, "5*time.Second)",
 		`NewOwner("worker 7")`, "example.com/zklock@v0.0.0",
 		"worker 7 holds the lock, token 6144", // zklock's TestTheProgramInTheReadmeRuns
 		"[1 naive](01-naive-ephemeral/)", "[2 herd](02-herd-effect/)", "[3 predecessor](03-sequential-predecessor/)",
@@ -290,12 +290,10 @@ var names = map[string][]string{
 	"../docs/benchmark.md": {
 		"step 3 sends exactly as many", "**wait p50, p99, wait max**", "(step 5 and zklock:",
 		"`-locks ./05-timeout`", "as in steps 1 to 3;", "as in step 4 or zklock;", "as in step 5.", "as in step 1,",
-		"go run ./bench -zk 127.0.0.1:2181 -locks all -rounds 3 -explain", "| `-serve 127.0.0.1:2181` |",
+		"go run ./bench -zk 127.0.0.1:2181 -locks all -rounds 3 -explain",
 		"*herd, 1000 goroutines: about 30\ns*",              // an example
 		"takes 60 from one address", "(0: as many as come)", // ZooKeeper's own default
-		// TestServeServesTheEmbeddedServerUntilCtrlC
-		"$ go run ./bench -serve 127.0.0.1:2181\nThe embedded ZooKeeper serves at 127.0.0.1:2181.", "zkCli.sh -server 127.0.0.1:2181",
-		`[]string{"127.0.0.1:2181"}, 10*time.Second)`, "go run ./bench -zk 127.0.0.1:2181\n",
+		"`go run ./cmd/zklock serve 127.0.0.1:2181`", "`go run ./bench -zk 127.0.0.1:2181`",
 		"-n 100,200,500,1000,2000,5000 -limit 60s", "-bench Counter -count 10 ./bench",
 	},
 }

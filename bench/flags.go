@@ -32,8 +32,7 @@ type config struct {
 	svg     string
 	path    string
 	join    bool
-	procs   int    // that take part; 1 unless join
-	serve   string // "": it runs a benchmark
+	procs   int // that take part; 1 unless join
 }
 
 var errHelp = errors.New("help was asked for")
@@ -102,7 +101,6 @@ func defineFlags(cfg *config) *flags {
 	fs.StringVar(&cfg.path, "path", "/zklock-bench", "the `znode` to work under; the benchmark removes the nodes that it makes there")
 	fs.BoolVar(&cfg.join, "join", false, "contend with other processes that are started with -join, on this machine or others; needs -zk host:port,…")
 	fs.IntVar(&cfg.procs, "procs", 2, "with -join: how `many` processes take part, all started with the same flags")
-	fs.StringVar(&cfg.serve, "serve", "", "run no benchmark, but the embedded server at this `address`, such as 127.0.0.1:2181, until Ctrl-C")
 	return f
 }
 
@@ -112,13 +110,6 @@ func parseFlags(args []string, help io.Writer) (cfg config, err error) {
 	cfg.args = args
 	f := defineFlags(&cfg)
 	if err := f.parse(args, help); err != nil {
-		return cfg, err
-	}
-	if f.given["serve"] {
-		if len(f.given) > 1 {
-			return cfg, errors.New("-serve: it runs no benchmark, so it takes no other flags")
-		}
-		cfg.serve, err = loopback(cfg.serve)
 		return cfg, err
 	}
 	for _, check := range []func(cfg *config) error{f.files, f.zooKeeper, f.lockNames, f.servers, f.loads, f.limits, f.joining} {
@@ -145,7 +136,7 @@ func (f *flags) parse(args []string, help io.Writer) error {
 	var empty error
 	f.set.Visit(func(one *flag.Flag) {
 		f.given[one.Name] = true
-		if one.Value.String() == "" && one.Name != "locks" && one.Name != "serve" { // these say more
+		if one.Value.String() == "" && one.Name != "locks" { // that says more
 			empty = fmt.Errorf("-%s: its value is empty (-help says what it takes)", one.Name)
 		}
 	})

@@ -27,8 +27,7 @@
 // docs/benchmark.md says how to read them.
 //
 // With -join several such processes, on one machine or more, contend for the
-// same locks; docs/several-machines.md says how. With -serve it runs no
-// benchmark, but the embedded server for other programs.
+// same locks; docs/several-machines.md says how.
 package main
 
 import (
@@ -137,12 +136,6 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 	if errors.Is(err, errHelp) {
 		if stdout.err != nil {
 			return fail(stdout.err)
-		}
-		return exitOK
-	}
-	if cfg.serve != "" {
-		if err := serve(ctx, cfg.serve, stdout, stderr); err != nil {
-			return fail(err)
 		}
 		return exitOK
 	}

@@ -232,6 +232,7 @@ var mostOfWing = map[string]int{
 	"lab":               7450,
 	"exercises, grader": 13000,
 	"other locks":       6550,
+	"command":           2450,
 	"the rest":          5700,
 }
 
@@ -241,7 +242,7 @@ var wings = []struct{ folder, wing string }{
 	{"04-reentrant", "the steps"}, {"05-timeout", "the steps"},
 	{"zklock", "zklock"}, {"internal/chaos", "zklock"},
 	{"zkserver", "zkserver"}, {"internal/jute", "zkserver"},
-	{"bench", "bench"},
+	{"bench", "bench"}, {"cmd", "command"},
 	{"internal/explore", "explorer"},
 	{"internal/locktest", "suites, stage"}, {"internal/stage", "suites, stage"}, {"docs/exercises", "exercises, grader"},
 	{"internal/museum", "museum"}, {"docs/lab", "lab"}, {"docs/other-locks", "other locks"},

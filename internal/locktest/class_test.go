@@ -150,7 +150,7 @@ func edited(t *testing.T, root string) (program string) {
 }
 
 // TestClassSequenceNumbers is the first question of step 2, asked of the server
-// that go run ./bench -serve serves.
+// that go run ./cmd/zklock serve serves.
 func TestClassSequenceNumbers(t *testing.T) {
 	when.Embedded(t, "has its own server")
 	synctest.Test(t, func(t *testing.T) {

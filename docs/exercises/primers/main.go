@@ -28,7 +28,7 @@ func main() {
 	servers := flag.String("zk", "127.0.0.1:2181", "`address` of the ZooKeeper, or several: host:port,host:port")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), "Runs the program of a primer: go run ./docs/exercises/primers 1\n\n"+
-			"It needs a ZooKeeper; this serves one in another terminal: go run ./bench -serve 127.0.0.1:2181\n\n")
+			"It needs a ZooKeeper; this serves one in another terminal: go run ./cmd/zklock serve 127.0.0.1:2181\n\n")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -49,7 +49,7 @@ func run(number int, servers []string, out io.Writer) error {
 	defer p.close()
 	conn, err := p.client()
 	if err != nil {
-		return fmt.Errorf("%w\nIs a ZooKeeper there? This serves one: go run ./bench -serve 127.0.0.1:2181", err)
+		return fmt.Errorf("%w\nIs a ZooKeeper there? This serves one: go run ./cmd/zklock serve 127.0.0.1:2181", err)
 	}
 	if err := remove(conn, p.path); err != nil { // what an earlier run has left
 		return err

@@ -68,7 +68,7 @@ func TestARunWithoutAServer(t *testing.T) {
 	server.Close() // nobody listens there now
 	defer func(before time.Duration) { patience = before }(patience)
 	patience = 0
-	require.ErrorContains(t, run(1, []string{address}, new(bytes.Buffer)), "go run ./bench -serve 127.0.0.1:2181")
+	require.ErrorContains(t, run(1, []string{address}, new(bytes.Buffer)), "go run ./cmd/zklock serve 127.0.0.1:2181")
 }
 
 // TestEachPrimerLeadsOn: to the exercise, and for the first four to the step.

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/zklock"
+	"example.com/zklock/zklock/zkconn"
+)
+
+func TestRevokeAsksTheHolderAndShowsWhetherItGoes(t *testing.T) {
+	srv, addr, _ := onServer(t)
+	status, stdout, _ := do(t.Context(), t, "revoke", "/q")
+	require.Zero(t, status)
+	require.Equal(t, "nobody holds /q\n", stdout)
+
+	conn, err := zkconn.Connect(t.Context(), []string{addr}, 400*time.Millisecond) // a holder reads its node a few times per session timeout
+	require.NoError(t, err)
+	defer conn.Close()
+	m, err := zklock.New(conn, "/q", zklock.WithData([]byte("web-7")))
+	require.NoError(t, err)
+	lease, err := m.Lock(t.Context(), zklock.NewOwner("nightly"))
+	require.NoError(t, err)
+	status, stdout, stderr := do(t.Context(), t, "revoke", "-wait", "1ms", "/q")
+	require.Equal(t, exitHeld, status)
+	require.Regexp(t, `^asked nightly, web-7, token \d+, to release /q\n$`, stdout)
+	oneLine(t, stderr, "it is still there")
+	<-lease.RevokeRequested()
+	require.Len(t, srv.Children("/q"), 1, "it deletes nothing")
+
+	require.NoError(t, lease.Unlock(t.Context()))
+	lease, err = m.Lock(t.Context(), nil)
+	require.NoError(t, err)
+	gone := make(chan error, 1)
+	go func() {
+		<-lease.RevokeRequested()
+		gone <- lease.Unlock(context.Background())
+	}()
+	status, stdout, stderr = do(t.Context(), t, "revoke", "/q")
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "it has gone, after")
+	require.NoError(t, <-gone)
+}
+
+func TestRevokeAsksTheOneWithTheToken(t *testing.T) {
+	_, addr, conn := onServer(t)
+	made(t, conn, "/q/"+zkLock, "first")
+	m, err := zklock.New(connected(t, addr), "/q")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	waits := make(chan error, 1)
+	go func() { waits <- m.Do(ctx, zklock.NewOwner("second"), nil) }()
+	var token int64
+	for token == 0 {
+		queue, err := m.Participants(t.Context())
+		require.NoError(t, err)
+		if len(queue) == 2 {
+			token = queue[1].Token
+		}
+	}
+	status, stdout, _ := do(t.Context(), t, "revoke", "-wait", "1ms", "-token", fmt.Sprint(token+3), "/q") // of a later hold by the node
+	require.Equal(t, exitHeld, status)
+	require.Contains(t, stdout, "asked second, ")
+
+	status, _, stderr := do(t.Context(), t, "revoke", "-token", "1", "/q")
+	require.Equal(t, exitFailure, status)
+	oneLine(t, stderr, "nobody has the token 1")
+	status, _, stderr = do(t.Context(), t, "revoke", "/q")
+	require.Equal(t, exitFailure, status)
+	oneLine(t, stderr, "first (zk.Lock) does not read requests, and was not asked")
+	cancel()
+	require.ErrorIs(t, <-waits, context.Canceled)
+}

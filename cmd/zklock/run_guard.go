@@ -1,0 +1,116 @@
+//go:build linux || darwin
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// The processes that run starts are this program, too: one becomes the command, the others are
+// its guards. Of run and two guards any one ends the command in time: two of the three may be
+// killed or stopped.
+const (
+	startVerb = "__start" // PROGRAM ARGS...
+	guardVerb = "__guard" // GROUP GRACE LEFT END
+)
+
+// helper is what those processes do. It returns if this process is none of them.
+func helper(args []string) {
+	runtime.LockOSThread() // to the main thread, which lives as long as the process: see attributes
+	switch {
+	case len(args) > 2 && args[0] == startVerb:
+		syscall.CloseOnExec(3)
+		if n, _ := syscall.Read(3, make([]byte, 1)); n == 1 { // 0: run has ended before the guards were there
+			err := syscall.Exec(args[1], args[2:], os.Environ())
+			fmt.Fprintf(os.Stderr, "zklock: run: %s: %v\n", args[1], err)
+		}
+		os.Exit(exitNotRunnable)
+	case len(args) == 5 && args[0] == guardVerb:
+		var group int
+		var grace time.Duration
+		fmt.Sscan(args[1], &group)
+		fmt.Sscan(args[2], (*int64)(&grace))
+		watch(group, grace, parse(args[3]+" "+args[4]))
+		os.Exit(0)
+	}
+}
+
+// A limit is the end of a lease by two clocks: the monotonic one, which stops while the machine
+// is suspended, and the wall clock, which may be set.
+type limit struct{ monotonic, wall time.Time }
+
+func (l limit) left() time.Duration {
+	now := time.Now()
+	return min(l.monotonic.Sub(now), l.wall.Sub(now.Round(0)))
+}
+
+// format writes the end of a lease for another process: what is left of it, and the time.
+func format(until time.Time) []any { return []any{int64(time.Until(until)), until.UnixNano()} }
+
+// parse reads what format has written. The text may come late; the wall clock is right then.
+func parse(text string) limit {
+	var left, end int64
+	fmt.Sscan(text, &left, &end)
+	return limit{time.Now().Add(time.Duration(left)), time.Unix(0, end)}
+}
+
+// watch is a guard: it ends the group with the lease, or with the process that writes to its
+// standard input. A line there is a later end of the lease.
+func watch(group int, grace time.Duration, end limit) {
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	lines := make(chan limit)
+	go func() {
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			lines <- parse(in.Text())
+		}
+		close(lines)
+	}()
+	for open := true; open && end.left() > 0; {
+		left := end.left()
+		if left <= grace {
+			syscall.Kill(-group, syscall.SIGTERM)
+			grace = 0 // no second one
+		}
+		select {
+		case end, open = <-lines:
+		case <-time.After(min(left-grace, 50*time.Millisecond)): // no longer: the machine may be suspended, or the clock set
+		}
+	}
+	syscall.Kill(-group, syscall.SIGKILL)
+}
+
+// A guard is a process that watches a group.
+type guard struct {
+	cmd *exec.Cmd
+	in  *os.File // it outlives the process: nothing else closes it
+}
+
+func newGuard(group int, grace time.Duration, until time.Time) (*guard, error) {
+	out, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	args := []string{guardVerb}
+	for _, n := range append([]any{group, int64(grace)}, format(until)...) {
+		args = append(args, fmt.Sprint(n))
+	}
+	g := &guard{exec.Command(executable(), args...), in}
+	g.cmd.Args[0] = "zklock" // for ps
+	g.cmd.Stdin, g.cmd.Dir, g.cmd.Env = out, "/", []string{}
+	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return g, g.cmd.Start()
+}
+
+// tell tells a guard the end of the lease. A guard that is stopped does not read it.
+func (g *guard) tell(until time.Time) {
+	g.in.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+	fmt.Fprintln(g.in, format(until)...)
+}

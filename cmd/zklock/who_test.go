@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/zklock"
+	"example.com/zklock/zklock/zkconn"
+	"example.com/zklock/zkserver"
+)
+
+// onServer serves the embedded server, for this process and those that it starts, and connects
+// a client.
+func onServer(t *testing.T) (srv *zkserver.Server, addr string, conn *zk.Conn) {
+	srv = zkserver.Run(t)
+	addr = srv.Addr()
+	t.Setenv("ZOOKEEPER_SERVERS", addr)
+	return srv, addr, connected(t, addr)
+}
+
+func connected(t *testing.T, addr string) *zk.Conn {
+	conn, err := zkconn.Connect(t.Context(), []string{addr}, 10*time.Second)
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+// made makes the node of a contender, with those above it, and returns its path.
+func made(t *testing.T, conn *zk.Conn, path string, data string, acl ...zk.ACL) string {
+	t.Helper()
+	for i := range path[1:] {
+		if path[i+1] == '/' {
+			if _, err := conn.Create(path[:i+1], nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != zk.ErrNodeExists {
+				require.NoError(t, err)
+			}
+		}
+	}
+	if acl == nil {
+		acl = zk.WorldACL(zk.PermAll)
+	}
+	node, err := conn.Create(path, []byte(data), zk.FlagEphemeralSequential, acl)
+	require.NoError(t, err)
+	return node
+}
+
+// The names before the number, as the libraries write them.
+const (
+	curatorID = "_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-"
+	kazooID   = "0123456789abcdef0123456789abcdef"
+	zkLock    = "_c_" + kazooID + "-lock-"
+)
+
+// queueOf is the queue without times, sessions and tokens. A holder has a star.
+func queueOf(t *testing.T, path string) string {
+	t.Helper()
+	status, stdout, stderr := do(t.Context(), t, "who", "-json", path)
+	require.Zero(t, status, stderr)
+	var queue []contender
+	require.NoError(t, json.Unmarshal([]byte(stdout), &queue))
+	var lines []string
+	for i, p := range queue {
+		require.Equal(t, i, p.Place)
+		line := p.Library + " " + p.Data
+		if p.Holds {
+			line += " *"
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestTenKindsOfNodesAreNamed(t *testing.T) {
+	_, _, conn := onServer(t)
+	made(t, conn, "/q/"+curatorID+"lock-", "10.0.0.1")
+	made(t, conn, "/q/"+zkLock, "")
+	made(t, conn, "/q/"+kazooID+"__lock__", "k")
+	made(t, conn, "/q/lock-", "mine")
+	made(t, conn, "/q/"+curatorID+"__READ__", "r")
+	made(t, conn, "/q/"+curatorID+"__WRIT__", "w")
+	made(t, conn, "/q/"+curatorID+"lease-", "s")
+	made(t, conn, "/q/"+curatorID+"latch-", "id")
+	made(t, conn, "/q/"+kazooID+"__rlock__", "kr")
+	made(t, conn, "/q/other-", "of nobody")
+	m, err := zklock.New(conn, "/q", zklock.WithData([]byte("web-7")))
+	require.NoError(t, err)
+	waits := make(chan error, 1)
+	go func() { waits <- m.Do(t.Context(), zklock.NewOwner("nightly"), nil) }()
+	require.Eventually(t, func() bool { return strings.Contains(queueOf(t, "/q"), "zklock") }, 10*time.Second, time.Millisecond)
+	require.Equal(t, strings.TrimSpace(`
+Curator mutex 10.0.0.1 *
+zk.Lock `+`
+kazoo lock k
+lock- mine
+Curator read lock r *
+Curator write lock w
+Curator semaphore s *
+Curator latch id *
+kazoo read lock kr
+zklock web-7`), queueOf(t, "/q"))
+	_, stdout, _ := do(t.Context(), t, "who", "/q")
+	require.Regexp(t, `(?m)^9  waiter  nightly  web-7  .*  \d+  zklock$`, stdout)
+	_, stdout, _ = do(t.Context(), t, "who", "-lang", "zh", "/q")
+	require.Regexp(t, `(?m)^4  持有者  -  .*  Curator 读锁$`, stdout)
+	conn.Close()
+	require.Error(t, <-waits)
+}
+
+func TestEachLockHasItsHolders(t *testing.T) {
+	_, addr, conn := onServer(t)
+	require.Empty(t, queueOf(t, "/none"))
+	_, stdout, _ := do(t.Context(), t, "who", "/none")
+	require.Equal(t, "nobody holds /none or waits for it\n", stdout)
+
+	for _, kind := range []string{"READ", "READ", "WRIT", "READ"} {
+		made(t, conn, "/rw/"+curatorID+"__"+kind+"__", kind)
+	}
+	require.Equal(t, "Curator read lock READ *\nCurator read lock READ *\nCurator write lock WRIT\nCurator read lock READ", queueOf(t, "/rw"))
+	for _, kind := range []string{"rlock", "lock", "rlock"} { // the writer's node is a lock's
+		made(t, conn, "/krw/"+kazooID+"__"+kind+"__", kind)
+	}
+	require.Equal(t, "kazoo read lock rlock *\nkazoo lock lock\nkazoo read lock rlock", queueOf(t, "/krw"))
+
+	// The process that is first in locks has made a lease, and waits for room.
+	made(t, conn, "/sem/leases/"+curatorID+"lease-", "a")
+	next := connected(t, addr)
+	made(t, next, "/sem/locks/"+curatorID+"lock-", "b")
+	require.Equal(t, "Curator semaphore a *\nCurator mutex b", queueOf(t, "/sem"))
+	made(t, next, "/sem/leases/"+curatorID+"lease-", "b")
+	require.Equal(t, "Curator semaphore a *\nCurator semaphore b\nCurator mutex b", queueOf(t, "/sem"))
+}
+
+func TestTheOrderIsThatOfTheNumbersWhereTheyWrap(t *testing.T) {
+	srv, _, conn := onServer(t)
+	require.NoError(t, conn.Delete(made(t, conn, "/q/lock-", ""), -1)) // which makes /q
+	srv.SetSequence("/q", math.MaxInt32)
+	made(t, conn, "/q/lock-", "last")
+	srv.SetSequence("/q", math.MinInt32)
+	made(t, conn, "/q/lock-", "wrapped")
+	require.Equal(t, "lock- last *\nlock- wrapped", queueOf(t, "/q"))
+}
+
+func TestWhatMayNotBeReadIsShownAsSuch(t *testing.T) {
+	_, _, conn := onServer(t)
+	made(t, conn, "/q/"+zkLock, "secret", zk.ACL{Perms: zk.PermDelete, Scheme: "world", ID: "anyone"})
+	made(t, conn, "/q/lock-", "\x1b[2J\nmine")
+	_, stdout, _ := do(t.Context(), t, "who", "/q")
+	require.Regexp(t, `(?m)^0  holder  -      \(not readable\) +2.*  0x[0-9a-f]+  \d+ +zklock or zk.Lock\n1  waiter  -      \\x1b\[2J\\nmine `, stdout)
+}
+
+// TestWatchShowsEachChange until it is interrupted.
+func TestWatchShowsEachChange(t *testing.T) {
+	srv, _, conn := onServer(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	out, stdout := io.Pipe()
+	ended := make(chan int, 1)
+	go func() { ended <- execute(ctx, []string{"who", "-watch", "/q"}, stdout, io.Discard) }()
+	require.Contains(t, said(t, out), "nobody holds /q or waits for it")
+	made(t, conn, "/q/lock-", "a")
+	require.Contains(t, said(t, out), "nobody", "the path was made")
+	require.Regexp(t, `/q\n#.*\n0  holder  -      a`, said(t, out))
+	interrupt()
+	require.Zero(t, <-ended)
+	require.Eventually(t, func() bool { return len(srv.Sessions()) == 1 }, 10*time.Second, time.Millisecond)
+}
+
+func TestFiveThousandWaitersAreShownWithinTwoSeconds(t *testing.T) {
+	_, _, conn := onServer(t)
+	made(t, conn, "/q/lock-", "")
+	var all []any
+	for i := range 5000 {
+		all = append(all, &zk.CreateRequest{Path: "/q/" + zkLock, Data: fmt.Append(nil, i), Acl: zk.WorldACL(zk.PermAll), Flags: zk.FlagEphemeralSequential})
+	}
+	for len(all) > 0 {
+		_, err := conn.Multi(all[:500]...)
+		require.NoError(t, err)
+		all = all[500:]
+	}
+	began := time.Now()
+	_, stdout, _ := do(t.Context(), t, "who", "/q")
+	took := time.Since(began)
+	require.Equal(t, 5002, strings.Count(stdout, "\n"))
+	t.Log(took)
+	require.Less(t, took, 2*time.Second)
+}
+
+func TestErrorsAreOneLine(t *testing.T) {
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"who"}, exitUsage, "zklock: who: want zklock who [flags] PATH"},
+		{[]string{"who", "/a", "/b"}, exitUsage, "want zklock who"},
+		{[]string{"who", "-nonsense", "/a"}, exitUsage, "flag provided but not defined: -nonsense"},
+		{[]string{"who", "-lang", "zh"}, exitUsage, "zklock: who：应为 zklock who [flags] PATH"},
+		{[]string{"who", "-zk", "127.0.0.1:1", "-session", "0", "/a"}, exitUnavailable, "zklock: who /a at 127.0.0.1:1, after "},
+		{[]string{"run", "/a"}, exitUsage, "want zklock run [flags] PATH -- COMMAND ARGS..."},
+	} {
+		status, stdout, stderr := do(t.Context(), t, c.args...)
+		require.Equal(t, c.status, status, c.args)
+		oneLine(t, stderr, c.want)
+		require.Empty(t, stdout)
+	}
+	status, _, stderr := do(t.Context(), t, "what")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, stderr, "zklock serve [flags] 127.0.0.1:2181\n")
+	status, stdout, _ := do(t.Context(), t, "run", "-lang", "zh", "-help")
+	require.Zero(t, status)
+	require.Contains(t, stdout, "锁快要失去时")
+	require.Contains(t, stdout, "锁被占用就不等")
+}
