@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/locktest/chinese"
 )
 
 // A builder makes the page from the sources of a checkout.
@@ -154,7 +153,7 @@ func compressed(b []byte) []byte {
 // page reads the files of the page.
 func (b *builder) page() (map[string][]byte, error) {
 	dir := filepath.Join(b.root, "docs", "lab", "page")
-	page := map[string][]byte{"wasm_exec.js": b.exec, "sentences.js": sentences()}
+	page := map[string][]byte{"wasm_exec.js": b.exec}
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -181,12 +180,6 @@ func (b *builder) page() (map[string][]byte, error) {
 		}
 	}
 	return page, err
-}
-
-// sentences makes the script that holds what the engine says, in English and in Chinese.
-func sentences() []byte {
-	table, _ := json.MarshalIndent(chinese.Engine.Table(), "", "  ") // strings
-	return fmt.Appendf(nil, "// Written by docs/lab/build.go.\nexport const SENTENCES = %s;\n", table)
 }
 
 // A stamp is the state of the sources at an instant. Two that are equal

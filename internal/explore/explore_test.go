@@ -157,7 +157,7 @@ func TestAPersonMayChoose(t *testing.T) {
 	for range 100 {
 		tr, possible := explore.Play(t, w, choices)
 		if len(possible) == 0 {
-			require.Equal(t, "A: holds the lock, unlocks, has unlocked, done", tr.Results[0])
+			require.Equal(t, "A: holds the lock, unlocks, has unlocked, done", tr.Results[0].En)
 			return
 		}
 		choices = append(choices, possible[len(possible)-1])

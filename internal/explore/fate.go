@@ -50,6 +50,6 @@ func continued(t *testing.T, w World, choices []string, rng *rand.Rand) *Trace {
 // is known for.
 func EndsIn(kind Kind) func(*Trace) bool {
 	return func(tr *Trace) bool {
-		return tr.Violation != nil && tr.Violation.Kind == kind || slices.Contains(tr.Known, string(kind))
+		return tr.Violation != nil && tr.Violation.Kind == kind || tr.Knows(kind)
 	}
 }

@@ -106,7 +106,7 @@ func Whole(t *testing.T, w World, s Search, parts []Part, rest *Report, of func(
 		r.Found = Shrink(t, w, r.Found.Choices, func(r *Run) bool { return r.Violation != nil && r.Violation.Kind == kind })
 	}
 	for name, tr := range r.Known {
-		r.Known[name] = Shrink(t, w, tr.Choices, func(r *Run) bool { return slices.Contains(r.Known, name) })
+		r.Known[name] = Shrink(t, w, tr.Choices, knows(name))
 	}
 	return r
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/explore/player"
+	"example.com/zklock/internal/language"
 )
 
 // A Search has the options of a search through the schedules of a World. The zero
@@ -57,7 +58,7 @@ type Report struct {
 	Found *Trace
 	// Kinds counts the schedules by the kind of violation, if All is set.
 	Kinds map[Kind]int
-	// Known are the shortest traces of the violations that are known of the lock.
+	// Known are the shortest traces of the violations that are known of the lock, by their English names.
 	Known map[string]*Trace
 	// MostRequests and MostEvents are the highest numbers in a schedule, and
 	// the schedule.
@@ -291,11 +292,12 @@ func (r *Report) count(t *testing.T, w World, s Search, run *Run) {
 	if run.Events > r.MostEvents {
 		r.MostEvents, r.WithEvents = run.Events, run.Choices()
 	}
-	for _, name := range run.Known {
+	for _, known := range run.Known {
+		name := known.En
 		if r.Known[name] == nil && r.raw {
 			r.Known[name] = player.TraceOf(w, run)
 		} else if r.Known[name] == nil {
-			r.Known[name] = Shrink(t, w, run.Choices(), func(r *Run) bool { return slices.Contains(r.Known, name) })
+			r.Known[name] = Shrink(t, w, run.Choices(), knows(name))
 		}
 	}
 	if v := run.Violation; v != nil {
@@ -309,6 +311,14 @@ func (r *Report) count(t *testing.T, w World, s Search, run *Run) {
 	}
 	if s.Progress != nil {
 		s.Progress(r)
+	}
+}
+
+// knows returns a function that reports whether something that the lock is known for has
+// come up.
+func knows(name string) func(r *Run) bool {
+	return func(r *Run) bool {
+		return slices.ContainsFunc(r.Known, func(k language.Text) bool { return k.En == name })
 	}
 }
 

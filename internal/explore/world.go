@@ -69,8 +69,11 @@ const (
 	Outlived      = player.Outlived
 )
 
-// AllFaults and Kinds list them, and ReadTrace reads the file of Trace.WriteFile.
+// AllFaults and Kinds list them, ReadTrace reads the file of Trace.WriteFile, and And and
+// AtOnce say what package player does.
 var (
+	And       = player.And
+	AtOnce    = player.AtOnce
 	AllFaults = player.AllFaults
 	Kinds     = player.Kinds
 	ReadTrace = player.ReadTrace

@@ -221,19 +221,19 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               96500,
+	"all":               95600,
 	"the steps":         1650,
 	"zklock":            16500,
 	"zkserver":          8200,
 	"bench":             10250,
-	"explorer":          9100,
-	"suites, stage":     10350,
+	"explorer":          9250,
+	"suites, stage":     9700,
 	"museum":            4700,
-	"lab":               7450,
-	"exercises, grader": 13000,
-	"other locks":       6550,
+	"lab":               7050,
+	"exercises, grader": 12900,
+	"other locks":       6500,
 	"command":           2450,
-	"the rest":          5700,
+	"the rest":          5750,
 }
 
 // wings are the folders of each wing. What lies in none of them is the rest.

@@ -1,6 +1,8 @@
 package language
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -9,10 +11,36 @@ import (
 )
 
 // A Text is a sentence for people, in both languages. It is made where the sentence is
-// known, carried as it is, and printed in the reader's language.
+// known, carried as it is, and printed in the reader's language. In JSON, one that is the
+// same in both is a string.
 type Text struct {
 	En string `json:"en"`
 	Zh string `json:"zh"`
+}
+
+type pair Text // without methods
+
+// MarshalJSON implements json.Marshaler.
+func (t Text) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // whether < is escaped is for the encoder of the whole to say
+	if t.En == t.Zh {
+		err := e.Encode(t.En)
+		return b.Bytes(), err
+	}
+	err := e.Encode(pair(t))
+	return b.Bytes(), err
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Text) UnmarshalJSON(b []byte) error {
+	var same string
+	if json.Unmarshal(b, &same) == nil {
+		*t = Same(same)
+		return nil
+	}
+	return json.Unmarshal(b, (*pair)(t))
 }
 
 // Say puts the arguments into both formats, which take the same ones: the Chinese format

@@ -1,6 +1,7 @@
 package language_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,21 @@ func TestWhatIsPutIntoATextIsInItsLanguage(t *testing.T) {
 	require.Equal(t, language.Text{En: `3 of "x" wrapped`, Zh: `包装了 "x" 的 3`}, language.Say("%d of %q wrapped", "包装了 %[2]q 的 %[1]d", 3, "x"))
 	require.Equal(t, "持有者\n3", language.Join([]language.Text{holder, language.Same("3")}, "\n").In(language.Chinese))
 	require.Equal(t, "the holder", fmt.Sprint(holder))
+}
+
+func TestATextInJSON(t *testing.T) {
+	for text, want := range map[language.Text]string{
+		{En: "waits < 1 s", Zh: "等待"}: `{"en":"waits \u003c 1 s","zh":"等待"}`,
+		language.Same("EOF"):          `"EOF"`,
+	} {
+		b, err := json.Marshal(text)
+		require.NoError(t, err)
+		require.Equal(t, want, string(b))
+		var again language.Text
+		require.NoError(t, json.Unmarshal(b, &again))
+		require.Equal(t, text, again)
+	}
+	require.Error(t, json.Unmarshal([]byte("7"), new(language.Text)))
 }
 
 func TestAnErrorSaysItInBothLanguages(t *testing.T) {

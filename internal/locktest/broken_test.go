@@ -8,9 +8,9 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/language/chinesetest"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/broken"
-	"example.com/zklock/internal/locktest/chinese/chinesetest"
 	"example.com/zklock/internal/when"
 )
 

@@ -227,7 +227,7 @@ func (s OtherSubject) verdict(t *testing.T, name string) string {
 
 // Errorf and FailNow are what testify needs.
 func (w *otherWorld) Errorf(format string, args ...any) {
-	w.words = append(w.words, judge.Plain(fmt.Sprintf(format, args...)))
+	w.words = append(w.words, judge.Plain(fmt.Sprintf(format, args...)).String())
 }
 func (w *otherWorld) FailNow() { runtime.Goexit() }
 func (w *otherWorld) Helper()  {}

@@ -18,7 +18,6 @@ package museum
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -97,27 +96,12 @@ func Play(t *testing.T, lock NewLock, play func(s *Stage)) {
 	onStage(t, lock, play)
 }
 
-// PlayFor plays a schedule, as Play does, for a caller that judges it: report is
-// called with the words of each failure.
-func PlayFor(t *testing.T, lock NewLock, report func(words string), play func(s *Stage)) {
+// PlayFor plays a schedule, as Play does, for a caller that judges it: see
+// [stage.Setting].
+func PlayFor(t *testing.T, lock NewLock, fails func(t *testing.T) require.TestingT, play func(s *Stage)) {
 	t.Helper()
-	fails := func(t *testing.T) require.TestingT { return reported{t, report} }
 	stage.Play(t, stage.Setting{Lock: lock, Begin: java.Begin, Fails: fails}, play)
 }
-
-// reported is a TestingT that reports what goes wrong in a test.
-type reported struct {
-	t      *testing.T
-	report func(words string)
-}
-
-func (r reported) Errorf(format string, args ...any) {
-	r.t.Helper()
-	r.report(strings.TrimSuffix(fmt.Sprintf(format, args...), "\n"))
-	r.t.Errorf(format, args...)
-}
-
-func (r reported) FailNow() { r.t.FailNow() }
 
 // Print prints the bug's one line, if t has not failed; go test shows it with
 // -v.

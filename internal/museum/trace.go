@@ -21,7 +21,7 @@ func Draw(tr *explore.Trace) string {
 		if e.Who != "" && e.Who != "server" && !slices.Contains(actors, e.Who) {
 			actors = append(actors, e.Who)
 		}
-		switch e.Text {
+		switch e.Text.En {
 		case "holds the lock":
 			holders = append(holders, e.Who)
 		case "unlocks":
@@ -98,7 +98,7 @@ func lineOf(log []explore.Entry, i int) string {
 		return "S-)" + e.Who + ": event: " + stage.Short(e.Path) + " " + cmp.Or(changes[e.Op], "is "+e.Op)
 	case "lost":
 		how := "is lost with the connection"
-		if e.Text == "the reply is lost" {
+		if e.Text.En == "the reply is lost" {
 			how = "is carried out, the reply is lost with the connection"
 		}
 		return fmt.Sprintf("Note over S: %s of client %s %s", strings.TrimSuffix(e.Op, "2"), e.Who, how)
@@ -148,7 +148,7 @@ var (
 // go on as if they do.
 func noteOf(e explore.Entry, holders, lines []string) string {
 	over := cmp.Or(strings.TrimPrefix(e.Who, "server"), "S")
-	text, what, _ := strings.Cut(strings.TrimPrefix(e.Text, "known: "), ": ")
+	text, what, _ := strings.Cut(strings.TrimPrefix(e.Text.En, "known: "), ": ")
 	switch kind := explore.Kind(text); {
 	case kind == explore.TwoHolders || kind == explore.Outlived:
 		over, text = strings.Join(slices.Sorted(slices.Values(holders)), ","), "two holders"
@@ -157,7 +157,7 @@ func noteOf(e explore.Entry, holders, lines []string) string {
 	case kind == explore.Hang && !strings.HasSuffix(what, "nothing can happen any more"):
 		text = what
 	default:
-		full := moment.ReplaceAllString(strings.TrimPrefix(e.Text, "known: "), "${1}s")
+		full := moment.ReplaceAllString(strings.TrimPrefix(e.Text.En, "known: "), "${1}s")
 		if slices.Contains(explore.Kinds, kind) {
 			_, full, _ = strings.Cut(full, ": ")
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/stage"
 )
 
@@ -14,15 +15,15 @@ func TestATraceOfTheExplorerIsDrawn(t *testing.T) {
 		{Point: 1, Who: "A", Kind: "sends", Op: "create", Path: "/lock/lock-"},
 		{Point: 1, Who: "A", Kind: "carried out", Op: "create", Path: "/lock/lock-"},
 		{Point: 1, Who: "A", Kind: "reply", Op: "create", Path: "/lock/lock-", Made: "/lock/lock-0000000000"},
-		{Point: 1, Who: "A", Kind: "note", Text: "gets an error: lock #1 fails; the end"},
+		{Point: 1, Who: "A", Kind: "note", Text: language.Same("gets an error: lock #1 fails; the end")},
 		{Point: 2, Who: "B", Kind: "carried out", Op: "getChildren2", Path: "/lock", Watch: true},
 		{Point: 3, Who: "B", Kind: "reply", Op: "getChildren2", Path: "/lock", Names: []string{"lock-0000000000", "lock-0000000001"}, Watch: true},
 		{Point: 4, Who: "B", Kind: "event", Op: "deleted", Path: "/lock/lock-0000000000"},
 		{Point: 4, Who: "B", Kind: "event", Op: "childrenChanged", Path: "/lock"},
-		{Point: 5, Who: "B", Kind: "lost", Op: "delete", Path: "/lock/lock-0000000001", Text: "the reply is lost"},
-		{Point: 6, Who: "server", Kind: "note", Text: "is stopped; it runs on"},
-		{Point: 7, Who: "B", Kind: "note", Text: "unlocks"},
-		{Point: 8, Who: "B", Kind: "note", Text: "hang: B waits, and nothing can happen any more"},
+		{Point: 5, Who: "B", Kind: "lost", Op: "delete", Path: "/lock/lock-0000000001", Text: language.Same("the reply is lost")},
+		{Point: 6, Who: "server", Kind: "note", Text: language.Same("is stopped; it runs on")},
+		{Point: 7, Who: "B", Kind: "note", Text: language.Same("unlocks")},
+		{Point: 8, Who: "B", Kind: "note", Text: language.Same("hang: B waits, and nothing can happen any more")},
 	}})
 	require.Equal(t, `sequenceDiagram
     participant A as client A

@@ -47,7 +47,7 @@ func (g *Gap) Reached() {
 	select {
 	case <-g.reached:
 	default:
-		g.s.Fatal("no thread has reached the gap")
+		g.s.fails("no thread has reached the gap", "没有线程到达代码间隙")
 	}
 }
 

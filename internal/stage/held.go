@@ -73,7 +73,7 @@ func (h *Held) Reached() {
 	case r := <-h.fault.Hit():
 		h.c.s.Note("%v of %v %s", opName(r.Op), h.c, h.what)
 	default:
-		h.c.s.Fatalf("%v has not sent the request that is to be held", h.c)
+		h.c.s.fails("%v has not sent the request that is to be held", "%v 没有发出要扣住的那个请求", h.c.text())
 	}
 }
 

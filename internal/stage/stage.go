@@ -34,6 +34,8 @@ import (
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zkserver"
+
+	"example.com/zklock/internal/language"
 )
 
 const (
@@ -77,7 +79,8 @@ type Setting struct {
 	// end is called: see [Stage.HoldGap].
 	Begin func(gap func(name string)) (end func())
 	// Fails, if it is not nil, gets the failures of the play, which runs in the test t. If
-	// it is nil, t gets them.
+	// it is nil, t gets them. If it has a method Fails that takes a language.Text, that gets
+	// those of the stage, in both languages.
 	Fails func(t *testing.T) require.TestingT
 }
 
@@ -111,7 +114,8 @@ func Play(t *testing.T, setting Setting, play func(s *Stage)) (diagram string) {
 	InBubble(t, false, func(t *testing.T) {
 		// This clean-up runs last: it lets the remaining timers run out.
 		t.Cleanup(func() { time.Sleep(Patience) })
-		srv := zkserver.Run(t)
+		srv := zkserver.New() // not Run: a right lock need not send the request that a schedule would hold
+		t.Cleanup(srv.Close)
 		s := &Stage{
 			TestingT: t, T: t, Server: srv, Path: "/lock",
 			newLock: setting.Lock, zoo: ensemble.OverPipes(srv), tap: wiretap.New(wiretap.WithLog()),
@@ -171,6 +175,16 @@ func (s *Stage) Fatal(args ...any) {
 	s.FailNow()
 }
 
+// fails says why the play has failed, and ends it.
+func (s *Stage) fails(en, zh string, args ...any) {
+	s.Helper()
+	text := language.Say(en, zh, args...)
+	if t, ok := s.TestingT.(interface{ Fails(language.Text) }); ok {
+		t.Fails(text)
+	}
+	s.Fatal(text)
+}
+
 // Settle returns when all clients have got as far as they can.
 func (s *Stage) Settle() {
 	synctest.Wait()
@@ -190,10 +204,10 @@ func (s *Stage) Pass(d time.Duration) {
 }
 
 // eventually waits for a state. Everything that happens meanwhile is one scene.
-func (s *Stage) eventually(what string, ok func() bool) {
+func (s *Stage) eventually(what language.Text, ok func() bool) {
 	s.Helper()
 	if !Until(synctest.Wait, ok) {
-		s.Fatalf("never happens: %s", what)
+		s.fails("never happens: %s", "该发生的没有发生：%s", what)
 	}
 	s.Settle()
 }
@@ -290,7 +304,9 @@ func (s *Stage) client(conn *zk.Conn, path string) *Client {
 func (c *Client) Contender() Lock { return c.lock }
 
 // String returns the client's name on the page.
-func (c *Client) String() string { return "client " + c.Name }
+func (c *Client) String() string { return c.text().En }
+
+func (c *Client) text() language.Text { return language.Say("client %s", "客户端 %s", c.Name) }
 
 func (c *Client) is(st state, err error) {
 	c.s.mu.Lock()
@@ -362,20 +378,24 @@ func (c *Client) Lock() {
 func (c *Client) GetsIn() {
 	c.s.Helper()
 	c.Settles()
-	require.NoError(c.s, c.Err(), "Lock of %v fails", c)
+	if err := c.Err(); err != nil {
+		c.s.fails("Lock of %v fails: %v", "%v 的 Lock 失败：%v", c.text(), err)
+	}
 }
 
 // Settles waits until Lock has returned.
 func (c *Client) Settles() {
 	c.s.Helper()
-	c.s.eventually(fmt.Sprintf("Lock of %v returns", c), func() bool { return c.State() != string(waiting) })
+	c.s.eventually(language.Say("Lock of %v returns", "%v 的 Lock 返回", c.text()), func() bool { return c.State() != string(waiting) })
 }
 
 // Fails waits until Lock has failed, and returns its error.
 func (c *Client) Fails() error {
 	c.s.Helper()
 	c.Settles()
-	require.Equal(c.s, string(failed), c.State(), "Lock of %v does not fail", c)
+	if c.State() != string(failed) {
+		c.s.fails("Lock of %v does not fail", "%v 的 Lock 没有失败", c.text())
+	}
 	return c.Err()
 }
 
@@ -383,8 +403,12 @@ func (c *Client) Fails() error {
 func (c *Client) Waits() {
 	c.s.Helper()
 	c.s.Settle()
-	require.NoError(c.s, c.Err(), "%v must wait, but its Lock fails", c)
-	require.Equal(c.s, string(waiting), c.State(), "%v does not wait", c)
+	if err := c.Err(); err != nil {
+		c.s.fails("%v must wait, but its Lock fails: %v", "%v 应该等待，它的 Lock 却失败了：%v", c.text(), err)
+	}
+	if c.State() != string(waiting) {
+		c.s.fails("%v does not wait", "%v 没有在等待", c.text())
+	}
 }
 
 // WaitsForever lets a very long time pass. It fails the play unless the client
@@ -413,7 +437,7 @@ func (c *Client) Run(what string, f func() error) error {
 		c.s.Settle()
 		return err
 	case <-time.After(Patience):
-		c.s.Fatalf("%s of %v does not return", what, c)
+		c.s.fails("%s of %v does not return", "%[2]v 的 %[1]s 没有返回", what, c.text())
 		return nil
 	}
 }
@@ -439,7 +463,7 @@ func (c *Client) Forget() {
 // Noticed returns when a client whose session has expired has a new one.
 func (c *Client) Noticed() {
 	c.s.Helper()
-	c.s.eventually(fmt.Sprintf("%v has a new session", c), func() bool {
+	c.s.eventually(language.Say("%v has a new session", "%v 有新会话", c.text()), func() bool {
 		return c.Conn.State() == zk.StateHasSession && slices.ContainsFunc(c.s.Server.Sessions(),
 			func(session zkserver.Session) bool { return session.ID == c.SessionID() }) && c.warm()
 	})
@@ -512,14 +536,21 @@ func (s *Stage) Inside() (names []string) {
 // TwoHolders fails the play unless exactly these two hold the lock at once.
 func (s *Stage) TwoHolders(a, b *Client) {
 	s.Helper()
-	require.Equal(s, []string{a.Name, b.Name}, s.Inside(), "the holders of the lock")
+	s.inside(a.Name, b.Name)
 	s.note("", a.Name+","+b.Name, "two holders")
 }
 
 // OnlyHolder fails the play unless c holds the lock and no other client does.
 func (s *Stage) OnlyHolder(c *Client) {
 	s.Helper()
-	require.Equal(s, []string{c.Name}, s.Inside(), "the holders of the lock")
+	s.inside(c.Name)
+}
+
+func (s *Stage) inside(want ...string) {
+	s.Helper()
+	if is := s.Inside(); !slices.Equal(want, is) {
+		s.fails("the holders of the lock are %v, and must be %v", "锁的持有者是 %v，应该是 %v", is, want)
+	}
 }
 
 // Frames returns the number of frames of a function on the stacks of all

@@ -94,7 +94,7 @@ func parse(task locks.Task, link string) (a locks.Address, err error) {
 			"the link must say once which lock it is of, and once what the choices are: copy it again", "链接里应当恰好各有一次锁的名字和选择的列表：请重新复制")
 	}
 	if a, err = locks.ParseAddress("#" + fragment); err != nil {
-		return a, language.Errorf("the link cannot be read (%s): copy it again", "链接读不懂（%s）：请重新复制", engines(err.Error()))
+		return a, language.Errorf("the link cannot be read (%s): copy it again", "链接读不懂（%s）：请重新复制", inOneLine(language.TextOf(err)))
 	}
 	w, want := task.Lock.World, task.Lock.Name
 	slices.Sort(a.Kinds)

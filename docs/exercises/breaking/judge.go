@@ -8,7 +8,6 @@ import (
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/locktest/chinese"
 )
 
 // A Case is the task of one answer.
@@ -78,7 +77,7 @@ func Play(t *testing.T, number int, link string) Result {
 		p.Words = language.Say(
 			"the schedule is another one each time that it is played: choose another way to the goal", "这个调度每次播放都不一样：请换一条路到达目标")
 	} else if s.err != nil {
-		p.Words = language.Say("the link cannot be played: %s: copy it again from the lab", "链接无法播放：%s：请从实验室重新复制", engines(s.err.Error()))
+		p.Words = language.Say("the link cannot be played: %s: copy it again from the lab", "链接无法播放：%s：请从实验室重新复制", inOneLine(language.TextOf(s.err)))
 	} else {
 		p.Words = says(task, s)
 	}
@@ -128,10 +127,12 @@ func says(task locks.Task, s shownSchedule) language.Text {
 		return language.Text{}
 	case v != nil:
 		return language.Say(
-			"the schedule ends with another harm, %s; %s. A schedule ends with the first harm, so go back to before it came and go round it", "调度以另一种危害结束：%s；%s。调度遇到第一个危害就结束，所以请退回到它发生之前，绕开它", engines(v.String()), goal)
+			"the schedule ends with another harm, %s; %s. A schedule ends with the first harm, so go back to before it came and go round it", "调度以另一种危害结束：%s；%s。调度遇到第一个危害就结束，所以请退回到它发生之前，绕开它", inOneLine(v.Text()), goal)
 	case len(s.possible) == 0:
+		became := language.Join(s.trace.Results, "; ")
+		became.Zh = strings.ReplaceAll(became.Zh, "; ", "；")
 		return language.Say(
-			"the schedule is over and harmless (%s); %s. Take back some choices in the lab and try another order", "调度已经结束，没有造成危害（%s）；%s。请在实验室里撤回几次选择，换一种次序再试", engines(strings.Join(s.trace.Results, "; ")), goal)
+			"the schedule is over and harmless (%s); %s. Take back some choices in the lab and try another order", "调度已经结束，没有造成危害（%s）；%s。请在实验室里撤回几次选择，换一种次序再试", inOneLine(became), goal)
 	}
 	next := strings.Join(s.possible[:min(4, len(s.possible))], ", ")
 	if len(s.possible) > 4 {
@@ -146,31 +147,28 @@ func says(task locks.Task, s shownSchedule) language.Text {
 }
 
 // waiting names the contenders that wait: "A and B wait".
-func waiting(results []string) language.Text {
+func waiting(results []language.Text) language.Text {
 	var names []string
 	for _, r := range results {
-		if name, what, _ := strings.Cut(r, ": "); strings.HasSuffix(what, "waiting") {
+		if name, what, _ := strings.Cut(r.En, ": "); strings.HasSuffix(what, "waiting") {
 			names = append(names, name)
 		}
 	}
-	last := len(names) - 1
-	switch last {
-	case -1:
-		return language.Text{}
+	switch len(names) {
 	case 0:
+		return language.Text{}
+	case 1:
 		return language.Say("%s waits", "%s在等待", names[0])
 	}
-	return language.Say("%s wait", "%s 都在等待", language.Text{En: strings.Join(names, " and "), Zh: strings.Join(names[:last], "、") + " 和 " + names[last]})
+	return language.Say("%s wait", "%s 都在等待", explore.And(names))
 }
 
-// engines is a text of the engine.
-func engines(text string) language.Text {
-	text = firstBytes(text)
-	return language.Text{En: text, Zh: chinese.Engine.Text(text)}
+// inOneLine is a text in one line that is not too long; it may quote what a student has
+// written.
+func inOneLine(t language.Text) language.Text {
+	return language.Text{En: firstBytes(t.En), Zh: firstBytes(t.Zh)}
 }
 
-// firstBytes is a text in one line that is not too long; it may
-// quote what a student has written.
 func firstBytes(text string) string {
 	text = strings.ReplaceAll(text, "\n", " ")
 	if len(text) > 400 {

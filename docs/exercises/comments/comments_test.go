@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/locktest/chinese/chinesetest"
+	"example.com/zklock/internal/language/chinesetest"
 )
 
 // TestEachCommentOfAStubHasItsTwin, and each twin its comment.

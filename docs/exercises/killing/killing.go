@@ -15,11 +15,11 @@ import (
 	"testing"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
 
 	predecessor "example.com/zklock/03-sequential-predecessor"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/broken"
-	"example.com/zklock/internal/locktest/chinese"
 	"example.com/zklock/internal/locktest/judge"
 	"example.com/zklock/internal/museum"
 	"example.com/zklock/internal/stage"
@@ -141,7 +141,7 @@ func Judge(r *judge.Judge, wanted []string, each func(Outcome) bool) {
 		if v.Died {
 			v.Words = ofSchedule(v.Words)
 		} else if v.Failed() {
-			v.Words = said(v.Words)
+			v.Words = said(v)
 		}
 		return v
 	}
@@ -167,31 +167,30 @@ func Judge(r *judge.Judge, wanted []string, each func(Outcome) bool) {
 	}
 }
 
-// places are those at which an assertion has failed, of which a student needs the
-// one in the schedule.
-var places = regexp.MustCompile(` \((\w+\.go:\d+( < )?)+\)`)
+// ofStage matches a place that is not in a student's schedule.
+var ofStage = regexp.MustCompile(`^(stage|held|gap|killing|museum|case)\.go:`)
 
-var ofStage = regexp.MustCompile(`^(stage|killing|museum)\.go:`)
-
-// said is the message of a schedule that fails.
-func said(t language.Text) language.Text {
-	words, _, _ := strings.Cut(t.En, "\n    Diff:")
-	var twins []string
-	words = strings.TrimSpace(places.ReplaceAllStringFunc(words, func(at string) string {
-		for _, place := range strings.Split(strings.Trim(at, " ()"), " < ") {
-			if !ofStage.MatchString(place) {
-				twins = append(twins, ", at "+place, "（"+place+"）")
-				return ", at " + place
-			}
+// said is the message of a schedule that fails, in a line, with the place in the schedule.
+// What an assertion of the student's says is code, and is not translated.
+func said(v judge.Verdict) language.Text {
+	t := inOneLine(v.Words)
+	if t.En == t.Zh {
+		t = language.Say("%s", "断言没有通过：%s", t)
+	}
+	for _, place := range strings.Split(v.Place, " < ") {
+		if place != "" && !ofStage.MatchString(place) {
+			return language.Say("%s, at %s", "%s（%s）", t, place)
 		}
-		return ""
-	}))
-	return language.Text{En: words, Zh: strings.NewReplacer(twins...).Replace(chinese.Schedules.Text(words))}
+	}
+	return t
 }
 
-// inOneLine is a message of several lines.
+// inOneLine is a message of several lines, without testify's comparison of long values.
 func inOneLine(t language.Text) language.Text {
-	in := func(words string) string { return strings.Join(strings.Fields(words), " ") }
+	in := func(words string) string {
+		words, _, _ = strings.Cut(words, "\n    Diff:")
+		return strings.Join(strings.Fields(words), " ")
+	}
 	return language.Text{En: in(t.En), Zh: in(t.Zh)}
 }
 
@@ -241,7 +240,7 @@ func killed(name string, i int, names []string, play func(i int) judge.Verdict, 
 				"schedule %q does not come to its end: %s. That kills no mutant; say with an assertion what is wrong", "调度 %q 没有运行完：%s。这样消灭不了变异体；请用断言说明错在哪里", schedule, v.Words))
 			o.Printed = v.Printed
 		default:
-			o.Killed = language.Say("schedule %q: %s", "调度 %q：%s", schedule, inOneLine(v.Words))
+			o.Killed = language.Say("schedule %q: %s", "调度 %q：%s", schedule, v.Words)
 			o.Printed = ""
 			return o
 		}
@@ -365,7 +364,7 @@ func serve(c *judge.Case, schedules []stage.Schedule) {
 	if err != nil || err2 != nil || n >= len(schedules) || lock >= len(rights)+Count {
 		c.Failf("there is no play %q", "没有 %q 这样的演出", c.About)
 	}
-	museum.PlayFor(c.T, makes(lock), c.Note, func(s *stage.Stage) {
+	museum.PlayFor(c.T, makes(lock), func(t *testing.T) require.TestingT { return c.In(t) }, func(s *stage.Stage) {
 		c := c.In(s.T) // of the bubble
 		defer c.Left()
 		c.Observe(s.Server)

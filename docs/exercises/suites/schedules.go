@@ -12,7 +12,6 @@ import (
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest"
-	"example.com/zklock/internal/locktest/chinese"
 	"example.com/zklock/internal/locktest/judge"
 )
 
@@ -216,7 +215,5 @@ func address(tr *explore.Trace) string {
 
 // words say to a student what has happened.
 func words(tr *explore.Trace) language.Text {
-	violation, steps := tr.Violation.String(), tr.Steps()
-	return language.Say("%s, in this schedule:\n%s", "%s。调度如下：\n%s",
-		language.Text{En: violation, Zh: chinese.Engine.Text(violation)}, language.Text{En: steps, Zh: chinese.Steps(steps)})
+	return language.Say("%s, in this schedule:\n%s", "%s。调度如下：\n%s", tr.Violation.Text(), tr.Steps())
 }

@@ -24,7 +24,7 @@ func TestTheLinkOfASchedulerIsAnAnswer(t *testing.T) {
 			ours, err := locks.ParseAddress(answers[task.Number])
 			require.NoError(t, err)
 			p := &tab{T: t, ctx: on.ctx}
-			p.play(row{"open " + scene(task.Lock.Name), "text('#goal')", has{task.Lock.Goal.En}})
+			p.play(row{"open " + scene(task.Lock.Name), "text('#goal')", has{task.Lock.Goal.Text.En}})
 			require.NotEmpty(t, breaking.Play(t, task.Number, js[string](p, "s.link")).Words, "an answer before the first choice")
 			p.play(chosen(ours)...)
 			p.play(row{"", "one('#reached').dataset.reached", "yes"})

@@ -22,7 +22,7 @@ func TestNextPlaysEachStory(t *testing.T) {
 		lang := []string{"en", "zh"}[i%2]
 		rows = append(rows, row{do: "open #lock=" + l.Name + "&n=2&t=0ns&lang=" + lang + tell + " | run app.speed = 1000"})
 		for _, stop := range l.Story.Stops {
-			caption := map[string]string{"en": stop.En, "zh": stop.Zh}[lang] + stop.Quote
+			caption := map[string]string{"en": stop.Text.En, "zh": stop.Text.Zh}[lang] + stop.Quote
 			holders := []string{}
 			for i, state := range strings.Fields(stop.States) {
 				if state == "holds" {

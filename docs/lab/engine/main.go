@@ -11,14 +11,14 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
 	"runtime/debug"
 	"syscall/js"
 	"testing"
 
 	"example.com/zklock/docs/lab/lab"
+
+	"example.com/zklock/internal/language"
 )
 
 // A job is a request that waits for its turn.
@@ -33,11 +33,11 @@ type job struct {
 // another.
 func (j job) do(t *testing.T) {
 	var answer []byte
-	err := errors.New("the run was ended by the test that it runs in")
+	err := language.Errorf("the run was ended by the test that it runs in", "所在的测试中止了这次运行")
 	t.Run("", func(t *testing.T) {
 		defer func() {
 			if p := recover(); p != nil {
-				err = fmt.Errorf("panic: %v", p)
+				err = language.Errorf("panic: %v", "panic：%v", p)
 			}
 		}()
 		var result any
@@ -51,7 +51,9 @@ func (j job) do(t *testing.T) {
 		}
 	})
 	if err != nil {
-		j.reject.Invoke(js.Global().Get("Error").New(err.Error()))
+		failure := js.Global().Get("Error").New(err.Error())
+		failure.Set("zh", language.TextOf(err).Zh)
+		j.reject.Invoke(failure)
 		return
 	}
 	j.resolve.Invoke(string(answer))

@@ -4,8 +4,6 @@ package lab
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -13,6 +11,8 @@ import (
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
+
+	"example.com/zklock/internal/language"
 )
 
 // A request of the page. Its other fields depend on Do.
@@ -34,7 +34,7 @@ type request struct {
 func Answer(t *testing.T, message []byte, progress func(any)) (any, error) {
 	var r request
 	if err := json.Unmarshal(message, &r); err != nil {
-		return nil, fmt.Errorf("this is not a request: %w", err)
+		return nil, language.Errorf("this is not a request: %w", "引擎读不懂这个请求：%v", err)
 	}
 	switch r.Do {
 	case "locks":
@@ -61,11 +61,11 @@ func Answer(t *testing.T, message []byte, progress func(any)) (any, error) {
 		return Fates(t, r.World, r.Choices, r.Goal, progress)
 	case "replay":
 		if r.Trace == nil {
-			return nil, errors.New("there is no trace")
+			return nil, language.Errorf("there is no trace", "没有给出 trace")
 		}
 		return Replay(t, r.Trace)
 	}
-	return nil, fmt.Errorf("the engine has no request %q", r.Do)
+	return nil, language.Errorf("the engine has no request %q", "引擎不认识 %q", r.Do)
 }
 
 // Run plays a scene and returns its film.
@@ -130,7 +130,7 @@ func complete(w *explore.World) error {
 	*w = l.In(*w)
 	w.Lock.Ignore = append(slices.Clone(w.Lock.Ignore), only...)
 	if w.Contenders < 0 || w.Contenders > 6 {
-		return fmt.Errorf("%d contenders are not possible here: from 1 to 6", w.Contenders)
+		return language.Errorf("%d contenders are not possible here: from 1 to 6", "这里不能有 %d 个竞争者：应为 1 到 6", w.Contenders)
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ type PlayedSchedule struct {
 	Film      *film.Film         `json:"film"`
 	Enabled   []film.Possible    `json:"enabled"` // the actions to choose from
 	Violation *explore.Violation `json:"violation"`
-	Known     []string           `json:"known,omitempty"`
+	Known     []language.Text    `json:"known,omitempty"`
 	Over      bool               `json:"over"`
 	Trace     *explore.Trace     `json:"trace"`
 }
@@ -167,7 +167,7 @@ func Fates(t *testing.T, w explore.World, choices []string, goal explore.Kind, p
 		return nil, err
 	}
 	if goal == "" {
-		return nil, errors.New("no kind of violation is named")
+		return nil, language.Errorf("no kind of violation is named", "没有指明哪一种违例")
 	}
 	const tries = 12
 	var list []int
@@ -191,7 +191,7 @@ type SearchResult struct {
 	Complete  bool `json:"complete"` // all schedules within the bounds were played
 	// Trace is the violation's, shrunk; null: none was found.
 	Trace *explore.Trace `json:"trace"`
-	// Known are traces of what the lock is known to do wrong.
+	// Known are traces of what the lock is known to do wrong, by the English name of that.
 	Known map[string]*explore.Trace `json:"known,omitempty"`
 }
 

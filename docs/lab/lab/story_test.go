@@ -137,8 +137,8 @@ func TestEachStoryIsTrue(t *testing.T) {
 			require.Greater(t, s.At, before, "%s, stop %d", l.Name, i+1)
 			require.LessOrEqual(t, s.At, f.End, "%s, stop %d: the film ends before it", l.Name, i+1)
 			before = s.At
-			require.NotEmpty(t, s.En)
-			require.NotEmpty(t, s.Zh)
+			require.NotEmpty(t, s.Text.En)
+			require.NotEmpty(t, s.Text.Zh)
 			if s.Quote != "" {
 				require.True(t, strings.Contains(string(guide), "`"+s.Quote+"`"), "%s, stop %d: docs/reading-guide.md has no `%s`", l.Name, i+1, s.Quote)
 			}
@@ -147,7 +147,7 @@ func TestEachStoryIsTrue(t *testing.T) {
 				name        string
 				says, shows any
 			}{{"States", s.States, is.States}, {"Nodes", s.Nodes, is.Nodes}, {"Watchers", s.Watchers, is.Watchers}, {"Broken", s.Broken, is.Broken}} {
-				require.Equal(t, field.shows, field.says, "%s, stop %d (%s), %s: expected is what the film shows, actual what the entry says", l.Name, i+1, s.En,
+				require.Equal(t, field.shows, field.says, "%s, stop %d (%s), %s: expected is what the film shows, actual what the entry says", l.Name, i+1, s.Text.En,
 					field.name)
 			}
 		}

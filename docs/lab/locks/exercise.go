@@ -12,6 +12,8 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/steps"
+
+	"example.com/zklock/internal/language"
 )
 
 // An Exercise describes the locks that are written for one exercise, for the lab
@@ -72,7 +74,7 @@ func (e Exercise) Subject(open Open, notLocked error, session time.Duration) exp
 func FindExercise(folder string) (Exercise, error) {
 	i := slices.IndexFunc(Playable, func(e Exercise) bool { return e.Folder == strings.TrimPrefix(folder, "_") })
 	if i < 0 {
-		return Exercise{}, fmt.Errorf("the explorer plays no lock of the exercise %s", folder)
+		return Exercise{}, language.Errorf("the explorer plays no lock of the exercise %s", "探索器不运行练习 %s 的锁", folder)
 	}
 	return Playable[i], nil
 }

@@ -3,16 +3,14 @@
 package locks
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"example.com/zklock/internal/explore"
-	"example.com/zklock/internal/museum/scenes"
+	"example.com/zklock/internal/language"
 )
 
-// A Text is in English and in Chinese.
-type Text = scenes.Text
+type Text = language.Text
 
 // A Group of locks, in the order in which the page shows them.
 type Group string
@@ -31,7 +29,7 @@ var groups = []Group{Steps, Museum, Broken, Exercises, Own}
 // A Goal is for a person who plays the scheduler.
 type Goal struct {
 	Kind explore.Kind `json:"kind"`
-	Text
+	Text Text         `json:"text"`
 }
 
 // A Lock is an entry of the catalogue.
@@ -119,5 +117,5 @@ func Find(name string) (Lock, error) {
 			return l, nil
 		}
 	}
-	return Lock{}, fmt.Errorf("there is no lock %q", name)
+	return Lock{}, language.Errorf("there is no lock %q", "没有名为 %q 的锁", name)
 }

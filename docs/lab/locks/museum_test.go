@@ -112,8 +112,8 @@ func TestACureMayReturnWhatItsWorldForbids(t *testing.T) {
 		require.Nil(t, tr.Violation, "%s: %v", l.Name, tr.Violation)
 		if s.ID == "A1" {
 			require.Len(t, tr.Results, 1)
-			require.Contains(t, tr.Results[0], "gets an error: ")
-			require.Contains(t, tr.Results[0], "not authenticated")
+			require.Contains(t, tr.Results[0].En, "gets an error: ")
+			require.Contains(t, tr.Results[0].En, "not authenticated")
 		}
 	}
 }

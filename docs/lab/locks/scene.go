@@ -1,11 +1,12 @@
 package locks
 
 import (
-	"fmt"
 	"time"
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
+
+	"example.com/zklock/internal/language"
 )
 
 // Session is the session timeout in a film, if the latency is not high.
@@ -35,7 +36,7 @@ func (s Scene) World() (explore.World, film.Pace, error) {
 		return explore.World{}, film.Pace{}, err
 	}
 	if !(s.LatencyMs >= 0 && s.LatencyMs <= 10_000) {
-		return explore.World{}, film.Pace{}, fmt.Errorf("a latency of %v ms is not possible: from 1 to 10000", s.LatencyMs)
+		return explore.World{}, film.Pace{}, language.Errorf("a latency of %v ms is not possible: from 1 to 10000", "延迟不能是 %v ms：应为 1 到 10000", s.LatencyMs)
 	}
 	if s.LatencyMs == 0 {
 		s.LatencyMs = 20

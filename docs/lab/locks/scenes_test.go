@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/lab/locks"
-	engine "example.com/zklock/internal/locktest/chinese"
 	"example.com/zklock/internal/museum/scenes"
 )
 
@@ -24,7 +23,6 @@ type edition struct {
 	file      string
 	catalogue string // of the bugs, as the page links it
 	text      func(locks.Text) string
-	violation func(v string) string
 
 	colon, stop, space              string // marks
 	steps, bugs, exercise, without  string // headings
@@ -37,8 +35,7 @@ type edition struct {
 
 var english = edition{
 	file: "../scenes.md", catalogue: "../bugs.md",
-	text:      func(t locks.Text) string { return t.En },
-	violation: func(v string) string { return v },
+	text: func(t locks.Text) string { return t.En },
 
 	colon: ": ", stop: ".", space: " ",
 	steps: "The steps", bugs: "The articles' bugs", exercise: "Exercise 12", without: "Bugs without a scene",
@@ -58,8 +55,7 @@ var english = edition{
 
 var chinese = edition{
 	file: "../scenes.zh-CN.md", catalogue: "../bugs.zh-CN.md",
-	text:      func(t locks.Text) string { return t.Zh },
-	violation: violationZh,
+	text: func(t locks.Text) string { return t.Zh },
 
 	colon: "：", stop: "。", space: "",
 	steps: "各步骤", bugs: "文章里的 bug", exercise: "练习 12", without: "没有场景的 bug",
@@ -126,7 +122,7 @@ func (e edition) page(t *testing.T) string {
 		if s.Substitute.En != "" {
 			text += e.text(s.Substitute) + e.space
 		}
-		scene(s.ID, text+e.end+"*"+e.violation(schedules[s.ID].Violation)+"*"+e.stop)
+		scene(s.ID, text+e.end+"*"+e.text(schedules[s.ID].Violation)+"*"+e.stop)
 	}
 	section(e.exercise)
 	b.WriteString(e.exerciseText + "\n\n")
@@ -177,12 +173,4 @@ func generated(t *testing.T, e edition) string {
 	}
 	require.Len(t, rest, len(want), "%s is stale: go generate ./...", e.file)
 	return rest
-}
-
-// violationZh says a violation, or a kind of them, as the lab does in Chinese.
-func violationZh(v string) string {
-	if !strings.Contains(v, ": ") {
-		return strings.TrimSuffix(engine.Engine.Text(v+": A"), "：A")
-	}
-	return engine.Engine.Text(v)
 }

@@ -1,5 +1,5 @@
 // You are the scheduler: each packet waits until it is chosen.
-import { choiceWords, explain, getLanguage, has, plainOp, say, translated, violationText, whoWords } from "./strings.js";
+import { choiceWords, explain, has, inEnglish, plainOp, reason, say, translated, violationText, whoWords } from "./strings.js";
 import { indexFilm, shortName, stateAt } from "./film.js";
 import { DEFAULT } from "./link.js";
 import { $, app, el, KINDS, possible, whole } from "./app.js";
@@ -58,7 +58,7 @@ export async function loadPlay(turn, options) {
       const asked = s.choices.length;
       s.choices = s.choices.slice(0, valid);
       await load({ keep: true });
-      notice(() => say("validBeginning", valid, asked), () => translated(e.message));
+      notice(() => say("validBeginning", valid, asked), () => reason(e));
       return;
     }
     failed(e);
@@ -70,7 +70,7 @@ export async function loadPlay(turn, options) {
 // lock without a clock, and worth seeing.
 export function broke(r) {
   const known = "holder outlives its session";
-  return r.violation || ((r.known || []).includes(known) ? { kind: known } : null);
+  return r.violation || ((r.known || []).some(k => inEnglish(k) === known) ? { kind: known } : null);
 }
 
 export function choiceText(c) {
@@ -129,7 +129,7 @@ function madeText(choice, made) {
 export function showPlayBench() {
   const box = $("workbench"), s = app.scene, r = app.play, l = app.byName.get(s.locks[0]) || {};
   box.hidden = false;
-  const goal = l.goal ? el("p", { class: "goal", id: "goal" }, say("goal") + say("colon") + (l.goal[getLanguage()] || l.goal.en)) : null;
+  const goal = l.goal ? el("p", { class: "goal", id: "goal" }, say("goal") + say("colon") + translated(l.goal.text)) : null;
   const settings = el("div", { class: "row" }, faultBox(() => restartPlay()));
   const parts = [goal, settings];
   if (r) {

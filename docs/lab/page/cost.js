@@ -1,6 +1,6 @@
 // The cost of an acquisition: a chart of runs that are counted, beside what the steps'
 // formulas predict at most. The slider says for how many contenders.
-import { getLanguage, say, translated } from "./strings.js";
+import { getLanguage, reason, say } from "./strings.js";
 import { Engine } from "./engine.js";
 import { $, app, el } from "./app.js";
 import { lockTitle } from "./words.js";
@@ -49,7 +49,7 @@ async function count() {
       drawCost();
     }
   } catch (e) {
-    if (engine === mine && e.name !== "Stopped") failure = translated(e.message);
+    if (engine === mine && e.name !== "Stopped") failure = reason(e);
   }
   if (engine === mine) stop();
   drawCost();

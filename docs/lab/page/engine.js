@@ -1,5 +1,6 @@
 // The engine is Go in a worker: the real locks, the real client library and
 // the server. A worker can be ended at any time, also when a lock never ends.
+import { failure } from "./strings.js";
 
 let compiled = null; // the engine's code, once a worker has compiled it
 
@@ -36,14 +37,14 @@ export class Engine {
       const m = e.data;
       if (m.module) { compiled = m.module; return; }
       if (m.ready) { wait.resolve(); return; }
-      if (m.broken) { this.fail(new Error(m.broken)); return; }
+      if (m.broken) { this.fail(failure(m.broken, m.zh)); return; }
       const w = this.waiting.get(m.id);
       if (!w) return;
       if (m.progress !== undefined) { if (w.progress) w.progress(m.progress); return; }
       this.waiting.delete(m.id);
-      if (m.ok) w.resolve(m.result); else w.reject(new Error(m.error));
+      if (m.ok) w.resolve(m.result); else w.reject(failure(m.error, m.zh));
     };
-    worker.onerror = e => { e.preventDefault(); this.fail(new Error(e.message || "the worker does not start")); };
+    worker.onerror = e => { e.preventDefault(); this.fail(e.message ? new Error(e.message) : failure("the worker does not start", "worker 无法启动")); };
     return this.started;
   }
 

@@ -1,5 +1,5 @@
 // Traces and recorded runs from files.
-import { inWords, say, translated } from "./strings.js";
+import { failure, reason, say, translated } from "./strings.js";
 import { indexFilm } from "./film.js";
 import { $, app, el } from "./app.js";
 import { lockTitle } from "./words.js";
@@ -10,12 +10,12 @@ import { setPanels } from "./panels.js";
 import { goto, setPlaying } from "./time.js";
 
 function readJSON(text) {
-  try { return JSON.parse(text); } catch (e) { throw new Error("not JSON: " + e.message); }
+  try { return JSON.parse(text); } catch (e) { throw failure("not JSON: " + e.message, "不是 JSON：" + e.message); }
 }
 
 // A caption is a function: the reader may change the language while the file is shown.
 function captionOf(film, name) {
-  const server = inWords({ text: film.server, text_zh: film.server_zh }) || "?";
+  const server = translated(film.server) || "?";
   return lockTitle(film.lock || say("recorded")) + " " + say("fromFile", name) + (film.recorded ? " · " + say("recordedAt", server) : "");
 }
 
@@ -24,11 +24,11 @@ export async function openFiles(files) {
   for (const file of [...files].slice(0, 2)) {
     try {
       const data = readJSON(await file.text());
-      if (!data || !data.packets && !data.world) throw new Error("neither a film nor a trace");
+      if (!data || !data.packets && !data.world) throw failure("neither a film nor a trace", "既不是一次录制的运行，也不是 trace");
       const F = indexFilm(data.packets ? data : await app.engine.ask({ do: "replay", trace: data }));
       list.push({ lock: F.film.lock || "", caption: () => captionOf(F.film, file.name), which: "", F });
     } catch (e) {
-      notice(() => say("badFile", file.name, translated(e.message)));
+      notice(() => say("badFile", file.name, reason(e)));
     }
   }
   if (list.length === 0) return;

@@ -1,6 +1,7 @@
 // A film is a recorded run. Everything that the page shows is a function of a
 // film and an instant; this module makes that function fast: an index with
 // checkpoints, so that no instant is computed from the start.
+import { failure, inEnglish } from "./strings.js";
 
 const LAST = Number.MAX_SAFE_INTEGER; // instant that a film can have, 104 days
 const EVERY = 256; // entries between two checkpoints
@@ -19,10 +20,11 @@ export function above(sorted, x) {
 // films are dropped onto the page, too.
 export function indexFilm(film) {
   if (!film || !Array.isArray(film.packets) || !Array.isArray(film.marks) || !Array.isArray(film.clients)) {
-    throw new Error("not a film: it needs clients, packets and marks");
+    throw failure("not a film: it needs clients, packets and marks", "不是一次录制的运行：它必须有 clients、packets 和 marks");
   }
   const instants = [film.end_ns ?? 0, ...film.packets.flatMap(p => [p.sent_ns, p.arrived_ns]), ...film.marks.map(m => m.at_ns)];
-  if (!instants.every(x => Number.isFinite(x) && x >= 0 && x <= LAST)) throw new Error("not a film: it has an instant that is not a number of nanoseconds from 0 to " + LAST);
+  if (!instants.every(x => Number.isFinite(x) && x >= 0 && x <= LAST)) throw failure("not a film: it has an instant that is not a number of nanoseconds from 0 to " + LAST,
+    "不是一次录制的运行：其中有一个时刻不是 0 到 " + LAST + " 之间的纳秒数");
   const packets = film.packets, marks = film.marks;
   const clients = film.clients.map(c => c.name);
   const units = [], clientOf = new Map();
@@ -178,7 +180,7 @@ function apply(F, s, m, i) {
       if (u === undefined) break;
       const old = s.units[u];
       const keep = m.state === "unlocks" || m.state === "holds" && old.state === "holds";
-      const error = m.state === "outside" && FAILED.test(m.text || "") ? m.text : m.state === "done" ? old.error : "";
+      const error = m.state === "outside" && FAILED.test(inEnglish(m.text)) ? m.text : m.state === "done" ? old.error : "";
       s.units[u] = { state: m.state, since: m.at_ns, text: m.text || "", lost: keep ? old.lost : "", token: old.token, fence: m.state === "holds" ? m.token || (old.state === "holds" ? old.fence : 0) : m.state === "unlocks" ? old.fence : 0, error };
       break;
     }

@@ -1,5 +1,5 @@
 // Find it for me: the explorer searches in an engine of its own.
-import { choiceWords, has, say, translated, violationText } from "./strings.js";
+import { choiceWords, has, inEnglish, reason, say, translated, violationText } from "./strings.js";
 import { indexFilm } from "./film.js";
 import { Engine } from "./engine.js";
 import { $, app, el, whole } from "./app.js";
@@ -21,7 +21,7 @@ export function showFind() {
       f.running ? el("button", { id: "stop-find", "data-action": "stop-find", class: "main", onclick: () => { if (performance.now() - f.began > 500) stopFind(); } }, say("stop")) : el("button", { id: "start-find", "data-action": "start-find", class: "main", onclick: startFind }, say("start")))];
   if (f.running) parts.push(el("div", { class: "row" }, el("progress", {}), el("span", { id: "find-progress", role: "status" }, f.text())));
   else if (f.text) parts.push(el("div", { class: "reached" + (f.found ? " bad" : ""), id: "find-result", role: "status" }, el("strong", {}, f.text()), f.known ? el("p", {}, translated(f.known)) : null));
-  for (const [name, trace] of Object.entries(f.others || {})) parts.push(el("div", { class: "row known" }, el("span", {}, say("known", knownText(name))), el("button", { "data-known": name, onclick: () => watchTrace(f, trace) }, say("openTrace"))));
+  for (const [name, trace] of Object.entries(f.others || {})) parts.push(el("div", { class: "row known" }, el("span", {}, say("known", knownText(trace.known.find(k => inEnglish(k) === name)))), el("button", { "data-known": name, onclick: () => watchTrace(f, trace) }, say("openTrace"))));
   if (f.trace) parts.push(el("details", { open: true }, el("summary", {}, say("choicesFound", f.trace.choices.length)), el("ol", { id: "trace" }, ...f.trace.choices.map(c => el("li", {}, choiceWords(c))))), el("div", { class: "row" }, saveButton(f.trace)));
   refill(box, parts);
 }
@@ -60,12 +60,12 @@ async function startFind() {
     f.running = false;
     f.text = e.name === "Stopped" ? () => say("stopped") : null;
     showFind();
-    if (e.name !== "Stopped") notice(() => say("engineError"), () => translated(e.message));
+    if (e.name !== "Stopped") notice(() => say("engineError"), () => reason(e));
   }
 }
 
 // A lock's page names what it is known to do wrong.
-function knownText(name) { return has("violation." + name) ? violationText(name) : translated(name); }
+function knownText(known) { return has("violation." + inEnglish(known)) ? violationText(inEnglish(known)) : translated(known); }
 
 async function watchTrace(f, trace) {
   const F = indexFilm(await app.engine.ask({ do: "replay", trace }));

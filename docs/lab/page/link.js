@@ -1,4 +1,5 @@
 // The address holds a scene: everything that is needed to see the same again.
+import { failure } from "./strings.js";
 
 export const DEFAULT = { locks: ["herd", "predecessor"], n: 6, shared: false, latency: 20, seed: 1, changes: [], mode: "watch", choices: [], kinds: [], faults: 1, packets: false, sequence: 0, oneOwner: false, scripts: [], vs: false };
 
@@ -12,9 +13,9 @@ export function formatTime(ns) {
 
 export function parseTime(text) {
   const m = /^(\d+(?:\.\d+)?)(ns|us|ms|s|m)?$/.exec(text || "");
-  if (!m) throw new Error("not a time: " + text);
+  if (!m) throw failure("not a time: " + text, "不是时间：" + text);
   const ns = Math.round(Number(m[1]) * { ns: 1, us: 1e3, ms: 1e6, s: 1e9, m: 60e9 }[m[2] || "ms"]);
-  if (!Number.isSafeInteger(ns)) throw new Error("too long a time: " + text);
+  if (!Number.isSafeInteger(ns)) throw failure("too long a time: " + text, "时间太长：" + text);
   return ns;
 }
 
@@ -24,7 +25,7 @@ export function formatChange(c) {
 
 function parseChange(text) {
   const m = /^([0-9.]+[a-z]+)\.([^.]+)\.([a-z-]+)$/.exec(text);
-  if (!m) throw new Error("not a change: " + text);
+  if (!m) throw failure("not a change: " + text, "不是一种干预：" + text);
   return { at_ns: parseTime(m[1]), who: m[2], do: m[3].replaceAll("-", " ") };
 }
 
@@ -47,7 +48,7 @@ export function formatLink(s, extra) {
 }
 
 function decoded(text) {
-  try { return decodeURIComponent(text); } catch { throw new Error("not an address: " + text); }
+  try { return decodeURIComponent(text); } catch { throw failure("not an address: " + text, "不是地址：" + text); }
 }
 
 // parseLink reads an address. A missing value has its default, so a short

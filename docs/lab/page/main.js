@@ -1,5 +1,5 @@
 // The page begins here, with its listeners and its address.
-import { checkStrings, getLanguage, say, setLanguage, translated, WORDS } from "./strings.js";
+import { checkStrings, getLanguage, reason, say, setLanguage, WORDS } from "./strings.js";
 import { looked, packetsIn } from "./film.js";
 import { firstLanguage } from "./language.js";
 import { parseLink } from "./link.js";
@@ -66,7 +66,7 @@ async function openLink(hash = location.hash) {
   try {
     parsed = parseLink(hash);
   } catch (e) {
-    notice(() => say("badLink", translated(e.message)));
+    notice(() => say("badLink", reason(e)));
     parsed = parseLink("");
     const lang = /[#&]lang=(\w+)/.exec(hash);
     if (lang) parsed.extra.lang = lang[1];

@@ -1,5 +1,5 @@
 // The scene: its contents, its link, its branches, and how its films are loaded.
-import { clockText, getLanguage, has, say, translated } from "./strings.js";
+import { clockText, getLanguage, has, reason, say } from "./strings.js";
 import { indexFilm } from "./film.js";
 import { DEFAULT, formatLink, formatTime } from "./link.js";
 import { Engine } from "./engine.js";
@@ -270,12 +270,12 @@ export function failed(e, want) {
   setPanels([]);
   app.failure = e;
   showFailure();
-  if (e.name !== "Stopped") notice(() => say("engineError"), () => translated(e.message));
+  if (e.name !== "Stopped") notice(() => say("engineError"), () => reason(e));
 }
 
 export function showFailure() {
   const e = app.failure;
-  $("panels").replaceChildren(el("div", { class: "panel waiting" }, el("p", {}, e.name === "Stopped" ? say("runStopped") : say("engineError") + say("sentenceGap") + translated(e.message)), el("button", { id: "retry", onclick: () => { $("notice").hidden = true; if (app.locks.length) load({}); else engineStarts().catch(() => {}); } }, say("retry"))));
+  $("panels").replaceChildren(el("div", { class: "panel waiting" }, el("p", {}, e.name === "Stopped" ? say("runStopped") : say("engineError") + say("sentenceGap") + reason(e)), el("button", { id: "retry", onclick: () => { $("notice").hidden = true; if (app.locks.length) load({}); else engineStarts().catch(() => {}); } }, say("retry"))));
 }
 
 export function setWaiting(want, long) {

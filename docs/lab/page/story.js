@@ -1,5 +1,5 @@
 // A scene's story: an instant, a sentence or two, and Next plays to the next one.
-import { getLanguage, say } from "./strings.js";
+import { getLanguage, say, translated } from "./strings.js";
 import { formatChange } from "./link.js";
 import { $, app, el } from "./app.js";
 import { load, rootBranches } from "./scene.js";
@@ -64,7 +64,7 @@ export function drawStory() {
   if (!is.same) { box.replaceChildren(el("button", { id: "tell", onclick: startStory }, say("story.tell"))); return; }
   const stops = is.story.stops, stop = stops[at - 1];
   box.replaceChildren(
-    el("p", { id: "caption" }, stop ? stop[getLanguage()] || stop.en : say("story.start"), stop && stop.quote ? el("q", { lang: "zh-CN" }, stop.quote) : ""),
+    el("p", { id: "caption" }, stop ? translated(stop.text) : say("story.start"), stop && stop.quote ? el("q", { lang: "zh-CN" }, stop.quote) : ""),
     el("span", { class: "group" },
       el("button", { id: "story-back", disabled: at < 1, onclick: previous, title: say("story.back"), "aria-label": say("story.back") }, "‹"),
       el("span", { class: "count" }, at + " / " + stops.length),

@@ -1,8 +1,6 @@
 // All words of the page, in two languages. A word that one language lacks is
-// found by checkStrings, which the page runs when it opens. The engine's texts are in
-// English; chinese.js has them in Chinese.
-
-import { choiceInChinese, inChinese, whoInChinese } from "./chinese.js";
+// found by checkStrings, which the page runs when it opens. The engine's texts come in both:
+// { en, zh }, or a string that is the same in both.
 
 export const WORDS = {
   en: {
@@ -169,22 +167,36 @@ export function say(key, ...values) {
 // has says whether there is a text for a key.
 export function has(key) { return WORDS.en[key] !== undefined; }
 
-// translated is the engine's text in the language of the page. A text without a translation
-// is better than none.
+// translated is a text in the language of the page, inEnglish in English.
 export function translated(text) {
-  return language === "zh" && text ? inChinese(text, WORDS.zh) ?? text : text || "";
+  const said = text?.[language] ?? text ?? "";
+  return language === "zh" ? glossed(said) : said;
 }
+export const inEnglish = text => text?.en ?? text ?? "";
 
-// inWords is a remark in a film, which may have its own Chinese, and packetText what a
-// system that is not ZooKeeper sends or gets.
-export function inWords(x) { return language === "zh" && x.text_zh || translated(x.text); }
-function packetText(p) { return language === "zh" && p.text_zh || p.text; }
+// failure is an error that can be said in both languages, and reason says one.
+export const failure = (en, zh) => Object.assign(new Error(en), { zh });
+export const reason = e => translated(e.zh ? { en: e.message, zh: e.zh } : e.message);
+
+// glossed says in Chinese what a Chinese text quotes: a choice, or a kind of change.
+const glossed = zh => zh.replace(/"((?:[^"\\]|\\.)*)"|“([a-z ]+)”/g, (quote, choice, change) => {
+  const words = choice === undefined ? WORDS.zh["do." + change] : choiceInChinese(choice);
+  return !words ? quote : choice === undefined ? "“" + words + "”" : quote + "（" + words + "）";
+});
 
 // choiceWords is a choice of a trace, which an address and a file keep as it is.
-export function choiceWords(choice) { return language === "zh" ? choiceInChinese(choice, WORDS.zh) ?? choice : choice; }
+export function choiceWords(choice) { return language === "zh" ? choiceInChinese(choice) ?? choice : choice; }
 
-// whoWords names what acts in a choice.
-export function whoWords(who) { return language === "zh" ? whoInChinese(who, WORDS.zh) : has("who." + who) ? say("who." + who) : who; }
+function choiceInChinese(choice) {
+  const m = /^([^:]+): (.+)$/.exec(choice), what = m && WORDS.zh["do." + m[2]];
+  return what && (WORDS.zh["who." + m[1]] || gapInChinese(m[1])) + "：" + what;
+}
+
+// A gap is a place in a listing where the scheduler may let others run.
+const gapInChinese = who => who.replace(/^gap /, "代码间隙 ");
+
+// whoWords names what acts in a choice: a contender, a client, the server, all, or a gap.
+export function whoWords(who) { return has("who." + who) ? say("who." + who) : language === "zh" ? gapInChinese(who) : who; }
 
 // checkStrings returns the keys that one language has and another lacks.
 export function checkStrings() {
@@ -212,7 +224,7 @@ const errorOf = p => ERRORS[p.error] || p.error;
 
 // A word for a packet that fits beside it.
 export function packetWord(p) {
-  if (p.text !== undefined) return p.kind === "reply" ? packetText(p) : p.op;
+  if (p.text !== undefined) return p.kind === "reply" ? translated(p.text) : p.op;
   if (p.kind === "event") return p.event === "childrenChanged" ? "children!" : (p.event || "event") + "!";
   const op = { getChildren: "children", getData: "get", closeSession: "close" }[plainOp(p.op)] || plainOp(p.op);
   if (p.kind === "reply") return p.error ? errorOf(p) : p.names ? say("names", p.names.length) : say("packet.ok", op);
@@ -224,7 +236,7 @@ const tailOf = path => { const m = /(\d{6,})$/.exec(path); return m ? "#" + Numb
 
 // explain says in a sentence or two what a packet is.
 export function explain(p) {
-  if (p.text !== undefined) return say("text." + p.kind, p.client, packetText(p)); // a system that is not ZooKeeper
+  if (p.text !== undefined) return say("text." + p.kind, p.client, translated(p.text)); // a system that is not ZooKeeper
   const who = p.client, path = p.path || "";
   let text;
   if (p.kind === "request") {
@@ -247,16 +259,16 @@ export function explain(p) {
 
 // explainMark says in a sentence what a mark is; "" if it is not worth one.
 export function explainMark(m) {
-  if (m.text && (m.kind === "client" || m.kind === "node")) return (m.kind === "client" ? m.who + say("colon") : "") + inWords(m);
+  if (m.text && (m.kind === "client" || m.kind === "node")) return (m.kind === "client" ? m.who + say("colon") : "") + translated(m.text);
   switch (m.kind) {
-    case "state": return m.state === "outside" && m.text && m.text !== "has unlocked" ? m.who + say("colon") + inWords(m) : say("sentence." + m.state, m.who, inWords(m));
+    case "state": return m.state === "outside" && m.text && inEnglish(m.text) !== "has unlocked" ? m.who + say("colon") + translated(m.text) : say("sentence." + m.state, m.who, translated(m.text));
     case "client": return say("sentence." + m.state, m.who);
     case "lost": return say(m.knows ? "sentence.knows" : "sentence.unaware", m.who);
     case "node": return m.made ? m.owner ? say("sentence.made", m.owner, m.path) : "" : say("sentence.gone", "", m.path);
     case "watch": return m.set ? say(m.of === "children" ? "sentence.setChildren" : "sentence.set", m.client, m.path) : "";
     case "wakeup": return say("sentence.wakeup", m.who);
-    case "violation": return violationText(m.violation) + (m.text ? say("colon") + inWords(m) : "");
-    case "note": return (m.who ? m.who + say("colon") : "") + inWords(m);
+    case "violation": return violationText(m.violation) + (m.text ? say("colon") + translated(m.text) : "");
+    case "note": return (m.who ? m.who + say("colon") : "") + translated(m.text);
   }
   return "";
 }

@@ -1,5 +1,5 @@
 // The texts of the page around its panels: names of locks, legend, help.
-import { getLanguage, has, say } from "./strings.js";
+import { getLanguage, has, say, translated } from "./strings.js";
 import { BUGS } from "./texts.js";
 import { $, app, el } from "./app.js";
 import { showFailure, showScene } from "./scene.js";
@@ -23,12 +23,12 @@ export function words() {
 
 export function lockTitle(name) {
   const l = app.byName.get(name);
-  return l && l.title && (l.title[getLanguage()] || l.title.en) || name;
+  return translated(l?.title) || name;
 }
 
 export function lockNote(name) {
   const l = app.byName.get(name);
-  return l && l.note && (l.note[getLanguage()] || l.note.en) || "";
+  return translated(l?.note);
 }
 
 // Where a note names the catalogue of bugs, a reader can open what it says.

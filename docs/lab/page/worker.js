@@ -5,10 +5,12 @@
 const early = [];
 let ready = false;
 
+const failure = (en, zh) => Object.assign(new Error(en), { zh });
+
 self.onmessage = e => {
   const m = e.data;
   if ("wasm" in m) {
-    loadEngine(m).catch(err => self.postMessage({ broken: String(err && err.message || err) }));
+    loadEngine(m).catch(err => self.postMessage({ broken: String(err && err.message || err), zh: err && err.zh }));
     return;
   }
   if (ready) serve(m); else early.push(m);
@@ -25,7 +27,7 @@ async function loadEngine({ wasm, module, dice }) {
       response = new Response(new Blob([wasm]).stream().pipeThrough(new DecompressionStream("gzip")), { headers: { "Content-Type": "application/wasm" } });
     } else {
       response = await fetch("engine.wasm");
-      if (!response.ok) throw new Error("engine.wasm: " + response.status + " " + response.statusText);
+      if (!response.ok) throw failure("engine.wasm: " + response.status + " " + response.statusText, "取不到 engine.wasm：" + response.status + " " + response.statusText);
     }
     if ((response.headers.get("Content-Type") || "").startsWith("application/wasm")) module = await WebAssembly.compileStreaming(response);
     else module = await WebAssembly.compile(await response.arrayBuffer());
@@ -58,7 +60,7 @@ async function loadEngine({ wasm, module, dice }) {
   };
   await go.run(instance);
   const last = ["", ...why].join("\n");
-  throw new Error("the engine has ended" + last);
+  throw failure("the engine has ended" + last, "引擎已退出" + last);
 }
 
 async function serve(m) {
@@ -67,6 +69,6 @@ async function serve(m) {
     const text = await self.zklab(JSON.stringify(request), progress => self.postMessage({ id, progress: JSON.parse(progress) }));
     self.postMessage({ id, ok: true, result: JSON.parse(text) });
   } catch (err) {
-    self.postMessage({ id, ok: false, error: String(err && err.message || err) });
+    self.postMessage({ id, ok: false, error: String(err && err.message || err), zh: err && err.zh });
   }
 }

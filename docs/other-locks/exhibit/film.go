@@ -15,6 +15,7 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/language"
 )
 
 // films is where the films are, from the folder of a lock.
@@ -49,11 +50,10 @@ type Film struct {
 // a key or of a row, and a client.
 func NewFilm(t testing.TB, name, lock, system string, look func() map[string]string, clients ...string) *Film {
 	f := &Film{t: t, name: name, look: look, began: time.Now(), there: make(map[string]string)}
-	server := system + ", in virtual time"
 	f.film = film.Film{
 		Lock: lock, Contenders: len(clients), Latency: latency, Recorded: true, System: system,
-		Server: server, ServerZh: twin(server),
-		Changes: []film.Change{}, Packets: []film.Packet{}, Marks: []film.Mark{}, Results: []string{},
+		Server:  language.Say("%s, in virtual time", "%s，时间是虚拟的", system),
+		Changes: []film.Change{}, Packets: []film.Packet{}, Marks: []film.Mark{}, Results: []language.Text{},
 	}
 	for _, c := range clients {
 		f.film.Clients = append(f.film.Clients, film.Client{Name: c, Contenders: []string{c}})
@@ -63,24 +63,23 @@ func NewFilm(t testing.TB, name, lock, system string, look func() map[string]str
 
 func (f *Film) mark(m film.Mark) {
 	m.At = time.Since(f.began)
-	m.TextZh = twin(m.Text)
 	f.film.Marks = append(f.film.Marks, m)
 }
 
 // Sends records a request that a client sends at its next beat, and returns when it has
 // arrived. The server's work comes then, and after it the call of answer, which returns
 // when the answer has arrived at the client.
-func (f *Film) Sends(client, op, text string) (answer func(text string, ok bool)) {
+func (f *Film) Sends(client, op, text string) (answer func(text language.Text, ok bool)) {
 	due := offset * time.Duration(slices.IndexFunc(f.film.Clients, func(c film.Client) bool { return c.Name == client }))
 	now := time.Since(f.began)
 	time.Sleep((beat - (now-due)%beat) % beat)
-	request := f.packet(film.Packet{Client: client, Who: client, Kind: "request", Op: op, Text: text})
+	request := f.packet(film.Packet{Client: client, Who: client, Kind: "request", Op: op, Text: language.Same(text)})
 	time.Sleep(latency)
-	return func(text string, ok bool) {
+	return func(text language.Text, ok bool) {
 		f.Look()
-		p := film.Packet{Client: client, Who: client, Kind: "reply", Op: op, Text: text, TextZh: twin(text), Of: request}
+		p := film.Packet{Client: client, Who: client, Kind: "reply", Op: op, Text: text, Of: request}
 		if !ok {
-			p.Error = text
+			p.Error = text.En
 		}
 		f.packet(p)
 		time.Sleep(latency)
@@ -109,12 +108,13 @@ func (f *Film) Look() {
 	yes := func(b bool) *bool { return &b }
 	for _, path := range slices.Sorted(maps.Keys(f.there)) {
 		if now[path] != f.there[path] {
-			f.mark(film.Mark{Kind: "node", Path: path, Owner: f.there[path], Made: yes(false), Text: filepath.Base(path) + " is gone"})
+			f.mark(film.Mark{Kind: "node", Path: path, Owner: f.there[path], Made: yes(false), Text: language.Say("%s is gone", "%s 已被删除", filepath.Base(path))})
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(now)) {
 		if now[path] != f.there[path] {
-			f.mark(film.Mark{Kind: "node", Path: path, Owner: now[path], Made: yes(true), Text: filepath.Base(path) + " is there, and belongs to " + now[path]})
+			f.mark(film.Mark{Kind: "node", Path: path, Owner: now[path], Made: yes(true), Text: language.Say(
+				"%s is there, and belongs to %s", "%s 已创建，归 %s 所有", filepath.Base(path), now[path])})
 		}
 	}
 	f.there = now
@@ -122,7 +122,7 @@ func (f *Film) Look() {
 
 // State records the state of a client: "waits", "holds" and so on. Two that hold
 // the lock at once are a violation.
-func (f *Film) State(client, state, text string) {
+func (f *Film) State(client, state string, text language.Text) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mark(film.Mark{Kind: "state", Who: client, State: state, Text: text})
@@ -133,7 +133,7 @@ func (f *Film) State(client, state, text string) {
 		return
 	}
 	if f.holds = append(f.holds, client); len(f.holds) > 1 {
-		v := explore.Violation{Kind: explore.TwoHolders, Who: client, What: strings.Join(f.holds, " and ") + " hold the lock at once"}
+		v := explore.Violation{Kind: explore.TwoHolders, Who: client, What: explore.AtOnce(f.holds)}
 		f.mark(film.Mark{Kind: "violation", Violation: v.Kind, Who: v.Who, Text: v.What})
 		if f.film.Violation == nil {
 			f.film.Violation = &v
@@ -150,14 +150,14 @@ func (f *Film) Lost(client string, knows bool, token int64) {
 }
 
 // Process records that a client's process is "stopped" or "runs on".
-func (f *Film) Process(client, state, text string) {
+func (f *Film) Process(client, state string, text language.Text) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mark(film.Mark{Kind: "client", Who: client, State: state, Text: text})
 }
 
 // Note records a remark.
-func (f *Film) Note(who, text string) {
+func (f *Film) Note(who string, text language.Text) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mark(film.Mark{Kind: "note", Who: who, Text: text})
@@ -173,16 +173,13 @@ func (f *Film) Compare() {
 	defer f.mu.Unlock()
 	f.film.End = time.Since(f.began) + latency
 	for _, c := range f.film.Clients {
-		result := ""
+		var result language.Text
 		for _, m := range f.film.Marks {
-			if m.Kind == "state" && m.Who == c.Name && m.Text != "" {
+			if m.Kind == "state" && m.Who == c.Name && m.Text.En != "" {
 				result = m.Text
 			}
 		}
-		f.film.Results = append(f.film.Results, c.Name+": "+result)
-	}
-	for _, m := range f.film.Marks {
-		require.True(f.t, m.Text == "" || m.TextZh != "", "%q has no Chinese: write it into the table remarks", m.Text)
+		f.film.Results = append(f.film.Results, language.Say("%s: %s", "%s：%s", c.Name, result))
 	}
 	f.film.Seal()
 	var text strings.Builder

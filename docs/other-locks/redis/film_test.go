@@ -16,6 +16,7 @@ import (
 
 	"example.com/zklock/docs/other-locks/exhibit"
 	"example.com/zklock/docs/other-locks/redis"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/servers"
 )
 
@@ -44,11 +45,11 @@ func (c recorder) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 		err := next(ctx, cmd)
 		switch {
 		case errors.Is(err, goredis.Nil):
-			answer("nil", true)
+			answer(language.Same("nil"), true)
 		case err != nil:
-			answer(err.Error(), false)
+			answer(language.Same(err.Error()), false)
 		default:
-			answer(fmt.Sprint(cmd.(*goredis.Cmd).Val()), true)
+			answer(language.Same(fmt.Sprint(cmd.(*goredis.Cmd).Val())), true)
 		}
 		return err
 	}
@@ -127,18 +128,20 @@ func evictedKey(t *testing.T, address string, evict func(client *goredis.Client)
 		at := func(d time.Duration) { time.Sleep(d - time.Since(began)) } // of virtual time
 
 		both.Go(func() {
-			film.State("A", "waits", "asks for the lock")
+			film.State("A", "waits", language.Say("asks for the lock", "请求锁"))
 			require.NoError(t, a.Lock(t.Context()))
 			token := a.Token()
 			require.EqualValues(t, first, token)
-			film.State("A", "holds", fmt.Sprintf("holds the lock with token %d", token))
+			film.State("A", "holds", language.Say("holds the lock with token %d", "拿到锁，令牌是 %d", token))
 			at(time.Second)
 			seen := s.read(token)
-			film.Note("A", fmt.Sprintf("reads %d from the store, and works on", seen))
+			film.Note("A", language.Say("reads %d from the store, and works on", "从存储读到 %d，继续做自己的事", seen))
 			at(13 * time.Second)
 			require.False(t, isLost(a))
 			require.False(t, s.write(token, seen+1))
-			film.Note("A", fmt.Sprintf("writes %d to the store with token %d: the store refuses it, because it has seen token %d", seen+1, token, s.seen))
+			film.Note("A", language.Say(
+				"writes %d to the store with token %d: the store refuses it, because it has seen token %d",
+				"用令牌 %[2]d 向存储写入 %[1]d：存储已经见过令牌 %[3]d，拒绝写入", seen+1, token, s.seen))
 			select {
 			case <-a.Lost():
 			case <-time.After(ttl):
@@ -146,27 +149,27 @@ func evictedKey(t *testing.T, address string, evict func(client *goredis.Client)
 			}
 			film.Lost("A", true, token)
 			at(22 * time.Second)
-			film.State("A", "unlocks", "calls Unlock")
+			film.State("A", "unlocks", language.Say("calls Unlock", "调用 Unlock"))
 			require.ErrorIs(t, a.Unlock(t.Context()), redis.ErrNotLocked)
-			film.State("A", "outside", "gets an error from Unlock: it does not hold the lock")
-			film.State("A", "done", "")
+			film.State("A", "outside", language.Say("gets an error from Unlock: it does not hold the lock", "从 Unlock 得知自己并不持有锁"))
+			film.State("A", "done", language.Text{})
 		})
 		both.Go(func() {
 			at(10500 * time.Millisecond)
-			film.State("B", "waits", "asks for the lock, and asks again after each pause")
+			film.State("B", "waits", language.Say("asks for the lock, and asks again after each pause", "请求锁，拿不到就停一会儿再试"))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			require.NoError(t, b.Lock(ctx))
-			film.State("B", "holds", fmt.Sprintf("holds the lock with token %d", b.Token()))
+			film.State("B", "holds", language.Say("holds the lock with token %d", "拿到锁，令牌是 %d", b.Token()))
 			at(12 * time.Second)
 			seen := s.read(b.Token())
 			require.True(t, s.write(b.Token(), seen+1))
-			film.Note("B", fmt.Sprintf("reads %d from the store, adds one, and writes %d with token %d", seen, s.value, b.Token()))
+			film.Note("B", language.Say("reads %d from the store, adds one, and writes %d with token %d", "从存储读到 %d，加一，用令牌 %[3]d 写回 %[2]d", seen, s.value, b.Token()))
 			at(23 * time.Second)
-			film.State("B", "unlocks", "calls Unlock")
+			film.State("B", "unlocks", language.Say("calls Unlock", "调用 Unlock"))
 			require.NoError(t, b.Unlock(t.Context()))
-			film.State("B", "outside", "has unlocked")
-			film.State("B", "done", "")
+			film.State("B", "outside", language.Say("has unlocked", "已释放锁"))
+			film.State("B", "done", language.Text{})
 		})
 		at(11*time.Second + time.Millisecond)
 		require.True(t, exists(t, admin, "order"))
@@ -174,7 +177,7 @@ func evictedKey(t *testing.T, address string, evict func(client *goredis.Client)
 		require.False(t, exists(t, admin, "order"))
 		film.Look()
 		film.Lost("A", false, first)
-		film.Note("", "other clients fill the server's memory, and the server evicts the lock's key")
+		film.Note("", language.Say("other clients fill the server's memory, and the server evicts the lock's key", "其他客户端占满了服务器的内存，服务器淘汰了锁的键"))
 		both.Wait()
 		require.Equal(t, 1, s.value)
 		film.Compare()

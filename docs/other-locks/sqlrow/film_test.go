@@ -18,6 +18,7 @@ import (
 	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/docs/other-locks/exhibit"
 	"example.com/zklock/docs/other-locks/sqlrow"
+	"example.com/zklock/internal/language"
 )
 
 // sqliteConn is what database/sql asks of SQLite's connections here.
@@ -59,15 +60,15 @@ func (c recorder) Driver() driver.Driver                        { return nil }
 func (c recorder) Close() error                                 { return nil } // the pool closes it
 
 // sends records a statement; do returns its result.
-func (c recorder) sends(statement string, do func() (result string, err error)) error {
+func (c recorder) sends(statement string, do func() (result language.Text, err error)) error {
 	op, _, _ := strings.Cut(statement, " ")
 	answer := c.film.Sends(c.client, op, statement)
 	result, err := do()
 	switch {
 	case database.IsDuplicate(err):
-		answer("a duplicate key", false)
+		answer(language.Say("a duplicate key", "键重复"), false)
 	case err != nil:
-		answer(err.Error(), false)
+		answer(language.Same(err.Error()), false)
 	default:
 		answer(result, true)
 	}
@@ -75,9 +76,9 @@ func (c recorder) sends(statement string, do func() (result string, err error)) 
 }
 
 func (c recorder) BeginTx(ctx context.Context, options driver.TxOptions) (tx driver.Tx, err error) {
-	err = c.sends("BEGIN", func() (string, error) {
+	err = c.sends("BEGIN", func() (language.Text, error) {
 		tx, err = c.sqliteConn.BeginTx(ctx, options)
-		return "ok", err
+		return language.Same("ok"), err
 	})
 	return filmedTx{tx, c}, err
 }
@@ -88,11 +89,11 @@ type filmedTx struct {
 }
 
 func (tx filmedTx) Commit() error {
-	return tx.recorder.sends("COMMIT", func() (string, error) { return "ok", tx.Tx.Commit() })
+	return tx.recorder.sends("COMMIT", func() (language.Text, error) { return language.Same("ok"), tx.Tx.Commit() })
 }
 
 func (tx filmedTx) Rollback() error {
-	return tx.recorder.sends("ROLLBACK", func() (string, error) { return "ok", tx.Tx.Rollback() })
+	return tx.recorder.sends("ROLLBACK", func() (language.Text, error) { return language.Same("ok"), tx.Tx.Rollback() })
 }
 
 func (c recorder) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
@@ -107,12 +108,12 @@ type filmedStmt struct {
 }
 
 func (s filmedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (result driver.Result, err error) {
-	err = s.recorder.sends(show(s.recorder.names, s.recorder.client, s.query, args), func() (string, error) {
+	err = s.recorder.sends(show(s.recorder.names, s.recorder.client, s.query, args), func() (language.Text, error) {
 		if result, err = s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args); err != nil {
-			return "", err
+			return language.Text{}, err
 		}
 		rows, err := result.RowsAffected()
-		return fmt.Sprintf("rows: %d", rows), err
+		return language.Say("rows: %d", "%d 行", rows), err
 	})
 	return result, err
 }
@@ -120,12 +121,12 @@ func (s filmedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (
 // QueryContext reads the one value that each SELECT here asks for.
 func (s filmedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (rows driver.Rows, err error) {
 	value := []driver.Value{nil}
-	err = s.recorder.sends(show(s.recorder.names, s.recorder.client, s.query, args), func() (string, error) {
+	err = s.recorder.sends(show(s.recorder.names, s.recorder.client, s.query, args), func() (language.Text, error) {
 		if rows, err = s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args); err == nil {
 			rows.Columns() // Next of this driver needs it before
 			err = rows.Next(value)
 		}
-		return fmt.Sprint(value[0]), err
+		return language.Same(fmt.Sprint(value[0])), err
 	})
 	return &oneValue{Rows: rows, value: value}, err
 }
@@ -209,46 +210,46 @@ func TestTheFilmOfARowThatExpires(t *testing.T) {
 		at := func(d time.Duration) { time.Sleep(d - time.Since(began)) } // of virtual time
 
 		both.Go(func() {
-			film.State("A", "waits", "asks for the lock")
+			film.State("A", "waits", language.Say("asks for the lock", "请求锁"))
 			require.NoError(t, a.Lock(t.Context()))
 			token := a.Token()
 			require.EqualValues(t, first, token)
-			film.State("A", "holds", fmt.Sprintf("holds the lock with token %d", token))
+			film.State("A", "holds", language.Say("holds the lock with token %d", "拿到锁，令牌是 %d", token))
 			seen := read(aDB)
 			at(time.Second)
-			film.Process("A", "stopped", "is paused, as by a long garbage collection, after it has read from the store")
+			film.Process("A", "stopped", language.Say("is paused, as by a long garbage collection, after it has read from the store", "读过存储之后停顿了，好比遇到一次很长的垃圾回收"))
 			at(6 * time.Second)
-			film.Process("A", "runs on", "runs on, and does not notice that time has passed")
+			film.Process("A", "runs on", language.Say("runs on, and does not notice that time has passed", "继续运行，不知道时间已经过去"))
 			at(6300 * time.Millisecond)
 			require.Zero(t, write(aDB, seen+1, token))
-			film.Note("A", fmt.Sprintf("has changed no row: the store has seen a token above %d", token))
+			film.Note("A", language.Say("has changed no row: the store has seen a token above %d", "一行也没有改：存储已经见过比 %d 大的令牌", token))
 			at(6800 * time.Millisecond)
-			film.State("A", "unlocks", "calls Unlock")
+			film.State("A", "unlocks", language.Say("calls Unlock", "调用 Unlock"))
 			require.ErrorIs(t, a.Unlock(t.Context()), sqlrow.ErrNotLocked)
-			film.State("A", "outside", "gets an error from Unlock: it does not hold the lock")
-			film.State("A", "done", "")
+			film.State("A", "outside", language.Say("gets an error from Unlock: it does not hold the lock", "从 Unlock 得知自己并不持有锁"))
+			film.State("A", "done", language.Text{})
 		})
 		both.Go(func() {
 			at(3 * time.Second)
-			film.State("B", "waits", "asks for the lock, and asks again after each pause")
+			film.State("B", "waits", language.Say("asks for the lock, and asks again after each pause", "请求锁，拿不到就停一会儿再试"))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			require.NoError(t, b.Lock(ctx))
-			film.State("B", "holds", fmt.Sprintf("holds the lock with token %d", b.Token()))
+			film.State("B", "holds", language.Say("holds the lock with token %d", "拿到锁，令牌是 %d", b.Token()))
 			require.EqualValues(t, 1, write(bDB, read(bDB)+1, b.Token()))
-			film.Note("B", fmt.Sprintf("has written to the store with token %d", b.Token()))
+			film.Note("B", language.Say("has written to the store with token %d", "用令牌 %d 写入了存储", b.Token()))
 			at(7500 * time.Millisecond)
-			film.State("B", "unlocks", "calls Unlock")
+			film.State("B", "unlocks", language.Say("calls Unlock", "调用 Unlock"))
 			require.NoError(t, b.Unlock(t.Context()))
-			film.State("B", "outside", "has unlocked")
-			film.State("B", "done", "")
+			film.State("B", "outside", language.Say("has unlocked", "已释放锁"))
+			film.State("B", "done", language.Text{})
 		})
 		at(time.Second + time.Millisecond)
 		var expires int64
 		require.NoError(t, admin.Row(t.Context(), "SELECT expires FROM zklock_row WHERE method_name = ?", name).Scan(&expires))
 		time.Sleep(time.Until(time.UnixMilli(expires)))
 		film.Lost("A", false, first)
-		film.Note("", "A's row has expired by the database's clock, and stays until a waiter looks for such rows")
+		film.Note("", language.Say("A's row has expired by the database's clock, and stays until a waiter looks for such rows", "按数据库的时钟，A 的行已经过期；要等某个等待者来清理，它才会删掉"))
 		both.Wait()
 		require.Equal(t, 1, read(admin))
 		film.Compare()

@@ -18,6 +18,7 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/exploretest"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/when"
 )
 
@@ -236,7 +237,7 @@ func subject(bug string) explore.Subject {
 		},
 		NotLocked: func(err error) bool { return errors.Is(err, errNotLocked) },
 		Queue:     true,
-		Known: []explore.Known{{Name: "the reply to create is lost", Match: func(v explore.Violation, f explore.Facts) bool {
+		Known: []explore.Known{{Name: language.Same("the reply to create is lost"), Match: func(v explore.Violation, f explore.Facts) bool {
 			return f.OrphanCreate && (v.Kind == explore.Hang || v.Kind == explore.NodeLeft)
 		}}},
 	}
@@ -326,8 +327,8 @@ func TestAReplayFailsWhileTheBugHappens(t *testing.T) {
 		read.World.Lock = subject(bug)
 		happens, words := exploretest.PlayAgain(t, read)
 		require.True(t, happens, "%s: %s", bug, words)
-		require.Contains(t, words, tr.Violation.What)
-		require.Contains(t, words, tr.Steps())
+		require.Contains(t, words, tr.Violation.What.En)
+		require.Contains(t, words, tr.Steps().En)
 		read.World.Lock = subject("none")
 		happens, words = exploretest.PlayAgain(t, read)
 		require.False(t, happens, "%s, mended: %s", bug, words)

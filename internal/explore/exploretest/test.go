@@ -160,7 +160,7 @@ func Test(t *testing.T, s explore.Subject) {
 		}
 	}
 	for _, k := range s.Known {
-		require.True(t, known[k.Name], "the page says that this is still wrong, and no schedule shows it: %s", k.Name)
+		require.True(t, known[k.Name.En], "the page says that this is still wrong, and no schedule shows it: %s", k.Name)
 	}
 }
 
@@ -259,7 +259,7 @@ func playAgain(t *testing.T, tr *explore.Trace) (happens bool, words string) {
 	case err != nil:
 		return false, fmt.Sprintf("the lock takes another way now (%v), and nothing is wrong on it:\n%s", err, played.Steps())
 	}
-	return false, "the schedule repeats, and nothing is wrong any more:\n" + played.Steps()
+	return false, "the schedule repeats, and nothing is wrong any more:\n" + played.Steps().En
 }
 
 // here is the import path of the package whose test this is.

@@ -1,12 +1,12 @@
 package film
 
 import (
-	"fmt"
 	"slices"
 	"testing/synctest"
 	"time"
 
 	"example.com/zklock/internal/explore/player"
+	"example.com/zklock/internal/language"
 )
 
 // RunsOn is a Change that ends Stop: the client runs on. Without it a stopped
@@ -38,35 +38,35 @@ func (p *pacer) changeLocked(ch Change) (then func()) {
 	c := p.of(ch.Who)
 	l := c.Line
 	cutOff := l.Broken || l.ServerEnd || c.dark
-	impossible := func(why string) func() {
-		p.film.Note(ch.Who, fmt.Sprintf("%s is not possible: %s", ch.Do, why))
+	impossible := func(en, zh string) func() {
+		p.film.Note(ch.Who, language.Say("%s is not possible: %s", "不能“%s”：%s", ch.Do, language.Text{En: en, Zh: zh}))
 		return func() {}
 	}
 	switch {
 	case ch.Do == RunsOn:
 		if !c.Stopped {
-			return impossible("it is not stopped")
+			return impossible("it is not stopped", "它没有停顿")
 		}
 		return func() { p.runOn(c) }
 	case c.Stopped:
-		return impossible("it is stopped")
+		return impossible("it is stopped", "它正在停顿")
 	case ch.Do == player.EndContext:
 		i := slices.IndexFunc(w.Contenders, func(k *player.Contender) bool { return k.Name == ch.Who })
 		if i < 0 || !w.Lock.Contexts {
-			return impossible("the lock takes no ctx")
+			return impossible("the lock takes no ctx", "这个锁的调用不带 ctx")
 		}
 		k := w.Contenders[i]
 		if k.Cancel == nil || k.State != player.Waiting {
-			return impossible("it does not wait")
+			return impossible("it does not wait", "它没有在等待")
 		}
 		k.Ended = true
 		w.Happened++
-		p.film.Note(k.Name, "its ctx ends")
+		p.film.Note(k.Name, player.CtxEnds)
 		return k.Cancel
 	case c.dark:
-		return impossible("it is cut off until its session has expired")
+		return impossible("it is cut off until its session has expired", "在会话过期之前，它一直断线")
 	case ch.Do != player.Stop && ch.Do != player.Expire && cutOff:
-		return impossible("it is not connected")
+		return impossible("it is not connected", "它没有连接")
 	}
 	w.Happened++
 	switch ch.Do {
@@ -81,7 +81,7 @@ func (p *pacer) changeLocked(ch Change) (then func()) {
 	case player.Expire:
 		c.dark, c.dialAt = true, 0
 		c.FaultLocked()
-		w.LogLocked(player.Entry{Who: c.Name, Kind: "note", Text: "is cut off until its session has expired"})
+		w.LogLocked(player.Entry{Who: c.Name, Kind: "note", Text: player.CutOff})
 		l.BreakLocked()
 		c.expireAt = p.at(p.film.now() + w.Timeout())
 	case player.Stop:
@@ -112,8 +112,7 @@ func (p *pacer) expire(c *pacedClient) {
 			k.Lost = true
 			p.film.Lost(k, false)
 			if leased, ok := k.Lock.(player.Leased); ok && w.Lock.Timed && !c.Stopped && !player.IsClosed(leased.Lost()) {
-				what := k.Name + " is not notified that it has lost the lock, though its session has expired"
-				w.ViolateLocked(player.Violation{Kind: player.LateLoss, Who: k.Name, What: what})
+				w.ViolateLocked(player.Violation{Kind: player.LateLoss, Who: k.Name, What: player.NotNotified(k)})
 			}
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/explore/player"
+	"example.com/zklock/internal/language"
 )
 
 // A Film shows a schedule: each packet with its departure and its arrival, and the
@@ -31,7 +32,7 @@ type Film struct {
 	Marks      []Mark            `json:"marks"`   // in order of time
 	Counters   Counters          `json:"counters"`
 	Formula    Formula           `json:"formula"`
-	Results    []string          `json:"results"` // of each contender
+	Results    []language.Text   `json:"results"` // of each contender
 	Violation  *player.Violation `json:"violation"`
 	// Known is the name of the Known that the violation is, if it is one.
 	Known string `json:"known,omitempty"`
@@ -43,10 +44,9 @@ type Film struct {
 	// Choices are those of a schedule that a person or the explorer has chosen.
 	Choices []Choice `json:"choices,omitempty"`
 	// Recorded: it was not played, but written down on the clients' side of
-	// the Server that it names, in English and perhaps in Chinese.
-	Recorded bool   `json:"recorded,omitempty"`
-	Server   string `json:"server,omitempty"`
-	ServerZh string `json:"server_zh,omitempty"`
+	// the Server that it names.
+	Recorded bool          `json:"recorded,omitempty"`
+	Server   language.Text `json:"server,omitzero"`
 	// System is what the server is, if it is not a ZooKeeper; then the packets
 	// have a Text.
 	System string `json:"system,omitempty"`
@@ -88,8 +88,7 @@ type Packet struct {
 	Lost    bool          `json:"lost,omitempty"`    // it never arrives; Arrived is when that is decided
 	Pending bool          `json:"pending,omitempty"` // it is still on its way at the end of the film
 	Of      int           `json:"of,omitempty"`      // of a reply: the request
-	Text    string        `json:"text,omitempty"`    // to or from another system: what it says
-	TextZh  string        `json:"text_zh,omitempty"` // in Chinese, if it is not the system's own words
+	Text    language.Text `json:"text,omitzero"`     // to or from another system: what it says
 }
 
 // A Mark is a change of state at an instant. Which fields it has depends on
@@ -110,8 +109,7 @@ type Mark struct {
 	Kind      string        `json:"kind"`
 	Who       string        `json:"who,omitempty"`
 	State     string        `json:"state,omitempty"`
-	Text      string        `json:"text,omitempty"`
-	TextZh    string        `json:"text_zh,omitempty"` // of a person's remark; the page has its own line for each text of the engine
+	Text      language.Text `json:"text,omitzero"`
 	Knows     *bool         `json:"knows,omitempty"`
 	Token     int64         `json:"token,omitempty"`
 	Path      string        `json:"path,omitempty"`

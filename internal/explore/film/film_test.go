@@ -294,12 +294,12 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 
 	f = filmed("A", gets+1, explore.EndContext)
 	require.True(t, slices.ContainsFunc(marks(f, "note"), func(m film.Mark) bool {
-		return m.Who == "A" && m.Text == "end ctx is not possible: the lock takes no ctx"
+		return m.Who == "A" && m.Text.En == "end ctx is not possible: the lock takes no ctx"
 	}))
 
 	five := explore.World{Lock: subjects()[4], Contenders: 3}
 	f = paced(t, five, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 20*time.Millisecond, Who: "C", Do: explore.EndContext}}})
-	require.Contains(t, f.Results[2], "context canceled")
+	require.Contains(t, f.Results[2].En, "context canceled")
 	require.Nil(t, f.Violation)
 
 	f = paced(t, five, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 1, Who: "A", Do: explore.Expire}}})

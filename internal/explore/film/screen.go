@@ -1,13 +1,12 @@
 package film
 
 import (
-	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"example.com/zklock/internal/explore/player"
+	"example.com/zklock/internal/language"
 )
 
 // A Possible is an action from which a person can choose.
@@ -39,16 +38,16 @@ func Play(t *testing.T, w player.World, choices []string) (f *Film, tr *player.T
 		}
 		i := slices.Index(p.Enabled, choices[n])
 		if i < 0 {
-			err = fmt.Errorf("choice %d is %q, but these are possible: %q", n+1, choices[n], p.Enabled)
+			err = p.Impossible(n, choices[n])
 		}
 		n++
 		return i
 	})
 	if err == nil && n < len(choices) {
-		err = fmt.Errorf("the schedule ends after %d of %d choices", n, len(choices))
+		err = player.EndsAfter(n, len(choices))
 	}
 	if err == nil && f == nil {
-		err = fmt.Errorf("the schedule does not end: %v", tr.Violation)
+		err = doesNotEnd(tr)
 	}
 	if err != nil {
 		return nil, nil, nil, err
@@ -100,9 +99,9 @@ func Of(t *testing.T, tr *player.Trace) (f *Film, err error) {
 		switch {
 		case err != nil:
 		case f == nil:
-			err = fmt.Errorf("the schedule does not end: %v", again.Violation)
-		case len(tr.Log) > 0 && !reflect.DeepEqual(again.Log, tr.Log):
-			err = fmt.Errorf("the trace does not repeat: %s", differs(tr.Log, again.Log))
+			err = doesNotEnd(again)
+		case len(tr.Log) > 0 && !slices.EqualFunc(again.Log, tr.Log, player.Entry.Equal):
+			err = language.Errorf("the trace does not repeat: %s", "这个 trace 不能重现：%s", differs(tr.Log, again.Log))
 		default:
 			return f, nil
 		}
@@ -110,15 +109,19 @@ func Of(t *testing.T, tr *player.Trace) (f *Film, err error) {
 	return nil, err
 }
 
+func doesNotEnd(tr *player.Trace) error {
+	return language.Errorf("the schedule does not end: %v", "这个调度不会结束：%v", tr.Violation.Text())
+}
+
 // differs returns the first difference of two logs.
-func differs(was, is []player.Entry) string {
+func differs(was, is []player.Entry) language.Text {
 	for i := range was {
 		if i >= len(is) {
-			return fmt.Sprintf("line %d was %q, and now there is none", i+1, was[i])
+			return language.Say("line %d was %q, and now there is none", "第 %d 行原来是 %q，现在没有这一行", i+1, was[i])
 		}
-		if !reflect.DeepEqual(was[i], is[i]) {
-			return fmt.Sprintf("line %d was %q and is %q", i+1, was[i], is[i])
+		if !was[i].Equal(is[i]) {
+			return language.Say("line %d was %q and is %q", "第 %d 行原来是 %q，现在是 %q", i+1, was[i], is[i])
 		}
 	}
-	return fmt.Sprintf("there are %d lines, and were %d", len(is), len(was))
+	return language.Say("there are %d lines, and were %d", "现在有 %d 行，原来有 %d 行", len(is), len(was))
 }

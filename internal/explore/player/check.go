@@ -1,12 +1,13 @@
 package player
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"example.com/zklock/internal/language"
 )
 
 // checkLocked checks a state in which all have got as far as they can.
@@ -16,14 +17,14 @@ func (w *Player) checkLocked() {
 	}
 	holders, outlived := w.holdersLocked()
 	if w.Lock.tooMany(holders) && !w.Apart {
-		w.ViolateLocked(Violation{Kind: TwoHolders, What: strings.Join(holders, " and ") + " hold the lock at once"})
+		w.ViolateLocked(Violation{Kind: TwoHolders, What: AtOnce(holders)})
 	}
-	if len(outlived) > 0 && len(holders) > 0 && !w.Apart && !slices.Contains(w.Run.Known, string(Outlived)) {
-		w.knownLocked(string(Outlived), Violation{Kind: Outlived, Who: outlived[0],
-			What: fmt.Sprintf("%s has not noticed that it has lost the lock, and %s holds it", outlived[0], holders[0])})
+	if len(outlived) > 0 && len(holders) > 0 && !w.Apart && !slices.Contains(w.Run.Known, Outlived.Text()) {
+		w.knownLocked(Outlived.Text(), Violation{Kind: Outlived, Who: outlived[0],
+			What: language.Say("%s has not noticed that it has lost the lock, and %s holds it", "%s 仍以为自己持有锁，实际的持有者却是 %s", outlived[0], holders[0])})
 	}
 	if w.Lock.Check != nil {
-		if what := w.Lock.Check(); what != "" {
+		if what := w.Lock.Check(); what.En != "" {
 			w.ViolateLocked(Violation{Kind: OwnCheck, What: what})
 		}
 	}
@@ -61,11 +62,12 @@ func (w *Player) checkWaitLocked(k *Contender) {
 		k.company = w.companyLocked(k)
 	}
 	if w.Lock.Within > 0 && time.Since(k.since) > w.Lock.Within {
-		w.ViolateLocked(Violation{Kind: TooLong, Who: k.Name, What: fmt.Sprintf("%s has waited for %v, and its Lock is to give up after %v", k.Name,
-			time.Since(k.since), w.Lock.Within)})
+		w.ViolateLocked(Violation{Kind: TooLong, Who: k.Name, What: language.Say(
+			"%s has waited for %v, and its Lock is to give up after %v", "%s 已经等了 %v，而它的 Lock 应在 %v 后放弃", k.Name, time.Since(k.since), w.Lock.Within)})
 	}
 	if l := k.Client.Line; w.Apart && !k.Client.faulted && !l.Broken && len(l.Up)+len(l.Down) == 0 {
-		w.ViolateLocked(Violation{Kind: Hang, Who: k.Name, What: k.Name + " waits for a lock that no other contender holds or asks for"})
+		w.ViolateLocked(Violation{Kind: Hang, Who: k.Name, What: language.Say(
+			"%s waits for a lock that no other contender holds or asks for", "%s 在等待锁，却没有别的竞争者持有或请求它", k.Name)})
 	}
 }
 
@@ -101,7 +103,8 @@ func (w *Player) overtakenLocked(k *Contender) {
 			continue
 		}
 		if o.passed++; o.passed >= w.Lock.Bypass {
-			w.ViolateLocked(Violation{Kind: Starves, Who: o.Name, What: fmt.Sprintf("%d times a contender that called Lock later gets in before %s", o.passed, o.Name)})
+			w.ViolateLocked(Violation{Kind: Starves, Who: o.Name, What: language.Say(
+				"%d times a contender that called Lock later gets in before %s", "有 %d 次，比 %s 更晚调用 Lock 的竞争者先拿到了锁", o.passed, o.Name)})
 		}
 	}
 }
@@ -128,7 +131,8 @@ func (w *Player) enteredLocked(k *Contender) {
 	if leased, ok := k.Lock.(Leased); ok {
 		token := leased.Token()
 		if token < w.token || token == w.token && !w.OneOwner {
-			w.ViolateLocked(Violation{Kind: TokenShrinks, Who: k.Name, What: fmt.Sprintf("the token of %s is not above that of the holder before it", k.Name)})
+			w.ViolateLocked(Violation{Kind: TokenShrinks, Who: k.Name, What: language.Say(
+				"the token of %s is not above that of the holder before it", "%s 的隔离令牌不大于前一个持有者的令牌", k.Name)})
 		}
 		w.token = max(w.token, token)
 	}
@@ -141,7 +145,8 @@ func (w *Player) enteredLocked(k *Contender) {
 	own := w.nodesOf(k.Client)
 	if len(own) == 0 {
 		if !k.Client.faulted {
-			w.ViolateLocked(Violation{Kind: NodeMissing, Who: k.Name, What: k.Name + " holds the lock, and its session has no node of the lock"})
+			w.ViolateLocked(Violation{Kind: NodeMissing, Who: k.Name, What: language.Say(
+				"%s holds the lock, and its session has no node of the lock", "%s 持有锁，它的会话却没有这个锁的节点", k.Name)})
 		}
 		return
 	}
@@ -154,9 +159,8 @@ func (w *Player) enteredLocked(k *Contender) {
 		}
 		for _, p := range w.nodesOf(o.Client) {
 			if number(p)-number(own[0]) < 0 { // the difference wraps, as the counter does
-
-				w.ViolateLocked(Violation{Kind: Overtaken, Who: k.Name, What: fmt.Sprintf("%s gets in with %s, before %s with %s", k.Name, path.Base(own[0]),
-					o.Name, path.Base(p))})
+				w.ViolateLocked(Violation{Kind: Overtaken, Who: k.Name, What: language.Say(
+					"%s gets in with %s, before %s with %s", "%s 凭 %s 拿到锁，抢在了 %s 的 %s 之前", k.Name, path.Base(own[0]), o.Name, path.Base(p))})
 			}
 		}
 	}
@@ -189,12 +193,30 @@ func (w *Player) Hang() {
 		}
 		who = append(who, k.Name)
 	}
-	waits := " waits"
-	if len(who) > 1 {
-		waits = " wait"
+	what := language.Say("%s wait, and nothing can happen any more", "%s 都在等待，但已没有可执行的动作", And(who))
+	if len(who) == 1 {
+		what = language.Say("%s waits, and nothing can happen any more", "%s 在等待，但已没有可执行的动作", who[0])
 	}
-	w.ViolateLocked(Violation{Kind: Hang, Who: who[0], What: strings.Join(who, " and ") + waits + ", and nothing can happen any more"})
+	w.ViolateLocked(Violation{Kind: Hang, Who: who[0], What: what})
 	w.Run.Known = slices.Compact(w.Run.Known)
+}
+
+// AtOnce is what two holders are said to do.
+func AtOnce(holders []string) language.Text {
+	return language.Say("%s hold the lock at once", "%s 同时持有锁", And(holders))
+}
+
+// And names contenders or clients: "A, B and C" is said as "A and B and C".
+func And(names []string) language.Text {
+	last := len(names) - 1
+	if last < 1 {
+		return language.Same(strings.Join(names, ""))
+	}
+	return language.Text{En: strings.Join(names, " and "), Zh: strings.Join(names[:last], "、") + " 和 " + names[last]}
+}
+
+func stays(node string) language.Text {
+	return language.Say("%s stays, and no end of a session removes it", "%s 残留下来，哪个会话结束都不会删除它", node)
 }
 
 // final checks the nodes and sessions that are left, and the costs, when all scripts
@@ -204,33 +226,34 @@ func (w *Player) final() {
 	defer w.mu.Unlock()
 	for _, c := range w.Clients {
 		for _, p := range w.nodesOf(c) {
-			w.ViolateLocked(Violation{Kind: NodeLeft, Who: c.Name, What: fmt.Sprintf("%s has left %s behind", c.Name, p)})
+			w.ViolateLocked(Violation{Kind: NodeLeft, Who: c.Name, What: language.Say("%s has left %s behind", "%s 留下了节点 %s", c.Name, p)})
 		}
 	}
 	for _, name := range w.Srv.Children(w.at()) {
 		node, ok := w.Srv.Node(w.at() + "/" + name)
 		if name != "a-stranger" && ok && node.Stat.EphemeralOwner == 0 {
-			w.ViolateLocked(Violation{Kind: NodeLeft, What: fmt.Sprintf("%s stays, and no end of a session removes it", name)})
+			w.ViolateLocked(Violation{Kind: NodeLeft, What: stays(name)})
 		}
 	}
 	if node, ok := w.Srv.Node(w.at()); ok && !w.Lock.Queue && !w.Lock.Exists && node.Stat.EphemeralOwner == 0 {
-		w.ViolateLocked(Violation{Kind: NodeLeft, What: w.at() + " stays, and no end of a session removes it"})
+		w.ViolateLocked(Violation{Kind: NodeLeft, What: stays(w.at())})
 	}
 	for _, c := range w.Clients {
 		if w.Lock.Closes && !c.faulted && w.lives(c.Session) {
-			w.ViolateLocked(Violation{Kind: SessionLeft, Who: c.Name, What: "the session of " + c.Name + " still exists, though " + c.Name + " has unlocked"})
+			w.ViolateLocked(Violation{Kind: SessionLeft, Who: c.Name, What: language.Say(
+				"the session of %s still exists, though %[1]s has unlocked", "%s 已经释放锁，%[1]s 的会话却仍然存在", c.Name)})
 		}
 	}
 	if r, s, n := w.Run, w.Lock, w.Number(); w.Happened == 0 && !w.Missing && !w.Apart && len(w.Scripts) == 0 {
 		if s.Requests != nil && r.Requests > s.Requests(n) {
-			w.ViolateLocked(Violation{Kind: Costly, What: fmt.Sprintf("%d requests, at most %d are predicted", r.Requests, s.Requests(n))})
+			w.ViolateLocked(Violation{Kind: Costly, What: language.Say("%d requests, at most %d are predicted", "有 %d 个请求，而预计最多 %d 个", r.Requests, s.Requests(n))})
 		}
 		if s.Events != nil && r.Events > s.Events(n) {
-			w.ViolateLocked(Violation{Kind: Costly, What: fmt.Sprintf("%d watch events, at most %d are predicted", r.Events, s.Events(n))})
+			w.ViolateLocked(Violation{Kind: Costly, What: language.Say("%d watch events, at most %d are predicted", "有 %d 个监听事件，而预计最多 %d 个", r.Events, s.Events(n))})
 		}
 	}
 	if watches := w.Srv.Watches(); w.Happened == 0 && len(watches) > 0 {
 		w.ViolateLocked(Violation{Kind: WatchLeft, Who: w.OwnerLocked(watches[0].Session),
-			What: fmt.Sprintf("%s has left a watch on %s", w.OwnerLocked(watches[0].Session), watches[0].Path)})
+			What: language.Say("%s has left a watch on %s", "%s 在 %s 上留下了一个监听", w.OwnerLocked(watches[0].Session), watches[0].Path)})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/language"
 )
 
 // A Client is a session of the client library.
@@ -153,16 +155,16 @@ func (w *Player) Connect(c *Client) (dials bool) {
 
 // connectedLocked notes the state of a client that has connected.
 func (w *Player) connectedLocked(c *Client) {
-	what, state := "is connected again", "connected"
+	what, state := language.Say("is connected again", "重新连上了"), "connected"
 	switch id := c.Conn.SessionID(); {
 	case id == 0 && c.Session == 0:
-		what, state = "cannot connect", "unconnected"
+		what, state = language.Say("cannot connect", "无法连接"), "unconnected"
 	case id == 0:
-		what, state = "is notified that its session has expired", "expired"
+		what, state = language.Say("is notified that its session has expired", "得知自己的会话已过期"), "expired"
 	case id != c.Session:
 		c.Session, c.Expired = id, false
 		w.sessions[id] = c
-		what = "is connected, in a new session"
+		what = language.Say("is connected, in a new session", "已连上，但会话是新的")
 	}
 	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: what})
 	w.Camera.Client(c, state)

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/language"
 )
 
 // A Contender plays its script.
@@ -30,7 +31,7 @@ type Contender struct {
 	depth      int // how often it has got the lock and not unlocked; its own goroutine counts
 	held       int64
 	notes      []Entry
-	results    []string
+	results    []language.Text
 	bad        []Violation
 	company    bool            // at some time during TryLock another contender held the lock or waited
 	Lost       bool            // its session ended while it held the lock
@@ -54,13 +55,17 @@ const (
 	failed    = "failed"
 )
 
+var statesZh = map[string]string{
+	outside: "在锁外", Waiting: "正在等待", Inside: "持有锁", Unlocking: "正在释放锁", done: "已结束", failed: "已失败",
+}
+
 // Start begins the script, in a goroutine of its own.
 func (k *Contender) Start() {
 	go func() {
 		k.GoID = goid()
 		defer func() {
 			if p := recover(); p != nil {
-				k.note(failed, "panics", Violation{Kind: Crash, Who: k.Name, What: fmt.Sprintf("%s panics: %v", k.Name, p)})
+				k.note(failed, language.Say("panics", "发生 panic"), Violation{Kind: Crash, Who: k.Name, What: language.Say("%s panics: %v", "%s 发生 panic：%v", k.Name, p)})
 			}
 		}()
 		k.playScript()
@@ -68,7 +73,7 @@ func (k *Contender) Start() {
 }
 
 // note changes the state of a contender, and logs that.
-func (k *Contender) note(state, text string, bad ...Violation) {
+func (k *Contender) note(state string, text language.Text, bad ...Violation) {
 	w := k.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,7 +82,7 @@ func (k *Contender) note(state, text string, bad ...Violation) {
 	}
 	k.State = state
 	w.Camera.State(k, text)
-	if text != "" {
+	if text.En != "" {
 		k.notes = append(k.notes, Entry{Kind: "note", Text: text})
 		k.results = append(k.results, text)
 	}
@@ -99,7 +104,7 @@ func (k *Contender) playScript() {
 		case k.depth == 1:
 			k.depth = 0
 			if !k.letGo() {
-				k.note(done, "")
+				k.note(done, language.Text{})
 				return
 			}
 		case k.w.Lock.Closes:
@@ -110,7 +115,7 @@ func (k *Contender) playScript() {
 		}
 	}
 	k.unlockAgain()
-	k.note(done, "")
+	k.note(done, language.Text{})
 }
 
 // getIn calls Lock or TryLock.
@@ -123,7 +128,7 @@ func (k *Contender) getIn(op Op) bool {
 	k.State = Waiting
 	k.company = w.companyLocked(k)
 	k.disturbed = !k.Client.soundLocked()
-	w.Camera.State(k, "")
+	w.Camera.State(k, language.Text{})
 	w.Unnoted = true
 	session := k.Client.Conn.SessionID()
 	w.mu.Unlock()
@@ -141,21 +146,21 @@ func (k *Contender) getIn(op Op) bool {
 	w.mu.Unlock()
 	switch {
 	case err != nil && !allowed:
-		k.note(outside, "gets an error: "+short(err), Violation{Kind: Failure, Who: k.Name, What: fmt.Sprintf("%s of %s fails: %v", op, k.Name, short(err))})
+		k.note(outside, failsWith(err), k.fails(language.Say("%s of %s fails: %v", "%[2]s 的 %[1]s 失败：%[3]v", op.called(), k.Name, short(err))))
 		return false
 	case err != nil:
-		k.note(outside, "gets an error: "+short(err))
+		k.note(outside, failsWith(err))
 		return false
 	case !ok && alone:
-		k.note(outside, "finds the lock held", Violation{Kind: Failure, Who: k.Name,
-			What: "TryLock of " + k.Name + " finds the lock held, and nobody else holds it or waits for it"})
+		k.note(outside, findsItHeld, k.fails(language.Say(
+			"TryLock of %s finds the lock held, and nobody else holds it or waits for it", "%s 的 TryLock 报告锁被占用，却没有别人持有或等待这个锁", k.Name)))
 		return false
 	case !ok:
-		k.note(outside, "finds the lock held")
+		k.note(outside, findsItHeld)
 		return false
 	case !w.Lock.Requeues && !w.Lock.Lenient && !w.OneOwner && !w.Ensemble && session != 0 && session != k.Client.Conn.SessionID():
-		k.note(outside, "gets the lock in a new session", Violation{Kind: Failure, Who: k.Name,
-			What: fmt.Sprintf("%s of %s succeeds, though its session ended meanwhile", op, k.Name)})
+		k.note(outside, language.Say("gets the lock in a new session", "在新会话里拿到锁"), k.fails(language.Say(
+			"%s of %s succeeds, though its session ended meanwhile", "%[2]s 的会话在此期间已结束，%[1]s 却成功了", op.called(), k.Name)))
 		return false
 	}
 	var lostSignal <-chan struct{}
@@ -170,7 +175,7 @@ func (k *Contender) getIn(op Op) bool {
 	k.lostSignal = lostSignal
 	k.held, k.Lost = k.Client.Conn.SessionID(), false
 	w.mu.Unlock()
-	k.note(Inside, "holds the lock")
+	k.note(Inside, language.Say("holds the lock", "持有锁"))
 	return true
 }
 
@@ -203,14 +208,15 @@ func (k *Contender) getInAgain(op Op) {
 	switch {
 	case err == nil && ok:
 		k.depth++
-		k.note(Inside, "holds the lock once more")
+		k.note(Inside, language.Say("holds the lock once more", "再次拿到锁"))
 	case k.excused():
-		k.note(Inside, "does not get it once more")
+		k.note(Inside, notOnceMore)
 	case err != nil:
-		k.note(Inside, "does not get it once more", Violation{Kind: Failure, Who: k.Name,
-			What: fmt.Sprintf("%s of %s, which holds the lock, fails: %v", op, k.Name, short(err))})
+		k.note(Inside, notOnceMore, k.fails(language.Say(
+			"%s of %s, which holds the lock, fails: %v", "%[2]s 持有锁，它的 %[1]s 却失败：%[3]v", op.called(), k.Name, short(err))))
 	default:
-		k.note(Inside, "does not get it once more", Violation{Kind: Failure, Who: k.Name, What: "TryLock of " + k.Name + ", which holds the lock, finds it held"})
+		k.note(Inside, notOnceMore, k.fails(language.Say(
+			"TryLock of %s, which holds the lock, finds it held", "%s 持有锁，它的 TryLock 却报告锁被占用", k.Name)))
 	}
 }
 
@@ -219,11 +225,11 @@ func (k *Contender) letGoOnce() {
 	k.depth--
 	err := k.Lock.Unlock(context.Background())
 	if err == nil || k.excused() {
-		k.note(Inside, "has unlocked once")
+		k.note(Inside, language.Say("has unlocked once", "释放了一次"))
 		return
 	}
-	k.note(Inside, "cannot unlock once", Violation{Kind: Failure, Who: k.Name,
-		What: fmt.Sprintf("Unlock of %s, which has locked twice, fails: %v", k.Name, short(err))})
+	k.note(Inside, language.Say("cannot unlock once", "释放一次失败"), k.fails(language.Say(
+		"Unlock of %s, which has locked twice, fails: %v", "%s 加了两次锁，它的 Unlock 却失败：%v", k.Name, short(err))))
 }
 
 // excused reports whether a fault may be the reason of an error.
@@ -242,7 +248,7 @@ func (k *Contender) letGo() bool {
 		lost := k.Lost
 		w.mu.Unlock()
 		if try == 0 {
-			k.note(Unlocking, "unlocks")
+			k.note(Unlocking, language.Say("unlocks", "正在释放锁"))
 		}
 		err := k.Lock.Unlock(context.Background())
 		w.mu.Lock()
@@ -253,26 +259,27 @@ func (k *Contender) letGo() bool {
 		notLocked := err != nil && w.Lock.NotLocked != nil && w.Lock.NotLocked(err)
 		switch {
 		case err == nil && lost && try == 0 && w.Lock.NotLocked != nil && !w.OneOwner: // another goroutine of the owner may be the last
-			k.note(outside, "has unlocked", Violation{Kind: HidesLoss, Who: k.Name, What: "Unlock of " + k.Name + " reports success, but the lock was lost before"})
+			k.note(outside, hasUnlocked, Violation{Kind: HidesLoss, Who: k.Name, What: language.Say(
+				"Unlock of %s reports success, but the lock was lost before", "%s 的 Unlock 报告成功，其实锁在此之前已经丢失", k.Name)})
 			return true
 		case err == nil:
-			k.note(outside, "has unlocked")
+			k.note(outside, hasUnlocked)
 			return true
 		case notLocked && faulted && sound: // a lock that tries again must take its own earlier delete into account
-			k.note(outside, "finds that the lock was lost", Violation{Kind: Failure, Who: k.Name,
-				What: "Unlock of " + k.Name + " says that the lock was lost, though its session lives"})
+			k.note(outside, findsItLost, k.fails(language.Say(
+				"Unlock of %s says that the lock was lost, though its session lives", "%s 的会话还在，Unlock 却报告锁已丢失", k.Name)))
 			return true
 		case notLocked && faulted:
-			k.note(outside, "finds that the lock was lost")
+			k.note(outside, findsItLost)
 			return true
 		case !faulted || w.Lock.Requeues:
-			k.note(outside, "cannot unlock: "+short(err), Violation{Kind: Failure, Who: k.Name, What: fmt.Sprintf("Unlock of %s fails: %v", k.Name, short(err))})
+			k.note(outside, cannotUnlock(err), k.fails(language.Say("Unlock of %s fails: %v", "%s 的 Unlock 失败：%v", k.Name, short(err))))
 			return false
 		case try == 5:
-			k.note(outside, "cannot unlock: "+short(err))
+			k.note(outside, cannotUnlock(err))
 			return false
 		}
-		k.note(Unlocking, "fails to unlock and tries again")
+		k.note(Unlocking, language.Say("fails to unlock and tries again", "释放锁失败，再试一次"))
 		time.Sleep(time.Second)
 	}
 }
@@ -280,7 +287,7 @@ func (k *Contender) letGo() bool {
 // close calls Unlock after a Lock that failed.
 func (k *Contender) close() {
 	if err := k.Lock.Unlock(context.Background()); err != nil {
-		k.note(outside, "Unlock fails, too: "+short(err))
+		k.note(outside, language.Say("Unlock fails, too: %s", "Unlock 也失败：%s", short(err)))
 	}
 }
 
@@ -297,12 +304,37 @@ func (k *Contender) unlockAgain() {
 		return
 	}
 	if err := k.Lock.Unlock(context.Background()); err == nil || !w.Lock.NotLocked(err) {
-		what := "succeeds"
+		what := language.Say("Unlock of %s, which does not hold the lock, succeeds", "%s 并不持有锁，它的 Unlock 却成功了", k.Name)
 		if err != nil {
-			what = "says " + short(err)
+			what = language.Say("Unlock of %s, which does not hold the lock, says %s", "%s 并不持有锁，它的 Unlock 返回：%s", k.Name, short(err))
 		}
-		k.note(outside, "", Violation{Kind: Failure, Who: k.Name, What: "Unlock of " + k.Name + ", which does not hold the lock, " + what})
+		k.note(outside, language.Text{}, k.fails(what))
 	}
+}
+
+var (
+	findsItHeld = language.Say("finds the lock held", "发现锁被占用")
+	findsItLost = language.Say("finds that the lock was lost", "得知锁已丢失")
+	hasUnlocked = language.Say("has unlocked", "已释放锁")
+	notOnceMore = language.Say("does not get it once more", "没能再次拿到锁")
+)
+
+func failsWith(err error) language.Text {
+	return language.Say("gets an error: %s", "得到错误：%s", short(err))
+}
+
+func cannotUnlock(err error) language.Text {
+	return language.Say("cannot unlock: %s", "释放锁失败：%s", short(err))
+}
+
+// fails is the violation of a call that returns what it must not.
+func (k *Contender) fails(what language.Text) Violation {
+	return Violation{Kind: Failure, Who: k.Name, What: what}
+}
+
+// called is the call, in a sentence.
+func (op Op) called() language.Text {
+	return language.Text{En: string(op), Zh: map[Op]string{LockOp: "Lock", TryLockOp: "TryLock"}[op]}
 }
 
 // short is an error without what differs between runs.

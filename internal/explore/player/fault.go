@@ -1,7 +1,6 @@
 package player
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 )
 
 // faultsOfAllLocked lists the faults that happen to no client in particular.
@@ -89,7 +89,7 @@ func (w *Player) faultsLocked(c *Client) (list []action) {
 // endContext ends the ctx of a contender's Lock or TryLock.
 func (w *Player) endContext(k *Contender) {
 	w.mu.Lock()
-	w.Camera.Note(k.Name, "its ctx ends")
+	w.Camera.Note(k.Name, CtxEnds)
 	k.Ended = true
 	w.Foot.client(k.Client)
 	cancel := k.Cancel
@@ -109,7 +109,7 @@ func (w *Player) CutLocked(c *Client) {
 	l := c.Line
 	w.Camera.Depart()
 	for _, p := range l.Up {
-		w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: "the request is lost"})
+		w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: language.Say("the request is lost", "请求丢失")})
 		if p.Op == jute.OpDelete {
 			w.Run.Facts.OrphanDelete = true
 		}
@@ -118,7 +118,7 @@ func (w *Player) CutLocked(c *Client) {
 		if p.IsEvent {
 			continue
 		}
-		w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: "the reply is lost"})
+		w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: language.Say("the reply is lost", "应答丢失")})
 		switch {
 		case strings.HasPrefix(p.Made, w.at()):
 			w.Run.Facts.OrphanCreate = true
@@ -127,7 +127,7 @@ func (w *Player) CutLocked(c *Client) {
 		}
 	}
 	if len(l.Up)+len(l.Down) == 0 {
-		w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: "the connection breaks"})
+		w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: language.Say("the connection breaks", "连接断开")})
 	}
 	c.FaultLocked()
 	w.Foot.client(c)
@@ -144,10 +144,10 @@ func (w *Player) loseReply(c *Client) {
 
 // pause lets time pass for all.
 func (w *Player) pause(f Fault) {
-	d, most, what := pause, math.MaxInt, fmt.Sprintf("%v pass", pause)
+	d, most, what := pause, math.MaxInt, language.Say("%v pass", "过去了 %v", pause)
 	if f == Day {
 		// A waiter that looks again every second has looked often enough before that.
-		d, most, what = day, 300, string(Day)
+		d, most, what = day, 300, dayPasses
 	}
 	w.mu.Lock()
 	w.Foot.Everything = true
@@ -162,7 +162,7 @@ func (w *Player) pause(f Fault) {
 func (w *Player) remake() {
 	w.mu.Lock()
 	w.Foot.Everything = true
-	w.LogLocked(Entry{Who: "server", Kind: "note", Text: "removes " + w.at() + ", which is empty"})
+	w.LogLocked(Entry{Who: "server", Kind: "note", Text: language.Say("removes %s, which is empty", "删除 %s，它是空的", w.at())})
 	w.mu.Unlock()
 	w.Srv.ReapContainers()
 }
@@ -183,7 +183,7 @@ func (w *Player) refuse(c *Client) {
 // expire ends a client's session as its timeout does.
 func (w *Player) expire(c *Client) {
 	w.mu.Lock()
-	w.endLocked(c, "is cut off until its session has expired")
+	w.endLocked(c, CutOff)
 	timed := w.Lock.Timed
 	w.Foot.Everything = timed // time passes
 	w.mu.Unlock()
@@ -195,13 +195,13 @@ func (w *Player) expire(c *Client) {
 	defer w.mu.Unlock()
 	for _, k := range c.Contenders {
 		if k.lostSignal != nil && !IsClosed(k.lostSignal) && timed && k.State == Inside {
-			w.ViolateLocked(Violation{Kind: LateLoss, Who: k.Name, What: k.Name + " is not notified that it has lost the lock, though its session has expired"})
+			w.ViolateLocked(Violation{Kind: LateLoss, Who: k.Name, What: NotNotified(k)})
 		}
 	}
 }
 
 // endLocked ends the session, for expire and stop.
-func (w *Player) endLocked(c *Client, how string) {
+func (w *Player) endLocked(c *Client, how language.Text) {
 	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: how})
 	c.Expired = true
 	c.FaultLocked()
@@ -222,7 +222,7 @@ func (w *Player) endLocked(c *Client, how string) {
 	}
 	if !c.Line.ServerEnd {
 		for _, p := range c.Line.Up {
-			w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: "the request is lost"})
+			w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: language.Say("the request is lost", "请求丢失")})
 		}
 	}
 	if how != stoppedNote {
@@ -230,7 +230,21 @@ func (w *Player) endLocked(c *Client, how string) {
 	}
 }
 
-const stoppedNote = "is stopped; its session expires meanwhile"
+var (
+	stoppedNote = language.Say("is stopped; its session expires meanwhile", "停顿，会话在此期间过期")
+	dayPasses   = language.Say(string(Day), "过去了一天")
+	stalledNote = language.Say("gets no more requests through, until its session has expired", "在会话过期之前，请求都发不出去")
+
+	// CtxEnds and CutOff are notes, NotNotified a violation, of a film, too.
+	CtxEnds = language.Say("its ctx ends", "它的 ctx 结束")
+	CutOff  = language.Say("is cut off until its session has expired", "断线，直到会话过期")
+)
+
+// NotNotified is what a holder must not be: see LateLoss.
+func NotNotified(k *Contender) language.Text {
+	return language.Say(
+		"%s is not notified that it has lost the lock, though its session has expired", "%s 的会话已过期，它却没有得知自己已失去锁", k.Name)
+}
 
 // stop ends a client's session, and the client does not notice it.
 func (w *Player) stop(c *Client) {
@@ -247,7 +261,7 @@ func (w *Player) runOn(c *Client) {
 	defer w.mu.Unlock()
 	c.Stopped = false
 	w.Foot.client(c)
-	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: "runs on"})
+	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: language.Say("runs on", "恢复运行")})
 	w.Camera.Client(c, "runs on")
 	c.Line.BreakLocked()
 }
@@ -290,8 +304,8 @@ func (w *Player) stall(c *Client) {
 	c.stalled = true
 	c.FaultLocked()
 	w.Foot.client(c)
-	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: "gets no more requests through, until its session has expired"})
-	w.Camera.Note(c.Name, "gets no more requests through, until its session has expired")
+	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: stalledNote})
+	w.Camera.Note(c.Name, stalledNote)
 	w.mu.Unlock()
 	go c.Conn.Exists("/stalled")
 }

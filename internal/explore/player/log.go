@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"example.com/zklock/internal/language"
 )
 
 // An Entry is one line of a schedule's log.
@@ -18,14 +20,14 @@ type Entry struct {
 	Who string `json:"who"`
 	// Kind is "sends", "carried out", "reply", "event", "lost" or "note".
 	// A reply and an event arrive at the client.
-	Kind  string   `json:"kind"`
-	Op    string   `json:"op,omitempty"`
-	Path  string   `json:"path,omitempty"`
-	Watch bool     `json:"watch,omitempty"`
-	Made  string   `json:"made,omitempty"`  // by a create: the node
-	Names []string `json:"names,omitempty"` // children, sorted
-	Err   string   `json:"error,omitempty"`
-	Text  string   `json:"text,omitempty"` // of a note
+	Kind  string        `json:"kind"`
+	Op    string        `json:"op,omitempty"`
+	Path  string        `json:"path,omitempty"`
+	Watch bool          `json:"watch,omitempty"`
+	Made  string        `json:"made,omitempty"`  // by a create: the node
+	Names []string      `json:"names,omitempty"` // children, sorted
+	Err   string        `json:"error,omitempty"`
+	Text  language.Text `json:"text,omitzero"` // of a note, or of what is lost
 }
 
 func (e Entry) hash() uint64 {
@@ -35,7 +37,7 @@ func (e Entry) hash() uint64 {
 // Equal reports whether two entries are the same.
 func (e Entry) Equal(f Entry) bool {
 	return e.Point == f.Point && e.At == f.At && e.Who == f.Who && e.Kind == f.Kind && e.Op == f.Op && e.Path == f.Path &&
-		e.Watch == f.Watch && e.Made == f.Made && e.Err == f.Err && e.Text == f.Text && slices.Equal(e.Names, f.Names)
+		e.Watch == f.Watch && e.Made == f.Made && e.Err == f.Err && e.Text.En == f.Text.En && slices.Equal(e.Names, f.Names)
 }
 
 // String is one line for people to read.
@@ -44,7 +46,7 @@ func (e Entry) String() string {
 	fmt.Fprintf(&b, "%8.3fs %s ", e.At.Seconds(), e.Who)
 	switch e.Kind {
 	case "note":
-		b.WriteString(e.Text)
+		b.WriteString(e.Text.En)
 		return b.String()
 	case "reply":
 		b.WriteString("<- ")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/zkserver"
 )
 
@@ -74,7 +75,7 @@ func (w *Player) Play(choose func(p *Point) int, acted func(n int, f Footprint))
 	}
 	for r.Violation == nil && !r.over {
 		if len(r.Points) >= maxPoints {
-			w.Violate(Violation{Kind: Endless, What: fmt.Sprintf("%d actions, and no end", len(r.Points))})
+			w.Violate(Violation{Kind: Endless, What: language.Say("%d actions, and no end", "已有 %d 个动作，仍没有结束", len(r.Points))})
 			break
 		}
 		actions := w.enabled()
@@ -169,7 +170,10 @@ func (w *Player) act(a action) {
 // ResultsLocked notes the result of each contender.
 func (w *Player) ResultsLocked() {
 	for _, k := range w.Contenders {
-		w.Run.Results = append(w.Run.Results, k.Name+": "+strings.Join(append(slices.Clone(k.results), k.State), ", "))
+		became := append(slices.Clone(k.results), language.Text{En: k.State, Zh: statesZh[k.State]})
+		result := language.Join(became, ", ")
+		result.Zh = strings.ReplaceAll(result.Zh, ", ", "、")
+		w.Run.Results = append(w.Run.Results, language.Say("%s: %s", "%s：%s", k.Name, result))
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 
 	"example.com/zklock/zkserver"
 	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/language"
 )
 
 // InBubble sets a world up in a bubble of its own, plays it and takes it down.
@@ -26,7 +28,7 @@ func InBubble(t *testing.T, config World, playIt func(w *Player)) (r *Run) {
 		if p := recover(); p != nil {
 			// The bubble ends with goroutines that wait for something.
 			if r.Violation == nil && !r.Aborted {
-				r.Violation = &Violation{Kind: GoroutineLeft, What: fmt.Sprint(p)}
+				r.Violation = &Violation{Kind: GoroutineLeft, What: says(p)}
 			}
 		}
 	}()
@@ -49,6 +51,14 @@ func InBubble(t *testing.T, config World, playIt func(w *Player)) (r *Run) {
 		playIt(w)
 	})
 	return r
+}
+
+// says is what the bubble has said when it ended.
+func says(p any) language.Text {
+	if fmt.Sprint(p) == "deadlock: main bubble goroutine has exited but blocked goroutines remain" {
+		return language.Say("deadlock: main bubble goroutine has exited but blocked goroutines remain", "还有 goroutine 卡住，没有结束")
+	}
+	return language.Same(fmt.Sprint(p))
 }
 
 // A randomSource is a source of random bytes that goroutines share.

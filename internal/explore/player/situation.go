@@ -43,7 +43,7 @@ func (d *digest) flags(list ...bool) {
 func (c *Client) remember(e Entry) {
 	d := &c.past
 	d.num(uint64(e.At))
-	for _, s := range []string{e.Kind, e.Op, e.Path, e.Made, e.Err, e.Text} {
+	for _, s := range []string{e.Kind, e.Op, e.Path, e.Made, e.Err, e.Text.En} {
 		d.text(s)
 	}
 	d.flags(e.Watch)

@@ -1,6 +1,7 @@
 package player
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 )
 
 // A Trace is a schedule as data: what a search has found, or what to play.
@@ -20,11 +24,11 @@ type Trace struct {
 	Choices []string `json:"choices"`
 	// Widths are how many actions were possible at each of the choices. A
 	// replay at which there are more or fewer is an error.
-	Widths    []int      `json:"widths"`
-	Violation *Violation `json:"violation,omitempty"`
-	Known     []string   `json:"known,omitempty"`
-	Results   []string   `json:"results"`
-	Log       []Entry    `json:"log"`
+	Widths    []int           `json:"widths"`
+	Violation *Violation      `json:"violation,omitempty"`
+	Known     []language.Text `json:"known,omitempty"` // names
+	Results   []language.Text `json:"results"`
+	Log       []Entry         `json:"log"`
 
 	needed int      // choices after which the explorer would have gone on as it did
 	acts   []string // all actions, of which the choices are those that had an alternative
@@ -38,7 +42,7 @@ func (tr *Trace) String() string {
 	if tr.Violation != nil {
 		fmt.Fprintf(&b, ": %s", tr.Violation)
 	}
-	fmt.Fprintf(&b, "\nchoices (%d):\n%slog:\n", len(tr.Choices), tr.Steps())
+	fmt.Fprintf(&b, "\nchoices (%d):\n%slog:\n", len(tr.Choices), tr.Steps().En)
 	for _, e := range tr.Log {
 		fmt.Fprintf(&b, "  %s\n", e)
 	}
@@ -52,7 +56,11 @@ func (tr *Trace) String() string {
 // Steps are the actions of the schedule, a line each, with their effects.
 // Those with a number are the choices; of the others, there was no choice, or the
 // explorer has gone on by itself.
-func (tr *Trace) Steps() string {
+func (tr *Trace) Steps() language.Text {
+	return language.Text{En: tr.steps(language.English, "; "), Zh: tr.steps(language.Chinese, "；")}
+}
+
+func (tr *Trace) steps(l language.Language, between string) string {
 	var b strings.Builder
 	if len(tr.acts) == 0 { // the trace was read, and not played
 		for i, c := range tr.Choices {
@@ -70,12 +78,13 @@ func (tr *Trace) Steps() string {
 		const indent = 22
 		line := fmt.Sprintf("  %s %-15s ", number, act)
 		who, _, _ := strings.Cut(act, ": ")
-		for j, what := range tr.caused(i+1, who) {
-			if j > 0 && len(line)+len(what) > 110 {
+		for j, text := range tr.caused(i+1, who) {
+			what := text.In(l)
+			if j > 0 && language.Wide(line)+language.Wide(what) > 110 {
 				b.WriteString(line + "\n")
 				line = strings.Repeat(" ", indent)
 			} else if j > 0 {
-				line += "; "
+				line += between
 			}
 			line += what
 		}
@@ -97,7 +106,7 @@ func (tr *Trace) Whole() (choices []string) {
 
 // caused returns the effects of an action: the requests that the server has carried
 // out, with their answers, the events that have arrived, and the contenders' states.
-func (tr *Trace) caused(point int, who string) (list []string) {
+func (tr *Trace) caused(point int, who string) (list []language.Text) {
 	for i, e := range tr.Log {
 		if e.Point != point {
 			continue
@@ -105,9 +114,9 @@ func (tr *Trace) caused(point int, who string) (list []string) {
 		name := brief(e.Path)
 		switch e.Kind {
 		case "carried out":
-			what := e.Op + " " + name
+			what := language.Same(e.Op + " " + name)
 			if e.Watch {
-				what += " and watch"
+				what = language.Say("%s and watch", "%s，并设置监听", what)
 			}
 			answered := slices.IndexFunc(tr.Log[i:], func(r Entry) bool {
 				return r.Point == point && r.Kind == "reply" && r.Who == e.Who && r.Op == e.Op && r.Path == e.Path
@@ -115,33 +124,42 @@ func (tr *Trace) caused(point int, who string) (list []string) {
 			if answered >= 0 {
 				switch r := tr.Log[i+answered]; {
 				case r.Err != "":
-					what += ": " + r.Err
+					what = language.Say("%s: %s", "%s：%s", what, language.Text{En: r.Err, Zh: cmp.Or(errorsZh[r.Err], r.Err)})
 				case r.Made != "":
-					what = e.Op + ": " + brief(r.Made)
+					what = language.Same(e.Op + ": " + brief(r.Made))
 				case len(r.Names) > 0:
-					what += ":"
+					var children []language.Text
 					for _, child := range r.Names {
-						what += " " + brief(child)
+						children = append(children, language.Same(brief(child)))
 					}
+					what = language.Say("%s: %s", "%s：%s", what, language.Join(children, " "))
 				}
 			}
 			if e.Who != who {
-				what = e.Who + " " + what
+				what = language.Say("%s %s", "%s %s", e.Who, what)
 			}
 			list = append(list, what)
 		case "event":
-			list = append(list, fmt.Sprintf("%s gets the event %s of %s", e.Who, e.Op, name))
+			list = append(list, language.Say("%s gets the event %s of %s", "%[1]s 收到 %[3]s 的 %[2]s 事件", e.Who, e.Op, name))
 		case "lost":
-			list = append(list, fmt.Sprintf("%s %s: %s", e.Op, name, e.Text))
+			list = append(list, language.Say("%s %s: %s", "%s %s：%s", e.Op, name, e.Text))
 		case "note":
-			if e.Text == string(Day) || tr.Violation != nil && e.Text == tr.Violation.String() {
+			what := language.Say("%s %s", "%s %s", e.Who, e.Text)
+			switch {
+			case e.Text.En == string(Day), tr.Violation != nil && e.Text.En == tr.Violation.String():
 				continue // it is the action itself, or the violation
+			case e.Who == "":
+				what = e.Text
+			case strings.HasPrefix(e.Text.Zh, "（"):
+				what.Zh = e.Who + e.Text.Zh
 			}
-			list = append(list, strings.TrimSpace(e.Who+" "+e.Text))
+			list = append(list, what)
 		}
 	}
 	return list
 }
+
+var errorsZh = map[string]string{Code(jute.ErrNoNode): "节点不存在", Code(jute.ErrNodeExists): "节点已存在"}
 
 // brief is the last part of a path, without the middle of a random name.
 func brief(p string) string {
@@ -151,6 +169,9 @@ func brief(p string) string {
 	}
 	return name
 }
+
+// Knows reports whether a violation that the lock is known for is of a kind.
+func (tr *Trace) Knows(kind Kind) bool { return slices.Contains(tr.Known, kind.Text()) }
 
 // WriteFile writes a trace as JSON.
 func (tr *Trace) WriteFile(name string) error {

@@ -1,8 +1,9 @@
 package player
 
 import (
-	"fmt"
 	"slices"
+
+	"example.com/zklock/internal/language"
 )
 
 // A Kind of violation.
@@ -42,12 +43,28 @@ var Kinds = []Kind{
 
 // A Violation is something that a lock must not do.
 type Violation struct {
-	Kind Kind   `json:"kind"`
-	Who  string `json:"who,omitempty"`
-	What string `json:"what"`
+	Kind Kind          `json:"kind"`
+	Who  string        `json:"who,omitempty"`
+	What language.Text `json:"what"`
 }
 
-func (v Violation) String() string { return fmt.Sprintf("%s: %s", v.Kind, v.What) }
+func (v Violation) String() string { return v.Text().En }
+
+// Text is the kind, and what has happened.
+func (v Violation) Text() language.Text {
+	return language.Say("%s: %s", "%s：%s", v.Kind.Text(), v.What)
+}
+
+var kindsZh = map[Kind]string{
+	TwoHolders: "两个持有者", Hang: "永远等待", Endless: "永不结束", TokenShrinks: "令牌没有增大", Overtaken: "插队",
+	NodeLeft: "残留节点", WatchLeft: "残留监听", GoroutineLeft: "残留 goroutine", Failure: "不应出现的错误",
+	HidesLoss: "失去锁却未报告", LateLoss: "失去锁，报告太迟", ForeignDelete: "删除了别人的节点", NodeMissing: "持有者没有节点",
+	Crash: "panic", Costly: "超出公式的预测", TooLong: "等待太久", Starves: "饿死", SessionLeft: "残留会话", OwnCheck: "自检失败",
+	Outlived: "会话已结束，仍以为持有锁",
+}
+
+// Text is the name of the kind.
+func (k Kind) Text() language.Text { return language.Text{En: string(k), Zh: kindsZh[k]} }
 
 // Violate is ViolateLocked for a caller that does not have mu.
 func (w *Player) Violate(v Violation) {
@@ -62,13 +79,13 @@ func (w *Player) ViolateLocked(v Violation) {
 	if w.free || slices.Contains(w.Lock.Ignore, v.Kind) {
 		return
 	}
-	known := ""
+	var known language.Text
 	for _, k := range w.Lock.Known {
-		if known == "" && k.Match(v, r.Facts) {
+		if known.En == "" && k.Match(v, r.Facts) {
 			known = k.Name
 		}
 	}
-	w.Camera.Violation(v, known)
+	w.Camera.Violation(v, known.En)
 	if r.over || r.Violation != nil {
 		return
 	}
@@ -80,14 +97,14 @@ func (w *Player) ViolateLocked(v Violation) {
 		}
 	}
 	r.Violation = &v
-	w.LogLocked(Entry{Who: v.Who, Kind: "note", Text: v.String()})
+	w.LogLocked(Entry{Who: v.Who, Kind: "note", Text: v.Text()})
 }
 
-func (w *Player) knownLocked(name string, v Violation) {
-	w.Camera.Violation(v, name)
+func (w *Player) knownLocked(name language.Text, v Violation) {
+	w.Camera.Violation(v, name.En)
 	if !slices.Contains(w.Run.Known, name) {
 		w.Run.Known = append(w.Run.Known, name)
-		w.LogLocked(Entry{Who: v.Who, Kind: "note", Text: "known: " + v.String()})
+		w.LogLocked(Entry{Who: v.Who, Kind: "note", Text: language.Say("known: %s", "（已知）：%s", v.Text())})
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/language"
 )
 
 // A Lock is one contender for a lock, used by one goroutine at a time.
@@ -79,8 +81,8 @@ type Subject struct {
 	// contenders that call Lock later get in at most that many times before it. 0: not checked.
 	Bypass int
 	// Check, if it is not nil, is asked whenever all have got as far as they
-	// can. It returns what is wrong with the lock, "" if nothing is.
-	Check func() string
+	// can. It returns what is wrong with the lock, an empty Text if nothing is.
+	Check func() language.Text
 	// Requests and Events are how many requests n contenders send at most, and
 	// how many watch events they get, if each locks once and no fault
 	// happens. Nil: not checked.
@@ -95,7 +97,7 @@ type Subject struct {
 // A Known is a fault of a lock that its page describes. A violation that matches is
 // reported apart and does not end a search.
 type Known struct {
-	Name  string
+	Name  language.Text
 	Match func(v Violation, f Facts) bool
 }
 

@@ -48,9 +48,9 @@ func (c *Case) Step() {
 // Errorf, Fatalf, Fatal and Skip keep the words for the caller.
 func (c *Case) Errorf(format string, args ...any) {
 	c.Helper()
-	text := Plain(fmt.Sprintf(format, args...))
-	self.note(Failure{Text: language.Same(text)})
-	c.T.Error(text)
+	f := Plain(fmt.Sprintf(format, args...))
+	self.note(f)
+	c.T.Error(f.String())
 }
 
 func (c *Case) Fatalf(format string, args ...any) {
@@ -144,9 +144,6 @@ func (c *Case) Call(what string, f func()) {
 	Aside(f)
 }
 
-// Note keeps the words of a failure, which need not be the test's, for the caller.
-func (c *Case) Note(text string) { self.note(Failure{Text: language.Same(Plain(text))}) }
-
 // Left reports to the watchdog that the case is over, as far as its own function goes. If it has
 // failed the process ends here: what hangs would keep the bubble from ending.
 func (c *Case) Left() { self.left(c.Failed()) }
@@ -179,10 +176,12 @@ func (c *Case) First() bool {
 	return self.cases == 1
 }
 
-// Plain puts the case's message of a failure before testify's.
-func Plain(text string) string {
+// Plain is the failure of an assertion: the message comes before testify's own words, which
+// stay English.
+func Plain(text string) Failure {
+	text = strings.TrimSuffix(text, "\n")
 	if !strings.Contains(text, "\tError Trace:\t") {
-		return text
+		return Failure{Text: language.Same(text)}
 	}
 	parts := make(map[string][]string)
 	label := ""
@@ -202,11 +201,9 @@ func Plain(text string) string {
 			places = append(places, place)
 		}
 	}
-	at := " (" + strings.Join(places, " < ") + ")"
-	detail := strings.Join(parts["Error"], "\n    ")
-	message := strings.Join(parts["Messages"], "\n")
-	if message == "" {
-		return detail + at
+	words := strings.Join(parts["Error"], "\n    ")
+	if message := strings.Join(parts["Messages"], "\n"); message != "" {
+		words = message + "\n    " + words
 	}
-	return message + at + "\n    " + detail
+	return Failure{language.Same(words), strings.Join(places, " < ")}
 }

@@ -1,52 +1,50 @@
 package scenes
 
 import (
-	"slices"
-
 	"example.com/zklock/internal/explore"
 )
 
 var articleE = []Bug{
 	{
 		ID: "E1", Step: fifth, Effect: TwoHolders, Cure: (&stock{fenced: true}).under(timeout),
-		Title: Text{"a paused holder writes after the next one has started", "暂停过的持有者在后来者开始之后才写入"},
+		Title: Text{En: "a paused holder writes after the next one has started", Zh: "暂停过的持有者在后来者开始之后才写入"},
 		World: one(new(stock).under(predecessor), explore.Stop), Kinds: []explore.Kind{explore.OwnCheck}, Search: atRandom, Goal: lostAddition,
 		Substitute: Text{
-			"The lock is step 3's, which is the article's chain without a mistake. Each holder reads a number from /stock, and writes it back with one added.",
-			"这里的锁是第 3 步的，也就是文章里的链条，而且没有写错。每个持有者从 /stock 读一个数，加一后写回。",
+			En: "The lock is step 3's, which is the article's chain without a mistake. Each holder reads a number from /stock, and writes it back with one added.",
+			Zh: "这里的锁是第 3 步的，也就是文章里的链条，而且没有写错。每个持有者从 /stock 读一个数，加一后写回。",
 		},
 		Stops: []Stop{
-			{At: 950 * ms, Text: Text{"A holds the lock, and has read the number in /stock: 0.", "A 持有锁，读到 /stock 里的数是 0。"}, States: "holds waits", Nodes: "A"},
-			{At: 1150 * ms, Text: Text{"A is stopped, as by a long garbage collection, until its session has expired. The server has deleted its node.", "A 停顿了，就像遇到一次很长的垃圾回收，直到会话过期。服务器删除了它的节点。"}, States: "holds waits"},
-			{At: 2050 * ms, Quote: "后头监督前面,就不怕中间截断吗?", Text: Text{"B holds the lock, and has read 0, too. The chain continues, as the article says; but A has not noticed that it has lost the lock.", "B 持有锁，读到的也是 0。链条没有断，正如文章所说；可是 A 不知道自己已失去锁。"}, States: "holds holds", Nodes: "B", Broken: true},
-			{At: 2450 * ms, Text: Text{"B has added one: /stock is 1. B is about to delete its node.", "B 加了一：/stock 现在是 1。B 接着要删除自己的节点。"}, States: "holds unlocks", Nodes: "B", Broken: true},
-			{At: 3100 * ms, Text: Text{"A runs on. It goes on at the line where it was, and does not notice how much time has passed.", "A 恢复运行，从原来那一行接着执行，不知道过去了多久。"}, States: "holds done", Broken: true},
-			{At: 5850 * ms, Text: Text{"A writes what it has computed from the old number: 1. Two have added one each, and /stock is 1.", "A 写入根据旧数算出的结果：1。两个持有者各加了一，/stock 却是 1。"}, States: "unlocks done", Broken: true},
-			{At: 6300 * ms, Text: Text{"Unlock reports to A that the lock was lost. That is too late, and no lock can prevent it; /stock can: with step 5's tokens it refuses the write of A.", "Unlock 告诉 A 锁已丢失，但为时已晚。任何锁都防不住这种情况，/stock 却可以：有了第 5 步的令牌，它会拒绝 A 的写入。"}, States: "done done", Broken: true},
+			{At: 950 * ms, Text: Text{En: "A holds the lock, and has read the number in /stock: 0.", Zh: "A 持有锁，读到 /stock 里的数是 0。"}, States: "holds waits", Nodes: "A"},
+			{At: 1150 * ms, Text: Text{En: "A is stopped, as by a long garbage collection, until its session has expired. The server has deleted its node.", Zh: "A 停顿了，就像遇到一次很长的垃圾回收，直到会话过期。服务器删除了它的节点。"}, States: "holds waits"},
+			{At: 2050 * ms, Quote: "后头监督前面,就不怕中间截断吗?", Text: Text{En: "B holds the lock, and has read 0, too. The chain continues, as the article says; but A has not noticed that it has lost the lock.", Zh: "B 持有锁，读到的也是 0。链条没有断，正如文章所说；可是 A 不知道自己已失去锁。"}, States: "holds holds", Nodes: "B", Broken: true},
+			{At: 2450 * ms, Text: Text{En: "B has added one: /stock is 1. B is about to delete its node.", Zh: "B 加了一：/stock 现在是 1。B 接着要删除自己的节点。"}, States: "holds unlocks", Nodes: "B", Broken: true},
+			{At: 3100 * ms, Text: Text{En: "A runs on. It goes on at the line where it was, and does not notice how much time has passed.", Zh: "A 恢复运行，从原来那一行接着执行，不知道过去了多久。"}, States: "holds done", Broken: true},
+			{At: 5850 * ms, Text: Text{En: "A writes what it has computed from the old number: 1. Two have added one each, and /stock is 1.", Zh: "A 写入根据旧数算出的结果：1。两个持有者各加了一，/stock 却是 1。"}, States: "unlocks done", Broken: true},
+			{At: 6300 * ms, Text: Text{En: "Unlock reports to A that the lock was lost. That is too late, and no lock can prevent it; /stock can: with step 5's tokens it refuses the write of A.", Zh: "Unlock 告诉 A 锁已丢失，但为时已晚。任何锁都防不住这种情况，/stock 却可以：有了第 5 步的令牌，它会拒绝 A 的写入。"}, States: "done done", Broken: true},
 		},
 	},
 	{
 		ID: "E2", Step: fifth, Effect: TwoHolders, Cure: (&stock{fenced: true}).under(timeout),
-		Title: Text{"compare and delete protects the key, not the resource", "先比较再删除，保护的是键，不是资源"},
+		Title: Text{En: "compare and delete protects the key, not the resource", Zh: "先比较再删除，保护的是键，不是资源"},
 		World: one(new(stock).under(naive), explore.Stop), Kinds: []explore.Kind{explore.OwnCheck}, Search: atRandom, Goal: lostAddition,
 		// The late holder's Unlock finds the node of the next one, compares, and does
 		// not delete it. By then both have held the lock at once, and have written.
 		Like: func(tr *explore.Trace) bool {
-			return slices.Contains(tr.Known, string(explore.Outlived)) && compares(tr)
+			return tr.Knows(explore.Outlived) && compares(tr)
 		},
 		Substitute: Text{
-			"The lock is step 1's, in place of the article's on Redis: its Unlock compares and deletes, too. Each holder reads a number from /stock, and writes it back with one added.",
-			"这里的锁是第 1 步的，代替文章里 Redis 上的锁：它的 Unlock 同样先比较再删除。每个持有者从 /stock 读一个数，加一后写回。",
+			En: "The lock is step 1's, in place of the article's on Redis: its Unlock compares and deletes, too. Each holder reads a number from /stock, and writes it back with one added.",
+			Zh: "这里的锁是第 1 步的，代替文章里 Redis 上的锁：它的 Unlock 同样先比较再删除。每个持有者从 /stock 读一个数，加一后写回。",
 		},
 		Stops: []Stop{
-			{At: 650 * ms, Text: Text{"A holds the lock, and has read 0 from /stock. This lock compares before it deletes, as the article's script on Redis does.", "A 持有锁，从 /stock 读到 0。这个锁先比较再删除，与文章里 Redis 的脚本一样。"}, States: "holds waits", Nodes: "A"},
-			{At: 850 * ms, Text: Text{"A is stopped until its session has expired. Its node is gone.", "A 停顿，直到会话过期。它的节点已删除。"}, States: "holds waits"},
-			{At: 1050 * ms, Text: Text{"B's create has succeeded at the server: the node has B's id in it.", "B 的 create 在服务器上成功了：节点里是 B 的 ID。"}, States: "holds waits", Nodes: "B"},
-			{At: 2850 * ms, Text: Text{"B holds the lock, and has read 0, too. A runs on, and takes itself for the holder.", "B 持有锁，读到的也是 0。A 已恢复运行，还以为自己是持有者。"}, States: "holds holds", Nodes: "B", Broken: true},
-			{At: 4650 * ms, Text: Text{"B has written 1 to /stock. A's write is on its way.", "B 把 1 写入了 /stock。A 的写请求正在路上。"}, States: "unlocks unlocks", Nodes: "B", Broken: true},
-			{At: 5250 * ms, Text: Text{"A has written 1, too: it has added one to the old number. One addition is lost.", "A 也写入了 1：它是在旧数上加的一。有一次加一丢失了。"}, States: "unlocks unlocks", Nodes: "B", Broken: true},
-			{At: 5650 * ms, Quote: "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1])", Text: Text{"A's Unlock compares: the node has another id, and so it deletes nothing. B's lock is safe, and the stock is wrong.", "A 的 Unlock 作了比较：节点里是别的 ID，所以什么也没有删除。B 的锁安然无恙，库存却错了。"}, States: "done unlocks", Nodes: "B", Broken: true},
-			{At: 6000 * ms, Text: Text{"The protected resource must compare, too. With tokens that grow, /stock refuses the write of A.", "受保护的资源也必须比较。有了递增的令牌，/stock 就会拒绝 A 的写入。"}, States: "done done", Broken: true},
+			{At: 650 * ms, Text: Text{En: "A holds the lock, and has read 0 from /stock. This lock compares before it deletes, as the article's script on Redis does.", Zh: "A 持有锁，从 /stock 读到 0。这个锁先比较再删除，与文章里 Redis 的脚本一样。"}, States: "holds waits", Nodes: "A"},
+			{At: 850 * ms, Text: Text{En: "A is stopped until its session has expired. Its node is gone.", Zh: "A 停顿，直到会话过期。它的节点已删除。"}, States: "holds waits"},
+			{At: 1050 * ms, Text: Text{En: "B's create has succeeded at the server: the node has B's id in it.", Zh: "B 的 create 在服务器上成功了：节点里是 B 的 ID。"}, States: "holds waits", Nodes: "B"},
+			{At: 2850 * ms, Text: Text{En: "B holds the lock, and has read 0, too. A runs on, and takes itself for the holder.", Zh: "B 持有锁，读到的也是 0。A 已恢复运行，还以为自己是持有者。"}, States: "holds holds", Nodes: "B", Broken: true},
+			{At: 4650 * ms, Text: Text{En: "B has written 1 to /stock. A's write is on its way.", Zh: "B 把 1 写入了 /stock。A 的写请求正在路上。"}, States: "unlocks unlocks", Nodes: "B", Broken: true},
+			{At: 5250 * ms, Text: Text{En: "A has written 1, too: it has added one to the old number. One addition is lost.", Zh: "A 也写入了 1：它是在旧数上加的一。有一次加一丢失了。"}, States: "unlocks unlocks", Nodes: "B", Broken: true},
+			{At: 5650 * ms, Quote: "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1])", Text: Text{En: "A's Unlock compares: the node has another id, and so it deletes nothing. B's lock is safe, and the stock is wrong.", Zh: "A 的 Unlock 作了比较：节点里是别的 ID，所以什么也没有删除。B 的锁安然无恙，库存却错了。"}, States: "done unlocks", Nodes: "B", Broken: true},
+			{At: 6000 * ms, Text: Text{En: "The protected resource must compare, too. With tokens that grow, /stock refuses the write of A.", Zh: "受保护的资源也必须比较。有了递增的令牌，/stock 就会拒绝 A 的写入。"}, States: "done done", Broken: true},
 		},
 	},
 }

@@ -15,14 +15,11 @@ import (
 	"time"
 
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/museum/listings"
 )
 
-// A Text is in English and in Chinese.
-type Text struct {
-	En string `json:"en"`
-	Zh string `json:"zh"`
-}
+type Text = language.Text
 
 // An Effect is what a bug does, as docs/bugs.md explains it.
 type Effect string
@@ -81,13 +78,13 @@ type NoScene struct {
 // says, if its words are at stake. The rest is what the caption claims of the film:
 // a test compares it.
 type Stop struct {
-	At time.Duration `json:"at_ns"`
-	Text
-	Quote    string `json:"quote,omitempty"`
-	States   string `json:"-"` // of the contenders, in order: outside, waits, holds, unlocks, done or failed
-	Nodes    string `json:"-"` // the owners of the nodes, in the order of their names
-	Watchers string `json:"-"` // the clients with a watch, in order
-	Broken   bool   `json:"-"` // a violation has happened
+	At       time.Duration `json:"at_ns"`
+	Text     Text          `json:"text"`
+	Quote    string        `json:"quote,omitempty"`
+	States   string        `json:"-"` // of the contenders, in order: outside, waits, holds, unlocks, done or failed
+	Nodes    string        `json:"-"` // the owners of the nodes, in the order of their names
+	Watchers string        `json:"-"` // the clients with a watch, in order
+	Broken   bool          `json:"-"` // a violation has happened
 }
 
 const ms = time.Millisecond
@@ -133,15 +130,15 @@ func (b Bug) number() int {
 }
 
 // Heading is its heading in docs/bugs.md, and in the Chinese edition.
-func (b Bug) Heading() Text { return Text{b.ID + ": " + b.Title.En, b.ID + "：" + b.Title.Zh} }
+func (b Bug) Heading() Text { return Text{En: b.ID + ": " + b.Title.En, Zh: b.ID + "：" + b.Title.Zh} }
 
 // CuredIn names the lock that cures the bug.
 func (b Bug) CuredIn() Text {
 	n := 1 + slices.Index([]string{naive.Name, herd.Name, predecessor.Name, reentrant.Name, timeout.Name}, b.Cure.Name)
 	if n == 0 {
-		return Text{b.Cure.Name, b.Cure.Name}
+		return language.Same(b.Cure.Name)
 	}
-	return Text{"step " + strconv.Itoa(n), "第 " + strconv.Itoa(n) + " 步"}
+	return language.Say("step %d", "第 %d 步", n)
 }
 
 // open puts the locks into the worlds of a scene: the article's lock, and the one
@@ -202,7 +199,7 @@ func Get(id string) Bug {
 type Schedule struct {
 	Choices   []string `json:"choices"`
 	Widths    []int    `json:"widths"`
-	Violation string   `json:"violation"` // with which it ends
+	Violation Text     `json:"violation"` // with which it ends
 }
 
 //go:embed schedules.json
@@ -248,7 +245,7 @@ func (b Bug) Only(w explore.World) explore.World {
 // Shows reports whether a trace ends with what the scene is about.
 func (b Bug) Shows(tr *explore.Trace) bool {
 	if slices.Contains(b.Kinds, explore.Outlived) {
-		return slices.Contains(tr.Known, string(explore.Outlived))
+		return tr.Knows(explore.Outlived)
 	}
 	return tr.Violation != nil && slices.Contains(b.Kinds, tr.Violation.Kind) && (b.Like == nil || b.Like(tr))
 }

@@ -42,11 +42,11 @@ func TestEachScheduleEndsWithItsBug(t *testing.T) {
 }
 
 // ending returns the end of the trace of a scene.
-func ending(s scenes.Bug, tr *explore.Trace) string {
+func ending(s scenes.Bug, tr *explore.Trace) scenes.Text {
 	if slices.Contains(s.Kinds, explore.Outlived) {
-		return string(explore.Outlived) // it is reported apart
+		return explore.Outlived.Text() // it is reported apart
 	}
-	return tr.Violation.String()
+	return tr.Violation.Text()
 }
 
 // write lets the explorer find the schedules again.

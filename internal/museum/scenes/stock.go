@@ -12,6 +12,7 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/language"
 )
 
 // A stock is protected by the lock of E1 and E2: a number in the znode above
@@ -27,7 +28,7 @@ type stock struct {
 }
 
 // lostAddition is what a person who plays the scheduler is to reach.
-var lostAddition = Text{"Let two holders add one each to /stock, and make one addition get lost.", "让两个持有者各给 /stock 加一，却丢失其中一次。"}
+var lostAddition = Text{En: "Let two holders add one each to /stock, and make one addition get lost.", Zh: "让两个持有者各给 /stock 加一，却丢失其中一次。"}
 
 var errStale = errors.New("scenes: the stock has seen a higher token")
 
@@ -58,13 +59,15 @@ func (s *stock) under(lock explore.Subject) explore.Subject {
 
 // lost reports whether an addition is lost: then there are more of them than the
 // highest number says.
-func (s *stock) lost() string {
+func (s *stock) lost() language.Text {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.highest >= s.added {
-		return ""
+		return language.Text{}
 	}
-	return fmt.Sprintf("%d holders have added one each, but the highest number that was written to /stock is %d: one addition is lost", s.added, s.highest)
+	return language.Say(
+		"%d holders have added one each, but the highest number that was written to /stock is %d: one addition is lost",
+		"%d 个持有者各加了一，写入 /stock 的最大数却是 %d：有一次加一丢失了", s.added, s.highest)
 }
 
 // read returns the number. A fenced stock keeps the reader's token, so that it

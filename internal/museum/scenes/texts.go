@@ -10,18 +10,18 @@ import (
 // Goals say what to reach, for a person who chooses the schedule, where a bug has no
 // Goal of its own.
 var Goals = map[explore.Kind]Text{
-	explore.Endless:       {"Make it send requests without end.", "让它没完没了地发请求。"},
-	explore.ForeignDelete: {"Make one client delete another's node.", "让一个客户端删除别人的节点。"},
-	explore.Hang:          {"Make a contender wait forever.", "让一个竞争者永远等下去。"},
-	explore.TwoHolders:    {"Make two hold the lock at once.", "让两个竞争者同时持有锁。"},
-	explore.Crash:         {"Make lock() panic.", "让 lock() 崩溃。"},
-	explore.Failure:       {"Make lock() fail although nothing forbids it.", "让 lock() 无缘无故地失败。"},
-	explore.TooLong:       {"Make a contender wait longer than the time it asked for.", "让一个竞争者的等待超过它指定的时间。"},
-	explore.SessionLeft:   {"Leave a session behind.", "留下一个没有关闭的会话。"},
-	explore.NodeLeft:      {"Make a contender give up and leave a node behind.", "让一个竞争者放弃等待，却留下一个节点。"},
-	explore.WatchLeft:     {"Make a client leave a watch behind.", "让一个客户端留下一个监听。"},
-	explore.Overtaken:     {"Let a contender get in before one that is before it in the queue.", "让一个竞争者插队：排在它前面的还没拿到锁，它先拿到。"},
-	explore.Outlived:      {"Make a holder outlive its session.", "让持有者在会话结束之后仍以为持有锁。"},
+	explore.Endless:       {En: "Make it send requests without end.", Zh: "让它没完没了地发请求。"},
+	explore.ForeignDelete: {En: "Make one client delete another's node.", Zh: "让一个客户端删除别人的节点。"},
+	explore.Hang:          {En: "Make a contender wait forever.", Zh: "让一个竞争者永远等下去。"},
+	explore.TwoHolders:    {En: "Make two hold the lock at once.", Zh: "让两个竞争者同时持有锁。"},
+	explore.Crash:         {En: "Make lock() panic.", Zh: "让 lock() 崩溃。"},
+	explore.Failure:       {En: "Make lock() fail although nothing forbids it.", Zh: "让 lock() 无缘无故地失败。"},
+	explore.TooLong:       {En: "Make a contender wait longer than the time it asked for.", Zh: "让一个竞争者的等待超过它指定的时间。"},
+	explore.SessionLeft:   {En: "Leave a session behind.", Zh: "留下一个没有关闭的会话。"},
+	explore.NodeLeft:      {En: "Make a contender give up and leave a node behind.", Zh: "让一个竞争者放弃等待，却留下一个节点。"},
+	explore.WatchLeft:     {En: "Make a client leave a watch behind.", Zh: "让一个客户端留下一个监听。"},
+	explore.Overtaken:     {En: "Let a contender get in before one that is before it in the queue.", Zh: "让一个竞争者插队：排在它前面的还没拿到锁，它先拿到。"},
+	explore.Outlived:      {En: "Make a holder outlive its session.", Zh: "让持有者在会话结束之后仍以为持有锁。"},
 }
 
 var noAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)

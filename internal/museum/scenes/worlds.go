@@ -3,13 +3,13 @@ package scenes
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/steps"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/museum/java"
 	"example.com/zklock/internal/museum/listings"
 )
@@ -71,12 +71,12 @@ func checked(lock explore.Subject, function string) explore.Subject {
 }
 
 // frames is a check that no call of Lock is made within another one.
-func frames(function string) func() string {
-	return func() string {
+func frames(function string) func() language.Text {
+	return func() language.Text {
 		if n := java.Frames(function); n > 3 {
-			return fmt.Sprintf("%d calls of Lock are on the stacks of two contenders", n)
+			return language.Say("%d calls of Lock are on the stacks of two contenders", "两个竞争者的栈上共有 %d 层 Lock 调用", n)
 		}
-		return ""
+		return language.Text{}
 	}
 }
 

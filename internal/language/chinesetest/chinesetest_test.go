@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/locktest/chinese/chinesetest"
+	"example.com/zklock/internal/language/chinesetest"
 )
 
 func TestEnglishIsFound(t *testing.T) {
