@@ -83,7 +83,12 @@ func (m *Mutex) leave(e *entry, err error) {
 		m.client.Use(&m.tasks, -1)
 	}
 	m.loseLocked(e)
-	if err != nil && !errors.Is(err, client.ErrGone) {
+	switch {
+	case errors.Is(err, client.ErrGone):
+		if m.next == e && len(m.waiting) > 0 {
+			m.stats.Retried++
+		}
+	case err != nil:
 		m.failLocked(e, err, false)
 	}
 	m.leaveLocked(e)

@@ -2,7 +2,9 @@ package zklock_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"expvar"
 	"fmt"
 	"log"
 	"time"
@@ -203,6 +205,35 @@ func ExampleMutex_Revoke() {
 	// Output:
 	// rebuild is asked to let go: <nil>
 	// it has: <nil>
+}
+
+// Stats is published as a variable of package expvar, at /debug/vars.
+func ExampleMutex_Stats() {
+	conn, stop := connect()
+	defer stop()
+	ctx := context.Background()
+
+	stock, err := zklock.New(conn, "/locks/stock")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Shutdown(ctx) // before stop closes the client
+	expvar.Publish("stock lock", expvar.Func(func() any { return stock.Stats() }))
+
+	for range 3 {
+		err := stock.Do(ctx, nil, func(context.Context, *zklock.Lease) error { return nil })
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	var shown map[string]int64
+	if err := json.Unmarshal([]byte(expvar.Get("stock lock").String()), &shown); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("acquired:", shown["Acquired"], "lost:", shown["Lost"], "waiting:", shown["Waiting"])
+
+	// Output:
+	// acquired: 3 lost: 0 waiting: 0
 }
 
 // A resource is fenced: it refuses writers whose lock

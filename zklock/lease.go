@@ -23,16 +23,29 @@ type Lease struct {
 	refused  bool // or that the server refuses to delete the node: the next call waits until it has gone
 }
 
+// check panics if l was not returned by Lock or TryLock.
+func (l *Lease) check() {
+	if l == nil || l.m == nil {
+		panic("zklock: a Lease is what Lock or TryLock returns with a nil error")
+	}
+}
+
 // Token returns the lock's fencing token. Of two holders of a path the later one
 // has the higher token, also if the path was removed and made again in between. A
 // resource that stores the highest token it has seen, and refuses lower ones, is
 // safe from a holder that has lost the lock and has not noticed it yet. The token
 // is the zxid with which the holder's node was made, or one as good, shifted left by
 // ten bits, plus the number of times that the lock was handed on within its Mutex.
-func (l *Lease) Token() int64 { return l.hold.token }
+func (l *Lease) Token() int64 {
+	l.check()
+	return l.hold.token
+}
 
 // Node returns the path of the holder's node, by which Participants shows it.
-func (l *Lease) Node() string { return l.hold.entry.node.Path }
+func (l *Lease) Node() string {
+	l.check()
+	return l.hold.entry.node.Path
+}
 
 // Lost returns a channel that is closed when the lock can no longer be
 // trusted: the session has expired, somebody has deleted the lock's node, or
@@ -43,6 +56,7 @@ func (l *Lease) Node() string { return l.hold.entry.node.Path }
 // Work under the lock must stop then. Unlock must still be called. The
 // channel stays open when the lease ends with Unlock; see Done.
 func (l *Lease) Lost() <-chan struct{} {
+	l.check()
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
 	l.m.isLostLocked(l.hold)
@@ -61,6 +75,7 @@ func (l *Lease) Lost() <-chan struct{} {
 // left of it, [time.Until]. If the machine is suspended, the monotonic part of it
 // stops, so compare the wall clocks, too, as Lost does.
 func (l *Lease) ValidUntil() time.Time {
+	l.check()
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
 	if l.m.isLostLocked(l.hold); l.over.Err() != nil {
@@ -71,7 +86,10 @@ func (l *Lease) ValidUntil() time.Time {
 
 // Done returns a channel that is closed when the lease is over: when Unlock is
 // called for it, or when the lock is lost.
-func (l *Lease) Done() <-chan struct{} { return l.over.Done() }
+func (l *Lease) Done() <-chan struct{} {
+	l.check()
+	return l.over.Done()
+}
 
 // Context returns a context that ends when parent does, and when the lease is over:
 // its cause is then ErrLost, or ErrUnlocked after Unlock. It has parent's values and
@@ -93,7 +111,10 @@ func (l *Lease) Context(parent context.Context) context.Context {
 // RevokeRequested returns a channel that is closed when somebody has called
 // Revoke for this holder, or Curator's Revoker. It is a request: the lock is
 // held until Unlock. The channel stays open if nobody does; see Done.
-func (l *Lease) RevokeRequested() <-chan struct{} { return l.hold.revoke }
+func (l *Lease) RevokeRequested() <-chan struct{} {
+	l.check()
+	return l.hold.revoke
+}
 
 // Unlock ends the lease; an owner's last Unlock releases the lock, and
 // returns when its node has gone. If the connection is broken it tries again
@@ -109,6 +130,7 @@ func (l *Lease) RevokeRequested() <-chan struct{} { return l.hold.revoke }
 // may be called again to wait for that. Any other error means that the server
 // refuses to delete the node; then the same holds.
 func (l *Lease) Unlock(ctx context.Context) error {
+	l.check()
 	m, h, began := l.m, l.hold, time.Now()
 	e := h.entry
 	m.mu.Lock()

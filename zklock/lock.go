@@ -64,6 +64,7 @@ type Mutex struct {
 	next    *entry             // which queues for those that wait
 	entries map[string]*entry  // all that have a node, by name
 	watches map[string]watched // on other contenders' nodes, by name
+	stats   Stats              // without what is true of now
 }
 
 type settings struct {
@@ -176,6 +177,13 @@ func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 	return m, nil
 }
 
+// check panics if m was not made by New.
+func (m *Mutex) check() {
+	if m == nil || m.client == nil {
+		panic("zklock: a Mutex is made with New")
+	}
+}
+
 // Lock waits until the owner holds the lock, or ctx ends. An owner that holds
 // it already gets another lease of it, without a request. A nil owner is a new one,
 // without a name, as is right for work that locks once.
@@ -203,32 +211,20 @@ func (m *Mutex) TryLock(ctx context.Context, owner *Owner) (*Lease, error) {
 }
 
 func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, error) {
+	m.check()
 	if owner == nil {
 		owner = new(Owner)
 	}
 	if len(owner.name) > maxData {
 		return nil, fmt.Errorf("zklock: lock %s: the owner's name has %d bytes, more than %d", m.path, len(owner.name), maxData)
 	}
-	for began := time.Now(); ; {
-		if ctx.Err() != nil {
-			return nil, m.client.Ended(ctx, "lock "+m.path, began)
+	began := time.Now()
+	for ctx.Err() == nil {
+		l, err := m.join(owner, try)
+		if err != nil {
+			return nil, err
 		}
-		m.mu.Lock()
-		h := m.owners[owner]
-		switch {
-		case h == nil && m.shut:
-			m.mu.Unlock()
-			return nil, fmt.Errorf("%w: %s", ErrShutdown, m.path)
-		case try && (h == nil && (m.first != nil || len(m.waiting) > 0) || h != nil && h.entry == nil && !h.try):
-			m.mu.Unlock()
-			return nil, fmt.Errorf("%w: %s", ErrHeld, m.path)
-		case h == nil:
-			h = m.enqueueLocked(owner, try)
-		}
-		l := &Lease{m: m, hold: h}
-		l.over, l.end = context.WithCancelCause(h.lost)
-		h.leases++
-		m.mu.Unlock()
+		h := l.hold
 		select {
 		case <-h.ready:
 		case <-ctx.Done():
@@ -240,6 +236,9 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 		}
 		l.endLocked()
 		held, err := h.entry != nil, h.err // held: the lock was lost at once
+		if try && err == ErrHeld {
+			m.stats.Refused++
+		}
 		m.mu.Unlock()
 		again := held || !try && errors.Is(err, ErrHeld) // another goroutine of the owner tried
 		switch {
@@ -250,11 +249,33 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 			return nil, fmt.Errorf("zklock: lock %s: %w", m.path, err)
 		}
 	}
+	return nil, m.client.Ended(ctx, "lock "+m.path, began)
+}
+
+// join adds a lease to the owner's hold, for which it waits if there is none.
+func (m *Mutex) join(owner *Owner, try bool) (*Lease, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h := m.owners[owner]
+	switch {
+	case h == nil && m.shut:
+		return nil, fmt.Errorf("%w: %s", ErrShutdown, m.path)
+	case try && (h == nil && (m.first != nil || len(m.waiting) > 0) || h != nil && h.entry == nil && !h.try):
+		m.stats.Refused++
+		return nil, fmt.Errorf("%w: %s", ErrHeld, m.path)
+	case h == nil:
+		h = m.enqueueLocked(owner, try)
+	}
+	l := &Lease{m: m, hold: h}
+	l.over, l.end = context.WithCancelCause(h.lost)
+	h.leases++
+	return l, nil
 }
 
 // Holds returns how many leases an owner has: how often it has locked and not
 // unlocked yet. It is 0 once the lock is lost.
 func (m *Mutex) Holds(owner *Owner) int {
+	m.check()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h := m.owners[owner]
@@ -275,6 +296,7 @@ func (m *Mutex) Holds(owner *Owner) int {
 // still under way. Nothing of that is ended, and Shutdown may be called again to wait
 // for it. Other Mutexes of conn go on.
 func (m *Mutex) Shutdown(ctx context.Context) error {
+	m.check()
 	began := time.Now()
 	m.mu.Lock()
 	m.shut = true

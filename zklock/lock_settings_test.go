@@ -2,6 +2,7 @@ package zklock_test
 
 import (
 	"context"
+	"reflect"
 	"testing"
 	"time"
 
@@ -81,4 +82,22 @@ func TestLostClosesInTimeThoughTheSessionTimeoutIsNotKnown(t *testing.T) {
 		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
 		require.NoError(tb, got.Unlock(context.Background()))
 	})
+}
+
+// TestAZeroValuePanicsWithASentence in each method, and not somewhere inside.
+func TestAZeroValuePanicsWithASentence(t *testing.T) {
+	const mutex, lease = "zklock: a Mutex is made with New", "zklock: a Lease is what Lock or TryLock returns with a nil error"
+	for zero, want := range map[any]string{
+		new(zklock.Mutex): mutex, (*zklock.Mutex)(nil): mutex, new(zklock.Lease): lease, (*zklock.Lease)(nil): lease,
+	} {
+		v := reflect.ValueOf(zero)
+		for i := range v.NumMethod() {
+			method := v.Method(i)
+			var args []reflect.Value
+			for j := range method.Type().NumIn() {
+				args = append(args, reflect.Zero(method.Type().In(j)))
+			}
+			require.PanicsWithValue(t, want, func() { method.Call(args) }, v.Type().Method(i).Name)
+		}
+	}
 }

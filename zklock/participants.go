@@ -33,6 +33,7 @@ type Participant struct {
 // their order. It is a picture of a moment: contenders that leave while it is
 // taken are left out. An error wraps the server's error, or ctx.Err().
 func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
+	m.check()
 	var all []Participant
 	err := m.client.Aside(ctx, &m.tasks, "list the participants of "+m.path, func(left <-chan struct{}) error {
 		return m.readAll(left, func(name string, data []byte, stat *zk.Stat) {
@@ -91,6 +92,7 @@ func (m *Mutex) readAll(stop <-chan struct{}, each func(name string, data []byte
 // participant that has left is not an error. An error wraps the server's error, or
 // ctx.Err().
 func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
+	m.check()
 	name, below := strings.CutPrefix(p.Node, m.path+"/")
 	if _, ok := record.Sequence(name); !ok || !below || strings.Contains(name, "/") {
 		return fmt.Errorf("zklock: revoke %s: %q is not a participant", m.path, p.Node)

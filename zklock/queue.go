@@ -28,7 +28,8 @@ type hold struct {
 
 	// Guarded by Mutex.mu. After ready is closed, entry and token do not change.
 	leases int
-	entry  *entry // by which the lock is held; nil while the owner waits
+	since  time.Time // since when the owner waits, or holds the lock
+	entry  *entry    // by which the lock is held; nil while the owner waits
 	token  int64
 	last   bool // of its entry: Unlock waits until the node has gone
 	err    error
@@ -41,7 +42,7 @@ const passBits = 10
 
 // enqueueLocked adds an owner to those that wait.
 func (m *Mutex) enqueueLocked(owner *Owner, try bool) *hold {
-	h := &hold{owner: owner, try: try, ready: make(chan struct{}), revoke: make(chan struct{})}
+	h := &hold{owner: owner, try: try, ready: make(chan struct{}), revoke: make(chan struct{}), since: time.Now()}
 	h.lost, h.lose = context.WithCancelCause(context.Background())
 	m.owners[owner] = h
 	m.waiting = append(m.waiting, h)
@@ -104,7 +105,12 @@ func (m *Mutex) grantLocked(e *entry) {
 	m.waiting = slices.Delete(m.waiting, 0, 1)
 	h.entry, h.token = e, e.token<<passBits|int64(e.holds)
 	e.holder = h
-	e.holds++
+	m.stats.Acquired++
+	if e.holds++; e.holds > 1 {
+		m.stats.HandedOn++
+	}
+	m.stats.WaitDuration += time.Since(h.since)
+	h.since = time.Now()
 	if e.revoked {
 		close(h.revoke)
 	}
@@ -127,6 +133,7 @@ func (m *Mutex) releaseLocked(h *hold) {
 		return
 	}
 	e.holder = nil
+	m.stats.HoldDuration += time.Since(h.since)
 	if len(m.waiting) > 0 && m.servesLocked(e, 1) && m.client.Lasts(e.node.Session) {
 		m.grantLocked(e)
 		return
@@ -189,6 +196,8 @@ func (e *entry) notifyLocked() {
 func (m *Mutex) loseLocked(e *entry) {
 	if h := e.holder; h != nil && !client.IsClosed(e.left) {
 		h.lose(ErrLost)
+		m.stats.Lost++
+		m.stats.HoldDuration += time.Since(h.since)
 		delete(m.owners, h.owner)
 		m.leaveLocked(e)
 	}

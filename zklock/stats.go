@@ -1,0 +1,33 @@
+package zklock
+
+import "time"
+
+// Stats says what a Mutex does now, and what it has done since New. A hold is the time
+// in which one owner holds the lock, however many leases it has.
+type Stats struct {
+	Waiting int // owners that wait
+	Held    int // 1 if an owner holds the lock, or else 0
+
+	Acquired int64 // holds that have begun
+	HandedOn int64 // those of them for which the lock was handed on in memory, without a request
+	Lost     int64 // holds that have ended because the lock was lost
+	Refused  int64 // calls of TryLock that have returned ErrHeld
+	Retried  int64 // times that waiting owners had to queue again, because their node had gone: as a rule, with its session
+
+	WaitDuration time.Duration // of all owners that have got the lock, until they had it
+	HoldDuration time.Duration // of all holds, the present one among them
+}
+
+// Stats returns the counts of the Mutex. It sends nothing and allocates nothing.
+func (m *Mutex) Stats() Stats {
+	m.check()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.stats
+	s.Waiting = len(m.waiting)
+	if m.first != nil {
+		s.Held = 1
+		s.HoldDuration += time.Since(m.first.holder.since)
+	}
+	return s
+}

@@ -1,0 +1,72 @@
+package zklock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/zklock"
+)
+
+// TestStatsCountWhatHappens: a first owner, one that gets the lock from it in memory, one
+// that loses it, and one that tries.
+func TestStatsCountWhatHappens(t *testing.T) {
+	onTable(t, func(tb *table) {
+		tb.makeTop(tb.connect())
+		conn := tb.connectAs(ordinary{})
+		m := tb.mutex(conn, zklock.WithHandOver(16, time.Hour))
+		require.Zero(tb, m.Stats())
+		shows := func(want zklock.Stats) {
+			tb.Helper()
+			require.Equal(tb, want, m.Stats())
+			require.Zero(tb, testing.AllocsPerRun(10, func() { m.Stats() }))
+		}
+		first := tb.mustLock(m, nil)
+		began := m.Stats()
+		waiters := queued(m, 2)
+		time.Sleep(time.Second)
+		_, err := m.TryLock(context.Background(), nil)
+		require.ErrorIs(tb, err, zklock.ErrHeld)
+		want := zklock.Stats{Waiting: 2, Held: 1, Acquired: 1, Refused: 1, WaitDuration: began.WaitDuration, HoldDuration: began.HoldDuration + time.Second}
+		shows(want)
+
+		require.NoError(tb, first.Unlock(context.Background()))
+		passes(tb, waiters[0])
+		held := gets(tb, waiters[1])
+		time.Sleep(3 * time.Second)
+		want.Waiting, want.Acquired, want.HandedOn = 0, 3, 2
+		want.WaitDuration += 2 * time.Second // of two owners
+		want.HoldDuration += 3 * time.Second
+		shows(want)
+
+		tb.srv.Expire(conn.SessionID())
+		<-held.Lost()
+		want.Held, want.Lost = 0, 1
+		shows(want)
+		time.Sleep(time.Minute)
+		shows(want)
+		require.ErrorIs(tb, held.Unlock(context.Background()), zklock.ErrLost)
+
+		stranger := tb.mustLock(tb.mutex(tb.connect()), nil)
+		for _, name := range []string{"by the server", "again"} {
+			tried, err := m.TryLock(context.Background(), nil)
+			require.ErrorIs(tb, err, zklock.ErrHeld, name)
+			require.Nil(tb, tried)
+		}
+		want.Refused += 2
+		shows(want)
+		waiter := lockAside(context.Background(), m, nil)
+		time.Sleep(time.Second)
+		tb.srv.Expire(conn.SessionID())
+		time.Sleep(time.Minute) // until it has queued again
+		want.Waiting, want.Retried = 1, 1
+		shows(want)
+		require.NoError(tb, stranger.Unlock(context.Background()))
+		passes(tb, waiter)
+		stats := m.Stats()
+		require.EqualValues(tb, 4, stats.Acquired)
+		require.GreaterOrEqual(tb, stats.WaitDuration, want.WaitDuration+time.Minute+time.Second)
+	})
+}
