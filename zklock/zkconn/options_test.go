@@ -26,14 +26,14 @@ import (
 
 func TestConnectRefusesOptionsThatCannotWork(t *testing.T) {
 	for want, option := range map[string]Option{
-		"an option is nil":                        nil,
-		"WithLogger: the logger is nil":           WithLogger(nil),
-		"WithTLS: the configuration is nil":       WithTLS(nil),
-		"WithDialer: the dialer is nil":           WithDialer(nil),
-		"WithZK: an option is nil":                WithZK(nil, nil),
-		"WithAuth: the scheme is empty":           WithAuth("", "user:password"),
-		"the client does not speak SASL":          WithAuth("sasl", "user"),
-		"a digest credential is user:password":    WithAuth("digest", []byte("secret")),
+		"an option is nil":                     nil,
+		"WithLogger: the logger is nil":        WithLogger(nil),
+		"WithTLS: the configuration is nil":    WithTLS(nil),
+		"WithDialer: the dialer is nil":        WithDialer(nil),
+		"WithZK: an option is nil":             WithZK(nil, nil),
+		"WithAuth: the scheme is empty":        WithAuth("", "user:password"),
+		"the client does not speak SASL":       WithAuth("sasl", "user"),
+		"a digest credential is user:password": WithAuth("digest", []byte("secret")),
 	} {
 		_, err := Connect(t.Context(), servers, asked, option)
 		require.ErrorContains(t, err, "zkconn: connect to 127.0.0.1:2181,127.0.0.2:2181,127.0.0.3:2181: ")
