@@ -21,7 +21,7 @@
 //
 // Cost: a contender that is alone sends 2 requests, 3 the first time. Behind one
 // contender of another process it sends 5, behind more 6 or 7. The next holder has
-// the lock one round trip after a release. N goroutines of a Mutex send at most 0.4 N
+// the lock one round trip after a release. N goroutines of a Mutex send at most 0.2 N
 // requests. See README.md.
 //
 // # What it relies on, and what is still wrong

@@ -40,7 +40,6 @@ type entry struct {
 	revoked bool
 	err     error       // why the node has gone, or could not be deleted; nil if we have deleted it
 	clock   *time.Timer // closes Lost
-	ends    *time.Timer // ends the time in which the lock is handed on
 }
 
 // run is the life of an entry: it makes the node, waits until it is the first, takes
@@ -75,7 +74,8 @@ func (m *Mutex) finish(e *entry, err error) {
 }
 
 // leave gives e up. The owners that wait for it get err. If err only says that the
-// node has gone, they wait for another entry instead.
+// node has gone, they wait for another entry instead. Its create is on its way together
+// with the delete, most likely behind it: then it finds the queue without e.
 func (m *Mutex) leave(e *entry, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -92,6 +92,7 @@ func (m *Mutex) leave(e *entry, err error) {
 		m.failLocked(e, err, false)
 	}
 	m.leaveLocked(e)
+	m.queueLocked()
 }
 
 // create makes the node.
@@ -193,7 +194,6 @@ func (m *Mutex) recognize(e *entry, data []byte, stat *zk.Stat, err error) error
 			close(e.holder.revoke)
 		}
 		e.revoked = true
-		m.queueLocked() // the others that wait need another node
 		m.mu.Unlock()
 	}
 	if e.data = e.rec.Encode(); !bytes.Equal(data, e.data) {

@@ -383,16 +383,16 @@ func TestAWaiterWithoutANodeIsNotLetInThoughItsWatchesAreThrottled(t *testing.T)
 func TestALeaseWithoutANodeIsLostThoughItsWatchIsThrottled(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()
-		mutex := tb.mutex(conn, zklock.WithHandOver(1, 0))
-		first := tb.mustLock(mutex, zklock.NewOwner("first"))
+		mutex := tb.mutex(conn)
+		unlocked := tb.unlockThrottled(conn.SessionID(), tb.mustLock(mutex, zklock.NewOwner("first")))
 		second := lockAside(context.Background(), mutex, zklock.NewOwner("second"))
-		time.Sleep(time.Second) // until its watch is set
+		synctest.Wait() // its watch is set
 		refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpSetWatches, ""))
 		tb.srv.Cut(conn.SessionID())
 		time.Sleep(2 * time.Second) // until the client is back
 		require.Len(tb, refused.Hit(), 1)
 		require.NoError(tb, tb.connect().Delete(tb.node(1), -1))
-		require.NoError(tb, first.Unlock(context.Background()))
+		require.NoError(tb, <-unlocked)
 		lease := (<-second).lease
 		time.Sleep(10*time.Second/3 + time.Second/10) // a third of the session timeout, and a read
 		require.True(tb, tb.isLost(lease))

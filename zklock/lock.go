@@ -131,9 +131,10 @@ func WithData(data []byte) Option {
 // WithHandOver limits how often, and for how long, goroutines of this Mutex hand
 // the lock on to each other before other contenders get their turn: a node serves
 // at most that many holds, from 1 to 1024, and no hold begins after d. Then the Mutex
-// queues again, at the end. So no other process waits for this one longer than d and
-// one hold. The default is 16 holds and 50 ms; with 1 hold every release deletes the
-// node.
+// deletes the node and queues again, at the end. So no other process waits for this one
+// longer than d and one hold, and a contender that came while the node was there goes
+// first. Each node costs two requests, sometimes a list more, and a round trip between two
+// holds. The default is 16 holds and 50 ms; with 1 hold every release deletes the node.
 func WithHandOver(holds int, d time.Duration) Option {
 	return func(s *settings) error {
 		if holds < 1 || holds > 1<<passBits {

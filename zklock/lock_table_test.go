@@ -135,6 +135,17 @@ func (tb *table) unlockUnanswered(session int64, holder *zklock.Lease) (back *zk
 	return back, done
 }
 
+// unlockThrottled unlocks aside. The server refuses the deletes for three seconds: the
+// node is about to go, and still in the queue.
+func (tb *table) unlockThrottled(session int64, holder *zklock.Lease) (unlocked <-chan error) {
+	for range 4 {
+		tb.throttle(of(session, jute.OpDelete, holder.Node()))
+	}
+	unlocked = aside(func() error { return holder.Unlock(context.Background()) })
+	synctest.Wait()
+	return unlocked
+}
+
 // of is true of the requests of one kind that a session makes for one node.
 func of(session int64, op jute.Op, path string) func(zkserver.Request) bool {
 	return func(r zkserver.Request) bool {

@@ -13,7 +13,8 @@ import (
 // with one node for all of them. An owner that releases the lock hands it on
 // to the next one in memory, without a request, a few times and not for long.
 // Then the Mutex deletes the node and queues again, behind the waiters of other
-// processes.
+// processes. It has no second node in the queue before: a contender that came after
+// that would wait for two turns.
 // (Lock cohorting: Dice, Marathe, Shavit, PPoPP 2012.)
 
 // A hold is one owner's turn: the owner waits for the lock, and then holds it.
@@ -50,14 +51,14 @@ func (m *Mutex) enqueueLocked(owner *Owner, try bool) *hold {
 	return h
 }
 
-// queueLocked makes a node at the end of the queue if owners wait that the first
-// node will not serve. If nobody waits, it gives up the node that queues.
+// queueLocked makes a node at the end of the queue if owners wait and the Mutex has
+// none. If nobody waits, it gives up the node that queues.
 func (m *Mutex) queueLocked() {
 	switch {
 	case len(m.waiting) == 0 && m.next != nil:
 		m.leaveLocked(m.next)
 		return
-	case len(m.waiting) == 0 || m.next != nil || m.first != nil && m.servesLocked(m.first, len(m.waiting)):
+	case len(m.waiting) == 0 || m.next != nil || m.first != nil:
 		return
 	}
 	m.next = &entry{
@@ -68,9 +69,9 @@ func (m *Mutex) queueLocked() {
 	go m.run(m.next)
 }
 
-// servesLocked reports whether n more owners may hold the lock by e.
-func (m *Mutex) servesLocked(e *entry, n int) bool {
-	return e.holds+n <= m.holds && time.Since(e.entered) < m.during && !e.revoked
+// servesLocked reports whether another owner may hold the lock by e.
+func (m *Mutex) servesLocked(e *entry) bool {
+	return e.holds < m.holds && time.Since(e.entered) < m.during && !e.revoked
 }
 
 // enter makes e, which is the first in the queue, the holder of the lock. It
@@ -84,16 +85,8 @@ func (m *Mutex) enter(e *entry) bool {
 	if !m.client.Lasts(e.node.Session) {
 		return false
 	}
-	if m.first != nil {
-		m.loseLocked(m.first) // its node is no longer before ours: it was deleted
-	}
 	m.first, m.next = e, nil
 	e.entered = time.Now()
-	e.ends = time.AfterFunc(max(m.during, 1), func() { // 0 can crash the race detector in virtual time (Go 1.26)
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.queueLocked()
-	})
 	m.startClockLocked(e)
 	m.grantLocked(e)
 	return true
@@ -115,7 +108,6 @@ func (m *Mutex) grantLocked(e *entry) {
 		close(h.revoke)
 	}
 	close(h.ready)
-	m.queueLocked()
 }
 
 // releaseLocked ends a hold whose last lease has ended. It hands the lock on if
@@ -134,7 +126,7 @@ func (m *Mutex) releaseLocked(h *hold) {
 	}
 	e.holder = nil
 	m.stats.HoldDuration += time.Since(h.since)
-	if len(m.waiting) > 0 && m.servesLocked(e, 1) && m.client.Lasts(e.node.Session) {
+	if len(m.waiting) > 0 && m.servesLocked(e) && m.client.Lasts(e.node.Session) {
 		m.grantLocked(e)
 		return
 	}
@@ -142,24 +134,23 @@ func (m *Mutex) releaseLocked(h *hold) {
 	m.leaveLocked(e)
 }
 
-// leaveLocked gives a node up. Its goroutine then deletes it.
+// leaveLocked gives a node up. Its goroutine then deletes it. The next node is made
+// at once if this one did not hold the lock, and else by leave.
 func (m *Mutex) leaveLocked(e *entry) {
 	if client.IsClosed(e.left) {
 		return
 	}
 	close(e.left)
-	for _, t := range []*time.Timer{e.clock, e.ends} {
-		if t != nil {
-			t.Stop()
-		}
+	if e.clock != nil {
+		e.clock.Stop()
 	}
 	if m.first == e {
 		m.first = nil
 	}
 	if m.next == e {
 		m.next = nil
+		m.queueLocked()
 	}
-	m.queueLocked()
 }
 
 // failLocked gives err to the owners that wait for e: none of them will hold the

@@ -187,41 +187,32 @@ func TestAWaiterBehindTwoIsNotLetInWhenTheNearerLeaves(t *testing.T) {
 	})
 }
 
-// TestAHolderOvertakesNoStranger: of two nodes of a Mutex, a contender of another
-// process may be between.
-func TestAHolderOvertakesNoStranger(t *testing.T) {
-	for what, leaves := range map[string]bool{"the next is behind a stranger": false, "the one before the stranger leaves": true} {
-		onTables(t, what, func(tb *table) {
-			conn := tb.connectAs(ordinary{})
-			m, id := tb.mutex(conn, zklock.WithHandOver(1, 0)), conn.SessionID()
-			holder := tb.mustLock(m, zklock.NewOwner("holder"))
-			ctx, giveUp := context.WithCancel(context.Background())
-			defer giveUp()
-			if leaves {
-				lockAside(ctx, m, zklock.NewOwner("leaves"))
-				synctest.Wait()
-			}
-			stranger := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
-			synctest.Wait()
-			if leaves {
-				refused := tb.srv.Fail(throttled, of(id, jute.OpDelete, tb.node(1)))
-				giveUp()
-				<-refused.Hit() // its node is in the queue until the next try
-			}
-			last := lockAside(context.Background(), m, zklock.NewOwner("last"))
-			synctest.Wait()
-			if leaves {
-				require.Len(tb, tb.srv.Children(top), 4)
-				time.Sleep(time.Second) // until the next try
-			}
-			require.Len(tb, tb.srv.Children(top), 3)
-			require.NoError(tb, holder.Unlock(context.Background()))
-			synctest.Wait()
-			require.Empty(tb, last, "two holders: the stranger is before the last one")
-			passes(tb, stranger)
-			passes(tb, last)
-		})
-	}
+// TestAMutexOvertakesNoStranger: of two nodes of a Mutex, one of which leaves, a
+// contender of another process is between.
+func TestAMutexOvertakesNoStranger(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		m, id := tb.mutex(conn), conn.SessionID()
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		ctx, giveUp := context.WithCancel(context.Background())
+		lockAside(ctx, m, zklock.NewOwner("leaves"))
+		time.Sleep(time.Second) // until it waits
+		stranger := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
+		time.Sleep(time.Second) // until it waits
+		refused := tb.srv.Fail(throttled, of(id, jute.OpDelete, tb.node(1)))
+		giveUp()
+		<-refused.Hit() // its node is in the queue until the next try
+		last := lockAside(context.Background(), m, zklock.NewOwner("last"))
+		synctest.Wait()
+		require.Len(tb, tb.srv.Children(top), 4)
+		time.Sleep(time.Second) // until the next try
+		require.Len(tb, tb.srv.Children(top), 3)
+		require.NoError(tb, holder.Unlock(context.Background()))
+		synctest.Wait()
+		require.Empty(tb, last, "two holders: the stranger is before the last one")
+		passes(tb, stranger)
+		passes(tb, last)
+	})
 }
 
 // TestAStrangerIsNotTakenForTheNodeOfItsOwnMutex: somebody deletes the holder's
@@ -328,22 +319,22 @@ func TestTryLockDoesNotWaitForAStrangerBeforeNodesThatGo(t *testing.T) {
 func TestTryLockDoesNotWaitForAStrangerBetweenNodesThatGo(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()
-		m := tb.mutex(conn, zklock.WithHandOver(1, 0))
+		m, id := tb.mutex(conn), conn.SessionID()
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		stranger := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
 		time.Sleep(time.Second) // until it waits
-		ctx, giveUp := context.WithCancel(context.Background())
-		second := lockAside(ctx, m, zklock.NewOwner("second"))
-		time.Sleep(time.Second) // until it waits
-		lost := tb.srv.LoseReply(of(conn.SessionID(), jute.OpDelete, tb.node(0)))
-		stay := append(many(tb.throttle, of(conn.SessionID(), jute.OpDelete, tb.node(0))),
-			many(tb.throttle, of(conn.SessionID(), jute.OpDelete, tb.node(2)))...)
-		giveUp()
-		require.ErrorIs(tb, (<-second).err, context.Canceled)
+		gone := tb.node(0)
+		lost := tb.srv.LoseReply(of(id, jute.OpDelete, gone))
 		unlocked := aside(func() error { return holder.Unlock(context.Background()) })
 		<-lost.Hit()
+		stay := many(tb.throttle, of(id, jute.OpDelete, gone))
 		got := gets(tb, stranger)
-		time.Sleep(2 * time.Second) // until the client is back
+		ctx, giveUp := context.WithCancel(context.Background())
+		second := lockAside(ctx, m, zklock.NewOwner("second"))
+		time.Sleep(2 * time.Second) // until the client is back, and it waits
+		stay = append(stay, many(tb.throttle, of(id, jute.OpDelete, tb.node(1)))...)
+		giveUp()
+		require.ErrorIs(tb, (<-second).err, context.Canceled)
 		require.Len(tb, tb.srv.Children(top), 2)
 		tried := aside(func() error {
 			_, err := m.TryLock(context.Background(), zklock.NewOwner("hasty"))

@@ -90,11 +90,10 @@ func TestAWaiterWhoseNodeHasGoneWithTheHoldersIsNotLetIn(t *testing.T) {
 		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
 			return eventFilter{nc, new(bytes.Buffer), "-lock-0000000001"}
 		}})
-		m := tb.mutex(conn)
-		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
-		time.Sleep(2 * time.Second)                                             // until it has a node of its own, and the holder watches its
-		late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpExists, "/other")) // and all that follows
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("waiter")) // a Mutex of its own has a node of its own
+		time.Sleep(2 * time.Second)                                                          // until both watch theirs
+		late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpExists, "/other"))              // and all that follows
 		go conn.Exists("/other")
 		<-late.Hit()
 		for _, node := range []string{tb.node(1), tb.node(0), top} {
@@ -122,11 +121,14 @@ func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
 			return watchesFirst(eventFilter{nc, new(bytes.Buffer), "-lock-0000000001"})
 		}})
-		m := tb.mutex(conn)
-		holder := tb.mustLock(m, zklock.NewOwner("holder"))
+		m, id := tb.mutex(conn), conn.SessionID()
+		unlocked := tb.unlockThrottled(id, tb.mustLock(m, zklock.NewOwner("holder")))
 		waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
-		time.Sleep(2 * time.Second) // until it has a node of its own, and the holder watches its
-		back, unlocked := tb.unlockUnanswered(conn.SessionID(), holder)
+		synctest.Wait() // it has a node of its own
+		lost := tb.srv.LoseReply(of(id, jute.OpDelete, ""))
+		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
+		<-lost.Hit()
+		<-back.Hit()
 		require.NoError(tb, admin.Delete(tb.node(0), -1))
 		tb.remakeTop(admin)
 		next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
@@ -145,13 +147,13 @@ func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 func TestAHolderWhoseNodeHasGoneLetsNobodyIn(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin := tb.connect()
-		m := tb.mutex(tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
+		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
 			nc = eventFilter{nc, new(bytes.Buffer), "-lock-0000000000"}
 			return eventFilter{nc, new(bytes.Buffer), "-lock-0000000001"}
-		}}))
-		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
-		time.Sleep(2 * time.Second) // until it has a node of its own, and the holder watches its
+		}})
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("waiter"))
+		time.Sleep(2 * time.Second) // until both watch their nodes
 		for _, name := range tb.srv.Children(top) {
 			require.NoError(tb, admin.Delete(top+"/"+name, -1))
 		}
