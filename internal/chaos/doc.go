@@ -18,6 +18,11 @@
 //	go test -tags docker ./internal/chaos -run 'TestChaos$' -v -timeout 30m -chaos.for 10m -chaos.seed 1
 //	go test -tags docker ./internal/chaos -run 'TestCut$' -v -timeout 30m -cut.n 5 -cut.session 4s
 //
+// On servers of Debian's, which are paused, restarted in turn and robbed of their data, and with
+// many locks, for docs/production.md:
+//
+//	ZKLOCK_TESTS=long go run ./internal/servers/with zookeeper -- go test ./internal/chaos -run OfProcesses -v
+//
 // # What has been run
 //
 // On ZooKeeper 3.8.0, on a machine of two cores that was busy with other work:

@@ -233,7 +233,7 @@ var mostOfWing = map[string]int{
 	"exercises, grader": 12900,
 	"other locks":       6500,
 	"command":           2450,
-	"the rest":          5750,
+	"the rest":          6200,
 }
 
 // wings are the folders of each wing. What lies in none of them is the rest.

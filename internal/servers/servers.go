@@ -151,22 +151,31 @@ var versionLine = regexp.MustCompile(`(?m)^(Zookeeper version|Mode).*`)
 
 // serves asks a ZooKeeper for its mode, which it has once it serves.
 func (r room) serves() error {
-	conn, err := net.DialTimeout("tcp", r.addr, 5*time.Second)
+	answer, err := r.srvr()
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(5 * time.Second))
-	if _, err := io.WriteString(conn, "srvr"); err != nil {
-		return err
-	}
-	answer, _ := io.ReadAll(conn)
-	lines := versionLine.FindAllString(string(answer), -1)
+	lines := versionLine.FindAllString(answer, -1)
 	if len(lines) < 2 {
 		return fmt.Errorf("srvr: %q", answer)
 	}
 	fmt.Println(strings.Join(lines, "\n"))
 	return nil
+}
+
+// srvr is what a ZooKeeper says of itself.
+func (r room) srvr() (string, error) {
+	conn, err := net.DialTimeout("tcp", r.addr, 5*time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := io.WriteString(conn, "srvr"); err != nil {
+		return "", err
+	}
+	answer, _ := io.ReadAll(conn)
+	return string(answer), nil
 }
 
 func postgres(ctx context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {

@@ -1,0 +1,312 @@
+//go:build linux
+
+package chaos_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/servers"
+	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/wiretap"
+	"example.com/zklock/zklock"
+	"example.com/zklock/zklock/zkconn"
+	"example.com/zklock/zkserver"
+)
+
+// The tests of this file start ZooKeepers of their own, as processes:
+//
+//	ZKLOCK_TESTS=long go run ./internal/servers/with zookeeper -- go test ./internal/chaos -run 'OfProcesses' -v
+
+const why = "starts servers and waits for session timeouts"
+
+func addrs(zoo []*servers.ZooKeeper) (list []string) {
+	for _, z := range zoo {
+		list = append(list, z.Addr)
+	}
+	return list
+}
+
+// holdAll takes n locks, each in a session of its own, at different times of a proof.
+func holdAll(t *testing.T, n int, list []string, session time.Duration, ordinary bool) (leases []*zklock.Lease) {
+	for range n {
+		conn := openAny(t, list, session, ordinary)
+		t.Cleanup(conn.Close)
+		m, err := zklock.New(conn, "/held-"+rand.Text(), zklock.WithSessionTimeout(session))
+		require.NoError(t, err)
+		l, err := m.Lock(t.Context(), zklock.NewOwner("holder"))
+		require.NoError(t, err)
+		leases = append(leases, l)
+		time.Sleep(session / 3 / time.Duration(n)) // a proof is due each third of the session timeout
+	}
+	return leases
+}
+
+func openAny(t *testing.T, list []string, session time.Duration, ordinary bool) (conn *zk.Conn) {
+	var err error
+	if ordinary {
+		conn, _, err = zk.Connect(list, session, zk.WithLogger(silentLogger{}))
+	} else {
+		conn, err = zkconn.Connect(t.Context(), list, session)
+	}
+	require.NoError(t, err)
+	return conn
+}
+
+func countLost(leases []*zklock.Lease) (lost int) {
+	for _, l := range leases {
+		if isClosed(l.Lost()) {
+			lost++
+		}
+	}
+	return lost
+}
+
+// TestPausesOfProcesses: the only server, or the leader of three, stops for less than a third
+// of the session timeout, and a follower for half of it. No lease is lost. It also prints what
+// a pause of the leader for half of the session timeout costs: nobody can prove anything meanwhile.
+func TestPausesOfProcesses(t *testing.T) {
+	when.Long(t, why)
+	const session, n = 4 * time.Second, 30
+	pauseOf := func(zoo []*servers.ZooKeeper, z *servers.ZooKeeper, what string, d time.Duration) (lost int) {
+		ours, theirs := holdAll(t, n, addrs(zoo), session, false), holdAll(t, n, addrs(zoo), session, true)
+		time.Sleep(session) // until all are proved
+		z.Pause(t)
+		time.Sleep(d)
+		z.Continue(t)
+		time.Sleep(2 * session) // until each lease is proved again, or lost
+		t.Logf("%s stopped for %v, T = %v: leases lost of %d: zkconn.Connect %d, zk.Connect %d", what, d, session, n, countLost(ours), countLost(theirs))
+		return countLost(ours)
+	}
+	zoo := servers.ZooKeepers(t, 1)
+	for _, d := range []time.Duration{700 * time.Millisecond, 900 * time.Millisecond, 1100 * time.Millisecond} {
+		require.Zero(t, pauseOf(zoo, zoo[0], "the only server", d))
+	}
+	zoo = servers.ZooKeepers(t, 3)
+	for _, z := range zoo {
+		if z.Mode(t) == "follower" {
+			require.Zero(t, pauseOf(zoo, z, "a follower", session/2))
+			continue
+		}
+		require.Zero(t, pauseOf(zoo, z, "the leader", session/4))
+		pauseOf(zoo, z, "the leader", session/2)
+	}
+}
+
+// TestRollingRestartOfProcesses: three servers are restarted in turn, while some hold a
+// lock and others lock and unlock. No lease is lost.
+func TestRollingRestartOfProcesses(t *testing.T) {
+	when.Long(t, why)
+	const session, n, hold = 10 * time.Second, 30, 5 * time.Millisecond
+	zoo := servers.ZooKeepers(t, 3)
+	leases := holdAll(t, n, addrs(zoo), session, false)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var mu sync.Mutex
+	var released []time.Time
+	var failed []error
+	var counter, inside atomic.Int64
+	var wg sync.WaitGroup
+	for i := range n {
+		conn := openAny(t, addrs(zoo), session, false)
+		defer conn.Close()
+		m, err := zklock.New(conn, "/busy")
+		require.NoError(t, err)
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				err := m.Do(ctx, zklock.NewOwner(fmt.Sprint(i)), func(context.Context, *zklock.Lease) error {
+					if inside.Add(1) != 1 {
+						return errors.New("two hold the lock")
+					}
+					time.Sleep(hold)
+					counter.Add(1)
+					inside.Add(-1)
+					return nil
+				})
+				mu.Lock()
+				if err == nil {
+					released = append(released, time.Now())
+				} else if ctx.Err() == nil {
+					failed = append(failed, err)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	time.Sleep(session)
+	for i, z := range zoo {
+		began := time.Now()
+		z.Stop()
+		z.Start(t)
+		back := time.Since(began)
+		time.Sleep(session) // an administrator looks whether it follows
+		mu.Lock()
+		gap := time.Duration(0)
+		for j := 1; j < len(released); j++ {
+			if released[j].After(began) {
+				gap = max(gap, released[j].Sub(released[j-1]))
+			}
+		}
+		mu.Unlock()
+		t.Logf("server %d: it served again after %.1f s; longest time without a release %.1f s", i+1, back.Seconds(), gap.Seconds())
+	}
+	stop()
+	wg.Wait()
+	t.Logf("%d acquisitions by %d sessions, %d errors %v; leases lost: %d of %d", counter.Load(), n, len(failed), failed, countLost(leases), n)
+	require.Zero(t, countLost(leases))
+	require.Empty(t, failed)
+}
+
+// TestLostDataOfProcesses: a server comes back empty, or as it was a while ago. The
+// client is usable again within one and a half session timeouts and 3 s, and what is
+// lost is reported as lost.
+func TestLostDataOfProcesses(t *testing.T) {
+	when.Long(t, why)
+	for _, session := range []time.Duration{4 * time.Second, 10 * time.Second} {
+		for _, way := range []string{"wiped", "restored"} {
+			zoo := servers.ZooKeepers(t, 1)
+			conn := openAny(t, addrs(zoo), session, false)
+			defer conn.Close()
+			m, err := zklock.New(conn, "/orders")
+			require.NoError(t, err)
+			lease, err := m.Lock(t.Context(), nil)
+			require.NoError(t, err)
+			copied := t.TempDir() + "/data"
+			require.NoError(t, os.CopyFS(copied, os.DirFS(zoo[0].Data)))
+			for range 100 {
+				_, err := conn.Create("/later-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
+				require.NoError(t, err)
+			}
+			zoo[0].Kill()
+			require.NoError(t, os.RemoveAll(zoo[0].Data))
+			if way == "restored" {
+				require.NoError(t, os.Rename(copied, zoo[0].Data))
+			}
+			zoo[0].Start(t)
+			began := time.Now()
+			<-lease.Lost()
+			again, err := m.Lock(t.Context(), nil)
+			require.NoError(t, err)
+			took := time.Since(began)
+			t.Logf("T = %v, %s: the lock is there again %.1f s after the server", session, way, took.Seconds())
+			require.Less(t, took, session*3/2+3*time.Second)
+			require.NoError(t, again.Unlock(t.Context()))
+			zoo[0].Kill()
+		}
+	}
+}
+
+// TestOneOfThreeLosesItsDataOfProcesses: it gets them from the others, and every session lives.
+func TestOneOfThreeLosesItsDataOfProcesses(t *testing.T) {
+	when.Long(t, why)
+	const session, n = 4 * time.Second, 10
+	zoo := servers.ZooKeepers(t, 3)
+	leases := holdAll(t, n, addrs(zoo), session, false)
+	z := zoo[0]
+	z.Kill()
+	id, err := os.ReadFile(z.Data + "/myid")
+	require.NoError(t, err)
+	require.NoError(t, os.RemoveAll(z.Data))
+	require.NoError(t, os.Mkdir(z.Data, 0o755))
+	require.NoError(t, os.WriteFile(z.Data+"/myid", id, 0o644))
+	z.Start(t)
+	time.Sleep(2 * session)
+	t.Logf("leases lost: %d of %d", countLost(leases), n)
+	require.Zero(t, countLost(leases))
+}
+
+// TestSizesOfProcesses prints what n locks cost: each in a session of its own, and all
+// in one session. Its clients have buffers of 4 and 64 KiB, and a session timeout of 40 s.
+func TestSizesOfProcesses(t *testing.T) {
+	when.Long(t, why)
+	const session = 40 * time.Second
+	for _, embedded := range []bool{true, false} {
+		for _, n := range []int{10, 1000, 10000} {
+			for _, sessions := range []int{n, 1} {
+				var list []string
+				resident := func() int { return 0 }
+				if embedded {
+					srv := zkserver.New()
+					addr, err := srv.Listen("127.0.0.1:0")
+					require.NoError(t, err)
+					defer srv.Close()
+					list = []string{addr}
+				} else {
+					zoo := servers.ZooKeepers(t, 1)
+					defer zoo[0].Kill()
+					list, resident = addrs(zoo), func() int { return zoo[0].Resident(t) }
+				}
+				t.Log(measure(t, list, n, sessions, session, resident))
+			}
+		}
+	}
+}
+
+// measure takes n locks on n paths, in so many sessions, and returns what that costs.
+func measure(t *testing.T, list []string, n, sessions int, session time.Duration, resident func() int) string {
+	heap := func() int {
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return int(stats.HeapAlloc + stats.StackInuse)
+	}
+	memory, server, began := heap(), resident(), time.Now()
+	tap := wiretap.New()
+	conns := make([]*zk.Conn, sessions)
+	leases := make([]*zklock.Lease, n)
+	each := func(n int, f func(i int) error) {
+		var next atomic.Int64
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+					if err := f(i); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		require.False(t, t.Failed())
+	}
+	each(sessions, func(i int) (err error) {
+		conns[i], err = zkconn.Connect(t.Context(), list, session, zkconn.WithDialer(tap.Dialer(net.DialTimeout)),
+			zkconn.WithZK(zk.WithMaxConnBufferSize(4<<10), zk.WithMaxBufferSize(64<<10)))
+		return err
+	})
+	each(n, func(i int) error {
+		m, err := zklock.New(conns[i%sessions], fmt.Sprintf("/sizes/%d", i))
+		if err != nil {
+			return err
+		}
+		leases[i], err = m.Lock(t.Context(), nil)
+		return err
+	})
+	took := time.Since(began)
+	time.Sleep(session / 2) // until all leases are proved
+	before, at := tap.Counts(), time.Now()
+	time.Sleep(session / 2)
+	sent := int64(0)
+	for _, count := range tap.Counts().Since(before).Requests {
+		sent += count
+	}
+	perSecond := float64(sent) / time.Since(at).Seconds()
+	report := fmt.Sprintf("%d locks in %d sessions at %v: taken in %.1f s; memory of the clients %.1f KiB a lock, server %d MiB more; "+
+		"%.0f requests/s; leases lost: %d", n, sessions, list, took.Seconds(),
+		float64(heap()-memory)/1024/float64(n), resident()-server, perSecond, countLost(leases))
+	each(n, func(i int) error { return leases[i].Unlock(t.Context()) })
+	each(sessions, func(i int) error { conns[i].Close(); return nil })
+	return report
+}

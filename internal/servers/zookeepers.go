@@ -1,0 +1,135 @@
+package servers
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A ZooKeeper is a server that a test stops, restarts, or robs of its data.
+type ZooKeeper struct {
+	Addr string
+	Data string // the folder of its snapshots and logs
+
+	room    room
+	process *Process // nil if it does not run
+}
+
+// ZooKeepers starts an ensemble of n servers, or one that stands alone, until the test ends. It
+// skips the test as Needs does.
+func ZooKeepers(t testing.TB, n int) (nodes []*ZooKeeper) {
+	t.Helper()
+	Needs(t, "java", "zookeeper", "ZK")
+	members := ""
+	for i := range n {
+		r := room{dir: t.TempDir(), addr: Addr(t)}
+		r.host, r.port, _ = net.SplitHostPort(r.addr)
+		nodes = append(nodes, &ZooKeeper{Addr: r.addr, Data: r.file("data"), room: r})
+		_, peers, _ := net.SplitHostPort(Addr(t))
+		_, elections, _ := net.SplitHostPort(Addr(t))
+		members += fmt.Sprintf("server.%d=%s:%s:%s\n", i+1, r.host, peers, elections)
+	}
+	for i, z := range nodes {
+		require.NoError(t, os.Mkdir(z.Data, 0o755))
+		if n == 1 {
+			continue
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(z.Data, "myid"), []byte(strconv.Itoa(i+1)), 0o644))
+	}
+	var wg sync.WaitGroup
+	for _, z := range nodes { // none of them serves before the others run
+		wg.Go(func() {
+			_, cmd, _, err := zookeeper(t.Context(), z.room, exec.Command)
+			if err == nil && n > 1 {
+				err = appendTo(z.room.file("zoo.cfg"), "initLimit=10\nsyncLimit=5\n"+members)
+				cmd = exec.Command("java", "-cp", "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar",
+					"org.apache.zookeeper.server.quorum.QuorumPeerMain", z.room.file("zoo.cfg"))
+			}
+			if err == nil {
+				err = z.start(t, cmd)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	t.Cleanup(func() {
+		for _, z := range nodes {
+			if z.process != nil {
+				z.process.Kill()
+			}
+		}
+	})
+	require.False(t, t.Failed(), "the servers do not serve")
+	return nodes
+}
+
+func appendTo(name, text string) error {
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.WriteString(text)
+	return err
+}
+
+func (z *ZooKeeper) start(t testing.TB, cmd *exec.Cmd) (err error) {
+	z.process, err = begin(t.Context(), z.room.file("log"), z.room.serves, cmd)
+	return err
+}
+
+// Start starts a server again, and returns when it serves.
+func (z *ZooKeeper) Start(t testing.TB) {
+	t.Helper()
+	require.NoError(t, z.start(t, exec.Command(z.process.cmd.Args[0], z.process.cmd.Args[1:]...)))
+}
+
+// Stop ends a server as an administrator does, and returns when it has gone.
+func (z *ZooKeeper) Stop() { z.process.end() }
+
+// Kill ends it as a power cut does.
+func (z *ZooKeeper) Kill() { z.process.Kill() }
+
+// Pause has it do nothing until Continue.
+func (z *ZooKeeper) Pause(t testing.TB) {
+	require.NoError(t, z.process.cmd.Process.Signal(syscall.SIGSTOP))
+}
+
+// Continue ends a pause.
+func (z *ZooKeeper) Continue(t testing.TB) {
+	require.NoError(t, z.process.cmd.Process.Signal(syscall.SIGCONT))
+}
+
+var residentLine = regexp.MustCompile(`(?m)^VmRSS:\s+(\d+) kB$`)
+
+// Resident is the memory that the server has, in MiB.
+func (z *ZooKeeper) Resident(t testing.TB) int {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", z.process.cmd.Process.Pid))
+	require.NoError(t, err)
+	found := residentLine.FindSubmatch(status)
+	require.NotNil(t, found, "%s", status)
+	kib, err := strconv.Atoi(string(found[1]))
+	require.NoError(t, err)
+	return kib >> 10
+}
+
+// Mode is leader, follower or standalone.
+func (z *ZooKeeper) Mode(t testing.TB) string {
+	answer, err := z.room.srvr()
+	require.NoError(t, err)
+	_, mode, _ := strings.Cut(answer, "Mode: ")
+	mode, _, _ = strings.Cut(mode, "\n")
+	return mode
+}
