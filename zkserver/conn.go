@@ -3,7 +3,6 @@ package zkserver
 import (
 	"bufio"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"net"
 	"runtime"
@@ -39,6 +38,10 @@ type conn struct {
 	ending     bool         // to be closed once out is sent
 	dead       bool
 	met        Request // the last that a fault has met
+	since      time.Time
+	last       Request // the last of the session
+	received   int64   // packets, for cons
+	sent       int64
 }
 
 // A gate holds back all of out from an offset on.
@@ -50,7 +53,7 @@ type gate struct {
 // serve takes over a connection that has come in at an address.
 func (s *Server) serve(nc net.Conn, addr string) error {
 	c := &conn{
-		s: s, net: nc, addr: addr,
+		s: s, net: nc, addr: addr, since: time.Now(),
 		wake:   make(chan struct{}, 1),
 		space:  make(chan struct{}, 1),
 		closed: make(chan struct{}),
@@ -122,6 +125,17 @@ func (c *conn) close() {
 	c.s.mu.Unlock()
 }
 
+func (c *conn) countReceivedLocked(r Request) {
+	c.s.received++
+	c.received++
+	c.last = r
+}
+
+func (c *conn) countSentLocked() {
+	c.s.sent++
+	c.sent++
+}
+
 func signal(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:
@@ -138,7 +152,7 @@ func (c *conn) sendEventLocked(event jute.EventType, path string) {
 	(&jute.ReplyHeader{Xid: jute.XidEvent, Zxid: -1}).Encode(&c.out)
 	(&jute.WatcherEvent{Type: event, State: jute.StateSyncConnected, Path: path}).Encode(&c.out)
 	c.out.EndFrame(mark)
-	c.s.sent++
+	c.countSentLocked()
 	signal(c.wake)
 }
 
@@ -154,7 +168,7 @@ func (c *conn) sendReplyLocked(h jute.ReplyHeader, body []byte) {
 		c.out.Raw(body)
 	}
 	c.out.EndFrame(mark)
-	c.s.sent++
+	c.countSentLocked()
 }
 
 // write sends what other goroutines have queued for the client: events, mostly.
@@ -311,7 +325,7 @@ func (c *conn) handshake(r *bufio.Reader) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.received++
+	c.countReceivedLocked(Request{})
 	if c.dead {
 		return false
 	}
@@ -330,40 +344,11 @@ func (c *conn) handshake(r *bufio.Reader) bool {
 	mark := c.out.BeginFrame()
 	resp.Encode(&c.out)
 	c.out.EndFrame(mark)
-	s.sent++
+	c.countSentLocked()
 	c.applyReplyFaultLocked(f, mark)
 	signal(c.wake)
 	if !attached {
 		c.endLocked()
 	}
 	return attached && !c.ending
-}
-
-// Build is in the answer to srvr, behind the version: by it a program knows that it
-// talks to this server, and not to one that has a disk.
-const Build = "zklock, embedded, in memory"
-
-// fourLetterWord answers the commands that monitoring tools send in place of
-// a handshake.
-func (c *conn) fourLetterWord(word string) bool {
-	s := c.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var text string
-	switch word {
-	case "ruok":
-		text = "imok"
-	case "srvr":
-		text = fmt.Sprintf("Zookeeper version: 3.8.0-"+Build+"\n"+
-			"Latency min/avg/max: 0/0.0/0\nReceived: %d\nSent: %d\nConnections: %d\nOutstanding: 0\n"+
-			"Zxid: %#x\nMode: standalone\nNode count: %d\n",
-			s.received, s.sent, len(s.conns), s.zxid, len(s.nodes))
-	case "conf", "cons", "crst", "dirs", "dump", "envi", "gtmk", "hash", "isro", "lead", "mntr", "srst", "stat", "stmk", "wchc", "wchp", "wchs":
-		text = word + " is not executed because it is not in the whitelist.\n"
-	default:
-		return false
-	}
-	c.out.Raw([]byte(text))
-	c.endLocked()
-	return true
 }

@@ -55,8 +55,12 @@ func drawWrite(t *rapid.T) string {
 	data := among(t, "data", "", ` data ""`, " data data")
 	switch rapid.IntRange(0, 9).Draw(t, "write") {
 	case 0, 1, 2, 3, 4:
-		op := among(t, "op", "create", "create", "create2", "createContainer")
+		op := among(t, "op", "create", "create", "create2", "createContainer", "createTTL")
 		flags := among(t, "flags", 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7, -1)
+		if op == "createTTL" { // one without a time stops a real server
+			flags = among(t, "flags", 0, 5, 5, 5, 6, 6)
+			data += among(t, "ttl", " ttl 0", " ttl 1000000", " ttl 1000000", " ttl 1000000", " ttl 1099511627776")
+		}
 		return fmt.Sprintf("%s %s flags %d%s%s", op, path, flags, data, among(t, "acl", someACLs...))
 	case 5, 6, 7:
 		return "delete " + path + version(t)
@@ -76,7 +80,7 @@ func sequence() *rapid.Generator[[]line] {
 }
 
 func drawText(t *rapid.T) string {
-	switch kind := rapid.IntRange(0, 44).Draw(t, "kind"); {
+	switch kind := rapid.IntRange(0, 45).Draw(t, "kind"); {
 	case kind < 18:
 		text := drawWrite(t)
 		if strings.HasPrefix(text, "check ") { // only in a multi
@@ -105,6 +109,8 @@ func drawText(t *rapid.T) string {
 		return "raw " + among(t, "op", "setWatches ", "setWatches2 ") + nullList
 	case kind < 43:
 		return fmt.Sprintf("addWatch %s mode %d", watchedPath(t), among(t, "mode", 0, 0, 0, 1, 1, 1, 2, -1))
+	case kind == 45:
+		return "word " + among(t, "word", "srvr", "stat", "cons", "mntr", "isro", "envi", "conf", "ruok")
 	}
 	lists := []string{"data", "exist", "child"}
 	op := among(t, "op", "setWatches", "setWatches2")

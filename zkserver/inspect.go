@@ -16,6 +16,7 @@ type Node struct {
 	ACL       []ACL
 	Stat      Stat
 	Container bool
+	TTL       time.Duration // of a node with a time to live, else 0
 }
 
 // Node returns the node at path, or false if there is none.
@@ -26,7 +27,7 @@ func (s *Server) Node(path string) (Node, bool) {
 	if n == nil {
 		return Node{}, false
 	}
-	return Node{bytes.Clone(n.data), slices.Clone(n.acl), n.stat(), n.container}, true
+	return Node{bytes.Clone(n.data), slices.Clone(n.acl), n.stat(), n.container, time.Duration(n.ttl) * time.Millisecond}, true
 }
 
 // Children returns the names of a node's children, sorted; none if there is
@@ -42,8 +43,9 @@ func (s *Server) Children(path string) []string {
 }
 
 // Tree returns the whole tree as text, sorted, a node a line, to be compared
-// in a test: the path, the kind if it is ephemeral or a container, and the
-// data, quoted, if there is any. The root and /zookeeper are left out.
+// in a test: the path, the kind if it is ephemeral, a container, or has a
+// time to live, and the data, quoted, if there is any. The root and /zookeeper are
+// left out.
 //
 //	/locks container
 //	/locks/lock-0000000001 ephemeral "host 1"
@@ -62,6 +64,8 @@ func (s *Server) Tree() string {
 			b.WriteString(" ephemeral")
 		case n.container:
 			b.WriteString(" container")
+		case n.ttl != 0:
+			fmt.Fprintf(&b, " ttl %v", time.Duration(n.ttl)*time.Millisecond)
 		}
 		if len(n.data) > 0 {
 			fmt.Fprintf(&b, " %q", n.data)
@@ -206,8 +210,9 @@ func (s *Server) SetSequence(path string, next int32) bool {
 	return n != nil
 }
 
-// ReapContainers removes the containers that have been used and are empty, as
-// the server does by itself now and then.
+// ReapContainers removes the containers that have been used and are empty, and
+// the nodes whose time to live is over, as the server does by itself once a
+// minute.
 func (s *Server) ReapContainers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,7 +29,7 @@ func (c *conn) handle(frame []byte) bool {
 	s := c.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.received++
+	c.countReceivedLocked(req)
 	if c.dead || c.ending {
 		return false
 	}
@@ -384,16 +384,24 @@ func (s *Server) executeMulti(c *conn, d *jute.Decoder, body *jute.Encoder) jute
 			break
 		}
 		switch h.Op {
-		case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
+		case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:
 			// In a multi the flags alone say what is made, and what the result
 			// looks like.
 			var r jute.CreateTTLRequest
-			r.CreateRequest.Decode(d)
+			if h.Op == jute.OpCreateTTL {
+				r.Decode(d)
+			} else {
+				r.CreateRequest.Decode(d)
+			}
 			op := jute.OpCreate
-			if r.Flags == jute.FlagContainer {
+			toLive := r.Flags == jute.FlagTTL || r.Flags == jute.FlagSequentialTTL
+			switch {
+			case toLive:
+				op = jute.OpCreateTTL
+			case r.Flags == jute.FlagContainer:
 				op = jute.OpCreateContainer
 			}
-			steps = append(steps, step{op, createAs(op, &r), r.Flags == jute.FlagTTL || r.Flags == jute.FlagSequentialTTL})
+			steps = append(steps, step{op, createAs(op, &r), toLive && h.Op != jute.OpCreateTTL})
 		case jute.OpDelete, jute.OpSetData, jute.OpCheck:
 			steps = append(steps, step{h.Op, decodeWrite(h.Op, d), false})
 		default:
@@ -410,7 +418,7 @@ func (s *Server) executeMulti(c *conn, d *jute.Decoder, body *jute.Encoder) jute
 			return jute.ErrMarshalling
 		}
 		h := jute.MultiHeader{Op: st.op}
-		if st.op == jute.OpCreateContainer {
+		if st.op == jute.OpCreateContainer || st.op == jute.OpCreateTTL {
 			h.Op = jute.OpCreate2 // path and stat
 		}
 		h.Encode(body)

@@ -128,7 +128,11 @@ func parse(text, root string, writes []int64) (jute.Op, encoder) {
 		return op, &jute.CreateRequest{Path: path, Data: args.data(), ACL: args.acl(), Flags: args.number("flags", 0)}
 	case jute.OpCreateTTL:
 		r := jute.CreateRequest{Path: path, Data: args.data(), ACL: args.acl(), Flags: args.number("flags", 0)}
-		return op, &jute.CreateTTLRequest{CreateRequest: r, TTL: int64(args.number("ttl", -1))}
+		ttl, err := strconv.ParseInt(args["ttl"], 10, 64)
+		if err != nil {
+			ttl = -1
+		}
+		return op, &jute.CreateTTLRequest{CreateRequest: r, TTL: ttl}
 	case jute.OpDelete, jute.OpCheck:
 		return op, &jute.PathVersion{Path: path, Version: version}
 	case jute.OpSetData:

@@ -26,6 +26,8 @@ const (
 type Server struct {
 	tick    time.Duration
 	refuses func() // set by WithRefusal
+	withTTL bool
+	words   map[string]bool // four-letter words that are answered
 	report  func(format string, args ...any)
 	start   time.Time
 	done    chan struct{} // closed by Close
@@ -49,11 +51,12 @@ type Server struct {
 	zxid         int64 // of the last transaction
 	nodes        map[string]*node
 	containers   map[string]struct{} // paths of the container nodes
+	ttls         map[string]struct{} // paths of the nodes with a time to live
 	dataWatches  *watchTable
 	childWatches *watchTable
 	faults       []*Fault
 	body         jute.Encoder // the reply in the making
-	received     int64        // packets, for srvr
+	received     int64        // packets, for the four-letter words
 	sent         int64
 }
 
@@ -79,6 +82,24 @@ func WithRefusal(f func()) Option {
 	return func(s *Server) { s.refuses = f }
 }
 
+// WithTTL lets clients make nodes with a time to live (createTTL), which a real
+// server refuses, too, unless its configuration has extendedTypesEnabled=true.
+// Such a node goes when it has no children and has not been changed in its
+// time; like containers it is looked for once a minute, and by ReapContainers.
+func WithTTL() Option { return func(s *Server) { s.withTTL = true } }
+
+// WithWords sets the four-letter words that are answered, as 4lw.commands.whitelist
+// does in the configuration of a real server; the default of both is srvr alone.
+// "*" means all: conf, cons, envi, isro, mntr, ruok, srvr, stat.
+func WithWords(words ...string) Option {
+	return func(s *Server) {
+		s.words = make(map[string]bool)
+		for _, word := range words {
+			s.words[word] = true
+		}
+	}
+}
+
 // New starts a server for a program, or for a test that closes it itself;
 // Run is for all others. It listens nowhere until Addr, Listen or
 // ListenAlso is called; Dial works at once. Close must be called.
@@ -87,6 +108,7 @@ func New(options ...Option) *Server {
 		tick:         defaultTick,
 		refuses:      func() {},
 		report:       func(string, ...any) {},
+		words:        map[string]bool{"srvr": true},
 		start:        time.Now(),
 		done:         make(chan struct{}),
 		listeners:    make(map[string]net.Listener),

@@ -169,6 +169,41 @@ func TestContainersGoOnceUsedAndEmpty(t *testing.T) {
 	})
 }
 
+func TestNodesGoWhenTheirTimeToLiveIsOver(t *testing.T) {
+	embedded(t)
+	synctest.Test(t, func(t *testing.T) {
+		tg := &target{T: t, srv: zkserver.Run(t, zkserver.WithTTL())}
+		c := tg.connect()
+		create := func(path string, ttl int64) {
+			r := jute.CreateRequest{Path: path, ACL: jute.WorldACL(), Flags: jute.FlagTTL}
+			code, _ := c.do(jute.OpCreateTTL, &jute.CreateTTLRequest{CreateRequest: r, TTL: ttl})
+			require.Equal(t, jute.OK, code)
+		}
+		create("/idle", 10_000)
+		create("/set", 10_000)
+		create("/parent", 10_000)
+		require.Equal(t, jute.OK, c.create("/parent/child", jute.FlagPersistent))
+		n, _ := tg.srv.Node("/idle")
+		require.Equal(t, 10*time.Second, n.TTL)
+		time.Sleep(10 * time.Second)
+		require.Equal(t, jute.OK, c.set("/set", "", -1))
+		tg.srv.ReapContainers()
+		require.Equal(t, "/idle ttl 10s\n/parent ttl 10s\n/parent/child\n/set ttl 10s\n", tg.srv.Tree(), "its time is not over yet")
+		time.Sleep(time.Millisecond)
+		tg.srv.ReapContainers()
+		require.Equal(t, "/parent ttl 10s\n/parent/child\n/set ttl 10s\n", tg.srv.Tree())
+		require.Equal(t, jute.OK, c.delete("/parent/child"))
+		watcher := tg.connect()
+		require.Equal(t, jute.OK, watcher.watch(jute.OpExists, "/parent"))
+		time.Sleep(38 * time.Second)
+		require.Equal(t, jute.OK, c.set("/set", "", -1))
+		require.Empty(t, watcher.eventsNow())
+		time.Sleep(25 * time.Second) // it looks once a minute
+		require.Equal(t, []event{{jute.EventDeleted, "/parent"}}, watcher.eventsNow())
+		require.Empty(t, tg.srv.Tree())
+	})
+}
+
 // What a real 3.8.0 does when it starts from a snapshot with such a number:
 // its tree only ever raises it. Negative numbers exist all the same, on
 // servers that let it wrap.
@@ -209,177 +244,6 @@ func TestGetAllChildrenNumberOfTheRootAndOfTheEmptyPath(t *testing.T) {
 			require.Equal(tg, jute.OK, code)
 			require.Equal(tg, want, d.Int32(), "%q", path)
 		}
-	})
-}
-
-func TestHoldKeepsARequestFromTheServer(t *testing.T) {
-	inBubble(t, func(tg *target) {
-		c, other := tg.connect(), tg.connect()
-		held := tg.srv.Hold(on(c, jute.OpCreate))
-		c.write(frame(&jute.RequestHeader{Xid: 7, Op: jute.OpCreate}, &jute.CreateRequest{Path: tg.root + "/x", ACL: jute.WorldACL()}))
-		require.Equal(tg, zkserver.Request{Session: c.session.SessionID, Xid: 7, Op: jute.OpCreate, Path: tg.root + "/x"}, <-held.Hit())
-		synctest.Wait()
-		require.Empty(tg, tg.srv.Children(tg.root))
-		require.Equal(tg, jute.OK, other.create(tg.root+"/y", jute.FlagPersistent), "others go on")
-		held.Release()
-		h, _, err := c.read()
-		require.NoError(tg, err)
-		require.Equal(tg, jute.OK, h.Err)
-		require.Equal(tg, []string{"x", "y"}, tg.srv.Children(tg.root))
-		require.Equal(tg, jute.OK, c.create(tg.root+"/z", jute.FlagPersistent), "a fault is spent when it has been met")
-	})
-}
-
-func TestARequestThatIsHeldDiesWithItsConnection(t *testing.T) {
-	inBubble(t, func(tg *target) {
-		c := tg.connect()
-		held := tg.srv.Hold(on(c, jute.OpCreate))
-		c.write(frame(&jute.RequestHeader{Xid: 7, Op: jute.OpCreate}, &jute.CreateRequest{Path: tg.root + "/x", ACL: jute.WorldACL()}))
-		<-held.Hit()
-		tg.srv.Expire(c.session.SessionID)
-		held.Release()
-		synctest.Wait()
-		require.Empty(tg, tg.srv.Children(tg.root))
-	})
-}
-
-func TestHoldReplyCarriesOutAndKeepsWhatFollows(t *testing.T) {
-	inBubble(t, func(tg *target) {
-		c, other := tg.connect(), tg.connect()
-		require.Equal(tg, jute.OK, c.watch(jute.OpGetData, tg.root))
-		held := tg.srv.HoldReply(on(c, jute.OpCreate))
-		c.write(frame(&jute.RequestHeader{Xid: 7, Op: jute.OpCreate}, &jute.CreateRequest{Path: tg.root + "/x", ACL: jute.WorldACL()}))
-		<-held.Hit()
-		synctest.Wait()
-		require.Equal(tg, []string{"x"}, tg.srv.Children(tg.root))
-		require.Equal(tg, jute.OK, other.set(tg.root, "", -1))
-		got := make(chan jute.ReplyHeader, 1)
-		go func() {
-			h, _, _ := c.read()
-			got <- h
-		}()
-		synctest.Wait()
-		require.Empty(tg, got)
-		held.Release()
-		require.EqualValues(tg, 7, (<-got).Xid)
-		require.Equal(tg, []event{{jute.EventDataChanged, tg.root}}, c.eventsNow(), "the event waited behind the reply")
-	})
-}
-
-func TestRepliesBeforeAHeldRequestAreSent(t *testing.T) {
-	inBubble(t, func(tg *target) {
-		c := tg.connect()
-		held := tg.srv.Hold(func(r zkserver.Request) bool { return r.Path == tg.root+"/2" })
-		create := func(xid int32, name string) []byte {
-			return frame(&jute.RequestHeader{Xid: xid, Op: jute.OpCreate}, &jute.CreateRequest{Path: tg.root + name, ACL: jute.WorldACL()})
-		}
-		c.write(append(create(1, "/1"), create(2, "/2")...))
-		<-held.Hit()
-		h, _, err := c.read()
-		require.NoError(tg, err)
-		require.EqualValues(tg, 1, h.Xid)
-		held.Release()
-		h, _, err = c.read()
-		require.NoError(tg, err)
-		require.EqualValues(tg, 2, h.Xid)
-	})
-}
-
-func TestAHeldReplyIsSentHoweverLateItIsReleased(t *testing.T) {
-	inBubble(t, func(tg *target) {
-		c := tg.connect()
-		first := tg.srv.HoldReply(on(c, jute.OpCreate))
-		second := tg.srv.HoldReply(on(c, jute.OpCloseSession))
-		c.write(append(frame(&jute.RequestHeader{Xid: 1, Op: jute.OpCreate}, &jute.CreateRequest{Path: tg.root + "/x", ACL: jute.WorldACL()}),
-			frame(&jute.RequestHeader{Xid: 2, Op: jute.OpCloseSession})...))
-		<-first.Hit()
-		<-second.Hit()
-		require.False(tg, tg.lives(c))
-		time.Sleep(time.Hour)
-		second.Release()
-		synctest.Wait()
-		got := make(chan int32, 2)
-		go func() {
-			for range 2 {
-				h, _, _ := c.read()
-				got <- h.Xid
-			}
-		}()
-		synctest.Wait()
-		require.Empty(tg, got, "the first is still held, and so is all behind it")
-		first.Release()
-		require.EqualValues(tg, 1, <-got)
-		require.EqualValues(tg, 2, <-got)
-		c.closes()
-	})
-}
-
-func TestLoseRequestAndLoseReply(t *testing.T) {
-	for _, carriedOut := range []bool{false, true} {
-		inBubble(t, func(tg *target) {
-			c := tg.connect()
-			require.Equal(tg, jute.OK, c.watch(jute.OpGetChildren, tg.root))
-			lose := tg.srv.LoseRequest
-			if carriedOut {
-				lose = tg.srv.LoseReply
-			}
-			fault := lose(on(c, jute.OpCreate))
-			c.write(frame(&jute.RequestHeader{Xid: 7, Op: jute.OpCreate}, &jute.CreateRequest{Path: tg.root + "/x", ACL: jute.WorldACL(), Flags: jute.FlagEphemeral}))
-			_, _, err := c.read()
-			require.Error(tg, err)
-			require.Equal(tg, carriedOut, len(c.events) == 1, "what came before the reply is sent")
-			require.Len(tg, fault.Hit(), 1)
-			require.Equal(tg, carriedOut, len(tg.srv.Children(tg.root)) == 1)
-			require.True(tg, tg.lives(c))
-		})
-	}
-}
-
-func TestFailAnswersInPlaceOfTheServer(t *testing.T) {
-	inBubble(t, func(tg *target) {
-		c := tg.connect()
-		tg.srv.Fail(jute.ErrNoAuth, on(c, jute.OpCreate))
-		require.Equal(tg, jute.ErrNoAuth, c.create(tg.root+"/x", jute.FlagPersistent))
-		require.Equal(tg, jute.OK, c.create(tg.root+"/x", jute.FlagPersistent))
-	})
-}
-
-func TestAFaultThatIsReleasedIsCalledOff(t *testing.T) {
-	inBubble(t, func(tg *target) {
-		c := tg.connect()
-		for i, fault := range []func(func(zkserver.Request) bool) *zkserver.Fault{tg.srv.Hold, tg.srv.HoldReply, tg.srv.LoseRequest, tg.srv.LoseReply} {
-			f := fault(on(c, jute.OpCreate))
-			f.Release()
-			f.Release()
-			require.Equal(tg, jute.OK, c.create(fmt.Sprintf("%s/%d", tg.root, i), jute.FlagPersistent))
-			require.Empty(tg, f.Hit())
-		}
-	})
-}
-
-func TestAHandshakeCanBeHeldAndLost(t *testing.T) {
-	inBubble(t, func(tg *target) {
-		c := tg.connect()
-		back := func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == c.session.SessionID }
-		tg.srv.LoseReply(back)
-		_, err := tg.dial().handshake(jute.ConnectRequest{TimeoutMs: 5000, SessionID: c.session.SessionID, Password: c.session.Password})
-		require.Error(tg, err)
-		tg.srv.Fail(jute.ErrSessionExpired, back)
-		resp, err := tg.dial().handshake(jute.ConnectRequest{TimeoutMs: 5000, SessionID: c.session.SessionID, Password: c.session.Password})
-		require.NoError(tg, err)
-		require.Zero(tg, resp.SessionID)
-		require.True(tg, tg.lives(c), "it was a lie")
-		held := tg.srv.Hold(back)
-		second := tg.dial()
-		second.write(frame(&jute.ConnectRequest{TimeoutMs: 5000, SessionID: c.session.SessionID, Password: c.session.Password}))
-		<-held.Hit()
-		tg.srv.Expire(c.session.SessionID)
-		held.Release()
-		b, err := second.readFrame()
-		require.NoError(tg, err)
-		var r jute.ConnectResponse
-		r.Decode(jute.NewDecoder(b))
-		require.Zero(tg, r.SessionID, "it came too late")
 	})
 }
 
@@ -480,6 +344,22 @@ func TestAThousandSessionsInAGigabyte(t *testing.T) {
 	runtime.ReadMemStats(&m)
 	require.Less(t, m.Sys-m.HeapReleased, uint64(1<<30), "memory of the process, the thousand clients included")
 	debug.FreeOSMemory()
+}
+
+// BenchmarkOneTest is what a test of somebody else's costs beside its own work.
+func BenchmarkOneTest(b *testing.B) {
+	for b.Loop() {
+		srv := zkserver.New()
+		conn, _, err := zk.Connect([]string{srv.Addr()}, 20*time.Second, zk.WithLogger(quietLogger{}), zk.WithLogInfo(false))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := conn.Create("/x", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+			b.Fatal(err)
+		}
+		conn.Close()
+		srv.Close()
+	}
 }
 
 // BenchmarkCreateDelete is one client over loopback TCP that makes one node

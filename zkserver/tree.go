@@ -2,7 +2,6 @@ package zkserver
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ type node struct {
 	creates             int32 // children ever made: the next sequence number
 	owner               int64 // session of an ephemeral node, else 0
 	container           bool
+	ttl                 int64 // of a node with a time to live, in ms, else 0
 	children            map[string]struct{}
 	list                []byte // names of the children as on the wire; nil: to be made again
 }
@@ -65,6 +65,7 @@ func (s *Server) plantLocked() {
 	s.sessions = make(map[int64]*session)
 	s.nodes = make(map[string]*node)
 	s.containers = make(map[string]struct{})
+	s.ttls = make(map[string]struct{})
 	for _, path := range []string{"/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"} {
 		s.nodes[path] = &node{data: []byte{}, acl: jute.WorldACL(), children: make(map[string]struct{})}
 		if parent, name := split(path); path != "/" {
@@ -140,11 +141,17 @@ func (t *txn) create(c *conn, op jute.Op, r *jute.CreateTTLRequest) (path string
 	if r.Flags < jute.FlagPersistent || r.Flags > jute.FlagSequentialTTL {
 		return "", jute.ErrBadArguments
 	}
-	if r.Flags == jute.FlagTTL || r.Flags == jute.FlagSequentialTTL {
-		return "", jute.ErrUnimplemented
+	toLive := r.Flags == jute.FlagTTL || r.Flags == jute.FlagSequentialTTL
+	ttl := int64(-1) // none
+	if op == jute.OpCreateTTL {
+		ttl = r.TTL
 	}
-	if op == jute.OpCreateTTL && r.TTL >= 0 {
-		return "", jute.ErrBadArguments // a time to live, and flags that do not ask for it
+	switch {
+	case toLive && !t.s.withTTL:
+		return "", jute.ErrUnimplemented
+	case toLive && (ttl <= 0 || ttl > longestTTL),
+		!toLive && ttl >= 0: // flags that do not ask for it
+		return "", jute.ErrBadArguments
 	}
 	slash := strings.LastIndexByte(r.Path, '/')
 	if slash < 0 || strings.IndexByte(r.Path, 0) >= 0 {
@@ -183,7 +190,10 @@ func (t *txn) create(c *conn, op jute.Op, r *jute.CreateTTLRequest) (path string
 	}
 	// What makes a container is the kind of the request, not the flag in it.
 	n.container = op == jute.OpCreateContainer
-	if r.Flags&jute.FlagEphemeral != 0 && !n.container {
+	switch {
+	case toLive:
+		n.ttl = ttl
+	case r.Flags&jute.FlagEphemeral != 0 && !n.container:
 		n.owner = c.session.id
 	}
 	parentPath, _ = split(path)
@@ -263,6 +273,9 @@ func (s *Server) link(path string, n *node) {
 	if n.container {
 		s.containers[path] = struct{}{}
 	}
+	if n.ttl != 0 {
+		s.ttls[path] = struct{}{}
+	}
 	if n.owner != 0 {
 		s.sessions[n.owner].ephemerals[path] = struct{}{}
 	}
@@ -276,6 +289,7 @@ func (s *Server) unlink(path string) {
 	parent.list, parent.pzxid = nil, s.zxid
 	delete(s.nodes, path)
 	delete(s.containers, path)
+	delete(s.ttls, path)
 	if n.owner != 0 {
 		delete(s.sessions[n.owner].ephemerals, path)
 	}
@@ -343,15 +357,28 @@ func (t *txn) check(c *conn, r *jute.PathVersion) jute.Code {
 	return code
 }
 
+// longestTTL is the longest time to live, in milliseconds: it has 40 bits.
+const longestTTL = 1<<40 - 1
+
 // reapContainersLocked removes the containers that have been used and are
-// empty.
+// empty, and the empty nodes that have not been changed in their time to live.
 func (s *Server) reapContainersLocked() {
-	for _, path := range slices.Sorted(maps.Keys(s.containers)) {
+	var due []string
+	for path := range s.containers {
 		if n := s.nodes[path]; n.creates != 0 && len(n.children) == 0 {
-			t := s.begin()
-			t.remove(path)
-			t.commit()
+			due = append(due, path)
 		}
+	}
+	for path := range s.ttls {
+		if n := s.nodes[path]; time.Now().UnixMilli()-n.mtime > n.ttl && len(n.children) == 0 {
+			due = append(due, path)
+		}
+	}
+	slices.Sort(due)
+	for _, path := range due {
+		t := s.begin()
+		t.remove(path)
+		t.commit()
 	}
 }
 

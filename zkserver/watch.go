@@ -90,7 +90,6 @@ func (w *watchTable) fire(path string, event jute.EventType, acl []jute.ACL, sen
 			break
 		}
 	}
-	older := func(a, b *conn) int { return cmp.Compare(a.number, b.number) }
 	slices.SortFunc(fired, older)
 	fired = slices.Compact(fired) // a connection that watches the node and one above it gets one event
 	for _, c := range fired {
@@ -100,6 +99,8 @@ func (w *watchTable) fire(path string, event jute.EventType, acl []jute.ACL, sen
 	}
 	return fired
 }
+
+func older(a, b *conn) int { return cmp.Compare(a.number, b.number) }
 
 // addWatchLocked arms a watch of addWatch, which is about the node and about
 // its list of children.

@@ -29,13 +29,22 @@ type target struct {
 	root string // a node of the test's own; "/t" on the embedded server
 }
 
-func newTarget(t *testing.T) *target {
+// extended skips a test on a real server with the default configuration: it needs TTL
+// nodes and all four-letter words. The embedded server gets options for both.
+func extended(t *testing.T) []zkserver.Option {
+	if locktest.Real(t) != nil && os.Getenv("ZK_EXTENDED") == "" {
+		t.Skip("needs a server with TTL nodes and all four-letter words: internal/servers/with zookeeper-extended")
+	}
+	return []zkserver.Option{zkserver.WithTTL(), zkserver.WithWords("*")}
+}
+
+func newTarget(t *testing.T, options ...zkserver.Option) *target {
 	tg := &target{T: t, root: "/t"}
 	if zoo := locktest.Real(t); zoo != nil {
 		tg.addr = zoo.Servers()[0]
 		tg.root += rand.Text()
 	} else {
-		tg.srv = zkserver.Run(t)
+		tg.srv = zkserver.Run(t, options...)
 	}
 	c := tg.connect()
 	require.Equal(t, jute.OK, c.create(tg.root, jute.FlagPersistent))
@@ -68,6 +77,18 @@ func (tg *target) dial() *wire {
 	require.NoError(tg, err)
 	tg.Cleanup(func() { nc.Close() })
 	return &wire{t: tg.T, Conn: nc, r: bufio.NewReader(nc)}
+}
+
+// say sends a four-letter word on a connection of its own and returns the answer.
+func (tg *target) say(word string) string {
+	tg.Helper()
+	c := tg.dial()
+	defer c.Close()
+	c.write([]byte(word))
+	c.SetReadDeadline(time.Now().Add(patience))
+	answer, err := io.ReadAll(c.r)
+	require.NoError(tg, err)
+	return string(answer)
 }
 
 // longest is the longest session timeout that a server grants by default, in

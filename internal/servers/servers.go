@@ -133,16 +133,26 @@ type command = func(name string, args ...string) *exec.Cmd
 
 var kinds = map[string]kind{
 	"zookeeper": {variables: []string{"ZK"}, prepare: zookeeper},
-	"postgres":  {variables: []string{"POSTGRES", "SQL"}, user: "postgres", stop: os.Interrupt, prepare: postgres}, // it does not wait for its clients then
-	"mariadb":   {variables: []string{"MARIADB", "SQL"}, user: "mysql", prepare: mariadb},
-	"redis":     {variables: []string{"REDIS"}, prepare: redis},
-	"etcd":      {variables: []string{"ETCD"}, prepare: etcd},
-	"docker":    {after: removeLeft, prepare: docker},
+	// With TTL nodes and all four-letter words.
+	"zookeeper-extended": {variables: []string{"ZK", "ZK_EXTENDED"}, prepare: zookeeperExtended},
+	"postgres":           {variables: []string{"POSTGRES", "SQL"}, user: "postgres", stop: os.Interrupt, prepare: postgres}, // it does not wait for its clients then
+	"mariadb":            {variables: []string{"MARIADB", "SQL"}, user: "mysql", prepare: mariadb},
+	"redis":              {variables: []string{"REDIS"}, prepare: redis},
+	"etcd":               {variables: []string{"ETCD"}, prepare: etcd},
+	"docker":             {after: removeLeft, prepare: docker},
 }
 
 func zookeeper(_ context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
+	return zookeeperWith("", r, as)
+}
+
+func zookeeperExtended(_ context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
+	return zookeeperWith("extendedTypesEnabled=true\n4lw.commands.whitelist=*\n", r, as)
+}
+
+func zookeeperWith(settings string, r room, as command) (string, *exec.Cmd, func() error, error) {
 	err := r.write("zoo.cfg", fmt.Sprintf("tickTime=2000\ndataDir=%s\nclientPort=%s\nclientPortAddress=%s\nmaxClientCnxns=0\nadmin.enableServer=false\n",
-		r.file("data"), r.port, r.host))
+		r.file("data"), r.port, r.host)+settings)
 	return r.addr, as("java", "-cp", "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar",
 		"org.apache.zookeeper.server.ZooKeeperServerMain", r.file("zoo.cfg")), r.serves, err
 }
