@@ -61,6 +61,7 @@ type player interface {
 // A formula predicts the requests of a run of N contenders.
 type formula struct {
 	text     string                  // for one acquisition
+	from     string                  // where these requests come from; the row in docs/benchmark.md has both
 	requests func(n float64) float64 // of all
 	growth   float64                 // about the power of N with which a long run's time grows; 0: nobody asks
 }
@@ -75,7 +76,10 @@ func (c contestant) heavy(n int) float64 {
 }
 
 // ofQueue is the formula of a queue in which each contender watches the one before it.
-var ofQueue = formula{text: "5 - 2/N", requests: func(n float64) float64 { return 5*n - 2 }}
+var ofQueue = formula{
+	text: "5 - 2/N", from: "create, children, get with the watch, children, delete; the first needs no get and no second children",
+	requests: func(n float64) float64 { return 5*n - 2 },
+}
 
 // predict returns 0 if the lock has no formula.
 func (f formula) predict(n int) float64 {
@@ -99,7 +103,10 @@ var contestants = []contestant{
 		name:    "naive",
 		open:    onZoo(each(func(conn *zk.Conn, path string) locker { return naive.New(conn, path) })),
 		article: report.ArticleNaive,
-		formula: formula{text: "N + 2", requests: func(n float64) float64 { return n * (n + 2) }, growth: 2},
+		formula: formula{
+			text: "N + 2", from: "each release wakes all waiters; each of them tries to create, all but one fail and watch again",
+			requests: func(n float64) float64 { return n * (n + 2) }, growth: 2,
+		},
 	},
 	{
 		name:  "herd",
@@ -108,8 +115,9 @@ var contestants = []contestant{
 		// Half of N+1: the lists that arrivals cause are spared where all
 		// arrive at once.
 		formula: formula{
-			text: "(N + 5) / 2", requests: func(n float64) float64 { return n * (n + 5) / 2 },
-			growth: 2.5, // the lists grow, too
+			text: "(N + 5) / 2", from: "each release wakes all waiters; each of them reads the list again",
+			requests: func(n float64) float64 { return n * (n + 5) / 2 },
+			growth:   2.5, // the lists grow, too
 		},
 	},
 	{
@@ -126,17 +134,20 @@ var contestants = []contestant{
 		formula: ofQueue,
 	},
 	{
-		name:    "timeout",
-		open:    onZoo(ownerless(timeout.New)),
-		queue:   true,
-		formula: formula{text: "6 - 2/N", requests: func(n float64) float64 { return 6*n - 2 }},
+		name:  "timeout",
+		open:  onZoo(ownerless(timeout.New)),
+		queue: true,
+		formula: formula{
+			text: "6 - 2/N", from: "the same, and a get of its own node, for the token",
+			requests: func(n float64) float64 { return 6*n - 2 },
+		},
 	},
 	{
-		// Its requests depend on the schedule: it has no formula.
 		name: "zklock",
 		open: onZoo(leased(func(conn *zk.Conn, path string, session time.Duration) (*zklock.Mutex, error) {
 			return zklock.New(conn, path, zklock.WithSessionTimeout(session))
 		}, zklock.NewOwner)),
-		queue: true,
+		queue:   true,
+		formula: formula{from: "it depends on the schedule: goroutines of a Mutex share requests"},
 	},
 }

@@ -258,20 +258,7 @@ func claims(t *testing.T) (readme, benchmark []string) {
 		// fairness_test.go
 		"It is 0 in a queue, (N-1)/4\non average in a lottery, and (N-1)/2 in a stack. A queue may show a little more than 0,",
 	}
-	formulas := make(map[string][]string)
-	var order []string
-	for _, c := range onZooKeeper() {
-		if text := c.formula.text; text != "" {
-			if formulas[text] == nil {
-				order = append(order, text)
-			}
-			formulas[text] = append(formulas[text], c.name)
-		}
-	}
-	for _, text := range order {
-		benchmark = append(benchmark, fmt.Sprintf("| %s | %s |", strings.Join(formulas[text], ", "), text))
-	}
-	return readme, benchmark
+	return readme, append(benchmark, formulaRows(t)...)
 }
 
 // names are texts whose digits measure nothing.

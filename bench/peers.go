@@ -7,7 +7,7 @@ import (
 )
 
 // peers take part when -locks names them: the steps are compared with them. Go
-// generate ./... writes what each is into docs/benchmark.md.
+// generate ./... writes what each is, and its formula, into docs/benchmark.md.
 var peers = []contestant{
 	{
 		name: "zk.Lock",
@@ -30,10 +30,13 @@ var peers = []contestant{
 		name: "least",
 		what: "not a lock: each contender creates a node, watches the one before it and deletes its own. No queue that hands over " +
 			"through the server sends less; but if a waiter gives up, two hold it",
-		open:    onZoo(each(func(conn *zk.Conn, path string) locker { return &least{conn: conn, path: path, mine: -1} })),
-		queue:   true,
-		unsafe:  "least creates a node, watches the one before it and deletes its own, the\nminimum of a queue through the server; if a waiter gives up, it lets two in",
-		formula: formula{text: "3 - 1/N", requests: func(n float64) float64 { return 3*n - 1 }},
+		open:   onZoo(each(func(conn *zk.Conn, path string) locker { return &least{conn: conn, path: path, mine: -1} })),
+		queue:  true,
+		unsafe: "least creates a node, watches the one before it and deletes its own, the\nminimum of a queue through the server; if a waiter gives up, it lets two in",
+		formula: formula{
+			text: "3 - 1/N", from: "create, get of the one before it with the watch, delete; the first needs no get",
+			requests: func(n float64) float64 { return 3*n - 1 },
+		},
 	},
 	{
 		name: "floor",
@@ -42,6 +45,6 @@ var peers = []contestant{
 		open:    onZoo(newFloor),
 		queue:   true,
 		unsafe:  "floor makes N nodes at once and deletes them in order, the minimum cost of\nany queue; its contenders find their turn in memory, not by the server",
-		formula: formula{text: "2", requests: func(n float64) float64 { return 2 * n }},
+		formula: formula{text: "2", from: "create, delete", requests: func(n float64) float64 { return 2 * n }},
 	},
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -43,14 +44,8 @@ func written[T any](t *testing.T, file string) (value T) {
 
 var update = flag.Bool("update", false, "write docs/figures.md, what README.md shows of it, and what each peer is into docs/benchmark.md")
 
-func TestTheDocsSayWhatThePeersAre(t *testing.T) {
-	const file = "../docs/benchmark.md"
-	page, err := os.ReadFile(file)
-	require.NoError(t, err)
-	_, rest, found := strings.Cut(string(page), "| row | what it is |\n|---|---|\n")
-	require.True(t, found)
-	shown, after, _ := strings.Cut(rest, "\n\n")
-	var rows []string
+// peerRows are the rows of the peers in docs/benchmark.md.
+func peerRows(t *testing.T) (rows []string) {
 	for _, c := range peers {
 		require.NotEmpty(t, c.what, "the entry of %s does not say what it is", c.name)
 		rows = append(rows, "| "+c.name+" | "+c.what+" |")
@@ -58,13 +53,51 @@ func TestTheDocsSayWhatThePeersAre(t *testing.T) {
 			rows = append(rows, "| "+c.name+" cold | "+whatColdIs+" |")
 		}
 	}
-	written := strings.Join(rows, "\n")
-	if *update {
-		page := strings.TrimSuffix(string(page), rest) + written + "\n\n" + after
-		require.NoError(t, os.WriteFile(file, []byte(page), 0o644))
-		return
+	return rows
+}
+
+// formulaRows are the rows of the formulas there: the locks with the same formula,
+// and those with a reason for which they have none.
+func formulaRows(t *testing.T) (rows []string) {
+	names := make(map[string][]string)
+	var order []string
+	for _, c := range onZooKeeper() {
+		f := c.formula
+		if f.text == "" && f.from == "" {
+			continue
+		}
+		require.NotEmpty(t, f.from, "the entry of %s: from says where the requests of its formula come from", c.name)
+		key := cmp.Or(f.text, "no formula") + " | " + f.from
+		if names[key] == nil {
+			order = append(order, key)
+		}
+		names[key] = append(names[key], c.name)
 	}
-	require.Equal(t, written, shown, "docs/benchmark.md is stale: go generate ./...")
+	for _, key := range order {
+		rows = append(rows, "| "+strings.Join(names[key], ", ")+" | "+key+" |")
+	}
+	return rows
+}
+
+func TestTheDocsSayWhatThePeersAre(t *testing.T) {
+	const file = "../docs/benchmark.md"
+	for head, rows := range map[string][]string{
+		"| row | what it is |\n|---|---|\n":                                       peerRows(t),
+		"| | requests per acquisition | where they come from |\n|---|---:|---|\n": formulaRows(t),
+	} {
+		page, err := os.ReadFile(file)
+		require.NoError(t, err)
+		_, rest, found := strings.Cut(string(page), head)
+		require.True(t, found, "%s has no table\n%s", file, head)
+		shown, after, _ := strings.Cut(rest, "\n\n")
+		written := strings.Join(rows, "\n")
+		if *update {
+			page := strings.TrimSuffix(string(page), rest) + written + "\n\n" + after
+			require.NoError(t, os.WriteFile(file, []byte(page), 0o644))
+			continue
+		}
+		require.Equal(t, written, shown, "docs/benchmark.md is stale: go generate ./...")
+	}
 }
 
 func TestPeersCountToN(t *testing.T) {
