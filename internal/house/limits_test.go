@@ -226,7 +226,7 @@ var mostOfWing = map[string]int{
 	"zklock":            16500,
 	"zkserver":          8200,
 	"bench":             10250,
-	"explorer":          9250,
+	"explorer":          9450,
 	"suites, stage":     9700,
 	"museum":            4700,
 	"lab":               7050,

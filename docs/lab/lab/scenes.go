@@ -25,6 +25,6 @@ func Scenes() []locks.Scene {
 		{Lock: "zklock", Contenders: 3, Seed: 7, Changes: change(ms(20), "A", explore.LoseReply)},
 		{Lock: "timeout", Contenders: 3, Seed: 8, Changes: append(change(ms(150), "A", explore.Expire), change(ms(200), "B", explore.EndContext)...)},
 		{Lock: "naive", Contenders: 20, Shared: true, Seed: 9},
-		{Lock: "herd", Contenders: 30, Seed: 10, LatencyMs: 5},
+		{Lock: "herd", Contenders: 20, Seed: 3, Measured: true},
 	}
 }

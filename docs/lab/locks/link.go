@@ -50,7 +50,11 @@ func (a Address) String() string {
 	if a.Shared {
 		add("shared", 1)
 	}
-	add("latency", strconv.FormatFloat(cmp.Or(a.LatencyMs, 20), 'f', -1, 64))
+	if a.Measured {
+		add("measured", 1)
+	} else {
+		add("latency", strconv.FormatFloat(cmp.Or(a.LatencyMs, 20), 'f', -1, 64))
+	}
 	add("seed", a.Seed)
 	if len(a.Changes) > 0 {
 		add("do", joined(a.Changes, ",", func(c film.Change) string { return formatTime(c.At) + "." + c.Who + "." + dashed(c.Do) }))
@@ -158,8 +162,9 @@ var fields = map[string]func(a *Address, value string) error{
 		a.Locks = list[:min(2, len(list))]
 		return nil
 	},
-	"n":      func(a *Address, value string) error { return number(&a.Contenders, "n", value, 1, 100) },
-	"shared": func(a *Address, value string) error { a.Shared = value == "1" || value == "true"; return nil },
+	"n":        func(a *Address, value string) error { return number(&a.Contenders, "n", value, 1, 100) },
+	"shared":   func(a *Address, value string) error { a.Shared = value == "1" || value == "true"; return nil },
+	"measured": func(a *Address, value string) error { a.Measured = value == "1"; return nil },
 	"latency": func(a *Address, value string) (err error) {
 		if a.LatencyMs, err = strconv.ParseFloat(value, 64); err == nil && !(a.LatencyMs >= 0 && a.LatencyMs <= 10_000) {
 			err = fmt.Errorf("latency is %q, not from 0 to 10000", value)

@@ -20,6 +20,7 @@ var addresses = []string{
 	"#lock=timeout&n=3&latency=20&seed=7&do=2s.A.cut,2000000001ns.A2.runs-on,17us.B.end-ctx&vs=parent",
 	"#lock=predecessor&n=2&latency=20&seed=1&mode=schedule&kinds=lose-reply,cut&faults=1&packets=1&choices=A:+request,B:+lose+reply,gap+a%2Cb%26c:+go+on",
 	"#lock=reentrant&n=2&latency=20&seed=1&mode=find&kinds=&faults=0",
+	"#lock=herd,predecessor&n=20&measured=1&seed=3",
 	"#lock=timeout&n=3&latency=20&seed=1&mode=find&kinds=lose-reply,expire&faults=2&packets=1",
 	"#lock=D1&n=2&latency=20&seed=1&mode=schedule&kinds=&faults=0&choices=A:+request,gap+D2:+go+on",
 	"#lock=predecessor&n=2&latency=20&seed=1&mode=schedule&kinds=lose-reply,cut&faults=1&sequence=9&oneowner=1&scripts=lock.unlock.lock.unlock,trylock.unlock",

@@ -18,6 +18,7 @@ type Scene struct {
 	Contenders int           `json:"contenders"`
 	Shared     bool          `json:"shared,omitempty"`
 	LatencyMs  float64       `json:"latency_ms,omitempty"` // 0: 20
+	Measured   bool          `json:"measured,omitempty"`   // at the pace of a measured server, film.Measured; without LatencyMs
 	Seed       uint64        `json:"seed"`
 	Changes    []film.Change `json:"changes,omitempty"`
 	// Of somebody who plays the scheduler: what may go wrong, and how many times, and
@@ -42,6 +43,10 @@ func (s Scene) World() (explore.World, film.Pace, error) {
 		s.LatencyMs = 20
 	}
 	p := film.Pace{Latency: time.Duration(s.LatencyMs * float64(time.Millisecond)), Seed: s.Seed, Changes: s.Changes}
+	if s.Measured {
+		p = film.Measured(s.Contenders)
+		p.Seed, p.Changes = s.Seed, s.Changes
+	}
 	// A session that is shorter than some packets' ways ends by itself.
 	w := explore.World{Lock: l.Subject(max(Session, 40*p.Latency)), Contenders: s.Contenders, Shared: s.Shared}
 	return w, p, nil

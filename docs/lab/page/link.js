@@ -1,7 +1,7 @@
 // The address holds a scene: everything that is needed to see the same again.
 import { failure } from "./strings.js";
 
-export const DEFAULT = { locks: ["herd", "predecessor"], n: 6, shared: false, latency: 20, seed: 1, changes: [], mode: "watch", choices: [], kinds: [], faults: 1, packets: false, sequence: 0, oneOwner: false, scripts: [], vs: false };
+export const DEFAULT = { locks: ["herd", "predecessor"], n: 6, shared: false, latency: 20, seed: 1, changes: [], mode: "watch", choices: [], kinds: [], faults: 1, packets: false, sequence: 0, oneOwner: false, scripts: [], vs: false, measured: false };
 
 // 1500ms, 2.3s, 40s, 250us or 17ns, whichever is exact and short.
 export function formatTime(ns) {
@@ -32,7 +32,7 @@ function parseChange(text) {
 export function formatLink(s, extra) {
   const list = [["lock", s.locks.join(",")], ["n", s.n]];
   if (s.shared) list.push(["shared", 1]);
-  list.push(["latency", s.latency], ["seed", s.seed]);
+  list.push(s.measured ? ["measured", 1] : ["latency", s.latency], ["seed", s.seed]);
   if (s.changes.length) list.push(["do", s.changes.map(formatChange).join(",")]);
   if (s.vs) list.push(["vs", "parent"]);
   if (s.mode !== "watch") {
@@ -69,6 +69,7 @@ export function parseLink(hash) {
       case "lock": s.locks = value.split(",").filter(Boolean).slice(0, 2); break;
       case "n": s.n = Math.round(number(1, 100)); break;
       case "shared": s.shared = value === "1" || value === "true"; break;
+      case "measured": s.measured = value === "1"; break;
       case "latency": s.latency = number(0, 10000); break;
       case "seed": s.seed = Math.round(number(0, Number.MAX_SAFE_INTEGER)); break;
       case "do": s.changes = value.split(",").filter(Boolean).map(parseChange); break;

@@ -48,7 +48,7 @@ export function currentLink() {
 
 function engineScene(lock, changes) {
   const s = app.scene;
-  return { lock, contenders: s.n, shared: s.shared, latency_ms: s.latency, seed: s.seed, changes };
+  return { lock, contenders: s.n, shared: s.shared, latency_ms: s.latency, measured: s.measured, seed: s.seed, changes };
 }
 
 // The contents of the panels.

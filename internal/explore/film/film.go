@@ -85,10 +85,11 @@ type Packet struct {
 	Event   string        `json:"event,omitempty"`
 	Sent    time.Duration `json:"sent_ns"`
 	Arrived time.Duration `json:"arrived_ns"`
-	Lost    bool          `json:"lost,omitempty"`    // it never arrives; Arrived is when that is decided
-	Pending bool          `json:"pending,omitempty"` // it is still on its way at the end of the film
-	Of      int           `json:"of,omitempty"`      // of a reply: the request
-	Text    language.Text `json:"text,omitzero"`     // to or from another system: what it says
+	Queued  time.Duration `json:"queued_ns,omitempty"` // of a request: it came to a server that worked, and waited there until Arrived
+	Lost    bool          `json:"lost,omitempty"`      // it never arrives; Arrived is when that is decided
+	Pending bool          `json:"pending,omitempty"`   // it is still on its way at the end of the film
+	Of      int           `json:"of,omitempty"`        // of a reply: the request
+	Text    language.Text `json:"text,omitzero"`       // to or from another system: what it says
 }
 
 // A Mark is a change of state at an instant. Which fields it has depends on

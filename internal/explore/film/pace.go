@@ -34,7 +34,12 @@ type Pace struct {
 	// Hold is how long a contender holds the lock, on average. 0: five times
 	// the latency, so that a person sees it.
 	Hold time.Duration
-	Seed uint64
+	// Gather is the instant before which no contender unlocks. If all others wait
+	// by then, the first release is like the later ones.
+	Gather time.Duration
+	// Server is the time that the server works. nil: it takes none.
+	Server *Server
+	Seed   uint64
 	// Changes are the faults, each at its instant.
 	Changes []Change
 	// Part, if it is not nil, is called while the run goes on, each time that
@@ -107,6 +112,8 @@ type pacer struct {
 	changes []Change
 	last    time.Duration // when something has happened last
 	part    int           // how many packets the next part has at least
+	done    time.Duration // when the server sends what a request has caused; 0: it does not work
+	free    time.Duration // the server carries out no request before
 }
 
 type pacedClient struct {
@@ -216,7 +223,7 @@ func (p *pacer) scheduleLocked() {
 			}
 		}
 		from := slices.IndexFunc(l.Down, func(q player.Frame) bool { return q.Due == 0 })
-		if from >= 0 {
+		if from >= 0 && p.done == 0 {
 			w.SortEvents(l.Down[from:])
 			for i := from; i < len(l.Down); i++ {
 				q := &l.Down[i]
@@ -232,7 +239,7 @@ func (p *pacer) scheduleLocked() {
 	}
 	for i, k := range w.Contenders {
 		if k.Gate != nil && p.unlocks[k] == 0 {
-			p.unlocks[k] = p.at(now + delay(p.hold[i], p.Hold))
+			p.unlocks[k] = p.at(max(now+delay(p.hold[i], p.Hold), p.Gather))
 		}
 	}
 }
@@ -251,9 +258,10 @@ func (p *pacer) nextLocked() (at time.Duration, do func()) {
 	var holder *player.Contender
 	var what func(*pacer, *pacedClient)
 	start := -1
+	var came time.Duration // when the request of client came: the first in the server's queue
 	for _, c := range p.clients {
-		if due, act := c.next(); act != nil && due < at {
-			at, client, what, holder = due, c, act, nil
+		if due, act := c.next(p); act != nil && (due < at || due == at && c.came() < came) {
+			at, client, what, holder, came = due, c, act, nil, c.came()
 		}
 		if c.Stopped {
 			continue
@@ -269,6 +277,10 @@ func (p *pacer) nextLocked() (at time.Duration, do func()) {
 			at, start = s.at, i
 		}
 	}
+	sends := p.done != 0 && p.done < at
+	if sends {
+		at = p.done
+	}
 	switch {
 	case len(p.changes) > 0 && p.changes[0].At < at:
 		c := p.changes[0]
@@ -276,6 +288,8 @@ func (p *pacer) nextLocked() (at time.Duration, do func()) {
 			p.changes = p.changes[1:]
 			p.change(c)
 		}
+	case sends:
+		return at, p.sends
 	case start >= 0:
 		return at, func() {
 			k := p.starts[start].k
@@ -292,7 +306,7 @@ func (p *pacer) nextLocked() (at time.Duration, do func()) {
 
 // next returns the event that is due first of a client's packets, its session and its
 // connection.
-func (c *pacedClient) next() (at time.Duration, what func(*pacer, *pacedClient)) {
+func (c *pacedClient) next(p *pacer) (at time.Duration, what func(*pacer, *pacedClient)) {
 	first := func(due time.Duration, do func(*pacer, *pacedClient)) {
 		if due != 0 && (what == nil || due < at) {
 			at, what = due, do
@@ -300,8 +314,8 @@ func (c *pacedClient) next() (at time.Duration, what func(*pacer, *pacedClient))
 	}
 	l := c.Line
 	first(c.expireAt, (*pacer).expire)
-	if len(l.Up) > 0 && !l.CutOffLocked() {
-		first(l.Up[0].Due, (*pacer).request)
+	if c.came() != 0 && !l.CutOffLocked() && p.done == 0 {
+		first(max(l.Up[0].Due, p.free), (*pacer).request)
 	}
 	if c.Stopped {
 		first(c.runsOnAt, (*pacer).runOn)
@@ -406,11 +420,17 @@ func (p *pacer) request(c *pacedClient) {
 		c.loseRequest = false
 		w.Cut(c.Client)
 		w.Happened++
+		if p.Server != nil {
+			p.free = p.at(p.film.now() + 1)
+		}
 		return
 	}
 	q := w.Request(c.Client)
 	synctest.Wait() // the server has answered
-	w.Do(func() { p.film.executed(c.Client, q) })
+	w.Do(func() {
+		p.film.executed(c.Client, q)
+		p.worksLocked(c, q)
+	})
 }
 
 // arrives delivers the next packet of a client's way down, or loses it.

@@ -113,6 +113,9 @@ func (p *Frame) kindOf() jute.Op {
 	return p.Op
 }
 
+// Size is the number of its bytes on the wire.
+func (p *Frame) Size() int { return len(p.raw) }
+
 // Kind is that of the film's packet, on the way down.
 func (p *Frame) Kind() string {
 	if p.IsEvent {
