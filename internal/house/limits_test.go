@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -221,16 +222,16 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               95600,
+	"all":               94450,
 	"the steps":         1650,
 	"zklock":            16500,
 	"zkserver":          8200,
 	"bench":             10250,
 	"explorer":          9450,
 	"suites, stage":     9700,
-	"museum":            4700,
+	"museum":            3550,
 	"lab":               7050,
-	"exercises, grader": 12900,
+	"exercises, grader": 12950,
 	"other locks":       6500,
 	"command":           2450,
 	"the rest":          6200,
@@ -248,11 +249,15 @@ var wings = []struct{ folder, wing string }{
 	{"internal/museum", "museum"}, {"docs/lab", "lab"}, {"docs/other-locks", "other locks"},
 }
 
+// exhibits are what a bug of the museum adds: its listing, which has the shape of an article's
+// code, and its entry with the captions of its story. They are not weighed.
+var exhibits = regexp.MustCompile(`^internal/museum/(listings/[a-z]_\w+|scenes/article_[a-z])\.go$`)
+
 // weigh counts the lines of Go of each wing.
 func weigh(tree fs.FS) (map[string]int, error) {
 	weights := make(map[string]int)
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || path.Ext(name) != ".go" {
+		if err != nil || d.IsDir() || path.Ext(name) != ".go" || exhibits.MatchString(name) {
 			return err
 		}
 		text, err := fs.ReadFile(tree, name)
@@ -273,7 +278,8 @@ func TestNoWingIsTooHeavy(t *testing.T) {
 	weights, err := weigh(os.DirFS(root))
 	require.NoError(t, err)
 	for wing, lines := range weights {
-		require.LessOrEqual(t, lines, mostOfWing[wing], "lines of Go in the wing %q: take out what your change makes needless, or raise its number and say why", wing)
+		require.LessOrEqual(t, lines, mostOfWing[wing], "lines of Go in the wing %q: take out what your change makes needless, "+
+			"or raise its number in mostOfWing of internal/house/limits_test.go, and say why in the commit's message", wing)
 	}
 	require.Len(t, weights, len(mostOfWing), "a wing without a folder, or the other way round")
 }
@@ -283,8 +289,11 @@ func TestTheWeightOfAWingIsThatOfItsFiles(t *testing.T) {
 		"zklock/lock.go":                       {Data: []byte("package zklock\n")},
 		"zklock/internal/client/proof_test.go": {Data: []byte("package client\n\n")},
 		"zklock/README.md":                     {Data: []byte("\n\n\n")},
+		"internal/museum/listings/a_queue.go":  {Data: []byte("package listings\n")},
+		"internal/museum/listings/listings.go": {Data: []byte("package listings\n\n\n\n")},
+		"internal/museum/scenes/article_a.go":  {Data: []byte("package scenes\n")},
 		"zklocked/lock.go":                     {Data: []byte("package zklocked\n")},
 	})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"zklock": 3, "the rest": 1, "all": 4}, weights)
+	require.Equal(t, map[string]int{"zklock": 3, "museum": 4, "the rest": 1, "all": 8}, weights)
 }
