@@ -3,9 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -14,10 +18,26 @@ import (
 
 // TestMain makes the test's own program zklock, as which it starts itself.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == stampVerb {
+		stamp(os.Args[2])
+	}
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
 		main()
 	}
 	locktest.Main(m)
+}
+
+// stampVerb is a command for the trials: it appends the time to a file every 20 ms, and ends with
+// SIGKILL alone.
+const stampVerb = "__stamp"
+
+func stamp(file string) {
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
+	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	for ; err == nil; time.Sleep(20 * time.Millisecond) {
+		_, err = fmt.Fprintln(out, time.Now().UnixNano())
+	}
+	os.Exit(1)
 }
 
 // do runs zklock in this process, in English.

@@ -141,7 +141,8 @@ func (j *job) release() (err error) {
 	if j.lock == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	timeout, _ := zkconn.SessionTimeout(j.conn)
+	ctx, cancel := context.WithTimeout(context.Background(), min(timeout, 5*time.Second))
 	defer cancel()
 	if j.lease != nil {
 		err = j.lease.Unlock(ctx)
@@ -295,8 +296,8 @@ func (j *job) end() *os.ProcessState {
 		g.cmd.Wait()
 	}
 	j.cmd.Wait()
-	for began := time.Now(); syscall.Kill(-j.group, 0) == nil && time.Since(began) < time.Second; {
-		time.Sleep(time.Millisecond) // a process that was killed takes a moment to end
+	for began := time.Now(); syscall.Kill(-j.group, 0) == nil && time.Since(began) < 200*time.Millisecond; {
+		time.Sleep(time.Millisecond) // a process that was killed takes a moment to end, and if nobody reaps it, it stays
 	}
 	j.tty.give(j.group, syscall.Getpgrp())
 	return j.cmd.ProcessState
