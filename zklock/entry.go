@@ -109,11 +109,10 @@ func (m *Mutex) create(e *entry) (err error) {
 	m.mu.Lock()
 	m.entries[e.node.Name()] = e
 	m.mu.Unlock()
-	if e.node.Number < math.MaxInt32 && e.token < math.MaxInt64>>passBits {
-		return nil
+	if e.node.Number == math.MaxInt32 {
+		return fmt.Errorf("%w: %s has the last number that there is: when nobody uses the lock, delete %s", zk.ErrNodeExists, e.node.Path, m.path)
 	}
-	return fmt.Errorf("%w: %s has the last number that there is, or a zxid beyond 2⁵³: "+
-		"when nobody uses the lock, delete %s", zk.ErrNodeExists, e.node.Path, m.path)
+	return nil
 }
 
 // keep keeps the node of the holder until the Mutex gives it up (nil), or it has

@@ -1,8 +1,12 @@
 package zklock_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -202,5 +206,78 @@ func TestASearchThatIsRefusedEndsWithItsSession(t *testing.T) {
 		tb.srv.Expire(conn.SessionID())
 		ctx = limited(tb, time.Minute)
 		require.NoError(tb, m.Shutdown(ctx))
+	})
+}
+
+// A farEpoch makes zxids in answers larger than a token has room for: the czxid and the
+// pzxid of a Stat at the end.
+type farEpoch struct {
+	net.Conn
+	in *bytes.Buffer // what has arrived of packets that are whole
+}
+
+func (c farEpoch) Read(b []byte) (int, error) {
+	for c.in.Len() == 0 {
+		var length [4]byte
+		if _, err := io.ReadFull(c.Conn, length[:]); err != nil {
+			return 0, err
+		}
+		packet := make([]byte, binary.BigEndian.Uint32(length[:]))
+		if _, err := io.ReadFull(c.Conn, packet); err != nil {
+			return 0, err
+		}
+		const header, stat = 4 + 8 + 4, 68
+		if n := len(packet); n >= header+stat {
+			packet[n-stat], packet[n-8] = 0x40, 0x40
+		}
+		c.in.Write(append(length[:], packet...))
+	}
+	return c.in.Read(b)
+}
+
+// TestAZxidThatATokenHasNoRoomForIsAnError, whether a list tells it or a read: a token
+// would be lower than an earlier one.
+func TestAZxidThatATokenHasNoRoomForIsAnError(t *testing.T) {
+	onTable(t, func(tb *table) {
+		far := func() *zklock.Mutex {
+			return tb.mutex(tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return farEpoch{nc, new(bytes.Buffer)} }}))
+		}
+		_, err := far().Lock(context.Background(), nil)
+		require.ErrorContains(tb, err, "a token has room for 53 bits")
+		holder := tb.mustLock(tb.mutex(tb.connect()), nil)
+		waiter := lockAside(context.Background(), far(), nil)
+		time.Sleep(time.Second) // until it waits
+		require.NoError(tb, holder.Unlock(context.Background()))
+		require.ErrorContains(tb, (<-waiter).err, "a token has room for 53 bits")
+		synctest.Wait()
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestAQuotaIsNamed: the client knows its error by a number only.
+func TestAQuotaIsNamed(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		tb.srv.Fail(jute.Code(-125), creates(conn.SessionID()))
+		_, err := tb.mutex(conn).Lock(context.Background(), nil)
+		require.ErrorContains(tb, err, "quota")
+	})
+}
+
+// TestUnlockReturnsErrLostThoughItsDeleteWasDropped: the client has not sent it when the
+// session ends with its node.
+func TestUnlockReturnsErrLostThoughItsDeleteWasDropped(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin, conn := tb.connect(), tb.connectAs(ordinary{})
+		id := conn.SessionID()
+		holder := tb.mustLock(tb.mutex(conn), nil)
+		away := tb.srv.LoseRequest(handshakeOf(id)).Every() // every server closes the connection
+		tb.srv.Cut(id)
+		<-away.Hit()
+		unlocked := aside(func() error { return holder.Unlock(context.Background()) })
+		time.Sleep(1500 * time.Millisecond) // until the client has dropped the delete
+		require.NoError(tb, admin.Delete(tb.node(0), -1))
+		away.Release()
+		require.ErrorIs(tb, <-unlocked, zklock.ErrLost)
 	})
 }

@@ -36,6 +36,10 @@ func (l *Lease) check() {
 // safe from a holder that has lost the lock and has not noticed it yet. The token
 // is the zxid with which the holder's node was made, or one as good, shifted left by
 // ten bits, plus the number of times that the lock was handed on within its Mutex.
+//
+// There is one exception. If somebody deletes the holder's node by hand, another process
+// may get the lock, and the Mutex may hand it on until it sees that the node has gone:
+// those tokens are lower than the other process's, and the resource refuses them.
 func (l *Lease) Token() int64 {
 	l.check()
 	return l.hold.token

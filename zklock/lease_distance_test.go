@@ -210,3 +210,28 @@ func TestAFarServerThatAnswersIsNotLeft(t *testing.T) {
 		require.NoError(tb, holder.Unlock(context.Background()))
 	})
 }
+
+// TestALateContenderHasTheLockAfterThreeRoundTrips: its create, the list, and the reads
+// that set its watches. The holder unlocks while these are on the way.
+func TestALateContenderHasTheLockAfterThreeRoundTrips(t *testing.T) {
+	const roundTrip = 100 * time.Millisecond
+	for name, before := range map[string]int{"behind one": 1, "behind two": 2} {
+		onTables(t, name, func(tb *table) {
+			var holders []<-chan locked
+			for range before {
+				holders = append(holders, lockAside(context.Background(), tb.mutex(tb.connect()), nil))
+				time.Sleep(time.Second) // until it is in the queue
+			}
+			m := tb.mutex(tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return newDistant(nc, roundTrip) }}))
+			began := time.Now()
+			late := lockAside(context.Background(), m, nil)
+			time.Sleep(roundTrip * 3 / 2) // the server has answered the list, and gets the reads when the client has it
+			for _, holder := range holders {
+				passes(tb, holder)
+			}
+			got := gets(tb, late)
+			require.Equal(tb, 3*roundTrip, time.Since(began))
+			require.NoError(tb, got.Unlock(context.Background()))
+		})
+	}
+}

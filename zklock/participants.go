@@ -42,7 +42,7 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 				Library: record.Library(name, data), Session: stat.EphemeralOwner, Since: time.UnixMilli(stat.Ctime),
 			}
 			if r, ok := record.Parse(name, data); ok {
-				p.Owner, p.Data = r.Owner, r.Contents()
+				p.Owner, p.Data = r.OwnerName(), r.Contents()
 			}
 			m.mu.Lock()
 			if e := m.entries[name]; e != nil && e.holder != nil {

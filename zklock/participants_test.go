@@ -338,3 +338,14 @@ func TestParticipantsAreInOrderWhereTheNumbersWrap(t *testing.T) {
 		}
 	})
 }
+
+// TestAnOwnerHasItsNameThoughThatIsNotText: the record is JSON, which has text only.
+func TestAnOwnerHasItsNameThoughThatIsNotText(t *testing.T) {
+	inBubble(t, func(t *testing.T, srv *zkserver.Server, connect func() *zk.Conn) {
+		l := mustLock(t, mutex(t, connect()), "caf\xe9")
+		queue, err := mutex(t, connect()).Participants(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "caf\xe9", queue[0].Owner)
+		require.NoError(t, l.Unlock(t.Context()))
+	})
+}

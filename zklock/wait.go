@@ -1,8 +1,12 @@
 package zklock
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"maps"
+	"math"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -44,7 +48,7 @@ func (m *Mutex) wait(e *entry) error {
 	if !e.node.Alone {
 		before, err = m.list(e)
 	}
-	if err == nil && (before.length > 0 || e.token == 0) {
+	if err == nil && before.length == 0 && e.token == 0 {
 		err = m.watchOwn(e)
 	}
 	if err != nil {
@@ -108,12 +112,9 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 // await waits for a change among the contenders before e, and returns those that
 // are left.
 func (m *Mutex) await(e *entry, before queue, again <-chan time.Time) (queue, error) {
-	nearer, err := m.watch(e, before.nearer)
-	var farther watched
-	if err == nil && before.farther != "" {
-		if farther, err = m.watch(e, before.farther); errors.Is(err, zk.ErrNoNode) {
-			return m.without(e, before, before.farther)
-		}
+	nearer, farther, gone, err := m.watchAll(e, before)
+	if err == nil && gone != nil {
+		return m.without(e, before, gone...)
 	}
 	if err == nil {
 		select {
@@ -139,10 +140,31 @@ func (m *Mutex) await(e *entry, before queue, again <-chan time.Time) (queue, er
 			return m.changed(e, before, before.farther, ev.Type == zk.EventNodeDeleted)
 		}
 	}
-	if errors.Is(err, zk.ErrNoNode) {
-		return m.without(e, before, before.nearer)
-	}
 	return before, err
+}
+
+// watchAll watches e's own node and the last two before it, and returns which of the two
+// have gone. The reads are sent together, and answered within one round trip. When an
+// answer shows that the lock is free, that of e's own node has come, too: it was there, or
+// its event is.
+func (m *Mutex) watchAll(e *entry, before queue) (nearer, farther watched, gone []string, err error) {
+	var ownErr, fartherErr error
+	var reads sync.WaitGroup
+	if e.own == nil {
+		reads.Go(func() { ownErr = m.watchOwn(e) })
+	}
+	if before.farther != "" {
+		reads.Go(func() { farther, fartherErr = m.watch(e, before.farther) })
+	}
+	nearer, err = m.watch(e, before.nearer)
+	reads.Wait()
+	if errors.Is(fartherErr, zk.ErrNoNode) {
+		gone, fartherErr = append(gone, before.farther), nil
+	}
+	if errors.Is(err, zk.ErrNoNode) {
+		gone, err = append(gone, before.nearer), nil
+	}
+	return nearer, farther, gone, cmp.Or(ownErr, err, fartherErr)
 }
 
 // changed returns the contenders before e after an event of a watched node. If that
@@ -157,12 +179,12 @@ func (m *Mutex) changed(e *entry, before queue, name string, gone bool) (queue, 
 	return m.list(e)
 }
 
-// without returns the contenders before e when one of the two watched nodes has gone.
-func (m *Mutex) without(e *entry, before queue, name string) (queue, error) {
+// without returns the contenders before e when some of the watched nodes have gone.
+func (m *Mutex) without(e *entry, before queue, gone ...string) (queue, error) {
 	switch {
-	case before.length == 1:
+	case before.length == len(gone):
 		return queue{}, nil
-	case before.length == 2 && name == before.farther:
+	case before.length == 2 && gone[0] == before.farther:
 		return queue{length: 1, nearer: before.nearer}, nil
 	}
 	return m.list(e)
@@ -228,6 +250,9 @@ func (m *Mutex) prove(e *entry) {
 // take takes the lock for e, which is the first, once its session is safe for long
 // enough.
 func (m *Mutex) take(e *entry) error {
+	if e.token > math.MaxInt64>>passBits {
+		return fmt.Errorf("%s has the zxid %#x, and a token has room for 53 bits of it", e.node.Path, e.token)
+	}
 	m.prove(e)
 	for unproved := 0; ; {
 		if len(e.own) > 0 { // an event of our node is handled first

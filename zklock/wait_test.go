@@ -478,3 +478,104 @@ func TestTryLockDoesNotTakeAnotherForANodeThatHasGone(t *testing.T) {
 		})
 	}
 }
+
+// TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer, though none of its requests has
+// failed.
+func TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer(t *testing.T) {
+	for _, c := range []struct {
+		what, want string
+		waits      bool // the server was there when it queued
+		wrong      func(tb *table, session int64) []*zkserver.Fault
+	}{
+		{"it waits, and there is no server", "has no server", true, func(tb *table, session int64) []*zkserver.Fault {
+			away := many(tb.srv.Hold, handshakeOf(session))
+			tb.srv.Cut(session)
+			return away
+		}},
+		{"its create is not answered", "has not answered for 1.5s", false, func(tb *table, session int64) []*zkserver.Fault {
+			return many(tb.srv.Hold, creates(session))
+		}},
+		{"all is well", "", true, func(*table, int64) []*zkserver.Fault { return nil }},
+	} {
+		onTables(t, c.what, func(tb *table) {
+			holder := tb.mustLock(tb.mutex(tb.connect()), nil)
+			conn := tb.connectAs(ordinary{})
+			m := tb.mutex(conn)
+			var faults []*zkserver.Fault
+			if !c.waits {
+				faults = c.wrong(tb, conn.SessionID())
+			}
+			waiter := lockAside(limited(tb, 1500*time.Millisecond), m, nil)
+			synctest.Wait()
+			if c.waits {
+				faults = c.wrong(tb, conn.SessionID())
+			}
+			err := (<-waiter).err
+			require.ErrorIs(tb, err, context.DeadlineExceeded)
+			if c.want != "" {
+				require.ErrorContains(tb, err, c.want)
+			} else {
+				require.EqualError(tb, err, "zklock: lock /lock, after 1.5s: context deadline exceeded")
+			}
+			releaseAll(faults)
+			require.NoError(tb, holder.Unlock(context.Background()))
+			require.NoError(tb, m.Shutdown(context.Background()))
+		})
+	}
+}
+
+// TestTheErrorOfAWaiterNamesEachServerThatWasTried: a client of Connect's knows them.
+func TestTheErrorOfAWaiterNamesEachServerThatWasTried(t *testing.T) {
+	onTable(t, func(tb *table) {
+		holder := tb.mustLock(tb.mutex(tb.connect()), nil)
+		conn := kindsOfClients["zkconn.Connect"](tb, ensemble.Options{})
+		m := tb.mutex(conn)
+		waiter := lockAside(limited(tb, 1500*time.Millisecond), m, nil)
+		time.Sleep(time.Second) // until it waits
+		away := tb.srv.LoseRequest(handshakeOf(conn.SessionID())).Every()
+		tb.srv.Cut(conn.SessionID())
+		err := (<-waiter).err
+		require.ErrorIs(tb, err, context.DeadlineExceeded)
+		require.ErrorContains(tb, err, ": closes the connection without an answer")
+		away.Release()
+		require.NoError(tb, holder.Unlock(context.Background()))
+		require.NoError(tb, m.Shutdown(context.Background()))
+	})
+}
+
+// TestTheErrorOfAWaiterNamesNoTroubleOfEarlierCalls.
+func TestTheErrorOfAWaiterNamesNoTroubleOfEarlierCalls(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		m := tb.mutex(conn)
+		tb.srv.LoseReply(creates(conn.SessionID()))
+		require.NoError(tb, tb.mustLock(m, nil).Unlock(context.Background())) // the second try
+		holder := tb.mustLock(tb.mutex(tb.connect()), nil)
+		time.Sleep(time.Minute)
+		_, err := m.Lock(limited(tb, time.Second), nil)
+		require.EqualError(tb, err, "zklock: lock /lock, after 1s: context deadline exceeded")
+		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}
+
+// TestAWaiterBehindTwoIsProved: it may get the lock as soon as both have gone.
+func TestAWaiterBehindTwoIsProved(t *testing.T) {
+	onMeter(t, func(m *meter) {
+		for before, proved := range []bool{2: true, 3: false} {
+			if before < 2 {
+				continue
+			}
+			var others []<-chan locked
+			for range before {
+				others = append(others, lockAside(context.Background(), m.mutex(m.connect()), nil))
+				m.settle()
+			}
+			waiter := m.arrives(m.newMutex())
+			sent := m.sent(func() { time.Sleep(sessionTimeout) })
+			require.Equal(t, proved, sent[jute.OpSync] > 0, "behind %d: %v", before, sent)
+			for _, other := range append(others, waiter) {
+				passes(m.table, other)
+			}
+		}
+	})
+}

@@ -116,7 +116,7 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 			hook(conn, "setWatchCallback", c.watches))
 	})
 	noSession := func() (*zk.Conn, error) {
-		return fail(fmt.Errorf("no session after %v: %w (%s)", time.Since(began).Round(time.Millisecond), whyEnded(ctx), c.report()))
+		return fail(fmt.Errorf("no session after %v: %w (%s)", time.Since(began).Round(time.Millisecond), whyEnded(ctx), c.Report()))
 	}
 	if err != nil {
 		c.giveUp()
@@ -311,7 +311,7 @@ func (c *client) giveUp() {
 	}
 }
 
-func (c *client) report() string {
+func (c *client) Report() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var texts []string

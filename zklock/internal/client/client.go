@@ -29,8 +29,9 @@ type Client struct {
 	mu        sync.Mutex
 	trouble   error // the last request without an answer
 	troubleAt time.Time
-	underway  int  // requests
-	keptBack  bool // requests, except those of the proof
+	underway  int       // requests
+	waits     time.Time // since when they wait for the next answer
+	keptBack  bool      // requests, except those of the proof
 	proof
 }
 
@@ -49,7 +50,10 @@ type key struct {
 // Of returns the Client of conn, the same one for all locks that have the same
 // session timeout. 0 means the one that Connect's client has agreed on last, or 4 s.
 func Of(conn *zk.Conn, timeout time.Duration) *Client {
-	serial, _ := serials.LoadOrStore(weak.Make(conn), new(atomic.Int64))
+	serial, loaded := serials.LoadOrStore(weak.Make(conn), new(atomic.Int64))
+	if !loaded {
+		runtime.AddCleanup(conn, func(k weak.Pointer[zk.Conn]) { serials.Delete(k) }, weak.Make(conn))
+	}
 	c := &Client{conn: conn, given: timeout, serial: serial.(*atomic.Int64), closed: make(chan struct{})}
 	c.fewer = sync.NewCond(&c.mu)
 	c.round, c.users = make(chan struct{}), make(map[*Tasks]int)
@@ -130,7 +134,7 @@ func (c *Client) send(by answerer, request func() error, proof bool) error {
 		}
 		c.note(session, by, e)
 	}
-	return err
+	return explain(err)
 }
 
 // begin counts a request, and reports whether no other one is under way.
@@ -140,7 +144,9 @@ func (c *Client) begin(proof bool) (first bool) {
 	for c.keptBack && !proof {
 		c.fewer.Wait()
 	}
-	c.underway++
+	if c.underway++; c.underway == 1 {
+		c.waits = time.Now()
+	}
 	return c.underway == 1
 }
 
@@ -148,6 +154,7 @@ func (c *Client) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.underway--
+	c.waits = time.Now()
 	c.fewer.Broadcast()
 }
 

@@ -44,6 +44,19 @@ func transient(err error) bool {
 	return !oneOf(err, refusals) && (!unnamed || slices.Contains(passing, code))
 }
 
+// meanings has what a server says by a code for which the client has no name.
+var meanings = map[string]string{"-125": "a quota of the path is exceeded", "-127": "the server has too much to do"}
+
+// explain says in words what a server's error code means.
+func explain(err error) error {
+	if err != nil {
+		if code, _ := serverCode(err); meanings[code] != "" {
+			return fmt.Errorf("%s: %w", meanings[code], err)
+		}
+	}
+	return err
+}
+
 // serverCode returns a server's error code for which the client has no name.
 func serverCode(err error) (code string, ok bool) {
 	return strings.CutPrefix(err.Error(), "unknown error: ")
@@ -56,7 +69,9 @@ type noAnswer struct {
 	err    error
 }
 
-func (e *noAnswer) Error() string { return fmt.Sprintf("no answer from %s: %v", e.server, e.err) }
+func (e *noAnswer) Error() string {
+	return fmt.Sprintf("no answer from %s: %v", e.server, explain(e.err))
+}
 func (e *noAnswer) Unwrap() error { return e.err }
 
 // busy returns 1 if a server has answered that it could not carry out the request
@@ -137,13 +152,24 @@ func (c *Client) pause(d time.Duration, stop <-chan struct{}) error {
 }
 
 // Ended returns the error of a call whose ctx has ended. It wraps ctx.Err() and, if
-// a request had no answer, the error of the last one.
+// a request had no answer, the error of the last one. It says if the client has no
+// server, or waits for one.
 func (c *Client) Ended(ctx context.Context, what string, began time.Time) error {
 	err := whyEnded(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.trouble != nil && c.troubleAt.After(began) {
+	silent := time.Since(c.waits)
+	switch {
+	case c.trouble != nil && c.troubleAt.After(began):
 		err = fmt.Errorf("%w (%w)", err, c.trouble)
+	case c.conn.State() != zk.StateHasSession:
+		tried := "it tries to connect again"
+		if known := conns.Of(c.conn); known != nil {
+			tried = known.Report()
+		}
+		err = fmt.Errorf("%w (the client has no server: %s)", err, tried)
+	case c.underway > 0 && silent > shortPause:
+		err = fmt.Errorf("%w (%s has not answered for %v)", err, c.conn.Server(), silent.Round(time.Millisecond))
 	}
 	return fmt.Errorf("zklock: %s, after %v: %w", what, time.Since(began).Round(time.Millisecond), err)
 }

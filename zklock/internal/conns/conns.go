@@ -18,6 +18,9 @@ type Client interface {
 	SessionTimeout() time.Duration
 	// Reconnect has the client leave a server that is silent.
 	Reconnect()
+	// Report says what was wrong with each server that has been tried since the client
+	// had one.
+	Report() string
 }
 
 // clients has each Client by weak pointer, so that it keeps no *zk.Conn alive.

@@ -22,6 +22,7 @@ const CuratorRevoke = "__REVOKE__"
 // A Record is the data of a contender's node, as JSON.
 type Record struct {
 	Owner  string `json:"owner"`            // for whom the node was made
+	Name   []byte `json:"name,omitempty"`   // in place of Owner if that is not text, as base64
 	Data   string `json:"data,omitempty"`   // WithData
 	Bytes  []byte `json:"base64,omitempty"` // in place of Data if that is not text
 	ID     string `json:"id"`               // the id in the node's name: it shows that the record is ours
@@ -29,11 +30,18 @@ type Record struct {
 }
 
 // New returns the record of an owner's node, without the id.
-func New(owner string, data []byte) Record {
-	if utf8.Valid(data) {
-		return Record{Owner: owner, Data: string(data)}
+func New(owner string, data []byte) (r Record) {
+	if utf8.ValidString(owner) {
+		r.Owner = owner
+	} else {
+		r.Name = []byte(owner)
 	}
-	return Record{Owner: owner, Bytes: data}
+	if utf8.Valid(data) {
+		r.Data = string(data)
+	} else {
+		r.Bytes = data
+	}
+	return r
 }
 
 // Parse reads the data of a node. ok is false if the node is another library's, or
@@ -48,6 +56,9 @@ func (r Record) Encode() []byte {
 	data, _ := json.Marshal(r) // JSON can hold every field of a record
 	return data
 }
+
+// OwnerName returns the name that the owner was given.
+func (r Record) OwnerName() string { return r.Owner + string(r.Name) } // one of them is empty
 
 // Contents returns the data that WithData was given.
 func (r Record) Contents() []byte { return append(r.Bytes, r.Data...) } // one of them is empty
