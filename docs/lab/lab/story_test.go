@@ -94,7 +94,7 @@ func draft(f *film.Film) string {
 		s := seen(f, m.At)
 		shown := fmt.Sprintf("States: %q, Nodes: %q, Watchers: %q, Broken: %t},\n", s.States, s.Nodes, s.Watchers, s.Broken)
 		if shown != last {
-			fmt.Fprintf(&b, "{At: %d * ms, Text: Text{}, %s", m.At.Milliseconds()+1, shown)
+			fmt.Fprintf(&b, "{At: %d * ms, Text: Text{En: \"\", Zh: \"\"}, %s", m.At.Milliseconds()+1, shown)
 		}
 		last = shown
 	}
