@@ -70,7 +70,7 @@ func Build(ctx context.Context, source string, folders, tags []string, dir strin
 		}
 		l.Import = fmt.Sprintf("own%d", i)
 		for _, file := range l.files {
-			replace[filepath.Join(source, l.Import, file)] = filepath.Join(l.dir, file)
+			replace[filepath.Join(source, beside, l.Import, file)] = filepath.Join(l.dir, file)
 		}
 		locks = append(locks, l)
 	}
@@ -126,6 +126,10 @@ func buildTags() string {
 
 const generatedName = "own_generated.go"
 
+// beside is where the locks are built, from the folder of package main: a copy of zklock may
+// import zklock's internal packages there.
+const beside = "../zklock"
+
 var ownTemplate = template.Must(template.New("own").Parse(`package main
 
 import (
@@ -133,7 +137,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 {{range .}}
-	{{.Import}} "example.com/zklock/bench/{{.Import}}"{{end}}
+	{{.Import}} "example.com/zklock/zklock/{{.Import}}"{{end}}
 )
 
 var _ time.Duration
@@ -242,7 +246,7 @@ func compileError(out string, err error, source string, locks []lock) error {
 		}
 		for _, l := range locks {
 			// The compiler names files relative to where it ran, if that is shorter.
-			for _, dir := range []string{l.dir, relative(source, l.dir), l.Import} {
+			for _, dir := range []string{l.dir, relative(source, l.dir), filepath.Join(beside, l.Import)} {
 				if rest, ok := strings.CutPrefix(line, dir+string(filepath.Separator)); ok {
 					line = filepath.Join(l.Folder, rest)
 				}

@@ -40,21 +40,21 @@ var defects = []struct {
 	{
 		"a search that fails is given up",
 		[]change{
-			{"client/node.go", "err := p.c.Sync(nil)", "err := p.c.call(theLeader, p.c.sync)"},
-			{"client/node.go", "if err == nil {\n\t\t\treturn node, nil", "if true {\n\t\t\treturn node, err"},
+			{"internal/client/node.go", "err := p.c.Sync(nil)", "err := p.c.call(theLeader, p.c.sync)"},
+			{"internal/client/node.go", "if err == nil {\n\t\t\treturn node, nil", "if true {\n\t\t\treturn node, err"},
 		},
 		oneFault(explore.LoseReply),
 		[]explore.Kind{explore.Failure, explore.NodeLeft, explore.Hang},
 	},
 	{
 		"a create that was not answered is sent again",
-		[]change{{"client/node.go", "if maybe(err) || err == nil && c.SessionID() != session {", "if err == nil && c.SessionID() != session {"}},
+		[]change{{"internal/client/node.go", "if maybe(err) || err == nil && c.SessionID() != session {", "if err == nil && c.SessionID() != session {"}},
 		oneFault(explore.LoseReply),
 		[]explore.Kind{explore.NodeLeft, explore.Hang, explore.Overtaken},
 	},
 	{
 		"a delete that was not answered is forgotten",
-		[]change{{"client/node.go", "sent, busy = sent || maybe(err), ", "sent, busy = false, "}},
+		[]change{{"internal/client/node.go", "sent, busy = sent || maybe(err), ", "sent, busy = false, "}},
 		oneFault(explore.LoseReply),
 		[]explore.Kind{explore.Failure},
 	},
