@@ -222,12 +222,12 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               94450,
+	"all":               94300,
 	"the steps":         1650,
 	"zklock":            16900,
 	"zkserver":          8200,
 	"bench":             10250,
-	"explorer":          9450,
+	"explorer":          9300,
 	"suites, stage":     9700,
 	"museum":            3550,
 	"lab":               7050,

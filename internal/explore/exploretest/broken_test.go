@@ -1,241 +1,90 @@
 package exploretest_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/exploretest"
+	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/locktest/broken"
 	"example.com/zklock/internal/when"
 )
 
-// bugs breaks one line each of a queue lock that is otherwise right, and has
-// the kinds of violation that the explorer must report.
+// bugs are those of package broken that the explorer must find, and some of odd's, with the
+// kinds of violation that it must report.
 var bugs = map[string][]explore.Kind{
-	"everybody is first":                  {explore.TwoHolders, explore.Overtaken},
-	"the last comes first":                {explore.TwoHolders, explore.Overtaken},
-	"no second look":                      {explore.TwoHolders, explore.Overtaken},
-	"gone before it is watched":           {explore.TwoHolders, explore.Overtaken},
-	"exists, not get":                     {explore.Hang},
-	"the first is watched":                {explore.TwoHolders, explore.Overtaken, explore.Hang, explore.WatchLeft},
-	"every child is a contender":          {explore.Hang},
-	"TryLock ignores an error":            {explore.TwoHolders, explore.Overtaken},
-	"TryLock leaves its node":             {explore.NodeLeft, explore.Hang},
-	"no clean-up after an error":          {explore.NodeLeft, explore.Hang},
-	"clean-up is tried once":              {explore.NodeLeft, explore.Hang},
-	"the session's nodes stay":            {explore.NodeMissing},
-	"Unlock is deaf":                      {explore.HidesLoss},
-	"Unlock deletes the first":            {explore.ForeignDelete},
-	"Unlock does not forget":              {explore.Failure},
-	"parents made by others are an error": {explore.Failure},
-	"the end of the session is ignored":   {explore.Hang, explore.Endless},
-	"works once":                          {explore.Failure},
-	"panics when it is overtaken":         {explore.Crash},
-	"a watch too many":                    {explore.WatchLeft},
-	"a goroutine too many":                {explore.GoroutineLeft},
+	"everybody is first":          {explore.TwoHolders, explore.Overtaken},
+	"the last to come goes first": {explore.TwoHolders, explore.Overtaken},
+	"no look after waking":        {explore.TwoHolders, explore.Overtaken},
+	"gone before it is watched":   {explore.TwoHolders, explore.Overtaken},
+	"look first, watch later":     {explore.Hang},
+	"every child is a contender":  {explore.Hang},
+	"TryLock leaves its node":     {explore.NodeLeft, explore.Hang},
+	"no clean-up after an error":  {explore.NodeLeft, explore.Hang},
+	"clean-up is tried once":      {explore.NodeLeft, explore.Hang},
+	"not ephemeral":               {explore.NodeMissing},
+	"Unlock hides its error":      {explore.HidesLoss},
+	"Unlock deletes the first":    {explore.ForeignDelete},
+	"Unlock asks nobody":          {explore.Failure},
+	"parents made by others fail": {explore.Failure},
+	"works once":                  {explore.Failure},
+	broken.IgnoresError:           {explore.TwoHolders, explore.Overtaken},
+	ignoresEnd:                    {explore.Hang, explore.Endless},
+	panics:                        {explore.Crash},
+	watches:                       {explore.WatchLeft},
+	starts:                        {explore.GoroutineLeft},
 }
 
-var errNotLocked = errors.New("broken: not locked")
+// The bugs of odd.
+const (
+	ignoresEnd = "the end of the session is ignored"
+	panics     = "panics when it is overtaken"
+	watches    = "a watch too many"
+	starts     = "a goroutine too many"
+)
 
-type broken struct {
+// odd is a right lock that does something more.
+type odd struct {
+	steps.Plain
 	bug  string
 	conn *zk.Conn
 	path string
-	node string
-	used bool
 }
 
-func (l *broken) enqueue() (string, error) {
-	if l.used && l.bug == "works once" {
-		return "", errors.New("used up")
-	}
-	l.used = true
-	flags := int32(zk.FlagEphemeralSequential)
-	if l.bug == "the session's nodes stay" {
-		flags = zk.FlagSequence
-	}
-	for {
-		node, err := l.conn.Create(l.path+"/lock-", nil, flags, zk.WorldACL(zk.PermAll))
-		if !errors.Is(err, zk.ErrNoNode) {
-			return node, err
-		}
-		for _, p := range []string{path.Dir(l.path), l.path} {
-			_, err := l.conn.Create(p, nil, 0, zk.WorldACL(zk.PermAll))
-			if err != nil && (!errors.Is(err, zk.ErrNodeExists) || l.bug == "parents made by others are an error" && p == l.path) {
-				return "", err
-			}
-		}
-	}
-}
-
-// ahead is the node to watch: the one before ours, "" if ours is the first.
-func (l *broken) ahead(node string) (before string, err error) {
-	names, _, err := l.conn.Children(l.path)
-	if err != nil {
-		return "", err
-	}
-	own := path.Base(node)
-	if !slices.Contains(names, own) {
-		if l.bug == "panics when it is overtaken" {
-			panic("not in the list")
-		}
-		return "", zk.ErrNoNode
-	}
-	names = slices.DeleteFunc(names, func(n string) bool {
-		return !strings.HasPrefix(n, "lock-") && l.bug != "every child is a contender"
-	})
-	slices.Sort(names)
-	i := slices.Index(names, own)
-	switch {
-	case l.bug == "everybody is first":
-		return "", nil
-	case l.bug == "the last comes first" && i < len(names)-1:
-		return names[i+1], nil
-	case l.bug == "the last comes first" || i == 0:
-		return "", nil
-	case l.bug == "the first is watched":
-		return names[0], nil
-	}
-	return names[i-1], nil
-}
-
-func (l *broken) Lock(context.Context) error {
-	node, err := l.enqueue()
-	if err != nil {
-		return err
-	}
-	if l.bug == "a goroutine too many" {
+func (l odd) Lock() error {
+	if l.bug == starts {
 		go func() { <-make(chan int) }()
 	}
-	for {
-		before, err := l.ahead(node)
-		if err != nil {
-			return l.giveUp(node, err)
-		}
-		if before == "" {
-			if l.bug == "a watch too many" {
-				l.conn.ExistsW(l.path)
-			}
-			l.node = node
-			return nil
-		}
-		var gone <-chan zk.Event
-		if l.bug == "exists, not get" {
-			_, _, gone, err = l.conn.ExistsW(l.path + "/" + before)
-		} else {
-			_, _, gone, err = l.conn.GetW(l.path + "/" + before)
-		}
-		if errors.Is(err, zk.ErrNoNode) {
-			if l.bug == "gone before it is watched" {
-				l.node = node
-				return nil
-			}
-			continue
-		}
-		if err != nil {
-			return l.giveUp(node, err)
-		}
-		ev := <-gone
-		if ev.Err != nil {
-			if l.bug == "the end of the session is ignored" && !errors.Is(ev.Err, zk.ErrClosing) {
-				<-gone
-				select {}
-			}
-			return l.giveUp(node, ev.Err)
-		}
-		if l.bug == "no second look" {
-			l.node = node
-			return nil
-		}
-		if l.bug == "the first is watched" {
-			l.node = node
-			return nil
-		}
+	err := l.Plain.Lock()
+	switch {
+	case l.bug == watches && err == nil:
+		l.conn.ExistsW(l.path)
+	case l.bug == panics && errors.Is(err, zk.ErrNoNode):
+		panic("not in the list")
+	case l.bug == ignoresEnd && errors.Is(err, zk.ErrSessionExpired):
+		select {}
 	}
-}
-
-func (l *broken) giveUp(node string, cause error) error {
-	if errors.Is(cause, zk.ErrSessionExpired) || errors.Is(cause, zk.ErrClosing) || l.bug == "no clean-up after an error" {
-		return cause
-	}
-	for range 3 {
-		err := l.conn.Delete(node, -1)
-		if err == nil || errors.Is(err, zk.ErrNoNode) || l.bug == "clean-up is tried once" {
-			break
-		}
-		time.Sleep(100 * time.Millisecond) // virtual
-	}
-	return cause
-}
-
-var errHeld = errors.New("broken: held")
-
-func (l *broken) TryLock(context.Context) (bool, error) {
-	node, err := l.enqueue()
-	if err != nil {
-		return false, err
-	}
-	before, err := l.ahead(node)
-	if (err == nil || l.bug == "TryLock ignores an error") && before == "" {
-		l.node = node
-		return true, nil
-	}
-	if err != nil {
-		return false, l.giveUp(node, err)
-	}
-	if l.bug == "TryLock leaves its node" {
-		return false, nil
-	}
-	if err := l.giveUp(node, errHeld); !errors.Is(err, errHeld) {
-		return false, err
-	}
-	return false, nil
-}
-
-func (l *broken) Unlock(context.Context) error {
-	if l.node == "" {
-		return errNotLocked
-	}
-	node := l.node
-	if l.bug == "Unlock deletes the first" {
-		if names, _, _ := l.conn.Children(l.path); len(names) > 0 {
-			node = l.path + "/" + slices.Min(slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, "lock-") }))
-		}
-	}
-	err := l.conn.Delete(node, -1)
-	if errors.Is(err, zk.ErrNoNode) && l.bug != "Unlock is deaf" {
-		l.node = ""
-		return errNotLocked
-	}
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return err
-	}
-	if l.bug != "Unlock does not forget" {
-		l.node = ""
-	}
-	return nil
+	return err
 }
 
 func subject(bug string) explore.Subject {
 	return explore.Subject{
 		Name: bug,
 		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-			return func(string) explore.Lock { return &broken{bug: bug, conn: conn, path: path} }
+			return func(string) explore.Lock { return steps.FromPlain(odd{broken.New(bug, conn, path), bug, conn, path}) }
 		},
-		NotLocked: func(err error) bool { return errors.Is(err, errNotLocked) },
+		NotLocked: func(err error) bool { return errors.Is(err, broken.ErrNotLocked) },
 		Queue:     true,
 		Known: []explore.Known{{Name: language.Same("the reply to create is lost"), Match: func(v explore.Violation, f explore.Facts) bool {
 			return f.OrphanCreate && (v.Kind == explore.Hang || v.Kind == explore.NodeLeft)
@@ -302,7 +151,7 @@ func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 
 // TestTheTraceOfThePage: docs/explorer.md shows the explorer's output.
 func TestTheTraceOfThePage(t *testing.T) {
-	tr := find(t, "no second look").trace
+	tr := find(t, "no look after waking").trace
 	require.NotNil(t, tr)
 	var shown strings.Builder
 	for line := range strings.Lines(fmt.Sprintf("choices (%d):\n%s", len(tr.Choices), tr.Steps())) {
@@ -317,7 +166,7 @@ func TestTheTraceOfThePage(t *testing.T) {
 // for the lock that is broken, with the schedule in words, and green for the one
 // that is mended.
 func TestAReplayFailsWhileTheBugHappens(t *testing.T) {
-	for _, bug := range []string{"no second look", "exists, not get", "clean-up is tried once"} {
+	for _, bug := range []string{"no look after waking", "look first, watch later", "clean-up is tried once"} {
 		tr := find(t, bug).trace
 		require.NotNil(t, tr)
 		file := filepath.Join(t.TempDir(), "trace.json")

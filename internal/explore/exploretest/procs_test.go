@@ -25,7 +25,7 @@ func TestProcessesMakeNoDifference(t *testing.T) {
 	}{
 		{"right", explore.World{Lock: steps.Predecessor(), Kinds: []explore.Fault{explore.Cut}, Faults: 1}, explore.Search{Count: true, Merge: true}},
 		{"known", lostReply, explore.Search{Count: true}},
-		{"broken", explore.World{Lock: subject("exists, not get"), Contenders: 3}, explore.Search{Count: true}},
+		{"broken", explore.World{Lock: subject("look first, watch later"), Contenders: 3}, explore.Search{Count: true}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var first *explore.Report

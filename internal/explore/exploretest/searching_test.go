@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/locktest/broken"
 )
 
 // A searchingLock looks for its node when the reply to create is lost, as
@@ -130,7 +131,7 @@ func (l *searchingLock) Lock(context.Context) error {
 		slices.Sort(names)
 		i := slices.Index(names, path.Base(l.node))
 		if i < 0 {
-			return errNotLocked
+			return broken.ErrNotLocked
 		}
 		if i == 0 {
 			return nil
@@ -167,7 +168,7 @@ func (l *searchingLock) TryLock(context.Context) (bool, error) {
 
 func (l *searchingLock) Unlock(context.Context) error {
 	if l.node == "" {
-		return errNotLocked
+		return broken.ErrNotLocked
 	}
 	node := l.node
 	l.node = ""
@@ -178,7 +179,7 @@ func (l *searchingLock) Unlock(context.Context) error {
 		return err
 	})
 	if err == nil && !ours {
-		return errNotLocked
+		return broken.ErrNotLocked
 	}
 	var unsure bool
 	if err == nil {
@@ -186,7 +187,7 @@ func (l *searchingLock) Unlock(context.Context) error {
 	}
 	switch {
 	case errors.Is(err, zk.ErrNoNode) && !unsure:
-		return errNotLocked
+		return broken.ErrNotLocked
 	case err != nil && !errors.Is(err, zk.ErrNoNode):
 		return err
 	}
@@ -206,7 +207,7 @@ func TestTheExplorerFindsWhatLostRepliesAndLateWritesDo(t *testing.T) {
 						return &searchingLock{bug: bug, conn: conn, path: path, name: name, known: make(map[string]bool)}
 					}
 				},
-				NotLocked: func(err error) bool { return errors.Is(err, errNotLocked) },
+				NotLocked: func(err error) bool { return errors.Is(err, broken.ErrNotLocked) },
 				Queue:     true,
 				Ignore:    []explore.Kind{explore.HidesLoss},
 			},

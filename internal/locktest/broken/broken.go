@@ -114,12 +114,13 @@ var Bugs = []Bug{
 		Words: "the error does not name the lock"},
 }
 
-// Three more, of which the cases of a suite cannot distinguish the first from a lock that does
+// Four more, of which the cases of a suite cannot distinguish the first from a lock that does
 // not find its node.
 const (
 	CreatesAgain    = "a lost create is sent again"
 	BrokenIsExpired = "a broken connection is taken for an expired session"
 	TakesNothing    = "TryLock takes nothing"
+	IgnoresError    = "TryLock ignores an error"
 )
 
 // A Manner is how a lock differs from step 3's and is right.
@@ -242,7 +243,7 @@ func (l *Lock) TryLock() (bool, error) {
 	}
 	before, _, err := l.predecessor(node)
 	switch {
-	case err == nil && before == "" && l.bug != TakesNothing:
+	case (err == nil || l.bug == IgnoresError) && before == "" && l.bug != TakesNothing:
 		l.node = node
 		return true, nil
 	case err == nil && l.bug == "TryLock leaves its node":
@@ -383,7 +384,9 @@ func (l *Lock) Unlock() error {
 	}
 	node := l.node
 	if l.bug == "Unlock deletes the first" || l.bug == "Unlock deletes the holder's" {
-		if children, _, _ := l.conn.Children(l.path); len(children) > 0 {
+		children, _, _ := l.conn.Children(l.path)
+		children = slices.DeleteFunc(children, func(child string) bool { return !strings.HasPrefix(child, l.prefix()) })
+		if len(children) > 0 {
 			node = l.path + "/" + slices.Min(children)
 		}
 	}
