@@ -281,6 +281,46 @@ func ExampleLease_Token() {
 	// the second
 }
 
+// A Guard fences data in the same ZooKeeper.
+func ExampleLease_Guard() {
+	conn, stop := connect()
+	defer stop()
+	ctx := context.Background()
+
+	config, err := zklock.New(conn, "/locks/config")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer config.Shutdown(ctx) // before stop closes the client
+	if _, err := conn.Create("/config", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		log.Fatal(err)
+	}
+	var guards []*zklock.Guard
+	for _, name := range []string{"first", "second"} {
+		err := config.Do(ctx, nil, func(ctx context.Context, l *zklock.Lease) error {
+			g, err := l.Guard(ctx, "/config/guard")
+			if err != nil {
+				return err
+			}
+			guards = append(guards, g)
+			_, err = g.Set(ctx, "/config", []byte(name), -1)
+			return err
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	// A write of the first holder, which has been on its way all the time.
+	_, err = guards[0].Set(ctx, "/config", []byte("first, late"), -1)
+	fmt.Println(errors.Is(err, zklock.ErrFenced))
+	data, _, _ := conn.Get("/config")
+	fmt.Printf("%s\n", data)
+
+	// Output:
+	// true
+	// second
+}
+
 func ExampleLease_Lost() {
 	conn, stop := connect()
 	defer stop()

@@ -23,11 +23,12 @@ type Lease struct {
 	refused  bool // or that the server refuses to delete the node: the next call waits until it has gone
 }
 
-// check panics if l was not returned by Lock or TryLock.
-func (l *Lease) check() {
+// check returns l. It panics if l was not returned by Lock or TryLock.
+func (l *Lease) check() *Lease {
 	if l == nil || l.m == nil {
 		panic("zklock: a Lease is what Lock or TryLock returns with a nil error")
 	}
+	return l
 }
 
 // Token returns the lock's fencing token. Of two holders of a path the later one
@@ -40,16 +41,13 @@ func (l *Lease) check() {
 // There is one exception. If somebody deletes the holder's node by hand, another process
 // may get the lock, and the Mutex may hand it on until it sees that the node has gone:
 // those tokens are lower than the other process's, and the resource refuses them.
-func (l *Lease) Token() int64 {
-	l.check()
-	return l.hold.token
-}
+func (l *Lease) Token() int64 { return l.check().hold.token }
 
-// Node returns the path of the holder's node, by which Participants shows it.
-func (l *Lease) Node() string {
-	l.check()
-	return l.hold.entry.node.Path
-}
+// Node returns the path of the holder's node, by which Participants shows it. It does not
+// stand for the lease: goroutines of a Mutex hand the lock on without a new node, so a
+// write that checks in its transaction that the node exists may be one of an earlier
+// holder. Use a Guard for that.
+func (l *Lease) Node() string { return l.check().hold.entry.node.Path }
 
 // Lost returns a channel that is closed when the lock can no longer be
 // trusted: the session has expired, somebody has deleted the lock's node, or

@@ -5,7 +5,9 @@
 package client
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -200,6 +202,24 @@ func (c *Client) GetW(stop <-chan struct{}, node string) (data []byte, stat *zk.
 // Set writes a node that has a certain version.
 func (c *Client) Set(stop <-chan struct{}, node string, data []byte, version int32) error {
 	return c.insist(stop, aQuorum, func() error { _, err := c.conn.Set(node, data, version); return err })
+}
+
+// Multi carries out a transaction that must not be carried out twice. It is sent again only
+// if the client has not sent it before; if that is not known, it returns ErrUnknownOutcome.
+func (c *Client) Multi(stop <-chan struct{}, ops ...any) (done []zk.MultiResponse, err error) {
+	for !IsClosed(stop) {
+		err := c.call(aQuorum, func() (err error) { done, err = c.conn.Multi(ops...); return err })
+		if err == nil {
+			return done, nil
+		}
+		if maybe(err) && !errors.Is(err, zk.ErrShortBuffer) {
+			return nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, cmp.Or(c.final(err), err))
+		}
+		if err = c.again(err, stop, 0); err != nil {
+			return done, err
+		}
+	}
+	return nil, ErrStopped
 }
 
 // IsClosed reports whether a channel is closed on which nothing is sent.

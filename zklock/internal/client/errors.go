@@ -94,6 +94,9 @@ func maybe(err error) bool {
 var ErrTooSlow = errors.New("zklock: the servers answer too slowly for the session timeout: " +
 	"a round trip must take less than a twelfth of it")
 
+// ErrUnknownOutcome is zklock's.
+var ErrUnknownOutcome = errors.New("zklock: the write was not answered: it was carried out, or it was not, or it will be")
+
 var (
 	// ErrClosed: the session ends with the client, and all its nodes go.
 	ErrClosed = fmt.Errorf("the client has been closed: %w", zk.ErrClosing)

@@ -1,0 +1,136 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/zklock/internal/client"
+)
+
+var (
+	// ErrFenced: a later holder of the lock has made its Guard, or somebody has deleted
+	// the guard node. Nothing was written.
+	ErrFenced = client.ErrFenced
+	// ErrUnknownOutcome: the answer to a write was lost, or has not come before ctx ended. The
+	// write was carried out, or it was not, or it will be.
+	ErrUnknownOutcome = client.ErrUnknownOutcome
+)
+
+// A Guard fences data that is in the same ZooKeeper as the lock: a write by it is carried
+// out only as long as no later holder of the lock has made its own Guard. It is safe for
+// concurrent use. It needs no release: the next holder's Guard replaces it.
+//
+// A check of the holder's node in the same transaction is not enough:
+// owners of a Mutex hand the lock on without a new node, so a late write of the last owner
+// would be carried out. Nor is a check of the version of a node that has the
+// token, because the versions of a node that was deleted begin again at 0.
+type Guard struct {
+	lease *Lease
+	path  string
+	mark  string // the child that is named after the token: no later Guard makes one of that name
+}
+
+// Guard makes the lease's guard at path, which is the same one for all holders of the lock:
+// a node of its own, whose parent exists, and not below the lock's path. The guards of
+// earlier holders are void when Guard returns. Until then an earlier holder that has not
+// noticed its loss may still write; so read the data after Guard.
+//
+// The node at path has the token of the last Guard as its data, and has one child,
+// whose name is that token. Guard sends two requests; a later call for the same lease sends one.
+//
+// Guard returns ErrFenced if a later holder has made its Guard. Any other error wraps the
+// server's error or ctx.Err(), and Guard may be called again.
+func (l *Lease) Guard(ctx context.Context, path string) (*Guard, error) {
+	l.check()
+	if err := client.CheckPath(path); err != nil {
+		return nil, fmt.Errorf("zklock: guard %q: %w", path, err)
+	}
+	m := l.m
+	err := m.client.Aside(ctx, &m.tasks, "make the guard "+path, func(stop <-chan struct{}) error {
+		return m.client.Guard(stop, path, l.Token(), m.acl)
+	})
+	if errors.Is(err, ErrFenced) {
+		err = fmt.Errorf("%w: %s", ErrFenced, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Guard{l, path, client.GuardMark(path, l.Token())}, nil
+}
+
+// Multi carries out all operations, which are package zk's requests, or none of them. It
+// returns a result for each, and ErrFenced if the guard is void. Other errors are the
+// server's, such as zk.ErrBadVersion: then nothing was written, and the result of the
+// operation that failed has it, too.
+//
+// As long as no server can be reached, Multi waits. A write that was sent is not sent
+// again: if its answer is lost, the error wraps ErrUnknownOutcome. If ctx ends, the error
+// wraps ctx.Err(), and ErrUnknownOutcome, too, unless nothing was sent.
+func (g *Guard) Multi(ctx context.Context, operations ...any) ([]zk.MultiResponse, error) {
+	m, began, what := g.lease.m, time.Now(), "write with the guard "+g.path
+	if ctx.Err() != nil {
+		return nil, m.client.Ended(ctx, what, began)
+	}
+	all := []any{&zk.CheckVersionRequest{Path: g.mark, Version: -1}}
+	for _, operation := range operations {
+		switch operation.(type) {
+		case *zk.CreateRequest, *zk.SetDataRequest, *zk.DeleteRequest, *zk.CheckVersionRequest:
+			all = append(all, operation)
+		default:
+			return nil, fmt.Errorf("zklock: %s: %T is not an operation of a transaction", what, operation)
+		}
+	}
+	type outcome struct {
+		done []zk.MultiResponse
+		err  error
+	}
+	answer := make(chan outcome, 1)
+	ended := m.client.Aside(ctx, &m.tasks, what, func(stop <-chan struct{}) error {
+		done, err := m.client.Multi(stop, all...)
+		answer <- outcome{done, err}
+		return err
+	})
+	var o outcome
+	select {
+	case o = <-answer:
+	default:
+		return nil, fmt.Errorf("%w: %w", ended, ErrUnknownOutcome)
+	}
+	switch {
+	case o.err == nil:
+		return o.done[1:], nil
+	case errors.Is(o.err, client.ErrStopped):
+		return nil, ended // and nothing was sent
+	case len(o.done) > 0 && errors.Is(o.done[0].Error, zk.ErrNoNode):
+		return nil, fmt.Errorf("%w: %s", ErrFenced, g.path)
+	}
+	return o.done[min(1, len(o.done)):], fmt.Errorf("zklock: %s: %w", what, o.err)
+}
+
+// Set is zk.Conn's Set. Its errors are those of Multi.
+func (g *Guard) Set(ctx context.Context, path string, data []byte, version int32) (*zk.Stat, error) {
+	done, err := g.Multi(ctx, &zk.SetDataRequest{Path: path, Data: data, Version: version})
+	if err != nil {
+		return nil, err
+	}
+	return done[0].Stat, nil
+}
+
+// Create is zk.Conn's Create. Its errors are those of Multi.
+func (g *Guard) Create(ctx context.Context, path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
+	done, err := g.Multi(ctx, &zk.CreateRequest{Path: path, Data: data, Acl: acl, Flags: flags})
+	if err != nil {
+		return "", err
+	}
+	return done[0].String, nil
+}
+
+// Delete is zk.Conn's Delete. Its errors are those of Multi.
+func (g *Guard) Delete(ctx context.Context, path string, version int32) error {
+	_, err := g.Multi(ctx, &zk.DeleteRequest{Path: path, Version: version})
+	return err
+}
