@@ -1,9 +1,7 @@
 package explore_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"io/fs"
 	"os"
@@ -19,6 +17,7 @@ import (
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/explore/steps"
+	"example.com/zklock/internal/locktest/broken"
 	"example.com/zklock/internal/when"
 )
 
@@ -33,25 +32,12 @@ func TestMain(m *testing.M) {
 
 var times = flag.Int("explore.replays", 5, "how often each trace is replayed")
 
-// A raceLock is wrong: no contender waits for another.
-type raceLock struct {
-	conn *zk.Conn
-	path string
-}
-
-func (d *raceLock) Lock(context.Context) error {
-	node, err := d.conn.Create(d.path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-	d.path = node
-	return err
-}
-func (d *raceLock) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
-func (d *raceLock) Unlock(context.Context) error          { return d.conn.Delete(d.path, -1) }
-
+// wrong is a lock in which no contender waits for another.
 func wrong() explore.Subject {
 	return explore.Subject{
-		Name: "deaf",
+		Name: "wrong",
 		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-			return func(string) explore.Lock { return &raceLock{conn, path} }
+			return func(string) explore.Lock { return steps.FromPlain(broken.New("everybody is first", conn, path)) }
 		},
 		Exists: true,
 	}

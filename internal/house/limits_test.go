@@ -222,15 +222,15 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               94300,
+	"all":               94240,
 	"the steps":         1650,
 	"zklock":            17600,
 	"zkserver":          8200,
 	"bench":             10250,
-	"explorer":          9300,
+	"explorer":          9250,
 	"suites, stage":     9700,
 	"museum":            3550,
-	"lab":               7050,
+	"lab":               7030,
 	"exercises, grader": 12950,
 	"other locks":       6500,
 	"command":           2450,

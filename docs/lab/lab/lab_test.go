@@ -1,15 +1,11 @@
 package lab_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"slices"
 	"testing"
-	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/lab/lab"
@@ -26,28 +22,6 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
-}
-
-// brokenLock is a lock that is wrong: no contender waits for another.
-type brokenLock struct {
-	conn *zk.Conn
-	path string
-}
-
-func (d *brokenLock) Lock(context.Context) error {
-	node, err := d.conn.Create(d.path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-	d.path = node
-	return err
-}
-func (d *brokenLock) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
-func (d *brokenLock) Unlock(context.Context) error          { return d.conn.Delete(d.path, -1) }
-
-func init() {
-	locks.Add(locks.Lock{Name: "test-deaf", Group: locks.Own, Subject: func(session time.Duration) explore.Subject {
-		return explore.Subject{Name: "test-deaf", Session: session, Exists: true, Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-			return func(string) explore.Lock { return &brokenLock{conn, path} }
-		}}
-	}})
 }
 
 // ask asks as the page does, in JSON, and reads the answer as the page does.
@@ -104,7 +78,7 @@ func TestWhatCannotRunIsAnError(t *testing.T) {
 }
 
 func TestAPersonPlaysTheScheduler(t *testing.T) {
-	world := explore.World{Name: "test-deaf", Contenders: 2, Packets: true, Kinds: []explore.Fault{explore.Cut}, Faults: 1}
+	world := explore.World{Name: "broken-everybody-is-first", Contenders: 2, Packets: true, Kinds: []explore.Fault{explore.Cut}, Faults: 1}
 	var choices []string
 	for range 100 {
 		b, err := json.Marshal(map[string]any{"do": "play", "world": world, "choices": choices})
@@ -194,7 +168,7 @@ func TestAClientThatIsNotConnected(t *testing.T) {
 }
 
 func TestFindFindsAndSaysHowFarItIs(t *testing.T) {
-	found, err := ask[lab.SearchResult](t, `{"do":"find","world":{"lock":"test-deaf","contenders":3},"kinds":["cut"],"faults":1,"for_s":600}`)
+	found, err := ask[lab.SearchResult](t, `{"do":"find","world":{"lock":"broken-everybody-is-first","contenders":3},"kinds":["cut"],"faults":1,"for_s":600}`)
 	require.NoError(t, err)
 	require.NotNil(t, found.Trace)
 	require.Empty(t, found.Trace.World.Faults, "no fault is needed")

@@ -1,8 +1,6 @@
 package film_test
 
 import (
-	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -16,6 +14,7 @@ import (
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/explore/steps"
+	"example.com/zklock/internal/locktest/broken"
 	"example.com/zklock/internal/when"
 )
 
@@ -29,25 +28,6 @@ func TestMain(m *testing.M) {
 }
 
 var plays = flag.Int("film.plays", 2, "how often each film is played")
-
-// A raceLock is wrong: no contender waits for another.
-type raceLock struct {
-	conn *zk.Conn
-	path string
-}
-
-func (d raceLock) Lock(context.Context) error {
-	_, _, err := d.conn.Exists(d.path)
-	return err
-}
-func (d raceLock) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
-func (d raceLock) Unlock(context.Context) error          { return nil }
-
-func wrong() explore.Subject {
-	return explore.Subject{Name: "deaf", Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-		return func(string) explore.Lock { return raceLock{conn, path} }
-	}}
-}
 
 func paced(t *testing.T, w explore.World, p film.Pace) *film.Film {
 	t.Helper()
@@ -312,7 +292,10 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 }
 
 func TestAWrongLockShowsTwoHolders(t *testing.T) {
-	f := paced(t, explore.World{Lock: wrong(), Contenders: 3}, film.Pace{Seed: 1})
+	wrong := explore.Subject{Name: "wrong", Exists: true, Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
+		return func(string) explore.Lock { return steps.FromPlain(broken.New("everybody is first", conn, path)) }
+	}}
+	f := paced(t, explore.World{Lock: wrong, Contenders: 3}, film.Pace{Seed: 1})
 	require.Equal(t, explore.TwoHolders, f.Violation.Kind)
 	require.NotEmpty(t, marks(f, "violation"))
 	require.Len(t, f.Results, 3, "the film goes on")
