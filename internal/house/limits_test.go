@@ -233,7 +233,7 @@ var mostOfWing = map[string]int{
 	"lab":               7030,
 	"exercises, grader": 12950,
 	"other locks":       6500,
-	"command":           2450,
+	"command":           2600,
 	"the rest":          6200,
 }
 

@@ -1,0 +1,95 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What differs from run to run: times, sessions, ids, tokens, addresses, and the width of columns.
+var differs = regexp.MustCompile(
+	`0x[0-9a-f]+|_c_[0-9a-f]{32}|\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?|[\d.]+m?s\b|127\.0\.0\.1:\d+|\b\d{4,}\b`)
+
+func same(line string) string {
+	return strings.Join(strings.Fields(differs.ReplaceAllString(line, "#")), " ")
+}
+
+// TestTheCommandsOfThePagesPrintWhatThePagesShow runs them, in their order, in one shell.
+func TestTheCommandsOfThePagesPrintWhatThePagesShow(t *testing.T) {
+	for page, lang := range map[string]string{"README.md": "C", "README.zh-CN.md": "zh_CN.UTF-8"} {
+		t.Run(page, func(t *testing.T) {
+			text, err := os.ReadFile(page)
+			require.NoError(t, err)
+			var lines []string
+			for _, block := range regexp.MustCompile("(?ms)^```console\n(.*?)^```$").FindAllSubmatch(text, -1) {
+				lines = append(lines, strings.Split(strings.TrimSuffix(string(block[1]), "\n"), "\n")...)
+			}
+			self, err := os.Executable()
+			require.NoError(t, err)
+			bin := t.TempDir()
+			require.NoError(t, os.Symlink(self, filepath.Join(bin, "zklock")))
+			environ := append(os.Environ(), "LC_ALL=", "LANG="+lang, "PATH="+bin+":"+os.Getenv("PATH"))
+
+			served := exec.CommandContext(t.Context(), self, "serve", "127.0.0.1:0")
+			served.Env = environ
+			out, err := served.StdoutPipe()
+			require.NoError(t, err)
+			require.NoError(t, served.Start())
+			defer served.Wait()
+			defer served.Process.Signal(os.Interrupt)
+			printed := bufio.NewReader(out)
+			require.Equal(t, "$ zklock serve 127.0.0.1:2181", lines[0])
+			lines = lines[1:]
+			var addr string
+			for ; !strings.HasPrefix(lines[0], "$ "); lines = lines[1:] {
+				line, err := printed.ReadString('\n')
+				require.NoError(t, err)
+				require.Equal(t, same(lines[0]), same(line))
+				if addr == "" {
+					addr = regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(line)
+				}
+			}
+
+			shell := exec.CommandContext(t.Context(), "bash", "--norc")
+			shell.Env = append(environ, "ZOOKEEPER_SERVERS="+addr)
+			in, err := shell.StdinPipe()
+			require.NoError(t, err)
+			shown, output, err := os.Pipe()
+			require.NoError(t, err)
+			defer shown.Close()
+			shell.Stdout, shell.Stderr = output, output
+			require.NoError(t, shell.Start())
+			output.Close()
+			printed = bufio.NewReader(shown)
+			commands := 1
+			for _, line := range lines {
+				if command, is := strings.CutPrefix(line, "$ "); is {
+					commands++
+					fmt.Fprintln(in, command)
+					continue
+				}
+				require.NoError(t, shown.SetReadDeadline(time.Now().Add(20*time.Second)))
+				got, err := printed.ReadString('\n')
+				require.NoError(t, err, "instead of %s", line)
+				require.Equal(t, same(line), same(got))
+			}
+			require.GreaterOrEqual(t, commands, 10)
+			in.Close()
+			rest, err := io.ReadAll(printed)
+			require.NoError(t, err)
+			require.Empty(t, string(rest))
+			require.NoError(t, shell.Wait())
+		})
+	}
+}
