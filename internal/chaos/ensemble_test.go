@@ -32,7 +32,7 @@ func TestChaos(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Logf("again: go test -tags docker ./internal/chaos -run 'TestChaos/%s' -chaos.for %v -chaos.seed %d", strings.ReplaceAll(name, " ", "_"), *chaosFor, seed)
 			zoo := three(t)
-			c := &servers{zoo: zoo}
+			c := &serverChaos{zoo: zoo}
 			addrs := zoo.Addrs()
 			c.chaos = newChaos(t, seed, clientConfig{
 				Zoo: addrs, Session: sessionTimeout, Clock: sessionTimeout, Ordinary: []bool{ordinary, ordinary, ordinary},
@@ -49,8 +49,8 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// servers is chaos of three servers and of the clients.
-type servers struct {
+// serverChaos is chaos of three servers and of the clients.
+type serverChaos struct {
 	*chaos
 	zoo *docker.Servers
 }
@@ -58,14 +58,14 @@ type servers struct {
 // spread makes the clients change servers. They have left the one that was
 // broken; most of them would stay where they are, and the next fault would miss
 // them.
-func (c *servers) spread() {
+func (c *serverChaos) spread() {
 	for _, p := range c.clients {
 		fmt.Fprintln(p.in, "spread")
 	}
 }
 
 // serverFault breaks the leader or a follower, one at a time.
-func (c *servers) serverFault(rng *rand.Rand) fault {
+func (c *serverChaos) serverFault(rng *rand.Rand) fault {
 	nodes := c.zoo.Nodes()
 	victim := nodes[rng.IntN(len(nodes))] // if there is no leader
 	other := nodes[(slices.Index(nodes, victim)+1)%len(nodes)]
