@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -267,4 +268,77 @@ func outlastsPause(t *testing.T, ours bool, addresses int, timeout time.Duration
 		lease.Unlock(context.Background())
 	})
 	return kept
+}
+
+// TestShortInterruptionsCostNoLease: three of 300 ms, with half a second between them, in
+// which the server works. The lease has a session timeout of 3 s, and one server or three
+// that are interrupted together.
+func TestShortInterruptionsCostNoLease(t *testing.T) {
+	const timeout = 3 * time.Second
+	servers := []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}
+	for _, addresses := range []int{1, 3} {
+		t.Run(fmt.Sprint(addresses), func(t *testing.T) {
+			for phase := range 24 {
+				onTable(t, func(tb *table) {
+					var away atomic.Bool
+					conn, err := zkconn.Connect(context.Background(), servers[:addresses], timeout,
+						zkconn.WithDialer(func(network, address string, patience time.Duration) (net.Conn, error) {
+							if away.Load() {
+								return nil, syscall.ECONNREFUSED
+							}
+							return tb.srv.Dial(network, address, patience)
+						}))
+					require.NoError(tb, err)
+					tb.Cleanup(conn.Close)
+					m, err := zklock.New(conn, top, zklock.WithSessionTimeout(timeout))
+					require.NoError(tb, err)
+					holder := tb.mustLock(m, nil)
+					time.Sleep(timeout * time.Duration(phase) / 12)
+					for range 3 {
+						away.Store(true)
+						tb.srv.CutAll()
+						time.Sleep(300 * time.Millisecond)
+						away.Store(false)
+						time.Sleep(500 * time.Millisecond)
+					}
+					time.Sleep(2 * timeout)
+					require.False(tb, tb.isLost(holder), "interruptions at the age of %d/12 T", phase)
+					require.NoError(tb, holder.Unlock(context.Background()))
+				})
+			}
+		})
+	}
+}
+
+// TestABrokenConnectionCostsNoLease: all servers are there, and the client comes back at
+// once, or after the pause that a client with one address makes. A young lease has no
+// watches, for which the client waits before it reads the first answer. The shortest
+// session timeouts are given, and shorter than what the server agrees to.
+func TestABrokenConnectionCostsNoLease(t *testing.T) {
+	servers := []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}
+	for _, timeout := range []time.Duration{200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond, time.Second,
+		1200 * time.Millisecond, 2 * time.Second, 4 * time.Second, 10 * time.Second, 30 * time.Second} {
+		for _, addresses := range []int{1, 3} {
+			if addresses == 1 && timeout < time.Second {
+				continue
+			}
+			t.Run(fmt.Sprintf("%v, %d addresses", timeout, addresses), func(t *testing.T) {
+				for age := range 24 {
+					onTable(t, func(tb *table) {
+						conn, err := zkconn.Connect(context.Background(), servers[:addresses], timeout, zkconn.WithDialer(tb.srv.Dial))
+						require.NoError(tb, err)
+						tb.Cleanup(conn.Close)
+						m, err := zklock.New(conn, top, zklock.WithSessionTimeout(timeout))
+						require.NoError(tb, err)
+						holder := tb.mustLock(m, nil)
+						time.Sleep(timeout * time.Duration(age) / 24)
+						tb.srv.CutAll()
+						time.Sleep(2 * timeout)
+						require.False(tb, tb.isLost(holder), "at the age of %d/24 T", age)
+						require.NoError(tb, holder.Unlock(context.Background()))
+					})
+				}
+			})
+		}
+	}
 }

@@ -93,7 +93,7 @@ func (c *client) handshakeEnded(conn *carefulConn, err error) {
 	defer c.mu.Unlock()
 	switch {
 	case err == nil:
-		c.connected, c.askAt = conn, time.Time{}
+		c.connected, c.askAt, c.rounds = conn, time.Time{}, 0
 		clear(c.tried)
 		c.handshakeTimeout = 0
 		if took := conn.handshakeTimeout - time.Until(conn.limit); took > least {
@@ -314,7 +314,7 @@ func (c *carefulConn) Write(b []byte) (int, error) {
 	switch {
 	case !c.handshakeSent:
 		if c.handshakeSent = true; len(b) >= session+8 && binary.BigEndian.Uint64(b[session:]) != 0 {
-			c.resumed, c.wait = slices.Clone(b), min(againWatches, time.Duration(c.c.timeout.Load())/16)
+			c.resumed, c.wait = slices.Clone(b), c.c.watchesWait()
 		}
 	case c.resumed == nil && len(b) >= op+4+8 && binary.BigEndian.Uint32(b[op:]) == setWatches:
 		const lists = 3

@@ -48,7 +48,8 @@ import (
 // with the default configuration agrees to something between 4 and 40 s. A server
 // that accepts a connection has a third of the session timeout to answer the
 // handshake, divided by the number of addresses, but at least 1 s. If it does not,
-// the next one has half as long again, up to the session timeout.
+// the next one has half as long again, up to the session timeout. If all have been tried,
+// the client tries them again after 100 ms, for a second, and then once a second.
 //
 // Nothing is logged without [WithLogger]. [WithTLS] and [WithAuth] are for servers that
 // demand them; there is no SASL. Nobody needs to read events from a channel; an event
@@ -212,6 +213,9 @@ type client struct {
 	handshakeTimeout time.Duration    // for the next handshake, if that is more than the least
 	dialed           *carefulConn     // last
 	connected        *carefulConn     // the last one with a session
+	rounds           int              // in which all servers were tried since the last session, and after a short pause again
+	pause            time.Duration    // before the next dial
+	within           time.Duration    // the shortest that a lease lasts; 0: none is known
 	askAt            time.Time        // when a server that refuses the session may be asked about it; zero: none has refused it
 }
 
@@ -258,6 +262,7 @@ func (c *client) dialer(dial zk.Dialer) zk.Dialer {
 		if c.ctx.Err() != nil {
 			return nil, net.ErrClosed
 		}
+		c.waitBeforeDial()
 		nc, err := dial(network, address, timeout)
 		if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
 			err = fmt.Errorf("closes the connection at once (maxClientCnxns, 60 by default, is how many it takes from an address): %w", err)
@@ -311,6 +316,27 @@ func (c *client) giveUp() {
 	}
 }
 
+// Within notes the shortest session timeout for which a lease lasts.
+func (c *client) Within(sessionTimeout time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.within == 0 || sessionTimeout < c.within {
+		c.within = sessionTimeout
+	}
+}
+
+// watchesWait is how long the first answer of a resumed session waits for the watches.
+func (c *client) watchesWait() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lease := c.SessionTimeout()
+	if c.within > 0 {
+		lease = min(lease, c.within)
+	}
+	return min(againWatches, lease/16)
+}
+
+// Report says what was wrong with each server that has been tried.
 func (c *client) Report() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -343,5 +369,31 @@ type droppingProvider struct {
 
 func (d droppingProvider) Next() (server string, retryStart bool) {
 	server, retryStart = d.HostProvider.Next()
-	return server, d.c.expired.Swap(false) || retryStart && !d.c.left.Swap(false)
+	return server, d.c.expired.Swap(false) || retryStart && !d.c.left.Swap(false) && !d.c.soon()
+}
+
+// soon reports whether the servers are tried again after a short pause, now that all
+// have been tried: for a second. The client itself would wait for that second, and some
+// short interruptions of all servers would cost a lease.
+func (c *client) soon() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rounds == 10 {
+		return false
+	}
+	c.rounds++
+	c.pause = 100 * time.Millisecond
+	return true
+}
+
+// waitBeforeDial waits for the pause: the client may hold a mutex while Next runs.
+func (c *client) waitBeforeDial() {
+	c.mu.Lock()
+	pause := c.pause
+	c.pause = 0
+	c.mu.Unlock()
+	select {
+	case <-time.After(pause):
+	case <-c.ctx.Done():
+	}
 }

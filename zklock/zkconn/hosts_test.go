@@ -167,7 +167,7 @@ func TestConnectEndsWithCtxBetweenTwoLookUps(t *testing.T) {
 func TestANameThatHasAddressesIsNotReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		resolve(t, func(context.Context, string) ([]string, error) { return []string{"192.0.2.1"}, nil })
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 450*time.Millisecond)
 		defer cancel()
 		_, err := Connect(ctx, []string{"zk:2181"}, asked, WithDialer(func(string, string, time.Duration) (net.Conn, error) {
 			return nil, errors.New("connection refused")

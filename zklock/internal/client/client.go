@@ -67,6 +67,9 @@ func Of(conn *zk.Conn, timeout time.Duration) *Client {
 	for {
 		v, loaded := clients.LoadOrStore(k, own)
 		if !loaded {
+			if known := conns.Of(conn); known != nil && timeout > 0 {
+				known.Within(timeout)
+			}
 			runtime.AddCleanup(c, func(k key) { clients.CompareAndDelete(k, own) }, k)
 			return c
 		}

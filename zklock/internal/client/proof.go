@@ -72,8 +72,9 @@ import (
 // costs no lease that has been proved if another server works. With one address it
 // stays, unless a server answers there on another connection. An ordinary client
 // notices silence after 2/3 T only: one server that hangs may cost the lease. If
-// the connection breaks, both kinds come back at once, or after 1 s if all servers
-// have been tried.
+// the connection breaks, both kinds come back at once. If all servers have been tried, as
+// one address always has, an ordinary client comes back after 1 s, and Connect's after
+// 100 ms.
 type proof struct {
 	users     map[*Tasks]int // entries that need the session to be safe, of each Mutex
 	roundTrip time.Duration  // to the server takes at most this, by the last measurement
@@ -273,7 +274,7 @@ func (c *Client) prove() {
 		defer c.mu.Unlock()
 		c.proving = false
 		if err != nil && reason == nil {
-			c.setLocked(shortPause) // because the session may end soon
+			c.setLocked(min(shortPause, c.Timeout()/16)) // because the session may end soon
 			return
 		}
 		defer c.armLocked(c.Timeout() / 30)

@@ -18,6 +18,9 @@ type Client interface {
 	SessionTimeout() time.Duration
 	// Reconnect has the client leave a server that is silent.
 	Reconnect()
+	// Within tells the client that a lease lasts for a session timeout, which may be
+	// shorter than what the server agreed to.
+	Within(sessionTimeout time.Duration)
 	// Report says what was wrong with each server that has been tried since the client
 	// had one.
 	Report() string
