@@ -235,27 +235,20 @@ func TestSizesOfProcesses(t *testing.T) {
 	for _, embedded := range []bool{true, false} {
 		for _, n := range []int{10, 1000, 10000} {
 			for _, sessions := range []int{n, 1} {
-				var list []string
-				resident := func() int { return 0 }
-				if embedded {
-					srv := zkserver.New()
-					addr, err := srv.Listen("127.0.0.1:0")
-					require.NoError(t, err)
-					defer srv.Close()
-					list = []string{addr}
-				} else {
-					zoo := servers.ZooKeepers(t, 1)
-					defer zoo[0].Kill()
-					list, resident = addrs(zoo), func() int { return zoo[0].Resident(t) }
+				list, dial, resident := []string{"127.0.0.1:2181"}, zkserver.Run(t).Dial, func() int { return 0 }
+				if !embedded {
+					zoo := servers.ZooKeepers(t, 1)[0]
+					defer zoo.Kill()
+					list, dial, resident = []string{zoo.Addr}, net.DialTimeout, func() int { return zoo.Resident(t) }
 				}
-				t.Log(measure(t, list, n, sessions, session, resident))
+				t.Logf("embedded: %v; %s", embedded, measure(t, list, dial, n, sessions, session, resident))
 			}
 		}
 	}
 }
 
 // measure takes n locks on n paths, in so many sessions, and returns what that costs.
-func measure(t *testing.T, list []string, n, sessions int, session time.Duration, resident func() int) string {
+func measure(t *testing.T, list []string, dial zk.Dialer, n, sessions int, session time.Duration, resident func() int) string {
 	heap := func() int {
 		var stats runtime.MemStats
 		runtime.GC()
@@ -282,7 +275,9 @@ func measure(t *testing.T, list []string, n, sessions int, session time.Duration
 		require.False(t, t.Failed())
 	}
 	each(sessions, func(i int) (err error) {
-		conns[i], err = zkconn.Connect(t.Context(), list, session, zkconn.WithDialer(tap.Dialer(net.DialTimeout)),
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		conns[i], err = zkconn.Connect(ctx, list, session, zkconn.WithDialer(tap.Dialer(dial)),
 			zkconn.WithZK(zk.WithMaxConnBufferSize(4<<10), zk.WithMaxBufferSize(64<<10)))
 		return err
 	})
@@ -295,16 +290,16 @@ func measure(t *testing.T, list []string, n, sessions int, session time.Duration
 		return err
 	})
 	took := time.Since(began)
-	time.Sleep(session / 2) // until all leases are proved
+	time.Sleep(session / 3) // until all leases are proved
 	before, at := tap.Counts(), time.Now()
-	time.Sleep(session / 2)
+	time.Sleep(session / 3)
 	sent := int64(0)
 	for _, count := range tap.Counts().Since(before).Requests {
 		sent += count
 	}
 	perSecond := float64(sent) / time.Since(at).Seconds()
-	report := fmt.Sprintf("%d locks in %d sessions at %v: taken in %.1f s; memory of the clients %.1f KiB a lock, server %d MiB more; "+
-		"%.0f requests/s; leases lost: %d", n, sessions, list, took.Seconds(),
+	report := fmt.Sprintf("%d locks in %d sessions: taken in %.1f s; memory of the clients %.1f KiB a lock, server %d MiB more; "+
+		"%.0f requests/s; leases lost: %d", n, sessions, took.Seconds(),
 		float64(heap()-memory)/1024/float64(n), resident()-server, perSecond, countLost(leases))
 	each(n, func(i int) error { return leases[i].Unlock(t.Context()) })
 	each(sessions, func(i int) error { conns[i].Close(); return nil })

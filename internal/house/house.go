@@ -16,5 +16,6 @@ package house
 //go:generate go test -C ../.. -count=1 ./docs/exercises/primers -run ThePages -update
 //go:generate go test -C ../.. -count=1 ./docs/teaching -run ThePlan -update
 //go:generate go test -C ../.. -count=1 ./bench -run TheDocsSay -update
+//go:generate go test -C ../.. -count=1 ./zklock -run Production -update
 //go:generate go test -C ../.. -count=1 ./internal/house -run TheTable -update
 //go:generate go test -C ../.. -count=1 ./internal/house -run Edition -edition.update

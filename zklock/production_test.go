@@ -1,0 +1,220 @@
+package zklock_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"net"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/wiretap"
+	"example.com/zklock/zklock"
+	"example.com/zklock/zklock/zkconn"
+)
+
+var update = flag.Bool("update", false, "write what docs/production.md and its Chinese edition take from tests and programs")
+
+var productionPages = []string{"../docs/production.md", "../docs/production.zh-CN.md"}
+
+// A passage is what a page has from a test, between two comments.
+func passage(name string) *regexp.Regexp {
+	return regexp.MustCompile(`(?s)(<!-- ` + name + ` -->\n)(.*?)(<!-- end of ` + name + ` -->)`)
+}
+
+// holdsPassage fails the test unless both editions have the text, or writes it.
+func holdsPassage(t *testing.T, name, text string) {
+	for _, file := range productionPages {
+		page, err := os.ReadFile(file)
+		require.NoError(t, err)
+		found := passage(name).FindSubmatch(page)
+		require.NotNil(t, found, "%s has no passage %q", file, name)
+		if *update {
+			page = passage(name).ReplaceAllFunc(page, func([]byte) []byte {
+				return []byte(string(found[1]) + text + string(found[3]))
+			})
+			require.NoError(t, os.WriteFile(file, page, 0o644))
+			continue
+		}
+		require.Equal(t, text, string(found[2]), "%s: go test ./zklock -run Production -update", file)
+	}
+}
+
+// A site is where clients with a session timeout use a lock in virtual time.
+type site struct {
+	*table
+	timeout time.Duration
+	tap     *wiretap.Tap
+}
+
+// client opens a client. Once cut is set, its server is out of its reach.
+func (s *site) client(cut *atomic.Bool) *zk.Conn {
+	dial := s.tap.Dialer(s.srv.Dial)
+	conn, err := zkconn.Connect(context.Background(), []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, s.timeout,
+		zkconn.WithZK(zk.WithMaxConnBufferSize(1<<16)),
+		zkconn.WithDialer(func(network, address string, patience time.Duration) (net.Conn, error) {
+			if cut != nil && cut.Load() {
+				return nil, errors.New("no route to host")
+			}
+			return dial(network, address, patience)
+		}))
+	require.NoError(s, err)
+	s.Cleanup(conn.Close)
+	return conn
+}
+
+// lock holds the lock at a path, or waits for it, aside.
+func (s *site) lock(conn *zk.Conn, path string) <-chan locked {
+	m, err := zklock.New(conn, path)
+	require.NoError(s, err)
+	got := lockAside(context.Background(), m, nil)
+	time.Sleep(time.Second) // until it holds the lock or waits
+	return got
+}
+
+// idle counts the requests and pings per second while nothing happens.
+func (s *site) idle() float64 {
+	time.Sleep(2 * s.timeout)
+	const periods = 12
+	before := s.tap.Counts()
+	time.Sleep(periods * s.timeout)
+	sent := int64(0)
+	for _, n := range s.tap.Counts().Since(before).Requests {
+		sent += n
+	}
+	return float64(sent) / (periods * s.timeout).Seconds()
+}
+
+// TestProductionSaysWhatASessionTimeoutCosts.
+func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
+	when.NotRaced(t, "it plays hundreds of locks")
+	var rows strings.Builder
+	for _, timeout := range []time.Duration{4 * time.Second, 10 * time.Second, 30 * time.Second} {
+		on := func(play func(s *site)) {
+			onTable(t, func(tb *table) { play(&site{tb, timeout, wiretap.New()}) })
+		}
+		least, most := time.Hour, time.Duration(0)
+		for phase := range 8 {
+			on(func(s *site) {
+				var cut atomic.Bool
+				holder := s.client(&cut)
+				<-s.lock(holder, top)
+				next := s.lock(s.client(nil), top)
+				time.Sleep(timeout + timeout*time.Duration(phase)/8)
+				cut.Store(true)
+				s.srv.Cut(holder.SessionID())
+				began := time.Now()
+				<-next
+				least, most = min(least, time.Since(began)), max(most, time.Since(began))
+			})
+		}
+		var session, holder, holders, waiter float64
+		on(func(s *site) {
+			conn := s.client(nil)
+			session = s.idle()
+			s.lock(conn, top)
+			holder = s.idle() - session
+			for i := range 99 {
+				s.lock(conn, fmt.Sprintf("%s-%d", top, i))
+			}
+			holders = s.idle() - session
+		})
+		on(func(s *site) {
+			for range 10 {
+				s.lock(s.client(nil), top)
+			}
+			before := s.idle()
+			for range 20 {
+				s.lock(s.client(nil), top)
+			}
+			waiter = (s.idle() - before) / 20
+		})
+		fmt.Fprintf(&rows, "| %v | %v | %.1f to %.1f s | %.2f | %.2f | %.1f | %.2f |\n",
+			timeout, timeout*3/10, least.Seconds(), most.Seconds(), session, session+holder, session+holders, waiter)
+	}
+	holdsPassage(t, "session timeouts", rows.String())
+}
+
+// TestProductionHasEveryError: both editions have each exported error of zklock and zkconn,
+// and each other text in the table is part of a message.
+func TestProductionHasEveryError(t *testing.T) {
+	sources := context.DeadlineExceeded.Error()
+	for _, err := range []error{zk.ErrNoServer, zk.ErrConnectionClosed, zk.ErrNoAuth} {
+		sources += err.Error()
+	}
+	var names []string
+	for _, dir := range []string{".", "zkconn", "internal/client"} {
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		for _, e := range entries {
+			if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(dir + "/" + e.Name())
+			require.NoError(t, err)
+			sources += string(text)
+			if dir == "internal/client" {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), e.Name(), text, parser.SkipObjectResolution)
+			require.NoError(t, err)
+			ast.Inspect(file, func(n ast.Node) bool {
+				if v, ok := n.(*ast.ValueSpec); ok && v.Names[0].IsExported() && strings.HasPrefix(v.Names[0].Name, "Err") {
+					names = append(names, file.Name.Name+"."+v.Names[0].Name)
+				}
+				return true
+			})
+		}
+	}
+	require.Contains(t, names, "zklock.ErrLost")
+	for _, page := range productionPages {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		table := string(text[bytes.LastIndex(text, []byte("\n## ")):])
+		for _, name := range names {
+			require.True(t, strings.Contains(table, "\n| `"+name+"` |"), "%s: the table of errors lacks %s", page, name)
+		}
+		for _, row := range regexp.MustCompile("(?m)^\\| `([^|]*?) \\|").FindAllStringSubmatch(table, -1) {
+			for i, said := range strings.Split(row[1], "`") {
+				if i%2 == 0 && !strings.HasPrefix(said, "zklock.Err") && said != "Lock" && said != "Unlock" && said != "Shutdown" {
+					require.True(t, strings.Contains(sources, said), "%s: no message has the text %q", page, said)
+				}
+			}
+		}
+	}
+}
+
+// TestProductionHasEveryCount: both editions name each field of Stats.
+func TestProductionHasEveryCount(t *testing.T) {
+	for _, page := range productionPages {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, f := range reflect.VisibleFields(reflect.TypeFor[zklock.Stats]()) {
+			row := regexp.MustCompile("(?m)^\\| `zklock_[a-z_]+` \\| [a-z]+ \\| `" + f.Name + "`")
+			require.True(t, row.Match(text), "%s: the table of metrics lacks %s", page, f.Name)
+		}
+	}
+}
+
+// TestProductionQuotesItsPrograms, which are in docs/production.
+func TestProductionQuotesItsPrograms(t *testing.T) {
+	for _, name := range []string{"leader", "daily"} {
+		program, err := os.ReadFile("../docs/production/" + name + "/main.go")
+		require.NoError(t, err)
+		holdsPassage(t, name, "```go\n"+string(program)+"```\n")
+	}
+}
