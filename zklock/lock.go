@@ -86,9 +86,8 @@ const (
 
 // WithSessionTimeout gives the session timeout that the server has agreed to. The
 // default is what Connect's client has agreed on last; or, if another function has
-// opened conn, 4 s: a server with the default configuration agrees to no less. If
-// the value is too long, Lost may close after the next holder got in; if it is
-// too short, leases are lost without need.
+// opened conn, 4 s, see New. If the value is too long, Lost may close after the next
+// holder got in; if it is too short, leases are lost without need.
 func WithSessionTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < shortest {
@@ -152,6 +151,12 @@ func WithHandOver(holds int, d time.Duration) Option {
 // parent and all above it are made when they are needed. The error, if any,
 // says which argument is wrong; for a path that is not valid it wraps
 // zk.ErrInvalidPath.
+//
+// A conn that was opened with zk.Connect does not say which session timeout the servers have
+// agreed to. Without WithSessionTimeout, 4 s is assumed: servers agree to no less, unless
+// their tickTime is below 2 s or their minSessionTimeout below 4 s. With such servers that
+// is unsafe: two may hold the lock at once. If the session timeout is longer, leases are
+// lost without need. So this is said once for each conn in the log of package zk.
 func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 	if conn == nil {
 		return nil, errors.New("zklock: the connection is nil")

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -17,6 +20,7 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/zklock"
+	"example.com/zklock/zklock/zkconn"
 	"example.com/zklock/zkserver"
 )
 
@@ -244,5 +248,63 @@ func TestTheEventOfOneLockEndsTheLeasesOfAll(t *testing.T) {
 		<-watched.Lost()
 		synctest.Wait()
 		require.True(tb, tb.isLost(alone), "another lock of the client has got the event that it is closed")
+	})
+}
+
+// A record is a logger of package zk or a handler of package slog.
+type record struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (r *record) add(line string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if strings.Contains(line, "zklock: ") {
+		r.lines = append(r.lines, line)
+	}
+}
+
+func (r *record) Printf(format string, a ...any) { r.add(fmt.Sprintf(format, a...)) }
+func (r *record) Write(b []byte) (int, error)    { r.add(string(b)); return len(b), nil }
+
+// TestTheLogHasOneLineForWhatCannotBeAnError: a session timeout that is not known, and a
+// client that is closed before Shutdown.
+func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
+	onTable(t, func(tb *table) {
+		ofZK, ofConnect := new(record), new(record)
+		before := zk.DefaultLogger
+		zk.DefaultLogger = ofZK
+		tb.Cleanup(func() { zk.DefaultLogger = before })
+		ordinary := tb.connectAs(ordinary{})
+		conn, err := zkconn.Connect(context.Background(), three, 10*time.Second, zkconn.WithDialer(tb.srv.Dial),
+			zkconn.WithLogger(slog.New(slog.NewTextHandler(ofConnect, nil))))
+		require.NoError(tb, err)
+		for range 2 {
+			for _, c := range []*zk.Conn{ordinary, conn} {
+				m, err := zklock.New(c, top)
+				require.NoError(tb, err)
+				require.NoError(tb, tb.mustLock(m, nil).Unlock(context.Background()))
+			}
+		}
+		require.Len(tb, ofZK.lines, 1)
+		require.Contains(tb, ofZK.lines[0], "4s is assumed")
+		tb.mutex(ordinary, zklock.WithSessionTimeout(8*time.Second))
+		require.Len(tb, ofZK.lines, 1)
+		require.Empty(tb, ofConnect.lines)
+
+		m, err := zklock.New(conn, top)
+		require.NoError(tb, err)
+		holder := tb.mustLock(m, nil)
+		waiter := lockAside(context.Background(), m, nil)
+		conn.Close()
+		<-holder.Lost()
+		require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing)
+		require.Len(tb, ofConnect.lines, 1)
+		require.Contains(tb, ofConnect.lines[0], "closed before Shutdown")
+		require.NoError(tb, m.Shutdown(context.Background()))
+		ordinary.Close()
+		time.Sleep(time.Minute)
+		require.Len(tb, ofZK.lines, 1, "nothing was under way")
 	})
 }

@@ -15,6 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	zk.DefaultLogger = silentLogger{}
 	debug.SetGCPercent(400) // a client of the library is born with 1.5 MB of garbage
 	locktest.Main(m)
 }

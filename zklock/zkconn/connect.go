@@ -229,6 +229,9 @@ func newClient(sessionTimeout time.Duration) *client {
 	return c
 }
 
+// Warn logs a warning.
+func (c *client) Warn(text string) { c.logger.Warn(text) }
+
 // SessionTimeout returns what the server agreed to in the last handshake.
 func (c *client) SessionTimeout() time.Duration { return time.Duration(c.timeout.Load()) }
 

@@ -71,6 +71,9 @@ func Of(conn *zk.Conn, timeout time.Duration) *Client {
 				known.Within(timeout)
 			}
 			runtime.AddCleanup(c, func(k key) { clients.CompareAndDelete(k, own) }, k)
+			if assumed, known := conns.SessionTimeout(conn); timeout == 0 && !known {
+				conns.Warn(conn, fmt.Sprintf("zklock: the client does not say its session timeout, and %v is assumed; see zklock.WithSessionTimeout", assumed))
+			}
 			return c
 		}
 		if present := v.(weak.Pointer[Client]).Value(); present != nil {
@@ -80,8 +83,14 @@ func Of(conn *zk.Conn, timeout time.Duration) *Client {
 	}
 }
 
-// close notes that the client is closed.
-func (c *Client) close() { c.closing.Do(func() { close(c.closed) }) }
+// close notes that the client is closed, while something of a lock is under way.
+func (c *Client) close() {
+	first := false
+	c.closing.Do(func() { close(c.closed); first = true })
+	if first {
+		conns.Warn(c.conn, "zklock: the client was closed before Shutdown had returned: its locks are lost, and their nodes may stay until its session ends")
+	}
+}
 
 // Closed returns a channel that is closed once the client is found to be closed.
 func (c *Client) Closed() <-chan struct{} { return c.closed }

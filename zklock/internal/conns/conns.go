@@ -24,6 +24,8 @@ type Client interface {
 	// Report says what was wrong with each server that has been tried since the client
 	// had one.
 	Report() string
+	// Warn logs a warning.
+	Warn(text string)
 }
 
 // clients has each Client by weak pointer, so that it keeps no *zk.Conn alive.
@@ -59,6 +61,16 @@ func SessionTimeout(conn *zk.Conn) (timeout time.Duration, known bool) {
 func Reconnect(conn *zk.Conn) {
 	if c := Of(conn); c != nil {
 		c.Reconnect()
+	}
+}
+
+// Warn logs a warning with the logger of a client that was registered. For another one it
+// uses package zk's default logger, as that client does unless it was given one.
+func Warn(conn *zk.Conn, text string) {
+	if c := Of(conn); c != nil {
+		c.Warn(text)
+	} else {
+		zk.DefaultLogger.Printf("%s", text)
 	}
 }
 

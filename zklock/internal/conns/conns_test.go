@@ -33,6 +33,7 @@ type known struct{ lefts int }
 func (*known) SessionTimeout() time.Duration { return time.Minute }
 func (k *known) Reconnect()                  { k.lefts++ }
 func (k *known) Within(time.Duration)        {}
+func (k *known) Warn(string)                 {}
 func (k *known) Report() string              { return "" }
 
 func TestAClientIsKnownForAsLongAsItsConnLives(t *testing.T) {
