@@ -20,8 +20,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"example.com/zklock/internal/museum/java"
 	"example.com/zklock/internal/museum/scenes"
 	"example.com/zklock/internal/stage"
@@ -94,13 +92,6 @@ func Play(t *testing.T, lock NewLock, play func(s *Stage)) {
 	t.Helper()
 	NeedsEmbedded(t)
 	onStage(t, lock, play)
-}
-
-// PlayFor plays a schedule, as Play does, for a caller that judges it: see
-// [stage.Setting].
-func PlayFor(t *testing.T, lock NewLock, fails func(t *testing.T) require.TestingT, play func(s *Stage)) {
-	t.Helper()
-	stage.Play(t, stage.Setting{Lock: lock, Begin: java.Begin, Fails: fails}, play)
 }
 
 // Print prints the bug's one line, if t has not failed; go test shows it with

@@ -364,7 +364,8 @@ func serve(c *judge.Case, schedules []stage.Schedule) {
 	if err != nil || err2 != nil || n >= len(schedules) || lock >= len(rights)+Count {
 		c.Failf("there is no play %q", "没有 %q 这样的演出", c.About)
 	}
-	museum.PlayFor(c.T, makes(lock), func(t *testing.T) require.TestingT { return c.In(t) }, func(s *stage.Stage) {
+	fails := func(t *testing.T) require.TestingT { return c.In(t) }
+	stage.Play(c.T, stage.Setting{Lock: makes(lock), Fails: fails}, func(s *stage.Stage) {
 		c := c.In(s.T) // of the bubble
 		defer c.Left()
 		c.Observe(s.Server)

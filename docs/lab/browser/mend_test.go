@@ -18,7 +18,7 @@ var mended = []pageCase{
 	// script has ended, and the page says with which error.
 	{name: "a lock that returns an error is not drawn as done", at: "#lock=predecessor&n=6&do=20000001ns.A.lose-reply&t=0ns", rows: []row{
 		{"go s.end", "[one('[data-client=A]').dataset.state, text('[data-client=A] .badge')]", list{"failed", "✕"}},
-		{"go F.marks.find(m => /^gets an error/.test(m.text || '')).at_ns", "text('.now')", has{"A: gets an error: zk: "}},
+		{"go F.marks.find(m => /^gets an error/.test(m.text?.en)).at_ns", "text('.now')", has{"A: gets an error: zk: "}},
 		// Its Unlock says that it has lost the lock.
 		{"open #lock=predecessor&n=2&do=150ms.A.expire&t=0ns | go s.end", "one('[data-client=A]').dataset.state", "failed"},
 		{"open #lock=predecessor&n=6&t=0ns | go s.end", "count('[data-client][data-state=done]')", 6}, // without a fault nothing fails
