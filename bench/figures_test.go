@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/explore/film"
 )
 
 // Of README.md, docs/benchmark.md and docs/figures.md each digit is held. Those of
@@ -258,7 +259,23 @@ func claims(t *testing.T) (readme, benchmark []string) {
 		// fairness_test.go
 		"It is 0 in a queue, (N-1)/4\non average in a lottery, and (N-1)/2 in a stack. A queue may show a little more than 0,",
 	}
-	return readme, append(benchmark, formulaRows(t)...)
+	// TestTheTimesHaveTheRatiosOfTheMeasuredServer
+	b, err := os.ReadFile("../internal/explore/film/server_test.go")
+	require.NoError(t, err)
+	took := regexp.MustCompile(`\{(\d+), ([\d.]+), ([\d.]+)\}`).FindAllStringSubmatch(string(b), 4)
+	require.Len(t, took, 4)
+	column := func(of int) string {
+		return fmt.Sprintf("%s, %s, %s and %s", took[0][of], took[1][of], took[2][of], took[3][of])
+	}
+	pace := film.Measured(0)
+	work := pace.Server
+	return readme, slices.Concat(benchmark, formulaRows(t), []string{
+		fmt.Sprintf("`film.Measured`: %d µs for a request,\n%d µs more if it writes, %d µs for an event, %d ns for a byte, and %d µs from a client",
+			work.Request.Microseconds(), work.Write.Microseconds(), work.Event.Microseconds(), work.Byte.Nanoseconds(), pace.Latency.Microseconds()),
+		fmt.Sprintf("There the herd took %s times as long as step 3 with %s contenders. In the lab it is\nwithin 10 %%", column(2), column(1)),
+		fmt.Sprintf("The naive lock took %s times as long", column(3)),
+		"in the lab it is within 30 %, and too\nfast with 20 contenders",
+	})
 }
 
 // names are texts whose digits measure nothing.
@@ -281,6 +298,7 @@ var names = map[string][]string{
 		"*herd, 1000 goroutines: about 30\ns*",              // an example
 		"takes 60 from one address", "(0: as many as come)", // ZooKeeper's own default
 		"`go run ./cmd/zklock serve 127.0.0.1:2181`", "`go run ./bench -zk 127.0.0.1:2181`",
+		"ZooKeeper 3.8.0 on loopback, on two cores", "go run ./bench -zk 127.0.0.1:2181 -locks naive,herd,predecessor -n 50 -sessions 50 -rounds 15", "With `-rtt 20ms` it takes", "longer than step 3 on",
 		"-n 100,200,500,1000,2000,5000 -limit 60s", "-bench Counter -count 10 ./bench",
 	},
 }
