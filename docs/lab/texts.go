@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/language"
 )
 
@@ -71,6 +72,11 @@ func (b *builder) texts() ([]byte, error) {
 		fmt.Fprintf(&out, "%q: `%s`,\n", name, literal.Replace(sources[name])) // shorter than JSON
 	}
 	out.WriteString("};\n")
+	opening, err := b.opening()
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(&out, "export const OPENING = %s;\n", opening)
 	text, err := json.Marshal(bugs) // JSON is JavaScript
 	if err != nil {
 		return nil, err
@@ -127,4 +133,32 @@ func oneLine(p string) string {
 func inlineHTML(md string) string {
 	md = linkMark.ReplaceAllString(html.EscapeString(md), "$1")
 	return boldMark.ReplaceAllString(codeMark.ReplaceAllString(md, "<code>$1</code>"), "<b>$1</b>")
+}
+
+// opening is the page's opening as JSON: its address, its stops, and the measured times
+// of its locks, in nanoseconds.
+func (b *builder) opening() ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(b.root, "docs", "figures", "real-1000.json"))
+	if err != nil {
+		return nil, err
+	}
+	var rows []struct {
+		Lock    string `json:"lock"`
+		Elapsed int64  `json:"elapsed_ns"`
+	}
+	if err := json.Unmarshal(text, &rows); err != nil {
+		return nil, err
+	}
+	times := make([]int64, len(locks.Opening.Locks))
+	for i, name := range locks.Opening.Locks {
+		for _, r := range rows {
+			if r.Lock == name {
+				times[i] = r.Elapsed
+			}
+		}
+		if times[i] == 0 {
+			return nil, fmt.Errorf("docs/figures/real-1000.json has no %s", name)
+		}
+	}
+	return json.Marshal(map[string]any{"address": locks.Opening.String(), "stops": locks.OpeningStops, "times": times})
 }

@@ -230,7 +230,7 @@ var mostOfWing = map[string]int{
 	"explorer":          9250,
 	"suites, stage":     9700,
 	"museum":            3550,
-	"lab":               7030,
+	"lab":               7250,
 	"exercises, grader": 12950,
 	"other locks":       6500,
 	"command":           2600,

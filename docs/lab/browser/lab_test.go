@@ -23,7 +23,16 @@ const stale = "(one('.verdict.stale:not(.quiet)')?.textContent ?? '').replaceAll
 
 // The page as it opens, its runs, and what changes them.
 var opening = []pageCase{
-	{name: "the opening scene plays", rows: []row{
+	{name: "the opening tells its story with eleven controls, and leads to the usual page", rows: []row{
+		{"run lab.goto(0) | click #story-next | wait !s.playing", "[s.t, text('#story .count')]", list{3900000, "2 / 6"}},
+		{"go 4620000", "all('#panels [data-counter=requests]')", list{"60", "62"}},
+		{"", "count('.panel[data-panel=\"0\"] [data-queued=yes]') > 8 && count('.panel[data-panel=\"1\"] [data-queued=yes]') == 0", nil}, // the line at the server's door
+		{"", "[...document.querySelectorAll('button, input, select, a')].filter(e => e.checkVisibility() && !e.closest('.stage')).length", 11},
+		{"go s.end", "[...document.querySelectorAll('#panels [data-counter]')].filter(e => e.checkVisibility()).map(e => e.textContent)", list{"250", "171", "21.3 ms", "98", "0", "16.6 ms"}},
+		{"", "text('.real')", has{"wake all", "59.3 s", "1.86 s"}},
+		{"click #story-next", "[s.scene.n, s.scene.measured, shown('#choose')]", list{6, false, true}},
+	}},
+	{name: "two locks beside each other play", at: "#lock=herd,predecessor", rows: []row{
 		{"", "[...s.panels.map(x => x.lock), s.playing]", list{"herd", "predecessor", true}},
 		{"keep from s.t | keep drawn dom() | wait s.t > from | wait count('[data-packet]') > 0 | wait dom() != drawn", "", nil},
 		{"go s.end", "s.playing", false}, // somebody who goes to an instant stays there

@@ -34,7 +34,7 @@ func TestEachFieldOfAnAddressIsReadAsItIsWritten(t *testing.T) {
 	}
 	a, err := locks.ParseAddress("")
 	require.NoError(t, err)
-	require.Equal(t, addresses[0], a.String(), "an empty address is the opening scene")
+	require.Equal(t, addresses[0], a.String(), "missing values")
 	a, err = locks.ParseAddress(addresses[2])
 	require.NoError(t, err)
 	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: explore.LoseReply}}, a.Changes)

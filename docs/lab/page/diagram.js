@@ -289,7 +289,7 @@ export class Diagram {
   ends(p, now) {
     const X = ns => this.x(this.clock.shown(ns), now);
     const c = this.clientY(this.F.clientIndex.get(p.client) ?? 0), up = p.kind === "request", reach = reachOf(p);
-    const x0 = X(p.sent_ns), x1 = X(p.arrived_ns), y0 = up ? c : this.top, y1 = up ? this.top : c;
+    const x0 = X(p.sent_ns), x1 = X(p.queued_ns || p.arrived_ns), y0 = up ? c : this.top, y1 = up ? this.top : c;
     return { x0, y0, x1: x0 + (x1 - x0) * reach, y1: y0 + (y1 - y0) * reach };
   }
 

@@ -46,6 +46,8 @@ export function indexFilm(film) {
   F.requestAt = of("request");
   F.eventAt = of("event");
   F.wakeAt = Float64Array.from(marks.filter(m => m.kind === "wakeup"), m => m.at_ns).sort();
+  F.wasteAt = wasted(marks);
+  F.doneAt = Math.max(0, ...marks.filter(m => m.kind === "state" && m.state === "done").map(m => m.at_ns));
   F.byId = new Map(packets.map((p, i) => [p.id, i]));
   F.end = film.end_ns || 0;
   F.growing = !!film.growing; // it is known up to its end, and goes on
@@ -96,6 +98,27 @@ export function indexFilm(film) {
   indexSegments(F);
   indexWhere(F);
   return F;
+}
+
+// way is the part of its way that a packet has gone. A request that waits at the server
+// has gone all of it.
+export function way(p, t) {
+  const to = p.queued_ns || p.arrived_ns;
+  return t >= to ? 1 : Math.max(0, (t - p.sent_ns) / Math.max(1, to - p.sent_ns));
+}
+
+// wasted are the instants at which it is known that a contender has woken for nothing: it
+// wakes again, and has not held the lock meanwhile.
+function wasted(marks) {
+  const woken = new Set(), list = [];
+  for (const m of marks) {
+    if (m.kind === "wakeup") {
+      if (woken.has(m.who)) list.push(m.at_ns);
+      woken.add(m.who);
+    }
+    if (m.kind === "state" && m.state === "holds") woken.delete(m.who);
+  }
+  return Float64Array.from(list);
 }
 
 function unique(sorted) {
@@ -237,6 +260,7 @@ export function stateAt(F, t) {
   s.requests = above(F.requestAt, t);
   s.events = above(F.eventAt, t);
   s.wakeups = above(F.wakeAt, t);
+  s.wasted = above(F.wasteAt, t);
   return s;
 }
 
@@ -312,7 +336,7 @@ export function whereAt(F, t) {
 // 40 s among packets of 20 ms), the clock hurries: a gap is shown as a short
 // one. Films side by side share one clock.
 export function makeClock(films) {
-  let latency = 1e6, end = 0, total = 0;
+  let latency = films.every(F => F.latency < 1e6) ? 1e4 : 1e6, end = 0, total = 0;
   for (const F of films) { latency = Math.max(latency, F.latency); end = Math.max(end, F.end); total += F.instants.length; }
   const all = new Float64Array(total + 1);
   let n = 0;

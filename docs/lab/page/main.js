@@ -1,6 +1,7 @@
 // The page begins here, with its listeners and its address.
 import { checkStrings, getLanguage, reason, say, setLanguage, WORDS } from "./strings.js";
 import { looked, packetsIn } from "./film.js";
+import { OPENING } from "./texts.js";
 import { firstLanguage } from "./language.js";
 import { parseLink } from "./link.js";
 import { $, app, el, KINDS, SPEEDS, whole } from "./app.js";
@@ -33,7 +34,8 @@ $("choose").addEventListener("change", e => {
   if (s.mode !== "watch") s.locks = [s.locks[0]];
   s.n = whole($("contenders"), 1, 100, 1);
   s.shared = $("shared").value === "1";
-  s.latency = Number($("latency").value);
+  s.measured = $("latency").value === "measured";
+  if (!s.measured) s.latency = Number($("latency").value);
   s.seed = whole($("seed"), 0, Number.MAX_SAFE_INTEGER, 0);
   app.play = null;
   app.search = null;
@@ -64,7 +66,7 @@ async function openLink(hash = location.hash) {
   let parsed;
   settleNotice();
   try {
-    parsed = parseLink(hash);
+    parsed = parseLink(/[#&](?!lang=|t=|projector=|speed=|play=)\w/.test(hash) ? hash : OPENING.address + hash.replace("#", "&"));
   } catch (e) {
     notice(() => say("badLink", reason(e)));
     parsed = parseLink("");

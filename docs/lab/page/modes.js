@@ -12,6 +12,7 @@ export function takeScene(l) {
   app.chosen = false;
   s.n = scene.contenders || s.n;
   s.shared = !!scene.shared;
+  s.measured = false;
   s.latency = scene.latency_ms || s.latency;
   s.seed = scene.seed || 1;
   s.changes = scene.changes || [];

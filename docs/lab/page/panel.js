@@ -11,8 +11,11 @@ import { zoom } from "./panels.js";
 import { goto, setPlaying } from "./time.js";
 import { closeMenu, hideTip, openMenu, select, showMenu, showTip } from "./menu.js";
 import { choiceText, choose } from "./choices.js";
-import { enlarge } from "./projector.js";
+import { isOpening } from "./opening.js";
+import { enlarge, fit } from "./projector.js";
 import { inspectAt, inspected, inspecting } from "./inspect.js";
+
+const COUNTERS = ["requests", "events", "wakeups", "wasted", "took"]; // the opening shows the first and the last two, and else the first three are
 
 export class Panel {
   constructor(want, index) {
@@ -24,7 +27,7 @@ export class Panel {
     this.svg.setAttribute("role", "group");
     this.canvas = el("canvas", { class: "diagram", role: "img" });
     this.counters = {};
-    const counters = el("div", { class: "counters" }, ...["requests", "events", "wakeups"].map(k => {
+    const counters = el("div", { class: "counters" }, ...COUNTERS.map(k => {
       const b = el("b", { "data-counter": k }), small = el("small", {}), formula = el("small", { class: "formula" });
       this.counters[k] = { b, small, formula, box: el("div", { class: "counter " + k }, b, small, formula) };
       return this.counters[k].box;
@@ -42,7 +45,7 @@ export class Panel {
   }
 
   words() {
-    const title = this.caption ? this.caption() : lockTitle(this.lock);
+    const title = this.caption ? this.caption() : isOpening() ? say("opening." + this.lock) : lockTitle(this.lock);
     this.title.replaceChildren(title, this.which ? el("span", { class: "which" }, this.branchName()) : "");
     this.note.replaceChildren(...this.caption ? [] : withBug(lockNote(this.lock), this.lock));
     this.note.hidden = this.note.textContent === "";
@@ -50,13 +53,13 @@ export class Panel {
     this.canvas.setAttribute("aria-label", say("diagram"));
     this.code.words();
     const l = this.caption ? null : app.byName.get(this.lock), f = this.F.film.formula || {};
-    for (const k of ["requests", "events", "wakeups"]) {
+    for (const k of COUNTERS) {
       const c = this.counters[k];
       c.box.title = say(k + ".tip");
       const text = l && l[k] ? l[k] : "", number = f[k];
       c.limit = number ?? null;
       c.small.textContent = say(k);
-      c.box.hidden = !!this.F.film.system && k !== "requests"; // watches are ZooKeeper's
+      c.box.hidden = !!this.F.film.system && k !== "requests" && k !== "took"; // watches are ZooKeeper's
       c.formula.textContent = text ? text + (number !== null && number !== undefined ? " = " + number : "") : "";
     }
     for (const [cls, key] of [["zoom-out", "zoomOut"], ["zoom-in", "zoomIn"]]) {
@@ -72,8 +75,9 @@ export class Panel {
     const a = this.svg.parentElement.clientWidth, b = this.canvas.parentElement.clientWidth;
     if (app.projector && !this.diagram.F) return; // showFilms comes
     const scale = app.projector ? enlarge(this) : parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1;
-    if (a > 0) this.stage.resize(a, scale);
-    if (b > 0) this.diagram.resize(b, scale);
+    const opens = isOpening(), small = opens && innerWidth <= 760; // both panels are in sight, and all of them
+    if (a > 0) this.stage.resize(a, small ? 0.55 : scale);
+    if (b > 0) this.diagram.resize(b, small ? 0.26 : opens ? Math.min(scale, fit(this, scale)) : scale);
   }
 
   draw(t) {
@@ -83,8 +87,8 @@ export class Panel {
     this.stage.draw(t, s, chosen, { calm: app.calm, inspected: inspected(this) });
     this.diagram.draw(t, chosen);
     this.code.draw(F, t, s);
-    for (const k of ["requests", "events", "wakeups"]) {
-      const c = this.counters[k], text = String(s[k]);
+    for (const k of COUNTERS) {
+      const c = this.counters[k], text = k === "took" ? clockText(Math.min(t, F.doneAt)) : String(s[k]);
       if (c.b.textContent !== text) c.b.textContent = text;
       c.box.classList.toggle("over", c.limit !== null && s[k] > c.limit && F.film.changes && F.film.changes.length === 0);
     }

@@ -36,7 +36,15 @@ new ResizeObserver(() => {
 // enlarge is how much larger than usual a panel's pictures are, so that both fit above
 // the bar.
 export function enlarge(panel) {
+  return Math.max(0.6, Math.min(2, room(panel) / (panel.stage.natural + panel.diagram.natural())));
+}
+
+// fit is how much larger than usual a panel's diagram may be below a stage of a scale.
+export function fit(panel, scale) {
+  return panel.diagram.F ? Math.max(0.4, (room(panel) - panel.stage.natural * scale) / panel.diagram.natural()) : scale;
+}
+
+function room(panel) {
   const head = panel.el.querySelector("header").getBoundingClientRect(), rest = panel.now.offsetHeight + panel.verdict.offsetHeight + 34;
-  const room = innerHeight - $("transport").offsetHeight - head.bottom - scrollY - rest;
-  return Math.max(0.6, Math.min(2, room / (panel.stage.natural + panel.diagram.natural())));
+  return innerHeight - $("transport").offsetHeight - head.bottom - scrollY - rest;
 }

@@ -1,4 +1,4 @@
-import { dirOf, looked, packetsIn, shortName } from "./film.js";
+import { dirOf, looked, packetsIn, shortName, way } from "./film.js";
 import { say, packetWord } from "./strings.js";
 
 // The stage shows one instant: the server with the znodes above, the clients
@@ -78,7 +78,7 @@ export class Stage {
     svg.classList.toggle("narrow", pitch < 70);
     Object.assign(this, { pitch, crowd, shelf: 100, bottom: H - (crowd ? 48 : 60) });
     this.r = crowd ? Math.max(1.2, pitch * 0.36) : Math.min(22, pitch * 0.38);
-    const place = crowd ? F.order : F.units.map((_, i) => i);
+    const place = n > 16 ? F.order : F.units.map((_, i) => i);
     this.unitX = F.units.map((_, i) => 12 + pitch * (place[i] + 0.5));
     const slot = Math.min(92, (W - 24) / k);
     this.leafX = F.leaves.map((_, i) => W / 2 + slot * (i - (F.leaves.length - 1) / 2));
@@ -252,12 +252,12 @@ export class Stage {
         if (labels) g.text = svgEl("text", {}, g);
       }
       const over = p.arrived_ns <= t && !p.pending;
-      const long = Math.max(1, p.arrived_ns - p.sent_ns);
-      const f = over ? 1 : Math.min(1, (t - p.sent_ns) / long);
+      const f = over ? 1 : way(p, t);
       const reach = reachOf(p);
       const at = this.place(p, f * reach), before = this.place(p, Math.max(0, f * reach - 0.16));
       put(g, "data-packet", String(p.id));
       put(g, "data-kind", p.kind);
+      put(g, "data-queued", p.queued_ns && t >= p.queued_ns ? "yes" : "");
       put(g, "data-lost", p.lost && over ? "yes" : "");
       put(g, "data-pending", p.pending ? "yes" : "");
       put(g, "data-selected", selected && selected.packet === p.id ? "yes" : "");

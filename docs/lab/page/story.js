@@ -4,6 +4,7 @@ import { formatChange } from "./link.js";
 import { $, app, el } from "./app.js";
 import { load, rootBranches } from "./scene.js";
 import { jump, setPlaying } from "./time.js";
+import { drawOpening } from "./opening.js";
 
 // The story that is shown: only for exactly its own scene.
 function currentStory() {
@@ -12,7 +13,7 @@ function currentStory() {
   const choices = story.scene.choices || [];
   const scheduled = choices.length > 0 || l.group === "museum"; // A1 has nothing to choose
   const scripts = x => JSON.stringify(x || []);
-  const same = scripts(s.scripts) === scripts(story.scene.scripts) && s.n === story.scene.contenders && !s.shared && (scheduled
+  const same = scripts(s.scripts) === scripts(story.scene.scripts) && s.n === story.scene.contenders && !s.shared && !s.measured && (scheduled
     ? s.mode === "schedule" && s.choices.join() === choices.join() && !s.packets
     : s.mode === "watch" && s.changes.map(formatChange).join() === (story.scene.changes || []).map(formatChange).join() && s.latency === story.scene.latency_ms && s.seed === story.scene.seed);
   return { story, same, scheduled };
@@ -22,7 +23,7 @@ function currentStory() {
 function startStory() {
   const s = app.scene, { story, scheduled } = currentStory(), from = story.scene;
   s.n = from.contenders;
-  s.shared = false;
+  s.shared = s.measured = false;
   s.changes = from.changes || [];
   s.scripts = from.scripts || [];
   s.vs = false;
@@ -53,6 +54,7 @@ function previous() {
 }
 
 export function drawStory() {
+  if (drawOpening()) return;
   const box = $("story"), is = app.panels.length ? currentStory() : null;
   const at = is && is.same ? is.story.stops.filter(s => s.at_ns <= app.t).length : -1;
   const key = is ? [app.scene.locks[0], at, getLanguage()].join() : "";

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "draw the pictures of the pages again")
 // it, and a text for a reader who does not see it. The picture on the page is
 // a link to the scene.
 var pictures = []struct{ file, page, address, alt string }{
-	{"herd-and-chain.svg", "README.md", "#lock=herd,predecessor&n=6&latency=20&seed=1", "Six clients take a lock in turn. In the herd every release wakes all that wait; in the chain it wakes one."},
+	{"herd-and-chain.svg", "README.md", locks.Opening.String(), "Twenty clients take a lock in turn. In the herd every release wakes all that wait; in the chain it wakes one."},
 	{"step-1.svg", "01-naive-ephemeral/README.md", "#lock=naive&n=6&latency=20&seed=1", "Six clients and one node: each release wakes all that wait, and each of them sends a create."},
 	{"step-2.svg", "02-herd-effect/README.md", "#lock=herd&n=6&latency=20&seed=1", "Six clients in a queue whose parent all watch: each change wakes all that wait."},
 	{"step-3.svg", "03-sequential-predecessor/README.md", "#lock=predecessor&n=6&latency=20&seed=1", "Six clients in a queue in which each watches the node before its own: each release wakes one."},

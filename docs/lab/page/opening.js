@@ -1,0 +1,54 @@
+// The opening: a story over two panels, the herd and the chain, with the times of a
+// measured server, and nothing else on the page.
+import { getLanguage, say, translated } from "./strings.js";
+import { OPENING } from "./texts.js";
+import { DEFAULT, formatLink } from "./link.js";
+import { $, app, el } from "./app.js";
+import { load } from "./scene.js";
+import { jump, setPlaying } from "./time.js";
+
+const STOPS = OPENING.stops;
+
+// isOpening reports whether the scene is the opening's, whatever instant is shown.
+export function isOpening() { return !app.file && formatLink(app.scene) === OPENING.address; }
+
+export function drawOpening() {
+  if (!isOpening() || app.panels.length !== 2) return false;
+  const box = $("story"), at = STOPS.filter(s => s.at_ns <= app.t).length, key = ["opening", at, getLanguage()].join();
+  if (box.dataset.shown === key) return true;
+  const had = box.contains(document.activeElement) ? document.activeElement.id : "", last = at === STOPS.length;
+  box.dataset.shown = key;
+  box.hidden = false;
+  const stop = STOPS[Math.max(0, at - 1)];
+  box.replaceChildren(
+    el("p", { id: "caption" }, el("span", {}, translated(stop.text)), stop.measured ? bars() : null),
+    el("span", { class: "group" },
+      el("button", { id: "story-back", disabled: at < 2, title: say("story.back"), "aria-label": say("story.back"), onclick: () => jump(STOPS[at - 2].at_ns) }, "‹"),
+      el("span", { class: "count" }, Math.max(1, at) + " / " + STOPS.length),
+      el("button", { id: "story-next", class: "main", onclick: () => last ? leave() : next(STOPS[Math.max(1, at)].at_ns) }, say(last ? "opening.leave" : "story.next"))));
+  const again = had && $(had);
+  if (again && !again.disabled) again.focus();
+  return true;
+}
+
+const longest = 8; // seconds from one stop to the next
+
+function next(to) {
+  if (app.calm) { jump(to); return; }
+  app.until = to;
+  app.hurry = (app.clock.shown(to) - app.clock.shown(app.t)) / longest;
+  setPlaying(true);
+}
+
+// The usual page begins with fewer contenders, which have time for a person.
+function leave() {
+  app.scene = { ...DEFAULT };
+  load({ start: 0 });
+}
+
+// bars shows what a thousand contenders took at a real server.
+function bars() {
+  const most = Math.max(...OPENING.times);
+  return el("span", { class: "real" }, ...["all", "one"].map((name, i) => el("span", { class: "row" }, el("span", {}, say("opening." + name)),
+    el("i", { class: name, style: "width:" + Math.max(0.5, OPENING.times[i] / most * 60) + "%" }), el("b", {}, say("opening.seconds", (OPENING.times[i] / 1e9).toPrecision(3))))));
+}
