@@ -281,3 +281,22 @@ func TestUnlockReturnsErrLostThoughItsDeleteWasDropped(t *testing.T) {
 		require.ErrorIs(tb, <-unlocked, zklock.ErrLost)
 	})
 }
+
+// TestATokenIsReadIfAnotherHasQueuedBeforeTheList: the list does not show it then.
+func TestATokenIsReadIfAnotherHasQueuedBeforeTheList(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		list := tb.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, top))
+		first := lockAside(context.Background(), tb.mutex(conn), nil)
+		<-list.Hit()
+		second := lockAside(context.Background(), tb.mutex(tb.connect()), nil)
+		time.Sleep(time.Second) // until it is in the queue
+		list.Release()
+		got := gets(tb, first)
+		node, ok := tb.srv.Node(got.Node())
+		require.True(tb, ok)
+		require.Equal(tb, node.Stat.Czxid<<10, got.Token())
+		require.NoError(tb, got.Unlock(context.Background()))
+		passes(tb, second)
+	})
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/when"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
@@ -330,6 +331,8 @@ func TestABrokenConnectionCostsNoLease(t *testing.T) {
 						tb.Cleanup(conn.Close)
 						m, err := zklock.New(conn, top, zklock.WithSessionTimeout(timeout))
 						require.NoError(tb, err)
+						_, err = zklock.New(conn, top, zklock.WithSessionTimeout(time.Minute)) // the shorter one counts
+						require.NoError(tb, err)
 						holder := tb.mustLock(m, nil)
 						time.Sleep(timeout * time.Duration(age) / 24)
 						tb.srv.CutAll()
@@ -340,5 +343,29 @@ func TestABrokenConnectionCostsNoLease(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestAServerThatHangsIsLeftThoughTheProofBeganBefore: it begins while the client connects,
+// the first server does not answer the handshake, and the second nothing else.
+func TestAServerThatHangsIsLeftThoughTheProofBeganBefore(t *testing.T) {
+	const session = 10 * time.Second
+	for phase := range 12 {
+		onTable(t, func(tb *table) {
+			conn := kindsOfClients["zkconn.Connect"](tb, ensemble.Options{})
+			id := conn.SessionID()
+			holder := tb.mustLock(tb.mutex(conn), nil)
+			time.Sleep(2*session + time.Duration(phase)*session/36)
+			first := tb.srv.Hold(handshakeOf(id))
+			second := tb.srv.Hold(of(id, jute.OpSync, ""))
+			tb.srv.Cut(id)
+			time.Sleep(2 * session)
+			require.Len(tb, first.Hit(), 1)
+			require.Len(tb, second.Hit(), 1)
+			require.False(tb, tb.isLost(holder), "phase %d", phase)
+			first.Release()
+			second.Release()
+			require.NoError(tb, holder.Unlock(context.Background()))
+		})
 	}
 }

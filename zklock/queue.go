@@ -134,8 +134,8 @@ func (m *Mutex) releaseLocked(h *hold) {
 	m.leaveLocked(e)
 }
 
-// leaveLocked gives a node up. Its goroutine then deletes it. The next node is made
-// at once if this one did not hold the lock, and else by leave.
+// leaveLocked gives a node up. Its goroutine then deletes it, and makes the next one if
+// owners wait by then.
 func (m *Mutex) leaveLocked(e *entry) {
 	if client.IsClosed(e.left) {
 		return
@@ -149,7 +149,6 @@ func (m *Mutex) leaveLocked(e *entry) {
 	}
 	if m.next == e {
 		m.next = nil
-		m.queueLocked()
 	}
 }
 

@@ -336,3 +336,53 @@ func (c *closeNotifier) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return c.Conn.Close()
 }
+
+// TestServersThatHaveAllBeenTriedAreTriedAgainSoon: each 100 ms for a second. A request
+// fails then, and the next time that the connection breaks, the client comes back at once.
+func TestServersThatHaveAllBeenTriedAreTriedAgainSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		var away atomic.Bool
+		conn, err := Connect(t.Context(), servers, asked, WithDialer(func(network, address string, patience time.Duration) (net.Conn, error) {
+			if away.Load() {
+				return nil, errors.New("connection refused")
+			}
+			return srv.Dial(network, address, patience)
+		}))
+		require.NoError(t, err)
+		defer conn.Close()
+		back := func() time.Duration {
+			began := time.Now()
+			for conn.State() != zk.StateHasSession {
+				time.Sleep(time.Millisecond)
+			}
+			return time.Since(began)
+		}
+		leave := func(d time.Duration) {
+			away.Store(true)
+			srv.CutAll()
+			synctest.Wait()
+			time.Sleep(d)
+			away.Store(false)
+		}
+		leave(250 * time.Millisecond)
+		require.InDelta(t, 50*time.Millisecond, back(), float64(2*time.Millisecond))
+		time.Sleep(time.Second)
+		leave(0)
+		require.LessOrEqual(t, back(), 101*time.Millisecond)
+		time.Sleep(time.Second)
+		srv.CutAll()
+		synctest.Wait()
+		require.LessOrEqual(t, back(), 2*time.Millisecond, "a server is there that was not tried")
+		time.Sleep(time.Second)
+		away.Store(true)
+		srv.CutAll()
+		synctest.Wait()
+		began := time.Now()
+		_, _, err = conn.Get("/")
+		require.ErrorIs(t, err, zk.ErrNoServer)
+		require.InDelta(t, time.Second, time.Since(began), float64(2*time.Millisecond))
+		away.Store(false)
+		require.LessOrEqual(t, back(), 1100*time.Millisecond)
+	})
+}
