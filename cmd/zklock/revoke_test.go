@@ -10,10 +10,11 @@ import (
 
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
+	"example.com/zklock/zkserver"
 )
 
 func TestRevokeAsksTheHolderAndShowsWhetherItGoes(t *testing.T) {
-	srv, addr, _ := onServer(t)
+	srv, addr, _ := onServer(t, zkserver.WithTick(100*time.Millisecond))
 	status, stdout, _ := do(t.Context(), t, "revoke", "/q")
 	require.Zero(t, status)
 	require.Equal(t, "nobody holds /q\n", stdout)

@@ -3,12 +3,12 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -62,28 +62,31 @@ func parse(text string) limit {
 }
 
 // watch is a guard: it ends the group with the lease, or with the process that writes to its
-// standard input. A line there is a later end of the lease.
+// standard input. A line there is a later end of the lease. All that is there is read before the
+// clocks are: this process may have been stopped, or have had no processor.
 func watch(group int, grace time.Duration, end limit) {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	lines := make(chan limit)
-	go func() {
-		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-			lines <- parse(in.Text())
-		}
-		close(lines)
-	}()
-	for open := true; open && end.left() > 0; {
-		left := end.left()
-		if left <= grace {
+	syscall.SetNonblock(0, true)
+	text, buffer := "", make([]byte, 4096)
+	for {
+		n, err := syscall.Read(0, buffer)
+		switch left := end.left(); {
+		case n > 0:
+			text += string(buffer[:n])
+			if lines := strings.Split(text, "\n"); len(lines) > 1 {
+				end, text = parse(lines[len(lines)-2]), lines[len(lines)-1]
+			}
+		case err == syscall.EINTR:
+		case err != syscall.EAGAIN || left <= 0:
+			syscall.Kill(-group, syscall.SIGKILL)
+			return
+		case left <= grace:
 			syscall.Kill(-group, syscall.SIGTERM)
 			grace = 0 // no second one
-		}
-		select {
-		case end, open = <-lines:
-		case <-time.After(min(left-grace, 50*time.Millisecond)): // no longer: the machine may be suspended, or the clock set
+		default:
+			time.Sleep(min(left-grace, 50*time.Millisecond)) // no longer: the machine may be suspended, or the clock set
 		}
 	}
-	syscall.Kill(-group, syscall.SIGKILL)
 }
 
 // A guard is a process that watches a group.

@@ -219,7 +219,7 @@ func TestASignalEndsTheWaitForTheLock(t *testing.T) {
 }
 
 func TestARequestEndsARevocableCommand(t *testing.T) {
-	srv, _, _ := onServer(t)
+	srv, _, _ := onServer(t, zkserver.WithTick(100*time.Millisecond))
 	for _, revocable := range []string{"true", "false"} {
 		runs := filepath.Join(t.TempDir(), "runs")
 		p := start(t, "run", "-session", "1s", "-revocable="+revocable, "/q", "--",
@@ -239,7 +239,7 @@ func TestARequestEndsARevocableCommand(t *testing.T) {
 }
 
 func TestACommandWhoseNodeIsDeletedIsKilled(t *testing.T) {
-	srv, _, conn := onServer(t)
+	srv, _, conn := onServer(t, zkserver.WithTick(100*time.Millisecond))
 	dir := t.TempDir()
 	p := start(t, append([]string{"run", "-session", "1s", "/q", "--"}, traps(dir)...)...)
 	appears(t, filepath.Join(dir, "runs"))
@@ -253,7 +253,7 @@ func TestACommandWhoseNodeIsDeletedIsKilled(t *testing.T) {
 
 // TestGraceIsBeforeTheEnd: a command gets SIGTERM while the lock is still its own.
 func TestGraceIsBeforeTheEnd(t *testing.T) {
-	srv, addr, _ := onServer(t)
+	srv, addr, _ := onServer(t, zkserver.WithTick(100*time.Millisecond))
 	dir := t.TempDir()
 	p := start(t, "run", "-session", "1s", "-grace", "190ms", "/q", "--", "sh", "-c", "trap 'exit 6' TERM; echo . >"+dir+"/runs; while :; do sleep 0.01; done")
 	appears(t, filepath.Join(dir, "runs"))

@@ -142,7 +142,7 @@ func (j *job) release() (err error) {
 		return nil
 	}
 	timeout, _ := zkconn.SessionTimeout(j.conn)
-	ctx, cancel := context.WithTimeout(context.Background(), min(timeout, 5*time.Second))
+	ctx, cancel := context.WithTimeout(context.Background(), timeout/3) // what is not deleted by then goes with the session
 	defer cancel()
 	if j.lease != nil {
 		err = j.lease.Unlock(ctx)

@@ -20,8 +20,8 @@ import (
 
 // onServer serves the embedded server, for this process and those that it starts, and connects
 // a client.
-func onServer(t *testing.T) (srv *zkserver.Server, addr string, conn *zk.Conn) {
-	srv = zkserver.Run(t)
+func onServer(t *testing.T, options ...zkserver.Option) (srv *zkserver.Server, addr string, conn *zk.Conn) {
+	srv = zkserver.Run(t, options...)
 	addr = srv.Addr()
 	t.Setenv("ZOOKEEPER_SERVERS", addr)
 	return srv, addr, connected(t, addr)
