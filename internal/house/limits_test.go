@@ -222,14 +222,14 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               94700,
+	"all":               94550,
 	"the steps":         1650,
 	"zklock":            17800,
 	"zkserver":          8200,
 	"bench":             10250,
 	"explorer":          9250,
 	"suites, stage":     9700,
-	"museum":            3550,
+	"museum":            3300,
 	"lab":               7250,
 	"exercises, grader": 12950,
 	"other locks":       6500,

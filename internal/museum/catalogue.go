@@ -9,15 +9,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/museum/scenes"
+	"example.com/zklock/internal/stage"
 )
 
 var update = flag.Bool("update", false, "write what is generated in docs/bugs.md, its Chinese edition and the steps' READMEs")
 
 const (
 	// Page is the catalogue, and bugs the folder of its tests, seen from there.
-	Page = "../../../docs/bugs.md"
-	bugs = "internal/museum/bugs"
+	Page   = "../../../docs/bugs.md"
+	pageZh = "../../../docs/bugs.zh-CN.md"
+	bugs   = "internal/museum/bugs"
 )
 
 // testFile is the name of the bug's test in the folder bugs.
@@ -59,24 +62,27 @@ func (b Bug) shown() scenes.Text {
 	return scenes.Text{En: run + " shows it: " + link + ";\n" + where.En, Zh: "重现：" + run + "，代码在 " + link + "。" + where.Zh}
 }
 
-// inDocs compares the diagram of the bug's entry in the catalogue with what has
-// happened.
-func (b Bug) inDocs(t *testing.T, diagram string) {
+// inDocs compares the diagrams of the bug's entry in both editions of the catalogue with
+// what has happened.
+func (b Bug) inDocs(t *testing.T, diagram language.Text) {
 	t.Helper()
 	if t.Failed() {
 		return
 	}
-	page, err := os.ReadFile(Page)
-	require.NoError(t, err)
-	before, drawn, after, ok := cutDiagram(string(page), b.ID)
-	require.True(t, ok, "docs/bugs.md needs an entry with the heading ### %s: and a line <!-- %[1]s --> in it: go generate ./... draws the "+
-		"diagram below that", b.ID)
+	for file, language := range map[string]language.Language{Page: language.English, pageZh: language.Chinese} {
+		stage.CheckMermaid(t, diagram.In(language))
+		page, err := os.ReadFile(file)
+		require.NoError(t, err)
+		before, drawn, after, ok := cutDiagram(string(page), b.ID)
+		require.True(t, ok, "%s needs an entry with the heading ### %s and a colon, and a line <!-- %[2]s --> in it: go generate ./... draws the "+
+			"diagram below that", file, b.ID)
 
-	want := fmt.Sprintf("<!-- %s -->\n%s\n\n```mermaid\n%s```\n", b.ID, b.shown().En, diagram)
-	if *update && drawn != want {
-		require.NoError(t, os.WriteFile(Page, []byte(before+want+after), 0o644))
-	} else {
-		require.Equal(t, drawn, want, "docs/bugs.md is stale: go generate ./...")
+		want := fmt.Sprintf("<!-- %s -->\n%s\n\n```mermaid\n%s```\n", b.ID, b.shown().In(language), diagram.In(language))
+		if *update && drawn != want {
+			require.NoError(t, os.WriteFile(file, []byte(before+want+after), 0o644))
+		} else {
+			require.Equal(t, drawn, want, "%s is stale: go generate ./...", file)
+		}
 	}
 }
 

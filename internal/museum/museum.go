@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"testing"
 
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/museum/java"
 	"example.com/zklock/internal/museum/scenes"
 	"example.com/zklock/internal/stage"
@@ -65,9 +66,9 @@ func (b Bug) Happens(t *testing.T, article NewLock, play func(s *Stage)) {
 }
 
 // HappensOff shows a bug of a lock that is on another server than ZooKeeper, in
-// real time; server is the name of its kind. At its end play asserts that the
+// real time; server is its kind. At its end play asserts that the
 // bug has happened.
-func (b Bug) HappensOff(t *testing.T, server string, play func(s *Script)) {
+func (b Bug) HappensOff(t *testing.T, server language.Text, play func(s *Script)) {
 	t.Helper()
 	t.Run("it happens to the article's lock", func(t *testing.T) {
 		s := &Script{T: t, server: server}
@@ -110,7 +111,7 @@ func NeedsEmbedded(t *testing.T) {
 }
 
 // onStage plays a schedule with a lock that may be a listing, and returns the diagram.
-func onStage(t *testing.T, lock NewLock, play func(s *Stage)) string {
+func onStage(t *testing.T, lock NewLock, play func(s *Stage)) language.Text {
 	t.Helper()
 	return stage.Play(t, stage.Setting{Lock: lock, Begin: java.Begin}, play)
 }

@@ -1,10 +1,9 @@
 package museum
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/stage"
 )
 
@@ -12,30 +11,30 @@ import (
 // clients in turn, and records what it does.
 type Script struct {
 	*testing.T
-	server string
+	server language.Text
 	actors []string
-	lines  []string
+	lines  []language.Text
 }
 
-// Say records a client's request to the server, with the answer.
-func (s *Script) Say(actor, format string, args ...any) {
+// Say records a client's request to the server, with the answer, in both languages.
+func (s *Script) Say(actor, en, zh string, args ...any) {
 	s.meet(actor)
-	s.lines = append(s.lines, actor+"->>S: "+fmt.Sprintf(format, args...))
+	s.lines = append(s.lines, stage.Line(actor+"->>S: ", language.Say(en, zh, args...)))
 }
 
 // Note writes a note beside a client's line, or beside the server's, which is
 // S.
-func (s *Script) Note(actor, format string, args ...any) {
+func (s *Script) Note(actor, en, zh string, args ...any) {
 	if actor != "S" {
 		s.meet(actor)
 	}
-	s.lines = append(s.lines, "Note over "+actor+": "+fmt.Sprintf(format, args...))
+	s.lines = append(s.lines, stage.Line("Note over "+actor+": ", language.Say(en, zh, args...)))
 }
 
 // TwoHolders writes a note that both clients hold the lock, which the play has
 // asserted.
 func (s *Script) TwoHolders(a, b string) {
-	s.lines = append(s.lines, "Note over "+a+","+b+": two holders")
+	s.lines = append(s.lines, stage.Line("Note over "+a+","+b+": ", language.Say("two holders", "两个持有者")))
 }
 
 func (s *Script) meet(actor string) {
@@ -47,18 +46,4 @@ func (s *Script) meet(actor string) {
 	s.actors = append(s.actors, actor)
 }
 
-func (s *Script) diagram() string {
-	var b strings.Builder
-	b.WriteString("sequenceDiagram\n")
-	for i, a := range s.actors {
-		fmt.Fprintf(&b, "    participant %s as client %s\n", a, a)
-		if i == 0 {
-			fmt.Fprintf(&b, "    participant S as %s\n", s.server)
-		}
-	}
-	for _, line := range s.lines {
-		b.WriteString("    " + line + "\n")
-	}
-	stage.CheckMermaid(s, b.String())
-	return b.String()
-}
+func (s *Script) diagram() language.Text { return stage.Diagram(s.actors, s.server, s.lines) }

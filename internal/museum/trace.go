@@ -9,14 +9,16 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/stage"
 )
 
 // Draw returns a trace of the explorer as a mermaid sequence diagram, in the words
 // of the museum's own. A request and its reply are one arrow, drawn where the
 // server carries the request out, unless the reply comes in a later action.
-func Draw(tr *explore.Trace) string {
-	var actors, lines, holders []string
+func Draw(tr *explore.Trace) language.Text {
+	var actors, holders []string
+	var lines []language.Text
 	for i, e := range tr.Log {
 		if e.Who != "" && e.Who != "server" && !slices.Contains(actors, e.Who) {
 			actors = append(actors, e.Who)
@@ -31,32 +33,18 @@ func Draw(tr *explore.Trace) string {
 		if e.Kind == "note" {
 			line = noteOf(e, holders, lines)
 		}
-		if line != "" {
+		if line.En != "" {
 			lines = append(lines, line)
 		}
 	}
 	slices.Sort(actors)
-	var b strings.Builder
-	b.WriteString("sequenceDiagram\n")
-	all := strings.Join(lines, "\n")
-	for i, a := range actors {
-		if stage.TakesPart(a).MatchString(all) {
-			fmt.Fprintf(&b, "    participant %s as client %s\n", a, a)
-		}
-		if i == 0 {
-			b.WriteString("    participant S as server\n")
-		}
-	}
-	for _, line := range cutRepeats(lines) {
-		b.WriteString("    " + line + "\n")
-	}
-	return b.String()
+	return stage.Diagram(actors, language.Say("server", "服务器"), cutRepeats(lines))
 }
 
 const longest = 6 // lines of which a repetition may consist
 
 // cutRepeats cuts what repeats itself after the third time.
-func cutRepeats(lines []string) (cut []string) {
+func cutRepeats(lines []language.Text) (cut []language.Text) {
 	for i := 0; i < len(lines); i++ {
 		cut = append(cut, lines[i])
 		for n := 1; n <= longest && 3*n <= i+1; n++ {
@@ -65,8 +53,8 @@ func cutRepeats(lines []string) (cut []string) {
 				end++
 			}
 			if more := end - i - 1; more > 1 && slices.Equal(lines[start:start+2*n], lines[start+n:i+1]) {
-				actor, _, _ := strings.Cut(lines[start], "-")
-				cut = append(cut, fmt.Sprintf("Note over %s: … %d more", actor, more))
+				actor, _, _ := strings.Cut(lines[start].En, "-")
+				cut = append(cut, stage.Line("Note over "+actor+": ", language.Say("… %d more", "……还有 %d 条", more)))
 				i = end - 1
 				break
 			}
@@ -75,11 +63,11 @@ func cutRepeats(lines []string) (cut []string) {
 	return cut
 }
 
-// lineOf is the line of an entry of a log, "" if it has none.
-func lineOf(log []explore.Entry, i int) string {
+// lineOf is the line of an entry of a log, empty if it has none.
+func lineOf(log []explore.Entry, i int) language.Text {
 	e := log[i]
 	if e.Op == jute.OpCloseSession.String() { // the client library sends it
-		return ""
+		return language.Text{}
 	}
 	find := func(kind string) int {
 		return slices.IndexFunc(log, func(o explore.Entry) bool { return o.Kind == kind && o.Who == e.Who && o.Point == e.Point })
@@ -89,54 +77,56 @@ func lineOf(log []explore.Entry, i int) string {
 		if reply := find("reply"); reply >= 0 {
 			e = log[reply]
 		}
-		return e.Who + "->>S: " + message(e) + answer(e)
+		return stage.Line(e.Who+"->>S: "+message(e), stage.Watch(e.Watch), answer(e))
 	case "reply":
 		if find("carried out") < 0 {
-			return "S-->>" + e.Who + ": " + message(e) + cmp.Or(answer(e), ": done")
+			return stage.Line("S-->>"+e.Who+": "+message(e), stage.Watch(e.Watch), cmp.Or(answer(e), stage.Done))
 		}
 	case "event":
-		return "S-)" + e.Who + ": event: " + stage.Short(e.Path) + " " + cmp.Or(changes[e.Op], "is "+e.Op)
+		return stage.Line("S-)"+e.Who+": ", stage.EventText(stage.Short(e.Path), events[e.Op]))
 	case "lost":
-		how := "is lost with the connection"
+		op := strings.TrimSuffix(e.Op, "2")
+		how := language.Say("%s of client %s is lost with the connection", "连接断开，客户端 %[2]s 的 %[1]s 丢失", op, e.Who)
 		if e.Text.En == "the reply is lost" {
-			how = "is carried out, the reply is lost with the connection"
+			how = stage.LostReply(op, e.Who)
 		}
-		return fmt.Sprintf("Note over S: %s of client %s %s", strings.TrimSuffix(e.Op, "2"), e.Who, how)
+		return stage.Line("Note over S: ", how)
 	}
-	return ""
+	return language.Text{}
 }
 
 // message is a request with the node that it is about.
 func message(e explore.Entry) string {
-	text := strings.TrimSpace(strings.TrimSuffix(e.Op, "2") + " " + stage.Short(cmp.Or(e.Made, e.Path)))
-	if e.Watch {
-		text += " and watch"
-	}
-	return text
+	return strings.TrimSpace(strings.TrimSuffix(e.Op, "2") + " " + stage.Short(cmp.Or(e.Made, e.Path)))
 }
 
-func answer(e explore.Entry) string {
+func answer(e explore.Entry) language.Text {
 	switch e.Err {
 	case "":
-		return ""
+		return language.Text{}
 	case fmt.Sprintf("error %d", jute.ErrNoAuth):
-		return ": no permission"
-	case "no node", "node exists":
-		return ": " + e.Err
+		return stage.NoPermission
+	case "no node":
+		return stage.NoNode
+	case "node exists":
+		return stage.NodeExists
 	}
-	return ": error"
+	return stage.OtherError
 }
 
-var changes = map[string]string{
-	jute.EventDataChanged.String():     stage.EventName(jute.EventDataChanged),
-	jute.EventChildrenChanged.String(): stage.EventName(jute.EventChildrenChanged),
+var events = map[string]jute.EventType{
+	jute.EventDataChanged.String(): jute.EventDataChanged, jute.EventChildrenChanged.String(): jute.EventChildrenChanged,
+	jute.EventDeleted.String(): jute.EventDeleted, jute.EventCreated.String(): jute.EventCreated,
 }
+
+var crash = language.Say("panics", "panic")
 
 // words are the museum's for what the explorer says in others.
-var words = map[string]string{
-	string(explore.Hang): "waits forever", string(explore.Endless): "and so on", string(explore.Crash): "panics",
-	"gets an error": "lock fails", "the connection breaks": "loses its connection",
-	"unlocks": "", "has unlocked": "", // its request says that
+var words = map[string]language.Text{
+	string(explore.Hang): language.Say("waits forever", "永远等下去"), string(explore.Endless): language.Say("and so on", "如此反复"),
+	string(explore.Crash): crash, "panics": crash, "gets an error": language.Say("lock fails", "加锁失败"),
+	"the connection breaks": language.Say("loses its connection", "连接断开"),
+	"unlocks":               {}, "has unlocked": {}, // its request says that
 }
 
 var (
@@ -146,30 +136,33 @@ var (
 
 // noteOf is the line of a note behind lines. Holders are the clients that hold the lock, or
 // go on as if they do.
-func noteOf(e explore.Entry, holders, lines []string) string {
+func noteOf(e explore.Entry, holders []string, lines []language.Text) language.Text {
 	over := cmp.Or(strings.TrimPrefix(e.Who, "server"), "S")
-	text, what, _ := strings.Cut(strings.TrimPrefix(e.Text.En, "known: "), ": ")
-	switch kind := explore.Kind(text); {
+	full := language.Text{En: strings.TrimPrefix(e.Text.En, "known: "), Zh: strings.TrimPrefix(e.Text.Zh, "（已知）：")}
+	var text, what language.Text
+	text.En, what.En, _ = strings.Cut(full.En, ": ")
+	text.Zh, what.Zh, _ = strings.Cut(full.Zh, "：")
+	switch kind := explore.Kind(text.En); {
 	case kind == explore.TwoHolders || kind == explore.Outlived:
-		over, text = strings.Join(slices.Sorted(slices.Values(holders)), ","), "two holders"
-	case kind == explore.Failure && len(lines) > 0 && refused.MatchString(lines[len(lines)-1]):
-		return ""
-	case kind == explore.Hang && !strings.HasSuffix(what, "nothing can happen any more"):
+		over, text = strings.Join(slices.Sorted(slices.Values(holders)), ","), explore.TwoHolders.Text()
+	case kind == explore.Failure && len(lines) > 0 && refused.MatchString(lines[len(lines)-1].En):
+		return language.Text{}
+	case kind == explore.Hang && !strings.HasSuffix(what.En, "nothing can happen any more"):
 		text = what
 	default:
-		full := moment.ReplaceAllString(strings.TrimPrefix(e.Text.En, "known: "), "${1}s")
 		if slices.Contains(explore.Kinds, kind) {
-			_, full, _ = strings.Cut(full, ": ")
+			full = what
 		}
-		if word, known := words[text]; known {
+		if word, known := words[text.En]; known {
 			text = word
-		} else if !stage.NoMermaid.MatchString(full) {
-			text = full
+		} else if !stage.NoMermaid.MatchString(full.En) {
+			text = language.Text{En: moment.ReplaceAllString(full.En, "${1}s"), Zh: moment.ReplaceAllString(full.Zh, "${1}s")}
 		}
 	}
-	line := "Note over " + over + ": " + strings.ReplaceAll(text, ";", ",")
-	if text == "" || len(lines) > 0 && lines[len(lines)-1] == line {
-		return ""
+	text.En = strings.ReplaceAll(text.En, ";", ",")
+	line := stage.Line("Note over "+over+": ", text)
+	if text.En == "" || len(lines) > 0 && lines[len(lines)-1] == line {
+		return language.Text{}
 	}
 	return line
 }

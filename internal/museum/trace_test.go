@@ -38,6 +38,6 @@ func TestATraceOfTheExplorerIsDrawn(t *testing.T) {
     Note over S: delete of client B is carried out, the reply is lost with the connection
     Note over S: is stopped, it runs on
     Note over B: waits forever
-`, diagram)
-	stage.CheckMermaid(t, diagram)
+`, diagram.En)
+	stage.CheckMermaid(t, diagram.En)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/zkserver"
 )
 
@@ -11,7 +12,22 @@ import (
 type Held struct {
 	c     *Client
 	fault *zkserver.Fault
-	what  string
+	what  func(op string) language.Text // says what happens to it
+}
+
+func (c *Client) slow(op string) language.Text {
+	return language.Say("%s of %s is slow to arrive", "%[2]s 的 %[1]s 还在路上", op, c.text())
+}
+
+func (c *Client) slowReply(op string) language.Text {
+	return language.Say("%s of %s is carried out, the reply is slow", "%[2]s 的 %[1]s 已经执行，应答还在路上", op, c.text())
+}
+
+func (c *Client) lost(op string) language.Text { return LostReply(op, c.Name) }
+
+// LostReply says that the reply to a client's request is lost.
+func LostReply(op, client string) language.Text {
+	return language.Say("%s of %s is carried out, the reply is lost with the connection", "%[2]s 的 %[1]s 已经执行，连接断开，应答丢失", op, clientText(client))
 }
 
 // match returns a function that reports whether a request is the client's and
@@ -26,7 +42,7 @@ func (c *Client) match(op jute.Op, path []string) func(zkserver.Request) bool {
 // HoldRequest holds the client's next request of this kind, for path if one is
 // given, on its way to the server.
 func (c *Client) HoldRequest(op jute.Op, path ...string) *Held {
-	return &Held{c, c.s.Server.Hold(c.match(op, path)), "is slow to arrive"}
+	return &Held{c, c.s.Server.Hold(c.match(op, path)), c.slow}
 }
 
 // HoldAny holds the client's next request of one of these kinds.
@@ -34,7 +50,7 @@ func (c *Client) HoldAny(ops ...jute.Op) *Held {
 	id := c.SessionID()
 	return &Held{c, c.s.Server.Hold(func(r zkserver.Request) bool {
 		return r.Session == id && slices.Contains(ops, r.Op)
-	}), "is slow to arrive"}
+	}), c.slow}
 }
 
 // HoldNth holds the client's n-th request of this kind from now on.
@@ -45,19 +61,19 @@ func (c *Client) HoldNth(n int, op jute.Op) *Held {
 			left--
 		}
 		return match(r) && left == 0
-	}), "is slow to arrive"}
+	}), c.slow}
 }
 
 // HoldReply holds the reply to the client's next request of this kind on its
 // way back, and everything that the server sends after it.
 func (c *Client) HoldReply(op jute.Op, path ...string) *Held {
-	return &Held{c, c.s.Server.HoldReply(c.match(op, path)), "is carried out, the reply is slow"}
+	return &Held{c, c.s.Server.HoldReply(c.match(op, path)), c.slowReply}
 }
 
 // LoseReply lets the server carry out the client's next request of this kind.
 // The server then closes the connection and sends no reply.
 func (c *Client) LoseReply(op jute.Op, path ...string) *Held {
-	return &Held{c, c.s.Server.LoseReply(c.match(op, path)), "is carried out, the reply is lost with the connection"}
+	return &Held{c, c.s.Server.LoseReply(c.match(op, path)), c.lost}
 }
 
 // FailNext answers the client's next request of this kind with an error.
@@ -71,7 +87,7 @@ func (h *Held) Reached() {
 	h.c.s.Settle()
 	select {
 	case r := <-h.fault.Hit():
-		h.c.s.Note("%v of %v %s", opName(r.Op), h.c, h.what)
+		h.c.s.note("", "S", h.what(opName(r.Op)))
 	default:
 		h.c.s.fails("%v has not sent the request that is to be held", "%v 没有发出要扣住的那个请求", h.c.text())
 	}

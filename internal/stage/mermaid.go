@@ -2,7 +2,6 @@ package stage
 
 import (
 	"cmp"
-	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/wiretap"
 )
 
@@ -20,18 +20,18 @@ type note struct {
 	at, scene int
 	actor     string // the client whose thread has written it; "" for the play itself
 	over      string // names, separated by commas
-	text      string
+	text      language.Text
 }
 
-// Note writes a note beside the server's line.
-func (s *Stage) Note(format string, args ...any) { s.note("", "S", fmt.Sprintf(format, args...)) }
+// Note writes a note beside the server's line, in both languages.
+func (s *Stage) Note(en, zh string, args ...any) { s.note("", "S", language.Say(en, zh, args...)) }
 
-// Note writes a note beside the client's line.
-func (c *Client) Note(format string, args ...any) {
-	c.s.note("", c.Name, fmt.Sprintf(format, args...))
+// Note writes a note beside the client's line, in both languages.
+func (c *Client) Note(en, zh string, args ...any) {
+	c.s.note("", c.Name, language.Say(en, zh, args...))
 }
 
-func (s *Stage) note(actor, over, text string) {
+func (s *Stage) note(actor, over string, text language.Text) {
 	n := len(s.tap.Log())
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ type line struct {
 	actor string  // the client that did it; "" for the play itself
 	place float64 // in the log
 	event bool
-	text  string
+	text  language.Text
 }
 
 // diagram draws the packets that have crossed the wire so far, and the notes.
@@ -65,7 +65,7 @@ type line struct {
 // together: first those of the client that acted, then the others by name. For
 // the same reason a request and its reply are one arrow, unless the reply
 // belongs to a later scene.
-func (s *Stage) diagram() string {
+func (s *Stage) diagram() language.Text {
 	actors := make(map[int64]string) // by session
 	for _, c := range s.clients {
 		for id := range c.sessions {
@@ -79,26 +79,25 @@ func (s *Stage) diagram() string {
 		if actor == "" || s.isAside(i) || e.Path == "/" || hidden(e.Op) && e.Kind != wiretap.Event {
 			continue
 		}
-		l := line{s.scene(i), actor, float64(i), e.Kind == wiretap.Event, ""}
+		l := line{s.scene(i), actor, float64(i), e.Kind == wiretap.Event, language.Text{}}
 		switch e.Kind {
 		case wiretap.Request:
-			l.text = request(e) + watch(e)
+			l.text = Line(actor+"->>S: "+request(e), Watch(e.Watch))
 			if reply := replyTo(log, i); reply >= 0 && s.scene(reply) == l.scene {
-				l.text = request(log[reply]) + watch(e) + outcome(log[reply])
+				l.text = Line(actor+"->>S: "+request(log[reply]), Watch(e.Watch), outcome(log[reply]))
 			}
-			l.text = actor + "->>S: " + l.text
 		case wiretap.Reply:
 			if s.scene(requestOf(log, i)) == l.scene {
 				continue
 			}
-			l.text = "S-->>" + actor + ": " + request(e) + cmp.Or(outcome(e), ": done")
+			l.text = Line("S-->>"+actor+": "+request(e), cmp.Or(outcome(e), Done))
 		case wiretap.Event:
-			l.text = "S-)" + actor + ": event: " + Short(e.Path) + " " + EventName(e.Event)
+			l.text = Line("S-)"+actor+": ", EventText(Short(e.Path), e.Event))
 		}
 		lines = append(lines, l)
 	}
 	for _, n := range s.notes {
-		text := "Note over " + n.over + ": " + n.text
+		text := Line("Note over "+n.over+": ", n.text)
 		lines = append(lines, line{n.scene, n.actor, float64(n.at) - 0.5, false, text})
 	}
 	slices.SortStableFunc(lines, func(a, b line) int {
@@ -123,22 +122,35 @@ func (s *Stage) diagram() string {
 		return cmp.Or(cmp.Compare(a.scene, b.scene), cmp.Compare(rank(a), rank(b)))
 	})
 
-	var b strings.Builder
-	for _, l := range lines {
-		b.WriteString("    " + l.text + "\n")
+	var clients []string
+	for _, c := range s.clients {
+		clients = append(clients, c.Name)
 	}
-	diagram := "sequenceDiagram\n"
-	for i, c := range s.clients {
-		if TakesPart(c.Name).MatchString(b.String()) {
-			diagram += fmt.Sprintf("    participant %s as %v\n", c.Name, c)
+	var texts []language.Text
+	for _, l := range lines {
+		texts = append(texts, l.text)
+	}
+	return Diagram(clients, language.Say("server", "服务器"), texts)
+}
+
+// Diagram makes a diagram of its lines, with those of the clients that take part in it.
+func Diagram(clients []string, server language.Text, lines []language.Text) language.Text {
+	all := language.Join(lines, "\n").En
+	var parts []language.Text
+	for i, name := range clients {
+		if TakesPart(name).MatchString(all) {
+			parts = append(parts, Line("participant "+name+" as ", clientText(name)))
 		}
 		if i == 0 {
-			diagram += "    participant S as server\n"
+			parts = append(parts, Line("participant S as ", server))
 		}
 	}
-	diagram += b.String()
-	CheckMermaid(s, diagram)
-	return diagram
+	return Line("sequenceDiagram\n    ", language.Join(append(parts, lines...), "\n    "), language.Same("\n"))
+}
+
+// Line joins the parts of a line, of which the first is the same in both languages.
+func Line(same string, parts ...language.Text) language.Text {
+	return language.Join(append([]language.Text{language.Same(same)}, parts...), "")
 }
 
 // TakesPart matches the lines in which a client acts.
@@ -206,38 +218,50 @@ func request(e wiretap.Entry) string {
 
 func opName(op jute.Op) string { return strings.TrimSuffix(op.String(), "2") }
 
-func watch(e wiretap.Entry) string {
-	if e.Watch {
-		return " and watch"
+// Watch says that a request sets a watch.
+func Watch(sets bool) (text language.Text) {
+	if sets {
+		text = language.Text{En: " and watch", Zh: " 并监听"}
 	}
-	return ""
+	return text
 }
 
-func outcome(reply wiretap.Entry) string {
+// Done says that a reply has no error and comes late, and the next ones which error it has.
+var (
+	Done         = language.Text{En: ": done", Zh: "：完成"}
+	NoNode       = language.Text{En: ": no node", Zh: "：节点不存在"}
+	NodeExists   = language.Text{En: ": node exists", Zh: "：节点已存在"}
+	NoPermission = language.Text{En: ": no permission", Zh: "：没有权限"}
+	OtherError   = language.Text{En: ": error", Zh: "：错误"}
+)
+
+func outcome(reply wiretap.Entry) language.Text {
 	switch reply.Err {
 	case jute.OK:
-		return ""
+		return language.Text{}
 	case jute.ErrNoNode:
-		return ": no node"
+		return NoNode
 	case jute.ErrNodeExists:
-		return ": node exists"
+		return NodeExists
 	case jute.ErrNoAuth:
-		return ": no permission"
+		return NoPermission
 	case jute.ErrSessionExpired:
-		return ": session expired"
+		return language.Text{En: ": session expired", Zh: "：会话已过期"}
 	}
-	return ": error"
+	return OtherError
 }
 
-// EventName says what an event is about.
-func EventName(t jute.EventType) string {
+// EventText says what an event of a node is about.
+func EventText(node string, t jute.EventType) language.Text {
 	switch t {
 	case jute.EventDataChanged:
-		return "has new data"
+		return language.Say("event: %s has new data", "事件：%s 有新数据", node)
 	case jute.EventChildrenChanged:
-		return "has other children"
+		return language.Say("event: %s has other children", "事件：%s 的子节点有变化", node)
+	case jute.EventDeleted:
+		return language.Say("event: %s is deleted", "事件：%s 已删除", node)
 	}
-	return "is " + t.String()
+	return language.Say("event: %s is %v", "事件：%[1]s 已创建", node, t)
 }
 
 var number = regexp.MustCompile(`\d{10}`)

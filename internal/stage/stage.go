@@ -32,10 +32,9 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zkserver"
-
-	"example.com/zklock/internal/language"
 )
 
 const (
@@ -109,7 +108,7 @@ type Stage struct {
 
 // Play plays a schedule on a server of its own, in virtual time, and returns the
 // diagram.
-func Play(t *testing.T, setting Setting, play func(s *Stage)) (diagram string) {
+func Play(t *testing.T, setting Setting, play func(s *Stage)) (diagram language.Text) {
 	t.Helper()
 	InBubble(t, false, func(t *testing.T) {
 		// This clean-up runs last: it lets the remaining timers run out.
@@ -280,7 +279,7 @@ func (s *Stage) ClientNotConnected() (c *Client, refuse func()) {
 		zk.WithLogger(log.New(io.Discard, "", 0)))
 	require.NoError(s, err)
 	return s.client(conn, s.Path), func() {
-		s.Note("the first attempt to connect is refused")
+		s.Note("the first attempt to connect is refused", "第一次连接被拒绝")
 		close(refused)
 		s.Settle()
 	}
@@ -306,7 +305,9 @@ func (c *Client) Contender() Lock { return c.lock }
 // String returns the client's name on the page.
 func (c *Client) String() string { return c.text().En }
 
-func (c *Client) text() language.Text { return language.Say("client %s", "客户端 %s", c.Name) }
+func (c *Client) text() language.Text { return clientText(c.Name) }
+
+func clientText(name string) language.Text { return language.Say("client %s", "客户端 %s", name) }
 
 func (c *Client) is(st state, err error) {
 	c.s.mu.Lock()
@@ -352,16 +353,16 @@ func (c *Client) Start() {
 		defer func() {
 			if r := recover(); r != nil {
 				c.is(failed, fmt.Errorf("panic: %v", r))
-				c.s.note(c.Name, c.Name, "panics")
+				c.s.note(c.Name, c.Name, language.Say("panics", "panic"))
 			}
 		}()
 		if err := c.lock.Lock(); err != nil {
 			c.is(failed, err)
-			c.s.note(c.Name, c.Name, "lock fails")
+			c.s.note(c.Name, c.Name, language.Say("lock fails", "加锁失败"))
 			return
 		}
 		c.is(inside, nil)
-		c.s.note(c.Name, c.Name, "holds the lock")
+		c.s.note(c.Name, c.Name, language.Say("holds the lock", "持有锁"))
 	}()
 	c.s.Settle()
 }
@@ -417,7 +418,7 @@ func (c *Client) WaitsForever() {
 	c.s.Helper()
 	c.s.Pass(forever)
 	c.Waits()
-	c.Note("waits forever")
+	c.Note("waits forever", "永远等下去")
 }
 
 // Unlock calls Unlock and returns its error.
@@ -455,7 +456,7 @@ func (c *Client) Expire() {
 func (c *Client) Forget() {
 	c.s.Helper()
 	c.s.Settle()
-	c.s.Note("the session of %v has expired, and its nodes are deleted", c)
+	c.s.Note("the session of %v has expired, and its nodes are deleted", "%v 的会话已过期，它的节点已删除", c.text())
 	require.True(c.s, c.s.Server.Expire(c.SessionID()))
 	c.s.Settle()
 }
@@ -474,14 +475,14 @@ func (c *Client) Noticed() {
 func (c *Client) CutOff() (back func()) {
 	c.s.Helper()
 	c.s.Settle()
-	c.Note("is cut off")
+	c.Note("is cut off", "断线")
 	id := c.SessionID()
 	away := c.s.Server.LoseRequest(zkserver.On(zkserver.OpConnect, "").From(id)).Every()
 	require.True(c.s, c.s.Server.Cut(id))
 	c.s.Settle()
 	return func() {
 		away.Release()
-		c.Note("is back")
+		c.Note("is back", "重新连上")
 		c.Noticed()
 	}
 }
@@ -537,7 +538,7 @@ func (s *Stage) Inside() (names []string) {
 func (s *Stage) TwoHolders(a, b *Client) {
 	s.Helper()
 	s.inside(a.Name, b.Name)
-	s.note("", a.Name+","+b.Name, "two holders")
+	s.note("", a.Name+","+b.Name, language.Say("two holders", "两个持有者"))
 }
 
 // OnlyHolder fails the play unless c holds the lock and no other client does.

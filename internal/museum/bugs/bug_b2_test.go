@@ -13,6 +13,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/museum"
 )
 
@@ -41,11 +42,11 @@ func (l *rowLock) lock() bool {
 	if err != nil && !strings.Contains(err.Error(), "UNIQUE constraint failed") {
 		panic(err)
 	}
-	answer := "ok"
+	answer := language.Say("ok", "成功")
 	if err != nil {
-		answer = "not unique"
+		answer = language.Say("not unique", "违反唯一约束")
 	}
-	l.script.Say(l.client, "insert into myLock: %s", answer)
+	l.script.Say(l.client, "insert into myLock: %s", "insert into myLock：%s", answer)
 	return err == nil
 }
 
@@ -55,12 +56,12 @@ func (l *rowLock) unlock() {
 		panic(err)
 	}
 	n, _ := result.RowsAffected()
-	l.script.Say(l.client, "delete from myLock: %d row", n)
+	l.script.Say(l.client, "delete from myLock: %d row", "delete from myLock：%d 行", n)
 }
 
 func TestBugB2_AnybodyMayDeleteTheRowAndItHasNoExpiry(t *testing.T) {
 	bug := museum.Exhibit("B2")
-	bug.HappensOff(t, "database", func(s *museum.Script) {
+	bug.HappensOff(t, language.Say("database", "数据库"), func(s *museum.Script) {
 		db, err := sql.Open("sqlite3", ":memory:")
 		require.NoError(s, err)
 		defer db.Close()
@@ -71,16 +72,16 @@ func TestBugB2_AnybodyMayDeleteTheRowAndItHasNoExpiry(t *testing.T) {
 		a, b, c := &rowLock{db, "order", "A", s}, &rowLock{db, "order", "B", s}, &rowLock{db, "order", "C", s}
 
 		require.True(s, a.lock())
-		s.Note("A", "holds the lock")
+		s.Note("A", "holds the lock", "持有锁")
 		require.False(s, b.lock())
 		b.unlock() // finally
 		require.True(s, c.lock())
-		s.Note("C", "holds the lock")
+		s.Note("C", "holds the lock", "持有锁")
 		s.TwoHolders("A", "C")
 
-		s.Note("C", "crashes")
+		s.Note("C", "crashes", "崩溃")
 		require.False(s, b.lock())
-		s.Note("S", "nothing ever deletes the row")
+		s.Note("S", "nothing ever deletes the row", "再也没有谁来删除这一行")
 	})
 	bug.Cured(t, newTimeout, func(s *museum.Stage) {
 		a, b, c := s.Client(), s.Client(), s.Client()

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/museum"
 )
 
@@ -32,17 +33,17 @@ func setnxLock(client *redis.Client) bool {
 
 func TestBugB3_AfterACrashTheKeyStays(t *testing.T) {
 	bug := museum.Exhibit("B3")
-	bug.HappensOff(t, "Redis", func(s *museum.Script) {
+	bug.HappensOff(t, language.Same("Redis"), func(s *museum.Script) {
 		server := miniredis.RunT(s)
 		a, b := redisClient(s, server, "A"), redisClient(s, server, "B")
 		require.True(s, setnxLock(a))
-		s.Note("A", "holds the lock, and crashes")
+		s.Note("A", "holds the lock, and crashes", "持有锁，随后崩溃")
 		require.NoError(s, a.Close())
 		require.False(s, setnxLock(b))
 		server.FastForward(365 * 24 * time.Hour)
-		s.Note("S", "a year later")
+		s.Note("S", "a year later", "一年以后")
 		require.False(s, setnxLock(b))
-		s.Note("B", "does not get in, although nobody holds the lock")
+		s.Note("B", "does not get in, although nobody holds the lock", "锁没有持有者，它却拿不到")
 	})
 	bug.Cured(t, newTimeout, func(s *museum.Stage) {
 		a, b := s.Client(), s.Client()
@@ -102,7 +103,7 @@ func (r recorder) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 				answer = c.Val()
 			}
 		}
-		r.script.Say(r.client, "%s: %s", strings.Join(strings.Fields(strings.Join(words, " ")), " "), answer)
+		r.script.Say(r.client, "%s: %s", "%s：%s", strings.Join(strings.Fields(strings.Join(words, " ")), " "), answer)
 		return err
 	}
 }

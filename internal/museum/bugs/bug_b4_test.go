@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/museum"
 )
 
@@ -58,7 +59,7 @@ func (l *redisWithReentrantLock) unlock(key string) bool {
 func TestBugB4_ASlowHolderDeletesItsSuccessorsKey(t *testing.T) {
 	bug := museum.Exhibit("B4")
 	const key = "codehole"
-	bug.HappensOff(t, "Redis", func(s *museum.Script) {
+	bug.HappensOff(t, language.Same("Redis"), func(s *museum.Script) {
 		server := miniredis.RunT(s)
 		var locks []*redisWithReentrantLock
 		for _, name := range []string{"A", "B", "C"} {
@@ -66,20 +67,20 @@ func TestBugB4_ASlowHolderDeletesItsSuccessorsKey(t *testing.T) {
 		}
 		a, b, c := locks[0], locks[1], locks[2]
 		require.True(s, a.lock(key))
-		s.Note("A", "holds the lock")
+		s.Note("A", "holds the lock", "持有锁")
 		server.FastForward(6 * time.Second)
-		s.Note("S", "6 seconds later the key has expired")
+		s.Note("S", "6 seconds later the key has expired", "6 秒后，键过期")
 		require.True(s, b.lock(key))
-		s.Note("B", "holds the lock")
+		s.Note("B", "holds the lock", "持有锁")
 
 		require.True(s, a.lock(key), "it returns true without a request")
-		s.Note("A", "locks again, without a request")
+		s.Note("A", "locks again, without a request", "再次加锁，一个请求也没发")
 		s.TwoHolders("A", "B")
 
 		require.True(s, a.unlock(key))
 		require.True(s, a.unlock(key))
 		require.True(s, c.lock(key))
-		s.Note("C", "holds the lock")
+		s.Note("C", "holds the lock", "持有锁")
 		s.TwoHolders("B", "C")
 	})
 	bug.Cured(t, newTimeout, func(s *museum.Stage) {

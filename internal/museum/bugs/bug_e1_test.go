@@ -52,15 +52,15 @@ func TestBugE1_AHolderPausedBeyondItsSessionWritesLate(t *testing.T) {
 		b = s.Client()
 		a.Lock()
 		valueOfA := r.value
-		a.Note("reads %d", valueOfA)
+		a.Note("reads %d", "读到 %d", valueOfA)
 		b.Start()
 		b.Waits()
 		back := a.CutOff()
-		s.Note("the session of client A expires, and its nodes are deleted")
+		s.Note("the session of client A expires, and its nodes are deleted", "客户端 A 的会话过期，它的节点随之删除")
 		b.GetsIn()
 		s.TwoHolders(a, b)
 		require.NoError(s, write(b, r.value+1))
-		b.Note("reads 0, adds one, writes %d", r.value)
+		b.Note("reads 0, adds one, writes %d", "读到 0，加一，写入 %d", r.value)
 		back()
 		late = write(a, valueOfA+1)
 		return a, b, late
@@ -74,7 +74,7 @@ func TestBugE1_AHolderPausedBeyondItsSessionWritesLate(t *testing.T) {
 		})
 		require.NoError(s, late)
 		require.Equal(s, 1, r.value, "after two clients each added one")
-		a.Note("adds one to what it has read, writes %d: one addition is lost", r.value)
+		a.Note("adds one to what it has read, writes %d: one addition is lost", "在读到的数上加一，写入 %d：有一次加一丢失了", r.value)
 	})
 	bug.Cured(t, newTimeout, func(s *museum.Stage) {
 		var r register

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/museum"
 )
 
@@ -42,7 +43,7 @@ func (l *compareAndDeleteLock) unlock() bool {
 
 func TestBugE2_CompareAndDeleteDoesNotProtectTheResource(t *testing.T) {
 	bug := museum.Exhibit("E2")
-	bug.HappensOff(t, "Redis", func(s *museum.Script) {
+	bug.HappensOff(t, language.Same("Redis"), func(s *museum.Script) {
 		server := miniredis.RunT(s)
 		client := func(name string) *compareAndDeleteLock {
 			return &compareAndDeleteLock{redisClient(s, server, name), "stock", "id-of-" + name}
@@ -50,22 +51,22 @@ func TestBugE2_CompareAndDeleteDoesNotProtectTheResource(t *testing.T) {
 		a, b, c := client("A"), client("B"), client("C")
 		var r register
 		require.True(s, a.lock())
-		s.Note("A", "holds the lock")
+		s.Note("A", "holds the lock", "持有锁")
 		valueOfA := r.value
-		s.Note("A", "reads %d, and is paused", valueOfA)
+		s.Note("A", "reads %d, and is paused", "读到 %d，随后暂停", valueOfA)
 		server.FastForward(6 * time.Second)
-		s.Note("S", "6 seconds later the key has expired")
+		s.Note("S", "6 seconds later the key has expired", "6 秒后，键过期")
 		require.True(s, b.lock())
-		s.Note("B", "holds the lock")
+		s.Note("B", "holds the lock", "持有锁")
 		s.TwoHolders("A", "B")
 		r.write(r.value + 1)
-		s.Note("B", "reads 0, adds one, writes %d", r.value)
+		s.Note("B", "reads 0, adds one, writes %d", "读到 0，加一，写入 %d", r.value)
 		r.write(valueOfA + 1)
-		s.Note("A", "continues, adds one to what it has read, writes %d", r.value)
+		s.Note("A", "continues, adds one to what it has read, writes %d", "恢复运行，在读到的数上加一，写入 %d", r.value)
 		require.Equal(s, 1, r.value, "after two clients each added one")
 		require.False(s, a.unlock(), "the script deletes no other holder's key")
 		require.False(s, c.lock())
-		s.Note("A", "its unlock deletes nothing, but one addition is lost")
+		s.Note("A", "its unlock deletes nothing, but one addition is lost", "它的 unlock 什么也没删，但是有一次加一丢失了")
 		require.True(s, b.unlock())
 	})
 	bug.Cured(t, newTimeout, func(s *museum.Stage) {
