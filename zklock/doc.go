@@ -4,11 +4,13 @@
 //
 //	conn, err := zkconn.Connect(ctx, []string{"zk1:2181", "zk2:2181", "zk3:2181"}, 10*time.Second)
 //	orders, err := zklock.New(conn, "/locks/orders") // one per process and path
-//	err = orders.Do(ctx, zklock.NewOwner("worker 7"), func(ctx context.Context, l *zklock.Lease) error {
+//	err = orders.Do(ctx, nil, func(ctx context.Context, l *zklock.Lease) error {
 //		// ctx ends when the lock is lost. The store refuses a token that is lower
 //		// than one that it has seen.
 //		return store.Write(ctx, l.Token(), order)
 //	})
+//	err = orders.Shutdown(ctx) // at the end of the program, and then
+//	conn.Close()
 //
 // A waiter gives up when its ctx ends, whatever the server does. A holder has a
 // [Lease], which reports when the lock is lost and has a fencing token. While a
@@ -23,6 +25,12 @@
 // contender of another process it sends 5, behind more 6 or 7. The next holder has
 // the lock one round trip after a release. N goroutines of a Mutex send at most 0.2 N
 // requests. See README.md.
+//
+// # What is not here
+//
+// A read/write lock and a semaphore. Their proof is the same, but a token that grows with
+// every holder does not fence holders that are there at the same time. A path has one kind
+// of lock: nodes of Curator's and kazoo's read/write locks and semaphores are not waited for.
 //
 // # What it relies on, and what is still wrong
 //
@@ -54,5 +62,4 @@
 //     zk.ErrNodeExists until the parent has been deleted.
 //   - Curator, zk.Lock and kazoo may share the path. A kazoo Lock waits for the
 //     nodes of the others only with extra_lock_patterns=["-lock-"].
-//   - A program calls Shutdown before it closes the client.
 package zklock

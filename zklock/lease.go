@@ -11,6 +11,15 @@ import (
 // A Lease is one successful Lock or TryLock. An owner that locks again while
 // it holds the lock gets another lease of the same hold; the lock is released
 // with the last of them. All methods may be called from any goroutine.
+//
+// What they say, and when:
+//
+//	                 held, proved    Revoke called   lock lost      after Unlock
+//	Lost             open            open            closed         open
+//	Done             open            open            closed         closed
+//	RevokeRequested  open            closed          as before      as before
+//	ValidUntil       moves on        moves on        zero           zero
+//	Context          goes on         goes on         ErrLost        ErrUnlocked
 type Lease struct {
 	m    *Mutex
 	hold *hold

@@ -38,6 +38,23 @@ func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
 	}
 }
 
+// TestNodesAreThoseOfEarlierVersions: processes of several versions share a path while a
+// new one is rolled out. A change here breaks that; CHANGELOG.md has to say so.
+func TestNodesAreThoseOfEarlierVersions(t *testing.T) {
+	const id = "01dc6acfac0000010000000000000001"
+	const name = "_c_" + id + "-lock-0000000042"
+	require.Equal(t, name, Prefix(id)+"0000000042")
+	for data, want := range map[string]Record{
+		`{"owner":"worker 7","data":"host:1","id":"` + id + `"}`:       {Owner: "worker 7", Data: "host:1", ID: id},
+		`{"owner":"","base64":"/w==","id":"` + id + `","revoke":true}`: {Bytes: []byte{0xff}, ID: id, Revoke: true},
+	} {
+		require.Equal(t, data, string(want.Encode()))
+		r, ok := Parse(name, []byte(data))
+		require.True(t, ok)
+		require.Equal(t, want, r)
+	}
+}
+
 func TestLibraryIsKnownByTheNameAndOursByTheData(t *testing.T) {
 	const id = "01dc6acfac0000010000000000000001"
 	ours := New("owner", []byte("data"))
