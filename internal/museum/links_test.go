@@ -16,7 +16,7 @@ import (
 // pages returns the repository's pages, with their text but without code.
 func pages(t *testing.T) map[string]string {
 	pages := make(map[string]string)
-	for _, pattern := range []string{"*.md", "0*/*.md", "zk*/*.md", "docs/*.md", "docs/*/*.md", "docs/*/*/*.md"} {
+	for _, pattern := range []string{"*.md", "0*/*.md", "zk*/*.md", "cmd/*/*.md", "docs/*.md", "docs/*/*.md", "docs/*/*/*.md"} {
 		files, err := filepath.Glob("../../" + pattern)
 		require.NoError(t, err)
 		for _, file := range files {
