@@ -499,14 +499,14 @@ func TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer(t *testing.T) {
 	} {
 		onTables(t, c.what, func(tb *table) {
 			holder := tb.mustLock(tb.mutex(tb.connect()), nil)
-			conn := tb.connectAs(ordinary{})
+			conn := tb.connectAs(ordinary{wrap: watchesFirst})
 			m := tb.mutex(conn)
 			var faults []*zkserver.Fault
 			if !c.waits {
 				faults = c.wrong(tb, conn.SessionID())
 			}
 			waiter := lockAside(limited(tb, 1500*time.Millisecond), m, nil)
-			synctest.Wait()
+			time.Sleep(100 * time.Millisecond) // until it waits
 			if c.waits {
 				faults = c.wrong(tb, conn.SessionID())
 			}
