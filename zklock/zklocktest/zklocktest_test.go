@@ -1,0 +1,157 @@
+package zklocktest_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/when"
+	"example.com/zklock/zklock"
+	"example.com/zklock/zklock/zklocktest"
+	"example.com/zklock/zkserver"
+)
+
+// A fakeTB is a test whose failures are looked at.
+type fakeTB struct {
+	cleanups []func()
+	said     string
+}
+
+func (f *fakeTB) Helper()                           {}
+func (f *fakeTB) Cleanup(c func())                  { f.cleanups = append(f.cleanups, c) }
+func (f *fakeTB) Errorf(format string, args ...any) { f.said += fmt.Sprintf(format, args...) }
+func (f *fakeTB) Fatalf(format string, args ...any) {
+	f.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+// fails returns what a test says that ends with its clean-ups.
+func fails(test func(t zklocktest.TB)) string {
+	f := &fakeTB{}
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		defer func() {
+			for i := range f.cleanups {
+				f.cleanups[len(f.cleanups)-1-i]()
+			}
+		}()
+		test(f)
+	}()
+	<-done
+	return f.said
+}
+
+func TestWhatATestHasLeftOrMistakenIsSaid(t *testing.T) {
+	for _, c := range []struct {
+		says string
+		test func(t zklocktest.TB)
+	}{
+		{"", func(t zklocktest.TB) { zklocktest.Lease(t) }},
+		{"", func(t zklocktest.TB) {
+			locks := zklocktest.Run(t)
+			locks.Holder("/l")
+			locks.Waiter("/l")
+		}},
+		{"", func(t zklocktest.TB) { <-zklocktest.Run(t).Waiter("/free") }},
+		{"at the end of the test: ", func(t zklocktest.TB) { zklocktest.Run(t).Mutex("/l").Lock(context.Background(), nil) }},
+		{"there is no node /lock/", func(t zklocktest.TB) { zklocktest.Run(t).Lose(zklocktest.Lease(t)) }},
+		{"zklocktest: zklock: ", func(t zklocktest.TB) { zklocktest.Run(t).Mutex("no slash") }},
+		{"no request has met the fault", func(t zklocktest.TB) {
+			locks := zklocktest.Run(t)
+			locks.Holder("/l")
+			locks.Server.Hold(func(zkserver.Request) bool { return false })
+		}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			said := fails(c.test)
+			require.Contains(t, said, c.says)
+			require.Equal(t, c.says == "", said == "", said)
+		})
+	}
+}
+
+func TestAWaiterIsNextAndALostLeaseIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locks := zklocktest.Run(t)
+		holder := locks.Holder("/l")
+		first := locks.Waiter("/l")
+		second := locks.Waiter("/l")
+		require.Len(t, locks.Server.Children("/l"), 3, "they are in the queue")
+		require.NoError(t, holder.Unlock(t.Context()))
+		lease := <-first
+		require.Empty(t, second)
+		locks.Lose(lease)
+		require.ErrorIs(t, lease.Unlock(t.Context()), zklock.ErrLost)
+		<-second
+	})
+}
+
+var goBlocks = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
+
+const page = "../../docs/testing-your-code"
+
+// TestThePageHasTheseTests: each block of the page is a part of page_test.go, and
+// together they are all of it, after the imports.
+func TestThePageHasTheseTests(t *testing.T) {
+	code, err := os.ReadFile("page_test.go")
+	require.NoError(t, err)
+	for _, name := range []string{page + ".md", page + ".zh-CN.md"} {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		var blocks []string
+		for _, m := range goBlocks.FindAllSubmatch(text, -1) {
+			blocks = append(blocks, string(m[1]))
+		}
+		require.Equal(t, string(code), strings.Join(blocks, "\n"), name)
+	}
+}
+
+// TestAModuleOfSomebodyElseHasThemToo builds what the pages show in a module that has
+// nothing but require and replace, and runs its tests.
+func TestAModuleOfSomebodyElseHasThemToo(t *testing.T) {
+	when.NotRaced(t, "it runs another program")
+	readme, err := os.ReadFile("../../zkserver/README.md")
+	require.NoError(t, err)
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	sums, err := os.ReadFile("../../go.sum") // what this module has verified need not be looked up again
+	require.NoError(t, err)
+	code, err := os.ReadFile("page_test.go")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	for name, text := range map[string][]byte{
+		"go.mod": []byte("module yours\n\ngo 1.26\n"), "go.sum": sums, "page_test.go": code,
+		"election/election_test.go": goBlocks.FindSubmatch(readme)[1],
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o666))
+	}
+	run := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), "go", args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-vet=off", "GOWORK=off")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "go %q: %s", args, out)
+		return string(out)
+	}
+	commands := regexp.MustCompile("(?ms)^```\n(go mod .*?)^```$").FindSubmatch(readme)
+	require.NotNil(t, commands)
+	for command := range strings.Lines(string(commands[1])) {
+		run(strings.Fields(strings.Replace(command, "../zklock", root, 1))[1:]...)
+	}
+	run("test", "./...")
+	modules := strings.Fields(run("list", "-deps", "-test", "-f", "{{with .Module}}{{.Path}}{{end}}", "./..."))
+	slices.Sort(modules)
+	require.Equal(t, []string{"example.com/zklock", "github.com/go-zookeeper/zk", "yours"}, slices.Compact(modules))
+}
