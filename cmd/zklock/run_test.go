@@ -73,7 +73,7 @@ func ended(t *testing.T, pids ...int) {
 		require.Eventually(t, func() bool {
 			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 			return err != nil || strings.Contains(string(text), ") Z ")
-		}, 20*time.Second, time.Millisecond, "process %d is left", pid)
+		}, time.Minute, time.Millisecond, "process %d is left", pid)
 	}
 }
 
@@ -84,7 +84,7 @@ func appears(t *testing.T, file string) (text string) {
 		b, err := os.ReadFile(file)
 		text = strings.TrimSpace(string(b))
 		return err == nil && text != ""
-	}, 20*time.Second, time.Millisecond, "%s", file)
+	}, time.Minute, time.Millisecond, "%s", file)
 	return text
 }
 
@@ -92,7 +92,7 @@ func appears(t *testing.T, file string) (text string) {
 // the path of the lock.
 func alone(t *testing.T, srv *zkserver.Server) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(srv.Sessions()) == 1 && len(srv.Children("/q")) == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(srv.Sessions()) == 1 && len(srv.Children("/q")) == 0 }, time.Minute, time.Millisecond)
 }
 
 func TestTheExitStatusIsThatOfTheCommand(t *testing.T) {
@@ -149,7 +149,7 @@ func TestTheCommandHasItsStandardStreamsAndTheLockInItsEnvironment(t *testing.T)
 	srv, _, _ := onServer(t)
 	p := start(t, "run", "-name", "nightly", "-data", "web 7", "/q", "--",
 		"sh", "-c", "echo $ZKLOCK_PATH $ZKLOCK_NODE $ZKLOCK_TOKEN; read x; echo $x >&2; [ ! -e /proc/$$/fd/3 ]")
-	require.Eventually(t, func() bool { return strings.HasPrefix(queueOf(t, "/q"), "zklock web 7 *") }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.HasPrefix(queueOf(t, "/q"), "zklock web 7 *") }, time.Minute, time.Millisecond)
 	io.WriteString(p.in, "from stdin\n")
 	require.Zero(t, p.status(t), "no other file is open")
 	require.Regexp(t, `^/q /q/_c_[0-9a-f]{32}-lock-0000000000 \d+\n$`, p.stdout.String())
@@ -181,7 +181,7 @@ func TestSignalsArePassedOnAndTheSecondKills(t *testing.T) {
 		{syscall.SIGHUP, "HUP"}, {syscall.SIGQUIT, "QUIT"}, {syscall.SIGTERM, "TERM"},
 	} {
 		require.NoError(t, p.Process.Signal(s.signal))
-		require.Eventually(t, func() bool { return strings.HasSuffix(appears(t, filepath.Join(dir, "got")), s.name) }, 10*time.Second, time.Millisecond, s.name)
+		require.Eventually(t, func() bool { return strings.HasSuffix(appears(t, filepath.Join(dir, "got")), s.name) }, time.Minute, time.Millisecond, s.name)
 	}
 	require.NoError(t, p.Process.Signal(syscall.SIGINT))
 	require.Equal(t, 128+int(syscall.SIGKILL), p.status(t))
@@ -208,7 +208,7 @@ func TestASignalEndsTheWaitForTheLock(t *testing.T) {
 	require.NoError(t, err)
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
 		p := start(t, "run", "/q", "--", "true")
-		require.Eventually(t, func() bool { return len(srv.Children("/q")) == 2 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return len(srv.Children("/q")) == 2 }, time.Minute, time.Millisecond)
 		require.NoError(t, p.Process.Signal(s))
 		require.Equal(t, 128+int(s), p.status(t))
 		require.Len(t, srv.Children("/q"), 1, "it has left its node")
@@ -222,7 +222,7 @@ func TestARequestEndsARevocableCommand(t *testing.T) {
 	srv, _, _ := onServer(t, zkserver.WithTick(100*time.Millisecond))
 	for _, revocable := range []string{"true", "false"} {
 		runs := filepath.Join(t.TempDir(), "runs")
-		p := start(t, "run", "-session", "1s", "-revocable="+revocable, "/q", "--",
+		p := start(t, "run", "-session", "2s", "-revocable="+revocable, "/q", "--",
 			"sh", "-c", "trap 'exit 5' TERM; echo >"+runs+" .; while :; do sleep 0.01; done")
 		appears(t, runs)
 		status, _, stderr := do(t.Context(), t, "revoke", "-wait", map[string]string{"true": "10s", "false": "1s"}[revocable], "/q")
@@ -241,7 +241,7 @@ func TestARequestEndsARevocableCommand(t *testing.T) {
 func TestACommandWhoseNodeIsDeletedIsKilled(t *testing.T) {
 	srv, _, conn := onServer(t, zkserver.WithTick(100*time.Millisecond))
 	dir := t.TempDir()
-	p := start(t, append([]string{"run", "-session", "1s", "/q", "--"}, traps(dir)...)...)
+	p := start(t, append([]string{"run", "-session", "2s", "/q", "--"}, traps(dir)...)...)
 	appears(t, filepath.Join(dir, "runs"))
 	all := children(t, p.Process.Pid)
 	require.NoError(t, conn.Delete("/q/"+srv.Children("/q")[0], -1))
@@ -255,7 +255,7 @@ func TestACommandWhoseNodeIsDeletedIsKilled(t *testing.T) {
 func TestGraceIsBeforeTheEnd(t *testing.T) {
 	srv, addr, _ := onServer(t, zkserver.WithTick(100*time.Millisecond))
 	dir := t.TempDir()
-	p := start(t, "run", "-session", "1s", "-grace", "190ms", "/q", "--", "sh", "-c", "trap 'exit 6' TERM; echo . >"+dir+"/runs; while :; do sleep 0.01; done")
+	p := start(t, "run", "-session", "2s", "-grace", "390ms", "/q", "--", "sh", "-c", "trap 'exit 6' TERM; echo . >"+dir+"/runs; while :; do sleep 0.01; done")
 	appears(t, filepath.Join(dir, "runs"))
 	srv.Stop(addr)
 	require.Equal(t, 6, p.status(t))
