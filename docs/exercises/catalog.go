@@ -216,11 +216,12 @@ func (e *exercise) names() (all []string) {
 	return all
 }
 
-// caseOf is a case as a reader knows it: the name, which stays English, with its gloss.
+// caseOf is a case as a reader knows it: in Chinese the sentence, and then the name, which stays
+// English.
 func (e *exercise) caseOf(name string) language.Text {
 	for _, s := range e.tests {
 		if zh := s.zh[name]; zh != "" {
-			return language.Text{En: name, Zh: name + "（" + zh + "）"}
+			return language.Text{En: name, Zh: zh + "（" + name + "）"}
 		}
 	}
 	return language.Same(name)

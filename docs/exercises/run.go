@@ -41,6 +41,17 @@ func (f failure) weight() int {
 	return 1
 }
 
+// Heading is the group that a reader is told: of two holders it is safety, whatever the case
+// asks.
+func (f failure) Heading() language.Text {
+	if f.Group == locktest.Liveness || f.Group == locktest.Faults || f.Group == locktest.Cost {
+		if f.unsafe() {
+			return nameOf(locktest.Safety)
+		}
+	}
+	return nameOf(f.Group)
+}
+
 // A part of a result has the points of one group's cases.
 type part struct {
 	Group  locktest.Group `json:"group"`
@@ -62,7 +73,7 @@ type result struct {
 	Cases    int             `json:"cases"`
 	Score    language.Text   `json:"score,omitzero"`   // in the words of an entry's grade: "7 of 10 killed"; an empty one says as much as Passed
 	Why      language.Text   `json:"why,omitzero"`     // it was not graded, or not to the end
-	Failed   []failure       `json:"failed,omitempty"` // the most important first
+	Failed   []failure       `json:"failed,omitempty"` // those of the stage that comes next first, and of these the most important one
 	Took     float64         `json:"took_s"`
 	Notes    []language.Text `json:"notes,omitempty"` // for the student: how a mutant has died
 	// Passes are the cases that pass.
@@ -210,9 +221,17 @@ func forStudents(words string) string {
 	return strings.Join(lines, "\n")
 }
 
-// judge turns cases into points, and puts the most important failure first.
+// judge turns cases into points, and puts the failure first that is the student's next task:
+// of the first stage that is not done the most important one.
 func (r *result) judge(a *attempt) {
-	slices.SortStableFunc(r.Failed, func(a, b failure) int { return a.weight() - b.weight() })
+	_, next, _ := r.at(a.exercise)
+	later := func(f failure) int {
+		if next.minutes == 0 || slices.Contains(next.cases, f.Case) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(r.Failed, func(a, b failure) int { return cmp.Or(later(a)-later(b), a.weight()-b.weight()) })
 	r.Unsafe = slices.ContainsFunc(r.Failed, failure.unsafe)
 	r.Full, r.Points, r.Parts = true, 0, nil
 	for _, share := range a.shares {

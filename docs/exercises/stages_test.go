@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/locktest"
 )
 
 // TestStagesAreTheExercise: each case belongs to one stage, and the README says
@@ -59,9 +62,46 @@ func TestTheStageOfAnAttempt(t *testing.T) {
 	require.Empty(t, r.stageLine(exercises[6]), "an exercise without stages")
 }
 
+// TestTheFirstMessageIsOfTheStageThatComesNext: two holders of a later stage do not come before
+// it, and come first in their own.
+func TestTheFirstMessageIsOfTheStageThatComesNext(t *testing.T) {
+	for number := range staged {
+		e := exercises[number-1]
+		fails := func(stage, i int, words string) failure {
+			name := e.stages()[stage].cases[i]
+			for _, s := range e.tests {
+				if group := s.groups[name]; group != "" {
+					return failure{Case: name, Group: group, Words: language.Same(words)}
+				}
+			}
+			t.Fatal(name)
+			return failure{}
+		}
+		r := &result{Failed: []failure{fails(2, 0, "two holders"), fails(1, 0, "polls"), fails(1, 1, "two holders"), fails(1, 2, "hangs")}}
+		r.judge(&attempt{exercise: e})
+		require.True(t, r.Unsafe, "two holders cost all points, whatever comes first")
+		n, s, _ := r.at(e)
+		require.Equal(t, 2, n)
+		var order []string
+		for _, f := range r.Failed {
+			order = append(order, f.Case)
+		}
+		require.Equal(t, []string{s.cases[1], s.cases[0], s.cases[2], e.stages()[2].cases[0]}, order)
+	}
+}
+
+// TestTwoHoldersAreHeadedSafety: whatever the case asks that shows them.
+func TestTwoHoldersAreHeadedSafety(t *testing.T) {
+	for _, group := range []locktest.Group{locktest.Safety, locktest.Liveness, locktest.Faults, locktest.Cost} {
+		require.Equal(t, "safety", failure{Group: group, Words: language.Same("A and B: two holders")}.Heading().En)
+		require.Equal(t, string(group), failure{Group: group, Words: language.Same("A hangs")}.Heading().En)
+	}
+	require.Equal(t, "basic", failure{Group: basicGroup, Words: language.Same("two holders, says a student's schedule")}.Heading().En)
+}
+
 // TestEachStageCanBeDone grades a lock of each stage as a student has it when the
 // stage is done: its cases pass and those of the stages before, and some of the next
-// stage fail.
+// stage fail, of which the first message is.
 func TestEachStageCanBeDone(t *testing.T) {
 	heavy(t)
 	for _, file := range must(filepath.Glob("testdata/stages/*.go.txt")) {
@@ -86,6 +126,7 @@ func TestEachStageCanBeDone(t *testing.T) {
 				}
 			}
 			require.Equal(t, done+1, n, "the stage that comes next")
+			require.Contains(t, s.cases, r.Failed[0].Case, "the first message is of that stage")
 		})
 	}
 }

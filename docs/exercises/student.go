@@ -313,7 +313,7 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 				"%d of %d cases pass: %d of %d points (%s). A lock that is not safe gets no points. Begin with this case.\n", "%[2]d 个用例，通过 %[1]d 个：得 %[3]d 分，满分 %[4]d 分（%[5]s）。不安全的锁不得分。先解决上面这个用例。\n", r.Passed, r.Cases, r.Points, r.Of, all)
 		case r.Unsafe:
 			a.print(
-				"%d of %d cases pass: %d of %d points (%s). Points are given once all cases of the group safety pass. Begin with this case.\n", "%[2]d 个用例，通过 %[1]d 个：得 %[3]d 分，满分 %[4]d 分（%[5]s）。安全性这一组的用例全部通过之后才给分。先解决上面这个用例。\n", r.Passed, r.Cases, r.Points, r.Of, all)
+				"%d of %d cases pass: %d of %d points (%s). Points are given once the lock is safe. Begin with this case.\n", "%[2]d 个用例，通过 %[1]d 个：得 %[3]d 分，满分 %[4]d 分（%[5]s）。锁安全之后才给分。先解决上面这个用例。\n", r.Passed, r.Cases, r.Points, r.Of, all)
 		default:
 			a.print(
 				"%d of %d cases pass: %d of %d points (%s). Begin with this case.\n", "%[2]d 个用例，通过 %[1]d 个：得 %[3]d 分，满分 %[4]d 分（%[5]s）。先解决上面这个用例。\n", r.Passed, r.Cases, r.Points, r.Of, all)
@@ -334,10 +334,10 @@ func (a *app) notes(r *result) {
 	}
 }
 
-// failed shows the most important failure, and how to see it in the lab.
+// failed shows the first failure, and how to see it in the lab.
 func (a *app) failed(e *exercise, at *attempt, r *result) {
 	f := r.Failed[0]
-	a.print("\nFAIL (%s): %s\n", "\n没有通过（%s）：%s\n", nameOf(f.Group), e.caseOf(f.Case))
+	a.print("\nFAIL (%s): %s\n", "\n没有通过（%s）：%s\n", f.Heading(), e.caseOf(f.Case))
 	for line := range strings.Lines(strings.TrimSpace(f.Words.In(a.language))) {
 		a.print("    %s\n", "    %s\n", strings.TrimRight(line, "\n"))
 	}

@@ -57,10 +57,10 @@ func exclusion(w *World, contenders []Lock, all bool) {
 				continue
 			}
 		}
-		err := w.Result(result, language.Say("contender %d", "竞争者 %d", i))
+		err := w.Result(result, stage.Contender(i))
 		failed = cmp.Or(failed, err)
 		if all || err != nil && Unsafe(err.Error()) {
-			w.NoError(err, "contender %d", "竞争者 %d", i)
+			w.NoError(err, "%s", "%s", stage.Contender(i))
 		}
 	}
 	if !all {

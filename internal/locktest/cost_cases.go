@@ -61,20 +61,20 @@ func WakeUps(w *World) {
 		done := map[int]bool{0: true}
 		for waiting := n; waiting > 0; waiting-- {
 			before := Events(sessions, done)
-			w.Unlock(locks[holder], language.Say("contender %d", "竞争者 %d", holder))
+			w.Unlock(locks[holder], stage.Contender(holder))
 			w.WaitUntil(language.Say("a contender has the lock", "有一个竞争者拿到锁"), func() bool {
 				holder = FirstIn(results)
 				return holder >= 0
 			}, func() language.Text {
 				return language.Say("a release with %d waiting wakes no contender%s", "有 %d 个等待者时释放锁，没有唤醒任何竞争者%s", waiting, w.Why())
 			})
-			w.NoError(<-results[holder], "Lock of contender %d fails", "竞争者 %d 的 Lock 失败", holder)
+			w.NoError(<-results[holder], "Lock of %s fails", "%s 的 Lock 失败", stage.Contender(holder))
 			w.Eventually(language.Say("all others wait again", "其余竞争者又都在等待"), func() bool { return othersWait(sessions, done, holder) })
 			sent, predicted := int(Events(sessions, done)-before), w.Subject.WakeUps(waiting)
 			switch {
 			case sent > predicted && sent >= waiting && predicted < waiting:
 				w.Failf(
-					"you wake everybody: a release with %d waiting sent %d watch events, and %d was predicted (the herd effect); watch only the node before yours", "你唤醒了所有等待者：有 %d 个等待者时释放一次，发出了 %d 个监听事件，而预测是 %d 个（惊群效应）；请只监听前驱节点", waiting, sent, predicted)
+					"you wake everybody: a release with %d waiting sent %d watch events, and %d was predicted (the herd effect); %s", "你唤醒了所有等待者：有 %d 个等待者时释放一次，发出了 %d 个监听事件，而预测是 %d 个（惊群效应）；%s", waiting, sent, predicted, w.Subject.watchOnly())
 			case sent != predicted:
 				w.Failf(
 					"a release with %d waiting sent %d watch events, and %d was predicted (Subject.WakeUps)", "有 %d 个等待者时释放一次，发出了 %d 个监听事件，而预测是 %d 个（Subject.WakeUps）", waiting, sent, predicted)
@@ -87,6 +87,14 @@ func WakeUps(w *World) {
 			require.NoError(w, w.Session().Delete(w.Path, -1))
 		}
 	}
+}
+
+// watchOnly is what a waiter has to watch.
+func (s Subject) watchOnly() language.Text {
+	if s.Permits {
+		return language.Say("with p permits watch only the p nodes just before yours", "有 p 个许可，就只监听紧挨在自己前面的 p 个节点")
+	}
+	return language.Say("watch only the node before yours", "请只监听前驱节点")
 }
 
 // othersWait reports whether all contenders wait but the holder and those that are done.
@@ -128,7 +136,7 @@ func requestCount(w *World) {
 					holder = FirstIn(results)
 					return holder >= 0
 				})
-				w.NoError(<-results[holder], "Lock of contender %d fails", "竞争者 %d 的 Lock 失败", holder)
+				w.NoError(<-results[holder], "Lock of %s fails", "%s 的 Lock 失败", stage.Contender(holder))
 			}
 		}
 		requests := stage.RequestsOf(sessions...)

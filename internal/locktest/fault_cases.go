@@ -262,7 +262,7 @@ func ErrorOnTheWay(w *World) {
 			}
 			w.MustLock(waiter, language.Say("the waiter, once more,", "再次加锁的等待者"))
 			w.Unlock(waiter, it)
-			w.NoNodes(language.Say("every contender has let go, and a node is left", "所有竞争者都已释放锁，却还有节点留着"))
+			w.NoNodes(language.Say("%s, every contender has let go since, and a node is left: send a delete again if it is lost", "%s，之后所有竞争者都已释放锁，却还有节点留着：delete 丢了就重发", how))
 		}
 	}
 }
@@ -317,7 +317,7 @@ func (w *World) nothingStays(how language.Text) {
 	w.Helper()
 	w.WaitUntil(language.Say("nothing is left", "什么都没有留下"), func() bool { return len(w.Nodes()) == 0 }, func() language.Text {
 		return language.Say(
-			"%s, the lock has tried again and has been let go, and it leaves a node behind: it blocks every contender that comes later", "%s，之后锁自己重试成功，也已经释放，却留下了节点：它会挡住后来的每个竞争者", how)
+			"%s, the lock has tried again and has been let go, and it leaves a node behind: it blocks every contender that comes later; send a delete again if it is lost, and look for the node of a create whose reply is lost", "%s，之后锁自己重试成功，也已经释放，却留下了节点：它会挡住后来的每个竞争者；delete 丢了就重发，create 的应答丢了就把节点找出来", how)
 	})
 }
 
@@ -332,7 +332,7 @@ func (w *World) leavesNothing(l Lock, s *Session, n int, how language.Text, err 
 	if !stage.CreatesNode(stage.LastRequest(s, n)) {
 		w.WaitUntil(language.Say("the node goes", "节点消失"), func() bool { return s.Tap.Pending() == 0 && len(w.NodesOf(s)) == 0 }, func() language.Text {
 			return language.Say(
-				"%s, Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error", "%s，Lock 失败，却留下了自己的节点：它会挡住后来的每个竞争者；返回错误之前，请先删除节点", how)
+				"%s, Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error, and send that delete again if it is lost", "%s，Lock 失败，却留下了自己的节点：它会挡住后来的每个竞争者；返回错误之前，请先删除节点，delete 丢了就重发", how)
 		})
 		w.ErrorContains(err, w.Path,
 			"the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说是哪个锁：请带上路径包装它（fmt.Errorf 加 %%w）")

@@ -61,6 +61,9 @@ type Subject struct {
 	// and that path is the parent of their nodes. Otherwise path is the node
 	// that the holder makes.
 	Queue bool
+	// Permits means that the lock is a semaphore of one permit: what a case advises
+	// must hold with more of them.
+	Permits bool
 	// Requeues means that Lock outlives what ends a connection or a session: it
 	// tries again, and queues again if it must, and so do TryLock and Unlock.
 	// Otherwise they may, or return an error.

@@ -154,15 +154,15 @@ func eachFindsItsOwn(w *World) {
 	for i, l := range locks {
 		for j := i + 1; j < n; j++ {
 			if len(results[j]) > 0 {
-				w.NoError(<-results[j], "%s, and Lock of contender %d fails", "%s，竞争者 %d 的 Lock 失败", what, j)
+				w.NoError(<-results[j], "%s, and Lock of %s fails", "%s，%s 的 Lock 失败", what, stage.Contender(j))
 				w.Failf(
-					"%s, and contender %d has got the lock while contender %d holds it: two holders; %s", "%[1]s，竞争者 %[3]d 还持有锁，竞争者 %[2]d 也拿到了锁：出现两个持有者；%[4]s", what, j, i, own)
+					"%s, and %s has got the lock while %s holds it: two holders; %s", "%[1]s，%[3]s 还持有锁，%[2]s 也拿到了锁：出现两个持有者；%[4]s", what, stage.Contender(j), stage.Contender(i), own)
 			}
 		}
-		w.NoError(w.UnlockErr(l, language.Same("Unlock")), "%s, and Unlock of contender %d fails; %s", "%s，竞争者 %d 的 Unlock 失败；%s", what, i, own)
+		w.NoError(w.UnlockErr(l, language.Same("Unlock")), "%s, and Unlock of %s fails; %s", "%s，%s 的 Unlock 失败；%s", what, stage.Contender(i), own)
 		if i+1 < n {
-			w.Eventually(language.Say("contender %d, whose turn it is, gets the lock (%s; %s)", "轮到的竞争者 %d 拿到锁（%s；%s）", i+1, what, own), func() bool { return len(results[i+1]) > 0 })
-			w.NoError(<-results[i+1], "%s, and Lock of contender %d fails; %s", "%s，竞争者 %d 的 Lock 失败；%s", what, i+1, own)
+			w.Eventually(language.Say("%s, whose turn it is, gets the lock (%s; %s)", "轮到的%s 拿到锁（%s；%s）", stage.Contender(i+1), what, own), func() bool { return len(results[i+1]) > 0 })
+			w.NoError(<-results[i+1], "%s, and Lock of %s fails; %s", "%s，%s 的 Lock 失败；%s", what, stage.Contender(i+1), own)
 		}
 	}
 	w.NothingLeft()

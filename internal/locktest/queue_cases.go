@@ -29,7 +29,7 @@ func (w *World) queue(n int) (locks []Lock, results []<-chan error, sessions []*
 		if i == 0 {
 			w.Holds(result, language.Say("the first", "第一个"))
 		} else {
-			w.Waits(result, sessions[i], language.Say("contender %d", "竞争者 %d", i))
+			w.Waits(result, sessions[i], stage.Contender(i))
 		}
 	}
 	return locks, results, sessions
@@ -45,10 +45,10 @@ func QueueOrder(w *World) {
 	locks, results, sessions := w.queue(6)
 	for i, l := range locks {
 		for j := i + 1; j < len(locks); j++ {
-			w.Waits(results[j], sessions[j], language.Say("contender %d", "竞争者 %d", j))
+			w.Waits(results[j], sessions[j], stage.Contender(j))
 		}
 		if i+1 == len(locks) {
-			w.Unlock(l, language.Say("contender %d", "竞争者 %d", i))
+			w.Unlock(l, stage.Contender(i))
 			break
 		}
 		// The next one is slow: in a queue the others wait for it, and in a race one of
@@ -57,26 +57,26 @@ func QueueOrder(w *World) {
 		if w.Server != nil {
 			release = w.Server.Hold(func(r zkserver.Request) bool { return r.Session == sessions[i+1].ID && !stage.ByClient(r.Op) }).Release
 		}
-		w.Unlock(l, language.Say("contender %d", "竞争者 %d", i))
+		w.Unlock(l, stage.Contender(i))
 		if w.Server != nil {
 			time.Sleep(time.Second)
 		}
 		next := FirstIn(results) // one that was faster
 		release()
-		w.Eventually(language.Say("contender %d, whose turn it is, gets the lock after the release", "释放之后，轮到的竞争者 %d 拿到锁", i+1), func() bool {
+		w.Eventually(language.Say("%s, whose turn it is, gets the lock after the release", "释放之后，轮到的%s 拿到锁", stage.Contender(i+1)), func() bool {
 			if next < 0 {
 				next = FirstIn(results)
 			}
 			return next >= 0
 		})
-		w.NoError(<-results[next], "Lock of contender %d fails", "竞争者 %d 的 Lock 失败", next)
+		w.NoError(<-results[next], "Lock of %s fails", "%s 的 Lock 失败", stage.Contender(next))
 		how := language.Say("the contender whose node has the smallest number is the next", "下一个应该是序号最小的节点所属的竞争者")
 		if len(w.Nodes()) < len(locks)-1-i {
 			how = language.Say(
 				"those that wait have no nodes of their own, and a race for one node keeps no order; each contender makes a node with zk.FlagEphemeralSequential when it comes, and the smallest number is the next", "等待者没有自己的节点，大家抢着创建同一个节点，就没有先后次序；请让每个竞争者一来就用 zk.FlagEphemeralSequential 创建节点，下一个就是序号最小的")
 		}
 		w.Equal(i+1, next,
-			"contender %d gets in before contender %d, which came earlier: %s", "竞争者 %d 抢在先来的竞争者 %d 之前拿到了锁：%s", next, i+1, how)
+			"%s gets in before %s, which came earlier: %s", "%s 抢在先来的%s 之前拿到了锁：%s", stage.Contender(next), stage.Contender(i+1), how)
 	}
 	w.NothingLeft()
 }

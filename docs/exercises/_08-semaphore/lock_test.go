@@ -22,6 +22,7 @@ func TestLock(t *testing.T) {
 		New:          func(conn *zk.Conn, path string) locktest.Lock { return onePermit{New(conn, path, 1)} },
 		ErrNotLocked: ErrNotAcquired,
 		Queue:        true,
+		Permits:      true,
 		WakeUps:      func(waiting int) int { return 1 },
 		Requests:     func(n int) int { return 5*n - 2 },
 	})

@@ -374,7 +374,7 @@ func readWriteRequests(w *readWrite) {
 		var all []*participant
 		var sessions []*locktest.Session
 		for i, kind := range c.queue {
-			p := w.participant(kind == 'r', language.Say("contender %d of %s", "%[2]s 里的竞争者 %[1]d", i, c.queue))
+			p := w.participant(kind == 'r', language.Say("%s of %s", "%[2]s 里的%[1]s", stage.Contender(i), c.queue))
 			p.result = w.Lock(p)
 			w.Eventually(language.Say("%s is in, or waits", "%s进入，或者在等待", p.name), func() bool { return len(p.result) > 0 || p.s.Sleeps() })
 			all, sessions = append(all, p), append(sessions, p.s)

@@ -90,9 +90,9 @@ func (w *semaphoreWorld) fill(waiting int) (all []locktest.Lock, results []<-cha
 		l, s := w.Contender()
 		result := w.Lock(l)
 		if i < w.permits {
-			w.goesIn(result, language.Say("contender %d", "竞争者 %d", i+1), language.Say("there are %d permits, and a place is free", "共有 %d 个许可，还有空位", w.permits))
+			w.goesIn(result, stage.Contender(i), language.Say("there are %d permits, and a place is free", "共有 %d 个许可，还有空位", w.permits))
 		} else {
-			w.staysOut(result, s, language.Say("contender %d, with %d permits,", "竞争者 %d（共 %d 个许可）", i+1, w.permits))
+			w.staysOut(result, s, language.Say("%s, with %d permits,", "%s（共 %d 个许可）", stage.Contender(i), w.permits))
 		}
 		all, results, sessions = append(all, l), append(results, result), append(sessions, s)
 	}
@@ -187,13 +187,17 @@ func whicheverGoes(w *semaphoreWorld) {
 			all, results, sessions := w.fill(2)
 			w.release(all[first], language.Say("one that is inside", "里面的一个"))
 			w.getsIn(results[w.permits], language.Say(
-				"contender %d of the %d inside has gone: the first waiter", "里面共 %[2]d 个，竞争者 %[1]d 离开之后，第一个等待者", first+1, w.permits))
+				"%s, one of the %d inside, has gone: the first waiter", "里面共 %[2]d 个，%[1]s 离开之后，第一个等待者", stage.Contender(first), w.permits))
 			w.staysOut(results[w.permits+1], sessions[w.permits+1], language.Say("the second waiter", "第二个等待者"))
 			// The second waiter has moved up, and others are before it now.
 			inside := slices.Concat(all[:first], all[first+1:w.permits+1])
+			next := second
+			if next >= first {
+				next++
+			}
 			w.release(inside[second], language.Say("one that is inside", "里面的一个"))
 			w.getsIn(results[w.permits+1], language.Say(
-				"contender %d of those inside has gone, then contender %d of those that were inside after that: the second waiter", "里面的竞争者 %d 离开，接着当时里面的竞争者 %d 也离开，第二个等待者", first+1, second+1))
+				"%s has gone, and then %s, which was inside as well: the second waiter", "%s 离开，接着同样在里面的%s 也离开，第二个等待者", stage.Contender(first), stage.Contender(next)))
 			w.empty(slices.Concat(inside[:second], inside[second+1:], all[w.permits+1:]))
 		}
 	}
@@ -241,7 +245,7 @@ func releaseBeforePlaceWatch(w *semaphoreWorld) {
 			synctest.Wait() // its event has arrived
 			held.Release()
 			w.goesIn(result, language.Say(
-				"contender %d of those inside has gone while request %d of a waiter, %v, was on its way: the waiter", "等待者的第 %[2]d 个请求（%[3]v）还在路上时，里面的竞争者 %[1]d 离开了：等待者", first+1, n, op),
+				"%s, which was inside, has gone while request %d of a waiter, %v, was on its way: the waiter", "等待者的第 %[2]d 个请求（%[3]v）还在路上时，里面的%[1]s 离开了：等待者", stage.Contender(first), n, op),
 				language.Say(
 					"between looking and watching a node can go; use one request that looks and sets the watch (GetW), look again if it finds no node, and keep an event that comes while you set the next watch", "查看之后、设置监听之前，节点可能消失；请用同一个请求查看并设置监听（GetW），节点不存在就再看一次；设置下一个监听期间到来的事件，不要丢掉"))
 			w.empty(append(slices.Delete(all, first, first+1), l))
@@ -271,7 +275,7 @@ func placeWakeUps(w *semaphoreWorld) {
 		w.release(all[inside[last]], language.Say("one that is inside", "里面的一个"))
 		w.getsIn(results[w.permits+i], language.Say("the waiter whose turn it is", "轮到的等待者"))
 		for j := w.permits + i + 1; j < len(all); j++ {
-			w.staysOut(results[j], sessions[j], language.Say("contender %d", "竞争者 %d", j+1))
+			w.staysOut(results[j], sessions[j], stage.Contender(j))
 		}
 		if sent, most := int(locktest.Events(sessions, done)-before), w.subject.WakeUps(w.permits); sent > most {
 			w.Failf(
@@ -298,7 +302,7 @@ func placeRequests(w *semaphoreWorld) {
 			if next := w.permits + i; next < len(all) {
 				w.getsIn(results[next], language.Say("the waiter whose turn it is", "轮到的等待者"))
 				for j := next + 1; j < len(all); j++ {
-					w.staysOut(results[j], sessions[j], language.Say("contender %d", "竞争者 %d", j+1))
+					w.staysOut(results[j], sessions[j], stage.Contender(j))
 				}
 			}
 		}

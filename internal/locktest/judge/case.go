@@ -193,6 +193,9 @@ func Plain(text string) Failure {
 		if name := strings.TrimSpace(fields[1]); strings.HasSuffix(name, ":") {
 			label = strings.TrimSuffix(name, ":")
 		}
+		if label == "Error" && strings.TrimSpace(fields[2]) == "Diff:" {
+			label = "Diff" // it repeats the two values
+		}
 		parts[label] = append(parts[label], strings.TrimRight(fields[2], " \t"))
 	}
 	var places []string
@@ -201,7 +204,7 @@ func Plain(text string) Failure {
 			places = append(places, place)
 		}
 	}
-	words := strings.Join(parts["Error"], "\n    ")
+	words := strings.TrimSpace(strings.Join(parts["Error"], "\n    "))
 	if message := strings.Join(parts["Messages"], "\n"); message != "" {
 		words = message + "\n    " + words
 	}

@@ -10,6 +10,7 @@ import (
 	"path"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -96,6 +97,15 @@ func Real(t require.TestingT) *ensemble.Ensemble {
 // afterwards is how long a lock may clean up when its case is over, in virtual time,
 // with clients and a server that live.
 const afterwards = 10 * time.Minute
+
+// Contender is contender i of a case for a reader: A, B, C, as in the lab.
+func Contender(i int) language.Text {
+	name := string(rune('A' + i%26))
+	if i >= 26 {
+		name += strconv.Itoa(i/26 + 1)
+	}
+	return language.Say("contender %s", "竞争者 %s", name)
+}
 
 // waitForLock waits until no goroutine of the lock is left, and says whether it has
 // seen that.
