@@ -115,7 +115,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	if err != nil {
 		return err
 	}
-	if err := a.warmUp(ctx); err != nil {
+	if err := a.compile(ctx, gradeNeeds); err != nil {
 		return err
 	}
 
@@ -265,18 +265,6 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, c *class) row {
 	return r
 }
 
-// warmUp compiles what every attempt needs, so that no attempt's time goes
-// into it.
-func (a *app) warmUp(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "./docs/exercises/killing", step3}, importable)...)
-	cmd.Dir = a.root
-	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return language.Errorf("go build: %w\n%s", "go build：%v\n%s", err, out)
-	}
-	return nil
-}
-
 // same says how many lines in a hundred of an attempt are lines of our solution.
 // Short ones do not count, nor those of the stub.
 func (a *app) same(at *attempt, stubs stubs) int {
@@ -356,13 +344,13 @@ func (a *app) table(g grades) {
 			fmt.Fprintf(a.out, "%s%s  %s\n", s.Student, strings.Repeat(" ", widths[0]-language.Wide(s.Student)), g.Say("%d of %d", "%d/%d", s.Points, s.Of))
 		}
 	}
-	for i, p := range g.Pairs {
+	for i, group := range g.Groups() {
 		if i == 0 {
 			a.print(
 				"\nSimilar in the shape of the program; read both before you judge:\n", "\n程序结构相似；下结论之前请把两份都读一遍：\n")
 		}
 		a.print(
-			"%3d %%  exercise %d  %s, %s\n", "%3d %%  练习 %d  %s，%s\n", p.Percent, p.Exercise, g.Whose(p.A), g.Whose(p.B))
+			"%s  exercise %d  %s\n", "%s  练习 %d  %s\n", group.Percent(), group.Exercise, g.Members(group))
 	}
 }
 
@@ -471,6 +459,15 @@ func (g grades) Whose(name string) string {
 		return g.Say(ourName, "我们的解答")
 	}
 	return name
+}
+
+// Members lists the names of a group.
+func (g grades) Members(of group) string {
+	var list []string
+	for _, name := range of.Names {
+		list = append(list, g.Whose(name))
+	}
+	return strings.Join(list, g.Say(", ", "，"))
 }
 
 // Lang is the language as HTML names it.

@@ -24,6 +24,7 @@ var usage = language.Say(`Exercises that grade themselves. In the repository's r
   go run ./docs/exercises watch [3]        grades an exercise each time you save it
   go run ./docs/exercises hint 3           the next hint of exercise 3
   go run ./docs/exercises show 3           the solution, once you have all points
+  go run ./docs/exercises prepare          before a class: compiles what it will run
   go run ./docs/exercises grade DIR...     for a lecturer: grades students' folders
 
 Each takes -lang en or -lang zh. go test ./docs/exercises/_03-predecessor grades exercise 3, too.
@@ -35,6 +36,7 @@ Each takes -lang en or -lang zh. go test ./docs/exercises/_03-predecessor grades
   go run ./docs/exercises watch [3]        每次保存，都重新评分
   go run ./docs/exercises hint 3           练习 3 的下一条提示
   go run ./docs/exercises show 3           解答，要先拿到满分
+  go run ./docs/exercises prepare          上课之前：把要用到的都编译好
   go run ./docs/exercises grade DIR...     供教师使用：给学生的文件夹评分
 
 每个命令都可以加 -lang en 或 -lang zh。go test ./docs/exercises/_03-predecessor 也给练习 3 评分。
@@ -98,12 +100,15 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		flags.PrintDefaults()
 	}
 	switch command {
-	case "list", "next":
+	case "list", "next", "prepare":
 		if _, err := parse(flags, args, 0, 0); err != nil {
 			return err
 		}
-		if command == "list" {
+		switch command {
+		case "list":
 			return app.list(ctx)
+		case "prepare":
+			return app.prepare(ctx)
 		}
 		return app.next(ctx)
 	case "watch":

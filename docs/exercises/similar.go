@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -12,6 +13,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"example.com/zklock/internal/language"
 )
 
 // Two attempts are compared by the shape of their syntax trees, as MOSS compares
@@ -168,6 +171,44 @@ func (a *app) pairsOf(rows []row) (pairs []pair) {
 		return cmp.Or(cmp.Compare(y.Percent, x.Percent), cmp.Compare(x.Exercise, y.Exercise), strings.Compare(x.A, y.A))
 	})
 	return pairs
+}
+
+// A group is the attempts at one exercise that pairs join: of copies of one attempt each
+// resembles each.
+type group struct {
+	Exercise    int
+	Least, Most int // in a hundred, of its pairs
+	Names       []string
+}
+
+// Groups are those of the pairs, the most similar first.
+func (g grades) Groups() (groups []group) {
+	for _, p := range g.Pairs {
+		joined := group{p.Exercise, p.Percent, p.Percent, []string{p.A, p.B}}
+		var others []group
+		for _, other := range groups {
+			if other.Exercise != p.Exercise || !slices.Contains(other.Names, p.A) && !slices.Contains(other.Names, p.B) {
+				others = append(others, other)
+				continue
+			}
+			joined = group{p.Exercise, min(joined.Least, other.Least), max(joined.Most, other.Most), append(joined.Names, other.Names...)}
+		}
+		slices.Sort(joined.Names)
+		joined.Names = slices.Compact(joined.Names)
+		groups = append(others, joined)
+	}
+	slices.SortStableFunc(groups, func(x, y group) int {
+		return cmp.Or(cmp.Compare(y.Most, x.Most), cmp.Compare(x.Exercise, y.Exercise), strings.Compare(x.Names[0], y.Names[0]))
+	})
+	return groups
+}
+
+// Percent is how similar the attempts of a group are.
+func (g group) Percent() language.Text {
+	if g.Least == g.Most {
+		return language.Same(fmt.Sprintf("%d %%", g.Most))
+	}
+	return language.Say("%d to %d %%", "%d～%d %%", g.Least, g.Most)
 }
 
 // shaped is the shape of what a student wrote: the stub's pieces do not count.

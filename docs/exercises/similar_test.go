@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/language"
 )
 
 // disguised is a program with other names, without comments, and with its
@@ -118,6 +120,27 @@ func TestADisguisedCopyIsFound(t *testing.T) {
 	pairs := a.pairsOf([]row{handedIn(t, a, e, "eve", disguised(t, solution))})
 	require.Len(t, pairs, 1)
 	require.Equal(t, "eve, "+ourName, pairs[0].A+", "+pairs[0].B, "a copy of our solution")
+}
+
+// TestCopiesAreOneLine: a line for each group of attempts that resemble each other, not one
+// for each of its pairs.
+func TestCopiesAreOneLine(t *testing.T) {
+	var pairs []pair
+	for i := range 28 {
+		for j := range i {
+			pairs = append(pairs, pair{2, fmt.Sprintf("s%02d", j), fmt.Sprintf("s%02d", i), 100 - i%3})
+		}
+	}
+	pairs = append(pairs, pair{3, "s01", "s02", 60}, pair{2, "x", ourName, 70}, pair{2, "x", "y", 58})
+	g := grades{Pairs: pairs, language: language.English}
+	var lines []string
+	for _, group := range g.Groups() {
+		lines = append(lines, fmt.Sprintf("%s %d %s", group.Percent().En, group.Exercise, g.Members(group)))
+	}
+	require.Len(t, lines, 3)
+	require.Regexp(t, `^98 to 100 % 2 (s\d\d, ){27}s27$`, lines[0])
+	require.Equal(t, []string{"58 to 70 % 2 our solution, x, y", "60 % 3 s01, s02"}, lines[1:])
+	require.Equal(t, "我们的解答，x，y", grades{language: language.Chinese}.Members(g.Groups()[1]))
 }
 
 // TestIndependentAttemptsAreNotPairs: the exercise and the client's calls are the

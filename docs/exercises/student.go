@@ -25,6 +25,7 @@ type app struct {
 	out      io.Writer
 	limits   limits
 	language language.Language
+	slow     sync.Once // it was said why a first grade takes a while
 }
 
 // print writes in the reader's language.
@@ -110,6 +111,7 @@ func (a *app) graded(ctx context.Context, at *attempt) (*result, error) {
 	if r := recall(key); r != nil {
 		return r, nil
 	}
+	defer a.explainWait()()
 	r, err := grade(ctx, a.root, at, a.limits, nil)
 	if err == nil {
 		remember(key, r)

@@ -322,15 +322,18 @@ func TestTheShell(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./shell").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	cmd := exec.CommandContext(t.Context(), binary, address)
-	cmd.Stdin = strings.NewReader("create /a\ncreate /a\nnonsense\nnumber /b-\nls /\nget /nothing\nls\nwatch /a\ndelete /a\nwatch /a\n")
+	cmd.Stdin = strings.NewReader("create /a\ncreate /a\nnumber /b-\nls /\nget /a\ndelete /nothing\nls\nwatch /a\ndelete /a\nwatch /a\nnonsense\nhelp\n")
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	out, err = cmd.Output()
 	require.NoError(t, err)
-	text := string(out)
-	for _, line := range []string{"/a <nil>", " zk: node already exists", "/b-0000000001 <nil>", "zk: node does not exist",
-		"[] zk: invalid path", "watching <nil>", "deleted <nil>", "watching zk: node does not exist"} {
-		require.Contains(t, text, line+"\n")
+	text := "\n" + string(out)
+	for _, line := range []string{"/a", "zk: node already exists", "/b-0000000001", "zk: node does not exist", "zk: invalid path", "watching", "deleted"} {
+		require.Contains(t, text, "\n"+line+"\n")
 	}
-	require.Regexp(t, `(?m)^\[.*\bb-0000000001\b.*\] <nil>$`, text, "the list")
+	require.Regexp(t, `(?m)^\[.*\bb-0000000001\b.*\]$`, text, "the list")
+	require.Regexp(t, `(?m)^&\{Czxid:\d+ .* Version:0 .* EphemeralOwner:[1-9]`, text, "the fields have names")
+	require.Equal(t, 1, strings.Count(text, "\ndeleted\n"), "a refused delete says only that")
+	require.Equal(t, 2, strings.Count(text, "\nnumber /a-   makes"), "an unknown word lists the words, and so does help")
 	require.Contains(t, text, "EventNodeDeleted", "the event of the watch")
 	require.Empty(t, server.Sessions(), "its session has ended with it")
 }

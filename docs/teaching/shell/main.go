@@ -1,6 +1,6 @@
 // Command shell is a client to try ZooKeeper with, in the place of zkCli.sh: it reads
-// lines such as "create /a", "number /a-", "ls /", "get /a", "watch /a" and
-// "delete /a". Its nodes are ephemeral: they go when it ends.
+// lines such as "create /a", "number /a-", "ls /", "get /a", "watch /a",
+// "delete /a" and "help". Its nodes are ephemeral: they go when it ends.
 package main
 
 import (
@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/language"
 )
 
 type call = func(path string) (any, error)
@@ -33,10 +35,36 @@ func main() {
 		"watch":  func(p string) (any, error) { _, _, c, err := conn.GetW(p); go printEvent(c); return "watching", err },
 	}
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		if name, path, _ := strings.Cut(in.Text(), " "); calls[name] != nil {
-			fmt.Println(calls[name](path))
-		}
+		name, path, _ := strings.Cut(in.Text(), " ")
+		fmt.Println(answer(calls[name], path))
 	}
+}
+
+// help is the answer to help, and to a word that is not known.
+var help = language.Say(`create /a    makes an ephemeral node
+number /a-   makes one whose name ends in the server's number
+ls /         the names of a node's children
+get /a       the fields of a node's Stat
+watch /a     prints the next event of a node
+delete /a    deletes a node
+help         these lines; ctrl-d ends the session`, `create /a    创建临时节点
+number /a-   创建临时节点，名字以服务器给的序号结尾
+ls /         子节点的名字
+get /a       节点的 Stat，带字段名
+watch /a     打印节点的下一个事件
+delete /a    删除节点
+help         显示这些；按 ctrl-d 结束会话`)
+
+// answer calls what a line asks for, and says what has come of it: an error, or a result.
+func answer(c call, path string) string {
+	if c == nil {
+		return help.In(language.Of(""))
+	}
+	result, err := c(path)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%+v", result)
 }
 
 func printEvent(events <-chan zk.Event) { fmt.Println(<-events) }
