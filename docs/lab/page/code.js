@@ -17,7 +17,7 @@ export function showCode() {
 
 export class Code {
   constructor(lock) {
-    this.bug = "[" + lock.split("-")[0] + "]"; // a comment marks the line of a bug so
+    this.bug = new RegExp("\\[(\\w+, )*" + lock.split("-")[0].replace(/\W/g, "") + "[,\\]]"); // a comment marks the line of a bug so: [A1, A5]
     this.files = new Map();
     this.file = ""; // that a reader has chosen
     this.choice = el("select", { onchange: () => { this.file = this.choice.value; this.shown = null; this.draw(this.F, this.t); } });
@@ -37,7 +37,7 @@ export class Code {
       this.files.set(file, SOURCES[file].replace(/\n$/, "").split("\n").map((text, i) => {
         const who = el("span", { class: "at-line" });
         const li = el("li", { class: "", "data-line": i + 1 }, who, el("span", { class: "number" }, String(i + 1)), el("code", {}, text));
-        li.bug = text.includes(this.bug) ? " bug" : "";
+        li.bug = this.bug.test(text) ? " bug" : "";
         return { li, who };
       }));
     }

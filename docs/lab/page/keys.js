@@ -31,7 +31,7 @@ addEventListener("keydown", e => {
     case "]": on(() => zoom(1.5)); return;
     case "n": case "p": on(() => nextClient(e.key === "n" ? 1 : -1)); return;
     case ",": case ".": on(() => nextPacket(e.key === "." ? 1 : -1)); return;
-    case "Enter": if (!button && app.selected) on(() => {
+    case "Enter": if (!button && app.selected && app.panels.length) on(() => {
       const panel = app.panels[app.selected.panel] || app.panels[0], g = panel.stage.clientEl(app.selected.client).getBoundingClientRect();
       setPlaying(false);
       const p = app.selected.packet !== undefined && panel.F.packets[panel.F.byId.get(app.selected.packet)];

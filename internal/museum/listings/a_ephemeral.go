@@ -47,10 +47,10 @@ func (l *zookeeperLock) waitForRelease() {
 		}
 	}()
 	if !exists {
-		l.Lock() // one frame deeper [A1, A3]
+		l.Lock() // one frame deeper [A1]
 	} else {
 		countDownLatch.Await()
-		l.Lock()
+		l.Lock() // and not whether it has failed [A3]
 	}
 }
 
