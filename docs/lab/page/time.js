@@ -125,7 +125,7 @@ export const actions = {
     draw();
   },
   "language": () => switchLanguage(getLanguage() === "en" ? "zh" : "en"),
-  "code": () => { app.code = !codeShown(); showCode(); for (const p of app.panels) p.size(); draw(); },
+  "code": () => { app.code = !codeShown(); showCode(); draw(); },
   "predict": togglePredict, "inspect": toggleInspect, "cost": toggleCost, "projector": toggleProjector,
   "more": () => $("more").setAttribute("aria-expanded", String($("choose").classList.toggle("open"))),
   "another": () => { app.scene.seed = app.scene.seed % 1000000 + 1; load({}); },
