@@ -1,8 +1,8 @@
 // Package zkserver is a ZooKeeper server inside the process: in memory,
 // without a disk or a second machine, for tests, lessons and benchmarks.
 //
-// It serves ZooKeeper's wire protocol to any client. A test starts one in a
-// line, which no client is needed for, and any can be connected to:
+// It serves ZooKeeper's wire protocol to any client. A test starts a server in one
+// line, and connects to it with the client of its choice:
 //
 //	srv := zkserver.Run(t)
 //	conn, _, err := zk.Connect([]string{srv.Addr()}, 10*time.Second)
@@ -26,9 +26,8 @@
 //	…
 //	<-lost.Hit() // the node has been made, and its client does not know
 //
-// The package imports the standard library and a package of this module that
-// does so. Its test imports go-zookeeper, which a program that uses this package need
-// not.
+// The package imports the standard library and one package of this module that does
+// the same; go-zookeeper is used by the tests alone.
 //
 // # How it differs from a real server
 //
