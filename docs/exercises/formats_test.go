@@ -294,6 +294,12 @@ func TestTheFilesToCopy(t *testing.T) {
 		require.Equal(t, []string{"exercise", format}, named, file)
 	}
 
+	container := regexp.MustCompile(` -(\w+) /out/`).FindAllStringSubmatch(text(t, folder, "container"), -1)
+	require.Len(t, container, 3)
+	for _, m := range container {
+		require.NotNil(t, declared.Lookup(m[1]), "container: grade has no flag -%s", m[1])
+	}
+
 	// https://github.com/classroom-resources/autograding-grading-reporter: the name of
 	// the workflow and of its one job, and the variable of each runner.
 	workflow := text(t, folder, "classroom.yml")

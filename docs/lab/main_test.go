@@ -196,6 +196,21 @@ func TestThePageUnpacksWhatIsPacked(t *testing.T) {
 		const answer = asked.map(text => Buffer.from(unpack(text)).toString("base64"));`))
 }
 
+// TestAContenderOfAStubHasNotSucceeded: the error of its Lock is what the page shows to the end,
+// whatever Unlock says after it.
+func TestAContenderOfAStubHasNotSucceeded(t *testing.T) {
+	const stub = "gets an error: naive: not written yet: docs/exercises/_01-naive/lock.go"
+	marks := []map[string]any{
+		{"kind": "state", "who": "A", "at_ns": 0, "state": "waits"}, {"kind": "state", "who": "A", "at_ns": 1, "state": "outside", "text": stub},
+		{"kind": "state", "who": "A", "at_ns": 2, "state": "outside"}, {"kind": "state", "who": "A", "at_ns": 3, "state": "done"},
+		{"kind": "state", "who": "A", "at_ns": 4, "state": "outside", "text": "has unlocked"}, {"kind": "state", "who": "A", "at_ns": 5, "state": "done"},
+	}
+	film := map[string]any{"end_ns": 5, "clients": []any{map[string]any{"name": "A"}}, "packets": []any{}, "marks": marks}
+	require.Equal(t, []string{stub, stub, stub, ""}, nodetest.Ask[[]string](t, "page", nil, film, `
+		import { indexFilm, stateAt } from "./film.js";
+		const F = indexFilm(asked), answer = [1, 2, 3, 5].map(t => stateAt(F, t).units[0].error);`))
+}
+
 func TestErrorsAreOneClearLine(t *testing.T) {
 	t.Run("no go command", func(t *testing.T) {
 		t.Setenv("PATH", t.TempDir())

@@ -11,7 +11,7 @@ import (
 // ErrNotLocked is what Unlock returns if this Lock does not hold the lock.
 var ErrNotLocked = errors.New("naive: not locked")
 
-var errNotWritten = errors.New("naive: not written yet")
+var errNotWritten = errors.New("naive: not written yet: docs/exercises/_01-naive/lock.go")
 
 // A Lock is one contender for the lock at a path. It is for one goroutine at
 // a time, and can be used again after Unlock.

@@ -11,7 +11,7 @@ import (
 // ErrNotLocked is what Unlock returns if this Lock does not hold the lock.
 var ErrNotLocked = errors.New("herd: not locked")
 
-var errNotWritten = errors.New("herd: not written yet")
+var errNotWritten = errors.New("herd: not written yet: docs/exercises/_02-herd/lock.go")
 
 // A Lock is one contender for the lock at a path. It is for one goroutine at
 // a time, and can be used again after Unlock.

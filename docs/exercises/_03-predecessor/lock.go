@@ -12,7 +12,7 @@ import (
 // ErrNotLocked is what Unlock returns if this Lock does not hold the lock.
 var ErrNotLocked = errors.New("predecessor: not locked")
 
-var errNotWritten = errors.New("predecessor: not written yet")
+var errNotWritten = errors.New("predecessor: not written yet: docs/exercises/_03-predecessor/lock.go")
 
 // A Lock is one contender for the lock at a path. It is for one goroutine at
 // a time, and can be used again after Unlock.

@@ -12,7 +12,7 @@ import (
 // held the lock once, and does not hold it any more.
 var ErrStale = errors.New("fence: stale token")
 
-var errNotWritten = errors.New("fence: not written yet")
+var errNotWritten = errors.New("fence: not written yet: docs/exercises/_07-fence/lock.go")
 
 // A Register is a resource with one value. It is for many goroutines at once,
 // and several processes may have the same register open.

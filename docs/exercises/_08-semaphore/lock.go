@@ -12,7 +12,7 @@ import (
 // ErrNotAcquired is what Release returns if this contender is not inside.
 var ErrNotAcquired = errors.New("semaphore: not acquired")
 
-var errNotWritten = errors.New("semaphore: not written yet")
+var errNotWritten = errors.New("semaphore: not written yet: docs/exercises/_08-semaphore/lock.go")
 
 // A Semaphore is one contender for a place inside. It is for one goroutine at a
 // time, and can be used again after Release.

@@ -13,7 +13,7 @@ import (
 // writing, and RUnlock if it does not hold it for reading.
 var ErrNotLocked = errors.New("rwlock: not locked")
 
-var errNotWritten = errors.New("rwlock: not written yet")
+var errNotWritten = errors.New("rwlock: not written yet: docs/exercises/_09-read-write/lock.go")
 
 // A Lock is one contender for the lock at a path, for reading or for writing. It
 // is for one goroutine at a time, and can be used again after it was released.

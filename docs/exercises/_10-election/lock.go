@@ -19,7 +19,7 @@ var (
 	ErrStale = errors.New("election: the term has ended")
 )
 
-var errNotWritten = errors.New("election: not written yet")
+var errNotWritten = errors.New("election: not written yet: docs/exercises/_10-election/lock.go")
 
 // A Candidate may lead. Only one Lead at a time may be called; Write can be called
 // by many goroutines.

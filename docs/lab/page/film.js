@@ -203,7 +203,7 @@ function apply(F, s, m, i) {
       if (u === undefined) break;
       const old = s.units[u];
       const keep = m.state === "unlocks" || m.state === "holds" && old.state === "holds";
-      const error = m.state === "outside" && FAILED.test(inEnglish(m.text)) ? m.text : m.state === "done" ? old.error : "";
+      const error = m.state === "outside" && m.text ? FAILED.test(inEnglish(m.text)) ? m.text : "" : m.state === "outside" || m.state === "done" ? old.error : "";
       s.units[u] = { state: m.state, since: m.at_ns, text: m.text || "", lost: keep ? old.lost : "", token: old.token, fence: m.state === "holds" ? m.token || (old.state === "holds" ? old.fence : 0) : m.state === "unlocks" ? old.fence : 0, error };
       break;
     }
