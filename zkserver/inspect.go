@@ -197,6 +197,21 @@ func (s *Server) CutAll() {
 	}
 }
 
+// Delete deletes the node at path, as another client does, and its watches fire. It
+// returns false if there is no such node, or it has children.
+func (s *Server) Delete(path string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.nodes[path]
+	if n == nil || len(n.children) > 0 {
+		return false
+	}
+	t := s.begin()
+	t.remove(path)
+	t.commit()
+	return true
+}
+
 // SetSequence makes the next child of the node at path the one with number
 // next, as if that many had been made before. It returns false if there is no such
 // node.

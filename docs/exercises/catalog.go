@@ -148,7 +148,7 @@ var exercises = []*exercise{
 	{
 		number: 7, folder: "_07-fence", pkg: "fence", title: language.Say("the resource refuses an old token", "资源拒绝旧令牌"),
 		shares: lockShares(6, 4, 3, 1), answer: "docs/exercises/_07-fence/.solution/lock.go",
-		tests:      []suite{levels("TestFence", suites.FenceSubject{}, suites.FenceSubject{Level: locktest.Basic})},
+		tests:      []suite{levels("TestFence", suites.FenceSubject{}, suites.FenceSubject{Level: locktest.Basic}), explored("07-fence")},
 		unexplored: "the explorer looks for two holders, and a register has none",
 	},
 	{

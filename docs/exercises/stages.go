@@ -44,7 +44,6 @@ var (
 		"a waiter that goes lets nobody in before the holder has let go",
 		"a waiter that goes before it is watched lets nobody in",
 		"the requests are exactly as many as predicted",
-		"every schedule of two contenders, and a number has one digit more than the one before",
 	}, waiting...)
 )
 

@@ -28,6 +28,7 @@ var (
 	exerciseAPIs = map[string]exerciseAPI{
 		"01-naive": plainLock, "02-herd": plainLock, "03-predecessor": plainLock, "05-give-up": plainLock, "06-find-again": plainLock,
 		"04-reentrant":  {"locks.Owned(%[1]s.New, %[1]s.NewOwner)", "ErrNotOwner", []string{"New 2", "NewOwner 1", "Lock", "TryLock", "Unlock", "ErrNotOwner"}},
+		"07-fence":      {"locks.Registers(%[1]s.New, %[1]s.ErrStale)", "ErrStale", []string{"New 2", "Write", "Read", "ErrStale"}},
 		"08-semaphore":  {"locks.Permits(%s.New)", "ErrNotAcquired", []string{"New 3", "Acquire", "TryAcquire", "Release", "ErrNotAcquired"}},
 		"09-read-write": {"locks.ReadersAndWriters(%s.New)", "ErrNotLocked", []string{"New 2", "RLock", "RUnlock", "Lock", "Unlock", "ErrNotLocked"}},
 		"10-election":   {"locks.Candidates(%s.New)", "ErrLost", []string{"New 3", "Lead", "ErrLost"}},

@@ -22,6 +22,9 @@ type Search struct {
 	Whole bool
 	// Limit ends the search after so many schedules; 0: none.
 	Limit int
+	// Actions ends the search after so many actions in all schedules; 0: never. A lock that
+	// polls has schedules that are twenty times as long as others.
+	Actions int
 	// For ends the search after this time, in real time; 0: never.
 	For time.Duration
 	// Seed, if it is not 0, makes the search random: Limit schedules, or as
@@ -50,6 +53,7 @@ type Report struct {
 	Cut       int // that the reduction ended: they repeat another one
 	States    int // different ones, if they were counted
 	Depth     int // actions of the longest schedule
+	Actions   int // of all schedules
 	Diverged  int // schedules that had to be played again, because they did not repeat
 	Left      int // schedules of a lock with timers that never repeated, and were left out with those that begin like them
 	Complete  bool
@@ -225,7 +229,7 @@ func step(t *testing.T, w World, s Search, seen map[uint64][]string, cut func(st
 }
 
 func (s Search) over(r *Report, began time.Time) bool {
-	return s.Limit > 0 && r.Schedules+r.Cut+r.Left >= s.Limit || s.For > 0 && time.Since(began) > s.For
+	return s.Limit > 0 && r.Schedules+r.Cut+r.Left >= s.Limit || s.Actions > 0 && r.Actions >= s.Actions || s.For > 0 && time.Since(began) > s.For
 }
 
 // next is the next action to take here; -1: none is left.
@@ -276,6 +280,7 @@ func (r *Report) count(t *testing.T, w World, s Search, run *Run) {
 		r.Schedules++
 	}
 	r.Depth = max(r.Depth, len(run.Points))
+	r.Actions += len(run.Points)
 	if s.Count {
 		for _, p := range run.Points {
 			r.states[p.State] = struct{}{}

@@ -19,6 +19,7 @@ type (
 	Entry     = player.Entry
 	Point     = player.Point
 	Run       = player.Run
+	Broken    = player.Broken
 )
 
 // The calls of a script, and the limits of a world.
@@ -26,6 +27,7 @@ const (
 	LockOp         = player.LockOp
 	TryLockOp      = player.TryLockOp
 	UnlockOp       = player.UnlockOp
+	RelockOp       = player.RelockOp
 	MaxContenders  = player.MaxContenders
 	SessionTimeout = player.SessionTimeout
 )
@@ -43,6 +45,10 @@ const (
 	Day         = player.Day
 	Remake      = player.Remake
 	Refuse      = player.Refuse
+	NodeGoes    = player.NodeGoes
+
+	EndAfterLook  = player.EndAfterLook
+	EndAfterLook2 = player.EndAfterLook2
 )
 
 // The kinds of violation.

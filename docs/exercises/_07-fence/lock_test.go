@@ -6,6 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/docs/exercises/suites"
+	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/locktest"
 )
 
@@ -14,4 +15,8 @@ func TestFence(t *testing.T) {
 		New:      func(conn *zk.Conn, path string) suites.Register { return New(conn, path) },
 		ErrStale: ErrStale,
 	})
+}
+
+func TestSchedules(t *testing.T) {
+	locktest.Run(t, suites.ScheduleSubject{Folder: "07-fence", Open: locks.Registers(New, ErrStale), NotLocked: ErrStale})
 }

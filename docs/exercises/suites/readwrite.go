@@ -2,6 +2,7 @@ package suites
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -248,20 +249,28 @@ func readerBehindWriter(w *readWrite) {
 
 func writerBehindReaders(w *readWrite) {
 	var readers []*participant
-	for i := range 3 {
+	n := 3
+	if w.Server != nil {
+		n = 50
+	}
+	for i := range n {
 		p := w.reader(language.Say("reader %d", "读者 %d", i+1))
 		w.in(p, language.Say("while no writer is there", "没有写者时"))
 		readers = append(readers, p)
 	}
 	writer := w.writer(language.Say("the writer", "写者"))
-	w.queues(writer, language.Say("three readers hold the lock", "三个读者持有锁"))
-	for _, i := range []int{2, 0} { // the one just before the writer first
-		w.leaves(readers[i])
+	w.queues(writer, language.Say("readers hold the lock", "读者持有锁"))
+	stays := readers[1]
+	for _, p := range slices.Backward(readers) { // the one just before the writer first
+		if p == stays {
+			continue
+		}
+		w.leaves(p)
 		w.rest()
 		w.stays(writer, language.Say(
 			"one reader has left and another one is still inside: look again at the whole queue after each event", "一个读者离开了，还有一个在里面：每次收到事件都要重新看整个队列"))
 	}
-	w.leaves(readers[1])
+	w.leaves(stays)
 	w.getsIn(writer, language.Say("after the last reader", "在最后一个读者之后"))
 	w.leaves(writer)
 	w.NothingLeft()

@@ -32,75 +32,171 @@ type schedulePlan struct {
 	group locktest.Group
 	world explore.World
 	explore.Search
+	safety bool // only what costs all points counts
+}
+
+var faultNames = map[explore.Fault]language.Text{
+	explore.LoseRequest: language.Say("a request is lost", "丢失一个请求"), explore.LoseReply: language.Say("a reply is lost", "丢失一个应答"),
+	explore.Cut: language.Say("a connection breaks", "有一次连接断开"), explore.Expire: language.Say("a session ends", "有一个会话结束"),
+	explore.EndContext: language.Say("a ctx ends", "有一个 ctx 结束"),
 }
 
 // plans are the worlds for a kind of lock: what the fixed cases do with one
 // schedule each, with all schedules, and at random where they are too many. Two
 // contenders with one fault have fewer than two thousand; the limit is for a lock
 // that has no end of them.
-func plans(s explore.Subject) (list []schedulePlan) {
-	all, some := explore.Search{Limit: 3000, Merge: true}, explore.Search{Seed: 1, Limit: 200}
-	contenders, every := 2, language.Say("every schedule of two contenders", "两个竞争者的每一种调度")
+func plans(s explore.Subject, register bool) []schedulePlan {
+	p := &planner{Subject: s, contenders: 2, every: language.Say("every schedule of two contenders", "两个竞争者的每一种调度"),
+		all: explore.Search{Limit: 3000, Merge: true}, kinds: []explore.Fault{explore.LoseRequest, explore.LoseReply, explore.Cut, explore.Expire}}
 	if s.Permits > 1 {
-		contenders = s.Permits + 1
-		all = explore.Search{Seed: 2, Limit: 500}
-		every = language.Say("%d random schedules of %d contenders", "%[2]d 个竞争者，%[1]d 种随机调度", all.Limit, contenders)
-	}
-	add := func(g locktest.Group, name language.Text, w explore.World, search explore.Search) {
-		list = append(list, schedulePlan{name, g, w, search})
-	}
-	with := func(n int, faults ...explore.Fault) explore.World {
-		return explore.World{Contenders: n, Kinds: faults, Faults: min(len(faults), 1)}
-	}
-	add(locktest.Liveness, every, with(contenders), all)
-	if s.Queue {
-		w := with(contenders)
-		w.Sequence = 9
-		add(locktest.Liveness, language.Say("%s, and a number has one digit more than the one before", "%s，其间序号多出一位", every), w, all)
-	}
-	if !s.Timed { // it would send requests all day
-		add(locktest.Liveness, language.Say("%s, and at some moment a day passes", "%s，其间过去一天", every), with(contenders, explore.Day), all)
-	}
-	kinds := []explore.Fault{explore.LoseRequest, explore.LoseReply, explore.Cut, explore.Expire}
-	names := map[explore.Fault]language.Text{
-		explore.LoseRequest: language.Say("a request is lost", "丢失一个请求"), explore.LoseReply: language.Say("a reply is lost", "丢失一个应答"),
-		explore.Cut: language.Say("a connection breaks", "有一次连接断开"), explore.Expire: language.Say("a session ends", "有一个会话结束"),
-		explore.EndContext: language.Say("a ctx ends", "有一个 ctx 结束"),
+		p.contenders = s.Permits + 1
+		p.all = explore.Search{Seed: 2, Limit: 500}
+		p.every = random(p.all.Limit, p.contenders)
 	}
 	if s.Contexts {
-		kinds = append(kinds, explore.EndContext)
+		p.kinds = append(p.kinds, explore.EndContext)
 	}
-	for _, f := range kinds {
-		add(locktest.Faults, language.Say("%s, and at some moment %s", "%s，其间%s", every, names[f]), with(contenders, f), all)
+	if register {
+		p.registers()
+		return p.list
 	}
-	more := language.Say("%d random schedules of %d contenders", "%[2]d 个竞争者，%[1]d 种随机调度", some.Limit, contenders+1)
-	add(locktest.Liveness, more, with(contenders+1), some)
-	add(locktest.Faults, language.Say("%s, and at some moment one of these faults", "%s，其间发生上述故障之一", more), with(contenders+1, kinds...), some)
-	if s.Together == nil && !s.Timed { // it has a TryLock
-		tries := with(contenders + 1)
-		tries.Scripts = [][]explore.Op{nil, {explore.TryLockOp, explore.UnlockOp}}
-		add(locktest.Liveness, language.Say(
-			"%d random schedules of %d contenders, one of which only tries", "%[2]d 个竞争者，其中一个只用 TryLock，%[1]d 种随机调度", some.Limit, contenders+1), tries, some)
+	p.completely()
+	p.inOneSession()
+	p.atRandom()
+	return p.list
+}
+
+// A planner makes the plans for a lock.
+type planner struct {
+	explore.Subject
+	contenders int
+	all        explore.Search
+	every      language.Text // what all is
+	kinds      []explore.Fault
+	list       []schedulePlan
+}
+
+var (
+	twice  = []explore.Op{explore.LockOp, explore.UnlockOp, explore.LockOp, explore.UnlockOp}
+	thrice = append(slices.Clone(twice), explore.LockOp, explore.UnlockOp)
+)
+
+func random(limit, contenders int) language.Text {
+	return language.Say("%d random schedules of %d contenders", "%[2]d 个竞争者，%[1]d 种随机调度", limit, contenders)
+}
+
+func (p *planner) add(g locktest.Group, name language.Text, w explore.World, search explore.Search) {
+	p.list = append(p.list, schedulePlan{name: name, group: g, world: w, Search: search})
+}
+
+func worldOf(contenders int, faults ...explore.Fault) explore.World {
+	return explore.World{Contenders: contenders, Kinds: faults, Faults: min(len(faults), 1)}
+}
+
+// registers are the worlds of stores that write and read.
+func (p *planner) registers() {
+	stores := language.Say("every schedule of two stores that write and read, twice", "两个存储服务各写读两次的每一种调度")
+	for _, f := range []explore.Fault{"", explore.LoseRequest, explore.LoseReply} {
+		group, w, name := locktest.Liveness, worldOf(2), stores
+		if f != "" {
+			// With one address the library throws away what is sent between two connections.
+			group, w, name = locktest.Faults, worldOf(2, f), language.Say("%s, and at some moment %s", "%s，其间%s", stores, faultNames[f])
+			w.Ensemble = true
+		}
+		w.Scripts = [][]explore.Op{twice, twice}
+		p.add(group, name, w, p.all)
 	}
-	shared := with(contenders)
+}
+
+// completely are the worlds that are played to the end, alone and with each fault.
+func (p *planner) completely() {
+	p.add(locktest.Liveness, p.every, worldOf(p.contenders), p.all)
+	if p.Queue {
+		w := worldOf(p.contenders)
+		w.Sequence, w.Stranger = 999_999_999, true
+		p.add(locktest.Liveness, language.Say("%s, beside a node of another kind, and a number has one digit more than the one before",
+			"%s，旁边有一个不属于竞争者的节点，序号也多出一位", p.every), w, p.all)
+		p.add(locktest.Faults, language.Say("%s, and at some moment somebody deletes a waiter's node", "%s，其间有人删除了等待者的节点", p.every),
+			worldOf(p.contenders, explore.NodeGoes), p.all)
+	}
+	if p.Contexts {
+		p.add(locktest.Faults, language.Say("%s, and a ctx ends after a look at it", "%s，某个 ctx 在被检查之后才结束", p.every),
+			worldOf(p.contenders, explore.EndAfterLook, explore.EndAfterLook2), p.all)
+	}
+	if !p.Reentrant && !p.Timed {
+		w := worldOf(p.contenders, explore.Expire)
+		for range p.contenders {
+			w.Scripts = append(w.Scripts, []explore.Op{explore.LockOp, explore.RelockOp, explore.UnlockOp})
+		}
+		p.add(locktest.Faults, language.Say("%s, and a holder whose session has ended locks again without Unlock",
+			"%s，会话已结束的持有者没有 Unlock 又再次 Lock", p.every), w, p.all)
+	}
+	if !p.Timed { // it would send requests all day
+		p.add(locktest.Liveness, language.Say("%s, and at some moment a day passes", "%s，其间过去一天", p.every), worldOf(p.contenders, explore.Day), p.all)
+	}
+	for _, f := range p.kinds {
+		p.add(locktest.Faults, language.Say("%s, and at some moment %s", "%s，其间%s", p.every, faultNames[f]), worldOf(p.contenders, f), p.all)
+	}
+	if p.Queue && len(p.Known) == 0 { // it finds its node again
+		behind := worldOf(1, explore.LoseRequest, explore.LoseReply)
+		behind.Faults, behind.Behind, behind.Ensemble, behind.Scripts = 3, true, true, [][]explore.Op{twice}
+		p.add(locktest.Faults, language.Say("every schedule of one contender that comes to servers that are behind, and three requests or replies are lost",
+			"一个竞争者连到落后的服务器，其间丢失三个请求或应答的每一种调度"), behind, explore.Search{Limit: 3000})
+	}
+}
+
+// inOneSession are the worlds of contenders that share a session.
+func (p *planner) inOneSession() {
+	some := explore.Search{Seed: 1, Limit: 200}
+	shared := worldOf(p.contenders)
 	shared.Shared = true
-	add(locktest.Liveness, language.Say("%d random schedules of %d contenders in one session", "同一会话的 %[2]d 个竞争者，%[1]d 种随机调度", some.Limit, contenders), shared, some)
+	p.add(locktest.Liveness, language.Say("%s in one session", "%s，同在一个会话", random(some.Limit, p.contenders)), shared, some)
+	some.Limit = 600
+	lossy := worldOf(p.contenders, explore.LoseRequest, explore.LoseReply)
+	lossy.Shared = true
+	for range p.contenders {
+		lossy.Scripts = append(lossy.Scripts, twice)
+	}
+	p.add(locktest.Faults, language.Say("%s in one session that lock twice, and at some moment a request or a reply is lost",
+		"%s，同在一个会话，各加锁两次，其间丢失一个请求或应答", random(some.Limit, p.contenders)), lossy, some)
 	// When the session has ended, the client fails what is asked of it once more
 	// before it connects again: the third Lock is in the next session.
-	twice := []explore.Op{explore.LockOp, explore.UnlockOp, explore.LockOp, explore.UnlockOp}
-	thrice := append(slices.Clone(twice), explore.LockOp, explore.UnlockOp)
-	shared.Contenders, shared.Kinds, shared.Faults, shared.Scripts = contenders+1, []explore.Fault{explore.Expire}, 1, [][]explore.Op{thrice, thrice, thrice}
-	some.Limit = 600
-	add(locktest.Faults, language.Say(
-		"%d random schedules of %d contenders in one session that lock three times, and at some moment it ends", "同一会话的 %[2]d 个竞争者各加锁三次，其间会话结束，%[1]d 种随机调度", some.Limit, contenders+1), shared, some)
-	if s.Reentrant {
-		owners := with(3)
+	shared = worldOf(p.contenders+1, explore.Expire)
+	shared.Shared, shared.Scripts = true, [][]explore.Op{thrice, thrice, thrice}
+	p.add(locktest.Faults, language.Say("%s in one session that lock three times, and at some moment it ends",
+		"%s，同在一个会话，各加锁三次，其间会话结束", random(some.Limit, p.contenders+1)), shared, some)
+	if p.Reentrant {
+		owners := worldOf(3)
 		owners.Shared, owners.OneOwner = true, true
 		owners.Scripts = [][]explore.Op{twice, twice}
-		add(locktest.Liveness, language.Say(
+		p.add(locktest.Liveness, language.Say(
 			"%d random schedules of two goroutines of one owner, and another owner", "一个所有者的两个 goroutine 和另一个所有者，%d 种随机调度", some.Limit), owners, some)
 	}
-	return list
+}
+
+// atRandom are the worlds that have too many schedules.
+func (p *planner) atRandom() {
+	pairs := explore.Search{Seed: 1, Limit: 1000}
+	two := worldOf(p.contenders, p.kinds...)
+	if p.Queue {
+		two.Kinds = append(slices.Clone(p.kinds), explore.NodeGoes)
+	}
+	two.Faults = 2
+	p.add(locktest.Faults, language.Say("%s, and at some moments two of these faults", "%s，其间发生上述故障中的两个", random(pairs.Limit, p.contenders)), two, pairs)
+	p.list[len(p.list)-1].safety = true // a lock whose first try to clean up is lost, too, may leave a node
+	some := explore.Search{Seed: 1, Limit: 200}
+	n := p.contenders + 1
+	more := random(some.Limit, n)
+	p.add(locktest.Liveness, more, worldOf(n), some)
+	p.add(locktest.Faults, language.Say("%s, and at some moment one of these faults", "%s，其间发生上述故障之一", more), worldOf(n, p.kinds...), some)
+	if p.Together == nil && !p.Timed { // it has a TryLock
+		tries := worldOf(n)
+		if p.Queue {
+			tries.Sequence = 999_999_999
+		}
+		tries.Scripts = [][]explore.Op{nil, {explore.TryLockOp, explore.UnlockOp}}
+		p.add(locktest.Liveness, language.Say("%s, one of which only tries", "%s，其中一个只用 TryLock", more), tries, some)
+	}
 }
 
 // Plan has a case for each world.
@@ -111,11 +207,15 @@ func (s ScheduleSubject) Plan() locktest.Plan {
 	}
 	subject := e.Subject(s.Open, s.NotLocked, explore.SessionTimeout)
 	var p locktest.Plan
-	for _, c := range plans(subject) {
+	for _, c := range plans(subject, e.Register()) {
 		p.Add(c.name.En, c.name.Zh, c.group, func(in *judge.Case) { c.run(in, subject) })
 	}
 	return p.Needs(s.Open != nil, "ScheduleSubject.Open is nil: it must make contenders")
 }
+
+// manyActions are those of 1000 schedules of a lock that waits for events, and of 40 of
+// one that polls.
+const manyActions = 15_000
 
 // enough is after how many schedules in which nobody has been inside a search for
 // two holders ends: the lock lets nobody in, as the stub does.
@@ -129,7 +229,16 @@ func (p schedulePlan) run(c *judge.Case, s explore.Subject) {
 		made := open(conn, path)
 		return func(name string) explore.Lock { return watchEntry(made(name), &entered) }
 	}
+	if p.safety {
+		s.Ignore = slices.Clone(s.Ignore)
+		for _, k := range explore.Kinds {
+			if !slices.Contains(unsafe, k) {
+				s.Ignore = append(s.Ignore, k)
+			}
+		}
+	}
 	p.world.Lock = s
+	p.world.Tagged = p.world.Shared && s.Alone                  // else goroutines that send equal requests at once get each other's answers
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(256 << 20)) // the explorer lets garbage lie
 	r := explore.Explore(c.T, p.world, p.Search)
 	if r.Found == nil {
@@ -163,6 +272,7 @@ func (p schedulePlan) worse(c *judge.Case, entered *atomic.Bool) *explore.Trace 
 	if p.Seed != 0 {
 		p.Limit *= 5
 	}
+	p.Actions = manyActions
 	return explore.Explore(c.T, p.world, p.Search).Found
 }
 
@@ -193,6 +303,14 @@ func (n entryRecorder) Lock(ctx context.Context) error {
 	return err
 }
 
+// Does is that of a lock that has words of its own for it.
+func (n entryRecorder) Does() language.Text {
+	if l, ok := n.contender.(interface{ Does() language.Text }); ok {
+		return l.Does()
+	}
+	return language.Say("holds the lock", "持有锁")
+}
+
 func (n entryRecorder) TryLock(ctx context.Context) (bool, error) {
 	ok, err := n.contender.TryLock(ctx)
 	if ok {
@@ -202,13 +320,13 @@ func (n entryRecorder) TryLock(ctx context.Context) (bool, error) {
 }
 
 // unsafe are the violations for which a lock gets no points.
-var unsafe = []explore.Kind{explore.TwoHolders, explore.ForeignDelete, explore.NodeMissing}
+var unsafe = []explore.Kind{explore.TwoHolders, explore.ForeignDelete, explore.NodeMissing, explore.OwnCheck}
 
 // address is where the lab plays a trace, from the # on.
 func address(tr *explore.Trace) string {
 	w := tr.World
 	return locks.Address{
-		Locks: []string{w.Name}, Mode: "schedule", Sequence: w.Sequence, OneOwner: w.OneOwner, Scripts: w.Scripts,
+		Locks: []string{w.Name}, Mode: "schedule", Sequence: w.Sequence, OneOwner: w.OneOwner, Stranger: w.Stranger, Behind: w.Behind, Ensemble: w.Ensemble, Scripts: w.Scripts,
 		Scene: locks.Scene{Lock: w.Name, Contenders: w.Contenders, Shared: w.Shared, Seed: 1, Kinds: w.Kinds, Faults: w.Faults, Choices: tr.Whole()},
 	}.String()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -25,6 +26,7 @@ type Exercise struct {
 	finds      bool   // a create whose reply is lost leaves no node behind
 	contexts   bool   // Lock takes a ctx
 	timed      bool   // the lock watches over its session by the clock
+	register   bool   // it is not a lock, but a register that compares tokens
 	owners     bool   // the contenders of a client share what is opened, each as an owner
 	permits    int
 	together   func(a, b string) bool
@@ -38,9 +40,10 @@ var Playable = []Exercise{
 	{Folder: "04-reentrant", Contenders: 2, queue: true, owners: true},
 	{Folder: "05-give-up", Contenders: 2, queue: true, contexts: true},
 	{Folder: "06-find-again", Contenders: 2, queue: true, finds: true},
+	{Folder: "07-fence", Contenders: 2, register: true},
 	{Folder: "08-semaphore", Contenders: 3, queue: true, permits: permits},
 	{Folder: "09-read-write", Contenders: 2, queue: true, together: func(a, b string) bool { return reads(a) && reads(b) }},
-	{Folder: "10-election", Contenders: 2, queue: true, timed: true},
+	{Folder: "10-election", Contenders: 2, queue: true, timed: true, contexts: true},
 }
 
 // reads says which contenders of exercise 9 are readers: B, C, E, F, …
@@ -64,11 +67,18 @@ func (e Exercise) Subject(open Open, notLocked error, session time.Duration) exp
 		// lost lock is judged in the cases where a lock can give it.
 		Ignore: []explore.Kind{explore.WatchLeft, explore.Costly, explore.HidesLoss},
 	}
+	if e.register {
+		s.Permits, s.NotLocked = 100, nil
+		s.Ignore = append(s.Ignore, explore.NodeMissing, explore.NodeLeft)
+	}
 	if !e.finds {
 		s.Known = []explore.Known{steps.LostReply}
 	}
 	return s
 }
+
+// Register reports whether it is a register, and not a lock.
+func (e Exercise) Register() bool { return e.register }
 
 // FindExercise returns the exercise of a folder, which may begin with _.
 func FindExercise(folder string) (Exercise, error) {
@@ -229,12 +239,24 @@ var (
 	errNeverLed   = errors.New("locks: Lead has returned no error, and has not called lead")
 )
 
-// Lock does not hand its ctx on: it ends when Lock has returned, and the
-// leadership goes on.
-func (c *candidate) Lock(context.Context) error {
+// errLeadsLate is what Lead does wrong if it calls lead after the end of its ctx.
+var errLeadsLate = explore.Broken{Kind: explore.Failure, Text: language.Say(
+	"lead is called although the ctx of Lead has ended: look at ctx once more after the last request", "Lead 的 ctx 已经结束，lead 却被调用了：最后一个请求之后还要再看一次 ctx")}
+
+// Lock hands its ctx on until the candidate leads: the ctx ends when Lock has returned, and
+// the leadership goes on.
+func (c *candidate) Lock(caller context.Context) error {
 	began, resign, result := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	own, end := context.WithCancel(context.Background())
+	stop := context.AfterFunc(caller, end)
+	var late atomic.Bool
 	go func() {
-		result <- c.c.Lead(context.Background(), func(ctx context.Context, term int64) error {
+		defer end()
+		result <- c.c.Lead(own, func(ctx context.Context, term int64) error {
+			if !stop() {
+				late.Store(true)
+				return own.Err()
+			}
 			c.term, c.lost = term, ctx.Done()
 			close(began)
 			select {
@@ -250,6 +272,9 @@ func (c *candidate) Lock(context.Context) error {
 		c.resign, c.result = resign, result
 		return nil
 	case err := <-result:
+		if late.Load() {
+			return errLeadsLate
+		}
 		if err == nil {
 			return errNeverLed
 		}

@@ -24,11 +24,11 @@ type Address struct {
 	Beside bool   // with the run before the last change
 	Mode   string // "watch", "schedule" or "find"
 	// Of somebody who plays the scheduler, as in explore.World.
-	Packets  bool
-	Sequence int32
-	OneOwner bool
-	Scripts  [][]explore.Op
-	Extra    []string // such as "t=1500ms" or "lang=zh"
+	Packets                              bool
+	Sequence                             int32
+	OneOwner, Stranger, Behind, Ensemble bool
+	Scripts                              [][]explore.Op
+	Extra                                []string // such as "t=1500ms" or "lang=zh"
 }
 
 // Open is the address of a lock's own scene.
@@ -72,8 +72,13 @@ func (a Address) String() string {
 		if a.Sequence != 0 {
 			add("sequence", a.Sequence)
 		}
-		if a.OneOwner {
-			add("oneowner", 1)
+		for _, f := range []struct {
+			key string
+			set bool
+		}{{"oneowner", a.OneOwner}, {"stranger", a.Stranger}, {"behind", a.Behind}, {"ensemble", a.Ensemble}} {
+			if f.set {
+				add(f.key, 1)
+			}
 		}
 		if len(a.Scripts) > 0 {
 			add("scripts", joined(a.Scripts, ",", calls))
@@ -185,6 +190,9 @@ var fields = map[string]func(a *Address, value string) error{
 	"packets":  func(a *Address, value string) error { a.Packets = value == "1"; return nil },
 	"sequence": func(a *Address, value string) error { return number(&a.Sequence, "sequence", value, 0, 1<<31-1) },
 	"oneowner": func(a *Address, value string) error { a.OneOwner = value == "1"; return nil },
+	"stranger": func(a *Address, value string) error { a.Stranger = value == "1"; return nil },
+	"behind":   func(a *Address, value string) error { a.Behind = value == "1"; return nil },
+	"ensemble": func(a *Address, value string) error { a.Ensemble = value == "1"; return nil },
 	"scripts":  func(a *Address, value string) (err error) { a.Scripts, err = parsed(value, parseCalls); return err },
 }
 
@@ -223,7 +231,7 @@ func parseKind(text string) (explore.Fault, error) {
 func parseCalls(text string) (script []explore.Op, err error) {
 	for call := range strings.SplitSeq(text, ".") {
 		op := explore.Op(call)
-		if op != explore.LockOp && op != explore.TryLockOp && op != explore.UnlockOp {
+		if op != explore.LockOp && op != explore.TryLockOp && op != explore.UnlockOp && op != explore.RelockOp {
 			return nil, fmt.Errorf("scripts: %q is not a call of a lock", op)
 		}
 		script = append(script, op)
@@ -251,5 +259,5 @@ func parseChange(text string) (c film.Change, err error) {
 func (a Address) World() explore.World {
 	l, _ := Find(a.Lock) // ParseAddress has found it
 	return l.In(explore.World{Contenders: a.Contenders, Shared: a.Shared, Packets: a.Packets, Kinds: a.Kinds, Faults: a.Faults,
-		Sequence: a.Sequence, OneOwner: a.OneOwner, Scripts: a.Scripts})
+		Sequence: a.Sequence, OneOwner: a.OneOwner, Stranger: a.Stranger, Behind: a.Behind, Ensemble: a.Ensemble, Scripts: a.Scripts})
 }

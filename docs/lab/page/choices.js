@@ -13,7 +13,7 @@ import { bugOf, cureOf, takeScene } from "./modes.js";
 
 export function world(lock = app.scene.locks[0]) {
   const s = app.scene;
-  return { lock, contenders: s.n, shared: s.shared, packets: s.packets, sequence: s.sequence, one_owner: s.oneOwner, scripts: s.scripts, kinds: s.kinds, faults: s.kinds.length ? s.faults : 0 };
+  return { lock, contenders: s.n, shared: s.shared, packets: s.packets, sequence: s.sequence, one_owner: s.oneOwner, stranger: s.stranger, behind: s.behind, ensemble: s.ensemble, scripts: s.scripts, kinds: s.kinds, faults: s.kinds.length ? s.faults : 0 };
 }
 
 export async function loadPlay(turn, options) {

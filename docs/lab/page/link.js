@@ -1,7 +1,7 @@
 // The address holds a scene: everything that is needed to see the same again.
 import { failure } from "./strings.js";
 
-export const DEFAULT = { locks: ["herd", "predecessor"], n: 6, shared: false, latency: 20, seed: 1, changes: [], mode: "watch", choices: [], kinds: [], faults: 1, packets: false, sequence: 0, oneOwner: false, scripts: [], vs: false, measured: false };
+export const DEFAULT = { locks: ["herd", "predecessor"], n: 6, shared: false, latency: 20, seed: 1, changes: [], mode: "watch", choices: [], kinds: [], faults: 1, packets: false, sequence: 0, oneOwner: false, stranger: false, behind: false, ensemble: false, scripts: [], vs: false, measured: false };
 
 // 1500ms, 2.3s, 40s, 250us or 17ns, whichever is exact and short.
 export function formatTime(ns) {
@@ -39,7 +39,7 @@ export function formatLink(s, extra) {
     list.push(["mode", s.mode], ["kinds", s.kinds.map(k => k.replaceAll(" ", "-")).join(",")], ["faults", s.faults]);
     if (s.packets) list.push(["packets", 1]);
     if (s.sequence) list.push(["sequence", s.sequence]);
-    if (s.oneOwner) list.push(["oneowner", 1]);
+    for (const [key, set] of [["oneowner", s.oneOwner], ["stranger", s.stranger], ["behind", s.behind], ["ensemble", s.ensemble]]) if (set) list.push([key, 1]);
     if (s.scripts.length) list.push(["scripts", s.scripts.map(calls => calls.join(".")).join(",")]);
     if (s.choices.length) list.push(["choices", s.choices.map(c => encodeURIComponent(c).replaceAll("%20", "+").replaceAll("%3A", ":")).join(",")]);
   }
@@ -80,6 +80,7 @@ export function parseLink(hash) {
       case "packets": s.packets = value === "1"; break;
       case "sequence": s.sequence = Math.round(number(0, 2 ** 31 - 1)); break;
       case "oneowner": s.oneOwner = value === "1"; break;
+      case "stranger": case "behind": case "ensemble": s[key] = value === "1"; break;
       case "scripts": s.scripts = value.split(",").filter(Boolean).map(calls => calls.split(".")); break;
       case "choices": s.choices = raw.split(",").filter(Boolean).map(c => decoded(c.replaceAll("+", " "))); break;
       case "t": extra.t = parseTime(value); break;

@@ -68,12 +68,19 @@ func (w *Player) actionsLocked(c *Client) (list []action) {
 		})
 	}
 	for _, k := range c.Contenders {
+		if k.Gate != nil && k.again && !c.gone && !c.soundLocked() {
+			continue // it unlocks again once its client is connected
+		}
 		if k.Gate != nil {
-			add(k.Name, "unlock", func() {
+			what := "unlock"
+			if k.again {
+				what = "unlock again"
+			}
+			add(k.Name, what, func() {
 				w.mu.Lock()
 				w.Foot.client(c)
 				close(k.Gate)
-				k.Gate = nil
+				k.Gate, k.again = nil, false
 				w.mu.Unlock()
 			})
 		}
@@ -145,9 +152,12 @@ func (w *Player) Request(c *Client) Frame {
 func (w *Player) executedLocked(c *Client, p Frame) {
 	w.Foot.client(c)
 	w.Foot.request(p)
+	if !p.Watch && !slices.Contains([]jute.Op{jute.OpGetData, jute.OpExists, jute.OpGetChildren, jute.OpGetChildren2, jute.OpSetWatches}, p.Op) {
+		c.behind = false // a sync or a write: the server has come up to it
+	}
 	w.Run.Unordered = p.Op == jute.OpSetWatches || p.kindOf() == jute.OpMulti
 	w.Camera.Carried(c, p)
-	w.LogLocked(Entry{Who: c.Name, Kind: "carried out", Op: p.Op.String(), Path: p.Path, Watch: p.Watch})
+	w.LogLocked(Entry{Who: c.Name, Kind: "carried out", Op: p.Op.String(), Path: p.Path, Watch: p.Watch, For: p.Tag})
 	for _, k := range c.Contenders {
 		if k.State == Waiting && k.joined == 0 {
 			k.joined = w.Turn

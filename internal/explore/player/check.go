@@ -28,6 +28,9 @@ func (w *Player) checkLocked() {
 			w.ViolateLocked(Violation{Kind: OwnCheck, What: what})
 		}
 	}
+	if w.Lock.Lenient && !w.Apart && !slices.Contains(w.Lock.Ignore, NodeMissing) {
+		w.checkNodesLocked()
+	}
 	for _, k := range w.Contenders {
 		if k.State == Waiting {
 			w.checkWaitLocked(k)
@@ -68,6 +71,30 @@ func (w *Player) checkWaitLocked(k *Contender) {
 	if l := k.Client.Line; w.Apart && !k.Client.faulted && !l.Broken && len(l.Up)+len(l.Down) == 0 {
 		w.ViolateLocked(Violation{Kind: Hang, Who: k.Name, What: language.Say(
 			"%s waits for a lock that no other contender holds or asks for", "%s 在等待锁，却没有别的竞争者持有或请求它", k.Name)})
+	}
+}
+
+// checkNodesLocked checks that there is a node for each holder of a client whose session lives.
+func (w *Player) checkNodesLocked() {
+	for _, c := range w.Clients {
+		var inside []string
+		for _, k := range c.Contenders {
+			if k.State != Inside || k.Lost || k.held != c.Conn.SessionID() || !w.lives(k.held) || k.lostSignal != nil && IsClosed(k.lostSignal) {
+				continue
+			}
+			if o := w.owner(k.Name); !slices.Contains(inside, o) {
+				inside = append(inside, o)
+			}
+		}
+		switch n := len(w.nodesOf(c)); {
+		case n >= len(inside):
+		case len(inside) == 1:
+			w.ViolateLocked(Violation{Kind: NodeMissing, Who: inside[0], What: language.Say(
+				"%s holds the lock, and there is no node: the next contender gets in, too", "%s 持有锁，锁的节点却不存在：下一个竞争者也会拿到锁", inside[0])})
+		default:
+			w.ViolateLocked(Violation{Kind: NodeMissing, Who: inside[0], What: language.Say(
+				"%s hold the lock, with %d node: the next contender gets in, too", "%s 都持有锁，节点却只有 %d 个：下一个竞争者也会拿到锁", And(inside), n)})
+		}
 	}
 }
 
@@ -144,10 +171,7 @@ func (w *Player) enteredLocked(k *Contender) {
 	}
 	own := w.nodesOf(k.Client)
 	if len(own) == 0 {
-		if !k.Client.faulted {
-			w.ViolateLocked(Violation{Kind: NodeMissing, Who: k.Name, What: language.Say(
-				"%s holds the lock, and its session has no node of the lock", "%s 持有锁，它的会话却没有这个锁的节点", k.Name)})
-		}
+		w.enteredWithoutNodeLocked(k)
 		return
 	}
 	if w.Lock.Permits > 1 && w.before(own[0]) < w.Lock.Permits {
@@ -163,6 +187,13 @@ func (w *Player) enteredLocked(k *Contender) {
 					"%s gets in with %s, before %s with %s", "%s 凭 %s 拿到锁，抢在了 %s 的 %s 之前", k.Name, path.Base(own[0]), o.Name, path.Base(p))})
 			}
 		}
+	}
+}
+
+func (w *Player) enteredWithoutNodeLocked(k *Contender) {
+	if !k.Client.faulted || k.stripped && w.lives(k.Client.Conn.SessionID()) {
+		w.ViolateLocked(Violation{Kind: NodeMissing, Who: k.Name, What: language.Say(
+			"%s holds the lock, and its session has no node of the lock", "%s 持有锁，它的会话却没有这个锁的节点", k.Name)})
 	}
 }
 

@@ -27,9 +27,11 @@ type Client struct {
 	Dialing    chan struct{} // not nil: the library dials
 	Stopped    bool
 	stalled    bool
-	faulted    bool // a fault has happened to it
-	refuse     bool // its next connection is refused
-	gone       bool // it no longer connects
+	faulted    bool  // a fault has happened to it
+	seen       int64 // the zxid of the newest answer that has arrived
+	behind     bool  // its server does not have what is newer than that: World.Behind
+	refuse     bool  // its next connection is refused
+	gone       bool  // it no longer connects
 	history    uint64
 	past       digest // of its lines in the log
 	carried    int    // requests that the server has answered
@@ -166,6 +168,7 @@ func (w *Player) connectedLocked(c *Client) {
 		w.sessions[id] = c
 		what = language.Say("is connected, in a new session", "已连上，但会话是新的")
 	}
+	c.behind = w.Behind
 	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: what})
 	w.Camera.Client(c, state)
 	w.Camera.Note(c.Name, what)

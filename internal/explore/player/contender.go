@@ -41,6 +41,10 @@ type Contender struct {
 	// Lock was called, and its first request was carried out, at these turns;
 	// 0: it has not been.
 	called, joined int
+	looks          int    // its ctx ends after so many looks at it; 0: it does not
+	stripped       bool   // its node was deleted by somebody while it waited
+	unsure         bool   // it may say that it still holds the lock that it has lost
+	again          bool   // Gate: it unlocks once more, after an error
 	passed         int    // how often a later contender got in before this one
 	GoID           string // of the goroutine that plays its script
 }
@@ -93,6 +97,8 @@ func (k *Contender) note(state string, text language.Text, bad ...Violation) {
 func (k *Contender) playScript() {
 	for i, op := range k.script {
 		switch {
+		case op == RelockOp:
+			k.relock()
 		case op != UnlockOp && k.depth > 0:
 			k.getInAgain(op)
 		case op != UnlockOp:
@@ -110,7 +116,7 @@ func (k *Contender) playScript() {
 		case k.w.Lock.Closes:
 			k.close()
 		}
-		if k.depth > 0 && (i+1 == len(k.script) || k.script[i+1] == UnlockOp) && !k.gated() {
+		if k.depth > 0 && (i+1 == len(k.script) || k.script[i+1] == UnlockOp || k.script[i+1] == RelockOp) && !k.gated() {
 			return // the schedule is over
 		}
 	}
@@ -118,38 +124,56 @@ func (k *Contender) playScript() {
 	k.note(done, language.Text{})
 }
 
+// relock calls Lock, without Unlock before, if the lock has been lost.
+func (k *Contender) relock() {
+	k.w.mu.Lock()
+	lost := k.Lost
+	k.w.mu.Unlock()
+	if k.depth != 1 || !lost {
+		return
+	}
+	k.depth = 0
+	if k.getIn(RelockOp) {
+		k.depth = 1
+	} else {
+		k.unsure = true
+	}
+}
+
 // getIn calls Lock or TryLock.
 func (k *Contender) getIn(op Op) bool {
 	w := k.w
 	ctx, cancel := context.WithCancel(context.Background())
+	if w.Lock.Lenient {
+		inner, end := context.WithCancelCause(context.Background())
+		ctx, cancel = &lookedAt{inner, k}, func() { end(errCause) }
+	}
 	w.mu.Lock()
-	k.Cancel, k.Ended = cancel, false
+	k.Cancel, k.Ended, k.looks, k.stripped = cancel, false, 0, false
 	k.since, k.called, k.joined = time.Now(), w.Turn, 0
 	k.State = Waiting
 	k.company = w.companyLocked(k)
-	k.disturbed = !k.Client.soundLocked()
+	k.disturbed = !k.Client.soundLocked() || op == RelockOp
 	w.Camera.State(k, language.Text{})
 	w.Unnoted = true
 	session := k.Client.Conn.SessionID()
 	w.mu.Unlock()
 	defer cancel()
 	ok, err := true, error(nil)
-	if op == LockOp {
-		err = k.Lock.Lock(ctx)
-	} else {
+	if op == TryLockOp {
 		ok, err = k.Lock.TryLock(ctx)
+	} else {
+		err = k.Lock.Lock(ctx)
 	}
 	w.mu.Lock()
-	k.Cancel = nil
+	k.Cancel, k.looks = nil, 0
+	hides := err != nil && k.Ended && !k.disturbed && w.Lock.Lenient && !errors.Is(err, context.Canceled)
 	alone := !k.company && !w.companyLocked(k) && !w.Run.Facts.OrphanCreate
 	allowed := k.disturbed && !w.Lock.Requeues || k.Ended
 	w.mu.Unlock()
 	switch {
-	case err != nil && !allowed:
-		k.note(outside, failsWith(err), k.fails(language.Say("%s of %s fails: %v", "%[2]s 的 %[1]s 失败：%[3]v", op.called(), k.Name, short(err))))
-		return false
 	case err != nil:
-		k.note(outside, failsWith(err))
+		k.refused(op, err, hides, allowed)
 		return false
 	case !ok && alone:
 		k.note(outside, findsItHeld, k.fails(language.Say(
@@ -175,8 +199,40 @@ func (k *Contender) getIn(op Op) bool {
 	k.lostSignal = lostSignal
 	k.held, k.Lost = k.Client.Conn.SessionID(), false
 	w.mu.Unlock()
-	k.note(Inside, language.Say("holds the lock", "持有锁"))
+	does := language.Say("holds the lock", "持有锁")
+	if l, ok := k.Lock.(interface{ Does() language.Text }); ok {
+		does = l.Does()
+	}
+	k.note(Inside, does)
 	return true
+}
+
+// refused notes an error of Lock or TryLock.
+func (k *Contender) refused(op Op, err error, hides, allowed bool) {
+	var broken Broken
+	switch {
+	case errors.As(err, &broken):
+		k.note(outside, language.Text{}, broken.violation(k))
+	case hides:
+		k.note(outside, failsWith(err), k.fails(language.Say("the ctx of %s has ended, and %s returns an error that does not wrap ctx.Err(): %v",
+			"%s 的 ctx 已经结束，%s 返回的错误却没有包装 ctx.Err()：%v", k.Name, op.called(), short(err))))
+	case !allowed:
+		k.note(outside, failsWith(err), k.fails(language.Say("%s of %s fails: %v", "%[2]s 的 %[1]s 失败：%[3]v", op.called(), k.Name, short(err))))
+	default:
+		k.note(outside, failsWith(err))
+	}
+}
+
+// A Broken is an error of a subject's own check: what the lock has done wrong.
+type Broken struct {
+	Kind Kind
+	Text language.Text
+}
+
+func (b Broken) Error() string { return b.Text.En }
+
+func (b Broken) violation(k *Contender) Violation {
+	return Violation{Kind: b.Kind, Who: k.Name, What: language.Say("%s: %s", "%s：%s", k.Name, b.Text)}
 }
 
 // gated waits until the explorer lets the contender unlock. It returns false if the
@@ -257,7 +313,11 @@ func (k *Contender) letGo() bool {
 		w.mu.Unlock()
 		sound = sound && w.lives(held) // without mu: a server that closes a line has its own lock, and waits for mu
 		notLocked := err != nil && w.Lock.NotLocked != nil && w.Lock.NotLocked(err)
+		var broken Broken
 		switch {
+		case errors.As(err, &broken):
+			k.note(outside, hasUnlocked, broken.violation(k))
+			return true
 		case err == nil && lost && try == 0 && w.Lock.NotLocked != nil && !w.OneOwner: // another goroutine of the owner may be the last
 			k.note(outside, hasUnlocked, Violation{Kind: HidesLoss, Who: k.Name, What: language.Say(
 				"Unlock of %s reports success, but the lock was lost before", "%s 的 Unlock 报告成功，其实锁在此之前已经丢失", k.Name)})
@@ -279,9 +339,25 @@ func (k *Contender) letGo() bool {
 			k.note(outside, cannotUnlock(err))
 			return false
 		}
+		if !k.triesAgain() {
+			return false
+		}
+	}
+}
+
+// triesAgain waits until the contender unlocks once more. It returns false if the schedule
+// is over.
+func (k *Contender) triesAgain() bool {
+	if !k.w.Lock.Lenient {
 		k.note(Unlocking, language.Say("fails to unlock and tries again", "释放锁失败，再试一次"))
 		time.Sleep(time.Second)
+		return true
 	}
+	k.note(Unlocking, language.Say("fails to unlock", "释放锁失败"))
+	k.w.mu.Lock()
+	k.again = true
+	k.w.mu.Unlock()
+	return k.gated()
 }
 
 // close calls Unlock after a Lock that failed.
@@ -294,7 +370,7 @@ func (k *Contender) close() {
 // unlockAgain calls Unlock once more than the lock was got.
 func (k *Contender) unlockAgain() {
 	w := k.w
-	if w.Lock.NotLocked == nil || w.OneOwner { // another goroutine of the owner may hold it
+	if w.Lock.NotLocked == nil || k.unsure || w.OneOwner { // another goroutine of the owner may hold it
 		return
 	}
 	w.mu.Lock()
@@ -334,7 +410,7 @@ func (k *Contender) fails(what language.Text) Violation {
 
 // called is the call, in a sentence.
 func (op Op) called() language.Text {
-	return language.Text{En: string(op), Zh: map[Op]string{LockOp: "Lock", TryLockOp: "TryLock"}[op]}
+	return language.Text{En: string(op), Zh: map[Op]string{LockOp: "Lock", TryLockOp: "TryLock", RelockOp: "Lock"}[op]}
 }
 
 // short is an error without what differs between runs.

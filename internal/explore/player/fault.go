@@ -1,7 +1,10 @@
 package player
 
 import (
+	"context"
+	"errors"
 	"math"
+	"path"
 	"slices"
 	"strings"
 	"testing/synctest"
@@ -78,12 +81,24 @@ func (w *Player) faultsLocked(c *Client) (list []action) {
 	if live && !c.stalled {
 		add(c.Name, Stall, func() { w.stall(c) })
 	}
+	w.contendersFaultsLocked(c, live, add)
+	return list
+}
+
+// contendersFaultsLocked adds the faults that happen to one contender of a client.
+func (w *Player) contendersFaultsLocked(c *Client, live bool, add func(who string, f Fault, do func())) {
 	for _, k := range c.Contenders {
 		if w.Lock.Contexts && k.Cancel != nil && k.State == Waiting && !k.Ended {
 			add(k.Name, EndContext, func() { w.endContext(k) })
+			if k.looks == 0 {
+				add(k.Name, EndAfterLook, func() { w.endAtLook(k, 1) })
+				add(k.Name, EndAfterLook2, func() { w.endAtLook(k, 2) })
+			}
+		}
+		if !w.Shared && k.State == Waiting && live && len(w.nodesOf(c)) > 0 {
+			add(k.Name, NodeGoes, func() { w.nodeGoes(k) })
 		}
 	}
-	return list
 }
 
 // endContext ends the ctx of a contender's Lock or TryLock.
@@ -95,6 +110,59 @@ func (w *Player) endContext(k *Contender) {
 	cancel := k.Cancel
 	w.mu.Unlock()
 	cancel()
+}
+
+// endAtLook ends the ctx of a contender after the n-th time from now that its lock asks
+// ctx.Err: that call still returns nil.
+func (w *Player) endAtLook(k *Contender, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k.looks = n
+	w.Foot.client(k.Client)
+}
+
+var errCause = errors.New("the caller has given up") // context.Cause of a student's ctx
+
+// A lookedAt is the ctx of a contender. Done, Value and Cause are those of the inner one,
+// so contexts that the lock derives from it end with it.
+type lookedAt struct {
+	context.Context
+	k *Contender
+}
+
+func (c *lookedAt) Err() error {
+	k := c.k
+	k.w.mu.Lock()
+	var end context.CancelFunc
+	if k.looks > 0 && !k.w.free {
+		if k.looks--; k.looks == 0 && k.Cancel != nil && !k.Ended {
+			end, k.Ended = k.Cancel, true
+			k.notes = append(k.notes, Entry{Kind: "note", Text: language.Say(
+				"looks at its ctx, which has not ended, and then it ends", "检查了它的 ctx，此时还没有结束，随后 ctx 就结束了")})
+		}
+	}
+	k.w.mu.Unlock()
+	if end != nil {
+		end()
+		return nil
+	}
+	return c.Context.Err()
+}
+
+// nodeGoes deletes the nodes of a contender that waits, as an administrator does.
+func (w *Player) nodeGoes(k *Contender) {
+	w.mu.Lock()
+	k.Client.FaultLocked()
+	k.stripped = true
+	w.Foot.Everything = true
+	nodes := w.nodesOf(k.Client)
+	for _, p := range nodes {
+		w.LogLocked(Entry{Who: k.Name, Kind: "note", Text: language.Say("%s is deleted by somebody", "%s 被人手动删除", path.Base(p))})
+	}
+	w.mu.Unlock()
+	for _, p := range nodes {
+		w.Srv.Delete(p)
+	}
 }
 
 // Cut breaks a client's connection; what is on it is lost.

@@ -14,6 +14,7 @@ type Frame struct {
 	raw      []byte // with the four bytes of its length
 	turn     int    // the action during which it was sent
 	xid      int32
+	zxid     int64   // of a reply
 	Op       jute.Op // of a request; a reply gets that of its request
 	first    jute.Op // of a multi: its first part
 	Path     string  // of a request or an event; of a reply the request's
@@ -64,12 +65,14 @@ func parseRequest(raw []byte) Frame {
 //
 // A list of children is put into descending order: ZooKeeper promises no order, and
 // a lock that relies on one must fail, and in the same way each time.
-func parseReply(raw []byte, asked func(xid int32) Frame) Frame {
+//
+// Hidden reports whether the server does not have a node yet.
+func parseReply(raw []byte, asked func(xid int32) Frame, hidden func(path string) bool) Frame {
 	p := Frame{raw: raw}
 	d := jute.NewDecoder(raw[4:])
 	var h jute.ReplyHeader
 	h.Decode(d)
-	p.xid, p.Err = h.Xid, h.Err
+	p.xid, p.Err, p.zxid = h.Xid, h.Err, h.Zxid
 	if h.Xid == jute.XidEvent {
 		var ev jute.WatcherEvent
 		ev.Decode(d)
@@ -82,6 +85,15 @@ func parseReply(raw []byte, asked func(xid int32) Frame) Frame {
 		return p
 	}
 	switch req.Op {
+	case jute.OpGetData, jute.OpExists:
+		if hidden(req.Path) {
+			h.Err, p.Err = jute.ErrNoNode, jute.ErrNoNode
+			var e jute.Encoder
+			mark := e.BeginFrame()
+			h.Encode(&e)
+			e.EndFrame(mark)
+			p.raw = e.Bytes()
+		}
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
 		p.Made = d.String()
 	case jute.OpMulti:
@@ -89,7 +101,7 @@ func parseReply(raw []byte, asked func(xid int32) Frame) Frame {
 			p.Made = made
 		}
 	case jute.OpGetChildren, jute.OpGetChildren2:
-		p.Names = d.Strings()
+		p.Names = slices.DeleteFunc(d.Strings(), func(name string) bool { return hidden(req.Path + "/" + name) })
 		rest := raw[len(raw)-d.Len():]
 		slices.SortFunc(p.Names, func(a, b string) int { return cmp.Compare(b, a) })
 		var e jute.Encoder

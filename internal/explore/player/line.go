@@ -72,6 +72,7 @@ func (l *Line) carryLocked() Frame {
 func (l *Line) answerLocked() Frame {
 	p := l.Down[0]
 	l.Down = slices.Delete(l.Down, 0, 1)
+	l.c.seen = max(l.c.seen, p.zxid)
 	l.w.Camera.Arrived(&p, false)
 	if p.IsEvent && l.w.Tagged {
 		l.toClient = append(l.toClient, p.forEach(l.c.Contenders)...)
@@ -184,7 +185,7 @@ func (e serverEnd) Write(b []byte) (int, error) {
 			req := l.asked[xid]
 			delete(l.asked, xid)
 			return req
-		})
+		}, func(path string) bool { return l.c.behind && l.w.born[path] > l.c.seen })
 		p.retag()
 		p.turn = l.w.Turn
 		l.FailedLast = !p.IsEvent && p.Err != jute.OK

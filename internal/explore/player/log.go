@@ -28,6 +28,7 @@ type Entry struct {
 	Names []string      `json:"names,omitempty"` // children, sorted
 	Err   string        `json:"error,omitempty"`
 	Text  language.Text `json:"text,omitzero"` // of a note, or of what is lost
+	For   string        `json:"for,omitempty"` // of a request that is carried out in a tagged world: the contender
 }
 
 func (e Entry) hash() uint64 {

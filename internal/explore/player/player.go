@@ -45,6 +45,7 @@ type Player struct {
 	Camera   Camera
 	origins  map[string]origin // of the nodes
 	births   map[string]int    // how many children each node has been given
+	born     map[string]int64  // by path, the zxid of its create
 }
 
 // Do calls f with the player's lock held: until it returns, nothing else of the schedule

@@ -74,6 +74,7 @@ func (w *Player) noteReplyLocked(c *Client, p *Frame) {
 	switch p.Op {
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
 		w.origins[p.Made] = origin{mark, mark}
+		w.born[p.Made] = p.zxid
 		w.births[path.Dir(p.Made)]++
 		w.births[p.Made] = 0
 		return
@@ -125,7 +126,7 @@ func (w *Player) situationLocked() uint64 {
 	for _, c := range w.Clients {
 		d.num(uint64(c.past))
 		l := c.Line
-		d.flags(c.Expired, c.connecting != nil, c.Dialing != nil, c.Stopped, c.stalled, c.faulted, c.refuse, c.gone, l.Broken, l.ServerEnd)
+		d.flags(c.Expired, c.connecting != nil, c.Dialing != nil, c.Stopped, c.stalled, c.faulted, c.refuse, c.gone, c.behind, l.Broken, l.ServerEnd)
 		d.num(uint64(len(l.Up)))
 		for _, p := range l.Down {
 			d.num(uint64(p.rest))
@@ -141,6 +142,8 @@ func (w *Player) situationLocked() uint64 {
 		d.flags(k.Gate != nil, k.Cancel != nil, k.Ended, k.company, k.Lost, k.disturbed, k.node != "")
 		d.num(uint64(k.depth))
 		d.num(uint64(k.passed))
+		d.num(uint64(k.looks))
+		d.flags(k.stripped, k.again, k.unsure)
 	}
 	w.hashTree(&d, path.Dir(w.at()))
 	for _, x := range w.Srv.Watches() {

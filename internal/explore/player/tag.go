@@ -71,6 +71,31 @@ func untag(raw []byte) (without []byte, tag string) {
 		} else {
 			r.Encode(&e)
 		}
+	case h.Op == jute.OpMulti:
+		for {
+			var part jute.MultiHeader
+			part.Decode(d)
+			part.Encode(&e)
+			if part.Done {
+				break
+			}
+			var p string
+			p, tag = Untagged(d.String())
+			e.String(p)
+			rest := raw[len(raw)-d.Len():]
+			switch part.Op {
+			case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
+				d.Buffer()
+				d.ACLs()
+			case jute.OpSetData:
+				d.Buffer()
+			}
+			d.Int32() // the flags or the version
+			if d.Err() != nil {
+				return raw, ""
+			}
+			e.Raw(rest[:len(rest)-d.Len()])
+		}
 	default:
 		return raw, ""
 	}
@@ -86,11 +111,16 @@ func (p *Frame) retag() {
 	d := jute.NewDecoder(p.raw[4:])
 	var h jute.ReplyHeader
 	h.Decode(d)
-	made := d.String()
-	rest := p.raw[len(p.raw)-d.Len():]
 	var e jute.Encoder
 	mark := e.BeginFrame()
 	h.Encode(&e)
+	if p.Op == jute.OpMulti {
+		var part jute.MultiHeader
+		part.Decode(d)
+		part.Encode(&e)
+	}
+	made := d.String()
+	rest := p.raw[len(p.raw)-d.Len():]
 	e.String(tagged(path.Clean(made), p.Tag))
 	e.Raw(rest)
 	e.EndFrame(mark)

@@ -135,8 +135,8 @@ func (tr *Trace) caused(point int, who string) (list []language.Text) {
 					what = language.Say("%s: %s", "%s：%s", what, language.Join(children, " "))
 				}
 			}
-			if e.Who != who {
-				what = language.Say("%s %s", "%s %s", e.Who, what)
+			if by := cmp.Or(e.For, e.Who); by != who {
+				what = language.Say("%s %s", "%s %s", by, what)
 			}
 			list = append(list, what)
 		case "event":
@@ -212,12 +212,12 @@ func (tr *Trace) check() error {
 		return fmt.Errorf("it has %d choices, and %d widths", len(tr.Choices), len(tr.Widths))
 	}
 	for _, f := range w.Kinds {
-		if !slices.Contains(append([]Fault{Pause, Day, Remake, Refuse}, AllFaults...), f) {
+		if !slices.Contains(knownFaults, f) {
 			return fmt.Errorf("it has a fault of an unknown kind, %q", f)
 		}
 	}
 	for _, op := range slices.Concat(w.Scripts...) {
-		if op != LockOp && op != TryLockOp && op != UnlockOp {
+		if op != LockOp && op != TryLockOp && op != UnlockOp && op != RelockOp {
 			return fmt.Errorf("it has an unknown call in a script, %q", op)
 		}
 	}

@@ -122,6 +122,9 @@ const (
 	LockOp    Op = "lock"
 	TryLockOp Op = "trylock"
 	UnlockOp  Op = "unlock"
+	// RelockOp is Lock without an Unlock before, by a holder whose session has ended. It is
+	// left out unless that has happened.
+	RelockOp Op = "relock"
 )
 
 // A Fault is a kind of fault. Each fault that happens is a choice.
@@ -140,11 +143,19 @@ const (
 	Day         Fault = "a day passes" // requests are carried out at once meanwhile
 	Remake      Fault = "parent goes"  // the server removes the queue's parent, which is an empty container
 	Refuse      Fault = "refuse"       // the first connection of a client is refused: World.Unconnected
+	NodeGoes    Fault = "node goes"    // somebody deletes the node of a contender that waits
+
+	// The lock's next look at its ctx, or the next but one, finds that it has not ended, and
+	// then it ends.
+	EndAfterLook  Fault = "ctx ends after its next look"
+	EndAfterLook2 Fault = "ctx ends after its next look but one"
 )
 
-// AllFaults are all kinds of fault, without Pause, Day, Remake and Refuse, which
-// are for some locks and worlds.
+// AllFaults are all kinds of fault, without those that are for some locks and worlds.
 var AllFaults = []Fault{LoseRequest, LoseReply, Cut, Expire, Stop, EndContext, Stall}
+
+// knownFaults are those of all worlds.
+var knownFaults = append([]Fault{Pause, Day, Remake, Refuse, NodeGoes, EndAfterLook, EndAfterLook2}, AllFaults...)
 
 // A World is what a search plays: a lock, contenders, and the faults that may happen.
 // The zero value of every field but Lock has a meaning.
@@ -183,6 +194,9 @@ type World struct {
 	// Ensemble: the client has three servers, not one; it connects to the
 	// next one at once and keeps what it has not sent.
 	Ensemble bool `json:"ensemble,omitempty"`
+	// Behind: after each new connection the server does not have yet what was made after the
+	// client's newest answer, until it syncs or writes.
+	Behind bool `json:"behind,omitempty"`
 	// Kinds are the kinds of fault that may happen, Faults is how many may
 	// happen in one schedule, all kinds together, and Each is how many of one
 	// kind; 0: as many as Faults says.

@@ -1,0 +1,114 @@
+package locks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/language"
+)
+
+// A Register is the API of exercise 7.
+type Register interface {
+	Write(token int64, value []byte) error
+	Read() (token int64, value []byte, err error)
+}
+
+// Registers makes contenders that write to a register, A with token 34, B with 35, and so
+// on: Lock writes, and Unlock reads. Once a write has been acknowledged, no read that
+// begins later may return a lower token, and a write with a lower token fails with stale.
+func Registers[R Register](open func(conn *zk.Conn, path string) R, stale error) Open {
+	var all *acknowledged
+	return func(conn *zk.Conn, path string, _ time.Duration) func(string) explore.Lock {
+		return func(name string) explore.Lock {
+			if name == "A" { // it comes first, in each schedule
+				all = new(acknowledged)
+			}
+			return &store{r: open(conn, path), token: 34 + int64(name[0]-'A'), stale: stale, all: all}
+		}
+	}
+}
+
+// acknowledged has the highest tokens of all writes of a schedule.
+type acknowledged struct {
+	mu           sync.Mutex
+	highest, any int64 // of the writes that have returned nil; and of all that have begun
+}
+
+func (a *acknowledged) begins(token int64) (highest int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.any = max(a.any, token)
+	return a.highest
+}
+
+func (a *acknowledged) higherThan(token int64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.any > token
+}
+
+func (a *acknowledged) succeeds(token int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.highest = max(a.highest, token)
+}
+
+type store struct {
+	r       Register
+	token   int64
+	writes  int
+	stale   error
+	refused bool
+	all     *acknowledged
+}
+
+func (s *store) Lock(context.Context) error {
+	before := s.all.begins(s.token)
+	s.writes++
+	err := s.r.Write(s.token, fmt.Appendf(nil, "%d, %d", s.token, s.writes))
+	s.refused = errors.Is(err, s.stale)
+	switch {
+	case s.refused && !s.all.higherThan(s.token):
+		return wrong(explore.Failure, "Write with token %d returns ErrStale, and no write with a higher token has begun", "用令牌 %d 调用 Write 返回 ErrStale，却没有更大的令牌开始写入", s.token)
+	case s.refused:
+		return nil
+	case err == nil && before > s.token:
+		return wrong(explore.OwnCheck, "Write with token %d returns no error, though a write with token %d was acknowledged before it began: "+
+			"an old token has written. Compare the tokens before each Set",
+			"用令牌 %d 调用 Write 没有返回错误，而在它开始之前，令牌 %d 的写入已经得到确认：旧令牌写了进去。每次 Set 之前都要比较令牌", s.token, before)
+	case err == nil:
+		s.all.succeeds(s.token)
+	}
+	return err
+}
+
+func (s *store) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
+
+func (s *store) Unlock(context.Context) error {
+	before := s.all.begins(0)
+	token, _, err := s.r.Read()
+	if err == nil && token < before {
+		return wrong(explore.OwnCheck, "Write with token %d has returned no error, and now Read returns token %d: an old token has written. "+
+			"Compare the tokens again before each Set that is repeated",
+			"令牌 %d 的 Write 没有返回错误，现在 Read 却返回令牌 %d：旧令牌写了进去。每次重发 Set 之前都要重新比较令牌", before, token)
+	}
+	return err
+}
+
+// Does says what the store has done once Lock has returned nil.
+func (s *store) Does() language.Text {
+	if s.refused {
+		return language.Say("is refused: token %d is stale", "被拒绝：令牌 %d 已过期", s.token)
+	}
+	return language.Say("has written, with token %d", "已写入，令牌为 %d", s.token)
+}
+
+func wrong(kind explore.Kind, en, zh string, args ...any) error {
+	return explore.Broken{Kind: kind, Text: language.Say(en, zh, args...)}
+}
