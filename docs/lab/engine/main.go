@@ -11,13 +11,16 @@ package main
 
 import (
 	"encoding/json"
+	"io"
+	"log"
 	"os"
 	"runtime/debug"
 	"syscall/js"
 	"testing"
 
-	"example.com/zklock/docs/lab/lab"
+	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/docs/lab/lab"
 	"example.com/zklock/internal/language"
 )
 
@@ -82,6 +85,9 @@ func serve(t *testing.T) {
 }
 
 func main() {
+	// What a lock logs would be written from inside a bubble, through a channel that another
+	// goroutine of the engine serves: that ends the engine.
+	zk.DefaultLogger = log.New(io.Discard, "", 0)
 	// A film of a hundred clients makes garbage fast. The page has memory for it and one core.
 	debug.SetGCPercent(800)
 	if os.Getenv("ZKLOCK_LAB_ONCE") != "" {
