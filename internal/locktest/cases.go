@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing/synctest"
@@ -308,7 +309,8 @@ func tryLockHeld(w *World) {
 	holder, _ := w.holder()
 	before := w.Nodes()
 	other, _ := w.Contender()
-	for range 3 {
+	for more := 1; more <= 1_000_000_000; more *= 10 {
+		w.number(before, more)
 		ok, err := w.Try(other, language.Say("TryLock on a held lock", "锁在别人手里时调用 TryLock"))
 		w.NoError(err,
 			"TryLock on a held lock fails: false says that another contender holds it", "锁在别人手里时，TryLock 失败了：这时应该返回 false")
@@ -325,6 +327,19 @@ func tryLockHeld(w *World) {
 	w.True(ok, "TryLock returns false on a lock that has been let go", "锁已经释放，TryLock 却返回 false")
 	w.Unlock(other, language.Say("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
 	w.NothingLeft()
+}
+
+// number makes the number of the next node in the holder's queue that of its node and so
+// many more: a lock that does not compare all digits takes them for the same. A lock that
+// is not a queue has no numbers.
+func (w *World) number(holder []string, more int) {
+	if w.Server == nil || len(holder) == 0 {
+		return
+	}
+	last := holder[0]
+	if n, err := strconv.Atoi(last[max(0, len(last)-10):]); err == nil {
+		w.Server.SetSequence(w.Path, int32(n+more))
+	}
 }
 
 // tryLockRaces holds back each request of a TryLock in turn, and meanwhile another
