@@ -2,8 +2,9 @@
 // what uses them, which way the arrows point, and what the module requires.
 //
 // It also has the commands that write what is generated, in the order in which
-// they depend on each other. The table of docs/explorer.md is not among them: its
-// large worlds take some minutes, and that page names its command.
+// they depend on each other. The tables of docs/explorer.md and of the foreign suites
+// in docs/tests.md are not among them: they take some minutes, and those pages name
+// their commands.
 package house
 
 //go:generate go test -C ../.. -count=1 ./internal/museum/scenes -run EachSchedule -update

@@ -1,0 +1,236 @@
+//go:build unix
+
+package clients_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/servers"
+	"example.com/zklock/internal/when"
+	"example.com/zklock/zkserver"
+)
+
+var update = flag.Bool("suites.update", false, "write the table of foreign suites in docs/tests.md")
+
+// A suite is the tests of a client that others wrote. Each runs on the embedded server and on the
+// real one, at one version: what passes on the real one must pass on the embedded one.
+type suite struct {
+	name, version string
+	// run returns the result of each test: whether it passed. A test that was skipped has none.
+	run func(t *testing.T, version string, real bool) map[string]bool
+	// apart are the tests that need what the embedded server does not have.
+	apart map[string]string
+}
+
+var suites = []suite{
+	{"go-zookeeper", "v1.0.4", goZookeeper, map[string]string{
+		"TestIntegration_NoQuorum": "a quorum",
+	}},
+	{"go-kit `sd/zk`", "v0.13.0", goKit, nil},
+	{"kazoo `test_lock`, `test_election`", "2.8.0", kazoo, nil},
+}
+
+// TestForeignSuites starts servers of its own, whatever ZK names.
+func TestForeignSuites(t *testing.T) {
+	when.Long(t, "runs the test suites of clients that others wrote, and downloads them")
+	when.NotRaced(t, "the suites are other processes")
+	aboutTheEmbeddedServer(t)
+	rows := make([]string, len(suites))
+	t.Run("all", func(t *testing.T) {
+		for i, s := range suites {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel() // they wait most of the time
+				rows[i] = s.compare(t)
+			})
+		}
+	})
+	if !t.Failed() && !slices.Contains(rows, "") { // none is left out by -run
+		holdsTable(t, rows)
+	}
+}
+
+// compare runs the suite on both servers, and returns its row of the table.
+func (s suite) compare(t *testing.T) string {
+	real, embedded := s.results(t, true), s.results(t, false)
+	require.NotEmpty(t, real)
+	require.Equal(t, slices.Sorted(maps.Keys(real)), slices.Sorted(maps.Keys(embedded)), "the tests that ran")
+	apart := []string{}
+	for _, test := range slices.Sorted(maps.Keys(real)) {
+		reason, known := s.apart[test]
+		if known {
+			apart = append(apart, fmt.Sprintf("`%s` needs %s", test, reason))
+		}
+		require.True(t, known || embedded[test] || !real[test], "%s passes on the real server alone", test)
+		require.False(t, known && embedded[test], "%s passes on the embedded server, too: it is not apart", test)
+	}
+	require.Len(t, apart, len(s.apart), "a test that is apart did not run")
+	row := fmt.Sprintf("| %s | %s | %d | %d | %d | %s |\n", s.name, s.version, len(real), passed(embedded), passed(real), strings.Join(apart, ", "))
+	t.Log(row)
+	return row
+}
+
+// results runs the suite up to three times, until what should pass has passed: the suites wait
+// in real time, so a test may fail on a busy machine.
+func (s suite) results(t *testing.T, real bool) map[string]bool {
+	results := map[string]bool{}
+	for range 3 {
+		for test, pass := range s.run(t, s.version, real) {
+			results[test] = results[test] || pass
+		}
+		apart := 0
+		if !real {
+			apart = len(s.apart)
+		}
+		if len(results) > 0 && passed(results)+apart == len(results) {
+			break
+		}
+	}
+	return results
+}
+
+func passed(results map[string]bool) (n int) {
+	for _, pass := range results {
+		if pass {
+			n++
+		}
+	}
+	return n
+}
+
+// holdsTable fails the test unless docs/tests.md has the rows, or writes them.
+func holdsTable(t *testing.T, rows []string) {
+	const file = "../../docs/tests.md"
+	table := regexp.MustCompile(`(?s)(\n\| suite \|[^\n]*\n[^\n]*\n)(.*?)(\n[^|])`)
+	page, err := os.ReadFile(file)
+	require.NoError(t, err)
+	found := table.FindSubmatch(page)
+	require.NotNil(t, found, "%s has no table of suites", file)
+	if *update {
+		page = bytes.Replace(page, found[0], slices.Concat(found[1], []byte(strings.Join(rows, "")), found[3]), 1)
+		require.NoError(t, os.WriteFile(file, page, 0o644))
+		return
+	}
+	require.Equal(t, strings.Join(rows, ""), string(found[2]), "%s: ZKLOCK_TESTS=long go test ./zkserver/clients -run ForeignSuites -suites.update", file)
+}
+
+// address is a fresh server, for a suite that needs one.
+func address(t *testing.T, real bool) string {
+	if !real {
+		return zkserver.Run(t).Addr()
+	}
+	started, err := servers.Begin(t.Context(), "zookeeper")
+	require.NoError(t, err)
+	t.Cleanup(started.End)
+	return strings.TrimPrefix(started.Env[0], "ZK=")
+}
+
+// source copies a Go module, at a version, to a folder where it can be changed.
+func source(t *testing.T, module, version string) (dir string) {
+	dir = t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", module+"@"+version)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	require.NoError(t, err, "%s", out)
+	var downloaded struct{ Dir string }
+	require.NoError(t, json.Unmarshal(out, &downloaded))
+	require.NoError(t, os.CopyFS(dir, os.DirFS(downloaded.Dir)))
+	return dir
+}
+
+// replace replaces a text that is once in a file.
+func replace(t *testing.T, file, old, new string) {
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, 1, bytes.Count(text, []byte(old)), "%s: %s", file, old)
+	require.NoError(t, os.WriteFile(file, bytes.Replace(text, []byte(old), []byte(new), 1), 0o644))
+}
+
+func goZookeeper(t *testing.T, version string, real bool) map[string]bool {
+	dir := source(t, "github.com/go-zookeeper/zk", version)
+	helper := filepath.Join(dir, "server_help_test.go")
+	// FLWSrvr does not know the date of Debian's build.
+	replace(t, helper, "_, ok := FLWSrvr(serverAddrs, time.Second)", `ok := true
+		for _, addr := range serverAddrs {
+			answer, _ := fourLetterWord(addr, "srvr", time.Second)
+			ok = ok && strings.Contains(string(answer), "Mode: ")
+		}`)
+	if real {
+		return goTests(t, dir, "ZOOKEEPER_BIN_PATH=/usr/share/zookeeper/bin", ".")
+	}
+	replace(t, helper, "func StartTestCluster(", "func startJava(")
+	replace(t, helper, "Srv    *server", "Srv    interface{ Start() error; Stop() error }")
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	for from, to := range map[string]string{"testdata/suites/go-zookeeper.go": "embedded_test.go", "../../go.sum": "go.sum"} {
+		text, err := os.ReadFile(from)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, to), text, 0o644))
+	}
+	edit := exec.CommandContext(t.Context(), "go", "mod", "edit", "-go=1.25", "-require=example.com/zklock@v0.0.0", "-replace=example.com/zklock="+root)
+	edit.Dir = dir
+	out, err := edit.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return goTests(t, dir, "", ".")
+}
+
+func goKit(t *testing.T, version string, real bool) map[string]bool {
+	return goTests(t, source(t, "github.com/go-kit/kit", version), "ZK_ADDR="+address(t, real), "-tags=integration", "./sd/zk")
+}
+
+// goTests runs the tests of a module.
+func goTests(t *testing.T, dir, setting string, args ...string) map[string]bool {
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"test", "-json", "-count=1", "-mod=mod", "-vet=off", "-timeout=30m"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), setting)
+	out, err := cmd.Output() // it fails if one test does
+	results, printed := map[string]bool{}, ""
+	for lines := json.NewDecoder(bytes.NewReader(out)); lines.More(); {
+		var event struct{ Action, Test, Output string }
+		require.NoError(t, lines.Decode(&event), "%s", out)
+		printed += event.Output
+		if (event.Action == "pass" || event.Action == "fail") && event.Test != "" && !strings.Contains(event.Test, "/") {
+			results[event.Test] = event.Action == "pass"
+		}
+	}
+	if err != nil {
+		t.Logf("%v\n%s", err, printed)
+	}
+	return results
+}
+
+// kazoo runs the tests that Debian's package has.
+func kazoo(t *testing.T, version string, real bool) map[string]bool {
+	needsKazoo(t)
+	needs(t, map[string]string{"/usr/lib/python3/dist-packages/pytest": "python3-pytest", "/usr/lib/python3/dist-packages/mock": "python3-mock"})
+	installed, err := exec.CommandContext(t.Context(), python, "-c", "import kazoo; print(kazoo.__version__)").Output()
+	require.NoError(t, err)
+	require.Equal(t, version, strings.TrimSpace(string(installed)))
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // a test of its may wait forever for one of its threads
+	defer cancel()
+	cmd := exec.CommandContext(ctx, python, "-m", "pytest", "-p", "no:cacheprovider", "-p", "at_zk", "-vrA", "-o", "faulthandler_timeout=60",
+		"--pyargs", "kazoo.tests.test_lock", "kazoo.tests.test_election")
+	cmd.Env = append(os.Environ(), "PYTHONPATH=testdata/suites", "PYTHONDONTWRITEBYTECODE=1", "ZK="+address(t, real))
+	out, err := cmd.CombinedOutput() // it fails if one test does
+	results := map[string]bool{}
+	for _, line := range regexp.MustCompile(`(?m)^(PASSED|FAILED|ERROR) \S*?::(\S+)`).FindAllSubmatch(out, -1) {
+		results[string(line[2])] = string(line[1]) == "PASSED"
+	}
+	if err != nil {
+		t.Logf("%v\n%s", err, out)
+	}
+	return results
+}
