@@ -11,27 +11,26 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/zklock"
+	"example.com/zklock/zklock/zkconn"
+	"example.com/zklock/zkserver"
 )
 
-// connect opens a session on an embedded server. With a ZooKeeper of your own
-// it is
+// connect opens a session on a server inside the program. With a ZooKeeper of your
+// own it is
 //
 //	conn, err := zkconn.Connect(ctx, []string{"zk1:2181", "zk2:2181", "zk3:2181"}, 10*time.Second)
+//
+// In a test it is one line: see package zklocktest.
 func connect() (conn *zk.Conn, stop func()) {
-	ctx := context.Background()
-	zoo, err := ensemble.Open(ctx, ensemble.SpecEmbedded)
-	if err != nil {
-		log.Fatal(err)
-	}
-	conn, err = zoo.Connect(ctx, ensemble.Options{SessionTimeout: 4 * time.Second})
+	srv := zkserver.New()
+	conn, err := zkconn.Connect(context.Background(), []string{"127.0.0.1"}, 4*time.Second, zkconn.WithDialer(srv.Dial))
 	if err != nil {
 		log.Fatal(err)
 	}
 	return conn, func() {
 		conn.Close()
-		zoo.Close()
+		srv.Close()
 	}
 }
 

@@ -79,7 +79,8 @@ func (s *Server) HoldReply(when func(Request) bool) *Fault { return s.fault(hold
 func (s *Server) LoseRequest(when func(Request) bool) *Fault { return s.fault(loseRequest, 0, when) }
 
 // LoseReply carries the request out and then closes the connection in place
-// of sending the reply. Events that come before the reply are sent.
+// of sending the reply. Events that come before the reply are sent. A request that
+// fails has a reply, too: a create below a node that does not exist meets the fault.
 func (s *Server) LoseReply(when func(Request) bool) *Fault { return s.fault(loseReply, 0, when) }
 
 // Fail answers a request with an error in place of carrying it out. Whatever

@@ -9,6 +9,7 @@ import (
 
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zklocktest"
+	"example.com/zklock/zkserver"
 )
 
 // rebuild works under the lock, step by step, and stops when it is lost.
@@ -128,18 +129,26 @@ func TestThereIsOneLeader(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer synctest.Wait() // until the candidates have left
 		defer cancel()
-		leaders := make(chan *zklock.Lease, 3)
-		for range 3 {
+		leaders := make(chan *zklock.Lease, 2)
+		candidate := func() {
 			m := locks.Mutex("/locks/leader")
 			go campaign(ctx, m, func(ctx context.Context, l *zklock.Lease) {
 				leaders <- l
 				<-ctx.Done()
 			})
 		}
+		candidate()
 		first := <-leaders
-		time.Sleep(time.Hour)
+		// The node of the second candidate is made, but its reply is lost.
+		lost := locks.Server.LoseReply(zkserver.On(zkserver.OpCreate, "/locks/leader/*"))
+		candidate()
+		<-lost.Hit()
+		time.Sleep(time.Minute)
 		if len(leaders) != 0 {
 			t.Fatal("there are two leaders")
+		}
+		if queue := locks.Server.Children("/locks/leader"); len(queue) != 2 {
+			t.Fatalf("two candidates have the nodes %v", queue)
 		}
 		locks.Lose(first)
 		if second := <-leaders; second.Token() <= first.Token() {

@@ -117,8 +117,8 @@ func TestThePageHasTheseTests(t *testing.T) {
 	}
 }
 
-// TestAModuleOfSomebodyElseHasThemToo builds what the pages show in a module that has
-// nothing but require and replace, and runs its tests.
+// TestAModuleOfSomebodyElseHasThemToo builds what the pages show, and the examples of
+// zklock, in a module that has nothing but require and replace, and runs its tests.
 func TestAModuleOfSomebodyElseHasThemToo(t *testing.T) {
 	when.NotRaced(t, "it runs another program")
 	readme, err := os.ReadFile("../../zkserver/README.md")
@@ -129,10 +129,12 @@ func TestAModuleOfSomebodyElseHasThemToo(t *testing.T) {
 	require.NoError(t, err)
 	code, err := os.ReadFile("page_test.go")
 	require.NoError(t, err)
+	examples, err := os.ReadFile("../example_test.go")
+	require.NoError(t, err)
 	dir := t.TempDir()
 	for name, text := range map[string][]byte{
 		"go.mod": []byte("module yours\n\ngo 1.26\n"), "go.sum": sums, "page_test.go": code,
-		"election/election_test.go": goBlocks.FindSubmatch(readme)[1],
+		"election/election_test.go": goBlocks.FindSubmatch(readme)[1], "examples/example_test.go": examples,
 	} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o666))
