@@ -228,7 +228,7 @@ var mostOfWing = map[string]int{
 	"zkserver":          8200,
 	"bench":             10250,
 	"explorer":          9500,
-	"suites, stage":     9750,
+	"suites, stage":     9800,
 	"museum":            3300,
 	"lab":               7450,
 	"exercises, grader": 13350,
