@@ -114,13 +114,13 @@ func passed(results map[string]bool) (n int) {
 // holdsTable fails the test unless docs/tests.md has the rows, or writes them.
 func holdsTable(t *testing.T, rows []string) {
 	const file = "../../docs/tests.md"
-	table := regexp.MustCompile(`(?s)(\n\| suite \|[^\n]*\n[^\n]*\n)(.*?)(\n[^|])`)
+	table := regexp.MustCompile(`(\n\| suite \|.*\n.*\n)((?:\|.*\n)*)`)
 	page, err := os.ReadFile(file)
 	require.NoError(t, err)
 	found := table.FindSubmatch(page)
 	require.NotNil(t, found, "%s has no table of suites", file)
 	if *update {
-		page = bytes.Replace(page, found[0], slices.Concat(found[1], []byte(strings.Join(rows, "")), found[3]), 1)
+		page = bytes.Replace(page, found[0], slices.Concat(found[1], []byte(strings.Join(rows, ""))), 1)
 		require.NoError(t, os.WriteFile(file, page, 0o644))
 		return
 	}
