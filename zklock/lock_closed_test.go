@@ -287,6 +287,7 @@ func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
 				require.NoError(tb, tb.mustLock(m, nil).Unlock(context.Background()))
 			}
 		}
+		synctest.Wait() // what is written is written
 		require.Len(tb, ofZK.lines, 1)
 		require.Contains(tb, ofZK.lines[0], "4s is assumed")
 		tb.mutex(ordinary, zklock.WithSessionTimeout(8*time.Second))
@@ -300,11 +301,13 @@ func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
 		conn.Close()
 		<-holder.Lost()
 		require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing)
+		synctest.Wait()
 		require.Len(tb, ofConnect.lines, 1)
 		require.Contains(tb, ofConnect.lines[0], "closed before Shutdown")
 		require.NoError(tb, m.Shutdown(context.Background()))
 		ordinary.Close()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		require.Len(tb, ofZK.lines, 1, "nothing was under way")
 	})
 }
