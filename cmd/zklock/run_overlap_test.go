@@ -77,7 +77,7 @@ var faults = []fault{
 	{"network cut", func(tr *trial) { tr.line.Silence(proxy.ToServer, proxy.ToClient) }, true},
 	{"network cut, and soon healed", func(tr *trial) {
 		tr.line.Silence(proxy.ToServer, proxy.ToClient) // CutOff would cost the client's pause of 1 s, too
-		time.Sleep(*overlapSession / 8)
+		time.Sleep(*overlapSession / 8)                 // of real time: the server's, shorter than what a lease outlasts
 		tr.line.Heal()
 	}, false},
 	{"runner killed", func(tr *trial) { tr.send(syscall.SIGKILL, tr.pid()) }, true},
@@ -85,7 +85,7 @@ var faults = []fault{
 	{"first guard killed", func(tr *trial) { tr.send(syscall.SIGKILL, tr.guards[0]) }, false},
 	{"guards stopped, and later continued", func(tr *trial) {
 		tr.send(syscall.SIGSTOP, tr.guards...)
-		time.Sleep(*overlapSession * 3 / 2)
+		time.Sleep(*overlapSession * 3 / 2) // in which a lease that nobody renews would have ended
 		tr.send(syscall.SIGCONT, tr.guards...)
 	}, false},
 	{"second guard killed", func(tr *trial) { tr.send(syscall.SIGKILL, tr.guards[1]) }, false},
@@ -154,7 +154,7 @@ func (tr *trial) goOn() {
 // between, and that nothing is left.
 func (tr *trial) finish(first, second string) (spare time.Duration) {
 	require.Eventually(tr, func() bool { begun, _ := stamps(tr.T, second); return !begun.IsZero() }, 5**overlapSession+time.Minute, 5*time.Millisecond)
-	time.Sleep(200 * time.Millisecond)
+	time.Sleep(200 * time.Millisecond) // ten stamps: a first command that still runs writes some of them
 	_, last := stamps(tr.T, first)
 	begun, _ := stamps(tr.T, second)
 	spare = begun.Sub(last)
@@ -207,7 +207,7 @@ func TestTwoCommandsNeverRunAtOnce(t *testing.T) {
 						require.Less(t, time.Since(last), 500*time.Millisecond, "it was killed while the lease was good")
 					}
 					if !f.ends {
-						time.Sleep(*overlapSession * 3 / 2)
+						time.Sleep(*overlapSession * 3 / 2) // in which a lease that nobody renews would have ended
 						_, last := stamps(t, first)
 						if time.Since(last) > 500*time.Millisecond {
 							t.Fatal("it was killed while the lease was good; zklock says:", tr.said())
@@ -253,7 +253,7 @@ func TestTwoCommandsNeverRunAtOnceIfTheServerStops(t *testing.T) {
 		trials = append(trials, begin(t, server, conn, fmt.Sprint("/overlap-", i), file("first", i), file("second", i)))
 	}
 	require.NoError(t, syscall.Kill(java, syscall.SIGSTOP))
-	time.Sleep(*overlapSession * 3 / 2)
+	time.Sleep(*overlapSession * 3 / 2) // every lease has ended by then
 	for i := range trials {
 		_, last := stamps(t, file("first", i))
 		require.Greater(t, time.Since(last), *overlapSession/8, "the command has outlived the lease")

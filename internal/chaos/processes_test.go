@@ -247,7 +247,7 @@ func TestSizesOfProcesses(t *testing.T) {
 	}
 }
 
-// measure takes n locks on n paths, in so many sessions, and returns what that costs.
+// measure takes n locks on n paths, in a given number of sessions, and returns what that costs.
 func measure(t *testing.T, list []string, dial zk.Dialer, n, sessions int, session time.Duration, resident func() int) string {
 	heap := func() int {
 		var stats runtime.MemStats
