@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"net"
-	"runtime"
 	"sync"
 	"syscall"
 	"testing"
@@ -199,10 +198,10 @@ func TestCutAllCutsEveryConnectionAndNoSession(t *testing.T) {
 	})
 }
 
+// TestServersBesideEachOtherLeaveNoGoroutine: a goroutine that is left fails the bubble.
 func TestServersBesideEachOtherLeaveNoGoroutine(t *testing.T) {
 	embedded(t)
 	synctest.Test(t, func(t *testing.T) {
-		before := runtime.NumGoroutine()
 		var wg sync.WaitGroup
 		for range 100 {
 			wg.Go(func() {
@@ -227,7 +226,5 @@ func TestServersBesideEachOtherLeaveNoGoroutine(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		synctest.Wait()
-		require.Equal(t, before, runtime.NumGoroutine())
 	})
 }
