@@ -68,6 +68,66 @@ func TestEachScriptOfThePageIsShort(t *testing.T) {
 	}
 }
 
+// TestNoScriptOfThePageImportsItself: no script imports one that imports it, directly or not,
+// and each field of the store has one script that writes it.
+func TestNoScriptOfThePageImportsItself(t *testing.T) {
+	files, err := filepath.Glob("page/*.js")
+	require.NoError(t, err)
+	texts := make(map[string]string)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		texts[filepath.Base(file)] = string(text)
+	}
+	require.Empty(t, circle(texts))
+	require.Equal(t, []string{"a.js", "b.js", "c.js", "a.js"}, circle(map[string]string{
+		"a.js": "import { b } from \"./b.js\";\n", "b.js": "export {\n  c,\n} from \"./c.js\";\n", "c.js": "import \"./a.js\";\n",
+	}))
+
+	writes := regexp.MustCompile(`\bapp\.(\w+)(?: = | [-+]= |\+\+)|\+\+app\.(\w+)`)
+	writers := make(map[string]string)
+	for _, file := range slices.Sorted(maps.Keys(texts)) {
+		for _, m := range writes.FindAllStringSubmatch(texts[file], -1) {
+			field := m[1] + m[2]
+			require.Contains(t, []string{"", file}, writers[field], "a second script, %s, writes app.%s", file, field)
+			writers[field] = file
+		}
+	}
+	require.Equal(t, "store.js", writers["scene"])
+	require.Equal(t, "time.js", writers["t"])
+}
+
+// circle returns scripts each of which imports the next one, and the last is the first; nil:
+// there are none.
+func circle(texts map[string]string) []string {
+	var path []string
+	done := make(map[string]bool)
+	var visit func(name string) []string
+	visit = func(name string) []string {
+		if i := slices.Index(path, name); i >= 0 {
+			return append(slices.Clone(path[i:]), name)
+		}
+		if done[name] {
+			return nil
+		}
+		path = append(path, name)
+		for _, m := range importLine.FindAllStringSubmatch(texts[name], -1) {
+			if found := visit(m[2]); found != nil {
+				return found
+			}
+		}
+		path = path[:len(path)-1]
+		done[name] = true
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if found := visit(name); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
 // TestEachCommandOnThePagesOpensAScene: each -scene in a command on a page of the
 // project, and each scene that it names, exists, and
 // docs/lab/scenes.md has its address.

@@ -1,7 +1,4 @@
-// The code that the modules of the page share: its state, and how an element is made.
-import { DEFAULT } from "./link.js";
-import { Engine } from "./engine.js";
-
+// The code that the modules of the page share: its constants, and how an element is made.
 export const $ = id => document.getElementById(id);
 export const SPEEDS = [0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 64];
 export const LATENCIES = [5, 10, 20, 50, 100, 200, 500];
@@ -11,13 +8,6 @@ export const FAULTS = ["lose request", "lose reply", "cut", "expire", "stop", "e
 export const KINDS = ["lose request", "lose reply", "cut", "expire", "stop", "end ctx", "stall", "time passes", "a day passes", "refuse", "parent goes", "node goes", "ctx ends after its next look", "ctx ends after its next look but one"];
 export const UNUSUAL = KINDS.slice(6);
 export const possible = l => KINDS.filter(k => k === "end ctx" ? l.contexts : k === "parent goes" ? l.parent : KINDS.indexOf(k) < 11);
-
-export const app = {
-  engine: new Engine(), filming: new Set(), finder: null, locks: [], byName: new Map(),
-  scene: { ...DEFAULT }, branches: [], branch: 0, panels: [], clock: null,
-  t: 0, until: 0, hurry: 0, playing: false, speed: 1, selected: null, focus: 0, turn: 0, films: new Map(),
-  file: null, play: null, search: null, growing: false, code: null, projector: false, calm: matchMedia("(prefers-reduced-motion: reduce)").matches, drawn: -1,
-};
 
 // el makes an element: el("p", {class: "note"}, "text", child …).
 export function el(name, attributes, ...children) {
@@ -29,6 +19,16 @@ export function el(name, attributes, ...children) {
   }
   e.append(...children.filter(c => c !== null && c !== undefined));
   return e;
+}
+
+// refill fills a box again. The element that had the focus has it again.
+export function refill(box, parts) {
+  const had = box.contains(document.activeElement) ? document.activeElement : null;
+  box.replaceChildren(...parts.filter(Boolean));
+  if (!had) return;
+  const find = q => [...box.querySelectorAll(q)].find(e => !e.disabled);
+  const next = had.id ? find("#" + had.id) : had.dataset.kind ? find(`[data-kind="${had.dataset.kind}"]`) : null;
+  (next || find("[data-choice]") || find("button") || document.body).focus();
 }
 
 // whole is the number in a field, as a whole one within bounds, which the field

@@ -5,14 +5,21 @@
 import { say } from "./strings.js";
 import { whereAt } from "./film.js";
 import { SOURCES } from "./texts.js";
-import { $, app, el } from "./app.js";
+import { $, el } from "./app.js";
+import { app, tell } from "./store.js";
 
 // A reader's choice counts. Otherwise the source is shown if it has room.
-export function codeShown() { return app.projector ? app.panels.length === 1 : app.code ?? (app.panels.length === 1 && innerWidth >= 1100); }
+function codeShown() { return app.projector ? app.panels.length === 1 : app.code ?? (app.panels.length === 1 && innerWidth >= 1100); }
 
 export function showCode() {
   document.body.dataset.code = codeShown() ? "on" : "off";
   $("code").setAttribute("aria-pressed", String(codeShown()));
+}
+
+export function toggleCode() {
+  app.code = !codeShown();
+  showCode();
+  tell("at");
 }
 
 export class Code {

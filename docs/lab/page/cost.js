@@ -2,11 +2,10 @@
 // formulas predict at most. The slider says for how many contenders.
 import { getLanguage, reason, say } from "./strings.js";
 import { Engine } from "./engine.js";
-import { $, app, el } from "./app.js";
+import { $, el } from "./app.js";
+import { app, open, tell } from "./store.js";
 import { lockTitle } from "./words.js";
 import { svgEl } from "./stage.js";
-import { load } from "./scene.js";
-import { draw } from "./time.js";
 
 let on = false, what = "requests", curves = null, engine = null, failure = "", shownFor = "";
 const counted = new Map(); // by scene and lock: points by n
@@ -15,7 +14,7 @@ const LADDER = [2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 30, 40, 50, 60, 80, 100];
 export function toggleCost() {
   on = !on;
   if (!on) stop();
-  draw();
+  tell("at");
   if (on) count();
 }
 
@@ -117,7 +116,7 @@ export function drawCost() {
   box.dataset.shown = key;
   if (!$("cost-n")) {
     box.replaceChildren(el("div", { class: "row" },
-      el("label", {}, el("span", { id: "cost-label" }), el("input", { id: "cost-n", type: "range", min: 2, max: 100, step: 1, oninput: () => { $("cost-of").textContent = $("cost-n").value; }, onchange: () => { app.scene.n = Number($("cost-n").value); load({}); } }), el("output", { id: "cost-of", for: "cost-n" })),
+      el("label", {}, el("span", { id: "cost-label" }), el("input", { id: "cost-n", type: "range", min: 2, max: 100, step: 1, oninput: () => { $("cost-of").textContent = $("cost-n").value; }, onchange: () => open({ n: Number($("cost-n").value) }) }), el("output", { id: "cost-of", for: "cost-n" })),
       ...["requests", "events"].map(k => el("button", { "data-cost": k, onclick: () => { what = k; drawCost(); } })),
       el("span", { id: "cost-state", role: "status" })), el("div", { id: "cost-chart" }), el("div", { id: "cost-words" }));
   }

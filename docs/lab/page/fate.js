@@ -3,8 +3,9 @@
 // bring theirs; for a reader's own schedule an engine of its own counts them.
 import { choiceWords, clockText, say, violationText } from "./strings.js";
 import { Engine } from "./engine.js";
-import { $, app, el } from "./app.js";
-import { broke, faultsMade, world } from "./choices.js";
+import { $, el } from "./app.js";
+import { app } from "./store.js";
+import { broke, faultsMade, world } from "./world.js";
 import { jump } from "./time.js";
 
 let counting = null;

@@ -1,11 +1,10 @@
 // Traces and recorded runs from files.
 import { failure, reason, say, translated } from "./strings.js";
 import { indexFilm } from "./film.js";
-import { $, app, el } from "./app.js";
+import { $, el } from "./app.js";
+import { app, open } from "./store.js";
 import { lockTitle } from "./words.js";
 import { notice } from "./notice.js";
-import { load, showRuns, showScene } from "./scene.js";
-import { showFate } from "./fate.js";
 import { setPanels } from "./panels.js";
 import { goto, setPlaying } from "./time.js";
 
@@ -31,18 +30,19 @@ export async function openFiles(files) {
       notice(() => say("badFile", file.name, reason(e)));
     }
   }
-  if (list.length === 0) return;
-  app.turn++;
-  app.growing = false;
-  app.file = list;
+  if (list.length) await open({}, { file: list });
+}
+
+// loadFile shows the films of the files that were opened.
+export function loadFile() {
   setPlaying(false);
-  showScene();
-  showRuns();
-  showFate();
   $("workbench").hidden = false;
-  app.file.words = () => $("workbench").replaceChildren(el("div", { class: "row" }, el("strong", {}, list.map(x => x.caption()).join(say("comma"))), el("button", { id: "back-to-locks", onclick: () => { app.file = null; load({}); } }, say("backToLocks"))));
-  app.file.words();
-  setPanels(list);
+  sayFile();
+  setPanels(app.file);
   goto(0);
   if (!app.calm) setPlaying(true);
+}
+
+export function sayFile() {
+  if (app.file) $("workbench").replaceChildren(el("div", { class: "row" }, el("strong", {}, app.file.map(x => x.caption()).join(say("comma"))), el("button", { id: "back-to-locks", onclick: () => open({}) }, say("backToLocks"))));
 }

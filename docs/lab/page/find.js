@@ -2,22 +2,37 @@
 import { choiceWords, has, inEnglish, reason, say, translated, violationText } from "./strings.js";
 import { indexFilm } from "./film.js";
 import { Engine } from "./engine.js";
-import { $, app, el, whole } from "./app.js";
+import { $, el, refill, whole } from "./app.js";
+import { amend, app } from "./store.js";
 import { lockTitle } from "./words.js";
 import { announce, notice, settleNotice } from "./notice.js";
 import { showLink, showScene } from "./scene.js";
 import { setPanels } from "./panels.js";
 import { goto, setPlaying } from "./time.js";
-import { faultBox, refill, saveButton, world } from "./choices.js";
+import { faultBox, saveButton, world } from "./world.js";
 
-export function showFind() {
+// forgetFind ends the search when another scene is opened.
+export function forgetFind({ keep }) {
+  if (keep) return;
+  stopFind();
+  app.search = null;
+}
+
+export function loadFind() {
+  setPlaying(false);
+  showFind();
+  setPanels([]);
+  showLink(true);
+}
+
+function showFind() {
   const box = $("workbench"), s = app.scene, f = app.search || {};
   box.hidden = false;
   const goal = (app.byName.get(s.locks[0]) || {}).goal;
   const parts = [el("p", { class: "hint" }, say("findHint")),
-    goal ? el("label", {}, el("input", { type: "checkbox", id: "only-goal", checked: app.onlyGoal !== false, onchange: e => { app.onlyGoal = e.target.checked; } }), say("onlyGoal", violationText(goal.kind))) : null,
-    el("div", { class: "row" }, faultBox(() => showLink(true)),
-      el("label", {}, el("input", { type: "number", id: "for", min: 1, max: 3600, value: app.findFor || 60, onchange: e => { app.findFor = whole(e.target, 1, 3600, 60); } }), say("seconds")),
+    goal ? el("label", {}, el("input", { type: "checkbox", id: "only-goal", checked: app.onlyGoal, onchange: e => { app.onlyGoal = e.target.checked; } }), say("onlyGoal", violationText(goal.kind))) : null,
+    el("div", { class: "row" }, faultBox(change => { amend(change); showLink(true); }),
+      el("label", {}, el("input", { type: "number", id: "for", min: 1, max: 3600, value: app.findFor, onchange: e => { app.findFor = whole(e.target, 1, 3600, 60); } }), say("seconds")),
       f.running ? el("button", { id: "stop-find", "data-action": "stop-find", class: "main", onclick: () => { if (performance.now() - f.began > 500) stopFind(); } }, say("stop")) : el("button", { id: "start-find", "data-action": "start-find", class: "main", onclick: startFind }, say("start")))];
   if (f.running) parts.push(el("div", { class: "row" }, el("progress", {}), el("span", { id: "find-progress", role: "status" }, f.text())));
   else if (f.text) parts.push(el("div", { class: "reached" + (f.found ? " bad" : ""), id: "find-result", role: "status" }, el("strong", {}, f.text()), f.known ? el("p", {}, translated(f.known)) : null));
@@ -28,15 +43,15 @@ export function showFind() {
 
 async function startFind() {
   settleNotice();
+  if (app.scene.n > 4) { amend({ n: 3 }); showScene(); }
   const s = app.scene, w = world(), goal = (app.byName.get(s.locks[0]) || {}).goal;
-  if (s.n > 4) { s.n = w.contenders = 3; showScene(); }
   stopFind();
   setPanels([]);
   const finder = app.finder = new Engine();
   const f = app.search = { running: true, began: performance.now(), text: () => say("loading") };
   showFind();
   try {
-    const r = await finder.ask({ do: "find", world: { ...w, kinds: undefined, faults: undefined }, kinds: s.kinds, faults: w.faults, goal: goal && app.onlyGoal !== false ? goal.kind : "", for_s: app.findFor || 60 }, p => {
+    const r = await finder.ask({ do: "find", world: { ...w, kinds: undefined, faults: undefined }, kinds: s.kinds, faults: w.faults, goal: goal && app.onlyGoal ? goal.kind : "", for_s: app.findFor }, p => {
       f.text = () => say("searching", p.schedules, Math.round(p.per_second));
       const e = $("find-progress");
       if (e) e.textContent = f.text();
@@ -78,7 +93,9 @@ async function watchTrace(f, trace) {
   if (app.calm) goto(F.violations.length ? F.violations[0] : F.end); else setPlaying(true);
 }
 
-export function stopFind() {
+function stopFind() {
   if (app.finder) app.finder.stop();
   app.finder = null;
 }
+
+export function sayFind() { if (app.scene.mode === "find" && !app.file) showFind(); }

@@ -2,8 +2,8 @@
 // at the instant that is shown.
 import { shortName } from "./film.js";
 import { clockText, getLanguage, say, translated } from "./strings.js";
-import { $, app, el } from "./app.js";
-import { draw } from "./time.js";
+import { $, el } from "./app.js";
+import { app, focusOn, tell } from "./store.js";
 
 let on = false, chosen = null; // {panel, kind: "node", "watch" or "client", key}
 const MOST = 24; // of a crowd the first ones; the others can be clicked
@@ -15,13 +15,12 @@ export function inspected(panel) { return on && chosen && chosen.panel === panel
 
 export function toggleInspect() {
   on = !on;
-  draw();
+  tell("at");
 }
 
 function inspect(panel, kind, key) {
   chosen = { panel: panel.index, kind, key };
-  app.focus = panel.index;
-  draw();
+  focusOn(panel.index);
 }
 
 // inspectAt looks into what is under the pointer; false: that is a packet, or nothing.

@@ -1,12 +1,14 @@
 // The keyboard.
 import { above, packetsIn } from "./film.js";
-import { $, app, SPEEDS } from "./app.js";
+import { SPEEDS } from "./app.js";
+import { app, select } from "./store.js";
 import { announce } from "./notice.js";
+import { setPlaying, setSpeed } from "./time.js";
 import { compare, undoBranch } from "./scene.js";
-import { zoom } from "./panels.js";
-import { actions, setPlaying } from "./time.js";
-import { closeMenu, hideTip, openMenu, select } from "./menu.js";
-import { choose, takeBack } from "./choices.js";
+import { actions } from "./buttons.js";
+import { zoom } from "./panel.js";
+import { closeMenu, hideTip, openMenu } from "./menu.js";
+import { choose, takeBack } from "./world.js";
 
 addEventListener("keydown", e => {
   if (e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return;
@@ -55,8 +57,7 @@ addEventListener("keydown", e => {
 
 function changeSpeed(by) {
   const i = Math.max(0, Math.min(SPEEDS.length - 1, SPEEDS.indexOf(app.speed) + by));
-  app.speed = SPEEDS[i];
-  $("speed").value = String(app.speed);
+  setSpeed(SPEEDS[i]);
 }
 
 // The packets on their way can be gone through by keys, too; if there are

@@ -1,8 +1,8 @@
 // A way through the goals: the easiest first, what was reached is kept in the
 // browser, and Next leads on. Where nothing can be kept, it lasts as long as the page.
-import { app, el } from "./app.js";
-import { load } from "./scene.js";
-import { takeScene } from "./modes.js";
+import { el } from "./app.js";
+import { app, open } from "./store.js";
+import { sceneOf } from "./modes.js";
 import { say } from "./strings.js";
 import { lockTitle } from "./words.js";
 
@@ -31,10 +31,5 @@ export function showLevel(lock) {
   const done = list.filter(l => reached.has(l.name)).length;
   return el("div", { class: "row", id: "level", "data-done": done, "data-of": list.length },
     el("span", {}, say("levels", done, list.length)),
-    next ? el("button", { id: "next-level", "data-action": "next-level", title: lockTitle(next.name), onclick: () => {
-      takeScene(next);
-      app.scene.mode = "schedule";
-      app.scene.choices = [];
-      load({});
-    } }, say("nextLevel")) : null);
+    next ? el("button", { id: "next-level", "data-action": "next-level", title: lockTitle(next.name), onclick: () => open({ ...sceneOf(next), mode: "schedule", choices: [] }) }, say("nextLevel")) : null);
 }

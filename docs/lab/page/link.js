@@ -1,5 +1,5 @@
 // The address holds a scene: everything that is needed to see the same again.
-import { failure } from "./strings.js";
+import { clockText, failure, has, say } from "./strings.js";
 
 export const DEFAULT = { locks: ["herd", "predecessor"], n: 6, shared: false, latency: 20, seed: 1, changes: [], mode: "watch", choices: [], kinds: [], faults: 1, packets: false, sequence: 0, oneOwner: false, stranger: false, behind: false, ensemble: false, scripts: [], vs: false, measured: false };
 
@@ -21,6 +21,13 @@ export function parseTime(text) {
 
 export function formatChange(c) {
   return formatTime(c.at_ns) + "." + c.who + "." + c.do.replaceAll(" ", "-");
+}
+
+// branchName is what a reader has called a run, or its last change.
+export function branchName(b) {
+  if (b.name) return b.name;
+  const c = b.changes[b.changes.length - 1];
+  return c ? (has("name." + c.do) ? say("name." + c.do, c.who) : c.who + " " + c.do) + " · " + clockText(c.at_ns) : say("asItComes");
 }
 
 function parseChange(text) {

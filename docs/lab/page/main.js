@@ -3,19 +3,38 @@ import { checkStrings, getLanguage, reason, say, setLanguage, WORDS } from "./st
 import { looked, packetsIn } from "./film.js";
 import { OPENING } from "./texts.js";
 import { firstLanguage } from "./language.js";
-import { parseLink } from "./link.js";
-import { $, app, el, KINDS, SPEEDS, whole } from "./app.js";
+import { branchName, parseLink } from "./link.js";
+import { $, el, KINDS, SPEEDS, whole } from "./app.js";
+import { app, on, open, tell } from "./store.js";
 import { fillLocks, words } from "./words.js";
-import { calmNotice, notice, settleNotice } from "./notice.js";
-import { branchName, currentLink, failed, interfere, load, rootBranches, setWaiting, showLink } from "./scene.js";
-import { drawOverviewBase } from "./panels.js";
-import { actions, draw, goto, setPlaying, showPlay } from "./time.js";
+import { announce, calmNotice, notice, sayNotice, settleNotice } from "./notice.js";
+import { currentLink, interfere, isOwn, showLink, showRuns, showScene, writeLink } from "./scene.js";
+import { drawOverview, drawPanels, failed, readColors, sayPanels, setWaiting } from "./panels.js";
+import { drawInstant, goto, setPlaying, setSpeed, showPlay } from "./time.js";
+import { actions } from "./buttons.js";
 import { closeMenu } from "./menu.js";
-import { stopFind } from "./find.js";
-import { openFiles } from "./files.js";
-import { setMode, takeScene } from "./modes.js";
+import { loadFilms } from "./films.js";
+import { drawPlayHints, forgetPlay, loadPlay, sayPlay } from "./choices.js";
+import { showFate } from "./fate.js";
+import { forgetFind, loadFind, sayFind } from "./find.js";
+import { drawStory } from "./story.js";
+import { drawPredict } from "./predict.js";
+import { drawInspect } from "./inspect.js";
+import { drawCost } from "./cost.js";
+import { loadFile, openFiles, sayFile } from "./files.js";
+import { sceneOf, setMode } from "./modes.js";
 import { setProjector } from "./projector.js";
 import "./keys.js";
+
+const whenShown = f => () => { if (app.clock) f(); };
+on("scene", closeMenu, forgetPlay, forgetFind, showScene, () => showRuns(), () => { if (app.file || app.scene.mode !== "schedule") showFate(); }, drawStory,
+  options => app.file ? loadFile() : { watch: loadFilms, schedule: loadPlay, find: loadFind }[app.scene.mode](options));
+on("at", drawStory, drawPredict, ...[drawPanels, drawInspect, drawCost, drawInstant, drawOverview, drawPlayHints].map(whenShown));
+on("rest", () => showLink());
+on("play", showPlay);
+on("words", words, sayNotice, showScene, sayPanels, sayFile, showPlay, () => showRuns(), sayPlay, sayFind);
+on("selected", what => { if (what && what.packet !== undefined) announce(app.panels[what.panel].now.textContent); });
+on("engine", () => engineStarts().catch(() => {}));
 
 document.addEventListener("click", e => {
   const b = e.target.closest("[data-action]");
@@ -26,39 +45,28 @@ document.addEventListener("click", e => {
 });
 
 $("t").addEventListener("input", () => { setPlaying(false); if (app.clock) goto(app.clock.instant(Number($("t").value) * 1e6)); showLink(); });
-$("speed").addEventListener("change", () => { app.speed = Number($("speed").value); });
+$("speed").addEventListener("change", () => setSpeed(Number($("speed").value)));
 $("choose").addEventListener("submit", e => e.preventDefault());
 $("choose").addEventListener("change", e => {
-  const s = app.scene, before = s.locks[0];
-  s.locks = [$("lock").value, $("versus").value].filter(Boolean);
-  if (s.mode !== "watch") s.locks = [s.locks[0]];
-  s.n = whole($("contenders"), 1, 100, 1);
-  s.shared = $("shared").value === "1";
-  s.measured = $("latency").value === "measured";
-  if (!s.measured) s.latency = Number($("latency").value);
-  s.seed = whole($("seed"), 0, Number.MAX_SAFE_INTEGER, 0);
-  app.play = null;
-  app.search = null;
-  stopFind();
+  const s = app.scene, measured = $("latency").value === "measured", locks = [$("lock").value, $("versus").value].filter(Boolean);
+  const change = {
+    locks: s.mode === "watch" ? locks : [locks[0]], n: whole($("contenders"), 1, 100, 1), shared: $("shared").value === "1",
+    measured, latency: measured ? s.latency : Number($("latency").value), seed: whole($("seed"), 0, Number.MAX_SAFE_INTEGER, 0), choices: [],
+  };
   settleNotice();
-  s.choices = [];
-  if (s.locks[0] !== before) s.scripts = [];
-  const l = app.byName.get(s.locks[0]);
-  if (e.target.id === "lock" && s.locks[0] !== before && l && l.scene) takeScene(l);
-  else if (e.target.id !== "lock" && e.target.id !== "versus") {
-    s.changes = [];
-    s.vs = false;
-    rootBranches();
-  }
-  load({});
+  const other = change.locks[0] !== s.locks[0], l = app.byName.get(change.locks[0]);
+  if (other) change.scripts = [];
+  if (e.target.id === "lock" && other && l && l.scene) Object.assign(change, sceneOf(l));
+  else if (e.target.id !== "lock" && e.target.id !== "versus") Object.assign(change, { changes: [], vs: false });
+  open(change);
 });
 $("file").addEventListener("change", () => { openFiles($("file").files); $("file").value = ""; });
 addEventListener("dragover", e => { e.preventDefault(); $("drop").hidden = false; });
 addEventListener("dragleave", e => { if (!e.relatedTarget) $("drop").hidden = true; });
 addEventListener("drop", e => { e.preventDefault(); $("drop").hidden = true; if (e.dataTransfer.files.length) openFiles(e.dataTransfer.files); });
 // The event's own address: the page may have written another one since.
-addEventListener("hashchange", e => { const { hash } = new URL(e.newURL); if (hash !== app.ownHash) openLink(hash); });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { for (const p of app.panels) p.diagram.readColors(); drawOverviewBase(); draw(); });
+addEventListener("hashchange", e => { const { hash } = new URL(e.newURL); if (!isOwn(hash)) openLink(hash); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", readColors);
 matchMedia("(prefers-reduced-motion: reduce)").addEventListener("change", e => { app.calm = e.matches; if (app.calm) setPlaying(false); });
 
 // openLink shows what the address says.
@@ -74,16 +82,11 @@ async function openLink(hash = location.hash) {
     if (lang) parsed.extra.lang = lang[1];
   }
   const { scene, extra } = parsed;
-  if (extra.lang && Object.hasOwn(WORDS, extra.lang) && extra.lang !== getLanguage()) { setLanguage(extra.lang); words(); showPlay(); }
-  if (extra.speed && SPEEDS.includes(extra.speed)) { app.speed = extra.speed; $("speed").value = String(extra.speed); }
+  if (extra.lang && Object.hasOwn(WORDS, extra.lang) && extra.lang !== getLanguage()) { setLanguage(extra.lang); tell("words"); }
+  if (extra.speed && SPEEDS.includes(extra.speed)) setSpeed(extra.speed);
   setProjector(!!extra.projector);
-  app.scene = scene;
-  app.file = null;
-  app.play = null;
-  app.search = null;
-  rootBranches();
   if (scene.mode === "find" && scene.kinds.length === 0) scene.kinds = KINDS.slice(0, 5);
-  await load(extra.t !== undefined ? { start: extra.t } : {});
+  await open(scene, extra.t !== undefined ? { start: extra.t } : {});
   if (extra.t !== undefined && extra.play === "1" && !app.calm) setPlaying(true);
 }
 
@@ -106,13 +109,12 @@ async function begin() {
   $("speed").value = "1";
   setLanguage(firstLanguage());
   try { const { extra } = parseLink(location.hash); if (extra.lang) setLanguage(extra.lang); } catch { /* openLink says so */ }
-  words();
-  showPlay();
+  tell("words");
   listen(); // before the engine: a lock that does not compile must be reported
   await engineStarts();
 }
 
-export async function engineStarts() {
+async function engineStarts() {
   setWaiting([], false);
   try {
     app.locks = await app.engine.ask({ do: "locks" });
@@ -134,7 +136,7 @@ window.lab = {
   goto: t => { setPlaying(false); goto(t); showLink(true); },
   play: () => setPlaying(true),
   pause: () => setPlaying(false),
-  open: async hash => { app.ownHash = hash; history.replaceState(null, "", hash); await openLink(); },
+  open: async hash => { writeLink(hash); await openLink(); },
   interfere: (who, what, t) => { if (t !== undefined) goto(t); interfere(who, what); return settled(); },
   settled,
   strings: checkStrings,

@@ -1,10 +1,10 @@
 // Pointing at packets and clients, and the menu of what can be done to them.
 import { clockText, explain, explainMark, say } from "./strings.js";
 import { stateAt } from "./film.js";
-import { $, app, el, FAULTS } from "./app.js";
-import { announce, calmNotice } from "./notice.js";
+import { $, el, FAULTS } from "./app.js";
+import { app } from "./store.js";
+import { calmNotice } from "./notice.js";
 import { interfere } from "./scene.js";
-import { draw } from "./time.js";
 
 export function showTip(p, x, y) {
   if (!p) { hideTip(); return; }
@@ -17,13 +17,6 @@ export function showTip(p, x, y) {
 }
 
 export function hideTip() { $("tip").hidden = true; }
-
-export function select(what) {
-  app.selected = what;
-  if (what && what.panel !== undefined) app.focus = what.panel;
-  draw();
-  if (what && what.packet !== undefined) announce(app.panels[what.panel].now.textContent);
-}
 
 let menuFrom = null;
 export function openMenu(panel, who, packet, x, y) {

@@ -1,6 +1,6 @@
 // Notices above the page, and texts for screen readers.
 import { say } from "./strings.js";
-import { $, app, el } from "./app.js";
+import { $, el } from "./app.js";
 
 // Title and detail are functions, so that a notice can be said in the other
 // language, too.
@@ -10,13 +10,18 @@ export function notice(title, detail) {
   delete n.dataset.stays;
   n.replaceChildren(el("div", {}, el("strong", {}), detail ? el("pre", {}) : null), el("div", {}, el("button", { onclick: () => { n.hidden = true; }, "data-action": "close-notice" })));
   n.hidden = false;
-  app.notice = () => {
+  again = () => {
     n.querySelector("strong").textContent = title();
     if (detail) n.querySelector("pre").textContent = detail();
     n.querySelector("button").textContent = say("close");
   };
-  app.notice();
+  again();
 }
+
+let again = () => {};
+
+// sayNotice says the notice again, in the language that was chosen.
+export function sayNotice() { again(); }
 
 // settleNotice removes the notice of a scene that is left. The compiler's message on a
 // lock stays until the lock compiles.

@@ -3,9 +3,9 @@
 import { getLanguage, say, translated } from "./strings.js";
 import { OPENING } from "./texts.js";
 import { DEFAULT, formatLink } from "./link.js";
-import { $, app, el } from "./app.js";
-import { load } from "./scene.js";
-import { jump, setPlaying } from "./time.js";
+import { $, el } from "./app.js";
+import { app, open } from "./store.js";
+import { jump, playTo } from "./time.js";
 
 const STOPS = OPENING.stops;
 
@@ -25,7 +25,7 @@ export function drawOpening() {
     el("span", { class: "group" },
       el("button", { id: "story-back", disabled: at < 2, title: say("story.back"), "aria-label": say("story.back"), onclick: () => jump(STOPS[at - 2].at_ns) }, "‹"),
       el("span", { class: "count" }, Math.max(1, at) + " / " + STOPS.length),
-      el("button", { id: "story-next", class: "main", onclick: () => last ? leave() : next(STOPS[Math.max(1, at)].at_ns) }, say(last ? "opening.leave" : "story.next"))));
+      el("button", { id: "story-next", class: "main", onclick: () => last ? leave() : playTo(STOPS[Math.max(1, at)].at_ns, longest) }, say(last ? "opening.leave" : "story.next"))));
   const again = had && $(had);
   if (again && !again.disabled) again.focus();
   return true;
@@ -33,18 +33,8 @@ export function drawOpening() {
 
 const longest = 8; // seconds from one stop to the next
 
-function next(to) {
-  if (app.calm) { jump(to); return; }
-  app.until = to;
-  app.hurry = (app.clock.shown(to) - app.clock.shown(app.t)) / longest;
-  setPlaying(true);
-}
-
 // The usual page begins with fewer contenders, which have time for a person.
-function leave() {
-  app.scene = { ...DEFAULT };
-  load({ start: 0 });
-}
+function leave() { open(DEFAULT, { start: 0 }); }
 
 // bars shows what a thousand contenders took at a real server.
 function bars() {

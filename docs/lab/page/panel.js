@@ -3,19 +3,23 @@ import { clockText, explain, explainMark, has, say } from "./strings.js";
 import { above, stateAt } from "./film.js";
 import { Stage } from "./stage.js";
 import { Diagram } from "./diagram.js";
-import { app, el } from "./app.js";
+import { branchName } from "./link.js";
+import { $, el } from "./app.js";
+import { app, select, tell } from "./store.js";
 import { Code } from "./code.js";
 import { lockNote, lockTitle, withBug } from "./words.js";
-import { branchName, showLink } from "./scene.js";
-import { zoom } from "./panels.js";
 import { goto, setPlaying } from "./time.js";
-import { closeMenu, hideTip, openMenu, select, showMenu, showTip } from "./menu.js";
-import { choiceText, choose } from "./choices.js";
+import { closeMenu, hideTip, openMenu, showMenu, showTip } from "./menu.js";
+import { choiceText, choose } from "./world.js";
 import { isOpening } from "./opening.js";
-import { enlarge, fit } from "./projector.js";
 import { inspectAt, inspected, inspecting } from "./inspect.js";
 
 const COUNTERS = ["requests", "events", "wakeups", "wasted", "took"]; // the opening shows the first and the last two, and else the first three are
+
+export function zoom(by) {
+  for (const p of app.panels) p.diagram.zoom = Math.min(12, Math.max(0.05, p.diagram.zoom * by));
+  tell("at");
+}
 
 export class Panel {
   constructor(want, index) {
@@ -73,11 +77,23 @@ export class Panel {
 
   size() {
     const a = this.svg.parentElement.clientWidth, b = this.canvas.parentElement.clientWidth;
-    if (app.projector && !this.diagram.F) return; // showFilms comes
-    const scale = app.projector ? enlarge(this) : parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1;
+    if (app.projector && !this.diagram.F) return; // its film comes
+    const scale = app.projector ? this.enlarge() : parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1;
     const opens = isOpening(), small = opens && innerWidth <= 760; // both panels are in sight, and all of them
     if (a > 0) this.stage.resize(a, small ? 0.55 : scale);
-    if (b > 0) this.diagram.resize(b, small ? 0.26 : opens ? Math.min(scale, fit(this, scale)) : scale);
+    if (b > 0) this.diagram.resize(b, small ? 0.26 : opens ? Math.min(scale, this.fit(scale)) : scale);
+  }
+
+  // enlarge is how much larger than usual the pictures are for a projector, so that both fit
+  // above the bar.
+  enlarge() { return Math.max(0.6, Math.min(2, this.room() / (this.stage.natural + this.diagram.natural()))); }
+
+  // fit is how much larger than usual the diagram may be below a stage of a scale.
+  fit(scale) { return this.diagram.F ? Math.max(0.4, (this.room() - this.stage.natural * scale) / this.diagram.natural()) : scale; }
+
+  room() {
+    const head = this.el.querySelector("header").getBoundingClientRect(), rest = this.now.offsetHeight + this.verdict.offsetHeight + 34;
+    return innerHeight - $("transport").offsetHeight - head.bottom - scrollY - rest;
   }
 
   draw(t) {
@@ -193,7 +209,7 @@ export class Panel {
     c.addEventListener("pointerup", e => {
       const was = drag;
       drag = null;
-      if (was && was.moved) { showLink(); return; }
+      if (was && was.moved) { tell("rest"); return; }
       const p = this.diagram.hit(...at(e), app.t);
       if (!p) { select(null); return; }
       setPlaying(false);

@@ -1,20 +1,25 @@
 // The panels side by side, and the strip above the time: when the lock is held, events, violations.
+import { reason, say } from "./strings.js";
 import { makeClock } from "./film.js";
-import { $, app } from "./app.js";
+import { $, el } from "./app.js";
+import { app, open, tell } from "./store.js";
+import { notice } from "./notice.js";
 import { showCode } from "./code.js";
 import { Panel } from "./panel.js";
-import { draw, JUMPS, merged } from "./time.js";
+import { JUMPS, merged } from "./time.js";
+import { stopButton } from "./scene.js";
 import { hideTip } from "./menu.js";
+import { lockTitle } from "./words.js";
 
 export function setPanels(list) {
   hideTip();
   app.failure = null;
+  app.growing = list.some(w => w.F.growing);
   app.panels = list.map((w, i) => new Panel(w, i));
   $("panels").dataset.count = String(list.length);
   showCode();
   $("panels").replaceChildren(...app.panels.map(p => p.el));
   if (list.length === 0) {
-    app.growing = false;
     app.clock = null;
     $("clock").textContent = "";
     $("t").value = "0";
@@ -35,11 +40,15 @@ export function setPanels(list) {
 // growPanels goes on with longer films of the same runs.
 export function growPanels(films) {
   const at = document.activeElement && document.activeElement.closest(".stage [data-client]"), panel = at && app.panels.find(p => p.svg.contains(at));
+  app.growing = films.some(F => F.growing);
   app.panels.forEach((p, i) => { p.F = films[i]; });
   showFilms();
-  draw();
+  tell("at");
   if (panel) panel.stage.clientEl(at.dataset.client).focus();
 }
+
+// whole leaves the films as they are: no more of them comes.
+export function whole() { app.growing = false; }
 
 // showFilms gives the panels' films to all that shows them.
 function showFilms() {
@@ -76,13 +85,47 @@ const resized = new ResizeObserver(() => {
     for (const p of app.panels) { p.size(); }
     alignHeights();
     drawOverviewBase();
-    draw();
+    tell("at");
   });
 });
 
-export function zoom(by) {
-  for (const p of app.panels) p.diagram.zoom = Math.min(12, Math.max(0.05, p.diagram.zoom * by));
-  draw();
+export function drawPanels() { for (const p of app.panels) p.draw(app.t); }
+
+// sayPanels says everything again, in the language that was chosen.
+export function sayPanels() {
+  if (app.failure) showFailure();
+  for (const p of app.panels) p.words();
+  alignHeights();
+}
+
+export function readColors() {
+  for (const p of app.panels) p.diagram.readColors();
+  drawOverviewBase();
+  tell("at");
+}
+
+export function failed(e) {
+  setPanels([]);
+  app.failure = e;
+  showFailure();
+  if (e.name !== "Stopped") notice(() => say("engineError"), () => reason(e));
+}
+
+function showFailure() {
+  const e = app.failure;
+  const again = () => {
+    $("notice").hidden = true;
+    if (app.locks.length) open({}); else tell("engine");
+  };
+  $("panels").replaceChildren(el("div", { class: "panel waiting" }, el("p", {}, e.name === "Stopped" ? say("runStopped") : say("engineError") + say("sentenceGap") + reason(e)), el("button", { id: "retry", onclick: again }, say("retry"))));
+}
+
+export function setWaiting(want, long) {
+  app.panels = [];
+  app.failure = null;
+  const text = app.locks.length ? say("running", want.map(w => lockTitle(w.lock)).join(", ")) : say("loading");
+  $("panels").dataset.count = "1";
+  $("panels").replaceChildren(el("div", { class: "panel waiting", role: "status" }, el("p", {}, text), long ? el("p", {}, say("takesLong"), " ", stopButton()) : null));
 }
 
 let overviewBase = null;

@@ -3,9 +3,10 @@
 // the film.
 import { above, shortName, stateAt } from "./film.js";
 import { getLanguage, plainOp, say } from "./strings.js";
-import { $, app, el } from "./app.js";
+import { $, el } from "./app.js";
+import { app, tell } from "./store.js";
 import { lockTitle } from "./words.js";
-import { draw, jump, setPlaying } from "./time.js";
+import { jump, playTo, stopAt } from "./time.js";
 
 let on = false;
 const guesses = new Map();
@@ -13,7 +14,7 @@ const guesses = new Map();
 export function togglePredict() {
   on = !on;
   guesses.clear();
-  draw();
+  tell("at");
 }
 
 // The releases of a film after which a waiter holds the lock, each with what
@@ -40,21 +41,17 @@ function questions(F) {
 const panel = () => app.panels[app.focus] || app.panels[0];
 const keyOf = (p, q) => [p.lock, p.which, p.F.film.seed, p.F.units.length, q.at].join();
 
-// nextQuestion is the instant of the next release about which nothing was said;
-// Infinity: none.
-export function nextQuestion(t) {
+// Playing stops before the next release about which nothing was said.
+stopAt(t => {
   const p = panel();
   if (!on || !p) return Infinity;
   const q = questions(p.F).find(q => q.at > t && !guesses.has(keyOf(p, q)));
   return q ? q.at : Infinity;
-}
+});
 
 function answer(p, q, form) {
   guesses.set(keyOf(p, q), { who: form.elements.first.value, n: Number(form.elements.n.value) });
-  if (app.calm) { jump(q.until); return; }
-  app.until = q.until;
-  app.hurry = 0;
-  setPlaying(true);
+  playTo(q.until);
 }
 
 function ask(p, q) {

@@ -1,10 +1,10 @@
 // For a projector: one bar, large letters, and stage, diagram and code in the window
 // without scrolling.
-import { $, app } from "./app.js";
+import { $ } from "./app.js";
+import { app, tell } from "./store.js";
 import { showCode } from "./code.js";
 import { showLink } from "./scene.js";
 import { alignHeights, drawOverviewBase } from "./panels.js";
-import { draw } from "./time.js";
 
 const SIZE = 20; // pixels of a letter in the bar
 
@@ -18,7 +18,7 @@ export function setProjector(on) {
   alignHeights();
   for (const p of app.panels) p.size();
   drawOverviewBase();
-  draw();
+  tell("at");
 }
 
 export function toggleProjector() {
@@ -30,21 +30,5 @@ export function toggleProjector() {
 new ResizeObserver(() => {
   if (!app.projector) return;
   for (const p of app.panels) p.size();
-  draw();
+  tell("at");
 }).observe($("bar"));
-
-// enlarge is how much larger than usual a panel's pictures are, so that both fit above
-// the bar.
-export function enlarge(panel) {
-  return Math.max(0.6, Math.min(2, room(panel) / (panel.stage.natural + panel.diagram.natural())));
-}
-
-// fit is how much larger than usual a panel's diagram may be below a stage of a scale.
-export function fit(panel, scale) {
-  return panel.diagram.F ? Math.max(0.4, (room(panel) - panel.stage.natural * scale) / panel.diagram.natural()) : scale;
-}
-
-function room(panel) {
-  const head = panel.el.querySelector("header").getBoundingClientRect(), rest = panel.now.offsetHeight + panel.verdict.offsetHeight + 34;
-  return innerHeight - $("transport").offsetHeight - head.bottom - scrollY - rest;
-}

@@ -1,9 +1,9 @@
 // A scene's story: an instant, a sentence or two, and Next plays to the next one.
 import { getLanguage, say, translated } from "./strings.js";
 import { formatChange } from "./link.js";
-import { $, app, el } from "./app.js";
-import { load, rootBranches } from "./scene.js";
-import { jump, setPlaying } from "./time.js";
+import { $, el } from "./app.js";
+import { app, open } from "./store.js";
+import { jump, playTo } from "./time.js";
 import { drawOpening } from "./opening.js";
 
 // The story that is shown: only for exactly its own scene.
@@ -21,35 +21,22 @@ function currentStory() {
 
 // startStory opens the scene of the lock's story at its start.
 function startStory() {
-  const s = app.scene, { story, scheduled } = currentStory(), from = story.scene;
-  s.n = from.contenders;
-  s.shared = s.measured = false;
-  s.changes = from.changes || [];
-  s.scripts = from.scripts || [];
-  s.vs = false;
-  s.choices = from.choices || [];
-  s.packets = false;
-  if (scheduled) { s.mode = "schedule"; s.kinds = from.kinds || []; s.faults = from.faults || 0; } else { s.mode = "watch"; s.latency = from.latency_ms; s.seed = from.seed; }
-  app.play = null;
-  rootBranches();
-  return load({ start: 0 });
+  const { story, scheduled } = currentStory(), from = story.scene;
+  return open({
+    n: from.contenders, shared: false, measured: false, changes: from.changes || [], scripts: from.scripts || [], vs: false, choices: from.choices || [], packets: false,
+    ...scheduled ? { mode: "schedule", kinds: from.kinds || [], faults: from.faults || 0 } : { mode: "watch", latency: from.latency_ms, seed: from.seed },
+  }, { start: 0 });
 }
 
 const longest = 12; // seconds from one stop to the next
 
-// Next plays to the next stop. With little motion it goes there.
 function next() {
   const { story } = currentStory(), stop = story.stops.find(x => x.at_ns > app.t);
-  if (!stop) return;
-  if (app.calm) { jump(stop.at_ns); return; }
-  app.until = stop.at_ns;
-  app.hurry = (app.clock.shown(stop.at_ns) - app.clock.shown(app.t)) / longest;
-  setPlaying(true);
+  if (stop) playTo(stop.at_ns, longest);
 }
 
 function previous() {
   const { story } = currentStory(), before = story.stops.filter(x => x.at_ns < app.t);
-  setPlaying(false);
   jump(before.length ? before.at(-1).at_ns : 0);
 }
 

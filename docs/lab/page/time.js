@@ -1,34 +1,19 @@
-// Time: the instant that is shown, what plays it, and the buttons that move it.
-import { clockText, explainMark, getLanguage, say, setLanguage } from "./strings.js";
-import { above, nextOf } from "./film.js";
-import { $, app, el } from "./app.js";
-import { lockTitle, words } from "./words.js";
-import { announce, calmNotice, notice } from "./notice.js";
-import { codeShown, showCode } from "./code.js";
-import { load, showLink, showRuns } from "./scene.js";
-import { alignHeights, drawOverview, drawOverviewBase } from "./panels.js";
-import { drawPlayHints, showPlayBench } from "./choices.js";
-import { showFate } from "./fate.js";
-import { drawStory } from "./story.js";
-import { drawCost, toggleCost } from "./cost.js";
-import { toggleProjector } from "./projector.js";
-import { drawInspect, toggleInspect } from "./inspect.js";
-import { drawPredict, nextQuestion, togglePredict } from "./predict.js";
-import { showFind } from "./find.js";
+// Time: the instant that is shown, and what plays it.
+import { clockText, explainMark, say } from "./strings.js";
+import { above } from "./film.js";
+import { $, el } from "./app.js";
+import { app, tell } from "./store.js";
+import { announce } from "./notice.js";
+import { lockTitle } from "./words.js";
 
 export function goto(t) {
   if (!app.clock) return;
   app.t = Math.min(app.clock.end, Math.max(0, t));
-  draw();
+  tell("at");
 }
 
-export function draw() {
-  drawStory();
-  drawPredict();
-  if (!app.clock) return;
-  for (const p of app.panels) p.draw(app.t);
-  drawInspect();
-  drawCost();
+// drawInstant writes the instant at the bar.
+export function drawInstant() {
   const shown = app.clock.shown(app.t), slider = $("t");
   slider.value = String(shown / 1e6);
   const text = say(app.growing ? "soFar" : "instant", clockText(app.t), clockText(app.clock.end));
@@ -38,8 +23,6 @@ export function draw() {
     slider.setAttribute("aria-valuetext", text);
   }
   document.body.dataset.t = String(Math.round(app.t));
-  drawOverview();
-  if (app.play) drawPlayHints();
 }
 
 // A latency takes about half a second at speed 1, and a run at most two minutes. The way
@@ -49,7 +32,10 @@ function rate() {
   return app.until ? Math.max(plain, app.hurry) : plain;
 }
 
-export let before = 0, pending = 0;
+let before = 0, pending = 0, asked = () => Infinity;
+// stopAt gives the instants before which playing stops: f returns the next one after t.
+export function stopAt(f) { asked = f; }
+
 function frame(now) {
   pending = 0;
   if (!app.playing || !app.clock) return;
@@ -58,10 +44,10 @@ function frame(now) {
   const was = app.t;
   const shown = app.clock.shown(app.t) + passed * rate();
   const end = app.clock.end;
-  const asks = nextQuestion(was), stop = Math.min(asks, app.until > was ? app.until : end); // of a story
+  const asks = asked(was), stop = Math.min(asks, app.until > was ? app.until : end); // of a story
   const t = Math.min(stop, app.clock.instant(shown));
   app.t = t;
-  draw();
+  tell("at");
   for (const p of app.panels) {
     const F = p.F, i = above(F.violations, was);
     if (i < F.violations.length && F.violations[i] <= t) announce(p.verdict.textContent || p.now.textContent);
@@ -82,9 +68,23 @@ export function setPlaying(on) {
   const was = app.playing;
   app.playing = on && !!app.clock;
   if (!app.playing) app.until = 0;
-  showPlay();
+  tell("play");
   if (app.playing && !was) { before = performance.now(); if (!pending) pending = requestAnimationFrame(frame); }
-  if (!app.playing && was) showLink();
+  if (!app.playing && was) tell("rest");
+}
+
+// playTo plays to an instant, and takes at most so many seconds, if it says how many. With
+// little motion it goes there.
+export function playTo(t, seconds) {
+  if (app.calm) { jump(t); return; }
+  app.until = t;
+  app.hurry = seconds ? (app.clock.shown(t) - app.clock.shown(app.t)) / seconds : 0;
+  setPlaying(true);
+}
+
+export function setSpeed(speed) {
+  app.speed = speed;
+  $("speed").value = String(speed);
 }
 
 export function showPlay() {
@@ -99,7 +99,7 @@ export function jump(t) {
   setPlaying(false);
   if (t < 0) return;
   goto(t);
-  showLink();
+  tell("rest");
   announce(clockText(app.t) + say("fullStop") + say("sentenceGap") + app.panels.map(p => (app.panels.length > 1 ? (p.which ? p.branchName() : lockTitle(p.lock)) + say("colon") : "") + (p.verdict.textContent ? p.verdict.textContent + say("sentenceGap") : "") + p.now.textContent).join(say("sentenceGap")));
 }
 
@@ -109,57 +109,3 @@ export function merged(pick) {
 }
 
 export const JUMPS = { event: F => F.eventAt, hold: F => F.holds, violation: F => F.violations };
-
-export const actions = {
-  "to-start": () => jump(0),
-  "to-end": () => app.clock && jump(app.clock.end),
-  "step-back": () => app.clock && jump(Math.max(0, nextOf(app.clock.instants, app.t, false))),
-  "step-on": () => app.clock && jump(nextOf(app.clock.instants, app.t, true)),
-  "play": () => setPlaying(!app.playing),
-  "share": shareLink, "open": () => $("file").click(), "help": () => $("help-box").showModal(),
-  "theme": () => {
-    const dark = getTheme() === "dark";
-    document.documentElement.dataset.theme = dark ? "light" : "dark";
-    for (const p of app.panels) p.diagram.readColors();
-    drawOverviewBase();
-    draw();
-  },
-  "language": () => switchLanguage(getLanguage() === "en" ? "zh" : "en"),
-  "code": () => { app.code = !codeShown(); showCode(); draw(); },
-  "predict": togglePredict, "inspect": toggleInspect, "cost": toggleCost, "projector": toggleProjector,
-  "more": () => $("more").setAttribute("aria-expanded", String($("choose").classList.toggle("open"))),
-  "another": () => { app.scene.seed = app.scene.seed % 1000000 + 1; load({}); },
-};
-for (const kind of Object.keys(JUMPS)) {
-  actions[kind + "-on"] = () => app.clock && jump(nextOf(merged(JUMPS[kind]), app.t, true));
-  actions[kind + "-back"] = () => app.clock && jump(nextOf(merged(JUMPS[kind]), app.t, false));
-}
-
-function getTheme() {
-  return document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-}
-
-function switchLanguage(l) {
-  setLanguage(l);
-  words();
-  for (const p of app.panels) p.words();
-  if (app.file) app.file.words();
-  alignHeights();
-  showPlay();
-  showRuns();
-  if (app.scene.mode === "schedule") { showPlayBench(); showFate(); }
-  if (app.scene.mode === "find") showFind();
-  draw();
-  showLink();
-}
-
-async function shareLink() {
-  showLink(true);
-  try {
-    await navigator.clipboard.writeText(location.href);
-    calmNotice("shared_ok");
-  } catch {
-    notice(() => location.href);
-  }
-  announce(say("shared_ok"));
-}

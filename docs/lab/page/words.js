@@ -1,8 +1,8 @@
 // The texts of the page around its panels: names of locks, legend, help.
 import { getLanguage, has, say, translated } from "./strings.js";
 import { BUGS } from "./texts.js";
-import { $, app, el } from "./app.js";
-import { showFailure, showScene } from "./scene.js";
+import { $, el } from "./app.js";
+import { app } from "./store.js";
 
 export function words() {
   document.documentElement.lang = getLanguage() === "zh" ? "zh-CN" : "en";
@@ -17,8 +17,6 @@ export function words() {
   fillLocks();
   legend();
   helpBox();
-  if (app.failure) showFailure();
-  if (app.notice) app.notice();
 }
 
 export function lockTitle(name) {
@@ -61,7 +59,6 @@ export function fillLocks() {
     if (first !== null) select.append(el("option", { value: "" }, first));
     for (const [g, options] of groups) select.append(el("optgroup", { label: has("group." + g) ? say("group." + g) : g }, ...options));
   }
-  showScene();
 }
 
 function legend() {
